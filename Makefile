@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+# knee. Targets: all (default), test, lint, asan, msan, coverage, fuzz, bench, docs, install, clean.
+# YAML=auto|0|1: with libyaml if it is there, never, or stop when it is missing.
+
+CC      ?= cc
+CLANG   ?= clang
+B       ?= build
+YAML    ?= auto
+PREFIX  ?= /usr/local
+CFLAGS  ?= -O2 -g
+WARN     = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+# No contraction to fused multiply-add: native and WebAssembly must agree to the last digits.
+STD      = -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off
+CPPFLAGS += -Iinclude -Isrc
+# make V=1 shows the commands.
+Q = $(if $(V),,@)
+say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf '  %-5s %s\n' $(1) $(2))
+
+have_yaml := $(shell printf '\#include <yaml.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
+ifeq ($(YAML),auto)
+  use_yaml := $(have_yaml)
+else
+  use_yaml := $(YAML)
+endif
+ifeq ($(use_yaml)$(have_yaml),10)
+  $(error YAML=1 but yaml.h is missing: apt-get install libyaml-dev)
+endif
+ifeq ($(use_yaml),1)
+  LDLIBS += -lyaml
+endif
+CPPFLAGS += -DKNEE_HAVE_YAML=$(use_yaml)
+LDLIBS   += -lm
+
+core_rooms = base cluster job timeline read predict judge
+lib_src  := $(foreach r,$(core_rooms) out,$(wildcard src/$(r)/*.c))
+cli_src  := $(wildcard src/cli/*.c)
+gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c
+lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
+cli_obj  := $(cli_src:%.c=$(B)/%.o)
+unit_src := $(wildcard tests/unit/*.c)
+unit_bin := $(unit_src:tests/unit/%.c=$(B)/tests/%)
+
+all: $(B)/knee $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash
+
+$(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/clusters.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=cluster/presets.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/models.c: tools/presets.awk data/models.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=job/models.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -fPIC -MMD -MP $(CPPFLAGS) -c $< -o $@
+
+$(B)/gen/%.o: $(B)/gen/%.c
+	$(call say,CC,$<)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -fPIC -MMD -MP $(CPPFLAGS) -c $< -o $@
+
+$(B)/libknee.a: $(lib_obj)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/libknee.so: $(lib_obj)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libknee.so.0 -o $@ $^ $(LDLIBS)
+	$(Q)ln -sf libknee.so $@.0
+
+$(B)/knee: $(cli_obj) $(B)/libknee.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(B)/knee.1: $(B)/knee
+	$(Q)$(B)/knee man > $@
+
+$(B)/completion/knee.bash: $(B)/knee
+	@mkdir -p $(@D)
+	$(Q)$(B)/knee completion bash > $@
+	$(Q)$(B)/knee completion zsh > $(@D)/_knee
+	$(Q)$(B)/knee completion fish > $(@D)/knee.fish
+
+-include $(lib_obj:.o=.d) $(cli_obj:.o=.d)
+
+# ---- Tests (./check runs them all and counts) ----
+
+$(B)/tests/%: tests/unit/%.c tests/unit/unit.h $(B)/libknee.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -Itests/unit $< $(B)/libknee.a $(LDFLAGS) -lcmocka $(LDLIBS) -o $@
+
+unit: $(unit_bin)
+
+$(B)/example: examples/predict.c include/knee.h $(B)/libknee.so
+	$(CC) -std=c17 $(WARN) -Iinclude $< -o $@ $(B)/libknee.so -Wl,-rpath,'$$ORIGIN'
+
+$(B)/failmalloc.so: tests/failmalloc.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -fPIC -shared $< -o $@ -ldl
+
+$(B)/bench/closed: bench/closed.c $(B)/libknee.a
+	@mkdir -p $(@D)
+	$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $< $(B)/libknee.a $(LDLIBS) -o $@
+
+bench: $(B)/bench/closed all
+	$(B)/bench/closed
+	bench/try
+
+# One line each: the same tree, another compiler setting, its own folder.
+SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
+msan: ; $(MAKE) -s B=build/msan YAML=0 $(SAN) -fsanitize=memory' all unit
+coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/coverage build/cov
+
+FUZZ_SECONDS ?= 20
+fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+$(B)/fuzz/%: tests/fuzz/fuzz_%.c $(lib_src) $(gen_src)
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$@)
+	$(Q)$(CLANG) $(STD) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(CPPFLAGS) $^ $(LDLIBS) -o $@
+fuzz-%: $(B)/fuzz/%
+	@mkdir -p $(B)/corpus/$*
+	$(B)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
+	  -artifact_prefix=$(B)/fuzz/ -verbosity=0 $(B)/corpus/$* tests/fuzz/seeds/$*
+fuzz: $(addprefix fuzz-,$(fuzz_targets))
+
+lint: all
+	tools/rooms $(B)
+	tools/options $(B)/knee
+	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c)
+	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
+	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 src examples bench
+	@clang-tidy --quiet $(lib_src) $(cli_src) examples/predict.c -- $(STD) $(CPPFLAGS) 2>/dev/null
+
+format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c)
+
+docs: $(B)/knee
+	awk -f tools/apidoc.awk include/knee.h > docs/api.md
+	for f in README.md docs/*.md tests/cli/*.txt; do tests/transcript --update $$f; done
+
+test: ; ./check
+install: all
+	install -D -m755 $(B)/knee $(DESTDIR)$(PREFIX)/bin/knee
+	install -D -m644 include/knee.h $(DESTDIR)$(PREFIX)/include/knee.h
+	install -D -m644 $(B)/libknee.a $(DESTDIR)$(PREFIX)/lib/libknee.a
+	install -D -m755 $(B)/libknee.so $(DESTDIR)$(PREFIX)/lib/libknee.so.0
+	ln -sf libknee.so.0 $(DESTDIR)$(PREFIX)/lib/libknee.so
+	install -D -m644 $(B)/knee.1 $(DESTDIR)$(PREFIX)/share/man/man1/knee.1
+	install -D -m644 $(B)/completion/knee.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/knee
+	install -D -m644 $(B)/completion/_knee $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_knee
+	install -D -m644 $(B)/completion/knee.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/knee.fish
+clean: ; rm -rf build
+
+.PHONY: all unit bench asan msan coverage fuzz lint format docs test install clean
+.DELETE_ON_ERROR:

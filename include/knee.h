@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * knee.h - where does the next worker stop paying, why, and what should be changed.
+ *
+ * The one public header. What holds for every call:
+ *  - Units are in the names: _s seconds, _bytes, _bytes_per_s, _w watts. Money is US dollars.
+ *    A double that is NaN means "not known" or "there is none".
+ *  - A call that can fail returns knee_status. On failure the outputs are untouched and *err says
+ *    what, where and what to do. `err` may be NULL.
+ *  - Structs are plain data. `*_init` makes one usable, `*_release` frees what it owns, takes a
+ *    zeroed struct, and may be called twice.
+ *  - The library never prints, exits, reads a clock or the environment, and keeps no globals that
+ *    change: calls on different objects may run in different threads.
+ *  - Strings returned or found in structs are borrowed: static, or owned by the struct they are in.
+ */
+#ifndef KNEE_H
+#define KNEE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KNEE_VERSION "0.1.0"
+
+/* ---- Status, errors, memory ------------------------------------------------------------- */
+
+/* The values are also the exit codes of the program. */
+typedef enum knee_status {
+    KNEE_OK = 0,     /* fine */
+    KNEE_GATE = 1,   /* a limit that the user set was not kept */
+    KNEE_USAGE = 2,  /* an option or a value is wrong */
+    KNEE_INPUT = 3,  /* a file cannot be used */
+    KNEE_SYSTEM = 4, /* no memory, or the system refused */
+} knee_status;
+
+struct knee_err {
+    knee_status status;
+    char where[128]; /* option, or file:line; may be empty */
+    char what[256];
+    char hint[256]; /* what to do, or the nearest valid spelling; may be empty */
+};
+
+/* The door memory comes through. resize(ctx, NULL, n) allocates, resize(ctx, p, 0) frees and
+ * returns NULL. Where a call takes `const struct knee_alloc *`, NULL means the C library's. */
+struct knee_alloc {
+    void *(*resize)(void *ctx, void *ptr, size_t size);
+    void *ctx;
+};
+
+/* Text that grows. `failed` sticks once memory ran out or the cap was met; `data` is then
+ * incomplete. Zeroed is empty and uses the C library's memory. Free with knee_text_release(). */
+struct knee_text {
+    char *data; /* NUL-terminated, or NULL while empty */
+    size_t length, capacity;
+    bool failed;
+    const struct knee_alloc *alloc;
+};
+void knee_text_release(struct knee_text *text);
+
+/* ---- Keys: one row per input; flags, YAML keys, help and completion come from it ---------- */
+
+enum knee_unit {
+    KNEE_UNIT_COUNT,       /* 7B, 350M, 2048 */
+    KNEE_UNIT_FACTOR,      /* 4, 4x */
+    KNEE_UNIT_FRACTION,    /* 0.7, 70% */
+    KNEE_UNIT_SECONDS,     /* 180ms, 5us */
+    KNEE_UNIT_BYTES,       /* 2, 2B, 4KiB */
+    KNEE_UNIT_BYTES_PER_S, /* 25GB/s, 400Gbit/s */
+    KNEE_UNIT_FLOPS,       /* 60TFLOP/s */
+    KNEE_UNIT_PER_S,       /* 12000/s */
+    KNEE_UNIT_WATTS,       /* 700W */
+    KNEE_UNIT_DOLLARS,     /* $2.50, 2.5/h */
+    KNEE_UNIT_JOULES,      /* 5kJ */
+    KNEE_UNITS
+};
+
+enum knee_key_kind {
+    KNEE_KEY_NUMBER,  /* double */
+    KNEE_KEY_CHOICE,  /* int: row of `choices`, -1 when not given */
+    KNEE_KEY_WORKERS, /* struct knee_workers */
+    KNEE_KEY_SWITCH,  /* bool; takes no value on the command line */
+    KNEE_KEY_WORD,    /* const char *, borrowed from the caller */
+};
+
+/* A named list, such as the GPU presets. */
+struct knee_choices {
+    const char *what; /* "GPU preset" */
+    size_t (*count)(void);
+    const char *(*name)(size_t row);
+};
+
+struct knee_key {
+    const char *name; /* --name on the command line, name: in YAML */
+    enum knee_key_kind kind;
+    enum knee_unit unit;                /* numbers */
+    double min, max;                    /* numbers: allowed range, both ends included */
+    const struct knee_choices *choices; /* choices */
+    size_t offset;                      /* of the field in the object */
+    const char *group;                  /* heading in help and man page */
+    const char *otherwise;              /* what holds when it is not given, in words */
+    const char *help;
+};
+
+/* Where a value came from; shown to the user for every input. */
+enum knee_source {
+    KNEE_UNSET,
+    KNEE_DEFAULT, /* assumed by knee */
+    KNEE_PRESET,  /* from a preset that was named */
+    KNEE_FILE,    /* from the job file */
+    KNEE_FLAG,    /* from the command line, or set by the caller */
+    KNEE_DERIVED, /* computed from others */
+};
+
+#define KNEE_KEYS_MAX 64
+
+struct knee_keys {
+    const struct knee_key *rows;
+    size_t count;
+    size_t source_offset; /* of `unsigned char source[KNEE_KEYS_MAX]` in the object */
+};
+
+/* Sets one input from text. `source` is remembered beside the value. An unknown name or a bad
+ * value gives KNEE_USAGE with the nearest valid spelling; a word is kept by reference. */
+knee_status knee_keys_set(const struct knee_keys *keys, void *object, const char *name,
+                          const char *text, enum knee_source source, struct knee_err *err);
+
+/* ---- Cluster: presets and collective costs ------------------------------------------------ */
+
+struct knee_gpu {
+    const char *name, *full_name;
+    double bf16_flops, fp8_flops; /* dense peak; NaN where it has none */
+    double memory_bytes, memory_bytes_per_s;
+    const char *node_link;        /* link preset inside the node */
+    double gpus_per_node;         /* GPUs that share it */
+    double power_w;               /* board power */
+    double price_low, price_high; /* indicative, $ per GPU-hour; NaN where not known */
+    const char *cluster;          /* cluster preset taken when nothing else is said */
+    const char *origin;           /* where the figures come from */
+};
+
+struct knee_link {
+    const char *name, *full_name;
+    double bytes_per_s; /* raw, one direction, one port or one GPU */
+    double achieved;    /* share of it that a large collective reaches */
+    double latency_s;   /* one hop, as a collective sees it */
+    const char *origin;
+};
+
+struct knee_cluster {
+    const char *name, *gpu;
+    double gpus_per_node;
+    const char *node_link, *net_link;
+    double nics_per_node;
+    const char *origin;
+};
+
+struct knee_model {
+    const char *name;
+    double params, flops_per_param; /* per token or image, forward and backward */
+    double layers, hidden, ffn, heads, kv_heads, vocab, seq, experts,
+        topk;            /* NaN: no transformer */
+    double global_batch; /* examples per step, a usual choice */
+    const char *origin;
+};
+
+extern const struct knee_choices knee_gpu_names, knee_link_names, knee_cluster_names,
+    knee_model_names, knee_algorithm_names;
+const struct knee_gpu *knee_gpu_at(size_t row);         /* NULL past the end */
+const struct knee_link *knee_link_at(size_t row);       /* NULL past the end */
+const struct knee_cluster *knee_cluster_at(size_t row); /* NULL past the end */
+const struct knee_model *knee_model_at(size_t row);     /* NULL past the end */
+
+/* One level of wire: a message of n bytes takes latency_s + n / bytes_per_s. */
+struct knee_wire {
+    double latency_s, bytes_per_s;
+};
+
+/* Two levels. `out` is one worker's share of its node's NICs. node_size 1: one flat level. */
+struct knee_fabric {
+    double node_size;
+    struct knee_wire in, out;
+};
+
+/* An all-reduce algorithm. Rows live one per file in src/cluster. */
+struct knee_algorithm {
+    const char *name, *formula, *origin;
+    /* Seconds to reduce `bytes` over `workers` > 1; workers need not be whole. */
+    double (*time_s)(const struct knee_fabric *fabric, double workers, double bytes);
+    /* `bytes` counts what one worker contributes, and contributions are kept apart. */
+    bool gathers;
+};
+const struct knee_algorithm *knee_algorithm_at(size_t row); /* NULL past the end */
+
+/* ---- Job: what is trained, on what, how --------------------------------------------------- */
+
+#define KNEE_WORKER_RANGES 32
+#define KNEE_WORKERS_MAX   16777216.0 /* largest worker count */
+#define KNEE_ROWS_MAX      10000      /* most worker counts in one table */
+
+/* Worker counts as written: from..to by a factor (x2) or by a step (+8). */
+struct knee_workers {
+    size_t ranges;
+    struct {
+        double from, to, factor, step;
+    } range[KNEE_WORKER_RANGES];
+};
+
+enum knee_scaling { KNEE_STRONG, KNEE_WEAK }; /* global batch fixed, or local batch fixed */
+
+/* Every field is described by its row in knee_job_keys; NaN or -1 is "not given". */
+struct knee_job {
+    int model, gpu, link, cluster, algorithm;
+    double params, flops_per_param, seq, bytes_per_param;
+    double global_batch, local_batch, accumulate, local_steps;
+    double flops_per_s, mfu, memory_bytes_per_s;
+    double compute_time_s, comm_time_s, measured_workers;
+    double bandwidth_bytes_per_s, latency_s;
+    double gpus_per_node, node_bandwidth_bytes_per_s, node_latency_s;
+    double overlap, hidden, loader_overlap, compress, encode_time_s;
+    double loader_rate_per_s, jitter;
+    double price_per_hour, power_w, idle_power_w, steps;
+    double critical_batch, min_steps, tolerance, at;
+    struct knee_workers workers;
+    /* Filled by knee_job_complete(). */
+    enum knee_scaling scaling;
+    double batch_scale; /* times the batch above, whether that is known or not; 1 */
+    double comm_scale;  /* measured over modelled communication; 1 when it is modelled */
+    double shard;       /* workers that share one replica over another axis; 1 */
+    double axis_tax;    /* what that axis costs, as a share of compute; 0 */
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_job_keys;
+
+/* Nothing given. Never fails. */
+void knee_job_init(struct knee_job *job);
+
+/* Fills what is not given from presets and defaults, marks where each value came from, and
+ * refuses contradictions and gaps (KNEE_USAGE). Completing twice changes nothing. */
+knee_status knee_job_complete(struct knee_job *job, struct knee_err *err);
+
+/* How many worker counts the job lists; and the counts, ascending and without repeats, into
+ * `out[KNEE_ROWS_MAX]`. Both return 0 for a list that is too long. */
+size_t knee_workers_list(const struct knee_workers *workers, double *out);
+
+/* ---- Step: one step, every second labelled ------------------------------------------------ */
+
+enum knee_label {
+    KNEE_COMPUTE,  /* useful arithmetic */
+    KNEE_TRANSFER, /* the wire, not hidden behind compute */
+    KNEE_WAIT,     /* in a collective, until the last worker has come */
+    KNEE_COPY,     /* copies not hidden */
+    KNEE_STARVED,  /* waiting for input */
+    KNEE_HOST,     /* waiting for the host to launch work */
+    KNEE_IDLE,     /* what is left */
+    KNEE_LABELS
+};
+
+struct knee_step {
+    double label_s[KNEE_LABELS]; /* sum = wall_s */
+    double wall_s;
+    double comm_s; /* all communication, hidden or not */
+};
+const char *knee_label_name(enum knee_label label);
+double knee_step_exposed_s(const struct knee_step *step);  /* X = wait + transfer */
+double knee_step_ratio(const struct knee_step *step);      /* R = X / compute */
+double knee_step_gamma(const struct knee_step *step);      /* |M| / |C|: all communication */
+double knee_step_efficiency(const struct knee_step *step); /* 1 / (1 + R) */
+
+/* ---- Predict: closed forms ---------------------------------------------------------------- */
+
+enum knee_binding { KNEE_BINDS_COMPUTE, KNEE_BINDS_COMM, KNEE_BINDS_LOAD, KNEE_BINDS_STRAGGLER };
+
+/* One worker count. */
+struct knee_row {
+    double workers, local_batch, global_batch; /* batches in examples; NaN when not known */
+    struct knee_step step;
+    double load_s, exposed_load_s; /* loading in all; the part not hidden */
+    double throughput_per_s;       /* examples (or steps, when the batch is not known) */
+    double speedup, efficiency;    /* against one worker: T(K)/T(1), E(K) = T(K)/(K T(1)) */
+    double ratio, gamma;
+    double cost, stall_cost;     /* dollars per step, and of it without useful work */
+    double joules, stall_joules; /* per step */
+    double steps_to_quality, time_to_quality_s;
+    enum knee_binding binding;
+};
+const char *knee_binding_name(enum knee_binding binding);
+
+/* A completed job boiled down to what the closed forms need. Plain data, about 200 bytes. */
+struct knee_terms {
+    enum knee_scaling scaling;
+    const struct knee_algorithm *algorithm;
+    struct knee_fabric fabric;
+    double compute_s;  /* of the global batch on one worker, or of the local batch */
+    double batch;      /* examples: global, or local x accumulate; NaN when not known */
+    double work;       /* the same, or relative to the batch that was measured */
+    double bytes;      /* on the wire, after compression */
+    double comm_scale; /* measured over modelled communication; 1 when modelled */
+    double shard, axis_tax, encode_s, accumulate, local_steps;
+    double overlap, hidden, loader_overlap, loader_rate_per_s, jitter;
+    double price_per_s, power_w, idle_power_w, critical_batch, min_steps;
+    double one_worker_step_s;
+};
+
+/* `job` must be completed. */
+void knee_terms_init(const struct knee_job *job, struct knee_terms *terms);
+
+/* The closed form for one worker count >= 1, whole or not. Well over a million a second. */
+void knee_evaluate(const struct knee_terms *terms, double workers, struct knee_row *row);
+
+/* Expected maximum of n standard normal values (n >= 1, whole or not). */
+double knee_expected_maximum(double n);
+
+/* The smallest (or, where more is worse, the largest) value of one input that reaches a target
+ * at one worker count. */
+struct knee_solution {
+    const char *variable, *target;
+    enum knee_unit unit, target_unit; /* of the variable; of the target */
+    double wanted;                    /* target value */
+    double workers;                   /* where; NaN when workers are what is solved for */
+    double value;                     /* NaN: no value does */
+    bool at_most;                     /* the value is an upper limit */
+    bool any;                         /* every allowed value does */
+    double now_value, now_target;     /* before */
+    double best_target;               /* what the best allowed value gives */
+    double best_value;
+};
+
+/* `variable` and `wanted` as on the command line: "bandwidth", "efficiency=0.9". `job` must be
+ * completed. KNEE_USAGE for names that cannot be solved for. "No value" is an answer, not a
+ * failure. */
+knee_status knee_solve(const struct knee_job *job, const char *variable, const char *wanted,
+                       struct knee_solution *out, struct knee_err *err);
+
+/* ---- Judge: knee, levers, walls, cost, verdict -------------------------------------------- */
+
+/* The knee in its senses. NaN: there is none up to KNEE_SEARCH_MAX workers. */
+#define KNEE_SEARCH_MAX 1048576.0
+struct knee_knee {
+    double gamma_one_workers;       /* communication = compute, solved, not whole */
+    double ratio_one_workers;       /* exposed communication = compute, solved */
+    double tolerance_workers;       /* last whole K with E(K) >= tolerance */
+    double peak_throughput_workers; /* whole K of the highest throughput */
+    double tolerance_efficiency;    /* E(K) at tolerance_workers ... */
+    double next_efficiency;         /* ... and at the count after it */
+};
+
+struct knee_regime {
+    double max_ratio; /* this row holds up to here */
+    const char *name, *rule;
+};
+const struct knee_regime *knee_regime_of(double ratio);
+
+enum knee_suspect {
+    KNEE_SUSPECT_NONE,
+    KNEE_SUSPECT_COMM,
+    KNEE_SUSPECT_INPUT,
+    KNEE_SUSPECT_STRAGGLER,
+    KNEE_SUSPECT_TINY_BATCH,
+    KNEE_SUSPECT_LARGE_BATCH,
+    KNEE_SUSPECTS
+};
+const char *knee_suspect_name(enum knee_suspect suspect);
+
+enum knee_wall { KNEE_WALL_NONE, KNEE_WALL_SYSTEMS, KNEE_WALL_STATISTICAL };
+const char *knee_wall_name(enum knee_wall wall);
+
+/* What one change would buy at the verdict's worker count. */
+struct knee_lever {
+    const char *name;     /* "overlap" */
+    const char *change;   /* "eta 1" */
+    const char *risk;     /* what it costs or risks, in words */
+    struct knee_row row;  /* after the change */
+    double gain;          /* throughput after / before - 1 */
+    double quality_gain;  /* time to quality before / after - 1; NaN when it is not known */
+    double knee_workers;  /* tolerance knee after the change */
+    double cost_ratio;    /* dollars for the same work, after / before */
+    double saved_per_day; /* dollars saved when a day's work of before is done after the change */
+};
+
+struct knee_walls {
+    double systems_workers;     /* last K with E(K) >= tolerance */
+    double statistical_workers; /* K where the global batch reaches the critical batch */
+    double quality_workers;     /* K of the shortest time to quality */
+    double examples_ratio;      /* examples needed / fewest, at the verdict's K */
+    enum knee_wall first;
+};
+
+struct knee_cost {
+    double step, day, run;                   /* dollars */
+    double stall_step, stall_day, stall_run; /* dollars without useful work */
+    double joules_step, joules_day, joules_run;
+    double stall_joules_step, stall_joules_day, stall_joules_run;
+    double run_steps; /* NaN: not given */
+};
+
+struct knee_verdict {
+    enum knee_suspect suspect;
+    double suspect_share; /* of the step (or, for a large batch, of the examples) */
+    enum knee_wall wall;
+    const struct knee_regime *regime;
+    size_t lever; /* row of levers[]; SIZE_MAX: none is worth it */
+};
+
+enum knee_note_kind {
+    KNEE_NOTE_HALF_EXAMPLE, /* local batch below one example from `value` workers on */
+    KNEE_NOTE_OVERHIDDEN,   /* hidden fraction hides more than there is compute, from `value` on */
+    KNEE_NOTE_LATENCY,      /* latency, not bandwidth, is most of the exchange from `value` on */
+    KNEE_NOTE_MEASURED_AT,  /* measured times are taken to be for `value` workers */
+    KNEE_NOTE_NO_ENCODE,    /* encoding is left out of the compression levers: no params */
+    KNEE_NOTES
+};
+struct knee_note {
+    enum knee_note_kind kind;
+    double value;
+};
+
+#define KNEE_LEVERS_MAX 32
+
+struct knee_prediction {
+    struct knee_job job; /* completed */
+    struct knee_row *rows;
+    size_t row_count;
+    struct knee_row at; /* the row that verdict, levers, walls and cost speak of */
+    struct knee_knee knee;
+    struct knee_lever levers[KNEE_LEVERS_MAX]; /* most gain first */
+    size_t lever_count;
+    struct knee_walls walls;
+    struct knee_cost cost;
+    struct knee_verdict verdict;
+    struct knee_note notes[KNEE_NOTES];
+    size_t note_count;
+    const struct knee_alloc *alloc;
+};
+
+/* Completes a copy of `job` and answers it. Free with knee_prediction_release(). */
+knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
+                         struct knee_prediction *out, struct knee_err *err);
+void knee_prediction_release(struct knee_prediction *prediction);
+
+/* ---- Tax: what each parallel axis pays ---------------------------------------------------- */
+
+enum knee_axis {
+    KNEE_AXIS_DP,
+    KNEE_AXIS_FSDP,
+    KNEE_AXIS_TP,
+    KNEE_AXIS_PP,
+    KNEE_AXIS_EP,
+    KNEE_AXES
+};
+
+/* Every field is described by its row in knee_tax_keys. */
+struct knee_tax_job {
+    int model, gpu, cluster;
+    double layers, hidden, ffn, seq, vocab, experts, topk, bytes_per_value;
+    double degree[KNEE_AXES];
+    double micro_batch, micro_batches, mfu, peak_flops;
+    double gpus_per_node, node_bandwidth_bytes_per_s, node_latency_s;
+    double bandwidth_bytes_per_s, latency_s;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_tax_keys;
+void knee_tax_job_init(struct knee_tax_job *job);
+
+struct knee_axis_tax {
+    enum knee_axis axis;
+    double degree;
+    const char *collective;
+    double buffer_bytes; /* one call, whole buffer */
+    double calls;        /* per step and GPU */
+    bool crosses_nodes;  /* which link */
+    double comm_s;       /* per step, all calls */
+    double window_s;     /* compute it can hide behind, per step */
+    double exposed_s;
+    double tax; /* exposed / compute */
+};
+
+struct knee_tax {
+    struct knee_tax_job job; /* completed */
+    struct knee_axis_tax axes[KNEE_AXES];
+    double params, params_per_gpu, tokens_per_gpu, gpus;
+    double compute_s; /* of one GPU in one step, without bubble */
+    double bubble;    /* (pp-1)/(M+pp-1) of the step */
+    double step_s, mfu;
+    enum knee_axis binding;
+    bool bubble_binds;            /* the bubble costs more than any axis */
+    double local_tokens_min;      /* peak MFU / bandwidth: fewer and the gathers cannot hide */
+    double tp_tax_in, tp_tax_out; /* peak / (3 BW h) on the node's link and on the network */
+};
+const char *knee_axis_name(enum knee_axis axis);
+
+/* Completes a copy of `job` and prices every axis. */
+knee_status knee_tax_run(const struct knee_tax_job *job, struct knee_tax *out,
+                         struct knee_err *err);
+
+/* ---- Out: results as text ----------------------------------------------------------------- */
+
+enum knee_format { KNEE_TEXT, KNEE_JSON, KNEE_CSV, KNEE_MARKDOWN };
+
+struct knee_style {
+    bool ascii; /* no characters beyond ASCII */
+    bool color; /* ANSI emphasis */
+    int width;  /* columns of the terminal; 0: 100 */
+    bool brief; /* text: verdict and table only */
+};
+
+/* Each appends to `text`; look at text->failed once at the end. `solution` may be NULL. */
+void knee_write_prediction(const struct knee_prediction *prediction,
+                           const struct knee_solution *solution, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text);
+void knee_write_tax(const struct knee_tax *tax, enum knee_format format,
+                    const struct knee_style *style, struct knee_text *text);
+
+/* ---- Read --------------------------------------------------------------------------------- */
+
+/* Sets the keys of `object` from YAML (or JSON) text, `name` being shown in errors. Keys that
+ * were already set from a flag are kept. Words are not allowed in files. Nothing is changed on
+ * failure. The object must be `object_size` bytes. */
+knee_status knee_yaml_read(const char *yaml, size_t length, const char *name,
+                           const struct knee_keys *keys, void *object, size_t object_size,
+                           struct knee_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What the key tables need beside knee_keys_set(). */
+#ifndef KNEE_BASE_KEYS_H
+#define KNEE_BASE_KEYS_H
+
+#include "knee.h"
+
+#define KNEE_HUGE 1e30 /* "no upper limit", still finite after any product of a few */
+
+/* One row of a key table: a number, a choice or a switch in a field of `type`. */
+#define KNEE_NUMBER(type, key_name, field, key_unit, low, high, heading, absent, words)            \
+    {                                                                                              \
+        .name = key_name, .kind = KNEE_KEY_NUMBER, .unit = key_unit, .min = low, .max = high,      \
+        .offset = offsetof(type, field), .group = heading, .otherwise = absent, .help = words      \
+    }
+#define KNEE_CHOICE(type, key_name, field, list, heading, absent, words)                           \
+    {                                                                                              \
+        .name = key_name, .kind = KNEE_KEY_CHOICE, .choices = &list,                               \
+        .offset = offsetof(type, field), .group = heading, .otherwise = absent, .help = words      \
+    }
+
+/* Row of `name` (- and _ are alike), or keys->count. */
+size_t knee_keys_find(const struct knee_keys *keys, const char *name);
+
+/* The object's provenance bytes, one per row. */
+unsigned char *knee_keys_source(const struct knee_keys *keys, void *object);
+
+/* Marks every field as not given: numbers NaN, choices -1, the rest zero. */
+void knee_keys_clear(const struct knee_keys *keys, void *object);
+
+/* Marks one field as not given. */
+void knee_keys_unset(const struct knee_keys *keys, void *object, size_t row);
+
+/* Sets a number of the object that is not given yet, and its source. NaN leaves it. */
+void knee_keys_fill(const struct knee_keys *keys, void *object, double *field, double value,
+                    enum knee_source source);
+
+/* Row of `name` in a list, or -1 with the nearest name in *err. */
+int knee_choice_find(const struct knee_choices *choices, const char *name, const char *where,
+                     struct knee_err *err);
+
+/* Parses "8", "1,2,4", "1..1024x2", "8..64+8". */
+knee_status knee_workers_parse(const char *text, const char *where, struct knee_workers *out,
+                               struct knee_err *err);
+
+#endif

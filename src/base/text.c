@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text.h"
+
+#include <stdarg.h>
+#include <stdio.h> /* vsnprintf only */
+#include <stdlib.h>
+#include <string.h>
+
+void *knee_resize(const struct knee_alloc *alloc, void *ptr, size_t size)
+{
+    if (alloc)
+        return alloc->resize(alloc->ctx, ptr, size);
+    if (size)
+        return realloc(ptr, size);
+    free(ptr);
+    return NULL;
+}
+
+void knee_text_release(struct knee_text *text)
+{
+    if (text->data)
+        knee_resize(text->alloc, text->data, 0);
+    text->data = NULL;
+    text->length = text->capacity = 0;
+    text->failed = false;
+}
+
+/* Room for `more` bytes and the NUL, or text->failed. */
+static bool reserve(struct knee_text *text, size_t more)
+{
+    if (text->failed)
+        return false;
+    if (more >= KNEE_TEXT_CAP - text->length) {
+        text->failed = true;
+        return false;
+    }
+    size_t need = text->length + more + 1;
+    if (need <= text->capacity)
+        return true;
+    size_t capacity = text->capacity ? text->capacity * 2 : 1024;
+    while (capacity < need)
+        capacity *= 2;
+    char *data = knee_resize(text->alloc, text->data, capacity);
+    if (!data) {
+        text->failed = true;
+        return false;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void knee_text_add(struct knee_text *text, const char *bytes, size_t length)
+{
+    if (!reserve(text, length))
+        return;
+    memcpy(text->data + text->length, bytes, length);
+    text->length += length;
+    text->data[text->length] = '\0';
+}
+
+void knee_text_puts(struct knee_text *text, const char *string)
+{
+    knee_text_add(text, string, strlen(string));
+}
+
+void knee_text_printf(struct knee_text *text, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int length = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (length < 0 || !reserve(text, (size_t)length)) {
+        text->failed = true;
+        return;
+    }
+    va_start(args, fmt);
+    vsnprintf(text->data + text->length, (size_t)length + 1, fmt, args);
+    va_end(args);
+    text->length += (size_t)length;
+}
+
+void knee_text_repeat(struct knee_text *text, const char *string, size_t times)
+{
+    while (times--)
+        knee_text_puts(text, string);
+}

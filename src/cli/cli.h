@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line. A command is a row: name, words, tables of keys with the objects they fill, and
+ * a function. Flags, help, man page and completion all come from those tables.
+ */
+#ifndef KNEE_CLI_CLI_H
+#define KNEE_CLI_CLI_H
+
+#include "base/text.h"
+#include "knee.h"
+
+/* What every command understands. */
+struct cli_common {
+    bool help, json, csv, markdown, ascii, brief;
+    const char *output;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys cli_common_keys;
+
+#define CLI_TABLES 3
+#define CLI_WORDS  64
+
+/* Everything a run of a command was given. */
+struct cli_run {
+    const struct cli_command *command;
+    struct cli_common common;
+    void *objects[CLI_TABLES]; /* beside command->keys[] */
+    const char *words[CLI_WORDS];
+    size_t word_count;
+    struct knee_text text; /* what will be printed */
+    struct knee_err err;
+};
+
+struct cli_command {
+    const char *name;
+    const char *operands;                     /* "[JOB.yaml]" */
+    const char *summary;                      /* one line */
+    const char *about;                        /* a paragraph */
+    const char *examples;                     /* one per line */
+    const struct knee_keys *keys[CLI_TABLES]; /* beyond the common ones; NULL ends */
+    size_t most_words;
+    knee_status (*main)(struct cli_run *run, int argc, char **argv);
+};
+extern const struct cli_command *const cli_commands[]; /* NULL ends */
+
+/* Reads flags into the objects of run->command and words into run->words. */
+knee_status cli_parse(struct cli_run *run, int argc, char **argv);
+
+/* The format asked for. Two at once are refused by cli_parse(). */
+enum knee_format cli_format(const struct cli_run *run);
+/* Terminal facts: width, colour, character set. */
+struct knee_style cli_style(const struct cli_run *run);
+
+/* The whole of a file, at most `cap` bytes; "-" is standard input. Free *data with free(). */
+knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *length,
+                          struct knee_err *err);
+
+/* Prints run->text to standard output or the file asked for. */
+knee_status cli_print(struct cli_run *run);
+
+/* Help of one command, and of all. */
+void cli_help(const struct cli_command *command, struct knee_text *text);
+void cli_overview(struct knee_text *text);
+
+/* The value a key takes, as help writes it: "BYTES/S"; "" for a switch. */
+const char *cli_metavar(const struct knee_key *key);
+
+extern const struct cli_command cli_predict, cli_tax, cli_list, cli_example, cli_man,
+    cli_completion, cli_version;
+
+#endif

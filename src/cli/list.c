@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* knee list: the presets and where their figures come from; knee version. */
+#include "base/error.h"
+#include "cli/cli.h"
+#include "out/table.h"
+#include "out/words.h"
+
+#include <math.h>
+#include <string.h>
+
+static void list_gpus(struct knee_table *table)
+{
+    knee_table_init(table, "llrrrlrrl", NULL);
+    for (size_t i = 0; i < 9; i++)
+        knee_table_cell(table, "%s",
+                        (const char *const[]){"gpu", "full name", "bf16", "memory", "memory rate",
+                                              "node link", "power", "$/h", "origin"}[i]);
+    const struct knee_gpu *gpu;
+    for (size_t row = 0; (gpu = knee_gpu_at(row)); row++) {
+        knee_table_cell(table, "%s", gpu->name);
+        knee_table_cell(table, "%s", gpu->full_name);
+        knee_table_number(table, gpu->bf16_flops, KNEE_UNIT_FLOPS);
+        knee_table_number(table, gpu->memory_bytes, KNEE_UNIT_BYTES);
+        knee_table_number(table, gpu->memory_bytes_per_s, KNEE_UNIT_BYTES_PER_S);
+        knee_table_cell(table, "%s x%.0f", gpu->node_link, gpu->gpus_per_node);
+        knee_table_number(table, gpu->power_w, KNEE_UNIT_WATTS);
+        if (isnan(gpu->price_low))
+            knee_table_cell(table, "-");
+        else
+            knee_table_cell(table, "%g-%g", gpu->price_low, gpu->price_high);
+        knee_table_cell(table, "%s", gpu->origin);
+    }
+}
+
+static void list_links(struct knee_table *table)
+{
+    knee_table_init(table, "llrrrl", NULL);
+    for (size_t i = 0; i < 6; i++)
+        knee_table_cell(
+            table, "%s",
+            (const char *const[]){"link", "full name", "raw", "achieved", "latency", "origin"}[i]);
+    const struct knee_link *link;
+    for (size_t row = 0; (link = knee_link_at(row)); row++) {
+        knee_table_cell(table, "%s", link->name);
+        knee_table_cell(table, "%s", link->full_name);
+        knee_table_number(table, link->bytes_per_s, KNEE_UNIT_BYTES_PER_S);
+        knee_table_cell(table, "%s", knee_percent(link->achieved).s);
+        knee_table_number(table, link->latency_s, KNEE_UNIT_SECONDS);
+        knee_table_cell(table, "%s", link->origin);
+    }
+}
+
+static void list_clusters(struct knee_table *table)
+{
+    knee_table_init(table, "llrllrl", NULL);
+    for (size_t i = 0; i < 7; i++)
+        knee_table_cell(table, "%s",
+                        (const char *const[]){"cluster", "gpu", "per node", "node link", "network",
+                                              "NICs", "origin"}[i]);
+    const struct knee_cluster *cluster;
+    for (size_t row = 0; (cluster = knee_cluster_at(row)); row++) {
+        knee_table_cell(table, "%s", cluster->name);
+        knee_table_cell(table, "%s", cluster->gpu);
+        knee_table_cell(table, "%.0f", cluster->gpus_per_node);
+        knee_table_cell(table, "%s", cluster->node_link);
+        knee_table_cell(table, "%s", cluster->net_link);
+        knee_table_cell(table, "%.0f", cluster->nics_per_node);
+        knee_table_cell(table, "%s", cluster->origin);
+    }
+}
+
+static void list_models(struct knee_table *table)
+{
+    knee_table_init(table, "lrrrrrrl", NULL);
+    for (size_t i = 0; i < 8; i++)
+        knee_table_cell(table, "%s",
+                        (const char *const[]){"model", "params", "FLOPs/param", "layers", "hidden",
+                                              "seq", "global batch", "origin"}[i]);
+    const struct knee_model *model;
+    for (size_t row = 0; (model = knee_model_at(row)); row++) {
+        knee_table_cell(table, "%s", model->name);
+        knee_table_number(table, model->params, KNEE_UNIT_COUNT);
+        knee_table_cell(table, "%g", model->flops_per_param);
+        knee_table_number(table, model->layers, KNEE_UNIT_COUNT);
+        knee_table_number(table, model->hidden, KNEE_UNIT_COUNT);
+        knee_table_number(table, model->seq, KNEE_UNIT_COUNT);
+        knee_table_number(table, model->global_batch, KNEE_UNIT_COUNT);
+        knee_table_cell(table, "%s", model->origin);
+    }
+}
+
+static void list_algorithms(struct knee_table *table)
+{
+    knee_table_init(table, "lll", NULL);
+    for (size_t i = 0; i < 3; i++)
+        knee_table_cell(table, "%s", (const char *const[]){"algorithm", "time", "origin"}[i]);
+    const struct knee_algorithm *algorithm;
+    for (size_t row = 0; (algorithm = knee_algorithm_at(row)); row++) {
+        knee_table_cell(table, "%s", algorithm->name);
+        knee_table_cell(table, "%s", algorithm->formula);
+        knee_table_cell(table, "%s", algorithm->origin);
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*fill)(struct knee_table *);
+} lists[] = {
+    {"gpus", list_gpus},     {"links", list_links},           {"clusters", list_clusters},
+    {"models", list_models}, {"algorithms", list_algorithms},
+};
+#define LISTS (sizeof lists / sizeof *lists)
+
+static knee_status list_main(struct cli_run *run, int argc, char **argv)
+{
+    knee_status status = cli_parse(run, argc, argv);
+    if (status || run->common.help)
+        return status;
+    struct knee_style style = cli_style(run);
+    bool any = false;
+    for (size_t i = 0; i < LISTS; i++) {
+        if (run->word_count && strcmp(run->words[0], lists[i].name) != 0)
+            continue;
+        struct knee_table table;
+        if (any)
+            knee_text_puts(&run->text, "\n");
+        any = true;
+        lists[i].fill(&table);
+        knee_table_write(&table, cli_format(run), &style, &run->text);
+        knee_table_release(&table);
+    }
+    if (any)
+        return KNEE_OK;
+    knee_fail(&run->err, KNEE_USAGE, "", "there is no list '%.60s'", run->words[0]);
+    knee_hint(&run->err, "gpus, links, clusters, models or algorithms");
+    return KNEE_USAGE;
+}
+
+const struct cli_command cli_list = {
+    .name = "list",
+    .operands = "[gpus|links|clusters|models|algorithms]",
+    .summary = "the presets, with where their figures come from",
+    .about = "Lists the presets of GPUs, links, clusters, models and all-reduce algorithms.",
+    .examples = "  knee list gpus\n",
+    .most_words = 1,
+    .main = list_main,
+};
+
+static knee_status version_main(struct cli_run *run, int argc, char **argv)
+{
+    knee_status status = cli_parse(run, argc, argv);
+    if (status || run->common.help)
+        return status;
+    knee_text_puts(&run->text, "knee " KNEE_VERSION "\n");
+    return KNEE_OK;
+}
+
+const struct cli_command cli_version = {
+    .name = "version",
+    .operands = "",
+    .summary = "the version",
+    .about = "Writes the version.",
+    .examples = "",
+    .main = version_main,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* knee: picks the command, prints its text or one line of error, and exits with its status. */
+#include "base/error.h"
+#include "base/spell.h"
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const struct cli_command *const cli_commands[] = {
+    &cli_predict, &cli_tax, &cli_list, &cli_example, &cli_man, &cli_completion, &cli_version, NULL,
+};
+
+static const struct cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; cli_commands[i]; i++)
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_commands[i];
+    return NULL;
+}
+
+static knee_status no_such_command(struct cli_run *run, const char *name)
+{
+    struct knee_nearest nearest = {.wanted = name};
+    for (size_t i = 0; cli_commands[i]; i++)
+        knee_nearest_offer(&nearest, cli_commands[i]->name);
+    knee_fail(&run->err, KNEE_USAGE, "", "there is no command '%.60s'", name);
+    if (nearest.name)
+        knee_hint(&run->err, "did you mean 'knee %s'?", nearest.name);
+    else
+        knee_hint(&run->err, "'knee --help' lists them");
+    return KNEE_USAGE;
+}
+
+/* knee, knee help, knee --help, knee help COMMAND, knee COMMAND ... */
+static knee_status dispatch(struct cli_run *run, int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "help";
+    bool help = strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    if (help && argc > 2) {
+        run->common.help = true;
+        name = argv[2];
+    } else if (help) {
+        cli_overview(&run->text);
+        return argc > 1 ? KNEE_OK : KNEE_USAGE;
+    }
+    run->command = find_command(name);
+    if (!run->command)
+        return no_such_command(run, name);
+    if (run->common.help) {
+        cli_help(run->command, &run->text);
+        return KNEE_OK;
+    }
+    return run->command->main(run, argc - 2, argv + 2);
+}
+
+static void print_error(const struct knee_err *err)
+{
+    fprintf(stderr, "knee: %s%s%s%s%s\n", err->where, err->where[0] ? ": " : "", err->what,
+            err->hint[0] ? "; " : "", err->hint);
+}
+
+int main(int argc, char **argv)
+{
+    struct cli_run run = {0};
+    knee_status status = dispatch(&run, argc, argv);
+    if (run.common.help && !status && run.command && !run.text.length)
+        cli_help(run.command, &run.text);
+    if (!run.err.what[0]) {
+        knee_status printed = cli_print(&run);
+        status = printed ? printed : status;
+    }
+    if (run.err.what[0])
+        print_error(&run.err);
+    knee_text_release(&run.text);
+    return (int)status;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Flags: --name value, --name=value, --switch. The tables know what there is. */
+#include "base/error.h"
+#include "base/keys.h"
+#include "base/number.h"
+#include "base/spell.h"
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define SWITCH(key_name, field, words)                                                             \
+    {                                                                                              \
+        .name = key_name, .kind = KNEE_KEY_SWITCH, .offset = offsetof(struct cli_common, field),   \
+        .group = "Output", .otherwise = "", .help = words                                          \
+    }
+
+static const struct knee_key rows[] = {
+    SWITCH("json", json, "machine-readable, with a versioned schema"),
+    SWITCH("csv", csv, "the table alone, exact numbers"),
+    SWITCH("markdown", markdown, "for a document"),
+    SWITCH("brief", brief, "verdict and table only"),
+    SWITCH("ascii", ascii, "no characters beyond ASCII"),
+    {.name = "output",
+     .kind = KNEE_KEY_WORD,
+     .offset = offsetof(struct cli_common, output),
+     .group = "Output",
+     .otherwise = "standard output",
+     .help = "file to write to"},
+    SWITCH("help", help, "this text"),
+};
+
+const struct knee_keys cli_common_keys = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .source_offset = offsetof(struct cli_common, source),
+};
+
+const char *cli_metavar(const struct knee_key *key)
+{
+    switch (key->kind) {
+    case KNEE_KEY_NUMBER: return knee_unit_metavar(key->unit);
+    case KNEE_KEY_CHOICE: return "NAME";
+    case KNEE_KEY_WORKERS: return "LIST";
+    case KNEE_KEY_WORD:
+        return strcmp(key->name, "for") == 0     ? "TARGET=VALUE"
+               : strcmp(key->name, "solve") == 0 ? "INPUT"
+                                                 : "FILE";
+    case KNEE_KEY_SWITCH: break;
+    }
+    return "";
+}
+
+/* The table that has `name`, and its object. */
+static const struct knee_keys *find_table(struct cli_run *run, const char *name, void **object)
+{
+    if (knee_keys_find(&cli_common_keys, name) < cli_common_keys.count) {
+        *object = &run->common;
+        return &cli_common_keys;
+    }
+    for (size_t i = 0; i < CLI_TABLES && run->command->keys[i]; i++)
+        if (knee_keys_find(run->command->keys[i], name) < run->command->keys[i]->count) {
+            *object = run->objects[i];
+            return run->command->keys[i];
+        }
+    return NULL;
+}
+
+static knee_status unknown_option(struct cli_run *run, const char *name)
+{
+    struct knee_nearest nearest = {.wanted = name};
+    for (size_t i = 0; i < CLI_TABLES && run->command->keys[i]; i++)
+        for (size_t row = 0; row < run->command->keys[i]->count; row++)
+            knee_nearest_offer(&nearest, run->command->keys[i]->rows[row].name);
+    for (size_t row = 0; row < cli_common_keys.count; row++)
+        knee_nearest_offer(&nearest, cli_common_keys.rows[row].name);
+    knee_fail(&run->err, KNEE_USAGE, "", "there is no option --%.60s", name);
+    if (nearest.name)
+        knee_hint(&run->err, "did you mean --%s?", nearest.name);
+    else
+        knee_hint(&run->err, "knee %s --help lists them", run->command->name);
+    return KNEE_USAGE;
+}
+
+/* One flag at argv[*at]; moves *at past a value that stands apart. */
+static knee_status parse_flag(struct cli_run *run, int argc, char **argv, int *at)
+{
+    char name[64];
+    const char *flag = argv[*at] + 2, *value = strchr(flag, '=');
+    size_t length = value ? (size_t)(value - flag) : strlen(flag);
+    snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), flag);
+    void *object = NULL;
+    const struct knee_keys *keys = find_table(run, name, &object);
+    if (!keys)
+        return unknown_option(run, name);
+    const struct knee_key *key = &keys->rows[knee_keys_find(keys, name)];
+    if (value)
+        value++;
+    else if (key->kind == KNEE_KEY_SWITCH)
+        value = "true";
+    else if (*at + 1 < argc)
+        value = argv[++*at];
+    else {
+        knee_fail(&run->err, KNEE_USAGE, "", "--%s needs a value", key->name);
+        if (key->kind == KNEE_KEY_NUMBER)
+            knee_hint(&run->err, "for example %s", knee_unit_example(key->unit));
+        return KNEE_USAGE;
+    }
+    return knee_keys_set(keys, object, name, value, KNEE_FLAG, &run->err);
+}
+
+knee_status cli_parse(struct cli_run *run, int argc, char **argv)
+{
+    bool flags = true;
+    for (int i = 0; i < argc; i++) {
+        const char *arg = argv[i];
+        knee_status status = KNEE_OK;
+        if (flags && strcmp(arg, "--") == 0) {
+            flags = false;
+        } else if (flags && (strcmp(arg, "-h") == 0 || strcmp(arg, "-?") == 0)) {
+            run->common.help = true;
+        } else if (flags && strncmp(arg, "--", 2) == 0) {
+            status = parse_flag(run, argc, argv, &i);
+        } else if (flags && arg[0] == '-' && arg[1]) {
+            status = knee_fail(&run->err, KNEE_USAGE, "", "there is no option %.60s", arg);
+            knee_hint(&run->err, "options are spelled out, as in --params 7B");
+        } else if (run->word_count == run->command->most_words) {
+            status = knee_fail(&run->err, KNEE_USAGE, "", "'%.60s' is one word too many", arg);
+            knee_hint(&run->err, "knee %s %s", run->command->name, run->command->operands);
+        } else {
+            run->words[run->word_count++] = arg;
+        }
+        if (status)
+            return status;
+    }
+    if (run->common.json + run->common.csv + run->common.markdown > 1) {
+        knee_fail(&run->err, KNEE_USAGE, "", "more than one of --json, --csv and --markdown");
+        knee_hint(&run->err, "keep one");
+        return KNEE_USAGE;
+    }
+    return KNEE_OK;
+}
+
+enum knee_format cli_format(const struct cli_run *run)
+{
+    return run->common.json       ? KNEE_JSON
+           : run->common.csv      ? KNEE_CSV
+           : run->common.markdown ? KNEE_MARKDOWN
+                                  : KNEE_TEXT;
+}
+
+static bool speaks_utf8(void)
+{
+    const char *locale = getenv("LC_ALL");
+    if (!locale || !*locale)
+        locale = getenv("LC_CTYPE");
+    if (!locale || !*locale)
+        locale = getenv("LANG");
+    return locale && (strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "utf-8"));
+}
+
+struct knee_style cli_style(const struct cli_run *run)
+{
+    bool terminal = isatty(STDOUT_FILENO) && !run->common.output;
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    struct knee_style style = {
+        .ascii = run->common.ascii || !speaks_utf8(),
+        .color = terminal && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0,
+        .brief = run->common.brief,
+    };
+    struct winsize size;
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        style.width = size.ws_col < 120 ? size.ws_col : 120;
+    return style;
+}

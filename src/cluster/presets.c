@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "cluster/presets.h"
+
+#include <string.h>
+
+/* Three tables, one set of look-ups: count, name of a row, row by number. */
+#define LOOKUPS(thing, table, label)                                                               \
+    static size_t thing##_count(void)                                                              \
+    {                                                                                              \
+        return table##_count;                                                                      \
+    }                                                                                              \
+    static const char *thing##_name(size_t row)                                                    \
+    {                                                                                              \
+        return row < table##_count ? table[row].name : NULL;                                       \
+    }                                                                                              \
+    const struct knee_choices knee_##thing##_names = {label, thing##_count, thing##_name};         \
+    const struct knee_##thing *knee_##thing##_at(size_t row)                                       \
+    {                                                                                              \
+        return row < table##_count ? &table[row] : NULL;                                           \
+    }
+
+#define NAMED(thing, table)                                                                        \
+    const struct knee_##thing *knee_##thing##_named(const char *name)                              \
+    {                                                                                              \
+        for (size_t row = 0; row < table##_count; row++)                                           \
+            if (strcmp(table[row].name, name) == 0)                                                \
+                return &table[row];                                                                \
+        return NULL;                                                                               \
+    }
+
+LOOKUPS(gpu, knee_gpus, "GPU preset")
+LOOKUPS(link, knee_links, "link preset")
+LOOKUPS(cluster, knee_clusters, "cluster preset")
+NAMED(gpu, knee_gpus)
+NAMED(link, knee_links)
+NAMED(cluster, knee_clusters)
+
+struct knee_wire knee_link_wire(const struct knee_link *link, double ports)
+{
+    return (struct knee_wire){link->latency_s, ports * link->bytes_per_s * link->achieved};
+}
+
+struct knee_fabric knee_cluster_fabric(const struct knee_cluster *cluster)
+{
+    double ports = cluster->nics_per_node / cluster->gpus_per_node;
+    return (struct knee_fabric){
+        .node_size = cluster->gpus_per_node,
+        .in = knee_link_wire(knee_link_named(cluster->node_link), 1),
+        .out = knee_link_wire(knee_link_named(cluster->net_link), ports),
+    };
+}

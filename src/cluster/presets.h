@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Presets of GPUs, links and clusters: tables made from data/ by tools/presets.awk. */
+#ifndef KNEE_CLUSTER_PRESETS_H
+#define KNEE_CLUSTER_PRESETS_H
+
+#include "knee.h"
+
+extern const struct knee_gpu knee_gpus[];
+extern const struct knee_link knee_links[];
+extern const struct knee_cluster knee_clusters[];
+extern const size_t knee_gpus_count, knee_links_count, knee_clusters_count;
+
+/* By exact name; NULL if there is none (the data files are checked by a test). */
+const struct knee_gpu *knee_gpu_named(const char *name);
+const struct knee_link *knee_link_named(const char *name);
+const struct knee_cluster *knee_cluster_named(const char *name);
+
+/* What a worker of a cluster preset reaches inside its node and out of it. */
+struct knee_fabric knee_cluster_fabric(const struct knee_cluster *cluster);
+
+/* What a collective reaches on a link: the raw rate times the achieved share. */
+struct knee_wire knee_link_wire(const struct knee_link *link, double ports);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What the closed forms ask of a completed job. */
+#ifndef KNEE_JOB_JOB_H
+#define KNEE_JOB_JOB_H
+
+#include "knee.h"
+
+/* The two levels of wire. Where communication was measured and the link not named, a link of one
+ * byte per second without latency: only its shape over K is used. */
+struct knee_fabric knee_job_fabric(const struct knee_job *job);
+
+/* Gradient bytes before compression; 1 where only their time is known. */
+double knee_job_bytes(const struct knee_job *job);
+
+/* Fills what is not given; refuses gaps and degrees that do not fit (KNEE_USAGE). On failure *job
+ * may be partly filled. */
+knee_status knee_tax_job_complete(struct knee_tax_job *job, struct knee_err *err);
+
+#endif

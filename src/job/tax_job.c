@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* A transformer, its degrees of parallelism and its links: the table of inputs of `knee tax`. */
+#include "base/error.h"
+#include "base/keys.h"
+#include "cluster/presets.h"
+#include "job/job.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NUMBER(name, field, unit, low, high, heading, absent, words)                               \
+    KNEE_NUMBER(struct knee_tax_job, name, field, unit, low, high, heading, absent, words)
+#define CHOICE(name, field, list, heading, absent, words)                                          \
+    KNEE_CHOICE(struct knee_tax_job, name, field, list, heading, absent, words)
+
+static const struct knee_key rows[] = {
+    CHOICE("model", model, knee_model_names, "Model", "none", "model preset: the shape below"),
+    NUMBER("layers", layers, KNEE_UNIT_COUNT, 1, 1e6, "Model", "hidden / 128",
+           "transformer layers"),
+    NUMBER("hidden", hidden, KNEE_UNIT_COUNT, 1, 1e7, "Model", "from --model", "model width h"),
+    NUMBER("ffn", ffn, KNEE_UNIT_COUNT, 1, 1e8, "Model",
+           "4 h; a preset gives the width that two matrices would need",
+           "width of the feed-forward part (two matrices of h x ffn)"),
+    NUMBER("seq", seq, KNEE_UNIT_COUNT, 1, 1e9, "Model", "4096", "tokens per sequence"),
+    NUMBER("vocab", vocab, KNEE_UNIT_COUNT, 1, 1e9, "Model", "32000", "vocabulary"),
+    NUMBER("experts", experts, KNEE_UNIT_COUNT, 1, 1e6, "Model", "1", "experts per layer"),
+    NUMBER("topk", topk, KNEE_UNIT_COUNT, 1, 1e6, "Model", "1, or 2 with experts",
+           "experts that each token visits"),
+    NUMBER("bytes-per-value", bytes_per_value, KNEE_UNIT_BYTES, 0.5, 8, "Model", "2",
+           "bytes of a parameter, gradient or activation on the wire"),
+
+    NUMBER("dp", degree[KNEE_AXIS_DP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1",
+           "data-parallel replicas"),
+    NUMBER("fsdp", degree[KNEE_AXIS_FSDP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1",
+           "workers over which parameters are sharded (FSDP, ZeRO-3)"),
+    NUMBER("tp", degree[KNEE_AXIS_TP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1",
+           "tensor-parallel degree; past a node it takes the slow link"),
+    NUMBER("pp", degree[KNEE_AXIS_PP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1", "pipeline stages"),
+    NUMBER("ep", degree[KNEE_AXIS_EP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1",
+           "expert-parallel degree, inside dp x fsdp"),
+    NUMBER("micro-batch", micro_batch, KNEE_UNIT_COUNT, 1e-3, 1e9, "Degrees", "1",
+           "sequences per replica and micro-step"),
+    NUMBER("micro-batches", micro_batches, KNEE_UNIT_COUNT, 1, 1e9, "Degrees", "4 pp, or 1",
+           "micro-steps per step, M"),
+
+    CHOICE("gpu", gpu, knee_gpu_names, "Hardware", "none, or from --cluster", "GPU preset"),
+    CHOICE("cluster", cluster, knee_cluster_names, "Hardware", "the usual node of --gpu",
+           "cluster preset: GPU and links"),
+    NUMBER("flops", peak_flops, KNEE_UNIT_FLOPS, 1, KNEE_HUGE, "Hardware", "from --gpu",
+           "peak FLOP/s of one GPU"),
+    NUMBER("mfu", mfu, KNEE_UNIT_FRACTION, 1e-6, 1, "Hardware", "0.4",
+           "share of the peak that compute reaches while it runs"),
+    NUMBER("gpus-per-node", gpus_per_node, KNEE_UNIT_COUNT, 1, 1e6, "Hardware",
+           "8, or from the preset", "GPUs that share the fast link"),
+    NUMBER("node-bandwidth", node_bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE,
+           "Hardware", "from the preset, else --bandwidth", "one GPU's rate inside the node"),
+    NUMBER("node-latency", node_latency_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Hardware",
+           "from the preset, else 0", "one hop inside the node"),
+    NUMBER("bandwidth", bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, "Hardware",
+           "from the preset", "one GPU's share of the network"),
+    NUMBER("latency", latency_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Hardware",
+           "from the preset, else 0", "one hop over the network"),
+};
+
+const struct knee_keys knee_tax_keys = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .source_offset = offsetof(struct knee_tax_job, source),
+};
+
+void knee_tax_job_init(struct knee_tax_job *job)
+{
+    memset(job, 0, sizeof *job);
+    knee_keys_clear(&knee_tax_keys, job);
+}
+
+static void fill(struct knee_tax_job *job, double *field, double value, enum knee_source source)
+{
+    knee_keys_fill(&knee_tax_keys, job, field, value, source);
+}
+
+/* A preset counts its own kinds of feed-forward parts; what matters here is their parameters, so
+ * the width is the one at which two matrices hold as many. */
+static void fill_shape(struct knee_tax_job *job)
+{
+    if (job->model < 0)
+        return;
+    const struct knee_model *model = knee_model_at((size_t)job->model);
+    fill(job, &job->layers, model->layers, KNEE_PRESET);
+    fill(job, &job->hidden, model->hidden, KNEE_PRESET);
+    fill(job, &job->vocab, model->vocab, KNEE_PRESET);
+    fill(job, &job->seq, model->seq, KNEE_PRESET);
+    fill(job, &job->experts, model->experts, KNEE_PRESET);
+    fill(job, &job->topk, model->topk, KNEE_PRESET);
+    double h = model->hidden, experts = isnan(model->experts) ? 1 : model->experts;
+    double per_layer = (model->params - 2 * model->vocab * h) / model->layers;
+    fill(job, &job->ffn, fmax(1, rint((per_layer - 4 * h * h) / (2 * h * experts))), KNEE_DERIVED);
+}
+
+static void fill_hardware(struct knee_tax_job *job)
+{
+    const struct knee_cluster *cluster =
+        job->cluster >= 0 ? knee_cluster_at((size_t)job->cluster) : NULL;
+    const struct knee_gpu *gpu = job->gpu >= 0 ? knee_gpu_at((size_t)job->gpu) : NULL;
+    if (!gpu && cluster)
+        gpu = knee_gpu_named(cluster->gpu);
+    if (!cluster && gpu)
+        cluster = knee_cluster_named(gpu->cluster);
+    if (gpu)
+        fill(job, &job->peak_flops, gpu->bf16_flops, KNEE_PRESET);
+    if (cluster) {
+        struct knee_fabric fabric = knee_cluster_fabric(cluster);
+        fill(job, &job->gpus_per_node, fabric.node_size, KNEE_PRESET);
+        fill(job, &job->node_bandwidth_bytes_per_s, fabric.in.bytes_per_s, KNEE_PRESET);
+        fill(job, &job->node_latency_s, fabric.in.latency_s, KNEE_PRESET);
+        fill(job, &job->bandwidth_bytes_per_s, fabric.out.bytes_per_s, KNEE_PRESET);
+        fill(job, &job->latency_s, fabric.out.latency_s, KNEE_PRESET);
+    }
+    fill(job, &job->mfu, 0.4, KNEE_DEFAULT);
+    fill(job, &job->gpus_per_node, 8, KNEE_DEFAULT);
+    fill(job, &job->node_bandwidth_bytes_per_s, job->bandwidth_bytes_per_s, KNEE_DEFAULT);
+    fill(job, &job->latency_s, 0, KNEE_DEFAULT);
+    fill(job, &job->node_latency_s, 0, KNEE_DEFAULT);
+}
+
+static void fill_defaults(struct knee_tax_job *job)
+{
+    fill(job, &job->layers, fmax(1, rint(job->hidden / 128)), KNEE_DEFAULT);
+    fill(job, &job->ffn, 4 * job->hidden, KNEE_DEFAULT);
+    fill(job, &job->seq, 4096, KNEE_DEFAULT);
+    fill(job, &job->vocab, 32000, KNEE_DEFAULT);
+    fill(job, &job->experts, 1, KNEE_DEFAULT);
+    fill(job, &job->topk, job->experts > 1 ? 2 : 1, KNEE_DEFAULT);
+    fill(job, &job->bytes_per_value, 2, KNEE_DEFAULT);
+    for (int axis = 0; axis < KNEE_AXES; axis++)
+        fill(job, &job->degree[axis], 1, KNEE_DEFAULT);
+    fill(job, &job->micro_batch, 1, KNEE_DEFAULT);
+    double pp = job->degree[KNEE_AXIS_PP];
+    fill(job, &job->micro_batches, pp > 1 ? 4 * pp : 1, KNEE_DEFAULT);
+}
+
+static knee_status refuse(struct knee_err *err, const char *what, const char *hint)
+{
+    knee_fail(err, KNEE_USAGE, "", "%s", what);
+    knee_hint(err, "%s", hint);
+    return KNEE_USAGE;
+}
+
+knee_status knee_tax_job_complete(struct knee_tax_job *job, struct knee_err *err)
+{
+    const double *degree = job->degree;
+    fill_shape(job);
+    fill_hardware(job);
+    if (isnan(job->hidden))
+        return refuse(err, "the width of the model is not known",
+                      "add --hidden (for example 4096) or --model with a transformer");
+    if (isnan(job->peak_flops))
+        return refuse(err, "the peak of a GPU is not known",
+                      "add --gpu (for example h100) or --flops (989TFLOP/s)");
+    if (isnan(job->bandwidth_bytes_per_s))
+        return refuse(err, "the network is not known", "add --bandwidth, --cluster or --gpu");
+    fill_defaults(job);
+    if (degree[KNEE_AXIS_PP] > job->layers)
+        return refuse(err, "there are more pipeline stages than layers", "lower --pp");
+    if (degree[KNEE_AXIS_EP] > job->experts)
+        return refuse(err, "there are fewer experts than --ep", "lower --ep or raise --experts");
+    if (degree[KNEE_AXIS_EP] > degree[KNEE_AXIS_DP] * degree[KNEE_AXIS_FSDP])
+        return refuse(err, "ep is larger than dp x fsdp, whose workers it is made of",
+                      "raise --dp or --fsdp, or lower --ep");
+    if (job->topk > job->experts)
+        return refuse(err, "topk is larger than the number of experts", "lower --topk");
+    return KNEE_OK;
+}

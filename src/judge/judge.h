@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of the judge, each a table of rules or a search, and what they hand each other. */
+#ifndef KNEE_JUDGE_JUDGE_H
+#define KNEE_JUDGE_JUDGE_H
+
+#include "knee.h"
+
+/* Kinds of lever, so that a rule can prefer some of them. */
+enum knee_lever_kind {
+    KNEE_LEVER_WORKERS = 1 << 0, /* more of them */
+    KNEE_LEVER_FEWER = 1 << 1,   /* or fewer */
+    KNEE_LEVER_BATCH = 1 << 2,
+    KNEE_LEVER_OVERLAP = 1 << 3,
+    KNEE_LEVER_COMPRESS = 1 << 4,
+    KNEE_LEVER_SYNC = 1 << 5,
+    KNEE_LEVER_NETWORK = 1 << 6, /* link, algorithm, another axis */
+    KNEE_LEVER_INPUT = 1 << 7,
+    KNEE_LEVER_STRAGGLER = 1 << 8,
+};
+
+/* Every knee of a job, and the whole worker count with the shortest time to quality. */
+void knee_find(const struct knee_terms *terms, double tolerance, struct knee_knee *out,
+               double *quality_workers);
+
+/* Fills levers[] and lever_count from job, at and knee. */
+void knee_levers(struct knee_prediction *prediction);
+/* Row with the most gain among the kinds, or SIZE_MAX when none gains `least`. */
+size_t knee_levers_best(const struct knee_prediction *prediction, unsigned kinds, double least);
+
+/* What gain counts for ranking: time to quality where that is known. */
+double knee_lever_gain(const struct knee_lever *lever);
+
+/* Kinds that the rule on R prefers. */
+unsigned knee_regime_kinds(const struct knee_regime *regime);
+
+/* Fill one part each. */
+void knee_judge_walls(struct knee_prediction *prediction, double quality_workers);
+void knee_judge_cost(struct knee_prediction *prediction);
+void knee_judge_suspect(struct knee_prediction *prediction);
+
+#endif

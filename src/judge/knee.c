@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the knee is. Every whole count up to DENSE is tried, then a geometric grid up to
+ * KNEE_SEARCH_MAX; crossings and peaks between grid points are closed in on. Exact up to DENSE, and
+ * beyond it for curves that do not wiggle within 2 % of K.
+ */
+#include "judge/judge.h"
+
+#include <math.h>
+
+enum { DENSE = 256, PER_OCTAVE = 32, OCTAVES = 12, GRID = DENSE + PER_OCTAVE * OCTAVES };
+_Static_assert((long)DENSE << OCTAVES == (long)KNEE_SEARCH_MAX, "the grid ends elsewhere");
+
+static double grid_workers(int i)
+{
+    if (i < DENSE)
+        return i + 1;
+    return rint(DENSE * exp2((double)(i - DENSE + 1) / PER_OCTAVE));
+}
+
+typedef double curve(const struct knee_row *row);
+
+static double at(const struct knee_terms *terms, double workers, curve *of)
+{
+    struct knee_row row;
+    knee_evaluate(terms, workers, &row);
+    return of(&row);
+}
+
+static double gamma_of(const struct knee_row *row)
+{
+    return row->gamma;
+}
+
+static double ratio_of(const struct knee_row *row)
+{
+    return row->ratio;
+}
+
+static double efficiency_of(const struct knee_row *row)
+{
+    return row->efficiency;
+}
+
+static double throughput_of(const struct knee_row *row)
+{
+    return row->throughput_per_s;
+}
+
+static double quality_of(const struct knee_row *row)
+{
+    return -row->time_to_quality_s;
+}
+
+/* Between low (below 1) and high (not below): the first double that is not below. */
+static double cross_one(const struct knee_terms *terms, double low, double high, curve *of)
+{
+    for (int i = 0; i < 100; i++) {
+        double middle = low + (high - low) / 2;
+        if (middle == low || middle == high)
+            break;
+        *(at(terms, middle, of) < 1 ? &low : &high) = middle;
+    }
+    return high;
+}
+
+static double first_at_one(const struct knee_terms *terms, const struct knee_row *rows, curve *of)
+{
+    for (int i = 1; i < GRID; i++)
+        if (of(&rows[i]) >= 1)
+            return cross_one(terms, rows[i - 1].workers, rows[i].workers, of);
+    return NAN;
+}
+
+static double last_efficient(const struct knee_terms *terms, const struct knee_row *rows,
+                             double tolerance)
+{
+    int i = GRID - 1;
+    while (i > 0 && !(rows[i].efficiency >= tolerance))
+        i--;
+    if (i == GRID - 1)
+        return NAN;
+    double good = rows[i].workers, bad = rows[i + 1].workers;
+    while (bad - good > 1) {
+        double middle = floor((good + bad) / 2);
+        *(at(terms, middle, efficiency_of) >= tolerance ? &good : &bad) = middle;
+    }
+    return good;
+}
+
+/* Whole count of the highest value; NaN when it is still rising at the end, or not known. */
+static double peak(const struct knee_terms *terms, const struct knee_row *rows, curve *of)
+{
+    int best = 0;
+    for (int i = 1; i < GRID; i++)
+        if (of(&rows[i]) > of(&rows[best]))
+            best = i;
+    if (best == GRID - 1 || isnan(of(&rows[best])))
+        return NAN;
+    double low = rows[best > 0 ? best - 1 : 0].workers, high = rows[best + 1].workers;
+    while (high - low > 2) { /* ternary search on whole numbers */
+        double third = floor((high - low) / 3);
+        double a = low + third, b = high - third;
+        if (at(terms, a, of) < at(terms, b, of))
+            low = a;
+        else
+            high = b;
+        if (third == 0)
+            break;
+    }
+    double found = rows[best].workers;
+    for (double k = low; k <= high; k++)
+        if (at(terms, k, of) > at(terms, found, of))
+            found = k;
+    return found;
+}
+
+void knee_find(const struct knee_terms *terms, double tolerance, struct knee_knee *out,
+               double *quality_workers)
+{
+    struct knee_row rows[GRID];
+    for (int i = 0; i < GRID; i++)
+        knee_evaluate(terms, grid_workers(i), &rows[i]);
+    out->gamma_one_workers = first_at_one(terms, rows, gamma_of);
+    out->ratio_one_workers = first_at_one(terms, rows, ratio_of);
+    out->tolerance_workers = last_efficient(terms, rows, tolerance);
+    out->tolerance_efficiency = out->next_efficiency = NAN;
+    if (!isnan(out->tolerance_workers)) {
+        out->tolerance_efficiency = at(terms, out->tolerance_workers, efficiency_of);
+        out->next_efficiency = at(terms, out->tolerance_workers + 1, efficiency_of);
+    }
+    out->peak_throughput_workers = peak(terms, rows, throughput_of);
+    *quality_workers = peak(terms, rows, quality_of);
+}

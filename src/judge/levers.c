@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Levers: each row changes a copy of the job; the closed forms say what that buys at the verdict's
+ * worker count. A row that does not apply says so by returning false.
+ */
+#include "judge/judge.h"
+
+#include "cluster/collective.h"
+#include "job/job.h"
+
+#include <math.h>
+#include <stdint.h>
+
+/* A change being tried: the job, the worker count, and how the change is called. */
+struct trial {
+    struct knee_job job;
+    double workers;
+    const struct knee_prediction *before;
+    const char *change;
+};
+
+static bool more_workers(struct trial *t)
+{
+    t->workers *= 2;
+    return t->workers <= KNEE_WORKERS_MAX;
+}
+
+static bool fewer_workers(struct trial *t)
+{
+    double knee = t->before->knee.tolerance_workers;
+    t->workers = knee;
+    return knee < t->before->at.workers;
+}
+
+static bool bigger_batch(struct trial *t)
+{
+    t->job.batch_scale *= 2;
+    return true;
+}
+
+static bool accumulate(struct trial *t)
+{
+    t->job.batch_scale *= 4;
+    t->job.accumulate *= 4;
+    return true;
+}
+
+static bool overlap(struct trial *t)
+{
+    t->job.overlap = 1;
+    t->job.hidden = NAN;
+    return t->before->job.overlap < 1 || !isnan(t->before->job.hidden);
+}
+
+/* Transformers keep layers near hidden/128 (Kaplan et al. 2020), so P = 12 L h^2 gives h. */
+static double hidden_size(const struct knee_job *job)
+{
+    const struct knee_model *model = job->model >= 0 ? knee_model_at((size_t)job->model) : NULL;
+    if (model && !isnan(model->hidden))
+        return model->hidden;
+    return isnan(job->params) ? 4096 : cbrt(job->params * 128 / 12);
+}
+
+/* Sends `bytes` per parameter. Encoding and decoding read or write the gradient, 4 bytes each,
+ * `passes` times at the GPU's memory bandwidth: a model, not a measurement. */
+static bool send_bytes(struct trial *t, double bytes, double passes)
+{
+    struct knee_job *job = &t->job;
+    if (bytes >= 0.99 * job->bytes_per_param / job->compress)
+        return false;
+    job->compress = job->bytes_per_param / bytes;
+    job->encode_time_s =
+        isnan(job->params) ? 0 : passes * 4 * job->params / job->memory_bytes_per_s;
+    return true;
+}
+
+static bool send_bf16(struct trial *t)
+{
+    return send_bytes(t, 2, 1.5);
+}
+
+static bool send_fp8(struct trial *t)
+{
+    return send_bytes(t, 1 + 4.0 / 128, 3); /* a 4-byte scale per 128 values */
+}
+
+static bool send_int8(struct trial *t)
+{
+    return send_bytes(t, 1 + 4.0 / 256, 3); /* a 4-byte scale per 256 values */
+}
+
+static bool send_low_rank(struct trial *t)
+{
+    double rank = 4, h = hidden_size(&t->job);
+    return send_bytes(t, 4 * 2 * rank / h, 6); /* two factors of h x rank for each h x h */
+}
+
+static bool send_top_k(struct trial *t)
+{
+    t->job.algorithm = knee_algorithm_row(&knee_sparse_gather);
+    return send_bytes(t, 0.01 * (4 + 4), 8); /* value and index of 1 % */
+}
+
+static bool send_one_bit(struct trial *t)
+{
+    return send_bytes(t, 1.0 / 8 + 4.0 / 1024, 5); /* a sign each, a scale per 1024 */
+}
+
+static bool local_sgd(struct trial *t)
+{
+    t->job.local_steps = 8;
+    return t->before->job.local_steps < 8;
+}
+
+static bool diloco(struct trial *t)
+{
+    t->job.local_steps = 100;
+    return t->before->job.local_steps < 100;
+}
+
+static bool faster_link(struct trial *t)
+{
+    struct knee_job *job = &t->job;
+    if (isnan(job->bandwidth_bytes_per_s))
+        job->comm_scale /= 2;
+    else if (job->gpus_per_node > 1 && t->workers <= job->gpus_per_node)
+        job->node_bandwidth_bytes_per_s *= 2;
+    else
+        job->bandwidth_bytes_per_s *= 2;
+    return true;
+}
+
+static bool best_algorithm(struct trial *t)
+{
+    struct knee_fabric fabric = knee_job_fabric(&t->job);
+    double bytes = knee_job_bytes(&t->job) / t->job.compress;
+    const struct knee_algorithm *now = knee_algorithm_at((size_t)t->job.algorithm), *best = now;
+    for (size_t row = 0; knee_algorithm_at(row); row++) {
+        const struct knee_algorithm *other = knee_algorithm_at(row);
+        if (!other->gathers && other->time_s(&fabric, t->workers, bytes) <
+                                   0.99 * best->time_s(&fabric, t->workers, bytes))
+            best = other;
+    }
+    t->job.algorithm = knee_algorithm_row(best);
+    t->change = best->name;
+    return best != now && !now->gathers && t->workers > 1;
+}
+
+/* Tensor parallel over the node: 1/n of the gradient each, but 4 all-reduces of the activations a
+ * layer. Their time over compute is (n-1) (2/9) rate / (h B): 16 t h bytes against 72 t h^2 FLOPs.
+ */
+static bool another_axis(struct trial *t)
+{
+    struct knee_job *job = &t->job;
+    double n = job->gpus_per_node;
+    if (!(n > 1) || t->workers < 2 * n || isnan(job->flops_per_s) || hidden_size(job) < 1024)
+        return false;
+    job->shard = n;
+    job->axis_tax =
+        (n - 1) * 2 / 9 * job->flops_per_s / (hidden_size(job) * job->node_bandwidth_bytes_per_s);
+    return true;
+}
+
+static bool faster_loader(struct trial *t)
+{
+    t->job.loader_rate_per_s *= 2;
+    return !isnan(t->job.loader_rate_per_s);
+}
+
+static bool even_workers(struct trial *t)
+{
+    t->job.jitter = 0;
+    return t->before->job.jitter > 0;
+}
+
+static const struct {
+    const char *name, *change, *risk;
+    unsigned kind;
+    bool (*apply)(struct trial *);
+} table[] = {
+    {"more workers", "2x", "each pays less than the last", KNEE_LEVER_WORKERS, more_workers},
+    {"fewer workers", "to the knee", "slower, but each worker pays", KNEE_LEVER_FEWER,
+     fewer_workers},
+    {"bigger local batch", "2x", "memory; global batch 2x, nearer to the critical batch",
+     KNEE_LEVER_BATCH, bigger_batch},
+    {"accumulate", "4 micro-steps", "no memory; global batch 4x, nearer to the critical batch",
+     KNEE_LEVER_BATCH, accumulate},
+    {"overlap", "eta 1", "none for quality; the best that overlap can do", KNEE_LEVER_OVERLAP,
+     overlap},
+    {"compress: bf16", "2 B/param", "small: rounding of the sum", KNEE_LEVER_COMPRESS, send_bf16},
+    {"compress: fp8", "1.03 B/param", "needs scaling; watch the loss", KNEE_LEVER_COMPRESS,
+     send_fp8},
+    {"compress: int8", "1.02 B/param", "needs scales and error feedback", KNEE_LEVER_COMPRESS,
+     send_int8},
+    {"compress: PowerSGD", "rank 4", "needs error feedback; loses a little accuracy at low rank",
+     KNEE_LEVER_COMPRESS, send_low_rank},
+    {"compress: top-k", "1 %", "needs error feedback; all-gather grows with workers",
+     KNEE_LEVER_COMPRESS, send_top_k},
+    {"compress: 1-bit", "0.13 B/param", "needs error feedback and a warm-up", KNEE_LEVER_COMPRESS,
+     send_one_bit},
+    {"local SGD", "sync every 8", "workers drift apart between synchronisations", KNEE_LEVER_SYNC,
+     local_sgd},
+    {"DiLoCo", "sync every 100", "other optimizer (outer momentum); costs some loss per token",
+     KNEE_LEVER_SYNC, diloco},
+    {"faster link", "2x", "money for hardware", KNEE_LEVER_NETWORK, faster_link},
+    {"another algorithm", "", "none for quality; set it in the library", KNEE_LEVER_NETWORK,
+     best_algorithm},
+    {"another axis", "tensor parallel in the node", "code; see knee tax for what it pays",
+     KNEE_LEVER_NETWORK, another_axis},
+    {"faster loader", "2x", "CPU cores or storage", KNEE_LEVER_INPUT, faster_loader},
+    {"even workers", "no jitter", "find the slow worker; the best that evening out can do",
+     KNEE_LEVER_STRAGGLER, even_workers},
+};
+#define TABLE (sizeof table / sizeof *table)
+_Static_assert(TABLE <= KNEE_LEVERS_MAX, "KNEE_LEVERS_MAX is too small");
+
+double knee_lever_gain(const struct knee_lever *lever)
+{
+    return isnan(lever->quality_gain) ? lever->gain : lever->quality_gain;
+}
+
+/* Insertion sort: there are few, and ties keep the table's order. */
+static void most_gain_first(struct knee_lever *levers, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct knee_lever lever = levers[i];
+        size_t j = i;
+        for (; j > 0 && knee_lever_gain(&levers[j - 1]) < knee_lever_gain(&lever); j--)
+            levers[j] = levers[j - 1];
+        levers[j] = lever;
+    }
+}
+
+static void weigh(const struct trial *t, struct knee_lever *lever)
+{
+    const struct knee_row *before = &t->before->at;
+    struct knee_terms terms;
+    struct knee_knee knee;
+    double ignored;
+    knee_terms_init(&t->job, &terms);
+    knee_evaluate(&terms, t->workers, &lever->row);
+    knee_find(&terms, t->job.tolerance, &knee, &ignored);
+    lever->knee_workers = knee.tolerance_workers;
+    lever->gain = lever->row.throughput_per_s / before->throughput_per_s - 1;
+    lever->quality_gain = before->time_to_quality_s / lever->row.time_to_quality_s - 1;
+    lever->cost_ratio = lever->row.workers / before->workers / (1 + lever->gain);
+    lever->saved_per_day = (1 - lever->cost_ratio) * before->workers * t->job.price_per_hour * 24;
+}
+
+void knee_levers(struct knee_prediction *prediction)
+{
+    prediction->lever_count = 0;
+    for (size_t i = 0; i < TABLE; i++) {
+        struct trial trial = {prediction->job, prediction->at.workers, prediction, table[i].change};
+        if (!table[i].apply(&trial))
+            continue;
+        struct knee_lever *lever = &prediction->levers[prediction->lever_count++];
+        lever->name = table[i].name;
+        lever->risk = table[i].risk;
+        lever->change = trial.change;
+        weigh(&trial, lever);
+    }
+    most_gain_first(prediction->levers, prediction->lever_count);
+}
+
+static unsigned kind_of(const struct knee_lever *lever)
+{
+    for (size_t i = 0; i < TABLE; i++)
+        if (table[i].name == lever->name)
+            return table[i].kind;
+    return 0;
+}
+
+size_t knee_levers_best(const struct knee_prediction *prediction, unsigned kinds, double least)
+{
+    for (size_t i = 0; i < prediction->lever_count; i++)
+        if ((kind_of(&prediction->levers[i]) & kinds) &&
+            knee_lever_gain(&prediction->levers[i]) >= least)
+            return i;
+    return SIZE_MAX;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* A job in, everything knee has to say about it out: the curve first, then the judge's parts. */
+#include "base/error.h"
+#include "base/keys.h"
+#include "base/text.h"
+#include "job/job.h"
+#include "judge/judge.h"
+
+#include <math.h>
+#include <string.h>
+
+static void note(struct knee_prediction *p, enum knee_note_kind kind, double value)
+{
+    p->notes[p->note_count++] = (struct knee_note){kind, value};
+}
+
+/* Where the model is stretched; said once, for the first worker count it happens at. */
+static void add_notes(struct knee_prediction *p, const struct knee_terms *terms)
+{
+    bool half = false, overhidden = false, latency = false;
+    struct knee_terms free_latency = *terms;
+    free_latency.fabric.in.latency_s = free_latency.fabric.out.latency_s = 0;
+    for (size_t i = 0; i < p->row_count; i++) {
+        const struct knee_row *row = &p->rows[i];
+        double hidden = row->step.comm_s - row->step.label_s[KNEE_TRANSFER];
+        struct knee_row without;
+        knee_evaluate(&free_latency, row->workers, &without);
+        if (!half && row->local_batch < 1 && p->job.seq >= 1 && (half = true))
+            note(p, KNEE_NOTE_HALF_EXAMPLE, row->workers);
+        if (!overhidden && !isnan(p->job.hidden) && hidden > row->step.label_s[KNEE_COMPUTE] &&
+            (overhidden = true))
+            note(p, KNEE_NOTE_OVERHIDDEN, row->workers);
+        if (!latency && without.step.comm_s < 0.5 * row->step.comm_s && (latency = true))
+            note(p, KNEE_NOTE_LATENCY, row->workers);
+    }
+    size_t measured = knee_keys_find(&knee_job_keys, "measured-workers");
+    if (!isnan(p->job.comm_time_s) && p->job.source[measured] == KNEE_DEFAULT)
+        note(p, KNEE_NOTE_MEASURED_AT, p->job.measured_workers);
+    if (isnan(p->job.params))
+        note(p, KNEE_NOTE_NO_ENCODE, NAN);
+}
+
+/* The row the verdict speaks of: asked for, else the first that no longer pays, else the last. */
+static double verdict_workers(const struct knee_prediction *p)
+{
+    if (!isnan(p->job.at))
+        return p->job.at;
+    for (size_t i = 0; i < p->row_count; i++)
+        if (p->rows[i].efficiency < p->job.tolerance)
+            return p->rows[i].workers;
+    return p->rows[p->row_count - 1].workers;
+}
+
+knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
+                         struct knee_prediction *out, struct knee_err *err)
+{
+    struct knee_prediction p;
+    double workers[KNEE_ROWS_MAX];
+    memset(&p, 0, sizeof p);
+    p.job = *job;
+    p.alloc = alloc;
+    knee_status status = knee_job_complete(&p.job, err);
+    if (status)
+        return status;
+    p.row_count = knee_workers_list(&p.job.workers, workers);
+    if (p.row_count == 0)
+        return knee_fail(err, KNEE_USAGE, "--workers", "more than %d worker counts", KNEE_ROWS_MAX);
+    p.rows = knee_resize(alloc, NULL, p.row_count * sizeof *p.rows);
+    if (!p.rows)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for %zu rows", p.row_count);
+
+    struct knee_terms terms;
+    double quality_workers;
+    knee_terms_init(&p.job, &terms);
+    for (size_t i = 0; i < p.row_count; i++)
+        knee_evaluate(&terms, workers[i], &p.rows[i]);
+    knee_evaluate(&terms, verdict_workers(&p), &p.at);
+    knee_find(&terms, p.job.tolerance, &p.knee, &quality_workers);
+    knee_levers(&p);
+    knee_judge_walls(&p, quality_workers);
+    knee_judge_cost(&p);
+    knee_judge_suspect(&p);
+    add_notes(&p, &terms);
+    *out = p;
+    return KNEE_OK;
+}
+
+void knee_prediction_release(struct knee_prediction *prediction)
+{
+    if (prediction->rows)
+        knee_resize(prediction->alloc, prediction->rows, 0);
+    prediction->rows = NULL;
+    prediction->row_count = 0;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "out/json.h"
+
+#include "base/number.h"
+
+static void quoted(struct knee_text *text, const char *string)
+{
+    knee_text_puts(text, "\"");
+    for (; *string; string++) {
+        unsigned char c = (unsigned char)*string;
+        if (c == '"' || c == '\\')
+            knee_text_printf(text, "\\%c", c);
+        else if (c < 0x20)
+            knee_text_printf(text, "\\u%04x", c);
+        else
+            knee_text_add(text, string, 1);
+    }
+    knee_text_puts(text, "\"");
+}
+
+/* Comma, line break and key before the next value. */
+static void lead(struct knee_json *json, const char *key)
+{
+    if (json->filled[json->depth])
+        knee_text_puts(json->text, json->flat[json->depth] ? ", " : ",");
+    json->filled[json->depth] = true;
+    if (json->depth > 0 && !json->flat[json->depth]) {
+        knee_text_puts(json->text, "\n");
+        knee_text_repeat(json->text, "  ", (size_t)json->depth);
+    }
+    if (key) {
+        quoted(json->text, key);
+        knee_text_puts(json->text, ": ");
+    }
+}
+
+static void begin(struct knee_json *json, const char *key, char bracket, bool flat)
+{
+    lead(json, key);
+    knee_text_add(json->text, &bracket, 1);
+    flat = flat || json->flat[json->depth];
+    json->depth++;
+    json->filled[json->depth] = false;
+    json->flat[json->depth] = flat;
+}
+
+void knee_json_open(struct knee_json *json, const char *key, char bracket)
+{
+    begin(json, key, bracket, false);
+}
+
+void knee_json_open_flat(struct knee_json *json, const char *key, char bracket)
+{
+    begin(json, key, bracket, true);
+}
+
+void knee_json_close(struct knee_json *json, char bracket)
+{
+    bool line = json->filled[json->depth] && !json->flat[json->depth];
+    json->depth--;
+    if (line) {
+        knee_text_puts(json->text, "\n");
+        knee_text_repeat(json->text, "  ", (size_t)json->depth);
+    }
+    knee_text_add(json->text, &bracket, 1);
+    if (json->depth == 0)
+        knee_text_puts(json->text, "\n");
+}
+
+void knee_json_number(struct knee_json *json, const char *key, double value)
+{
+    char number[40];
+    knee_number_exact(number, sizeof number, value);
+    lead(json, key);
+    knee_text_puts(json->text, number);
+}
+
+void knee_json_string(struct knee_json *json, const char *key, const char *value)
+{
+    lead(json, key);
+    if (value)
+        quoted(json->text, value);
+    else
+        knee_text_puts(json->text, "null");
+}
+
+void knee_json_bool(struct knee_json *json, const char *key, bool value)
+{
+    lead(json, key);
+    knee_text_puts(json->text, value ? "true" : "false");
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing JSON. Numbers read back as the same double; what is not finite becomes null. */
+#ifndef KNEE_OUT_JSON_H
+#define KNEE_OUT_JSON_H
+
+#include "base/text.h"
+
+/* {&text} to begin with. `key` is NULL inside arrays. Nothing nests deeper than 16. */
+struct knee_json {
+    struct knee_text *text;
+    int depth;
+    bool filled[16]; /* something stands at this depth already */
+    bool flat[16];   /* this depth is written on one line */
+};
+
+void knee_json_open(struct knee_json *json, const char *key, char bracket);
+void knee_json_open_flat(struct knee_json *json, const char *key, char bracket);
+void knee_json_close(struct knee_json *json, char bracket);
+void knee_json_number(struct knee_json *json, const char *key, double value);
+void knee_json_string(struct knee_json *json, const char *key, const char *value);
+void knee_json_bool(struct knee_json *json, const char *key, bool value);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* A table of short texts, laid out as aligned text, Markdown or CSV. */
+#ifndef KNEE_OUT_TABLE_H
+#define KNEE_OUT_TABLE_H
+
+#include "base/text.h"
+
+#define KNEE_COLUMNS_MAX 24
+
+struct knee_table {
+    size_t columns;
+    char align[KNEE_COLUMNS_MAX + 1]; /* 'l' or 'r' each */
+    struct knee_text cells;           /* NUL after each, the header's first */
+    size_t cell_count;
+};
+
+/* `align` has one letter per column. Free with knee_table_release(). */
+void knee_table_init(struct knee_table *table, const char *align, const struct knee_alloc *alloc);
+void knee_table_release(struct knee_table *table);
+
+/* The next cell, row by row. */
+void knee_table_cell(struct knee_table *table, const char *fmt, ...) KNEE_PRINTF(2, 3);
+
+/* The next cell: a number as knee_number_human() or knee_number_exact() writes it. */
+void knee_table_number(struct knee_table *table, double value, enum knee_unit unit);
+void knee_table_exact(struct knee_table *table, double value);
+
+void knee_table_write(const struct knee_table *table, enum knee_format format,
+                      const struct knee_style *style, struct knee_text *text);
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include "out/words.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h> /* snprintf only */
+#include <string.h>
+
+struct knee_word knee_human(double value, enum knee_unit unit)
+{
+    struct knee_word word = {""};
+    knee_number_human(word.s, sizeof word.s, value, unit);
+    return word;
+}
+
+struct knee_word knee_percent(double share)
+{
+    struct knee_word word;
+    snprintf(word.s, sizeof word.s, isnan(share) ? "-" : "%.1f %%", 100 * share);
+    return word;
+}
+
+struct knee_word knee_signed_percent(double share)
+{
+    struct knee_word word;
+    snprintf(word.s, sizeof word.s, isnan(share) ? "-" : "%+.1f %%", 100 * share);
+    return word;
+}
+
+struct knee_word knee_short(double value)
+{
+    struct knee_word word;
+    if (isnan(value))
+        snprintf(word.s, sizeof word.s, "-");
+    else
+        snprintf(word.s, sizeof word.s,
+                 value < 10     ? "%.3f"
+                 : value < 1000 ? "%.1f"
+                                : "%.0f",
+                 value);
+    return word;
+}
+
+#define COUNT(value)   knee_human(value, KNEE_UNIT_COUNT).s
+#define SECONDS(value) knee_human(value, KNEE_UNIT_SECONDS).s
+#define DOLLARS(value) knee_human(value, KNEE_UNIT_DOLLARS).s
+
+static void say_knee(const struct knee_prediction *p, struct knee_text *text)
+{
+    const struct knee_knee *knee = &p->knee;
+    double tolerance = p->job.tolerance;
+    if (isnan(knee->tolerance_workers)) {
+        knee_text_printf(text, "No knee up to %.0f workers: E(K) stays >= %s.", KNEE_SEARCH_MAX,
+                         knee_percent(tolerance).s);
+    } else {
+        /* As many decimals as tell the two sides of the tolerance apart. */
+        int decimals = 1;
+        while (decimals < 6 &&
+               100 * (knee->tolerance_efficiency - knee->next_efficiency) < 2 * pow(10, -decimals))
+            decimals++;
+        knee_text_printf(
+            text, "The knee is at %.0f worker%s: E(%.0f) = %.*f %% >= %g %% > %.*f %% = E(%.0f).",
+            knee->tolerance_workers, knee->tolerance_workers == 1 ? "" : "s",
+            knee->tolerance_workers, decimals, 100 * knee->tolerance_efficiency, 100 * tolerance,
+            decimals, 100 * knee->next_efficiency, knee->tolerance_workers + 1);
+    }
+    if (!isnan(knee->gamma_one_workers))
+        knee_text_printf(text, " Communication equals compute (gamma = 1) at K = %.4g.",
+                         knee->gamma_one_workers);
+}
+
+static void say_cause(const struct knee_prediction *p, struct knee_text *text)
+{
+    const struct knee_row *at = &p->at;
+    const struct knee_verdict *verdict = &p->verdict;
+    knee_text_printf(text, " At %.0f worker%s R = %s (%s exposed / %s compute), E(K) = %s",
+                     at->workers, at->workers == 1 ? "" : "s", knee_short(at->ratio).s,
+                     SECONDS(knee_step_exposed_s(&at->step)),
+                     SECONDS(at->step.label_s[KNEE_COMPUTE]), knee_percent(at->efficiency).s);
+    switch (verdict->suspect) {
+    case KNEE_SUSPECT_NONE: knee_text_printf(text, ": no bottleneck above 2 %% of the step"); break;
+    case KNEE_SUSPECT_LARGE_BATCH:
+        knee_text_printf(text,
+                         ": %s; the batch of %s is past the critical %s, so %s of the examples are "
+                         "wasted (statistical wall)",
+                         knee_suspect_name(verdict->suspect), COUNT(at->global_batch),
+                         COUNT(p->job.critical_batch), knee_percent(verdict->suspect_share).s);
+        break;
+    default:
+        knee_text_printf(text, ": %s takes %s of the %s step", knee_suspect_name(verdict->suspect),
+                         knee_percent(verdict->suspect_share).s, SECONDS(at->step.wall_s));
+    }
+    knee_text_printf(text, "; rule for %s: %s.", verdict->regime->name, verdict->regime->rule);
+}
+
+static void say_lever(const struct knee_prediction *p, struct knee_text *text)
+{
+    const struct knee_verdict *verdict = &p->verdict;
+    if (verdict->suspect == KNEE_SUSPECT_LARGE_BATCH)
+        knee_text_printf(text, " A faster network buys nothing here.");
+    if (verdict->lever == SIZE_MAX) {
+        knee_text_printf(text, " No lever gains 1 %%.");
+        return;
+    }
+    const struct knee_lever *lever = &p->levers[verdict->lever];
+    knee_text_printf(text, " Lever: %s (%s): R %s -> %s, E %s -> %s, %s throughput", lever->name,
+                     lever->change, knee_short(p->at.ratio).s, knee_short(lever->row.ratio).s,
+                     knee_percent(p->at.efficiency).s, knee_percent(lever->row.efficiency).s,
+                     knee_signed_percent(lever->gain).s);
+    if (!isnan(lever->quality_gain))
+        knee_text_printf(text, ", time to quality %s -> %s", SECONDS(p->at.time_to_quality_s),
+                         SECONDS(lever->row.time_to_quality_s));
+    knee_text_puts(text, ".");
+}
+
+static void say_cost(const struct knee_prediction *p, struct knee_text *text)
+{
+    const struct knee_cost *cost = &p->cost;
+    if (!isnan(cost->stall_day) && cost->stall_day > 0)
+        knee_text_printf(text, " The stall costs %s of %s a day.", DOLLARS(cost->stall_day),
+                         DOLLARS(cost->day));
+}
+
+void knee_prediction_sentence(const struct knee_prediction *prediction, struct knee_text *text)
+{
+    say_knee(prediction, text);
+    say_cause(prediction, text);
+    say_lever(prediction, text);
+    say_cost(prediction, text);
+}
+
+void knee_solution_sentence(const struct knee_solution *s, struct knee_text *text)
+{
+    bool ratio = s->target_unit == KNEE_UNIT_FRACTION;
+    struct knee_word wanted =
+        ratio ? knee_percent(s->wanted) : knee_human(s->wanted, s->target_unit);
+    struct knee_word now =
+        ratio ? knee_percent(s->now_target) : knee_human(s->now_target, s->target_unit);
+    struct knee_word best =
+        ratio ? knee_percent(s->best_target) : knee_human(s->best_target, s->target_unit);
+    char place[48] = "";
+    if (!isnan(s->workers))
+        snprintf(place, sizeof place, " at %.0f worker%s", s->workers, s->workers == 1 ? "" : "s");
+    if (s->any)
+        knee_text_printf(text, "Every %s gives %s %s%s.", s->variable, s->target, wanted.s, place);
+    else if (isnan(s->value))
+        knee_text_printf(text, "No %s gives %s %s%s: the best, %s, gives %s.", s->variable,
+                         s->target, wanted.s, place, knee_human(s->best_value, s->unit).s, best.s);
+    else
+        knee_text_printf(text, "%s %s %s gives %s %s%s.", s->variable,
+                         s->at_most ? "<=" : ">=", knee_human(s->value, s->unit).s, s->target,
+                         wanted.s, place);
+    if (!isnan(s->now_target) && !isnan(s->now_value))
+        knee_text_printf(text, " Now %s gives %s.", knee_human(s->now_value, s->unit).s, now.s);
+}
+
+void knee_note_sentence(const struct knee_note *note, struct knee_text *text)
+{
+    static const char *const fmt[KNEE_NOTES] = {
+        [KNEE_NOTE_HALF_EXAMPLE] =
+            "From %.0f workers on each has less than one example: use another axis there.",
+        [KNEE_NOTE_OVERHIDDEN] = "From %.0f workers on --hidden hides more than there is compute "
+                                 "to hide behind: a measured share does not carry that far.",
+        [KNEE_NOTE_LATENCY] =
+            "From %.0f workers on latency is most of the exchange: see --algorithm tree.",
+        [KNEE_NOTE_MEASURED_AT] = "The measured times are taken to be for %.0f workers: "
+                                  "--measured-workers says otherwise.",
+        [KNEE_NOTE_NO_ENCODE] = "Compression levers leave out the encoding: it needs --params.",
+    };
+    if (isnan(note->value))
+        knee_text_puts(text, fmt[note->kind]);
+    else
+        knee_text_printf(text, fmt[note->kind], note->value);
+}
+
+void knee_tax_sentence(const struct knee_tax *tax, struct knee_text *text)
+{
+    const struct knee_tax_job *job = &tax->job;
+    const struct knee_axis_tax *worst = &tax->axes[tax->binding];
+    if (tax->bubble_binds)
+        knee_text_printf(text,
+                         "The pipeline bubble binds: (pp-1)/(M+pp-1) = %s of the step with "
+                         "%.0f stages and %.0f micro-steps.",
+                         knee_percent(tax->bubble).s, job->degree[KNEE_AXIS_PP],
+                         job->micro_batches);
+    else if (worst->exposed_s > 0)
+        knee_text_printf(text,
+                         "%s binds: %s over the %s takes %s and can hide behind %s, a tax of "
+                         "%s on %s of compute.",
+                         knee_axis_name(tax->binding), worst->collective,
+                         worst->crosses_nodes ? "network" : "node's link", SECONDS(worst->comm_s),
+                         SECONDS(worst->window_s), knee_percent(worst->tax).s,
+                         SECONDS(tax->compute_s));
+    else
+        knee_text_puts(text, "No axis binds: everything hides behind compute.");
+    if (job->degree[KNEE_AXIS_TP] > job->gpus_per_node)
+        knee_text_printf(text, " TP %.0f > %.0f GPUs per node: its all-reduces take the slow link.",
+                         job->degree[KNEE_AXIS_TP], job->gpus_per_node);
+    if (job->degree[KNEE_AXIS_FSDP] > 1)
+        knee_text_printf(text,
+                         " Local tokens %.0f %s %.0f = peak MFU / bandwidth: gathers over the "
+                         "network %s.",
+                         tax->tokens_per_gpu,
+                         tax->tokens_per_gpu >= tax->local_tokens_min ? ">=" : "<",
+                         ceil(tax->local_tokens_min),
+                         tax->tokens_per_gpu >= tax->local_tokens_min ? "can hide" : "cannot hide");
+    knee_text_printf(text, " MFU %s -> about %s.", knee_percent(job->mfu).s,
+                     knee_percent(tax->mfu).s);
+}
+
+/* Where the word at `start` ends. */
+static const char *word_end(const char *start)
+{
+    while (*start && *start != ' ')
+        start++;
+    return start;
+}
+
+void knee_wrap(const char *sentence, int width, const char *indent, struct knee_text *text)
+{
+    size_t room = (size_t)width, used = 0, margin = strlen(indent);
+    while (*sentence) {
+        const char *end = word_end(sentence);
+        size_t length = (size_t)(end - sentence);
+        if (used > 0 && used + 1 + length > room) {
+            knee_text_puts(text, "\n");
+            used = 0;
+        }
+        knee_text_puts(text, used == 0 ? indent : " ");
+        used += (used == 0 ? margin : 1) + length;
+        knee_text_add(text, sentence, length);
+        sentence = *end ? end + 1 : end;
+    }
+    knee_text_puts(text, "\n");
+}

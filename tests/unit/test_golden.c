@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Known numbers, worked out by hand; each test is named after what it shows. */
+#include "unit.h"
+
+static void hiding_and_compressing_raise_efficiency(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words;
+        double ratio, efficiency;
+    } cases[] = {
+        {"compute-time 180ms comm-time 120ms", 0.667, 0.600},
+        {"compute-time 180ms comm-time 120ms hidden 0.7", 0.200, 0.833},
+        {"compute-time 180ms comm-time 120ms hidden 0.7 compress 4", 0.050, 0.952},
+    };
+    for (size_t i = 0; i < 3; i++) {
+        struct knee_prediction p = predict(cases[i].words);
+        assert_int_equal(p.row_count, 1);
+        assert_near(p.rows[0].ratio, cases[i].ratio, 5e-4);
+        assert_near(p.rows[0].efficiency, cases[i].efficiency, 5e-4);
+        assert_near(knee_step_efficiency(&p.rows[0].step), cases[i].efficiency, 5e-4);
+        knee_prediction_release(&p);
+    }
+}
+
+static void ninety_percent_needs_four_tenths_hidden(void **state)
+{
+    (void)state;
+    int first = -1;
+    for (int tenths = 0; tenths <= 10 && first < 0; tenths++) {
+        char words[96];
+        snprintf(words, sizeof words, "compute-time 180ms comm-time 120ms compress 4 hidden 0.%d",
+                 tenths);
+        if (tenths < 10 && row_of(words, 8).efficiency > 0.9)
+            first = tenths;
+    }
+    assert_int_equal(first, 4);
+}
+
+#define SEVEN_B "global-batch 2048 flops 312TFLOP/s bandwidth 600GB/s bytes-per-param 2 "
+
+static void gamma_explodes_when_the_batch_is_split(void **state)
+{
+    (void)state;
+    static const double table[][4] = {
+        {1, 0.000, 275.69, 0},     {4, 0.508, 68.92, 35.00},   {16, 2.539, 17.23, 43.75},
+        {64, 10.664, 4.31, 45.94}, {256, 43.164, 1.08, 46.48}, {1024, 173.164, 0.27, 46.62},
+    };
+    for (size_t i = 0; i < 6; i++) {
+        struct knee_row row = row_of(SEVEN_B "params 7e9", table[i][0]);
+        assert_near(row.gamma, table[i][1], 5e-4);
+        assert_near(1e3 * row.step.label_s[KNEE_COMPUTE], table[i][2], 5e-3);
+        assert_near(1e3 * row.step.comm_s, table[i][3], 5e-3);
+    }
+}
+
+static void gamma_does_not_depend_on_the_model_size(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = {"1e8", "1e9", "7e9", "7e10"};
+    for (size_t i = 0; i < 4; i++) {
+        char words[160];
+        snprintf(words, sizeof words, SEVEN_B "params %s", sizes[i]);
+        struct knee_prediction p = predict(words);
+        assert_near(p.knee.gamma_one_workers, 6.908, 5e-4);
+        knee_prediction_release(&p);
+        snprintf(words, sizeof words, "local-batch 32 flops 312TFLOP/s bandwidth 600GB/s params %s",
+                 sizes[i]);
+        assert_near(row_of(words, 64).gamma, 10.664, 5e-4);
+    }
+}
+
+#define LOADER "params 1e9 flops 60TFLOP/s bandwidth 25GB/s loader-rate 12000 overlap 1 "
+
+static void full_overlap_is_compute_bound_then_communication_bound(void **state)
+{
+    (void)state;
+    static const double steps[] = {819.2, 409.6, 204.8, 140.0, 150.0, 155.0, 157.5, 158.8, 159.4};
+    static const double percent[] = {100, 100, 100, 73, 34, 17, 8, 4, 2};
+    for (int i = 0; i < 9; i++) {
+        struct knee_row row = row_of(LOADER "bytes-per-param 2 global-batch 8192", exp2(i));
+        assert_near(1e3 * row.step.wall_s, steps[i], 0.0501); /* 158.75 is printed 158.8 */
+        assert_near(100 * row.efficiency, percent[i], 0.5);
+        assert_int_equal(row.binding, i <= 2 ? KNEE_BINDS_COMPUTE : KNEE_BINDS_COMM);
+    }
+}
+
+static void half_the_bytes_or_twice_the_batch_move_the_knee_alike(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words;
+        double first_below;
+    } cases[] = {
+        {LOADER "bytes-per-param 2 global-batch 8192", 8},
+        {LOADER "bytes-per-param 1 global-batch 8192", 14},
+        {LOADER "bytes-per-param 2 global-batch 16384", 14},
+    };
+    for (size_t i = 0; i < 3; i++) {
+        struct knee_prediction p = predict(cases[i].words);
+        assert_near(p.knee.tolerance_workers + 1, cases[i].first_below, 0);
+        knee_prediction_release(&p);
+    }
+}
+
+static void latency_and_bandwidth_together(void **state)
+{
+    (void)state;
+#define ALPHA "params 1e9 bytes-per-param 2 latency 5us bandwidth 50GB/s compute-time 4s"
+    static const double table[][2] = {{8, 0.140}, {32, 0.6225}, {128, 2.581}, {512, 10.874}};
+    for (size_t i = 0; i < 4; i++)
+        assert_near(row_of(ALPHA, table[i][0]).ratio, table[i][1], 5e-4);
+    /* The same compute from a model: 6 x 1e9 x 4000 / 6e12 = 4 s. */
+    assert_near(
+        row_of("params 1e9 latency 5us bandwidth 50GB/s flops 6e12 global-batch 4000", 128).ratio,
+        2.581, 5e-4);
+    struct knee_prediction p = predict(ALPHA);
+    assert_near(p.knee.ratio_one_workers, 50.69, 5e-3);
+    assert_near(p.knee.gamma_one_workers, 50.69, 5e-3);
+    knee_prediction_release(&p);
+    p = predict(ALPHA " hidden 0.7");
+    assert_near(p.knee.ratio_one_workers, 164.3, 5e-2);
+    knee_prediction_release(&p);
+}
+
+static void step_formula_at_three_overlaps(void **state)
+{
+    (void)state;
+    /* compute 100 ms, communication 60 ms; then 100 and 150. */
+    static const double table[][3] = {{0, 160, 250}, {0.5, 130, 200}, {1, 100, 150}};
+    for (size_t i = 0; i < 3; i++) {
+        char words[96];
+        snprintf(words, sizeof words, "compute-time 100ms comm-time 60ms overlap %g", table[i][0]);
+        assert_near(1e3 * row_of(words, 8).step.wall_s, table[i][1], 1e-9);
+        snprintf(words, sizeof words, "compute-time 100ms comm-time 150ms overlap %g", table[i][0]);
+        assert_near(1e3 * row_of(words, 8).step.wall_s, table[i][2], 1e-9);
+    }
+}
+
+static struct knee_tax tax_of(const char *const *words)
+{
+    struct knee_tax_job job;
+    struct knee_tax tax;
+    struct knee_err err;
+    knee_tax_job_init(&job);
+    for (; *words; words += 2)
+        if (knee_keys_set(&knee_tax_keys, &job, words[0], words[1], KNEE_FLAG, &err))
+            fail_msg("%s", err.what);
+    if (knee_tax_run(&job, &tax, &err))
+        fail_msg("%s", err.what);
+    return tax;
+}
+
+static void two_thresholds_of_the_axes(void **state)
+{
+    (void)state;
+    const char *const words[] = {"hidden", "8192",      "flops",  "989TFLOP/s",     "mfu",
+                                 "0.4",    "bandwidth", "50GB/s", "node-bandwidth", "900GB/s",
+                                 NULL};
+    struct knee_tax tax = tax_of(words);
+    assert_near(tax.local_tokens_min, 7912, 0.5);
+    assert_near(tax.tp_tax_in, 0.045, 5e-4);
+    assert_near(tax.tp_tax_out, 0.80, 5e-3);
+}
+
+static void gathers_hide_exactly_at_the_token_threshold(void **state)
+{
+    (void)state;
+    /* Short sequences and a small vocabulary, so that parameters are all the FLOPs there are, and
+     * so many workers that (k-1)/k is 1: t_comm / window crosses 1 at peak MFU / BW. */
+    const char *words[] = {
+        "hidden", "8192",          "flops",       "989TFLOP/s", "mfu", "0.4",   "bandwidth",
+        "50GB/s", "gpus-per-node", "1",           "seq",        "1",   "vocab", "1",
+        "fsdp",   "100000",        "micro-batch", "7912",       NULL};
+    struct knee_tax tax = tax_of(words);
+    assert_relative(tax.axes[KNEE_AXIS_FSDP].comm_s, tax.axes[KNEE_AXIS_FSDP].window_s, 1e-3);
+    words[17] = "7000";
+    tax = tax_of(words);
+    assert_true(tax.axes[KNEE_AXIS_FSDP].exposed_s > 0);
+    words[17] = "9000";
+    tax = tax_of(words);
+    assert_true(tax.axes[KNEE_AXIS_FSDP].exposed_s == 0);
+}
+
+static void tensor_parallel_past_a_node_takes_the_slow_link(void **state)
+{
+    (void)state;
+    const char *words[] = {"hidden", "8192", "gpu", "h100", "tp", "8", NULL};
+    struct knee_tax inside = tax_of(words);
+    words[5] = "16";
+    struct knee_tax outside = tax_of(words);
+    assert_false(inside.axes[KNEE_AXIS_TP].crosses_nodes);
+    assert_true(outside.axes[KNEE_AXIS_TP].crosses_nodes);
+    assert_true(outside.axes[KNEE_AXIS_TP].comm_s > 5 * inside.axes[KNEE_AXIS_TP].comm_s);
+    assert_int_equal(outside.binding, KNEE_AXIS_TP);
+}
+
+static void pipeline_bubble(void **state)
+{
+    (void)state;
+    const char *const words[] = {"hidden", "4096",          "gpu", "h100", "pp",
+                                 "4",      "micro-batches", "8",   NULL};
+    struct knee_tax tax = tax_of(words);
+    assert_near(tax.bubble, 3.0 / 11, 1e-12);
+    assert_true(tax.bubble_binds);
+}
+
+static void expected_maximum_of_normal_workers(void **state)
+{
+    (void)state;
+    /* Closed forms for 2 and 3; tables (Harter 1961) for 10 and 100. */
+    assert_near(knee_expected_maximum(1), 0, 0);
+    assert_near(knee_expected_maximum(2), 1 / sqrt(acos(-1)), 1e-10);
+    assert_near(knee_expected_maximum(3), 1.5 / sqrt(acos(-1)), 1e-10);
+    assert_near(knee_expected_maximum(10), 1.53875, 5e-6);
+    assert_near(knee_expected_maximum(100), 2.50759, 5e-6);
+}
+
+static void stragglers_against_dice(void **state)
+{
+    (void)state;
+    uint64_t seed = 12345;
+    double sum = 0;
+    enum { WORKERS = 64, ROUNDS = 20000 };
+    for (int round = 0; round < ROUNDS; round++) {
+        double most = -10;
+        for (int k = 0; k < WORKERS; k++) {
+            double u = chance(&seed), v = chance(&seed);
+            most = fmax(most, sqrt(-2 * log(u)) * cos(2 * acos(-1) * v));
+        }
+        sum += most;
+    }
+    struct knee_row row =
+        row_of("compute-time 1s comm-time 1us jitter 0.1 measured-workers 64", 64);
+    assert_relative(row.step.label_s[KNEE_WAIT], 0.1 * sum / ROUNDS, 0.01);
+}
+
+static void critical_batch_doubles_the_examples(void **state)
+{
+    (void)state;
+    struct knee_prediction p = predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s local-batch 32 "
+                                       "critical-batch 2048 min-steps 1000 workers 1..256x2 at 64");
+    assert_near(p.walls.statistical_workers, 64, 1e-9);
+    assert_near(p.walls.examples_ratio, 2, 1e-12);
+    assert_near(p.at.steps_to_quality, 2000, 1e-9);
+    knee_prediction_release(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hiding_and_compressing_raise_efficiency),
+        cmocka_unit_test(ninety_percent_needs_four_tenths_hidden),
+        cmocka_unit_test(gamma_explodes_when_the_batch_is_split),
+        cmocka_unit_test(gamma_does_not_depend_on_the_model_size),
+        cmocka_unit_test(full_overlap_is_compute_bound_then_communication_bound),
+        cmocka_unit_test(half_the_bytes_or_twice_the_batch_move_the_knee_alike),
+        cmocka_unit_test(latency_and_bandwidth_together),
+        cmocka_unit_test(step_formula_at_three_overlaps),
+        cmocka_unit_test(two_thresholds_of_the_axes),
+        cmocka_unit_test(gathers_hide_exactly_at_the_token_threshold),
+        cmocka_unit_test(tensor_parallel_past_a_node_takes_the_slow_link),
+        cmocka_unit_test(pipeline_bubble),
+        cmocka_unit_test(expected_maximum_of_normal_workers),
+        cmocka_unit_test(stragglers_against_dice),
+        cmocka_unit_test(critical_batch_doubles_the_examples),
+    };
+    return RUN(tests);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* Laws that hold for every job: tried on a few thousand random ones. */
+#include "unit.h"
+
+#include "judge/judge.h"
+
+enum { JOBS = 3000 };
+
+/* A random job; every feature is in some of them. */
+static struct knee_job random_job(uint64_t *seed)
+{
+    struct knee_job job;
+    knee_job_init(&job);
+    job.params = between(seed, 1e6, 1e12);
+    job.flops_per_s = between(seed, 1e12, 1e15);
+    job.bandwidth_bytes_per_s = between(seed, 1e8, 1e12);
+    job.latency_s = chance(seed) < 0.3 ? 0 : between(seed, 1e-7, 1e-4);
+    if (chance(seed) < 0.5)
+        job.global_batch = between(seed, 16, 1e7);
+    else
+        job.local_batch = between(seed, 1, 1e4);
+    if (chance(seed) < 0.3)
+        job.hidden = chance(seed);
+    else
+        job.overlap = chance(seed);
+    if (chance(seed) < 0.4)
+        job.loader_rate_per_s = between(seed, 1, 1e5);
+    if (chance(seed) < 0.2)
+        job.jitter = 0.2 * chance(seed);
+    if (chance(seed) < 0.3)
+        job.compress = between(seed, 1, 100), job.encode_time_s = between(seed, 1e-6, 1e-2);
+    if (chance(seed) < 0.2)
+        job.accumulate = floor(between(seed, 1, 32));
+    if (chance(seed) < 0.2)
+        job.local_steps = floor(between(seed, 1, 100));
+    if (chance(seed) < 0.3) {
+        job.gpus_per_node = 8;
+        job.node_bandwidth_bytes_per_s = between(seed, 1e10, 1e12);
+    }
+    if (chance(seed) < 0.4)
+        job.algorithm = (int)(chance(seed) * 5);
+    return job;
+}
+
+static double random_workers(uint64_t *seed)
+{
+    return floor(between(seed, 1, 5000));
+}
+
+static struct knee_row row_at(const struct knee_job *job, double workers)
+{
+    struct knee_terms terms = terms_of(job);
+    struct knee_row row;
+    knee_evaluate(&terms, workers, &row);
+    return row;
+}
+
+#define FOR_RANDOM_JOBS                                                                            \
+    uint64_t seed = 20261115;                                                                      \
+    (void)state;                                                                                   \
+    for (int n = 0; n < JOBS; n++)
+
+static void labels_sum_to_the_step(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        struct knee_job job = random_job(&seed);
+        struct knee_row row = row_at(&job, random_workers(&seed));
+        double sum = 0;
+        for (int label = 0; label < KNEE_LABELS; label++) {
+            assert_true(row.step.label_s[label] >= 0);
+            sum += row.step.label_s[label];
+        }
+        assert_relative(sum, row.step.wall_s, 1e-12);
+    }
+}
+
+static void step_is_never_below_its_floors(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        struct knee_job job = random_job(&seed);
+        struct knee_row row = row_at(&job, random_workers(&seed));
+        double almost = row.step.wall_s * (1 + 1e-12);
+        assert_true(almost >= row.step.label_s[KNEE_COMPUTE]);
+        assert_true(almost >= row.step.label_s[KNEE_COMPUTE] + row.exposed_load_s);
+        assert_true(almost >= row.load_s);
+        if (isnan(job.hidden))
+            assert_true(almost >= row.step.comm_s);
+        assert_true(row.efficiency <= 1 + 1e-12);
+    }
+}
+
+static void more_bandwidth_never_slows(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        struct knee_job job = random_job(&seed);
+        double workers = random_workers(&seed);
+        double before = row_at(&job, workers).step.wall_s;
+        job.bandwidth_bytes_per_s *= 1 + chance(&seed);
+        assert_true(row_at(&job, workers).step.wall_s <= before * (1 + 1e-12));
+    }
+}
+
+static void full_overlap_is_the_maximum(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        struct knee_job job = random_job(&seed);
+        job.overlap = 1;
+        job.hidden = job.jitter = job.accumulate = job.local_steps = job.encode_time_s = NAN;
+        struct knee_row row = row_at(&job, random_workers(&seed));
+        double most = fmax(fmax(row.step.label_s[KNEE_COMPUTE], row.step.comm_s), row.load_s);
+        assert_relative(row.step.wall_s, most, 1e-12);
+    }
+}
+
+static void gamma_is_the_same_for_every_model_size(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        struct knee_job job = random_job(&seed);
+        double workers = random_workers(&seed);
+        job.latency_s = 0;
+        job.encode_time_s = NAN;
+        double before = row_at(&job, workers).gamma;
+        job.params = between(&seed, 1e6, 1e12);
+        assert_relative(row_at(&job, workers).gamma, before, 1e-9);
+    }
+}
+
+static void strong_and_weak_agree_at_the_same_local_batch(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        struct knee_job job = random_job(&seed);
+        double workers = random_workers(&seed);
+        struct knee_row before = row_at(&job, workers);
+        job.global_batch = before.global_batch;
+        job.local_batch = NAN;
+        struct knee_row strong = row_at(&job, workers);
+        job.local_batch = strong.local_batch;
+        job.global_batch = NAN;
+        struct knee_row weak = row_at(&job, workers);
+        assert_relative(weak.step.wall_s, strong.step.wall_s, 1e-9);
+        assert_relative(weak.ratio, strong.ratio, 1e-7);
+    }
+}
+
+/* Second method: speed each part up by a little and see which shortens the step most. */
+static void what_binds_is_what_helps_most(void **state)
+{
+    const double little = 1e-6;
+    int tried = 0;
+    FOR_RANDOM_JOBS
+    {
+        struct knee_job job = random_job(&seed);
+        job.jitter = job.encode_time_s = NAN;
+        double workers = random_workers(&seed);
+        struct knee_terms terms = terms_of(&job), faster;
+        struct knee_row row, other;
+        knee_evaluate(&terms, workers, &row);
+        double gain[3];
+        faster = terms;
+        faster.compute_s *= 1 - little;
+        knee_evaluate(&faster, workers, &other);
+        gain[KNEE_BINDS_COMPUTE] = row.step.wall_s - other.step.wall_s;
+        faster = terms;
+        faster.comm_scale *= 1 - little;
+        knee_evaluate(&faster, workers, &other);
+        gain[KNEE_BINDS_COMM] = row.step.wall_s - other.step.wall_s;
+        faster = terms;
+        faster.loader_rate_per_s /= 1 - little;
+        knee_evaluate(&faster, workers, &other);
+        gain[KNEE_BINDS_LOAD] = row.step.wall_s - other.step.wall_s;
+        int best = 0;
+        for (int i = 1; i < 3; i++)
+            best = gain[i] > gain[best] ? i : best;
+        double second = 0;
+        for (int i = 0; i < 3; i++)
+            second = i != best && gain[i] > second ? gain[i] : second;
+        if (gain[best] < 1.001 * second)
+            continue; /* a tie but for rounding */
+        tried++;
+        assert_int_equal(row.binding, best);
+    }
+    assert_true(tried > JOBS / 2);
+}
+
+static void solving_then_predicting_gives_what_was_asked(void **state)
+{
+    static const char *const variables[] = {"bandwidth", "latency", "local-batch", "overlap",
+                                            "compress"};
+    int solved = 0;
+    FOR_RANDOM_JOBS
+    {
+        if (n % 4)
+            continue;
+        struct knee_job job = random_job(&seed);
+        struct knee_solution solution;
+        struct knee_err err;
+        char wanted[64];
+        const char *variable = variables[(int)(chance(&seed) * 5)];
+        job.at = random_workers(&seed);
+        double efficiency = 0.05 + 0.9 * chance(&seed);
+        snprintf(wanted, sizeof wanted, "efficiency=%.17g", efficiency);
+        assert_int_equal(knee_job_complete(&job, &err), KNEE_OK);
+        assert_int_equal(knee_solve(&job, variable, wanted, &solution, &err), KNEE_OK);
+        if (isnan(solution.value) || solution.any)
+            continue;
+        solved++;
+        struct knee_job then = job;
+        if (strcmp(variable, "local-batch") == 0) {
+            then.scaling = KNEE_WEAK;
+            then.local_batch = solution.value;
+        } else if (strcmp(variable, "overlap") == 0) {
+            then.overlap = solution.value;
+            then.hidden = NAN;
+        } else {
+            double *field = strcmp(variable, "bandwidth") == 0 ? &then.bandwidth_bytes_per_s
+                            : strcmp(variable, "latency") == 0 ? &then.latency_s
+                                                               : &then.compress;
+            *field = solution.value;
+        }
+        struct knee_terms terms;
+        struct knee_row row;
+        knee_terms_init(&then, &terms);
+        knee_evaluate(&terms, job.at, &row);
+        assert_relative(row.efficiency, efficiency, 1e-6);
+    }
+    assert_true(solved > 100);
+}
+
+/* Second method: try every whole count. */
+static void knees_are_those_of_brute_force(void **state)
+{
+    enum { MOST = 3000 };
+    int found = 0;
+    FOR_RANDOM_JOBS
+    {
+        if (n % 10)
+            continue;
+        struct knee_job job = random_job(&seed);
+        job.jitter = NAN;
+        job.algorithm = -1; /* ring: no steps in the curve */
+        struct knee_terms terms = terms_of(&job);
+        struct knee_knee knee;
+        double quality, best = 0, best_workers = 0, last = NAN;
+        knee_find(&terms, 0.8, &knee, &quality);
+        for (int k = 1; k <= MOST; k++) {
+            struct knee_row row;
+            knee_evaluate(&terms, k, &row);
+            if (row.efficiency >= 0.8)
+                last = k;
+            if (row.throughput_per_s > best) {
+                best = row.throughput_per_s;
+                best_workers = k;
+            }
+        }
+        if (knee.tolerance_workers < MOST) {
+            assert_near(last, knee.tolerance_workers, 0);
+            found++;
+        }
+        if (knee.peak_throughput_workers < MOST) {
+            struct knee_row row;
+            knee_evaluate(&terms, knee.peak_throughput_workers, &row);
+            assert_true(row.throughput_per_s >= best * (1 - 1e-12) || best_workers == MOST);
+        }
+        if (!isnan(knee.gamma_one_workers)) {
+            struct knee_row row;
+            knee_evaluate(&terms, knee.gamma_one_workers, &row);
+            assert_true(row.gamma >= 1);
+            knee_evaluate(&terms, knee.gamma_one_workers * (1 - 1e-9), &row);
+            assert_true(row.gamma < 1 || knee.gamma_one_workers == 1);
+        }
+    }
+    assert_true(found > 50);
+}
+
+static void completing_twice_changes_nothing(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        struct knee_job job = random_job(&seed), again;
+        struct knee_err err;
+        assert_int_equal(knee_job_complete(&job, &err), KNEE_OK);
+        again = job;
+        assert_int_equal(knee_job_complete(&again, &err), KNEE_OK);
+        assert_memory_equal(&job, &again, sizeof job);
+    }
+}
+
+static void levers_are_what_the_closed_forms_say(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        if (n % 20)
+            continue;
+        struct knee_job job = random_job(&seed);
+        struct knee_prediction p;
+        struct knee_err err;
+        job.at = random_workers(&seed);
+        assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_OK);
+        for (size_t i = 0; i < p.lever_count; i++) {
+            const struct knee_lever *lever = &p.levers[i];
+            assert_relative(1 + lever->gain, lever->row.throughput_per_s / p.at.throughput_per_s,
+                            1e-12);
+            assert_true(lever->cost_ratio > 0);
+            if (i > 0)
+                assert_true(knee_lever_gain(lever) <= knee_lever_gain(&p.levers[i - 1]));
+            if (strcmp(lever->name, "overlap") == 0 && isnan(job.hidden))
+                assert_true(lever->gain >= -1e-12);
+            if (strcmp(lever->name, "faster link") == 0)
+                assert_true(lever->gain >= -1e-12);
+        }
+        knee_prediction_release(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labels_sum_to_the_step),
+        cmocka_unit_test(step_is_never_below_its_floors),
+        cmocka_unit_test(more_bandwidth_never_slows),
+        cmocka_unit_test(full_overlap_is_the_maximum),
+        cmocka_unit_test(gamma_is_the_same_for_every_model_size),
+        cmocka_unit_test(strong_and_weak_agree_at_the_same_local_batch),
+        cmocka_unit_test(what_binds_is_what_helps_most),
+        cmocka_unit_test(solving_then_predicting_gives_what_was_asked),
+        cmocka_unit_test(knees_are_those_of_brute_force),
+        cmocka_unit_test(completing_twice_changes_nothing),
+        cmocka_unit_test(levers_are_what_the_closed_forms_say),
+    };
+    return RUN(tests);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers, units, lists of workers: what is read, and what is refused with which words. */
+#include "unit.h"
+
+#include "base/keys.h"
+#include "base/number.h"
+#include "base/spell.h"
+
+static void units_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum knee_unit unit;
+        double value;
+    } cases[] = {
+        {"7B", KNEE_UNIT_COUNT, 7e9},
+        {"350M", KNEE_UNIT_COUNT, 350e6},
+        {"1.5e3", KNEE_UNIT_COUNT, 1500},
+        {"4Mi", KNEE_UNIT_COUNT, 4194304},
+        {"25GB/s", KNEE_UNIT_BYTES_PER_S, 25e9},
+        {"400Gbit/s", KNEE_UNIT_BYTES_PER_S, 50e9},
+        {"400 Gb/s", KNEE_UNIT_BYTES_PER_S, 50e9},
+        {"100Gbps", KNEE_UNIT_BYTES_PER_S, 12.5e9},
+        {"1e9", KNEE_UNIT_BYTES_PER_S, 1e9},
+        {"5us", KNEE_UNIT_SECONDS, 5e-6},
+        {"5\xc2\xb5s", KNEE_UNIT_SECONDS, 5e-6},
+        {"180ms", KNEE_UNIT_SECONDS, 0.18},
+        {"1.5h", KNEE_UNIT_SECONDS, 5400},
+        {"60TFLOP/s", KNEE_UNIT_FLOPS, 60e12},
+        {"312 TFLOPS", KNEE_UNIT_FLOPS, 312e12},
+        {"70%", KNEE_UNIT_FRACTION, 0.7},
+        {" .7 ", KNEE_UNIT_FRACTION, 0.7},
+        {"4x", KNEE_UNIT_FACTOR, 4},
+        {"12k/s", KNEE_UNIT_PER_S, 12000},
+        {"$2.50", KNEE_UNIT_DOLLARS, 2.5},
+        {"700W", KNEE_UNIT_WATTS, 700},
+        {"4KiB", KNEE_UNIT_BYTES, 4096},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double value = 0;
+        struct knee_err err;
+        if (knee_number_parse(cases[i].text, cases[i].unit, "--x", &value, &err))
+            fail_msg("%s: %s", cases[i].text, err.what);
+        assert_true(value == cases[i].value);
+    }
+}
+
+static void nonsense_is_refused_and_leaves_the_output_alone(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum knee_unit unit;
+        const char *hint;
+    } cases[] = {
+        {"", KNEE_UNIT_COUNT, "for example"},
+        {"nan", KNEE_UNIT_COUNT, "for example"},
+        {"inf", KNEE_UNIT_SECONDS, "for example"},
+        {"0x10", KNEE_UNIT_COUNT, ""},
+        {"1e400", KNEE_UNIT_COUNT, ""},
+        {"1e308TB/s", KNEE_UNIT_BYTES_PER_S, ""},
+        {"7 B B", KNEE_UNIT_COUNT, ""},
+        {"--5", KNEE_UNIT_COUNT, ""},
+        {"1.2.3", KNEE_UNIT_COUNT, ""},
+        {"25gb/s", KNEE_UNIT_BYTES_PER_S, "Gbit/s for bits"},
+        {"25GB", KNEE_UNIT_BYTES_PER_S, "Gbit/s for bits"},
+        {"5GB/s", KNEE_UNIT_SECONDS, "for example"},
+        {"60TFLOPP/s", KNEE_UNIT_FLOPS, "TFLOP/s"},
+        {"5u", KNEE_UNIT_SECONDS, "us"},
+        {"1111111111111111111111111111111111111111111111111111111111111111111111", KNEE_UNIT_COUNT,
+         ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double value = 42;
+        struct knee_err err;
+        assert_int_equal(knee_number_parse(cases[i].text, cases[i].unit, "--x", &value, &err),
+                         KNEE_USAGE);
+        assert_true(value == 42);
+        assert_string_equal(err.where, "--x");
+        if (!strstr(err.hint, cases[i].hint))
+            fail_msg("%s: hint is '%s'", cases[i].text, err.hint);
+        assert_int_equal(knee_number_parse(cases[i].text, cases[i].unit, "", &value, NULL),
+                         KNEE_USAGE);
+    }
+}
+
+static void exact_numbers_read_back(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    for (int i = 0; i < 100000; i++) {
+        char text[40];
+        double value = (chance(&seed) - 0.5) * pow(10, 600 * chance(&seed) - 300);
+        knee_number_exact(text, sizeof text, value);
+        assert_true(strtod(text, NULL) == value);
+    }
+    char text[40];
+    knee_number_exact(text, sizeof text, 0.1);
+    assert_string_equal(text, "0.1");
+    knee_number_exact(text, sizeof text, NAN);
+    assert_string_equal(text, "null");
+}
+
+/* What people read back is what was meant, to the digits shown. */
+static void human_numbers_read_back(void **state)
+{
+    (void)state;
+    uint64_t seed = 11;
+    static const enum knee_unit units[] = {
+        KNEE_UNIT_COUNT, KNEE_UNIT_SECONDS, KNEE_UNIT_BYTES, KNEE_UNIT_BYTES_PER_S,
+        KNEE_UNIT_FLOPS, KNEE_UNIT_PER_S,   KNEE_UNIT_WATTS, KNEE_UNIT_DOLLARS};
+    for (int i = 0; i < 100000; i++) {
+        enum knee_unit unit = units[i % 8];
+        char text[48];
+        double back = 0, value = between(&seed, unit == KNEE_UNIT_SECONDS ? 1e-8 : 1, 1e15);
+        struct knee_err err;
+        knee_number_human(text, sizeof text, value, unit);
+        if (strstr(text, " MW") || strstr(text, " kB"))
+            continue; /* written, but not a spelling we read */
+        if (knee_number_parse(text, unit, "", &back, &err))
+            fail_msg("%s: %s", text, err.what);
+        assert_relative(back, value, 0.006);
+    }
+}
+
+static size_t list(const char *text, double *out)
+{
+    struct knee_workers workers;
+    struct knee_err err;
+    if (knee_workers_parse(text, "--workers", &workers, &err))
+        fail_msg("%s: %s", text, err.what);
+    return knee_workers_list(&workers, out);
+}
+
+static void worker_lists_are_read(void **state)
+{
+    (void)state;
+    static double out[KNEE_ROWS_MAX];
+    assert_int_equal(list("8", out), 1);
+    assert_int_equal(list("4,1,2,4", out), 3);
+    assert_true(out[0] == 1 && out[1] == 2 && out[2] == 4);
+    assert_int_equal(list("1..1024x2", out), 11);
+    assert_true(out[10] == 1024);
+    assert_int_equal(list("1..1000x2", out), 10);
+    assert_int_equal(list("8..64+8", out), 8);
+    assert_int_equal(list("1..256", out), 256);
+    assert_int_equal(list("1,2,8..64x2", out), 6);
+    assert_int_equal(list("1..10000", out), 10000);
+    assert_int_equal(list("1..20x1.5", out), 7);
+}
+
+static void bad_worker_lists_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",       "0",      "-4", "1.5",           "1..",      "..8", "8..4",  "1,,2", "1..8x1",
+        "1..8x0", "1..8+0", "x2", "1..1000000000", "16777217", "nan", "1..8x", "1;2",  "1,2,"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct knee_workers workers;
+        struct knee_err err = {0};
+        if (knee_workers_parse(bad[i], "--workers", &workers, &err) != KNEE_USAGE)
+            fail_msg("'%s' was taken", bad[i]);
+        assert_true(err.what[0] && err.hint[0]);
+    }
+    char many[600] = "1";
+    for (int i = 0; i < 40; i++)
+        snprintf(many + strlen(many), sizeof many - strlen(many), ",%d", i + 2);
+    struct knee_workers workers;
+    assert_int_equal(knee_workers_parse(many, "", &workers, NULL), KNEE_USAGE);
+}
+
+static void too_many_rows_are_refused(void **state)
+{
+    (void)state;
+    struct knee_job job =
+        job_of("params 1e9 flops 1e12 bandwidth 1e9 workers 1..10000,10001..10002");
+    struct knee_prediction p;
+    struct knee_err err;
+    assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_USAGE);
+}
+
+static void spelling_is_guessed(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"bandwidth", "latency", "params", "local-batch", "price"};
+    static const char *const wrong[][2] = {
+        {"bandwith", "bandwidth"}, {"band", "bandwidth"},          {"latncy", "latency"},
+        {"parms", "params"},       {"local_batch", "local-batch"}, {"zzzzzz", NULL},
+    };
+    for (size_t i = 0; i < 6; i++) {
+        struct knee_nearest nearest = {.wanted = wrong[i][0]};
+        for (size_t n = 0; n < 5; n++)
+            knee_nearest_offer(&nearest, names[n]);
+        if (wrong[i][1])
+            assert_string_equal(nearest.name, wrong[i][1]);
+        else
+            assert_null(nearest.name);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(units_are_read),
+        cmocka_unit_test(nonsense_is_refused_and_leaves_the_output_alone),
+        cmocka_unit_test(exact_numbers_read_back),
+        cmocka_unit_test(human_numbers_read_back),
+        cmocka_unit_test(worker_lists_are_read),
+        cmocka_unit_test(bad_worker_lists_are_refused),
+        cmocka_unit_test(too_many_rows_are_refused),
+        cmocka_unit_test(spelling_is_guessed),
+    };
+    return RUN(tests);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Outputs: JSON is read back with libyaml (JSON is YAML) and compared with the structs. */
+#include "unit.h"
+
+#include "out/json.h"
+#include "out/plot.h"
+#include "out/table.h"
+#include "out/words.h"
+
+#if KNEE_HAVE_YAML
+#include <yaml.h>
+
+/* JSON as "path=value" lines: rows.3.step_s=0.14 */
+struct paths {
+    char *lines[20000];
+    size_t count;
+};
+
+static void add_path(struct paths *paths, const char *path, const char *value)
+{
+    size_t size = strlen(path) + strlen(value) + 2;
+    char *line = malloc(size);
+    assert_non_null(line);
+    snprintf(line, size, "%s=%s", path, value);
+    assert_true(paths->count < 20000);
+    paths->lines[paths->count++] = line;
+}
+
+static void walk(yaml_parser_t *parser, yaml_event_t *event, const char *path, struct paths *paths)
+{
+    yaml_event_t next;
+    char inner[256];
+    if (event->type == YAML_SCALAR_EVENT) {
+        add_path(paths, path, (const char *)event->data.scalar.value);
+        return;
+    }
+    bool mapping = event->type == YAML_MAPPING_START_EVENT;
+    assert_true(mapping || event->type == YAML_SEQUENCE_START_EVENT);
+    for (size_t i = 0;; i++) {
+        assert_true(yaml_parser_parse(parser, &next));
+        if (next.type == YAML_MAPPING_END_EVENT || next.type == YAML_SEQUENCE_END_EVENT) {
+            yaml_event_delete(&next);
+            return;
+        }
+        if (mapping) {
+            snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "",
+                     (const char *)next.data.scalar.value);
+            yaml_event_delete(&next);
+            assert_true(yaml_parser_parse(parser, &next));
+        } else {
+            snprintf(inner, sizeof inner, "%s.%zu", path, i);
+        }
+        walk(parser, &next, inner, paths);
+        yaml_event_delete(&next);
+    }
+}
+
+static struct paths *parse_json(const char *json)
+{
+    struct paths *paths = calloc(1, sizeof *paths);
+    yaml_parser_t parser;
+    yaml_event_t event;
+    assert_non_null(paths);
+    assert_true(yaml_parser_initialize(&parser));
+    yaml_parser_set_input_string(&parser, (const unsigned char *)json, strlen(json));
+    for (bool done = false; !done; yaml_event_delete(&event)) {
+        if (!yaml_parser_parse(&parser, &event))
+            fail_msg("not JSON: %s at line %zu", parser.problem, parser.problem_mark.line);
+        if (event.type == YAML_MAPPING_START_EVENT)
+            walk(&parser, &event, "", paths);
+        done = event.type == YAML_STREAM_END_EVENT;
+    }
+    yaml_parser_delete(&parser);
+    return paths;
+}
+
+static const char *at(const struct paths *paths, const char *path)
+{
+    size_t length = strlen(path);
+    for (size_t i = 0; i < paths->count; i++)
+        if (strncmp(paths->lines[i], path, length) == 0 && paths->lines[i][length] == '=')
+            return paths->lines[i] + length + 1;
+    fail_msg("there is no %s", path);
+    return "";
+}
+
+static void free_paths(struct paths *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        free(paths->lines[i]);
+    free(paths);
+}
+
+static void json_reads_back_exactly(void **state)
+{
+    (void)state;
+    struct knee_prediction p =
+        predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s loader-rate 12000 "
+                "overlap 0.3 global-batch 8192 workers 1..256x2 price 2");
+    struct knee_text text = {0};
+    struct knee_style style = {0};
+    knee_write_prediction(&p, NULL, KNEE_JSON, &style, &text);
+    assert_false(text.failed);
+    struct paths *json = parse_json(text.data);
+    assert_string_equal(at(json, "schema"), "knee.predict/1");
+    for (size_t i = 0; i < p.row_count; i++) {
+        static const char *const keys[] = {"workers", "local_batch",    "compute_s",      "comm_s",
+                                           "load_s",  "exposed_comm_s", "exposed_load_s", "step_s",
+                                           "speedup", "efficiency",     "ratio",          "gamma"};
+        const struct knee_row *row = &p.rows[i];
+        const double values[] = {
+            row->workers,        row->local_batch, row->step.label_s[KNEE_COMPUTE],
+            row->step.comm_s,    row->load_s,      knee_step_exposed_s(&row->step),
+            row->exposed_load_s, row->step.wall_s, row->speedup,
+            row->efficiency,     row->ratio,       row->gamma};
+        char path[64];
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            snprintf(path, sizeof path, "rows.%zu.%s", i, keys[k]);
+            assert_true(strtod(at(json, path), NULL) == values[k]);
+        }
+        snprintf(path, sizeof path, "rows.%zu.bottleneck", i);
+        assert_string_equal(at(json, path), knee_binding_name(row->binding));
+    }
+    assert_true(strtod(at(json, "knee.gamma_one_workers"), NULL) == p.knee.gamma_one_workers);
+    assert_true(strtod(at(json, "knee.tolerance_workers"), NULL) == p.knee.tolerance_workers);
+    at(json, "knee.peak_throughput_workers");
+    assert_string_equal(at(json, "levers.0.name"), p.levers[0].name);
+    assert_true(strtod(at(json, "levers.0.gain"), NULL) == p.levers[0].gain);
+    at(json, "levers.0.ratio"), at(json, "levers.0.efficiency"), at(json, "levers.0.step_s");
+    assert_string_equal(at(json, "verdict.suspect"), knee_suspect_name(p.verdict.suspect));
+    assert_true(strlen(at(json, "verdict.sentence")) > 100);
+    assert_true(strtod(at(json, "cost.step"), NULL) == p.at.cost);
+    free_paths(json);
+    knee_text_release(&text);
+    knee_prediction_release(&p);
+}
+
+static void json_strings_are_escaped(void **state)
+{
+    (void)state;
+    struct knee_text text = {0};
+    struct knee_json json = {.text = &text};
+    knee_json_open(&json, NULL, '{');
+    knee_json_string(&json, "k", "a\"b\\c\x01\n<é>");
+    knee_json_number(&json, "n", INFINITY);
+    knee_json_string(&json, "none", NULL);
+    knee_json_close(&json, '}');
+    struct paths *back = parse_json(text.data);
+    assert_string_equal(at(back, "k"), "a\"b\\c\x01\n<é>");
+    assert_string_equal(at(back, "n"), "null");
+    free_paths(back);
+    knee_text_release(&text);
+}
+#endif
+
+static void csv_has_a_value_in_every_column(void **state)
+{
+    (void)state;
+    struct knee_prediction p =
+        predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s workers 1..8x2");
+    struct knee_text text = {0};
+    struct knee_style style = {0};
+    knee_write_prediction(&p, NULL, KNEE_CSV, &style, &text);
+    size_t commas = 0, lines = 0, expected = 0;
+    for (const char *c = text.data; *c; c++) {
+        commas += *c == ',';
+        if (*c != '\n')
+            continue;
+        expected = lines ? expected : commas;
+        assert_int_equal(commas, expected);
+        commas = 0;
+        lines++;
+    }
+    assert_int_equal(lines, 1 + p.row_count);
+    assert_int_equal(strncmp(text.data, "workers,local_batch,", 20), 0);
+    knee_text_release(&text);
+    knee_prediction_release(&p);
+}
+
+static void csv_and_markdown_escape(void **state)
+{
+    (void)state;
+    struct knee_table table;
+    struct knee_text text = {0};
+    struct knee_style style = {0};
+    knee_table_init(&table, "ll", NULL);
+    knee_table_cell(&table, "a,b");
+    knee_table_cell(&table, "say \"x\"|y");
+    knee_table_write(&table, KNEE_CSV, &style, &text);
+    assert_string_equal(text.data, "\"a,b\",\"say \"\"x\"\"|y\"\n");
+    knee_text_release(&text);
+    knee_table_write(&table, KNEE_MARKDOWN, &style, &text);
+    assert_string_equal(text.data, "| a,b | say \"x\"\\|y |\n|---|---|\n");
+    knee_text_release(&text);
+    knee_table_release(&table);
+}
+
+static void ascii_style_is_ascii(void **state)
+{
+    (void)state;
+    struct knee_prediction p =
+        predict("gpu h100 model llama2-7b jitter 1% critical-batch 5000 min-steps 9k");
+    struct knee_text text = {0};
+    struct knee_style style = {.ascii = true};
+    knee_write_prediction(&p, NULL, KNEE_TEXT, &style, &text);
+    for (const char *c = text.data; *c; c++)
+        assert_true((unsigned char)*c < 0x80);
+    assert_non_null(strstr(text.data, "| knee at"));
+    knee_text_release(&text);
+    style.ascii = false;
+    knee_write_prediction(&p, NULL, KNEE_TEXT, &style, &text);
+    assert_non_null(strstr(text.data, "●"));
+    knee_text_release(&text);
+    knee_prediction_release(&p);
+}
+
+static void sentences_wrap_at_the_width(void **state)
+{
+    (void)state;
+    struct knee_text text = {0};
+    knee_wrap("one two three four five six", 11, "", &text);
+    assert_string_equal(text.data, "one two\nthree four\nfive six\n");
+    knee_text_release(&text);
+}
+
+/* Every allocation fails once in turn: no crash, no leak, and the outputs are left alone. */
+struct failing {
+    size_t calls, fail_at, live;
+};
+
+static void *failing_resize(void *ctx, void *ptr, size_t size)
+{
+    struct failing *f = ctx;
+    if (size == 0) {
+        f->live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    if (++f->calls == f->fail_at)
+        return NULL;
+    void *now = realloc(ptr, size);
+    f->live += ptr == NULL && now != NULL;
+    return now;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    struct knee_job job = job_of("gpu h100 model llama2-7b");
+    for (size_t fail_at = 1;; fail_at++) {
+        struct failing f = {.fail_at = fail_at};
+        struct knee_alloc alloc = {failing_resize, &f};
+        struct knee_prediction p = {0}, untouched = {0};
+        struct knee_err err;
+        bool failed = false;
+        if (knee_predict(&job, &alloc, &p, &err)) {
+            assert_int_equal(err.status, KNEE_SYSTEM);
+            assert_memory_equal(&p, &untouched, sizeof p);
+            failed = true;
+        }
+        for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN && !failed; format++) {
+            struct knee_text text = {.alloc = &alloc};
+            struct knee_style style = {0};
+            knee_write_prediction(&p, NULL, (enum knee_format)format, &style, &text);
+            failed = text.failed;
+            knee_text_release(&text);
+        }
+        knee_prediction_release(&p);
+        assert_int_equal(f.live, 0);
+        if (!failed) {
+            assert_true(f.calls < fail_at); /* it went through without meeting a failure */
+            return;
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#if KNEE_HAVE_YAML
+        cmocka_unit_test(json_reads_back_exactly),
+        cmocka_unit_test(json_strings_are_escaped),
+#endif
+        cmocka_unit_test(csv_has_a_value_in_every_column),
+        cmocka_unit_test(csv_and_markdown_escape),
+        cmocka_unit_test(ascii_style_is_ascii),
+        cmocka_unit_test(sentences_wrap_at_the_width),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return RUN(tests);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* What the unit tests share: cmocka, jobs from words, near-equality, reproducible chance. */
+#ifndef KNEE_TESTS_UNIT_H
+#define KNEE_TESTS_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "knee.h"
+
+/* A job from "key value key value ..."; fails the test on a bad one. */
+static inline struct knee_job job_of(const char *words)
+{
+    struct knee_job job;
+    struct knee_err err;
+    char copy[1024], *rest = NULL;
+    knee_job_init(&job);
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *key = strtok_r(copy, " ", &rest); key; key = strtok_r(NULL, " ", &rest)) {
+        char *value = strtok_r(NULL, " ", &rest);
+        if (knee_keys_set(&knee_job_keys, &job, key, value, KNEE_FLAG, &err))
+            fail_msg("%s %s: %s", key, value, err.what);
+    }
+    return job;
+}
+
+static inline struct knee_terms terms_of(const struct knee_job *given)
+{
+    struct knee_job job = *given;
+    struct knee_terms terms;
+    struct knee_err err;
+    if (knee_job_complete(&job, &err))
+        fail_msg("%s; %s", err.what, err.hint);
+    knee_terms_init(&job, &terms);
+    return terms;
+}
+
+static inline struct knee_row row_of(const char *words, double workers)
+{
+    struct knee_job job = job_of(words);
+    struct knee_terms terms = terms_of(&job);
+    struct knee_row row;
+    knee_evaluate(&terms, workers, &row);
+    return row;
+}
+
+static inline struct knee_prediction predict(const char *words)
+{
+    struct knee_job job = job_of(words);
+    struct knee_prediction prediction;
+    struct knee_err err;
+    if (knee_predict(&job, NULL, &prediction, &err))
+        fail_msg("%s: %s; %s", words, err.what, err.hint);
+    return prediction;
+}
+
+static inline void near_at(double got, double want, double tolerance, const char *what, int line)
+{
+    if (!(fabs(got - want) <= tolerance))
+        fail_msg("line %d: %s is %.12g, not %.12g within %g", line, what, got, want, tolerance);
+}
+#define assert_near(got, want, tolerance) near_at(got, want, tolerance, #got, __LINE__)
+#define assert_relative(got, want, share) near_at(got, want, (share)*fabs(want), #got, __LINE__)
+
+/* xorshift64*: the same numbers everywhere. */
+static inline double chance(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return (double)((*state * 2685821657736338717u) >> 11) / 9007199254740992.0;
+}
+
+static inline double between(uint64_t *state, double low, double high) /* geometric */
+{
+    return low * pow(high / low, chance(state));
+}
+
+#define RUN(tests) cmocka_run_group_tests(tests, NULL, NULL)
+
+#endif
