@@ -13,7 +13,7 @@
 #include <stdio.h> /* snprintf only */
 #include <string.h>
 
-static bool same_name(const char *a, const char *b)
+bool knee_same_name(const char *a, const char *b)
 {
     for (; *a && *b; a++, b++)
         if (*a != *b && !(*a == '_' && *b == '-') && !(*a == '-' && *b == '_'))
@@ -24,7 +24,7 @@ static bool same_name(const char *a, const char *b)
 size_t knee_keys_find(const struct knee_keys *keys, const char *name)
 {
     size_t row = 0;
-    while (row < keys->count && !same_name(name, keys->rows[row].name))
+    while (row < keys->count && !knee_same_name(name, keys->rows[row].name))
         row++;
     return row;
 }
@@ -68,7 +68,7 @@ int knee_choice_find(const struct knee_choices *choices, const char *name, const
     struct knee_nearest nearest = {.wanted = name};
     size_t count = choices->count();
     for (size_t row = 0; row < count; row++) {
-        if (same_name(name, choices->name(row)))
+        if (knee_same_name(name, choices->name(row)))
             return (int)row;
         knee_nearest_offer(&nearest, choices->name(row));
     }

@@ -19,7 +19,10 @@
         .offset = offsetof(type, field), .group = heading, .otherwise = absent, .help = words      \
     }
 
-/* Row of `name` (- and _ are alike), or keys->count. */
+/* - and _ are alike. */
+bool knee_same_name(const char *a, const char *b);
+
+/* Row of `name`, or keys->count. */
 size_t knee_keys_find(const struct knee_keys *keys, const char *name);
 
 /* The object's provenance bytes, one per row. */

@@ -5,6 +5,7 @@
  * nothing need be known about which way a variable works, and a target that no value meets shows.
  */
 #include "base/error.h"
+#include "base/keys.h"
 #include "base/number.h"
 #include "base/spell.h"
 #include "knee.h"
@@ -199,8 +200,10 @@ static void search(const struct question *q, struct knee_solution *out)
 static const struct variable *find_variable(const char *name, struct knee_err *err)
 {
     struct knee_nearest nearest = {.wanted = name};
+    if (strcmp(name, "compression") == 0)
+        name = "compress";
     for (size_t i = 0; i < VARIABLES; i++) {
-        if (strcmp(variables[i].name, name) == 0)
+        if (knee_same_name(variables[i].name, name))
             return &variables[i];
         knee_nearest_offer(&nearest, variables[i].name);
     }

@@ -246,6 +246,70 @@ static void critical_batch_doubles_the_examples(void **state)
     knee_prediction_release(&p);
 }
 
+/* $3600 an hour is $1 a second: 8 workers, 180 ms of compute, 120 ms of stall. */
+static void what_a_stall_costs(void **state)
+{
+    (void)state;
+    struct knee_prediction p = predict("compute-time 180ms comm-time 120ms price 3600 power 1000 "
+                                       "idle-power 100 steps 10");
+    assert_near(p.cost.step, 8 * 0.3, 1e-12);
+    assert_near(p.cost.stall_step, 8 * 0.12, 1e-12);
+    assert_near(p.cost.day, 8 * 86400, 1e-6);
+    assert_near(p.cost.stall_day, 8 * 86400 * 0.4, 1e-6);
+    assert_near(p.cost.run, 24, 1e-12);
+    assert_near(p.cost.joules_step, 8 * (0.18 * 1000 + 0.12 * 100), 1e-9);
+    assert_near(p.cost.stall_joules_step, 8 * 0.12 * 100, 1e-9);
+    knee_prediction_release(&p);
+}
+
+static void the_wall_that_comes_first(void **state)
+{
+    (void)state;
+#define WALLS "params 1e9 flops 60TFLOP/s local-batch 2048 latency 1ms bandwidth 25GB/s overlap 1 "
+    static const struct {
+        const char *words;
+        enum knee_wall first;
+    } cases[] = {
+        {WALLS "critical-batch 1e9", KNEE_WALL_SYSTEMS},
+        {WALLS "critical-batch 4096", KNEE_WALL_STATISTICAL},
+        {WALLS, KNEE_WALL_SYSTEMS},
+        {"compute-time 1s comm-time 1us local-batch 4 workers 8", KNEE_WALL_NONE},
+    };
+    for (size_t i = 0; i < 4; i++) {
+        struct knee_prediction p = predict(cases[i].words);
+        assert_int_equal(p.walls.first, cases[i].first);
+        knee_prediction_release(&p);
+    }
+}
+
+/* Workers that meet every 4th step wait for the sum of 4 deviations: twice one, over 4 steps. */
+static void meeting_rarely_halves_the_wait(void **state)
+{
+    (void)state;
+#define JITTER "compute-time 1s comm-time 1us measured-workers 64 jitter 0.1 "
+    double often = row_of(JITTER, 64).step.label_s[KNEE_WAIT];
+    double rarely = row_of(JITTER "local-steps 4", 64).step.label_s[KNEE_WAIT];
+    assert_relative(rarely, often / 2, 1e-12);
+}
+
+/* h = 1024, 8 layers, ffn 4 h, vocabulary and sequence of 1, peak 1e12 at MFU 1, 100 MB/s. */
+static void the_price_of_data_parallel_by_hand(void **state)
+{
+    (void)state;
+    const char *const words[] = {
+        "hidden",        "1024", "layers", "8",    "vocab",         "1", "seq",       "1",
+        "micro-batch",   "1000", "flops",  "1e12", "mfu",           "1", "bandwidth", "100MB/s",
+        "gpus-per-node", "1",    "dp",     "4",    "micro-batches", "2", NULL};
+    struct knee_tax tax = tax_of(words);
+    double h = 1024, layer = 12 * h * h, params = 8 * layer + 2 * h;
+    double forward = 1000 * (8 * (2 * layer + 2 * h) + 2 * h);
+    const struct knee_axis_tax *dp = &tax.axes[KNEE_AXIS_DP];
+    assert_relative(tax.compute_s, 3 * forward * 2 / 1e12, 1e-12);
+    assert_relative(dp->comm_s, 2 * 3.0 / 4 * 2 * params / 1e8, 1e-12);
+    assert_relative(dp->window_s, 2 * forward / 1e12, 1e-12); /* backward of the last micro-step */
+    assert_relative(dp->tax, (dp->comm_s - dp->window_s) / tax.compute_s, 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +328,10 @@ int main(void)
         cmocka_unit_test(expected_maximum_of_normal_workers),
         cmocka_unit_test(stragglers_against_dice),
         cmocka_unit_test(critical_batch_doubles_the_examples),
+        cmocka_unit_test(what_a_stall_costs),
+        cmocka_unit_test(the_wall_that_comes_first),
+        cmocka_unit_test(meeting_rarely_halves_the_wait),
+        cmocka_unit_test(the_price_of_data_parallel_by_hand),
     };
     return RUN(tests);
 }
