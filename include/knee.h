@@ -411,6 +411,19 @@ knee_status knee_trace_read(struct knee_reader reader, const char *file,
                             struct knee_err *err);
 void knee_trace_release(struct knee_trace *trace);
 
+/* The same for bytes that are pushed, already unpacked: begin, then fill the room that is offered
+ * and say how much of it was filled, again and again, then end, which also frees the reader (as
+ * does abandoning it). begin and room give NULL when out of memory; end then says so. */
+struct knee_trace_reader;
+struct knee_trace_reader *knee_trace_begin(const char *file,
+                                           const struct knee_trace_options *options,
+                                           const struct knee_alloc *alloc);
+char *knee_trace_room(struct knee_trace_reader *reader, size_t *size);
+void knee_trace_filled(struct knee_trace_reader *reader, size_t size);
+knee_status knee_trace_end(struct knee_trace_reader *reader, struct knee_trace *out,
+                           struct knee_err *err);
+void knee_trace_abandon(struct knee_trace_reader *reader);
+
 /* Reads an Nsight Systems sqlite export from a file, or from `image_size` bytes of one in memory
  * (then `path` is only a name, and `image` is not changed). Contract as knee_trace_read(). */
 knee_status knee_nsys_read(const char *path, void *image, size_t image_size,

@@ -34,6 +34,15 @@ struct knee_event {
     struct knee_event_args args;
 };
 
+/* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. `cpu`: host
+ * operations are the work. *repaired and *commas count what was mended. */
+const char *knee_scan_event(const char *p, const char *end, struct knee_event *event, bool cpu,
+                            uint64_t *repaired, uint64_t *commas);
+
+/* The members of args, from after the brace to after the end, into event->args. */
+const char *knee_scan_args(const char *p, const char *end, struct knee_event *event,
+                           uint64_t *repaired);
+
 /* State that lasts over a file. */
 struct knee_event_sink {
     struct knee_builder *builder;
