@@ -43,7 +43,7 @@ unit_bin := $(unit_src:tests/unit/%.c=$(B)/tests/%)
 
 all: $(B)/knee $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash
 
-$(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/clusters.csv
+$(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/clusters.csv data/transports.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=cluster/presets.h -f $^ > $@.tmp && mv $@.tmp $@
 
@@ -100,7 +100,7 @@ $(B)/failmalloc.so: tests/failmalloc.c
 	@mkdir -p $(@D)
 	$(CC) -O2 -fPIC -shared $< -o $@ -ldl
 
-$(B)/bench/closed: bench/closed.c $(B)/libknee.a
+$(B)/bench/%: bench/%.c $(B)/libknee.a
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $< $(B)/libknee.a $(LDLIBS) -o $@
 
@@ -112,8 +112,9 @@ $(B)/gen_trace: tools/gen_trace.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(WARN) -Wno-format-nonliteral $(CFLAGS) $< -o $@
 
-bench: $(B)/bench/closed all
+bench: $(B)/bench/closed $(B)/bench/collective all
 	$(B)/bench/closed
+	$(B)/bench/collective
 	bench/try
 	bench/trace
 
