@@ -20,7 +20,8 @@ Q = $(if $(V),,@)
 say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf '  %-5s %s\n' $(1) $(2))
 
 # use NAME: is the header of a library there, and is it wanted? NAME=auto|0|1
-has = $(shell printf '\#include <%s>\n' $(1) | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
+hash := \#
+has = $(shell printf '$(hash)include <%s>\n' $(1) | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
 use = $(if $(filter 1,$($(1))),$(if $(filter 1,$(call has,$(2))),1,$(error $(1)=1 but $(2) is missing: apt-get install $(3))),$(if $(filter 0,$($(1))),0,$(call has,$(2))))
 use_yaml   := $(call use,YAML,yaml.h,libyaml-dev)
 use_isal   := $(call use,ISAL,isa-l/igzip_lib.h,libisal-dev)

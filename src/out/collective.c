@@ -202,7 +202,7 @@ static void plot_bandwidth(const struct knee_collective *c, const struct knee_st
                            struct knee_text *text)
 {
     double x[KNEE_SIZES_MAX], y[KNEE_SIZES_MAX];
-    char title[96], mark[64];
+    char title[320], mark[320]; /* room for any knee_human() */
     size_t count = c->query.size_count;
     for (size_t i = 0; i < count; i++) {
         x[i] = c->sizes[i].bytes;
