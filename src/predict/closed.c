@@ -28,21 +28,32 @@ const char *knee_binding_name(enum knee_binding binding)
     return bindings[binding];
 }
 
-/* E[max of n] = integral over x >= 0 of 1 - F(x)^n - F(-x)^n, F the normal distribution.
- * Simpson's rule; the integrand is smooth and beyond x = 10 below 1e-16 for n <= 2^24. */
+/* E[max of n] normal deviates: a Chebyshev series in log n from 1 to 2^24, made from
+ * E = integral over x >= 0 of 1 - F(x)^n - F(-x)^n, F the normal distribution, which takes a
+ * hundred times longer; off by less than 1e-13. */
 double knee_expected_maximum(double n)
 {
+    static const double series[] = {
+        3.2174780054408321,      2.5246901740878793,      -0.45730151672628883,
+        0.15011381327039569,     -0.05508736240099997,    0.020153617714197603,
+        -0.0070123375189591972,  0.0022580556546821229,   -0.00065678273927082377,
+        0.00016665006535837384,  -3.4246304320136186e-05, 4.3980006653731598e-06,
+        3.6865355637085394e-07,  -4.4487218874722121e-07, 1.4363245305219806e-07,
+        -1.4718078546823062e-08, -1.1205166263817193e-08, 8.2033892225279355e-09,
+        -3.0892782783395641e-09, 6.2209736244756703e-10,  7.5774940684093794e-11,
+        -1.3094788420915313e-10, 6.4222206437418439e-11,  -1.7966572674055215e-11,
+        9.350199108894286e-13,   2.1328873996834252e-12,  -1.3845861848542362e-12,
+        4.8799825942344444e-13,  -7.2402451872441431e-14, -3.2239090412035376e-14,
+        3.0189697584285385e-14,  -1.8506517932698197e-14};
     if (n <= 1)
         return 0;
-    enum { PANELS = 200 };
-    const double end = 10, width = end / PANELS;
-    double sum = 0;
-    for (int i = 0; i <= PANELS; i++) {
-        double tail = 0.5 * erfc(i * width / sqrt(2));
-        double value = 1 - exp(n * log1p(-tail)) - pow(tail, n);
-        sum += value * (i == 0 || i == PANELS ? 1 : i % 2 ? 4 : 2);
+    double x = 2 * log2(fmin(n, KNEE_WORKERS_MAX)) / 24 - 1, last = 0, before = 0;
+    for (size_t i = sizeof series / sizeof *series - 1; i > 0; i--) { /* Clenshaw */
+        double next = 2 * x * last - before + series[i];
+        before = last;
+        last = next;
     }
-    return sum * width / 3;
+    return x * last - before + series[0];
 }
 
 /* What the exchange of `bytes` takes, all of it, hidden or not. With n workers to a replica there

@@ -205,9 +205,26 @@ static void pipeline_bubble(void **state)
     assert_true(tax.bubble_binds);
 }
 
+/* Simpson's rule over what the series was made from. */
+static double integrated_maximum(double n)
+{
+    enum { PANELS = 4000 };
+    const double end = 10, width = end / PANELS;
+    double sum = 0;
+    for (int i = 0; i <= PANELS; i++) {
+        double tail = 0.5 * erfc(i * width / sqrt(2));
+        double value = -expm1(n * log1p(-tail)) - pow(tail, n);
+        sum += value * (i == 0 || i == PANELS ? 1 : i % 2 ? 4 : 2);
+    }
+    return sum * width / 3;
+}
+
 static void expected_maximum_of_normal_workers(void **state)
 {
     (void)state;
+    for (double n = 1; n <= KNEE_WORKERS_MAX; n *= 1.37)
+        if (!(fabs(knee_expected_maximum(n) - integrated_maximum(n)) < 1e-12))
+            fail_msg("of %g: %.17g, not %.17g", n, knee_expected_maximum(n), integrated_maximum(n));
     /* Closed forms for 2 and 3; tables (Harter 1961) for 10 and 100. */
     assert_near(knee_expected_maximum(1), 0, 0);
     assert_near(knee_expected_maximum(2), 1 / sqrt(acos(-1)), 1e-10);
