@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# knee. Targets: all (default), test, lint, asan, msan, coverage, fuzz, bench, docs, install, clean.
-# YAML, ISAL, ZLIB, SQLITE = auto|0|1: with the library if it is there, never, or stop when it is missing.
+# knee. Targets: all (default), web, test, lint, asan, msan, coverage, fuzz, bench, docs, install, clean.
+# YAML, ISAL, ZLIB, SQLITE = auto|0|1: with the library if it is there, never, or stop when it is missing;
+# WASM likewise for the page (clang for wasm32-wasi, node, uPlot from npm).
 
 CC      ?= cc
 CLANG   ?= clang
@@ -9,6 +10,7 @@ YAML    ?= auto
 ISAL    ?= auto
 ZLIB    ?= auto
 SQLITE  ?= auto
+WASM    ?= auto
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 WARN     = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -33,6 +35,16 @@ LDLIBS   += $(if $(filter 1,$(use_yaml)),-lyaml) \
             $(if $(filter 1,$(use_isal)),-lisal,$(if $(filter 1,$(use_zlib)),-lz)) \
             $(if $(filter 1,$(use_sqlite)),-lsqlite3) -lm -lpthread
 
+# The page: what it takes, and the page itself, which all builds share.
+can_page := $(shell command -v node >/dev/null && command -v wasm-ld >/dev/null && \
+              test -e node_modules/uplot/dist/uPlot.iife.min.js && \
+              echo '$(hash)include <stdlib.h>' | $(CLANG) --target=wasm32-wasi -E - >/dev/null 2>&1 && echo 1 || echo 0)
+use_page := $(if $(filter 0,$(WASM)),0,$(can_page))
+ifeq ($(WASM)$(can_page),10)
+$(error WASM=1 but the page cannot be built: tools/setup web installs what it takes)
+endif
+page := build/knee.html
+
 core_rooms = base cluster job timeline read predict judge
 lib_src  := $(foreach r,$(core_rooms) out,$(wildcard src/$(r)/*.c))
 cli_src  := $(wildcard src/cli/*.c)
@@ -42,7 +54,7 @@ cli_obj  := $(cli_src:%.c=$(B)/%.o)
 unit_src := $(wildcard tests/unit/*.c)
 unit_bin := $(unit_src:tests/unit/%.c=$(B)/tests/%)
 
-all: $(B)/knee $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash
+all: $(B)/knee $(if $(filter 1,$(use_page)),$(page)) $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash
 
 $(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/clusters.csv data/transports.csv
 	@mkdir -p $(@D)
@@ -60,6 +72,29 @@ $(B)/%.o: %.c
 $(B)/gen/%.o: $(B)/gen/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -fPIC -MMD -MP $(CPPFLAGS) -c $< -o $@
+
+# ---- The page: the same core as WebAssembly, one file ----
+
+wasm_flags = --target=wasm32-wasi -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -Oz -Iinclude -Isrc
+wasm_obj  := $(patsubst %.c,build/wasm/%.o,$(lib_src) web/core.c $(patsubst $(B)/%,build/%,$(gen_src)))
+build/wasm/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,WASM,$<)
+	$(Q)$(CLANG) $(wasm_flags) -MMD -MP -c $< -o $@
+build/core.wasm: $(wasm_obj)
+	$(call say,LINK,$@)
+	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections \
+	  -Wl,-z,stack-size=1048576 $^ -lm -o $@
+	$(Q)if command -v wasm-opt >/dev/null; then wasm-opt -Oz $@ -o $@; fi
+$(page): build/core.wasm tools/page.mjs $(wildcard web/*.js web/*.css web/*.html)
+	$(call say,PAGE,$@)
+	$(Q)node tools/page.mjs build/core.wasm $@
+web: $(page)
+
+ifeq ($(use_page),1)
+$(B)/src/cli/page.o: CPPFLAGS += -DKNEE_HAVE_PAGE=1 -DKNEE_PAGE='"$(page)"'
+$(B)/src/cli/page.o: $(page)
+endif
 
 $(B)/libknee.a: $(lib_obj)
 	$(call say,AR,$@)
@@ -83,7 +118,7 @@ $(B)/completion/knee.bash: $(B)/knee
 	$(Q)$(B)/knee completion zsh > $(@D)/_knee
 	$(Q)$(B)/knee completion fish > $(@D)/knee.fish
 
--include $(lib_obj:.o=.d) $(cli_obj:.o=.d)
+-include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(wasm_obj:.o=.d)
 
 # ---- Tests (./check runs them all and counts) ----
 
@@ -122,7 +157,7 @@ bench: $(B)/bench/closed $(B)/bench/collective all
 # One line each: the same tree, another compiler setting, its own folder.
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
-msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 $(SAN) -fsanitize=memory' all unit
+msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 $(SAN) -fsanitize=memory' all unit
 coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/coverage build/cov
 
 FUZZ_SECONDS ?= 20
@@ -164,5 +199,5 @@ install: all
 	install -D -m644 $(B)/completion/knee.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/knee.fish
 clean: ; rm -rf build
 
-.PHONY: all unit bench asan msan coverage fuzz lint format docs test install clean
+.PHONY: all web unit bench asan msan coverage fuzz lint format docs test install clean
 .DELETE_ON_ERROR:

@@ -547,7 +547,7 @@ struct knee_logs {
 };
 void knee_logs_release(struct knee_logs *logs);
 
-/* What the caller knows better. NaN and KNEE_OPS: nothing. */
+/* What the caller knows better. NaN and KNEE_OP_UNKNOWN: nothing. */
 struct knee_log_hints {
     double ranks, nodes;
     enum knee_op op;
@@ -566,6 +566,11 @@ knee_status knee_logs_read(struct knee_logs *logs, const char *text, size_t leng
  * node than it knows of. */
 knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *topology,
                             struct knee_layout *out, struct knee_err *err);
+
+/* The question that a log answers: its collective, its sizes (room for KNEE_SIZES_MAX in `bytes`),
+ * its ranks on a topology. */
+void knee_log_question(const struct knee_log *log, const struct knee_topology *topology,
+                       double *bytes, struct knee_collective_query *out);
 
 /* What the log, its name and `about` (may be NULL) say the cluster is; a plain NVLink node and
  * InfiniBand when they say nothing. True if something was recognised. */
@@ -919,6 +924,7 @@ struct knee_collective_account {
     double transfer_s, duration_s; /* mean; transfer is NaN when no instance was matched */
     double wait_s;                 /* mean over calls of matched instances */
     double bus_bytes_per_s;        /* of the transfer, else of the shortest member's duration */
+    double expected_s;             /* on a cluster: knee_expect_collectives(); NaN: not asked */
 };
 
 struct knee_straggler {
@@ -1124,6 +1130,12 @@ struct knee_prediction {
     const struct knee_alloc *alloc;
 };
 
+/* Applies the lever called `name` to *job and *workers, which start as before->job and
+ * before->at.workers; levers can be applied one after another. False: no such lever, or it does not
+ * apply to this job. */
+bool knee_lever_apply(const struct knee_prediction *before, const char *name, struct knee_job *job,
+                      double *workers);
+
 /* Completes a copy of `job` and answers it. Free with knee_prediction_release(). */
 knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
                          struct knee_prediction *out, struct knee_err *err);
@@ -1164,6 +1176,9 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
                           const struct knee_alloc *alloc, struct knee_diagnosis *out,
                           struct knee_err *err);
 void knee_diagnosis_release(struct knee_diagnosis *diagnosis);
+
+/* Fills in what each collective should take on a cluster. Groups are taken to fill nodes. */
+void knee_expect_collectives(struct knee_account *account, const struct knee_topology *topology);
 
 /* Two recordings of the same job, per step and rank. */
 enum { KNEE_MOVERS = 16 };

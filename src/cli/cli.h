@@ -12,7 +12,7 @@
 /* What every command understands. */
 struct cli_common {
     bool help, json, csv, markdown, ascii, brief;
-    const char *output;
+    const char *output, *html;
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys cli_common_keys;
@@ -27,7 +27,10 @@ struct cli_run {
     void *objects[CLI_TABLES]; /* beside command->keys[] */
     const char **words;        /* room for as many as there are arguments */
     size_t word_count;
-    struct knee_text text; /* what will be printed */
+    struct knee_text text;   /* what will be printed */
+    const char *view;        /* of the page; NULL: the command's name */
+    struct knee_text answer; /* with --html: the same as JSON, for the page */
+    struct knee_text trace;  /* with --html: a trace for the page, gzip */
     struct knee_err err;
 };
 
@@ -76,6 +79,9 @@ struct knee_reader cli_reader(int *fd);
 /* Prints run->text to standard output or the file asked for. */
 knee_status cli_print(struct cli_run *run);
 
+/* Writes the page with run->answer and run->trace in it to the file of --html. */
+knee_status cli_write_page(struct cli_run *run);
+
 /* Help of one command, and of all. */
 void cli_help(const struct cli_command *command, struct knee_text *text);
 void cli_overview(struct knee_text *text);
@@ -84,6 +90,6 @@ void cli_overview(struct knee_text *text);
 const char *cli_metavar(const struct knee_key *key);
 
 extern const struct cli_command cli_predict, cli_tax, cli_trace, cli_diff, cli_collective, cli_fit,
-    cli_cluster, cli_list, cli_example, cli_man, cli_completion, cli_version;
+    cli_cluster, cli_report, cli_list, cli_example, cli_man, cli_completion, cli_version;
 
 #endif

@@ -90,32 +90,33 @@ static knee_status find_cluster(struct cli_run *run, struct question *q)
     return KNEE_USAGE;
 }
 
-static knee_status find_sizes(struct cli_run *run, struct question *q)
-{
-    size_t count = 0;
-    q->query.bytes = q->bytes;
-    if (q->options.bytes || !q->log)
-        return knee_sizes_parse(q->options.bytes ? q->options.bytes : "1K..8Gx4", "--bytes",
-                                q->bytes, &q->query.size_count, &run->err);
-    for (size_t i = 0; i < q->log->sample_count && count < KNEE_SIZES_MAX; i++)
-        if (count == 0 || q->bytes[count - 1] != q->log->samples[i].bytes)
-            q->bytes[count++] = q->log->samples[i].bytes;
-    q->query.size_count = count;
-    return KNEE_OK;
-}
-
-static void find_placement(struct question *q)
+/* What the log says, and over it what the options say. */
+static knee_status find_rest(struct cli_run *run, struct question *q)
 {
     struct knee_placement *p = &q->query.placement;
     const struct collective_options *o = &q->options;
+    enum knee_op op = q->query.op;
     double node = q->topology.levels[0].count;
-    p->ranks = !isnan(o->ranks) ? o->ranks : q->log ? q->log->ranks : node >= 2 ? node : 8;
-    p->per_node = o->per_node;
-    if (isnan(o->per_node) && q->log && q->log->nodes >= 1 && node <= 16) /* else a whole rack */
-        p->per_node = ceil(p->ranks / q->log->nodes);
-    p->sharers = isnan(o->sharers) ? 1 : o->sharers;
-    p->skew = isnan(o->skew) ? 1 : o->skew;
+    if (q->log)
+        knee_log_question(q->log, &q->topology, q->bytes, &q->query);
+    else
+        *p = (struct knee_placement){node >= 2 ? node : 8, NAN, 1, 1};
+    q->query.op = op;
+    q->query.bytes = q->bytes;
+    struct {
+        double *field, value;
+    } given[] = {{&p->ranks, o->ranks},
+                 {&p->per_node, o->per_node},
+                 {&p->sharers, o->sharers},
+                 {&p->skew, o->skew}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (!isnan(given[i].value))
+            *given[i].field = given[i].value;
     q->topology.sharp = q->topology.sharp || o->sharp;
+    if (!o->bytes && q->log)
+        return KNEE_OK;
+    return knee_sizes_parse(o->bytes ? o->bytes : "1K..8Gx4", "--bytes", q->bytes,
+                            &q->query.size_count, &run->err);
 }
 
 static knee_status answer(struct cli_run *run, struct question *q)
@@ -125,10 +126,9 @@ static knee_status answer(struct cli_run *run, struct question *q)
     if (!status)
         status = find_cluster(run, q);
     if (!status)
-        status = find_sizes(run, q);
+        status = find_rest(run, q);
     if (status)
         return status;
-    find_placement(q);
     status = knee_collective_run(&q->topology, &q->query, NULL, &collective, &run->err);
     if (status)
         return status;
@@ -136,6 +136,8 @@ static knee_status answer(struct cli_run *run, struct question *q)
         knee_collective_against(&collective, q->log);
     struct knee_style style = cli_style(run);
     knee_write_collective(&collective, cli_format(run), &style, &run->text);
+    if (run->common.html)
+        knee_write_collective(&collective, KNEE_JSON, &style, &run->answer);
     knee_collective_release(&collective);
     return KNEE_OK;
 }

@@ -98,6 +98,8 @@ static knee_status report(struct cli_run *run, const struct fit_options *options
     struct knee_style style = cli_style(run);
     if (!status) {
         knee_write_check(&check, cli_format(run), &style, &run->text);
+        if (run->common.html)
+            knee_write_check(&check, KNEE_JSON, &style, &run->answer);
         if (cli_format(run) == KNEE_TEXT && logs->complaints.data)
             knee_text_puts(&run->text, logs->complaints.data);
     }

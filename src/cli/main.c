@@ -9,8 +9,8 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cli_predict, &cli_trace,   &cli_diff, &cli_tax,        &cli_collective, &cli_fit, &cli_cluster,
-    &cli_list,    &cli_example, &cli_man,  &cli_completion, &cli_version,    NULL,
+    &cli_predict, &cli_trace, &cli_diff,    &cli_tax, &cli_collective, &cli_fit,     &cli_cluster,
+    &cli_report,  &cli_list,  &cli_example, &cli_man, &cli_completion, &cli_version, NULL,
 };
 
 static const struct cli_command *find_command(const char *name)
@@ -79,9 +79,15 @@ int main(int argc, char **argv)
         knee_status printed = cli_print(&run);
         status = printed ? printed : status;
     }
+    if (run.common.html && (!status || status == KNEE_GATE)) {
+        knee_status written = cli_write_page(&run);
+        status = written ? written : status;
+    }
     if (run.err.what[0])
         print_error(&run.err);
     knee_text_release(&run.text);
+    knee_text_release(&run.answer);
+    knee_text_release(&run.trace);
     free(run.words);
     return (int)status;
 }

@@ -30,6 +30,12 @@ static const struct knee_key rows[] = {
      .group = "Output",
      .otherwise = "standard output",
      .help = "file to write to; -o FILE is the same"},
+    {.name = "html",
+     .kind = KNEE_KEY_WORD,
+     .offset = offsetof(struct cli_common, html),
+     .group = "Output",
+     .otherwise = "none",
+     .help = "also write a page to look at, with sliders: one file that needs no network"},
     SWITCH("help", help, "this text"),
 };
 

@@ -175,6 +175,8 @@ static knee_status predict_main(struct cli_run *run, int argc, char **argv)
     if (!status)
         knee_write_prediction(&prediction, options.solve ? &solution : NULL, cli_format(run),
                               &style, &run->text);
+    if (!status && run->common.html)
+        knee_write_prediction(&prediction, NULL, KNEE_JSON, &style, &run->answer);
     knee_prediction_release(&prediction);
     return status;
 }

@@ -15,6 +15,8 @@ static knee_status tax_main(struct cli_run *run, int argc, char **argv)
         return status;
     struct knee_style style = cli_style(run);
     knee_write_tax(&tax, cli_format(run), &style, &run->text);
+    if (run->common.html)
+        knee_write_tax(&tax, KNEE_JSON, &style, &run->answer);
     return KNEE_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "cli/traces.h"
+#include "out/pack.h"
 #include "timeline/kinds.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 
 struct trace_options {
-    const char *perfetto, *patterns, *noise;
+    const char *perfetto, *patterns, *noise, *cluster_file;
     double max_ratio, min_overlap;
     bool strict;
     unsigned char source[KNEE_KEYS_MAX];
@@ -31,6 +32,8 @@ static const struct knee_key rows[] = {
            "more names of communication: lines of WORD KIND [OPERATION]"),
     OPTION("noise", KNEE_KEY_WORD, noise, "none",
            "gradient norms: lines of BATCH,SQUARED_NORM at two batch sizes or more"),
+    OPTION("cluster-file", KNEE_KEY_WORD, cluster_file, "--cluster",
+           "what collectives should take: a file of knee fit, or '8xh100 * 16 @ ib400x8'"),
     {.name = "max-ratio",
      .kind = KNEE_KEY_NUMBER,
      .unit = KNEE_UNIT_FACTOR,
@@ -181,6 +184,21 @@ static knee_status write_perfetto(const char *name, const struct knee_account *a
                 : knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
 }
 
+static bool pack(void *ctx, const char *data, size_t size)
+{
+    return knee_pack_add(ctx, data, size);
+}
+
+static void pack_for_page(struct cli_run *run, const struct knee_trace_report *report)
+{
+    struct knee_style style = {0};
+    knee_write_trace(report, KNEE_JSON, &style, &run->answer);
+    struct knee_packer *packer = knee_pack_begin(&run->trace);
+    if (packer && !knee_write_perfetto(report->account, (struct knee_sink){pack, packer}, NULL))
+        run->trace.failed = true;
+    knee_pack_end(packer);
+}
+
 static bool lost_something(const struct cli_traces *traces)
 {
     bool lost = traces->refused_count > 0;
@@ -207,6 +225,23 @@ static knee_status check_gates(const struct trace_options *options, const struct
     return KNEE_OK;
 }
 
+/* With a cluster: what its collectives should take. */
+static knee_status expect(const struct trace_options *options, const struct knee_job *job,
+                          struct knee_account *account, struct knee_err *err)
+{
+    struct knee_topology topology;
+    knee_status status = KNEE_OK;
+    if (options->cluster_file)
+        status = cli_read_cluster(options->cluster_file, &topology, err);
+    else if (job->cluster >= 0)
+        knee_topology_preset(knee_cluster_at((size_t)job->cluster), &topology);
+    else
+        return KNEE_OK;
+    if (!status)
+        knee_expect_collectives(account, &topology);
+    return status;
+}
+
 static knee_status report(struct cli_run *run, const struct trace_options *options,
                           const struct cli_traces *traces, struct knee_job *job)
 {
@@ -215,7 +250,8 @@ static knee_status report(struct cli_run *run, const struct trace_options *optio
     knee_status status = knee_account(traces->traces, traces->count, NULL, &account, &run->err);
     if (status)
         return status;
-    if (options->noise)
+    status = expect(options, job, &account, &run->err);
+    if (!status && options->noise)
         status = read_noise(options->noise, &job->critical_batch, &run->err);
     if (!status)
         status = knee_diagnose(&account, job, NULL, &diagnosis, &run->err);
@@ -223,6 +259,8 @@ static knee_status report(struct cli_run *run, const struct trace_options *optio
         struct knee_trace_report all = {traces->traces, traces->count, &account, &diagnosis};
         struct knee_style style = cli_style(run);
         knee_write_trace(&all, cli_format(run), &style, &run->text);
+        if (run->common.html)
+            pack_for_page(run, &all);
         if (options->perfetto)
             status = write_perfetto(options->perfetto, &account, &run->err);
         if (!status)

@@ -30,17 +30,34 @@ bool knee_log_topology(const struct knee_log *log, const char *about, struct kne
 
 #define WIDEST_NODE 16 /* a larger domain is a rack of nodes on one NVLink */
 
-knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *topology,
-                            struct knee_layout *out, struct knee_err *err)
+static struct knee_placement place(const struct knee_log *log, const struct knee_topology *topology)
 {
-    struct knee_level *node = &topology->levels[0];
-    bool rack = node->count > WIDEST_NODE && node->count >= log->ranks;
-    struct knee_placement placement = {
+    double node = topology->levels[0].count;
+    bool rack = node > WIDEST_NODE && node >= log->ranks;
+    return (struct knee_placement){
         .ranks = log->ranks,
         .per_node = rack ? NAN : ceil(log->ranks / log->nodes),
         .sharers = 1,
         .skew = 1,
     };
+}
+
+void knee_log_question(const struct knee_log *log, const struct knee_topology *topology,
+                       double *bytes, struct knee_collective_query *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < log->sample_count && count < KNEE_SIZES_MAX; i++)
+        if (count == 0 || bytes[count - 1] != log->samples[i].bytes)
+            bytes[count++] = log->samples[i].bytes;
+    *out = (struct knee_collective_query){log->op, place(log, topology), bytes, count};
+}
+
+knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *topology,
+                            struct knee_layout *out, struct knee_err *err)
+{
+    struct knee_level *node = &topology->levels[0];
+    struct knee_placement placement = place(log, topology);
+    bool rack = isnan(placement.per_node);
     if (!rack && node->count > 0 && placement.per_node > node->count)
         node->count = placement.per_node;
     if (topology->level_count > 1)

@@ -18,7 +18,6 @@
     KNEE_NUMBER(struct knee_job, name, field, unit, low, high, heading, absent, words)
 #define CHOICE(name, field, list, heading, absent, words)                                          \
     KNEE_CHOICE(struct knee_job, name, field, list, heading, absent, words)
-#define HUGE KNEE_HUGE
 
 static const struct knee_key rows[] = {
     CHOICE("model", model, knee_model_names, "Model", "none",
@@ -41,26 +40,26 @@ static const struct knee_key rows[] = {
     NUMBER("local-steps", local_steps, KNEE_UNIT_COUNT, 1, 1e9, "Batch", "1",
            "steps between synchronisations (local SGD, DiLoCo)"),
 
-    NUMBER("flops", flops_per_s, KNEE_UNIT_FLOPS, 1, HUGE, "Compute", "--gpu peak x --mfu",
+    NUMBER("flops", flops_per_s, KNEE_UNIT_FLOPS, 1, KNEE_HUGE, "Compute", "--gpu peak x --mfu",
            "sustained FLOP/s of one worker"),
     CHOICE("gpu", gpu, knee_gpu_names, "Compute", "none, or from --cluster",
            "GPU preset: peak, memory, power, price, usual node"),
     NUMBER("mfu", mfu, KNEE_UNIT_FRACTION, 1e-6, 1, "Compute", "0.4",
            "share of the GPU's peak that compute reaches while it runs"),
-    NUMBER("memory-bandwidth", memory_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, HUGE, "Compute",
+    NUMBER("memory-bandwidth", memory_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, "Compute",
            "from --gpu, else 2 TB/s",
            "GPU memory bandwidth: prices the encoding of compressed gradients"),
-    NUMBER("compute-time", compute_time_s, KNEE_UNIT_SECONDS, 1e-12, HUGE, "Compute",
+    NUMBER("compute-time", compute_time_s, KNEE_UNIT_SECONDS, 1e-12, KNEE_HUGE, "Compute",
            "from the model", "measured compute of one step, instead of a model"),
-    NUMBER("comm-time", comm_time_s, KNEE_UNIT_SECONDS, 0, HUGE, "Compute", "from the model",
+    NUMBER("comm-time", comm_time_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Compute", "from the model",
            "measured communication of one step, hidden or not"),
     NUMBER("measured-workers", measured_workers, KNEE_UNIT_COUNT, 1, KNEE_WORKERS_MAX, "Compute",
            "1; with --comm-time the one worker count listed, else 8",
            "worker count that --compute-time and --comm-time were measured at"),
 
-    NUMBER("bandwidth", bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, HUGE, "Network",
+    NUMBER("bandwidth", bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, "Network",
            "from --link, --cluster or --gpu", "what one worker can send, every hop alike"),
-    NUMBER("latency", latency_s, KNEE_UNIT_SECONDS, 0, HUGE, "Network",
+    NUMBER("latency", latency_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Network",
            "0 with --bandwidth, else from the link", "alpha: cost of one hop"),
     CHOICE("link", link, knee_link_names, "Network", "none",
            "link preset between workers: bandwidth and latency"),
@@ -68,9 +67,9 @@ static const struct knee_key rows[] = {
            "cluster preset: GPU, links in the node and out of it"),
     NUMBER("gpus-per-node", gpus_per_node, KNEE_UNIT_COUNT, 1, 1e6, "Network",
            "1 with --bandwidth, else from the preset", "workers that share a node"),
-    NUMBER("node-bandwidth", node_bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, HUGE, "Network",
-           "from the preset", "what one worker can send inside its node"),
-    NUMBER("node-latency", node_latency_s, KNEE_UNIT_SECONDS, 0, HUGE, "Network",
+    NUMBER("node-bandwidth", node_bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE,
+           "Network", "from the preset", "what one worker can send inside its node"),
+    NUMBER("node-latency", node_latency_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Network",
            "from the preset, else 0", "cost of one hop inside the node"),
     CHOICE("algorithm", algorithm, knee_algorithm_names, "Network", "ring", "all-reduce algorithm"),
 
@@ -80,11 +79,12 @@ static const struct knee_key rows[] = {
            "--overlap decides", "measured share of communication that is hidden, taken as it is"),
     NUMBER("compress", compress, KNEE_UNIT_FACTOR, 1, 1e9, "Overlap and compression", "1",
            "compression: bytes on the wire are divided by it"),
-    NUMBER("encode-time", encode_time_s, KNEE_UNIT_SECONDS, 0, HUGE, "Overlap and compression", "0",
-           "time to encode and decode, per synchronisation"),
+    NUMBER("encode-time", encode_time_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Overlap and compression",
+           "0", "time to encode and decode, per synchronisation"),
 
-    NUMBER("loader-rate", loader_rate_per_s, KNEE_UNIT_PER_S, 1e-6, HUGE, "Input and stragglers",
-           "no limit", "examples per second that one worker's loader delivers"),
+    NUMBER("loader-rate", loader_rate_per_s, KNEE_UNIT_PER_S, 1e-6, KNEE_HUGE,
+           "Input and stragglers", "no limit",
+           "examples per second that one worker's loader delivers"),
     NUMBER("loader-overlap", loader_overlap, KNEE_UNIT_FRACTION, 0, 1, "Input and stragglers",
            "as --overlap or --hidden", "share of loading that hides behind compute"),
     NUMBER("jitter", jitter, KNEE_UNIT_FRACTION, 0, 10, "Input and stragglers", "0",
@@ -96,12 +96,12 @@ static const struct knee_key rows[] = {
            "power of one busy GPU"),
     NUMBER("idle-power", idle_power_w, KNEE_UNIT_WATTS, 0, 1e9, "Money and energy",
            "0.4 of --power", "power of one GPU that waits"),
-    NUMBER("steps", steps, KNEE_UNIT_COUNT, 1, HUGE, "Money and energy", "from --min-steps",
+    NUMBER("steps", steps, KNEE_UNIT_COUNT, 1, KNEE_HUGE, "Money and energy", "from --min-steps",
            "steps of the run, for what the run costs"),
 
-    NUMBER("critical-batch", critical_batch, KNEE_UNIT_COUNT, 1e-6, HUGE, "Statistics", "not known",
-           "batch (examples) past which more examples per step stop helping"),
-    NUMBER("min-steps", min_steps, KNEE_UNIT_COUNT, 1, HUGE, "Statistics", "not known",
+    NUMBER("critical-batch", critical_batch, KNEE_UNIT_COUNT, 1e-6, KNEE_HUGE, "Statistics",
+           "not known", "batch (examples) past which more examples per step stop helping"),
+    NUMBER("min-steps", min_steps, KNEE_UNIT_COUNT, 1, KNEE_HUGE, "Statistics", "not known",
            "steps to the target quality with an unlimited batch"),
 
     {.name = "workers",

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A change being tried: the job, the worker count, and how the change is called. */
 struct trial {
@@ -283,6 +284,21 @@ void knee_levers(struct knee_prediction *prediction)
         weigh(&trial, lever);
     }
     most_gain_first(prediction->levers, prediction->lever_count);
+}
+
+bool knee_lever_apply(const struct knee_prediction *before, const char *name, struct knee_job *job,
+                      double *workers)
+{
+    for (size_t i = 0; i < TABLE; i++) {
+        struct trial trial = {*job, *workers, before, table[i].change};
+        if (strcmp(table[i].name, name) != 0 || (table[i].kind & job->barred) ||
+            !table[i].apply(&trial))
+            continue;
+        *job = trial.job;
+        *workers = trial.workers;
+        return true;
+    }
+    return false;
 }
 
 static unsigned kind_of(const struct knee_lever *lever)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A prediction as text, JSON (schema knee.predict/1), CSV or Markdown. */
+#include "out/prediction.h"
+
 #include "out/inputs.h"
 #include "out/plot.h"
 #include "out/table.h"
@@ -400,11 +402,13 @@ static void write_csv(const struct knee_prediction *p, const struct knee_style *
 
 /* ---- JSON ---- */
 
-static void json_row(struct knee_json *json, const struct knee_row *row)
+void knee_row_json(struct knee_json *json, const char *key, const struct knee_row *row)
 {
+    knee_json_open_flat(json, key, '{');
     for (size_t i = 0; i < COLUMNS; i++)
         knee_json_number(json, columns[i].key, columns[i].of(row));
     knee_json_string(json, "bottleneck", knee_binding_name(row->binding));
+    knee_json_close(json, '}');
 }
 
 static void json_levers(struct knee_json *json, const struct knee_prediction *p)
@@ -535,12 +539,10 @@ static void write_json(const struct knee_prediction *p, const struct knee_soluti
     json_knee(&json, p);
     knee_json_string(&json, "scaling", p->job.scaling == KNEE_STRONG ? "strong" : "weak");
     knee_json_open(&json, "rows", '[');
-    for (size_t i = 0; i < p->row_count; i++) {
-        knee_json_open_flat(&json, NULL, '{');
-        json_row(&json, &p->rows[i]);
-        knee_json_close(&json, '}');
-    }
+    for (size_t i = 0; i < p->row_count; i++)
+        knee_row_json(&json, NULL, &p->rows[i]);
     knee_json_close(&json, ']');
+    knee_row_json(&json, "at", &p->at);
     json_levers(&json, p);
     json_cost(&json, &p->cost);
     knee_inputs_json(&knee_job_keys, &p->job, &json);

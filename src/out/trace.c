@@ -2,6 +2,7 @@
 /* The account and diagnosis of traces as text, JSON (schema knee.trace/1), CSV or Markdown. */
 #include "base/number.h"
 #include "out/bar.h"
+#include "out/inputs.h"
 #include "out/json.h"
 #include "out/table.h"
 #include "out/words.h"
@@ -99,9 +100,14 @@ static void collectives_table(const struct knee_account *account, enum knee_form
 {
     enum { MOST = 16 };
     struct knee_table table;
-    knee_table_init(&table, "llllrrrrrrr", text->alloc);
+    bool expected = false;
+    for (size_t i = 0; i < account->collective_count; i++)
+        expected = expected || !isnan(account->collectives[i].expected_s);
+    knee_table_init(&table, expected ? "llllrrrrrrrrr" : "llllrrrrrrr", text->alloc);
     HEADERS(&table, "collective", "NCCL", "axis", "group", "ranks", "size", "calls", "transfer",
             "wait", "duration", "bus");
+    if (expected)
+        HEADERS(&table, "expected", "excess");
     for (size_t i = 0; i < account->collective_count && i < MOST; i++) {
         const struct knee_collective_account *c = &account->collectives[i];
         knee_table_cell(&table, "%s", knee_op_name(c->op));
@@ -119,6 +125,10 @@ static void collectives_table(const struct knee_account *account, enum knee_form
         knee_table_number(&table, c->wait_s, KNEE_UNIT_SECONDS);
         knee_table_number(&table, c->duration_s, KNEE_UNIT_SECONDS);
         knee_table_number(&table, c->bus_bytes_per_s, KNEE_UNIT_BYTES_PER_S);
+        if (expected) {
+            knee_table_number(&table, c->expected_s, KNEE_UNIT_SECONDS);
+            knee_table_number(&table, c->transfer_s - c->expected_s, KNEE_UNIT_SECONDS);
+        }
     }
     knee_table_write(&table, format, style, text);
     if (account->collective_count > MOST && format == KNEE_TEXT)
@@ -405,6 +415,12 @@ static void json_collectives(struct knee_json *json, const struct knee_account *
         knee_json_number(json, "wait_s", c->wait_s);
         knee_json_number(json, "duration_s", c->duration_s);
         knee_json_number(json, "busbw_bytes_per_s", c->bus_bytes_per_s);
+        knee_json_number(json, "expected_s", c->expected_s);
+        knee_json_number(json, "excess_s", c->transfer_s - c->expected_s);
+        knee_json_number(json, "expected_busbw_bytes_per_s",
+                         c->group_size > 0 ? knee_op_bus_factor(c->op, c->group_size) *
+                                                 (double)c->bytes / c->expected_s
+                                           : NAN);
         knee_json_close(json, '}');
     }
     knee_json_close(json, ']');
@@ -540,6 +556,7 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
     knee_json_ns(&json, "residual_s", account->residual_ns, true);
     knee_json_whole(&json, "world_size", account->world_size);
     knee_json_close(&json, '}');
+    knee_inputs_json(&knee_job_keys, &report->diagnosis->prediction.job, &json);
     json_losses(&json, report->traces, report->trace_count);
     knee_json_close(&json, '}');
 }

@@ -157,6 +157,7 @@ static void take_means(struct table *t)
         row->wait_s = sums->waits ? 1e-9 * (double)sums->wait_ns / (double)sums->waits : NAN;
         double time = row->matched ? row->transfer_s : 1e-9 * (double)sums->shortest_ns;
         double factor = row->group_size > 0 ? knee_op_bus_factor(row->op, row->group_size) : NAN;
+        row->expected_s = NAN;
         row->bus_bytes_per_s =
             row->bytes > 0 && time > 0 ? factor * (double)row->bytes / time : NAN;
     }

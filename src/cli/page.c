@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * --html FILE: the page (web/, one file with the core inside) with an answer in it. The report is
+ * {"view", "answer", "trace"}: which command, what its --json prints, and for traces the labelled
+ * ranks, packed, so that the page can draw and recompute.
+ */
+#include "base/error.h"
+#include "cli/cli.h"
+#include "out/pack.h"
+
+#include <string.h>
+
+#if KNEE_HAVE_PAGE
+/* The assembler takes the file in as it is. */
+__asm__(".section .rodata\n"
+        "knee_page: .incbin \"" KNEE_PAGE "\"\n"
+        ".byte 0\n"
+        ".previous\n");
+extern const char knee_page[];
+#else
+static const char knee_page[] = "";
+#endif
+
+static const char place[] = "/*REPORT*/";
+
+static void put_report(const struct cli_run *run, struct knee_text *out)
+{
+    knee_text_printf(out,
+                     "{\"view\":\"%s\",\"answer\":", run->view ? run->view : run->command->name);
+    knee_text_add(out, run->answer.data, run->answer.length);
+    if (run->trace.length) {
+        knee_text_puts(out, ",\"trace\":\"");
+        knee_put_base64(out, run->trace.data, run->trace.length);
+        knee_text_puts(out, "\"");
+    }
+    knee_text_puts(out, "}");
+}
+
+/* "</" would end the script element that the report stands in. In JSON a "<" can only be in a
+ * string, where it may be escaped. */
+static void add_escaped(struct knee_text *out, const struct knee_text *json)
+{
+    for (size_t from = 0, at; from < json->length; from = at) {
+        const char *found = memchr(json->data + from, '<', json->length - from);
+        at = found ? (size_t)(found - json->data) : json->length;
+        knee_text_add(out, json->data + from, at - from);
+        if (found)
+            knee_text_puts(out, "\\u003c"), at++;
+    }
+}
+
+knee_status cli_write_page(struct cli_run *run)
+{
+    const char *split = strstr(knee_page, place);
+    if (!split) {
+        knee_fail(&run->err, KNEE_SYSTEM, "--html", "this knee was built without the page");
+        knee_hint(&run->err, "./try builds it where clang, lld, wasi-libc, node and npm are");
+        return KNEE_SYSTEM;
+    }
+    struct knee_text report = {0}, page = {0};
+    if (run->answer.length)
+        put_report(run, &report);
+    knee_text_add(&page, knee_page, (size_t)(split - knee_page));
+    add_escaped(&page, &report);
+    knee_text_puts(&page, split + sizeof place - 1);
+    page.failed = page.failed || report.failed || run->answer.failed || run->trace.failed;
+    knee_status status = cli_write_file(run->common.html, &page, &run->err);
+    knee_text_release(&report);
+    knee_text_release(&page);
+    return status;
+}

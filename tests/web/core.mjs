@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// The core as WebAssembly against the program: every case must print the same JSON, number by number.
+// Usage: node tests/web/core.mjs KNEE CORE.wasm
+import { execFileSync } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
+
+const [knee, wasm] = process.argv.slice(2);
+const nothing = () => 0;
+const { instance } = await WebAssembly.instantiate(readFileSync(wasm), {
+  wasi_snapshot_preview1: { fd_close: nothing, fd_seek: nothing, fd_write: nothing, proc_exit: nothing },
+});
+const x = instance.exports;
+x._initialize?.();
+const bytes = (at, length) => new Uint8Array(x.memory.buffer, at, length);
+const withBytes = (data, use) => {
+  const at = x.kw_alloc(data.length + 1);
+  bytes(at, data.length).set(data);
+  bytes(at, data.length + 1)[data.length] = 0;
+  const result = use(at, data.length);
+  x.kw_free(at);
+  return result;
+};
+const text = () => new TextDecoder().decode(bytes(x.kw_text(), x.kw_length()));
+const native = (...args) => {
+  try {
+    return execFileSync(knee, [...args, "--json"], { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
+  } catch (error) {
+    return { error: error.stderr };
+  }
+};
+
+let checks = 0, failures = 0;
+const fail = (what, why) => { failures++; console.log(`${what}: ${why}`); };
+
+// Numbers may differ in the last digits of functions like pow and log; everything else not at all.
+const differ = (a, b, path = "") => {
+  if (typeof a === "number" && typeof b === "number")
+    return a === b || Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b)) ? null : `${path}: ${a}, not ${b}`;
+  if (a === null || b === null || typeof a !== "object" || typeof b !== "object") return a === b ? null : `${path}: ${a}, not ${b}`;
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  for (const key of keys) {
+    const found = differ(a[key], b[key], `${path}.${key}`);
+    if (found) return found;
+  }
+  return null;
+};
+const compare = (what, ours, theirs) => {
+  checks++;
+  const found = typeof theirs === "string" ? differ(JSON.parse(ours), JSON.parse(theirs)) : null;
+  if (typeof theirs !== "string") {
+    const said = JSON.parse(ours);
+    if (!said.error || !theirs.error.includes(said.error)) fail(what, `the program says '${theirs.error.trim()}', the core '${said.error}'`);
+  } else if (found) fail(what, found);
+};
+
+// Every predict and tax command of the documents and transcripts that asks nothing but keys, and the
+// golden cases of the unit tests are such commands too.
+const sources = ["README.md", ...readdirSync("docs").map((f) => `docs/${f}`), ...readdirSync("tests/cli").map((f) => `tests/cli/${f}`), "tests/web/cases.txt"];
+const words = (line) => [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map((m) => m[1] ?? m[2] ?? m[3]);
+const seen = new Set();
+for (const file of sources.filter((f) => /\.(md|txt)$/.test(f)))
+  for (const line of readFileSync(file, "utf8").split("\n")) {
+    const found = /^\$ build\/knee (predict|tax) ([^|;&<>]*)/.exec(line);
+    if (!found || seen.has(found[0])) continue;
+    seen.add(found[0]);
+    const [, command, rest] = found;
+    const lines = [], args = [];
+    let plain = true;
+    const list = words(rest);
+    for (let i = 0; i < list.length; i++) {
+      const [flag, value] = list[i].includes("=") ? list[i].split(/=(.*)/s) : [list[i], null];
+      if (["--json", "--csv", "--markdown", "--brief", "--ascii"].includes(flag)) continue;
+      if (!flag.startsWith("--") || /^--(solve|for|job|example|cluster-file|help|output|html|hel)$/.test(flag)) plain = false;
+      const given = value ?? list[++i];
+      if (given === undefined || flag === "--bandwith") plain = false; // what only a command line can get wrong
+      args.push(flag, given ?? "");
+      lines.push(`${flag.slice(2)}=${given}\n`);
+    }
+    if (!plain) continue;
+    withBytes(new TextEncoder().encode(lines.join("")), (at) => x[`kw_${command}`](at));
+    compare(line, text(), native(command, ...args));
+  }
+const commands = checks;
+
+// Traces: the ranks of a folder, byte by byte as they come.
+const trace = (name, files) => {
+  x.kw_trace_reset();
+  for (const file of files) {
+    withBytes(new TextEncoder().encode(file), (at) => x.kw_trace_begin(at));
+    let data = readFileSync(file);
+    if (data[0] === 0x1f && data[1] === 0x8b) data = gunzipSync(data);
+    for (let from = 0; from < data.length;) {
+      const at = x.kw_trace_room();
+      const size = Math.min(x.kw_trace_room_size(), data.length - from, 65521);
+      bytes(at, size).set(data.subarray(from, from + size));
+      x.kw_trace_filled(size);
+      from += size;
+    }
+    x.kw_trace_end();
+  }
+  withBytes(new TextEncoder().encode("price=3\n"), (at) => x.kw_trace_finish(at));
+  compare(name, text(), native("trace", ...files, "--price", "3"));
+};
+trace("examples/straggler", ["examples/straggler/rank0.json.gz", "examples/straggler/rank1.json.gz"]);
+
+// Logs.
+for (const file of ["one_rail_32.log", "all_reduce_16.log", "all_gather_16.log"]) {
+  const name = new TextEncoder().encode(file);
+  withBytes(readFileSync(`examples/${file}`), (at, length) => withBytes(name, (n) => x.kw_log(n, at, length)));
+  compare(file, text(), native("collective", "--against", `examples/${file}`));
+}
+console.log(`${checks} checks (${commands} commands), ${failures} failures`);
+process.exit(failures || commands < 40 ? 1 : 0);

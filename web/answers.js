@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Answers of knee as they are: a report of collective, fit, plan, validate or lab, or a log that was dropped.
+const answers = { draw: {} };
+
+let charts = 0;
+// A chart with its own place: figures are made before their curves, which need a width.
+const chartFigure = (caption, data, series, options) => {
+  const id = `chart-answer-${charts++}`;
+  answers.later.push(() => curve(id, data, series, options));
+  return el("figure", { class: options.wide ? "wide" : "" }, el("figcaption", {}, caption), el("div", { class: "chart", id }));
+};
+const tableFigure = (caption, ...rest) => el("figure", { class: "wide" }, el("figcaption", {}, caption), el("div", { class: "scroll" }, table(...rest)));
+const points = (label, color) => ({ label, color, width: 0, paths: () => null, points: { show: true, size: 7 } });
+const palette = ["--compute", "--copy", "--starved", "--host", "--wait", "--quiet", "--good"];
+
+// Several rows of {x, y} on one axis of x: what a series does not have there is null.
+const onOneAxis = (sets) => {
+  const x = [...new Set(sets.flatMap((set) => set.map((p) => p.x)))].filter((v) => v > 0).sort((a, b) => a - b);
+  const place = new Map(x.map((v, i) => [v, i]));
+  return [x, ...sets.map((set) => {
+    const y = Array(x.length).fill(null);
+    for (const p of set) if (place.has(p.x)) y[place.get(p.x)] = p.y;
+    return y;
+  })];
+};
+
+answers.show = (answer) => {
+  const draw = answers.draw[answer.schema];
+  answers.later = [];
+  byId("answer-verdict").classList.toggle("error", !draw);
+  byId("answer-verdict").textContent = draw ? answer.sentence ?? answer.verdict?.sentence ?? "" : `This page does not know the schema ${answer.schema}.`;
+  fill("answer-figures", draw ? draw(answer) : []);
+  byId("tab-answer").hidden = false;
+  answers.answer = answer;
+  selectView("answer");
+  document.body.dataset.ready = "answer";
+};
+
+// After the figures are in the page, and again when its width or theme changes.
+answers.update = () => answers.later?.forEach((make) => make());
+
+answers.draw["knee.collective/1"] = (a) => {
+  const names = [...new Set(a.rows.map((r) => r.algorithm))];
+  const sets = [a.sizes.map((s) => ({ x: s.bytes, y: s.measured_s })), a.sizes.map((s) => ({ x: s.bytes, y: s.expected_s })),
+    ...names.map((name) => a.rows.filter((r) => r.algorithm === name).map((r) => ({ x: r.bytes, y: r.time_s })))];
+  const slow = a.sizes.filter((s) => s.reason);
+  return [
+    chartFigure("Time by size", onOneAxis(sets), [points("measured", "--transfer"), { label: "expected", color: "--ink", width: 3 },
+      ...names.map((label, i) => ({ label, color: palette[i % palette.length], width: 1, dash: [2 + 2 * i, 3], points: { show: false } }))],
+    { x: "size", logX: 10, logY: true, formatX: bytes, formatY: seconds, wide: true, height: 340 }),
+    a.findings.length ? tableFigure("Slower than it should be", ["reason", "from", "to", "times", "what shows it", "what to do"],
+      a.findings.map((f) => ({ cells: [f.reason, bytes(f.from_bytes), bytes(f.to_bytes), digits(f.slowdown), f.evidence, f.cure] })), { text: [4, 5] }) : null,
+    tableFigure("Sizes", ["size", "winner", "protocol", "bound by", "NCCL picks", "expected", "measured", "times"],
+      a.sizes.map((s) => ({ marked: slow.includes(s), cells: [bytes(s.bytes), s.winner, s.protocol, s.bound_by, s.nccl_choice ?? "–", seconds(s.expected_s), seconds(s.measured_s), s.slowdown == null ? "–" : digits(s.slowdown)] })), { text: [1, 2, 3, 4] }),
+  ];
+};
+
+const inUnit = (value, unit) => (value == null ? "–" : ({ s: seconds, "bytes/s": perSecond }[unit] ?? digits)(value));
+
+answers.draw["knee.fit/1"] = (a) => {
+  const shown = a.logs.slice(0, 8);
+  const sets = shown.flatMap((log) => [log.samples.map((s) => ({ x: s.bytes, y: s.measured_s })), log.samples.map((s) => ({ x: s.bytes, y: s.fitted_s }))]);
+  const series = shown.flatMap((log, i) => [points(`${log.file.slice(0, 40)}: measured`, palette[i % palette.length]), { label: "fitted", color: palette[i % palette.length], dash: i ? [3 + i, 3] : undefined, points: { show: false } }]);
+  return [
+    chartFigure("Measured and fitted", onOneAxis(sets), series, { x: "size", logX: 10, logY: true, formatX: bytes, formatY: seconds, wide: true, height: 340 }),
+    tableFigure("Logs", ["log", "collective", "ranks", "nodes", "rows", "refused", "sizes left out: median", "p90", "preset: median", "recognised as"],
+      a.logs.map((l) => ({ cells: [l.file.slice(-60), l.collective, count(l.ranks), count(l.nodes), String(l.rows), String(l.refused), percent(l.median_error), percent(l.p90_error), percent(l.preset_median_error), l.recognised ?? "–"] })), { text: [1, 9] }),
+    tableFigure("Parameters", ["parameter", "value", "90 % from", "to"],
+      a.parameters.map((p) => ({ cells: [p.name, inUnit(p.value, p.unit), inUnit(p.low, p.unit), inUnit(p.high, p.unit)] }))),
+  ];
+};
+
+const planWords = (p) => ["tp", "pp", "vp", "cp", "ep", "dp"].filter((key) => p[key] > 1).map((key) => `${key} ${p[key]}`)
+  .concat(`micro-batch ${p.micro_batch}`, p.shard, `recompute ${p.recompute}`, p.pp > 1 ? p.schedule : []).flat().join(", ");
+
+// A bar of named parts, each with its share; `whole` sets the scale.
+const partsBar = (name, note, parts, whole, show) => el("div", {},
+  el("div", { class: "bar-name" }, el("span", {}, name), el("span", {}, note)),
+  el("div", { class: "bar", role: "img", "aria-label": `${name}: ${parts.map(([words, value]) => `${words} ${show(value)}`).join(", ")}` },
+    parts.map(([words, value], i) => el("i", { class: `p-${i % 8}`, style: `width:${(100 * value) / whole}%`, title: `${words} ${show(value)}` }, value / whole > 0.09 ? words : null))));
+
+const someParts = (object, end) => Object.entries(object).filter(([key, value]) => value > 0 && key.endsWith(end) && !/^(total|capacity)/.test(key))
+  .map(([key, value]) => [key.slice(0, key.length - end.length), value]);
+
+answers.draw["knee.plan/1"] = (a) => {
+  const row = a.rows.find((r) => r.gpus === a.verdict.gpus) ?? a.rows.filter((r) => r.fits).at(-1) ?? a.rows[0];
+  const best = row.best ?? [];
+  const longest = Math.max(...best.map((b) => b.step_s));
+  const counts = a.rows.filter((r) => r.fits);
+  return [
+    tableFigure(`Best plans on ${row.gpus} GPUs`, ["plan", "step", "tokens/s", "MFU, all pairs", "MFU, causal", "memory", "binds"],
+      best.map((b, i) => ({ marked: i === 0, cells: [planWords(b.plan), seconds(b.step_s), Math.round(b.tokens_per_s).toLocaleString("en"), percent(b.mfu_full_attention), percent(b.mfu_causal_attention), bytes(b.memory.total_bytes), b.binding] })), { text: [0] }),
+    el("figure", {}, el("figcaption", {}, "Where the step goes"), best.map((b) => partsBar(planWords(b.plan), seconds(b.step_s), someParts(b.parts_s, ""), longest, seconds))),
+    el("figure", {}, el("figcaption", {}, "Memory of a GPU"), best.map((b) => partsBar(planWords(b.plan), `${bytes(b.memory.total_bytes)} of ${bytes(b.memory.capacity_bytes)}`, someParts(b.memory, "_bytes"), Math.max(b.memory.capacity_bytes, b.memory.total_bytes), bytes))),
+    counts.length > 1 ? chartFigure("Best plan at each GPU count: efficiency", [counts.map((r) => r.gpus), counts.map((r) => r.efficiency)], [{ label: "E", color: "--compute" }],
+      { x: "GPUs", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, mark: a.verdict.knee_gpus, level: a.verdict.tolerance }) : null,
+    a.pareto?.length > 1 ? chartFigure("Pareto front: time against memory", onOneAxis([a.pareto.map((p) => ({ x: p.step_s, y: p.memory_bytes }))]), [points("plan", "--transfer")], { x: "step", logX: 10, formatX: seconds, formatY: bytes }) : null,
+    tableFigure("GPU counts", ["GPUs", "best plan", "step", "E", "cost of 1B tokens"],
+      a.rows.map((r) => ({ marked: r === row, cells: [String(r.gpus), r.best?.[0] ? planWords(r.best[0].plan) : "nothing fits", seconds(r.best?.[0]?.step_s), percent(r.efficiency), dollars(r.cost_per_billion_tokens)] })), { text: [1] }),
+  ];
+};
+
+answers.draw["knee.validate/1"] = (a) => {
+  const rows = a.rows.filter((r) => r.predicted_s > 0 && r.measured_s > 0).sort((x, y) => x.measured_s - y.measured_s);
+  const groups = (name, list) => tableFigure(name, [name, "rows", "MAPE", "median", "bias", "within 5 %", "within 10 %"],
+    list.filter((g) => g.rows > 0).map((g) => ({ cells: [g.name, String(g.rows), percent(g.mape), percent(g.median), percent(g.bias, "+"), percent(g.within_5), percent(g.within_10)] })));
+  return [
+    chartFigure("Predicted against measured step", [rows.map((r) => r.measured_s), rows.map((r) => r.measured_s), rows.map((r) => r.predicted_s)],
+      [{ label: "equal", color: "--quiet", dash: [3, 5], width: 1, points: { show: false } }, points("predicted", "--transfer")], { x: "measured", logX: 10, logY: true, formatX: seconds, formatY: seconds, wide: true, height: 340 }),
+    groups("source", a.sources), groups("GPU", a.gpus),
+    a.curves?.length ? tableFigure("Curves", ["job", "anchor", "points", "E(K) off by", "knee measured", "knee predicted"],
+      a.curves.map((c) => ({ cells: [c.name, count(c.anchor_gpus ?? c.anchor), String(c.points), percent(c.error ?? c.mape), count(c.knee_measured), count(c.knee_predicted)] }))) : null,
+  ];
+};
+
+answers.draw["knee.lab/1"] = (a) => {
+  const x = a.rows.map((r) => r.workers);
+  return [
+    chartFigure("Step", [x, a.rows.map((r) => r.predicted_step_s), a.rows.map((r) => r.measured_step_s)], [{ label: "predicted", color: "--compute" }, points("measured", "--transfer")], { x: "K", formatY: seconds }),
+    chartFigure("Efficiency E(K), measured", [x, a.rows.map((r) => r.efficiency)], [{ label: "E(K)", color: "--compute" }], { x: "K", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, mark: a.knee?.measured }),
+    tableFigure("Worker counts", ["K", "measured", "predicted", "compute", "comm", "exposed", "R", "gamma", "E(K)", "loss"],
+      a.rows.map((r) => ({ cells: [String(r.workers), seconds(r.measured_step_s), seconds(r.predicted_step_s), seconds(r.compute_s), seconds(r.comm_s), seconds(r.exposed_comm_s), ratio(r.ratio), ratio(r.gamma), percent(r.efficiency), r.loss == null ? "–" : digits(r.loss)] }))),
+    a.hunt?.length ? tableFigure("Induced and named", ["induced", "named", "what shows it"], a.hunt.map((h) => ({ cells: [h.induced, h.named ?? "–", h.evidence] })), { text: [1, 2] }) : null,
+  ];
+};
