@@ -8,7 +8,8 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cli_predict, &cli_tax, &cli_list, &cli_example, &cli_man, &cli_completion, &cli_version, NULL,
+    &cli_predict, &cli_tax, &cli_plan,       &cli_validate, &cli_list,
+    &cli_example, &cli_man, &cli_completion, &cli_version,  NULL,
 };
 
 static const struct cli_command *find_command(const char *name)
