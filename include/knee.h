@@ -651,7 +651,7 @@ extern const struct knee_choices knee_shard_names, knee_recompute_names, knee_sc
 struct knee_plan {
     double gpus, global_batch, micro_batch; /* batches in sequences */
     double tp, pp, vp, cp, ep, etp, dp;     /* dp = gpus / (tp pp cp) */
-    double shard_size;                      /* GPUs that share one copy; dp cp at most */
+    double shard_size, prefetch;            /* GPUs that share one copy; layers gathered ahead */
     int shard, recompute, schedule, precision, offload;
     double seq_par, cp_gather;                 /* 1 or 0 */
     double overlap_tp, overlap_dp, overlap_pp; /* 1 or 0 */

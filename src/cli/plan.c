@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -75,6 +76,15 @@ static const struct knee_keys plan_keys = {
 
 /* ---- The search, in threads ---- */
 
+/* Set by Ctrl-C: the search ends and what was found so far is printed. */
+static volatile sig_atomic_t stopped;
+
+static void stop(int number)
+{
+    (void)number;
+    stopped = 1;
+}
+
 struct work {
     const struct knee_search *search;
     atomic_size_t next; /* piece that nobody has taken yet */
@@ -95,7 +105,7 @@ static void *search_some(void *argument)
     struct worker *worker = argument;
     struct work *work = worker->work;
     size_t from;
-    while ((from = atomic_fetch_add(&work->next, PIECES_AT_ONCE)) < work->pieces) {
+    while (!stopped && (from = atomic_fetch_add(&work->next, PIECES_AT_ONCE)) < work->pieces) {
         knee_search_run(work->search, from, from + PIECES_AT_ONCE, &worker->result);
         if (work->progress && from % (64 * PIECES_AT_ONCE) == 0)
             fprintf(stderr, "\r%g GPUs: %3.0f %% ", work->search->fixed->gpus,
@@ -227,6 +237,7 @@ static knee_status search_counts(const struct plan_options *options, struct knee
     double threads =
         isnan(options->threads) ? fmin(THREADS_MAX, fmax(1, (double)cores)) : options->threads;
     knee_status status = KNEE_OK;
+    signal(SIGINT, stop);
     for (size_t i = 0; i < a->row_count && !status; i++) {
         struct knee_plan fixed = a->fixed;
         struct knee_search search = {
@@ -237,7 +248,12 @@ static knee_status search_counts(const struct plan_options *options, struct knee
         };
         fixed.gpus = a->rows[i].gpus = counts[i];
         status = search_all(&search, (size_t)threads, &a->rows[i].found, err);
+        if (stopped)
+            a->row_count = i + 1;
     }
+    signal(SIGINT, SIG_DFL);
+    if (stopped)
+        fprintf(stderr, "knee: stopped; this is what was found so far\n");
     return status;
 }
 

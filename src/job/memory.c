@@ -3,7 +3,8 @@
  * Memory of one GPU, on the stage that needs most: the first, which has most micro-batches in
  * flight, or the last, which has the logits.
  *
- *   parameters   2 bytes each; a share of them with zero3, with two layers gathered
+ *   parameters   2 bytes each; a share of them with zero3, beside the layers gathered ahead and
+ *                their gradients
  *   gradients    as the profile keeps them; a share with zero2
  *   optimizer    master weights and moments; a share with zero1
  *   activations  what a layer keeps for its backward pass, per micro-batch in flight
@@ -145,7 +146,7 @@ static struct states states_of(double common, double experts, const struct knee_
         .gradients = plan->gradient_bytes * each[1],
         .optimizer =
             plan->offload == KNEE_OFFLOAD_OPTIMIZER ? 0 : machine->rates.state_bytes * each[2],
-        .gathered = plan->shard == KNEE_ZERO3 && group > 1 ? 2 * (2 + 2) * layer : 0,
+        .gathered = plan->shard == KNEE_ZERO3 && group > 1 ? 4 * (1 + plan->prefetch) * layer : 0,
     };
 }
 

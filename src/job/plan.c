@@ -47,6 +47,8 @@ static const struct knee_key rows[] = {
     CHOICE("shard", shard, knee_shard_names, "searched",
            "none, zero1 (optimizer), zero2 (and gradients) or zero3 (and parameters: FSDP)"),
     DEGREE("shard-size", shard_size, "GPUs that share one copy of what is sharded"),
+    NUMBER("prefetch", prefetch, KNEE_UNIT_COUNT, 0, 1e3, "Plan", "1",
+           "zero3: layers gathered ahead; 0: gathers do not hide"),
     CHOICE("recompute", recompute, knee_recompute_names, "searched",
            "activations computed twice: none, selective, op or full"),
     CHOICE("schedule", schedule, knee_schedule_names, "searched",
@@ -253,6 +255,7 @@ knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *
     choose(&full.precision, KNEE_BF16);
     choose(&full.offload, KNEE_ON_GPU);
     fill(&full, &full.seq_par, full.tp > 1);
+    fill(&full, &full.prefetch, 1);
     fill(&full, &full.cp_gather, 0);
     fill(&full, &full.overlap_tp, 1);
     fill(&full, &full.overlap_dp, 1);

@@ -3,7 +3,7 @@
  * Time of an operation: what it computes over the rate it reaches, or what it moves over the
  * memory rate, whichever is longer, after a start.
  *
- *   product    t0 + longer(2 m n k / (e peak), bytes / (b memory rate)),
+ *   product    t0 + longer(2 m n k / (e peak), bytes / (b memory rate)), lengths rounded up to 64,
  *              e = e_max k / (k + k0) w / (w + w0), w = waves of 128 x 128 tiles over the GPU
  *   attention  FLOPs / (e peak s / (s + s0)); heads shorter than 128 values reach less
  */
@@ -11,6 +11,7 @@
 
 #include <math.h>
 
+#define STRIP              64.0
 #define TILE               16384.0 /* 128 x 128 results */
 #define SMALL_HEAD         0.8 /* what heads of 64 values or fewer reach of the longer ones' rate */
 #define FLASH_START_S      6e-6
@@ -39,17 +40,24 @@ static struct reach reach_of(const struct knee_split *split, enum knee_dtype dty
                           r->gemm_waves_8bit};
 }
 
+/* Products are computed in pieces of 64: what does not fill the last one is computed all the same.
+ */
+static double rounded(double length)
+{
+    return STRIP * ceil(length / STRIP);
+}
+
 static double product_s(const struct knee_split *split, const struct knee_machine *machine,
                         const struct knee_op *op)
 {
     const struct knee_rates *r = split->rates;
     struct reach reach = reach_of(split, op->dtype);
-    double waves = op->m * op->n / (TILE * r->processors);
-    double share =
-        reach.share * r->gemm * op->k / (op->k + reach.depth) * waves / (waves + reach.waves);
+    double m = rounded(op->m), n = rounded(op->n), k = rounded(op->k);
+    double waves = m * n / (TILE * r->processors);
+    double share = reach.share * r->gemm * k / (k + reach.depth) * waves / (waves + reach.waves);
     if (op->weights)
         share *= r->weight_gradient;
-    double compute = op->flops / (share * machine->peak_flops[op->dtype] * machine->clock);
+    double compute = 2 * m * n * k / (share * machine->peak_flops[op->dtype] * machine->clock);
     double memory = op->bytes / (r->gemm_memory * machine->memory_bytes_per_s);
     double once = knee_longer(compute, memory) + r->gemm_start_s;
     return op->grouped ? op->count * once / r->expert_gemm : op->count * once;

@@ -80,6 +80,8 @@ struct layer_time {
 /* Gathering a layer's parameters beside `compute` seconds of work: what shows of it. */
 static double gather_shown(const struct price *p, double compute, double wire)
 {
+    if (p->plan->prefetch < 1)
+        return wire;
     double beside = compute > 0 ? fmin(1, wire / compute) : 0;
     double slowed = compute * (1 + p->rates->slowdown * beside);
     return knee_longer(slowed, wire) - compute + p->rates->shard_exposed * wire;

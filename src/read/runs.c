@@ -68,6 +68,7 @@ static const struct {
     {"imbalance", INTO(plan, imbalance), 1},
     {"gpus_per_node", INTO(platform, gpus_per_node), 1},
     {"nvlink_GBps", INTO(platform, node_bandwidth_bytes_per_s), GB},
+    {"peak_tflops", INTO(platform, peak_flops), 1e12},
     {"net_Gbps_per_gpu", INTO(platform, bandwidth_bytes_per_s), GBIT},
     {"step_time_s", offsetof(struct knee_run, step_s), 1},
     {"mem_GB", offsetof(struct knee_run, memory_bytes), GB},
