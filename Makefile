@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 # knee. Targets: all (default), test, lint, asan, msan, coverage, fuzz, bench, docs, install, clean.
-# YAML=auto|0|1: with libyaml if it is there, never, or stop when it is missing.
+# YAML, ISAL, ZLIB, SQLITE = auto|0|1: with the library if it is there, never, or stop when it is missing.
 
 CC      ?= cc
 CLANG   ?= clang
 B       ?= build
 YAML    ?= auto
+ISAL    ?= auto
+ZLIB    ?= auto
+SQLITE  ?= auto
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 WARN     = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -16,20 +19,18 @@ CPPFLAGS += -Iinclude -Isrc
 Q = $(if $(V),,@)
 say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf '  %-5s %s\n' $(1) $(2))
 
-have_yaml := $(shell printf '\#include <yaml.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
-ifeq ($(YAML),auto)
-  use_yaml := $(have_yaml)
-else
-  use_yaml := $(YAML)
-endif
-ifeq ($(use_yaml)$(have_yaml),10)
-  $(error YAML=1 but yaml.h is missing: apt-get install libyaml-dev)
-endif
-ifeq ($(use_yaml),1)
-  LDLIBS += -lyaml
-endif
-CPPFLAGS += -DKNEE_HAVE_YAML=$(use_yaml)
-LDLIBS   += -lm -pthread
+# use NAME: is the header of a library there, and is it wanted? NAME=auto|0|1
+has = $(shell printf '\#include <%s>\n' $(1) | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
+use = $(if $(filter 1,$($(1))),$(if $(filter 1,$(call has,$(2))),1,$(error $(1)=1 but $(2) is missing: apt-get install $(3))),$(if $(filter 0,$($(1))),0,$(call has,$(2))))
+use_yaml   := $(call use,YAML,yaml.h,libyaml-dev)
+use_isal   := $(call use,ISAL,isa-l/igzip_lib.h,libisal-dev)
+use_zlib   := $(call use,ZLIB,zlib.h,zlib1g-dev)
+use_sqlite := $(call use,SQLITE,sqlite3.h,libsqlite3-dev)
+CPPFLAGS += -DKNEE_HAVE_YAML=$(use_yaml) -DKNEE_HAVE_ISAL=$(use_isal) -DKNEE_HAVE_ZLIB=$(use_zlib) \
+            -DKNEE_HAVE_SQLITE=$(use_sqlite)
+LDLIBS   += $(if $(filter 1,$(use_yaml)),-lyaml) \
+            $(if $(filter 1,$(use_isal)),-lisal,$(if $(filter 1,$(use_zlib)),-lz)) \
+            $(if $(filter 1,$(use_sqlite)),-lsqlite3) -lm -lpthread
 
 core_rooms = base cluster job timeline read predict judge
 lib_src  := $(foreach r,$(core_rooms) out,$(wildcard src/$(r)/*.c))
@@ -123,7 +124,7 @@ bench: $(B)/bench/closed $(B)/bench/plan all
 # One line each: the same tree, another compiler setting, its own folder.
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
-msan: ; $(MAKE) -s B=build/msan YAML=0 $(SAN) -fsanitize=memory' all unit
+msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 $(SAN) -fsanitize=memory' all unit
 coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/coverage build/cov
 
 FUZZ_SECONDS ?= 20
@@ -143,7 +144,7 @@ lint: all
 	tools/options $(B)/knee
 	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
-	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 src examples bench
+	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench
 	@clang-tidy --quiet $(lib_src) $(cli_src) examples/predict.c -- $(STD) $(CPPFLAGS) 2>/dev/null
 
 format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c)

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -194,6 +195,30 @@ struct knee_algorithm {
 };
 const struct knee_algorithm *knee_algorithm_at(size_t row); /* NULL past the end */
 
+/* ---- Step: one step, every second labelled ------------------------------------------------ */
+
+enum knee_label {
+    KNEE_COMPUTE,  /* useful arithmetic */
+    KNEE_TRANSFER, /* the wire, not hidden behind compute */
+    KNEE_WAIT,     /* in a collective, until the last worker has come */
+    KNEE_COPY,     /* copies not hidden */
+    KNEE_STARVED,  /* waiting for input */
+    KNEE_HOST,     /* waiting for the host to launch work */
+    KNEE_IDLE,     /* what is left */
+    KNEE_LABELS
+};
+
+struct knee_step {
+    double label_s[KNEE_LABELS]; /* sum = wall_s */
+    double wall_s;
+    double comm_s; /* all communication, hidden or not */
+};
+const char *knee_label_name(enum knee_label label);
+double knee_step_exposed_s(const struct knee_step *step);  /* X = wait + transfer */
+double knee_step_ratio(const struct knee_step *step);      /* R = X / compute */
+double knee_step_gamma(const struct knee_step *step);      /* |M| / |C|: all communication */
+double knee_step_efficiency(const struct knee_step *step); /* 1 / (1 + R) */
+
 /* ---- Job: what is trained, on what, how --------------------------------------------------- */
 
 #define KNEE_WORKER_RANGES 32
@@ -226,10 +251,11 @@ struct knee_job {
     struct knee_workers workers;
     /* Filled by knee_job_complete(). */
     enum knee_scaling scaling;
-    double batch_scale; /* times the batch above, whether that is known or not; 1 */
-    double comm_scale;  /* measured over modelled communication; 1 when it is modelled */
-    double shard;       /* workers that share one replica over another axis; 1 */
-    double axis_tax;    /* what that axis costs, as a share of compute; 0 */
+    double batch_scale;          /* times the batch above, whether that is known or not; 1 */
+    double comm_scale;           /* measured over modelled communication; 1 when it is modelled */
+    double stall_s[KNEE_LABELS]; /* measured per step, beside what is modelled; 0 */
+    double shard;                /* workers that share one replica over another axis; 1 */
+    double axis_tax;             /* what that axis costs, as a share of compute; 0 */
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_job_keys;
@@ -245,29 +271,235 @@ knee_status knee_job_complete(struct knee_job *job, struct knee_err *err);
  * `out[KNEE_ROWS_MAX]`. Both return 0 for a list that is too long. */
 size_t knee_workers_list(const struct knee_workers *workers, double *out);
 
-/* ---- Step: one step, every second labelled ------------------------------------------------ */
+/* ---- Timeline: what a rank's GPU did, from a trace, a simulation or a live job ------------- */
 
-enum knee_label {
-    KNEE_COMPUTE,  /* useful arithmetic */
-    KNEE_TRANSFER, /* the wire, not hidden behind compute */
-    KNEE_WAIT,     /* in a collective, until the last worker has come */
-    KNEE_COPY,     /* copies not hidden */
-    KNEE_STARVED,  /* waiting for input */
-    KNEE_HOST,     /* waiting for the host to launch work */
-    KNEE_IDLE,     /* what is left */
-    KNEE_LABELS
+#define KNEE_NO_TIME INT64_MIN
+
+enum knee_span_kind {
+    KNEE_SPAN_COMPUTE,
+    KNEE_SPAN_COMM,
+    KNEE_SPAN_FUSED, /* compute and communication in one kernel: counts as both */
+    KNEE_SPAN_COPY,  /* memcpy, memset */
 };
 
-struct knee_step {
-    double label_s[KNEE_LABELS]; /* sum = wall_s */
-    double wall_s;
-    double comm_s; /* all communication, hidden or not */
+enum knee_op {
+    KNEE_OP_UNKNOWN,
+    KNEE_OP_ALL_REDUCE,
+    KNEE_OP_ALL_GATHER,
+    KNEE_OP_REDUCE_SCATTER,
+    KNEE_OP_ALL_TO_ALL,
+    KNEE_OP_BROADCAST,
+    KNEE_OP_REDUCE,
+    KNEE_OP_GATHER,
+    KNEE_OP_SCATTER,
+    KNEE_OP_SEND_RECV,
+    KNEE_OP_BARRIER,
+    KNEE_OPS
 };
-const char *knee_label_name(enum knee_label label);
-double knee_step_exposed_s(const struct knee_step *step);  /* X = wait + transfer */
-double knee_step_ratio(const struct knee_step *step);      /* R = X / compute */
-double knee_step_gamma(const struct knee_step *step);      /* |M| / |C|: all communication */
-double knee_step_efficiency(const struct knee_step *step); /* 1 / (1 + R) */
+const char *knee_op_name(enum knee_op op); /* "all_reduce" */
+
+/* One piece of GPU work. Times are the trace's own clock. */
+struct knee_span {
+    int64_t start_ns, end_ns;
+    int64_t launch_ns; /* when the host had handed it over; KNEE_NO_TIME: not known */
+    uint32_t name;     /* row of knee_trace.names */
+    uint32_t call;     /* row of knee_rank.calls + 1; 0: not a collective */
+    int32_t stream;
+    int32_t step; /* row of knee_trace.steps of its launch; -1: outside of all steps */
+    enum knee_span_kind kind;
+};
+
+/* One collective call on one rank. */
+struct knee_call {
+    uint32_t span;
+    enum knee_op op;
+    const char *algorithm, *protocol,
+        *dtype;                           /* "RING", "LL", "f32"; "" when the name does not say */
+    int64_t bytes;                        /* as nccl-tests counts; -1: not known */
+    int32_t group_size;                   /* -1: not known */
+    uint32_t group, description, members; /* rows of names + 1; 0: not known */
+    int64_t sequence;                     /* -1: not known */
+};
+
+/* A stretch of host time that means something: a training step, or waiting for a batch. */
+struct knee_mark {
+    int64_t start_ns, end_ns, number;
+};
+
+/* One GPU of one process. */
+struct knee_rank {
+    int64_t rank, device;
+    struct knee_span *spans; /* by start */
+    size_t span_count;
+    struct knee_call *calls; /* by start */
+    size_t call_count;
+};
+
+enum knee_loss_kind {
+    KNEE_LOSS_TRUNCATED,   /* the file ends inside an event or document */
+    KNEE_LOSS_GZIP,        /* the compressed bytes end early or are damaged */
+    KNEE_LOSS_EVENT,       /* an event that cannot be read */
+    KNEE_LOSS_TIME,        /* an event whose time cannot be read */
+    KNEE_LOSS_OVERLONG,    /* an event larger than the buffer may grow */
+    KNEE_LOSS_READ,        /* the system could not read on */
+    KNEE_LOSS_INTERRUPTED, /* stopped by the user */
+    KNEE_LOSS_CAPPED,      /* the profiler stopped writing at its event limit */
+    KNEE_REPAIR_STRING,    /* a quote that was not escaped */
+    KNEE_REPAIR_COMMA,     /* a comma that was missing */
+    KNEE_REPAIR_DURATION,  /* a negative duration, taken as 0 */
+    KNEE_REPAIR_DUPLICATE, /* an event that stands there twice, taken once */
+    KNEE_REPAIR_DOCUMENT,  /* a second document in the file, read on */
+    KNEE_LOSSES
+};
+/* In words; and whether something is missing, rather than mended. */
+const char *knee_loss_name(enum knee_loss_kind kind);
+bool knee_loss_is_lost(enum knee_loss_kind kind);
+
+struct knee_loss {
+    uint64_t count, first_byte; /* where the first one was, in uncompressed bytes */
+};
+
+/* One file. Owns everything in it; free with knee_trace_release(). */
+struct knee_trace {
+    char *file;
+    const char *format; /* "kineto", "xprof", "nsys", "cpu" */
+    struct knee_rank *ranks;
+    size_t rank_count;
+    struct knee_mark *steps; /* by start */
+    size_t step_count;
+    struct knee_mark *loads; /* waiting for a batch, by start */
+    size_t load_count;
+    char **names;
+    size_t name_count;
+    int64_t rank, world_size; /* as the file says; -1: it does not */
+    int64_t base_ns;          /* added to its times gives the absolute time */
+    char gpu_name[64], host[64], backend[32];
+    uint64_t bytes, events; /* uncompressed bytes and events seen */
+    struct knee_loss losses[KNEE_LOSSES];
+    uint64_t cpu_comm; /* host-side communication: with no GPU work, read again with options.cpu */
+    bool whole_graphs; /* CUDA graphs recorded as one piece each: kernels inside are not seen */
+    const struct knee_alloc *alloc;
+};
+
+/* The door bytes come through: up to `size` bytes, 0 at the end, negative when reading failed. */
+struct knee_reader {
+    ptrdiff_t (*read)(void *ctx, void *buffer, size_t size);
+    void *ctx;
+};
+
+/* A name pattern: what kind of work a kernel is, by a word in its name (case does not matter). */
+struct knee_pattern {
+    const char *word;
+    enum knee_span_kind kind;
+    enum knee_op op;
+};
+
+struct knee_trace_options {
+    const struct knee_pattern *patterns; /* looked at before the built-in ones */
+    size_t pattern_count;
+    bool cpu;                   /* there is no GPU: host operations are the work */
+    const volatile int *cancel; /* stops reading when it becomes nonzero; may be NULL */
+};
+
+/* Reads Kineto or XProf JSON, plain or gzip, from `reader`. Damage is counted in out->losses and
+ * never fails; KNEE_INPUT when there is not one event in it (`err` says what it is instead),
+ * KNEE_SYSTEM when out of memory. `options` may be NULL. */
+knee_status knee_trace_read(struct knee_reader reader, const char *file,
+                            const struct knee_trace_options *options,
+                            const struct knee_alloc *alloc, struct knee_trace *out,
+                            struct knee_err *err);
+void knee_trace_release(struct knee_trace *trace);
+
+/* ---- Account: a timeline with every nanosecond labelled ----------------------------------- */
+
+/* Labels sum to window_ns exactly. Where communication cannot be split into wait and transfer (one
+ * rank, ranks missing), all that is exposed stands under KNEE_TRANSFER. */
+struct knee_ledger {
+    int64_t label_ns[KNEE_LABELS];
+    int64_t window_ns;
+    int64_t comm_ns; /* all communication, hidden or not */
+};
+/* The same in seconds, over `steps` steps. */
+struct knee_step knee_ledger_step(const struct knee_ledger *ledger, double steps);
+
+/* From here on, until the next one's start. */
+struct knee_run {
+    int64_t start_ns;
+    enum knee_label label;
+};
+
+struct knee_rank_account {
+    const struct knee_trace *trace;
+    const struct knee_rank *source;
+    int64_t rank;
+    int64_t start_ns, end_ns; /* the window: first to last GPU event, own clock */
+    int64_t shift_ns;         /* added to own times gives the common clock */
+    bool split;               /* wait and transfer are told apart */
+    struct knee_ledger ledger;
+    struct knee_run *runs;
+    size_t run_count;
+    int64_t load_ns;    /* host time spent waiting for batches, inside steps */
+    int64_t stepped_ns; /* host time inside steps */
+    size_t kernels;     /* compute kernels, and their median duration */
+    int64_t median_kernel_ns;
+};
+
+struct knee_step_account {
+    size_t rank;    /* row of ranks */
+    int64_t number; /* as the profiler counts; -1: work outside of all steps */
+    int64_t start_ns;
+    struct knee_ledger ledger;
+};
+
+/* Calls of one kind: same operation, size, group, algorithm. Times per call. */
+struct knee_collective_account {
+    enum knee_op op;
+    const char *algorithm, *protocol, *dtype, *group, *description;
+    const char
+        *axis;     /* "DP", "FSDP", "TP", "PP", "EP" by what it looks like; "" when nothing tells */
+    int64_t bytes; /* -1: not known */
+    int32_t group_size;
+    size_t calls, matched;         /* on all ranks; instances whose every member was found */
+    double transfer_s, duration_s; /* mean; transfer is NaN when no instance was matched */
+    double wait_s;                 /* mean over calls of matched instances */
+    double bus_bytes_per_s;        /* of the transfer, else of the shortest member's duration */
+};
+
+struct knee_straggler {
+    size_t rank; /* row of ranks */
+    size_t last_count;
+    int64_t lateness_ns;   /* after the median of the others, where it was the last */
+    enum knee_label cause; /* what it did longer than the others before it came */
+    int64_t excess_ns;     /* by how much, in all */
+};
+
+enum knee_step_source { KNEE_STEPS_PROFILER, KNEE_STEPS_SEQUENCE, KNEE_STEPS_NONE };
+
+struct knee_account {
+    struct knee_rank_account *ranks; /* by rank */
+    size_t rank_count;
+    struct knee_step_account *steps; /* by rank, then time */
+    size_t step_count;
+    struct knee_collective_account *collectives; /* most time first */
+    size_t collective_count;
+    struct knee_straggler *stragglers; /* most lateness first */
+    size_t straggler_count;
+    enum knee_step_source step_source;
+    int64_t world_size;       /* -1: not known */
+    size_t instances;         /* collectives matched over all their members */
+    size_t unmatched;         /* calls that found no partners, or not all */
+    int64_t transfer_ns;      /* of all matched instances: last end - last start */
+    int64_t largest_shift_ns; /* clocks of hosts; 0: none was needed */
+    int64_t residual_ns;      /* median spread of matched ends that is left */
+    const struct knee_alloc *alloc;
+};
+
+/* Puts the ranks of all traces on one account. The traces must outlive it. KNEE_INPUT when none of
+ * them has GPU work. Free with knee_account_release(). */
+knee_status knee_account(const struct knee_trace *traces, size_t count,
+                         const struct knee_alloc *alloc, struct knee_account *out,
+                         struct knee_err *err);
+void knee_account_release(struct knee_account *account);
 
 /* ---- Predict: closed forms ---------------------------------------------------------------- */
 
@@ -301,6 +533,7 @@ struct knee_terms {
     double shard, axis_tax, encode_s, accumulate, local_steps;
     double overlap, hidden, loader_overlap, loader_rate_per_s, jitter;
     double price_per_s, power_w, idle_power_w, critical_batch, min_steps;
+    double stall_s[KNEE_LABELS];
     double one_worker_step_s;
 };
 
@@ -439,6 +672,42 @@ struct knee_prediction {
 knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
                          struct knee_prediction *out, struct knee_err *err);
 void knee_prediction_release(struct knee_prediction *prediction);
+
+/* What the account of a trace says is wrong, and what to do. */
+enum knee_gap { /* what the data cannot answer, and why */
+                KNEE_GAP_ONE_RANK = 1 << 0,
+                KNEE_GAP_RANKS_MISSING = 1 << 1,
+                KNEE_GAP_NO_COLLECTIVES = 1 << 2,
+                KNEE_GAP_UNMATCHED = 1 << 3,
+                KNEE_GAP_NO_STEPS = 1 << 4,
+                KNEE_GAP_LOSSES = 1 << 5,
+                KNEE_GAP_WHOLE_GRAPHS = 1 << 6,
+                KNEE_GAP_NO_LAUNCHES = 1 << 7,
+                KNEE_GAP_LARGE_BATCH = 1 << 8, /* always, unless a noise scale is given */
+};
+
+struct knee_diagnosis {
+    struct knee_step step;             /* mean over ranks and steps */
+    double steps;                      /* per rank */
+    double ratio, efficiency, overlap; /* of the mean; overlap NaN without communication */
+    double lowest_ratio, highest_ratio;
+    double load_share; /* of host step time spent waiting for batches; NaN: no steps */
+    bool split;        /* wait and transfer are told apart on all ranks */
+    enum knee_suspect suspect;
+    double share[KNEE_SUSPECTS]; /* of the step, each */
+    double confidence;           /* 0 to 1 */
+    unsigned gaps;
+    size_t late_ranks; /* first so many rows of account->stragglers are the late ones */
+    struct knee_prediction prediction; /* levers and cost at this step */
+    size_t lever;                      /* row of its levers, SIZE_MAX: none */
+};
+
+/* `given` may hold what the user says beside the trace (price, cluster, params, critical batch); it
+ * need not be complete. Free with knee_diagnosis_release(). */
+knee_status knee_diagnose(const struct knee_account *account, const struct knee_job *given,
+                          const struct knee_alloc *alloc, struct knee_diagnosis *out,
+                          struct knee_err *err);
+void knee_diagnosis_release(struct knee_diagnosis *diagnosis);
 
 /* ---- Tax: what each parallel axis pays ---------------------------------------------------- */
 
@@ -728,15 +997,15 @@ double knee_plan_phase_s(const struct knee_shape *shape, const struct knee_machi
 void knee_plan_step(const struct knee_plan_cost *cost, struct knee_step *out);
 
 /* One operation of one layer, as the model sees it. */
-enum knee_op_kind {
-    KNEE_OP_GEMM,   /* matrix product (m x k) (k x n) */
-    KNEE_OP_FLASH,  /* fused attention; k: head_dim, n: sequence */
-    KNEE_OP_SCORES, /* attention whose scores go through memory */
-    KNEE_OP_BYTES,  /* moves bytes */
+enum knee_operation_kind {
+    KNEE_OPERATION_GEMM,   /* matrix product (m x k) (k x n) */
+    KNEE_OPERATION_FLASH,  /* fused attention; k: head_dim, n: sequence */
+    KNEE_OPERATION_SCORES, /* attention whose scores go through memory */
+    KNEE_OPERATION_BYTES,  /* moves bytes */
 };
-struct knee_op {
+struct knee_operation {
     const char *name;
-    enum knee_op_kind kind;
+    enum knee_operation_kind kind;
     enum knee_part part;
     bool backward, weights, grouped; /* weights: their gradient; grouped: of experts */
     double count;                    /* of such operations in the layer */
@@ -745,13 +1014,19 @@ struct knee_op {
     enum knee_dtype dtype;
     double seconds; /* of all `count` */
 };
-#define KNEE_OPS_MAX 64
+#define KNEE_OPERATIONS_MAX 64
 
 /* The operations of one layer (with experts or without) or of embedding and head, on one GPU and
- * for one micro-batch. Returns how many were written to out[KNEE_OPS_MAX]. */
-enum knee_ops_of { KNEE_OPS_DENSE, KNEE_OPS_EXPERT, KNEE_OPS_EMBEDDING, KNEE_OPS_HEAD };
+ * for one micro-batch. Returns how many were written to out[KNEE_OPERATIONS_MAX]. */
+enum knee_operations_of {
+    KNEE_OPERATIONS_DENSE,
+    KNEE_OPERATIONS_EXPERT,
+    KNEE_OPERATIONS_EMBEDDING,
+    KNEE_OPERATIONS_HEAD
+};
 size_t knee_plan_ops(const struct knee_shape *shape, const struct knee_machine *machine,
-                     const struct knee_plan *plan, enum knee_ops_of what, struct knee_op *out);
+                     const struct knee_plan *plan, enum knee_operations_of what,
+                     struct knee_operation *out);
 
 /* ---- Search over plans --------------------------------------------------------------------- */
 
@@ -859,7 +1134,7 @@ enum knee_part knee_plan_binding(const struct knee_plan_cost *cost);
 #define KNEE_RUN_TEXT 96
 
 /* One measured run. Fields as in the columns of the file; texts are cut at KNEE_RUN_TEXT. */
-struct knee_run {
+struct knee_measured_run {
     char id[KNEE_RUN_TEXT], source[KNEE_RUN_TEXT], gpu[KNEE_RUN_TEXT], curve[KNEE_RUN_TEXT],
         model[KNEE_RUN_TEXT];
     struct knee_shape shape;
@@ -875,7 +1150,7 @@ struct knee_run {
 };
 
 struct knee_runs {
-    struct knee_run *run;
+    struct knee_measured_run *run;
     size_t count;
     const struct knee_alloc *alloc;
 };

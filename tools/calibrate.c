@@ -45,7 +45,8 @@ static void add_runs(char *argument, struct knee_runs *all)
         fprintf(stderr, "calibrate: %s: %s\n", err.where, err.what);
         exit(3);
     }
-    struct knee_run *grown = realloc(all->run, (all->count + more.count) * sizeof *all->run);
+    struct knee_measured_run *grown =
+        realloc(all->run, (all->count + more.count) * sizeof *all->run);
     if (!grown)
         exit(4);
     all->run = grown;

@@ -51,17 +51,17 @@ double knee_split_routed(const struct knee_split *s)
 }
 
 struct list {
-    struct knee_op *op;
+    struct knee_operation *op;
     size_t count;
 };
 
-static struct knee_op *add(struct list *list, const char *name, enum knee_op_kind kind,
-                           enum knee_part part, bool backward)
+static struct knee_operation *add(struct list *list, const char *name,
+                                  enum knee_operation_kind kind, enum knee_part part, bool backward)
 {
-    struct knee_op *op = &list->op[list->count];
-    if (list->count + 1 < KNEE_OPS_MAX)
+    struct knee_operation *op = &list->op[list->count];
+    if (list->count + 1 < KNEE_OPERATIONS_MAX)
         list->count++;
-    *op = (struct knee_op){
+    *op = (struct knee_operation){
         .name = name, .kind = kind, .part = part, .backward = backward, .count = 1};
     return op;
 }
@@ -70,7 +70,7 @@ static void product(struct list *list, const char *name, bool backward, double m
                     double k, double count, enum knee_dtype dtype)
 {
     static const double bytes_of[KNEE_DTYPES] = {2, 1, 0.5625}; /* 4 bits with their scales */
-    struct knee_op *op = add(list, name, KNEE_OP_GEMM, KNEE_PART_GEMM, backward);
+    struct knee_operation *op = add(list, name, KNEE_OPERATION_GEMM, KNEE_PART_GEMM, backward);
     op->m = m;
     op->n = n;
     op->k = k;
@@ -83,7 +83,7 @@ static void product(struct list *list, const char *name, bool backward, double m
 static void moved(struct list *list, const char *name, bool backward, double bytes)
 {
     if (bytes > 0)
-        add(list, name, KNEE_OP_BYTES, KNEE_PART_MEMORY, backward)->bytes = bytes;
+        add(list, name, KNEE_OPERATION_BYTES, KNEE_PART_MEMORY, backward)->bytes = bytes;
 }
 
 /* `count` linear maps of m x k -> m x n, forward and backward. */
@@ -128,8 +128,8 @@ static void scores(struct list *list, const struct knee_split *s)
     double per_pair = 2 * (shape->head_dim + shape->value_dim) * heads * s->tokens;
     double met = s->fused ? knee_shape_pairs(shape, shape->causal > 0) : shape->seq;
     for (int backward = 0; backward < 2; backward++) {
-        enum knee_op_kind kind = s->fused ? KNEE_OP_FLASH : KNEE_OP_SCORES;
-        struct knee_op *op = add(list, "scores", kind, KNEE_PART_ATTENTION, backward);
+        enum knee_operation_kind kind = s->fused ? KNEE_OPERATION_FLASH : KNEE_OPERATION_SCORES;
+        struct knee_operation *op = add(list, "scores", kind, KNEE_PART_ATTENTION, backward);
         op->flops = per_pair * met * (backward ? s->fused ? 2.5 : 2 : 1);
         op->k = shape->head_dim;
         op->n = shape->seq;
@@ -200,20 +200,21 @@ static void head(struct list *list, const struct knee_split *s)
         list->op[i].part = KNEE_PART_HEAD;
 }
 
-size_t knee_ops_list(const struct knee_split *s, enum knee_ops_of what, struct knee_op *out)
+size_t knee_ops_list(const struct knee_split *s, enum knee_operations_of what,
+                     struct knee_operation *out)
 {
     struct list list = {.op = out};
-    if (what == KNEE_OPS_HEAD) {
+    if (what == KNEE_OPERATIONS_HEAD) {
         head(&list, s);
         return list.count;
     }
-    if (what == KNEE_OPS_EMBEDDING) {
+    if (what == KNEE_OPERATIONS_EMBEDDING) {
         moved(&list, "embedding", false, 8 * s->tokens * s->shape->hidden);
         out[0].part = KNEE_PART_HEAD;
         return list.count;
     }
     attention(&list, s);
-    if (what == KNEE_OPS_EXPERT)
+    if (what == KNEE_OPERATIONS_EXPERT)
         experts(&list, s);
     else
         feed_forward(&list, s, "feed-forward", s->tokens, s->shape->ffn / s->tp, 1);

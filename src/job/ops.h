@@ -22,8 +22,10 @@ struct knee_split {
 struct knee_split knee_split_of(const struct knee_shape *shape, const struct knee_rates *rates,
                                 const struct knee_plan *plan);
 
-/* Writes the operations to out[KNEE_OPS_MAX] and returns how many; `seconds` is left at 0. */
-size_t knee_ops_list(const struct knee_split *split, enum knee_ops_of what, struct knee_op *out);
+/* Writes the operations to out[KNEE_OPERATIONS_MAX] and returns how many; `seconds` is left at 0.
+ */
+size_t knee_ops_list(const struct knee_split *split, enum knee_operations_of what,
+                     struct knee_operation *out);
 
 /* Tokens, times their experts, that one rank works through when all are equally busy. */
 double knee_split_routed(const struct knee_split *split);

@@ -16,6 +16,7 @@ enum knee_lever_kind {
     KNEE_LEVER_NETWORK = 1 << 6, /* link, algorithm, another axis */
     KNEE_LEVER_INPUT = 1 << 7,
     KNEE_LEVER_STRAGGLER = 1 << 8,
+    KNEE_LEVER_HOST = 1 << 9,
 };
 
 /* Every knee of a job, and the whole worker count with the shortest time to quality. */
@@ -32,6 +33,14 @@ double knee_lever_gain(const struct knee_lever *lever);
 
 /* Kinds that the rule on R prefers. */
 unsigned knee_regime_kinds(const struct knee_regime *regime);
+
+/* Kinds of lever that cure a suspect; 0: as the rule on R says. */
+unsigned knee_suspect_kinds(enum knee_suspect suspect);
+
+/* What is below this share of a step is no bottleneck; the least gain of a lever that is advised.
+ */
+#define KNEE_NO_BOTTLENECK 0.02
+#define KNEE_WORTH_IT      0.01
 
 /* Fill one part each. */
 void knee_judge_walls(struct knee_prediction *prediction, double quality_workers);

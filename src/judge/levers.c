@@ -164,13 +164,27 @@ static bool another_axis(struct trial *t)
 static bool faster_loader(struct trial *t)
 {
     t->job.loader_rate_per_s *= 2;
-    return !isnan(t->job.loader_rate_per_s);
+    t->job.stall_s[KNEE_STARVED] = 0;
+    return !isnan(t->job.loader_rate_per_s) || t->before->job.stall_s[KNEE_STARVED] > 0;
 }
 
 static bool even_workers(struct trial *t)
 {
     t->job.jitter = 0;
-    return t->before->job.jitter > 0;
+    t->job.stall_s[KNEE_WAIT] = 0;
+    return t->before->job.jitter > 0 || t->before->job.stall_s[KNEE_WAIT] > 0;
+}
+
+static bool fewer_launches(struct trial *t)
+{
+    t->job.stall_s[KNEE_HOST] = 0;
+    return t->before->job.stall_s[KNEE_HOST] > 0;
+}
+
+static bool hidden_copies(struct trial *t)
+{
+    t->job.stall_s[KNEE_COPY] = 0;
+    return t->before->job.stall_s[KNEE_COPY] > 0;
 }
 
 static const struct {
@@ -207,9 +221,12 @@ static const struct {
      best_algorithm},
     {"another axis", "tensor parallel in the node", "code; see knee tax for what it pays",
      KNEE_LEVER_NETWORK, another_axis},
-    {"faster loader", "2x", "CPU cores or storage", KNEE_LEVER_INPUT, faster_loader},
-    {"even workers", "no jitter", "find the slow worker; the best that evening out can do",
+    {"faster loader", "keeps ahead", "CPU cores or storage", KNEE_LEVER_INPUT, faster_loader},
+    {"even workers", "all on time", "find the slow worker; the best that evening out can do",
      KNEE_LEVER_STRAGGLER, even_workers},
+    {"fewer launches", "host keeps ahead", "CUDA graphs or compilation; fixed shapes",
+     KNEE_LEVER_HOST, fewer_launches},
+    {"hidden copies", "pinned, asynchronous", "none for quality", KNEE_LEVER_HOST, hidden_copies},
 };
 #define TABLE (sizeof table / sizeof *table)
 _Static_assert(TABLE <= KNEE_LEVERS_MAX, "KNEE_LEVERS_MAX is too small");

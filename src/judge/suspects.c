@@ -8,9 +8,6 @@
 #include <math.h>
 #include <stdint.h>
 
-#define NO_BOTTLENECK 0.02
-#define WORTH_IT      0.01 /* least gain of a lever that is advised */
-
 static double share(const struct knee_prediction *p, enum knee_label label)
 {
     return p->at.step.label_s[label] / p->at.step.wall_s;
@@ -61,13 +58,19 @@ static const struct {
     [KNEE_SUSPECT_INPUT] = {"starved input", starved_input, KNEE_LEVER_INPUT},
     [KNEE_SUSPECT_STRAGGLER] = {"straggler", straggler, KNEE_LEVER_STRAGGLER | KNEE_LEVER_SYNC},
     [KNEE_SUSPECT_TINY_BATCH] = {"tiny per-GPU batch", tiny_batch,
-                                 KNEE_LEVER_BATCH | KNEE_LEVER_COMPRESS | KNEE_LEVER_NETWORK},
+                                 KNEE_LEVER_BATCH | KNEE_LEVER_HOST | KNEE_LEVER_COMPRESS |
+                                     KNEE_LEVER_NETWORK},
     [KNEE_SUSPECT_LARGE_BATCH] = {"large-batch breakdown", large_batch, KNEE_LEVER_FEWER},
 };
 
 const char *knee_suspect_name(enum knee_suspect suspect)
 {
     return suspect < KNEE_SUSPECTS ? rules[suspect].name : "?";
+}
+
+unsigned knee_suspect_kinds(enum knee_suspect suspect)
+{
+    return suspect < KNEE_SUSPECTS ? rules[suspect].kinds : 0;
 }
 
 void knee_judge_suspect(struct knee_prediction *prediction)
@@ -77,7 +80,7 @@ void knee_judge_suspect(struct knee_prediction *prediction)
     *verdict = (struct knee_verdict){.regime = knee_regime_of(at->ratio)};
     for (int i = KNEE_SUSPECT_NONE + 1; i < KNEE_SUSPECTS; i++) {
         double found = rules[i].share(prediction);
-        if (found >= NO_BOTTLENECK && found > verdict->suspect_share) {
+        if (found >= KNEE_NO_BOTTLENECK && found > verdict->suspect_share) {
             verdict->suspect = (enum knee_suspect)i;
             verdict->suspect_share = found;
         }
@@ -90,7 +93,7 @@ void knee_judge_suspect(struct knee_prediction *prediction)
     unsigned kinds = rules[verdict->suspect].kinds;
     if (!kinds)
         kinds = knee_regime_kinds(verdict->regime);
-    verdict->lever = knee_levers_best(prediction, kinds, WORTH_IT);
+    verdict->lever = knee_levers_best(prediction, kinds, KNEE_WORTH_IT);
     if (verdict->lever == SIZE_MAX)
-        verdict->lever = knee_levers_best(prediction, ~(unsigned)KNEE_LEVER_WORKERS, WORTH_IT);
+        verdict->lever = knee_levers_best(prediction, ~(unsigned)KNEE_LEVER_WORKERS, KNEE_WORTH_IT);
 }

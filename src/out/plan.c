@@ -631,17 +631,17 @@ void knee_write_plan(const struct knee_plan_answer *answer, enum knee_format for
 /* ---- Operations ---- */
 
 static void ops_rows(const struct knee_plan_answer *a, const struct knee_plan *plan,
-                     enum knee_ops_of what, const char *where, struct knee_table *table)
+                     enum knee_operations_of what, const char *where, struct knee_table *table)
 {
-    struct knee_op ops[KNEE_OPS_MAX];
+    struct knee_operation ops[KNEE_OPERATIONS_MAX];
     size_t count = knee_plan_ops(&a->shape, &a->machine, plan, what, ops);
     for (size_t i = 0; i < count; i++) {
-        const struct knee_op *op = &ops[i];
+        const struct knee_operation *op = &ops[i];
         double rate = op->flops * op->count / op->seconds;
         knee_table_cell(table, "%s", where);
         knee_table_cell(table, "%s", op->backward ? "backward" : "forward");
         knee_table_cell(table, "%s%s", op->name, op->weights ? " (weights)" : "");
-        if (op->kind == KNEE_OP_GEMM)
+        if (op->kind == KNEE_OPERATION_GEMM)
             knee_table_cell(table, "%g x %g x %g", op->m, op->n, op->k);
         else
             knee_table_cell(table, "-");
@@ -668,11 +668,11 @@ void knee_write_ops(const struct knee_plan_answer *a, enum knee_format format,
     knee_table_init(&table, "lllrrrrrr", text->alloc);
     HEADERS(&table, names);
     if (a->shape.dense_layers > 0)
-        ops_rows(a, plan, KNEE_OPS_DENSE, "dense", &table);
+        ops_rows(a, plan, KNEE_OPERATIONS_DENSE, "dense", &table);
     if (a->shape.experts > 1)
-        ops_rows(a, plan, KNEE_OPS_EXPERT, "experts", &table);
-    ops_rows(a, plan, KNEE_OPS_EMBEDDING, "embedding", &table);
-    ops_rows(a, plan, KNEE_OPS_HEAD, "head", &table);
+        ops_rows(a, plan, KNEE_OPERATIONS_EXPERT, "experts", &table);
+    ops_rows(a, plan, KNEE_OPERATIONS_EMBEDDING, "embedding", &table);
+    ops_rows(a, plan, KNEE_OPERATIONS_HEAD, "head", &table);
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
 }

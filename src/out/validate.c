@@ -136,7 +136,7 @@ static void curves_table(const struct knee_validation *v, enum knee_format forma
     knee_table_release(&table);
 }
 
-static const char *profile_name(const struct knee_run *run)
+static const char *profile_name(const struct knee_measured_run *run)
 {
     const struct knee_profile *profile =
         run->platform.profile >= 0 ? knee_profile_at((size_t)run->platform.profile) : NULL;
@@ -153,7 +153,7 @@ static void rows_table(const struct knee_validation *v, enum knee_format format,
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         knee_table_cell(&table, "%s", names[i]);
     for (size_t i = 0; i < v->runs->count; i++) {
-        const struct knee_run *run = &v->runs->run[i];
+        const struct knee_measured_run *run = &v->runs->run[i];
         const struct knee_run_result *r = &v->result[i];
         knee_table_cell(&table, "%s", run->id);
         knee_table_number(&table, run->plan.gpus, KNEE_UNIT_COUNT);
@@ -224,7 +224,7 @@ static void write_csv(const struct knee_validation *v, const struct knee_style *
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         knee_table_cell(&table, "%s", names[i]);
     for (size_t i = 0; i < v->runs->count; i++) {
-        const struct knee_run *run = &v->runs->run[i];
+        const struct knee_measured_run *run = &v->runs->run[i];
         const struct knee_run_result *r = &v->result[i];
         knee_table_cell(&table, "%s", run->id);
         knee_table_cell(&table, "%s", run->source);
@@ -285,7 +285,7 @@ static void json_summary(struct knee_json *json, const struct knee_validation *v
     knee_json_close(json, '}');
 }
 
-static void json_row(struct knee_json *json, const struct knee_run *run,
+static void json_row(struct knee_json *json, const struct knee_measured_run *run,
                      const struct knee_run_result *r, bool crossed)
 {
     knee_json_open_flat(json, NULL, '{');

@@ -20,9 +20,9 @@ enum { FORWARD, BACKWARD };
 #define CP_STEP_S 30e-6 /* start and merge of one piece of ring attention */
 
 static void sum_ops(const struct knee_split *split, const struct knee_machine *machine,
-                    enum knee_ops_of what, struct knee_pass pass[2])
+                    enum knee_operations_of what, struct knee_pass pass[2])
 {
-    struct knee_op ops[KNEE_OPS_MAX];
+    struct knee_operation ops[KNEE_OPERATIONS_MAX];
     size_t count = knee_ops_timed(split, machine, what, ops);
     for (size_t i = 0; i < count; i++) {
         struct knee_pass *p = &pass[ops[i].backward ? BACKWARD : FORWARD];
@@ -116,7 +116,7 @@ static void add_experts(const struct knee_split *split, const struct knee_machin
     const struct knee_rates *rates = &machine->rates;
     struct knee_pass *pass = block->layer[1];
     double local = split->shape->experts / plan->ep;
-    sum_ops(split, machine, KNEE_OPS_EXPERT, pass);
+    sum_ops(split, machine, KNEE_OPERATIONS_EXPERT, pass);
     add_host(rates, rates->moe_launch_s + local * rates->expert_launch_s, pass);
     add_tp(split, machine, plan, 1, pass);
     add_cp(split, machine, plan, pass);
@@ -129,11 +129,11 @@ static void add_experts(const struct knee_split *split, const struct knee_machin
 static void add_ends(const struct knee_split *split, const struct knee_machine *machine,
                      const struct knee_plan *plan, struct knee_block *block)
 {
-    struct knee_op ops[KNEE_OPS_MAX];
-    size_t count = knee_ops_timed(split, machine, KNEE_OPS_HEAD, ops);
+    struct knee_operation ops[KNEE_OPERATIONS_MAX];
+    size_t count = knee_ops_timed(split, machine, KNEE_OPERATIONS_HEAD, ops);
     for (size_t i = 0; i < count; i++)
         block->head_s[ops[i].backward] += ops[i].seconds;
-    count = knee_ops_timed(split, machine, KNEE_OPS_EMBEDDING, ops);
+    count = knee_ops_timed(split, machine, KNEE_OPERATIONS_EMBEDDING, ops);
     for (size_t i = 0; i < count; i++)
         block->embedding_s += ops[i].seconds;
     double bytes = 2 * split->tokens * split->shape->hidden;
@@ -159,7 +159,7 @@ void knee_block_init(const struct knee_shape *shape, const struct knee_machine *
     struct knee_split split = knee_split_of(shape, &machine->rates, plan);
     struct knee_block block = {0};
     if (shape->dense_layers > 0) {
-        sum_ops(&split, machine, KNEE_OPS_DENSE, block.layer[0]);
+        sum_ops(&split, machine, KNEE_OPERATIONS_DENSE, block.layer[0]);
         add_host(&machine->rates, machine->rates.launch_s, block.layer[0]);
         add_tp(&split, machine, plan, 2, block.layer[0]);
         add_cp(&split, machine, plan, block.layer[0]);

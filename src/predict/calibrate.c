@@ -28,14 +28,14 @@
 
 /* ---- Predicting a run with given values ---- */
 
-static const char *gpu_name(const struct knee_run *run)
+static const char *gpu_name(const struct knee_measured_run *run)
 {
     return run->platform.gpu >= 0 ? knee_gpu_at((size_t)run->platform.gpu)->name : "";
 }
 
 static double predict(const struct knee_fit *fit, size_t i)
 {
-    const struct knee_run *run = &fit->runs->run[i];
+    const struct knee_measured_run *run = &fit->runs->run[i];
     struct knee_machine *machine = &fit->machine[i];
     knee_rates_resolve(&fit->recipe[i], fit->values, &machine->rates);
     return knee_plan_phase_s(&run->shape, machine, &run->plan, run->phase);
@@ -53,7 +53,7 @@ static bool concerns(const struct knee_fit *fit, size_t constant, size_t i)
 void knee_fit_predict(struct knee_fit *fit)
 {
     for (size_t i = 0; i < fit->runs->count; i++) {
-        const struct knee_run *run = &fit->runs->run[i];
+        const struct knee_measured_run *run = &fit->runs->run[i];
         fit->predicted_s[i] = run->skipped[0] ? NAN : predict(fit, i);
         fit->log_error[i] = log(fit->predicted_s[i] / run->step_s);
     }
@@ -157,7 +157,7 @@ void knee_fit_reset(struct knee_fit *fit)
 /* The recipe of a run's constants, own factors last. */
 static void prepare_run(struct knee_fit *fit, size_t i, struct knee_err *err)
 {
-    const struct knee_run *run = &fit->runs->run[i];
+    const struct knee_measured_run *run = &fit->runs->run[i];
     struct knee_platform platform = run->platform;
     struct knee_recipe *recipe = &fit->recipe[i];
     memset(&fit->machine[i], 0, sizeof fit->machine[i]);

@@ -12,6 +12,7 @@
 #include "job/job.h"
 
 #include <math.h>
+#include <string.h>
 
 #define SECONDS_PER_HOUR 3600.0
 
@@ -114,6 +115,11 @@ static void evaluate_step(const struct knee_terms *terms, double workers, struct
         .wall_s = compute_s + transfer + wait + starved,
         .comm_s = (wire + encode) / terms->local_steps + axis,
     };
+    for (int label = 0; label < KNEE_LABELS; label++) {
+        double stall = label == KNEE_WAIT && workers <= 1 ? 0 : terms->stall_s[label];
+        row->step.label_s[label] += stall;
+        row->step.wall_s += stall;
+    }
     row->binding = binding_of(terms, row);
 }
 
@@ -178,6 +184,7 @@ void knee_terms_init(const struct knee_job *job, struct knee_terms *terms)
         .min_steps = job->min_steps,
         .one_worker_step_s = 1,
     };
+    memcpy(terms->stall_s, job->stall_s, sizeof terms->stall_s);
     struct knee_row one;
     evaluate_step(terms, 1, &one);
     terms->one_worker_step_s = one.step.wall_s;

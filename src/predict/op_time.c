@@ -48,7 +48,7 @@ static double rounded(double length)
 }
 
 static double product_s(const struct knee_split *split, const struct knee_machine *machine,
-                        const struct knee_op *op)
+                        const struct knee_operation *op)
 {
     const struct knee_rates *r = split->rates;
     struct reach reach = reach_of(split, op->dtype);
@@ -64,7 +64,7 @@ static double product_s(const struct knee_split *split, const struct knee_machin
 }
 
 static double flash_s(const struct knee_split *split, const struct knee_machine *machine,
-                      const struct knee_op *op)
+                      const struct knee_operation *op)
 {
     const struct knee_rates *r = split->rates;
     double length = op->n * split->context_share;
@@ -81,7 +81,7 @@ static double streamed_s(const struct knee_split *split, const struct knee_machi
 }
 
 static double scores_s(const struct knee_split *split, const struct knee_machine *machine,
-                       const struct knee_op *op)
+                       const struct knee_operation *op)
 {
     double slower = fmod(op->k, 8) != 0 ? ODD_HEAD : 1;
     double rate = BATCHED_SHARE * split->rates->gemm * machine->peak_flops[KNEE_16BIT];
@@ -89,19 +89,19 @@ static double scores_s(const struct knee_split *split, const struct knee_machine
 }
 
 static double seconds_of(const struct knee_split *split, const struct knee_machine *machine,
-                         const struct knee_op *op)
+                         const struct knee_operation *op)
 {
     switch (op->kind) {
-    case KNEE_OP_GEMM: return product_s(split, machine, op);
-    case KNEE_OP_FLASH: return flash_s(split, machine, op);
-    case KNEE_OP_SCORES: return scores_s(split, machine, op);
-    case KNEE_OP_BYTES: return op->count * streamed_s(split, machine, op->bytes);
+    case KNEE_OPERATION_GEMM: return product_s(split, machine, op);
+    case KNEE_OPERATION_FLASH: return flash_s(split, machine, op);
+    case KNEE_OPERATION_SCORES: return scores_s(split, machine, op);
+    case KNEE_OPERATION_BYTES: return op->count * streamed_s(split, machine, op->bytes);
     }
     return 0;
 }
 
 size_t knee_ops_timed(const struct knee_split *split, const struct knee_machine *machine,
-                      enum knee_ops_of what, struct knee_op *out)
+                      enum knee_operations_of what, struct knee_operation *out)
 {
     size_t count = knee_ops_list(split, what, out);
     for (size_t i = 0; i < count; i++)

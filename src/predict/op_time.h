@@ -7,7 +7,7 @@
 
 /* Lists the operations (see knee_ops_list) and fills in their times. */
 size_t knee_ops_timed(const struct knee_split *split, const struct knee_machine *machine,
-                      enum knee_ops_of what, struct knee_op *out);
+                      enum knee_operations_of what, struct knee_operation *out);
 
 /* A smooth maximum: (a^4 + b^4)^(1/4). Two things that run side by side delay each other a little
  * where they are about equal. */

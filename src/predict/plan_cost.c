@@ -384,7 +384,8 @@ double knee_plan_phase_s(const struct knee_shape *shape, const struct knee_machi
 }
 
 size_t knee_plan_ops(const struct knee_shape *shape, const struct knee_machine *machine,
-                     const struct knee_plan *plan, enum knee_ops_of what, struct knee_op *out)
+                     const struct knee_plan *plan, enum knee_operations_of what,
+                     struct knee_operation *out)
 {
     struct knee_split split = knee_split_of(shape, &machine->rates, plan);
     return knee_ops_timed(&split, machine, what, out);

@@ -58,7 +58,7 @@ static struct knee_errors errors_of(struct sample *sample, const char *name)
 
 /* ---- Groups ---- */
 
-typedef bool belongs(const struct knee_run *run, const char *name);
+typedef bool belongs(const struct knee_measured_run *run, const char *name);
 typedef double error_of(const struct knee_run_result *result);
 
 static double step_error(const struct knee_run_result *result)
@@ -76,40 +76,40 @@ static double memory_error(const struct knee_run_result *result)
     return result->memory_error;
 }
 
-static bool any(const struct knee_run *run, const char *name)
+static bool any(const struct knee_measured_run *run, const char *name)
 {
     (void)run, (void)name;
     return true;
 }
 
-static bool is_dense(const struct knee_run *run, const char *name)
+static bool is_dense(const struct knee_measured_run *run, const char *name)
 {
     (void)name;
     return !(run->shape.experts > 1);
 }
 
-static bool has_experts(const struct knee_run *run, const char *name)
+static bool has_experts(const struct knee_measured_run *run, const char *name)
 {
     return !is_dense(run, name);
 }
 
-static bool is_full(const struct knee_run *run, const char *name)
+static bool is_full(const struct knee_measured_run *run, const char *name)
 {
     (void)name;
     return run->full_config;
 }
 
-static bool is_assumed(const struct knee_run *run, const char *name)
+static bool is_assumed(const struct knee_measured_run *run, const char *name)
 {
     return !is_full(run, name);
 }
 
-static bool of_source(const struct knee_run *run, const char *name)
+static bool of_source(const struct knee_measured_run *run, const char *name)
 {
     return strcmp(run->source, name) == 0;
 }
 
-static bool of_gpu(const struct knee_run *run, const char *name)
+static bool of_gpu(const struct knee_measured_run *run, const char *name)
 {
     return strcmp(run->gpu, name) == 0;
 }
@@ -148,10 +148,10 @@ static void summarise(struct knee_validation *v, double *room)
     v->full_config = group(v, room, is_full, "fully configured", step_error);
     v->assumed = group(v, room, is_assumed, "completed by assumption", step_error);
     v->memory = group(v, room, any, "memory", memory_error);
-    v->source_count = distinct(v->runs, offsetof(struct knee_run, source), names);
+    v->source_count = distinct(v->runs, offsetof(struct knee_measured_run, source), names);
     for (size_t i = 0; i < v->source_count; i++)
         v->source[i] = group(v, room, of_source, names[i], step_error);
-    v->gpu_count = distinct(v->runs, offsetof(struct knee_run, gpu), names);
+    v->gpu_count = distinct(v->runs, offsetof(struct knee_measured_run, gpu), names);
     for (size_t i = 0; i < v->gpu_count; i++)
         v->gpu[i] = group(v, room, of_gpu, names[i], step_error);
 }
@@ -169,7 +169,7 @@ static void summarise_held_out(struct knee_validation *v, double *room)
 
 static bool on_curve(const struct knee_validation *v, size_t i, const char *name)
 {
-    const struct knee_run *run = &v->runs->run[i];
+    const struct knee_measured_run *run = &v->runs->run[i];
     return run->same_job && !isnan(v->result[i].error) && strcmp(run->curve, name) == 0;
 }
 
@@ -187,7 +187,7 @@ static size_t anchor_of(const struct knee_validation *v, const char *name)
 /* Throughput per GPU against the anchor's, measured or predicted. */
 static double efficiency(const struct knee_validation *v, size_t i, size_t anchor, bool measured)
 {
-    const struct knee_run *a = &v->runs->run[anchor], *r = &v->runs->run[i];
+    const struct knee_measured_run *a = &v->runs->run[anchor], *r = &v->runs->run[i];
     double work_a = a->plan.global_batch * a->shape.seq / a->plan.gpus;
     double work_r = r->plan.global_batch * r->shape.seq / r->plan.gpus;
     double time_a = measured ? a->step_s : v->result[anchor].predicted_s;
@@ -237,7 +237,7 @@ static void follow_curve(struct knee_validation *v, const char *name, double tol
 static void follow_curves(struct knee_validation *v, double tolerance)
 {
     const char *names[KNEE_GROUPS_MAX] = {0};
-    size_t count = distinct(v->runs, offsetof(struct knee_run, curve), names);
+    size_t count = distinct(v->runs, offsetof(struct knee_measured_run, curve), names);
     for (size_t i = 0; i < count; i++)
         if (names[i][0])
             follow_curve(v, names[i], tolerance);
@@ -246,7 +246,7 @@ static void follow_curves(struct knee_validation *v, double tolerance)
 
 /* ---- All ---- */
 
-static void predict_run(const struct knee_run *run, const struct knee_rates *changes,
+static void predict_run(const struct knee_measured_run *run, const struct knee_rates *changes,
                         struct knee_run_result *out)
 {
     struct knee_machine machine;
@@ -285,7 +285,7 @@ knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates 
     v->result = result;
     v->alloc = alloc;
     for (size_t i = 0; i < runs->count; i++) {
-        const struct knee_run *run = &runs->run[i];
+        const struct knee_measured_run *run = &runs->run[i];
         predict_run(run, changes, &result[i]);
         v->skipped += run->skipped[0] != '\0';
         v->full += run->full_config;

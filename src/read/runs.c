@@ -32,7 +32,7 @@ void knee_runs_release(struct knee_runs *runs)
 
 /* ---- Columns that are numbers ---- */
 
-#define INTO(part, field) offsetof(struct knee_run, part.field)
+#define INTO(part, field) offsetof(struct knee_measured_run, part.field)
 static const struct {
     const char *name;
     size_t offset;
@@ -70,8 +70,8 @@ static const struct {
     {"nvlink_GBps", INTO(platform, node_bandwidth_bytes_per_s), GB},
     {"peak_tflops", INTO(platform, peak_flops), 1e12},
     {"net_Gbps_per_gpu", INTO(platform, bandwidth_bytes_per_s), GBIT},
-    {"step_time_s", offsetof(struct knee_run, step_s), 1},
-    {"mem_GB", offsetof(struct knee_run, memory_bytes), GB},
+    {"step_time_s", offsetof(struct knee_measured_run, step_s), 1},
+    {"mem_GB", offsetof(struct knee_measured_run, memory_bytes), GB},
 };
 #define NUMBERS (sizeof numbers / sizeof *numbers)
 
@@ -102,7 +102,7 @@ struct row {
     const char *gpu; /* of rows that do not name one */
     char word[WORDS][KNEE_CSV_TEXT];
     char description[3 * KNEE_CSV_TEXT]; /* all that may name the software, in lower case */
-    struct knee_run *run;
+    struct knee_measured_run *run;
 };
 
 static void lower(char *text)
@@ -267,7 +267,7 @@ static bool in_line(int profile, const char *base)
 }
 
 /* Megatron-Core's recipes interleave as finely as the layers allow, older ones with two pieces. */
-static double usual_pieces(const struct knee_run *run)
+static double usual_pieces(const struct knee_measured_run *run)
 {
     double layers = run->shape.layers, pp = run->plan.pp, most = 1;
     if (!(pp > 1))
@@ -278,7 +278,7 @@ static double usual_pieces(const struct knee_run *run)
     return in_line(run->platform.profile, "megatron-core") ? most : fmin(most, 2);
 }
 
-static void assume(struct knee_run *run, double *field, double value, const char *name)
+static void assume(struct knee_measured_run *run, double *field, double value, const char *name)
 {
     if (!isnan(*field))
         return;
@@ -287,7 +287,7 @@ static void assume(struct knee_run *run, double *field, double value, const char
         note(run->assumed, name);
 }
 
-static void fill_usual(struct knee_run *run)
+static void fill_usual(struct knee_measured_run *run)
 {
     struct knee_plan *plan = &run->plan;
     assume(run, &plan->tp, 1, "tp");
@@ -322,7 +322,7 @@ static void read_profile(struct row *row, const char *gpu)
 /* A preset of the same name and width knows what the columns do not: latent attention, windows. */
 static void read_shape(struct row *row)
 {
-    struct knee_run *run = row->run;
+    struct knee_measured_run *run = row->run;
     const struct knee_shape_preset *preset = knee_shape_preset_named(run->model);
     if (isnan(run->shape.hidden) && !preset)
         skip(row, "the shape of %.60s is not given", *run->model ? run->model : "the model");
@@ -338,7 +338,7 @@ static void read_shape(struct row *row)
 /* Numbers that no such thing has, and counts that are not whole. */
 static void check_ranges(struct row *row)
 {
-    struct knee_run *run = row->run;
+    struct knee_measured_run *run = row->run;
     const struct knee_key *wrong = knee_keys_out_of_range(&knee_shape_keys, &run->shape);
     if (!wrong)
         wrong = knee_keys_out_of_range(&knee_plan_keys, &run->plan);
@@ -354,7 +354,7 @@ static void check_ranges(struct row *row)
 
 static void check_run(struct row *row)
 {
-    struct knee_run *run = row->run;
+    struct knee_measured_run *run = row->run;
     struct knee_machine machine;
     struct knee_err err;
     check_ranges(row);
@@ -370,7 +370,7 @@ static void check_run(struct row *row)
 
 static void read_words(struct row *row)
 {
-    struct knee_run *run = row->run;
+    struct knee_measured_run *run = row->run;
     snprintf(run->id, sizeof run->id, "%.90s", row->word[ID]);
     const char *source = row->word[SET][0] ? row->word[SET] : row->word[SOURCE];
     snprintf(run->source, sizeof run->source, "%.90s", source);
@@ -436,7 +436,7 @@ static knee_status find_columns(const struct knee_csv *csv, const char *name,
     return KNEE_OK;
 }
 
-static void clear_run(struct knee_run *run)
+static void clear_run(struct knee_measured_run *run)
 {
     memset(run, 0, sizeof *run);
     run->weight = 1;
@@ -448,7 +448,7 @@ static void clear_run(struct knee_run *run)
 
 static void take_row(const struct knee_csv *csv, const struct columns *columns, struct row *row)
 {
-    struct knee_run *run = row->run;
+    struct knee_measured_run *run = row->run;
     char text[64];
     clear_run(run);
     for (size_t i = 0; i < WORDS; i++)
@@ -466,8 +466,8 @@ static void take_row(const struct knee_csv *csv, const struct columns *columns, 
 }
 
 /* Room for one more run; NULL: none (err says why). */
-static struct knee_run *next_run(struct knee_runs *runs, size_t *room, const char *name,
-                                 struct knee_err *err)
+static struct knee_measured_run *next_run(struct knee_runs *runs, size_t *room, const char *name,
+                                          struct knee_err *err)
 {
     if (runs->count >= ROWS_MAX) {
         knee_fail(err, KNEE_INPUT, name, "more than %d rows", ROWS_MAX);
@@ -520,7 +520,7 @@ static const struct {
     {"vocab", INTO(shape, vocab)},
     {"seq", INTO(shape, seq)},
     {"mb", INTO(plan, micro_batch)},
-    {"peak_bytes", offsetof(struct knee_run, memory_bytes)},
+    {"peak_bytes", offsetof(struct knee_measured_run, memory_bytes)},
 };
 
 static const struct {
@@ -534,7 +534,7 @@ static const struct {
 #define PHASES (sizeof phases / sizeof *phases)
 
 /* One line into one run, its phases' times apart. */
-static const char *read_step(const char *line, size_t length, struct knee_run *run,
+static const char *read_step(const char *line, size_t length, struct knee_measured_run *run,
                              double seconds[PHASES], bool *compiled)
 {
     struct knee_json_values v;
@@ -556,7 +556,7 @@ static const char *read_step(const char *line, size_t length, struct knee_run *r
 
 static void take_step(struct row *row, size_t line, size_t phase, double seconds, bool compiled)
 {
-    struct knee_run *run = row->run;
+    struct knee_measured_run *run = row->run;
     memset(row->word, 0, sizeof row->word);
     snprintf(run->id, sizeof run->id, "line %zu %s", line, phases[phase].phase);
     snprintf(run->source, sizeof run->source, "%s", phases[phase].phase);
@@ -587,7 +587,7 @@ static knee_status read_steps(const char *data, size_t length, const char *name,
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         size_t size = (size_t)((stop ? stop : end) - at);
         double seconds[PHASES];
-        struct knee_run step;
+        struct knee_measured_run step;
         bool compiled = false;
         line++;
         clear_run(&step);

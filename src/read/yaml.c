@@ -13,7 +13,7 @@
 #define LARGEST_FILE   ((size_t)1 << 20)
 #define LARGEST_OBJECT 8192
 
-#if KNEE_HAVE_YAML
+#if defined(KNEE_HAVE_YAML) && KNEE_HAVE_YAML
 #include <yaml.h>
 
 struct reader {

@@ -127,14 +127,16 @@ static void nothing_is_faster_than_its_floors(void **state)
         struct knee_plan plan;
         struct knee_plan_cost cost;
         struct knee_block block;
-        struct knee_op ops[KNEE_OPS_MAX];
+        struct knee_operation ops[KNEE_OPERATIONS_MAX];
         if (!random_plan(&shape, &machine, &dice, &plan))
             continue;
-        for (int what = KNEE_OPS_DENSE; what <= KNEE_OPS_HEAD; what++) {
-            if ((what == KNEE_OPS_EXPERT) != (shape.experts > 1) && what < KNEE_OPS_EMBEDDING)
+        for (int what = KNEE_OPERATIONS_DENSE; what <= KNEE_OPERATIONS_HEAD; what++) {
+            if ((what == KNEE_OPERATIONS_EXPERT) != (shape.experts > 1) &&
+                what < KNEE_OPERATIONS_EMBEDDING)
                 continue;
-            size_t count = knee_plan_ops(&shape, &machine, &plan, (enum knee_ops_of)what, ops);
-            assert_true(count > 0 && count < KNEE_OPS_MAX);
+            size_t count =
+                knee_plan_ops(&shape, &machine, &plan, (enum knee_operations_of)what, ops);
+            assert_true(count > 0 && count < KNEE_OPERATIONS_MAX);
             for (size_t k = 0; k < count; k++) {
                 double peak = machine.peak_flops[ops[k].dtype];
                 assert_true(ops[k].seconds >= ops[k].count * ops[k].flops / peak);

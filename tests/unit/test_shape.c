@@ -94,7 +94,7 @@ static void flops_of_the_operations_add_up(void **state)
         struct knee_shape s = shape_of(models[i]);
         struct knee_recipe recipe;
         struct knee_rates rates;
-        struct knee_op ops[KNEE_OPS_MAX];
+        struct knee_operation ops[KNEE_OPERATIONS_MAX];
         struct knee_flops flops;
         knee_recipe_init("h100", knee_profile_row("megatron-core"), &recipe);
         knee_rates_resolve(&recipe, NULL, &rates);
@@ -109,11 +109,11 @@ static void flops_of_the_operations_add_up(void **state)
                                    .context_share = 1};
         double products = 0, scores = 0;
         double times[] = {s.dense_layers, s.experts > 1 ? s.layers - s.dense_layers : 0, 0, 1};
-        for (int what = KNEE_OPS_DENSE; what <= KNEE_OPS_HEAD; what++) {
-            size_t count = knee_ops_list(&split, (enum knee_ops_of)what, ops);
+        for (int what = KNEE_OPERATIONS_DENSE; what <= KNEE_OPERATIONS_HEAD; what++) {
+            size_t count = knee_ops_list(&split, (enum knee_operations_of)what, ops);
             for (size_t k = 0; k < count; k++) {
                 double all = times[what] * ops[k].flops * ops[k].count;
-                if (ops[k].kind == KNEE_OP_GEMM)
+                if (ops[k].kind == KNEE_OPERATION_GEMM)
                     products += all;
                 else if (!ops[k].backward)
                     scores += all;
@@ -144,8 +144,8 @@ static void a_split_layer_has_the_same_flops_in_all(void **state)
                                    .imbalance = 1,
                                    .fused = true,
                                    .context_share = 1};
-        struct knee_op ops[KNEE_OPS_MAX];
-        size_t count = knee_ops_list(&split, KNEE_OPS_DENSE, ops);
+        struct knee_operation ops[KNEE_OPERATIONS_MAX];
+        size_t count = knee_ops_list(&split, KNEE_OPERATIONS_DENSE, ops);
         double sum = 0;
         for (size_t k = 0; k < count; k++)
             sum += tp * ops[k].flops * ops[k].count;

@@ -94,7 +94,7 @@ static void words_of_a_row_are_understood(void **state)
         "g,s,x,,h100,8,7,llama3-8b,bf16,16,2,2,1,0,0,none,,3,,Y\n"
         "h,s,x,,h100,8,8,llama3-8b,bf16,16,2,1,1,0,0,none,,,,Y\n"
         "i,s,x,,h100,8,8,llama3-8b,bf16,16,two,1,1,0,0,none,,3,,Y\n");
-    const struct knee_run *r = runs.run;
+    const struct knee_measured_run *r = runs.run;
     assert_int_equal(runs.count, 9);
     assert_string_equal(knee_profile_at((size_t)r[0].platform.profile)->name, "nemo-24.07");
     assert_int_equal(r[0].plan.precision, KNEE_FP8);
@@ -292,7 +292,7 @@ static struct knee_runs synthetic(double gemm, double elementwise)
             8 << (i % 3), model[i % 4], 256 << (i % 2), 1 + i % 2, 1 << (i % 2));
     struct knee_runs runs = runs_of(text);
     for (size_t i = 0; i < runs.count; i++) {
-        struct knee_run *run = &runs.run[i];
+        struct knee_measured_run *run = &runs.run[i];
         struct knee_machine machine;
         struct knee_plan_cost cost;
         assert_string_equal(run->skipped, "");

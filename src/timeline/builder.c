@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: MIT */
+#include "timeline/builder.h"
+
+#include "base/error.h"
+#include "base/sort.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Lists that grow ---- */
+
+struct list {
+    void *data;
+    size_t count, capacity;
+};
+
+struct name {
+    size_t offset; /* in the text of all names */
+    uint64_t hash;
+    struct knee_kernel_facts facts;
+    bool classified;
+};
+
+/* A span before it is joined. */
+struct raw_span {
+    struct knee_span span;
+    uint64_t correlation;
+    struct knee_call_facts *facts; /* NULL for most */
+    bool copy;
+};
+
+struct launch {
+    uint64_t correlation;
+    int64_t start_ns, end_ns, thread;
+};
+
+struct comm_op {
+    int64_t start_ns, end_ns, thread;
+    struct knee_call_facts facts;
+};
+
+struct device {
+    int64_t key;
+    struct list spans; /* raw_span */
+};
+
+struct knee_builder {
+    const struct knee_trace_options *options;
+    const struct knee_alloc *alloc;
+    bool failed;
+    struct list text, names; /* char, struct name */
+    uint32_t *slots;         /* hash table of names: row + 1 */
+    size_t slot_count;
+    struct list devices, launches, comm_ops, steps, loads;
+    int64_t last_device_key;
+    size_t last_device;
+};
+
+static void *grow(struct knee_builder *b, struct list *list, size_t size)
+{
+    if (b->failed)
+        return NULL;
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 64;
+        void *data = knee_resize(b->alloc, list->data, capacity * size);
+        if (!data) {
+            b->failed = true;
+            return NULL;
+        }
+        list->data = data;
+        list->capacity = capacity;
+    }
+    return (char *)list->data + list->count++ * size;
+}
+
+static void drop(const struct knee_alloc *alloc, struct list *list)
+{
+    if (list->data)
+        knee_resize(alloc, list->data, 0);
+    memset(list, 0, sizeof *list);
+}
+
+/* Hands the data over, shrunk to its count; NULL for an empty list. */
+static void *take(const struct knee_alloc *alloc, struct list *list, size_t size)
+{
+    void *data = list->data;
+    if (data && list->count == 0) {
+        drop(alloc, list);
+        return NULL;
+    }
+    if (data && list->count < list->capacity) {
+        void *smaller = knee_resize(alloc, data, list->count * size);
+        data = smaller ? smaller : data;
+    }
+    memset(list, 0, sizeof *list);
+    return data;
+}
+
+struct knee_builder *knee_builder_new(const struct knee_trace_options *options,
+                                      const struct knee_alloc *alloc)
+{
+    struct knee_builder *b = knee_resize(alloc, NULL, sizeof *b);
+    if (!b)
+        return NULL;
+    memset(b, 0, sizeof *b);
+    b->options = options;
+    b->alloc = alloc;
+    return b;
+}
+
+static void drop_device(struct knee_builder *b, struct device *device)
+{
+    struct raw_span *spans = device->spans.data;
+    for (size_t i = 0; i < device->spans.count; i++)
+        if (spans[i].facts)
+            knee_resize(b->alloc, spans[i].facts, 0);
+    drop(b->alloc, &device->spans);
+}
+
+void knee_builder_free(struct knee_builder *b)
+{
+    if (!b)
+        return;
+    for (size_t d = 0; d < b->devices.count; d++)
+        drop_device(b, &((struct device *)b->devices.data)[d]);
+    drop(b->alloc, &b->devices);
+    drop(b->alloc, &b->text);
+    drop(b->alloc, &b->names);
+    drop(b->alloc, &b->launches);
+    drop(b->alloc, &b->comm_ops);
+    drop(b->alloc, &b->steps);
+    drop(b->alloc, &b->loads);
+    if (b->slots)
+        knee_resize(b->alloc, b->slots, 0);
+    knee_resize(b->alloc, b, 0);
+}
+
+/* ---- Names ---- */
+
+/* Eight bytes at a time; the names are long and few of them differ. */
+static uint64_t hash_bytes(const char *data, size_t length)
+{
+    uint64_t hash = length * 0x9e3779b97f4a7c15u;
+    for (; length >= 8; data += 8, length -= 8) {
+        uint64_t word;
+        memcpy(&word, data, 8);
+        hash = (hash ^ word) * 0x9fb21c651e98df25u;
+        hash ^= hash >> 32;
+    }
+    uint64_t tail = 0;
+    memcpy(&tail, data, length);
+    hash = (hash ^ tail) * 0x9fb21c651e98df25u;
+    return hash ^ (hash >> 29);
+}
+
+static const char *name_text(const struct knee_builder *b, uint32_t row)
+{
+    return (const char *)b->text.data + ((const struct name *)b->names.data)[row].offset;
+}
+
+static bool grow_slots(struct knee_builder *b)
+{
+    size_t count = b->slot_count ? b->slot_count * 2 : 1024;
+    uint32_t *slots = knee_resize(b->alloc, NULL, count * sizeof *slots);
+    if (!slots) {
+        b->failed = true;
+        return false;
+    }
+    memset(slots, 0, count * sizeof *slots);
+    const struct name *names = b->names.data;
+    for (uint32_t row = 0; row < b->names.count; row++) {
+        size_t at = names[row].hash & (count - 1);
+        while (slots[at])
+            at = (at + 1) & (count - 1);
+        slots[at] = row + 1;
+    }
+    if (b->slots)
+        knee_resize(b->alloc, b->slots, 0);
+    b->slots = slots;
+    b->slot_count = count;
+    return true;
+}
+
+/* Room for `length` more bytes of names. */
+static char *grow_text(struct knee_builder *b, size_t length)
+{
+    struct list *text = &b->text;
+    if (text->capacity - text->count < length) {
+        size_t capacity = text->capacity ? text->capacity : 16384;
+        while (capacity - text->count < length)
+            capacity *= 2;
+        char *data = knee_resize(b->alloc, text->data, capacity);
+        if (!data) {
+            b->failed = true;
+            return NULL;
+        }
+        text->data = data;
+        text->capacity = capacity;
+    }
+    char *at = (char *)text->data + text->count;
+    text->count += length;
+    return at;
+}
+
+uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t length)
+{
+    uint64_t hash = hash_bytes(text, length);
+    if (b->failed || (b->names.count * 2 >= b->slot_count && !grow_slots(b)))
+        return KNEE_NO_NAME;
+    size_t at = hash & (b->slot_count - 1);
+    const struct name *names = b->names.data;
+    for (; b->slots[at]; at = (at + 1) & (b->slot_count - 1)) {
+        uint32_t row = b->slots[at] - 1;
+        const char *known = name_text(b, row);
+        if (names[row].hash == hash && memcmp(known, text, length) == 0 && known[length] == '\0')
+            return row;
+    }
+    if (b->names.count >= UINT32_MAX - 2)
+        return KNEE_NO_NAME;
+    struct name *name = grow(b, &b->names, sizeof *name);
+    char *copy = name ? grow_text(b, length + 1) : NULL;
+    if (!copy)
+        return KNEE_NO_NAME;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    for (size_t i = 0; i < length; i++)
+        if (copy[i] == '\0')
+            copy[i] = '?';
+    *name = (struct name){.offset = (size_t)(copy - (char *)b->text.data), .hash = hash};
+    b->slots[at] = (uint32_t)b->names.count;
+    return (uint32_t)b->names.count - 1;
+}
+
+static const struct knee_kernel_facts *facts_of(struct knee_builder *b, uint32_t row)
+{
+    struct name *name = &((struct name *)b->names.data)[row];
+    if (!name->classified) {
+        name->facts = knee_kernel_facts(name_text(b, row), b->options);
+        name->classified = true;
+    }
+    return &name->facts;
+}
+
+/* ---- Events ---- */
+
+static struct device *device_of(struct knee_builder *b, int64_t key)
+{
+    struct device *devices = b->devices.data;
+    if (b->devices.count && b->last_device_key == key)
+        return &devices[b->last_device];
+    size_t row = 0;
+    while (row < b->devices.count && devices[row].key != key)
+        row++;
+    if (row == b->devices.count) {
+        if (!grow(b, &b->devices, sizeof *devices))
+            return NULL;
+        devices = b->devices.data;
+        devices[row] = (struct device){.key = key};
+    }
+    b->last_device = row;
+    b->last_device_key = key;
+    return &devices[row];
+}
+
+void knee_builder_span(struct knee_builder *b, int64_t device_key, int64_t start_ns, int64_t end_ns,
+                       uint32_t name, int32_t stream, uint64_t correlation, bool copy,
+                       const struct knee_call_facts *facts)
+{
+    struct device *device = name == KNEE_NO_NAME ? NULL : device_of(b, device_key);
+    struct raw_span *raw = device ? grow(b, &device->spans, sizeof *raw) : NULL;
+    if (!raw)
+        return;
+    enum knee_span_kind kind = facts_of(b, name)->kind;
+    if (copy && kind != KNEE_SPAN_COMM)
+        kind = KNEE_SPAN_COPY;
+    *raw = (struct raw_span){
+        .span = {.start_ns = start_ns,
+                 .end_ns = end_ns,
+                 .launch_ns = KNEE_NO_TIME,
+                 .name = name,
+                 .stream = stream,
+                 .step = -1,
+                 .kind = kind},
+        .correlation = correlation,
+        .copy = copy,
+    };
+    if (!facts || (kind != KNEE_SPAN_COMM && kind != KNEE_SPAN_FUSED))
+        return;
+    raw->facts = knee_resize(b->alloc, NULL, sizeof *raw->facts);
+    if (raw->facts)
+        *raw->facts = *facts;
+    else
+        b->failed = true;
+}
+
+void knee_builder_launch(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
+                         uint64_t correlation)
+{
+    struct launch *launch = grow(b, &b->launches, sizeof *launch);
+    if (launch)
+        *launch = (struct launch){correlation, start_ns, end_ns, thread};
+}
+
+void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
+                          const struct knee_call_facts *facts)
+{
+    struct comm_op *op = grow(b, &b->comm_ops, sizeof *op);
+    if (op)
+        *op = (struct comm_op){start_ns, end_ns, thread, *facts};
+}
+
+static void add_mark(struct knee_builder *b, struct list *list, int64_t start_ns, int64_t end_ns,
+                     int64_t number)
+{
+    struct knee_mark *mark = grow(b, list, sizeof *mark);
+    if (mark)
+        *mark = (struct knee_mark){start_ns, end_ns, number};
+}
+
+void knee_builder_step(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t number)
+{
+    add_mark(b, &b->steps, start_ns, end_ns, number);
+}
+
+void knee_builder_load(struct knee_builder *b, int64_t start_ns, int64_t end_ns)
+{
+    add_mark(b, &b->loads, start_ns, end_ns, 0);
+}
+
+/* ---- Finishing: sort, drop doubles, join, number ---- */
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int by_mark(const void *left, const void *right)
+{
+    const struct knee_mark *a = left, *b = right;
+    if (a->start_ns != b->start_ns)
+        return COMPARE(a->start_ns, b->start_ns);
+    return COMPARE(a->end_ns, b->end_ns);
+}
+
+static int by_comm_op(const void *left, const void *right)
+{
+    const struct comm_op *a = left, *b = right;
+    return COMPARE(a->start_ns, b->start_ns);
+}
+
+static int by_device(const void *left, const void *right)
+{
+    const struct device *a = left, *b = right;
+    return COMPARE(a->key, b->key);
+}
+
+/* The order of `count` rows by a key of theirs: keys to free, or NULL without memory. */
+static struct knee_sort_key *order_of(struct knee_builder *b, const void *rows, size_t count,
+                                      size_t size, uint64_t (*key)(const void *row))
+{
+    struct knee_sort_key *keys = knee_resize(b->alloc, NULL, 2 * (count + 1) * sizeof *keys);
+    if (!keys) {
+        b->failed = true;
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct knee_sort_key){key((const char *)rows + i * size), i};
+    knee_sort(keys, keys + count, count);
+    return keys;
+}
+
+static uint64_t span_key(const void *row)
+{
+    return knee_sort_signed(((const struct raw_span *)row)->span.start_ns);
+}
+
+static uint64_t launch_key(const void *row)
+{
+    return ((const struct launch *)row)->correlation;
+}
+
+/* The same work written twice: merged files. Work without a correlation may well repeat. */
+static bool same_work(const struct raw_span *a, const struct raw_span *b)
+{
+    return a->correlation != KNEE_NO_CORRELATION && a->correlation == b->correlation &&
+           a->span.start_ns == b->span.start_ns && a->span.end_ns == b->span.end_ns &&
+           a->span.stream == b->span.stream && a->span.name == b->span.name;
+}
+
+/* Does an earlier row of the same start describe the same work? `order` is sorted by start. */
+static bool is_double(const struct raw_span *raw, const struct knee_sort_key *order, size_t i)
+{
+    for (size_t j = i; j-- > 0 && order[j].key == order[i].key && i - j < 64;)
+        if (same_work(&raw[order[j].row], &raw[order[i].row]))
+            return true;
+    return false;
+}
+
+/* Launches by correlation. Kernels run nearly in the order of their launches, so the next look-up
+ * mostly ends one row after the last. */
+struct launch_index {
+    const struct launch *launches;
+    struct knee_sort_key *order;
+    size_t count, last;
+};
+
+static const struct launch *find_launch(struct launch_index *index, uint64_t correlation)
+{
+    const struct knee_sort_key *order = index->order;
+    size_t low = 0, high = index->count;
+    for (size_t near = index->last; near < index->count && near < index->last + 4; near++)
+        if (order[near].key == correlation) {
+            index->last = near;
+            return &index->launches[order[near].row];
+        }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (order[middle].key < correlation)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == index->count || order[low].key != correlation)
+        return NULL;
+    index->last = low;
+    return &index->launches[order[low].row];
+}
+
+/* The step whose host time contains `ns`, or -1. */
+static int32_t find_step(const struct knee_builder *b, int64_t ns)
+{
+    const struct knee_mark *steps = b->steps.data;
+    size_t low = 0, high = b->steps.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (steps[middle].start_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || ns >= steps[low - 1].end_ns)
+        return -1;
+    return (int32_t)(low - 1);
+}
+
+/* The innermost described operation around a launch, on the same thread. */
+static const struct comm_op *find_comm_op(const struct knee_builder *b, const struct launch *launch)
+{
+    const struct comm_op *ops = b->comm_ops.data;
+    size_t low = 0, high = b->comm_ops.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ops[middle].start_ns <= launch->start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t back = 0; back < 16 && low > 0; back++) {
+        const struct comm_op *op = &ops[--low];
+        if (op->thread == launch->thread && launch->start_ns < op->end_ns)
+            return op;
+    }
+    return NULL;
+}
+
+/* The buffer as nccl-tests counts it: the larger side. */
+static int64_t call_bytes(enum knee_op op, const struct knee_call_facts *facts, const char *dtype)
+{
+    int size = facts->dtype_bytes ? facts->dtype_bytes : knee_dtype_bytes(dtype, strlen(dtype));
+    int64_t elements = facts->in_elements;
+    if (op == KNEE_OP_ALL_GATHER || facts->out_elements > elements)
+        elements = facts->out_elements;
+    if (facts->bytes >= 0)
+        return facts->bytes;
+    return size > 0 && elements >= 0 && elements <= INT64_MAX / 16 ? elements * size : -1;
+}
+
+static bool add_call(struct knee_builder *b, struct list *calls, struct raw_span *raw, size_t span,
+                     const struct launch *launch)
+{
+    static const struct knee_call_facts unknown = KNEE_CALL_UNKNOWN;
+    const struct comm_op *op = launch ? find_comm_op(b, launch) : NULL;
+    const struct knee_call_facts *facts = raw->facts ? raw->facts : op ? &op->facts : &unknown;
+    const struct knee_kernel_facts *kernel = facts_of(b, raw->span.name);
+    struct knee_call *call = grow(b, calls, sizeof *call);
+    if (!call)
+        return false;
+    /* A SendRecv kernel may carry an all-to-all: what was asked for says more than the kernel. */
+    enum knee_op what = facts->op != KNEE_OP_UNKNOWN ? facts->op : kernel->op;
+    *call = (struct knee_call){
+        .span = (uint32_t)span,
+        .op = what,
+        .algorithm = kernel->algorithm,
+        .protocol = kernel->protocol,
+        .dtype = kernel->dtype,
+        .bytes = call_bytes(what, facts, kernel->dtype),
+        .group_size = facts->group_size > INT32_MAX ? -1 : (int32_t)facts->group_size,
+        .group = facts->group,
+        .description = facts->description,
+        .members = facts->members,
+        .sequence = facts->sequence,
+    };
+    raw->span.call = (uint32_t)calls->count;
+    return true;
+}
+
+/* Joins one span with its launch, its step and its call. */
+static bool join(struct knee_builder *b, struct raw_span *raw, size_t row,
+                 struct launch_index *index, struct list *calls, struct knee_span *out)
+{
+    const struct launch *launch =
+        raw->correlation == KNEE_NO_CORRELATION ? NULL : find_launch(index, raw->correlation);
+    if (launch)
+        raw->span.launch_ns = launch->end_ns;
+    raw->span.step = find_step(b, launch ? launch->start_ns : raw->span.start_ns);
+    bool comm = raw->span.kind == KNEE_SPAN_COMM || raw->span.kind == KNEE_SPAN_FUSED;
+    if (comm && !add_call(b, calls, raw, row, launch))
+        return false;
+    *out = raw->span;
+    return true;
+}
+
+static bool finish_device(struct knee_builder *b, struct device *device, struct launch_index *index,
+                          struct knee_rank *rank, struct knee_loss *doubles)
+{
+    struct raw_span *raw = device->spans.data;
+    struct list calls = {0};
+    size_t count = device->spans.count, kept = 0;
+    struct knee_sort_key *order = order_of(b, raw, count, sizeof *raw, span_key);
+    struct knee_span *spans = knee_resize(b->alloc, NULL, (count + 1) * sizeof *spans);
+    b->failed = b->failed || !spans;
+    for (size_t i = 0; i < count && !b->failed; i++) {
+        if (is_double(raw, order, i))
+            doubles->count++;
+        else if (join(b, &raw[order[i].row], kept, index, &calls, &spans[kept]))
+            kept++;
+    }
+    if (order)
+        knee_resize(b->alloc, order, 0);
+    rank->device = device->key;
+    rank->spans = spans;
+    rank->span_count = kept;
+    rank->call_count = calls.count;
+    rank->calls = take(b->alloc, &calls, sizeof *rank->calls);
+    drop_device(b, device);
+    return !b->failed;
+}
+
+static bool finish_names(struct knee_builder *b, struct knee_trace *out)
+{
+    const struct name *names = b->names.data;
+    size_t count = b->names.count;
+    if (count == 0)
+        return true;
+    /* One block: the pointers, then the text. */
+    char **pointers = knee_resize(b->alloc, NULL, count * sizeof *pointers + b->text.count);
+    if (!pointers)
+        return false;
+    char *text = (char *)(pointers + count);
+    memcpy(text, b->text.data, b->text.count);
+    for (size_t i = 0; i < count; i++)
+        pointers[i] = text + names[i].offset;
+    out->names = pointers;
+    out->name_count = count;
+    return true;
+}
+
+static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
+{
+    struct device *devices = b->devices.data;
+    size_t count = b->devices.count;
+    if (count == 0 || b->failed)
+        return !b->failed;
+    out->ranks = knee_resize(b->alloc, NULL, count * sizeof *out->ranks);
+    if (!out->ranks)
+        return false;
+    memset(out->ranks, 0, count * sizeof *out->ranks);
+    out->rank_count = count;
+    struct launch_index index = {.launches = b->launches.data, .count = b->launches.count};
+    index.order = order_of(b, b->launches.data, index.count, sizeof *index.launches, launch_key);
+    bool good = index.order != NULL;
+    for (size_t i = 0; i < count && good; i++)
+        good = finish_device(b, &devices[i], &index, &out->ranks[i],
+                             &out->losses[KNEE_REPAIR_DUPLICATE]);
+    if (index.order)
+        knee_resize(b->alloc, index.order, 0);
+    return good;
+}
+
+/* qsort() must not be given a null pointer, even for nothing. */
+static void sort_list(struct list *list, size_t size, int (*compare)(const void *, const void *))
+{
+    if (list->count > 1)
+        qsort(list->data, list->count, size, compare);
+}
+
+knee_status knee_builder_finish(struct knee_builder *b, struct knee_trace *out,
+                                struct knee_err *err)
+{
+    sort_list(&b->steps, sizeof(struct knee_mark), by_mark);
+    sort_list(&b->loads, sizeof(struct knee_mark), by_mark);
+    sort_list(&b->comm_ops, sizeof(struct comm_op), by_comm_op);
+    sort_list(&b->devices, sizeof(struct device), by_device);
+    if (!finish_ranks(b, out) || !finish_names(b, out))
+        return knee_fail(err, KNEE_SYSTEM, out->file, "out of memory");
+    out->step_count = b->steps.count;
+    out->steps = take(b->alloc, &b->steps, sizeof(struct knee_mark));
+    out->load_count = b->loads.count;
+    out->loads = take(b->alloc, &b->loads, sizeof(struct knee_mark));
+    return KNEE_OK;
+}

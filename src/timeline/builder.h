@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Collects the events of one file, in any order, and makes a struct knee_trace of them: names
+ * interned, spans sorted, each kernel joined with the call that launched it and put into its step.
+ * Every reader, and whoever makes up a timeline, goes through here. When memory runs out, `failed`
+ * sticks and knee_builder_finish() says so.
+ */
+#ifndef KNEE_TIMELINE_BUILDER_H
+#define KNEE_TIMELINE_BUILDER_H
+
+#include "knee.h"
+#include "timeline/kinds.h"
+
+#define KNEE_NO_CORRELATION UINT64_MAX
+#define KNEE_NO_NAME        UINT32_MAX
+
+struct knee_builder;
+
+struct knee_builder *knee_builder_new(const struct knee_trace_options *options,
+                                      const struct knee_alloc *alloc); /* NULL: no memory */
+void knee_builder_free(struct knee_builder *builder);
+
+/* The row of a name that is kept once; KNEE_NO_NAME when memory ran out. */
+uint32_t knee_builder_name(struct knee_builder *builder, const char *name, size_t length);
+
+/* What is known of a collective call beside its kernel's name. -1 and 0 are "not known". */
+struct knee_call_facts {
+    enum knee_op op;
+    int64_t in_elements, out_elements, group_size, sequence, bytes;
+    int dtype_bytes;
+    uint32_t group, description, members; /* names + 1 */
+};
+#define KNEE_CALL_UNKNOWN                                                                          \
+    {                                                                                              \
+        KNEE_OP_UNKNOWN, -1, -1, -1, -1, -1, 0, 0, 0, 0                                            \
+    }
+
+/* GPU work on a device (any number that names it). A copy stays one unless its name says that it
+ * goes to another GPU. `facts` may be NULL. */
+void knee_builder_span(struct knee_builder *builder, int64_t device, int64_t start_ns,
+                       int64_t end_ns, uint32_t name, int32_t stream, uint64_t correlation,
+                       bool copy, const struct knee_call_facts *facts);
+
+/* A host call that hands work to the GPU. */
+void knee_builder_launch(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
+                         int64_t thread, uint64_t correlation);
+
+/* A host operation that describes the collective launched inside it. */
+void knee_builder_comm_op(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
+                          int64_t thread, const struct knee_call_facts *facts);
+
+void knee_builder_step(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
+                       int64_t number);
+void knee_builder_load(struct knee_builder *builder, int64_t start_ns, int64_t end_ns);
+
+/* Fills ranks, steps, loads and names of *out and counts duplicates. Device keys become rank
+ * numbers when there are several. The builder is empty afterwards. */
+knee_status knee_builder_finish(struct knee_builder *builder, struct knee_trace *out,
+                                struct knee_err *err);
+
+#endif

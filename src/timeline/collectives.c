@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* Collectives by kind: how many, how large, how long on the wire, how long waiting, which axis. */
+#include "timeline/account.h"
+
+#include "base/sort.h"
+#include "base/text.h"
+#include "timeline/kinds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *name_at(const struct knee_trace *trace, uint32_t row_plus_one)
+{
+    return row_plus_one ? trace->names[row_plus_one - 1] : "";
+}
+
+/* Sums behind the means of an account row. */
+struct sums {
+    int64_t duration_ns, transfer_ns, wait_ns, shortest_ns;
+    size_t waits;
+};
+
+struct table {
+    struct knee_collective_account *rows;
+    struct sums *sums;
+    size_t count, capacity;
+    const struct knee_alloc *alloc;
+};
+
+static bool same_kind(const struct knee_collective_account *row, const struct knee_call *call,
+                      const char *group)
+{
+    return row->op == call->op && row->bytes == call->bytes &&
+           row->group_size == call->group_size && strcmp(row->algorithm, call->algorithm) == 0 &&
+           strcmp(row->protocol, call->protocol) == 0 && strcmp(row->group, group) == 0;
+}
+
+/* The row of a call's kind; past a few thousand kinds the last one takes the rest. */
+static size_t row_of(struct table *t, const struct knee_rank_account *rank,
+                     const struct knee_call *call)
+{
+    const char *group = name_at(rank->trace, call->group);
+    for (size_t i = t->count; i-- > 0;)
+        if (same_kind(&t->rows[i], call, group))
+            return i;
+    if (t->count == 4096)
+        return t->count - 1;
+    if (t->count == t->capacity) {
+        size_t capacity = t->capacity ? t->capacity * 2 : 32;
+        struct knee_collective_account *rows =
+            knee_resize(t->alloc, t->rows, capacity * sizeof *rows);
+        t->rows = rows ? rows : t->rows;
+        struct sums *sums = knee_resize(t->alloc, t->sums, capacity * sizeof *sums);
+        t->sums = sums ? sums : t->sums;
+        if (!rows || !sums)
+            return SIZE_MAX;
+        t->capacity = capacity;
+    }
+    t->sums[t->count] = (struct sums){.shortest_ns = INT64_MAX};
+    t->rows[t->count] = (struct knee_collective_account){
+        .op = call->op,
+        .algorithm = call->algorithm,
+        .protocol = call->protocol,
+        .dtype = call->dtype,
+        .group = group,
+        .description = name_at(rank->trace, call->description),
+        .axis = "",
+        .bytes = call->bytes,
+        .group_size = call->group_size,
+    };
+    return t->count++;
+}
+
+static bool add_calls(const struct knee_account *account, const struct knee_matches *m,
+                      struct table *t)
+{
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_rank_account *rank = &account->ranks[r];
+        for (size_t c = 0; c < rank->source->call_count; c++) {
+            const struct knee_call *call = &rank->source->calls[c];
+            const struct knee_span *span = &rank->source->spans[call->span];
+            size_t row = row_of(t, rank, call);
+            if (row == SIZE_MAX)
+                return false;
+            struct sums *sums = &t->sums[row];
+            int64_t duration = span->end_ns - span->start_ns;
+            t->rows[row].calls++;
+            sums->duration_ns += duration;
+            sums->shortest_ns = duration < sums->shortest_ns ? duration : sums->shortest_ns;
+            uint32_t found = m->instance_of[r][c];
+            const struct knee_instance *instance = found ? &m->instances[found - 1] : NULL;
+            if (!instance || !instance->complete || !instance->barrier)
+                continue;
+            int64_t wait = instance->last_start_ns - knee_common_time(rank, span->start_ns);
+            sums->wait_ns += wait < duration ? wait : duration;
+            sums->waits++;
+            if (m->members[instance->first].rank == r) { /* once per instance */
+                t->rows[row].matched++;
+                sums->transfer_ns += instance->last_end_ns - instance->last_start_ns;
+            }
+        }
+    }
+    return true;
+}
+
+/* Words of group descriptions, as frameworks write them. */
+static const struct {
+    const char *word, *axis;
+} described[] = {
+    {"fsdp", "FSDP"}, {"shard", "FSDP"}, {"tensor", "TP"},    {"_tp", "TP"},    {"tp_", "TP"},
+    {"pipe", "PP"},   {"_pp", "PP"},     {"pp_", "PP"},       {"expert", "EP"}, {"_ep", "EP"},
+    {"ep_", "EP"},    {"context", "CP"}, {"_cp", "CP"},       {"cp_", "CP"},    {"data", "DP"},
+    {"_dp", "DP"},    {"dp_", "DP"},     {"replicate", "DP"},
+};
+
+/* By the group's description, else by what such operations are used for. */
+static const char *axis_of(const struct knee_collective_account *row, bool gathers, size_t same)
+{
+    for (size_t i = 0; i < sizeof described / sizeof *described; i++)
+        if (knee_has_word(row->description, described[i].word))
+            return described[i].axis;
+    switch (row->op) {
+    case KNEE_OP_SEND_RECV: return "PP";
+    case KNEE_OP_ALL_TO_ALL: return "EP";
+    case KNEE_OP_ALL_GATHER:
+    case KNEE_OP_REDUCE_SCATTER: return gathers ? "FSDP" : "";
+    /* Many of one size in a small group are activations, a few of different sizes gradients. */
+    case KNEE_OP_ALL_REDUCE:
+        return row->group_size <= 8 && same >= 32 && row->bytes < 0 ? "" : same >= 64 ? "TP" : "DP";
+    default: return "";
+    }
+}
+
+static void name_axes(struct table *t, size_t ranks)
+{
+    bool gather = false, scatter = false;
+    for (size_t i = 0; i < t->count; i++) {
+        gather = gather || t->rows[i].op == KNEE_OP_ALL_GATHER;
+        scatter = scatter || t->rows[i].op == KNEE_OP_REDUCE_SCATTER;
+    }
+    for (size_t i = 0; i < t->count; i++)
+        t->rows[i].axis =
+            axis_of(&t->rows[i], gather && scatter, t->rows[i].calls / (ranks ? ranks : 1));
+}
+
+static void take_means(struct table *t)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        struct knee_collective_account *row = &t->rows[i];
+        const struct sums *sums = &t->sums[i];
+        row->duration_s = 1e-9 * (double)sums->duration_ns / (double)row->calls;
+        row->transfer_s =
+            row->matched ? 1e-9 * (double)sums->transfer_ns / (double)row->matched : NAN;
+        row->wait_s = sums->waits ? 1e-9 * (double)sums->wait_ns / (double)sums->waits : NAN;
+        double time = row->matched ? row->transfer_s : 1e-9 * (double)sums->shortest_ns;
+        double factor = row->group_size > 0 ? knee_op_bus_factor(row->op, row->group_size) : NAN;
+        row->bus_bytes_per_s =
+            row->bytes > 0 && time > 0 ? factor * (double)row->bytes / time : NAN;
+    }
+}
+
+static int most_time_first(const void *left, const void *right)
+{
+    const struct knee_collective_account *a = left, *b = right;
+    double x = a->duration_s * (double)a->calls, y = b->duration_s * (double)b->calls;
+    if (x != y)
+        return x < y ? 1 : -1;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    return strcmp(a->group, b->group);
+}
+
+bool knee_sum_collectives(struct knee_account *account, const struct knee_matches *m)
+{
+    struct table t = {.alloc = account->alloc};
+    bool good = add_calls(account, m, &t);
+    if (good) {
+        name_axes(&t, account->rank_count);
+        take_means(&t);
+        if (t.count > 1)
+            qsort(t.rows, t.count, sizeof *t.rows, most_time_first);
+        account->collectives = t.rows;
+        account->collective_count = t.count;
+    } else if (t.rows) {
+        knee_resize(account->alloc, t.rows, 0);
+    }
+    if (t.sums)
+        knee_resize(account->alloc, t.sums, 0);
+    return good;
+}

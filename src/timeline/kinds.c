@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of communication: one table of words, from the libraries' own sources and real traces.
+ * A word is searched anywhere in the name and case does not matter; the first row that fits wins.
+ * Everything else that runs as a kernel is compute; memcpy and memset are copies, which is decided
+ * by the event's category, except that a copy from one GPU to another is communication.
+ */
+#include "timeline/kinds.h"
+
+#include <string.h>
+
+static const struct knee_pattern patterns[] = {
+    /* compute and communication in one kernel (Flux, Triton-distributed, symmetric-memory GEMMs) */
+    {"flux::", KNEE_SPAN_FUSED, KNEE_OP_UNKNOWN},
+    {"ag_gemm", KNEE_SPAN_FUSED, KNEE_OP_ALL_GATHER},
+    {"allgather_gemm", KNEE_SPAN_FUSED, KNEE_OP_ALL_GATHER},
+    {"gemm_rs", KNEE_SPAN_FUSED, KNEE_OP_REDUCE_SCATTER},
+    {"gemm_reducescatter", KNEE_SPAN_FUSED, KNEE_OP_REDUCE_SCATTER},
+    {"gemm_allreduce", KNEE_SPAN_FUSED, KNEE_OP_ALL_REDUCE},
+    /* NCCL, RCCL, HCCL of every era */
+    {"nccl", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+    {"rccl", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+    {"hccl", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+    {"msccl", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN}, /* mscclKernel_*, mscclpp:: */
+    /* PyTorch symmetric memory */
+    {"multimem_all_gather", KNEE_SPAN_COMM, KNEE_OP_ALL_GATHER},
+    {"multimem_reduce_scatter", KNEE_SPAN_COMM, KNEE_OP_REDUCE_SCATTER},
+    {"multimem_", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"one_shot_all_reduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"two_shot_all_reduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    /* expert parallelism: DeepEP and its relatives, NVSHMEM */
+    {"deep_ep", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"::ep::internode", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"::ep::intranode", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"low_latency::dispatch", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"low_latency::combine", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"hybrid_ep::", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"pplx::", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"mori::", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"nvshmem", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+    /* inference: vLLM, AITER, QuickReduce, FlashInfer, TensorRT-LLM */
+    {"cross_device_reduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"quickreduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"allreduce_fusion", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"all_reduce_kernel", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"oneshotallreduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"twoshotallreduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"customallreduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    /* XLA */
+    {"all-reduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"all-gather", KNEE_SPAN_COMM, KNEE_OP_ALL_GATHER},
+    {"reduce-scatter", KNEE_SPAN_COMM, KNEE_OP_REDUCE_SCATTER},
+    {"all-to-all", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"collective-permute", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
+    {"collective-broadcast", KNEE_SPAN_COMM, KNEE_OP_BROADCAST},
+    {"async-collective", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+    /* one GPU's memory to another's: copy-engine collectives, async tensor parallel */
+    {"Memcpy PtoP", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
+    {"MemcpyP2P", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
+    /* CPU jobs */
+    {"gloo:", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+};
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+bool knee_has_word(const char *text, const char *word)
+{
+    char first = lower(*word);
+    for (; *text; text++) {
+        if (lower(*text) != first)
+            continue;
+        size_t i = 1;
+        while (word[i] && lower(text[i]) == lower(word[i]))
+            i++;
+        if (!word[i])
+            return true;
+    }
+    return false;
+}
+
+/* ---- What a collective's name tells ---- */
+
+struct word {
+    const char *text, *meaning;
+};
+
+/* Longer words first where one begins another. */
+static const struct word algorithms[] = {
+    {"COLLNET_DIRECT", "COLLNET_DIRECT"},
+    {"COLLNET_CHAIN", "COLLNET_CHAIN"},
+    {"COLLNET", "COLLNET"},
+    {"NVLS_TREE", "NVLS_TREE"},
+    {"NVLS", "NVLS"},
+    {"_RING", "RING"},
+    {"_TREE", "TREE"},
+    {"_PAT_", "PAT"},
+    {"Ring", "RING"},
+    {"Tree", "TREE"},
+    {"multimem", "MULTIMEM"},
+    {"one_shot", "ONE_SHOT"},
+    {"oneshot", "ONE_SHOT"},
+    {"two_shot", "TWO_SHOT"},
+    {"twoshot", "TWO_SHOT"},
+    {"1stage", "ONE_SHOT"},
+    {"2stage", "TWO_SHOT"},
+    {"Symk", "SYMMETRIC"},
+    {"internode_ll", "LOW_LATENCY"},
+    {"PtoP", "COPY_ENGINE"},
+};
+static const struct word protocols[] = {
+    {"LL128", "LL128"}, {"SIMPLE", "SIMPLE"}, {"Simple", "SIMPLE"},
+    {"_LL", "LL"},      {"LLKernel", "LL"},
+};
+static const struct word dtypes[] = {
+    {"_bf16", "bf16"},  {"bfloat16", "bf16"}, {"f8e4m3", "f8e4m3"}, {"f8e5m2", "f8e5m2"},
+    {"_f16", "f16"},    {"half", "f16"},      {"_f32", "f32"},      {"float", "f32"},
+    {"_f64", "f64"},    {"double", "f64"},    {"uint8_t", "u8"},    {"_u8", "u8"},
+    {"int8_t", "i8"},   {"_i8", "i8"},        {"uint32_t", "u32"},  {"_u32", "u32"},
+    {"int32_t", "i32"}, {"_i32", "i32"},      {"uint64_t", "u64"},  {"_u64", "u64"},
+    {"int64_t", "i64"}, {"_i64", "i64"},
+};
+
+static const char *look_up(const char *name, const struct word *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strstr(name, words[i].text))
+            return words[i].meaning;
+    return "";
+}
+#define LOOK_UP(name, words) look_up(name, words, sizeof(words) / sizeof *(words))
+
+static const char *const op_names[KNEE_OPS] = {
+    [KNEE_OP_UNKNOWN] = "unknown",       [KNEE_OP_ALL_REDUCE] = "all_reduce",
+    [KNEE_OP_ALL_GATHER] = "all_gather", [KNEE_OP_REDUCE_SCATTER] = "reduce_scatter",
+    [KNEE_OP_ALL_TO_ALL] = "all_to_all", [KNEE_OP_BROADCAST] = "broadcast",
+    [KNEE_OP_REDUCE] = "reduce",         [KNEE_OP_GATHER] = "gather",
+    [KNEE_OP_SCATTER] = "scatter",       [KNEE_OP_SEND_RECV] = "send_recv",
+    [KNEE_OP_BARRIER] = "barrier",
+};
+
+const char *knee_op_name(enum knee_op op)
+{
+    return op < KNEE_OPS ? op_names[op] : "?";
+}
+
+/* Letters only, lower case: AllReduce, all_reduce, nccl:all_reduce and allreduce_coalesced alike.
+ */
+static const struct {
+    const char *word;
+    enum knee_op op;
+} ops[] = {
+    {"allreduce", KNEE_OP_ALL_REDUCE}, {"reducescatter", KNEE_OP_REDUCE_SCATTER},
+    {"allgather", KNEE_OP_ALL_GATHER}, {"alltoall", KNEE_OP_ALL_TO_ALL},
+    {"broadcast", KNEE_OP_BROADCAST},  {"sendrecv", KNEE_OP_SEND_RECV},
+    {"reduce", KNEE_OP_REDUCE},        {"gather", KNEE_OP_GATHER},
+    {"scatter", KNEE_OP_SCATTER},      {"barrier", KNEE_OP_BARRIER},
+    {"send", KNEE_OP_SEND_RECV},       {"recv", KNEE_OP_SEND_RECV},
+};
+
+enum knee_op knee_op_from_name(const char *name, size_t length)
+{
+    char letters[256];
+    size_t used = 0;
+    for (size_t i = 0; i < length && used + 1 < sizeof letters; i++) {
+        char c = lower(name[i]);
+        if (c >= 'a' && c <= 'z')
+            letters[used++] = c;
+        else if (c == '(')
+            break; /* the parameters of a kernel are not its name */
+    }
+    letters[used] = '\0';
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (strstr(letters, ops[i].word))
+            return ops[i].op;
+    return KNEE_OP_UNKNOWN;
+}
+
+int knee_dtype_bytes(const char *name, size_t length)
+{
+    static const struct {
+        const char *name;
+        int bytes;
+    } types[] = {
+        {"Float", 4},
+        {"BFloat16", 2},
+        {"Half", 2},
+        {"Double", 8},
+        {"Byte", 1},
+        {"Char", 1},
+        {"Bool", 1},
+        {"Short", 2},
+        {"Int", 4},
+        {"Long", 8},
+        {"Float8_e4m3fn", 1},
+        {"Float8_e5m2", 1},
+        {"Float8_e4m3fnuz", 1},
+        {"Float8_e5m2fnuz", 1},
+        {"f16", 2},
+        {"bf16", 2},
+        {"f32", 4},
+        {"f64", 8},
+        {"u8", 1},
+        {"i8", 1},
+        {"u32", 4},
+        {"i32", 4},
+        {"u64", 8},
+        {"i64", 8},
+        {"f8e4m3", 1},
+        {"f8e5m2", 1},
+        {"UInt16", 2},
+        {"UInt32", 4},
+        {"UInt64", 8},
+        {"ComplexFloat", 8},
+        {"ComplexDouble", 16},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strlen(types[i].name) == length && memcmp(types[i].name, name, length) == 0)
+            return types[i].bytes;
+    return 0;
+}
+
+bool knee_op_is_barrier(enum knee_op op)
+{
+    return op == KNEE_OP_ALL_REDUCE || op == KNEE_OP_ALL_GATHER || op == KNEE_OP_REDUCE_SCATTER ||
+           op == KNEE_OP_BARRIER;
+}
+
+double knee_op_bus_factor(enum knee_op op, double members)
+{
+    switch (op) {
+    case KNEE_OP_ALL_REDUCE: return 2 * (members - 1) / members;
+    case KNEE_OP_ALL_GATHER:
+    case KNEE_OP_REDUCE_SCATTER:
+    case KNEE_OP_ALL_TO_ALL:
+    case KNEE_OP_GATHER:
+    case KNEE_OP_SCATTER: return (members - 1) / members;
+    default: return 1;
+    }
+}
+
+struct knee_kernel_facts knee_kernel_facts(const char *name,
+                                           const struct knee_trace_options *options)
+{
+    struct knee_kernel_facts facts = {KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN, "", "", ""};
+    const struct knee_pattern *found = NULL;
+    for (size_t i = 0; options && i < options->pattern_count && !found; i++)
+        if (knee_has_word(name, options->patterns[i].word))
+            found = &options->patterns[i];
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && !found; i++)
+        if (knee_has_word(name, patterns[i].word))
+            found = &patterns[i];
+    if (!found)
+        return facts;
+    facts.kind = found->kind;
+    facts.op = found->op;
+    if (found->kind != KNEE_SPAN_COMM && found->kind != KNEE_SPAN_FUSED)
+        return facts;
+    if (facts.op == KNEE_OP_UNKNOWN)
+        facts.op = knee_op_from_name(name, strlen(name));
+    facts.algorithm = LOOK_UP(name, algorithms);
+    facts.protocol = LOOK_UP(name, protocols);
+    facts.dtype = LOOK_UP(name, dtypes);
+    return facts;
+}

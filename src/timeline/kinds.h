@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* What a piece of GPU work is, by its name. */
+#ifndef KNEE_TIMELINE_KINDS_H
+#define KNEE_TIMELINE_KINDS_H
+
+#include "knee.h"
+
+struct knee_kernel_facts {
+    enum knee_span_kind kind;
+    enum knee_op op;
+    const char *algorithm, *protocol, *dtype; /* "" when the name does not say */
+};
+
+/* From the name of a kernel. The options' patterns come first; options may be NULL. */
+struct knee_kernel_facts knee_kernel_facts(const char *name,
+                                           const struct knee_trace_options *options);
+
+/* "allreduce", "_allgather_base", "nccl:all_reduce", "AllReduce" ... */
+enum knee_op knee_op_from_name(const char *name, size_t length);
+
+/* Bytes of one element, 0 when the type is not known: "Float", "bf16", "Float8_e4m3fn" ... */
+int knee_dtype_bytes(const char *name, size_t length);
+
+/* Does every member need data of every other before it can end? Then the last to come decides. */
+bool knee_op_is_barrier(enum knee_op op);
+
+/* Bytes over the bus for `bytes` as nccl-tests counts them. */
+double knee_op_bus_factor(enum knee_op op, double members);
+
+/* Case-insensitive search. */
+bool knee_has_word(const char *text, const char *word);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every nanosecond of a rank's window gets one label. Four sorted lists of intervals are walked
+ * side by side, in order of precedence: compute, transfer, wait, copy. What none of them covers is
+ * idle, and idle time is asked why: up to the moment when the host handed over the work that ends
+ * it, the GPU waited for the host, which waited for a batch (starved) or not (host-bound); after
+ * that moment it waited for something else.
+ */
+#include "timeline/account.h"
+
+#include "base/sort.h"
+#include "base/text.h"
+
+#include <string.h>
+
+struct interval {
+    int64_t start_ns, end_ns;
+};
+
+/* Disjoint, sorted, not touching. */
+struct cover {
+    struct interval *list;
+    size_t count, at;
+};
+
+enum { COMPUTE, TRANSFER, WAIT, COPY, COVERS };
+static const enum knee_label cover_label[COVERS] = {KNEE_COMPUTE, KNEE_TRANSFER, KNEE_WAIT,
+                                                    KNEE_COPY};
+
+/* Adds an interval that starts no earlier than those before it. */
+static void extend(struct cover *cover, int64_t start_ns, int64_t end_ns)
+{
+    if (start_ns >= end_ns)
+        return;
+    struct interval *last = cover->count ? &cover->list[cover->count - 1] : NULL;
+    if (last && start_ns <= last->end_ns) {
+        if (end_ns > last->end_ns)
+            last->end_ns = end_ns;
+    } else {
+        cover->list[cover->count++] = (struct interval){start_ns, end_ns};
+    }
+}
+
+static int64_t total(const struct cover *cover)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < cover->count; i++)
+        sum += cover->list[i].end_ns - cover->list[i].start_ns;
+    return sum;
+}
+
+/* When the last member of a call's collective had come, on this rank's clock; its own start where
+ * that is not known. */
+static int64_t all_there_ns(const struct knee_rank_account *rank, const struct knee_matches *m,
+                            size_t row, size_t call, const struct knee_span *span)
+{
+    uint32_t found = m->instance_of[row][call];
+    if (!found)
+        return span->start_ns;
+    const struct knee_instance *instance = &m->instances[found - 1];
+    if (!instance->complete || !instance->barrier)
+        return span->start_ns;
+    int64_t ns = instance->last_start_ns - rank->trace->base_ns - rank->shift_ns;
+    return ns < span->start_ns ? span->start_ns : ns > span->end_ns ? span->end_ns : ns;
+}
+
+/* Transfers start at other times than their kernels: they are sorted anew. */
+static void add_transfers(struct cover *transfer, const struct interval *parts,
+                          struct knee_sort_key *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (struct knee_sort_key){knee_sort_signed(parts[i].start_ns), i};
+    knee_sort(keys, keys + count, count);
+    for (size_t i = 0; i < count; i++)
+        extend(transfer, parts[keys[i].row].start_ns, parts[keys[i].row].end_ns);
+}
+
+/* Communication counts as split when what cannot be split is a small part of it. */
+static bool is_split(const struct knee_account *account, size_t row, const struct knee_matches *m)
+{
+    const struct knee_rank_account *rank = &account->ranks[row];
+    int64_t all = 0, open = 0;
+    for (size_t c = 0; c < rank->source->call_count; c++) {
+        const struct knee_span *span = &rank->source->spans[rank->source->calls[c].span];
+        uint32_t found = m->instance_of[row][c];
+        all += span->end_ns - span->start_ns;
+        if (!found || !m->instances[found - 1].complete)
+            open += span->end_ns - span->start_ns;
+    }
+    return all > 0 && open * 20 <= all;
+}
+
+static void fill_covers(const struct knee_account *account, size_t row,
+                        const struct knee_matches *m, struct cover *covers, struct cover *comm,
+                        struct interval *parts, struct knee_sort_key *keys)
+{
+    const struct knee_rank_account *rank = &account->ranks[row];
+    size_t part_count = 0;
+    for (size_t i = 0; i < rank->source->span_count; i++) {
+        const struct knee_span *span = &rank->source->spans[i];
+        if (span->kind == KNEE_SPAN_COPY)
+            extend(&covers[COPY], span->start_ns, span->end_ns);
+        if (span->kind == KNEE_SPAN_COMPUTE || span->kind == KNEE_SPAN_FUSED)
+            extend(&covers[COMPUTE], span->start_ns, span->end_ns);
+        if (span->kind != KNEE_SPAN_COMM && span->kind != KNEE_SPAN_FUSED)
+            continue;
+        int64_t there = span->call && rank->split ? all_there_ns(rank, m, row, span->call - 1, span)
+                                                  : span->start_ns;
+        extend(comm, span->start_ns, span->end_ns);
+        extend(&covers[WAIT], span->start_ns, there);
+        parts[part_count++] = (struct interval){there, span->end_ns};
+    }
+    add_transfers(&covers[TRANSFER], parts, keys, part_count);
+}
+
+/* ---- Walking ---- */
+
+struct walk {
+    struct knee_rank_account *rank;
+    struct cover covers[COVERS];
+    size_t next_span; /* first span that starts at or after the end of a gap */
+    size_t load;      /* first load that ends after the start of a gap */
+    size_t run_capacity;
+    const struct knee_alloc *alloc;
+    bool failed;
+};
+
+static void add_run(struct walk *w, int64_t from_ns, int64_t to_ns, enum knee_label label)
+{
+    struct knee_rank_account *rank = w->rank;
+    if (from_ns >= to_ns || w->failed)
+        return;
+    rank->ledger.label_ns[label] += to_ns - from_ns;
+    if (rank->run_count && rank->runs[rank->run_count - 1].label == label)
+        return;
+    if (rank->run_count == w->run_capacity) {
+        size_t capacity = w->run_capacity ? w->run_capacity * 2 : 256;
+        struct knee_run *runs = knee_resize(w->alloc, rank->runs, capacity * sizeof *runs);
+        if (!runs) {
+            w->failed = true;
+            return;
+        }
+        rank->runs = runs;
+        w->run_capacity = capacity;
+    }
+    rank->runs[rank->run_count++] = (struct knee_run){from_ns, label};
+}
+
+/* [from, to) waited for the host: for a batch where a load covers it. */
+static void add_host_gap(struct walk *w, int64_t from_ns, int64_t to_ns)
+{
+    const struct knee_trace *trace = w->rank->trace;
+    while (w->load < trace->load_count && trace->loads[w->load].end_ns <= from_ns)
+        w->load++;
+    for (size_t i = w->load; from_ns < to_ns; i++) {
+        int64_t start = to_ns, end = to_ns;
+        if (i < trace->load_count && trace->loads[i].start_ns < to_ns) {
+            start = trace->loads[i].start_ns;
+            end = trace->loads[i].end_ns < to_ns ? trace->loads[i].end_ns : to_ns;
+        }
+        if (start > from_ns) {
+            add_run(w, from_ns, start, KNEE_HOST);
+            from_ns = start;
+        }
+        if (end > from_ns) {
+            add_run(w, from_ns, end, KNEE_STARVED);
+            from_ns = end;
+        }
+    }
+}
+
+static void add_gap(struct walk *w, int64_t from_ns, int64_t to_ns)
+{
+    const struct knee_rank *source = w->rank->source;
+    int64_t handed_over = KNEE_NO_TIME;
+    while (w->next_span < source->span_count && source->spans[w->next_span].start_ns < to_ns)
+        w->next_span++;
+    for (size_t i = w->next_span; i < source->span_count && source->spans[i].start_ns == to_ns;
+         i++) {
+        int64_t launch = source->spans[i].launch_ns;
+        if (launch != KNEE_NO_TIME && (handed_over == KNEE_NO_TIME || launch < handed_over))
+            handed_over = launch;
+    }
+    if (handed_over == KNEE_NO_TIME || handed_over < from_ns)
+        handed_over = from_ns;
+    if (handed_over > to_ns)
+        handed_over = to_ns;
+    add_host_gap(w, from_ns, handed_over);
+    add_run(w, handed_over, to_ns, KNEE_IDLE);
+}
+
+/* The cover that counts at `now`, COVERS for none, and until when: its own end, or the start of one
+ * that goes before it. */
+static int covering(struct walk *w, int64_t now, int64_t *until)
+{
+    for (int c = 0; c < COVERS; c++) {
+        struct cover *cover = &w->covers[c];
+        while (cover->at < cover->count && cover->list[cover->at].end_ns <= now)
+            cover->at++;
+        if (cover->at == cover->count)
+            continue;
+        const struct interval *next = &cover->list[cover->at];
+        bool here = next->start_ns <= now;
+        int64_t change = here ? next->end_ns : next->start_ns;
+        *until = change < *until ? change : *until;
+        if (here)
+            return c;
+    }
+    return COVERS;
+}
+
+static void walk_window(struct walk *w)
+{
+    int64_t now = w->rank->start_ns, end = w->rank->end_ns;
+    while (now < end && !w->failed) {
+        int64_t until = end;
+        int found = covering(w, now, &until);
+        if (found < COVERS)
+            add_run(w, now, until, cover_label[found]);
+        else
+            add_gap(w, now, until);
+        now = until;
+    }
+}
+
+static void find_window(struct knee_rank_account *rank)
+{
+    const struct knee_rank *source = rank->source;
+    rank->start_ns = source->span_count ? source->spans[0].start_ns : 0;
+    rank->end_ns = rank->start_ns;
+    for (size_t i = 0; i < source->span_count; i++)
+        if (source->spans[i].end_ns > rank->end_ns)
+            rank->end_ns = source->spans[i].end_ns;
+}
+
+bool knee_label_rank(struct knee_account *account, size_t row, const struct knee_matches *m)
+{
+    const struct knee_alloc *alloc = account->alloc;
+    struct knee_rank_account *rank = &account->ranks[row];
+    struct walk w = {.rank = rank, .alloc = alloc};
+    struct cover comm = {0};
+    size_t spans = rank->source->span_count + 1, calls = rank->source->call_count + 1;
+    struct knee_sort_key *keys = knee_resize(alloc, NULL, 2 * calls * sizeof *keys);
+    /* compute and copy together have no more intervals than there are spans */
+    struct interval *room = knee_resize(alloc, NULL, (2 * spans + 4 * calls) * sizeof *room);
+    bool good = keys && room;
+    find_window(rank);
+    rank->split = is_split(account, row, m);
+    if (good) {
+        w.covers[COMPUTE].list = room;
+        w.covers[COPY].list = room + spans;
+        w.covers[TRANSFER].list = room + 2 * spans;
+        w.covers[WAIT].list = room + 2 * spans + calls;
+        comm.list = room + 2 * spans + 2 * calls;
+        fill_covers(account, row, m, w.covers, &comm, room + 2 * spans + 3 * calls, keys);
+        rank->ledger.window_ns = rank->end_ns - rank->start_ns;
+        rank->ledger.comm_ns = total(&comm);
+        walk_window(&w);
+        good = !w.failed;
+    }
+    if (keys)
+        knee_resize(alloc, keys, 0);
+    if (room)
+        knee_resize(alloc, room, 0);
+    return good;
+}
+
+void knee_sum_labels(const struct knee_rank_account *rank, size_t *at, int64_t from_ns,
+                     int64_t to_ns, int64_t *sums)
+{
+    while (*at + 1 < rank->run_count && rank->runs[*at + 1].start_ns <= from_ns)
+        ++*at;
+    for (size_t i = *at; i < rank->run_count && rank->runs[i].start_ns < to_ns; i++) {
+        int64_t end = i + 1 < rank->run_count ? rank->runs[i + 1].start_ns : rank->end_ns;
+        int64_t start = rank->runs[i].start_ns > from_ns ? rank->runs[i].start_ns : from_ns;
+        end = end < to_ns ? end : to_ns;
+        if (end > start)
+            sums[rank->runs[i].label] += end - start;
+    }
+}
