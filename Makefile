@@ -112,6 +112,14 @@ $(B)/bench/closed: bench/closed.c $(B)/libknee.a
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $< $(B)/libknee.a $(LDLIBS) -o $@
 
+$(B)/bench/measure: bench/measure.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $< -o $@
+
+$(B)/gen_trace: tools/gen_trace.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(WARN) -Wno-format-nonliteral $(CFLAGS) $< -o $@
+
 $(B)/bench/plan: bench/plan.c $(B)/libknee.a
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $< $(B)/libknee.a $(LDLIBS) -o $@
@@ -120,6 +128,7 @@ bench: $(B)/bench/closed $(B)/bench/plan all
 	$(B)/bench/closed
 	$(B)/bench/plan
 	bench/try
+	bench/trace
 
 # One line each: the same tree, another compiler setting, its own folder.
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
@@ -142,12 +151,12 @@ fuzz: $(addprefix fuzz-,$(fuzz_targets))
 lint: all
 	tools/rooms $(B)
 	tools/options $(B)/knee
-	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c)
+	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
 	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench
 	@clang-tidy --quiet $(lib_src) $(cli_src) examples/predict.c -- $(STD) $(CPPFLAGS) 2>/dev/null
 
-format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c)
+format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 
 docs: $(B)/knee
 	awk -f tools/apidoc.awk include/knee.h > docs/api.md

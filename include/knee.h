@@ -254,8 +254,9 @@ struct knee_job {
     double batch_scale;          /* times the batch above, whether that is known or not; 1 */
     double comm_scale;           /* measured over modelled communication; 1 when it is modelled */
     double stall_s[KNEE_LABELS]; /* measured per step, beside what is modelled; 0 */
-    double shard;                /* workers that share one replica over another axis; 1 */
-    double axis_tax;             /* what that axis costs, as a share of compute; 0 */
+    unsigned barred; /* kinds of lever that make no sense for it (enum knee_lever_kind); 0 */
+    double shard;    /* workers that share one replica over another axis; 1 */
+    double axis_tax; /* what that axis costs, as a share of compute; 0 */
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_job_keys;
@@ -410,6 +411,17 @@ knee_status knee_trace_read(struct knee_reader reader, const char *file,
                             struct knee_err *err);
 void knee_trace_release(struct knee_trace *trace);
 
+/* Reads an Nsight Systems sqlite export from a file, or from `image_size` bytes of one in memory
+ * (then `path` is only a name, and `image` is not changed). Contract as knee_trace_read(). */
+knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
+                           const struct knee_trace_options *options, const struct knee_alloc *alloc,
+                           struct knee_trace *out, struct knee_err *err);
+
+/* All of a file that may be gzipped, at most about `cap` bytes of it; free *data with
+ * alloc->resize(). KNEE_SYSTEM when it cannot be had. */
+knee_status knee_gunzip_all(struct knee_reader reader, size_t cap, const struct knee_alloc *alloc,
+                            void **data, size_t *length);
+
 /* ---- Account: a timeline with every nanosecond labelled ----------------------------------- */
 
 /* Labels sum to window_ns exactly. Where communication cannot be split into wait and transfer (one
@@ -421,6 +433,9 @@ struct knee_ledger {
 };
 /* The same in seconds, over `steps` steps. */
 struct knee_step knee_ledger_step(const struct knee_ledger *ledger, double steps);
+int64_t knee_ledger_exposed_ns(const struct knee_ledger *ledger); /* X = wait + transfer */
+double knee_ledger_ratio(const struct knee_ledger *ledger);       /* R; NaN without compute */
+double knee_ledger_overlap(const struct knee_ledger *ledger);     /* NaN without communication */
 
 /* From here on, until the next one's start. */
 struct knee_run {
@@ -708,6 +723,29 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
                           const struct knee_alloc *alloc, struct knee_diagnosis *out,
                           struct knee_err *err);
 void knee_diagnosis_release(struct knee_diagnosis *diagnosis);
+
+/* Two recordings of the same job, per step and rank. */
+enum { KNEE_MOVERS = 16 };
+struct knee_mover { /* a kernel name whose time changed */
+    const char *name;
+    enum knee_span_kind kind;
+    double before_s, after_s; /* per step and rank */
+    double before_calls, after_calls;
+};
+
+struct knee_comparison {
+    struct knee_step before, after;
+    enum knee_label label;                 /* that changed most */
+    double share;                          /* of the change in the step */
+    struct knee_mover movers[KNEE_MOVERS]; /* most change first */
+    size_t mover_count;
+};
+
+/* KNEE_SYSTEM when out of memory. Names are borrowed from the accounts' traces. */
+knee_status
+knee_compare(const struct knee_account *before, const struct knee_diagnosis *before_diagnosis,
+             const struct knee_account *after, const struct knee_diagnosis *after_diagnosis,
+             const struct knee_alloc *alloc, struct knee_comparison *out, struct knee_err *err);
 
 /* ---- Tax: what each parallel axis pays ---------------------------------------------------- */
 
@@ -1237,6 +1275,32 @@ struct knee_style {
 /* Each appends to `text`; look at text->failed once at the end. `solution` may be NULL. */
 void knee_write_prediction(const struct knee_prediction *prediction,
                            const struct knee_solution *solution, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text);
+/* All that was read and found out from traces. */
+struct knee_trace_report {
+    const struct knee_trace *traces;
+    size_t trace_count;
+    const struct knee_account *account;
+    const struct knee_diagnosis *diagnosis;
+};
+void knee_write_trace(const struct knee_trace_report *report, enum knee_format format,
+                      const struct knee_style *style, struct knee_text *text);
+
+/* The door bytes go out through; false when they cannot. */
+struct knee_sink {
+    bool (*write)(void *ctx, const char *data, size_t size);
+    void *ctx;
+};
+
+/* The aligned, labelled ranks as one trace for ui.perfetto.dev. False: no memory, or the sink
+ * refused. */
+bool knee_write_perfetto(const struct knee_account *account, struct knee_sink sink,
+                         const struct knee_alloc *alloc);
+void knee_write_comparison(const struct knee_comparison *comparison,
+                           const struct knee_account *before,
+                           const struct knee_diagnosis *before_diagnosis,
+                           const struct knee_account *after,
+                           const struct knee_diagnosis *after_diagnosis, enum knee_format format,
                            const struct knee_style *style, struct knee_text *text);
 void knee_write_tax(const struct knee_tax *tax, enum knee_format format,
                     const struct knee_style *style, struct knee_text *text);

@@ -340,3 +340,13 @@ void knee_number_exact(char *out, size_t size, double value)
             return;
     }
 }
+
+void knee_number_ns(char *out, size_t size, int64_t ns)
+{
+    uint64_t magnitude = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    int length = snprintf(out, size, "%s%llu.%09llu", ns < 0 ? "-" : "",
+                          (unsigned long long)(magnitude / 1000000000),
+                          (unsigned long long)(magnitude % 1000000000));
+    while (length > 2 && (size_t)length < size && out[length - 1] == '0' && out[length - 2] != '.')
+        out[--length] = '\0';
+}

@@ -15,6 +15,9 @@ void knee_number_human(char *out, size_t size, double value, enum knee_unit unit
 /* For a machine: the shortest decimal that reads back as the same double; "null" if not finite. */
 void knee_number_exact(char *out, size_t size, double value);
 
+/* Nanoseconds as seconds, exactly: 595241000 is "0.595241". */
+void knee_number_ns(char *out, size_t size, int64_t ns);
+
 /* "TIME", "BYTES/S": how help names such a value; and an example of it. */
 const char *knee_unit_metavar(enum knee_unit unit);
 const char *knee_unit_example(enum knee_unit unit);

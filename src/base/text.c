@@ -85,3 +85,22 @@ void knee_text_repeat(struct knee_text *text, const char *string, size_t times)
     while (times--)
         knee_text_puts(text, string);
 }
+
+size_t knee_utf8_length(const char *string)
+{
+    const unsigned char *u = (const unsigned char *)string;
+    size_t length = u[0] < 0x80   ? 1
+                    : u[0] < 0xc2 ? 0
+                    : u[0] < 0xe0 ? 2
+                    : u[0] < 0xf0 ? 3
+                    : u[0] < 0xf5 ? 4
+                                  : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((u[i] & 0xc0) != 0x80)
+            return 0;
+    if (length == 3 && ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] >= 0xa0)))
+        return 0; /* too long for what it says, or half of a pair */
+    if (length == 4 && ((u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] >= 0x90)))
+        return 0;
+    return length;
+}

@@ -16,4 +16,7 @@ void knee_text_puts(struct knee_text *text, const char *string);
 void knee_text_printf(struct knee_text *text, const char *fmt, ...) KNEE_PRINTF(2, 3);
 void knee_text_repeat(struct knee_text *text, const char *string, size_t times);
 
+/* Bytes of the character at `string`, 0 when it is not valid UTF-8. */
+size_t knee_utf8_length(const char *string);
+
 #endif

@@ -18,14 +18,14 @@ struct cli_common {
 extern const struct knee_keys cli_common_keys;
 
 #define CLI_TABLES 4
-#define CLI_WORDS  64
+#define CLI_WORDS  65536
 
 /* Everything a run of a command was given. */
 struct cli_run {
     const struct cli_command *command;
     struct cli_common common;
     void *objects[CLI_TABLES]; /* beside command->keys[] */
-    const char *words[CLI_WORDS];
+    const char **words;        /* room for as many as there are arguments */
     size_t word_count;
     struct knee_text text; /* what will be printed */
     struct knee_err err;
@@ -38,10 +38,14 @@ struct cli_command {
     const char *about;                        /* a paragraph */
     const char *examples;                     /* one per line */
     const struct knee_keys *keys[CLI_TABLES]; /* beyond the common ones; NULL ends */
+    const char *const *only[CLI_TABLES];      /* names taken from keys[i], NULL ends; NULL: all */
     size_t most_words;
     knee_status (*main)(struct cli_run *run, int argc, char **argv);
 };
 extern const struct cli_command *const cli_commands[]; /* NULL ends */
+
+/* Does the command take row `row` of its table `table`? */
+bool cli_takes(const struct cli_command *command, size_t table, size_t row);
 
 /* Reads flags into the objects of run->command and words into run->words. */
 knee_status cli_parse(struct cli_run *run, int argc, char **argv);
@@ -54,6 +58,9 @@ struct knee_style cli_style(const struct cli_run *run);
 /* The whole of a file, at most `cap` bytes; "-" is standard input. Free *data with free(). */
 knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *length,
                           struct knee_err *err);
+
+/* A file or pipe as a reader; `fd` must stay open. */
+struct knee_reader cli_reader(int *fd);
 
 /* Prints run->text to standard output or the file asked for. */
 knee_status cli_print(struct cli_run *run);
@@ -68,7 +75,7 @@ const char *cli_metavar(const struct knee_key *key);
 /* Constants from a YAML file; all NaN when `name` is NULL. */
 knee_status cli_read_rates(const char *name, struct knee_rates *rates, struct knee_err *err);
 
-extern const struct cli_command cli_predict, cli_tax, cli_plan, cli_validate, cli_list, cli_example,
-    cli_man, cli_completion, cli_version;
+extern const struct cli_command cli_predict, cli_tax, cli_plan, cli_validate, cli_trace, cli_diff,
+    cli_list, cli_example, cli_man, cli_completion, cli_version;
 
 #endif

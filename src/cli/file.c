@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static knee_status read_all(FILE *file, const char *name, size_t cap, char **data, size_t *length,
                             struct knee_err *err)
@@ -43,6 +44,20 @@ knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *len
     knee_status status = read_all(file, name, cap, data, length, err);
     fclose(file);
     return status;
+}
+
+static ptrdiff_t read_fd(void *ctx, void *buffer, size_t size)
+{
+    ptrdiff_t got;
+    do
+        got = read(*(int *)ctx, buffer, size);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+struct knee_reader cli_reader(int *fd)
+{
+    return (struct knee_reader){read_fd, fd};
 }
 
 knee_status cli_print(struct cli_run *run)

@@ -18,6 +18,8 @@ static void each_key(const struct cli_command *command,
         if (!keys)
             continue;
         for (size_t i = 0; i < keys->count; i++) {
+            if (t < CLI_TABLES && !cli_takes(command, t, i))
+                continue;
             if (heading && strcmp(group, keys->rows[i].group) != 0)
                 heading(group = keys->rows[i].group, text);
             row(&keys->rows[i], text);

@@ -5,11 +5,12 @@
 #include "cli/cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cli_predict, &cli_tax, &cli_plan,       &cli_validate, &cli_list,
-    &cli_example, &cli_man, &cli_completion, &cli_version,  NULL,
+    &cli_predict, &cli_trace,   &cli_diff, &cli_tax,        &cli_plan,    &cli_validate,
+    &cli_list,    &cli_example, &cli_man,  &cli_completion, &cli_version, NULL,
 };
 
 static const struct cli_command *find_command(const char *name)
@@ -66,15 +67,21 @@ static void print_error(const struct knee_err *err)
 int main(int argc, char **argv)
 {
     struct cli_run run = {0};
+    run.words = calloc((size_t)argc + 1, sizeof *run.words);
+    if (!run.words) {
+        fputs("knee: out of memory\n", stderr);
+        return KNEE_SYSTEM;
+    }
     knee_status status = dispatch(&run, argc, argv);
     if (run.common.help && !status && run.command && !run.text.length)
         cli_help(run.command, &run.text);
-    if (!run.err.what[0]) {
+    if (!run.err.what[0] || status == KNEE_GATE) {
         knee_status printed = cli_print(&run);
         status = printed ? printed : status;
     }
     if (run.err.what[0])
         print_error(&run.err);
     knee_text_release(&run.text);
+    free(run.words);
     return (int)status;
 }

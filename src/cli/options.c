@@ -54,6 +54,16 @@ const char *cli_metavar(const struct knee_key *key)
     return "";
 }
 
+bool cli_takes(const struct cli_command *command, size_t table, size_t row)
+{
+    const char *const *only = command->only[table];
+    if (!only)
+        return true;
+    while (*only && strcmp(*only, command->keys[table]->rows[row].name) != 0)
+        only++;
+    return *only != NULL;
+}
+
 /* The table that has `name`, and its object. */
 static const struct knee_keys *find_table(struct cli_run *run, const char *name, void **object)
 {
@@ -61,11 +71,13 @@ static const struct knee_keys *find_table(struct cli_run *run, const char *name,
         *object = &run->common;
         return &cli_common_keys;
     }
-    for (size_t i = 0; i < CLI_TABLES && run->command->keys[i]; i++)
-        if (knee_keys_find(run->command->keys[i], name) < run->command->keys[i]->count) {
+    for (size_t i = 0; i < CLI_TABLES && run->command->keys[i]; i++) {
+        size_t row = knee_keys_find(run->command->keys[i], name);
+        if (row < run->command->keys[i]->count && cli_takes(run->command, i, row)) {
             *object = run->objects[i];
             return run->command->keys[i];
         }
+    }
     return NULL;
 }
 
@@ -74,7 +86,8 @@ static knee_status unknown_option(struct cli_run *run, const char *name)
     struct knee_nearest nearest = {.wanted = name};
     for (size_t i = 0; i < CLI_TABLES && run->command->keys[i]; i++)
         for (size_t row = 0; row < run->command->keys[i]->count; row++)
-            knee_nearest_offer(&nearest, run->command->keys[i]->rows[row].name);
+            if (cli_takes(run->command, i, row))
+                knee_nearest_offer(&nearest, run->command->keys[i]->rows[row].name);
     for (size_t row = 0; row < cli_common_keys.count; row++)
         knee_nearest_offer(&nearest, cli_common_keys.rows[row].name);
     knee_fail(&run->err, KNEE_USAGE, "", "there is no option --%.60s", name);

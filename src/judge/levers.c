@@ -32,9 +32,12 @@ static bool fewer_workers(struct trial *t)
     return knee < t->before->at.workers;
 }
 
+/* More examples cost more input and copies; launches only when there are more micro-steps. */
 static bool bigger_batch(struct trial *t)
 {
     t->job.batch_scale *= 2;
+    t->job.stall_s[KNEE_STARVED] *= 2;
+    t->job.stall_s[KNEE_COPY] *= 2;
     return true;
 }
 
@@ -42,6 +45,8 @@ static bool accumulate(struct trial *t)
 {
     t->job.batch_scale *= 4;
     t->job.accumulate *= 4;
+    for (int label = KNEE_COPY; label < KNEE_LABELS; label++)
+        t->job.stall_s[label] *= 4;
     return true;
 }
 
@@ -269,7 +274,7 @@ void knee_levers(struct knee_prediction *prediction)
     prediction->lever_count = 0;
     for (size_t i = 0; i < TABLE; i++) {
         struct trial trial = {prediction->job, prediction->at.workers, prediction, table[i].change};
-        if (!table[i].apply(&trial))
+        if ((table[i].kind & prediction->job.barred) || !table[i].apply(&trial))
             continue;
         struct knee_lever *lever = &prediction->levers[prediction->lever_count++];
         lever->name = table[i].name;

@@ -3,17 +3,22 @@
 
 #include "base/number.h"
 
+/* What is not UTF-8 becomes U+FFFD: names come from files that promise nothing. */
 static void quoted(struct knee_text *text, const char *string)
 {
     knee_text_puts(text, "\"");
-    for (; *string; string++) {
+    while (*string) {
         unsigned char c = (unsigned char)*string;
-        if (c == '"' || c == '\\')
+        size_t length = knee_utf8_length(string);
+        if (length == 0)
+            knee_text_puts(text, "\xef\xbf\xbd");
+        else if (c == '"' || c == '\\')
             knee_text_printf(text, "\\%c", c);
         else if (c < 0x20)
             knee_text_printf(text, "\\u%04x", c);
         else
-            knee_text_add(text, string, 1);
+            knee_text_add(text, string, length);
+        string += length ? length : 1;
     }
     knee_text_puts(text, "\"");
 }
@@ -73,6 +78,20 @@ void knee_json_number(struct knee_json *json, const char *key, double value)
     knee_number_exact(number, sizeof number, value);
     lead(json, key);
     knee_text_puts(json->text, number);
+}
+
+void knee_json_whole(struct knee_json *json, const char *key, int64_t value)
+{
+    lead(json, key);
+    knee_text_printf(json->text, "%lld", (long long)value);
+}
+
+void knee_json_ns(struct knee_json *json, const char *key, int64_t ns, bool known)
+{
+    char number[40];
+    lead(json, key);
+    knee_number_ns(number, sizeof number, ns);
+    knee_text_puts(json->text, known ? number : "null");
 }
 
 void knee_json_string(struct knee_json *json, const char *key, const char *value)

@@ -17,6 +17,9 @@ void knee_json_open(struct knee_json *json, const char *key, char bracket);
 void knee_json_open_flat(struct knee_json *json, const char *key, char bracket);
 void knee_json_close(struct knee_json *json, char bracket);
 void knee_json_number(struct knee_json *json, const char *key, double value);
+void knee_json_whole(struct knee_json *json, const char *key, int64_t value);
+/* Nanoseconds as seconds, every digit of them; null when `known` is false. */
+void knee_json_ns(struct knee_json *json, const char *key, int64_t ns, bool known);
 void knee_json_string(struct knee_json *json, const char *key, const char *value);
 void knee_json_bool(struct knee_json *json, const char *key, bool value);
 

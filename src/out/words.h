@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 struct knee_word {
-    char s[48];
+    char s[256];
 };
 struct knee_word knee_human(double value, enum knee_unit unit);
 struct knee_word knee_percent(double share);        /* "83.3 %" */
@@ -18,7 +18,17 @@ struct knee_word knee_short(double value);          /* R, gamma: "0.667", "10.7"
 void knee_prediction_sentence(const struct knee_prediction *prediction, struct knee_text *text);
 void knee_solution_sentence(const struct knee_solution *solution, struct knee_text *text);
 void knee_tax_sentence(const struct knee_tax *tax, struct knee_text *text);
+void knee_diagnosis_sentence(const struct knee_account *account,
+                             const struct knee_diagnosis *diagnosis, struct knee_text *text);
+/* What the data cannot answer and how to record it, one sentence each; NULL past the last. */
+const char *knee_gap_sentence(unsigned gaps, size_t which);
+/* What to do about a rank that is late for this reason. */
+const char *knee_cause_cure(enum knee_label cause);
 void knee_note_sentence(const struct knee_note *note, struct knee_text *text);
+
+/* A name from a file, made safe to print: cut to `width` characters, control bytes and what is not
+ * UTF-8 replaced. */
+struct knee_word knee_safe(const char *name, size_t width);
 
 /* Breaks `sentence` into lines of `width` columns at spaces. */
 void knee_wrap(const char *sentence, int width, const char *indent, struct knee_text *text);

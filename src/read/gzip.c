@@ -250,3 +250,43 @@ ptrdiff_t knee_gunzip_read(struct knee_gunzip *g, void *buffer, size_t size)
         return 0;
     return g->plain ? read_plain(g, buffer, size) : read_gzip(g, buffer, size);
 }
+
+/* Doubles the buffer when it is full. False: no memory, and the buffer is as it was. */
+static bool make_room(const struct knee_alloc *alloc, char **buffer, size_t *capacity, size_t used)
+{
+    if (used < *capacity)
+        return true;
+    size_t larger = *capacity ? *capacity * 2 : 1 << 20;
+    char *grown = knee_resize(alloc, *buffer, larger);
+    if (!grown)
+        return false;
+    *buffer = grown;
+    *capacity = larger;
+    return true;
+}
+
+knee_status knee_gunzip_all(struct knee_reader reader, size_t cap, const struct knee_alloc *alloc,
+                            void **data, size_t *length)
+{
+    struct knee_gunzip *gunzip = knee_gunzip_new(reader, alloc);
+    char *buffer = NULL;
+    size_t used = 0, capacity = 0;
+    ptrdiff_t got = gunzip ? 1 : -1;
+    while (got > 0) {
+        if (used > cap || !make_room(alloc, &buffer, &capacity, used)) {
+            got = -1;
+        } else {
+            got = knee_gunzip_read(gunzip, buffer + used, capacity - used);
+            used += got > 0 ? (size_t)got : 0;
+        }
+    }
+    knee_gunzip_free(gunzip);
+    if (got < 0) {
+        if (buffer)
+            knee_resize(alloc, buffer, 0);
+        return KNEE_SYSTEM;
+    }
+    *data = buffer;
+    *length = used;
+    return KNEE_OK;
+}

@@ -112,7 +112,7 @@ struct marks {
     uint64_t quotes, slashes, opens, closes;
 };
 
-static inline uint64_t inside_strings(uint64_t quotes)
+static inline uint64_t inside_by_shifts(uint64_t quotes)
 {
     quotes ^= quotes << 1;
     quotes ^= quotes << 2;
@@ -135,7 +135,7 @@ static const char *end_in_block(const char *block, uint64_t opens, uint64_t clos
     return NULL;
 }
 
-#define DEFINE_SKIP(name, attribute, marks_of)                                                     \
+#define DEFINE_SKIP(name, attribute, marks_of, inside_of)                                          \
     attribute static const char *name(const char *p, const char *end, size_t depth)                \
     {                                                                                              \
         const char *limit = end - p > LONGEST_SKIP ? p + LONGEST_SKIP : end;                       \
@@ -144,7 +144,7 @@ static const char *end_in_block(const char *block, uint64_t opens, uint64_t clos
             struct marks m = marks_of(p);                                                          \
             if (m.slashes)                                                                         \
                 return NULL;                                                                       \
-            uint64_t strings = inside_strings(m.quotes) ^ inside;                                  \
+            uint64_t strings = inside_of(m.quotes) ^ inside;                                       \
             inside = 0 - (strings >> 63);                                                          \
             m.opens &= ~strings;                                                                   \
             m.closes &= ~strings;                                                                  \
@@ -190,9 +190,17 @@ static inline struct marks marks_sse2(const char *p)
     return m;
 }
 
-DEFINE_SKIP(skip_sse2, , marks_sse2)
+DEFINE_SKIP(skip_sse2, , marks_sse2, inside_by_shifts)
 
-#define AVX2 __attribute__((target("avx2,popcnt")))
+#define AVX2 __attribute__((target("avx2,pclmul,popcnt")))
+
+/* Multiplying by all ones without carries is the running exclusive-or. */
+AVX2 static inline uint64_t inside_by_product(uint64_t quotes)
+{
+    __m128i product =
+        _mm_clmulepi64_si128(_mm_set_epi64x(0, (long long)quotes), _mm_set1_epi8(-1), 0);
+    return (uint64_t)_mm_cvtsi128_si64(product);
+}
 
 AVX2 static inline uint64_t equal32(__m256i low, __m256i high, __m256i what)
 {
@@ -215,12 +223,12 @@ AVX2 static inline struct marks marks_avx2(const char *p)
     return m;
 }
 
-DEFINE_SKIP(skip_avx2, AVX2, marks_avx2)
+DEFINE_SKIP(skip_avx2, AVX2, marks_avx2, inside_by_product)
 
 const char *knee_scan_rest(const char *p, const char *end, size_t depth, uint64_t *repaired)
 {
-    const char *after =
-        __builtin_cpu_supports("avx2") ? skip_avx2(p, end, depth) : skip_sse2(p, end, depth);
+    bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul");
+    const char *after = wide ? skip_avx2(p, end, depth) : skip_sse2(p, end, depth);
     if (after && after < end) {
         const char *next = knee_scan_space(after);
         if (next < end && (*next == ',' || *next == '}' || *next == ']'))
@@ -318,8 +326,10 @@ static inline bool scan_digits(const char **p, uint64_t *value)
     return more < 8 || !is_digit(**p);
 }
 
-#define MOST_US ((uint64_t)9000000000000000) /* times 1000 still fits, with room for sums of two   \
-                                              */
+/* Up to the year 2096, and a little before 1970: sums and differences of two such times, a base
+ * time added, fit into 64 bits of nanoseconds. */
+#define MOST_US  ((uint64_t)4000000000000000)
+#define LEAST_NS (-(int64_t)1000000000000000000)
 
 /* Digits past the third decimal: half to even. */
 static const char *round_rest(const char *p, int64_t *ns)
@@ -386,7 +396,7 @@ const char *knee_scan_us(const char *p, const char *end, int64_t *ns)
     const char *start = p;
     uint64_t whole;
     bool good = scan_digits(&p, &whole) && whole <= MOST_US;
-    int64_t value = (int64_t)whole * 1000;
+    int64_t value = good ? (int64_t)whole * 1000 : 0;
     if (*p == '.' && good) {
         unsigned count;
         uint32_t decimals = eight_digits(++p, &count);
@@ -410,7 +420,10 @@ const char *knee_scan_us(const char *p, const char *end, int64_t *ns)
     p += quoted && *p == '"';
     if (p >= end)
         return NULL;
-    *ns = negative ? -value : value;
+    value = negative ? -value : value;
+    if (value < LEAST_NS || value > (int64_t)MOST_US * 1000)
+        return KNEE_SCAN_BAD;
+    *ns = value;
     return p;
 }
 

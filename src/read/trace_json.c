@@ -176,12 +176,22 @@ static const char *scan_time(const char *p, const char *end, int64_t *ns, bool *
     return knee_scan_value(p, end, repaired);
 }
 
-static bool same_word(struct knee_slice text, const char *word)
+static inline uint64_t load8(const char *p)
 {
-    size_t k = 0;
-    while (k < text.length && (text.data[k] | 0x20) == (word[k] | 0x20))
-        k++;
-    return k == text.length;
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word | 0x2020202020202020u; /* lower case */
+}
+
+/* Compares the first and the last eight bytes; no word is longer than both together plus a few that
+ * do not tell anything apart. `text` is in the window, so that eight bytes can always be read. */
+static inline bool same_word(struct knee_slice text, const char *word)
+{
+    if (text.length >= 8)
+        return load8(text.data) == load8(word) &&
+               load8(text.data + text.length - 8) == load8(word + text.length - 8);
+    uint64_t mask = ((uint64_t)1 << (8 * text.length)) - 1;
+    return ((load8(text.data) ^ load8(word)) & mask) == 0;
 }
 
 /* Upper and lower case are alike: files of 2021 write Kernel, Memcpy, Operator, Runtime. */
@@ -189,7 +199,7 @@ static enum knee_category category_of(struct knee_slice cat)
 {
     static const struct {
         unsigned char length;
-        const char *name;
+        char name[23]; /* with room to read eight bytes from anywhere in it */
         enum knee_category category;
     } table[] = {
         {6, "kernel", KNEE_CAT_KERNEL},
@@ -217,7 +227,7 @@ static enum knee_category category_of(struct knee_slice cat)
     for (size_t i = first[cat.length] - 1u; i < sizeof table / sizeof *table; i++) {
         if (table[i].length != cat.length)
             break;
-        if ((cat.data[0] | 0x20) == table[i].name[0] && same_word(cat, table[i].name))
+        if (same_word(cat, table[i].name))
             return table[i].category;
     }
     return KNEE_CAT_SKIP;
@@ -406,13 +416,43 @@ static inline bool is_of_no_use(const struct knee_event *e, enum key last, bool 
     }
 }
 
+/* The start of an event in the layout that Kineto has always written, "ph": "X", "cat": "...",
+ * "name":
+ * "...", in one go. Returns what follows it, or p when it looks otherwise. */
+static inline const char *scan_usual_start(const char *p, struct knee_event *e)
+{
+    static const char start[] = "\"ph\": \"X\", \"cat\": \"", name[] = "\", \"name\": \"";
+    if (memcmp(p, start, sizeof start - 1) != 0)
+        return p;
+    const char *cat = p + sizeof start - 1, *close = knee_scan_quote(cat);
+    if (memcmp(close, name, sizeof name - 1) != 0)
+        return p;
+    const char *text = close + sizeof name - 1, *text_end = knee_scan_quote(text);
+    if (text_end[0] != '"' || text_end[1] != ',')
+        return p;
+    e->phase = 'X';
+    e->category = category_of((struct knee_slice){cat, (size_t)(close - cat)});
+    e->name = (struct knee_slice){text, (size_t)(text_end - text)};
+    return text_end + 1;
+}
+
 /* The event at p (its opening brace); returns what follows it. *commas counts missing ones. */
 static const char *scan_event(const char *p, const char *end, struct knee_event *e, bool cpu,
                               uint64_t *repaired, uint64_t *commas)
 {
     bool comma = true; /* or the opening brace */
     memset(e, 0, offsetof(struct knee_event, args));
-    for (p++;;) {
+    p = scan_usual_start(knee_scan_space(p + 1), e);
+    if (e->phase) {
+        comma = false;
+        if (p >= end)
+            return NULL;
+        if (e->category == KNEE_CAT_SKIP || !knee_kineto_wants(e, cpu)) {
+            e->category = KNEE_CAT_SKIP;
+            return knee_scan_rest(p, end, 1, repaired);
+        }
+    }
+    for (;;) {
         p = knee_scan_space(p);
         if (*p == ',') {
             comma = true;
@@ -678,7 +718,10 @@ static void take_metadata(struct knee_trace *trace, struct knee_slice key, struc
         trace->world_size = world > 0 ? world : trace->world_size;
         text_in(value, "backend", trace->backend, sizeof trace->backend);
     } else if (SLICE_IS(key, "baseTimeNanoseconds")) {
-        knee_scan_int(value.data, value.data + value.length + 1, &trace->base_ns);
+        int64_t base = 0;
+        const char *after = knee_scan_int(value.data, value.data + value.length + 1, &base);
+        if (after && after != KNEE_SCAN_BAD && base >= 0 && base <= 4000000000000000000)
+            trace->base_ns = base;
     } else if (SLICE_IS(key, "deviceProperties")) {
         text_in(value, "name", trace->gpu_name, sizeof trace->gpu_name);
     } else if (SLICE_IS(key, "host_name") || SLICE_IS(key, "hostname")) {
@@ -767,8 +810,10 @@ static void read_documents(struct scanner *s)
         enum outcome outcome = DAMAGED;
         if (next == '[' || (next == '{' && bare_event(s))) {
             w->p += next == '[';
-            /* The format allows an array without its closing bracket. */
-            outcome = read_events(s) || next == '[' ? CLOSED : ENDED;
+            /* The format allows an array without its closing bracket; a cut event is counted there.
+             */
+            read_events(s);
+            outcome = CLOSED;
         } else if (next == '{') {
             w->p++;
             outcome = read_object(s);
@@ -872,6 +917,8 @@ knee_status knee_trace_read(struct knee_reader reader, const char *file,
     s.window.buffer = knee_resize(alloc, NULL, WINDOW + KNEE_SCAN_PAD);
     s.sink.builder = knee_builder_new(s.sink.options, alloc);
     s.window.p = s.window.end = s.window.buffer;
+    if (s.window.buffer)
+        memset(s.window.buffer, '"', KNEE_SCAN_PAD);
     knee_status status;
     if (trace.file && s.window.gunzip && s.window.buffer && s.sink.builder)
         status = scan_file(&s, err);

@@ -9,6 +9,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,24 @@ struct knee_step knee_ledger_step(const struct knee_ledger *ledger, double steps
     for (int label = 0; label < KNEE_LABELS; label++)
         step.label_s[label] = 1e-9 * (double)ledger->label_ns[label] / steps;
     return step;
+}
+
+int64_t knee_ledger_exposed_ns(const struct knee_ledger *ledger)
+{
+    return ledger->label_ns[KNEE_TRANSFER] + ledger->label_ns[KNEE_WAIT];
+}
+
+double knee_ledger_ratio(const struct knee_ledger *ledger)
+{
+    int64_t compute = ledger->label_ns[KNEE_COMPUTE];
+    return compute > 0 ? (double)knee_ledger_exposed_ns(ledger) / (double)compute : NAN;
+}
+
+double knee_ledger_overlap(const struct knee_ledger *ledger)
+{
+    if (ledger->comm_ns <= 0)
+        return NAN;
+    return 1 - (double)knee_ledger_exposed_ns(ledger) / (double)ledger->comm_ns;
 }
 
 static int by_rank(const void *left, const void *right)

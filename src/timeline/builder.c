@@ -205,6 +205,7 @@ static char *grow_text(struct knee_builder *b, size_t length)
 
 uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t length)
 {
+    text = text ? text : ""; /* an event without a name */
     uint64_t hash = hash_bytes(text, length);
     if (b->failed || (b->names.count * 2 >= b->slot_count && !grow_slots(b)))
         return KNEE_NO_NAME;

@@ -21,12 +21,24 @@ struct sums {
     size_t waits;
 };
 
+enum { MOST_KINDS = 4096, SLOTS = 4 * MOST_KINDS };
+
 struct table {
     struct knee_collective_account *rows;
     struct sums *sums;
-    size_t count, capacity;
-    const struct knee_alloc *alloc;
+    size_t count;
+    uint16_t *slots; /* hash table: row + 1 */
 };
+
+static size_t hash_kind(const struct knee_call *call, const char *group)
+{
+    uint64_t hash =
+        ((uint64_t)call->op << 40) ^ (uint64_t)call->bytes ^ ((uint64_t)call->group_size << 48);
+    for (; *group; group++)
+        hash = (hash ^ (unsigned char)*group) * 1099511628211u;
+    hash *= 0x9e3779b97f4a7c15u;
+    return (size_t)(hash >> 40);
+}
 
 static bool same_kind(const struct knee_collective_account *row, const struct knee_call *call,
                       const char *group)
@@ -41,22 +53,12 @@ static size_t row_of(struct table *t, const struct knee_rank_account *rank,
                      const struct knee_call *call)
 {
     const char *group = name_at(rank->trace, call->group);
-    for (size_t i = t->count; i-- > 0;)
-        if (same_kind(&t->rows[i], call, group))
-            return i;
-    if (t->count == 4096)
+    size_t slot = hash_kind(call, group) % SLOTS;
+    for (; t->slots[slot]; slot = (slot + 1) % SLOTS)
+        if (same_kind(&t->rows[t->slots[slot] - 1], call, group))
+            return t->slots[slot] - 1u;
+    if (t->count == MOST_KINDS)
         return t->count - 1;
-    if (t->count == t->capacity) {
-        size_t capacity = t->capacity ? t->capacity * 2 : 32;
-        struct knee_collective_account *rows =
-            knee_resize(t->alloc, t->rows, capacity * sizeof *rows);
-        t->rows = rows ? rows : t->rows;
-        struct sums *sums = knee_resize(t->alloc, t->sums, capacity * sizeof *sums);
-        t->sums = sums ? sums : t->sums;
-        if (!rows || !sums)
-            return SIZE_MAX;
-        t->capacity = capacity;
-    }
     t->sums[t->count] = (struct sums){.shortest_ns = INT64_MAX};
     t->rows[t->count] = (struct knee_collective_account){
         .op = call->op,
@@ -69,39 +71,33 @@ static size_t row_of(struct table *t, const struct knee_rank_account *rank,
         .bytes = call->bytes,
         .group_size = call->group_size,
     };
+    t->slots[slot] = (uint16_t)(t->count + 1);
     return t->count++;
 }
 
-static bool add_calls(const struct knee_account *account, const struct knee_matches *m,
-                      struct table *t)
+static void add_call(const struct knee_account *account, const struct knee_matches *m, size_t r,
+                     size_t c, struct table *t)
 {
-    for (size_t r = 0; r < account->rank_count; r++) {
-        const struct knee_rank_account *rank = &account->ranks[r];
-        for (size_t c = 0; c < rank->source->call_count; c++) {
-            const struct knee_call *call = &rank->source->calls[c];
-            const struct knee_span *span = &rank->source->spans[call->span];
-            size_t row = row_of(t, rank, call);
-            if (row == SIZE_MAX)
-                return false;
-            struct sums *sums = &t->sums[row];
-            int64_t duration = span->end_ns - span->start_ns;
-            t->rows[row].calls++;
-            sums->duration_ns += duration;
-            sums->shortest_ns = duration < sums->shortest_ns ? duration : sums->shortest_ns;
-            uint32_t found = m->instance_of[r][c];
-            const struct knee_instance *instance = found ? &m->instances[found - 1] : NULL;
-            if (!instance || !instance->complete || !instance->barrier)
-                continue;
-            int64_t wait = instance->last_start_ns - knee_common_time(rank, span->start_ns);
-            sums->wait_ns += wait < duration ? wait : duration;
-            sums->waits++;
-            if (m->members[instance->first].rank == r) { /* once per instance */
-                t->rows[row].matched++;
-                sums->transfer_ns += instance->last_end_ns - instance->last_start_ns;
-            }
-        }
+    const struct knee_rank_account *rank = &account->ranks[r];
+    const struct knee_call *call = &rank->source->calls[c];
+    const struct knee_span *span = &rank->source->spans[call->span];
+    size_t row = row_of(t, rank, call);
+    struct sums *sums = &t->sums[row];
+    int64_t duration = span->end_ns - span->start_ns;
+    t->rows[row].calls++;
+    sums->duration_ns += duration;
+    sums->shortest_ns = duration < sums->shortest_ns ? duration : sums->shortest_ns;
+    uint32_t found = m->instance_of[r][c];
+    const struct knee_instance *instance = found ? &m->instances[found - 1] : NULL;
+    if (!instance || !instance->complete || !instance->barrier)
+        return;
+    int64_t wait = instance->last_start_ns - knee_common_time(rank, span->start_ns);
+    sums->wait_ns += wait < duration ? wait : duration;
+    sums->waits++;
+    if (m->members[instance->first].rank == r) { /* once per instance */
+        t->rows[row].matched++;
+        sums->transfer_ns += instance->last_end_ns - instance->last_start_ns;
     }
-    return true;
 }
 
 /* Words of group descriptions, as frameworks write them. */
@@ -114,34 +110,40 @@ static const struct {
     {"_dp", "DP"},    {"dp_", "DP"},     {"replicate", "DP"},
 };
 
-/* By the group's description, else by what such operations are used for. */
-static const char *axis_of(const struct knee_collective_account *row, bool gathers, size_t same)
+/* By the group's description, else by what such operations are used for. `often`: calls of this
+ * kind per rank and step. Activations are reduced often, all of one size, inside a node; gradients
+ * seldom. */
+static const char *axis_of(const struct knee_collective_account *row, bool gathers, double often,
+                           int64_t world)
 {
     for (size_t i = 0; i < sizeof described / sizeof *described; i++)
         if (knee_has_word(row->description, described[i].word))
             return described[i].axis;
+    int64_t members = row->group_size > 0 ? row->group_size : world;
     switch (row->op) {
     case KNEE_OP_SEND_RECV: return "PP";
     case KNEE_OP_ALL_TO_ALL: return "EP";
     case KNEE_OP_ALL_GATHER:
     case KNEE_OP_REDUCE_SCATTER: return gathers ? "FSDP" : "";
-    /* Many of one size in a small group are activations, a few of different sizes gradients. */
-    case KNEE_OP_ALL_REDUCE:
-        return row->group_size <= 8 && same >= 32 && row->bytes < 0 ? "" : same >= 64 ? "TP" : "DP";
+    case KNEE_OP_ALL_REDUCE: return often >= 32 && members <= 8 ? "TP" : "DP";
     default: return "";
     }
 }
 
-static void name_axes(struct table *t, size_t ranks)
+static void name_axes(struct table *t, const struct knee_account *account)
 {
     bool gather = false, scatter = false;
+    size_t steps = 0;
+    for (size_t i = 0; i < account->step_count; i++)
+        steps += account->steps[i].number >= 0;
     for (size_t i = 0; i < t->count; i++) {
         gather = gather || t->rows[i].op == KNEE_OP_ALL_GATHER;
         scatter = scatter || t->rows[i].op == KNEE_OP_REDUCE_SCATTER;
     }
     for (size_t i = 0; i < t->count; i++)
         t->rows[i].axis =
-            axis_of(&t->rows[i], gather && scatter, t->rows[i].calls / (ranks ? ranks : 1));
+            axis_of(&t->rows[i], gather && scatter,
+                    (double)t->rows[i].calls / (double)(steps ? steps : 1), account->world_size);
 }
 
 static void take_means(struct table *t)
@@ -173,19 +175,35 @@ static int most_time_first(const void *left, const void *right)
 
 bool knee_sum_collectives(struct knee_account *account, const struct knee_matches *m)
 {
-    struct table t = {.alloc = account->alloc};
-    bool good = add_calls(account, m, &t);
+    const struct knee_alloc *alloc = account->alloc;
+    size_t calls = 0;
+    for (size_t r = 0; r < account->rank_count; r++)
+        calls += account->ranks[r].source->call_count;
+    if (calls == 0)
+        return true;
+    size_t most = calls < MOST_KINDS ? calls : MOST_KINDS;
+    struct table t = {
+        .rows = knee_resize(alloc, NULL, most * sizeof *t.rows),
+        .sums = knee_resize(alloc, NULL, most * sizeof *t.sums),
+        .slots = knee_resize(alloc, NULL, SLOTS * sizeof *t.slots),
+    };
+    bool good = t.rows && t.sums && t.slots;
     if (good) {
-        name_axes(&t, account->rank_count);
+        memset(t.slots, 0, SLOTS * sizeof *t.slots);
+        for (size_t r = 0; r < account->rank_count; r++)
+            for (size_t c = 0; c < account->ranks[r].source->call_count; c++)
+                add_call(account, m, r, c, &t);
+        name_axes(&t, account);
         take_means(&t);
-        if (t.count > 1)
-            qsort(t.rows, t.count, sizeof *t.rows, most_time_first);
+        qsort(t.rows, t.count, sizeof *t.rows, most_time_first);
         account->collectives = t.rows;
         account->collective_count = t.count;
     } else if (t.rows) {
-        knee_resize(account->alloc, t.rows, 0);
+        knee_resize(alloc, t.rows, 0);
     }
     if (t.sums)
-        knee_resize(account->alloc, t.sums, 0);
+        knee_resize(alloc, t.sums, 0);
+    if (t.slots)
+        knee_resize(alloc, t.slots, 0);
     return good;
 }

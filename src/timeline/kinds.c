@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of communication: one table of words, from the libraries' own sources and real traces.
- * A word is searched anywhere in the name and case does not matter; the first row that fits wins.
+ * A word, in lower case here, is searched anywhere in the name; case does not matter; the first row
+ * that fits wins.
  * Everything else that runs as a kernel is compute; memcpy and memset are copies, which is decided
  * by the event's category, except that a copy from one GPU to another is communication.
  */
@@ -55,8 +56,8 @@ static const struct knee_pattern patterns[] = {
     {"collective-broadcast", KNEE_SPAN_COMM, KNEE_OP_BROADCAST},
     {"async-collective", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
     /* one GPU's memory to another's: copy-engine collectives, async tensor parallel */
-    {"Memcpy PtoP", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
-    {"MemcpyP2P", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
+    {"memcpy ptop", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
+    {"memcpyp2p", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
     /* CPU jobs */
     {"gloo:", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
 };
@@ -246,11 +247,16 @@ struct knee_kernel_facts knee_kernel_facts(const char *name,
 {
     struct knee_kernel_facts facts = {KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN, "", "", ""};
     const struct knee_pattern *found = NULL;
+    char folded[2048]; /* longer names say what they are before that */
+    size_t length = 0;
+    for (; name[length] && length + 1 < sizeof folded; length++)
+        folded[length] = lower(name[length]);
+    folded[length] = '\0';
     for (size_t i = 0; options && i < options->pattern_count && !found; i++)
-        if (knee_has_word(name, options->patterns[i].word))
+        if (knee_has_word(folded, options->patterns[i].word))
             found = &options->patterns[i];
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns && !found; i++)
-        if (knee_has_word(name, patterns[i].word))
+        if (strstr(folded, patterns[i].word))
             found = &patterns[i];
     if (!found)
         return facts;

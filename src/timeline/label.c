@@ -75,7 +75,8 @@ static void add_transfers(struct cover *transfer, const struct interval *parts,
         extend(transfer, parts[keys[i].row].start_ns, parts[keys[i].row].end_ns);
 }
 
-/* Communication counts as split when what cannot be split is a small part of it. */
+/* Communication counts as split when what cannot be split (partners missing, or not a barrier) is a
+ * small part of it. */
 static bool is_split(const struct knee_account *account, size_t row, const struct knee_matches *m)
 {
     const struct knee_rank_account *rank = &account->ranks[row];
@@ -84,10 +85,10 @@ static bool is_split(const struct knee_account *account, size_t row, const struc
         const struct knee_span *span = &rank->source->spans[rank->source->calls[c].span];
         uint32_t found = m->instance_of[row][c];
         all += span->end_ns - span->start_ns;
-        if (!found || !m->instances[found - 1].complete)
+        if (!found || !m->instances[found - 1].complete || !m->instances[found - 1].barrier)
             open += span->end_ns - span->start_ns;
     }
-    return all > 0 && open * 20 <= all;
+    return all > 0 && open * 5 <= all;
 }
 
 static void fill_covers(const struct knee_account *account, size_t row,

@@ -220,9 +220,10 @@ static bool make_room(const struct knee_account *account, struct knee_matches *m
     m->instances = knee_resize(alloc, NULL, (calls + 1) * sizeof *m->instances);
     m->members = knee_resize(alloc, NULL, (calls + 1) * sizeof *m->members);
     m->instance_of = knee_resize(alloc, NULL, (account->rank_count + 1) * sizeof *m->instance_of);
+    if (m->instance_of)
+        memset(m->instance_of, 0, (account->rank_count + 1) * sizeof *m->instance_of);
     if (!m->instances || !m->members || !m->instance_of)
         return false;
-    memset(m->instance_of, 0, (account->rank_count + 1) * sizeof *m->instance_of);
     for (size_t r = 0; r < account->rank_count; r++) {
         size_t size = (account->ranks[r].source->call_count + 1) * sizeof **m->instance_of;
         m->instance_of[r] = knee_resize(alloc, NULL, size);

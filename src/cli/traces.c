@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sets of trace files: folders are searched, each file is read by one thread, as many at once as
+ * there are cores. Ctrl-C stops the reading, and what was read by then is accounted.
+ */
+#include "cli/traces.h"
+
+#include "base/error.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DEEPEST = 6, MOST_THREADS = 256 };
+
+static volatile int cancelled;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    cancelled = 1;
+    signal(SIGINT, SIG_DFL); /* a second one ends at once */
+}
+
+/* ---- Which files ---- */
+
+struct files {
+    char **names;
+    size_t count, capacity;
+    bool failed;
+};
+
+static void add_file(struct files *files, const char *name)
+{
+    if (files->count == files->capacity) {
+        size_t capacity = files->capacity ? files->capacity * 2 : 64;
+        char **names = realloc(files->names, capacity * sizeof *names);
+        if (!names) {
+            files->failed = true;
+            return;
+        }
+        files->names = names;
+        files->capacity = capacity;
+    }
+    char *copy = strdup(name);
+    if (copy)
+        files->names[files->count++] = copy;
+    files->failed = files->failed || !copy;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t length = strlen(name), end_length = strlen(end);
+    return length >= end_length && strcmp(name + length - end_length, end) == 0;
+}
+
+static bool looks_like_trace(const char *name)
+{
+    static const char *const ends[] = {".json", ".json.gz", ".sqlite", ".sqlite.gz", ".knee"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (ends_with(name, ends[i]))
+            return true;
+    return false;
+}
+
+static void search_folder(struct files *files, const char *folder, int depth)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        char path[4096];
+        struct stat info;
+        if (entry->d_name[0] == '.' ||
+            (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= sizeof path ||
+            stat(path, &info) != 0)
+            continue;
+        if (S_ISDIR(info.st_mode) && depth < DEEPEST)
+            search_folder(files, path, depth + 1);
+        else if (S_ISREG(info.st_mode) && looks_like_trace(entry->d_name))
+            add_file(files, path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* rank2 before rank10: digits are compared as numbers. */
+static int natural(const void *left, const void *right)
+{
+    const char *a = *(char *const *)left, *b = *(char *const *)right;
+    for (; *a && *b; a++, b++) {
+        if (*a >= '0' && *a <= '9' && *b >= '0' && *b <= '9') {
+            char *a_end, *b_end;
+            unsigned long long x = strtoull(a, &a_end, 10), y = strtoull(b, &b_end, 10);
+            if (x != y)
+                return x < y ? -1 : 1;
+            a = a_end - 1;
+            b = b_end - 1;
+        } else if (*a != *b) {
+            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+        }
+    }
+    return (*a > *b) - (*a < *b);
+}
+
+static void find_files(struct files *files, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct stat info;
+        if (stat(words[i], &info) == 0 && S_ISDIR(info.st_mode)) {
+            size_t before = files->count;
+            search_folder(files, words[i], 0);
+            if (files->count - before > 1)
+                qsort(files->names + before, files->count - before, sizeof *files->names, natural);
+        } else {
+            add_file(files, words[i]);
+        }
+    }
+}
+
+/* ---- Reading ---- */
+
+struct work {
+    const struct files *files;
+    const struct knee_trace_options *options;
+    struct knee_trace *traces; /* per file */
+    struct knee_err *errors;   /* per file */
+    knee_status *statuses;
+    size_t next, done;
+    pthread_mutex_t lock;
+};
+
+static bool is_sqlite(int fd)
+{
+    char magic[16];
+    bool found =
+        pread(fd, magic, sizeof magic, 0) == 16 && memcmp(magic, "SQLite format 3", 16) == 0;
+    return found;
+}
+
+/* A gzipped database has to be unpacked first; a trace is read as it comes. */
+static knee_status read_packed_sqlite(const char *name, int *fd,
+                                      const struct knee_trace_options *options,
+                                      struct knee_trace *out, struct knee_err *err)
+{
+    void *image = NULL;
+    size_t size = 0;
+    if (knee_gunzip_all(cli_reader(fd), (size_t)8 << 30, NULL, &image, &size))
+        return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked");
+    knee_status status = knee_nsys_read(name, image, size, options, NULL, out, err);
+    free(image);
+    return status;
+}
+
+static knee_status read_file(const char *name, const struct knee_trace_options *options,
+                             struct knee_trace *out, struct knee_err *err)
+{
+    bool standard = strcmp(name, "-") == 0;
+    int fd = standard ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
+    knee_status status;
+    if (fd < 0)
+        return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
+    if (!standard && is_sqlite(fd)) {
+        status = knee_nsys_read(name, NULL, 0, options, NULL, out, err);
+    } else if (ends_with(name, ".sqlite.gz")) {
+        status = read_packed_sqlite(name, &fd, options, out, err);
+    } else {
+        status = knee_trace_read(cli_reader(&fd), name, options, NULL, out, err);
+        if (!status && out->rank_count == 0 && out->cpu_comm && !standard &&
+            lseek(fd, 0, SEEK_SET) == 0) {
+            struct knee_trace_options again = *options;
+            again.cpu = true; /* no GPU, but gloo: the host's operations are the work */
+            knee_trace_release(out);
+            status = knee_trace_read(cli_reader(&fd), name, &again, NULL, out, err);
+        }
+    }
+    if (!standard)
+        close(fd);
+    return status;
+}
+
+static void show_progress(const struct work *work)
+{
+    if (isatty(STDERR_FILENO) && work->files->count > 1)
+        fprintf(stderr, "\r  %zu of %zu traces read%s", work->done, work->files->count,
+                work->done == work->files->count ? "\r\033[K" : "");
+}
+
+static void *reader_thread(void *ctx)
+{
+    struct work *work = ctx;
+    for (;;) {
+        pthread_mutex_lock(&work->lock);
+        size_t i = work->next++;
+        pthread_mutex_unlock(&work->lock);
+        if (i >= work->files->count)
+            return NULL;
+        if (cancelled)
+            work->statuses[i] =
+                knee_fail(&work->errors[i], KNEE_INPUT, work->files->names[i], "not read: stopped");
+        else
+            work->statuses[i] =
+                read_file(work->files->names[i], work->options, &work->traces[i], &work->errors[i]);
+        pthread_mutex_lock(&work->lock);
+        work->done++;
+        show_progress(work);
+        pthread_mutex_unlock(&work->lock);
+    }
+}
+
+static void read_all(struct work *work)
+{
+    pthread_t threads[MOST_THREADS];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t wanted = cores > 1 ? (size_t)cores : 1, started = 0;
+    wanted = wanted < MOST_THREADS ? wanted : MOST_THREADS;
+    wanted = wanted < work->files->count ? wanted : work->files->count;
+    while (started + 1 < wanted &&
+           pthread_create(&threads[started], NULL, reader_thread, work) == 0)
+        started++;
+    reader_thread(work); /* this thread works too */
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* Moves what was read to the front, and what was not to the list of the refused. */
+static knee_status sort_out(struct work *work, struct cli_traces *out, struct knee_err *err)
+{
+    size_t count = work->files->count;
+    out->refused = calloc(count + 1, sizeof *out->refused);
+    for (size_t i = 0; i < count; i++) {
+        if (work->statuses[i] == KNEE_OK) {
+            struct knee_trace trace = work->traces[i];
+            memset(&work->traces[i], 0, sizeof trace);
+            work->traces[out->count++] = trace;
+        } else if (out->refused) {
+            out->refused[out->refused_count].err = work->errors[i];
+            out->refused[out->refused_count++].file = strdup(work->files->names[i]);
+        }
+    }
+    out->traces = work->traces;
+    if (out->count)
+        return KNEE_OK;
+    if (count && err)
+        *err = work->errors[0];
+    return count ? work->statuses[0] : KNEE_INPUT;
+}
+
+knee_status cli_traces_read(const char *const *words, size_t word_count,
+                            struct knee_trace_options *options, struct cli_traces *out,
+                            struct knee_err *err)
+{
+    struct files files = {0};
+    struct work work = {.files = &files, .options = options};
+    knee_status status = KNEE_OK;
+    memset(out, 0, sizeof *out);
+    find_files(&files, words, word_count);
+    if (!files.failed && files.count == 0) {
+        knee_fail(err, KNEE_INPUT, word_count ? words[0] : "", "there are no traces here");
+        knee_hint(err, "traces end in .json, .json.gz or .sqlite");
+        status = KNEE_INPUT;
+    }
+    work.traces = calloc(files.count + 1, sizeof *work.traces);
+    work.errors = calloc(files.count + 1, sizeof *work.errors);
+    work.statuses = calloc(files.count + 1, sizeof *work.statuses);
+    if (files.failed || !work.traces || !work.errors || !work.statuses)
+        status = knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of files");
+    if (!status) {
+        options->cancel = &cancelled;
+        void (*before)(int) = signal(SIGINT, on_interrupt);
+        pthread_mutex_init(&work.lock, NULL);
+        read_all(&work);
+        pthread_mutex_destroy(&work.lock);
+        signal(SIGINT, before);
+        status = sort_out(&work, out, err);
+    }
+    if (status) {
+        free(work.traces);
+        out->traces = NULL;
+        cli_traces_release(out);
+    }
+    for (size_t i = 0; i < files.count; i++)
+        free(files.names[i]);
+    free(files.names);
+    free(work.errors);
+    free(work.statuses);
+    return status;
+}
+
+void cli_traces_release(struct cli_traces *traces)
+{
+    for (size_t i = 0; traces->traces && i < traces->count; i++)
+        knee_trace_release(&traces->traces[i]);
+    for (size_t i = 0; i < traces->refused_count; i++)
+        free(traces->refused[i].file);
+    free(traces->refused);
+    free(traces->traces);
+    memset(traces, 0, sizeof *traces);
+}
+
+void cli_traces_complain(const struct cli_traces *traces)
+{
+    for (size_t i = 0; i < traces->refused_count; i++)
+        fprintf(stderr, "knee: %s: %s; the other files are not affected\n",
+                traces->refused[i].err.where, traces->refused[i].err.what);
+}

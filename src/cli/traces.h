@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading sets of trace files, for the commands that take them. */
+#ifndef KNEE_CLI_TRACES_H
+#define KNEE_CLI_TRACES_H
+
+#include "cli/cli.h"
+
+/* A file that could not be used, and why. */
+struct cli_refused {
+    char *file;
+    struct knee_err err;
+};
+
+struct cli_traces {
+    struct knee_trace *traces;
+    size_t count;
+    struct cli_refused *refused;
+    size_t refused_count;
+};
+
+/* Reads all files, and all traces in folders, on all cores. What one file suffers does not touch
+ * the others. Fails only when not one can be used. SIGINT stops reading; what was read is kept. */
+knee_status cli_traces_read(const char *const *words, size_t word_count,
+                            struct knee_trace_options *options, struct cli_traces *out,
+                            struct knee_err *err);
+void cli_traces_release(struct cli_traces *traces);
+
+/* One line per refused file, on standard error. */
+void cli_traces_complain(const struct cli_traces *traces);
+
+#endif

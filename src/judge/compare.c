@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Two recordings side by side: which label moved, and which kernels moved with it. */
+#include "base/error.h"
+#include "base/text.h"
+#include "knee.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct names {
+    struct knee_mover *list;
+    size_t count, capacity;
+    const struct knee_alloc *alloc;
+    bool failed;
+};
+
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 1469598103934665603u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+    return hash;
+}
+
+/* Open addressing; `capacity` is a power of two and never full. */
+static struct knee_mover *slot_of(struct names *names, const char *name)
+{
+    size_t at = hash_text(name) & (names->capacity - 1);
+    while (names->list[at].name && strcmp(names->list[at].name, name) != 0)
+        at = (at + 1) & (names->capacity - 1);
+    return &names->list[at];
+}
+
+static void grow(struct names *names)
+{
+    struct names larger = {.capacity = names->capacity ? names->capacity * 2 : 1024,
+                           .alloc = names->alloc};
+    larger.list = knee_resize(names->alloc, NULL, larger.capacity * sizeof *larger.list);
+    if (!larger.list) {
+        names->failed = true;
+        return;
+    }
+    memset(larger.list, 0, larger.capacity * sizeof *larger.list);
+    for (size_t i = 0; i < names->capacity; i++)
+        if (names->list[i].name)
+            *slot_of(&larger, names->list[i].name) = names->list[i];
+    larger.count = names->count;
+    if (names->list)
+        knee_resize(names->alloc, names->list, 0);
+    *names = larger;
+}
+
+/* Adds an account's time per step and rank, name by name. */
+static void add_account(struct names *names, const struct knee_account *account, double steps,
+                        bool after)
+{
+    double scale = 1 / (steps * (double)account->rank_count);
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_rank_account *rank = &account->ranks[r];
+        for (size_t i = 0; i < rank->source->span_count && !names->failed; i++) {
+            const struct knee_span *span = &rank->source->spans[i];
+            const char *name = rank->trace->names[span->name];
+            if (names->count * 2 >= names->capacity)
+                grow(names);
+            if (names->failed)
+                return;
+            struct knee_mover *mover = slot_of(names, name);
+            if (!mover->name) {
+                *mover = (struct knee_mover){.name = name, .kind = span->kind};
+                names->count++;
+            }
+            *(after ? &mover->after_s : &mover->before_s) +=
+                1e-9 * (double)(span->end_ns - span->start_ns) * scale;
+            *(after ? &mover->after_calls : &mover->before_calls) += scale;
+        }
+    }
+}
+
+static int most_change_first(const void *left, const void *right)
+{
+    const struct knee_mover *a = left, *b = right;
+    double x = fabs(a->after_s - a->before_s), y = fabs(b->after_s - b->before_s);
+    if (x != y)
+        return x < y ? 1 : -1;
+    return strcmp(a->name, b->name);
+}
+
+static void take_movers(struct names *names, struct knee_comparison *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < names->capacity; i++)
+        if (names->list[i].name)
+            names->list[kept++] = names->list[i];
+    if (kept > 1)
+        qsort(names->list, kept, sizeof *names->list, most_change_first);
+    out->mover_count = kept < KNEE_MOVERS ? kept : KNEE_MOVERS;
+    if (kept)
+        memcpy(out->movers, names->list, out->mover_count * sizeof *names->list);
+}
+
+knee_status
+knee_compare(const struct knee_account *before, const struct knee_diagnosis *before_diagnosis,
+             const struct knee_account *after, const struct knee_diagnosis *after_diagnosis,
+             const struct knee_alloc *alloc, struct knee_comparison *out, struct knee_err *err)
+{
+    struct knee_comparison c = {.before = before_diagnosis->step, .after = after_diagnosis->step};
+    struct names names = {.alloc = alloc};
+    add_account(&names, before, before_diagnosis->steps, false);
+    add_account(&names, after, after_diagnosis->steps, true);
+    if (names.failed) {
+        if (names.list)
+            knee_resize(alloc, names.list, 0);
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the comparison");
+    }
+    take_movers(&names, &c);
+    if (names.list)
+        knee_resize(alloc, names.list, 0);
+    double change = c.after.wall_s - c.before.wall_s, most = -1;
+    for (int label = 0; label < KNEE_LABELS; label++) {
+        double moved = c.after.label_s[label] - c.before.label_s[label];
+        /* the label that goes the way of the step */
+        if (moved * (change < 0 ? -1 : 1) > most) {
+            most = moved * (change < 0 ? -1 : 1);
+            c.label = (enum knee_label)label;
+        }
+    }
+    c.share = change != 0 ? (c.after.label_s[c.label] - c.before.label_s[c.label]) / change : 0;
+    *out = c;
+    return KNEE_OK;
+}

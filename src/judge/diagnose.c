@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From an account to a diagnosis: the mean step, which suspect takes the largest share of it, how
+ * sure that is, what the data cannot answer, and, through the same closed forms as a prediction,
+ * what each lever would buy from here.
+ */
+#include "base/error.h"
+#include "base/keys.h"
+#include "judge/judge.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* ---- The mean step ---- */
+
+/* Steps of one rank; work outside of the profiler's steps is left to the whole-file figures. */
+static double steps_of(const struct knee_account *account, size_t rank)
+{
+    double count = 0;
+    for (size_t i = 0; i < account->step_count; i++)
+        count += account->steps[i].rank == rank && account->steps[i].number >= 0;
+    return count > 0 ? count : 1;
+}
+
+static void mean_step(const struct knee_account *account, struct knee_diagnosis *d)
+{
+    double ranks = (double)account->rank_count, loads = 0, stepped = 0;
+    d->lowest_ratio = INFINITY;
+    d->highest_ratio = -INFINITY;
+    d->split = true;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_rank_account *rank = &account->ranks[r];
+        double steps = steps_of(account, r);
+        struct knee_step step = knee_ledger_step(&rank->ledger, steps);
+        double ratio = knee_step_ratio(&step);
+        d->steps += steps / ranks;
+        d->step.wall_s += step.wall_s / ranks;
+        d->step.comm_s += step.comm_s / ranks;
+        for (int label = 0; label < KNEE_LABELS; label++)
+            d->step.label_s[label] += step.label_s[label] / ranks;
+        if (isfinite(ratio)) {
+            d->lowest_ratio = fmin(d->lowest_ratio, ratio);
+            d->highest_ratio = fmax(d->highest_ratio, ratio);
+        }
+        d->split = d->split && (rank->split || rank->source->call_count == 0);
+        loads += (double)rank->load_ns;
+        stepped += (double)rank->stepped_ns;
+    }
+    d->ratio = d->step.label_s[KNEE_COMPUTE] > 0 ? knee_step_ratio(&d->step) : NAN;
+    d->efficiency = 1 / (1 + d->ratio);
+    d->overlap = d->step.comm_s > 0 ? 1 - knee_step_exposed_s(&d->step) / d->step.comm_s : NAN;
+    d->load_share = stepped > 0 ? loads / stepped : NAN;
+}
+
+/* ---- What the data cannot answer ---- */
+
+static unsigned find_gaps(const struct knee_account *account, const struct knee_diagnosis *d,
+                          const struct knee_job *given)
+{
+    unsigned gaps = 0;
+    size_t calls = 0, launched = 0, spans = 0;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_rank_account *rank = &account->ranks[r];
+        calls += rank->source->call_count;
+        spans += rank->source->span_count;
+        for (size_t i = 0; i < rank->source->span_count; i++)
+            launched += rank->source->spans[i].launch_ns != KNEE_NO_TIME;
+        for (int loss = 0; loss < KNEE_LOSSES; loss++)
+            if (rank->trace->losses[loss].count && knee_loss_is_lost((enum knee_loss_kind)loss))
+                gaps |= KNEE_GAP_LOSSES;
+        if (rank->trace->whole_graphs)
+            gaps |= KNEE_GAP_WHOLE_GRAPHS;
+    }
+    if (calls == 0)
+        gaps |= KNEE_GAP_NO_COLLECTIVES;
+    else if (account->rank_count == 1)
+        gaps |= KNEE_GAP_ONE_RANK;
+    else if (account->world_size > (int64_t)account->rank_count && !d->split)
+        gaps |= KNEE_GAP_RANKS_MISSING;
+    else if (!d->split)
+        gaps |= KNEE_GAP_UNMATCHED;
+    if (account->step_source == KNEE_STEPS_NONE)
+        gaps |= KNEE_GAP_NO_STEPS;
+    if (launched * 2 < spans)
+        gaps |= KNEE_GAP_NO_LAUNCHES;
+    if (isnan(given->critical_batch))
+        gaps |= KNEE_GAP_LARGE_BATCH;
+    return gaps;
+}
+
+/* ---- Suspects ---- */
+
+static double of_step(const struct knee_diagnosis *d, enum knee_label label)
+{
+    return d->step.wall_s > 0 ? d->step.label_s[label] / d->step.wall_s : 0;
+}
+
+/* The lower median over ranks of a label's share: what most ranks suffer is the job's trouble, what
+ * one of them suffers makes a straggler of it. */
+static double common_share(const struct knee_account *account, enum knee_label label)
+{
+    double middle = 0;
+    size_t count = account->rank_count;
+    for (size_t r = 0; r < count; r++) {
+        const struct knee_ledger *ledger = &account->ranks[r].ledger;
+        double share =
+            (double)ledger->label_ns[label] / (double)(ledger->window_ns ? ledger->window_ns : 1);
+        size_t below = 0, equal = 0;
+        for (size_t q = 0; q < count; q++) {
+            const struct knee_ledger *other = &account->ranks[q].ledger;
+            double value =
+                (double)other->label_ns[label] / (double)(other->window_ns ? other->window_ns : 1);
+            below += value < share;
+            equal += value == share;
+        }
+        if (below <= (count - 1) / 2 && (count - 1) / 2 < below + equal)
+            middle = share;
+    }
+    return middle;
+}
+
+/* Shares of the step. Launch-bound gaps are what too little work per GPU looks like. */
+static void weigh_suspects(const struct knee_account *account, const struct knee_job *given,
+                           struct knee_diagnosis *d)
+{
+    double batch = given->global_batch, critical = given->critical_batch;
+    if (isnan(batch))
+        batch = given->local_batch * (double)account->rank_count;
+    d->share[KNEE_SUSPECT_COMM] = of_step(d, KNEE_TRANSFER);
+    d->share[KNEE_SUSPECT_STRAGGLER] = of_step(d, KNEE_WAIT);
+    d->share[KNEE_SUSPECT_INPUT] = common_share(account, KNEE_STARVED);
+    d->share[KNEE_SUSPECT_TINY_BATCH] = common_share(account, KNEE_HOST);
+    d->share[KNEE_SUSPECT_LARGE_BATCH] = batch >= critical ? batch / (batch + critical) : 0;
+    double most = KNEE_NO_BOTTLENECK;
+    for (int s = KNEE_SUSPECT_NONE + 1; s < KNEE_SUSPECTS; s++)
+        if (d->share[s] >= most) {
+            most = d->share[s];
+            d->suspect = (enum knee_suspect)s;
+        }
+}
+
+/* The ranks that make most of the lateness: as many as it takes for three quarters of it. */
+static void find_late_ranks(const struct knee_account *account, struct knee_diagnosis *d)
+{
+    double all = 0, some = 0;
+    for (size_t i = 0; i < account->straggler_count; i++)
+        all += (double)account->stragglers[i].lateness_ns;
+    double steps = d->steps > 0 ? d->steps : 1;
+    if (1e-9 * all / steps < KNEE_NO_BOTTLENECK * d->step.wall_s)
+        return;
+    while (d->late_ranks < account->straggler_count && some < 0.75 * all)
+        some += (double)account->stragglers[d->late_ranks++].lateness_ns;
+    if (2 * d->late_ranks > account->rank_count)
+        d->late_ranks = 0; /* everybody in turn is nobody in particular */
+}
+
+/* Rules, each with what it takes off. */
+static double confidence_of(const struct knee_account *account, const struct knee_diagnosis *d)
+{
+    double second = 0, sure = 0.95;
+    bool comm = d->suspect == KNEE_SUSPECT_COMM;
+    for (int s = KNEE_SUSPECT_NONE + 1; s < KNEE_SUSPECTS; s++)
+        if (s != (int)d->suspect)
+            second = fmax(second, d->share[s]);
+    const struct {
+        bool holds;
+        double factor;
+    } rules[] = {
+        {comm && !d->split, 0.5}, /* it may all be waiting */
+        {d->suspect == KNEE_SUSPECT_TINY_BATCH && (d->gaps & KNEE_GAP_NO_LAUNCHES), 0.5},
+        {(d->gaps & KNEE_GAP_LOSSES) != 0, 0.8},
+        {(d->gaps & KNEE_GAP_WHOLE_GRAPHS) != 0, 0.8},
+        {account->rank_count == 1 && account->world_size > 1, 0.8},
+        {d->steps < 2, 0.9},
+        {second > 0.8 * d->share[d->suspect] && d->suspect != KNEE_SUSPECT_NONE, 0.8},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        sure *= rules[i].holds ? rules[i].factor : 1;
+    return sure;
+}
+
+/* ---- Levers, through the closed forms ---- */
+
+static bool has_text(const char *where, const char *what)
+{
+    return *what && strstr(where, what) != NULL;
+}
+
+/* "NVIDIA H100 80GB HBM3" -> the h100 preset; -1 when none fits. */
+static int gpu_of(const char *name)
+{
+    static const char *const words[][2] = {
+        {"GB300", "gb300"},  {"GB200", "gb200"},        {"B300", "b300"},
+        {"B200", "b200"},    {"H200", "h200"},          {"H100 PCIe", "h100-pcie"},
+        {"H100", "h100"},    {"A100-PCI", "a100-pcie"}, {"A100-SXM4-40", "a100-40"},
+        {"A100", "a100"},    {"V100", "v100"},          {"L40S", "l40s"},
+        {"MI355", "mi355x"}, {"MI325", "mi325x"},       {"MI300", "mi300x"},
+        {"MI250", "mi250x"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (has_text(name, words[i][0]))
+            return knee_choice_find(&knee_gpu_names, words[i][1], "", NULL);
+    return -1;
+}
+
+static void put(struct knee_job *job, double *field, double value)
+{
+    knee_keys_fill(&knee_job_keys, job, field, value, KNEE_DERIVED);
+}
+
+/* Traffic of activations grows with the batch and cannot be put off: levers for gradients do
+ * nothing for it. So they are barred when most of the time on the wire is not data parallel. */
+static unsigned barred_levers(const struct knee_account *account)
+{
+    double gradients = 0, others = 0;
+    for (size_t i = 0; i < account->collective_count; i++) {
+        const struct knee_collective_account *c = &account->collectives[i];
+        double time = (double)c->calls * (isnan(c->transfer_s) ? c->duration_s : c->transfer_s);
+        bool gradient = strcmp(c->axis, "DP") == 0 || strcmp(c->axis, "FSDP") == 0 || !*c->axis;
+        *(gradient ? &gradients : &others) += time;
+    }
+    if (others <= gradients)
+        return 0;
+    return KNEE_LEVER_BATCH | KNEE_LEVER_COMPRESS | KNEE_LEVER_SYNC | KNEE_LEVER_WORKERS |
+           KNEE_LEVER_FEWER;
+}
+
+/* The measured step as a job: what is not communication stays as it is. */
+static struct knee_job job_of(const struct knee_account *account, const struct knee_job *given,
+                              const struct knee_diagnosis *d)
+{
+    struct knee_job job = *given;
+    double workers = fmax((double)account->world_size, (double)account->rank_count);
+    double exposed = d->step.label_s[KNEE_TRANSFER], wait = d->step.label_s[KNEE_WAIT];
+    /* Waiting that is hidden behind compute cannot be told from transfer: it counts as transfer. */
+    double transfer = fmax(exposed, d->step.comm_s - wait);
+    if (job.gpu < 0 && job.cluster < 0)
+        job.gpu = gpu_of(account->ranks[0].trace->gpu_name);
+    put(&job, &job.compute_time_s, fmax(1e-9, d->step.label_s[KNEE_COMPUTE]));
+    put(&job, &job.comm_time_s, transfer);
+    if (isnan(job.overlap))
+        put(&job, &job.hidden, transfer > 0 ? 1 - exposed / transfer : 0);
+    put(&job, &job.measured_workers, transfer > 0 ? fmax(2, workers) : workers);
+    put(&job, &job.at, job.measured_workers);
+    put(&job, &job.loader_overlap, 1);
+    for (int label = KNEE_WAIT; label < KNEE_LABELS; label++)
+        job.stall_s[label] = d->step.label_s[label];
+    job.barred = barred_levers(account);
+    if (!job.workers.ranges) {
+        job.workers.ranges = 1;
+        job.workers.range[0].from = job.workers.range[0].to = job.at;
+        job.workers.range[0].factor = job.workers.range[0].step = 1;
+    }
+    return job;
+}
+
+knee_status knee_diagnose(const struct knee_account *account, const struct knee_job *given,
+                          const struct knee_alloc *alloc, struct knee_diagnosis *out,
+                          struct knee_err *err)
+{
+    struct knee_diagnosis d;
+    memset(&d, 0, sizeof d);
+    mean_step(account, &d);
+    d.gaps = find_gaps(account, &d, given);
+    weigh_suspects(account, given, &d);
+    find_late_ranks(account, &d);
+    d.confidence = confidence_of(account, &d);
+    struct knee_job job = job_of(account, given, &d);
+    knee_status status = knee_predict(&job, alloc, &d.prediction, err);
+    if (status)
+        return status;
+    unsigned kinds = knee_suspect_kinds(d.suspect);
+    if (!kinds)
+        kinds = knee_regime_kinds(knee_regime_of(d.ratio));
+    if (d.suspect == KNEE_SUSPECT_TINY_BATCH)
+        kinds = KNEE_LEVER_HOST | KNEE_LEVER_BATCH;
+    if (d.suspect == KNEE_SUSPECT_NONE && of_step(&d, KNEE_COPY) >= KNEE_NO_BOTTLENECK)
+        kinds = KNEE_LEVER_HOST;
+    d.lever = knee_levers_best(&d.prediction, kinds, KNEE_WORTH_IT);
+    if (d.lever == SIZE_MAX && d.suspect != KNEE_SUSPECT_NONE)
+        d.lever = knee_levers_best(&d.prediction, ~(unsigned)KNEE_LEVER_WORKERS, KNEE_WORTH_IT);
+    *out = d;
+    return KNEE_OK;
+}
+
+void knee_diagnosis_release(struct knee_diagnosis *diagnosis)
+{
+    knee_prediction_release(&diagnosis->prediction);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Two recordings compared, as text, JSON (schema knee.diff/1), CSV or Markdown. */
+#include "out/bar.h"
+#include "out/json.h"
+#include "out/table.h"
+#include "out/words.h"
+
+#include <math.h>
+
+#define MS(value) knee_human(value, KNEE_UNIT_SECONDS).s
+
+struct sides {
+    const struct knee_comparison *c;
+    const struct knee_account *before, *after;
+    const struct knee_diagnosis *before_diagnosis, *after_diagnosis;
+};
+
+static const char *kind_name(enum knee_span_kind kind)
+{
+    static const char *const words[] = {[KNEE_SPAN_COMPUTE] = "compute",
+                                        [KNEE_SPAN_COMM] = "comm",
+                                        [KNEE_SPAN_FUSED] = "fused",
+                                        [KNEE_SPAN_COPY] = "copy"};
+    return words[kind];
+}
+
+/* The rank on which a label is much larger than on the others, if there is one. */
+static void say_where(const struct knee_account *account, double steps, enum knee_label label,
+                      struct knee_text *text)
+{
+    size_t most = 0;
+    double sum = 0;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        sum += (double)account->ranks[r].ledger.label_ns[label];
+        if (account->ranks[r].ledger.label_ns[label] > account->ranks[most].ledger.label_ns[label])
+            most = r;
+    }
+    double value = (double)account->ranks[most].ledger.label_ns[label];
+    if (account->rank_count > 1 && value > 1.5 * sum / (double)account->rank_count)
+        knee_text_printf(text, " It is largest on rank %lld: %s a step.",
+                         (long long)account->ranks[most].rank, MS(1e-9 * value / steps));
+}
+
+/* Why a label moved, from what else moved with it. */
+static void say_why(const struct sides *s, struct knee_text *text)
+{
+    const struct knee_comparison *c = s->c;
+    const struct knee_account *late = s->after_diagnosis->late_ranks ? s->after : s->before;
+    bool has_late = s->after_diagnosis->late_ranks || s->before_diagnosis->late_ranks;
+    switch (c->label) {
+    case KNEE_COMPUTE:
+    case KNEE_COPY:
+        for (size_t i = 0; i < c->mover_count; i++) {
+            const struct knee_mover *m = &c->movers[i];
+            bool fits =
+                c->label == KNEE_COPY ? m->kind == KNEE_SPAN_COPY : m->kind == KNEE_SPAN_COMPUTE;
+            if (!fits)
+                continue;
+            knee_text_printf(text, " Most of it is %s: %s -> %s in %.1f -> %.1f calls.",
+                             knee_safe(m->name, 60).s, MS(m->before_s), MS(m->after_s),
+                             m->before_calls, m->after_calls);
+            break;
+        }
+        break;
+    case KNEE_WAIT:
+        if (has_late)
+            knee_text_printf(text, " Rank %lld comes late %s: %s.",
+                             (long long)late->ranks[late->stragglers[0].rank].rank,
+                             late == s->after ? "now" : "no more",
+                             knee_label_name(late->stragglers[0].cause));
+        break;
+    case KNEE_STARVED:
+        knee_text_printf(text, " The loader takes %s of the host's step after %s.",
+                         knee_percent(s->after_diagnosis->load_share).s,
+                         knee_percent(s->before_diagnosis->load_share).s);
+        break;
+    case KNEE_HOST:
+        knee_text_printf(text, " The host hands over %.0f kernels a step after %.0f.",
+                         (double)s->after->ranks[0].kernels / s->after_diagnosis->steps,
+                         (double)s->before->ranks[0].kernels / s->before_diagnosis->steps);
+        say_where(c->after.wall_s > c->before.wall_s ? s->after : s->before,
+                  c->after.wall_s > c->before.wall_s ? s->after_diagnosis->steps
+                                                     : s->before_diagnosis->steps,
+                  KNEE_HOST, text);
+        break;
+    case KNEE_TRANSFER:
+        knee_text_printf(text, " Communication in all goes from %s to %s, overlap from %s to %s.",
+                         MS(c->before.comm_s), MS(c->after.comm_s),
+                         knee_percent(s->before_diagnosis->overlap).s,
+                         knee_percent(s->after_diagnosis->overlap).s);
+        break;
+    default: break;
+    }
+}
+
+static void sentence(const struct sides *s, struct knee_text *text)
+{
+    const struct knee_comparison *c = s->c;
+    double change = c->after.wall_s - c->before.wall_s, share = change / c->before.wall_s;
+    if (fabs(share) < 0.005) {
+        knee_text_printf(text, "The step is as long as before: %s against %s.", MS(c->after.wall_s),
+                         MS(c->before.wall_s));
+        return;
+    }
+    knee_text_printf(text, "The step is %s %s: %s -> %s. %s makes %s of the difference (%s -> %s).",
+                     knee_percent(fabs(share)).s, change > 0 ? "longer" : "shorter",
+                     MS(c->before.wall_s), MS(c->after.wall_s), knee_label_name(c->label),
+                     knee_percent(c->share).s, MS(c->before.label_s[c->label]),
+                     MS(c->after.label_s[c->label]));
+    say_why(s, text);
+}
+
+static void labels_table(const struct sides *s, enum knee_format format,
+                         const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const headers[] = {"label", "before", "after", "change"};
+    bool exact = format == KNEE_CSV;
+    struct knee_table table;
+    knee_table_init(&table, "lrrr", text->alloc);
+    for (size_t i = 0; i < 4; i++)
+        knee_table_cell(&table, "%s", headers[i]);
+    for (int label = 0; label <= KNEE_LABELS; label++) {
+        bool step = label == KNEE_LABELS;
+        double before = step ? s->c->before.wall_s : s->c->before.label_s[label];
+        double after = step ? s->c->after.wall_s : s->c->after.label_s[label];
+        knee_table_cell(&table, "%s%s", step ? "step" : knee_label_name((enum knee_label)label),
+                        !step && label == (int)s->c->label && !exact ? " <" : "");
+        if (exact) {
+            knee_table_exact(&table, before);
+            knee_table_exact(&table, after);
+            knee_table_exact(&table, after - before);
+        } else {
+            knee_table_number(&table, before, KNEE_UNIT_SECONDS);
+            knee_table_number(&table, after, KNEE_UNIT_SECONDS);
+            knee_table_cell(&table, "%s%s", after < before ? "-" : "+", MS(fabs(after - before)));
+        }
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void movers_table(const struct sides *s, enum knee_format format,
+                         const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const headers[] = {"change", "before", "after", "calls", "kind", "kernel"};
+    struct knee_table table;
+    knee_table_init(&table, "rrrrll", text->alloc);
+    for (size_t i = 0; i < 6; i++)
+        knee_table_cell(&table, "%s", headers[i]);
+    for (size_t i = 0; i < s->c->mover_count && i < 10; i++) {
+        const struct knee_mover *m = &s->c->movers[i];
+        knee_table_cell(&table, "%s%s", m->after_s < m->before_s ? "-" : "+",
+                        MS(fabs(m->after_s - m->before_s)));
+        knee_table_number(&table, m->before_s, KNEE_UNIT_SECONDS);
+        knee_table_number(&table, m->after_s, KNEE_UNIT_SECONDS);
+        knee_table_cell(&table, "%.1f -> %.1f", m->before_calls, m->after_calls);
+        knee_table_cell(&table, "%s", kind_name(m->kind));
+        knee_table_cell(&table, "%s", knee_safe(m->name, 60).s);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void write_text(const struct sides *s, enum knee_format format,
+                       const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_text words = {.alloc = text->alloc};
+    sentence(s, &words);
+    text->failed = text->failed || words.failed;
+    if (!text->failed)
+        knee_wrap(words.data,
+                  format == KNEE_MARKDOWN ? 1 << 20
+                  : style->width > 20     ? style->width
+                                          : 100,
+                  "", text);
+    knee_text_release(&words);
+    knee_text_puts(text, "\n");
+    if (format == KNEE_TEXT) {
+        knee_bar_write(&s->c->before, style, text);
+        knee_bar_write(&s->c->after, style, text);
+        knee_text_puts(text, "\n");
+    }
+    labels_table(s, format, style, text);
+    if (style->brief)
+        return;
+    knee_text_puts(text, "\n");
+    movers_table(s, format, style, text);
+}
+
+static void json_step(struct knee_json *json, const char *key, const struct knee_step *step,
+                      const struct knee_diagnosis *d)
+{
+    knee_json_open(json, key, '{');
+    knee_json_number(json, "step_s", step->wall_s);
+    for (int label = 0; label < KNEE_LABELS; label++)
+        knee_json_number(json, knee_label_name((enum knee_label)label), step->label_s[label]);
+    knee_json_number(json, "comm_s", step->comm_s);
+    knee_json_number(json, "ratio", d->ratio);
+    knee_json_string(json, "suspect", knee_suspect_name(d->suspect));
+    knee_json_close(json, '}');
+}
+
+static void write_json(const struct sides *s, struct knee_text *text)
+{
+    struct knee_json json = {.text = text};
+    struct knee_text words = {.alloc = text->alloc};
+    sentence(s, &words);
+    text->failed = text->failed || words.failed;
+    knee_json_open(&json, NULL, '{');
+    knee_json_string(&json, "schema", "knee.diff/1");
+    knee_json_open(&json, "verdict", '{');
+    knee_json_string(&json, "sentence", words.data);
+    knee_json_string(&json, "label", knee_label_name(s->c->label));
+    knee_json_number(&json, "share", s->c->share);
+    knee_json_number(&json, "change", s->c->after.wall_s / s->c->before.wall_s - 1);
+    knee_json_close(&json, '}');
+    knee_text_release(&words);
+    json_step(&json, "before", &s->c->before, s->before_diagnosis);
+    json_step(&json, "after", &s->c->after, s->after_diagnosis);
+    knee_json_open(&json, "kernels", '[');
+    for (size_t i = 0; i < s->c->mover_count; i++) {
+        const struct knee_mover *m = &s->c->movers[i];
+        knee_json_open_flat(&json, NULL, '{');
+        knee_json_string(&json, "name", m->name);
+        knee_json_string(&json, "kind", kind_name(m->kind));
+        knee_json_number(&json, "before_s", m->before_s);
+        knee_json_number(&json, "after_s", m->after_s);
+        knee_json_number(&json, "before_calls", m->before_calls);
+        knee_json_number(&json, "after_calls", m->after_calls);
+        knee_json_close(&json, '}');
+    }
+    knee_json_close(&json, ']');
+    knee_json_close(&json, '}');
+}
+
+void knee_write_comparison(const struct knee_comparison *comparison,
+                           const struct knee_account *before,
+                           const struct knee_diagnosis *before_diagnosis,
+                           const struct knee_account *after,
+                           const struct knee_diagnosis *after_diagnosis, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text)
+{
+    struct sides sides = {comparison, before, after, before_diagnosis, after_diagnosis};
+    if (format == KNEE_JSON)
+        write_json(&sides, text);
+    else if (format == KNEE_CSV)
+        labels_table(&sides, KNEE_CSV, style, text);
+    else
+        write_text(&sides, format, style, text);
+}

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: MIT */
+/* The account and diagnosis of traces as text, JSON (schema knee.trace/1), CSV or Markdown. */
+#include "base/number.h"
+#include "out/bar.h"
+#include "out/json.h"
+#include "out/table.h"
+#include "out/words.h"
+
+#include <math.h>
+#include <stdint.h>
+
+static const char *step_source(const struct knee_account *account)
+{
+    static const char *const words[] = {
+        [KNEE_STEPS_PROFILER] = "profiler",
+        [KNEE_STEPS_SEQUENCE] = "collectives",
+        [KNEE_STEPS_NONE] = "none",
+    };
+    return words[account->step_source];
+}
+
+/* ---- Tables ---- */
+
+static void ns_cell(struct knee_table *table, int64_t ns, bool known)
+{
+    knee_table_number(table, known ? 1e-9 * (double)ns : NAN, KNEE_UNIT_SECONDS);
+}
+
+static void headers(struct knee_table *table, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        knee_table_cell(table, "%s", words[i]);
+}
+#define HEADERS(table, ...)                                                                        \
+    do {                                                                                           \
+        static const char *const words[] = {__VA_ARGS__};                                          \
+        headers(table, words, sizeof words / sizeof *words);                                       \
+    } while (0)
+
+static void ledger_cells(struct knee_table *table, const struct knee_ledger *ledger, bool split)
+{
+    ns_cell(table, ledger->window_ns, true);
+    ns_cell(table, ledger->label_ns[KNEE_COMPUTE], true);
+    ns_cell(table, knee_ledger_exposed_ns(ledger), true);
+    ns_cell(table, ledger->label_ns[KNEE_WAIT], split);
+    ns_cell(table, ledger->label_ns[KNEE_TRANSFER], split);
+    ns_cell(table, ledger->label_ns[KNEE_COPY], true);
+    ns_cell(table, ledger->label_ns[KNEE_STARVED], true);
+    ns_cell(table, ledger->label_ns[KNEE_HOST], true);
+    ns_cell(table, ledger->label_ns[KNEE_IDLE], true);
+    knee_table_cell(table, "%s", knee_short(knee_ledger_ratio(ledger)).s);
+}
+
+static void ranks_table(const struct knee_account *account, enum knee_format format,
+                        const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_table table;
+    knee_table_init(&table, "rrrrrrrrrrrrr", text->alloc);
+    HEADERS(&table, "rank", "window", "compute", "exposed", "wait", "transfer", "copy", "starved",
+            "host-bound", "idle", "R", "E", "overlap");
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_rank_account *rank = &account->ranks[r];
+        double ratio = knee_ledger_ratio(&rank->ledger);
+        knee_table_cell(&table, "%lld", (long long)rank->rank);
+        ledger_cells(&table, &rank->ledger, rank->split);
+        knee_table_cell(&table, "%s", knee_percent(1 / (1 + ratio)).s);
+        knee_table_cell(&table, "%s", knee_percent(knee_ledger_overlap(&rank->ledger)).s);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void steps_table(const struct knee_account *account, enum knee_format format,
+                        const struct knee_style *style, struct knee_text *text)
+{
+    enum { MOST = 32 };
+    struct knee_table table;
+    knee_table_init(&table, "rrrrrrrrrrrr", text->alloc);
+    HEADERS(&table, "rank", "step", "window", "compute", "exposed", "wait", "transfer", "copy",
+            "starved", "host-bound", "idle", "R");
+    for (size_t i = 0; i < account->step_count && i < MOST; i++) {
+        const struct knee_step_account *step = &account->steps[i];
+        knee_table_cell(&table, "%lld", (long long)account->ranks[step->rank].rank);
+        if (step->number >= 0)
+            knee_table_cell(&table, "%lld", (long long)step->number);
+        else
+            knee_table_cell(&table, "outside");
+        ledger_cells(&table, &step->ledger, account->ranks[step->rank].split);
+    }
+    knee_table_write(&table, format, style, text);
+    if (account->step_count > MOST && format == KNEE_TEXT)
+        knee_text_printf(text, "  and %zu more (--json lists them all)\n",
+                         account->step_count - MOST);
+    knee_table_release(&table);
+}
+
+static void collectives_table(const struct knee_account *account, enum knee_format format,
+                              const struct knee_style *style, struct knee_text *text)
+{
+    enum { MOST = 16 };
+    struct knee_table table;
+    knee_table_init(&table, "llllrrrrrrr", text->alloc);
+    HEADERS(&table, "collective", "NCCL", "axis", "group", "ranks", "size", "calls", "transfer",
+            "wait", "duration", "bus");
+    for (size_t i = 0; i < account->collective_count && i < MOST; i++) {
+        const struct knee_collective_account *c = &account->collectives[i];
+        knee_table_cell(&table, "%s", knee_op_name(c->op));
+        knee_table_cell(&table, "%s%s%s", c->algorithm, *c->algorithm && *c->protocol ? "/" : "",
+                        c->protocol);
+        knee_table_cell(&table, "%s", c->axis);
+        knee_table_cell(&table, "%s", knee_safe(*c->description ? c->description : c->group, 24).s);
+        if (c->group_size > 0)
+            knee_table_cell(&table, "%d", (int)c->group_size);
+        else
+            knee_table_cell(&table, "-");
+        knee_table_number(&table, c->bytes >= 0 ? (double)c->bytes : NAN, KNEE_UNIT_BYTES);
+        knee_table_cell(&table, "%zu", c->calls);
+        knee_table_number(&table, c->transfer_s, KNEE_UNIT_SECONDS);
+        knee_table_number(&table, c->wait_s, KNEE_UNIT_SECONDS);
+        knee_table_number(&table, c->duration_s, KNEE_UNIT_SECONDS);
+        knee_table_number(&table, c->bus_bytes_per_s, KNEE_UNIT_BYTES_PER_S);
+    }
+    knee_table_write(&table, format, style, text);
+    if (account->collective_count > MOST && format == KNEE_TEXT)
+        knee_text_printf(text, "  and %zu more kinds (--json lists them all)\n",
+                         account->collective_count - MOST);
+    knee_table_release(&table);
+}
+
+static void stragglers_table(const struct knee_account *account, enum knee_format format,
+                             const struct knee_style *style, struct knee_text *text)
+{
+    enum { MOST = 8 };
+    struct knee_table table;
+    knee_table_init(&table, "rrrlrl", text->alloc);
+    HEADERS(&table, "rank", "last at", "late by", "because", "longer by", "what to do");
+    for (size_t i = 0; i < account->straggler_count && i < MOST; i++) {
+        const struct knee_straggler *s = &account->stragglers[i];
+        knee_table_cell(&table, "%lld", (long long)account->ranks[s->rank].rank);
+        knee_table_cell(&table, "%zu of %zu", s->last_count, account->instances);
+        ns_cell(&table, s->lateness_ns, true);
+        knee_table_cell(&table, "%s", s->excess_ns > 0 ? knee_label_name(s->cause) : "-");
+        ns_cell(&table, s->excess_ns, s->excess_ns > 0);
+        knee_table_cell(&table, "%s", s->excess_ns > 0 ? knee_cause_cure(s->cause) : "");
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void suspects_table(const struct knee_diagnosis *d, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_table table;
+    knee_table_init(&table, "lr", text->alloc);
+    HEADERS(&table, "suspect", "share of the step");
+    for (int s = KNEE_SUSPECT_NONE + 1; s < KNEE_SUSPECTS; s++) {
+        bool blind = s == KNEE_SUSPECT_LARGE_BATCH && (d->gaps & KNEE_GAP_LARGE_BATCH);
+        knee_table_cell(&table, "%s%s", knee_suspect_name((enum knee_suspect)s),
+                        s == (int)d->suspect ? " <" : "");
+        knee_table_cell(&table, "%s", blind ? "not in a trace" : knee_percent(d->share[s]).s);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+    if (format == KNEE_TEXT)
+        knee_text_printf(text, "  how sure: %s\n", knee_percent(d->confidence).s);
+}
+
+static void levers_table(const struct knee_diagnosis *d, enum knee_format format,
+                         const struct knee_style *style, struct knee_text *text)
+{
+    const struct knee_prediction *p = &d->prediction;
+    struct knee_table table;
+    knee_table_init(&table, "llrrrl", text->alloc);
+    HEADERS(&table, "lever", "change", "gain", "R", "step", "what it risks");
+    for (size_t i = 0; i < p->lever_count; i++) {
+        const struct knee_lever *lever = &p->levers[i];
+        if (lever->gain < 0.005)
+            continue;
+        knee_table_cell(&table, "%s%s", lever->name, i == d->lever ? " <" : "");
+        knee_table_cell(&table, "%s", lever->change);
+        knee_table_cell(&table, "%s", knee_signed_percent(lever->gain).s);
+        knee_table_cell(&table, "%s", knee_short(lever->row.ratio).s);
+        knee_table_number(&table, lever->row.step.wall_s, KNEE_UNIT_SECONDS);
+        knee_table_cell(&table, "%s", lever->risk);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+/* ---- Text and Markdown ---- */
+
+static void heading(struct knee_text *text, enum knee_format format, const struct knee_style *style,
+                    const char *words)
+{
+    if (format == KNEE_MARKDOWN)
+        knee_text_printf(text, "\n## %s\n\n", words);
+    else
+        knee_text_printf(text, style->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", words);
+}
+
+static void verdict(const struct knee_account *account, const struct knee_diagnosis *d,
+                    enum knee_format format, const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_text sentence = {.alloc = text->alloc};
+    int width = format == KNEE_MARKDOWN ? 1 << 20 : style->width > 20 ? style->width : 100;
+    const char *gap;
+    knee_diagnosis_sentence(account, d, &sentence);
+    text->failed = text->failed || sentence.failed;
+    if (style->color)
+        knee_text_puts(text, "\033[1m");
+    if (!text->failed)
+        knee_wrap(sentence.data, width, "", text);
+    if (style->color)
+        knee_text_puts(text, "\033[0m");
+    knee_text_release(&sentence);
+    for (size_t i = 0; (gap = knee_gap_sentence(d->gaps & ~(unsigned)KNEE_GAP_LARGE_BATCH, i)); i++)
+        knee_wrap(gap, width, "  ", text);
+}
+
+static void clocks(const struct knee_account *account, struct knee_text *text)
+{
+    if (account->rank_count < 2)
+        return;
+    knee_text_printf(text, "  %zu collectives matched, %zu calls without all their partners; ",
+                     account->instances, account->unmatched);
+    if (account->largest_shift_ns)
+        knee_text_printf(
+            text, "clocks moved by up to %s, ends then agree within %s\n",
+            knee_human(1e-9 * fabs((double)account->largest_shift_ns), KNEE_UNIT_SECONDS).s,
+            knee_human(1e-9 * (double)account->residual_ns, KNEE_UNIT_SECONDS).s);
+    else
+        knee_text_printf(text, "clocks agree: ends within %s\n",
+                         knee_human(1e-9 * (double)account->residual_ns, KNEE_UNIT_SECONDS).s);
+}
+
+static void losses(const struct knee_trace *traces, size_t count, struct knee_text *text)
+{
+    for (size_t t = 0; t < count; t++)
+        for (int k = 0; k < KNEE_LOSSES; k++) {
+            const struct knee_loss *loss = &traces[t].losses[k];
+            if (loss->count)
+                knee_text_printf(text, "  %s: %llu %s, the first at byte %llu\n",
+                                 knee_safe(traces[t].file, 40).s, (unsigned long long)loss->count,
+                                 knee_loss_name((enum knee_loss_kind)k),
+                                 (unsigned long long)loss->first_byte);
+        }
+}
+
+static bool any_losses(const struct knee_trace *traces, size_t count)
+{
+    for (size_t t = 0; t < count; t++)
+        for (int k = 0; k < KNEE_LOSSES; k++)
+            if (traces[t].losses[k].count)
+                return true;
+    return false;
+}
+
+static void write_text(const struct knee_trace_report *report, enum knee_format format,
+                       const struct knee_style *style, struct knee_text *text)
+{
+    const struct knee_account *account = report->account;
+    const struct knee_diagnosis *d = report->diagnosis;
+    bool pictures = format == KNEE_TEXT;
+    verdict(account, d, format, style, text);
+    if (pictures) {
+        knee_text_puts(text, "\n");
+        knee_bar_write(&d->step, style, text);
+    }
+    knee_text_puts(text, "\n");
+    ranks_table(account, format, style, text);
+    if (pictures)
+        clocks(account, text);
+    if (any_losses(report->traces, report->trace_count)) {
+        heading(text, format, style, "Lost or mended");
+        losses(report->traces, report->trace_count, text);
+    }
+    if (style->brief)
+        return;
+    if (account->straggler_count) {
+        heading(text, format, style, "Who comes last");
+        stragglers_table(account, format, style, text);
+        if (pictures) {
+            knee_text_puts(text, "\n  waiting over time, rank by rank\n");
+            knee_strip_write(account, style, text);
+        }
+    }
+    if (account->collective_count) {
+        heading(text, format, style, "Collectives");
+        collectives_table(account, format, style, text);
+    }
+    heading(text, format, style, "Suspects");
+    suspects_table(d, format, style, text);
+    heading(text, format, style, "Levers");
+    levers_table(d, format, style, text);
+    heading(text, format, style, "Steps");
+    if (pictures && account->step_source != KNEE_STEPS_PROFILER)
+        knee_text_puts(text, account->step_source == KNEE_STEPS_SEQUENCE
+                                 ? "  no steps in the trace: cut by the repeating collectives\n"
+                                 : "  no steps in the trace: the whole file\n");
+    steps_table(account, format, style, text);
+}
+
+/* ---- CSV: the ranks, exactly ---- */
+
+static void csv_ns(struct knee_table *table, int64_t ns, bool known)
+{
+    char number[40];
+    knee_number_ns(number, sizeof number, ns);
+    knee_table_cell(table, "%s", known ? number : "");
+}
+
+static void write_csv(const struct knee_account *account, const struct knee_style *style,
+                      struct knee_text *text)
+{
+    struct knee_table table;
+    knee_table_init(&table, "lrrrrrrrrrrrrrr", text->alloc);
+    HEADERS(&table, "file", "rank", "window_s", "compute_s", "comm_s", "exposed_comm_s", "wait_s",
+            "transfer_s", "overlap", "exposed_copy_s", "starved_input_s", "host_bound_s", "idle_s",
+            "ratio", "efficiency");
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_rank_account *rank = &account->ranks[r];
+        const struct knee_ledger *ledger = &rank->ledger;
+        knee_table_cell(&table, "%s", knee_safe(rank->trace->file, 200).s);
+        knee_table_cell(&table, "%lld", (long long)rank->rank);
+        csv_ns(&table, ledger->window_ns, true);
+        csv_ns(&table, ledger->label_ns[KNEE_COMPUTE], true);
+        csv_ns(&table, ledger->comm_ns, true);
+        csv_ns(&table, knee_ledger_exposed_ns(ledger), true);
+        csv_ns(&table, ledger->label_ns[KNEE_WAIT], rank->split);
+        csv_ns(&table, ledger->label_ns[KNEE_TRANSFER], rank->split);
+        knee_table_exact(&table, knee_ledger_overlap(ledger));
+        csv_ns(&table, ledger->label_ns[KNEE_COPY], true);
+        csv_ns(&table, ledger->label_ns[KNEE_STARVED], true);
+        csv_ns(&table, ledger->label_ns[KNEE_HOST], true);
+        csv_ns(&table, ledger->label_ns[KNEE_IDLE], true);
+        knee_table_exact(&table, knee_ledger_ratio(ledger));
+        knee_table_exact(&table, 1 / (1 + knee_ledger_ratio(ledger)));
+    }
+    knee_table_write(&table, KNEE_CSV, style, text);
+    knee_table_release(&table);
+}
+
+/* ---- JSON ---- */
+
+static void json_ledger(struct knee_json *json, const struct knee_ledger *ledger, bool split,
+                        bool whole)
+{
+    knee_json_ns(json, "window_s", ledger->window_ns, true);
+    knee_json_ns(json, "compute_s", ledger->label_ns[KNEE_COMPUTE], true);
+    if (whole)
+        knee_json_ns(json, "comm_s", ledger->comm_ns, true);
+    knee_json_ns(json, "exposed_comm_s", knee_ledger_exposed_ns(ledger), true);
+    knee_json_ns(json, "wait_s", ledger->label_ns[KNEE_WAIT], split);
+    knee_json_ns(json, "transfer_s", ledger->label_ns[KNEE_TRANSFER], split);
+    if (whole)
+        knee_json_number(json, "overlap", knee_ledger_overlap(ledger));
+    knee_json_ns(json, "exposed_copy_s", ledger->label_ns[KNEE_COPY], true);
+    knee_json_ns(json, "starved_input_s", ledger->label_ns[KNEE_STARVED], true);
+    knee_json_ns(json, "host_bound_s", ledger->label_ns[KNEE_HOST], true);
+    knee_json_ns(json, "idle_s", ledger->label_ns[KNEE_IDLE], true);
+    knee_json_number(json, "ratio", knee_ledger_ratio(ledger));
+    knee_json_number(json, "efficiency", 1 / (1 + knee_ledger_ratio(ledger)));
+}
+
+static void json_ranks(struct knee_json *json, const struct knee_account *account)
+{
+    knee_json_open(json, "ranks", '[');
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_rank_account *rank = &account->ranks[r];
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_whole(json, "rank", rank->rank);
+        json_ledger(json, &rank->ledger, rank->split || rank->source->call_count == 0, true);
+        knee_json_string(json, "file", rank->trace->file);
+        knee_json_string(json, "format", rank->trace->format);
+        knee_json_whole(json, "device", rank->source->device);
+        knee_json_string(json, "gpu", rank->trace->gpu_name);
+        knee_json_whole(json, "kernels", (int64_t)rank->kernels);
+        knee_json_ns(json, "median_kernel_s", rank->median_kernel_ns, true);
+        knee_json_number(json, "loader_share",
+                         rank->stepped_ns ? (double)rank->load_ns / (double)rank->stepped_ns : NAN);
+        knee_json_ns(json, "clock_shift_s", rank->shift_ns, true);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
+static void json_collectives(struct knee_json *json, const struct knee_account *account)
+{
+    knee_json_open(json, "collectives", '[');
+    for (size_t i = 0; i < account->collective_count; i++) {
+        const struct knee_collective_account *c = &account->collectives[i];
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "name", knee_op_name(c->op));
+        knee_json_string(json, "algorithm", c->algorithm);
+        knee_json_string(json, "protocol", c->protocol);
+        knee_json_string(json, "dtype", c->dtype);
+        knee_json_number(json, "bytes", c->bytes >= 0 ? (double)c->bytes : NAN);
+        knee_json_string(json, "group", c->group);
+        knee_json_string(json, "description", c->description);
+        knee_json_number(json, "group_size", c->group_size > 0 ? (double)c->group_size : NAN);
+        knee_json_string(json, "axis", c->axis);
+        knee_json_whole(json, "calls", (int64_t)c->calls);
+        knee_json_whole(json, "matched", (int64_t)c->matched);
+        knee_json_number(json, "transfer_s", c->transfer_s);
+        knee_json_number(json, "wait_s", c->wait_s);
+        knee_json_number(json, "duration_s", c->duration_s);
+        knee_json_number(json, "busbw_bytes_per_s", c->bus_bytes_per_s);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
+static void json_stragglers(struct knee_json *json, const struct knee_account *account)
+{
+    knee_json_open(json, "stragglers", '[');
+    for (size_t i = 0; i < account->straggler_count; i++) {
+        const struct knee_straggler *s = &account->stragglers[i];
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_whole(json, "rank", account->ranks[s->rank].rank);
+        knee_json_whole(json, "last_count", (int64_t)s->last_count);
+        knee_json_ns(json, "lateness_s", s->lateness_ns, true);
+        knee_json_string(json, "cause", s->excess_ns > 0 ? knee_label_name(s->cause) : NULL);
+        knee_json_ns(json, "excess_s", s->excess_ns, true);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
+static void json_steps(struct knee_json *json, const struct knee_account *account)
+{
+    knee_json_open(json, "steps", '[');
+    for (size_t i = 0; i < account->step_count; i++) {
+        const struct knee_step_account *step = &account->steps[i];
+        const struct knee_rank_account *rank = &account->ranks[step->rank];
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_whole(json, "rank", rank->rank);
+        knee_json_whole(json, "step", step->number);
+        json_ledger(json, &step->ledger, rank->split || rank->source->call_count == 0, false);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
+static void json_losses(struct knee_json *json, const struct knee_trace *traces, size_t count)
+{
+    knee_json_open(json, "losses", '[');
+    for (size_t t = 0; t < count; t++)
+        for (int k = 0; k < KNEE_LOSSES; k++) {
+            const struct knee_loss *loss = &traces[t].losses[k];
+            if (!loss->count)
+                continue;
+            knee_json_open_flat(json, NULL, '{');
+            knee_json_string(json, "file", traces[t].file);
+            knee_json_string(json, "what", knee_loss_name((enum knee_loss_kind)k));
+            knee_json_whole(json, "count", (int64_t)loss->count);
+            knee_json_whole(json, "first_byte", (int64_t)loss->first_byte);
+            knee_json_bool(json, "lost", knee_loss_is_lost((enum knee_loss_kind)k));
+            knee_json_close(json, '}');
+        }
+    knee_json_close(json, ']');
+}
+
+static void json_evidence(struct knee_json *json, const struct knee_diagnosis *d)
+{
+    knee_json_open(json, "evidence", '{');
+    for (int s = KNEE_SUSPECT_NONE + 1; s < KNEE_SUSPECTS; s++) {
+        bool blind = s == KNEE_SUSPECT_LARGE_BATCH && (d->gaps & KNEE_GAP_LARGE_BATCH);
+        knee_json_number(json, knee_suspect_name((enum knee_suspect)s), blind ? NAN : d->share[s]);
+    }
+    knee_json_number(json, "loader_share", d->load_share);
+    knee_json_close(json, '}');
+}
+
+static void json_verdict(struct knee_json *json, const struct knee_account *account,
+                         const struct knee_diagnosis *d)
+{
+    const struct knee_prediction *p = &d->prediction;
+    struct knee_text sentence = {.alloc = json->text->alloc};
+    const char *gap;
+    knee_diagnosis_sentence(account, d, &sentence);
+    json->text->failed = json->text->failed || sentence.failed;
+    knee_json_open(json, "verdict", '{');
+    knee_json_string(json, "sentence", sentence.data);
+    knee_json_string(json, "suspect", knee_suspect_name(d->suspect));
+    knee_json_number(json, "confidence", d->confidence);
+    json_evidence(json, d);
+    knee_json_string(json, "lever", d->lever == SIZE_MAX ? NULL : p->levers[d->lever].name);
+    knee_json_number(json, "lever_gain", d->lever == SIZE_MAX ? NAN : p->levers[d->lever].gain);
+    knee_json_number(json, "ratio", d->ratio);
+    knee_json_number(json, "efficiency", d->efficiency);
+    knee_json_number(json, "overlap", d->overlap);
+    knee_json_number(json, "step_s", d->step.wall_s);
+    knee_json_open_flat(json, "late_ranks", '[');
+    for (size_t i = 0; i < d->late_ranks; i++)
+        knee_json_whole(json, NULL, account->ranks[account->stragglers[i].rank].rank);
+    knee_json_close(json, ']');
+    knee_json_number(json, "stall_cost_per_day", p->cost.stall_day);
+    knee_json_open(json, "cannot_tell", '[');
+    for (size_t i = 0; (gap = knee_gap_sentence(d->gaps, i)); i++)
+        knee_json_string(json, NULL, gap);
+    knee_json_close(json, ']');
+    knee_json_close(json, '}');
+    knee_text_release(&sentence);
+}
+
+static void json_levers(struct knee_json *json, const struct knee_prediction *p)
+{
+    knee_json_open(json, "levers", '[');
+    for (size_t i = 0; i < p->lever_count; i++) {
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "name", p->levers[i].name);
+        knee_json_string(json, "change", p->levers[i].change);
+        knee_json_number(json, "ratio", p->levers[i].row.ratio);
+        knee_json_number(json, "step_s", p->levers[i].row.step.wall_s);
+        knee_json_number(json, "gain", p->levers[i].gain);
+        knee_json_string(json, "risk", p->levers[i].risk);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
+static void write_json(const struct knee_trace_report *report, struct knee_text *text)
+{
+    const struct knee_account *account = report->account;
+    struct knee_json json = {.text = text};
+    knee_json_open(&json, NULL, '{');
+    knee_json_string(&json, "schema", "knee.trace/1");
+    json_verdict(&json, account, report->diagnosis);
+    json_ranks(&json, account);
+    json_stragglers(&json, account);
+    json_collectives(&json, account);
+    json_levers(&json, &report->diagnosis->prediction);
+    knee_json_string(&json, "step_source", step_source(account));
+    json_steps(&json, account);
+    knee_json_open(&json, "matching", '{');
+    knee_json_whole(&json, "collectives", (int64_t)account->instances);
+    knee_json_whole(&json, "unmatched_calls", (int64_t)account->unmatched);
+    knee_json_ns(&json, "transfer_s", account->transfer_ns, account->instances > 0);
+    knee_json_ns(&json, "largest_clock_shift_s", account->largest_shift_ns, true);
+    knee_json_ns(&json, "residual_s", account->residual_ns, true);
+    knee_json_whole(&json, "world_size", account->world_size);
+    knee_json_close(&json, '}');
+    json_losses(&json, report->traces, report->trace_count);
+    knee_json_close(&json, '}');
+}
+
+void knee_write_trace(const struct knee_trace_report *report, enum knee_format format,
+                      const struct knee_style *style, struct knee_text *text)
+{
+    if (format == KNEE_JSON)
+        write_json(report, text);
+    else if (format == KNEE_CSV)
+        write_csv(report->account, style, text);
+    else
+        write_text(report, format, style, text);
+}

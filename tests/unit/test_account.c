@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+/* The account: every nanosecond against a map of nanoseconds, matching, clocks, steps, stragglers.
+ */
+#include "trace_help.h"
+
+#include "timeline/builder.h"
+
+static struct knee_builder *builder(void)
+{
+    struct knee_builder *b = knee_builder_new(NULL, NULL);
+    assert_non_null(b);
+    return b;
+}
+
+static void add(struct knee_builder *b, const char *name, int64_t start, int64_t end,
+                int32_t stream, int64_t launch_end)
+{
+    static uint64_t correlation;
+    correlation++;
+    knee_builder_span(b, 0, start, end, knee_builder_name(b, name, strlen(name)), stream,
+                      launch_end == KNEE_NO_TIME ? KNEE_NO_CORRELATION : correlation,
+                      strncmp(name, "Mem", 3) == 0, NULL);
+    if (launch_end != KNEE_NO_TIME)
+        knee_builder_launch(b, launch_end - 2, launch_end, 1, correlation);
+}
+
+static struct knee_trace finish(struct knee_builder *b, int64_t rank, int64_t world)
+{
+    struct knee_trace trace = {.rank = rank, .world_size = world, .format = "test"};
+    char name[32];
+    snprintf(name, sizeof name, "rank%lld", (long long)rank);
+    trace.file = strdup(name);
+    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    knee_builder_free(b);
+    return trace;
+}
+
+static struct knee_account account_of(const struct knee_trace *traces, size_t count)
+{
+    struct knee_account account;
+    struct knee_err err;
+    if (knee_account(traces, count, NULL, &account, &err))
+        fail_msg("%s", err.what);
+    return account;
+}
+
+#define NCCL "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"
+
+/* ---- Second method: a map with one entry per nanosecond ---- */
+
+enum { SPAN = 600, RANKS = 3 };
+
+static void map_labels(const struct knee_account *account, size_t r, const int64_t *last_start,
+                       int *map)
+{
+    const struct knee_rank_account *rank = &account->ranks[r];
+    bool compute[SPAN] = {0}, transfer[SPAN] = {0}, wait[SPAN] = {0}, copy[SPAN] = {0},
+         load[SPAN] = {0};
+    size_t call = 0;
+    for (size_t i = 0; i < rank->source->span_count; i++) {
+        const struct knee_span *span = &rank->source->spans[i];
+        int64_t there = span->start_ns;
+        if (span->kind == KNEE_SPAN_COMM) {
+            if (rank->split)
+                there = last_start[call];
+            there = there < span->start_ns ? span->start_ns : there;
+            call++;
+        }
+        for (int64_t t = span->start_ns; t < span->end_ns; t++) {
+            compute[t] |= span->kind == KNEE_SPAN_COMPUTE;
+            copy[t] |= span->kind == KNEE_SPAN_COPY;
+            transfer[t] |= span->kind == KNEE_SPAN_COMM && t >= there;
+            wait[t] |= span->kind == KNEE_SPAN_COMM && t < there;
+        }
+    }
+    for (size_t i = 0; i < rank->trace->load_count; i++)
+        for (int64_t t = rank->trace->loads[i].start_ns;
+             t < rank->trace->loads[i].end_ns && t < SPAN; t++)
+            load[t] = true;
+    for (int64_t t = 0; t < SPAN; t++) {
+        map[t] = compute[t]    ? KNEE_COMPUTE
+                 : transfer[t] ? KNEE_TRANSFER
+                 : wait[t]     ? KNEE_WAIT
+                 : copy[t]     ? KNEE_COPY
+                               : -1;
+        if (map[t] >= 0)
+            continue;
+        /* idle: when was the work handed over that ends this gap? */
+        int64_t next = INT64_MAX, handed = KNEE_NO_TIME;
+        for (size_t i = 0; i < rank->source->span_count; i++) {
+            const struct knee_span *span = &rank->source->spans[i];
+            if (span->start_ns > t && span->start_ns < next && span->end_ns > span->start_ns)
+                next = span->start_ns;
+        }
+        for (size_t i = 0; i < rank->source->span_count; i++) {
+            const struct knee_span *span = &rank->source->spans[i];
+            if (span->start_ns == next && span->launch_ns != KNEE_NO_TIME &&
+                (handed == KNEE_NO_TIME || span->launch_ns < handed))
+                handed = span->launch_ns;
+        }
+        map[t] =
+            handed != KNEE_NO_TIME && t < handed ? (load[t] ? KNEE_STARVED : KNEE_HOST) : KNEE_IDLE;
+    }
+}
+
+static void every_nanosecond_against_a_map(void **state)
+{
+    (void)state;
+    uint64_t seed = 4711;
+    static const char *const names[] = {"gemm", "softmax", "Memcpy HtoD", NCCL};
+    for (int round = 0; round < 400; round++) {
+        struct knee_trace traces[RANKS];
+        size_t ranks = 1 + (size_t)(chance(&seed) * RANKS);
+        int collectives = (int)(chance(&seed) * 6);
+        int64_t starts[RANKS][8], ends[8], last_start[8];
+        for (int c = 0; c < collectives; c++) {
+            last_start[c] = 0;
+            for (size_t r = 0; r < ranks; r++) {
+                starts[r][c] = c * 90 + (int64_t)(chance(&seed) * 40);
+                last_start[c] = starts[r][c] > last_start[c] ? starts[r][c] : last_start[c];
+            }
+            ends[c] = last_start[c] + 1 + (int64_t)(chance(&seed) * 40);
+        }
+        for (size_t r = 0; r < ranks; r++) {
+            struct knee_builder *b = builder();
+            int count = 1 + (int)(chance(&seed) * 30);
+            for (int i = 0; i < count; i++) {
+                int64_t start = (int64_t)(chance(&seed) * 500);
+                add(b, names[(int)(chance(&seed) * 3)], start,
+                    start + 1 + (int64_t)(chance(&seed) * 25), 7 + (int32_t)(chance(&seed) * 2),
+                    chance(&seed) < 0.8 ? start - (int64_t)(chance(&seed) * 20) : KNEE_NO_TIME);
+            }
+            for (int c = 0; c < collectives; c++)
+                add(b, NCCL, starts[r][c], ends[c], 20,
+                    starts[r][c] - (int64_t)(chance(&seed) * 10));
+            for (int i = 0; i < 3; i++) {
+                int64_t start = (int64_t)(chance(&seed) * 500);
+                knee_builder_load(b, start, start + (int64_t)(chance(&seed) * 60));
+            }
+            traces[r] = finish(b, (int64_t)r, (int64_t)ranks);
+        }
+        struct knee_account account = account_of(traces, ranks);
+        for (size_t r = 0; r < ranks; r++) {
+            const struct knee_rank_account *rank = &account.ranks[r];
+            int map[SPAN];
+            int64_t sums[KNEE_LABELS] = {0};
+            map_labels(&account, r, last_start, map);
+            for (int64_t t = rank->start_ns; t < rank->end_ns; t++)
+                sums[map[t]]++;
+            for (int label = 0; label < KNEE_LABELS; label++)
+                if (sums[label] != rank->ledger.label_ns[label])
+                    fail_msg("round %d rank %zu: %s is %lld, by the map %lld", round, r,
+                             knee_label_name((enum knee_label)label),
+                             (long long)rank->ledger.label_ns[label], (long long)sums[label]);
+            for (size_t i = 0; i < rank->run_count;
+                 i++) /* the runs say the same, moment by moment */
+                for (int64_t t = rank->runs[i].start_ns;
+                     t < (i + 1 < rank->run_count ? rank->runs[i + 1].start_ns : rank->end_ns); t++)
+                    assert_int_equal(map[t], rank->runs[i].label);
+        }
+        knee_account_release(&account);
+        for (size_t r = 0; r < ranks; r++)
+            knee_trace_release(&traces[r]);
+    }
+}
+
+/* Two ranks, three all-reduces; rank 1 comes 40 late to each because its host sleeps. */
+static struct knee_trace late_rank(int64_t rank, int64_t clock)
+{
+    struct knee_builder *b = builder();
+    for (int64_t k = 0; k < 5; k++) {
+        int64_t t = clock + 600000 * k, late = rank == 1 ? 400000 : 0;
+        add(b, "gemm", t, t + 100000, 7, t - 1000);
+        add(b, "relu", t + 100000 + late, t + 150000 + late, 7, t + 99000 + late);
+        add(b, NCCL, t + 150000 + late, t + 600000, 20, t + 149000 + late);
+    }
+    return finish(b, rank, 2);
+}
+
+static void a_late_rank_is_named_with_its_cause(void **state)
+{
+    (void)state;
+    struct knee_trace traces[] = {late_rank(0, 0), late_rank(1, 0)};
+    struct knee_account account = account_of(traces, 2);
+    assert_int_equal(account.instances, 5);
+    assert_int_equal(account.transfer_ns, 5 * 50000);
+    assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], 5 * 400000);
+    assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_TRANSFER], 5 * 50000);
+    assert_int_equal(account.ranks[1].ledger.label_ns[KNEE_WAIT], 0);
+    assert_int_equal(account.straggler_count, 1);
+    assert_int_equal(account.ranks[account.stragglers[0].rank].rank, 1);
+    assert_int_equal(account.stragglers[0].last_count, 5);
+    assert_int_equal(account.stragglers[0].lateness_ns, 5 * 400000);
+    assert_int_equal(account.stragglers[0].cause, KNEE_HOST);
+    struct knee_job job;
+    struct knee_diagnosis d;
+    knee_job_init(&job);
+    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
+    assert_int_equal(d.suspect, KNEE_SUSPECT_STRAGGLER);
+    assert_int_equal(d.late_ranks, 1);
+    knee_diagnosis_release(&d);
+    knee_account_release(&account);
+    knee_trace_release(&traces[0]);
+    knee_trace_release(&traces[1]);
+}
+
+/* The same with rank 1's clock three milliseconds ahead: its collectives would start after the
+ * others' had ended, so the clocks are moved together, and the answer is the same. */
+static void clocks_that_contradict_are_moved_together(void **state)
+{
+    (void)state;
+    struct knee_trace traces[] = {late_rank(0, 0), late_rank(1, 3000000)};
+    struct knee_account account = account_of(traces, 2);
+    assert_int_equal(account.largest_shift_ns, -3000000);
+    assert_int_equal(account.residual_ns, 0);
+    assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], 5 * 400000);
+    assert_int_equal(account.transfer_ns, 5 * 50000);
+    knee_account_release(&account);
+    /* but a base time that says so is believed without any shift */
+    traces[1].base_ns = -3000000;
+    account = account_of(traces, 2);
+    assert_int_equal(account.largest_shift_ns, 0);
+    assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], 5 * 400000);
+    knee_account_release(&account);
+    knee_trace_release(&traces[0]);
+    knee_trace_release(&traces[1]);
+}
+
+static void one_rank_or_missing_ranks_cannot_be_split(void **state)
+{
+    (void)state;
+    struct knee_trace one = late_rank(0, 0);
+    struct knee_account account = account_of(&one, 1);
+    assert_false(account.ranks[0].split);
+    assert_int_equal(account.instances, 0);
+    knee_account_release(&account);
+    struct knee_trace two[] = {late_rank(0, 0), late_rank(1, 0)};
+    two[0].world_size = two[1].world_size = 4;
+    account = account_of(two, 2);
+    assert_false(account.ranks[0].split);
+    struct knee_job job;
+    struct knee_diagnosis d;
+    knee_job_init(&job);
+    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
+    assert_true(d.gaps & KNEE_GAP_RANKS_MISSING);
+    assert_true(d.confidence < 0.6);
+    knee_diagnosis_release(&d);
+    knee_account_release(&account);
+    knee_trace_release(&one);
+    knee_trace_release(&two[0]);
+    knee_trace_release(&two[1]);
+}
+
+/* A kernel that starts after its step has ended on the host still belongs to the step that launched
+ * it. */
+static void a_kernel_belongs_to_the_step_of_its_launch(void **state)
+{
+    (void)state;
+    struct knee_builder *b = builder();
+    knee_builder_step(b, 100, 200, 7);
+    knee_builder_step(b, 200, 300, 8);
+    add(b, "before", 90, 120, 7, 95); /* launched before the first step */
+    add(b, "a", 150, 260, 7, 120);    /* step 7, runs into the host's step 8 */
+    add(b, "b", 265, 400, 7, 190);    /* step 7, starts in the host's step 8 */
+    add(b, "c", 420, 500, 7, 290);    /* step 8 */
+    add(b, "d", 600, 610, 7, 350);    /* after the last step */
+    struct knee_trace trace = finish(b, 0, 1);
+    struct knee_account account = account_of(&trace, 1);
+    static const int64_t numbers[] = {-1, 7, 8, -1}, starts[] = {90, 150, 420, 600},
+                         windows[] = {60, 270, 180, 10};
+    assert_int_equal(account.step_count, 4);
+    int64_t sum = 0;
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(account.steps[i].number, numbers[i]);
+        assert_int_equal(account.steps[i].start_ns, starts[i]);
+        assert_int_equal(account.steps[i].ledger.window_ns, windows[i]);
+        sum += account.steps[i].ledger.window_ns;
+    }
+    assert_int_equal(sum, account.ranks[0].ledger.window_ns);
+    assert_int_equal(account.steps[1].ledger.label_ns[KNEE_COMPUTE], 110 + 135);
+    knee_account_release(&account);
+    knee_trace_release(&trace);
+}
+
+static void steps_from_the_repeating_collectives(void **state)
+{
+    (void)state;
+    struct knee_builder *b = builder();
+    for (int64_t step = 0; step < 3; step++) {
+        add(b, NCCL, 1000 * step, 1000 * step + 10, 20, KNEE_NO_TIME);
+        add(b, "ncclDevKernel_AllGather_RING_LL(x)", 1000 * step + 20, 1000 * step + 30, 20,
+            KNEE_NO_TIME);
+        add(b, NCCL, 1000 * step + 40, 1000 * step + 50, 20, KNEE_NO_TIME);
+    }
+    struct knee_trace trace = finish(b, 0, 1);
+    struct knee_account account = account_of(&trace, 1);
+    assert_int_equal(account.step_source, KNEE_STEPS_SEQUENCE);
+    assert_int_equal(account.step_count, 3);
+    assert_int_equal(account.steps[1].start_ns, 1000);
+    knee_account_release(&account);
+    knee_trace_release(&trace);
+}
+
+/* What the account writes for Perfetto is read back to the same account. */
+static bool append(void *ctx, const char *data, size_t size)
+{
+    struct source *s = ctx;
+    char *grown = realloc((void *)(uintptr_t)s->data, s->length + size + 1);
+    assert_non_null(grown);
+    memcpy(grown + s->length, data, size);
+    s->data = grown;
+    s->length += size;
+    return true;
+}
+
+static void a_written_trace_reads_back_the_same(void **state)
+{
+    (void)state;
+    struct knee_trace traces[] = {late_rank(0, 5000000), late_rank(1, 5000000)}, back;
+    struct knee_account first = account_of(traces, 2);
+    struct source text = {0};
+    assert_true(knee_write_perfetto(&first, (struct knee_sink){append, &text}, NULL));
+    assert_int_equal(knee_trace_read((struct knee_reader){source_read, &text}, "back.json", NULL,
+                                     NULL, &back, NULL),
+                     KNEE_OK);
+    for (int k = 0; k < KNEE_LOSSES; k++)
+        assert_int_equal(back.losses[k].count, 0);
+    struct knee_account second = account_of(&back, 1);
+    assert_int_equal(second.rank_count, 2);
+    assert_int_equal(second.instances, first.instances);
+    for (size_t r = 0; r < 2; r++) {
+        assert_memory_equal(&first.ranks[r].ledger, &second.ranks[r].ledger,
+                            sizeof first.ranks[r].ledger);
+        assert_int_equal(first.ranks[r].run_count, second.ranks[r].run_count);
+    }
+    knee_account_release(&second);
+    knee_account_release(&first);
+    knee_trace_release(&back);
+    free((void *)(uintptr_t)text.data);
+    knee_trace_release(&traces[0]);
+    knee_trace_release(&traces[1]);
+}
+
+/* ---- Faults ---- */
+
+struct failing {
+    size_t calls, fail_at, live;
+};
+
+static void *failing_resize(void *ctx, void *ptr, size_t size)
+{
+    struct failing *f = ctx;
+    if (size == 0) {
+        f->live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    if (++f->calls == f->fail_at)
+        return NULL;
+    void *now = realloc(ptr, size);
+    f->live += ptr == NULL && now != NULL;
+    return now;
+}
+
+#define FAULTY                                                                                     \
+    "{\"traceEvents\": [" K("a", "1", "2") ", " K(NCCL, "5", "2") ", " K(                          \
+        "ncclDevKernel_AllGather_RING_LL(x)", "8",                                                 \
+        "2") ", {\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_Generic(x)\", "     \
+             "\"pid\": 0, \"tid\": 20, \"ts\": 11, "                                               \
+             "\"dur\": 2, \"args\": {\"stream\": 20, \"correlation\": 5, \"Collective name\": "    \
+             "\"allreduce\", \"Process Group Name\": "                                             \
+             "\"0\"}}, {\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": "                      \
+             "\"cudaLaunchKernel\", \"pid\": 1, \"tid\": 1, \"ts\": 3, "                           \
+             "\"dur\": 1, \"args\": {\"correlation\": 5}}, {\"ph\": \"X\", \"cat\": "              \
+             "\"user_annotation\", \"name\": "                                                     \
+             "\"ProfilerStep#3\", \"pid\": 1, \"tid\": 1, \"ts\": 0, \"dur\": 10}]}"
+
+/* Every allocation fails once in turn: no crash, no leak, outputs untouched. */
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    for (size_t fail_at = 1;; fail_at++) {
+        struct failing f = {.fail_at = fail_at};
+        struct knee_alloc alloc = {failing_resize, &f};
+        struct source source = {.data = FAULTY, .length = strlen(FAULTY)};
+        struct knee_trace trace = {0}, no_trace = {0};
+        struct knee_account account = {0}, no_account = {0};
+        struct knee_diagnosis d;
+        struct knee_job job;
+        struct knee_err err;
+        bool failed = true;
+        memset(&d, 0, sizeof d);
+        knee_job_init(&job);
+        if (knee_trace_read((struct knee_reader){source_read, &source}, "x", NULL, &alloc, &trace,
+                            &err)) {
+            assert_int_equal(err.status, KNEE_SYSTEM);
+            assert_memory_equal(&trace, &no_trace, sizeof trace);
+        } else if (knee_account(&trace, 1, &alloc, &account, &err)) {
+            assert_int_equal(err.status, KNEE_SYSTEM);
+            assert_memory_equal(&account, &no_account, sizeof account);
+        } else if (knee_diagnose(&account, &job, &alloc, &d, &err)) {
+            assert_int_equal(err.status, KNEE_SYSTEM);
+        } else {
+            struct knee_trace_report report = {&trace, 1, &account, &d};
+            struct knee_style style = {0};
+            failed = false;
+            for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
+                struct knee_text text = {.alloc = &alloc};
+                knee_write_trace(&report, (enum knee_format)format, &style, &text);
+                failed = failed || text.failed;
+                knee_text_release(&text);
+            }
+        }
+        knee_diagnosis_release(&d);
+        knee_account_release(&account);
+        knee_trace_release(&trace);
+        if (f.live != 0)
+            fail_msg("allocation %zu: %zu left", fail_at, f.live);
+        if (f.calls < fail_at) { /* nothing failed any more */
+            assert_false(failed);
+            return;
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_nanosecond_against_a_map),
+        cmocka_unit_test(a_late_rank_is_named_with_its_cause),
+        cmocka_unit_test(clocks_that_contradict_are_moved_together),
+        cmocka_unit_test(one_rank_or_missing_ranks_cannot_be_split),
+        cmocka_unit_test(a_kernel_belongs_to_the_step_of_its_launch),
+        cmocka_unit_test(steps_from_the_repeating_collectives),
+        cmocka_unit_test(a_written_trace_reads_back_the_same),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return RUN(tests);
+}

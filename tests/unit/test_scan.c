@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* The scanner: exact times, strings that lie, and skipping the same as reading. */
+#include "unit.h"
+
+#include "read/scan.h"
+
+/* A text in a window with its sentinel. */
+struct window {
+    char *data;
+    const char *end;
+};
+
+static struct window window_of(const char *text, size_t length)
+{
+    struct window w = {malloc(length + KNEE_SCAN_PAD), NULL};
+    assert_non_null(w.data);
+    memcpy(w.data, text, length);
+    memset(w.data + length, '"', KNEE_SCAN_PAD);
+    w.end = w.data + length;
+    return w;
+}
+
+static void times_are_exact(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } cases[] = {
+        {"0,", 0},
+        {"1,", 1000},
+        {"1.5,", 1500},
+        {"1.25,", 1250},
+        {"3848501578116.689,", 3848501578116689},
+        {"1706850123415584,", 1706850123415584000},
+        {"1712195495519806.264,", 1712195495519806264},
+        {"1712195495519806.25,", 1712195495519806250},
+        {"0.0004,", 0},
+        {"0.0005,", 0}, /* half goes to the even neighbour */
+        {"0.0015,", 2},
+        {"0.00051,", 1},
+        {"0.0025000,", 2},
+        {"28.7049,", 28705},
+        {"-5.001,", -5001},
+        {"\"17.5\",", 17500},
+        {"1e3,", 1000000},
+        {"1.5E+3,", 1500000},
+        {"1.714521600123456e15,", 1714521600123456000},
+        {"1.7145216001234567e15,", 1714521600123456700},
+        {"25e-4,", 2},
+        {"35e-4,", 4},
+        {"12345678901234.5678e0,", 12345678901234568},
+        {"0e5,", 0},
+        {"3999999999999999.999,", 3999999999999999999},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct window w = window_of(cases[i].text, strlen(cases[i].text));
+        int64_t ns = -1;
+        const char *after = knee_scan_us(w.data, w.end, &ns);
+        if (after != w.end - 1 || ns != cases[i].ns)
+            fail_msg("%s gives %lld", cases[i].text, (long long)ns);
+        free(w.data);
+    }
+}
+
+static void what_is_no_time_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"inf,",
+                                      "nan,",
+                                      "-,",
+                                      "null,",
+                                      "x,",
+                                      "\"a\",",
+                                      "99999999999999999,",
+                                      "1e,",
+                                      "1e99,",
+                                      "4000000000000001,",
+                                      "-2e15,",
+                                      ".5,",
+                                      "-inf,"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct window w = window_of(bad[i], strlen(bad[i]));
+        int64_t ns = 7;
+        assert_ptr_equal(knee_scan_us(w.data, w.end, &ns), KNEE_SCAN_BAD);
+        assert_int_equal(ns, 7);
+        free(w.data);
+    }
+}
+
+/* Cut anywhere, a number asks for more, and never reads past the sentinel. */
+static void a_cut_number_asks_for_more(void **state)
+{
+    (void)state;
+    const char *text = "1712195495519806.264";
+    for (size_t cut = 0; cut <= strlen(text); cut++) {
+        struct window w = window_of(text, cut);
+        int64_t ns;
+        const char *after = knee_scan_us(w.data, w.end, &ns);
+        assert_true(after == NULL || after == KNEE_SCAN_BAD);
+        assert_true(after == NULL || cut == 0);
+        after = knee_scan_int(w.data, w.end, &ns);
+        assert_true(after == NULL || cut == 0);
+        free(w.data);
+    }
+}
+
+static void whole_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t value;
+    } cases[] = {{"7,", 7},
+                 {"-12}", -12},
+                 {"12345678 ", 12345678},
+                 {"123456789,", 123456789},
+                 {"1790857026000000000,", 1790857026000000000},
+                 {"3.7,", 3},
+                 {"9007199254740993,", 9007199254740993}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct window w = window_of(cases[i].text, strlen(cases[i].text));
+        int64_t value = 0;
+        const char *after = knee_scan_int(w.data, w.end, &value);
+        if (!after || after == KNEE_SCAN_BAD || value != cases[i].value)
+            fail_msg("%s gives %lld", cases[i].text, (long long)value);
+        free(w.data);
+    }
+    struct window w = window_of("99999999999999999999,", 21);
+    int64_t value = 0;
+    assert_ptr_equal(knee_scan_int(w.data, w.end, &value), KNEE_SCAN_BAD);
+    free(w.data);
+}
+
+static void random_digits_agree_with_the_library(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    for (int i = 0; i < 200000; i++) {
+        char text[64];
+        long long whole = (long long)between(&seed, 1, 3.9e15);
+        int decimals = (int)(chance(&seed) * 1000);
+        snprintf(text, sizeof text, "%lld.%03d,", whole, decimals);
+        struct window w = window_of(text, strlen(text));
+        int64_t ns = 0;
+        assert_non_null(knee_scan_us(w.data, w.end, &ns));
+        assert_int_equal(ns, whole * 1000 + decimals);
+        free(w.data);
+    }
+}
+
+static void strings_end_where_json_goes_on(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum knee_string_role role;
+        long length; /* of the string; -1: needs more */
+        uint64_t repaired;
+    } cases[] = {
+        {"abc\",", KNEE_STRING_VALUE, 3, 0},
+        {"abc\" }", KNEE_STRING_VALUE, 3, 0},
+        {"abc\":", KNEE_STRING_KEY, 3, 0},
+        {"a\\\"c\",", KNEE_STRING_VALUE, 4, 0},
+        {"a\\\\\",", KNEE_STRING_VALUE, 3, 0},
+        {"a \"b\": 64\",", KNEE_STRING_VALUE, 9, 2}, /* not escaped, with a colon to fool us */
+        {"a \"b\" c\"]", KNEE_STRING_VALUE, 7, 2},
+        {"abc\" \"next\":", KNEE_STRING_VALUE, 3, 0}, /* a comma is missing */
+        {"abc", KNEE_STRING_VALUE, -1, 0},
+        {"abc\"", KNEE_STRING_VALUE, -1, 0},
+        {"abc\\", KNEE_STRING_VALUE, -1, 0},
+        {"0123456789abcdef0123456789abcdef\",", KNEE_STRING_VALUE, 32, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct window w = window_of(cases[i].text, strlen(cases[i].text));
+        uint64_t repaired = 0;
+        const char *close = knee_scan_string(w.data, w.end, cases[i].role, &repaired);
+        if ((close ? close - w.data : -1) != cases[i].length ||
+            (close && repaired != cases[i].repaired))
+            fail_msg("%s: %ld, %lu mended", cases[i].text, close ? (long)(close - w.data) : -1L,
+                     (unsigned long)repaired);
+        free(w.data);
+    }
+}
+
+/* Random nested JSON: a value ends where a plain reader with a stack says. */
+static size_t random_value(uint64_t *seed, char *out, int depth)
+{
+    size_t used = 0;
+    double kind = chance(seed);
+    if (depth == 0 || kind < 0.3) {
+        used += (size_t)sprintf(out, "%d", (int)(chance(seed) * 100000));
+    } else if (kind < 0.6) {
+        out[used++] = '"';
+        for (int i = (int)(chance(seed) * 40); i > 0; i--) {
+            static const char letters[] = "abc{}[],: \\xyz()<>";
+            char c = letters[(int)(chance(seed) * (sizeof letters - 1))];
+            if (c == '\\') {
+                out[used++] = '\\';
+                out[used++] = chance(seed) < 0.5 ? '"' : '\\';
+            } else {
+                out[used++] = c;
+            }
+        }
+        out[used++] = '"';
+    } else {
+        bool object = kind < 0.8;
+        out[used++] = object ? '{' : '[';
+        int count = (int)(chance(seed) * 4);
+        for (int i = 0; i < count; i++) {
+            if (object)
+                used += (size_t)sprintf(out + used, "\"k%d\": ", i);
+            used += random_value(seed, out + used, depth - 1);
+            if (i + 1 < count)
+                used += (size_t)sprintf(out + used, chance(seed) < 0.5 ? ", " : ",\n      ");
+        }
+        out[used++] = object ? '}' : ']';
+    }
+    return used;
+}
+
+static void values_end_where_they_end(void **state)
+{
+    (void)state;
+    uint64_t seed = 99;
+    static char text[1 << 18];
+    for (int i = 0; i < 20000; i++) {
+        size_t length = random_value(&seed, text, 5);
+        memcpy(text + length, ", 1", 3);
+        struct window w = window_of(text, length + 3);
+        uint64_t repaired = 0;
+        const char *after = knee_scan_value(w.data, w.end, &repaired);
+        if (!after || after == KNEE_SCAN_BAD || (size_t)(after - w.data) != length || repaired)
+            fail_msg("%.*s", (int)length, text);
+        free(w.data);
+        /* and no shorter piece is taken for the whole */
+        size_t cut = (size_t)(chance(&seed) * (double)length);
+        w = window_of(text, cut);
+        after = knee_scan_value(w.data, w.end, &repaired);
+        assert_true(after == NULL || after == KNEE_SCAN_BAD);
+        free(w.data);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_are_exact),
+        cmocka_unit_test(what_is_no_time_is_refused),
+        cmocka_unit_test(a_cut_number_asks_for_more),
+        cmocka_unit_test(whole_numbers),
+        cmocka_unit_test(random_digits_agree_with_the_library),
+        cmocka_unit_test(strings_end_where_json_goes_on),
+        cmocka_unit_test(values_end_where_they_end),
+    };
+    return RUN(tests);
+}
