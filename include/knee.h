@@ -1034,6 +1034,14 @@ double knee_plan_phase_s(const struct knee_shape *shape, const struct knee_machi
 /* The cost as a labelled step: compute, transfer, wait, starved, host, idle. */
 void knee_plan_step(const struct knee_plan_cost *cost, struct knee_step *out);
 
+/* A simulated step, event by event: the first rank of every pipeline stage, each with its lanes, as
+ * a timeline that knee_account() labels like a recorded one. `closed_s` (may be NULL) gets what the
+ * closed path says about the same things, stragglers and loader left out. The plan must be
+ * completed. Free the trace with knee_trace_release(). */
+knee_status knee_simulate(const struct knee_shape *shape, const struct knee_machine *machine,
+                          const struct knee_plan *plan, const struct knee_alloc *alloc,
+                          struct knee_trace *out, double *closed_s, struct knee_err *err);
+
 /* One operation of one layer, as the model sees it. */
 enum knee_operation_kind {
     KNEE_OPERATION_GEMM,   /* matrix product (m x k) (k x n) */
@@ -1150,6 +1158,8 @@ struct knee_plan_answer {
     double peak_gpus; /* count of the highest throughput */
     struct knee_remedy remedies[KNEE_REMEDIES_MAX]; /* when nothing fits at the chosen count */
     size_t remedy_count;
+    const struct knee_account *simulated; /* the best plan's step; NULL: not asked. Borrowed */
+    double simulated_s, closed_s;         /* its length, and what the closed path says */
 };
 
 /* Fills efficiency, time and cost of answer->rows and everything after them. The fields before

@@ -8,6 +8,7 @@
 #include "base/keys.h"
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,8 +27,8 @@
 struct plan_options {
     struct knee_workers gpus;
     double tokens, budget, deadline_s, tolerance, top, threads;
-    const char *hf, *deepspeed, *megatron, *rates;
-    bool ops;
+    const char *hf, *deepspeed, *megatron, *rates, *perfetto;
+    bool ops, simulate;
     unsigned char source[KNEE_KEYS_MAX];
 };
 
@@ -60,6 +61,14 @@ static const struct knee_key rows[] = {
     WORD("deepspeed", deepspeed, "DeepSpeed configuration with parts of the plan"),
     WORD("megatron", megatron, "Megatron log or launch script with shape and plan"),
     WORD("rates", rates, "YAML file with constants that replace those of the profile"),
+    {.name = "simulate",
+     .kind = KNEE_KEY_SWITCH,
+     .offset = offsetof(struct plan_options, simulate),
+     .group = "Question",
+     .otherwise = "",
+     .help = "also run the best plan's step event by event"},
+    WORD("perfetto", perfetto,
+         "write the simulated step as a trace for ui.perfetto.dev; knee trace reads it too"),
     {.name = "ops",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct plan_options, ops),
@@ -257,6 +266,47 @@ static knee_status search_counts(const struct plan_options *options, struct knee
     return status;
 }
 
+/* ---- The simulated step ---- */
+
+static bool write_file(void *ctx, const char *data, size_t size)
+{
+    return fwrite(data, 1, size, ctx) == size;
+}
+
+static knee_status write_perfetto(const char *name, const struct knee_account *account,
+                                  struct knee_err *err)
+{
+    FILE *file = fopen(name, "wb");
+    if (!file)
+        return knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
+    bool good = knee_write_perfetto(account, (struct knee_sink){write_file, file}, NULL);
+    good = fclose(file) == 0 && good;
+    return good ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, name, "cannot be written");
+}
+
+struct simulation {
+    struct knee_trace trace;
+    struct knee_account account;
+};
+
+/* Of the plan that the answer speaks of first. */
+static knee_status simulate(const struct plan_options *options, struct knee_plan_answer *a,
+                            struct simulation *out, struct knee_err *err)
+{
+    if ((!options->simulate && !options->perfetto) || a->chosen == SIZE_MAX)
+        return KNEE_OK;
+    const struct knee_found *best = &a->rows[a->chosen].found.best[0];
+    knee_status status =
+        knee_simulate(&a->shape, &a->machine, &best->plan, NULL, &out->trace, &a->closed_s, err);
+    if (!status)
+        status = knee_account(&out->trace, 1, NULL, &out->account, err);
+    if (status)
+        return status;
+    a->simulated = &out->account;
+    a->simulated_s = 1e-9 * (double)out->trace.steps[0].end_ns;
+    return options->perfetto ? write_perfetto(options->perfetto, &out->account, err) : KNEE_OK;
+}
+
 static void print_answer(struct cli_run *run, const struct plan_options *options,
                          const struct knee_plan_answer *a)
 {
@@ -281,12 +331,18 @@ static knee_status answer(struct cli_run *run, const struct plan_options *option
     if (!a->rows)
         return knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
     knee_status status = search_counts(options, a, counts, &run->err);
+    struct simulation simulation = {0};
     if (!status) {
         knee_plan_judge(a);
+        status = simulate(options, a, &simulation, &run->err);
+    }
+    if (!status) {
         print_answer(run, options, a);
         bool asked = !isnan(a->question.budget) || !isnan(a->question.deadline_s);
         status = asked && a->chosen == SIZE_MAX ? KNEE_GATE : KNEE_OK;
     }
+    knee_account_release(&simulation.account);
+    knee_trace_release(&simulation.trace);
     free(a->rows);
     return status;
 }

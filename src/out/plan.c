@@ -165,6 +165,8 @@ static void knee_words(const struct knee_plan_answer *a, struct knee_text *text)
                      next->gpus);
 }
 
+static void simulated_words(const struct knee_plan_answer *a, struct knee_text *text);
+
 static void sentence(const struct knee_plan_answer *a, struct knee_text *text)
 {
     bool any = !isnan(a->peak_gpus);
@@ -179,6 +181,7 @@ static void sentence(const struct knee_plan_answer *a, struct knee_text *text)
     }
     if (any)
         knee_words(a, text);
+    simulated_words(a, text);
 }
 
 /* ---- Tables ---- */
@@ -400,6 +403,63 @@ static void remedies_table(const struct knee_plan_answer *a, enum knee_format fo
     knee_table_release(&table);
 }
 
+/* ---- The simulated step ---- */
+
+static void simulated_words(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    if (!a->simulated)
+        return;
+    knee_text_printf(text,
+                     " Simulated event by event the step takes %s; the closed form says %s without "
+                     "stragglers (%s).",
+                     knee_human(a->simulated_s, KNEE_UNIT_SECONDS).s,
+                     knee_human(a->closed_s, KNEE_UNIT_SECONDS).s,
+                     knee_signed_percent(a->closed_s / a->simulated_s - 1).s);
+}
+
+static void simulated_table(const struct knee_plan_answer *a, enum knee_format format,
+                            const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const names[] = {"simulated", "first stage", "share", "last stage", "share"};
+    const struct knee_account *account = a->simulated;
+    struct knee_table table;
+    knee_table_init(&table, "lrrrr", text->alloc);
+    HEADERS(&table, names);
+    for (int label = 0; label < KNEE_LABELS; label++) {
+        knee_table_cell(&table, "%s", knee_label_name((enum knee_label)label));
+        for (size_t end = 0; end < 2; end++) {
+            const struct knee_ledger *l = &account->ranks[end ? account->rank_count - 1 : 0].ledger;
+            double share = (double)l->label_ns[label] / (double)l->window_ns;
+            knee_table_number(&table, 1e-9 * (double)l->label_ns[label], KNEE_UNIT_SECONDS);
+            knee_table_cell(&table, "%s", knee_percent(share).s);
+        }
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void json_simulated(struct knee_json *json, const struct knee_plan_answer *a)
+{
+    if (!a->simulated)
+        return;
+    knee_json_open(json, "simulation", '{');
+    knee_json_number(json, "step_s", a->simulated_s);
+    knee_json_number(json, "closed_form_s", a->closed_s);
+    knee_json_open(json, "stages", '[');
+    for (size_t i = 0; i < a->simulated->rank_count; i++) {
+        const struct knee_rank_account *rank = &a->simulated->ranks[i];
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_number(json, "rank", (double)rank->rank);
+        knee_json_number(json, "window_ns", (double)rank->ledger.window_ns);
+        for (int label = 0; label < KNEE_LABELS; label++)
+            knee_json_number(json, knee_label_name((enum knee_label)label),
+                             1e-9 * (double)rank->ledger.label_ns[label]);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+    knee_json_close(json, '}');
+}
+
 /* The row that the tables speak of: the one chosen, else the last that fits; NULL: none does. */
 static const struct knee_plan_row *shown_row(const struct knee_plan_answer *a)
 {
@@ -436,6 +496,10 @@ static void write_text(const struct knee_plan_answer *a, enum knee_format format
         return;
     knee_text_puts(text, "\n");
     best_table(row, format, style, text);
+    if (a->simulated) {
+        knee_text_puts(text, "\n");
+        simulated_table(a, format, style, text);
+    }
     if (style->brief)
         return;
     knee_text_puts(text, "\n");
@@ -598,6 +662,7 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     for (size_t i = 0; i < a->row_count; i++)
         json_row(&json, &a->rows[i]);
     knee_json_close(&json, ']');
+    json_simulated(&json, a);
     knee_json_open(&json, "remedies", '[');
     for (size_t i = 0; i < a->remedy_count; i++) {
         knee_json_open(&json, NULL, '{');

@@ -5,11 +5,11 @@
  *   micro-batch on a stage  t = layers (forward + recompute + backward + gathers) + ends + sends
  *   pipeline                1F1B     sum of all stages' t + (M - 1) max t
  *                           interleaved  M max t + (pp - 1) / vp mean t
- *                           zero-bubble  a third of 1F1B's bubble
+ *                           zero-bubble  1F1B's bubble less twice the weight gradients in it
  *   gathers (zero3)         per layer and pass; hidden behind compute, which they slow, except
  *                           a share that always shows
  *   gradients               after the last micro-batch; hidden behind a backward pass except a
- *                           share that always shows
+ *                           share that always shows; new parameters behind a forward pass
  *   optimizer               bytes of its states over the memory rate
  *
  * Every second goes into one part; they sum to the step.
@@ -17,6 +17,7 @@
 #include "job/plan.h"
 #include "predict/axis_comm.h"
 #include "predict/block.h"
+#include "predict/exchange.h"
 #include "predict/op_time.h"
 
 #include <math.h>
@@ -87,26 +88,14 @@ static double gather_shown(const struct price *p, double compute, double wire)
     return knee_longer(slowed, wire) - compute + p->rates->shard_exposed * wire;
 }
 
-static double shard_wire_s(const struct price *p, double bytes_per_param)
-{
-    const struct knee_footprint *f = &p->block->footprint;
-    struct knee_group group = {p->plan->tp, p->plan->shard_size};
-    double common = mixed(p, f->common[0], f->common[1]);
-    double wire = knee_gather_s(p->machine, group, bytes_per_param * common);
-    if (p->share > 0) {
-        double size = p->plan->shard_size * p->plan->tp / (p->plan->ep * p->plan->etp);
-        struct knee_group experts = {p->plan->ep * p->plan->etp, size};
-        wire += knee_gather_s(p->machine, experts, bytes_per_param * p->share * f->experts[1]);
-    }
-    return wire > 0 ? wire / p->rates->shard_rate + p->rates->shard_latency_s : 0;
-}
-
 static void add_gathers(const struct price *p, double forward, double backward,
                         struct layer_time *t)
 {
     if (p->plan->shard != KNEE_ZERO3 || p->plan->shard_size <= 1)
         return;
-    double gather = shard_wire_s(p, 2), scatter = shard_wire_s(p, p->plan->gradient_bytes);
+    double gather = knee_shard_wire_s(p->block, p->shape, p->machine, p->plan, 2);
+    double scatter =
+        knee_shard_wire_s(p->block, p->shape, p->machine, p->plan, p->plan->gradient_bytes);
     t->part[KNEE_PART_SHARD] =
         gather_shown(p, forward, gather) + gather_shown(p, backward, gather + scatter);
     t->wire += 2 * gather + scatter;
@@ -156,6 +145,13 @@ struct pipeline {
     double ends_tp;
 };
 
+/* Products for weight gradients in a layer: half of the backward ones. A zero-bubble schedule does
+ * them in what would be gaps, which leaves (pp - 1)(forward + backward - 2 weights). */
+static double weights_s(const struct price *p)
+{
+    return 0.5 * MIXED(p, 1, gemm);
+}
+
 /* Layers of the stages when the last one gets fewer, so that with its head it is about as long as
  * the others. */
 static struct knee_stages balance(double layers, double pp, double head_in_layers)
@@ -198,7 +194,7 @@ static struct pipeline pipeline_of(const struct price *p, double layer_s)
     double first = stages.first * layer_s + embedding, last = stages.last * layer_s + head + extra;
     double middle = pp > 2 ? stages.most * layer_s : 0;
     double longest = fmax(middle, fmax(first, last));
-    double total = first + last + (pp - 2) * middle + pp * each;
+    double total = p->shape->layers * layer_s + embedding + head + extra + pp * each;
     pipe.layers = longest == middle ? stages.most : longest == first ? stages.first : stages.last;
     pipe.ends = longest - pipe.layers * layer_s;
     pipe.busy = m * (longest + each);
@@ -206,7 +202,7 @@ static struct pipeline pipeline_of(const struct price *p, double layer_s)
     if (plan->vp > 1)
         pipe.bubble = (pp - 1) / plan->vp * total / pp;
     else if (plan->schedule == KNEE_ZERO_BUBBLE)
-        pipe.bubble /= 3;
+        pipe.bubble *= 1 - 2 * fmin(0.5, weights_s(p) / layer_s);
     return pipe;
 }
 
@@ -218,32 +214,19 @@ static double reductions(const struct price *p)
     return p->plan->shard == KNEE_ZERO2 ? p->micro_batches : 1;
 }
 
-/* Gradients to the ranks that have the same parameters, and with a sharded optimizer the new
- * parameters back; seconds on the wire. */
-static double reduction_s(const struct price *p, double params, struct knee_group group)
+/* What shows of the exchange. Gradients hide behind backward passes, what comes back of a sharded
+ * optimizer behind a forward pass. */
+static double exchange_shown(const struct price *p, const struct knee_exchange *wire, double pass_s)
 {
-    double sent = p->plan->gradient_bytes * params / p->plan->compress;
-    double calls = sent / p->rates->bucket_bytes;
-    double back = p->plan->shard == KNEE_REPLICATE ? sent : 2 * params;
-    return reductions(p) * knee_gathers_s(p->machine, group, sent, calls) +
-           knee_gathers_s(p->machine, group, back, calls);
-}
-
-static double exchange_s(const struct price *p)
-{
-    const struct knee_plan *plan = p->plan;
-    double ranks = plan->dp * plan->cp;
-    struct knee_group same = {plan->tp, ranks};
-    double common = p->common, experts = p->experts;
-    if (plan->shard == KNEE_ZERO3) { /* groups exchange what each has gathered up */
-        same = (struct knee_group){plan->tp * plan->shard_size, ranks / plan->shard_size};
-        common /= plan->shard_size;
-    }
-    double wire = same.size > 1 ? reduction_s(p, common, same) : 0;
-    double copies = ranks * plan->tp / (plan->ep * plan->etp);
-    if (experts > 0 && copies > 1 && plan->shard != KNEE_ZERO3)
-        wire += reduction_s(p, experts, (struct knee_group){plan->ep * plan->etp, copies});
-    return wire / plan->local_steps;
+    double out = reductions(p) * wire->out_s, all = out + wire->back_s;
+    if (p->plan->overlap_dp <= 0)
+        return all;
+    double backward = BACKWARD_WINDOW * pass_s, forward = pass_s - backward, left;
+    if (p->plan->shard == KNEE_REPLICATE)
+        left = all - backward;
+    else
+        left = fmax(0, out - reductions(p) * backward) + fmax(0, wire->back_s - forward);
+    return fmax(p->rates->dp_exposed * all, left);
 }
 
 static double optimizer_s(const struct price *p)
@@ -285,16 +268,13 @@ static void add_layers(const struct price *p, const struct layer_time *layer,
 
 static void add_ends(const struct price *p, const struct pipeline *pipe)
 {
-    double *part = p->cost->part_s, wire = exchange_s(p);
-    double window = BACKWARD_WINDOW * reductions(p) * pipe->busy / p->micro_batches;
-    double shown = wire;
-    if (p->plan->overlap_dp > 0)
-        shown = fmax(p->rates->dp_exposed * wire, wire - window);
-    part[KNEE_PART_DP] += shown;
+    double *part = p->cost->part_s;
+    struct knee_exchange wire = knee_exchange_of(p->block, p->shape, p->machine, p->plan);
+    part[KNEE_PART_DP] += exchange_shown(p, &wire, pipe->busy / p->micro_batches);
     part[KNEE_PART_OPTIMIZER] += p->plan->offload == KNEE_OFFLOAD_OPTIMIZER ? 0 : optimizer_s(p);
     part[KNEE_PART_OFFLOAD] += offload_s(p);
     part[KNEE_PART_HOST] += p->rates->step_s;
-    p->cost->comm_s += wire;
+    p->cost->comm_s += reductions(p) * wire.out_s + wire.back_s;
     double jitter = p->rates->jitter + p->plan->jitter;
     part[KNEE_PART_JITTER] += jitter * sqrt(2 * log(p->plan->gpus)) * (pipe->busy + pipe->bubble);
     if (!isnan(p->plan->loader_rate_per_s)) {
