@@ -410,8 +410,8 @@ static void simulated_words(const struct knee_plan_answer *a, struct knee_text *
     if (!a->simulated)
         return;
     knee_text_printf(text,
-                     " Simulated event by event the step takes %s; the closed form says %s without "
-                     "stragglers (%s).",
+                     " Simulated event by event the step takes %s; the closed form without "
+                     "stragglers and loader, which are not simulated, says %s (%s).",
                      knee_human(a->simulated_s, KNEE_UNIT_SECONDS).s,
                      knee_human(a->closed_s, KNEE_UNIT_SECONDS).s,
                      knee_signed_percent(a->closed_s / a->simulated_s - 1).s);
@@ -430,8 +430,10 @@ static void simulated_table(const struct knee_plan_answer *a, enum knee_format f
         for (size_t end = 0; end < 2; end++) {
             const struct knee_ledger *l = &account->ranks[end ? account->rank_count - 1 : 0].ledger;
             double share = (double)l->label_ns[label] / (double)l->window_ns;
-            knee_table_number(&table, 1e-9 * (double)l->label_ns[label], KNEE_UNIT_SECONDS);
-            knee_table_cell(&table, "%s", knee_percent(share).s);
+            if (label == KNEE_WAIT && !account->ranks[0].split)
+                share = NAN; /* other stages' lateness is inside receives, as in a recording */
+            knee_table_number(&table, share * 1e-9 * (double)l->window_ns, KNEE_UNIT_SECONDS);
+            knee_table_cell(&table, "%s", isnan(share) ? "-" : knee_percent(share).s);
         }
     }
     knee_table_write(&table, format, style, text);
@@ -450,10 +452,7 @@ static void json_simulated(struct knee_json *json, const struct knee_plan_answer
         const struct knee_rank_account *rank = &a->simulated->ranks[i];
         knee_json_open_flat(json, NULL, '{');
         knee_json_number(json, "rank", (double)rank->rank);
-        knee_json_number(json, "window_ns", (double)rank->ledger.window_ns);
-        for (int label = 0; label < KNEE_LABELS; label++)
-            knee_json_number(json, knee_label_name((enum knee_label)label),
-                             1e-9 * (double)rank->ledger.label_ns[label]);
+        knee_json_ledger(json, &rank->ledger, rank->split, true);
         knee_json_close(json, '}');
     }
     knee_json_close(json, ']');

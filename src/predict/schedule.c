@@ -12,7 +12,8 @@
  * A layer is a wait for the host, its compute, and the communication that does not hide; the part
  * that does hide runs beside the compute. With sharded parameters each pass of a layer waits for
  * its gather, which may start `prefetch` layers ahead. Gradients go out in buckets during the last
- * backward pass, new parameters come back in buckets before the first forward pass.
+ * backward pass, new parameters come back in buckets before the first forward pass. Then all stages
+ * meet for the norm of the gradients, the host takes its time, and the optimizer ends the step.
  */
 #include "base/error.h"
 #include "base/text.h"
@@ -70,6 +71,7 @@ static int32_t add_task(struct maker *m, int32_t stage, enum knee_stream stream,
         .work_ns = rint(NS * seconds),
         .stage = stage,
         .next_edge = NONE,
+        .called_after = NONE,
         .received_by = NONE,
         .stream = (unsigned char)stream,
         .kind = (unsigned char)kind,
@@ -421,10 +423,10 @@ static void add_unit(struct maker *m, const struct unit *unit)
         wait_for_input(m, unit, virtual_stage);
     bool starts = virtual_stage == 0, ends = virtual_stage == pieces - 1;
     if (!unit->backward) {
-        add_host(m, unit->stage, m->machine->rates.micro_batch_s / m->vp);
         if (starts)
             add_compute(m, unit->stage, "embedding",
                         m->block.embedding_s + m->block.embedding_tp_s);
+        add_host(m, unit->stage, m->machine->rates.micro_batch_s / m->vp);
         for (int32_t i = 0; i < count; i++)
             add_forward_layer(m, unit->stage, first + i, unit->micro_batch == 0);
         if (ends)
@@ -521,6 +523,25 @@ static double part_s(const struct knee_plan_cost *cost, enum knee_part part)
     return cost->part_s[part];
 }
 
+/* The norm of all gradients: no stage goes on before the last is there. */
+static void add_norm(struct maker *m)
+{
+    struct wire wire = {KNEE_STREAM_TP, KNEE_LANE_GPU, KNEE_OP_ALL_REDUCE, "PP", 4, m->plan->pp};
+    size_t first = m->tasks->count;
+    for (int32_t s = 0; s < m->pp && m->pp > 1; s++) {
+        int32_t ready = add_task(m, s, KNEE_STREAM_COMPUTE, KNEE_TASK_HOST, "wait", 0);
+        m->last_compute[s] = ready == NONE ? m->last_compute[s] : ready;
+    }
+    for (int32_t s = 0; s < m->pp && m->pp > 1 && !m->tasks->failed; s++) {
+        int32_t own = m->last_compute[s];
+        int32_t row = add_exposed(m, s, &wire, m->machine->rates.network_latency_s);
+        for (int32_t other = 0; other < m->pp; other++)
+            after(m, row, (int32_t)first + other);
+        if (row != NONE)
+            m->tasks->task[row].called_after = own;
+    }
+}
+
 static void add_end(struct maker *m, const struct knee_plan_cost *cost)
 {
     const struct knee_plan *p = m->plan;
@@ -529,8 +550,11 @@ static void add_end(struct maker *m, const struct knee_plan_cost *cost)
     struct wire wire = {
         KNEE_STREAM_DP, lane_of(m, p->tp, p->dp * p->cp), KNEE_OP_REDUCE_SCATTER, "DP", 0,
         p->dp * p->cp};
-    for (int32_t s = 0; s < m->pp; s++) {
+    for (int32_t s = 0; s < m->pp; s++)
         add_exposed(m, s, &wire, shown);
+    add_norm(m);
+    for (int32_t s = 0; s < m->pp; s++) {
+        add_host(m, s, m->machine->rates.step_s);
         add_compute(m, s, "optimizer", part_s(cost, KNEE_PART_OPTIMIZER));
         if (part_s(cost, KNEE_PART_OFFLOAD) > 0) {
             int32_t copy = add_task(m, s, KNEE_STREAM_COPY, KNEE_TASK_COPY, "Memcpy DtoH",
@@ -539,7 +563,6 @@ static void add_end(struct maker *m, const struct knee_plan_cost *cost)
             if (copy != NONE)
                 m->tasks->task[copy].lane = KNEE_LANE_HOST;
         }
-        add_host(m, s, m->machine->rates.step_s);
     }
 }
 

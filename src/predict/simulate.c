@@ -21,7 +21,6 @@ struct writer {
     const struct knee_plan *plan;
     struct knee_builder *builder;
     uint64_t correlation;
-    int64_t sequence;
 };
 
 static uint32_t name_of(struct writer *w, const char *name)
@@ -47,6 +46,8 @@ static void write_span(struct writer *w, int32_t stage, int32_t stream, const ch
                       correlation, copy, facts);
 }
 
+/* Sender and receiver of one message call it by the same number; what all stages wait for has one
+ * name. */
 static struct knee_call_facts facts_of(struct writer *w, const struct knee_task *task)
 {
     struct knee_call_facts facts = KNEE_CALL_UNKNOWN;
@@ -54,8 +55,11 @@ static struct knee_call_facts facts_of(struct writer *w, const struct knee_task 
     facts.op = (enum knee_op)task->op;
     facts.group_size = task->group_size > 0 ? task->group_size : -1;
     facts.bytes = task->bytes > 0 ? (int64_t)task->bytes : -1;
-    facts.sequence = ++w->sequence;
-    snprintf(group, sizeof group, "%s of stage %d", task->axis, (int)task->stage);
+    facts.sequence = task->called_after >= 0 ? 0 : task - w->tasks->task;
+    if (task->called_after >= 0)
+        snprintf(group, sizeof group, "all stages");
+    else
+        snprintf(group, sizeof group, "%s of stage %d", task->axis, (int)task->stage);
     facts.group = name_of(w, group) + 1;
     facts.description = name_of(w, task->axis) + 1;
     return facts;
@@ -82,8 +86,10 @@ static void write_task(struct writer *w, const struct knee_task *task, bool host
         return;
     }
     struct knee_call_facts facts = facts_of(w, task);
-    write_span(w, task->stage, task->stream, task->name, task->start_ns, task->end_ns, launch,
-               false, &facts);
+    bool waited = task->called_after >= 0;
+    int64_t start = waited ? w->tasks->task[task->called_after].end_ns : task->start_ns;
+    write_span(w, task->stage, task->stream, task->name, start, task->end_ns,
+               waited ? start : launch, false, &facts);
 }
 
 /* Tasks of one stage and stream are in the order they ran; `free_ns` is when the compute stream

@@ -34,8 +34,10 @@ struct knee_task {
     double work_ns; /* alone */
     int64_t start_ns, end_ns;
     int32_t stage;
-    int32_t waits;       /* tasks that must end before */
-    int32_t next_edge;   /* first of those that wait for this one; -1: none */
+    int32_t waits;     /* tasks that must end before */
+    int32_t next_edge; /* first of those that wait for this one; -1: none */
+    int32_t
+        called_after; /* the call is made when this task ends, and then waits; -1: at its start */
     int32_t received_by; /* first task of the stage that this is sent to; -1: not sent */
     unsigned char stream, lane, kind;
     unsigned char op; /* enum knee_op of communication */

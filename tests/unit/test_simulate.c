@@ -39,6 +39,7 @@ static struct knee_task task_of(int32_t stage, enum knee_stream stream, enum kne
     return (struct knee_task){.work_ns = work_ns,
                               .stage = stage,
                               .next_edge = -1,
+                              .called_after = -1,
                               .received_by = -1,
                               .stream = (unsigned char)stream,
                               .lane = (unsigned char)lane,
@@ -299,6 +300,7 @@ static void written_and_read_back_it_is_the_same(void **state)
         for (size_t r = 0; r < before.rank_count; r++) {
             const struct knee_ledger *a = &before.ranks[r].ledger, *b = &after.ranks[r].ledger;
             int64_t sum = 0;
+            assert_true(a->window_ns == first.steps[0].end_ns); /* all end together */
             assert_true(before.ranks[r].rank == after.ranks[r].rank);
             assert_true(a->window_ns == b->window_ns);
             assert_true(a->comm_ns == b->comm_ns);
