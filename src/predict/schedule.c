@@ -27,6 +27,7 @@
 
 #define NONE          (-1)
 #define NS            1e9
+#define PASSES_MAX    1e6
 #define SHARDS        "FSDP" /* axis; slows compute beside it */
 #define WEIGHTS_SHARE 0.5    /* of a backward pass: products for weights, not inputs */
 
@@ -451,7 +452,7 @@ static struct unit unit_at(const struct maker *m, int32_t stage, int32_t k, bool
     int32_t group = m->vp > 1 ? m->pp : 1, per_group = group * m->vp;
     int32_t whole = m->micro_batches / group * per_group;
     int32_t begin = k < whole ? k / per_group * group : m->micro_batches / group * group;
-    int32_t size = k < whole ? group : m->micro_batches - begin;
+    int32_t left = m->micro_batches - begin, size = k < whole || left < 1 ? group : left;
     int32_t rest = k < whole ? k % per_group : k - whole;
     int32_t piece = rest / size, micro_batch = begin + rest % size;
     return (struct unit){
@@ -653,7 +654,7 @@ knee_status knee_tasks_init(struct knee_tasks *out, const struct knee_shape *sha
     struct progress *progress = NULL;
     struct knee_plan_cost cost;
     double units = plan->pp * plan->vp * knee_plan_micro_batches(plan);
-    if (units > KNEE_TASKS_MAX / 8) {
+    if (units > PASSES_MAX) {
         knee_fail(err, KNEE_USAGE, "", "this step is too large to simulate: %.0f passes", units);
         knee_hint(err, "raise --micro-batch or lower --global-batch");
         return KNEE_USAGE;
