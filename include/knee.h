@@ -1031,6 +1031,17 @@ enum knee_phase { KNEE_PHASE_STEP, KNEE_PHASE_FORWARD, KNEE_PHASE_BACKWARD, KNEE
 double knee_plan_phase_s(const struct knee_shape *shape, const struct knee_machine *machine,
                          const struct knee_plan *plan, enum knee_phase phase);
 
+/* Where an axis of a completed plan lies: `size` ranks, `stride` apart, `inside` of them in a node;
+ * what those do not carry crosses the network. */
+struct knee_plan_axis {
+    const char *name; /* static */
+    double size, stride, inside;
+};
+#define KNEE_AXES_MAX 6
+/* The axes of more than one rank, nearest first; how many there are. */
+size_t knee_plan_axes(const struct knee_plan *plan, const struct knee_machine *machine,
+                      struct knee_plan_axis out[KNEE_AXES_MAX]);
+
 /* The cost as a labelled step: compute, transfer, wait, starved, host, idle. */
 void knee_plan_step(const struct knee_plan_cost *cost, struct knee_step *out);
 

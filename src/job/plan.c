@@ -114,6 +114,29 @@ struct knee_stages knee_plan_stages(double layers, double pp, double vp)
     return (struct knee_stages){most, fmin(most, fmax(1, layers - most * (pp - 1))), most};
 }
 
+/* ---- Placement ---- */
+
+size_t knee_plan_axes(const struct knee_plan *p, const struct knee_machine *machine,
+                      struct knee_plan_axis out[KNEE_AXES_MAX])
+{
+    const struct knee_plan_axis all[KNEE_AXES_MAX] = {
+        {"TP", p->tp, 1, 0},
+        {"EP", p->ep, p->etp >= p->tp ? p->tp : 1, 0},
+        {"CP", p->cp, p->tp, 0},
+        {"shards", p->shard_size, p->tp, 0},
+        {"DP", p->dp, p->tp * p->cp, 0},
+        {"PP", p->pp, p->tp * p->cp * p->dp, 0},
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < KNEE_AXES_MAX; i++) {
+        if (!(all[i].size > 1))
+            continue;
+        out[n] = all[i];
+        out[n++].inside = fmax(1, fmin(all[i].size, floor(machine->node_size / all[i].stride)));
+    }
+    return n;
+}
+
 /* ---- What cannot be ---- */
 
 struct question {

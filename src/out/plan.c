@@ -403,6 +403,54 @@ static void remedies_table(const struct knee_plan_answer *a, enum knee_format fo
     knee_table_release(&table);
 }
 
+/* ---- Placement ---- */
+
+static const char *link_words(const struct knee_plan_axis *axis)
+{
+    return axis->inside >= axis->size ? "node link"
+           : axis->inside <= 1        ? "network"
+                                      : "node link and network";
+}
+
+static void placement_table(const struct knee_plan_answer *a, const struct knee_plan *plan,
+                            enum knee_format format, const struct knee_style *style,
+                            struct knee_text *text)
+{
+    static const char *const names[] = {"axis", "ranks", "apart", "in a node", "over"};
+    struct knee_plan_axis axes[KNEE_AXES_MAX];
+    size_t count = knee_plan_axes(plan, &a->machine, axes);
+    struct knee_table table;
+    knee_table_init(&table, "lrrrl", text->alloc);
+    HEADERS(&table, names);
+    for (size_t i = 0; i < count; i++) {
+        knee_table_cell(&table, "%s", axes[i].name);
+        knee_table_cell(&table, "%.0f", axes[i].size);
+        knee_table_cell(&table, "%.0f", axes[i].stride);
+        knee_table_cell(&table, "%.0f", axes[i].inside);
+        knee_table_cell(&table, "%s", link_words(&axes[i]));
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void json_placement(struct knee_json *json, const struct knee_plan_answer *a,
+                           const struct knee_plan *plan)
+{
+    struct knee_plan_axis axes[KNEE_AXES_MAX];
+    size_t count = knee_plan_axes(plan, &a->machine, axes);
+    knee_json_open(json, "placement", '[');
+    for (size_t i = 0; i < count; i++) {
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "axis", axes[i].name);
+        knee_json_number(json, "ranks", axes[i].size);
+        knee_json_number(json, "apart", axes[i].stride);
+        knee_json_number(json, "in_node", axes[i].inside);
+        knee_json_string(json, "over", link_words(&axes[i]));
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
 /* ---- The simulated step ---- */
 
 static void simulated_words(const struct knee_plan_answer *a, struct knee_text *text)
@@ -504,6 +552,10 @@ static void write_text(const struct knee_plan_answer *a, enum knee_format format
     knee_text_puts(text, "\n");
     parts_table(&row->found.best[0].cost, format, style, text);
     knee_text_puts(text, "\n");
+    if (row->gpus > 1) {
+        placement_table(a, &row->found.best[0].plan, format, style, text);
+        knee_text_puts(text, "\n");
+    }
     memory_table(&row->found.best[0].cost.memory, format, style, text);
     knee_text_puts(text, "\n  The front: less memory for more time\n\n");
     front_table(a, row, format, style, text);
@@ -661,6 +713,8 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     for (size_t i = 0; i < a->row_count; i++)
         json_row(&json, &a->rows[i]);
     knee_json_close(&json, ']');
+    if (shown_row(a))
+        json_placement(&json, a, &shown_row(a)->found.best[0].plan);
     json_simulated(&json, a);
     knee_json_open(&json, "remedies", '[');
     for (size_t i = 0; i < a->remedy_count; i++) {

@@ -229,13 +229,18 @@ static double exchange_shown(const struct price *p, const struct knee_exchange *
     return fmax(p->rates->dp_exposed * all, left);
 }
 
-static double optimizer_s(const struct price *p)
+/* Parameters whose optimizer states this rank has: experts have fewer copies to share them. */
+static double own_params(const struct price *p)
 {
     const struct knee_plan *plan = p->plan;
     double group = plan->shard == KNEE_REPLICATE ? 1 : plan->shard_size;
     double expert_group = fmax(1, group * plan->tp / (plan->ep * plan->etp));
-    double params = p->common / group + p->experts / expert_group;
-    return p->rates->optimizer * OPTIMIZER_BYTES * params /
+    return p->common / group + p->experts / expert_group;
+}
+
+static double optimizer_s(const struct price *p)
+{
+    return p->rates->optimizer * OPTIMIZER_BYTES * own_params(p) /
            (p->rates->memory * p->machine->memory_bytes_per_s);
 }
 
@@ -245,9 +250,7 @@ static double offload_s(const struct price *p)
 {
     if (p->plan->offload != KNEE_OFFLOAD_OPTIMIZER)
         return 0;
-    double group = p->plan->shard == KNEE_REPLICATE ? 1 : p->plan->shard_size;
-    return (p->plan->gradient_bytes + HOST_BYTES + 2) * (p->common + p->experts) / group /
-           p->rates->host_bytes_per_s;
+    return (p->plan->gradient_bytes + HOST_BYTES + 2) * own_params(p) / p->rates->host_bytes_per_s;
 }
 
 /* ---- Putting it together ---- */

@@ -147,7 +147,38 @@ static void nothing_is_faster_than_its_floors(void **state)
         knee_block_init(&shape, &machine, &plan, &block);
         knee_block_price(&block, &shape, &machine, &plan, &cost);
         assert_true(cost.step_s >= knee_block_bound_s(&block, &shape, &machine, &plan));
+        /* every parameter's states are on some GPU (8 bytes of moments) or some host (28 bytes of
+         * reading and writing) */
+        struct knee_params params;
+        knee_shape_params(&shape, &params);
+        assert_true(plan.offload == KNEE_OFFLOAD_OPTIMIZER ||
+                    cost.memory.optimizer * plan.gpus >= 8 * (1 - 1e-9) * params.total);
+        plan.offload = KNEE_OFFLOAD_OPTIMIZER;
+        knee_block_price(&block, &shape, &machine, &plan, &cost);
+        assert_true(cost.part_s[KNEE_PART_OFFLOAD] * machine.rates.host_bytes_per_s * plan.gpus >=
+                    28 * (1 - 1e-9) * params.total);
     }
+}
+
+static void axes_by_hand(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("qwen3-30b-a3b");
+    struct knee_machine machine = machine_of("h100", "megatron-core"); /* nodes of 8 */
+    struct knee_plan plan = plan_of(&shape, &machine, 128, 128, 2, 4, 1);
+    struct knee_plan_axis axes[KNEE_AXES_MAX];
+    plan.ep = 16; /* on tp 2 x dp 16 ranks */
+    plan.shard_size = 2;
+    static const struct knee_plan_axis wanted[] = {
+        {"TP", 2, 1, 2}, {"EP", 16, 1, 8}, {"shards", 2, 2, 2}, {"DP", 16, 2, 4}, {"PP", 4, 32, 1}};
+    assert_int_equal(knee_plan_axes(&plan, &machine, axes), 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(axes[i].name, wanted[i].name);
+        assert_true(axes[i].size == wanted[i].size && axes[i].stride == wanted[i].stride);
+        assert_true(axes[i].inside == wanted[i].inside);
+    }
+    plan = plan_of(&shape, &machine, 1, 8, 1, 1, 1);
+    assert_int_equal(knee_plan_axes(&plan, &machine, axes), 0);
 }
 
 static void more_of_a_resource_never_hurts(void **state)
@@ -662,6 +693,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_and_memory_sum),
         cmocka_unit_test(nothing_is_faster_than_its_floors),
+        cmocka_unit_test(axes_by_hand),
         cmocka_unit_test(more_of_a_resource_never_hurts),
         cmocka_unit_test(recomputing_and_sharding_save_memory),
         cmocka_unit_test(bytes_per_parameter_by_hand),
