@@ -22,7 +22,7 @@ static struct knee_shape shape_named(const char *name)
 static struct knee_machine machine_of(const char *gpu)
 {
     struct knee_platform platform;
-    struct knee_machine machine;
+    struct knee_machine machine = {0};
     struct knee_err err;
     knee_platform_init(&platform);
     if (knee_keys_set(&knee_platform_keys, &platform, "gpu", gpu, KNEE_FLAG, &err) ||
