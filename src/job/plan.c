@@ -153,7 +153,7 @@ static bool divides(double a, double b)
 static bool wrong_count(const struct question *q)
 {
     const struct knee_plan *p = q->plan;
-    return p->tp * p->pp * p->cp * p->dp != p->gpus;
+    return p->tp * p->pp * p->cp * p->dp != p->gpus || p->dp != floor(p->dp);
 }
 
 static bool wrong_heads(const struct question *q)

@@ -7,6 +7,7 @@
 #define KNEE_PREDICT_BLOCK_H
 
 #include "job/memory.h"
+#include "job/plan.h"
 
 /* Seconds of one pass through one layer for one micro-batch. */
 struct knee_pass {
@@ -30,6 +31,15 @@ struct knee_block {
  * overlap_tp, imbalance. */
 void knee_block_init(const struct knee_shape *shape, const struct knee_machine *machine,
                      const struct knee_plan *plan, struct knee_block *out);
+
+/* Layers of the first, the last and the fullest stage as this software places them. */
+struct knee_stages knee_block_stages(const struct knee_block *block, const struct knee_shape *shape,
+                                     const struct knee_machine *machine,
+                                     const struct knee_plan *plan, double layer_s);
+
+/* Forward, recompute and backward of an average layer for one micro-batch. */
+double knee_block_layer_s(const struct knee_block *block, const struct knee_shape *shape,
+                          const struct knee_machine *machine, const struct knee_plan *plan);
 
 /* Prices a completed plan. */
 void knee_block_price(const struct knee_block *block, const struct knee_shape *shape,

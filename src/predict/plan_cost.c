@@ -5,7 +5,8 @@
  *   micro-batch on a stage  t = layers (forward + recompute + backward + gathers) + ends + sends
  *   pipeline                1F1B     sum of all stages' t + (M - 1) max t
  *                           interleaved  M max t + (pp - 1) / vp mean t
- *                           zero-bubble  1F1B's bubble less twice the weight gradients in it
+ *                           zero-bubble  1F1B's less the weight gradients on its path and those
+ *                                        that fill it
  *   gathers (zero3)         per layer and pass; hidden behind compute, which they slow, except
  *                           a share that always shows
  *   gradients               after the last micro-batch; hidden behind a backward pass except a
@@ -145,11 +146,15 @@ struct pipeline {
     double ends_tp;
 };
 
-/* Products for weight gradients in a layer: half of the backward ones. A zero-bubble schedule does
- * them in what would be gaps, which leaves (pp - 1)(forward + backward - 2 weights). */
-static double weights_s(const struct price *p)
+/* What a zero-bubble schedule leaves of 1F1B's bubble. Products for weight gradients, half of the
+ * backward ones, are off the path from stage to stage, and those of all micro-batches but the last
+ * fill gaps, one for each stage before: (pp - 1)(forward + backward - weights) - min(M - 1, pp - 1)
+ * weights is left. */
+static double zero_bubble_share(const struct price *p, double layer_s)
 {
-    return 0.5 * MIXED(p, 1, gemm);
+    double weights = fmin(0.5, 0.5 * MIXED(p, 1, gemm) / layer_s);
+    double others = p->plan->pp - 1;
+    return 1 - weights * (1 + fmin(p->micro_batches - 1, others) / others);
 }
 
 /* Layers of the stages when the last one gets fewer, so that with its head it is about as long as
@@ -171,11 +176,22 @@ static struct knee_stages balance(double layers, double pp, double head_in_layer
     return best;
 }
 
+struct knee_stages knee_block_stages(const struct knee_block *block, const struct knee_shape *shape,
+                                     const struct knee_machine *machine,
+                                     const struct knee_plan *plan, double layer_s)
+{
+    double head = block->head_s[0] + block->head_s[1];
+    double extra = shape->extra_layers * (layer_s + head);
+    if (machine->rates.balanced_stages > 0 && plan->vp <= 1 && plan->pp > 1)
+        return balance(shape->layers, plan->pp, (head + extra) / layer_s);
+    return knee_plan_stages(shape->layers, plan->pp, plan->vp);
+}
+
 static struct pipeline pipeline_of(const struct price *p, double layer_s)
 {
     const struct knee_plan *plan = p->plan;
     const struct knee_block *block = p->block;
-    struct knee_stages stages = knee_plan_stages(p->shape->layers, plan->pp, plan->vp);
+    struct knee_stages stages = knee_block_stages(block, p->shape, p->machine, plan, layer_s);
     double head = block->head_s[0] + block->head_s[1];
     double extra = p->shape->extra_layers * (layer_s + head);
     double embedding = block->embedding_s + block->embedding_tp_s;
@@ -189,8 +205,6 @@ static struct pipeline pipeline_of(const struct price *p, double layer_s)
         pipe.busy = m * (pipe.layers * layer_s + pipe.ends + each);
         return pipe;
     }
-    if (p->rates->balanced_stages > 0 && plan->vp <= 1)
-        stages = balance(p->shape->layers, pp, (head + extra) / layer_s);
     double first = stages.first * layer_s + embedding, last = stages.last * layer_s + head + extra;
     double middle = pp > 2 ? stages.most * layer_s : 0;
     double longest = fmax(middle, fmax(first, last));
@@ -202,7 +216,7 @@ static struct pipeline pipeline_of(const struct price *p, double layer_s)
     if (plan->vp > 1)
         pipe.bubble = (pp - 1) / plan->vp * total / pp;
     else if (plan->schedule == KNEE_ZERO_BUBBLE)
-        pipe.bubble *= 1 - 2 * fmin(0.5, weights_s(p) / layer_s);
+        pipe.bubble *= zero_bubble_share(p, layer_s);
     return pipe;
 }
 
@@ -302,12 +316,10 @@ static void finish(const struct price *p)
     cost->fits = cost->memory.total <= cost->memory.capacity;
 }
 
-void knee_block_price(const struct knee_block *block, const struct knee_shape *shape,
-                      const struct knee_machine *machine, const struct knee_plan *plan,
-                      struct knee_plan_cost *out)
+static struct price price_of(const struct knee_block *block, const struct knee_shape *shape,
+                             const struct knee_machine *machine, const struct knee_plan *plan)
 {
-    struct knee_plan_cost cost = {0};
-    struct price p = {
+    return (struct price){
         .block = block,
         .shape = shape,
         .machine = machine,
@@ -315,8 +327,23 @@ void knee_block_price(const struct knee_block *block, const struct knee_shape *s
         .plan = plan,
         .micro_batches = knee_plan_micro_batches(plan),
         .share = shape->experts > 1 ? 1 - shape->dense_layers / shape->layers : 0,
-        .cost = &cost,
     };
+}
+
+double knee_block_layer_s(const struct knee_block *block, const struct knee_shape *shape,
+                          const struct knee_machine *machine, const struct knee_plan *plan)
+{
+    struct price p = price_of(block, shape, machine, plan);
+    return layer_time(&p).total;
+}
+
+void knee_block_price(const struct knee_block *block, const struct knee_shape *shape,
+                      const struct knee_machine *machine, const struct knee_plan *plan,
+                      struct knee_plan_cost *out)
+{
+    struct knee_plan_cost cost = {0};
+    struct price p = price_of(block, shape, machine, plan);
+    p.cost = &cost;
     knee_stage_params(&block->footprint, shape, plan, &p.common, &p.experts);
     struct layer_time layer = layer_time(&p);
     struct pipeline pipe = pipeline_of(&p, layer.total);

@@ -5,7 +5,8 @@
  *
  *   1F1B         pp - 1 - s forwards, then one forward, one backward, then the backwards left
  *   GPipe        all forwards, all backwards
- *   interleaved  the same over pieces, in groups of pp micro-batches (Narayanan et al. 2021)
+ *   interleaved  the same over pieces, in groups of pp micro-batches (Narayanan et al. 2021);
+ * larger groups where fewer than pp would be left over, which stages would wait for for ever
  *   zero-bubble  1F1B, weight gradients apart: stage s puts off those of s micro-batches at most
  * and does them in what would be gaps (Qi et al. 2023, ZB-H1)
  *
@@ -37,7 +38,9 @@ struct maker {
     const struct knee_machine *machine;
     const struct knee_plan *plan;
     struct knee_block block;
+    struct knee_stages stages;
     int32_t pp, vp, micro_batches;
+    int32_t group;         /* micro-batches that go through one piece before the next */
     int32_t *arrived[2];   /* per virtual stage and micro-batch: the send into it; NONE */
     int32_t *weights;      /* per stage and micro-batch: its last weight gradients; NONE */
     int32_t *last_compute; /* per stage: task on the compute stream made last */
@@ -146,6 +149,14 @@ static void add_host(struct maker *m, int32_t stage, double seconds)
     m->last_compute[stage] = row == NONE ? m->last_compute[stage] : row;
 }
 
+/* A task of no length on the compute stream stands for a wait. */
+static void add_wait(struct maker *m, int32_t stage, int32_t row)
+{
+    int32_t wait = add_task(m, stage, KNEE_STREAM_COMPUTE, KNEE_TASK_HOST, "wait", 0);
+    after(m, wait, row);
+    m->last_compute[stage] = wait == NONE ? m->last_compute[stage] : wait;
+}
+
 /* Communication that compute has to wait for: nothing on the compute stream runs beside it. */
 static int32_t add_exposed(struct maker *m, int32_t stage, const struct wire *wire, double seconds)
 {
@@ -153,10 +164,7 @@ static int32_t add_exposed(struct maker *m, int32_t stage, const struct wire *wi
     if (row == NONE)
         return NONE;
     after(m, row, m->last_compute[stage]);
-    /* A task of no length on the compute stream stands for the wait. */
-    int32_t wait = add_task(m, stage, KNEE_STREAM_COMPUTE, KNEE_TASK_HOST, "wait", 0);
-    after(m, wait, row);
-    m->last_compute[stage] = wait == NONE ? m->last_compute[stage] : wait;
+    add_wait(m, stage, row);
     return row;
 }
 
@@ -265,10 +273,9 @@ static double work_of(const struct knee_pass *pass)
 static int32_t add_parameters(struct maker *m, int32_t stage)
 {
     const struct knee_plan *p = m->plan;
-    struct knee_stages stages = knee_plan_stages(m->shape->layers, p->pp, p->vp);
     struct wire wire = {KNEE_STREAM_DP, lane_of(m, p->tp, p->dp * p->cp), KNEE_OP_ALL_GATHER,
                         "DP",           2 * m->block.footprint.common[0], p->dp * p->cp};
-    return add_comm(m, stage, &wire, hidden_dp(m) / stages.most * m->seconds_back);
+    return add_comm(m, stage, &wire, hidden_dp(m) / m->stages.most * m->seconds_back);
 }
 
 static void add_forward_layer(struct maker *m, int32_t stage, int32_t layer, bool first)
@@ -340,13 +347,32 @@ struct unit {
     bool backward, last; /* last: of its piece's backward passes in the step */
 };
 
+/* Of a pipeline without pieces: as many layers as the fullest stage has while the others, and what
+ * the last one gets, still have enough. */
+static void layers_of_stage(const struct maker *m, int32_t stage, int32_t *first, int32_t *count)
+{
+    int32_t left = (int32_t)m->shape->layers, most = (int32_t)m->stages.most;
+    int32_t last = (int32_t)m->stages.last;
+    *first = *count = 0;
+    for (int32_t s = 0; s <= stage; s++) {
+        int32_t kept = s < m->pp - 1 ? last + m->pp - 2 - s : 0;
+        *first += *count;
+        *count = s == m->pp - 1 || left - kept < 1 ? left - (m->pp - 1 - s) : left - kept;
+        *count = s < m->pp - 1 && *count > most ? most : *count;
+        left -= *count;
+    }
+}
+
 /* First layer of a virtual stage, and how many it has: an even share, what is left over one each to
  * the first. Where embedding and loss stand for a layer each, the ends have one less. */
 static void layers_of(const struct maker *m, int32_t virtual_stage, int32_t *first, int32_t *count)
 {
     int32_t pieces = m->pp * m->vp, layers = (int32_t)m->shape->layers;
-    struct knee_stages stages = knee_plan_stages(m->shape->layers, m->pp, m->vp);
-    bool ends = m->pp > 1 && stages.first < stages.most;
+    bool ends = m->pp > 1 && m->stages.first < m->stages.most;
+    if (m->vp == 1 && !ends) {
+        layers_of_stage(m, virtual_stage, first, count);
+        return;
+    }
     int32_t all = ends ? layers + 2 : layers, even = all / pieces, over = all % pieces;
     int32_t before = virtual_stage * even + (virtual_stage < over ? virtual_stage : over);
     *first = before - (ends && virtual_stage > 0);
@@ -398,12 +424,11 @@ static void wait_for_input(struct maker *m, const struct unit *unit, int32_t vir
 }
 
 /* Gradients of a layer whose last backward pass has ended; sharded ones after every pass. */
-static void add_bucket(struct maker *m, const struct unit *unit)
+static int32_t add_bucket(struct maker *m, const struct unit *unit)
 {
     const struct knee_plan *p = m->plan;
     if ((!unit->last && p->shard != KNEE_ZERO2) || !(m->seconds_dp > 0))
-        return;
-    struct knee_stages stages = knee_plan_stages(m->shape->layers, p->pp, p->vp);
+        return NONE;
     struct wire wire = {KNEE_STREAM_DP,
                         lane_of(m, p->tp, p->dp * p->cp),
                         KNEE_OP_REDUCE_SCATTER,
@@ -411,8 +436,9 @@ static void add_bucket(struct maker *m, const struct unit *unit)
                         p->gradient_bytes * m->block.footprint.common[0],
                         p->dp * p->cp};
     int32_t weights = weights_of(m, unit->stage, unit->micro_batch);
-    after(m, add_comm(m, unit->stage, &wire, hidden_dp(m) / stages.most * m->seconds_dp),
-          weights != NONE ? weights : m->last_compute[unit->stage]);
+    int32_t row = add_comm(m, unit->stage, &wire, hidden_dp(m) / m->stages.most * m->seconds_dp);
+    after(m, row, weights != NONE ? weights : m->last_compute[unit->stage]);
+    return row;
 }
 
 static void add_unit(struct maker *m, const struct unit *unit)
@@ -423,6 +449,7 @@ static void add_unit(struct maker *m, const struct unit *unit)
     if (pieces > 1)
         wait_for_input(m, unit, virtual_stage);
     bool starts = virtual_stage == 0, ends = virtual_stage == pieces - 1;
+    int32_t bucket = NONE;
     if (!unit->backward) {
         if (starts)
             add_compute(m, unit->stage, "embedding",
@@ -437,19 +464,32 @@ static void add_unit(struct maker *m, const struct unit *unit)
             add_compute(m, unit->stage, "head backward", m->block.head_s[1]);
         for (int32_t i = count; i-- > 0;) {
             add_backward_layer(m, unit->stage, first + i, unit->micro_batch);
-            add_bucket(m, unit);
+            bucket = add_bucket(m, unit);
         }
     }
     add_send(m, unit, virtual_stage);
+    bool put_off = weights_of(m, unit->stage, unit->micro_batch) != NONE;
+    if (m->plan->shard == KNEE_ZERO2 && bucket != NONE && !put_off)
+        add_wait(m, unit->stage, bucket); /* gradients are given up before the next pass */
 }
 
 /* ---- Orders ---- */
 
-/* The k-th forward (or backward) unit of a stage: groups of pp micro-batches go through one piece
+/* The smallest group of micro-batches that leaves none over, or at least pp. */
+static int32_t group_size(const struct maker *m)
+{
+    int32_t group = m->vp > 1 ? m->pp : 1;
+    while (group < m->micro_batches && m->micro_batches % group > 0 &&
+           m->micro_batches % group < m->pp)
+        group++;
+    return group;
+}
+
+/* The k-th forward (or backward) unit of a stage: groups of micro-batches go through one piece
  * after the other. */
 static struct unit unit_at(const struct maker *m, int32_t stage, int32_t k, bool backward)
 {
-    int32_t group = m->vp > 1 ? m->pp : 1, per_group = group * m->vp;
+    int32_t group = m->group, per_group = group * m->vp;
     int32_t whole = m->micro_batches / group * per_group;
     int32_t begin = k < whole ? k / per_group * group : m->micro_batches / group * group;
     int32_t left = m->micro_batches - begin, size = k < whole || left < 1 ? group : left;
@@ -470,7 +510,7 @@ static int32_t warm_up(const struct maker *m, int32_t stage)
     if (m->plan->schedule == KNEE_GPIPE)
         return units;
     if (m->vp > 1)
-        wanted = 2 * (m->pp - 1 - stage) + (m->vp - 1) * m->pp;
+        wanted = 2 * (m->pp - 1 - stage) + (m->vp - 1) * m->group;
     return wanted < units ? wanted : units;
 }
 
@@ -501,8 +541,10 @@ static bool input_is_made(const struct maker *m, const struct unit *unit)
     return m->arrived[unit->backward][at] != NONE;
 }
 
-static void add_units(struct maker *m, struct progress *progress)
+/* False: units are left that wait for each other. */
+static bool add_units(struct maker *m, struct progress *progress)
 {
+    bool all = true;
     for (bool moved = true; moved && !m->tasks->failed;) {
         moved = false;
         for (int32_t s = 0; s < m->pp; s++) {
@@ -515,6 +557,9 @@ static void add_units(struct maker *m, struct progress *progress)
             }
         }
     }
+    for (int32_t s = 0; s < m->pp; s++)
+        all = all && progress[s].backward == m->micro_batches * m->vp;
+    return all;
 }
 
 /* ---- The rest of the step ---- */
@@ -662,20 +707,23 @@ knee_status knee_tasks_init(struct knee_tasks *out, const struct knee_shape *sha
     m.pp = (int32_t)plan->pp;
     m.vp = (int32_t)plan->vp;
     m.micro_batches = (int32_t)knee_plan_micro_batches(plan);
+    m.group = group_size(&m);
     tasks.slowdown = machine->rates.slowdown;
     knee_block_init(shape, machine, plan, &m.block);
     knee_block_price(&m.block, shape, machine, plan, &cost);
+    m.stages = knee_block_stages(&m.block, shape, machine, plan,
+                                 knee_block_layer_s(&m.block, shape, machine, plan));
     price_exchange(&m);
     bool good = allocate(&m, &progress);
     if (good) {
-        add_units(&m, progress);
+        tasks.failed = !add_units(&m, progress) || tasks.failed;
         join_streams(&m);
         add_end(&m, &cost);
     }
     release(&m, progress);
     if (!good || tasks.failed) {
         knee_tasks_release(&tasks);
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory, or the step has too many tasks");
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory, or a schedule that cannot be run");
     }
     *out = tasks;
     return KNEE_OK;

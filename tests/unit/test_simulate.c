@@ -100,13 +100,18 @@ static bool random_plan(const struct knee_shape *shape, const struct knee_machin
                         uint64_t *dice, struct knee_plan *plan)
 {
     knee_plan_init(plan);
-    plan->gpus = 32;
+    static const double stages[] = {1, 2, 3, 4, 6, 8};
+    plan->gpus = 48;
     plan->tp = exp2(floor(chance(dice) * 4));
-    plan->pp = exp2(floor(chance(dice) * 4));
+    plan->pp = stages[(int)(chance(dice) * 6)];
     plan->micro_batch = exp2(floor(chance(dice) * 2));
     plan->ep = shape->experts > 1 ? 4 : 1;
     plan->vp = plan->pp > 1 && chance(dice) < 0.4 ? 2 : 1;
-    plan->global_batch = 64;
+    /* any number of micro-batches; unequal pieces of layers are what nobody runs */
+    plan->global_batch =
+        48 / (plan->tp * plan->pp) * plan->micro_batch * floor(1 + 32 * chance(dice));
+    if (plan->vp > 1 && fmod(shape->layers, plan->pp * plan->vp) != 0)
+        return false;
     plan->shard = (int)(chance(dice) * KNEE_SHARDS);
     plan->recompute = chance(dice) < 0.3 ? KNEE_FULL : KNEE_KEEP;
     if (plan->vp == 1)
@@ -172,8 +177,8 @@ static void every_run_keeps_its_order(void **state)
 
 /* The closed path and the events say the same where both apply. They differ where gathers take as
  * long as the compute beside them: the closed path rounds that corner by up to 2^(1/4), as measured
- * runs do, while events of fixed length fit into each other. With few micro-batches a zero-bubble
- * schedule leaves gradients to the end, where they cannot hide; only the events see that. */
+ * runs do, while events of fixed length fit into each other. And under zero-bubble schedules, which
+ * leave gradients to the end, where they cannot hide; only the events see that. */
 static void simulation_agrees_with_the_closed_path(void **state)
 {
     (void)state;
@@ -183,7 +188,7 @@ static void simulation_agrees_with_the_closed_path(void **state)
         double low, high, sum;
         int count;
     } seen[2] = {{0}}; /* others, zero3 */
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 400; i++) {
         struct knee_shape shape = shape_named(models[i % 4]);
         struct knee_plan plan;
         struct knee_trace trace;
@@ -203,7 +208,7 @@ static void simulation_agrees_with_the_closed_path(void **state)
     }
     const struct {
         double mean, low, high;
-    } bounds[2] = {{0.005, -0.07, 0.03}, {0.04, -0.03, 0.19}};
+    } bounds[2] = {{0.008, -0.09, 0.09}, {0.05, -0.07, 0.19}};
     for (int kind = 0; kind < 2; kind++) {
         double mean = seen[kind].sum / seen[kind].count;
         assert_true(seen[kind].count > 30);
