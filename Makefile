@@ -48,7 +48,7 @@ page := build/knee.html
 core_rooms = base cluster job timeline read predict judge
 lib_src  := $(foreach r,$(core_rooms) out,$(wildcard src/$(r)/*.c))
 cli_src  := $(wildcard src/cli/*.c)
-gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c
+gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/shapes.c $(B)/gen/profiles.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
 cli_obj  := $(cli_src:%.c=$(B)/%.o)
 unit_src := $(wildcard tests/unit/*.c)
@@ -63,6 +63,14 @@ $(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/
 $(B)/gen/models.c: tools/presets.awk data/models.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=job/models.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/shapes.c: tools/presets.awk data/shape_presets.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=job/shape_presets.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/profiles.c: tools/presets.awk data/profiles.csv data/constants.csv data/architectures.csv data/profile_rules.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=job/profile.h -f $^ > $@.tmp && mv $@.tmp $@
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
@@ -148,9 +156,10 @@ $(B)/gen_trace: tools/gen_trace.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(WARN) -Wno-format-nonliteral $(CFLAGS) $< -o $@
 
-bench: $(B)/bench/closed $(B)/bench/collective all
+bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 	$(B)/bench/closed
 	$(B)/bench/collective
+	$(B)/bench/plan
 	bench/try
 	bench/trace
 
@@ -186,6 +195,16 @@ docs: $(B)/knee
 	awk -f tools/apidoc.awk include/knee.h > docs/api.md
 	for f in README.md docs/*.md tests/cli/*.txt; do tests/transcript --update $$f; done
 
+# The constants of the operation model, fitted anew to the published runs beside the repository.
+DATA ?= ../shared/data
+$(B)/calibrate: tools/calibrate.c $(B)/libknee.a
+	$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $< $(B)/libknee.a $(LDLIBS) -o $@
+calibrate: $(B)/calibrate
+	gzip -dc $(DATA)/published/published_single_node.csv.gz > $(B)/single_node.csv
+	$(B)/calibrate data/constants.csv $(DATA)/published/published_dev.csv $(B)/single_node.csv@0.03 \
+	  $(DATA)/h200/steps.jsonl@0.5@h200 > $(B)/constants.csv
+	mv $(B)/constants.csv data/constants.csv
+
 test: ; ./check
 install: all
 	install -D -m755 $(B)/knee $(DESTDIR)$(PREFIX)/bin/knee
@@ -199,5 +218,5 @@ install: all
 	install -D -m644 $(B)/completion/knee.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/knee.fish
 clean: ; rm -rf build
 
-.PHONY: all web unit bench asan msan coverage fuzz lint format docs test install clean
+.PHONY: all web unit calibrate bench asan msan coverage fuzz lint format docs test install clean
 .DELETE_ON_ERROR:

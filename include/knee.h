@@ -1263,6 +1263,486 @@ const char *knee_axis_name(enum knee_axis axis);
 knee_status knee_tax_run(const struct knee_tax_job *job, struct knee_tax *out,
                          struct knee_err *err);
 
+/* ---- Shape: a transformer ----------------------------------------------------------------- */
+
+/* Every field is described by its row in knee_shape_keys; NaN or -1 is "not given". Yes-or-no
+ * fields are 1 or 0. */
+struct knee_shape {
+    int model;                                            /* row of knee_shape_names */
+    double layers, hidden, heads, kv_heads, head_dim;     /* head_dim: of queries and keys */
+    double ffn, glu, vocab, seq;                          /* ffn: of a layer without experts */
+    double experts, topk, expert_ffn, shared_ffn;         /* experts 1: there are none */
+    double dense_layers;                                  /* layers without experts */
+    double q_rank, kv_rank, rope_dim, value_dim;          /* latent attention; kv_rank 0: none */
+    double window, global_every;                          /* sliding window, and how often not */
+    double causal, tied, bias, qk_norm, sinks, positions; /* positions: learned, rows of them */
+    double extra_layers;                                  /* multi-token prediction */
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_shape_keys;
+extern const struct knee_choices knee_shape_names; /* presets: llama3-70b ... */
+
+/* Nothing given. Never fails. */
+void knee_shape_init(struct knee_shape *shape);
+
+/* Fills gaps from the preset and from what transformers usually have; refuses what cannot be
+ * (KNEE_USAGE). Completing twice changes nothing. */
+knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err);
+
+/* Parameters, by where they are. Layers are single ones. */
+struct knee_params {
+    double attention, dense_ffn, router, expert, shared; /* `expert`: one of them */
+    double norms;                                        /* of a layer */
+    double embedding, head, positions;                   /* head: 0 when tied */
+    double total, active;                                /* active: what one token visits */
+};
+void knee_shape_params(const struct knee_shape *shape, struct knee_params *out);
+
+/* FLOPs of the model per token, forward and backward, recomputation not counted. Two conventions
+ * are in use: attention over all pairs of positions, or over those a causal mask leaves. */
+struct knee_flops {
+    double matmul, attention_full, attention_causal;
+};
+void knee_shape_flops(const struct knee_shape *shape, struct knee_flops *out);
+
+/* ---- Importers: shapes and plans from files that exist already ----------------------------- */
+
+struct knee_plan;
+
+/* A Hugging Face config.json (Llama, Mistral, Qwen, Mixtral, DeepSeek, GPT-2, Gemma, gpt-oss and
+ * what names its fields like them). Keys given by a flag are kept. On failure *shape is
+ * untouched. */
+knee_status knee_hf_read(const char *json, size_t length, const char *name,
+                         struct knee_shape *shape, struct knee_err *err);
+
+/* A DeepSpeed configuration: ZeRO stage, batch sizes, precision, offload. */
+knee_status knee_deepspeed_read(const char *json, size_t length, const char *name,
+                                struct knee_plan *plan, struct knee_err *err);
+
+/* Megatron arguments: a launch script, or a log with its block of arguments; both the shape and
+ * the plan. `step_s` (may be NULL) gets the median time per iteration when it is a log, else NaN.
+ */
+knee_status knee_megatron_read(const char *text, size_t length, const char *name,
+                               struct knee_shape *shape, struct knee_plan *plan, double *step_s,
+                               struct knee_err *err);
+
+/* ---- Platform: hardware with the software that drives it ----------------------------------- */
+
+enum knee_dtype { KNEE_16BIT, KNEE_8BIT, KNEE_4BIT, KNEE_DTYPES };
+
+/* The constants of the operation model. Each is described (unit, meaning) by its row in
+ * knee_rates_keys; docs/model.md says how they were got. */
+struct knee_rates {
+    /* hardware */
+    double gemm_16bit, gemm_8bit, gemm_4bit; /* share of the peak that large products reach */
+    double gemm_depth_16bit, gemm_depth_8bit, gemm_depth_4bit; /* inner length at half of it */
+    double gemm_waves_16bit, gemm_waves_8bit, gemm_waves_4bit; /* waves of tiles at half of it */
+    double gemm_start_s, gemm_memory, processors;
+    double memory; /* share of the memory rate */
+    double flash_forward, flash_backward, flash_length;
+    double node_link, network, node_latency_s, network_latency_s, host_bytes_per_s;
+    /* software */
+    double gemm, weight_gradient, flash, fused_attention, fused_sinks;
+    double scores_forward_bytes, scores_backward_bytes;
+    double elementwise, loss, cast, fp8_block, fp8_row, recompute_op;
+    double launch_s, gap_s, micro_batch_s, step_s, optimizer, jitter;
+    double tp_exposed, cp_exposed, pp_exposed, dp_exposed, bucket_bytes, balanced_stages;
+    double shard_rate, shard_exposed, shard_latency_s, slowdown, shard_group;
+    double expert_gemm, expert_exposed, expert_copies, dropless, expert_launch_s, moe_launch_s;
+    /* memory */
+    double gradient_bytes, state_bytes, activation_memory, base_memory_bytes, gradients_stay;
+    double fragmentation, logits_bytes;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_rates_keys;
+extern const struct knee_choices knee_profile_names;
+
+/* A software profile: framework and version. Its constants are those of `base` with changes. */
+struct knee_profile {
+    const char *name, *base, *family;
+    double version; /* year and month: 26.04; NaN: none */
+    const char *summary, *origin;
+};
+const struct knee_profile *knee_profile_at(size_t row); /* NULL past the end */
+
+/* Every field is described by its row in knee_platform_keys. */
+struct knee_platform {
+    int gpu, cluster, profile;
+    double gpus_per_node, node_bandwidth_bytes_per_s, bandwidth_bytes_per_s;
+    double memory_bytes, memory_bytes_per_s, peak_flops, power_w, price_per_hour;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_platform_keys;
+void knee_platform_init(struct knee_platform *platform);
+
+/* A platform boiled down to numbers. */
+struct knee_machine {
+    double peak_flops[KNEE_DTYPES]; /* NaN where it has none */
+    double memory_bytes, memory_bytes_per_s;
+    double node_size, node_bytes_per_s, network_bytes_per_s; /* raw rates, one GPU's */
+    double clock; /* what a power cap leaves of the compute rate */
+    double price_per_hour, power_w;
+    struct knee_rates rates;
+};
+
+/* Completes *platform and resolves it. `changes` (may be NULL) are constants that replace those
+ * of the profile where they are not NaN. KNEE_USAGE when the GPU is not known. */
+knee_status knee_machine_init(struct knee_platform *platform, const struct knee_rates *changes,
+                              struct knee_machine *out, struct knee_err *err);
+
+/* ---- Plan: how a model is spread over GPUs ------------------------------------------------- */
+
+enum knee_shard { KNEE_REPLICATE, KNEE_ZERO1, KNEE_ZERO2, KNEE_ZERO3, KNEE_SHARDS };
+enum knee_recompute {
+    KNEE_KEEP,      /* nothing is computed twice */
+    KNEE_SELECTIVE, /* attention scores, or activation functions and norms where scores are fused */
+    KNEE_BY_OP,     /* every second product and what hangs on it */
+    KNEE_FULL,      /* whole layers */
+    KNEE_RECOMPUTES
+};
+enum knee_schedule { KNEE_1F1B, KNEE_INTERLEAVED, KNEE_GPIPE, KNEE_ZERO_BUBBLE, KNEE_SCHEDULES };
+enum knee_precision {
+    KNEE_BF16,
+    KNEE_FP16,
+    KNEE_FP8,       /* one scale per tensor */
+    KNEE_FP8_BLOCK, /* mxfp8, or scales per block */
+    KNEE_FP8_ROW,   /* scales per row */
+    KNEE_FP4,
+    KNEE_PRECISIONS
+};
+enum knee_offload { KNEE_ON_GPU, KNEE_OFFLOAD_OPTIMIZER, KNEE_OFFLOADS };
+extern const struct knee_choices knee_shard_names, knee_recompute_names, knee_schedule_names,
+    knee_precision_names, knee_offload_names;
+
+/* Every field is described by its row in knee_plan_keys. In a question NaN or -1 means "any"; in
+ * an answer all are set. */
+struct knee_plan {
+    double gpus, global_batch, micro_batch; /* batches in sequences */
+    double tp, pp, vp, cp, ep, etp, dp;     /* dp = gpus / (tp pp cp) */
+    double shard_size, prefetch;            /* GPUs that share one copy; layers gathered ahead */
+    int shard, recompute, schedule, precision, offload;
+    double seq_par, cp_gather;                 /* 1 or 0 */
+    double overlap_tp, overlap_dp, overlap_pp; /* 1 or 0 */
+    double imbalance, drop_tokens;             /* busiest expert rank over the mean; 1 or 0 */
+    double compress, local_steps, loader_rate_per_s, jitter;
+    double gradient_bytes; /* on the wire; NaN: as the profile says */
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_plan_keys;
+void knee_plan_init(struct knee_plan *plan);
+
+/* Sets what a single plan still lacks to the usual choice and refuses degrees that do not fit
+ * (KNEE_USAGE). */
+knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *shape,
+                               const struct knee_machine *machine, struct knee_err *err);
+
+/* ---- Memory of one GPU --------------------------------------------------------------------- */
+
+struct knee_memory {
+    double parameters, gradients, optimizer, activations, buffers; /* bytes */
+    double fragmentation, base; /* what allocation wastes; context and libraries */
+    double total;               /* sum */
+    double capacity;            /* of the GPU */
+};
+
+/* ---- Cost of a plan: the closed path ------------------------------------------------------- */
+
+/* Where the seconds of a step go on the busiest stage. They sum to the step. */
+enum knee_part {
+    KNEE_PART_GEMM,      /* matrix products */
+    KNEE_PART_ATTENTION, /* scores, softmax, values */
+    KNEE_PART_MEMORY,    /* what only moves bytes: norms, activations, casts, permutations */
+    KNEE_PART_HEAD,      /* embedding, logits, loss */
+    KNEE_PART_RECOMPUTE, /* computed a second time */
+    KNEE_PART_OPTIMIZER,
+    KNEE_PART_HOST, /* waiting for launches; fixed time per micro-batch and step */
+    KNEE_PART_TP,   /* exposed communication of each axis */
+    KNEE_PART_CP,
+    KNEE_PART_EP,
+    KNEE_PART_PP,
+    KNEE_PART_DP,
+    KNEE_PART_SHARD,  /* gathering and scattering parameters (ZeRO-3, FSDP) */
+    KNEE_PART_BUBBLE, /* waiting for other stages */
+    KNEE_PART_JITTER, /* waiting for the slowest of all */
+    KNEE_PART_LOADER,
+    KNEE_PART_OFFLOAD,
+    KNEE_PARTS
+};
+const char *knee_part_name(enum knee_part part);
+
+struct knee_plan_cost {
+    double step_s, part_s[KNEE_PARTS]; /* sum of the parts = step */
+    double comm_s;                     /* all communication, hidden or not */
+    double tokens_per_s;               /* of all GPUs */
+    double mfu_full, mfu_causal;       /* model FLOPs of either convention over the 16-bit peak */
+    double hfu;                        /* with what was recomputed, causal */
+    struct knee_memory memory;
+    bool fits;
+};
+
+/* Prices one plan. `plan` must be completed. */
+void knee_plan_price(const struct knee_shape *shape, const struct knee_machine *machine,
+                     const struct knee_plan *plan, struct knee_plan_cost *out);
+
+/* Which part of a step was measured. */
+enum knee_phase { KNEE_PHASE_STEP, KNEE_PHASE_FORWARD, KNEE_PHASE_BACKWARD, KNEE_PHASE_OPTIMIZER };
+
+/* Seconds of one phase on one GPU without a pipeline: the forward or backward pass of all
+ * micro-batches, the optimizer, or the whole step. */
+double knee_plan_phase_s(const struct knee_shape *shape, const struct knee_machine *machine,
+                         const struct knee_plan *plan, enum knee_phase phase);
+
+/* Where an axis of a completed plan lies: `size` ranks, `stride` apart, `inside` of them in a node;
+ * what those do not carry crosses the network. */
+struct knee_plan_axis {
+    const char *name; /* static */
+    double size, stride, inside;
+};
+#define KNEE_AXES_MAX 6
+/* The axes of more than one rank, nearest first; how many there are. */
+size_t knee_plan_axes(const struct knee_plan *plan, const struct knee_machine *machine,
+                      struct knee_plan_axis out[KNEE_AXES_MAX]);
+
+/* The cost as a labelled step: compute, transfer, wait, starved, host, idle. */
+void knee_plan_step(const struct knee_plan_cost *cost, struct knee_step *out);
+
+/* A simulated step, event by event: the first rank of every pipeline stage, each with its lanes, as
+ * a timeline that knee_account() labels like a recorded one. `closed_s` (may be NULL) gets what the
+ * closed path says about the same things, stragglers and loader left out. The plan must be
+ * completed. Free the trace with knee_trace_release(). */
+knee_status knee_simulate(const struct knee_shape *shape, const struct knee_machine *machine,
+                          const struct knee_plan *plan, const struct knee_alloc *alloc,
+                          struct knee_trace *out, double *closed_s, struct knee_err *err);
+
+/* One operation of one layer, as the model sees it. */
+enum knee_operation_kind {
+    KNEE_OPERATION_GEMM,   /* matrix product (m x k) (k x n) */
+    KNEE_OPERATION_FLASH,  /* fused attention; k: head_dim, n: sequence */
+    KNEE_OPERATION_SCORES, /* attention whose scores go through memory */
+    KNEE_OPERATION_BYTES,  /* moves bytes */
+};
+struct knee_operation {
+    const char *name;
+    enum knee_operation_kind kind;
+    enum knee_part part;
+    bool backward, weights, grouped; /* weights: their gradient; grouped: of experts */
+    double count;                    /* of such operations in the layer */
+    double flops, bytes;             /* of one */
+    double m, n, k;
+    enum knee_dtype dtype;
+    double seconds; /* of all `count` */
+};
+#define KNEE_OPERATIONS_MAX 64
+
+/* The operations of one layer (with experts or without) or of embedding and head, on one GPU and
+ * for one micro-batch. Returns how many were written to out[KNEE_OPERATIONS_MAX]. */
+enum knee_operations_of {
+    KNEE_OPERATIONS_DENSE,
+    KNEE_OPERATIONS_EXPERT,
+    KNEE_OPERATIONS_EMBEDDING,
+    KNEE_OPERATIONS_HEAD
+};
+size_t knee_plan_ops(const struct knee_shape *shape, const struct knee_machine *machine,
+                     const struct knee_plan *plan, enum knee_operations_of what,
+                     struct knee_operation *out);
+
+/* ---- Search over plans --------------------------------------------------------------------- */
+
+#define KNEE_PLANS_MAX 16
+#define KNEE_FRONT     16 /* pieces that the GPU's memory is cut into */
+
+struct knee_found {
+    struct knee_plan plan;
+    struct knee_plan_cost cost;
+};
+
+/* One question: `fixed` holds what is given (NaN and -1: free) and must have gpus and
+ * global_batch. Everything is borrowed. */
+struct knee_search {
+    const struct knee_shape *shape;
+    const struct knee_machine *machine;
+    const struct knee_plan *fixed;
+    size_t top; /* how many plans to keep, 1 ... KNEE_PLANS_MAX */
+    bool brute; /* price every plan, without bounds: for tests */
+};
+
+/* Of plans that differ in less than tp, cp, pp, ep and sharding only the best is kept. */
+struct knee_search_result {
+    struct knee_found best[KNEE_PLANS_MAX]; /* fastest first */
+    size_t count;
+    /* The fastest plan that takes at most (i + 1) / KNEE_FRONT of the memory; step_s is infinite
+     * where there is none. */
+    struct knee_found front[KNEE_FRONT];
+    struct knee_found nearest; /* of those that do not fit, the one that lacks the least */
+    bool nearest_valid;
+    double plans;     /* looked at */
+    double priced;    /* in full */
+    double too_large; /* left out because they do not fit */
+    double pruned;    /* splits of a layer left out because a bound shows that none can win */
+};
+
+/* How many independent pieces the space falls into; searching pieces from ... to - 1; adding the
+ * results of another search of other pieces. Pieces may run in different threads on different
+ * results: every division gives the same plans in the end. */
+size_t knee_search_pieces(const struct knee_search *search);
+void knee_search_result_init(struct knee_search_result *result);
+void knee_search_run(const struct knee_search *search, size_t from, size_t to,
+                     struct knee_search_result *result);
+void knee_search_merge(const struct knee_search *search, const struct knee_search_result *other,
+                       struct knee_search_result *into);
+
+/* What would make a plan that does not fit fit, cheapest first. */
+struct knee_remedy {
+    const char *what; /* "full recomputation" */
+    struct knee_plan plan;
+    struct knee_plan_cost cost;
+};
+#define KNEE_REMEDIES_MAX 12
+size_t knee_plan_remedies(const struct knee_shape *shape, const struct knee_machine *machine,
+                          const struct knee_plan *plan, struct knee_remedy *out);
+
+/* What the best plans at several GPU counts add up to. */
+struct knee_plan_row {
+    double gpus;
+    bool fits;                       /* some plan does */
+    struct knee_search_result found; /* best plans, or the nearest when none fits */
+    double efficiency;               /* tokens per second and GPU against the smallest count's */
+    double time_s, cost;             /* for all tokens, or NaN */
+    double cost_per_billion;         /* dollars per 1e9 tokens; NaN without a price */
+};
+
+struct knee_plan_question {
+    double tokens;             /* to train; NaN: not asked */
+    double budget, deadline_s; /* dollars, seconds; NaN: not asked */
+    double tolerance;          /* E(K) still worth it */
+};
+
+struct knee_plan_answer {
+    struct knee_plan_question question;
+    struct knee_shape shape;
+    struct knee_platform platform;
+    struct knee_machine machine;
+    struct knee_plan fixed;
+    struct knee_plan_row *rows; /* ascending in gpus; borrowed */
+    size_t row_count;
+    size_t chosen;    /* the row that answers; SIZE_MAX: none does */
+    double knee_gpus; /* last count with E(K) >= tolerance; NaN: no plan fits */
+    double peak_gpus; /* count of the highest throughput */
+    struct knee_remedy remedies[KNEE_REMEDIES_MAX]; /* when nothing fits at the chosen count */
+    size_t remedy_count;
+    const struct knee_account *simulated; /* the best plan's step; NULL: not asked. Borrowed */
+    double simulated_s, closed_s;         /* its length, and what the closed path says */
+};
+
+/* Fills efficiency, time and cost of answer->rows and everything after them. The fields before
+ * must be set; rows hold finished searches. */
+void knee_plan_judge(struct knee_plan_answer *answer);
+
+/* What a plan has over another: the part of the step that it saves most in, and how much. */
+struct knee_advantage {
+    enum knee_part part;
+    double seconds;
+};
+struct knee_advantage knee_plan_advantage(const struct knee_plan_cost *better,
+                                          const struct knee_plan_cost *worse);
+
+/* The part that costs most beside the work itself; KNEE_PART_GEMM when nothing is above 2 %. */
+enum knee_part knee_plan_binding(const struct knee_plan_cost *cost);
+
+/* ---- Runs: measured training steps, and how well they are predicted ------------------------ */
+
+#define KNEE_RUN_TEXT 96
+
+/* One measured run. Fields as in the columns of the file; texts are cut at KNEE_RUN_TEXT. */
+struct knee_measured_run {
+    char id[KNEE_RUN_TEXT], source[KNEE_RUN_TEXT], gpu[KNEE_RUN_TEXT], curve[KNEE_RUN_TEXT],
+        model[KNEE_RUN_TEXT];
+    struct knee_shape shape;
+    struct knee_plan plan;
+    struct knee_platform platform;
+    enum knee_phase phase;       /* what step_s is the time of */
+    double step_s, memory_bytes; /* measured; NaN: not */
+    double weight;               /* in fits; 1 */
+    bool full_config;            /* the file says that nothing is missing */
+    bool same_job;               /* `curve` is one job at several counts */
+    char skipped[KNEE_RUN_TEXT]; /* why it cannot be expressed; empty: it can */
+    char assumed[KNEE_RUN_TEXT]; /* what was missing and taken as usual */
+};
+
+struct knee_runs {
+    struct knee_measured_run *run;
+    size_t count;
+    const struct knee_alloc *alloc;
+};
+void knee_runs_release(struct knee_runs *runs);
+
+/* Reads a table of runs: CSV with a header (unknown columns are ignored), or JSON lines of timed
+ * phases (see docs/validate.md). `gpu` is for rows that do not name one; NULL: none. A row that
+ * cannot be expressed is kept with `skipped` set. KNEE_INPUT when it is no such table. */
+knee_status knee_runs_read(const char *data, size_t length, const char *name, const char *gpu,
+                           const struct knee_alloc *alloc, struct knee_runs *out,
+                           struct knee_err *err);
+
+struct knee_run_result {
+    double predicted_s, error; /* predicted / measured - 1; NaN: skipped */
+    double predicted_bytes, memory_error;
+    double curve_error; /* of E(K) given the smallest count of the curve; NaN: no such */
+    double held_out_s, held_out_error; /* predicted without its own source; NaN: not asked */
+};
+
+/* Errors of a group of rows: |error| averaged, its median, the mean of error, shares. */
+struct knee_run_errors {
+    const char *name; /* borrowed */
+    size_t rows;
+    double mape, median, bias, within_5, within_10;
+};
+
+#define KNEE_GROUPS_MAX 128
+
+struct knee_run_curve {
+    const char *name; /* borrowed from the runs */
+    size_t rows;
+    double anchor_gpus, mape;             /* of E(K) */
+    double knee_measured, knee_predicted; /* last count with E >= tolerance */
+};
+
+struct knee_validation {
+    const struct knee_runs *runs;   /* borrowed */
+    struct knee_run_result *result; /* one per run */
+    size_t skipped, skipped_full;   /* of them with a full configuration */
+    size_t full;                    /* rows that the file calls fully configured */
+    struct knee_run_errors all, dense, moe, full_config, assumed, memory;
+    struct knee_run_errors held_out_all, held_out_dense, held_out_moe;
+    struct knee_run_errors source[KNEE_GROUPS_MAX], gpu[KNEE_GROUPS_MAX], held_out[KNEE_GROUPS_MAX];
+    size_t source_count, gpu_count; /* held_out beside source */
+    struct knee_run_curve curve[KNEE_GROUPS_MAX];
+    size_t curve_count;
+    double curve_mape; /* over the rows of curves, anchors left out */
+    size_t curve_rows;
+    const struct knee_alloc *alloc;
+};
+
+/* Predicts every run. `changes` as for knee_machine_init(). Free with
+ * knee_validation_release(). */
+knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates *changes,
+                          double tolerance, const struct knee_alloc *alloc,
+                          struct knee_validation *out, struct knee_err *err);
+void knee_validation_release(struct knee_validation *validation);
+
+/* Fits the shipped constants anew, once per source without that source's rows, and fills the
+ * held_out fields. `progress` may be NULL. */
+knee_status knee_cross_validate(struct knee_validation *validation,
+                                bool (*progress)(void *ctx, double share), void *ctx,
+                                struct knee_err *err);
+
+/* Fits a profile of one's own: factors on a few constants that move the predictions of all runs
+ * onto what was measured, drawn towards the shipped ones where the rows do not tell. *out gets
+ * those constants for the GPU and profile that most runs have, which go to *platform; its other
+ * fields are NaN. */
+knee_status knee_calibrate(const struct knee_runs *runs, const struct knee_alloc *alloc,
+                           struct knee_rates *out, struct knee_platform *platform,
+                           struct knee_err *err);
+
 /* ---- Out: results as text ----------------------------------------------------------------- */
 
 enum knee_format { KNEE_TEXT, KNEE_JSON, KNEE_CSV, KNEE_MARKDOWN };
@@ -1315,6 +1795,15 @@ void knee_write_check(const struct knee_check *check, enum knee_format format,
 /* YAML that knee_topology_read() reads back, or JSON with the same keys. */
 void knee_write_topology(const struct knee_topology *topology, enum knee_format format,
                          struct knee_text *text);
+void knee_write_plan(const struct knee_plan_answer *answer, enum knee_format format,
+                     const struct knee_style *style, struct knee_text *text);
+void knee_write_ops(const struct knee_plan_answer *answer, enum knee_format format,
+                    const struct knee_style *style, struct knee_text *text);
+void knee_write_validation(const struct knee_validation *validation, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text);
+/* Constants that are set, as YAML for --rates. */
+void knee_write_rates(const struct knee_rates *rates, const struct knee_platform *platform,
+                      struct knee_text *text);
 
 /* ---- Read --------------------------------------------------------------------------------- */
 

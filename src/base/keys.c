@@ -62,6 +62,19 @@ void knee_keys_fill(const struct knee_keys *keys, void *object, double *field, d
             knee_keys_source(keys, object)[row] = (unsigned char)source;
 }
 
+const struct knee_key *knee_keys_out_of_range(const struct knee_keys *keys, const void *object)
+{
+    for (size_t row = 0; row < keys->count; row++) {
+        const struct knee_key *key = &keys->rows[row];
+        if (key->kind != KNEE_KEY_NUMBER)
+            continue;
+        double value = *(const double *)(const void *)((const char *)object + key->offset);
+        if (!isnan(value) && !(value >= key->min && value <= key->max))
+            return key;
+    }
+    return NULL;
+}
+
 int knee_choice_find(const struct knee_choices *choices, const char *name, const char *where,
                      struct knee_err *err)
 {

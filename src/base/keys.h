@@ -19,6 +19,18 @@
         .offset = offsetof(type, field), .group = heading, .otherwise = absent, .help = words      \
     }
 
+/* A list of choices whose names stand in an array of strings. */
+#define KNEE_WORDS(list, label, words)                                                             \
+    static size_t list##_count(void)                                                               \
+    {                                                                                              \
+        return sizeof words / sizeof *words;                                                       \
+    }                                                                                              \
+    static const char *list##_name(size_t row)                                                     \
+    {                                                                                              \
+        return row < sizeof words / sizeof *words ? words[row] : NULL;                             \
+    }                                                                                              \
+    const struct knee_choices list = {label, list##_count, list##_name}
+
 /* - and _ are alike. */
 bool knee_same_name(const char *a, const char *b);
 
@@ -37,6 +49,10 @@ void knee_keys_unset(const struct knee_keys *keys, void *object, size_t row);
 /* Sets a number of the object that is not given yet, and its source. NaN leaves it. */
 void knee_keys_fill(const struct knee_keys *keys, void *object, double *field, double value,
                     enum knee_source source);
+
+/* The first number that is given but not in its range, or NULL: for objects filled from files
+ * without going through knee_keys_set(). */
+const struct knee_key *knee_keys_out_of_range(const struct knee_keys *keys, const void *object);
 
 /* Row of `name` in a list, or -1 with the nearest name in *err. */
 int knee_choice_find(const struct knee_choices *choices, const char *name, const char *where,

@@ -17,7 +17,7 @@ struct cli_common {
 };
 extern const struct knee_keys cli_common_keys;
 
-#define CLI_TABLES 3
+#define CLI_TABLES 4
 #define CLI_WORDS  65536
 
 /* Everything a run of a command was given. */
@@ -89,7 +89,11 @@ void cli_overview(struct knee_text *text);
 /* The value a key takes, as help writes it: "BYTES/S"; "" for a switch. */
 const char *cli_metavar(const struct knee_key *key);
 
-extern const struct cli_command cli_predict, cli_tax, cli_trace, cli_diff, cli_collective, cli_fit,
-    cli_cluster, cli_report, cli_list, cli_example, cli_man, cli_completion, cli_version;
+/* Constants from a YAML file; all NaN when `name` is NULL. */
+knee_status cli_read_rates(const char *name, struct knee_rates *rates, struct knee_err *err);
+
+extern const struct cli_command cli_predict, cli_tax, cli_plan, cli_validate, cli_trace, cli_diff,
+    cli_collective, cli_fit, cli_cluster, cli_report, cli_list, cli_example, cli_man,
+    cli_completion, cli_version;
 
 #endif

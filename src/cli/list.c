@@ -170,6 +170,48 @@ static void list_collectives(struct knee_table *table)
     }
 }
 
+static void list_shapes(struct knee_table *table)
+{
+    knee_table_init(table, "lrrrrrrrr", NULL);
+    for (size_t i = 0; i < 9; i++)
+        knee_table_cell(table, "%s",
+                        (const char *const[]){"shape", "params", "active", "layers", "hidden",
+                                              "heads", "kv heads", "experts", "vocab"}[i]);
+    for (size_t row = 0; row < knee_shape_names.count(); row++) {
+        struct knee_shape shape;
+        struct knee_params params;
+        knee_shape_init(&shape);
+        shape.model = (int)row;
+        if (knee_shape_complete(&shape, NULL))
+            continue;
+        knee_shape_params(&shape, &params);
+        knee_table_cell(table, "%s", knee_shape_names.name(row));
+        knee_table_number(table, params.total, KNEE_UNIT_COUNT);
+        knee_table_number(table, params.active, KNEE_UNIT_COUNT);
+        knee_table_cell(table, "%g", shape.layers);
+        knee_table_cell(table, "%g", shape.hidden);
+        knee_table_cell(table, "%g", shape.heads);
+        knee_table_cell(table, "%g", shape.kv_heads);
+        knee_table_cell(table, "%g", shape.experts);
+        knee_table_cell(table, "%g", shape.vocab);
+    }
+}
+
+static void list_profiles(struct knee_table *table)
+{
+    knee_table_init(table, "llll", NULL);
+    for (size_t i = 0; i < 4; i++)
+        knee_table_cell(table, "%s",
+                        (const char *const[]){"profile", "base", "software", "origin"}[i]);
+    const struct knee_profile *profile;
+    for (size_t row = 0; (profile = knee_profile_at(row)); row++) {
+        knee_table_cell(table, "%s", profile->name);
+        knee_table_cell(table, "%s", profile->base[0] ? profile->base : "-");
+        knee_table_cell(table, "%s", profile->summary);
+        knee_table_cell(table, "%s", profile->origin);
+    }
+}
+
 static const struct {
     const char *name;
     void (*fill)(struct knee_table *);
@@ -181,6 +223,8 @@ static const struct {
     {"models", list_models},
     {"algorithms", list_algorithms},
     {"collectives", list_collectives},
+    {"shapes", list_shapes},
+    {"profiles", list_profiles},
 };
 #define LISTS (sizeof lists / sizeof *lists)
 
@@ -205,17 +249,20 @@ static knee_status list_main(struct cli_run *run, int argc, char **argv)
     if (any)
         return KNEE_OK;
     knee_fail(&run->err, KNEE_USAGE, "", "there is no list '%.60s'", run->words[0]);
-    knee_hint(&run->err, "gpus, links, transports, clusters, models, algorithms or collectives");
+    knee_hint(&run->err,
+              "gpus, links, transports, clusters, models, algorithms, collectives, shapes "
+              "or profiles");
     return KNEE_USAGE;
 }
 
 const struct cli_command cli_list = {
     .name = "list",
-    .operands = "[gpus|links|transports|clusters|models|algorithms|collectives]",
+    .operands = "[gpus|links|transports|clusters|models|algorithms|collectives|shapes|profiles]",
     .summary = "the presets, with where their figures come from",
     .about =
         "Lists the presets of GPUs, links, transports, clusters and models, the algorithms of\n"
-        "collectives, and the collectives.",
+        "collectives, the collectives, and the transformer shapes and software profiles of\n"
+        "knee plan.",
     .examples = "  knee list gpus\n",
     .most_words = 1,
     .main = list_main,

@@ -20,6 +20,11 @@ void knee_json_number(struct knee_json *json, const char *key, double value);
 void knee_json_whole(struct knee_json *json, const char *key, int64_t value);
 /* Nanoseconds as seconds, every digit of them; null when `known` is false. */
 void knee_json_ns(struct knee_json *json, const char *key, int64_t ns, bool known);
+
+/* The fields of a labelled window: seconds of each label, R, E; `split`: waiting is told from
+ * transfer; `whole`: communication hidden or not too. */
+void knee_json_ledger(struct knee_json *json, const struct knee_ledger *ledger, bool split,
+                      bool whole);
 void knee_json_string(struct knee_json *json, const char *key, const char *value);
 void knee_json_bool(struct knee_json *json, const char *key, bool value);
 

@@ -352,8 +352,8 @@ static void write_csv(const struct knee_account *account, const struct knee_styl
 
 /* ---- JSON ---- */
 
-static void json_ledger(struct knee_json *json, const struct knee_ledger *ledger, bool split,
-                        bool whole)
+void knee_json_ledger(struct knee_json *json, const struct knee_ledger *ledger, bool split,
+                      bool whole)
 {
     knee_json_ns(json, "window_s", ledger->window_ns, true);
     knee_json_ns(json, "compute_s", ledger->label_ns[KNEE_COMPUTE], true);
@@ -379,7 +379,7 @@ static void json_ranks(struct knee_json *json, const struct knee_account *accoun
         const struct knee_rank_account *rank = &account->ranks[r];
         knee_json_open_flat(json, NULL, '{');
         knee_json_whole(json, "rank", rank->rank);
-        json_ledger(json, &rank->ledger, rank->split || rank->source->call_count == 0, true);
+        knee_json_ledger(json, &rank->ledger, rank->split || rank->source->call_count == 0, true);
         knee_json_string(json, "file", rank->trace->file);
         knee_json_string(json, "format", rank->trace->format);
         knee_json_whole(json, "device", rank->source->device);
@@ -451,7 +451,7 @@ static void json_steps(struct knee_json *json, const struct knee_account *accoun
         knee_json_open_flat(json, NULL, '{');
         knee_json_whole(json, "rank", rank->rank);
         knee_json_whole(json, "step", step->number);
-        json_ledger(json, &step->ledger, rank->split || rank->source->call_count == 0, false);
+        knee_json_ledger(json, &step->ledger, rank->split || rank->source->call_count == 0, false);
         knee_json_close(json, '}');
     }
     knee_json_close(json, ']');

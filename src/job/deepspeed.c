@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plan from a DeepSpeed configuration: batch sizes, ZeRO stage, what is offloaded, precision.
+ * "auto" means that DeepSpeed decides at launch: such keys are left open.
+ */
+#include "base/error.h"
+#include "base/json_values.h"
+#include "base/keys.h"
+
+#include <math.h>
+#include <stdio.h> /* snprintf only */
+#include <string.h>
+
+struct raw {
+    double batch, micro, accumulate, stage, hpz, mics, overlap, tp;
+    bool offload, bf16, fp16, zero_on;
+};
+
+#define NAME(key, field)                                                                           \
+    {                                                                                              \
+        key, offsetof(struct raw, field)                                                           \
+    }
+static const struct {
+    const char *key;
+    size_t offset;
+} names[] = {
+    NAME("train_batch_size", batch),
+    NAME("train_micro_batch_size_per_gpu", micro),
+    NAME("gradient_accumulation_steps", accumulate),
+    NAME("zero_optimization.stage", stage),
+    NAME("zero_optimization.zero_hpz_partition_size", hpz),
+    NAME("zero_optimization.mics_shard_size", mics),
+    NAME("zero_optimization.overlap_comm", overlap),
+    NAME("tensor_parallel.autotp_size", tp),
+};
+
+static void take(struct raw *raw, const struct knee_json_values *v)
+{
+    bool on = v->kind == KNEE_JSON_TRUE;
+    if (strcmp(v->path, "zero_optimization") == 0)
+        raw->zero_on = on; /* a bare bool is stage 1 */
+    else if (strcmp(v->path, "bf16.enabled") == 0 || strcmp(v->path, "bfloat16.enabled") == 0)
+        raw->bf16 = on;
+    else if (strcmp(v->path, "fp16.enabled") == 0)
+        raw->fp16 = on;
+    else if (strcmp(v->path, "zero_optimization.offload_optimizer.device") == 0)
+        raw->offload = strcmp(v->text, "cpu") == 0 || strcmp(v->text, "nvme") == 0;
+    if (v->kind == KNEE_JSON_STRING || v->kind == KNEE_JSON_NULL)
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(v->path, names[i].key) == 0)
+            *(double *)(void *)((char *)raw + names[i].offset) = v->number;
+}
+
+/* Sets an input unless a flag did. */
+static void set(struct knee_plan *plan, const char *key, void *field, double value)
+{
+    size_t row = knee_keys_find(&knee_plan_keys, key);
+    if (isnan(value) || plan->source[row] == KNEE_FLAG)
+        return;
+    if (knee_plan_keys.rows[row].kind == KNEE_KEY_CHOICE)
+        *(int *)field = (int)value;
+    else
+        *(double *)field = value;
+    plan->source[row] = KNEE_FILE;
+}
+
+static double whole(double value, double low, double high)
+{
+    return value >= low && value <= high && value == floor(value) ? value : NAN;
+}
+
+knee_status knee_deepspeed_read(const char *json, size_t length, const char *name,
+                                struct knee_plan *plan, struct knee_err *err)
+{
+    struct knee_json_values v;
+    struct raw raw = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false, false, false, false};
+    size_t values = 0;
+    knee_json_values_init(&v, json, length);
+    for (; knee_json_values_next(&v); values++)
+        take(&raw, &v);
+    if (v.error || values == 0) {
+        char where[128];
+        snprintf(where, sizeof where, "%.100s:%zu", name, knee_json_values_line(&v));
+        return knee_fail(err, KNEE_INPUT, where, "not JSON: %s",
+                         v.error ? v.error : "there is nothing in it");
+    }
+    if (!isnan(raw.stage) && isnan(whole(raw.stage, 0, 3)))
+        return knee_fail(err, KNEE_INPUT, name, "zero_optimization.stage is not 0, 1, 2 or 3");
+    struct knee_plan p = *plan;
+    double stage = isnan(raw.stage) ? (raw.zero_on ? KNEE_ZERO1 : KNEE_REPLICATE) : raw.stage;
+    double group = whole(raw.mics, 1, 1e6);
+    if (isnan(group))
+        group = whole(raw.hpz, 2, 1e6);
+    set(&p, "global-batch", &p.global_batch, whole(raw.batch, 1, 1e12));
+    set(&p, "micro-batch", &p.micro_batch, whole(raw.micro, 1, 1e7));
+    set(&p, "shard", &p.shard, stage);
+    set(&p, "shard-size", &p.shard_size, stage >= KNEE_ZERO3 ? group : NAN);
+    set(&p, "tp", &p.tp, whole(raw.tp, 1, 1e7));
+    set(&p, "overlap-dp", &p.overlap_dp, raw.overlap);
+    set(&p, "offload", &p.offload, raw.offload ? KNEE_OFFLOAD_OPTIMIZER : KNEE_ON_GPU);
+    if (raw.bf16 || raw.fp16)
+        set(&p, "precision", &p.precision, raw.bf16 ? KNEE_BF16 : KNEE_FP16);
+    double replicas = p.gpus / (isnan(p.tp) ? 1 : p.tp);
+    if (isnan(p.global_batch) && !isnan(replicas))
+        set(&p, "global-batch", &p.global_batch,
+            whole(raw.micro * raw.accumulate * replicas, 1, 1e12));
+    *plan = p;
+    return KNEE_OK;
+}

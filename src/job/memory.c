@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory of one GPU, on the stage that needs most: the first, which has most micro-batches in
+ * flight, or the last, which has the logits.
+ *
+ *   parameters   2 bytes each; a share of them with zero3, beside the layers gathered ahead and
+ *                their gradients
+ *   gradients    as the profile keeps them; a share with zero2
+ *   optimizer    master weights and moments; a share with zero1
+ *   activations  what a layer keeps for its backward pass, per micro-batch in flight
+ *                (Korthikanti et al. 2022, term by term, so that gated and grouped layers, experts
+ *                and fused attention come out right); recomputed layers keep their input only
+ *   buffers      one layer's recomputation, gathered layers, permuted tokens
+ *   fragmentation  a share of activations and buffers that allocation wastes
+ */
+#include "job/memory.h"
+
+#include "job/plan.h"
+
+#include <math.h>
+
+#define OP_KEEPS 0.6 /* of a layer's bytes: recomputing every second product */
+
+/* Bytes that the attention half of a layer keeps per token: inputs of norm and projection, queries,
+ * keys, values, its result. */
+static double attention_bytes(const struct knee_split *s)
+{
+    const struct knee_shape *shape = s->shape;
+    double across = shape->hidden / (s->seq_par ? s->tp : 1);
+    double q = shape->heads * shape->head_dim, v = shape->heads * shape->value_dim;
+    double kv = shape->kv_heads * (shape->head_dim + shape->value_dim);
+    double latent = shape->kv_rank > 0 ? 2 * (shape->q_rank + shape->kv_rank) : 0;
+    return 2 * (2 * across + (q + kv + v) / s->tp + latent);
+}
+
+/* Per token of m: width in, gated or not. */
+static double ffn_bytes(const struct knee_split *s, double width)
+{
+    return 2 * ((s->shape->glu > 0 ? 2 : 1) + 1) * width;
+}
+
+/* What can be dropped cheaply: scores, or where those are fused, norm outputs and activations. */
+static double cheap_bytes(const struct knee_split *s, double width, double tokens)
+{
+    const struct knee_shape *shape = s->shape;
+    if (!s->fused)
+        return 5 * shape->heads / s->tp * s->tokens * shape->seq;
+    return 2 * width * tokens + 4 * shape->hidden / (s->seq_par ? s->tp : 1) * s->tokens;
+}
+
+static void kept(const struct knee_split *s, bool experts, struct knee_footprint *out)
+{
+    const struct knee_shape *shape = s->shape;
+    double t = s->tokens, across = shape->hidden / (s->seq_par ? s->tp : 1);
+    double width = experts ? shape->expert_ffn / s->etp : shape->ffn / s->tp;
+    double tokens = experts ? knee_split_routed(s) * s->imbalance : t;
+    double all = t * (attention_bytes(s) + 4 * across) + tokens * ffn_bytes(s, width);
+    if (!s->fused)
+        all += 5 * shape->heads / s->tp * t * shape->seq;
+    if (experts) /* permuted inputs, and results before they are weighed */
+        all += 4 * tokens * shape->hidden + t * ffn_bytes(s, shape->shared_ffn / s->tp);
+    double *keep = out->kept_bytes[experts];
+    keep[KNEE_KEEP] = all;
+    keep[KNEE_SELECTIVE] = all - cheap_bytes(s, width, tokens);
+    keep[KNEE_BY_OP] = OP_KEEPS * all;
+    keep[KNEE_FULL] = 2 * across * t;
+}
+
+void knee_footprint_of(const struct knee_split *s, struct knee_footprint *out)
+{
+    const struct knee_shape *shape = s->shape;
+    struct knee_params p;
+    struct knee_footprint f = {0};
+    knee_shape_params(shape, &p);
+    bool experts = shape->experts > 1;
+    f.common[0] = (p.attention + p.dense_ffn) / s->tp + p.norms;
+    f.common[1] = (p.attention + p.shared) / s->tp + p.norms + p.router;
+    f.experts[1] = experts ? shape->experts / s->ep * p.expert / s->etp : 0;
+    f.embedding = p.embedding / s->tp + p.positions;
+    f.head = p.embedding / s->tp; /* a tied head is a copy when the ends of a pipeline differ */
+    f.logits_bytes = s->rates->logits_bytes * s->tokens * shape->vocab / s->tp;
+    f.permuted_bytes = experts ? 4 * knee_split_routed(s) * s->imbalance * shape->hidden : 0;
+    kept(s, false, &f);
+    if (experts)
+        kept(s, true, &f);
+    *out = f;
+}
+
+/* Share of the layers that have experts. */
+static double expert_share(const struct knee_shape *shape)
+{
+    return shape->experts > 1 ? 1 - shape->dense_layers / shape->layers : 0;
+}
+
+static double mixed(const double of[2], double share)
+{
+    return of[0] + share * (of[1] - of[0]);
+}
+
+static double end_params(const struct knee_footprint *f, const struct knee_shape *shape, double pp)
+{
+    if (pp > 1)
+        return f->embedding;
+    return f->embedding + (shape->tied > 0 ? 0 : f->head);
+}
+
+void knee_stage_params(const struct knee_footprint *f, const struct knee_shape *shape,
+                       const struct knee_plan *plan, double *common, double *experts)
+{
+    struct knee_stages stages = knee_plan_stages(shape->layers, plan->pp, plan->vp);
+    double share = expert_share(shape);
+    double layers = plan->pp > 1 ? fmax(stages.first, stages.most - 1) : stages.most;
+    *common = layers * mixed(f->common, share) + end_params(f, shape, plan->pp);
+    *experts = layers * mixed(f->experts, share);
+}
+
+/* Stages' worth of activations that the first stage holds. */
+static double in_flight(const struct knee_plan *plan)
+{
+    double micro_batches = knee_plan_micro_batches(plan), pp = plan->pp;
+    if (pp <= 1)
+        return 1;
+    if (plan->schedule == KNEE_GPIPE)
+        return micro_batches;
+    double interleaved = plan->vp > 1 ? (pp - 1) / plan->vp : 0;
+    return fmin(micro_batches, pp + interleaved);
+}
+
+struct states {
+    double parameters, gradients, optimizer, gathered;
+};
+
+static struct states states_of(double common, double experts, const struct knee_footprint *f,
+                               const struct knee_machine *machine, const struct knee_plan *plan)
+{
+    double group = plan->shard == KNEE_REPLICATE ? 1 : plan->shard_size;
+    double expert_group = fmax(1, group * plan->tp / (plan->ep * plan->etp));
+    double each[3]; /* parameters that a rank keeps of weights, gradients, optimizer */
+    for (int i = 0; i < 3; i++) {
+        bool split = plan->shard >= KNEE_ZERO3 - i;
+        each[i] = split ? common / group + experts / expert_group : common + experts;
+    }
+    double layer = fmax(f->common[0], f->common[1] + f->experts[1]);
+    return (struct states){
+        .parameters = 2 * each[0],
+        .gradients = plan->gradient_bytes * each[1],
+        .optimizer =
+            plan->offload == KNEE_OFFLOAD_OPTIMIZER ? 0 : machine->rates.state_bytes * each[2],
+        .gathered = plan->shard == KNEE_ZERO3 && group > 1 ? 4 * (1 + plan->prefetch) * layer : 0,
+    };
+}
+
+void knee_memory_of(const struct knee_footprint *f, const struct knee_shape *shape,
+                    const struct knee_machine *machine, const struct knee_plan *plan,
+                    struct knee_memory *out)
+{
+    const struct knee_rates *rates = &machine->rates;
+    struct knee_stages stages = knee_plan_stages(shape->layers, plan->pp, plan->vp);
+    double share = expert_share(shape), common, experts;
+    knee_stage_params(f, shape, plan, &common, &experts);
+    struct states states = states_of(common, experts, f, machine, plan);
+    double layer[2] = {f->kept_bytes[0][plan->recompute], f->kept_bytes[1][plan->recompute]};
+    double whole[2] = {f->kept_bytes[0][KNEE_KEEP], f->kept_bytes[1][KNEE_KEEP]};
+    double stage = fmax(stages.first, stages.most - 1) * mixed(layer, share);
+    double again = plan->recompute == KNEE_FULL ? mixed(whole, share) : 0;
+    double first = in_flight(plan) * stage, last = stage + f->logits_bytes;
+    if (plan->pp <= 1)
+        first = last;
+    double activations = rates->activation_memory * fmax(first, last);
+    double buffers = rates->activation_memory * (again + f->permuted_bytes) + states.gathered;
+    /* Gradients that come and go take the room that activations leave. */
+    double gradients = states.gradients;
+    if (rates->gradients_stay <= 0)
+        activations = fmax(0, activations + buffers - gradients), buffers = 0;
+    struct knee_memory m = {
+        .parameters = states.parameters,
+        .gradients = gradients,
+        .optimizer = states.optimizer,
+        .activations = activations,
+        .buffers = buffers,
+        .fragmentation = rates->fragmentation * (activations + buffers),
+        .base = rates->base_memory_bytes,
+        .capacity = machine->memory_bytes,
+    };
+    m.total = m.parameters + m.gradients + m.optimizer + m.activations + m.buffers +
+              m.fragmentation + m.base;
+    *out = m;
+}

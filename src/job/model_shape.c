@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shape of a transformer: its inputs, what follows from them, how many parameters it has and
+ * how many FLOPs a token takes. A layer is attention and a feed-forward part; the latter is dense
+ * or made of experts. Nothing here knows about GPUs.
+ *
+ * Attention is grouped (kv_heads <= heads), or latent (MLA): queries and keys/values go through
+ * ranks q_rank and kv_rank, a head has head_dim = unrotated + rope_dim for the scores and value_dim
+ * for the values.
+ */
+#include "base/error.h"
+#include "base/keys.h"
+#include "job/shape.h"
+#include "job/shape_presets.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NUMBER(name, field, low, high, absent, words)                                              \
+    KNEE_NUMBER(struct knee_shape, name, field, KNEE_UNIT_COUNT, low, high, "Model", absent, words)
+
+static const struct knee_key rows[] = {
+    KNEE_CHOICE(struct knee_shape, "model", model, knee_shape_names, "Model", "none",
+                "preset of a well-known model; the options below change it"),
+    NUMBER("layers", layers, 1, 1e5, "hidden / 128", "transformer layers"),
+    NUMBER("hidden", hidden, 1, 1e6, "from --model", "width of the model"),
+    NUMBER("heads", heads, 1, 1e5, "hidden / 128", "query heads"),
+    NUMBER("kv-heads", kv_heads, 1, 1e5, "as many as heads", "key and value heads"),
+    NUMBER("head-dim", head_dim, 1, 1e5, "hidden / heads", "length of a query or key"),
+    NUMBER("ffn", ffn, 1, 1e7, "4 hidden", "width of the feed-forward part"),
+    NUMBER("glu", glu, 0, 1, "1", "1: gated (three matrices), 0: plain (two)"),
+    NUMBER("vocab", vocab, 1, 1e8, "32000", "vocabulary"),
+    NUMBER("seq", seq, 1, 1e8, "4096, or from --model", "tokens per sequence"),
+    NUMBER("experts", experts, 1, 1e5, "1", "experts per layer; 1: none"),
+    NUMBER("topk", topk, 1, 1e4, "2 with experts", "experts that a token visits"),
+    NUMBER("expert-ffn", expert_ffn, 1, 1e7, "ffn", "width of one expert"),
+    NUMBER("shared-ffn", shared_ffn, 0, 1e7, "0", "width of the experts that every token visits"),
+    NUMBER("dense-layers", dense_layers, 0, 1e5, "0", "layers without experts"),
+    NUMBER("q-rank", q_rank, 0, 1e6, "0", "latent attention: rank of the queries; 0: full"),
+    NUMBER("kv-rank", kv_rank, 0, 1e6, "0", "latent attention: rank of keys and values; 0: none"),
+    NUMBER("rope-dim", rope_dim, 0, 1e5, "64 with latent attention",
+           "latent attention: rotated part of head-dim"),
+    NUMBER("value-dim", value_dim, 1, 1e5, "head-dim", "length of a value"),
+    NUMBER("window", window, 1, 1e8, "none", "sliding window in tokens"),
+    NUMBER("global-every", global_every, 0, 1e5, "0: all layers have the window",
+           "one layer of so many sees the whole sequence"),
+    NUMBER("causal", causal, 0, 1, "1", "1: a token sees only what is before it"),
+    NUMBER("tied", tied, 0, 1, "0", "1: embedding and head share their matrix"),
+    NUMBER("bias", bias, 0, 2, "0", "0: no biases, 1: query, key, value, 2: everywhere"),
+    NUMBER("qk-norm", qk_norm, 0, 1, "0", "1: queries and keys are normalised"),
+    NUMBER("sinks", sinks, 0, 1, "0", "1: attention has a learned sink per head"),
+    NUMBER("positions", positions, 0, 1e8, "0", "learned position embeddings"),
+    NUMBER("extra-layers", extra_layers, 0, 1e3, "0", "multi-token-prediction layers"),
+};
+
+const struct knee_keys knee_shape_keys = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .source_offset = offsetof(struct knee_shape, source),
+};
+
+void knee_shape_init(struct knee_shape *shape)
+{
+    memset(shape, 0, sizeof *shape);
+    knee_keys_clear(&knee_shape_keys, shape);
+}
+
+/* ---- Presets ---- */
+
+static size_t preset_count(void)
+{
+    return knee_shape_presets_count;
+}
+
+static const char *preset_name(size_t row)
+{
+    return row < knee_shape_presets_count ? knee_shape_presets[row].name : NULL;
+}
+
+const struct knee_choices knee_shape_names = {"model preset", preset_count, preset_name};
+
+static char plain(char c)
+{
+    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+static bool same_letters(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        while (*a && strchr(" -_.", *a))
+            a++;
+        while (*b && strchr(" -_.", *b))
+            b++;
+        if (plain(*a) != plain(*b))
+            return false;
+        if (!*a)
+            return true;
+    }
+}
+
+const struct knee_shape_preset *knee_shape_preset_named(const char *name)
+{
+    for (size_t row = 0; row < knee_shape_presets_count; row++)
+        if (same_letters(knee_shape_presets[row].name, name))
+            return &knee_shape_presets[row];
+    return NULL;
+}
+
+/* Fields of a preset and of a shape that are the same thing. */
+#define SAME(field)                                                                                \
+    {                                                                                              \
+        offsetof(struct knee_shape_preset, field), offsetof(struct knee_shape, field)              \
+    }
+static const struct {
+    size_t preset, shape;
+} same[] = {
+    SAME(layers),    SAME(hidden),     SAME(heads),      SAME(kv_heads),     SAME(head_dim),
+    SAME(ffn),       SAME(glu),        SAME(vocab),      SAME(seq),          SAME(experts),
+    SAME(topk),      SAME(expert_ffn), SAME(shared_ffn), SAME(dense_layers), SAME(q_rank),
+    SAME(kv_rank),   SAME(rope_dim),   SAME(value_dim),  SAME(window),       SAME(global_every),
+    SAME(causal),    SAME(tied),       SAME(bias),       SAME(qk_norm),      SAME(sinks),
+    SAME(positions),
+};
+
+static void fill(struct knee_shape *shape, double *field, double value, enum knee_source source)
+{
+    knee_keys_fill(&knee_shape_keys, shape, field, value, source);
+}
+
+void knee_shape_fill(struct knee_shape *shape, const struct knee_shape_preset *preset)
+{
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        fill(shape, (double *)(void *)((char *)shape + same[i].shape),
+             *(const double *)(const void *)((const char *)preset + same[i].preset), KNEE_PRESET);
+}
+
+/* ---- Completing ---- */
+
+static void fill_usual(struct knee_shape *shape)
+{
+    double h = shape->hidden;
+    fill(shape, &shape->layers, fmax(1, rint(h / 128)), KNEE_DEFAULT);
+    fill(shape, &shape->heads, fmax(1, rint(h / 128)), KNEE_DEFAULT);
+    fill(shape, &shape->kv_heads, shape->heads, KNEE_DEFAULT);
+    fill(shape, &shape->head_dim, fmax(1, rint(h / shape->heads)), KNEE_DEFAULT);
+    fill(shape, &shape->ffn, 4 * h, KNEE_DEFAULT);
+    fill(shape, &shape->glu, 1, KNEE_DEFAULT);
+    fill(shape, &shape->vocab, 32000, KNEE_DEFAULT);
+    fill(shape, &shape->seq, 4096, KNEE_DEFAULT);
+    fill(shape, &shape->experts, 1, KNEE_DEFAULT);
+    bool experts = shape->experts > 1;
+    fill(shape, &shape->topk, experts ? fmin(2, shape->experts) : 1, KNEE_DEFAULT);
+    fill(shape, &shape->expert_ffn, shape->ffn, KNEE_DEFAULT);
+    fill(shape, &shape->shared_ffn, 0, KNEE_DEFAULT);
+    fill(shape, &shape->dense_layers, experts ? 0 : shape->layers, KNEE_DEFAULT);
+    fill(shape, &shape->q_rank, 0, KNEE_DEFAULT);
+    fill(shape, &shape->kv_rank, 0, KNEE_DEFAULT);
+    fill(shape, &shape->rope_dim, shape->kv_rank > 0 ? 64 : 0, KNEE_DEFAULT);
+    fill(shape, &shape->value_dim, shape->head_dim, KNEE_DEFAULT);
+    fill(shape, &shape->global_every, 0, KNEE_DEFAULT);
+    fill(shape, &shape->causal, 1, KNEE_DEFAULT);
+    double *none[] = {&shape->tied,  &shape->bias,      &shape->qk_norm,
+                      &shape->sinks, &shape->positions, &shape->extra_layers};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        fill(shape, none[i], 0, KNEE_DEFAULT);
+    if (!experts)
+        shape->dense_layers = shape->layers;
+}
+
+static bool no_width(const struct knee_shape *s)
+{
+    return isnan(s->hidden);
+}
+
+static bool uneven_groups(const struct knee_shape *s)
+{
+    return s->kv_heads > s->heads || fmod(s->heads, s->kv_heads) != 0;
+}
+
+static bool few_experts(const struct knee_shape *s)
+{
+    return s->topk > s->experts;
+}
+
+static bool many_dense(const struct knee_shape *s)
+{
+    return s->dense_layers > s->layers;
+}
+
+static bool wide_rope(const struct knee_shape *s)
+{
+    return s->kv_rank > 0 && s->rope_dim >= s->head_dim;
+}
+
+static const struct {
+    bool (*broken)(const struct knee_shape *);
+    const char *what, *hint;
+} rules[] = {
+    {no_width, "the shape of the model is not known",
+     "add --model (for example llama3-70b), --hidden, or a config.json with --hf"},
+    {uneven_groups, "heads is not a multiple of kv-heads",
+     "set --kv-heads to a divisor of --heads"},
+    {few_experts, "topk is larger than the number of experts", "lower --topk"},
+    {many_dense, "there are more dense-layers than layers", "lower --dense-layers"},
+    {wide_rope, "rope-dim leaves nothing of head-dim",
+     "with latent attention head-dim is the sum of the rotated and the unrotated part"},
+};
+
+knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err)
+{
+    struct knee_shape full = *shape;
+    if (full.model >= 0 && (size_t)full.model < knee_shape_presets_count)
+        knee_shape_fill(&full, &knee_shape_presets[full.model]);
+    if (!no_width(&full))
+        fill_usual(&full);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].broken(&full)) {
+            knee_fail(err, KNEE_USAGE, "", "%s", rules[i].what);
+            knee_hint(err, "%s", rules[i].hint);
+            return KNEE_USAGE;
+        }
+    *shape = full;
+    return KNEE_OK;
+}
+
+/* ---- Parameters ---- */
+
+static double attention_params(const struct knee_shape *s)
+{
+    double q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, h = s->hidden;
+    if (s->kv_rank > 0) {
+        double unrotated = s->head_dim - s->rope_dim;
+        double queries = s->q_rank > 0 ? h * s->q_rank + s->q_rank + s->q_rank * q : h * q;
+        double keys = h * (s->kv_rank + s->rope_dim) + s->kv_rank +
+                      s->kv_rank * s->heads * (unrotated + s->value_dim);
+        return queries + keys + s->heads * s->value_dim * h;
+    }
+    double bias = s->bias >= 1 ? q + 2 * kv : 0;
+    if (s->bias >= 2)
+        bias += h;
+    return h * (q + 2 * kv) + q * h + bias + (s->qk_norm > 0 ? 2 * s->head_dim : 0) +
+           (s->sinks > 0 ? s->heads : 0);
+}
+
+/* A feed-forward part of this width. */
+static double ffn_params(const struct knee_shape *s, double width)
+{
+    double in = s->glu > 0 ? 2 : 1;
+    return (in + 1) * s->hidden * width + (s->bias >= 2 ? in * width + s->hidden : 0);
+}
+
+void knee_shape_params(const struct knee_shape *s, struct knee_params *out)
+{
+    bool experts = s->experts > 1;
+    double moe_layers = experts ? s->layers - s->dense_layers + s->extra_layers : 0;
+    double layers = s->layers + s->extra_layers;
+    struct knee_params p = {
+        .attention = attention_params(s),
+        .dense_ffn = ffn_params(s, s->ffn),
+        .router = experts ? s->hidden * s->experts : 0,
+        .expert = experts ? ffn_params(s, s->expert_ffn) : 0,
+        .shared = s->shared_ffn > 0 ? ffn_params(s, s->shared_ffn) : 0,
+        .norms = (s->bias >= 2 ? 4 : 2) * s->hidden,
+        .embedding = s->vocab * s->hidden,
+        .head = s->tied > 0 ? 0 : s->vocab * s->hidden,
+        .positions = s->positions * s->hidden,
+    };
+    double rest = layers * (p.attention + p.norms) + (layers - moe_layers) * p.dense_ffn +
+                  moe_layers * (p.router + p.shared) + p.embedding + p.head + p.positions +
+                  (s->bias >= 2 ? 2 : 1) * s->hidden + s->extra_layers * 2 * s->hidden * s->hidden;
+    p.total = rest + moe_layers * s->experts * p.expert;
+    p.active = rest + moe_layers * s->topk * p.expert;
+    *out = p;
+}
+
+/* ---- FLOPs ---- */
+
+/* Pairs of positions that a token of a layer with this window meets on average, of `seq`. */
+static double pairs(double seq, double window, bool causal)
+{
+    double all = causal ? (seq + 1) / 2 : seq;
+    if (isnan(window) || window >= seq)
+        return all;
+    return fmin(all, causal ? window - window * (window - 1) / (2 * seq) : 2 * window);
+}
+
+double knee_shape_pairs(const struct knee_shape *s, bool causal)
+{
+    double windowed = pairs(s->seq, s->window, causal), all = pairs(s->seq, NAN, causal);
+    double global = s->global_every > 0 ? 1 / s->global_every : isnan(s->window) ? 1 : 0;
+    return global * all + (1 - global) * windowed;
+}
+
+void knee_shape_flops(const struct knee_shape *s, struct knee_flops *out)
+{
+    struct knee_params p;
+    knee_shape_params(s, &p);
+    double layers = s->layers + s->extra_layers;
+    double looked_up = p.embedding + p.positions - (s->tied > 0 ? p.embedding : 0);
+    double logits_again = s->extra_layers * s->vocab * s->hidden;
+    double scores = 6 * layers * s->heads * (s->head_dim + s->value_dim);
+    *out = (struct knee_flops){
+        .matmul = 6 * (p.active - looked_up + logits_again),
+        .attention_full = scores * s->seq,
+        .attention_causal = scores * knee_shape_pairs(s, s->causal > 0),
+    };
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shape -> operations. T tokens, width h, tp ranks:
+ *
+ *   linear T x k -> T x n      forward (T, n, k); backward (T, k, n) for the input and (n, k, T)
+ *                              for the weights; with 8 bits a cast of what goes in, each way
+ *   attention, fused           2 (dq + dv) FLOPs per pair of positions that the mask leaves,
+ *                              backward 2.5 times that
+ *   attention, through memory  all pairs are computed, and every score is moved some bytes
+ *   everything else            bytes only: norms, residuals, rotations, activations, router,
+ *                              permutations, loss
+ *
+ * Bytes of norms and residuals are split over tp only with sequence parallelism.
+ */
+#include "job/ops.h"
+
+#include "job/plan.h"
+#include "job/shape.h"
+
+#include <math.h>
+
+struct knee_split knee_split_of(const struct knee_shape *shape, const struct knee_rates *rates,
+                                const struct knee_plan *plan)
+{
+    return (struct knee_split){
+        .shape = shape,
+        .rates = rates,
+        .tokens = plan->micro_batch * shape->seq / plan->cp,
+        .context_share = 1 / plan->cp,
+        .tp = plan->tp,
+        .etp = plan->etp,
+        .ep = plan->ep,
+        .imbalance = plan->imbalance,
+        .seq_par = plan->seq_par > 0,
+        .fused = rates->fused_attention > 0 && !(shape->sinks > 0 && rates->fused_sinks <= 0),
+        .dtype = knee_precision_dtype(plan->precision),
+        .precision = plan->precision,
+    };
+}
+
+double knee_split_scaling(const struct knee_split *s)
+{
+    return s->precision == KNEE_FP8_BLOCK ? s->rates->fp8_block
+           : s->precision == KNEE_FP8_ROW ? s->rates->fp8_row
+                                          : 1;
+}
+
+double knee_split_routed(const struct knee_split *s)
+{
+    return s->tokens * s->etp / s->tp * s->shape->topk;
+}
+
+struct list {
+    struct knee_operation *op;
+    size_t count;
+};
+
+static struct knee_operation *add(struct list *list, const char *name,
+                                  enum knee_operation_kind kind, enum knee_part part, bool backward)
+{
+    struct knee_operation *op = &list->op[list->count];
+    if (list->count + 1 < KNEE_OPERATIONS_MAX)
+        list->count++;
+    *op = (struct knee_operation){
+        .name = name, .kind = kind, .part = part, .backward = backward, .count = 1};
+    return op;
+}
+
+static void product(struct list *list, const char *name, bool backward, double m, double n,
+                    double k, double count, enum knee_dtype dtype)
+{
+    static const double bytes_of[KNEE_DTYPES] = {2, 1, 0.5625}; /* 4 bits with their scales */
+    struct knee_operation *op = add(list, name, KNEE_OPERATION_GEMM, KNEE_PART_GEMM, backward);
+    op->m = m;
+    op->n = n;
+    op->k = k;
+    op->count = count;
+    op->dtype = dtype;
+    op->flops = 2 * m * n * k;
+    op->bytes = (m + n) * k * bytes_of[dtype] + 2 * m * n;
+}
+
+static void moved(struct list *list, const char *name, bool backward, double bytes)
+{
+    if (bytes > 0)
+        add(list, name, KNEE_OPERATION_BYTES, KNEE_PART_MEMORY, backward)->bytes = bytes;
+}
+
+/* `count` linear maps of m x k -> m x n, forward and backward. */
+static void linear(struct list *list, const struct knee_split *s, const char *name, double m,
+                   double n, double k, double count)
+{
+    product(list, name, false, m, n, k, count, s->dtype);
+    product(list, name, true, m, k, n, count, s->dtype);
+    product(list, name, true, n, k, m, count, s->dtype);
+    list->op[list->count - 1].weights = true;
+    if (s->dtype == KNEE_16BIT)
+        return;
+    double cast = 4 * s->rates->cast * m * count / knee_split_scaling(s);
+    moved(list, "cast", false, cast * k);
+    moved(list, "cast", true, cast * n);
+}
+
+static void projections(struct list *list, const struct knee_split *s)
+{
+    const struct knee_shape *shape = s->shape;
+    double h = shape->hidden, t = s->tokens, heads = shape->heads / s->tp;
+    if (shape->kv_rank > 0) {
+        double unrotated = shape->head_dim - shape->rope_dim;
+        if (shape->q_rank > 0)
+            linear(list, s, "query down", t, shape->q_rank, h, 1);
+        linear(list, s, "query", t, heads * shape->head_dim, shape->q_rank > 0 ? shape->q_rank : h,
+               1);
+        linear(list, s, "key-value down", t, shape->kv_rank + shape->rope_dim, h, 1);
+        linear(list, s, "key-value up", t, heads * (unrotated + shape->value_dim), shape->kv_rank,
+               1);
+    } else {
+        double wide = shape->heads + 2 * fmax(shape->kv_heads, fmin(s->tp, shape->heads));
+        linear(list, s, "query-key-value", t, wide * shape->head_dim / s->tp, h, 1);
+    }
+    linear(list, s, "attention out", t, h, heads * shape->value_dim, 1);
+}
+
+static void scores(struct list *list, const struct knee_split *s)
+{
+    const struct knee_shape *shape = s->shape;
+    double heads = shape->heads / s->tp;
+    double per_pair = 2 * (shape->head_dim + shape->value_dim) * heads * s->tokens;
+    double met = s->fused ? knee_shape_pairs(shape, shape->causal > 0) : shape->seq;
+    for (int backward = 0; backward < 2; backward++) {
+        enum knee_operation_kind kind = s->fused ? KNEE_OPERATION_FLASH : KNEE_OPERATION_SCORES;
+        struct knee_operation *op = add(list, "scores", kind, KNEE_PART_ATTENTION, backward);
+        op->flops = per_pair * met * (backward ? s->fused ? 2.5 : 2 : 1);
+        op->k = shape->head_dim;
+        op->n = shape->seq;
+        double each = backward ? s->rates->scores_backward_bytes : s->rates->scores_forward_bytes;
+        op->bytes = s->fused ? 0 : heads * s->tokens * shape->seq * each;
+    }
+}
+
+static void attention(struct list *list, const struct knee_split *s)
+{
+    const struct knee_shape *shape = s->shape;
+    double wide = shape->heads * shape->head_dim + shape->kv_heads * shape->head_dim;
+    if (shape->kv_rank > 0)
+        wide = shape->heads * (1.5 * shape->head_dim + 0.5 * shape->value_dim) +
+               2 * (shape->q_rank + shape->kv_rank);
+    double factor = 2 * s->rates->elementwise * s->tokens;         /* 2 bytes a value */
+    double across = 10 * shape->hidden / (s->seq_par ? s->tp : 1); /* two norms, two residuals */
+    double own = 2 * wide / s->tp;                                 /* rotation, layout */
+    projections(list, s);
+    scores(list, s);
+    moved(list, "norms and residuals", false, factor * across);
+    moved(list, "norms and residuals", true, 1.6 * factor * across);
+    moved(list, "rotation", false, factor * own);
+    moved(list, "rotation", true, 1.5 * factor * own);
+}
+
+/* A feed-forward part of `width` on m tokens, `count` of them side by side. */
+static void feed_forward(struct list *list, const struct knee_split *s, const char *name, double m,
+                         double width, double count)
+{
+    double in = s->shape->glu > 0 ? 2 : 1, h = s->shape->hidden;
+    double acted = 2 * s->rates->elementwise * m * count * (in + 1) * width;
+    linear(list, s, name, m, in * width, h, count);
+    linear(list, s, name, m, h, width, count);
+    moved(list, "activation", false, acted);
+    moved(list, "activation", true, 1.7 * acted);
+}
+
+static void experts(struct list *list, const struct knee_split *s)
+{
+    const struct knee_shape *shape = s->shape;
+    double local = shape->experts / s->ep, routed = knee_split_routed(s) * s->imbalance;
+    double own = s->tokens / (s->seq_par ? s->tp : 1);
+    double router = own * (24 * shape->experts + 2 * shape->hidden);
+    double permuted = 16 * s->rates->expert_copies * routed * shape->hidden;
+    size_t first = list->count;
+    feed_forward(list, s, "experts", routed / local, shape->expert_ffn / s->etp, local);
+    for (size_t i = first; i < list->count; i++)
+        list->op[i].grouped = true;
+    for (int backward = 0; backward < 2; backward++) {
+        moved(list, "router", backward, router);
+        moved(list, "permutation", backward, permuted);
+    }
+    if (shape->shared_ffn > 0)
+        feed_forward(list, s, "shared expert", s->tokens, shape->shared_ffn / s->tp, 1);
+}
+
+static void head(struct list *list, const struct knee_split *s)
+{
+    double n = s->shape->vocab / s->tp, h = s->shape->hidden, t = s->tokens;
+    product(list, "logits", false, t, n, h, 1, KNEE_16BIT);
+    product(list, "logits", true, t, h, n, 1, KNEE_16BIT);
+    product(list, "logits", true, n, h, t, 1, KNEE_16BIT);
+    list->op[list->count - 1].weights = true;
+    moved(list, "loss", false, 10 * s->rates->loss * t * n);
+    moved(list, "loss", true, 8 * s->rates->loss * t * n);
+    for (size_t i = 0; i < list->count; i++)
+        list->op[i].part = KNEE_PART_HEAD;
+}
+
+size_t knee_ops_list(const struct knee_split *s, enum knee_operations_of what,
+                     struct knee_operation *out)
+{
+    struct list list = {.op = out};
+    if (what == KNEE_OPERATIONS_HEAD) {
+        head(&list, s);
+        return list.count;
+    }
+    if (what == KNEE_OPERATIONS_EMBEDDING) {
+        moved(&list, "embedding", false, 8 * s->tokens * s->shape->hidden);
+        out[0].part = KNEE_PART_HEAD;
+        return list.count;
+    }
+    attention(&list, s);
+    if (what == KNEE_OPERATIONS_EXPERT)
+        experts(&list, s);
+    else
+        feed_forward(&list, s, "feed-forward", s->tokens, s->shape->ffn / s->tp, 1);
+    return list.count;
+}

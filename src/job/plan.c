@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A plan: how a model is spread over GPUs. Ranks are numbered with tensor parallelism innermost,
+ * then context, data and pipeline parallelism, as Megatron does, so that the talkative axes stay
+ * inside a node. Experts are spread over the ranks of data, context and (beyond etp) tensor
+ * parallelism.
+ */
+#include "job/plan.h"
+
+#include "base/error.h"
+#include "base/keys.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const shard_words[] = {"none", "zero1", "zero2", "zero3"};
+static const char *const recompute_words[] = {"none", "selective", "op", "full"};
+static const char *const schedule_words[] = {"1f1b", "interleaved", "gpipe", "zero-bubble"};
+static const char *const precision_words[] = {"bf16",      "fp16",        "fp8",
+                                              "fp8-block", "fp8-rowwise", "fp4"};
+static const char *const offload_words[] = {"none", "optimizer"};
+KNEE_WORDS(knee_shard_names, "way to shard", shard_words);
+KNEE_WORDS(knee_recompute_names, "recomputation", recompute_words);
+KNEE_WORDS(knee_schedule_names, "pipeline schedule", schedule_words);
+KNEE_WORDS(knee_precision_names, "precision", precision_words);
+KNEE_WORDS(knee_offload_names, "way to offload", offload_words);
+
+#define NUMBER(name, field, unit, low, high, heading, absent, words)                               \
+    KNEE_NUMBER(struct knee_plan, name, field, unit, low, high, heading, absent, words)
+#define DEGREE(name, field, words)                                                                 \
+    NUMBER(name, field, KNEE_UNIT_COUNT, 1, 1e7, "Plan", "searched", words)
+#define CHOICE(name, field, list, absent, words)                                                   \
+    KNEE_CHOICE(struct knee_plan, name, field, list, "Plan", absent, words)
+#define SWITCH(name, field, absent, words)                                                         \
+    NUMBER(name, field, KNEE_UNIT_COUNT, 0, 1, "Plan", absent, words)
+
+static const struct knee_key rows[] = {
+    NUMBER("global-batch", global_batch, KNEE_UNIT_COUNT, 1, 1e12, "Batch", "4Mi tokens",
+           "sequences per step over all GPUs"),
+    DEGREE("micro-batch", micro_batch, "sequences per replica and micro-step"),
+    DEGREE("tp", tp, "tensor-parallel degree"),
+    DEGREE("pp", pp, "pipeline stages"),
+    DEGREE("vp", vp, "pieces of layers per stage (interleaving)"),
+    DEGREE("cp", cp, "context-parallel degree"),
+    DEGREE("ep", ep, "expert-parallel degree"),
+    DEGREE("etp", etp, "tensor-parallel degree inside an expert"),
+    CHOICE("shard", shard, knee_shard_names, "searched",
+           "none, zero1 (optimizer), zero2 (and gradients) or zero3 (and parameters: FSDP)"),
+    DEGREE("shard-size", shard_size, "GPUs that share one copy of what is sharded"),
+    NUMBER("prefetch", prefetch, KNEE_UNIT_COUNT, 0, 1e3, "Plan", "1",
+           "zero3: layers gathered ahead; 0: gathers do not hide"),
+    CHOICE("recompute", recompute, knee_recompute_names, "searched",
+           "activations computed twice: none, selective, op or full"),
+    CHOICE("schedule", schedule, knee_schedule_names, "searched",
+           "1f1b, interleaved, gpipe or zero-bubble"),
+    CHOICE("precision", precision, knee_precision_names, "bf16",
+           "of the matrix products of layers"),
+    CHOICE("offload", offload, knee_offload_names, "searched", "optimizer states on the host"),
+    SWITCH("sequence-parallel", seq_par, "1 with tp", "1: norms are split over tp ranks too"),
+    SWITCH("cp-gather", cp_gather, "0: a ring", "1: keys and values are gathered at once"),
+    SWITCH("overlap-tp", overlap_tp, "1", "1: tensor-parallel traffic hides behind products"),
+    SWITCH("overlap-dp", overlap_dp, "1", "1: gradient exchange hides behind the backward pass"),
+    SWITCH("overlap-pp", overlap_pp, "1", "1: traffic between stages hides"),
+    NUMBER("imbalance", imbalance, KNEE_UNIT_FACTOR, 1, 1e4, "Plan", "1",
+           "tokens of the busiest expert rank over the mean"),
+    SWITCH("drop-tokens", drop_tokens, "0", "1: experts drop tokens beyond their capacity"),
+    NUMBER("compress", compress, KNEE_UNIT_FACTOR, 1, 1e6, "Plan", "1",
+           "gradients are sent in so many times fewer bytes"),
+    NUMBER("local-steps", local_steps, KNEE_UNIT_COUNT, 1, 1e9, "Plan", "1",
+           "steps between gradient exchanges"),
+    NUMBER("loader-rate", loader_rate_per_s, KNEE_UNIT_PER_S, 1e-6, 1e15, "Plan", "not a limit",
+           "sequences per second that one GPU's loader delivers"),
+    NUMBER("extra-jitter", jitter, KNEE_UNIT_FRACTION, 0, 10, "Plan", "0",
+           "how much ranks differ beyond the usual, as a share of the step"),
+    NUMBER("gradient-bytes", gradient_bytes, KNEE_UNIT_BYTES, 0.125, 8, "Plan", "from the profile",
+           "bytes per gradient on the wire and in memory"),
+};
+
+const struct knee_keys knee_plan_keys = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .source_offset = offsetof(struct knee_plan, source),
+};
+
+void knee_plan_init(struct knee_plan *plan)
+{
+    memset(plan, 0, sizeof *plan);
+    knee_keys_clear(&knee_plan_keys, plan);
+    plan->gpus = plan->dp = NAN;
+}
+
+enum knee_dtype knee_precision_dtype(int precision)
+{
+    return precision <= KNEE_FP16 ? KNEE_16BIT : precision == KNEE_FP4 ? KNEE_4BIT : KNEE_8BIT;
+}
+
+double knee_plan_micro_batches(const struct knee_plan *plan)
+{
+    return fmax(1, plan->global_batch / (plan->dp * plan->micro_batch));
+}
+
+/* Layers are spread evenly. When they do not divide but two more would, embedding and loss stand
+ * in for a layer each, which is how uneven counts such as 126 on 8 x 8 pieces are run. */
+struct knee_stages knee_plan_stages(double layers, double pp, double vp)
+{
+    if (pp <= 1)
+        return (struct knee_stages){layers, layers, layers};
+    double pieces = pp * vp;
+    if (fmod(layers, pieces) != 0 && fmod(layers + 2, pieces) == 0 && layers + 2 > pieces) {
+        double most = (layers + 2) / pp;
+        return (struct knee_stages){most - 1, most - 1, most};
+    }
+    double most = ceil(layers / pp - 1e-9);
+    return (struct knee_stages){most, fmin(most, fmax(1, layers - most * (pp - 1))), most};
+}
+
+/* ---- Placement ---- */
+
+size_t knee_plan_axes(const struct knee_plan *p, const struct knee_machine *machine,
+                      struct knee_plan_axis out[KNEE_AXES_MAX])
+{
+    const struct knee_plan_axis all[KNEE_AXES_MAX] = {
+        {"TP", p->tp, 1, 0},
+        {"EP", p->ep, p->etp >= p->tp ? p->tp : 1, 0},
+        {"CP", p->cp, p->tp, 0},
+        {"shards", p->shard_size, p->tp, 0},
+        {"DP", p->dp, p->tp * p->cp, 0},
+        {"PP", p->pp, p->tp * p->cp * p->dp, 0},
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < KNEE_AXES_MAX; i++) {
+        if (!(all[i].size > 1))
+            continue;
+        out[n] = all[i];
+        out[n++].inside = fmax(1, fmin(all[i].size, floor(machine->node_size / all[i].stride)));
+    }
+    return n;
+}
+
+/* ---- What cannot be ---- */
+
+struct question {
+    const struct knee_plan *plan;
+    const struct knee_shape *shape;
+    const struct knee_machine *machine;
+};
+
+static bool divides(double a, double b)
+{
+    return fmod(b, a) == 0;
+}
+
+static bool wrong_count(const struct question *q)
+{
+    const struct knee_plan *p = q->plan;
+    return p->tp * p->pp * p->cp * p->dp != p->gpus || p->dp != floor(p->dp);
+}
+
+static bool wrong_heads(const struct question *q)
+{
+    return !divides(q->plan->tp, q->shape->heads);
+}
+
+static bool many_stages(const struct question *q)
+{
+    return q->plan->pp * q->plan->vp > q->shape->layers + 2 || q->plan->pp > q->shape->layers;
+}
+
+static bool wrong_batch(const struct question *q)
+{
+    return !divides(q->plan->dp * q->plan->micro_batch, q->plan->global_batch);
+}
+
+static bool wrong_experts(const struct question *q)
+{
+    const struct knee_plan *p = q->plan;
+    double room = p->dp * p->cp * p->tp / p->etp;
+    return !divides(p->ep, q->shape->experts) || !divides(p->ep, room) || !divides(p->etp, p->tp);
+}
+
+static bool wrong_context(const struct question *q)
+{
+    return !divides(q->plan->cp, q->shape->seq);
+}
+
+static bool wrong_group(const struct question *q)
+{
+    return !divides(q->plan->shard_size, q->plan->dp * q->plan->cp);
+}
+
+static bool no_precision(const struct question *q)
+{
+    return isnan(q->machine->peak_flops[knee_precision_dtype(q->plan->precision)]);
+}
+
+static bool short_pipeline(const struct question *q)
+{
+    return q->plan->vp > 1 && knee_plan_micro_batches(q->plan) < q->plan->pp;
+}
+
+static const struct {
+    bool (*broken)(const struct question *);
+    const char *what;
+} rules[] = {
+    {wrong_count, "tp x pp x cp does not divide the GPUs"},
+    {wrong_heads, "tp does not divide the heads"},
+    {many_stages, "there are more pipeline stages (pp x vp) than layers"},
+    {wrong_batch, "dp x micro-batch does not divide the global batch"},
+    {wrong_experts, "ep does not divide the experts and the ranks they are spread over"},
+    {wrong_context, "cp does not divide the sequence"},
+    {wrong_group, "shard-size does not divide dp x cp"},
+    {no_precision, "the GPU has no such precision"},
+    {short_pipeline, "interleaving needs at least pp micro-batches"},
+};
+
+const char *knee_plan_objection(const struct knee_plan *plan, const struct knee_shape *shape,
+                                const struct knee_machine *machine)
+{
+    struct question q = {plan, shape, machine};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].broken(&q))
+            return rules[i].what;
+    return NULL;
+}
+
+/* ---- Completing a single plan ---- */
+
+static void fill(struct knee_plan *plan, double *field, double value)
+{
+    knee_keys_fill(&knee_plan_keys, plan, field, value, KNEE_DEFAULT);
+}
+
+static void choose(int *field, int value)
+{
+    if (*field < 0)
+        *field = value;
+}
+
+/* As large as is usual: one sequence where a pipeline wants many micro-batches, else up to four. */
+static double usual_micro_batch(const struct knee_plan *plan)
+{
+    double share = plan->global_batch / plan->dp, size = 1;
+    while (plan->pp <= 1 && size < 4 && divides(2 * size, share))
+        size *= 2;
+    return size;
+}
+
+static void fill_degrees(struct knee_plan *p, const struct knee_shape *shape,
+                         const struct knee_machine *machine)
+{
+    double *ones[] = {&p->tp, &p->pp, &p->vp, &p->cp, &p->ep};
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        fill(p, ones[i], 1);
+    fill(p, &p->etp, 1);
+    if (isnan(p->dp))
+        p->dp = p->gpus / (p->tp * p->pp * p->cp);
+    fill(p, &p->global_batch, p->dp * fmax(1, ceil(4194304 / shape->seq / p->dp)));
+    fill(p, &p->micro_batch, usual_micro_batch(p));
+    choose(&p->shard, KNEE_REPLICATE);
+    double group = p->dp * p->cp;
+    if (p->shard == KNEE_ZERO3 && machine->rates.shard_group > 0)
+        group = fmin(group, machine->rates.shard_group);
+    fill(p, &p->shard_size, p->shard == KNEE_REPLICATE ? 1 : group);
+}
+
+knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *shape,
+                               const struct knee_machine *machine, struct knee_err *err)
+{
+    struct knee_plan full = *plan;
+    if (isnan(full.gpus)) {
+        knee_fail(err, KNEE_USAGE, "", "the number of GPUs is not known");
+        knee_hint(err, "add --gpus, for example 64");
+        return KNEE_USAGE;
+    }
+    fill_degrees(&full, shape, machine);
+    choose(&full.recompute, KNEE_KEEP);
+    choose(&full.schedule, full.vp > 1 ? KNEE_INTERLEAVED : KNEE_1F1B);
+    choose(&full.precision, KNEE_BF16);
+    choose(&full.offload, KNEE_ON_GPU);
+    fill(&full, &full.seq_par, full.tp > 1);
+    fill(&full, &full.prefetch, 1);
+    fill(&full, &full.cp_gather, 0);
+    fill(&full, &full.overlap_tp, 1);
+    fill(&full, &full.overlap_dp, 1);
+    fill(&full, &full.overlap_pp, 1);
+    fill(&full, &full.imbalance, 1);
+    fill(&full, &full.drop_tokens, 0);
+    fill(&full, &full.compress, 1);
+    fill(&full, &full.local_steps, 1);
+    fill(&full, &full.jitter, 0);
+    fill(&full, &full.gradient_bytes, machine->rates.gradient_bytes);
+    const char *objection = knee_plan_objection(&full, shape, machine);
+    if (objection) {
+        knee_fail(err, KNEE_USAGE, "", "%s", objection);
+        knee_hint(err, "tp %g x pp %g x cp %g x dp %g = %g GPUs, batch %g, micro-batch %g", full.tp,
+                  full.pp, full.cp, full.dp, full.gpus, full.global_batch, full.micro_batch);
+        return KNEE_USAGE;
+    }
+    *plan = full;
+    return KNEE_OK;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* Profiles: resolving constants, and picking one for a run that is described in words. */
+#include "job/profile.h"
+
+#include "base/keys.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The constants, one row each ---- */
+
+#define RATE(key_name, field, unit, low, high, heading, absent, words)                             \
+    KNEE_NUMBER(struct knee_rates, key_name, field, unit, low, high, heading, absent, words)
+#define SHARE(key_name, field, heading, words)                                                     \
+    RATE(key_name, field, KNEE_UNIT_FRACTION, 1e-4, 4, heading, "from the profile", words)
+#define FACTOR(key_name, field, heading, words)                                                    \
+    RATE(key_name, field, KNEE_UNIT_FACTOR, 0, 1e6, heading, "from the profile", words)
+#define TIME(key_name, field, heading, words)                                                      \
+    RATE(key_name, field, KNEE_UNIT_SECONDS, 0, 1e3, heading, "from the profile", words)
+#define BYTES(key_name, field, heading, words)                                                     \
+    RATE(key_name, field, KNEE_UNIT_BYTES, 0, 1e15, heading, "from the profile", words)
+#define HARD "Hardware"
+#define SOFT "Software"
+#define ROOM "Memory"
+
+static const struct knee_key rows[] = {
+    SHARE("gemm-16bit", gemm_16bit, HARD, "share of the peak of large 16-bit products"),
+    SHARE("gemm-8bit", gemm_8bit, HARD, "the same, 8 bits"),
+    SHARE("gemm-4bit", gemm_4bit, HARD, "the same, 4 bits"),
+    FACTOR("gemm-depth-16bit", gemm_depth_16bit, HARD, "inner length at which half is reached"),
+    FACTOR("gemm-depth-8bit", gemm_depth_8bit, HARD, "the same, 8 bits"),
+    FACTOR("gemm-depth-4bit", gemm_depth_4bit, HARD, "the same, 4 bits"),
+    FACTOR("gemm-waves-16bit", gemm_waves_16bit, HARD,
+           "waves of 128 x 128 tiles at which half is reached"),
+    FACTOR("gemm-waves-8bit", gemm_waves_8bit, HARD, "the same, 8 bits"),
+    FACTOR("gemm-waves-4bit", gemm_waves_4bit, HARD, "the same, 4 bits"),
+    TIME("gemm-start", gemm_start_s, HARD, "start of a product"),
+    SHARE("gemm-memory", gemm_memory, HARD, "share of the memory rate that a product reaches"),
+    FACTOR("processors", processors, HARD, "multiprocessors of the GPU"),
+    SHARE("memory", memory, HARD, "share of the memory rate that streaming operations reach"),
+    SHARE("flash-forward", flash_forward, HARD, "share of the 16-bit peak, fused attention"),
+    SHARE("flash-backward", flash_backward, HARD, "the same, backward"),
+    FACTOR("flash-length", flash_length, HARD, "sequence length at which half of it is reached"),
+    SHARE("node-link", node_link, HARD, "share of the raw rate inside a node"),
+    SHARE("network", network, HARD, "share of the raw rate of the network"),
+    TIME("node-latency", node_latency_s, HARD, "of a collective inside a node"),
+    TIME("network-latency", network_latency_s, HARD, "of one hop between nodes"),
+    RATE("host-rate", host_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, HARD,
+         "from the profile", "between GPU and host memory"),
+
+    FACTOR("gemm", gemm, SOFT, "speed of products against the hardware's"),
+    FACTOR("weight-gradient", weight_gradient, SOFT, "speed of weight gradients against others"),
+    FACTOR("flash", flash, SOFT, "speed of fused attention against the hardware's"),
+    FACTOR("fused-attention", fused_attention, SOFT, "1: fused, 0: scores go through memory"),
+    FACTOR("fused-sinks", fused_sinks, SOFT, "1: fused attention knows learned sinks"),
+    BYTES("scores-forward-bytes", scores_forward_bytes, SOFT, "moved per score, not fused"),
+    BYTES("scores-backward-bytes", scores_backward_bytes, SOFT, "the same, backward"),
+    FACTOR("elementwise", elementwise, SOFT, "bytes of norms and activations against the fewest"),
+    FACTOR("loss", loss, SOFT, "bytes of the loss against the usual"),
+    FACTOR("cast", cast, SOFT, "bytes of 8-bit casts against the fewest"),
+    FACTOR("fp8-block", fp8_block, SOFT, "speed of block-scaled products against plain ones"),
+    FACTOR("fp8-row", fp8_row, SOFT, "speed of row-scaled products against plain ones"),
+    FACTOR("recompute-op", recompute_op, SOFT, "share of the forward pass computed twice"),
+    TIME("launch", launch_s, SOFT, "host time to launch a layer's forward pass"),
+    TIME("gap", gap_s, SOFT, "idle time per layer and pass"),
+    TIME("per-micro-batch", micro_batch_s, SOFT, "fixed time per micro-batch"),
+    TIME("per-step", step_s, SOFT, "fixed time per step"),
+    FACTOR("optimizer", optimizer, SOFT, "bytes of the optimizer against the usual"),
+    FACTOR("jitter", jitter, SOFT, "how much ranks differ, as a share of the step"),
+    FACTOR("tp-exposed", tp_exposed, SOFT, "tensor-parallel traffic that is not hidden"),
+    FACTOR("cp-exposed", cp_exposed, SOFT, "the same for context-parallel traffic"),
+    FACTOR("pp-exposed", pp_exposed, SOFT, "the same for traffic between stages"),
+    FACTOR("dp-exposed", dp_exposed, SOFT, "least share of the gradient exchange that shows"),
+    FACTOR("balanced-stages", balanced_stages, SOFT,
+           "1: stages with embedding or head get fewer layers"),
+    BYTES("bucket-bytes", bucket_bytes, SOFT, "gradients exchanged in one call"),
+    FACTOR("shard-rate", shard_rate, SOFT, "rate of parameter gathers against the link's"),
+    FACTOR("shard-exposed", shard_exposed, SOFT, "least share of the gathers that shows"),
+    TIME("shard-latency", shard_latency_s, SOFT, "per gather"),
+    FACTOR("slowdown", slowdown, SOFT, "of compute while communication runs beside it"),
+    FACTOR("shard-group", shard_group, SOFT, "GPUs that share one copy by default; 0: all"),
+    FACTOR("expert-gemm", expert_gemm, SOFT, "speed of grouped products against others"),
+    FACTOR("expert-exposed", expert_exposed, SOFT, "all-to-all that is not hidden"),
+    FACTOR("expert-copies", expert_copies, SOFT, "bytes of permutations against the fewest"),
+    FACTOR("dropless", dropless, SOFT, "cost of never dropping a token"),
+    TIME("expert-launch", expert_launch_s, SOFT, "host time per local expert"),
+    TIME("moe-launch", moe_launch_s, SOFT, "host time per layer with experts"),
+
+    BYTES("gradient-bytes", gradient_bytes, ROOM, "per parameter, kept and on the wire"),
+    BYTES("state-bytes", state_bytes, ROOM, "optimizer and master weights per parameter"),
+    FACTOR("activation-memory", activation_memory, ROOM, "against what the shapes add up to"),
+    BYTES("base-memory", base_memory_bytes, ROOM, "context, libraries, workspaces"),
+    FACTOR("gradients-stay", gradients_stay, ROOM, "1: allocated all the time"),
+    FACTOR("fragmentation", fragmentation, ROOM, "wasted share of activations and buffers"),
+    BYTES("logits-bytes", logits_bytes, ROOM, "per logit, with loss and gradient"),
+};
+
+const struct knee_keys knee_rates_keys = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .source_offset = offsetof(struct knee_rates, source),
+};
+
+/* ---- Look-ups ---- */
+
+static size_t profile_count(void)
+{
+    return knee_profiles_count;
+}
+
+static const char *profile_name(size_t row)
+{
+    return row < knee_profiles_count ? knee_profiles[row].name : NULL;
+}
+
+const struct knee_choices knee_profile_names = {"software profile", profile_count, profile_name};
+
+const struct knee_profile *knee_profile_at(size_t row)
+{
+    return row < knee_profiles_count ? &knee_profiles[row] : NULL;
+}
+
+int knee_profile_row(const char *name)
+{
+    for (size_t row = 0; row < knee_profiles_count; row++)
+        if (strcmp(knee_profiles[row].name, name) == 0)
+            return (int)row;
+    return -1;
+}
+
+const struct knee_architecture *knee_architecture_row(const char *gpu)
+{
+    for (size_t i = 0; i < knee_architectures_count; i++)
+        if (strcmp(knee_architectures[i].gpu, gpu) == 0)
+            return &knee_architectures[i];
+    return NULL;
+}
+
+const char *knee_architecture_of(const char *gpu)
+{
+    const struct knee_architecture *row = knee_architecture_row(gpu);
+    return row ? row->architecture : "";
+}
+
+/* ---- Resolving ---- */
+
+#define LINE_MAX 8 /* longest line of bases */
+
+/* How far `owner` is above `profile` in its line: 0 itself; -1 not in it. */
+static int generations(const char *owner, int profile)
+{
+    for (int up = 0; profile >= 0 && up < LINE_MAX; up++) {
+        if (strcmp(knee_profiles[profile].name, owner) == 0)
+            return up;
+        profile = knee_profile_row(knee_profiles[profile].base);
+    }
+    return -1;
+}
+
+/* Whether a row holds; `depth` orders those that do from the general to the special. */
+static bool holds(const struct knee_constant *constant, const char *gpu, int profile, int *depth)
+{
+    int up;
+    switch (constant->scope[0]) {
+    case 'a':
+        *depth = constant->scope[1] == 'l' ? 0 : 1;
+        return *depth == 0 || strcmp(constant->owner, knee_architecture_of(gpu)) == 0;
+    case 'g': *depth = 2; return strcmp(constant->owner, gpu) == 0;
+    default:
+        up = generations(constant->owner, profile);
+        *depth = 3 + LINE_MAX - up;
+        return up >= 0;
+    }
+}
+
+void knee_recipe_init(const char *gpu, int profile, struct knee_recipe *out)
+{
+    out->count = 0;
+    for (int depth = 0; depth <= 3 + LINE_MAX; depth++)
+        for (size_t i = 0; i < knee_constants_count && out->count < KNEE_RECIPE_MAX; i++) {
+            int own = -1;
+            size_t row = knee_keys_find(&knee_rates_keys, knee_constants[i].constant);
+            if (row == knee_rates_keys.count || !holds(&knee_constants[i], gpu, profile, &own) ||
+                own != depth)
+                continue;
+            out->step[out->count].constant = (unsigned short)i;
+            out->step[out->count].offset = (unsigned short)rows[row].offset;
+            out->step[out->count].times = knee_constants[i].op[0] == '*';
+            out->count++;
+        }
+}
+
+void knee_rates_resolve(const struct knee_recipe *recipe, const double *values,
+                        struct knee_rates *out)
+{
+    struct knee_rates rates;
+    memset(&rates, 0, sizeof rates);
+    knee_keys_clear(&knee_rates_keys, &rates);
+    for (size_t i = 0; i < recipe->count; i++) {
+        size_t constant = recipe->step[i].constant;
+        double value = values ? values[constant] : knee_constants[constant].value;
+        double *field = (double *)(void *)((char *)&rates + recipe->step[i].offset);
+        *field = recipe->step[i].times ? *field * value : value;
+    }
+    *out = rates;
+}
+
+/* ---- Picking one by description ---- */
+
+/* Every word of a list "a+b+c" (all = true), or any of them, stands in the text. */
+static bool mentions(const char *text, const char *words, bool all)
+{
+    char word[64];
+    while (*words) {
+        size_t length = strcspn(words, "+");
+        if (length >= sizeof word)
+            return false;
+        memcpy(word, words, length);
+        word[length] = '\0';
+        bool there = strstr(text, word) != NULL;
+        if (there != all)
+            return !all;
+        words += length + (words[length] == '+');
+    }
+    return all;
+}
+
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* A version like 24.07 or 26.02.01 that starts here, as 24.07 or 26.0201; NaN: none does. */
+static double version_at(const char *at)
+{
+    if (!digit(at[0]) || !digit(at[1]) || at[2] != '.' || !digit(at[3]) || !digit(at[4]) ||
+        digit(at[5]))
+        return NAN;
+    double year = 10 * (at[0] - '0') + (at[1] - '0');
+    double month = 10 * (at[3] - '0') + (at[4] - '0');
+    if (year < 20 || year > 29 || month < 1 || month > 12)
+        return NAN;
+    double patch = at[5] == '.' && digit(at[6]) ? strtod(at + 6, NULL) : 0;
+    return year + month / 100 + fmin(patch, 99) / 10000;
+}
+
+/* The version that the text names: one that stands after the word for it, else the newest. */
+static double version_in(const char *text)
+{
+    static const char *const words[] = {"container ", "nemo "};
+    double newest = NAN;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (const char *at = text; (at = strstr(at, words[i]));) {
+            at += strlen(words[i]);
+            if (!isnan(version_at(at)))
+                return version_at(at);
+        }
+    for (const char *at = text; *at; at++) {
+        bool inside = at > text && (digit(at[-1]) || at[-1] == '.');
+        double version = inside ? NAN : version_at(at);
+        newest = newest >= version || isnan(version) ? newest : version;
+    }
+    return newest;
+}
+
+/* Within the family of a profile: the newest that is not after `version`, else the oldest. */
+static int of_version(int profile, double version)
+{
+    const char *family = knee_profiles[profile].family;
+    int best = -1, oldest = -1;
+    if (isnan(version) || !*family)
+        return profile;
+    for (size_t row = 0; row < knee_profiles_count; row++) {
+        const struct knee_profile *p = &knee_profiles[row];
+        if (strcmp(p->family, family) != 0 || isnan(p->version))
+            continue;
+        if (p->version <= version + 1e-9 && (best < 0 || p->version > knee_profiles[best].version))
+            best = (int)row;
+        if (oldest < 0 || p->version < knee_profiles[oldest].version)
+            oldest = (int)row;
+    }
+    return best >= 0 ? best : oldest >= 0 ? oldest : profile;
+}
+
+int knee_profile_pick(const char *description, const char *gpu, const char *precision)
+{
+    const char *architecture = knee_architecture_of(gpu);
+    double version = version_in(description);
+    for (size_t i = 0; i < knee_profile_rules_count; i++) {
+        const struct knee_profile_rule *rule = &knee_profile_rules[i];
+        if (!mentions(description, rule->words, true) ||
+            (*rule->without && mentions(description, rule->without, false)) ||
+            (*rule->architecture && strcmp(rule->architecture, architecture) != 0) ||
+            (*rule->precision && !strstr(precision, rule->precision)) ||
+            (!isnan(rule->from_version) && !(version >= rule->from_version - 1e-9)))
+            continue;
+        int row = knee_profile_row(rule->profile);
+        return row < 0 ? row : of_version(row, version);
+    }
+    return knee_profile_row("generic");
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Profiles and the constants they are made of: tables from data/profiles.csv, data/constants.csv,
+ * data/architectures.csv and data/profile_rules.csv.
+ *
+ * A constant's value is found by walking from the general to the special: what holds for all, for
+ * the GPU's architecture, for the GPU, then down the profile's line of bases. A row either sets
+ * the value (=) or changes what was inherited (*).
+ */
+#ifndef KNEE_JOB_PROFILE_H
+#define KNEE_JOB_PROFILE_H
+
+#include "knee.h"
+
+struct knee_constant {
+    const char *scope;    /* all, architecture, gpu, profile */
+    const char *owner;    /* of what the scope says; empty for all */
+    const char *constant; /* name in knee_rates_keys */
+    const char *op;       /* = or * */
+    double value;
+    double prior, sigma; /* fitted: drawn towards prior, log-normal width sigma. NaN: fixed */
+    const char *origin;
+};
+extern const struct knee_constant knee_constants[];
+extern const size_t knee_constants_count;
+
+struct knee_architecture {
+    const char *gpu, *architecture;
+    double fp4_flops; /* dense peak; NaN where it has none */
+    const char *origin;
+};
+extern const struct knee_architecture knee_architectures[];
+extern const size_t knee_architectures_count;
+
+extern const struct knee_profile knee_profiles[];
+extern const size_t knee_profiles_count;
+
+/* Which profile a described run has: the first rule all of whose conditions hold. */
+struct knee_profile_rule {
+    const char *profile;
+    const char *words;        /* all of these, separated by +, stand in the description */
+    const char *without;      /* and none of these */
+    const char *architecture; /* empty: any */
+    const char *precision;    /* part of the precision's name; empty: any */
+    double from_version;      /* not before; NaN: any */
+};
+extern const struct knee_profile_rule knee_profile_rules[];
+extern const size_t knee_profile_rules_count;
+
+/* The row of a GPU preset, or NULL; and its architecture's name, "" if it has none. */
+const struct knee_architecture *knee_architecture_row(const char *gpu);
+const char *knee_architecture_of(const char *gpu);
+
+/* Row of a profile by name, or -1. */
+int knee_profile_row(const char *name);
+
+/* The profile for a run that a text describes (source, notes ...), in lower case. Versions like
+ * 26.04 in the text choose within a family: the newest not after it. */
+int knee_profile_pick(const char *description, const char *gpu, const char *precision);
+
+/* Which rows of knee_constants hold for a GPU and a profile, from the general to the special. */
+#define KNEE_RECIPE_MAX 256
+struct knee_recipe {
+    size_t count;
+    struct {
+        unsigned short constant; /* row of knee_constants */
+        unsigned short offset;   /* of the field in struct knee_rates */
+        bool times;              /* changes what was inherited */
+    } step[KNEE_RECIPE_MAX];
+};
+void knee_recipe_init(const char *gpu, int profile, struct knee_recipe *out);
+
+/* The constants that a recipe gives. `values` replaces the column of values (one per row of
+ * knee_constants); NULL: as shipped. Fields no row speaks of are NaN. */
+void knee_rates_resolve(const struct knee_recipe *recipe, const double *values,
+                        struct knee_rates *out);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Judging plans: which GPU count answers the question, where the next GPUs stop paying with the
+ * best plan at each count, and what one plan has over another.
+ *
+ * Efficiency here is tokens per second and GPU against that of the smallest count at which a plan
+ * fits: the batch is the same at all counts.
+ */
+#include "knee.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#define WORTH_NAMING 0.02 /* of the step */
+#define HOUR_S       3600.0
+
+/* Work that any plan has to do; everything else is overhead that a better plan may avoid. */
+static bool is_work(enum knee_part part)
+{
+    return part == KNEE_PART_GEMM || part == KNEE_PART_ATTENTION || part == KNEE_PART_MEMORY ||
+           part == KNEE_PART_HEAD;
+}
+
+enum knee_part knee_plan_binding(const struct knee_plan_cost *cost)
+{
+    enum knee_part worst = KNEE_PART_GEMM;
+    double most = WORTH_NAMING * cost->step_s;
+    for (int part = 0; part < KNEE_PARTS; part++)
+        if (!is_work((enum knee_part)part) && cost->part_s[part] > most) {
+            most = cost->part_s[part];
+            worst = (enum knee_part)part;
+        }
+    return worst;
+}
+
+struct knee_advantage knee_plan_advantage(const struct knee_plan_cost *better,
+                                          const struct knee_plan_cost *worse)
+{
+    struct knee_advantage best = {KNEE_PART_GEMM, -INFINITY};
+    for (int part = 0; part < KNEE_PARTS; part++) {
+        double saved = worse->part_s[part] - better->part_s[part];
+        if (saved > best.seconds)
+            best = (struct knee_advantage){(enum knee_part)part, saved};
+    }
+    return best;
+}
+
+static double per_gpu(const struct knee_plan_row *row)
+{
+    return row->found.best[0].cost.tokens_per_s / row->gpus;
+}
+
+static void price_row(const struct knee_plan_answer *a, struct knee_plan_row *row)
+{
+    row->fits = row->found.count > 0;
+    row->efficiency = row->time_s = row->cost = row->cost_per_billion = NAN;
+    if (!row->fits)
+        return;
+    double dollars_per_s = row->gpus * a->machine.price_per_hour / HOUR_S;
+    double rate = row->found.best[0].cost.tokens_per_s;
+    row->time_s = a->question.tokens / rate;
+    row->cost = row->time_s * dollars_per_s;
+    row->cost_per_billion = 1e9 / rate * dollars_per_s;
+}
+
+/* With a budget the fastest that it pays for; with a deadline the cheapest that meets it; with
+ * neither the last count that is still worth it. */
+static bool suits(const struct knee_plan_answer *a, const struct knee_plan_row *row)
+{
+    const struct knee_plan_question *q = &a->question;
+    if (!row->fits)
+        return false;
+    if (!isnan(q->budget) && !(row->cost <= q->budget))
+        return false;
+    return isnan(q->deadline_s) || row->time_s <= q->deadline_s;
+}
+
+static bool preferred(const struct knee_plan_answer *a, const struct knee_plan_row *row,
+                      const struct knee_plan_row *than)
+{
+    if (!isnan(a->question.deadline_s) && isnan(a->question.budget))
+        return isnan(row->cost) ? row->gpus < than->gpus : row->cost < than->cost;
+    return row->found.best[0].cost.tokens_per_s > than->found.best[0].cost.tokens_per_s;
+}
+
+static void choose(struct knee_plan_answer *a)
+{
+    bool asked = !isnan(a->question.budget) || !isnan(a->question.deadline_s);
+    a->chosen = SIZE_MAX;
+    for (size_t i = 0; i < a->row_count; i++) {
+        const struct knee_plan_row *row = &a->rows[i];
+        bool good = asked ? suits(a, row) : row->fits && row->gpus <= a->knee_gpus;
+        if (good && (a->chosen == SIZE_MAX || preferred(a, row, &a->rows[a->chosen])))
+            a->chosen = i;
+    }
+}
+
+void knee_plan_judge(struct knee_plan_answer *a)
+{
+    const struct knee_plan_row *smallest = NULL;
+    double most = 0;
+    bool falling = false;
+    a->knee_gpus = a->peak_gpus = NAN;
+    a->remedy_count = 0;
+    for (size_t i = 0; i < a->row_count; i++) {
+        struct knee_plan_row *row = &a->rows[i];
+        price_row(a, row);
+        if (!row->fits)
+            continue;
+        smallest = smallest ? smallest : row;
+        row->efficiency = per_gpu(row) / per_gpu(smallest);
+        falling = falling || row->efficiency < a->question.tolerance;
+        if (!falling)
+            a->knee_gpus = row->gpus;
+        if (row->found.best[0].cost.tokens_per_s > most) {
+            most = row->found.best[0].cost.tokens_per_s;
+            a->peak_gpus = row->gpus;
+        }
+    }
+    choose(a);
+    if (!smallest && a->row_count > 0) {
+        const struct knee_search_result *last = &a->rows[a->row_count - 1].found;
+        if (last->nearest_valid)
+            a->remedy_count =
+                knee_plan_remedies(&a->shape, &a->machine, &last->nearest.plan, a->remedies);
+    }
+}

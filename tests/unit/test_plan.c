@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plans: laws of the cost (parts sum, nothing is faster than its floors, more of a resource never
+ * hurts), the pipeline formula against an event-by-event run of the schedule, collectives by hand,
+ * and the search against an enumeration of its own.
+ */
+#include "unit.h"
+
+#include "job/plan.h"
+#include "job/profile.h"
+#include "predict/axis_comm.h"
+#include "predict/block.h"
+#include "predict/op_time.h"
+
+static struct knee_shape shape_named(const char *name)
+{
+    struct knee_shape shape;
+    struct knee_err err;
+    knee_shape_init(&shape);
+    if (knee_keys_set(&knee_shape_keys, &shape, "model", name, KNEE_FLAG, &err) ||
+        knee_shape_complete(&shape, &err))
+        fail_msg("%s: %s", name, err.what);
+    return shape;
+}
+
+static struct knee_machine machine_of(const char *gpu, const char *profile)
+{
+    struct knee_platform platform;
+    struct knee_machine machine = {0};
+    struct knee_err err;
+    knee_platform_init(&platform);
+    if (knee_keys_set(&knee_platform_keys, &platform, "gpu", gpu, KNEE_FLAG, &err) ||
+        knee_keys_set(&knee_platform_keys, &platform, "profile", profile, KNEE_FLAG, &err) ||
+        knee_machine_init(&platform, NULL, &machine, &err))
+        fail_msg("%s: %s", gpu, err.what);
+    return machine;
+}
+
+static struct knee_plan plan_of(const struct knee_shape *shape, const struct knee_machine *machine,
+                                double gpus, double batch, double tp, double pp, double vp)
+{
+    struct knee_plan plan;
+    struct knee_err err;
+    knee_plan_init(&plan);
+    plan.gpus = gpus;
+    plan.global_batch = batch;
+    plan.tp = tp;
+    plan.pp = pp;
+    plan.vp = vp;
+    plan.micro_batch = 1;
+    if (knee_plan_complete(&plan, shape, machine, &err))
+        fail_msg("%s; %s", err.what, err.hint);
+    return plan;
+}
+
+/* A plan at random that can be; false: this throw gave none. */
+static bool random_plan(const struct knee_shape *shape, const struct knee_machine *machine,
+                        uint64_t *dice, struct knee_plan *plan)
+{
+    double powers[6];
+    knee_plan_init(plan);
+    for (size_t i = 0; i < 6; i++)
+        powers[i] = exp2(floor(chance(dice) * 4));
+    plan->gpus = 64;
+    plan->tp = powers[0];
+    plan->pp = powers[1];
+    plan->cp = fmin(2, powers[2]);
+    plan->micro_batch = powers[3];
+    plan->ep = shape->experts > 1 ? powers[4] : 1;
+    plan->vp = plan->pp > 1 && chance(dice) < 0.4 ? 2 : 1;
+    plan->global_batch = 512;
+    plan->shard = (int)(chance(dice) * KNEE_SHARDS);
+    plan->recompute = (int)(chance(dice) * KNEE_RECOMPUTES);
+    plan->precision = chance(dice) < 0.5 ? KNEE_BF16 : KNEE_FP8;
+    plan->seq_par = plan->tp > 1 && chance(dice) < 0.5;
+    plan->offload = chance(dice) < 0.2;
+    return knee_plan_complete(plan, shape, machine, NULL) == KNEE_OK;
+}
+
+#define MODELS 4
+static const char *const models[MODELS] = {"llama3-8b", "gpt3-175b", "qwen3-235b-a22b",
+                                           "deepseek-v3"};
+
+/* ---- Laws of the cost ---- */
+
+static void parts_and_memory_sum(void **state)
+{
+    (void)state;
+    uint64_t dice = 7;
+    struct knee_machine machine = machine_of("h100", "megatron-core");
+    for (int i = 0; i < 2000; i++) {
+        struct knee_shape shape = shape_named(models[i % MODELS]);
+        struct knee_plan plan;
+        struct knee_plan_cost cost;
+        struct knee_step step;
+        if (!random_plan(&shape, &machine, &dice, &plan))
+            continue;
+        knee_plan_price(&shape, &machine, &plan, &cost);
+        double sum = 0;
+        for (int part = 0; part < KNEE_PARTS; part++) {
+            assert_true(cost.part_s[part] >= 0);
+            sum += cost.part_s[part];
+        }
+        assert_relative(sum, cost.step_s, 1e-12);
+        const struct knee_memory *m = &cost.memory;
+        assert_relative(m->parameters + m->gradients + m->optimizer + m->activations + m->buffers +
+                            m->fragmentation + m->base,
+                        m->total, 1e-12);
+        knee_plan_step(&cost, &step);
+        sum = 0;
+        for (int label = 0; label < KNEE_LABELS; label++)
+            sum += step.label_s[label];
+        assert_relative(sum, step.wall_s, 1e-12);
+        assert_true(cost.mfu_causal > 0 && cost.mfu_causal <= cost.mfu_full);
+        assert_true(cost.mfu_causal < 2); /* against the 16-bit peak, 8 bits may pass 1 */
+    }
+}
+
+/* No product is faster than peak and memory allow, and no plan faster than its bound. */
+static void nothing_is_faster_than_its_floors(void **state)
+{
+    (void)state;
+    uint64_t dice = 11;
+    struct knee_machine machine = machine_of("h100", "nemo-25.04");
+    for (int i = 0; i < 500; i++) {
+        struct knee_shape shape = shape_named(models[i % MODELS]);
+        struct knee_plan plan;
+        struct knee_plan_cost cost;
+        struct knee_block block;
+        struct knee_operation ops[KNEE_OPERATIONS_MAX];
+        if (!random_plan(&shape, &machine, &dice, &plan))
+            continue;
+        for (int what = KNEE_OPERATIONS_DENSE; what <= KNEE_OPERATIONS_HEAD; what++) {
+            if ((what == KNEE_OPERATIONS_EXPERT) != (shape.experts > 1) &&
+                what < KNEE_OPERATIONS_EMBEDDING)
+                continue;
+            size_t count =
+                knee_plan_ops(&shape, &machine, &plan, (enum knee_operations_of)what, ops);
+            assert_true(count > 0 && count < KNEE_OPERATIONS_MAX);
+            for (size_t k = 0; k < count; k++) {
+                double peak = machine.peak_flops[ops[k].dtype];
+                assert_true(ops[k].seconds >= ops[k].count * ops[k].flops / peak);
+                assert_true(ops[k].seconds >=
+                            ops[k].count * ops[k].bytes / machine.memory_bytes_per_s);
+            }
+        }
+        knee_block_init(&shape, &machine, &plan, &block);
+        knee_block_price(&block, &shape, &machine, &plan, &cost);
+        assert_true(cost.step_s >= knee_block_bound_s(&block, &shape, &machine, &plan));
+        /* every parameter's states are on some GPU (8 bytes of moments) or some host (28 bytes of
+         * reading and writing) */
+        struct knee_params params;
+        knee_shape_params(&shape, &params);
+        assert_true(plan.offload == KNEE_OFFLOAD_OPTIMIZER ||
+                    cost.memory.optimizer * plan.gpus >= 8 * (1 - 1e-9) * params.total);
+        plan.offload = KNEE_OFFLOAD_OPTIMIZER;
+        knee_block_price(&block, &shape, &machine, &plan, &cost);
+        assert_true(cost.part_s[KNEE_PART_OFFLOAD] * machine.rates.host_bytes_per_s * plan.gpus >=
+                    28 * (1 - 1e-9) * params.total);
+    }
+}
+
+static void axes_by_hand(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("qwen3-30b-a3b");
+    struct knee_machine machine = machine_of("h100", "megatron-core"); /* nodes of 8 */
+    struct knee_plan plan = plan_of(&shape, &machine, 128, 128, 2, 4, 1);
+    struct knee_plan_axis axes[KNEE_AXES_MAX];
+    plan.ep = 16; /* on tp 2 x dp 16 ranks */
+    plan.shard_size = 2;
+    static const struct knee_plan_axis wanted[] = {
+        {"TP", 2, 1, 2}, {"EP", 16, 1, 8}, {"shards", 2, 2, 2}, {"DP", 16, 2, 4}, {"PP", 4, 32, 1}};
+    assert_int_equal(knee_plan_axes(&plan, &machine, axes), 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(axes[i].name, wanted[i].name);
+        assert_true(axes[i].size == wanted[i].size && axes[i].stride == wanted[i].stride);
+        assert_true(axes[i].inside == wanted[i].inside);
+    }
+    plan = plan_of(&shape, &machine, 1, 8, 1, 1, 1);
+    assert_int_equal(knee_plan_axes(&plan, &machine, axes), 0);
+}
+
+static void more_of_a_resource_never_hurts(void **state)
+{
+    (void)state;
+    uint64_t dice = 13;
+    struct knee_machine machine = machine_of("a100", "megatron-core");
+    for (int i = 0; i < 1000; i++) {
+        struct knee_shape shape = shape_named(models[i % MODELS]);
+        struct knee_plan plan;
+        struct knee_plan_cost before, after;
+        if (!random_plan(&shape, &machine, &dice, &plan))
+            continue;
+        knee_plan_price(&shape, &machine, &plan, &before);
+        struct knee_machine better[4] = {machine, machine, machine, machine};
+        better[0].peak_flops[KNEE_16BIT] *= 1.5;
+        better[1].memory_bytes_per_s *= 1.5;
+        better[2].node_bytes_per_s *= 1.5;
+        better[3].network_bytes_per_s *= 1.5;
+        for (int k = 0; k < 4; k++) {
+            knee_plan_price(&shape, &better[k], &plan, &after);
+            /* what shows of gathers next to less compute may grow, but not as much as is saved */
+            assert_true(after.step_s <= before.step_s * (1 + 1e-9));
+        }
+    }
+}
+
+static void recomputing_and_sharding_save_memory(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("llama3-70b");
+    struct knee_machine machine = machine_of("h100", "megatron-core");
+    struct knee_plan plan = plan_of(&shape, &machine, 64, 128, 4, 4, 1);
+    double total[KNEE_RECOMPUTES], step[KNEE_RECOMPUTES];
+    static const int order[] = {KNEE_KEEP, KNEE_SELECTIVE, KNEE_FULL};
+    for (int i = 0; i < 3; i++) {
+        struct knee_plan_cost cost;
+        plan.recompute = order[i];
+        knee_plan_price(&shape, &machine, &plan, &cost);
+        total[i] = cost.memory.total;
+        step[i] = cost.step_s;
+    }
+    assert_true(total[0] > total[1] && total[1] > total[2]);
+    assert_true(step[0] < step[1] && step[1] < step[2]);
+    plan.recompute = KNEE_KEEP;
+    double before = INFINITY;
+    for (int shard = KNEE_REPLICATE; shard <= KNEE_ZERO2; shard++) {
+        struct knee_plan_cost cost;
+        plan.shard = shard;
+        plan.shard_size = shard ? plan.dp : 1;
+        knee_plan_price(&shape, &machine, &plan, &cost);
+        assert_true(cost.memory.total < before);
+        before = cost.memory.total;
+    }
+}
+
+/* States of mixed-precision Adam: 2 + 4 + 12 bytes, the last shared by zero1. */
+static void bytes_per_parameter_by_hand(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("llama3-8b");
+    struct knee_machine machine = machine_of("h100", "megatron-core");
+    struct knee_plan plan = plan_of(&shape, &machine, 8, 64, 1, 1, 1);
+    struct knee_plan_cost cost;
+    struct knee_params params;
+    knee_shape_params(&shape, &params);
+    double n = params.total - shape.hidden; /* the final norm is not counted */
+    knee_plan_price(&shape, &machine, &plan, &cost);
+    assert_relative(cost.memory.parameters, 2 * n, 1e-9);
+    assert_relative(cost.memory.gradients, 4 * n, 1e-9);
+    assert_relative(cost.memory.optimizer, 12 * n, 1e-9);
+    plan.shard = KNEE_ZERO1;
+    plan.shard_size = 8;
+    knee_plan_price(&shape, &machine, &plan, &cost);
+    assert_relative(cost.memory.optimizer, 12 * n / 8, 1e-9);
+    assert_relative(cost.memory.gradients, 4 * n, 1e-9);
+    plan.shard = KNEE_ZERO3;
+    knee_plan_price(&shape, &machine, &plan, &cost);
+    assert_relative(cost.memory.parameters, 2 * n / 8, 1e-9);
+    assert_relative(cost.memory.gradients, 4 * n / 8, 1e-9);
+}
+
+/* ---- The pipeline, event by event ---- */
+
+/* 1F1B with given forward and backward times per stage: every stage warms up with pp - 1 - s
+ * forwards, then alternates; an operation starts when its stage is free and its input is there. */
+static double run_1f1b(int pp, int m, const double *f, const double *b)
+{
+    static double done_f[16][512], done_b[16][512];
+    int next_f[16] = {0}, next_b[16] = {0};
+    double free_at[16] = {0}, end = 0;
+    for (int left = 2 * pp * m; left > 0;) {
+        bool moved = false;
+        for (int s = 0; s < pp; s++) {
+            int warm = pp - 1 - s < m ? pp - 1 - s : m;
+            bool backward = next_f[s] == m || next_f[s] - next_b[s] > warm;
+            int i = backward ? next_b[s] : next_f[s];
+            double ready;
+            if (backward) {
+                if (next_f[s] <= i || (s < pp - 1 && next_b[s + 1] <= i))
+                    continue;
+                ready = s < pp - 1 ? done_b[s + 1][i] : done_f[s][i];
+            } else {
+                if (s > 0 && next_f[s - 1] <= i)
+                    continue;
+                ready = s > 0 ? done_f[s - 1][i] : 0;
+            }
+            double start = ready > free_at[s] ? ready : free_at[s];
+            free_at[s] = start + (backward ? b[s] : f[s]);
+            (backward ? done_b : done_f)[s][i] = free_at[s];
+            (backward ? next_b : next_f)[s]++;
+            end = free_at[s] > end ? free_at[s] : end;
+            left--;
+            moved = true;
+        }
+        assert_true(moved);
+    }
+    return end;
+}
+
+/* The formula of plan_cost.c. */
+static double formula_1f1b(int pp, int m, const double *f, const double *b)
+{
+    double sum = 0, longest = 0;
+    for (int s = 0; s < pp; s++) {
+        sum += f[s] + b[s];
+        longest = fmax(longest, f[s] + b[s]);
+    }
+    return sum + (m - 1) * longest;
+}
+
+static void pipeline_formula_is_the_schedule(void **state)
+{
+    (void)state;
+    uint64_t dice = 17;
+    /* equal stages, and a longer last one as with logits: exact */
+    for (int pp = 1; pp <= 12; pp++)
+        for (int m = 1; m <= 40; m += 3) {
+            double f[16], b[16];
+            for (int s = 0; s < pp; s++) {
+                f[s] = 1;
+                b[s] = 2;
+            }
+            assert_relative(formula_1f1b(pp, m, f, b), run_1f1b(pp, m, f, b), 1e-9);
+        }
+    /* uneven stages: never too slow by more than the difference of stages explains */
+    for (int i = 0; i < 300; i++) {
+        int pp = 2 + (int)(chance(&dice) * 8), m = pp + (int)(chance(&dice) * 60);
+        double f[16], b[16];
+        for (int s = 0; s < pp; s++) {
+            f[s] = 1;
+            b[s] = 2;
+        }
+        f[pp - 1] += chance(&dice);
+        b[pp - 1] = 2 * f[pp - 1];
+        double formula = formula_1f1b(pp, m, f, b), run = run_1f1b(pp, m, f, b);
+        assert_true(formula >= run * (1 - 1e-9));
+        assert_true(formula <= run * 1.06);
+    }
+}
+
+/* In the cost itself: M micro-batches on pp equal stages take (M + pp - 1) times one. */
+static void bubble_of_equal_stages(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("llama3-8b");
+    shape.vocab = 1; /* no head worth the name */
+    struct knee_machine machine = machine_of("h100", "megatron-core");
+    machine.rates.micro_batch_s = machine.rates.jitter = machine.rates.pp_exposed = 0;
+    for (double batch = 32; batch <= 512; batch *= 2) {
+        struct knee_plan plan = plan_of(&shape, &machine, 8, batch, 1, 8, 1);
+        struct knee_plan_cost cost;
+        knee_plan_price(&shape, &machine, &plan, &cost);
+        double busy = 0;
+        for (int part = KNEE_PART_GEMM; part <= KNEE_PART_MEMORY; part++)
+            busy += cost.part_s[part];
+        busy += cost.part_s[KNEE_PART_HOST] - machine.rates.step_s;
+        assert_relative(cost.part_s[KNEE_PART_BUBBLE] / busy, 7 / batch, 0.02);
+        plan.vp = 4;
+        plan.schedule = KNEE_INTERLEAVED;
+        knee_plan_price(&shape, &machine, &plan, &cost);
+        assert_relative(cost.part_s[KNEE_PART_BUBBLE] / busy, 7 / batch / 4, 0.02);
+    }
+}
+
+static void layers_of_stages(void **state)
+{
+    (void)state;
+    static const struct {
+        double layers, pp, vp, first, last, most;
+    } rows[] = {
+        {96, 8, 12, 12, 12, 12}, {126, 8, 8, 15, 15, 16}, {126, 9, 7, 14, 14, 14},
+        {62, 4, 8, 15, 15, 16},  {94, 8, 1, 11, 11, 12},  {10, 4, 1, 2, 2, 3},
+        {11, 4, 1, 3, 2, 3},     {32, 1, 1, 32, 32, 32},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct knee_stages s = knee_plan_stages(rows[i].layers, rows[i].pp, rows[i].vp);
+        assert_near(s.first, rows[i].first, 0);
+        assert_near(s.last, rows[i].last, 0);
+        assert_near(s.most, rows[i].most, 0);
+    }
+}
+
+/* ---- Collectives ---- */
+
+static void collectives_by_hand(void **state)
+{
+    (void)state;
+    struct knee_machine m = {.node_size = 8,
+                             .node_bytes_per_s = 400e9,
+                             .network_bytes_per_s = 50e9,
+                             .rates = {.node_link = 0.75,
+                                       .network = 0.8,
+                                       .node_latency_s = 10e-6,
+                                       .network_latency_s = 20e-6}};
+    /* in the node: 7/8 of the buffer at 300 GB/s, one start and seven cheap hops */
+    assert_relative(knee_gather_s(&m, (struct knee_group){1, 8}, 8e9),
+                    7e9 / 300e9 + 10e-6 * (1 + 0.25 * 7), 1e-12);
+    /* eight nodes, one rank in each: its own share of the NICs */
+    assert_relative(knee_gather_s(&m, (struct knee_group){8, 8}, 8e9),
+                    7e9 / 40e9 + 10e-6 + 7 * 20e-6, 1e-12);
+    /* 64 ranks, eight in a node: all NICs of a node side by side, never above its link */
+    assert_relative(knee_gather_s(&m, (struct knee_group){1, 64}, 64e9),
+                    63e9 / 300e9 + 10e-6 * (1 + 0.25 * 7) + 7 * 20e-6, 1e-12);
+    m.network_bytes_per_s = 25e9;
+    assert_relative(knee_gather_s(&m, (struct knee_group){1, 64}, 64e9),
+                    63e9 / 160e9 + 10e-6 * (1 + 0.25 * 7) + 7 * 20e-6, 1e-12);
+    /* all-to-all over two nodes: half stays inside */
+    assert_relative(knee_exchange_s(&m, (struct knee_group){1, 16}, 16e9),
+                    20e-6 + 20e-6 + 8e9 / 20e9, 1e-12);
+    assert_near(knee_gather_s(&m, (struct knee_group){1, 1}, 1e9), 0, 0);
+    assert_relative(knee_send_s(&m, 4, 3e9), 10e-6 + 3e9 / 300e9, 1e-12);
+    assert_relative(knee_send_s(&m, 8, 2e9), 20e-6 + 2e9 / 20e9, 1e-12);
+}
+
+/* ---- The search ---- */
+
+static struct knee_shape small_shape(bool experts)
+{
+    struct knee_shape shape;
+    struct knee_err err;
+    knee_shape_init(&shape);
+    shape.layers = 6;
+    shape.hidden = 4096;
+    shape.heads = 12;
+    shape.kv_heads = 4;
+    shape.head_dim = 128;
+    shape.ffn = 11008;
+    shape.vocab = 50000;
+    shape.seq = 2048;
+    shape.experts = experts ? 6 : 1;
+    shape.topk = experts ? 2 : 1;
+    assert_int_equal(knee_shape_complete(&shape, &err), KNEE_OK);
+    return shape;
+}
+
+/* Loops over every value of every degree, asks the plan itself whether it can be, prices it with
+ * nothing shared, and keeps the fastest that fits. */
+struct brute {
+    const struct knee_shape *shape;
+    const struct knee_machine *machine;
+    double best, plans;
+};
+
+/* Sharding, recomputation, offload, schedule ... of one set of degrees. */
+static void brute_ways(struct brute *brute, const struct knee_plan *degrees)
+{
+    double ranks = degrees->gpus / degrees->tp / degrees->pp;
+    double group = brute->machine->node_size / degrees->tp;
+    for (int way = 0; way < 4 * 3 * 2 * 2 * 3 * 2 * 2; way++) {
+        struct knee_plan plan = *degrees;
+        struct knee_plan_cost cost;
+        int rest = way;
+        plan.shard = rest % 4, rest /= 4;
+        plan.recompute = (int[]){0, 1, 3}[rest % 3], rest /= 3;
+        plan.offload = rest % 2, rest /= 2;
+        plan.seq_par = rest % 2, rest /= 2;
+        plan.schedule = (int[]){0, 2, 3}[rest % 3], rest /= 3;
+        plan.etp = rest % 2 ? plan.tp : 1, rest /= 2;
+        bool in_node = rest % 2;
+        if (plan.vp > 1)
+            plan.schedule = KNEE_INTERLEAVED;
+        if ((plan.tp == 1 && plan.seq_par > 0) || (plan.shard != KNEE_REPLICATE && ranks == 1))
+            continue;
+        if (in_node && (plan.shard != KNEE_ZERO3 || group <= 1 || group >= ranks))
+            continue;
+        plan.shard_size = in_node ? group : plan.shard == KNEE_REPLICATE ? 1 : ranks;
+        if (knee_plan_complete(&plan, brute->shape, brute->machine, NULL))
+            continue;
+        knee_plan_price(brute->shape, brute->machine, &plan, &cost);
+        brute->plans++;
+        if (cost.fits)
+            brute->best = fmin(brute->best, cost.step_s);
+    }
+}
+
+static double brute_force(const struct knee_shape *shape, const struct knee_machine *machine,
+                          double gpus, double batch)
+{
+    struct brute brute = {shape, machine, INFINITY, 0};
+    struct knee_plan plan;
+    knee_plan_init(&plan);
+    plan.gpus = gpus;
+    plan.global_batch = batch;
+    plan.cp_gather = plan.drop_tokens = plan.jitter = 0;
+    plan.overlap_tp = plan.overlap_dp = plan.overlap_pp = plan.imbalance = plan.prefetch = 1;
+    plan.compress = plan.local_steps = 1;
+    plan.gradient_bytes = machine->rates.gradient_bytes;
+    for (plan.tp = 1; plan.tp <= gpus; plan.tp++)
+        for (plan.cp = 1; plan.cp <= gpus; plan.cp++)
+            for (plan.pp = 1; plan.pp <= gpus; plan.pp++) {
+                if (fmod(gpus, plan.tp * plan.cp * plan.pp) != 0)
+                    continue;
+                for (plan.vp = 1; plan.vp <= shape->layers; plan.vp++)
+                    for (plan.ep = 1; plan.ep <= shape->experts; plan.ep++)
+                        for (plan.micro_batch = 1; plan.micro_batch <= batch; plan.micro_batch++)
+                            if (fmod(batch, plan.micro_batch) == 0)
+                                brute_ways(&brute, &plan);
+            }
+    return brute.best;
+}
+
+static void search_finds_what_brute_force_finds(void **state)
+{
+    (void)state;
+    static const double counts[] = {1, 2, 4, 6, 8, 12};
+    for (int experts = 0; experts < 2; experts++)
+        for (int tight = 0; tight < 2; tight++)
+            for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+                struct knee_shape shape = small_shape(experts);
+                struct knee_machine machine = machine_of("a100", "megatron-core");
+                double batch = 24;
+                machine.node_size = 4;
+                if (tight) /* little room: recomputation, sharding and offload decide */
+                    machine.memory_bytes = 12e9;
+                double best = brute_force(&shape, &machine, counts[i], batch);
+                struct knee_plan fixed;
+                knee_plan_init(&fixed);
+                fixed.gpus = counts[i];
+                fixed.global_batch = batch;
+                struct knee_search search = {&shape, &machine, &fixed, 3, false};
+                struct knee_search_result result;
+                knee_search_result_init(&result);
+                knee_search_run(&search, 0, knee_search_pieces(&search), &result);
+                if (isinf(best))
+                    assert_int_equal(result.count, 0);
+                else
+                    assert_near(result.best[0].cost.step_s, best, 0);
+            }
+}
+
+static bool same_found(const struct knee_found *a, const struct knee_found *b)
+{
+    return memcmp(&a->plan, &b->plan, sizeof a->plan) == 0 && a->cost.step_s == b->cost.step_s &&
+           a->cost.memory.total == b->cost.memory.total;
+}
+
+/* Bounds and the order of pieces change nothing: not the best few, not the front. */
+static void pruning_and_dividing_change_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *gpu;
+        double gpus, batch;
+    } cases[] = {{"llama3-8b", "h100", 16, 64},
+                 {"llama3-70b", "a100", 64, 256},
+                 {"qwen3-30b-a3b", "b200", 16, 512},
+                 {"gpt3-175b", "h100", 128, 384},
+                 {"llama3-405b", "gb200", 144, 288}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_shape shape = shape_named(cases[i].model);
+        struct knee_machine machine = machine_of(cases[i].gpu, "megatron-core");
+        struct knee_plan fixed;
+        knee_plan_init(&fixed);
+        fixed.gpus = cases[i].gpus;
+        fixed.global_batch = cases[i].batch;
+        struct knee_search search = {&shape, &machine, &fixed, 6, true};
+        static struct knee_search_result brute, pruned, pieces, part;
+        size_t count = knee_search_pieces(&search);
+        knee_search_result_init(&brute);
+        knee_search_run(&search, 0, count, &brute);
+        search.brute = false;
+        knee_search_result_init(&pruned);
+        knee_search_run(&search, 0, count, &pruned);
+        knee_search_result_init(&pieces);
+        for (size_t from = 0; from < count; from += 37) { /* back to front */
+            size_t at = (count - 1) / 37 * 37 - from;
+            knee_search_result_init(&part);
+            knee_search_run(&search, at, at + 37, &part);
+            knee_search_merge(&search, &part, &pieces);
+        }
+        assert_true(brute.count > 0);
+        assert_int_equal(brute.count, pruned.count);
+        assert_int_equal(brute.count, pieces.count);
+        for (size_t k = 0; k < brute.count; k++) {
+            assert_true(same_found(&brute.best[k], &pruned.best[k]));
+            assert_true(same_found(&brute.best[k], &pieces.best[k]));
+        }
+        for (int k = 0; k < KNEE_FRONT; k++) {
+            assert_true(brute.front[k].cost.step_s == pruned.front[k].cost.step_s);
+            assert_true(brute.front[k].cost.step_s == pieces.front[k].cost.step_s);
+        }
+        assert_near(brute.plans, brute.priced + brute.too_large, 0);
+    }
+}
+
+static void what_is_fixed_stays(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("llama3-70b");
+    struct knee_machine machine = machine_of("h100", "megatron-core");
+    struct knee_plan fixed;
+    knee_plan_init(&fixed);
+    fixed.gpus = 64;
+    fixed.global_batch = 128;
+    fixed.tp = 8;
+    fixed.pp = 2;
+    fixed.recompute = KNEE_FULL;
+    fixed.shard = KNEE_ZERO1;
+    struct knee_search search = {&shape, &machine, &fixed, 8, false};
+    struct knee_search_result result;
+    knee_search_result_init(&result);
+    knee_search_run(&search, 0, knee_search_pieces(&search), &result);
+    assert_true(result.count > 0);
+    for (size_t i = 0; i < result.count; i++) {
+        assert_near(result.best[i].plan.tp, 8, 0);
+        assert_near(result.best[i].plan.pp, 2, 0);
+        assert_int_equal(result.best[i].plan.recompute, KNEE_FULL);
+        assert_int_equal(result.best[i].plan.shard, KNEE_ZERO1);
+    }
+}
+
+static void remedies_fit_and_are_sorted(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("llama3-70b");
+    struct knee_machine machine = machine_of("a100", "megatron-core");
+    struct knee_plan plan = plan_of(&shape, &machine, 64, 256, 8, 2, 1);
+    struct knee_plan_cost cost;
+    struct knee_remedy remedies[KNEE_REMEDIES_MAX];
+    plan.shard = KNEE_REPLICATE;
+    knee_plan_price(&shape, &machine, &plan, &cost);
+    assert_false(cost.fits);
+    size_t count = knee_plan_remedies(&shape, &machine, &plan, remedies);
+    assert_true(count >= 2);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(remedies[i].cost.fits);
+        assert_null(knee_plan_objection(&remedies[i].plan, &shape, &machine));
+        if (i > 0)
+            assert_true(remedies[i].cost.step_s >= remedies[i - 1].cost.step_s);
+    }
+}
+
+/* ---- The judge ---- */
+
+static void budget_and_deadline_choose(void **state)
+{
+    (void)state;
+    static struct knee_plan_answer a;
+    static struct knee_plan_row rows[3];
+    memset(&a, 0, sizeof a);
+    memset(rows, 0, sizeof rows);
+    a.rows = rows;
+    a.row_count = 3;
+    a.machine.price_per_hour = 3.6;
+    for (size_t i = 0; i < 3; i++) {
+        static const double rate[] = {1000, 1900, 2800}; /* tokens per second at 1, 2, 4 GPUs */
+        rows[i].gpus = exp2((double)i);
+        rows[i].found.count = 1;
+        rows[i].found.best[0].cost.tokens_per_s = rate[i];
+        rows[i].found.best[0].cost.step_s = 1;
+    }
+    a.question = (struct knee_plan_question){1e6, NAN, NAN, 0.8};
+    knee_plan_judge(&a);
+    assert_near(a.knee_gpus, 2, 0);
+    assert_near(a.peak_gpus, 4, 0);
+    assert_near(rows[2].efficiency, 0.7, 1e-12);
+    assert_near(rows[0].time_s, 1000, 1e-9);
+    assert_near(rows[0].cost, 1, 1e-9);
+    assert_near((double)a.chosen, 1, 0); /* the last that is worth it */
+    a.question.deadline_s = 600;         /* two GPUs take 526 s for $1.05, four 357 s for $1.43 */
+    knee_plan_judge(&a);
+    assert_near((double)a.chosen, 1, 0);
+    a.question = (struct knee_plan_question){1e6, 1.2, NAN, 0.8}; /* fastest that $1.20 pays */
+    knee_plan_judge(&a);
+    assert_near((double)a.chosen, 1, 0);
+    a.question.budget = 2;
+    knee_plan_judge(&a);
+    assert_near((double)a.chosen, 2, 0);
+    a.question.budget = 0.5;
+    knee_plan_judge(&a);
+    assert_true(a.chosen == SIZE_MAX);
+}
+
+static void advantage_is_the_largest_difference(void **state)
+{
+    (void)state;
+    struct knee_plan_cost a = {.step_s = 10}, b = {.step_s = 12};
+    a.part_s[KNEE_PART_GEMM] = 8;
+    a.part_s[KNEE_PART_TP] = 2;
+    b.part_s[KNEE_PART_GEMM] = 7;
+    b.part_s[KNEE_PART_BUBBLE] = 5;
+    struct knee_advantage best = knee_plan_advantage(&a, &b);
+    assert_int_equal(best.part, KNEE_PART_BUBBLE);
+    assert_near(best.seconds, 5, 0);
+    assert_int_equal(knee_plan_binding(&a), KNEE_PART_TP);
+    assert_int_equal(knee_plan_binding(&b), KNEE_PART_BUBBLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_and_memory_sum),
+        cmocka_unit_test(nothing_is_faster_than_its_floors),
+        cmocka_unit_test(axes_by_hand),
+        cmocka_unit_test(more_of_a_resource_never_hurts),
+        cmocka_unit_test(recomputing_and_sharding_save_memory),
+        cmocka_unit_test(bytes_per_parameter_by_hand),
+        cmocka_unit_test(pipeline_formula_is_the_schedule),
+        cmocka_unit_test(bubble_of_equal_stages),
+        cmocka_unit_test(layers_of_stages),
+        cmocka_unit_test(collectives_by_hand),
+        cmocka_unit_test(search_finds_what_brute_force_finds),
+        cmocka_unit_test(pruning_and_dividing_change_nothing),
+        cmocka_unit_test(what_is_fixed_stays),
+        cmocka_unit_test(remedies_fit_and_are_sorted),
+        cmocka_unit_test(budget_and_deadline_choose),
+        cmocka_unit_test(advantage_is_the_largest_difference),
+    };
+    return RUN(tests);
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shapes: parameters against what publishers say, FLOPs against a second count over the
+ * operations, importers against presets and against each other.
+ */
+#include "unit.h"
+
+#include "base/json_values.h"
+#include "job/memory.h"
+#include "job/ops.h"
+#include "job/profile.h"
+#include "job/shape.h"
+#include "job/shape_presets.h"
+
+static struct knee_shape shape_of(const char *words)
+{
+    struct knee_shape shape;
+    struct knee_err err;
+    char copy[1024], *rest = NULL;
+    knee_shape_init(&shape);
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *key = strtok_r(copy, " ", &rest); key; key = strtok_r(NULL, " ", &rest))
+        if (knee_keys_set(&knee_shape_keys, &shape, key, strtok_r(NULL, " ", &rest), KNEE_FLAG,
+                          &err))
+            fail_msg("%s: %s", key, err.what);
+    if (knee_shape_complete(&shape, &err))
+        fail_msg("%s: %s", words, err.what);
+    return shape;
+}
+
+static double params_of(const struct knee_shape *shape)
+{
+    struct knee_params params;
+    knee_shape_params(shape, &params);
+    return params.total;
+}
+
+/* ---- Parameters and FLOPs ---- */
+
+static void presets_have_the_published_parameters(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < knee_shape_presets_count; i++) {
+        struct knee_shape shape = shape_of("hidden 8");
+        knee_shape_init(&shape);
+        shape.model = (int)i;
+        assert_int_equal(knee_shape_complete(&shape, NULL), KNEE_OK);
+        double published = knee_shape_presets[i].params_billion * 1e9;
+        double share = fabs(params_of(&shape) / published - 1);
+        if (share > 0.004)
+            fail_msg("%s: %.4g, published %.4g", knee_shape_presets[i].name, params_of(&shape),
+                     published);
+    }
+}
+
+/* Counted by hand from the configuration files. */
+static void parameters_to_the_last_one(void **state)
+{
+    (void)state;
+    struct knee_shape gpt2 = shape_of("model gpt2");
+    assert_near(params_of(&gpt2), 124439808, 0);
+    struct knee_shape llama = shape_of("model llama2-7b");
+    assert_near(params_of(&llama), 6738415616, 0);
+    struct knee_shape llama3 = shape_of("model llama3-8b");
+    assert_near(params_of(&llama3), 8030261248, 0);
+    struct knee_shape mixtral = shape_of("model mixtral-8x7b");
+    assert_near(params_of(&mixtral), 46702792704, 0);
+    struct knee_shape qwen = shape_of("model qwen3-30b-a3b");
+    assert_near(params_of(&qwen), 30532122624, 0);
+}
+
+/* 6 N per token, and the attention term of Narayanan et al. 2021: their
+ * F = 72 B s l h^2 (1 + s/6h + V/12lh) without recomputation. */
+static void flops_agree_with_the_megatron_formula(void **state)
+{
+    (void)state;
+    struct knee_shape s = shape_of("model gpt3-175b vocab 51200");
+    struct knee_flops flops;
+    knee_shape_flops(&s, &flops);
+    double h = s.hidden, l = s.layers;
+    double formula = 72 * l * h * h * (1 + s.seq / (6 * h) + s.vocab / (12 * l * h));
+    assert_relative(flops.matmul + flops.attention_full, formula, 0.001);
+    assert_relative(flops.attention_causal, flops.attention_full / 2, 0.001);
+}
+
+/* Second method: the FLOPs of the operations, times layers. */
+static void flops_of_the_operations_add_up(void **state)
+{
+    (void)state;
+    static const char *const models[] = {
+        "model llama3-8b",    "model gpt3-175b",   "model qwen2.5-7b",     "model gemma2-9b",
+        "model mixtral-8x7b", "model deepseek-v3", "model qwen3-235b-a22b"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        struct knee_shape s = shape_of(models[i]);
+        struct knee_recipe recipe;
+        struct knee_rates rates;
+        struct knee_operation ops[KNEE_OPERATIONS_MAX];
+        struct knee_flops flops;
+        knee_recipe_init("h100", knee_profile_row("megatron-core"), &recipe);
+        knee_rates_resolve(&recipe, NULL, &rates);
+        struct knee_split split = {.shape = &s,
+                                   .rates = &rates,
+                                   .tokens = s.seq,
+                                   .tp = 1,
+                                   .etp = 1,
+                                   .ep = 1,
+                                   .imbalance = 1,
+                                   .fused = true,
+                                   .context_share = 1};
+        double products = 0, scores = 0;
+        double times[] = {s.dense_layers, s.experts > 1 ? s.layers - s.dense_layers : 0, 0, 1};
+        for (int what = KNEE_OPERATIONS_DENSE; what <= KNEE_OPERATIONS_HEAD; what++) {
+            size_t count = knee_ops_list(&split, (enum knee_operations_of)what, ops);
+            for (size_t k = 0; k < count; k++) {
+                double all = times[what] * ops[k].flops * ops[k].count;
+                if (ops[k].kind == KNEE_OPERATION_GEMM)
+                    products += all;
+                else if (!ops[k].backward)
+                    scores += all;
+            }
+        }
+        knee_shape_flops(&s, &flops);
+        struct knee_params params; /* routers only count as traffic among the operations */
+        knee_shape_params(&s, &params);
+        double routers = s.experts > 1 ? 6 * (s.layers - s.dense_layers) * params.router : 0;
+        assert_relative(products / s.seq + routers, flops.matmul, 0.0005);
+        assert_relative(3 * scores / s.seq, flops.attention_causal, 0.002);
+    }
+}
+
+static void a_split_layer_has_the_same_flops_in_all(void **state)
+{
+    (void)state;
+    struct knee_shape s = shape_of("model llama3-70b");
+    struct knee_rates rates = {.cast = 1, .fp8_block = 1, .fp8_row = 1};
+    double whole = 0;
+    for (double tp = 1; tp <= 8; tp *= 2) {
+        struct knee_split split = {.shape = &s,
+                                   .rates = &rates,
+                                   .tokens = 4096,
+                                   .tp = tp,
+                                   .etp = 1,
+                                   .ep = 1,
+                                   .imbalance = 1,
+                                   .fused = true,
+                                   .context_share = 1};
+        struct knee_operation ops[KNEE_OPERATIONS_MAX];
+        size_t count = knee_ops_list(&split, KNEE_OPERATIONS_DENSE, ops);
+        double sum = 0;
+        for (size_t k = 0; k < count; k++)
+            sum += tp * ops[k].flops * ops[k].count;
+        whole = tp == 1 ? sum : whole;
+        assert_relative(sum, whole, 1e-12);
+    }
+}
+
+/* Mean pairs over explicit masks. */
+static void pairs_are_those_of_the_mask(void **state)
+{
+    (void)state;
+    struct knee_shape s = shape_of("hidden 64 heads 1 layers 6 seq 50 window 12 global-every 3");
+    double windowed = 0, all = 0;
+    for (int q = 0; q < 50; q++)
+        for (int k = 0; k <= q; k++) {
+            all++;
+            windowed += q - k < 12;
+        }
+    assert_relative(knee_shape_pairs(&s, true), (all / 3 + windowed * 2 / 3) / 50, 1e-12);
+}
+
+/* Korthikanti et al. 2022, eq. 1: s b h (34 + 5 a s / h) with dropout masks; knee keeps none of
+ * the three masks (1 byte each) that newer models do not have. */
+static void activations_follow_korthikanti(void **state)
+{
+    (void)state;
+    struct knee_shape s = shape_of("model gpt3-175b");
+    struct knee_rates rates = {.logits_bytes = 8};
+    struct knee_footprint f;
+    struct knee_split split = {.shape = &s,
+                               .rates = &rates,
+                               .tokens = s.seq,
+                               .tp = 1,
+                               .etp = 1,
+                               .ep = 1,
+                               .imbalance = 1,
+                               .fused = false,
+                               .context_share = 1};
+    knee_footprint_of(&split, &f);
+    double sbh = s.seq * s.hidden;
+    assert_relative(f.kept_bytes[0][KNEE_KEEP], sbh * (32 + 5 * s.heads * s.seq / s.hidden), 1e-9);
+    assert_relative(f.kept_bytes[0][KNEE_SELECTIVE], sbh * 32, 1e-9);
+    assert_relative(f.kept_bytes[0][KNEE_FULL], 2 * sbh, 1e-9);
+    split.tp = 8;
+    split.seq_par = true;
+    knee_footprint_of(&split, &f);
+    assert_relative(f.kept_bytes[0][KNEE_SELECTIVE], sbh * 32 / 8, 1e-9);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {{"heads", "10"}, {"topk", "4"}, {"dense-layers", "99"}};
+    for (size_t i = 0; i < 3; i++) {
+        struct knee_shape shape;
+        struct knee_err err;
+        knee_shape_init(&shape);
+        assert_int_equal(knee_shape_complete(&shape, &err), KNEE_USAGE);
+        assert_non_null(strstr(err.what, "shape"));
+        shape.hidden = 512;
+        shape.kv_heads = 4;
+        shape.layers = 12;
+        shape.experts = i == 2 ? 8 : NAN;
+        assert_int_equal(
+            knee_keys_set(&knee_shape_keys, &shape, bad[i][0], bad[i][1], KNEE_FLAG, &err),
+            KNEE_OK);
+        assert_int_equal(knee_shape_complete(&shape, &err), KNEE_USAGE);
+    }
+}
+
+/* ---- Hugging Face ---- */
+
+static const struct {
+    const char *preset, *json;
+} configs[] = {
+    {"llama3-8b",
+     "{\"architectures\": [\"LlamaForCausalLM\"], \"attention_bias\": false, \"head_dim\": null,"
+     "\"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 14336,"
+     "\"max_position_embeddings\": 131072, \"model_type\": \"llama\", \"num_attention_heads\": 32,"
+     "\"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"rope_scaling\": {\"factor\": 8.0,"
+     "\"hidden_size\": 1}, \"tie_word_embeddings\": false, \"vocab_size\": 128256}"},
+    {"mistral-7b",
+     "{\"model_type\": \"mistral\", \"hidden_size\": 4096, \"intermediate_size\": 14336,"
+     "\"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8,"
+     "\"sliding_window\": 4096, \"vocab_size\": 32000, \"max_position_embeddings\": 32768}"},
+    {"qwen2.5-7b",
+     "{\"model_type\": \"qwen2\", \"hidden_size\": 3584, \"intermediate_size\": 18944,"
+     "\"num_attention_heads\": 28, \"num_hidden_layers\": 28, \"num_key_value_heads\": 4,"
+     "\"sliding_window\": 131072, \"use_sliding_window\": false, \"tie_word_embeddings\": false,"
+     "\"vocab_size\": 152064, \"max_position_embeddings\": 4096}"},
+    {"qwen3-30b-a3b",
+     "{\"model_type\": \"qwen3_moe\", \"hidden_size\": 2048, \"intermediate_size\": 6144,"
+     "\"num_attention_heads\": 32, \"num_hidden_layers\": 48, \"num_key_value_heads\": 4,"
+     "\"head_dim\": 128, \"num_experts\": 128, \"num_experts_per_tok\": 8, \"decoder_sparse_step\":"
+     "1, \"mlp_only_layers\": [], \"moe_intermediate_size\": 768, \"vocab_size\": 151936}"},
+    {"mixtral-8x7b",
+     "{\"model_type\": \"mixtral\", \"hidden_size\": 4096, \"intermediate_size\": 14336,"
+     "\"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8,"
+     "\"num_experts_per_tok\": 2, \"num_local_experts\": 8, \"sliding_window\": null,"
+     "\"vocab_size\": 32000}"},
+    {"deepseek-v3",
+     "{\"model_type\": \"deepseek_v3\", \"hidden_size\": 7168, \"intermediate_size\": 18432,"
+     "\"num_attention_heads\": 128, \"num_hidden_layers\": 61, \"num_key_value_heads\": 128,"
+     "\"first_k_dense_replace\": 3, \"kv_lora_rank\": 512, \"q_lora_rank\": 1536,"
+     "\"qk_nope_head_dim\": 128, \"qk_rope_head_dim\": 64, \"v_head_dim\": 128, \"head_dim\": 64,"
+     "\"moe_intermediate_size\": 2048, \"n_routed_experts\": 256, \"n_shared_experts\": 1,"
+     "\"num_experts_per_tok\": 8, \"vocab_size\": 129280}"},
+    {"gpt2",
+     "{\"activation_function\": \"gelu_new\", \"model_type\": \"gpt2\", \"n_ctx\": 1024,"
+     "\"n_embd\": 768, \"n_head\": 12, \"n_inner\": null, \"n_layer\": 12, \"n_positions\": 1024,"
+     "\"vocab_size\": 50257}"},
+    {"gemma2-9b",
+     "{\"model_type\": \"gemma2\", \"head_dim\": 256, \"hidden_size\": 3584, \"intermediate_size\":"
+     "14336, \"num_attention_heads\": 16, \"num_hidden_layers\": 42, \"num_key_value_heads\": 8,"
+     "\"sliding_window\": 4096, \"vocab_size\": 256000, \"max_position_embeddings\": 8192}"},
+    {"gpt-oss-20b",
+     "{\"model_type\": \"gpt_oss\", \"head_dim\": 64, \"hidden_size\": 2880, \"intermediate_size\":"
+     "2880, \"num_attention_heads\": 64, \"num_hidden_layers\": 24, \"num_key_value_heads\": 8,"
+     "\"num_local_experts\": 32, \"num_experts_per_tok\": 4, \"sliding_window\": 128,"
+     "\"layer_types\": [\"sliding_attention\", \"full_attention\"], \"vocab_size\": 201088,"
+     "\"attention_bias\": true}"},
+    {"llama2-7b", /* inside a model that also sees */
+     "{\"model_type\": \"llava\", \"vision_config\": {\"hidden_size\": 1024,"
+     "\"num_hidden_layers\": 24}, \"text_config\": {\"model_type\": \"llama\", \"hidden_size\":"
+     "4096, \"intermediate_size\": 11008, \"num_attention_heads\": 32, \"num_hidden_layers\": 32,"
+     "\"vocab_size\": 32000, \"max_position_embeddings\": 4096}}"},
+};
+
+static void configs_give_the_presets(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        struct knee_shape shape;
+        struct knee_err err;
+        char words[64];
+        knee_shape_init(&shape);
+        if (knee_hf_read(configs[i].json, strlen(configs[i].json), "config.json", &shape, &err))
+            fail_msg("%s: %s", configs[i].preset, err.what);
+        assert_int_equal(knee_shape_complete(&shape, &err), KNEE_OK);
+        snprintf(words, sizeof words, "model %s", configs[i].preset);
+        struct knee_shape preset = shape_of(words);
+        if (params_of(&shape) != params_of(&preset))
+            fail_msg("%s: %.0f parameters, not %.0f", configs[i].preset, params_of(&shape),
+                     params_of(&preset));
+        assert_near(knee_shape_pairs(&shape, true) / shape.seq,
+                    knee_shape_pairs(&(struct knee_shape){.seq = shape.seq,
+                                                          .window = preset.window,
+                                                          .global_every = preset.global_every},
+                                     true) /
+                        shape.seq,
+                    1e-12);
+    }
+}
+
+static void flags_win_over_a_config(void **state)
+{
+    (void)state;
+    struct knee_shape shape;
+    struct knee_err err;
+    knee_shape_init(&shape);
+    knee_keys_set(&knee_shape_keys, &shape, "layers", "4", KNEE_FLAG, &err);
+    assert_int_equal(knee_hf_read(configs[0].json, strlen(configs[0].json), "x", &shape, &err),
+                     KNEE_OK);
+    assert_near(shape.layers, 4, 0);
+    assert_near(shape.hidden, 4096, 0);
+    assert_near(shape.seq, 8192, 0); /* what the model could do is not what it is trained with */
+}
+
+static void damaged_configs_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "[1, 2",
+                                      "{\"hidden_size\": }",
+                                      "{\"hidden_size\": 4096}",
+                                      "{\"hidden_size\" 4096}",
+                                      "{\"hidden_size\": 1e999}",
+                                      "{\"hidden_size\": \"4096",
+                                      "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct knee_shape shape, before;
+        struct knee_err err;
+        knee_shape_init(&shape);
+        before = shape;
+        assert_int_equal(knee_hf_read(bad[i], strlen(bad[i]), "c.json", &shape, &err), KNEE_INPUT);
+        assert_memory_equal(&shape, &before, sizeof shape);
+        assert_true(strlen(err.what) > 0);
+    }
+}
+
+/* ---- DeepSpeed and Megatron ---- */
+
+static void deepspeed_gives_the_plan(void **state)
+{
+    (void)state;
+    static const char json[] =
+        "{\"train_batch_size\": 256, \"train_micro_batch_size_per_gpu\": 4, \"bf16\": {\"enabled\":"
+        "true}, \"zero_optimization\": {\"stage\": 3, \"overlap_comm\": true,"
+        "\"zero_hpz_partition_size\": 8, \"offload_optimizer\": {\"device\": \"cpu\"},"
+        "\"reduce_bucket_size\": \"auto\"}, \"gradient_accumulation_steps\": \"auto\"}";
+    struct knee_plan plan;
+    struct knee_err err;
+    knee_plan_init(&plan);
+    assert_int_equal(knee_deepspeed_read(json, sizeof json - 1, "ds.json", &plan, &err), KNEE_OK);
+    assert_near(plan.global_batch, 256, 0);
+    assert_near(plan.micro_batch, 4, 0);
+    assert_int_equal(plan.shard, KNEE_ZERO3);
+    assert_near(plan.shard_size, 8, 0);
+    assert_int_equal(plan.offload, KNEE_OFFLOAD_OPTIMIZER);
+    assert_int_equal(plan.precision, KNEE_BF16);
+    assert_near(plan.overlap_dp, 1, 0);
+    /* a bare bool is stage 1; batch from its factors when the GPUs are known */
+    static const char bare[] =
+        "{\"zero_optimization\": true, \"train_micro_batch_size_per_gpu\": 2,"
+        "\"gradient_accumulation_steps\": 3}";
+    knee_plan_init(&plan);
+    plan.gpus = 16;
+    assert_int_equal(knee_deepspeed_read(bare, sizeof bare - 1, "ds.json", &plan, &err), KNEE_OK);
+    assert_int_equal(plan.shard, KNEE_ZERO1);
+    assert_near(plan.global_batch, 96, 0);
+    static const char wrong[] = "{\"zero_optimization\": {\"stage\": 7}}";
+    assert_int_equal(knee_deepspeed_read(wrong, sizeof wrong - 1, "ds.json", &plan, &err),
+                     KNEE_INPUT);
+}
+
+static const char megatron_log[] =
+    "using world size: 64, data-parallel size: 2\n"
+    "------------------------ arguments ------------------------\n"
+    "  bf16 ............................................ True\n"
+    "  context_parallel_size ........................... 1\n"
+    "  ffn_hidden_size ................................. 28672\n"
+    "  fp8 ............................................. None\n"
+    "  global_batch_size ............................... 128\n"
+    "  group_query_attention ........................... True\n"
+    "  hidden_size ..................................... 8192\n"
+    "  kv_channels ..................................... 128\n"
+    "  micro_batch_size ................................ 1\n"
+    "  num_attention_heads ............................. 64\n"
+    "  num_experts ..................................... None\n"
+    "  num_layers ...................................... 80\n"
+    "  num_query_groups ................................ 8\n"
+    "  overlap_grad_reduce ............................. True\n"
+    "  padded_vocab_size ............................... 128256\n"
+    "  pipeline_model_parallel_size .................... 8\n"
+    "  recompute_granularity ........................... full\n"
+    "  seq_length ...................................... 8192\n"
+    "  sequence_parallel ............................... True\n"
+    "  swiglu .......................................... True\n"
+    "  disable_bias_linear ............................. False\n"
+    "  tensor_model_parallel_size ...................... 4\n"
+    "  untie_embeddings_and_output_weights ............. True\n"
+    "  use_distributed_optimizer ....................... True\n"
+    "  virtual_pipeline_model_parallel_size ............ 5\n"
+    "  world_size ...................................... 64\n"
+    "-------------------- end of arguments ---------------------\n"
+    " iteration   1/ 10 | elapsed time per iteration (ms): 20000.0 | global batch size: 128 |\n"
+    " iteration   2/ 10 | elapsed time per iteration (ms): 10100.5 | global batch size: 128 |\n"
+    " iteration   3/ 10 | elapsed time per iteration (ms): 10000.5 | global batch size: 128 |\n";
+
+static const char megatron_script[] =
+    "torchrun --nproc-per-node 8 pretrain_gpt.py \\\n"
+    "  --num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 \\\n"
+    "  --num-attention-heads 64 --group-query-attention --num-query-groups 8 --kv-channels 128 \\\n"
+    "  --seq-length 8192 --swiglu --untie-embeddings-and-output-weights \\\n"
+    "  --padded-vocab-size=128256 --micro-batch-size 1 --global-batch-size 128 \\\n"
+    "  --tensor-model-parallel-size 4 --pipeline-model-parallel-size 8 \\\n"
+    "  --num-layers-per-virtual-pipeline-stage 2 --sequence-parallel --bf16 \\\n"
+    "  --use-distributed-optimizer --overlap-grad-reduce --recompute-granularity full \\\n"
+    "  --recompute-num-layers $LAYERS --world-size 64 --context-parallel-size 1\n";
+
+static void megatron_log_and_script_agree(void **state)
+{
+    (void)state;
+    struct knee_shape a, b;
+    struct knee_plan p, q;
+    struct knee_err err;
+    double step_s, none;
+    knee_shape_init(&a);
+    knee_shape_init(&b);
+    knee_plan_init(&p);
+    knee_plan_init(&q);
+    assert_int_equal(
+        knee_megatron_read(megatron_log, sizeof megatron_log - 1, "log", &a, &p, &step_s, &err),
+        KNEE_OK);
+    assert_int_equal(knee_megatron_read(megatron_script, sizeof megatron_script - 1, "run.sh", &b,
+                                        &q, &none, &err),
+                     KNEE_OK);
+    assert_near(step_s, 10.1005, 1e-9);
+    assert_true(isnan(none));
+    assert_near(p.gpus, 64, 0);
+    assert_near(p.tp, 4, 0);
+    assert_near(p.pp, 8, 0);
+    assert_near(p.vp, 5, 0);
+    assert_int_equal(p.shard, KNEE_ZERO1);
+    assert_int_equal(p.recompute, KNEE_FULL);
+    assert_int_equal(p.precision, KNEE_BF16);
+    assert_near(a.kv_heads, 8, 0);
+    assert_near(a.experts, 1, 0);
+    assert_memory_equal(&a, &b, sizeof a);
+    assert_memory_equal(&p, &q, sizeof p);
+}
+
+static void other_text_is_no_megatron_log(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "hello", "--hidden-size", "a ... b\n", "--hidden-size x"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct knee_shape shape;
+        struct knee_plan plan;
+        struct knee_err err;
+        knee_shape_init(&shape);
+        knee_plan_init(&plan);
+        assert_int_equal(
+            knee_megatron_read(bad[i], strlen(bad[i]), "log", &shape, &plan, NULL, &err),
+            KNEE_INPUT);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void json_values_have_paths(void **state)
+{
+    (void)state;
+    static const char json[] = " {\"a\": {\"b\": [1, {\"c\": \"x\\\"y\"}, true]}, \"d\": null, }";
+    static const struct {
+        const char *path;
+        enum knee_json_kind kind;
+    } want[] = {{"a.b[]", KNEE_JSON_NUMBER},
+                {"a.b[].c", KNEE_JSON_STRING},
+                {"a.b[]", KNEE_JSON_TRUE},
+                {"d", KNEE_JSON_NULL}};
+    struct knee_json_values v;
+    knee_json_values_init(&v, json, sizeof json - 1);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(knee_json_values_next(&v));
+        assert_string_equal(v.path, want[i].path);
+        assert_int_equal(v.kind, want[i].kind);
+        if (i == 1)
+            assert_string_equal(v.text, "x\"y");
+    }
+    assert_false(knee_json_values_next(&v));
+    assert_null(v.error);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(presets_have_the_published_parameters),
+        cmocka_unit_test(parameters_to_the_last_one),
+        cmocka_unit_test(flops_agree_with_the_megatron_formula),
+        cmocka_unit_test(flops_of_the_operations_add_up),
+        cmocka_unit_test(a_split_layer_has_the_same_flops_in_all),
+        cmocka_unit_test(pairs_are_those_of_the_mask),
+        cmocka_unit_test(activations_follow_korthikanti),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(configs_give_the_presets),
+        cmocka_unit_test(flags_win_over_a_config),
+        cmocka_unit_test(damaged_configs_are_refused),
+        cmocka_unit_test(deepspeed_gives_the_plan),
+        cmocka_unit_test(megatron_log_and_script_agree),
+        cmocka_unit_test(other_text_is_no_megatron_log),
+        cmocka_unit_test(json_values_have_paths),
+    };
+    return RUN(tests);
+}

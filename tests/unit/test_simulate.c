@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The simulator: the engine by hand, laws of every run (order, dependencies, one thing at a time),
+ * agreement with the closed path, and the trace that is written and read back.
+ */
+#include "unit.h"
+
+#include "job/plan.h"
+#include "predict/tasks.h"
+
+static struct knee_shape shape_named(const char *name)
+{
+    struct knee_shape shape;
+    struct knee_err err;
+    knee_shape_init(&shape);
+    if (knee_keys_set(&knee_shape_keys, &shape, "model", name, KNEE_FLAG, &err) ||
+        knee_shape_complete(&shape, &err))
+        fail_msg("%s: %s", name, err.what);
+    return shape;
+}
+
+static struct knee_machine machine_of(const char *gpu)
+{
+    struct knee_platform platform;
+    struct knee_machine machine = {0};
+    struct knee_err err;
+    knee_platform_init(&platform);
+    if (knee_keys_set(&knee_platform_keys, &platform, "gpu", gpu, KNEE_FLAG, &err) ||
+        knee_machine_init(&platform, NULL, &machine, &err))
+        fail_msg("%s: %s", gpu, err.what);
+    return machine;
+}
+
+/* ---- The engine ---- */
+
+static struct knee_task task_of(int32_t stage, enum knee_stream stream, enum knee_lane lane,
+                                enum knee_task_kind kind, double work_ns)
+{
+    return (struct knee_task){.work_ns = work_ns,
+                              .stage = stage,
+                              .next_edge = -1,
+                              .called_after = -1,
+                              .received_by = -1,
+                              .stream = (unsigned char)stream,
+                              .lane = (unsigned char)lane,
+                              .kind = (unsigned char)kind};
+}
+
+static void links_are_shared_and_compute_is_slowed(void **state)
+{
+    (void)state;
+    /* two transfers on the network, one of 100 and one of 300: 200 for the first, then 200 alone */
+    struct knee_task tasks[] = {
+        task_of(0, KNEE_STREAM_DP, KNEE_LANE_NETWORK, KNEE_TASK_COMM, 100),
+        task_of(0, KNEE_STREAM_PP, KNEE_LANE_NETWORK, KNEE_TASK_COMM, 300),
+        task_of(0, KNEE_STREAM_TP, KNEE_LANE_NODE, KNEE_TASK_COMM, 50), /* another link */
+        /* 200 beside gradients at 1/1.25, then the rest at full speed: 160 + 140 = 300 */
+        task_of(0, KNEE_STREAM_COMPUTE, KNEE_LANE_GPU, KNEE_TASK_COMPUTE, 300),
+        /* fills the GPU when the other compute has ended */
+        task_of(0, KNEE_STREAM_LATER, KNEE_LANE_GPU, KNEE_TASK_COMPUTE, 10),
+    };
+    tasks[0].slows = true;
+    struct knee_tasks all = {.task = tasks, .count = 5, .stages = 1, .slowdown = 0.25};
+    int64_t end_ns;
+    assert_true(knee_tasks_run(&all, &end_ns));
+    assert_int_equal(tasks[0].end_ns, 200);
+    assert_int_equal(tasks[1].end_ns, 400);
+    assert_int_equal(tasks[2].end_ns, 50);
+    assert_int_equal(tasks[3].end_ns, 200 + 140);
+    assert_int_equal(tasks[4].start_ns, 340);
+    assert_int_equal(end_ns, 400);
+}
+
+static void tasks_wait_for_other_stages(void **state)
+{
+    (void)state;
+    struct knee_task tasks[] = {
+        task_of(0, KNEE_STREAM_COMPUTE, KNEE_LANE_GPU, KNEE_TASK_COMPUTE, 70),
+        task_of(1, KNEE_STREAM_COMPUTE, KNEE_LANE_GPU, KNEE_TASK_COMPUTE, 30),
+        task_of(1, KNEE_STREAM_LATER, KNEE_LANE_GPU, KNEE_TASK_COMPUTE, 20),
+    };
+    struct knee_edge edge = {1, -1};
+    tasks[0].next_edge = 0;
+    tasks[1].waits = 1;
+    tasks[1].gap = true;
+    struct knee_tasks all = {
+        .task = tasks, .count = 3, .edge = &edge, .edge_count = 1, .stages = 2};
+    int64_t end_ns;
+    assert_true(knee_tasks_run(&all, &end_ns));
+    assert_int_equal(tasks[2].start_ns, 0); /* the gap is filled */
+    assert_int_equal(tasks[1].start_ns, 70);
+    assert_int_equal(end_ns, 100);
+    tasks[0].waits = 1; /* nobody ends it: said, not waited for */
+    assert_false(knee_tasks_run(&all, &end_ns));
+}
+
+/* ---- Laws on random plans ---- */
+
+static bool random_plan(const struct knee_shape *shape, const struct knee_machine *machine,
+                        uint64_t *dice, struct knee_plan *plan)
+{
+    knee_plan_init(plan);
+    static const double stages[] = {1, 2, 3, 4, 6, 8};
+    plan->gpus = 48;
+    plan->tp = exp2(floor(chance(dice) * 4));
+    plan->pp = stages[(int)(chance(dice) * 6)];
+    plan->micro_batch = exp2(floor(chance(dice) * 2));
+    plan->ep = shape->experts > 1 ? 4 : 1;
+    plan->vp = plan->pp > 1 && chance(dice) < 0.4 ? 2 : 1;
+    /* any number of micro-batches; unequal pieces of layers are what nobody runs */
+    plan->global_batch =
+        48 / (plan->tp * plan->pp) * plan->micro_batch * floor(1 + 32 * chance(dice));
+    if (plan->vp > 1 && fmod(shape->layers, plan->pp * plan->vp) != 0)
+        return false;
+    plan->shard = (int)(chance(dice) * KNEE_SHARDS);
+    plan->recompute = chance(dice) < 0.3 ? KNEE_FULL : KNEE_KEEP;
+    if (plan->vp == 1)
+        plan->schedule = (int[]){KNEE_1F1B, KNEE_GPIPE, KNEE_ZERO_BUBBLE}[(int)(chance(dice) * 3)];
+    return knee_plan_complete(plan, shape, machine, NULL) == KNEE_OK;
+}
+
+static const char *const models[] = {"llama3-8b", "gpt3-175b", "qwen3-30b-a3b", "llama3-70b"};
+
+static int by_stage_and_start(const void *a, const void *b)
+{
+    const struct knee_task *x = a, *y = b;
+    if (x->stage != y->stage)
+        return x->stage < y->stage ? -1 : 1;
+    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+/* The GPU computes one thing at a time, put off or not. Sorts the tasks. */
+static void assert_one_at_a_time(struct knee_tasks *t)
+{
+    const struct knee_task *before = NULL;
+    qsort(t->task, t->count, sizeof *t->task, by_stage_and_start);
+    for (size_t k = 0; k < t->count; k++) {
+        const struct knee_task *task = &t->task[k];
+        if (task->kind != KNEE_TASK_COMPUTE)
+            continue;
+        assert_true(!before || before->stage != task->stage || task->start_ns >= before->end_ns);
+        before = task;
+    }
+}
+
+static void every_run_keeps_its_order(void **state)
+{
+    (void)state;
+    uint64_t dice = 23;
+    struct knee_machine machine = machine_of("h100");
+    for (int i = 0; i < 60; i++) {
+        struct knee_shape shape = shape_named(models[i % 4]);
+        struct knee_plan plan;
+        struct knee_tasks t;
+        struct knee_err err;
+        int64_t end_ns, stream_free[64][KNEE_STREAMS] = {{0}};
+        if (!random_plan(&shape, &machine, &dice, &plan))
+            continue;
+        if (knee_tasks_init(&t, &shape, &machine, &plan, NULL, &err))
+            fail_msg("%s", err.what);
+        assert_true(knee_tasks_run(&t, &end_ns));
+        for (size_t k = 0; k < t.count; k++) {
+            const struct knee_task *task = &t.task[k];
+            assert_int_equal(task->waits, 0);
+            assert_true(task->end_ns >= task->start_ns + (int64_t)task->work_ns - 1);
+            assert_true(task->end_ns <= end_ns);
+            for (int32_t e = task->next_edge; e >= 0; e = t.edge[e].next)
+                assert_true(t.task[t.edge[e].to].start_ns >= task->end_ns);
+            int64_t *free_ns = &stream_free[task->stage][task->stream];
+            assert_true(task->start_ns >= *free_ns); /* in order, one after the other */
+            *free_ns = task->end_ns;
+        }
+        assert_one_at_a_time(&t);
+        knee_tasks_release(&t);
+    }
+}
+
+/* The closed path and the events say the same where both apply. They differ where gathers take as
+ * long as the compute beside them: the closed path rounds that corner by up to 2^(1/4), as measured
+ * runs do, while events of fixed length fit into each other. And under zero-bubble schedules, which
+ * leave gradients to the end, where they cannot hide; only the events see that. */
+static void simulation_agrees_with_the_closed_path(void **state)
+{
+    (void)state;
+    uint64_t dice = 29;
+    struct knee_machine machine = machine_of("h100");
+    struct {
+        double low, high, sum;
+        int count;
+    } seen[2] = {{0}}; /* others, zero3 */
+    for (int i = 0; i < 400; i++) {
+        struct knee_shape shape = shape_named(models[i % 4]);
+        struct knee_plan plan;
+        struct knee_trace trace;
+        struct knee_err err;
+        double closed_s;
+        if (!random_plan(&shape, &machine, &dice, &plan))
+            continue;
+        if (knee_simulate(&shape, &machine, &plan, NULL, &trace, &closed_s, &err))
+            fail_msg("%s", err.what);
+        double error = closed_s * 1e9 / (double)trace.steps[0].end_ns - 1;
+        int kind = plan.shard == KNEE_ZERO3 && plan.shard_size > 1;
+        seen[kind].low = fmin(seen[kind].low, error);
+        seen[kind].high = fmax(seen[kind].high, error);
+        seen[kind].sum += fabs(error);
+        seen[kind].count++;
+        knee_trace_release(&trace);
+    }
+    const struct {
+        double mean, low, high;
+    } bounds[2] = {{0.008, -0.09, 0.09}, {0.05, -0.07, 0.19}};
+    for (int kind = 0; kind < 2; kind++) {
+        double mean = seen[kind].sum / seen[kind].count;
+        assert_true(seen[kind].count > 30);
+        if (mean > bounds[kind].mean || seen[kind].low < bounds[kind].low ||
+            seen[kind].high > bounds[kind].high)
+            fail_msg("%s: off by %.4f on average, %+.3f to %+.3f", kind ? "zero3" : "others", mean,
+                     seen[kind].low, seen[kind].high);
+    }
+}
+
+/* Without communication and fixed times a pipeline of equal stages is (M + pp - 1) passes. */
+static void an_equal_pipeline_is_exact(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("llama3-8b");
+    struct knee_machine machine = machine_of("h100");
+    shape.vocab = 1;
+    machine.rates.micro_batch_s = machine.rates.step_s = machine.rates.pp_exposed = 0;
+    machine.rates.network_latency_s = machine.rates.node_latency_s = 0;
+    machine.node_bytes_per_s = machine.network_bytes_per_s = 1e30;
+    for (double pp = 2; pp <= 8; pp *= 2)
+        for (double batch = 8; batch <= 64; batch *= 2) {
+            struct knee_plan plan;
+            struct knee_trace trace;
+            struct knee_err err;
+            double closed_s;
+            knee_plan_init(&plan);
+            plan.gpus = plan.pp = pp;
+            plan.global_batch = batch;
+            plan.micro_batch = 1;
+            assert_int_equal(knee_plan_complete(&plan, &shape, &machine, &err), KNEE_OK);
+            assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &trace, &closed_s, &err),
+                             KNEE_OK);
+            assert_relative((double)trace.steps[0].end_ns, closed_s * 1e9, 5e-4);
+            assert_int_equal(trace.rank_count, (size_t)pp);
+            knee_trace_release(&trace);
+        }
+}
+
+/* ---- There and back ---- */
+
+struct memory {
+    char *data;
+    size_t length, at;
+};
+
+static bool put(void *ctx, const char *data, size_t size)
+{
+    struct memory *memory = ctx;
+    char *more = realloc(memory->data, memory->length + size);
+    if (!more)
+        return false;
+    memory->data = more;
+    memcpy(more + memory->length, data, size);
+    memory->length += size;
+    return true;
+}
+
+static ptrdiff_t get(void *ctx, void *buffer, size_t size)
+{
+    struct memory *memory = ctx;
+    size_t rest = memory->length - memory->at;
+    size = size < rest ? size : rest;
+    memcpy(buffer, memory->data + memory->at, size);
+    memory->at += size;
+    return (ptrdiff_t)size;
+}
+
+/* A simulated step written as a trace and read back is the same step, to the nanosecond. */
+static void written_and_read_back_it_is_the_same(void **state)
+{
+    (void)state;
+    uint64_t dice = 31;
+    struct knee_machine machine = machine_of("h100");
+    int done = 0;
+    for (int i = 0; i < 24; i++) {
+        struct knee_shape shape = shape_named(models[i % 4]);
+        struct knee_plan plan;
+        struct knee_trace first, second;
+        struct knee_account before, after;
+        struct knee_err err;
+        struct memory memory = {0};
+        if (!random_plan(&shape, &machine, &dice, &plan))
+            continue;
+        assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &first, NULL, &err), KNEE_OK);
+        assert_int_equal(knee_account(&first, 1, NULL, &before, &err), KNEE_OK);
+        assert_int_equal(before.largest_shift_ns, 0);
+        assert_true(knee_write_perfetto(&before, (struct knee_sink){put, &memory}, NULL));
+        if (knee_trace_read((struct knee_reader){get, &memory}, "back", NULL, NULL, &second, &err))
+            fail_msg("%s", err.what);
+        assert_int_equal(knee_account(&second, 1, NULL, &after, &err), KNEE_OK);
+        assert_int_equal(before.rank_count, after.rank_count);
+        assert_int_equal(before.rank_count, (size_t)plan.pp);
+        for (size_t r = 0; r < before.rank_count; r++) {
+            const struct knee_ledger *a = &before.ranks[r].ledger, *b = &after.ranks[r].ledger;
+            int64_t sum = 0;
+            assert_true(a->window_ns == first.steps[0].end_ns); /* all end together */
+            assert_true(before.ranks[r].rank == after.ranks[r].rank);
+            assert_true(a->window_ns == b->window_ns);
+            assert_true(a->comm_ns == b->comm_ns);
+            for (int label = 0; label < KNEE_LABELS; label++) {
+                assert_true(a->label_ns[label] == b->label_ns[label]);
+                sum += a->label_ns[label];
+            }
+            assert_true(sum == a->window_ns);
+        }
+        knee_account_release(&before);
+        knee_account_release(&after);
+        knee_trace_release(&first);
+        knee_trace_release(&second);
+        free(memory.data);
+        done++;
+    }
+    assert_true(done > 8);
+}
+
+static void too_large_is_said(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("llama3-8b");
+    struct knee_machine machine = machine_of("h100");
+    struct knee_plan plan;
+    struct knee_trace trace;
+    struct knee_err err;
+    knee_plan_init(&plan);
+    plan.gpus = 8;
+    plan.pp = 8;
+    plan.global_batch = 1 << 24;
+    plan.micro_batch = 1;
+    assert_int_equal(knee_plan_complete(&plan, &shape, &machine, &err), KNEE_OK);
+    assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &trace, NULL, &err), KNEE_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(links_are_shared_and_compute_is_slowed),
+        cmocka_unit_test(tasks_wait_for_other_stages),
+        cmocka_unit_test(every_run_keeps_its_order),
+        cmocka_unit_test(simulation_agrees_with_the_closed_path),
+        cmocka_unit_test(an_equal_pipeline_is_exact),
+        cmocka_unit_test(written_and_read_back_it_is_the_same),
+        cmocka_unit_test(too_large_is_said),
+    };
+    return RUN(tests);
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Runs and validation: the table reader, which profile a description gets, statistics and curves by
+ * hand, and fits that must find again what was put in.
+ */
+#include "unit.h"
+
+#include "job/profile.h"
+#include "predict/calibrate.h"
+#include "read/csv.h"
+
+static const char header[] =
+    "id,set,source,notes,gpu,gpus_per_node,n_gpus,model,precision,global_batch,micro_batch,tp,pp,"
+    "zero,seq_par,recompute,overlap,step_time_s,curve,config_full\n";
+
+static struct knee_runs runs_of(const char *rows)
+{
+    struct knee_runs runs;
+    struct knee_err err;
+    char text[65536];
+    int length = snprintf(text, sizeof text, "%s%s", header, rows);
+    if (knee_runs_read(text, (size_t)length, "runs.csv", NULL, NULL, &runs, &err))
+        fail_msg("%s: %s", err.where, err.what);
+    return runs;
+}
+
+/* ---- CSV ---- */
+
+static void csv_as_spreadsheets_write_it(void **state)
+{
+    (void)state;
+    static const char text[] = "\xef\xbb\xbf"
+                               "a,\"b,c\",\"say \"\"hi\"\"\"\r\n"
+                               "\n"
+                               "1,\"two\nlines\",  padded  \n"
+                               "last,,\"open";
+    struct knee_csv csv;
+    char field[64];
+    knee_csv_init(&csv, text, sizeof text - 1);
+    assert_true(knee_csv_row(&csv));
+    assert_int_equal(csv.fields, 3);
+    knee_csv_text(&csv, 0, field, sizeof field);
+    assert_string_equal(field, "a");
+    knee_csv_text(&csv, 1, field, sizeof field);
+    assert_string_equal(field, "b,c");
+    knee_csv_text(&csv, 2, field, sizeof field);
+    assert_string_equal(field, "say \"hi\"");
+    assert_true(knee_csv_row(&csv));
+    assert_int_equal(csv.line, 3);
+    knee_csv_text(&csv, 1, field, sizeof field);
+    assert_string_equal(field, "two lines");
+    knee_csv_text(&csv, 2, field, sizeof field);
+    assert_string_equal(field, "padded");
+    assert_true(knee_csv_row(&csv));
+    knee_csv_text(&csv, 1, field, sizeof field);
+    assert_string_equal(field, "");
+    knee_csv_text(&csv, 2, field, sizeof field);
+    assert_string_equal(field, "open");
+    knee_csv_text(&csv, 9, field, sizeof field);
+    assert_string_equal(field, "");
+    assert_false(knee_csv_row(&csv));
+}
+
+static void tables_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "\n\n", "a,b,c\n1,2,3\n", "n_gpus,step_time_s\n",
+                                      "{\"mb\": }\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct knee_runs runs = {0};
+        struct knee_err err;
+        assert_int_equal(knee_runs_read(bad[i], strlen(bad[i]), "x.csv", NULL, NULL, &runs, &err),
+                         KNEE_INPUT);
+        assert_null(runs.run);
+        assert_true(strlen(err.what) > 0);
+    }
+}
+
+/* ---- Rows ---- */
+
+static void words_of_a_row_are_understood(void **state)
+{
+    (void)state;
+    struct knee_runs runs = runs_of(
+        "a,s,NeMo 24.07 summary,,H100-SXM5-80GB,8,64,llama3-70b,fp8-cs,128,1,4,8,1,1,none,"
+        "DP+TP,10,,Y\n"
+        "b,s,torchtitan,FSDP eager,H100-96GB-HBM2e-500W,8,8,llama3-8b,bf16,16,2,1,1,fsdp(zero3),0,"
+        "selective(op),FSDP2 prefetch,3,,Y\n"
+        "c,s,Megatron-LM README,,A100-SXM4-40GB,8,8,gpt2-xl,fp16,64,8,8,1,0,0,full,none,1,,\"N "
+        "(vp)\"\n"
+        "d,s,MaxText,,TPU-v5e,256,256,llama3-8b,bf16,256,1,1,1,fsdp,0,full,XLA,1,,Y\n"
+        "e,s,x,,h100,8,8,llama3-8b,tf32,16,2,1,1,0,0,none,,3,,Y\n"
+        "f,s,x,,h100,8,8,unknown,bf16,16,2,1,1,0,0,none,,3,,Y\n"
+        "g,s,x,,h100,8,7,llama3-8b,bf16,16,2,2,1,0,0,none,,3,,Y\n"
+        "h,s,x,,h100,8,8,llama3-8b,bf16,16,2,1,1,0,0,none,,,,Y\n"
+        "i,s,x,,h100,8,8,llama3-8b,bf16,16,two,1,1,0,0,none,,3,,Y\n");
+    const struct knee_measured_run *r = runs.run;
+    assert_int_equal(runs.count, 9);
+    assert_string_equal(knee_profile_at((size_t)r[0].platform.profile)->name, "nemo-24.07");
+    assert_int_equal(r[0].plan.precision, KNEE_FP8);
+    assert_int_equal(r[0].plan.shard, KNEE_ZERO1);
+    assert_near(r[0].plan.dp, 2, 0);
+    assert_near(r[0].plan.vp, 10, 0); /* as finely as 80 layers on 8 stages allow */
+    assert_non_null(strstr(r[0].assumed, "vp"));
+    assert_string_equal(knee_profile_at((size_t)r[1].platform.profile)->name, "torchtitan");
+    assert_int_equal(r[1].plan.recompute, KNEE_BY_OP);
+    assert_int_equal(r[1].plan.shard, KNEE_ZERO3);
+    assert_near(r[1].platform.power_w, 500, 0);
+    assert_near(r[1].platform.memory_bytes, 96e9, 0);
+    assert_near(r[1].platform.memory_bytes_per_s, 2.4e12, 0);
+    assert_string_equal(knee_profile_at((size_t)r[2].platform.profile)->name, "megatron-lm");
+    assert_string_equal(knee_gpu_at((size_t)r[2].platform.gpu)->name, "a100-40");
+    assert_near(r[2].plan.overlap_dp, 0, 0);
+    assert_false(r[2].full_config);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(i == 2 ? "" : r[i].skipped, "");
+    static const char *const why[] = {"TPU-v5e", "tf32",      "unknown",
+                                      "divide",  "step time", "not a number"};
+    for (size_t i = 0; i < 6; i++)
+        if (!strstr(r[3 + i].skipped, why[i]))
+            fail_msg("row %zu: '%s' does not say %s", 3 + i, r[3 + i].skipped, why[i]);
+    knee_runs_release(&runs);
+    knee_runs_release(&runs);
+}
+
+static void profiles_by_description(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *gpu, *precision, *profile;
+    } rows[] = {
+        {"dgxc; nvidia dgxc-benchmarking v24.11.1; nemo 24.09; dp+tp", "h100", "bf16",
+         "nemo-24.09"},
+        {"nvidia dgxc-benchmarking v25.05.05 grok1", "h100", "fp8", "nemo-25.04"},
+        {"nemo 24.05 performance summary", "h100", "fp8", "nemo-24.03"},
+        {"nemo 23.11", "h100", "fp8", "nemo-24.03"},
+        {"megatron-bridge performance summary, container 26.02.01", "gb200", "fp8-cs",
+         "megatron-bridge-26.02.01"},
+        {"megatron-bridge performance summary, container 26.03", "gb200", "mxfp8",
+         "megatron-bridge-26.02.01"},
+        {"megatron-bridge performance summary, container 26.08", "gb200", "mxfp8",
+         "megatron-bridge-26.06-graphs"},
+        {"megatron-bridge performance summary, container 26.08", "h100", "fp8-cs",
+         "megatron-bridge-26.06"},
+        {"megatron-bridge", "gb300", "bf16", "megatron-bridge"},
+        {"paxml on dgxc v24.11.1", "h100", "bf16", "paxml"},
+        {"megatron-lm readme", "a100", "fp16", "megatron-lm"},
+        {"megatron-lm readme", "h100", "bf16", "megatron-core"},
+        {"vtrain; megatron-deepspeed, 1f1b", "a100", "fp16", "megatron-deepspeed"},
+        {"llm-foundry mfu=26.11%", "a100", "bf16", "llm-foundry"},
+        {"something home-grown with fsdp", "a100", "bf16", "fsdp"},
+        {"nobody has heard of it", "a100", "bf16", "generic"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int row = knee_profile_pick(rows[i].text, rows[i].gpu, rows[i].precision);
+        assert_true(row >= 0);
+        assert_string_equal(knee_profile_at((size_t)row)->name, rows[i].profile);
+    }
+}
+
+/* Every name in the tables refers to something, and every constant is known for every GPU. */
+static void tables_are_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < knee_constants_count; i++) {
+        const struct knee_constant *c = &knee_constants[i];
+        size_t row = 0;
+        while (row < knee_rates_keys.count &&
+               strcmp(knee_rates_keys.rows[row].name, c->constant) != 0)
+            row++;
+        if (row == knee_rates_keys.count)
+            fail_msg("there is no constant %s", c->constant);
+        const struct knee_key *key = &knee_rates_keys.rows[row];
+        assert_true(c->op[0] == '*' || (c->value >= key->min && c->value <= key->max));
+        assert_true(isnan(c->prior) == isnan(c->sigma));
+        if (strcmp(c->scope, "profile") == 0)
+            assert_true(knee_profile_row(c->owner) >= 0);
+    }
+    for (size_t i = 0; i < knee_profiles_count; i++) {
+        const struct knee_profile *p = &knee_profiles[i];
+        assert_true(!p->base[0] ||
+                    (knee_profile_row(p->base) >= 0 && knee_profile_row(p->base) < (int)i));
+    }
+    for (size_t i = 0; i < knee_profile_rules_count; i++)
+        assert_true(knee_profile_row(knee_profile_rules[i].profile) >= 0);
+    const struct knee_gpu *gpu;
+    for (size_t g = 0; (gpu = knee_gpu_at(g)); g++) {
+        assert_true(knee_architecture_of(gpu->name)[0]);
+        for (size_t p = 0; p < knee_profiles_count; p++) {
+            struct knee_recipe recipe;
+            struct knee_rates rates;
+            knee_recipe_init(gpu->name, (int)p, &recipe);
+            assert_true(recipe.count < KNEE_RECIPE_MAX - 16);
+            knee_rates_resolve(&recipe, NULL, &rates);
+            for (size_t k = 0; k < knee_rates_keys.count; k++) {
+                double value = *(double *)(void *)((char *)&rates + knee_rates_keys.rows[k].offset);
+                if (isnan(value))
+                    fail_msg("%s has no %s", gpu->name, knee_rates_keys.rows[k].name);
+            }
+        }
+    }
+}
+
+/* A row says =, or * on what its base has. */
+static void constants_are_inherited(void **state)
+{
+    (void)state;
+    struct knee_recipe recipe;
+    struct knee_rates base, child;
+    knee_recipe_init("h100", knee_profile_row("nemo"), &recipe);
+    knee_rates_resolve(&recipe, NULL, &base);
+    knee_recipe_init("h100", knee_profile_row("nemo-24.03"), &recipe);
+    knee_rates_resolve(&recipe, NULL, &child);
+    double factor = NAN;
+    for (size_t i = 0; i < knee_constants_count; i++)
+        if (strcmp(knee_constants[i].owner, "nemo-24.03") == 0 &&
+            strcmp(knee_constants[i].constant, "gemm") == 0)
+            factor = knee_constants[i].value;
+    assert_relative(child.gemm, base.gemm * factor, 1e-12);
+    assert_near(child.elementwise, base.elementwise, 0);
+}
+
+/* ---- Validation ---- */
+
+/* Four rows whose measured times are set from what is predicted, so that every figure is known. */
+static struct knee_runs known_errors(const double *error, size_t count)
+{
+    struct knee_runs runs =
+        runs_of("r8,a,x,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,job,Y\n"
+                "r16,a,x,,h100,8,16,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,job,Y\n"
+                "r32,b,x,,h100,8,32,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,job,Y\n"
+                "t1,b,x,,TPU-v4,8,32,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "m1,b,x,,h100,8,32,qwen3-30b-a3b,bf16,128,1,1,1,1,0,none,DP,1,modelscale:z,N\n");
+    struct knee_validation v;
+    struct knee_err err;
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    for (size_t i = 0, k = 0; i < runs.count; i++)
+        if (!runs.run[i].skipped[0] && k < count)
+            runs.run[i].step_s = v.result[i].predicted_s / (1 + error[k++]);
+    knee_validation_release(&v);
+    return runs;
+}
+
+static void statistics_by_hand(void **state)
+{
+    (void)state;
+    static const double error[] = {0.02, -0.04, 0.08, 0.3};
+    struct knee_runs runs = known_errors(error, 4);
+    struct knee_validation v;
+    struct knee_err err;
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_int_equal(v.all.rows, 4);
+    assert_int_equal(v.skipped, 1);
+    assert_int_equal(v.full, 4);
+    assert_int_equal(v.skipped_full, 1);
+    assert_near(v.all.mape, 0.11, 1e-12);
+    assert_near(v.all.median, 0.06, 1e-12);
+    assert_near(v.all.bias, 0.09, 1e-12);
+    assert_near(v.all.within_5, 0.5, 1e-12);
+    assert_near(v.all.within_10, 0.75, 1e-12);
+    assert_near(v.dense.mape, 0.14 / 3, 1e-12);
+    assert_near(v.moe.mape, 0.3, 1e-12);
+    assert_int_equal(v.source_count, 2);
+    assert_near(v.source[0].mape, 0.03, 1e-12);
+    assert_int_equal(v.gpu_count, 2);
+    assert_int_equal(v.gpu[1].rows, 0);
+    /* E(K) against the smallest count: only the ratio of the errors is left */
+    assert_int_equal(v.curve_count, 1);
+    assert_int_equal(v.curve_rows, 2);
+    assert_near(v.curve[0].anchor_gpus, 8, 0);
+    double e16 = 1.02 / 0.96 - 1, e32 = 1.02 / 1.08 - 1;
+    assert_near(v.result[1].curve_error, e16, 1e-12);
+    assert_near(v.result[2].curve_error, e32, 1e-12);
+    assert_near(v.curve_mape, (fabs(e16) + fabs(e32)) / 2, 1e-12);
+    knee_validation_release(&v);
+    knee_validation_release(&v);
+    knee_runs_release(&runs);
+}
+
+/* ---- Fits ---- */
+
+/* Runs that a machine with other constants would have had. */
+static struct knee_runs synthetic(double gemm, double elementwise)
+{
+    char text[16384];
+    size_t used = 0;
+    static const char *const model[] = {"llama3-8b", "llama2-13b", "qwen2.5-7b", "llama2-7b"};
+    for (int i = 0; i < 40; i++)
+        used += (size_t)snprintf(
+            text + used, sizeof text - used,
+            "r%d,s%d,NeMo 25.04,,h100,8,%d,%s,bf16,%d,%d,%d,1,1,0,none,DP,1,,Y\n", i, i % 4,
+            8 << (i % 3), model[i % 4], 256 << (i % 2), 1 + i % 2, 1 << (i % 2));
+    struct knee_runs runs = runs_of(text);
+    for (size_t i = 0; i < runs.count; i++) {
+        struct knee_measured_run *run = &runs.run[i];
+        struct knee_machine machine;
+        struct knee_plan_cost cost;
+        assert_string_equal(run->skipped, "");
+        assert_int_equal(knee_machine_init(&run->platform, NULL, &machine, NULL), KNEE_OK);
+        machine.rates.gemm *= gemm;
+        machine.rates.elementwise *= elementwise;
+        knee_plan_price(&run->shape, &machine, &run->plan, &cost);
+        run->step_s = cost.step_s;
+    }
+    return runs;
+}
+
+static void calibration_finds_what_was_put_in(void **state)
+{
+    (void)state;
+    struct knee_runs runs = synthetic(0.8, 1.5);
+    struct knee_rates rates;
+    struct knee_platform platform;
+    struct knee_machine machine;
+    struct knee_validation before, after;
+    struct knee_err err;
+    assert_int_equal(knee_calibrate(&runs, NULL, &rates, &platform, &err), KNEE_OK);
+    assert_int_equal(knee_machine_init(&platform, NULL, &machine, &err), KNEE_OK);
+    assert_relative(rates.gemm, 0.8 * machine.rates.gemm, 0.03);
+    assert_true(rates.elementwise > 1.1 * machine.rates.elementwise); /* gaps tell much the same */
+    assert_true(isnan(rates.gemm_16bit)); /* not one of those that are fitted */
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &before, &err), KNEE_OK);
+    assert_int_equal(knee_validate(&runs, &rates, 0.8, NULL, &after, &err), KNEE_OK);
+    assert_true(before.all.mape > 0.1);
+    assert_true(after.all.mape < 0.01);
+    knee_validation_release(&before);
+    knee_validation_release(&after);
+    /* as YAML and back */
+    struct knee_text text = {0};
+    knee_write_rates(&rates, &platform, &text);
+    struct knee_rates back;
+    memset(&back, 0, sizeof back);
+    for (size_t i = 0; i < knee_rates_keys.count; i++)
+        *(double *)(void *)((char *)&back + knee_rates_keys.rows[i].offset) = NAN;
+    knee_status status = knee_yaml_read(text.data, text.length, "mine.yaml", &knee_rates_keys,
+                                        &back, sizeof back, &err);
+    if (status != KNEE_SYSTEM) { /* built without libyaml */
+        assert_int_equal(status, KNEE_OK);
+        assert_near(back.gemm, rates.gemm, 0);
+        assert_near(back.gap_s, rates.gap_s, 0);
+    }
+    knee_text_release(&text);
+    knee_runs_release(&runs);
+}
+
+static void nothing_to_fit_is_said(void **state)
+{
+    (void)state;
+    struct knee_runs runs =
+        runs_of("t,b,x,,TPU-v4,8,32,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n");
+    struct knee_rates rates;
+    struct knee_platform platform;
+    struct knee_err err;
+    assert_int_equal(knee_calibrate(&runs, NULL, &rates, &platform, &err), KNEE_INPUT);
+    knee_runs_release(&runs);
+}
+
+/* A source that is held out does not influence its own prediction: spoiling its rows changes
+ * nothing but the others' figures. */
+static void held_out_means_held_out(void **state)
+{
+    (void)state;
+    struct knee_runs runs = synthetic(0.9, 1);
+    struct knee_validation a, b;
+    struct knee_err err;
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &a, &err), KNEE_OK);
+    assert_int_equal(knee_cross_validate(&a, NULL, NULL, &err), KNEE_OK);
+    assert_true(a.held_out_all.rows == runs.count);
+    assert_true(a.held_out_all.mape < a.all.mape); /* the others tell that products are slower */
+    for (size_t i = 0; i < runs.count; i++)
+        if (strcmp(runs.run[i].source, "s2") == 0)
+            runs.run[i].step_s *= 3;
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &b, &err), KNEE_OK);
+    assert_int_equal(knee_cross_validate(&b, NULL, NULL, &err), KNEE_OK);
+    for (size_t i = 0; i < runs.count; i++)
+        if (strcmp(runs.run[i].source, "s2") == 0)
+            assert_near(a.result[i].held_out_s, b.result[i].held_out_s, 0);
+    knee_validation_release(&a);
+    knee_validation_release(&b);
+    knee_runs_release(&runs);
+}
+
+/* ---- JSON lines ---- */
+
+static void phases_of_steps(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"hidden\": 1024, \"heads\": 16, \"kv\": 16, \"ffn\": 2816, \"layers\": 8, \"vocab\": "
+        "32000,"
+        "\"mb\": 1, \"seq\": 2048, \"compiled\": 0, \"fwd_ms\": 3.0, \"bwd_ms\": 5.0, \"opt_ms\":"
+        "1.0, \"peak_bytes\": 2500000000}\n\n"
+        "{\"hidden\": 1024, \"heads\": 16, \"kv\": 16, \"ffn\": 2816, \"layers\": 8, \"vocab\": "
+        "32000,"
+        "\"mb\": 2, \"seq\": 2048, \"compiled\": 1, \"fwd_ms\": 3.0, \"bwd_ms\": 5.0, \"opt_ms\":"
+        "1.0, \"peak_bytes\": 2500000000}";
+    struct knee_runs runs;
+    struct knee_err err;
+    assert_int_equal(knee_runs_read(text, sizeof text - 1, "steps", "h200", NULL, &runs, &err),
+                     KNEE_OK);
+    assert_int_equal(runs.count, 6);
+    assert_int_equal(runs.run[1].phase, KNEE_PHASE_BACKWARD);
+    assert_near(runs.run[1].step_s, 5e-3, 1e-15);
+    assert_near(runs.run[0].memory_bytes, 2.5e9, 0);
+    assert_true(isnan(runs.run[1].memory_bytes));
+    assert_string_equal(knee_profile_at((size_t)runs.run[0].platform.profile)->name,
+                        "pytorch-eager");
+    assert_string_equal(knee_profile_at((size_t)runs.run[3].platform.profile)->name,
+                        "pytorch-compile");
+    double all = 0, step = 0;
+    struct knee_machine machine;
+    assert_int_equal(knee_machine_init(&runs.run[0].platform, NULL, &machine, &err), KNEE_OK);
+    for (size_t i = 0; i < 3; i++)
+        all +=
+            knee_plan_phase_s(&runs.run[i].shape, &machine, &runs.run[i].plan, runs.run[i].phase);
+    step = knee_plan_phase_s(&runs.run[0].shape, &machine, &runs.run[0].plan, KNEE_PHASE_STEP);
+    /* the phases are the step but for what is fixed per micro-batch and step */
+    assert_near(step - all, machine.rates.step_s + machine.rates.micro_batch_s, 1e-12);
+    knee_runs_release(&runs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(csv_as_spreadsheets_write_it),
+        cmocka_unit_test(tables_that_are_none_are_refused),
+        cmocka_unit_test(words_of_a_row_are_understood),
+        cmocka_unit_test(profiles_by_description),
+        cmocka_unit_test(tables_are_whole),
+        cmocka_unit_test(constants_are_inherited),
+        cmocka_unit_test(statistics_by_hand),
+        cmocka_unit_test(calibration_finds_what_was_put_in),
+        cmocka_unit_test(nothing_to_fit_is_said),
+        cmocka_unit_test(held_out_means_held_out),
+        cmocka_unit_test(phases_of_steps),
+    };
+    return RUN(tests);
+}
