@@ -13,7 +13,7 @@
 
 struct raw {
     double batch, micro, accumulate, stage, hpz, mics, overlap, tp;
-    bool offload, bf16, fp16, zero_on;
+    bool offload, offload_params, bf16, fp16, zero_on;
 };
 
 #define NAME(key, field)                                                                           \
@@ -37,6 +37,7 @@ static const struct {
 static void take(struct raw *raw, const struct knee_json_values *v)
 {
     bool on = v->kind == KNEE_JSON_TRUE;
+    bool host = strcmp(v->text, "cpu") == 0 || strcmp(v->text, "nvme") == 0;
     if (strcmp(v->path, "zero_optimization") == 0)
         raw->zero_on = on; /* a bare bool is stage 1 */
     else if (strcmp(v->path, "bf16.enabled") == 0 || strcmp(v->path, "bfloat16.enabled") == 0)
@@ -44,7 +45,9 @@ static void take(struct raw *raw, const struct knee_json_values *v)
     else if (strcmp(v->path, "fp16.enabled") == 0)
         raw->fp16 = on;
     else if (strcmp(v->path, "zero_optimization.offload_optimizer.device") == 0)
-        raw->offload = strcmp(v->text, "cpu") == 0 || strcmp(v->text, "nvme") == 0;
+        raw->offload = host;
+    else if (strcmp(v->path, "zero_optimization.offload_param.device") == 0)
+        raw->offload_params = host;
     if (v->kind == KNEE_JSON_STRING || v->kind == KNEE_JSON_NULL)
         return;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -74,7 +77,7 @@ knee_status knee_deepspeed_read(const char *json, size_t length, const char *nam
                                 struct knee_plan *plan, struct knee_err *err)
 {
     struct knee_json_values v;
-    struct raw raw = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false, false, false, false};
+    struct raw raw = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false, false, false, false, false};
     size_t values = 0;
     knee_json_values_init(&v, json, length);
     for (; knee_json_values_next(&v); values++)
@@ -87,6 +90,11 @@ knee_status knee_deepspeed_read(const char *json, size_t length, const char *nam
     }
     if (!isnan(raw.stage) && isnan(whole(raw.stage, 0, 3)))
         return knee_fail(err, KNEE_INPUT, name, "zero_optimization.stage is not 0, 1, 2 or 3");
+    if (raw.offload_params) {
+        knee_fail(err, KNEE_INPUT, name, "parameters on the host (offload_param) are not modelled");
+        knee_hint(err, "take it out; optimizer states on the host are");
+        return KNEE_INPUT;
+    }
     struct knee_plan p = *plan;
     double stage = isnan(raw.stage) ? (raw.zero_on ? KNEE_ZERO1 : KNEE_REPLICATE) : raw.stage;
     double group = whole(raw.mics, 1, 1e6);

@@ -362,6 +362,8 @@ static void check_run(struct row *row)
         skip(row, "%s", "no step time");
     if (!run->skipped[0] && isnan(run->plan.gpus))
         skip(row, "%s", "the number of GPUs is not given");
+    if (!run->skipped[0] && isnan(run->plan.global_batch))
+        skip(row, "%s", "the global batch is not given");
     if (!run->skipped[0] && knee_machine_init(&run->platform, NULL, &machine, &err))
         skip(row, "%.90s", err.what);
     if (!run->skipped[0] && knee_plan_complete(&run->plan, &run->shape, &machine, &err))
@@ -399,6 +401,8 @@ static void read_row(struct row *row)
     check_ranges(row);
     read_shape(row);
     fill_usual(row->run);
+    if (!row->word[CONFIG][0])
+        row->run->full_config = !row->run->assumed[0];
     check_run(row);
 }
 

@@ -371,6 +371,10 @@ static void deepspeed_gives_the_plan(void **state)
     static const char wrong[] = "{\"zero_optimization\": {\"stage\": 7}}";
     assert_int_equal(knee_deepspeed_read(wrong, sizeof wrong - 1, "ds.json", &plan, &err),
                      KNEE_INPUT);
+    static const char host[] =
+        "{\"zero_optimization\": {\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}}}";
+    assert_int_equal(knee_deepspeed_read(host, sizeof host - 1, "ds.json", &plan, &err),
+                     KNEE_INPUT); /* said, not left out */
 }
 
 static const char megatron_log[] =
