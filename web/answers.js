@@ -73,15 +73,6 @@ answers.draw["knee.fit/1"] = (a) => {
 const planWords = (p) => ["tp", "pp", "vp", "cp", "ep", "dp"].filter((key) => p[key] > 1).map((key) => `${key} ${p[key]}`)
   .concat(`micro-batch ${p.micro_batch}`, p.shard, `recompute ${p.recompute}`, p.pp > 1 ? p.schedule : []).flat().join(", ");
 
-// A bar of named parts, each with its share; `whole` sets the scale.
-const partsBar = (name, note, parts, whole, show) => el("div", {},
-  el("div", { class: "bar-name" }, el("span", {}, name), el("span", {}, note)),
-  el("div", { class: "bar", role: "img", "aria-label": `${name}: ${parts.map(([words, value]) => `${words} ${show(value)}`).join(", ")}` },
-    parts.map(([words, value], i) => el("i", { class: `p-${i % 8}`, style: `width:${(100 * value) / whole}%`, title: `${words} ${show(value)}` }, value / whole > 0.09 ? words : null))));
-
-const someParts = (object, end) => Object.entries(object).filter(([key, value]) => value > 0 && key.endsWith(end) && !/^(total|capacity)/.test(key))
-  .map(([key, value]) => [key.slice(0, key.length - end.length), value]);
-
 answers.draw["knee.plan/1"] = (a) => {
   const row = a.rows.find((r) => r.gpus === a.verdict.gpus) ?? a.rows.filter((r) => r.fits).at(-1) ?? a.rows[0];
   const best = row.best ?? [];
@@ -94,7 +85,7 @@ answers.draw["knee.plan/1"] = (a) => {
     el("figure", {}, el("figcaption", {}, "Memory of a GPU"), best.map((b) => partsBar(planWords(b.plan), `${bytes(b.memory.total_bytes)} of ${bytes(b.memory.capacity_bytes)}`, someParts(b.memory, "_bytes"), Math.max(b.memory.capacity_bytes, b.memory.total_bytes), bytes))),
     counts.length > 1 ? chartFigure("Best plan at each GPU count: efficiency", [counts.map((r) => r.gpus), counts.map((r) => r.efficiency)], [{ label: "E", color: "--compute" }],
       { x: "GPUs", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, mark: a.verdict.knee_gpus, level: a.verdict.tolerance }) : null,
-    a.pareto?.length > 1 ? chartFigure("Pareto front: time against memory", onOneAxis([a.pareto.map((p) => ({ x: p.step_s, y: p.memory_bytes }))]), [points("plan", "--transfer")], { x: "step", logX: 10, formatX: seconds, formatY: bytes }) : null,
+    row.front?.length > 1 ? chartFigure("Pareto front: step against memory", onOneAxis([row.front.map((f) => ({ x: f.memory.total_bytes, y: f.step_s }))]), [{ label: "step", color: "--transfer" }], { x: "memory of a GPU", logX: 10, formatX: bytes, formatY: seconds }) : null,
     tableFigure("GPU counts", ["GPUs", "best plan", "step", "E", "cost of 1B tokens"],
       a.rows.map((r) => ({ marked: r === row, cells: [String(r.gpus), r.best?.[0] ? planWords(r.best[0].plan) : "nothing fits", seconds(r.best?.[0]?.step_s), percent(r.efficiency), dollars(r.cost_per_billion_tokens)] })), { text: [1] }),
   ];
@@ -109,7 +100,7 @@ answers.draw["knee.validate/1"] = (a) => {
       [{ label: "equal", color: "--quiet", dash: [3, 5], width: 1, points: { show: false } }, points("predicted", "--transfer")], { x: "measured", logX: 10, logY: true, formatX: seconds, formatY: seconds, wide: true, height: 340 }),
     groups("source", a.sources), groups("GPU", a.gpus),
     a.curves?.length ? tableFigure("Curves", ["job", "anchor", "points", "E(K) off by", "knee measured", "knee predicted"],
-      a.curves.map((c) => ({ cells: [c.name, count(c.anchor_gpus ?? c.anchor), String(c.points), percent(c.error ?? c.mape), count(c.knee_measured), count(c.knee_predicted)] }))) : null,
+      a.curves.map((c) => ({ cells: [c.name, count(c.anchor_gpus), String(c.points), percent(c.mape), count(c.knee_measured), count(c.knee_predicted)] }))) : null,
   ];
 };
 

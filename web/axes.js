@@ -49,4 +49,24 @@ axes.update = () => {
       `Local tokens ${Math.round(t.local_tokens)} ${t.local_tokens >= t.local_tokens_min ? "≥" : "<"} ${Math.ceil(t.local_tokens_min)} = peak · MFU / bandwidth: sharded gathers over the network ${t.local_tokens >= t.local_tokens_min ? "can hide" : "cannot hide"}.`),
     el("div", { class: `threshold${tp.degree > 1 && tp.link === "network" ? " broken" : ""}`, id: "threshold-tp" },
       `Each rank that tensor parallelism adds pays ${percent(t.tp_tax_node)} on the node's link and ${percent(t.tp_tax_network)} on the network (peak / (3 · BW · h)).`));
+  axes.plan();
+};
+
+// The same degrees, priced operation by operation.
+axes.plan = () => {
+  const answer = core.call("kw_plan", axes.state);
+  byId("chart-axes").closest("figure").hidden = Boolean(answer.error);
+  if (answer.error) {
+    fill("axes-memory", el("p", { class: "hint" }, `${answer.error}${answer.hint ? `; ${answer.hint}` : ""}`));
+    return;
+  }
+  const { memory, fits, parts_s: parts, step_s: step, mfu_full_attention: full, mfu_causal_attention: causal } = answer.found;
+  const words = fits ? `fits: ${bytes(memory.total_bytes)} ≤ ${bytes(memory.capacity_bytes)}` : `does not fit: ${bytes(memory.total_bytes)} > ${bytes(memory.capacity_bytes)}`;
+  fill("axes-memory", el("p", { id: "memory-words", class: fits ? "" : "threshold broken", "data-value": memory.total_bytes }, `It ${words}.`),
+    partsBar("memory", bytes(memory.total_bytes), someParts(memory, "_bytes"), Math.max(memory.capacity_bytes, memory.total_bytes), bytes),
+    partsBar("step", `${seconds(step)}, MFU ${percent(full)} over all pairs, ${percent(causal)} causal`, someParts(parts, ""), step, seconds));
+  fill("axes-batch", `${answer.rows[0]?.global_batch ?? "–"} sequences`);
+  if (answer.rows.length > 1)
+    curve("chart-axes", [answer.rows.map((r) => r.gpus), answer.rows.map((r) => r.efficiency)], [{ label: "E", color: "--compute" }],
+      { x: "GPUs", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, level: 0.8, mark: answer.rows[answer.rows.findIndex((r) => r.efficiency < 0.8) - 1]?.gpus });
 };

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "knee.h"
 #include "out/json.h"
+#include "out/plan.h"
 #include "out/prediction.h"
 #include "timeline/account.h"
 
@@ -237,6 +238,117 @@ int EXPORT(kw_tax)(char *lines)
         return say_error(&err);
     clear();
     knee_write_tax(&tax, KNEE_JSON, &style, &answer);
+    return answer.failed ? KNEE_SYSTEM : KNEE_OK;
+}
+
+/* The same degrees priced operation by operation: {"found": a plan as in knee plan --json, "rows":
+ * ever more replicas of it at one global batch, 4Mi tokens or more}. Tax keys come in. */
+
+/* What the two descriptions of a model share. */
+static knee_status shape_of(const struct knee_tax_job *job, struct knee_shape *shape,
+                            struct knee_err *err)
+{
+    static const char *const names[] = {"layers", "hidden", "seq", "vocab", "experts", "topk"};
+    const double values[] = {job->layers, job->hidden, job->seq, job->vocab, job->experts, job->topk};
+    knee_status status = KNEE_OK;
+    knee_shape_init(shape);
+    if (job->model >= 0)
+        status = knee_keys_set(&knee_shape_keys, shape, "model",
+                               knee_model_names.name((size_t)job->model), KNEE_FLAG, err);
+    for (size_t i = 0; i < sizeof names / sizeof *names && !status; i++) {
+        char text[40];
+        unsigned char source = job->source[knee_keys_find(&knee_tax_keys, names[i])];
+        if (source != KNEE_FLAG && job->model >= 0)
+            continue;
+        knee_number_exact(text, sizeof text, values[i]);
+        status = knee_keys_set(&knee_shape_keys, shape, names[i], text, KNEE_FLAG, err);
+    }
+    return status ? status : knee_shape_complete(shape, err);
+}
+
+static knee_status machine_of(const struct knee_tax_job *job, struct knee_machine *machine,
+                              struct knee_err *err)
+{
+    struct knee_platform platform;
+    knee_platform_init(&platform);
+    platform.gpu = job->gpu;
+    platform.cluster = job->cluster;
+    return knee_machine_init(&platform, NULL, machine, err);
+}
+
+static void plan_of(const struct knee_tax_job *job, struct knee_plan *plan)
+{
+    const double *degree = job->degree;
+    double replicas = degree[KNEE_AXIS_DP] * degree[KNEE_AXIS_FSDP];
+    knee_plan_init(plan);
+    plan->tp = degree[KNEE_AXIS_TP];
+    plan->pp = degree[KNEE_AXIS_PP];
+    plan->ep = degree[KNEE_AXIS_EP];
+    plan->gpus = replicas * plan->tp * plan->pp;
+    plan->micro_batch = job->micro_batch;
+    plan->global_batch = replicas * job->micro_batch * job->micro_batches;
+    plan->shard = degree[KNEE_AXIS_FSDP] > 1 ? KNEE_ZERO3 : KNEE_ZERO1;
+    if (degree[KNEE_AXIS_FSDP] > 1)
+        plan->shard_size = degree[KNEE_AXIS_FSDP];
+}
+
+static knee_status price(const struct knee_shape *shape, const struct knee_machine *machine,
+                         const struct knee_plan *asked, struct knee_found *found,
+                         struct knee_err *err)
+{
+    found->plan = *asked;
+    knee_status status = knee_plan_complete(&found->plan, shape, machine, err);
+    if (!status)
+        knee_plan_price(shape, machine, &found->plan, &found->cost);
+    return status;
+}
+
+int EXPORT(kw_plan)(char *lines)
+{
+    struct knee_tax_job job;
+    struct knee_tax tax;
+    struct knee_shape shape;
+    struct knee_machine machine;
+    struct knee_plan plan;
+    struct knee_found found, more;
+    struct knee_err err = {0};
+    struct knee_json json = {.text = &answer};
+    knee_tax_job_init(&job);
+    knee_status status = set_lines(&knee_tax_keys, &job, lines, NULL, NULL, &err);
+    if (!status)
+        status = knee_tax_run(&job, &tax, &err);
+    if (!status)
+        status = shape_of(&tax.job, &shape, &err);
+    if (!status)
+        status = machine_of(&tax.job, &machine, &err);
+    if (status)
+        return say_error(&err);
+    plan_of(&tax.job, &plan);
+    if ((status = price(&shape, &machine, &plan, &found, &err)))
+        return say_error(&err);
+    clear();
+    knee_json_open(&json, NULL, '{');
+    knee_found_json(&json, "found", &found);
+    knee_json_open(&json, "rows", '[');
+    plan.global_batch = fmax(plan.global_batch, floor(4194304 / shape.seq)); /* as knee plan's */
+    double first = 0, smallest = plan.tp * plan.pp * fmax(1, plan.shard_size);
+    for (double gpus = smallest; gpus <= 65536; gpus *= 2) {
+        plan.gpus = gpus;
+        if (price(&shape, &machine, &plan, &more, &err))
+            continue;
+        double each = more.cost.tokens_per_s / gpus;
+        first = first > 0 ? first : each;
+        knee_json_open_flat(&json, NULL, '{');
+        knee_json_number(&json, "gpus", gpus);
+        knee_json_number(&json, "global_batch", plan.global_batch);
+        knee_json_number(&json, "tokens_per_s", more.cost.tokens_per_s);
+        knee_json_number(&json, "efficiency", each / first);
+        knee_json_number(&json, "mfu", more.cost.mfu_causal);
+        knee_json_bool(&json, "fits", more.cost.fits);
+        knee_json_close(&json, '}');
+    }
+    knee_json_close(&json, ']');
+    knee_json_close(&json, '}');
     return answer.failed ? KNEE_SYSTEM : KNEE_OK;
 }
 

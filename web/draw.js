@@ -56,6 +56,15 @@ const stepBar = (name, note, parts, longest) => el("div", {},
       class: `l-${key}`, style: `width:${(100 * parts[key]) / longest}%`, title: `${words} ${seconds(parts[key])}`,
     }))));
 
+// A bar of named parts, each with its share; `whole` sets the scale.
+const partsBar = (name, note, parts, whole, show) => el("div", {},
+  el("div", { class: "bar-name" }, el("span", {}, name), el("span", {}, note)),
+  el("div", { class: "bar", role: "img", "aria-label": `${name}: ${parts.map(([words, value]) => `${words} ${show(value)}`).join(", ")}` },
+    parts.map(([words, value], i) => el("i", { class: `p-${i % 8}`, style: `width:${(100 * value) / whole}%`, title: `${words} ${show(value)}` }, value / whole > 0.09 ? words : null))));
+
+const someParts = (object, end) => Object.entries(object).filter(([key, value]) => value > 0 && key.endsWith(end) && !/^(total|capacity)/.test(key))
+  .map(([key, value]) => [key.slice(0, key.length - end.length), value]);
+
 const legend = () => labels.map(([, key, words]) => el("span", {}, el("i", { class: `l-${key}` }), words));
 
 const table = (headers, rows, options = {}) => el("table", {},

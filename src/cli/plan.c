@@ -315,6 +315,8 @@ static void print_answer(struct cli_run *run, const struct plan_options *options
         knee_write_ops(a, cli_format(run), &style, &run->text);
     else
         knee_write_plan(a, cli_format(run), &style, &run->text);
+    if (run->common.html)
+        knee_write_plan(a, KNEE_JSON, &style, &run->answer);
 }
 
 /* Searches, judges and prints. A budget or a deadline that cannot be met is a failed gate. */

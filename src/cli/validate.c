@@ -117,6 +117,8 @@ static knee_status answer(struct cli_run *run, const struct validate_options *op
     struct knee_style style = cli_style(run);
     if (!status)
         knee_write_validation(validation, cli_format(run), &style, &run->text);
+    if (!status && run->common.html)
+        knee_write_validation(validation, KNEE_JSON, &style, &run->answer);
     knee_validation_release(validation);
     free(validation);
     return status;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The answer of knee plan: the best plans, why, what they need and cost, and where to stop. */
+#include "out/plan.h"
+
 #include "out/inputs.h"
 #include "out/table.h"
 #include "out/words.h"
@@ -635,12 +637,12 @@ static void json_plan(struct knee_json *json, const char *key, const struct knee
     knee_json_close(json, '}');
 }
 
-static void json_found(struct knee_json *json, const struct knee_found *f)
+void knee_found_json(struct knee_json *json, const char *key, const struct knee_found *f)
 {
     const struct knee_plan_cost *c = &f->cost;
     struct knee_step step;
     knee_plan_step(c, &step);
-    knee_json_open(json, NULL, '{');
+    knee_json_open(json, key, '{');
     json_plan(json, "plan", &f->plan);
     knee_json_number(json, "step_s", c->step_s);
     knee_json_number(json, "tokens_per_s", c->tokens_per_s);
@@ -672,16 +674,16 @@ static void json_row(struct knee_json *json, const struct knee_plan_row *row)
     knee_json_number(json, "cost_per_billion_tokens", row->cost_per_billion);
     knee_json_open(json, "best", '[');
     for (size_t i = 0; i < row->found.count; i++)
-        json_found(json, &row->found.best[i]);
+        knee_found_json(json, NULL, &row->found.best[i]);
     knee_json_close(json, ']');
     knee_json_open(json, "front", '[');
     for (int i = 0; i < KNEE_FRONT; i++)
         if (adds(&row->found, i))
-            json_found(json, &row->found.front[i]);
+            knee_found_json(json, NULL, &row->found.front[i]);
     knee_json_close(json, ']');
     if (!row->fits && row->found.nearest_valid) {
         knee_json_open(json, "nearest", '[');
-        json_found(json, &row->found.nearest);
+        knee_found_json(json, NULL, &row->found.nearest);
         knee_json_close(json, ']');
     }
     knee_json_open_flat(json, "search", '{'); /* what could be left out depends on the threads */
