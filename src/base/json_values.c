@@ -132,6 +132,7 @@ static bool before_element(struct knee_json_values *v, bool first)
             return before_element(v, true); /* a comma too many: harmless */
     }
     if (close == ']') {
+        v->elements++;
         extend_path(v, v->path_length[v->depth - 1], "[]");
         return true;
     }

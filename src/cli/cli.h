@@ -73,6 +73,10 @@ knee_status cli_read_cluster(const char *word, struct knee_topology *out, struct
 
 /* Writes text to a file. */
 knee_status cli_write_file(const char *name, const struct knee_text *text, struct knee_err *err);
+/* A timeline for ui.perfetto.dev; knee trace reads it too. */
+knee_status cli_write_perfetto(const char *name, const struct knee_account *account,
+                               struct knee_err *err);
+
 /* A file or pipe as a reader; `fd` must stay open. */
 struct knee_reader cli_reader(int *fd);
 

@@ -70,6 +70,23 @@ knee_status cli_write_file(const char *name, const struct knee_text *text, struc
                : KNEE_OK;
 }
 
+static bool write_file(void *ctx, const char *data, size_t size)
+{
+    return fwrite(data, 1, size, ctx) == size;
+}
+
+knee_status cli_write_perfetto(const char *name, const struct knee_account *account,
+                               struct knee_err *err)
+{
+    FILE *file = fopen(name, "wb");
+    if (!file)
+        return knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
+    bool good = knee_write_perfetto(account, (struct knee_sink){write_file, file}, NULL);
+    good = fclose(file) == 0 && good;
+    return good ? KNEE_OK
+                : knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
+}
+
 static ptrdiff_t read_fd(void *ctx, void *buffer, size_t size)
 {
     ptrdiff_t got;

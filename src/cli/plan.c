@@ -8,7 +8,6 @@
 #include "base/keys.h"
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -268,22 +267,6 @@ static knee_status search_counts(const struct plan_options *options, struct knee
 
 /* ---- The simulated step ---- */
 
-static bool write_file(void *ctx, const char *data, size_t size)
-{
-    return fwrite(data, 1, size, ctx) == size;
-}
-
-static knee_status write_perfetto(const char *name, const struct knee_account *account,
-                                  struct knee_err *err)
-{
-    FILE *file = fopen(name, "wb");
-    if (!file)
-        return knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
-    bool good = knee_write_perfetto(account, (struct knee_sink){write_file, file}, NULL);
-    good = fclose(file) == 0 && good;
-    return good ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, name, "cannot be written");
-}
-
 struct simulation {
     struct knee_trace trace;
     struct knee_account account;
@@ -304,7 +287,7 @@ static knee_status simulate(const struct plan_options *options, struct knee_plan
         return status;
     a->simulated = &out->account;
     a->simulated_s = 1e-9 * (double)out->trace.steps[0].end_ns;
-    return options->perfetto ? write_perfetto(options->perfetto, &out->account, err) : KNEE_OK;
+    return options->perfetto ? cli_write_perfetto(options->perfetto, &out->account, err) : KNEE_OK;
 }
 
 static void print_answer(struct cli_run *run, const struct plan_options *options,

@@ -6,7 +6,6 @@
 #include "out/pack.h"
 #include "timeline/kinds.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,23 +166,6 @@ static knee_status read_noise(const char *name, double *scale, struct knee_err *
 
 /* ---- The command ---- */
 
-static bool write_file(void *ctx, const char *data, size_t size)
-{
-    return fwrite(data, 1, size, ctx) == size;
-}
-
-static knee_status write_perfetto(const char *name, const struct knee_account *account,
-                                  struct knee_err *err)
-{
-    FILE *file = fopen(name, "wb");
-    if (!file)
-        return knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
-    bool good = knee_write_perfetto(account, (struct knee_sink){write_file, file}, NULL);
-    good = fclose(file) == 0 && good;
-    return good ? KNEE_OK
-                : knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
-}
-
 static bool pack(void *ctx, const char *data, size_t size)
 {
     return knee_pack_add(ctx, data, size);
@@ -262,7 +244,7 @@ static knee_status report(struct cli_run *run, const struct trace_options *optio
         if (run->common.html)
             pack_for_page(run, &all);
         if (options->perfetto)
-            status = write_perfetto(options->perfetto, &account, &run->err);
+            status = cli_write_perfetto(options->perfetto, &account, &run->err);
         if (!status)
             status = check_gates(options, traces, &diagnosis, &run->err);
         knee_diagnosis_release(&diagnosis);

@@ -11,7 +11,7 @@
 #include "base/number.h"
 #include "cluster/presets.h"
 #include "cluster/topology.h"
-#include "read/scalars.h"
+#include "read/yaml_scan.h"
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */

@@ -2,10 +2,10 @@
 /*
  * nccl-tests' JSON (-J): "results": [{"size", "out_of_place": {"time", "alg_bw", ...}, ...}], times
  * in us; and knee bench's (schema knee.bench/1): "rows": [{"collective", "ranks", "nodes", "bytes",
- * "time_s"}]. Scalars come with their paths; a row ends where the next one begins.
+ * "time_s"}]. Values come with their paths; a row ends where the next one begins.
  */
+#include "base/json_values.h"
 #include "read/log.h"
-#include "read/scalars.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 struct taking {
     struct knee_log_reader *r;
-    long row; /* index of the element being taken; -1: none */
+    size_t row; /* element being taken; 0: none */
     double size, time_s[2], algbw[2], busbw[2], wrong[2], ranks, nodes;
     enum knee_op op;
     bool any_op;
@@ -75,7 +75,7 @@ static void begin_if_other(struct taking *t)
 
 static void end_row(struct taking *t)
 {
-    if (t->row < 0)
+    if (t->row == 0)
         return;
     const char *reason = reason_against(t);
     if (reason) {
@@ -87,22 +87,16 @@ static void end_row(struct taking *t)
         double ratio = t->algbw[best] > 0.5 ? t->busbw[best] / t->algbw[best] : NAN;
         knee_log_add(t->r, &sample, ratio, 0.005 * (1 + ratio) / t->algbw[best]);
     }
-    t->row = -1;
+    t->row = 0;
     reset(t);
 }
 
-/* The part of a path after "name[index].", with the index; NULL: another path. */
-static const char *member(const char *path, const char *name, long *index)
+/* The part of a path after "name[]."; NULL: another path. */
+static const char *member(const char *path, const char *name)
 {
     size_t length = strlen(name);
-    char *end = NULL;
-    if (strncmp(path, name, length) != 0 || path[length] != '[')
-        return NULL;
-    long long value = strtoll(path + length + 1, &end, 10);
-    if (!end || end[0] != ']' || end[1] != '.')
-        return NULL;
-    *index = (long)value;
-    return end + 2;
+    bool same = strncmp(path, name, length) == 0 && strncmp(path + length, "[].", 3) == 0;
+    return same ? path + length + 3 : NULL;
 }
 
 static const struct {
@@ -128,62 +122,55 @@ static const struct {
     {"in_place.nwrong", offsetof(struct taking, wrong[1]), 1},
 };
 
-static void take_row_member(struct taking *t, const char *key, const struct knee_scalar *s)
+static void take_row_member(struct taking *t, const char *key, const struct knee_json_values *v)
 {
-    double number;
     if (strcmp(key, "collective") == 0) {
-        t->op = knee_op_of(s->value, strlen(s->value));
+        t->op = knee_op_of(v->text, strlen(v->text));
         t->any_op = true;
     }
-    if (!knee_slice_number(knee_slice_of(s->value), &number))
+    if (isnan(v->number))
         return;
     for (size_t i = 0; i < sizeof row_numbers / sizeof *row_numbers; i++)
         if (strcmp(key, row_numbers[i].key) == 0)
-            *(double *)((char *)t + row_numbers[i].offset) = number * row_numbers[i].scale;
+            *(double *)((char *)t + row_numbers[i].offset) = v->number * row_numbers[i].scale;
 }
 
-static void take_device(struct knee_log_reader *r, const char *key, const struct knee_scalar *s)
+static void take_device(struct knee_log_reader *r, const char *key,
+                        const struct knee_json_values *v)
 {
-    double number;
     struct knee_run_facts *run = &r->run;
-    bool numeric = knee_slice_number(knee_slice_of(s->value), &number);
-    if (strcmp(key, "rank") == 0 && numeric) {
-        run->max_rank = fmax(isnan(run->max_rank) ? 0 : run->max_rank, number);
+    if (strcmp(key, "rank") == 0 && !isnan(v->number)) {
+        run->max_rank = fmax(isnan(run->max_rank) ? 0 : run->max_rank, v->number);
         run->listed++;
-    } else if (strcmp(key, "device") == 0 && numeric) {
-        run->max_device = fmax(isnan(run->max_device) ? 0 : run->max_device, number);
+    } else if (strcmp(key, "device") == 0 && !isnan(v->number)) {
+        run->max_device = fmax(isnan(run->max_device) ? 0 : run->max_device, v->number);
     } else if (strcmp(key, "hostname") == 0) {
-        knee_run_host(&run->hosts, run->host, knee_slice_of(s->value));
+        knee_run_host(&run->hosts, run->host, knee_slice_of(v->text));
     } else if (strcmp(key, "device_info") == 0 && !r->log.gpu[0]) {
-        knee_slice_copy(knee_slice_of(s->value), r->log.gpu, sizeof r->log.gpu);
+        knee_slice_copy(knee_slice_of(v->text), r->log.gpu, sizeof r->log.gpu);
     }
 }
 
-static void take(void *ctx, const struct knee_scalar *s)
+static void take(struct taking *t, const struct knee_json_values *v)
 {
-    struct taking *t = ctx;
     struct knee_log_reader *r = t->r;
-    long index = 0;
-    double number;
-    const char *key = member(s->path, "results", &index);
+    const char *key = member(v->path, "results");
     if (!key)
-        key = member(s->path, "rows", &index);
+        key = member(v->path, "rows");
     if (key) {
-        if (index != t->row)
+        if (v->elements != t->row)
             end_row(t);
-        t->row = index;
-        t->line = s->line;
-        take_row_member(t, key, s);
-    } else if ((key = member(s->path, "config.devices", &index)) ||
-               (key = member(s->path, "devices", &index))) {
-        take_device(r, key, s);
-    } else if (strncmp(s->path, "args[", 5) == 0) {
-        knee_log_launcher_line(r, knee_slice_of(s->value));
-    } else if (strcmp(s->path, "nccl_version") == 0) {
-        knee_slice_copy(knee_slice_of(s->value), r->log.library, sizeof r->log.library);
-    } else if (strcmp(s->path, "config.ngpus") == 0 &&
-               knee_slice_number(knee_slice_of(s->value), &number)) {
-        r->log.gpus_per_process = number;
+        t->row = v->elements;
+        t->line = knee_json_values_line(v);
+        take_row_member(t, key, v);
+    } else if ((key = member(v->path, "config.devices")) || (key = member(v->path, "devices"))) {
+        take_device(r, key, v);
+    } else if (strcmp(v->path, "args[]") == 0) {
+        knee_log_launcher_line(r, knee_slice_of(v->text));
+    } else if (strcmp(v->path, "nccl_version") == 0) {
+        knee_slice_copy(knee_slice_of(v->text), r->log.library, sizeof r->log.library);
+    } else if (strcmp(v->path, "config.ngpus") == 0 && !isnan(v->number)) {
+        r->log.gpus_per_process = v->number;
     }
 }
 
@@ -198,16 +185,18 @@ static bool sniff(struct knee_slice text)
 
 static void read_json(struct knee_log_reader *r)
 {
-    struct taking t = {.r = r, .row = -1};
-    size_t line = 0;
+    struct taking t = {.r = r};
+    struct knee_json_values values;
     reset(&t);
-    const char *wrong = knee_json_scan(r->text, take, &t, &line);
-    if (wrong)
-        t.row = -1; /* half of an element is none */
+    knee_json_values_init(&values, r->text.at, r->text.length);
+    while (knee_json_values_next(&values))
+        take(&t, &values);
+    if (values.error)
+        t.row = 0; /* half of an element is none */
     end_row(&t);
-    r->line = line;
-    if (wrong)
-        knee_log_refuse(r, line, knee_slice_of(wrong), "the JSON is damaged here");
+    r->line = knee_json_values_line(&values);
+    if (values.error)
+        knee_log_refuse(r, r->line, knee_slice_of(values.error), "the JSON is damaged here");
 }
 
 const struct knee_log_format knee_log_json = {"JSON", sniff, read_json};

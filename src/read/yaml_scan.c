@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* YAML as scalars with their paths, from libyaml's events; nothing is expanded. */
+#include "read/yaml_scan.h"
 #include "base/error.h"
-#include "read/scalars.h"
 
 #include <stdio.h> /* snprintf only */
 #include <string.h>

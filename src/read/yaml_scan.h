@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON and YAML as a stream of scalars with their paths: {"a": [{"b": 1}]} gives "a[0].b" = "1". No
- * tree, no recursion; nesting, keys and strings have caps. A damaged JSON file gives what stood
- * before the damage, and then says where it is.
+ * YAML as a stream of scalars with their paths: {"a": [{"b": 1}]} gives "a[0].b" = "1". No tree, no
+ * recursion; nesting, keys and strings have caps.
  */
-#ifndef KNEE_READ_SCALARS_H
-#define KNEE_READ_SCALARS_H
+#ifndef KNEE_READ_YAML_SCAN_H
+#define KNEE_READ_YAML_SCAN_H
 
 #include "base/slice.h"
 #include "knee.h"
@@ -17,10 +16,6 @@ struct knee_scalar {
     size_t line;
 };
 typedef void knee_scalar_taker(void *ctx, const struct knee_scalar *scalar);
-
-/* NULL when all of it was JSON; else what is wrong, and *line where. */
-const char *knee_json_scan(struct knee_slice text, knee_scalar_taker *take, void *ctx,
-                           size_t *line);
 
 /* KNEE_INPUT when it is not YAML, uses aliases or is nested too deeply; KNEE_SYSTEM without libyaml
  * or memory. */
