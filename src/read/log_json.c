@@ -122,28 +122,39 @@ static const struct {
     {"in_place.nwrong", offsetof(struct taking, wrong[1]), 1},
 };
 
+/* NaN: it is none. Some writers put numbers in quotes. */
+static double number_of(const struct knee_json_values *v)
+{
+    double number = NAN;
+    if (v->kind == KNEE_JSON_STRING && !knee_slice_number(knee_slice_of(v->text), &number))
+        return NAN;
+    return v->kind == KNEE_JSON_NUMBER ? v->number : number;
+}
+
 static void take_row_member(struct taking *t, const char *key, const struct knee_json_values *v)
 {
+    double number = number_of(v);
     if (strcmp(key, "collective") == 0) {
         t->op = knee_op_of(v->text, strlen(v->text));
         t->any_op = true;
     }
-    if (isnan(v->number))
+    if (isnan(number))
         return;
     for (size_t i = 0; i < sizeof row_numbers / sizeof *row_numbers; i++)
         if (strcmp(key, row_numbers[i].key) == 0)
-            *(double *)((char *)t + row_numbers[i].offset) = v->number * row_numbers[i].scale;
+            *(double *)((char *)t + row_numbers[i].offset) = number * row_numbers[i].scale;
 }
 
 static void take_device(struct knee_log_reader *r, const char *key,
                         const struct knee_json_values *v)
 {
     struct knee_run_facts *run = &r->run;
-    if (strcmp(key, "rank") == 0 && !isnan(v->number)) {
-        run->max_rank = fmax(isnan(run->max_rank) ? 0 : run->max_rank, v->number);
+    double number = number_of(v);
+    if (strcmp(key, "rank") == 0 && !isnan(number)) {
+        run->max_rank = fmax(isnan(run->max_rank) ? 0 : run->max_rank, number);
         run->listed++;
-    } else if (strcmp(key, "device") == 0 && !isnan(v->number)) {
-        run->max_device = fmax(isnan(run->max_device) ? 0 : run->max_device, v->number);
+    } else if (strcmp(key, "device") == 0 && !isnan(number)) {
+        run->max_device = fmax(isnan(run->max_device) ? 0 : run->max_device, number);
     } else if (strcmp(key, "hostname") == 0) {
         knee_run_host(&run->hosts, run->host, knee_slice_of(v->text));
     } else if (strcmp(key, "device_info") == 0 && !r->log.gpu[0]) {
@@ -169,8 +180,8 @@ static void take(struct taking *t, const struct knee_json_values *v)
         knee_log_launcher_line(r, knee_slice_of(v->text));
     } else if (strcmp(v->path, "nccl_version") == 0) {
         knee_slice_copy(knee_slice_of(v->text), r->log.library, sizeof r->log.library);
-    } else if (strcmp(v->path, "config.ngpus") == 0 && !isnan(v->number)) {
-        r->log.gpus_per_process = v->number;
+    } else if (strcmp(v->path, "config.ngpus") == 0 && !isnan(number_of(v))) {
+        r->log.gpus_per_process = number_of(v);
     }
 }
 

@@ -340,15 +340,18 @@ static void nccl_tests_json(void **state)
         "0},\n"
         " \"in_place\": {\"time\": 99.0, \"alg_bw\": 10.59, \"bus_bw\": 19.86, \"nwrong\": 0}},\n"
         "{\"size\": 2097152, \"out_of_place\": {\"time\": 100.0, \"alg_bw\": 1.0}},\n"
-        "{\"size\": 0, \"out_of_place\": {\"time\": 5.0}}],\n"
+        "{\"size\": 0, \"out_of_place\": {\"time\": 5.0}},\n"
+        "{\"size\": 4194304, \"out_of_place\": {\"time\": \"400.0\"}, \"in_place\": {\"time\": "
+        "null}}],\n"
         "\"out_of_bounds\": {\"count\": 0, \"okay\": \"true\"}}\n";
     struct knee_logs logs = read_logs(text, "x.json");
     const struct knee_log *log = &logs.logs[0];
-    assert_int_equal(log->sample_count, 1);
+    assert_int_equal(log->sample_count, 2);
     assert_int_equal(log->refused, 2);
     assert_string_equal(log->refusals[0].reason, "algbw is not size / time");
     assert_string_equal(log->refusals[1].reason, "0 bytes");
     assert_near(log->samples[0].time_s, 99e-6, 1e-12);
+    assert_near(log->samples[1].time_s, 400e-6, 1e-12); /* null is no time */
     assert_near(log->ranks, 16, 0);
     assert_near(log->nodes, 2, 0);
     assert_string_equal(log->gpu, "NVIDIA H100");
