@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "measure/bench_pairs.h"
+#include "measure/start.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct desk {
     float *host;              /* to fill and to check them */
     double *samples_s;
     size_t capacity; /* elements */
+    struct knee_start start;
 };
 
 static bool out_of_memory(struct knee_runtime *rt)
@@ -72,10 +74,8 @@ static bool call(struct desk *desk, const struct knee_bench_row *row, size_t cou
 static bool timed_call(struct desk *desk, const struct knee_bench_row *row, size_t count,
                        double *time_s)
 {
-    if (!knee_exchange_barrier(desk->rt))
-        return false;
-    double start_s = knee_clock_s();
-    if (!call(desk, row, count))
+    double start_s;
+    if (!knee_start_together(desk->rt, &desk->start, &start_s) || !call(desk, row, count))
         return false;
     *time_s = knee_clock_s() - start_s;
     return true;
@@ -155,8 +155,9 @@ static bool measure_row(struct desk *desk, struct knee_bench_row *row, size_t co
     size_t warmup = 0, iterations = 0;
     double first_s = 0, unused_s;
     int64_t wrong = 0;
-    if (!fill_input(desk, row->op, count) || !spoil_output(desk, count) ||
-        !timed_call(desk, row, count, &first_s) || !count_wrong(desk, row, count, &wrong) ||
+    if (!knee_start_measure(rt, &desk->start) || !fill_input(desk, row->op, count) ||
+        !spoil_output(desk, count) || !timed_call(desk, row, count, &first_s) ||
+        !count_wrong(desk, row, count, &wrong) ||
         !choose_times(desk, first_s, &warmup, &iterations))
         return false;
     for (size_t i = 0; i < warmup; i++)

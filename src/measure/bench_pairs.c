@@ -6,22 +6,16 @@
  */
 #include "measure/bench_pairs.h"
 
+#include "measure/start.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { PING_TAG = 79, SIZES = 4, SMALL_TIMES = 20, LARGE_TIMES = 5, LARGE_BYTES = 1 << 16 };
 
 static const size_t ping_bytes[SIZES] = {8, 1 << 12, 1 << 16, 1 << 20};
-
-double knee_clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 int knee_ring_rounds(int size)
 {

@@ -14,6 +14,4 @@ int knee_league_partner(int size, int round, int player); /* all meet all */
 /* Fills bench->pairs and bench->wire, the same on every rank. False: bench->rt->fault says why. */
 bool knee_bench_measure_pairs(struct knee_bench *bench);
 
-double knee_clock_s(void);
-
 #endif

@@ -198,10 +198,11 @@ static void text_pairs(const struct knee_bench *bench, struct knee_text *text)
 
 static void write_text(const struct knee_bench *bench, struct knee_text *text)
 {
-    text_head(bench, text);
     for (size_t i = 0; i < bench->row_count; i++) {
-        if (i == 0 || bench->rows[i].op != bench->rows[i - 1].op)
+        if (i == 0 || bench->rows[i].op != bench->rows[i - 1].op) {
+            text_head(bench, text); /* every table stands alone, as if nccl-tests had run again */
             text_table_head(bench, &bench->rows[i], text);
+        }
         text_row(bench, &bench->rows[i], text);
     }
     knee_text_puts(text, "#\n# time is the median over iterations of the slowest rank; "

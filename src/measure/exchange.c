@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TAG = 77, BARRIER_TAG = 78 };
+enum { TAG = 77, LATEST_TAG = 78 };
 
 size_t knee_part(size_t count, size_t part, size_t parts)
 {
@@ -41,19 +41,19 @@ static void add(float *data, const float *more, size_t count)
         data[i] += more[i];
 }
 
-/* Dissemination: in round k everyone tells the rank 2^k further on. */
-bool knee_exchange_barrier(struct knee_runtime *rt)
+/* Dissemination: in round k everyone tells the rank 2^k further on. That some are heard of twice
+ * does not matter to a maximum. */
+bool knee_exchange_latest(struct knee_runtime *rt, double *time_s)
 {
-    if (!rt->send_start)
-        return rt->barrier(rt);
     for (int far = 1; far < rt->size; far *= 2) {
         struct knee_request *send = NULL, *receive = NULL;
-        char out = 0, in = 0;
+        double out = *time_s, in = 0;
         int to = (rt->rank + far) % rt->size, from = (rt->rank + rt->size - far) % rt->size;
-        if (!rt->receive_start(rt, &in, 1, from, BARRIER_TAG, &receive) ||
-            !rt->send_start(rt, &out, 1, to, BARRIER_TAG, &send) || !rt->wait(rt, &receive) ||
-            !rt->wait(rt, &send))
+        if (!rt->receive_start(rt, &in, sizeof in, from, LATEST_TAG, &receive) ||
+            !rt->send_start(rt, &out, sizeof out, to, LATEST_TAG, &send) ||
+            !rt->wait(rt, &receive) || !rt->wait(rt, &send))
             return false;
+        *time_s = fmax(out, in);
     }
     return true;
 }
@@ -135,17 +135,22 @@ static bool tree_reduce(struct knee_runtime *rt, float *data, float *scratch, si
     return true;
 }
 
+/* Who has it passes it on, to the farthest first. A send is done when the system has taken it, not
+ * when it has arrived; the next must not share the link with it, so an empty message comes back. */
 static bool tree_broadcast(struct knee_runtime *rt, float *data, float *scratch, size_t count)
 {
-    (void)scratch;
     int bit = 1;
     while (bit < rt->size && !(rt->rank & bit))
         bit *= 2;
-    if (rt->rank != 0 && !receive_only(rt, data, count, rt->rank - bit))
+    if (rt->rank != 0 &&
+        (!receive_only(rt, data, count, rt->rank - bit) || !send_only(rt, data, 0, rt->rank - bit)))
         return false;
-    for (bit /= 2; bit > 0; bit /= 2)
-        if (rt->rank + bit < rt->size && !send_only(rt, data, count, rt->rank + bit))
+    for (bit /= 2; bit > 0; bit /= 2) {
+        int child = rt->rank + bit;
+        if (child < rt->size &&
+            (!send_only(rt, data, count, child) || !receive_only(rt, scratch, 0, child)))
             return false;
+    }
     return true;
 }
 
@@ -162,6 +167,17 @@ static double tree_half(double ranks)
 static double tree_both(double ranks)
 {
     return 2 * tree_half(ranks);
+}
+
+/* The answers count, but for the last. */
+static double tree_broadcast_hops(double ranks)
+{
+    return 2 * tree_half(ranks) - 1;
+}
+
+static double tree_hops(double ranks)
+{
+    return 3 * tree_half(ranks) - 1;
 }
 
 /* ---- Recursive doubling and halving-doubling: a power of two of ranks takes part ---- */
@@ -318,10 +334,12 @@ const struct knee_exchange knee_exchanges[] = {
     {"ring", KNEE_OP_REDUCE_SCATTER, RING_HALF, ring_reduce_scatter, ring_half_hops,
      ring_half_share},
     {"ring", KNEE_OP_SEND_RECV, "alpha + S/B", next_send_recv, one, one},
-    {"tree", KNEE_OP_ALL_REDUCE, "2 ceil(log2 K) (alpha + S/B)", tree_all_reduce, tree_both,
-     tree_both},
-    {"tree", KNEE_OP_BROADCAST, "ceil(log2 K) (alpha + S/B)", tree_broadcast, tree_half, tree_half},
-    {"tree", KNEE_OP_REDUCE, "ceil(log2 K) (alpha + S/B)", tree_reduce, tree_half, tree_half},
+    {"tree", KNEE_OP_ALL_REDUCE, "(3L-1) alpha + 2L S/B, L = ceil(log2 K)", tree_all_reduce,
+     tree_hops, tree_both},
+    {"tree", KNEE_OP_BROADCAST, "(2L-1) alpha + L S/B, L = ceil(log2 K)", tree_broadcast,
+     tree_broadcast_hops, tree_half},
+    {"tree", KNEE_OP_REDUCE, "L (alpha + S/B), L = ceil(log2 K)", tree_reduce, tree_half,
+     tree_half},
     {"recursive-doubling", KNEE_OP_ALL_REDUCE,
      "log2 K (alpha + S/B); 2 more rounds when K is no power of two", doubling_all_reduce,
      doubling_rounds, doubling_rounds},

@@ -25,8 +25,8 @@ extern const size_t knee_exchange_count;
 /* The row, or NULL: the algorithm does not do that. */
 const struct knee_exchange *knee_exchange_find(const char *algorithm, enum knee_op op);
 
-/* Nobody leaves before all have come; all leave within about one message's time. */
-bool knee_exchange_barrier(struct knee_runtime *rt);
+/* The largest *time_s of all ranks. Nobody leaves before all have come. */
+bool knee_exchange_latest(struct knee_runtime *rt, double *time_s);
 
 /* First element of part `part` of `parts` of count elements. */
 size_t knee_part(size_t count, size_t part, size_t parts);

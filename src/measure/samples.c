@@ -26,13 +26,13 @@ double knee_median(double *values, size_t count)
     return knee_quantile(values, count, 0.5);
 }
 
-/* The widest gap that leaves a fifth of the samples on either side. Two modes: it is wider than
- * both groups' middle halves together and than 5 % of the median. */
+/* The widest gap that leaves a quarter of the samples on either side. Two modes: it is wider than
+ * both groups' middle halves together and than a tenth of the median. */
 static void find_modes(const double *sorted, struct knee_spread *out)
 {
-    size_t n = out->count, fifth = (n + 4) / 5, split = 0;
+    size_t n = out->count, quarter = (n + 3) / 4, split = 0;
     double gap_s = 0;
-    for (size_t i = fifth; n >= 8 && i + fifth <= n; i++)
+    for (size_t i = quarter; n >= 12 && i + quarter <= n; i++)
         if (sorted[i] - sorted[i - 1] > gap_s) {
             gap_s = sorted[i] - sorted[i - 1];
             split = i;
@@ -45,7 +45,7 @@ static void find_modes(const double *sorted, struct knee_spread *out)
     out->fast_s = knee_quantile(sorted, split, 0.5);
     out->slow_s = knee_quantile(sorted + split, n - split, 0.5);
     out->slow_share = (double)(n - split) / (double)n;
-    out->two_modes = gap_s > fast_half + slow_half && gap_s > 0.05 * out->median_s;
+    out->two_modes = gap_s > fast_half + slow_half && gap_s > 0.1 * out->median_s;
 }
 
 struct knee_spread knee_spread_of(double *samples, size_t count)
