@@ -12,13 +12,26 @@
 struct telling {
     enum knee_format format;
     struct knee_style style;
+    const char *output;
 };
+
+/* Whichever rank dies: what was measured is in the file. */
+static void save(const char *name, const struct knee_text *text)
+{
+    FILE *file = fopen(name, "wb");
+    if (!file)
+        return; /* said at the end, when it matters */
+    fwrite(text->data, 1, text->length, file);
+    fclose(file);
+}
 
 static void tell(void *ctx, const struct knee_bench *bench)
 {
     const struct telling *telling = ctx;
     struct knee_text text = {0};
     knee_bench_write(bench, telling->format, &telling->style, &text);
+    if (telling->output && !text.failed)
+        save(telling->output, &text);
     knee_stop_keep(&text);
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[K  %s, %.0f bytes: %zu of %zu%s",
@@ -46,7 +59,7 @@ static int64_t wrong_of(const struct knee_bench *bench)
 static knee_status measure(struct cli_run *run, struct knee_runtime *rt,
                            const struct knee_bench_options *options)
 {
-    struct telling telling = {cli_format(run), cli_style(run)};
+    struct telling telling = {cli_format(run), cli_style(run), run->common.output};
     struct knee_bench bench;
     char line[160];
     snprintf(line, sizeof line,

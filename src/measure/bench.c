@@ -115,16 +115,22 @@ static bool count_wrong(struct desk *desk, const struct knee_bench_row *row, siz
 
 /* ---- One row ---- */
 
-/* All ranks agree on how often, from the slowest rank's first call. */
-static bool choose_times(struct desk *desk, double first_s, size_t *warmup, size_t *iterations)
+/* How often, so that a row takes about the time it may: from a second call, for the first one opens
+ * connections; with all that goes with a call; the slowest rank's. */
+static bool choose_times(struct desk *desk, const struct knee_bench_row *row, size_t count,
+                         size_t *warmup, size_t *iterations)
 {
     const struct knee_bench_options *options = &desk->bench->options;
-    if (!desk->rt->all_reduce(desk->rt, &first_s, 1, KNEE_RUNTIME_F64, KNEE_RUNTIME_MAX))
+    double began_s = knee_clock_s(), unused_s;
+    if (!timed_call(desk, row, count, &unused_s))
         return false;
-    double fit = options->row_time_s / fmax(first_s, 1e-9);
+    double one_s = knee_clock_s() - began_s;
+    if (!desk->rt->all_reduce(desk->rt, &one_s, 1, KNEE_RUNTIME_F64, KNEE_RUNTIME_MAX))
+        return false;
+    double fit = options->row_time_s / fmax(one_s, 1e-9);
     double fewest = fmin(FEWEST, options->iterations);
     *iterations = (size_t)fmin(options->iterations, fmax(fewest, floor(fit)));
-    *warmup = (size_t)fmin(options->warmup - 1, floor(fit / 5));
+    *warmup = (size_t)fmax(0, fmin(options->warmup - 2, floor(fit / 5)));
     return true;
 }
 
@@ -148,17 +154,17 @@ static bool rank_medians(struct desk *desk, struct knee_bench_row *row, size_t i
     return good;
 }
 
-/* The first call warms up, tells how often to repeat, and is checked; so is the last. */
+/* The first call is checked, and so is the last. */
 static bool measure_row(struct desk *desk, struct knee_bench_row *row, size_t count)
 {
     struct knee_runtime *rt = desk->rt;
     size_t warmup = 0, iterations = 0;
-    double first_s = 0, unused_s;
+    double unused_s;
     int64_t wrong = 0;
     if (!knee_start_measure(rt, &desk->start) || !fill_input(desk, row->op, count) ||
-        !spoil_output(desk, count) || !timed_call(desk, row, count, &first_s) ||
+        !spoil_output(desk, count) || !timed_call(desk, row, count, &unused_s) ||
         !count_wrong(desk, row, count, &wrong) ||
-        !choose_times(desk, first_s, &warmup, &iterations))
+        !choose_times(desk, row, count, &warmup, &iterations))
         return false;
     for (size_t i = 0; i < warmup; i++)
         if (!timed_call(desk, row, count, &unused_s))

@@ -52,7 +52,7 @@ static const struct knee_key rows[] = {
     NUMBER("max-bytes", max_bytes, KNEE_UNIT_BYTES, 4, 1e12, "4MiB", "largest buffer"),
     NUMBER("factor", factor, KNEE_UNIT_FACTOR, 1.1, 1024, "4", "from one size to the next"),
     NUMBER("iterations", iterations, KNEE_UNIT_COUNT, 1, 1e6, "20", "timed runs of each size"),
-    NUMBER("warmup", warmup, KNEE_UNIT_COUNT, 1, 1e6, "5", "runs before, not timed"),
+    NUMBER("warmup", warmup, KNEE_UNIT_COUNT, 2, 1e6, "5", "runs before, not timed"),
     NUMBER("row-time", row_time_s, KNEE_UNIT_SECONDS, 0.01, 1e6, "10s",
            "a size takes about this long at most, by fewer iterations, not below 5"),
     SWITCH("pairs", pairs, "the bandwidth between every two hosts, and which are unlike the rest"),
