@@ -44,8 +44,8 @@ struct knee_bench_row {
 };
 
 /* What stands out; in words. */
-#define KNEE_FINDINGS_MAX 16
-struct knee_finding {
+#define KNEE_BENCH_FINDINGS_MAX 16
+struct knee_bench_finding {
     char words[320];
 };
 
@@ -60,7 +60,7 @@ struct knee_bench {
     size_t pair_count;
     struct knee_line wire; /* the median of the neighbours' lines; NaN: not measured */
     char unable[160];      /* operations that the algorithm does not do; "" when none */
-    struct knee_finding findings[KNEE_FINDINGS_MAX];
+    struct knee_bench_finding findings[KNEE_BENCH_FINDINGS_MAX];
     size_t finding_count;
 };
 

@@ -17,9 +17,9 @@ static const double slack_s = 50e-6;    /* latencies closer than this are alike 
 static void add_finding(struct knee_bench *bench, const char *fmt, ...) KNEE_PRINTF(2, 3);
 static void add_finding(struct knee_bench *bench, const char *fmt, ...)
 {
-    if (bench->finding_count == KNEE_FINDINGS_MAX)
+    if (bench->finding_count == KNEE_BENCH_FINDINGS_MAX)
         return;
-    struct knee_finding *finding = &bench->findings[bench->finding_count++];
+    struct knee_bench_finding *finding = &bench->findings[bench->finding_count++];
     va_list args;
     va_start(args, fmt);
     vsnprintf(finding->words, sizeof finding->words, fmt, args);
