@@ -219,8 +219,8 @@ static size_t choose_ops(struct knee_bench *bench, struct knee_bench_row *kinds)
     const struct knee_bench_options *options = &bench->options;
     const char *algorithm = knee_bench_algorithms.name((size_t)options->algorithm);
     size_t count = 0;
-    for (int op = KNEE_OP_ALL_REDUCE; op <= KNEE_OP_SEND_RECV; op++) {
-        if (options->collective != 0 && options->collective != op)
+    for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++) {
+        if (options->collective != 0 && options->collective != op - KNEE_OP_ALL_REDUCE + 1)
             continue;
         const struct knee_exchange *exchange = knee_exchange_find(algorithm, (enum knee_op)op);
         if (options->algorithm == 0 || exchange) {
@@ -334,7 +334,7 @@ knee_status knee_bench_run(struct knee_runtime *rt, const struct knee_bench_opti
     if (!out->rows)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     bool good = gather_cards(out) && set_up(&desk) &&
-                (!rt->send_start || knee_bench_measure_pairs(out)) &&
+                (rt->on_device || knee_bench_measure_pairs(out)) &&
                 sweep(&desk, kinds, kind_count, tell, ctx);
     clear_up(&desk);
     return good ? KNEE_OK : fault(rt, err);

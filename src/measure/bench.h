@@ -17,7 +17,7 @@
 
 struct knee_bench_options {
     int collective, algorithm; /* rows of the lists below; -1: not given */
-    double min_bytes, max_bytes, factor, iterations, warmup, row_time_s;
+    double min_bytes, max_bytes, factor, iterations, warmup, row_time_s, ranks;
     bool pairs, gpu;
     unsigned char source[KNEE_KEYS_MAX];
 };
@@ -88,8 +88,6 @@ size_t knee_bench_out(enum knee_op op, int rank, int size, size_t count);
 /* Seconds for `bytes` over `ranks`: of one of our algorithms, or the best known when NULL. */
 double knee_bench_expected_s(enum knee_op op, const struct knee_exchange *exchange, double ranks,
                              double bytes, const struct knee_line *wire);
-/* busbw / algbw, as nccl-tests has it. */
-double knee_bench_bus_factor(enum knee_op op, double ranks);
 
 /* Marks pairs that are far from the others, names hosts whose pairs are, and rows that are slower
  * than they should be or of two kinds. Appends to findings. */

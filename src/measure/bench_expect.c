@@ -32,6 +32,7 @@ float knee_bench_output(enum knee_op op, int rank, int size, size_t count, size_
     case KNEE_OP_ALL_GATHER:
     case KNEE_OP_GATHER: return knee_bench_input((int)(i / share), i % share);
     case KNEE_OP_REDUCE_SCATTER: return summed(size, mine + i);
+    case KNEE_OP_ALL_TO_ALLV: /* the parts are equal; the call is the other one */
     case KNEE_OP_ALL_TO_ALL: return knee_bench_input((int)(i / share), mine + i % share);
     case KNEE_OP_BROADCAST: return knee_bench_input(0, i);
     case KNEE_OP_SCATTER: return knee_bench_input(0, mine + i);
@@ -65,19 +66,6 @@ size_t knee_bench_out(enum knee_op op, int rank, int size, size_t count)
                                             : count;
 }
 
-double knee_bench_bus_factor(enum knee_op op, double ranks)
-{
-    switch (op) {
-    case KNEE_OP_ALL_REDUCE: return 2 * (ranks - 1) / ranks;
-    case KNEE_OP_ALL_GATHER:
-    case KNEE_OP_REDUCE_SCATTER:
-    case KNEE_OP_ALL_TO_ALL:
-    case KNEE_OP_GATHER:
-    case KNEE_OP_SCATTER: return (ranks - 1) / ranks;
-    default: return 1;
-    }
-}
-
 /* The engine may choose any algorithm; these are what it can choose from beside ours. The time is
  * (hops + log_hops log2 K + rank_hops (K-1)) alpha + (share + part (K-1)/K) S/B. */
 static const struct {
@@ -85,6 +73,7 @@ static const struct {
     double hops, log_hops, rank_hops, share, part;
 } forms[] = {
     {KNEE_OP_ALL_TO_ALL, 0, 0, 1, 0, 1},     /* pairwise */
+    {KNEE_OP_ALL_TO_ALLV, 0, 0, 1, 0, 1},    /* pairwise */
     {KNEE_OP_BROADCAST, 0, 1, 1, 0, 2},      /* scatter and all-gather */
     {KNEE_OP_REDUCE, 0, 2, 0, 0, 2},         /* Rabenseifner: reduce-scatter and gather */
     {KNEE_OP_GATHER, 0, 1, 0, 0, 1},         /* binomial: the root's link carries all */
