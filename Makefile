@@ -150,6 +150,7 @@ bench: $(B)/bench/closed $(B)/bench/collective all
 	$(B)/bench/collective
 	bench/try
 	bench/trace
+	bench/mpi-trace
 
 # One line each: the same tree, another compiler setting, its own folder.
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all

@@ -137,7 +137,7 @@ static bool choose_times(struct desk *desk, const struct knee_bench_row *row, si
 static bool rank_medians(struct desk *desk, struct knee_bench_row *row, size_t iterations)
 {
     struct knee_runtime *rt = desk->rt;
-    double *sorted = malloc(iterations * sizeof *sorted), median;
+    double *sorted = malloc((iterations + 1) * sizeof *sorted), median;
     size_t *sizes = calloc((size_t)rt->size, sizeof *sizes);
     void *all = NULL;
     bool good = sorted && sizes;

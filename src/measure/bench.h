@@ -93,7 +93,7 @@ double knee_bench_expected_s(enum knee_op op, const struct knee_exchange *exchan
  * than they should be or of two kinds. Appends to findings. */
 void knee_bench_judge(struct knee_bench *bench);
 
-/* alpha and beta from the rows of one of our algorithms. False: too few rows. */
+/* alpha and beta from the quickest runs of one of our algorithms. False: too few rows. */
 bool knee_bench_refit(const struct knee_bench *bench, const struct knee_exchange *exchange,
                       struct knee_line *out);
 

@@ -4,12 +4,13 @@
 
 #include <math.h>
 
-enum { PERIOD = 13 }; /* prime, so that parts of a buffer differ from each other */
+enum { PERIOD = 13, MIDDLE = 6 }; /* prime, so that parts of a buffer differ from each other */
 
 /* Small whole numbers: every sum of them is exact in f32, in whatever order. */
 float knee_bench_input(int rank, size_t i)
 {
-    return (float)((int)(((size_t)rank * 7 + i % PERIOD * 3) % PERIOD) - PERIOD / 2);
+    int value = (int)(((size_t)rank * 7 + i % PERIOD * 3) % PERIOD) - MIDDLE;
+    return (float)value;
 }
 
 /* Sum over all ranks; the ranks repeat after PERIOD too. */
@@ -20,7 +21,8 @@ static float summed(int size, size_t i)
         all += knee_bench_input(r, i);
         rest += r < size % PERIOD ? knee_bench_input(r, i) : 0;
     }
-    return (float)(size / PERIOD) * all + rest;
+    int rounds = size / PERIOD;
+    return (float)rounds * all + rest;
 }
 
 float knee_bench_output(enum knee_op op, int rank, int size, size_t count, size_t i)
@@ -103,6 +105,7 @@ double knee_bench_expected_s(enum knee_op op, const struct knee_exchange *exchan
     return ranks > 1 && isfinite(best) && !isnan(wire->alpha_s) ? best : NAN;
 }
 
+/* From the quickest run of each size: what disturbs a run only ever makes it longer. */
 bool knee_bench_refit(const struct knee_bench *bench, const struct knee_exchange *exchange,
                       struct knee_line *out)
 {

@@ -138,10 +138,10 @@ static void text_fits(const struct knee_bench *bench, struct knee_text *text)
     for (size_t i = 0; i < bench->row_count; i++) {
         const struct knee_exchange *exchange = bench->rows[i].exchange;
         struct knee_line line;
-        char what[64];
+        char what[96];
         if (!exchange || seen_before(bench, i) || !knee_bench_refit(bench, exchange, &line))
             continue;
-        snprintf(what, sizeof what, "fit of %s %s", exchange->algorithm,
+        snprintf(what, sizeof what, "fit of %s %s, quickest runs", exchange->algorithm,
                  knee_op_name(exchange->op));
         text_line(text, what, &line);
         knee_text_printf(text, ", worst row %.1f %% off (%s)\n", line.worst * 100,

@@ -28,9 +28,11 @@ bool knee_runtime_launched(void)
 int knee_runtime_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return (int)strtol(getenv(names[i]), NULL, 10);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank)
+            return (int)strtol(rank, NULL, 10);
+    }
     return 0;
 }
 
