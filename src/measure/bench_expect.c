@@ -117,7 +117,7 @@ bool knee_bench_refit(const struct knee_bench *bench, const struct knee_exchange
         const struct knee_bench_row *row = &bench->rows[i];
         if (row->exchange == exchange)
             points[count++] = (struct knee_point){
-                exchange->hops(ranks), exchange->share(ranks) * row->bytes, row->spread.median_s};
+                exchange->hops(ranks), exchange->share(ranks) * row->bytes, row->spread.min_s};
     }
     return knee_line_fit(points, count, out);
 }

@@ -5,6 +5,7 @@
 #include "measure/bench.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Row 0 is all of them, row 1 the first that has a cost. */
 static size_t collective_count(void)
@@ -69,6 +70,7 @@ const struct knee_keys knee_bench_keys = {
 
 void knee_bench_options_init(struct knee_bench_options *options)
 {
+    memset(options, 0, sizeof *options);
     knee_keys_clear(&knee_bench_keys, options);
 }
 
