@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # knee. Targets: all (default), web, test, lint, asan, msan, coverage, fuzz, bench, docs, install, clean.
-# YAML, ISAL, ZLIB, SQLITE = auto|0|1: with the library if it is there, never, or stop when it is missing;
+# YAML, ISAL, ZLIB, SQLITE, MPI, CUDA = auto|0|1: with the library if it is there, never, or stop when it
+# is missing;
 # WASM likewise for the page (clang for wasm32-wasi, node, uPlot from npm).
 
 CC      ?= cc
@@ -11,6 +12,10 @@ ISAL    ?= auto
 ZLIB    ?= auto
 SQLITE  ?= auto
 WASM    ?= auto
+MPI     ?= auto
+MPICC   ?= mpicc
+CUDA    ?= auto
+CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda) $(lastword $(sort $(wildcard /usr/local/cuda-*))) /usr)
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 WARN     = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -33,7 +38,15 @@ CPPFLAGS += -DKNEE_HAVE_YAML=$(use_yaml) -DKNEE_HAVE_ISAL=$(use_isal) -DKNEE_HAV
             -DKNEE_HAVE_SQLITE=$(use_sqlite)
 LDLIBS   += $(if $(filter 1,$(use_yaml)),-lyaml) \
             $(if $(filter 1,$(use_isal)),-lisal,$(if $(filter 1,$(use_zlib)),-lz)) \
-            $(if $(filter 1,$(use_sqlite)),-lsqlite3) -lm -lpthread
+            $(if $(filter 1,$(use_sqlite)),-lsqlite3) -lm -lpthread -ldl
+# MPI brings its own compiler command; what needs it is an object of its own, loaded by a run that does.
+has_mpi := $(if $(filter 0,$(MPI)),0,$(shell command -v $(MPICC) >/dev/null 2>&1 && echo 1 || echo 0))
+use_mpi := $(if $(filter 1-0,$(MPI)-$(has_mpi)),$(error MPI=1 but $(MPICC) is missing: apt-get install libopenmpi-dev openmpi-bin),$(has_mpi))
+# CUDA with NCCL likewise; the compiler stays the same, for there is no device code in knee.
+cuda_flags = -isystem $(CUDA_HOME)/include
+cuda_libs  = $(foreach d,$(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/lib),-L$(d) -Wl,-rpath,$(d)) -lnccl -lcudart
+has_cuda := $(if $(filter 0,$(CUDA)),0,$(shell printf '$(hash)include <cuda_runtime_api.h>\n$(hash)include <nccl.h>\n' | $(CC) $(cuda_flags) -E - >/dev/null 2>&1 && echo 1 || echo 0))
+use_cuda := $(if $(filter 1-0,$(CUDA)-$(has_cuda)),$(error CUDA=1 but cuda_runtime_api.h or nccl.h is missing in $(CUDA_HOME)/include: install CUDA and NCCL, or set CUDA_HOME),$(has_cuda))
 
 # The page: what it takes, and the page itself, which all builds share.
 can_page := $(shell command -v node >/dev/null && command -v wasm-ld >/dev/null && \
@@ -48,13 +61,18 @@ page := build/knee.html
 core_rooms = base cluster job timeline read predict judge
 lib_src  := $(foreach r,$(core_rooms) out,$(wildcard src/$(r)/*.c))
 cli_src  := $(wildcard src/cli/*.c)
+# Loadable: each is one object of its own, and knee runs without it.
+load_src := src/measure/mpi.c src/measure/nccl.c
+loadable := $(if $(filter 1,$(use_mpi)),$(B)/knee-mpi.so) $(if $(filter 1,$(use_cuda)),$(B)/knee-nccl.so)
+measure_src := $(filter-out $(load_src),$(wildcard src/measure/*.c))
 gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/shapes.c $(B)/gen/profiles.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
 cli_obj  := $(cli_src:%.c=$(B)/%.o)
+measure_obj := $(measure_src:%.c=$(B)/%.o)
 unit_src := $(wildcard tests/unit/*.c)
 unit_bin := $(unit_src:tests/unit/%.c=$(B)/tests/%)
 
-all: $(B)/knee $(if $(filter 1,$(use_page)),$(page)) $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash
+all: $(B)/knee $(if $(filter 1,$(use_page)),$(page)) $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash $(loadable)
 
 $(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/clusters.csv data/transports.csv
 	@mkdir -p $(@D)
@@ -113,7 +131,22 @@ $(B)/libknee.so: $(lib_obj)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libknee.so.0 -o $@ $^ $(LDLIBS)
 	$(Q)ln -sf libknee.so $@.0
 
-$(B)/knee: $(cli_obj) $(B)/libknee.a
+# Measuring reads clocks and talks to other processes: part of the program, not of the library.
+$(B)/measure.a: $(measure_obj)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/knee-mpi.so: src/measure/mpi.c src/measure/runtime.h src/measure/host_buffer.h include/knee.h
+	@mkdir -p $(@D)
+	$(call say,MPI,$@)
+	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@ $(LDFLAGS)
+
+$(B)/knee-nccl.so: src/measure/nccl.c src/measure/runtime.h include/knee.h
+	@mkdir -p $(@D)
+	$(call say,CUDA,$@)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $(cuda_flags) -fPIC -shared $< -o $@ $(LDFLAGS) $(cuda_libs)
+
+$(B)/knee: $(cli_obj) $(B)/measure.a $(B)/libknee.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -126,14 +159,14 @@ $(B)/completion/knee.bash: $(B)/knee
 	$(Q)$(B)/knee completion zsh > $(@D)/_knee
 	$(Q)$(B)/knee completion fish > $(@D)/knee.fish
 
--include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(wasm_obj:.o=.d)
+-include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(wasm_obj:.o=.d) $(measure_obj:.o=.d)
 
 # ---- Tests (./check runs them all and counts) ----
 
-$(B)/tests/%: tests/unit/%.c tests/unit/unit.h $(B)/libknee.a
+$(B)/tests/%: tests/unit/%.c tests/unit/unit.h $(B)/measure.a $(B)/libknee.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -Itests/unit $< $(B)/libknee.a $(LDFLAGS) -lcmocka $(LDLIBS) -o $@
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -Itests/unit $< $(B)/measure.a $(B)/libknee.a $(LDFLAGS) -lcmocka $(LDLIBS) -o $@
 
 unit: $(unit_bin)
 
@@ -162,11 +195,12 @@ bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 	$(B)/bench/plan
 	bench/try
 	bench/trace
+	bench/mpi-trace
 
 # One line each: the same tree, another compiler setting, its own folder.
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
-msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 $(SAN) -fsanitize=memory' all unit
+msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=0 $(SAN) -fsanitize=memory' all unit
 coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/coverage build/cov
 
 FUZZ_SECONDS ?= 20
@@ -187,7 +221,7 @@ lint: all
 	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
 	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench
-	@clang-tidy --quiet $(lib_src) $(cli_src) examples/predict.c -- $(STD) $(CPPFLAGS) 2>/dev/null
+	@clang-tidy --quiet $(lib_src) $(measure_src) $(cli_src) examples/predict.c -- $(STD) $(CPPFLAGS) 2>/dev/null
 
 format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 
@@ -212,6 +246,7 @@ install: all
 	install -D -m644 $(B)/libknee.a $(DESTDIR)$(PREFIX)/lib/libknee.a
 	install -D -m755 $(B)/libknee.so $(DESTDIR)$(PREFIX)/lib/libknee.so.0
 	ln -sf libknee.so.0 $(DESTDIR)$(PREFIX)/lib/libknee.so
+	$(foreach so,$(loadable),install -D -m755 $(so) $(DESTDIR)$(PREFIX)/lib/knee/$(notdir $(so));)
 	install -D -m644 $(B)/knee.1 $(DESTDIR)$(PREFIX)/share/man/man1/knee.1
 	install -D -m644 $(B)/completion/knee.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/knee
 	install -D -m644 $(B)/completion/_knee $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_knee

@@ -32,6 +32,7 @@ struct cli_run {
     struct knee_text answer; /* with --html: the same as JSON, for the page */
     struct knee_text trace;  /* with --html: a trace for the page, gzip */
     struct knee_err err;
+    bool quiet; /* one of many ranks, and not the one that speaks */
 };
 
 struct cli_command {
@@ -57,6 +58,8 @@ knee_status cli_parse(struct cli_run *run, int argc, char **argv);
 enum knee_format cli_format(const struct cli_run *run);
 /* Terminal facts: width, colour, character set. */
 struct knee_style cli_style(const struct cli_run *run);
+/* Does somebody watch standard error? Under mpirun: that of mpirun. */
+bool cli_progress(void);
 
 /* The whole of a file, at most `cap` bytes; "-" is standard input. Free *data with free(). */
 knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *length,
@@ -97,7 +100,7 @@ const char *cli_metavar(const struct knee_key *key);
 knee_status cli_read_rates(const char *name, struct knee_rates *rates, struct knee_err *err);
 
 extern const struct cli_command cli_predict, cli_tax, cli_plan, cli_validate, cli_trace, cli_diff,
-    cli_collective, cli_fit, cli_cluster, cli_report, cli_list, cli_example, cli_man,
+    cli_collective, cli_fit, cli_cluster, cli_report, cli_bench, cli_list, cli_example, cli_man,
     cli_completion, cli_version;
 
 #endif

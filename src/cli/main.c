@@ -9,9 +9,9 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cli_predict,    &cli_plan,       &cli_validate, &cli_trace,  &cli_diff, &cli_tax,
-    &cli_collective, &cli_fit,        &cli_cluster,  &cli_report, &cli_list, &cli_example,
-    &cli_man,        &cli_completion, &cli_version,  NULL,
+    &cli_predict,    &cli_plan, &cli_validate,   &cli_trace,   &cli_diff,  &cli_tax,
+    &cli_collective, &cli_fit,  &cli_cluster,    &cli_report,  &cli_bench, &cli_list,
+    &cli_example,    &cli_man,  &cli_completion, &cli_version, NULL,
 };
 
 static const struct cli_command *find_command(const char *name)
@@ -76,15 +76,15 @@ int main(int argc, char **argv)
     knee_status status = dispatch(&run, argc, argv);
     if (run.common.help && !status && run.command && !run.text.length)
         cli_help(run.command, &run.text);
-    if (!run.err.what[0] || status == KNEE_GATE) {
+    if (!run.quiet && (!run.err.what[0] || status == KNEE_GATE)) {
         knee_status printed = cli_print(&run);
         status = printed ? printed : status;
     }
-    if (run.common.html && (!status || status == KNEE_GATE)) {
+    if (run.common.html && !run.quiet && (!status || status == KNEE_GATE)) {
         knee_status written = cli_write_page(&run);
         status = written ? written : status;
     }
-    if (run.err.what[0])
+    if (run.err.what[0] && !run.quiet)
         print_error(&run.err);
     knee_text_release(&run.text);
     knee_text_release(&run.answer);
