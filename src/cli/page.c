@@ -51,6 +51,9 @@ static void add_escaped(struct knee_text *out, const struct knee_text *json)
 
 knee_status cli_write_page(struct cli_run *run)
 {
+    if (!run->answer.length && run->command != &cli_report)
+        return knee_fail(&run->err, KNEE_USAGE, "--html", "knee %s has no page",
+                         run->command->name);
     const char *split = strstr(knee_page, place);
     if (!split) {
         knee_fail(&run->err, KNEE_SYSTEM, "--html", "this knee was built without the page");
