@@ -132,7 +132,7 @@ static bool before_element(struct knee_json_values *v, bool first)
             return before_element(v, true); /* a comma too many: harmless */
     }
     if (close == ']') {
-        v->elements++;
+        v->elements += memchr(v->open, '[', (size_t)v->depth - 1) == NULL;
         extend_path(v, v->path_length[v->depth - 1], "[]");
         return true;
     }

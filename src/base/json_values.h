@@ -28,7 +28,7 @@ struct knee_json_values {
     enum knee_json_kind kind;
     double number;
     char text[KNEE_JSON_TEXT];
-    size_t elements;   /* of arrays, begun so far: tells one "a[].b" from the next */
+    size_t elements;   /* of outermost arrays, begun so far: tells one "a[].b" from the next */
     const char *error; /* NULL: none */
     /* containers that are open */
     int depth;

@@ -282,7 +282,7 @@ static bool take_numbers(struct row *row, struct knee_slice line)
             if (knee_slice_is(word, "OK") || memchr(word.at, ':', word.length) ||
                 (memchr(word.at, '-', word.length) && word.length == 10))
                 continue; /* "-S" prints date and time of day */
-            if (!knee_slice_is(word, "N/A"))
+            if (!knee_slice_is(word, "N/A") && !knee_slice_is(word, "-"))
                 return false;
             value = NAN;
         }

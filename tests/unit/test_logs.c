@@ -336,6 +336,7 @@ static void nccl_tests_json(void **state)
         "{\"rank\": 15, \"hostname\": \"b\", \"device\": 7, \"device_info\": \"NVIDIA H100\"}]},\n"
         "\"results\": [\n"
         "{\"size\": 1048576, \"count\": 262144, \"type\": \"float\", \"redop\": \"sum\",\n"
+        " \"rank_median_s\": [1e-4, 9e-5],\n"
         " \"out_of_place\": {\"time\": 100.0, \"alg_bw\": 10.49, \"bus_bw\": 19.66, \"nwrong\": "
         "0},\n"
         " \"in_place\": {\"time\": 99.0, \"alg_bw\": 10.59, \"bus_bw\": 19.86, \"nwrong\": 0}},\n"
