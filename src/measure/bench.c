@@ -191,7 +191,7 @@ static void expect(struct knee_bench *bench, struct knee_bench_row *row)
     row->expected_s =
         knee_bench_expected_s(row->op, row->exchange, ranks, row->bytes, &bench->wire);
     double bytes_s = knee_bench_expected_s(row->op, row->exchange, ranks, row->bytes, &rate_only);
-    row->bandwidth_bound = row->expected_s - bytes_s < 0.2 * row->expected_s;
+    row->latency_share = 1 - bytes_s / row->expected_s;
 }
 
 /* ---- The sweep ---- */

@@ -40,7 +40,7 @@ struct knee_bench_row {
     double *rank_median_s;                /* per rank, own clock */
     int64_t wrong;                        /* elements, over all ranks; -1: not looked at */
     double expected_s;                    /* from the pairs; NaN: not known */
-    bool bandwidth_bound;                 /* latency is less than a fifth of what is expected */
+    double latency_share;                 /* of it; NaN: not known */
 };
 
 /* What stands out; in words. */

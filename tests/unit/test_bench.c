@@ -267,7 +267,7 @@ static void slow_and_two_timed_rows_are_named(void **state)
                                                .bytes = 1e6,
                                                .spread = {.median_s = 1.05},
                                                .expected_s = 1,
-                                               .bandwidth_bound = true};
+                                               .latency_share = 0.05};
     made.bench.row_count = 3;
     knee_bench_judge(&made.bench);
     assert_int_equal(made.bench.finding_count, 0);
@@ -279,7 +279,7 @@ static void slow_and_two_timed_rows_are_named(void **state)
     assert_non_null(strstr(made.bench.findings[0].words, "slower than it should be: 17 %"));
     assert_non_null(strstr(made.bench.findings[1].words, "one of two times"));
     for (int i = 0; i < 3; i++)
-        made.rows[i].bandwidth_bound = false; /* latency decides: no blame */
+        made.rows[i].latency_share = 0.5; /* latency decides: no blame */
     knee_bench_judge(&made.bench);
     assert_int_equal(made.bench.finding_count, 0);
 }
