@@ -8,6 +8,7 @@
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "job/job.h"
 #include "knee.h"
 #include "out/json.h"
 #include "out/plan.h"
@@ -175,12 +176,22 @@ int EXPORT(kw_predict)(char *lines)
     return predict(&job, lines);
 }
 
-/* The same from the step that was measured in the trace at hand. */
-int EXPORT(kw_what_if)(char *lines)
+/* The same from the step that was measured in the trace at hand. A trace shows times, not links: so
+ * the link's bandwidth and the batch change by factors, and latency is added to every hop. */
+int EXPORT(kw_what_if)(char *lines, double bandwidth_times, double latency_added_s,
+                       double batch_times)
 {
     struct knee_job job = measured;
     struct knee_err err = {.status = KNEE_USAGE, .what = "there is no trace yet"};
-    return has_measured ? predict(&job, lines) : say_error(&err);
+    if (!has_measured)
+        return say_error(&err);
+    struct knee_fabric hops = knee_job_fabric(&job);
+    hops.in.latency_s = hops.out.latency_s = latency_added_s;
+    job.comm_time_s /= bandwidth_times;
+    job.comm_time_s +=
+        knee_algorithm_at((size_t)job.algorithm)->time_s(&hops, job.measured_workers, 0);
+    job.batch_scale *= batch_times;
+    return predict(&job, lines);
 }
 
 /* The step at the verdict's count under sets of levers: {"rows": [...]}, one for each line of

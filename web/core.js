@@ -31,14 +31,14 @@ core.withText = (text, use) => {
 };
 
 // call("kw_predict", {params: "7B"}, ["overlap"]) -> the JSON answer, or {error, hint, where}
-core.call = (name, inputs, levers = []) => {
+core.call = (name, inputs, levers = [], numbers = []) => {
   if (!inputs) {
     core.x[name]();
     return core.answer();
   }
   const lines = Object.entries(inputs).filter(([, value]) => value !== "" && value != null)
     .map(([key, value]) => `${key}=${value}\n`).concat(levers.map((lever) => `lever=${lever}\n`)).join("");
-  core.withText(lines, (at) => core.x[name](at));
+  core.withText(lines, (at) => core.x[name](at, ...numbers));
   return core.answer();
 };
 

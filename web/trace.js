@@ -3,13 +3,25 @@
 const trace = { state: {}, whatIf: {} };
 
 trace.sliders = {
-  at: { min: 2, max: 16384, log: true, whole: true }, overlap: { min: 0, max: 1 }, compress: { min: 1, max: 64, log: true },
+  at: { min: 2, max: 16384, log: true, whole: true }, hidden: { min: 0, max: 1 }, compress: { min: 1, max: 64, log: true },
   "local-steps": { min: 1, max: 500, log: true, whole: true }, accumulate: { min: 1, max: 64, log: true, whole: true },
-  bandwidth: { min: 1e8, max: 1e12, log: true }, latency: { min: 1e-7, max: 1e-3, log: true }, price: { min: 0.2, max: 15 },
+  price: { min: 0.2, max: 15 },
+};
+
+// A trace shows times, not links: these change what was measured.
+trace.factors = {
+  "bandwidth-times": { min: 0.125, max: 16, log: true, start: 1, help: "the link's bandwidth, times what it was" },
+  "latency-added": { min: 0, max: 0.002, start: 0, help: "seconds added to every hop" },
+  "batch-times": { min: 0.125, max: 16, log: true, start: 1, help: "the local batch, times what it was" },
+};
+trace.ask = (inputs, factors) => {
+  const value = (name) => Number(factors[name] ?? trace.factors[name].start);
+  return core.call("kw_what_if", inputs, [], Object.keys(trace.factors).map(value));
 };
 
 trace.start = () => {
-  trace.fillForm = makeForm("whatif-form", core.keys.predict, trace.sliders, [], trace.whatIf, () => trace.wonder());
+  const factors = Object.entries(trace.factors).map(([name, { help }]) => ({ name, help, kind: "number", group: "" }));
+  trace.fillForm = makeForm("whatif-form", [...core.keys.predict, ...factors], { ...trace.sliders, ...trace.factors }, [], trace.whatIf, () => trace.wonder());
   const drop = byId("drop");
   const stop = (e) => { e.preventDefault(); drop.classList.toggle("over", e.type === "dragover"); };
   for (const kind of ["dragover", "dragleave", "drop"]) document.addEventListener(kind, stop);
@@ -134,15 +146,19 @@ trace.draw = (answer) => {
 
 // What if: the measured step with something changed.
 trace.wonder = () => {
-  const before = core.call("kw_what_if", {});
-  const after = core.call("kw_what_if", trace.whatIf);
+  const inputs = Object.fromEntries(Object.entries(trace.whatIf).filter(([name]) => !(name in trace.factors)));
+  const before = trace.ask({}, {});
+  const after = trace.ask(inputs, trace.whatIf);
   if (after.error || before.error) {
     fill("whatif-result", el("p", { class: "hint" }, after.error ?? before.error));
     return;
   }
-  trace.fillForm(after.inputs);
-  const at = String(after.verdict.workers);
-  const rows = [["measured", before.rows.at(-1)], ["what if", core.call("kw_what_if", { ...trace.whatIf, workers: at, at }).rows[0]]];
+  const factors = Object.entries(trace.factors).map(([name, { start }]) => {
+    const value = Number(trace.whatIf[name] ?? start);
+    return { name, value, source: "given", text: name === "latency-added" ? seconds(value) : `${digits(value)}x` };
+  });
+  trace.fillForm([...after.inputs, { name: "at", value: after.verdict.workers, text: `K = ${after.verdict.workers}`, source: "given" }, ...factors]);
+  const rows = [["measured", before.at], ["what if", after.at]];
   const longest = Math.max(...rows.map(([, r]) => r.step_s));
   fill("whatif-result", rows.map(([name, r]) => stepBar(`${name}: K = ${r.workers}`, `${seconds(r.step_s)}, R ${ratio(r.ratio)}, E(K) ${percent(r.efficiency)}`, rowParts(r), longest)));
   byId("whatif-result").dataset.ratio = rows[1][1].ratio;
