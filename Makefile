@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # knee. Targets: all (default), test, lint, asan, msan, coverage, fuzz, bench, docs, install, clean.
-# YAML, ISAL, ZLIB, SQLITE = auto|0|1: with the library if it is there, never, or stop when it is missing.
+# YAML, ISAL, ZLIB, SQLITE, MPI = auto|0|1: with the library if it is there, never, or stop when it is missing.
 
 CC      ?= cc
 CLANG   ?= clang
@@ -9,6 +9,8 @@ YAML    ?= auto
 ISAL    ?= auto
 ZLIB    ?= auto
 SQLITE  ?= auto
+MPI     ?= auto
+MPICC   ?= mpicc
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 WARN     = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -30,18 +32,26 @@ CPPFLAGS += -DKNEE_HAVE_YAML=$(use_yaml) -DKNEE_HAVE_ISAL=$(use_isal) -DKNEE_HAV
             -DKNEE_HAVE_SQLITE=$(use_sqlite)
 LDLIBS   += $(if $(filter 1,$(use_yaml)),-lyaml) \
             $(if $(filter 1,$(use_isal)),-lisal,$(if $(filter 1,$(use_zlib)),-lz)) \
-            $(if $(filter 1,$(use_sqlite)),-lsqlite3) -lm -lpthread
+            $(if $(filter 1,$(use_sqlite)),-lsqlite3) -lm -lpthread -ldl
+# MPI brings its own compiler command; what needs it is an object of its own, loaded by a run that does.
+has_mpi := $(if $(filter 0,$(MPI)),0,$(shell command -v $(MPICC) >/dev/null 2>&1 && echo 1 || echo 0))
+use_mpi := $(if $(filter 1-0,$(MPI)-$(has_mpi)),$(error MPI=1 but $(MPICC) is missing: apt-get install libopenmpi-dev openmpi-bin),$(has_mpi))
 
 core_rooms = base cluster job timeline read predict judge
 lib_src  := $(foreach r,$(core_rooms) out,$(wildcard src/$(r)/*.c))
 cli_src  := $(wildcard src/cli/*.c)
+# Loadable: each is one object of its own, and knee runs without it.
+load_src := src/measure/mpi.c src/measure/nccl.c
+loadable := $(if $(filter 1,$(use_mpi)),$(B)/knee-mpi.so)
+measure_src := $(filter-out $(load_src),$(wildcard src/measure/*.c))
 gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
 cli_obj  := $(cli_src:%.c=$(B)/%.o)
+measure_obj := $(measure_src:%.c=$(B)/%.o)
 unit_src := $(wildcard tests/unit/*.c)
 unit_bin := $(unit_src:tests/unit/%.c=$(B)/tests/%)
 
-all: $(B)/knee $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash
+all: $(B)/knee $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash $(loadable)
 
 $(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/clusters.csv
 	@mkdir -p $(@D)
@@ -69,7 +79,17 @@ $(B)/libknee.so: $(lib_obj)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libknee.so.0 -o $@ $^ $(LDLIBS)
 	$(Q)ln -sf libknee.so $@.0
 
-$(B)/knee: $(cli_obj) $(B)/libknee.a
+# Measuring reads clocks and talks to other processes: part of the program, not of the library.
+$(B)/measure.a: $(measure_obj)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/knee-mpi.so: src/measure/mpi.c src/measure/runtime.h src/measure/host_buffer.h include/knee.h
+	@mkdir -p $(@D)
+	$(call say,MPI,$@)
+	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC -shared -Wl,-z,defs $< -o $@ $(LDFLAGS)
+
+$(B)/knee: $(cli_obj) $(B)/measure.a $(B)/libknee.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -82,14 +102,14 @@ $(B)/completion/knee.bash: $(B)/knee
 	$(Q)$(B)/knee completion zsh > $(@D)/_knee
 	$(Q)$(B)/knee completion fish > $(@D)/knee.fish
 
--include $(lib_obj:.o=.d) $(cli_obj:.o=.d)
+-include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(measure_obj:.o=.d)
 
 # ---- Tests (./check runs them all and counts) ----
 
-$(B)/tests/%: tests/unit/%.c tests/unit/unit.h $(B)/libknee.a
+$(B)/tests/%: tests/unit/%.c tests/unit/unit.h $(B)/measure.a $(B)/libknee.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)
-	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -Itests/unit $< $(B)/libknee.a $(LDFLAGS) -lcmocka $(LDLIBS) -o $@
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -Itests/unit $< $(B)/measure.a $(B)/libknee.a $(LDFLAGS) -lcmocka $(LDLIBS) -o $@
 
 unit: $(unit_bin)
 
@@ -120,7 +140,7 @@ bench: $(B)/bench/closed all
 # One line each: the same tree, another compiler setting, its own folder.
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
-msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 $(SAN) -fsanitize=memory' all unit
+msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 MPI=0 $(SAN) -fsanitize=memory' all unit
 coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/coverage build/cov
 
 FUZZ_SECONDS ?= 20
@@ -141,7 +161,7 @@ lint: all
 	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
 	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench
-	@clang-tidy --quiet $(lib_src) $(cli_src) examples/predict.c -- $(STD) $(CPPFLAGS) 2>/dev/null
+	@clang-tidy --quiet $(lib_src) $(measure_src) $(cli_src) examples/predict.c -- $(STD) $(CPPFLAGS) 2>/dev/null
 
 format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 
@@ -156,6 +176,7 @@ install: all
 	install -D -m644 $(B)/libknee.a $(DESTDIR)$(PREFIX)/lib/libknee.a
 	install -D -m755 $(B)/libknee.so $(DESTDIR)$(PREFIX)/lib/libknee.so.0
 	ln -sf libknee.so.0 $(DESTDIR)$(PREFIX)/lib/libknee.so
+	$(foreach so,$(loadable),install -D -m755 $(so) $(DESTDIR)$(PREFIX)/lib/knee/$(notdir $(so));)
 	install -D -m644 $(B)/knee.1 $(DESTDIR)$(PREFIX)/share/man/man1/knee.1
 	install -D -m644 $(B)/completion/knee.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/knee
 	install -D -m644 $(B)/completion/_knee $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_knee
