@@ -107,7 +107,7 @@ knee_status knee_runtime_open(const char *name, struct knee_runtime **out, struc
     if (status)
         return status;
     struct knee_runtime *rt = calloc(1, sizeof *rt);
-    if (rt && fill(rt, base)) {
+    if (rt && fill && fill(rt, base)) {
         *out = rt;
         return KNEE_OK;
     }
