@@ -72,7 +72,7 @@ void cli_overview(struct knee_text *text);
 /* The value a key takes, as help writes it: "BYTES/S"; "" for a switch. */
 const char *cli_metavar(const struct knee_key *key);
 
-extern const struct cli_command cli_predict, cli_tax, cli_trace, cli_diff, cli_list, cli_example,
-    cli_man, cli_completion, cli_version;
+extern const struct cli_command cli_predict, cli_lab, cli_tax, cli_trace, cli_diff, cli_list,
+    cli_example, cli_man, cli_completion, cli_version;
 
 #endif

@@ -9,8 +9,8 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cli_predict, &cli_trace, &cli_diff,       &cli_tax,     &cli_list,
-    &cli_example, &cli_man,   &cli_completion, &cli_version, NULL,
+    &cli_predict, &cli_lab, &cli_trace,      &cli_diff,    &cli_tax, &cli_list,
+    &cli_example, &cli_man, &cli_completion, &cli_version, NULL,
 };
 
 static const struct cli_command *find_command(const char *name)

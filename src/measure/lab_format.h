@@ -8,9 +8,9 @@
 
 struct lab_format {
     const char *name;
-    size_t block;       /* values that share a scale; 0: no scale */
-    size_t bits;        /* of a value */
-    bool adds_in_ring;  /* partial sums may be encoded again at every hop */
+    size_t block;      /* values that share a scale; 0: no scale */
+    size_t bits;       /* of a value */
+    bool adds_in_ring; /* partial sums may be encoded again at every hop */
     void (*encode)(const float *values, size_t count, unsigned char *out);
     void (*decode)(const unsigned char *in, size_t count, float *values);
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Matrix products. OpenBLAS is loaded when the lab runs, not linked: the rest of knee starts without
- * it and works where it is not installed. One thread: a rank is one worker.
+ * Matrix products. OpenBLAS is loaded when the lab runs, not linked: the rest of knee starts
+ * without it and works where it is not installed. One thread: a rank is one worker.
  */
 #include "measure/lab_net.h"
 

@@ -15,13 +15,14 @@ struct lab_group {
     int rank, size;
     /* A stand-in for a slow link: what is sent is held back as long as it would take. 0: none. */
     double pace_bytes_per_s, pace_latency_s;
+    bool dry; /* nothing is sent or received: what is left is the arithmetic around it */
     int64_t sent_bytes, messages;
     bool failed; /* runtime->fault says why */
 };
 
 /* Sends to `to` and receives from `from` at once; either size may be 0, and then nothing goes. */
-bool lab_swap(struct lab_group *group, int to, const void *out, size_t out_bytes, int from, void *in,
-              size_t in_bytes);
+bool lab_swap(struct lab_group *group, int to, const void *out, size_t out_bytes, int from,
+              void *in, size_t in_bytes);
 
 /* Sums `values` over the group, in place, the same on all. `room` holds 2 * lab_ring_room(). With a
  * format that loses something, `memory` (count values) and `owner_memory` (as many) keep what was

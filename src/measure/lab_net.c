@@ -51,7 +51,7 @@ static int add_node(struct lab_net *net, struct lab_node node, size_t kept)
         return (int)net->node_count - 1;
     }
     node.param = net->param_count;
-    node.at = net->activations_per_example;   /* times batch_max, once that is known */
+    node.at = net->activations_per_example; /* times batch_max, once that is known */
     node.kept_at = net->kept_per_example;
     net->activations_per_example += node.rows * node.width;
     net->kept_per_example += kept;
@@ -71,8 +71,8 @@ static int add_embed(struct lab_net *net, size_t width)
 static int add_norm(struct lab_net *net, int in)
 {
     size_t rows = net->nodes[in].rows, width = net->nodes[in].width;
-    int node = add_node(net, (struct lab_node){&lab_norm, {in, -1}, rows, width, 0, 0, 0, 0, 0},
-                        2 * rows);
+    int node =
+        add_node(net, (struct lab_node){&lab_norm, {in, -1}, rows, width, 0, 0, 0, 0, 0}, 2 * rows);
     add_tensor(net, 1, width, -1);
     add_tensor(net, 1, width, 0);
     return node;
@@ -81,7 +81,8 @@ static int add_norm(struct lab_net *net, int in)
 static int add_linear(struct lab_net *net, int in, size_t rows, size_t width)
 {
     size_t width_in = net->nodes[in].rows * net->nodes[in].width / rows;
-    int node = add_node(net, (struct lab_node){&lab_linear, {in, -1}, rows, width, 0, 0, 0, 0, 0}, 0);
+    int node =
+        add_node(net, (struct lab_node){&lab_linear, {in, -1}, rows, width, 0, 0, 0, 0, 0}, 0);
     add_tensor(net, width, width_in, 1 / sqrt((double)width_in));
     add_tensor(net, 1, width, 0);
     net->flops_per_example += 6 * (double)rows * (double)width * (double)width_in;
@@ -99,8 +100,8 @@ static int add_gelu(struct lab_net *net, int in)
 static int add_sum(struct lab_net *net, int a, int b)
 {
     const struct lab_node *from = &net->nodes[a];
-    return add_node(
-        net, (struct lab_node){&lab_sum, {a, b}, from->rows, from->width, 0, 0, 0, 0, 0}, 0);
+    return add_node(net,
+                    (struct lab_node){&lab_sum, {a, b}, from->rows, from->width, 0, 0, 0, 0, 0}, 0);
 }
 
 static int add_attention(struct lab_net *net, int in, size_t heads)
@@ -108,9 +109,9 @@ static int add_attention(struct lab_net *net, int in, size_t heads)
     size_t rows = net->nodes[in].rows, width = net->nodes[in].width / 3;
     net->flops_per_example += 12 * (double)rows * (double)rows * (double)width;
     /* one more head than there are: the slopes of the one that is worked on */
-    return add_node(
-        net, (struct lab_node){&lab_attention, {in, -1}, rows, width, heads, 0, 0, 0, 0},
-        (heads + 1) * rows * rows);
+    return add_node(net,
+                    (struct lab_node){&lab_attention, {in, -1}, rows, width, heads, 0, 0, 0, 0},
+                    (heads + 1) * rows * rows);
 }
 
 static int add_block(struct lab_net *net, int x, const struct lab_shape *shape)

@@ -3,7 +3,8 @@
  * The lab's arithmetic: a model is a tape of nodes; each node is a layer with its inputs, its
  * parameters and its activations. Forward walks the tape, backward walks it the other way and adds
  * to the gradients. All parameters stand in one array and so do all gradients, in the order of the
- * tape, so that a bucket of gradients is a range and is complete when backward has passed its nodes.
+ * tape, so that a bucket of gradients is a range and is complete when backward has passed its
+ * nodes.
  */
 #ifndef KNEE_MEASURE_LAB_NET_H
 #define KNEE_MEASURE_LAB_NET_H

@@ -9,7 +9,7 @@
 #define MOMENTUM   0.9
 #define SECOND     0.999
 #define TINY       1e-8
-#define DECAY      0.01  /* of weights: Adam, LAMB */
+#define DECAY      0.01 /* of weights: Adam, LAMB */
 #define LARS_DECAY 1e-4
 #define LARS_TRUST 0.001
 
