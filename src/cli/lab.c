@@ -340,16 +340,16 @@ static knee_status sweep_main(struct knee_runtime *rt, const struct lab_options 
 {
     struct lab_sweep sweep = {.tolerance = lab->tolerance, .record = o->record};
     knee_status status = list_workers(o, rt->size, &sweep, err);
-    if (!status)
-        status = lab_sweep_link(rt, s, &sweep.link, err);
-    lab->latency_s = sweep.link.latency_s;
-    lab->bandwidth_bytes_per_s = sweep.link.bytes_per_s;
     if (!status && o->push)
         return lab_push_levers(rt, s, &sweep, lab, err);
+    if (!status)
+        status = lab_sweep_link(rt, s, &sweep.link, err);
     if (!status)
         status = lab_sweep_run(rt, s, &sweep, err);
     if (status)
         return status;
+    lab->latency_s = sweep.link.latency_s;
+    lab->bandwidth_bytes_per_s = sweep.link.bytes_per_s;
     free(sweep.params);
     lab->row_count = sweep.count;
     memcpy(lab->rows, sweep.rows, sizeof sweep.rows);
@@ -396,6 +396,10 @@ static knee_status work(struct cli_run *run, struct knee_runtime *rt, const stru
     }
     if (!status && rt->rank == 0) {
         struct knee_style style = cli_style(run);
+        if (rt->size > 1) { /* mpirun's terminal is not the reader's */
+            style.color = false;
+            style.width = 0;
+        }
         add_notes(lab, rt, lab->row_count > 1);
         knee_write_lab(lab, cli_format(run), &style, &run->text);
     }

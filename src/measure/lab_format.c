@@ -68,21 +68,21 @@ static float largest(const float *values, size_t count)
     return most;
 }
 
-static void encode_blocks(const float *values, size_t count, size_t block, float top,
-                          to_byte *convert, unsigned char *out)
+static inline void encode_blocks(const float *values, size_t count, size_t block, float top,
+                                 to_byte *convert, unsigned char *out)
 {
     for (size_t at = 0; at < count; at += block) {
         size_t n = count - at < block ? count - at : block;
-        float scale = largest(values + at, n) / top;
+        float most = largest(values + at, n), scale = most / top, inverse = top / most;
         memcpy(out, &scale, sizeof scale);
         out += sizeof scale;
         for (size_t i = 0; i < n; i++)
-            *out++ = scale > 0 ? convert(values[at + i] / scale) : 0;
+            *out++ = isfinite(inverse) ? convert(values[at + i] * inverse) : 0;
     }
 }
 
-static void decode_blocks(const unsigned char *in, size_t count, size_t block, from_byte *convert,
-                          float *values)
+static inline void decode_blocks(const unsigned char *in, size_t count, size_t block,
+                                 from_byte *convert, float *values)
 {
     for (size_t at = 0; at < count; at += block) {
         size_t n = count - at < block ? count - at : block;
@@ -94,42 +94,42 @@ static void decode_blocks(const unsigned char *in, size_t count, size_t block, f
     }
 }
 
-/* e4m3: 1 sign, 4 exponent (bias 7), 3 mantissa bits; no infinity; the largest is 448. */
-#define FP8_TOP 448.0f
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* e4m3: 1 sign, 4 exponent (bias 7), 3 mantissa bits; no infinity; the largest is 448. Rounds to
+ * nearest, ties to even, by adding half of what is cut off, as for bf16. Below 2^-6 values are
+ * multiples of 2^-9. */
+#define FP8_TOP      448.0f
+#define ROUNDS_WHOLE 12582912.0f /* 1.5 * 2^23: adding it leaves whole numbers in the low bits */
 
 static unsigned char to_fp8(float x)
 {
-    unsigned char sign = signbit(x) ? 0x80 : 0;
-    int exponent = 0;
-    float magnitude = fminf(fabsf(x), FP8_TOP);
-    if (!(magnitude > 0))
-        return sign;
-    frexpf(magnitude, &exponent); /* magnitude = m 2^exponent, m in [0.5, 1) */
-    int power = exponent - 1 < -6 ? -6 : exponent - 1;
-    float eighths = rintf(ldexpf(magnitude, 3 - power)); /* 8..16, below 8 when subnormal */
-    if (eighths >= 16) {
-        eighths = 8;
-        power++;
-    }
-    if (power > 8 || (power == 8 && eighths > 14)) {
-        power = 8;
-        eighths = 14;
-    }
-    if (eighths < 8)
-        return (unsigned char)(sign | (unsigned char)eighths);
-    return (unsigned char)(sign | (unsigned char)((power + 7) << 3) |
-                           (unsigned char)((int)eighths - 8));
+    uint32_t bits = bits_of(x), sign = bits >> 24 & 0x80, size = bits & 0x7fffffff;
+    uint32_t code;
+    if (size < 0x3c800000) /* 2^-6 */
+        code = bits_of(float_of(size) * 512 + ROUNDS_WHOLE) & 15;
+    else
+        code = ((size + 0x7ffff + (size >> 20 & 1)) >> 20) - ((127 - 7) << 3);
+    return (unsigned char)(sign | (code < 0x7e ? code : 0x7e));
 }
 
 static float from_fp8(unsigned char byte)
 {
-    int power = (byte >> 3 & 15) - 7, eighths = (byte & 7) + 8;
-    if (power == -7) {
-        power = -6;
-        eighths -= 8;
-    }
-    float magnitude = ldexpf((float)eighths, power - 3);
-    return byte & 0x80 ? -magnitude : magnitude;
+    uint32_t size = byte & 0x7f, sign = (uint32_t)(byte & 0x80) << 24;
+    uint32_t bits = size < 8 ? bits_of((float)size / 512) : (size << 20) + ((127 - 7) << 23);
+    return float_of(bits | sign);
 }
 
 static void fp8_encode(const float *values, size_t count, unsigned char *out)
@@ -146,7 +146,7 @@ const struct lab_format lab_fp8 = {"fp8", 128, 8, false, fp8_encode, fp8_decode}
 
 static unsigned char to_int8(float x)
 {
-    return (unsigned char)(signed char)lrintf(fmaxf(-127, fminf(127, x)));
+    return (unsigned char)(bits_of(x + ROUNDS_WHOLE) & 0xff); /* |x| <= 127 by its scale */
 }
 
 static float from_int8(unsigned char byte)

@@ -178,10 +178,30 @@ static size_t picked_count(const struct lab_bucket *b)
     return count < b->count ? count : b->count;
 }
 
-static int larger_first(const void *a, const void *b)
+/* The value that would stand at `place` if `x` were sorted, largest first (Hoare's quickselect). */
+static float select_largest(float *x, size_t count, size_t place)
 {
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x < y) - (x > y);
+    size_t low = 0, high = count - 1;
+    while (low < high) {
+        float pivot = x[low + (high - low) / 2];
+        size_t i = low, j = high;
+        for (;;) {
+            while (x[i] > pivot)
+                i++;
+            while (x[j] < pivot)
+                j--;
+            if (i >= j)
+                break;
+            float swapped = x[i];
+            x[i++] = x[j];
+            x[j--] = swapped;
+        }
+        if (place <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return x[place];
 }
 
 /* The `wanted` largest magnitudes; they leave `rest` (which keeps the others). */
@@ -190,8 +210,7 @@ static void pick(float *rest, size_t count, float *sorted, struct picked *out, s
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
         sorted[i] = fabsf(rest[i]);
-    qsort(sorted, count, sizeof *sorted, larger_first);
-    float least = sorted[wanted - 1];
+    float least = select_largest(sorted, count, wanted - 1);
     for (int equal = 0; equal < 2; equal++) /* those above the limit first, then those on it */
         for (size_t i = 0; i < count && found < wanted; i++) {
             float size = fabsf(rest[i]);

@@ -56,7 +56,7 @@ static void say_set_up(const struct knee_lab *lab, struct knee_text *text)
         knee_text_printf(text, "measured before the run: alpha %s, %s each way%s\n",
                          knee_human(lab->latency_s, KNEE_UNIT_SECONDS).s,
                          knee_human(lab->bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S).s,
-                         lab->paced ? " (held back by --pace)" : "");
+                         lab->paced ? " (held back to stand in for a slow link)" : "");
     if (lab->synthetic)
         knee_text_puts(text, "SYNTHETIC COMPUTE: timed waits instead of arithmetic; nothing is "
                              "learned, and there is no loss\n");
