@@ -23,7 +23,8 @@ Q = $(if $(V),,@)
 say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf '  %-5s %s\n' $(1) $(2))
 
 # use NAME: is the header of a library there, and is it wanted? NAME=auto|0|1
-has = $(shell printf '\#include <%s>\n' $(1) | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
+hash := \#
+has = $(shell printf '$(hash)include <%s>\n' $(1) | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
 use = $(if $(filter 1,$($(1))),$(if $(filter 1,$(call has,$(2))),1,$(error $(1)=1 but $(2) is missing: apt-get install $(3))),$(if $(filter 0,$($(1))),0,$(call has,$(2))))
 use_yaml   := $(call use,YAML,yaml.h,libyaml-dev)
 use_isal   := $(call use,ISAL,isa-l/igzip_lib.h,libisal-dev)
@@ -55,7 +56,7 @@ unit_bin := $(unit_src:tests/unit/%.c=$(B)/tests/%)
 
 all: $(B)/knee $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash $(loadable)
 
-$(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/clusters.csv
+$(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/clusters.csv data/transports.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=cluster/presets.h -f $^ > $@.tmp && mv $@.tmp $@
 
@@ -122,7 +123,7 @@ $(B)/failmalloc.so: tests/failmalloc.c
 	@mkdir -p $(@D)
 	$(CC) -O2 -fPIC -shared $< -o $@ -ldl
 
-$(B)/bench/closed: bench/closed.c $(B)/libknee.a
+$(B)/bench/%: bench/%.c $(B)/libknee.a
 	@mkdir -p $(@D)
 	$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $< $(B)/libknee.a $(LDLIBS) -o $@
 
@@ -134,8 +135,9 @@ $(B)/gen_trace: tools/gen_trace.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(WARN) -Wno-format-nonliteral $(CFLAGS) $< -o $@
 
-bench: $(B)/bench/closed all
+bench: $(B)/bench/closed $(B)/bench/collective all
 	$(B)/bench/closed
+	$(B)/bench/collective
 	bench/try
 	bench/trace
 

@@ -185,15 +185,459 @@ struct knee_fabric {
     struct knee_wire in, out;
 };
 
-/* An all-reduce algorithm. Rows live one per file in src/cluster. */
+/* ---- Topology: the levels of links a cluster is made of ----------------------------------- */
+
+/* A transport: what a hop over it costs beside the wire. */
+struct knee_transport {
+    const char *name; /* "ib"; the link presets whose names begin with it use it */
+    const char *full_name;
+    double wire_s;     /* one hop of a small message, port to port */
+    double host_s;     /* what proxy thread, doorbell, flush or kernel stack add to it */
+    double launch_s;   /* GPU links: a collective that moves nothing; NaN for networks */
+    double nvls_share; /* of the link's rate that in-switch reduction reaches; 0: it has none */
+    const char *origin;
+};
+const struct knee_transport *knee_transport_at(size_t row);       /* NULL past the end */
+const struct knee_transport *knee_transport_of(const char *link); /* NULL: none fits */
+
+/* A protocol of NCCL as a regime in size: quick and narrow, or slow to start and wide. */
+enum knee_protocol_name { KNEE_LL, KNEE_LL128, KNEE_SIMPLE, KNEE_PROTOCOLS };
+struct knee_protocol {
+    double launch_s;              /* beside the topology's launch_s */
+    double node_hop, net_hop;     /* times the latency of a level: the lowest, the others */
+    double node_share, net_share; /* of a level's rate */
+};
+const char *knee_protocol_name(enum knee_protocol_name protocol); /* "LL" */
+
+#define KNEE_LEVELS_MAX 4
+
+/* What joins units of the level below: GPUs, then nodes, then leaves. */
+struct knee_level {
+    char name[24];           /* link preset, or a name of one's own */
+    double count;            /* units that one group of this level joins; 0: any number */
+    double latency_s;        /* one hop of a small message, host included */
+    double bytes_per_s;      /* of one port, one direction, as a large collective reaches it */
+    double ports;            /* of one unit into this level: 1 for a GPU, the NICs of a node */
+    double oversubscription; /* >= 1: what comes from below over what goes up */
+    bool shared;             /* a rank may use all ports of its unit; else its part of them */
+};
+
+/* A time against size that was fitted to one log; between knots it is linear. */
+#define KNEE_KNOTS_MAX 12
+struct knee_curve {
+    int op; /* enum knee_op */
+    double ranks, nodes;
+    size_t knots;
+    double bytes[KNEE_KNOTS_MAX], time_s[KNEE_KNOTS_MAX]; /* both ascending */
+    double rows, refused;                                 /* of the log it was fitted to */
+    double median_error, p90_error;                       /* of sizes left out */
+    char source[96];                                      /* the log */
+};
+
+/* A fitted number with its 90 % interval. */
+struct knee_parameter {
+    char name[32];
+    double value, low, high;
+    enum knee_unit unit;
+    bool fitted; /* false: the logs say nothing about it, the preset holds */
+};
+
+#define KNEE_CURVES_MAX     64
+#define KNEE_PARAMETERS_MAX 16
+
+/* Plain data, no pointers: copy it as you like. About 30 KB. */
+struct knee_topology {
+    char name[96], gpu[24];
+    size_t level_count; /* >= 1 */
+    struct knee_level levels[KNEE_LEVELS_MAX];
+    double launch_s;   /* a collective that moves nothing */
+    double peer_s;     /* every further peer of a point-to-point group */
+    double floor_s;    /* the host issues them no faster; 0: not known to */
+    double nvls_share; /* as in struct knee_transport */
+    bool sharp;        /* the switches reduce */
+    struct knee_protocol protocols[KNEE_PROTOCOLS];
+    size_t curve_count;
+    struct knee_curve curves[KNEE_CURVES_MAX];
+    size_t parameter_count;
+    struct knee_parameter parameters[KNEE_PARAMETERS_MAX];
+};
+
+/* One level, nothing known: every number has its default. */
+void knee_topology_init(struct knee_topology *topology);
+
+/* A preset as levels: the node's link, then the network. */
+void knee_topology_preset(const struct knee_cluster *preset, struct knee_topology *out);
+
+/* "8xH100:nvlink4 * 16 @ ib400x8": GPUs and their link, then any number of levels, each
+ * "* COUNT @ LINK[xPORTS][/OVERSUBSCRIPTION][{key=value,...}]" with the keys latency, bandwidth and
+ * sharing (shared or striped). A GPU may stand without link, a level without @: presets fill in. */
+knee_status knee_topology_parse(const char *text, struct knee_topology *out, struct knee_err *err);
+
+/* What such text says about itself: a GPU, an instance type, a network, rates, counts, as people
+ * write them ("2x p4de.24xlarge (16x A100-80GB), EFA 4x100 Gb/s"). False: no GPU is named. */
+bool knee_topology_recognise(const char *text, struct knee_topology *out);
+
+/* The same as the one-line string, exact enough to read back. */
+void knee_topology_line(const struct knee_topology *topology, struct knee_text *text);
+
+/* The two levels that knee predict knows. */
+struct knee_fabric knee_topology_fabric(const struct knee_topology *topology);
+
+/* ---- Collectives: what they cost there ---------------------------------------------------- */
+
+/* `bytes` of a collective are those of nccl-tests: the whole buffer (what all ranks contribute to
+ * an all-gather, what one rank gives to an all-reduce, reduce-scatter or all-to-all). */
+enum knee_op {
+    KNEE_OP_UNKNOWN,
+    KNEE_OP_BARRIER,
+    KNEE_OP_ALL_REDUCE, /* this one and those after it have a cost */
+    KNEE_OP_ALL_GATHER,
+    KNEE_OP_REDUCE_SCATTER,
+    KNEE_OP_ALL_TO_ALL,
+    KNEE_OP_ALL_TO_ALLV,
+    KNEE_OP_BROADCAST,
+    KNEE_OP_REDUCE,
+    KNEE_OP_GATHER,
+    KNEE_OP_SCATTER,
+    KNEE_OP_SEND_RECV,
+    KNEE_OPS
+};
+const char *knee_op_name(enum knee_op op); /* "all_reduce" */
+extern const struct knee_choices knee_op_names;
+double knee_op_bus_factor(enum knee_op op, double ranks); /* bus over algorithm bandwidth */
+
+/* The op a word stands for, in any usual spelling: all_reduce, AllReduce, all_reduce_perf,
+ * osu_allreduce, ncclAllReduce. */
+enum knee_op knee_op_of(const char *word, size_t length);
+
+/* Where the ranks of one communicator are. */
+struct knee_placement {
+    double ranks;
+    double per_node; /* ranks in one unit of the lowest level; NaN: as many as it holds */
+    double sharers;  /* communicators that use the same links at the same time; 1 */
+    double skew;     /* all-to-allv: largest share over mean share; 1 */
+};
+
+/* Ranks on a topology, with what they reach at each level. */
+struct knee_layout {
+    double ranks, skew;
+    size_t levels;                       /* in use */
+    double units[KNEE_LEVELS_MAX + 1];   /* units[0] = ranks, units[1] = nodes, ..., last is 1 */
+    double latency_s[KNEE_LEVELS_MAX];   /* of a hop that turns round at this level */
+    double bytes_per_s[KNEE_LEVELS_MAX]; /* of one unit into this level */
+};
+
+/* KNEE_USAGE when the ranks do not fit. */
+knee_status knee_layout_init(const struct knee_topology *topology,
+                             const struct knee_placement *placement, struct knee_layout *out,
+                             struct knee_err *err);
+
+/* What an algorithm does for one collective on one layout. */
+struct knee_counts {
+    double hops[KNEE_LEVELS_MAX];  /* on the longest path, by the level they turn round at */
+    double bytes[KNEE_LEVELS_MAX]; /* through the busiest port of a unit, one direction */
+    double peers;                  /* messages that one rank posts at once, beyond the first */
+    bool in_turn;                  /* one level after the other, not all at once */
+};
+
+enum knee_needs { KNEE_NEEDS_NOTHING, KNEE_NEEDS_NVLS, KNEE_NEEDS_SHARP };
+
+/* An algorithm. Rows live one per file in src/cluster. */
 struct knee_algorithm {
     const char *name, *formula, *origin;
-    /* Seconds to reduce `bytes` over `workers` > 1; workers need not be whole. */
+    /* Seconds to all-reduce `bytes` over `workers` > 1, which need not be whole; NULL where the
+     * algorithm is not one of those that knee predict offers. */
     double (*time_s)(const struct knee_fabric *fabric, double workers, double bytes);
     /* `bytes` counts what one worker contributes, and contributions are kept apart. */
     bool gathers;
+    /* False: it does not do this collective there. NULL: none. */
+    bool (*count)(const struct knee_layout *layout, enum knee_op op, double bytes,
+                  struct knee_counts *out);
+    double reach;     /* share of a level's rate that it gets; 0 stands for 1 */
+    const char *nccl; /* its name in NCCL; NULL: NCCL does not have it */
+    bool simple_only; /* it runs with the Simple protocol only */
+    enum knee_needs needs;
 };
-const struct knee_algorithm *knee_algorithm_at(size_t row); /* NULL past the end */
+const struct knee_algorithm *knee_algorithm_at(size_t row); /* for predict; NULL past the end */
+const struct knee_algorithm *knee_scheme_at(size_t row); /* those that count; NULL past the end */
+
+/* Seconds, from counts. */
+double knee_counts_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                          const struct knee_counts *counts, const struct knee_algorithm *algorithm,
+                          enum knee_protocol_name protocol);
+
+/* The quickest of NCCL's algorithms and protocols: what a run should take at best. NaN when NCCL
+ * has none for it. `algorithm` and `protocol` may be NULL. */
+double knee_model_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                         enum knee_op op, double bytes, const struct knee_algorithm **algorithm,
+                         enum knee_protocol_name *protocol);
+
+/* The same, but from the curve of the topology that was fitted to this op, rank count and node
+ * count, where there is one. Beyond the ends of the curve it goes on as the model does. */
+double knee_expected_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                            enum knee_op op, double bytes);
+
+/* What NCCL's published tables would make it choose, and the time they give: a way to choose, not
+ * a forecast. */
+struct knee_nccl_choice {
+    const char *algorithm, *protocol; /* "RING", "LL128"; NULL: not a GPU that NCCL knows */
+    double time_s;                    /* NaN: a group of sends and receives ("P2P") has no table */
+};
+struct knee_nccl_choice knee_nccl_choose(const struct knee_topology *topology,
+                                         const struct knee_layout *layout, enum knee_op op,
+                                         double bytes);
+
+#define KNEE_SIZES_MAX 1024
+
+/* Message sizes as nccl-tests writes them: 4K, 8,16,32, 4K..8G (doubling), 4K..8Gx4, 1M..8M+1M. K,
+ * M, G are powers of 1024, KB, MB, GB of 1000. Ascending and without repeats into
+ * out[KNEE_SIZES_MAX]. */
+knee_status knee_sizes_parse(const char *text, const char *where, double *out, size_t *count,
+                             struct knee_err *err);
+
+/* What is asked about a collective. */
+struct knee_collective_query {
+    enum knee_op op;
+    struct knee_placement placement;
+    const double *bytes; /* ascending */
+    size_t size_count;
+};
+
+/* One algorithm at one size, with its best protocol. */
+struct knee_collective_row {
+    double bytes;
+    const struct knee_algorithm *algorithm;
+    enum knee_protocol_name protocol;
+    double time_s, algbw_bytes_per_s, busbw_bytes_per_s; /* as nccl-tests counts them */
+    bool winner;                                         /* the quickest at this size */
+};
+
+/* One size. */
+struct knee_collective_size {
+    double bytes;
+    size_t first, last;   /* its rows: rows[first] up to, not with, rows[last] */
+    size_t winner;        /* row */
+    double latency_share; /* of the winner's time that does not grow with the size */
+    double expected_s;    /* what NCCL should take here at best: knee_expected_time_s() */
+    struct knee_nccl_choice nccl;
+    double measured_s; /* NaN: not measured */
+    double slowdown;   /* measured over expected */
+    size_t finding;    /* row of findings[]; SIZE_MAX: nothing is wrong, or nobody knows what */
+};
+
+/* From this size on, another winner. */
+struct knee_crossover {
+    double bytes;
+    const struct knee_algorithm *from, *to;
+    enum knee_protocol_name from_protocol, to_protocol;
+};
+
+/* Why a measured run is slower than it should be, as far as its log shows. */
+struct knee_finding {
+    const char *name, *cure;
+    char evidence[160];
+    double from_bytes, to_bytes; /* sizes it explains */
+    double slowdown;             /* median over them */
+};
+
+#define KNEE_CROSSOVERS_MAX 64
+#define KNEE_FINDINGS_MAX   8
+
+struct knee_collective {
+    struct knee_collective_query query;
+    double *bytes; /* what query.bytes points to; owned */
+    struct knee_topology topology;
+    struct knee_layout layout;
+    struct knee_collective_row *rows; /* by size, then by algorithm; owned */
+    size_t row_count;
+    struct knee_collective_size *sizes; /* owned */
+    size_t crossover_count;
+    struct knee_crossover crossovers[KNEE_CROSSOVERS_MAX];
+    double peak_bytes_per_s;     /* bus bandwidth of the winner, no size too large */
+    double half_bandwidth_bytes; /* where half of it is reached */
+    bool curve;                  /* expected times come from a fitted curve */
+    size_t slow_count;           /* sizes slower than they should be; with a measured run */
+    size_t finding_count;
+    struct knee_finding findings[KNEE_FINDINGS_MAX];
+    const struct knee_alloc *alloc;
+};
+
+/* Every algorithm at every size. Free with knee_collective_release(). */
+knee_status knee_collective_run(const struct knee_topology *topology,
+                                const struct knee_collective_query *query,
+                                const struct knee_alloc *alloc, struct knee_collective *out,
+                                struct knee_err *err);
+void knee_collective_release(struct knee_collective *collective);
+
+/* ---- Logs: measured collectives ----------------------------------------------------------- */
+
+struct knee_sample {
+    double bytes;
+    double time_s;                     /* the faster of the two below: disturbances only add */
+    double out_of_place_s, in_place_s; /* NaN: the log has no such column */
+    size_t line;
+};
+
+/* A line that looks like a measurement and was not used. */
+struct knee_refusal {
+    size_t line;
+    const char *reason; /* static */
+    char text[64];      /* its beginning */
+};
+
+/* How a number of a log came to be known. */
+enum knee_known {
+    KNEE_NOT_KNOWN,
+    KNEE_ASSUMED,  /* the usual for such GPUs */
+    KNEE_INFERRED, /* from bus over algorithm bandwidth, device numbers */
+    KNEE_SAID,     /* by the log */
+    KNEE_TOLD,     /* by the caller */
+};
+
+/* What a log lets slip about the run; each is a bit of knee_log.seen. */
+enum knee_evidence {
+    KNEE_SEEN_GDR = 1 << 0,         /* GPU Direct RDMA is on */
+    KNEE_SEEN_NO_GDR = 1 << 1,      /* it is off */
+    KNEE_SEEN_SOCKET = 1 << 2,      /* data goes over TCP sockets */
+    KNEE_SEEN_RDMA = 1 << 3,        /* data goes over verbs or libfabric */
+    KNEE_SEEN_SHM = 1 << 4,         /* GPUs of a node talk through host memory */
+    KNEE_SEEN_NO_P2P = 1 << 5,      /* peer access is off */
+    KNEE_SEEN_FORCED_ALGO = 1 << 6, /* NCCL_ALGO or NCCL_PROTO is set */
+    KNEE_SEEN_SAME_GPU = 1 << 7,    /* several ranks on one GPU */
+    KNEE_SEEN_NCCL = 1 << 8,        /* there are NCCL INFO lines at all */
+};
+
+/* NCCL's choice for one size, as the log prints it. */
+struct knee_tuning {
+    double bytes;
+    char algorithm[16], protocol[8];
+};
+
+#define KNEE_REFUSALS_KEPT 64
+#define KNEE_LOG_NOTES     8
+#define KNEE_TUNINGS_KEPT  64
+
+struct knee_log {
+    char file[96];
+    size_t table; /* which table of the file, from 1 */
+    enum knee_op op;
+    double ranks, nodes; /* NaN: not known */
+    enum knee_known op_known, ranks_known, nodes_known;
+    char dtype[16], gpu[48], library[48];
+    double gpus_per_process; /* NaN: not said */
+    double adapters;         /* network adapters in use, as NCCL lists them; NaN: not said */
+    unsigned seen;
+    struct knee_sample *samples; /* ascending in bytes; owned */
+    size_t sample_count;
+    size_t refused; /* rows; the first are kept below */
+    size_t refusal_count;
+    struct knee_refusal refusals[KNEE_REFUSALS_KEPT];
+    size_t lines, facts, others; /* of the file up to its end: all, understood, neither */
+    size_t tuning_count;
+    struct knee_tuning tunings[KNEE_TUNINGS_KEPT];
+    size_t note_count; /* contradictions and assumptions, as sentences */
+    char notes[KNEE_LOG_NOTES][160];
+};
+
+/* Free with knee_logs_release(). */
+struct knee_logs {
+    struct knee_log *logs;
+    size_t count;
+    const struct knee_alloc *alloc;
+};
+void knee_logs_release(struct knee_logs *logs);
+
+/* What the caller knows better. NaN and KNEE_OPS: nothing. */
+struct knee_log_hints {
+    double ranks, nodes;
+    enum knee_op op;
+    const char *about; /* what people say about it, for knee_topology_recognise(); may be NULL */
+};
+
+/* Adds the tables of one file: nccl-tests and rccl-tests (text of every era, JSON), OSU, knee
+ * bench, CSV. KNEE_INPUT when it holds no usable row; the reason and the counts are in *err. */
+knee_status knee_logs_read(struct knee_logs *logs, const char *text, size_t length,
+                           const char *name, const struct knee_log_hints *hints,
+                           struct knee_err *err);
+
+/* ---- Fit: a cluster from its logs --------------------------------------------------------- */
+
+/* Where a log's ranks are on a topology. The topology is widened where the log has more GPUs in a
+ * node than it knows of. */
+knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *topology,
+                            struct knee_layout *out, struct knee_err *err);
+
+/* What the log, its name and `about` (may be NULL) say the cluster is; a plain NVLink node and
+ * InfiniBand when they say nothing. True if something was recognised. */
+bool knee_log_topology(const struct knee_log *log, const char *about, struct knee_topology *out);
+
+/* Fits one topology to logs that are all of one cluster, starting from `prior`: latencies, rates
+ * and protocols with their uncertainty, and a curve for each log. */
+knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_topology *prior,
+                     const struct knee_alloc *alloc, struct knee_topology *out,
+                     struct knee_err *err);
+
+/* Errors |predicted / measured - 1| of some rows. */
+struct knee_errors {
+    size_t rows;
+    double median, p90; /* NaN without rows */
+};
+
+/* How well one log is predicted ... */
+struct knee_log_check {
+    const struct knee_log *log;
+    struct knee_topology topology; /* what it was recognised as, before any fit */
+    bool recognised;
+    const char *origin;
+    struct knee_errors left_out;     /* ... at every second size, fitted at the others */
+    struct knee_errors out_of_place; /* the same against the out-of-place column alone */
+    struct knee_errors fitted;       /* ... at the sizes it was fitted to, by the pieces */
+    struct knee_errors preset;       /* ... by the preset, without any fit */
+    size_t cluster;                  /* row of clusters[]; SIZE_MAX: it was not fitted */
+    double *fitted_s;                /* what that fit gives for each sample; owned; may be NULL */
+};
+
+/* ... and one log from another of the same cluster. */
+struct knee_transfer {
+    size_t from, to; /* rows of checks[] */
+    struct knee_errors errors;
+};
+
+/* What the logs of one cluster say together: parameters, and a curve for each log. */
+struct knee_cluster_fit {
+    struct knee_topology topology;
+    size_t logs;
+};
+
+#define KNEE_TRANSFERS_MAX 4096
+
+struct knee_check {
+    size_t count;
+    struct knee_log_check *checks;                               /* one per log; owned */
+    struct knee_errors left_out, out_of_place, preset, transfer; /* all rows pooled */
+    size_t preset_logs;                                          /* two-node logs recognised */
+    size_t transfer_count;
+    struct knee_transfer *transfers; /* owned */
+    size_t transfers_left;           /* pairs beyond KNEE_TRANSFERS_MAX, not tried */
+    size_t cluster_count;
+    struct knee_cluster_fit *clusters; /* owned */
+    const struct knee_alloc *alloc;
+};
+
+/* What people say about a log; each may be NULL. */
+struct knee_log_about {
+    const char *hardware; /* for knee_topology_recognise() */
+    const char *origin; /* where it comes from: logs of different origins are different clusters */
+};
+
+/* `about` may be NULL, or has a row for each log. Logs must outlive the check. Two logs are of one
+ * cluster when their origins do not differ, they were recognised as the same, and both or neither
+ * have more than one node; with `prior`, what they all start from, all of them are. */
+knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_about *about,
+                            size_t count, const struct knee_topology *prior,
+                            const struct knee_alloc *alloc, struct knee_check *out,
+                            struct knee_err *err);
+void knee_check_release(struct knee_check *check);
 
 /* ---- Step: one step, every second labelled ------------------------------------------------ */
 
@@ -282,22 +726,6 @@ enum knee_span_kind {
     KNEE_SPAN_FUSED, /* compute and communication in one kernel: counts as both */
     KNEE_SPAN_COPY,  /* memcpy, memset */
 };
-
-enum knee_op {
-    KNEE_OP_UNKNOWN,
-    KNEE_OP_ALL_REDUCE,
-    KNEE_OP_ALL_GATHER,
-    KNEE_OP_REDUCE_SCATTER,
-    KNEE_OP_ALL_TO_ALL,
-    KNEE_OP_BROADCAST,
-    KNEE_OP_REDUCE,
-    KNEE_OP_GATHER,
-    KNEE_OP_SCATTER,
-    KNEE_OP_SEND_RECV,
-    KNEE_OP_BARRIER,
-    KNEE_OPS
-};
-const char *knee_op_name(enum knee_op op); /* "all_reduce" */
 
 /* One piece of GPU work. Times are the trace's own clock. */
 struct knee_span {
@@ -759,6 +1187,11 @@ knee_status
 knee_compare(const struct knee_account *before, const struct knee_diagnosis *before_diagnosis,
              const struct knee_account *after, const struct knee_diagnosis *after_diagnosis,
              const struct knee_alloc *alloc, struct knee_comparison *out, struct knee_err *err);
+/* ---- Against: a measured collective beside what it should take ----------------------------- */
+
+/* Puts the log's times beside the expected ones of the same size, marks the sizes that are slower
+ * than they should be, and names the likely reason where the log shows one. */
+void knee_collective_against(struct knee_collective *collective, const struct knee_log *log);
 
 /* ---- Tax: what each parallel axis pays ---------------------------------------------------- */
 
@@ -858,8 +1291,22 @@ void knee_write_comparison(const struct knee_comparison *comparison,
                            const struct knee_style *style, struct knee_text *text);
 void knee_write_tax(const struct knee_tax *tax, enum knee_format format,
                     const struct knee_style *style, struct knee_text *text);
+void knee_write_collective(const struct knee_collective *collective, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text);
+
+void knee_write_check(const struct knee_check *check, enum knee_format format,
+                      const struct knee_style *style, struct knee_text *text);
+
+/* YAML that knee_topology_read() reads back, or JSON with the same keys. */
+void knee_write_topology(const struct knee_topology *topology, enum knee_format format,
+                         struct knee_text *text);
 
 /* ---- Read --------------------------------------------------------------------------------- */
+
+/* A cluster from the text of a file: knee's YAML, `nvidia-smi topo -m` or NCCL's topology XML, told
+ * apart by content. The last two describe one node; any number of them is taken to be there. */
+knee_status knee_topology_read(const char *text, size_t length, const char *name,
+                               struct knee_topology *out, struct knee_err *err);
 
 /* Sets the keys of `object` from YAML (or JSON) text, `name` being shown in errors. Keys that
  * were already set from a flag are kept. Words are not allowed in files. Nothing is changed on

@@ -5,12 +5,12 @@
 BEGIN {
     FS = ","
     scale["bf16_tflops"] = "e12"; scale["fp8_tflops"] = "e12"; scale["memory_gb"] = "e9"
-    scale["memory_gbps"] = "e9"; scale["gbytes_per_s"] = "e9"; scale["latency_us"] = "e-6"
+    scale["memory_gbps"] = "e9"; scale["gbytes_per_s"] = "e9"
     split("name full_name node_link net_link gpu cluster origin", words, " ")
     for (i in words) text[words[i]] = 1
     field["bf16_tflops"] = "bf16_flops"; field["fp8_tflops"] = "fp8_flops"
     field["memory_gb"] = "memory_bytes"; field["memory_gbps"] = "memory_bytes_per_s"
-    field["gbytes_per_s"] = "bytes_per_s"; field["latency_us"] = "latency_s"
+    field["gbytes_per_s"] = "bytes_per_s"
     print "/* Made by tools/presets.awk from data/: edit those files. */"
     print "#include \"" header "\"\n#include <math.h>"
 }
@@ -24,7 +24,10 @@ FNR == 1 {
 /^#/ || /^$/ { next }
 !columns {
     columns = NF
-    for (i = 1; i <= NF; i++) head[i] = $i
+    for (i = 1; i <= NF; i++) {
+        head[i] = $i
+        if ($i ~ /_us$/) { scale[$i] = "e-6"; field[$i] = $i; sub(/_us$/, "_s", field[$i]) }
+    }
     printf "const struct knee_%s knee_%s[] = {\n", type, table
     next
 }

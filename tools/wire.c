@@ -244,8 +244,7 @@ int main(int argc, char **argv)
     for (int i = 3; i < at; i++) {
         unsigned port;
         double bit_per_s, delay_s;
-        if (sscanf(argv[i], "%u:%lf:%lf", &port, &bit_per_s, &delay_s) != 3 ||
-            port >= port_count) {
+        if (sscanf(argv[i], "%u:%lf:%lf", &port, &bit_per_s, &delay_s) != 3 || port >= port_count) {
             fprintf(stderr, "wire: '%s' is not PORT:RATE:DELAY\n", argv[i]);
             return 2;
         }

@@ -29,6 +29,7 @@ struct cli_run {
     size_t word_count;
     struct knee_text text; /* what will be printed */
     struct knee_err err;
+    bool quiet; /* one of many ranks, and not the one that speaks */
 };
 
 struct cli_command {
@@ -59,6 +60,17 @@ struct knee_style cli_style(const struct cli_run *run);
 knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *length,
                           struct knee_err *err);
 
+/* The file name without its folders; and what an input is called in reports ("-" is standard
+ * input). */
+const char *cli_base_name(const char *path);
+const char *cli_input_name(const char *path);
+
+/* A cluster from a word: a preset, a file (YAML, nvidia-smi topo -m, NCCL's XML) or one line of
+ * text such as '8xh100:nvlink4 * 16 @ ib400x8'. */
+knee_status cli_read_cluster(const char *word, struct knee_topology *out, struct knee_err *err);
+
+/* Writes text to a file. */
+knee_status cli_write_file(const char *name, const struct knee_text *text, struct knee_err *err);
 /* A file or pipe as a reader; `fd` must stay open. */
 struct knee_reader cli_reader(int *fd);
 
@@ -72,7 +84,7 @@ void cli_overview(struct knee_text *text);
 /* The value a key takes, as help writes it: "BYTES/S"; "" for a switch. */
 const char *cli_metavar(const struct knee_key *key);
 
-extern const struct cli_command cli_predict, cli_lab, cli_tax, cli_trace, cli_diff, cli_list,
-    cli_example, cli_man, cli_completion, cli_version;
+extern const struct cli_command cli_predict, cli_tax, cli_trace, cli_diff, cli_collective, cli_fit,
+    cli_cluster, cli_bench, cli_lab, cli_list, cli_example, cli_man, cli_completion, cli_version;
 
 #endif

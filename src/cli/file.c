@@ -46,6 +46,30 @@ knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *len
     return status;
 }
 
+const char *cli_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+const char *cli_input_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : cli_base_name(path);
+}
+
+knee_status cli_write_file(const char *name, const struct knee_text *text, struct knee_err *err)
+{
+    if (text->failed)
+        return knee_fail(err, KNEE_SYSTEM, name, "out of memory for the output");
+    FILE *file = fopen(name, "wb");
+    if (!file)
+        return knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
+    bool bad = fwrite(text->data, 1, text->length, file) != text->length;
+    bad = fclose(file) != 0 || bad;
+    return bad ? knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno))
+               : KNEE_OK;
+}
+
 static ptrdiff_t read_fd(void *ctx, void *buffer, size_t size)
 {
     ptrdiff_t got;
@@ -62,21 +86,16 @@ struct knee_reader cli_reader(int *fd)
 
 knee_status cli_print(struct cli_run *run)
 {
-    const char *name = run->common.output;
     if (run->text.failed)
         return knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory for the output");
     if (run->text.length == 0)
         return KNEE_OK;
-    FILE *file = name ? fopen(name, "wb") : stdout;
-    if (!file)
-        return knee_fail(&run->err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
-    bool bad = fwrite(run->text.data, 1, run->text.length, file) != run->text.length;
-    if (name)
-        bad = fclose(file) != 0 || bad;
-    else
-        bad = fflush(stdout) != 0 || bad;
+    if (run->common.output)
+        return cli_write_file(run->common.output, &run->text, &run->err);
+    bool bad = fwrite(run->text.data, 1, run->text.length, stdout) != run->text.length;
+    bad = fflush(stdout) != 0 || bad;
     if (bad)
-        return knee_fail(&run->err, KNEE_SYSTEM, name ? name : "standard output",
-                         "cannot be written: %s", strerror(errno));
+        return knee_fail(&run->err, KNEE_SYSTEM, "standard output", "cannot be written: %s",
+                         strerror(errno));
     return KNEE_OK;
 }

@@ -226,6 +226,17 @@ static void write_zsh(struct knee_text *text)
     knee_text_puts(text, "  esac\n}\n_knee \"$@\"\n");
 }
 
+static void fish_description(const char *words, struct knee_text *text)
+{
+    knee_text_puts(text, " -d '");
+    for (const char *c = words; *c; c++) {
+        if (*c == '\'' || *c == '\\')
+            knee_text_puts(text, "\\");
+        knee_text_add(text, c, 1);
+    }
+    knee_text_puts(text, "'\n");
+}
+
 static const struct cli_command *fish_command; /* the row writers take no context */
 
 static void fish_row(const struct knee_key *key, struct knee_text *text)
@@ -240,21 +251,17 @@ static void fish_row(const struct knee_key *key, struct knee_text *text)
     } else if (key->kind != KNEE_KEY_SWITCH) {
         knee_text_puts(text, " -r");
     }
-    knee_text_puts(text, " -d '");
-    for (const char *c = key->help; *c; c++) {
-        if (*c == '\'' || *c == '\\')
-            knee_text_puts(text, "\\");
-        knee_text_add(text, c, 1);
-    }
-    knee_text_puts(text, "'\n");
+    fish_description(key->help, text);
 }
 
 static void write_fish(struct knee_text *text)
 {
     knee_text_puts(text, "# fish completion for knee; made by: knee completion fish\n");
-    for (size_t i = 0; cli_commands[i]; i++)
-        knee_text_printf(text, "complete -c knee -n __fish_use_subcommand -a %s -d '%s'\n",
-                         cli_commands[i]->name, cli_commands[i]->summary);
+    for (size_t i = 0; cli_commands[i]; i++) {
+        knee_text_printf(text, "complete -c knee -n __fish_use_subcommand -a %s",
+                         cli_commands[i]->name);
+        fish_description(cli_commands[i]->summary, text);
+    }
     for (size_t i = 0; cli_commands[i]; i++) {
         fish_command = cli_commands[i];
         each_key(cli_commands[i], NULL, fish_row, text);

@@ -6,6 +6,7 @@
 #include "out/words.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static void list_gpus(struct knee_table *table)
@@ -89,16 +90,83 @@ static void list_models(struct knee_table *table)
     }
 }
 
+/* The collectives an algorithm does somewhere: in a node, over nodes of eight, over nodes of one.
+ */
+static void collectives_of(const struct knee_algorithm *algorithm, char *out, size_t size)
+{
+    static const struct knee_layout layouts[] = {
+        {.ranks = 8, .levels = 1, .units = {8, 1}},
+        {.ranks = 16, .levels = 2, .units = {16, 2, 1}},
+        {.ranks = 4, .levels = 2, .units = {4, 4, 1}},
+    };
+    size_t used = 0;
+    out[0] = '\0';
+    for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++) {
+        struct knee_counts counts;
+        bool does = false;
+        for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+            does = does || algorithm->count(&layouts[i], (enum knee_op)op, 1, &counts);
+        if (does && used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? " " : "",
+                                     knee_op_name((enum knee_op)op));
+    }
+}
+
 static void list_algorithms(struct knee_table *table)
 {
-    knee_table_init(table, "lll", NULL);
-    for (size_t i = 0; i < 3; i++)
-        knee_table_cell(table, "%s", (const char *const[]){"algorithm", "time", "origin"}[i]);
+    knee_table_init(table, "lllll", NULL);
+    for (size_t i = 0; i < 5; i++)
+        knee_table_cell(
+            table, "%s",
+            (const char *const[]){"algorithm", "NCCL", "collectives", "time", "origin"}[i]);
     const struct knee_algorithm *algorithm;
-    for (size_t row = 0; (algorithm = knee_algorithm_at(row)); row++) {
+    char collectives[160];
+    for (size_t row = 0; (algorithm = knee_scheme_at(row)); row++) {
+        collectives_of(algorithm, collectives, sizeof collectives);
         knee_table_cell(table, "%s", algorithm->name);
+        knee_table_cell(table, "%s", algorithm->nccl ? algorithm->nccl : "-");
+        knee_table_cell(table, "%s", collectives);
         knee_table_cell(table, "%s", algorithm->formula);
         knee_table_cell(table, "%s", algorithm->origin);
+    }
+    for (size_t row = 0; (algorithm = knee_algorithm_at(row)); row++) {
+        if (algorithm->count)
+            continue;
+        knee_table_cell(table, "%s", algorithm->name);
+        knee_table_cell(table, "-");
+        knee_table_cell(table, "knee predict only");
+        knee_table_cell(table, "%s", algorithm->formula);
+        knee_table_cell(table, "%s", algorithm->origin);
+    }
+}
+
+static void list_transports(struct knee_table *table)
+{
+    knee_table_init(table, "llrrrrl", NULL);
+    for (size_t i = 0; i < 7; i++)
+        knee_table_cell(table, "%s",
+                        (const char *const[]){"transport", "full name", "wire", "host", "launch",
+                                              "NVLS share", "origin"}[i]);
+    const struct knee_transport *transport;
+    for (size_t row = 0; (transport = knee_transport_at(row)); row++) {
+        knee_table_cell(table, "%s", transport->name);
+        knee_table_cell(table, "%s", transport->full_name);
+        knee_table_number(table, transport->wire_s, KNEE_UNIT_SECONDS);
+        knee_table_number(table, transport->host_s, KNEE_UNIT_SECONDS);
+        knee_table_number(table, transport->launch_s, KNEE_UNIT_SECONDS);
+        knee_table_cell(table, "%g", transport->nvls_share);
+        knee_table_cell(table, "%s", transport->origin);
+    }
+}
+
+static void list_collectives(struct knee_table *table)
+{
+    knee_table_init(table, "lr", NULL);
+    knee_table_cell(table, "collective");
+    knee_table_cell(table, "busbw / algbw of 8 ranks");
+    for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++) {
+        knee_table_cell(table, "%s", knee_op_name((enum knee_op)op));
+        knee_table_cell(table, "%g", knee_op_bus_factor((enum knee_op)op, 8));
     }
 }
 
@@ -106,8 +174,13 @@ static const struct {
     const char *name;
     void (*fill)(struct knee_table *);
 } lists[] = {
-    {"gpus", list_gpus},     {"links", list_links},           {"clusters", list_clusters},
-    {"models", list_models}, {"algorithms", list_algorithms},
+    {"gpus", list_gpus},
+    {"links", list_links},
+    {"transports", list_transports},
+    {"clusters", list_clusters},
+    {"models", list_models},
+    {"algorithms", list_algorithms},
+    {"collectives", list_collectives},
 };
 #define LISTS (sizeof lists / sizeof *lists)
 
@@ -132,15 +205,17 @@ static knee_status list_main(struct cli_run *run, int argc, char **argv)
     if (any)
         return KNEE_OK;
     knee_fail(&run->err, KNEE_USAGE, "", "there is no list '%.60s'", run->words[0]);
-    knee_hint(&run->err, "gpus, links, clusters, models or algorithms");
+    knee_hint(&run->err, "gpus, links, transports, clusters, models, algorithms or collectives");
     return KNEE_USAGE;
 }
 
 const struct cli_command cli_list = {
     .name = "list",
-    .operands = "[gpus|links|clusters|models|algorithms]",
+    .operands = "[gpus|links|transports|clusters|models|algorithms|collectives]",
     .summary = "the presets, with where their figures come from",
-    .about = "Lists the presets of GPUs, links, clusters, models and all-reduce algorithms.",
+    .about =
+        "Lists the presets of GPUs, links, transports, clusters and models, the algorithms of\n"
+        "collectives, and the collectives.",
     .examples = "  knee list gpus\n",
     .most_words = 1,
     .main = list_main,

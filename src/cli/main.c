@@ -9,8 +9,9 @@
 #include <string.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cli_predict, &cli_lab, &cli_trace,      &cli_diff,    &cli_tax, &cli_list,
-    &cli_example, &cli_man, &cli_completion, &cli_version, NULL,
+    &cli_predict, &cli_trace,   &cli_diff,       &cli_tax,     &cli_collective,
+    &cli_fit,     &cli_cluster, &cli_bench,      &cli_lab,     &cli_list,
+    &cli_example, &cli_man,     &cli_completion, &cli_version, NULL,
 };
 
 static const struct cli_command *find_command(const char *name)
@@ -75,11 +76,11 @@ int main(int argc, char **argv)
     knee_status status = dispatch(&run, argc, argv);
     if (run.common.help && !status && run.command && !run.text.length)
         cli_help(run.command, &run.text);
-    if (!run.err.what[0] || status == KNEE_GATE) {
+    if (!run.quiet && (!run.err.what[0] || status == KNEE_GATE)) {
         knee_status printed = cli_print(&run);
         status = printed ? printed : status;
     }
-    if (run.err.what[0])
+    if (run.err.what[0] && !run.quiet)
         print_error(&run.err);
     knee_text_release(&run.text);
     free(run.words);

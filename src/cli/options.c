@@ -29,7 +29,7 @@ static const struct knee_key rows[] = {
      .offset = offsetof(struct cli_common, output),
      .group = "Output",
      .otherwise = "standard output",
-     .help = "file to write to"},
+     .help = "file to write to; -o FILE is the same"},
     SWITCH("help", help, "this text"),
 };
 
@@ -39,6 +39,16 @@ const struct knee_keys cli_common_keys = {
     .source_offset = offsetof(struct cli_common, source),
 };
 
+/* What a word stands for; a file where nothing is said here. */
+static const struct {
+    const char *key, *metavar;
+} word_metavars[] = {
+    {"for", "TARGET=VALUE"},
+    {"solve", "INPUT"},
+    {"bytes", "SIZES"},
+    {"cluster", "CLUSTER"},
+};
+
 const char *cli_metavar(const struct knee_key *key)
 {
     switch (key->kind) {
@@ -46,9 +56,10 @@ const char *cli_metavar(const struct knee_key *key)
     case KNEE_KEY_CHOICE: return "NAME";
     case KNEE_KEY_WORKERS: return "LIST";
     case KNEE_KEY_WORD:
-        return strcmp(key->name, "for") == 0     ? "TARGET=VALUE"
-               : strcmp(key->name, "solve") == 0 ? "INPUT"
-                                                 : "FILE";
+        for (size_t i = 0; i < sizeof word_metavars / sizeof *word_metavars; i++)
+            if (strcmp(key->name, word_metavars[i].key) == 0)
+                return word_metavars[i].metavar;
+        return "FILE";
     case KNEE_KEY_SWITCH: break;
     }
     return "";
@@ -102,7 +113,8 @@ static knee_status unknown_option(struct cli_run *run, const char *name)
 static knee_status parse_flag(struct cli_run *run, int argc, char **argv, int *at)
 {
     char name[64];
-    const char *flag = argv[*at] + 2, *value = strchr(flag, '=');
+    bool output = strcmp(argv[*at], "-o") == 0;
+    const char *flag = output ? "output" : argv[*at] + 2, *value = strchr(flag, '=');
     size_t length = value ? (size_t)(value - flag) : strlen(flag);
     snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), flag);
     void *object = NULL;
@@ -135,7 +147,7 @@ knee_status cli_parse(struct cli_run *run, int argc, char **argv)
             flags = false;
         } else if (flags && (strcmp(arg, "-h") == 0 || strcmp(arg, "-?") == 0)) {
             run->common.help = true;
-        } else if (flags && strncmp(arg, "--", 2) == 0) {
+        } else if (flags && (strncmp(arg, "--", 2) == 0 || strcmp(arg, "-o") == 0)) {
             status = parse_flag(run, argc, argv, &i);
         } else if (flags && arg[0] == '-' && arg[1]) {
             status = knee_fail(&run->err, KNEE_USAGE, "", "there is no option %.60s", arg);

@@ -3,20 +3,38 @@
 
 #include <math.h>
 
+/* Those with a closed form for knee predict come first. */
 static const struct knee_algorithm *const algorithms[] = {
-    &knee_ring,         &knee_tree,          &knee_recursive_doubling, &knee_halving_doubling,
-    &knee_hierarchical, &knee_sparse_gather,
+    &knee_ring,
+    &knee_tree,
+    &knee_recursive_doubling,
+    &knee_halving_doubling,
+    &knee_hierarchical,
+    &knee_sparse_gather,
+    &knee_binary_tree,
+    &knee_nvls,
+    &knee_nvls_tree,
+    &knee_collnet,
+    &knee_bruck,
+    &knee_pat,
+    &knee_pairwise,
+    &knee_direct,
+    &knee_binomial_tree,
+    &knee_send_recv,
 };
 #define ALGORITHMS (sizeof algorithms / sizeof *algorithms)
 
 static size_t algorithm_count(void)
 {
-    return ALGORITHMS;
+    size_t count = 0;
+    while (count < ALGORITHMS && algorithms[count]->time_s)
+        count++;
+    return count;
 }
 
 static const char *algorithm_name(size_t row)
 {
-    return row < ALGORITHMS ? algorithms[row]->name : NULL;
+    return row < algorithm_count() ? algorithms[row]->name : NULL;
 }
 
 const struct knee_choices knee_algorithm_names = {"all-reduce algorithm", algorithm_count,
@@ -24,7 +42,7 @@ const struct knee_choices knee_algorithm_names = {"all-reduce algorithm", algori
 
 const struct knee_algorithm *knee_algorithm_at(size_t row)
 {
-    return row < ALGORITHMS ? algorithms[row] : NULL;
+    return row < algorithm_count() ? algorithms[row] : NULL;
 }
 
 int knee_algorithm_row(const struct knee_algorithm *algorithm)
@@ -33,6 +51,24 @@ int knee_algorithm_row(const struct knee_algorithm *algorithm)
     while (algorithms[row] != algorithm)
         row++;
     return row;
+}
+
+const struct knee_algorithm *knee_scheme_at(size_t row)
+{
+    for (size_t i = 0; i < ALGORITHMS; i++)
+        if (algorithms[i]->count && row-- == 0)
+            return algorithms[i];
+    return NULL;
+}
+
+bool knee_scheme_runs(const struct knee_topology *topology, const struct knee_algorithm *algorithm)
+{
+    switch (algorithm->needs) {
+    case KNEE_NEEDS_NOTHING: return true;
+    case KNEE_NEEDS_NVLS: return topology->nvls_share > 0;
+    case KNEE_NEEDS_SHARP: return topology->sharp;
+    }
+    return false;
 }
 
 struct knee_wire knee_fabric_span(const struct knee_fabric *fabric, double workers)

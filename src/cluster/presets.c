@@ -35,6 +35,25 @@ NAMED(gpu, knee_gpus)
 NAMED(link, knee_links)
 NAMED(cluster, knee_clusters)
 
+const struct knee_transport *knee_transport_at(size_t row)
+{
+    return row < knee_transports_count ? &knee_transports[row] : NULL;
+}
+
+const struct knee_transport *knee_transport_of(const char *link)
+{
+    const struct knee_transport *best = NULL;
+    size_t longest = 0;
+    for (size_t row = 0; row < knee_transports_count; row++) {
+        size_t length = strlen(knee_transports[row].name);
+        if (length > longest && strncmp(knee_transports[row].name, link, length) == 0) {
+            best = &knee_transports[row];
+            longest = length;
+        }
+    }
+    return best;
+}
+
 struct knee_wire knee_link_wire(const struct knee_link *link, double ports)
 {
     return (struct knee_wire){link->latency_s, ports * link->bytes_per_s * link->achieved};

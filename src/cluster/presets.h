@@ -8,7 +8,8 @@
 extern const struct knee_gpu knee_gpus[];
 extern const struct knee_link knee_links[];
 extern const struct knee_cluster knee_clusters[];
-extern const size_t knee_gpus_count, knee_links_count, knee_clusters_count;
+extern const struct knee_transport knee_transports[];
+extern const size_t knee_gpus_count, knee_links_count, knee_clusters_count, knee_transports_count;
 
 /* By exact name; NULL if there is none (the data files are checked by a test). */
 const struct knee_gpu *knee_gpu_named(const char *name);

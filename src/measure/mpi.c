@@ -10,6 +10,8 @@
 #include <limits.h>
 #include <mpi.h>
 #include <sched.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 struct knee_request {
@@ -21,6 +23,7 @@ enum { NAME_SIZE = 256, GATHER_TAG = 32000, CHUNK_BYTES = 1 << 30 };
 struct mpi_state {
     char host_name[NAME_SIZE];
     int *host_of;
+    long nap_ns;
 };
 
 static bool check(struct knee_runtime *rt, const char *what, int code)
@@ -150,13 +153,24 @@ static bool mpi_test(struct knee_runtime *rt, struct knee_request **request, boo
     return true;
 }
 
+/* A yield gives the processor to whoever wants it. Where many emulated hosts share few cores even
+ * that is too much polling: KNEE_NAP_US says how long to sleep instead. */
+static void rest(const struct mpi_state *state)
+{
+    struct timespec nap = {0, state->nap_ns};
+    if (state->nap_ns)
+        nanosleep(&nap, NULL);
+    else
+        sched_yield();
+}
+
 static bool mpi_wait(struct knee_runtime *rt, struct knee_request **request)
 {
     for (bool done = false; !done;) {
         if (!mpi_test(rt, request, &done))
             return false;
         if (!done)
-            sched_yield();
+            rest(rt->state);
     }
     return true;
 }
@@ -313,6 +327,10 @@ bool knee_runtime_fill(struct knee_runtime *rt, struct knee_runtime *base)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Get_processor_name(name, &length);
     snprintf(state->host_name, sizeof state->host_name, "%.*s", NAME_SIZE - 1, name);
+    const char *nap_us = getenv("KNEE_NAP_US");
+    long nap = nap_us ? strtol(nap_us, NULL, 10) : 0;
+    state->nap_ns = nap > 0 && nap < 1000000 ? nap * 1000 : 0;
+    prctl(PR_SET_TIMERSLACK, 1); /* ns: a nap is as long as it says */
     *rt = (struct knee_runtime){
         .name = "mpi",
         .host_name = state->host_name,

@@ -25,6 +25,15 @@ bool knee_runtime_launched(void)
     return false;
 }
 
+int knee_runtime_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return (int)strtol(getenv(names[i]), NULL, 10);
+    return 0;
+}
+
 struct engine {
     const char *name;
     const char *object;         /* NULL: built in */

@@ -75,6 +75,9 @@ knee_status knee_runtime_open(const char *name, struct knee_runtime **out, struc
 /* Was this process started as one of several? */
 bool knee_runtime_launched(void);
 
+/* The rank that the launcher gave this process, known before anything is opened; 0 when alone. */
+int knee_runtime_rank(void);
+
 /* What a loadable object exports: it fills *rt, which is zeroed, or writes rt->fault. `base` is the
  * runtime it may stand on (nccl); it is then owned by *rt. */
 #define KNEE_RUNTIME_ENTRY "knee_runtime_fill"

@@ -108,9 +108,13 @@ static void write_axis(const struct scale *s, const struct canvas *c, struct kne
     memset(labels, ' ', sizeof labels);
     for (size_t i = 0; i < s->plot->count; i++) {
         char label[24];
-        int length = snprintf(label, sizeof label, "%.0f", s->plot->x[i]);
+        if (s->plot->x_label)
+            s->plot->x_label(s->plot->x[i], label, sizeof label);
+        else
+            snprintf(label, sizeof label, "%.0f", s->plot->x[i]);
+        int length = (int)strlen(label);
         int start = to_x(s, s->plot->x[i]) / c->x_dots;
-        if (length < 0 || (end > 0 && start < end + 1) || start + length > WIDTH + 24)
+        if ((end > 0 && start < end + 1) || start + length > WIDTH + 24)
             continue;
         memcpy(labels + start, label, (size_t)length);
         end = start + length;

@@ -13,6 +13,8 @@ struct knee_plot {
     double mark;  /* vertical line; NaN: none */
     const char *title, *level_name, *mark_name;
     const char *x_name;
+    /* How a place on the x axis is written; NULL: as a whole number. */
+    void (*x_label)(double x, char *out, size_t size);
 };
 
 /* Nothing is written for fewer than two points. */

@@ -41,6 +41,31 @@ struct knee_word knee_short(double value)
     return word;
 }
 
+struct knee_word knee_size(double bytes)
+{
+    static const char *const suffix[] = {"", "K", "M", "G", "T"};
+    struct knee_word word = {""};
+    size_t i = 0;
+    double value = bytes;
+    while (i < 4 && value >= 1024 && fmod(value, 1024) == 0) {
+        value /= 1024;
+        i++;
+    }
+    if (value == floor(value) && value < 10000)
+        snprintf(word.s, sizeof word.s, "%.0f%s", value, suffix[i]);
+    else
+        knee_number_human(word.s, sizeof word.s, bytes, KNEE_UNIT_BYTES);
+    return word;
+}
+
+const char *knee_unit_word(enum knee_unit unit)
+{
+    return unit == KNEE_UNIT_SECONDS       ? "s"
+           : unit == KNEE_UNIT_BYTES_PER_S ? "bytes/s"
+           : unit == KNEE_UNIT_FRACTION    ? "share"
+                                           : "factor";
+}
+
 #define COUNT(value)   knee_human(value, KNEE_UNIT_COUNT).s
 #define SECONDS(value) knee_human(value, KNEE_UNIT_SECONDS).s
 #define DOLLARS(value) knee_human(value, KNEE_UNIT_DOLLARS).s

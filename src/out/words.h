@@ -13,6 +13,10 @@ struct knee_word knee_human(double value, enum knee_unit unit);
 struct knee_word knee_percent(double share);        /* "83.3 %" */
 struct knee_word knee_signed_percent(double share); /* "+36.7 %" */
 struct knee_word knee_short(double value);          /* R, gamma: "0.667", "10.7" */
+struct knee_word knee_size(double bytes);           /* "4K", "8G" as nccl-tests; else "1.5 MB" */
+
+/* A unit for a machine: "s", "bytes/s", "share", "factor". */
+const char *knee_unit_word(enum knee_unit unit);
 
 /* The verdict in a few sentences, each an inequality in the user's own numbers; no line breaks. */
 void knee_prediction_sentence(const struct knee_prediction *prediction, struct knee_text *text);

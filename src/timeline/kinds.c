@@ -133,20 +133,6 @@ static const char *look_up(const char *name, const struct word *words, size_t co
 }
 #define LOOK_UP(name, words) look_up(name, words, sizeof(words) / sizeof *(words))
 
-static const char *const op_names[KNEE_OPS] = {
-    [KNEE_OP_UNKNOWN] = "unknown",       [KNEE_OP_ALL_REDUCE] = "all_reduce",
-    [KNEE_OP_ALL_GATHER] = "all_gather", [KNEE_OP_REDUCE_SCATTER] = "reduce_scatter",
-    [KNEE_OP_ALL_TO_ALL] = "all_to_all", [KNEE_OP_BROADCAST] = "broadcast",
-    [KNEE_OP_REDUCE] = "reduce",         [KNEE_OP_GATHER] = "gather",
-    [KNEE_OP_SCATTER] = "scatter",       [KNEE_OP_SEND_RECV] = "send_recv",
-    [KNEE_OP_BARRIER] = "barrier",
-};
-
-const char *knee_op_name(enum knee_op op)
-{
-    return op < KNEE_OPS ? op_names[op] : "?";
-}
-
 /* Letters only, lower case: AllReduce, all_reduce, nccl:all_reduce and allreduce_coalesced alike.
  */
 static const struct {
@@ -227,19 +213,6 @@ bool knee_op_is_barrier(enum knee_op op)
 {
     return op == KNEE_OP_ALL_REDUCE || op == KNEE_OP_ALL_GATHER || op == KNEE_OP_REDUCE_SCATTER ||
            op == KNEE_OP_BARRIER;
-}
-
-double knee_op_bus_factor(enum knee_op op, double members)
-{
-    switch (op) {
-    case KNEE_OP_ALL_REDUCE: return 2 * (members - 1) / members;
-    case KNEE_OP_ALL_GATHER:
-    case KNEE_OP_REDUCE_SCATTER:
-    case KNEE_OP_ALL_TO_ALL:
-    case KNEE_OP_GATHER:
-    case KNEE_OP_SCATTER: return (members - 1) / members;
-    default: return 1;
-    }
 }
 
 struct knee_kernel_facts knee_kernel_facts(const char *name,

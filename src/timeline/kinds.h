@@ -24,9 +24,6 @@ int knee_dtype_bytes(const char *name, size_t length);
 /* Does every member need data of every other before it can end? Then the last to come decides. */
 bool knee_op_is_barrier(enum knee_op op);
 
-/* Bytes over the bus for `bytes` as nccl-tests counts them. */
-double knee_op_bus_factor(enum knee_op op, double members);
-
 /* Case-insensitive search. */
 bool knee_has_word(const char *text, const char *word);
 

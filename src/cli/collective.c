@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* knee collective: what a collective should take, by which algorithm, and how a measured run
+ * compares. */
+#include "base/error.h"
+#include "base/keys.h"
+#include "cli/logs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct collective_options {
+    const char *bytes, *cluster, *against;
+    double ranks, per_node, sharers, skew;
+    bool sharp;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+
+#define WORD(key_name, field, absent, words)                                                       \
+    {                                                                                              \
+        .name = key_name, .kind = KNEE_KEY_WORD,                                                   \
+        .offset = offsetof(struct collective_options, field), .group = "Question",                 \
+        .otherwise = absent, .help = words                                                         \
+    }
+#define NUMBER(key_name, field, unit, low, high, absent, words)                                    \
+    KNEE_NUMBER(struct collective_options, key_name, field, unit, low, high, "Question", absent,   \
+                words)
+
+static const struct knee_key rows[] = {
+    WORD(
+        "bytes", bytes, "1K..8Gx4, or those of the log",
+        "message sizes: 1M, 4K..8G, 4K..8Gx4; K is 1024, the whole buffer counts as in nccl-tests"),
+    NUMBER("ranks", ranks, KNEE_UNIT_COUNT, 2, KNEE_WORKERS_MAX, "those of the log, or one node",
+           "ranks of the communicator"),
+    WORD("cluster", cluster, "what the log is recognised as",
+         "a preset, a file (YAML, nvidia-smi topo -m, NCCL's XML) or '8xh100 * 16 @ ib400x8'"),
+    NUMBER("ranks-per-node", per_node, KNEE_UNIT_COUNT, 1, KNEE_WORKERS_MAX, "as many as fit",
+           "ranks that the communicator has in a node"),
+    NUMBER("sharers", sharers, KNEE_UNIT_COUNT, 1, 1e6, "1",
+           "communicators that use the same links at the same time"),
+    NUMBER("skew", skew, KNEE_UNIT_FACTOR, 1, 1e6, "1",
+           "all_to_allv: largest share over mean share"),
+    {.name = "sharp",
+     .kind = KNEE_KEY_SWITCH,
+     .offset = offsetof(struct collective_options, sharp),
+     .group = "Question",
+     .otherwise = "",
+     .help = "the network's switches reduce (SHARP)"},
+    WORD("against", against, "nothing", "a log of nccl-tests or another to put beside it"),
+};
+
+static const struct knee_keys collective_keys = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .source_offset = offsetof(struct collective_options, source),
+};
+
+/* Everything a run is made of. */
+struct question {
+    struct collective_options options;
+    struct cli_logs logs;       /* with --against */
+    const struct knee_log *log; /* its table; NULL: none */
+    struct knee_topology topology;
+    double bytes[KNEE_SIZES_MAX];
+    struct knee_collective_query query;
+};
+
+static knee_status find_op(struct cli_run *run, struct question *q)
+{
+    const char *word = run->word_count ? run->words[0] : NULL;
+    q->query.op = word ? knee_op_of(word, strlen(word)) : q->log ? q->log->op : KNEE_OP_UNKNOWN;
+    if (q->query.op != KNEE_OP_UNKNOWN)
+        return KNEE_OK;
+    if (word)
+        knee_choice_find(&knee_op_names, word, "", &run->err);
+    else
+        knee_fail(&run->err, KNEE_USAGE, "", "which collective is not said");
+    knee_hint(&run->err, "for example knee collective all_reduce --ranks 64 --cluster dgx-h100");
+    return KNEE_USAGE;
+}
+
+static knee_status find_cluster(struct cli_run *run, struct question *q)
+{
+    if (q->options.cluster)
+        return cli_read_cluster(q->options.cluster, &q->topology, &run->err);
+    if (q->log && knee_log_topology(q->log, q->logs.about[0].hardware, &q->topology))
+        return KNEE_OK;
+    knee_fail(&run->err, KNEE_USAGE, "", "which cluster is not known");
+    knee_hint(&run->err, "add --cluster: a preset, a file, or '8xh100 * 16 @ ib400x8'");
+    return KNEE_USAGE;
+}
+
+static knee_status find_sizes(struct cli_run *run, struct question *q)
+{
+    size_t count = 0;
+    q->query.bytes = q->bytes;
+    if (q->options.bytes || !q->log)
+        return knee_sizes_parse(q->options.bytes ? q->options.bytes : "1K..8Gx4", "--bytes",
+                                q->bytes, &q->query.size_count, &run->err);
+    for (size_t i = 0; i < q->log->sample_count && count < KNEE_SIZES_MAX; i++)
+        if (count == 0 || q->bytes[count - 1] != q->log->samples[i].bytes)
+            q->bytes[count++] = q->log->samples[i].bytes;
+    q->query.size_count = count;
+    return KNEE_OK;
+}
+
+static void find_placement(struct question *q)
+{
+    struct knee_placement *p = &q->query.placement;
+    const struct collective_options *o = &q->options;
+    double node = q->topology.levels[0].count;
+    p->ranks = !isnan(o->ranks) ? o->ranks : q->log ? q->log->ranks : node >= 2 ? node : 8;
+    p->per_node = o->per_node;
+    if (isnan(o->per_node) && q->log && q->log->nodes >= 1 && node <= 16) /* else a whole rack */
+        p->per_node = ceil(p->ranks / q->log->nodes);
+    p->sharers = isnan(o->sharers) ? 1 : o->sharers;
+    p->skew = isnan(o->skew) ? 1 : o->skew;
+    q->topology.sharp = q->topology.sharp || o->sharp;
+}
+
+static knee_status answer(struct cli_run *run, struct question *q)
+{
+    struct knee_collective collective;
+    knee_status status = find_op(run, q);
+    if (!status)
+        status = find_cluster(run, q);
+    if (!status)
+        status = find_sizes(run, q);
+    if (status)
+        return status;
+    find_placement(q);
+    status = knee_collective_run(&q->topology, &q->query, NULL, &collective, &run->err);
+    if (status)
+        return status;
+    if (q->log)
+        knee_collective_against(&collective, q->log);
+    struct knee_style style = cli_style(run);
+    knee_write_collective(&collective, cli_format(run), &style, &run->text);
+    knee_collective_release(&collective);
+    return KNEE_OK;
+}
+
+static knee_status collective_main(struct cli_run *run, int argc, char **argv)
+{
+    static struct question q; /* too large for a small stack */
+    struct cli_log_options log_options;
+    memset(&q, 0, sizeof q);
+    knee_keys_clear(&collective_keys, &q.options);
+    cli_log_options_init(&log_options);
+    run->objects[0] = &q.options;
+    knee_status status = cli_parse(run, argc, argv);
+    if (status || run->common.help)
+        return status;
+    if (q.options.against) {
+        log_options.ranks = q.options.ranks;
+        status = cli_logs_read(&q.options.against, 1, &log_options, &q.logs, &run->err);
+        if (status)
+            return status;
+        q.log = &q.logs.logs.logs[0];
+    }
+    status = answer(run, &q);
+    cli_logs_release(&q.logs);
+    return status;
+}
+
+const struct cli_command cli_collective = {
+    .name = "collective",
+    .operands = "OP",
+    .summary = "what a collective should take, which algorithm wins, and how a run compares",
+    .about =
+        "Prices a collective (all_reduce, all_gather, reduce_scatter, all_to_all, all_to_allv,\n"
+        "broadcast, reduce, gather, scatter, send_recv) over sizes: every algorithm, the winner,\n"
+        "the crossovers, what NCCL would choose; --against puts a measured run beside it.",
+    .examples = "  knee collective all_reduce --bytes 4K..8G --ranks 64 --cluster dgx-h100\n"
+                "  knee collective all_to_all --ranks 128 --cluster '8xh100 * 16 @ ib400x8/2'\n"
+                "  knee collective --against all_reduce.log\n",
+    .keys = {&collective_keys},
+    .most_words = 1,
+    .main = collective_main,
+};

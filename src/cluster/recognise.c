@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a cluster is, from the words people put into file names, tables and logs: a GPU, perhaps an
+ * instance type that has a preset, a transport, "8x400 Gb/s". Each kind of word has its table; what
+ * is not said comes from the preset of the instance, or from the cluster the GPU is usually in.
+ */
+#include "cluster/presets.h"
+#include "cluster/topology.h"
+
+#include <math.h>
+#include <stdio.h> /* snprintf only */
+#include <stdlib.h>
+#include <string.h>
+
+/* Words are looked for in order; the first that stands in the text counts. ":name" is a cluster
+ * preset, for GPUs that have none of their own. */
+struct word {
+    const char *word, *means;
+};
+
+static const struct word gpus[] = {
+    {"gb300", "gb300"},
+    {"gb200", "gb200"},
+    {"gh200", "gh200"},
+    {"b300", "b300"},
+    {"b200", "b200"},
+    {"h200 nvl", "h100-pcie"},
+    {"h200", "h200"},
+    {"h100 pcie", "h100-pcie"},
+    {"h100", "h100"},
+    {"h800", "h100"},
+    {"a100 pcie", "a100-pcie"},
+    {"a100-pcie", "a100-pcie"},
+    {"a100", "a100"},
+    {"a800", "a100"},
+    {"v100", "v100"},
+    {"dgx-1", "v100"},
+    {"dgx-2", "v100"},
+    {"mi355", "mi355x"},
+    {"mi325", "mi325x"},
+    {"mi30", "mi300x"},
+    {"mi250", "mi250x"},
+    {"l40", "l40s"},
+    {"gaudi3", "gaudi3"},
+    {"gaudi2", "gaudi2"},
+    {"rtx", ":pcie-h100"},
+    {"geforce", ":pcie-h100"},
+    {"tesla", ":pcie-h100"},
+    {"quadro", ":pcie-h100"},
+    {"p4d", "a100"},
+    {"p5en", "h200"},
+    {"p5", "h100"},
+    {"a3-ultra", "h200"},
+    {"a3", "h100"},
+    {"a4-", "b200"},
+};
+
+static const struct word instances[] = {
+    {"p4de", "p4de"},         {"p4d", "p4d"},
+    {"p5en", "p5en"},         {"p5.", "p5"},
+    {"p6-b200", "p6-b200"},   {"a3-mega", "a3-mega"},
+    {"a3mega", "a3-mega"},    {"a3-high", "a3-high"},
+    {"a3high", "a3-high"},    {"a3-ultra", "a3-ultra"},
+    {"a3ultra", "a3-ultra"},  {"a4-high", "a4"},
+    {"nvl72", "gb200-nvl72"}, {"frontier", "frontier"},
+};
+
+/* A transport by name, and the rate that such a name stands for when none is given. */
+static const struct {
+    const char *word, *transport;
+    double gbit;
+} networks[] = {
+    {"tcpx", "tcpx", 200},   {"slingshot", "slingshot", 200},
+    {"efa", "efa", 100},     {"omni-path", "opa", 100},
+    {"roce", "roce", 0},     {"gib", "roce", 400},
+    {"xdr", "ib", 800},      {"ndr", "ib", 400},
+    {"hdr", "ib", 200},      {"edr", "ib", 100},
+    {"infiniband", "ib", 0}, {" ib ", "ib", 0},
+    {"_ib_", "ib", 0},       {"net/ib", "ib", 0},
+    {"socket", "eth", 0},    {"ethernet", "eth", 0},
+    {"rdma", "roce", 0},     {"tcp", "eth", 0},
+};
+
+static const struct {
+    const char *word;
+    double gbit;
+} adapters[] = {{"cx-5", 100},       {"cx-6", 200},       {"cx-7", 400},      {"cx-8", 400},
+                {"connectx-5", 100}, {"connectx-6", 200}, {"connectx-7", 400}};
+
+static bool letter(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+/* Where a word stands, not as the tail of another one ("b200" is not in "gb200", but "h100" is in
+ * "8xh100" and "dgxh100"). */
+static const char *find_word(const char *text, const char *word)
+{
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+        if (at == text || !letter(at[-1]) || at[-1] == 'x' || !letter(word[0]))
+            return at;
+    return NULL;
+}
+
+static const char *look_up(const char *text, const struct word *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (find_word(text, words[i].word))
+            return words[i].means;
+    return NULL;
+}
+#define LOOK_UP(text, table) look_up(text, table, sizeof table / sizeof *table)
+
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The number that ends before `end` (after spaces and 'x's are skipped back); 0: none. */
+static double number_before(const char *text, const char *end)
+{
+    while (end > text && (end[-1] == ' ' || end[-1] == 'x'))
+        end--;
+    const char *start = end;
+    while (start > text && digit(start[-1]) && end - start < 6)
+        start--;
+    return start < end ? strtod(start, NULL) : 0;
+}
+
+/* A rate as people write it after a number: Gb/s, Gbit, Gbps, or G after "8x400". Capital B is
+ * bytes, and mostly memory. */
+static bool is_rate(const char *unit, bool times)
+{
+    if (strncmp(unit, "Gb/", 3) == 0 || strncmp(unit, "Gbit", 4) == 0 ||
+        strncmp(unit, "Gbps", 4) == 0 || strncmp(unit, "gbps", 4) == 0 ||
+        strncmp(unit, "Gb ", 3) == 0)
+        return true;
+    return times && unit[0] == 'G' && !letter(unit[1]) && !(unit[1] >= 'A' && unit[1] <= 'Z');
+}
+
+/* "4x100 Gb/s", "2x CX-5 100 Gb/s", "200 Gb/s", "8x400G", "8x CX-8": rate and ports of the network.
+ * `text` is as it was written, `low` the same in small letters. */
+static void find_ports(const char *text, const char *low, double *gbit, double *ports)
+{
+    for (const char *at = text; *at && *gbit == 0; at++) {
+        if (!digit(*at) || (at > text && digit(at[-1])))
+            continue;
+        const char *end = at;
+        while (digit(*end))
+            end++;
+        bool times = at > text && at[-1] == 'x';
+        const char *unit = end + (*end == ' ');
+        if (end - at > 4 || !is_rate(unit, times))
+            continue;
+        *gbit = strtod(at, NULL);
+        if (times)
+            *ports = number_before(text, at);
+    }
+    for (size_t i = 0; i < sizeof adapters / sizeof *adapters; i++) {
+        const char *at = strstr(low, adapters[i].word);
+        if (!at)
+            continue;
+        if (*gbit == 0)
+            *gbit = adapters[i].gbit;
+        if (*ports == 0 && at > low && at[-1] != '-')
+            *ports = number_before(low, at);
+    }
+}
+
+static void set_network(const char *written, const char *text, struct knee_topology *t,
+                        const struct knee_link *usual)
+{
+    double gbit = 0, ports = 0;
+    struct knee_level *level = &t->levels[1];
+    find_ports(written, text, &gbit, &ports);
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        if (!strstr(text, networks[i].word))
+            continue;
+        bool same = strncmp(usual->name, networks[i].transport, strlen(networks[i].transport)) == 0;
+        double rate = gbit > 0               ? gbit
+                      : networks[i].gbit > 0 ? networks[i].gbit
+                                             : usual->bytes_per_s * 8e-9;
+        if (same && fabs(usual->bytes_per_s * 8e-9 - rate) < 1)
+            break; /* what the preset has already */
+        const struct knee_link *link = knee_link_nearest(networks[i].transport, rate * 1e9 / 8);
+        if (link)
+            knee_level_set_link(level, link, level->ports);
+        break;
+    }
+    if (ports > 0)
+        level->ports = ports;
+}
+
+bool knee_topology_recognise(const char *text, struct knee_topology *out)
+{
+    char low[1024];
+    const char *written = text;
+    size_t used = 0;
+    for (; *text && used + 2 < sizeof low; text++) {
+        char c = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
+        low[used++] = c == '\t' || c == ',' ? ' ' : c;
+    }
+    low[used++] = ' ';
+    low[used] = '\0';
+    const char *gpu = LOOK_UP(low, gpus), *instance = LOOK_UP(low, instances);
+    if (!gpu)
+        return false;
+    bool preset = gpu[0] != ':';
+    const char *usual = preset ? knee_gpu_named(gpu)->cluster : gpu + 1;
+    const struct knee_cluster *cluster = knee_cluster_named(instance ? instance : usual);
+    struct knee_topology t;
+    knee_topology_preset(cluster, &t);
+    if (!instance)
+        snprintf(t.gpu, sizeof t.gpu, "%s", preset ? gpu : "pcie");
+    set_network(written, low, &t, knee_link_named(cluster->net_link));
+    snprintf(t.name, sizeof t.name, "%s: %.0f x %s on %s, %.0f x %s", cluster->name,
+             t.levels[0].count, t.gpu, t.levels[0].name, t.levels[1].ports, t.levels[1].name);
+    *out = t;
+    return true;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fits: numbers that went into made-up logs come out again, within their intervals; other rank
+ * counts and collectives follow; files keep what was fitted. And sweeps: winners, crossovers and
+ * half bandwidth against brute force, reasons for slow runs.
+ */
+#include "unit.h"
+
+#include "cluster/collective.h"
+
+static struct knee_topology parse(const char *line)
+{
+    struct knee_topology t;
+    struct knee_err err;
+    if (knee_topology_parse(line, &t, &err))
+        fail_msg("%s: %s", line, err.what);
+    return t;
+}
+
+/* A log as the model would have it, with noise that only adds. */
+static struct knee_log made_log(const struct knee_topology *t, enum knee_op op, double ranks,
+                                double nodes, double noise, struct knee_sample *samples)
+{
+    struct knee_log log = {.op = op,
+                           .ranks = ranks,
+                           .nodes = nodes,
+                           .samples = samples,
+                           .gpus_per_process = 1,
+                           .adapters = NAN};
+    struct knee_topology wide = *t;
+    struct knee_layout layout;
+    uint64_t seed = 12345 + (uint64_t)ranks + 100 * (uint64_t)op;
+    snprintf(log.file, sizeof log.file, "%s_%g.log", knee_op_name(op), ranks);
+    if (knee_log_layout(&log, &wide, &layout, NULL))
+        fail_msg("layout");
+    for (double bytes = 256; bytes <= 4e9; bytes *= 2) {
+        double time_s = knee_model_time_s(&wide, &layout, op, bytes, NULL, NULL);
+        time_s *= 1 + noise * chance(&seed);
+        samples[log.sample_count++] =
+            (struct knee_sample){bytes, time_s, time_s, time_s, log.sample_count};
+    }
+    return log;
+}
+
+static struct knee_topology fit(const struct knee_log *logs, size_t count,
+                                const struct knee_topology *prior)
+{
+    struct knee_topology fitted;
+    struct knee_err err;
+    if (knee_fit(logs, count, prior, NULL, &fitted, &err))
+        fail_msg("%s", err.what);
+    return fitted;
+}
+
+static const struct knee_parameter *parameter(const struct knee_topology *t, const char *name)
+{
+    for (size_t i = 0; i < t->parameter_count; i++)
+        if (strcmp(t->parameters[i].name, name) == 0)
+            return &t->parameters[i];
+    fail_msg("no parameter %s", name);
+    return NULL;
+}
+
+static void numbers_come_back(void **state)
+{
+    (void)state;
+    struct knee_topology prior = parse("8xh100 * 0 @ ib400x8"), truth = prior;
+    truth.levels[0].bytes_per_s *= 0.85;
+    truth.levels[1].latency_s *= 2.5;
+    truth.levels[1].bytes_per_s *= 0.7;
+    truth.launch_s *= 1.3;
+    struct knee_sample a[64], b[64];
+    struct knee_log logs[2] = {made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.02, a),
+                               made_log(&truth, KNEE_OP_ALL_GATHER, 16, 2, 0.02, b)};
+    struct knee_topology fitted = fit(logs, 2, &prior);
+    static const struct {
+        const char *name;
+        double factor; /* allowed either way */
+    } names[] = {{"node bandwidth", 1.05}, {"network latency", 1.1}, {"network bandwidth", 1.05}};
+    double want[] = {truth.levels[0].bytes_per_s, truth.levels[1].latency_s,
+                     truth.levels[1].bytes_per_s};
+    for (size_t i = 0; i < 3; i++) {
+        const struct knee_parameter *p = parameter(&fitted, names[i].name);
+        assert_true(p->value < want[i] * names[i].factor && p->value > want[i] / names[i].factor);
+        assert_true(p->fitted);
+        assert_true(p->low < p->value && p->value < p->high);
+        assert_true(p->low < want[i] * 1.02 && p->high > want[i] / 1.02);
+    }
+    assert_int_equal(fitted.curve_count, 2);
+}
+
+/* Fitted on one all-reduce: another rank count and another collective. */
+static void other_runs_follow(void **state)
+{
+    (void)state;
+    struct knee_topology prior = parse("8xa100 * 0 @ ib200x8"), truth = prior;
+    truth.levels[1].latency_s *= 1.8;
+    truth.levels[1].bytes_per_s *= 0.8;
+    truth.protocols[KNEE_SIMPLE].net_hop *= 1.5;
+    struct knee_sample a[64], b[64];
+    struct knee_log log = made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.02, a);
+    struct knee_topology fitted = fit(&log, 1, &prior);
+    static const struct {
+        enum knee_op op;
+        double ranks, nodes;
+    } others[] = {
+        {KNEE_OP_ALL_REDUCE, 64, 8}, {KNEE_OP_ALL_GATHER, 16, 2}, {KNEE_OP_REDUCE_SCATTER, 32, 4}};
+    for (size_t i = 0; i < 3; i++) {
+        struct knee_log other =
+            made_log(&truth, others[i].op, others[i].ranks, others[i].nodes, 0, b);
+        struct knee_topology t = fitted;
+        struct knee_layout layout;
+        size_t far = 0;
+        assert_int_equal(knee_log_layout(&other, &t, &layout, NULL), KNEE_OK);
+        for (size_t n = 0; n < other.sample_count; n++) {
+            double guess = knee_expected_time_s(&t, &layout, other.op, other.samples[n].bytes);
+            far += fabs(guess / other.samples[n].time_s - 1) > 0.2;
+        }
+        assert_true(2 * far < other.sample_count);
+    }
+}
+
+/* What no log speaks of stays where the preset has it, and says so. */
+static void silence_leaves_the_preset(void **state)
+{
+    (void)state;
+    struct knee_topology prior = parse("8xh100 * 0 @ ib400x8");
+    struct knee_sample a[64];
+    struct knee_log log = made_log(&prior, KNEE_OP_ALL_REDUCE, 8, 1, 0.02, a);
+    struct knee_topology fitted = fit(&log, 1, &prior);
+    assert_false(parameter(&fitted, "network latency")->fitted);
+    assert_near(fitted.levels[1].latency_s, prior.levels[1].latency_s, 1e-12);
+}
+
+/* One thread that serves eight GPUs issues no faster than every 35 us. */
+static void a_floor_is_a_floor(void **state)
+{
+    (void)state;
+    struct knee_topology prior = parse("8xa100"), truth = prior;
+    truth.floor_s = 35e-6;
+    struct knee_sample a[64];
+    struct knee_log log = made_log(&truth, KNEE_OP_ALL_REDUCE, 8, 1, 0.01, a);
+    log.gpus_per_process = 8;
+    struct knee_topology fitted = fit(&log, 1, &prior);
+    assert_relative(fitted.floor_s, 35e-6, 0.05);
+    struct knee_placement placement = {8, NAN, 1, 1};
+    struct knee_layout layout;
+    assert_int_equal(knee_layout_init(&fitted, &placement, &layout, NULL), KNEE_OK);
+    assert_relative(knee_expected_time_s(&fitted, &layout, KNEE_OP_ALL_GATHER, 256), 35e-6, 0.05);
+}
+
+static void checks_leave_sizes_out(void **state)
+{
+    (void)state;
+    struct knee_topology truth = parse("8xh100 * 0 @ ib400x8{latency=9us,bandwidth=40GB/s}");
+    struct knee_sample samples[3][64];
+    struct knee_log logs[3] = {made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.03, samples[0]),
+                               made_log(&truth, KNEE_OP_ALL_REDUCE, 32, 4, 0.03, samples[1]),
+                               made_log(&truth, KNEE_OP_ALL_GATHER, 16, 2, 0.03, samples[2])};
+    struct knee_log_about about[3] = {{"8x H100, IB 8x400 Gb/s", "a"},
+                                      {"8x H100, IB 8x400 Gb/s", "a"},
+                                      {"8x H100, IB 8x400 Gb/s", "b"}};
+    struct knee_check check;
+    struct knee_err err;
+    assert_int_equal(knee_check_logs(logs, about, 3, NULL, NULL, &check, &err), KNEE_OK);
+    assert_int_equal(check.left_out.rows, 12 * 3);
+    assert_true(check.left_out.median < 0.03 && check.left_out.p90 < 0.15);
+    assert_int_equal(check.preset_logs, 2);
+    assert_true(check.preset.median < 0.25);
+    assert_int_equal(check.transfer_count, 2); /* 16 <-> 32; another origin is another cluster */
+    assert_true(check.transfer.median < 0.1);
+    assert_int_equal(check.cluster_count, 2);
+    assert_true(check.checks[0].cluster == check.checks[1].cluster &&
+                check.checks[0].cluster != check.checks[2].cluster);
+    for (size_t i = 0; i < 3; i++)
+        for (size_t n = 0; n < logs[i].sample_count; n++)
+            assert_true(check.checks[i].fitted_s[n] > 0);
+    knee_check_release(&check);
+    knee_check_release(&check);
+    /* A log without ranks is listed, and not fitted. */
+    logs[0].ranks = NAN;
+    assert_int_equal(knee_check_logs(logs, NULL, 1, NULL, NULL, &check, &err), KNEE_OK);
+    assert_int_equal(check.checks[0].left_out.rows, 0);
+    assert_true(isnan(check.checks[0].left_out.median));
+    knee_check_release(&check);
+}
+
+#if KNEE_HAVE_YAML
+static void a_file_keeps_the_fit(void **state)
+{
+    (void)state;
+    struct knee_topology truth = parse("8xh100 * 0 @ ib400x8{latency=9us}"), again;
+    struct knee_sample a[64];
+    struct knee_log log = made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.03, a);
+    struct knee_topology fitted = fit(&log, 1, &truth);
+    struct knee_text text = {0};
+    struct knee_err err;
+    knee_write_topology(&fitted, KNEE_TEXT, &text);
+    assert_int_equal(knee_topology_read(text.data, text.length, "x", &again, &err), KNEE_OK);
+    struct knee_placement placement = {16, NAN, 1, 1};
+    struct knee_layout layout;
+    assert_int_equal(knee_layout_init(&fitted, &placement, &layout, NULL), KNEE_OK);
+    for (double bytes = 8; bytes < 1e11; bytes *= 3)
+        assert_near(knee_expected_time_s(&again, &layout, KNEE_OP_ALL_REDUCE, bytes),
+                    knee_expected_time_s(&fitted, &layout, KNEE_OP_ALL_REDUCE, bytes), 0);
+    knee_text_release(&text);
+}
+#endif
+
+/* ---- Sweeps ---- */
+
+static struct knee_collective sweep(const char *cluster, enum knee_op op, double ranks)
+{
+    struct knee_topology t = parse(cluster);
+    struct knee_collective c;
+    struct knee_err err;
+    double bytes[64];
+    size_t count = 0;
+    for (double b = 64; b <= 8e9; b *= 4)
+        bytes[count++] = b;
+    struct knee_collective_query query = {op, {ranks, NAN, 1, 1}, bytes, count};
+    if (knee_collective_run(&t, &query, NULL, &c, &err))
+        fail_msg("%s: %s", cluster, err.what);
+    return c;
+}
+
+static void winners_are_quickest(void **state)
+{
+    (void)state;
+    for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++) {
+        struct knee_collective c =
+            sweep("8xh100 * 0 @ ib400x8", (enum knee_op)op, op % 2 ? 64 : 24);
+        for (size_t i = 0; i < c.query.size_count; i++) {
+            const struct knee_collective_size *size = &c.sizes[i];
+            size_t winners = 0;
+            for (size_t row = size->first; row < size->last; row++) {
+                assert_true(c.rows[row].time_s >= c.rows[size->winner].time_s);
+                assert_near(c.rows[row].algbw_bytes_per_s * c.rows[row].time_s, size->bytes,
+                            1e-6 * size->bytes);
+                winners += c.rows[row].winner;
+            }
+            assert_int_equal(winners, 1);
+        }
+        assert_true(c.rows[c.sizes[c.query.size_count - 1].winner].busbw_bytes_per_s <
+                    c.peak_bytes_per_s);
+        knee_collective_release(&c);
+    }
+}
+
+/* Just below a crossover the one wins, just above the other. */
+static void crossovers_are_where_times_meet(void **state)
+{
+    (void)state;
+    struct knee_collective c = sweep("8xh100 * 0 @ ib400x8", KNEE_OP_ALL_REDUCE, 64);
+    assert_true(c.crossover_count >= 2);
+    for (size_t i = 0; i < c.crossover_count; i++) {
+        const struct knee_crossover *x = &c.crossovers[i];
+        struct knee_counts from = {0}, to = {0};
+        x->from->count(&c.layout, KNEE_OP_ALL_REDUCE, x->bytes, &from);
+        x->to->count(&c.layout, KNEE_OP_ALL_REDUCE, x->bytes, &to);
+        double a = knee_counts_time_s(&c.topology, &c.layout, &from, x->from, x->from_protocol);
+        double b = knee_counts_time_s(&c.topology, &c.layout, &to, x->to, x->to_protocol);
+        assert_relative(a, b, 2e-3);
+    }
+    struct knee_collective_query query = {
+        KNEE_OP_ALL_REDUCE, {64, NAN, 1, 1}, &c.half_bandwidth_bytes, 1};
+    struct knee_collective half;
+    assert_int_equal(knee_collective_run(&c.topology, &query, NULL, &half, NULL), KNEE_OK);
+    assert_relative(half.rows[half.sizes[0].winner].busbw_bytes_per_s, c.peak_bytes_per_s / 2,
+                    0.01);
+    knee_collective_release(&half);
+    knee_collective_release(&c);
+}
+
+/* A run on one of eight rails, one over TCP, one whose GPU has no RDMA, one that is fine. */
+static void slow_runs_get_a_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ran_on, *reason;
+        unsigned seen;
+        double adapters;
+    } cases[] = {
+        {"8xh100 * 0 @ ib400x8", NULL, 0, NAN},
+        {"8xh100 * 0 @ ib400x1", "one rail in use", 0, NAN},
+        {"8xh100 * 0 @ ib400x2", "not every rail in use", 0, 2},
+        {"8xh100 * 0 @ eth100x1", "TCP instead of RDMA", KNEE_SEEN_SOCKET | KNEE_SEEN_NO_GDR, NAN},
+        {"8xh100 * 0 @ ib400x8{bandwidth=12GB/s}", "GPU Direct RDMA is off",
+         KNEE_SEEN_NO_GDR | KNEE_SEEN_RDMA, NAN},
+        {"8xh100:pcie4 * 0 @ ib400x8", "GPUs talk through host memory", KNEE_SEEN_SHM, NAN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_topology ran = parse(cases[i].ran_on);
+        struct knee_sample samples[64];
+        struct knee_log log = made_log(&ran, KNEE_OP_ALL_REDUCE, 64, 8, 0.02, samples);
+        double bytes[64];
+        log.seen = cases[i].seen;
+        log.adapters = cases[i].adapters;
+        for (size_t n = 0; n < log.sample_count; n++)
+            bytes[n] = samples[n].bytes;
+        struct knee_topology t = parse("8xh100 * 0 @ ib400x8");
+        struct knee_collective_query query = {
+            KNEE_OP_ALL_REDUCE, {64, NAN, 1, 1}, bytes, log.sample_count};
+        struct knee_collective c;
+        assert_int_equal(knee_collective_run(&t, &query, NULL, &c, NULL), KNEE_OK);
+        knee_collective_against(&c, &log);
+        if (!cases[i].reason && (c.slow_count || c.finding_count))
+            fail_msg("%s: %zu slow", cases[i].ran_on, c.slow_count);
+        if (cases[i].reason &&
+            (!c.finding_count || strcmp(c.findings[0].name, cases[i].reason) != 0))
+            fail_msg("%s: %zu slow, %s", cases[i].ran_on, c.slow_count,
+                     c.finding_count ? c.findings[0].name : "no reason");
+        knee_collective_release(&c);
+    }
+}
+
+/* NCCL says it took the ring where the tree is much quicker. */
+static void the_wrong_algorithm_is_named(void **state)
+{
+    (void)state;
+    struct knee_topology t = parse("8xa100 * 0 @ efa100x4");
+    double bytes[] = {4194304, 67108864, 1073741824};
+    struct knee_collective_query query = {KNEE_OP_ALL_REDUCE, {128, NAN, 1, 1}, bytes, 3};
+    struct knee_collective c;
+    struct knee_sample samples[3];
+    struct knee_log log = {.op = KNEE_OP_ALL_REDUCE,
+                           .ranks = 128,
+                           .nodes = 16,
+                           .samples = samples,
+                           .sample_count = 3,
+                           .adapters = NAN,
+                           .gpus_per_process = 1};
+    assert_int_equal(knee_collective_run(&t, &query, NULL, &c, NULL), KNEE_OK);
+    for (size_t i = 0; i < 3; i++) {
+        samples[i] = (struct knee_sample){bytes[i], 2 * c.sizes[i].expected_s, NAN, NAN, 1};
+        log.tunings[i].bytes = bytes[i];
+        snprintf(log.tunings[i].algorithm, sizeof log.tunings[i].algorithm, "RING");
+    }
+    log.tuning_count = 3;
+    knee_collective_against(&c, &log);
+    assert_true(c.finding_count >= 1);
+    assert_string_equal(c.findings[0].name, "wrong algorithm");
+    knee_collective_release(&c);
+}
+
+/* Memory may run out at any allocation: an error, nothing lost, outputs untouched. */
+struct budget {
+    int left;
+};
+
+static void *limited(void *ctx, void *ptr, size_t size)
+{
+    struct budget *budget = ctx;
+    if (size == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return budget->left-- > 0 ? realloc(ptr, size) : NULL;
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    struct knee_topology truth = parse("8xh100 * 0 @ ib400x8");
+    struct knee_sample samples[2][64];
+    struct knee_log logs[2] = {made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.03, samples[0]),
+                               made_log(&truth, KNEE_OP_ALL_REDUCE, 32, 4, 0.03, samples[1])};
+    bool done = false;
+    for (int n = 0; n < 200 && !done; n++) {
+        struct budget budget = {n};
+        struct knee_alloc alloc = {limited, &budget};
+        struct knee_check check;
+        struct knee_err err = {0};
+        knee_status status = knee_check_logs(logs, NULL, 2, NULL, &alloc, &check, &err);
+        assert_true(status == KNEE_OK || status == KNEE_SYSTEM);
+        done = status == KNEE_OK;
+        if (done)
+            knee_check_release(&check);
+    }
+    assert_true(done);
+    static const char text[] = "  1048576 262144 float sum -1 100.00 10.49 19.66 0 99.00 10.59 "
+                               "19.86 0\n";
+    done = false;
+    for (int n = 0; n < 50 && !done; n++) {
+        struct budget budget = {n};
+        struct knee_alloc alloc = {limited, &budget};
+        struct knee_logs read = {.alloc = &alloc};
+        knee_status status = knee_logs_read(&read, text, strlen(text), "x", NULL, NULL);
+        assert_true(status == KNEE_OK || status == KNEE_SYSTEM);
+        done = status == KNEE_OK;
+        knee_logs_release(&read);
+    }
+    assert_true(done);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_come_back),
+        cmocka_unit_test(other_runs_follow),
+        cmocka_unit_test(silence_leaves_the_preset),
+        cmocka_unit_test(a_floor_is_a_floor),
+        cmocka_unit_test(checks_leave_sizes_out),
+#if KNEE_HAVE_YAML
+        cmocka_unit_test(a_file_keeps_the_fit),
+#endif
+        cmocka_unit_test(winners_are_quickest),
+        cmocka_unit_test(crossovers_are_where_times_meet),
+        cmocka_unit_test(slow_runs_get_a_reason),
+        cmocka_unit_test(the_wrong_algorithm_is_named),
+        cmocka_unit_test(memory_runs_out),
+    };
+    return RUN(tests);
+}

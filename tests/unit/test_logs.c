@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Logs of every era and launcher, damaged ones, and foreign ones: what is used, what is refused and
+ * why, what is worked out. The rows are made up, in the layout that each program prints.
+ */
+#include "unit.h"
+
+static struct knee_logs read_logs(const char *text, const char *name)
+{
+    struct knee_logs logs = {0};
+    struct knee_err err;
+    if (knee_logs_read(&logs, text, strlen(text), name, NULL, &err))
+        fail_msg("%s: %s; %s", name, err.what, err.hint);
+    return logs;
+}
+
+/* Every line is a row, a refusal, a fact or other text; rows may span several lines. */
+static void assert_all_lines_counted(const struct knee_logs *logs, const char *text)
+{
+    size_t lines = 0, rows = 0;
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    for (size_t i = 0; i < logs->count; i++)
+        rows += logs->logs[i].sample_count + logs->logs[i].refused;
+    assert_int_equal(logs->logs[0].lines, lines);
+    assert_int_equal(rows + logs->logs[0].facts + logs->logs[0].others, lines);
+}
+
+#define HEADER                                                                                     \
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     "    \
+    "time   algbw   busbw #wrong\n"                                                                \
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            "    \
+    "(us)  (GB/s)  (GB/s)\n"
+
+/* 16 ranks: busbw = 1.875 algbw. */
+#define ROW_1M                                                                                     \
+    "     1048576        262144     float     sum      -1   100.00   10.49   19.66      0    "     \
+    "99.00   10.59   19.86      0\n"
+#define ROW_1G                                                                                     \
+    "  1073741824     268435456     float     sum      -1  5368.71  200.00  375.00      0  "       \
+    "5400.00  198.84  372.83      0\n"
+
+static void a_plain_table(void **state)
+{
+    (void)state;
+    static const char text[] = "# nThread 1 nGpus 1 minBytes 8\n" HEADER ROW_1M ROW_1G
+                               "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1\n";
+    struct knee_logs logs = read_logs(text, "x.log");
+    const struct knee_log *log = &logs.logs[0];
+    assert_int_equal(logs.count, 1);
+    assert_int_equal(log->sample_count, 2);
+    assert_int_equal(log->op, KNEE_OP_ALL_REDUCE);
+    assert_near(log->ranks, 16, 0);
+    assert_int_equal(log->ranks_known, KNEE_INFERRED);
+    assert_near(log->nodes, 2, 0); /* assumed: eight a node */
+    assert_int_equal(log->nodes_known, KNEE_ASSUMED);
+    assert_near(log->samples[0].time_s, 99e-6, 1e-12); /* the faster half */
+    assert_near(log->samples[0].out_of_place_s, 100e-6, 1e-12);
+    assert_all_lines_counted(&logs, text);
+    knee_logs_release(&logs);
+}
+
+/* The same rows behind every launcher's prefix. */
+static void prefixes_are_cut_off(void **state)
+{
+    (void)state;
+    static const char *const prefixes[] = {"0: ",
+                                           "[1,0]<stdout>:",
+                                           "(head, rank=0, pid=3808) [1,0]<stdout>:",
+                                           "[0] ",
+                                           "[default0]:",
+                                           "2024-05-01T12:00:00.123456Z ",
+                                           "node-17: ",
+                                           "> ",
+                                           "    ",
+                                           "\033[0m"};
+    static const char *const lines[] = {HEADER, ROW_1M, ROW_1G};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        char text[4096] = "";
+        for (size_t l = 0; l < 3; l++)
+            for (const char *at = lines[l]; *at;) {
+                size_t length = strcspn(at, "\n") + 1, used = strlen(text);
+                snprintf(text + used, sizeof text - used, "%s%.*s", prefixes[i], (int)length, at);
+                at += length;
+            }
+        struct knee_logs logs = read_logs(text, "x.log");
+        if (logs.logs[0].sample_count != 2 || logs.logs[0].ranks != 16)
+            fail_msg("prefix '%s': %zu rows", prefixes[i], logs.logs[0].sample_count);
+        knee_logs_release(&logs);
+    }
+}
+
+/* NCCL's own lines come between, and into the middle of a row. */
+static void nccl_lines_interleave(void **state)
+{
+    (void)state;
+    static const char text[] = HEADER
+        "[0]     1048576        262144     float     sum      -1[0] n1:49:49 [0] NCCL INFO 1048576 "
+        "Bytes -> Algo 0 proto 1 time 25.87\n"
+        "[0] n2:50:50 [0] NCCL INFO 1048576 Bytes -> Algo 0 proto 1 time 25.87\n"
+        "[0]   100.00   10.49   19.66      0\n"
+        "n1:49:49 [0] NCCL INFO comm 0x7f rank 0 nranks 16 cudaDev 0 - Init COMPLETE\n"
+        "n1:49:49 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB ; OOB ib0\n"
+        "n1:49:49 [0] NCCL INFO Channel 01/0 : 6[6] -> 14[6] [send] via NET/IB/3/GDRDMA\n"
+        "[0]    99.00   10.59   19.86      0\n" ROW_1G;
+    struct knee_logs logs = read_logs(text, "x.log");
+    const struct knee_log *log = &logs.logs[0];
+    assert_int_equal(log->sample_count, 2);
+    assert_near(log->samples[0].time_s, 99e-6, 1e-12);
+    assert_near(log->nodes, 2, 0); /* n1 and n2 */
+    assert_int_equal(log->nodes_known, KNEE_SAID);
+    assert_near(log->adapters, 2, 0);
+    assert_true(log->seen & KNEE_SEEN_GDR);
+    assert_true(log->seen & KNEE_SEEN_RDMA);
+    assert_int_equal(log->tuning_count, 1);
+    assert_string_equal(log->tunings[0].algorithm, "TREE");
+    assert_string_equal(log->tunings[0].protocol, "LL128");
+    knee_logs_release(&logs);
+}
+
+static void every_era(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *text;
+        enum knee_op op;
+        double ranks, time_s;
+    } eras[] = {
+        {"2017: milliseconds, no units line",
+         "# bytes             N    type      op     time  algbw  busbw      res     time  algbw  "
+         "busbw      res\n"
+         "  1073741824  268435456   float     sum   53.687  20.00  35.00    1e-07   53.687  20.00  "
+         "35.00    1e-07\n",
+         KNEE_OP_ALL_REDUCE, 8, 53.687e-3},
+        {"2019: no root, error",
+         "#       size         count    type   redop     time   algbw   busbw  error     time   "
+         "algbw   busbw  error\n"
+         "#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  "
+         "(GB/s)  (GB/s)\n"
+         "  1073741824     268435456   float     sum  53687.1   20.00   35.00  5e-07  53687.1   "
+         "20.00   35.00  5e-07\n",
+         KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
+        {"2019 all-gather: no redop",
+         "#       size         count    type     time   algbw   busbw  error     time   algbw   "
+         "busbw  error\n"
+         "  1073741824      33554432   float  53687.1   20.00   17.50    N/A  53687.1   20.00   "
+         "17.50    N/A\n",
+         KNEE_OP_ALL_GATHER, 8, 53687.1e-6},
+        {"2019 all-to-all: redop left empty",
+         "#       size         count    type   redop     time   algbw   busbw  error     time   "
+         "algbw   busbw  error\n"
+         "  1073741824      33554432   float          53687.1   20.00   17.50    N/A  53687.1   "
+         "20.00   17.50    N/A\n",
+         KNEE_OP_ALL_TO_ALL, 8, 53687.1e-6},
+        {"2019 reduce-scatter",
+         "#       size         count    type   redop     time   algbw   busbw  error     time   "
+         "algbw   busbw  error\n"
+         "  1073741824      33554432   float     sum  53687.1   20.00   17.50    N/A  53687.1   "
+         "20.00   17.50    N/A\n",
+         KNEE_OP_REDUCE_SCATTER, 8, 53687.1e-6},
+        {"2019 broadcast: root, no redop",
+         "#   Rank  0 Pid 1 on h device  0 [0x00] A100\n#   Rank  7 Pid 1 on h device  7 [0x00] "
+         "A100\n"
+         "#       size         count    type    root     time   algbw   busbw  error     time   "
+         "algbw   busbw  error\n"
+         "  1073741824     268435456   float       0  53687.1   20.00   20.00    N/A  53687.1   "
+         "20.00   20.00    N/A\n",
+         KNEE_OP_BROADCAST, 8, 53687.1e-6},
+        {"2025 all-to-all: not checked in place",
+         HEADER
+         "  1073741824      16777216     float    none      -1  53687.1   20.00   18.75      0  "
+         "53687.1   20.00   18.75    N/A\n",
+         KNEE_OP_ALL_TO_ALL, 16, 53687.1e-6},
+        {"2025 all-gather",
+         HEADER
+         "  1073741824      16777216     float    none      -1  53687.1   20.00   18.75      0  "
+         "53687.1   20.00   18.75      0\n",
+         KNEE_OP_ALL_GATHER, 16, 53687.1e-6},
+        {"reduce: root 0 and a redop",
+         "# Rank  7 Group  0 Pid 1 on h device  7 [0x00] A100\n" HEADER
+         "  1073741824     268435456     float     sum       0  53687.1   20.00   20.00      0  "
+         "53687.1   20.00   20.00      0\n",
+         KNEE_OP_REDUCE, 8, 53687.1e-6},
+        {"per-iteration statistics (-I 1) and time stamps (-S)",
+         "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw "
+         "busbw #wrong i_min i_max i_p99 i_cv% timestamp\n"
+         "  1073741824 268435456 float sum -1 53687.1 20.00 35.00 0 53000 54000 53900 0.5 53687.1 "
+         "20.00 35.00 0 53000 54000 53900 0.5 2025-10-28 10:00:00\n",
+         KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
+        {"one half only",
+         "#       size    count   type  redop  root   time   algbw   busbw  #wrong\n"
+         "  1073741824 268435456  float   sum    -1  53687.1   20.00   35.00       0\n",
+         KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
+        {"no header at all",
+         "  1073741824     268435456     float     sum      -1  53687.1   20.00   35.00      0  "
+         "53687.1   20.00   35.00      0\n",
+         KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
+        {"rccl-tests",
+         "# Collective test starting: all_reduce_perf\nrccl-tests: Version develop:a52452e\n" HEADER
+         "  1073741824     268435456     float     sum      -1  53687.1   20.00   35.00      0  "
+         "53687.1   20.00   35.00      0\n# Errors with asterisks indicate errors\n",
+         KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
+    };
+    for (size_t i = 0; i < sizeof eras / sizeof *eras; i++) {
+        struct knee_logs logs = read_logs(eras[i].text, "x.log");
+        const struct knee_log *log = &logs.logs[0];
+        if (log->sample_count != 1 || log->op != eras[i].op || log->ranks != eras[i].ranks ||
+            fabs(log->samples[0].time_s / eras[i].time_s - 1) > 1e-12)
+            fail_msg("%s: %zu rows, %s, %g ranks, %g s", eras[i].what, log->sample_count,
+                     knee_op_name(log->op), log->ranks,
+                     log->sample_count ? log->samples[0].time_s : NAN);
+        knee_logs_release(&logs);
+    }
+}
+
+static void damaged_rows_are_refused_with_a_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *reason;
+    } cases[] = {
+        {"0 0 float sum -1 5.0 0.00 0.00 0 5.0 0.00 0.00 0", "0 bytes"},
+        {"1048576 262144 float sum -1 0.00 0.00 0.00 0 0.00 0.00 0.00 0", "the time is 0 or less"},
+        {"1048576 262144 float sum -1 -3 1.00 1.00 0 -3 1.00 1.00 0", "the time is 0 or less"},
+        {"1048576 262144 float sum -1 100.00 10.49 19.66 7 99.00 10.59 19.86 0",
+         "the run had wrong results"},
+        {"1048576 262144 float sum -1 100.00 20.97 19.66 0 99.00 10.59 19.86 0",
+         "algbw is not size / time"},
+        {"1048576 262144 float sum -1 N/A 10.49 19.66 0 99.00 10.59 19.86 0", "no time"},
+        {"1048576 262144 float sum -1 1x0.00 10.49 19.66 0 99.00 10.59 19.86 0",
+         "a column is not a number"},
+        {"1048576 262144 float sum -1 100.00 10.49", "the row stops before its last column"},
+        {"1048576 262144 100.00 10.49 19.66 0 99.00 10.59 19.86 0",
+         "the row does not begin with size, count and type"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, HEADER ROW_1G "%s\n" ROW_1M, cases[i].row);
+        struct knee_logs logs = read_logs(text, "x.log");
+        const struct knee_log *log = &logs.logs[0];
+        if (log->sample_count != 2 || log->refused != 1 ||
+            strcmp(log->refusals[0].reason, cases[i].reason) != 0)
+            fail_msg("'%s': %zu rows, refused %zu: %s", cases[i].row, log->sample_count,
+                     log->refused, log->refused ? log->refusals[0].reason : "");
+        assert_int_equal(log->refusals[0].line, 4);
+        assert_all_lines_counted(&logs, text);
+        knee_logs_release(&logs);
+    }
+}
+
+static void foreign_files_are_refused(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"",
+                                        "\n\n",
+                                        "hello\nworld\n",
+                                        "\x89PNG\r\n\x1a\n",
+                                        "a,b,c\n1,2,3\n",
+                                        "{\"a\": 1}",
+                                        HEADER,
+                                        "{\"results\": [",
+                                        "# OSU MPI Allreduce Latency Test\n"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct knee_logs logs = {0};
+        struct knee_err err;
+        if (knee_logs_read(&logs, files[i], strlen(files[i]), "x", NULL, &err) != KNEE_INPUT)
+            fail_msg("'%s' was taken", files[i]);
+        assert_int_equal(logs.count, 0);
+        assert_true(err.hint[0] != '\0');
+        knee_logs_release(&logs);
+    }
+}
+
+static void contradictions_are_reported(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "# Rank  0 Group 0 Pid 1 on a device 0 [0x1] H100\n"
+        "# Rank 63 Group 0 Pid 1 on b device 7 [0x1] H100\n" HEADER ROW_1M ROW_1G;
+    struct knee_logs logs = read_logs(text, "x.log");
+    assert_near(logs.logs[0].ranks, 16, 0); /* the ratio is measured, the list is not */
+    assert_int_equal(logs.logs[0].note_count, 1);
+    assert_non_null(strstr(logs.logs[0].notes[0], "64 ranks"));
+    knee_logs_release(&logs);
+    struct knee_log_hints hints = {32, 4, KNEE_OP_ALL_GATHER, NULL};
+    struct knee_err err;
+    memset(&logs, 0, sizeof logs);
+    assert_int_equal(knee_logs_read(&logs, text, strlen(text), "x", &hints, &err), KNEE_OK);
+    assert_near(logs.logs[0].ranks, 32, 0); /* the caller knows best */
+    assert_near(logs.logs[0].nodes, 4, 0);
+    assert_int_equal(logs.logs[0].op, KNEE_OP_ALL_GATHER);
+    knee_logs_release(&logs);
+}
+
+/* Ranks from the ratio alone, up to the limit that two decimals set. */
+static void ranks_from_the_ratio(void **state)
+{
+    (void)state;
+    static const double counts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 72, 96, 128, 256, 512};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        double n = counts[i], algbw = 215.37;
+        char text[1024];
+        snprintf(text, sizeof text,
+                 HEADER "  8589934592 2147483648 float sum -1 %.1f %.2f %.2f 0 %.1f %.2f %.2f 0\n",
+                 8589934592 / algbw * 1e-3, algbw, 2 * (n - 1) / n * algbw,
+                 8589934592 / algbw * 1e-3, algbw, 2 * (n - 1) / n * algbw);
+        struct knee_logs logs = read_logs(text, "x.log");
+        assert_near(logs.logs[0].ranks, n, n > 300 ? n / 8 : 0);
+        knee_logs_release(&logs);
+    }
+}
+
+static void several_runs_in_one_file(void **state)
+{
+    (void)state;
+    static const char text[] = "# Collective test starting: all_reduce_perf\n" HEADER ROW_1M ROW_1G
+                               "CASE 2\n# Collective test starting: all_gather_perf\n" HEADER
+                               "  1073741824 16777216 float none -1 53687.1 20.00 18.75 0 53687.1 "
+                               "20.00 18.75 0\n";
+    struct knee_logs logs = read_logs(text, "x.log");
+    assert_int_equal(logs.count, 2);
+    assert_int_equal(logs.logs[0].op, KNEE_OP_ALL_REDUCE);
+    assert_int_equal(logs.logs[1].op, KNEE_OP_ALL_GATHER);
+    assert_int_equal(logs.logs[1].table, 2);
+    assert_all_lines_counted(&logs, text);
+    knee_logs_release(&logs);
+}
+
+static void nccl_tests_json(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"version\": 3, \"args\": [\"./build/all_reduce_perf\", \"-b\", \"8\"],\n"
+        "\"nccl_version\": \"2.28.9\", \"config\": {\"ngpus\": 1, \"devices\": [\n"
+        "{\"rank\": 0, \"hostname\": \"a\", \"device\": 0, \"device_info\": \"NVIDIA H100\"},\n"
+        "{\"rank\": 15, \"hostname\": \"b\", \"device\": 7, \"device_info\": \"NVIDIA H100\"}]},\n"
+        "\"results\": [\n"
+        "{\"size\": 1048576, \"count\": 262144, \"type\": \"float\", \"redop\": \"sum\",\n"
+        " \"out_of_place\": {\"time\": 100.0, \"alg_bw\": 10.49, \"bus_bw\": 19.66, \"nwrong\": "
+        "0},\n"
+        " \"in_place\": {\"time\": 99.0, \"alg_bw\": 10.59, \"bus_bw\": 19.86, \"nwrong\": 0}},\n"
+        "{\"size\": 2097152, \"out_of_place\": {\"time\": 100.0, \"alg_bw\": 1.0}},\n"
+        "{\"size\": 0, \"out_of_place\": {\"time\": 5.0}}],\n"
+        "\"out_of_bounds\": {\"count\": 0, \"okay\": \"true\"}}\n";
+    struct knee_logs logs = read_logs(text, "x.json");
+    const struct knee_log *log = &logs.logs[0];
+    assert_int_equal(log->sample_count, 1);
+    assert_int_equal(log->refused, 2);
+    assert_string_equal(log->refusals[0].reason, "algbw is not size / time");
+    assert_string_equal(log->refusals[1].reason, "0 bytes");
+    assert_near(log->samples[0].time_s, 99e-6, 1e-12);
+    assert_near(log->ranks, 16, 0);
+    assert_near(log->nodes, 2, 0);
+    assert_string_equal(log->gpu, "NVIDIA H100");
+    knee_logs_release(&logs);
+    /* Cut off: what was whole is used, and the damage is counted. */
+    struct knee_err err;
+    size_t cut = (size_t)(strstr(text, "{\"size\": 2097152") - text) + 30;
+    memset(&logs, 0, sizeof logs);
+    assert_int_equal(knee_logs_read(&logs, text, cut, "x", NULL, &err), KNEE_OK);
+    assert_int_equal(logs.logs[0].sample_count, 1);
+    assert_int_equal(logs.logs[0].refused, 1);
+    assert_string_equal(logs.logs[0].refusals[0].reason, "the JSON is damaged here");
+    knee_logs_release(&logs);
+}
+
+static void knee_bench_rows(void **state)
+{
+    (void)state;
+    struct knee_logs logs = read_logs("{\"schema\": \"knee.bench/1\", \"rows\": [\n"
+                                      "{\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": "
+                                      "1, \"bytes\": 1024, \"time_s\": 1e-5},\n"
+                                      "{\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": "
+                                      "1, \"bytes\": 2048, \"time_s\": 2e-5},\n"
+                                      "{\"collective\": \"all_gather\", \"ranks\": 4, \"nodes\": "
+                                      "1, \"bytes\": 1024, \"time_s\": 1e-5}]}",
+                                      "bench.json");
+    assert_int_equal(logs.count, 2);
+    assert_int_equal(logs.logs[0].sample_count, 2);
+    assert_int_equal(logs.logs[1].op, KNEE_OP_ALL_GATHER);
+    assert_near(logs.logs[1].ranks, 4, 0);
+    knee_logs_release(&logs);
+    logs = read_logs("collective,ranks,nodes,bytes,time_s\nall_reduce,4,2,1024,1e-5\n"
+                     "all_reduce,4,2,2048,nonsense\nall_reduce,8,2,1024,1e-5\n",
+                     "bench.csv");
+    assert_int_equal(logs.count, 2);
+    assert_near(logs.logs[0].nodes, 2, 0);
+    assert_int_equal(logs.logs[0].refused, 1);
+    assert_near(logs.logs[1].ranks, 8, 0);
+    knee_logs_release(&logs);
+}
+
+static void osu_tables(void **state)
+{
+    (void)state;
+    static const char text[] = "$ mpirun -np 4 osu_allgather -d cuda\n"
+                               "# OSU MPI-CUDA Allgather Latency Test v7.0\n"
+                               "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)\n"
+                               "4                       1.98      1.9      2.1\n"
+                               "[host:mpi_rank_0] a warning\n"
+                               "1048576               100.00     99.0    101.0\n"
+                               "2097152                    ?\n";
+    struct knee_logs logs = read_logs(text, "osu.txt");
+    const struct knee_log *log = &logs.logs[0];
+    assert_int_equal(log->op, KNEE_OP_ALL_GATHER);
+    assert_near(log->ranks, 4, 0);
+    assert_int_equal(log->sample_count, 2);
+    assert_near(log->samples[1].bytes, 4 * 1048576.0, 0); /* sizes are per rank */
+    assert_near(log->samples[1].time_s, 100e-6, 1e-15);
+    assert_int_equal(log->refused, 1);
+    assert_all_lines_counted(&logs, text);
+    knee_logs_release(&logs);
+    logs = read_logs("# OSU MPI-CUDA Bandwidth Test v7.0\n# Size Bandwidth (MB/s)\n1000000 20000\n",
+                     "osu_bw.txt");
+    assert_int_equal(logs.logs[0].op, KNEE_OP_SEND_RECV);
+    assert_near(logs.logs[0].samples[0].time_s, 50e-6, 1e-15);
+    knee_logs_release(&logs);
+}
+
+static void ops_in_any_spelling(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word;
+        enum knee_op op;
+    } cases[] = {{"all_reduce", KNEE_OP_ALL_REDUCE},
+                 {"AllReduce", KNEE_OP_ALL_REDUCE},
+                 {"all-reduce", KNEE_OP_ALL_REDUCE},
+                 {"all_reduce_perf", KNEE_OP_ALL_REDUCE},
+                 {"all_reduce_perf_mpi", KNEE_OP_ALL_REDUCE},
+                 {"osu_allreduce", KNEE_OP_ALL_REDUCE},
+                 {"ncclAllGather", KNEE_OP_ALL_GATHER},
+                 {"alltoall", KNEE_OP_ALL_TO_ALL},
+                 {"alltoallv", KNEE_OP_ALL_TO_ALLV},
+                 {"bcast", KNEE_OP_BROADCAST},
+                 {"reduce_scatter", KNEE_OP_REDUCE_SCATTER},
+                 {"sendrecv_perf", KNEE_OP_SEND_RECV},
+                 {"reduce", KNEE_OP_REDUCE},
+                 {"", KNEE_OP_UNKNOWN},
+                 {"nccl", KNEE_OP_UNKNOWN},
+                 {"barrier", KNEE_OP_UNKNOWN}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (knee_op_of(cases[i].word, strlen(cases[i].word)) != cases[i].op)
+            fail_msg("%s", cases[i].word);
+    for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++)
+        assert_int_equal(
+            knee_op_of(knee_op_name((enum knee_op)op), strlen(knee_op_name((enum knee_op)op))), op);
+}
+
+static void sizes_as_nccl_tests_writes_them(void **state)
+{
+    (void)state;
+    double sizes[KNEE_SIZES_MAX];
+    size_t count = 0;
+    struct knee_err err;
+    assert_int_equal(knee_sizes_parse("4K..8G", "", sizes, &count, &err), KNEE_OK);
+    assert_int_equal(count, 22);
+    assert_near(sizes[0], 4096, 0);
+    assert_near(sizes[21], 8589934592, 0);
+    assert_int_equal(knee_sizes_parse("1M..4M+1M,8,8", "", sizes, &count, &err), KNEE_OK);
+    assert_int_equal(count, 5);
+    assert_near(sizes[0], 8, 0);
+    assert_int_equal(knee_sizes_parse("1K..64Kx4,1.5GB", "", sizes, &count, &err), KNEE_OK);
+    assert_int_equal(count, 5);
+    assert_near(sizes[4], 1.5e9, 0);
+    static const char *const bad[] = {"",      "x",       "0",  "8G..4K", "1..8x1",
+                                      "1..8+", "1..1G+1", "4Q", "-4",     "1e400"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (!knee_sizes_parse(bad[i], "", sizes, &count, &err))
+            fail_msg("'%s' was taken", bad[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_table),
+        cmocka_unit_test(prefixes_are_cut_off),
+        cmocka_unit_test(nccl_lines_interleave),
+        cmocka_unit_test(every_era),
+        cmocka_unit_test(damaged_rows_are_refused_with_a_reason),
+        cmocka_unit_test(foreign_files_are_refused),
+        cmocka_unit_test(contradictions_are_reported),
+        cmocka_unit_test(ranks_from_the_ratio),
+        cmocka_unit_test(several_runs_in_one_file),
+        cmocka_unit_test(nccl_tests_json),
+        cmocka_unit_test(knee_bench_rows),
+        cmocka_unit_test(osu_tables),
+        cmocka_unit_test(ops_in_any_spelling),
+        cmocka_unit_test(sizes_as_nccl_tests_writes_them),
+    };
+    return RUN(tests);
+}
