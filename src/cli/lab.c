@@ -417,11 +417,13 @@ static knee_status lab_main(struct cli_run *run, int argc, char **argv)
     struct knee_runtime *rt = NULL;
     knee_keys_clear(&lab_keys, &options);
     run->objects[0] = &options;
+    run->quiet = knee_runtime_rank() > 0;
     knee_status status = cli_parse(run, argc, argv);
     if (status || run->common.help)
         return status;
     if ((status = knee_runtime_open(NULL, &rt, &run->err)))
         return status;
+    run->quiet = rt->rank > 0;
     status = work(run, rt, &options);
     if (status && status != KNEE_USAGE && rt->size > 1) {
         char why[720];
@@ -429,8 +431,6 @@ static knee_status lab_main(struct cli_run *run, int argc, char **argv)
                  run->err.what, run->err.hint[0] ? "; " : "", run->err.hint);
         rt->abort(rt, why);
     }
-    if (status && rt->rank > 0)
-        memset(&run->err, 0, sizeof run->err);
     signal(SIGTERM, SIG_DFL);
     rt->finish(rt);
     return status;

@@ -132,7 +132,7 @@ static void meet_in_turn(struct lab_worker *w, size_t step)
     size_t n = w->layout.bucket_count, h = w->setup->local_steps;
     size_t delay = h / (2 * n) > 0 ? h / (2 * n) : 1;
     for (size_t b = 0; b < n; b++) {
-        size_t turn = (b + 1) * h / n - 1;
+        size_t turn = b * h / n;
         if (step >= delay && (step - delay) % h == turn) {
             launch(w, await_all, w->sent_at[b], NULL);
             launch(w, apply_delta, b, w->setup->synthetic ? NULL : "outer_step");
