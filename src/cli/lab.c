@@ -251,6 +251,7 @@ static knee_status list_workers(const struct lab_options *o, int ranks, struct l
     if (!o->workers.ranges)
         list[count++] = ranks;
     sweep->workers[sweep->count++] = 1;
+    sweep->baseline = count > 0 && list[0] > 1;
     for (size_t i = 0; i < count && sweep->count < KNEE_LAB_ROWS; i++) {
         if (list[i] > ranks) {
             knee_fail(err, KNEE_USAGE, "--workers", "%.0f workers, but %d rank%s", list[i], ranks,

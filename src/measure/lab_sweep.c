@@ -204,6 +204,8 @@ struct knee_lab_knee lab_find_knee(const struct knee_lab_row *rows, size_t count
 
 /* ---- The sweep ---- */
 
+enum { BASELINE_STEPS = 12 };
+
 static void fill_row(struct knee_lab_row *row, const struct lab_setup *s, double workers,
                      const struct lab_outcome *o, const struct lab_outcome *one,
                      const struct knee_row *predicted)
@@ -237,6 +239,8 @@ knee_status lab_sweep_run(struct knee_runtime *runtime, const struct lab_setup *
         struct knee_row row;
         double local_s = 0;
         here.record = i + 1 == sweep->count ? sweep->record : NULL;
+        if (i == 0 && sweep->baseline && here.steps > BASELINE_STEPS)
+            here.steps = BASELINE_STEPS;
         lab_outcome_release(&outcome);
         status = lab_measure_local(runtime, &here, (int)sweep->workers[i], &local_s, err);
         if (!status)
@@ -244,6 +248,8 @@ knee_status lab_sweep_run(struct knee_runtime *runtime, const struct lab_setup *
         if (status)
             break;
         if (i == 0) {
+            if (sweep->baseline)
+                outcome.loss = NAN;
             one = outcome;
             one.timeline = NULL;
             one.params = NULL;

@@ -10,6 +10,7 @@ struct lab_sweep {
     size_t count;
     struct lab_link link; /* NaN: one rank */
     double tolerance;
+    bool baseline;      /* one worker was not asked for: a short run will do */
     const char *record; /* timelines of the run at the most workers; NULL: none */
     /* Filled. */
     struct knee_lab_row rows[KNEE_LAB_ROWS];
