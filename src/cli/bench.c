@@ -7,12 +7,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct telling {
     enum knee_format format;
     struct knee_style style;
     const char *output;
+    bool progress;
 };
 
 /* Whichever rank dies: what was measured is in the file. */
@@ -33,7 +33,7 @@ static void tell(void *ctx, const struct knee_bench *bench)
     if (telling->output && !text.failed)
         save(telling->output, &text);
     knee_stop_keep(&text);
-    if (isatty(STDERR_FILENO))
+    if (telling->progress)
         fprintf(stderr, "\r\033[K  %s, %.0f bytes: %zu of %zu%s",
                 knee_op_name(bench->rows[bench->row_count - 1].op),
                 bench->rows[bench->row_count - 1].bytes, bench->row_count, bench->rows_wanted,
@@ -59,7 +59,7 @@ static int64_t wrong_of(const struct knee_bench *bench)
 static knee_status measure(struct cli_run *run, struct knee_runtime *rt,
                            const struct knee_bench_options *options)
 {
-    struct telling telling = {cli_format(run), cli_style(run), run->common.output};
+    struct telling telling = {cli_format(run), cli_style(run), run->common.output, cli_progress()};
     struct knee_bench bench;
     char line[160];
     snprintf(line, sizeof line,

@@ -55,6 +55,8 @@ knee_status cli_parse(struct cli_run *run, int argc, char **argv);
 enum knee_format cli_format(const struct cli_run *run);
 /* Terminal facts: width, colour, character set. */
 struct knee_style cli_style(const struct cli_run *run);
+/* Does somebody watch standard error? Under mpirun: that of mpirun. */
+bool cli_progress(void);
 
 /* The whole of a file, at most `cap` bytes; "-" is standard input. Free *data with free(). */
 knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *length,

@@ -5,7 +5,9 @@
 #include "base/number.h"
 #include "base/spell.h"
 #include "cli/cli.h"
+#include "measure/runtime.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,9 +189,23 @@ static bool speaks_utf8(void)
     return locale && (strstr(locale, "UTF-8") || strstr(locale, "utf8") || strstr(locale, "utf-8"));
 }
 
+bool cli_progress(void)
+{
+    char path[64];
+    if (isatty(STDERR_FILENO) || !knee_runtime_launched())
+        return isatty(STDERR_FILENO);
+    snprintf(path, sizeof path, "/proc/%ld/fd/2", (long)getppid());
+    int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    bool terminal = fd >= 0 && isatty(fd);
+    if (fd >= 0)
+        close(fd);
+    return terminal;
+}
+
 struct knee_style cli_style(const struct cli_run *run)
 {
-    bool terminal = isatty(STDOUT_FILENO) && !run->common.output;
+    /* mpirun gives its ranks terminals of its own; where they end is not known. */
+    bool terminal = isatty(STDOUT_FILENO) && !run->common.output && !knee_runtime_launched();
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     struct knee_style style = {
         .ascii = run->common.ascii || !speaks_utf8(),

@@ -233,16 +233,61 @@ static knee_status report(struct cli_run *run, const struct trace_options *optio
     return status;
 }
 
+/* The names of communication that the user gave; *patterns stays NULL when there are none. */
+static knee_status take_patterns(const char *name, struct pattern_file **patterns,
+                                 struct knee_trace_options *reading, struct knee_err *err)
+{
+    if (!name)
+        return KNEE_OK;
+    *patterns = calloc(1, sizeof **patterns);
+    if (!*patterns)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    knee_status status = read_patterns(name, *patterns, err);
+    reading->patterns = (*patterns)->list;
+    reading->pattern_count = (*patterns)->count;
+    return status;
+}
+
+/* Under mpirun: all ranks go on, or none does; the one that cannot says why. */
+static knee_status agree(struct knee_runtime *rt, knee_status status)
+{
+    int64_t worst = status;
+    if (rt && !rt->all_reduce(rt, &worst, 1, KNEE_RUNTIME_I64, KNEE_RUNTIME_MAX))
+        rt->abort(rt, rt->fault);
+    return (knee_status)worst;
+}
+
+static knee_status read_and_report(struct cli_run *run, const struct trace_options *options,
+                                   struct knee_job *job, struct knee_runtime *rt)
+{
+    struct pattern_file *patterns = NULL;
+    struct knee_trace_options reading = {0};
+    struct cli_traces traces;
+    knee_status own = take_patterns(options->patterns, &patterns, &reading, &run->err);
+    knee_status status = agree(rt, own);
+    run->quiet = rt && rt->rank > 0 && !own;
+    if (!status && !(status = cli_traces_read(run->words, run->word_count, &reading, rt, &traces,
+                                              &run->err))) {
+        cli_traces_complain(&traces);
+        if (!run->quiet)
+            status = report(run, options, &traces, job);
+        cli_traces_release(&traces);
+    }
+    if (patterns)
+        free(patterns->text);
+    free(patterns);
+    return status;
+}
+
 static knee_status trace_main(struct cli_run *run, int argc, char **argv)
 {
     struct trace_options options = {.max_ratio = INFINITY, .min_overlap = -INFINITY};
-    struct pattern_file *patterns = NULL;
-    struct knee_trace_options reading = {0};
+    struct knee_runtime *rt = NULL;
     struct knee_job job;
-    struct cli_traces traces;
     knee_job_init(&job);
     run->objects[0] = &options;
     run->objects[1] = &job;
+    run->quiet = knee_runtime_rank() > 0;
     knee_status status = cli_parse(run, argc, argv);
     if (status || run->common.help)
         return status;
@@ -251,23 +296,11 @@ static knee_status trace_main(struct cli_run *run, int argc, char **argv)
         knee_hint(&run->err, "name a folder or files, for example: knee trace runs/");
         return KNEE_USAGE;
     }
-    if (options.patterns) {
-        patterns = calloc(1, sizeof *patterns);
-        if (!patterns)
-            return knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
-        status = read_patterns(options.patterns, patterns, &run->err);
-        reading.patterns = patterns->list;
-        reading.pattern_count = patterns->count;
-    }
-    if (!status &&
-        !(status = cli_traces_read(run->words, run->word_count, &reading, &traces, &run->err))) {
-        cli_traces_complain(&traces);
-        status = report(run, &options, &traces, &job);
-        cli_traces_release(&traces);
-    }
-    if (patterns)
-        free(patterns->text);
-    free(patterns);
+    if (knee_runtime_launched() && (status = knee_runtime_open(NULL, &rt, &run->err)))
+        return status;
+    status = read_and_report(run, &options, &job, rt);
+    if (rt)
+        rt->finish(rt);
     return status;
 }
 
@@ -281,7 +314,8 @@ const struct cli_command cli_trace = {
         "cause.",
     .examples = "  knee trace runs/\n"
                 "  knee trace rank0.json.gz rank1.json.gz --json\n"
-                "  knee trace runs/ --max-ratio 0.5 --perfetto all.json\n",
+                "  knee trace runs/ --max-ratio 0.5 --perfetto all.json\n"
+                "  mpirun -H a,b,c,d knee trace /shared/runs/\n",
     .keys = {&trace_keys, &knee_job_keys},
     .only = {NULL, job_keys},
     .most_words = CLI_WORDS,

@@ -6,6 +6,7 @@
 #include "cli/traces.h"
 
 #include "base/error.h"
+#include "timeline/pack.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -134,7 +135,17 @@ struct work {
     knee_status *statuses;
     size_t next, done;
     pthread_mutex_t lock;
+    struct knee_runtime *rt; /* NULL: alone */
 };
+
+/* Whose file it is. Only rank 0 has a standard input. */
+static bool is_mine(const struct work *work, size_t i)
+{
+    if (!work->rt)
+        return true;
+    bool standard = strcmp(work->files->names[i], "-") == 0;
+    return (standard ? 0 : i % (size_t)work->rt->size) == (size_t)work->rt->rank;
+}
 
 static bool is_sqlite(int fd)
 {
@@ -201,6 +212,8 @@ static void *reader_thread(void *ctx)
         pthread_mutex_unlock(&work->lock);
         if (i >= work->files->count)
             return NULL;
+        if (!is_mine(work, i))
+            continue;
         if (cancelled)
             work->statuses[i] =
                 knee_fail(&work->errors[i], KNEE_INPUT, work->files->names[i], "not read: stopped");
@@ -214,11 +227,20 @@ static void *reader_thread(void *ctx)
     }
 }
 
+/* Ranks on one host share its cores. */
+static size_t cores_for(const struct knee_runtime *rt)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN), ranks = 0;
+    for (int r = 0; rt && r < rt->size; r++)
+        ranks += rt->host_of[r] == rt->host;
+    cores /= ranks ? ranks : 1;
+    return cores > 1 ? (size_t)cores : 1;
+}
+
 static void read_all(struct work *work)
 {
     pthread_t threads[MOST_THREADS];
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t wanted = cores > 1 ? (size_t)cores : 1, started = 0;
+    size_t wanted = cores_for(work->rt), started = 0;
     wanted = wanted < MOST_THREADS ? wanted : MOST_THREADS;
     wanted = wanted < work->files->count ? wanted : work->files->count;
     while (started + 1 < wanted &&
@@ -227,6 +249,119 @@ static void read_all(struct work *work)
     reader_thread(work); /* this thread works too */
     for (size_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
+}
+
+/* ---- Over several processes ---- */
+
+/* Rank 0's list is everyone's: names one after the other, each with its NUL. */
+static bool share_files(struct knee_runtime *rt, struct files *files)
+{
+    int64_t size = 0;
+    for (size_t i = 0; rt->rank == 0 && i < files->count; i++)
+        size += (int64_t)strlen(files->names[i]) + 1;
+    if (!rt->all_reduce(rt, &size, 1, KNEE_RUNTIME_I64, KNEE_RUNTIME_MAX))
+        return false;
+    char *list = calloc((size_t)size + 1, 1), *at = list;
+    bool good = list != NULL;
+    for (size_t i = 0; i < files->count; i++) {
+        if (good && rt->rank == 0)
+            at = stpcpy(at, files->names[i]) + 1;
+        else
+            free(files->names[i]);
+    }
+    files->count = rt->rank == 0 ? files->count : 0;
+    /* The others' bytes are 0: the largest is rank 0's. */
+    good = good && rt->all_reduce(rt, list, (size_t)size, KNEE_RUNTIME_U8, KNEE_RUNTIME_MAX);
+    for (at = list; good && rt->rank != 0 && at < list + size; at += strlen(at) + 1)
+        add_file(files, at);
+    free(list);
+    return good;
+}
+
+/* What one rank tells of one file: the trace, or why there is none. */
+struct parcel {
+    uint64_t file, size; /* row; bytes that follow */
+    int32_t status;
+    struct knee_err err;
+};
+
+/* Everything that this rank read, as one piece. NULL: no memory. */
+static unsigned char *pack_mine(const struct work *work, size_t *size)
+{
+    size_t total = 0, at = 0;
+    for (size_t i = 0; i < work->files->count; i++)
+        if (is_mine(work, i))
+            total += sizeof(struct parcel) +
+                     (work->statuses[i] ? 0 : knee_trace_packed_size(&work->traces[i]));
+    unsigned char *bytes = malloc(total + 1);
+    for (size_t i = 0; bytes && i < work->files->count; i++) {
+        if (!is_mine(work, i))
+            continue;
+        struct parcel parcel;
+        memset(&parcel, 0, sizeof parcel);
+        parcel.file = i;
+        parcel.status = (int32_t)work->statuses[i];
+        parcel.err = work->errors[i];
+        parcel.size = work->statuses[i] ? 0 : knee_trace_packed_size(&work->traces[i]);
+        memcpy(bytes + at, &parcel, sizeof parcel);
+        at += sizeof parcel;
+        if (parcel.size)
+            knee_trace_pack(&work->traces[i], bytes + at);
+        at += parcel.size;
+    }
+    *size = total;
+    return bytes;
+}
+
+static void unpack_all(struct work *work, const unsigned char *bytes, size_t size)
+{
+    struct parcel parcel;
+    for (size_t at = 0; size - at >= sizeof parcel; at += parcel.size) {
+        memcpy(&parcel, bytes + at, sizeof parcel);
+        at += sizeof parcel;
+        size_t i = (size_t)parcel.file;
+        if (parcel.file >= work->files->count || parcel.size > size - at)
+            return; /* cannot be; the files keep "did not come" */
+        work->errors[i] = parcel.err;
+        work->statuses[i] = (knee_status)parcel.status;
+        if (!parcel.status)
+            work->statuses[i] = knee_trace_unpack(bytes + at, (size_t)parcel.size, NULL,
+                                                  &work->traces[i], &work->errors[i]);
+    }
+}
+
+static bool gather(struct work *work)
+{
+    struct knee_runtime *rt = work->rt;
+    size_t size = 0, total = 0, *sizes = calloc((size_t)rt->size, sizeof *sizes);
+    unsigned char *mine = rt->rank == 0 ? NULL : pack_mine(work, &size);
+    void *all = NULL;
+    bool good = sizes && (mine || rt->rank == 0);
+    if (!good)
+        snprintf(rt->fault, sizeof rt->fault, "out of memory for the traces of this rank");
+    good = good && rt->gather_bytes(rt, mine, size, &all, sizes);
+    for (int r = 0; good && rt->rank == 0 && r < rt->size; r++)
+        total += sizes[r];
+    for (size_t i = 0; good && rt->rank == 0 && i < work->files->count; i++)
+        if (!is_mine(work, i))
+            work->statuses[i] = knee_fail(&work->errors[i], KNEE_SYSTEM, work->files->names[i],
+                                          "did not come from the process that read it");
+    if (good && rt->rank == 0)
+        unpack_all(work, all, total);
+    free(all);
+    free(mine);
+    free(sizes);
+    return good;
+}
+
+/* Frees what was handed over. */
+static knee_status leave_to_rank_0(struct work *work)
+{
+    for (size_t i = 0; i < work->files->count; i++)
+        if (is_mine(work, i) && !work->statuses[i])
+            knee_trace_release(&work->traces[i]);
+    free(work->traces);
+    return KNEE_OK;
 }
 
 /* Moves what was read to the front, and what was not to the list of the refused. */
@@ -253,14 +388,16 @@ static knee_status sort_out(struct work *work, struct cli_traces *out, struct kn
 }
 
 knee_status cli_traces_read(const char *const *words, size_t word_count,
-                            struct knee_trace_options *options, struct cli_traces *out,
-                            struct knee_err *err)
+                            struct knee_trace_options *options, struct knee_runtime *rt,
+                            struct cli_traces *out, struct knee_err *err)
 {
     struct files files = {0};
-    struct work work = {.files = &files, .options = options};
+    struct work work = {.files = &files, .options = options, .rt = rt};
     knee_status status = KNEE_OK;
     memset(out, 0, sizeof *out);
     find_files(&files, words, word_count);
+    if (rt && !share_files(rt, &files))
+        rt->abort(rt, rt->fault[0] ? rt->fault : "out of memory for the list of files");
     if (!files.failed && files.count == 0) {
         knee_fail(err, KNEE_INPUT, word_count ? words[0] : "", "there are no traces here");
         knee_hint(err, "traces end in .json, .json.gz or .sqlite");
@@ -271,6 +408,8 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
     work.statuses = calloc(files.count + 1, sizeof *work.statuses);
     if (files.failed || !work.traces || !work.errors || !work.statuses)
         status = knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of files");
+    if (rt && status == KNEE_SYSTEM)
+        rt->abort(rt, "out of memory for the list of files"); /* the others would wait for ever */
     if (!status) {
         options->cancel = &cancelled;
         void (*before)(int) = signal(SIGINT, on_interrupt);
@@ -278,7 +417,9 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
         read_all(&work);
         pthread_mutex_destroy(&work.lock);
         signal(SIGINT, before);
-        status = sort_out(&work, out, err);
+        if (rt && !gather(&work))
+            rt->abort(rt, rt->fault);
+        status = rt && rt->rank != 0 ? leave_to_rank_0(&work) : sort_out(&work, out, err);
     }
     if (status) {
         free(work.traces);

@@ -4,6 +4,7 @@
 #define KNEE_CLI_TRACES_H
 
 #include "cli/cli.h"
+#include "measure/runtime.h"
 
 /* A file that could not be used, and why. */
 struct cli_refused {
@@ -19,10 +20,12 @@ struct cli_traces {
 };
 
 /* Reads all files, and all traces in folders, on all cores. What one file suffers does not touch
- * the others. Fails only when not one can be used. SIGINT stops reading; what was read is kept. */
+ * the others. Fails only when not one can be used. SIGINT stops reading; what was read is kept.
+ * With `rt` the files are shared out over its ranks, in the order in which rank 0 finds them, and
+ * all come to rank 0, as if it had read them itself; the other ranks get none. NULL: alone. */
 knee_status cli_traces_read(const char *const *words, size_t word_count,
-                            struct knee_trace_options *options, struct cli_traces *out,
-                            struct knee_err *err);
+                            struct knee_trace_options *options, struct knee_runtime *rt,
+                            struct cli_traces *out, struct knee_err *err);
 void cli_traces_release(struct cli_traces *traces);
 
 /* One line per refused file, on standard error. */

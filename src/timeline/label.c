@@ -88,7 +88,7 @@ static bool is_split(const struct knee_account *account, size_t row, const struc
         if (!found || !m->instances[found - 1].complete || !m->instances[found - 1].barrier)
             open += span->end_ns - span->start_ns;
     }
-    return all > 0 && open * 5 <= all;
+    return all > 0 && open <= all / 5;
 }
 
 static void fill_covers(const struct knee_account *account, size_t row,

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* A packed trace from any bytes: refused, or whole enough to be accounted and packed again. */
+#include "knee.h"
+#include "timeline/pack.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A century of kernels is no trace. */
+static int sums_stay_in_range(const struct knee_trace *trace)
+{
+    double ns = 0;
+    for (size_t r = 0; r < trace->rank_count; r++)
+        for (size_t i = 0; i < trace->ranks[r].span_count; i++)
+            ns +=
+                (double)trace->ranks[r].spans[i].end_ns - (double)trace->ranks[r].spans[i].start_ns;
+    for (size_t r = 0; r < trace->rank_count; r++)
+        for (size_t i = 0; i < trace->ranks[r].span_count; i++)
+            if (trace->ranks[r].spans[i].end_ns > 4000000000000000000)
+                return 0;
+    return ns < 1e18;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct knee_trace trace;
+    struct knee_account account;
+    struct knee_err err;
+    if (knee_trace_unpack(data, size, NULL, &trace, &err) != KNEE_OK)
+        return 0;
+    unsigned char *again = malloc(knee_trace_packed_size(&trace));
+    if (again)
+        knee_trace_pack(&trace, again);
+    free(again);
+    if (sums_stay_in_range(&trace) && knee_account(&trace, 1, NULL, &account, &err) == KNEE_OK)
+        knee_account_release(&account);
+    knee_trace_release(&trace);
+    return 0;
+}
