@@ -29,22 +29,27 @@ static const char *const verbs[] = {"waits for", "sends",   "holds",    "needs",
 static const char *const joints[] = {"because", "while", "until", "and", "but", "when"};
 static const char *const units[] = {"ms", "bytes", "steps", "hops"};
 
+/* Words are drawn one statement at a time: arguments have no order in C, and the text must be the
+ * same from every compiler. */
 static int sentence(char *out, size_t size, const char *subject, uint64_t *state)
 {
+    uint64_t form = lab_random(state) >> 62;
     const char *other = PICK(subjects, state);
-    switch (lab_random(state) >> 62) {
-    case 0:
-        return snprintf(out, size, "The %s %s the %s %s. ", subject, PICK(verbs, state),
-                        PICK(adjectives, state), other);
+    const char *verb = PICK(verbs, state);
+    const char *adjective = PICK(adjectives, state);
+    const char *second = PICK(adjectives, state);
+    const char *joint = PICK(joints, state);
+    const char *unit = PICK(units, state);
+    int number = (int)(lab_random(state) >> 57);
+    switch (form) {
+    case 0: return snprintf(out, size, "The %s %s the %s %s. ", subject, verb, adjective, other);
     case 1:
-        return snprintf(out, size, "The %s is %s %s the %s %s it. ", subject,
-                        PICK(adjectives, state), PICK(joints, state), other, PICK(verbs, state));
+        return snprintf(out, size, "The %s is %s %s the %s %s it. ", subject, adjective, joint,
+                        other, verb);
     case 2:
-        return snprintf(out, size, "After %d %s the %s %s the %s. ", (int)(lab_random(state) >> 57),
-                        PICK(units, state), subject, PICK(verbs, state), other);
-    default:
-        return snprintf(out, size, "A %s %s %s a %s one. ", PICK(adjectives, state), subject,
-                        PICK(verbs, state), PICK(adjectives, state));
+        return snprintf(out, size, "After %d %s the %s %s the %s. ", number, unit, subject, verb,
+                        other);
+    default: return snprintf(out, size, "A %s %s %s a %s one. ", adjective, subject, verb, second);
     }
 }
 
