@@ -330,11 +330,29 @@ static void add_notes(struct knee_lab *lab, const struct knee_runtime *rt, bool 
         note(lab,
              "there are more ranks than cores on a host, so ranks take turns at the arithmetic, "
              "which the prediction does not know: --synthetic-compute keeps the network visible");
-    if (lab->record)
+    if (lab->record && lab->hunt_count)
+        note(lab, "timelines are written, a folder for each run: knee trace shows what they say");
+    else if (lab->record)
         note(lab, "timelines are written: knee trace shows what they say");
+    if (lab->record && !isnan(lab->critical_batch) && !lab->hunt_count)
+        note(lab, "noise.csv beside them holds gradient norms at two batch sizes, for knee trace "
+                  "--noise");
 }
 
 /* ---- The command ---- */
+
+/* Beside timelines of real arithmetic: the norms that tell the critical batch. */
+static knee_status keep_noise(struct knee_runtime *rt, const struct lab_setup *s,
+                              const float *params, const char *folder, struct knee_lab *lab,
+                              struct knee_err *err)
+{
+    struct lab_noise noise;
+    knee_status status = lab_measure_noise(rt, s, params, &noise, err);
+    if (status)
+        return status;
+    lab->critical_batch = noise.critical_batch;
+    return rt->rank == 0 ? lab_write_noise(folder, &noise, err) : KNEE_OK;
+}
 
 static knee_status sweep_main(struct knee_runtime *rt, const struct lab_options *o,
                               const struct lab_setup *s, struct knee_lab *lab, struct knee_err *err)
@@ -347,11 +365,13 @@ static knee_status sweep_main(struct knee_runtime *rt, const struct lab_options 
         status = lab_sweep_link(rt, s, &sweep.link, err);
     if (!status)
         status = lab_sweep_run(rt, s, &sweep, err);
+    if (!status && o->record && sweep.params && sweep.workers[sweep.count - 1] == rt->size)
+        status = keep_noise(rt, s, sweep.params, o->record, lab, err);
+    free(sweep.params);
     if (status)
         return status;
     lab->latency_s = sweep.link.latency_s;
     lab->bandwidth_bytes_per_s = sweep.link.bytes_per_s;
-    free(sweep.params);
     lab->row_count = sweep.count;
     memcpy(lab->rows, sweep.rows, sizeof sweep.rows);
     lab->measured = sweep.measured;
@@ -392,6 +412,7 @@ static knee_status work(struct cli_run *run, struct knee_runtime *rt, const stru
         if (isnan(s.bucket_bytes))
             s.bucket_bytes = params; /* a quarter of 4 bytes each */
         describe(lab, rt, o, &s, params);
+        s.record = o->hunt ? o->record : NULL;
         status = o->hunt ? lab_hunt(rt, &s, (size_t)or_else(o->seeds, 3), lab, &run->err)
                          : sweep_main(rt, o, &s, lab, &run->err);
     }

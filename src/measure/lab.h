@@ -90,6 +90,9 @@ struct lab_noise {
 };
 knee_status lab_measure_noise(struct knee_runtime *runtime, const struct lab_setup *setup,
                               const float *params, struct lab_noise *out, struct knee_err *err);
+/* Writes folder/noise.csv, which knee trace --noise reads. */
+knee_status lab_write_noise(const char *folder, const struct lab_noise *noise,
+                            struct knee_err *err);
 
 /* What is exchanged, laid out: parts in the order of the tape, buckets from the last part on. */
 struct lab_layout {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { HUNT_BATCH = 32, HUNT_STEPS = 10, HUNT_PARAMS = 50000 };
 #define HUNT_COMPUTE_S 0.15 /* synthetic: long against what a busy machine adds */
@@ -22,8 +23,10 @@ struct hunt {
     struct lab_setup healthy;
     double compute_s;      /* of a healthy step */
     double critical_batch; /* measured */
-    double global_batch;   /* of the case at hand */
-    double small_loss;     /* trained on the same examples in small batches */
+    struct lab_noise noise;
+    const char *record;  /* folder for a folder of timelines per run; NULL: none */
+    double global_batch; /* of the case at hand */
+    double small_loss;   /* trained on the same examples in small batches */
     uint64_t seed;
     struct knee_diagnosis before, after; /* rank 0; their predictions are released */
     struct knee_straggler latest;
@@ -153,17 +156,17 @@ static void huge_batch(struct lab_setup *s, const struct hunt *h)
 
 struct hunt_case {
     enum knee_suspect suspect;
-    const char *how;
+    const char *folder, *how;
     void (*induce)(struct lab_setup *setup, const struct hunt *hunt);
 };
 
 static const struct hunt_case cases[] = {
-    {KNEE_SUSPECT_NONE, "nothing", nothing},
-    {KNEE_SUSPECT_COMM, "overlap off, link held back", long_exchange},
-    {KNEE_SUSPECT_INPUT, "one loader thread", few_loaders},
-    {KNEE_SUSPECT_STRAGGLER, "one rank sleeps", one_sleeper},
-    {KNEE_SUSPECT_TINY_BATCH, "one example per worker", tiny_batch},
-    {KNEE_SUSPECT_LARGE_BATCH, "4x the critical batch", huge_batch},
+    {KNEE_SUSPECT_NONE, "healthy", "nothing", nothing},
+    {KNEE_SUSPECT_COMM, "comm", "overlap off, link held back", long_exchange},
+    {KNEE_SUSPECT_INPUT, "input", "one loader thread", few_loaders},
+    {KNEE_SUSPECT_STRAGGLER, "straggler", "one rank sleeps", one_sleeper},
+    {KNEE_SUSPECT_TINY_BATCH, "tiny", "one example per worker", tiny_batch},
+    {KNEE_SUSPECT_LARGE_BATCH, "large", "4x the critical batch", huge_batch},
 };
 
 static void describe(const struct hunt *h, const struct hunt_case *c, struct knee_lab_hunt *out)
@@ -207,10 +210,19 @@ static knee_status run_case(struct hunt *h, const struct hunt_case *c, struct kn
                             struct knee_err *err)
 {
     struct lab_setup setup = h->healthy;
+    char folder[512];
     setup.seed = h->seed;
     c->induce(&setup, h);
+    if (h->record) {
+        snprintf(folder, sizeof folder, "%.400s/%s-%d", h->record, c->folder, (int)h->seed);
+        mkdir(folder,
+              0777); /* where it cannot be made, the timelines cannot be written: said then */
+        setup.record = folder;
+    }
     h->global_batch = (double)setup.batch * h->runtime->size;
     knee_status status = run_and_judge(h, &setup, &h->after, err);
+    if (!status && h->record && h->runtime->rank == 0)
+        status = lab_write_noise(folder, &h->noise, err);
     if (status || h->runtime->rank != 0 || lab->hunt_count == KNEE_LAB_HUNTS)
         return status;
     if (c->suspect == KNEE_SUSPECT_NONE)
@@ -265,6 +277,7 @@ static knee_status measure_batches(struct hunt *h, struct knee_err *err)
     if (status)
         return status;
     h->critical_batch = noise.critical_batch;
+    h->noise = noise;
     if (isnan(noise.critical_batch))
         return knee_fail(err, KNEE_INPUT, "", "the gradient norms tell no noise scale");
     double large = 4 * noise.critical_batch, examples = 16 * large;
@@ -314,7 +327,7 @@ static struct lab_setup healthy_setup(const struct lab_setup *base)
 knee_status lab_hunt(struct knee_runtime *runtime, const struct lab_setup *base, size_t seeds,
                      struct knee_lab *lab, struct knee_err *err)
 {
-    struct hunt h = {.runtime = runtime, .healthy = healthy_setup(base)};
+    struct hunt h = {.runtime = runtime, .healthy = healthy_setup(base), .record = base->record};
     if (runtime->size < 2) {
         knee_fail(err, KNEE_USAGE, "--hunt", "one process has nobody to wait for");
         knee_hint(err, "run it on two or more: mpirun -n 2 knee lab --hunt --synthetic-compute");

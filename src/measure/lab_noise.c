@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "measure/lab.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,4 +90,18 @@ knee_status lab_measure_noise(struct knee_runtime *runtime, const struct lab_set
                               NAN};
     conclude(out);
     return KNEE_OK;
+}
+
+knee_status lab_write_noise(const char *folder, const struct lab_noise *noise, struct knee_err *err)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%.480s/noise.csv", folder);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return knee_fail(err, KNEE_SYSTEM, path, "cannot be written: %s", strerror(errno));
+    fprintf(file, "batch,squared_norm\n%.17g,%.17g\n%.17g,%.17g\n", noise->small_batch,
+            noise->small_norm, noise->large_batch, noise->large_norm);
+    return fclose(file) == 0
+               ? KNEE_OK
+               : knee_fail(err, KNEE_SYSTEM, path, "cannot be written: %s", strerror(errno));
 }
