@@ -346,7 +346,7 @@ static knee_status keep_noise(struct knee_runtime *rt, const struct lab_setup *s
                               const float *params, const char *folder, struct knee_lab *lab,
                               struct knee_err *err)
 {
-    struct lab_noise noise;
+    struct lab_noise noise = {0};
     knee_status status = lab_measure_noise(rt, s, params, &noise, err);
     if (status)
         return status;

@@ -91,17 +91,17 @@ static knee_status run_and_judge(struct hunt *h, const struct lab_setup *setup,
                                  struct knee_diagnosis *out, struct knee_err *err)
 {
     struct knee_runtime *rt = h->runtime;
-    struct lab_outcome outcome;
+    struct lab_outcome outcome = {0};
     size_t *sizes = calloc((size_t)rt->size, sizeof *sizes);
     void *all = NULL;
-    knee_status status = sizes ? lab_run(rt, setup, rt->size, &outcome, err)
-                               : knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    if (!sizes)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    knee_status status = lab_run(rt, setup, rt->size, &outcome, err);
     if (!status && !rt->gather_bytes(rt, outcome.timeline, outcome.timeline_size, &all, sizes))
         status = knee_fail(err, KNEE_SYSTEM, "", "%.200s", rt->fault);
     if (!status && rt->rank == 0)
         status = judge(h, all, sizes, out, err);
-    if (sizes && !status)
-        lab_outcome_release(&outcome);
+    lab_outcome_release(&outcome);
     free(all);
     free(sizes);
     return status;
@@ -242,7 +242,7 @@ static knee_status train_to_loss(struct hunt *h, double batch, double examples, 
                                  float **params, struct knee_err *err)
 {
     struct lab_setup setup = h->healthy;
-    struct lab_outcome outcome;
+    struct lab_outcome outcome = {0};
     setup.seed = h->seed;
     huge_batch(&setup, h);
     setup.batch = (size_t)fmax(1, ceil(batch / h->runtime->size));
@@ -264,7 +264,7 @@ static knee_status train_to_loss(struct hunt *h, double batch, double examples, 
 static knee_status measure_batches(struct hunt *h, struct knee_err *err)
 {
     struct lab_setup setup = h->healthy;
-    struct lab_noise noise;
+    struct lab_noise noise = {0};
     float *params = NULL;
     double loss = 0;
     setup.seed = h->seed;
@@ -291,7 +291,7 @@ static knee_status measure_batches(struct hunt *h, struct knee_err *err)
 
 static knee_status measure_compute(struct hunt *h, struct knee_err *err)
 {
-    struct lab_outcome outcome;
+    struct lab_outcome outcome = {0};
     h->compute_s = h->healthy.compute_s;
     if (h->healthy.synthetic)
         return KNEE_OK;

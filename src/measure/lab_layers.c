@@ -352,7 +352,7 @@ static void loss_forward(struct lab_net *net, const struct lab_node *node)
             sum += p[i] = (lab_real)exp((double)(x[i] - most));
         for (size_t i = 0; i < node->width; i++)
             p[i] = (lab_real)((double)p[i] / sum);
-        loss += log(sum) - (double)(x[net->targets[row]] - most);
+        loss += log(fmax(1, sum)) - (double)(x[net->targets[row]] - most); /* exp(0) is in it */
     }
     net->loss = loss / net->count;
 }

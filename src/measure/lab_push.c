@@ -74,7 +74,7 @@ static knee_status train(struct knee_runtime *rt, const struct lab_setup *base,
                          struct knee_err *err)
 {
     struct lab_setup s = timing_setup(base, lever);
-    struct lab_outcome outcome;
+    struct lab_outcome outcome = {0};
     s.synthetic = false;
     s.pace_bytes_per_s = s.pace_latency_s = s.decode_s = s.host_s = 0;
     s.weak = false;
@@ -172,7 +172,7 @@ static knee_status push_big(struct knee_runtime *rt, const struct lab_setup *bas
     knee_status status = KNEE_OK;
     for (size_t i = 0; i < sizeof big->rates / sizeof *big->rates && big->rates[i] > 0; i++) {
         struct lab_setup s = *base;
-        struct lab_outcome outcome;
+        struct lab_outcome outcome = {0};
         s.synthetic = false;
         s.weak = false;
         s.batch = (size_t)ceil(big->batch * lab->critical_batch);
@@ -209,7 +209,7 @@ static knee_status push_big(struct knee_runtime *rt, const struct lab_setup *bas
 static knee_status choose_pace(struct knee_runtime *rt, struct lab_setup *s, double params,
                                struct knee_err *err)
 {
-    struct lab_outcome outcome;
+    struct lab_outcome outcome = {0};
     double k = rt->size, bytes = 4 * params * 2 * (k - 1) / k, compute_s = s->compute_s;
     if (s->pace_bytes_per_s > 0 || rt->host_count > 1)
         return KNEE_OK;

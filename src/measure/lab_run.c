@@ -380,11 +380,14 @@ enum { FIGURES = 9 };
 static knee_status run_member(struct lab_worker *w, struct lab_outcome *out, double *figures,
                               struct knee_err *err)
 {
-    const struct lab_setup *s = w->setup;
-    struct meter m = {.step_s = calloc(s->steps + 1, sizeof(double)),
-                      .losses = calloc(s->steps + 1, sizeof(double))};
-    knee_status status =
-        m.step_s && m.losses ? set_up(w, err) : knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    struct meter m = {.step_s = calloc(w->setup->steps + 1, sizeof(double)),
+                      .losses = calloc(w->setup->steps + 1, sizeof(double))};
+    if (!m.step_s || !m.losses) {
+        free(m.step_s);
+        free(m.losses);
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the figures of each step");
+    }
+    knee_status status = set_up(w, err);
     if (!status && !lab_meet(&w->group))
         status = knee_fail(err, KNEE_SYSTEM, "", "%.200s", w->group.runtime->fault);
     if (!status)

@@ -232,7 +232,7 @@ knee_status lab_sweep_run(struct knee_runtime *runtime, const struct lab_setup *
                           struct lab_sweep *sweep, struct knee_err *err)
 {
     struct lab_outcome one = {0}, outcome = {0};
-    double measured[KNEE_LAB_ROWS], predicted[KNEE_LAB_ROWS];
+    double measured[KNEE_LAB_ROWS] = {0}, predicted[KNEE_LAB_ROWS] = {0};
     knee_status status = KNEE_OK;
     for (size_t i = 0; i < sweep->count && !status; i++) {
         struct lab_setup here = *setup;

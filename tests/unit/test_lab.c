@@ -159,13 +159,13 @@ static void sum_on_rank(struct knee_runtime *rt, void *ctx)
 static void sums_are_sums(void **state)
 {
     (void)state;
-    static const double worst[FORMATS] = {1e-5, 0.05, 0.01, 0.002, 0.12};
+    static const double worst[FORMATS] = {1e-5, 0.05, 0.01, 0.002, 0.3};
     static struct sum_test test;
     for (int size = 1; size <= 5; size++)
         for (size_t f = 0; f < FORMATS; f++) {
             memset(&test, 0, sizeof test);
             test.format = formats[f];
-            test.rounds = f < 2 ? 1 : 400;
+            test.rounds = f < 2 ? 1 : 150;
             on_ranks(size, sum_on_rank, &test);
             for (int r = 1; r < size; r++)
                 assert_memory_equal(test.results[0], test.results[r], sizeof test.results[0]);
@@ -224,7 +224,7 @@ static void wires_are_right_in_the_long_run(void **state)
         for (int size = 1; size <= 4; size++) {
             memset(&test, 0, sizeof test);
             test.wire = wire;
-            test.rounds = 400;
+            test.rounds = 200;
             on_ranks(size, wire_on_rank, &test);
             double apart = 0, all = 0;
             for (size_t i = 0; i < 3100; i++) {
@@ -236,7 +236,7 @@ static void wires_are_right_in_the_long_run(void **state)
             }
             for (int r = 1; r < size; r++)
                 assert_memory_equal(test.results[0], test.results[r], 3100 * sizeof(float));
-            assert_true(sqrt(apart / all) < 0.2);
+            assert_true(sqrt(apart / all) < 0.3);
             assert_near(test.sent, test.model, 0.01 * test.model + 8);
         }
 }
