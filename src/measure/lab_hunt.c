@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { HUNT_BATCH = 32, HUNT_STEPS = 10, HUNT_PARAMS = 50000 };
-#define HUNT_COMPUTE_S 0.15 /* synthetic: long against what a busy machine adds */
+enum { HUNT_BATCH = 32, HUNT_STEPS = 8, HUNT_PARAMS = 20000 };
+#define HUNT_COMPUTE_S 0.3 /* synthetic: long against what a busy machine adds */
 
 /* What the cases have in common. */
 struct hunt {

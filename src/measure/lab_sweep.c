@@ -236,7 +236,7 @@ knee_status lab_sweep_run(struct knee_runtime *runtime, const struct lab_setup *
     knee_status status = KNEE_OK;
     for (size_t i = 0; i < sweep->count && !status; i++) {
         struct lab_setup here = *setup;
-        struct knee_row row;
+        struct knee_row row = {0};
         double local_s = 0;
         here.record = i + 1 == sweep->count ? sweep->record : NULL;
         if (i == 0 && sweep->baseline && here.steps > BASELINE_STEPS)
