@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # knee. Targets: all (default), test, lint, asan, msan, coverage, fuzz, bench, docs, install, clean.
-# YAML, ISAL, ZLIB, SQLITE, MPI, BLAS = auto|0|1: with the library if it is there, never, or stop when it is missing.
+# YAML, ISAL, ZLIB, SQLITE, MPI, CUDA, BLAS = auto|0|1: with the library if it is there, never, or stop when it is missing.
 
 CC      ?= cc
 CLANG   ?= clang
@@ -12,6 +12,8 @@ SQLITE  ?= auto
 MPI     ?= auto
 BLAS    ?= auto
 MPICC   ?= mpicc
+CUDA    ?= auto
+CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda) $(lastword $(sort $(wildcard /usr/local/cuda-*))) /usr)
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 WARN     = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -39,13 +41,18 @@ LDLIBS   += $(if $(filter 1,$(use_yaml)),-lyaml) \
 # MPI brings its own compiler command; what needs it is an object of its own, loaded by a run that does.
 has_mpi := $(if $(filter 0,$(MPI)),0,$(shell command -v $(MPICC) >/dev/null 2>&1 && echo 1 || echo 0))
 use_mpi := $(if $(filter 1-0,$(MPI)-$(has_mpi)),$(error MPI=1 but $(MPICC) is missing: apt-get install libopenmpi-dev openmpi-bin),$(has_mpi))
+# CUDA with NCCL likewise; the compiler stays the same, for there is no device code in knee.
+cuda_flags = -isystem $(CUDA_HOME)/include
+cuda_libs  = $(foreach d,$(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/lib),-L$(d) -Wl,-rpath,$(d)) -lnccl -lcudart
+has_cuda := $(if $(filter 0,$(CUDA)),0,$(shell printf '\#include <cuda_runtime_api.h>\n\#include <nccl.h>\n' | $(CC) $(cuda_flags) -E - >/dev/null 2>&1 && echo 1 || echo 0))
+use_cuda := $(if $(filter 1-0,$(CUDA)-$(has_cuda)),$(error CUDA=1 but cuda_runtime_api.h or nccl.h is missing in $(CUDA_HOME)/include: install CUDA and NCCL, or set CUDA_HOME),$(has_cuda))
 
 core_rooms = base cluster job timeline read predict judge
 lib_src  := $(foreach r,$(core_rooms) out,$(wildcard src/$(r)/*.c))
 cli_src  := $(wildcard src/cli/*.c)
 # Loadable: each is one object of its own, and knee runs without it.
 load_src := src/measure/mpi.c src/measure/nccl.c
-loadable := $(if $(filter 1,$(use_mpi)),$(B)/knee-mpi.so)
+loadable := $(if $(filter 1,$(use_mpi)),$(B)/knee-mpi.so) $(if $(filter 1,$(use_cuda)),$(B)/knee-nccl.so)
 measure_src := $(filter-out $(load_src),$(wildcard src/measure/*.c))
 gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
@@ -90,7 +97,12 @@ $(B)/measure.a: $(measure_obj)
 $(B)/knee-mpi.so: src/measure/mpi.c src/measure/runtime.h src/measure/host_buffer.h include/knee.h
 	@mkdir -p $(@D)
 	$(call say,MPI,$@)
-	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC -shared -Wl,-z,defs $< -o $@ $(LDFLAGS)
+	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@ $(LDFLAGS)
+
+$(B)/knee-nccl.so: src/measure/nccl.c src/measure/runtime.h include/knee.h
+	@mkdir -p $(@D)
+	$(call say,CUDA,$@)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $(cuda_flags) -fPIC -shared $< -o $@ $(LDFLAGS) $(cuda_libs)
 
 $(B)/knee: $(cli_obj) $(B)/measure.a $(B)/libknee.a
 	$(call say,LINK,$@)
@@ -140,11 +152,12 @@ bench: $(B)/bench/closed $(B)/bench/collective all
 	$(B)/bench/collective
 	bench/try
 	bench/trace
+	bench/mpi-trace
 
 # One line each: the same tree, another compiler setting, its own folder.
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
-msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 MPI=0 BLAS=0 $(SAN) -fsanitize=memory' all unit
+msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=memory' all unit
 coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/coverage build/cov
 
 FUZZ_SECONDS ?= 20

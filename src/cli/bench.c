@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "measure/stop.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,8 +44,8 @@ static void tell(void *ctx, const struct knee_bench *bench)
 static knee_status nobody_to_talk_to(struct cli_run *run)
 {
     knee_fail(&run->err, KNEE_USAGE, "", "one process has nobody to talk to");
-    knee_hint(&run->err, "start several: mpirun -n 4 knee bench, or over hosts: mpirun -H a,b,c,d "
-                         "knee bench");
+    knee_hint(&run->err,
+              "mpirun -H a,b,c,d knee bench over hosts, or knee bench --ranks 4 on this one");
     return KNEE_USAGE;
 }
 
@@ -80,6 +81,28 @@ static knee_status measure(struct cli_run *run, struct knee_runtime *rt,
     return status;
 }
 
+/* The ranks of mpirun, or as many as were asked for on this host. */
+static knee_status open_runtime(struct cli_run *run, const struct knee_bench_options *options,
+                                struct knee_runtime **rt)
+{
+    bool launched = knee_runtime_launched();
+    if (launched && !isnan(options->ranks)) {
+        knee_fail(&run->err, KNEE_USAGE, "--ranks", "mpirun has said how many there are");
+        knee_hint(&run->err, "leave it out, or start knee without mpirun");
+        return KNEE_USAGE;
+    }
+    if (!launched && isnan(options->ranks))
+        return nobody_to_talk_to(run);
+    struct knee_runtime *base = NULL;
+    knee_status status = launched ? knee_runtime_open(NULL, &base, &run->err)
+                                  : knee_runtime_fork((int)options->ranks, &base, &run->err);
+    if (status)
+        return status;
+    run->quiet = base->rank > 0;
+    *rt = base;
+    return options->gpu ? knee_runtime_open_over("nccl", base, rt, &run->err) : KNEE_OK;
+}
+
 static knee_status bench_main(struct cli_run *run, int argc, char **argv)
 {
     struct knee_bench_options options;
@@ -92,9 +115,7 @@ static knee_status bench_main(struct cli_run *run, int argc, char **argv)
         return status;
     if ((status = knee_bench_options_complete(&options, &run->err)))
         return status;
-    if (!knee_runtime_launched())
-        return nobody_to_talk_to(run);
-    if ((status = knee_runtime_open(options.gpu ? "nccl" : NULL, &rt, &run->err)))
+    if ((status = open_runtime(run, &options, &rt)))
         return status;
     run->quiet = rt->rank > 0;
     status = measure(run, rt, &options);
@@ -105,14 +126,15 @@ static knee_status bench_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_bench = {
     .name = "bench",
     .operands = "",
-    .summary = "under mpirun: what this network really does, and whether it should do better",
+    .summary = "what this network really does, and whether it should do better; under mpirun",
     .about =
         "Times collectives and messages between the ranks of an MPI job, checks what they\n"
         "return, and holds the times against what pairs of hosts reach. The output is that of\n"
         "nccl-tests, with more columns.",
     .examples = "  mpirun -n 4 knee bench --collective all\n"
                 "  mpirun -H a,b,c,d knee bench --algorithm ring --json --output ring.json\n"
-                "  mpirun -H a,b,c,d knee bench --pairs\n",
+                "  mpirun -H a,b,c,d knee bench --pairs\n"
+                "  knee bench --ranks 2 --gpu\n",
     .keys = {&knee_bench_keys},
     .main = bench_main,
 };

@@ -137,7 +137,7 @@ static bool choose_times(struct desk *desk, const struct knee_bench_row *row, si
 static bool rank_medians(struct desk *desk, struct knee_bench_row *row, size_t iterations)
 {
     struct knee_runtime *rt = desk->rt;
-    double *sorted = malloc(iterations * sizeof *sorted), median;
+    double *sorted = malloc((iterations + 1) * sizeof *sorted), median;
     size_t *sizes = calloc((size_t)rt->size, sizeof *sizes);
     void *all = NULL;
     bool good = sorted && sizes;
@@ -191,7 +191,7 @@ static void expect(struct knee_bench *bench, struct knee_bench_row *row)
     row->expected_s =
         knee_bench_expected_s(row->op, row->exchange, ranks, row->bytes, &bench->wire);
     double bytes_s = knee_bench_expected_s(row->op, row->exchange, ranks, row->bytes, &rate_only);
-    row->bandwidth_bound = row->expected_s - bytes_s < 0.2 * row->expected_s;
+    row->latency_share = 1 - bytes_s / row->expected_s;
 }
 
 /* ---- The sweep ---- */
@@ -219,8 +219,8 @@ static size_t choose_ops(struct knee_bench *bench, struct knee_bench_row *kinds)
     const struct knee_bench_options *options = &bench->options;
     const char *algorithm = knee_bench_algorithms.name((size_t)options->algorithm);
     size_t count = 0;
-    for (int op = KNEE_OP_ALL_REDUCE; op <= KNEE_OP_SEND_RECV; op++) {
-        if (options->collective != 0 && options->collective != op)
+    for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++) {
+        if (options->collective != 0 && options->collective != op - KNEE_OP_ALL_REDUCE + 1)
             continue;
         const struct knee_exchange *exchange = knee_exchange_find(algorithm, (enum knee_op)op);
         if (options->algorithm == 0 || exchange) {
@@ -334,7 +334,7 @@ knee_status knee_bench_run(struct knee_runtime *rt, const struct knee_bench_opti
     if (!out->rows)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     bool good = gather_cards(out) && set_up(&desk) &&
-                (!rt->send_start || knee_bench_measure_pairs(out)) &&
+                (rt->on_device || knee_bench_measure_pairs(out)) &&
                 sweep(&desk, kinds, kind_count, tell, ctx);
     clear_up(&desk);
     return good ? KNEE_OK : fault(rt, err);

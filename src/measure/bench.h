@@ -17,7 +17,7 @@
 
 struct knee_bench_options {
     int collective, algorithm; /* rows of the lists below; -1: not given */
-    double min_bytes, max_bytes, factor, iterations, warmup, row_time_s;
+    double min_bytes, max_bytes, factor, iterations, warmup, row_time_s, ranks;
     bool pairs, gpu;
     unsigned char source[KNEE_KEYS_MAX];
 };
@@ -40,7 +40,7 @@ struct knee_bench_row {
     double *rank_median_s;                /* per rank, own clock */
     int64_t wrong;                        /* elements, over all ranks; -1: not looked at */
     double expected_s;                    /* from the pairs; NaN: not known */
-    bool bandwidth_bound;                 /* latency is less than a fifth of what is expected */
+    double latency_share;                 /* of it; NaN: not known */
 };
 
 /* What stands out; in words. */
@@ -88,14 +88,12 @@ size_t knee_bench_out(enum knee_op op, int rank, int size, size_t count);
 /* Seconds for `bytes` over `ranks`: of one of our algorithms, or the best known when NULL. */
 double knee_bench_expected_s(enum knee_op op, const struct knee_exchange *exchange, double ranks,
                              double bytes, const struct knee_line *wire);
-/* busbw / algbw, as nccl-tests has it. */
-double knee_bench_bus_factor(enum knee_op op, double ranks);
 
 /* Marks pairs that are far from the others, names hosts whose pairs are, and rows that are slower
  * than they should be or of two kinds. Appends to findings. */
 void knee_bench_judge(struct knee_bench *bench);
 
-/* alpha and beta from the rows of one of our algorithms. False: too few rows. */
+/* alpha and beta from the quickest runs of one of our algorithms. False: too few rows. */
 bool knee_bench_refit(const struct knee_bench *bench, const struct knee_exchange *exchange,
                       struct knee_line *out);
 

@@ -4,12 +4,13 @@
 
 #include <math.h>
 
-enum { PERIOD = 13 }; /* prime, so that parts of a buffer differ from each other */
+enum { PERIOD = 13, MIDDLE = 6 }; /* prime, so that parts of a buffer differ from each other */
 
 /* Small whole numbers: every sum of them is exact in f32, in whatever order. */
 float knee_bench_input(int rank, size_t i)
 {
-    return (float)((int)(((size_t)rank * 7 + i % PERIOD * 3) % PERIOD) - PERIOD / 2);
+    int value = (int)(((size_t)rank * 7 + i % PERIOD * 3) % PERIOD) - MIDDLE;
+    return (float)value;
 }
 
 /* Sum over all ranks; the ranks repeat after PERIOD too. */
@@ -20,7 +21,8 @@ static float summed(int size, size_t i)
         all += knee_bench_input(r, i);
         rest += r < size % PERIOD ? knee_bench_input(r, i) : 0;
     }
-    return (float)(size / PERIOD) * all + rest;
+    int rounds = size / PERIOD;
+    return (float)rounds * all + rest;
 }
 
 float knee_bench_output(enum knee_op op, int rank, int size, size_t count, size_t i)
@@ -32,6 +34,7 @@ float knee_bench_output(enum knee_op op, int rank, int size, size_t count, size_
     case KNEE_OP_ALL_GATHER:
     case KNEE_OP_GATHER: return knee_bench_input((int)(i / share), i % share);
     case KNEE_OP_REDUCE_SCATTER: return summed(size, mine + i);
+    case KNEE_OP_ALL_TO_ALLV: /* the parts are equal; the call is the other one */
     case KNEE_OP_ALL_TO_ALL: return knee_bench_input((int)(i / share), mine + i % share);
     case KNEE_OP_BROADCAST: return knee_bench_input(0, i);
     case KNEE_OP_SCATTER: return knee_bench_input(0, mine + i);
@@ -65,19 +68,6 @@ size_t knee_bench_out(enum knee_op op, int rank, int size, size_t count)
                                             : count;
 }
 
-double knee_bench_bus_factor(enum knee_op op, double ranks)
-{
-    switch (op) {
-    case KNEE_OP_ALL_REDUCE: return 2 * (ranks - 1) / ranks;
-    case KNEE_OP_ALL_GATHER:
-    case KNEE_OP_REDUCE_SCATTER:
-    case KNEE_OP_ALL_TO_ALL:
-    case KNEE_OP_GATHER:
-    case KNEE_OP_SCATTER: return (ranks - 1) / ranks;
-    default: return 1;
-    }
-}
-
 /* The engine may choose any algorithm; these are what it can choose from beside ours. The time is
  * (hops + log_hops log2 K + rank_hops (K-1)) alpha + (share + part (K-1)/K) S/B. */
 static const struct {
@@ -85,6 +75,7 @@ static const struct {
     double hops, log_hops, rank_hops, share, part;
 } forms[] = {
     {KNEE_OP_ALL_TO_ALL, 0, 0, 1, 0, 1},     /* pairwise */
+    {KNEE_OP_ALL_TO_ALLV, 0, 0, 1, 0, 1},    /* pairwise */
     {KNEE_OP_BROADCAST, 0, 1, 1, 0, 2},      /* scatter and all-gather */
     {KNEE_OP_REDUCE, 0, 2, 0, 0, 2},         /* Rabenseifner: reduce-scatter and gather */
     {KNEE_OP_GATHER, 0, 1, 0, 0, 1},         /* binomial: the root's link carries all */
@@ -114,6 +105,7 @@ double knee_bench_expected_s(enum knee_op op, const struct knee_exchange *exchan
     return ranks > 1 && isfinite(best) && !isnan(wire->alpha_s) ? best : NAN;
 }
 
+/* From the quickest run of each size: what disturbs a run only ever makes it longer. */
 bool knee_bench_refit(const struct knee_bench *bench, const struct knee_exchange *exchange,
                       struct knee_line *out)
 {
@@ -125,7 +117,7 @@ bool knee_bench_refit(const struct knee_bench *bench, const struct knee_exchange
         const struct knee_bench_row *row = &bench->rows[i];
         if (row->exchange == exchange)
             points[count++] = (struct knee_point){
-                exchange->hops(ranks), exchange->share(ranks) * row->bytes, row->spread.median_s};
+                exchange->hops(ranks), exchange->share(ranks) * row->bytes, row->spread.min_s};
     }
     return knee_line_fit(points, count, out);
 }

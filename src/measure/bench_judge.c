@@ -12,6 +12,7 @@
 static const double slow_rate = 0.8;    /* of the median rate of all pairs */
 static const double late_latency = 1.5; /* times the median latency */
 static const double slow_time = 1.10;   /* times what alpha and beta say */
+static const double most_latency = 0.2; /* of the time: above, a busy host is as likely to blame */
 static const double slack_s = 50e-6;    /* latencies closer than this are alike */
 
 static void add_finding(struct knee_bench *bench, const char *fmt, ...) KNEE_PRINTF(2, 3);
@@ -132,7 +133,7 @@ static void judge_times(struct knee_bench *bench, size_t first)
     for (size_t i = first; i < bench->row_count && (i == first || !first_of_its_kind(bench, i));
          i++) {
         const struct knee_bench_row *row = &bench->rows[i];
-        if (row->bandwidth_bound && count < sizeof ratios / sizeof *ratios) {
+        if (row->latency_share < most_latency && count < sizeof ratios / sizeof *ratios) {
             ratios[count++] = row->spread.median_s / row->expected_s;
             last = i;
         }
@@ -152,7 +153,7 @@ static void judge_times(struct knee_bench *bench, size_t first)
 
 static void judge_modes(struct knee_bench *bench, const struct knee_bench_row *row)
 {
-    if (!row->spread.two_modes || !row->bandwidth_bound)
+    if (!row->spread.two_modes || !(row->latency_share < most_latency / 2))
         return;
     add_finding(bench, "%s (%s) at %s takes one of two times: %s, or %s in %.0f %% of the runs",
                 knee_op_name(row->op), algorithm_of(row), human(row->bytes, KNEE_UNIT_BYTES).s,

@@ -5,16 +5,17 @@
 #include "measure/bench.h"
 
 #include <math.h>
+#include <string.h>
 
+/* Row 0 is all of them, row 1 the first that has a cost. */
 static size_t collective_count(void)
 {
-    return KNEE_OP_SEND_RECV + 1;
+    return KNEE_OPS - KNEE_OP_ALL_REDUCE + 1;
 }
 
-/* Row 0 is all of them; the others are rows of enum knee_op. */
 static const char *collective_name(size_t row)
 {
-    return row == 0 ? "all" : knee_op_name((enum knee_op)row);
+    return row == 0 ? "all" : knee_op_name((enum knee_op)(row - 1 + KNEE_OP_ALL_REDUCE));
 }
 
 static const char *const algorithms[] = {"mpi", "ring", "tree", "recursive-doubling",
@@ -55,6 +56,8 @@ static const struct knee_key rows[] = {
     NUMBER("warmup", warmup, KNEE_UNIT_COUNT, 2, 1e6, "5", "runs before, not timed"),
     NUMBER("row-time", row_time_s, KNEE_UNIT_SECONDS, 0.01, 1e6, "10s",
            "a size takes about this long at most, by fewer iterations, not below 5"),
+    NUMBER("ranks", ranks, KNEE_UNIT_COUNT, 1, 64, "those of mpirun",
+           "so many processes on this host, without mpirun"),
     SWITCH("pairs", pairs, "the bandwidth between every two hosts, and which are unlike the rest"),
     SWITCH("gpu", gpu, "GPU buffers, through NCCL"),
 };
@@ -67,6 +70,7 @@ const struct knee_keys knee_bench_keys = {
 
 void knee_bench_options_init(struct knee_bench_options *options)
 {
+    memset(options, 0, sizeof *options);
     knee_keys_clear(&knee_bench_keys, options);
 }
 
@@ -78,7 +82,7 @@ static void fill(struct knee_bench_options *options, double *field, double value
 knee_status knee_bench_options_complete(struct knee_bench_options *options, struct knee_err *err)
 {
     if (options->collective < 0)
-        options->collective = KNEE_OP_ALL_REDUCE;
+        options->collective = 1;
     if (options->algorithm < 0)
         options->algorithm = 0;
     fill(options, &options->max_bytes,
@@ -96,6 +100,11 @@ knee_status knee_bench_options_complete(struct knee_bench_options *options, stru
     if (options->gpu && options->algorithm != 0) {
         knee_fail(err, KNEE_USAGE, "--algorithm", "knee's own algorithms do not run on a GPU");
         knee_hint(err, "NCCL takes its choice from the environment, as NCCL_ALGO=Ring");
+        return KNEE_USAGE;
+    }
+    if (options->gpu && options->pairs) {
+        knee_fail(err, KNEE_USAGE, "--pairs", "pairs are measured in host memory only");
+        knee_hint(err, "leave out --gpu, or --pairs");
         return KNEE_USAGE;
     }
     return KNEE_OK;

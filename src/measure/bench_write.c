@@ -24,6 +24,7 @@ static double count_of(const struct knee_bench *bench, const struct knee_bench_r
     case KNEE_OP_ALL_GATHER:
     case KNEE_OP_REDUCE_SCATTER:
     case KNEE_OP_ALL_TO_ALL:
+    case KNEE_OP_ALL_TO_ALLV:
     case KNEE_OP_GATHER:
     case KNEE_OP_SCATTER: return row->count / bench->rt->size;
     default: return row->count;
@@ -50,12 +51,7 @@ static double algbw(const struct knee_bench_row *row)
 
 static double busbw(const struct knee_bench *bench, const struct knee_bench_row *row)
 {
-    return algbw(row) * knee_bench_bus_factor(row->op, bench->rt->size);
-}
-
-static const char *device_of(const struct knee_bench *bench)
-{
-    return bench->options.gpu ? "GPU" : "CPU";
+    return algbw(row) * knee_op_bus_factor(row->op, bench->rt->size);
 }
 
 /* ---- Text ---- */
@@ -76,7 +72,7 @@ static void text_head(const struct knee_bench *bench, struct knee_text *text)
             device += rt->host_of[before] == rt->host_of[r];
         knee_text_printf(text, "#  Rank %2d Group  0 Pid %6lld on %10s device %2d [0x00] %s\n", r,
                          (long long)bench->pids[r], bench->host_names[rt->host_of[r]], device,
-                         device_of(bench));
+                         bench->rt->device_name);
     }
 }
 
@@ -142,10 +138,10 @@ static void text_fits(const struct knee_bench *bench, struct knee_text *text)
     for (size_t i = 0; i < bench->row_count; i++) {
         const struct knee_exchange *exchange = bench->rows[i].exchange;
         struct knee_line line;
-        char what[64];
+        char what[96];
         if (!exchange || seen_before(bench, i) || !knee_bench_refit(bench, exchange, &line))
             continue;
-        snprintf(what, sizeof what, "fit of %s %s", exchange->algorithm,
+        snprintf(what, sizeof what, "fit of %s %s, quickest runs", exchange->algorithm,
                  knee_op_name(exchange->op));
         text_line(text, what, &line);
         knee_text_printf(text, ", worst row %.1f %% off (%s)\n", line.worst * 100,
@@ -205,8 +201,9 @@ static void write_text(const struct knee_bench *bench, struct knee_text *text)
         }
         text_row(bench, &bench->rows[i], text);
     }
-    knee_text_puts(text, "#\n# time is the median over iterations of the slowest rank; "
-                         "expected is from the messages between neighbours\n");
+    knee_text_printf(
+        text, "#\n# time is the median over iterations of the slowest rank%s\n",
+        isnan(bench->wire.alpha_s) ? "" : "; expected is from the messages between neighbours");
     text_fits(bench, text);
     if (bench->options.pairs && bench->pair_count)
         text_pairs(bench, text);
@@ -244,7 +241,7 @@ static void json_config(const struct knee_bench *bench, struct knee_json *json)
         knee_json_whole(json, "rank", r);
         knee_json_string(json, "hostname", bench->host_names[rt->host_of[r]]);
         knee_json_whole(json, "device", 0);
-        knee_json_string(json, "device_info", device_of(bench));
+        knee_json_string(json, "device_info", bench->rt->device_name);
         knee_json_close(json, '}');
     }
     knee_json_close(json, ']');

@@ -331,9 +331,11 @@ static knee_status train(struct lab_worker *w, struct meter *m, struct knee_err 
 {
     const struct lab_setup *s = w->setup;
     for (size_t step = 0; step < s->steps; step++) {
-        int64_t start = lab_now_ns();
-        if (step == s->untimed)
+        if (step == s->untimed) {
+            lab_await(w, w->posted); /* what is still on its way belongs to the steps before */
             begin_to_count(w, m);
+        }
+        int64_t start = lab_now_ns();
         if (!run_step(w, step, w->share)) {
             if (w->group.failed)
                 return knee_fail(err, KNEE_SYSTEM, "", "%.200s", w->group.runtime->fault);

@@ -175,6 +175,22 @@ static bool mpi_wait(struct knee_runtime *rt, struct knee_request **request)
     return true;
 }
 
+/* With parts that happen to be equal: another way through MPI than all_to_all. */
+static int all_to_allv(const struct knee_runtime *rt, const void *in, void *out, int share)
+{
+    int *counts = malloc(2 * (size_t)rt->size * sizeof *counts), *places = counts + rt->size;
+    if (!counts)
+        return MPI_ERR_NO_MEM;
+    for (int r = 0; r < rt->size; r++) {
+        counts[r] = share;
+        places[r] = r * share;
+    }
+    int code = MPI_Alltoallv(in, counts, places, MPI_FLOAT, out, counts, places, MPI_FLOAT,
+                             MPI_COMM_WORLD);
+    free(counts);
+    return code;
+}
+
 static bool mpi_collective(struct knee_runtime *rt, enum knee_op op, const void *in, void *out,
                            size_t count)
 {
@@ -194,6 +210,7 @@ static bool mpi_collective(struct knee_runtime *rt, enum knee_op op, const void 
     case KNEE_OP_ALL_TO_ALL:
         code = MPI_Alltoall(in, share, MPI_FLOAT, out, share, MPI_FLOAT, world);
         break;
+    case KNEE_OP_ALL_TO_ALLV: code = all_to_allv(rt, in, out, share); break;
     case KNEE_OP_BROADCAST: /* out of place: the root's own copy, as NCCL makes it */
         if (rt->rank == 0)
             memcpy(out, in, count * sizeof(float));
@@ -335,6 +352,7 @@ bool knee_runtime_fill(struct knee_runtime *rt, struct knee_runtime *base)
         .name = "mpi",
         .host_name = state->host_name,
         .state = state,
+        .device_name = "CPU",
         .barrier = mpi_barrier,
         .all_reduce = mpi_all_reduce,
         .all_reduce_start = mpi_all_reduce_start,

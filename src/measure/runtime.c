@@ -28,9 +28,11 @@ bool knee_runtime_launched(void)
 int knee_runtime_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return (int)strtol(getenv(names[i]), NULL, 10);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank)
+            return (int)strtol(rank, NULL, 10);
+    }
     return 0;
 }
 
@@ -101,29 +103,52 @@ static knee_status load(const struct engine *engine, knee_runtime_fill_fn **fill
     return KNEE_OK;
 }
 
-knee_status knee_runtime_open(const char *name, struct knee_runtime **out, struct knee_err *err)
+/* The others may be waiting for this rank in the runtime below: they end too. */
+static knee_status cannot_start(const struct engine *engine, struct knee_runtime *base,
+                                const char *why, struct knee_err *err)
 {
-    const struct engine *engine = find_engine(name                      ? name
-                                              : knee_runtime_launched() ? "mpi"
-                                                                        : "self");
+    struct knee_err own;
+    err = err ? err : &own;
+    knee_fail(err, KNEE_SYSTEM, "", "%s cannot start: %s", engine->name, why);
+    if (base && base->size > 1)
+        base->abort(base, err->what);
+    if (base)
+        base->finish(base);
+    return KNEE_SYSTEM;
+}
+
+knee_status knee_runtime_open_over(const char *name, struct knee_runtime *base,
+                                   struct knee_runtime **out, struct knee_err *err)
+{
+    const struct engine *engine = find_engine(name);
     if (!engine)
         return knee_fail(err, KNEE_USAGE, "", "there is no runtime '%.40s'", name);
     knee_runtime_fill_fn *fill = engine->fill;
-    struct knee_runtime *base = NULL;
-    knee_status status = fill ? KNEE_OK : load(engine, &fill, err);
-    if (!status && engine->stands_on)
-        status = knee_runtime_open(NULL, &base, err);
-    if (status)
-        return status;
+    struct knee_err why = {0};
+    if (!fill && load(engine, &fill, &why)) {
+        if (!base && err)
+            *err = why;
+        return base ? cannot_start(engine, base, why.what, err) : why.status;
+    }
     struct knee_runtime *rt = calloc(1, sizeof *rt);
     if (rt && fill && fill(rt, base)) {
         *out = rt;
         return KNEE_OK;
     }
-    knee_fail(err, KNEE_SYSTEM, "", "%s cannot start: %s", engine->name,
-              rt ? rt->fault : "out of memory");
+    knee_status status = cannot_start(engine, base, rt ? rt->fault : "out of memory", err);
     free(rt);
-    if (base)
-        base->finish(base);
-    return KNEE_SYSTEM;
+    return status;
+}
+
+knee_status knee_runtime_open(const char *name, struct knee_runtime **out, struct knee_err *err)
+{
+    struct knee_runtime *base = NULL;
+    name = name ? name : knee_runtime_launched() ? "mpi" : "self";
+    const struct engine *engine = find_engine(name);
+    if (engine && engine->stands_on) {
+        knee_status status = knee_runtime_open(NULL, &base, err);
+        if (status)
+            return status;
+    }
+    return knee_runtime_open_over(name, base, out, err);
 }

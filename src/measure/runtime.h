@@ -3,8 +3,9 @@
  * The runtime: how processes of one run find and reach each other, as a table of calls.
  *
  *   self   one process; always there
+ *   local  several processes on this host, forked; needs no launcher
  *   mpi    build/knee-mpi.so, loaded only under mpirun: knee itself needs no MPI
- *   nccl   build/knee-nccl.so over one of the two: collectives on GPU buffers
+ *   nccl   build/knee-nccl.so over one of these: collectives on GPU buffers
  *
  * What holds for every call: it returns true on success; on failure fault[] says why, and the run
  * cannot go on (a rank that cannot reach another cannot tell it so): abort(). Calls may come from
@@ -22,12 +23,15 @@ enum knee_runtime_op { KNEE_RUNTIME_SUM, KNEE_RUNTIME_MAX, KNEE_RUNTIME_MIN };
 struct knee_request; /* something under way; NULL: nothing, done */
 
 struct knee_runtime {
-    const char *name; /* "self", "mpi", "nccl" */
+    const char *name; /* "self", "local", "mpi", "nccl" */
     int rank, size;
     int host, host_count; /* which host this rank is on, in order of first rank; how many */
     const char *host_name;
     const int *host_of; /* host of every rank; [size] */
     void *state;
+    const char *device_name; /* of what collective() works on: "CPU", "NVIDIA H200" */
+    bool on_device;          /* collective() works on buffer_new()'s memory alone; the rest stays
+                                with the host's */
 
     bool (*barrier)(struct knee_runtime *rt);
     /* In place, over all ranks, the same result everywhere. */
@@ -48,8 +52,8 @@ struct knee_runtime {
     bool (*wait)(struct knee_runtime *rt, struct knee_request **request);
     /* The engine's own collective on f32, out of place, sum, root 0. `count` is what nccl-tests
      * counts: elements in the larger of the two buffers (all_gather, gather: of `out`;
-     * reduce_scatter, scatter: of `in`; all_to_all: of each), a multiple of `size` where it is
-     * shared out. send_recv: to the next rank, from the one before. */
+     * reduce_scatter, scatter: of `in`; all_to_all, all_to_allv: of each), a multiple of `size`
+     * where it is shared out. send_recv: to the next rank, from the one before. */
     bool (*collective)(struct knee_runtime *rt, enum knee_op op, const void *in, void *out,
                        size_t count);
     /* Everyone's bytes at rank 0, one after the other: *all (free() it) and sizes[size]. Other
@@ -71,6 +75,13 @@ struct knee_runtime {
 /* Opens the runtime called `name`; NULL picks mpi when the process was started by mpirun (or srun
  * with PMI), else self. KNEE_SYSTEM when it is not there, with what to do. End with finish(). */
 knee_status knee_runtime_open(const char *name, struct knee_runtime **out, struct knee_err *err);
+
+/* The same over `base`, which is owned by what comes out, or ended on failure. */
+knee_status knee_runtime_open_over(const char *name, struct knee_runtime *base,
+                                   struct knee_runtime **out, struct knee_err *err);
+
+/* Makes `ranks` of this one process: every one of them returns from here, with its rank. */
+knee_status knee_runtime_fork(int ranks, struct knee_runtime **out, struct knee_err *err);
 
 /* Was this process started as one of several? */
 bool knee_runtime_launched(void);

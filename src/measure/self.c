@@ -170,6 +170,7 @@ bool knee_runtime_fill_self(struct knee_runtime *rt, struct knee_runtime *base)
         .host_name = state->host_name,
         .host_of = state->host_of,
         .state = state,
+        .device_name = "CPU",
         .barrier = self_barrier,
         .all_reduce = self_all_reduce,
         .all_reduce_start = self_all_reduce_start,

@@ -4,6 +4,7 @@
 #include "measure/exchange.h"
 
 #include <math.h>
+#include <sched.h>
 #include <time.h>
 
 enum { CLOCK_TAG = 80, ROUND_TRIPS = 8, MOST_RANKS = 128 };
@@ -60,7 +61,7 @@ static bool ask(struct knee_runtime *rt, double *offset_s, double *half_s)
 bool knee_start_measure(struct knee_runtime *rt, struct knee_start *start)
 {
     double half_s = 0;
-    start->known = rt->send_start && rt->size <= MOST_RANKS;
+    start->known = rt->size <= MOST_RANKS;
     start->offset_s = 0;
     if (!start->known)
         return true;
@@ -75,13 +76,17 @@ bool knee_start_measure(struct knee_runtime *rt, struct knee_start *start)
     return true;
 }
 
-static void sleep_until(double at_s)
+/* Sleeps most of the way; waking up is no more exact than this, so the rest is spent awake. */
+static void wait_until(double at_s)
 {
-    double left_s;
-    while ((left_s = at_s - knee_clock_s()) > 0) {
+    static const double awake_s = 200e-6;
+    double left_s = at_s - knee_clock_s() - awake_s;
+    if (left_s > 0) {
         struct timespec left = {(time_t)left_s, (long)(fmod(left_s, 1) * 1e9)};
         nanosleep(&left, NULL);
     }
+    while (knee_clock_s() < at_s)
+        sched_yield();
 }
 
 bool knee_start_together(struct knee_runtime *rt, struct knee_start *start, double *at_s)
@@ -96,6 +101,6 @@ bool knee_start_together(struct knee_runtime *rt, struct knee_start *start, doub
         return false;
     *at_s = latest_s + start->margin_s - start->offset_s;
     start->missed += knee_clock_s() > *at_s;
-    sleep_until(*at_s);
+    wait_until(*at_s);
     return true;
 }

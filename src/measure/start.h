@@ -11,7 +11,7 @@
 #include "measure/runtime.h"
 
 struct knee_start {
-    bool known;      /* false: too many ranks, or no messages: a barrier is all there is */
+    bool known;      /* false: too many ranks; a barrier is all there is */
     double offset_s; /* rank 0's clock less this rank's */
     double margin_s; /* how far ahead the moment lies */
     uint64_t missed; /* how often this rank came too late for it */

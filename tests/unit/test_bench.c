@@ -267,7 +267,7 @@ static void slow_and_two_timed_rows_are_named(void **state)
                                                .bytes = 1e6,
                                                .spread = {.median_s = 1.05},
                                                .expected_s = 1,
-                                               .bandwidth_bound = true};
+                                               .latency_share = 0.05};
     made.bench.row_count = 3;
     knee_bench_judge(&made.bench);
     assert_int_equal(made.bench.finding_count, 0);
@@ -279,7 +279,7 @@ static void slow_and_two_timed_rows_are_named(void **state)
     assert_non_null(strstr(made.bench.findings[0].words, "slower than it should be: 17 %"));
     assert_non_null(strstr(made.bench.findings[1].words, "one of two times"));
     for (int i = 0; i < 3; i++)
-        made.rows[i].bandwidth_bound = false; /* latency decides: no blame */
+        made.rows[i].latency_share = 0.5; /* latency decides: no blame */
     knee_bench_judge(&made.bench);
     assert_int_equal(made.bench.finding_count, 0);
 }
@@ -294,8 +294,7 @@ static void rows_of_an_algorithm_give_back_its_line(void **state)
     for (int i = 0; i < 5; i++) {
         struct knee_bench_row *row = &made.rows[i];
         *row = (struct knee_bench_row){.exchange = ring, .bytes = pow(8, i) * 1024};
-        row->spread.median_s =
-            knee_bench_expected_s(KNEE_OP_ALL_REDUCE, ring, 8, row->bytes, &wire);
+        row->spread.min_s = knee_bench_expected_s(KNEE_OP_ALL_REDUCE, ring, 8, row->bytes, &wire);
     }
     made.bench.row_count = 5;
     assert_true(knee_bench_refit(&made.bench, ring, &line));
