@@ -130,32 +130,35 @@ static double or_else(double value, double otherwise)
 /* ---- When the run is ended from outside ---- */
 
 static char last_words[700];
-static char stop_mark[512];
+static pid_t speaker; /* who says it when alive; 0: this process */
 
-/* mpirun ends the others when one rank dies. The first of them to hear it says so, once. */
+/* mpirun ends the others when one rank dies. The first rank says so, or the second when it was the
+ * first that died. */
 static void on_end(int signal_number)
 {
     (void)signal_number;
-    if (!stop_mark[0] || mkdir(stop_mark, 0700) == 0)
-        if (write(STDERR_FILENO, last_words, strlen(last_words)) < 0)
-            _exit(KNEE_SYSTEM);
+    bool mine = speaker == 0 || (kill(speaker, 0) != 0 && errno == ESRCH);
+    if (mine && write(STDERR_FILENO, last_words, strlen(last_words)) < 0)
+        _exit(KNEE_SYSTEM);
     _exit(KNEE_SYSTEM);
 }
 
-static void listen_for_the_end(const struct knee_runtime *rt, const char *record)
+static bool listen_for_the_end(struct knee_runtime *rt, const char *record)
 {
+    double first = rt->rank == 0 ? (double)getpid() : 0;
     if (rt->size == 1)
-        return;
+        return true;
+    if (!lab_reduce(rt, &first, 1))
+        return false;
     snprintf(last_words, sizeof last_words,
              "knee: lab: stopped by mpirun because a rank ended early%s%.400s%s\n",
              record ? "; what was recorded is kept: knee trace " : "", record ? record : "",
              record ? "" : "; --record DIR keeps timelines");
-    if (record)
-        snprintf(stop_mark, sizeof stop_mark, "%.400s/.stopped", record);
-    else
-        snprintf(stop_mark, sizeof stop_mark, "/tmp/knee-lab-%ld.stopped", (long)getppid());
-    rmdir(stop_mark);
+    if (rt->rank > 1 || (rt->rank == 1 && rt->host_of[1] != rt->host_of[0]))
+        last_words[0] = '\0';
+    speaker = rt->rank == 0 ? 0 : (pid_t)first;
     signal(SIGTERM, on_end);
+    return true;
 }
 
 /* ---- From options to a set-up ---- */
@@ -407,14 +410,16 @@ static knee_status work(struct cli_run *run, struct knee_runtime *rt, const stru
         status = lab_open_text(o->text, &s.text_fd, &s.text_bytes, &run->err);
     if (!status) {
         double params = count_params(&s);
-        listen_for_the_end(rt, o->record);
+        if (!listen_for_the_end(rt, o->record))
+            status = knee_fail(&run->err, KNEE_SYSTEM, "", "%.200s", rt->fault);
         lab_blas(true);
         if (isnan(s.bucket_bytes))
             s.bucket_bytes = params; /* a quarter of 4 bytes each */
         describe(lab, rt, o, &s, params);
         s.record = o->hunt ? o->record : NULL;
-        status = o->hunt ? lab_hunt(rt, &s, (size_t)or_else(o->seeds, 3), lab, &run->err)
-                         : sweep_main(rt, o, &s, lab, &run->err);
+        if (!status)
+            status = o->hunt ? lab_hunt(rt, &s, (size_t)or_else(o->seeds, 3), lab, &run->err)
+                             : sweep_main(rt, o, &s, lab, &run->err);
     }
     if (!status && rt->rank == 0) {
         struct knee_style style = cli_style(run);
