@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # knee. Targets: all (default), web, test, lint, asan, msan, coverage, fuzz, bench, docs, install, clean.
-# YAML, ISAL, ZLIB, SQLITE, MPI, CUDA = auto|0|1: with the library if it is there, never, or stop when it
+# YAML, ISAL, ZLIB, SQLITE, MPI, CUDA, BLAS = auto|0|1: with the library if it is there, never, or stop when it
 # is missing;
 # WASM likewise for the page (clang for wasm32-wasi, node, uPlot from npm).
 
@@ -13,6 +13,7 @@ ZLIB    ?= auto
 SQLITE  ?= auto
 WASM    ?= auto
 MPI     ?= auto
+BLAS    ?= auto
 MPICC   ?= mpicc
 CUDA    ?= auto
 CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda) $(lastword $(sort $(wildcard /usr/local/cuda-*))) /usr)
@@ -34,8 +35,9 @@ use_yaml   := $(call use,YAML,yaml.h,libyaml-dev)
 use_isal   := $(call use,ISAL,isa-l/igzip_lib.h,libisal-dev)
 use_zlib   := $(call use,ZLIB,zlib.h,zlib1g-dev)
 use_sqlite := $(call use,SQLITE,sqlite3.h,libsqlite3-dev)
+use_blas   := $(call use,BLAS,cblas.h,libopenblas-dev)
 CPPFLAGS += -DKNEE_HAVE_YAML=$(use_yaml) -DKNEE_HAVE_ISAL=$(use_isal) -DKNEE_HAVE_ZLIB=$(use_zlib) \
-            -DKNEE_HAVE_SQLITE=$(use_sqlite)
+            -DKNEE_HAVE_SQLITE=$(use_sqlite) -DKNEE_HAVE_BLAS=$(use_blas)
 LDLIBS   += $(if $(filter 1,$(use_yaml)),-lyaml) \
             $(if $(filter 1,$(use_isal)),-lisal,$(if $(filter 1,$(use_zlib)),-lz)) \
             $(if $(filter 1,$(use_sqlite)),-lsqlite3) -lm -lpthread -ldl
@@ -200,7 +202,7 @@ bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 # One line each: the same tree, another compiler setting, its own folder.
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
-msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=0 $(SAN) -fsanitize=memory' all unit
+msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=memory' all unit
 coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/coverage build/cov
 
 FUZZ_SECONDS ?= 20

@@ -28,7 +28,7 @@ answers.show = (answer) => {
   const draw = answers.draw[answer.schema];
   answers.later = [];
   byId("answer-verdict").classList.toggle("error", !draw);
-  byId("answer-verdict").textContent = draw ? answer.sentence ?? answer.verdict?.sentence ?? "" : `This page does not know the schema ${answer.schema}.`;
+  byId("answer-verdict").textContent = draw ? (answer.sentence ?? answer.verdict?.sentence ?? "").trim() : `This page does not know the schema ${answer.schema}.`;
   fill("answer-figures", draw ? draw(answer) : []);
   byId("tab-answer").hidden = false;
   answers.answer = answer;
@@ -108,7 +108,7 @@ answers.draw["knee.lab/1"] = (a) => {
   const x = a.rows.map((r) => r.workers);
   return [
     chartFigure("Step", [x, a.rows.map((r) => r.predicted_step_s), a.rows.map((r) => r.measured_step_s)], [{ label: "predicted", color: "--compute" }, points("measured", "--transfer")], { x: "K", formatY: seconds }),
-    chartFigure("Efficiency E(K), measured", [x, a.rows.map((r) => r.efficiency)], [{ label: "E(K)", color: "--compute" }], { x: "K", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, mark: a.knee?.measured }),
+    chartFigure("Efficiency E(K), measured", [x, a.rows.map((r) => r.efficiency)], [{ label: "E(K)", color: "--compute" }], { x: "K", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, mark: a.knee?.measured?.tolerance_workers, level: a.knee?.tolerance }),
     tableFigure("Worker counts", ["K", "measured", "predicted", "compute", "comm", "exposed", "R", "gamma", "E(K)", "loss"],
       a.rows.map((r) => ({ cells: [String(r.workers), seconds(r.measured_step_s), seconds(r.predicted_step_s), seconds(r.compute_s), seconds(r.comm_s), seconds(r.exposed_comm_s), ratio(r.ratio), ratio(r.gamma), percent(r.efficiency), r.loss == null ? "–" : digits(r.loss)] }))),
     a.hunt?.length ? tableFigure("Induced and named", ["induced", "named", "what shows it"], a.hunt.map((h) => ({ cells: [h.induced, h.named ?? "–", h.evidence] })), { text: [1, 2] }) : null,
