@@ -33,7 +33,7 @@ struct words {
 
 static struct words human(double value, enum knee_unit unit)
 {
-    struct words words;
+    struct words words = {""};
     knee_number_human(words.s, sizeof words.s, value, unit);
     return words;
 }

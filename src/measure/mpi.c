@@ -178,9 +178,10 @@ static bool mpi_wait(struct knee_runtime *rt, struct knee_request **request)
 /* With parts that happen to be equal: another way through MPI than all_to_all. */
 static int all_to_allv(const struct knee_runtime *rt, const void *in, void *out, int share)
 {
-    int *counts = malloc(2 * (size_t)rt->size * sizeof *counts), *places = counts + rt->size;
+    int *counts = malloc(2 * (size_t)rt->size * sizeof *counts);
     if (!counts)
         return MPI_ERR_NO_MEM;
+    int *places = counts + rt->size;
     for (int r = 0; r < rt->size; r++) {
         counts[r] = share;
         places[r] = r * share;

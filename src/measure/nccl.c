@@ -234,8 +234,9 @@ static bool pick_device(struct knee_runtime *rt, struct nccl_state *state)
     int devices = 0, place = 0, here = 0;
     struct cudaDeviceProp facts;
     for (int r = 0; r < base->size; r++) {
-        here += base->host_of[r] == base->host;
-        place += base->host_of[r] == base->host && r < base->rank;
+        bool beside = base->host_of[r] == base->host;
+        here += beside;
+        place += beside && r < base->rank;
     }
     if (!cuda_ok(rt, "CUDA", cudaGetDeviceCount(&devices)))
         return false;

@@ -107,7 +107,7 @@ static knee_status load(const struct engine *engine, knee_runtime_fill_fn **fill
 static knee_status cannot_start(const struct engine *engine, struct knee_runtime *base,
                                 const char *why, struct knee_err *err)
 {
-    struct knee_err own;
+    struct knee_err own = {0};
     err = err ? err : &own;
     knee_fail(err, KNEE_SYSTEM, "", "%s cannot start: %s", engine->name, why);
     if (base && base->size > 1)
