@@ -122,9 +122,9 @@ static bool run_step(struct lab_worker *w, size_t step, double share)
     for (size_t micro = 0; micro < s->accumulate; micro++)
         launch_micro(w, micro, s->compute_s * share / (double)s->accumulate);
     lab_sync_step(w, step);
-    lab_drain(w);
+    bool good = lab_drain(w);
     lab_record_step(&w->record, step, start, lab_now_ns());
-    return !w->group.failed;
+    return good;
 }
 
 /* ---- Setting up ---- */
@@ -337,9 +337,9 @@ static knee_status train(struct lab_worker *w, struct meter *m, struct knee_err 
         }
         int64_t start = lab_now_ns();
         if (!run_step(w, step, w->share)) {
-            if (w->group.failed)
-                return knee_fail(err, KNEE_SYSTEM, "", "%.200s", w->group.runtime->fault);
-            return knee_fail(err, KNEE_INPUT, "", "the text cannot be read");
+            if (!w->batch)
+                return knee_fail(err, KNEE_INPUT, "", "the text cannot be read");
+            return knee_fail(err, KNEE_SYSTEM, "", "%.200s", w->group.runtime->fault);
         }
         m->step_s[step] = 1e-9 * (double)(lab_now_ns() - start);
         m->losses[step] = w->step_loss;

@@ -84,6 +84,7 @@ static void *communication_thread(void *ctx)
         if (w->group.size > 1 && !w->group.failed)
             run_post(w, &post, sequence);
         pthread_mutex_lock(&w->lock);
+        w->lost = w->group.failed;
         w->post_done++;
         pthread_cond_broadcast(&w->changed);
     }
@@ -129,12 +130,14 @@ void lab_launch(struct lab_worker *w, struct lab_op op)
     pthread_mutex_unlock(&w->lock);
 }
 
-void lab_drain(struct lab_worker *w)
+bool lab_drain(struct lab_worker *w)
 {
     pthread_mutex_lock(&w->lock);
     while (w->op_done < w->op_put)
         pthread_cond_wait(&w->changed, &w->lock);
+    bool good = !w->lost;
     pthread_mutex_unlock(&w->lock);
+    return good;
 }
 
 bool lab_worker_start(struct lab_worker *w)

@@ -56,6 +56,7 @@ struct lab_worker {
     pthread_cond_t changed;
     pthread_t device, communicator;
     bool threads_run, stop;
+    bool lost; /* an exchange failed: the run cannot go on */
     struct lab_op ops[LAB_QUEUE];
     size_t op_put, op_done;
     struct lab_post posts[LAB_QUEUE];
@@ -72,7 +73,8 @@ void lab_worker_stop(struct lab_worker *worker);
 
 /* The host's side: hands an operation over, which takes it host_s; waits until all is done. */
 void lab_launch(struct lab_worker *worker, struct lab_op op);
-void lab_drain(struct lab_worker *worker);
+/* False once an exchange has failed. */
+bool lab_drain(struct lab_worker *worker);
 
 /* From the device: a bucket may go; and waiting until the first `count` posts have been summed. */
 void lab_post(struct lab_worker *worker, struct lab_post post);
