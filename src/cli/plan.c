@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "cli/cli.h"
+#include "measure/runtime.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -238,8 +239,24 @@ static knee_status gather(const struct plan_options *options, struct knee_plan_a
     return KNEE_OK;
 }
 
+/* Under mpirun: the rows that other ranks searched, at rank 0. Count i is rank i % size's. */
+static void gather_rows(struct knee_plan_answer *a, struct knee_runtime *rt)
+{
+    struct knee_plan_row *all = NULL;
+    size_t size = a->row_count * sizeof *a->rows, *sizes = calloc((size_t)rt->size, sizeof *sizes);
+    if (!sizes)
+        rt->abort(rt, "out of memory");
+    if (!rt->gather_bytes(rt, a->rows, size, (void **)&all, sizes))
+        rt->abort(rt, rt->fault);
+    for (size_t i = 0; i < a->row_count && all; i++)
+        a->rows[i] = all[i % (size_t)rt->size * a->row_count + i];
+    free(all);
+    free(sizes);
+}
+
 static knee_status search_counts(const struct plan_options *options, struct knee_plan_answer *a,
-                                 const double *counts, struct knee_err *err)
+                                 const double *counts, struct knee_runtime *rt,
+                                 struct knee_err *err)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     double threads =
@@ -255,11 +272,17 @@ static knee_status search_counts(const struct plan_options *options, struct knee
             .top = isnan(options->top) ? USUAL_TOP : (size_t)options->top,
         };
         fixed.gpus = a->rows[i].gpus = counts[i];
+        if (rt && i % (size_t)rt->size != (size_t)rt->rank)
+            continue;
         status = search_all(&search, (size_t)threads, &a->rows[i].found, err);
-        if (stopped)
+        if (stopped && !rt)
             a->row_count = i + 1;
     }
     signal(SIGINT, SIG_DFL);
+    if (rt && status)
+        rt->abort(rt, err->what);
+    if (rt)
+        gather_rows(a, rt);
     if (stopped)
         fprintf(stderr, "knee: stopped; this is what was found so far\n");
     return status;
@@ -304,7 +327,7 @@ static void print_answer(struct cli_run *run, const struct plan_options *options
 
 /* Searches, judges and prints. A budget or a deadline that cannot be met is a failed gate. */
 static knee_status answer(struct cli_run *run, const struct plan_options *options,
-                          struct knee_plan_answer *a, double *counts)
+                          struct knee_plan_answer *a, double *counts, struct knee_runtime *rt)
 {
     a->row_count = list_counts(options, a, counts);
     if (a->row_count == 0 || a->row_count > COUNTS_MAX) {
@@ -315,8 +338,12 @@ static knee_status answer(struct cli_run *run, const struct plan_options *option
     a->rows = calloc(a->row_count, sizeof *a->rows);
     if (!a->rows)
         return knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
-    knee_status status = search_counts(options, a, counts, &run->err);
+    knee_status status = search_counts(options, a, counts, rt, &run->err);
     struct simulation simulation = {0};
+    if (run->quiet) {
+        free(a->rows);
+        return status;
+    }
     if (!status) {
         knee_plan_judge(a);
         status = simulate(options, a, &simulation, &run->err);
@@ -350,11 +377,17 @@ static knee_status plan_main(struct cli_run *run, int argc, char **argv)
     run->objects[1] = &a->shape;
     run->objects[2] = &a->fixed;
     run->objects[3] = &a->platform;
+    struct knee_runtime *rt = NULL;
+    run->quiet = knee_runtime_rank() > 0;
     knee_status status = cli_parse(run, argc, argv);
     if (!status && !run->common.help)
         status = gather(&options, a, &run->err);
+    if (!status && !run->common.help && knee_runtime_launched())
+        status = knee_runtime_open(NULL, &rt, &run->err);
     if (!status && !run->common.help)
-        status = answer(run, &options, a, counts);
+        status = answer(run, &options, a, counts, rt);
+    if (rt)
+        rt->finish(rt);
     free(counts);
     free(a);
     return status;

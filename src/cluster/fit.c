@@ -433,7 +433,7 @@ static knee_status add_curve(const struct problem *p, size_t table, const struct
     if (!points)
         return knee_fail(err, KNEE_SYSTEM, log->file, "out of memory");
     struct knee_curve *curve = &out->curves[out->curve_count];
-    *curve = (struct knee_curve){.op = log->op,
+    *curve = (struct knee_curve){.op = (int)log->op,
                                  .ranks = log->ranks,
                                  .nodes = p->tables[table].layout.units[1],
                                  .rows = (double)count,
