@@ -207,10 +207,17 @@ coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/
 
 FUZZ_SECONDS ?= 20
 fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-$(B)/fuzz/%: tests/fuzz/fuzz_%.c $(lib_src) $(gen_src)
+fuzz_flags = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+fuzz_obj := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(lib_src) $(gen_src))
+$(B)/fuzz/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(STD) $(fuzz_flags) -MMD -MP $(CPPFLAGS) -c $< -o $@
+$(B)/fuzz/%: tests/fuzz/fuzz_%.c $(fuzz_obj)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)$(CLANG) $(STD) -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $(CPPFLAGS) $^ $(LDLIBS) -o $@
+	$(Q)$(CLANG) $(STD) $(fuzz_flags) -fsanitize=fuzzer $(CPPFLAGS) $^ $(LDLIBS) -o $@
+-include $(fuzz_obj:.o=.d)
+fuzz-build: $(addprefix $(B)/fuzz/,$(fuzz_targets))
 fuzz-%: $(B)/fuzz/%
 	@mkdir -p $(B)/corpus/$*
 	$(B)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
@@ -223,7 +230,7 @@ lint: all
 	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
 	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench
-	@clang-tidy --quiet $(lib_src) $(measure_src) $(cli_src) examples/predict.c -- $(STD) $(CPPFLAGS) 2>/dev/null
+	@printf '%s\n' $(lib_src) $(measure_src) $(cli_src) examples/predict.c | xargs -P $$(nproc) -n 8 sh -c 'clang-tidy --quiet "$$@" -- $(STD) $(CPPFLAGS) 2>/dev/null' tidy
 
 format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 
@@ -255,5 +262,5 @@ install: all
 	install -D -m644 $(B)/completion/knee.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/knee.fish
 clean: ; rm -rf build
 
-.PHONY: all web unit calibrate bench asan msan coverage fuzz lint format docs test install clean
+.PHONY: all web unit fuzz-build calibrate bench asan msan coverage fuzz lint format docs test install clean
 .DELETE_ON_ERROR:
