@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const struct cli_command *const cli_commands[] = {
     &cli_predict,    &cli_plan,    &cli_validate, &cli_trace,      &cli_diff,    &cli_tax,
@@ -86,6 +87,8 @@ int main(int argc, char **argv)
     }
     if (run.err.what[0] && !run.quiet)
         print_error(&run.err);
+    if (run.quiet && status)
+        sleep(1); /* mpirun ends all when one fails: the one that speaks goes first */
     knee_text_release(&run.text);
     knee_text_release(&run.answer);
     knee_text_release(&run.trace);

@@ -213,7 +213,8 @@ static void rest(struct knee_runtime *rt)
         _exit(KNEE_SYSTEM);
     int how;
     pid_t gone = rt->rank == 0 ? waitpid(-1, &how, WNOHANG) : 0;
-    for (int r = 1; gone > 0 && r < rt->size; r++)
+    bool well = gone > 0 && WIFEXITED(how) && WEXITSTATUS(how) == 0; /* it was done before rank 0 */
+    for (int r = 1; gone > 0 && !well && r < rt->size; r++)
         if (state->children[r] == gone) {
             char why[96];
             snprintf(why, sizeof why, "rank %d died%s", r, WIFSIGNALED(how) ? " by a signal" : "");
