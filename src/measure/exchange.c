@@ -136,19 +136,20 @@ static bool tree_reduce(struct knee_runtime *rt, float *data, float *scratch, si
 }
 
 /* Who has it passes it on, to the farthest first. A send is done when the system has taken it, not
- * when it has arrived; the next must not share the link with it, so an empty message comes back. */
+ * when it has arrived; the next must not share the link with it, so an empty message comes back,
+ * but from the last. */
 static bool tree_broadcast(struct knee_runtime *rt, float *data, float *scratch, size_t count)
 {
     int bit = 1;
     while (bit < rt->size && !(rt->rank & bit))
         bit *= 2;
-    if (rt->rank != 0 &&
-        (!receive_only(rt, data, count, rt->rank - bit) || !send_only(rt, data, 0, rt->rank - bit)))
+    if (rt->rank != 0 && (!receive_only(rt, data, count, rt->rank - bit) ||
+                          (bit > 1 && !send_only(rt, data, 0, rt->rank - bit))))
         return false;
     for (bit /= 2; bit > 0; bit /= 2) {
         int child = rt->rank + bit;
-        if (child < rt->size &&
-            (!send_only(rt, data, count, child) || !receive_only(rt, scratch, 0, child)))
+        if (child < rt->size && (!send_only(rt, data, count, child) ||
+                                 (bit > 1 && !receive_only(rt, scratch, 0, child))))
             return false;
     }
     return true;
@@ -159,25 +160,32 @@ static bool tree_all_reduce(struct knee_runtime *rt, float *data, float *scratch
     return tree_reduce(rt, data, scratch, count) && tree_broadcast(rt, data, scratch, count);
 }
 
-static double tree_half(double ranks)
+/* Messages in turn at the root's port. */
+static double tree_share(double ranks)
 {
     return ceil(log2(ranks));
 }
 
 static double tree_both(double ranks)
 {
-    return 2 * tree_half(ranks);
+    return 2 * tree_share(ranks);
 }
 
-/* The answers count, but for the last. */
+/* No path up has more messages than a rank below K has bits set. */
+static double tree_reduce_hops(double ranks)
+{
+    return floor(log2(ranks));
+}
+
+/* The answers count. */
 static double tree_broadcast_hops(double ranks)
 {
-    return 2 * tree_half(ranks) - 1;
+    return 2 * tree_share(ranks) - 1;
 }
 
 static double tree_hops(double ranks)
 {
-    return 3 * tree_half(ranks) - 1;
+    return tree_reduce_hops(ranks) + tree_broadcast_hops(ranks);
 }
 
 /* ---- Recursive doubling and halving-doubling: a power of two of ranks takes part ---- */
@@ -293,9 +301,16 @@ static double folds(double ranks)
     return exp2(floor(log2(ranks))) == ranks ? 0 : 2;
 }
 
-static double doubling_rounds(double ranks)
+static double doubling_share(double ranks)
 {
     return floor(log2(ranks)) + folds(ranks);
+}
+
+/* Up to half as many folded ranks as active ones: no path begins with one and ends with another. */
+static double doubling_hops(double ranks)
+{
+    double active = exp2(floor(log2(ranks)));
+    return doubling_share(ranks) - (ranks > active && ranks - active <= active / 2);
 }
 
 static double halving_hops(double ranks)
@@ -334,15 +349,15 @@ const struct knee_exchange knee_exchanges[] = {
     {"ring", KNEE_OP_REDUCE_SCATTER, RING_HALF, ring_reduce_scatter, ring_half_hops,
      ring_half_share},
     {"ring", KNEE_OP_SEND_RECV, "alpha + S/B", next_send_recv, one, one},
-    {"tree", KNEE_OP_ALL_REDUCE, "(3L-1) alpha + 2L S/B, L = ceil(log2 K)", tree_all_reduce,
-     tree_hops, tree_both},
+    {"tree", KNEE_OP_ALL_REDUCE, "(l+2L-1) alpha + 2L S/B, L = ceil(log2 K), l = floor(log2 K)",
+     tree_all_reduce, tree_hops, tree_both},
     {"tree", KNEE_OP_BROADCAST, "(2L-1) alpha + L S/B, L = ceil(log2 K)", tree_broadcast,
-     tree_broadcast_hops, tree_half},
-    {"tree", KNEE_OP_REDUCE, "L (alpha + S/B), L = ceil(log2 K)", tree_reduce, tree_half,
-     tree_half},
+     tree_broadcast_hops, tree_share},
+    {"tree", KNEE_OP_REDUCE, "l alpha + L S/B, L = ceil(log2 K), l = floor(log2 K)", tree_reduce,
+     tree_reduce_hops, tree_share},
     {"recursive-doubling", KNEE_OP_ALL_REDUCE,
-     "log2 K (alpha + S/B); 2 more rounds when K is no power of two", doubling_all_reduce,
-     doubling_rounds, doubling_rounds},
+     "log2 K (alpha + S/B); up to 2 more rounds when K is no power of two", doubling_all_reduce,
+     doubling_hops, doubling_share},
     {"halving-doubling", KNEE_OP_ALL_REDUCE,
      "2 log2 K alpha + 2 (K-1)/K S/B; + 2(alpha + S/B) when K is no power of two",
      halving_all_reduce, halving_hops, halving_share},

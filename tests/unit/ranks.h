@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks as threads of one process: the runtime's table over mailboxes, for tests without MPI. */
+/*
+ * Ranks as threads of one process: the runtime's table over mailboxes, for tests without MPI. Each
+ * has a clock of its own that only messages move, whatever the threads' real order: a message
+ * leaves when its sender's port is free and takes alpha + S beta, and what comes in at one port
+ * comes in turn.
+ */
 #ifndef KNEE_TESTS_RANKS_H
 #define KNEE_TESTS_RANKS_H
 
 #include "measure/runtime.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +27,14 @@ struct knee_request {
 struct letter {
     void *data;
     size_t bytes;
+    double arrives_s;
     struct letter *next;
 };
 
 struct office {
     pthread_mutex_t lock;
     int size;
+    double alpha_s, s_per_byte;
     struct letter *box[RANKS_MAX][RANKS_MAX]; /* to, from */
     double sums[2][64];
     int arrived[2], taken[2];
@@ -38,8 +46,14 @@ struct seat {
     struct knee_runtime runtime;
     struct office *office;
     int turn;
+    double now_s, out_free_s, in_free_s; /* by the messages */
     int hosts[RANKS_MAX];
 };
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
 
 static struct seat *seat_of(struct knee_runtime *rt)
 {
@@ -52,7 +66,9 @@ static bool ranks_send(struct knee_runtime *rt, const void *data, size_t bytes, 
     struct office *o = seat_of(rt)->office;
     struct letter *letter = malloc(sizeof *letter), **end;
     (void)tag;
-    *letter = (struct letter){malloc(bytes + 1), bytes, NULL};
+    struct seat *seat = seat_of(rt);
+    seat->out_free_s = larger(seat->now_s, seat->out_free_s) + (double)bytes * o->s_per_byte;
+    *letter = (struct letter){malloc(bytes + 1), bytes, seat->out_free_s + o->alpha_s, NULL};
     memcpy(letter->data, data, bytes);
     pthread_mutex_lock(&o->lock);
     for (end = &o->box[to][rt->rank]; *end; end = &(*end)->next) {
@@ -109,6 +125,10 @@ static bool ranks_test(struct knee_runtime *rt, struct knee_request **request, b
         if (letter->bytes != r->bytes)
             abort(); /* a receive names the exact size */
         memcpy(r->data, letter->data, r->bytes);
+        struct seat *seat = seat_of(rt);
+        seat->in_free_s =
+            larger(letter->arrives_s, seat->in_free_s + (double)r->bytes * o->s_per_byte);
+        seat->now_s = larger(seat->now_s, seat->in_free_s);
         free(letter->data);
         free(letter);
     } else if (!r->is_receive && o->arrived[r->turn] == o->size) {
@@ -125,6 +145,14 @@ static bool ranks_test(struct knee_runtime *rt, struct knee_request **request, b
     return true;
 }
 
+static bool ranks_wait(struct knee_runtime *rt, struct knee_request **request)
+{
+    bool done = false;
+    while (ranks_test(rt, request, &done) && !done)
+        sched_yield();
+    return done;
+}
+
 struct ranks_job {
     struct seat seat;
     void (*work)(struct knee_runtime *rt, void *ctx);
@@ -138,14 +166,18 @@ static void *ranks_thread(void *ctx)
     return NULL;
 }
 
-/* Runs `work` on `size` ranks at once. */
-static inline void on_ranks(int size, void (*work)(struct knee_runtime *rt, void *ctx), void *ctx)
+/* Runs `work` on `size` ranks at once; seconds by the messages' clock until the last is done. */
+static inline double on_wires(int size, double alpha_s, double s_per_byte,
+                              void (*work)(struct knee_runtime *rt, void *ctx), void *ctx)
 {
     static struct office office;
     static struct ranks_job jobs[RANKS_MAX];
     pthread_t threads[RANKS_MAX];
     memset(&office, 0, sizeof office);
     office.size = size;
+    office.alpha_s = alpha_s;
+    office.s_per_byte = s_per_byte;
+    double last_s = 0;
     pthread_mutex_init(&office.lock, NULL);
     for (int r = 0; r < size; r++) {
         jobs[r] = (struct ranks_job){.seat = {.runtime = {.name = "threads",
@@ -155,7 +187,8 @@ static inline void on_ranks(int size, void (*work)(struct knee_runtime *rt, void
                                                           .send_start = ranks_send,
                                                           .receive_start = ranks_receive,
                                                           .all_reduce_start = ranks_reduce_start,
-                                                          .test = ranks_test},
+                                                          .test = ranks_test,
+                                                          .wait = ranks_wait},
                                               .office = &office},
                                      .work = work,
                                      .ctx = ctx};
@@ -163,9 +196,17 @@ static inline void on_ranks(int size, void (*work)(struct knee_runtime *rt, void
         jobs[r].seat.runtime.host_of = jobs[r].seat.hosts;
         pthread_create(&threads[r], NULL, ranks_thread, &jobs[r]);
     }
-    for (int r = 0; r < size; r++)
+    for (int r = 0; r < size; r++) {
         pthread_join(threads[r], NULL);
+        last_s = larger(last_s, jobs[r].seat.now_s);
+    }
     pthread_mutex_destroy(&office.lock);
+    return last_s;
+}
+
+static inline void on_ranks(int size, void (*work)(struct knee_runtime *rt, void *ctx), void *ctx)
+{
+    on_wires(size, 0, 0, work, ctx);
 }
 
 #endif

@@ -3,6 +3,8 @@
 #include "cluster/collective.h"
 #include "measure/bench.h"
 #include "measure/bench_pairs.h"
+#include "measure/exchange.h"
+#include "ranks.h"
 
 #include "unit.h"
 
@@ -131,10 +133,46 @@ static void costs_are_those_of_the_table(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int ranks = 2; ranks <= 40; ranks++) {
             const struct knee_exchange *e = knee_exchange_find(rows[i].name, KNEE_OP_ALL_REDUCE);
-            assert_relative(knee_bench_expected_s(KNEE_OP_ALL_REDUCE, e, ranks, 1e6, &wire),
-                            rows[i].table->time_s(&flat, ranks, 1e6), 1e-12);
+            double ours_s = knee_bench_expected_s(KNEE_OP_ALL_REDUCE, e, ranks, 1e6, &wire);
+            double table_s = rows[i].table->time_s(&flat, ranks, 1e6);
+            /* The table rounds up a hop of ranks that fold into a power of two. */
+            bool folds = rows[i].table == &knee_recursive_doubling && !knee_power_of_two(ranks);
+            assert_relative(ours_s, table_s, folds ? 0.01 : 1e-12);
         }
     assert_true(isnan(knee_bench_expected_s(KNEE_OP_ALL_REDUCE, NULL, 1, 8, &wire)));
+}
+
+struct one_run {
+    const struct knee_exchange *exchange;
+    size_t count;
+};
+
+static void run_exchange(struct knee_runtime *rt, void *ctx)
+{
+    const struct one_run *run = ctx;
+    float *data = calloc(2 * run->count, sizeof *data);
+    bool good = run->exchange->run(rt, data, data + run->count, run->count);
+    free(data);
+    if (!good)
+        abort();
+}
+
+/* Hops and shares are those of the messages that are really sent, by a clock that only they move.
+ */
+static void costs_are_those_of_the_messages(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < knee_exchange_count; i++)
+        for (int ranks = 2; ranks <= RANKS_MAX; ranks++) {
+            struct one_run run = {&knee_exchanges[i], 840}; /* whatever the ranks, in equal parts */
+            double bytes = 840 * sizeof(float);
+            double hops_s = on_wires(ranks, 1, 0, run_exchange, &run);
+            double share_s = on_wires(ranks, 0, 1 / bytes, run_exchange, &run);
+            double both_s = on_wires(ranks, 1, 100 / bytes, run_exchange, &run);
+            assert_relative(run.exchange->hops(ranks), hops_s, 1e-12);
+            assert_relative(run.exchange->share(ranks), share_s, 1e-12);
+            assert_relative(hops_s + 100 * share_s, both_s, 0.01);
+        }
 }
 
 /* The engine's own is expected to be no slower than any of ours. */
@@ -325,6 +363,7 @@ int main(void)
         cmocka_unit_test(expected_output_is_what_the_collective_means),
         cmocka_unit_test(inputs_tell_ranks_and_places_apart),
         cmocka_unit_test(costs_are_those_of_the_table),
+        cmocka_unit_test(costs_are_those_of_the_messages),
         cmocka_unit_test(the_best_known_is_expected_of_the_engine),
         cmocka_unit_test(everyone_meets_everyone_once),
         cmocka_unit_test(neighbours_meet_once),
