@@ -13,9 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PING_TAG = 79, SIZES = 4, SMALL_TIMES = 20, LARGE_TIMES = 5, LARGE_BYTES = 1 << 16 };
+enum {
+    PING_TAG = 79,
+    SIZES = 4,
+    SMALL_TIMES = 20,
+    LARGE_TIMES = 5,
+    LARGE_BYTES = 1 << 16,
+    PIECE_BYTES = 1 << 15, /* below what engines send without asking first */
+    PIECES_MAX = 32,
+};
 
-static const size_t ping_bytes[SIZES] = {8, 1 << 12, 1 << 16, 1 << 20};
+static const size_t ping_bytes[SIZES] = {8, 1 << 12, PIECE_BYTES, 1 << 20};
 
 int knee_ring_rounds(int size)
 {
@@ -53,29 +61,53 @@ int knee_league_partner(int size, int round, int player)
     return other < size ? other : -1;
 }
 
-static bool move(struct knee_runtime *rt, bool sending, char *data, size_t bytes, int other)
+/* `pieces` messages at once, `bytes` in all. */
+static bool move(struct knee_runtime *rt, bool sending, char *data, size_t bytes, size_t pieces,
+                 int other)
 {
-    struct knee_request *request = NULL;
-    bool good = sending ? rt->send_start(rt, data, bytes, other, PING_TAG, &request)
-                        : rt->receive_start(rt, data, bytes, other, PING_TAG, &request);
-    return good && rt->wait(rt, &request);
+    struct knee_request *request[PIECES_MAX] = {NULL};
+    size_t piece = bytes / pieces;
+    bool good = true;
+    for (size_t i = 0; i < pieces && good; i++) {
+        char *at = data + i * piece;
+        good = sending ? rt->send_start(rt, at, piece, other, PING_TAG, &request[i])
+                       : rt->receive_start(rt, at, piece, other, PING_TAG, &request[i]);
+    }
+    for (size_t i = 0; i < pieces && good; i++)
+        good = rt->wait(rt, &request[i]);
+    return good;
 }
 
 /* Half a round trip, the median of several; both sides go through the same motions. */
-static bool ping(struct knee_runtime *rt, char *data, size_t bytes, int other, double *time_s)
+static bool ping(struct knee_runtime *rt, char *data, size_t bytes, size_t pieces, int other,
+                 double *time_s)
 {
     double samples[SMALL_TIMES];
     size_t times = bytes > LARGE_BYTES ? LARGE_TIMES : SMALL_TIMES;
     bool first = rt->rank < other;
     for (size_t i = 0; i < times + 1; i++) { /* one to warm up */
         double start_s = knee_clock_s();
-        if (!move(rt, first, data, bytes, other) || !move(rt, !first, data, bytes, other))
+        if (!move(rt, first, data, bytes, pieces, other) ||
+            !move(rt, !first, data, bytes, pieces, other))
             return false;
         if (i)
             samples[i - 1] = (knee_clock_s() - start_s) / 2;
     }
     *time_s = knee_median(samples, times);
     return true;
+}
+
+/* Large ones also in pieces, and the quicker way counts: how an engine sends one large message (it
+ * may ask first, and wait) is its matter, not the wire's. */
+static bool quickest_ping(struct knee_runtime *rt, char *data, size_t bytes, int other,
+                          double *time_s)
+{
+    double whole_s = 0, pieces_s = INFINITY;
+    bool good = ping(rt, data, bytes, 1, other, &whole_s);
+    if (good && bytes > LARGE_BYTES)
+        good = ping(rt, data, bytes, bytes / PIECE_BYTES, other, &pieces_s);
+    *time_s = fmin(whole_s, pieces_s);
+    return good;
 }
 
 struct schedule {
@@ -100,7 +132,7 @@ static bool play(struct knee_runtime *rt, const struct schedule *schedule, doubl
         int other = me < 0 ? -1 : schedule->partner(schedule->size, round, me);
         for (size_t s = 0; good && other >= 0 && s < SIZES; s++) {
             double time_s = 0;
-            good = ping(rt, data, ping_bytes[s], schedule->players[other], &time_s);
+            good = quickest_ping(rt, data, ping_bytes[s], schedule->players[other], &time_s);
             if (rt->rank < schedule->players[other])
                 times_s[((size_t)round * (size_t)schedule->size + (size_t)me) * SIZES + s] = time_s;
         }
