@@ -255,6 +255,7 @@ struct knee_topology {
     double floor_s;    /* the host issues them no faster; 0: not known to */
     double nvls_share; /* as in struct knee_transport */
     bool sharp;        /* the switches reduce */
+    bool plain;        /* hosts that send messages: no GPU, no NCCL, any algorithm may run */
     struct knee_protocol protocols[KNEE_PROTOCOLS];
     size_t curve_count;
     struct knee_curve curves[KNEE_CURVES_MAX];
@@ -264,6 +265,11 @@ struct knee_topology {
 
 /* One level, nothing known: every number has its default. */
 void knee_topology_init(struct knee_topology *topology);
+
+/* Hosts that send messages to each other: a message of S bytes takes latency + S / rate, nothing
+ * else. The numbers are a guess that a fit replaces: 50 us and 1 GB/s between hosts, 1 us and 10
+ * GB/s inside one. */
+void knee_topology_plain(struct knee_topology *out);
 
 /* A preset as levels: the node's link, then the network. */
 void knee_topology_preset(const struct knee_cluster *preset, struct knee_topology *out);
@@ -473,7 +479,7 @@ void knee_collective_release(struct knee_collective *collective);
 
 struct knee_sample {
     double bytes;
-    double time_s;                     /* the faster of the two below: disturbances only add */
+    double time_s; /* the faster of the two below, or the quickest run: disturbances only add */
     double out_of_place_s, in_place_s; /* NaN: the log has no such column */
     size_t line;
 };
@@ -523,7 +529,9 @@ struct knee_log {
     enum knee_op op;
     double ranks, nodes; /* NaN: not known */
     enum knee_known op_known, ranks_known, nodes_known;
-    char dtype[16], gpu[48], library[48];
+    char dtype[16], gpu[48], library[48]; /* gpu: "CPU" where buffers were the host's */
+    char algorithm[24];                   /* of knee bench's own; "": the library chose */
+    double hops, share;      /* it takes hops alpha + share S / B; 0: the library chose */
     double gpus_per_process; /* NaN: not said */
     double adapters;         /* network adapters in use, as NCCL lists them; NaN: not said */
     unsigned seen;
@@ -572,8 +580,9 @@ knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *to
 void knee_log_question(const struct knee_log *log, const struct knee_topology *topology,
                        double *bytes, struct knee_collective_query *out);
 
-/* What the log, its name and `about` (may be NULL) say the cluster is; a plain NVLink node and
- * InfiniBand when they say nothing. True if something was recognised. */
+/* What the log, its name and `about` (may be NULL) say the cluster is; an NVLink node and
+ * InfiniBand when they say nothing, plain hosts when the buffers were the host's. True if something
+ * was recognised. */
 bool knee_log_topology(const struct knee_log *log, const char *about, struct knee_topology *out);
 
 /* Fits one topology to logs that are all of one cluster, starting from `prior`: latencies, rates

@@ -20,6 +20,10 @@
 bool knee_log_topology(const struct knee_log *log, const char *about, struct knee_topology *out)
 {
     char words[600];
+    if (strcmp(log->gpu, "CPU") == 0) {
+        knee_topology_plain(out);
+        return true;
+    }
     snprintf(words, sizeof words, "%.300s %.96s %.48s", about ? about : "", log->file, log->gpu);
     if (knee_topology_recognise(words, out))
         return true;
@@ -63,6 +67,30 @@ knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *to
     if (topology->level_count > 1)
         topology->levels[1].count = 0; /* a log may have more nodes than the topology names */
     return knee_layout_init(topology, &placement, out, err);
+}
+
+bool knee_log_counts(const struct knee_log *log, const struct knee_layout *layout,
+                     struct knee_counts *out)
+{
+    size_t top = knee_layout_top(layout);
+    if (!(log->hops > 0))
+        return false;
+    *out = (struct knee_counts){0};
+    out->hops[top] = log->hops;
+    out->bytes[top] = log->share;
+    return true;
+}
+
+double knee_log_time_s(const struct knee_log *log, const struct knee_topology *topology,
+                       const struct knee_layout *layout, double bytes, bool curves)
+{
+    struct knee_counts counts;
+    if (knee_log_counts(log, layout, &counts)) {
+        counts.bytes[knee_layout_top(layout)] *= bytes;
+        return knee_counts_time_s(topology, layout, &counts, &knee_send_recv, KNEE_SIMPLE);
+    }
+    return curves ? knee_expected_time_s(topology, layout, log->op, bytes)
+                  : knee_model_time_s(topology, layout, log->op, bytes, NULL, NULL);
 }
 
 /* ---- Errors ---- */
@@ -151,8 +179,7 @@ static knee_status predict_rows(struct checker *c, const struct knee_topology *t
     knee_status status = knee_log_layout(log, &t, &layout, c->err);
     for (size_t n = 0; n < log->sample_count && !status; n++) {
         const struct knee_sample *s = &log->samples[n];
-        double predicted_s = curves ? knee_expected_time_s(&t, &layout, log->op, s->bytes)
-                                    : knee_model_time_s(&t, &layout, log->op, s->bytes, NULL, NULL);
+        double predicted_s = knee_log_time_s(log, &t, &layout, s->bytes, curves);
         if (isnan(predicted_s))
             continue;
         if (!add_error(pool, predicted_s, s->time_s, c->alloc) ||
@@ -214,7 +241,7 @@ static knee_status check_log(struct checker *c, const struct knee_log *log,
     if (!usable(log))
         return KNEE_OK;
     knee_status status = log->sample_count > 1 ? check_halves(c, out) : KNEE_OK;
-    if (status || !out->recognised)
+    if (status || !out->recognised || out->topology.plain) /* a guess is no preset */
         return status;
     struct errors apart = {0}; /* the pooled figure is that of two nodes */
     status = predict_rows(c, &out->topology, log, false, log->nodes == 2 ? &c->preset : &apart,
@@ -245,7 +272,8 @@ static bool same_cluster(const struct knee_log_check *a, const struct knee_log_c
 
 static bool differs(const struct knee_log *a, const struct knee_log *b)
 {
-    return a->op != b->op || a->ranks != b->ranks || a->nodes != b->nodes;
+    return a->op != b->op || a->ranks != b->ranks || a->nodes != b->nodes ||
+           strcmp(a->algorithm, b->algorithm) != 0;
 }
 
 static knee_status check_transfers(struct checker *c, struct knee_check *check, bool one)
@@ -301,7 +329,7 @@ static knee_status note_fit(struct checker *c, struct knee_log_check *check,
     if (!check->fitted_s)
         return no_memory(c);
     for (size_t n = 0; n < log->sample_count; n++)
-        check->fitted_s[n] = knee_expected_time_s(&t, &layout, log->op, log->samples[n].bytes);
+        check->fitted_s[n] = knee_log_time_s(log, &t, &layout, log->samples[n].bytes, true);
     for (size_t i = 0; i < fitted->curve_count; i++) {
         struct knee_curve *curve = &fitted->curves[i];
         if (curve->op == (int)log->op && curve->ranks == log->ranks &&

@@ -71,6 +71,11 @@ bool knee_scheme_runs(const struct knee_topology *topology, const struct knee_al
     return false;
 }
 
+bool knee_scheme_used(const struct knee_topology *topology, const struct knee_algorithm *algorithm)
+{
+    return (topology->plain || algorithm->nccl) && knee_scheme_runs(topology, algorithm);
+}
+
 struct knee_wire knee_fabric_span(const struct knee_fabric *fabric, double workers)
 {
     if (fabric->node_size <= 1)

@@ -45,6 +45,13 @@ size_t knee_layout_meets(const struct knee_layout *layout, double distance);
 /* GPUs that a topology holds; infinite where a level has any number of units. */
 double knee_topology_ranks(const struct knee_topology *topology);
 
+/* Whether it is what runs there: NCCL's own, or on plain hosts anything. */
+bool knee_scheme_used(const struct knee_topology *topology, const struct knee_algorithm *algorithm);
+
+/* Those from this one on are tried; the others are NCCL's, or not for this algorithm. */
+int knee_first_protocol(const struct knee_topology *topology,
+                        const struct knee_algorithm *algorithm);
+
 /* Whether the hardware has what an algorithm needs. */
 bool knee_scheme_runs(const struct knee_topology *topology, const struct knee_algorithm *algorithm);
 
@@ -74,5 +81,16 @@ double knee_to_all_bytes(const struct knee_layout *layout, size_t level, double 
 /* Rounds of doubling over K ranks, and whether K is a power of two. */
 double knee_log2_up(double ranks);
 bool knee_power_of_two(double ranks);
+
+/* ---- Logs ---- */
+
+/* Hops and bytes of the algorithm that a log names, for one byte; false: the library chose. */
+bool knee_log_counts(const struct knee_log *log, const struct knee_layout *layout,
+                     struct knee_counts *out);
+
+/* What a run of a log's kind takes: by the algorithm it names, else by the quickest one or, with
+ * `curves`, by the curve that was fitted to such runs. */
+double knee_log_time_s(const struct knee_log *log, const struct knee_topology *topology,
+                       const struct knee_layout *layout, double bytes, bool curves);
 
 #endif

@@ -41,23 +41,24 @@ enum parameter {
 };
 
 /* Spread: standard deviation of the log of such a number about its preset, over the public logs and
- * tables that the presets come from. */
+ * tables that the presets come from. Plain hosts have no preset: their numbers start from the rows
+ * themselves and may go far. 0: it is not moved. */
 static const struct {
     const char *name;
-    double spread;
+    double spread, plain_spread;
     enum knee_unit unit;
 } parameters[PARAMETERS] = {
-    [LAUNCH] = {"launch", 0.5, KNEE_UNIT_SECONDS},
-    [NODE_LATENCY] = {"node latency", 0.35, KNEE_UNIT_SECONDS},
-    [NET_LATENCY] = {"network latency", 0.7, KNEE_UNIT_SECONDS},
-    [NODE_RATE] = {"node bandwidth", 0.3, KNEE_UNIT_BYTES_PER_S},
-    [NET_RATE] = {"network bandwidth", 0.4, KNEE_UNIT_BYTES_PER_S},
-    [SIMPLE] = {"Simple latency", 0.7, KNEE_UNIT_FACTOR},
-    [LL128_SHARE] = {"LL128 share", 0.4, KNEE_UNIT_FRACTION},
-    [LL_SHARE] = {"LL share", 0.5, KNEE_UNIT_FRACTION},
-    [NVLS_SHARE] = {"NVLS share", 0.3, KNEE_UNIT_FRACTION},
-    [PEER] = {"peer", 0.7, KNEE_UNIT_SECONDS},
-    [FLOOR] = {"floor", 0.3, KNEE_UNIT_SECONDS},
+    [LAUNCH] = {"launch", 0.5, 0, KNEE_UNIT_SECONDS},
+    [NODE_LATENCY] = {"node latency", 0.35, 2, KNEE_UNIT_SECONDS},
+    [NET_LATENCY] = {"network latency", 0.7, 2, KNEE_UNIT_SECONDS},
+    [NODE_RATE] = {"node bandwidth", 0.3, 2, KNEE_UNIT_BYTES_PER_S},
+    [NET_RATE] = {"network bandwidth", 0.4, 2, KNEE_UNIT_BYTES_PER_S},
+    [SIMPLE] = {"Simple latency", 0.7, 0, KNEE_UNIT_FACTOR},
+    [LL128_SHARE] = {"LL128 share", 0.4, 0, KNEE_UNIT_FRACTION},
+    [LL_SHARE] = {"LL share", 0.5, 0, KNEE_UNIT_FRACTION},
+    [NVLS_SHARE] = {"NVLS share", 0.3, 0, KNEE_UNIT_FRACTION},
+    [PEER] = {"peer", 0.7, 0, KNEE_UNIT_SECONDS},
+    [FLOOR] = {"floor", 0.3, 0, KNEE_UNIT_SECONDS},
 };
 
 #define RESIDUAL_SPREAD 0.08 /* of one row: what the model is expected to be off by */
@@ -84,6 +85,8 @@ static void apply(const struct knee_topology *prior, const double *theta, double
     p[KNEE_SIMPLE].launch_s *= factor[SIMPLE];
     p[KNEE_SIMPLE].node_hop *= factor[SIMPLE];
     p[KNEE_SIMPLE].net_hop *= factor[SIMPLE];
+    if (out->plain)
+        return; /* one way to send, and all of the wire */
     p[KNEE_LL128].node_share = fmin(0.95, p[KNEE_LL128].node_share * factor[LL128_SHARE]);
     p[KNEE_LL128].net_share = fmin(0.95, p[KNEE_LL128].net_share * factor[LL128_SHARE]);
     p[KNEE_LL].node_share = fmin(0.5, p[KNEE_LL].node_share * factor[LL_SHARE]);
@@ -113,7 +116,7 @@ static double value_of(const struct knee_topology *t, enum parameter parameter)
 
 #define SCHEMES_MAX 8
 
-/* One log: what NCCL's algorithms do for one byte of its collective. */
+/* One log: what the algorithms that may have run do for one byte of its collective. */
 struct table {
     const struct knee_log *log;
     struct knee_layout layout; /* of the topology being tried */
@@ -135,9 +138,13 @@ struct problem {
 static void count_schemes(struct table *t, const struct knee_topology *topology)
 {
     const struct knee_algorithm *row;
-    t->schemes = 0;
+    t->schemes = knee_log_counts(t->log, &t->layout, &t->counts[0]);
+    if (t->schemes) {
+        t->algorithm[0] = &knee_send_recv; /* messages: no allowance of any kind */
+        return;
+    }
     for (size_t i = 0; (row = knee_scheme_at(i)) && t->schemes < SCHEMES_MAX; i++)
-        if (row->nccl && knee_scheme_runs(topology, row) &&
+        if (knee_scheme_used(topology, row) &&
             row->count(&t->layout, t->log->op, 1, &t->counts[t->schemes]))
             t->algorithm[t->schemes++] = row;
 }
@@ -149,7 +156,7 @@ static double model_s(const struct knee_topology *topology, const struct table *
         struct knee_counts counts = t->counts[i];
         for (size_t l = 0; l < t->layout.levels; l++)
             counts.bytes[l] *= bytes;
-        for (int p = t->algorithm[i]->simple_only ? KNEE_SIMPLE : KNEE_LL; p < KNEE_PROTOCOLS; p++)
+        for (int p = knee_first_protocol(topology, t->algorithm[i]); p < KNEE_PROTOCOLS; p++)
             best_s = fmin(best_s, knee_counts_time_s(topology, &t->layout, &counts, t->algorithm[i],
                                                      (enum knee_protocol_name)p));
     }
@@ -334,7 +341,9 @@ static knee_status set_up(struct problem *p, const struct knee_log *logs, size_t
 static void set_spreads(struct problem *p, bool with_floor, bool floor_told)
 {
     for (size_t i = 0; i < PARAMETERS; i++)
-        p->spread[i] = isnan(value_of(p->prior, (enum parameter)i)) ? 0 : parameters[i].spread;
+        p->spread[i] = isnan(value_of(p->prior, (enum parameter)i)) ? 0
+                       : p->prior->plain                            ? parameters[i].plain_spread
+                                                                    : parameters[i].spread;
     p->spread[FLOOR] = with_floor ? parameters[FLOOR].spread : 0;
     if (with_floor && floor_told) { /* the kernels themselves are as quick as ever */
         p->spread[LAUNCH] /= 4;
@@ -361,18 +370,48 @@ static void find_intervals(struct problem *p, const double *theta, struct knee_t
         return;
     for (size_t i = 0; i < PARAMETERS; i++) {
         double value = value_of(out, (enum parameter)i), sigma = sqrt(variance[i]);
-        if (isnan(value) || p->spread[i] == 0)
-            continue;
+        bool fitted = sigma < 0.7 * p->spread[i];
+        if (isnan(value) || p->spread[i] == 0 || (p->prior->plain && !fitted))
+            continue; /* a guess is not worth a line */
         struct knee_parameter *row = &out->parameters[out->parameter_count++];
         *row = (struct knee_parameter){
             .value = value,
             .low = value * exp(-FIVE_PERCENT * sigma),
             .high = value * exp(FIVE_PERCENT * sigma),
             .unit = parameters[i].unit,
-            .fitted = sigma < 0.7 * p->spread[i],
+            .fitted = fitted,
         };
         snprintf(row->name, sizeof row->name, "%s", parameters[i].name);
     }
+}
+
+/* ---- Plain hosts: where to start ---- */
+
+/* The quickest row is all latency, the one with the highest rate all bytes: not far off, since the
+ * fit goes on from there. Levels are those in use by some log. */
+static void start_from_rows(const struct problem *p, struct knee_topology *prior)
+{
+    double latency_s[KNEE_LEVELS_MAX] = {0}, rate[KNEE_LEVELS_MAX] = {0};
+    for (size_t i = 0; i < p->table_count; i++) {
+        const struct table *t = &p->tables[i];
+        size_t top = knee_layout_top(&t->layout);
+        double hops = INFINITY, bytes = INFINITY;
+        for (size_t k = 0; k < t->schemes; k++) {
+            hops = fmin(hops, t->counts[k].hops[top]);
+            bytes = fmin(bytes, t->counts[k].bytes[top]);
+        }
+        for (size_t n = 0; n < t->log->sample_count; n++) {
+            const struct knee_sample *s = &t->log->samples[n];
+            double hop_s = s->time_s / hops;
+            latency_s[top] = latency_s[top] > 0 ? fmin(latency_s[top], hop_s) : hop_s;
+            rate[top] = fmax(rate[top], bytes * s->bytes / s->time_s);
+        }
+    }
+    for (size_t l = 0; l < prior->level_count; l++)
+        if (rate[l] > 0 && latency_s[l] > 0 && isfinite(latency_s[l])) {
+            prior->levels[l].latency_s = latency_s[l];
+            prior->levels[l].bytes_per_s = rate[l];
+        }
 }
 
 /* ---- Curves: one for each collective, rank count and node count ---- */
@@ -421,7 +460,7 @@ static knee_status add_curve(const struct problem *p, size_t table, const struct
 {
     const struct knee_log *log = p->tables[table].log;
     size_t count, logs;
-    if (has_curve_before(p, table))
+    if (log->hops > 0 || has_curve_before(p, table)) /* hops and share are all of it */
         return KNEE_OK;
     if (out->curve_count == KNEE_CURVES_MAX) {
         knee_fail(err, KNEE_USAGE, log->file, "more than %d collectives and rank counts in one fit",
@@ -454,9 +493,9 @@ static knee_status add_curve(const struct problem *p, size_t table, const struct
 static knee_status solve(struct problem *p, struct knee_topology *out)
 {
     double theta[PARAMETERS], with_floor[PARAMETERS], least_s;
-    bool told, plausible = floor_plausible(p, &least_s, &told);
+    bool told, plausible = floor_plausible(p, &least_s, &told) && !p->prior->plain;
     set_spreads(p, false, false);
-    double cost = told ? INFINITY : minimise(p, theta);
+    double cost = told && plausible ? INFINITY : minimise(p, theta);
     if (plausible) {
         p->floor_s = 0.97 * least_s;
         set_spreads(p, true, told);
@@ -481,6 +520,8 @@ knee_status knee_fit(const struct knee_log *logs, size_t count, const struct kne
     struct knee_topology start = *prior, fitted;
     start.curve_count = start.parameter_count = 0;
     knee_status status = set_up(&p, logs, count, &start, alloc, err);
+    if (!status && start.plain)
+        start_from_rows(&p, &start);
     if (!status)
         status = solve(&p, &fitted);
     for (size_t i = 0; i < p.table_count && !status; i++)

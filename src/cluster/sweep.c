@@ -29,7 +29,7 @@ static bool time_one(const struct knee_collective *c, const struct knee_algorith
     if (!knee_scheme_runs(&c->topology, algorithm) ||
         !algorithm->count(&c->layout, c->query.op, bytes, &counts))
         return false;
-    for (int p = algorithm->simple_only ? KNEE_SIMPLE : KNEE_LL; p < KNEE_PROTOCOLS; p++) {
+    for (int p = knee_first_protocol(&c->topology, algorithm); p < KNEE_PROTOCOLS; p++) {
         double time_s = knee_counts_time_s(&c->topology, &c->layout, &counts, algorithm,
                                            (enum knee_protocol_name)p);
         if (time_s < best.time_s)

@@ -16,6 +16,12 @@ const char *knee_protocol_name(enum knee_protocol_name protocol)
     return protocol < KNEE_PROTOCOLS ? protocol_names[protocol] : NULL;
 }
 
+int knee_first_protocol(const struct knee_topology *topology,
+                        const struct knee_algorithm *algorithm)
+{
+    return topology->plain || algorithm->simple_only ? KNEE_SIMPLE : KNEE_LL;
+}
+
 /* The larger of two, without a corner, so that fits can follow it. */
 static double soft_maximum(double a, double b)
 {
@@ -55,10 +61,9 @@ double knee_model_time_s(const struct knee_topology *topology, const struct knee
     const struct knee_algorithm *row;
     for (size_t i = 0; (row = knee_scheme_at(i)); i++) {
         struct knee_counts counts = {0};
-        if (!row->nccl || !knee_scheme_runs(topology, row) ||
-            !row->count(layout, op, bytes, &counts))
+        if (!knee_scheme_used(topology, row) || !row->count(layout, op, bytes, &counts))
             continue;
-        for (int p = row->simple_only ? KNEE_SIMPLE : KNEE_LL; p < KNEE_PROTOCOLS; p++) {
+        for (int p = knee_first_protocol(topology, row); p < KNEE_PROTOCOLS; p++) {
             double time_s =
                 knee_counts_time_s(topology, layout, &counts, row, (enum knee_protocol_name)p);
             if (!(time_s >= best_s)) {

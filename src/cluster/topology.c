@@ -43,6 +43,22 @@ void knee_topology_init(struct knee_topology *topology)
     memcpy(topology->protocols, protocols, sizeof protocols);
 }
 
+void knee_topology_plain(struct knee_topology *out)
+{
+    struct knee_topology t;
+    knee_topology_init(&t);
+    snprintf(t.name, sizeof t.name, "hosts that send messages");
+    snprintf(t.gpu, sizeof t.gpu, "cpu");
+    t.plain = true;
+    t.launch_s = t.peer_s = 0;
+    for (int p = 0; p < KNEE_PROTOCOLS; p++)
+        t.protocols[p] = (struct knee_protocol){0, 1, 1, 1, 1};
+    t.level_count = 2;
+    t.levels[0] = (struct knee_level){"memory", 1, 1e-6, 10e9, 1, 1, true};
+    t.levels[1] = (struct knee_level){"network", 0, 50e-6, 1e9, 1, 1, true};
+    *out = t;
+}
+
 double knee_transport_latency_s(const char *link)
 {
     const struct knee_transport *transport = knee_transport_of(link);

@@ -67,7 +67,7 @@ static double algorithm_s(const struct matter *m, const struct knee_algorithm *r
     if (!row->nccl || !knee_scheme_runs(&m->c->topology, row) ||
         !row->count(&m->c->layout, m->c->query.op, bytes, &counts))
         return NAN;
-    for (int p = row->simple_only ? KNEE_SIMPLE : KNEE_LL; p < KNEE_PROTOCOLS; p++)
+    for (int p = knee_first_protocol(&m->c->topology, row); p < KNEE_PROTOCOLS; p++)
         best_s = fmin(best_s, knee_counts_time_s(&m->c->topology, &m->c->layout, &counts, row,
                                                  (enum knee_protocol_name)p));
     return best_s;
@@ -81,7 +81,8 @@ static bool other_algorithm(const struct matter *m, const struct knee_collective
         knee_model_time_s(&m->c->topology, &m->c->layout, m->c->query.op, size->bytes, &best, NULL);
     for (size_t i = 0; i < m->log->tuning_count; i++) {
         const struct knee_tuning *tuning = &m->log->tunings[i];
-        if (tuning->bytes != size->bytes || !best || strcmp(tuning->algorithm, best->nccl) == 0)
+        if (tuning->bytes != size->bytes || !best || !best->nccl ||
+            strcmp(tuning->algorithm, best->nccl) == 0)
             continue;
         for (size_t s = 0; (row = knee_scheme_at(s)); s++)
             if (row->nccl && strcmp(row->nccl, tuning->algorithm) == 0 &&
@@ -89,6 +90,13 @@ static bool other_algorithm(const struct matter *m, const struct knee_collective
                 return true;
     }
     return false;
+}
+
+/* The algorithm that the log names takes about as long. */
+static bool as_named(const struct matter *m, const struct knee_collective_size *size)
+{
+    double named_s = knee_log_time_s(m->log, &m->c->topology, &m->c->layout, size->bytes, false);
+    return size->measured_s < SLOW_CURVE * named_s;
 }
 
 /* ---- Reasons ---- */
@@ -154,6 +162,12 @@ static bool one_thread(const struct matter *m)
     return m->log->gpus_per_process > 1;
 }
 
+static bool named(const struct matter *m)
+{
+    snprintf(m->evidence, 160, "the log is of %s, which takes about as long", m->log->algorithm);
+    return m->log->hops > 0;
+}
+
 static bool forced(const struct matter *m)
 {
     snprintf(m->evidence, 160, "NCCL_ALGO or NCCL_PROTO is set");
@@ -212,6 +226,7 @@ static const struct {
      large},
     {"one rail in use", "check NCCL_IB_HCA, NCCL_CROSS_NIC and that all adapters are up", one_port,
      large},
+    {"wrong algorithm", "another --algorithm of knee bench, or the library's own", named, as_named},
     {"wrong algorithm", "unset NCCL_ALGO and NCCL_PROTO", forced, any_size},
     {"wrong algorithm", "try NCCL_ALGO with the quickest; a tuner plugin may be at work", chosen,
      other_algorithm},

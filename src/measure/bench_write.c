@@ -17,6 +17,17 @@ static const char *algorithm_of(const struct knee_bench *bench, const struct kne
     return row->exchange ? row->exchange->algorithm : bench->rt->name;
 }
 
+/* Of our own algorithms: the time is hops alpha + share S / B. */
+static double hops_of(const struct knee_bench *bench, const struct knee_bench_row *row)
+{
+    return row->exchange ? row->exchange->hops(bench->rt->size) : NAN;
+}
+
+static double share_of(const struct knee_bench *bench, const struct knee_bench_row *row)
+{
+    return row->exchange ? row->exchange->share(bench->rt->size) : NAN;
+}
+
 /* What one rank contributes or gets, where the buffer is shared out: nccl-tests' count. */
 static double count_of(const struct knee_bench *bench, const struct knee_bench_row *row)
 {
@@ -79,8 +90,11 @@ static void text_head(const struct knee_bench *bench, struct knee_text *text)
 static void text_table_head(const struct knee_bench *bench, const struct knee_bench_row *row,
                             struct knee_text *text)
 {
-    knee_text_printf(text, "#\n# Collective test starting: %s_perf\n# algorithm: %s\n#\n",
+    knee_text_printf(text, "#\n# Collective test starting: %s_perf\n# algorithm: %s",
                      knee_op_name(row->op), algorithm_of(bench, row));
+    if (row->exchange)
+        knee_text_printf(text, " hops %.9g share %.9g", hops_of(bench, row), share_of(bench, row));
+    knee_text_puts(text, "\n#\n");
     knee_text_printf(text, "#%11s %12s %9s %7s %6s %9s %7s %7s %7s %9s %9s %9s %6s %9s %7s\n",
                      "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
                      "min", "p95", "max", "iters", "expected", "of it");
@@ -283,6 +297,8 @@ static void json_row(const struct knee_bench *bench, const struct knee_bench_row
     knee_json_close(json, '}');
     knee_json_string(json, "collective", knee_op_name(row->op));
     knee_json_string(json, "algorithm", algorithm_of(bench, row));
+    knee_json_number(json, "hops", hops_of(bench, row));
+    knee_json_number(json, "share", share_of(bench, row));
     knee_json_whole(json, "ranks", bench->rt->size);
     knee_json_whole(json, "nodes", bench->rt->host_count);
     json_spread(bench, row, json);
@@ -359,25 +375,35 @@ static void write_table(const struct knee_bench *bench, enum knee_format format,
                         const struct knee_style *style, struct knee_text *text)
 {
     static const char *const headers[] = {
-        "collective", "algorithm", "ranks",      "nodes",     "bytes",     "time_s", "min_s",
-        "p95_s",      "max_s",     "iterations", "algbw_Bps", "busbw_Bps", "wrong",  "expected_s"};
+        "collective", "algorithm",  "ranks", "nodes",      "bytes",     "time_s",
+        "min_s",      "p95_s",      "max_s", "iterations", "algbw_Bps", "busbw_Bps",
+        "wrong",      "expected_s", "hops",  "share",      "device"};
     struct knee_table table;
-    knee_table_init(&table, "llrrrrrrrrrrrr", text->alloc);
+    knee_table_init(&table, "llrrrrrrrrrrrrrrl", text->alloc);
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         knee_table_cell(&table, "%s", headers[i]);
     for (size_t i = 0; i < bench->row_count; i++) {
         const struct knee_bench_row *row = &bench->rows[i];
         const struct knee_spread *s = &row->spread;
-        const double numbers[] = {bench->rt->size,    bench->rt->host_count,
-                                  row->bytes,         s->median_s,
-                                  s->min_s,           s->p95_s,
-                                  s->max_s,           (double)s->count,
-                                  algbw(row),         busbw(bench, row),
-                                  (double)row->wrong, row->expected_s};
+        const double numbers[] = {bench->rt->size,
+                                  bench->rt->host_count,
+                                  row->bytes,
+                                  s->median_s,
+                                  s->min_s,
+                                  s->p95_s,
+                                  s->max_s,
+                                  (double)s->count,
+                                  algbw(row),
+                                  busbw(bench, row),
+                                  (double)row->wrong,
+                                  row->expected_s,
+                                  hops_of(bench, row),
+                                  share_of(bench, row)};
         knee_table_cell(&table, "%s", knee_op_name(row->op));
         knee_table_cell(&table, "%s", algorithm_of(bench, row));
         for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
             knee_table_exact(&table, numbers[n]);
+        knee_table_cell(&table, "%s", bench->rt->device_name);
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);

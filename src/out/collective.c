@@ -249,10 +249,13 @@ static void write_text(const struct knee_collective *c, enum knee_format format,
     plot_bandwidth(c, style, text);
     knee_text_puts(text, "\n  ");
     knee_topology_line(&c->topology, text);
-    knee_text_puts(text, c->curve ? "\n  expected: from the curve that was fitted to this "
-                                    "collective and rank count\n"
-                                  : "\n  expected: the quickest of NCCL's own algorithms, by the "
-                                    "cost model (docs/collectives.md)\n");
+    if (c->curve)
+        knee_text_puts(text, "\n  expected: from the curve that was fitted to this collective and "
+                             "rank count\n");
+    else
+        knee_text_printf(text,
+                         "\n  expected: the quickest %s, by the cost model (docs/collectives.md)\n",
+                         c->topology.plain ? "algorithm" : "of NCCL's own algorithms");
 }
 
 /* ---- CSV and JSON ---- */

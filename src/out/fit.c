@@ -41,21 +41,55 @@ static void say_figure(struct knee_text *text, const char *what, const struct kn
                      knee_percent(most).s, knee_percent(errors->p90).s, errors->rows);
 }
 
+static void say_links(const struct knee_topology *fitted, struct knee_text *text)
+{
+    const struct knee_level *node = &fitted->levels[0], *net = &fitted->levels[1];
+    knee_text_printf(text, " In the node %s a hop and %s;",
+                     knee_human(node->latency_s, KNEE_UNIT_SECONDS).s,
+                     knee_human(node->bytes_per_s, KNEE_UNIT_BYTES_PER_S).s);
+    if (fitted->level_count > 1)
+        knee_text_printf(text, " between nodes %s a hop and %.0f x %s.",
+                         knee_human(net->latency_s, KNEE_UNIT_SECONDS).s, net->ports,
+                         knee_human(net->bytes_per_s, KNEE_UNIT_BYTES_PER_S).s);
+}
+
+static const struct knee_parameter *parameter_named(const struct knee_topology *t, const char *name)
+{
+    for (size_t i = 0; i < t->parameter_count; i++)
+        if (strcmp(t->parameters[i].name, name) == 0)
+            return &t->parameters[i];
+    return NULL;
+}
+
+/* Plain hosts: what the logs tell. */
+static void say_messages(const struct knee_topology *fitted, struct knee_text *text)
+{
+    static const struct {
+        const char *latency, *rate, *where;
+    } levels[] = {{"node latency", "node bandwidth", "inside a host"},
+                  {"network latency", "network bandwidth", "between hosts"}};
+    for (size_t l = 0; l < sizeof levels / sizeof *levels; l++) {
+        const struct knee_parameter *latency = parameter_named(fitted, levels[l].latency);
+        const struct knee_parameter *rate = parameter_named(fitted, levels[l].rate);
+        if (latency && rate)
+            knee_text_printf(text, " A message %s takes alpha = %s (%s to %s) and %s (%s to %s).",
+                             levels[l].where, knee_human(latency->value, KNEE_UNIT_SECONDS).s,
+                             knee_human(latency->low, KNEE_UNIT_SECONDS).s,
+                             knee_human(latency->high, KNEE_UNIT_SECONDS).s,
+                             knee_human(rate->value, KNEE_UNIT_BYTES_PER_S).s,
+                             knee_human(rate->low, KNEE_UNIT_BYTES_PER_S).s,
+                             knee_human(rate->high, KNEE_UNIT_BYTES_PER_S).s);
+    }
+}
+
 static void sentence(const struct knee_check *check, struct knee_text *text)
 {
     knee_text_printf(text, "%zu log%s, %zu rows used, %zu refused.", check->count,
                      check->count == 1 ? "" : "s", used_rows(check), refused_rows(check));
-    if (check->cluster_count == 1) {
-        const struct knee_topology *fitted = &check->clusters[0].topology;
-        const struct knee_level *node = &fitted->levels[0], *net = &fitted->levels[1];
-        knee_text_printf(text, " In the node %s a hop and %s;",
-                         knee_human(node->latency_s, KNEE_UNIT_SECONDS).s,
-                         knee_human(node->bytes_per_s, KNEE_UNIT_BYTES_PER_S).s);
-        if (fitted->level_count > 1)
-            knee_text_printf(text, " between nodes %s a hop and %.0f x %s.",
-                             knee_human(net->latency_s, KNEE_UNIT_SECONDS).s, net->ports,
-                             knee_human(net->bytes_per_s, KNEE_UNIT_BYTES_PER_S).s);
-    }
+    if (check->cluster_count == 1 && check->clusters[0].topology.plain)
+        say_messages(&check->clusters[0].topology, text);
+    else if (check->cluster_count == 1)
+        say_links(&check->clusters[0].topology, text);
     if (check->left_out.rows)
         knee_text_printf(text,
                          " Fitted at every second size, the others: median %s %s %s, 90th "
@@ -91,7 +125,8 @@ static void logs_table(const struct knee_check *check, enum knee_format format,
             knee_table_cell(&table, "%s#%zu", log->file, log->table);
         else
             knee_table_cell(&table, "%s", log->file);
-        knee_table_cell(&table, "%s", knee_op_name(log->op));
+        knee_table_cell(&table, "%s%s%s", knee_op_name(log->op), log->algorithm[0] ? ", " : "",
+                        log->algorithm);
         knee_table_number(&table, log->ranks, KNEE_UNIT_COUNT);
         knee_table_number(&table, log->nodes, KNEE_UNIT_COUNT);
         knee_table_cell(&table, "%zu", log->sample_count);
@@ -99,7 +134,7 @@ static void logs_table(const struct knee_check *check, enum knee_format format,
         knee_table_cell(&table, "%s%s", knee_percent(row->left_out.median).s,
                         row->left_out.median > LEFT_OUT_MEDIAN ? " >" : "");
         knee_table_cell(&table, "%s", knee_percent(row->left_out.p90).s);
-        knee_table_cell(&table, "%s", knee_percent(row->preset.median).s);
+        knee_table_cell(&table, "%s", row->preset.rows ? knee_percent(row->preset.median).s : "-");
         knee_table_cell(&table, "%s", row->recognised ? row->topology.name : "not recognised");
     }
     knee_table_write(&table, format, style, text);
@@ -282,6 +317,7 @@ static void json_log(struct knee_json *json, const struct knee_log_check *check)
     knee_json_string(json, "nodes_from", known_name(log->nodes_known));
     knee_json_string(json, "collective", knee_op_name(log->op));
     knee_json_string(json, "collective_from", known_name(log->op_known));
+    knee_json_string(json, "algorithm", log->algorithm[0] ? log->algorithm : NULL);
     knee_json_number(json, "rows", (double)log->sample_count);
     knee_json_number(json, "refused", (double)log->refused);
     knee_json_number(json, "lines", (double)log->lines);

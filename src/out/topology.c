@@ -93,6 +93,7 @@ static void write_yaml(const struct knee_topology *t, struct knee_text *text)
                          "port, one direction.\n# ");
     knee_topology_line(t, text);
     quoted(text, "\nname: ", t->name);
+    knee_text_puts(text, t->plain ? "\nplain: true  # hosts that send messages" : "");
     knee_text_printf(text, "\ngpu: %s\nlevels:\n", t->gpu);
     for (size_t l = 0; l < t->level_count; l++)
         yaml_level(&t->levels[l], text);
@@ -191,6 +192,7 @@ static void write_json(const struct knee_topology *t, struct knee_text *text)
     knee_json_number(&json, "floor", t->floor_s);
     knee_json_number(&json, "nvls-share", t->nvls_share);
     knee_json_bool(&json, "sharp", t->sharp);
+    knee_json_bool(&json, "plain", t->plain);
     knee_json_open(&json, "protocols", '[');
     for (int p = 0; p < KNEE_PROTOCOLS; p++)
         json_protocol(&json, &t->protocols[p], (enum knee_protocol_name)p);

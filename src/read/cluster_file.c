@@ -102,6 +102,19 @@ static void start_from(struct reading *r, const char *value)
         r->t = t;
 }
 
+/* What follows in the file changes the guess. */
+static void set_plain(struct reading *r, const char *value)
+{
+    char name[sizeof r->t.name];
+    if (strcmp(value, "true") != 0)
+        return;
+    if (r->level_count > 0)
+        refuse(r, "plain must stand before levels, and is", value);
+    memcpy(name, r->t.name, sizeof name);
+    knee_topology_plain(&r->t);
+    memcpy(r->t.name, name, sizeof name);
+}
+
 static void set_gpu(struct reading *r, const char *value)
 {
     const struct knee_gpu *gpu = knee_gpu_named(value);
@@ -122,6 +135,8 @@ static void take_top(struct reading *r, const char *key, const char *value)
         snprintf(r->t.name, sizeof r->t.name, "%s", value);
     else if (strcmp(key, "from") == 0)
         start_from(r, value);
+    else if (strcmp(key, "plain") == 0)
+        set_plain(r, value);
     else if (strcmp(key, "gpu") == 0)
         set_gpu(r, value);
     else if (strcmp(key, "sharp") == 0)

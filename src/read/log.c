@@ -103,6 +103,21 @@ void knee_log_note(struct knee_log *log, const char *fmt, ...)
     va_end(args);
 }
 
+void knee_log_own_algorithm(struct knee_log *log, struct knee_slice name, double hops, double share)
+{
+    if (!(hops >= 1 && hops < 1e7 && share > 0 && share < 1e7))
+        return;
+    knee_slice_copy(name, log->algorithm, sizeof log->algorithm);
+    log->hops = hops;
+    log->share = share;
+}
+
+void knee_log_quickest(const struct knee_log *log, double quickest_s, struct knee_sample *sample)
+{
+    if (log->hops > 0 && quickest_s > 0 && quickest_s < sample->time_s)
+        sample->time_s = quickest_s;
+}
+
 static unsigned long long hash(struct knee_slice text)
 {
     unsigned long long h = 14695981039346656037u; /* FNV-1a */

@@ -60,6 +60,13 @@ void knee_log_refuse(struct knee_log_reader *r, size_t number, struct knee_slice
                      const char *reason);
 void knee_log_note(struct knee_log *log, const char *fmt, ...) KNEE_PRINTF(2, 3);
 
+/* The table is of one of knee bench's own algorithms; hops 0 or NaN: the library chose. */
+void knee_log_own_algorithm(struct knee_log *log, struct knee_slice name, double hops,
+                            double share);
+
+/* Its quickest run tells the link: what disturbs a run only ever makes it longer. */
+void knee_log_quickest(const struct knee_log *log, double quickest_s, struct knee_sample *sample);
+
 /* The table is over: works out what it does not say and keeps it; an empty one is dropped. The
  * facts of the run stay when `same_run`. */
 void knee_log_end(struct knee_log_reader *r, bool same_run);

@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measurements as CSV: a header that names a size and a time, and any of collective, ranks, nodes,
- * GPU. What knee bench writes with --csv is such a file. Rows that differ in collective, ranks,
- * nodes or one of the label columns belong to different tables.
+ * GPU, algorithm with its hops and share. What knee bench writes with --csv is such a file. Rows
+ * that differ in collective, ranks, nodes, algorithm or one of the label columns belong to
+ * different tables.
  */
 #include "read/log.h"
 
 #include <math.h>
 #include <string.h>
 
-enum field { BYTES, TIME, OP, RANKS, NODES, GPU, LABEL, FIELDS, UNKNOWN };
+enum field {
+    BYTES,
+    TIME,
+    OP,
+    RANKS,
+    NODES,
+    GPU,
+    ALGORITHM,
+    HOPS,
+    SHARE,
+    MIN,
+    LABEL,
+    FIELDS,
+    UNKNOWN
+};
 
 static const struct {
     const char *name;
@@ -42,7 +57,10 @@ static const struct {
     {"dtype", LABEL, 1},
     {"nccl_dtype", LABEL, 1},
     {"version", LABEL, 1},
-    {"algorithm", LABEL, 1},
+    {"algorithm", ALGORITHM, 1},
+    {"hops", HOPS, 1},
+    {"share", SHARE, 1},
+    {"min_s", MIN, 1},
 };
 
 #define CELLS_MAX 64
@@ -86,13 +104,13 @@ static bool sniff(struct knee_slice text)
 
 /* One row as it stands; slices stay in the file. */
 struct cells {
-    double bytes, time_s, ranks, nodes;
-    struct knee_slice op, gpu, label;
+    double bytes, time_s, ranks, nodes, hops, share, quickest_s;
+    struct knee_slice op, gpu, algorithm, label;
 };
 
 static const char *read_cells(const struct sheet *sheet, struct knee_slice line, struct cells *out)
 {
-    struct cells c = {NAN, NAN, NAN, NAN, {0}, {0}, {0}};
+    struct cells c = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, {0}, {0}, {0}, {0}};
     struct knee_slice cell, rest = line;
     size_t column = 0;
     for (; column < sheet->columns && knee_slice_until(&rest, ',', &cell); column++) {
@@ -106,6 +124,10 @@ static const char *read_cells(const struct sheet *sheet, struct knee_slice line,
         case NODES: c.nodes = number; break;
         case OP: c.op = cell; break;
         case GPU: c.gpu = cell; break;
+        case ALGORITHM: c.algorithm = cell; break;
+        case HOPS: c.hops = number; break;
+        case SHARE: c.share = number; break;
+        case MIN: c.quickest_s = number; break;
         case LABEL: /* from the first label to the last: one slice */
             c.label.at = c.label.at ? c.label.at : cell.at;
             c.label.length = (size_t)(cell.at + cell.length - c.label.at);
@@ -140,8 +162,9 @@ static bool same_number(double a, double b)
 static bool same_table(const struct cells *a, const struct cells *b)
 {
     return same_slice(a->op, b->op) && same_slice(a->gpu, b->gpu) &&
-           same_slice(a->label, b->label) && same_number(a->ranks, b->ranks) &&
-           same_number(a->nodes, b->nodes);
+           same_slice(a->label, b->label) && same_slice(a->algorithm, b->algorithm) &&
+           same_number(a->ranks, b->ranks) && same_number(a->nodes, b->nodes) &&
+           same_number(a->hops, b->hops) && same_number(a->share, b->share);
 }
 
 static void begin_table(struct knee_log_reader *r, const struct cells *c)
@@ -164,13 +187,14 @@ static void begin_table(struct knee_log_reader *r, const struct cells *c)
         log->nodes = c->nodes;
         log->nodes_known = KNEE_SAID;
     }
+    knee_log_own_algorithm(log, c->algorithm, c->hops, c->share);
 }
 
 static void read_table(struct knee_log_reader *r)
 {
     struct knee_slice line;
     struct sheet sheet = {0};
-    struct cells now, last = {NAN, NAN, -1, NAN, {0}, {0}, {0}};
+    struct cells now, last = {NAN, NAN, -1, NAN, NAN, NAN, NAN, {0}, {0}, {0}, {0}};
     bool header = false;
     while (knee_log_line(r, &line)) {
         line = knee_slice_trim(line);
@@ -192,6 +216,7 @@ static void read_table(struct knee_log_reader *r)
             begin_table(r, &now);
         last = now;
         struct knee_sample sample = {now.bytes, now.time_s, now.time_s, NAN, r->line};
+        knee_log_quickest(&r->log, now.quickest_s, &sample);
         knee_log_add(r, &sample, NAN, NAN);
     }
 }

@@ -2,7 +2,8 @@
 /*
  * nccl-tests' JSON (-J): "results": [{"size", "out_of_place": {"time", "alg_bw", ...}, ...}], times
  * in us; and knee bench's (schema knee.bench/1): "rows": [{"collective", "ranks", "nodes", "bytes",
- * "time_s"}]. Values come with their paths; a row ends where the next one begins.
+ * "time_s"}], with "algorithm", "hops" and "share" for its own algorithms. Values come with their
+ * paths; a row ends where the next one begins.
  */
 #include "base/json_values.h"
 #include "read/log.h"
@@ -15,6 +16,8 @@ struct taking {
     struct knee_log_reader *r;
     size_t row; /* element being taken; 0: none */
     double size, time_s[2], algbw[2], busbw[2], wrong[2], ranks, nodes;
+    double hops, share, quickest_s;
+    char algorithm[24];
     enum knee_op op;
     bool any_op;
     size_t line;
@@ -22,7 +25,9 @@ struct taking {
 
 static void reset(struct taking *t)
 {
-    t->size = t->ranks = t->nodes = NAN;
+    t->size = t->ranks = t->nodes = t->quickest_s = NAN;
+    t->hops = t->share = 0;
+    t->algorithm[0] = '\0';
     for (int i = 0; i < 2; i++)
         t->time_s[i] = t->algbw[i] = t->busbw[i] = t->wrong[i] = NAN;
     t->any_op = false;
@@ -50,12 +55,13 @@ static const char *reason_against(const struct taking *t)
     return NULL;
 }
 
-/* knee bench: a change of collective, ranks or nodes is another table. */
+/* knee bench: a change of collective, ranks, nodes or algorithm is another table. */
 static void begin_if_other(struct taking *t)
 {
     struct knee_log *log = &t->r->log;
     bool other = (t->any_op && log->op != t->op) || (!isnan(t->ranks) && log->ranks != t->ranks) ||
-                 (!isnan(t->nodes) && log->nodes != t->nodes);
+                 (!isnan(t->nodes) && log->nodes != t->nodes) || log->hops != t->hops ||
+                 log->share != t->share;
     if (!other)
         return;
     knee_log_end(t->r, true);
@@ -71,6 +77,7 @@ static void begin_if_other(struct taking *t)
         log->nodes = t->nodes;
         log->nodes_known = KNEE_SAID;
     }
+    knee_log_own_algorithm(log, knee_slice_of(t->algorithm), t->hops, t->share);
 }
 
 static void end_row(struct taking *t)
@@ -84,6 +91,7 @@ static void end_row(struct taking *t)
         begin_if_other(t);
         int best = t->time_s[1] < t->time_s[0] || isnan(t->time_s[0]);
         struct knee_sample sample = {t->size, t->time_s[best], t->time_s[0], t->time_s[1], t->line};
+        knee_log_quickest(&t->r->log, t->quickest_s, &sample);
         double ratio = t->algbw[best] > 0.5 ? t->busbw[best] / t->algbw[best] : NAN;
         knee_log_add(t->r, &sample, ratio, 0.005 * (1 + ratio) / t->algbw[best]);
     }
@@ -108,6 +116,9 @@ static const struct {
     {"bytes", offsetof(struct taking, size), 1},
     {"ranks", offsetof(struct taking, ranks), 1},
     {"nodes", offsetof(struct taking, nodes), 1},
+    {"hops", offsetof(struct taking, hops), 1},
+    {"share", offsetof(struct taking, share), 1},
+    {"min_s", offsetof(struct taking, quickest_s), 1},
     {"time_s", offsetof(struct taking, time_s[0]), 1},
     {"time_us", offsetof(struct taking, time_s[0]), 1e-6},
     {"out_of_place.time", offsetof(struct taking, time_s[0]), 1e-6},
@@ -137,6 +148,8 @@ static void take_row_member(struct taking *t, const char *key, const struct knee
     if (strcmp(key, "collective") == 0) {
         t->op = knee_op_of(v->text, strlen(v->text));
         t->any_op = true;
+    } else if (strcmp(key, "algorithm") == 0) {
+        knee_slice_copy(knee_slice_of(v->text), t->algorithm, sizeof t->algorithm);
     }
     if (isnan(number))
         return;

@@ -14,7 +14,7 @@
 #define COLUMNS_MAX 40
 #define WORDS_MAX   48
 
-enum column { TIME, ALGBW, BUSBW, WRONG, ERROR_VALUE, OTHER };
+enum column { TIME, ALGBW, BUSBW, WRONG, ERROR_VALUE, QUICKEST, OTHER };
 
 struct layout {
     bool known, redop, root;
@@ -48,7 +48,7 @@ static const struct {
     {"time", TIME},    {"algbw", ALGBW},       {"busbw", BUSBW},     {"#wrong", WRONG},
     {"wrong", WRONG},  {"error", ERROR_VALUE}, {"res", ERROR_VALUE}, {"delta", ERROR_VALUE},
     {"copybw", OTHER}, {"i_min", OTHER},       {"i_max", OTHER},     {"i_p99", OTHER},
-    {"i_cv%", OTHER},  {"cputime", TIME},      {"time(us)", TIME},
+    {"i_cv%", OTHER},  {"cputime", TIME},      {"time(us)", TIME},   {"min", QUICKEST},
 };
 
 static bool is_word(struct knee_slice text)
@@ -114,7 +114,7 @@ static bool guess_layout(const struct row *row, struct layout *out)
 /* ---- One row ---- */
 
 struct half {
-    double time_s, algbw, busbw, wrong;
+    double time_s, algbw, busbw, wrong, quickest_s;
 };
 
 /* The halves of a row: 1 or 2; 0 when the numbers do not fill the columns. */
@@ -128,7 +128,7 @@ static size_t split(const struct row *row, const struct layout *layout, struct h
         if (layout->column[i] == TIME) {
             if (found == 2)
                 break;
-            halves[found++] = (struct half){value * layout->time_unit_s, NAN, NAN, NAN};
+            halves[found++] = (struct half){value * layout->time_unit_s, NAN, NAN, NAN, NAN};
         }
         if (found == 0)
             continue;
@@ -138,6 +138,8 @@ static size_t split(const struct row *row, const struct layout *layout, struct h
             halves[found - 1].busbw = value;
         if (layout->column[i] == WRONG)
             halves[found - 1].wrong = value;
+        if (layout->column[i] == QUICKEST)
+            halves[found - 1].quickest_s = value * layout->time_unit_s;
     }
     return found;
 }
@@ -223,7 +225,7 @@ static void finish_row(struct table *t)
 {
     struct row *row = &t->row;
     struct layout layout = t->layout;
-    struct half halves[2] = {{NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN}};
+    struct half halves[2] = {{NAN, NAN, NAN, NAN, NAN}, {NAN, NAN, NAN, NAN, NAN}};
     row->pending = false;
     if (!layout.known && !guess_layout(row, &layout)) {
         knee_log_refuse(t->r, row->line_number, row->line, "the row fits no known table");
@@ -249,6 +251,7 @@ static void finish_row(struct table *t)
         .in_place_s = count == 2 ? halves[1].time_s : NAN,
         .line = row->line_number,
     };
+    knee_log_quickest(&t->r->log, halves[0].quickest_s, &sample);
     const struct half *best = count == 2 && halves[1].algbw > halves[0].algbw ? &halves[1] : halves;
     double ratio = best->algbw > 0.5 ? best->busbw / best->algbw : NAN;
     knee_log_add(t->r, &sample, ratio, slack_of(best));
@@ -388,6 +391,22 @@ static bool device_line(struct knee_log_reader *r, struct knee_slice line)
     return true;
 }
 
+/* knee bench: "# algorithm: ring hops 6 share 1.5"; the library's choice is a name alone. */
+static bool algorithm_line(struct knee_log *log, struct knee_slice line)
+{
+    struct knee_slice rest, word[5] = {0};
+    double hops, share;
+    if (!knee_slice_starts(line, "# algorithm: "))
+        return false;
+    rest = knee_slice_from(line, 13);
+    for (size_t i = 0; i < 5; i++)
+        knee_slice_word(&rest, &word[i]);
+    if (knee_slice_is(word[1], "hops") && knee_slice_number(word[2], &hops) &&
+        knee_slice_is(word[3], "share") && knee_slice_number(word[4], &share))
+        knee_log_own_algorithm(log, word[0], hops, share);
+    return true;
+}
+
 static bool about_the_run(struct table *t, struct knee_slice line)
 {
     struct knee_log_reader *r = t->r;
@@ -418,7 +437,8 @@ static bool about_the_run(struct table *t, struct knee_slice line)
            knee_slice_has(line, "Using devices") || knee_slice_has(line, "Out of bounds values") ||
            knee_slice_has(line, "Avg bus bandwidth") || knee_slice_has(line, "out-of-place") ||
            knee_slice_has(line, "Collective test concluded") ||
-           knee_slice_has(line, "Errors with asterisks") || device_line(r, line);
+           knee_slice_has(line, "Errors with asterisks") || device_line(r, line) ||
+           algorithm_line(log, line);
 }
 
 /* A second run in the same file: its first line ends the table before it. */

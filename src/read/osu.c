@@ -90,6 +90,8 @@ static void read_tables(struct knee_log_reader *r)
             knee_log_end(r, true);
             r->log.op = read_title(line);
             r->log.op_known = KNEE_SAID;
+            if (knee_slice_has(line, "OSU MPI ")) /* with GPU buffers it says MPI-CUDA, MPI-ROCM */
+                knee_slice_copy(knee_slice_of("CPU"), r->log.gpu, sizeof r->log.gpu);
             bandwidth = knee_slice_has(line, "Bandwidth");
             in_table = true;
             if (r->log.op == KNEE_OP_SEND_RECV && isnan(r->run.ranks_said))

@@ -89,6 +89,72 @@ static void numbers_come_back(void **state)
     assert_int_equal(fitted.curve_count, 2);
 }
 
+/* Rows of one of knee bench's own algorithms on a wire: hops alpha + share S / B. */
+static struct knee_log own_log(enum knee_op op, double ranks, double hops, double share,
+                               const struct knee_wire *wire, struct knee_sample *samples)
+{
+    struct knee_log log = {.op = op,
+                           .ranks = ranks,
+                           .nodes = ranks,
+                           .gpu = "CPU",
+                           .algorithm = "ring",
+                           .hops = hops,
+                           .share = share,
+                           .samples = samples,
+                           .adapters = NAN};
+    uint64_t seed = 7 + (uint64_t)op;
+    for (double bytes = 1024; bytes <= 4 << 20; bytes *= 4) {
+        double time_s = hops * wire->latency_s + share * bytes / wire->bytes_per_s;
+        time_s *= 1 + 0.02 * chance(&seed);
+        samples[log.sample_count++] =
+            (struct knee_sample){bytes, time_s, time_s, NAN, log.sample_count};
+    }
+    return log;
+}
+
+/* From a LAN of milliseconds to links of a microsecond: no preset is near all of them. */
+static void a_wire_comes_back_from_its_messages(void **state)
+{
+    (void)state;
+    static const struct knee_wire wires[] = {
+        {5e-3, 1e6}, {2e-3, 12.5e6}, {80e-6, 1.2e9}, {1.3e-6, 24e9}};
+    for (size_t i = 0; i < sizeof wires / sizeof *wires; i++) {
+        struct knee_sample a[16], b[16];
+        struct knee_log logs[] = {own_log(KNEE_OP_ALL_REDUCE, 8, 14, 1.75, &wires[i], a),
+                                  own_log(KNEE_OP_BROADCAST, 8, 5, 3, &wires[i], b)};
+        struct knee_topology prior;
+        assert_true(knee_log_topology(&logs[0], NULL, &prior));
+        assert_true(prior.plain);
+        struct knee_topology fitted = fit(logs, 2, &prior);
+        assert_relative(parameter(&fitted, "network latency")->value, wires[i].latency_s, 0.03);
+        assert_relative(parameter(&fitted, "network bandwidth")->value, wires[i].bytes_per_s, 0.03);
+        assert_int_equal(fitted.parameter_count, 2); /* nothing is said of the inside of a host */
+        assert_int_equal(fitted.curve_count, 0);
+    }
+}
+
+/* The library may choose any algorithm of the table; the quickest is taken to have run. */
+static void a_wire_comes_back_from_the_library(void **state)
+{
+    (void)state;
+    struct knee_topology truth, fitted;
+    knee_topology_plain(&truth);
+    truth.levels[1].latency_s = 300e-6;
+    truth.levels[1].bytes_per_s = 110e6;
+    static const enum knee_op ops[] = {KNEE_OP_ALL_REDUCE, KNEE_OP_ALL_GATHER, KNEE_OP_ALL_TO_ALL,
+                                       KNEE_OP_SEND_RECV};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        struct knee_sample a[64];
+        struct knee_log log = made_log(&truth, ops[i], 6, 6, 0.02, a);
+        struct knee_topology prior;
+        knee_topology_plain(&prior);
+        fitted = fit(&log, 1, &prior);
+        assert_relative(fitted.levels[1].latency_s, 300e-6, 0.05);
+        assert_relative(fitted.levels[1].bytes_per_s, 110e6, 0.03);
+        assert_int_equal(fitted.curve_count, 1);
+    }
+}
+
 /* Fitted on one all-reduce: another rank count and another collective. */
 static void other_runs_follow(void **state)
 {
@@ -204,6 +270,28 @@ static void a_file_keeps_the_fit(void **state)
         assert_near(knee_expected_time_s(&again, &layout, KNEE_OP_ALL_REDUCE, bytes),
                     knee_expected_time_s(&fitted, &layout, KNEE_OP_ALL_REDUCE, bytes), 0);
     knee_text_release(&text);
+}
+
+static void a_file_keeps_plain_hosts(void **state)
+{
+    (void)state;
+    struct knee_topology plain, again;
+    struct knee_text text = {0};
+    struct knee_err err;
+    knee_topology_plain(&plain);
+    plain.levels[1].latency_s = 3e-3;
+    knee_write_topology(&plain, KNEE_TEXT, &text);
+    assert_int_equal(knee_topology_read(text.data, text.length, "x", &again, &err), KNEE_OK);
+    assert_memory_equal(&plain, &again, sizeof plain);
+    knee_text_release(&text);
+    static const char own[] = "plain: true\nlevels:\n  - {count: 2}\n  - {latency: 1ms}\n";
+    assert_int_equal(knee_topology_read(own, strlen(own), "x", &again, &err), KNEE_OK);
+    assert_near(again.levels[0].count, 2, 0);
+    assert_near(again.levels[1].latency_s, 1e-3, 0);
+    assert_near(again.levels[1].bytes_per_s, 1e9, 0);
+    static const char late[] = "levels:\n  - {count: 2, bandwidth: 1e9}\nplain: true\n";
+    assert_int_equal(knee_topology_read(late, strlen(late), "x", &again, &err), KNEE_INPUT);
+    assert_non_null(strstr(err.what, "before levels"));
 }
 #endif
 
@@ -397,12 +485,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_come_back),
+        cmocka_unit_test(a_wire_comes_back_from_its_messages),
+        cmocka_unit_test(a_wire_comes_back_from_the_library),
         cmocka_unit_test(other_runs_follow),
         cmocka_unit_test(silence_leaves_the_preset),
         cmocka_unit_test(a_floor_is_a_floor),
         cmocka_unit_test(checks_leave_sizes_out),
 #if KNEE_HAVE_YAML
         cmocka_unit_test(a_file_keeps_the_fit),
+        cmocka_unit_test(a_file_keeps_plain_hosts),
 #endif
         cmocka_unit_test(winners_are_quickest),
         cmocka_unit_test(crossovers_are_where_times_meet),

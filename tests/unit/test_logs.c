@@ -394,6 +394,63 @@ static void knee_bench_rows(void **state)
     knee_logs_release(&logs);
 }
 
+/* One bench in its three formats: of its own algorithms the quickest run, of the library's the
+ * median. */
+static void benches(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text;
+    } formats[] = {
+        {"bench.txt",
+         "#  Rank  0 Group  0 Pid  1 on  a device  0 [0x00] CPU\n"
+         "#  Rank  1 Group  0 Pid  2 on  b device  0 [0x00] CPU\n"
+         "# Collective test starting: all_reduce_perf\n# algorithm: ring hops 2 share 1.5\n"
+         "# size count type redop root time algbw busbw #wrong min p95 max iters expected of it\n"
+         "1024 256 float sum -1 20.00 0.0512 0.0512 0 16.00 30.00 31.00 9 15.00 133.3\n"
+         "4096 1024 float sum -1 40.00 0.1024 0.1024 0 32.00 50.00 51.00 9 - -\n"
+         "# nThread 1 nGpus 1\n"
+         "#  Rank  0 Group  0 Pid  1 on  a device  0 [0x00] CPU\n"
+         "#  Rank  1 Group  0 Pid  2 on  b device  0 [0x00] CPU\n"
+         "# Collective test starting: all_reduce_perf\n# algorithm: mpi\n"
+         "# size count type redop root time algbw busbw #wrong min p95 max iters expected of it\n"
+         "1024 256 float sum -1 20.00 0.0512 0.0512 0 16.00 30.00 31.00 9 15.00 133.3\n"},
+        {"bench.json",
+         "{\"config\": {\"devices\": [{\"device_info\": \"CPU\"}]}, \"results\": ["
+         "{\"size\": 1024, \"out_of_place\": {\"time\": 20}, \"collective\": \"all_reduce\","
+         "\"algorithm\": \"ring\", \"hops\": 2, \"share\": 1.5, \"ranks\": 2, \"nodes\": 2,"
+         "\"min_s\": 16e-6},"
+         "{\"size\": 4096, \"out_of_place\": {\"time\": 40}, \"collective\": \"all_reduce\","
+         "\"algorithm\": \"ring\", \"hops\": 2, \"share\": 1.5, \"ranks\": 2, \"nodes\": 2,"
+         "\"min_s\": 32e-6},"
+         "{\"size\": 1024, \"out_of_place\": {\"time\": 20}, \"collective\": \"all_reduce\","
+         "\"algorithm\": \"mpi\", \"hops\": null, \"share\": null, \"ranks\": 2, \"nodes\": 2,"
+         "\"min_s\": 16e-6}]}"},
+        {"bench.csv", "collective,algorithm,ranks,nodes,bytes,time_s,min_s,hops,share,device\n"
+                      "all_reduce,ring,2,2,1024,20e-6,16e-6,2,1.5,CPU\n"
+                      "all_reduce,ring,2,2,4096,40e-6,32e-6,2,1.5,CPU\n"
+                      "all_reduce,mpi,2,2,1024,20e-6,16e-6,,,CPU\n"},
+    };
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        struct knee_logs logs = read_logs(formats[i].text, formats[i].name);
+        assert_int_equal(logs.count, 2);
+        const struct knee_log *own = &logs.logs[0], *library = &logs.logs[1];
+        assert_string_equal(own->algorithm, "ring");
+        assert_near(own->hops, 2, 0);
+        assert_near(own->share, 1.5, 0);
+        assert_near(own->samples[1].time_s, 32e-6, 1e-15);
+        assert_near(own->samples[1].out_of_place_s, 40e-6, 1e-15);
+        assert_string_equal(library->algorithm, "");
+        assert_near(library->hops, 0, 0);
+        assert_near(library->samples[0].time_s, 20e-6, 1e-15);
+        for (size_t n = 0; n < 2; n++) {
+            assert_string_equal(logs.logs[n].gpu, "CPU");
+            assert_near(logs.logs[n].nodes, 2, 0);
+        }
+        knee_logs_release(&logs);
+    }
+}
+
 static void osu_tables(void **state)
 {
     (void)state;
@@ -418,6 +475,10 @@ static void osu_tables(void **state)
                      "osu_bw.txt");
     assert_int_equal(logs.logs[0].op, KNEE_OP_SEND_RECV);
     assert_near(logs.logs[0].samples[0].time_s, 50e-6, 1e-15);
+    assert_string_equal(logs.logs[0].gpu, "");
+    knee_logs_release(&logs);
+    logs = read_logs("# OSU MPI Latency Test v7.0\n# Size Latency (us)\n1024 20\n", "osu.txt");
+    assert_string_equal(logs.logs[0].gpu, "CPU"); /* no -CUDA: the host's buffers */
     knee_logs_release(&logs);
 }
 
@@ -488,6 +549,7 @@ int main(void)
         cmocka_unit_test(several_runs_in_one_file),
         cmocka_unit_test(nccl_tests_json),
         cmocka_unit_test(knee_bench_rows),
+        cmocka_unit_test(benches),
         cmocka_unit_test(osu_tables),
         cmocka_unit_test(ops_in_any_spelling),
         cmocka_unit_test(sizes_as_nccl_tests_writes_them),
