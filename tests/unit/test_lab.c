@@ -364,6 +364,28 @@ static void text_is_always_the_same(void **state)
     close(fd);
 }
 
+static void a_folder_that_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    struct knee_err err = {0};
+    size_t bytes;
+    int fd = -1;
+    const char *before = getenv("TMPDIR");
+    char *kept = before ? strdup(before) : NULL, folder[5000];
+    memset(folder, 'a', sizeof folder - 1);
+    folder[0] = '/';
+    folder[sizeof folder - 1] = '\0';
+    setenv("TMPDIR", folder, 1);
+    assert_int_equal(lab_open_text(NULL, &fd, &bytes, &err), KNEE_SYSTEM);
+    assert_string_equal(err.where, "TMPDIR");
+    assert_int_equal(fd, -1);
+    if (kept)
+        setenv("TMPDIR", kept, 1);
+    else
+        unsetenv("TMPDIR");
+    free(kept);
+}
+
 static void a_file_that_ends_is_told_of(void **state)
 {
     (void)state;
@@ -706,6 +728,7 @@ int main(void)
         cmocka_unit_test(rates_go_up_and_down),
         cmocka_unit_test(shares_make_the_batch),
         cmocka_unit_test(text_is_always_the_same),
+        cmocka_unit_test(a_folder_that_cannot_be_is_refused),
         cmocka_unit_test(a_file_that_ends_is_told_of),
         cmocka_unit_test(workers_equal_one),
         cmocka_unit_test(local_sgd_of_one_step_is_sgd),
