@@ -5,7 +5,7 @@
 #include "measure/lab_record.h"
 #include "measure/lab_sweep.h"
 #include "ranks.h"
-#include "unit.h"
+#include "trace_help.h"
 
 #include <unistd.h>
 
@@ -613,21 +613,6 @@ static void buckets_cover_everything_once(void **state)
 
 /* ---- Timelines ---- */
 
-struct memory {
-    const char *at;
-    size_t left;
-};
-
-static ptrdiff_t read_memory(void *ctx, void *buffer, size_t size)
-{
-    struct memory *m = ctx;
-    size = size < m->left ? size : m->left;
-    memcpy(buffer, m->at, size);
-    m->at += size;
-    m->left -= size;
-    return (ptrdiff_t)size;
-}
-
 /* What was recorded reads back to the nanosecond; cut off anywhere after a step, it still reads. */
 static void timelines_read_back(void **state)
 {
@@ -648,11 +633,9 @@ static void timelines_read_back(void **state)
     size_t whole = record.text.length;
     lab_record_end(&record);
     for (int cut = 0; cut < 2; cut++) {
-        struct memory memory = {record.text.data, cut ? whole : record.text.length};
+        size_t length = cut ? whole : record.text.length;
         struct knee_trace trace;
-        assert_int_equal(knee_trace_read((struct knee_reader){read_memory, &memory}, "rank1.json",
-                                         NULL, NULL, &trace, &err),
-                         KNEE_OK);
+        assert_int_equal(read_bytes(record.text.data, length, "rank1.json", &trace, &err), KNEE_OK);
         assert_int_equal(trace.rank, 1);
         assert_int_equal(trace.step_count, 3);
         assert_int_equal(trace.load_count, 3);
