@@ -198,6 +198,7 @@ bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 	bench/try
 	bench/trace
 	bench/mpi-trace
+	bench/mpi-validate
 
 # One line each: the same tree, another compiler setting, its own folder.
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all

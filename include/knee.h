@@ -1739,10 +1739,16 @@ knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates 
 void knee_validation_release(struct knee_validation *validation);
 
 /* Fits the shipped constants anew, once per source without that source's rows, and fills the
- * held_out fields. `progress` may be NULL. */
-knee_status knee_cross_validate(struct knee_validation *validation,
+ * held_out fields. The work can be shared out: source i belongs to part i % parts, and the other
+ * sources' fields stay NaN; 0 of 1 does them all. `progress` may be NULL; false ends it early. */
+knee_status knee_cross_validate(struct knee_validation *validation, size_t part, size_t parts,
                                 bool (*progress)(void *ctx, double share), void *ctx,
                                 struct knee_err *err);
+/* Puts parts together: `results` are the rows of each part, one part after the other, so
+ * parts x runs->count of them. What comes out is what one part alone would have found. */
+knee_status knee_cross_validate_merge(struct knee_validation *validation,
+                                      const struct knee_run_result *results, size_t parts,
+                                      struct knee_err *err);
 
 /* Fits a profile of one's own: factors on a few constants that move the predictions of all runs
  * onto what was measured, drawn towards the shipped ones where the rows do not tell. *out gets

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "cli/cli.h"
-#include "measure/runtime.h"
+#include "cli/ranks.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -242,16 +242,10 @@ static knee_status gather(const struct plan_options *options, struct knee_plan_a
 /* Under mpirun: the rows that other ranks searched, at rank 0. Count i is rank i % size's. */
 static void gather_rows(struct knee_plan_answer *a, struct knee_runtime *rt)
 {
-    struct knee_plan_row *all = NULL;
-    size_t size = a->row_count * sizeof *a->rows, *sizes = calloc((size_t)rt->size, sizeof *sizes);
-    if (!sizes)
-        rt->abort(rt, "out of memory");
-    if (!rt->gather_bytes(rt, a->rows, size, (void **)&all, sizes))
-        rt->abort(rt, rt->fault);
+    struct knee_plan_row *all = cli_collect(rt, a->rows, a->row_count * sizeof *a->rows);
     for (size_t i = 0; i < a->row_count && all; i++)
         a->rows[i] = all[i % (size_t)rt->size * a->row_count + i];
     free(all);
-    free(sizes);
 }
 
 static knee_status search_counts(const struct plan_options *options, struct knee_plan_answer *a,

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* knee validate: measured runs against what is predicted, and profiles fitted to them. */
+/*
+ * knee validate: measured runs against what is predicted, and profiles fitted to them. Under mpirun
+ * the ranks share the fits of --cross-validate, which are nearly all of the work; rank 0 reads,
+ * calibrates and prints.
+ */
 #include "base/error.h"
 #include "base/keys.h"
 #include "cli/cli.h"
-#include "measure/runtime.h"
+#include "cli/ranks.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define LARGEST_TABLE ((size_t)64 << 20)
 
@@ -95,33 +98,97 @@ static knee_status write_profile(struct cli_run *run, const struct knee_runs *ru
     return status;
 }
 
-static knee_status answer(struct cli_run *run, const struct validate_options *options,
-                          const struct knee_runs *runs)
+/* Rates that replace others show in the predictions alone, which rank 0 prints. */
+static knee_status predict(struct cli_run *run, const struct validate_options *options,
+                           const struct knee_runs *runs, struct knee_validation *out)
 {
     struct knee_rates rates;
-    struct knee_validation *validation = malloc(sizeof *validation);
-    if (!validation)
-        return knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
-    knee_status status = cli_read_rates(options->rates, &rates, &run->err);
     double tolerance = isnan(options->tolerance) ? 0.8 : options->tolerance;
-    if (!status)
-        status = knee_validate(runs, &rates, tolerance, NULL, validation, &run->err);
-    if (status) {
-        free(validation);
-        return status;
-    }
-    bool terminal = isatty(STDERR_FILENO);
-    if (options->cross_validate)
-        status = knee_cross_validate(validation, terminal ? show_progress : NULL, NULL, &run->err);
-    if (options->cross_validate && terminal)
+    knee_status status = cli_read_rates(run->quiet ? NULL : options->rates, &rates, &run->err);
+    return status ? status : knee_validate(runs, &rates, tolerance, NULL, out, &run->err);
+}
+
+static knee_status cross_validate(struct knee_validation *v, struct knee_runtime *rt,
+                                  struct knee_err *err)
+{
+    size_t part = rt ? (size_t)rt->rank : 0, parts = rt ? (size_t)rt->size : 1;
+    bool watched = part == 0 && cli_progress();
+    knee_status status =
+        knee_cross_validate(v, part, parts, watched ? show_progress : NULL, NULL, err);
+    if (watched)
         fprintf(stderr, "\r%24s\r", "");
-    struct knee_style style = cli_style(run);
+    return status;
+}
+
+/* This rank's share of the work. */
+static knee_status work(struct cli_run *run, const struct validate_options *options,
+                        const struct knee_runs *runs, struct knee_runtime *rt,
+                        struct knee_validation *v)
+{
+    knee_status status = KNEE_OK;
+    if (options->calibrate && !run->quiet)
+        status = write_profile(run, runs, options->calibrate);
     if (!status)
-        knee_write_validation(validation, cli_format(run), &style, &run->text);
-    if (!status && run->common.html)
+        status = predict(run, options, runs, v);
+    if (!status && options->cross_validate)
+        status = cross_validate(v, rt, &run->err);
+    return status;
+}
+
+/* The parts of all ranks at rank 0. */
+static knee_status merge(struct knee_validation *v, struct knee_runtime *rt, struct knee_err *err)
+{
+    struct knee_run_result *all = cli_collect(rt, v->result, v->runs->count * sizeof *v->result);
+    knee_status status = all ? knee_cross_validate_merge(v, all, (size_t)rt->size, err) : KNEE_OK;
+    free(all);
+    return status;
+}
+
+static void print_answer(struct cli_run *run, const struct knee_validation *validation)
+{
+    struct knee_style style = cli_style(run);
+    knee_write_validation(validation, cli_format(run), &style, &run->text);
+    if (run->common.html)
         knee_write_validation(validation, KNEE_JSON, &style, &run->answer);
-    knee_validation_release(validation);
-    free(validation);
+}
+
+static knee_status answer(struct cli_run *run, const struct validate_options *options,
+                          const struct knee_runs *runs, struct knee_runtime *rt)
+{
+    struct knee_validation *v = calloc(1, sizeof *v);
+    knee_status own = KNEE_SYSTEM;
+    if (v)
+        own = work(run, options, runs, rt, v);
+    else
+        knee_fail(&run->err, own, "", "out of memory");
+    knee_status status = cli_agree(run, rt, own);
+    if (!own && !status && rt)
+        status = merge(v, rt, &run->err);
+    if (!own && !status && !run->quiet)
+        print_answer(run, v);
+    if (v)
+        knee_validation_release(v);
+    free(v);
+    return status;
+}
+
+/* Rank 0 reads, so that the table may be standard input or a file that only it can see. */
+static knee_status read_table(struct cli_run *run, const struct validate_options *options,
+                              struct knee_runtime *rt, struct knee_runs *out)
+{
+    char *data = NULL;
+    size_t length = 0;
+    knee_status status = KNEE_OK;
+    if (!run->quiet)
+        status = cli_read_file(run->words[0], LARGEST_TABLE, &data, &length, &run->err);
+    status = cli_agree(run, rt, status);
+    if (!status && rt)
+        cli_hand_out(rt, &data, &length);
+    if (!status)
+        status = cli_agree(run, rt,
+                           knee_runs_read(data ? data : "", length, run->words[0], options->gpu,
+                                          NULL, out, &run->err));
+    free(data);
     return status;
 }
 
@@ -138,20 +205,18 @@ static knee_status validate_main(struct cli_run *run, int argc, char **argv)
         knee_hint(&run->err, "knee validate RUNS.csv; docs/validate.md lists the columns");
         return KNEE_USAGE;
     }
-    if (run->quiet)
-        return KNEE_OK; /* under mpirun one answers for all: thousands of rows take a second */
-    char *data = NULL;
-    size_t length = 0;
+    if (run->quiet && !options.cross_validate)
+        return KNEE_OK; /* one answers for all: thousands of rows take a fraction of a second */
+    struct knee_runtime *rt = NULL;
     struct knee_runs runs = {0};
-    status = cli_read_file(run->words[0], LARGEST_TABLE, &data, &length, &run->err);
+    if (options.cross_validate && knee_runtime_launched())
+        status = knee_runtime_open(NULL, &rt, &run->err);
     if (!status)
-        status = knee_runs_read(data ? data : "", length, run->words[0], options.gpu, NULL, &runs,
-                                &run->err);
-    free(data);
-    if (!status && options.calibrate)
-        status = write_profile(run, &runs, options.calibrate);
+        status = read_table(run, &options, rt, &runs);
     if (!status)
-        status = answer(run, &options, &runs);
+        status = answer(run, &options, &runs, rt);
+    if (rt)
+        rt->finish(rt);
     knee_runs_release(&runs);
     return status;
 }
@@ -165,7 +230,8 @@ const struct cli_command cli_validate = {
              "cannot be expressed is counted and named, never guessed.",
     .examples = "  knee validate runs.csv\n"
                 "  knee validate runs.csv --calibrate mine.yaml\n"
-                "  knee validate runs.csv --rates mine.yaml --json\n",
+                "  knee validate runs.csv --rates mine.yaml --json\n"
+                "  mpirun -n 8 knee validate runs.csv --cross-validate\n",
     .keys = {&validate_keys},
     .most_words = 1,
     .main = validate_main,

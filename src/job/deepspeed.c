@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json_values.h"
 #include "base/keys.h"
+#include "job/raw.h"
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */
@@ -16,23 +17,17 @@ struct raw {
     bool offload, offload_params, bf16, fp16, zero_on;
 };
 
-#define NAME(key, field)                                                                           \
-    {                                                                                              \
-        key, offsetof(struct raw, field)                                                           \
-    }
-static const struct {
-    const char *key;
-    size_t offset;
-} names[] = {
-    NAME("train_batch_size", batch),
-    NAME("train_micro_batch_size_per_gpu", micro),
-    NAME("gradient_accumulation_steps", accumulate),
-    NAME("zero_optimization.stage", stage),
-    NAME("zero_optimization.zero_hpz_partition_size", hpz),
-    NAME("zero_optimization.mics_shard_size", mics),
-    NAME("zero_optimization.overlap_comm", overlap),
-    NAME("tensor_parallel.autotp_size", tp),
+static const struct knee_raw_name names[] = {
+    KNEE_RAW("train_batch_size", batch),
+    KNEE_RAW("train_micro_batch_size_per_gpu", micro),
+    KNEE_RAW("gradient_accumulation_steps", accumulate),
+    KNEE_RAW("zero_optimization.stage", stage),
+    KNEE_RAW("zero_optimization.zero_hpz_partition_size", hpz),
+    KNEE_RAW("zero_optimization.mics_shard_size", mics),
+    KNEE_RAW("zero_optimization.overlap_comm", overlap),
+    KNEE_RAW("tensor_parallel.autotp_size", tp),
 };
+#define NAMES (sizeof names / sizeof *names)
 
 static void take(struct raw *raw, const struct knee_json_values *v)
 {
@@ -50,9 +45,9 @@ static void take(struct raw *raw, const struct knee_json_values *v)
         raw->offload_params = host;
     if (v->kind == KNEE_JSON_STRING || v->kind == KNEE_JSON_NULL)
         return;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(v->path, names[i].key) == 0)
-            *(double *)(void *)((char *)raw + names[i].offset) = v->number;
+    double *field = knee_raw_find(names, NAMES, v->path, raw);
+    if (field)
+        *field = v->number;
 }
 
 /* Sets an input unless a flag did. */
@@ -77,8 +72,9 @@ knee_status knee_deepspeed_read(const char *json, size_t length, const char *nam
                                 struct knee_plan *plan, struct knee_err *err)
 {
     struct knee_json_values v;
-    struct raw raw = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false, false, false, false, false};
+    struct raw raw = {0};
     size_t values = 0;
+    knee_raw_clear(names, NAMES, &raw);
     knee_json_values_init(&v, json, length);
     for (; knee_json_values_next(&v); values++)
         take(&raw, &v);

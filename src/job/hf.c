@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json_values.h"
 #include "base/keys.h"
+#include "job/raw.h"
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */
@@ -23,54 +24,48 @@ struct raw {
     char type[64];
 };
 
-#define NAME(key, field)                                                                           \
-    {                                                                                              \
-        key, offsetof(struct raw, field)                                                           \
-    }
-static const struct {
-    const char *key;
-    size_t offset;
-} names[] = {
-    NAME("hidden_size", hidden),
-    NAME("n_embd", hidden),
-    NAME("d_model", hidden),
-    NAME("num_hidden_layers", layers),
-    NAME("n_layer", layers),
-    NAME("n_layers", layers),
-    NAME("num_attention_heads", heads),
-    NAME("n_head", heads),
-    NAME("n_heads", heads),
-    NAME("num_key_value_heads", kv_heads),
-    NAME("head_dim", head_dim),
-    NAME("intermediate_size", ffn),
-    NAME("n_inner", ffn),
-    NAME("ffn_dim", ffn),
-    NAME("vocab_size", vocab),
-    NAME("max_position_embeddings", positions),
-    NAME("n_positions", positions),
-    NAME("max_seq_len", positions),
-    NAME("tie_word_embeddings", tied),
-    NAME("num_local_experts", experts),
-    NAME("num_experts", experts),
-    NAME("n_routed_experts", experts),
-    NAME("num_experts_per_tok", topk),
-    NAME("moe_intermediate_size", expert_ffn),
-    NAME("n_shared_experts", shared),
-    NAME("shared_expert_intermediate_size", shared_ffn),
-    NAME("first_k_dense_replace", first_dense),
-    NAME("decoder_sparse_step", sparse_step),
-    NAME("q_lora_rank", q_rank),
-    NAME("kv_lora_rank", kv_rank),
-    NAME("qk_nope_head_dim", unrotated),
-    NAME("qk_rope_head_dim", rope),
-    NAME("v_head_dim", value),
-    NAME("num_nextn_predict_layers", extra_layers),
-    NAME("sliding_window", window),
-    NAME("use_sliding_window", use_window),
-    NAME("sliding_window_pattern", window_pattern),
-    NAME("attention_bias", attention_bias),
-    NAME("qkv_bias", attention_bias),
+static const struct knee_raw_name names[] = {
+    KNEE_RAW("hidden_size", hidden),
+    KNEE_RAW("n_embd", hidden),
+    KNEE_RAW("d_model", hidden),
+    KNEE_RAW("num_hidden_layers", layers),
+    KNEE_RAW("n_layer", layers),
+    KNEE_RAW("n_layers", layers),
+    KNEE_RAW("num_attention_heads", heads),
+    KNEE_RAW("n_head", heads),
+    KNEE_RAW("n_heads", heads),
+    KNEE_RAW("num_key_value_heads", kv_heads),
+    KNEE_RAW("head_dim", head_dim),
+    KNEE_RAW("intermediate_size", ffn),
+    KNEE_RAW("n_inner", ffn),
+    KNEE_RAW("ffn_dim", ffn),
+    KNEE_RAW("vocab_size", vocab),
+    KNEE_RAW("max_position_embeddings", positions),
+    KNEE_RAW("n_positions", positions),
+    KNEE_RAW("max_seq_len", positions),
+    KNEE_RAW("tie_word_embeddings", tied),
+    KNEE_RAW("num_local_experts", experts),
+    KNEE_RAW("num_experts", experts),
+    KNEE_RAW("n_routed_experts", experts),
+    KNEE_RAW("num_experts_per_tok", topk),
+    KNEE_RAW("moe_intermediate_size", expert_ffn),
+    KNEE_RAW("n_shared_experts", shared),
+    KNEE_RAW("shared_expert_intermediate_size", shared_ffn),
+    KNEE_RAW("first_k_dense_replace", first_dense),
+    KNEE_RAW("decoder_sparse_step", sparse_step),
+    KNEE_RAW("q_lora_rank", q_rank),
+    KNEE_RAW("kv_lora_rank", kv_rank),
+    KNEE_RAW("qk_nope_head_dim", unrotated),
+    KNEE_RAW("qk_rope_head_dim", rope),
+    KNEE_RAW("v_head_dim", value),
+    KNEE_RAW("num_nextn_predict_layers", extra_layers),
+    KNEE_RAW("sliding_window", window),
+    KNEE_RAW("use_sliding_window", use_window),
+    KNEE_RAW("sliding_window_pattern", window_pattern),
+    KNEE_RAW("attention_bias", attention_bias),
+    KNEE_RAW("qkv_bias", attention_bias),
 };
+#define NAMES (sizeof names / sizeof *names)
 
 /* What a family has by itself. NaN: the file says it, or the usual. */
 static const struct {
@@ -110,17 +105,16 @@ static void take(struct raw *raw, const struct knee_json_values *v)
         raw->mlp_only++;
     if (v->kind == KNEE_JSON_STRING || v->kind == KNEE_JSON_NULL)
         return;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(key, names[i].key) == 0)
-            *(double *)(void *)((char *)raw + names[i].offset) = v->number;
+    double *field = knee_raw_find(names, NAMES, key, raw);
+    if (field)
+        *field = v->number;
 }
 
 static knee_status read_raw(const char *json, size_t length, const char *name, struct raw *raw,
                             struct knee_err *err)
 {
     struct knee_json_values v;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        *(double *)(void *)((char *)raw + names[i].offset) = NAN;
+    knee_raw_clear(names, NAMES, raw);
     raw->sliding_layers = raw->full_layers = raw->mlp_only = 0;
     raw->type[0] = '\0';
     knee_json_values_init(&v, json, length);

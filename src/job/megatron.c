@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/keys.h"
+#include "job/raw.h"
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */
@@ -23,75 +24,66 @@ struct raw {
     double grouped, swiglu, untied, seq_par, distributed, fsdp, overlap_dp, overlap_tp;
     double bf16, fp16, mla, bf16_reduce, no_bias;
     char recompute[VALUE_MAX], fp8[VALUE_MAX], fp8_recipe[VALUE_MAX], position_type[VALUE_MAX];
-    size_t found;
     double times_ms[TIMES_MAX];
     size_t times;
 };
 
-#define NAME(key, field)                                                                           \
-    {                                                                                              \
-        key, offsetof(struct raw, field)                                                           \
-    }
-static const struct {
-    const char *key;
-    size_t offset;
-} numbers[] = {
-    NAME("num_layers", layers),
-    NAME("hidden_size", hidden),
-    NAME("ffn_hidden_size", ffn),
-    NAME("num_attention_heads", heads),
-    NAME("num_query_groups", groups),
-    NAME("group_query_attention", grouped),
-    NAME("kv_channels", head_dim),
-    NAME("seq_length", seq),
-    NAME("vocab_size", vocab),
-    NAME("padded_vocab_size", vocab),
-    NAME("max_position_embeddings", positions),
-    NAME("swiglu", swiglu),
-    NAME("untie_embeddings_and_output_weights", untied),
-    NAME("disable_bias_linear", no_bias),
-    NAME("micro_batch_size", micro),
-    NAME("global_batch_size", batch),
-    NAME("world_size", world),
-    NAME("tensor_model_parallel_size", tp),
-    NAME("pipeline_model_parallel_size", pp),
-    NAME("virtual_pipeline_model_parallel_size", vp),
-    NAME("num_layers_per_virtual_pipeline_stage", vp_layers),
-    NAME("context_parallel_size", cp),
-    NAME("expert_model_parallel_size", ep),
-    NAME("expert_tensor_parallel_size", etp),
-    NAME("sequence_parallel", seq_par),
-    NAME("use_distributed_optimizer", distributed),
-    NAME("use_torch_fsdp2", fsdp),
-    NAME("use_megatron_fsdp", fsdp),
-    NAME("use_custom_fsdp", fsdp),
-    NAME("overlap_grad_reduce", overlap_dp),
-    NAME("tp_comm_overlap", overlap_tp),
-    NAME("num_experts", experts),
-    NAME("moe_router_topk", topk),
-    NAME("moe_ffn_hidden_size", expert_ffn),
-    NAME("moe_shared_expert_intermediate_size", shared_ffn),
-    NAME("multi_latent_attention", mla),
-    NAME("q_lora_rank", q_rank),
-    NAME("kv_lora_rank", kv_rank),
-    NAME("qk_head_dim", unrotated),
-    NAME("qk_pos_emb_head_dim", rope),
-    NAME("v_head_dim", value),
-    NAME("mtp_num_layers", extra),
-    NAME("bf16", bf16),
-    NAME("fp16", fp16),
-    NAME("grad_reduce_in_bf16", bf16_reduce),
+static const struct knee_raw_name numbers[] = {
+    KNEE_RAW("num_layers", layers),
+    KNEE_RAW("hidden_size", hidden),
+    KNEE_RAW("ffn_hidden_size", ffn),
+    KNEE_RAW("num_attention_heads", heads),
+    KNEE_RAW("num_query_groups", groups),
+    KNEE_RAW("group_query_attention", grouped),
+    KNEE_RAW("kv_channels", head_dim),
+    KNEE_RAW("seq_length", seq),
+    KNEE_RAW("vocab_size", vocab),
+    KNEE_RAW("padded_vocab_size", vocab),
+    KNEE_RAW("max_position_embeddings", positions),
+    KNEE_RAW("swiglu", swiglu),
+    KNEE_RAW("untie_embeddings_and_output_weights", untied),
+    KNEE_RAW("disable_bias_linear", no_bias),
+    KNEE_RAW("micro_batch_size", micro),
+    KNEE_RAW("global_batch_size", batch),
+    KNEE_RAW("world_size", world),
+    KNEE_RAW("tensor_model_parallel_size", tp),
+    KNEE_RAW("pipeline_model_parallel_size", pp),
+    KNEE_RAW("virtual_pipeline_model_parallel_size", vp),
+    KNEE_RAW("num_layers_per_virtual_pipeline_stage", vp_layers),
+    KNEE_RAW("context_parallel_size", cp),
+    KNEE_RAW("expert_model_parallel_size", ep),
+    KNEE_RAW("expert_tensor_parallel_size", etp),
+    KNEE_RAW("sequence_parallel", seq_par),
+    KNEE_RAW("use_distributed_optimizer", distributed),
+    KNEE_RAW("use_torch_fsdp2", fsdp),
+    KNEE_RAW("use_megatron_fsdp", fsdp),
+    KNEE_RAW("use_custom_fsdp", fsdp),
+    KNEE_RAW("overlap_grad_reduce", overlap_dp),
+    KNEE_RAW("tp_comm_overlap", overlap_tp),
+    KNEE_RAW("num_experts", experts),
+    KNEE_RAW("moe_router_topk", topk),
+    KNEE_RAW("moe_ffn_hidden_size", expert_ffn),
+    KNEE_RAW("moe_shared_expert_intermediate_size", shared_ffn),
+    KNEE_RAW("multi_latent_attention", mla),
+    KNEE_RAW("q_lora_rank", q_rank),
+    KNEE_RAW("kv_lora_rank", kv_rank),
+    KNEE_RAW("qk_head_dim", unrotated),
+    KNEE_RAW("qk_pos_emb_head_dim", rope),
+    KNEE_RAW("v_head_dim", value),
+    KNEE_RAW("mtp_num_layers", extra),
+    KNEE_RAW("bf16", bf16),
+    KNEE_RAW("fp16", fp16),
+    KNEE_RAW("grad_reduce_in_bf16", bf16_reduce),
 };
 
-static const struct {
-    const char *key;
-    size_t offset;
-} texts[] = {
-    NAME("recompute_granularity", recompute),
-    NAME("fp8", fp8),
-    NAME("fp8_format", fp8),
-    NAME("fp8_recipe", fp8_recipe),
-    NAME("position_embedding_type", position_type),
+#define NUMBERS (sizeof numbers / sizeof *numbers)
+
+static const struct knee_raw_name texts[] = {
+    KNEE_RAW("recompute_granularity", recompute),
+    KNEE_RAW("fp8", fp8),
+    KNEE_RAW("fp8_format", fp8),
+    KNEE_RAW("fp8_recipe", fp8_recipe),
+    KNEE_RAW("position_embedding_type", position_type),
 };
 
 static void take(struct raw *raw, const char *key, const char *value)
@@ -99,22 +91,17 @@ static void take(struct raw *raw, const char *key, const char *value)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(key, texts[i].key) == 0 && strcmp(value, "None") != 0)
             snprintf((char *)raw + texts[i].offset, VALUE_MAX, "%s", value);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (strcmp(key, numbers[i].key) != 0)
-            continue;
-        double *field = (double *)(void *)((char *)raw + numbers[i].offset);
-        char *rest;
-        double number = strtod(value, &rest);
-        if (strcmp(value, "True") == 0 || *value == '\0')
-            *field = 1;
-        else if (strcmp(value, "False") == 0)
-            *field = 0;
-        else if (rest == value || *rest || !(fabs(number) <= 1e15))
-            continue; /* None, or a variable of the script */
-        else
-            *field = number;
-        raw->found++;
-    }
+    double *field = knee_raw_find(numbers, NUMBERS, key, raw);
+    char *rest;
+    double number = strtod(value, &rest);
+    if (!field)
+        return;
+    if (strcmp(value, "True") == 0 || *value == '\0')
+        *field = 1;
+    else if (strcmp(value, "False") == 0)
+        *field = 0;
+    else if (rest != value && !*rest && fabs(number) <= 1e15)
+        *field = number; /* else None, or a variable of the script */
 }
 
 /* ---- A line of the log's block: name, dots, value ---- */
@@ -336,8 +323,7 @@ knee_status knee_megatron_read(const char *text, size_t length, const char *name
 {
     struct raw raw;
     memset(&raw, 0, sizeof raw);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        *(double *)(void *)((char *)&raw + numbers[i].offset) = NAN;
+    knee_raw_clear(numbers, NUMBERS, &raw);
     const char *end = text + length;
     for (const char *line = text; line < end;) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));

@@ -147,48 +147,48 @@ const char *knee_architecture_of(const char *gpu)
 
 #define LINE_MAX 8 /* longest line of bases */
 
-/* How far `owner` is above `profile` in its line: 0 itself; -1 not in it. */
-static int generations(const char *owner, int profile)
+struct scope {
+    const char *kind, *owner;
+};
+
+/* What holds for a GPU under a profile, from the general to the special. */
+static size_t list_scopes(const char *gpu, int profile, struct scope *out)
 {
-    for (int up = 0; profile >= 0 && up < LINE_MAX; up++) {
-        if (strcmp(knee_profiles[profile].name, owner) == 0)
-            return up;
+    const char *line[LINE_MAX];
+    size_t count = 0, bases = 0;
+    for (; profile >= 0 && bases < LINE_MAX; bases++) {
+        line[bases] = knee_profiles[profile].name;
         profile = knee_profile_row(knee_profiles[profile].base);
     }
-    return -1;
+    out[count++] = (struct scope){"all", ""};
+    out[count++] = (struct scope){"architecture", knee_architecture_of(gpu)};
+    out[count++] = (struct scope){"gpu", gpu};
+    while (bases > 0)
+        out[count++] = (struct scope){"profile", line[--bases]};
+    return count;
 }
 
-/* Whether a row holds; `depth` orders those that do from the general to the special. */
-static bool holds(const struct knee_constant *constant, const char *gpu, int profile, int *depth)
+static void add_step(size_t constant, struct knee_recipe *out)
 {
-    int up;
-    switch (constant->scope[0]) {
-    case 'a':
-        *depth = constant->scope[1] == 'l' ? 0 : 1;
-        return *depth == 0 || strcmp(constant->owner, knee_architecture_of(gpu)) == 0;
-    case 'g': *depth = 2; return strcmp(constant->owner, gpu) == 0;
-    default:
-        up = generations(constant->owner, profile);
-        *depth = 3 + LINE_MAX - up;
-        return up >= 0;
-    }
+    size_t row = knee_keys_find(&knee_rates_keys, knee_constants[constant].constant);
+    if (row == knee_rates_keys.count || out->count == KNEE_RECIPE_MAX)
+        return;
+    out->step[out->count].constant = (unsigned short)constant;
+    out->step[out->count].offset = (unsigned short)rows[row].offset;
+    out->step[out->count].times = knee_constants[constant].op[0] == '*';
+    out->count++;
 }
 
 void knee_recipe_init(const char *gpu, int profile, struct knee_recipe *out)
 {
+    struct scope scopes[3 + LINE_MAX];
+    size_t count = list_scopes(gpu, profile, scopes);
     out->count = 0;
-    for (int depth = 0; depth <= 3 + LINE_MAX; depth++)
-        for (size_t i = 0; i < knee_constants_count && out->count < KNEE_RECIPE_MAX; i++) {
-            int own = -1;
-            size_t row = knee_keys_find(&knee_rates_keys, knee_constants[i].constant);
-            if (row == knee_rates_keys.count || !holds(&knee_constants[i], gpu, profile, &own) ||
-                own != depth)
-                continue;
-            out->step[out->count].constant = (unsigned short)i;
-            out->step[out->count].offset = (unsigned short)rows[row].offset;
-            out->step[out->count].times = knee_constants[i].op[0] == '*';
-            out->count++;
-        }
+    for (size_t s = 0; s < count; s++)
+        for (size_t i = 0; i < knee_constants_count; i++)
+            if (strcmp(knee_constants[i].owner, scopes[s].owner) == 0 &&
+                strcmp(knee_constants[i].scope, scopes[s].kind) == 0)
+                add_step(i, out);
 }
 
 void knee_rates_resolve(const struct knee_recipe *recipe, const double *values,

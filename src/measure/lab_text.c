@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,8 +88,14 @@ bool lab_write_text(int fd, size_t bytes)
 static knee_status own_text(int *fd, size_t *bytes, struct knee_err *err)
 {
     const char *folder = getenv("TMPDIR");
-    char path[512];
-    snprintf(path, sizeof path, "%.400s/knee-lab-XXXXXX", folder && *folder ? folder : "/tmp");
+    char path[PATH_MAX];
+    int length =
+        snprintf(path, sizeof path, "%s/knee-lab-XXXXXX", folder && *folder ? folder : "/tmp");
+    if (length < 0 || (size_t)length >= sizeof path) {
+        knee_fail(err, KNEE_SYSTEM, "TMPDIR", "is longer than a path can be");
+        knee_hint(err, "set it to a folder with 1 MiB of room");
+        return KNEE_SYSTEM;
+    }
     int file = mkstemp(path);
     if (file >= 0)
         unlink(path);

@@ -229,14 +229,8 @@ static void write_text(const struct knee_collective *c, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text words = {.alloc = text->alloc};
-    int width = format == KNEE_MARKDOWN ? 1 << 20 : style->width > 20 ? style->width : 100;
     sentence(c, &words);
-    if (words.failed) {
-        text->failed = true;
-        return;
-    }
-    knee_wrap(words.data, width, "", text);
-    knee_text_release(&words);
+    knee_say(&words, format, style, text);
     knee_text_puts(text, "\n");
     times_table(c, format, style, text);
     if (measured(c)) {
@@ -381,11 +375,9 @@ static void write_json(const struct knee_collective *c, struct knee_text *text)
     struct knee_json json = {.text = text};
     struct knee_text words = {.alloc = text->alloc};
     sentence(c, &words);
-    text->failed = text->failed || words.failed;
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.collective/1");
-    knee_json_string(&json, "sentence", words.data);
-    knee_text_release(&words);
+    knee_json_words(&json, "sentence", &words);
     knee_json_string(&json, "collective", knee_op_name(c->query.op));
     knee_json_number(&json, "ranks", c->layout.ranks);
     knee_json_number(&json, "nodes", c->layout.units[1]);

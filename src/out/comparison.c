@@ -166,14 +166,7 @@ static void write_text(const struct sides *s, enum knee_format format,
 {
     struct knee_text words = {.alloc = text->alloc};
     sentence(s, &words);
-    text->failed = text->failed || words.failed;
-    if (!text->failed)
-        knee_wrap(words.data,
-                  format == KNEE_MARKDOWN ? 1 << 20
-                  : style->width > 20     ? style->width
-                                          : 100,
-                  "", text);
-    knee_text_release(&words);
+    knee_say(&words, format, style, text);
     knee_text_puts(text, "\n");
     if (format == KNEE_TEXT) {
         knee_bar_write(&s->c->before, style, text);
@@ -205,16 +198,14 @@ static void write_json(const struct sides *s, struct knee_text *text)
     struct knee_json json = {.text = text};
     struct knee_text words = {.alloc = text->alloc};
     sentence(s, &words);
-    text->failed = text->failed || words.failed;
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.diff/1");
     knee_json_open(&json, "verdict", '{');
-    knee_json_string(&json, "sentence", words.data);
+    knee_json_words(&json, "sentence", &words);
     knee_json_string(&json, "label", knee_label_name(s->c->label));
     knee_json_number(&json, "share", s->c->share);
     knee_json_number(&json, "change", s->c->after.wall_s / s->c->before.wall_s - 1);
     knee_json_close(&json, '}');
-    knee_text_release(&words);
     json_step(&json, "before", &s->c->before, s->before_diagnosis);
     json_step(&json, "after", &s->c->after, s->after_diagnosis);
     knee_json_open(&json, "kernels", '[');

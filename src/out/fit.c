@@ -212,14 +212,8 @@ static void write_text(const struct knee_check *check, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text words = {.alloc = text->alloc};
-    int width = format == KNEE_MARKDOWN ? 1 << 20 : style->width > 20 ? style->width : 100;
     sentence(check, &words);
-    if (words.failed) {
-        text->failed = true;
-        return;
-    }
-    knee_wrap(words.data, width, "", text);
-    knee_text_release(&words);
+    knee_say(&words, format, style, text);
     knee_text_puts(text, "\n");
     logs_table(check, format, style, text);
     if (style->brief)
@@ -389,11 +383,9 @@ static void write_json(const struct knee_check *check, struct knee_text *text)
     struct knee_json json = {.text = text};
     struct knee_text words = {.alloc = text->alloc};
     sentence(check, &words);
-    text->failed = text->failed || words.failed;
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.fit/1");
-    knee_json_string(&json, "sentence", words.data);
-    knee_text_release(&words);
+    knee_json_words(&json, "sentence", &words);
     knee_json_open(&json, "logs", '[');
     for (size_t i = 0; i < check->count; i++)
         json_log(&json, &check->checks[i]);

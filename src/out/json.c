@@ -103,6 +103,13 @@ void knee_json_string(struct knee_json *json, const char *key, const char *value
         knee_text_puts(json->text, "null");
 }
 
+void knee_json_words(struct knee_json *json, const char *key, struct knee_text *words)
+{
+    json->text->failed = json->text->failed || words->failed;
+    knee_json_string(json, key, words->data ? words->data : "");
+    knee_text_release(words);
+}
+
 void knee_json_bool(struct knee_json *json, const char *key, bool value)
 {
     lead(json, key);

@@ -154,16 +154,6 @@ static void pushes_table(const struct knee_lab *lab, const char *part, enum knee
     knee_table_release(&table);
 }
 
-static void wrapped(struct knee_text *sentence, enum knee_format format,
-                    const struct knee_style *style, struct knee_text *text)
-{
-    int width = format == KNEE_MARKDOWN ? 1 << 20 : style->width > 20 ? style->width : 100;
-    text->failed = text->failed || sentence->failed;
-    if (sentence->data)
-        knee_wrap(sentence->data, width, "", text);
-    knee_text_release(sentence);
-}
-
 static void say_hunt(const struct knee_lab *lab, struct knee_text *text)
 {
     size_t right = 0;
@@ -191,7 +181,7 @@ static void write_text(const struct knee_lab *lab, enum knee_format format,
 {
     struct knee_text sentence = {.alloc = text->alloc};
     say(lab, &sentence);
-    wrapped(&sentence, format, style, text);
+    knee_say(&sentence, format, style, text);
     if (lab->row_count > 1 || lab->hunt_count)
         knee_text_puts(text, "\n");
     say_set_up(lab, text);
@@ -347,9 +337,7 @@ static void write_json(const struct knee_lab *lab, struct knee_text *text)
     knee_json_string(&json, "schema", "knee.lab/1");
     struct knee_text sentence = {.alloc = text->alloc};
     say(lab, &sentence);
-    text->failed = text->failed || sentence.failed;
-    knee_json_string(&json, "sentence", sentence.data ? sentence.data : "");
-    knee_text_release(&sentence);
+    knee_json_words(&json, "sentence", &sentence);
     json_set_up(&json, lab);
     knee_json_open(&json, "rows", '[');
     for (size_t i = 0; i < lab->row_count; i++)

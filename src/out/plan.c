@@ -524,14 +524,8 @@ static void write_text(const struct knee_plan_answer *a, enum knee_format format
                        const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text verdict = {.alloc = text->alloc};
-    int width = format == KNEE_MARKDOWN ? 1 << 20 : style->width > 20 ? style->width : 100;
     sentence(a, &verdict);
-    if (verdict.failed) {
-        text->failed = true;
-        return;
-    }
-    knee_wrap(verdict.data, width, "", text);
-    knee_text_release(&verdict);
+    knee_say(&verdict, format, style, text);
     const struct knee_plan_row *row = shown_row(a);
     if (a->row_count > 1) {
         knee_text_puts(text, "\n");
@@ -700,17 +694,15 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     struct knee_json json = {.text = text};
     struct knee_text verdict = {.alloc = text->alloc};
     sentence(a, &verdict);
-    text->failed = text->failed || verdict.failed;
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.plan/1");
     knee_json_open(&json, "verdict", '{');
-    knee_json_string(&json, "sentence", verdict.failed ? "" : verdict.data);
+    knee_json_words(&json, "sentence", &verdict);
     knee_json_number(&json, "gpus", a->chosen == SIZE_MAX ? NAN : a->rows[a->chosen].gpus);
     knee_json_number(&json, "knee_gpus", a->knee_gpus);
     knee_json_number(&json, "peak_throughput_gpus", a->peak_gpus);
     knee_json_number(&json, "tolerance", a->question.tolerance);
     knee_json_close(&json, '}');
-    knee_text_release(&verdict);
     knee_json_open(&json, "rows", '[');
     for (size_t i = 0; i < a->row_count; i++)
         json_row(&json, &a->rows[i]);

@@ -311,21 +311,16 @@ static void verdict_block(const struct knee_prediction *p, const struct knee_sol
                           const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text sentence = {.alloc = text->alloc};
-    int width = style->width > 20 ? style->width : 100;
     if (solution) {
         knee_solution_sentence(solution, &sentence);
         knee_text_puts(&sentence, " ");
     }
     knee_prediction_sentence(p, &sentence);
-    if (sentence.failed)
-        text->failed = true;
     if (style->color)
         knee_text_puts(text, "\033[1m");
-    if (!text->failed)
-        knee_wrap(sentence.data, width, "", text);
+    knee_say(&sentence, KNEE_TEXT, style, text);
     if (style->color)
         knee_text_puts(text, "\033[0m");
-    knee_text_release(&sentence);
 }
 
 static void notes_block(const struct knee_prediction *p, const struct knee_style *style,
@@ -338,7 +333,7 @@ static void notes_block(const struct knee_prediction *p, const struct knee_style
         knee_text_puts(&sentence, "note: ");
         knee_note_sentence(&p->notes[i], &sentence);
         if (!sentence.failed)
-            knee_wrap(sentence.data, style->width > 20 ? style->width : 100, "  ", text);
+            knee_wrap(sentence.data, knee_columns(KNEE_TEXT, style), "  ", text);
         text->failed = text->failed || sentence.failed;
         knee_text_release(&sentence);
     }
@@ -439,9 +434,8 @@ static void json_verdict(struct knee_json *json, const struct knee_prediction *p
     const struct knee_verdict *verdict = &p->verdict;
     struct knee_text sentence = {.alloc = json->text->alloc};
     knee_prediction_sentence(p, &sentence);
-    json->text->failed = json->text->failed || sentence.failed;
     knee_json_open(json, "verdict", '{');
-    knee_json_string(json, "sentence", sentence.data);
+    knee_json_words(json, "sentence", &sentence);
     knee_json_number(json, "workers", p->at.workers);
     knee_json_string(json, "suspect", knee_suspect_name(verdict->suspect));
     knee_json_number(json, "suspect_share", verdict->suspect_share);
@@ -451,7 +445,6 @@ static void json_verdict(struct knee_json *json, const struct knee_prediction *p
     knee_json_string(json, "lever",
                      verdict->lever == SIZE_MAX ? NULL : p->levers[verdict->lever].name);
     knee_json_close(json, '}');
-    knee_text_release(&sentence);
 }
 
 static void json_cost(struct knee_json *json, const struct knee_cost *cost)
@@ -495,7 +488,6 @@ static void json_solution(struct knee_json *json, const struct knee_solution *so
 {
     struct knee_text sentence = {.alloc = json->text->alloc};
     knee_solution_sentence(solution, &sentence);
-    json->text->failed = json->text->failed || sentence.failed;
     knee_json_open(json, "solve", '{');
     knee_json_string(json, "variable", solution->variable);
     knee_json_string(json, "target", solution->target);
@@ -509,9 +501,8 @@ static void json_solution(struct knee_json *json, const struct knee_solution *so
     knee_json_number(json, "now_target", solution->now_target);
     knee_json_number(json, "best_value", solution->best_value);
     knee_json_number(json, "best_target", solution->best_target);
-    knee_json_string(json, "sentence", sentence.data);
+    knee_json_words(json, "sentence", &sentence);
     knee_json_close(json, '}');
-    knee_text_release(&sentence);
 }
 
 static void json_notes(struct knee_json *json, const struct knee_prediction *p)
@@ -520,9 +511,7 @@ static void json_notes(struct knee_json *json, const struct knee_prediction *p)
     for (size_t i = 0; i < p->note_count; i++) {
         struct knee_text sentence = {.alloc = json->text->alloc};
         knee_note_sentence(&p->notes[i], &sentence);
-        json->text->failed = json->text->failed || sentence.failed;
-        knee_json_string(json, NULL, sentence.data);
-        knee_text_release(&sentence);
+        knee_json_words(json, NULL, &sentence);
     }
     knee_json_close(json, ']');
 }

@@ -67,14 +67,8 @@ static void write_text(const struct knee_tax *tax, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text sentence = {.alloc = text->alloc};
-    int width = format == KNEE_MARKDOWN ? 1 << 20 : style->width > 20 ? style->width : 100;
     knee_tax_sentence(tax, &sentence);
-    if (sentence.failed) {
-        text->failed = true;
-        return;
-    }
-    knee_wrap(sentence.data, width, "", text);
-    knee_text_release(&sentence);
+    knee_say(&sentence, format, style, text);
     knee_text_puts(text, "\n");
     axes_table(tax, format, style, text);
     knee_text_puts(text, "\n");
@@ -136,17 +130,15 @@ static void write_json(const struct knee_tax *tax, struct knee_text *text)
     struct knee_json json = {.text = text};
     struct knee_text sentence = {.alloc = text->alloc};
     knee_tax_sentence(tax, &sentence);
-    text->failed = text->failed || sentence.failed;
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.tax/1");
     knee_json_open(&json, "verdict", '{');
-    knee_json_string(&json, "sentence", sentence.data);
+    knee_json_words(&json, "sentence", &sentence);
     knee_json_string(&json, "binding",
                      tax->bubble_binds                       ? "bubble"
                      : tax->axes[tax->binding].exposed_s > 0 ? knee_axis_name(tax->binding)
                                                              : "none");
     knee_json_close(&json, '}');
-    knee_text_release(&sentence);
     knee_json_open(&json, "axes", '[');
     for (int i = 0; i < KNEE_AXES; i++)
         json_axis(&json, tax, &tax->axes[i]);

@@ -212,19 +212,15 @@ static void verdict(const struct knee_account *account, const struct knee_diagno
                     enum knee_format format, const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text sentence = {.alloc = text->alloc};
-    int width = format == KNEE_MARKDOWN ? 1 << 20 : style->width > 20 ? style->width : 100;
     const char *gap;
     knee_diagnosis_sentence(account, d, &sentence);
-    text->failed = text->failed || sentence.failed;
     if (style->color)
         knee_text_puts(text, "\033[1m");
-    if (!text->failed)
-        knee_wrap(sentence.data, width, "", text);
+    knee_say(&sentence, format, style, text);
     if (style->color)
         knee_text_puts(text, "\033[0m");
-    knee_text_release(&sentence);
     for (size_t i = 0; (gap = knee_gap_sentence(d->gaps & ~(unsigned)KNEE_GAP_LARGE_BATCH, i)); i++)
-        knee_wrap(gap, width, "  ", text);
+        knee_wrap(gap, knee_columns(format, style), "  ", text);
 }
 
 static void clocks(const struct knee_account *account, struct knee_text *text)
@@ -494,9 +490,8 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
     struct knee_text sentence = {.alloc = json->text->alloc};
     const char *gap;
     knee_diagnosis_sentence(account, d, &sentence);
-    json->text->failed = json->text->failed || sentence.failed;
     knee_json_open(json, "verdict", '{');
-    knee_json_string(json, "sentence", sentence.data);
+    knee_json_words(json, "sentence", &sentence);
     knee_json_string(json, "suspect", knee_suspect_name(d->suspect));
     knee_json_number(json, "confidence", d->confidence);
     json_evidence(json, d);
@@ -516,7 +511,6 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
         knee_json_string(json, NULL, gap);
     knee_json_close(json, ']');
     knee_json_close(json, '}');
-    knee_text_release(&sentence);
 }
 
 static void json_levers(struct knee_json *json, const struct knee_prediction *p)

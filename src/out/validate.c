@@ -175,15 +175,9 @@ static void write_text(const struct knee_validation *v, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text verdict = {.alloc = text->alloc};
-    int width = format == KNEE_MARKDOWN ? 1 << 20 : style->width > 20 ? style->width : 100;
     const struct knee_run_errors *held_out = cross_validated(v) ? v->held_out : NULL;
     sentence(v, &verdict);
-    if (verdict.failed) {
-        text->failed = true;
-        return;
-    }
-    knee_wrap(verdict.data, width, "", text);
-    knee_text_release(&verdict);
+    knee_say(&verdict, format, style, text);
     knee_text_puts(text, "\n");
     summary_table(v, format, style, text);
     knee_text_puts(text, "\n");
@@ -325,11 +319,9 @@ static void write_json(const struct knee_validation *v, struct knee_text *text)
     struct knee_json json = {.text = text};
     struct knee_text verdict = {.alloc = text->alloc};
     sentence(v, &verdict);
-    text->failed = text->failed || verdict.failed;
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.validate/1");
-    knee_json_string(&json, "sentence", verdict.failed ? "" : verdict.data);
-    knee_text_release(&verdict);
+    knee_json_words(&json, "sentence", &verdict);
     json_summary(&json, v);
     json_groups(&json, "sources", v->source, v->source_count);
     if (cross_validated(v))

@@ -486,3 +486,17 @@ void knee_wrap(const char *sentence, int width, const char *indent, struct knee_
     }
     knee_text_puts(text, "\n");
 }
+
+int knee_columns(enum knee_format format, const struct knee_style *style)
+{
+    return format == KNEE_MARKDOWN ? 1 << 20 : style->width > 20 ? style->width : 100;
+}
+
+void knee_say(struct knee_text *words, enum knee_format format, const struct knee_style *style,
+              struct knee_text *text)
+{
+    text->failed = text->failed || words->failed;
+    if (words->data)
+        knee_wrap(words->data, knee_columns(format, style), "", text);
+    knee_text_release(words);
+}

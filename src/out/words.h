@@ -37,4 +37,10 @@ struct knee_word knee_safe(const char *name, size_t width);
 /* Breaks `sentence` into lines of `width` columns at spaces. */
 void knee_wrap(const char *sentence, int width, const char *indent, struct knee_text *text);
 
+/* The columns of a sentence; Markdown has a paragraph in one line. */
+int knee_columns(enum knee_format format, const struct knee_style *style);
+/* A sentence that was put together elsewhere, wrapped; releases it. */
+void knee_say(struct knee_text *words, enum knee_format format, const struct knee_style *style,
+              struct knee_text *text);
+
 #endif

@@ -156,13 +156,18 @@ static void summarise(struct knee_validation *v, double *room)
         v->gpu[i] = group(v, room, of_gpu, names[i], step_error);
 }
 
-static void summarise_held_out(struct knee_validation *v, double *room)
+static knee_status summarise_held_out(struct knee_validation *v, struct knee_err *err)
 {
+    double *room = knee_resize(v->alloc, NULL, v->runs->count * sizeof *room);
+    if (!room)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the results");
     v->held_out_all = group(v, room, any, "all", held_out_error);
     v->held_out_dense = group(v, room, is_dense, "dense", held_out_error);
     v->held_out_moe = group(v, room, has_experts, "with experts", held_out_error);
     for (size_t i = 0; i < v->source_count; i++)
         v->held_out[i] = group(v, room, of_source, v->source[i].name, held_out_error);
+    knee_resize(v->alloc, room, 0);
+    return KNEE_OK;
 }
 
 /* ---- Curves ---- */
@@ -315,26 +320,34 @@ static void hold_out(struct knee_validation *v, struct knee_fit *fit, const char
         }
 }
 
-knee_status knee_cross_validate(struct knee_validation *v,
+knee_status knee_cross_validate(struct knee_validation *v, size_t part, size_t parts,
                                 bool (*progress)(void *ctx, double share), void *ctx,
                                 struct knee_err *err)
 {
     struct knee_fit fit;
-    double *room = knee_resize(v->alloc, NULL, v->runs->count * sizeof *room);
-    if (!room)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the results");
     knee_status status = knee_fit_init(&fit, v->runs, KNEE_FIT_SHIPPED, v->alloc, err);
-    for (size_t i = 0; !status && i < v->source_count; i++) {
+    if (status)
+        return status;
+    for (size_t i = part; i < v->source_count; i += parts) {
         if (progress && !progress(ctx, (double)i / (double)v->source_count))
             break;
         hold_out(v, &fit, v->source[i].name);
     }
-    if (!status) {
-        summarise_held_out(v, room);
-        knee_fit_release(&fit);
-    }
-    knee_resize(v->alloc, room, 0);
-    return status;
+    knee_fit_release(&fit);
+    return summarise_held_out(v, err);
+}
+
+knee_status knee_cross_validate_merge(struct knee_validation *v,
+                                      const struct knee_run_result *results, size_t parts,
+                                      struct knee_err *err)
+{
+    for (size_t i = 0; i < parts * v->runs->count; i++)
+        if (!isnan(results[i].held_out_s)) {
+            struct knee_run_result *mine = &v->result[i % v->runs->count];
+            mine->held_out_s = results[i].held_out_s;
+            mine->held_out_error = results[i].held_out_error;
+        }
+    return summarise_held_out(v, err);
 }
 
 /* ---- A profile of one's own ---- */

@@ -343,25 +343,6 @@ static void a_written_trace_reads_back_the_same(void **state)
 
 /* ---- Faults ---- */
 
-struct failing {
-    size_t calls, fail_at, live;
-};
-
-static void *failing_resize(void *ctx, void *ptr, size_t size)
-{
-    struct failing *f = ctx;
-    if (size == 0) {
-        f->live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    if (++f->calls == f->fail_at)
-        return NULL;
-    void *now = realloc(ptr, size);
-    f->live += ptr == NULL && now != NULL;
-    return now;
-}
-
 #define FAULTY                                                                                     \
     "{\"traceEvents\": [" K("a", "1", "2") ", " K(NCCL, "5", "2") ", " K(                          \
         "ncclDevKernel_AllGather_RING_LL(x)", "8",                                                 \

@@ -5,7 +5,7 @@
 #include "measure/lab_record.h"
 #include "measure/lab_sweep.h"
 #include "ranks.h"
-#include "unit.h"
+#include "trace_help.h"
 
 #include <unistd.h>
 
@@ -364,6 +364,28 @@ static void text_is_always_the_same(void **state)
     close(fd);
 }
 
+static void a_folder_that_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    struct knee_err err = {0};
+    size_t bytes;
+    int fd = -1;
+    const char *before = getenv("TMPDIR");
+    char *kept = before ? strdup(before) : NULL, folder[5000];
+    memset(folder, 'a', sizeof folder - 1);
+    folder[0] = '/';
+    folder[sizeof folder - 1] = '\0';
+    setenv("TMPDIR", folder, 1);
+    assert_int_equal(lab_open_text(NULL, &fd, &bytes, &err), KNEE_SYSTEM);
+    assert_string_equal(err.where, "TMPDIR");
+    assert_int_equal(fd, -1);
+    if (kept)
+        setenv("TMPDIR", kept, 1);
+    else
+        unsetenv("TMPDIR");
+    free(kept);
+}
+
 static void a_file_that_ends_is_told_of(void **state)
 {
     (void)state;
@@ -591,21 +613,6 @@ static void buckets_cover_everything_once(void **state)
 
 /* ---- Timelines ---- */
 
-struct memory {
-    const char *at;
-    size_t left;
-};
-
-static ptrdiff_t read_memory(void *ctx, void *buffer, size_t size)
-{
-    struct memory *m = ctx;
-    size = size < m->left ? size : m->left;
-    memcpy(buffer, m->at, size);
-    m->at += size;
-    m->left -= size;
-    return (ptrdiff_t)size;
-}
-
 /* What was recorded reads back to the nanosecond; cut off anywhere after a step, it still reads. */
 static void timelines_read_back(void **state)
 {
@@ -626,11 +633,9 @@ static void timelines_read_back(void **state)
     size_t whole = record.text.length;
     lab_record_end(&record);
     for (int cut = 0; cut < 2; cut++) {
-        struct memory memory = {record.text.data, cut ? whole : record.text.length};
+        size_t length = cut ? whole : record.text.length;
         struct knee_trace trace;
-        assert_int_equal(knee_trace_read((struct knee_reader){read_memory, &memory}, "rank1.json",
-                                         NULL, NULL, &trace, &err),
-                         KNEE_OK);
+        assert_int_equal(read_bytes(record.text.data, length, "rank1.json", &trace, &err), KNEE_OK);
         assert_int_equal(trace.rank, 1);
         assert_int_equal(trace.step_count, 3);
         assert_int_equal(trace.load_count, 3);
@@ -706,6 +711,7 @@ int main(void)
         cmocka_unit_test(rates_go_up_and_down),
         cmocka_unit_test(shares_make_the_batch),
         cmocka_unit_test(text_is_always_the_same),
+        cmocka_unit_test(a_folder_that_cannot_be_is_refused),
         cmocka_unit_test(a_file_that_ends_is_told_of),
         cmocka_unit_test(workers_equal_one),
         cmocka_unit_test(local_sgd_of_one_step_is_sgd),

@@ -118,89 +118,89 @@ static void nccl_lines_interleave(void **state)
     knee_logs_release(&logs);
 }
 
+/* One row of 1 GiB as each version wrote it. */
+static const struct {
+    const char *what, *text;
+    enum knee_op op;
+    double ranks, time_s;
+} eras[] = {
+    {"2017: milliseconds, no units line",
+     "# bytes             N    type      op     time  algbw  busbw      res     time  algbw  "
+     "busbw      res\n"
+     "  1073741824  268435456   float     sum   53.687  20.00  35.00    1e-07   53.687  20.00  "
+     "35.00    1e-07\n",
+     KNEE_OP_ALL_REDUCE, 8, 53.687e-3},
+    {"2019: no root, error",
+     "#       size         count    type   redop     time   algbw   busbw  error     time   "
+     "algbw   busbw  error\n"
+     "#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  "
+     "(GB/s)  (GB/s)\n"
+     "  1073741824     268435456   float     sum  53687.1   20.00   35.00  5e-07  53687.1   "
+     "20.00   35.00  5e-07\n",
+     KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
+    {"2019 all-gather: no redop",
+     "#       size         count    type     time   algbw   busbw  error     time   algbw   "
+     "busbw  error\n"
+     "  1073741824      33554432   float  53687.1   20.00   17.50    N/A  53687.1   20.00   "
+     "17.50    N/A\n",
+     KNEE_OP_ALL_GATHER, 8, 53687.1e-6},
+    {"2019 all-to-all: redop left empty",
+     "#       size         count    type   redop     time   algbw   busbw  error     time   "
+     "algbw   busbw  error\n"
+     "  1073741824      33554432   float          53687.1   20.00   17.50    N/A  53687.1   "
+     "20.00   17.50    N/A\n",
+     KNEE_OP_ALL_TO_ALL, 8, 53687.1e-6},
+    {"2019 reduce-scatter",
+     "#       size         count    type   redop     time   algbw   busbw  error     time   "
+     "algbw   busbw  error\n"
+     "  1073741824      33554432   float     sum  53687.1   20.00   17.50    N/A  53687.1   "
+     "20.00   17.50    N/A\n",
+     KNEE_OP_REDUCE_SCATTER, 8, 53687.1e-6},
+    {"2019 broadcast: root, no redop",
+     "#   Rank  0 Pid 1 on h device  0 [0x00] A100\n#   Rank  7 Pid 1 on h device  7 [0x00] "
+     "A100\n"
+     "#       size         count    type    root     time   algbw   busbw  error     time   "
+     "algbw   busbw  error\n"
+     "  1073741824     268435456   float       0  53687.1   20.00   20.00    N/A  53687.1   "
+     "20.00   20.00    N/A\n",
+     KNEE_OP_BROADCAST, 8, 53687.1e-6},
+    {"2025 all-to-all: not checked in place",
+     HEADER "  1073741824      16777216     float    none      -1  53687.1   20.00   18.75      0  "
+            "53687.1   20.00   18.75    N/A\n",
+     KNEE_OP_ALL_TO_ALL, 16, 53687.1e-6},
+    {"2025 all-gather",
+     HEADER "  1073741824      16777216     float    none      -1  53687.1   20.00   18.75      0  "
+            "53687.1   20.00   18.75      0\n",
+     KNEE_OP_ALL_GATHER, 16, 53687.1e-6},
+    {"reduce: root 0 and a redop",
+     "# Rank  7 Group  0 Pid 1 on h device  7 [0x00] A100\n" HEADER
+     "  1073741824     268435456     float     sum       0  53687.1   20.00   20.00      0  "
+     "53687.1   20.00   20.00      0\n",
+     KNEE_OP_REDUCE, 8, 53687.1e-6},
+    {"per-iteration statistics (-I 1) and time stamps (-S)",
+     "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw "
+     "busbw #wrong i_min i_max i_p99 i_cv% timestamp\n"
+     "  1073741824 268435456 float sum -1 53687.1 20.00 35.00 0 53000 54000 53900 0.5 53687.1 "
+     "20.00 35.00 0 53000 54000 53900 0.5 2025-10-28 10:00:00\n",
+     KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
+    {"one half only",
+     "#       size    count   type  redop  root   time   algbw   busbw  #wrong\n"
+     "  1073741824 268435456  float   sum    -1  53687.1   20.00   35.00       0\n",
+     KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
+    {"no header at all",
+     "  1073741824     268435456     float     sum      -1  53687.1   20.00   35.00      0  "
+     "53687.1   20.00   35.00      0\n",
+     KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
+    {"rccl-tests",
+     "# Collective test starting: all_reduce_perf\nrccl-tests: Version develop:a52452e\n" HEADER
+     "  1073741824     268435456     float     sum      -1  53687.1   20.00   35.00      0  "
+     "53687.1   20.00   35.00      0\n# Errors with asterisks indicate errors\n",
+     KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
+};
+
 static void every_era(void **state)
 {
     (void)state;
-    static const struct {
-        const char *what, *text;
-        enum knee_op op;
-        double ranks, time_s;
-    } eras[] = {
-        {"2017: milliseconds, no units line",
-         "# bytes             N    type      op     time  algbw  busbw      res     time  algbw  "
-         "busbw      res\n"
-         "  1073741824  268435456   float     sum   53.687  20.00  35.00    1e-07   53.687  20.00  "
-         "35.00    1e-07\n",
-         KNEE_OP_ALL_REDUCE, 8, 53.687e-3},
-        {"2019: no root, error",
-         "#       size         count    type   redop     time   algbw   busbw  error     time   "
-         "algbw   busbw  error\n"
-         "#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  "
-         "(GB/s)  (GB/s)\n"
-         "  1073741824     268435456   float     sum  53687.1   20.00   35.00  5e-07  53687.1   "
-         "20.00   35.00  5e-07\n",
-         KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
-        {"2019 all-gather: no redop",
-         "#       size         count    type     time   algbw   busbw  error     time   algbw   "
-         "busbw  error\n"
-         "  1073741824      33554432   float  53687.1   20.00   17.50    N/A  53687.1   20.00   "
-         "17.50    N/A\n",
-         KNEE_OP_ALL_GATHER, 8, 53687.1e-6},
-        {"2019 all-to-all: redop left empty",
-         "#       size         count    type   redop     time   algbw   busbw  error     time   "
-         "algbw   busbw  error\n"
-         "  1073741824      33554432   float          53687.1   20.00   17.50    N/A  53687.1   "
-         "20.00   17.50    N/A\n",
-         KNEE_OP_ALL_TO_ALL, 8, 53687.1e-6},
-        {"2019 reduce-scatter",
-         "#       size         count    type   redop     time   algbw   busbw  error     time   "
-         "algbw   busbw  error\n"
-         "  1073741824      33554432   float     sum  53687.1   20.00   17.50    N/A  53687.1   "
-         "20.00   17.50    N/A\n",
-         KNEE_OP_REDUCE_SCATTER, 8, 53687.1e-6},
-        {"2019 broadcast: root, no redop",
-         "#   Rank  0 Pid 1 on h device  0 [0x00] A100\n#   Rank  7 Pid 1 on h device  7 [0x00] "
-         "A100\n"
-         "#       size         count    type    root     time   algbw   busbw  error     time   "
-         "algbw   busbw  error\n"
-         "  1073741824     268435456   float       0  53687.1   20.00   20.00    N/A  53687.1   "
-         "20.00   20.00    N/A\n",
-         KNEE_OP_BROADCAST, 8, 53687.1e-6},
-        {"2025 all-to-all: not checked in place",
-         HEADER
-         "  1073741824      16777216     float    none      -1  53687.1   20.00   18.75      0  "
-         "53687.1   20.00   18.75    N/A\n",
-         KNEE_OP_ALL_TO_ALL, 16, 53687.1e-6},
-        {"2025 all-gather",
-         HEADER
-         "  1073741824      16777216     float    none      -1  53687.1   20.00   18.75      0  "
-         "53687.1   20.00   18.75      0\n",
-         KNEE_OP_ALL_GATHER, 16, 53687.1e-6},
-        {"reduce: root 0 and a redop",
-         "# Rank  7 Group  0 Pid 1 on h device  7 [0x00] A100\n" HEADER
-         "  1073741824     268435456     float     sum       0  53687.1   20.00   20.00      0  "
-         "53687.1   20.00   20.00      0\n",
-         KNEE_OP_REDUCE, 8, 53687.1e-6},
-        {"per-iteration statistics (-I 1) and time stamps (-S)",
-         "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw "
-         "busbw #wrong i_min i_max i_p99 i_cv% timestamp\n"
-         "  1073741824 268435456 float sum -1 53687.1 20.00 35.00 0 53000 54000 53900 0.5 53687.1 "
-         "20.00 35.00 0 53000 54000 53900 0.5 2025-10-28 10:00:00\n",
-         KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
-        {"one half only",
-         "#       size    count   type  redop  root   time   algbw   busbw  #wrong\n"
-         "  1073741824 268435456  float   sum    -1  53687.1   20.00   35.00       0\n",
-         KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
-        {"no header at all",
-         "  1073741824     268435456     float     sum      -1  53687.1   20.00   35.00      0  "
-         "53687.1   20.00   35.00      0\n",
-         KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
-        {"rccl-tests",
-         "# Collective test starting: all_reduce_perf\nrccl-tests: Version develop:a52452e\n" HEADER
-         "  1073741824     268435456     float     sum      -1  53687.1   20.00   35.00      0  "
-         "53687.1   20.00   35.00      0\n# Errors with asterisks indicate errors\n",
-         KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
-    };
     for (size_t i = 0; i < sizeof eras / sizeof *eras; i++) {
         struct knee_logs logs = read_logs(eras[i].text, "x.log");
         const struct knee_log *log = &logs.logs[0];

@@ -224,25 +224,6 @@ static void sentences_wrap_at_the_width(void **state)
 }
 
 /* Every allocation fails once in turn: no crash, no leak, and the outputs are left alone. */
-struct failing {
-    size_t calls, fail_at, live;
-};
-
-static void *failing_resize(void *ctx, void *ptr, size_t size)
-{
-    struct failing *f = ctx;
-    if (size == 0) {
-        f->live -= ptr != NULL;
-        free(ptr);
-        return NULL;
-    }
-    if (++f->calls == f->fail_at)
-        return NULL;
-    void *now = realloc(ptr, size);
-    f->live += ptr == NULL && now != NULL;
-    return now;
-}
-
 static void every_allocation_may_fail(void **state)
 {
     (void)state;

@@ -12,17 +12,6 @@
 #include "predict/block.h"
 #include "predict/op_time.h"
 
-static struct knee_shape shape_named(const char *name)
-{
-    struct knee_shape shape;
-    struct knee_err err;
-    knee_shape_init(&shape);
-    if (knee_keys_set(&knee_shape_keys, &shape, "model", name, KNEE_FLAG, &err) ||
-        knee_shape_complete(&shape, &err))
-        fail_msg("%s: %s", name, err.what);
-    return shape;
-}
-
 static struct knee_machine machine_of(const char *gpu, const char *profile)
 {
     struct knee_platform platform;

@@ -3,21 +3,10 @@
  * The simulator: the engine by hand, laws of every run (order, dependencies, one thing at a time),
  * agreement with the closed path, and the trace that is written and read back.
  */
-#include "unit.h"
+#include "trace_help.h"
 
 #include "job/plan.h"
 #include "predict/tasks.h"
-
-static struct knee_shape shape_named(const char *name)
-{
-    struct knee_shape shape;
-    struct knee_err err;
-    knee_shape_init(&shape);
-    if (knee_keys_set(&knee_shape_keys, &shape, "model", name, KNEE_FLAG, &err) ||
-        knee_shape_complete(&shape, &err))
-        fail_msg("%s: %s", name, err.what);
-    return shape;
-}
 
 static struct knee_machine machine_of(const char *gpu)
 {
@@ -252,7 +241,7 @@ static void an_equal_pipeline_is_exact(void **state)
 
 struct memory {
     char *data;
-    size_t length, at;
+    size_t length;
 };
 
 static bool put(void *ctx, const char *data, size_t size)
@@ -265,16 +254,6 @@ static bool put(void *ctx, const char *data, size_t size)
     memcpy(more + memory->length, data, size);
     memory->length += size;
     return true;
-}
-
-static ptrdiff_t get(void *ctx, void *buffer, size_t size)
-{
-    struct memory *memory = ctx;
-    size_t rest = memory->length - memory->at;
-    size = size < rest ? size : rest;
-    memcpy(buffer, memory->data + memory->at, size);
-    memory->at += size;
-    return (ptrdiff_t)size;
 }
 
 /* A simulated step written as a trace and read back is the same step, to the nanosecond. */
@@ -297,7 +276,7 @@ static void written_and_read_back_it_is_the_same(void **state)
         assert_int_equal(knee_account(&first, 1, NULL, &before, &err), KNEE_OK);
         assert_int_equal(before.largest_shift_ns, 0);
         assert_true(knee_write_perfetto(&before, (struct knee_sink){put, &memory}, NULL));
-        if (knee_trace_read((struct knee_reader){get, &memory}, "back", NULL, NULL, &second, &err))
+        if (read_bytes(memory.data, memory.length, "back", &second, &err))
             fail_msg("%s", err.what);
         assert_int_equal(knee_account(&second, 1, NULL, &after, &err), KNEE_OK);
         assert_int_equal(before.rank_count, after.rank_count);

@@ -364,20 +364,52 @@ static void held_out_means_held_out(void **state)
     struct knee_validation a, b;
     struct knee_err err;
     assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &a, &err), KNEE_OK);
-    assert_int_equal(knee_cross_validate(&a, NULL, NULL, &err), KNEE_OK);
+    assert_int_equal(knee_cross_validate(&a, 0, 1, NULL, NULL, &err), KNEE_OK);
     assert_true(a.held_out_all.rows == runs.count);
     assert_true(a.held_out_all.mape < a.all.mape); /* the others tell that products are slower */
     for (size_t i = 0; i < runs.count; i++)
         if (strcmp(runs.run[i].source, "s2") == 0)
             runs.run[i].step_s *= 3;
     assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &b, &err), KNEE_OK);
-    assert_int_equal(knee_cross_validate(&b, NULL, NULL, &err), KNEE_OK);
+    assert_int_equal(knee_cross_validate(&b, 0, 1, NULL, NULL, &err), KNEE_OK);
     for (size_t i = 0; i < runs.count; i++)
         if (strcmp(runs.run[i].source, "s2") == 0)
             assert_near(a.result[i].held_out_s, b.result[i].held_out_s, 0);
     knee_validation_release(&a);
     knee_validation_release(&b);
     knee_runs_release(&runs);
+}
+
+/* Parts put together are what one alone finds, to the last bit. */
+static void parts_make_the_whole(void **state)
+{
+    (void)state;
+    enum { PARTS = 3 };
+    struct knee_runs runs = synthetic(0.9, 1);
+    struct knee_validation whole, part;
+    struct knee_err err;
+    size_t size = runs.count * sizeof *whole.result, done = 0;
+    struct knee_run_result *results = malloc(PARTS * size);
+    assert_non_null(results);
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &whole, &err), KNEE_OK);
+    assert_int_equal(knee_cross_validate(&whole, 0, 1, NULL, NULL, &err), KNEE_OK);
+    for (size_t i = 0; i < PARTS; i++) {
+        assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &part, &err), KNEE_OK);
+        assert_int_equal(knee_cross_validate(&part, i, PARTS, NULL, NULL, &err), KNEE_OK);
+        memcpy(results + i * runs.count, part.result, size);
+        done += part.held_out_all.rows;
+        if (i + 1 < PARTS)
+            knee_validation_release(&part);
+    }
+    assert_true(done == runs.count); /* each source in one part */
+    assert_int_equal(knee_cross_validate_merge(&part, results, PARTS, &err), KNEE_OK);
+    assert_memory_equal(part.result, whole.result, size);
+    assert_memory_equal(&part.held_out_all, &whole.held_out_all, sizeof part.held_out_all);
+    assert_memory_equal(part.held_out, whole.held_out, sizeof part.held_out);
+    knee_validation_release(&part);
+    knee_validation_release(&whole);
+    knee_runs_release(&runs);
+    free(results);
 }
 
 /* ---- JSON lines ---- */
@@ -432,6 +464,7 @@ int main(void)
         cmocka_unit_test(calibration_finds_what_was_put_in),
         cmocka_unit_test(nothing_to_fit_is_said),
         cmocka_unit_test(held_out_means_held_out),
+        cmocka_unit_test(parts_make_the_whole),
         cmocka_unit_test(phases_of_steps),
     };
     return RUN(tests);

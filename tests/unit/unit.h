@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the unit tests share: cmocka, jobs from words, near-equality, reproducible chance. */
+/* What the unit tests share: cmocka, jobs from words, near-equality, reproducible chance, memory
+ * that runs out. */
 #ifndef KNEE_TESTS_UNIT_H
 #define KNEE_TESTS_UNIT_H
 
@@ -63,6 +64,18 @@ static inline struct knee_prediction predict(const char *words)
     return prediction;
 }
 
+/* The shape of a model by its name. */
+static inline struct knee_shape shape_named(const char *name)
+{
+    struct knee_shape shape;
+    struct knee_err err;
+    knee_shape_init(&shape);
+    if (knee_keys_set(&knee_shape_keys, &shape, "model", name, KNEE_FLAG, &err) ||
+        knee_shape_complete(&shape, &err))
+        fail_msg("%s: %s", name, err.what);
+    return shape;
+}
+
 static inline void near_at(double got, double want, double tolerance, const char *what, int line)
 {
     if (!(fabs(got - want) <= tolerance))
@@ -83,6 +96,26 @@ static inline double chance(uint64_t *state)
 static inline double between(uint64_t *state, double low, double high) /* geometric */
 {
     return low * pow(high / low, chance(state));
+}
+
+/* An allocator whose call number fail_at fails; `live` blocks are not freed yet. */
+struct failing {
+    size_t calls, fail_at, live;
+};
+
+static inline void *failing_resize(void *ctx, void *ptr, size_t size)
+{
+    struct failing *f = ctx;
+    if (size == 0) {
+        f->live -= ptr != NULL;
+        free(ptr);
+        return NULL;
+    }
+    if (++f->calls == f->fail_at)
+        return NULL;
+    void *now = realloc(ptr, size);
+    f->live += ptr == NULL && now != NULL;
+    return now;
 }
 
 #define RUN(tests) cmocka_run_group_tests(tests, NULL, NULL)
