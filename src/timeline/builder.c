@@ -519,6 +519,18 @@ static bool join(struct knee_builder *b, struct raw_span *raw, size_t row,
     return true;
 }
 
+/* What is said of a rank without its spans. */
+static void sum_up(struct knee_rank *rank)
+{
+    rank->work = rank->span_count;
+    rank->start_ns = rank->end_ns = rank->span_count ? rank->spans[0].start_ns : 0;
+    for (size_t i = 0; i < rank->span_count; i++) {
+        const struct knee_span *span = &rank->spans[i];
+        rank->end_ns = span->end_ns > rank->end_ns ? span->end_ns : rank->end_ns;
+        rank->launched += span->launch_ns != KNEE_NO_TIME;
+    }
+}
+
 static bool finish_device(struct knee_builder *b, struct device *device, struct launch_index *index,
                           struct knee_rank *rank, struct knee_loss *doubles)
 {
@@ -539,6 +551,7 @@ static bool finish_device(struct knee_builder *b, struct device *device, struct 
     rank->device = device->key;
     rank->spans = spans;
     rank->span_count = kept;
+    sum_up(rank);
     rank->call_count = calls.count;
     rank->calls = take(b->alloc, &calls, sizeof *rank->calls);
     drop_device(b, device);

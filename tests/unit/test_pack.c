@@ -31,6 +31,8 @@ static void assert_same_rank(const struct knee_rank *a, const struct knee_rank *
     assert_int_equal(a->rank, b->rank);
     assert_int_equal(a->span_count, b->span_count);
     assert_int_equal(a->call_count, b->call_count);
+    assert_true(a->start_ns == b->start_ns && a->end_ns == b->end_ns);
+    assert_true(a->work == b->work && a->launched == b->launched);
     for (size_t i = 0; i < a->span_count; i++) {
         const struct knee_span *x = &a->spans[i], *y = &b->spans[i];
         assert_true(x->start_ns == y->start_ns && x->end_ns == y->end_ns &&
