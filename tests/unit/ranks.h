@@ -6,6 +6,8 @@
 #include "measure/runtime.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,8 +32,6 @@ struct office {
     struct letter *box[RANKS_MAX][RANKS_MAX]; /* to, from */
     double sums[2][64];
     int arrived[2], taken[2];
-    const void *parts[RANKS_MAX];
-    size_t part_sizes[RANKS_MAX];
 };
 
 struct seat {
@@ -125,6 +125,44 @@ static bool ranks_test(struct knee_runtime *rt, struct knee_request **request, b
     return true;
 }
 
+static bool ranks_wait(struct knee_runtime *rt, struct knee_request **request)
+{
+    for (bool done = false; !done; sched_yield())
+        if (!ranks_test(rt, request, &done))
+            return false;
+    return true;
+}
+
+/* Each rank's size, then its bytes. */
+static bool ranks_gather(struct knee_runtime *rt, const void *mine, size_t size, void **all,
+                         size_t *sizes)
+{
+    struct knee_request *request = NULL;
+    if (rt->rank > 0)
+        return ranks_send(rt, &size, sizeof size, 0, 0, &request) &&
+               ranks_send(rt, mine, size, 0, 0, &request);
+    char *bytes = malloc(size + 1);
+    size_t total = sizes[0] = size;
+    if (size)
+        memcpy(bytes, mine, size);
+    for (int r = 1; r < rt->size; r++) {
+        ranks_receive(rt, &sizes[r], sizeof sizes[r], r, 0, &request);
+        ranks_wait(rt, &request);
+        bytes = realloc(bytes, total + sizes[r] + 1);
+        ranks_receive(rt, bytes + total, sizes[r], r, 0, &request);
+        ranks_wait(rt, &request);
+        total += sizes[r];
+    }
+    *all = bytes;
+    return true;
+}
+
+static void ranks_abort(struct knee_runtime *rt, const char *why)
+{
+    fprintf(stderr, "rank %d: %s\n", rt->rank, why);
+    abort();
+}
+
 struct ranks_job {
     struct seat seat;
     void (*work)(struct knee_runtime *rt, void *ctx);
@@ -155,7 +193,10 @@ static inline void on_ranks(int size, void (*work)(struct knee_runtime *rt, void
                                                           .send_start = ranks_send,
                                                           .receive_start = ranks_receive,
                                                           .all_reduce_start = ranks_reduce_start,
-                                                          .test = ranks_test},
+                                                          .test = ranks_test,
+                                                          .wait = ranks_wait,
+                                                          .gather_bytes = ranks_gather,
+                                                          .abort = ranks_abort},
                                               .office = &office},
                                      .work = work,
                                      .ctx = ctx};
