@@ -596,6 +596,9 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
                              &out->losses[KNEE_REPAIR_DUPLICATE]);
     if (index.order)
         knee_resize(b->alloc, index.order, 0);
+    for (size_t i = 0; i < count && good; i++) /* only damage puts a time beyond all clocks */
+        if (out->ranks[i].end_ns > 0 && out->base_ns > INT64_MAX - out->ranks[i].end_ns)
+            out->base_ns = 0;
     return good;
 }
 

@@ -160,6 +160,21 @@ enum {
     RANK_BYTES = 9 * 8
 };
 
+/* Every span of communication has its call, and the other way round. */
+static void check_pairs(struct knee_cursor *c, const struct knee_rank *rank)
+{
+    size_t comm = 0;
+    for (size_t i = 0; i < rank->span_count; i++) {
+        const struct knee_span *span = &rank->spans[i];
+        bool talks = span->kind == KNEE_SPAN_COMM || span->kind == KNEE_SPAN_FUSED;
+        comm += talks;
+        knee_cursor_check(c, talks == (span->call != 0));
+    }
+    knee_cursor_check(c, comm == rank->call_count);
+    for (size_t i = 0; i < rank->call_count; i++)
+        knee_cursor_check(c, rank->spans[rank->calls[i].span].call == i + 1);
+}
+
 static void walk_rank(struct knee_cursor *c, struct knee_rank *rank, struct words *words,
                       const struct knee_trace *trace)
 {
@@ -174,6 +189,7 @@ static void walk_rank(struct knee_cursor *c, struct knee_rank *rank, struct word
     knee_cursor_check_time(c, rank->start_ns);
     knee_cursor_check_time(c, rank->end_ns);
     knee_cursor_check(c, rank->start_ns <= rank->end_ns && work <= UINT32_MAX && launched <= work);
+    knee_cursor_check(c, c->bad || rank->end_ns < 0 || trace->base_ns <= INT64_MAX - rank->end_ns);
     /* Spans refer to calls and calls to spans: both counts are known before either is checked. */
     KNEE_FIELD(c, call_count);
     knee_cursor_rows(c, &rank->span_count, SPAN_BYTES, &spans, sizeof *rank->spans);
@@ -191,8 +207,8 @@ static void walk_rank(struct knee_cursor *c, struct knee_rank *rank, struct word
     knee_cursor_check(c, rank->call_count == call_count);
     for (size_t i = 0; i < rank->call_count; i++)
         walk_call(c, &rank->calls[i], words, trace, rank);
-    for (size_t i = 0; !c->bad && i < rank->span_count; i++)
-        knee_cursor_check(c, rank->spans[i].call <= rank->call_count);
+    if (c->mode == KNEE_READ && !c->bad)
+        check_pairs(c, rank);
 }
 
 static void walk_marks(struct knee_cursor *c, struct knee_mark **marks, size_t *count)
@@ -224,7 +240,7 @@ static void walk_facts(struct knee_cursor *c, struct knee_trace *trace, struct w
     KNEE_FIELD(c, trace->rank);
     KNEE_FIELD(c, trace->world_size);
     KNEE_FIELD(c, trace->base_ns);
-    knee_cursor_check_time(c, trace->base_ns);
+    knee_cursor_check(c, trace->base_ns >= 0);
     text_field(c, trace->gpu_name, sizeof trace->gpu_name);
     text_field(c, trace->host, sizeof trace->host);
     text_field(c, trace->backend, sizeof trace->backend);
