@@ -15,9 +15,10 @@
 enum { TAG = 77, CHUNK_BYTES = 1 << 30 };
 
 /* The run cannot go on. */
-static void give_up(struct knee_runtime *rt, const char *why)
+static _Noreturn void give_up(struct knee_runtime *rt, const char *why)
 {
     rt->abort(rt, rt->fault[0] ? rt->fault : why);
+    _Exit(KNEE_SYSTEM); /* not reached */
 }
 
 static const char no_memory[] = "out of memory for the account";

@@ -214,7 +214,8 @@ static bool match_and_align(struct knee_account *account, struct knee_between *b
 
 static knee_status out_of_memory(struct knee_err *err)
 {
-    return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the account");
+    knee_fail(err, KNEE_SYSTEM, "", "out of memory for the account");
+    return KNEE_SYSTEM;
 }
 
 knee_status knee_account_begin(const struct knee_trace *traces, size_t count,

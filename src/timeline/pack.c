@@ -93,12 +93,11 @@ static void read_strings(struct knee_cursor *c, struct knee_trace *trace, struct
         if (i < names)
             pointers[i] = at;
         else
-            words->word[i - names] = at;
+            words->word[words->count++] = at;
         at += strlen(at) + 1;
     }
     knee_cursor_check(c, at == end);
     trace->name_count = (size_t)names;
-    words->count = (size_t)extra;
 }
 
 /* A borrowed string as its row. */
