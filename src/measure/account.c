@@ -2,7 +2,7 @@
 /*
  * Rank 0 begins the account from what it knows of all ranks (calls and their times), sends every
  * process the tasks of the ranks whose spans it holds, does its own, gathers the outcomes and ends
- * the account. Spans never travel: tasks and outcomes are a few dozen bytes for each call.
+ * the account. Spans never travel: tasks and outcomes grow with the calls.
  */
 #include "measure/account.h"
 
