@@ -769,10 +769,13 @@ struct knee_mark {
     int64_t start_ns, end_ns, number;
 };
 
-/* One GPU of one process. */
+/* One GPU of one process. When its spans stayed in another process, only those of its calls are
+ * here; the window and the counts are those of all its work. */
 struct knee_rank {
     int64_t rank, device;
-    struct knee_span *spans; /* by start */
+    int64_t start_ns, end_ns; /* first start and last end of its work */
+    size_t work, launched;    /* pieces of GPU work; of them with a known launch */
+    struct knee_span *spans;  /* by start */
     size_t span_count;
     struct knee_call *calls; /* by start */
     size_t call_count;
@@ -898,6 +901,8 @@ struct knee_run {
     enum knee_label label;
 };
 
+#define KNEE_STRIP 72 /* parts of the common window for a picture of who waits when */
+
 struct knee_rank_account {
     const struct knee_trace *trace;
     const struct knee_rank *source;
@@ -906,11 +911,12 @@ struct knee_rank_account {
     int64_t shift_ns;         /* added to own times gives the common clock */
     bool split;               /* wait and transfer are told apart */
     struct knee_ledger ledger;
-    struct knee_run *runs;
+    struct knee_run *runs; /* NULL where the spans are in another process */
     size_t run_count;
-    int64_t load_ns;    /* host time spent waiting for batches, inside steps */
-    int64_t stepped_ns; /* host time inside steps */
-    size_t kernels;     /* compute kernels, and their median duration */
+    int64_t waits_ns[KNEE_STRIP]; /* waiting in each part of the common window */
+    int64_t load_ns;              /* host time spent waiting for batches, inside steps */
+    int64_t stepped_ns;           /* host time inside steps */
+    size_t kernels;               /* compute kernels, and their median duration */
     int64_t median_kernel_ns;
 };
 
@@ -962,6 +968,7 @@ struct knee_account {
     int64_t transfer_ns;      /* of all matched instances: last end - last start */
     int64_t largest_shift_ns; /* clocks of hosts; 0: none was needed */
     int64_t residual_ns;      /* median spread of matched ends that is left */
+    int64_t strip_part_ns;    /* the common window of all ranks / KNEE_STRIP, rounded up */
     const struct knee_alloc *alloc;
 };
 

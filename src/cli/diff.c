@@ -22,7 +22,7 @@ static knee_status read_side(const char *word, struct side *side, struct knee_er
     struct knee_trace_options options = {0};
     struct knee_job job;
     knee_job_init(&job);
-    knee_status status = cli_traces_read(&word, 1, &options, NULL, &side->traces, err);
+    knee_status status = cli_traces_read(&word, 1, &options, NULL, true, &side->traces, err);
     if (status)
         return status;
     cli_traces_complain(&side->traces);

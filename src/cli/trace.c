@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "cli/traces.h"
+#include "measure/account.h"
 #include "out/pack.h"
 #include "timeline/kinds.h"
 
@@ -225,12 +226,16 @@ static knee_status expect(const struct trace_options *options, const struct knee
 }
 
 static knee_status report(struct cli_run *run, const struct trace_options *options,
-                          const struct cli_traces *traces, struct knee_job *job)
+                          const struct cli_traces *traces, struct knee_job *job,
+                          struct knee_runtime *rt)
 {
     struct knee_account account;
     struct knee_diagnosis diagnosis;
-    knee_status status = knee_account(traces->traces, traces->count, NULL, &account, &run->err);
-    if (status)
+    knee_status status =
+        traces->holders ? knee_account_over(rt, traces->traces, traces->count, traces->holders,
+                                            &account, &run->err)
+                        : knee_account(traces->traces, traces->count, NULL, &account, &run->err);
+    if (status || run->quiet)
         return status;
     status = expect(options, job, &account, &run->err);
     if (!status && options->noise)
@@ -286,11 +291,15 @@ static knee_status read_and_report(struct cli_run *run, const struct trace_optio
     knee_status own = take_patterns(options->patterns, &patterns, &reading, &run->err);
     knee_status status = agree(rt, own);
     run->quiet = rt && rt->rank > 0 && !own;
-    if (!status && !(status = cli_traces_read(run->words, run->word_count, &reading, rt, &traces,
-                                              &run->err))) {
-        cli_traces_complain(&traces);
-        if (!run->quiet)
-            status = report(run, options, &traces, job);
+    if (!status) { /* what shows the spans themselves needs them all in one place */
+        bool whole = options->perfetto || run->common.html;
+        status =
+            cli_traces_read(run->words, run->word_count, &reading, rt, whole, &traces, &run->err);
+        bool all = agree(rt, status) == KNEE_OK;
+        if (!status)
+            cli_traces_complain(&traces);
+        if (all && (!run->quiet || traces.holders))
+            status = report(run, options, &traces, job, rt);
         cli_traces_release(&traces);
     }
     if (patterns)

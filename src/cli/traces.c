@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sets of trace files: folders are searched, each file is read by one thread, as many at once as
- * there are cores. Ctrl-C stops the reading, and what was read by then is accounted.
+ * there are cores. Ctrl-C stops the reading, and what was read by then is accounted. Over several
+ * processes each reads its share and tells rank 0 what the account begins with.
  */
 #include "cli/traces.h"
 
@@ -136,15 +137,19 @@ struct work {
     size_t next, done;
     pthread_mutex_t lock;
     struct knee_runtime *rt; /* NULL: alone */
+    bool whole;              /* rank 0 gets whole traces, not outlines */
 };
 
-/* Whose file it is. Only rank 0 has a standard input. */
+/* Which rank reads a file. Only rank 0 has a standard input. */
+static int reader_of(const struct work *work, size_t i)
+{
+    bool standard = strcmp(work->files->names[i], "-") == 0;
+    return !work->rt || standard ? 0 : (int)(i % (size_t)work->rt->size);
+}
+
 static bool is_mine(const struct work *work, size_t i)
 {
-    if (!work->rt)
-        return true;
-    bool standard = strcmp(work->files->names[i], "-") == 0;
-    return (standard ? 0 : i % (size_t)work->rt->size) == (size_t)work->rt->rank;
+    return !work->rt || reader_of(work, i) == work->rt->rank;
 }
 
 static bool is_sqlite(int fd)
@@ -285,82 +290,100 @@ struct parcel {
     struct knee_err err;
 };
 
-/* Everything that this rank read, as one piece. NULL: no memory. */
-static unsigned char *pack_mine(const struct work *work, size_t *size)
+/* Adds one file to bytes[*size]; false: no memory. */
+static bool pack_file(const struct work *work, size_t i, unsigned char **bytes, size_t *size)
 {
-    size_t total = 0, at = 0;
-    for (size_t i = 0; i < work->files->count; i++)
-        if (is_mine(work, i))
-            total += sizeof(struct parcel) +
-                     (work->statuses[i] ? 0 : knee_trace_packed_size(&work->traces[i]));
-    unsigned char *bytes = malloc(total + 1);
-    for (size_t i = 0; bytes && i < work->files->count; i++) {
-        if (!is_mine(work, i))
-            continue;
-        struct parcel parcel;
-        memset(&parcel, 0, sizeof parcel);
-        parcel.file = i;
-        parcel.status = (int32_t)work->statuses[i];
-        parcel.err = work->errors[i];
-        parcel.size = work->statuses[i] ? 0 : knee_trace_packed_size(&work->traces[i]);
-        memcpy(bytes + at, &parcel, sizeof parcel);
-        at += sizeof parcel;
-        if (parcel.size)
-            knee_trace_pack(&work->traces[i], bytes + at);
-        at += parcel.size;
+    struct knee_trace outline = {0};
+    const struct knee_trace *trace = work->whole ? &work->traces[i] : &outline;
+    bool read = work->statuses[i] == KNEE_OK;
+    if (read && !work->whole && knee_trace_outline(&work->traces[i], NULL, &outline, NULL))
+        return false;
+    struct parcel parcel;
+    memset(&parcel, 0, sizeof parcel);
+    parcel.file = i;
+    parcel.status = (int32_t)work->statuses[i];
+    parcel.err = work->errors[i];
+    parcel.size = read ? knee_trace_packed_size(trace) : 0;
+    unsigned char *more = realloc(*bytes, *size + sizeof parcel + parcel.size);
+    if (more) {
+        memcpy(more + *size, &parcel, sizeof parcel);
+        if (read)
+            knee_trace_pack(trace, more + *size + sizeof parcel);
+        *size += sizeof parcel + parcel.size;
+        *bytes = more;
     }
-    *size = total;
-    return bytes;
+    knee_trace_release(&outline);
+    return more != NULL;
 }
 
-static void unpack_all(struct work *work, const unsigned char *bytes, size_t size)
+/* False: rt->fault says why. */
+static bool unpack_all(struct work *work, const unsigned char *bytes, size_t size)
 {
     struct parcel parcel;
-    for (size_t at = 0; size - at >= sizeof parcel; at += parcel.size) {
+    snprintf(work->rt->fault, sizeof work->rt->fault, "what another rank sent is damaged");
+    for (size_t at = 0; at < size; at += parcel.size) {
+        if (size - at < sizeof parcel)
+            return false;
         memcpy(&parcel, bytes + at, sizeof parcel);
         at += sizeof parcel;
-        size_t i = (size_t)parcel.file;
         if (parcel.file >= work->files->count || parcel.size > size - at)
-            return; /* cannot be; the files keep "did not come" */
+            return false;
+        size_t i = (size_t)parcel.file;
         work->errors[i] = parcel.err;
         work->statuses[i] = (knee_status)parcel.status;
-        if (!parcel.status)
-            work->statuses[i] = knee_trace_unpack(bytes + at, (size_t)parcel.size, NULL,
-                                                  &work->traces[i], &work->errors[i]);
+        if (!parcel.status && knee_trace_unpack(bytes + at, (size_t)parcel.size, NULL,
+                                                &work->traces[i], &work->errors[i])) {
+            snprintf(work->rt->fault, sizeof work->rt->fault, "%s", work->errors[i].what);
+            return false;
+        }
     }
+    work->rt->fault[0] = '\0';
+    return true;
 }
 
 static bool gather(struct work *work)
 {
     struct knee_runtime *rt = work->rt;
     size_t size = 0, total = 0, *sizes = calloc((size_t)rt->size, sizeof *sizes);
-    unsigned char *mine = rt->rank == 0 ? NULL : pack_mine(work, &size);
+    unsigned char *mine = NULL;
     void *all = NULL;
-    bool good = sizes && (mine || rt->rank == 0);
+    bool good = sizes != NULL;
+    for (size_t i = 0; good && i < work->files->count; i++) {
+        if (rt->rank != 0 && is_mine(work, i))
+            good = pack_file(work, i, &mine, &size);
+        else if (rt->rank == 0 && !is_mine(work, i))
+            work->statuses[i] = knee_fail(&work->errors[i], KNEE_SYSTEM, work->files->names[i],
+                                          "did not come from the process that read it");
+    }
     if (!good)
         snprintf(rt->fault, sizeof rt->fault, "out of memory for the traces of this rank");
     good = good && rt->gather_bytes(rt, mine, size, &all, sizes);
+    free(mine);
     for (int r = 0; good && rt->rank == 0 && r < rt->size; r++)
         total += sizes[r];
-    for (size_t i = 0; good && rt->rank == 0 && i < work->files->count; i++)
-        if (!is_mine(work, i))
-            work->statuses[i] = knee_fail(&work->errors[i], KNEE_SYSTEM, work->files->names[i],
-                                          "did not come from the process that read it");
-    if (good && rt->rank == 0)
-        unpack_all(work, all, total);
+    good = good && (rt->rank != 0 || unpack_all(work, all, total));
     free(all);
-    free(mine);
     free(sizes);
     return good;
 }
 
-/* Frees what was handed over. */
+/* Rank 0 has the whole traces: what was handed over goes. */
 static knee_status leave_to_rank_0(struct work *work)
 {
     for (size_t i = 0; i < work->files->count; i++)
         if (is_mine(work, i) && !work->statuses[i])
             knee_trace_release(&work->traces[i]);
     free(work->traces);
+    return KNEE_OK;
+}
+
+/* The other ranks keep what they read; rank 0 knows of what they could not. */
+static knee_status keep_own(struct work *work, struct cli_traces *out)
+{
+    for (size_t i = 0; i < work->files->count; i++)
+        if (is_mine(work, i) && !work->statuses[i])
+            work->traces[out->count++] = work->traces[i];
+    out->traces = work->traces;
     return KNEE_OK;
 }
 
@@ -373,6 +396,8 @@ static knee_status sort_out(struct work *work, struct cli_traces *out, struct kn
         if (work->statuses[i] == KNEE_OK) {
             struct knee_trace trace = work->traces[i];
             memset(&work->traces[i], 0, sizeof trace);
+            if (out->holders)
+                out->holders[out->count] = reader_of(work, i);
             work->traces[out->count++] = trace;
         } else if (out->refused) {
             out->refused[out->refused_count].err = work->errors[i];
@@ -388,11 +413,11 @@ static knee_status sort_out(struct work *work, struct cli_traces *out, struct kn
 }
 
 knee_status cli_traces_read(const char *const *words, size_t word_count,
-                            struct knee_trace_options *options, struct knee_runtime *rt,
+                            struct knee_trace_options *options, struct knee_runtime *rt, bool whole,
                             struct cli_traces *out, struct knee_err *err)
 {
     struct files files = {0};
-    struct work work = {.files = &files, .options = options, .rt = rt};
+    struct work work = {.files = &files, .options = options, .rt = rt, .whole = whole};
     knee_status status = KNEE_OK;
     memset(out, 0, sizeof *out);
     find_files(&files, words, word_count);
@@ -406,7 +431,9 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
     work.traces = calloc(files.count + 1, sizeof *work.traces);
     work.errors = calloc(files.count + 1, sizeof *work.errors);
     work.statuses = calloc(files.count + 1, sizeof *work.statuses);
-    if (files.failed || !work.traces || !work.errors || !work.statuses)
+    out->holders = rt && !whole ? calloc(files.count + 1, sizeof *out->holders) : NULL;
+    if (files.failed || !work.traces || !work.errors || !work.statuses ||
+        (rt && !whole && !out->holders))
         status = knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of files");
     if (rt && status == KNEE_SYSTEM)
         rt->abort(rt, "out of memory for the list of files"); /* the others would wait for ever */
@@ -419,7 +446,9 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
         signal(SIGINT, before);
         if (rt && !gather(&work))
             rt->abort(rt, rt->fault);
-        status = rt && rt->rank != 0 ? leave_to_rank_0(&work) : sort_out(&work, out, err);
+        status = !rt || rt->rank == 0 ? sort_out(&work, out, err)
+                 : whole              ? leave_to_rank_0(&work)
+                                      : keep_own(&work, out);
     }
     if (status) {
         free(work.traces);
@@ -441,6 +470,7 @@ void cli_traces_release(struct cli_traces *traces)
     for (size_t i = 0; i < traces->refused_count; i++)
         free(traces->refused[i].file);
     free(traces->refused);
+    free(traces->holders);
     free(traces->traces);
     memset(traces, 0, sizeof *traces);
 }

@@ -15,16 +15,19 @@ struct cli_refused {
 struct cli_traces {
     struct knee_trace *traces;
     size_t count;
+    int *holders; /* rank that has the spans of each trace; NULL: this process has all */
     struct cli_refused *refused;
     size_t refused_count;
 };
 
 /* Reads all files, and all traces in folders, on all cores. What one file suffers does not touch
  * the others. Fails only when not one can be used. SIGINT stops reading; what was read is kept.
- * With `rt` the files are shared out over its ranks, in the order in which rank 0 finds them, and
- * all come to rank 0, as if it had read them itself; the other ranks get none. NULL: alone. */
+ * With `rt` the files are shared out over its ranks, in the order in which rank 0 finds them. Every
+ * rank keeps the traces that it read; rank 0 gets the others' outlines and what was refused. With
+ * `whole` all traces come to rank 0, as if it had read them itself, and the others keep none. A
+ * NULL `rt`: alone. */
 knee_status cli_traces_read(const char *const *words, size_t word_count,
-                            struct knee_trace_options *options, struct knee_runtime *rt,
+                            struct knee_trace_options *options, struct knee_runtime *rt, bool whole,
                             struct cli_traces *out, struct knee_err *err);
 void cli_traces_release(struct cli_traces *traces);
 

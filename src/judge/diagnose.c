@@ -59,13 +59,12 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
                           const struct knee_job *given)
 {
     unsigned gaps = 0;
-    size_t calls = 0, launched = 0, spans = 0;
+    size_t calls = 0, launched = 0, work = 0;
     for (size_t r = 0; r < account->rank_count; r++) {
         const struct knee_rank_account *rank = &account->ranks[r];
         calls += rank->source->call_count;
-        spans += rank->source->span_count;
-        for (size_t i = 0; i < rank->source->span_count; i++)
-            launched += rank->source->spans[i].launch_ns != KNEE_NO_TIME;
+        work += rank->source->work;
+        launched += rank->source->launched;
         for (int loss = 0; loss < KNEE_LOSSES; loss++)
             if (rank->trace->losses[loss].count && knee_loss_is_lost((enum knee_loss_kind)loss))
                 gaps |= KNEE_GAP_LOSSES;
@@ -82,7 +81,7 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
         gaps |= KNEE_GAP_UNMATCHED;
     if (account->step_source == KNEE_STEPS_NONE)
         gaps |= KNEE_GAP_NO_STEPS;
-    if (launched * 2 < spans)
+    if (launched * 2 < work)
         gaps |= KNEE_GAP_NO_LAUNCHES;
     if (isnan(given->critical_batch))
         gaps |= KNEE_GAP_LARGE_BATCH;

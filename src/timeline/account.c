@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From traces to an account: the ranks are listed, their collectives matched, their clocks aligned,
- * every nanosecond labelled, the windows cut into steps, collectives and stragglers summed up.
+ * From traces to an account. The begin lists the ranks, matches their collectives and aligns their
+ * clocks; then, rank by rank, every nanosecond is labelled and the window cut into steps; the end
+ * sums up stragglers and collectives. account.h says what goes from one to the next.
  */
 #include "timeline/account.h"
 
 #include "base/error.h"
-#include "base/sort.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -85,7 +85,9 @@ static bool list_ranks(struct knee_account *account, const struct knee_trace *tr
             struct knee_rank_account *rank = &account->ranks[account->rank_count];
             rank->trace = &traces[t];
             rank->source = &traces[t].ranks[r];
-            account->rank_count += rank->source->span_count > 0;
+            rank->start_ns = rank->source->start_ns;
+            rank->end_ns = rank->source->end_ns;
+            account->rank_count += rank->source->work > 0;
         }
     }
     if (account->rank_count)
@@ -94,10 +96,10 @@ static bool list_ranks(struct knee_account *account, const struct knee_trace *tr
 }
 
 /* Compute kernels and their median: many short ones are a sign of too little work. */
-static bool measure_kernels(struct knee_account *account, struct knee_rank_account *rank)
+static bool measure_kernels(struct knee_rank_account *rank, const struct knee_alloc *alloc)
 {
     size_t spans = rank->source->span_count, count = 0;
-    struct knee_sort_key *keys = knee_resize(account->alloc, NULL, 2 * (spans + 1) * sizeof *keys);
+    struct knee_sort_key *keys = knee_resize(alloc, NULL, 2 * (spans + 1) * sizeof *keys);
     if (!keys)
         return false;
     for (size_t i = 0; i < spans; i++) {
@@ -108,7 +110,7 @@ static bool measure_kernels(struct knee_account *account, struct knee_rank_accou
     knee_sort(keys, keys + count, count);
     rank->kernels = count;
     rank->median_kernel_ns = count ? (int64_t)keys[count / 2].key : 0;
-    knee_resize(account->alloc, keys, 0);
+    knee_resize(alloc, keys, 0);
     return true;
 }
 
@@ -144,49 +146,193 @@ static bool all_labels_sum_up(const struct knee_account *account)
     return good;
 }
 
-static bool fill(struct knee_account *account)
+/* ---- Begin ---- */
+
+/* The common window, in parts, as each rank's clock shows it. */
+static void share_strip(struct knee_account *account, struct knee_task *tasks)
 {
-    struct knee_matches matches;
-    bool good = knee_match(account, &matches);
-    if (!good)
+    int64_t from = INT64_MAX, to = INT64_MIN;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        int64_t start = knee_common_time(&account->ranks[r], account->ranks[r].start_ns);
+        int64_t end = knee_common_time(&account->ranks[r], account->ranks[r].end_ns);
+        from = start < from ? start : from;
+        to = end > to ? end : to;
+    }
+    account->strip_part_ns = (to - from) / KNEE_STRIP + 1;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        tasks[r].strip_start_ns = from - knee_common_time(&account->ranks[r], 0);
+        tasks[r].strip_part_ns = account->strip_part_ns;
+    }
+}
+
+/* Tells every rank which complete barriers it is in, and when the last member had come. */
+static bool share_meetings(struct knee_account *account, struct knee_between *between)
+{
+    const struct knee_matches *m = &between->matches;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        struct knee_task *task = &between->tasks[r];
+        size_t size = (account->ranks[r].source->call_count + 1) * sizeof *task->meetings;
+        task->meetings = knee_resize(between->alloc, NULL, size);
+        if (!task->meetings)
+            return false;
+    }
+    for (size_t i = 0; i < m->order_count; i++) {
+        const struct knee_instance *instance = &m->instances[m->order[i].row];
+        for (size_t k = instance->first; k < instance->first + instance->count; k++) {
+            const struct knee_rank_account *rank = &account->ranks[m->members[k].rank];
+            struct knee_task *task = &between->tasks[m->members[k].rank];
+            task->meetings[task->meeting_count++] = (struct knee_meeting){
+                m->members[k].call, instance->last_start_ns - knee_common_time(rank, 0)};
+        }
+    }
+    return true;
+}
+
+static bool make_tasks(struct knee_account *account, struct knee_between *between)
+{
+    size_t ranks = account->rank_count;
+    between->alloc = account->alloc;
+    between->tasks = knee_resize(between->alloc, NULL, ranks * sizeof *between->tasks);
+    between->outcomes = knee_resize(between->alloc, NULL, ranks * sizeof *between->outcomes);
+    if (!between->tasks || !between->outcomes)
         return false;
-    good = knee_align(account, &matches);
-    knee_match_times(account, &matches);
-    sum_matches(account, &matches);
-    for (size_t r = 0; r < account->rank_count && good; r++)
-        good =
-            knee_label_rank(account, r, &matches) && measure_kernels(account, &account->ranks[r]);
-    good = good && knee_find_steps(account) && knee_find_stragglers(account, &matches) &&
-           knee_sum_collectives(account, &matches);
-    knee_matches_release(&matches);
-    return good;
+    memset(between->tasks, 0, ranks * sizeof *between->tasks);
+    memset(between->outcomes, 0, ranks * sizeof *between->outcomes);
+    between->rank_count = ranks;
+    share_strip(account, between->tasks);
+    return share_meetings(account, between);
+}
+
+static bool match_and_align(struct knee_account *account, struct knee_between *between)
+{
+    struct knee_matches *m = &between->matches;
+    bool good = knee_match(account, m) && knee_align(account, m) && knee_match_times(account, m);
+    if (good)
+        sum_matches(account, m);
+    return good && make_tasks(account, between);
+}
+
+static knee_status out_of_memory(struct knee_err *err)
+{
+    knee_fail(err, KNEE_SYSTEM, "", "out of memory for the account");
+    return KNEE_SYSTEM;
+}
+
+knee_status knee_account_begin(const struct knee_trace *traces, size_t count,
+                               const struct knee_alloc *alloc, struct knee_account *account,
+                               struct knee_between *between, struct knee_err *err)
+{
+    memset(account, 0, sizeof *account);
+    memset(between, 0, sizeof *between);
+    account->alloc = alloc;
+    bool good = list_ranks(account, traces, count);
+    if (good && account->rank_count == 0) {
+        knee_account_release(account);
+        knee_fail(err, KNEE_INPUT, "", "there is no GPU work in %s",
+                  count == 1 ? traces[0].file : "these traces");
+        knee_hint(err, "record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]");
+        return KNEE_INPUT;
+    }
+    if (good && match_and_align(account, between))
+        return KNEE_OK;
+    knee_between_release(between);
+    knee_account_release(account);
+    return out_of_memory(err);
+}
+
+/* ---- One rank ---- */
+
+bool knee_account_rank(struct knee_rank_account *rank, const struct knee_task *task,
+                       const struct knee_alloc *alloc, struct knee_outcome *out)
+{
+    memset(out, 0, sizeof *out);
+    return knee_label_rank(rank, task, alloc) && measure_kernels(rank, alloc) &&
+           knee_find_steps(rank, alloc, out) && knee_find_stretches(rank, task, alloc, out);
+}
+
+/* ---- End ---- */
+
+static bool list_steps(struct knee_account *account, const struct knee_between *between)
+{
+    size_t count = 0;
+    for (size_t r = 0; r < account->rank_count; r++)
+        count += between->outcomes[r].step_count;
+    account->steps = knee_resize(account->alloc, NULL, (count + 1) * sizeof *account->steps);
+    for (size_t r = 0; r < account->rank_count && account->steps; r++)
+        for (size_t i = 0; i < between->outcomes[r].step_count; i++) {
+            struct knee_step_account *step = &account->steps[account->step_count++];
+            *step = between->outcomes[r].steps[i];
+            step->rank = r;
+        }
+    account->step_source = between->outcomes[0].step_source;
+    return account->steps != NULL;
+}
+
+knee_status knee_account_end(struct knee_account *account, struct knee_between *between,
+                             struct knee_err *err)
+{
+    bool good = list_steps(account, between) && knee_find_stragglers(account, between) &&
+                knee_sum_collectives(account, &between->matches);
+    knee_between_release(between);
+    if (good && all_labels_sum_up(account))
+        return KNEE_OK;
+    knee_account_release(account);
+    return good ? knee_fail(err, KNEE_SYSTEM, "",
+                            "labels do not sum to the window: please report this trace")
+                : out_of_memory(err);
 }
 
 knee_status knee_account(const struct knee_trace *traces, size_t count,
                          const struct knee_alloc *alloc, struct knee_account *out,
                          struct knee_err *err)
 {
-    struct knee_account account = {.alloc = alloc};
-    bool good = list_ranks(&account, traces, count);
-    if (good && account.rank_count == 0) {
-        knee_account_release(&account);
-        knee_fail(err, KNEE_INPUT, "", "there is no GPU work in %s",
-                  count == 1 ? traces[0].file : "these traces");
-        knee_hint(err, "record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]");
-        return KNEE_INPUT;
-    }
-    good = good && fill(&account);
+    struct knee_account account;
+    struct knee_between between;
+    knee_status status = knee_account_begin(traces, count, alloc, &account, &between, err);
+    if (status)
+        return status;
+    bool good = true;
+    for (size_t r = 0; r < account.rank_count && good; r++)
+        good = knee_account_rank(&account.ranks[r], &between.tasks[r], alloc, &between.outcomes[r]);
     if (!good) {
+        knee_between_release(&between);
         knee_account_release(&account);
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the account");
+        return out_of_memory(err);
     }
-    if (!all_labels_sum_up(&account)) {
-        knee_account_release(&account);
-        return knee_fail(err, KNEE_SYSTEM, "",
-                         "labels do not sum to the window: please report this trace");
+    status = knee_account_end(&account, &between, err);
+    if (!status)
+        *out = account;
+    return status;
+}
+
+void knee_task_release(struct knee_task *task, const struct knee_alloc *alloc)
+{
+    if (task->meetings)
+        knee_resize(alloc, task->meetings, 0);
+    memset(task, 0, sizeof *task);
+}
+
+void knee_outcome_release(struct knee_outcome *outcome, const struct knee_alloc *alloc)
+{
+    if (outcome->steps)
+        knee_resize(alloc, outcome->steps, 0);
+    if (outcome->stretches)
+        knee_resize(alloc, outcome->stretches, 0);
+    memset(outcome, 0, sizeof *outcome);
+}
+
+void knee_between_release(struct knee_between *between)
+{
+    knee_matches_release(&between->matches);
+    for (size_t r = 0; r < between->rank_count; r++) {
+        knee_task_release(&between->tasks[r], between->alloc);
+        knee_outcome_release(&between->outcomes[r], between->alloc);
     }
-    *out = account;
-    return KNEE_OK;
+    if (between->tasks)
+        knee_resize(between->alloc, between->tasks, 0);
+    if (between->outcomes)
+        knee_resize(between->alloc, between->outcomes, 0);
+    memset(between, 0, sizeof *between);
 }
 
 void knee_account_release(struct knee_account *account)

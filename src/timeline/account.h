@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of the account, and what they hand each other. */
+/*
+ * The account in three parts with plain data between them, so that the spans of a rank can stay in
+ * the process that read them. knee_account() does the three in turn; src/measure/account.c does the
+ * middle one wherever the spans are.
+ *
+ *   begin   of all ranks the window, the calls and the spans of the calls (an outline is enough)
+ *           -> the ranks in order, matches, clock shifts, and a task for every rank
+ *   rank    one rank with all its spans, steps and loads, and its task
+ *           -> its labels, kernels and host times, and an outcome: steps, stretches between calls
+ *   end     matches, the ranks' labels and the outcomes
+ *           -> steps, stragglers and collectives of the account
+ */
 #ifndef KNEE_TIMELINE_ACCOUNT_H
 #define KNEE_TIMELINE_ACCOUNT_H
 
+#include "base/sort.h"
 #include "knee.h"
 
 /* Matched collectives. An instance is one collective over all the ranks that took part in it; its
@@ -25,27 +37,91 @@ struct knee_matches {
     size_t member_count;
     uint32_t **instance_of; /* per rank, per call: instance row + 1; 0: unmatched */
     size_t rank_count;
+    struct knee_sort_key *order; /* complete barriers (.row) by last start; knee_match_times() */
+    size_t order_count;
     const struct knee_alloc *alloc;
 };
 
+/* One complete barrier as one of its members sees it. */
+struct knee_meeting {
+    uint32_t call;         /* row of the rank's calls */
+    int64_t last_start_ns; /* when the last member had come */
+};
+
+/* What a rank must know of the others. Times are on its own clock. */
+struct knee_task {
+    struct knee_meeting *meetings; /* by last start, on whose order all ranks agree */
+    size_t meeting_count;
+    int64_t strip_start_ns, strip_part_ns; /* the common window, in KNEE_STRIP parts */
+};
+
+/* What a rank did between the barrier before and one of its meetings. */
+struct knee_stretch {
+    int64_t label_ns[KNEE_LABELS];
+};
+
+/* What comes of a rank beside its row of the account. */
+struct knee_outcome {
+    struct knee_step_account *steps; /* .rank is set by the end */
+    size_t step_count;
+    enum knee_step_source step_source;
+    struct knee_stretch *stretches; /* one per meeting */
+    size_t stretch_count;
+};
+
+/* What lies between the parts. */
+struct knee_between {
+    struct knee_matches matches;
+    struct knee_task *tasks;       /* per rank row; made by the begin */
+    struct knee_outcome *outcomes; /* per rank row; empty after the begin */
+    size_t rank_count;
+    const struct knee_alloc *alloc;
+};
+
+/* On failure *account and *between hold nothing. */
+knee_status knee_account_begin(const struct knee_trace *traces, size_t count,
+                               const struct knee_alloc *alloc, struct knee_account *account,
+                               struct knee_between *between, struct knee_err *err);
+/* `rank` needs .trace, .source and the window. False: no memory; *out can be released. */
+bool knee_account_rank(struct knee_rank_account *rank, const struct knee_task *task,
+                       const struct knee_alloc *alloc, struct knee_outcome *out);
+/* Releases *between; on failure *account too. */
+knee_status knee_account_end(struct knee_account *account, struct knee_between *between,
+                             struct knee_err *err);
+void knee_between_release(struct knee_between *between);
+void knee_task_release(struct knee_task *task, const struct knee_alloc *alloc);
+void knee_outcome_release(struct knee_outcome *outcome, const struct knee_alloc *alloc);
+
+/* ---- Steps of the begin ---- */
+
 /* Finds which calls belong together: by group and sequence, else by order in the group. */
 bool knee_match(const struct knee_account *account, struct knee_matches *out);
-/* Fills the instances' times from the ranks' shifts. */
-void knee_match_times(const struct knee_account *account, struct knee_matches *matches);
+/* Fills the instances' times from the ranks' shifts, and their order. False: no memory. */
+bool knee_match_times(const struct knee_account *account, struct knee_matches *matches);
 void knee_matches_release(struct knee_matches *matches);
 
 /* Sets shift_ns of each rank so that matched ends agree, where clocks differ by more than chance.
  */
 bool knee_align(struct knee_account *account, const struct knee_matches *matches);
 
-/* Labels every nanosecond of one rank: runs and ledger. False: no memory. */
-bool knee_label_rank(struct knee_account *account, size_t rank, const struct knee_matches *matches);
+/* ---- Steps of a rank ---- */
 
-/* Cuts the ranks' windows into steps. False: no memory. */
-bool knee_find_steps(struct knee_account *account);
+/* Labels every nanosecond of one rank: runs, ledger and waits_ns. False: no memory. */
+bool knee_label_rank(struct knee_rank_account *rank, const struct knee_task *task,
+                     const struct knee_alloc *alloc);
+
+/* Cuts the rank's window into steps. False: no memory. */
+bool knee_find_steps(struct knee_rank_account *rank, const struct knee_alloc *alloc,
+                     struct knee_outcome *out);
+
+/* What the rank did before each meeting. False: no memory. */
+bool knee_find_stretches(const struct knee_rank_account *rank, const struct knee_task *task,
+                         const struct knee_alloc *alloc, struct knee_outcome *out);
+
+/* ---- Steps of the end ---- */
 
 /* Who came last, how often, how late and why. False: no memory. */
-bool knee_find_stragglers(struct knee_account *account, const struct knee_matches *matches);
+bool knee_find_stragglers(struct knee_account *account, const struct knee_between *between);
 
 /* Calls by kind. False: no memory. */
 bool knee_sum_collectives(struct knee_account *account, const struct knee_matches *matches);

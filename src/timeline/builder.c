@@ -519,6 +519,18 @@ static bool join(struct knee_builder *b, struct raw_span *raw, size_t row,
     return true;
 }
 
+/* What is said of a rank without its spans. */
+static void sum_up(struct knee_rank *rank)
+{
+    rank->work = rank->span_count;
+    rank->start_ns = rank->end_ns = rank->span_count ? rank->spans[0].start_ns : 0;
+    for (size_t i = 0; i < rank->span_count; i++) {
+        const struct knee_span *span = &rank->spans[i];
+        rank->end_ns = span->end_ns > rank->end_ns ? span->end_ns : rank->end_ns;
+        rank->launched += span->launch_ns != KNEE_NO_TIME;
+    }
+}
+
 static bool finish_device(struct knee_builder *b, struct device *device, struct launch_index *index,
                           struct knee_rank *rank, struct knee_loss *doubles)
 {
@@ -539,6 +551,7 @@ static bool finish_device(struct knee_builder *b, struct device *device, struct 
     rank->device = device->key;
     rank->spans = spans;
     rank->span_count = kept;
+    sum_up(rank);
     rank->call_count = calls.count;
     rank->calls = take(b->alloc, &calls, sizeof *rank->calls);
     drop_device(b, device);
@@ -583,6 +596,9 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
                              &out->losses[KNEE_REPAIR_DUPLICATE]);
     if (index.order)
         knee_resize(b->alloc, index.order, 0);
+    for (size_t i = 0; i < count && good; i++) /* only damage puts a time beyond all clocks */
+        if (out->ranks[i].end_ns > 0 && out->base_ns > INT64_MAX - out->ranks[i].end_ns)
+            out->base_ns = 0;
     return good;
 }
 

@@ -8,7 +8,6 @@
  */
 #include "timeline/account.h"
 
-#include "base/sort.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -49,19 +48,21 @@ static int64_t total(const struct cover *cover)
     return sum;
 }
 
-/* When the last member of a call's collective had come, on this rank's clock; its own start where
- * that is not known. */
-static int64_t all_there_ns(const struct knee_rank_account *rank, const struct knee_matches *m,
-                            size_t row, size_t call, const struct knee_span *span)
+/* When the last member of each call's collective had come: the call's start where that is not
+ * known, or nobody waits for anybody. */
+static void find_arrivals(const struct knee_rank *source, const struct knee_task *task, bool split,
+                          int64_t *there_ns)
 {
-    uint32_t found = m->instance_of[row][call];
-    if (!found)
-        return span->start_ns;
-    const struct knee_instance *instance = &m->instances[found - 1];
-    if (!instance->complete || !instance->barrier)
-        return span->start_ns;
-    int64_t ns = instance->last_start_ns - rank->trace->base_ns - rank->shift_ns;
-    return ns < span->start_ns ? span->start_ns : ns > span->end_ns ? span->end_ns : ns;
+    for (size_t c = 0; c < source->call_count; c++)
+        there_ns[c] = source->spans[source->calls[c].span].start_ns;
+    for (size_t i = 0; i < task->meeting_count && split; i++) {
+        const struct knee_meeting *meeting = &task->meetings[i];
+        const struct knee_span *span = &source->spans[source->calls[meeting->call].span];
+        int64_t ns = meeting->last_start_ns;
+        there_ns[meeting->call] = ns < span->start_ns ? span->start_ns
+                                  : ns > span->end_ns ? span->end_ns
+                                                      : ns;
+    }
 }
 
 /* Transfers start at other times than their kernels: they are sorted anew. */
@@ -77,36 +78,34 @@ static void add_transfers(struct cover *transfer, const struct interval *parts,
 
 /* Communication counts as split when what cannot be split (partners missing, or not a barrier) is a
  * small part of it. */
-static bool is_split(const struct knee_account *account, size_t row, const struct knee_matches *m)
+static bool is_split(const struct knee_rank *source, const struct knee_task *task)
 {
-    const struct knee_rank_account *rank = &account->ranks[row];
-    int64_t all = 0, open = 0;
-    for (size_t c = 0; c < rank->source->call_count; c++) {
-        const struct knee_span *span = &rank->source->spans[rank->source->calls[c].span];
-        uint32_t found = m->instance_of[row][c];
+    int64_t all = 0, met = 0;
+    for (size_t c = 0; c < source->call_count; c++) {
+        const struct knee_span *span = &source->spans[source->calls[c].span];
         all += span->end_ns - span->start_ns;
-        if (!found || !m->instances[found - 1].complete || !m->instances[found - 1].barrier)
-            open += span->end_ns - span->start_ns;
     }
-    return all > 0 && open <= all / 5;
+    for (size_t i = 0; i < task->meeting_count; i++) {
+        const struct knee_span *span = &source->spans[source->calls[task->meetings[i].call].span];
+        met += span->end_ns - span->start_ns;
+    }
+    return all > 0 && all - met <= all / 5;
 }
 
-static void fill_covers(const struct knee_account *account, size_t row,
-                        const struct knee_matches *m, struct cover *covers, struct cover *comm,
-                        struct interval *parts, struct knee_sort_key *keys)
+static void fill_covers(const struct knee_rank *source, const int64_t *there_ns,
+                        struct cover *covers, struct cover *comm, struct interval *parts,
+                        struct knee_sort_key *keys)
 {
-    const struct knee_rank_account *rank = &account->ranks[row];
     size_t part_count = 0;
-    for (size_t i = 0; i < rank->source->span_count; i++) {
-        const struct knee_span *span = &rank->source->spans[i];
+    for (size_t i = 0; i < source->span_count; i++) {
+        const struct knee_span *span = &source->spans[i];
         if (span->kind == KNEE_SPAN_COPY)
             extend(&covers[COPY], span->start_ns, span->end_ns);
         if (span->kind == KNEE_SPAN_COMPUTE || span->kind == KNEE_SPAN_FUSED)
             extend(&covers[COMPUTE], span->start_ns, span->end_ns);
         if (span->kind != KNEE_SPAN_COMM && span->kind != KNEE_SPAN_FUSED)
             continue;
-        int64_t there = span->call && rank->split ? all_there_ns(rank, m, row, span->call - 1, span)
-                                                  : span->start_ns;
+        int64_t there = span->call ? there_ns[span->call - 1] : span->start_ns;
         extend(comm, span->start_ns, span->end_ns);
         extend(&covers[WAIT], span->start_ns, there);
         parts[part_count++] = (struct interval){there, span->end_ns};
@@ -224,45 +223,57 @@ static void walk_window(struct walk *w)
     }
 }
 
-static void find_window(struct knee_rank_account *rank)
+/* Waiting in each part of the common window. */
+static void fill_strip(struct knee_rank_account *rank, const struct knee_task *task)
 {
-    const struct knee_rank *source = rank->source;
-    rank->start_ns = source->span_count ? source->spans[0].start_ns : 0;
-    rank->end_ns = rank->start_ns;
-    for (size_t i = 0; i < source->span_count; i++)
-        if (source->spans[i].end_ns > rank->end_ns)
-            rank->end_ns = source->spans[i].end_ns;
+    int64_t part_ns = task->strip_part_ns;
+    for (size_t i = 0; i < rank->run_count; i++) {
+        if (rank->runs[i].label != KNEE_WAIT)
+            continue;
+        int64_t start = rank->runs[i].start_ns - task->strip_start_ns;
+        int64_t end = (i + 1 < rank->run_count ? rank->runs[i + 1].start_ns : rank->end_ns) -
+                      task->strip_start_ns;
+        for (int64_t part = start / part_ns; part < KNEE_STRIP && part * part_ns < end; part++) {
+            int64_t a = start > part * part_ns ? start : part * part_ns;
+            int64_t b = end < (part + 1) * part_ns ? end : (part + 1) * part_ns;
+            if (b > a)
+                rank->waits_ns[part] += b - a;
+        }
+    }
 }
 
-bool knee_label_rank(struct knee_account *account, size_t row, const struct knee_matches *m)
+bool knee_label_rank(struct knee_rank_account *rank, const struct knee_task *task,
+                     const struct knee_alloc *alloc)
 {
-    const struct knee_alloc *alloc = account->alloc;
-    struct knee_rank_account *rank = &account->ranks[row];
+    const struct knee_rank *source = rank->source;
     struct walk w = {.rank = rank, .alloc = alloc};
     struct cover comm = {0};
-    size_t spans = rank->source->span_count + 1, calls = rank->source->call_count + 1;
+    size_t spans = source->span_count + 1, calls = source->call_count + 1;
     struct knee_sort_key *keys = knee_resize(alloc, NULL, 2 * calls * sizeof *keys);
+    int64_t *there_ns = knee_resize(alloc, NULL, calls * sizeof *there_ns);
     /* compute and copy together have no more intervals than there are spans */
     struct interval *room = knee_resize(alloc, NULL, (2 * spans + 4 * calls) * sizeof *room);
-    bool good = keys && room;
-    find_window(rank);
-    rank->split = is_split(account, row, m);
+    bool good = keys && there_ns && room;
     if (good) {
+        rank->split = is_split(source, task);
+        find_arrivals(source, task, rank->split, there_ns);
         w.covers[COMPUTE].list = room;
         w.covers[COPY].list = room + spans;
         w.covers[TRANSFER].list = room + 2 * spans;
         w.covers[WAIT].list = room + 2 * spans + calls;
         comm.list = room + 2 * spans + 2 * calls;
-        fill_covers(account, row, m, w.covers, &comm, room + 2 * spans + 3 * calls, keys);
+        fill_covers(source, there_ns, w.covers, &comm, room + 2 * spans + 3 * calls, keys);
         rank->ledger.window_ns = rank->end_ns - rank->start_ns;
         rank->ledger.comm_ns = total(&comm);
         walk_window(&w);
         good = !w.failed;
     }
-    if (keys)
-        knee_resize(alloc, keys, 0);
-    if (room)
-        knee_resize(alloc, room, 0);
+    if (good)
+        fill_strip(rank, task);
+    void *const all[] = {keys, there_ns, room};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            knee_resize(alloc, all[i], 0);
     return good;
 }
 

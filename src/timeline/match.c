@@ -7,7 +7,6 @@
  */
 #include "timeline/account.h"
 
-#include "base/sort.h"
 #include "base/text.h"
 #include "timeline/kinds.h"
 
@@ -256,7 +255,23 @@ bool knee_match(const struct knee_account *account, struct knee_matches *out)
     return good;
 }
 
-void knee_match_times(const struct knee_account *account, struct knee_matches *m)
+/* The complete barriers, by their last starts. */
+static bool put_in_order(struct knee_matches *m)
+{
+    struct knee_sort_key *keys =
+        knee_resize(m->alloc, NULL, 2 * (m->instance_count + 1) * sizeof *keys);
+    m->order = keys;
+    m->order_count = 0;
+    for (size_t i = 0; i < m->instance_count && keys; i++)
+        if (m->instances[i].complete && m->instances[i].barrier)
+            keys[m->order_count++] =
+                (struct knee_sort_key){knee_sort_signed(m->instances[i].last_start_ns), i};
+    if (keys)
+        knee_sort(keys, keys + m->order_count, m->order_count);
+    return keys != NULL;
+}
+
+bool knee_match_times(const struct knee_account *account, struct knee_matches *m)
 {
     for (size_t i = 0; i < m->instance_count; i++) {
         struct knee_instance *instance = &m->instances[i];
@@ -272,6 +287,7 @@ void knee_match_times(const struct knee_account *account, struct knee_matches *m
             instance->last_end_ns = end > instance->last_end_ns ? end : instance->last_end_ns;
         }
     }
+    return put_in_order(m);
 }
 
 void knee_matches_release(struct knee_matches *m)
@@ -280,6 +296,8 @@ void knee_matches_release(struct knee_matches *m)
         knee_resize(m->alloc, m->instances, 0);
     if (m->members)
         knee_resize(m->alloc, m->members, 0);
+    if (m->order)
+        knee_resize(m->alloc, m->order, 0);
     for (size_t r = 0; m->instance_of && r < m->rank_count; r++)
         if (m->instance_of[r])
             knee_resize(m->alloc, m->instance_of[r], 0);

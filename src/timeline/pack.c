@@ -1,89 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One walk over the fields serves both directions, so that they cannot disagree: a cursor that
- * counts, writes or reads. Numbers are written as they are in memory; a mark at the front refuses
- * bytes from a machine that writes them otherwise.
- */
+/* A trace as bytes and back. */
 #include "timeline/pack.h"
 
 #include "base/error.h"
 #include "base/text.h"
+#include "timeline/cursor.h"
 
 #include <string.h>
 
-static const uint64_t mark = 0x31706b656566316b; /* also tells the byte order */
-
-enum mode { COUNT, WRITE, READ };
-
-struct cursor {
-    enum mode mode;
-    unsigned char *to;         /* WRITE */
-    const unsigned char *from; /* READ */
-    size_t at, size;           /* size: READ */
-    bool bad, no_memory;
-    const struct knee_alloc *alloc;
-};
-
-/* `size` bytes of one field. */
-static void bytes(struct cursor *c, void *field, size_t size)
-{
-    if (c->mode == READ && (c->bad || size > c->size - c->at)) {
-        c->bad = true;
-        memset(field, 0, size);
-        return;
-    }
-    if (c->mode == READ)
-        memcpy(field, c->from + c->at, size);
-    else if (c->mode == WRITE)
-        memcpy(c->to + c->at, field, size);
-    c->at += size;
-}
-
-#define FIELD(c, lvalue) bytes(c, &(lvalue), sizeof(lvalue))
-
-static void check(struct cursor *c, bool holds)
-{
-    c->bad = c->bad || (c->mode == READ && !holds);
-}
-
-/* As far as the readers of traces let times go: 4e18 for a start, as much again for a duration. */
-static void check_time(struct cursor *c, int64_t ns)
-{
-    check(c, ns >= -1000000000000000000 && ns <= 8000000000000000000);
-}
-
-/* An enumeration as one byte, below `limit`. */
-static unsigned small(struct cursor *c, unsigned value, unsigned limit)
-{
-    unsigned char byte = (unsigned char)value;
-    FIELD(c, byte);
-    check(c, byte < limit);
-    return c->bad ? 0 : byte;
-}
-
-/* How many rows of at least `row_size` bytes follow, and, when reading, room for them in memory. */
-static void rows(struct cursor *c, size_t *count, size_t row_size, void **array, size_t in_memory)
-{
-    uint64_t wide = *count;
-    FIELD(c, wide);
-    if (c->mode != READ)
-        return;
-    *count = 0;
-    *array = NULL;
-    if (c->bad || wide > (c->size - c->at) / row_size || wide > SIZE_MAX / in_memory) {
-        c->bad = true;
-        return;
-    }
-    if (wide == 0)
-        return;
-    *array = knee_resize(c->alloc, NULL, (size_t)wide * in_memory);
-    c->no_memory = c->no_memory || !*array;
-    c->bad = c->bad || !*array;
-    if (*array) {
-        memset(*array, 0, (size_t)wide * in_memory);
-        *count = (size_t)wide;
-    }
-}
+static const uint64_t mark = 0x31706b656566316b;
 
 /* ---- Strings: one block, pointers first, as the builder makes it ---- */
 
@@ -117,15 +42,15 @@ static void gather_words(const struct knee_trace *trace, struct words *words)
         }
 }
 
-static void write_string(struct cursor *c, const char *string)
+static void write_string(struct knee_cursor *c, const char *string)
 {
     size_t length = strlen(string) + 1;
-    if (c->mode == WRITE)
+    if (c->mode == KNEE_WRITE)
         memcpy(c->to + c->at, string, length);
     c->at += length;
 }
 
-static void write_strings(struct cursor *c, const struct knee_trace *trace,
+static void write_strings(struct knee_cursor *c, const struct knee_trace *trace,
                           const struct words *words)
 {
     uint64_t names = trace->name_count, extra = words->count, text = 0;
@@ -133,23 +58,23 @@ static void write_strings(struct cursor *c, const struct knee_trace *trace,
         text += strlen(trace->names[i]) + 1;
     for (size_t i = 0; i < words->count; i++)
         text += strlen(words->word[i]) + 1;
-    FIELD(c, names);
-    FIELD(c, extra);
-    FIELD(c, text);
+    KNEE_FIELD(c, names);
+    KNEE_FIELD(c, extra);
+    KNEE_FIELD(c, text);
     for (size_t i = 0; i < trace->name_count; i++)
         write_string(c, trace->names[i]);
     for (size_t i = 0; i < words->count; i++)
         write_string(c, words->word[i]);
 }
 
-static void read_strings(struct cursor *c, struct knee_trace *trace, struct words *words)
+static void read_strings(struct knee_cursor *c, struct knee_trace *trace, struct words *words)
 {
     uint64_t names = 0, extra = 0, text = 0;
-    FIELD(c, names);
-    FIELD(c, extra);
-    FIELD(c, text);
-    check(c, text <= c->size - c->at && extra >= 2 && extra <= WORDS_MAX && names <= text &&
-                 names < UINT32_MAX - 2 && text > 0);
+    KNEE_FIELD(c, names);
+    KNEE_FIELD(c, extra);
+    KNEE_FIELD(c, text);
+    knee_cursor_check(c, text <= c->size - c->at && extra >= 2 && extra <= WORDS_MAX &&
+                             names <= text && names < UINT32_MAX - 2 && text > 0);
     if (c->bad)
         return;
     char **pointers = knee_resize(c->alloc, NULL, (size_t)names * sizeof *pointers + (size_t)text);
@@ -159,159 +84,192 @@ static void read_strings(struct cursor *c, struct knee_trace *trace, struct word
         return;
     char *at = (char *)(pointers + names), *end = at + text;
     trace->names = pointers;
-    bytes(c, at, (size_t)text);
-    check(c, end[-1] == '\0');
+    knee_cursor_bytes(c, at, (size_t)text);
+    knee_cursor_check(c, end[-1] == '\0');
     for (uint64_t i = 0; !c->bad && i < names + extra; i++) {
-        check(c, at < end);
+        knee_cursor_check(c, at < end);
         if (c->bad)
             break;
         if (i < names)
             pointers[i] = at;
         else
-            words->word[i - names] = at;
+            words->word[words->count++] = at;
         at += strlen(at) + 1;
     }
-    check(c, at == end);
+    knee_cursor_check(c, at == end);
     trace->name_count = (size_t)names;
-    words->count = (size_t)extra;
 }
 
 /* A borrowed string as its row. */
-static void word(struct cursor *c, struct words *words, const char **string)
+static void word(struct knee_cursor *c, struct words *words, const char **string)
 {
-    unsigned row = small(c, c->mode == READ ? 0 : word_row(words, *string), WORDS_MAX);
-    check(c, row < words->count);
-    if (c->mode == READ)
+    unsigned row =
+        knee_cursor_small(c, c->mode == KNEE_READ ? 0 : word_row(words, *string), WORDS_MAX);
+    knee_cursor_check(c, row < words->count);
+    if (c->mode == KNEE_READ)
         *string = c->bad ? "" : words->word[row];
 }
 
 /* ---- Rows ---- */
 
-static void walk_span(struct cursor *c, struct knee_span *span, const struct knee_trace *trace,
+static void walk_span(struct knee_cursor *c, struct knee_span *span, const struct knee_trace *trace,
                       const struct knee_rank *rank, const struct knee_span *before)
 {
-    FIELD(c, span->start_ns);
-    FIELD(c, span->end_ns);
-    FIELD(c, span->launch_ns);
-    FIELD(c, span->name);
-    FIELD(c, span->call);
-    FIELD(c, span->stream);
-    FIELD(c, span->step);
-    span->kind = (enum knee_span_kind)small(c, span->kind, KNEE_SPAN_COPY + 1);
-    check_time(c, span->start_ns);
-    check_time(c, span->end_ns);
-    check_time(c, span->launch_ns == KNEE_NO_TIME ? 0 : span->launch_ns);
-    check(c, span->start_ns <= span->end_ns && span->name < trace->name_count &&
-                 span->call <= rank->call_count && span->step >= -1 &&
-                 (span->step < 0 || (size_t)span->step < trace->step_count) &&
-                 (!before || before->start_ns <= span->start_ns));
+    KNEE_FIELD(c, span->start_ns);
+    KNEE_FIELD(c, span->end_ns);
+    KNEE_FIELD(c, span->launch_ns);
+    KNEE_FIELD(c, span->name);
+    KNEE_FIELD(c, span->call);
+    KNEE_FIELD(c, span->stream);
+    KNEE_FIELD(c, span->step);
+    span->kind = (enum knee_span_kind)knee_cursor_small(c, span->kind, KNEE_SPAN_COPY + 1);
+    knee_cursor_check_time(c, span->start_ns);
+    knee_cursor_check_time(c, span->end_ns);
+    knee_cursor_check_time(c, span->launch_ns == KNEE_NO_TIME ? 0 : span->launch_ns);
+    knee_cursor_check(c, rank->start_ns <= span->start_ns && span->end_ns <= rank->end_ns);
+    knee_cursor_check(c, span->start_ns <= span->end_ns && span->name < trace->name_count &&
+                             span->call <= rank->call_count && span->step >= -1 &&
+                             (span->step < 0 || (size_t)span->step < trace->step_count) &&
+                             (!before || before->start_ns <= span->start_ns));
 }
 
-static void walk_call(struct cursor *c, struct knee_call *call, struct words *words,
+static void walk_call(struct knee_cursor *c, struct knee_call *call, struct words *words,
                       const struct knee_trace *trace, const struct knee_rank *rank)
 {
-    FIELD(c, call->span);
-    FIELD(c, call->bytes);
-    FIELD(c, call->group_size);
-    FIELD(c, call->group);
-    FIELD(c, call->description);
-    FIELD(c, call->members);
-    FIELD(c, call->sequence);
-    call->op = (enum knee_op)small(c, call->op, KNEE_OPS);
+    KNEE_FIELD(c, call->span);
+    KNEE_FIELD(c, call->bytes);
+    KNEE_FIELD(c, call->group_size);
+    KNEE_FIELD(c, call->group);
+    KNEE_FIELD(c, call->description);
+    KNEE_FIELD(c, call->members);
+    KNEE_FIELD(c, call->sequence);
+    call->op = (enum knee_op)knee_cursor_small(c, call->op, KNEE_OPS);
     word(c, words, &call->algorithm);
     word(c, words, &call->protocol);
     word(c, words, &call->dtype);
-    check(c, call->span < rank->span_count && call->group <= trace->name_count &&
-                 call->description <= trace->name_count && call->members <= trace->name_count);
+    knee_cursor_check(c, call->span < rank->span_count && call->group <= trace->name_count &&
+                             call->description <= trace->name_count &&
+                             call->members <= trace->name_count);
 }
 
-enum { SPAN_BYTES = 3 * 8 + 4 * 4 + 1, CALL_BYTES = 4 * 4 + 3 * 8, MARK_BYTES = 3 * 8 };
+enum {
+    SPAN_BYTES = 3 * 8 + 4 * 4 + 1,
+    CALL_BYTES = 4 * 4 + 3 * 8,
+    MARK_BYTES = 3 * 8,
+    RANK_BYTES = 9 * 8
+};
 
-static void walk_rank(struct cursor *c, struct knee_rank *rank, struct words *words,
+/* Every span of communication has its call, and the other way round. */
+static void check_pairs(struct knee_cursor *c, const struct knee_rank *rank)
+{
+    size_t comm = 0;
+    for (size_t i = 0; i < rank->span_count; i++) {
+        const struct knee_span *span = &rank->spans[i];
+        bool talks = span->kind == KNEE_SPAN_COMM || span->kind == KNEE_SPAN_FUSED;
+        comm += talks;
+        knee_cursor_check(c, talks == (span->call != 0));
+    }
+    knee_cursor_check(c, comm == rank->call_count);
+    for (size_t i = 0; i < rank->call_count; i++)
+        knee_cursor_check(c, rank->spans[rank->calls[i].span].call == i + 1);
+}
+
+static void walk_rank(struct knee_cursor *c, struct knee_rank *rank, struct words *words,
                       const struct knee_trace *trace)
 {
     void *spans = rank->spans, *calls = rank->calls;
-    uint64_t call_count = rank->call_count;
-    FIELD(c, rank->rank);
-    FIELD(c, rank->device);
+    uint64_t call_count = rank->call_count, work = rank->work, launched = rank->launched;
+    KNEE_FIELD(c, rank->rank);
+    KNEE_FIELD(c, rank->device);
+    KNEE_FIELD(c, rank->start_ns);
+    KNEE_FIELD(c, rank->end_ns);
+    KNEE_FIELD(c, work);
+    KNEE_FIELD(c, launched);
+    knee_cursor_check_time(c, rank->start_ns);
+    knee_cursor_check_time(c, rank->end_ns);
+    knee_cursor_check(c, rank->start_ns <= rank->end_ns && work <= UINT32_MAX && launched <= work);
+    knee_cursor_check(c, c->bad || rank->end_ns < 0 || trace->base_ns <= INT64_MAX - rank->end_ns);
     /* Spans refer to calls and calls to spans: both counts are known before either is checked. */
-    FIELD(c, call_count);
-    rows(c, &rank->span_count, SPAN_BYTES, &spans, sizeof *rank->spans);
+    KNEE_FIELD(c, call_count);
+    knee_cursor_rows(c, &rank->span_count, SPAN_BYTES, &spans, sizeof *rank->spans);
     rank->spans = spans;
-    if (c->mode == READ)
+    knee_cursor_check(c, rank->span_count <= work && call_count <= work);
+    if (c->mode == KNEE_READ) {
         rank->call_count = c->bad ? 0 : (size_t)call_count;
+        rank->work = (size_t)work;
+        rank->launched = (size_t)launched;
+    }
     for (size_t i = 0; i < rank->span_count; i++)
         walk_span(c, &rank->spans[i], trace, rank, i ? &rank->spans[i - 1] : NULL);
-    rows(c, &rank->call_count, CALL_BYTES, &calls, sizeof *rank->calls);
+    knee_cursor_rows(c, &rank->call_count, CALL_BYTES, &calls, sizeof *rank->calls);
     rank->calls = calls;
-    check(c, rank->call_count == call_count);
+    knee_cursor_check(c, rank->call_count == call_count);
     for (size_t i = 0; i < rank->call_count; i++)
         walk_call(c, &rank->calls[i], words, trace, rank);
-    for (size_t i = 0; !c->bad && i < rank->span_count; i++)
-        check(c, rank->spans[i].call <= rank->call_count);
+    if (c->mode == KNEE_READ && !c->bad)
+        check_pairs(c, rank);
 }
 
-static void walk_marks(struct cursor *c, struct knee_mark **marks, size_t *count)
+static void walk_marks(struct knee_cursor *c, struct knee_mark **marks, size_t *count)
 {
     void *array = *marks;
-    rows(c, count, MARK_BYTES, &array, sizeof **marks);
+    knee_cursor_rows(c, count, MARK_BYTES, &array, sizeof **marks);
     *marks = array;
     for (size_t i = 0; i < *count; i++) {
         struct knee_mark *m = &(*marks)[i];
-        FIELD(c, m->start_ns);
-        FIELD(c, m->end_ns);
-        FIELD(c, m->number);
-        check_time(c, m->start_ns);
-        check_time(c, m->end_ns);
-        check(c, m->start_ns <= m->end_ns && (i == 0 || m[-1].start_ns <= m->start_ns));
+        KNEE_FIELD(c, m->start_ns);
+        KNEE_FIELD(c, m->end_ns);
+        KNEE_FIELD(c, m->number);
+        knee_cursor_check_time(c, m->start_ns);
+        knee_cursor_check_time(c, m->end_ns);
+        knee_cursor_check(c, m->start_ns <= m->end_ns && (i == 0 || m[-1].start_ns <= m->start_ns));
     }
 }
 
-static void text_field(struct cursor *c, char *field, size_t size)
+static void text_field(struct knee_cursor *c, char *field, size_t size)
 {
-    bytes(c, field, size);
-    if (c->mode == READ)
+    knee_cursor_bytes(c, field, size);
+    if (c->mode == KNEE_READ)
         field[size - 1] = '\0';
 }
 
-static void walk_facts(struct cursor *c, struct knee_trace *trace, struct words *words)
+static void walk_facts(struct knee_cursor *c, struct knee_trace *trace, struct words *words)
 {
     word(c, words, &trace->format);
-    FIELD(c, trace->rank);
-    FIELD(c, trace->world_size);
-    FIELD(c, trace->base_ns);
+    KNEE_FIELD(c, trace->rank);
+    KNEE_FIELD(c, trace->world_size);
+    KNEE_FIELD(c, trace->base_ns);
+    knee_cursor_check(c, trace->base_ns >= 0);
     text_field(c, trace->gpu_name, sizeof trace->gpu_name);
     text_field(c, trace->host, sizeof trace->host);
     text_field(c, trace->backend, sizeof trace->backend);
-    FIELD(c, trace->bytes);
-    FIELD(c, trace->events);
+    KNEE_FIELD(c, trace->bytes);
+    KNEE_FIELD(c, trace->events);
     for (int i = 0; i < KNEE_LOSSES; i++) {
-        FIELD(c, trace->losses[i].count);
-        FIELD(c, trace->losses[i].first_byte);
+        KNEE_FIELD(c, trace->losses[i].count);
+        KNEE_FIELD(c, trace->losses[i].first_byte);
     }
-    FIELD(c, trace->cpu_comm);
-    trace->whole_graphs = small(c, trace->whole_graphs, 2) != 0;
+    KNEE_FIELD(c, trace->cpu_comm);
+    trace->whole_graphs = knee_cursor_small(c, trace->whole_graphs, 2) != 0;
 }
 
-static void walk_file(struct cursor *c, struct knee_trace *trace)
+static void walk_file(struct knee_cursor *c, struct knee_trace *trace)
 {
-    size_t length = c->mode == READ ? 0 : trace->file ? strlen(trace->file) + 1 : 0;
+    size_t length = c->mode == KNEE_READ ? 0 : trace->file ? strlen(trace->file) + 1 : 0;
     void *file = trace->file;
-    rows(c, &length, 1, &file, 1);
+    knee_cursor_rows(c, &length, 1, &file, 1);
     trace->file = file;
     if (length) {
-        bytes(c, trace->file, length);
-        check(c, memchr(trace->file, '\0', length) == trace->file + length - 1);
+        knee_cursor_bytes(c, trace->file, length);
+        knee_cursor_check(c, memchr(trace->file, '\0', length) == trace->file + length - 1);
     }
 }
 
-static void walk(struct cursor *c, struct knee_trace *trace)
+static void walk(struct knee_cursor *c, struct knee_trace *trace)
 {
     struct words words = {{0}, 0};
-    uint64_t first = mark;
-    FIELD(c, first);
-    check(c, first == mark);
-    if (c->mode == READ) {
+    knee_cursor_mark(c, mark);
+    if (c->mode == KNEE_READ) {
         read_strings(c, trace, &words);
     } else {
         gather_words(trace, &words);
@@ -322,7 +280,7 @@ static void walk(struct cursor *c, struct knee_trace *trace)
     walk_marks(c, &trace->steps, &trace->step_count);
     walk_marks(c, &trace->loads, &trace->load_count);
     void *ranks = trace->ranks;
-    rows(c, &trace->rank_count, 16, &ranks, sizeof *trace->ranks);
+    knee_cursor_rows(c, &trace->rank_count, RANK_BYTES, &ranks, sizeof *trace->ranks);
     trace->ranks = ranks;
     for (size_t i = 0; i < trace->rank_count; i++)
         walk_rank(c, &trace->ranks[i], &words, trace);
@@ -336,7 +294,7 @@ static struct knee_trace copy_of(const struct knee_trace *trace)
 
 size_t knee_trace_packed_size(const struct knee_trace *trace)
 {
-    struct cursor c = {.mode = COUNT};
+    struct knee_cursor c = {.mode = KNEE_COUNT};
     struct knee_trace same = copy_of(trace);
     walk(&c, &same);
     return c.at;
@@ -344,7 +302,7 @@ size_t knee_trace_packed_size(const struct knee_trace *trace)
 
 void knee_trace_pack(const struct knee_trace *trace, unsigned char *out)
 {
-    struct cursor c = {.mode = WRITE, .to = out};
+    struct knee_cursor c = {.mode = KNEE_WRITE, .to = out};
     struct knee_trace same = copy_of(trace);
     walk(&c, &same);
 }
@@ -353,15 +311,13 @@ knee_status knee_trace_unpack(const unsigned char *from, size_t size,
                               const struct knee_alloc *alloc, struct knee_trace *out,
                               struct knee_err *err)
 {
-    struct cursor c = {.mode = READ, .from = from, .size = size, .alloc = alloc};
+    struct knee_cursor c = {.mode = KNEE_READ, .from = from, .size = size, .alloc = alloc};
     struct knee_trace trace = {.alloc = alloc};
     walk(&c, &trace);
-    if (!c.bad && c.at == size) {
+    knee_status status = knee_cursor_end(&c, "a trace", err);
+    if (status)
+        knee_trace_release(&trace);
+    else
         *out = trace;
-        return KNEE_OK;
-    }
-    knee_trace_release(&trace);
-    if (c.no_memory)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for a trace from another process");
-    return knee_fail(err, KNEE_INPUT, "", "a trace from another process is damaged");
+    return status;
 }

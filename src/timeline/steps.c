@@ -106,56 +106,45 @@ static void cut_by_sequence(const struct knee_rank_account *rank, struct cuts *c
                          (int64_t)(c / period)};
 }
 
-static bool add_steps(struct knee_account *account, size_t row, const struct cuts *cuts)
+static bool add_steps(const struct knee_rank_account *rank, const struct cuts *cuts,
+                      const struct knee_alloc *alloc, struct knee_outcome *out)
 {
-    const struct knee_rank_account *rank = &account->ranks[row];
-    size_t count = account->step_count + cuts->count, at = 0;
-    struct knee_step_account *steps =
-        knee_resize(account->alloc, account->steps, (count + 1) * sizeof *steps);
-    if (!steps)
+    size_t at = 0;
+    out->steps = knee_resize(alloc, NULL, cuts->count * sizeof *out->steps);
+    if (!out->steps)
         return false;
-    account->steps = steps;
     for (size_t i = 0; i < cuts->count; i++) {
-        struct knee_step_account *step = &steps[account->step_count++];
+        struct knee_step_account *step = &out->steps[out->step_count++];
         int64_t from = i == 0 ? rank->start_ns : cuts->list[i].at_ns;
         int64_t to = i + 1 < cuts->count ? cuts->list[i + 1].at_ns : rank->end_ns;
-        *step = (struct knee_step_account){.rank = row,
-                                           .number = cuts->list[i].number,
-                                           .start_ns = from,
-                                           .ledger = {.window_ns = to - from}};
+        *step = (struct knee_step_account){
+            .number = cuts->list[i].number, .start_ns = from, .ledger = {.window_ns = to - from}};
         knee_sum_labels(rank, &at, from, to, step->ledger.label_ns);
         step->ledger.comm_ns = -1; /* the labels tell the exposed part only */
     }
     return true;
 }
 
-bool knee_find_steps(struct knee_account *account)
+bool knee_find_steps(struct knee_rank_account *rank, const struct knee_alloc *alloc,
+                     struct knee_outcome *out)
 {
-    account->step_source = KNEE_STEPS_NONE;
-    for (size_t r = 0; r < account->rank_count; r++) {
-        struct knee_rank_account *rank = &account->ranks[r];
-        size_t marked = rank->trace->step_count;
-        size_t period = marked ? 0 : find_period(rank->source);
-        size_t most =
-            marked + 2 > rank->source->call_count + 2 ? marked + 2 : rank->source->call_count + 2;
-        struct cuts cuts = {.list = knee_resize(account->alloc, NULL, most * sizeof *cuts.list)};
-        if (!cuts.list)
-            return false;
-        sum_host_time(rank);
-        if (marked)
-            cut_by_profiler(rank, &cuts);
-        else if (period)
-            cut_by_sequence(rank, &cuts, period);
-        if (cuts.count == 0)
-            cuts.list[cuts.count++] = (struct cut){rank->start_ns, 0};
-        if (r == 0)
-            account->step_source = marked   ? KNEE_STEPS_PROFILER
-                                   : period ? KNEE_STEPS_SEQUENCE
-                                            : KNEE_STEPS_NONE;
-        bool good = add_steps(account, r, &cuts);
-        knee_resize(account->alloc, cuts.list, 0);
-        if (!good)
-            return false;
-    }
-    return true;
+    size_t marked = rank->trace->step_count, calls = rank->source->call_count;
+    size_t period = marked ? 0 : find_period(rank->source);
+    size_t most = (marked > calls ? marked : calls) + 2;
+    struct cuts cuts = {.list = knee_resize(alloc, NULL, most * sizeof *cuts.list)};
+    if (!cuts.list)
+        return false;
+    sum_host_time(rank);
+    if (marked)
+        cut_by_profiler(rank, &cuts);
+    else if (period)
+        cut_by_sequence(rank, &cuts, period);
+    if (cuts.count == 0)
+        cuts.list[cuts.count++] = (struct cut){rank->start_ns, 0};
+    out->step_source = marked   ? KNEE_STEPS_PROFILER
+                       : period ? KNEE_STEPS_SEQUENCE
+                                : KNEE_STEPS_NONE;
+    bool good = add_steps(rank, &cuts, alloc, out);
+    knee_resize(alloc, cuts.list, 0);
+    return good;
 }

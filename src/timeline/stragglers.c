@@ -6,7 +6,6 @@
  */
 #include "timeline/account.h"
 
-#include "base/sort.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -15,21 +14,34 @@
 struct lateness {
     int64_t start_ns; /* common clock */
     uint32_t rank;
-    int64_t labels[KNEE_LABELS]; /* of the stretch before */
-};
-
-/* How far each rank's labels have been summed, and the end of the collective before. */
-struct progress {
-    size_t run;
-    int64_t since_ns;
+    const int64_t *labels; /* of the stretch before */
 };
 
 struct scratch {
     struct lateness *members;
-    struct progress *progress; /* per rank */
+    size_t *next; /* per rank: its next meeting */
     int64_t *values;
     int64_t (*excess)[KNEE_LABELS]; /* per rank */
 };
+
+bool knee_find_stretches(const struct knee_rank_account *rank, const struct knee_task *task,
+                         const struct knee_alloc *alloc, struct knee_outcome *out)
+{
+    const struct knee_rank *source = rank->source;
+    size_t run = 0, size = (task->meeting_count + 1) * sizeof *out->stretches;
+    int64_t since_ns = rank->start_ns; /* the end of the barriers before */
+    out->stretches = knee_resize(alloc, NULL, size);
+    if (!out->stretches)
+        return false;
+    memset(out->stretches, 0, size);
+    for (size_t i = 0; i < task->meeting_count; i++) {
+        const struct knee_span *span = &source->spans[source->calls[task->meetings[i].call].span];
+        knee_sum_labels(rank, &run, since_ns, span->start_ns, out->stretches[i].label_ns);
+        since_ns = span->end_ns > since_ns ? span->end_ns : since_ns;
+    }
+    out->stretch_count = task->meeting_count;
+    return true;
+}
 
 static int ascending(const void *left, const void *right)
 {
@@ -52,22 +64,20 @@ static bool can_delay(int label)
     return label != KNEE_TRANSFER && label != KNEE_WAIT;
 }
 
-static void look_at(struct knee_account *account, const struct knee_matches *m,
+static void look_at(struct knee_account *account, const struct knee_between *between,
                     const struct knee_instance *instance, struct scratch *s)
 {
     size_t last = 0;
     for (size_t i = 0; i < instance->count; i++) {
-        const struct knee_member *member = &m->members[instance->first + i];
+        const struct knee_member *member = &between->matches.members[instance->first + i];
         const struct knee_rank_account *rank = &account->ranks[member->rank];
         const struct knee_span *span = &rank->source->spans[rank->source->calls[member->call].span];
-        struct lateness *late = &s->members[i];
-        struct progress *progress = &s->progress[member->rank];
-        memset(late, 0, sizeof *late);
-        late->rank = member->rank;
-        late->start_ns = knee_common_time(rank, span->start_ns);
-        knee_sum_labels(rank, &progress->run, progress->since_ns, span->start_ns, late->labels);
-        progress->since_ns = span->end_ns > progress->since_ns ? span->end_ns : progress->since_ns;
-        if (late->start_ns > s->members[last].start_ns)
+        const struct knee_outcome *outcome = &between->outcomes[member->rank];
+        s->members[i] =
+            (struct lateness){.rank = member->rank,
+                              .start_ns = knee_common_time(rank, span->start_ns),
+                              .labels = outcome->stretches[s->next[member->rank]++].label_ns};
+        if (s->members[i].start_ns > s->members[last].start_ns)
             last = i;
     }
     const struct lateness *late = &s->members[last];
@@ -115,48 +125,30 @@ static void name_causes(struct knee_account *account, const struct scratch *s)
         qsort(account->stragglers, kept, sizeof *account->stragglers, latest_first);
 }
 
-/* Instances in the order of their last starts: the stretches before them must go forward in time.
- */
-static struct knee_sort_key *in_order(const struct knee_account *account,
-                                      const struct knee_matches *m)
-{
-    size_t count = m->instance_count;
-    struct knee_sort_key *keys = knee_resize(account->alloc, NULL, 2 * (count + 1) * sizeof *keys);
-    for (size_t i = 0; i < count && keys; i++)
-        keys[i] = (struct knee_sort_key){knee_sort_signed(m->instances[i].last_start_ns), i};
-    if (keys)
-        knee_sort(keys, keys + count, count);
-    return keys;
-}
-
-bool knee_find_stragglers(struct knee_account *account, const struct knee_matches *m)
+bool knee_find_stragglers(struct knee_account *account, const struct knee_between *between)
 {
     const struct knee_alloc *alloc = account->alloc;
+    const struct knee_matches *m = &between->matches;
     size_t ranks = account->rank_count + 1;
-    struct knee_sort_key *order = in_order(account, m);
     struct scratch s = {
         .members = knee_resize(alloc, NULL, ranks * sizeof *s.members),
-        .progress = knee_resize(alloc, NULL, ranks * sizeof *s.progress),
+        .next = knee_resize(alloc, NULL, ranks * sizeof *s.next),
         .values = knee_resize(alloc, NULL, ranks * sizeof *s.values),
         .excess = knee_resize(alloc, NULL, ranks * sizeof *s.excess),
     };
     account->stragglers = knee_resize(alloc, NULL, ranks * sizeof *account->stragglers);
-    bool good = order && s.members && s.progress && s.values && s.excess && account->stragglers;
+    bool good = s.members && s.next && s.values && s.excess && account->stragglers;
     if (good) {
         memset(account->stragglers, 0, ranks * sizeof *account->stragglers);
+        memset(s.next, 0, ranks * sizeof *s.next);
         memset(s.excess, 0, ranks * sizeof *s.excess);
-        for (size_t r = 0; r < account->rank_count; r++) {
+        for (size_t r = 0; r < account->rank_count; r++)
             account->stragglers[r].rank = r;
-            s.progress[r] = (struct progress){0, account->ranks[r].start_ns};
-        }
-        for (size_t i = 0; i < m->instance_count; i++) {
-            const struct knee_instance *instance = &m->instances[order[i].row];
-            if (instance->complete && instance->barrier)
-                look_at(account, m, instance, &s);
-        }
+        for (size_t i = 0; i < m->order_count; i++)
+            look_at(account, between, &m->instances[m->order[i].row], &s);
         name_causes(account, &s);
     }
-    void *const all[] = {order, s.members, s.progress, s.values, s.excess};
+    void *const all[] = {s.members, s.next, s.values, s.excess};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
             knee_resize(alloc, all[i], 0);

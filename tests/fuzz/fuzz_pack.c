@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A packed trace from any bytes: refused, or whole enough to be accounted and packed again. */
+/* A packed trace from any bytes: refused, or whole enough to be accounted, outlined and packed. */
 #include "knee.h"
 #include "timeline/pack.h"
 
@@ -35,6 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (again)
         knee_trace_pack(&trace, again);
     free(again);
+    struct knee_trace outline;
+    if (knee_trace_outline(&trace, NULL, &outline, &err) == KNEE_OK)
+        knee_trace_release(&outline);
     if (sums_stay_in_range(&trace) && knee_account(&trace, 1, NULL, &account, &err) == KNEE_OK)
         knee_account_release(&account);
     knee_trace_release(&trace);

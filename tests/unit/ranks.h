@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +39,6 @@ struct office {
     struct letter *box[RANKS_MAX][RANKS_MAX]; /* to, from */
     double sums[2][64];
     int arrived[2], taken[2];
-    const void *parts[RANKS_MAX];
-    size_t part_sizes[RANKS_MAX];
 };
 
 struct seat {
@@ -147,10 +146,40 @@ static bool ranks_test(struct knee_runtime *rt, struct knee_request **request, b
 
 static bool ranks_wait(struct knee_runtime *rt, struct knee_request **request)
 {
-    bool done = false;
-    while (ranks_test(rt, request, &done) && !done)
-        sched_yield();
-    return done;
+    for (bool done = false; !done; sched_yield())
+        if (!ranks_test(rt, request, &done))
+            return false;
+    return true;
+}
+
+/* Each rank's size, then its bytes. */
+static bool ranks_gather(struct knee_runtime *rt, const void *mine, size_t size, void **all,
+                         size_t *sizes)
+{
+    struct knee_request *request = NULL;
+    if (rt->rank > 0)
+        return ranks_send(rt, &size, sizeof size, 0, 0, &request) &&
+               ranks_send(rt, mine, size, 0, 0, &request);
+    char *bytes = malloc(size + 1);
+    size_t total = sizes[0] = size;
+    if (size)
+        memcpy(bytes, mine, size);
+    for (int r = 1; r < rt->size; r++) {
+        ranks_receive(rt, &sizes[r], sizeof sizes[r], r, 0, &request);
+        ranks_wait(rt, &request);
+        bytes = realloc(bytes, total + sizes[r] + 1);
+        ranks_receive(rt, bytes + total, sizes[r], r, 0, &request);
+        ranks_wait(rt, &request);
+        total += sizes[r];
+    }
+    *all = bytes;
+    return true;
+}
+
+static void ranks_abort(struct knee_runtime *rt, const char *why)
+{
+    fprintf(stderr, "rank %d: %s\n", rt->rank, why);
+    abort();
 }
 
 struct ranks_job {
@@ -188,7 +217,9 @@ static inline double on_wires(int size, double alpha_s, double s_per_byte,
                                                           .receive_start = ranks_receive,
                                                           .all_reduce_start = ranks_reduce_start,
                                                           .test = ranks_test,
-                                                          .wait = ranks_wait},
+                                                          .wait = ranks_wait,
+                                                          .gather_bytes = ranks_gather,
+                                                          .abort = ranks_abort},
                                               .office = &office},
                                      .work = work,
                                      .ctx = ctx};

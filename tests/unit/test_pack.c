@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace handed from one process to another is the same trace, or is refused. */
+/* What one process hands another comes back the same, or is refused. */
 #include "timeline/pack.h"
 
-#include "trace_help.h"
+#include "timelines.h"
 
 static const char *const text =
     "{\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 8}, "
@@ -31,6 +31,8 @@ static void assert_same_rank(const struct knee_rank *a, const struct knee_rank *
     assert_int_equal(a->rank, b->rank);
     assert_int_equal(a->span_count, b->span_count);
     assert_int_equal(a->call_count, b->call_count);
+    assert_true(a->start_ns == b->start_ns && a->end_ns == b->end_ns);
+    assert_true(a->work == b->work && a->launched == b->launched);
     for (size_t i = 0; i < a->span_count; i++) {
         const struct knee_span *x = &a->spans[i], *y = &b->spans[i];
         assert_true(x->start_ns == y->start_ns && x->end_ns == y->end_ns &&
@@ -153,6 +155,242 @@ static void no_memory_is_said(void **state)
     knee_trace_release(&trace);
 }
 
+/* ---- Outlines, tasks and outcomes ---- */
+
+/* The outline begins the same account. */
+static void an_outline_has_the_calls(void **state)
+{
+    (void)state;
+    struct knee_trace trace = trace_of(text), outline;
+    assert_int_equal(knee_trace_outline(&trace, NULL, &outline, NULL), KNEE_OK);
+    assert_int_equal(outline.ranks[0].work, 4);
+    assert_int_equal(outline.ranks[0].span_count, 2);
+    assert_int_equal(outline.ranks[0].start_ns, trace.ranks[0].start_ns);
+    assert_int_equal(outline.ranks[0].end_ns, trace.ranks[0].end_ns);
+    assert_true(outline.name_count < trace.name_count);
+    for (size_t i = 0; i < 2; i++) {
+        const struct knee_rank *a = &trace.ranks[0], *b = &outline.ranks[0];
+        const struct knee_span *x = &a->spans[a->calls[i].span], *y = &b->spans[b->calls[i].span];
+        assert_true(x->start_ns == y->start_ns && x->end_ns == y->end_ns);
+        assert_string_equal(trace.names[x->name], outline.names[y->name]);
+    }
+    knee_trace_release(&outline);
+    knee_trace_release(&trace);
+}
+
+/* A set between the begin and the end of its account, as two processes see it. */
+struct halfway {
+    struct timelines set;
+    struct knee_account account;
+    struct knee_between between;
+    struct knee_share shares[2 * TRACES_MAX];
+    struct knee_rank_account ranks[2 * TRACES_MAX];
+    struct knee_task tasks[2 * TRACES_MAX];
+    struct knee_outcome outcomes[2 * TRACES_MAX];
+    struct knee_share other[2 * TRACES_MAX]; /* the other process's */
+    size_t count;
+};
+
+static void begin_again(struct halfway *h)
+{
+    assert_int_equal(
+        knee_account_begin(h->set.traces, h->set.count, NULL, &h->account, &h->between, NULL),
+        KNEE_OK);
+    h->count = h->account.rank_count;
+    assert_true(h->count <= 2 * TRACES_MAX);
+    for (size_t i = 0; i < h->count; i++) {
+        h->shares[i] = (struct knee_share){&h->account.ranks[i], &h->between.tasks[i],
+                                           &h->between.outcomes[i]};
+        h->ranks[i] = h->account.ranks[i];
+        h->other[i] = (struct knee_share){&h->ranks[i], &h->tasks[i], &h->outcomes[i]};
+    }
+}
+
+/* Two ranks or more that meet often. */
+static void go_halfway(struct halfway *h)
+{
+    memset(h, 0, sizeof *h);
+    for (uint64_t seed = 7;;) {
+        h->set = random_timelines(&seed);
+        if (!knee_account_begin(h->set.traces, h->set.count, NULL, &h->account, &h->between,
+                                NULL)) {
+            size_t meetings = h->between.tasks[0].meeting_count, ranks = h->account.rank_count;
+            knee_between_release(&h->between);
+            knee_account_release(&h->account);
+            if (ranks > 1 && ranks < 4 && meetings > 3) {
+                begin_again(h);
+                return;
+            }
+        }
+        release_timelines(&h->set);
+    }
+}
+
+static void drop_other(struct halfway *h)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        knee_task_release(&h->tasks[i], NULL);
+        knee_outcome_release(&h->outcomes[i], NULL);
+        free(h->ranks[i].runs);
+        h->ranks[i].runs = NULL;
+    }
+}
+
+static void work(struct halfway *h)
+{
+    for (size_t i = 0; i < h->count; i++)
+        assert_true(knee_account_rank(&h->ranks[i], &h->tasks[i], NULL, &h->outcomes[i]));
+}
+
+static struct packed pack_tasks(const struct halfway *h)
+{
+    struct packed packed = {.size = knee_tasks_pack(h->shares, h->count, NULL)};
+    packed.bytes = malloc(packed.size);
+    assert_int_equal(knee_tasks_pack(h->shares, h->count, packed.bytes), packed.size);
+    return packed;
+}
+
+static knee_status take_tasks(struct halfway *h, const unsigned char *bytes, size_t size)
+{
+    return knee_tasks_unpack(bytes, size, h->other, h->count, NULL, NULL);
+}
+
+/* The outcomes of the other process, worked out and packed. */
+static struct packed pack_outcomes(struct halfway *h)
+{
+    struct packed tasks = pack_tasks(h), packed;
+    assert_int_equal(take_tasks(h, tasks.bytes, tasks.size), KNEE_OK);
+    free(tasks.bytes);
+    work(h);
+    packed.size = knee_outcomes_pack(h->other, h->count, NULL);
+    packed.bytes = malloc(packed.size);
+    assert_int_equal(knee_outcomes_pack(h->other, h->count, packed.bytes), packed.size);
+    return packed;
+}
+
+static knee_status take_outcomes(struct halfway *h, const unsigned char *bytes, size_t size)
+{
+    return knee_outcomes_unpack(bytes, size, h->shares, h->count, NULL, NULL);
+}
+
+static void end_halfway(struct halfway *h)
+{
+    drop_other(h);
+    knee_between_release(&h->between);
+    knee_account_release(&h->account);
+    release_timelines(&h->set);
+}
+
+static void messages_cut_short_are_refused(void **state)
+{
+    (void)state;
+    struct halfway h;
+    go_halfway(&h);
+    struct packed tasks = pack_tasks(&h), outcomes = pack_outcomes(&h);
+    for (size_t size = 0; size < tasks.size; size++) {
+        unsigned char *less = malloc(size + 1);
+        memcpy(less, tasks.bytes, size);
+        drop_other(&h);
+        assert_int_equal(take_tasks(&h, less, size), KNEE_INPUT);
+        free(less);
+    }
+    for (size_t size = 0; size < outcomes.size; size++) {
+        unsigned char *less = malloc(size + 1);
+        memcpy(less, outcomes.bytes, size);
+        assert_int_equal(take_outcomes(&h, less, size), KNEE_INPUT);
+        for (size_t i = 0; i < h.count; i++)
+            knee_outcome_release(&h.between.outcomes[i], NULL);
+        free(less);
+    }
+    assert_int_equal(take_outcomes(&h, outcomes.bytes, outcomes.size), KNEE_OK);
+    free(tasks.bytes);
+    free(outcomes.bytes);
+    end_halfway(&h);
+}
+
+/* Whatever bit changes: refused, or something that can be worked with. */
+static void changed_tasks_are_survived(void **state)
+{
+    (void)state;
+    struct halfway h;
+    go_halfway(&h);
+    struct packed packed = pack_tasks(&h);
+    size_t refused = 0;
+    for (size_t at = 0; at < 8 * packed.size; at++) {
+        packed.bytes[at / 8] ^= (unsigned char)(1 << at % 8);
+        if (take_tasks(&h, packed.bytes, packed.size) == KNEE_OK)
+            work(&h);
+        else
+            refused++;
+        drop_other(&h);
+        for (size_t i = 0; i < h.count; i++)
+            h.ranks[i] = h.account.ranks[i];
+        packed.bytes[at / 8] ^= (unsigned char)(1 << at % 8);
+    }
+    assert_true(refused > packed.size);
+    free(packed.bytes);
+    end_halfway(&h);
+}
+
+static void changed_outcomes_are_survived(void **state)
+{
+    (void)state;
+    struct halfway h;
+    go_halfway(&h);
+    struct packed packed = pack_outcomes(&h);
+    size_t refused = 0;
+    for (size_t at = 0; at < packed.size; at++) {
+        unsigned char bit = (unsigned char)(1 << at % 8);
+        packed.bytes[at] ^= bit;
+        if (take_outcomes(&h, packed.bytes, packed.size) == KNEE_OK) {
+            assert_int_equal(knee_account_end(&h.account, &h.between, NULL), KNEE_OK);
+            free(all_words(h.set.traces, h.set.count, &h.account));
+        } else {
+            refused++;
+        }
+        packed.bytes[at] ^= bit;
+        knee_between_release(&h.between);
+        knee_account_release(&h.account);
+        drop_other(&h);
+        begin_again(&h);
+    }
+    assert_true(refused > packed.size / 4);
+    free(packed.bytes);
+    end_halfway(&h);
+}
+
+/* Every allocation of the other side fails once. */
+static void no_memory_for_messages_is_said(void **state)
+{
+    (void)state;
+    struct knee_alloc alloc = {resize, NULL};
+    struct halfway h;
+    go_halfway(&h);
+    struct packed tasks = pack_tasks(&h), outcomes = pack_outcomes(&h);
+    struct knee_trace outline;
+    knee_status status[3] = {KNEE_SYSTEM, KNEE_SYSTEM, KNEE_SYSTEM};
+    for (size_t n = 0; status[0] || status[1] || status[2]; n++) {
+        drop_other(&h);
+        left = n;
+        status[0] = knee_tasks_unpack(tasks.bytes, tasks.size, h.other, h.count, &alloc, NULL);
+        left = n;
+        status[1] =
+            knee_outcomes_unpack(outcomes.bytes, outcomes.size, h.shares, h.count, &alloc, NULL);
+        left = n;
+        status[2] = knee_trace_outline(&h.set.traces[0], &alloc, &outline, NULL);
+        if (!status[2])
+            knee_trace_release(&outline);
+        for (size_t i = 0; i < h.count; i++)
+            knee_outcome_release(&h.between.outcomes[i], NULL);
+        for (size_t i = 0; i < 3; i++)
+            assert_true(status[i] == KNEE_OK || status[i] == KNEE_SYSTEM);
+        assert_true(n < 100);
+    }
+    free(tasks.bytes);
+    free(outcomes.bytes);
+    end_halfway(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +398,11 @@ int main(void)
         cmocka_unit_test(every_shortening_is_refused),
         cmocka_unit_test(every_change_is_survived),
         cmocka_unit_test(no_memory_is_said),
+        cmocka_unit_test(an_outline_has_the_calls),
+        cmocka_unit_test(messages_cut_short_are_refused),
+        cmocka_unit_test(changed_tasks_are_survived),
+        cmocka_unit_test(changed_outcomes_are_survived),
+        cmocka_unit_test(no_memory_for_messages_is_said),
     };
     return RUN(tests);
 }
