@@ -2,6 +2,7 @@
 /* knee trace: what a recorded step says. */
 #include "base/error.h"
 #include "base/number.h"
+#include "cli/ranks.h"
 #include "cli/traces.h"
 #include "measure/account.h"
 #include "out/pack.h"
@@ -273,32 +274,22 @@ static knee_status take_patterns(const char *name, struct pattern_file **pattern
     return status;
 }
 
-/* Under mpirun: all ranks go on, or none does; the one that cannot says why. */
-static knee_status agree(struct knee_runtime *rt, knee_status status)
-{
-    int64_t worst = status;
-    if (rt && !rt->all_reduce(rt, &worst, 1, KNEE_RUNTIME_I64, KNEE_RUNTIME_MAX))
-        rt->abort(rt, rt->fault);
-    return (knee_status)worst;
-}
-
 static knee_status read_and_report(struct cli_run *run, const struct trace_options *options,
                                    struct knee_job *job, struct knee_runtime *rt)
 {
     struct pattern_file *patterns = NULL;
     struct knee_trace_options reading = {0};
     struct cli_traces traces;
-    knee_status own = take_patterns(options->patterns, &patterns, &reading, &run->err);
-    knee_status status = agree(rt, own);
-    run->quiet = rt && rt->rank > 0 && !own;
+    knee_status status =
+        cli_agree(run, rt, take_patterns(options->patterns, &patterns, &reading, &run->err));
     if (!status) { /* what shows the spans themselves needs them all in one place */
         bool whole = options->perfetto || run->common.html;
-        status =
-            cli_traces_read(run->words, run->word_count, &reading, rt, whole, &traces, &run->err);
-        bool all = agree(rt, status) == KNEE_OK;
+        status = cli_agree(
+            run, rt,
+            cli_traces_read(run->words, run->word_count, &reading, rt, whole, &traces, &run->err));
         if (!status)
             cli_traces_complain(&traces);
-        if (all && (!run->quiet || traces.holders))
+        if (!status && (!run->quiet || traces.holders))
             status = report(run, options, &traces, job, rt);
         cli_traces_release(&traces);
     }
