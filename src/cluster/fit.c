@@ -10,6 +10,9 @@
  * over all rows of all logs plus the priors, by Gauss-Newton steps on reweighted squares with a
  * damped step.
  *
+ * Plain hosts have latency and rate only, inside a host and between hosts, and no preset: they
+ * start from the rows. A log of one of knee bench's own algorithms names its hops and bytes itself.
+ *
  * The curves (curve.c) are fitted to each log by itself, for the sizes between those measured.
  */
 #include "base/error.h"
