@@ -286,16 +286,10 @@ static void walk(struct knee_cursor *c, struct knee_trace *trace)
         walk_rank(c, &trace->ranks[i], &words, trace);
 }
 
-/* The walk writes to the trace only when it reads the bytes. */
-static struct knee_trace copy_of(const struct knee_trace *trace)
-{
-    return *trace;
-}
-
 size_t knee_trace_packed_size(const struct knee_trace *trace)
 {
     struct knee_cursor c = {.mode = KNEE_COUNT};
-    struct knee_trace same = copy_of(trace);
+    struct knee_trace same = *trace; /* the walk writes to it only when it reads the bytes */
     walk(&c, &same);
     return c.at;
 }
@@ -303,7 +297,7 @@ size_t knee_trace_packed_size(const struct knee_trace *trace)
 void knee_trace_pack(const struct knee_trace *trace, unsigned char *out)
 {
     struct knee_cursor c = {.mode = KNEE_WRITE, .to = out};
-    struct knee_trace same = copy_of(trace);
+    struct knee_trace same = *trace;
     walk(&c, &same);
 }
 

@@ -154,6 +154,15 @@ static size_t pack(uint64_t mark, walk_fn *each, const struct knee_share *shares
     return c.at;
 }
 
+static knee_status unpack(const char *what, uint64_t mark, walk_fn *each,
+                          const unsigned char *bytes, size_t size, const struct knee_share *shares,
+                          size_t count, const struct knee_alloc *alloc, struct knee_err *err)
+{
+    struct knee_cursor c = {.mode = KNEE_READ, .from = bytes, .size = size, .alloc = alloc};
+    walk(&c, mark, each, shares, count);
+    return knee_cursor_end(&c, what, err);
+}
+
 size_t knee_tasks_pack(const struct knee_share *shares, size_t count, unsigned char *out)
 {
     return pack(task_mark, walk_task, shares, count, out);
@@ -163,9 +172,7 @@ knee_status knee_tasks_unpack(const unsigned char *bytes, size_t size,
                               const struct knee_share *shares, size_t count,
                               const struct knee_alloc *alloc, struct knee_err *err)
 {
-    struct knee_cursor c = {.mode = KNEE_READ, .from = bytes, .size = size, .alloc = alloc};
-    walk(&c, task_mark, walk_task, shares, count);
-    return knee_cursor_end(&c, "a task", err);
+    return unpack("a task", task_mark, walk_task, bytes, size, shares, count, alloc, err);
 }
 
 size_t knee_outcomes_pack(const struct knee_share *shares, size_t count, unsigned char *out)
@@ -177,7 +184,5 @@ knee_status knee_outcomes_unpack(const unsigned char *bytes, size_t size,
                                  const struct knee_share *shares, size_t count,
                                  const struct knee_alloc *alloc, struct knee_err *err)
 {
-    struct knee_cursor c = {.mode = KNEE_READ, .from = bytes, .size = size, .alloc = alloc};
-    walk(&c, outcome_mark, walk_outcome, shares, count);
-    return knee_cursor_end(&c, "an outcome", err);
+    return unpack("an outcome", outcome_mark, walk_outcome, bytes, size, shares, count, alloc, err);
 }
