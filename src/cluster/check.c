@@ -87,7 +87,7 @@ double knee_log_time_s(const struct knee_log *log, const struct knee_topology *t
     struct knee_counts counts;
     if (knee_log_counts(log, layout, &counts)) {
         counts.bytes[knee_layout_top(layout)] *= bytes;
-        return knee_counts_time_s(topology, layout, &counts, &knee_send_recv, KNEE_SIMPLE);
+        return knee_best_protocol_s(topology, layout, &counts, &knee_send_recv, NULL);
     }
     return curves ? knee_expected_time_s(topology, layout, log->op, bytes)
                   : knee_model_time_s(topology, layout, log->op, bytes, NULL, NULL);

@@ -48,9 +48,11 @@ double knee_topology_ranks(const struct knee_topology *topology);
 /* Whether it is what runs there: NCCL's own, or on plain hosts anything. */
 bool knee_scheme_used(const struct knee_topology *topology, const struct knee_algorithm *algorithm);
 
-/* Those from this one on are tried; the others are NCCL's, or not for this algorithm. */
-int knee_first_protocol(const struct knee_topology *topology,
-                        const struct knee_algorithm *algorithm);
+/* Seconds with the protocol that is quickest for it; `protocol` may be NULL. */
+double knee_best_protocol_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                            const struct knee_counts *counts,
+                            const struct knee_algorithm *algorithm,
+                            enum knee_protocol_name *protocol);
 
 /* Whether the hardware has what an algorithm needs. */
 bool knee_scheme_runs(const struct knee_topology *topology, const struct knee_algorithm *algorithm);

@@ -159,9 +159,8 @@ static double model_s(const struct knee_topology *topology, const struct table *
         struct knee_counts counts = t->counts[i];
         for (size_t l = 0; l < t->layout.levels; l++)
             counts.bytes[l] *= bytes;
-        for (int p = knee_first_protocol(topology, t->algorithm[i]); p < KNEE_PROTOCOLS; p++)
-            best_s = fmin(best_s, knee_counts_time_s(topology, &t->layout, &counts, t->algorithm[i],
-                                                     (enum knee_protocol_name)p));
+        best_s = fmin(best_s,
+                      knee_best_protocol_s(topology, &t->layout, &counts, t->algorithm[i], NULL));
     }
     return best_s;
 }

@@ -25,17 +25,12 @@ static bool time_one(const struct knee_collective *c, const struct knee_algorith
                      double bytes, struct timing *out)
 {
     struct knee_counts counts = {0};
-    struct timing best = {algorithm, KNEE_SIMPLE, INFINITY};
     if (!knee_scheme_runs(&c->topology, algorithm) ||
         !algorithm->count(&c->layout, c->query.op, bytes, &counts))
         return false;
-    for (int p = knee_first_protocol(&c->topology, algorithm); p < KNEE_PROTOCOLS; p++) {
-        double time_s = knee_counts_time_s(&c->topology, &c->layout, &counts, algorithm,
-                                           (enum knee_protocol_name)p);
-        if (time_s < best.time_s)
-            best = (struct timing){algorithm, (enum knee_protocol_name)p, time_s};
-    }
-    *out = best;
+    out->algorithm = algorithm;
+    out->time_s =
+        knee_best_protocol_s(&c->topology, &c->layout, &counts, algorithm, &out->protocol);
     return true;
 }
 

@@ -16,12 +16,6 @@ const char *knee_protocol_name(enum knee_protocol_name protocol)
     return protocol < KNEE_PROTOCOLS ? protocol_names[protocol] : NULL;
 }
 
-int knee_first_protocol(const struct knee_topology *topology,
-                        const struct knee_algorithm *algorithm)
-{
-    return topology->plain || algorithm->simple_only ? KNEE_SIMPLE : KNEE_LL;
-}
-
 /* The larger of two, without a corner, so that fits can follow it. */
 static double soft_maximum(double a, double b)
 {
@@ -53,6 +47,27 @@ double knee_counts_time_s(const struct knee_topology *topology, const struct kne
     return topology->floor_s > 0 ? soft_maximum(time_s, topology->floor_s) : time_s;
 }
 
+double knee_best_protocol_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                            const struct knee_counts *counts,
+                            const struct knee_algorithm *algorithm,
+                            enum knee_protocol_name *protocol)
+{
+    bool simple_only = topology->plain || algorithm->simple_only; /* the others are NCCL's */
+    double best_s = INFINITY;
+    if (protocol)
+        *protocol = KNEE_SIMPLE;
+    for (int p = simple_only ? KNEE_SIMPLE : KNEE_LL; p < KNEE_PROTOCOLS; p++) {
+        double time_s =
+            knee_counts_time_s(topology, layout, counts, algorithm, (enum knee_protocol_name)p);
+        if (time_s < best_s) {
+            best_s = time_s;
+            if (protocol)
+                *protocol = (enum knee_protocol_name)p;
+        }
+    }
+    return best_s;
+}
+
 double knee_model_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
                          enum knee_op op, double bytes, const struct knee_algorithm **algorithm,
                          enum knee_protocol_name *protocol)
@@ -61,19 +76,17 @@ double knee_model_time_s(const struct knee_topology *topology, const struct knee
     const struct knee_algorithm *row;
     for (size_t i = 0; (row = knee_scheme_at(i)); i++) {
         struct knee_counts counts = {0};
+        enum knee_protocol_name best;
         if (!knee_scheme_used(topology, row) || !row->count(layout, op, bytes, &counts))
             continue;
-        for (int p = knee_first_protocol(topology, row); p < KNEE_PROTOCOLS; p++) {
-            double time_s =
-                knee_counts_time_s(topology, layout, &counts, row, (enum knee_protocol_name)p);
-            if (!(time_s >= best_s)) {
-                best_s = time_s;
-                if (algorithm)
-                    *algorithm = row;
-                if (protocol)
-                    *protocol = (enum knee_protocol_name)p;
-            }
-        }
+        double time_s = knee_best_protocol_s(topology, layout, &counts, row, &best);
+        if (time_s >= best_s)
+            continue;
+        best_s = time_s;
+        if (algorithm)
+            *algorithm = row;
+        if (protocol)
+            *protocol = best;
     }
     return best_s;
 }

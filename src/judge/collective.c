@@ -63,14 +63,10 @@ static bool uneven(const struct matter *m, const struct knee_collective_size *si
 static double algorithm_s(const struct matter *m, const struct knee_algorithm *row, double bytes)
 {
     struct knee_counts counts = {0};
-    double best_s = INFINITY;
     if (!row->nccl || !knee_scheme_runs(&m->c->topology, row) ||
         !row->count(&m->c->layout, m->c->query.op, bytes, &counts))
         return NAN;
-    for (int p = knee_first_protocol(&m->c->topology, row); p < KNEE_PROTOCOLS; p++)
-        best_s = fmin(best_s, knee_counts_time_s(&m->c->topology, &m->c->layout, &counts, row,
-                                                 (enum knee_protocol_name)p));
-    return best_s;
+    return knee_best_protocol_s(&m->c->topology, &m->c->layout, &counts, row, NULL);
 }
 
 /* NCCL's own words about this size, where it took another algorithm than the quickest it has. */
