@@ -580,6 +580,9 @@ knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *to
 void knee_log_question(const struct knee_log *log, const struct knee_topology *topology,
                        double *bytes, struct knee_collective_query *out);
 
+/* Its buffers were the host's: gpu is "CPU". */
+bool knee_log_plain(const struct knee_log *log);
+
 /* What the log, its name and `about` (may be NULL) say the cluster is; an NVLink node and
  * InfiniBand when they say nothing, plain hosts when the buffers were the host's. True if something
  * was recognised. */
@@ -590,6 +593,12 @@ bool knee_log_topology(const struct knee_log *log, const char *about, struct kne
 knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_topology *prior,
                      const struct knee_alloc *alloc, struct knee_topology *out,
                      struct knee_err *err);
+
+/* Plain hosts have no preset to hold a log against: puts the link that its own rows show in the
+ * place of the guess, without a curve, so that the quickest algorithm on that link is expected.
+ * Other topologies stay. */
+knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *alloc,
+                          struct knee_topology *topology, struct knee_err *err);
 
 /* Errors |predicted / measured - 1| of some rows. */
 struct knee_errors {

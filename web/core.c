@@ -5,6 +5,7 @@
  * the answer stands at kw_text() for kw_length() bytes until the next call. One file is read at a time;
  * bytes are pushed into the room that kw_trace_room() offers.
  */
+#include "base/error.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -377,7 +378,13 @@ static knee_status against(const struct knee_log *log, struct knee_err *err)
         return KNEE_SYSTEM;
     knee_log_topology(log, NULL, &topology);
     knee_log_question(log, &topology, bytes, &query);
-    knee_status status = knee_collective_run(&topology, &query, NULL, &collective, err);
+    knee_status status = KNEE_INPUT;
+    if (topology.plain) /* the fit that their link takes is not worth its bytes in the page */
+        knee_fail(err, status, log->file,
+                  "it is of hosts without GPUs, which have no preset; knee collective --against "
+                  "fits their link");
+    else
+        status = knee_collective_run(&topology, &query, NULL, &collective, err);
     if (!status) {
         knee_collective_against(&collective, log);
         clear();

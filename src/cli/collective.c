@@ -84,15 +84,8 @@ static knee_status find_cluster(struct cli_run *run, struct question *q)
     if (q->options.cluster)
         return cli_read_cluster(q->options.cluster, &q->topology, &run->err);
     bool known = q->log && knee_log_topology(q->log, q->logs.about[0].hardware, &q->topology);
-    if (known && q->topology.plain) {
-        knee_fail(&run->err, KNEE_USAGE, q->options.against,
-                  "it is of hosts without GPUs, for which there is no preset");
-        knee_hint(&run->err, "knee fit %s -o hosts.yaml, then --cluster hosts.yaml",
-                  q->options.against);
-        return KNEE_USAGE;
-    }
     if (known)
-        return KNEE_OK;
+        return knee_log_wire(q->log, NULL, &q->topology, &run->err);
     knee_fail(&run->err, KNEE_USAGE, "", "which cluster is not known");
     knee_hint(&run->err, "add --cluster: a preset, a file, or '8xh100 * 16 @ ib400x8'");
     return KNEE_USAGE;

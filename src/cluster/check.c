@@ -17,10 +17,15 @@
 
 /* ---- What a log is of ---- */
 
+bool knee_log_plain(const struct knee_log *log)
+{
+    return strcmp(log->gpu, "CPU") == 0;
+}
+
 bool knee_log_topology(const struct knee_log *log, const char *about, struct knee_topology *out)
 {
     char words[600];
-    if (strcmp(log->gpu, "CPU") == 0) {
+    if (knee_log_plain(log)) {
         knee_topology_plain(out);
         return true;
     }
@@ -67,6 +72,17 @@ knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *to
     if (topology->level_count > 1)
         topology->levels[1].count = 0; /* a log may have more nodes than the topology names */
     return knee_layout_init(topology, &placement, out, err);
+}
+
+knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *alloc,
+                          struct knee_topology *topology, struct knee_err *err)
+{
+    if (!topology->plain)
+        return KNEE_OK;
+    knee_status status = knee_fit(log, 1, topology, alloc, topology, err);
+    topology->curve_count = 0;
+    snprintf(topology->name, sizeof topology->name, "the link that this log shows");
+    return status;
 }
 
 bool knee_log_counts(const struct knee_log *log, const struct knee_layout *layout,

@@ -114,7 +114,7 @@ void knee_log_own_algorithm(struct knee_log *log, struct knee_slice name, double
 
 void knee_log_quickest(const struct knee_log *log, double quickest_s, struct knee_sample *sample)
 {
-    if (strcmp(log->gpu, "CPU") == 0 && quickest_s > 0 && quickest_s < sample->time_s)
+    if (knee_log_plain(log) && quickest_s > 0 && quickest_s < sample->time_s)
         sample->time_s = quickest_s;
 }
 
