@@ -60,13 +60,14 @@ $(error WASM=1 but the page cannot be built: tools/setup web installs what it ta
 endif
 page := build/knee.html
 
-core_rooms = base cluster job timeline read predict judge
-lib_src  := $(foreach r,$(core_rooms) out,$(wildcard src/$(r)/*.c))
-cli_src  := $(wildcard src/cli/*.c)
+# A room may have rooms inside.
+room_src  = $(foreach r,$(1),$(wildcard src/$(r)/*.c src/$(r)/*/*.c))
+lib_src  := $(call room_src,base cluster collective fit job timeline read predict judge out)
+cli_src  := $(call room_src,cli)
 # Loadable: each is one object of its own, and knee runs without it.
-load_src := src/measure/mpi.c src/measure/nccl.c
+load_src := src/reach/mpi.c src/reach/nccl.c
 loadable := $(if $(filter 1,$(use_mpi)),$(B)/knee-mpi.so) $(if $(filter 1,$(use_cuda)),$(B)/knee-nccl.so)
-measure_src := $(filter-out $(load_src),$(wildcard src/measure/*.c))
+measure_src := $(filter-out $(load_src),$(call room_src,reach bench lab))
 gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/shapes.c $(B)/gen/profiles.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
 cli_obj  := $(cli_src:%.c=$(B)/%.o)
@@ -138,12 +139,12 @@ $(B)/measure.a: $(measure_obj)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(B)/knee-mpi.so: src/measure/mpi.c src/measure/runtime.h src/measure/host_buffer.h include/knee.h
+$(B)/knee-mpi.so: src/reach/mpi.c src/reach/runtime.h src/reach/host_buffer.h include/knee.h
 	@mkdir -p $(@D)
 	$(call say,MPI,$@)
 	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@ $(LDFLAGS)
 
-$(B)/knee-nccl.so: src/measure/nccl.c src/measure/runtime.h include/knee.h
+$(B)/knee-nccl.so: src/reach/nccl.c src/reach/runtime.h include/knee.h
 	@mkdir -p $(@D)
 	$(call say,CUDA,$@)
 	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $(cuda_flags) -fPIC -shared $< -o $@ $(LDFLAGS) $(cuda_libs)
@@ -228,12 +229,12 @@ fuzz: $(addprefix fuzz-,$(fuzz_targets))
 lint: all
 	tools/rooms $(B)
 	tools/options $(B)/knee
-	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
+	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
 	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench
 	@printf '%s\n' $(lib_src) $(measure_src) $(cli_src) examples/predict.c | xargs -P $$(nproc) -n 8 sh -c 'clang-tidy --quiet "$$@" -- $(STD) $(CPPFLAGS) 2>/dev/null' tidy
 
-format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
+format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 
 docs: $(B)/knee
 	awk -f tools/apidoc.awk include/knee.h > docs/api.md
@@ -252,7 +253,7 @@ calibrate: $(B)/calibrate
 test: ; ./check
 install: all
 	install -D -m755 $(B)/knee $(DESTDIR)$(PREFIX)/bin/knee
-	install -D -m644 include/knee.h $(DESTDIR)$(PREFIX)/include/knee.h
+	install -D -m644 -t $(DESTDIR)$(PREFIX)/include include/*.h
 	install -D -m644 $(B)/libknee.a $(DESTDIR)$(PREFIX)/lib/libknee.a
 	install -D -m755 $(B)/libknee.so $(DESTDIR)$(PREFIX)/lib/libknee.so.0
 	ln -sf libknee.so.0 $(DESTDIR)$(PREFIX)/lib/libknee.so

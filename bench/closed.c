@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Closed-form evaluations per second on one core, and the ratio to the million that is promised. */
-#include "knee.h"
+#include "knee_predict.h"
 
 #include <stdio.h>
 #include <time.h>

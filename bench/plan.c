@@ -4,8 +4,7 @@
  * search), and how long the full space of a 175B dense model on 4096 GPUs takes on two cores. The
  * best public analytical tool prices about 500 plans a second on one core.
  */
-#include "knee.h"
-#include "predict/block.h"
+#include "predict/plan/block.h"
 
 #include <math.h>
 #include <pthread.h>

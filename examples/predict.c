@@ -3,7 +3,7 @@
  * Where does the next H100 stop paying for a 7B model? Against the library:
  *   cc -Iinclude examples/predict.c build/libknee.a -lyaml -lm -o predict && ./predict
  */
-#include "knee.h"
+#include "knee_judge.h"
 
 #include <stdio.h>
 

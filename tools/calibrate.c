@@ -7,7 +7,7 @@
  * RUNS is a table as `knee validate` takes it. Lines without a prior go through unchanged. What the
  * fit reaches is printed to standard error. `make calibrate` runs it on ../shared/data.
  */
-#include "predict/calibrate.h"
+#include "predict/calibrate/calibrate.h"
 #include "job/profile.h"
 
 #include <math.h>

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The core for the page: the same objects as the program's, behind a few functions that take lines of
- * "key=value" and leave text (JSON, as --json prints it) to be fetched. Strings come in at kw_alloc(),
- * the answer stands at kw_text() for kw_length() bytes until the next call. One file is read at a time;
- * bytes are pushed into the room that kw_trace_room() offers.
+ * The core for the page: the same objects as the program's, behind a few functions that take lines
+ * of "key=value" and leave text (JSON, as --json prints it) to be fetched. Strings come in at
+ * kw_alloc(), the answer stands at kw_text() for kw_length() bytes until the next call. One file is
+ * read at a time; bytes are pushed into the room that kw_trace_room() offers.
  */
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "job/job.h"
-#include "knee.h"
+#include "knee_out.h"
 #include "out/json.h"
-#include "out/plan.h"
-#include "out/prediction.h"
+#include "out/show_plan.h"
+#include "out/show_prediction.h"
 #include "timeline/account.h"
 
 #include <math.h>
@@ -91,8 +91,9 @@ static knee_status set_lines(const struct knee_keys *keys, void *object, char *l
 
 static const char *unit_name(enum knee_unit unit)
 {
-    static const char *const names[KNEE_UNITS] = {"count",   "factor", "fraction", "seconds", "bytes", "bytes/s",
-                                                  "flop/s", "/s",     "watts",    "dollars", "joules"};
+    static const char *const names[KNEE_UNITS] = {"count", "factor",  "fraction", "seconds",
+                                                  "bytes", "bytes/s", "flop/s",   "/s",
+                                                  "watts", "dollars", "joules"};
     return names[unit];
 }
 
@@ -106,7 +107,8 @@ static void put_keys(struct knee_json *json, const char *name, const struct knee
         knee_json_string(json, "name", key->name);
         knee_json_string(json, "kind", kinds[key->kind]);
         knee_json_string(json, "unit", key->kind == KNEE_KEY_NUMBER ? unit_name(key->unit) : "");
-        knee_json_string(json, "example", key->kind == KNEE_KEY_NUMBER ? knee_unit_example(key->unit) : "");
+        knee_json_string(json, "example",
+                         key->kind == KNEE_KEY_NUMBER ? knee_unit_example(key->unit) : "");
         knee_json_string(json, "group", key->group);
         knee_json_string(json, "otherwise", key->otherwise);
         knee_json_string(json, "help", key->help);
@@ -261,7 +263,8 @@ static knee_status shape_of(const struct knee_tax_job *job, struct knee_shape *s
                             struct knee_err *err)
 {
     static const char *const names[] = {"layers", "hidden", "seq", "vocab", "experts", "topk"};
-    const double values[] = {job->layers, job->hidden, job->seq, job->vocab, job->experts, job->topk};
+    const double values[] = {job->layers, job->hidden,  job->seq,
+                             job->vocab,  job->experts, job->topk};
     knee_status status = KNEE_OK;
     knee_shape_init(shape);
     if (job->model >= 0)
@@ -515,8 +518,8 @@ static void fill_overview(const struct knee_rank_account *rank, struct overview 
     double own = (double)own_shift(rank);
     for (size_t i = 0; i < rank->run_count; i++) {
         int64_t end = i + 1 < rank->run_count ? rank->runs[i + 1].start_ns : rank->end_ns;
-        cover(&view->labels[0][rank->runs[i].label], KNEE_LABELS, (double)rank->runs[i].start_ns + own,
-              (double)end + own);
+        cover(&view->labels[0][rank->runs[i].label], KNEE_LABELS,
+              (double)rank->runs[i].start_ns + own, (double)end + own);
     }
     for (size_t i = 0; i < rank->source->span_count; i++) {
         const struct knee_span *span = &rank->source->spans[i];
@@ -595,8 +598,8 @@ static size_t first_run_after(const struct knee_rank_account *rank, int64_t ns)
 }
 
 /* The label that takes most of a column, and how much of it. */
-static void draw_labels(const struct knee_rank_account *rank, const struct overview *view, double from,
-                        double to, size_t width, unsigned char *out)
+static void draw_labels(const struct knee_rank_account *rank, const struct overview *view,
+                        double from, double to, size_t width, unsigned char *out)
 {
     double per_column = (to - from) / (double)width, per_bin = view_length_ns / BINS;
     for (size_t x = 0; x < width; x++) {
@@ -678,7 +681,8 @@ static void draw_lane(const struct knee_rank_account *rank, const struct overvie
 }
 
 /* lane 0: labels; 1 compute, 2 communication, 3 copies. Times from the view's start. */
-void EXPORT(kw_draw)(size_t rank, int lane, double from_ns, double to_ns, size_t width, unsigned char *out)
+void EXPORT(kw_draw)(size_t rank, int lane, double from_ns, double to_ns, size_t width,
+                     unsigned char *out)
 {
     memset(out, 0, 2 * width);
     if (!has_account || !overviews || rank >= account.rank_count || !(to_ns > from_ns))

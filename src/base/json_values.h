@@ -7,7 +7,8 @@
 #ifndef KNEE_BASE_JSON_VALUES_H
 #define KNEE_BASE_JSON_VALUES_H
 
-#include "knee.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 #define KNEE_JSON_DEPTH 32
 #define KNEE_JSON_PATH  256

@@ -3,7 +3,7 @@
 #ifndef KNEE_BASE_KEYS_H
 #define KNEE_BASE_KEYS_H
 
-#include "knee.h"
+#include "knee_job.h"
 
 #define KNEE_HUGE 1e30 /* "no upper limit", still finite after any product of a few */
 

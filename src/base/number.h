@@ -3,7 +3,7 @@
 #ifndef KNEE_BASE_NUMBER_H
 #define KNEE_BASE_NUMBER_H
 
-#include "knee.h"
+#include "knee_keys.h"
 
 /* Parses all of `text` as a finite number in `unit`'s base unit. `where` goes into the error. */
 knee_status knee_number_parse(const char *text, enum knee_unit unit, const char *where, double *out,

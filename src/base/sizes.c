@@ -2,7 +2,7 @@
 /* Lists of message sizes, in the spelling of nccl-tests: K, M and G are powers of 1024. */
 #include "base/error.h"
 #include "base/slice.h"
-#include "knee.h"
+#include "knee_collective.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,8 +4,6 @@
 #define KNEE_BASE_TEXT_H
 
 #include "base/error.h"
-#include "knee.h"
-
 #define KNEE_TEXT_CAP ((size_t)256 << 20) /* a text larger than this is a mistake */
 
 /* The door memory comes through; alloc may be NULL (the C library's). Sizes may be 0. */

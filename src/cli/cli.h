@@ -7,7 +7,7 @@
 #define KNEE_CLI_CLI_H
 
 #include "base/text.h"
-#include "knee.h"
+#include "knee_out.h"
 
 /* What every command understands. */
 struct cli_common {

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/keys.h"
-#include "read/log_index.h"
+#include "read/log/log_index.h"
 
 #include <math.h>
 #include <stdio.h>

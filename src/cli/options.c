@@ -5,7 +5,7 @@
 #include "base/number.h"
 #include "base/spell.h"
 #include "cli/cli.h"
-#include "measure/runtime.h"
+#include "reach/runtime.h"
 
 #include <fcntl.h>
 #include <stdio.h>

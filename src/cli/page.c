@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "cli/cli.h"
-#include "out/pack.h"
+#include "out/gzip_out.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef KNEE_CLI_RANKS_H
 #define KNEE_CLI_RANKS_H
 
-#include "measure/runtime.h"
+#include "reach/runtime.h"
 
 struct cli_run;
 

@@ -7,7 +7,7 @@
 #include "cli/traces.h"
 
 #include "base/error.h"
-#include "timeline/pack.h"
+#include "timeline/wire_format.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #define KNEE_CLI_TRACES_H
 
 #include "cli/cli.h"
-#include "measure/runtime.h"
+#include "reach/runtime.h"
 
 /* A file that could not be used, and why. */
 struct cli_refused {

@@ -3,7 +3,7 @@
 #ifndef KNEE_CLUSTER_PRESETS_H
 #define KNEE_CLUSTER_PRESETS_H
 
-#include "knee.h"
+#include "knee_plan.h"
 
 extern const struct knee_gpu knee_gpus[];
 extern const struct knee_link knee_links[];

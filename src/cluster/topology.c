@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A cluster as levels of links, from a preset or from one line of text; both give the same object,
- * as do YAML (read/cluster_file.c), nvidia-smi (read/smi_topology.c) and NCCL's XML
- * (read/nccl_topology.c). The lowest level joins GPUs, the next one nodes, then leaves. A level's
- * rate is the link's raw rate times what large collectives reach of it; its latency is what its
- * transport adds up to, wire and host.
+ * as do YAML (read/cluster/cluster_file.c), nvidia-smi (read/cluster/smi_topology.c) and NCCL's XML
+ * (read/cluster/nccl_topology.c). The lowest level joins GPUs, the next one nodes, then leaves. A
+ * level's rate is the link's raw rate times what large collectives reach of it; its latency is what
+ * its transport adds up to, wire and host.
  */
 #include "cluster/topology.h"
 

@@ -3,7 +3,7 @@
 #ifndef KNEE_CLUSTER_TOPOLOGY_H
 #define KNEE_CLUSTER_TOPOLOGY_H
 
-#include "knee.h"
+#include "knee_cluster.h"
 
 #include "base/text.h"
 

@@ -7,8 +7,8 @@
 #include "job/job.h"
 #include "base/error.h"
 #include "base/keys.h"
-#include "cluster/collective.h"
 #include "cluster/presets.h"
+#include "collective/collective.h"
 #include "job/models.h"
 
 #include <math.h>

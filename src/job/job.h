@@ -3,7 +3,7 @@
 #ifndef KNEE_JOB_JOB_H
 #define KNEE_JOB_JOB_H
 
-#include "knee.h"
+#include "knee_plan.h"
 
 /* The two levels of wire. Where communication was measured and the link not named, a link of one
  * byte per second without latency: only its shape over K is used. */

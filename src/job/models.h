@@ -3,7 +3,7 @@
 #ifndef KNEE_JOB_MODELS_H
 #define KNEE_JOB_MODELS_H
 
-#include "knee.h"
+#include "knee_cluster.h"
 
 extern const struct knee_model knee_models[];
 extern const size_t knee_models_count;

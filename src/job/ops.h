@@ -6,7 +6,7 @@
 #ifndef KNEE_JOB_OPS_H
 #define KNEE_JOB_OPS_H
 
-#include "knee.h"
+#include "knee_plan.h"
 
 /* How a layer is cut: all that the operations of one layer depend on. */
 struct knee_split {

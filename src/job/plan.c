@@ -6,6 +6,7 @@
  * parallelism.
  */
 #include "job/plan.h"
+#include "knee_plan.h"
 
 #include "base/error.h"
 #include "base/keys.h"

@@ -3,7 +3,7 @@
 #ifndef KNEE_JOB_PLAN_H
 #define KNEE_JOB_PLAN_H
 
-#include "knee.h"
+#include "knee_job.h"
 
 /* Layers of the first, the last and the fullest stage. */
 struct knee_stages {

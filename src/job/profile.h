@@ -10,7 +10,7 @@
 #ifndef KNEE_JOB_PROFILE_H
 #define KNEE_JOB_PROFILE_H
 
-#include "knee.h"
+#include "knee_job.h"
 
 struct knee_constant {
     const char *scope;    /* all, architecture, gpu, profile */

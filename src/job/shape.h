@@ -3,7 +3,7 @@
 #ifndef KNEE_JOB_SHAPE_H
 #define KNEE_JOB_SHAPE_H
 
-#include "knee.h"
+#include "knee_job.h"
 
 /* Positions that a token meets on average over the layers; half of them under a causal mask. */
 double knee_shape_pairs(const struct knee_shape *shape, bool causal);

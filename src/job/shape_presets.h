@@ -3,7 +3,7 @@
 #ifndef KNEE_JOB_SHAPE_PRESETS_H
 #define KNEE_JOB_SHAPE_PRESETS_H
 
-#include "knee.h"
+#include "knee_job.h"
 
 struct knee_shape_preset {
     const char *name;

@@ -2,7 +2,7 @@
 /* Two recordings side by side: which label moved, and which kernels moved with it. */
 #include "base/error.h"
 #include "base/text.h"
-#include "knee.h"
+#include "knee_judge.h"
 
 #include <math.h>
 #include <stdlib.h>

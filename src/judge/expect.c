@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the collectives of a trace should take on a cluster. */
-#include "knee.h"
+#include "knee_judge.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #ifndef KNEE_JUDGE_JUDGE_H
 #define KNEE_JUDGE_JUDGE_H
 
-#include "knee.h"
+#include "knee_judge.h"
 
 /* Kinds of lever, so that a rule can prefer some of them. */
 enum knee_lever_kind {

@@ -5,7 +5,7 @@
  */
 #include "judge/judge.h"
 
-#include "cluster/collective.h"
+#include "collective/collective.h"
 #include "job/job.h"
 
 #include <math.h>

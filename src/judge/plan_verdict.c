@@ -6,7 +6,7 @@
  * Efficiency here is tokens per second and GPU against that of the smallest count at which a plan
  * fits: the batch is the same at all counts.
  */
-#include "knee.h"
+#include "knee_plan.h"
 
 #include <math.h>
 #include <stdint.h>

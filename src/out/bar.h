@@ -4,6 +4,7 @@
 #define KNEE_OUT_BAR_H
 
 #include "base/text.h"
+#include "knee_out.h"
 
 /* One step as a bar, each label its own shading, with a legend. */
 void knee_bar_write(const struct knee_step *step, const struct knee_style *style,

@@ -3,6 +3,7 @@
 #ifndef KNEE_OUT_INPUTS_H
 #define KNEE_OUT_INPUTS_H
 
+#include "knee_out.h"
 #include "out/json.h"
 
 const char *knee_source_name(enum knee_source source); /* "given", "preset", "assumed" ... */

@@ -4,6 +4,7 @@
 #define KNEE_OUT_JSON_H
 
 #include "base/text.h"
+#include "knee_timeline.h"
 
 /* {&text} to begin with. `key` is NULL inside arrays. Nothing nests deeper than 16. */
 struct knee_json {

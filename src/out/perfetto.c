@@ -5,6 +5,7 @@
  * own format, launches and collectives included, so that reading it back gives the same account.
  */
 #include "base/number.h"
+#include "knee_out.h"
 #include "out/json.h"
 
 #include <stdio.h> /* snprintf only */

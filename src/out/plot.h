@@ -4,6 +4,7 @@
 #define KNEE_OUT_PLOT_H
 
 #include "base/text.h"
+#include "knee_out.h"
 
 struct knee_plot {
     const double *x, *y; /* `count` points, x ascending */

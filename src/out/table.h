@@ -4,6 +4,7 @@
 #define KNEE_OUT_TABLE_H
 
 #include "base/text.h"
+#include "knee_out.h"
 
 #define KNEE_COLUMNS_MAX 24
 

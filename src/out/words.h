@@ -5,6 +5,7 @@
 
 #include "base/number.h"
 #include "base/text.h"
+#include "knee_out.h"
 
 struct knee_word {
     char s[256];

@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/keys.h"
+#include "knee_read.h"
 
 #include <stdio.h> /* snprintf only */
 #include <string.h>

@@ -149,7 +149,7 @@ static bool all_labels_sum_up(const struct knee_account *account)
 /* ---- Begin ---- */
 
 /* The common window, in parts, as each rank's clock shows it. */
-static void share_strip(struct knee_account *account, struct knee_task *tasks)
+static void share_strip(struct knee_account *account, struct knee_rank_brief *tasks)
 {
     int64_t from = INT64_MAX, to = INT64_MIN;
     for (size_t r = 0; r < account->rank_count; r++) {
@@ -170,7 +170,7 @@ static bool share_meetings(struct knee_account *account, struct knee_between *be
 {
     const struct knee_matches *m = &between->matches;
     for (size_t r = 0; r < account->rank_count; r++) {
-        struct knee_task *task = &between->tasks[r];
+        struct knee_rank_brief *task = &between->tasks[r];
         size_t size = (account->ranks[r].source->call_count + 1) * sizeof *task->meetings;
         task->meetings = knee_resize(between->alloc, NULL, size);
         if (!task->meetings)
@@ -180,7 +180,7 @@ static bool share_meetings(struct knee_account *account, struct knee_between *be
         const struct knee_instance *instance = &m->instances[m->order[i].row];
         for (size_t k = instance->first; k < instance->first + instance->count; k++) {
             const struct knee_rank_account *rank = &account->ranks[m->members[k].rank];
-            struct knee_task *task = &between->tasks[m->members[k].rank];
+            struct knee_rank_brief *task = &between->tasks[m->members[k].rank];
             task->meetings[task->meeting_count++] = (struct knee_meeting){
                 m->members[k].call, instance->last_start_ns - knee_common_time(rank, 0)};
         }
@@ -242,7 +242,7 @@ knee_status knee_account_begin(const struct knee_trace *traces, size_t count,
 
 /* ---- One rank ---- */
 
-bool knee_account_rank(struct knee_rank_account *rank, const struct knee_task *task,
+bool knee_account_rank(struct knee_rank_account *rank, const struct knee_rank_brief *task,
                        const struct knee_alloc *alloc, struct knee_outcome *out)
 {
     memset(out, 0, sizeof *out);
@@ -305,7 +305,7 @@ knee_status knee_account(const struct knee_trace *traces, size_t count,
     return status;
 }
 
-void knee_task_release(struct knee_task *task, const struct knee_alloc *alloc)
+void knee_task_release(struct knee_rank_brief *task, const struct knee_alloc *alloc)
 {
     if (task->meetings)
         knee_resize(alloc, task->meetings, 0);

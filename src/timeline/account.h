@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The account in three parts with plain data between them, so that the spans of a rank can stay in
- * the process that read them. knee_account() does the three in turn; src/measure/account.c does the
- * middle one wherever the spans are.
+ * the process that read them. knee_account() does the three in turn; src/reach/shared_account.c
+ * does the middle one wherever the spans are.
  *
  *   begin   of all ranks the window, the calls and the spans of the calls (an outline is enough)
  *           -> the ranks in order, matches, clock shifts, and a task for every rank
@@ -15,7 +15,7 @@
 #define KNEE_TIMELINE_ACCOUNT_H
 
 #include "base/sort.h"
-#include "knee.h"
+#include "knee_timeline.h"
 
 /* Matched collectives. An instance is one collective over all the ranks that took part in it; its
  * members stand together in `members`, in order of rank row. */
@@ -49,7 +49,7 @@ struct knee_meeting {
 };
 
 /* What a rank must know of the others. Times are on its own clock. */
-struct knee_task {
+struct knee_rank_brief {
     struct knee_meeting *meetings; /* by last start, on whose order all ranks agree */
     size_t meeting_count;
     int64_t strip_start_ns, strip_part_ns; /* the common window, in KNEE_STRIP parts */
@@ -72,7 +72,7 @@ struct knee_outcome {
 /* What lies between the parts. */
 struct knee_between {
     struct knee_matches matches;
-    struct knee_task *tasks;       /* per rank row; made by the begin */
+    struct knee_rank_brief *tasks; /* per rank row; made by the begin */
     struct knee_outcome *outcomes; /* per rank row; empty after the begin */
     size_t rank_count;
     const struct knee_alloc *alloc;
@@ -83,13 +83,13 @@ knee_status knee_account_begin(const struct knee_trace *traces, size_t count,
                                const struct knee_alloc *alloc, struct knee_account *account,
                                struct knee_between *between, struct knee_err *err);
 /* `rank` needs .trace, .source and the window. False: no memory; *out can be released. */
-bool knee_account_rank(struct knee_rank_account *rank, const struct knee_task *task,
+bool knee_account_rank(struct knee_rank_account *rank, const struct knee_rank_brief *task,
                        const struct knee_alloc *alloc, struct knee_outcome *out);
 /* Releases *between; on failure *account too. */
 knee_status knee_account_end(struct knee_account *account, struct knee_between *between,
                              struct knee_err *err);
 void knee_between_release(struct knee_between *between);
-void knee_task_release(struct knee_task *task, const struct knee_alloc *alloc);
+void knee_task_release(struct knee_rank_brief *task, const struct knee_alloc *alloc);
 void knee_outcome_release(struct knee_outcome *outcome, const struct knee_alloc *alloc);
 
 /* ---- Steps of the begin ---- */
@@ -107,7 +107,7 @@ bool knee_align(struct knee_account *account, const struct knee_matches *matches
 /* ---- Steps of a rank ---- */
 
 /* Labels every nanosecond of one rank: runs, ledger and waits_ns. False: no memory. */
-bool knee_label_rank(struct knee_rank_account *rank, const struct knee_task *task,
+bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brief *task,
                      const struct knee_alloc *alloc);
 
 /* Cuts the rank's window into steps. False: no memory. */
@@ -115,7 +115,7 @@ bool knee_find_steps(struct knee_rank_account *rank, const struct knee_alloc *al
                      struct knee_outcome *out);
 
 /* What the rank did before each meeting. False: no memory. */
-bool knee_find_stretches(const struct knee_rank_account *rank, const struct knee_task *task,
+bool knee_find_stretches(const struct knee_rank_account *rank, const struct knee_rank_brief *task,
                          const struct knee_alloc *alloc, struct knee_outcome *out);
 
 /* ---- Steps of the end ---- */

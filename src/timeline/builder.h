@@ -8,7 +8,6 @@
 #ifndef KNEE_TIMELINE_BUILDER_H
 #define KNEE_TIMELINE_BUILDER_H
 
-#include "knee.h"
 #include "timeline/kinds.h"
 
 #define KNEE_NO_CORRELATION UINT64_MAX

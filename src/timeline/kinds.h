@@ -3,7 +3,7 @@
 #ifndef KNEE_TIMELINE_KINDS_H
 #define KNEE_TIMELINE_KINDS_H
 
-#include "knee.h"
+#include "knee_timeline.h"
 
 struct knee_kernel_facts {
     enum knee_span_kind kind;

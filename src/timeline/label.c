@@ -50,8 +50,8 @@ static int64_t total(const struct cover *cover)
 
 /* When the last member of each call's collective had come: the call's start where that is not
  * known, or nobody waits for anybody. */
-static void find_arrivals(const struct knee_rank *source, const struct knee_task *task, bool split,
-                          int64_t *there_ns)
+static void find_arrivals(const struct knee_rank *source, const struct knee_rank_brief *task,
+                          bool split, int64_t *there_ns)
 {
     for (size_t c = 0; c < source->call_count; c++)
         there_ns[c] = source->spans[source->calls[c].span].start_ns;
@@ -78,7 +78,7 @@ static void add_transfers(struct cover *transfer, const struct interval *parts,
 
 /* Communication counts as split when what cannot be split (partners missing, or not a barrier) is a
  * small part of it. */
-static bool is_split(const struct knee_rank *source, const struct knee_task *task)
+static bool is_split(const struct knee_rank *source, const struct knee_rank_brief *task)
 {
     int64_t all = 0, met = 0;
     for (size_t c = 0; c < source->call_count; c++) {
@@ -224,7 +224,7 @@ static void walk_window(struct walk *w)
 }
 
 /* Waiting in each part of the common window. */
-static void fill_strip(struct knee_rank_account *rank, const struct knee_task *task)
+static void fill_strip(struct knee_rank_account *rank, const struct knee_rank_brief *task)
 {
     int64_t part_ns = task->strip_part_ns;
     for (size_t i = 0; i < rank->run_count; i++) {
@@ -242,7 +242,7 @@ static void fill_strip(struct knee_rank_account *rank, const struct knee_task *t
     }
 }
 
-bool knee_label_rank(struct knee_rank_account *rank, const struct knee_task *task,
+bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brief *task,
                      const struct knee_alloc *alloc)
 {
     const struct knee_rank *source = rank->source;

@@ -2,7 +2,7 @@
 /* A trace cut down to what other ranks need to know of it. */
 #include "base/error.h"
 #include "base/text.h"
-#include "timeline/pack.h"
+#include "timeline/wire_format.h"
 
 #include <string.h>
 

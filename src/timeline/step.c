@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The definitions of R, gamma and efficiency, each in one place. */
-#include "knee.h"
+#include "knee_timeline.h"
 
 static const char *const names[KNEE_LABELS] = {
     [KNEE_COMPUTE] = "compute",

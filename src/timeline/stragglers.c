@@ -24,7 +24,7 @@ struct scratch {
     int64_t (*excess)[KNEE_LABELS]; /* per rank */
 };
 
-bool knee_find_stretches(const struct knee_rank_account *rank, const struct knee_task *task,
+bool knee_find_stretches(const struct knee_rank_account *rank, const struct knee_rank_brief *task,
                          const struct knee_alloc *alloc, struct knee_outcome *out)
 {
     const struct knee_rank *source = rank->source;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A read trace as a whole: what was lost on the way, and letting go of it. */
 #include "base/text.h"
+#include "knee_timeline.h"
 
 #include <string.h>
 

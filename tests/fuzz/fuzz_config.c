@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* config.json and DeepSpeed files from any bytes: read or refused; what is read can be priced. */
-#include "knee.h"
+#include "knee_read.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A job file from any bytes, and what follows from it: read, complete, predict, solve, print. */
-#include "knee.h"
+#include "knee_out.h"
+#include "knee_read.h"
 
 #include <math.h>
 #include <stdint.h>

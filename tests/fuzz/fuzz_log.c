@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A log from any bytes: read, fit what can be fitted, check, print. */
-#include "knee.h"
+#include "knee_out.h"
 
 #include <math.h>
 #include <stdint.h>

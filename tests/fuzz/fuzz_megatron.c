@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Megatron logs and scripts from any bytes. */
-#include "knee.h"
+#include "knee_read.h"
 
 #include <math.h>
 #include <stdint.h>

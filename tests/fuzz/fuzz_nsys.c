@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An SQLite database from any bytes. */
-#include "knee.h"
+#include "knee_timeline.h"
 
 #include <stdint.h>
 #include <stdlib.h>

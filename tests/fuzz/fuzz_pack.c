@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A packed trace from any bytes: refused, or whole enough to be accounted, outlined and packed. */
-#include "knee.h"
-#include "timeline/pack.h"
+#include "timeline/wire_format.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of runs from any bytes: read or refused; every row is predicted or has a reason why not.
  */
-#include "knee.h"
+#include "knee_out.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /* Tasks (first byte even) and outcomes (odd) of two ranks from any bytes: refused, or good enough
  * to work with. */
 #include "timeline/builder.h"
-#include "timeline/pack.h"
+#include "timeline/wire_format.h"
 
 #include <stdlib.h>
 #include <string.h>

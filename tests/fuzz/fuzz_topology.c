@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A cluster from any bytes: as a file, as one line, as words; and a sweep on what comes out. */
-#include "knee.h"
+#include "knee_out.h"
+#include "knee_read.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A trace from any bytes, plain or gzip: read, accounted, diagnosed, printed. Labels sum up or it
  * fails. */
-#include "knee.h"
+#include "knee_out.h"
 
 #include <stdint.h>
 #include <stdlib.h>

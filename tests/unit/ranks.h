@@ -8,7 +8,7 @@
 #ifndef KNEE_TESTS_RANKS_H
 #define KNEE_TESTS_RANKS_H
 
-#include "measure/runtime.h"
+#include "reach/runtime.h"
 
 #include <pthread.h>
 #include <sched.h>

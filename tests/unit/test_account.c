@@ -3,6 +3,8 @@
  */
 #include "trace_help.h"
 
+#include "knee_out.h"
+
 #include "timeline/builder.h"
 
 static struct knee_builder *builder(void)

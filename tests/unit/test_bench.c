@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What of knee bench is no measurement: statistics, lines, schedules, expectations, verdicts. */
-#include "cluster/collective.h"
-#include "measure/bench.h"
-#include "measure/bench_pairs.h"
-#include "measure/exchange.h"
+#include "bench/bench.h"
+#include "bench/bench_pairs.h"
+#include "collective/collective.h"
 #include "ranks.h"
+#include "reach/exchange.h"
 
 #include "unit.h"
 

@@ -2,7 +2,7 @@
 /* Costs of all-reduce: hand-computed values, lower bounds, and two levels. */
 #include "unit.h"
 
-#include "cluster/collective.h"
+#include "collective/collective.h"
 
 static const struct knee_fabric flat = {.node_size = 1, .in = {1, 1}, .out = {1, 1}};
 

@@ -4,9 +4,11 @@
  * counts and collectives follow; files keep what was fitted. And sweeps: winners, crossovers and
  * half bandwidth against brute force, reasons for slow runs.
  */
+#include "knee_out.h"
+#include "knee_read.h"
 #include "unit.h"
 
-#include "cluster/collective.h"
+#include "collective/collective.h"
 
 static struct knee_topology parse(const char *line)
 {

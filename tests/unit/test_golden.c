@@ -2,6 +2,8 @@
 /* Known numbers, worked out by hand; each test is named after what it shows. */
 #include "unit.h"
 
+#include "knee_plan.h"
+
 static void hiding_and_compressing_raise_efficiency(void **state)
 {
     (void)state;

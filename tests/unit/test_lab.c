@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The lab: formats, collectives over threads, optimizers, loader, runs of 1 to 4 workers. */
-#include "measure/lab.h"
-#include "measure/lab_optimizer.h"
-#include "measure/lab_record.h"
-#include "measure/lab_sweep.h"
+#include "lab/lab.h"
+#include "lab/lab_optimizer.h"
+#include "lab/lab_record.h"
+#include "lab/lab_sweep.h"
 #include "ranks.h"
 #include "trace_help.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Backward against finite differences, every parameter of both models, in double precision. */
 #define LAB_REAL double
-#include "../../src/measure/lab_gemm.c"
-#include "../../src/measure/lab_layers.c"
-#include "../../src/measure/lab_net.c"
+#include "../../src/lab/lab_gemm.c"
+#include "../../src/lab/lab_layers.c"
+#include "../../src/lab/lab_net.c"
 #include "unit.h"
 
 enum { BATCH = 3, CONTEXT = 6 };

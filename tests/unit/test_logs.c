@@ -5,6 +5,8 @@
  */
 #include "unit.h"
 
+#include "knee_logs.h"
+
 static struct knee_logs read_logs(const char *text, const char *name)
 {
     struct knee_logs logs = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What one process hands another comes back the same, or is refused. */
-#include "timeline/pack.h"
+#include "timeline/wire_format.h"
 
 #include "timelines.h"
 
@@ -185,7 +185,7 @@ struct halfway {
     struct knee_between between;
     struct knee_share shares[2 * TRACES_MAX];
     struct knee_rank_account ranks[2 * TRACES_MAX];
-    struct knee_task tasks[2 * TRACES_MAX];
+    struct knee_rank_brief tasks[2 * TRACES_MAX];
     struct knee_outcome outcomes[2 * TRACES_MAX];
     struct knee_share other[2 * TRACES_MAX]; /* the other process's */
     size_t count;

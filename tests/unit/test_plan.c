@@ -8,9 +8,9 @@
 
 #include "job/plan.h"
 #include "job/profile.h"
-#include "predict/axis_comm.h"
-#include "predict/block.h"
-#include "predict/op_time.h"
+#include "predict/plan/axis_comm.h"
+#include "predict/plan/block.h"
+#include "predict/plan/op_time.h"
 
 static struct knee_machine machine_of(const char *gpu, const char *profile)
 {

@@ -3,7 +3,7 @@
  * The runtime's contract, for whichever one the process was started under: alone it is self; under
  * mpirun the same laws hold over all ranks (tests/measure/mpi runs it so).
  */
-#include "measure/runtime.h"
+#include "reach/runtime.h"
 
 #include "unit.h"
 

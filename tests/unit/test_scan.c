@@ -2,7 +2,7 @@
 /* The scanner: exact times, strings that lie, and skipping the same as reading. */
 #include "unit.h"
 
-#include "read/scan.h"
+#include "read/trace/scan.h"
 
 /* A text in a window with its sentinel. */
 struct window {

@@ -8,7 +8,7 @@
  */
 #include "unit.h"
 
-#include "cluster/collective.h"
+#include "collective/collective.h"
 
 #define MOST 64
 #define NET  1e4 /* a hop between nodes in hops inside one, so that one sum tells both */

@@ -3,6 +3,7 @@
  * Shapes: parameters against what publishers say, FLOPs against a second count over the
  * operations, importers against presets and against each other.
  */
+#include "knee_read.h"
 #include "unit.h"
 
 #include "base/json_values.h"

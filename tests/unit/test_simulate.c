@@ -5,8 +5,10 @@
  */
 #include "trace_help.h"
 
+#include "knee_out.h"
+
 #include "job/plan.h"
-#include "predict/tasks.h"
+#include "predict/simulate/tasks.h"
 
 static struct knee_machine machine_of(const char *gpu)
 {

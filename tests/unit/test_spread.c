@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The account over several processes is the account of one, whoever holds the spans. */
-#include "measure/account.h"
-#include "timeline/pack.h"
+#include "reach/shared_account.h"
+#include "timeline/wire_format.h"
 
 #include "ranks.h"
 #include "timelines.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Clusters from presets, one line, YAML, nvidia-smi and NCCL's XML: the same object; and layouts.
  */
+#include "knee_out.h"
+#include "knee_read.h"
 #include "unit.h"
 
-#include "cluster/collective.h"
+#include "collective/collective.h"
 
 static struct knee_topology parse(const char *line)
 {

@@ -3,11 +3,13 @@
  * Runs and validation: the table reader, which profile a description gets, statistics and curves by
  * hand, and fits that must find again what was put in.
  */
+#include "knee_out.h"
+#include "knee_read.h"
 #include "unit.h"
 
+#include "base/csv.h"
 #include "job/profile.h"
-#include "predict/calibrate.h"
-#include "read/csv.h"
+#include "predict/calibrate/calibrate.h"
 
 static const char header[] =
     "id,set,source,notes,gpu,gpus_per_node,n_gpus,model,precision,global_batch,micro_batch,tp,pp,"

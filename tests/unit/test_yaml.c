@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Job files: what is read, what is refused and where. */
+#include "knee_read.h"
 #include "unit.h"
 
 static knee_status read_yaml(const char *yaml, struct knee_job *job, struct knee_err *err)

@@ -3,6 +3,7 @@
 #ifndef KNEE_TESTS_TIMELINES_H
 #define KNEE_TESTS_TIMELINES_H
 
+#include "knee_out.h"
 #include "trace_help.h"
 
 #include "timeline/builder.h"

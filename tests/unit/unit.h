@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "knee.h"
+#include "knee_judge.h"
 
 /* A job from "key value key value ..."; fails the test on a bad one. */
 static inline struct knee_job job_of(const char *words)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* Collectives: what they cost on a cluster. What knee.h says of every call holds here;
+ * these structs may change with the minor version. */
+#ifndef KNEE_COLLECTIVE_H
+#define KNEE_COLLECTIVE_H
+
+#include "knee_cluster.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Collectives: what they cost there ---------------------------------------------------- */
+
+/* `bytes` of a collective are those of nccl-tests: the whole buffer (what all ranks contribute to
+ * an all-gather, what one rank gives to an all-reduce, reduce-scatter or all-to-all). */
+enum knee_op {
+    KNEE_OP_UNKNOWN,
+    KNEE_OP_BARRIER,
+    KNEE_OP_ALL_REDUCE, /* this one and those after it have a cost */
+    KNEE_OP_ALL_GATHER,
+    KNEE_OP_REDUCE_SCATTER,
+    KNEE_OP_ALL_TO_ALL,
+    KNEE_OP_ALL_TO_ALLV,
+    KNEE_OP_BROADCAST,
+    KNEE_OP_REDUCE,
+    KNEE_OP_GATHER,
+    KNEE_OP_SCATTER,
+    KNEE_OP_SEND_RECV,
+    KNEE_OPS
+};
+const char *knee_op_name(enum knee_op op); /* "all_reduce" */
+extern const struct knee_choices knee_op_names;
+double knee_op_bus_factor(enum knee_op op, double ranks); /* bus over algorithm bandwidth */
+
+/* The op a word stands for, in any usual spelling: all_reduce, AllReduce, all_reduce_perf,
+ * osu_allreduce, ncclAllReduce. */
+enum knee_op knee_op_of(const char *word, size_t length);
+
+/* Where the ranks of one communicator are. */
+struct knee_placement {
+    double ranks;
+    double per_node; /* ranks in one unit of the lowest level; NaN: as many as it holds */
+    double sharers;  /* communicators that use the same links at the same time; 1 */
+    double skew;     /* all-to-allv: largest share over mean share; 1 */
+};
+
+/* Ranks on a topology, with what they reach at each level. */
+struct knee_layout {
+    double ranks, skew;
+    size_t levels;                       /* in use */
+    double units[KNEE_LEVELS_MAX + 1];   /* units[0] = ranks, units[1] = nodes, ..., last is 1 */
+    double latency_s[KNEE_LEVELS_MAX];   /* of a hop that turns round at this level */
+    double bytes_per_s[KNEE_LEVELS_MAX]; /* of one unit into this level */
+};
+
+/* KNEE_USAGE when the ranks do not fit. */
+knee_status knee_layout_init(const struct knee_topology *topology,
+                             const struct knee_placement *placement, struct knee_layout *out,
+                             struct knee_err *err);
+
+/* What an algorithm does for one collective on one layout. */
+struct knee_counts {
+    double hops[KNEE_LEVELS_MAX];  /* on the longest path, by the level they turn round at */
+    double bytes[KNEE_LEVELS_MAX]; /* through the busiest port of a unit, one direction */
+    double peers;                  /* messages that one rank posts at once, beyond the first */
+    bool in_turn;                  /* one level after the other, not all at once */
+};
+
+enum knee_needs { KNEE_NEEDS_NOTHING, KNEE_NEEDS_NVLS, KNEE_NEEDS_SHARP };
+
+/* An algorithm. Rows live one per file in src/cluster. */
+struct knee_algorithm {
+    const char *name, *formula, *origin;
+    /* Seconds to all-reduce `bytes` over `workers` > 1, which need not be whole; NULL where the
+     * algorithm is not one of those that knee predict offers. */
+    double (*time_s)(const struct knee_fabric *fabric, double workers, double bytes);
+    /* `bytes` counts what one worker contributes, and contributions are kept apart. */
+    bool gathers;
+    /* False: it does not do this collective there. NULL: none. */
+    bool (*count)(const struct knee_layout *layout, enum knee_op op, double bytes,
+                  struct knee_counts *out);
+    double reach;     /* share of a level's rate that it gets; 0 stands for 1 */
+    const char *nccl; /* its name in NCCL; NULL: NCCL does not have it */
+    bool simple_only; /* it runs with the Simple protocol only */
+    enum knee_needs needs;
+};
+const struct knee_algorithm *knee_algorithm_at(size_t row); /* for predict; NULL past the end */
+const struct knee_algorithm *knee_scheme_at(size_t row); /* those that count; NULL past the end */
+
+/* Seconds, from counts. */
+double knee_counts_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                          const struct knee_counts *counts, const struct knee_algorithm *algorithm,
+                          enum knee_protocol_name protocol);
+
+/* The quickest of NCCL's algorithms and protocols: what a run should take at best. NaN when NCCL
+ * has none for it. `algorithm` and `protocol` may be NULL. */
+double knee_model_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                         enum knee_op op, double bytes, const struct knee_algorithm **algorithm,
+                         enum knee_protocol_name *protocol);
+
+/* The same, but from the curve of the topology that was fitted to this op, rank count and node
+ * count, where there is one. Beyond the ends of the curve it goes on as the model does. */
+double knee_expected_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                            enum knee_op op, double bytes);
+
+/* What NCCL's published tables would make it choose, and the time they give: a way to choose, not
+ * a forecast. */
+struct knee_nccl_choice {
+    const char *algorithm, *protocol; /* "RING", "LL128"; NULL: not a GPU that NCCL knows */
+    double time_s;                    /* NaN: a group of sends and receives ("P2P") has no table */
+};
+struct knee_nccl_choice knee_nccl_choose(const struct knee_topology *topology,
+                                         const struct knee_layout *layout, enum knee_op op,
+                                         double bytes);
+
+#define KNEE_SIZES_MAX 1024
+
+/* Message sizes as nccl-tests writes them: 4K, 8,16,32, 4K..8G (doubling), 4K..8Gx4, 1M..8M+1M. K,
+ * M, G are powers of 1024, KB, MB, GB of 1000. Ascending and without repeats into
+ * out[KNEE_SIZES_MAX]. */
+knee_status knee_sizes_parse(const char *text, const char *where, double *out, size_t *count,
+                             struct knee_err *err);
+
+/* What is asked about a collective. */
+struct knee_collective_query {
+    enum knee_op op;
+    struct knee_placement placement;
+    const double *bytes; /* ascending */
+    size_t size_count;
+};
+
+/* One algorithm at one size, with its best protocol. */
+struct knee_collective_row {
+    double bytes;
+    const struct knee_algorithm *algorithm;
+    enum knee_protocol_name protocol;
+    double time_s, algbw_bytes_per_s, busbw_bytes_per_s; /* as nccl-tests counts them */
+    bool winner;                                         /* the quickest at this size */
+};
+
+/* One size. */
+struct knee_collective_size {
+    double bytes;
+    size_t first, last;   /* its rows: rows[first] up to, not with, rows[last] */
+    size_t winner;        /* row */
+    double latency_share; /* of the winner's time that does not grow with the size */
+    double expected_s;    /* what NCCL should take here at best: knee_expected_time_s() */
+    struct knee_nccl_choice nccl;
+    double measured_s; /* NaN: not measured */
+    double slowdown;   /* measured over expected */
+    size_t finding;    /* row of findings[]; SIZE_MAX: nothing is wrong, or nobody knows what */
+};
+
+/* From this size on, another winner. */
+struct knee_crossover {
+    double bytes;
+    const struct knee_algorithm *from, *to;
+    enum knee_protocol_name from_protocol, to_protocol;
+};
+
+/* Why a measured run is slower than it should be, as far as its log shows. */
+struct knee_finding {
+    const char *name, *cure;
+    char evidence[160];
+    double from_bytes, to_bytes; /* sizes it explains */
+    double slowdown;             /* median over them */
+};
+
+#define KNEE_CROSSOVERS_MAX 64
+#define KNEE_FINDINGS_MAX   8
+
+struct knee_collective {
+    struct knee_collective_query query;
+    double *bytes; /* what query.bytes points to; owned */
+    struct knee_topology topology;
+    struct knee_layout layout;
+    struct knee_collective_row *rows; /* by size, then by algorithm; owned */
+    size_t row_count;
+    struct knee_collective_size *sizes; /* owned */
+    size_t crossover_count;
+    struct knee_crossover crossovers[KNEE_CROSSOVERS_MAX];
+    double peak_bytes_per_s;     /* bus bandwidth of the winner, no size too large */
+    double half_bandwidth_bytes; /* where half of it is reached */
+    bool curve;                  /* expected times come from a fitted curve */
+    size_t slow_count;           /* sizes slower than they should be; with a measured run */
+    size_t finding_count;
+    struct knee_finding findings[KNEE_FINDINGS_MAX];
+    const struct knee_alloc *alloc;
+};
+
+/* Every algorithm at every size. Free with knee_collective_release(). */
+knee_status knee_collective_run(const struct knee_topology *topology,
+                                const struct knee_collective_query *query,
+                                const struct knee_alloc *alloc, struct knee_collective *out,
+                                struct knee_err *err);
+void knee_collective_release(struct knee_collective *collective);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Job: what is trained, on what, how it is spread, and what memory it takes. What knee.h says of
+ * every call holds here; these structs may change with the minor version. */
+#ifndef KNEE_JOB_H
+#define KNEE_JOB_H
+
+#include "knee_collective.h"
+#include "knee_timeline.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Job: what is trained, on what, how --------------------------------------------------- */
+
+#define KNEE_WORKER_RANGES 32
+#define KNEE_WORKERS_MAX   16777216.0 /* largest worker count */
+#define KNEE_ROWS_MAX      10000      /* most worker counts in one table */
+
+/* Worker counts as written: from..to by a factor (x2) or by a step (+8). */
+struct knee_workers {
+    size_t ranges;
+    struct {
+        double from, to, factor, step;
+    } range[KNEE_WORKER_RANGES];
+};
+
+enum knee_scaling { KNEE_STRONG, KNEE_WEAK }; /* global batch fixed, or local batch fixed */
+
+/* Every field is described by its row in knee_job_keys; NaN or -1 is "not given". */
+struct knee_job {
+    int model, gpu, link, cluster, algorithm;
+    double params, flops_per_param, seq, bytes_per_param;
+    double global_batch, local_batch, accumulate, local_steps;
+    double flops_per_s, mfu, memory_bytes_per_s;
+    double compute_time_s, comm_time_s, measured_workers;
+    double bandwidth_bytes_per_s, latency_s;
+    double gpus_per_node, node_bandwidth_bytes_per_s, node_latency_s;
+    double overlap, hidden, loader_overlap, compress, encode_time_s;
+    double loader_rate_per_s, jitter;
+    double price_per_hour, power_w, idle_power_w, steps;
+    double critical_batch, min_steps, tolerance, at;
+    struct knee_workers workers;
+    /* Filled by knee_job_complete(). */
+    enum knee_scaling scaling;
+    double batch_scale;          /* times the batch above, whether that is known or not; 1 */
+    double comm_scale;           /* measured over modelled communication; 1 when it is modelled */
+    double stall_s[KNEE_LABELS]; /* measured per step, beside what is modelled; 0 */
+    unsigned barred; /* kinds of lever that make no sense for it (enum knee_lever_kind); 0 */
+    double shard;    /* workers that share one replica over another axis; 1 */
+    double axis_tax; /* what that axis costs, as a share of compute; 0 */
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_job_keys;
+
+/* Nothing given. Never fails. */
+void knee_job_init(struct knee_job *job);
+
+/* Fills what is not given from presets and defaults, marks where each value came from, and
+ * refuses contradictions and gaps (KNEE_USAGE). Completing twice changes nothing. */
+knee_status knee_job_complete(struct knee_job *job, struct knee_err *err);
+
+/* How many worker counts the job lists; and the counts, ascending and without repeats, into
+ * `out[KNEE_ROWS_MAX]`. Both return 0 for a list that is too long. */
+size_t knee_workers_list(const struct knee_workers *workers, double *out);
+
+/* ---- Shape: a transformer ----------------------------------------------------------------- */
+
+/* Every field is described by its row in knee_shape_keys; NaN or -1 is "not given". Yes-or-no
+ * fields are 1 or 0. */
+struct knee_shape {
+    int model;                                            /* row of knee_shape_names */
+    double layers, hidden, heads, kv_heads, head_dim;     /* head_dim: of queries and keys */
+    double ffn, glu, vocab, seq;                          /* ffn: of a layer without experts */
+    double experts, topk, expert_ffn, shared_ffn;         /* experts 1: there are none */
+    double dense_layers;                                  /* layers without experts */
+    double q_rank, kv_rank, rope_dim, value_dim;          /* latent attention; kv_rank 0: none */
+    double window, global_every;                          /* sliding window, and how often not */
+    double causal, tied, bias, qk_norm, sinks, positions; /* positions: learned, rows of them */
+    double extra_layers;                                  /* multi-token prediction */
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_shape_keys;
+extern const struct knee_choices knee_shape_names; /* presets: llama3-70b ... */
+
+/* Nothing given. Never fails. */
+void knee_shape_init(struct knee_shape *shape);
+
+/* Fills gaps from the preset and from what transformers usually have; refuses what cannot be
+ * (KNEE_USAGE). Completing twice changes nothing. */
+knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err);
+
+/* Parameters, by where they are. Layers are single ones. */
+struct knee_params {
+    double attention, dense_ffn, router, expert, shared; /* `expert`: one of them */
+    double norms;                                        /* of a layer */
+    double embedding, head, positions;                   /* head: 0 when tied */
+    double total, active;                                /* active: what one token visits */
+};
+void knee_shape_params(const struct knee_shape *shape, struct knee_params *out);
+
+/* FLOPs of the model per token, forward and backward, recomputation not counted. Two conventions
+ * are in use: attention over all pairs of positions, or over those a causal mask leaves. */
+struct knee_flops {
+    double matmul, attention_full, attention_causal;
+};
+void knee_shape_flops(const struct knee_shape *shape, struct knee_flops *out);
+
+/* ---- Platform: hardware with the software that drives it ----------------------------------- */
+
+enum knee_dtype { KNEE_16BIT, KNEE_8BIT, KNEE_4BIT, KNEE_DTYPES };
+
+/* The constants of the operation model. Each is described (unit, meaning) by its row in
+ * knee_rates_keys; docs/model.md says how they were got. */
+struct knee_rates {
+    /* hardware */
+    double gemm_16bit, gemm_8bit, gemm_4bit; /* share of the peak that large products reach */
+    double gemm_depth_16bit, gemm_depth_8bit, gemm_depth_4bit; /* inner length at half of it */
+    double gemm_waves_16bit, gemm_waves_8bit, gemm_waves_4bit; /* waves of tiles at half of it */
+    double gemm_start_s, gemm_memory, processors;
+    double memory; /* share of the memory rate */
+    double flash_forward, flash_backward, flash_length;
+    double node_link, network, node_latency_s, network_latency_s, host_bytes_per_s;
+    /* software */
+    double gemm, weight_gradient, flash, fused_attention, fused_sinks;
+    double scores_forward_bytes, scores_backward_bytes;
+    double elementwise, loss, cast, fp8_block, fp8_row, recompute_op;
+    double launch_s, gap_s, micro_batch_s, step_s, optimizer, jitter;
+    double tp_exposed, cp_exposed, pp_exposed, dp_exposed, bucket_bytes, balanced_stages;
+    double shard_rate, shard_exposed, shard_latency_s, slowdown, shard_group;
+    double expert_gemm, expert_exposed, expert_copies, dropless, expert_launch_s, moe_launch_s;
+    /* memory */
+    double gradient_bytes, state_bytes, activation_memory, base_memory_bytes, gradients_stay;
+    double fragmentation, logits_bytes;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_rates_keys;
+extern const struct knee_choices knee_profile_names;
+
+/* A software profile: framework and version. Its constants are those of `base` with changes. */
+struct knee_profile {
+    const char *name, *base, *family;
+    double version; /* year and month: 26.04; NaN: none */
+    const char *summary, *origin;
+};
+const struct knee_profile *knee_profile_at(size_t row); /* NULL past the end */
+
+/* Every field is described by its row in knee_platform_keys. */
+struct knee_platform {
+    int gpu, cluster, profile;
+    double gpus_per_node, node_bandwidth_bytes_per_s, bandwidth_bytes_per_s;
+    double memory_bytes, memory_bytes_per_s, peak_flops, power_w, price_per_hour;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_platform_keys;
+void knee_platform_init(struct knee_platform *platform);
+
+/* A platform boiled down to numbers. */
+struct knee_machine {
+    double peak_flops[KNEE_DTYPES]; /* NaN where it has none */
+    double memory_bytes, memory_bytes_per_s;
+    double node_size, node_bytes_per_s, network_bytes_per_s; /* raw rates, one GPU's */
+    double clock; /* what a power cap leaves of the compute rate */
+    double price_per_hour, power_w;
+    struct knee_rates rates;
+};
+
+/* Completes *platform and resolves it. `changes` (may be NULL) are constants that replace those
+ * of the profile where they are not NaN. KNEE_USAGE when the GPU is not known. */
+knee_status knee_machine_init(struct knee_platform *platform, const struct knee_rates *changes,
+                              struct knee_machine *out, struct knee_err *err);
+
+/* ---- Plan: how a model is spread over GPUs ------------------------------------------------- */
+
+enum knee_shard { KNEE_REPLICATE, KNEE_ZERO1, KNEE_ZERO2, KNEE_ZERO3, KNEE_SHARDS };
+enum knee_recompute {
+    KNEE_KEEP,      /* nothing is computed twice */
+    KNEE_SELECTIVE, /* attention scores, or activation functions and norms where scores are fused */
+    KNEE_BY_OP,     /* every second product and what hangs on it */
+    KNEE_FULL,      /* whole layers */
+    KNEE_RECOMPUTES
+};
+enum knee_schedule { KNEE_1F1B, KNEE_INTERLEAVED, KNEE_GPIPE, KNEE_ZERO_BUBBLE, KNEE_SCHEDULES };
+enum knee_precision {
+    KNEE_BF16,
+    KNEE_FP16,
+    KNEE_FP8,       /* one scale per tensor */
+    KNEE_FP8_BLOCK, /* mxfp8, or scales per block */
+    KNEE_FP8_ROW,   /* scales per row */
+    KNEE_FP4,
+    KNEE_PRECISIONS
+};
+enum knee_offload { KNEE_ON_GPU, KNEE_OFFLOAD_OPTIMIZER, KNEE_OFFLOADS };
+extern const struct knee_choices knee_shard_names, knee_recompute_names, knee_schedule_names,
+    knee_precision_names, knee_offload_names;
+
+/* Every field is described by its row in knee_plan_keys. In a question NaN or -1 means "any"; in
+ * an answer all are set. */
+struct knee_plan {
+    double gpus, global_batch, micro_batch; /* batches in sequences */
+    double tp, pp, vp, cp, ep, etp, dp;     /* dp = gpus / (tp pp cp) */
+    double shard_size, prefetch;            /* GPUs that share one copy; layers gathered ahead */
+    int shard, recompute, schedule, precision, offload;
+    double seq_par, cp_gather;                 /* 1 or 0 */
+    double overlap_tp, overlap_dp, overlap_pp; /* 1 or 0 */
+    double imbalance, drop_tokens;             /* busiest expert rank over the mean; 1 or 0 */
+    double compress, local_steps, loader_rate_per_s, jitter;
+    double gradient_bytes; /* on the wire; NaN: as the profile says */
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_plan_keys;
+void knee_plan_init(struct knee_plan *plan);
+
+/* Sets what a single plan still lacks to the usual choice and refuses degrees that do not fit
+ * (KNEE_USAGE). */
+knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *shape,
+                               const struct knee_machine *machine, struct knee_err *err);
+
+/* ---- Memory of one GPU --------------------------------------------------------------------- */
+
+struct knee_memory {
+    double parameters, gradients, optimizer, activations, buffers; /* bytes */
+    double fragmentation, base; /* what allocation wastes; context and libraries */
+    double total;               /* sum */
+    double capacity;            /* of the GPU */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

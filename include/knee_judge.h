@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Judge: knee, levers, walls, cost, verdict. What knee.h says of every call holds here;
+ * these structs may change with the minor version. */
+#ifndef KNEE_JUDGE_H
+#define KNEE_JUDGE_H
+
+#include "knee_predict.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Judge: knee, levers, walls, cost, verdict -------------------------------------------- */
+
+/* The knee in its senses. NaN: there is none up to KNEE_SEARCH_MAX workers. */
+struct knee_knee {
+    double gamma_one_workers;       /* communication = compute, solved, not whole */
+    double ratio_one_workers;       /* exposed communication = compute, solved */
+    double tolerance_workers;       /* last whole K with E(K) >= tolerance */
+    double peak_throughput_workers; /* whole K of the highest throughput */
+    double tolerance_efficiency;    /* E(K) at tolerance_workers ... */
+    double next_efficiency;         /* ... and at the count after it */
+};
+
+struct knee_regime {
+    double max_ratio; /* this row holds up to here */
+    const char *name, *rule;
+};
+const struct knee_regime *knee_regime_of(double ratio);
+
+enum knee_suspect {
+    KNEE_SUSPECT_NONE,
+    KNEE_SUSPECT_COMM,
+    KNEE_SUSPECT_INPUT,
+    KNEE_SUSPECT_STRAGGLER,
+    KNEE_SUSPECT_TINY_BATCH,
+    KNEE_SUSPECT_LARGE_BATCH,
+    KNEE_SUSPECTS
+};
+const char *knee_suspect_name(enum knee_suspect suspect);
+
+enum knee_wall { KNEE_WALL_NONE, KNEE_WALL_SYSTEMS, KNEE_WALL_STATISTICAL };
+const char *knee_wall_name(enum knee_wall wall);
+
+/* What one change would buy at the verdict's worker count. */
+struct knee_lever {
+    const char *name;     /* "overlap" */
+    const char *change;   /* "eta 1" */
+    const char *risk;     /* what it costs or risks, in words */
+    struct knee_row row;  /* after the change */
+    double gain;          /* throughput after / before - 1 */
+    double quality_gain;  /* time to quality before / after - 1; NaN when it is not known */
+    double knee_workers;  /* tolerance knee after the change */
+    double cost_ratio;    /* dollars for the same work, after / before */
+    double saved_per_day; /* dollars saved when a day's work of before is done after the change */
+};
+
+struct knee_walls {
+    double systems_workers;     /* last K with E(K) >= tolerance */
+    double statistical_workers; /* K where the global batch reaches the critical batch */
+    double quality_workers;     /* K of the shortest time to quality */
+    double examples_ratio;      /* examples needed / fewest, at the verdict's K */
+    enum knee_wall first;
+};
+
+struct knee_cost {
+    double step, day, run;                   /* dollars */
+    double stall_step, stall_day, stall_run; /* dollars without useful work */
+    double joules_step, joules_day, joules_run;
+    double stall_joules_step, stall_joules_day, stall_joules_run;
+    double run_steps; /* NaN: not given */
+};
+
+struct knee_verdict {
+    enum knee_suspect suspect;
+    double suspect_share; /* of the step (or, for a large batch, of the examples) */
+    enum knee_wall wall;
+    const struct knee_regime *regime;
+    size_t lever; /* row of levers[]; SIZE_MAX: none is worth it */
+};
+
+enum knee_note_kind {
+    KNEE_NOTE_HALF_EXAMPLE, /* local batch below one example from `value` workers on */
+    KNEE_NOTE_OVERHIDDEN,   /* hidden fraction hides more than there is compute, from `value` on */
+    KNEE_NOTE_LATENCY,      /* latency, not bandwidth, is most of the exchange from `value` on */
+    KNEE_NOTE_MEASURED_AT,  /* measured times are taken to be for `value` workers */
+    KNEE_NOTE_NO_ENCODE,    /* encoding is left out of the compression levers: no params */
+    KNEE_NOTES
+};
+struct knee_note {
+    enum knee_note_kind kind;
+    double value;
+};
+
+#define KNEE_LEVERS_MAX 32
+
+struct knee_prediction {
+    struct knee_job job; /* completed */
+    struct knee_row *rows;
+    size_t row_count;
+    struct knee_row at; /* the row that verdict, levers, walls and cost speak of */
+    struct knee_knee knee;
+    struct knee_lever levers[KNEE_LEVERS_MAX]; /* most gain first */
+    size_t lever_count;
+    struct knee_walls walls;
+    struct knee_cost cost;
+    struct knee_verdict verdict;
+    struct knee_note notes[KNEE_NOTES];
+    size_t note_count;
+    const struct knee_alloc *alloc;
+};
+
+/* Applies the lever called `name` to *job and *workers, which start as before->job and
+ * before->at.workers; levers can be applied one after another. False: no such lever, or it does not
+ * apply to this job. */
+bool knee_lever_apply(const struct knee_prediction *before, const char *name, struct knee_job *job,
+                      double *workers);
+
+/* Completes a copy of `job` and answers it. Free with knee_prediction_release(). */
+knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
+                         struct knee_prediction *out, struct knee_err *err);
+void knee_prediction_release(struct knee_prediction *prediction);
+
+/* What the account of a trace says is wrong, and what to do. */
+enum knee_gap { /* what the data cannot answer, and why */
+                KNEE_GAP_ONE_RANK = 1 << 0,
+                KNEE_GAP_RANKS_MISSING = 1 << 1,
+                KNEE_GAP_NO_COLLECTIVES = 1 << 2,
+                KNEE_GAP_UNMATCHED = 1 << 3,
+                KNEE_GAP_NO_STEPS = 1 << 4,
+                KNEE_GAP_LOSSES = 1 << 5,
+                KNEE_GAP_WHOLE_GRAPHS = 1 << 6,
+                KNEE_GAP_NO_LAUNCHES = 1 << 7,
+                KNEE_GAP_LARGE_BATCH = 1 << 8, /* always, unless a noise scale is given */
+};
+
+struct knee_diagnosis {
+    struct knee_step step;             /* mean over ranks and steps */
+    double steps;                      /* per rank */
+    double ratio, efficiency, overlap; /* of the mean; overlap NaN without communication */
+    double lowest_ratio, highest_ratio;
+    double load_share; /* of host step time spent waiting for batches; NaN: no steps */
+    bool split;        /* wait and transfer are told apart on all ranks */
+    enum knee_suspect suspect;
+    double share[KNEE_SUSPECTS]; /* of the step, each */
+    double confidence;           /* 0 to 1 */
+    unsigned gaps;
+    size_t late_ranks; /* first so many rows of account->stragglers are the late ones */
+    struct knee_prediction prediction; /* levers and cost at this step */
+    size_t lever;                      /* row of its levers, SIZE_MAX: none */
+};
+
+/* `given` may hold what the user says beside the trace (price, cluster, params, critical batch); it
+ * need not be complete. Free with knee_diagnosis_release(). */
+knee_status knee_diagnose(const struct knee_account *account, const struct knee_job *given,
+                          const struct knee_alloc *alloc, struct knee_diagnosis *out,
+                          struct knee_err *err);
+void knee_diagnosis_release(struct knee_diagnosis *diagnosis);
+
+/* Fills in what each collective should take on a cluster. Groups are taken to fill nodes. */
+void knee_expect_collectives(struct knee_account *account, const struct knee_topology *topology);
+
+/* Two recordings of the same job, per step and rank. */
+enum { KNEE_MOVERS = 16 };
+struct knee_mover { /* a kernel name whose time changed */
+    const char *name;
+    enum knee_span_kind kind;
+    double before_s, after_s; /* per step and rank */
+    double before_calls, after_calls;
+};
+
+struct knee_comparison {
+    struct knee_step before, after;
+    enum knee_label label;                 /* that changed most */
+    double share;                          /* of the change in the step */
+    struct knee_mover movers[KNEE_MOVERS]; /* most change first */
+    size_t mover_count;
+};
+
+/* KNEE_SYSTEM when out of memory. Names are borrowed from the accounts' traces. */
+knee_status
+knee_compare(const struct knee_account *before, const struct knee_diagnosis *before_diagnosis,
+             const struct knee_account *after, const struct knee_diagnosis *after_diagnosis,
+             const struct knee_alloc *alloc, struct knee_comparison *out, struct knee_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Keys: one row per input, from which flags, YAML keys, help and completion come. What knee.h says
+ * of every call holds here; these structs may change with the minor version. */
+#ifndef KNEE_KEYS_H
+#define KNEE_KEYS_H
+
+#include "knee.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Keys: one row per input; flags, YAML keys, help and completion come from it ---------- */
+
+enum knee_unit {
+    KNEE_UNIT_COUNT,       /* 7B, 350M, 2048 */
+    KNEE_UNIT_FACTOR,      /* 4, 4x */
+    KNEE_UNIT_FRACTION,    /* 0.7, 70% */
+    KNEE_UNIT_SECONDS,     /* 180ms, 5us */
+    KNEE_UNIT_BYTES,       /* 2, 2B, 4KiB */
+    KNEE_UNIT_BYTES_PER_S, /* 25GB/s, 400Gbit/s */
+    KNEE_UNIT_FLOPS,       /* 60TFLOP/s */
+    KNEE_UNIT_PER_S,       /* 12000/s */
+    KNEE_UNIT_WATTS,       /* 700W */
+    KNEE_UNIT_DOLLARS,     /* $2.50, 2.5/h */
+    KNEE_UNIT_JOULES,      /* 5kJ */
+    KNEE_UNITS
+};
+
+enum knee_key_kind {
+    KNEE_KEY_NUMBER,  /* double */
+    KNEE_KEY_CHOICE,  /* int: row of `choices`, -1 when not given */
+    KNEE_KEY_WORKERS, /* struct knee_workers */
+    KNEE_KEY_SWITCH,  /* bool; takes no value on the command line */
+    KNEE_KEY_WORD,    /* const char *, borrowed from the caller */
+};
+
+/* A named list, such as the GPU presets. */
+struct knee_choices {
+    const char *what; /* "GPU preset" */
+    size_t (*count)(void);
+    const char *(*name)(size_t row);
+};
+
+struct knee_key {
+    const char *name; /* --name on the command line, name: in YAML */
+    enum knee_key_kind kind;
+    enum knee_unit unit;                /* numbers */
+    double min, max;                    /* numbers: allowed range, both ends included */
+    const struct knee_choices *choices; /* choices */
+    size_t offset;                      /* of the field in the object */
+    const char *group;                  /* heading in help and man page */
+    const char *otherwise;              /* what holds when it is not given, in words */
+    const char *help;
+};
+
+/* Where a value came from; shown to the user for every input. */
+enum knee_source {
+    KNEE_UNSET,
+    KNEE_DEFAULT, /* assumed by knee */
+    KNEE_PRESET,  /* from a preset that was named */
+    KNEE_FILE,    /* from the job file */
+    KNEE_FLAG,    /* from the command line, or set by the caller */
+    KNEE_DERIVED, /* computed from others */
+};
+
+#define KNEE_KEYS_MAX 64
+
+struct knee_keys {
+    const struct knee_key *rows;
+    size_t count;
+    size_t source_offset; /* of `unsigned char source[KNEE_KEYS_MAX]` in the object */
+};
+
+/* Sets one input from text. `source` is remembered beside the value. An unknown name or a bad
+ * value gives KNEE_USAGE with the nearest valid spelling; a word is kept by reference. */
+knee_status knee_keys_set(const struct knee_keys *keys, void *object, const char *name,
+                          const char *text, enum knee_source source, struct knee_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Out: results as text. What knee.h says of every call holds here;
+ * these structs may change with the minor version. */
+#ifndef KNEE_OUT_H
+#define KNEE_OUT_H
+
+#include "knee_judge.h"
+#include "knee_logs.h"
+#include "knee_plan.h"
+#include "knee_runs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Out: results as text ----------------------------------------------------------------- */
+
+enum knee_format { KNEE_TEXT, KNEE_JSON, KNEE_CSV, KNEE_MARKDOWN };
+
+struct knee_style {
+    bool ascii; /* no characters beyond ASCII */
+    bool color; /* ANSI emphasis */
+    int width;  /* columns of the terminal; 0: 100 */
+    bool brief; /* text: verdict and table only */
+};
+
+/* Each appends to `text`; look at text->failed once at the end. `solution` may be NULL. */
+void knee_write_prediction(const struct knee_prediction *prediction,
+                           const struct knee_solution *solution, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text);
+/* All that was read and found out from traces. */
+struct knee_trace_report {
+    const struct knee_trace *traces;
+    size_t trace_count;
+    const struct knee_account *account;
+    const struct knee_diagnosis *diagnosis;
+};
+void knee_write_trace(const struct knee_trace_report *report, enum knee_format format,
+                      const struct knee_style *style, struct knee_text *text);
+
+/* The door bytes go out through; false when they cannot. */
+struct knee_sink {
+    bool (*write)(void *ctx, const char *data, size_t size);
+    void *ctx;
+};
+
+/* The aligned, labelled ranks as one trace for ui.perfetto.dev. False: no memory, or the sink
+ * refused. */
+bool knee_write_perfetto(const struct knee_account *account, struct knee_sink sink,
+                         const struct knee_alloc *alloc);
+void knee_write_comparison(const struct knee_comparison *comparison,
+                           const struct knee_account *before,
+                           const struct knee_diagnosis *before_diagnosis,
+                           const struct knee_account *after,
+                           const struct knee_diagnosis *after_diagnosis, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text);
+void knee_write_tax(const struct knee_tax *tax, enum knee_format format,
+                    const struct knee_style *style, struct knee_text *text);
+void knee_write_collective(const struct knee_collective *collective, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text);
+
+void knee_write_check(const struct knee_check *check, enum knee_format format,
+                      const struct knee_style *style, struct knee_text *text);
+
+/* YAML that knee_topology_read() reads back, or JSON with the same keys. */
+void knee_write_topology(const struct knee_topology *topology, enum knee_format format,
+                         struct knee_text *text);
+void knee_write_plan(const struct knee_plan_answer *answer, enum knee_format format,
+                     const struct knee_style *style, struct knee_text *text);
+void knee_write_ops(const struct knee_plan_answer *answer, enum knee_format format,
+                    const struct knee_style *style, struct knee_text *text);
+void knee_write_validation(const struct knee_validation *validation, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text);
+/* Constants that are set, as YAML for --rates. */
+void knee_write_rates(const struct knee_rates *rates, const struct knee_platform *platform,
+                      struct knee_text *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Plans: the tax of each axis, the cost of a plan, the search. What knee.h says of every call holds
+ * here; these structs may change with the minor version. */
+#ifndef KNEE_PLAN_H
+#define KNEE_PLAN_H
+
+#include "knee_job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Tax: what each parallel axis pays ---------------------------------------------------- */
+
+enum knee_axis {
+    KNEE_AXIS_DP,
+    KNEE_AXIS_FSDP,
+    KNEE_AXIS_TP,
+    KNEE_AXIS_PP,
+    KNEE_AXIS_EP,
+    KNEE_AXES
+};
+
+/* Every field is described by its row in knee_tax_keys. */
+struct knee_tax_job {
+    int model, gpu, cluster;
+    double layers, hidden, ffn, seq, vocab, experts, topk, bytes_per_value;
+    double degree[KNEE_AXES];
+    double micro_batch, micro_batches, mfu, peak_flops;
+    double gpus_per_node, node_bandwidth_bytes_per_s, node_latency_s;
+    double bandwidth_bytes_per_s, latency_s;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+extern const struct knee_keys knee_tax_keys;
+void knee_tax_job_init(struct knee_tax_job *job);
+
+struct knee_axis_tax {
+    enum knee_axis axis;
+    double degree;
+    const char *collective;
+    double buffer_bytes; /* one call, whole buffer */
+    double calls;        /* per step and GPU */
+    bool crosses_nodes;  /* which link */
+    double comm_s;       /* per step, all calls */
+    double window_s;     /* compute it can hide behind, per step */
+    double exposed_s;
+    double tax; /* exposed / compute */
+};
+
+struct knee_tax {
+    struct knee_tax_job job; /* completed */
+    struct knee_axis_tax axes[KNEE_AXES];
+    double params, params_per_gpu, tokens_per_gpu, gpus;
+    double compute_s; /* of one GPU in one step, without bubble */
+    double bubble;    /* (pp-1)/(M+pp-1) of the step */
+    double step_s, mfu;
+    enum knee_axis binding;
+    bool bubble_binds;            /* the bubble costs more than any axis */
+    double local_tokens_min;      /* peak MFU / bandwidth: fewer and the gathers cannot hide */
+    double tp_tax_in, tp_tax_out; /* peak / (3 BW h) on the node's link and on the network */
+};
+const char *knee_axis_name(enum knee_axis axis);
+
+/* Completes a copy of `job` and prices every axis. */
+knee_status knee_tax_run(const struct knee_tax_job *job, struct knee_tax *out,
+                         struct knee_err *err);
+
+/* ---- Cost of a plan: the closed path ------------------------------------------------------- */
+
+/* Where the seconds of a step go on the busiest stage. They sum to the step. */
+enum knee_part {
+    KNEE_PART_GEMM,      /* matrix products */
+    KNEE_PART_ATTENTION, /* scores, softmax, values */
+    KNEE_PART_MEMORY,    /* what only moves bytes: norms, activations, casts, permutations */
+    KNEE_PART_HEAD,      /* embedding, logits, loss */
+    KNEE_PART_RECOMPUTE, /* computed a second time */
+    KNEE_PART_OPTIMIZER,
+    KNEE_PART_HOST, /* waiting for launches; fixed time per micro-batch and step */
+    KNEE_PART_TP,   /* exposed communication of each axis */
+    KNEE_PART_CP,
+    KNEE_PART_EP,
+    KNEE_PART_PP,
+    KNEE_PART_DP,
+    KNEE_PART_SHARD,  /* gathering and scattering parameters (ZeRO-3, FSDP) */
+    KNEE_PART_BUBBLE, /* waiting for other stages */
+    KNEE_PART_JITTER, /* waiting for the slowest of all */
+    KNEE_PART_LOADER,
+    KNEE_PART_OFFLOAD,
+    KNEE_PARTS
+};
+const char *knee_part_name(enum knee_part part);
+
+struct knee_plan_cost {
+    double step_s, part_s[KNEE_PARTS]; /* sum of the parts = step */
+    double comm_s;                     /* all communication, hidden or not */
+    double tokens_per_s;               /* of all GPUs */
+    double mfu_full, mfu_causal;       /* model FLOPs of either convention over the 16-bit peak */
+    double hfu;                        /* with what was recomputed, causal */
+    struct knee_memory memory;
+    bool fits;
+};
+
+/* Prices one plan. `plan` must be completed. */
+void knee_plan_price(const struct knee_shape *shape, const struct knee_machine *machine,
+                     const struct knee_plan *plan, struct knee_plan_cost *out);
+
+/* Which part of a step was measured. */
+enum knee_phase { KNEE_PHASE_STEP, KNEE_PHASE_FORWARD, KNEE_PHASE_BACKWARD, KNEE_PHASE_OPTIMIZER };
+
+/* Seconds of one phase on one GPU without a pipeline: the forward or backward pass of all
+ * micro-batches, the optimizer, or the whole step. */
+double knee_plan_phase_s(const struct knee_shape *shape, const struct knee_machine *machine,
+                         const struct knee_plan *plan, enum knee_phase phase);
+
+/* Where an axis of a completed plan lies: `size` ranks, `stride` apart, `inside` of them in a node;
+ * what those do not carry crosses the network. */
+struct knee_plan_axis {
+    const char *name; /* static */
+    double size, stride, inside;
+};
+#define KNEE_AXES_MAX 6
+/* The axes of more than one rank, nearest first; how many there are. */
+size_t knee_plan_axes(const struct knee_plan *plan, const struct knee_machine *machine,
+                      struct knee_plan_axis out[KNEE_AXES_MAX]);
+
+/* The cost as a labelled step: compute, transfer, wait, starved, host, idle. */
+void knee_plan_step(const struct knee_plan_cost *cost, struct knee_step *out);
+
+/* A simulated step, event by event: the first rank of every pipeline stage, each with its lanes, as
+ * a timeline that knee_account() labels like a recorded one. `closed_s` (may be NULL) gets what the
+ * closed path says about the same things, stragglers and loader left out. The plan must be
+ * completed. Free the trace with knee_trace_release(). */
+knee_status knee_simulate(const struct knee_shape *shape, const struct knee_machine *machine,
+                          const struct knee_plan *plan, const struct knee_alloc *alloc,
+                          struct knee_trace *out, double *closed_s, struct knee_err *err);
+
+/* One operation of one layer, as the model sees it. */
+enum knee_operation_kind {
+    KNEE_OPERATION_GEMM,   /* matrix product (m x k) (k x n) */
+    KNEE_OPERATION_FLASH,  /* fused attention; k: head_dim, n: sequence */
+    KNEE_OPERATION_SCORES, /* attention whose scores go through memory */
+    KNEE_OPERATION_BYTES,  /* moves bytes */
+};
+struct knee_operation {
+    const char *name;
+    enum knee_operation_kind kind;
+    enum knee_part part;
+    bool backward, weights, grouped; /* weights: their gradient; grouped: of experts */
+    double count;                    /* of such operations in the layer */
+    double flops, bytes;             /* of one */
+    double m, n, k;
+    enum knee_dtype dtype;
+    double seconds; /* of all `count` */
+};
+#define KNEE_OPERATIONS_MAX 64
+
+/* The operations of one layer (with experts or without) or of embedding and head, on one GPU and
+ * for one micro-batch. Returns how many were written to out[KNEE_OPERATIONS_MAX]. */
+enum knee_operations_of {
+    KNEE_OPERATIONS_DENSE,
+    KNEE_OPERATIONS_EXPERT,
+    KNEE_OPERATIONS_EMBEDDING,
+    KNEE_OPERATIONS_HEAD
+};
+size_t knee_plan_ops(const struct knee_shape *shape, const struct knee_machine *machine,
+                     const struct knee_plan *plan, enum knee_operations_of what,
+                     struct knee_operation *out);
+
+/* ---- Search over plans --------------------------------------------------------------------- */
+
+#define KNEE_PLANS_MAX 16
+#define KNEE_FRONT     16 /* pieces that the GPU's memory is cut into */
+
+struct knee_found {
+    struct knee_plan plan;
+    struct knee_plan_cost cost;
+};
+
+/* One question: `fixed` holds what is given (NaN and -1: free) and must have gpus and
+ * global_batch. Everything is borrowed. */
+struct knee_search {
+    const struct knee_shape *shape;
+    const struct knee_machine *machine;
+    const struct knee_plan *fixed;
+    size_t top; /* how many plans to keep, 1 ... KNEE_PLANS_MAX */
+    bool brute; /* price every plan, without bounds: for tests */
+};
+
+/* Of plans that differ in less than tp, cp, pp, ep and sharding only the best is kept. */
+struct knee_search_result {
+    struct knee_found best[KNEE_PLANS_MAX]; /* fastest first */
+    size_t count;
+    /* The fastest plan that takes at most (i + 1) / KNEE_FRONT of the memory; step_s is infinite
+     * where there is none. */
+    struct knee_found front[KNEE_FRONT];
+    struct knee_found nearest; /* of those that do not fit, the one that lacks the least */
+    bool nearest_valid;
+    double plans;     /* looked at */
+    double priced;    /* in full */
+    double too_large; /* left out because they do not fit */
+    double pruned;    /* splits of a layer left out because a bound shows that none can win */
+};
+
+/* How many independent pieces the space falls into; searching pieces from ... to - 1; adding the
+ * results of another search of other pieces. Pieces may run in different threads on different
+ * results: every division gives the same plans in the end. */
+size_t knee_search_pieces(const struct knee_search *search);
+void knee_search_result_init(struct knee_search_result *result);
+void knee_search_run(const struct knee_search *search, size_t from, size_t to,
+                     struct knee_search_result *result);
+void knee_search_merge(const struct knee_search *search, const struct knee_search_result *other,
+                       struct knee_search_result *into);
+
+/* What would make a plan that does not fit fit, cheapest first. */
+struct knee_remedy {
+    const char *what; /* "full recomputation" */
+    struct knee_plan plan;
+    struct knee_plan_cost cost;
+};
+#define KNEE_REMEDIES_MAX 12
+size_t knee_plan_remedies(const struct knee_shape *shape, const struct knee_machine *machine,
+                          const struct knee_plan *plan, struct knee_remedy *out);
+
+/* What the best plans at several GPU counts add up to. */
+struct knee_plan_row {
+    double gpus;
+    bool fits;                       /* some plan does */
+    struct knee_search_result found; /* best plans, or the nearest when none fits */
+    double efficiency;               /* tokens per second and GPU against the smallest count's */
+    double time_s, cost;             /* for all tokens, or NaN */
+    double cost_per_billion;         /* dollars per 1e9 tokens; NaN without a price */
+};
+
+struct knee_plan_question {
+    double tokens;             /* to train; NaN: not asked */
+    double budget, deadline_s; /* dollars, seconds; NaN: not asked */
+    double tolerance;          /* E(K) still worth it */
+};
+
+struct knee_plan_answer {
+    struct knee_plan_question question;
+    struct knee_shape shape;
+    struct knee_platform platform;
+    struct knee_machine machine;
+    struct knee_plan fixed;
+    struct knee_plan_row *rows; /* ascending in gpus; borrowed */
+    size_t row_count;
+    size_t chosen;    /* the row that answers; SIZE_MAX: none does */
+    double knee_gpus; /* last count with E(K) >= tolerance; NaN: no plan fits */
+    double peak_gpus; /* count of the highest throughput */
+    struct knee_remedy remedies[KNEE_REMEDIES_MAX]; /* when nothing fits at the chosen count */
+    size_t remedy_count;
+    const struct knee_account *simulated; /* the best plan's step; NULL: not asked. Borrowed */
+    double simulated_s, closed_s;         /* its length, and what the closed path says */
+};
+
+/* Fills efficiency, time and cost of answer->rows and everything after them. The fields before
+ * must be set; rows hold finished searches. */
+void knee_plan_judge(struct knee_plan_answer *answer);
+
+/* What a plan has over another: the part of the step that it saves most in, and how much. */
+struct knee_advantage {
+    enum knee_part part;
+    double seconds;
+};
+struct knee_advantage knee_plan_advantage(const struct knee_plan_cost *better,
+                                          const struct knee_plan_cost *worse);
+
+/* The part that costs most beside the work itself; KNEE_PART_GEMM when nothing is above 2 %. */
+enum knee_part knee_plan_binding(const struct knee_plan_cost *cost);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* Predict: closed forms over worker counts. What knee.h says of every call holds here;
+ * these structs may change with the minor version. */
+#ifndef KNEE_PREDICT_H
+#define KNEE_PREDICT_H
+
+#include "knee_job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Predict: closed forms ---------------------------------------------------------------- */
+
+#define KNEE_SEARCH_MAX 1048576.0 /* most workers that a knee or a solution is looked for at */
+
+enum knee_binding { KNEE_BINDS_COMPUTE, KNEE_BINDS_COMM, KNEE_BINDS_LOAD, KNEE_BINDS_STRAGGLER };
+
+/* One worker count. */
+struct knee_row {
+    double workers, local_batch, global_batch; /* batches in examples; NaN when not known */
+    struct knee_step step;
+    double load_s, exposed_load_s; /* loading in all; the part not hidden */
+    double throughput_per_s;       /* examples (or steps, when the batch is not known) */
+    double speedup, efficiency;    /* against one worker: T(K)/T(1), E(K) = T(K)/(K T(1)) */
+    double ratio, gamma;
+    double cost, stall_cost;     /* dollars per step, and of it without useful work */
+    double joules, stall_joules; /* per step */
+    double steps_to_quality, time_to_quality_s;
+    enum knee_binding binding;
+};
+const char *knee_binding_name(enum knee_binding binding);
+
+/* A completed job boiled down to what the closed forms need. Plain data, about 200 bytes. */
+struct knee_terms {
+    enum knee_scaling scaling;
+    const struct knee_algorithm *algorithm;
+    struct knee_fabric fabric;
+    double compute_s;  /* of the global batch on one worker, or of the local batch */
+    double batch;      /* examples: global, or local x accumulate; NaN when not known */
+    double work;       /* the same, or relative to the batch that was measured */
+    double bytes;      /* on the wire, after compression */
+    double comm_scale; /* measured over modelled communication; 1 when modelled */
+    double shard, axis_tax, encode_s, accumulate, local_steps;
+    double overlap, hidden, loader_overlap, loader_rate_per_s, jitter;
+    double price_per_s, power_w, idle_power_w, critical_batch, min_steps;
+    double stall_s[KNEE_LABELS];
+    double one_worker_step_s;
+};
+
+/* `job` must be completed. */
+void knee_terms_init(const struct knee_job *job, struct knee_terms *terms);
+
+/* The closed form for one worker count >= 1, whole or not. Well over a million a second. */
+void knee_evaluate(const struct knee_terms *terms, double workers, struct knee_row *row);
+
+/* Expected maximum of n standard normal values (n >= 1, whole or not). */
+double knee_expected_maximum(double n);
+
+/* The smallest (or, where more is worse, the largest) value of one input that reaches a target
+ * at one worker count. */
+struct knee_solution {
+    const char *variable, *target;
+    enum knee_unit unit, target_unit; /* of the variable; of the target */
+    double wanted;                    /* target value */
+    double workers;                   /* where; NaN when workers are what is solved for */
+    double value;                     /* NaN: no value does */
+    bool at_most;                     /* the value is an upper limit */
+    bool any;                         /* every allowed value does */
+    double now_value, now_target;     /* before */
+    double best_target;               /* what the best allowed value gives */
+    double best_value;
+};
+
+/* `variable` and `wanted` as on the command line: "bandwidth", "efficiency=0.9". `job` must be
+ * completed. KNEE_USAGE for names that cannot be solved for. "No value" is an answer, not a
+ * failure. */
+knee_status knee_solve(const struct knee_job *job, const char *variable, const char *wanted,
+                       struct knee_solution *out, struct knee_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

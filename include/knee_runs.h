@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs: measured training steps, and how well they are predicted. What knee.h says of every call
+ * holds here; these structs may change with the minor version. */
+#ifndef KNEE_RUNS_H
+#define KNEE_RUNS_H
+
+#include "knee_plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Runs: measured training steps, and how well they are predicted ------------------------ */
+
+#define KNEE_RUN_TEXT 96
+
+/* One measured run. Fields as in the columns of the file; texts are cut at KNEE_RUN_TEXT. */
+struct knee_measured_run {
+    char id[KNEE_RUN_TEXT], source[KNEE_RUN_TEXT], gpu[KNEE_RUN_TEXT], curve[KNEE_RUN_TEXT],
+        model[KNEE_RUN_TEXT];
+    struct knee_shape shape;
+    struct knee_plan plan;
+    struct knee_platform platform;
+    enum knee_phase phase;       /* what step_s is the time of */
+    double step_s, memory_bytes; /* measured; NaN: not */
+    double weight;               /* in fits; 1 */
+    bool full_config;            /* the file says that nothing is missing */
+    bool same_job;               /* `curve` is one job at several counts */
+    char skipped[KNEE_RUN_TEXT]; /* why it cannot be expressed; empty: it can */
+    char assumed[KNEE_RUN_TEXT]; /* what was missing and taken as usual */
+};
+
+struct knee_runs {
+    struct knee_measured_run *run;
+    size_t count;
+    const struct knee_alloc *alloc;
+};
+void knee_runs_release(struct knee_runs *runs);
+
+/* Reads a table of runs: CSV with a header (unknown columns are ignored), or JSON lines of timed
+ * phases (see docs/validate.md). `gpu` is for rows that do not name one; NULL: none. A row that
+ * cannot be expressed is kept with `skipped` set. KNEE_INPUT when it is no such table. */
+knee_status knee_runs_read(const char *data, size_t length, const char *name, const char *gpu,
+                           const struct knee_alloc *alloc, struct knee_runs *out,
+                           struct knee_err *err);
+
+struct knee_run_result {
+    double predicted_s, error; /* predicted / measured - 1; NaN: skipped */
+    double predicted_bytes, memory_error;
+    double curve_error; /* of E(K) given the smallest count of the curve; NaN: no such */
+    double held_out_s, held_out_error; /* predicted without its own source; NaN: not asked */
+};
+
+/* Errors of a group of rows: |error| averaged, its median, the mean of error, shares. */
+struct knee_run_errors {
+    const char *name; /* borrowed */
+    size_t rows;
+    double mape, median, bias, within_5, within_10;
+};
+
+#define KNEE_GROUPS_MAX 128
+
+struct knee_run_curve {
+    const char *name; /* borrowed from the runs */
+    size_t rows;
+    double anchor_gpus, mape;             /* of E(K) */
+    double knee_measured, knee_predicted; /* last count with E >= tolerance */
+};
+
+struct knee_validation {
+    const struct knee_runs *runs;   /* borrowed */
+    struct knee_run_result *result; /* one per run */
+    size_t skipped, skipped_full;   /* of them with a full configuration */
+    size_t full;                    /* rows that the file calls fully configured */
+    struct knee_run_errors all, dense, moe, full_config, assumed, memory;
+    struct knee_run_errors held_out_all, held_out_dense, held_out_moe;
+    struct knee_run_errors source[KNEE_GROUPS_MAX], gpu[KNEE_GROUPS_MAX], held_out[KNEE_GROUPS_MAX];
+    size_t source_count, gpu_count; /* held_out beside source */
+    struct knee_run_curve curve[KNEE_GROUPS_MAX];
+    size_t curve_count;
+    double curve_mape; /* over the rows of curves, anchors left out */
+    size_t curve_rows;
+    const struct knee_alloc *alloc;
+};
+
+/* Predicts every run. `changes` as for knee_machine_init(). Free with
+ * knee_validation_release(). */
+knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates *changes,
+                          double tolerance, const struct knee_alloc *alloc,
+                          struct knee_validation *out, struct knee_err *err);
+void knee_validation_release(struct knee_validation *validation);
+
+/* Fits the shipped constants anew, once per source without that source's rows, and fills the
+ * held_out fields. The work can be shared out: source i belongs to part i % parts, and the other
+ * sources' fields stay NaN; 0 of 1 does them all. `progress` may be NULL; false ends it early. */
+knee_status knee_cross_validate(struct knee_validation *validation, size_t part, size_t parts,
+                                bool (*progress)(void *ctx, double share), void *ctx,
+                                struct knee_err *err);
+/* Puts parts together: `results` are the rows of each part, one part after the other, so
+ * parts x runs->count of them. What comes out is what one part alone would have found. */
+knee_status knee_cross_validate_merge(struct knee_validation *validation,
+                                      const struct knee_run_result *results, size_t parts,
+                                      struct knee_err *err);
+
+/* Fits a profile of one's own: factors on a few constants that move the predictions of all runs
+ * onto what was measured, drawn towards the shipped ones where the rows do not tell. *out gets
+ * those constants for the GPU and profile that most runs have, which go to *platform; its other
+ * fields are NaN. */
+knee_status knee_calibrate(const struct knee_runs *runs, const struct knee_alloc *alloc,
+                           struct knee_rates *out, struct knee_platform *platform,
+                           struct knee_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* Timeline, account and step: what ranks did, with every nanosecond labelled. What knee.h says of
+ * every call holds here; these structs may change with the minor version. */
+#ifndef KNEE_TIMELINE_H
+#define KNEE_TIMELINE_H
+
+#include "knee_collective.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Step: one step, every second labelled ------------------------------------------------ */
+
+enum knee_label {
+    KNEE_COMPUTE,  /* useful arithmetic */
+    KNEE_TRANSFER, /* the wire, not hidden behind compute */
+    KNEE_WAIT,     /* in a collective, until the last worker has come */
+    KNEE_COPY,     /* copies not hidden */
+    KNEE_STARVED,  /* waiting for input */
+    KNEE_HOST,     /* waiting for the host to launch work */
+    KNEE_IDLE,     /* what is left */
+    KNEE_LABELS
+};
+
+struct knee_step {
+    double label_s[KNEE_LABELS]; /* sum = wall_s */
+    double wall_s;
+    double comm_s; /* all communication, hidden or not */
+};
+const char *knee_label_name(enum knee_label label);
+double knee_step_exposed_s(const struct knee_step *step);  /* X = wait + transfer */
+double knee_step_ratio(const struct knee_step *step);      /* R = X / compute */
+double knee_step_gamma(const struct knee_step *step);      /* |M| / |C|: all communication */
+double knee_step_efficiency(const struct knee_step *step); /* 1 / (1 + R) */
+
+/* ---- Timeline: what a rank's GPU did, from a trace, a simulation or a live job ------------- */
+
+#define KNEE_NO_TIME INT64_MIN
+
+enum knee_span_kind {
+    KNEE_SPAN_COMPUTE,
+    KNEE_SPAN_COMM,
+    KNEE_SPAN_FUSED, /* compute and communication in one kernel: counts as both */
+    KNEE_SPAN_COPY,  /* memcpy, memset */
+};
+
+/* One piece of GPU work. Times are the trace's own clock. */
+struct knee_span {
+    int64_t start_ns, end_ns;
+    int64_t launch_ns; /* when the host had handed it over; KNEE_NO_TIME: not known */
+    uint32_t name;     /* row of knee_trace.names */
+    uint32_t call;     /* row of knee_rank.calls + 1; 0: not a collective */
+    int32_t stream;
+    int32_t step; /* row of knee_trace.steps of its launch; -1: outside of all steps */
+    enum knee_span_kind kind;
+};
+
+/* One collective call on one rank. */
+struct knee_call {
+    uint32_t span;
+    enum knee_op op;
+    const char *algorithm, *protocol,
+        *dtype;                           /* "RING", "LL", "f32"; "" when the name does not say */
+    int64_t bytes;                        /* as nccl-tests counts; -1: not known */
+    int32_t group_size;                   /* -1: not known */
+    uint32_t group, description, members; /* rows of names + 1; 0: not known */
+    int64_t sequence;                     /* -1: not known */
+};
+
+/* A stretch of host time that means something: a training step, or waiting for a batch. */
+struct knee_mark {
+    int64_t start_ns, end_ns, number;
+};
+
+/* One GPU of one process. When its spans stayed in another process, only those of its calls are
+ * here; the window and the counts are those of all its work. */
+struct knee_rank {
+    int64_t rank, device;
+    int64_t start_ns, end_ns; /* first start and last end of its work */
+    size_t work, launched;    /* pieces of GPU work; of them with a known launch */
+    struct knee_span *spans;  /* by start */
+    size_t span_count;
+    struct knee_call *calls; /* by start */
+    size_t call_count;
+};
+
+enum knee_loss_kind {
+    KNEE_LOSS_TRUNCATED,   /* the file ends inside an event or document */
+    KNEE_LOSS_GZIP,        /* the compressed bytes end early or are damaged */
+    KNEE_LOSS_EVENT,       /* an event that cannot be read */
+    KNEE_LOSS_TIME,        /* an event whose time cannot be read */
+    KNEE_LOSS_OVERLONG,    /* an event larger than the buffer may grow */
+    KNEE_LOSS_READ,        /* the system could not read on */
+    KNEE_LOSS_INTERRUPTED, /* stopped by the user */
+    KNEE_LOSS_CAPPED,      /* the profiler stopped writing at its event limit */
+    KNEE_REPAIR_STRING,    /* a quote that was not escaped */
+    KNEE_REPAIR_COMMA,     /* a comma that was missing */
+    KNEE_REPAIR_DURATION,  /* a negative duration, taken as 0 */
+    KNEE_REPAIR_DUPLICATE, /* an event that stands there twice, taken once */
+    KNEE_REPAIR_DOCUMENT,  /* a second document in the file, read on */
+    KNEE_LOSSES
+};
+/* In words; and whether something is missing, rather than mended. */
+const char *knee_loss_name(enum knee_loss_kind kind);
+bool knee_loss_is_lost(enum knee_loss_kind kind);
+
+struct knee_loss {
+    uint64_t count, first_byte; /* where the first one was, in uncompressed bytes */
+};
+
+/* One file. Owns everything in it; free with knee_trace_release(). */
+struct knee_trace {
+    char *file;
+    const char *format; /* "kineto", "xprof", "nsys", "cpu" */
+    struct knee_rank *ranks;
+    size_t rank_count;
+    struct knee_mark *steps; /* by start */
+    size_t step_count;
+    struct knee_mark *loads; /* waiting for a batch, by start */
+    size_t load_count;
+    char **names;
+    size_t name_count;
+    int64_t rank, world_size; /* as the file says; -1: it does not */
+    int64_t base_ns;          /* added to its times gives the absolute time */
+    char gpu_name[64], host[64], backend[32];
+    uint64_t bytes, events; /* uncompressed bytes and events seen */
+    struct knee_loss losses[KNEE_LOSSES];
+    uint64_t cpu_comm; /* host-side communication: with no GPU work, read again with options.cpu */
+    bool whole_graphs; /* CUDA graphs recorded as one piece each: kernels inside are not seen */
+    const struct knee_alloc *alloc;
+};
+
+/* The door bytes come through: up to `size` bytes, 0 at the end, negative when reading failed. */
+struct knee_reader {
+    ptrdiff_t (*read)(void *ctx, void *buffer, size_t size);
+    void *ctx;
+};
+
+/* A name pattern: what kind of work a kernel is, by a word in its name (case does not matter). */
+struct knee_pattern {
+    const char *word;
+    enum knee_span_kind kind;
+    enum knee_op op;
+};
+
+struct knee_trace_options {
+    const struct knee_pattern *patterns; /* looked at before the built-in ones */
+    size_t pattern_count;
+    bool cpu;                   /* there is no GPU: host operations are the work */
+    const volatile int *cancel; /* stops reading when it becomes nonzero; may be NULL */
+};
+
+/* Reads Kineto or XProf JSON, plain or gzip, from `reader`. Damage is counted in out->losses and
+ * never fails; KNEE_INPUT when there is not one event in it (`err` says what it is instead),
+ * KNEE_SYSTEM when out of memory. `options` may be NULL. */
+knee_status knee_trace_read(struct knee_reader reader, const char *file,
+                            const struct knee_trace_options *options,
+                            const struct knee_alloc *alloc, struct knee_trace *out,
+                            struct knee_err *err);
+void knee_trace_release(struct knee_trace *trace);
+
+/* The same for bytes that are pushed, already unpacked: begin, then fill the room that is offered
+ * and say how much of it was filled, again and again, then end, which also frees the reader (as
+ * does abandoning it). begin and room give NULL when out of memory; end then says so. */
+struct knee_trace_reader;
+struct knee_trace_reader *knee_trace_begin(const char *file,
+                                           const struct knee_trace_options *options,
+                                           const struct knee_alloc *alloc);
+char *knee_trace_room(struct knee_trace_reader *reader, size_t *size);
+void knee_trace_filled(struct knee_trace_reader *reader, size_t size);
+knee_status knee_trace_end(struct knee_trace_reader *reader, struct knee_trace *out,
+                           struct knee_err *err);
+void knee_trace_abandon(struct knee_trace_reader *reader);
+
+/* Reads an Nsight Systems sqlite export from a file, or from `image_size` bytes of one in memory
+ * (then `path` is only a name, and `image` is not changed). Contract as knee_trace_read(). */
+knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
+                           const struct knee_trace_options *options, const struct knee_alloc *alloc,
+                           struct knee_trace *out, struct knee_err *err);
+
+/* All of a file that may be gzipped, at most about `cap` bytes of it; free *data with
+ * alloc->resize(). KNEE_SYSTEM when it cannot be had. */
+knee_status knee_gunzip_all(struct knee_reader reader, size_t cap, const struct knee_alloc *alloc,
+                            void **data, size_t *length);
+
+/* ---- Account: a timeline with every nanosecond labelled ----------------------------------- */
+
+/* Labels sum to window_ns exactly. Where communication cannot be split into wait and transfer (one
+ * rank, ranks missing), all that is exposed stands under KNEE_TRANSFER. */
+struct knee_ledger {
+    int64_t label_ns[KNEE_LABELS];
+    int64_t window_ns;
+    int64_t comm_ns; /* all communication, hidden or not */
+};
+/* The same in seconds, over `steps` steps. */
+struct knee_step knee_ledger_step(const struct knee_ledger *ledger, double steps);
+int64_t knee_ledger_exposed_ns(const struct knee_ledger *ledger); /* X = wait + transfer */
+double knee_ledger_ratio(const struct knee_ledger *ledger);       /* R; NaN without compute */
+double knee_ledger_overlap(const struct knee_ledger *ledger);     /* NaN without communication */
+
+/* From here on, until the next one's start. */
+struct knee_run {
+    int64_t start_ns;
+    enum knee_label label;
+};
+
+#define KNEE_STRIP 72 /* parts of the common window for a picture of who waits when */
+
+struct knee_rank_account {
+    const struct knee_trace *trace;
+    const struct knee_rank *source;
+    int64_t rank;
+    int64_t start_ns, end_ns; /* the window: first to last GPU event, own clock */
+    int64_t shift_ns;         /* added to own times gives the common clock */
+    bool split;               /* wait and transfer are told apart */
+    struct knee_ledger ledger;
+    struct knee_run *runs; /* NULL where the spans are in another process */
+    size_t run_count;
+    int64_t waits_ns[KNEE_STRIP]; /* waiting in each part of the common window */
+    int64_t load_ns;              /* host time spent waiting for batches, inside steps */
+    int64_t stepped_ns;           /* host time inside steps */
+    size_t kernels;               /* compute kernels, and their median duration */
+    int64_t median_kernel_ns;
+};
+
+struct knee_step_account {
+    size_t rank;    /* row of ranks */
+    int64_t number; /* as the profiler counts; -1: work outside of all steps */
+    int64_t start_ns;
+    struct knee_ledger ledger;
+};
+
+/* Calls of one kind: same operation, size, group, algorithm. Times per call. */
+struct knee_collective_account {
+    enum knee_op op;
+    const char *algorithm, *protocol, *dtype, *group, *description;
+    const char
+        *axis;     /* "DP", "FSDP", "TP", "PP", "EP" by what it looks like; "" when nothing tells */
+    int64_t bytes; /* -1: not known */
+    int32_t group_size;
+    size_t calls, matched;         /* on all ranks; instances whose every member was found */
+    double transfer_s, duration_s; /* mean; transfer is NaN when no instance was matched */
+    double wait_s;                 /* mean over calls of matched instances */
+    double bus_bytes_per_s;        /* of the transfer, else of the shortest member's duration */
+    double expected_s;             /* on a cluster: knee_expect_collectives(); NaN: not asked */
+};
+
+struct knee_straggler {
+    size_t rank; /* row of ranks */
+    size_t last_count;
+    int64_t lateness_ns;   /* after the median of the others, where it was the last */
+    enum knee_label cause; /* what it did longer than the others before it came */
+    int64_t excess_ns;     /* by how much, in all */
+};
+
+enum knee_step_source { KNEE_STEPS_PROFILER, KNEE_STEPS_SEQUENCE, KNEE_STEPS_NONE };
+
+struct knee_account {
+    struct knee_rank_account *ranks; /* by rank */
+    size_t rank_count;
+    struct knee_step_account *steps; /* by rank, then time */
+    size_t step_count;
+    struct knee_collective_account *collectives; /* most time first */
+    size_t collective_count;
+    struct knee_straggler *stragglers; /* most lateness first */
+    size_t straggler_count;
+    enum knee_step_source step_source;
+    int64_t world_size;       /* -1: not known */
+    size_t instances;         /* collectives matched over all their members */
+    size_t unmatched;         /* calls that found no partners, or not all */
+    int64_t transfer_ns;      /* of all matched instances: last end - last start */
+    int64_t largest_shift_ns; /* clocks of hosts; 0: none was needed */
+    int64_t residual_ns;      /* median spread of matched ends that is left */
+    int64_t strip_part_ns;    /* the common window of all ranks / KNEE_STRIP, rounded up */
+    const struct knee_alloc *alloc;
+};
+
+/* Puts the ranks of all traces on one account. The traces must outlive it. KNEE_INPUT when none of
+ * them has GPU work. Free with knee_account_release(). */
+knee_status knee_account(const struct knee_trace *traces, size_t count,
+                         const struct knee_alloc *alloc, struct knee_account *out,
+                         struct knee_err *err);
+void knee_account_release(struct knee_account *account);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

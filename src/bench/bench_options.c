@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The inputs of knee bench, and the lists of what it can time. */
+#include "base/error.h"
+#include "base/keys.h"
+#include "bench/bench.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Row 0 is all of them, row 1 the first that has a cost. */
+static size_t collective_count(void)
+{
+    return KNEE_OPS - KNEE_OP_ALL_REDUCE + 1;
+}
+
+static const char *collective_name(size_t row)
+{
+    return row == 0 ? "all" : knee_op_name((enum knee_op)(row - 1 + KNEE_OP_ALL_REDUCE));
+}
+
+static const char *const algorithms[] = {"mpi", "ring", "tree", "recursive-doubling",
+                                         "halving-doubling"};
+
+static size_t algorithm_count(void)
+{
+    return sizeof algorithms / sizeof *algorithms;
+}
+
+static const char *algorithm_name(size_t row)
+{
+    return algorithms[row];
+}
+
+const struct knee_choices knee_bench_collectives = {"collective", collective_count,
+                                                    collective_name};
+const struct knee_choices knee_bench_algorithms = {"algorithm", algorithm_count, algorithm_name};
+
+#define NUMBER(name, field, unit, low, high, absent, words)                                        \
+    KNEE_NUMBER(struct knee_bench_options, name, field, unit, low, high, "Bench", absent, words)
+#define SWITCH(key_name, field_name, words)                                                        \
+    {                                                                                              \
+        .name = key_name, .kind = KNEE_KEY_SWITCH,                                                 \
+        .offset = offsetof(struct knee_bench_options, field_name), .group = "Bench",               \
+        .otherwise = "", .help = words                                                             \
+    }
+
+static const struct knee_key rows[] = {
+    KNEE_CHOICE(struct knee_bench_options, "collective", collective, knee_bench_collectives,
+                "Bench", "all_reduce", "what to time; all: every one"),
+    KNEE_CHOICE(struct knee_bench_options, "algorithm", algorithm, knee_bench_algorithms, "Bench",
+                "mpi", "mpi: the library's own choice; others are knee's own, over messages"),
+    NUMBER("min-bytes", min_bytes, KNEE_UNIT_BYTES, 4, 1e12, "1KiB", "smallest buffer"),
+    NUMBER("max-bytes", max_bytes, KNEE_UNIT_BYTES, 4, 1e12, "4MiB", "largest buffer"),
+    NUMBER("factor", factor, KNEE_UNIT_FACTOR, 1.1, 1024, "4", "from one size to the next"),
+    NUMBER("iterations", iterations, KNEE_UNIT_COUNT, 1, 1e6, "20", "timed runs of each size"),
+    NUMBER("warmup", warmup, KNEE_UNIT_COUNT, 2, 1e6, "5", "runs before, not timed"),
+    NUMBER("row-time", row_time_s, KNEE_UNIT_SECONDS, 0.01, 1e6, "10s",
+           "a size takes about this long at most, by fewer iterations, not below 5"),
+    NUMBER("ranks", ranks, KNEE_UNIT_COUNT, 1, 64, "those of mpirun",
+           "so many processes on this host, without mpirun"),
+    SWITCH("pairs", pairs, "the bandwidth between every two hosts, and which are unlike the rest"),
+    SWITCH("gpu", gpu, "GPU buffers, through NCCL"),
+};
+
+const struct knee_keys knee_bench_keys = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .source_offset = offsetof(struct knee_bench_options, source),
+};
+
+void knee_bench_options_init(struct knee_bench_options *options)
+{
+    memset(options, 0, sizeof *options);
+    knee_keys_clear(&knee_bench_keys, options);
+}
+
+static void fill(struct knee_bench_options *options, double *field, double value)
+{
+    knee_keys_fill(&knee_bench_keys, options, field, value, KNEE_DEFAULT);
+}
+
+knee_status knee_bench_options_complete(struct knee_bench_options *options, struct knee_err *err)
+{
+    if (options->collective < 0)
+        options->collective = 1;
+    if (options->algorithm < 0)
+        options->algorithm = 0;
+    fill(options, &options->max_bytes,
+         isnan(options->min_bytes) ? 4 << 20 : fmax(options->min_bytes, 4 << 20));
+    fill(options, &options->min_bytes, fmin(1024, options->max_bytes));
+    fill(options, &options->factor, 4);
+    fill(options, &options->iterations, 20);
+    fill(options, &options->warmup, 5);
+    fill(options, &options->row_time_s, 10);
+    if (options->min_bytes > options->max_bytes) {
+        knee_fail(err, KNEE_USAGE, "--min-bytes", "larger than --max-bytes");
+        knee_hint(err, "turn them round");
+        return KNEE_USAGE;
+    }
+    if (options->gpu && options->algorithm != 0) {
+        knee_fail(err, KNEE_USAGE, "--algorithm", "knee's own algorithms do not run on a GPU");
+        knee_hint(err, "NCCL takes its choice from the environment, as NCCL_ALGO=Ring");
+        return KNEE_USAGE;
+    }
+    if (options->gpu && options->pairs) {
+        knee_fail(err, KNEE_USAGE, "--pairs", "pairs are measured in host memory only");
+        knee_hint(err, "leave out --gpu, or --pairs");
+        return KNEE_USAGE;
+    }
+    return KNEE_OK;
+}

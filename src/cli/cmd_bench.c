@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* knee bench: what this network really does. Only rank 0 writes. */
+#include "base/error.h"
+#include "bench/bench.h"
+#include "cli/cli.h"
+#include "reach/stop.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct telling {
+    enum knee_format format;
+    struct knee_style style;
+    const char *output;
+    bool progress;
+};
+
+/* Whichever rank dies: what was measured is in the file. */
+static void save(const char *name, const struct knee_text *text)
+{
+    FILE *file = fopen(name, "wb");
+    if (!file)
+        return; /* said at the end, when it matters */
+    fwrite(text->data, 1, text->length, file);
+    fclose(file);
+}
+
+static void tell(void *ctx, const struct knee_bench *bench)
+{
+    const struct telling *telling = ctx;
+    struct knee_text text = {0};
+    knee_bench_write(bench, telling->format, &telling->style, &text);
+    if (telling->output && !text.failed)
+        save(telling->output, &text);
+    knee_stop_keep(&text);
+    if (telling->progress)
+        fprintf(stderr, "\r\033[K  %s, %.0f bytes: %zu of %zu%s",
+                knee_op_name(bench->rows[bench->row_count - 1].op),
+                bench->rows[bench->row_count - 1].bytes, bench->row_count, bench->rows_wanted,
+                bench->row_count == bench->rows_wanted ? "\r\033[K" : "");
+}
+
+static knee_status nobody_to_talk_to(struct cli_run *run)
+{
+    knee_fail(&run->err, KNEE_USAGE, "", "one process has nobody to talk to");
+    knee_hint(&run->err,
+              "mpirun -H a,b,c,d knee bench over hosts, or knee bench --ranks 4 on this one");
+    return KNEE_USAGE;
+}
+
+static int64_t wrong_of(const struct knee_bench *bench)
+{
+    int64_t wrong = 0;
+    for (size_t i = 0; i < bench->row_count; i++)
+        wrong += bench->rows[i].wrong;
+    return wrong;
+}
+
+static knee_status measure(struct cli_run *run, struct knee_runtime *rt,
+                           const struct knee_bench_options *options)
+{
+    struct telling telling = {cli_format(run), cli_style(run), run->common.output, cli_progress()};
+    struct knee_bench bench;
+    char line[160];
+    snprintf(line, sizeof line,
+             "knee: rank %d: stopped: another rank died, or the run was ended%s\n", rt->rank,
+             rt->rank == 0 ? "; what was measured until then is above or in --output" : "");
+    knee_stop_arm(run->common.output, line);
+    knee_status status = knee_bench_run(rt, options, tell, &telling, &bench, &run->err);
+    if (status == KNEE_SYSTEM)
+        rt->abort(rt, run->err.what);
+    knee_stop_disarm();
+    if (!status && rt->rank == 0) {
+        knee_bench_write(&bench, telling.format, &telling.style, &run->text);
+        if (wrong_of(&bench) > 0)
+            status = knee_fail(&run->err, KNEE_GATE, "", "%lld values came back wrong",
+                               (long long)wrong_of(&bench));
+    }
+    knee_bench_release(&bench);
+    return status;
+}
+
+/* The ranks of mpirun, or as many as were asked for on this host. */
+static knee_status open_runtime(struct cli_run *run, const struct knee_bench_options *options,
+                                struct knee_runtime **rt)
+{
+    bool launched = knee_runtime_launched();
+    if (launched && !isnan(options->ranks)) {
+        knee_fail(&run->err, KNEE_USAGE, "--ranks", "mpirun has said how many there are");
+        knee_hint(&run->err, "leave it out, or start knee without mpirun");
+        return KNEE_USAGE;
+    }
+    if (!launched && isnan(options->ranks))
+        return nobody_to_talk_to(run);
+    struct knee_runtime *base = NULL;
+    knee_status status = launched ? knee_runtime_open(NULL, &base, &run->err)
+                                  : knee_runtime_fork((int)options->ranks, &base, &run->err);
+    if (status)
+        return status;
+    run->quiet = base->rank > 0;
+    *rt = base;
+    return options->gpu ? knee_runtime_open_over("nccl", base, rt, &run->err) : KNEE_OK;
+}
+
+static knee_status bench_main(struct cli_run *run, int argc, char **argv)
+{
+    struct knee_bench_options options;
+    struct knee_runtime *rt = NULL;
+    knee_bench_options_init(&options);
+    run->objects[0] = &options;
+    run->quiet = knee_runtime_rank() > 0;
+    knee_status status = cli_parse(run, argc, argv);
+    if (status || run->common.help)
+        return status;
+    if ((status = knee_bench_options_complete(&options, &run->err)))
+        return status;
+    if ((status = open_runtime(run, &options, &rt)))
+        return status;
+    run->quiet = rt->rank > 0;
+    status = measure(run, rt, &options);
+    rt->finish(rt);
+    return status;
+}
+
+const struct cli_command cli_bench = {
+    .name = "bench",
+    .operands = "",
+    .summary = "what this network really does, and whether it should do better; under mpirun",
+    .about =
+        "Times collectives and messages between the ranks of an MPI job, checks what they\n"
+        "return, and holds the times against what pairs of hosts reach. The output is that of\n"
+        "nccl-tests, with more columns.",
+    .examples = "  mpirun -n 4 knee bench --collective all\n"
+                "  mpirun -H a,b,c,d knee bench --algorithm ring --json --output ring.json\n"
+                "  mpirun -H a,b,c,d knee bench --pairs\n"
+                "  knee bench --ranks 2 --gpu\n",
+    .keys = {&knee_bench_keys},
+    .main = bench_main,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* knee cluster: a cluster from wherever it is described, as a file that can be edited and kept. */
+#include "base/error.h"
+#include "base/keys.h"
+#include "cli/cli.h"
+#include "knee_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LARGEST_CLUSTER ((size_t)16 << 20)
+
+static knee_status read_cluster_file(const char *name, struct knee_topology *out,
+                                     struct knee_err *err)
+{
+    char *data = NULL;
+    size_t length = 0;
+    knee_status status = cli_read_file(name, LARGEST_CLUSTER, &data, &length, err);
+    if (!status)
+        status = knee_topology_read(data ? data : "", length, cli_input_name(name), out, err);
+    free(data);
+    return status;
+}
+
+knee_status cli_read_cluster(const char *word, struct knee_topology *out, struct knee_err *err)
+{
+    for (size_t row = 0; knee_cluster_at(row); row++)
+        if (knee_same_name(word, knee_cluster_at(row)->name)) {
+            knee_topology_preset(knee_cluster_at(row), out);
+            return KNEE_OK;
+        }
+    if (strcmp(word, "-") == 0 || access(word, F_OK) == 0)
+        return read_cluster_file(word, out, err);
+    if (strchr(word, '*') || strchr(word, ':') || (word[0] >= '0' && word[0] <= '9'))
+        return knee_topology_parse(word, out, err);
+    knee_choice_find(&knee_cluster_names, word, "--cluster", err);
+    err->hint[0] = '\0';
+    knee_hint(err,
+              "name a preset ('knee list clusters'), a file, or write '8xh100 * 16 @ ib400x8'");
+    return KNEE_USAGE;
+}
+
+static knee_status cluster_main(struct cli_run *run, int argc, char **argv)
+{
+    struct knee_topology topology;
+    knee_status status = cli_parse(run, argc, argv);
+    if (status || run->common.help)
+        return status;
+    if (run->word_count == 0) {
+        knee_fail(&run->err, KNEE_USAGE, "", "which cluster is not said");
+        knee_hint(&run->err, "for example knee cluster dgx-h100, or a topology file");
+        return KNEE_USAGE;
+    }
+    if ((status = cli_read_cluster(run->words[0], &topology, &run->err)))
+        return status;
+    knee_write_topology(&topology, cli_format(run), &run->text);
+    return KNEE_OK;
+}
+
+const struct cli_command cli_cluster = {
+    .name = "cluster",
+    .operands = "CLUSTER",
+    .summary = "a cluster from a preset, one line, nvidia-smi or NCCL's XML, as YAML",
+    .about = "Reads a cluster from a preset, a one-line string, knee's YAML, the output of\n"
+             "nvidia-smi topo -m or NCCL's topology XML, and writes it as YAML.",
+    .examples = "  knee cluster dgx-h100\n"
+                "  knee cluster '8xh100:nvlink4 * 16 @ ib400x8' -o cluster.yaml\n"
+                "  nvidia-smi topo -m | knee cluster -\n",
+    .most_words = 1,
+    .main = cluster_main,
+};

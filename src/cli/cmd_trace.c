@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* knee trace: what a recorded step says. */
+#include "base/error.h"
+#include "base/number.h"
+#include "cli/ranks.h"
+#include "cli/traces.h"
+#include "out/gzip_out.h"
+#include "reach/shared_account.h"
+#include "timeline/kinds.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct trace_options {
+    const char *perfetto, *patterns, *noise, *cluster_file;
+    double max_ratio, min_overlap;
+    bool strict;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+
+#define OPTION(key_name, key_kind, field, absent, words)                                           \
+    {                                                                                              \
+        .name = key_name, .kind = key_kind, .offset = offsetof(struct trace_options, field),       \
+        .group = "Trace", .otherwise = absent, .help = words                                       \
+    }
+
+static const struct knee_key rows[] = {
+    OPTION("perfetto", KNEE_KEY_WORD, perfetto, "none",
+           "write all ranks, aligned and labelled, as one trace for ui.perfetto.dev"),
+    OPTION("patterns", KNEE_KEY_WORD, patterns, "the built-in ones",
+           "more names of communication: lines of WORD KIND [OPERATION]"),
+    OPTION("noise", KNEE_KEY_WORD, noise, "none",
+           "gradient norms: lines of BATCH,SQUARED_NORM at two batch sizes or more"),
+    OPTION("cluster-file", KNEE_KEY_WORD, cluster_file, "--cluster",
+           "what collectives should take: a file of knee fit, or '8xh100 * 16 @ ib400x8'"),
+    {.name = "max-ratio",
+     .kind = KNEE_KEY_NUMBER,
+     .unit = KNEE_UNIT_FACTOR,
+     .min = 0,
+     .max = 1e9,
+     .offset = offsetof(struct trace_options, max_ratio),
+     .group = "Trace",
+     .otherwise = "no gate",
+     .help = "exit with 1 when R is above this"},
+    {.name = "min-overlap",
+     .kind = KNEE_KEY_NUMBER,
+     .unit = KNEE_UNIT_FRACTION,
+     .min = 0,
+     .max = 1,
+     .offset = offsetof(struct trace_options, min_overlap),
+     .group = "Trace",
+     .otherwise = "no gate",
+     .help = "exit with 1 when less of communication than this is hidden"},
+    OPTION("strict", KNEE_KEY_SWITCH, strict, "", "exit with 3 when anything was lost"),
+};
+
+static const struct knee_keys trace_keys = {
+    .rows = rows,
+    .count = sizeof rows / sizeof *rows,
+    .source_offset = offsetof(struct trace_options, source),
+};
+
+/* What is worth saying about a job beside its trace. */
+static const char *const job_keys[] = {
+    "params", "bytes-per-param", "global-batch", "local-batch",    "gpu",       "cluster", "price",
+    "power",  "idle-power",      "steps",        "critical-batch", "tolerance", NULL};
+
+/* ---- Files of patterns and of gradient norms ---- */
+
+enum { MOST_PATTERNS = 256 };
+
+struct pattern_file {
+    char *text;
+    struct knee_pattern list[MOST_PATTERNS];
+    size_t count;
+};
+
+static bool kind_named(const char *word, enum knee_span_kind *kind)
+{
+    static const char *const words[] = {[KNEE_SPAN_COMPUTE] = "compute",
+                                        [KNEE_SPAN_COMM] = "comm",
+                                        [KNEE_SPAN_FUSED] = "fused",
+                                        [KNEE_SPAN_COPY] = "copy"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i]) == 0) {
+            *kind = (enum knee_span_kind)i;
+            return true;
+        }
+    return false;
+}
+
+static knee_status read_patterns(const char *name, struct pattern_file *out, struct knee_err *err)
+{
+    size_t length = 0, line = 0;
+    knee_status status = cli_read_file(name, 1 << 20, &out->text, &length, err);
+    char *rest = out->text, *next;
+    for (; !status && rest && (next = strsep(&rest, "\n")); line++) {
+        char where[128], *word, *kind, *op, *words = next;
+        word = strtok_r(words, " \t\r", &words);
+        if (!word || word[0] == '#')
+            continue;
+        kind = strtok_r(NULL, " \t\r", &words);
+        op = strtok_r(NULL, " \t\r", &words);
+        struct knee_pattern *pattern = &out->list[out->count];
+        snprintf(where, sizeof where, "%.100s:%zu", name, line + 1);
+        if (out->count == MOST_PATTERNS)
+            return knee_fail(err, KNEE_INPUT, where, "more than %d patterns", MOST_PATTERNS);
+        if (!kind || !kind_named(kind, &pattern->kind)) {
+            status =
+                knee_fail(err, KNEE_INPUT, where, "'%.40s' is no kind of work", kind ? kind : "");
+            knee_hint(err, "write WORD and compute, comm, fused or copy");
+        }
+        pattern->word = word;
+        pattern->op = op ? knee_op_from_name(op, strlen(op)) : KNEE_OP_UNKNOWN;
+        out->count++;
+    }
+    return status;
+}
+
+/* E|G_B|^2 = |G|^2 + tr(Sigma)/B: a straight line in 1/B; its slope over its height at 0 is the
+ * noise scale (McCandlish et al. 2018, appendix A.1), by least squares over all lines. */
+static knee_status read_noise(const char *name, double *scale, struct knee_err *err)
+{
+    char *text = NULL;
+    size_t length = 0;
+    double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+    knee_status status = cli_read_file(name, 1 << 20, &text, &length, err);
+    if (status)
+        return status;
+    char *rest = text, *line;
+    for (size_t number = 1; !status && rest && (line = strsep(&rest, "\n")); number++) {
+        double batch, norm;
+        if (line[0] == '\0' || line[0] == '#' ||
+            (number == 1 && strpbrk(line, "abcdefghijklmnopqrstuvwxyz")))
+            continue;
+        if (sscanf(line, "%lf%*[, \t;]%lf", &batch, &norm) != 2 || !(batch > 0) || !(norm > 0) ||
+            !isfinite(batch) || !isfinite(norm)) {
+            char where[128];
+            snprintf(where, sizeof where, "%.100s:%zu", name, number);
+            status = knee_fail(err, KNEE_INPUT, where, "not a batch and a squared norm");
+            knee_hint(err, "for example 32,0.081");
+            break;
+        }
+        double x = 1 / batch;
+        n++, sx += x, sy += norm, sxx += x * x, sxy += x * norm;
+    }
+    free(text);
+    if (status)
+        return status;
+    double spread = n * sxx - sx * sx;
+    if (n < 2 || !(spread > 1e-12 * n * sxx)) {
+        knee_fail(err, KNEE_INPUT, name, "fewer than two batch sizes");
+        knee_hint(err, "measure the gradient's squared norm at two batch sizes at least");
+        return KNEE_INPUT;
+    }
+    double slope = (n * sxy - sx * sy) / spread, height = (sy - slope * sx) / n;
+    if (!(slope > 0) || !(height > 0)) {
+        knee_fail(err, KNEE_INPUT, name,
+                  "the norms do not fall with the batch: no noise scale in them");
+        knee_hint(err, "average over more steps");
+        return KNEE_INPUT;
+    }
+    *scale = slope / height;
+    return KNEE_OK;
+}
+
+/* ---- The command ---- */
+
+static bool pack(void *ctx, const char *data, size_t size)
+{
+    return knee_pack_add(ctx, data, size);
+}
+
+static void pack_for_page(struct cli_run *run, const struct knee_trace_report *report)
+{
+    struct knee_style style = {0};
+    knee_write_trace(report, KNEE_JSON, &style, &run->answer);
+    struct knee_packer *packer = knee_pack_begin(&run->trace);
+    if (packer && !knee_write_perfetto(report->account, (struct knee_sink){pack, packer}, NULL))
+        run->trace.failed = true;
+    knee_pack_end(packer);
+}
+
+static bool lost_something(const struct cli_traces *traces)
+{
+    bool lost = traces->refused_count > 0;
+    for (size_t t = 0; t < traces->count; t++)
+        for (int k = 0; k < KNEE_LOSSES; k++)
+            lost = lost ||
+                   (traces->traces[t].losses[k].count && knee_loss_is_lost((enum knee_loss_kind)k));
+    return lost;
+}
+
+/* The gates that the user set, and --strict. */
+static knee_status check_gates(const struct trace_options *options, const struct cli_traces *traces,
+                               const struct knee_diagnosis *d, struct knee_err *err)
+{
+    if (d->ratio > options->max_ratio)
+        return knee_fail(err, KNEE_GATE, "--max-ratio", "R = %.4g > %.4g", d->ratio,
+                         options->max_ratio);
+    if (d->overlap < options->min_overlap)
+        return knee_fail(err, KNEE_GATE, "--min-overlap", "overlap %.4g < %.4g", d->overlap,
+                         options->min_overlap);
+    if (options->strict && lost_something(traces))
+        return knee_fail(err, KNEE_INPUT, "--strict",
+                         "some of the input was not used: see what was lost");
+    return KNEE_OK;
+}
+
+/* With a cluster: what its collectives should take. */
+static knee_status expect(const struct trace_options *options, const struct knee_job *job,
+                          struct knee_account *account, struct knee_err *err)
+{
+    struct knee_topology topology;
+    knee_status status = KNEE_OK;
+    if (options->cluster_file)
+        status = cli_read_cluster(options->cluster_file, &topology, err);
+    else if (job->cluster >= 0)
+        knee_topology_preset(knee_cluster_at((size_t)job->cluster), &topology);
+    else
+        return KNEE_OK;
+    if (!status)
+        knee_expect_collectives(account, &topology);
+    return status;
+}
+
+static knee_status report(struct cli_run *run, const struct trace_options *options,
+                          const struct cli_traces *traces, struct knee_job *job,
+                          struct knee_runtime *rt)
+{
+    struct knee_account account;
+    struct knee_diagnosis diagnosis;
+    knee_status status =
+        traces->holders ? knee_account_over(rt, traces->traces, traces->count, traces->holders,
+                                            &account, &run->err)
+                        : knee_account(traces->traces, traces->count, NULL, &account, &run->err);
+    if (status || run->quiet)
+        return status;
+    status = expect(options, job, &account, &run->err);
+    if (!status && options->noise)
+        status = read_noise(options->noise, &job->critical_batch, &run->err);
+    if (!status)
+        status = knee_diagnose(&account, job, NULL, &diagnosis, &run->err);
+    if (!status) {
+        struct knee_trace_report all = {traces->traces, traces->count, &account, &diagnosis};
+        struct knee_style style = cli_style(run);
+        knee_write_trace(&all, cli_format(run), &style, &run->text);
+        if (run->common.html)
+            pack_for_page(run, &all);
+        if (options->perfetto)
+            status = cli_write_perfetto(options->perfetto, &account, &run->err);
+        if (!status)
+            status = check_gates(options, traces, &diagnosis, &run->err);
+        knee_diagnosis_release(&diagnosis);
+    }
+    knee_account_release(&account);
+    return status;
+}
+
+/* The names of communication that the user gave; *patterns stays NULL when there are none. */
+static knee_status take_patterns(const char *name, struct pattern_file **patterns,
+                                 struct knee_trace_options *reading, struct knee_err *err)
+{
+    if (!name)
+        return KNEE_OK;
+    *patterns = calloc(1, sizeof **patterns);
+    if (!*patterns)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    knee_status status = read_patterns(name, *patterns, err);
+    reading->patterns = (*patterns)->list;
+    reading->pattern_count = (*patterns)->count;
+    return status;
+}
+
+static knee_status read_and_report(struct cli_run *run, const struct trace_options *options,
+                                   struct knee_job *job, struct knee_runtime *rt)
+{
+    struct pattern_file *patterns = NULL;
+    struct knee_trace_options reading = {0};
+    struct cli_traces traces;
+    knee_status status =
+        cli_agree(run, rt, take_patterns(options->patterns, &patterns, &reading, &run->err));
+    if (!status) { /* what shows the spans themselves needs them all in one place */
+        bool whole = options->perfetto || run->common.html;
+        status = cli_agree(
+            run, rt,
+            cli_traces_read(run->words, run->word_count, &reading, rt, whole, &traces, &run->err));
+        if (!status)
+            cli_traces_complain(&traces);
+        if (!status && (!run->quiet || traces.holders))
+            status = report(run, options, &traces, job, rt);
+        cli_traces_release(&traces);
+    }
+    if (patterns)
+        free(patterns->text);
+    free(patterns);
+    return status;
+}
+
+static knee_status trace_main(struct cli_run *run, int argc, char **argv)
+{
+    struct trace_options options = {.max_ratio = INFINITY, .min_overlap = -INFINITY};
+    struct knee_runtime *rt = NULL;
+    struct knee_job job;
+    knee_job_init(&job);
+    run->objects[0] = &options;
+    run->objects[1] = &job;
+    run->quiet = knee_runtime_rank() > 0;
+    knee_status status = cli_parse(run, argc, argv);
+    if (status || run->common.help)
+        return status;
+    if (run->word_count == 0) {
+        knee_fail(&run->err, KNEE_USAGE, "", "which traces?");
+        knee_hint(&run->err, "name a folder or files, for example: knee trace runs/");
+        return KNEE_USAGE;
+    }
+    if (knee_runtime_launched() && (status = knee_runtime_open(NULL, &rt, &run->err)))
+        return status;
+    status = read_and_report(run, &options, &job, rt);
+    if (rt)
+        rt->finish(rt);
+    return status;
+}
+
+const struct cli_command cli_trace = {
+    .name = "trace",
+    .operands = "DIR|FILE...",
+    .summary = "what a recorded step says: R, the cause, the late rank, the lever",
+    .about =
+        "Reads profiler traces of one or many ranks (PyTorch Kineto JSON, Nsight Systems sqlite\n"
+        "exports, JAX trace.json.gz; damaged ones too), labels every nanosecond, and names the "
+        "cause.",
+    .examples = "  knee trace runs/\n"
+                "  knee trace rank0.json.gz rank1.json.gz --json\n"
+                "  knee trace runs/ --max-ratio 0.5 --perfetto all.json\n"
+                "  mpirun -H a,b,c,d knee trace /shared/runs/\n",
+    .keys = {&trace_keys, &knee_job_keys},
+    .only = {NULL, job_keys},
+    .most_words = CLI_WORDS,
+    .main = trace_main,
+};

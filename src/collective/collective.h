@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What collectives cost. One file and one row of the table per algorithm; here is what they share.
+ *
+ * K ranks, S bytes, alpha = latency of a hop, B = bytes per second. An algorithm says, for a
+ * collective and a layout (ranks laid out on levels of links), how many hops its longest path has
+ * at each level and how many bytes pass the busiest port of each level. Times follow from that in
+ * one place (time.c). knee predict asks for less: seconds of an all-reduce on a two-level fabric,
+ * for worker counts that need not be whole (the time_s of a row).
+ */
+#ifndef KNEE_COLLECTIVE_COLLECTIVE_H
+#define KNEE_COLLECTIVE_COLLECTIVE_H
+
+#include "knee_logs.h"
+
+extern const struct knee_algorithm knee_ring, knee_tree, knee_recursive_doubling,
+    knee_halving_doubling, knee_hierarchical, knee_sparse_gather;
+extern const struct knee_algorithm knee_binary_tree, knee_bruck, knee_pairwise, knee_direct,
+    knee_send_recv, knee_binomial_tree, knee_nvls, knee_nvls_tree, knee_collnet, knee_pat;
+
+/* The slowest wire a pattern over all `workers` meets when every rail of a node is in use, as
+ * NCCL's channels do: a node's NICs carry its workers' shares side by side. */
+struct knee_wire knee_fabric_span(const struct knee_fabric *fabric, double workers);
+
+/* Row of an algorithm in the table of knee predict, for defaults and levers. */
+int knee_algorithm_row(const struct knee_algorithm *algorithm);
+
+/* ---- Shapes ---- */
+
+/* Ranks in one unit of a level: 1 at the lowest, the GPUs of a node at the next. */
+double knee_layout_unit(const struct knee_layout *layout, size_t level);
+
+/* Units of a level that one group of it joins. */
+double knee_layout_group(const struct knee_layout *layout, size_t level);
+
+/* More than one node. */
+bool knee_layout_crosses(const struct knee_layout *layout);
+
+/* The level where the farthest two ranks meet. */
+size_t knee_layout_top(const struct knee_layout *layout);
+
+/* The level where ranks that are `distance` apart meet, if they are counted node by node. */
+size_t knee_layout_meets(const struct knee_layout *layout, double distance);
+
+/* GPUs that a topology holds; infinite where a level has any number of units. */
+double knee_topology_ranks(const struct knee_topology *topology);
+
+/* Whether it is what runs there: NCCL's own, or on plain hosts anything. */
+bool knee_scheme_used(const struct knee_topology *topology, const struct knee_algorithm *algorithm);
+
+/* Seconds with the protocol that is quickest for it; `protocol` may be NULL. */
+double knee_best_protocol_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                            const struct knee_counts *counts,
+                            const struct knee_algorithm *algorithm,
+                            enum knee_protocol_name *protocol);
+
+/* Whether the hardware has what an algorithm needs. */
+bool knee_scheme_runs(const struct knee_topology *topology, const struct knee_algorithm *algorithm);
+
+/* ---- Parts that several algorithms are made of ---- */
+
+/* The longest path round a ring, `rounds` times less as many hops (K-1 hops: one round). */
+void knee_count_ring(const struct knee_layout *layout, double rounds, struct knee_counts *counts);
+
+/* The same bytes through the port of every unit at every level in use. */
+void knee_count_bytes(const struct knee_layout *layout, double bytes, struct knee_counts *counts);
+
+/* Between nodes, a double binary tree: hops up and down, bytes per byte of the buffer. */
+void knee_count_double_tree(const struct knee_layout *layout, double bytes,
+                            struct knee_counts *counts);
+
+/* K that is no power of two: the rest folds in before, and gets the result after; `ways` of the two
+ * are on the longest path. */
+void knee_count_fold(const struct knee_layout *layout, double extra, double bytes, double ways,
+                     struct knee_counts *counts);
+
+/* All-to-allv: the rank with the largest share is the one that counts. */
+void knee_count_skew(const struct knee_layout *layout, struct knee_counts *counts);
+
+/* All-to-all: bytes through the port of one unit. */
+double knee_to_all_bytes(const struct knee_layout *layout, size_t level, double bytes);
+
+/* Rounds of doubling over K ranks, and whether K is a power of two. */
+double knee_log2_up(double ranks);
+bool knee_power_of_two(double ranks);
+
+/* ---- Logs ---- */
+
+/* Hops and bytes of the algorithm that a log names, for one byte; false: the library chose. */
+bool knee_log_counts(const struct knee_log *log, const struct knee_layout *layout,
+                     struct knee_counts *out);
+
+/* What a run of a log's kind takes: by the algorithm it names, else by the quickest one or, with
+ * `curves`, by the curve that was fitted to such runs. */
+double knee_log_time_s(const struct knee_log *log, const struct knee_topology *topology,
+                       const struct knee_layout *layout, double bytes, bool curves);
+
+#endif

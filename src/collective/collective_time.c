@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From counts to seconds: a launch, then hops times latency, then bytes over rates. Levels that
+ * work at once cost what the slowest does, levels that take turns what they cost together. A
+ * protocol scales latencies and rates; the minimum over protocols gives the regimes in size. When
+ * the host cannot issue collectives fast enough, the floor shows instead.
+ */
+#include "collective/collective.h"
+
+#include <math.h>
+
+static const char *const protocol_names[KNEE_PROTOCOLS] = {"LL", "LL128", "Simple"};
+
+const char *knee_protocol_name(enum knee_protocol_name protocol)
+{
+    return protocol < KNEE_PROTOCOLS ? protocol_names[protocol] : NULL;
+}
+
+/* The larger of two, without a corner, so that fits can follow it. */
+static double soft_maximum(double a, double b)
+{
+    double high = fmax(a, b), ratio = fmin(a, b) / high;
+    double r2 = ratio * ratio, r8 = r2 * r2 * r2 * r2;
+    return r8 < 1e-9 ? high : high * pow(1 + r8, 0.125);
+}
+
+double knee_counts_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                          const struct knee_counts *counts, const struct knee_algorithm *algorithm,
+                          enum knee_protocol_name protocol)
+{
+    const struct knee_protocol *p = &topology->protocols[protocol];
+    double reach = algorithm->reach > 0 ? algorithm->reach : 1;
+    if (algorithm->needs == KNEE_NEEDS_NVLS)
+        reach = topology->nvls_share;
+    double time_s = topology->launch_s + p->launch_s + counts->peers * topology->peer_s;
+    double transfer_s = 0;
+    for (size_t l = 0; l < layout->levels; l++) {
+        bool node = l == 0;
+        time_s += counts->hops[l] * layout->latency_s[l] * (node ? p->node_hop : p->net_hop);
+        /* In-switch reduction is a matter of the GPU's link; the network keeps its own rate. */
+        double share = (node ? p->node_share : p->net_share) *
+                       (node || algorithm->needs != KNEE_NEEDS_NVLS ? reach : 1);
+        double level_s = counts->bytes[l] / (layout->bytes_per_s[l] * share);
+        transfer_s = counts->in_turn ? transfer_s + level_s : fmax(transfer_s, level_s);
+    }
+    time_s += transfer_s;
+    return topology->floor_s > 0 ? soft_maximum(time_s, topology->floor_s) : time_s;
+}
+
+double knee_best_protocol_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                            const struct knee_counts *counts,
+                            const struct knee_algorithm *algorithm,
+                            enum knee_protocol_name *protocol)
+{
+    bool simple_only = topology->plain || algorithm->simple_only; /* the others are NCCL's */
+    double best_s = INFINITY;
+    if (protocol)
+        *protocol = KNEE_SIMPLE;
+    for (int p = simple_only ? KNEE_SIMPLE : KNEE_LL; p < KNEE_PROTOCOLS; p++) {
+        double time_s =
+            knee_counts_time_s(topology, layout, counts, algorithm, (enum knee_protocol_name)p);
+        if (time_s < best_s) {
+            best_s = time_s;
+            if (protocol)
+                *protocol = (enum knee_protocol_name)p;
+        }
+    }
+    return best_s;
+}
+
+double knee_model_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+                         enum knee_op op, double bytes, const struct knee_algorithm **algorithm,
+                         enum knee_protocol_name *protocol)
+{
+    double best_s = NAN;
+    const struct knee_algorithm *row;
+    for (size_t i = 0; (row = knee_scheme_at(i)); i++) {
+        struct knee_counts counts = {0};
+        enum knee_protocol_name best;
+        if (!knee_scheme_used(topology, row) || !row->count(layout, op, bytes, &counts))
+            continue;
+        double time_s = knee_best_protocol_s(topology, layout, &counts, row, &best);
+        if (time_s >= best_s)
+            continue;
+        best_s = time_s;
+        if (algorithm)
+            *algorithm = row;
+        if (protocol)
+            *protocol = best;
+    }
+    return best_s;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Rabenseifner: reduce-scatter by recursive halving, all-gather by recursive doubling. */
+#include "collective/collective.h"
+
+#include <math.h>
+
+/* p = the power of two at or below K; the others fold in before and get the result after. */
+static double halving_doubling_s(const struct knee_fabric *fabric, double workers, double bytes)
+{
+    struct knee_wire wire = knee_fabric_span(fabric, workers);
+    double rounds = floor(log2(workers)), p = exp2(rounds);
+    double fold = p == workers ? 0 : 2 * (wire.latency_s + bytes / wire.bytes_per_s);
+    return 2 * rounds * wire.latency_s + 2 * (p - 1) / p * bytes / wire.bytes_per_s + fold;
+}
+
+/* Halves the buffer while it doubles the distance, so that most bytes stay near; the way back is
+ * the same. Reduce-scatter is the first half of it, and needs a power of two. */
+static bool count_halving(const struct knee_layout *layout, enum knee_op op, double bytes,
+                          struct knee_counts *out)
+{
+    struct knee_counts counts = {.in_turn = true};
+    double k = layout->ranks, p = exp2(floor(log2(k))), ways = op == KNEE_OP_ALL_REDUCE ? 2 : 1;
+    if (op != KNEE_OP_ALL_REDUCE && !(op == KNEE_OP_REDUCE_SCATTER && p == k))
+        return false;
+    for (double distance = 1, sent = bytes / 2; distance < p; distance *= 2, sent /= 2) {
+        size_t l = knee_layout_meets(layout, distance);
+        counts.hops[l] += ways;
+        counts.bytes[l] += ways * sent * knee_layout_unit(layout, l);
+    }
+    if (p < k)
+        knee_count_fold(layout, k - p, bytes, 2, &counts);
+    *out = counts;
+    return true;
+}
+
+const struct knee_algorithm knee_halving_doubling = {
+    .name = "halving-doubling",
+    .formula = "2 log2 K alpha + 2 (K-1)/K S/B; + 2(alpha + S/B) when K is no power of two",
+    .origin = "Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005",
+    .time_s = halving_doubling_s,
+    .count = count_halving,
+};

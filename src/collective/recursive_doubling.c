@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Recursive doubling: log2 K exchanges of the whole buffer; best for small ones. */
+#include "collective/collective.h"
+
+#include <math.h>
+
+/* K that is no power of two folds the rest in before and hands the result back after. */
+static double recursive_doubling_s(const struct knee_fabric *fabric, double workers, double bytes)
+{
+    struct knee_wire wire = knee_fabric_span(fabric, workers);
+    double rounds = floor(log2(workers));
+    if (exp2(rounds) != workers)
+        rounds += 2;
+    return rounds * (wire.latency_s + bytes / wire.bytes_per_s);
+}
+
+/* All-gather doubles what it holds each round, and needs a power of two. */
+static bool count_doubling(const struct knee_layout *layout, enum knee_op op, double bytes,
+                           struct knee_counts *out)
+{
+    struct knee_counts counts = {.in_turn = true};
+    double k = layout->ranks, p = exp2(floor(log2(k)));
+    if (op != KNEE_OP_ALL_REDUCE && !(op == KNEE_OP_ALL_GATHER && p == k))
+        return false;
+    for (double distance = 1; distance < p; distance *= 2) {
+        size_t l = knee_layout_meets(layout, distance);
+        double sent = op == KNEE_OP_ALL_REDUCE ? bytes : bytes * distance / k;
+        counts.hops[l]++;
+        counts.bytes[l] += sent * knee_layout_unit(layout, l);
+    }
+    /* Up to half as many extra ranks: a path that begins with one cannot end with another. */
+    if (p < k)
+        knee_count_fold(layout, k - p, bytes, k - p > p / 2 ? 2 : 1, &counts);
+    *out = counts;
+    return true;
+}
+
+const struct knee_algorithm knee_recursive_doubling = {
+    .name = "recursive-doubling",
+    .formula = "log2 K (alpha + S/B); 2 more rounds when K is no power of two",
+    .origin = "Thakur, Rabenseifner, Gropp 2005",
+    .time_s = recursive_doubling_s,
+    .count = count_doubling,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* Pipelined double binary tree: reduce up, broadcast down, both trees at once. */
+#include "collective/collective.h"
+
+#include <math.h>
+
+static double tree_s(const struct knee_fabric *fabric, double workers, double bytes)
+{
+    struct knee_wire wire = knee_fabric_span(fabric, workers);
+    double latency_s = 2 * ceil(log2(workers)) * wire.latency_s;
+    if (fabric->node_size > 1 &&
+        workers > fabric->node_size) /* a chain in the node, a tree above */
+        latency_s = 2 * ((fabric->node_size - 1) * fabric->in.latency_s +
+                         ceil(log2(workers / fabric->node_size)) * fabric->out.latency_s);
+    return latency_s + 2 * bytes / wire.bytes_per_s;
+}
+
+/* As NCCL builds it: a chain through the GPUs of a node, a double binary tree between nodes. */
+static bool count_tree(const struct knee_layout *layout, enum knee_op op, double bytes,
+                       struct knee_counts *out)
+{
+    struct knee_counts counts = {0};
+    double n = knee_layout_group(layout, 0);
+    if (op != KNEE_OP_ALL_REDUCE)
+        return false;
+    counts.hops[0] = 2 * (n - 1);
+    counts.bytes[0] = n <= 1 ? 0 : n <= 2 ? bytes : 2 * bytes;
+    if (knee_layout_crosses(layout))
+        knee_count_double_tree(layout, bytes, &counts);
+    *out = counts;
+    return true;
+}
+
+const struct knee_algorithm knee_tree = {
+    .name = "tree",
+    .formula = "2 ceil(log2 K) alpha + 2 S/B",
+    .origin = "Sanders, Speck, Traeff 2009; NCCL 2.4",
+    .time_s = tree_s,
+    .count = count_tree,
+    .reach = 0.92, /* NCCL's own allowance for it */
+    .nccl = "TREE",
+};

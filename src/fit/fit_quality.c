@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How well logs are predicted, in four ways: at every second size, fitted at the others; at the
+ * sizes of the fit; by the preset of what the log was recognised as, without any fit; and from
+ * another log of the same cluster, fitted to an all-reduce. Errors are |predicted / measured - 1|;
+ * pooled figures count every row once.
+ */
+#include "base/error.h"
+#include "base/text.h"
+#include "collective/collective.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h> /* snprintf only */
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What a log is of ---- */
+
+bool knee_log_plain(const struct knee_log *log)
+{
+    return strcmp(log->gpu, "CPU") == 0;
+}
+
+bool knee_log_topology(const struct knee_log *log, const char *about, struct knee_topology *out)
+{
+    char words[600];
+    if (knee_log_plain(log)) {
+        knee_topology_plain(out);
+        return true;
+    }
+    snprintf(words, sizeof words, "%.300s %.96s %.48s", about ? about : "", log->file, log->gpu);
+    if (knee_topology_recognise(words, out))
+        return true;
+    knee_topology_parse("8xa100 * 0", out, NULL);
+    snprintf(out->name, sizeof out->name, "not recognised");
+    return false;
+}
+
+#define WIDEST_NODE 16 /* a larger domain is a rack of nodes on one NVLink */
+
+static struct knee_placement place(const struct knee_log *log, const struct knee_topology *topology)
+{
+    double node = topology->levels[0].count;
+    bool rack = node > WIDEST_NODE && node >= log->ranks;
+    return (struct knee_placement){
+        .ranks = log->ranks,
+        .per_node = rack ? NAN : ceil(log->ranks / log->nodes),
+        .sharers = 1,
+        .skew = 1,
+    };
+}
+
+void knee_log_question(const struct knee_log *log, const struct knee_topology *topology,
+                       double *bytes, struct knee_collective_query *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < log->sample_count && count < KNEE_SIZES_MAX; i++)
+        if (count == 0 || bytes[count - 1] != log->samples[i].bytes)
+            bytes[count++] = log->samples[i].bytes;
+    *out = (struct knee_collective_query){log->op, place(log, topology), bytes, count};
+}
+
+knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *topology,
+                            struct knee_layout *out, struct knee_err *err)
+{
+    struct knee_level *node = &topology->levels[0];
+    struct knee_placement placement = place(log, topology);
+    bool rack = isnan(placement.per_node);
+    if (!rack && node->count > 0 && placement.per_node > node->count)
+        node->count = placement.per_node;
+    if (topology->level_count > 1)
+        topology->levels[1].count = 0; /* a log may have more nodes than the topology names */
+    return knee_layout_init(topology, &placement, out, err);
+}
+
+knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *alloc,
+                          struct knee_topology *topology, struct knee_err *err)
+{
+    if (!topology->plain)
+        return KNEE_OK;
+    knee_status status = knee_fit(log, 1, topology, alloc, topology, err);
+    topology->curve_count = 0;
+    snprintf(topology->name, sizeof topology->name, "the link that this log shows");
+    return status;
+}
+
+bool knee_log_counts(const struct knee_log *log, const struct knee_layout *layout,
+                     struct knee_counts *out)
+{
+    size_t top = knee_layout_top(layout);
+    if (!(log->hops > 0))
+        return false;
+    *out = (struct knee_counts){0};
+    out->hops[top] = log->hops;
+    out->bytes[top] = log->share;
+    return true;
+}
+
+double knee_log_time_s(const struct knee_log *log, const struct knee_topology *topology,
+                       const struct knee_layout *layout, double bytes, bool curves)
+{
+    struct knee_counts counts;
+    if (knee_log_counts(log, layout, &counts)) {
+        counts.bytes[knee_layout_top(layout)] *= bytes;
+        return knee_best_protocol_s(topology, layout, &counts, &knee_send_recv, NULL);
+    }
+    return curves ? knee_expected_time_s(topology, layout, log->op, bytes)
+                  : knee_model_time_s(topology, layout, log->op, bytes, NULL, NULL);
+}
+
+/* ---- Errors ---- */
+
+struct errors {
+    double *values;
+    size_t count, capacity;
+};
+
+static bool add_error(struct errors *e, double predicted_s, double measured_s,
+                      const struct knee_alloc *alloc)
+{
+    if (e->count == e->capacity) {
+        size_t capacity = e->capacity ? 2 * e->capacity : 256;
+        double *values = knee_resize(alloc, e->values, capacity * sizeof *values);
+        if (!values)
+            return false;
+        e->values = values;
+        e->capacity = capacity;
+    }
+    e->values[e->count++] = fabs(predicted_s / measured_s - 1);
+    return true;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Between order statistics, as spreadsheets do it; of sorted values. */
+static double quantile(const double *values, size_t count, double share)
+{
+    double at = share * (double)(count - 1), below = floor(at);
+    size_t i = (size_t)below, next = i + 1 < count ? i + 1 : i;
+    return values[i] + (at - below) * (values[next] - values[i]);
+}
+
+/* Of the errors from `start` on, which are sorted in their place. */
+static struct knee_errors summarise(struct errors *e, size_t start)
+{
+    size_t count = e->count - start;
+    if (count == 0)
+        return (struct knee_errors){0, NAN, NAN};
+    double *values = e->values + start;
+    qsort(values, count, sizeof *values, ascending);
+    return (struct knee_errors){count, quantile(values, count, 0.5), quantile(values, count, 0.9)};
+}
+
+/* ---- One log ---- */
+
+struct checker {
+    const struct knee_alloc *alloc;
+    struct knee_err *err;
+    struct errors left_out, out_of_place, preset, transfer; /* pooled */
+};
+
+static knee_status no_memory(struct checker *c)
+{
+    return knee_fail(c->err, KNEE_SYSTEM, "", "out of memory");
+}
+
+/* Every second different size, from the first or the second on. */
+static struct knee_log half_of(const struct knee_log *log, struct knee_sample *samples, bool first)
+{
+    struct knee_log half = *log;
+    size_t size = 0;
+    half.samples = samples;
+    half.sample_count = 0;
+    for (size_t n = 0; n < log->sample_count; n++) {
+        size += n > 0 && log->samples[n].bytes != log->samples[n - 1].bytes;
+        if ((size % 2 == 0) == first)
+            samples[half.sample_count++] = log->samples[n];
+    }
+    return half;
+}
+
+static knee_status predict_rows(struct checker *c, const struct knee_topology *topology,
+                                const struct knee_log *log, bool curves, struct errors *pool,
+                                struct errors *raw_pool, struct knee_errors *out,
+                                struct knee_errors *raw_out)
+{
+    struct knee_topology t = *topology;
+    struct knee_layout layout;
+    size_t start = pool->count, raw_start = raw_pool ? raw_pool->count : 0;
+    knee_status status = knee_log_layout(log, &t, &layout, c->err);
+    for (size_t n = 0; n < log->sample_count && !status; n++) {
+        const struct knee_sample *s = &log->samples[n];
+        double predicted_s = knee_log_time_s(log, &t, &layout, s->bytes, curves);
+        if (isnan(predicted_s))
+            continue;
+        if (!add_error(pool, predicted_s, s->time_s, c->alloc) ||
+            (raw_pool && !isnan(s->out_of_place_s) &&
+             !add_error(raw_pool, predicted_s, s->out_of_place_s, c->alloc)))
+            status = no_memory(c);
+    }
+    if (status)
+        return status;
+    *out = summarise(pool, start);
+    if (raw_pool)
+        *raw_out = summarise(raw_pool, raw_start);
+    return KNEE_OK;
+}
+
+static knee_status check_halves(struct checker *c, struct knee_log_check *check)
+{
+    const struct knee_log *log = check->log;
+    struct knee_topology fitted;
+    struct errors own = {0};
+    struct knee_sample *samples = knee_resize(c->alloc, NULL, log->sample_count * sizeof *samples);
+    if (!samples)
+        return no_memory(c);
+    struct knee_log half = half_of(log, samples, true);
+    knee_status status = knee_fit(&half, 1, &check->topology, c->alloc, &fitted, c->err);
+    if (!status)
+        status = predict_rows(c, &fitted, &half, true, &own, NULL, &check->fitted, NULL);
+    if (!status) {
+        half = half_of(log, samples, false);
+        status = predict_rows(c, &fitted, &half, true, &c->left_out, &c->out_of_place,
+                              &check->left_out, &check->out_of_place);
+    }
+    knee_resize(c->alloc, own.values, 0);
+    knee_resize(c->alloc, samples, 0);
+    return status;
+}
+
+static bool usable(const struct knee_log *log)
+{
+    return log->sample_count > 0 && log->ranks >= 2 && log->nodes >= 1;
+}
+
+static knee_status check_log(struct checker *c, const struct knee_log *log,
+                             const struct knee_log_about *about, const struct knee_topology *prior,
+                             struct knee_log_check *out)
+{
+    struct knee_errors none = {0, NAN, NAN};
+    *out = (struct knee_log_check){.log = log,
+                                   .left_out = none,
+                                   .out_of_place = none,
+                                   .fitted = none,
+                                   .preset = none,
+                                   .cluster = SIZE_MAX};
+    out->recognised =
+        prior != NULL || knee_log_topology(log, about ? about->hardware : NULL, &out->topology);
+    if (prior)
+        out->topology = *prior;
+    out->origin = about ? about->origin : NULL;
+    if (!usable(log))
+        return KNEE_OK;
+    knee_status status = log->sample_count > 1 ? check_halves(c, out) : KNEE_OK;
+    if (status || !out->recognised || out->topology.plain) /* a guess is no preset */
+        return status;
+    struct errors apart = {0}; /* the pooled figure is that of two nodes */
+    status = predict_rows(c, &out->topology, log, false, log->nodes == 2 ? &c->preset : &apart,
+                          NULL, &out->preset, NULL);
+    knee_resize(c->alloc, apart.values, 0);
+    return status;
+}
+
+/* ---- From one log to another ---- */
+
+/* The preset that a recognised topology was made from stands before the colon of its name. */
+static bool same_base(const struct knee_topology *a, const struct knee_topology *b)
+{
+    size_t length = strcspn(a->name, ":");
+    return length == strcspn(b->name, ":") && strncmp(a->name, b->name, length) == 0;
+}
+
+static bool same_cluster(const struct knee_log_check *a, const struct knee_log_check *b)
+{
+    bool one_node = a->log->nodes == 1;
+    if (a->origin && b->origin && strcmp(a->origin, b->origin) != 0)
+        return false;
+    return a->recognised && b->recognised && one_node == (b->log->nodes == 1) &&
+           strcmp(a->log->gpu, b->log->gpu) == 0 && same_base(&a->topology, &b->topology) &&
+           strcmp(a->topology.gpu, b->topology.gpu) == 0 &&
+           (one_node || strcmp(a->topology.levels[1].name, b->topology.levels[1].name) == 0);
+}
+
+static bool differs(const struct knee_log *a, const struct knee_log *b)
+{
+    return a->op != b->op || a->ranks != b->ranks || a->nodes != b->nodes ||
+           strcmp(a->algorithm, b->algorithm) != 0;
+}
+
+static knee_status check_transfers(struct checker *c, struct knee_check *check, bool one)
+{
+    for (size_t from = 0; from < check->count; from++) {
+        const struct knee_log_check *a = &check->checks[from];
+        struct knee_topology fitted;
+        bool done = false;
+        if (!usable(a->log) || a->log->op != KNEE_OP_ALL_REDUCE)
+            continue;
+        for (size_t to = 0; to < check->count; to++) {
+            const struct knee_log_check *b = &check->checks[to];
+            if (to == from || !usable(b->log) || !(one || same_cluster(a, b)) ||
+                !differs(a->log, b->log))
+                continue;
+            if (check->transfer_count == KNEE_TRANSFERS_MAX) {
+                check->transfers_left++;
+                continue;
+            }
+            if (!done) {
+                knee_status status = knee_fit(a->log, 1, &a->topology, c->alloc, &fitted, c->err);
+                if (status)
+                    return status;
+                done = true;
+            }
+            struct knee_transfer *t = &check->transfers[check->transfer_count];
+            *t = (struct knee_transfer){.from = from, .to = to};
+            struct knee_topology there = fitted; /* ports are a matter of each run */
+            there.levels[1].ports = b->topology.levels[1].ports;
+            knee_status status =
+                predict_rows(c, &there, b->log, false, &c->transfer, NULL, &t->errors, NULL);
+            if (status)
+                return status;
+            check->transfer_count++;
+        }
+    }
+    return KNEE_OK;
+}
+
+/* ---- What the logs of each cluster say together ---- */
+
+/* The fitted time of every row, and in the curves the errors at sizes that were left out. */
+static knee_status note_fit(struct checker *c, struct knee_log_check *check,
+                            struct knee_topology *fitted)
+{
+    const struct knee_log *log = check->log;
+    struct knee_topology t = *fitted;
+    struct knee_layout layout;
+    knee_status status = knee_log_layout(log, &t, &layout, c->err);
+    if (status)
+        return status;
+    check->fitted_s = knee_resize(c->alloc, NULL, log->sample_count * sizeof *check->fitted_s);
+    if (!check->fitted_s)
+        return no_memory(c);
+    for (size_t n = 0; n < log->sample_count; n++)
+        check->fitted_s[n] = knee_log_time_s(log, &t, &layout, log->samples[n].bytes, true);
+    for (size_t i = 0; i < fitted->curve_count; i++) {
+        struct knee_curve *curve = &fitted->curves[i];
+        if (curve->op == (int)log->op && curve->ranks == log->ranks &&
+            strncmp(curve->source, log->file, strlen(log->file)) == 0) {
+            curve->median_error = check->left_out.median;
+            curve->p90_error = check->left_out.p90;
+        }
+    }
+    return KNEE_OK;
+}
+
+static knee_status fit_cluster(struct checker *c, struct knee_check *check, size_t first, bool one)
+{
+    struct knee_cluster_fit *cluster = &check->clusters[check->cluster_count];
+    struct knee_log *logs = knee_resize(c->alloc, NULL, check->count * sizeof *logs);
+    size_t count = 0;
+    if (!logs)
+        return no_memory(c);
+    for (size_t i = first; i < check->count; i++) {
+        struct knee_log_check *row = &check->checks[i];
+        if (row->cluster != SIZE_MAX || !usable(row->log) ||
+            !(i == first || one || same_cluster(&check->checks[first], row)))
+            continue;
+        logs[count++] = *row->log; /* borrowed: the samples stay theirs */
+        row->cluster = check->cluster_count;
+    }
+    knee_status status =
+        knee_fit(logs, count, &check->checks[first].topology, c->alloc, &cluster->topology, c->err);
+    knee_resize(c->alloc, logs, 0);
+    cluster->logs = count;
+    for (size_t i = first; i < check->count && !status; i++)
+        if (check->checks[i].cluster == check->cluster_count)
+            status = note_fit(c, &check->checks[i], &cluster->topology);
+    check->cluster_count++;
+    return status;
+}
+
+static knee_status fit_clusters(struct checker *c, struct knee_check *check, bool one)
+{
+    knee_status status = KNEE_OK;
+    for (size_t i = 0; i < check->count && !status; i++)
+        if (check->checks[i].cluster == SIZE_MAX && usable(check->checks[i].log))
+            status = fit_cluster(c, check, i, one);
+    return status;
+}
+
+void knee_check_release(struct knee_check *check)
+{
+    for (size_t i = 0; i < check->count; i++)
+        knee_resize(check->alloc, check->checks[i].fitted_s, 0);
+    knee_resize(check->alloc, check->checks, 0);
+    knee_resize(check->alloc, check->transfers, 0);
+    knee_resize(check->alloc, check->clusters, 0);
+    check->checks = NULL;
+    check->transfers = NULL;
+    check->clusters = NULL;
+    check->count = check->transfer_count = check->cluster_count = 0;
+}
+
+knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_about *about,
+                            size_t count, const struct knee_topology *prior,
+                            const struct knee_alloc *alloc, struct knee_check *out,
+                            struct knee_err *err)
+{
+    struct checker c = {.alloc = alloc, .err = err};
+    struct knee_check check = {.alloc = alloc};
+    check.checks = knee_resize(alloc, NULL, (count + 1) * sizeof *check.checks);
+    check.transfers = knee_resize(alloc, NULL, KNEE_TRANSFERS_MAX * sizeof *check.transfers);
+    check.clusters = knee_resize(alloc, NULL, (count + 1) * sizeof *check.clusters);
+    if (!check.checks || !check.transfers || !check.clusters) {
+        knee_check_release(&check);
+        return no_memory(&c);
+    }
+    memset(check.checks, 0, (count + 1) * sizeof *check.checks);
+    check.count = count;
+    knee_status status = KNEE_OK;
+    for (size_t i = 0; i < count && !status; i++)
+        status = check_log(&c, &logs[i], about ? &about[i] : NULL, prior, &check.checks[i]);
+    if (!status)
+        status = check_transfers(&c, &check, prior != NULL);
+    if (!status)
+        status = fit_clusters(&c, &check, prior != NULL);
+    if (!status) {
+        for (size_t i = 0; i < count; i++)
+            check.preset_logs += check.checks[i].preset.rows > 0 && logs[i].nodes == 2;
+        check.left_out = summarise(&c.left_out, 0);
+        check.out_of_place = summarise(&c.out_of_place, 0);
+        check.preset = summarise(&c.preset, 0);
+        check.transfer = summarise(&c.transfer, 0);
+        *out = check;
+    } else {
+        knee_check_release(&check);
+    }
+    knee_resize(alloc, c.left_out.values, 0);
+    knee_resize(alloc, c.out_of_place.values, 0);
+    knee_resize(alloc, c.preset.values, 0);
+    knee_resize(alloc, c.transfer.values, 0);
+    return status;
+}

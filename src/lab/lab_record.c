@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Three threads write (host, device, communication), one event a line, under one lock. */
+#include "lab/lab_record.h"
+
+#include "base/error.h"
+#include "lab/lab_group.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t wall_clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void write_members(struct lab_record *r)
+{
+    size_t at = (size_t)snprintf(r->members, sizeof r->members, "[0");
+    for (int i = 1; i < r->workers && at + 8 < sizeof r->members; i++)
+        at += (size_t)snprintf(r->members + at, sizeof r->members - at, ", %d", i);
+    snprintf(r->members + at, sizeof r->members - at, "]");
+}
+
+static void flush(struct lab_record *r)
+{
+    if (!r->file || r->text.failed)
+        return;
+    fwrite(r->text.data + r->flushed, 1, r->text.length - r->flushed, r->file);
+    r->flushed = r->text.length;
+    fflush(r->file);
+}
+
+knee_status lab_record_start(struct lab_record *r, const char *file, int rank, int workers,
+                             bool synthetic, struct knee_err *err)
+{
+    memset(r, 0, sizeof *r);
+    r->on = true;
+    r->rank = rank;
+    r->workers = workers;
+    r->epoch_ns = wall_clock_ns();
+    r->base_ns = lab_now_ns();
+    if (file && !(r->file = fopen(file, "wb"))) {
+        r->on = false;
+        return knee_fail(err, KNEE_SYSTEM, file, "cannot be written: %s", strerror(errno));
+    }
+    pthread_mutex_init(&r->lock, NULL);
+    write_members(r);
+    knee_text_printf(&r->text,
+                     "{\"schemaVersion\": 1,\n"
+                     "\"deviceProperties\": [{\"id\": 0, \"name\": \"knee lab, %s\"}],\n"
+                     "\"distributedInfo\": {\"backend\": \"knee\", \"rank\": %d, \"world_size\": "
+                     "%d},\n\"synthetic_compute\": %s,\n\"baseTimeNanoseconds\": %" PRId64
+                     ",\n\"traceEvents\": [\n",
+                     synthetic ? "synthetic compute" : "CPU", rank, workers,
+                     synthetic ? "true" : "false", r->epoch_ns);
+    flush(r);
+    return r->text.failed ? knee_fail(err, KNEE_SYSTEM, "", "out of memory for the timeline")
+                          : KNEE_OK;
+}
+
+/* The members that every event has; the caller adds the rest. */
+static void event(struct lab_record *r, const char *category, const char *name, int pid, int lane,
+                  int64_t start_ns, int64_t end_ns)
+{
+    int64_t at = start_ns - r->base_ns, length = end_ns - start_ns;
+    at = at > 0 ? at : 0;
+    length = length > 0 ? length : 0;
+    knee_text_printf(&r->text,
+                     "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": %d, \"tid\": %d, "
+                     "\"ts\": %" PRId64 ".%03d, \"dur\": %" PRId64 ".%03d",
+                     category, name, pid, lane, at / 1000, (int)(at % 1000), length / 1000,
+                     (int)(length % 1000));
+}
+
+enum { HOST_PID = 1000, DEVICE_PID = 0 };
+
+void lab_record_work(struct lab_record *r, const char *name, int64_t start_ns, int64_t end_ns,
+                     int64_t correlation)
+{
+    if (!r->on)
+        return;
+    pthread_mutex_lock(&r->lock);
+    event(r, "kernel", name, DEVICE_PID, LAB_LANE_DEVICE, start_ns, end_ns);
+    knee_text_printf(
+        &r->text, ", \"args\": {\"device\": 0, \"correlation\": %" PRId64 ", \"stream\": %d}},\n",
+        correlation, LAB_LANE_DEVICE);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void lab_record_launch(struct lab_record *r, int64_t start_ns, int64_t end_ns, int64_t correlation)
+{
+    if (!r->on)
+        return;
+    pthread_mutex_lock(&r->lock);
+    event(r, "privateuse1_runtime", "labLaunchKernel", HOST_PID, LAB_LANE_HOST, start_ns, end_ns);
+    knee_text_printf(&r->text, ", \"args\": {\"correlation\": %" PRId64 "}},\n", correlation);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void lab_record_collective(struct lab_record *r, const char *kernel, enum knee_op op, size_t values,
+                           int64_t sequence, int64_t start_ns, int64_t end_ns, int64_t correlation)
+{
+    if (!r->on)
+        return;
+    pthread_mutex_lock(&r->lock);
+    event(r, "kernel", kernel, DEVICE_PID, LAB_LANE_COMM, start_ns, end_ns);
+    knee_text_printf(
+        &r->text,
+        ", \"args\": {\"device\": 0, \"Collective name\": \"%s\", \"In msg nelems\": "
+        "%zu, \"Out msg nelems\": %zu, \"Group size\": %d, \"dtype\": \"Float\", "
+        "\"Process Group Name\": \"0\", \"Process Group Description\": \"default_pg\", "
+        "\"Process Group Ranks\": \"%s\", \"Seq\": %" PRId64 ", \"correlation\": %" PRId64
+        ", \"stream\": %d}},\n",
+        knee_op_name(op), values, values, r->workers, r->members, sequence, correlation,
+        LAB_LANE_COMM);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void lab_record_load(struct lab_record *r, int64_t start_ns, int64_t end_ns)
+{
+    if (!r->on)
+        return;
+    pthread_mutex_lock(&r->lock);
+    event(r, "user_annotation", "enumerate(DataLoader)#_LabLoader.__next__", HOST_PID,
+          LAB_LANE_HOST, start_ns, end_ns);
+    knee_text_puts(&r->text, "},\n");
+    pthread_mutex_unlock(&r->lock);
+}
+
+void lab_record_step(struct lab_record *r, size_t number, int64_t start_ns, int64_t end_ns)
+{
+    char name[48];
+    if (!r->on)
+        return;
+    snprintf(name, sizeof name, "ProfilerStep#%zu", number);
+    pthread_mutex_lock(&r->lock);
+    event(r, "user_annotation", name, HOST_PID, LAB_LANE_HOST, start_ns, end_ns);
+    knee_text_puts(&r->text, "},\n");
+    flush(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+bool lab_record_end(struct lab_record *r)
+{
+    if (!r->on)
+        return true;
+    /* the last comma needs something after it */
+    knee_text_puts(&r->text, "{\"ph\": \"M\", \"name\": \"end\", \"pid\": 0, \"tid\": 0}\n]}\n");
+    flush(r);
+    bool good = !r->text.failed && (!r->file || fclose(r->file) == 0);
+    r->file = NULL;
+    r->on = false;
+    pthread_mutex_destroy(&r->lock);
+    return good;
+}
+
+void lab_record_release(struct lab_record *r)
+{
+    lab_record_end(r);
+    knee_text_release(&r->text);
+    memset(r, 0, sizeof *r);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The timeline of one rank, written while it happens, in the form of a Kineto trace: what ran on
+ * the device (category kernel), what the host handed over (privateuse1_runtime), steps, waiting for
+ * batches, and collectives with their group and sequence. Whole lines are flushed after every step,
+ * so that a run that is killed leaves a file that can be read.
+ */
+#ifndef KNEE_LAB_LAB_RECORD_H
+#define KNEE_LAB_LAB_RECORD_H
+
+#include "base/text.h"
+#include "knee_collective.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+enum lab_lane { LAB_LANE_HOST = 1, LAB_LANE_DEVICE = 7, LAB_LANE_COMM = 13 };
+
+struct lab_record {
+    bool on;
+    int rank, workers;
+    int64_t base_ns, epoch_ns; /* of the monotonic clock, and what time it was then */
+    struct knee_text text;     /* all of it */
+    size_t flushed;
+    FILE *file; /* NULL: memory only */
+    pthread_mutex_t lock;
+    char members[256];
+};
+
+/* `file` NULL keeps it in memory. `synthetic` is said in the file. */
+knee_status lab_record_start(struct lab_record *record, const char *file, int rank, int workers,
+                             bool synthetic, struct knee_err *err);
+void lab_record_work(struct lab_record *record, const char *name, int64_t start_ns, int64_t end_ns,
+                     int64_t correlation);
+void lab_record_launch(struct lab_record *record, int64_t start_ns, int64_t end_ns,
+                       int64_t correlation);
+void lab_record_collective(struct lab_record *record, const char *kernel, enum knee_op op,
+                           size_t values, int64_t sequence, int64_t start_ns, int64_t end_ns,
+                           int64_t correlation);
+void lab_record_load(struct lab_record *record, int64_t start_ns, int64_t end_ns);
+/* Ends a step and flushes. */
+void lab_record_step(struct lab_record *record, size_t number, int64_t start_ns, int64_t end_ns);
+/* Closes the document; text stays until lab_record_release(). False: something was not written. */
+bool lab_record_end(struct lab_record *record);
+void lab_record_release(struct lab_record *record);
+
+#endif

@@ -1,0 +1,790 @@
+/* SPDX-License-Identifier: MIT */
+/* The answer of knee plan: the best plans, why, what they need and cost, and where to stop. */
+#include "out/show_plan.h"
+
+#include "out/inputs.h"
+#include "out/table.h"
+#include "out/words.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define GB 1e9
+
+static const char *word(const struct knee_choices *choices, int row)
+{
+    const char *name = row >= 0 ? choices->name((size_t)row) : NULL;
+    return name ? name : "-";
+}
+
+static const char *model_name(const struct knee_plan_answer *a)
+{
+    const char *name = a->shape.model >= 0 ? knee_shape_names.name((size_t)a->shape.model) : NULL;
+    return name ? name : "the model";
+}
+
+static const char *gpu_name(const struct knee_plan_answer *a)
+{
+    if (a->platform.gpu >= 0)
+        return knee_gpu_at((size_t)a->platform.gpu)->name;
+    return a->platform.cluster >= 0 ? knee_cluster_at((size_t)a->platform.cluster)->gpu : "GPU";
+}
+
+/* "tp 4, pp 8 x 5, dp 2, micro-batch 1, zero1, full recomputation" */
+static void plan_words(const struct knee_plan *p, struct knee_text *text)
+{
+    knee_text_printf(text, "tp %g, ", p->tp);
+    if (p->pp > 1)
+        knee_text_printf(text, "pp %g", p->pp);
+    if (p->pp > 1 && p->vp > 1)
+        knee_text_printf(text, " in %g pieces each", p->vp);
+    if (p->pp > 1)
+        knee_text_puts(text, ", ");
+    if (p->cp > 1)
+        knee_text_printf(text, "cp %g, ", p->cp);
+    if (p->ep > 1)
+        knee_text_printf(text, "ep %g, ", p->ep);
+    knee_text_printf(text, "dp %g, micro-batch %g, %s", p->dp, p->micro_batch,
+                     p->shard == KNEE_REPLICATE ? "no sharding"
+                                                : word(&knee_shard_names, p->shard));
+    if (p->shard == KNEE_ZERO3 && p->shard_size < p->dp * p->cp)
+        knee_text_printf(text, " inside %g GPUs", p->shard_size);
+    knee_text_printf(text, ", recompute %s", word(&knee_recompute_names, p->recompute));
+    if (p->pp > 1)
+        knee_text_printf(text, ", %s", word(&knee_schedule_names, p->schedule));
+    if (p->offload == KNEE_OFFLOAD_OPTIMIZER)
+        knee_text_puts(text, ", optimizer on the host");
+}
+
+/* ---- The verdict ---- */
+
+static void no_plan(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    const struct knee_plan_row *row = &a->rows[a->row_count - 1];
+    if (!row->found.nearest_valid) {
+        knee_text_printf(text,
+                         "No plan exists on %g GPUs: no degrees divide the GPUs, heads, layers and "
+                         "batch at once. Change --gpus or --global-batch.",
+                         row->gpus);
+        return;
+    }
+    const struct knee_memory *m = &row->found.nearest.cost.memory;
+    knee_text_printf(text, "Nothing fits on %g %s: the smallest plan needs %s of %s (", row->gpus,
+                     gpu_name(a), knee_human(m->total, KNEE_UNIT_BYTES).s,
+                     knee_human(m->capacity, KNEE_UNIT_BYTES).s);
+    plan_words(&row->found.nearest.plan, text);
+    knee_text_puts(text, ").");
+    if (a->remedy_count > 0)
+        knee_text_printf(text, " Cheapest that makes it fit: %s, step %s.", a->remedies[0].what,
+                         knee_human(a->remedies[0].cost.step_s, KNEE_UNIT_SECONDS).s);
+    else
+        knee_text_puts(text, " No single change makes it fit: use more GPUs.");
+}
+
+static void not_met(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    const struct knee_plan_question *q = &a->question;
+    knee_text_puts(text, "No GPU count that was tried meets");
+    if (!isnan(q->budget))
+        knee_text_printf(text, " the budget of $%.0f", q->budget);
+    if (!isnan(q->deadline_s))
+        knee_text_printf(text, "%s the deadline of %s", isnan(q->budget) ? "" : " and",
+                         knee_human(q->deadline_s, KNEE_UNIT_SECONDS).s);
+    double cheapest = INFINITY, fastest = INFINITY;
+    for (size_t i = 0; i < a->row_count; i++)
+        if (a->rows[i].fits) {
+            cheapest = fmin(cheapest, isnan(a->rows[i].cost) ? INFINITY : a->rows[i].cost);
+            fastest = fmin(fastest, a->rows[i].time_s);
+        }
+    knee_text_printf(text, ": the fastest takes %s", knee_human(fastest, KNEE_UNIT_SECONDS).s);
+    if (isfinite(cheapest))
+        knee_text_printf(text, ", the cheapest costs $%.0f", cheapest);
+    knee_text_puts(text, ".");
+}
+
+static void best_words(const struct knee_plan_answer *a, const struct knee_plan_row *row,
+                       struct knee_text *text)
+{
+    const struct knee_found *best = &row->found.best[0];
+    const struct knee_plan_cost *c = &best->cost;
+    struct knee_params params;
+    knee_shape_params(&a->shape, &params);
+    knee_text_printf(text, "Best plan for %s (%s parameters) on %g %s: ", model_name(a),
+                     knee_human(params.total, KNEE_UNIT_COUNT).s, row->gpus, gpu_name(a));
+    plan_words(&best->plan, text);
+    knee_text_printf(
+        text, ". Step %s, %s tokens/s, MFU %s counting attention over all pairs, %s causal.",
+        knee_human(c->step_s, KNEE_UNIT_SECONDS).s, knee_human(c->tokens_per_s, KNEE_UNIT_COUNT).s,
+        knee_percent(c->mfu_full).s, knee_percent(c->mfu_causal).s);
+    enum knee_part part = knee_plan_binding(c);
+    if (part == KNEE_PART_GEMM)
+        knee_text_puts(text, " Nothing but the work itself binds.");
+    else
+        knee_text_printf(text, " What binds beside the work is %s: %s of the step, %s.",
+                         knee_part_name(part), knee_percent(c->part_s[part] / c->step_s).s,
+                         knee_human(c->part_s[part], KNEE_UNIT_SECONDS).s);
+    knee_text_printf(text, " It takes %s of the GPU's %s.",
+                     knee_human(c->memory.total, KNEE_UNIT_BYTES).s,
+                     knee_human(c->memory.capacity, KNEE_UNIT_BYTES).s);
+}
+
+static void cost_words(const struct knee_plan_answer *a, const struct knee_plan_row *row,
+                       struct knee_text *text)
+{
+    if (!isnan(row->time_s))
+        knee_text_printf(text, " %s tokens take %s",
+                         knee_human(a->question.tokens, KNEE_UNIT_COUNT).s,
+                         knee_human(row->time_s, KNEE_UNIT_SECONDS).s);
+    if (!isnan(row->cost))
+        knee_text_printf(text, " and cost $%.0f", row->cost);
+    if (!isnan(row->time_s))
+        knee_text_puts(text, ".");
+    else if (!isnan(row->cost_per_billion))
+        knee_text_printf(text, " A billion tokens cost $%.0f.", row->cost_per_billion);
+}
+
+static void knee_words(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    const struct knee_plan_row *at = NULL, *next = NULL;
+    for (size_t i = 0; i < a->row_count; i++) {
+        if (a->rows[i].gpus == a->knee_gpus)
+            at = &a->rows[i];
+        else if (at && !next && a->rows[i].fits)
+            next = &a->rows[i];
+    }
+    if (a->row_count < 2 || !at)
+        return;
+    if (!next) {
+        knee_text_printf(text, " Up to %g GPUs every count tried is worth it: E(%g) = %s >= %s.",
+                         at->gpus, at->gpus, knee_percent(at->efficiency).s,
+                         knee_percent(a->question.tolerance).s);
+        return;
+    }
+    knee_text_printf(text, " Do not scale past %g GPUs: E(%g) = %s >= %s > %s = E(%g).", at->gpus,
+                     at->gpus, knee_percent(at->efficiency).s,
+                     knee_percent(a->question.tolerance).s, knee_percent(next->efficiency).s,
+                     next->gpus);
+}
+
+static void simulated_words(const struct knee_plan_answer *a, struct knee_text *text);
+
+static void sentence(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    bool any = !isnan(a->peak_gpus);
+    if (!any)
+        no_plan(a, text);
+    else if (a->chosen == SIZE_MAX)
+        not_met(a, text);
+    else {
+        const struct knee_plan_row *row = &a->rows[a->chosen];
+        best_words(a, row, text);
+        cost_words(a, row, text);
+    }
+    if (any)
+        knee_words(a, text);
+    simulated_words(a, text);
+}
+
+/* ---- Tables ---- */
+
+static void headers(struct knee_table *table, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        knee_table_cell(table, "%s", names[i]);
+}
+#define HEADERS(table, names) headers(table, names, sizeof names / sizeof *names)
+
+/* Why a plan stands where it does: what the first saves against the second, what the others lose
+ * to the first. */
+static void why(const struct knee_search_result *found, size_t i, struct knee_table *table)
+{
+    if (found->count < 2) {
+        knee_table_cell(table, "the only one");
+        return;
+    }
+    const struct knee_found *first = &found->best[0], *other = &found->best[i == 0 ? 1 : i];
+    struct knee_advantage a = knee_plan_advantage(&first->cost, &other->cost);
+    if (other->cost.step_s <= first->cost.step_s * (1 + 1e-12))
+        knee_table_cell(table, "as fast");
+    else
+        knee_table_cell(table, "%s %s on %s", i == 0 ? "saves" : "loses",
+                        knee_human(a.seconds, KNEE_UNIT_SECONDS).s, knee_part_name(a.part));
+}
+
+static void plan_cells(const struct knee_plan *p, struct knee_table *table)
+{
+    knee_table_cell(table, "%g", p->tp);
+    knee_table_cell(table, p->vp > 1 ? "%g x %g" : "%g", p->pp, p->vp);
+    knee_table_cell(table, "%g", p->cp);
+    knee_table_cell(table, "%g", p->ep);
+    knee_table_cell(table, "%g", p->dp);
+    knee_table_cell(table, "%g", p->micro_batch);
+    if (p->shard == KNEE_ZERO3 && p->shard_size < p->dp * p->cp)
+        knee_table_cell(table, "zero3/%g", p->shard_size);
+    else
+        knee_table_cell(table, "%s", word(&knee_shard_names, p->shard));
+    knee_table_cell(table, "%s", word(&knee_recompute_names, p->recompute));
+    knee_table_cell(table, "%s", p->pp > 1 ? word(&knee_schedule_names, p->schedule) : "-");
+    knee_table_cell(table, "%s", p->offload == KNEE_OFFLOAD_OPTIMIZER ? "optimizer" : "-");
+}
+
+static void cost_cells(const struct knee_plan_cost *c, double gpus, struct knee_table *table)
+{
+    enum knee_part part = knee_plan_binding(c);
+    knee_table_number(table, c->step_s, KNEE_UNIT_SECONDS);
+    knee_table_cell(table, "%.0f", c->tokens_per_s / gpus);
+    knee_table_cell(table, "%s", knee_percent(c->mfu_full).s);
+    knee_table_cell(table, "%.1f", c->memory.total / GB);
+    knee_table_cell(table, "%s", part == KNEE_PART_GEMM ? "the work" : knee_part_name(part));
+}
+
+static void best_table(const struct knee_plan_row *row, enum knee_format format,
+                       const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const names[] = {
+        "tp",       "pp x vp", "cp",   "ep",        "dp",  "batch",  "shard", "recompute",
+        "schedule", "offload", "step", "tok/s/GPU", "MFU", "mem GB", "binds", "why"};
+    struct knee_table table;
+    knee_table_init(&table, "rrrrrrllllrrrrll", text->alloc);
+    HEADERS(&table, names);
+    for (size_t i = 0; i < row->found.count; i++) {
+        plan_cells(&row->found.best[i].plan, &table);
+        cost_cells(&row->found.best[i].cost, row->gpus, &table);
+        why(&row->found, i, &table);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void counts_table(const struct knee_plan_answer *a, enum knee_format format,
+                         const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const names[] = {"GPUs",   "step", "tokens/s", "E(K)",         "MFU",
+                                        "mem GB", "time", "cost $",   "$/1e9 tokens", "best plan"};
+    struct knee_table table;
+    knee_table_init(&table, "rrrrrrrrrl", text->alloc);
+    HEADERS(&table, names);
+    for (size_t i = 0; i < a->row_count; i++) {
+        const struct knee_plan_row *row = &a->rows[i];
+        const struct knee_plan_cost *c = &row->found.best[0].cost;
+        struct knee_text plan = {.alloc = text->alloc};
+        knee_table_cell(&table, "%g%s", row->gpus, i == a->chosen ? " <" : "");
+        if (row->fits)
+            plan_words(&row->found.best[0].plan, &plan);
+        knee_table_number(&table, row->fits ? c->step_s : NAN, KNEE_UNIT_SECONDS);
+        knee_table_number(&table, row->fits ? c->tokens_per_s : NAN, KNEE_UNIT_COUNT);
+        knee_table_cell(&table, "%s", row->fits ? knee_percent(row->efficiency).s : "-");
+        knee_table_cell(&table, "%s", row->fits ? knee_percent(c->mfu_full).s : "-");
+        if (row->fits)
+            knee_table_cell(&table, "%.1f", c->memory.total / GB);
+        else
+            knee_table_cell(&table, "-");
+        knee_table_number(&table, row->time_s, KNEE_UNIT_SECONDS);
+        if (isnan(row->cost))
+            knee_table_cell(&table, "-");
+        else
+            knee_table_cell(&table, "%.0f", row->cost);
+        if (isnan(row->cost_per_billion))
+            knee_table_cell(&table, "-");
+        else
+            knee_table_cell(&table, "%.0f", row->cost_per_billion);
+        knee_table_cell(&table, "%.150s", row->fits ? plan.data : "nothing fits");
+        text->failed = text->failed || plan.failed;
+        knee_text_release(&plan);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+/* Whether a place of the front adds anything to the one before. */
+static bool adds(const struct knee_search_result *found, int i)
+{
+    double step = found->front[i].cost.step_s;
+    return isfinite(step) && (i == 0 || step < found->front[i - 1].cost.step_s);
+}
+
+static void front_table(const struct knee_plan_answer *a, const struct knee_plan_row *row,
+                        enum knee_format format, const struct knee_style *style,
+                        struct knee_text *text)
+{
+    static const char *const names[] = {"mem GB", "step", "against best", "$/1e9 tokens", "plan"};
+    struct knee_table table;
+    knee_table_init(&table, "rrrrl", text->alloc);
+    HEADERS(&table, names);
+    for (int i = 0; i < KNEE_FRONT; i++) {
+        const struct knee_found *f = &row->found.front[i];
+        if (!adds(&row->found, i))
+            continue;
+        struct knee_text plan = {.alloc = text->alloc};
+        plan_words(&f->plan, &plan);
+        double dollars = 1e9 / f->cost.tokens_per_s * row->gpus * a->machine.price_per_hour / 3600;
+        knee_table_cell(&table, "%.1f", f->cost.memory.total / GB);
+        knee_table_number(&table, f->cost.step_s, KNEE_UNIT_SECONDS);
+        knee_table_cell(&table, "%s",
+                        knee_signed_percent(f->cost.step_s / row->found.best[0].cost.step_s - 1).s);
+        if (isnan(dollars))
+            knee_table_cell(&table, "-");
+        else
+            knee_table_cell(&table, "%.0f", dollars);
+        knee_table_cell(&table, "%.150s", plan.failed ? "" : plan.data);
+        text->failed = text->failed || plan.failed;
+        knee_text_release(&plan);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void parts_table(const struct knee_plan_cost *c, enum knee_format format,
+                        const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_table table;
+    knee_table_init(&table, "lrr", text->alloc);
+    static const char *const names[] = {"where the step goes", "time", "share"};
+    HEADERS(&table, names);
+    for (int part = 0; part < KNEE_PARTS; part++) {
+        if (!(c->part_s[part] > 0.0005 * c->step_s))
+            continue;
+        knee_table_cell(&table, "%s", knee_part_name((enum knee_part)part));
+        knee_table_number(&table, c->part_s[part], KNEE_UNIT_SECONDS);
+        knee_table_cell(&table, "%s", knee_percent(c->part_s[part] / c->step_s).s);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static const struct {
+    const char *name, *key;
+    size_t offset;
+} rooms[] = {
+    {"parameters", "parameters_bytes", offsetof(struct knee_memory, parameters)},
+    {"gradients", "gradients_bytes", offsetof(struct knee_memory, gradients)},
+    {"optimizer", "optimizer_bytes", offsetof(struct knee_memory, optimizer)},
+    {"activations", "activations_bytes", offsetof(struct knee_memory, activations)},
+    {"buffers", "buffers_bytes", offsetof(struct knee_memory, buffers)},
+    {"fragmentation", "fragmentation_bytes", offsetof(struct knee_memory, fragmentation)},
+    {"context", "base_bytes", offsetof(struct knee_memory, base)},
+    {"total", "total_bytes", offsetof(struct knee_memory, total)},
+    {"of", "capacity_bytes", offsetof(struct knee_memory, capacity)},
+};
+#define ROOMS (sizeof rooms / sizeof *rooms)
+
+static double room(const struct knee_memory *m, size_t i)
+{
+    return *(const double *)(const void *)((const char *)m + rooms[i].offset);
+}
+
+static void memory_table(const struct knee_memory *m, enum knee_format format,
+                         const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_table table;
+    knee_table_init(&table, "lr", text->alloc);
+    static const char *const names[] = {"memory of one GPU", "bytes"};
+    HEADERS(&table, names);
+    for (size_t i = 0; i < ROOMS; i++) {
+        knee_table_cell(&table, "%s", rooms[i].name);
+        knee_table_number(&table, room(m, i), KNEE_UNIT_BYTES);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void remedies_table(const struct knee_plan_answer *a, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_table table;
+    knee_table_init(&table, "lrr", text->alloc);
+    static const char *const names[] = {"makes it fit", "step", "mem GB"};
+    HEADERS(&table, names);
+    for (size_t i = 0; i < a->remedy_count; i++) {
+        knee_table_cell(&table, "%s", a->remedies[i].what);
+        knee_table_number(&table, a->remedies[i].cost.step_s, KNEE_UNIT_SECONDS);
+        knee_table_cell(&table, "%.1f", a->remedies[i].cost.memory.total / GB);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+/* ---- Placement ---- */
+
+static const char *link_words(const struct knee_plan_axis *axis)
+{
+    return axis->inside >= axis->size ? "node link"
+           : axis->inside <= 1        ? "network"
+                                      : "node link and network";
+}
+
+static void placement_table(const struct knee_plan_answer *a, const struct knee_plan *plan,
+                            enum knee_format format, const struct knee_style *style,
+                            struct knee_text *text)
+{
+    static const char *const names[] = {"axis", "ranks", "apart", "in a node", "over"};
+    struct knee_plan_axis axes[KNEE_AXES_MAX];
+    size_t count = knee_plan_axes(plan, &a->machine, axes);
+    struct knee_table table;
+    knee_table_init(&table, "lrrrl", text->alloc);
+    HEADERS(&table, names);
+    for (size_t i = 0; i < count; i++) {
+        knee_table_cell(&table, "%s", axes[i].name);
+        knee_table_cell(&table, "%.0f", axes[i].size);
+        knee_table_cell(&table, "%.0f", axes[i].stride);
+        knee_table_cell(&table, "%.0f", axes[i].inside);
+        knee_table_cell(&table, "%s", link_words(&axes[i]));
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void json_placement(struct knee_json *json, const struct knee_plan_answer *a,
+                           const struct knee_plan *plan)
+{
+    struct knee_plan_axis axes[KNEE_AXES_MAX];
+    size_t count = knee_plan_axes(plan, &a->machine, axes);
+    knee_json_open(json, "placement", '[');
+    for (size_t i = 0; i < count; i++) {
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "axis", axes[i].name);
+        knee_json_number(json, "ranks", axes[i].size);
+        knee_json_number(json, "apart", axes[i].stride);
+        knee_json_number(json, "in_node", axes[i].inside);
+        knee_json_string(json, "over", link_words(&axes[i]));
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
+/* ---- The simulated step ---- */
+
+static void simulated_words(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    if (!a->simulated)
+        return;
+    knee_text_printf(text,
+                     " Simulated event by event the step takes %s; the closed form without "
+                     "stragglers and loader, which are not simulated, says %s (%s).",
+                     knee_human(a->simulated_s, KNEE_UNIT_SECONDS).s,
+                     knee_human(a->closed_s, KNEE_UNIT_SECONDS).s,
+                     knee_signed_percent(a->closed_s / a->simulated_s - 1).s);
+}
+
+static void simulated_table(const struct knee_plan_answer *a, enum knee_format format,
+                            const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const names[] = {"simulated", "first stage", "share", "last stage", "share"};
+    const struct knee_account *account = a->simulated;
+    struct knee_table table;
+    knee_table_init(&table, "lrrrr", text->alloc);
+    HEADERS(&table, names);
+    for (int label = 0; label < KNEE_LABELS; label++) {
+        knee_table_cell(&table, "%s", knee_label_name((enum knee_label)label));
+        for (size_t end = 0; end < 2; end++) {
+            const struct knee_ledger *l = &account->ranks[end ? account->rank_count - 1 : 0].ledger;
+            double share = (double)l->label_ns[label] / (double)l->window_ns;
+            if (label == KNEE_WAIT && !account->ranks[0].split)
+                share = NAN; /* other stages' lateness is inside receives, as in a recording */
+            knee_table_number(&table, share * 1e-9 * (double)l->window_ns, KNEE_UNIT_SECONDS);
+            knee_table_cell(&table, "%s", isnan(share) ? "-" : knee_percent(share).s);
+        }
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void json_simulated(struct knee_json *json, const struct knee_plan_answer *a)
+{
+    if (!a->simulated)
+        return;
+    knee_json_open(json, "simulation", '{');
+    knee_json_number(json, "step_s", a->simulated_s);
+    knee_json_number(json, "closed_form_s", a->closed_s);
+    knee_json_open(json, "stages", '[');
+    for (size_t i = 0; i < a->simulated->rank_count; i++) {
+        const struct knee_rank_account *rank = &a->simulated->ranks[i];
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_number(json, "rank", (double)rank->rank);
+        knee_json_ledger(json, &rank->ledger, rank->split, true);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+    knee_json_close(json, '}');
+}
+
+/* The row that the tables speak of: the one chosen, else the last that fits; NULL: none does. */
+static const struct knee_plan_row *shown_row(const struct knee_plan_answer *a)
+{
+    if (a->chosen != SIZE_MAX)
+        return &a->rows[a->chosen];
+    for (size_t i = a->row_count; i-- > 0;)
+        if (a->rows[i].fits)
+            return &a->rows[i];
+    return NULL;
+}
+
+static void write_text(const struct knee_plan_answer *a, enum knee_format format,
+                       const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_text verdict = {.alloc = text->alloc};
+    sentence(a, &verdict);
+    knee_say(&verdict, format, style, text);
+    const struct knee_plan_row *row = shown_row(a);
+    if (a->row_count > 1) {
+        knee_text_puts(text, "\n");
+        counts_table(a, format, style, text);
+    }
+    if (a->remedy_count > 0) {
+        knee_text_puts(text, "\n");
+        remedies_table(a, format, style, text);
+    }
+    if (!row)
+        return;
+    knee_text_puts(text, "\n");
+    best_table(row, format, style, text);
+    if (a->simulated) {
+        knee_text_puts(text, "\n");
+        simulated_table(a, format, style, text);
+    }
+    if (style->brief)
+        return;
+    knee_text_puts(text, "\n");
+    parts_table(&row->found.best[0].cost, format, style, text);
+    knee_text_puts(text, "\n");
+    if (row->gpus > 1) {
+        placement_table(a, &row->found.best[0].plan, format, style, text);
+        knee_text_puts(text, "\n");
+    }
+    memory_table(&row->found.best[0].cost.memory, format, style, text);
+    knee_text_puts(text, "\n  The front: less memory for more time\n\n");
+    front_table(a, row, format, style, text);
+    knee_text_puts(text, "\n");
+    knee_inputs_write(&knee_shape_keys, &a->shape, format, style, text);
+    knee_text_puts(text, "\n");
+    knee_inputs_write(&knee_platform_keys, &a->platform, format, style, text);
+}
+
+/* ---- CSV and JSON ---- */
+
+static void write_csv(const struct knee_plan_answer *a, const struct knee_style *style,
+                      struct knee_text *text)
+{
+    static const char *const names[] = {
+        "gpus",      "rank",       "tp",           "pp",          "vp",     "cp",
+        "ep",        "etp",        "dp",           "micro_batch", "shard",  "shard_size",
+        "recompute", "schedule",   "offload",      "seq_par",     "step_s", "tokens_per_s",
+        "mfu_full",  "mfu_causal", "memory_bytes", "efficiency",  "cost",   "binds"};
+    struct knee_table table;
+    knee_table_init(&table, "rrrrrrrrrrlrlllrrrrrrrrl", text->alloc);
+    HEADERS(&table, names);
+    for (size_t i = 0; i < a->row_count; i++)
+        for (size_t k = 0; k < a->rows[i].found.count; k++) {
+            const struct knee_plan *p = &a->rows[i].found.best[k].plan;
+            const struct knee_plan_cost *c = &a->rows[i].found.best[k].cost;
+            const double before[] = {a->rows[i].gpus, (double)k + 1, p->tp,  p->pp, p->vp,
+                                     p->cp,           p->ep,         p->etp, p->dp, p->micro_batch};
+            for (size_t j = 0; j < sizeof before / sizeof *before; j++)
+                knee_table_exact(&table, before[j]);
+            knee_table_cell(&table, "%s", word(&knee_shard_names, p->shard));
+            knee_table_exact(&table, p->shard_size);
+            knee_table_cell(&table, "%s", word(&knee_recompute_names, p->recompute));
+            knee_table_cell(&table, "%s", word(&knee_schedule_names, p->schedule));
+            knee_table_cell(&table, "%s", word(&knee_offload_names, p->offload));
+            const double after[] = {p->seq_par,
+                                    c->step_s,
+                                    c->tokens_per_s,
+                                    c->mfu_full,
+                                    c->mfu_causal,
+                                    c->memory.total,
+                                    k == 0 ? a->rows[i].efficiency : NAN,
+                                    k == 0 ? a->rows[i].cost : NAN};
+            for (size_t j = 0; j < sizeof after / sizeof *after; j++)
+                knee_table_exact(&table, after[j]);
+            knee_table_cell(&table, "%s", knee_part_name(knee_plan_binding(c)));
+        }
+    knee_table_write(&table, KNEE_CSV, style, text);
+    knee_table_release(&table);
+}
+
+static void json_plan(struct knee_json *json, const char *key, const struct knee_plan *p)
+{
+    knee_json_open_flat(json, key, '{');
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"gpus", p->gpus},
+                   {"tp", p->tp},
+                   {"pp", p->pp},
+                   {"vp", p->vp},
+                   {"cp", p->cp},
+                   {"ep", p->ep},
+                   {"etp", p->etp},
+                   {"dp", p->dp},
+                   {"micro_batch", p->micro_batch},
+                   {"global_batch", p->global_batch},
+                   {"shard_size", p->shard_size},
+                   {"seq_par", p->seq_par}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        knee_json_number(json, numbers[i].name, numbers[i].value);
+    knee_json_string(json, "shard", word(&knee_shard_names, p->shard));
+    knee_json_string(json, "recompute", word(&knee_recompute_names, p->recompute));
+    knee_json_string(json, "schedule", word(&knee_schedule_names, p->schedule));
+    knee_json_string(json, "precision", word(&knee_precision_names, p->precision));
+    knee_json_string(json, "offload", word(&knee_offload_names, p->offload));
+    knee_json_close(json, '}');
+}
+
+void knee_found_json(struct knee_json *json, const char *key, const struct knee_found *f)
+{
+    const struct knee_plan_cost *c = &f->cost;
+    struct knee_step step;
+    knee_plan_step(c, &step);
+    knee_json_open(json, key, '{');
+    json_plan(json, "plan", &f->plan);
+    knee_json_number(json, "step_s", c->step_s);
+    knee_json_number(json, "tokens_per_s", c->tokens_per_s);
+    knee_json_number(json, "mfu_full_attention", c->mfu_full);
+    knee_json_number(json, "mfu_causal_attention", c->mfu_causal);
+    knee_json_number(json, "hfu_causal_attention", c->hfu);
+    knee_json_string(json, "binding", knee_part_name(knee_plan_binding(c)));
+    knee_json_number(json, "ratio", knee_step_ratio(&step));
+    knee_json_open_flat(json, "parts_s", '{');
+    for (int part = 0; part < KNEE_PARTS; part++)
+        knee_json_number(json, knee_part_name((enum knee_part)part), c->part_s[part]);
+    knee_json_close(json, '}');
+    knee_json_open_flat(json, "memory", '{');
+    for (size_t i = 0; i < ROOMS; i++)
+        knee_json_number(json, rooms[i].key, room(&c->memory, i));
+    knee_json_close(json, '}');
+    knee_json_bool(json, "fits", c->fits);
+    knee_json_close(json, '}');
+}
+
+static void json_row(struct knee_json *json, const struct knee_plan_row *row)
+{
+    knee_json_open(json, NULL, '{');
+    knee_json_number(json, "gpus", row->gpus);
+    knee_json_bool(json, "fits", row->fits);
+    knee_json_number(json, "efficiency", row->efficiency);
+    knee_json_number(json, "time_s", row->time_s);
+    knee_json_number(json, "cost", row->cost);
+    knee_json_number(json, "cost_per_billion_tokens", row->cost_per_billion);
+    knee_json_open(json, "best", '[');
+    for (size_t i = 0; i < row->found.count; i++)
+        knee_found_json(json, NULL, &row->found.best[i]);
+    knee_json_close(json, ']');
+    knee_json_open(json, "front", '[');
+    for (int i = 0; i < KNEE_FRONT; i++)
+        if (adds(&row->found, i))
+            knee_found_json(json, NULL, &row->found.front[i]);
+    knee_json_close(json, ']');
+    if (!row->fits && row->found.nearest_valid) {
+        knee_json_open(json, "nearest", '[');
+        knee_found_json(json, NULL, &row->found.nearest);
+        knee_json_close(json, ']');
+    }
+    knee_json_open_flat(json, "search", '{'); /* what could be left out depends on the threads */
+    knee_json_number(json, "plans", row->found.plans);
+    knee_json_number(json, "priced", row->found.priced);
+    knee_json_number(json, "too_large", row->found.too_large);
+    knee_json_number(json, "pruned_splits", row->found.pruned);
+    knee_json_close(json, '}');
+    knee_json_close(json, '}');
+}
+
+static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    struct knee_json json = {.text = text};
+    struct knee_text verdict = {.alloc = text->alloc};
+    sentence(a, &verdict);
+    knee_json_open(&json, NULL, '{');
+    knee_json_string(&json, "schema", "knee.plan/1");
+    knee_json_open(&json, "verdict", '{');
+    knee_json_words(&json, "sentence", &verdict);
+    knee_json_number(&json, "gpus", a->chosen == SIZE_MAX ? NAN : a->rows[a->chosen].gpus);
+    knee_json_number(&json, "knee_gpus", a->knee_gpus);
+    knee_json_number(&json, "peak_throughput_gpus", a->peak_gpus);
+    knee_json_number(&json, "tolerance", a->question.tolerance);
+    knee_json_close(&json, '}');
+    knee_json_open(&json, "rows", '[');
+    for (size_t i = 0; i < a->row_count; i++)
+        json_row(&json, &a->rows[i]);
+    knee_json_close(&json, ']');
+    if (shown_row(a))
+        json_placement(&json, a, &shown_row(a)->found.best[0].plan);
+    json_simulated(&json, a);
+    knee_json_open(&json, "remedies", '[');
+    for (size_t i = 0; i < a->remedy_count; i++) {
+        knee_json_open(&json, NULL, '{');
+        knee_json_string(&json, "what", a->remedies[i].what);
+        knee_json_number(&json, "step_s", a->remedies[i].cost.step_s);
+        knee_json_number(&json, "memory_bytes", a->remedies[i].cost.memory.total);
+        json_plan(&json, "plan", &a->remedies[i].plan);
+        knee_json_close(&json, '}');
+    }
+    knee_json_close(&json, ']');
+    knee_json_open(&json, "model", '{');
+    knee_inputs_json(&knee_shape_keys, &a->shape, &json);
+    knee_json_close(&json, '}');
+    knee_json_open(&json, "platform", '{');
+    knee_inputs_json(&knee_platform_keys, &a->platform, &json);
+    knee_json_close(&json, '}');
+    knee_json_close(&json, '}');
+}
+
+void knee_write_plan(const struct knee_plan_answer *answer, enum knee_format format,
+                     const struct knee_style *style, struct knee_text *text)
+{
+    if (format == KNEE_JSON)
+        write_json(answer, text);
+    else if (format == KNEE_CSV)
+        write_csv(answer, style, text);
+    else
+        write_text(answer, format, style, text);
+}
+
+/* ---- Operations ---- */
+
+static void ops_rows(const struct knee_plan_answer *a, const struct knee_plan *plan,
+                     enum knee_operations_of what, const char *where, struct knee_table *table)
+{
+    struct knee_operation ops[KNEE_OPERATIONS_MAX];
+    size_t count = knee_plan_ops(&a->shape, &a->machine, plan, what, ops);
+    for (size_t i = 0; i < count; i++) {
+        const struct knee_operation *op = &ops[i];
+        double rate = op->flops * op->count / op->seconds;
+        knee_table_cell(table, "%s", where);
+        knee_table_cell(table, "%s", op->backward ? "backward" : "forward");
+        knee_table_cell(table, "%s%s", op->name, op->weights ? " (weights)" : "");
+        if (op->kind == KNEE_OPERATION_GEMM)
+            knee_table_cell(table, "%g x %g x %g", op->m, op->n, op->k);
+        else
+            knee_table_cell(table, "-");
+        knee_table_cell(table, "%g", op->count);
+        knee_table_number(table, op->flops > 0 ? op->flops * op->count : NAN, KNEE_UNIT_COUNT);
+        knee_table_number(table, op->bytes > 0 ? op->bytes * op->count : NAN, KNEE_UNIT_BYTES);
+        knee_table_number(table, op->seconds, KNEE_UNIT_SECONDS);
+        knee_table_cell(table, "%s",
+                        op->flops > 0 ? knee_percent(rate / a->machine.peak_flops[op->dtype]).s
+                                      : "-");
+    }
+}
+
+void knee_write_ops(const struct knee_plan_answer *a, enum knee_format format,
+                    const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const names[] = {"layer", "pass",  "operation", "m x n x k",  "count",
+                                        "FLOPs", "bytes", "time",      "of the peak"};
+    const struct knee_plan_row *row = shown_row(a);
+    struct knee_table table;
+    if (!row)
+        return;
+    const struct knee_plan *plan = &row->found.best[0].plan;
+    knee_table_init(&table, "lllrrrrrr", text->alloc);
+    HEADERS(&table, names);
+    if (a->shape.dense_layers > 0)
+        ops_rows(a, plan, KNEE_OPERATIONS_DENSE, "dense", &table);
+    if (a->shape.experts > 1)
+        ops_rows(a, plan, KNEE_OPERATIONS_EXPERT, "experts", &table);
+    ops_rows(a, plan, KNEE_OPERATIONS_EMBEDDING, "embedding", &table);
+    ops_rows(a, plan, KNEE_OPERATIONS_HEAD, "head", &table);
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}

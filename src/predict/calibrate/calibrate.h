@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Fitting constants to measured runs. */
+#ifndef KNEE_PREDICT_CALIBRATE_CALIBRATE_H
+#define KNEE_PREDICT_CALIBRATE_CALIBRATE_H
+
+#include "job/profile.h"
+#include "knee_logs.h"
+#include "knee_runs.h"
+
+/* What is fitted: one of the values, drawn towards a prior. */
+struct knee_fit_constant {
+    size_t value; /* index into values */
+    double prior, sigma;
+};
+
+/* A fit of constants to some of the runs. */
+struct knee_fit {
+    const struct knee_runs *runs;
+    const struct knee_alloc *alloc;
+    double *values; /* one per row of knee_constants, then one per own constant */
+    struct knee_fit_constant *fitted;
+    size_t fitted_count;
+    bool *use;                    /* which runs count; all expressible ones at first */
+    double *log_error;            /* log(predicted / measured) per run */
+    double *predicted_s;          /* per run */
+    struct knee_machine *machine; /* per run; its rates are those last tried */
+    struct knee_recipe *recipe;   /* per run */
+    double *jacobian, *normal, *kept;
+    double loss;
+};
+
+enum knee_fit_kind {
+    KNEE_FIT_SHIPPED, /* the rows of knee_constants that have a prior, starting from the priors */
+    KNEE_FIT_OWN,     /* factors on a few constants, on top of the shipped ones */
+};
+
+/* Offset in struct knee_rates of the i-th constant that KNEE_FIT_OWN fits a factor for; SIZE_MAX
+ * past the last. Its value is values[knee_constants_count + i]. */
+size_t knee_own_constant(size_t i);
+
+/* Free with knee_fit_release(). */
+knee_status knee_fit_init(struct knee_fit *fit, const struct knee_runs *runs,
+                          enum knee_fit_kind kind, const struct knee_alloc *alloc,
+                          struct knee_err *err);
+void knee_fit_release(struct knee_fit *fit);
+
+/* Levenberg-Marquardt on the logarithms, robust against outliers, until it no longer helps or
+ * `most` rounds are done. */
+void knee_fit_run(struct knee_fit *fit, int most);
+
+/* Back to where the fit started. */
+void knee_fit_reset(struct knee_fit *fit);
+
+/* Predicts every run with the present values, those that do not count included. */
+void knee_fit_predict(struct knee_fit *fit);
+
+#endif

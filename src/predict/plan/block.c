@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One layer on one GPU. Operations are timed and summed by part; where launching them takes the
+ * host longer than the GPU needs, the difference is waiting. Communication inside a layer:
+ *
+ *   tp  two all-reduces forward and two backward of the layer's activations (each an all-gather
+ *       and a reduce-scatter with sequence parallelism, and backward one more gather for the
+ *       weight gradients); what is exposed of it is a constant of the software
+ *   cp  keys and values travel once round the ring forward, twice backward
+ *   ep  two exchanges of routed tokens each way, over the ranks that share the experts
+ */
+#include "predict/plan/block.h"
+
+#include "predict/plan/axis_comm.h"
+#include "predict/plan/op_time.h"
+
+#include <math.h>
+
+enum { FORWARD, BACKWARD };
+#define CP_STEP_S 30e-6 /* start and merge of one piece of ring attention */
+
+static void sum_ops(const struct knee_split *split, const struct knee_machine *machine,
+                    enum knee_operations_of what, struct knee_pass pass[2])
+{
+    struct knee_operation ops[KNEE_OPERATIONS_MAX];
+    size_t count = knee_ops_timed(split, machine, what, ops);
+    for (size_t i = 0; i < count; i++) {
+        struct knee_pass *p = &pass[ops[i].backward ? BACKWARD : FORWARD];
+        if (ops[i].part == KNEE_PART_GEMM)
+            p->gemm += ops[i].seconds;
+        else if (ops[i].part == KNEE_PART_ATTENTION)
+            p->attention += ops[i].seconds;
+        else
+            p->memory += ops[i].seconds;
+    }
+}
+
+/* Launches overlap with the GPU's work; only the longer of the two counts, and gaps remain. */
+static void add_host(const struct knee_rates *rates, double launch_s, struct knee_pass pass[2])
+{
+    for (int b = FORWARD; b <= BACKWARD; b++) {
+        double busy = pass[b].gemm + pass[b].attention + pass[b].memory;
+        double times = b == BACKWARD ? 2 : 1;
+        pass[b].host = knee_longer(busy, times * launch_s) - busy + times * rates->gap_s;
+    }
+}
+
+static void add_tp(const struct knee_split *split, const struct knee_machine *machine,
+                   const struct knee_plan *plan, double sublayers, struct knee_pass pass[2])
+{
+    if (plan->tp <= 1)
+        return;
+    double bytes = 2 * split->tokens * split->shape->hidden;
+    double gather = knee_gather_s(machine, (struct knee_group){1, plan->tp}, bytes);
+    bool inside = plan->tp <= machine->node_size; /* past the node nothing has been seen to hide */
+    double shown = plan->overlap_tp > 0 && inside ? machine->rates.tp_exposed : 1;
+    double forward = 2 * sublayers * gather;
+    double backward = forward + (split->seq_par ? sublayers / 2 * gather : 0);
+    pass[FORWARD].tp = shown * forward;
+    pass[BACKWARD].tp = shown * backward;
+    pass[FORWARD].wire += forward;
+    pass[BACKWARD].wire += backward;
+}
+
+static void add_cp(const struct knee_split *split, const struct knee_machine *machine,
+                   const struct knee_plan *plan, struct knee_pass pass[2])
+{
+    const struct knee_shape *shape = split->shape;
+    if (plan->cp <= 1)
+        return;
+    double wide = shape->kv_heads * (shape->head_dim + shape->value_dim) / plan->tp;
+    double bytes = 2 * split->tokens * plan->cp * wide;
+    double ring = knee_gather_s(machine, (struct knee_group){plan->tp, plan->cp}, bytes);
+    double shown = plan->cp_gather > 0 ? 1 : machine->rates.cp_exposed;
+    double steps = plan->cp_gather > 0 ? 0 : (plan->cp - 1) * CP_STEP_S;
+    pass[FORWARD].cp = shown * ring + steps;
+    pass[BACKWARD].cp = shown * 2 * ring + steps;
+    pass[FORWARD].wire += ring;
+    pass[BACKWARD].wire += 2 * ring;
+}
+
+static void add_ep(const struct knee_split *split, const struct knee_machine *machine,
+                   const struct knee_plan *plan, struct knee_pass pass[2])
+{
+    double h = split->shape->hidden, routed = knee_split_routed(split) * plan->imbalance;
+    double sent = 2 * split->tokens / plan->tp * split->shape->topk * h * plan->imbalance;
+    struct knee_group ranks = {plan->etp >= plan->tp ? plan->tp : 1, plan->ep};
+    double wire = 2 * knee_exchange_s(machine, ranks, sent);
+    if (plan->etp > 1)
+        wire += 2 * knee_gather_s(machine, (struct knee_group){1, plan->etp}, 2 * routed * h);
+    for (int b = FORWARD; b <= BACKWARD; b++) {
+        pass[b].ep = machine->rates.expert_exposed * wire;
+        pass[b].wire += wire;
+    }
+}
+
+static void finish(struct knee_pass pass[2])
+{
+    for (int b = FORWARD; b <= BACKWARD; b++) {
+        struct knee_pass *p = &pass[b];
+        p->total = p->gemm + p->attention + p->memory + p->host + p->tp + p->cp + p->ep;
+    }
+}
+
+static void scale(struct knee_pass *pass, double factor)
+{
+    double *fields[] = {&pass->gemm, &pass->attention, &pass->memory, &pass->host,
+                        &pass->tp,   &pass->cp,        &pass->ep};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        *fields[i] *= factor;
+}
+
+static void add_experts(const struct knee_split *split, const struct knee_machine *machine,
+                        const struct knee_plan *plan, struct knee_block *block)
+{
+    const struct knee_rates *rates = &machine->rates;
+    struct knee_pass *pass = block->layer[1];
+    double local = split->shape->experts / plan->ep;
+    sum_ops(split, machine, KNEE_OPERATIONS_EXPERT, pass);
+    add_host(rates, rates->moe_launch_s + local * rates->expert_launch_s, pass);
+    add_tp(split, machine, plan, 1, pass);
+    add_cp(split, machine, plan, pass);
+    add_ep(split, machine, plan, pass);
+    for (int b = FORWARD; b <= BACKWARD && plan->drop_tokens <= 0; b++)
+        scale(&pass[b], rates->dropless);
+    finish(pass);
+}
+
+static void add_ends(const struct knee_split *split, const struct knee_machine *machine,
+                     const struct knee_plan *plan, struct knee_block *block)
+{
+    struct knee_operation ops[KNEE_OPERATIONS_MAX];
+    size_t count = knee_ops_timed(split, machine, KNEE_OPERATIONS_HEAD, ops);
+    for (size_t i = 0; i < count; i++)
+        block->head_s[ops[i].backward] += ops[i].seconds;
+    count = knee_ops_timed(split, machine, KNEE_OPERATIONS_EMBEDDING, ops);
+    for (size_t i = 0; i < count; i++)
+        block->embedding_s += ops[i].seconds;
+    double bytes = 2 * split->tokens * split->shape->hidden;
+    block->embedding_tp_s = 2 * knee_gather_s(machine, (struct knee_group){1, plan->tp}, bytes);
+}
+
+/* Seconds of forward work done again before the backward pass of a layer. */
+static void add_recompute(const struct knee_split *split, struct knee_block *block)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        const struct knee_pass *forward = &block->layer[kind][FORWARD];
+        double *again = block->recompute_s[kind];
+        again[KNEE_KEEP] = 0;
+        again[KNEE_SELECTIVE] = split->fused ? 0.5 * forward->memory : forward->attention;
+        again[KNEE_BY_OP] = split->rates->recompute_op * forward->total;
+        again[KNEE_FULL] = forward->total;
+    }
+}
+
+void knee_block_init(const struct knee_shape *shape, const struct knee_machine *machine,
+                     const struct knee_plan *plan, struct knee_block *out)
+{
+    struct knee_split split = knee_split_of(shape, &machine->rates, plan);
+    struct knee_block block = {0};
+    if (shape->dense_layers > 0) {
+        sum_ops(&split, machine, KNEE_OPERATIONS_DENSE, block.layer[0]);
+        add_host(&machine->rates, machine->rates.launch_s, block.layer[0]);
+        add_tp(&split, machine, plan, 2, block.layer[0]);
+        add_cp(&split, machine, plan, block.layer[0]);
+        finish(block.layer[0]);
+    }
+    if (shape->experts > 1)
+        add_experts(&split, machine, plan, &block);
+    add_ends(&split, machine, plan, &block);
+    add_recompute(&split, &block);
+    knee_footprint_of(&split, &block.footprint);
+    knee_shape_flops(shape, &block.flops);
+    *out = block;
+}

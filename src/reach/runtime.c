@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Picks and loads the runtime. The loadable objects lie beside the program, as in build/, or in
+ * ../lib/knee, as installed (or one folder up, for the tests in build/tests); one is only looked
+ * for when the run needs it.
+ */
+#include "reach/runtime.h"
+
+#include "base/error.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool knee_runtime_launched(void)
+{
+    /* Open MPI, MPICH and Slurm's PMI, PMIx */
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]))
+            return true;
+    return false;
+}
+
+int knee_runtime_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank)
+            return (int)strtol(rank, NULL, 10);
+    }
+    return 0;
+}
+
+struct engine {
+    const char *name;
+    const char *object;         /* NULL: built in */
+    knee_runtime_fill_fn *fill; /* built in */
+    bool stands_on;             /* needs a runtime under it */
+    const char *missing;        /* what to do when the object is not there */
+};
+
+static const struct engine engines[] = {
+    {"self", NULL, knee_runtime_fill_self, false, ""},
+    {"mpi", "knee-mpi.so", NULL, false,
+     "install openmpi-bin and libopenmpi-dev and build again: make MPI=1"},
+    {"nccl", "knee-nccl.so", NULL, true, "install CUDA and NCCL and build again: make CUDA=1"},
+};
+
+static const struct engine *find_engine(const char *name)
+{
+    for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
+        if (strcmp(engines[i].name, name) == 0)
+            return &engines[i];
+    return NULL;
+}
+
+/* The object beside the program or in ../lib/knee; "" when there is none. */
+static void find_object(const char *object, char *path, size_t size)
+{
+    static const char *const folders[] = {".", "../lib/knee", ".."};
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    char *slash = NULL;
+    if (length > 0) {
+        program[length] = '\0';
+        slash = strrchr(program, '/');
+    }
+    path[0] = '\0';
+    for (size_t i = 0; slash && i < sizeof folders / sizeof *folders; i++) {
+        int wrote =
+            snprintf(path, size, "%.*s/%s/%s", (int)(slash - program), program, folders[i], object);
+        if (wrote > 0 && (size_t)wrote < size && access(path, R_OK) == 0)
+            return;
+        path[0] = '\0';
+    }
+}
+
+static knee_status load(const struct engine *engine, knee_runtime_fill_fn **fill,
+                        struct knee_err *err)
+{
+    char path[PATH_MAX];
+    find_object(engine->object, path, sizeof path);
+    if (!path[0]) {
+        knee_fail(err, KNEE_SYSTEM, "", "this run needs %s, which this build does not have",
+                  engine->object);
+        knee_hint(err, "%s", engine->missing);
+        return KNEE_SYSTEM;
+    }
+    /* Global: MPI loads parts of itself that look for its symbols. Never unloaded, for MPI cannot
+     * be started twice. */
+    void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    void *symbol = handle ? dlsym(handle, KNEE_RUNTIME_ENTRY) : NULL;
+    if (!symbol) {
+        const char *why = dlerror();
+        return knee_fail(err, KNEE_SYSTEM, engine->object, "cannot be loaded: %s", why ? why : "");
+    }
+    memcpy(fill, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
+    return KNEE_OK;
+}
+
+/* The others may be waiting for this rank in the runtime below: they end too. */
+static knee_status cannot_start(const struct engine *engine, struct knee_runtime *base,
+                                const char *why, struct knee_err *err)
+{
+    struct knee_err own = {0};
+    err = err ? err : &own;
+    knee_fail(err, KNEE_SYSTEM, "", "%s cannot start: %s", engine->name, why);
+    if (base && base->size > 1)
+        base->abort(base, err->what);
+    if (base)
+        base->finish(base);
+    return KNEE_SYSTEM;
+}
+
+knee_status knee_runtime_open_over(const char *name, struct knee_runtime *base,
+                                   struct knee_runtime **out, struct knee_err *err)
+{
+    const struct engine *engine = find_engine(name);
+    if (!engine)
+        return knee_fail(err, KNEE_USAGE, "", "there is no runtime '%.40s'", name);
+    knee_runtime_fill_fn *fill = engine->fill;
+    struct knee_err why = {0};
+    if (!fill && load(engine, &fill, &why)) {
+        if (!base && err)
+            *err = why;
+        return base ? cannot_start(engine, base, why.what, err) : why.status;
+    }
+    struct knee_runtime *rt = calloc(1, sizeof *rt);
+    if (rt && fill && fill(rt, base)) {
+        *out = rt;
+        return KNEE_OK;
+    }
+    knee_status status = cannot_start(engine, base, rt ? rt->fault : "out of memory", err);
+    free(rt);
+    return status;
+}
+
+knee_status knee_runtime_open(const char *name, struct knee_runtime **out, struct knee_err *err)
+{
+    struct knee_runtime *base = NULL;
+    name = name ? name : knee_runtime_launched() ? "mpi" : "self";
+    const struct engine *engine = find_engine(name);
+    if (engine && engine->stands_on) {
+        knee_status status = knee_runtime_open(NULL, &base, err);
+        if (status)
+            return status;
+    }
+    return knee_runtime_open_over(name, base, out, err);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * knee's own cluster files: what knee fit and knee cluster write (out/show_topology.c), in YAML. A
+ * file begins from "from:" (a preset or a one-line string) or from a GPU with its usual links;
+ * every other key changes one number. Unknown keys are refused: a misspelt number must not vanish.
+ */
+#include "read/cluster/topology_file.h"
+
+#include "base/error.h"
+#include "base/keys.h"
+#include "base/number.h"
+#include "cluster/presets.h"
+#include "cluster/topology.h"
+#include "read/yaml_scan.h"
+
+#include <math.h>
+#include <stdio.h> /* snprintf only */
+#include <stdlib.h>
+#include <string.h>
+
+struct reading {
+    struct knee_topology t;
+    const char *name;
+    size_t level_count; /* as the file lists them */
+    bool given[8];      /* rows of numbers[] that it has, whatever a link says about them */
+    size_t line;
+    struct knee_err *err;
+    knee_status status; /* sticks */
+};
+
+static void refuse(struct reading *r, const char *what, const char *value)
+{
+    char where[128];
+    if (r->status)
+        return;
+    snprintf(where, sizeof where, "%.100s:%zu", r->name, r->line);
+    r->status = knee_fail(r->err, KNEE_INPUT, where, "%s '%.60s'", what, value);
+}
+
+static bool read_number(struct reading *r, const char *value, enum knee_unit unit, double min,
+                        double max, double *out)
+{
+    double number;
+    if (knee_number_parse(value, unit, "", &number, NULL) || !(number >= min && number <= max)) {
+        refuse(r, "not a number in range:", value);
+        return false;
+    }
+    *out = number;
+    return true;
+}
+
+/* "levels[2].latency" is member 2, key "latency"; NULL: another list. */
+static const char *member(const char *path, const char *list, size_t most, size_t *index)
+{
+    size_t length = strlen(list);
+    char *end = NULL;
+    if (strncmp(path, list, length) != 0 || path[length] != '[')
+        return NULL;
+    unsigned long long i = strtoull(path + length + 1, &end, 10);
+    if (i >= most || !end || *end != ']')
+        return "";
+    *index = (size_t)i;
+    return end[1] == '.' ? end + 2 : end + 1;
+}
+
+/* ---- The topology itself ---- */
+
+static const struct {
+    const char *key;
+    enum knee_unit unit;
+    size_t offset;
+    double max;
+} numbers[] = {
+    {"launch", KNEE_UNIT_SECONDS, offsetof(struct knee_topology, launch_s), 100},
+    {"peer", KNEE_UNIT_SECONDS, offsetof(struct knee_topology, peer_s), 100},
+    {"floor", KNEE_UNIT_SECONDS, offsetof(struct knee_topology, floor_s), 100},
+    {"nvls-share", KNEE_UNIT_FRACTION, offsetof(struct knee_topology, nvls_share), 10},
+};
+
+/* A link at the lowest level; what the file has said itself stays. */
+static void set_gpu_link(struct reading *r, const struct knee_link *link)
+{
+    struct knee_topology before = r->t;
+    double count = r->t.levels[0].count;
+    knee_topology_set_gpu_link(&r->t, link);
+    r->t.levels[0].count = count;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (r->given[i])
+            memcpy((char *)&r->t + numbers[i].offset, (char *)&before + numbers[i].offset,
+                   sizeof(double));
+}
+
+static void start_from(struct reading *r, const char *value)
+{
+    struct knee_topology t;
+    const struct knee_cluster *preset = knee_cluster_named(value);
+    if (preset)
+        knee_topology_preset(preset, &t);
+    else if (knee_topology_parse(value, &t, NULL))
+        refuse(r, "neither a preset nor a cluster in one line:", value);
+    if (!r->status)
+        r->t = t;
+}
+
+/* What follows in the file changes the guess. */
+static void set_plain(struct reading *r, const char *value)
+{
+    char name[sizeof r->t.name];
+    if (strcmp(value, "true") != 0)
+        return;
+    if (r->level_count > 0)
+        refuse(r, "plain must stand before levels, and is", value);
+    memcpy(name, r->t.name, sizeof name);
+    knee_topology_plain(&r->t);
+    memcpy(r->t.name, name, sizeof name);
+}
+
+static void set_gpu(struct reading *r, const char *value)
+{
+    const struct knee_gpu *gpu = knee_gpu_named(value);
+    snprintf(r->t.gpu, sizeof r->t.gpu, "%s", value);
+    if (gpu && !r->t.levels[0].name[0])
+        set_gpu_link(r, knee_link_named(gpu->node_link));
+}
+
+static void take_top(struct reading *r, const char *key, const char *value)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (knee_same_name(key, numbers[i].key)) {
+            double *field = (double *)((char *)&r->t + numbers[i].offset);
+            r->given[i] = read_number(r, value, numbers[i].unit, 0, numbers[i].max, field);
+            return;
+        }
+    if (strcmp(key, "name") == 0)
+        snprintf(r->t.name, sizeof r->t.name, "%s", value);
+    else if (strcmp(key, "from") == 0)
+        start_from(r, value);
+    else if (strcmp(key, "plain") == 0)
+        set_plain(r, value);
+    else if (strcmp(key, "gpu") == 0)
+        set_gpu(r, value);
+    else if (strcmp(key, "sharp") == 0)
+        r->t.sharp = strcmp(value, "true") == 0;
+    else if (strcmp(key, "schema") != 0)
+        refuse(r, "there is no key", key);
+}
+
+static void take_level(struct reading *r, size_t index, const char *key, const char *value)
+{
+    struct knee_level *level = &r->t.levels[index];
+    if (index >= r->level_count) {
+        if (index >= r->t.level_count)
+            *level = (struct knee_level){.ports = index == 1, .oversubscription = 1};
+        r->level_count = index + 1;
+    }
+    if (strcmp(key, "link") == 0 || strcmp(key, "name") == 0) {
+        const struct knee_link *link = knee_link_named(value);
+        if (link && index == 0)
+            set_gpu_link(r, link);
+        else if (link)
+            knee_level_set_link(level, link, level->ports);
+        else
+            snprintf(level->name, sizeof level->name, "%s", value);
+        return;
+    }
+    struct knee_err err;
+    if (knee_level_set(level, key, value, "", &err))
+        refuse(r, err.what, value);
+}
+
+static void take_protocol(struct reading *r, size_t index, const char *key, const char *value)
+{
+    static const struct {
+        const char *key;
+        enum knee_unit unit;
+        size_t offset;
+        double min, max;
+    } fields[] = {
+        {"launch", KNEE_UNIT_SECONDS, offsetof(struct knee_protocol, launch_s), 0, 100},
+        {"node-hop", KNEE_UNIT_FACTOR, offsetof(struct knee_protocol, node_hop), 0, 1e6},
+        {"net-hop", KNEE_UNIT_FACTOR, offsetof(struct knee_protocol, net_hop), 0, 1e6},
+        {"node-share", KNEE_UNIT_FRACTION, offsetof(struct knee_protocol, node_share), 1e-6, 10},
+        {"net-share", KNEE_UNIT_FRACTION, offsetof(struct knee_protocol, net_share), 1e-6, 10},
+    };
+    if (strcmp(key, "name") == 0) {
+        if (strcmp(value, knee_protocol_name((enum knee_protocol_name)index)) != 0)
+            refuse(r, "protocols are LL, LL128 and Simple, in this order, not", value);
+        return;
+    }
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (knee_same_name(key, fields[i].key)) {
+            double *field = (double *)((char *)&r->t.protocols[index] + fields[i].offset);
+            read_number(r, value, fields[i].unit, fields[i].min, fields[i].max, field);
+            return;
+        }
+    refuse(r, "a protocol has no", key);
+}
+
+static void take_curve(struct reading *r, size_t index, const char *key, const char *value)
+{
+    static const struct {
+        const char *key;
+        size_t offset;
+    } fields[] = {
+        {"ranks", offsetof(struct knee_curve, ranks)},
+        {"nodes", offsetof(struct knee_curve, nodes)},
+        {"rows", offsetof(struct knee_curve, rows)},
+        {"refused", offsetof(struct knee_curve, refused)},
+        {"median-error", offsetof(struct knee_curve, median_error)},
+        {"p90-error", offsetof(struct knee_curve, p90_error)},
+    };
+    struct knee_curve *curve = &r->t.curves[index];
+    size_t knot = 0;
+    if (index >= r->t.curve_count)
+        r->t.curve_count = index + 1;
+    const char *rest = member(key, "bytes", KNEE_KNOTS_MAX, &knot);
+    bool bytes = rest != NULL;
+    if (!rest)
+        rest = member(key, "time", KNEE_KNOTS_MAX, &knot);
+    if (rest) {
+        double *list = bytes ? curve->bytes : curve->time_s;
+        enum knee_unit unit = bytes ? KNEE_UNIT_BYTES : KNEE_UNIT_SECONDS;
+        if (read_number(r, value, unit, bytes ? 1 : 1e-12, 1e18, &list[knot]) &&
+            knot + 1 > curve->knots)
+            curve->knots = knot + 1;
+        return;
+    }
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (knee_same_name(key, fields[i].key)) {
+            double *field = (double *)((char *)curve + fields[i].offset);
+            if (strcmp(value, "null") != 0)
+                read_number(r, value, KNEE_UNIT_COUNT, 0, 1e15, field);
+            return;
+        }
+    if (strcmp(key, "collective") == 0) {
+        curve->op = (int)knee_op_of(value, strlen(value));
+        if (curve->op == KNEE_OP_UNKNOWN)
+            refuse(r, "there is no collective", value);
+    } else if (strcmp(key, "source") == 0) {
+        snprintf(curve->source, sizeof curve->source, "%s", value);
+    } else {
+        refuse(r, "a curve has no", key);
+    }
+}
+
+static void take_parameter(struct reading *r, size_t index, const char *key, const char *value)
+{
+    static const struct {
+        const char *name;
+        enum knee_unit unit;
+    } units[] = {{"s", KNEE_UNIT_SECONDS},
+                 {"bytes/s", KNEE_UNIT_BYTES_PER_S},
+                 {"factor", KNEE_UNIT_FACTOR},
+                 {"share", KNEE_UNIT_FRACTION}};
+    struct knee_parameter *p = &r->t.parameters[index];
+    if (index >= r->t.parameter_count)
+        r->t.parameter_count = index + 1;
+    if (strcmp(key, "name") == 0)
+        snprintf(p->name, sizeof p->name, "%s", value);
+    else if (strcmp(key, "value") == 0)
+        read_number(r, value, KNEE_UNIT_COUNT, 0, 1e18, &p->value);
+    else if (strcmp(key, "low") == 0)
+        read_number(r, value, KNEE_UNIT_COUNT, 0, 1e18, &p->low);
+    else if (strcmp(key, "high") == 0)
+        read_number(r, value, KNEE_UNIT_COUNT, 0, 1e18, &p->high);
+    else if (strcmp(key, "fitted") == 0)
+        p->fitted = strcmp(value, "true") == 0;
+    else if (strcmp(key, "unit") == 0)
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+            p->unit = strcmp(value, units[i].name) == 0 ? units[i].unit : p->unit;
+    else
+        refuse(r, "a parameter has no", key);
+}
+
+static const struct {
+    const char *list;
+    size_t most;
+    void (*take)(struct reading *r, size_t index, const char *key, const char *value);
+} lists[] = {
+    {"levels", KNEE_LEVELS_MAX, take_level},
+    {"protocols", KNEE_PROTOCOLS, take_protocol},
+    {"curves", KNEE_CURVES_MAX, take_curve},
+    {"parameters", KNEE_PARAMETERS_MAX, take_parameter},
+};
+
+static void take(void *ctx, const struct knee_scalar *scalar)
+{
+    struct reading *r = ctx;
+    r->line = scalar->line;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && !r->status; i++) {
+        size_t index = 0;
+        const char *key = member(scalar->path, lists[i].list, lists[i].most, &index);
+        if (!key)
+            continue;
+        if (!*key)
+            refuse(r, "too many members, or no mapping, in", lists[i].list);
+        else
+            lists[i].take(r, index, key, scalar->value);
+        return;
+    }
+    if (!r->status)
+        take_top(r, scalar->path, scalar->value);
+}
+
+/* What a file must not leave open, and what must hold among its numbers. */
+static knee_status check(struct reading *r)
+{
+    struct knee_topology *t = &r->t;
+    if (r->status)
+        return r->status;
+    if (r->level_count > 0)
+        t->level_count = r->level_count;
+    for (size_t l = 0; l < t->level_count; l++)
+        if (!(t->levels[l].bytes_per_s > 0) || (l == 1 && !(t->levels[l].ports > 0))) {
+            knee_fail(r->err, KNEE_INPUT, r->name, "level %zu has no bandwidth or no ports", l);
+            knee_hint(r->err, "name a link preset ('knee list links'), or write bandwidth and "
+                              "latency out");
+            return KNEE_INPUT;
+        }
+    for (size_t i = 0; i < t->curve_count; i++)
+        for (size_t k = 0; k < t->curves[i].knots; k++) {
+            const struct knee_curve *c = &t->curves[i];
+            bool first = k == 0;
+            if (!(c->bytes[k] > 0) || !(c->time_s[k] > 0) ||
+                (!first && !(c->bytes[k] > c->bytes[k - 1])) ||
+                (!first && c->time_s[k] < c->time_s[k - 1]))
+                return knee_fail(r->err, KNEE_INPUT, r->name,
+                                 "curve %zu does not rise from knot to knot", i);
+        }
+    return KNEE_OK;
+}
+
+knee_status knee_cluster_file_read(struct knee_slice text, const char *name,
+                                   struct knee_topology *out, struct knee_err *err)
+{
+    struct reading r = {.name = name, .err = err};
+    knee_topology_init(&r.t);
+    snprintf(r.t.name, sizeof r.t.name, "%s", name);
+    knee_status status = knee_yaml_scan(text, name, take, &r, err);
+    if (!status)
+        status = check(&r);
+    if (!status)
+        *out = r.t;
+    return status;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* A cluster from a file: NCCL's XML, nvidia-smi's matrix, or knee's own YAML, told apart by
+ * content. */
+#include "read/cluster/topology_file.h"
+#include "knee_read.h"
+
+#include "base/error.h"
+
+knee_status knee_topology_read(const char *text, size_t length, const char *name,
+                               struct knee_topology *out, struct knee_err *err)
+{
+    struct knee_slice slice = {text, length};
+    if (knee_slice_has(slice, "<system") || knee_slice_has(slice, "<cpu "))
+        return knee_nccl_topology_read(slice, name, out, err);
+    if (knee_slice_has(slice, "GPU0") && knee_slice_has(slice, " X "))
+        return knee_smi_topology_read(slice, name, out, err);
+    return knee_cluster_file_read(slice, name, out, err);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plan from a DeepSpeed configuration: batch sizes, ZeRO stage, what is offloaded, precision.
+ * "auto" means that DeepSpeed decides at launch: such keys are left open.
+ */
+#include "base/error.h"
+#include "base/json_values.h"
+#include "base/keys.h"
+#include "job/raw.h"
+#include "knee_read.h"
+
+#include <math.h>
+#include <stdio.h> /* snprintf only */
+#include <string.h>
+
+struct raw {
+    double batch, micro, accumulate, stage, hpz, mics, overlap, tp;
+    bool offload, offload_params, bf16, fp16, zero_on;
+};
+
+static const struct knee_raw_name names[] = {
+    KNEE_RAW("train_batch_size", batch),
+    KNEE_RAW("train_micro_batch_size_per_gpu", micro),
+    KNEE_RAW("gradient_accumulation_steps", accumulate),
+    KNEE_RAW("zero_optimization.stage", stage),
+    KNEE_RAW("zero_optimization.zero_hpz_partition_size", hpz),
+    KNEE_RAW("zero_optimization.mics_shard_size", mics),
+    KNEE_RAW("zero_optimization.overlap_comm", overlap),
+    KNEE_RAW("tensor_parallel.autotp_size", tp),
+};
+#define NAMES (sizeof names / sizeof *names)
+
+static void take(struct raw *raw, const struct knee_json_values *v)
+{
+    bool on = v->kind == KNEE_JSON_TRUE;
+    bool host = strcmp(v->text, "cpu") == 0 || strcmp(v->text, "nvme") == 0;
+    if (strcmp(v->path, "zero_optimization") == 0)
+        raw->zero_on = on; /* a bare bool is stage 1 */
+    else if (strcmp(v->path, "bf16.enabled") == 0 || strcmp(v->path, "bfloat16.enabled") == 0)
+        raw->bf16 = on;
+    else if (strcmp(v->path, "fp16.enabled") == 0)
+        raw->fp16 = on;
+    else if (strcmp(v->path, "zero_optimization.offload_optimizer.device") == 0)
+        raw->offload = host;
+    else if (strcmp(v->path, "zero_optimization.offload_param.device") == 0)
+        raw->offload_params = host;
+    if (v->kind == KNEE_JSON_STRING || v->kind == KNEE_JSON_NULL)
+        return;
+    double *field = knee_raw_find(names, NAMES, v->path, raw);
+    if (field)
+        *field = v->number;
+}
+
+/* Sets an input unless a flag did. */
+static void set(struct knee_plan *plan, const char *key, void *field, double value)
+{
+    size_t row = knee_keys_find(&knee_plan_keys, key);
+    if (isnan(value) || plan->source[row] == KNEE_FLAG)
+        return;
+    if (knee_plan_keys.rows[row].kind == KNEE_KEY_CHOICE)
+        *(int *)field = (int)value;
+    else
+        *(double *)field = value;
+    plan->source[row] = KNEE_FILE;
+}
+
+static double whole(double value, double low, double high)
+{
+    return value >= low && value <= high && value == floor(value) ? value : NAN;
+}
+
+knee_status knee_deepspeed_read(const char *json, size_t length, const char *name,
+                                struct knee_plan *plan, struct knee_err *err)
+{
+    struct knee_json_values v;
+    struct raw raw = {0};
+    size_t values = 0;
+    knee_raw_clear(names, NAMES, &raw);
+    knee_json_values_init(&v, json, length);
+    for (; knee_json_values_next(&v); values++)
+        take(&raw, &v);
+    if (v.error || values == 0) {
+        char where[128];
+        snprintf(where, sizeof where, "%.100s:%zu", name, knee_json_values_line(&v));
+        return knee_fail(err, KNEE_INPUT, where, "not JSON: %s",
+                         v.error ? v.error : "there is nothing in it");
+    }
+    if (!isnan(raw.stage) && isnan(whole(raw.stage, 0, 3)))
+        return knee_fail(err, KNEE_INPUT, name, "zero_optimization.stage is not 0, 1, 2 or 3");
+    if (raw.offload_params) {
+        knee_fail(err, KNEE_INPUT, name, "parameters on the host (offload_param) are not modelled");
+        knee_hint(err, "take it out; optimizer states on the host are");
+        return KNEE_INPUT;
+    }
+    struct knee_plan p = *plan;
+    double stage = isnan(raw.stage) ? (raw.zero_on ? KNEE_ZERO1 : KNEE_REPLICATE) : raw.stage;
+    double group = whole(raw.mics, 1, 1e6);
+    if (isnan(group))
+        group = whole(raw.hpz, 2, 1e6);
+    set(&p, "global-batch", &p.global_batch, whole(raw.batch, 1, 1e12));
+    set(&p, "micro-batch", &p.micro_batch, whole(raw.micro, 1, 1e7));
+    set(&p, "shard", &p.shard, stage);
+    set(&p, "shard-size", &p.shard_size, stage >= KNEE_ZERO3 ? group : NAN);
+    set(&p, "tp", &p.tp, whole(raw.tp, 1, 1e7));
+    set(&p, "overlap-dp", &p.overlap_dp, raw.overlap);
+    set(&p, "offload", &p.offload, raw.offload ? KNEE_OFFLOAD_OPTIMIZER : KNEE_ON_GPU);
+    if (raw.bf16 || raw.fp16)
+        set(&p, "precision", &p.precision, raw.bf16 ? KNEE_BF16 : KNEE_FP16);
+    double replicas = p.gpus / (isnan(p.tp) ? 1 : p.tp);
+    if (isnan(p.global_batch) && !isnan(replicas))
+        set(&p, "global-batch", &p.global_batch,
+            whole(raw.micro * raw.accumulate * replicas, 1, 1e12));
+    *plan = p;
+    return KNEE_OK;
+}

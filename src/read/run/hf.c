@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shape of a model from a Hugging Face config.json. Families name the same things differently:
+ * one table maps names to fields; a second one says what a family has without saying so. What the
+ * file has in a nested text_config counts as if it stood at the top.
+ */
+#include "base/error.h"
+#include "base/json_values.h"
+#include "base/keys.h"
+#include "job/raw.h"
+#include "knee_read.h"
+
+#include <math.h>
+#include <stdio.h> /* snprintf only */
+#include <string.h>
+
+#define LONGEST_SEQ 8192 /* models can do more than they are trained with */
+
+/* As in the file; NaN: not there. */
+struct raw {
+    double hidden, layers, heads, kv_heads, head_dim, ffn, vocab, positions, tied;
+    double experts, topk, expert_ffn, shared, shared_ffn, first_dense, sparse_step, mlp_only;
+    double q_rank, kv_rank, unrotated, rope, value, extra_layers;
+    double window, use_window, window_pattern, sliding_layers, full_layers, attention_bias;
+    char type[64];
+};
+
+static const struct knee_raw_name names[] = {
+    KNEE_RAW("hidden_size", hidden),
+    KNEE_RAW("n_embd", hidden),
+    KNEE_RAW("d_model", hidden),
+    KNEE_RAW("num_hidden_layers", layers),
+    KNEE_RAW("n_layer", layers),
+    KNEE_RAW("n_layers", layers),
+    KNEE_RAW("num_attention_heads", heads),
+    KNEE_RAW("n_head", heads),
+    KNEE_RAW("n_heads", heads),
+    KNEE_RAW("num_key_value_heads", kv_heads),
+    KNEE_RAW("head_dim", head_dim),
+    KNEE_RAW("intermediate_size", ffn),
+    KNEE_RAW("n_inner", ffn),
+    KNEE_RAW("ffn_dim", ffn),
+    KNEE_RAW("vocab_size", vocab),
+    KNEE_RAW("max_position_embeddings", positions),
+    KNEE_RAW("n_positions", positions),
+    KNEE_RAW("max_seq_len", positions),
+    KNEE_RAW("tie_word_embeddings", tied),
+    KNEE_RAW("num_local_experts", experts),
+    KNEE_RAW("num_experts", experts),
+    KNEE_RAW("n_routed_experts", experts),
+    KNEE_RAW("num_experts_per_tok", topk),
+    KNEE_RAW("moe_intermediate_size", expert_ffn),
+    KNEE_RAW("n_shared_experts", shared),
+    KNEE_RAW("shared_expert_intermediate_size", shared_ffn),
+    KNEE_RAW("first_k_dense_replace", first_dense),
+    KNEE_RAW("decoder_sparse_step", sparse_step),
+    KNEE_RAW("q_lora_rank", q_rank),
+    KNEE_RAW("kv_lora_rank", kv_rank),
+    KNEE_RAW("qk_nope_head_dim", unrotated),
+    KNEE_RAW("qk_rope_head_dim", rope),
+    KNEE_RAW("v_head_dim", value),
+    KNEE_RAW("num_nextn_predict_layers", extra_layers),
+    KNEE_RAW("sliding_window", window),
+    KNEE_RAW("use_sliding_window", use_window),
+    KNEE_RAW("sliding_window_pattern", window_pattern),
+    KNEE_RAW("attention_bias", attention_bias),
+    KNEE_RAW("qkv_bias", attention_bias),
+};
+#define NAMES (sizeof names / sizeof *names)
+
+/* What a family has by itself. NaN: the file says it, or the usual. */
+static const struct {
+    const char *type; /* beginning of model_type */
+    double glu, tied, bias, qk_norm, sinks, learned, global_every;
+} families[] = {
+    {"gpt2", 0, 1, 2, 0, 0, 1, NAN},     {"gpt_bigcode", 0, 1, 2, 0, 0, 1, NAN},
+    {"gpt_neox", 0, 0, 2, 0, 0, 0, NAN}, {"bloom", 0, 1, 2, 0, 0, 0, NAN},
+    {"opt", 0, 1, 2, 0, 0, 1, NAN},      {"falcon", 0, 1, 0, 0, 0, 0, NAN},
+    {"bert", 0, 1, 2, 0, 0, 1, NAN},     {"mpt", 0, 1, 0, 0, 0, 1, NAN},
+    {"gpt_oss", 1, NAN, 2, 0, 1, 0, 2},  {"qwen3", 1, NAN, NAN, 1, 0, 0, NAN},
+    {"qwen2", 1, NAN, 1, 0, 0, 0, NAN},  {"gemma3", 1, 1, NAN, 1, 0, 0, 6},
+    {"gemma2", 1, 1, NAN, 0, 0, 0, 2},   {"gemma", 1, 1, NAN, 0, 0, 0, NAN},
+    {"cohere", 1, 1, NAN, 0, 0, 0, NAN},
+};
+
+/* The key without the object of the language model around it. */
+static const char *own_key(const char *path)
+{
+    static const char *const around[] = {"text_config.", "llm_config.", "language_config."};
+    for (size_t i = 0; i < sizeof around / sizeof *around; i++)
+        if (strncmp(path, around[i], strlen(around[i])) == 0)
+            return path + strlen(around[i]);
+    return path;
+}
+
+static void take(struct raw *raw, const struct knee_json_values *v)
+{
+    const char *key = own_key(v->path);
+    if (strcmp(key, "model_type") == 0 && v->kind == KNEE_JSON_STRING)
+        snprintf(raw->type, sizeof raw->type, "%.60s", v->text);
+    else if (strcmp(key, "layer_types[]") == 0 && strstr(v->text, "sliding"))
+        raw->sliding_layers++;
+    else if (strcmp(key, "layer_types[]") == 0 && strstr(v->text, "full"))
+        raw->full_layers++;
+    else if (strcmp(key, "mlp_only_layers[]") == 0)
+        raw->mlp_only++;
+    if (v->kind == KNEE_JSON_STRING || v->kind == KNEE_JSON_NULL)
+        return;
+    double *field = knee_raw_find(names, NAMES, key, raw);
+    if (field)
+        *field = v->number;
+}
+
+static knee_status read_raw(const char *json, size_t length, const char *name, struct raw *raw,
+                            struct knee_err *err)
+{
+    struct knee_json_values v;
+    knee_raw_clear(names, NAMES, raw);
+    raw->sliding_layers = raw->full_layers = raw->mlp_only = 0;
+    raw->type[0] = '\0';
+    knee_json_values_init(&v, json, length);
+    while (knee_json_values_next(&v))
+        take(raw, &v);
+    if (!v.error)
+        return KNEE_OK;
+    char where[128];
+    snprintf(where, sizeof where, "%.100s:%zu", name, knee_json_values_line(&v));
+    return knee_fail(err, KNEE_INPUT, where, "not JSON: %s", v.error);
+}
+
+/* Sets a field from the file, unless a flag did or the file does not say. */
+static void set(struct knee_shape *shape, double *field, double value)
+{
+    size_t offset = (size_t)((char *)field - (char *)shape);
+    for (size_t row = 0; row < knee_shape_keys.count; row++) {
+        const struct knee_key *key = &knee_shape_keys.rows[row];
+        if (key->offset != offset || key->kind != KNEE_KEY_NUMBER || isnan(value) ||
+            shape->source[row] == KNEE_FLAG)
+            continue;
+        *field = value;
+        shape->source[row] = KNEE_FILE;
+    }
+}
+
+static void set_family(struct knee_shape *shape, const struct raw *raw)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        if (strncmp(raw->type, families[i].type, strlen(families[i].type)) != 0)
+            continue;
+        set(shape, &shape->glu, families[i].glu);
+        set(shape, &shape->tied, families[i].tied);
+        set(shape, &shape->bias, families[i].bias);
+        set(shape, &shape->qk_norm, families[i].qk_norm);
+        set(shape, &shape->sinks, families[i].sinks);
+        set(shape, &shape->positions, families[i].learned > 0 ? raw->positions : NAN);
+        if (!isnan(raw->window))
+            set(shape, &shape->global_every, families[i].global_every);
+        return;
+    }
+    set(shape, &shape->glu, 1);
+}
+
+static void set_experts(struct knee_shape *shape, const struct raw *raw)
+{
+    if (!(raw->experts > 1))
+        return;
+    double width = isnan(raw->expert_ffn) ? raw->ffn : raw->expert_ffn;
+    double dense = isnan(raw->first_dense) ? raw->mlp_only : raw->first_dense;
+    if (raw->sparse_step > 1)
+        dense = raw->layers - floor(raw->layers / raw->sparse_step);
+    set(shape, &shape->experts, raw->experts);
+    set(shape, &shape->topk, raw->topk);
+    set(shape, &shape->expert_ffn, width);
+    set(shape, &shape->shared_ffn, isnan(raw->shared_ffn) ? raw->shared * width : raw->shared_ffn);
+    set(shape, &shape->dense_layers, dense);
+}
+
+static void set_attention(struct knee_shape *shape, const struct raw *raw)
+{
+    if (raw->kv_rank > 0) {
+        set(shape, &shape->q_rank, isnan(raw->q_rank) ? 0 : raw->q_rank);
+        set(shape, &shape->kv_rank, raw->kv_rank);
+        set(shape, &shape->rope_dim, raw->rope);
+        set(shape, &shape->value_dim, raw->value);
+        set(shape, &shape->head_dim, raw->unrotated + raw->rope);
+    } else {
+        set(shape, &shape->head_dim, raw->head_dim);
+    }
+    bool windowed = raw->window > 0 && raw->use_window != 0;
+    if (!windowed)
+        return;
+    set(shape, &shape->window, raw->window);
+    set(shape, &shape->global_every, raw->window_pattern);
+    if (raw->full_layers > 0)
+        set(shape, &shape->global_every,
+            (raw->full_layers + raw->sliding_layers) / raw->full_layers);
+}
+
+knee_status knee_hf_read(const char *json, size_t length, const char *name,
+                         struct knee_shape *shape, struct knee_err *err)
+{
+    struct raw raw;
+    struct knee_shape full = *shape;
+    knee_status status = read_raw(json, length, name, &raw, err);
+    if (status)
+        return status;
+    if (!(raw.hidden > 0) || !(raw.layers > 0) || !(raw.heads > 0)) {
+        knee_fail(err, KNEE_INPUT, name,
+                  "no transformer: hidden_size, layers or heads are missing");
+        knee_hint(err, "give the config.json of a language model, or the shape as flags");
+        return KNEE_INPUT;
+    }
+    set(&full, &full.hidden, raw.hidden);
+    set(&full, &full.layers, raw.layers);
+    set(&full, &full.heads, raw.heads);
+    set(&full, &full.kv_heads, isnan(raw.kv_heads) ? raw.heads : raw.kv_heads);
+    set(&full, &full.ffn, isnan(raw.ffn) ? 4 * raw.hidden : raw.ffn);
+    set(&full, &full.vocab, raw.vocab);
+    set(&full, &full.seq, fmin(raw.positions, LONGEST_SEQ));
+    set(&full, &full.bias, raw.attention_bias > 0 ? 1 : 0);
+    set(&full, &full.extra_layers, raw.extra_layers);
+    set_family(&full, &raw);
+    set(&full, &full.tied, raw.tied);
+    set_experts(&full, &raw);
+    set_attention(&full, &raw);
+    struct knee_shape tried = full;
+    struct knee_err inner;
+    const struct knee_key *wrong = knee_keys_out_of_range(&knee_shape_keys, &full);
+    if (wrong)
+        return knee_fail(err, KNEE_INPUT, name, "%s is out of range", wrong->name);
+    if (knee_shape_complete(&tried, &inner)) {
+        knee_fail(err, KNEE_INPUT, name, "%.200s", inner.what);
+        return KNEE_INPUT;
+    }
+    *shape = full;
+    return KNEE_OK;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One event of chrome-trace JSON, read from the window in one pass, without building a document.
+ * Keys come in any order; as soon as category and name show that an event is of no use, the rest of
+ * it is stepped over.
+ */
+#include "read/trace/trace_json.h"
+
+#include <string.h>
+
+static uint64_t text_number(struct knee_slice s)
+{
+    uint64_t hash = 1469598103934665603u;
+    for (size_t i = 0; i < s.length; i++)
+        hash = (hash ^ (unsigned char)s.at[i]) * 1099511628211u;
+    return hash | ((uint64_t)1 << 62); /* far from any real pid */
+}
+
+/* pid and tid: a number, or a text such as "stream 7" or "Spans". */
+static const char *scan_id(const char *p, const char *end, int64_t *id, uint64_t *repaired)
+{
+    if (*p != '"') {
+        const char *after = knee_scan_int(p, end, id);
+        return after == KNEE_SCAN_BAD ? knee_scan_value(p, end, repaired) : after;
+    }
+    const char *close = knee_scan_string(p + 1, end, KNEE_STRING_VALUE, repaired);
+    if (!close)
+        return NULL;
+    struct knee_slice text = {p + 1, (size_t)(close - p - 1)};
+    size_t digits = text.length;
+    while (digits > 0 && text.at[digits - 1] >= '0' && text.at[digits - 1] <= '9')
+        digits--;
+    *id = (int64_t)(text_number(text) & INT64_MAX);
+    if (digits < text.length && text.length - digits < 10 &&
+        (digits == 0 || text.at[digits - 1] == ' '))
+        knee_scan_int(text.at + digits, end, id);
+    return close + 1;
+}
+
+static inline const char *scan_text(const char *p, const char *end, struct knee_slice *out,
+                                    uint64_t *repaired)
+{
+    if (*p != '"')
+        return knee_scan_value(p, end, repaired);
+    const char *close = knee_scan_string(p + 1, end, KNEE_STRING_VALUE, repaired);
+    if (!close)
+        return NULL;
+    *out = (struct knee_slice){p + 1, (size_t)(close - p - 1)};
+    return close + 1;
+}
+
+static const char *scan_number(const char *p, const char *end, int64_t *out, uint64_t *repaired)
+{
+    const char *after = knee_scan_int(p, end, out);
+    return after == KNEE_SCAN_BAD ? knee_scan_value(p, end, repaired) : after;
+}
+
+/* A time that is not a number (inf, nan, null) is skipped and remembered. */
+static const char *scan_time(const char *p, const char *end, int64_t *ns, bool *has, bool *bad,
+                             uint64_t *repaired)
+{
+    const char *after = knee_scan_us(p, end, ns);
+    if (after != KNEE_SCAN_BAD) {
+        *has = after != NULL;
+        return after;
+    }
+    *bad = true;
+    return knee_scan_value(p, end, repaired);
+}
+
+static inline uint64_t load8(const char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof word);
+    return word | 0x2020202020202020u; /* lower case */
+}
+
+/* Compares the first and the last eight bytes; no word is longer than both together plus a few that
+ * do not tell anything apart. `text` is in the window, so that eight bytes can always be read. */
+static inline bool same_word(struct knee_slice text, const char *word)
+{
+    if (text.length >= 8)
+        return load8(text.at) == load8(word) &&
+               load8(text.at + text.length - 8) == load8(word + text.length - 8);
+    uint64_t mask = ((uint64_t)1 << (8 * text.length)) - 1;
+    return ((load8(text.at) ^ load8(word)) & mask) == 0;
+}
+
+/* Upper and lower case are alike: files of 2021 write Kernel, Memcpy, Operator, Runtime. */
+static enum knee_category category_of(struct knee_slice cat)
+{
+    static const struct {
+        unsigned char length;
+        char name[23]; /* with room to read eight bytes from anywhere in it */
+        enum knee_category category;
+    } table[] = {
+        {6, "kernel", KNEE_CAT_KERNEL},
+        {6, "cpu_op", KNEE_CAT_HOST},
+        {6, "memcpy", KNEE_CAT_COPY},
+        {6, "memset", KNEE_CAT_COPY},
+        {7, "runtime", KNEE_CAT_RUNTIME},
+        {8, "operator", KNEE_CAT_HOST},
+        {10, "gpu_memcpy", KNEE_CAT_COPY},
+        {10, "gpu_memset", KNEE_CAT_COPY},
+        {10, "xpu_driver", KNEE_CAT_RUNTIME},
+        {11, "cuda_driver", KNEE_CAT_RUNTIME},
+        {11, "xpu_runtime", KNEE_CAT_RUNTIME},
+        {12, "cuda_runtime", KNEE_CAT_RUNTIME},
+        {12, "mtia_runtime", KNEE_CAT_RUNTIME},
+        {15, "user_annotation", KNEE_CAT_HOST},
+        {15, "mtia_ccp_events", KNEE_CAT_KERNEL},
+        {19, "privateuse1_runtime", KNEE_CAT_RUNTIME},
+    };
+    /* First row of each length; rows of one length stand together. */
+    static const unsigned char first[20] = {
+        [6] = 1, [7] = 5, [8] = 6, [10] = 7, [11] = 10, [12] = 12, [15] = 14, [19] = 16};
+    if (cat.length >= sizeof first || !first[cat.length])
+        return KNEE_CAT_SKIP;
+    for (size_t i = first[cat.length] - 1u; i < sizeof table / sizeof *table; i++) {
+        if (table[i].length != cat.length)
+            break;
+        if (same_word(cat, table[i].name))
+            return table[i].category;
+    }
+    return KNEE_CAT_SKIP;
+}
+
+/* One member of args. The keys are told apart by their length first. */
+static const char *scan_arg(const char *p, const char *end, struct knee_slice key,
+                            struct knee_event_args *a, uint64_t *repaired)
+{
+    int64_t number = 0;
+    const char *after;
+    switch (key.length) {
+    case 3:
+        if (SLICE_IS(key, "Seq") || SLICE_IS(key, "seq"))
+            return scan_number(p, end, &a->sequence, repaired);
+        break;
+    case 4:
+        if (SLICE_IS(key, "name"))
+            return scan_text(p, end, &a->label, repaired);
+        break;
+    case 5:
+        if (SLICE_IS(key, "dtype"))
+            return scan_text(p, end, &a->dtype, repaired);
+        break;
+    case 6:
+        if (SLICE_IS(key, "stream"))
+            return scan_number(p, end, &a->stream, repaired);
+        break;
+    case 10:
+        if (SLICE_IS(key, "Group size"))
+            return scan_number(p, end, &a->group_size, repaired);
+        break;
+    case 11:
+        if (SLICE_IS(key, "correlation")) {
+            after = scan_number(p, end, &number, repaired);
+            if (after && after != KNEE_SCAN_BAD && number > 0)
+                a->correlation = (uint64_t)number;
+            return after;
+        }
+        break;
+    case 13:
+        if (SLICE_IS(key, "In msg nelems"))
+            return scan_number(p, end, &a->in_elements, repaired);
+        break;
+    case 14:
+        if (SLICE_IS(key, "Out msg nelems"))
+            return scan_number(p, end, &a->out_elements, repaired);
+        break;
+    case 15:
+        if (SLICE_IS(key, "Collective name"))
+            return scan_text(p, end, &a->collective, repaired);
+        break;
+    case 18:
+        if (SLICE_IS(key, "Process Group Name"))
+            return scan_text(p, end, &a->group, repaired);
+        break;
+    case 19:
+        if (SLICE_IS(key, "Process Group Ranks"))
+            return scan_text(p, end, &a->members, repaired);
+        break;
+    case 25:
+        if (SLICE_IS(key, "Process Group Description"))
+            return scan_text(p, end, &a->description, repaired);
+        break;
+    default: break;
+    }
+    return knee_scan_value(p, end, repaired);
+}
+
+/* The members of args, from after the brace to after the end. */
+const char *knee_scan_args(const char *p, const char *end, struct knee_event *e, uint64_t *repaired)
+{
+    e->has_args = true;
+    e->args = (struct knee_event_args){.stream = -1,
+                                       .correlation = KNEE_NO_CORRELATION,
+                                       .in_elements = -1,
+                                       .out_elements = -1,
+                                       .group_size = -1,
+                                       .sequence = -1};
+    bool more = knee_event_wants_more(e), runtime = e->category == KNEE_CAT_RUNTIME;
+    for (;;) {
+        p = knee_scan_space(p);
+        if (p >= end)
+            return NULL;
+        if (*p == ',')
+            p = knee_scan_space(p + 1);
+        if (*p == '}')
+            return p < end ? p + 1 : NULL;
+        if (*p != '"')
+            return KNEE_SCAN_BAD;
+        const char *close = knee_scan_string(p + 1, end, KNEE_STRING_KEY, repaired);
+        if (!close)
+            return NULL;
+        struct knee_slice key = {p + 1, (size_t)(close - p - 1)};
+        p = knee_scan_space(close + 1); /* at the colon */
+        p = scan_arg(knee_scan_space(p + 1), end, key, &e->args, repaired);
+        if (!p || p == KNEE_SCAN_BAD)
+            return p;
+        if (!more && e->args.correlation != KNEE_NO_CORRELATION && (runtime || e->args.stream >= 0))
+            return knee_scan_rest(p, end, 1, repaired);
+    }
+}
+
+/* Args that are wanted are taken apart, others are stepped over; when the category is not known yet
+ * they are kept for later. */
+static const char *scan_event_args(const char *p, const char *end, struct knee_event *e,
+                                   uint64_t *repaired)
+{
+    bool known = e->category != KNEE_CAT_NONE || e->phase == 'M';
+    if (*p == '{' && known && knee_event_wants_args(e))
+        return knee_scan_args(p + 1, end, e, repaired);
+    const char *after = knee_scan_value(p, end, repaired);
+    if (after && after != KNEE_SCAN_BAD)
+        e->raw_args = (struct knee_slice){p, (size_t)(after - p)};
+    return after;
+}
+
+#define KEY4(a, b, c, d)                                                                           \
+    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+
+static inline uint32_t load4(const char *p)
+{
+    const unsigned char *u = (const unsigned char *)p;
+    return (uint32_t)u[0] | (uint32_t)u[1] << 8 | (uint32_t)u[2] << 16 | (uint32_t)u[3] << 24;
+}
+
+/* What a key is, by its first four bytes, the closing quote included where it is that short. */
+enum key { OTHER_KEY, PH, CAT, NAME, PID, TID, TS, DUR, ARGS };
+
+static inline enum key key_of(const char *key)
+{
+    switch (load4(key)) {
+    case KEY4('p', 'h', '"', ':'): return PH;
+    case KEY4('t', 's', '"', ':'): return TS;
+    case KEY4('c', 'a', 't', '"'): return CAT;
+    case KEY4('p', 'i', 'd', '"'): return PID;
+    case KEY4('t', 'i', 'd', '"'): return TID;
+    case KEY4('d', 'u', 'r', '"'): return DUR;
+    case KEY4('n', 'a', 'm', 'e'): return key[4] == '"' ? NAME : OTHER_KEY;
+    case KEY4('a', 'r', 'g', 's'): return key[4] == '"' ? ARGS : OTHER_KEY;
+    default: return OTHER_KEY;
+    }
+}
+
+static const unsigned char key_length[] = {
+    [PH] = 2, [CAT] = 3, [NAME] = 4, [PID] = 3, [TID] = 3, [TS] = 2, [DUR] = 3, [ARGS] = 4,
+};
+
+static inline const char *scan_member(enum key key, const char *p, const char *end,
+                                      struct knee_event *e, uint64_t *repaired)
+{
+    struct knee_slice text = {NULL, 0};
+    const char *after;
+    switch (key) {
+    case PH:
+        if (p[0] == '"' && p[2] == '"') { /* nearly always */
+            e->phase = p[1];
+            return p + 3;
+        }
+        after = scan_text(p, end, &text, repaired);
+        e->phase = text.length == 1 ? text.at[0] : '?';
+        return after;
+    case CAT:
+        after = scan_text(p, end, &text, repaired);
+        e->category = text.length ? category_of(text) : KNEE_CAT_SKIP;
+        return after;
+    case NAME: return scan_text(p, end, &e->name, repaired);
+    case PID: return scan_id(p, end, &e->pid, repaired);
+    case TID: return scan_id(p, end, &e->tid, repaired);
+    case TS: return scan_time(p, end, &e->start_ns, &e->has_start, &e->bad_time, repaired);
+    case DUR: return scan_time(p, end, &e->duration_ns, &e->has_duration, &e->bad_time, repaired);
+    case ARGS: return scan_event_args(p, end, e, repaired);
+    default: return knee_scan_value(p, end, repaired);
+    }
+}
+
+/* Is it clear by now that nothing in the event concerns us? */
+static inline bool is_of_no_use(const struct knee_event *e, enum key last, bool cpu)
+{
+    switch (last) {
+    case PH: return e->phase != 'X' && e->phase != 'M';
+    case CAT: return e->category == KNEE_CAT_SKIP;
+    case NAME: return e->category != KNEE_CAT_NONE && e->phase == 'X' && !knee_kineto_wants(e, cpu);
+    default: return false;
+    }
+}
+
+/* The start of an event in the layout that Kineto has always written, "ph": "X", "cat": "...",
+ * "name":
+ * "...", in one go. Returns what follows it, or p when it looks otherwise. */
+static inline const char *scan_usual_start(const char *p, struct knee_event *e)
+{
+    static const char start[] = "\"ph\": \"X\", \"cat\": \"", name[] = "\", \"name\": \"";
+    if (memcmp(p, start, sizeof start - 1) != 0)
+        return p;
+    const char *cat = p + sizeof start - 1, *close = knee_scan_quote(cat);
+    if (memcmp(close, name, sizeof name - 1) != 0)
+        return p;
+    const char *text = close + sizeof name - 1, *text_end = knee_scan_quote(text);
+    if (text_end[0] != '"' || text_end[1] != ',')
+        return p;
+    e->phase = 'X';
+    e->category = category_of((struct knee_slice){cat, (size_t)(close - cat)});
+    e->name = (struct knee_slice){text, (size_t)(text_end - text)};
+    return text_end + 1;
+}
+
+const char *knee_scan_event(const char *p, const char *end, struct knee_event *e, bool cpu,
+                            uint64_t *repaired, uint64_t *commas)
+{
+    bool comma = true; /* or the opening brace */
+    memset(e, 0, offsetof(struct knee_event, args));
+    p = scan_usual_start(knee_scan_space(p + 1), e);
+    if (e->phase) {
+        comma = false;
+        if (p >= end)
+            return NULL;
+        if (e->category == KNEE_CAT_SKIP || !knee_kineto_wants(e, cpu)) {
+            e->category = KNEE_CAT_SKIP;
+            return knee_scan_rest(p, end, 1, repaired);
+        }
+    }
+    for (;;) {
+        p = knee_scan_space(p);
+        if (*p == ',') {
+            comma = true;
+            p = knee_scan_space(p + 1);
+        }
+        if (p >= end)
+            return NULL;
+        if (*p == '}')
+            return p + 1;
+        if (*p != '"')
+            return KNEE_SCAN_BAD;
+        *commas += !comma;
+        comma = false;
+        enum key key = key_of(p + 1);
+        const char *close = p + 1 + key_length[key];
+        if (key == OTHER_KEY) {
+            close = knee_scan_string(p + 1, end, KNEE_STRING_KEY, repaired);
+            if (!close)
+                return NULL;
+        }
+        p = knee_scan_space(close + 1);
+        if (*p != ':')
+            return p < end ? KNEE_SCAN_BAD : NULL;
+        p = scan_member(key, knee_scan_space(p + 1), end, e, repaired);
+        if (!p || p == KNEE_SCAN_BAD)
+            return p;
+        if (is_of_no_use(e, key, cpu)) {
+            e->category = KNEE_CAT_SKIP;
+            return knee_scan_rest(p, end, 1, repaired);
+        }
+    }
+}

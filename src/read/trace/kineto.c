@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What Kineto's events mean. GPU work is category kernel, gpu_memcpy and gpu_memset (other
+ * spellings in old files), never the annotations and synchronisations drawn beside it. Host calls
+ * with a correlation launch it; ProfilerStep# and enumerate(DataLoader)# annotations mark steps and
+ * waiting for input; record_param_comms describes collectives whose kernels do not describe
+ * themselves.
+ */
+#include "read/trace/trace_json.h"
+
+#include <string.h>
+
+static bool begins(struct knee_slice s, const char *word)
+{
+    size_t length = strlen(word);
+    return s.length >= length && memcmp(s.at, word, length) == 0;
+}
+
+static bool describes_collective(struct knee_slice name)
+{
+    return begins(name, "record_param_comms") || begins(name, "nccl:") || begins(name, "gloo:");
+}
+
+bool knee_event_wants_args(const struct knee_event *e)
+{
+    switch (e->category) {
+    case KNEE_CAT_KERNEL:
+    case KNEE_CAT_COPY:
+    case KNEE_CAT_RUNTIME: return true;
+    case KNEE_CAT_HOST: return describes_collective(e->name);
+    default: return e->phase == 'M';
+    }
+}
+
+/* Bytes that equal c have their high bit set (and, rarely, one after such a byte). */
+static inline uint64_t bytes_like(uint64_t word, unsigned char c)
+{
+    word ^= 0x0101010101010101u * c;
+    return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
+}
+
+/* Collectives that describe themselves have ccl near the start of their names. Eight bytes at a
+ * time; saying yes too often only costs time. */
+bool knee_event_wants_more(const struct knee_event *e)
+{
+    if (e->category != KNEE_CAT_KERNEL)
+        return e->category == KNEE_CAT_HOST || e->phase == 'M';
+    for (size_t i = 0; i < 24 && i + 3 <= e->name.length; i += 6) {
+        uint64_t word;
+        memcpy(&word, e->name.at + i, sizeof word); /* the window is padded */
+        uint64_t c = bytes_like(word, 'c');
+        if (c & (c >> 8) & (bytes_like(word, 'l') >> 16))
+            return true;
+    }
+    return false;
+}
+
+/* cudaLaunchKernel, cuLaunchKernelEx, hipMemcpyWithStream, cudaGraphLaunch ... */
+static bool hands_over_work(struct knee_slice name)
+{
+    static const char *const words[] = {"Launch", "Memcpy", "Memset"};
+    for (size_t i = 2; i + 6 <= name.length && i < 24; i++)
+        for (size_t w = 0; w < 3; w++)
+            if (name.at[i] == words[w][0] && memcmp(name.at + i, words[w], 6) == 0)
+                return true;
+    return false;
+}
+
+bool knee_kineto_wants(const struct knee_event *e, bool cpu)
+{
+    if (e->category == KNEE_CAT_RUNTIME)
+        return hands_over_work(e->name);
+    if (e->category != KNEE_CAT_HOST || cpu || e->name.length == 0)
+        return true;
+    switch (e->name.at[0]) {
+    case 'P': return begins(e->name, "ProfilerStep#");
+    case 'e': return begins(e->name, "enumerate(DataLoader)");
+    default: return describes_collective(e->name);
+    }
+}
+
+static uint32_t named(struct knee_event_sink *sink, struct knee_slice text)
+{
+    if (!text.at || text.length == 0)
+        return 0;
+    return knee_builder_name(sink->builder, text.at, text.length) + 1;
+}
+
+static struct knee_call_facts facts_of(struct knee_event_sink *sink, const struct knee_event *e)
+{
+    return (struct knee_call_facts){
+        .op = e->args.collective.at
+                  ? knee_op_from_name(e->args.collective.at, e->args.collective.length)
+                  : KNEE_OP_UNKNOWN,
+        .in_elements = e->args.in_elements,
+        .out_elements = e->args.out_elements,
+        .group_size = e->args.group_size > 0 ? e->args.group_size : -1,
+        .sequence = e->args.sequence,
+        .bytes = -1,
+        .dtype_bytes =
+            e->args.dtype.at ? knee_dtype_bytes(e->args.dtype.at, e->args.dtype.length) : 0,
+        .group = named(sink, e->args.group),
+        .description = named(sink, e->args.description),
+        .members = named(sink, e->args.members),
+    };
+}
+
+static int32_t stream_of(const struct knee_event *e)
+{
+    int64_t stream = e->args.stream >= 0 ? e->args.stream : e->tid;
+    return stream >= INT32_MIN && stream <= INT32_MAX ? (int32_t)stream
+                                                      : (int32_t)(stream & 0xffff);
+}
+
+static void take_gpu(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+{
+    uint32_t name = knee_builder_name(sink->builder, e->name.at, e->name.length);
+    struct knee_call_facts facts;
+    bool described = e->args.collective.at || e->args.group.at;
+    if (described)
+        facts = facts_of(sink, e);
+    sink->gpu_spans++;
+    knee_builder_span(sink->builder, e->pid, e->start_ns, end_ns, name, stream_of(e),
+                      e->args.correlation, e->category == KNEE_CAT_COPY, described ? &facts : NULL);
+}
+
+/* "ProfilerStep#12" */
+static void take_step(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+{
+    int64_t number = 0;
+    for (size_t i = 13; i < e->name.length && number < 1000000000; i++)
+        if (e->name.at[i] >= '0' && e->name.at[i] <= '9')
+            number = number * 10 + (e->name.at[i] - '0');
+    knee_builder_step(sink->builder, e->start_ns, end_ns, number);
+}
+
+/* A job without GPUs: operations are its compute, gloo's annotations its communication. */
+static void take_cpu_work(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+{
+    struct knee_call_facts facts = facts_of(sink, e);
+    if (begins(e->name, "record_param_comms") || begins(e->name, "c10d::") ||
+        begins(e->name, "_c10d") || begins(e->name, "Optimizer.") || begins(e->name, "nccl:"))
+        return; /* wrappers around other events */
+    facts.op = knee_op_from_name(e->name.at, e->name.length);
+    knee_builder_span(sink->builder, e->pid, e->start_ns, end_ns,
+                      knee_builder_name(sink->builder, e->name.at, e->name.length), stream_of(e),
+                      KNEE_NO_CORRELATION, false, &facts);
+}
+
+static void take_host(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+{
+    if (begins(e->name, "ProfilerStep#")) {
+        take_step(sink, e, end_ns);
+    } else if (begins(e->name, "enumerate(DataLoader)")) {
+        knee_builder_load(sink->builder, e->start_ns, end_ns);
+    } else if (sink->options->cpu) {
+        take_cpu_work(sink, e, end_ns);
+    } else if (describes_collective(e->name)) {
+        struct knee_call_facts facts = facts_of(sink, e);
+        sink->cpu_comm += begins(e->name, "gloo:");
+        if (facts.op == KNEE_OP_UNKNOWN)
+            facts.op = knee_op_from_name(e->name.at, e->name.length);
+        if (facts.op != KNEE_OP_UNKNOWN)
+            knee_builder_comm_op(sink->builder, e->start_ns, end_ns, e->tid, &facts);
+    }
+}
+
+bool knee_kineto_event(struct knee_event_sink *sink, const struct knee_event *e)
+{
+    if (e->phase != 'X' || e->category == KNEE_CAT_SKIP)
+        return true;
+    if (!knee_kineto_wants(e, sink->options->cpu) ||
+        (e->category == KNEE_CAT_RUNTIME && e->args.correlation == KNEE_NO_CORRELATION))
+        return true;
+    if (e->bad_time || !e->has_start || !e->has_duration)
+        return false;
+    int64_t duration_ns = e->duration_ns;
+    if (duration_ns < 0) {
+        sink->negative++;
+        duration_ns = 0;
+    }
+    int64_t end_ns = e->start_ns + duration_ns;
+    switch (e->category) {
+    case KNEE_CAT_KERNEL:
+    case KNEE_CAT_COPY: take_gpu(sink, e, end_ns); break;
+    case KNEE_CAT_RUNTIME:
+        knee_builder_launch(sink->builder, e->start_ns, end_ns, e->tid, e->args.correlation);
+        break;
+    case KNEE_CAT_HOST: take_host(sink, e, end_ns); break;
+    default: break;
+    }
+    return true;
+}
+
+/* A number after one of these words, which themselves follow nothing but a separator. */
+int64_t knee_rank_from_name(const char *file)
+{
+    static const char *const words[] = {"rank", "worker", "kineto", "gpu", "r", "host"};
+    const char *base = strrchr(file, '/');
+    base = base ? base + 1 : file;
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        size_t length = strlen(words[w]);
+        for (const char *p = base; (p = strstr(p, words[w])); p++) {
+            bool apart = p == base || !((p[-1] | 0x20) >= 'a' && (p[-1] | 0x20) <= 'z');
+            const char *digits = p + length;
+            if (*digits == '-' || *digits == '_' || *digits == '=' || *digits == '.')
+                digits++;
+            if (!apart || *digits < '0' || *digits > '9')
+                continue;
+            int64_t number = 0;
+            for (; *digits >= '0' && *digits <= '9' && number < 100000000; digits++)
+                number = number * 10 + (*digits - '0');
+            return number;
+        }
+    }
+    return -1;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* What the container reader (trace_json.c) hands to those who know what events mean. */
+#ifndef KNEE_READ_TRACE_TRACE_JSON_H
+#define KNEE_READ_TRACE_TRACE_JSON_H
+
+#include "read/trace/scan.h"
+#include "timeline/builder.h"
+
+enum knee_category {
+    KNEE_CAT_NONE, /* the event has no category */
+    KNEE_CAT_SKIP, /* one that says nothing to us */
+    KNEE_CAT_KERNEL,
+    KNEE_CAT_COPY,
+    KNEE_CAT_RUNTIME, /* host calls into the GPU's driver */
+    KNEE_CAT_HOST,    /* host operations and annotations */
+};
+
+/* What stands in the args of events that we want. */
+struct knee_event_args {
+    int64_t stream; /* -1 */
+    uint64_t correlation;
+    struct knee_slice collective, dtype, group, description, members, label;
+    int64_t in_elements, out_elements, group_size, sequence; /* -1 */
+};
+
+/* One event, its texts still in the window. */
+struct knee_event {
+    char phase;
+    enum knee_category category;
+    bool has_start, has_duration, bad_time;
+    bool has_args; /* `args` is filled */
+    struct knee_slice name, raw_args;
+    int64_t pid, tid, start_ns, duration_ns;
+    struct knee_event_args args;
+};
+
+/* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. `cpu`: host
+ * operations are the work. *repaired and *commas count what was mended. */
+const char *knee_scan_event(const char *p, const char *end, struct knee_event *event, bool cpu,
+                            uint64_t *repaired, uint64_t *commas);
+
+/* The members of args, from after the brace to after the end, into event->args. */
+const char *knee_scan_args(const char *p, const char *end, struct knee_event *event,
+                           uint64_t *repaired);
+
+/* State that lasts over a file. */
+struct knee_event_sink {
+    struct knee_builder *builder;
+    const struct knee_trace_options *options;
+    struct knee_trace *trace;
+    uint64_t negative; /* durations below zero */
+    uint64_t cpu_comm; /* host-side communication: worth a second look when there is no GPU */
+    uint64_t gpu_spans, xprof_spans;
+    struct knee_xprof *xprof; /* made when the first process is named like a device */
+};
+
+/* Is there anything in the args of such an event that we want? And beyond its stream and
+ * correlation? */
+bool knee_event_wants_args(const struct knee_event *event);
+bool knee_event_wants_more(const struct knee_event *event);
+
+/* Can an event of this category and name be of use? (`cpu`: host operations are the work.) */
+bool knee_kineto_wants(const struct knee_event *event, bool cpu);
+
+/* Takes one event whose category is known. False: its time cannot be used. */
+bool knee_kineto_event(struct knee_event_sink *sink, const struct knee_event *event);
+
+/* Takes a metadata event, or one without category. */
+bool knee_xprof_event(struct knee_event_sink *sink, const struct knee_event *event);
+void knee_xprof_free(struct knee_xprof *xprof, const struct knee_alloc *alloc);
+
+/* The rank that a file's name speaks of ("rank-3.json", "worker0.", "_r1of2"), or -1. */
+int64_t knee_rank_from_name(const char *file);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* What goes between the parts of an account, as bytes and back. */
+#include "base/cursor.h"
+#include "timeline/wire_format.h"
+
+static const uint64_t task_mark = 0x31746b656566316b, outcome_mark = 0x316f6b656566316b;
+
+/* ---- Tasks ---- */
+
+enum { MEETING_BYTES = 4 + 8 };
+
+/* The strip covers the rank's window, and nothing that is done with it leaves 64 bits. */
+static void check_strip(struct knee_cursor *c, const struct knee_rank_brief *task,
+                        const struct knee_rank_account *rank)
+{
+    int64_t part_ns = task->strip_part_ns;
+    uint64_t length = (uint64_t)rank->end_ns - (uint64_t)task->strip_start_ns;
+    knee_cursor_check(c, part_ns > 0 && part_ns < INT64_MAX / (KNEE_STRIP + 1) &&
+                             task->strip_start_ns <= rank->start_ns && length <= INT64_MAX);
+    knee_cursor_check(c, !c->bad && length / (uint64_t)part_ns <= KNEE_STRIP);
+}
+
+static void walk_task(struct knee_cursor *c, const struct knee_share *share)
+{
+    struct knee_rank_brief *task = share->task;
+    void *meetings = task->meetings;
+    KNEE_FIELD(c, task->strip_start_ns);
+    KNEE_FIELD(c, task->strip_part_ns);
+    if (c->mode == KNEE_READ)
+        check_strip(c, task, share->rank);
+    knee_cursor_rows(c, &task->meeting_count, MEETING_BYTES, &meetings, sizeof *task->meetings);
+    task->meetings = meetings;
+    for (size_t i = 0; i < task->meeting_count; i++) {
+        struct knee_meeting *meeting = &task->meetings[i];
+        KNEE_FIELD(c, meeting->call);
+        KNEE_FIELD(c, meeting->last_start_ns);
+        knee_cursor_check(c, meeting->call < share->rank->source->call_count);
+        meeting->call = c->bad ? 0 : meeting->call;
+    }
+}
+
+/* ---- Outcomes ---- */
+
+enum { LEDGER_BYTES = 8 * (KNEE_LABELS + 2), STEP_BYTES = LEDGER_BYTES + 2 * 8, STRETCH_BYTES = 1 };
+
+/* Parts that are not negative and together not more than `left_ns`, which goes down. */
+static void check_part(struct knee_cursor *c, int64_t part_ns, int64_t *left_ns)
+{
+    knee_cursor_check(c, part_ns >= 0 && part_ns <= *left_ns);
+    *left_ns -= c->bad ? 0 : part_ns;
+}
+
+static void walk_ledger(struct knee_cursor *c, struct knee_ledger *ledger, int64_t longest_ns)
+{
+    KNEE_FIELD(c, ledger->label_ns);
+    KNEE_FIELD(c, ledger->window_ns);
+    KNEE_FIELD(c, ledger->comm_ns);
+    if (c->mode != KNEE_READ)
+        return;
+    int64_t left = ledger->window_ns;
+    knee_cursor_check(c, left >= 0 && left <= longest_ns);
+    for (int label = 0; label < KNEE_LABELS; label++)
+        check_part(c, ledger->label_ns[label], &left);
+    knee_cursor_check(c, left == 0 && ledger->comm_ns >= -1 && ledger->comm_ns <= longest_ns);
+}
+
+static void walk_rank(struct knee_cursor *c, struct knee_rank_account *rank)
+{
+    uint64_t kernels = rank->kernels;
+    int64_t window_ns = rank->end_ns - rank->start_ns;
+    walk_ledger(c, &rank->ledger, window_ns);
+    knee_cursor_check(c, rank->ledger.window_ns == window_ns);
+    KNEE_FIELD(c, rank->waits_ns);
+    KNEE_FIELD(c, rank->load_ns);
+    KNEE_FIELD(c, rank->stepped_ns);
+    KNEE_FIELD(c, kernels);
+    KNEE_FIELD(c, rank->median_kernel_ns);
+    rank->split = knee_cursor_small(c, rank->split, 2) != 0;
+    if (c->mode != KNEE_READ)
+        return;
+    int64_t left = rank->ledger.label_ns[KNEE_WAIT];
+    for (size_t i = 0; i < KNEE_STRIP; i++)
+        check_part(c, rank->waits_ns[i], &left);
+    knee_cursor_check_time(c, rank->load_ns);
+    knee_cursor_check_time(c, rank->stepped_ns);
+    knee_cursor_check_time(c, rank->median_kernel_ns);
+    knee_cursor_check(c, kernels <= rank->source->work);
+    rank->kernels = (size_t)kernels;
+}
+
+static void walk_steps(struct knee_cursor *c, struct knee_outcome *outcome, int64_t window_ns)
+{
+    void *steps = outcome->steps;
+    outcome->step_source = (enum knee_step_source)knee_cursor_small(
+        c, (unsigned)outcome->step_source, KNEE_STEPS_NONE + 1);
+    knee_cursor_rows(c, &outcome->step_count, STEP_BYTES, &steps, sizeof *outcome->steps);
+    outcome->steps = steps;
+    for (size_t i = 0; i < outcome->step_count; i++) {
+        struct knee_step_account *step = &outcome->steps[i];
+        KNEE_FIELD(c, step->number);
+        KNEE_FIELD(c, step->start_ns);
+        walk_ledger(c, &step->ledger, window_ns);
+    }
+}
+
+/* Most labels of a stretch are 0: a byte tells which are not. */
+static void walk_stretch(struct knee_cursor *c, struct knee_stretch *stretch, int64_t *left_ns)
+{
+    unsigned set = 0;
+    for (int label = 0; label < KNEE_LABELS; label++)
+        set |= stretch->label_ns[label] ? 1u << label : 0;
+    set = knee_cursor_small(c, set, 1u << KNEE_LABELS);
+    for (int label = 0; label < KNEE_LABELS; label++) {
+        if (!(set & 1u << label))
+            continue;
+        KNEE_FIELD(c, stretch->label_ns[label]);
+        if (c->mode == KNEE_READ)
+            check_part(c, stretch->label_ns[label], left_ns);
+    }
+}
+
+static void walk_outcome(struct knee_cursor *c, const struct knee_share *share)
+{
+    struct knee_outcome *outcome = share->outcome;
+    void *stretches = outcome->stretches;
+    int64_t window_ns = share->rank->end_ns - share->rank->start_ns;
+    walk_rank(c, share->rank);
+    walk_steps(c, outcome, window_ns);
+    knee_cursor_rows(c, &outcome->stretch_count, STRETCH_BYTES, &stretches,
+                     sizeof *outcome->stretches);
+    outcome->stretches = stretches;
+    knee_cursor_check(c, outcome->stretch_count == share->task->meeting_count);
+    for (size_t i = 0; i < outcome->stretch_count; i++) /* they do not overlap */
+        walk_stretch(c, &outcome->stretches[i], &window_ns);
+}
+
+/* ---- Messages: the ranks one after the other ---- */
+
+typedef void walk_fn(struct knee_cursor *c, const struct knee_share *share);
+
+static void walk(struct knee_cursor *c, uint64_t mark, walk_fn *each,
+                 const struct knee_share *shares, size_t count)
+{
+    knee_cursor_mark(c, mark);
+    for (size_t i = 0; i < count; i++)
+        each(c, &shares[i]);
+}
+
+static size_t pack(uint64_t mark, walk_fn *each, const struct knee_share *shares, size_t count,
+                   unsigned char *out)
+{
+    struct knee_cursor c = {.mode = out ? KNEE_WRITE : KNEE_COUNT, .to = out};
+    walk(&c, mark, each, shares, count);
+    return c.at;
+}
+
+static knee_status unpack(const char *what, uint64_t mark, walk_fn *each,
+                          const unsigned char *bytes, size_t size, const struct knee_share *shares,
+                          size_t count, const struct knee_alloc *alloc, struct knee_err *err)
+{
+    struct knee_cursor c = {.mode = KNEE_READ, .from = bytes, .size = size, .alloc = alloc};
+    walk(&c, mark, each, shares, count);
+    return knee_cursor_end(&c, what, err);
+}
+
+size_t knee_tasks_pack(const struct knee_share *shares, size_t count, unsigned char *out)
+{
+    return pack(task_mark, walk_task, shares, count, out);
+}
+
+knee_status knee_tasks_unpack(const unsigned char *bytes, size_t size,
+                              const struct knee_share *shares, size_t count,
+                              const struct knee_alloc *alloc, struct knee_err *err)
+{
+    return unpack("a task", task_mark, walk_task, bytes, size, shares, count, alloc, err);
+}
+
+size_t knee_outcomes_pack(const struct knee_share *shares, size_t count, unsigned char *out)
+{
+    return pack(outcome_mark, walk_outcome, shares, count, out);
+}
+
+knee_status knee_outcomes_unpack(const unsigned char *bytes, size_t size,
+                                 const struct knee_share *shares, size_t count,
+                                 const struct knee_alloc *alloc, struct knee_err *err)
+{
+    return unpack("an outcome", outcome_mark, walk_outcome, bytes, size, shares, count, alloc, err);
+}
