@@ -27,7 +27,7 @@ static double noise(void)
 }
 
 /* A log that the model makes, `rows` sizes from 8 bytes to 8 GB. */
-static struct knee_log make_log(const struct knee_topology *topology, double ranks, double nodes,
+static struct knee_log make_log(const struct knee_cluster *cluster, double ranks, double nodes,
                                 size_t rows)
 {
     struct knee_log log = {.op = KNEE_OP_ALL_REDUCE,
@@ -36,7 +36,7 @@ static struct knee_log make_log(const struct knee_topology *topology, double ran
                            .sample_count = rows,
                            .gpus_per_process = 1,
                            .adapters = NAN};
-    struct knee_topology wide = *topology;
+    struct knee_cluster wide = *cluster;
     struct knee_layout layout;
     log.samples = calloc(rows, sizeof *log.samples);
     if (!log.samples || knee_log_layout(&log, &wide, &layout, NULL))
@@ -49,9 +49,9 @@ static struct knee_log make_log(const struct knee_topology *topology, double ran
     return log;
 }
 
-static double fit_s(const struct knee_log *logs, size_t count, const struct knee_topology *prior)
+static double fit_s(const struct knee_log *logs, size_t count, const struct knee_cluster *prior)
 {
-    struct knee_topology fitted;
+    struct knee_cluster fitted;
     double best = INFINITY;
     for (int run = 0; run < 3; run++) {
         double start = now_s();
@@ -62,7 +62,7 @@ static double fit_s(const struct knee_log *logs, size_t count, const struct knee
     return best;
 }
 
-static double sweep_s(const struct knee_topology *topology, enum knee_op op, double ranks)
+static double sweep_s(const struct knee_cluster *cluster, enum knee_op op, double ranks)
 {
     double bytes[KNEE_SIZES_MAX], best = INFINITY;
     struct knee_collective_query query = {op, {ranks, NAN, 1, 1}, bytes, 0};
@@ -71,7 +71,7 @@ static double sweep_s(const struct knee_topology *topology, enum knee_op op, dou
         return NAN;
     for (int run = 0; run < 20; run++) {
         double start = now_s();
-        if (knee_collective_run(topology, &query, NULL, &collective, NULL))
+        if (knee_collective_run(cluster, &query, NULL, &collective, NULL))
             return NAN;
         best = fmin(best, now_s() - start);
         knee_collective_release(&collective);
@@ -88,10 +88,10 @@ static bool report(const char *what, double took_s, double promised_s)
 
 int main(void)
 {
-    struct knee_topology prior, truth;
+    struct knee_cluster prior, truth;
     struct knee_log logs[32];
     bool kept = true;
-    if (knee_topology_parse("8xh100 * 0 @ ib400x8", &prior, NULL))
+    if (knee_cluster_parse("8xh100 * 0 @ ib400x8", &prior, NULL))
         return 4;
     truth = prior;
     truth.levels[1].latency_s *= 1.5;

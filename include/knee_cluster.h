@@ -32,7 +32,7 @@ struct knee_link {
     const char *origin;
 };
 
-struct knee_cluster {
+struct knee_cluster_preset {
     const char *name, *gpu;
     double gpus_per_node;
     const char *node_link, *net_link;
@@ -49,12 +49,12 @@ struct knee_model {
     const char *origin;
 };
 
-extern const struct knee_choices knee_gpu_names, knee_link_names, knee_cluster_names,
+extern const struct knee_choices knee_gpu_names, knee_link_names, knee_cluster_preset_names,
     knee_model_names, knee_algorithm_names;
-const struct knee_gpu *knee_gpu_at(size_t row);         /* NULL past the end */
-const struct knee_link *knee_link_at(size_t row);       /* NULL past the end */
-const struct knee_cluster *knee_cluster_at(size_t row); /* NULL past the end */
-const struct knee_model *knee_model_at(size_t row);     /* NULL past the end */
+const struct knee_gpu *knee_gpu_at(size_t row);                       /* NULL past the end */
+const struct knee_link *knee_link_at(size_t row);                     /* NULL past the end */
+const struct knee_cluster_preset *knee_cluster_preset_at(size_t row); /* NULL past the end */
+const struct knee_model *knee_model_at(size_t row);                   /* NULL past the end */
 
 /* One level of wire: a message of n bytes takes latency_s + n / bytes_per_s. */
 struct knee_wire {
@@ -85,7 +85,7 @@ const struct knee_transport *knee_transport_of(const char *link); /* NULL: none 
 /* A protocol of NCCL as a regime in size: quick and narrow, or slow to start and wide. */
 enum knee_protocol_name { KNEE_LL, KNEE_LL128, KNEE_SIMPLE, KNEE_PROTOCOLS };
 struct knee_protocol {
-    double launch_s;              /* beside the topology's launch_s */
+    double launch_s;              /* beside the cluster's launch_s */
     double node_hop, net_hop;     /* times the latency of a level: the lowest, the others */
     double node_share, net_share; /* of a level's rate */
 };
@@ -128,7 +128,7 @@ struct knee_parameter {
 #define KNEE_PARAMETERS_MAX 16
 
 /* Plain data, no pointers: copy it as you like. About 30 KB. */
-struct knee_topology {
+struct knee_cluster {
     char name[96], gpu[24];
     size_t level_count; /* >= 1 */
     struct knee_level levels[KNEE_LEVELS_MAX];
@@ -146,30 +146,30 @@ struct knee_topology {
 };
 
 /* One level, nothing known: every number has its default. */
-void knee_topology_init(struct knee_topology *topology);
+void knee_cluster_init(struct knee_cluster *cluster);
 
 /* Hosts that send messages to each other: a message of S bytes takes latency + S / rate, nothing
  * else. The numbers are a guess that a fit replaces: 50 us and 1 GB/s between hosts, 1 us and 10
  * GB/s inside one. */
-void knee_topology_plain(struct knee_topology *out);
+void knee_cluster_plain(struct knee_cluster *out);
 
 /* A preset as levels: the node's link, then the network. */
-void knee_topology_preset(const struct knee_cluster *preset, struct knee_topology *out);
+void knee_cluster_from_preset(const struct knee_cluster_preset *preset, struct knee_cluster *out);
 
 /* "8xH100:nvlink4 * 16 @ ib400x8": GPUs and their link, then any number of levels, each
  * "* COUNT @ LINK[xPORTS][/OVERSUBSCRIPTION][{key=value,...}]" with the keys latency, bandwidth and
  * sharing (shared or striped). A GPU may stand without link, a level without @: presets fill in. */
-knee_status knee_topology_parse(const char *text, struct knee_topology *out, struct knee_err *err);
+knee_status knee_cluster_parse(const char *text, struct knee_cluster *out, struct knee_err *err);
 
 /* What such text says about itself: a GPU, an instance type, a network, rates, counts, as people
  * write them ("2x p4de.24xlarge (16x A100-80GB), EFA 4x100 Gb/s"). False: no GPU is named. */
-bool knee_topology_recognise(const char *text, struct knee_topology *out);
+bool knee_cluster_recognise(const char *text, struct knee_cluster *out);
 
 /* The same as the one-line string, exact enough to read back. */
-void knee_topology_line(const struct knee_topology *topology, struct knee_text *text);
+void knee_cluster_line(const struct knee_cluster *cluster, struct knee_text *text);
 
 /* The two levels that knee predict knows. */
-struct knee_fabric knee_topology_fabric(const struct knee_topology *topology);
+struct knee_fabric knee_cluster_fabric(const struct knee_cluster *cluster);
 
 #ifdef __cplusplus
 }

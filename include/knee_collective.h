@@ -45,7 +45,7 @@ struct knee_placement {
     double skew;     /* all-to-allv: largest share over mean share; 1 */
 };
 
-/* Ranks on a topology, with what they reach at each level. */
+/* Ranks on a cluster, with what they reach at each level. */
 struct knee_layout {
     double ranks, skew;
     size_t levels;                       /* in use */
@@ -55,7 +55,7 @@ struct knee_layout {
 };
 
 /* KNEE_USAGE when the ranks do not fit. */
-knee_status knee_layout_init(const struct knee_topology *topology,
+knee_status knee_layout_init(const struct knee_cluster *cluster,
                              const struct knee_placement *placement, struct knee_layout *out,
                              struct knee_err *err);
 
@@ -89,19 +89,19 @@ const struct knee_algorithm *knee_algorithm_at(size_t row); /* for predict; NULL
 const struct knee_algorithm *knee_scheme_at(size_t row); /* those that count; NULL past the end */
 
 /* Seconds, from counts. */
-double knee_counts_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+double knee_counts_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                           const struct knee_counts *counts, const struct knee_algorithm *algorithm,
                           enum knee_protocol_name protocol);
 
 /* The quickest of NCCL's algorithms and protocols: what a run should take at best. NaN when NCCL
  * has none for it. `algorithm` and `protocol` may be NULL. */
-double knee_model_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+double knee_model_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                          enum knee_op op, double bytes, const struct knee_algorithm **algorithm,
                          enum knee_protocol_name *protocol);
 
-/* The same, but from the curve of the topology that was fitted to this op, rank count and node
+/* The same, but from the curve of the cluster that was fitted to this op, rank count and node
  * count, where there is one. Beyond the ends of the curve it goes on as the model does. */
-double knee_expected_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+double knee_expected_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                             enum knee_op op, double bytes);
 
 /* What NCCL's published tables would make it choose, and the time they give: a way to choose, not
@@ -110,7 +110,7 @@ struct knee_nccl_choice {
     const char *algorithm, *protocol; /* "RING", "LL128"; NULL: not a GPU that NCCL knows */
     double time_s;                    /* NaN: a group of sends and receives ("P2P") has no table */
 };
-struct knee_nccl_choice knee_nccl_choose(const struct knee_topology *topology,
+struct knee_nccl_choice knee_nccl_choose(const struct knee_cluster *cluster,
                                          const struct knee_layout *layout, enum knee_op op,
                                          double bytes);
 
@@ -173,7 +173,7 @@ struct knee_finding {
 struct knee_collective {
     struct knee_collective_query query;
     double *bytes; /* what query.bytes points to; owned */
-    struct knee_topology topology;
+    struct knee_cluster cluster;
     struct knee_layout layout;
     struct knee_collective_row *rows; /* by size, then by algorithm; owned */
     size_t row_count;
@@ -190,7 +190,7 @@ struct knee_collective {
 };
 
 /* Every algorithm at every size. Free with knee_collective_release(). */
-knee_status knee_collective_run(const struct knee_topology *topology,
+knee_status knee_collective_run(const struct knee_cluster *cluster,
                                 const struct knee_collective_query *query,
                                 const struct knee_alloc *alloc, struct knee_collective *out,
                                 struct knee_err *err);

@@ -158,7 +158,7 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
 void knee_diagnosis_release(struct knee_diagnosis *diagnosis);
 
 /* Fills in what each collective should take on a cluster. Groups are taken to fill nodes. */
-void knee_expect_collectives(struct knee_account *account, const struct knee_topology *topology);
+void knee_expect_collectives(struct knee_account *account, const struct knee_cluster *cluster);
 
 /* Two recordings of the same job, per step and rank. */
 enum { KNEE_MOVERS = 16 };

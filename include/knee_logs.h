@@ -94,7 +94,7 @@ void knee_logs_release(struct knee_logs *logs);
 struct knee_log_hints {
     double ranks, nodes;
     enum knee_op op;
-    const char *about; /* what people say about it, for knee_topology_recognise(); may be NULL */
+    const char *about; /* what people say about it, for knee_cluster_recognise(); may be NULL */
 };
 
 /* Adds the tables of one file: nccl-tests and rccl-tests (text of every era, JSON), OSU, knee
@@ -105,14 +105,14 @@ knee_status knee_logs_read(struct knee_logs *logs, const char *text, size_t leng
 
 /* ---- Fit: a cluster from its logs --------------------------------------------------------- */
 
-/* Where a log's ranks are on a topology. The topology is widened where the log has more GPUs in a
+/* Where a log's ranks are on a cluster. The cluster is widened where the log has more GPUs in a
  * node than it knows of. */
-knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *topology,
+knee_status knee_log_layout(const struct knee_log *log, struct knee_cluster *cluster,
                             struct knee_layout *out, struct knee_err *err);
 
 /* The question that a log answers: its collective, its sizes (room for KNEE_SIZES_MAX in `bytes`),
- * its ranks on a topology. */
-void knee_log_question(const struct knee_log *log, const struct knee_topology *topology,
+ * its ranks on a cluster. */
+void knee_log_question(const struct knee_log *log, const struct knee_cluster *cluster,
                        double *bytes, struct knee_collective_query *out);
 
 /* Its buffers were the host's: gpu is "CPU". */
@@ -121,19 +121,19 @@ bool knee_log_plain(const struct knee_log *log);
 /* What the log, its name and `about` (may be NULL) say the cluster is; an NVLink node and
  * InfiniBand when they say nothing, plain hosts when the buffers were the host's. True if something
  * was recognised. */
-bool knee_log_topology(const struct knee_log *log, const char *about, struct knee_topology *out);
+bool knee_log_cluster(const struct knee_log *log, const char *about, struct knee_cluster *out);
 
-/* Fits one topology to logs that are all of one cluster, starting from `prior`: latencies, rates
+/* Fits one cluster to logs that are all of one cluster, starting from `prior`: latencies, rates
  * and protocols with their uncertainty, and a curve for each log. */
-knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_topology *prior,
-                     const struct knee_alloc *alloc, struct knee_topology *out,
+knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_cluster *prior,
+                     const struct knee_alloc *alloc, struct knee_cluster *out,
                      struct knee_err *err);
 
 /* Plain hosts have no preset to hold a log against: puts the link that its own rows show in the
  * place of the guess, without a curve, so that the quickest algorithm on that link is expected.
  * Other topologies stay. */
 knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *alloc,
-                          struct knee_topology *topology, struct knee_err *err);
+                          struct knee_cluster *cluster, struct knee_err *err);
 
 /* Errors |predicted / measured - 1| of some rows. */
 struct knee_errors {
@@ -144,14 +144,14 @@ struct knee_errors {
 /* How well one log is predicted ... */
 struct knee_log_check {
     const struct knee_log *log;
-    struct knee_topology topology; /* what it was recognised as, before any fit */
+    struct knee_cluster cluster; /* what it was recognised as, before any fit */
     bool recognised;
     const char *origin;
     struct knee_errors left_out;     /* ... at every second size, fitted at the others */
     struct knee_errors out_of_place; /* the same against the out-of-place column alone */
     struct knee_errors fitted;       /* ... at the sizes it was fitted to, by the pieces */
     struct knee_errors preset;       /* ... by the preset, without any fit */
-    size_t cluster;                  /* row of clusters[]; SIZE_MAX: it was not fitted */
+    size_t fit;                      /* row of clusters[]; SIZE_MAX: it was not fitted */
     double *fitted_s;                /* what that fit gives for each sample; owned; may be NULL */
 };
 
@@ -163,7 +163,7 @@ struct knee_transfer {
 
 /* What the logs of one cluster say together: parameters, and a curve for each log. */
 struct knee_cluster_fit {
-    struct knee_topology topology;
+    struct knee_cluster cluster;
     size_t logs;
 };
 
@@ -184,7 +184,7 @@ struct knee_check {
 
 /* What people say about a log; each may be NULL. */
 struct knee_log_about {
-    const char *hardware; /* for knee_topology_recognise() */
+    const char *hardware; /* for knee_cluster_recognise() */
     const char *origin; /* where it comes from: logs of different origins are different clusters */
 };
 
@@ -192,7 +192,7 @@ struct knee_log_about {
  * cluster when their origins do not differ, they were recognised as the same, and both or neither
  * have more than one node; with `prior`, what they all start from, all of them are. */
 knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_about *about,
-                            size_t count, const struct knee_topology *prior,
+                            size_t count, const struct knee_cluster *prior,
                             const struct knee_alloc *alloc, struct knee_check *out,
                             struct knee_err *err);
 void knee_check_release(struct knee_check *check);

@@ -62,9 +62,9 @@ void knee_write_collective(const struct knee_collective *collective, enum knee_f
 void knee_write_check(const struct knee_check *check, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text);
 
-/* YAML that knee_topology_read() reads back, or JSON with the same keys. */
-void knee_write_topology(const struct knee_topology *topology, enum knee_format format,
-                         struct knee_text *text);
+/* YAML that knee_cluster_read() reads back, or JSON with the same keys. */
+void knee_write_cluster(const struct knee_cluster *cluster, enum knee_format format,
+                        struct knee_text *text);
 void knee_write_plan(const struct knee_plan_answer *answer, enum knee_format format,
                      const struct knee_style *style, struct knee_text *text);
 void knee_write_ops(const struct knee_plan_answer *answer, enum knee_format format,

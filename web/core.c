@@ -372,22 +372,22 @@ int EXPORT(kw_plan)(char *lines)
 /* What each collective of a log took beside what it should take. */
 static knee_status against(const struct knee_log *log, struct knee_err *err)
 {
-    struct knee_topology topology;
+    struct knee_cluster cluster;
     struct knee_collective_query query;
     struct knee_collective collective;
     struct knee_style style = {0};
     double *bytes = malloc(KNEE_SIZES_MAX * sizeof *bytes);
     if (!bytes)
         return KNEE_SYSTEM;
-    knee_log_topology(log, NULL, &topology);
-    knee_log_question(log, &topology, bytes, &query);
+    knee_log_cluster(log, NULL, &cluster);
+    knee_log_question(log, &cluster, bytes, &query);
     knee_status status = KNEE_INPUT;
-    if (topology.plain) /* the fit that their link takes is not worth its bytes in the page */
+    if (cluster.plain) /* the fit that their link takes is not worth its bytes in the page */
         knee_fail(err, status, log->file,
                   "it is of hosts without GPUs, which have no preset; knee collective --against "
                   "fits their link");
     else
-        status = knee_collective_run(&topology, &query, NULL, &collective, err);
+        status = knee_collective_run(&cluster, &query, NULL, &collective, err);
     if (!status) {
         knee_collective_against(&collective, log);
         clear();
@@ -560,9 +560,9 @@ int EXPORT(kw_trace_finish)(char *lines)
         return say_error(&err);
     has_account = true;
     if (job.cluster >= 0) {
-        struct knee_topology topology;
-        knee_topology_preset(knee_cluster_at((size_t)job.cluster), &topology);
-        knee_expect_collectives(&account, &topology);
+        struct knee_cluster cluster;
+        knee_cluster_from_preset(knee_cluster_preset_at((size_t)job.cluster), &cluster);
+        knee_expect_collectives(&account, &cluster);
     }
     status = knee_diagnose(&account, &job, NULL, &diagnosis, &err);
     if (status)

@@ -72,7 +72,7 @@ const char *cli_input_name(const char *path);
 
 /* A cluster from a word: a preset, a file (YAML, nvidia-smi topo -m, NCCL's XML) or one line of
  * text such as '8xh100:nvlink4 * 16 @ ib400x8'. */
-knee_status cli_read_cluster(const char *word, struct knee_topology *out, struct knee_err *err);
+knee_status cli_read_cluster(const char *word, struct knee_cluster *out, struct knee_err *err);
 
 /* Writes text to a file. */
 knee_status cli_write_file(const char *name, const struct knee_text *text, struct knee_err *err);

@@ -11,30 +11,30 @@
 
 #define LARGEST_CLUSTER ((size_t)16 << 20)
 
-static knee_status read_cluster_file(const char *name, struct knee_topology *out,
+static knee_status read_cluster_file(const char *name, struct knee_cluster *out,
                                      struct knee_err *err)
 {
     char *data = NULL;
     size_t length = 0;
     knee_status status = cli_read_file(name, LARGEST_CLUSTER, &data, &length, err);
     if (!status)
-        status = knee_topology_read(data ? data : "", length, cli_input_name(name), out, err);
+        status = knee_cluster_read(data ? data : "", length, cli_input_name(name), out, err);
     free(data);
     return status;
 }
 
-knee_status cli_read_cluster(const char *word, struct knee_topology *out, struct knee_err *err)
+knee_status cli_read_cluster(const char *word, struct knee_cluster *out, struct knee_err *err)
 {
-    for (size_t row = 0; knee_cluster_at(row); row++)
-        if (knee_same_name(word, knee_cluster_at(row)->name)) {
-            knee_topology_preset(knee_cluster_at(row), out);
+    for (size_t row = 0; knee_cluster_preset_at(row); row++)
+        if (knee_same_name(word, knee_cluster_preset_at(row)->name)) {
+            knee_cluster_from_preset(knee_cluster_preset_at(row), out);
             return KNEE_OK;
         }
     if (strcmp(word, "-") == 0 || access(word, F_OK) == 0)
         return read_cluster_file(word, out, err);
     if (strchr(word, '*') || strchr(word, ':') || (word[0] >= '0' && word[0] <= '9'))
-        return knee_topology_parse(word, out, err);
-    knee_choice_find(&knee_cluster_names, word, "--cluster", err);
+        return knee_cluster_parse(word, out, err);
+    knee_choice_find(&knee_cluster_preset_names, word, "--cluster", err);
     err->hint[0] = '\0';
     knee_hint(err,
               "name a preset ('knee list clusters'), a file, or write '8xh100 * 16 @ ib400x8'");
@@ -43,7 +43,7 @@ knee_status cli_read_cluster(const char *word, struct knee_topology *out, struct
 
 static knee_status cluster_main(struct cli_run *run, int argc, char **argv)
 {
-    struct knee_topology topology;
+    struct knee_cluster topology;
     knee_status status = cli_parse(run, argc, argv);
     if (status || run->common.help)
         return status;
@@ -54,7 +54,7 @@ static knee_status cluster_main(struct cli_run *run, int argc, char **argv)
     }
     if ((status = cli_read_cluster(run->words[0], &topology, &run->err)))
         return status;
-    knee_write_topology(&topology, cli_format(run), &run->text);
+    knee_write_cluster(&topology, cli_format(run), &run->text);
     return KNEE_OK;
 }
 

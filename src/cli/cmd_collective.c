@@ -60,7 +60,7 @@ struct question {
     struct collective_options options;
     struct cli_logs logs;       /* with --against */
     const struct knee_log *log; /* its table; NULL: none */
-    struct knee_topology topology;
+    struct knee_cluster cluster;
     double bytes[KNEE_SIZES_MAX];
     struct knee_collective_query query;
 };
@@ -82,10 +82,10 @@ static knee_status find_op(struct cli_run *run, struct question *q)
 static knee_status find_cluster(struct cli_run *run, struct question *q)
 {
     if (q->options.cluster)
-        return cli_read_cluster(q->options.cluster, &q->topology, &run->err);
-    bool known = q->log && knee_log_topology(q->log, q->logs.about[0].hardware, &q->topology);
+        return cli_read_cluster(q->options.cluster, &q->cluster, &run->err);
+    bool known = q->log && knee_log_cluster(q->log, q->logs.about[0].hardware, &q->cluster);
     if (known)
-        return knee_log_wire(q->log, NULL, &q->topology, &run->err);
+        return knee_log_wire(q->log, NULL, &q->cluster, &run->err);
     knee_fail(&run->err, KNEE_USAGE, "", "which cluster is not known");
     knee_hint(&run->err, "add --cluster: a preset, a file, or '8xh100 * 16 @ ib400x8'");
     return KNEE_USAGE;
@@ -97,9 +97,9 @@ static knee_status find_rest(struct cli_run *run, struct question *q)
     struct knee_placement *p = &q->query.placement;
     const struct collective_options *o = &q->options;
     enum knee_op op = q->query.op;
-    double node = q->topology.levels[0].count;
+    double node = q->cluster.levels[0].count;
     if (q->log)
-        knee_log_question(q->log, &q->topology, q->bytes, &q->query);
+        knee_log_question(q->log, &q->cluster, q->bytes, &q->query);
     else
         *p = (struct knee_placement){node >= 2 ? node : 8, NAN, 1, 1};
     q->query.op = op;
@@ -113,7 +113,7 @@ static knee_status find_rest(struct cli_run *run, struct question *q)
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (!isnan(given[i].value))
             *given[i].field = given[i].value;
-    q->topology.sharp = q->topology.sharp || o->sharp;
+    q->cluster.sharp = q->cluster.sharp || o->sharp;
     if (!o->bytes && q->log)
         return KNEE_OK;
     return knee_sizes_parse(o->bytes ? o->bytes : "1K..8Gx4", "--bytes", q->bytes,
@@ -130,7 +130,7 @@ static knee_status answer(struct cli_run *run, struct question *q)
         status = find_rest(run, q);
     if (status)
         return status;
-    status = knee_collective_run(&q->topology, &q->query, NULL, &collective, &run->err);
+    status = knee_collective_run(&q->cluster, &q->query, NULL, &collective, &run->err);
     if (status)
         return status;
     if (q->log)

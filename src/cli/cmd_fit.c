@@ -42,7 +42,7 @@ static const struct knee_keys fit_keys = {
 
 /* Where a fit starts: what is named, or what the logs look like, several nodes telling more. */
 static knee_status find_prior(const struct fit_options *options, const struct cli_logs *logs,
-                              struct knee_topology *out, struct knee_err *err)
+                              struct knee_cluster *out, struct knee_err *err)
 {
     if (options->cluster)
         return cli_read_cluster(options->cluster, out, err);
@@ -50,9 +50,9 @@ static knee_status find_prior(const struct fit_options *options, const struct cl
     for (int several = 1; several >= 0 && !found; several--)
         for (size_t i = 0; i < logs->logs.count && !found; i++)
             if ((logs->logs.logs[i].nodes > 1) == several)
-                found = knee_log_topology(&logs->logs.logs[i], logs->about[i].hardware, out);
+                found = knee_log_cluster(&logs->logs.logs[i], logs->about[i].hardware, out);
     if (!found)
-        knee_log_topology(&logs->logs.logs[0], NULL, out);
+        knee_log_cluster(&logs->logs.logs[0], NULL, out);
     return KNEE_OK;
 }
 
@@ -72,7 +72,7 @@ static knee_status write_cluster(struct cli_run *run, const struct knee_check *c
         return KNEE_OK;
     if (check->cluster_count == 0)
         return knee_fail(&run->err, KNEE_INPUT, "", "no log has rows and a known number of ranks");
-    knee_write_topology(&check->clusters[0].topology, KNEE_TEXT, &yaml);
+    knee_write_cluster(&check->clusters[0].cluster, KNEE_TEXT, &yaml);
     knee_status status = cli_write_file(run->common.output, &yaml, &run->err);
     knee_text_release(&yaml);
     run->common.output = NULL;
@@ -83,7 +83,7 @@ static knee_status report(struct cli_run *run, const struct fit_options *options
                           const struct cli_logs *logs)
 {
     struct knee_check check;
-    struct knee_topology prior;
+    struct knee_cluster prior;
     knee_status status = KNEE_OK;
     if (!options->check || options->cluster)
         status = find_prior(options, logs, &prior, &run->err);

@@ -58,8 +58,8 @@ static void list_clusters(struct knee_table *table)
         knee_table_cell(table, "%s",
                         (const char *const[]){"cluster", "gpu", "per node", "node link", "network",
                                               "NICs", "origin"}[i]);
-    const struct knee_cluster *cluster;
-    for (size_t row = 0; (cluster = knee_cluster_at(row)); row++) {
+    const struct knee_cluster_preset *cluster;
+    for (size_t row = 0; (cluster = knee_cluster_preset_at(row)); row++) {
         knee_table_cell(table, "%s", cluster->name);
         knee_table_cell(table, "%s", cluster->gpu);
         knee_table_cell(table, "%.0f", cluster->gpus_per_node);

@@ -111,7 +111,7 @@ static knee_status read_job(const char *name, struct knee_job *job, struct knee_
 /* The two levels of a cluster file, where nothing else has been said. */
 static knee_status read_links(const char *name, struct knee_job *job, struct knee_err *err)
 {
-    struct knee_topology topology;
+    struct knee_cluster topology;
     if (job->cluster >= 0 || job->link >= 0) {
         knee_fail(err, KNEE_USAGE, "", "both --cluster-file and --cluster or --link");
         knee_hint(err, "keep one");
@@ -120,7 +120,7 @@ static knee_status read_links(const char *name, struct knee_job *job, struct kne
     knee_status status = cli_read_cluster(name, &topology, err);
     if (status)
         return status;
-    struct knee_fabric fabric = knee_topology_fabric(&topology);
+    struct knee_fabric fabric = knee_cluster_fabric(&topology);
     struct {
         double *field, value;
     } links[] = {{&job->gpus_per_node, fabric.node_size},

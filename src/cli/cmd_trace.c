@@ -213,12 +213,12 @@ static knee_status check_gates(const struct trace_options *options, const struct
 static knee_status expect(const struct trace_options *options, const struct knee_job *job,
                           struct knee_account *account, struct knee_err *err)
 {
-    struct knee_topology topology;
+    struct knee_cluster topology;
     knee_status status = KNEE_OK;
     if (options->cluster_file)
         status = cli_read_cluster(options->cluster_file, &topology, err);
     else if (job->cluster >= 0)
-        knee_topology_preset(knee_cluster_at((size_t)job->cluster), &topology);
+        knee_cluster_from_preset(knee_cluster_preset_at((size_t)job->cluster), &topology);
     else
         return KNEE_OK;
     if (!status)

@@ -30,10 +30,10 @@
 
 LOOKUPS(gpu, knee_gpus, "GPU preset")
 LOOKUPS(link, knee_links, "link preset")
-LOOKUPS(cluster, knee_clusters, "cluster preset")
+LOOKUPS(cluster_preset, knee_cluster_presets, "cluster preset")
 NAMED(gpu, knee_gpus)
 NAMED(link, knee_links)
-NAMED(cluster, knee_clusters)
+NAMED(cluster_preset, knee_cluster_presets)
 
 const struct knee_transport *knee_transport_at(size_t row)
 {
@@ -59,7 +59,7 @@ struct knee_wire knee_link_wire(const struct knee_link *link, double ports)
     return (struct knee_wire){link->latency_s, ports * link->bytes_per_s * link->achieved};
 }
 
-struct knee_fabric knee_cluster_fabric(const struct knee_cluster *cluster)
+struct knee_fabric knee_cluster_preset_fabric(const struct knee_cluster_preset *cluster)
 {
     double ports = cluster->nics_per_node / cluster->gpus_per_node;
     return (struct knee_fabric){

@@ -7,17 +7,18 @@
 
 extern const struct knee_gpu knee_gpus[];
 extern const struct knee_link knee_links[];
-extern const struct knee_cluster knee_clusters[];
+extern const struct knee_cluster_preset knee_cluster_presets[];
 extern const struct knee_transport knee_transports[];
-extern const size_t knee_gpus_count, knee_links_count, knee_clusters_count, knee_transports_count;
+extern const size_t knee_gpus_count, knee_links_count, knee_cluster_presets_count,
+    knee_transports_count;
 
 /* By exact name; NULL if there is none (the data files are checked by a test). */
 const struct knee_gpu *knee_gpu_named(const char *name);
 const struct knee_link *knee_link_named(const char *name);
-const struct knee_cluster *knee_cluster_named(const char *name);
+const struct knee_cluster_preset *knee_cluster_preset_named(const char *name);
 
 /* What a worker of a cluster preset reaches inside its node and out of it. */
-struct knee_fabric knee_cluster_fabric(const struct knee_cluster *cluster);
+struct knee_fabric knee_cluster_preset_fabric(const struct knee_cluster_preset *cluster);
 
 /* What a collective reaches on a link: the raw rate times the achieved share. */
 struct knee_wire knee_link_wire(const struct knee_link *link, double ports);

@@ -4,8 +4,8 @@
  * instance type that has a preset, a transport, "8x400 Gb/s". Each kind of word has its table; what
  * is not said comes from the preset of the instance, or from the cluster the GPU is usually in.
  */
+#include "cluster/cluster.h"
 #include "cluster/presets.h"
-#include "cluster/topology.h"
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */
@@ -167,7 +167,7 @@ static void find_ports(const char *text, const char *low, double *gbit, double *
     }
 }
 
-static void set_network(const char *written, const char *text, struct knee_topology *t,
+static void set_network(const char *written, const char *text, struct knee_cluster *t,
                         const struct knee_link *usual)
 {
     double gbit = 0, ports = 0;
@@ -191,7 +191,7 @@ static void set_network(const char *written, const char *text, struct knee_topol
         level->ports = ports;
 }
 
-bool knee_topology_recognise(const char *text, struct knee_topology *out)
+bool knee_cluster_recognise(const char *text, struct knee_cluster *out)
 {
     char low[1024];
     const char *written = text;
@@ -207,9 +207,10 @@ bool knee_topology_recognise(const char *text, struct knee_topology *out)
         return false;
     bool preset = gpu[0] != ':';
     const char *usual = preset ? knee_gpu_named(gpu)->cluster : gpu + 1;
-    const struct knee_cluster *cluster = knee_cluster_named(instance ? instance : usual);
-    struct knee_topology t;
-    knee_topology_preset(cluster, &t);
+    const struct knee_cluster_preset *cluster =
+        knee_cluster_preset_named(instance ? instance : usual);
+    struct knee_cluster t;
+    knee_cluster_from_preset(cluster, &t);
     if (!instance)
         snprintf(t.gpu, sizeof t.gpu, "%s", preset ? gpu : "pcie");
     set_network(written, low, &t, knee_link_named(cluster->net_link));

@@ -61,19 +61,19 @@ const struct knee_algorithm *knee_scheme_at(size_t row)
     return NULL;
 }
 
-bool knee_scheme_runs(const struct knee_topology *topology, const struct knee_algorithm *algorithm)
+bool knee_scheme_runs(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm)
 {
     switch (algorithm->needs) {
     case KNEE_NEEDS_NOTHING: return true;
-    case KNEE_NEEDS_NVLS: return topology->nvls_share > 0;
-    case KNEE_NEEDS_SHARP: return topology->sharp;
+    case KNEE_NEEDS_NVLS: return cluster->nvls_share > 0;
+    case KNEE_NEEDS_SHARP: return cluster->sharp;
     }
     return false;
 }
 
-bool knee_scheme_used(const struct knee_topology *topology, const struct knee_algorithm *algorithm)
+bool knee_scheme_used(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm)
 {
-    return (topology->plain || algorithm->nccl) && knee_scheme_runs(topology, algorithm);
+    return (cluster->plain || algorithm->nccl) && knee_scheme_runs(cluster, algorithm);
 }
 
 struct knee_wire knee_fabric_span(const struct knee_fabric *fabric, double workers)

@@ -42,20 +42,20 @@ size_t knee_layout_top(const struct knee_layout *layout);
 /* The level where ranks that are `distance` apart meet, if they are counted node by node. */
 size_t knee_layout_meets(const struct knee_layout *layout, double distance);
 
-/* GPUs that a topology holds; infinite where a level has any number of units. */
-double knee_topology_ranks(const struct knee_topology *topology);
+/* GPUs that a cluster holds; infinite where a level has any number of units. */
+double knee_cluster_ranks(const struct knee_cluster *cluster);
 
 /* Whether it is what runs there: NCCL's own, or on plain hosts anything. */
-bool knee_scheme_used(const struct knee_topology *topology, const struct knee_algorithm *algorithm);
+bool knee_scheme_used(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm);
 
 /* Seconds with the protocol that is quickest for it; `protocol` may be NULL. */
-double knee_best_protocol_s(const struct knee_topology *topology, const struct knee_layout *layout,
+double knee_best_protocol_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                             const struct knee_counts *counts,
                             const struct knee_algorithm *algorithm,
                             enum knee_protocol_name *protocol);
 
 /* Whether the hardware has what an algorithm needs. */
-bool knee_scheme_runs(const struct knee_topology *topology, const struct knee_algorithm *algorithm);
+bool knee_scheme_runs(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm);
 
 /* ---- Parts that several algorithms are made of ---- */
 
@@ -92,7 +92,7 @@ bool knee_log_counts(const struct knee_log *log, const struct knee_layout *layou
 
 /* What a run of a log's kind takes: by the algorithm it names, else by the quickest one or, with
  * `curves`, by the curve that was fitted to such runs. */
-double knee_log_time_s(const struct knee_log *log, const struct knee_topology *topology,
+double knee_log_time_s(const struct knee_log *log, const struct knee_cluster *cluster,
                        const struct knee_layout *layout, double bytes, bool curves);
 
 #endif

@@ -25,12 +25,11 @@ static bool time_one(const struct knee_collective *c, const struct knee_algorith
                      double bytes, struct timing *out)
 {
     struct knee_counts counts = {0};
-    if (!knee_scheme_runs(&c->topology, algorithm) ||
+    if (!knee_scheme_runs(&c->cluster, algorithm) ||
         !algorithm->count(&c->layout, c->query.op, bytes, &counts))
         return false;
     out->algorithm = algorithm;
-    out->time_s =
-        knee_best_protocol_s(&c->topology, &c->layout, &counts, algorithm, &out->protocol);
+    out->time_s = knee_best_protocol_s(&c->cluster, &c->layout, &counts, algorithm, &out->protocol);
     return true;
 }
 
@@ -97,7 +96,7 @@ static void fill_size(struct knee_collective *c, size_t index)
             size->winner = c->row_count;
             struct knee_counts none = {0};
             row->count(&c->layout, c->query.op, 0, &none);
-            smallest.time_s = knee_counts_time_s(&c->topology, &c->layout, &none, row, r->protocol);
+            smallest.time_s = knee_counts_time_s(&c->cluster, &c->layout, &none, row, r->protocol);
             size->latency_share = smallest.time_s / r->time_s;
         }
         c->row_count++;
@@ -105,8 +104,8 @@ static void fill_size(struct knee_collective *c, size_t index)
     size->last = c->row_count;
     if (c->row_count > first)
         c->rows[size->winner].winner = true;
-    size->expected_s = knee_expected_time_s(&c->topology, &c->layout, c->query.op, bytes);
-    size->nccl = knee_nccl_choose(&c->topology, &c->layout, c->query.op, bytes);
+    size->expected_s = knee_expected_time_s(&c->cluster, &c->layout, c->query.op, bytes);
+    size->nccl = knee_nccl_choose(&c->cluster, &c->layout, c->query.op, bytes);
 }
 
 #define HUGE_BYTES 1e16
@@ -163,14 +162,14 @@ static knee_status get_memory(struct knee_collective *c, const struct knee_colle
     return KNEE_OK;
 }
 
-knee_status knee_collective_run(const struct knee_topology *topology,
+knee_status knee_collective_run(const struct knee_cluster *cluster,
                                 const struct knee_collective_query *query,
                                 const struct knee_alloc *alloc, struct knee_collective *out,
                                 struct knee_err *err)
 {
-    struct knee_collective c = {.query = *query, .topology = *topology, .alloc = alloc};
+    struct knee_collective c = {.query = *query, .cluster = *cluster, .alloc = alloc};
     c.query.bytes = NULL;
-    knee_status status = knee_layout_init(topology, &query->placement, &c.layout, err);
+    knee_status status = knee_layout_init(cluster, &query->placement, &c.layout, err);
     if (!status)
         status = get_memory(&c, query, err);
     for (size_t i = 0; i < query->size_count && !status; i++) {
@@ -186,7 +185,7 @@ knee_status knee_collective_run(const struct knee_topology *topology,
         return status;
     }
     find_half(&c);
-    c.curve = knee_curve_find(&c.topology, &c.layout, query->op) != NULL;
+    c.curve = knee_curve_find(&c.cluster, &c.layout, query->op) != NULL;
     *out = c;
     return KNEE_OK;
 }

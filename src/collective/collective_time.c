@@ -24,15 +24,15 @@ static double soft_maximum(double a, double b)
     return r8 < 1e-9 ? high : high * pow(1 + r8, 0.125);
 }
 
-double knee_counts_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+double knee_counts_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                           const struct knee_counts *counts, const struct knee_algorithm *algorithm,
                           enum knee_protocol_name protocol)
 {
-    const struct knee_protocol *p = &topology->protocols[protocol];
+    const struct knee_protocol *p = &cluster->protocols[protocol];
     double reach = algorithm->reach > 0 ? algorithm->reach : 1;
     if (algorithm->needs == KNEE_NEEDS_NVLS)
-        reach = topology->nvls_share;
-    double time_s = topology->launch_s + p->launch_s + counts->peers * topology->peer_s;
+        reach = cluster->nvls_share;
+    double time_s = cluster->launch_s + p->launch_s + counts->peers * cluster->peer_s;
     double transfer_s = 0;
     for (size_t l = 0; l < layout->levels; l++) {
         bool node = l == 0;
@@ -44,21 +44,21 @@ double knee_counts_time_s(const struct knee_topology *topology, const struct kne
         transfer_s = counts->in_turn ? transfer_s + level_s : fmax(transfer_s, level_s);
     }
     time_s += transfer_s;
-    return topology->floor_s > 0 ? soft_maximum(time_s, topology->floor_s) : time_s;
+    return cluster->floor_s > 0 ? soft_maximum(time_s, cluster->floor_s) : time_s;
 }
 
-double knee_best_protocol_s(const struct knee_topology *topology, const struct knee_layout *layout,
+double knee_best_protocol_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                             const struct knee_counts *counts,
                             const struct knee_algorithm *algorithm,
                             enum knee_protocol_name *protocol)
 {
-    bool simple_only = topology->plain || algorithm->simple_only; /* the others are NCCL's */
+    bool simple_only = cluster->plain || algorithm->simple_only; /* the others are NCCL's */
     double best_s = INFINITY;
     if (protocol)
         *protocol = KNEE_SIMPLE;
     for (int p = simple_only ? KNEE_SIMPLE : KNEE_LL; p < KNEE_PROTOCOLS; p++) {
         double time_s =
-            knee_counts_time_s(topology, layout, counts, algorithm, (enum knee_protocol_name)p);
+            knee_counts_time_s(cluster, layout, counts, algorithm, (enum knee_protocol_name)p);
         if (time_s < best_s) {
             best_s = time_s;
             if (protocol)
@@ -68,7 +68,7 @@ double knee_best_protocol_s(const struct knee_topology *topology, const struct k
     return best_s;
 }
 
-double knee_model_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+double knee_model_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                          enum knee_op op, double bytes, const struct knee_algorithm **algorithm,
                          enum knee_protocol_name *protocol)
 {
@@ -77,9 +77,9 @@ double knee_model_time_s(const struct knee_topology *topology, const struct knee
     for (size_t i = 0; (row = knee_scheme_at(i)); i++) {
         struct knee_counts counts = {0};
         enum knee_protocol_name best;
-        if (!knee_scheme_used(topology, row) || !row->count(layout, op, bytes, &counts))
+        if (!knee_scheme_used(cluster, row) || !row->count(layout, op, bytes, &counts))
             continue;
-        double time_s = knee_best_protocol_s(topology, layout, &counts, row, &best);
+        double time_s = knee_best_protocol_s(cluster, layout, &counts, row, &best);
         if (time_s >= best_s)
             continue;
         best_s = time_s;

@@ -257,11 +257,11 @@ double knee_curve_time_s(const struct knee_curve *curve, double bytes)
     return chain_at(&c, bytes);
 }
 
-const struct knee_curve *knee_curve_find(const struct knee_topology *topology,
+const struct knee_curve *knee_curve_find(const struct knee_cluster *cluster,
                                          const struct knee_layout *layout, enum knee_op op)
 {
-    for (size_t i = 0; i < topology->curve_count; i++) {
-        const struct knee_curve *curve = &topology->curves[i];
+    for (size_t i = 0; i < cluster->curve_count; i++) {
+        const struct knee_curve *curve = &cluster->curves[i];
         if (curve->op == (int)op && curve->ranks == layout->ranks &&
             curve->nodes == layout->units[1])
             return curve;
@@ -269,11 +269,11 @@ const struct knee_curve *knee_curve_find(const struct knee_topology *topology,
     return NULL;
 }
 
-double knee_expected_time_s(const struct knee_topology *topology, const struct knee_layout *layout,
+double knee_expected_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                             enum knee_op op, double bytes)
 {
-    const struct knee_curve *curve = knee_curve_find(topology, layout, op);
-    double model_s = knee_model_time_s(topology, layout, op, bytes, NULL, NULL);
+    const struct knee_curve *curve = knee_curve_find(cluster, layout, op);
+    double model_s = knee_model_time_s(cluster, layout, op, bytes, NULL, NULL);
     if (!curve || curve->knots == 0)
         return model_s;
     size_t last = curve->knots - 1;
@@ -282,7 +282,7 @@ double knee_expected_time_s(const struct knee_topology *topology, const struct k
         return knee_curve_time_s(curve, bytes);
     /* Past its ends the curve keeps its distance from the model. */
     size_t end = below ? 0 : last;
-    double there_s = knee_model_time_s(topology, layout, op, curve->bytes[end], NULL, NULL);
+    double there_s = knee_model_time_s(cluster, layout, op, curve->bytes[end], NULL, NULL);
     return isnan(there_s) ? knee_curve_time_s(curve, bytes)
                           : curve->time_s[end] * model_s / there_s;
 }

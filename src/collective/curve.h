@@ -18,8 +18,8 @@ knee_status knee_curve_fit(const struct knee_curve_point *points, size_t count,
 /* Between the first knot and the last. */
 double knee_curve_time_s(const struct knee_curve *curve, double bytes);
 
-/* The curve of a topology for this op, rank count and node count; NULL: none. */
-const struct knee_curve *knee_curve_find(const struct knee_topology *topology,
+/* The curve of a cluster for this op, rank count and node count; NULL: none. */
+const struct knee_curve *knee_curve_find(const struct knee_cluster *cluster,
                                          const struct knee_layout *layout, enum knee_op op);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks laid out on a topology, node by node: how many units there are at each level, and what one
+ * Ranks laid out on a cluster, node by node: how many units there are at each level, and what one
  * unit of a level reaches into it. A GPU reaches its link's rate; a node the ports its ranks may
  * use (all of them where they are shared, its ranks' part of them where each rank has its own); a
  * leaf what its nodes send up, less the oversubscription. Links that other communicators use at the
@@ -60,18 +60,18 @@ static double unit_rate(const struct knee_level *level, double below, double ran
     return fmin(rate, below) / level->oversubscription;
 }
 
-double knee_topology_ranks(const struct knee_topology *topology)
+double knee_cluster_ranks(const struct knee_cluster *cluster)
 {
     double ranks = 1;
-    for (size_t l = 0; l < topology->level_count; l++)
-        ranks *= topology->levels[l].count > 0 ? topology->levels[l].count : INFINITY;
+    for (size_t l = 0; l < cluster->level_count; l++)
+        ranks *= cluster->levels[l].count > 0 ? cluster->levels[l].count : INFINITY;
     return ranks;
 }
 
-static knee_status check_fit(const struct knee_topology *topology,
+static knee_status check_fit(const struct knee_cluster *cluster,
                              const struct knee_placement *placement, struct knee_err *err)
 {
-    double per_node = topology->levels[0].count, room = knee_topology_ranks(topology);
+    double per_node = cluster->levels[0].count, room = knee_cluster_ranks(cluster);
     if (!isnan(placement->per_node) && per_node > 0) {
         if (placement->per_node > per_node)
             return knee_fail(err, KNEE_USAGE, "--ranks-per-node",
@@ -87,7 +87,7 @@ static knee_status check_fit(const struct knee_topology *topology,
     return KNEE_USAGE;
 }
 
-knee_status knee_layout_init(const struct knee_topology *topology,
+knee_status knee_layout_init(const struct knee_cluster *cluster,
                              const struct knee_placement *placement, struct knee_layout *out,
                              struct knee_err *err)
 {
@@ -95,12 +95,12 @@ knee_status knee_layout_init(const struct knee_topology *topology,
     double unit = 1;         /* ranks in a unit of this level */
     double room = 1;         /* GPUs in it */
     double below = INFINITY; /* what its parts send at most; a GPU does not limit its NIC */
-    knee_status status = check_fit(topology, placement, err);
+    knee_status status = check_fit(cluster, placement, err);
     if (status)
         return status;
     layout.units[0] = placement->ranks;
-    for (size_t l = 0; l < topology->level_count && layout.units[l] > 1; l++) {
-        const struct knee_level *level = &topology->levels[l];
+    for (size_t l = 0; l < cluster->level_count && layout.units[l] > 1; l++) {
+        const struct knee_level *level = &cluster->levels[l];
         double rate = unit_rate(level, below, unit, room);
         layout.latency_s[l] = level->latency_s;
         layout.bytes_per_s[l] = rate / placement->sharers;

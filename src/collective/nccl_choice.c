@@ -5,7 +5,7 @@
  * every algorithm and protocol, and the least of them is taken. The constants are there to choose,
  * not to forecast, so the time is reported as NCCL's own estimate and never mixed with the model's.
  *
- * What NCCL finds by searching the PCI tree is taken from the topology instead: the bandwidth of
+ * What NCCL finds by searching the PCI tree is taken from the cluster instead: the bandwidth of
  * all channels together is the GPU's link in NCCL's own units, or a node's NICs, and trees between
  * two nodes may use the links inside in full, as its search does for them.
  */
@@ -81,13 +81,13 @@ static const struct {
     {"nvlink5", BLACKWELL, 18 * 40.1}, {"pcie4", AMPERE, 24},        {"pcie5", HOPPER, 48},
 };
 
-static bool see(const struct knee_topology *topology, const struct knee_layout *layout,
+static bool see(const struct knee_cluster *cluster, const struct knee_layout *layout,
                 struct comm *out)
 {
     struct comm c = {.ranks = layout->ranks, .nodes = layout->units[1]};
     size_t row = 0, rows = sizeof links / sizeof *links;
     while (row < rows &&
-           strncmp(topology->levels[0].name, links[row].link, strlen(links[row].link)) != 0)
+           strncmp(cluster->levels[0].name, links[row].link, strlen(links[row].link)) != 0)
         row++;
     if (row == rows)
         return false; /* not NVIDIA's, or not known */
@@ -97,12 +97,12 @@ static bool see(const struct knee_topology *topology, const struct knee_layout *
     c.node_gbps = links[row].gbps;
     c.channels = c.arch == VOLTA ? 12 : 24;
     if (c.nodes > 1) {
-        double ports = fmax(topology->levels[1].ports, 1);
+        double ports = fmax(cluster->levels[1].ports, 1);
         c.net_gbps = layout->bytes_per_s[1] * 1e-9;
         c.channels = fmin(fmax(2 * ports, 2), 32);
     }
-    c.nvls = topology->nvls_share > 0 && c.per_node >= 4;
-    c.sharp = topology->sharp;
+    c.nvls = cluster->nvls_share > 0 && c.per_node >= 4;
+    c.sharp = cluster->sharp;
     *out = c;
     return true;
 }
@@ -233,13 +233,13 @@ static struct knee_nccl_choice grouped(const struct knee_layout *layout, enum kn
                                      NAN};
 }
 
-struct knee_nccl_choice knee_nccl_choose(const struct knee_topology *topology,
+struct knee_nccl_choice knee_nccl_choose(const struct knee_cluster *cluster,
                                          const struct knee_layout *layout, enum knee_op op,
                                          double bytes)
 {
     struct knee_nccl_choice best = {.time_s = NAN};
     struct comm c;
-    if (!see(topology, layout, &c))
+    if (!see(cluster, layout, &c))
         return best;
     for (int a = 0; a < ALGOS; a++)
         for (int p = 0; p < KNEE_PROTOCOLS; p++) {

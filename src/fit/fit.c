@@ -69,8 +69,8 @@ static const struct {
 #define FIVE_PERCENT    1.645
 
 /* The prior with every number multiplied by e^theta. */
-static void apply(const struct knee_topology *prior, const double *theta, double floor_s,
-                  struct knee_topology *out)
+static void apply(const struct knee_cluster *prior, const double *theta, double floor_s,
+                  struct knee_cluster *out)
 {
     double factor[PARAMETERS];
     for (size_t i = 0; i < PARAMETERS; i++)
@@ -96,7 +96,7 @@ static void apply(const struct knee_topology *prior, const double *theta, double
     p[KNEE_LL].net_share = fmin(0.5, p[KNEE_LL].net_share * factor[LL_SHARE]);
 }
 
-static double value_of(const struct knee_topology *t, enum parameter parameter)
+static double value_of(const struct knee_cluster *t, enum parameter parameter)
 {
     switch (parameter) {
     case LAUNCH: return t->launch_s;
@@ -122,14 +122,14 @@ static double value_of(const struct knee_topology *t, enum parameter parameter)
 /* One log: what the algorithms that may have run do for one byte of its collective. */
 struct table {
     const struct knee_log *log;
-    struct knee_layout layout; /* of the topology being tried */
+    struct knee_layout layout; /* of the cluster being tried */
     size_t schemes;
     const struct knee_algorithm *algorithm[SCHEMES_MAX];
     struct knee_counts counts[SCHEMES_MAX];
 };
 
 struct problem {
-    const struct knee_topology *prior;
+    const struct knee_cluster *prior;
     struct table *tables;
     size_t table_count, rows;
     double *residual, *trial;  /* log(model / measured) of each row */
@@ -138,7 +138,7 @@ struct problem {
     double floor_s;            /* where the floor starts; 0: none */
 };
 
-static void count_schemes(struct table *t, const struct knee_topology *topology)
+static void count_schemes(struct table *t, const struct knee_cluster *cluster)
 {
     const struct knee_algorithm *row;
     t->schemes = knee_log_counts(t->log, &t->layout, &t->counts[0]);
@@ -147,35 +147,35 @@ static void count_schemes(struct table *t, const struct knee_topology *topology)
         return;
     }
     for (size_t i = 0; (row = knee_scheme_at(i)) && t->schemes < SCHEMES_MAX; i++)
-        if (knee_scheme_used(topology, row) &&
+        if (knee_scheme_used(cluster, row) &&
             row->count(&t->layout, t->log->op, 1, &t->counts[t->schemes]))
             t->algorithm[t->schemes++] = row;
 }
 
-static double model_s(const struct knee_topology *topology, const struct table *t, double bytes)
+static double model_s(const struct knee_cluster *cluster, const struct table *t, double bytes)
 {
     double best_s = INFINITY;
     for (size_t i = 0; i < t->schemes; i++) {
         struct knee_counts counts = t->counts[i];
         for (size_t l = 0; l < t->layout.levels; l++)
             counts.bytes[l] *= bytes;
-        best_s = fmin(best_s,
-                      knee_best_protocol_s(topology, &t->layout, &counts, t->algorithm[i], NULL));
+        best_s =
+            fmin(best_s, knee_best_protocol_s(cluster, &t->layout, &counts, t->algorithm[i], NULL));
     }
     return best_s;
 }
 
 static void residuals(struct problem *p, const double *theta, double *out)
 {
-    struct knee_topology topology;
+    struct knee_cluster cluster;
     size_t row = 0;
-    apply(p->prior, theta, p->floor_s, &topology);
+    apply(p->prior, theta, p->floor_s, &cluster);
     for (size_t i = 0; i < p->table_count; i++) {
         struct table *t = &p->tables[i];
-        knee_log_layout(t->log, &topology, &t->layout, NULL);
+        knee_log_layout(t->log, &cluster, &t->layout, NULL);
         for (size_t n = 0; n < t->log->sample_count; n++) {
             const struct knee_sample *s = &t->log->samples[n];
-            out[row++] = log(model_s(&topology, t, s->bytes) / s->time_s);
+            out[row++] = log(model_s(&cluster, t, s->bytes) / s->time_s);
         }
     }
 }
@@ -303,7 +303,7 @@ static bool rises(const struct knee_log *log)
 }
 
 static knee_status set_up(struct problem *p, const struct knee_log *logs, size_t count,
-                          struct knee_topology *prior, const struct knee_alloc *alloc,
+                          struct knee_cluster *prior, const struct knee_alloc *alloc,
                           struct knee_err *err)
 {
     p->prior = prior;
@@ -354,7 +354,7 @@ static void set_spreads(struct problem *p, bool with_floor, bool floor_told)
 }
 
 /* 90 % intervals: for absolute errors of mean b, precision is slopes squared over b squared. */
-static void find_intervals(struct problem *p, const double *theta, struct knee_topology *out)
+static void find_intervals(struct problem *p, const double *theta, struct knee_cluster *out)
 {
     struct knee_matrix matrix = {.size = PARAMETERS};
     double b = 0, variance[PARAMETERS] = {0};
@@ -391,7 +391,7 @@ static void find_intervals(struct problem *p, const double *theta, struct knee_t
 
 /* The quickest row is all latency, the one with the highest rate all bytes: not far off, since the
  * fit goes on from there. Levels are those in use by some log. */
-static void start_from_rows(const struct problem *p, struct knee_topology *prior)
+static void start_from_rows(const struct problem *p, struct knee_cluster *prior)
 {
     double latency_s[KNEE_LEVELS_MAX] = {0}, rate[KNEE_LEVELS_MAX] = {0};
     for (size_t i = 0; i < p->table_count; i++) {
@@ -459,7 +459,7 @@ static bool has_curve_before(const struct problem *p, size_t table)
 }
 
 static knee_status add_curve(const struct problem *p, size_t table, const struct knee_alloc *alloc,
-                             struct knee_topology *out, struct knee_err *err)
+                             struct knee_cluster *out, struct knee_err *err)
 {
     const struct knee_log *log = p->tables[table].log;
     size_t count, logs;
@@ -493,7 +493,7 @@ static knee_status add_curve(const struct problem *p, size_t table, const struct
     return status;
 }
 
-static knee_status solve(struct problem *p, struct knee_topology *out)
+static knee_status solve(struct problem *p, struct knee_cluster *out)
 {
     double theta[PARAMETERS], with_floor[PARAMETERS], least_s;
     bool told, plausible = floor_plausible(p, &least_s, &told) && !p->prior->plain;
@@ -515,12 +515,11 @@ static knee_status solve(struct problem *p, struct knee_topology *out)
     return KNEE_OK;
 }
 
-knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_topology *prior,
-                     const struct knee_alloc *alloc, struct knee_topology *out,
-                     struct knee_err *err)
+knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_cluster *prior,
+                     const struct knee_alloc *alloc, struct knee_cluster *out, struct knee_err *err)
 {
     struct problem p = {0};
-    struct knee_topology start = *prior, fitted;
+    struct knee_cluster start = *prior, fitted;
     start.curve_count = start.parameter_count = 0;
     knee_status status = set_up(&p, logs, count, &start, alloc, err);
     if (!status && start.plain)

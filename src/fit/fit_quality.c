@@ -22,26 +22,26 @@ bool knee_log_plain(const struct knee_log *log)
     return strcmp(log->gpu, "CPU") == 0;
 }
 
-bool knee_log_topology(const struct knee_log *log, const char *about, struct knee_topology *out)
+bool knee_log_cluster(const struct knee_log *log, const char *about, struct knee_cluster *out)
 {
     char words[600];
     if (knee_log_plain(log)) {
-        knee_topology_plain(out);
+        knee_cluster_plain(out);
         return true;
     }
     snprintf(words, sizeof words, "%.300s %.96s %.48s", about ? about : "", log->file, log->gpu);
-    if (knee_topology_recognise(words, out))
+    if (knee_cluster_recognise(words, out))
         return true;
-    knee_topology_parse("8xa100 * 0", out, NULL);
+    knee_cluster_parse("8xa100 * 0", out, NULL);
     snprintf(out->name, sizeof out->name, "not recognised");
     return false;
 }
 
 #define WIDEST_NODE 16 /* a larger domain is a rack of nodes on one NVLink */
 
-static struct knee_placement place(const struct knee_log *log, const struct knee_topology *topology)
+static struct knee_placement place(const struct knee_log *log, const struct knee_cluster *cluster)
 {
-    double node = topology->levels[0].count;
+    double node = cluster->levels[0].count;
     bool rack = node > WIDEST_NODE && node >= log->ranks;
     return (struct knee_placement){
         .ranks = log->ranks,
@@ -51,37 +51,37 @@ static struct knee_placement place(const struct knee_log *log, const struct knee
     };
 }
 
-void knee_log_question(const struct knee_log *log, const struct knee_topology *topology,
+void knee_log_question(const struct knee_log *log, const struct knee_cluster *cluster,
                        double *bytes, struct knee_collective_query *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < log->sample_count && count < KNEE_SIZES_MAX; i++)
         if (count == 0 || bytes[count - 1] != log->samples[i].bytes)
             bytes[count++] = log->samples[i].bytes;
-    *out = (struct knee_collective_query){log->op, place(log, topology), bytes, count};
+    *out = (struct knee_collective_query){log->op, place(log, cluster), bytes, count};
 }
 
-knee_status knee_log_layout(const struct knee_log *log, struct knee_topology *topology,
+knee_status knee_log_layout(const struct knee_log *log, struct knee_cluster *cluster,
                             struct knee_layout *out, struct knee_err *err)
 {
-    struct knee_level *node = &topology->levels[0];
-    struct knee_placement placement = place(log, topology);
+    struct knee_level *node = &cluster->levels[0];
+    struct knee_placement placement = place(log, cluster);
     bool rack = isnan(placement.per_node);
     if (!rack && node->count > 0 && placement.per_node > node->count)
         node->count = placement.per_node;
-    if (topology->level_count > 1)
-        topology->levels[1].count = 0; /* a log may have more nodes than the topology names */
-    return knee_layout_init(topology, &placement, out, err);
+    if (cluster->level_count > 1)
+        cluster->levels[1].count = 0; /* a log may have more nodes than the cluster names */
+    return knee_layout_init(cluster, &placement, out, err);
 }
 
 knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *alloc,
-                          struct knee_topology *topology, struct knee_err *err)
+                          struct knee_cluster *cluster, struct knee_err *err)
 {
-    if (!topology->plain)
+    if (!cluster->plain)
         return KNEE_OK;
-    knee_status status = knee_fit(log, 1, topology, alloc, topology, err);
-    topology->curve_count = 0;
-    snprintf(topology->name, sizeof topology->name, "the link that this log shows");
+    knee_status status = knee_fit(log, 1, cluster, alloc, cluster, err);
+    cluster->curve_count = 0;
+    snprintf(cluster->name, sizeof cluster->name, "the link that this log shows");
     return status;
 }
 
@@ -97,16 +97,16 @@ bool knee_log_counts(const struct knee_log *log, const struct knee_layout *layou
     return true;
 }
 
-double knee_log_time_s(const struct knee_log *log, const struct knee_topology *topology,
+double knee_log_time_s(const struct knee_log *log, const struct knee_cluster *cluster,
                        const struct knee_layout *layout, double bytes, bool curves)
 {
     struct knee_counts counts;
     if (knee_log_counts(log, layout, &counts)) {
         counts.bytes[knee_layout_top(layout)] *= bytes;
-        return knee_best_protocol_s(topology, layout, &counts, &knee_send_recv, NULL);
+        return knee_best_protocol_s(cluster, layout, &counts, &knee_send_recv, NULL);
     }
-    return curves ? knee_expected_time_s(topology, layout, log->op, bytes)
-                  : knee_model_time_s(topology, layout, log->op, bytes, NULL, NULL);
+    return curves ? knee_expected_time_s(cluster, layout, log->op, bytes)
+                  : knee_model_time_s(cluster, layout, log->op, bytes, NULL, NULL);
 }
 
 /* ---- Errors ---- */
@@ -184,12 +184,12 @@ static struct knee_log half_of(const struct knee_log *log, struct knee_sample *s
     return half;
 }
 
-static knee_status predict_rows(struct checker *c, const struct knee_topology *topology,
+static knee_status predict_rows(struct checker *c, const struct knee_cluster *cluster,
                                 const struct knee_log *log, bool curves, struct errors *pool,
                                 struct errors *raw_pool, struct knee_errors *out,
                                 struct knee_errors *raw_out)
 {
-    struct knee_topology t = *topology;
+    struct knee_cluster t = *cluster;
     struct knee_layout layout;
     size_t start = pool->count, raw_start = raw_pool ? raw_pool->count : 0;
     knee_status status = knee_log_layout(log, &t, &layout, c->err);
@@ -214,13 +214,13 @@ static knee_status predict_rows(struct checker *c, const struct knee_topology *t
 static knee_status check_halves(struct checker *c, struct knee_log_check *check)
 {
     const struct knee_log *log = check->log;
-    struct knee_topology fitted;
+    struct knee_cluster fitted;
     struct errors own = {0};
     struct knee_sample *samples = knee_resize(c->alloc, NULL, log->sample_count * sizeof *samples);
     if (!samples)
         return no_memory(c);
     struct knee_log half = half_of(log, samples, true);
-    knee_status status = knee_fit(&half, 1, &check->topology, c->alloc, &fitted, c->err);
+    knee_status status = knee_fit(&half, 1, &check->cluster, c->alloc, &fitted, c->err);
     if (!status)
         status = predict_rows(c, &fitted, &half, true, &own, NULL, &check->fitted, NULL);
     if (!status) {
@@ -239,7 +239,7 @@ static bool usable(const struct knee_log *log)
 }
 
 static knee_status check_log(struct checker *c, const struct knee_log *log,
-                             const struct knee_log_about *about, const struct knee_topology *prior,
+                             const struct knee_log_about *about, const struct knee_cluster *prior,
                              struct knee_log_check *out)
 {
     struct knee_errors none = {0, NAN, NAN};
@@ -248,28 +248,28 @@ static knee_status check_log(struct checker *c, const struct knee_log *log,
                                    .out_of_place = none,
                                    .fitted = none,
                                    .preset = none,
-                                   .cluster = SIZE_MAX};
+                                   .fit = SIZE_MAX};
     out->recognised =
-        prior != NULL || knee_log_topology(log, about ? about->hardware : NULL, &out->topology);
+        prior != NULL || knee_log_cluster(log, about ? about->hardware : NULL, &out->cluster);
     if (prior)
-        out->topology = *prior;
+        out->cluster = *prior;
     out->origin = about ? about->origin : NULL;
     if (!usable(log))
         return KNEE_OK;
     knee_status status = log->sample_count > 1 ? check_halves(c, out) : KNEE_OK;
-    if (status || !out->recognised || out->topology.plain) /* a guess is no preset */
+    if (status || !out->recognised || out->cluster.plain) /* a guess is no preset */
         return status;
     struct errors apart = {0}; /* the pooled figure is that of two nodes */
-    status = predict_rows(c, &out->topology, log, false, log->nodes == 2 ? &c->preset : &apart,
-                          NULL, &out->preset, NULL);
+    status = predict_rows(c, &out->cluster, log, false, log->nodes == 2 ? &c->preset : &apart, NULL,
+                          &out->preset, NULL);
     knee_resize(c->alloc, apart.values, 0);
     return status;
 }
 
 /* ---- From one log to another ---- */
 
-/* The preset that a recognised topology was made from stands before the colon of its name. */
-static bool same_base(const struct knee_topology *a, const struct knee_topology *b)
+/* The preset that a recognised cluster was made from stands before the colon of its name. */
+static bool same_base(const struct knee_cluster *a, const struct knee_cluster *b)
 {
     size_t length = strcspn(a->name, ":");
     return length == strcspn(b->name, ":") && strncmp(a->name, b->name, length) == 0;
@@ -281,9 +281,9 @@ static bool same_cluster(const struct knee_log_check *a, const struct knee_log_c
     if (a->origin && b->origin && strcmp(a->origin, b->origin) != 0)
         return false;
     return a->recognised && b->recognised && one_node == (b->log->nodes == 1) &&
-           strcmp(a->log->gpu, b->log->gpu) == 0 && same_base(&a->topology, &b->topology) &&
-           strcmp(a->topology.gpu, b->topology.gpu) == 0 &&
-           (one_node || strcmp(a->topology.levels[1].name, b->topology.levels[1].name) == 0);
+           strcmp(a->log->gpu, b->log->gpu) == 0 && same_base(&a->cluster, &b->cluster) &&
+           strcmp(a->cluster.gpu, b->cluster.gpu) == 0 &&
+           (one_node || strcmp(a->cluster.levels[1].name, b->cluster.levels[1].name) == 0);
 }
 
 static bool differs(const struct knee_log *a, const struct knee_log *b)
@@ -296,7 +296,7 @@ static knee_status check_transfers(struct checker *c, struct knee_check *check, 
 {
     for (size_t from = 0; from < check->count; from++) {
         const struct knee_log_check *a = &check->checks[from];
-        struct knee_topology fitted;
+        struct knee_cluster fitted;
         bool done = false;
         if (!usable(a->log) || a->log->op != KNEE_OP_ALL_REDUCE)
             continue;
@@ -310,15 +310,15 @@ static knee_status check_transfers(struct checker *c, struct knee_check *check, 
                 continue;
             }
             if (!done) {
-                knee_status status = knee_fit(a->log, 1, &a->topology, c->alloc, &fitted, c->err);
+                knee_status status = knee_fit(a->log, 1, &a->cluster, c->alloc, &fitted, c->err);
                 if (status)
                     return status;
                 done = true;
             }
             struct knee_transfer *t = &check->transfers[check->transfer_count];
             *t = (struct knee_transfer){.from = from, .to = to};
-            struct knee_topology there = fitted; /* ports are a matter of each run */
-            there.levels[1].ports = b->topology.levels[1].ports;
+            struct knee_cluster there = fitted; /* ports are a matter of each run */
+            there.levels[1].ports = b->cluster.levels[1].ports;
             knee_status status =
                 predict_rows(c, &there, b->log, false, &c->transfer, NULL, &t->errors, NULL);
             if (status)
@@ -333,10 +333,10 @@ static knee_status check_transfers(struct checker *c, struct knee_check *check, 
 
 /* The fitted time of every row, and in the curves the errors at sizes that were left out. */
 static knee_status note_fit(struct checker *c, struct knee_log_check *check,
-                            struct knee_topology *fitted)
+                            struct knee_cluster *fitted)
 {
     const struct knee_log *log = check->log;
-    struct knee_topology t = *fitted;
+    struct knee_cluster t = *fitted;
     struct knee_layout layout;
     knee_status status = knee_log_layout(log, &t, &layout, c->err);
     if (status)
@@ -366,19 +366,19 @@ static knee_status fit_cluster(struct checker *c, struct knee_check *check, size
         return no_memory(c);
     for (size_t i = first; i < check->count; i++) {
         struct knee_log_check *row = &check->checks[i];
-        if (row->cluster != SIZE_MAX || !usable(row->log) ||
+        if (row->fit != SIZE_MAX || !usable(row->log) ||
             !(i == first || one || same_cluster(&check->checks[first], row)))
             continue;
         logs[count++] = *row->log; /* borrowed: the samples stay theirs */
-        row->cluster = check->cluster_count;
+        row->fit = check->cluster_count;
     }
     knee_status status =
-        knee_fit(logs, count, &check->checks[first].topology, c->alloc, &cluster->topology, c->err);
+        knee_fit(logs, count, &check->checks[first].cluster, c->alloc, &cluster->cluster, c->err);
     knee_resize(c->alloc, logs, 0);
     cluster->logs = count;
     for (size_t i = first; i < check->count && !status; i++)
-        if (check->checks[i].cluster == check->cluster_count)
-            status = note_fit(c, &check->checks[i], &cluster->topology);
+        if (check->checks[i].fit == check->cluster_count)
+            status = note_fit(c, &check->checks[i], &cluster->cluster);
     check->cluster_count++;
     return status;
 }
@@ -387,7 +387,7 @@ static knee_status fit_clusters(struct checker *c, struct knee_check *check, boo
 {
     knee_status status = KNEE_OK;
     for (size_t i = 0; i < check->count && !status; i++)
-        if (check->checks[i].cluster == SIZE_MAX && usable(check->checks[i].log))
+        if (check->checks[i].fit == SIZE_MAX && usable(check->checks[i].log))
             status = fit_cluster(c, check, i, one);
     return status;
 }
@@ -406,7 +406,7 @@ void knee_check_release(struct knee_check *check)
 }
 
 knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_about *about,
-                            size_t count, const struct knee_topology *prior,
+                            size_t count, const struct knee_cluster *prior,
                             const struct knee_alloc *alloc, struct knee_check *out,
                             struct knee_err *err)
 {

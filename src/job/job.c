@@ -63,7 +63,7 @@ static const struct knee_key rows[] = {
            "0 with --bandwidth, else from the link", "alpha: cost of one hop"),
     CHOICE("link", link, knee_link_names, "Network", "none",
            "link preset between workers: bandwidth and latency"),
-    CHOICE("cluster", cluster, knee_cluster_names, "Network", "the usual node of --gpu",
+    CHOICE("cluster", cluster, knee_cluster_preset_names, "Network", "the usual node of --gpu",
            "cluster preset: GPU, links in the node and out of it"),
     NUMBER("gpus-per-node", gpus_per_node, KNEE_UNIT_COUNT, 1, 1e6, "Network",
            "1 with --bandwidth, else from the preset", "workers that share a node"),
@@ -182,18 +182,18 @@ static void fill_fabric(struct knee_job *job, const struct knee_fabric *fabric)
 /* A bandwidth or link that was given speaks for every hop, unless nodes are spoken of as well. */
 static void fill_network(struct knee_job *job, const struct knee_gpu *gpu)
 {
-    const struct knee_cluster *cluster = NULL;
+    const struct knee_cluster_preset *cluster = NULL;
     if (job->cluster >= 0)
-        cluster = knee_cluster_at((size_t)job->cluster);
+        cluster = knee_cluster_preset_at((size_t)job->cluster);
     else if (gpu && !given(job->bandwidth_bytes_per_s) && job->link < 0 && !given(job->comm_time_s))
-        cluster = knee_cluster_named(gpu->cluster);
+        cluster = knee_cluster_preset_named(gpu->cluster);
     if (job->link >= 0) {
         struct knee_wire wire = knee_link_wire(knee_link_at((size_t)job->link), 1);
         fill(job, &job->bandwidth_bytes_per_s, wire.bytes_per_s, KNEE_PRESET);
         fill(job, &job->latency_s, wire.latency_s, KNEE_PRESET);
     }
     if (cluster) {
-        struct knee_fabric fabric = knee_cluster_fabric(cluster);
+        struct knee_fabric fabric = knee_cluster_preset_fabric(cluster);
         fill_fabric(job, &fabric);
     } else if (given(job->gpus_per_node) && gpu) {
         struct knee_wire wire = knee_link_wire(knee_link_named(gpu->node_link), 1);
@@ -390,7 +390,7 @@ knee_status knee_job_complete(struct knee_job *job, struct knee_err *err)
     if (full.gpu >= 0)
         gpu = knee_gpu_at((size_t)full.gpu);
     else if (full.cluster >= 0)
-        gpu = knee_gpu_named(knee_cluster_at((size_t)full.cluster)->gpu);
+        gpu = knee_gpu_named(knee_cluster_preset_at((size_t)full.cluster)->gpu);
     fill_model(&full);
     fill_gpu(&full, gpu);
     fill_network(&full, gpu);

@@ -18,7 +18,7 @@
 
 static const struct knee_key rows[] = {
     CHOICE("gpu", gpu, knee_gpu_names, "Hardware", "from --cluster", "GPU preset"),
-    CHOICE("cluster", cluster, knee_cluster_names, "Hardware", "the usual node of --gpu",
+    CHOICE("cluster", cluster, knee_cluster_preset_names, "Hardware", "the usual node of --gpu",
            "cluster preset: GPU and links"),
     NUMBER("gpus-per-node", gpus_per_node, KNEE_UNIT_COUNT, 1, 1e6, "from the preset",
            "GPUs that share the fast link"),
@@ -56,7 +56,7 @@ static void fill(struct knee_platform *platform, double *field, double value)
     knee_keys_fill(&knee_platform_keys, platform, field, value, KNEE_PRESET);
 }
 
-static void fill_links(struct knee_platform *p, const struct knee_cluster *cluster)
+static void fill_links(struct knee_platform *p, const struct knee_cluster_preset *cluster)
 {
     if (!cluster)
         return;
@@ -82,7 +82,7 @@ static const struct knee_gpu *gpu_of(const struct knee_platform *p)
 {
     if (p->gpu >= 0)
         return knee_gpu_at((size_t)p->gpu);
-    return p->cluster >= 0 ? knee_gpu_named(knee_cluster_at((size_t)p->cluster)->gpu) : NULL;
+    return p->cluster >= 0 ? knee_gpu_named(knee_cluster_preset_at((size_t)p->cluster)->gpu) : NULL;
 }
 
 /* Where `changes` has a value it holds. */
@@ -106,8 +106,8 @@ knee_status knee_machine_init(struct knee_platform *platform, const struct knee_
         return KNEE_USAGE;
     }
     struct knee_platform p = *platform;
-    fill_links(&p, p.cluster >= 0 ? knee_cluster_at((size_t)p.cluster)
-                                  : knee_cluster_named(gpu->cluster));
+    fill_links(&p, p.cluster >= 0 ? knee_cluster_preset_at((size_t)p.cluster)
+                                  : knee_cluster_preset_named(gpu->cluster));
     fill_gpu(&p, gpu);
     if (p.profile < 0) {
         p.profile = knee_profile_row("megatron-core");

@@ -44,7 +44,7 @@ static const struct knee_key rows[] = {
            "micro-steps per step, M"),
 
     CHOICE("gpu", gpu, knee_gpu_names, "Hardware", "none, or from --cluster", "GPU preset"),
-    CHOICE("cluster", cluster, knee_cluster_names, "Hardware", "the usual node of --gpu",
+    CHOICE("cluster", cluster, knee_cluster_preset_names, "Hardware", "the usual node of --gpu",
            "cluster preset: GPU and links"),
     NUMBER("flops", peak_flops, KNEE_UNIT_FLOPS, 1, KNEE_HUGE, "Hardware", "from --gpu",
            "peak FLOP/s of one GPU"),
@@ -99,17 +99,17 @@ static void fill_shape(struct knee_tax_job *job)
 
 static void fill_hardware(struct knee_tax_job *job)
 {
-    const struct knee_cluster *cluster =
-        job->cluster >= 0 ? knee_cluster_at((size_t)job->cluster) : NULL;
+    const struct knee_cluster_preset *cluster =
+        job->cluster >= 0 ? knee_cluster_preset_at((size_t)job->cluster) : NULL;
     const struct knee_gpu *gpu = job->gpu >= 0 ? knee_gpu_at((size_t)job->gpu) : NULL;
     if (!gpu && cluster)
         gpu = knee_gpu_named(cluster->gpu);
     if (!cluster && gpu)
-        cluster = knee_cluster_named(gpu->cluster);
+        cluster = knee_cluster_preset_named(gpu->cluster);
     if (gpu)
         fill(job, &job->peak_flops, gpu->bf16_flops, KNEE_PRESET);
     if (cluster) {
-        struct knee_fabric fabric = knee_cluster_fabric(cluster);
+        struct knee_fabric fabric = knee_cluster_preset_fabric(cluster);
         fill(job, &job->gpus_per_node, fabric.node_size, KNEE_PRESET);
         fill(job, &job->node_bandwidth_bytes_per_s, fabric.in.bytes_per_s, KNEE_PRESET);
         fill(job, &job->node_latency_s, fabric.in.latency_s, KNEE_PRESET);

@@ -63,10 +63,10 @@ static bool uneven(const struct matter *m, const struct knee_collective_size *si
 static double algorithm_s(const struct matter *m, const struct knee_algorithm *row, double bytes)
 {
     struct knee_counts counts = {0};
-    if (!row->nccl || !knee_scheme_runs(&m->c->topology, row) ||
+    if (!row->nccl || !knee_scheme_runs(&m->c->cluster, row) ||
         !row->count(&m->c->layout, m->c->query.op, bytes, &counts))
         return NAN;
-    return knee_best_protocol_s(&m->c->topology, &m->c->layout, &counts, row, NULL);
+    return knee_best_protocol_s(&m->c->cluster, &m->c->layout, &counts, row, NULL);
 }
 
 /* NCCL's own words about this size, where it took another algorithm than the quickest it has. */
@@ -74,7 +74,7 @@ static bool other_algorithm(const struct matter *m, const struct knee_collective
 {
     const struct knee_algorithm *best = NULL, *row;
     double best_s =
-        knee_model_time_s(&m->c->topology, &m->c->layout, m->c->query.op, size->bytes, &best, NULL);
+        knee_model_time_s(&m->c->cluster, &m->c->layout, m->c->query.op, size->bytes, &best, NULL);
     for (size_t i = 0; i < m->log->tuning_count; i++) {
         const struct knee_tuning *tuning = &m->log->tunings[i];
         if (tuning->bytes != size->bytes || !best || !best->nccl ||
@@ -91,7 +91,7 @@ static bool other_algorithm(const struct matter *m, const struct knee_collective
 /* The algorithm that the log names takes about as long. */
 static bool as_named(const struct matter *m, const struct knee_collective_size *size)
 {
-    double named_s = knee_log_time_s(m->log, &m->c->topology, &m->c->layout, size->bytes, false);
+    double named_s = knee_log_time_s(m->log, &m->c->cluster, &m->c->layout, size->bytes, false);
     return size->measured_s < SLOW_CURVE * named_s;
 }
 
@@ -105,9 +105,9 @@ static bool crosses(const struct matter *m)
 static bool tcp(const struct matter *m)
 {
     snprintf(m->evidence, 160, "the log says NET/Socket, the cluster has %s",
-             m->c->topology.levels[1].name);
+             m->c->cluster.levels[1].name);
     return crosses(m) && (m->log->seen & KNEE_SEEN_SOCKET) && !(m->log->seen & KNEE_SEEN_RDMA) &&
-           strncmp(m->c->topology.levels[1].name, "eth", 3) != 0;
+           strncmp(m->c->cluster.levels[1].name, "eth", 3) != 0;
 }
 
 static bool no_gdr(const struct matter *m)
@@ -118,7 +118,7 @@ static bool no_gdr(const struct matter *m)
 
 static bool few_adapters(const struct matter *m)
 {
-    double ports = m->c->topology.levels[crosses(m)].ports;
+    double ports = m->c->cluster.levels[crosses(m)].ports;
     snprintf(m->evidence, 160, "NCCL lists %.0f adapters, a node has %.0f ports", m->log->adapters,
              ports);
     return crosses(m) && m->log->adapters < ports;
@@ -128,7 +128,7 @@ static bool few_adapters(const struct matter *m)
 static bool one_port(const struct matter *m)
 {
     const struct knee_collective *c = m->c;
-    double ports = c->topology.levels[crosses(m)].ports;
+    double ports = c->cluster.levels[crosses(m)].ports;
     if (!crosses(m) || ports < 2 || c->query.size_count == 0)
         return false;
     const struct knee_collective_size *last = &c->sizes[c->query.size_count - 1];
@@ -141,9 +141,9 @@ static bool through_host(const struct matter *m)
 {
     snprintf(m->evidence, 160, "the log says %s, the GPUs have %s",
              m->log->seen & KNEE_SEEN_SHM ? "SHM" : "P2P is disabled",
-             m->c->topology.levels[0].name);
+             m->c->cluster.levels[0].name);
     return (m->log->seen & (KNEE_SEEN_SHM | KNEE_SEEN_NO_P2P)) &&
-           strncmp(m->c->topology.levels[0].name, "nvlink", 6) == 0;
+           strncmp(m->c->cluster.levels[0].name, "nvlink", 6) == 0;
 }
 
 static bool same_gpu(const struct matter *m)

@@ -90,7 +90,7 @@ static void sentence(const struct knee_collective *c, struct knee_text *text)
     else
         knee_text_puts(text, "one node");
     knee_text_printf(text, ") on %s approaches %s of bus bandwidth and has half of it at %s.",
-                     c->topology.name, RATE(c->peak_bytes_per_s),
+                     c->cluster.name, RATE(c->peak_bytes_per_s),
                      knee_human(c->half_bandwidth_bytes, KNEE_UNIT_BYTES).s);
     say_winners(c, text);
     say_nccl(c, text);
@@ -242,14 +242,14 @@ static void write_text(const struct knee_collective *c, enum knee_format format,
     knee_text_puts(text, "\n");
     plot_bandwidth(c, style, text);
     knee_text_puts(text, "\n  ");
-    knee_topology_line(&c->topology, text);
+    knee_cluster_line(&c->cluster, text);
     if (c->curve)
         knee_text_puts(text, "\n  expected: from the curve that was fitted to this collective and "
                              "rank count\n");
     else
         knee_text_printf(text,
                          "\n  expected: the quickest %s, by the cost model (docs/collectives.md)\n",
-                         c->topology.plain ? "algorithm" : "of NCCL's own algorithms");
+                         c->cluster.plain ? "algorithm" : "of NCCL's own algorithms");
 }
 
 /* ---- CSV and JSON ---- */
@@ -381,7 +381,7 @@ static void write_json(const struct knee_collective *c, struct knee_text *text)
     knee_json_string(&json, "collective", knee_op_name(c->query.op));
     knee_json_number(&json, "ranks", c->layout.ranks);
     knee_json_number(&json, "nodes", c->layout.units[1]);
-    knee_json_string(&json, "cluster", c->topology.name);
+    knee_json_string(&json, "cluster", c->cluster.name);
     knee_json_number(&json, "peak_busbw_bytes_per_s", c->peak_bytes_per_s);
     knee_json_number(&json, "half_bandwidth_bytes", c->half_bandwidth_bytes);
     knee_json_bool(&json, "expected_from_curve", c->curve);

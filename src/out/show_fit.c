@@ -41,7 +41,7 @@ static void say_figure(struct knee_text *text, const char *what, const struct kn
                      knee_percent(most).s, knee_percent(errors->p90).s, errors->rows);
 }
 
-static void say_links(const struct knee_topology *fitted, struct knee_text *text)
+static void say_links(const struct knee_cluster *fitted, struct knee_text *text)
 {
     const struct knee_level *node = &fitted->levels[0], *net = &fitted->levels[1];
     knee_text_printf(text, " In the node %s a hop and %s;",
@@ -53,7 +53,7 @@ static void say_links(const struct knee_topology *fitted, struct knee_text *text
                          knee_human(net->bytes_per_s, KNEE_UNIT_BYTES_PER_S).s);
 }
 
-static const struct knee_parameter *parameter_named(const struct knee_topology *t, const char *name)
+static const struct knee_parameter *parameter_named(const struct knee_cluster *t, const char *name)
 {
     for (size_t i = 0; i < t->parameter_count; i++)
         if (strcmp(t->parameters[i].name, name) == 0)
@@ -62,7 +62,7 @@ static const struct knee_parameter *parameter_named(const struct knee_topology *
 }
 
 /* Plain hosts: what the logs tell. */
-static void say_messages(const struct knee_topology *fitted, struct knee_text *text)
+static void say_messages(const struct knee_cluster *fitted, struct knee_text *text)
 {
     static const struct {
         const char *latency, *rate, *where;
@@ -86,10 +86,10 @@ static void sentence(const struct knee_check *check, struct knee_text *text)
 {
     knee_text_printf(text, "%zu log%s, %zu rows used, %zu refused.", check->count,
                      check->count == 1 ? "" : "s", used_rows(check), refused_rows(check));
-    if (check->cluster_count == 1 && check->clusters[0].topology.plain)
-        say_messages(&check->clusters[0].topology, text);
+    if (check->cluster_count == 1 && check->clusters[0].cluster.plain)
+        say_messages(&check->clusters[0].cluster, text);
     else if (check->cluster_count == 1)
-        say_links(&check->clusters[0].topology, text);
+        say_links(&check->clusters[0].cluster, text);
     if (check->left_out.rows)
         knee_text_printf(text,
                          " Fitted at every second size, the others: median %s %s %s, 90th "
@@ -135,7 +135,7 @@ static void logs_table(const struct knee_check *check, enum knee_format format,
                         row->left_out.median > LEFT_OUT_MEDIAN ? " >" : "");
         knee_table_cell(&table, "%s", knee_percent(row->left_out.p90).s);
         knee_table_cell(&table, "%s", row->preset.rows ? knee_percent(row->preset.median).s : "-");
-        knee_table_cell(&table, "%s", row->recognised ? row->topology.name : "not recognised");
+        knee_table_cell(&table, "%s", row->recognised ? row->cluster.name : "not recognised");
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
@@ -173,14 +173,14 @@ static void parameters_table(const struct knee_cluster_fit *cluster, enum knee_f
                              const struct knee_style *style, struct knee_text *text)
 {
     struct knee_table table;
-    knee_text_printf(text, "\n  %s (%zu log%s)\n", cluster->topology.name, cluster->logs,
+    knee_text_printf(text, "\n  %s (%zu log%s)\n", cluster->cluster.name, cluster->logs,
                      cluster->logs == 1 ? "" : "s");
     knee_table_init(&table, "lrrrl", text->alloc);
     for (size_t i = 0; i < 5; i++)
         knee_table_cell(&table, "%s",
                         (const char *const[]){"parameter", "value", "low", "high", "from"}[i]);
-    for (size_t i = 0; i < cluster->topology.parameter_count; i++) {
-        const struct knee_parameter *p = &cluster->topology.parameters[i];
+    for (size_t i = 0; i < cluster->cluster.parameter_count; i++) {
+        const struct knee_parameter *p = &cluster->cluster.parameters[i];
         knee_table_cell(&table, "%s", p->name);
         knee_table_number(&table, p->value, p->unit);
         knee_table_number(&table, p->low, p->unit);
@@ -324,7 +324,7 @@ static void json_log(struct knee_json *json, const struct knee_log_check *check)
     knee_json_number(json, "fitted_median_error", check->fitted.median);
     knee_json_number(json, "preset_median_error", check->preset.median);
     knee_json_number(json, "preset_p90_error", check->preset.p90);
-    knee_json_string(json, "recognised", check->recognised ? check->topology.name : NULL);
+    knee_json_string(json, "recognised", check->recognised ? check->cluster.name : NULL);
     knee_json_string(json, "gpu", log->gpu);
     knee_json_string(json, "library", log->library);
     json_refusals(json, log);
@@ -347,10 +347,10 @@ static void json_parameters(struct knee_json *json, const struct knee_check *che
 {
     knee_json_open(json, "parameters", '[');
     for (size_t i = 0; i < check->cluster_count; i++)
-        for (size_t n = 0; n < check->clusters[i].topology.parameter_count; n++) {
-            const struct knee_parameter *p = &check->clusters[i].topology.parameters[n];
+        for (size_t n = 0; n < check->clusters[i].cluster.parameter_count; n++) {
+            const struct knee_parameter *p = &check->clusters[i].cluster.parameters[n];
             knee_json_open_flat(json, NULL, '{');
-            knee_json_string(json, "cluster", check->clusters[i].topology.name);
+            knee_json_string(json, "cluster", check->clusters[i].cluster.name);
             knee_json_string(json, "name", p->name);
             knee_json_number(json, "value", p->value);
             knee_json_number(json, "low", p->low);

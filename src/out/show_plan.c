@@ -28,7 +28,8 @@ static const char *gpu_name(const struct knee_plan_answer *a)
 {
     if (a->platform.gpu >= 0)
         return knee_gpu_at((size_t)a->platform.gpu)->name;
-    return a->platform.cluster >= 0 ? knee_cluster_at((size_t)a->platform.cluster)->gpu : "GPU";
+    return a->platform.cluster >= 0 ? knee_cluster_preset_at((size_t)a->platform.cluster)->gpu
+                                    : "GPU";
 }
 
 /* "tp 4, pp 8 x 5, dp 2, micro-batch 1, zero1, full recomputation" */

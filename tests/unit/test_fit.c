@@ -10,17 +10,17 @@
 
 #include "collective/collective.h"
 
-static struct knee_topology parse(const char *line)
+static struct knee_cluster parse(const char *line)
 {
-    struct knee_topology t;
+    struct knee_cluster t;
     struct knee_err err;
-    if (knee_topology_parse(line, &t, &err))
+    if (knee_cluster_parse(line, &t, &err))
         fail_msg("%s: %s", line, err.what);
     return t;
 }
 
 /* A log as the model would have it, with noise that only adds. */
-static struct knee_log made_log(const struct knee_topology *t, enum knee_op op, double ranks,
+static struct knee_log made_log(const struct knee_cluster *t, enum knee_op op, double ranks,
                                 double nodes, double noise, struct knee_sample *samples)
 {
     struct knee_log log = {.op = op,
@@ -29,7 +29,7 @@ static struct knee_log made_log(const struct knee_topology *t, enum knee_op op, 
                            .samples = samples,
                            .gpus_per_process = 1,
                            .adapters = NAN};
-    struct knee_topology wide = *t;
+    struct knee_cluster wide = *t;
     struct knee_layout layout;
     uint64_t seed = 12345 + (uint64_t)ranks + 100 * (uint64_t)op;
     snprintf(log.file, sizeof log.file, "%s_%g.log", knee_op_name(op), ranks);
@@ -44,17 +44,17 @@ static struct knee_log made_log(const struct knee_topology *t, enum knee_op op, 
     return log;
 }
 
-static struct knee_topology fit(const struct knee_log *logs, size_t count,
-                                const struct knee_topology *prior)
+static struct knee_cluster fit(const struct knee_log *logs, size_t count,
+                               const struct knee_cluster *prior)
 {
-    struct knee_topology fitted;
+    struct knee_cluster fitted;
     struct knee_err err;
     if (knee_fit(logs, count, prior, NULL, &fitted, &err))
         fail_msg("%s", err.what);
     return fitted;
 }
 
-static const struct knee_parameter *parameter(const struct knee_topology *t, const char *name)
+static const struct knee_parameter *parameter(const struct knee_cluster *t, const char *name)
 {
     for (size_t i = 0; i < t->parameter_count; i++)
         if (strcmp(t->parameters[i].name, name) == 0)
@@ -66,7 +66,7 @@ static const struct knee_parameter *parameter(const struct knee_topology *t, con
 static void numbers_come_back(void **state)
 {
     (void)state;
-    struct knee_topology prior = parse("8xh100 * 0 @ ib400x8"), truth = prior;
+    struct knee_cluster prior = parse("8xh100 * 0 @ ib400x8"), truth = prior;
     truth.levels[0].bytes_per_s *= 0.85;
     truth.levels[1].latency_s *= 2.5;
     truth.levels[1].bytes_per_s *= 0.7;
@@ -74,7 +74,7 @@ static void numbers_come_back(void **state)
     struct knee_sample a[64], b[64];
     struct knee_log logs[2] = {made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.02, a),
                                made_log(&truth, KNEE_OP_ALL_GATHER, 16, 2, 0.02, b)};
-    struct knee_topology fitted = fit(logs, 2, &prior);
+    struct knee_cluster fitted = fit(logs, 2, &prior);
     static const struct {
         const char *name;
         double factor; /* allowed either way */
@@ -124,10 +124,10 @@ static void a_wire_comes_back_from_its_messages(void **state)
         struct knee_sample a[16], b[16];
         struct knee_log logs[] = {own_log(KNEE_OP_ALL_REDUCE, 8, 14, 1.75, &wires[i], a),
                                   own_log(KNEE_OP_BROADCAST, 8, 5, 3, &wires[i], b)};
-        struct knee_topology prior;
-        assert_true(knee_log_topology(&logs[0], NULL, &prior));
+        struct knee_cluster prior;
+        assert_true(knee_log_cluster(&logs[0], NULL, &prior));
         assert_true(prior.plain);
-        struct knee_topology fitted = fit(logs, 2, &prior);
+        struct knee_cluster fitted = fit(logs, 2, &prior);
         assert_relative(parameter(&fitted, "network latency")->value, wires[i].latency_s, 0.03);
         assert_relative(parameter(&fitted, "network bandwidth")->value, wires[i].bytes_per_s, 0.03);
         assert_int_equal(fitted.parameter_count, 2); /* nothing is said of the inside of a host */
@@ -139,8 +139,8 @@ static void a_wire_comes_back_from_its_messages(void **state)
 static void a_wire_comes_back_from_the_library(void **state)
 {
     (void)state;
-    struct knee_topology truth, fitted;
-    knee_topology_plain(&truth);
+    struct knee_cluster truth, fitted;
+    knee_cluster_plain(&truth);
     truth.levels[1].latency_s = 300e-6;
     truth.levels[1].bytes_per_s = 110e6;
     static const enum knee_op ops[] = {KNEE_OP_ALL_REDUCE, KNEE_OP_ALL_GATHER, KNEE_OP_ALL_TO_ALL,
@@ -148,8 +148,8 @@ static void a_wire_comes_back_from_the_library(void **state)
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         struct knee_sample a[64];
         struct knee_log log = made_log(&truth, ops[i], 6, 6, 0.02, a);
-        struct knee_topology prior;
-        knee_topology_plain(&prior);
+        struct knee_cluster prior;
+        knee_cluster_plain(&prior);
         fitted = fit(&log, 1, &prior);
         assert_relative(fitted.levels[1].latency_s, 300e-6, 0.05);
         assert_relative(fitted.levels[1].bytes_per_s, 110e6, 0.03);
@@ -161,13 +161,13 @@ static void a_wire_comes_back_from_the_library(void **state)
 static void other_runs_follow(void **state)
 {
     (void)state;
-    struct knee_topology prior = parse("8xa100 * 0 @ ib200x8"), truth = prior;
+    struct knee_cluster prior = parse("8xa100 * 0 @ ib200x8"), truth = prior;
     truth.levels[1].latency_s *= 1.8;
     truth.levels[1].bytes_per_s *= 0.8;
     truth.protocols[KNEE_SIMPLE].net_hop *= 1.5;
     struct knee_sample a[64], b[64];
     struct knee_log log = made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.02, a);
-    struct knee_topology fitted = fit(&log, 1, &prior);
+    struct knee_cluster fitted = fit(&log, 1, &prior);
     static const struct {
         enum knee_op op;
         double ranks, nodes;
@@ -176,7 +176,7 @@ static void other_runs_follow(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct knee_log other =
             made_log(&truth, others[i].op, others[i].ranks, others[i].nodes, 0, b);
-        struct knee_topology t = fitted;
+        struct knee_cluster t = fitted;
         struct knee_layout layout;
         size_t far = 0;
         assert_int_equal(knee_log_layout(&other, &t, &layout, NULL), KNEE_OK);
@@ -192,10 +192,10 @@ static void other_runs_follow(void **state)
 static void silence_leaves_the_preset(void **state)
 {
     (void)state;
-    struct knee_topology prior = parse("8xh100 * 0 @ ib400x8");
+    struct knee_cluster prior = parse("8xh100 * 0 @ ib400x8");
     struct knee_sample a[64];
     struct knee_log log = made_log(&prior, KNEE_OP_ALL_REDUCE, 8, 1, 0.02, a);
-    struct knee_topology fitted = fit(&log, 1, &prior);
+    struct knee_cluster fitted = fit(&log, 1, &prior);
     assert_false(parameter(&fitted, "network latency")->fitted);
     assert_near(fitted.levels[1].latency_s, prior.levels[1].latency_s, 1e-12);
 }
@@ -204,12 +204,12 @@ static void silence_leaves_the_preset(void **state)
 static void a_floor_is_a_floor(void **state)
 {
     (void)state;
-    struct knee_topology prior = parse("8xa100"), truth = prior;
+    struct knee_cluster prior = parse("8xa100"), truth = prior;
     truth.floor_s = 35e-6;
     struct knee_sample a[64];
     struct knee_log log = made_log(&truth, KNEE_OP_ALL_REDUCE, 8, 1, 0.01, a);
     log.gpus_per_process = 8;
-    struct knee_topology fitted = fit(&log, 1, &prior);
+    struct knee_cluster fitted = fit(&log, 1, &prior);
     assert_relative(fitted.floor_s, 35e-6, 0.05);
     struct knee_placement placement = {8, NAN, 1, 1};
     struct knee_layout layout;
@@ -220,7 +220,7 @@ static void a_floor_is_a_floor(void **state)
 static void checks_leave_sizes_out(void **state)
 {
     (void)state;
-    struct knee_topology truth = parse("8xh100 * 0 @ ib400x8{latency=9us,bandwidth=40GB/s}");
+    struct knee_cluster truth = parse("8xh100 * 0 @ ib400x8{latency=9us,bandwidth=40GB/s}");
     struct knee_sample samples[3][64];
     struct knee_log logs[3] = {made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.03, samples[0]),
                                made_log(&truth, KNEE_OP_ALL_REDUCE, 32, 4, 0.03, samples[1]),
@@ -238,8 +238,8 @@ static void checks_leave_sizes_out(void **state)
     assert_int_equal(check.transfer_count, 2); /* 16 <-> 32; another origin is another cluster */
     assert_true(check.transfer.median < 0.1);
     assert_int_equal(check.cluster_count, 2);
-    assert_true(check.checks[0].cluster == check.checks[1].cluster &&
-                check.checks[0].cluster != check.checks[2].cluster);
+    assert_true(check.checks[0].fit == check.checks[1].fit &&
+                check.checks[0].fit != check.checks[2].fit);
     for (size_t i = 0; i < 3; i++)
         for (size_t n = 0; n < logs[i].sample_count; n++)
             assert_true(check.checks[i].fitted_s[n] > 0);
@@ -257,14 +257,14 @@ static void checks_leave_sizes_out(void **state)
 static void a_file_keeps_the_fit(void **state)
 {
     (void)state;
-    struct knee_topology truth = parse("8xh100 * 0 @ ib400x8{latency=9us}"), again;
+    struct knee_cluster truth = parse("8xh100 * 0 @ ib400x8{latency=9us}"), again;
     struct knee_sample a[64];
     struct knee_log log = made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.03, a);
-    struct knee_topology fitted = fit(&log, 1, &truth);
+    struct knee_cluster fitted = fit(&log, 1, &truth);
     struct knee_text text = {0};
     struct knee_err err;
-    knee_write_topology(&fitted, KNEE_TEXT, &text);
-    assert_int_equal(knee_topology_read(text.data, text.length, "x", &again, &err), KNEE_OK);
+    knee_write_cluster(&fitted, KNEE_TEXT, &text);
+    assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &err), KNEE_OK);
     struct knee_placement placement = {16, NAN, 1, 1};
     struct knee_layout layout;
     assert_int_equal(knee_layout_init(&fitted, &placement, &layout, NULL), KNEE_OK);
@@ -277,22 +277,22 @@ static void a_file_keeps_the_fit(void **state)
 static void a_file_keeps_plain_hosts(void **state)
 {
     (void)state;
-    struct knee_topology plain, again;
+    struct knee_cluster plain, again;
     struct knee_text text = {0};
     struct knee_err err;
-    knee_topology_plain(&plain);
+    knee_cluster_plain(&plain);
     plain.levels[1].latency_s = 3e-3;
-    knee_write_topology(&plain, KNEE_TEXT, &text);
-    assert_int_equal(knee_topology_read(text.data, text.length, "x", &again, &err), KNEE_OK);
+    knee_write_cluster(&plain, KNEE_TEXT, &text);
+    assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &err), KNEE_OK);
     assert_memory_equal(&plain, &again, sizeof plain);
     knee_text_release(&text);
     static const char own[] = "plain: true\nlevels:\n  - {count: 2}\n  - {latency: 1ms}\n";
-    assert_int_equal(knee_topology_read(own, strlen(own), "x", &again, &err), KNEE_OK);
+    assert_int_equal(knee_cluster_read(own, strlen(own), "x", &again, &err), KNEE_OK);
     assert_near(again.levels[0].count, 2, 0);
     assert_near(again.levels[1].latency_s, 1e-3, 0);
     assert_near(again.levels[1].bytes_per_s, 1e9, 0);
     static const char late[] = "levels:\n  - {count: 2, bandwidth: 1e9}\nplain: true\n";
-    assert_int_equal(knee_topology_read(late, strlen(late), "x", &again, &err), KNEE_INPUT);
+    assert_int_equal(knee_cluster_read(late, strlen(late), "x", &again, &err), KNEE_INPUT);
     assert_non_null(strstr(err.what, "before levels"));
 }
 #endif
@@ -301,7 +301,7 @@ static void a_file_keeps_plain_hosts(void **state)
 
 static struct knee_collective sweep(const char *cluster, enum knee_op op, double ranks)
 {
-    struct knee_topology t = parse(cluster);
+    struct knee_cluster t = parse(cluster);
     struct knee_collective c;
     struct knee_err err;
     double bytes[64];
@@ -348,14 +348,14 @@ static void crossovers_are_where_times_meet(void **state)
         struct knee_counts from = {0}, to = {0};
         x->from->count(&c.layout, KNEE_OP_ALL_REDUCE, x->bytes, &from);
         x->to->count(&c.layout, KNEE_OP_ALL_REDUCE, x->bytes, &to);
-        double a = knee_counts_time_s(&c.topology, &c.layout, &from, x->from, x->from_protocol);
-        double b = knee_counts_time_s(&c.topology, &c.layout, &to, x->to, x->to_protocol);
+        double a = knee_counts_time_s(&c.cluster, &c.layout, &from, x->from, x->from_protocol);
+        double b = knee_counts_time_s(&c.cluster, &c.layout, &to, x->to, x->to_protocol);
         assert_relative(a, b, 2e-3);
     }
     struct knee_collective_query query = {
         KNEE_OP_ALL_REDUCE, {64, NAN, 1, 1}, &c.half_bandwidth_bytes, 1};
     struct knee_collective half;
-    assert_int_equal(knee_collective_run(&c.topology, &query, NULL, &half, NULL), KNEE_OK);
+    assert_int_equal(knee_collective_run(&c.cluster, &query, NULL, &half, NULL), KNEE_OK);
     assert_relative(half.rows[half.sizes[0].winner].busbw_bytes_per_s, c.peak_bytes_per_s / 2,
                     0.01);
     knee_collective_release(&half);
@@ -380,7 +380,7 @@ static void slow_runs_get_a_reason(void **state)
         {"8xh100:pcie4 * 0 @ ib400x8", "GPUs talk through host memory", KNEE_SEEN_SHM, NAN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_topology ran = parse(cases[i].ran_on);
+        struct knee_cluster ran = parse(cases[i].ran_on);
         struct knee_sample samples[64];
         struct knee_log log = made_log(&ran, KNEE_OP_ALL_REDUCE, 64, 8, 0.02, samples);
         double bytes[64];
@@ -388,7 +388,7 @@ static void slow_runs_get_a_reason(void **state)
         log.adapters = cases[i].adapters;
         for (size_t n = 0; n < log.sample_count; n++)
             bytes[n] = samples[n].bytes;
-        struct knee_topology t = parse("8xh100 * 0 @ ib400x8");
+        struct knee_cluster t = parse("8xh100 * 0 @ ib400x8");
         struct knee_collective_query query = {
             KNEE_OP_ALL_REDUCE, {64, NAN, 1, 1}, bytes, log.sample_count};
         struct knee_collective c;
@@ -408,7 +408,7 @@ static void slow_runs_get_a_reason(void **state)
 static void the_wrong_algorithm_is_named(void **state)
 {
     (void)state;
-    struct knee_topology t = parse("8xa100 * 0 @ efa100x4");
+    struct knee_cluster t = parse("8xa100 * 0 @ efa100x4");
     double bytes[] = {4194304, 67108864, 1073741824};
     struct knee_collective_query query = {KNEE_OP_ALL_REDUCE, {128, NAN, 1, 1}, bytes, 3};
     struct knee_collective c;
@@ -451,7 +451,7 @@ static void *limited(void *ctx, void *ptr, size_t size)
 static void memory_runs_out(void **state)
 {
     (void)state;
-    struct knee_topology truth = parse("8xh100 * 0 @ ib400x8");
+    struct knee_cluster truth = parse("8xh100 * 0 @ ib400x8");
     struct knee_sample samples[2][64];
     struct knee_log logs[2] = {made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.03, samples[0]),
                                made_log(&truth, KNEE_OP_ALL_REDUCE, 32, 4, 0.03, samples[1])};

@@ -120,12 +120,12 @@ static void presets_hang_together(void **state)
     (void)state;
     const struct knee_gpu *gpu;
     const struct knee_link *link;
-    const struct knee_cluster *cluster;
+    const struct knee_cluster_preset *cluster;
     const struct knee_model *model;
     for (size_t i = 0; (gpu = knee_gpu_at(i)); i++) {
         assert_non_null(knee_link_named(gpu->node_link));
-        assert_non_null(knee_cluster_named(gpu->cluster));
-        assert_string_equal(knee_cluster_named(gpu->cluster)->gpu, gpu->name);
+        assert_non_null(knee_cluster_preset_named(gpu->cluster));
+        assert_string_equal(knee_cluster_preset_named(gpu->cluster)->gpu, gpu->name);
         assert_true(gpu->bf16_flops > 1e13 && gpu->memory_bytes_per_s > 1e11 && gpu->power_w > 100);
         assert_true(isnan(gpu->price_low) || gpu->price_low <= gpu->price_high);
         assert_true(gpu->origin[0]);
@@ -133,7 +133,7 @@ static void presets_hang_together(void **state)
     for (size_t i = 0; (link = knee_link_at(i)); i++)
         assert_true(link->bytes_per_s > 1e8 && link->achieved > 0 && link->achieved <= 1 &&
                     link->latency_s > 0 && link->origin[0]);
-    for (size_t i = 0; (cluster = knee_cluster_at(i)); i++) {
+    for (size_t i = 0; (cluster = knee_cluster_preset_at(i)); i++) {
         assert_non_null(knee_gpu_named(cluster->gpu));
         assert_non_null(knee_link_named(cluster->node_link));
         assert_non_null(knee_link_named(cluster->net_link));

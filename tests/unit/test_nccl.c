@@ -6,11 +6,11 @@
 static struct knee_nccl_choice choose(const char *cluster, double ranks, double per_node,
                                       enum knee_op op, double bytes)
 {
-    struct knee_topology t;
+    struct knee_cluster t;
     struct knee_placement placement = {ranks, per_node, 1, 1};
     struct knee_layout layout;
     struct knee_err err;
-    if (knee_topology_parse(cluster, &t, &err) || knee_layout_init(&t, &placement, &layout, &err))
+    if (knee_cluster_parse(cluster, &t, &err) || knee_layout_init(&t, &placement, &layout, &err))
         fail_msg("%s: %s", cluster, err.what);
     return knee_nccl_choose(&t, &layout, op, bytes);
 }

@@ -620,10 +620,10 @@ static const struct schedule schedules[] = {
     {&knee_send_recv, send_to_next, OP(SEND_RECV), ANY, true},
 };
 
-static struct knee_topology nodes_of(double per_node)
+static struct knee_cluster nodes_of(double per_node)
 {
-    struct knee_topology t;
-    knee_topology_init(&t);
+    struct knee_cluster t;
+    knee_cluster_init(&t);
     t.level_count = 2;
     for (size_t l = 0; l < 2; l++)
         t.levels[l] = (struct knee_level){
@@ -634,7 +634,7 @@ static struct knee_topology nodes_of(double per_node)
 
 static struct knee_layout layout_of(double ranks, double per_node)
 {
-    struct knee_topology t = nodes_of(per_node);
+    struct knee_cluster t = nodes_of(per_node);
     struct knee_placement placement = {.ranks = ranks, .per_node = NAN, .sharers = 1, .skew = 1};
     struct knee_layout layout;
     struct knee_err err;

@@ -4,13 +4,13 @@
  * file begins from "from:" (a preset or a one-line string) or from a GPU with its usual links;
  * every other key changes one number. Unknown keys are refused: a misspelt number must not vanish.
  */
-#include "read/cluster/topology_file.h"
+#include "read/cluster/cluster_read.h"
 
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/number.h"
+#include "cluster/cluster.h"
 #include "cluster/presets.h"
-#include "cluster/topology.h"
 #include "read/yaml_scan.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 #include <string.h>
 
 struct reading {
-    struct knee_topology t;
+    struct knee_cluster t;
     const char *name;
     size_t level_count; /* as the file lists them */
     bool given[8];      /* rows of numbers[] that it has, whatever a link says about them */
@@ -71,18 +71,18 @@ static const struct {
     size_t offset;
     double max;
 } numbers[] = {
-    {"launch", KNEE_UNIT_SECONDS, offsetof(struct knee_topology, launch_s), 100},
-    {"peer", KNEE_UNIT_SECONDS, offsetof(struct knee_topology, peer_s), 100},
-    {"floor", KNEE_UNIT_SECONDS, offsetof(struct knee_topology, floor_s), 100},
-    {"nvls-share", KNEE_UNIT_FRACTION, offsetof(struct knee_topology, nvls_share), 10},
+    {"launch", KNEE_UNIT_SECONDS, offsetof(struct knee_cluster, launch_s), 100},
+    {"peer", KNEE_UNIT_SECONDS, offsetof(struct knee_cluster, peer_s), 100},
+    {"floor", KNEE_UNIT_SECONDS, offsetof(struct knee_cluster, floor_s), 100},
+    {"nvls-share", KNEE_UNIT_FRACTION, offsetof(struct knee_cluster, nvls_share), 10},
 };
 
 /* A link at the lowest level; what the file has said itself stays. */
 static void set_gpu_link(struct reading *r, const struct knee_link *link)
 {
-    struct knee_topology before = r->t;
+    struct knee_cluster before = r->t;
     double count = r->t.levels[0].count;
-    knee_topology_set_gpu_link(&r->t, link);
+    knee_cluster_set_gpu_link(&r->t, link);
     r->t.levels[0].count = count;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (r->given[i])
@@ -92,11 +92,11 @@ static void set_gpu_link(struct reading *r, const struct knee_link *link)
 
 static void start_from(struct reading *r, const char *value)
 {
-    struct knee_topology t;
-    const struct knee_cluster *preset = knee_cluster_named(value);
+    struct knee_cluster t;
+    const struct knee_cluster_preset *preset = knee_cluster_preset_named(value);
     if (preset)
-        knee_topology_preset(preset, &t);
-    else if (knee_topology_parse(value, &t, NULL))
+        knee_cluster_from_preset(preset, &t);
+    else if (knee_cluster_parse(value, &t, NULL))
         refuse(r, "neither a preset nor a cluster in one line:", value);
     if (!r->status)
         r->t = t;
@@ -111,7 +111,7 @@ static void set_plain(struct reading *r, const char *value)
     if (r->level_count > 0)
         refuse(r, "plain must stand before levels, and is", value);
     memcpy(name, r->t.name, sizeof name);
-    knee_topology_plain(&r->t);
+    knee_cluster_plain(&r->t);
     memcpy(r->t.name, name, sizeof name);
 }
 
@@ -305,7 +305,7 @@ static void take(void *ctx, const struct knee_scalar *scalar)
 /* What a file must not leave open, and what must hold among its numbers. */
 static knee_status check(struct reading *r)
 {
-    struct knee_topology *t = &r->t;
+    struct knee_cluster *t = &r->t;
     if (r->status)
         return r->status;
     if (r->level_count > 0)
@@ -331,10 +331,10 @@ static knee_status check(struct reading *r)
 }
 
 knee_status knee_cluster_file_read(struct knee_slice text, const char *name,
-                                   struct knee_topology *out, struct knee_err *err)
+                                   struct knee_cluster *out, struct knee_err *err)
 {
     struct reading r = {.name = name, .err = err};
-    knee_topology_init(&r.t);
+    knee_cluster_init(&r.t);
     snprintf(r.t.name, sizeof r.t.name, "%s", name);
     knee_status status = knee_yaml_scan(text, name, take, &r, err);
     if (!status)

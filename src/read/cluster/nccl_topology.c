@@ -4,11 +4,11 @@
  * at, one after the other; what nests in what does not matter for what is taken: GPUs with their
  * compute capability and NVLinks, network adapters with their speed.
  */
-#include "read/cluster/topology_file.h"
+#include "read/cluster/cluster_read.h"
 
 #include "base/error.h"
+#include "cluster/cluster.h"
 #include "cluster/presets.h"
-#include "cluster/topology.h"
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */
@@ -123,17 +123,17 @@ static void set_network(const struct node *n, struct knee_level *level)
     level->bytes_per_s = rate * best->achieved;
 }
 
-static knee_status fill(const struct node *n, const char *name, struct knee_topology *out,
+static knee_status fill(const struct node *n, const char *name, struct knee_cluster *out,
                         struct knee_err *err)
 {
-    struct knee_topology t;
+    struct knee_cluster t;
     size_t row = 0, rows = sizeof capabilities / sizeof *capabilities;
     while (row + 1 < rows && capabilities[row].sm != n->sm)
         row++;
     if (n->gpus == 0)
         return knee_fail(err, KNEE_INPUT, name, "there is no <gpu> in it");
     const char *gpu = n->links > 0 ? capabilities[row].gpu : "h100-pcie";
-    knee_topology_preset(knee_cluster_named(knee_gpu_named(gpu)->cluster), &t);
+    knee_cluster_from_preset(knee_cluster_preset_named(knee_gpu_named(gpu)->cluster), &t);
     t.levels[0].count = n->gpus;
     double links = n->links / n->gpus, whole = capabilities[row].links;
     if (links > 0 && whole > 0)
@@ -151,7 +151,7 @@ static knee_status fill(const struct node *n, const char *name, struct knee_topo
 }
 
 knee_status knee_nccl_topology_read(struct knee_slice text, const char *name,
-                                    struct knee_topology *out, struct knee_err *err)
+                                    struct knee_cluster *out, struct knee_err *err)
 {
     struct node n = {.gpu_gts = NAN};
     while (text.length > 0) {

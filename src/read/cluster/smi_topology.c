@@ -6,11 +6,11 @@
  * none is, all of them. The matrix names no GPU and no rate: the number of links per pair tells the
  * generation, the usual cluster of that GPU the network.
  */
-#include "read/cluster/topology_file.h"
+#include "read/cluster/cluster_read.h"
 
 #include "base/error.h"
+#include "cluster/cluster.h"
 #include "cluster/presets.h"
-#include "cluster/topology.h"
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */
@@ -94,15 +94,15 @@ static const char *gpu_of(const struct matrix *m)
     return "v100";
 }
 
-static void fill(const struct matrix *m, const char *name, struct knee_topology *out)
+static void fill(const struct matrix *m, const char *name, struct knee_cluster *out)
 {
-    struct knee_topology t;
+    struct knee_cluster t;
     const struct knee_gpu *gpu = knee_gpu_named(gpu_of(m));
-    const struct knee_cluster *usual = knee_cluster_named(gpu->cluster);
+    const struct knee_cluster_preset *usual = knee_cluster_preset_named(gpu->cluster);
     double near = 0;
     for (size_t i = 0; i < m->columns; i++)
         near += !m->is_gpu[i] && m->near[i];
-    knee_topology_preset(usual, &t);
+    knee_cluster_from_preset(usual, &t);
     t.levels[0].count = (double)m->gpus;
     if (m->nics > 0)
         t.levels[1].ports = near > 0 ? near : (double)m->nics;
@@ -112,7 +112,7 @@ static void fill(const struct matrix *m, const char *name, struct knee_topology 
 }
 
 knee_status knee_smi_topology_read(struct knee_slice text, const char *name,
-                                   struct knee_topology *out, struct knee_err *err)
+                                   struct knee_cluster *out, struct knee_err *err)
 {
     struct matrix m = {.least_links = INFINITY, .all_nvlink = true};
     struct knee_slice line, word;

@@ -195,7 +195,7 @@ static void complete_ranks(struct knee_log_reader *r)
 
 static double usual_node(const struct knee_log_reader *r)
 {
-    struct knee_topology topology;
+    struct knee_cluster cluster;
     char words[512];
     size_t used = 0;
     const char *const sources[] = {r->log.gpu, r->hints.about, r->name};
@@ -209,9 +209,9 @@ static double usual_node(const struct knee_log_reader *r)
         words[used++] = ' ';
         words[used] = '\0';
     }
-    if (!knee_topology_recognise(words, &topology))
+    if (!knee_cluster_recognise(words, &cluster))
         return 8;
-    return fmin(topology.levels[0].count, 8); /* a rack-wide domain has several nodes */
+    return fmin(cluster.levels[0].count, 8); /* a rack-wide domain has several nodes */
 }
 
 /* Nodes as the run lists them; NaN: it does not. */

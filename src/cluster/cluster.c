@@ -6,7 +6,7 @@
  * level's rate is the link's raw rate times what large collectives reach of it; its latency is what
  * its transport adds up to, wire and host.
  */
-#include "cluster/topology.h"
+#include "cluster/cluster.h"
 
 #include "base/error.h"
 #include "base/keys.h"
@@ -33,20 +33,20 @@ static const struct knee_protocol protocols[KNEE_PROTOCOLS] = {
     [KNEE_SIMPLE] = {23e-6, 1.6, 7, 1, 1},
 };
 
-void knee_topology_init(struct knee_topology *topology)
+void knee_cluster_init(struct knee_cluster *cluster)
 {
-    memset(topology, 0, sizeof *topology);
-    topology->level_count = 1;
-    topology->levels[0] = (struct knee_level){.ports = 1, .oversubscription = 1};
-    topology->launch_s = 8e-6;
-    topology->peer_s = 0.58e-6; /* all-to-all of 2, 4 and 8 GPUs, as the protocols */
-    memcpy(topology->protocols, protocols, sizeof protocols);
+    memset(cluster, 0, sizeof *cluster);
+    cluster->level_count = 1;
+    cluster->levels[0] = (struct knee_level){.ports = 1, .oversubscription = 1};
+    cluster->launch_s = 8e-6;
+    cluster->peer_s = 0.58e-6; /* all-to-all of 2, 4 and 8 GPUs, as the protocols */
+    memcpy(cluster->protocols, protocols, sizeof protocols);
 }
 
-void knee_topology_plain(struct knee_topology *out)
+void knee_cluster_plain(struct knee_cluster *out)
 {
-    struct knee_topology t;
-    knee_topology_init(&t);
+    struct knee_cluster t;
+    knee_cluster_init(&t);
     snprintf(t.name, sizeof t.name, "hosts that send messages");
     snprintf(t.gpu, sizeof t.gpu, "cpu");
     t.plain = true;
@@ -92,39 +92,39 @@ void knee_level_set_link(struct knee_level *level, const struct knee_link *link,
     level->oversubscription = 1;
 }
 
-void knee_topology_set_gpu_link(struct knee_topology *topology, const struct knee_link *link)
+void knee_cluster_set_gpu_link(struct knee_cluster *cluster, const struct knee_link *link)
 {
     const struct knee_transport *transport = knee_transport_of(link->name);
-    knee_level_set_link(&topology->levels[0], link, 1);
+    knee_level_set_link(&cluster->levels[0], link, 1);
     if (!transport)
         return;
     if (!isnan(transport->launch_s))
-        topology->launch_s = transport->launch_s;
-    topology->nvls_share = transport->nvls_share;
+        cluster->launch_s = transport->launch_s;
+    cluster->nvls_share = transport->nvls_share;
 }
 
-void knee_topology_preset(const struct knee_cluster *preset, struct knee_topology *out)
+void knee_cluster_from_preset(const struct knee_cluster_preset *preset, struct knee_cluster *out)
 {
-    struct knee_topology t;
-    knee_topology_init(&t);
+    struct knee_cluster t;
+    knee_cluster_init(&t);
     snprintf(t.name, sizeof t.name, "%s", preset->name);
     snprintf(t.gpu, sizeof t.gpu, "%s", preset->gpu);
-    knee_topology_set_gpu_link(&t, knee_link_named(preset->node_link));
+    knee_cluster_set_gpu_link(&t, knee_link_named(preset->node_link));
     knee_level_set_link(&t.levels[1], knee_link_named(preset->net_link), preset->nics_per_node);
     t.levels[0].count = preset->gpus_per_node;
     t.level_count = 2;
     *out = t;
 }
 
-struct knee_fabric knee_topology_fabric(const struct knee_topology *topology)
+struct knee_fabric knee_cluster_fabric(const struct knee_cluster *cluster)
 {
-    const struct knee_level *in = &topology->levels[0], *out = &topology->levels[1];
+    const struct knee_level *in = &cluster->levels[0], *out = &cluster->levels[1];
     struct knee_fabric fabric = {
         .node_size = in->count > 0 ? in->count : 1,
         .in = {in->latency_s, in->bytes_per_s},
         .out = {in->latency_s, in->bytes_per_s},
     };
-    if (topology->level_count > 1)
+    if (cluster->level_count > 1)
         fabric.out =
             (struct knee_wire){out->latency_s, out->ports * out->bytes_per_s /
                                                    out->oversubscription / fabric.node_size};
@@ -264,7 +264,7 @@ knee_status knee_level_set(struct knee_level *level, const char *key, const char
 }
 
 /* "8xh100:nvlink4{...}" */
-static knee_status scan_gpus(struct scan *s, struct knee_topology *t)
+static knee_status scan_gpus(struct scan *s, struct knee_cluster *t)
 {
     double count = 1;
     const char *at = s->at;
@@ -277,16 +277,16 @@ static knee_status scan_gpus(struct scan *s, struct knee_topology *t)
         return no_such_name(s, &knee_link_names);
     snprintf(t->gpu, sizeof t->gpu, "%s", gpu);
     const struct knee_gpu *preset = knee_gpu_named(gpu);
-    knee_topology_set_gpu_link(t, knee_link_named(link ? link : preset->node_link));
+    knee_cluster_set_gpu_link(t, knee_link_named(link ? link : preset->node_link));
     t->levels[0].count = count;
     return scan_pairs(s, &t->levels[0]);
 }
 
 /* The network of the cluster that the GPU is usually sold in. */
-static void usual_network(const struct knee_topology *t, struct knee_level *level)
+static void usual_network(const struct knee_cluster *t, struct knee_level *level)
 {
     const struct knee_gpu *gpu = knee_gpu_named(t->gpu);
-    const struct knee_cluster *usual = knee_cluster_named(gpu->cluster);
+    const struct knee_cluster_preset *usual = knee_cluster_preset_named(gpu->cluster);
     double ports = fmax(1, usual->nics_per_node * t->levels[0].count / usual->gpus_per_node);
     knee_level_set_link(level, knee_link_named(usual->net_link), ports);
 }
@@ -302,7 +302,7 @@ static void name_level(struct scan *s, const struct knee_level *below, struct kn
 }
 
 /* "16 @ ib400x8/2{...}" */
-static knee_status scan_level(struct scan *s, struct knee_topology *t)
+static knee_status scan_level(struct scan *s, struct knee_cluster *t)
 {
     struct knee_level *level = &t->levels[t->level_count];
     *level = (struct knee_level){.oversubscription = 1};
@@ -351,11 +351,11 @@ static bool flatten(const char *text, char *out, size_t size)
     return true;
 }
 
-knee_status knee_topology_parse(const char *text, struct knee_topology *out, struct knee_err *err)
+knee_status knee_cluster_parse(const char *text, struct knee_cluster *out, struct knee_err *err)
 {
     struct scan s = {.err = err};
-    struct knee_topology t;
-    knee_topology_init(&t);
+    struct knee_cluster t;
+    knee_cluster_init(&t);
     if (!flatten(text, s.text, sizeof s.text))
         return knee_fail(err, KNEE_USAGE, "cluster", "longer than %zu characters", sizeof s.text);
     s.at = s.text;
@@ -373,13 +373,13 @@ knee_status knee_topology_parse(const char *text, struct knee_topology *out, str
     return status;
 }
 
-void knee_topology_line(const struct knee_topology *topology, struct knee_text *text)
+void knee_cluster_line(const struct knee_cluster *cluster, struct knee_text *text)
 {
-    for (size_t l = 0; l < topology->level_count; l++) {
-        const struct knee_level *level = &topology->levels[l];
+    for (size_t l = 0; l < cluster->level_count; l++) {
+        const struct knee_level *level = &cluster->levels[l];
         char latency[40], rate[40];
         if (l == 0)
-            knee_text_printf(text, "%.0fx%s:%s", level->count, topology->gpu, level->name);
+            knee_text_printf(text, "%.0fx%s:%s", level->count, cluster->gpu, level->name);
         else
             knee_text_printf(text, " * %.0f @ %s", level->count, level->name);
         if (l > 0 && level->ports > 0)

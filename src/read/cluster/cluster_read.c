@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A cluster from a file: NCCL's XML, nvidia-smi's matrix, or knee's own YAML, told apart by
  * content. */
-#include "read/cluster/topology_file.h"
+#include "read/cluster/cluster_read.h"
 #include "knee_read.h"
 
 #include "base/error.h"
 
-knee_status knee_topology_read(const char *text, size_t length, const char *name,
-                               struct knee_topology *out, struct knee_err *err)
+knee_status knee_cluster_read(const char *text, size_t length, const char *name,
+                              struct knee_cluster *out, struct knee_err *err)
 {
     struct knee_slice slice = {text, length};
     if (knee_slice_has(slice, "<system") || knee_slice_has(slice, "<cpu "))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What readers and the recogniser need to put a topology together. */
-#ifndef KNEE_CLUSTER_TOPOLOGY_H
-#define KNEE_CLUSTER_TOPOLOGY_H
+/* What readers and the recogniser need to put a cluster together. */
+#ifndef KNEE_CLUSTER_CLUSTER_H
+#define KNEE_CLUSTER_CLUSTER_H
 
 #include "knee_cluster.h"
 
@@ -11,7 +11,7 @@
 void knee_level_set_link(struct knee_level *level, const struct knee_link *link, double ports);
 
 /* The same for the lowest level, with what the link means for launches and NVLS. */
-void knee_topology_set_gpu_link(struct knee_topology *topology, const struct knee_link *link);
+void knee_cluster_set_gpu_link(struct knee_cluster *cluster, const struct knee_link *link);
 
 /* One field of a level by its key: count, latency, bandwidth, ports, oversubscription, sharing. */
 knee_status knee_level_set(struct knee_level *level, const char *key, const char *value,

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void sweep(const struct knee_topology *topology)
+static void sweep(const struct knee_cluster *cluster)
 {
     static const double bytes[] = {8, 65536, 1e9};
     for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++) {
@@ -18,7 +18,7 @@ static void sweep(const struct knee_topology *topology)
         struct knee_collective collective;
         struct knee_text text = {0};
         struct knee_style style = {.ascii = true};
-        if (knee_collective_run(topology, &query, NULL, &collective, NULL))
+        if (knee_collective_run(cluster, &query, NULL, &collective, NULL))
             continue;
         for (size_t i = 0; i < collective.row_count; i++)
             if (isnan(collective.rows[i].time_s) || collective.rows[i].time_s < 0)
@@ -30,35 +30,35 @@ static void sweep(const struct knee_topology *topology)
 }
 
 /* What is written reads back, if it was read from somewhere. */
-static void round_trip(const struct knee_topology *topology)
+static void round_trip(const struct knee_cluster *cluster)
 {
-    struct knee_topology again;
+    struct knee_cluster again;
     struct knee_text text = {0};
-    knee_write_topology(topology, KNEE_TEXT, &text);
-    if (knee_topology_read(text.data, text.length, "again", &again, NULL) == KNEE_INPUT)
+    knee_write_cluster(cluster, KNEE_TEXT, &text);
+    if (knee_cluster_read(text.data, text.length, "again", &again, NULL) == KNEE_INPUT)
         abort();
     knee_text_release(&text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct knee_topology topology;
+    struct knee_cluster cluster;
     struct knee_err err;
     char line[512];
-    if (knee_topology_read((const char *)data, size, "fuzz", &topology, &err) == KNEE_OK) {
-        sweep(&topology);
-        round_trip(&topology);
+    if (knee_cluster_read((const char *)data, size, "fuzz", &cluster, &err) == KNEE_OK) {
+        sweep(&cluster);
+        round_trip(&cluster);
     }
     size_t length = size < sizeof line - 1 ? size : sizeof line - 1;
     if (length)
         memcpy(line, data, length);
     line[length] = '\0';
-    if (knee_topology_parse(line, &topology, &err) == KNEE_OK) {
-        sweep(&topology);
-        round_trip(&topology);
+    if (knee_cluster_parse(line, &cluster, &err) == KNEE_OK) {
+        sweep(&cluster);
+        round_trip(&cluster);
     }
-    if (knee_topology_recognise(line, &topology))
-        sweep(&topology);
+    if (knee_cluster_recognise(line, &cluster))
+        sweep(&cluster);
     double sizes[KNEE_SIZES_MAX];
     size_t count;
     knee_sizes_parse(line, "", sizes, &count, &err);

@@ -87,11 +87,11 @@ static void yaml_parameter(const struct knee_parameter *p, struct knee_text *tex
                      p->fitted ? "true" : "false");
 }
 
-static void write_yaml(const struct knee_topology *t, struct knee_text *text)
+static void write_yaml(const struct knee_cluster *t, struct knee_text *text)
 {
     knee_text_puts(text, "# A cluster for knee. Times in seconds, rates in bytes per second and "
                          "port, one direction.\n# ");
-    knee_topology_line(t, text);
+    knee_cluster_line(t, text);
     quoted(text, "\nname: ", t->name);
     knee_text_puts(text, t->plain ? "\nplain: true  # hosts that send messages" : "");
     knee_text_printf(text, "\ngpu: %s\nlevels:\n", t->gpu);
@@ -176,7 +176,7 @@ static void json_parameter(struct knee_json *json, const struct knee_parameter *
     knee_json_close(json, '}');
 }
 
-static void write_json(const struct knee_topology *t, struct knee_text *text)
+static void write_json(const struct knee_cluster *t, struct knee_text *text)
 {
     struct knee_json json = {.text = text};
     knee_json_open(&json, NULL, '{');
@@ -208,11 +208,11 @@ static void write_json(const struct knee_topology *t, struct knee_text *text)
     knee_json_close(&json, '}');
 }
 
-void knee_write_topology(const struct knee_topology *topology, enum knee_format format,
-                         struct knee_text *text)
+void knee_write_cluster(const struct knee_cluster *cluster, enum knee_format format,
+                        struct knee_text *text)
 {
     if (format == KNEE_JSON)
-        write_json(topology, text);
+        write_json(cluster, text);
     else
-        write_yaml(topology, text);
+        write_yaml(cluster, text);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The formats a cluster can come in; one file each. */
-#ifndef KNEE_READ_CLUSTER_TOPOLOGY_FILE_H
-#define KNEE_READ_CLUSTER_TOPOLOGY_FILE_H
+#ifndef KNEE_READ_CLUSTER_CLUSTER_READ_H
+#define KNEE_READ_CLUSTER_CLUSTER_READ_H
 
 #include "base/slice.h"
 #include "knee_cluster.h"
 
 knee_status knee_nccl_topology_read(struct knee_slice text, const char *name,
-                                    struct knee_topology *out, struct knee_err *err);
+                                    struct knee_cluster *out, struct knee_err *err);
 knee_status knee_smi_topology_read(struct knee_slice text, const char *name,
-                                   struct knee_topology *out, struct knee_err *err);
+                                   struct knee_cluster *out, struct knee_err *err);
 knee_status knee_cluster_file_read(struct knee_slice text, const char *name,
-                                   struct knee_topology *out, struct knee_err *err);
+                                   struct knee_cluster *out, struct knee_err *err);
 
 #endif

@@ -7,37 +7,37 @@
 
 #include "collective/collective.h"
 
-static struct knee_topology parse(const char *line)
+static struct knee_cluster parse(const char *line)
 {
-    struct knee_topology t;
+    struct knee_cluster t;
     struct knee_err err;
-    if (knee_topology_parse(line, &t, &err))
+    if (knee_cluster_parse(line, &t, &err))
         fail_msg("%s: %s; %s", line, err.what, err.hint);
     return t;
 }
 
-static struct knee_topology read_text(const char *text)
+static struct knee_cluster read_text(const char *text)
 {
-    struct knee_topology t;
+    struct knee_cluster t;
     struct knee_err err;
-    if (knee_topology_read(text, strlen(text), "test", &t, &err))
+    if (knee_cluster_read(text, strlen(text), "test", &t, &err))
         fail_msg("%s: %s", err.where, err.what);
     return t;
 }
 
-static struct knee_topology preset(const char *name)
+static struct knee_cluster preset(const char *name)
 {
-    struct knee_topology t = {0};
-    for (size_t row = 0; knee_cluster_at(row); row++)
-        if (strcmp(knee_cluster_at(row)->name, name) == 0) {
-            knee_topology_preset(knee_cluster_at(row), &t);
+    struct knee_cluster t = {0};
+    for (size_t row = 0; knee_cluster_preset_at(row); row++)
+        if (strcmp(knee_cluster_preset_at(row)->name, name) == 0) {
+            knee_cluster_from_preset(knee_cluster_preset_at(row), &t);
             return t;
         }
     fail_msg("no preset %s", name);
     return t;
 }
 
-static void assert_same_levels(const struct knee_topology *a, const struct knee_topology *b)
+static void assert_same_levels(const struct knee_cluster *a, const struct knee_cluster *b)
 {
     assert_int_equal(a->level_count, b->level_count);
     for (size_t l = 0; l < a->level_count; l++) {
@@ -55,28 +55,28 @@ static void assert_same_levels(const struct knee_topology *a, const struct knee_
 static void a_line_is_a_preset(void **state)
 {
     (void)state;
-    struct knee_topology line = parse("8xH100:nvlink4 * 0 @ ib400x8"), named = preset("dgx-h100");
+    struct knee_cluster line = parse("8xH100:nvlink4 * 0 @ ib400x8"), named = preset("dgx-h100");
     assert_same_levels(&line, &named);
     assert_near(line.launch_s, named.launch_s, 0);
     assert_near(line.nvls_share, named.nvls_share, 0);
-    struct knee_topology usual = parse("8 x h100 * 0"); /* the usual network of that GPU */
+    struct knee_cluster usual = parse("8 x h100 * 0"); /* the usual network of that GPU */
     assert_same_levels(&usual, &named);
 }
 
 static void a_line_says_everything(void **state)
 {
     (void)state;
-    struct knee_topology t = parse("4xgh200 * 32 @ slingshot200x4{sharing=shared} * 16 @ "
-                                   "spine/3{latency=9us,bandwidth=1GB/s}");
+    struct knee_cluster t = parse("4xgh200 * 32 @ slingshot200x4{sharing=shared} * 16 @ "
+                                  "spine/3{latency=9us,bandwidth=1GB/s}");
     assert_int_equal(t.level_count, 3);
     assert_true(t.levels[1].shared);
     assert_near(t.levels[2].oversubscription, 3, 0);
     assert_near(t.levels[2].latency_s, 9e-6, 1e-18);
     assert_near(t.levels[2].bytes_per_s, 1e9, 0);
-    assert_near(knee_topology_ranks(&t), 4 * 32 * 16, 0);
+    assert_near(knee_cluster_ranks(&t), 4 * 32 * 16, 0);
     struct knee_text text = {0};
-    knee_topology_line(&t, &text);
-    struct knee_topology again = parse(text.data);
+    knee_cluster_line(&t, &text);
+    struct knee_cluster again = parse(text.data);
     assert_same_levels(&t, &again);
     knee_text_release(&text);
 }
@@ -101,9 +101,9 @@ static void bad_lines_are_refused(void **state)
                                         "8xh100 * 2 * 2 * 2 * 2",
                                         "8xh100 * 2 @ ib400 * 2 @ a * 2 @ b * 2 @ c"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        struct knee_topology t = {.launch_s = 42};
+        struct knee_cluster t = {.launch_s = 42};
         struct knee_err err;
-        if (!knee_topology_parse(lines[i], &t, &err))
+        if (!knee_cluster_parse(lines[i], &t, &err))
             fail_msg("'%s' was taken", lines[i]);
         assert_true(err.what[0] != '\0');
         assert_near(t.launch_s, 42, 0); /* untouched */
@@ -115,7 +115,7 @@ static void yaml_reads_back(void **state)
 {
     (void)state;
     for (int format = KNEE_TEXT; format <= KNEE_JSON; format++) {
-        struct knee_topology t = parse("8xa100 * 32 @ roce200x8/2 * 4 @ spine/2");
+        struct knee_cluster t = parse("8xa100 * 32 @ roce200x8/2 * 4 @ spine/2");
         struct knee_text text = {0};
         snprintf(t.name, sizeof t.name, "a \"name\": with #everything");
         t.floor_s = 3.5e-5;
@@ -134,8 +134,8 @@ static void yaml_reads_back(void **state)
                                               .source = "a.log"};
         t.parameter_count = 1;
         t.parameters[0] = (struct knee_parameter){"launch", 1, 0.5, 2, KNEE_UNIT_SECONDS, true};
-        knee_write_topology(&t, (enum knee_format)format, &text);
-        struct knee_topology again = read_text(text.data);
+        knee_write_cluster(&t, (enum knee_format)format, &text);
+        struct knee_cluster again = read_text(text.data);
         assert_same_levels(&t, &again);
         assert_near(again.floor_s, t.floor_s, 0);
         assert_near(again.launch_s, t.launch_s, 0);
@@ -156,12 +156,12 @@ static void yaml_reads_back(void **state)
 static void a_file_may_be_short(void **state)
 {
     (void)state;
-    struct knee_topology t = read_text("from: dgx-h100\nlevels:\n  - link: nvlink4\n    count: 8\n"
-                                       "  - link: ib400\n    ports: 4\n    latency: 5us\n");
+    struct knee_cluster t = read_text("from: dgx-h100\nlevels:\n  - link: nvlink4\n    count: 8\n"
+                                      "  - link: ib400\n    ports: 4\n    latency: 5us\n");
     assert_near(t.levels[1].ports, 4, 0);
     assert_near(t.levels[1].latency_s, 5e-6, 1e-18);
     assert_near(t.launch_s, 4.6e-6, 1e-18);
-    struct knee_topology given = read_text("launch: 1us\nfrom: 8xh100 * 4\nname: x\n");
+    struct knee_cluster given = read_text("launch: 1us\nfrom: 8xh100 * 4\nname: x\n");
     assert_string_equal(given.name, "x");
 }
 
@@ -183,9 +183,9 @@ static void bad_files_are_refused(void **state)
         "a: &a b\nb: *a\n",
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        struct knee_topology t;
+        struct knee_cluster t;
         struct knee_err err = {0};
-        if (!knee_topology_read(files[i], strlen(files[i]), "test", &t, &err))
+        if (!knee_cluster_read(files[i], strlen(files[i]), "test", &t, &err))
             fail_msg("'%s' was taken", files[i]);
         assert_true(err.what[0] != '\0');
     }
@@ -205,7 +205,7 @@ static const char smi[] =
 static void nvidia_smi_matrix(void **state)
 {
     (void)state;
-    struct knee_topology t = read_text(smi);
+    struct knee_cluster t = read_text(smi);
     assert_near(t.levels[0].count, 4, 0);
     assert_string_equal(t.levels[0].name, "nvlink4");
     assert_near(t.levels[1].ports, 2, 0); /* NIC2 is behind no switch of a GPU */
@@ -213,17 +213,17 @@ static void nvidia_smi_matrix(void **state)
     memcpy(spaces, smi, sizeof smi); /* pasted with spaces it says the same */
     for (char *c = spaces; *c; c++)
         *c = *c == '\t' ? ' ' : *c;
-    struct knee_topology pasted = read_text(spaces);
+    struct knee_cluster pasted = read_text(spaces);
     assert_same_levels(&t, &pasted);
     /* Bridges between pairs only: the slowest pair decides. */
-    struct knee_topology pairs = read_text("GPU0 GPU1 GPU2 mlx5_0\nGPU0  X  NV4 SYS NODE\n"
-                                           "GPU1 NV4  X  SYS NODE\nGPU2 SYS SYS  X  NODE\n");
+    struct knee_cluster pairs = read_text("GPU0 GPU1 GPU2 mlx5_0\nGPU0  X  NV4 SYS NODE\n"
+                                          "GPU1 NV4  X  SYS NODE\nGPU2 SYS SYS  X  NODE\n");
     assert_string_equal(pairs.levels[0].name, "pcie5");
     assert_near(pairs.levels[1].ports, 1, 0);
     struct knee_err err;
     char cut[300];
     snprintf(cut, sizeof cut, "%.250s", smi);
-    assert_int_equal(knee_topology_read(cut, strlen(cut), "cut", &t, &err), KNEE_INPUT);
+    assert_int_equal(knee_cluster_read(cut, strlen(cut), "cut", &t, &err), KNEE_INPUT);
 }
 
 static const char xml[] =
@@ -246,7 +246,7 @@ static const char xml[] =
 static void nccl_xml(void **state)
 {
     (void)state;
-    struct knee_topology t = read_text(xml), h100 = preset("dgx-h100");
+    struct knee_cluster t = read_text(xml), h100 = preset("dgx-h100");
     assert_near(t.levels[0].count, 2, 0);
     assert_string_equal(t.gpu, "h100");
     assert_relative(t.levels[0].bytes_per_s, h100.levels[0].bytes_per_s, 1e-12); /* 18 links */
@@ -255,8 +255,8 @@ static void nccl_xml(void **state)
     assert_near(t.levels[1].ports, 1, 0);
     assert_near(t.levels[1].bytes_per_s, 25e9 * 0.93, 1);
     struct knee_err err;
-    assert_int_equal(knee_topology_read(xml, 500, "cut", &t, &err), KNEE_INPUT);
-    assert_int_equal(knee_topology_read("<system></system>", 17, "empty", &t, &err), KNEE_INPUT);
+    assert_int_equal(knee_cluster_read(xml, 500, "cut", &t, &err), KNEE_INPUT);
+    assert_int_equal(knee_cluster_read("<system></system>", 17, "empty", &t, &err), KNEE_INPUT);
 }
 
 static void what_people_write(void **state)
@@ -279,17 +279,17 @@ static void what_people_write(void **state)
         {"16 MI300X, 8x400G RoCE", "mi300x", "roce400", 8},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_topology t;
-        assert_true(knee_topology_recognise(cases[i].text, &t));
+        struct knee_cluster t;
+        assert_true(knee_cluster_recognise(cases[i].text, &t));
         if (strcmp(t.gpu, cases[i].gpu) != 0 || strcmp(t.levels[1].name, cases[i].link) != 0 ||
             t.levels[1].ports != cases[i].ports)
             fail_msg("'%s' is %s", cases[i].text, t.name);
     }
-    struct knee_topology t;
-    assert_false(knee_topology_recognise("a log of something", &t));
+    struct knee_cluster t;
+    assert_false(knee_cluster_recognise("a log of something", &t));
 }
 
-static struct knee_layout layout(const struct knee_topology *t, double ranks, double per_node,
+static struct knee_layout layout(const struct knee_cluster *t, double ranks, double per_node,
                                  double sharers)
 {
     struct knee_placement placement = {ranks, per_node, sharers, 1};
@@ -304,7 +304,7 @@ static struct knee_layout layout(const struct knee_topology *t, double ranks, do
 static void ports_are_shared_or_striped(void **state)
 {
     (void)state;
-    struct knee_topology t = parse("8xh100 * 16 @ ib400x8{bandwidth=10GB/s}");
+    struct knee_cluster t = parse("8xh100 * 16 @ ib400x8{bandwidth=10GB/s}");
     assert_near(layout(&t, 16, NAN, 1).bytes_per_s[1], 80e9, 1);
     assert_near(layout(&t, 2, 1, 1).bytes_per_s[1], 10e9, 1);
     assert_near(layout(&t, 8, 4, 1).bytes_per_s[1], 40e9, 1);
@@ -320,7 +320,7 @@ static void ports_are_shared_or_striped(void **state)
 static void levels_above_leaves(void **state)
 {
     (void)state;
-    struct knee_topology t = parse("8xh100 * 4 @ ib400x8{bandwidth=10GB/s} * 8 @ spine/2");
+    struct knee_cluster t = parse("8xh100 * 4 @ ib400x8{bandwidth=10GB/s} * 8 @ spine/2");
     struct knee_layout s = layout(&t, 256, NAN, 1);
     assert_int_equal(s.levels, 3);
     assert_near(s.units[1], 32, 0);
@@ -339,8 +339,8 @@ static void levels_above_leaves(void **state)
 static void the_fabric_of_predict(void **state)
 {
     (void)state;
-    struct knee_topology t = preset("dgx-a100");
-    struct knee_fabric f = knee_topology_fabric(&t);
+    struct knee_cluster t = preset("dgx-a100");
+    struct knee_fabric f = knee_cluster_fabric(&t);
     assert_near(f.node_size, 8, 0);
     assert_near(f.in.bytes_per_s, 222e9, 1e6);
     assert_near(f.out.bytes_per_s, 25e9 * 0.93, 1); /* eight ports for eight GPUs */
@@ -352,12 +352,12 @@ static void presets_have_transports(void **state)
     (void)state;
     for (size_t row = 0; knee_link_at(row); row++)
         assert_non_null(knee_transport_of(knee_link_at(row)->name));
-    struct knee_topology ib = preset("dgx-a100"), efa = preset("p4d");
+    struct knee_cluster ib = preset("dgx-a100"), efa = preset("p4d");
     assert_near(ib.levels[1].latency_s, 1.5e-6 + 6e-6, 1e-18); /* wire and host */
     assert_near(efa.levels[1].latency_s, 15e-6 + 55e-6, 1e-18);
-    for (size_t row = 0; knee_cluster_at(row); row++) {
-        struct knee_topology t;
-        knee_topology_preset(knee_cluster_at(row), &t);
+    for (size_t row = 0; knee_cluster_preset_at(row); row++) {
+        struct knee_cluster t;
+        knee_cluster_from_preset(knee_cluster_preset_at(row), &t);
         assert_true(t.launch_s > 0 && t.levels[0].latency_s > 0 && t.levels[1].bytes_per_s > 0);
     }
 }
