@@ -49,13 +49,15 @@ static struct knee_log make_log(const struct knee_cluster *cluster, double ranks
     return log;
 }
 
+static struct knee_fitted record;
+
 static double fit_s(const struct knee_log *logs, size_t count, const struct knee_cluster *prior)
 {
     struct knee_cluster fitted;
     double best = INFINITY;
     for (int run = 0; run < 3; run++) {
         double start = now_s();
-        if (knee_fit(logs, count, prior, NULL, &fitted, NULL))
+        if (knee_fit(logs, count, prior, NULL, &fitted, &record, NULL))
             return NAN;
         best = fmin(best, now_s() - start);
     }

@@ -28,7 +28,6 @@ struct knee_link {
     const char *name, *full_name;
     double bytes_per_s; /* raw, one direction, one port or one GPU */
     double achieved;    /* share of it that a large collective reaches */
-    double latency_s;   /* one hop, as a collective sees it */
     const char *origin;
 };
 
@@ -56,17 +55,6 @@ const struct knee_link *knee_link_at(size_t row);                     /* NULL pa
 const struct knee_cluster_preset *knee_cluster_preset_at(size_t row); /* NULL past the end */
 const struct knee_model *knee_model_at(size_t row);                   /* NULL past the end */
 
-/* One level of wire: a message of n bytes takes latency_s + n / bytes_per_s. */
-struct knee_wire {
-    double latency_s, bytes_per_s;
-};
-
-/* Two levels. `out` is one worker's share of its node's NICs. node_size 1: one flat level. */
-struct knee_fabric {
-    double node_size;
-    struct knee_wire in, out;
-};
-
 /* ---- Topology: the levels of links a cluster is made of ----------------------------------- */
 
 /* A transport: what a hop over it costs beside the wire. */
@@ -88,6 +76,7 @@ struct knee_protocol {
     double launch_s;              /* beside the cluster's launch_s */
     double node_hop, net_hop;     /* times the latency of a level: the lowest, the others */
     double node_share, net_share; /* of a level's rate */
+    double net_more; /* as net_hop, for hops that a path over two units would not have */
 };
 const char *knee_protocol_name(enum knee_protocol_name protocol); /* "LL" */
 
@@ -127,7 +116,16 @@ struct knee_parameter {
 #define KNEE_CURVES_MAX     64
 #define KNEE_PARAMETERS_MAX 16
 
-/* Plain data, no pointers: copy it as you like. About 30 KB. */
+/* What a fit to logs says beside the cluster's own numbers. Plain data, about 30 KB. */
+struct knee_fitted {
+    size_t curve_count;
+    struct knee_curve curves[KNEE_CURVES_MAX];
+    size_t parameter_count;
+    struct knee_parameter parameters[KNEE_PARAMETERS_MAX];
+};
+
+/* GPUs, levels of links and what they cost: the one cluster of every command. Copy it as you like;
+ * `fitted` is borrowed. */
 struct knee_cluster {
     char name[96], gpu[24];
     size_t level_count; /* >= 1 */
@@ -138,11 +136,9 @@ struct knee_cluster {
     double nvls_share; /* as in struct knee_transport */
     bool sharp;        /* the switches reduce */
     bool plain;        /* hosts that send messages: no GPU, no NCCL, any algorithm may run */
+    bool textbook;     /* the same from bare numbers: the textbook's ring runs */
     struct knee_protocol protocols[KNEE_PROTOCOLS];
-    size_t curve_count;
-    struct knee_curve curves[KNEE_CURVES_MAX];
-    size_t parameter_count;
-    struct knee_parameter parameters[KNEE_PARAMETERS_MAX];
+    const struct knee_fitted *fitted; /* NULL: it was not fitted */
 };
 
 /* One level, nothing known: every number has its default. */
@@ -165,11 +161,26 @@ knee_status knee_cluster_parse(const char *text, struct knee_cluster *out, struc
  * write them ("2x p4de.24xlarge (16x A100-80GB), EFA 4x100 Gb/s"). False: no GPU is named. */
 bool knee_cluster_recognise(const char *text, struct knee_cluster *out);
 
+/* The same links without any latency: only bytes cost. */
+void knee_cluster_free_latency(struct knee_cluster *cluster);
+
 /* The same as the one-line string, exact enough to read back. */
 void knee_cluster_line(const struct knee_cluster *cluster, struct knee_text *text);
 
-/* The two levels that knee predict knows. */
-struct knee_fabric knee_cluster_fabric(const struct knee_cluster *cluster);
+/* ---- Hardware: a cluster as inputs -------------------------------------------------------- */
+
+/* What a job runs on, as every command takes it. NaN, -1 and no level: not given. Rates are what a
+ * GPU achieves, one direction. */
+struct knee_hardware {
+    int gpu, link;               /* rows of presets */
+    struct knee_cluster cluster; /* level_count 0: not given */
+    double bandwidth_bytes_per_s, latency_s;
+    double gpus_per_node, node_bandwidth_bytes_per_s, node_latency_s;
+    double memory_bytes_per_s, price_per_hour, power_w;
+};
+
+/* Indicative dollars per GPU-hour; NaN: not known. */
+double knee_gpu_price(const struct knee_gpu *gpu);
 
 #ifdef __cplusplus
 }

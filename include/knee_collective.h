@@ -63,21 +63,21 @@ knee_status knee_layout_init(const struct knee_cluster *cluster,
 struct knee_counts {
     double hops[KNEE_LEVELS_MAX];  /* on the longest path, by the level they turn round at */
     double bytes[KNEE_LEVELS_MAX]; /* through the busiest port of a unit, one direction */
+    double begin;                  /* hops above the lowest level if there were two units; 0: all */
     double peers;                  /* messages that one rank posts at once, beyond the first */
     bool in_turn;                  /* one level after the other, not all at once */
 };
 
 enum knee_needs { KNEE_NEEDS_NOTHING, KNEE_NEEDS_NVLS, KNEE_NEEDS_SHARP };
 
-/* An algorithm. Rows live one per file in src/cluster. */
+/* An algorithm. Rows live one per file in src/collective. */
 struct knee_algorithm {
     const char *name, *formula, *origin;
-    /* Seconds to all-reduce `bytes` over `workers` > 1, which need not be whole; NULL where the
-     * algorithm is not one of those that knee predict offers. */
-    double (*time_s)(const struct knee_fabric *fabric, double workers, double bytes);
+    bool all_reduces; /* knee predict offers it */
     /* `bytes` counts what one worker contributes, and contributions are kept apart. */
     bool gathers;
-    /* False: it does not do this collective there. NULL: none. */
+    /* False: it does not do this collective there. Bytes are the same multiple of `bytes` at any
+     * size, hops do not depend on it. */
     bool (*count)(const struct knee_layout *layout, enum knee_op op, double bytes,
                   struct knee_counts *out);
     double reach;     /* share of a level's rate that it gets; 0 stands for 1 */
@@ -86,7 +86,7 @@ struct knee_algorithm {
     enum knee_needs needs;
 };
 const struct knee_algorithm *knee_algorithm_at(size_t row); /* for predict; NULL past the end */
-const struct knee_algorithm *knee_scheme_at(size_t row); /* those that count; NULL past the end */
+const struct knee_algorithm *knee_scheme_at(size_t row);    /* for sweeps; NULL past the end */
 
 /* Seconds, from counts. */
 double knee_counts_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
@@ -103,6 +103,55 @@ double knee_model_time_s(const struct knee_cluster *cluster, const struct knee_l
  * count, where there is one. Beyond the ends of the curve it goes on as the model does. */
 double knee_expected_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                             enum knee_op op, double bytes);
+
+/* ---- The one price ------------------------------------------------------------------------ */
+
+/* Some ranks of a job: `size` of them, `stride` apart, ranks filling nodes in order. `alone`: they
+ * are the only ones; else all GPUs are in such groups at the same time and share the links. Sizes
+ * need not be whole. */
+struct knee_group {
+    double size, stride;
+    bool alone;
+};
+
+/* What `bytes` (as nccl-tests counts them) take, for the group that is worst off: the curve that
+ * was fitted to such runs, else the quickest that the library has (NCCL's on GPUs), or `algorithm`
+ * where one is given and runs there. 0 for one rank, NaN where nothing does this collective.
+ * predict, tax, plan, simulate, collective, trace and bench all ask this. */
+double knee_collective_s(const struct knee_cluster *cluster, enum knee_op op,
+                         struct knee_group group, double bytes,
+                         const struct knee_algorithm *algorithm);
+
+/* `bytes` to the rank `stride` further, all ranks of the group at once: where one of them sits in
+ * another node, that is what counts. */
+double knee_send_s(const struct knee_cluster *cluster, struct knee_group group, double bytes);
+
+/* The same made ready for many sizes. Borrows the cluster's curves. */
+#define KNEE_PRICE_LINES 16
+struct knee_price_line {
+    double fixed_s, per_byte_s;
+};
+struct knee_price {
+    struct knee_group group;
+    enum knee_op op;
+    size_t count;
+    struct knee_price_line line[KNEE_PRICE_LINES]; /* the lowest counts */
+    double floor_s;                                /* the host's; 0: none */
+    const struct knee_curve *curve;                /* NULL: none was fitted */
+};
+void knee_price_init(const struct knee_cluster *cluster, enum knee_op op, struct knee_group group,
+                     const struct knee_algorithm *algorithm, struct knee_price *out);
+double knee_price_s(const struct knee_price *price, double bytes);
+
+/* The last few prices asked on one cluster; zeroed is empty. */
+#define KNEE_PRICES 12
+struct knee_prices {
+    size_t count, next;
+    struct knee_price price[KNEE_PRICES];
+};
+const struct knee_price *knee_prices_get(struct knee_prices *prices,
+                                         const struct knee_cluster *cluster, enum knee_op op,
+                                         struct knee_group group);
 
 /* What NCCL's published tables would make it choose, and the time they give: a way to choose, not
  * a forecast. */

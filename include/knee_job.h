@@ -29,16 +29,15 @@ enum knee_scaling { KNEE_STRONG, KNEE_WEAK }; /* global batch fixed, or local ba
 
 /* Every field is described by its row in knee_job_keys; NaN or -1 is "not given". */
 struct knee_job {
-    int model, gpu, link, cluster, algorithm;
+    struct knee_hardware hw;
+    int model, algorithm; /* algorithm -1: what the library picks */
     double params, flops_per_param, seq, bytes_per_param;
     double global_batch, local_batch, accumulate, local_steps;
-    double flops_per_s, mfu, memory_bytes_per_s;
+    double flops_per_s, mfu;
     double compute_time_s, comm_time_s, measured_workers;
-    double bandwidth_bytes_per_s, latency_s;
-    double gpus_per_node, node_bandwidth_bytes_per_s, node_latency_s;
     double overlap, hidden, loader_overlap, compress, encode_time_s;
     double loader_rate_per_s, jitter;
-    double price_per_hour, power_w, idle_power_w, steps;
+    double idle_power_w, steps;
     double critical_batch, min_steps, tolerance, at;
     struct knee_workers workers;
     /* Filled by knee_job_complete(). */
@@ -120,7 +119,7 @@ struct knee_rates {
     double gemm_start_s, gemm_memory, processors;
     double memory; /* share of the memory rate */
     double flash_forward, flash_backward, flash_length;
-    double node_link, network, node_latency_s, network_latency_s, host_bytes_per_s;
+    double host_bytes_per_s;
     /* software */
     double gemm, weight_gradient, flash, fused_attention, fused_sinks;
     double scores_forward_bytes, scores_backward_bytes;
@@ -147,9 +146,9 @@ const struct knee_profile *knee_profile_at(size_t row); /* NULL past the end */
 
 /* Every field is described by its row in knee_platform_keys. */
 struct knee_platform {
-    int gpu, cluster, profile;
-    double gpus_per_node, node_bandwidth_bytes_per_s, bandwidth_bytes_per_s;
-    double memory_bytes, memory_bytes_per_s, peak_flops, power_w, price_per_hour;
+    struct knee_hardware hw;
+    int profile;
+    double memory_bytes, peak_flops, power_cap_w;
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_platform_keys;
@@ -159,8 +158,9 @@ void knee_platform_init(struct knee_platform *platform);
 struct knee_machine {
     double peak_flops[KNEE_DTYPES]; /* NaN where it has none */
     double memory_bytes, memory_bytes_per_s;
-    double node_size, node_bytes_per_s, network_bytes_per_s; /* raw rates, one GPU's */
-    double clock; /* what a power cap leaves of the compute rate */
+    struct knee_cluster cluster; /* what its collectives are priced on */
+    double node_size;            /* GPUs of a node */
+    double clock;                /* what a power cap leaves of the compute rate */
     double price_per_hour, power_w;
     struct knee_rates rates;
 };

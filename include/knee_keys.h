@@ -33,6 +33,7 @@ enum knee_key_kind {
     KNEE_KEY_WORKERS, /* struct knee_workers */
     KNEE_KEY_SWITCH,  /* bool; takes no value on the command line */
     KNEE_KEY_WORD,    /* const char *, borrowed from the caller */
+    KNEE_KEY_PARSED,  /* what `parse` makes of it: `size` bytes that begin with its name as text */
 };
 
 /* A named list, such as the GPU presets. */
@@ -48,9 +49,11 @@ struct knee_key {
     enum knee_unit unit;                /* numbers */
     double min, max;                    /* numbers: allowed range, both ends included */
     const struct knee_choices *choices; /* choices */
-    size_t offset;                      /* of the field in the object */
-    const char *group;                  /* heading in help and man page */
-    const char *otherwise;              /* what holds when it is not given, in words */
+    knee_status (*parse)(const char *text, const char *where, void *field, struct knee_err *err);
+    size_t size;           /* of what is parsed */
+    size_t offset;         /* of the field in the object */
+    const char *group;     /* heading in help and man page */
+    const char *otherwise; /* what holds when it is not given, in words */
     const char *help;
 };
 

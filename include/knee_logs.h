@@ -124,14 +124,15 @@ bool knee_log_plain(const struct knee_log *log);
 bool knee_log_cluster(const struct knee_log *log, const char *about, struct knee_cluster *out);
 
 /* Fits one cluster to logs that are all of one cluster, starting from `prior`: latencies, rates
- * and protocols with their uncertainty, and a curve for each log. */
+ * and protocols, with their uncertainty and a curve for each log in *record, which out->fitted
+ * then points to. On failure only *record may have changed. */
 knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_cluster *prior,
                      const struct knee_alloc *alloc, struct knee_cluster *out,
-                     struct knee_err *err);
+                     struct knee_fitted *record, struct knee_err *err);
 
 /* Plain hosts have no preset to hold a log against: puts the link that its own rows show in the
  * place of the guess, without a curve, so that the quickest algorithm on that link is expected.
- * Other topologies stay. */
+ * Other clusters stay. */
 knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *alloc,
                           struct knee_cluster *cluster, struct knee_err *err);
 
@@ -163,7 +164,8 @@ struct knee_transfer {
 
 /* What the logs of one cluster say together: parameters, and a curve for each log. */
 struct knee_cluster_fit {
-    struct knee_cluster cluster;
+    struct knee_cluster cluster; /* its `fitted` is the next */
+    struct knee_fitted record;
     size_t logs;
 };
 

@@ -23,12 +23,11 @@ enum knee_axis {
 
 /* Every field is described by its row in knee_tax_keys. */
 struct knee_tax_job {
-    int model, gpu, cluster;
+    struct knee_hardware hw;
+    int model;
     double layers, hidden, ffn, seq, vocab, experts, topk, bytes_per_value;
     double degree[KNEE_AXES];
     double micro_batch, micro_batches, mfu, peak_flops;
-    double gpus_per_node, node_bandwidth_bytes_per_s, node_latency_s;
-    double bandwidth_bytes_per_s, latency_s;
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_tax_keys;
@@ -47,16 +46,22 @@ struct knee_axis_tax {
     double tax; /* exposed / compute */
 };
 
+/* With a GPU or a cluster the axes are those of the plan with these degrees, as knee plan prices
+ * it; with bare numbers they are the textbook's: compute from peak and MFU, rings of alpha and
+ * beta. */
 struct knee_tax {
     struct knee_tax_job job; /* completed */
+    bool textbook;
     struct knee_axis_tax axes[KNEE_AXES];
     double params, params_per_gpu, tokens_per_gpu, gpus;
     double compute_s; /* of one GPU in one step, without bubble */
     double bubble;    /* (pp-1)/(M+pp-1) of the step */
+    double bubble_s;  /* what it costs */
     double step_s, mfu;
+    struct knee_memory memory; /* of one GPU; total 0: not known */
     enum knee_axis binding;
     bool bubble_binds;            /* the bubble costs more than any axis */
-    double local_tokens_min;      /* peak MFU / bandwidth: fewer and the gathers cannot hide */
+    double local_tokens_min;      /* fewer and the gathers cannot hide */
     double tp_tax_in, tp_tax_out; /* peak / (3 BW h) on the node's link and on the network */
 };
 const char *knee_axis_name(enum knee_axis axis);
@@ -90,9 +95,13 @@ enum knee_part {
 };
 const char *knee_part_name(enum knee_part part);
 
+/* The parts that are communication, from KNEE_PART_TP to KNEE_PART_SHARD. */
+#define KNEE_WIRES (KNEE_PART_SHARD - KNEE_PART_TP + 1)
+
 struct knee_plan_cost {
     double step_s, part_s[KNEE_PARTS]; /* sum of the parts = step */
-    double comm_s;                     /* all communication, hidden or not */
+    double wire_s[KNEE_WIRES];         /* all communication of an axis, hidden or not; TP first */
+    double comm_s;                     /* sum of that */
     double tokens_per_s;               /* of all GPUs */
     double mfu_full, mfu_causal;       /* model FLOPs of either convention over the 16-bit peak */
     double hfu;                        /* with what was recomputed, causal */
@@ -103,6 +112,24 @@ struct knee_plan_cost {
 /* Prices one plan. `plan` must be completed. */
 void knee_plan_price(const struct knee_shape *shape, const struct knee_machine *machine,
                      const struct knee_plan *plan, struct knee_plan_cost *out);
+
+/* The collectives of a step on the busiest stage, as they are priced: so many calls of `bytes`
+ * each, `each_s` alone. */
+struct knee_traffic {
+    enum knee_part part; /* KNEE_PART_TP ... KNEE_PART_SHARD */
+    enum knee_op op;
+    struct knee_group group;
+    double bytes, calls, each_s;
+};
+#define KNEE_TRAFFIC_MAX 16
+/* How many there are; at most `room` are written. */
+size_t knee_plan_traffic(const struct knee_shape *shape, const struct knee_machine *machine,
+                         const struct knee_plan *plan, struct knee_traffic *out, size_t room);
+
+/* The shape and the completed plan behind the degrees of a tax. */
+knee_status knee_tax_plan(const struct knee_tax_job *job, struct knee_shape *shape,
+                          struct knee_machine *machine, struct knee_plan *plan,
+                          struct knee_err *err);
 
 /* Which part of a step was measured. */
 enum knee_phase { KNEE_PHASE_STEP, KNEE_PHASE_FORWARD, KNEE_PHASE_BACKWARD, KNEE_PHASE_OPTIMIZER };

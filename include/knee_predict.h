@@ -31,11 +31,11 @@ struct knee_row {
 };
 const char *knee_binding_name(enum knee_binding binding);
 
-/* A completed job boiled down to what the closed forms need. Plain data, about 200 bytes. */
+/* A completed job boiled down to what the closed forms need. Plain data, about 1 KB. */
 struct knee_terms {
     enum knee_scaling scaling;
-    const struct knee_algorithm *algorithm;
-    struct knee_fabric fabric;
+    struct knee_cluster cluster;
+    const struct knee_algorithm *algorithm; /* NULL: what the library picks */
     double compute_s;  /* of the global batch on one worker, or of the local batch */
     double batch;      /* examples: global, or local x accumulate; NaN when not known */
     double work;       /* the same, or relative to the batch that was measured */

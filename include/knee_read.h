@@ -34,10 +34,12 @@ knee_status knee_megatron_read(const char *text, size_t length, const char *name
 
 /* ---- Read --------------------------------------------------------------------------------- */
 
-/* A cluster from the text of a file: knee's YAML, `nvidia-smi topo -m` or NCCL's cluster XML, told
- * apart by content. The last two describe one node; any number of them is taken to be there. */
+/* A cluster from the text of a file: knee's YAML, `nvidia-smi topo -m` or NCCL's topology XML, told
+ * apart by content. The last two describe one node; any number of them is taken to be there. What a
+ * fit left in it goes into *record, which out->fitted then points to. */
 knee_status knee_cluster_read(const char *text, size_t length, const char *name,
-                              struct knee_cluster *out, struct knee_err *err);
+                              struct knee_cluster *out, struct knee_fitted *record,
+                              struct knee_err *err);
 
 /* Sets the keys of `object` from YAML (or JSON) text, `name` being shown in errors. Keys that
  * were already set from a flag are kept. Words are not allowed in files. Nothing is changed on

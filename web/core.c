@@ -9,6 +9,7 @@
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cluster/hardware.h"
 #include "job/job.h"
 #include "knee_out.h"
 #include "out/json.h"
@@ -188,11 +189,15 @@ int EXPORT(kw_what_if)(char *lines, double bandwidth_times, double latency_added
     struct knee_err err = {.status = KNEE_USAGE, .what = "there is no trace yet"};
     if (!has_measured)
         return say_error(&err);
-    struct knee_fabric hops = knee_job_fabric(&job);
-    hops.in.latency_s = hops.out.latency_s = latency_added_s;
+    struct knee_cluster hops;
+    struct knee_group all = {job.measured_workers, 1, true};
+    knee_hardware_cluster(&job.hw, &hops);
+    knee_cluster_free_latency(&hops);
+    for (size_t l = 0; l < hops.level_count; l++)
+        hops.levels[l].latency_s = latency_added_s;
     job.comm_time_s /= bandwidth_times;
     job.comm_time_s +=
-        knee_algorithm_at((size_t)job.algorithm)->time_s(&hops, job.measured_workers, 0);
+        knee_collective_s(&hops, KNEE_OP_ALL_REDUCE, all, 0, knee_job_algorithm(&job));
     job.batch_scale *= batch_times;
     return predict(&job, lines);
 }
@@ -258,55 +263,6 @@ int EXPORT(kw_tax)(char *lines)
 /* The same degrees priced operation by operation: {"found": a plan as in knee plan --json, "rows":
  * ever more replicas of it at one global batch, 4Mi tokens or more}. Tax keys come in. */
 
-/* What the two descriptions of a model share. */
-static knee_status shape_of(const struct knee_tax_job *job, struct knee_shape *shape,
-                            struct knee_err *err)
-{
-    static const char *const names[] = {"layers", "hidden", "seq", "vocab", "experts", "topk"};
-    const double values[] = {job->layers, job->hidden,  job->seq,
-                             job->vocab,  job->experts, job->topk};
-    knee_status status = KNEE_OK;
-    knee_shape_init(shape);
-    if (job->model >= 0)
-        status = knee_keys_set(&knee_shape_keys, shape, "model",
-                               knee_model_names.name((size_t)job->model), KNEE_FLAG, err);
-    for (size_t i = 0; i < sizeof names / sizeof *names && !status; i++) {
-        char text[40];
-        unsigned char source = job->source[knee_keys_find(&knee_tax_keys, names[i])];
-        if (source != KNEE_FLAG && job->model >= 0)
-            continue;
-        knee_number_exact(text, sizeof text, values[i]);
-        status = knee_keys_set(&knee_shape_keys, shape, names[i], text, KNEE_FLAG, err);
-    }
-    return status ? status : knee_shape_complete(shape, err);
-}
-
-static knee_status machine_of(const struct knee_tax_job *job, struct knee_machine *machine,
-                              struct knee_err *err)
-{
-    struct knee_platform platform;
-    knee_platform_init(&platform);
-    platform.gpu = job->gpu;
-    platform.cluster = job->cluster;
-    return knee_machine_init(&platform, NULL, machine, err);
-}
-
-static void plan_of(const struct knee_tax_job *job, struct knee_plan *plan)
-{
-    const double *degree = job->degree;
-    double replicas = degree[KNEE_AXIS_DP] * degree[KNEE_AXIS_FSDP];
-    knee_plan_init(plan);
-    plan->tp = degree[KNEE_AXIS_TP];
-    plan->pp = degree[KNEE_AXIS_PP];
-    plan->ep = degree[KNEE_AXIS_EP];
-    plan->gpus = replicas * plan->tp * plan->pp;
-    plan->micro_batch = job->micro_batch;
-    plan->global_batch = replicas * job->micro_batch * job->micro_batches;
-    plan->shard = degree[KNEE_AXIS_FSDP] > 1 ? KNEE_ZERO3 : KNEE_ZERO1;
-    if (degree[KNEE_AXIS_FSDP] > 1)
-        plan->shard_size = degree[KNEE_AXIS_FSDP];
-}
-
 static knee_status price(const struct knee_shape *shape, const struct knee_machine *machine,
                          const struct knee_plan *asked, struct knee_found *found,
                          struct knee_err *err)
@@ -333,14 +289,12 @@ int EXPORT(kw_plan)(char *lines)
     if (!status)
         status = knee_tax_run(&job, &tax, &err);
     if (!status)
-        status = shape_of(&tax.job, &shape, &err);
-    if (!status)
-        status = machine_of(&tax.job, &machine, &err);
+        status = knee_tax_plan(&tax.job, &shape, &machine, &plan, &err);
     if (status)
         return say_error(&err);
-    plan_of(&tax.job, &plan);
-    if ((status = price(&shape, &machine, &plan, &found, &err)))
-        return say_error(&err);
+    found.plan = plan;
+    knee_plan_price(&shape, &machine, &plan, &found.cost);
+    plan.dp = plan.vp = NAN; /* searched anew for more replicas */
     clear();
     knee_json_open(&json, NULL, '{');
     knee_found_json(&json, "found", &found);
@@ -559,11 +513,8 @@ int EXPORT(kw_trace_finish)(char *lines)
     if (status)
         return say_error(&err);
     has_account = true;
-    if (job.cluster >= 0) {
-        struct knee_cluster cluster;
-        knee_cluster_from_preset(knee_cluster_preset_at((size_t)job.cluster), &cluster);
-        knee_expect_collectives(&account, &cluster);
-    }
+    if (knee_hardware_has_cluster(&job.hw))
+        knee_expect_collectives(&account, &job.hw.cluster);
     status = knee_diagnose(&account, &job, NULL, &diagnosis, &err);
     if (status)
         return say_error(&err);

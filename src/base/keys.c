@@ -42,6 +42,8 @@ void knee_keys_unset(const struct knee_keys *keys, void *object, size_t row)
         *(double *)field = NAN;
     else if (keys->rows[row].kind == KNEE_KEY_CHOICE)
         *(int *)field = -1;
+    else if (keys->rows[row].kind == KNEE_KEY_PARSED)
+        memset(field, 0, keys->rows[row].size);
 }
 
 void knee_keys_clear(const struct knee_keys *keys, void *object)
@@ -144,6 +146,7 @@ static knee_status set_field(const struct knee_key *key, void *field, const char
     case KNEE_KEY_WORKERS: return knee_workers_parse(text, where, field, err);
     case KNEE_KEY_SWITCH: return set_switch(text, where, field, err);
     case KNEE_KEY_WORD: *(const char **)field = text; return KNEE_OK;
+    case KNEE_KEY_PARSED: return key->parse(text, where, field, err);
     }
     return KNEE_USAGE;
 }

@@ -27,10 +27,11 @@ struct cli_run {
     void *objects[CLI_TABLES]; /* beside command->keys[] */
     const char **words;        /* room for as many as there are arguments */
     size_t word_count;
-    struct knee_text text;   /* what will be printed */
-    const char *view;        /* of the page; NULL: the command's name */
-    struct knee_text answer; /* with --html: the same as JSON, for the page */
-    struct knee_text trace;  /* with --html: a trace for the page, gzip */
+    struct knee_text text;     /* what will be printed */
+    const char *view;          /* of the page; NULL: the command's name */
+    struct knee_text answer;   /* with --html: the same as JSON, for the page */
+    struct knee_text trace;    /* with --html: a trace for the page, gzip */
+    struct knee_fitted fitted; /* of the cluster that was read */
     struct knee_err err;
     bool quiet; /* one of many ranks, and not the one that speaks */
 };
@@ -71,8 +72,8 @@ const char *cli_base_name(const char *path);
 const char *cli_input_name(const char *path);
 
 /* A cluster from a word: a preset, a file (YAML, nvidia-smi topo -m, NCCL's XML) or one line of
- * text such as '8xh100:nvlink4 * 16 @ ib400x8'. */
-knee_status cli_read_cluster(const char *word, struct knee_cluster *out, struct knee_err *err);
+ * text such as '8xh100:nvlink4 * 16 @ ib400x8'. What a fit left in a file is kept in the run. */
+knee_status cli_read_cluster(struct cli_run *run, const char *word, struct knee_cluster *out);
 
 /* Writes text to a file. */
 knee_status cli_write_file(const char *name, const struct knee_text *text, struct knee_err *err);

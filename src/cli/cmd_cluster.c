@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "cli/cli.h"
+#include "cluster/hardware.h"
 #include "knee_read.h"
 
 #include <stdlib.h>
@@ -11,39 +12,29 @@
 
 #define LARGEST_CLUSTER ((size_t)16 << 20)
 
-static knee_status read_cluster_file(const char *name, struct knee_cluster *out,
-                                     struct knee_err *err)
+static knee_status read_cluster_file(struct cli_run *run, const char *name,
+                                     struct knee_cluster *out)
 {
     char *data = NULL;
     size_t length = 0;
-    knee_status status = cli_read_file(name, LARGEST_CLUSTER, &data, &length, err);
+    knee_status status = cli_read_file(name, LARGEST_CLUSTER, &data, &length, &run->err);
     if (!status)
-        status = knee_cluster_read(data ? data : "", length, cli_input_name(name), out, err);
+        status = knee_cluster_read(data ? data : "", length, cli_input_name(name), out,
+                                   &run->fitted, &run->err);
     free(data);
     return status;
 }
 
-knee_status cli_read_cluster(const char *word, struct knee_cluster *out, struct knee_err *err)
+knee_status cli_read_cluster(struct cli_run *run, const char *word, struct knee_cluster *out)
 {
-    for (size_t row = 0; knee_cluster_preset_at(row); row++)
-        if (knee_same_name(word, knee_cluster_preset_at(row)->name)) {
-            knee_cluster_from_preset(knee_cluster_preset_at(row), out);
-            return KNEE_OK;
-        }
     if (strcmp(word, "-") == 0 || access(word, F_OK) == 0)
-        return read_cluster_file(word, out, err);
-    if (strchr(word, '*') || strchr(word, ':') || (word[0] >= '0' && word[0] <= '9'))
-        return knee_cluster_parse(word, out, err);
-    knee_choice_find(&knee_cluster_preset_names, word, "--cluster", err);
-    err->hint[0] = '\0';
-    knee_hint(err,
-              "name a preset ('knee list clusters'), a file, or write '8xh100 * 16 @ ib400x8'");
-    return KNEE_USAGE;
+        return read_cluster_file(run, word, out);
+    return knee_cluster_word(word, "--cluster", out, &run->err);
 }
 
 static knee_status cluster_main(struct cli_run *run, int argc, char **argv)
 {
-    struct knee_cluster topology;
+    struct knee_cluster cluster;
     knee_status status = cli_parse(run, argc, argv);
     if (status || run->common.help)
         return status;
@@ -52,9 +43,9 @@ static knee_status cluster_main(struct cli_run *run, int argc, char **argv)
         knee_hint(&run->err, "for example knee cluster dgx-h100, or a topology file");
         return KNEE_USAGE;
     }
-    if ((status = cli_read_cluster(run->words[0], &topology, &run->err)))
+    if ((status = cli_read_cluster(run, run->words[0], &cluster)))
         return status;
-    knee_write_cluster(&topology, cli_format(run), &run->text);
+    knee_write_cluster(&cluster, cli_format(run), &run->text);
     return KNEE_OK;
 }
 

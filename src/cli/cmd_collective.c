@@ -82,7 +82,7 @@ static knee_status find_op(struct cli_run *run, struct question *q)
 static knee_status find_cluster(struct cli_run *run, struct question *q)
 {
     if (q->options.cluster)
-        return cli_read_cluster(q->options.cluster, &q->cluster, &run->err);
+        return cli_read_cluster(run, q->options.cluster, &q->cluster);
     bool known = q->log && knee_log_cluster(q->log, q->logs.about[0].hardware, &q->cluster);
     if (known)
         return knee_log_wire(q->log, NULL, &q->cluster, &run->err);

@@ -41,11 +41,11 @@ static const struct knee_keys fit_keys = {
 };
 
 /* Where a fit starts: what is named, or what the logs look like, several nodes telling more. */
-static knee_status find_prior(const struct fit_options *options, const struct cli_logs *logs,
-                              struct knee_cluster *out, struct knee_err *err)
+static knee_status find_prior(struct cli_run *run, const struct fit_options *options,
+                              const struct cli_logs *logs, struct knee_cluster *out)
 {
     if (options->cluster)
-        return cli_read_cluster(options->cluster, out, err);
+        return cli_read_cluster(run, options->cluster, out);
     bool found = false;
     for (int several = 1; several >= 0 && !found; several--)
         for (size_t i = 0; i < logs->logs.count && !found; i++)
@@ -86,7 +86,7 @@ static knee_status report(struct cli_run *run, const struct fit_options *options
     struct knee_cluster prior;
     knee_status status = KNEE_OK;
     if (!options->check || options->cluster)
-        status = find_prior(options, logs, &prior, &run->err);
+        status = find_prior(run, options, logs, &prior);
     if (!status)
         status = knee_check_logs(logs->logs.logs, logs->about, logs->logs.count,
                                  options->check && !options->cluster ? NULL : &prior, NULL, &check,

@@ -2,6 +2,7 @@
 /* knee list: the presets and where their figures come from; knee version. */
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cluster/cluster.h"
 #include "out/table.h"
 #include "out/words.h"
 
@@ -46,7 +47,7 @@ static void list_links(struct knee_table *table)
         knee_table_cell(table, "%s", link->full_name);
         knee_table_number(table, link->bytes_per_s, KNEE_UNIT_BYTES_PER_S);
         knee_table_cell(table, "%s", knee_percent(link->achieved).s);
-        knee_table_number(table, link->latency_s, KNEE_UNIT_SECONDS);
+        knee_table_number(table, knee_transport_latency_s(link->name), KNEE_UNIT_SECONDS);
         knee_table_cell(table, "%s", link->origin);
     }
 }

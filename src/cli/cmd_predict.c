@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct predict_options {
-    const char *job, *solve, *target, *cluster_file;
+    const char *job, *solve, *target;
     bool example;
     unsigned char source[KNEE_KEYS_MAX];
 };
@@ -22,8 +22,6 @@ struct predict_options {
 
 static const struct knee_key rows[] = {
     WORD("job", job, "none", "job file: YAML with the options above as keys; flags win over it"),
-    WORD("cluster-file", cluster_file, "none",
-         "cluster file, as knee fit and knee cluster write it: links instead of --cluster"),
     WORD("solve", solve, "nothing",
          "input to solve for: bandwidth, latency, local-batch, overlap, "
          "hidden, compress, local-steps, loader-rate, workers"),
@@ -108,31 +106,6 @@ static knee_status read_job(const char *name, struct knee_job *job, struct knee_
     return status;
 }
 
-/* The two levels of a cluster file, where nothing else has been said. */
-static knee_status read_links(const char *name, struct knee_job *job, struct knee_err *err)
-{
-    struct knee_cluster topology;
-    if (job->cluster >= 0 || job->link >= 0) {
-        knee_fail(err, KNEE_USAGE, "", "both --cluster-file and --cluster or --link");
-        knee_hint(err, "keep one");
-        return KNEE_USAGE;
-    }
-    knee_status status = cli_read_cluster(name, &topology, err);
-    if (status)
-        return status;
-    struct knee_fabric fabric = knee_cluster_fabric(&topology);
-    struct {
-        double *field, value;
-    } links[] = {{&job->gpus_per_node, fabric.node_size},
-                 {&job->node_bandwidth_bytes_per_s, fabric.in.bytes_per_s},
-                 {&job->node_latency_s, fabric.in.latency_s},
-                 {&job->bandwidth_bytes_per_s, fabric.out.bytes_per_s},
-                 {&job->latency_s, fabric.out.latency_s}};
-    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
-        knee_keys_fill(&knee_job_keys, job, links[i].field, links[i].value, KNEE_FILE);
-    return KNEE_OK;
-}
-
 static knee_status gather(struct cli_run *run, struct predict_options *options,
                           struct knee_job *job)
 {
@@ -165,8 +138,6 @@ static knee_status predict_main(struct cli_run *run, int argc, char **argv)
     if (status || run->common.help)
         return status;
     if ((status = gather(run, &options, &job)))
-        return status;
-    if (options.cluster_file && (status = read_links(options.cluster_file, &job, &run->err)))
         return status;
     if ((status = knee_predict(&job, NULL, &prediction, &run->err)))
         return status;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct trace_options {
-    const char *perfetto, *patterns, *noise, *cluster_file;
+    const char *perfetto, *patterns, *noise;
     double max_ratio, min_overlap;
     bool strict;
     unsigned char source[KNEE_KEYS_MAX];
@@ -33,8 +33,6 @@ static const struct knee_key rows[] = {
            "more names of communication: lines of WORD KIND [OPERATION]"),
     OPTION("noise", KNEE_KEY_WORD, noise, "none",
            "gradient norms: lines of BATCH,SQUARED_NORM at two batch sizes or more"),
-    OPTION("cluster-file", KNEE_KEY_WORD, cluster_file, "--cluster",
-           "what collectives should take: a file of knee fit, or '8xh100 * 16 @ ib400x8'"),
     {.name = "max-ratio",
      .kind = KNEE_KEY_NUMBER,
      .unit = KNEE_UNIT_FACTOR,
@@ -209,23 +207,6 @@ static knee_status check_gates(const struct trace_options *options, const struct
     return KNEE_OK;
 }
 
-/* With a cluster: what its collectives should take. */
-static knee_status expect(const struct trace_options *options, const struct knee_job *job,
-                          struct knee_account *account, struct knee_err *err)
-{
-    struct knee_cluster topology;
-    knee_status status = KNEE_OK;
-    if (options->cluster_file)
-        status = cli_read_cluster(options->cluster_file, &topology, err);
-    else if (job->cluster >= 0)
-        knee_cluster_from_preset(knee_cluster_preset_at((size_t)job->cluster), &topology);
-    else
-        return KNEE_OK;
-    if (!status)
-        knee_expect_collectives(account, &topology);
-    return status;
-}
-
 static knee_status report(struct cli_run *run, const struct trace_options *options,
                           const struct cli_traces *traces, struct knee_job *job,
                           struct knee_runtime *rt)
@@ -238,8 +219,9 @@ static knee_status report(struct cli_run *run, const struct trace_options *optio
                         : knee_account(traces->traces, traces->count, NULL, &account, &run->err);
     if (status || run->quiet)
         return status;
-    status = expect(options, job, &account, &run->err);
-    if (!status && options->noise)
+    if (job->hw.cluster.level_count > 0)
+        knee_expect_collectives(&account, &job->hw.cluster);
+    if (options->noise)
         status = read_noise(options->noise, &job->critical_batch, &run->err);
     if (!status)
         status = knee_diagnose(&account, job, NULL, &diagnosis, &run->err);

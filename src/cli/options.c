@@ -68,6 +68,7 @@ const char *cli_metavar(const struct knee_key *key)
             if (strcmp(key->name, word_metavars[i].key) == 0)
                 return word_metavars[i].metavar;
         return "FILE";
+    case KNEE_KEY_PARSED: return "CLUSTER";
     case KNEE_KEY_SWITCH: break;
     }
     return "";
@@ -117,6 +118,11 @@ static knee_status unknown_option(struct cli_run *run, const char *name)
     return KNEE_USAGE;
 }
 
+static bool is_file(const char *word)
+{
+    return strcmp(word, "-") == 0 || access(word, F_OK) == 0;
+}
+
 /* One flag at argv[*at]; moves *at past a value that stands apart. */
 static knee_status parse_flag(struct cli_run *run, int argc, char **argv, int *at)
 {
@@ -141,6 +147,11 @@ static knee_status parse_flag(struct cli_run *run, int argc, char **argv, int *a
         if (key->kind == KNEE_KEY_NUMBER)
             knee_hint(&run->err, "for example %s", knee_unit_example(key->unit));
         return KNEE_USAGE;
+    }
+    if (key->kind == KNEE_KEY_PARSED && is_file(value)) { /* the core reads no files */
+        size_t row = knee_keys_find(keys, name);
+        knee_keys_source(keys, object)[row] = KNEE_FLAG;
+        return cli_read_cluster(run, value, (void *)((char *)object + key->offset));
     }
     return knee_keys_set(keys, object, name, value, KNEE_FLAG, &run->err);
 }

@@ -53,18 +53,3 @@ const struct knee_transport *knee_transport_of(const char *link)
     }
     return best;
 }
-
-struct knee_wire knee_link_wire(const struct knee_link *link, double ports)
-{
-    return (struct knee_wire){link->latency_s, ports * link->bytes_per_s * link->achieved};
-}
-
-struct knee_fabric knee_cluster_preset_fabric(const struct knee_cluster_preset *cluster)
-{
-    double ports = cluster->nics_per_node / cluster->gpus_per_node;
-    return (struct knee_fabric){
-        .node_size = cluster->gpus_per_node,
-        .in = knee_link_wire(knee_link_named(cluster->node_link), 1),
-        .out = knee_link_wire(knee_link_named(cluster->net_link), ports),
-    };
-}

@@ -17,10 +17,4 @@ const struct knee_gpu *knee_gpu_named(const char *name);
 const struct knee_link *knee_link_named(const char *name);
 const struct knee_cluster_preset *knee_cluster_preset_named(const char *name);
 
-/* What a worker of a cluster preset reaches inside its node and out of it. */
-struct knee_fabric knee_cluster_preset_fabric(const struct knee_cluster_preset *cluster);
-
-/* What a collective reaches on a link: the raw rate times the achieved share. */
-struct knee_wire knee_link_wire(const struct knee_link *link, double ports);
-
 #endif

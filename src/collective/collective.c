@@ -27,7 +27,7 @@ static const struct knee_algorithm *const algorithms[] = {
 static size_t algorithm_count(void)
 {
     size_t count = 0;
-    while (count < ALGORITHMS && algorithms[count]->time_s)
+    while (count < ALGORITHMS && algorithms[count]->all_reduces)
         count++;
     return count;
 }
@@ -56,7 +56,7 @@ int knee_algorithm_row(const struct knee_algorithm *algorithm)
 const struct knee_algorithm *knee_scheme_at(size_t row)
 {
     for (size_t i = 0; i < ALGORITHMS; i++)
-        if (algorithms[i]->count && row-- == 0)
+        if (!algorithms[i]->gathers && row-- == 0)
             return algorithms[i];
     return NULL;
 }
@@ -74,14 +74,4 @@ bool knee_scheme_runs(const struct knee_cluster *cluster, const struct knee_algo
 bool knee_scheme_used(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm)
 {
     return (cluster->plain || algorithm->nccl) && knee_scheme_runs(cluster, algorithm);
-}
-
-struct knee_wire knee_fabric_span(const struct knee_fabric *fabric, double workers)
-{
-    if (fabric->node_size <= 1)
-        return fabric->out;
-    if (workers <= fabric->node_size)
-        return fabric->in;
-    double nics = fabric->node_size * fabric->out.bytes_per_s;
-    return (struct knee_wire){fabric->out.latency_s, fmin(fabric->in.bytes_per_s, nics)};
 }

@@ -18,14 +18,22 @@ extern const struct knee_algorithm knee_ring, knee_tree, knee_recursive_doubling
 extern const struct knee_algorithm knee_binary_tree, knee_bruck, knee_pairwise, knee_direct,
     knee_send_recv, knee_binomial_tree, knee_nvls, knee_nvls_tree, knee_collnet, knee_pat;
 
-/* The slowest wire a pattern over all `workers` meets when every rail of a node is in use, as
- * NCCL's channels do: a node's NICs carry its workers' shares side by side. */
-struct knee_wire knee_fabric_span(const struct knee_fabric *fabric, double workers);
-
 /* Row of an algorithm in the table of knee predict, for defaults and levers. */
 int knee_algorithm_row(const struct knee_algorithm *algorithm);
 
+/* Seconds of counts before the host's floor: a straight line in bytes. */
+double knee_line_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
+                   const struct knee_counts *counts, const struct knee_algorithm *algorithm,
+                   enum knee_protocol_name protocol);
+
+/* The larger of two, without a corner, so that fits can follow it. */
+double knee_soft_maximum(double a, double b);
+
 /* ---- Shapes ---- */
+
+/* A group of ranks on the levels of a cluster, as it is slowest. There is always room. */
+void knee_group_layout(const struct knee_cluster *cluster, struct knee_group group,
+                       struct knee_layout *out);
 
 /* Ranks in one unit of a level: 1 at the lowest, the GPUs of a node at the next. */
 double knee_layout_unit(const struct knee_layout *layout, size_t level);

@@ -16,35 +16,44 @@ const char *knee_protocol_name(enum knee_protocol_name protocol)
     return protocol < KNEE_PROTOCOLS ? protocol_names[protocol] : NULL;
 }
 
-/* The larger of two, without a corner, so that fits can follow it. */
-static double soft_maximum(double a, double b)
+double knee_soft_maximum(double a, double b)
 {
     double high = fmax(a, b), ratio = fmin(a, b) / high;
     double r2 = ratio * ratio, r8 = r2 * r2 * r2 * r2;
     return r8 < 1e-9 ? high : high * pow(1 + r8, 0.125);
 }
 
-double knee_counts_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
-                          const struct knee_counts *counts, const struct knee_algorithm *algorithm,
-                          enum knee_protocol_name protocol)
+double knee_line_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
+                   const struct knee_counts *counts, const struct knee_algorithm *algorithm,
+                   enum knee_protocol_name protocol)
 {
     const struct knee_protocol *p = &cluster->protocols[protocol];
-    double reach = algorithm->reach > 0 ? algorithm->reach : 1;
+    double reach = algorithm->reach > 0 && !cluster->plain ? algorithm->reach : 1;
     if (algorithm->needs == KNEE_NEEDS_NVLS)
         reach = cluster->nvls_share;
     double time_s = cluster->launch_s + p->launch_s + counts->peers * cluster->peer_s;
-    double transfer_s = 0;
+    double transfer_s = 0, begin = counts->begin > 0 ? counts->begin : INFINITY;
     for (size_t l = 0; l < layout->levels; l++) {
         bool node = l == 0;
-        time_s += counts->hops[l] * layout->latency_s[l] * (node ? p->node_hop : p->net_hop);
+        double first = node ? counts->hops[l] : fmin(counts->hops[l], begin);
+        begin -= node ? 0 : first;
+        time_s += layout->latency_s[l] * ((node ? p->node_hop : p->net_hop) * first +
+                                          p->net_more * (counts->hops[l] - first));
         /* In-switch reduction is a matter of the GPU's link; the network keeps its own rate. */
         double share = (node ? p->node_share : p->net_share) *
                        (node || algorithm->needs != KNEE_NEEDS_NVLS ? reach : 1);
         double level_s = counts->bytes[l] / (layout->bytes_per_s[l] * share);
         transfer_s = counts->in_turn ? transfer_s + level_s : fmax(transfer_s, level_s);
     }
-    time_s += transfer_s;
-    return cluster->floor_s > 0 ? soft_maximum(time_s, cluster->floor_s) : time_s;
+    return time_s + transfer_s;
+}
+
+double knee_counts_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
+                          const struct knee_counts *counts, const struct knee_algorithm *algorithm,
+                          enum knee_protocol_name protocol)
+{
+    double time_s = knee_line_s(cluster, layout, counts, algorithm, protocol);
+    return cluster->floor_s > 0 ? knee_soft_maximum(time_s, cluster->floor_s) : time_s;
 }
 
 double knee_best_protocol_s(const struct knee_cluster *cluster, const struct knee_layout *layout,

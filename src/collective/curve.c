@@ -260,29 +260,11 @@ double knee_curve_time_s(const struct knee_curve *curve, double bytes)
 const struct knee_curve *knee_curve_find(const struct knee_cluster *cluster,
                                          const struct knee_layout *layout, enum knee_op op)
 {
-    for (size_t i = 0; i < cluster->curve_count; i++) {
-        const struct knee_curve *curve = &cluster->curves[i];
+    for (size_t i = 0; cluster->fitted && i < cluster->fitted->curve_count; i++) {
+        const struct knee_curve *curve = &cluster->fitted->curves[i];
         if (curve->op == (int)op && curve->ranks == layout->ranks &&
             curve->nodes == layout->units[1])
             return curve;
     }
     return NULL;
-}
-
-double knee_expected_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
-                            enum knee_op op, double bytes)
-{
-    const struct knee_curve *curve = knee_curve_find(cluster, layout, op);
-    double model_s = knee_model_time_s(cluster, layout, op, bytes, NULL, NULL);
-    if (!curve || curve->knots == 0)
-        return model_s;
-    size_t last = curve->knots - 1;
-    bool below = bytes<curve->bytes[0], above = bytes> curve->bytes[last];
-    if (!below && !above)
-        return knee_curve_time_s(curve, bytes);
-    /* Past its ends the curve keeps its distance from the model. */
-    size_t end = below ? 0 : last;
-    double there_s = knee_model_time_s(cluster, layout, op, curve->bytes[end], NULL, NULL);
-    return isnan(there_s) ? knee_curve_time_s(curve, bytes)
-                          : curve->time_s[end] * model_s / there_s;
 }

@@ -5,22 +5,6 @@
  */
 #include "collective/collective.h"
 
-static double ring_on(const struct knee_wire *wire, double members, double bytes)
-{
-    double hops = members > 1 ? 2 * (members - 1) : 0;
-    return hops * wire->latency_s + (hops > 0 ? hops / members : 0) * bytes / wire->bytes_per_s;
-}
-
-static double hierarchical_s(const struct knee_fabric *fabric, double workers, double bytes)
-{
-    double n = fabric->node_size;
-    if (n <= 1)
-        return ring_on(&fabric->out, workers, bytes);
-    if (workers <= n)
-        return ring_on(&fabric->in, workers, bytes);
-    return ring_on(&fabric->in, n, bytes) + ring_on(&fabric->out, workers / n, bytes / n);
-}
-
 /* Every GPU of a node is one rail. All-to-all first sorts by rail in the node, then goes out. */
 static bool count_hierarchical(const struct knee_layout *layout, enum knee_op op, double bytes,
                                struct knee_counts *out)
@@ -52,6 +36,6 @@ const struct knee_algorithm knee_hierarchical = {
     .name = "hierarchical",
     .formula = "ring in the node (n, S) + ring per rail between nodes (K/n, S/n)",
     .origin = "Jia et al. 2018; Mikami et al. 2018 (2D)",
-    .time_s = hierarchical_s,
+    .all_reduces = true,
     .count = count_hierarchical,
 };

@@ -133,6 +133,7 @@ void knee_count_ring(const struct knee_layout *layout, double rounds, struct kne
         counts->hops[l] = edges - spare;
         missed -= spare;
     }
+    counts->begin = 2 * rounds - (knee_layout_group(layout, 0) > 1 ? 0 : rounds);
 }
 
 void knee_count_bytes(const struct knee_layout *layout, double bytes, struct knee_counts *counts)
@@ -153,6 +154,7 @@ void knee_count_double_tree(const struct knee_layout *layout, double bytes,
         counts->hops[l] = 2 * (knee_log2_up(layout->units[l]) - above);
         counts->bytes[l] = carried * bytes;
     }
+    counts->begin = 2;
 }
 
 void knee_count_fold(const struct knee_layout *layout, double extra, double bytes, double ways,

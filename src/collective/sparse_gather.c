@@ -5,16 +5,20 @@
  */
 #include "collective/collective.h"
 
-static double sparse_gather_s(const struct knee_fabric *fabric, double workers, double bytes)
+/* A ring that passes on K contributions. */
+static bool count_sparse_gather(const struct knee_layout *layout, enum knee_op op, double bytes,
+                                struct knee_counts *out)
 {
-    struct knee_wire wire = knee_fabric_span(fabric, workers);
-    return (workers - 1) * (wire.latency_s + bytes / wire.bytes_per_s);
+    if (op != KNEE_OP_ALL_REDUCE)
+        return false;
+    return knee_ring.count(layout, KNEE_OP_ALL_GATHER, layout->ranks * bytes, out);
 }
 
 const struct knee_algorithm knee_sparse_gather = {
     .name = "sparse-gather",
     .formula = "(K-1) (alpha + S/B), S = one worker's own contribution",
     .origin = "Renggli et al. 2019 (SparCML)",
-    .time_s = sparse_gather_s,
+    .all_reduces = true,
     .gathers = true,
+    .count = count_sparse_gather,
 };

@@ -4,17 +4,6 @@
 
 #include <math.h>
 
-static double tree_s(const struct knee_fabric *fabric, double workers, double bytes)
-{
-    struct knee_wire wire = knee_fabric_span(fabric, workers);
-    double latency_s = 2 * ceil(log2(workers)) * wire.latency_s;
-    if (fabric->node_size > 1 &&
-        workers > fabric->node_size) /* a chain in the node, a tree above */
-        latency_s = 2 * ((fabric->node_size - 1) * fabric->in.latency_s +
-                         ceil(log2(workers / fabric->node_size)) * fabric->out.latency_s);
-    return latency_s + 2 * bytes / wire.bytes_per_s;
-}
-
 /* As NCCL builds it: a chain through the GPUs of a node, a double binary tree between nodes. */
 static bool count_tree(const struct knee_layout *layout, enum knee_op op, double bytes,
                        struct knee_counts *out)
@@ -35,7 +24,7 @@ const struct knee_algorithm knee_tree = {
     .name = "tree",
     .formula = "2 ceil(log2 K) alpha + 2 S/B",
     .origin = "Sanders, Speck, Traeff 2009; NCCL 2.4",
-    .time_s = tree_s,
+    .all_reduces = true,
     .count = count_tree,
     .reach = 0.92, /* NCCL's own allowance for it */
     .nccl = "TREE",

@@ -354,7 +354,8 @@ static void set_spreads(struct problem *p, bool with_floor, bool floor_told)
 }
 
 /* 90 % intervals: for absolute errors of mean b, precision is slopes squared over b squared. */
-static void find_intervals(struct problem *p, const double *theta, struct knee_cluster *out)
+static void find_intervals(struct problem *p, const double *theta, const struct knee_cluster *out,
+                           struct knee_fitted *record)
 {
     struct knee_matrix matrix = {.size = PARAMETERS};
     double b = 0, variance[PARAMETERS] = {0};
@@ -375,7 +376,7 @@ static void find_intervals(struct problem *p, const double *theta, struct knee_c
         bool fitted = sigma < 0.7 * p->spread[i];
         if (isnan(value) || p->spread[i] == 0 || (p->prior->plain && !fitted))
             continue; /* a guess is not worth a line */
-        struct knee_parameter *row = &out->parameters[out->parameter_count++];
+        struct knee_parameter *row = &record->parameters[record->parameter_count++];
         *row = (struct knee_parameter){
             .value = value,
             .low = value * exp(-FIVE_PERCENT * sigma),
@@ -459,7 +460,7 @@ static bool has_curve_before(const struct problem *p, size_t table)
 }
 
 static knee_status add_curve(const struct problem *p, size_t table, const struct knee_alloc *alloc,
-                             struct knee_cluster *out, struct knee_err *err)
+                             struct knee_fitted *out, struct knee_err *err)
 {
     const struct knee_log *log = p->tables[table].log;
     size_t count, logs;
@@ -493,7 +494,7 @@ static knee_status add_curve(const struct problem *p, size_t table, const struct
     return status;
 }
 
-static knee_status solve(struct problem *p, struct knee_cluster *out)
+static knee_status solve(struct problem *p, struct knee_cluster *out, struct knee_fitted *record)
 {
     double theta[PARAMETERS], with_floor[PARAMETERS], least_s;
     bool told, plausible = floor_plausible(p, &least_s, &told) && !p->prior->plain;
@@ -511,26 +512,30 @@ static knee_status solve(struct problem *p, struct knee_cluster *out)
     }
     residuals(p, theta, p->residual);
     apply(p->prior, theta, p->floor_s, out);
-    find_intervals(p, theta, out);
+    find_intervals(p, theta, out, record);
     return KNEE_OK;
 }
 
 knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_cluster *prior,
-                     const struct knee_alloc *alloc, struct knee_cluster *out, struct knee_err *err)
+                     const struct knee_alloc *alloc, struct knee_cluster *out,
+                     struct knee_fitted *record, struct knee_err *err)
 {
     struct problem p = {0};
     struct knee_cluster start = *prior, fitted;
-    start.curve_count = start.parameter_count = 0;
+    start.fitted = NULL;
+    record->curve_count = record->parameter_count = 0;
     knee_status status = set_up(&p, logs, count, &start, alloc, err);
     if (!status && start.plain)
         start_from_rows(&p, &start);
     if (!status)
-        status = solve(&p, &fitted);
+        status = solve(&p, &fitted, record);
     for (size_t i = 0; i < p.table_count && !status; i++)
-        status = add_curve(&p, i, alloc, &fitted, err);
+        status = add_curve(&p, i, alloc, record, err);
     knee_resize(alloc, p.residual, 0);
     knee_resize(alloc, p.tables, 0);
-    if (!status)
+    if (!status) {
         *out = fitted;
+        out->fitted = record;
+    }
     return status;
 }

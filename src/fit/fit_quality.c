@@ -79,8 +79,12 @@ knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *a
 {
     if (!cluster->plain)
         return KNEE_OK;
-    knee_status status = knee_fit(log, 1, cluster, alloc, cluster, err);
-    cluster->curve_count = 0;
+    struct knee_fitted *record = knee_resize(alloc, NULL, sizeof *record);
+    if (!record)
+        return knee_fail(err, KNEE_SYSTEM, log->file, "out of memory");
+    knee_status status = knee_fit(log, 1, cluster, alloc, cluster, record, err);
+    knee_resize(alloc, record, 0);
+    cluster->fitted = NULL;
     snprintf(cluster->name, sizeof cluster->name, "the link that this log shows");
     return status;
 }
@@ -162,6 +166,7 @@ struct checker {
     const struct knee_alloc *alloc;
     struct knee_err *err;
     struct errors left_out, out_of_place, preset, transfer; /* pooled */
+    struct knee_fitted *record;                             /* of a fit that is only tried */
 };
 
 static knee_status no_memory(struct checker *c)
@@ -220,7 +225,7 @@ static knee_status check_halves(struct checker *c, struct knee_log_check *check)
     if (!samples)
         return no_memory(c);
     struct knee_log half = half_of(log, samples, true);
-    knee_status status = knee_fit(&half, 1, &check->cluster, c->alloc, &fitted, c->err);
+    knee_status status = knee_fit(&half, 1, &check->cluster, c->alloc, &fitted, c->record, c->err);
     if (!status)
         status = predict_rows(c, &fitted, &half, true, &own, NULL, &check->fitted, NULL);
     if (!status) {
@@ -310,7 +315,8 @@ static knee_status check_transfers(struct checker *c, struct knee_check *check, 
                 continue;
             }
             if (!done) {
-                knee_status status = knee_fit(a->log, 1, &a->cluster, c->alloc, &fitted, c->err);
+                knee_status status =
+                    knee_fit(a->log, 1, &a->cluster, c->alloc, &fitted, c->record, c->err);
                 if (status)
                     return status;
                 done = true;
@@ -333,10 +339,10 @@ static knee_status check_transfers(struct checker *c, struct knee_check *check, 
 
 /* The fitted time of every row, and in the curves the errors at sizes that were left out. */
 static knee_status note_fit(struct checker *c, struct knee_log_check *check,
-                            struct knee_cluster *fitted)
+                            struct knee_cluster_fit *fitted)
 {
     const struct knee_log *log = check->log;
-    struct knee_cluster t = *fitted;
+    struct knee_cluster t = fitted->cluster;
     struct knee_layout layout;
     knee_status status = knee_log_layout(log, &t, &layout, c->err);
     if (status)
@@ -346,8 +352,8 @@ static knee_status note_fit(struct checker *c, struct knee_log_check *check,
         return no_memory(c);
     for (size_t n = 0; n < log->sample_count; n++)
         check->fitted_s[n] = knee_log_time_s(log, &t, &layout, log->samples[n].bytes, true);
-    for (size_t i = 0; i < fitted->curve_count; i++) {
-        struct knee_curve *curve = &fitted->curves[i];
+    for (size_t i = 0; i < fitted->record.curve_count; i++) {
+        struct knee_curve *curve = &fitted->record.curves[i];
         if (curve->op == (int)log->op && curve->ranks == log->ranks &&
             strncmp(curve->source, log->file, strlen(log->file)) == 0) {
             curve->median_error = check->left_out.median;
@@ -372,13 +378,13 @@ static knee_status fit_cluster(struct checker *c, struct knee_check *check, size
         logs[count++] = *row->log; /* borrowed: the samples stay theirs */
         row->fit = check->cluster_count;
     }
-    knee_status status =
-        knee_fit(logs, count, &check->checks[first].cluster, c->alloc, &cluster->cluster, c->err);
+    knee_status status = knee_fit(logs, count, &check->checks[first].cluster, c->alloc,
+                                  &cluster->cluster, &cluster->record, c->err);
     knee_resize(c->alloc, logs, 0);
     cluster->logs = count;
     for (size_t i = first; i < check->count && !status; i++)
         if (check->checks[i].fit == check->cluster_count)
-            status = note_fit(c, &check->checks[i], &cluster->cluster);
+            status = note_fit(c, &check->checks[i], cluster);
     check->cluster_count++;
     return status;
 }
@@ -415,8 +421,10 @@ knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_a
     check.checks = knee_resize(alloc, NULL, (count + 1) * sizeof *check.checks);
     check.transfers = knee_resize(alloc, NULL, KNEE_TRANSFERS_MAX * sizeof *check.transfers);
     check.clusters = knee_resize(alloc, NULL, (count + 1) * sizeof *check.clusters);
-    if (!check.checks || !check.transfers || !check.clusters) {
+    c.record = knee_resize(alloc, NULL, sizeof *c.record);
+    if (!check.checks || !check.transfers || !check.clusters || !c.record) {
         knee_check_release(&check);
+        knee_resize(alloc, c.record, 0);
         return no_memory(&c);
     }
     memset(check.checks, 0, (count + 1) * sizeof *check.checks);
@@ -443,5 +451,6 @@ knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_a
     knee_resize(alloc, c.out_of_place.values, 0);
     knee_resize(alloc, c.preset.values, 0);
     knee_resize(alloc, c.transfer.values, 0);
+    knee_resize(alloc, c.record, 0);
     return status;
 }

@@ -7,7 +7,7 @@
 #include "job/job.h"
 #include "base/error.h"
 #include "base/keys.h"
-#include "cluster/presets.h"
+#include "cluster/hardware.h"
 #include "collective/collective.h"
 #include "job/models.h"
 
@@ -20,6 +20,8 @@
     KNEE_CHOICE(struct knee_job, name, field, list, heading, absent, words)
 
 static const struct knee_key rows[] = {
+    KNEE_HARDWARE_ROWS(struct knee_job),
+
     CHOICE("model", model, knee_model_names, "Model", "none",
            "model preset: parameters, FLOPs, sequence length, usual batch"),
     NUMBER("params", params, KNEE_UNIT_COUNT, 1, 1e15, "Model", "from --model",
@@ -42,13 +44,8 @@ static const struct knee_key rows[] = {
 
     NUMBER("flops", flops_per_s, KNEE_UNIT_FLOPS, 1, KNEE_HUGE, "Compute", "--gpu peak x --mfu",
            "sustained FLOP/s of one worker"),
-    CHOICE("gpu", gpu, knee_gpu_names, "Compute", "none, or from --cluster",
-           "GPU preset: peak, memory, power, price, usual node"),
     NUMBER("mfu", mfu, KNEE_UNIT_FRACTION, 1e-6, 1, "Compute", "0.4",
            "share of the GPU's peak that compute reaches while it runs"),
-    NUMBER("memory-bandwidth", memory_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, "Compute",
-           "from --gpu, else 2 TB/s",
-           "GPU memory bandwidth: prices the encoding of compressed gradients"),
     NUMBER("compute-time", compute_time_s, KNEE_UNIT_SECONDS, 1e-12, KNEE_HUGE, "Compute",
            "from the model", "measured compute of one step, instead of a model"),
     NUMBER("comm-time", comm_time_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Compute", "from the model",
@@ -57,21 +54,8 @@ static const struct knee_key rows[] = {
            "1; with --comm-time the one worker count listed, else 8",
            "worker count that --compute-time and --comm-time were measured at"),
 
-    NUMBER("bandwidth", bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, "Network",
-           "from --link, --cluster or --gpu", "what one worker can send, every hop alike"),
-    NUMBER("latency", latency_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Network",
-           "0 with --bandwidth, else from the link", "alpha: cost of one hop"),
-    CHOICE("link", link, knee_link_names, "Network", "none",
-           "link preset between workers: bandwidth and latency"),
-    CHOICE("cluster", cluster, knee_cluster_preset_names, "Network", "the usual node of --gpu",
-           "cluster preset: GPU, links in the node and out of it"),
-    NUMBER("gpus-per-node", gpus_per_node, KNEE_UNIT_COUNT, 1, 1e6, "Network",
-           "1 with --bandwidth, else from the preset", "workers that share a node"),
-    NUMBER("node-bandwidth", node_bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE,
-           "Network", "from the preset", "what one worker can send inside its node"),
-    NUMBER("node-latency", node_latency_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Network",
-           "from the preset, else 0", "cost of one hop inside the node"),
-    CHOICE("algorithm", algorithm, knee_algorithm_names, "Network", "ring", "all-reduce algorithm"),
+    CHOICE("algorithm", algorithm, knee_algorithm_names, "Hardware",
+           "what NCCL picks on a cluster, a ring on bare numbers", "all-reduce algorithm"),
 
     NUMBER("overlap", overlap, KNEE_UNIT_FRACTION, 0, 1, "Overlap and compression", "0",
            "eta: share of min(compute, communication) that runs at the same time"),
@@ -90,10 +74,6 @@ static const struct knee_key rows[] = {
     NUMBER("jitter", jitter, KNEE_UNIT_FRACTION, 0, 10, "Input and stragglers", "0",
            "standard deviation of a worker's compute time, as a share of it"),
 
-    NUMBER("price", price_per_hour, KNEE_UNIT_DOLLARS, 0, 1e9, "Money and energy",
-           "indicative, from --gpu", "dollars per GPU-hour"),
-    NUMBER("power", power_w, KNEE_UNIT_WATTS, 0, 1e9, "Money and energy", "from --gpu",
-           "power of one busy GPU"),
     NUMBER("idle-power", idle_power_w, KNEE_UNIT_WATTS, 0, 1e9, "Money and energy",
            "0.4 of --power", "power of one GPU that waits"),
     NUMBER("steps", steps, KNEE_UNIT_COUNT, 1, KNEE_HUGE, "Money and energy", "from --min-steps",
@@ -127,6 +107,7 @@ _Static_assert(sizeof rows / sizeof *rows <= KNEE_KEYS_MAX, "KNEE_KEYS_MAX is to
 void knee_job_init(struct knee_job *job)
 {
     memset(job, 0, sizeof *job);
+    knee_hardware_init(&job->hw);
     knee_keys_clear(&knee_job_keys, job);
     job->batch_scale = job->comm_scale = job->shard = 1;
 }
@@ -163,47 +144,6 @@ static void fill_gpu(struct knee_job *job, const struct knee_gpu *gpu)
         fill(job, &job->mfu, 0.4, KNEE_DEFAULT);
         fill(job, &job->flops_per_s, gpu->bf16_flops * job->mfu, KNEE_DERIVED);
     }
-    fill(job, &job->memory_bytes_per_s, gpu->memory_bytes_per_s, KNEE_PRESET);
-    fill(job, &job->power_w, gpu->power_w, KNEE_PRESET);
-    /* Prices are known to a factor of 3 or so: the geometric middle of the range. */
-    fill(job, &job->price_per_hour, rint(100 * sqrt(gpu->price_low * gpu->price_high)) / 100,
-         KNEE_PRESET);
-}
-
-static void fill_fabric(struct knee_job *job, const struct knee_fabric *fabric)
-{
-    fill(job, &job->bandwidth_bytes_per_s, fabric->out.bytes_per_s, KNEE_PRESET);
-    fill(job, &job->latency_s, fabric->out.latency_s, KNEE_PRESET);
-    fill(job, &job->gpus_per_node, fabric->node_size, KNEE_PRESET);
-    fill(job, &job->node_bandwidth_bytes_per_s, fabric->in.bytes_per_s, KNEE_PRESET);
-    fill(job, &job->node_latency_s, fabric->in.latency_s, KNEE_PRESET);
-}
-
-/* A bandwidth or link that was given speaks for every hop, unless nodes are spoken of as well. */
-static void fill_network(struct knee_job *job, const struct knee_gpu *gpu)
-{
-    const struct knee_cluster_preset *cluster = NULL;
-    if (job->cluster >= 0)
-        cluster = knee_cluster_preset_at((size_t)job->cluster);
-    else if (gpu && !given(job->bandwidth_bytes_per_s) && job->link < 0 && !given(job->comm_time_s))
-        cluster = knee_cluster_preset_named(gpu->cluster);
-    if (job->link >= 0) {
-        struct knee_wire wire = knee_link_wire(knee_link_at((size_t)job->link), 1);
-        fill(job, &job->bandwidth_bytes_per_s, wire.bytes_per_s, KNEE_PRESET);
-        fill(job, &job->latency_s, wire.latency_s, KNEE_PRESET);
-    }
-    if (cluster) {
-        struct knee_fabric fabric = knee_cluster_preset_fabric(cluster);
-        fill_fabric(job, &fabric);
-    } else if (given(job->gpus_per_node) && gpu) {
-        struct knee_wire wire = knee_link_wire(knee_link_named(gpu->node_link), 1);
-        fill(job, &job->node_bandwidth_bytes_per_s, wire.bytes_per_s, KNEE_PRESET);
-        fill(job, &job->node_latency_s, wire.latency_s, KNEE_PRESET);
-    }
-    fill(job, &job->latency_s, 0, KNEE_DEFAULT);
-    fill(job, &job->gpus_per_node, 1, KNEE_DEFAULT);
-    fill(job, &job->node_bandwidth_bytes_per_s, job->bandwidth_bytes_per_s, KNEE_DEFAULT);
-    fill(job, &job->node_latency_s, job->latency_s, KNEE_DEFAULT);
 }
 
 static void fill_defaults(struct knee_job *job)
@@ -216,19 +156,14 @@ static void fill_defaults(struct knee_job *job)
         fill(job, &job->global_batch, 4194304 / job->seq, KNEE_DEFAULT);
     fill(job, &job->accumulate, 1, KNEE_DEFAULT);
     fill(job, &job->local_steps, 1, KNEE_DEFAULT);
-    fill(job, &job->memory_bytes_per_s, 2e12, KNEE_DEFAULT);
     if (!given(job->hidden))
         fill(job, &job->overlap, 0, KNEE_DEFAULT);
     fill(job, &job->loader_overlap, given(job->hidden) ? job->hidden : job->overlap, KNEE_DEFAULT);
     fill(job, &job->compress, 1, KNEE_DEFAULT);
     fill(job, &job->encode_time_s, 0, KNEE_DEFAULT);
     fill(job, &job->jitter, 0, KNEE_DEFAULT);
-    fill(job, &job->idle_power_w, 0.4 * job->power_w, KNEE_DEFAULT);
+    fill(job, &job->idle_power_w, 0.4 * job->hw.power_w, KNEE_DEFAULT);
     fill(job, &job->tolerance, 0.8, KNEE_DEFAULT);
-    if (job->algorithm < 0) {
-        job->algorithm = knee_algorithm_row(&knee_ring);
-        job->source[knee_keys_find(&knee_job_keys, "algorithm")] = KNEE_DEFAULT;
-    }
 }
 
 /* Measured times hold for some worker count; the list of counts follows from it or the reverse. */
@@ -253,14 +188,9 @@ static void fill_workers(struct knee_job *job)
     job->source[knee_keys_find(&knee_job_keys, "workers")] = KNEE_DEFAULT;
 }
 
-struct knee_fabric knee_job_fabric(const struct knee_job *job)
+const struct knee_algorithm *knee_job_algorithm(const struct knee_job *job)
 {
-    bool known = given(job->bandwidth_bytes_per_s);
-    return (struct knee_fabric){
-        .node_size = job->gpus_per_node,
-        .in = {job->node_latency_s, known ? job->node_bandwidth_bytes_per_s : 1},
-        .out = {job->latency_s, known ? job->bandwidth_bytes_per_s : 1},
-    };
+    return job->algorithm >= 0 ? knee_algorithm_at((size_t)job->algorithm) : NULL;
 }
 
 double knee_job_bytes(const struct knee_job *job)
@@ -275,10 +205,11 @@ static double comm_scale(const struct knee_job *job)
         return 1;
     if (job->comm_time_s == 0)
         return 0;
-    const struct knee_algorithm *algorithm = knee_algorithm_at((size_t)job->algorithm);
-    struct knee_fabric fabric = knee_job_fabric(job);
-    return job->comm_time_s /
-           algorithm->time_s(&fabric, job->measured_workers, knee_job_bytes(job));
+    struct knee_cluster cluster;
+    struct knee_group all = {job->measured_workers, 1, true};
+    knee_hardware_cluster(&job->hw, &cluster);
+    return job->comm_time_s / knee_collective_s(&cluster, KNEE_OP_ALL_REDUCE, all,
+                                                knee_job_bytes(job), knee_job_algorithm(job));
 }
 
 /* ---- Gaps and contradictions, one row each ---- */
@@ -295,7 +226,7 @@ static bool no_rate(const struct knee_job *job)
 
 static bool no_link(const struct knee_job *job)
 {
-    return !given(job->bandwidth_bytes_per_s) && !given(job->comm_time_s);
+    return !given(job->hw.bandwidth_bytes_per_s) && !given(job->comm_time_s);
 }
 
 static bool comm_alone(const struct knee_job *job)
@@ -386,14 +317,9 @@ knee_status knee_job_complete(struct knee_job *job, struct knee_err *err)
     knee_status status = settle_pairs(&full, err);
     if (status)
         return status;
-    const struct knee_gpu *gpu = NULL;
-    if (full.gpu >= 0)
-        gpu = knee_gpu_at((size_t)full.gpu);
-    else if (full.cluster >= 0)
-        gpu = knee_gpu_named(knee_cluster_preset_at((size_t)full.cluster)->gpu);
     fill_model(&full);
-    fill_gpu(&full, gpu);
-    fill_network(&full, gpu);
+    knee_hardware_complete(&knee_job_keys, &full, &full.hw, !given(full.comm_time_s));
+    fill_gpu(&full, knee_hardware_gpu(&full.hw));
     fill_defaults(&full);
     fill_workers(&full);
     if ((status = check_gaps(&full, err)))

@@ -5,9 +5,8 @@
 
 #include "knee_plan.h"
 
-/* The two levels of wire. Where communication was measured and the link not named, a link of one
- * byte per second without latency: only its shape over K is used. */
-struct knee_fabric knee_job_fabric(const struct knee_job *job);
+/* The all-reduce that was asked for; NULL: what the library picks. */
+const struct knee_algorithm *knee_job_algorithm(const struct knee_job *job);
 
 /* Gradient bytes before compression; 1 where only their time is known. */
 double knee_job_bytes(const struct knee_job *job);

@@ -138,6 +138,8 @@ static struct states states_of(double common, double experts, const struct knee_
     double each[3]; /* parameters that a rank keeps of weights, gradients, optimizer */
     for (int i = 0; i < 3; i++) {
         bool split = plan->shard >= KNEE_ZERO3 - i;
+        if (i == 1 && plan->shard == KNEE_ZERO2 && plan->pp > 1)
+            split = false; /* they are added up over micro-batches: knee_plan_reductions() */
         each[i] = split ? common / group + experts / expert_group : common + experts;
     }
     double layer = fmax(f->common[0], f->common[1] + f->experts[1]);

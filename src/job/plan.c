@@ -95,6 +95,16 @@ enum knee_dtype knee_precision_dtype(int precision)
     return precision <= KNEE_FP16 ? KNEE_16BIT : precision == KNEE_FP4 ? KNEE_4BIT : KNEE_8BIT;
 }
 
+double knee_plan_reductions(const struct knee_plan *plan)
+{
+    return plan->shard == KNEE_ZERO2 && plan->pp <= 1 ? knee_plan_micro_batches(plan) : 1;
+}
+
+struct knee_group knee_plan_pipeline(const struct knee_plan *plan)
+{
+    return (struct knee_group){plan->pp, plan->tp * plan->cp * plan->dp, false};
+}
+
 double knee_plan_micro_batches(const struct knee_plan *plan)
 {
     return fmax(1, plan->global_batch / (plan->dp * plan->micro_batch));

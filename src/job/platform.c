@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A platform: a GPU, the links around it and the software that drives it, as inputs; and what they
- * boil down to, a machine. Link rates are raw here; what software reaches of them is a constant.
+ * A platform: hardware and the software that drives it, as inputs; and what they boil down to, a
+ * machine.
  */
 #include "base/error.h"
 #include "base/keys.h"
-#include "cluster/presets.h"
+#include "cluster/hardware.h"
 #include "job/profile.h"
 
 #include <math.h>
@@ -17,24 +17,13 @@
     KNEE_CHOICE(struct knee_platform, name, field, list, heading, absent, words)
 
 static const struct knee_key rows[] = {
-    CHOICE("gpu", gpu, knee_gpu_names, "Hardware", "from --cluster", "GPU preset"),
-    CHOICE("cluster", cluster, knee_cluster_preset_names, "Hardware", "the usual node of --gpu",
-           "cluster preset: GPU and links"),
-    NUMBER("gpus-per-node", gpus_per_node, KNEE_UNIT_COUNT, 1, 1e6, "from the preset",
-           "GPUs that share the fast link"),
-    NUMBER("node-bandwidth", node_bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE,
-           "from the preset", "raw rate of one GPU inside the node, one direction"),
-    NUMBER("bandwidth", bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE,
-           "from the preset", "raw rate of the node's NICs over its GPUs"),
+    KNEE_HARDWARE_ROWS(struct knee_platform),
+
     NUMBER("memory", memory_bytes, KNEE_UNIT_BYTES, 1e6, 1e15, "from --gpu", "memory of one GPU"),
-    NUMBER("memory-bandwidth", memory_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE,
-           "from --gpu", "memory rate of one GPU"),
     NUMBER("flops", peak_flops, KNEE_UNIT_FLOPS, 1, KNEE_HUGE, "from --gpu",
            "dense 16-bit peak of one GPU"),
-    NUMBER("power-cap", power_w, KNEE_UNIT_WATTS, 1, 1e5, "board power",
+    NUMBER("power-cap", power_cap_w, KNEE_UNIT_WATTS, 1, 1e5, "board power",
            "power limit of one GPU; compute runs at the square root of its share"),
-    NUMBER("price", price_per_hour, KNEE_UNIT_DOLLARS, 0, 1e6, "middle of the preset's range",
-           "dollars per GPU-hour"),
     CHOICE("profile", profile, knee_profile_names, "Software", "megatron-core",
            "framework and version; 'knee list profiles' shows them"),
 };
@@ -48,6 +37,7 @@ const struct knee_keys knee_platform_keys = {
 void knee_platform_init(struct knee_platform *platform)
 {
     memset(platform, 0, sizeof *platform);
+    knee_hardware_init(&platform->hw);
     knee_keys_clear(&knee_platform_keys, platform);
 }
 
@@ -56,33 +46,11 @@ static void fill(struct knee_platform *platform, double *field, double value)
     knee_keys_fill(&knee_platform_keys, platform, field, value, KNEE_PRESET);
 }
 
-static void fill_links(struct knee_platform *p, const struct knee_cluster_preset *cluster)
-{
-    if (!cluster)
-        return;
-    const struct knee_link *in = knee_link_named(cluster->node_link);
-    const struct knee_link *out = knee_link_named(cluster->net_link);
-    fill(p, &p->gpus_per_node, cluster->gpus_per_node);
-    fill(p, &p->node_bandwidth_bytes_per_s, in->bytes_per_s);
-    fill(p, &p->bandwidth_bytes_per_s,
-         out->bytes_per_s * cluster->nics_per_node / cluster->gpus_per_node);
-}
-
 static void fill_gpu(struct knee_platform *p, const struct knee_gpu *gpu)
 {
     fill(p, &p->memory_bytes, gpu->memory_bytes);
-    fill(p, &p->memory_bytes_per_s, gpu->memory_bytes_per_s);
     fill(p, &p->peak_flops, gpu->bf16_flops);
-    fill(p, &p->power_w, gpu->power_w);
-    fill(p, &p->price_per_hour, (gpu->price_low + gpu->price_high) / 2);
-}
-
-/* The preset the constants belong to; a cluster names its GPU. */
-static const struct knee_gpu *gpu_of(const struct knee_platform *p)
-{
-    if (p->gpu >= 0)
-        return knee_gpu_at((size_t)p->gpu);
-    return p->cluster >= 0 ? knee_gpu_named(knee_cluster_preset_at((size_t)p->cluster)->gpu) : NULL;
+    fill(p, &p->power_cap_w, gpu->power_w);
 }
 
 /* Where `changes` has a value it holds. */
@@ -99,15 +67,14 @@ static void take_changes(struct knee_rates *rates, const struct knee_rates *chan
 knee_status knee_machine_init(struct knee_platform *platform, const struct knee_rates *changes,
                               struct knee_machine *out, struct knee_err *err)
 {
-    const struct knee_gpu *gpu = gpu_of(platform);
+    struct knee_platform p = *platform;
+    knee_hardware_complete(&knee_platform_keys, &p, &p.hw, true);
+    const struct knee_gpu *gpu = knee_hardware_gpu(&p.hw);
     if (!gpu) {
         knee_fail(err, KNEE_USAGE, "", "the GPU is not known");
         knee_hint(err, "add --gpu (for example h100) or --cluster; 'knee list gpus' shows them");
         return KNEE_USAGE;
     }
-    struct knee_platform p = *platform;
-    fill_links(&p, p.cluster >= 0 ? knee_cluster_preset_at((size_t)p.cluster)
-                                  : knee_cluster_preset_named(gpu->cluster));
     fill_gpu(&p, gpu);
     if (p.profile < 0) {
         p.profile = knee_profile_row("megatron-core");
@@ -118,14 +85,13 @@ knee_status knee_machine_init(struct knee_platform *platform, const struct knee_
     struct knee_machine machine = {
         .peak_flops = {p.peak_flops, over * gpu->fp8_flops, row ? over * row->fp4_flops : NAN},
         .memory_bytes = p.memory_bytes,
-        .memory_bytes_per_s = p.memory_bytes_per_s,
-        .node_size = p.gpus_per_node,
-        .node_bytes_per_s = p.node_bandwidth_bytes_per_s,
-        .network_bytes_per_s = p.bandwidth_bytes_per_s,
-        .clock = sqrt(fmin(1, p.power_w / gpu->power_w)),
-        .price_per_hour = p.price_per_hour,
-        .power_w = p.power_w,
+        .memory_bytes_per_s = p.hw.memory_bytes_per_s,
+        .node_size = p.hw.gpus_per_node,
+        .clock = sqrt(fmin(1, p.power_cap_w / gpu->power_w)),
+        .price_per_hour = p.hw.price_per_hour,
+        .power_w = p.hw.power_w,
     };
+    knee_hardware_cluster(&p.hw, &machine.cluster);
     struct knee_recipe recipe;
     knee_recipe_init(gpu->name, p.profile, &recipe);
     knee_rates_resolve(&recipe, NULL, &machine.rates);

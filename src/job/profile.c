@@ -42,10 +42,6 @@ static const struct knee_key rows[] = {
     SHARE("flash-forward", flash_forward, HARD, "share of the 16-bit peak, fused attention"),
     SHARE("flash-backward", flash_backward, HARD, "the same, backward"),
     FACTOR("flash-length", flash_length, HARD, "sequence length at which half of it is reached"),
-    SHARE("node-link", node_link, HARD, "share of the raw rate inside a node"),
-    SHARE("network", network, HARD, "share of the raw rate of the network"),
-    TIME("node-latency", node_latency_s, HARD, "of a collective inside a node"),
-    TIME("network-latency", network_latency_s, HARD, "of one hop between nodes"),
     RATE("host-rate", host_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, HARD,
          "from the profile", "between GPU and host memory"),
 

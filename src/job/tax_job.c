@@ -2,7 +2,7 @@
 /* A transformer, its degrees of parallelism and its links: the table of inputs of `knee tax`. */
 #include "base/error.h"
 #include "base/keys.h"
-#include "cluster/presets.h"
+#include "cluster/hardware.h"
 #include "job/job.h"
 
 #include <math.h>
@@ -14,6 +14,8 @@
     KNEE_CHOICE(struct knee_tax_job, name, field, list, heading, absent, words)
 
 static const struct knee_key rows[] = {
+    KNEE_HARDWARE_ROWS(struct knee_tax_job),
+
     CHOICE("model", model, knee_model_names, "Model", "none", "model preset: the shape below"),
     NUMBER("layers", layers, KNEE_UNIT_COUNT, 1, 1e6, "Model", "hidden / 128",
            "transformer layers"),
@@ -43,23 +45,11 @@ static const struct knee_key rows[] = {
     NUMBER("micro-batches", micro_batches, KNEE_UNIT_COUNT, 1, 1e9, "Degrees", "4 pp, or 1",
            "micro-steps per step, M"),
 
-    CHOICE("gpu", gpu, knee_gpu_names, "Hardware", "none, or from --cluster", "GPU preset"),
-    CHOICE("cluster", cluster, knee_cluster_preset_names, "Hardware", "the usual node of --gpu",
-           "cluster preset: GPU and links"),
     NUMBER("flops", peak_flops, KNEE_UNIT_FLOPS, 1, KNEE_HUGE, "Hardware", "from --gpu",
            "peak FLOP/s of one GPU"),
-    NUMBER("mfu", mfu, KNEE_UNIT_FRACTION, 1e-6, 1, "Hardware", "0.4",
+    NUMBER("mfu", mfu, KNEE_UNIT_FRACTION, 1e-6, 1, "Hardware",
+           "0.4 with --flops; with a GPU its operations are priced",
            "share of the peak that compute reaches while it runs"),
-    NUMBER("gpus-per-node", gpus_per_node, KNEE_UNIT_COUNT, 1, 1e6, "Hardware",
-           "8, or from the preset", "GPUs that share the fast link"),
-    NUMBER("node-bandwidth", node_bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE,
-           "Hardware", "from the preset, else --bandwidth", "one GPU's rate inside the node"),
-    NUMBER("node-latency", node_latency_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Hardware",
-           "from the preset, else 0", "one hop inside the node"),
-    NUMBER("bandwidth", bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, "Hardware",
-           "from the preset", "one GPU's share of the network"),
-    NUMBER("latency", latency_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Hardware",
-           "from the preset, else 0", "one hop over the network"),
 };
 
 const struct knee_keys knee_tax_keys = {
@@ -71,6 +61,7 @@ const struct knee_keys knee_tax_keys = {
 void knee_tax_job_init(struct knee_tax_job *job)
 {
     memset(job, 0, sizeof *job);
+    knee_hardware_init(&job->hw);
     knee_keys_clear(&knee_tax_keys, job);
 }
 
@@ -99,28 +90,12 @@ static void fill_shape(struct knee_tax_job *job)
 
 static void fill_hardware(struct knee_tax_job *job)
 {
-    const struct knee_cluster_preset *cluster =
-        job->cluster >= 0 ? knee_cluster_preset_at((size_t)job->cluster) : NULL;
-    const struct knee_gpu *gpu = job->gpu >= 0 ? knee_gpu_at((size_t)job->gpu) : NULL;
-    if (!gpu && cluster)
-        gpu = knee_gpu_named(cluster->gpu);
-    if (!cluster && gpu)
-        cluster = knee_cluster_preset_named(gpu->cluster);
+    knee_hardware_complete(&knee_tax_keys, job, &job->hw, true);
+    const struct knee_gpu *gpu = knee_hardware_gpu(&job->hw);
     if (gpu)
         fill(job, &job->peak_flops, gpu->bf16_flops, KNEE_PRESET);
-    if (cluster) {
-        struct knee_fabric fabric = knee_cluster_preset_fabric(cluster);
-        fill(job, &job->gpus_per_node, fabric.node_size, KNEE_PRESET);
-        fill(job, &job->node_bandwidth_bytes_per_s, fabric.in.bytes_per_s, KNEE_PRESET);
-        fill(job, &job->node_latency_s, fabric.in.latency_s, KNEE_PRESET);
-        fill(job, &job->bandwidth_bytes_per_s, fabric.out.bytes_per_s, KNEE_PRESET);
-        fill(job, &job->latency_s, fabric.out.latency_s, KNEE_PRESET);
-    }
-    fill(job, &job->mfu, 0.4, KNEE_DEFAULT);
-    fill(job, &job->gpus_per_node, 8, KNEE_DEFAULT);
-    fill(job, &job->node_bandwidth_bytes_per_s, job->bandwidth_bytes_per_s, KNEE_DEFAULT);
-    fill(job, &job->latency_s, 0, KNEE_DEFAULT);
-    fill(job, &job->node_latency_s, 0, KNEE_DEFAULT);
+    else
+        fill(job, &job->mfu, 0.4, KNEE_DEFAULT);
 }
 
 static void fill_defaults(struct knee_tax_job *job)
@@ -157,7 +132,7 @@ knee_status knee_tax_job_complete(struct knee_tax_job *job, struct knee_err *err
     if (isnan(job->peak_flops))
         return refuse(err, "the peak of a GPU is not known",
                       "add --gpu (for example h100) or --flops (989TFLOP/s)");
-    if (isnan(job->bandwidth_bytes_per_s))
+    if (isnan(job->hw.bandwidth_bytes_per_s))
         return refuse(err, "the network is not known", "add --bandwidth, --cluster or --gpu");
     fill_defaults(job);
     if (degree[KNEE_AXIS_PP] > job->layers)

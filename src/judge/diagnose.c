@@ -234,8 +234,8 @@ static struct knee_job job_of(const struct knee_account *account, const struct k
     double exposed = d->step.label_s[KNEE_TRANSFER], wait = d->step.label_s[KNEE_WAIT];
     /* Waiting that is hidden behind compute cannot be told from transfer: it counts as transfer. */
     double transfer = fmax(exposed, d->step.comm_s - wait);
-    if (job.gpu < 0 && job.cluster < 0)
-        job.gpu = gpu_of(account->ranks[0].trace->gpu_name);
+    if (job.hw.gpu < 0 && job.hw.cluster.level_count == 0)
+        job.hw.gpu = gpu_of(account->ranks[0].trace->gpu_name);
     put(&job, &job.compute_time_s, fmax(1e-9, d->step.label_s[KNEE_COMPUTE]));
     put(&job, &job.comm_time_s, transfer);
     if (isnan(job.overlap))

@@ -5,6 +5,7 @@
  */
 #include "judge/judge.h"
 
+#include "cluster/hardware.h"
 #include "collective/collective.h"
 #include "job/job.h"
 
@@ -76,7 +77,7 @@ static bool send_bytes(struct trial *t, double bytes, double passes)
         return false;
     job->compress = job->bytes_per_param / bytes;
     job->encode_time_s =
-        isnan(job->params) ? 0 : passes * 4 * job->params / job->memory_bytes_per_s;
+        isnan(job->params) ? 0 : passes * 4 * job->params / job->hw.memory_bytes_per_s;
     return true;
 }
 
@@ -127,29 +128,39 @@ static bool diloco(struct trial *t)
 static bool faster_link(struct trial *t)
 {
     struct knee_job *job = &t->job;
-    if (isnan(job->bandwidth_bytes_per_s))
+    struct knee_hardware *hw = &job->hw;
+    if (isnan(hw->bandwidth_bytes_per_s))
         job->comm_scale /= 2;
-    else if (job->gpus_per_node > 1 && t->workers <= job->gpus_per_node)
-        job->node_bandwidth_bytes_per_s *= 2;
+    else if (hw->gpus_per_node > 1 && t->workers <= hw->gpus_per_node)
+        hw->node_bandwidth_bytes_per_s *= 2;
     else
-        job->bandwidth_bytes_per_s *= 2;
+        hw->bandwidth_bytes_per_s *= 2;
     return true;
 }
 
 static bool best_algorithm(struct trial *t)
 {
-    struct knee_fabric fabric = knee_job_fabric(&t->job);
+    struct knee_cluster cluster;
+    struct knee_group all = {t->workers, 1, true};
     double bytes = knee_job_bytes(&t->job) / t->job.compress;
-    const struct knee_algorithm *now = knee_algorithm_at((size_t)t->job.algorithm), *best = now;
+    const struct knee_algorithm *now = knee_job_algorithm(&t->job), *best = now;
+    knee_hardware_cluster(&t->job.hw, &cluster);
+    if (!now && cluster.textbook)
+        now = best = &knee_ring;
+    if (!now || now->gathers || t->workers <= 1) /* the library picks the quickest it has */
+        return false;
+    double best_s = knee_collective_s(&cluster, KNEE_OP_ALL_REDUCE, all, bytes, now);
     for (size_t row = 0; knee_algorithm_at(row); row++) {
         const struct knee_algorithm *other = knee_algorithm_at(row);
-        if (!other->gathers && other->time_s(&fabric, t->workers, bytes) <
-                                   0.99 * best->time_s(&fabric, t->workers, bytes))
-            best = other;
+        double other_s = knee_collective_s(&cluster, KNEE_OP_ALL_REDUCE, all, bytes, other);
+        if (other->gathers || !(other_s < 0.99 * best_s))
+            continue;
+        best = other;
+        best_s = other_s;
     }
     t->job.algorithm = knee_algorithm_row(best);
     t->change = best->name;
-    return best != now && !now->gathers && t->workers > 1;
+    return best != now;
 }
 
 /* Tensor parallel over the node: 1/n of the gradient each, but 4 all-reduces of the activations a
@@ -158,12 +169,12 @@ static bool best_algorithm(struct trial *t)
 static bool another_axis(struct trial *t)
 {
     struct knee_job *job = &t->job;
-    double n = job->gpus_per_node;
+    double n = job->hw.gpus_per_node;
     if (!(n > 1) || t->workers < 2 * n || isnan(job->flops_per_s) || hidden_size(job) < 1024)
         return false;
     job->shard = n;
-    job->axis_tax =
-        (n - 1) * 2 / 9 * job->flops_per_s / (hidden_size(job) * job->node_bandwidth_bytes_per_s);
+    job->axis_tax = (n - 1) * 2 / 9 * job->flops_per_s /
+                    (hidden_size(job) * job->hw.node_bandwidth_bytes_per_s);
     return true;
 }
 
@@ -267,7 +278,8 @@ static void weigh(const struct trial *t, struct knee_lever *lever)
     lever->gain = lever->row.throughput_per_s / before->throughput_per_s - 1;
     lever->quality_gain = before->time_to_quality_s / lever->row.time_to_quality_s - 1;
     lever->cost_ratio = lever->row.workers / before->workers / (1 + lever->gain);
-    lever->saved_per_day = (1 - lever->cost_ratio) * before->workers * t->job.price_per_hour * 24;
+    lever->saved_per_day =
+        (1 - lever->cost_ratio) * before->workers * t->job.hw.price_per_hour * 24;
 }
 
 void knee_levers(struct knee_prediction *prediction)

@@ -19,7 +19,7 @@ static void add_notes(struct knee_prediction *p, const struct knee_terms *terms)
 {
     bool half = false, overhidden = false, latency = false;
     struct knee_terms free_latency = *terms;
-    free_latency.fabric.in.latency_s = free_latency.fabric.out.latency_s = 0;
+    knee_cluster_free_latency(&free_latency.cluster);
     for (size_t i = 0; i < p->row_count; i++) {
         const struct knee_row *row = &p->rows[i];
         double hidden = row->step.comm_s - row->step.label_s[KNEE_TRANSFER];

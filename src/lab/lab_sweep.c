@@ -59,8 +59,8 @@ static void describe_exchange(struct knee_job *job, const struct lab_setup *s,
     job->algorithm = knee_algorithm_row(gathers ? &knee_sparse_gather : &knee_ring);
     put(job, &job->params, (double)layout->param_count);
     put(job, &job->bytes_per_param, model_bytes / (double)layout->param_count);
-    put(job, &job->latency_s, link->latency_s * hops / model_hops);
-    put(job, &job->bandwidth_bytes_per_s, bytes / (bytes / link->bytes_per_s + local_s));
+    put(job, &job->hw.latency_s, link->latency_s * hops / model_hops);
+    put(job, &job->hw.bandwidth_bytes_per_s, bytes / (bytes / link->bytes_per_s + local_s));
 }
 
 static bool lay_out(struct lab_layout *layout, const struct lab_setup *s, int workers)

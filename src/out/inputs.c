@@ -45,6 +45,7 @@ static void value_text(const struct knee_key *key, const void *field, char *out,
     case KNEE_KEY_WORKERS: put_workers(field, out, size); break;
     case KNEE_KEY_SWITCH: snprintf(out, size, "%s", *(const bool *)field ? "true" : "false"); break;
     case KNEE_KEY_WORD: snprintf(out, size, "%s", *(const char *const *)field); break;
+    case KNEE_KEY_PARSED: snprintf(out, size, "%s", (const char *)field); break;
     }
 }
 

@@ -51,6 +51,7 @@ static void yaml_protocol(const struct knee_protocol *p, enum knee_protocol_name
     number(text, ", net-hop: ", p->net_hop);
     number(text, ", node-share: ", p->node_share);
     number(text, ", net-share: ", p->net_share);
+    number(text, ", net-more: ", p->net_more);
     knee_text_puts(text, "}\n");
 }
 
@@ -87,6 +88,20 @@ static void yaml_parameter(const struct knee_parameter *p, struct knee_text *tex
                      p->fitted ? "true" : "false");
 }
 
+static void yaml_fitted(const struct knee_fitted *fitted, struct knee_text *text)
+{
+    if (fitted->parameter_count)
+        knee_text_puts(text, "# What was fitted, with 90 % intervals; fitted false: the logs say "
+                             "nothing about it, the preset holds.\nparameters:\n");
+    for (size_t i = 0; i < fitted->parameter_count; i++)
+        yaml_parameter(&fitted->parameters[i], text);
+    if (fitted->curve_count)
+        knee_text_puts(text, "# What each log shows; time is linear between the sizes given. "
+                             "Errors are those of sizes left out.\ncurves:\n");
+    for (size_t i = 0; i < fitted->curve_count; i++)
+        yaml_curve(&fitted->curves[i], text);
+}
+
 static void write_yaml(const struct knee_cluster *t, struct knee_text *text)
 {
     knee_text_puts(text, "# A cluster for knee. Times in seconds, rates in bytes per second and "
@@ -104,16 +119,8 @@ static void write_yaml(const struct knee_cluster *t, struct knee_text *text)
     knee_text_printf(text, "\nsharp: %s\nprotocols:\n", t->sharp ? "true" : "false");
     for (int p = 0; p < KNEE_PROTOCOLS; p++)
         yaml_protocol(&t->protocols[p], (enum knee_protocol_name)p, text);
-    if (t->parameter_count)
-        knee_text_puts(text, "# What was fitted, with 90 % intervals; fitted false: the logs say "
-                             "nothing about it, the preset holds.\nparameters:\n");
-    for (size_t i = 0; i < t->parameter_count; i++)
-        yaml_parameter(&t->parameters[i], text);
-    if (t->curve_count)
-        knee_text_puts(text, "# What each log shows; time is linear between the sizes given. "
-                             "Errors are those of sizes left out.\ncurves:\n");
-    for (size_t i = 0; i < t->curve_count; i++)
-        yaml_curve(&t->curves[i], text);
+    if (t->fitted)
+        yaml_fitted(t->fitted, text);
 }
 
 /* ---- JSON ---- */
@@ -141,6 +148,7 @@ static void json_protocol(struct knee_json *json, const struct knee_protocol *p,
     knee_json_number(json, "net-hop", p->net_hop);
     knee_json_number(json, "node-share", p->node_share);
     knee_json_number(json, "net-share", p->net_share);
+    knee_json_number(json, "net-more", p->net_more);
     knee_json_close(json, '}');
 }
 
@@ -198,12 +206,12 @@ static void write_json(const struct knee_cluster *t, struct knee_text *text)
         json_protocol(&json, &t->protocols[p], (enum knee_protocol_name)p);
     knee_json_close(&json, ']');
     knee_json_open(&json, "parameters", '[');
-    for (size_t i = 0; i < t->parameter_count; i++)
-        json_parameter(&json, &t->parameters[i]);
+    for (size_t i = 0; t->fitted && i < t->fitted->parameter_count; i++)
+        json_parameter(&json, &t->fitted->parameters[i]);
     knee_json_close(&json, ']');
     knee_json_open(&json, "curves", '[');
-    for (size_t i = 0; i < t->curve_count; i++)
-        json_curve(&json, &t->curves[i]);
+    for (size_t i = 0; t->fitted && i < t->fitted->curve_count; i++)
+        json_curve(&json, &t->fitted->curves[i]);
     knee_json_close(&json, ']');
     knee_json_close(&json, '}');
 }

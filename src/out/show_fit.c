@@ -55,9 +55,9 @@ static void say_links(const struct knee_cluster *fitted, struct knee_text *text)
 
 static const struct knee_parameter *parameter_named(const struct knee_cluster *t, const char *name)
 {
-    for (size_t i = 0; i < t->parameter_count; i++)
-        if (strcmp(t->parameters[i].name, name) == 0)
-            return &t->parameters[i];
+    for (size_t i = 0; t->fitted && i < t->fitted->parameter_count; i++)
+        if (strcmp(t->fitted->parameters[i].name, name) == 0)
+            return &t->fitted->parameters[i];
     return NULL;
 }
 
@@ -179,8 +179,8 @@ static void parameters_table(const struct knee_cluster_fit *cluster, enum knee_f
     for (size_t i = 0; i < 5; i++)
         knee_table_cell(&table, "%s",
                         (const char *const[]){"parameter", "value", "low", "high", "from"}[i]);
-    for (size_t i = 0; i < cluster->cluster.parameter_count; i++) {
-        const struct knee_parameter *p = &cluster->cluster.parameters[i];
+    for (size_t i = 0; i < cluster->record.parameter_count; i++) {
+        const struct knee_parameter *p = &cluster->record.parameters[i];
         knee_table_cell(&table, "%s", p->name);
         knee_table_number(&table, p->value, p->unit);
         knee_table_number(&table, p->low, p->unit);
@@ -347,8 +347,8 @@ static void json_parameters(struct knee_json *json, const struct knee_check *che
 {
     knee_json_open(json, "parameters", '[');
     for (size_t i = 0; i < check->cluster_count; i++)
-        for (size_t n = 0; n < check->clusters[i].cluster.parameter_count; n++) {
-            const struct knee_parameter *p = &check->clusters[i].cluster.parameters[n];
+        for (size_t n = 0; n < check->clusters[i].record.parameter_count; n++) {
+            const struct knee_parameter *p = &check->clusters[i].record.parameters[n];
             knee_json_open_flat(json, NULL, '{');
             knee_json_string(json, "cluster", check->clusters[i].cluster.name);
             knee_json_string(json, "name", p->name);

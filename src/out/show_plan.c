@@ -2,6 +2,8 @@
 /* The answer of knee plan: the best plans, why, what they need and cost, and where to stop. */
 #include "out/show_plan.h"
 
+#include "cluster/hardware.h"
+
 #include "out/inputs.h"
 #include "out/table.h"
 #include "out/words.h"
@@ -26,10 +28,8 @@ static const char *model_name(const struct knee_plan_answer *a)
 
 static const char *gpu_name(const struct knee_plan_answer *a)
 {
-    if (a->platform.gpu >= 0)
-        return knee_gpu_at((size_t)a->platform.gpu)->name;
-    return a->platform.cluster >= 0 ? knee_cluster_preset_at((size_t)a->platform.cluster)->gpu
-                                    : "GPU";
+    const struct knee_gpu *gpu = knee_hardware_gpu(&a->platform.hw);
+    return gpu ? gpu->name : "GPU";
 }
 
 /* "tp 4, pp 8 x 5, dp 2, micro-batch 1, zero1, full recomputation" */

@@ -365,7 +365,8 @@ void knee_write_rates(const struct knee_rates *rates, const struct knee_platform
 {
     const struct knee_profile *base =
         platform->profile >= 0 ? knee_profile_at((size_t)platform->profile) : NULL;
-    const struct knee_gpu *gpu = platform->gpu >= 0 ? knee_gpu_at((size_t)platform->gpu) : NULL;
+    const struct knee_gpu *gpu =
+        platform->hw.gpu >= 0 ? knee_gpu_at((size_t)platform->hw.gpu) : NULL;
     knee_text_printf(
         text,
         "# Constants fitted by knee validate --calibrate, for %s with the profile %s.\n"

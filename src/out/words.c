@@ -218,19 +218,19 @@ void knee_tax_sentence(const struct knee_tax *tax, struct knee_text *text)
                          SECONDS(tax->compute_s));
     else
         knee_text_puts(text, "No axis binds: everything hides behind compute.");
-    if (job->degree[KNEE_AXIS_TP] > job->gpus_per_node)
-        knee_text_printf(text, " TP %.0f > %.0f GPUs per node: its all-reduces take the slow link.",
-                         job->degree[KNEE_AXIS_TP], job->gpus_per_node);
+    if (job->degree[KNEE_AXIS_TP] > job->hw.gpus_per_node)
+        knee_text_printf(text, " TP %.0f > %.0f GPUs per node: its all-reduces cross the network.",
+                         job->degree[KNEE_AXIS_TP], job->hw.gpus_per_node);
     if (job->degree[KNEE_AXIS_FSDP] > 1)
-        knee_text_printf(text,
-                         " Local tokens %.0f %s %.0f = peak MFU / bandwidth: gathers over the "
-                         "network %s.",
+        knee_text_printf(text, " Local tokens %.0f %s %.0f, where gathers take as long as compute.",
                          tax->tokens_per_gpu,
                          tax->tokens_per_gpu >= tax->local_tokens_min ? ">=" : "<",
-                         ceil(tax->local_tokens_min),
-                         tax->tokens_per_gpu >= tax->local_tokens_min ? "can hide" : "cannot hide");
-    knee_text_printf(text, " MFU %s -> about %s.", knee_percent(job->mfu).s,
-                     knee_percent(tax->mfu).s);
+                         ceil(tax->local_tokens_min));
+    if (tax->textbook)
+        knee_text_printf(text, " MFU %s -> about %s.", knee_percent(job->mfu).s,
+                         knee_percent(tax->mfu).s);
+    else
+        knee_text_printf(text, " Step %s, MFU %s.", SECONDS(tax->step_s), knee_percent(tax->mfu).s);
 }
 
 /* ---- Traces ---- */
@@ -394,7 +394,7 @@ static void say_trace_lever(const struct knee_account *account, const struct kne
     if (!isnan(p->cost.stall_day) && p->cost.stall_day > 0)
         knee_text_printf(text, " The stall costs %s of %s a day at %s a GPU-hour.",
                          DOLLARS(p->cost.stall_day), DOLLARS(p->cost.day),
-                         DOLLARS(p->job.price_per_hour));
+                         DOLLARS(p->job.hw.price_per_hour));
 }
 
 void knee_diagnosis_sentence(const struct knee_account *account, const struct knee_diagnosis *d,

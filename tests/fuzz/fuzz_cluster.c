@@ -33,9 +33,10 @@ static void sweep(const struct knee_cluster *cluster)
 static void round_trip(const struct knee_cluster *cluster)
 {
     struct knee_cluster again;
+    static struct knee_fitted record;
     struct knee_text text = {0};
     knee_write_cluster(cluster, KNEE_TEXT, &text);
-    if (knee_cluster_read(text.data, text.length, "again", &again, NULL) == KNEE_INPUT)
+    if (knee_cluster_read(text.data, text.length, "again", &again, &record, NULL) == KNEE_INPUT)
         abort();
     knee_text_release(&text);
 }
@@ -43,9 +44,10 @@ static void round_trip(const struct knee_cluster *cluster)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct knee_cluster cluster;
+    static struct knee_fitted record;
     struct knee_err err;
     char line[512];
-    if (knee_cluster_read((const char *)data, size, "fuzz", &cluster, &err) == KNEE_OK) {
+    if (knee_cluster_read((const char *)data, size, "fuzz", &cluster, &record, &err) == KNEE_OK) {
         sweep(&cluster);
         round_trip(&cluster);
     }

@@ -40,8 +40,8 @@ static void check(const struct knee_logs *logs)
     if (knee_check_logs(logs->logs, NULL, logs->count, NULL, NULL, &result, &err))
         return;
     for (size_t i = 0; i < result.cluster_count; i++)
-        for (size_t n = 0; n < result.clusters[i].cluster.curve_count; n++) {
-            const struct knee_curve *curve = &result.clusters[i].cluster.curves[n];
+        for (size_t n = 0; n < result.clusters[i].record.curve_count; n++) {
+            const struct knee_curve *curve = &result.clusters[i].record.curves[n];
             for (size_t k = 1; k < curve->knots; k++)
                 if (!(curve->bytes[k] > curve->bytes[k - 1]) ||
                     curve->time_s[k] < curve->time_s[k - 1])

@@ -1,10 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* Costs of all-reduce: hand-computed values, lower bounds, and two levels. */
+/* The one price: hand-computed values, lower bounds, groups on two levels, lines against counts. */
 #include "unit.h"
 
+#include "cluster/hardware.h"
 #include "collective/collective.h"
 
-static const struct knee_fabric flat = {.node_size = 1, .in = {1, 1}, .out = {1, 1}};
+/* alpha and B of every hop, n GPUs to a node. */
+static struct knee_cluster textbook(double alpha_s, double bytes_per_s)
+{
+    struct knee_hardware hw;
+    struct knee_cluster cluster;
+    knee_hardware_init(&hw);
+    hw.latency_s = hw.node_latency_s = alpha_s;
+    hw.bandwidth_bytes_per_s = hw.node_bandwidth_bytes_per_s = bytes_per_s;
+    hw.gpus_per_node = 1;
+    knee_hardware_cluster(&hw, &cluster);
+    return cluster;
+}
+
+static struct knee_cluster preset(const char *name)
+{
+    struct knee_cluster cluster;
+    struct knee_err err;
+    if (knee_cluster_word(name, "", &cluster, &err))
+        fail_msg("%s", err.what);
+    return cluster;
+}
+
+static double all_reduce_s(const struct knee_cluster *cluster, double ranks, double bytes,
+                           const struct knee_algorithm *algorithm)
+{
+    struct knee_group all = {ranks, 1, true};
+    return knee_collective_s(cluster, KNEE_OP_ALL_REDUCE, all, bytes, algorithm);
+}
 
 /* alpha = 1 s, B = 1 byte/s, S = 12 bytes: counted on paper. */
 static void hand_computed_values(void **state)
@@ -14,23 +42,22 @@ static void hand_computed_values(void **state)
         const struct knee_algorithm *algorithm;
         double workers, seconds;
     } cases[] = {
+        {NULL, 4, 6 + 18}, /* the textbook's is a ring */
         {&knee_ring, 2, 2 + 12},
         {&knee_ring, 3, 4 + 16},
         {&knee_ring, 4, 6 + 18},
-        {&knee_tree, 2, 2 + 24},
-        {&knee_tree, 3, 4 + 24},
+        {&knee_tree, 2, 2 + 12},
         {&knee_tree, 8, 6 + 24},
         {&knee_recursive_doubling, 2, 13},
-        {&knee_recursive_doubling, 3, 39},
         {&knee_recursive_doubling, 8, 39},
         {&knee_halving_doubling, 2, 2 + 12},
         {&knee_halving_doubling, 4, 4 + 18},
-        {&knee_halving_doubling, 6, 4 + 18 + 26},
-        {&knee_hierarchical, 4, 6 + 18},
+        {&knee_hierarchical, 4, 6 + 18}, /* nothing to stage on one level: a ring */
         {&knee_sparse_gather, 4, 3 * 13},
     };
+    struct knee_cluster flat = textbook(1, 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_near(cases[i].algorithm->time_s(&flat, cases[i].workers, 12), cases[i].seconds,
+        assert_near(all_reduce_s(&flat, cases[i].workers, 12, cases[i].algorithm), cases[i].seconds,
                     1e-12);
 }
 
@@ -38,17 +65,16 @@ static void hand_computed_values(void **state)
 static void never_below_the_lower_bounds(void **state)
 {
     (void)state;
+    struct knee_cluster bytes = textbook(0, 1), hops = textbook(1, 1e30);
     for (double k = 2; k <= 1024; k++)
         for (size_t row = 0; knee_algorithm_at(row); row++) {
             const struct knee_algorithm *a = knee_algorithm_at(row);
             if (a->gathers)
                 continue;
-            struct knee_fabric bytes = flat, hops = flat;
-            bytes.out.latency_s = bytes.in.latency_s = 0;
-            hops.out.bytes_per_s = hops.in.bytes_per_s = 1e30;
-            double least = a == &knee_recursive_doubling ? 1 : 2 * (k - 1) / k;
-            assert_true(a->time_s(&bytes, k, 1) >= least * (1 - 1e-12));
-            assert_true(a->time_s(&hops, k, 1) >= floor(log2(k)));
+            bool split = a != &knee_recursive_doubling && (a != &knee_tree || k > 3);
+            double least = split ? 2 * (k - 1) / k : 1;
+            assert_true(all_reduce_s(&bytes, k, 1, a) >= least * (1 - 1e-12));
+            assert_true(all_reduce_s(&hops, k, 1, a) >= floor(log2(k)));
         }
 }
 
@@ -56,13 +82,118 @@ static void two_levels_by_hand(void **state)
 {
     (void)state;
     /* 2 nodes of 4; in the node 1 us and 100 B/s, each worker's NIC 10 us and 10 B/s. */
-    const struct knee_fabric f = {.node_size = 4, .in = {1e-6, 100}, .out = {1e-5, 10}};
-    /* Ring over 4 rails: 40 B/s; 14 hops, 2 of them out. */
-    assert_near(knee_ring.time_s(&f, 8, 400), 2 * 1e-5 + 12 * 1e-6 + 2 * 7.0 / 8 * 400 / 40, 1e-9);
+    struct knee_cluster f = textbook(1e-5, 10);
+    f.levels[0].count = f.levels[1].ports = 4;
+    f.levels[0].latency_s = 1e-6;
+    f.levels[0].bytes_per_s = 100;
+    /* Ring over 4 rails: 40 B/s; 14 hops, 4 of them out: one into each node, twice round. */
+    assert_near(all_reduce_s(&f, 8, 400, NULL), 4 * 1e-5 + 10 * 1e-6 + 2 * 7.0 / 8 * 400 / 40,
+                1e-9);
     /* In the node 6 hops and 2*3/4*400/100; between nodes 2 hops and 2*1/2*100/10. */
-    assert_near(knee_hierarchical.time_s(&f, 8, 400), 6e-6 + 6 + 2e-5 + 10, 1e-9);
+    assert_near(all_reduce_s(&f, 8, 400, &knee_hierarchical), 6e-6 + 6 + 2e-5 + 10, 1e-9);
     /* Inside one node no NIC matters. */
-    assert_near(knee_ring.time_s(&f, 4, 400), 6e-6 + 6, 1e-9);
+    assert_near(all_reduce_s(&f, 4, 400, NULL), 6e-6 + 6, 1e-9);
+    /* Rails: 2 ranks, one in each node, all four rails at once: a rank's own NIC. */
+    struct knee_group rail = {2, 4, false};
+    assert_near(knee_collective_s(&f, KNEE_OP_ALL_REDUCE, rail, 400, NULL), 2e-5 + 40, 1e-9);
+    /* All-gather over two nodes of two members each: half of the NICs. */
+    struct knee_group half = {4, 2, false};
+    assert_near(knee_collective_s(&f, KNEE_OP_ALL_GATHER, half, 400, NULL),
+                2e-5 + 1e-6 + 0.75 * 400 / 20, 1e-9);
+}
+
+/* Groups that do not divide a node: one of them straddles its end and pays the network. */
+static void what_straddles_a_node_pays_the_network(void **state)
+{
+    (void)state;
+    struct knee_cluster c = preset("dgx-h100");
+    for (double size = 2; size <= 8; size++) {
+        struct knee_group group = {size, 1, false}, alone = {size, 1, true};
+        double slow = knee_collective_s(&c, KNEE_OP_ALL_GATHER, group, 1e9, NULL);
+        double fast = knee_collective_s(&c, KNEE_OP_ALL_GATHER, alone, 1e9, NULL);
+        if (fmod(8, size) == 0)
+            assert_near(slow, fast, 0);
+        else
+            assert_true(slow > 1.2 * fast);
+    }
+    struct knee_cluster rack = preset("gb200-nvl72"); /* trays can stay idle */
+    struct knee_group group = {32, 1, false}, alone = {32, 1, true};
+    assert_near(knee_collective_s(&rack, KNEE_OP_ALL_GATHER, group, 1e9, NULL),
+                knee_collective_s(&rack, KNEE_OP_ALL_GATHER, alone, 1e9, NULL), 0);
+}
+
+/* A pipeline pays the network as soon as one of its hops leaves a node; less bandwidth is never
+ * free. */
+static void hops_between_stages(void **state)
+{
+    (void)state;
+    struct knee_cluster c = preset("dgx-h100"), slow = c;
+    slow.levels[1].bytes_per_s /= 1000;
+    for (double stride = 1; stride <= 16; stride *= 2)
+        for (double stages = 2; stages <= 32; stages *= 2) {
+            struct knee_group group = {stages, stride, false};
+            double fast_s = knee_send_s(&c, group, 1e8), slow_s = knee_send_s(&slow, group, 1e8);
+            if (stages * stride <= 8)
+                assert_near(slow_s, fast_s, 0);
+            else
+                assert_true(slow_s > 100 * fast_s);
+        }
+    assert_near(knee_send_s(&c, (struct knee_group){1, 8, false}, 1e8), 0, 0);
+}
+
+/* The price of a group that fills nodes is what knee collective expects, for every collective. */
+static void a_price_is_what_a_sweep_expects(void **state)
+{
+    (void)state;
+    for (size_t row = 0; knee_cluster_preset_at(row); row++) {
+        struct knee_cluster c = preset(knee_cluster_preset_at(row)->name);
+        for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++)
+            for (double ranks = 2; ranks <= 4096; ranks *= 2)
+                for (double bytes = 64; bytes < 1e10; bytes *= 31) {
+                    struct knee_placement p = {ranks, NAN, 1, 1};
+                    struct knee_layout layout;
+                    if (op == KNEE_OP_ALL_TO_ALLV || knee_layout_init(&c, &p, &layout, NULL))
+                        continue;
+                    struct knee_group all = {ranks, 1, true};
+                    double want =
+                        knee_model_time_s(&c, &layout, (enum knee_op)op, bytes, NULL, NULL);
+                    double got = knee_collective_s(&c, (enum knee_op)op, all, bytes, NULL);
+                    if (isnan(want) ? !isnan(got) : fabs(got / want - 1) > 1e-9)
+                        fail_msg("%s %s %g ranks %g bytes: %g, not %g", c.name,
+                                 knee_op_name((enum knee_op)op), ranks, bytes, got, want);
+                }
+    }
+}
+
+/* More bytes, more ranks in whole nodes, less bandwidth, more latency: never cheaper. */
+static void prices_are_monotone(void **state)
+{
+    (void)state;
+    uint64_t dice = 5;
+    for (int i = 0; i < 4000; i++) {
+        size_t rows = 0;
+        while (knee_cluster_preset_at(rows))
+            rows++;
+        struct knee_cluster c =
+            preset(knee_cluster_preset_at((size_t)(chance(&dice) * (double)rows))->name);
+        enum knee_op op = i % 3 == 0   ? KNEE_OP_ALL_REDUCE
+                          : i % 3 == 1 ? KNEE_OP_ALL_GATHER
+                                       : KNEE_OP_ALL_TO_ALL;
+        double bytes = exp(between(&dice, 4, 24));
+        struct knee_group group = {exp2(ceil(11 * chance(&dice))), exp2(floor(6 * chance(&dice))),
+                                   chance(&dice) < 0.3};
+        double price = knee_collective_s(&c, op, group, bytes, NULL);
+        assert_true(price > 0);
+        assert_true(knee_collective_s(&c, op, group, 1.1 * bytes, NULL) >= price);
+        struct knee_cluster worse[4] = {c, c, c, c};
+        worse[0].levels[0].bytes_per_s *= 0.7;
+        worse[1].levels[1].bytes_per_s *= 0.7;
+        worse[2].levels[0].latency_s *= 1.5;
+        worse[3].levels[1].latency_s *= 1.5;
+        for (int k = 0; k < 4; k++)
+            assert_true(knee_collective_s(&worse[k], op, group, bytes, NULL) >=
+                        price * (1 - 1e-12));
+    }
 }
 
 int main(void)
@@ -71,6 +202,10 @@ int main(void)
         cmocka_unit_test(hand_computed_values),
         cmocka_unit_test(never_below_the_lower_bounds),
         cmocka_unit_test(two_levels_by_hand),
+        cmocka_unit_test(what_straddles_a_node_pays_the_network),
+        cmocka_unit_test(hops_between_stages),
+        cmocka_unit_test(a_price_is_what_a_sweep_expects),
+        cmocka_unit_test(prices_are_monotone),
     };
     return RUN(tests);
 }

@@ -44,21 +44,27 @@ static struct knee_log made_log(const struct knee_cluster *t, enum knee_op op, d
     return log;
 }
 
+struct wire {
+    double latency_s, bytes_per_s;
+};
+
+static struct knee_fitted record;
+
 static struct knee_cluster fit(const struct knee_log *logs, size_t count,
                                const struct knee_cluster *prior)
 {
     struct knee_cluster fitted;
     struct knee_err err;
-    if (knee_fit(logs, count, prior, NULL, &fitted, &err))
+    if (knee_fit(logs, count, prior, NULL, &fitted, &record, &err))
         fail_msg("%s", err.what);
     return fitted;
 }
 
 static const struct knee_parameter *parameter(const struct knee_cluster *t, const char *name)
 {
-    for (size_t i = 0; i < t->parameter_count; i++)
-        if (strcmp(t->parameters[i].name, name) == 0)
-            return &t->parameters[i];
+    for (size_t i = 0; t->fitted && i < t->fitted->parameter_count; i++)
+        if (strcmp(t->fitted->parameters[i].name, name) == 0)
+            return &t->fitted->parameters[i];
     fail_msg("no parameter %s", name);
     return NULL;
 }
@@ -88,12 +94,12 @@ static void numbers_come_back(void **state)
         assert_true(p->low < p->value && p->value < p->high);
         assert_true(p->low < want[i] * 1.02 && p->high > want[i] / 1.02);
     }
-    assert_int_equal(fitted.curve_count, 2);
+    assert_int_equal(fitted.fitted->curve_count, 2);
 }
 
 /* Rows of one of knee bench's own algorithms on a wire: hops alpha + share S / B. */
 static struct knee_log own_log(enum knee_op op, double ranks, double hops, double share,
-                               const struct knee_wire *wire, struct knee_sample *samples)
+                               const struct wire *wire, struct knee_sample *samples)
 {
     struct knee_log log = {.op = op,
                            .ranks = ranks,
@@ -118,7 +124,7 @@ static struct knee_log own_log(enum knee_op op, double ranks, double hops, doubl
 static void a_wire_comes_back_from_its_messages(void **state)
 {
     (void)state;
-    static const struct knee_wire wires[] = {
+    static const struct wire wires[] = {
         {5e-3, 1e6}, {2e-3, 12.5e6}, {80e-6, 1.2e9}, {1.3e-6, 24e9}};
     for (size_t i = 0; i < sizeof wires / sizeof *wires; i++) {
         struct knee_sample a[16], b[16];
@@ -130,8 +136,9 @@ static void a_wire_comes_back_from_its_messages(void **state)
         struct knee_cluster fitted = fit(logs, 2, &prior);
         assert_relative(parameter(&fitted, "network latency")->value, wires[i].latency_s, 0.03);
         assert_relative(parameter(&fitted, "network bandwidth")->value, wires[i].bytes_per_s, 0.03);
-        assert_int_equal(fitted.parameter_count, 2); /* nothing is said of the inside of a host */
-        assert_int_equal(fitted.curve_count, 0);
+        assert_int_equal(fitted.fitted->parameter_count,
+                         2); /* nothing is said of the inside of a host */
+        assert_int_equal(fitted.fitted->curve_count, 0);
     }
 }
 
@@ -153,7 +160,7 @@ static void a_wire_comes_back_from_the_library(void **state)
         fitted = fit(&log, 1, &prior);
         assert_relative(fitted.levels[1].latency_s, 300e-6, 0.05);
         assert_relative(fitted.levels[1].bytes_per_s, 110e6, 0.03);
-        assert_int_equal(fitted.curve_count, 1);
+        assert_int_equal(fitted.fitted->curve_count, 1);
     }
 }
 
@@ -264,7 +271,8 @@ static void a_file_keeps_the_fit(void **state)
     struct knee_text text = {0};
     struct knee_err err;
     knee_write_cluster(&fitted, KNEE_TEXT, &text);
-    assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &err), KNEE_OK);
+    assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &record, &err),
+                     KNEE_OK);
     struct knee_placement placement = {16, NAN, 1, 1};
     struct knee_layout layout;
     assert_int_equal(knee_layout_init(&fitted, &placement, &layout, NULL), KNEE_OK);
@@ -283,16 +291,17 @@ static void a_file_keeps_plain_hosts(void **state)
     knee_cluster_plain(&plain);
     plain.levels[1].latency_s = 3e-3;
     knee_write_cluster(&plain, KNEE_TEXT, &text);
-    assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &err), KNEE_OK);
+    assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &record, &err),
+                     KNEE_OK);
     assert_memory_equal(&plain, &again, sizeof plain);
     knee_text_release(&text);
     static const char own[] = "plain: true\nlevels:\n  - {count: 2}\n  - {latency: 1ms}\n";
-    assert_int_equal(knee_cluster_read(own, strlen(own), "x", &again, &err), KNEE_OK);
+    assert_int_equal(knee_cluster_read(own, strlen(own), "x", &again, &record, &err), KNEE_OK);
     assert_near(again.levels[0].count, 2, 0);
     assert_near(again.levels[1].latency_s, 1e-3, 0);
     assert_near(again.levels[1].bytes_per_s, 1e9, 0);
     static const char late[] = "levels:\n  - {count: 2, bandwidth: 1e9}\nplain: true\n";
-    assert_int_equal(knee_cluster_read(late, strlen(late), "x", &again, &err), KNEE_INPUT);
+    assert_int_equal(knee_cluster_read(late, strlen(late), "x", &again, &record, &err), KNEE_INPUT);
     assert_non_null(strstr(err.what, "before levels"));
 }
 #endif

@@ -2,6 +2,9 @@
 /* Completing jobs: presets, defaults, where each value came from, and what is refused. */
 #include "unit.h"
 
+#include "cluster/cluster.h"
+#include "cluster/hardware.h"
+
 #include "base/keys.h"
 #include "cluster/presets.h"
 
@@ -24,23 +27,33 @@ static void what_is_given_beats_a_preset_and_a_preset_a_default(void **state)
     (void)state;
     struct knee_job job = completed("model llama2-7b gpu h100 price 3");
     assert_true(job.params == 6.74e9 && source(&job, "params") == KNEE_PRESET);
-    assert_true(job.price_per_hour == 3 && source(&job, "price") == KNEE_FLAG);
+    assert_true(job.hw.price_per_hour == 3 && source(&job, "price") == KNEE_FLAG);
     assert_true(job.mfu == 0.4 && source(&job, "mfu") == KNEE_DEFAULT);
     assert_near(job.flops_per_s, 0.4 * 989.5e12, 1);
     assert_int_equal(source(&job, "flops"), KNEE_DERIVED);
-    assert_true(job.gpus_per_node == 8 && source(&job, "gpus-per-node") == KNEE_PRESET);
+    assert_true(job.hw.gpus_per_node == 8 && source(&job, "gpus-per-node") == KNEE_PRESET);
     assert_true(job.global_batch == 1024 && job.scaling == KNEE_STRONG);
 }
 
-static void a_bandwidth_speaks_for_every_hop(void **state)
+/* A GPU brings its usual cluster, whose links numbers change; bare numbers are the textbook's. */
+static void numbers_change_links_of_the_cluster(void **state)
 {
     (void)state;
-    struct knee_job job = completed("params 7B gpu h100 bandwidth 25GB/s");
-    assert_true(job.gpus_per_node == 1 && job.latency_s == 0);
-    job = completed("params 7B gpu h100 bandwidth 25GB/s gpus-per-node 8");
-    assert_near(job.node_bandwidth_bytes_per_s, 450e9 * 0.744, 1);
+    struct knee_cluster cluster;
+    struct knee_job job = completed("params 7B flops 1e14 bandwidth 25GB/s");
+    knee_hardware_cluster(&job.hw, &cluster);
+    assert_true(job.hw.gpus_per_node == 1 && job.hw.latency_s == 0 && cluster.textbook);
+    job = completed("params 7B gpu h100 bandwidth 25GB/s");
+    knee_hardware_cluster(&job.hw, &cluster);
+    assert_true(job.hw.gpus_per_node == 8 && !cluster.textbook);
+    assert_near(job.hw.node_bandwidth_bytes_per_s, 450e9 * 0.744, 1);
+    assert_relative(cluster.levels[1].bytes_per_s * cluster.levels[1].ports / 8, 25e9, 1e-12);
     job = completed("params 7B cluster dgx-h100 bandwidth 25GB/s");
-    assert_true(job.gpus_per_node == 8 && job.bandwidth_bytes_per_s == 25e9);
+    assert_true(job.hw.gpus_per_node == 8 && job.hw.bandwidth_bytes_per_s == 25e9);
+    job = completed("params 7B cluster dgx-h100 gpus-per-node 4 latency 1us node-latency 2us");
+    knee_hardware_cluster(&job.hw, &cluster);
+    assert_true(cluster.levels[0].count == 4 && cluster.levels[1].ports == 4);
+    assert_true(cluster.levels[0].latency_s == 2e-6 && cluster.levels[1].latency_s == 1e-6);
 }
 
 static void gaps_and_contradictions_are_refused(void **state)
@@ -132,7 +145,7 @@ static void presets_hang_together(void **state)
     }
     for (size_t i = 0; (link = knee_link_at(i)); i++)
         assert_true(link->bytes_per_s > 1e8 && link->achieved > 0 && link->achieved <= 1 &&
-                    link->latency_s > 0 && link->origin[0]);
+                    knee_transport_latency_s(link->name) > 0 && link->origin[0]);
     for (size_t i = 0; (cluster = knee_cluster_preset_at(i)); i++) {
         assert_non_null(knee_gpu_named(cluster->gpu));
         assert_non_null(knee_link_named(cluster->node_link));
@@ -223,7 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_given_beats_a_preset_and_a_preset_a_default),
-        cmocka_unit_test(a_bandwidth_speaks_for_every_hop),
+        cmocka_unit_test(numbers_change_links_of_the_cluster),
         cmocka_unit_test(gaps_and_contradictions_are_refused),
         cmocka_unit_test(a_flag_beats_the_rival_key_of_a_file),
         cmocka_unit_test(keys_out_of_range_name_the_range),

@@ -13,8 +13,8 @@ static struct knee_job random_job(uint64_t *seed)
     knee_job_init(&job);
     job.params = between(seed, 1e6, 1e12);
     job.flops_per_s = between(seed, 1e12, 1e15);
-    job.bandwidth_bytes_per_s = between(seed, 1e8, 1e12);
-    job.latency_s = chance(seed) < 0.3 ? 0 : between(seed, 1e-7, 1e-4);
+    job.hw.bandwidth_bytes_per_s = between(seed, 1e8, 1e12);
+    job.hw.latency_s = chance(seed) < 0.3 ? 0 : between(seed, 1e-7, 1e-4);
     if (chance(seed) < 0.5)
         job.global_batch = between(seed, 16, 1e7);
     else
@@ -34,8 +34,8 @@ static struct knee_job random_job(uint64_t *seed)
     if (chance(seed) < 0.2)
         job.local_steps = floor(between(seed, 1, 100));
     if (chance(seed) < 0.3) {
-        job.gpus_per_node = 8;
-        job.node_bandwidth_bytes_per_s = between(seed, 1e10, 1e12);
+        job.hw.gpus_per_node = 8;
+        job.hw.node_bandwidth_bytes_per_s = between(seed, 1e10, 1e12);
     }
     if (chance(seed) < 0.4)
         job.algorithm = (int)(chance(seed) * 5);
@@ -98,7 +98,7 @@ static void more_bandwidth_never_slows(void **state)
         struct knee_job job = random_job(&seed);
         double workers = random_workers(&seed);
         double before = row_at(&job, workers).step.wall_s;
-        job.bandwidth_bytes_per_s *= 1 + chance(&seed);
+        job.hw.bandwidth_bytes_per_s *= 1 + chance(&seed);
         assert_true(row_at(&job, workers).step.wall_s <= before * (1 + 1e-12));
     }
 }
@@ -122,7 +122,7 @@ static void gamma_is_the_same_for_every_model_size(void **state)
     {
         struct knee_job job = random_job(&seed);
         double workers = random_workers(&seed);
-        job.latency_s = 0;
+        job.hw.latency_s = 0;
         job.encode_time_s = NAN;
         double before = row_at(&job, workers).gamma;
         job.params = between(&seed, 1e6, 1e12);
@@ -218,8 +218,8 @@ static void solving_then_predicting_gives_what_was_asked(void **state)
             then.overlap = solution.value;
             then.hidden = NAN;
         } else {
-            double *field = strcmp(variable, "bandwidth") == 0 ? &then.bandwidth_bytes_per_s
-                            : strcmp(variable, "latency") == 0 ? &then.latency_s
+            double *field = strcmp(variable, "bandwidth") == 0 ? &then.hw.bandwidth_bytes_per_s
+                            : strcmp(variable, "latency") == 0 ? &then.hw.latency_s
                                                                : &then.compress;
             *field = solution.value;
         }

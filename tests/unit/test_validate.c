@@ -107,11 +107,11 @@ static void words_of_a_row_are_understood(void **state)
     assert_string_equal(knee_profile_at((size_t)r[1].platform.profile)->name, "torchtitan");
     assert_int_equal(r[1].plan.recompute, KNEE_BY_OP);
     assert_int_equal(r[1].plan.shard, KNEE_ZERO3);
-    assert_near(r[1].platform.power_w, 500, 0);
+    assert_near(r[1].platform.power_cap_w, 500, 0);
     assert_near(r[1].platform.memory_bytes, 96e9, 0);
-    assert_near(r[1].platform.memory_bytes_per_s, 2.4e12, 0);
+    assert_near(r[1].platform.hw.memory_bytes_per_s, 2.4e12, 0);
     assert_string_equal(knee_profile_at((size_t)r[2].platform.profile)->name, "megatron-lm");
-    assert_string_equal(knee_gpu_at((size_t)r[2].platform.gpu)->name, "a100-40");
+    assert_string_equal(knee_gpu_at((size_t)r[2].platform.hw.gpu)->name, "a100-40");
     assert_near(r[2].plan.overlap_dp, 0, 0);
     assert_false(r[2].full_config);
     for (size_t i = 0; i < 3; i++)

@@ -18,7 +18,8 @@ static void keys_are_read(void **state)
                                "workers: [1, 2, '8..64x2']\ngpu: h100\noverlap: 70%\n",
                                &job, &err),
                      KNEE_OK);
-    assert_true(job.params == 7e9 && job.global_batch == 2048 && job.bandwidth_bytes_per_s == 25e9);
+    assert_true(job.params == 7e9 && job.global_batch == 2048 &&
+                job.hw.bandwidth_bytes_per_s == 25e9);
     assert_true(job.workers.ranges == 3 && job.overlap == 0.7);
 }
 

@@ -30,7 +30,7 @@
 
 static const char *gpu_name(const struct knee_measured_run *run)
 {
-    return run->platform.gpu >= 0 ? knee_gpu_at((size_t)run->platform.gpu)->name : "";
+    return run->platform.hw.gpu >= 0 ? knee_gpu_at((size_t)run->platform.hw.gpu)->name : "";
 }
 
 static double predict(const struct knee_fit *fit, size_t i)
@@ -84,7 +84,6 @@ static const struct {
     {offsetof(struct knee_rates, tp_exposed), 0.5},
     {offsetof(struct knee_rates, dp_exposed), 0.5},
     {offsetof(struct knee_rates, shard_rate), 0.5},
-    {offsetof(struct knee_rates, network), 0.3},
     {offsetof(struct knee_rates, expert_gemm), 0.4},
     {offsetof(struct knee_rates, expert_exposed), 0.5},
     {offsetof(struct knee_rates, gap_s), 1},

@@ -360,7 +360,7 @@ static size_t most_common(const struct knee_runs *runs)
         size_t same = 0;
         for (size_t k = 0; k < runs->count; k++)
             same += !runs->run[k].skipped[0] &&
-                    runs->run[k].platform.gpu == runs->run[i].platform.gpu &&
+                    runs->run[k].platform.hw.gpu == runs->run[i].platform.hw.gpu &&
                     runs->run[k].platform.profile == runs->run[i].platform.profile;
         if (!runs->run[i].skipped[0] && same > most) {
             most = same;

@@ -9,6 +9,7 @@
  *   wait   = E[max of K] - mean of the workers' compute times
  *   T_step = T_comp + wait + max(exposed transfer, exposed loading)
  */
+#include "cluster/hardware.h"
 #include "job/job.h"
 #include "knee_predict.h"
 
@@ -61,16 +62,16 @@ double knee_expected_maximum(double n)
  * are n exchanges of 1/n side by side, each worker on its own share of the NICs. */
 static double wire_s(const struct knee_terms *terms, double workers)
 {
-    struct knee_fabric fabric = terms->fabric;
+    struct knee_group group = {workers, 1, true};
     double bytes = terms->bytes;
     if (terms->shard > 1 && workers > 1) {
-        fabric.node_size = 1;
-        workers /= fmin(terms->shard, workers);
+        group = (struct knee_group){workers / fmin(terms->shard, workers), terms->shard, false};
         bytes /= terms->shard;
     }
-    if (workers <= 1)
+    if (group.size <= 1 || terms->comm_scale == 0)
         return 0;
-    return terms->comm_scale * terms->algorithm->time_s(&fabric, workers, bytes);
+    return terms->comm_scale *
+           knee_collective_s(&terms->cluster, KNEE_OP_ALL_REDUCE, group, bytes, terms->algorithm);
 }
 
 static double not_hidden(double work_s, double window_s, double eta)
@@ -172,8 +173,7 @@ void knee_terms_init(const struct knee_job *job, struct knee_terms *terms)
         compute_s = job->compute_time_s * job->batch_scale * (strong ? job->measured_workers : 1);
     *terms = (struct knee_terms){
         .scaling = job->scaling,
-        .algorithm = knee_algorithm_at((size_t)job->algorithm),
-        .fabric = knee_job_fabric(job),
+        .algorithm = knee_job_algorithm(job),
         .compute_s = compute_s,
         .batch = batch,
         .work = isnan(batch) ? job->batch_scale : batch,
@@ -189,13 +189,14 @@ void knee_terms_init(const struct knee_job *job, struct knee_terms *terms)
         .loader_overlap = job->loader_overlap,
         .loader_rate_per_s = job->loader_rate_per_s,
         .jitter = job->jitter,
-        .price_per_s = job->price_per_hour / SECONDS_PER_HOUR,
-        .power_w = job->power_w,
+        .price_per_s = job->hw.price_per_hour / SECONDS_PER_HOUR,
+        .power_w = job->hw.power_w,
         .idle_power_w = job->idle_power_w,
         .critical_batch = job->critical_batch,
         .min_steps = job->min_steps,
         .one_worker_step_s = 1,
     };
+    knee_hardware_cluster(&job->hw, &terms->cluster);
     memcpy(terms->stall_s, job->stall_s, sizeof terms->stall_s);
     struct knee_row one;
     evaluate_step(terms, 1, &one);

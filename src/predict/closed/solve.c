@@ -67,8 +67,9 @@ static void set_workers(struct knee_job *job, double *workers, double value)
 #define FIELD(name) offsetof(struct knee_job, name), NULL, NULL
 static const struct variable variables[] = {
     {"bandwidth", KNEE_UNIT_BYTES_PER_S, 1e3, 1e15, false,
-     "add --bandwidth, the rate that communication was measured at", FIELD(bandwidth_bytes_per_s)},
-    {"latency", KNEE_UNIT_SECONDS, 1e-12, 1, false, NULL, FIELD(latency_s)},
+     "add --bandwidth, the rate that communication was measured at",
+     FIELD(hw.bandwidth_bytes_per_s)},
+    {"latency", KNEE_UNIT_SECONDS, 1e-12, 1, false, NULL, FIELD(hw.latency_s)},
     {"local-batch", KNEE_UNIT_COUNT, 1e-3, 1e15, false, "add --global-batch or --local-batch", 0,
      get_local_batch, set_local_batch},
     {"overlap", KNEE_UNIT_FRACTION, 0, 1, false, NULL, 0, get_overlap, set_overlap},

@@ -6,8 +6,9 @@
  * Ranks are laid out tensor-parallel first, then sharded (fsdp), then replicated (dp), then stages
  * (pp), the usual order: an axis leaves the node when its span of consecutive ranks does.
  */
-#include "collective/collective.h"
+#include "cluster/hardware.h"
 #include "job/job.h"
+#include "predict/plan/plan_tax.h"
 
 #include <math.h>
 
@@ -24,6 +25,7 @@ const char *knee_axis_name(enum knee_axis axis)
 /* Everything the axes' formulas share. */
 struct shape {
     const struct knee_tax_job *job;
+    struct knee_cluster cluster;
     double tokens;        /* t */
     double layers;        /* of one stage */
     double layer_params;  /* of one layer on one GPU (after tp and ep) */
@@ -32,25 +34,14 @@ struct shape {
     double compute_s;     /* of one step on one GPU */
 };
 
-/* A group of `members` ranks that are `stride` apart. */
-static struct knee_fabric group_fabric(const struct knee_tax_job *job, double stride)
+static double wire_s(const struct shape *s, enum knee_op op, struct knee_group group, double bytes)
 {
-    return (struct knee_fabric){
-        .node_size = fmax(1, floor(job->gpus_per_node / stride)),
-        .in = {job->node_latency_s, job->node_bandwidth_bytes_per_s},
-        .out = {job->latency_s, job->bandwidth_bytes_per_s},
-    };
+    return knee_collective_s(&s->cluster, op, group, bytes, NULL);
 }
 
-static double all_reduce_s(const struct knee_fabric *fabric, double members, double bytes)
+static bool crosses(const struct shape *s, struct knee_group group)
 {
-    return members > 1 ? knee_ring.time_s(fabric, members, bytes) : 0;
-}
-
-/* A gather or a scatter is half of a ring all-reduce. */
-static double gather_s(const struct knee_fabric *fabric, double members, double bytes)
-{
-    return all_reduce_s(fabric, members, bytes) / 2;
+    return group.size * group.stride > s->job->hw.gpus_per_node;
 }
 
 /* Gradient all-reduce, once; hides behind the backward pass of the last micro-step. */
@@ -58,12 +49,12 @@ static void price_dp(const struct shape *s, struct knee_axis_tax *axis)
 {
     const struct knee_tax_job *job = s->job;
     double stride = job->degree[KNEE_AXIS_TP] * job->degree[KNEE_AXIS_FSDP];
-    struct knee_fabric fabric = group_fabric(job, stride);
+    struct knee_group group = {axis->degree, stride, false};
     axis->collective = "all-reduce (gradients)";
     axis->buffer_bytes = s->gpu_params / job->degree[KNEE_AXIS_FSDP] * job->bytes_per_value;
     axis->calls = 1;
-    axis->crosses_nodes = stride * axis->degree > job->gpus_per_node;
-    axis->comm_s = all_reduce_s(&fabric, axis->degree, axis->buffer_bytes);
+    axis->crosses_nodes = crosses(s, group);
+    axis->comm_s = wire_s(s, KNEE_OP_ALL_REDUCE, group, axis->buffer_bytes);
     axis->window_s = s->compute_s / job->micro_batches * 2 / 3;
     axis->exposed_s = fmax(0, axis->comm_s - axis->window_s);
 }
@@ -73,13 +64,12 @@ static void price_dp(const struct shape *s, struct knee_axis_tax *axis)
 static void price_fsdp(const struct shape *s, struct knee_axis_tax *axis)
 {
     const struct knee_tax_job *job = s->job;
-    double stride = job->degree[KNEE_AXIS_TP];
-    struct knee_fabric fabric = group_fabric(job, stride);
+    struct knee_group group = {axis->degree, job->degree[KNEE_AXIS_TP], false};
     axis->collective = "all-gather x2, reduce-scatter";
     axis->buffer_bytes = s->layer_params * job->bytes_per_value;
     axis->calls = 3 * s->layers * job->micro_batches;
-    axis->crosses_nodes = stride * axis->degree > job->gpus_per_node;
-    axis->comm_s = axis->calls * gather_s(&fabric, axis->degree, axis->buffer_bytes);
+    axis->crosses_nodes = crosses(s, group);
+    axis->comm_s = axis->calls * wire_s(s, KNEE_OP_ALL_GATHER, group, axis->buffer_bytes);
     axis->window_s = s->compute_s;
     axis->exposed_s = fmax(0, axis->comm_s - axis->window_s);
 }
@@ -88,14 +78,12 @@ static void price_fsdp(const struct shape *s, struct knee_axis_tax *axis)
 static void price_tp(const struct shape *s, struct knee_axis_tax *axis)
 {
     const struct knee_tax_job *job = s->job;
-    struct knee_fabric fabric = group_fabric(job, 1);
+    struct knee_group group = {axis->degree, 1, false};
     axis->collective = "all-reduce (activations)";
     axis->buffer_bytes = s->tokens * job->hidden * job->bytes_per_value;
     axis->calls = 4 * s->layers * job->micro_batches;
-    axis->crosses_nodes = axis->degree > job->gpus_per_node;
-    if (axis->crosses_nodes) /* one rail carries the group: its ranks do not stripe activations */
-        fabric.node_size = 1;
-    axis->comm_s = axis->calls * all_reduce_s(&fabric, axis->degree, axis->buffer_bytes);
+    axis->crosses_nodes = crosses(s, group);
+    axis->comm_s = axis->calls * wire_s(s, KNEE_OP_ALL_REDUCE, group, axis->buffer_bytes);
     axis->exposed_s = axis->comm_s;
 }
 
@@ -103,37 +91,29 @@ static void price_tp(const struct shape *s, struct knee_axis_tax *axis)
 static void price_pp(const struct shape *s, struct knee_axis_tax *axis)
 {
     const struct knee_tax_job *job = s->job;
-    double span = job->degree[KNEE_AXIS_TP] * job->degree[KNEE_AXIS_FSDP] *
-                  job->degree[KNEE_AXIS_DP] * axis->degree;
+    double stride =
+        job->degree[KNEE_AXIS_TP] * job->degree[KNEE_AXIS_FSDP] * job->degree[KNEE_AXIS_DP];
+    struct knee_group group = {axis->degree, stride, false};
     axis->collective = "send/receive (activations)";
     axis->buffer_bytes = s->tokens * job->hidden * job->bytes_per_value / job->degree[KNEE_AXIS_TP];
     axis->calls = axis->degree > 1 ? 2 * job->micro_batches : 0;
-    axis->crosses_nodes = span > job->gpus_per_node;
-    double latency = axis->crosses_nodes ? job->latency_s : job->node_latency_s;
-    double rate =
-        axis->crosses_nodes ? job->bandwidth_bytes_per_s : job->node_bandwidth_bytes_per_s;
-    axis->comm_s = axis->calls * (latency + axis->buffer_bytes / rate);
+    axis->crosses_nodes = crosses(s, group);
+    axis->comm_s = axis->calls * knee_send_s(&s->cluster, group, axis->buffer_bytes);
     axis->window_s = s->compute_s * (1 - 1 / job->micro_batches);
     axis->exposed_s = fmax(0, axis->comm_s - axis->window_s);
 }
 
-/* Dispatch and combine, forward and backward: each token's activation to its experts and back.
- * The part of an all-to-all that stays in the node takes the fast link, the rest the slow one. */
+/* Dispatch and combine, forward and backward: each token's activation to its experts and back. */
 static void price_ep(const struct shape *s, struct knee_axis_tax *axis)
 {
     const struct knee_tax_job *job = s->job;
-    double n = axis->degree, stride = job->degree[KNEE_AXIS_TP];
-    double near = fmin(n, fmax(1, floor(job->gpus_per_node / stride)));
+    struct knee_group group = {axis->degree, job->degree[KNEE_AXIS_TP], false};
     axis->collective = "all-to-all (tokens)";
     axis->buffer_bytes =
         s->tokens * job->topk * job->hidden * job->bytes_per_value / job->degree[KNEE_AXIS_TP];
-    axis->calls = n > 1 ? 4 * s->layers * job->micro_batches : 0;
-    axis->crosses_nodes = n > near;
-    double in = (near - 1) * job->node_latency_s +
-                (near - 1) / n * axis->buffer_bytes / job->node_bandwidth_bytes_per_s;
-    double out = (n - near) * job->latency_s +
-                 (n - near) / n * axis->buffer_bytes / job->bandwidth_bytes_per_s;
-    axis->comm_s = axis->calls * fmax(in, out);
+    axis->calls = axis->degree > 1 ? 4 * s->layers * job->micro_batches : 0;
+    axis->crosses_nodes = crosses(s, group);
+    axis->comm_s = axis->calls * wire_s(s, KNEE_OP_ALL_TO_ALL, group, axis->buffer_bytes);
     axis->exposed_s = axis->comm_s;
 }
 
@@ -150,6 +130,7 @@ static struct shape shape_of(const struct knee_tax_job *job)
     double h = job->hidden, attention = 4 * h * h, expert = 2 * h * job->ffn;
     double tp = degree[KNEE_AXIS_TP], pp = degree[KNEE_AXIS_PP];
     struct shape s = {.job = job};
+    knee_hardware_cluster(&job->hw, &s.cluster);
     s.tokens = job->micro_batch * job->seq;
     s.layers = job->layers / pp;
     s.layer_params = (attention + expert * job->experts / degree[KNEE_AXIS_EP]) / tp;
@@ -163,19 +144,41 @@ static struct shape shape_of(const struct knee_tax_job *job)
 
 static void add_up(struct knee_tax *tax)
 {
-    double exposed = 0, worst = 0;
-    for (int i = 0; i < KNEE_AXES; i++) {
+    double exposed = 0;
+    for (int i = 0; i < KNEE_AXES; i++)
         exposed += tax->axes[i].exposed_s;
+    tax->step_s = (tax->compute_s + exposed) / (1 - tax->bubble);
+    tax->bubble_s = tax->bubble * tax->step_s;
+    tax->mfu = tax->job.mfu * tax->compute_s / tax->step_s;
+}
+
+static void price_textbook(struct knee_tax *tax)
+{
+    const struct knee_tax_job *job = &tax->job;
+    struct shape shape = shape_of(job);
+    double h = job->hidden;
+    tax->textbook = true;
+    tax->params = job->layers * (4 * h * h + 2 * h * job->ffn * job->experts) + 2 * job->vocab * h;
+    tax->params_per_gpu = shape.gpu_params / job->degree[KNEE_AXIS_FSDP];
+    tax->compute_s = shape.compute_s;
+    for (int i = 0; i < KNEE_AXES; i++)
+        price[i](&shape, &tax->axes[i]);
+    tax->local_tokens_min = job->peak_flops * job->mfu / job->hw.bandwidth_bytes_per_s;
+    add_up(tax);
+}
+
+/* Which costs most: an axis, or the bubble. */
+static void find_binding(struct knee_tax *tax)
+{
+    double worst = 0;
+    for (int i = 0; i < KNEE_AXES; i++) {
+        tax->axes[i].tax = tax->axes[i].exposed_s / tax->compute_s;
         if (tax->axes[i].exposed_s > worst) {
             worst = tax->axes[i].exposed_s;
             tax->binding = (enum knee_axis)i;
         }
     }
-    double pp = tax->job.degree[KNEE_AXIS_PP], steps = tax->job.micro_batches;
-    tax->bubble = (pp - 1) / (steps + pp - 1);
-    tax->step_s = (tax->compute_s + exposed) / (1 - tax->bubble);
-    tax->bubble_binds = tax->bubble * tax->step_s > worst;
-    tax->mfu = tax->job.mfu * tax->compute_s / tax->step_s;
+    tax->bubble_binds = tax->bubble_s > worst;
 }
 
 knee_status knee_tax_run(const struct knee_tax_job *job, struct knee_tax *out, struct knee_err *err)
@@ -185,26 +188,23 @@ knee_status knee_tax_run(const struct knee_tax_job *job, struct knee_tax *out, s
     if (status)
         return status;
     const struct knee_tax_job *full = &tax.job;
-    struct shape shape = shape_of(full);
-    double h = full->hidden;
-    tax.params =
-        full->layers * (4 * h * h + 2 * h * full->ffn * full->experts) + 2 * full->vocab * h;
-    tax.params_per_gpu = shape.gpu_params / full->degree[KNEE_AXIS_FSDP];
-    tax.tokens_per_gpu = shape.tokens;
-    tax.compute_s = shape.compute_s;
-    tax.gpus = full->degree[KNEE_AXIS_DP] * full->degree[KNEE_AXIS_FSDP] *
-               full->degree[KNEE_AXIS_TP] * full->degree[KNEE_AXIS_PP];
-    for (int i = 0; i < KNEE_AXES; i++) {
-        tax.axes[i].axis = (enum knee_axis)i;
-        tax.axes[i].degree = full->degree[i];
-        tax.axes[i].collective = "";
-        price[i](&shape, &tax.axes[i]);
-        tax.axes[i].tax = tax.axes[i].exposed_s / tax.compute_s;
-    }
-    tax.local_tokens_min = full->peak_flops * full->mfu / full->bandwidth_bytes_per_s;
-    tax.tp_tax_in = full->peak_flops / (3 * full->node_bandwidth_bytes_per_s * h);
-    tax.tp_tax_out = full->peak_flops / (3 * full->bandwidth_bytes_per_s * h);
-    add_up(&tax);
+    double pp = full->degree[KNEE_AXIS_PP];
+    tax.tokens_per_gpu = full->micro_batch * full->seq;
+    tax.gpus =
+        full->degree[KNEE_AXIS_DP] * full->degree[KNEE_AXIS_FSDP] * full->degree[KNEE_AXIS_TP] * pp;
+    tax.bubble = (pp - 1) / (full->micro_batches + pp - 1);
+    tax.tp_tax_in = full->peak_flops / (3 * full->hw.node_bandwidth_bytes_per_s * full->hidden);
+    tax.tp_tax_out = full->peak_flops / (3 * full->hw.bandwidth_bytes_per_s * full->hidden);
+    for (int i = 0; i < KNEE_AXES; i++)
+        tax.axes[i] = (struct knee_axis_tax){
+            .axis = (enum knee_axis)i, .degree = full->degree[i], .collective = ""};
+    if (isnan(full->mfu))
+        status = knee_tax_by_plan(&tax, err);
+    else
+        price_textbook(&tax);
+    if (status)
+        return status;
+    find_binding(&tax);
     *out = tax;
     return KNEE_OK;
 }

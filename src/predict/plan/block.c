@@ -11,13 +11,31 @@
  */
 #include "predict/plan/block.h"
 
-#include "predict/plan/axis_comm.h"
 #include "predict/plan/op_time.h"
 
 #include <math.h>
 
 enum { FORWARD, BACKWARD };
+enum { TP, CP = KNEE_PART_CP - KNEE_PART_TP, EP = KNEE_PART_EP - KNEE_PART_TP };
 #define CP_STEP_S 30e-6 /* start and merge of one piece of ring attention */
+
+/* All-gather or reduce-scatter of `bytes`, the whole buffer. */
+static double gather_s(const struct knee_machine *machine, struct knee_group group, double bytes)
+{
+    return knee_collective_s(&machine->cluster, KNEE_OP_ALL_GATHER, group, bytes, NULL);
+}
+
+/* Activations summed over tensor-parallel ranks: one all-reduce, or scattered and gathered again
+ * with sequence parallelism. */
+static double reduce_s(const struct knee_machine *machine, const struct knee_plan *plan,
+                       struct knee_group group, double bytes)
+{
+    const struct knee_cluster *cluster = &machine->cluster;
+    if (plan->seq_par <= 0)
+        return knee_collective_s(cluster, KNEE_OP_ALL_REDUCE, group, bytes, NULL);
+    return knee_collective_s(cluster, KNEE_OP_REDUCE_SCATTER, group, bytes, NULL) +
+           gather_s(machine, group, bytes);
+}
 
 static void sum_ops(const struct knee_split *split, const struct knee_machine *machine,
                     enum knee_operations_of what, struct knee_pass pass[2])
@@ -51,15 +69,16 @@ static void add_tp(const struct knee_split *split, const struct knee_machine *ma
     if (plan->tp <= 1)
         return;
     double bytes = 2 * split->tokens * split->shape->hidden;
-    double gather = knee_gather_s(machine, (struct knee_group){1, plan->tp}, bytes);
+    struct knee_group group = {plan->tp, 1, false};
     bool inside = plan->tp <= machine->node_size; /* past the node nothing has been seen to hide */
     double shown = plan->overlap_tp > 0 && inside ? machine->rates.tp_exposed : 1;
-    double forward = 2 * sublayers * gather;
-    double backward = forward + (split->seq_par ? sublayers / 2 * gather : 0);
+    double forward = sublayers * reduce_s(machine, plan, group, bytes), backward = forward;
+    if (split->seq_par)
+        backward += sublayers / 2 * gather_s(machine, group, bytes);
     pass[FORWARD].tp = shown * forward;
     pass[BACKWARD].tp = shown * backward;
-    pass[FORWARD].wire += forward;
-    pass[BACKWARD].wire += backward;
+    pass[FORWARD].wire[TP] = forward;
+    pass[BACKWARD].wire[TP] = backward;
 }
 
 static void add_cp(const struct knee_split *split, const struct knee_machine *machine,
@@ -70,13 +89,13 @@ static void add_cp(const struct knee_split *split, const struct knee_machine *ma
         return;
     double wide = shape->kv_heads * (shape->head_dim + shape->value_dim) / plan->tp;
     double bytes = 2 * split->tokens * plan->cp * wide;
-    double ring = knee_gather_s(machine, (struct knee_group){plan->tp, plan->cp}, bytes);
+    double ring = gather_s(machine, (struct knee_group){plan->cp, plan->tp, false}, bytes);
     double shown = plan->cp_gather > 0 ? 1 : machine->rates.cp_exposed;
     double steps = plan->cp_gather > 0 ? 0 : (plan->cp - 1) * CP_STEP_S;
     pass[FORWARD].cp = shown * ring + steps;
     pass[BACKWARD].cp = shown * 2 * ring + steps;
-    pass[FORWARD].wire += ring;
-    pass[BACKWARD].wire += 2 * ring;
+    pass[FORWARD].wire[CP] = ring;
+    pass[BACKWARD].wire[CP] = 2 * ring;
 }
 
 static void add_ep(const struct knee_split *split, const struct knee_machine *machine,
@@ -84,13 +103,13 @@ static void add_ep(const struct knee_split *split, const struct knee_machine *ma
 {
     double h = split->shape->hidden, routed = knee_split_routed(split) * plan->imbalance;
     double sent = 2 * split->tokens / plan->tp * split->shape->topk * h * plan->imbalance;
-    struct knee_group ranks = {plan->etp >= plan->tp ? plan->tp : 1, plan->ep};
-    double wire = 2 * knee_exchange_s(machine, ranks, sent);
+    struct knee_group ranks = {plan->ep, plan->etp >= plan->tp ? plan->tp : 1, false};
+    double wire = 2 * knee_collective_s(&machine->cluster, KNEE_OP_ALL_TO_ALL, ranks, sent, NULL);
     if (plan->etp > 1)
-        wire += 2 * knee_gather_s(machine, (struct knee_group){1, plan->etp}, 2 * routed * h);
+        wire += 2 * gather_s(machine, (struct knee_group){plan->etp, 1, false}, 2 * routed * h);
     for (int b = FORWARD; b <= BACKWARD; b++) {
         pass[b].ep = machine->rates.expert_exposed * wire;
-        pass[b].wire += wire;
+        pass[b].wire[EP] = wire;
     }
 }
 
@@ -137,7 +156,7 @@ static void add_ends(const struct knee_split *split, const struct knee_machine *
     for (size_t i = 0; i < count; i++)
         block->embedding_s += ops[i].seconds;
     double bytes = 2 * split->tokens * split->shape->hidden;
-    block->embedding_tp_s = 2 * knee_gather_s(machine, (struct knee_group){1, plan->tp}, bytes);
+    block->embedding_tp_s = reduce_s(machine, plan, (struct knee_group){plan->tp, 1, false}, bytes);
 }
 
 /* Seconds of forward work done again before the backward pass of a layer. */

@@ -14,7 +14,7 @@ struct knee_pass {
     double gemm, attention, memory; /* compute, by part */
     double host;                    /* waiting for launches */
     double tp, cp, ep;              /* exposed communication */
-    double wire;                    /* all communication of the pass, hidden or not */
+    double wire[KNEE_WIRES];        /* all communication of an axis, hidden or not; TP first */
     double total;                   /* sum of the above but wire */
 };
 
@@ -41,10 +41,10 @@ struct knee_stages knee_block_stages(const struct knee_block *block, const struc
 double knee_block_layer_s(const struct knee_block *block, const struct knee_shape *shape,
                           const struct knee_machine *machine, const struct knee_plan *plan);
 
-/* Prices a completed plan. */
+/* Prices a completed plan. `prices` are those of this machine, kept from plan to plan. */
 void knee_block_price(const struct knee_block *block, const struct knee_shape *shape,
                       const struct knee_machine *machine, const struct knee_plan *plan,
-                      struct knee_plan_cost *out);
+                      struct knee_prices *prices, struct knee_plan_cost *out);
 
 /* A step that no plan of this block can beat: all its compute, spread evenly over the stages. Safe
  * because the busiest stage has at least the mean, and everything else only adds. */

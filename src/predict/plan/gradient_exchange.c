@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "predict/plan/gradient_exchange.h"
 
-#include "predict/plan/axis_comm.h"
+#include <math.h>
 
 static double moe_share(const struct knee_shape *shape)
 {
@@ -10,48 +10,70 @@ static double moe_share(const struct knee_shape *shape)
 
 double knee_shard_wire_s(const struct knee_block *block, const struct knee_shape *shape,
                          const struct knee_machine *machine, const struct knee_plan *plan,
-                         double bytes_per_param)
+                         enum knee_op op, double bytes_per_param, struct knee_prices *prices)
 {
     const struct knee_footprint *f = &block->footprint;
     double share = moe_share(shape);
     double common = f->common[0] + share * (f->common[1] - f->common[0]);
-    struct knee_group group = {plan->tp, plan->shard_size};
-    double wire = knee_gather_s(machine, group, bytes_per_param * common);
+    struct knee_group group = {plan->shard_size, plan->tp, false};
+    double wire = knee_price_s(knee_prices_get(prices, &machine->cluster, op, group),
+                               bytes_per_param * common);
     if (share > 0) {
         double size = plan->shard_size * plan->tp / (plan->ep * plan->etp);
-        struct knee_group experts = {plan->ep * plan->etp, size};
-        wire += knee_gather_s(machine, experts, bytes_per_param * share * f->experts[1]);
+        struct knee_group experts = {size, plan->ep * plan->etp, false};
+        wire += knee_price_s(knee_prices_get(prices, &machine->cluster, op, experts),
+                             bytes_per_param * share * f->experts[1]);
     }
     return wire > 0 ? wire / machine->rates.shard_rate + machine->rates.shard_latency_s : 0;
 }
 
+/* `bytes` in buckets. */
+static double in_buckets_s(const struct knee_price *price, double bytes, double calls)
+{
+    return calls * knee_price_s(price, bytes / calls);
+}
+
 static void add_reduction(const struct knee_machine *machine, const struct knee_plan *plan,
-                          double params, struct knee_group group,
+                          double params, struct knee_group group, struct knee_prices *prices,
                           struct knee_gradient_exchange *sum)
 {
+    const struct knee_cluster *cluster = &machine->cluster;
     double sent = plan->gradient_bytes * params / plan->compress;
-    double back = plan->shard == KNEE_REPLICATE ? sent : 2 * params;
-    double calls = sent / machine->rates.bucket_bytes;
-    sum->out_s += knee_gathers_s(machine, group, sent, calls) / plan->local_steps;
-    sum->back_s += knee_gathers_s(machine, group, back, calls) / plan->local_steps;
+    double calls = fmax(1, sent / machine->rates.bucket_bytes), out_s, back_s;
+    if (group.size <= 1)
+        return;
+    if (plan->shard == KNEE_REPLICATE) { /* one all-reduce is out and back */
+        out_s = back_s =
+            in_buckets_s(knee_prices_get(prices, cluster, KNEE_OP_ALL_REDUCE, group), sent, calls) /
+            2;
+    } else {
+        out_s = in_buckets_s(knee_prices_get(prices, cluster, KNEE_OP_REDUCE_SCATTER, group), sent,
+                             calls);
+        back_s = in_buckets_s(knee_prices_get(prices, cluster, KNEE_OP_ALL_GATHER, group),
+                              2 * params, calls);
+    }
+    sum->out_s += out_s / plan->local_steps;
+    sum->back_s += back_s / plan->local_steps;
 }
 
 struct knee_gradient_exchange knee_exchange_of(const struct knee_block *block,
                                                const struct knee_shape *shape,
                                                const struct knee_machine *machine,
-                                               const struct knee_plan *plan)
+                                               const struct knee_plan *plan,
+                                               struct knee_prices *prices)
 {
     double ranks = plan->dp * plan->cp, common, experts;
-    struct knee_group same = {plan->tp, ranks};
+    struct knee_group same = {ranks, plan->tp, false};
     struct knee_gradient_exchange sum = {0, 0};
     knee_stage_params(&block->footprint, shape, plan, &common, &experts);
     if (plan->shard == KNEE_ZERO3) { /* groups exchange what each has gathered up */
-        same = (struct knee_group){plan->tp * plan->shard_size, ranks / plan->shard_size};
+        same = (struct knee_group){ranks / plan->shard_size, plan->tp * plan->shard_size, false};
         common /= plan->shard_size;
     }
-    add_reduction(machine, plan, common, same, &sum);
-    struct knee_group copies = {plan->ep * plan->etp, ranks * plan->tp / (plan->ep * plan->etp)};
+    add_reduction(machine, plan, common, same, prices, &sum);
+    struct knee_group copies = {ranks * plan->tp / (plan->ep * plan->etp), plan->ep * plan->etp,
+                                false};
     if (experts > 0 && plan->shard != KNEE_ZERO3)
-        add_reduction(machine, plan, experts, copies, &sum);
+        add_reduction(machine, plan, experts, copies, prices, &sum);
     return sum;
 }

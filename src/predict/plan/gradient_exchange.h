@@ -9,7 +9,7 @@
 /* Gathering (or scattering) the shards of an average layer, zero3; seconds on the wire. */
 double knee_shard_wire_s(const struct knee_block *block, const struct knee_shape *shape,
                          const struct knee_machine *machine, const struct knee_plan *plan,
-                         double bytes_per_param);
+                         enum knee_op op, double bytes_per_param, struct knee_prices *prices);
 
 /* Once per step, seconds on the wire: gradients out to the ranks that have the same parameters (for
  * an all-reduce its first half), new parameters (or reduced gradients) back. */
@@ -19,6 +19,7 @@ struct knee_gradient_exchange {
 struct knee_gradient_exchange knee_exchange_of(const struct knee_block *block,
                                                const struct knee_shape *shape,
                                                const struct knee_machine *machine,
-                                               const struct knee_plan *plan);
+                                               const struct knee_plan *plan,
+                                               struct knee_prices *prices);
 
 #endif

@@ -16,7 +16,6 @@
  * Every second goes into one part; they sum to the step.
  */
 #include "job/plan.h"
-#include "predict/plan/axis_comm.h"
 #include "predict/plan/block.h"
 #include "predict/plan/gradient_exchange.h"
 #include "predict/plan/op_time.h"
@@ -60,6 +59,7 @@ struct price {
     const struct knee_plan *plan;
     double micro_batches, share; /* share of layers with experts */
     double common, experts;      /* parameters on the stage, this rank's */
+    struct knee_prices *prices;
     struct knee_plan_cost *cost;
 };
 
@@ -76,7 +76,7 @@ static double mixed(const struct price *p, double dense, double moe)
 
 struct layer_time {
     double part[KNEE_PARTS];
-    double total, wire;
+    double total, wire[KNEE_WIRES];
 };
 
 /* Gathering a layer's parameters beside `compute` seconds of work: what shows of it. */
@@ -94,19 +94,20 @@ static void add_gathers(const struct price *p, double forward, double backward,
 {
     if (p->plan->shard != KNEE_ZERO3 || p->plan->shard_size <= 1)
         return;
-    double gather = knee_shard_wire_s(p->block, p->shape, p->machine, p->plan, 2);
-    double scatter =
-        knee_shard_wire_s(p->block, p->shape, p->machine, p->plan, p->plan->gradient_bytes);
+    double gather = knee_shard_wire_s(p->block, p->shape, p->machine, p->plan, KNEE_OP_ALL_GATHER,
+                                      2, p->prices);
+    double scatter = knee_shard_wire_s(p->block, p->shape, p->machine, p->plan,
+                                       KNEE_OP_REDUCE_SCATTER, p->plan->gradient_bytes, p->prices);
     t->part[KNEE_PART_SHARD] =
         gather_shown(p, forward, gather) + gather_shown(p, backward, gather + scatter);
-    t->wire += 2 * gather + scatter;
+    t->wire[KNEE_PART_SHARD - KNEE_PART_TP] = 2 * gather + scatter;
 }
 
 /* Forward, recompute and backward of an average layer for one micro-batch. */
 static struct layer_time layer_time(const struct price *p)
 {
     const struct knee_block *block = p->block;
-    struct layer_time t = {{0}, 0, 0};
+    struct layer_time t = {.total = 0};
     for (int pass = 0; pass < 2; pass++) {
         t.part[KNEE_PART_GEMM] += MIXED(p, pass, gemm);
         t.part[KNEE_PART_ATTENTION] += MIXED(p, pass, attention);
@@ -115,7 +116,8 @@ static struct layer_time layer_time(const struct price *p)
         t.part[KNEE_PART_TP] += MIXED(p, pass, tp);
         t.part[KNEE_PART_CP] += MIXED(p, pass, cp);
         t.part[KNEE_PART_EP] += MIXED(p, pass, ep);
-        t.wire += MIXED(p, pass, wire);
+        for (int w = 0; w < KNEE_WIRES; w++)
+            t.wire[w] += MIXED(p, pass, wire[w]);
     }
     int mode = p->plan->recompute;
     double again = mixed(p, block->recompute_s[0][mode], block->recompute_s[1][mode]);
@@ -136,7 +138,7 @@ static double sends_s(const struct price *p)
         return 0;
     double tokens = plan->micro_batch * p->shape->seq / plan->cp;
     double bytes = 2 * tokens * p->shape->hidden / plan->tp;
-    return 2 * plan->vp * knee_send_s(p->machine, plan->tp * plan->cp * plan->dp, bytes);
+    return 2 * plan->vp * knee_send_s(&p->machine->cluster, knee_plan_pipeline(plan), bytes);
 }
 
 struct pipeline {
@@ -222,25 +224,20 @@ static struct pipeline pipeline_of(const struct price *p, double layer_s)
 
 /* ---- After the last micro-batch ---- */
 
-/* How often gradients are reduced in a step: sharded ones cannot wait for the last micro-batch. */
-static double reductions(const struct price *p)
-{
-    return p->plan->shard == KNEE_ZERO2 ? p->micro_batches : 1;
-}
-
 /* What shows of the exchange. Gradients hide behind backward passes, what comes back of a sharded
  * optimizer behind a forward pass. */
 static double exchange_shown(const struct price *p, const struct knee_gradient_exchange *wire,
                              double pass_s)
 {
-    double out = reductions(p) * wire->out_s, all = out + wire->back_s;
+    double out = knee_plan_reductions(p->plan) * wire->out_s, all = out + wire->back_s;
     if (p->plan->overlap_dp <= 0)
         return all;
     double backward = BACKWARD_WINDOW * pass_s, forward = pass_s - backward, left;
     if (p->plan->shard == KNEE_REPLICATE)
         left = all - backward;
     else
-        left = fmax(0, out - reductions(p) * backward) + fmax(0, wire->back_s - forward);
+        left = fmax(0, out - knee_plan_reductions(p->plan) * backward) +
+               fmax(0, wire->back_s - forward);
     return fmax(p->rates->dp_exposed * all, left);
 }
 
@@ -281,18 +278,22 @@ static void add_layers(const struct price *p, const struct layer_time *layer,
     part[KNEE_PART_PP] += m * pipe->sends;
     part[KNEE_PART_HOST] += m * p->rates->micro_batch_s;
     part[KNEE_PART_BUBBLE] += pipe->bubble;
-    p->cost->comm_s = times * layer->wire + m * pipe->wire;
+    for (int w = 0; w < KNEE_WIRES; w++)
+        p->cost->wire_s[w] = times * layer->wire[w];
+    p->cost->wire_s[KNEE_PART_PP - KNEE_PART_TP] += m * pipe->wire;
 }
 
 static void add_ends(const struct price *p, const struct pipeline *pipe)
 {
     double *part = p->cost->part_s;
-    struct knee_gradient_exchange wire = knee_exchange_of(p->block, p->shape, p->machine, p->plan);
+    struct knee_gradient_exchange wire =
+        knee_exchange_of(p->block, p->shape, p->machine, p->plan, p->prices);
     part[KNEE_PART_DP] += exchange_shown(p, &wire, pipe->busy / p->micro_batches);
     part[KNEE_PART_OPTIMIZER] += p->plan->offload == KNEE_OFFLOAD_OPTIMIZER ? 0 : optimizer_s(p);
     part[KNEE_PART_OFFLOAD] += offload_s(p);
     part[KNEE_PART_HOST] += p->rates->step_s;
-    p->cost->comm_s += reductions(p) * wire.out_s + wire.back_s;
+    p->cost->wire_s[KNEE_PART_DP - KNEE_PART_TP] +=
+        knee_plan_reductions(p->plan) * wire.out_s + wire.back_s;
     double jitter = p->rates->jitter + p->plan->jitter;
     part[KNEE_PART_JITTER] += jitter * sqrt(2 * log(p->plan->gpus)) * (pipe->busy + pipe->bubble);
     if (!isnan(p->plan->loader_rate_per_s)) {
@@ -307,6 +308,8 @@ static void finish(const struct price *p)
     const struct knee_flops *flops = &p->block->flops;
     for (int part = 0; part < KNEE_PARTS; part++)
         cost->step_s += cost->part_s[part];
+    for (int w = 0; w < KNEE_WIRES; w++)
+        cost->comm_s += cost->wire_s[w];
     double tokens = p->plan->global_batch * p->shape->seq;
     double peak = p->machine->peak_flops[KNEE_16BIT] * p->plan->gpus * cost->step_s;
     cost->tokens_per_s = tokens / cost->step_s;
@@ -318,7 +321,8 @@ static void finish(const struct price *p)
 }
 
 static struct price price_of(const struct knee_block *block, const struct knee_shape *shape,
-                             const struct knee_machine *machine, const struct knee_plan *plan)
+                             const struct knee_machine *machine, const struct knee_plan *plan,
+                             struct knee_prices *prices)
 {
     return (struct price){
         .block = block,
@@ -326,6 +330,7 @@ static struct price price_of(const struct knee_block *block, const struct knee_s
         .machine = machine,
         .rates = &machine->rates,
         .plan = plan,
+        .prices = prices,
         .micro_batches = knee_plan_micro_batches(plan),
         .share = shape->experts > 1 ? 1 - shape->dense_layers / shape->layers : 0,
     };
@@ -334,16 +339,17 @@ static struct price price_of(const struct knee_block *block, const struct knee_s
 double knee_block_layer_s(const struct knee_block *block, const struct knee_shape *shape,
                           const struct knee_machine *machine, const struct knee_plan *plan)
 {
-    struct price p = price_of(block, shape, machine, plan);
+    struct knee_prices prices = {0};
+    struct price p = price_of(block, shape, machine, plan, &prices);
     return layer_time(&p).total;
 }
 
 void knee_block_price(const struct knee_block *block, const struct knee_shape *shape,
                       const struct knee_machine *machine, const struct knee_plan *plan,
-                      struct knee_plan_cost *out)
+                      struct knee_prices *prices, struct knee_plan_cost *out)
 {
     struct knee_plan_cost cost = {0};
-    struct price p = price_of(block, shape, machine, plan);
+    struct price p = price_of(block, shape, machine, plan, prices);
     p.cost = &cost;
     knee_stage_params(&block->footprint, shape, plan, &p.common, &p.experts);
     struct layer_time layer = layer_time(&p);
@@ -372,8 +378,9 @@ void knee_plan_price(const struct knee_shape *shape, const struct knee_machine *
                      const struct knee_plan *plan, struct knee_plan_cost *out)
 {
     struct knee_block block;
+    struct knee_prices prices = {0};
     knee_block_init(shape, machine, plan, &block);
-    knee_block_price(&block, shape, machine, plan, out);
+    knee_block_price(&block, shape, machine, plan, &prices, out);
 }
 
 double knee_plan_phase_s(const struct knee_shape *shape, const struct knee_machine *machine,
@@ -381,8 +388,9 @@ double knee_plan_phase_s(const struct knee_shape *shape, const struct knee_machi
 {
     struct knee_block block;
     struct knee_plan_cost cost;
+    struct knee_prices prices = {0};
     knee_block_init(shape, machine, plan, &block);
-    knee_block_price(&block, shape, machine, plan, &cost);
+    knee_block_price(&block, shape, machine, plan, &prices, &cost);
     if (phase == KNEE_PHASE_STEP)
         return cost.step_s;
     if (phase == KNEE_PHASE_OPTIMIZER)

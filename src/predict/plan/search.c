@@ -227,6 +227,7 @@ void knee_search_merge(const struct knee_search *search, const struct knee_searc
 struct piece {
     const struct knee_search *search;
     struct knee_block block;
+    struct knee_prices prices;
     struct knee_search_result *result;
 };
 
@@ -239,12 +240,12 @@ static void try_plan(struct piece *p, const struct knee_plan *plan)
     if (found.cost.memory.total > found.cost.memory.capacity) {
         p->result->too_large++;
         if (!p->result->nearest_valid || lacking(&found) <= lacking(&p->result->nearest)) {
-            knee_block_price(&p->block, s->shape, s->machine, plan, &found.cost);
+            knee_block_price(&p->block, s->shape, s->machine, plan, &p->prices, &found.cost);
             keep_nearest(&found, p->result);
         }
         return;
     }
-    knee_block_price(&p->block, s->shape, s->machine, plan, &found.cost);
+    knee_block_price(&p->block, s->shape, s->machine, plan, &p->prices, &found.cost);
     p->result->priced++;
     keep_best(&found, s->top, p->result);
     keep_front(&found, p->result);
@@ -288,6 +289,8 @@ static void try_shards(struct piece *p, struct knee_plan *plan)
             plan->shard_size = fixed->shard_size;
         if (s != KNEE_REPLICATE && ranks == 1 && fixed->shard < 0)
             continue;
+        if (s == KNEE_ZERO2 && plan->pp > 1 && fixed->shard < 0)
+            continue; /* under a pipeline it is zero1 by another name */
         if (fmod(ranks, plan->shard_size) != 0)
             continue;
         try_memory_choices(p, plan);

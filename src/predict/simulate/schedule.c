@@ -19,7 +19,6 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "job/plan.h"
-#include "predict/plan/axis_comm.h"
 #include "predict/plan/gradient_exchange.h"
 #include "predict/simulate/tasks.h"
 
@@ -45,7 +44,7 @@ struct maker {
     int32_t *weights;      /* per stage and micro-batch: its last weight gradients; NONE */
     int32_t *last_compute; /* per stage: task on the compute stream made last */
     int32_t *last_gather;  /* per stage, of the last few passes: see add_gather() */
-    double seconds_dp, seconds_back, seconds_gather, seconds_scatter;
+    double seconds_dp, seconds_back, seconds_gather, seconds_scatter, seconds_norm;
 };
 
 /* ---- Tasks and edges ---- */
@@ -250,7 +249,9 @@ static void add_inner_comm(struct maker *m, int32_t stage, const struct knee_pas
 static void add_hidden_comm(struct maker *m, int32_t stage, const struct knee_pass *pass,
                             int32_t before)
 {
-    double hidden = pass->wire - pass->tp - pass->cp - pass->ep;
+    double hidden = -pass->tp - pass->cp - pass->ep;
+    for (int w = 0; w < KNEE_WIRES; w++)
+        hidden += pass->wire[w];
     struct wire wire = {KNEE_STREAM_TP, lane_of(m, 1, m->plan->tp), KNEE_OP_ALL_GATHER, "TP", 0,
                         m->plan->tp};
     if (m->plan->tp > 1 && hidden > 0)
@@ -389,7 +390,7 @@ static void add_send(struct maker *m, const struct unit *unit, int32_t virtual_s
         return;
     double bytes = 2 * p->micro_batch * m->shape->seq / p->cp * m->shape->hidden / p->tp;
     double stride = p->tp * p->cp * p->dp;
-    double seconds = knee_send_s(m->machine, stride, bytes);
+    double seconds = knee_send_s(&m->machine->cluster, knee_plan_pipeline(p), bytes);
     double shown = p->overlap_pp > 0 ? fmin(1, m->machine->rates.pp_exposed) : 1;
     struct wire wire = {KNEE_STREAM_PP, lane_of(m, stride, 2), KNEE_OP_SEND_RECV, "PP", bytes, 2};
     int32_t shown_row = add_exposed(m, unit->stage, &wire, shown * seconds);
@@ -427,7 +428,7 @@ static void wait_for_input(struct maker *m, const struct unit *unit, int32_t vir
 static int32_t add_bucket(struct maker *m, const struct unit *unit)
 {
     const struct knee_plan *p = m->plan;
-    if ((!unit->last && p->shard != KNEE_ZERO2) || !(m->seconds_dp > 0))
+    if ((!unit->last && knee_plan_reductions(p) <= 1) || !(m->seconds_dp > 0))
         return NONE;
     struct wire wire = {KNEE_STREAM_DP,
                         lane_of(m, p->tp, p->dp * p->cp),
@@ -469,7 +470,7 @@ static void add_unit(struct maker *m, const struct unit *unit)
     }
     add_send(m, unit, virtual_stage);
     bool put_off = weights_of(m, unit->stage, unit->micro_batch) != NONE;
-    if (m->plan->shard == KNEE_ZERO2 && bucket != NONE && !put_off)
+    if (knee_plan_reductions(m->plan) > 1 && bucket != NONE && !put_off)
         add_wait(m, unit->stage, bucket); /* gradients are given up before the next pass */
 }
 
@@ -580,7 +581,7 @@ static void add_norm(struct maker *m)
     }
     for (int32_t s = 0; s < m->pp && m->pp > 1 && !m->tasks->failed; s++) {
         int32_t own = m->last_compute[s];
-        int32_t row = add_exposed(m, s, &wire, m->machine->rates.network_latency_s);
+        int32_t row = add_exposed(m, s, &wire, m->seconds_norm);
         for (int32_t other = 0; other < m->pp; other++)
             after(m, row, (int32_t)first + other);
         if (row != NONE)
@@ -591,7 +592,7 @@ static void add_norm(struct maker *m)
 static void add_end(struct maker *m, const struct knee_plan_cost *cost)
 {
     const struct knee_plan *p = m->plan;
-    double times = p->shard == KNEE_ZERO2 ? m->micro_batches : 1;
+    double times = knee_plan_reductions(p);
     double shown = (1 - hidden_dp(m)) * (times * m->seconds_dp + m->seconds_back);
     struct wire wire = {
         KNEE_STREAM_DP, lane_of(m, p->tp, p->dp * p->cp), KNEE_OP_REDUCE_SCATTER, "DP", 0,
@@ -680,14 +681,19 @@ void knee_tasks_release(struct knee_tasks *tasks)
 static void price_exchange(struct maker *m)
 {
     const struct knee_plan *p = m->plan;
-    struct knee_gradient_exchange wire = knee_exchange_of(&m->block, m->shape, m->machine, p);
+    struct knee_prices prices = {0};
+    struct knee_gradient_exchange wire =
+        knee_exchange_of(&m->block, m->shape, m->machine, p, &prices);
     bool reduced = p->shard == KNEE_REPLICATE; /* an all-reduce is both at once */
     m->seconds_dp = wire.out_s + (reduced ? wire.back_s : 0);
     m->seconds_back = reduced ? 0 : wire.back_s;
+    m->seconds_norm = knee_send_s(&m->machine->cluster, knee_plan_pipeline(p), 4);
     if (!sharded(m))
         return;
-    m->seconds_gather = knee_shard_wire_s(&m->block, m->shape, m->machine, p, 2);
-    m->seconds_scatter = knee_shard_wire_s(&m->block, m->shape, m->machine, p, p->gradient_bytes);
+    m->seconds_gather =
+        knee_shard_wire_s(&m->block, m->shape, m->machine, p, KNEE_OP_ALL_GATHER, 2, &prices);
+    m->seconds_scatter = knee_shard_wire_s(&m->block, m->shape, m->machine, p,
+                                           KNEE_OP_REDUCE_SCATTER, p->gradient_bytes, &prices);
 }
 
 knee_status knee_tasks_init(struct knee_tasks *out, const struct knee_shape *shape,
@@ -710,7 +716,7 @@ knee_status knee_tasks_init(struct knee_tasks *out, const struct knee_shape *sha
     m.group = group_size(&m);
     tasks.slowdown = machine->rates.slowdown;
     knee_block_init(shape, machine, plan, &m.block);
-    knee_block_price(&m.block, shape, machine, plan, &cost);
+    knee_block_price(&m.block, shape, machine, plan, &(struct knee_prices){0}, &cost);
     m.stages = knee_block_stages(&m.block, shape, machine, plan,
                                  knee_block_layer_s(&m.block, shape, machine, plan));
     price_exchange(&m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * knee's own cluster files: what knee fit and knee cluster write (out/show_topology.c), in YAML. A
+ * knee's own cluster files: what knee fit and knee cluster write (out/show_cluster.c), in YAML. A
  * file begins from "from:" (a preset or a one-line string) or from a GPU with its usual links;
  * every other key changes one number. Unknown keys are refused: a misspelt number must not vanish.
  */
@@ -20,6 +20,7 @@
 
 struct reading {
     struct knee_cluster t;
+    struct knee_fitted *record;
     const char *name;
     size_t level_count; /* as the file lists them */
     bool given[8];      /* rows of numbers[] that it has, whatever a link says about them */
@@ -181,6 +182,7 @@ static void take_protocol(struct reading *r, size_t index, const char *key, cons
         {"net-hop", KNEE_UNIT_FACTOR, offsetof(struct knee_protocol, net_hop), 0, 1e6},
         {"node-share", KNEE_UNIT_FRACTION, offsetof(struct knee_protocol, node_share), 1e-6, 10},
         {"net-share", KNEE_UNIT_FRACTION, offsetof(struct knee_protocol, net_share), 1e-6, 10},
+        {"net-more", KNEE_UNIT_FACTOR, offsetof(struct knee_protocol, net_more), 0, 1e6},
     };
     if (strcmp(key, "name") == 0) {
         if (strcmp(value, knee_protocol_name((enum knee_protocol_name)index)) != 0)
@@ -209,10 +211,10 @@ static void take_curve(struct reading *r, size_t index, const char *key, const c
         {"median-error", offsetof(struct knee_curve, median_error)},
         {"p90-error", offsetof(struct knee_curve, p90_error)},
     };
-    struct knee_curve *curve = &r->t.curves[index];
+    struct knee_curve *curve = &r->record->curves[index];
     size_t knot = 0;
-    if (index >= r->t.curve_count)
-        r->t.curve_count = index + 1;
+    if (index >= r->record->curve_count)
+        r->record->curve_count = index + 1;
     const char *rest = member(key, "bytes", KNEE_KNOTS_MAX, &knot);
     bool bytes = rest != NULL;
     if (!rest)
@@ -252,9 +254,9 @@ static void take_parameter(struct reading *r, size_t index, const char *key, con
                  {"bytes/s", KNEE_UNIT_BYTES_PER_S},
                  {"factor", KNEE_UNIT_FACTOR},
                  {"share", KNEE_UNIT_FRACTION}};
-    struct knee_parameter *p = &r->t.parameters[index];
-    if (index >= r->t.parameter_count)
-        r->t.parameter_count = index + 1;
+    struct knee_parameter *p = &r->record->parameters[index];
+    if (index >= r->record->parameter_count)
+        r->record->parameter_count = index + 1;
     if (strcmp(key, "name") == 0)
         snprintf(p->name, sizeof p->name, "%s", value);
     else if (strcmp(key, "value") == 0)
@@ -317,9 +319,9 @@ static knee_status check(struct reading *r)
                               "latency out");
             return KNEE_INPUT;
         }
-    for (size_t i = 0; i < t->curve_count; i++)
-        for (size_t k = 0; k < t->curves[i].knots; k++) {
-            const struct knee_curve *c = &t->curves[i];
+    for (size_t i = 0; i < r->record->curve_count; i++)
+        for (size_t k = 0; k < r->record->curves[i].knots; k++) {
+            const struct knee_curve *c = &r->record->curves[i];
             bool first = k == 0;
             if (!(c->bytes[k] > 0) || !(c->time_s[k] > 0) ||
                 (!first && !(c->bytes[k] > c->bytes[k - 1])) ||
@@ -331,14 +333,18 @@ static knee_status check(struct reading *r)
 }
 
 knee_status knee_cluster_file_read(struct knee_slice text, const char *name,
-                                   struct knee_cluster *out, struct knee_err *err)
+                                   struct knee_cluster *out, struct knee_fitted *record,
+                                   struct knee_err *err)
 {
-    struct reading r = {.name = name, .err = err};
+    struct reading r = {.record = record, .name = name, .err = err};
+    memset(record, 0, sizeof *record);
     knee_cluster_init(&r.t);
     snprintf(r.t.name, sizeof r.t.name, "%s", name);
     knee_status status = knee_yaml_scan(text, name, take, &r, err);
     if (!status)
         status = check(&r);
+    if (record->curve_count > 0 || record->parameter_count > 0)
+        r.t.fitted = record;
     if (!status)
         *out = r.t;
     return status;

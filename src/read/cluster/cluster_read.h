@@ -11,6 +11,7 @@ knee_status knee_nccl_topology_read(struct knee_slice text, const char *name,
 knee_status knee_smi_topology_read(struct knee_slice text, const char *name,
                                    struct knee_cluster *out, struct knee_err *err);
 knee_status knee_cluster_file_read(struct knee_slice text, const char *name,
-                                   struct knee_cluster *out, struct knee_err *err);
+                                   struct knee_cluster *out, struct knee_fitted *record,
+                                   struct knee_err *err);
 
 #endif

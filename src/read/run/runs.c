@@ -11,6 +11,7 @@
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cluster/presets.h"
 #include "job/profile.h"
 #include "job/shape_presets.h"
 #include "knee_runs.h"
@@ -67,10 +68,10 @@ static const struct {
     {"seq_par", INTO(plan, seq_par), 1},
     {"gradient_bytes", INTO(plan, gradient_bytes), 1},
     {"imbalance", INTO(plan, imbalance), 1},
-    {"gpus_per_node", INTO(platform, gpus_per_node), 1},
-    {"nvlink_GBps", INTO(platform, node_bandwidth_bytes_per_s), GB},
+    {"gpus_per_node", INTO(platform, hw.gpus_per_node), 1},
+    {"nvlink_GBps", INTO(platform, hw.node_bandwidth_bytes_per_s), GB},
     {"peak_tflops", INTO(platform, peak_flops), 1e12},
-    {"net_Gbps_per_gpu", INTO(platform, bandwidth_bytes_per_s), GBIT},
+    {"net_Gbps_per_gpu", INTO(platform, hw.bandwidth_bytes_per_s), GBIT},
     {"step_time_s", offsetof(struct knee_measured_run, step_s), 1},
     {"mem_GB", offsetof(struct knee_measured_run, memory_bytes), GB},
 };
@@ -154,6 +155,16 @@ static double number_before(const char *text, const char *unit)
     return NAN;
 }
 
+/* Tables give raw link rates; what collectives achieve of them is a matter of the kind of link. */
+static void achieve(struct knee_hardware *hw, const struct knee_gpu *gpu)
+{
+    const struct knee_cluster_preset *usual = knee_cluster_preset_named(gpu->cluster);
+    hw->node_bandwidth_bytes_per_s *= knee_link_named(usual->node_link)->achieved;
+    hw->bandwidth_bytes_per_s *= knee_link_named(usual->net_link)->achieved;
+    if (!isnan(hw->bandwidth_bytes_per_s) || !isnan(hw->node_bandwidth_bytes_per_s))
+        knee_cluster_from_preset(usual, &hw->cluster);
+}
+
 static const char *read_gpu(struct row *row)
 {
     struct knee_platform *platform = &row->run->platform;
@@ -171,12 +182,13 @@ static const char *read_gpu(struct row *row)
              row->word[GPU]);
         return "";
     }
-    platform->gpu = knee_choice_find(&knee_gpu_names, preset, "", NULL);
-    platform->power_w = number_before(text, "w");
+    platform->hw.gpu = knee_choice_find(&knee_gpu_names, preset, "", NULL);
+    platform->power_cap_w = number_before(text, "w");
     double size = number_before(text, "gb");
     platform->memory_bytes = size * GB;
     if (strcmp(preset, "h100") == 0 && strstr(text, "hbm2e"))
-        platform->memory_bytes_per_s = 2.4e12; /* the 96 GB part of cloud providers */
+        platform->hw.memory_bytes_per_s = 2.4e12; /* the 96 GB part of cloud providers */
+    achieve(&platform->hw, knee_gpu_named(preset));
     return preset;
 }
 
