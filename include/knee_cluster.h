@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Cluster: presets and collective costs ------------------------------------------------ */
 
@@ -171,6 +172,7 @@ void knee_cluster_line(const struct knee_cluster *cluster, struct knee_text *tex
 /* The two levels that knee predict knows. */
 struct knee_fabric knee_cluster_fabric(const struct knee_cluster *cluster);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

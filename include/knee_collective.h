@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Collectives: what they cost there ---------------------------------------------------- */
 
@@ -196,6 +197,7 @@ knee_status knee_collective_run(const struct knee_cluster *cluster,
                                 struct knee_err *err);
 void knee_collective_release(struct knee_collective *collective);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Job: what is trained, on what, how --------------------------------------------------- */
 
@@ -225,6 +226,7 @@ struct knee_memory {
     double capacity;            /* of the GPU */
 };
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

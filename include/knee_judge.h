@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Judge: knee, levers, walls, cost, verdict -------------------------------------------- */
 
@@ -183,6 +184,7 @@ knee_compare(const struct knee_account *before, const struct knee_diagnosis *bef
              const struct knee_account *after, const struct knee_diagnosis *after_diagnosis,
              const struct knee_alloc *alloc, struct knee_comparison *out, struct knee_err *err);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Tax: what each parallel axis pays ---------------------------------------------------- */
 
@@ -269,6 +270,7 @@ struct knee_advantage knee_plan_advantage(const struct knee_plan_cost *better,
 /* The part that costs most beside the work itself; KNEE_PART_GEMM when nothing is above 2 %. */
 enum knee_part knee_plan_binding(const struct knee_plan_cost *cost);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif
