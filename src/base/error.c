@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/error.h"
 
+#include "base/format.h"
+
 #include <stdarg.h>
-#include <stdio.h> /* vsnprintf only: the core does no I/O */
+#include <stdio.h> /* snprintf only: the core does no I/O */
 #include <string.h>
 
 /* Terminals act on control bytes, so a name quoted from the input must not carry any. */
@@ -23,7 +25,7 @@ knee_status knee_fail(struct knee_err *err, knee_status status, const char *wher
     snprintf(err->where, sizeof err->where, "%s", where ? where : "");
     va_list args;
     va_start(args, fmt);
-    vsnprintf(err->what, sizeof err->what, fmt, args);
+    knee_vformat(err->what, sizeof err->what, fmt, args);
     va_end(args);
     make_printable(err->where);
     make_printable(err->what);
@@ -36,7 +38,7 @@ void knee_hint(struct knee_err *err, const char *fmt, ...)
         return;
     va_list args;
     va_start(args, fmt);
-    vsnprintf(err->hint, sizeof err->hint, fmt, args);
+    knee_vformat(err->hint, sizeof err->hint, fmt, args);
     va_end(args);
     make_printable(err->hint);
 }

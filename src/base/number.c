@@ -6,12 +6,13 @@
  */
 #include "base/number.h"
 
+#include "base/decimal.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/spell.h"
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */
-#include <stdlib.h>
 #include <string.h>
 
 struct spelling {
@@ -238,7 +239,7 @@ knee_status knee_number_parse(const char *text, enum knee_unit unit, const char 
     }
     memcpy(number, start, length);
     number[length] = '\0';
-    double value = strtod(number, NULL);
+    double value = knee_decimal_parse(number, NULL);
 
     const char *rest = skip_spaces(start + length);
     size_t rest_length = trimmed_length(rest);
@@ -294,7 +295,7 @@ static void digits(char *out, size_t size, double value)
 {
     double magnitude = fabs(value);
     int decimals = magnitude < 0.01 ? 5 : magnitude < 1 ? 3 : magnitude < 100 ? 2 : 1;
-    snprintf(out, size, "%.*f", decimals, value);
+    knee_format(out, size, "%.*f", decimals, value);
     size_t length = strlen(out);
     while (length > 0 && out[length - 1] == '0')
         out[--length] = '\0';
@@ -309,11 +310,11 @@ void knee_number_human(char *out, size_t size, double value, enum knee_unit unit
     if (isnan(value)) {
         snprintf(out, size, "-");
     } else if (unit == KNEE_UNIT_DOLLARS) {
-        snprintf(out, size,
-                 fabs(value) >= 100   ? "$%.0f"
-                 : fabs(value) >= 0.1 ? "$%.2f"
-                                      : "$%.3g",
-                 value);
+        knee_format(out, size,
+                    fabs(value) >= 100   ? "$%.0f"
+                    : fabs(value) >= 0.1 ? "$%.2f"
+                                         : "$%.3g",
+                    value);
     } else if (isinf(value) || !scale) {
         digits(text, sizeof text, value);
         snprintf(out, size, "%s%s", isinf(value) ? "no limit" : text,
@@ -335,8 +336,8 @@ void knee_number_exact(char *out, size_t size, double value)
         return;
     }
     for (int precision = 15; precision <= 17; precision++) {
-        snprintf(out, size, "%.*g", precision, value);
-        if (strtod(out, NULL) == value)
+        knee_format(out, size, "%.*g", precision, value);
+        if (knee_decimal_parse(out, NULL) == value)
             return;
     }
 }

@@ -8,6 +8,7 @@
  */
 #include "cluster/cluster.h"
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/number.h"
@@ -16,7 +17,6 @@
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */
-#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -158,10 +158,10 @@ static bool skip(struct scan *s, char c)
 /* A whole number; false leaves the place. */
 static bool scan_count(struct scan *s, double *out)
 {
-    char *end = NULL;
+    const char *end = NULL;
     if (*s->at < '0' || *s->at > '9')
         return false;
-    double value = strtod(s->at, &end);
+    double value = knee_decimal_parse(s->at, &end);
     if (value != rint(value) || value > KNEE_WORKERS_MAX)
         return false;
     s->at = end;
@@ -324,8 +324,8 @@ static knee_status scan_level(struct scan *s, struct knee_cluster *t)
         if (skip(s, 'x') && (!scan_count(s, &level->ports) || level->ports < 1))
             return scan_fail(s, "no number of ports");
         if (skip(s, '/')) {
-            char *end = NULL;
-            level->oversubscription = strtod(s->at, &end);
+            const char *end = NULL;
+            level->oversubscription = knee_decimal_parse(s->at, &end);
             if (end == s->at || !(level->oversubscription >= 1) || level->oversubscription > 1e6)
                 return scan_fail(s, "no oversubscription from 1 on");
             s->at = end;

@@ -5,6 +5,7 @@
  * at what the log lets slip and says which of the slow sizes it explains. What no rule explains is
  * left unexplained.
  */
+#include "base/format.h"
 #include "collective/collective.h"
 #include "judge/judge.h"
 
@@ -119,8 +120,8 @@ static bool no_gdr(const struct matter *m)
 static bool few_adapters(const struct matter *m)
 {
     double ports = m->c->cluster.levels[crosses(m)].ports;
-    snprintf(m->evidence, 160, "NCCL lists %.0f adapters, a node has %.0f ports", m->log->adapters,
-             ports);
+    knee_format(m->evidence, 160, "NCCL lists %.0f adapters, a node has %.0f ports",
+                m->log->adapters, ports);
     return crosses(m) && m->log->adapters < ports;
 }
 
@@ -132,8 +133,8 @@ static bool one_port(const struct matter *m)
     if (!crosses(m) || ports < 2 || c->query.size_count == 0)
         return false;
     const struct knee_collective_size *last = &c->sizes[c->query.size_count - 1];
-    snprintf(m->evidence, 160, "%.1f times slower than %.0f ports allow, about as one would be",
-             last->slowdown, ports);
+    knee_format(m->evidence, 160, "%.1f times slower than %.0f ports allow, about as one would be",
+                last->slowdown, ports);
     return large(m, last) && last->slowdown > 0.7 * ports && last->slowdown < 1.4 * ports;
 }
 
@@ -154,7 +155,7 @@ static bool same_gpu(const struct matter *m)
 
 static bool one_thread(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "one thread serves %.0f GPUs", m->log->gpus_per_process);
+    knee_format(m->evidence, 160, "one thread serves %.0f GPUs", m->log->gpus_per_process);
     return m->log->gpus_per_process > 1;
 }
 

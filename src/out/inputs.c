@@ -2,6 +2,7 @@
 /* The inputs that were used, each with where it came from. */
 #include "out/inputs.h"
 
+#include "base/format.h"
 #include "base/number.h"
 #include "out/table.h"
 
@@ -26,11 +27,11 @@ static void put_workers(const struct knee_workers *workers, char *out, size_t si
         double factor = workers->range[i].factor, step = workers->range[i].step;
         char by[32] = "";
         if (factor > 1)
-            snprintf(by, sizeof by, "x%g", factor);
+            knee_format(by, sizeof by, "x%g", factor);
         else if (step > 1)
-            snprintf(by, sizeof by, "+%g", step);
-        int wrote = snprintf(out + used, size - used, from == to ? "%s%.0f" : "%s%.0f..%.0f%s",
-                             i ? "," : "", from, to, by);
+            knee_format(by, sizeof by, "+%g", step);
+        int wrote = knee_format(out + used, size - used, from == to ? "%s%.0f" : "%s%.0f..%.0f%s",
+                                i ? "," : "", from, to, by);
         used += wrote > 0 ? (size_t)wrote : 0;
     }
 }

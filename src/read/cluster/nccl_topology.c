@@ -7,6 +7,7 @@
 #include "read/cluster/cluster_read.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "cluster/cluster.h"
 #include "cluster/presets.h"
 
@@ -144,8 +145,8 @@ static knee_status fill(const struct node *n, const char *name, struct knee_clus
         t.nvls_share = 0;
     if (n->nics > 0)
         set_network(n, &t.levels[1]);
-    snprintf(t.name, sizeof t.name, "%.40s: %.0f x sm_%.0f with %g x NVLink, %.0f x NIC", name,
-             n->gpus, n->sm, links, n->nics);
+    knee_format(t.name, sizeof t.name, "%.40s: %.0f x sm_%.0f with %g x NVLink, %.0f x NIC", name,
+                n->gpus, n->sm, links, n->nics);
     *out = t;
     return KNEE_OK;
 }

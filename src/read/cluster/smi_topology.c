@@ -9,6 +9,7 @@
 #include "read/cluster/cluster_read.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "cluster/cluster.h"
 #include "cluster/presets.h"
 
@@ -106,8 +107,8 @@ static void fill(const struct matrix *m, const char *name, struct knee_cluster *
     t.levels[0].count = (double)m->gpus;
     if (m->nics > 0)
         t.levels[1].ports = near > 0 ? near : (double)m->nics;
-    snprintf(t.name, sizeof t.name, "%.40s: %zu x GPU %s, %.0f x NIC", name, m->gpus,
-             m->all_nvlink ? "all on NVLink" : "not all on NVLink", t.levels[1].ports);
+    knee_format(t.name, sizeof t.name, "%.40s: %zu x GPU %s, %.0f x NIC", name, m->gpus,
+                m->all_nvlink ? "all on NVLink" : "not all on NVLink", t.levels[1].ports);
     *out = t;
 }
 

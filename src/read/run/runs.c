@@ -6,6 +6,7 @@
  * noted; what cannot be expressed is noted too and never guessed.
  */
 #include "base/csv.h"
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/json_values.h"
 #include "base/keys.h"
@@ -17,7 +18,6 @@
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */
-#include <stdlib.h>
 #include <string.h>
 
 #define ROWS_MAX 100000
@@ -149,7 +149,7 @@ static double number_before(const char *text, const char *unit)
             start--;
         bool ends = !((at[strlen(unit)] >= 'a' && at[strlen(unit)] <= 'z'));
         if (start < at && ends)
-            return strtod(start, NULL);
+            return knee_decimal_parse(start, NULL);
     }
     return NAN;
 }
@@ -226,7 +226,7 @@ static void read_sharding(struct row *row, bool sharded_profile)
     }
     const char *group = strstr(row->word[NOTES], "fsdp group ");
     if (group && isnan(plan->shard_size))
-        plan->shard_size = strtod(group + strlen("fsdp group "), NULL);
+        plan->shard_size = knee_decimal_parse(group + strlen("fsdp group "), NULL);
 }
 
 static void read_recompute(struct row *row)
