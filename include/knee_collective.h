@@ -119,9 +119,9 @@ struct knee_nccl_choice knee_nccl_choose(const struct knee_cluster *cluster,
 
 /* Message sizes as nccl-tests writes them: 4K, 8,16,32, 4K..8G (doubling), 4K..8Gx4, 1M..8M+1M. K,
  * M, G are powers of 1024, KB, MB, GB of 1000. Ascending and without repeats into
- * out[KNEE_SIZES_MAX]. */
-knee_status knee_sizes_parse(const char *text, const char *where, double *out, size_t *count,
-                             struct knee_err *err);
+ * `out`, which has room for `capacity` of them; more (or more than KNEE_SIZES_MAX) are refused. */
+knee_status knee_sizes_parse(const char *text, const char *where, double *out, size_t capacity,
+                             size_t *count, struct knee_err *err);
 
 /* What is asked about a collective. */
 struct knee_collective_query {

@@ -61,9 +61,10 @@ void knee_job_init(struct knee_job *job);
  * refuses contradictions and gaps (KNEE_USAGE). Completing twice changes nothing. */
 knee_status knee_job_complete(struct knee_job *job, struct knee_err *err);
 
-/* How many worker counts the job lists; and the counts, ascending and without repeats, into
- * `out[KNEE_ROWS_MAX]`. Both return 0 for a list that is too long. */
-size_t knee_workers_list(const struct knee_workers *workers, double *out);
+/* The worker counts of a list, ascending and without repeats, into `out`, which has room for
+ * `capacity` of them; KNEE_ROWS_MAX is always enough. Returns how many, 0 for a list that is too
+ * long. */
+size_t knee_workers_list(const struct knee_workers *workers, double *out, size_t capacity);
 
 /* ---- Shape: a transformer ----------------------------------------------------------------- */
 

@@ -65,7 +65,7 @@ enum knee_source {
     KNEE_DERIVED, /* computed from others */
 };
 
-#define KNEE_KEYS_MAX 64
+#define KNEE_KEYS_MAX 96
 
 struct knee_keys {
     const struct knee_key *rows;

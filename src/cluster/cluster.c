@@ -13,6 +13,7 @@
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/spell.h"
+#include "base/text.h"
 #include "cluster/presets.h"
 
 #include <math.h>
@@ -45,18 +46,16 @@ void knee_cluster_init(struct knee_cluster *cluster)
 
 void knee_cluster_plain(struct knee_cluster *out)
 {
-    struct knee_cluster t;
-    knee_cluster_init(&t);
-    snprintf(t.name, sizeof t.name, "hosts that send messages");
-    snprintf(t.gpu, sizeof t.gpu, "cpu");
-    t.plain = true;
-    t.launch_s = t.peer_s = 0;
+    knee_cluster_init(out);
+    snprintf(out->name, sizeof out->name, "hosts that send messages");
+    snprintf(out->gpu, sizeof out->gpu, "cpu");
+    out->plain = true;
+    out->launch_s = out->peer_s = 0;
     for (int p = 0; p < KNEE_PROTOCOLS; p++)
-        t.protocols[p] = (struct knee_protocol){0, 1, 1, 1, 1};
-    t.level_count = 2;
-    t.levels[0] = (struct knee_level){"memory", 1, 1e-6, 10e9, 1, 1, true};
-    t.levels[1] = (struct knee_level){"network", 0, 50e-6, 1e9, 1, 1, true};
-    *out = t;
+        out->protocols[p] = (struct knee_protocol){0, 1, 1, 1, 1};
+    out->level_count = 2;
+    out->levels[0] = (struct knee_level){"memory", 1, 1e-6, 10e9, 1, 1, true};
+    out->levels[1] = (struct knee_level){"network", 0, 50e-6, 1e9, 1, 1, true};
 }
 
 double knee_transport_latency_s(const char *link)
@@ -105,15 +104,13 @@ void knee_cluster_set_gpu_link(struct knee_cluster *cluster, const struct knee_l
 
 void knee_cluster_from_preset(const struct knee_cluster_preset *preset, struct knee_cluster *out)
 {
-    struct knee_cluster t;
-    knee_cluster_init(&t);
-    snprintf(t.name, sizeof t.name, "%s", preset->name);
-    snprintf(t.gpu, sizeof t.gpu, "%s", preset->gpu);
-    knee_cluster_set_gpu_link(&t, knee_link_named(preset->node_link));
-    knee_level_set_link(&t.levels[1], knee_link_named(preset->net_link), preset->nics_per_node);
-    t.levels[0].count = preset->gpus_per_node;
-    t.level_count = 2;
-    *out = t;
+    knee_cluster_init(out);
+    snprintf(out->name, sizeof out->name, "%s", preset->name);
+    snprintf(out->gpu, sizeof out->gpu, "%s", preset->gpu);
+    knee_cluster_set_gpu_link(out, knee_link_named(preset->node_link));
+    knee_level_set_link(&out->levels[1], knee_link_named(preset->net_link), preset->nics_per_node);
+    out->levels[0].count = preset->gpus_per_node;
+    out->level_count = 2;
 }
 
 struct knee_fabric knee_cluster_fabric(const struct knee_cluster *cluster)
@@ -351,25 +348,34 @@ static bool flatten(const char *text, char *out, size_t size)
     return true;
 }
 
+static knee_status scan_cluster(struct scan *s, struct knee_cluster *t)
+{
+    knee_status status = scan_gpus(s, t);
+    while (!status && skip(s, '*')) {
+        if (t->level_count == KNEE_LEVELS_MAX)
+            return knee_fail(s->err, KNEE_USAGE, "cluster", "more than %d levels", KNEE_LEVELS_MAX);
+        status = scan_level(s, t);
+    }
+    if (!status && *s->at)
+        status = scan_fail(s, "something that does not belong here");
+    return status;
+}
+
 knee_status knee_cluster_parse(const char *text, struct knee_cluster *out, struct knee_err *err)
 {
     struct scan s = {.err = err};
-    struct knee_cluster t;
-    knee_cluster_init(&t);
     if (!flatten(text, s.text, sizeof s.text))
         return knee_fail(err, KNEE_USAGE, "cluster", "longer than %zu characters", sizeof s.text);
+    struct knee_cluster *t = knee_resize(NULL, NULL, sizeof *t); /* too large for a small stack */
+    if (!t)
+        return knee_fail(err, KNEE_SYSTEM, "cluster", "out of memory");
+    knee_cluster_init(t);
     s.at = s.text;
-    snprintf(t.name, sizeof t.name, "%s", text);
-    knee_status status = scan_gpus(&s, &t);
-    while (!status && skip(&s, '*')) {
-        if (t.level_count == KNEE_LEVELS_MAX)
-            return knee_fail(err, KNEE_USAGE, "cluster", "more than %d levels", KNEE_LEVELS_MAX);
-        status = scan_level(&s, &t);
-    }
-    if (!status && *s.at)
-        status = scan_fail(&s, "something that does not belong here");
+    snprintf(t->name, sizeof t->name, "%s", text);
+    knee_status status = scan_cluster(&s, t);
     if (!status)
-        *out = t;
+        *out = *t;
+    knee_resize(NULL, t, 0);
     return status;
 }
 

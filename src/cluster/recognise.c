@@ -210,13 +210,12 @@ bool knee_cluster_recognise(const char *text, struct knee_cluster *out)
     const char *usual = preset ? knee_gpu_named(gpu)->cluster : gpu + 1;
     const struct knee_cluster_preset *cluster =
         knee_cluster_preset_named(instance ? instance : usual);
-    struct knee_cluster t;
-    knee_cluster_from_preset(cluster, &t);
+    knee_cluster_from_preset(cluster, out);
     if (!instance)
-        snprintf(t.gpu, sizeof t.gpu, "%s", preset ? gpu : "pcie");
-    set_network(written, low, &t, knee_link_named(cluster->net_link));
-    knee_format(t.name, sizeof t.name, "%s: %.0f x %s on %s, %.0f x %s", cluster->name,
-                t.levels[0].count, t.gpu, t.levels[0].name, t.levels[1].ports, t.levels[1].name);
-    *out = t;
+        snprintf(out->gpu, sizeof out->gpu, "%s", preset ? gpu : "pcie");
+    set_network(written, low, out, knee_link_named(cluster->net_link));
+    knee_format(out->name, sizeof out->name, "%s: %.0f x %s on %s, %.0f x %s", cluster->name,
+                out->levels[0].count, out->gpu, out->levels[0].name, out->levels[1].ports,
+                out->levels[1].name);
     return true;
 }

@@ -128,6 +128,11 @@ struct table {
     struct knee_counts counts[SCHEMES_MAX];
 };
 
+/* Clusters are too large for a small stack. */
+struct rooms {
+    struct knee_cluster start, tried, fitted;
+};
+
 struct problem {
     const struct knee_cluster *prior;
     struct table *tables;
@@ -136,6 +141,7 @@ struct problem {
     double *slope[PARAMETERS]; /* of the residuals */
     double spread[PARAMETERS]; /* of the priors; 0: not moved */
     double floor_s;            /* where the floor starts; 0: none */
+    struct rooms *rooms;
 };
 
 static void count_schemes(struct table *t, const struct knee_cluster *cluster)
@@ -167,15 +173,15 @@ static double model_s(const struct knee_cluster *cluster, const struct table *t,
 
 static void residuals(struct problem *p, const double *theta, double *out)
 {
-    struct knee_cluster cluster;
+    struct knee_cluster *cluster = &p->rooms->tried;
     size_t row = 0;
-    apply(p->prior, theta, p->floor_s, &cluster);
+    apply(p->prior, theta, p->floor_s, cluster);
     for (size_t i = 0; i < p->table_count; i++) {
         struct table *t = &p->tables[i];
-        knee_log_layout(t->log, &cluster, &t->layout, NULL);
+        knee_log_layout(t->log, cluster, &t->layout, NULL);
         for (size_t n = 0; n < t->log->sample_count; n++) {
             const struct knee_sample *s = &t->log->samples[n];
-            out[row++] = log(model_s(&cluster, t, s->bytes) / s->time_s);
+            out[row++] = log(model_s(cluster, t, s->bytes) / s->time_s);
         }
     }
 }
@@ -518,19 +524,23 @@ static knee_status solve(struct problem *p, struct knee_cluster *out)
 knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_cluster *prior,
                      const struct knee_alloc *alloc, struct knee_cluster *out, struct knee_err *err)
 {
-    struct problem p = {0};
-    struct knee_cluster start = *prior, fitted;
-    start.curve_count = start.parameter_count = 0;
-    knee_status status = set_up(&p, logs, count, &start, alloc, err);
-    if (!status && start.plain)
-        start_from_rows(&p, &start);
+    struct problem p = {.rooms = knee_resize(alloc, NULL, sizeof *p.rooms)};
+    if (!p.rooms)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    struct knee_cluster *start = &p.rooms->start, *fitted = &p.rooms->fitted;
+    *start = *prior;
+    start->curve_count = start->parameter_count = 0;
+    knee_status status = set_up(&p, logs, count, start, alloc, err);
+    if (!status && start->plain)
+        start_from_rows(&p, start);
     if (!status)
-        status = solve(&p, &fitted);
+        status = solve(&p, fitted);
     for (size_t i = 0; i < p.table_count && !status; i++)
-        status = add_curve(&p, i, alloc, &fitted, err);
+        status = add_curve(&p, i, alloc, fitted, err);
+    if (!status)
+        *out = *fitted;
     knee_resize(alloc, p.residual, 0);
     knee_resize(alloc, p.tables, 0);
-    if (!status)
-        *out = fitted;
+    knee_resize(alloc, p.rooms, 0);
     return status;
 }

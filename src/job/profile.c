@@ -96,11 +96,7 @@ static const struct knee_key rows[] = {
     BYTES("logits-bytes", logits_bytes, ROOM, "per logit, with loss and gradient"),
 };
 
-const struct knee_keys knee_rates_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct knee_rates, source),
-};
+const struct knee_keys knee_rates_keys = KNEE_KEY_TABLE(rows, struct knee_rates);
 
 /* ---- Look-ups ---- */
 

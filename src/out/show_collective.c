@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A collective over sizes as text with a plot, JSON (schema knee.collective/1), CSV or Markdown. */
+#include "base/text.h"
 #include "out/json.h"
 #include "out/plot.h"
 #include "out/table.h"
@@ -201,9 +202,13 @@ static void label_size(double bytes, char *out, size_t size)
 static void plot_bandwidth(const struct knee_collective *c, const struct knee_style *style,
                            struct knee_text *text)
 {
-    double x[KNEE_SIZES_MAX], y[KNEE_SIZES_MAX];
     char title[320], mark[320]; /* room for any knee_human() */
     size_t count = c->query.size_count;
+    double *x = knee_resize(text->alloc, NULL, (2 * count + 1) * sizeof *x), *y = x + count;
+    if (!x) {
+        text->failed = true;
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         x[i] = c->sizes[i].bytes;
         y[i] = c->rows[c->sizes[i].winner].busbw_bytes_per_s / c->peak_bytes_per_s;
@@ -223,6 +228,7 @@ static void plot_bandwidth(const struct knee_collective *c, const struct knee_st
                              .x_name = "bytes",
                              .x_label = label_size};
     knee_plot_write(&plot, style, text);
+    knee_resize(text->alloc, x, 0);
 }
 
 static void write_text(const struct knee_collective *c, enum knee_format format,

@@ -251,9 +251,9 @@ static knee_status find_target(const char *wanted, const struct target **target,
 /* The one worker count that is asked about. */
 static knee_status find_workers(const struct knee_job *job, double *workers, struct knee_err *err)
 {
-    double list[KNEE_ROWS_MAX];
-    size_t count = knee_workers_list(&job->workers, list);
-    *workers = !isnan(job->at) ? job->at : list[0];
+    double one;
+    size_t count = knee_workers_list(&job->workers, &one, 1);
+    *workers = !isnan(job->at) ? job->at : one;
     if (count == 1 || !isnan(job->at))
         return KNEE_OK;
     knee_fail(err, KNEE_USAGE, "--solve", "it is not clear at which worker count");

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "cluster/cluster.h"
 #include "cluster/presets.h"
 #include "read/yaml_scan.h"
@@ -19,7 +20,7 @@
 #include <string.h>
 
 struct reading {
-    struct knee_cluster t;
+    struct knee_cluster *t;
     const char *name;
     size_t level_count; /* as the file lists them */
     bool given[8];      /* rows of numbers[] that it has, whatever a link says about them */
@@ -80,46 +81,45 @@ static const struct {
 /* A link at the lowest level; what the file has said itself stays. */
 static void set_gpu_link(struct reading *r, const struct knee_link *link)
 {
-    struct knee_cluster before = r->t;
-    double count = r->t.levels[0].count;
-    knee_cluster_set_gpu_link(&r->t, link);
-    r->t.levels[0].count = count;
+    double before[sizeof numbers / sizeof *numbers], count = r->t->levels[0].count;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        memcpy(&before[i], (char *)r->t + numbers[i].offset, sizeof before[i]);
+    knee_cluster_set_gpu_link(r->t, link);
+    r->t->levels[0].count = count;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (r->given[i])
-            memcpy((char *)&r->t + numbers[i].offset, (char *)&before + numbers[i].offset,
-                   sizeof(double));
+            memcpy((char *)r->t + numbers[i].offset, &before[i], sizeof before[i]);
 }
 
 static void start_from(struct reading *r, const char *value)
 {
-    struct knee_cluster t;
     const struct knee_cluster_preset *preset = knee_cluster_preset_named(value);
+    if (r->status)
+        return;
     if (preset)
-        knee_cluster_from_preset(preset, &t);
-    else if (knee_cluster_parse(value, &t, NULL))
+        knee_cluster_from_preset(preset, r->t);
+    else if (knee_cluster_parse(value, r->t, NULL))
         refuse(r, "neither a preset nor a cluster in one line:", value);
-    if (!r->status)
-        r->t = t;
 }
 
 /* What follows in the file changes the guess. */
 static void set_plain(struct reading *r, const char *value)
 {
-    char name[sizeof r->t.name];
+    char name[sizeof r->t->name];
     if (strcmp(value, "true") != 0)
         return;
     if (r->level_count > 0)
         refuse(r, "plain must stand before levels, and is", value);
-    memcpy(name, r->t.name, sizeof name);
-    knee_cluster_plain(&r->t);
-    memcpy(r->t.name, name, sizeof name);
+    memcpy(name, r->t->name, sizeof name);
+    knee_cluster_plain(r->t);
+    memcpy(r->t->name, name, sizeof name);
 }
 
 static void set_gpu(struct reading *r, const char *value)
 {
     const struct knee_gpu *gpu = knee_gpu_named(value);
-    snprintf(r->t.gpu, sizeof r->t.gpu, "%s", value);
-    if (gpu && !r->t.levels[0].name[0])
+    snprintf(r->t->gpu, sizeof r->t->gpu, "%s", value);
+    if (gpu && !r->t->levels[0].name[0])
         set_gpu_link(r, knee_link_named(gpu->node_link));
 }
 
@@ -127,12 +127,12 @@ static void take_top(struct reading *r, const char *key, const char *value)
 {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (knee_same_name(key, numbers[i].key)) {
-            double *field = (double *)((char *)&r->t + numbers[i].offset);
+            double *field = (double *)((char *)r->t + numbers[i].offset);
             r->given[i] = read_number(r, value, numbers[i].unit, 0, numbers[i].max, field);
             return;
         }
     if (strcmp(key, "name") == 0)
-        snprintf(r->t.name, sizeof r->t.name, "%s", value);
+        snprintf(r->t->name, sizeof r->t->name, "%s", value);
     else if (strcmp(key, "from") == 0)
         start_from(r, value);
     else if (strcmp(key, "plain") == 0)
@@ -140,16 +140,16 @@ static void take_top(struct reading *r, const char *key, const char *value)
     else if (strcmp(key, "gpu") == 0)
         set_gpu(r, value);
     else if (strcmp(key, "sharp") == 0)
-        r->t.sharp = strcmp(value, "true") == 0;
+        r->t->sharp = strcmp(value, "true") == 0;
     else if (strcmp(key, "schema") != 0)
         refuse(r, "there is no key", key);
 }
 
 static void take_level(struct reading *r, size_t index, const char *key, const char *value)
 {
-    struct knee_level *level = &r->t.levels[index];
+    struct knee_level *level = &r->t->levels[index];
     if (index >= r->level_count) {
-        if (index >= r->t.level_count)
+        if (index >= r->t->level_count)
             *level = (struct knee_level){.ports = index == 1, .oversubscription = 1};
         r->level_count = index + 1;
     }
@@ -189,7 +189,7 @@ static void take_protocol(struct reading *r, size_t index, const char *key, cons
     }
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (knee_same_name(key, fields[i].key)) {
-            double *field = (double *)((char *)&r->t.protocols[index] + fields[i].offset);
+            double *field = (double *)((char *)&r->t->protocols[index] + fields[i].offset);
             read_number(r, value, fields[i].unit, fields[i].min, fields[i].max, field);
             return;
         }
@@ -209,10 +209,10 @@ static void take_curve(struct reading *r, size_t index, const char *key, const c
         {"median-error", offsetof(struct knee_curve, median_error)},
         {"p90-error", offsetof(struct knee_curve, p90_error)},
     };
-    struct knee_curve *curve = &r->t.curves[index];
+    struct knee_curve *curve = &r->t->curves[index];
     size_t knot = 0;
-    if (index >= r->t.curve_count)
-        r->t.curve_count = index + 1;
+    if (index >= r->t->curve_count)
+        r->t->curve_count = index + 1;
     const char *rest = member(key, "bytes", KNEE_KNOTS_MAX, &knot);
     bool bytes = rest != NULL;
     if (!rest)
@@ -252,9 +252,9 @@ static void take_parameter(struct reading *r, size_t index, const char *key, con
                  {"bytes/s", KNEE_UNIT_BYTES_PER_S},
                  {"factor", KNEE_UNIT_FACTOR},
                  {"share", KNEE_UNIT_FRACTION}};
-    struct knee_parameter *p = &r->t.parameters[index];
-    if (index >= r->t.parameter_count)
-        r->t.parameter_count = index + 1;
+    struct knee_parameter *p = &r->t->parameters[index];
+    if (index >= r->t->parameter_count)
+        r->t->parameter_count = index + 1;
     if (strcmp(key, "name") == 0)
         snprintf(p->name, sizeof p->name, "%s", value);
     else if (strcmp(key, "value") == 0)
@@ -305,7 +305,7 @@ static void take(void *ctx, const struct knee_scalar *scalar)
 /* What a file must not leave open, and what must hold among its numbers. */
 static knee_status check(struct reading *r)
 {
-    struct knee_cluster *t = &r->t;
+    struct knee_cluster *t = r->t;
     if (r->status)
         return r->status;
     if (r->level_count > 0)
@@ -334,12 +334,16 @@ knee_status knee_cluster_file_read(struct knee_slice text, const char *name,
                                    struct knee_cluster *out, struct knee_err *err)
 {
     struct reading r = {.name = name, .err = err};
-    knee_cluster_init(&r.t);
-    snprintf(r.t.name, sizeof r.t.name, "%s", name);
+    r.t = knee_resize(NULL, NULL, sizeof *r.t); /* too large for a small stack */
+    if (!r.t)
+        return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
+    knee_cluster_init(r.t);
+    snprintf(r.t->name, sizeof r.t->name, "%s", name);
     knee_status status = knee_yaml_scan(text, name, take, &r, err);
     if (!status)
         status = check(&r);
     if (!status)
-        *out = r.t;
+        *out = *r.t;
+    knee_resize(NULL, r.t, 0);
     return status;
 }

@@ -97,19 +97,17 @@ static const char *gpu_of(const struct matrix *m)
 
 static void fill(const struct matrix *m, const char *name, struct knee_cluster *out)
 {
-    struct knee_cluster t;
     const struct knee_gpu *gpu = knee_gpu_named(gpu_of(m));
     const struct knee_cluster_preset *usual = knee_cluster_preset_named(gpu->cluster);
     double near = 0;
     for (size_t i = 0; i < m->columns; i++)
         near += !m->is_gpu[i] && m->near[i];
-    knee_cluster_from_preset(usual, &t);
-    t.levels[0].count = (double)m->gpus;
+    knee_cluster_from_preset(usual, out);
+    out->levels[0].count = (double)m->gpus;
     if (m->nics > 0)
-        t.levels[1].ports = near > 0 ? near : (double)m->nics;
-    knee_format(t.name, sizeof t.name, "%.40s: %zu x GPU %s, %.0f x NIC", name, m->gpus,
-                m->all_nvlink ? "all on NVLink" : "not all on NVLink", t.levels[1].ports);
-    *out = t;
+        out->levels[1].ports = near > 0 ? near : (double)m->nics;
+    knee_format(out->name, sizeof out->name, "%.40s: %zu x GPU %s, %.0f x NIC", name, m->gpus,
+                m->all_nvlink ? "all on NVLink" : "not all on NVLink", out->levels[1].ports);
 }
 
 knee_status knee_smi_topology_read(struct knee_slice text, const char *name,

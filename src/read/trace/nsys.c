@@ -31,7 +31,7 @@ struct nsys {
     /* processes and devices that occur together */
     struct {
         int64_t process, device;
-    } pairs[PAIRS];
+    } * pairs; /* [PAIRS] */
     size_t pair_count;
     bool shared; /* some device is used by several processes */
     bool failed;
@@ -326,8 +326,9 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
     size_t length = strlen(path) + 1;
     trace.file = knee_resize(alloc, NULL, length);
     n.builder = knee_builder_new(n.options, alloc);
+    n.pairs = knee_resize(alloc, NULL, PAIRS * sizeof *n.pairs);
     knee_status status = KNEE_OK;
-    if (!trace.file || !n.builder)
+    if (!trace.file || !n.builder || !n.pairs)
         status = knee_fail(err, KNEE_SYSTEM, path, "out of memory");
     if (trace.file)
         memcpy(trace.file, path, length);
@@ -345,6 +346,7 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
     sqlite3_close(n.db);
     if (n.strings)
         knee_resize(alloc, n.strings, 0);
+    knee_resize(alloc, n.pairs, 0);
     knee_builder_free(n.builder);
     if (trace.rank < 0)
         trace.rank = knee_rank_from_name(path);
