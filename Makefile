@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# knee. Targets: all (default), web, test, lint, asan, msan, coverage, fuzz, bench, docs, install, uninstall,
+# knee. Targets: all (default), web, test, lint, asan, msan, tsan, coverage, fuzz, bench, docs, install, uninstall,
 # clean.
 # YAML, ISAL, ZLIB, SQLITE, MPI, CUDA, BLAS = auto|0|1: with the library if it is there, never, or stop when it
 # is missing;
@@ -132,6 +132,12 @@ $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(STD) $(WARN) $(CFLAGS)' | cmp -s - $@ || printf '%s\n' '$(STD) $(WARN) $(CFLAGS)' > $@
 $(lib_obj) $(cli_obj) $(measure_obj): $(B)/flags
+# The library works in threads with 64 KB of stack (tests/unit/test_guest.c). Sanitizers make frames larger.
+ifneq ($(filter -O1 -O2 -O3 -Os,$(CFLAGS)),)
+ifeq ($(findstring -fsanitize,$(CFLAGS)),)
+$(lib_obj): override WARN += -Wframe-larger-than=16384
+endif
+endif
 FORCE:
 
 # ---- The page: the same core as WebAssembly, one file ----
@@ -238,6 +244,8 @@ bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
 msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=memory' all unit
+# Only the test that runs the library's calls in several threads at once.
+tsan: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' build/tsan/tests/test_guest
 coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/coverage build/cov
 
 FUZZ_SECONDS ?= 20
@@ -315,5 +323,5 @@ uninstall:
 	@rmdir $(DESTDIR)$(LIBDIR)/knee 2>/dev/null || true
 clean: ; rm -rf build
 
-.PHONY: FORCE all web unit fuzz-build calibrate bench asan msan coverage fuzz lint format docs test install uninstall clean
+.PHONY: FORCE all web unit fuzz-build calibrate bench asan msan tsan coverage fuzz lint format docs test install uninstall clean
 .DELETE_ON_ERROR:
