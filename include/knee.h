@@ -20,7 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What stands between these two can be seen from outside of libknee.so; nothing else can. */
+/* What stands between KNEE_PUBLIC_BEGIN and _END can be seen from outside of libknee.so; nothing
+ * else can. */
 #if defined __GNUC__
 #define KNEE_PUBLIC_BEGIN _Pragma("GCC visibility push(default)")
 #define KNEE_PUBLIC_END   _Pragma("GCC visibility pop")
@@ -36,14 +37,12 @@ KNEE_PUBLIC_BEGIN
 
 /* ---- Version ------------------------------------------------------------------------------- */
 
-#define KNEE_VERSION_MAJOR 0
-#define KNEE_VERSION_MINOR 1
-#define KNEE_VERSION_PATCH 0
-#define KNEE_VERSION                                                                               \
-    KNEE_DIGITS(KNEE_VERSION_MAJOR)                                                                \
-    "." KNEE_DIGITS(KNEE_VERSION_MINOR) "." KNEE_DIGITS(KNEE_VERSION_PATCH)
-#define KNEE_DIGITS(number) KNEE_QUOTED(number)
-#define KNEE_QUOTED(text)   #text
+#define KNEE_VERSION_MAJOR    0
+#define KNEE_VERSION_MINOR    1
+#define KNEE_VERSION_PATCH    0
+#define KNEE_VERSION          KNEE_DOTTED(KNEE_VERSION_MAJOR, KNEE_VERSION_MINOR, KNEE_VERSION_PATCH)
+#define KNEE_DOTTED(a, b, c)  KNEE_DOTTED_(a, b, c)
+#define KNEE_DOTTED_(a, b, c) #a "." #b "." #c
 
 /* Of the library that runs, where KNEE_VERSION is that of the header that was compiled with. */
 const char *knee_version(void);

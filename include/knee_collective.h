@@ -89,11 +89,6 @@ struct knee_algorithm {
 const struct knee_algorithm *knee_algorithm_at(size_t row); /* for predict; NULL past the end */
 const struct knee_algorithm *knee_scheme_at(size_t row); /* those that count; NULL past the end */
 
-/* Seconds, from counts. */
-double knee_counts_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
-                          const struct knee_counts *counts, const struct knee_algorithm *algorithm,
-                          enum knee_protocol_name protocol);
-
 /* The quickest of NCCL's algorithms and protocols: what a run should take at best. NaN when NCCL
  * has none for it. `algorithm` and `protocol` may be NULL. */
 double knee_model_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,

@@ -101,13 +101,6 @@ struct knee_params {
 };
 void knee_shape_params(const struct knee_shape *shape, struct knee_params *out);
 
-/* FLOPs of the model per token, forward and backward, recomputation not counted. Two conventions
- * are in use: attention over all pairs of positions, or over those a causal mask leaves. */
-struct knee_flops {
-    double matmul, attention_full, attention_causal;
-};
-void knee_shape_flops(const struct knee_shape *shape, struct knee_flops *out);
-
 /* ---- Platform: hardware with the software that drives it ----------------------------------- */
 
 enum knee_dtype { KNEE_16BIT, KNEE_8BIT, KNEE_4BIT, KNEE_DTYPES };

@@ -27,7 +27,6 @@ struct knee_regime {
     double max_ratio; /* this row holds up to here */
     const char *name, *rule;
 };
-const struct knee_regime *knee_regime_of(double ratio);
 
 enum knee_suspect {
     KNEE_SUSPECT_NONE,

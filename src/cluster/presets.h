@@ -23,4 +23,7 @@ struct knee_fabric knee_cluster_preset_fabric(const struct knee_cluster_preset *
 /* What a collective reaches on a link: the raw rate times the achieved share. */
 struct knee_wire knee_link_wire(const struct knee_link *link, double ports);
 
+/* The transport whose name a link preset begins with; NULL: none fits. */
+const struct knee_transport *knee_transport_of(const char *link);
+
 #endif

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "base/text.h"
+#include "cluster/cluster.h"
 #include "collective/collective.h"
 
 #include <math.h>
