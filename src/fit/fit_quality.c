@@ -253,12 +253,10 @@ static knee_status check_log(struct checker *c, const struct knee_log *log,
                              struct knee_log_check *out)
 {
     struct knee_errors none = {0, NAN, NAN};
-    *out = (struct knee_log_check){.log = log,
-                                   .left_out = none,
-                                   .out_of_place = none,
-                                   .fitted = none,
-                                   .preset = none,
-                                   .fit = SIZE_MAX};
+    memset(out, 0, sizeof *out); /* a compound literal would be a second one, on the stack */
+    out->log = log;
+    out->left_out = out->out_of_place = out->fitted = out->preset = none;
+    out->fit = SIZE_MAX;
     out->recognised =
         prior != NULL || knee_log_cluster(log, about ? about->hardware : NULL, &out->cluster);
     if (prior)
