@@ -4,7 +4,6 @@
 #include "base/format.h"
 
 #include <stdarg.h>
-#include <stdio.h> /* snprintf only: the core does no I/O */
 #include <string.h>
 
 /* Terminals act on control bytes, so a name quoted from the input must not carry any. */
@@ -22,7 +21,7 @@ knee_status knee_fail(struct knee_err *err, knee_status status, const char *wher
         return status;
     memset(err, 0, sizeof *err);
     err->status = status;
-    snprintf(err->where, sizeof err->where, "%s", where ? where : "");
+    knee_format(err->where, sizeof err->where, "%s", where ? where : "");
     va_list args;
     va_start(args, fmt);
     knee_vformat(err->what, sizeof err->what, fmt, args);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of message sizes, in the spelling of nccl-tests: K, M and G are powers of 1024. */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/slice.h"
 #include "knee_collective.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 
 static const struct {
@@ -50,7 +50,7 @@ static knee_status too_many(struct knee_slice piece, size_t capacity, const char
                             struct knee_err *err)
 {
     char why[64];
-    snprintf(why, sizeof why, "makes more than %zu sizes", capacity);
+    knee_format(why, sizeof why, "makes more than %zu sizes", capacity);
     return bad(piece, why, where, err);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of worker counts, kept as the ranges they were written in. */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 static knee_status bad(const char *piece, const char *why, const char *where, struct knee_err *err)
@@ -41,7 +41,7 @@ static knee_status parse_range(char *piece, const char *where, struct knee_worke
 {
     char whole[64];
     double from = 0, to = 0, factor = 1, step = 1;
-    snprintf(whole, sizeof whole, "%.60s", piece);
+    knee_format(whole, sizeof whole, "%.60s", piece);
     char *dots = strstr(piece, "..");
     if (dots) {
         char *by = strpbrk(dots, "x+*");

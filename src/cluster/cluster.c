@@ -10,6 +10,7 @@
 
 #include "base/decimal.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/spell.h"
@@ -17,7 +18,6 @@
 #include "cluster/presets.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 /*
@@ -47,8 +47,8 @@ void knee_cluster_init(struct knee_cluster *cluster)
 void knee_cluster_plain(struct knee_cluster *out)
 {
     knee_cluster_init(out);
-    snprintf(out->name, sizeof out->name, "hosts that send messages");
-    snprintf(out->gpu, sizeof out->gpu, "cpu");
+    knee_format(out->name, sizeof out->name, "hosts that send messages");
+    knee_format(out->gpu, sizeof out->gpu, "cpu");
     out->plain = true;
     out->launch_s = out->peer_s = 0;
     for (int p = 0; p < KNEE_PROTOCOLS; p++)
@@ -84,7 +84,7 @@ const struct knee_link *knee_link_nearest(const char *transport, double bytes_pe
 void knee_level_set_link(struct knee_level *level, const struct knee_link *link, double ports)
 {
     double latency_s = knee_transport_latency_s(link->name);
-    snprintf(level->name, sizeof level->name, "%s", link->name);
+    knee_format(level->name, sizeof level->name, "%s", link->name);
     level->latency_s = isnan(latency_s) ? link->latency_s : latency_s;
     level->bytes_per_s = knee_link_wire(link, 1).bytes_per_s;
     level->ports = ports;
@@ -105,8 +105,8 @@ void knee_cluster_set_gpu_link(struct knee_cluster *cluster, const struct knee_l
 void knee_cluster_from_preset(const struct knee_cluster_preset *preset, struct knee_cluster *out)
 {
     knee_cluster_init(out);
-    snprintf(out->name, sizeof out->name, "%s", preset->name);
-    snprintf(out->gpu, sizeof out->gpu, "%s", preset->gpu);
+    knee_format(out->name, sizeof out->name, "%s", preset->name);
+    knee_format(out->gpu, sizeof out->gpu, "%s", preset->gpu);
     knee_cluster_set_gpu_link(out, knee_link_named(preset->node_link));
     knee_level_set_link(&out->levels[1], knee_link_named(preset->net_link), preset->nics_per_node);
     out->levels[0].count = preset->gpus_per_node;
@@ -188,7 +188,7 @@ static size_t word_length(const char *text)
 static knee_status no_such_name(struct scan *s, const struct knee_choices *choices)
 {
     char word[64];
-    snprintf(word, sizeof word, "%.*s", (int)word_length(s->at), s->at);
+    knee_format(word, sizeof word, "%.*s", (int)word_length(s->at), s->at);
     knee_choice_find(choices, word, "cluster", s->err);
     return KNEE_USAGE;
 }
@@ -201,12 +201,12 @@ static knee_status scan_pairs(struct scan *s, struct knee_level *level)
     while (!skip(s, '}')) {
         char key[16], value[32];
         size_t length = word_length(s->at);
-        snprintf(key, sizeof key, "%.*s", (int)length, s->at);
+        knee_format(key, sizeof key, "%.*s", (int)length, s->at);
         s->at += length;
         if (!skip(s, '='))
             return scan_fail(s, "no key=value");
         length = strcspn(s->at, ",}");
-        snprintf(value, sizeof value, "%.*s", (int)length, s->at);
+        knee_format(value, sizeof value, "%.*s", (int)length, s->at);
         s->at += length;
         char *gb = strstr(value, "gb/s");
         if (gb)
@@ -272,7 +272,7 @@ static knee_status scan_gpus(struct scan *s, struct knee_cluster *t)
         return no_such_name(s, &knee_gpu_names);
     if (skip(s, ':') && !(link = scan_name(s, &knee_link_names)))
         return no_such_name(s, &knee_link_names);
-    snprintf(t->gpu, sizeof t->gpu, "%s", gpu);
+    knee_format(t->gpu, sizeof t->gpu, "%s", gpu);
     const struct knee_gpu *preset = knee_gpu_named(gpu);
     knee_cluster_set_gpu_link(t, knee_link_named(link ? link : preset->node_link));
     t->levels[0].count = count;
@@ -292,7 +292,7 @@ static void usual_network(const struct knee_cluster *t, struct knee_level *level
 static void name_level(struct scan *s, const struct knee_level *below, struct knee_level *level)
 {
     size_t length = word_length(s->at);
-    snprintf(level->name, sizeof level->name, "%.*s", (int)length, s->at);
+    knee_format(level->name, sizeof level->name, "%.*s", (int)length, s->at);
     s->at += length;
     level->latency_s = below->latency_s + 1e-6; /* two switches more */
     level->bytes_per_s = below->bytes_per_s;
@@ -371,7 +371,7 @@ knee_status knee_cluster_parse(const char *text, struct knee_cluster *out, struc
         return knee_fail(err, KNEE_SYSTEM, "cluster", "out of memory");
     knee_cluster_init(t);
     s.at = s.text;
-    snprintf(t->name, sizeof t->name, "%s", text);
+    knee_format(t->name, sizeof t->name, "%s", text);
     knee_status status = scan_cluster(&s, t);
     if (!status)
         *out = *t;

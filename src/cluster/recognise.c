@@ -10,7 +10,6 @@
 #include "cluster/presets.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 /* Words are looked for in order; the first that stands in the text counts. ":name" is a cluster
@@ -212,7 +211,7 @@ bool knee_cluster_recognise(const char *text, struct knee_cluster *out)
         knee_cluster_preset_named(instance ? instance : usual);
     knee_cluster_from_preset(cluster, out);
     if (!instance)
-        snprintf(out->gpu, sizeof out->gpu, "%s", preset ? gpu : "pcie");
+        knee_format(out->gpu, sizeof out->gpu, "%s", preset ? gpu : "pcie");
     set_network(written, low, out, knee_link_named(cluster->net_link));
     knee_format(out->name, sizeof out->name, "%s: %.0f x %s on %s, %.0f x %s", cluster->name,
                 out->levels[0].count, out->gpu, out->levels[0].name, out->levels[1].ports,

@@ -6,13 +6,13 @@
  * pooled figures count every row once.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "collective/collective.h"
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,11 +30,11 @@ bool knee_log_cluster(const struct knee_log *log, const char *about, struct knee
         knee_cluster_plain(out);
         return true;
     }
-    snprintf(words, sizeof words, "%.300s %.96s %.48s", about ? about : "", log->file, log->gpu);
+    knee_format(words, sizeof words, "%.300s %.96s %.48s", about ? about : "", log->file, log->gpu);
     if (knee_cluster_recognise(words, out))
         return true;
     knee_cluster_parse("8xa100 * 0", out, NULL);
-    snprintf(out->name, sizeof out->name, "not recognised");
+    knee_format(out->name, sizeof out->name, "not recognised");
     return false;
 }
 
@@ -82,7 +82,7 @@ knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *a
         return KNEE_OK;
     knee_status status = knee_fit(log, 1, cluster, alloc, cluster, err);
     cluster->curve_count = 0;
-    snprintf(cluster->name, sizeof cluster->name, "the link that this log shows");
+    knee_format(cluster->name, sizeof cluster->name, "the link that this log shows");
     return status;
 }
 

@@ -11,7 +11,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,15 +104,15 @@ static bool crosses(const struct matter *m)
 
 static bool tcp(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "the log says NET/Socket, the cluster has %s",
-             m->c->cluster.levels[1].name);
+    knee_format(m->evidence, 160, "the log says NET/Socket, the cluster has %s",
+                m->c->cluster.levels[1].name);
     return crosses(m) && (m->log->seen & KNEE_SEEN_SOCKET) && !(m->log->seen & KNEE_SEEN_RDMA) &&
            strncmp(m->c->cluster.levels[1].name, "eth", 3) != 0;
 }
 
 static bool no_gdr(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "the log shows the network without GDRDMA");
+    knee_format(m->evidence, 160, "the log shows the network without GDRDMA");
     return crosses(m) && (m->log->seen & KNEE_SEEN_NO_GDR) && !(m->log->seen & KNEE_SEEN_GDR);
 }
 
@@ -140,16 +139,16 @@ static bool one_port(const struct matter *m)
 
 static bool through_host(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "the log says %s, the GPUs have %s",
-             m->log->seen & KNEE_SEEN_SHM ? "SHM" : "P2P is disabled",
-             m->c->cluster.levels[0].name);
+    knee_format(m->evidence, 160, "the log says %s, the GPUs have %s",
+                m->log->seen & KNEE_SEEN_SHM ? "SHM" : "P2P is disabled",
+                m->c->cluster.levels[0].name);
     return (m->log->seen & (KNEE_SEEN_SHM | KNEE_SEEN_NO_P2P)) &&
            strncmp(m->c->cluster.levels[0].name, "nvlink", 6) == 0;
 }
 
 static bool same_gpu(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "the log lists the same device for several ranks");
+    knee_format(m->evidence, 160, "the log lists the same device for several ranks");
     return m->log->seen & KNEE_SEEN_SAME_GPU;
 }
 
@@ -161,19 +160,19 @@ static bool one_thread(const struct matter *m)
 
 static bool named(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "the log is of %s, which takes about as long", m->log->algorithm);
+    knee_format(m->evidence, 160, "the log is of %s, which takes about as long", m->log->algorithm);
     return m->log->hops > 0;
 }
 
 static bool forced(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "NCCL_ALGO or NCCL_PROTO is set");
+    knee_format(m->evidence, 160, "NCCL_ALGO or NCCL_PROTO is set");
     return m->log->seen & KNEE_SEEN_FORCED_ALGO;
 }
 
 static bool chosen(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "NCCL's tuning lines name another algorithm than the quickest");
+    knee_format(m->evidence, 160, "NCCL's tuning lines name another algorithm than the quickest");
     return m->log->tuning_count > 0;
 }
 
@@ -194,8 +193,8 @@ static bool looks_like_another(const struct matter *m)
         }
         if (slow < 3 || 4 * alike < 3 * slow)
             continue;
-        snprintf(m->evidence, 160, "%zu of %zu large sizes take what %s would", alike, slow,
-                 row->nccl);
+        knee_format(m->evidence, 160, "%zu of %zu large sizes take what %s would", alike, slow,
+                    row->nccl);
         return true;
     }
     return false;
@@ -203,7 +202,7 @@ static bool looks_like_another(const struct matter *m)
 
 static bool disturbed(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "in-place and out-of-place differ by half and more");
+    knee_format(m->evidence, 160, "in-place and out-of-place differ by half and more");
     return true;
 }
 

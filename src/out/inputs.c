@@ -6,8 +6,6 @@
 #include "base/number.h"
 #include "out/table.h"
 
-#include <stdio.h> /* snprintf only */
-
 const char *knee_source_name(enum knee_source source)
 {
     static const char *const names[] = {
@@ -41,11 +39,13 @@ static void value_text(const struct knee_key *key, const void *field, char *out,
     switch (key->kind) {
     case KNEE_KEY_NUMBER: knee_number_human(out, size, *(const double *)field, key->unit); break;
     case KNEE_KEY_CHOICE:
-        snprintf(out, size, "%s", key->choices->name((size_t) * (const int *)field));
+        knee_format(out, size, "%s", key->choices->name((size_t) * (const int *)field));
         break;
     case KNEE_KEY_WORKERS: put_workers(field, out, size); break;
-    case KNEE_KEY_SWITCH: snprintf(out, size, "%s", *(const bool *)field ? "true" : "false"); break;
-    case KNEE_KEY_WORD: snprintf(out, size, "%s", *(const char *const *)field); break;
+    case KNEE_KEY_SWITCH:
+        knee_format(out, size, "%s", *(const bool *)field ? "true" : "false");
+        break;
+    case KNEE_KEY_WORD: knee_format(out, size, "%s", *(const char *const *)field); break;
     }
 }
 

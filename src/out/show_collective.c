@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A collective over sizes as text with a plot, JSON (schema knee.collective/1), CSV or Markdown. */
+#include "base/format.h"
 #include "base/text.h"
 #include "out/json.h"
 #include "out/plot.h"
@@ -8,7 +9,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 #define SECONDS(value) knee_human(value, KNEE_UNIT_SECONDS).s
@@ -196,7 +196,7 @@ static void measured_table(const struct knee_collective *c, enum knee_format for
 
 static void label_size(double bytes, char *out, size_t size)
 {
-    snprintf(out, size, "%s", SIZE(bytes));
+    knee_format(out, size, "%s", SIZE(bytes));
 }
 
 static void plot_bandwidth(const struct knee_collective *c, const struct knee_style *style,
@@ -213,9 +213,9 @@ static void plot_bandwidth(const struct knee_collective *c, const struct knee_st
         x[i] = c->sizes[i].bytes;
         y[i] = c->rows[c->sizes[i].winner].busbw_bytes_per_s / c->peak_bytes_per_s;
     }
-    snprintf(title, sizeof title, "bus bandwidth, 100 %% = %s", RATE(c->peak_bytes_per_s));
-    snprintf(mark, sizeof mark, "half at %s",
-             knee_human(c->half_bandwidth_bytes, KNEE_UNIT_BYTES).s);
+    knee_format(title, sizeof title, "bus bandwidth, 100 %% = %s", RATE(c->peak_bytes_per_s));
+    knee_format(mark, sizeof mark, "half at %s",
+                knee_human(c->half_bandwidth_bytes, KNEE_UNIT_BYTES).s);
     struct knee_plot plot = {.x = x,
                              .y = y,
                              .count = count,
@@ -264,7 +264,7 @@ static void nccl_word(const struct knee_nccl_choice *choice, char *out, size_t s
 {
     out[0] = '\0';
     if (choice->algorithm)
-        snprintf(out, size, "%s/%s", choice->algorithm, choice->protocol);
+        knee_format(out, size, "%s/%s", choice->algorithm, choice->protocol);
 }
 
 static void write_csv(const struct knee_collective *c, const struct knee_style *style,

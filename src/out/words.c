@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 struct knee_word knee_human(double value, enum knee_unit unit)
@@ -33,7 +32,7 @@ struct knee_word knee_short(double value)
 {
     struct knee_word word;
     if (isnan(value))
-        snprintf(word.s, sizeof word.s, "-");
+        knee_format(word.s, sizeof word.s, "-");
     else
         knee_format(word.s, sizeof word.s,
                     value < 10     ? "%.3f"

@@ -12,7 +12,6 @@
 #include "cluster/presets.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 struct node {
@@ -28,7 +27,7 @@ struct node {
 static bool attribute(struct knee_slice tag, const char *name, struct knee_slice *out)
 {
     char key[32];
-    snprintf(key, sizeof key, " %s=\"", name);
+    knee_format(key, sizeof key, " %s=\"", name);
     size_t at = knee_slice_find(tag, key);
     if (at == tag.length)
         return false;

@@ -14,7 +14,6 @@
 #include "cluster/presets.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 #define DEVICES_MAX 128
@@ -126,7 +125,7 @@ knee_status knee_smi_topology_read(struct knee_slice text, const char *name,
         }
         if (!knee_slice_word(&line, &word) || !device_name(word, &gpu) || !gpu || m.rows == m.gpus)
             continue;
-        snprintf(where, sizeof where, "%.100s:%zu", name, number);
+        knee_format(where, sizeof where, "%.100s:%zu", name, number);
         knee_status status = read_row(&m, line, where, err);
         if (status)
             return status;

@@ -6,12 +6,12 @@
  */
 #include "base/decimal.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "job/raw.h"
 #include "knee_read.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +92,7 @@ static void take(struct raw *raw, const char *key, const char *value)
 {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(key, texts[i].key) == 0 && strcmp(value, "None") != 0)
-            snprintf((char *)raw + texts[i].offset, VALUE_MAX, "%s", value);
+            knee_format((char *)raw + texts[i].offset, VALUE_MAX, "%s", value);
     double *field = knee_raw_find(numbers, NUMBERS, key, raw);
     const char *rest;
     double number = knee_decimal_parse(value, &rest);
