@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# knee. Targets: all (default), web, test, lint, asan, msan, coverage, fuzz, bench, docs, install, clean.
+# knee. Targets: all (default), web, test, lint, asan, msan, tsan, coverage, fuzz, bench, docs, install, uninstall,
+# clean.
 # YAML, ISAL, ZLIB, SQLITE, MPI, CUDA, BLAS = auto|0|1: with the library if it is there, never, or stop when it
 # is missing;
 # WASM likewise for the page (clang for wasm32-wasi, node, uPlot from npm).
@@ -18,17 +19,21 @@ MPICC   ?= mpicc
 CUDA    ?= auto
 CUDA_HOME ?= $(firstword $(wildcard /usr/local/cuda) $(lastword $(sort $(wildcard /usr/local/cuda-*))) /usr)
 PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
 CFLAGS  ?= -O2 -g
 WARN     = -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 # No contraction to fused multiply-add: native and WebAssembly must agree to the last digits.
-STD      = -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off
-CPPFLAGS += -Iinclude -Isrc
+# Hidden: libknee.so shows what include/*.h declares (tools/exports), nothing else.
+STD      = -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -fvisibility=hidden $(harden_c)
+# override: what is given on the command line stands beside these, not in their place.
+override CPPFLAGS += -Iinclude -Isrc
 # make V=1 shows the commands.
 Q = $(if $(V),,@)
 say = $(if $(V)$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf '  %-5s %s\n' $(1) $(2))
 
 # use NAME: is the header of a library there, and is it wanted? NAME=auto|0|1
 hash := \#
+comma := ,
 has = $(shell printf '$(hash)include <%s>\n' $(1) | $(CC) -E - >/dev/null 2>&1 && echo 1 || echo 0)
 use = $(if $(filter 1,$($(1))),$(if $(filter 1,$(call has,$(2))),1,$(error $(1)=1 but $(2) is missing: apt-get install $(3))),$(if $(filter 0,$($(1))),0,$(call has,$(2))))
 use_yaml   := $(call use,YAML,yaml.h,libyaml-dev)
@@ -36,11 +41,31 @@ use_isal   := $(call use,ISAL,isa-l/igzip_lib.h,libisal-dev)
 use_zlib   := $(call use,ZLIB,zlib.h,zlib1g-dev)
 use_sqlite := $(call use,SQLITE,sqlite3.h,libsqlite3-dev)
 use_blas   := $(call use,BLAS,cblas.h,libopenblas-dev)
-CPPFLAGS += -DKNEE_HAVE_YAML=$(use_yaml) -DKNEE_HAVE_ISAL=$(use_isal) -DKNEE_HAVE_ZLIB=$(use_zlib) \
+override CPPFLAGS += -DKNEE_HAVE_YAML=$(use_yaml) -DKNEE_HAVE_ISAL=$(use_isal) -DKNEE_HAVE_ZLIB=$(use_zlib) \
             -DKNEE_HAVE_SQLITE=$(use_sqlite) -DKNEE_HAVE_BLAS=$(use_blas)
-LDLIBS   += $(if $(filter 1,$(use_yaml)),-lyaml) \
+override LDLIBS += $(if $(filter 1,$(use_yaml)),-lyaml) \
             $(if $(filter 1,$(use_isal)),-lisal,$(if $(filter 1,$(use_zlib)),-lz)) \
             $(if $(filter 1,$(use_sqlite)),-lsqlite3) -lm -lpthread -ldl
+
+# ---- Hardening and the version ----
+# HARDEN=0 leaves it away. Each flag only where compiler and linker know it; checks of the C library's calls only
+# where there is optimisation, which they need, and no sanitizer, which they disturb.
+HARDEN ?= auto
+takes = $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(1) -x c - -o /dev/null 2>/dev/null && echo '$(1)')
+ifneq ($(HARDEN),0)
+harden_c := $(call takes,-fstack-protector-strong)
+harden_l := $(call takes,-Wl$(comma)-z$(comma)relro) $(call takes,-Wl$(comma)-z$(comma)now)
+harden_exe := $(call takes,-pie -fPIC)
+ifeq ($(findstring -fsanitize,$(CFLAGS)),)
+harden_c += $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+endif
+endif
+# One place says the version: include/knee.h. The number in the library's name is the major one.
+version_of = $(shell sed -n 's/^$(hash)define KNEE_VERSION_$(1) *//p' include/knee.h)
+so_major := $(call version_of,MAJOR)
+version  := $(so_major).$(call version_of,MINOR).$(call version_of,PATCH)
+so_name  := libknee.so.$(so_major)
+
 # MPI brings its own compiler command; what needs it is an object of its own, loaded by a run that does.
 has_mpi := $(if $(filter 0,$(MPI)),0,$(shell command -v $(MPICC) >/dev/null 2>&1 && echo 1 || echo 0))
 use_mpi := $(if $(filter 1-0,$(MPI)-$(has_mpi)),$(error MPI=1 but $(MPICC) is missing: apt-get install libopenmpi-dev openmpi-bin),$(has_mpi))
@@ -102,6 +127,19 @@ $(B)/gen/%.o: $(B)/gen/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -fPIC -MMD -MP $(CPPFLAGS) -c $< -o $@
 
+# Other flags, other objects: without this a build folder keeps what older flags made.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(STD) $(WARN) $(CFLAGS)' | cmp -s - $@ || printf '%s\n' '$(STD) $(WARN) $(CFLAGS)' > $@
+$(lib_obj) $(cli_obj) $(measure_obj): $(B)/flags
+# The library works in threads with 64 KB of stack (tests/unit/test_guest.c). Sanitizers make frames larger.
+ifneq ($(filter -O1 -O2 -O3 -Os,$(CFLAGS)),)
+ifeq ($(findstring -fsanitize,$(CFLAGS)),)
+$(lib_obj): override WARN += -Wframe-larger-than=16384
+endif
+endif
+FORCE:
+
 # ---- The page: the same core as WebAssembly, one file ----
 
 wasm_flags = --target=wasm32-wasi -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -Oz -Iinclude -Isrc
@@ -121,7 +159,7 @@ $(page): build/core.wasm tools/page.mjs $(wildcard web/*.js web/*.css web/*.html
 web: $(page)
 
 ifeq ($(use_page),1)
-$(B)/src/cli/page.o: CPPFLAGS += -DKNEE_HAVE_PAGE=1 -DKNEE_PAGE='"$(page)"'
+$(B)/src/cli/page.o: override CPPFLAGS += -DKNEE_HAVE_PAGE=1 -DKNEE_PAGE='"$(page)"'
 $(B)/src/cli/page.o: $(page)
 endif
 
@@ -129,10 +167,11 @@ $(B)/libknee.a: $(lib_obj)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(B)/libknee.so: $(lib_obj)
+$(B)/$(so_name): $(lib_obj)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libknee.so.0 -o $@ $^ $(LDLIBS)
-	$(Q)ln -sf libknee.so $@.0
+	$(Q)$(CC) $(CFLAGS) $(harden_l) $(LDFLAGS) -shared -Wl,-soname,$(so_name) -o $@ $^ $(LDLIBS)
+$(B)/libknee.so: $(B)/$(so_name)
+	$(Q)ln -sf $(so_name) $@
 
 # Measuring reads clocks and talks to other processes: part of the program, not of the library.
 $(B)/measure.a: $(measure_obj)
@@ -142,16 +181,16 @@ $(B)/measure.a: $(measure_obj)
 $(B)/knee-mpi.so: src/reach/mpi.c src/reach/runtime.h src/reach/host_buffer.h include/knee.h
 	@mkdir -p $(@D)
 	$(call say,MPI,$@)
-	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@ $(LDFLAGS)
+	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@ $(harden_l) $(LDFLAGS)
 
 $(B)/knee-nccl.so: src/reach/nccl.c src/reach/runtime.h include/knee.h
 	@mkdir -p $(@D)
 	$(call say,CUDA,$@)
-	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $(cuda_flags) -fPIC -shared $< -o $@ $(LDFLAGS) $(cuda_libs)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $(cuda_flags) -fPIC -shared $< -o $@ $(harden_l) $(LDFLAGS) $(cuda_libs)
 
 $(B)/knee: $(cli_obj) $(B)/measure.a $(B)/libknee.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(harden_exe) $(harden_l) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(B)/knee.1: $(B)/knee
 	$(Q)$(B)/knee man > $@
@@ -205,6 +244,8 @@ bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
 msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=memory' all unit
+# Only the test that runs the library's calls in several threads at once.
+tsan: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' build/tsan/tests/test_guest
 coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/coverage build/cov
 
 FUZZ_SECONDS ?= 20
@@ -251,18 +292,36 @@ calibrate: $(B)/calibrate
 	mv $(B)/constants.csv data/constants.csv
 
 test: ; ./check
+
+# ---- Install ----
+# mode, what, where: everything that is installed, so that uninstall can take it away again.
+man_dir = $(PREFIX)/share/man/man1
+bash_dir = $(PREFIX)/share/bash-completion/completions
+zsh_dir = $(PREFIX)/share/zsh/site-functions
+fish_dir = $(PREFIX)/share/fish/vendor_completions.d
+installs = 755:$(B)/knee:$(PREFIX)/bin/knee \
+  $(foreach h,$(wildcard include/*.h),644:$(h):$(PREFIX)/include/$(notdir $(h))) \
+  644:$(B)/libknee.a:$(LIBDIR)/libknee.a 755:$(B)/$(so_name):$(LIBDIR)/$(so_name) \
+  $(foreach o,$(loadable),755:$(o):$(LIBDIR)/knee/$(notdir $(o))) \
+  644:$(B)/knee.1:$(man_dir)/knee.1 644:$(B)/completion/knee.bash:$(bash_dir)/knee \
+  644:$(B)/completion/_knee:$(zsh_dir)/_knee 644:$(B)/completion/knee.fish:$(fish_dir)/knee.fish
 install: all
-	install -D -m755 $(B)/knee $(DESTDIR)$(PREFIX)/bin/knee
-	install -D -m644 -t $(DESTDIR)$(PREFIX)/include include/*.h
-	install -D -m644 $(B)/libknee.a $(DESTDIR)$(PREFIX)/lib/libknee.a
-	install -D -m755 $(B)/libknee.so $(DESTDIR)$(PREFIX)/lib/libknee.so.0
-	ln -sf libknee.so.0 $(DESTDIR)$(PREFIX)/lib/libknee.so
-	$(foreach so,$(loadable),install -D -m755 $(so) $(DESTDIR)$(PREFIX)/lib/knee/$(notdir $(so));)
-	install -D -m644 $(B)/knee.1 $(DESTDIR)$(PREFIX)/share/man/man1/knee.1
-	install -D -m644 $(B)/completion/knee.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/knee
-	install -D -m644 $(B)/completion/_knee $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_knee
-	install -D -m644 $(B)/completion/knee.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/knee.fish
+	@set -e; for row in $(installs); do mode=$${row%%:*} row=$${row#*:}; \
+	  install -D -m$$mode "$${row%%:*}" "$(DESTDIR)$${row#*:}"; done
+	@ln -sf $(so_name) $(DESTDIR)$(LIBDIR)/libknee.so
+	@mkdir -p $(DESTDIR)$(LIBDIR)/pkgconfig
+	@printf '%s\n' 'prefix=$(PREFIX)' 'libdir=$(LIBDIR)' 'includedir=$${prefix}/include' '' 'Name: knee' \
+	  'Description: where the next worker of a training job stops paying, why, and what to change' \
+	  'Version: $(version)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lknee' \
+	  'Libs.private: $(strip $(LDLIBS))' > $(DESTDIR)$(LIBDIR)/pkgconfig/knee.pc
+	$(call say,PUT,$(DESTDIR)$(PREFIX))
+# Also what an earlier build put there and this one does not have.
+uninstall:
+	@for row in $(installs); do rm -f "$(DESTDIR)$${row##*:}"; done
+	@rm -f $(DESTDIR)$(LIBDIR)/libknee.so $(DESTDIR)$(LIBDIR)/pkgconfig/knee.pc \
+	  $(DESTDIR)$(LIBDIR)/knee/knee-mpi.so $(DESTDIR)$(LIBDIR)/knee/knee-nccl.so
+	@rmdir $(DESTDIR)$(LIBDIR)/knee 2>/dev/null || true
 clean: ; rm -rf build
 
-.PHONY: all web unit fuzz-build calibrate bench asan msan coverage fuzz lint format docs test install clean
+.PHONY: FORCE all web unit fuzz-build calibrate bench asan msan tsan coverage fuzz lint format docs test install uninstall clean
 .DELETE_ON_ERROR:

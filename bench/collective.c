@@ -69,7 +69,7 @@ static double sweep_s(const struct knee_cluster *cluster, enum knee_op op, doubl
     double bytes[KNEE_SIZES_MAX], best = INFINITY;
     struct knee_collective_query query = {op, {ranks, NAN, 1, 1}, bytes, 0};
     struct knee_collective collective;
-    if (knee_sizes_parse("4K..8G", "", bytes, &query.size_count, NULL))
+    if (knee_sizes_parse("4K..8G", "", bytes, KNEE_SIZES_MAX, &query.size_count, NULL))
         return NAN;
     for (int run = 0; run < 20; run++) {
         double start = now_s();

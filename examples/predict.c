@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where does the next H100 stop paying for a 7B model? Against the library:
- *   cc -Iinclude examples/predict.c build/libknee.a -lyaml -lm -o predict && ./predict
+ * Where does the next H100 stop paying for a 7B model? Against the library, once it is installed:
+ *   cc examples/predict.c $(pkg-config --cflags --libs knee) -o predict && ./predict
  */
 #include "knee_judge.h"
 
@@ -28,8 +28,9 @@ int main(void)
     for (size_t i = 0; i < prediction.row_count; i++)
         printf("K = %4.0f  R = %.3f  E = %.3f\n", prediction.rows[i].workers,
                prediction.rows[i].ratio, prediction.rows[i].efficiency);
+    size_t lever = prediction.verdict.lever; /* SIZE_MAX: no lever helps */
     printf("knee at %.0f workers; lever: %s\n", prediction.knee.tolerance_workers,
-           prediction.levers[prediction.verdict.lever].name);
+           lever < prediction.lever_count ? prediction.levers[lever].name : "none helps");
     knee_prediction_release(&prediction);
     return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * knee.h - where does the next worker stop paying, why, and what should be changed.
  *
- * The one public header. What holds for every call:
+ * The header to begin with; the structs are in knee_*.h. What holds for every call:
  *  - Units are in the names: _s seconds, _bytes, _bytes_per_s, _w watts. Money is US dollars.
  *    A double that is NaN means "not known" or "there is none".
  *  - A call that can fail returns knee_status. On failure the outputs are untouched and *err says
@@ -20,11 +20,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What stands between KNEE_PUBLIC_BEGIN and _END can be seen from outside of libknee.so; nothing
+ * else can. */
+#if defined __GNUC__
+#define KNEE_PUBLIC_BEGIN _Pragma("GCC visibility push(default)")
+#define KNEE_PUBLIC_END   _Pragma("GCC visibility pop")
+#else
+#define KNEE_PUBLIC_BEGIN
+#define KNEE_PUBLIC_END
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
-#define KNEE_VERSION "0.1.0"
+/* ---- Version ------------------------------------------------------------------------------- */
+
+#define KNEE_VERSION_MAJOR    0
+#define KNEE_VERSION_MINOR    1
+#define KNEE_VERSION_PATCH    0
+#define KNEE_VERSION          KNEE_DOTTED(KNEE_VERSION_MAJOR, KNEE_VERSION_MINOR, KNEE_VERSION_PATCH)
+#define KNEE_DOTTED(a, b, c)  KNEE_DOTTED_(a, b, c)
+#define KNEE_DOTTED_(a, b, c) #a "." #b "." #c
+
+/* Of the library that runs, where KNEE_VERSION is that of the header that was compiled with. */
+const char *knee_version(void);
 
 /* ---- Status, errors, memory ------------------------------------------------------------- */
 
@@ -61,6 +82,7 @@ struct knee_text {
 };
 void knee_text_release(struct knee_text *text);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

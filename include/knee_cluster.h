@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Cluster: presets and collective costs ------------------------------------------------ */
 
@@ -67,8 +68,7 @@ struct knee_transport {
     double nvls_share; /* of the link's rate that in-switch reduction reaches; 0: it has none */
     const char *origin;
 };
-const struct knee_transport *knee_transport_at(size_t row);       /* NULL past the end */
-const struct knee_transport *knee_transport_of(const char *link); /* NULL: none fits */
+const struct knee_transport *knee_transport_at(size_t row); /* NULL past the end */
 
 /* A protocol of NCCL as a regime in size: quick and narrow, or slow to start and wide. */
 enum knee_protocol_name { KNEE_LL, KNEE_LL128, KNEE_SIMPLE, KNEE_PROTOCOLS };
@@ -144,11 +144,6 @@ struct knee_cluster {
 /* One level, nothing known: every number has its default. */
 void knee_cluster_init(struct knee_cluster *cluster);
 
-/* Hosts that send messages to each other: a message of S bytes takes latency + S / rate, nothing
- * else. The numbers are a guess that a fit replaces: 50 us and 1 GB/s between hosts, 1 us and 10
- * GB/s inside one. */
-void knee_cluster_plain(struct knee_cluster *out);
-
 /* A preset as levels: the node's link, then the network. */
 void knee_cluster_from_preset(const struct knee_cluster_preset *preset, struct knee_cluster *out);
 
@@ -182,6 +177,7 @@ struct knee_hardware {
 /* Indicative dollars per GPU-hour; NaN: not known. */
 double knee_gpu_price(const struct knee_gpu *gpu);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

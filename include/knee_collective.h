@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Collectives: what they cost there ---------------------------------------------------- */
 
@@ -88,11 +89,6 @@ struct knee_algorithm {
 const struct knee_algorithm *knee_algorithm_at(size_t row); /* for predict; NULL past the end */
 const struct knee_algorithm *knee_scheme_at(size_t row);    /* for sweeps; NULL past the end */
 
-/* Seconds, from counts. */
-double knee_counts_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
-                          const struct knee_counts *counts, const struct knee_algorithm *algorithm,
-                          enum knee_protocol_name protocol);
-
 /* The quickest of NCCL's algorithms and protocols: what a run should take at best. NaN when NCCL
  * has none for it. `algorithm` and `protocol` may be NULL. */
 double knee_model_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
@@ -167,9 +163,9 @@ struct knee_nccl_choice knee_nccl_choose(const struct knee_cluster *cluster,
 
 /* Message sizes as nccl-tests writes them: 4K, 8,16,32, 4K..8G (doubling), 4K..8Gx4, 1M..8M+1M. K,
  * M, G are powers of 1024, KB, MB, GB of 1000. Ascending and without repeats into
- * out[KNEE_SIZES_MAX]. */
-knee_status knee_sizes_parse(const char *text, const char *where, double *out, size_t *count,
-                             struct knee_err *err);
+ * `out`, which has room for `capacity` of them; more (or more than KNEE_SIZES_MAX) are refused. */
+knee_status knee_sizes_parse(const char *text, const char *where, double *out, size_t capacity,
+                             size_t *count, struct knee_err *err);
 
 /* What is asked about a collective. */
 struct knee_collective_query {
@@ -245,6 +241,7 @@ knee_status knee_collective_run(const struct knee_cluster *cluster,
                                 struct knee_err *err);
 void knee_collective_release(struct knee_collective *collective);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Job: what is trained, on what, how --------------------------------------------------- */
 
@@ -59,9 +60,10 @@ void knee_job_init(struct knee_job *job);
  * refuses contradictions and gaps (KNEE_USAGE). Completing twice changes nothing. */
 knee_status knee_job_complete(struct knee_job *job, struct knee_err *err);
 
-/* How many worker counts the job lists; and the counts, ascending and without repeats, into
- * `out[KNEE_ROWS_MAX]`. Both return 0 for a list that is too long. */
-size_t knee_workers_list(const struct knee_workers *workers, double *out);
+/* The worker counts of a list, ascending and without repeats, into `out`, which has room for
+ * `capacity` of them; KNEE_ROWS_MAX is always enough. Returns how many, 0 for a list that is too
+ * long. */
+size_t knee_workers_list(const struct knee_workers *workers, double *out, size_t capacity);
 
 /* ---- Shape: a transformer ----------------------------------------------------------------- */
 
@@ -97,13 +99,6 @@ struct knee_params {
     double total, active;                                /* active: what one token visits */
 };
 void knee_shape_params(const struct knee_shape *shape, struct knee_params *out);
-
-/* FLOPs of the model per token, forward and backward, recomputation not counted. Two conventions
- * are in use: attention over all pairs of positions, or over those a causal mask leaves. */
-struct knee_flops {
-    double matmul, attention_full, attention_causal;
-};
-void knee_shape_flops(const struct knee_shape *shape, struct knee_flops *out);
 
 /* ---- Platform: hardware with the software that drives it ----------------------------------- */
 
@@ -225,6 +220,7 @@ struct knee_memory {
     double capacity;            /* of the GPU */
 };
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

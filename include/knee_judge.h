@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Judge: knee, levers, walls, cost, verdict -------------------------------------------- */
 
@@ -26,7 +27,6 @@ struct knee_regime {
     double max_ratio; /* this row holds up to here */
     const char *name, *rule;
 };
-const struct knee_regime *knee_regime_of(double ratio);
 
 enum knee_suspect {
     KNEE_SUSPECT_NONE,
@@ -183,6 +183,7 @@ knee_compare(const struct knee_account *before, const struct knee_diagnosis *bef
              const struct knee_account *after, const struct knee_diagnosis *after_diagnosis,
              const struct knee_alloc *alloc, struct knee_comparison *out, struct knee_err *err);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Keys: one row per input; flags, YAML keys, help and completion come from it ---------- */
 
@@ -67,7 +68,7 @@ enum knee_source {
     KNEE_DERIVED, /* computed from others */
 };
 
-#define KNEE_KEYS_MAX 64
+#define KNEE_KEYS_MAX 96
 
 struct knee_keys {
     const struct knee_key *rows;
@@ -80,6 +81,7 @@ struct knee_keys {
 knee_status knee_keys_set(const struct knee_keys *keys, void *object, const char *name,
                           const char *text, enum knee_source source, struct knee_err *err);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

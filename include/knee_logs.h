@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Logs: measured collectives ----------------------------------------------------------- */
 
@@ -205,6 +206,7 @@ void knee_check_release(struct knee_check *check);
  * than they should be, and names the likely reason where the log shows one. */
 void knee_collective_against(struct knee_collective *collective, const struct knee_log *log);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

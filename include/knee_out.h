@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Out: results as text ----------------------------------------------------------------- */
 
@@ -75,6 +76,7 @@ void knee_write_validation(const struct knee_validation *validation, enum knee_f
 void knee_write_rates(const struct knee_rates *rates, const struct knee_platform *platform,
                       struct knee_text *text);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

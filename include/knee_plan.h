@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Tax: what each parallel axis pays ---------------------------------------------------- */
 
@@ -182,7 +183,8 @@ struct knee_operation {
 #define KNEE_OPERATIONS_MAX 64
 
 /* The operations of one layer (with experts or without) or of embedding and head, on one GPU and
- * for one micro-batch. Returns how many were written to out[KNEE_OPERATIONS_MAX]. */
+ * for one micro-batch. Writes the first `capacity` of them and returns how many there are, at most
+ * KNEE_OPERATIONS_MAX. */
 enum knee_operations_of {
     KNEE_OPERATIONS_DENSE,
     KNEE_OPERATIONS_EXPERT,
@@ -191,7 +193,7 @@ enum knee_operations_of {
 };
 size_t knee_plan_ops(const struct knee_shape *shape, const struct knee_machine *machine,
                      const struct knee_plan *plan, enum knee_operations_of what,
-                     struct knee_operation *out);
+                     struct knee_operation *out, size_t capacity);
 
 /* ---- Search over plans --------------------------------------------------------------------- */
 
@@ -238,7 +240,8 @@ void knee_search_run(const struct knee_search *search, size_t from, size_t to,
 void knee_search_merge(const struct knee_search *search, const struct knee_search_result *other,
                        struct knee_search_result *into);
 
-/* What would make a plan that does not fit fit, cheapest first. */
+/* What would make a plan that does not fit fit, cheapest first: writes the first `capacity` of them
+ * and returns how many there are, at most KNEE_REMEDIES_MAX. */
 struct knee_remedy {
     const char *what; /* "full recomputation" */
     struct knee_plan plan;
@@ -246,7 +249,7 @@ struct knee_remedy {
 };
 #define KNEE_REMEDIES_MAX 12
 size_t knee_plan_remedies(const struct knee_shape *shape, const struct knee_machine *machine,
-                          const struct knee_plan *plan, struct knee_remedy *out);
+                          const struct knee_plan *plan, struct knee_remedy *out, size_t capacity);
 
 /* What the best plans at several GPU counts add up to. */
 struct knee_plan_row {
@@ -296,6 +299,7 @@ struct knee_advantage knee_plan_advantage(const struct knee_plan_cost *better,
 /* The part that costs most beside the work itself; KNEE_PART_GEMM when nothing is above 2 %. */
 enum knee_part knee_plan_binding(const struct knee_plan_cost *cost);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

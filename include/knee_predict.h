@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Predict: closed forms ---------------------------------------------------------------- */
 
@@ -78,6 +79,7 @@ struct knee_solution {
 knee_status knee_solve(const struct knee_job *job, const char *variable, const char *wanted,
                        struct knee_solution *out, struct knee_err *err);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Importers: shapes and plans from files that exist already ----------------------------- */
 
@@ -48,6 +49,7 @@ knee_status knee_yaml_read(const char *yaml, size_t length, const char *name,
                            const struct knee_keys *keys, void *object, size_t object_size,
                            struct knee_err *err);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Runs: measured training steps, and how well they are predicted ------------------------ */
 
@@ -110,6 +111,7 @@ knee_status knee_calibrate(const struct knee_runs *runs, const struct knee_alloc
                            struct knee_rates *out, struct knee_platform *platform,
                            struct knee_err *err);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* ---- Step: one step, every second labelled ------------------------------------------------ */
 
@@ -283,6 +284,7 @@ knee_status knee_account(const struct knee_trace *traces, size_t count,
                          struct knee_err *err);
 void knee_account_release(struct knee_account *account);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/error.h"
 
+#include "base/format.h"
+
 #include <stdarg.h>
-#include <stdio.h> /* vsnprintf only: the core does no I/O */
 #include <string.h>
 
 /* Terminals act on control bytes, so a name quoted from the input must not carry any. */
@@ -20,10 +21,10 @@ knee_status knee_fail(struct knee_err *err, knee_status status, const char *wher
         return status;
     memset(err, 0, sizeof *err);
     err->status = status;
-    snprintf(err->where, sizeof err->where, "%s", where ? where : "");
+    knee_format(err->where, sizeof err->where, "%s", where ? where : "");
     va_list args;
     va_start(args, fmt);
-    vsnprintf(err->what, sizeof err->what, fmt, args);
+    knee_vformat(err->what, sizeof err->what, fmt, args);
     va_end(args);
     make_printable(err->where);
     make_printable(err->what);
@@ -36,7 +37,7 @@ void knee_hint(struct knee_err *err, const char *fmt, ...)
         return;
     va_list args;
     va_start(args, fmt);
-    vsnprintf(err->hint, sizeof err->hint, fmt, args);
+    knee_vformat(err->hint, sizeof err->hint, fmt, args);
     va_end(args);
     make_printable(err->hint);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json_values.h"
 
+#include "base/decimal.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void knee_json_values_init(struct knee_json_values *v, const char *json, size_t length)
@@ -76,8 +77,8 @@ static bool read_number(struct knee_json_values *v)
            strchr("+-.0123456789eE", *v->at))
         digits[used++] = *v->at++;
     digits[used] = '\0';
-    char *rest;
-    v->number = strtod(digits, &rest);
+    const char *rest;
+    v->number = knee_decimal_parse(digits, &rest);
     v->kind = KNEE_JSON_NUMBER;
     if (used == 0 || *rest || !isfinite(v->number))
         return fail(v, "this is not a JSON value");

@@ -6,11 +6,11 @@
 #include "base/keys.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "base/number.h"
 #include "base/spell.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 bool knee_same_name(const char *a, const char *b)
@@ -166,7 +166,7 @@ knee_status knee_keys_set(const struct knee_keys *keys, void *object, const char
         return KNEE_USAGE;
     }
     const struct knee_key *key = &keys->rows[row];
-    snprintf(where, sizeof where, "%s%s", source == KNEE_FLAG ? "--" : "", key->name);
+    knee_format(where, sizeof where, "%s%s", source == KNEE_FLAG ? "--" : "", key->name);
     knee_status status = set_field(key, (char *)object + key->offset, text, where, err);
     if (!status)
         knee_keys_source(keys, object)[row] = (unsigned char)source;

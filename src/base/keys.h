@@ -19,6 +19,21 @@
         .offset = offsetof(type, field), .group = heading, .otherwise = absent, .help = words      \
     }
 
+/* The table itself. An object keeps one byte for each row, so there may not be more rows than
+ * bytes. tools/rooms sees to it that no table is made without this. */
+#define KNEE_KEY_TABLE(table, type)                                                                \
+    {                                                                                              \
+        .rows = table, .source_offset = offsetof(type, source),                                    \
+        .count = sizeof table / sizeof *table +                                                    \
+                 0 * sizeof(struct {                                                               \
+                     char nothing;                                                                 \
+                     _Static_assert(sizeof table / sizeof *table <= KNEE_KEYS_MAX,                 \
+                                    "more rows than KNEE_KEYS_MAX");                               \
+                     _Static_assert(sizeof((type *)0)->source == KNEE_KEYS_MAX,                    \
+                                    "source[] is not one byte for each row");                      \
+                 })                                                                                \
+    }
+
 /* A list of choices whose names stand in an array of strings. */
 #define KNEE_WORDS(list, label, words)                                                             \
     static size_t list##_count(void)                                                               \

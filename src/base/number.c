@@ -6,12 +6,12 @@
  */
 #include "base/number.h"
 
+#include "base/decimal.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/spell.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
-#include <stdlib.h>
 #include <string.h>
 
 struct spelling {
@@ -238,11 +238,11 @@ knee_status knee_number_parse(const char *text, enum knee_unit unit, const char 
     }
     memcpy(number, start, length);
     number[length] = '\0';
-    double value = strtod(number, NULL);
+    double value = knee_decimal_parse(number, NULL);
 
     const char *rest = skip_spaces(start + length);
     size_t rest_length = trimmed_length(rest);
-    snprintf(suffix, sizeof suffix, "%.*s", (int)(rest_length > 31 ? 31 : rest_length), rest);
+    knee_format(suffix, sizeof suffix, "%.*s", (int)(rest_length > 31 ? 31 : rest_length), rest);
     const struct spelling *spelling = find_spelling(unit, rest, rest_length);
     if (!spelling)
         return bad_unit(text, suffix, unit, where, err);
@@ -294,7 +294,7 @@ static void digits(char *out, size_t size, double value)
 {
     double magnitude = fabs(value);
     int decimals = magnitude < 0.01 ? 5 : magnitude < 1 ? 3 : magnitude < 100 ? 2 : 1;
-    snprintf(out, size, "%.*f", decimals, value);
+    knee_format(out, size, "%.*f", decimals, value);
     size_t length = strlen(out);
     while (length > 0 && out[length - 1] == '0')
         out[--length] = '\0';
@@ -307,36 +307,36 @@ void knee_number_human(char *out, size_t size, double value, enum knee_unit unit
     char text[48];
     const struct prefix *scale = scales[unit];
     if (isnan(value)) {
-        snprintf(out, size, "-");
+        knee_format(out, size, "-");
     } else if (unit == KNEE_UNIT_DOLLARS) {
-        snprintf(out, size,
-                 fabs(value) >= 100   ? "$%.0f"
-                 : fabs(value) >= 0.1 ? "$%.2f"
-                                      : "$%.3g",
-                 value);
+        knee_format(out, size,
+                    fabs(value) >= 100   ? "$%.0f"
+                    : fabs(value) >= 0.1 ? "$%.2f"
+                                         : "$%.3g",
+                    value);
     } else if (isinf(value) || !scale) {
         digits(text, sizeof text, value);
-        snprintf(out, size, "%s%s", isinf(value) ? "no limit" : text,
-                 !isinf(value) && unit == KNEE_UNIT_FACTOR ? "x" : "");
+        knee_format(out, size, "%s%s", isinf(value) ? "no limit" : text,
+                    !isinf(value) && unit == KNEE_UNIT_FACTOR ? "x" : "");
     } else {
         double magnitude = fabs(value);
         while (magnitude < scale->from)
             scale++;
         digits(text, sizeof text, value / scale->factor);
-        snprintf(out, size, "%s%s", text,
-                 value == 0 && unit == KNEE_UNIT_SECONDS ? " s" : scale->text);
+        knee_format(out, size, "%s%s", text,
+                    value == 0 && unit == KNEE_UNIT_SECONDS ? " s" : scale->text);
     }
 }
 
 void knee_number_exact(char *out, size_t size, double value)
 {
     if (!isfinite(value)) {
-        snprintf(out, size, "null");
+        knee_format(out, size, "null");
         return;
     }
     for (int precision = 15; precision <= 17; precision++) {
-        snprintf(out, size, "%.*g", precision, value);
-        if (strtod(out, NULL) == value)
+        knee_format(out, size, "%.*g", precision, value);
+        if (knee_decimal_parse(out, NULL) == value)
             return;
     }
 }
@@ -344,9 +344,9 @@ void knee_number_exact(char *out, size_t size, double value)
 void knee_number_ns(char *out, size_t size, int64_t ns)
 {
     uint64_t magnitude = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    int length = snprintf(out, size, "%s%llu.%09llu", ns < 0 ? "-" : "",
-                          (unsigned long long)(magnitude / 1000000000),
-                          (unsigned long long)(magnitude % 1000000000));
+    int length = knee_format(out, size, "%s%llu.%09llu", ns < 0 ? "-" : "",
+                             (unsigned long long)(magnitude / 1000000000),
+                             (unsigned long long)(magnitude % 1000000000));
     while (length > 2 && (size_t)length < size && out[length - 1] == '0' && out[length - 2] != '.')
         out[--length] = '\0';
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of message sizes, in the spelling of nccl-tests: K, M and G are powers of 1024. */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/slice.h"
 #include "knee_collective.h"
 
@@ -45,8 +46,22 @@ static bool read_size(struct knee_slice text, double *out)
     return false;
 }
 
+static knee_status too_many(struct knee_slice piece, size_t capacity, const char *where,
+                            struct knee_err *err)
+{
+    char why[64];
+    knee_format(why, sizeof why, "makes more than %zu sizes", capacity);
+    return bad(piece, why, where, err);
+}
+
+/* Where sizes go; out NULL: they are only counted. */
+struct list {
+    double *out;
+    size_t count, capacity;
+};
+
 /* "A..B", "A..BxF", "A..B+S", or one size. */
-static knee_status add_range(struct knee_slice piece, const char *where, double *out, size_t *count,
+static knee_status add_range(struct knee_slice piece, const char *where, struct list *list,
                              struct knee_err *err)
 {
     size_t dots = knee_slice_find(piece, "..");
@@ -71,9 +86,11 @@ static knee_status add_range(struct knee_slice piece, const char *where, double 
             return bad(piece, "is empty: it ends before it starts", where, err);
     }
     for (double bytes = from; bytes <= to; bytes = step > 0 ? bytes + step : rint(bytes * factor)) {
-        if (*count == KNEE_SIZES_MAX)
-            return bad(piece, "makes more than 1024 sizes", where, err);
-        out[(*count)++] = bytes;
+        if (list->count == list->capacity)
+            return too_many(piece, list->capacity, where, err);
+        if (list->out)
+            list->out[list->count] = bytes;
+        list->count++;
         if (bytes == to)
             break;
     }
@@ -86,23 +103,33 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-knee_status knee_sizes_parse(const char *text, const char *where, double *out, size_t *count,
-                             struct knee_err *err)
+static knee_status add_ranges(const char *text, const char *where, struct list *list,
+                              struct knee_err *err)
 {
-    double sizes[KNEE_SIZES_MAX];
-    size_t found = 0, kept = 0;
     struct knee_slice rest = knee_slice_of(text), piece;
     if (rest.length == 0)
         return bad(rest, "is not a size", where, err);
     while (knee_slice_until(&rest, ',', &piece)) {
-        knee_status status = add_range(piece, where, sizes, &found, err);
+        knee_status status = add_range(piece, where, list, err);
         if (status)
             return status;
     }
-    qsort(sizes, found, sizeof *sizes, ascending);
-    for (size_t i = 0; i < found; i++)
-        if (kept == 0 || out[kept - 1] != sizes[i])
-            out[kept++] = sizes[i];
+    return KNEE_OK;
+}
+
+knee_status knee_sizes_parse(const char *text, const char *where, double *out, size_t capacity,
+                             size_t *count, struct knee_err *err)
+{
+    size_t most = capacity < KNEE_SIZES_MAX ? capacity : KNEE_SIZES_MAX, kept = 0;
+    struct list counted = {NULL, 0, most}, list = {out, 0, most};
+    knee_status status = add_ranges(text, where, &counted, err);
+    if (status)
+        return status;
+    add_ranges(text, where, &list, NULL); /* nothing is written before all of it is known good */
+    qsort(out, list.count, sizeof *out, ascending);
+    for (size_t i = 0; i < list.count; i++)
+        if (kept == 0 || out[kept - 1] != out[i])
+            out[kept++] = out[i];
     *count = kept;
     return KNEE_OK;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/slice.h"
 
+#include "base/decimal.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool blank(char c)
@@ -96,7 +97,7 @@ bool knee_slice_has(struct knee_slice text, const char *string)
     return knee_slice_find(text, string) < text.length;
 }
 
-/* Digits, a point, an exponent: what strtod takes beyond that (hex, inf, nan) is no number here. */
+/* Digits, a point, an exponent: what else C takes (hex, inf, nan) is no number here. */
 static bool decimal(struct knee_slice text)
 {
     for (size_t i = 0; i < text.length; i++)
@@ -107,12 +108,13 @@ static bool decimal(struct knee_slice text)
 
 bool knee_slice_number(struct knee_slice text, double *out)
 {
-    char copy[40], *end = NULL;
+    char copy[40];
+    const char *end = NULL;
     if (!decimal(text))
         return false;
     memcpy(copy, text.at, text.length);
     copy[text.length] = '\0';
-    double value = strtod(copy, &end);
+    double value = knee_decimal_parse(copy, &end);
     if (end != copy + text.length || end == copy || !isfinite(value))
         return false;
     *out = value;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 
+#include "base/format.h"
+
 #include <stdarg.h>
-#include <stdio.h> /* vsnprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,16 +68,19 @@ void knee_text_puts(struct knee_text *text, const char *string)
 void knee_text_printf(struct knee_text *text, const char *fmt, ...)
 {
     va_list args;
+    size_t room = text->capacity - text->length; /* most pieces fit at the first try */
     va_start(args, fmt);
-    int length = vsnprintf(NULL, 0, fmt, args);
+    int length = knee_vformat(room ? text->data + text->length : NULL, room, fmt, args);
     va_end(args);
     if (length < 0 || !reserve(text, (size_t)length)) {
         text->failed = true;
         return;
     }
-    va_start(args, fmt);
-    vsnprintf(text->data + text->length, (size_t)length + 1, fmt, args);
-    va_end(args);
+    if ((size_t)length >= room) {
+        va_start(args, fmt);
+        knee_vformat(text->data + text->length, (size_t)length + 1, fmt, args);
+        va_end(args);
+    }
     text->length += (size_t)length;
 }
 

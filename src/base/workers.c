@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of worker counts, kept as the ranges they were written in. */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
-#include <stdlib.h>
 #include <string.h>
 
 static knee_status bad(const char *piece, const char *why, const char *where, struct knee_err *err)
@@ -42,7 +41,7 @@ static knee_status parse_range(char *piece, const char *where, struct knee_worke
 {
     char whole[64];
     double from = 0, to = 0, factor = 1, step = 1;
-    snprintf(whole, sizeof whole, "%.60s", piece);
+    knee_format(whole, sizeof whole, "%.60s", piece);
     char *dots = strstr(piece, "..");
     if (dots) {
         char *by = strpbrk(dots, "x+*");
@@ -103,28 +102,34 @@ knee_status knee_workers_parse(const char *text, const char *where, struct knee_
     return KNEE_OK;
 }
 
-static int ascending(const void *a, const void *b)
+/* Into its place among `count` that ascend; false when it is there already. */
+static bool insert(double *out, size_t count, size_t capacity, double k)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    size_t at = count;
+    while (at > 0 && out[at - 1] >= k)
+        at--;
+    if (at < count && out[at] == k)
+        return false;
+    if (count < capacity) {
+        memmove(out + at + 1, out + at, (count - at) * sizeof *out);
+        out[at] = k;
+    }
+    return true;
 }
 
-size_t knee_workers_list(const struct knee_workers *workers, double *out)
+size_t knee_workers_list(const struct knee_workers *workers, double *out, size_t capacity)
 {
     size_t count = 0;
+    if (capacity > KNEE_ROWS_MAX)
+        capacity = KNEE_ROWS_MAX;
     for (size_t i = 0; i < workers->ranges; i++) {
         double from = workers->range[i].from, to = workers->range[i].to;
         double factor = workers->range[i].factor, step = workers->range[i].step;
         for (double k = from; k <= to; k = factor > 1 ? fmax(rint(k * factor), k + 1) : k + step) {
-            if (count == KNEE_ROWS_MAX)
+            count += insert(out, count, capacity, k);
+            if (count > capacity)
                 return 0;
-            out[count++] = k;
         }
     }
-    qsort(out, count, sizeof *out, ascending);
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || out[kept - 1] != out[i])
-            out[kept++] = out[i];
-    return kept;
+    return count;
 }

@@ -62,11 +62,7 @@ static const struct knee_key rows[] = {
     SWITCH("gpu", gpu, "GPU buffers, through NCCL"),
 };
 
-const struct knee_keys knee_bench_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct knee_bench_options, source),
-};
+const struct knee_keys knee_bench_keys = KNEE_KEY_TABLE(rows, struct knee_bench_options);
 
 void knee_bench_options_init(struct knee_bench_options *options)
 {

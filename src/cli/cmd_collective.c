@@ -49,11 +49,7 @@ static const struct knee_key rows[] = {
     WORD("against", against, "nothing", "a log of nccl-tests or another to put beside it"),
 };
 
-static const struct knee_keys collective_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct collective_options, source),
-};
+static const struct knee_keys collective_keys = KNEE_KEY_TABLE(rows, struct collective_options);
 
 /* Everything a run is made of. */
 struct question {
@@ -116,7 +112,7 @@ static knee_status find_rest(struct cli_run *run, struct question *q)
     q->cluster.sharp = q->cluster.sharp || o->sharp;
     if (!o->bytes && q->log)
         return KNEE_OK;
-    return knee_sizes_parse(o->bytes ? o->bytes : "1K..8Gx4", "--bytes", q->bytes,
+    return knee_sizes_parse(o->bytes ? o->bytes : "1K..8Gx4", "--bytes", q->bytes, KNEE_SIZES_MAX,
                             &q->query.size_count, &run->err);
 }
 

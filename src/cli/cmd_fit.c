@@ -34,11 +34,7 @@ static const struct knee_key rows[] = {
      .help = "exit with 3 when a row or a file was refused"},
 };
 
-static const struct knee_keys fit_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct fit_options, source),
-};
+static const struct knee_keys fit_keys = KNEE_KEY_TABLE(rows, struct fit_options);
 
 /* Where a fit starts: what is named, or what the logs look like, several nodes telling more. */
 static knee_status find_prior(struct cli_run *run, const struct fit_options *options,

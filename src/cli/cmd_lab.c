@@ -116,11 +116,7 @@ static const struct knee_key rows[] = {
            "what it really takes", "extra time the host takes to hand over an operation"),
 };
 
-static const struct knee_keys lab_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct lab_options, source),
-};
+static const struct knee_keys lab_keys = KNEE_KEY_TABLE(rows, struct lab_options);
 
 static double or_else(double value, double otherwise)
 {
@@ -248,7 +244,7 @@ static knee_status list_workers(const struct lab_options *o, int ranks, struct l
     if (!list)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     if (o->workers.ranges)
-        count = knee_workers_list(&o->workers, list);
+        count = knee_workers_list(&o->workers, list, KNEE_ROWS_MAX);
     for (int k = 1; !o->workers.ranges && k < ranks; k *= 2)
         list[count++] = k;
     if (!o->workers.ranges)

@@ -78,11 +78,7 @@ static const struct knee_key rows[] = {
      .help = "list the operations of a layer under the best plan instead"},
 };
 
-static const struct knee_keys plan_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct plan_options, source),
-};
+static const struct knee_keys plan_keys = KNEE_KEY_TABLE(rows, struct plan_options);
 
 /* ---- The search, in threads ---- */
 
@@ -195,7 +191,7 @@ static size_t list_counts(const struct plan_options *options, const struct knee_
                           double *out)
 {
     if (options->gpus.ranges > 0)
-        return knee_workers_list(&options->gpus, out);
+        return knee_workers_list(&options->gpus, out, KNEE_ROWS_MAX);
     if (!isnan(a->fixed.gpus)) {
         out[0] = a->fixed.gpus;
         return 1;

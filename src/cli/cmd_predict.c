@@ -36,11 +36,7 @@ static const struct knee_key rows[] = {
      .help = "start from the built-in job (knee example shows it)"},
 };
 
-static const struct knee_keys predict_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct predict_options, source),
-};
+static const struct knee_keys predict_keys = KNEE_KEY_TABLE(rows, struct predict_options);
 
 /* ---- The example: a 7B model on A100 nodes whose network is their weak side ---- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* knee trace: what a recorded step says. */
 #include "base/error.h"
+#include "base/keys.h"
 #include "base/number.h"
 #include "cli/ranks.h"
 #include "cli/traces.h"
@@ -54,11 +55,7 @@ static const struct knee_key rows[] = {
     OPTION("strict", KNEE_KEY_SWITCH, strict, "", "exit with 3 when anything was lost"),
 };
 
-static const struct knee_keys trace_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct trace_options, source),
-};
+static const struct knee_keys trace_keys = KNEE_KEY_TABLE(rows, struct trace_options);
 
 /* What is worth saying about a job beside its trace. */
 static const char *const job_keys[] = {

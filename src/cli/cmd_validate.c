@@ -54,11 +54,7 @@ static const struct knee_key rows[] = {
      .help = "E(K) down to which more GPUs are worth it: defines the knee of a curve"},
 };
 
-static const struct knee_keys validate_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct validate_options, source),
-};
+static const struct knee_keys validate_keys = KNEE_KEY_TABLE(rows, struct validate_options);
 
 knee_status cli_read_rates(const char *name, struct knee_rates *rates, struct knee_err *err)
 {

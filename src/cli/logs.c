@@ -29,11 +29,7 @@ static const struct knee_key rows[] = {
          "CSV with columns file and hardware (and cluster or source_url): what the logs are of"},
 };
 
-const struct knee_keys cli_log_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct cli_log_options, source),
-};
+const struct knee_keys cli_log_keys = KNEE_KEY_TABLE(rows, struct cli_log_options);
 
 void cli_log_options_init(struct cli_log_options *options)
 {

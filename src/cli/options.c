@@ -41,11 +41,7 @@ static const struct knee_key rows[] = {
     SWITCH("help", help, "this text"),
 };
 
-const struct knee_keys cli_common_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct cli_common, source),
-};
+const struct knee_keys cli_common_keys = KNEE_KEY_TABLE(rows, struct cli_common);
 
 /* What a word stands for; a file where nothing is said here. */
 static const struct {

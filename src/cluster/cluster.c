@@ -8,14 +8,15 @@
  */
 #include "cluster/cluster.h"
 
+#include "base/decimal.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/spell.h"
 #include "cluster/presets.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,8 +55,8 @@ void knee_cluster_plain(struct knee_cluster *out)
 {
     struct knee_cluster t;
     knee_cluster_init(&t);
-    snprintf(t.name, sizeof t.name, "hosts that send messages");
-    snprintf(t.gpu, sizeof t.gpu, "cpu");
+    knee_format(t.name, sizeof t.name, "hosts that send messages");
+    knee_format(t.gpu, sizeof t.gpu, "cpu");
     t.plain = true;
     t.launch_s = t.peer_s = 0;
     for (int p = 0; p < KNEE_PROTOCOLS; p++)
@@ -91,7 +92,7 @@ const struct knee_link *knee_link_nearest(const char *transport, double bytes_pe
 
 void knee_level_set_link(struct knee_level *level, const struct knee_link *link, double ports)
 {
-    snprintf(level->name, sizeof level->name, "%s", link->name);
+    knee_format(level->name, sizeof level->name, "%s", link->name);
     level->latency_s = knee_transport_latency_s(link->name);
     level->bytes_per_s = link->bytes_per_s * link->achieved;
     level->ports = ports;
@@ -113,8 +114,8 @@ void knee_cluster_from_preset(const struct knee_cluster_preset *preset, struct k
 {
     struct knee_cluster t;
     knee_cluster_init(&t);
-    snprintf(t.name, sizeof t.name, "%s", preset->name);
-    snprintf(t.gpu, sizeof t.gpu, "%s", preset->gpu);
+    knee_format(t.name, sizeof t.name, "%s", preset->name);
+    knee_format(t.gpu, sizeof t.gpu, "%s", preset->gpu);
     knee_cluster_set_gpu_link(&t, knee_link_named(preset->node_link));
     knee_level_set_link(&t.levels[1], knee_link_named(preset->net_link), preset->nics_per_node);
     t.levels[0].count = preset->gpus_per_node;
@@ -159,10 +160,10 @@ static bool skip(struct scan *s, char c)
 /* A whole number; false leaves the place. */
 static bool scan_count(struct scan *s, double *out)
 {
-    char *end = NULL;
+    const char *end = NULL;
     if (*s->at < '0' || *s->at > '9')
         return false;
-    double value = strtod(s->at, &end);
+    double value = knee_decimal_parse(s->at, &end);
     if (value != rint(value) || value > KNEE_WORKERS_MAX)
         return false;
     s->at = end;
@@ -192,7 +193,7 @@ static size_t word_length(const char *text)
 static knee_status no_such_name(struct scan *s, const struct knee_choices *choices)
 {
     char word[64];
-    snprintf(word, sizeof word, "%.*s", (int)word_length(s->at), s->at);
+    knee_format(word, sizeof word, "%.*s", (int)word_length(s->at), s->at);
     knee_choice_find(choices, word, "cluster", s->err);
     return KNEE_USAGE;
 }
@@ -205,12 +206,12 @@ static knee_status scan_pairs(struct scan *s, struct knee_level *level)
     while (!skip(s, '}')) {
         char key[16], value[32];
         size_t length = word_length(s->at);
-        snprintf(key, sizeof key, "%.*s", (int)length, s->at);
+        knee_format(key, sizeof key, "%.*s", (int)length, s->at);
         s->at += length;
         if (!skip(s, '='))
             return scan_fail(s, "no key=value");
         length = strcspn(s->at, ",}");
-        snprintf(value, sizeof value, "%.*s", (int)length, s->at);
+        knee_format(value, sizeof value, "%.*s", (int)length, s->at);
         s->at += length;
         char *gb = strstr(value, "gb/s");
         if (gb)
@@ -276,7 +277,7 @@ static knee_status scan_gpus(struct scan *s, struct knee_cluster *t)
         return no_such_name(s, &knee_gpu_names);
     if (skip(s, ':') && !(link = scan_name(s, &knee_link_names)))
         return no_such_name(s, &knee_link_names);
-    snprintf(t->gpu, sizeof t->gpu, "%s", gpu);
+    knee_format(t->gpu, sizeof t->gpu, "%s", gpu);
     const struct knee_gpu *preset = knee_gpu_named(gpu);
     knee_cluster_set_gpu_link(t, knee_link_named(link ? link : preset->node_link));
     t->levels[0].count = count;
@@ -296,7 +297,7 @@ static void usual_network(const struct knee_cluster *t, struct knee_level *level
 static void name_level(struct scan *s, const struct knee_level *below, struct knee_level *level)
 {
     size_t length = word_length(s->at);
-    snprintf(level->name, sizeof level->name, "%.*s", (int)length, s->at);
+    knee_format(level->name, sizeof level->name, "%.*s", (int)length, s->at);
     s->at += length;
     level->latency_s = below->latency_s + 1e-6; /* two switches more */
     level->bytes_per_s = below->bytes_per_s;
@@ -325,8 +326,8 @@ static knee_status scan_level(struct scan *s, struct knee_cluster *t)
         if (skip(s, 'x') && (!scan_count(s, &level->ports) || level->ports < 1))
             return scan_fail(s, "no number of ports");
         if (skip(s, '/')) {
-            char *end = NULL;
-            level->oversubscription = strtod(s->at, &end);
+            const char *end = NULL;
+            level->oversubscription = knee_decimal_parse(s->at, &end);
             if (end == s->at || !(level->oversubscription >= 1) || level->oversubscription > 1e6)
                 return scan_fail(s, "no oversubscription from 1 on");
             s->at = end;
@@ -360,7 +361,7 @@ knee_status knee_cluster_parse(const char *text, struct knee_cluster *out, struc
     if (!flatten(text, s.text, sizeof s.text))
         return knee_fail(err, KNEE_USAGE, "cluster", "longer than %zu characters", sizeof s.text);
     s.at = s.text;
-    snprintf(t.name, sizeof t.name, "%s", text);
+    knee_format(t.name, sizeof t.name, "%s", text);
     knee_status status = scan_gpus(&s, &t);
     while (!status && skip(&s, '*')) {
         if (t.level_count == KNEE_LEVELS_MAX)

@@ -17,4 +17,7 @@ const struct knee_gpu *knee_gpu_named(const char *name);
 const struct knee_link *knee_link_named(const char *name);
 const struct knee_cluster_preset *knee_cluster_preset_named(const char *name);
 
+/* The transport whose name a link preset begins with; NULL: none fits. */
+const struct knee_transport *knee_transport_of(const char *link);
+
 #endif

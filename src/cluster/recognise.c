@@ -4,12 +4,12 @@
  * instance type that has a preset, a transport, "8x400 Gb/s". Each kind of word has its table; what
  * is not said comes from the preset of the instance, or from the cluster the GPU is usually in.
  */
+#include "base/decimal.h"
+#include "base/format.h"
 #include "cluster/cluster.h"
 #include "cluster/presets.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
-#include <stdlib.h>
 #include <string.h>
 
 /* Words are looked for in order; the first that stands in the text counts. ":name" is a cluster
@@ -124,7 +124,7 @@ static double number_before(const char *text, const char *end)
     const char *start = end;
     while (start > text && digit(start[-1]) && end - start < 6)
         start--;
-    return start < end ? strtod(start, NULL) : 0;
+    return start < end ? knee_decimal_parse(start, NULL) : 0;
 }
 
 /* A rate as people write it after a number: Gb/s, Gbit, Gbps, or G after "8x400". Capital B is
@@ -152,7 +152,7 @@ static void find_ports(const char *text, const char *low, double *gbit, double *
         const char *unit = end + (*end == ' ');
         if (end - at > 4 || !is_rate(unit, times))
             continue;
-        *gbit = strtod(at, NULL);
+        *gbit = knee_decimal_parse(at, NULL);
         if (times)
             *ports = number_before(text, at);
     }
@@ -209,13 +209,12 @@ bool knee_cluster_recognise(const char *text, struct knee_cluster *out)
     const char *usual = preset ? knee_gpu_named(gpu)->cluster : gpu + 1;
     const struct knee_cluster_preset *cluster =
         knee_cluster_preset_named(instance ? instance : usual);
-    struct knee_cluster t;
-    knee_cluster_from_preset(cluster, &t);
+    knee_cluster_from_preset(cluster, out);
     if (!instance)
-        snprintf(t.gpu, sizeof t.gpu, "%s", preset ? gpu : "pcie");
-    set_network(written, low, &t, knee_link_named(cluster->net_link));
-    snprintf(t.name, sizeof t.name, "%s: %.0f x %s on %s, %.0f x %s", cluster->name,
-             t.levels[0].count, t.gpu, t.levels[0].name, t.levels[1].ports, t.levels[1].name);
-    *out = t;
+        knee_format(out->gpu, sizeof out->gpu, "%s", preset ? gpu : "pcie");
+    set_network(written, low, out, knee_link_named(cluster->net_link));
+    knee_format(out->name, sizeof out->name, "%s: %.0f x %s on %s, %.0f x %s", cluster->name,
+                out->levels[0].count, out->gpu, out->levels[0].name, out->levels[1].ports,
+                out->levels[1].name);
     return true;
 }

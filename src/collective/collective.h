@@ -103,4 +103,9 @@ bool knee_log_counts(const struct knee_log *log, const struct knee_layout *layou
 double knee_log_time_s(const struct knee_log *log, const struct knee_cluster *cluster,
                        const struct knee_layout *layout, double bytes, bool curves);
 
+/* Seconds, from counts. */
+double knee_counts_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
+                          const struct knee_counts *counts, const struct knee_algorithm *algorithm,
+                          enum knee_protocol_name protocol);
+
 #endif

@@ -162,30 +162,45 @@ static knee_status get_memory(struct knee_collective *c, const struct knee_colle
     return KNEE_OK;
 }
 
+static knee_status run(struct knee_collective *c, const struct knee_collective_query *query,
+                       struct knee_err *err)
+{
+    knee_status status = knee_layout_init(&c->cluster, &query->placement, &c->layout, err);
+    if (!status)
+        status = get_memory(c, query, err);
+    for (size_t i = 0; i < query->size_count && !status; i++) {
+        fill_size(c, i);
+        if (i > 0)
+            find_crossovers(c, c->query.bytes[i - 1], c->query.bytes[i]);
+    }
+    if (status)
+        return status;
+    if (c->row_count == 0)
+        return knee_fail(err, KNEE_USAGE, "", "no algorithm does %s there",
+                         knee_op_name(query->op));
+    find_half(c);
+    c->curve = knee_curve_find(&c->cluster, &c->layout, query->op) != NULL;
+    return KNEE_OK;
+}
+
 knee_status knee_collective_run(const struct knee_cluster *cluster,
                                 const struct knee_collective_query *query,
                                 const struct knee_alloc *alloc, struct knee_collective *out,
                                 struct knee_err *err)
 {
-    struct knee_collective c = {.query = *query, .cluster = *cluster, .alloc = alloc};
-    c.query.bytes = NULL;
-    knee_status status = knee_layout_init(cluster, &query->placement, &c.layout, err);
-    if (!status)
-        status = get_memory(&c, query, err);
-    for (size_t i = 0; i < query->size_count && !status; i++) {
-        fill_size(&c, i);
-        if (i > 0)
-            find_crossovers(&c, c.query.bytes[i - 1], c.query.bytes[i]);
-    }
-    if (!status && c.row_count == 0)
-        status =
-            knee_fail(err, KNEE_USAGE, "", "no algorithm does %s there", knee_op_name(query->op));
-    if (status) {
-        knee_collective_release(&c);
-        return status;
-    }
-    find_half(&c);
-    c.curve = knee_curve_find(&c.cluster, &c.layout, query->op) != NULL;
-    *out = c;
-    return KNEE_OK;
+    struct knee_collective *c = knee_resize(alloc, NULL, sizeof *c); /* for a small stack */
+    if (!c)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    memset(c, 0, sizeof *c);
+    c->query = *query;
+    c->query.bytes = NULL;
+    c->cluster = *cluster;
+    c->alloc = alloc;
+    knee_status status = run(c, query, err);
+    if (status)
+        knee_collective_release(c);
+    else
+        *out = *c;
+    knee_resize(alloc, c, 0);
+    return status;
 }

@@ -102,8 +102,9 @@ static void add_line(struct knee_price *price, double fixed_s, double per_byte_s
         price->line[price->count++] = (struct knee_price_line){fixed_s, per_byte_s};
 }
 
-#define MANY_BYTES 1e12 /* the slope is that over so many; counts are the same multiple of bytes   \
-                         */
+#define MANY_BYTES                                                                                 \
+    1e12 /* the slope is that over so many; counts are the same multiple of bytes                  \
+          */
 
 static bool add_algorithm(struct knee_price *price, const struct knee_cluster *cluster,
                           const struct knee_layout *layout, enum knee_op op,

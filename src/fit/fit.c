@@ -16,13 +16,13 @@
  * The curves (curve.c) are fitted to each log by itself, for the sizes between those measured.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/linear.h"
 #include "base/text.h"
 #include "collective/collective.h"
 #include "collective/curve.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -384,7 +384,7 @@ static void find_intervals(struct problem *p, const double *theta, const struct 
             .unit = parameters[i].unit,
             .fitted = fitted,
         };
-        snprintf(row->name, sizeof row->name, "%s", parameters[i].name);
+        knee_format(row->name, sizeof row->name, "%s", parameters[i].name);
     }
 }
 
@@ -484,7 +484,7 @@ static knee_status add_curve(const struct problem *p, size_t table, const struct
                                  .median_error = NAN,
                                  .p90_error = NAN};
     if (logs > 1)
-        snprintf(curve->source, sizeof curve->source, "%.64s and %zu more", log->file, logs - 1);
+        knee_format(curve->source, sizeof curve->source, "%.64s and %zu more", log->file, logs - 1);
     else
         memcpy(curve->source, log->file, sizeof curve->source);
     knee_status status = knee_curve_fit(points, count, alloc, curve, err);

@@ -6,12 +6,13 @@
  * pooled figures count every row once.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/text.h"
+#include "cluster/cluster.h"
 #include "collective/collective.h"
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,11 +30,11 @@ bool knee_log_cluster(const struct knee_log *log, const char *about, struct knee
         knee_cluster_plain(out);
         return true;
     }
-    snprintf(words, sizeof words, "%.300s %.96s %.48s", about ? about : "", log->file, log->gpu);
+    knee_format(words, sizeof words, "%.300s %.96s %.48s", about ? about : "", log->file, log->gpu);
     if (knee_cluster_recognise(words, out))
         return true;
     knee_cluster_parse("8xa100 * 0", out, NULL);
-    snprintf(out->name, sizeof out->name, "not recognised");
+    knee_format(out->name, sizeof out->name, "not recognised");
     return false;
 }
 
@@ -85,7 +86,7 @@ knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *a
     knee_status status = knee_fit(log, 1, cluster, alloc, cluster, record, err);
     knee_resize(alloc, record, 0);
     cluster->fitted = NULL;
-    snprintf(cluster->name, sizeof cluster->name, "the link that this log shows");
+    knee_format(cluster->name, sizeof cluster->name, "the link that this log shows");
     return status;
 }
 
@@ -162,11 +163,18 @@ static struct knee_errors summarise(struct errors *e, size_t start)
 
 /* ---- One log ---- */
 
+/* Clusters and logs are too large for a small stack. */
+struct rooms {
+    struct knee_cluster fitted, there, laid;
+    struct knee_log half;
+    struct knee_fitted record; /* of a fit that is only tried */
+};
+
 struct checker {
+    struct rooms *rooms;
     const struct knee_alloc *alloc;
     struct knee_err *err;
     struct errors left_out, out_of_place, preset, transfer; /* pooled */
-    struct knee_fitted *record;                             /* of a fit that is only tried */
 };
 
 static knee_status no_memory(struct checker *c)
@@ -175,18 +183,18 @@ static knee_status no_memory(struct checker *c)
 }
 
 /* Every second different size, from the first or the second on. */
-static struct knee_log half_of(const struct knee_log *log, struct knee_sample *samples, bool first)
+static void take_half(const struct knee_log *log, struct knee_sample *samples, bool first,
+                      struct knee_log *half)
 {
-    struct knee_log half = *log;
     size_t size = 0;
-    half.samples = samples;
-    half.sample_count = 0;
+    *half = *log;
+    half->samples = samples;
+    half->sample_count = 0;
     for (size_t n = 0; n < log->sample_count; n++) {
         size += n > 0 && log->samples[n].bytes != log->samples[n - 1].bytes;
         if ((size % 2 == 0) == first)
-            samples[half.sample_count++] = log->samples[n];
+            samples[half->sample_count++] = log->samples[n];
     }
-    return half;
 }
 
 static knee_status predict_rows(struct checker *c, const struct knee_cluster *cluster,
@@ -194,13 +202,14 @@ static knee_status predict_rows(struct checker *c, const struct knee_cluster *cl
                                 struct errors *raw_pool, struct knee_errors *out,
                                 struct knee_errors *raw_out)
 {
-    struct knee_cluster t = *cluster;
+    struct knee_cluster *t = &c->rooms->laid;
     struct knee_layout layout;
+    *t = *cluster;
     size_t start = pool->count, raw_start = raw_pool ? raw_pool->count : 0;
-    knee_status status = knee_log_layout(log, &t, &layout, c->err);
+    knee_status status = knee_log_layout(log, t, &layout, c->err);
     for (size_t n = 0; n < log->sample_count && !status; n++) {
         const struct knee_sample *s = &log->samples[n];
-        double predicted_s = knee_log_time_s(log, &t, &layout, s->bytes, curves);
+        double predicted_s = knee_log_time_s(log, t, &layout, s->bytes, curves);
         if (isnan(predicted_s))
             continue;
         if (!add_error(pool, predicted_s, s->time_s, c->alloc) ||
@@ -219,18 +228,20 @@ static knee_status predict_rows(struct checker *c, const struct knee_cluster *cl
 static knee_status check_halves(struct checker *c, struct knee_log_check *check)
 {
     const struct knee_log *log = check->log;
-    struct knee_cluster fitted;
+    struct knee_cluster *fitted = &c->rooms->fitted;
+    struct knee_log *half = &c->rooms->half;
     struct errors own = {0};
     struct knee_sample *samples = knee_resize(c->alloc, NULL, log->sample_count * sizeof *samples);
     if (!samples)
         return no_memory(c);
-    struct knee_log half = half_of(log, samples, true);
-    knee_status status = knee_fit(&half, 1, &check->cluster, c->alloc, &fitted, c->record, c->err);
+    take_half(log, samples, true, half);
+    knee_status status =
+        knee_fit(half, 1, &check->cluster, c->alloc, fitted, &c->rooms->record, c->err);
     if (!status)
-        status = predict_rows(c, &fitted, &half, true, &own, NULL, &check->fitted, NULL);
+        status = predict_rows(c, fitted, half, true, &own, NULL, &check->fitted, NULL);
     if (!status) {
-        half = half_of(log, samples, false);
-        status = predict_rows(c, &fitted, &half, true, &c->left_out, &c->out_of_place,
+        take_half(log, samples, false, half);
+        status = predict_rows(c, fitted, half, true, &c->left_out, &c->out_of_place,
                               &check->left_out, &check->out_of_place);
     }
     knee_resize(c->alloc, own.values, 0);
@@ -248,12 +259,10 @@ static knee_status check_log(struct checker *c, const struct knee_log *log,
                              struct knee_log_check *out)
 {
     struct knee_errors none = {0, NAN, NAN};
-    *out = (struct knee_log_check){.log = log,
-                                   .left_out = none,
-                                   .out_of_place = none,
-                                   .fitted = none,
-                                   .preset = none,
-                                   .fit = SIZE_MAX};
+    memset(out, 0, sizeof *out); /* a compound literal would be a second one, on the stack */
+    out->log = log;
+    out->left_out = out->out_of_place = out->fitted = out->preset = none;
+    out->fit = SIZE_MAX;
     out->recognised =
         prior != NULL || knee_log_cluster(log, about ? about->hardware : NULL, &out->cluster);
     if (prior)
@@ -301,7 +310,7 @@ static knee_status check_transfers(struct checker *c, struct knee_check *check, 
 {
     for (size_t from = 0; from < check->count; from++) {
         const struct knee_log_check *a = &check->checks[from];
-        struct knee_cluster fitted;
+        struct knee_cluster *fitted = &c->rooms->fitted, *there = &c->rooms->there;
         bool done = false;
         if (!usable(a->log) || a->log->op != KNEE_OP_ALL_REDUCE)
             continue;
@@ -316,17 +325,17 @@ static knee_status check_transfers(struct checker *c, struct knee_check *check, 
             }
             if (!done) {
                 knee_status status =
-                    knee_fit(a->log, 1, &a->cluster, c->alloc, &fitted, c->record, c->err);
+                    knee_fit(a->log, 1, &a->cluster, c->alloc, fitted, &c->rooms->record, c->err);
                 if (status)
                     return status;
                 done = true;
             }
             struct knee_transfer *t = &check->transfers[check->transfer_count];
             *t = (struct knee_transfer){.from = from, .to = to};
-            struct knee_cluster there = fitted; /* ports are a matter of each run */
-            there.levels[1].ports = b->cluster.levels[1].ports;
+            *there = *fitted; /* ports are a matter of each run */
+            there->levels[1].ports = b->cluster.levels[1].ports;
             knee_status status =
-                predict_rows(c, &there, b->log, false, &c->transfer, NULL, &t->errors, NULL);
+                predict_rows(c, there, b->log, false, &c->transfer, NULL, &t->errors, NULL);
             if (status)
                 return status;
             check->transfer_count++;
@@ -342,16 +351,17 @@ static knee_status note_fit(struct checker *c, struct knee_log_check *check,
                             struct knee_cluster_fit *fitted)
 {
     const struct knee_log *log = check->log;
-    struct knee_cluster t = fitted->cluster;
+    struct knee_cluster *t = &c->rooms->laid;
     struct knee_layout layout;
-    knee_status status = knee_log_layout(log, &t, &layout, c->err);
+    *t = fitted->cluster;
+    knee_status status = knee_log_layout(log, t, &layout, c->err);
     if (status)
         return status;
     check->fitted_s = knee_resize(c->alloc, NULL, log->sample_count * sizeof *check->fitted_s);
     if (!check->fitted_s)
         return no_memory(c);
     for (size_t n = 0; n < log->sample_count; n++)
-        check->fitted_s[n] = knee_log_time_s(log, &t, &layout, log->samples[n].bytes, true);
+        check->fitted_s[n] = knee_log_time_s(log, t, &layout, log->samples[n].bytes, true);
     for (size_t i = 0; i < fitted->record.curve_count; i++) {
         struct knee_curve *curve = &fitted->record.curves[i];
         if (curve->op == (int)log->op && curve->ranks == log->ranks &&
@@ -421,10 +431,10 @@ knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_a
     check.checks = knee_resize(alloc, NULL, (count + 1) * sizeof *check.checks);
     check.transfers = knee_resize(alloc, NULL, KNEE_TRANSFERS_MAX * sizeof *check.transfers);
     check.clusters = knee_resize(alloc, NULL, (count + 1) * sizeof *check.clusters);
-    c.record = knee_resize(alloc, NULL, sizeof *c.record);
-    if (!check.checks || !check.transfers || !check.clusters || !c.record) {
+    c.rooms = knee_resize(alloc, NULL, sizeof *c.rooms);
+    if (!check.checks || !check.transfers || !check.clusters || !c.rooms) {
+        knee_resize(alloc, c.rooms, 0);
         knee_check_release(&check);
-        knee_resize(alloc, c.record, 0);
         return no_memory(&c);
     }
     memset(check.checks, 0, (count + 1) * sizeof *check.checks);
@@ -451,6 +461,6 @@ knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_a
     knee_resize(alloc, c.out_of_place.values, 0);
     knee_resize(alloc, c.preset.values, 0);
     knee_resize(alloc, c.transfer.values, 0);
-    knee_resize(alloc, c.record, 0);
+    knee_resize(alloc, c.rooms, 0);
     return status;
 }

@@ -97,12 +97,7 @@ static const struct knee_key rows[] = {
            "worker count that verdict, levers and cost speak of"),
 };
 
-const struct knee_keys knee_job_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct knee_job, source),
-};
-_Static_assert(sizeof rows / sizeof *rows <= KNEE_KEYS_MAX, "KNEE_KEYS_MAX is too small");
+const struct knee_keys knee_job_keys = KNEE_KEY_TABLE(rows, struct knee_job);
 
 void knee_job_init(struct knee_job *job)
 {

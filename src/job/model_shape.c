@@ -53,11 +53,7 @@ static const struct knee_key rows[] = {
     NUMBER("extra-layers", extra_layers, 0, 1e3, "0", "multi-token-prediction layers"),
 };
 
-const struct knee_keys knee_shape_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct knee_shape, source),
-};
+const struct knee_keys knee_shape_keys = KNEE_KEY_TABLE(rows, struct knee_shape);
 
 void knee_shape_init(struct knee_shape *shape)
 {

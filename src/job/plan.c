@@ -77,11 +77,7 @@ static const struct knee_key rows[] = {
            "bytes per gradient on the wire and in memory"),
 };
 
-const struct knee_keys knee_plan_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct knee_plan, source),
-};
+const struct knee_keys knee_plan_keys = KNEE_KEY_TABLE(rows, struct knee_plan);
 
 void knee_plan_init(struct knee_plan *plan)
 {

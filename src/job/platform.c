@@ -28,11 +28,7 @@ static const struct knee_key rows[] = {
            "framework and version; 'knee list profiles' shows them"),
 };
 
-const struct knee_keys knee_platform_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct knee_platform, source),
-};
+const struct knee_keys knee_platform_keys = KNEE_KEY_TABLE(rows, struct knee_platform);
 
 void knee_platform_init(struct knee_platform *platform)
 {

@@ -2,10 +2,10 @@
 /* Profiles: resolving constants, and picking one for a run that is described in words. */
 #include "job/profile.h"
 
+#include "base/decimal.h"
 #include "base/keys.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- The constants, one row each ---- */
@@ -92,11 +92,7 @@ static const struct knee_key rows[] = {
     BYTES("logits-bytes", logits_bytes, ROOM, "per logit, with loss and gradient"),
 };
 
-const struct knee_keys knee_rates_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct knee_rates, source),
-};
+const struct knee_keys knee_rates_keys = KNEE_KEY_TABLE(rows, struct knee_rates);
 
 /* ---- Look-ups ---- */
 
@@ -237,7 +233,7 @@ static double version_at(const char *at)
     double month = 10 * (at[3] - '0') + (at[4] - '0');
     if (year < 20 || year > 29 || month < 1 || month > 12)
         return NAN;
-    double patch = at[5] == '.' && digit(at[6]) ? strtod(at + 6, NULL) : 0;
+    double patch = at[5] == '.' && digit(at[6]) ? knee_decimal_parse(at + 6, NULL) : 0;
     return year + month / 100 + fmin(patch, 99) / 10000;
 }
 

@@ -52,11 +52,7 @@ static const struct knee_key rows[] = {
            "share of the peak that compute reaches while it runs"),
 };
 
-const struct knee_keys knee_tax_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct knee_tax_job, source),
-};
+const struct knee_keys knee_tax_keys = KNEE_KEY_TABLE(rows, struct knee_tax_job);
 
 void knee_tax_job_init(struct knee_tax_job *job)
 {

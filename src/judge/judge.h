@@ -31,6 +31,9 @@ size_t knee_levers_best(const struct knee_prediction *prediction, unsigned kinds
 /* What gain counts for ranking: time to quality where that is known. */
 double knee_lever_gain(const struct knee_lever *lever);
 
+/* The row of the rule table that holds for R. */
+const struct knee_regime *knee_regime_of(double ratio);
+
 /* Kinds that the rule on R prefers. */
 unsigned knee_regime_kinds(const struct knee_regime *regime);
 

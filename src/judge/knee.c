@@ -64,23 +64,48 @@ static double cross_one(const struct knee_terms *terms, double low, double high,
     return high;
 }
 
-static double first_at_one(const struct knee_terms *terms, const struct knee_row *rows, curve *of)
+/* What one pass over the grid finds, as places on it. */
+struct found {
+    int gamma_one, ratio_one; /* the first at 1 or more; GRID: none */
+    int efficient;            /* the last at the tolerance or better; 0 also when none is */
+    int throughput, quality;  /* the highest */
+    double most_throughput, most_quality;
+};
+
+static struct found look(const struct knee_terms *terms, double tolerance)
 {
-    for (int i = 1; i < GRID; i++)
-        if (of(&rows[i]) >= 1)
-            return cross_one(terms, rows[i - 1].workers, rows[i].workers, of);
-    return NAN;
+    struct found f = {.gamma_one = GRID, .ratio_one = GRID};
+    for (int i = 0; i < GRID; i++) {
+        struct knee_row row;
+        knee_evaluate(terms, grid_workers(i), &row);
+        if (i > 0 && f.gamma_one == GRID && gamma_of(&row) >= 1)
+            f.gamma_one = i;
+        if (i > 0 && f.ratio_one == GRID && ratio_of(&row) >= 1)
+            f.ratio_one = i;
+        if (row.efficiency >= tolerance)
+            f.efficient = i;
+        if (i == 0 || throughput_of(&row) > f.most_throughput) {
+            f.throughput = i;
+            f.most_throughput = throughput_of(&row);
+        }
+        if (i == 0 || quality_of(&row) > f.most_quality) {
+            f.quality = i;
+            f.most_quality = quality_of(&row);
+        }
+    }
+    return f;
 }
 
-static double last_efficient(const struct knee_terms *terms, const struct knee_row *rows,
-                             double tolerance)
+static double first_at_one(const struct knee_terms *terms, int i, curve *of)
 {
-    int i = GRID - 1;
-    while (i > 0 && !(rows[i].efficiency >= tolerance))
-        i--;
+    return i == GRID ? NAN : cross_one(terms, grid_workers(i - 1), grid_workers(i), of);
+}
+
+static double last_efficient(const struct knee_terms *terms, int i, double tolerance)
+{
     if (i == GRID - 1)
         return NAN;
-    double good = rows[i].workers, bad = rows[i + 1].workers;
+    double good = grid_workers(i), bad = grid_workers(i + 1);
     while (bad - good > 1) {
         double middle = floor((good + bad) / 2);
         *(at(terms, middle, efficiency_of) >= tolerance ? &good : &bad) = middle;
@@ -89,15 +114,11 @@ static double last_efficient(const struct knee_terms *terms, const struct knee_r
 }
 
 /* Whole count of the highest value; NaN when it is still rising at the end, or not known. */
-static double peak(const struct knee_terms *terms, const struct knee_row *rows, curve *of)
+static double peak(const struct knee_terms *terms, int best, double most, curve *of)
 {
-    int best = 0;
-    for (int i = 1; i < GRID; i++)
-        if (of(&rows[i]) > of(&rows[best]))
-            best = i;
-    if (best == GRID - 1 || isnan(of(&rows[best])))
+    if (best == GRID - 1 || isnan(most))
         return NAN;
-    double low = rows[best > 0 ? best - 1 : 0].workers, high = rows[best + 1].workers;
+    double low = grid_workers(best > 0 ? best - 1 : 0), high = grid_workers(best + 1);
     while (high - low > 2) { /* ternary search on whole numbers */
         double third = floor((high - low) / 3);
         double a = low + third, b = high - third;
@@ -108,7 +129,7 @@ static double peak(const struct knee_terms *terms, const struct knee_row *rows, 
         if (third == 0)
             break;
     }
-    double found = rows[best].workers;
+    double found = grid_workers(best);
     for (double k = low; k <= high; k++)
         if (at(terms, k, of) > at(terms, found, of))
             found = k;
@@ -118,17 +139,15 @@ static double peak(const struct knee_terms *terms, const struct knee_row *rows, 
 void knee_find(const struct knee_terms *terms, double tolerance, struct knee_knee *out,
                double *quality_workers)
 {
-    struct knee_row rows[GRID];
-    for (int i = 0; i < GRID; i++)
-        knee_evaluate(terms, grid_workers(i), &rows[i]);
-    out->gamma_one_workers = first_at_one(terms, rows, gamma_of);
-    out->ratio_one_workers = first_at_one(terms, rows, ratio_of);
-    out->tolerance_workers = last_efficient(terms, rows, tolerance);
+    struct found f = look(terms, tolerance);
+    out->gamma_one_workers = first_at_one(terms, f.gamma_one, gamma_of);
+    out->ratio_one_workers = first_at_one(terms, f.ratio_one, ratio_of);
+    out->tolerance_workers = last_efficient(terms, f.efficient, tolerance);
     out->tolerance_efficiency = out->next_efficiency = NAN;
     if (!isnan(out->tolerance_workers)) {
         out->tolerance_efficiency = at(terms, out->tolerance_workers, efficiency_of);
         out->next_efficiency = at(terms, out->tolerance_workers + 1, efficiency_of);
     }
-    out->peak_throughput_workers = peak(terms, rows, throughput_of);
-    *quality_workers = peak(terms, rows, quality_of);
+    out->peak_throughput_workers = peak(terms, f.throughput, f.most_throughput, throughput_of);
+    *quality_workers = peak(terms, f.quality, f.most_quality, quality_of);
 }

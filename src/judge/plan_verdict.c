@@ -121,7 +121,7 @@ void knee_plan_judge(struct knee_plan_answer *a)
     if (!smallest && a->row_count > 0) {
         const struct knee_search_result *last = &a->rows[a->row_count - 1].found;
         if (last->nearest_valid)
-            a->remedy_count =
-                knee_plan_remedies(&a->shape, &a->machine, &last->nearest.plan, a->remedies);
+            a->remedy_count = knee_plan_remedies(&a->shape, &a->machine, &last->nearest.plan,
+                                                 a->remedies, KNEE_REMEDIES_MAX);
     }
 }

@@ -5,12 +5,12 @@
  * at what the log lets slip and says which of the slow sizes it explains. What no rule explains is
  * left unexplained.
  */
+#include "base/format.h"
 #include "collective/collective.h"
 #include "judge/judge.h"
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,23 +104,23 @@ static bool crosses(const struct matter *m)
 
 static bool tcp(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "the log says NET/Socket, the cluster has %s",
-             m->c->cluster.levels[1].name);
+    knee_format(m->evidence, 160, "the log says NET/Socket, the cluster has %s",
+                m->c->cluster.levels[1].name);
     return crosses(m) && (m->log->seen & KNEE_SEEN_SOCKET) && !(m->log->seen & KNEE_SEEN_RDMA) &&
            strncmp(m->c->cluster.levels[1].name, "eth", 3) != 0;
 }
 
 static bool no_gdr(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "the log shows the network without GDRDMA");
+    knee_format(m->evidence, 160, "the log shows the network without GDRDMA");
     return crosses(m) && (m->log->seen & KNEE_SEEN_NO_GDR) && !(m->log->seen & KNEE_SEEN_GDR);
 }
 
 static bool few_adapters(const struct matter *m)
 {
     double ports = m->c->cluster.levels[crosses(m)].ports;
-    snprintf(m->evidence, 160, "NCCL lists %.0f adapters, a node has %.0f ports", m->log->adapters,
-             ports);
+    knee_format(m->evidence, 160, "NCCL lists %.0f adapters, a node has %.0f ports",
+                m->log->adapters, ports);
     return crosses(m) && m->log->adapters < ports;
 }
 
@@ -132,47 +132,47 @@ static bool one_port(const struct matter *m)
     if (!crosses(m) || ports < 2 || c->query.size_count == 0)
         return false;
     const struct knee_collective_size *last = &c->sizes[c->query.size_count - 1];
-    snprintf(m->evidence, 160, "%.1f times slower than %.0f ports allow, about as one would be",
-             last->slowdown, ports);
+    knee_format(m->evidence, 160, "%.1f times slower than %.0f ports allow, about as one would be",
+                last->slowdown, ports);
     return large(m, last) && last->slowdown > 0.7 * ports && last->slowdown < 1.4 * ports;
 }
 
 static bool through_host(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "the log says %s, the GPUs have %s",
-             m->log->seen & KNEE_SEEN_SHM ? "SHM" : "P2P is disabled",
-             m->c->cluster.levels[0].name);
+    knee_format(m->evidence, 160, "the log says %s, the GPUs have %s",
+                m->log->seen & KNEE_SEEN_SHM ? "SHM" : "P2P is disabled",
+                m->c->cluster.levels[0].name);
     return (m->log->seen & (KNEE_SEEN_SHM | KNEE_SEEN_NO_P2P)) &&
            strncmp(m->c->cluster.levels[0].name, "nvlink", 6) == 0;
 }
 
 static bool same_gpu(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "the log lists the same device for several ranks");
+    knee_format(m->evidence, 160, "the log lists the same device for several ranks");
     return m->log->seen & KNEE_SEEN_SAME_GPU;
 }
 
 static bool one_thread(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "one thread serves %.0f GPUs", m->log->gpus_per_process);
+    knee_format(m->evidence, 160, "one thread serves %.0f GPUs", m->log->gpus_per_process);
     return m->log->gpus_per_process > 1;
 }
 
 static bool named(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "the log is of %s, which takes about as long", m->log->algorithm);
+    knee_format(m->evidence, 160, "the log is of %s, which takes about as long", m->log->algorithm);
     return m->log->hops > 0;
 }
 
 static bool forced(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "NCCL_ALGO or NCCL_PROTO is set");
+    knee_format(m->evidence, 160, "NCCL_ALGO or NCCL_PROTO is set");
     return m->log->seen & KNEE_SEEN_FORCED_ALGO;
 }
 
 static bool chosen(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "NCCL's tuning lines name another algorithm than the quickest");
+    knee_format(m->evidence, 160, "NCCL's tuning lines name another algorithm than the quickest");
     return m->log->tuning_count > 0;
 }
 
@@ -193,8 +193,8 @@ static bool looks_like_another(const struct matter *m)
         }
         if (slow < 3 || 4 * alike < 3 * slow)
             continue;
-        snprintf(m->evidence, 160, "%zu of %zu large sizes take what %s would", alike, slow,
-                 row->nccl);
+        knee_format(m->evidence, 160, "%zu of %zu large sizes take what %s would", alike, slow,
+                    row->nccl);
         return true;
     }
     return false;
@@ -202,7 +202,7 @@ static bool looks_like_another(const struct matter *m)
 
 static bool disturbed(const struct matter *m)
 {
-    snprintf(m->evidence, 160, "in-place and out-of-place differ by half and more");
+    knee_format(m->evidence, 160, "in-place and out-of-place differ by half and more");
     return true;
 }
 

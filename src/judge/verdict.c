@@ -51,29 +51,40 @@ static double verdict_workers(const struct knee_prediction *p)
     return p->rows[p->row_count - 1].workers;
 }
 
+static knee_status make_rows(struct knee_prediction *p, const struct knee_terms *terms,
+                             struct knee_err *err)
+{
+    double *workers = knee_resize(p->alloc, NULL, KNEE_ROWS_MAX * sizeof *workers);
+    if (!workers)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for worker counts");
+    p->row_count = knee_workers_list(&p->job.workers, workers, KNEE_ROWS_MAX);
+    if (p->row_count)
+        p->rows = knee_resize(p->alloc, NULL, p->row_count * sizeof *p->rows);
+    for (size_t i = 0; p->rows && i < p->row_count; i++)
+        knee_evaluate(terms, workers[i], &p->rows[i]);
+    knee_resize(p->alloc, workers, 0);
+    if (p->row_count == 0)
+        return knee_fail(err, KNEE_USAGE, "--workers", "more than %d worker counts", KNEE_ROWS_MAX);
+    return p->rows ? KNEE_OK
+                   : knee_fail(err, KNEE_SYSTEM, "", "out of memory for %zu rows", p->row_count);
+}
+
 knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
                          struct knee_prediction *out, struct knee_err *err)
 {
     struct knee_prediction p;
-    double workers[KNEE_ROWS_MAX];
     memset(&p, 0, sizeof p);
     p.job = *job;
     p.alloc = alloc;
     knee_status status = knee_job_complete(&p.job, err);
     if (status)
         return status;
-    p.row_count = knee_workers_list(&p.job.workers, workers);
-    if (p.row_count == 0)
-        return knee_fail(err, KNEE_USAGE, "--workers", "more than %d worker counts", KNEE_ROWS_MAX);
-    p.rows = knee_resize(alloc, NULL, p.row_count * sizeof *p.rows);
-    if (!p.rows)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for %zu rows", p.row_count);
-
     struct knee_terms terms;
     double quality_workers;
     knee_terms_init(&p.job, &terms);
-    for (size_t i = 0; i < p.row_count; i++)
-        knee_evaluate(&terms, workers[i], &p.rows[i]);
+    status = make_rows(&p, &terms, err);
+    if (status)
+        return status;
     knee_evaluate(&terms, verdict_workers(&p), &p.at);
     knee_find(&terms, p.job.tolerance, &p.knee, &quality_workers);
     knee_levers(&p);

@@ -2,10 +2,9 @@
 /* The inputs that were used, each with where it came from. */
 #include "out/inputs.h"
 
+#include "base/format.h"
 #include "base/number.h"
 #include "out/table.h"
-
-#include <stdio.h> /* snprintf only */
 
 const char *knee_source_name(enum knee_source source)
 {
@@ -26,11 +25,11 @@ static void put_workers(const struct knee_workers *workers, char *out, size_t si
         double factor = workers->range[i].factor, step = workers->range[i].step;
         char by[32] = "";
         if (factor > 1)
-            snprintf(by, sizeof by, "x%g", factor);
+            knee_format(by, sizeof by, "x%g", factor);
         else if (step > 1)
-            snprintf(by, sizeof by, "+%g", step);
-        int wrote = snprintf(out + used, size - used, from == to ? "%s%.0f" : "%s%.0f..%.0f%s",
-                             i ? "," : "", from, to, by);
+            knee_format(by, sizeof by, "+%g", step);
+        int wrote = knee_format(out + used, size - used, from == to ? "%s%.0f" : "%s%.0f..%.0f%s",
+                                i ? "," : "", from, to, by);
         used += wrote > 0 ? (size_t)wrote : 0;
     }
 }
@@ -40,12 +39,14 @@ static void value_text(const struct knee_key *key, const void *field, char *out,
     switch (key->kind) {
     case KNEE_KEY_NUMBER: knee_number_human(out, size, *(const double *)field, key->unit); break;
     case KNEE_KEY_CHOICE:
-        snprintf(out, size, "%s", key->choices->name((size_t) * (const int *)field));
+        knee_format(out, size, "%s", key->choices->name((size_t) * (const int *)field));
         break;
     case KNEE_KEY_WORKERS: put_workers(field, out, size); break;
-    case KNEE_KEY_SWITCH: snprintf(out, size, "%s", *(const bool *)field ? "true" : "false"); break;
-    case KNEE_KEY_WORD: snprintf(out, size, "%s", *(const char *const *)field); break;
-    case KNEE_KEY_PARSED: snprintf(out, size, "%s", (const char *)field); break;
+    case KNEE_KEY_SWITCH:
+        knee_format(out, size, "%s", *(const bool *)field ? "true" : "false");
+        break;
+    case KNEE_KEY_WORD: knee_format(out, size, "%s", *(const char *const *)field); break;
+    case KNEE_KEY_PARSED: knee_format(out, size, "%s", (const char *)field); break;
     }
 }
 

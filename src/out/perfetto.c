@@ -4,11 +4,11 @@
  * shows the label of every moment. Opens in ui.perfetto.dev and chrome://tracing. It is Kineto's
  * own format, launches and collectives included, so that reading it back gives the same account.
  */
+#include "base/format.h"
 #include "base/number.h"
 #include "knee_out.h"
 #include "out/json.h"
 
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 enum { FLUSH = 1 << 20, LABEL_ROW = 1000000, HOST_ROW = 1000001 };
@@ -117,7 +117,7 @@ static void put_marks(struct writer *w, const struct knee_rank_account *rank)
     char name[48];
     for (size_t i = 0; i < rank->trace->step_count; i++) {
         const struct knee_mark *step = &rank->trace->steps[i];
-        snprintf(name, sizeof name, "ProfilerStep#%lld", (long long)step->number);
+        knee_format(name, sizeof name, "ProfilerStep#%lld", (long long)step->number);
         begin_event(w, "user_annotation", name, rank->rank, HOST_ROW, step->start_ns + own,
                     step->end_ns + own);
         knee_text_puts(&w->text, "}");
@@ -145,7 +145,7 @@ static void put_labels(struct writer *w, const struct knee_rank_account *rank)
 static void put_rank(struct writer *w, const struct knee_rank_account *rank)
 {
     char name[64];
-    snprintf(name, sizeof name, "rank %lld", (long long)rank->rank);
+    knee_format(name, sizeof name, "rank %lld", (long long)rank->rank);
     put_name(w, "process_name", rank->rank, 0, name);
     put_name(w, "thread_name", rank->rank, LABEL_ROW, "labels");
     put_name(w, "thread_name", rank->rank, HOST_ROW, "host");

@@ -5,8 +5,9 @@
  */
 #include "out/plot.h"
 
+#include "base/format.h"
+
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +112,7 @@ static void write_axis(const struct scale *s, const struct canvas *c, struct kne
         if (s->plot->x_label)
             s->plot->x_label(s->plot->x[i], label, sizeof label);
         else
-            snprintf(label, sizeof label, "%.0f", s->plot->x[i]);
+            knee_format(label, sizeof label, "%.0f", s->plot->x[i]);
         int length = (int)strlen(label);
         int start = to_x(s, s->plot->x[i]) / c->x_dots;
         if ((end > 0 && start < end + 1) || start + length > WIDTH + 24)

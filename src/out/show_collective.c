@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A collective over sizes as text with a plot, JSON (schema knee.collective/1), CSV or Markdown. */
+#include "base/format.h"
+#include "base/text.h"
 #include "out/json.h"
 #include "out/plot.h"
 #include "out/table.h"
@@ -7,7 +9,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 #define SECONDS(value) knee_human(value, KNEE_UNIT_SECONDS).s
@@ -195,22 +196,26 @@ static void measured_table(const struct knee_collective *c, enum knee_format for
 
 static void label_size(double bytes, char *out, size_t size)
 {
-    snprintf(out, size, "%s", SIZE(bytes));
+    knee_format(out, size, "%s", SIZE(bytes));
 }
 
 static void plot_bandwidth(const struct knee_collective *c, const struct knee_style *style,
                            struct knee_text *text)
 {
-    double x[KNEE_SIZES_MAX], y[KNEE_SIZES_MAX];
     char title[320], mark[320]; /* room for any knee_human() */
     size_t count = c->query.size_count;
+    double *x = knee_resize(text->alloc, NULL, (2 * count + 1) * sizeof *x), *y = x + count;
+    if (!x) {
+        text->failed = true;
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         x[i] = c->sizes[i].bytes;
         y[i] = c->rows[c->sizes[i].winner].busbw_bytes_per_s / c->peak_bytes_per_s;
     }
-    snprintf(title, sizeof title, "bus bandwidth, 100 %% = %s", RATE(c->peak_bytes_per_s));
-    snprintf(mark, sizeof mark, "half at %s",
-             knee_human(c->half_bandwidth_bytes, KNEE_UNIT_BYTES).s);
+    knee_format(title, sizeof title, "bus bandwidth, 100 %% = %s", RATE(c->peak_bytes_per_s));
+    knee_format(mark, sizeof mark, "half at %s",
+                knee_human(c->half_bandwidth_bytes, KNEE_UNIT_BYTES).s);
     struct knee_plot plot = {.x = x,
                              .y = y,
                              .count = count,
@@ -223,6 +228,7 @@ static void plot_bandwidth(const struct knee_collective *c, const struct knee_st
                              .x_name = "bytes",
                              .x_label = label_size};
     knee_plot_write(&plot, style, text);
+    knee_resize(text->alloc, x, 0);
 }
 
 static void write_text(const struct knee_collective *c, enum knee_format format,
@@ -258,7 +264,7 @@ static void nccl_word(const struct knee_nccl_choice *choice, char *out, size_t s
 {
     out[0] = '\0';
     if (choice->algorithm)
-        snprintf(out, size, "%s/%s", choice->algorithm, choice->protocol);
+        knee_format(out, size, "%s/%s", choice->algorithm, choice->protocol);
 }
 
 static void write_csv(const struct knee_collective *c, const struct knee_style *style,

@@ -747,7 +747,7 @@ static void ops_rows(const struct knee_plan_answer *a, const struct knee_plan *p
                      enum knee_operations_of what, const char *where, struct knee_table *table)
 {
     struct knee_operation ops[KNEE_OPERATIONS_MAX];
-    size_t count = knee_plan_ops(&a->shape, &a->machine, plan, what, ops);
+    size_t count = knee_plan_ops(&a->shape, &a->machine, plan, what, ops, KNEE_OPERATIONS_MAX);
     for (size_t i = 0; i < count; i++) {
         const struct knee_operation *op = &ops[i];
         double rate = op->flops * op->count / op->seconds;

@@ -2,6 +2,7 @@
 /* A prediction as text, JSON (schema knee.predict/1), CSV or Markdown. */
 #include "out/show_prediction.h"
 
+#include "base/format.h"
 #include "out/inputs.h"
 #include "out/plot.h"
 #include "out/table.h"
@@ -9,7 +10,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* snprintf only */
 
 /* ---- The rows, once for all formats ---- */
 
@@ -213,8 +213,8 @@ static void plot_efficiency(const struct knee_prediction *p, const struct knee_s
         xy[i] = p->rows[i].workers;
         xy[p->row_count + i] = p->rows[i].efficiency;
     }
-    snprintf(mark, sizeof mark, "knee at %.0f", p->knee.tolerance_workers);
-    snprintf(level, sizeof level, "tolerance %.0f %%", 100 * p->job.tolerance);
+    knee_format(mark, sizeof mark, "knee at %.0f", p->knee.tolerance_workers);
+    knee_format(level, sizeof level, "tolerance %.0f %%", 100 * p->job.tolerance);
     struct knee_plot plot = {
         .x = xy,
         .y = xy + p->row_count,
@@ -249,7 +249,7 @@ static void knee_text_block(const struct knee_prediction *p, const struct knee_s
     put_count(text, "communication = compute (gamma = 1) at K", p->knee.gamma_one_workers, "never");
     put_count(text, "exposed communication = compute (R = 1) at K", p->knee.ratio_one_workers,
               "never");
-    snprintf(name, sizeof name, "last K with E(K) >= %.0f %%", 100 * p->job.tolerance);
+    knee_format(name, sizeof name, "last K with E(K) >= %.0f %%", 100 * p->job.tolerance);
     put_count(text, name, p->knee.tolerance_workers, "E(K) never falls below it");
     put_count(text, "K of the highest throughput", p->knee.peak_throughput_workers, "still rising");
 }
@@ -350,8 +350,8 @@ static void write_text(const struct knee_prediction *p, const struct knee_soluti
         return;
     plot_efficiency(p, style, text);
     knee_text_block(p, style, text);
-    snprintf(title, sizeof title, "Levers at %.0f worker%s", p->at.workers,
-             p->at.workers == 1 ? "" : "s");
+    knee_format(title, sizeof title, "Levers at %.0f worker%s", p->at.workers,
+                p->at.workers == 1 ? "" : "s");
     heading(text, style, title);
     levers_table(p, KNEE_TEXT, style, text);
     walls_block(p, style, text);

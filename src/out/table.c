@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "out/table.h"
 
+#include "base/format.h"
 #include "base/number.h"
 
 #include <stdarg.h>
-#include <stdio.h> /* vsnprintf only */
 #include <string.h>
 
 void knee_table_init(struct knee_table *table, const char *align, const struct knee_alloc *alloc)
@@ -26,7 +26,7 @@ void knee_table_cell(struct knee_table *table, const char *fmt, ...)
     char cell[160];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(cell, sizeof cell, fmt, args);
+    knee_vformat(cell, sizeof cell, fmt, args);
     va_end(args);
     knee_text_add(&table->cells, cell, strlen(cell) + 1);
     table->cell_count++;

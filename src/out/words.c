@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "out/words.h"
 
+#include "base/format.h"
+
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 struct knee_word knee_human(double value, enum knee_unit unit)
@@ -16,14 +17,14 @@ struct knee_word knee_human(double value, enum knee_unit unit)
 struct knee_word knee_percent(double share)
 {
     struct knee_word word;
-    snprintf(word.s, sizeof word.s, isnan(share) ? "-" : "%.1f %%", 100 * share);
+    knee_format(word.s, sizeof word.s, isnan(share) ? "-" : "%.1f %%", 100 * share);
     return word;
 }
 
 struct knee_word knee_signed_percent(double share)
 {
     struct knee_word word;
-    snprintf(word.s, sizeof word.s, isnan(share) ? "-" : "%+.1f %%", 100 * share);
+    knee_format(word.s, sizeof word.s, isnan(share) ? "-" : "%+.1f %%", 100 * share);
     return word;
 }
 
@@ -31,13 +32,13 @@ struct knee_word knee_short(double value)
 {
     struct knee_word word;
     if (isnan(value))
-        snprintf(word.s, sizeof word.s, "-");
+        knee_format(word.s, sizeof word.s, "-");
     else
-        snprintf(word.s, sizeof word.s,
-                 value < 10     ? "%.3f"
-                 : value < 1000 ? "%.1f"
-                                : "%.0f",
-                 value);
+        knee_format(word.s, sizeof word.s,
+                    value < 10     ? "%.3f"
+                    : value < 1000 ? "%.1f"
+                                   : "%.0f",
+                    value);
     return word;
 }
 
@@ -52,7 +53,7 @@ struct knee_word knee_size(double bytes)
         i++;
     }
     if (value == floor(value) && value < 10000)
-        snprintf(word.s, sizeof word.s, "%.0f%s", value, suffix[i]);
+        knee_format(word.s, sizeof word.s, "%.0f%s", value, suffix[i]);
     else
         knee_number_human(word.s, sizeof word.s, bytes, KNEE_UNIT_BYTES);
     return word;
@@ -165,7 +166,8 @@ void knee_solution_sentence(const struct knee_solution *s, struct knee_text *tex
         ratio ? knee_percent(s->best_target) : knee_human(s->best_target, s->target_unit);
     char place[48] = "";
     if (!isnan(s->workers))
-        snprintf(place, sizeof place, " at %.0f worker%s", s->workers, s->workers == 1 ? "" : "s");
+        knee_format(place, sizeof place, " at %.0f worker%s", s->workers,
+                    s->workers == 1 ? "" : "s");
     if (s->any)
         knee_text_printf(text, "Every %s gives %s %s%s.", s->variable, s->target, wanted.s, place);
     else if (isnan(s->value))

@@ -330,6 +330,8 @@ static bool number_hosts(struct knee_runtime *rt, struct mpi_state *state)
     return good;
 }
 
+const uint32_t knee_runtime_abi = KNEE_RUNTIME_ABI;
+
 bool knee_runtime_fill(struct knee_runtime *rt, struct knee_runtime *base)
 {
     (void)base;

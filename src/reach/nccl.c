@@ -272,6 +272,8 @@ static bool join(struct knee_runtime *rt, struct nccl_state *state)
     return nccl_ok(rt, "NCCL", ncclCommInitRank(&state->comm, base->size, id, base->rank));
 }
 
+const uint32_t knee_runtime_abi = KNEE_RUNTIME_ABI;
+
 bool knee_runtime_fill(struct knee_runtime *rt, struct knee_runtime *base)
 {
     struct nccl_state *state = calloc(1, sizeof *state);

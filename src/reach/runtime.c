@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Picks and loads the runtime. The loadable objects lie beside the program, as in build/, or in
- * ../lib/knee, as installed (or one folder up, for the tests in build/tests); one is only looked
- * for when the run needs it.
+ * ../lib/knee, as installed; one is only looked for when the run needs it.
  */
 #include "reach/runtime.h"
 
@@ -59,46 +58,63 @@ static const struct engine *find_engine(const char *name)
     return NULL;
 }
 
-/* The object beside the program or in ../lib/knee; "" when there is none. */
-static void find_object(const char *object, char *path, size_t size)
+/* FOLDER/object into `path`, if it can be read there. */
+static bool object_in(const char *folder, size_t length, const char *below, const char *object,
+                      char *path, size_t size)
 {
-    static const char *const folders[] = {".", "../lib/knee", ".."};
+    int wrote = snprintf(path, size, "%.*s%s/%s", (int)length, folder, below, object);
+    return wrote > 0 && (size_t)wrote < size && access(path, R_OK) == 0;
+}
+
+/* Code is loaded from where this program came from and from nowhere else: its own folder when that
+ * is where it was built, ../lib/knee when it was installed, or the folder that KNEE_PLUGIN_DIR
+ * names, which then is the only one. */
+static bool find_object(const char *object, char *path, size_t size)
+{
+    const char *told = getenv("KNEE_PLUGIN_DIR");
+    if (told && *told)
+        return object_in(told, strlen(told), "", object, path, size);
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    char *slash = NULL;
-    if (length > 0) {
-        program[length] = '\0';
-        slash = strrchr(program, '/');
+    while (length > 0 && program[length - 1] != '/')
+        length--;
+    return length > 0 && (object_in(program, (size_t)length - 1, "", object, path, size) ||
+                          object_in(program, (size_t)length, "../lib/knee", object, path, size));
+}
+
+/* What the object at `path` exports, once its number says that it was built for this program. */
+static knee_status entry_of(const char *path, const char *object, void **fill, struct knee_err *err)
+{
+    /* Global: MPI loads parts of itself that look for its symbols. Never unloaded, for MPI cannot
+     * be started twice. */
+    void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    const uint32_t *abi = handle ? dlsym(handle, KNEE_RUNTIME_ABI_ENTRY) : NULL;
+    if (handle && (!abi || *abi != KNEE_RUNTIME_ABI)) {
+        knee_fail(err, KNEE_SYSTEM, path, "this object was built for another knee than this one");
+        knee_hint(err, "build and install both together: make install");
+        return KNEE_SYSTEM;
     }
-    path[0] = '\0';
-    for (size_t i = 0; slash && i < sizeof folders / sizeof *folders; i++) {
-        int wrote =
-            snprintf(path, size, "%.*s/%s/%s", (int)(slash - program), program, folders[i], object);
-        if (wrote > 0 && (size_t)wrote < size && access(path, R_OK) == 0)
-            return;
-        path[0] = '\0';
-    }
+    *fill = handle ? dlsym(handle, KNEE_RUNTIME_ENTRY) : NULL;
+    if (*fill)
+        return KNEE_OK;
+    const char *why = dlerror();
+    return knee_fail(err, KNEE_SYSTEM, object, "cannot be loaded: %s", why ? why : "");
 }
 
 static knee_status load(const struct engine *engine, knee_runtime_fill_fn **fill,
                         struct knee_err *err)
 {
     char path[PATH_MAX];
-    find_object(engine->object, path, sizeof path);
-    if (!path[0]) {
+    if (!find_object(engine->object, path, sizeof path)) {
         knee_fail(err, KNEE_SYSTEM, "", "this run needs %s, which this build does not have",
                   engine->object);
         knee_hint(err, "%s", engine->missing);
         return KNEE_SYSTEM;
     }
-    /* Global: MPI loads parts of itself that look for its symbols. Never unloaded, for MPI cannot
-     * be started twice. */
-    void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    void *symbol = handle ? dlsym(handle, KNEE_RUNTIME_ENTRY) : NULL;
-    if (!symbol) {
-        const char *why = dlerror();
-        return knee_fail(err, KNEE_SYSTEM, engine->object, "cannot be loaded: %s", why ? why : "");
-    }
+    void *symbol = NULL;
+    knee_status status = entry_of(path, engine->object, &symbol, err);
+    if (status)
+        return status;
     memcpy(fill, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
     return KNEE_OK;
 }

@@ -93,6 +93,19 @@ int knee_runtime_rank(void);
  * runtime it may stand on (nccl); it is then owned by *rt. */
 #define KNEE_RUNTIME_ENTRY "knee_runtime_fill"
 typedef bool knee_runtime_fill_fn(struct knee_runtime *rt, struct knee_runtime *base);
-knee_runtime_fill_fn knee_runtime_fill, knee_runtime_fill_self;
+
+/* And the number of the layout it was built with, which is looked at first: an object left over
+ * from another build would write elsewhere. Raise it with every change of struct knee_runtime or of
+ * what its calls mean; KNEE_RUNTIME_ABI joins the struct's size, for the day someone forgets. */
+#define KNEE_RUNTIME_LAYOUT 1
+#define KNEE_RUNTIME_ABI                                                                           \
+    ((uint32_t)KNEE_RUNTIME_LAYOUT << 16 | (uint32_t)sizeof(struct knee_runtime))
+#define KNEE_RUNTIME_ABI_ENTRY "knee_runtime_abi"
+
+KNEE_PUBLIC_BEGIN
+knee_runtime_fill_fn knee_runtime_fill;
+extern const uint32_t knee_runtime_abi;
+KNEE_PUBLIC_END
+knee_runtime_fill_fn knee_runtime_fill_self;
 
 #endif

@@ -5,10 +5,10 @@
  * keys are refused with their line.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "knee_read.h"
 
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 #define LARGEST_FILE   ((size_t)1 << 20)
@@ -29,7 +29,7 @@ struct reader {
 static knee_status fail_at(struct reader *r, size_t line, const char *what, const char *hint)
 {
     char where[128];
-    snprintf(where, sizeof where, "%.100s:%zu", r->name, line + 1);
+    knee_format(where, sizeof where, "%.100s:%zu", r->name, line + 1);
     knee_fail(r->err, KNEE_INPUT, where, "%s", what);
     if (hint)
         knee_hint(r->err, "%s", hint);
@@ -44,7 +44,7 @@ static knee_status next_event(struct reader *r, yaml_event_t *event)
         return knee_fail(r->err, KNEE_SYSTEM, r->name, "out of memory");
     const char *problem = r->parser.problem ? r->parser.problem : "not YAML";
     char what[160];
-    snprintf(what, sizeof what, "not YAML: %.100s", problem);
+    knee_format(what, sizeof what, "not YAML: %.100s", problem);
     return fail_at(r, r->parser.problem_mark.line, what, "write one 'key: value' per line");
 }
 
@@ -66,7 +66,8 @@ static knee_status read_value(struct reader *r, char *out, size_t size)
             return status;
         size_t line = event.start_mark.line;
         if (event.type == YAML_SCALAR_EVENT) {
-            int wrote = snprintf(out + used, size - used, "%s%s", used ? "," : "", scalar(&event));
+            int wrote =
+                knee_format(out + used, size - used, "%s%s", used ? "," : "", scalar(&event));
             if (strlen(scalar(&event)) != event.data.scalar.length)
                 status = fail_at(r, line, "a zero byte in a value", NULL);
             else if (wrote < 0 || (size_t)wrote >= size - used)
@@ -96,7 +97,7 @@ static knee_status set_key(struct reader *r, const char *key, const char *value,
     char what[512];
     size_t row = knee_keys_find(r->keys, key);
     if (row < r->keys->count && r->seen[row]) {
-        snprintf(what, sizeof what, "the key '%s' is given twice", key);
+        knee_format(what, sizeof what, "the key '%s' is given twice", key);
         return fail_at(r, line, what, "keep one");
     }
     if (row < r->keys->count) {
@@ -108,7 +109,7 @@ static knee_status set_key(struct reader *r, const char *key, const char *value,
         return fail_at(r, line, "this key is for the command line only", key);
     if (knee_keys_set(r->keys, r->object, key, value, KNEE_FILE, &inner) == KNEE_OK)
         return KNEE_OK;
-    snprintf(what, sizeof what, "%s%s%s", inner.where, inner.where[0] ? ": " : "", inner.what);
+    knee_format(what, sizeof what, "%s%s%s", inner.where, inner.where[0] ? ": " : "", inner.what);
     return fail_at(r, line, what, inner.hint[0] ? inner.hint : NULL);
 }
 
@@ -118,7 +119,7 @@ static knee_status read_pair(struct reader *r, const yaml_event_t *key_event)
     size_t line = key_event->start_mark.line;
     if (key_event->type != YAML_SCALAR_EVENT)
         return fail_at(r, line, "a key is not a word", "write one 'key: value' per line");
-    snprintf(key, sizeof key, "%.63s", scalar(key_event));
+    knee_format(key, sizeof key, "%.63s", scalar(key_event));
     knee_status status = read_value(r, value, sizeof value);
     return status ? status : set_key(r, key, value, line);
 }

@@ -2,8 +2,8 @@
 /* YAML as scalars with their paths, from libyaml's events; nothing is expanded. */
 #include "read/yaml_scan.h"
 #include "base/error.h"
+#include "base/format.h"
 
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 #if KNEE_HAVE_YAML
@@ -28,7 +28,7 @@ struct yaml {
 static knee_status fail_at(struct yaml *y, size_t line, const char *what)
 {
     char where[128];
-    snprintf(where, sizeof where, "%.100s:%zu", y->name, line + 1);
+    knee_format(where, sizeof where, "%.100s:%zu", y->name, line + 1);
     return knee_fail(y->err, KNEE_INPUT, where, "%s", what);
 }
 
@@ -48,7 +48,7 @@ static knee_status name_value(struct yaml *y, size_t line)
     size_t d = y->depth - 1;
     if (y->depth == 0 || !y->list[d])
         return KNEE_OK; /* the key has named it */
-    snprintf(piece, sizeof piece, "[%zu]", y->index[d]++);
+    knee_format(piece, sizeof piece, "[%zu]", y->index[d]++);
     return extend(y, y->base[d], piece) ? KNEE_OK : fail_at(y, line, "a path is too long");
 }
 
@@ -83,7 +83,7 @@ static knee_status take_scalar(struct yaml *y, const yaml_event_t *event)
         return fail_at(y, line, "this is not a list of keys");
     if (!y->list[d] && y->at_key[d]) {
         char piece[80];
-        snprintf(piece, sizeof piece, "%s%.64s", y->base[d] ? "." : "", value);
+        knee_format(piece, sizeof piece, "%s%.64s", y->base[d] ? "." : "", value);
         y->at_key[d] = false;
         return extend(y, y->base[d], piece) ? KNEE_OK : fail_at(y, line, "a path is too long");
     }
@@ -131,8 +131,8 @@ knee_status knee_yaml_scan(struct knee_slice text, const char *name, knee_scalar
         yaml_event_t event;
         if (!yaml_parser_parse(&y.parser, &event)) {
             char what[160];
-            snprintf(what, sizeof what, "not YAML: %.100s",
-                     y.parser.problem ? y.parser.problem : "damaged");
+            knee_format(what, sizeof what, "not YAML: %.100s",
+                        y.parser.problem ? y.parser.problem : "damaged");
             status = y.parser.error == YAML_MEMORY_ERROR
                          ? knee_fail(err, KNEE_SYSTEM, name, "out of memory")
                          : fail_at(&y, y.parser.problem_mark.line, what);

@@ -63,6 +63,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         sweep(&cluster);
     double sizes[KNEE_SIZES_MAX];
     size_t count;
-    knee_sizes_parse(line, "", sizes, &count, &err);
+    knee_sizes_parse(line, "", sizes, KNEE_SIZES_MAX, &count, &err);
     return 0;
 }

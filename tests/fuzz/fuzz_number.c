@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         !isfinite(value))
         abort();
     if (knee_workers_parse(text, "x", &workers, &err) == 0) {
-        size_t count = knee_workers_list(&workers, list);
+        size_t count = knee_workers_list(&workers, list, KNEE_ROWS_MAX);
         for (size_t i = 1; i < count; i++)
             if (!(list[i] > list[i - 1]))
                 abort();

@@ -2,6 +2,7 @@
 /* What of knee bench is no measurement: statistics, lines, schedules, expectations, verdicts. */
 #include "bench/bench.h"
 #include "bench/bench_pairs.h"
+#include "cluster/cluster.h"
 #include "collective/collective.h"
 #include "ranks.h"
 #include "reach/exchange.h"

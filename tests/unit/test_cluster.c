@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Clusters from presets, one line, YAML, nvidia-smi and NCCL's XML: the same object; and layouts.
  */
+#include "cluster/presets.h"
 #include "knee_out.h"
 #include "knee_read.h"
 #include "unit.h"

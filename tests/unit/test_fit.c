@@ -4,6 +4,7 @@
  * counts and collectives follow; files keep what was fitted. And sweeps: winners, crossovers and
  * half bandwidth against brute force, reasons for slow runs.
  */
+#include "cluster/cluster.h"
 #include "knee_out.h"
 #include "knee_read.h"
 #include "unit.h"

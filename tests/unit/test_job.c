@@ -7,6 +7,7 @@
 
 #include "base/keys.h"
 #include "cluster/presets.h"
+#include "judge/judge.h"
 
 static enum knee_source source(const struct knee_job *job, const char *key)
 {

@@ -520,20 +520,27 @@ static void sizes_as_nccl_tests_writes_them(void **state)
     double sizes[KNEE_SIZES_MAX];
     size_t count = 0;
     struct knee_err err;
-    assert_int_equal(knee_sizes_parse("4K..8G", "", sizes, &count, &err), KNEE_OK);
+    assert_int_equal(knee_sizes_parse("4K..8G", "", sizes, KNEE_SIZES_MAX, &count, &err), KNEE_OK);
     assert_int_equal(count, 22);
     assert_near(sizes[0], 4096, 0);
     assert_near(sizes[21], 8589934592, 0);
-    assert_int_equal(knee_sizes_parse("1M..4M+1M,8,8", "", sizes, &count, &err), KNEE_OK);
+    assert_int_equal(knee_sizes_parse("1M..4M+1M,8,8", "", sizes, KNEE_SIZES_MAX, &count, &err),
+                     KNEE_OK);
     assert_int_equal(count, 5);
     assert_near(sizes[0], 8, 0);
-    assert_int_equal(knee_sizes_parse("1K..64Kx4,1.5GB", "", sizes, &count, &err), KNEE_OK);
+    sizes[3] = -1;
+    assert_int_equal(knee_sizes_parse("1..4+1", "", sizes, 3, &count, &err), KNEE_USAGE);
+    assert_string_equal(err.what, "'1..4+1' makes more than 3 sizes");
+    assert_int_equal(knee_sizes_parse("4,3,2", "", sizes, 3, &count, &err), KNEE_OK);
+    assert_true(count == 3 && sizes[0] == 2 && sizes[3] == -1);
+    assert_int_equal(knee_sizes_parse("1K..64Kx4,1.5GB", "", sizes, KNEE_SIZES_MAX, &count, &err),
+                     KNEE_OK);
     assert_int_equal(count, 5);
     assert_near(sizes[4], 1.5e9, 0);
     static const char *const bad[] = {"",      "x",       "0",  "8G..4K", "1..8x1",
                                       "1..8+", "1..1G+1", "4Q", "-4",     "1e400"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (!knee_sizes_parse(bad[i], "", sizes, &count, &err))
+        if (!knee_sizes_parse(bad[i], "", sizes, KNEE_SIZES_MAX, &count, &err))
             fail_msg("'%s' was taken", bad[i]);
 }
 

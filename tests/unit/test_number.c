@@ -130,7 +130,7 @@ static size_t list(const char *text, double *out)
     struct knee_err err;
     if (knee_workers_parse(text, "--workers", &workers, &err))
         fail_msg("%s: %s", text, err.what);
-    return knee_workers_list(&workers, out);
+    return knee_workers_list(&workers, out, KNEE_ROWS_MAX);
 }
 
 static void worker_lists_are_read(void **state)
@@ -148,6 +148,14 @@ static void worker_lists_are_read(void **state)
     assert_int_equal(list("1,2,8..64x2", out), 6);
     assert_int_equal(list("1..10000", out), 10000);
     assert_int_equal(list("1..20x1.5", out), 7);
+    assert_int_equal(list("8,8,4..8,2", out), 6);
+    assert_true(out[0] == 2 && out[1] == 4 && out[5] == 8);
+    struct knee_workers three;
+    out[2] = -1;
+    assert_int_equal(knee_workers_parse("3,2,1,2", "", &three, NULL), KNEE_OK);
+    assert_int_equal(knee_workers_list(&three, out, 2), 0);
+    assert_true(out[2] == -1);
+    assert_int_equal(knee_workers_list(&three, out, 3), 3);
 }
 
 static void bad_worker_lists_are_refused(void **state)

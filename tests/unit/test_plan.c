@@ -122,8 +122,8 @@ static void nothing_is_faster_than_its_floors(void **state)
             if ((what == KNEE_OPERATIONS_EXPERT) != (shape.experts > 1) &&
                 what < KNEE_OPERATIONS_EMBEDDING)
                 continue;
-            size_t count =
-                knee_plan_ops(&shape, &machine, &plan, (enum knee_operations_of)what, ops);
+            size_t count = knee_plan_ops(&shape, &machine, &plan, (enum knee_operations_of)what,
+                                         ops, KNEE_OPERATIONS_MAX);
             assert_true(count > 0 && count < KNEE_OPERATIONS_MAX);
             for (size_t k = 0; k < count; k++) {
                 double peak = machine.peak_flops[ops[k].dtype];
@@ -613,8 +613,15 @@ static void remedies_fit_and_are_sorted(void **state)
     plan.shard = KNEE_REPLICATE;
     knee_plan_price(&shape, &machine, &plan, &cost);
     assert_false(cost.fits);
-    size_t count = knee_plan_remedies(&shape, &machine, &plan, remedies);
+    size_t count = knee_plan_remedies(&shape, &machine, &plan, remedies, KNEE_REMEDIES_MAX);
     assert_true(count >= 2);
+    struct knee_remedy first[2] = {[1] = {.what = "untouched"}};
+    assert_int_equal(knee_plan_remedies(&shape, &machine, &plan, first, 1), count);
+    assert_string_equal(first[0].what, remedies[0].what);
+    assert_string_equal(first[1].what, "untouched");
+    struct knee_operation ops[2] = {[1] = {.name = "untouched"}};
+    assert_true(knee_plan_ops(&shape, &machine, &plan, KNEE_OPERATIONS_DENSE, ops, 1) > 1);
+    assert_string_equal(ops[1].name, "untouched");
     for (size_t i = 0; i < count; i++) {
         assert_true(remedies[i].cost.fits);
         assert_null(knee_plan_objection(&remedies[i].plan, &shape, &machine));

@@ -5,13 +5,13 @@
  * nothing need be known about which way a variable works, and a target that no value meets shows.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/spell.h"
 #include "knee_predict.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 /* ---- What can be solved for ---- */
@@ -223,7 +223,7 @@ static knee_status find_target(const char *wanted, const struct target **target,
 {
     char name[32];
     size_t length = strcspn(wanted, "=");
-    snprintf(name, sizeof name, "%.*s", (int)(length > 31 ? 31 : length), wanted);
+    knee_format(name, sizeof name, "%.*s", (int)(length > 31 ? 31 : length), wanted);
     if (wanted[length] != '=') {
         knee_fail(err, KNEE_USAGE, "--for", "'%.60s' is not a target", wanted);
         knee_hint(err, "for example efficiency=0.9, ratio=0.1, step=150ms or throughput=1000");
@@ -252,9 +252,9 @@ static knee_status find_target(const char *wanted, const struct target **target,
 /* The one worker count that is asked about. */
 static knee_status find_workers(const struct knee_job *job, double *workers, struct knee_err *err)
 {
-    double list[KNEE_ROWS_MAX];
-    size_t count = knee_workers_list(&job->workers, list);
-    *workers = !isnan(job->at) ? job->at : list[0];
+    double one;
+    size_t count = knee_workers_list(&job->workers, &one, 1);
+    *workers = !isnan(job->at) ? job->at : one;
     if (count == 1 || !isnan(job->at))
         return KNEE_OK;
     knee_fail(err, KNEE_USAGE, "--solve", "it is not clear at which worker count");

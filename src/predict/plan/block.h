@@ -8,6 +8,7 @@
 
 #include "job/memory.h"
 #include "job/plan.h"
+#include "job/shape.h"
 
 /* Seconds of one pass through one layer for one micro-batch. */
 struct knee_pass {

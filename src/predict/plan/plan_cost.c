@@ -404,10 +404,14 @@ double knee_plan_phase_s(const struct knee_shape *shape, const struct knee_machi
 
 size_t knee_plan_ops(const struct knee_shape *shape, const struct knee_machine *machine,
                      const struct knee_plan *plan, enum knee_operations_of what,
-                     struct knee_operation *out)
+                     struct knee_operation *out, size_t capacity)
 {
+    struct knee_operation ops[KNEE_OPERATIONS_MAX];
     struct knee_split split = knee_split_of(shape, &machine->rates, plan);
-    return knee_ops_timed(&split, machine, what, out);
+    size_t count = knee_ops_timed(&split, machine, what, ops);
+    for (size_t i = 0; i < count && i < capacity; i++)
+        out[i] = ops[i];
+    return count;
 }
 
 /* Which label the seconds of a part get. */

@@ -111,16 +111,20 @@ static const struct {
     {"twice the GPUs", more_gpus},
 };
 
-static void insert(struct knee_remedy *out, size_t count, const struct knee_remedy *remedy)
+/* The cheapest stay when there is no room for all. */
+static void insert(struct knee_remedy *out, size_t count, size_t capacity,
+                   const struct knee_remedy *remedy)
 {
-    size_t at = count;
+    size_t at = count < capacity ? count : capacity;
     for (; at > 0 && remedy->cost.step_s < out[at - 1].cost.step_s; at--)
-        out[at] = out[at - 1];
-    out[at] = *remedy;
+        if (at < capacity)
+            out[at] = out[at - 1];
+    if (at < capacity)
+        out[at] = *remedy;
 }
 
 size_t knee_plan_remedies(const struct knee_shape *shape, const struct knee_machine *machine,
-                          const struct knee_plan *plan, struct knee_remedy *out)
+                          const struct knee_plan *plan, struct knee_remedy *out, size_t capacity)
 {
     size_t count = 0;
     _Static_assert(sizeof changes / sizeof *changes <= KNEE_REMEDIES_MAX, "room for all");
@@ -133,7 +137,7 @@ size_t knee_plan_remedies(const struct knee_shape *shape, const struct knee_mach
             continue;
         knee_plan_price(shape, machine, &remedy.plan, &remedy.cost);
         if (remedy.cost.fits)
-            insert(out, count++, &remedy);
+            insert(out, count++, capacity, &remedy);
     }
     return count;
 }

@@ -8,13 +8,13 @@
  * has come. A wait for the host is a gap whose end is the launch of the next kernel.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/text.h"
 #include "knee_plan.h"
 #include "predict/simulate/tasks.h"
 #include "timeline/builder.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 struct writer {
@@ -58,9 +58,9 @@ static struct knee_call_facts facts_of(struct writer *w, const struct knee_task 
     facts.bytes = task->bytes > 0 ? (int64_t)task->bytes : -1;
     facts.sequence = task->called_after >= 0 ? 0 : task - w->tasks->task;
     if (task->called_after >= 0)
-        snprintf(group, sizeof group, "all stages");
+        knee_format(group, sizeof group, "all stages");
     else
-        snprintf(group, sizeof group, "%s of stage %d", task->axis, (int)task->stage);
+        knee_format(group, sizeof group, "%s of stage %d", task->axis, (int)task->stage);
     facts.group = name_of(w, group) + 1;
     facts.description = name_of(w, task->axis) + 1;
     return facts;

@@ -7,6 +7,7 @@
 #include "read/cluster/cluster_read.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "cluster/cluster.h"
@@ -14,7 +15,6 @@
 #include "read/yaml_scan.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void refuse(struct reading *r, const char *what, const char *value)
     char where[128];
     if (r->status)
         return;
-    snprintf(where, sizeof where, "%.100s:%zu", r->name, r->line);
+    knee_format(where, sizeof where, "%.100s:%zu", r->name, r->line);
     r->status = knee_fail(r->err, KNEE_INPUT, where, "%s '%.60s'", what, value);
 }
 
@@ -119,7 +119,7 @@ static void set_plain(struct reading *r, const char *value)
 static void set_gpu(struct reading *r, const char *value)
 {
     const struct knee_gpu *gpu = knee_gpu_named(value);
-    snprintf(r->t.gpu, sizeof r->t.gpu, "%s", value);
+    knee_format(r->t.gpu, sizeof r->t.gpu, "%s", value);
     if (gpu && !r->t.levels[0].name[0])
         set_gpu_link(r, knee_link_named(gpu->node_link));
 }
@@ -133,7 +133,7 @@ static void take_top(struct reading *r, const char *key, const char *value)
             return;
         }
     if (strcmp(key, "name") == 0)
-        snprintf(r->t.name, sizeof r->t.name, "%s", value);
+        knee_format(r->t.name, sizeof r->t.name, "%s", value);
     else if (strcmp(key, "from") == 0)
         start_from(r, value);
     else if (strcmp(key, "plain") == 0)
@@ -161,7 +161,7 @@ static void take_level(struct reading *r, size_t index, const char *key, const c
         else if (link)
             knee_level_set_link(level, link, level->ports);
         else
-            snprintf(level->name, sizeof level->name, "%s", value);
+            knee_format(level->name, sizeof level->name, "%s", value);
         return;
     }
     struct knee_err err;
@@ -239,7 +239,7 @@ static void take_curve(struct reading *r, size_t index, const char *key, const c
         if (curve->op == KNEE_OP_UNKNOWN)
             refuse(r, "there is no collective", value);
     } else if (strcmp(key, "source") == 0) {
-        snprintf(curve->source, sizeof curve->source, "%s", value);
+        knee_format(curve->source, sizeof curve->source, "%s", value);
     } else {
         refuse(r, "a curve has no", key);
     }
@@ -258,7 +258,7 @@ static void take_parameter(struct reading *r, size_t index, const char *key, con
     if (index >= r->record->parameter_count)
         r->record->parameter_count = index + 1;
     if (strcmp(key, "name") == 0)
-        snprintf(p->name, sizeof p->name, "%s", value);
+        knee_format(p->name, sizeof p->name, "%s", value);
     else if (strcmp(key, "value") == 0)
         read_number(r, value, KNEE_UNIT_COUNT, 0, 1e18, &p->value);
     else if (strcmp(key, "low") == 0)
@@ -339,7 +339,7 @@ knee_status knee_cluster_file_read(struct knee_slice text, const char *name,
     struct reading r = {.record = record, .name = name, .err = err};
     memset(record, 0, sizeof *record);
     knee_cluster_init(&r.t);
-    snprintf(r.t.name, sizeof r.t.name, "%s", name);
+    knee_format(r.t.name, sizeof r.t.name, "%s", name);
     knee_status status = knee_yaml_scan(text, name, take, &r, err);
     if (!status)
         status = check(&r);

@@ -7,11 +7,11 @@
 #include "read/cluster/cluster_read.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "cluster/cluster.h"
 #include "cluster/presets.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 struct node {
@@ -27,7 +27,7 @@ struct node {
 static bool attribute(struct knee_slice tag, const char *name, struct knee_slice *out)
 {
     char key[32];
-    snprintf(key, sizeof key, " %s=\"", name);
+    knee_format(key, sizeof key, " %s=\"", name);
     size_t at = knee_slice_find(tag, key);
     if (at == tag.length)
         return false;
@@ -126,27 +126,26 @@ static void set_network(const struct node *n, struct knee_level *level)
 static knee_status fill(const struct node *n, const char *name, struct knee_cluster *out,
                         struct knee_err *err)
 {
-    struct knee_cluster t;
     size_t row = 0, rows = sizeof capabilities / sizeof *capabilities;
     while (row + 1 < rows && capabilities[row].sm != n->sm)
         row++;
     if (n->gpus == 0)
         return knee_fail(err, KNEE_INPUT, name, "there is no <gpu> in it");
     const char *gpu = n->links > 0 ? capabilities[row].gpu : "h100-pcie";
-    knee_cluster_from_preset(knee_cluster_preset_named(knee_gpu_named(gpu)->cluster), &t);
-    t.levels[0].count = n->gpus;
+    knee_cluster_from_preset(knee_cluster_preset_named(knee_gpu_named(gpu)->cluster), out);
+    out->levels[0].count = n->gpus;
     double links = n->links / n->gpus, whole = capabilities[row].links;
     if (links > 0 && whole > 0)
-        t.levels[0].bytes_per_s *= links / whole;
+        out->levels[0].bytes_per_s *= links / whole;
     else if (n->gpu_gts < 32)
-        knee_level_set_link(&t.levels[0], knee_link_named("pcie4"), 1), t.levels[0].count = n->gpus;
+        knee_level_set_link(&out->levels[0], knee_link_named("pcie4"), 1),
+            out->levels[0].count = n->gpus;
     if (!n->switched)
-        t.nvls_share = 0;
+        out->nvls_share = 0;
     if (n->nics > 0)
-        set_network(n, &t.levels[1]);
-    snprintf(t.name, sizeof t.name, "%.40s: %.0f x sm_%.0f with %g x NVLink, %.0f x NIC", name,
-             n->gpus, n->sm, links, n->nics);
-    *out = t;
+        set_network(n, &out->levels[1]);
+    knee_format(out->name, sizeof out->name, "%.40s: %.0f x sm_%.0f with %g x NVLink, %.0f x NIC",
+                name, n->gpus, n->sm, links, n->nics);
     return KNEE_OK;
 }
 

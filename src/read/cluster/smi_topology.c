@@ -9,11 +9,11 @@
 #include "read/cluster/cluster_read.h"
 
 #include "base/error.h"
+#include "base/format.h"
 #include "cluster/cluster.h"
 #include "cluster/presets.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 #define DEVICES_MAX 128
@@ -96,19 +96,17 @@ static const char *gpu_of(const struct matrix *m)
 
 static void fill(const struct matrix *m, const char *name, struct knee_cluster *out)
 {
-    struct knee_cluster t;
     const struct knee_gpu *gpu = knee_gpu_named(gpu_of(m));
     const struct knee_cluster_preset *usual = knee_cluster_preset_named(gpu->cluster);
     double near = 0;
     for (size_t i = 0; i < m->columns; i++)
         near += !m->is_gpu[i] && m->near[i];
-    knee_cluster_from_preset(usual, &t);
-    t.levels[0].count = (double)m->gpus;
+    knee_cluster_from_preset(usual, out);
+    out->levels[0].count = (double)m->gpus;
     if (m->nics > 0)
-        t.levels[1].ports = near > 0 ? near : (double)m->nics;
-    snprintf(t.name, sizeof t.name, "%.40s: %zu x GPU %s, %.0f x NIC", name, m->gpus,
-             m->all_nvlink ? "all on NVLink" : "not all on NVLink", t.levels[1].ports);
-    *out = t;
+        out->levels[1].ports = near > 0 ? near : (double)m->nics;
+    knee_format(out->name, sizeof out->name, "%.40s: %zu x GPU %s, %.0f x NIC", name, m->gpus,
+                m->all_nvlink ? "all on NVLink" : "not all on NVLink", out->levels[1].ports);
 }
 
 knee_status knee_smi_topology_read(struct knee_slice text, const char *name,
@@ -127,7 +125,7 @@ knee_status knee_smi_topology_read(struct knee_slice text, const char *name,
         }
         if (!knee_slice_word(&line, &word) || !device_name(word, &gpu) || !gpu || m.rows == m.gpus)
             continue;
-        snprintf(where, sizeof where, "%.100s:%zu", name, number);
+        knee_format(where, sizeof where, "%.100s:%zu", name, number);
         knee_status status = read_row(&m, line, where, err);
         if (status)
             return status;

@@ -2,11 +2,11 @@
 /* Measured collectives: which format a file has, and the list its tables end up in. */
 #include "read/log/log.h"
 
+#include "base/format.h"
 #include "base/text.h"
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h> /* vsnprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ void knee_log_note(struct knee_log *log, const char *fmt, ...)
         return;
     va_list args;
     va_start(args, fmt);
-    vsnprintf(log->notes[log->note_count++], sizeof *log->notes, fmt, args);
+    knee_vformat(log->notes[log->note_count++], sizeof *log->notes, fmt, args);
     va_end(args);
 }
 

@@ -4,6 +4,7 @@
  * bus over algorithm bandwidth (2(n-1)/n, (n-1)/n), nodes from hosts and device numbers. Where two
  * sources contradict each other, the one that comes from the measurement wins and a note says so.
  */
+#include "base/text.h"
 #include "read/log/log.h"
 
 #include <math.h>
@@ -193,9 +194,8 @@ static void complete_ranks(struct knee_log_reader *r)
 
 /* ---- Nodes ---- */
 
-static double usual_node(const struct knee_log_reader *r)
+static double usual_node(struct knee_log_reader *r)
 {
-    struct knee_cluster cluster;
     char words[512];
     size_t used = 0;
     const char *const sources[] = {r->log.gpu, r->hints.about, r->name};
@@ -209,9 +209,13 @@ static double usual_node(const struct knee_log_reader *r)
         words[used++] = ' ';
         words[used] = '\0';
     }
-    if (!knee_cluster_recognise(words, &cluster))
-        return 8;
-    return fmin(cluster.levels[0].count, 8); /* a rack-wide domain has several nodes */
+    struct knee_cluster *cluster = knee_resize(r->logs->alloc, NULL, sizeof *cluster);
+    if (!cluster)
+        r->status = knee_fail(r->err, KNEE_SYSTEM, r->name, "out of memory");
+    bool known = cluster && knee_cluster_recognise(words, cluster);
+    double count = known ? fmin(cluster->levels[0].count, 8) : 8; /* a rack has several nodes */
+    knee_resize(r->logs->alloc, cluster, 0);
+    return count;
 }
 
 /* Nodes as the run lists them; NaN: it does not. */

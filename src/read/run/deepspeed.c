@@ -4,13 +4,13 @@
  * "auto" means that DeepSpeed decides at launch: such keys are left open.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/json_values.h"
 #include "base/keys.h"
 #include "job/raw.h"
 #include "knee_read.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 struct raw {
@@ -81,7 +81,7 @@ knee_status knee_deepspeed_read(const char *json, size_t length, const char *nam
         take(&raw, &v);
     if (v.error || values == 0) {
         char where[128];
-        snprintf(where, sizeof where, "%.100s:%zu", name, knee_json_values_line(&v));
+        knee_format(where, sizeof where, "%.100s:%zu", name, knee_json_values_line(&v));
         return knee_fail(err, KNEE_INPUT, where, "not JSON: %s",
                          v.error ? v.error : "there is nothing in it");
     }

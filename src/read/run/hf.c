@@ -5,13 +5,13 @@
  * file has in a nested text_config counts as if it stood at the top.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/json_values.h"
 #include "base/keys.h"
 #include "job/raw.h"
 #include "knee_read.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 #define LONGEST_SEQ 8192 /* models can do more than they are trained with */
@@ -97,7 +97,7 @@ static void take(struct raw *raw, const struct knee_json_values *v)
 {
     const char *key = own_key(v->path);
     if (strcmp(key, "model_type") == 0 && v->kind == KNEE_JSON_STRING)
-        snprintf(raw->type, sizeof raw->type, "%.60s", v->text);
+        knee_format(raw->type, sizeof raw->type, "%.60s", v->text);
     else if (strcmp(key, "layer_types[]") == 0 && strstr(v->text, "sliding"))
         raw->sliding_layers++;
     else if (strcmp(key, "layer_types[]") == 0 && strstr(v->text, "full"))
@@ -124,7 +124,7 @@ static knee_status read_raw(const char *json, size_t length, const char *name, s
     if (!v.error)
         return KNEE_OK;
     char where[128];
-    snprintf(where, sizeof where, "%.100s:%zu", name, knee_json_values_line(&v));
+    knee_format(where, sizeof where, "%.100s:%zu", name, knee_json_values_line(&v));
     return knee_fail(err, KNEE_INPUT, where, "not JSON: %s", v.error);
 }
 

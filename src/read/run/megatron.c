@@ -4,13 +4,14 @@
  * log begins with ("  hidden_size ............ 8192"), or the options of a launch script
  * ("--hidden-size 8192"). A log also has the time per iteration; its median is returned.
  */
+#include "base/decimal.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "job/raw.h"
 #include "knee_read.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,10 +92,10 @@ static void take(struct raw *raw, const char *key, const char *value)
 {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(key, texts[i].key) == 0 && strcmp(value, "None") != 0)
-            snprintf((char *)raw + texts[i].offset, VALUE_MAX, "%s", value);
+            knee_format((char *)raw + texts[i].offset, VALUE_MAX, "%s", value);
     double *field = knee_raw_find(numbers, NUMBERS, key, raw);
-    char *rest;
-    double number = strtod(value, &rest);
+    const char *rest;
+    double number = knee_decimal_parse(value, &rest);
     if (!field)
         return;
     if (strcmp(value, "True") == 0 || *value == '\0')
@@ -161,7 +162,7 @@ static void read_time(struct raw *raw, const char *line, const char *end)
         while (at < end && *at == ' ')
             at++;
         copy_word(at, end, value, sizeof value, false);
-        double ms = strtod(value, NULL);
+        double ms = knee_decimal_parse(value, NULL);
         if (ms > 0 && ms < 1e12 && raw->times < TIMES_MAX)
             raw->times_ms[raw->times++] = ms;
         return;

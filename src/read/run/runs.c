@@ -6,7 +6,9 @@
  * noted; what cannot be expressed is noted too and never guessed.
  */
 #include "base/csv.h"
+#include "base/decimal.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/json_values.h"
 #include "base/keys.h"
 #include "base/number.h"
@@ -17,8 +19,6 @@
 #include "knee_runs.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
-#include <stdlib.h>
 #include <string.h>
 
 #define ROWS_MAX 100000
@@ -117,13 +117,13 @@ static void lower(char *text)
 static void note(char out[KNEE_RUN_TEXT], const char *what)
 {
     size_t used = strlen(out);
-    snprintf(out + used, KNEE_RUN_TEXT - used, "%s%s", used ? ", " : "", what);
+    knee_format(out + used, KNEE_RUN_TEXT - used, "%s%s", used ? ", " : "", what);
 }
 
 static void skip(struct row *row, const char *fmt, const char *what)
 {
     if (!row->run->skipped[0])
-        snprintf(row->run->skipped, KNEE_RUN_TEXT, fmt, what);
+        knee_format(row->run->skipped, KNEE_RUN_TEXT, fmt, what);
 }
 
 /* ---- GPU ---- */
@@ -150,7 +150,7 @@ static double number_before(const char *text, const char *unit)
             start--;
         bool ends = !((at[strlen(unit)] >= 'a' && at[strlen(unit)] <= 'z'));
         if (start < at && ends)
-            return strtod(start, NULL);
+            return knee_decimal_parse(start, NULL);
     }
     return NAN;
 }
@@ -170,8 +170,8 @@ static const char *read_gpu(struct row *row)
     struct knee_platform *platform = &row->run->platform;
     char text[KNEE_CSV_TEXT];
     if (!row->word[GPU][0] && row->gpu)
-        snprintf(row->word[GPU], sizeof row->word[GPU], "%s", row->gpu);
-    snprintf(text, sizeof text, "%s", row->word[GPU]);
+        knee_format(row->word[GPU], sizeof row->word[GPU], "%s", row->gpu);
+    knee_format(text, sizeof text, "%s", row->word[GPU]);
     lower(text);
     const char *preset = NULL;
     for (size_t i = 0; i < sizeof gpus / sizeof *gpus && !preset; i++)
@@ -238,7 +238,7 @@ static void read_sharding(struct row *row, bool sharded_profile)
     }
     const char *group = strstr(row->word[NOTES], "fsdp group ");
     if (group && isnan(plan->shard_size))
-        plan->shard_size = strtod(group + strlen("fsdp group "), NULL);
+        plan->shard_size = knee_decimal_parse(group + strlen("fsdp group "), NULL);
 }
 
 static void read_recompute(struct row *row)
@@ -386,16 +386,16 @@ static void check_run(struct row *row)
 static void read_words(struct row *row)
 {
     struct knee_measured_run *run = row->run;
-    snprintf(run->id, sizeof run->id, "%.90s", row->word[ID]);
+    knee_format(run->id, sizeof run->id, "%.90s", row->word[ID]);
     const char *source = row->word[SET][0] ? row->word[SET] : row->word[SOURCE];
-    snprintf(run->source, sizeof run->source, "%.90s", source);
-    snprintf(run->gpu, sizeof run->gpu, "%.90s", row->word[GPU]);
-    snprintf(run->model, sizeof run->model, "%.90s", row->word[MODEL]);
-    snprintf(run->curve, sizeof run->curve, "%.90s", row->word[CURVE]);
+    knee_format(run->source, sizeof run->source, "%.90s", source);
+    knee_format(run->gpu, sizeof run->gpu, "%.90s", row->word[GPU]);
+    knee_format(run->model, sizeof run->model, "%.90s", row->word[MODEL]);
+    knee_format(run->curve, sizeof run->curve, "%.90s", row->word[CURVE]);
     run->same_job = run->curve[0] && strncmp(run->curve, "modelscale:", 11) != 0;
     run->full_config = row->word[CONFIG][0] != 'N';
-    snprintf(row->description, sizeof row->description, "%.400s; %.400s; %.400s; %.400s",
-             row->word[SET], row->word[SOURCE], row->word[NOTES], row->word[OVERLAP]);
+    knee_format(row->description, sizeof row->description, "%.400s; %.400s; %.400s; %.400s",
+                row->word[SET], row->word[SOURCE], row->word[NOTES], row->word[OVERLAP]);
     lower(row->description);
     static const enum word read_lower[] = {PRECISION, ZERO, RECOMPUTE, OVERLAP, NOTES};
     for (size_t i = 0; i < sizeof read_lower / sizeof *read_lower; i++)
@@ -575,8 +575,8 @@ static void take_step(struct row *row, size_t line, size_t phase, double seconds
 {
     struct knee_measured_run *run = row->run;
     memset(row->word, 0, sizeof row->word);
-    snprintf(run->id, sizeof run->id, "line %zu %s", line, phases[phase].phase);
-    snprintf(run->source, sizeof run->source, "%s", phases[phase].phase);
+    knee_format(run->id, sizeof run->id, "line %zu %s", line, phases[phase].phase);
+    knee_format(run->source, sizeof run->source, "%s", phases[phase].phase);
     run->phase = phases[phase].value;
     run->step_s = seconds;
     run->full_config = true;
@@ -585,9 +585,9 @@ static void take_step(struct row *row, size_t line, size_t phase, double seconds
     run->plan.gpus = run->plan.dp = 1;
     run->plan.global_batch = run->plan.micro_batch;
     run->plan.precision = KNEE_BF16;
-    snprintf(row->description, sizeof row->description, "pytorch %s",
-             compiled ? "compile" : "eager");
-    snprintf(run->gpu, sizeof run->gpu, "%.90s", row->gpu ? row->gpu : "");
+    knee_format(row->description, sizeof row->description, "pytorch %s",
+                compiled ? "compile" : "eager");
+    knee_format(run->gpu, sizeof run->gpu, "%.90s", row->gpu ? row->gpu : "");
     read_profile(row, read_gpu(row));
     check_ranges(row);
     read_shape(row);
@@ -611,7 +611,7 @@ static knee_status read_steps(const char *data, size_t length, const char *name,
         const char *wrong = size > 1 ? read_step(at, size, &step, seconds, &compiled) : NULL;
         if (wrong) {
             char where[128];
-            snprintf(where, sizeof where, "%.100s:%zu", name, line);
+            knee_format(where, sizeof where, "%.100s:%zu", name, line);
             return knee_fail(err, KNEE_INPUT, where, "not JSON: %s", wrong);
         }
         for (size_t i = 0; size > 1 && i < PHASES; i++) {

@@ -5,11 +5,11 @@
  * nanoseconds since the session's start; correlations are per process.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/text.h"
 #include "read/trace/reader.h"
 #include "read/trace/trace_json.h"
 
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 #if defined(KNEE_HAVE_SQLITE) && KNEE_HAVE_SQLITE
@@ -31,7 +31,7 @@ struct nsys {
     /* processes and devices that occur together */
     struct {
         int64_t process, device;
-    } pairs[PAIRS];
+    } * pairs; /* [PAIRS] */
     size_t pair_count;
     bool shared; /* some device is used by several processes */
     bool failed;
@@ -54,8 +54,8 @@ static bool has_column(struct nsys *n, const char *table, const char *column)
     char sql[160];
     sqlite3_stmt *statement = NULL;
     bool found = false;
-    snprintf(sql, sizeof sql, "SELECT 1 FROM pragma_table_info('%s') WHERE name = '%s'", table,
-             column);
+    knee_format(sql, sizeof sql, "SELECT 1 FROM pragma_table_info('%s') WHERE name = '%s'", table,
+                column);
     if (sqlite3_prepare_v2(n->db, sql, -1, &statement, NULL) == SQLITE_OK)
         found = sqlite3_step(statement) == SQLITE_ROW;
     sqlite3_finalize(statement);
@@ -269,7 +269,7 @@ static void take_base(struct nsys *n, sqlite3_stmt *row)
 static void take_gpu(struct nsys *n, sqlite3_stmt *row)
 {
     const char *name = (const char *)sqlite3_column_text(row, 0);
-    snprintf(n->trace->gpu_name, sizeof n->trace->gpu_name, "%s", name ? name : "");
+    knee_format(n->trace->gpu_name, sizeof n->trace->gpu_name, "%s", name ? name : "");
 }
 
 static void read_tables(struct nsys *n)
@@ -282,8 +282,8 @@ static void read_tables(struct nsys *n)
     each_row(n, "SELECT id, value FROM StringIds ORDER BY id", take_string);
     each_row(n, "SELECT DISTINCT globalPid, deviceId FROM CUPTI_ACTIVITY_KIND_KERNEL", take_pair);
     each_row(n, "SELECT DISTINCT globalPid, deviceId FROM CUPTI_ACTIVITY_KIND_MEMCPY", take_pair);
-    snprintf(sql, sizeof sql, "SELECT " WORK ", %s FROM CUPTI_ACTIVITY_KIND_KERNEL",
-             demangled ? "demangledName" : "shortName");
+    knee_format(sql, sizeof sql, "SELECT " WORK ", %s FROM CUPTI_ACTIVITY_KIND_KERNEL",
+                demangled ? "demangledName" : "shortName");
     each_row(n, sql, take_kernel);
     each_row(n, "SELECT " WORK ", copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY", take_copy);
     each_row(n, "SELECT " WORK " FROM CUPTI_ACTIVITY_KIND_MEMSET", take_memset);
@@ -326,8 +326,9 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
     size_t length = strlen(path) + 1;
     trace.file = knee_resize(alloc, NULL, length);
     n.builder = knee_builder_new(n.options, alloc);
+    n.pairs = knee_resize(alloc, NULL, PAIRS * sizeof *n.pairs);
     knee_status status = KNEE_OK;
-    if (!trace.file || !n.builder)
+    if (!trace.file || !n.builder || !n.pairs)
         status = knee_fail(err, KNEE_SYSTEM, path, "out of memory");
     if (trace.file)
         memcpy(trace.file, path, length);
@@ -345,6 +346,7 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
     sqlite3_close(n.db);
     if (n.strings)
         knee_resize(alloc, n.strings, 0);
+    knee_resize(alloc, n.pairs, 0);
     knee_builder_free(n.builder);
     if (trace.rank < 0)
         trace.rank = knee_rank_from_name(path);

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#include "knee.h"
+
+const char *knee_version(void)
+{
+    return KNEE_VERSION;
+}
