@@ -354,6 +354,7 @@ bool knee_runtime_fill(struct knee_runtime *rt, struct knee_runtime *base)
         .host_name = state->host_name,
         .state = state,
         .device_name = "CPU",
+        .one_thread = provided < MPI_THREAD_SERIALIZED,
         .barrier = mpi_barrier,
         .all_reduce = mpi_all_reduce,
         .all_reduce_start = mpi_all_reduce_start,
