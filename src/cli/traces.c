@@ -22,6 +22,10 @@
 
 enum { DEEPEST = 6, MOST_THREADS = 256 };
 
+/* A database larger than this is not unpacked; half of what a size_t can say where that is less. */
+#define UNPACKED_MAX (SIZE_MAX / 2 < (uint64_t)8 << 30 ? SIZE_MAX / 2 : (size_t)((uint64_t)8 << 30))
+_Static_assert(UNPACKED_MAX >= (size_t)1 << 30, "also where a size_t has 32 bits");
+
 static volatile int cancelled;
 
 static void on_interrupt(int signal_number)
@@ -52,6 +56,7 @@ static void add_file(struct files *files, const char *name)
         files->capacity = capacity;
     }
     char *copy = strdup(name);
+    cli_note_input(name);
     if (copy)
         files->names[files->count++] = copy;
     files->failed = files->failed || !copy;
@@ -167,7 +172,7 @@ static knee_status read_packed_sqlite(const char *name, int *fd,
 {
     void *image = NULL;
     size_t size = 0;
-    if (knee_gunzip_all(cli_reader(fd), (size_t)8 << 30, NULL, &image, &size))
+    if (knee_gunzip_all(cli_reader(fd), UNPACKED_MAX, NULL, &image, &size))
         return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked");
     knee_status status = knee_nsys_read(name, image, size, options, NULL, out, err);
     free(image);

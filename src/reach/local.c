@@ -14,6 +14,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,7 +61,7 @@ struct peer {
 struct local_state {
     struct shared *shared;
     struct peer *peers;
-    pid_t children[RANKS_MAX];
+    pid_t children[RANKS_MAX], parent; /* parent: rank 0 */
     char host_name[256];
     int host_of[RANKS_MAX];
     uint64_t rests;
@@ -211,6 +214,8 @@ static void rest(struct knee_runtime *rt)
         return;
     if (atomic_load(&state->shared->stopped))
         _exit(KNEE_SYSTEM);
+    if (rt->rank != 0 && getppid() != state->parent)
+        rt->abort(rt, "rank 0 died");
     int how;
     pid_t gone = rt->rank == 0 ? waitpid(-1, &how, WNOHANG) : 0;
     bool well = gone > 0 && WIFEXITED(how) && WEXITSTATUS(how) == 0; /* it was done before rank 0 */
@@ -528,14 +533,27 @@ static const struct knee_runtime table = {
     .finish = local_finish,
 };
 
+/* Rank 0's end, however it comes, is the end of the others, wherever they are: rest() sees it too,
+ * but not from inside somebody else's library. */
+static void end_with_parent(pid_t parent)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+    if (getppid() != parent)
+        _exit(KNEE_SYSTEM);
+}
+
 /* Children end with SIGTERM when rank 0 cannot have them all. */
 static bool fork_ranks(struct knee_runtime *rt)
 {
     struct local_state *state = state_of(rt);
+    state->parent = getpid();
     fflush(NULL); /* or what is buffered is written once by each */
     for (int r = 1; r < rt->size; r++) {
         pid_t child = fork();
         if (child == 0) {
+            end_with_parent(state->parent);
             rt->rank = r;
             return true;
         }
