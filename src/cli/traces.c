@@ -392,11 +392,34 @@ static knee_status keep_own(struct work *work, struct cli_traces *out)
     return KNEE_OK;
 }
 
+/* The first file that could have been read but for the system: an answer without it would be
+ * another answer. */
+static const struct knee_err *system_failure(const struct work *work)
+{
+    for (size_t i = 0; i < work->files->count; i++)
+        if (work->statuses[i] == KNEE_SYSTEM)
+            return &work->errors[i];
+    return NULL;
+}
+
+static knee_status give_up(struct work *work, const struct knee_err *why, struct knee_err *err)
+{
+    for (size_t i = 0; i < work->files->count; i++)
+        if (work->statuses[i] == KNEE_OK)
+            knee_trace_release(&work->traces[i]);
+    return knee_fail(err, KNEE_SYSTEM, why->where, "%s", why->what);
+}
+
 /* Moves what was read to the front, and what was not to the list of the refused. */
 static knee_status sort_out(struct work *work, struct cli_traces *out, struct knee_err *err)
 {
     size_t count = work->files->count;
+    const struct knee_err *failure = system_failure(work);
+    if (failure)
+        return give_up(work, failure, err);
     out->refused = calloc(count + 1, sizeof *out->refused);
+    if (!out->refused)
+        return give_up(work, &(struct knee_err){.what = "out of memory"}, err);
     for (size_t i = 0; i < count; i++) {
         if (work->statuses[i] == KNEE_OK) {
             struct knee_trace trace = work->traces[i];
@@ -404,7 +427,7 @@ static knee_status sort_out(struct work *work, struct cli_traces *out, struct kn
             if (out->holders)
                 out->holders[out->count] = reader_of(work, i);
             work->traces[out->count++] = trace;
-        } else if (out->refused) {
+        } else {
             out->refused[out->refused_count].err = work->errors[i];
             out->refused[out->refused_count++].file = strdup(work->files->names[i]);
         }

@@ -32,9 +32,11 @@ struct ring {
     unsigned char data[RING_BYTES];
 };
 
+enum { RUNNING, SPEAKING, STOPPED };
+
 struct shared {
-    _Atomic int arrived, round, stopped;
-    struct ring rings[]; /* [from][to] */
+    _Atomic int arrived, round, stopped; /* stopped: one of the above */
+    struct ring rings[];                 /* [from][to] */
 };
 
 struct knee_request {
@@ -212,7 +214,7 @@ static void rest(struct knee_runtime *rt)
     sched_yield();
     if (++state->rests % 1024 != 0)
         return;
-    if (atomic_load(&state->shared->stopped))
+    if (atomic_load(&state->shared->stopped) == STOPPED)
         _exit(KNEE_SYSTEM);
     if (rt->rank != 0 && getppid() != state->parent)
         rt->abort(rt, "rank 0 died");
@@ -490,10 +492,16 @@ static bool local_gather_bytes(struct knee_runtime *rt, const void *mine, size_t
 static void local_abort(struct knee_runtime *rt, const char *why)
 {
     struct local_state *state = state_of(rt);
-    if (!atomic_exchange(&state->shared->stopped, 1))
+    _Atomic int *stopped = &state->shared->stopped;
+    int running = RUNNING;
+    if (atomic_compare_exchange_strong(stopped, &running, SPEAKING)) {
         fprintf(stderr, "knee: rank %d: %s\n", rt->rank, why);
+        atomic_store(stopped, STOPPED);
+    }
+    for (int i = 0; i < 1000 && atomic_load(stopped) != STOPPED; i++)
+        usleep(1000); /* another one is saying why, and must not be ended before it has */
     for (int r = 1; rt->rank == 0 && r < rt->size; r++)
-        kill(state->children[r], SIGTERM);
+        kill(state->children[r], SIGKILL); /* why is said: they have nothing to add */
     _exit(KNEE_SYSTEM);
 }
 
@@ -538,7 +546,7 @@ static const struct knee_runtime table = {
 static void end_with_parent(pid_t parent)
 {
 #ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* rank 0 has said why, if it could */
 #endif
     if (getppid() != parent)
         _exit(KNEE_SYSTEM);
