@@ -140,7 +140,7 @@ $(B)/measure.a: $(measure_obj)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(B)/knee-mpi.so: src/reach/mpi.c src/reach/runtime.h src/reach/host_buffer.h include/knee.h
+$(B)/knee-mpi.so: src/reach/mpi.c src/reach/runtime.h src/reach/host_buffer.h src/reach/naps.h include/knee.h
 	@mkdir -p $(@D)
 	$(call say,MPI,$@)
 	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@ $(LDFLAGS)
