@@ -461,8 +461,10 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
     work.statuses = calloc(files.count + 1, sizeof *work.statuses);
     out->holders = rt && !whole ? calloc(files.count + 1, sizeof *out->holders) : NULL;
     if (files.failed || !work.traces || !work.errors || !work.statuses ||
-        (rt && !whole && !out->holders))
-        status = knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of files");
+        (rt && !whole && !out->holders)) {
+        knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of files");
+        status = KNEE_SYSTEM;
+    }
     if (rt && status == KNEE_SYSTEM)
         rt->abort(rt, "out of memory for the list of files"); /* the others would wait for ever */
     if (!status) {

@@ -17,7 +17,7 @@
 
 /* What launchers tell a process of itself. A rank alone says nothing: every shell inside a Slurm
  * step has one. mpirun's own size does, be it 1. */
-static const struct launcher {
+static const struct {
     const char *size, *rank;
     long least;
 } launchers[] = {
@@ -26,12 +26,13 @@ static const struct launcher {
     {"SLURM_STEP_NUM_TASKS", "PMIX_RANK", 2}, /* Slurm's pmix */
 };
 
-static const struct launcher *find_launcher(void)
+/* The rank that a launcher gave; NULL: there is none. */
+static const char *launched_rank(void)
 {
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         const char *size = getenv(launchers[i].size), *rank = getenv(launchers[i].rank);
         if (size && rank && strtol(size, NULL, 10) >= launchers[i].least)
-            return &launchers[i];
+            return rank;
     }
     return NULL;
 }
@@ -46,13 +47,13 @@ static const char *asked_for(void)
 bool knee_runtime_launched(void)
 {
     const char *asked = asked_for();
-    return asked ? strcmp(asked, "self") != 0 : find_launcher() != NULL;
+    return asked ? strcmp(asked, "self") != 0 : launched_rank() != NULL;
 }
 
 int knee_runtime_rank(void)
 {
-    const struct launcher *launcher = knee_runtime_launched() ? find_launcher() : NULL;
-    return launcher ? (int)strtol(getenv(launcher->rank), NULL, 10) : 0;
+    const char *rank = knee_runtime_launched() ? launched_rank() : NULL;
+    return rank ? (int)strtol(rank, NULL, 10) : 0;
 }
 
 struct engine {
@@ -172,10 +173,9 @@ static knee_status check_asked_for(const char *name, struct knee_err *err)
 knee_status knee_runtime_open(const char *name, struct knee_runtime **out, struct knee_err *err)
 {
     struct knee_runtime *base = NULL;
-    knee_status status = KNEE_OK;
-    if (!name && asked_for())
-        status = check_asked_for(name = asked_for(), err);
-    name = name ? name : knee_runtime_launched() ? "mpi" : "self";
+    const char *asked = name ? NULL : asked_for();
+    knee_status status = asked ? check_asked_for(asked, err) : KNEE_OK;
+    name = name ? name : asked ? asked : knee_runtime_launched() ? "mpi" : "self";
     const struct engine *engine = find_engine(name);
     if (!status && engine && engine->stands_on)
         status = knee_runtime_open(NULL, &base, err);
