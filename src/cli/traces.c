@@ -394,12 +394,12 @@ static knee_status keep_own(struct work *work, struct cli_traces *out)
 
 /* The first file that could have been read but for the system: an answer without it would be
  * another answer. */
-static const struct knee_err *system_failure(const struct work *work)
+static size_t first_system_failure(const struct work *work)
 {
-    for (size_t i = 0; i < work->files->count; i++)
-        if (work->statuses[i] == KNEE_SYSTEM)
-            return &work->errors[i];
-    return NULL;
+    size_t i = 0;
+    while (i < work->files->count && work->statuses[i] != KNEE_SYSTEM)
+        i++;
+    return i;
 }
 
 static knee_status give_up(struct work *work, const struct knee_err *why, struct knee_err *err)
@@ -413,10 +413,9 @@ static knee_status give_up(struct work *work, const struct knee_err *why, struct
 /* Moves what was read to the front, and what was not to the list of the refused. */
 static knee_status sort_out(struct work *work, struct cli_traces *out, struct knee_err *err)
 {
-    size_t count = work->files->count;
-    const struct knee_err *failure = system_failure(work);
-    if (failure)
-        return give_up(work, failure, err);
+    size_t count = work->files->count, failure = first_system_failure(work);
+    if (failure < count)
+        return give_up(work, &work->errors[failure], err);
     out->refused = calloc(count + 1, sizeof *out->refused);
     if (!out->refused)
         return give_up(work, &(struct knee_err){.what = "out of memory"}, err);
