@@ -553,30 +553,38 @@ static void everything_learns(void **state)
         }
 }
 
-/* With timed waits and a held-back link, overlap hides what the schedule says it hides. */
+/* Seconds of a step with timed waits and a link held back to 160 kB in 20 ms. */
+static double paced_step_s(bool overlap)
+{
+    static struct run_test test;
+    test.setup = small_setup();
+    test.setup.synthetic = true;
+    test.setup.weak = true;
+    test.setup.compute_s = 0.06;
+    test.setup.params = 40000;
+    test.setup.bucket_bytes = 40000;
+    test.setup.pace_bytes_per_s = 8e6;
+    test.setup.overlap = overlap;
+    test.setup.steps = 8;
+    run_workers(&test, 2, 2);
+    double step_s = test.outcomes[0].step_s;
+    release(&test);
+    close(test.setup.text_fd);
+    return step_s;
+}
+
+/* Overlap hides what the schedule says it hides: 60 + 20 against 60 + 5 ms. A busy machine adds to
+ * either, so three tries. */
 static void overlap_is_real(void **state)
 {
     (void)state;
-    static struct run_test test;
-    double step_s[2];
-    for (int overlap = 0; overlap < 2; overlap++) {
-        test.setup = small_setup();
-        test.setup.synthetic = true;
-        test.setup.weak = true;
-        test.setup.compute_s = 0.06;
-        test.setup.params = 40000;
-        test.setup.bucket_bytes = 40000;
-        test.setup.pace_bytes_per_s = 8e6; /* 160 kB in 20 ms */
-        test.setup.overlap = overlap;
-        test.setup.steps = 8;
-        run_workers(&test, 2, 2);
-        step_s[overlap] = test.outcomes[0].step_s;
-        release(&test);
-        close(test.setup.text_fd);
+    bool hidden = false;
+    for (int try = 0; try < 3 && !hidden; try++) {
+        double apart_s = paced_step_s(false), together_s = paced_step_s(true);
+        assert_true(apart_s > 0.079);
+        hidden = together_s < apart_s - 0.008;
     }
-    /* 60 + 20 against 60 + 5 ms; a busy machine adds to both */
-    assert_true(step_s[0] > 0.079);
-    assert_true(step_s[1] < step_s[0] - 0.008);
+    assert_true(hidden);
 }
 
 static void schedule_by_hand(void **state)
