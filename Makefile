@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# knee. Targets: all (default), web, test, lint, asan, msan, tsan, coverage, fuzz, bench, docs, install, uninstall,
+# knee. Targets: all (default), web, test, lint, asan, msan, tsan, musl, coverage, fuzz, bench, docs, install, uninstall,
 # clean.
 # YAML, ISAL, ZLIB, SQLITE, MPI, CUDA, BLAS = auto|0|1: with the library if it is there, never, or stop when it
 # is missing;
@@ -7,6 +7,7 @@
 
 CC      ?= cc
 CLANG   ?= clang
+MUSL    ?= musl-gcc
 B       ?= build
 YAML    ?= auto
 ISAL    ?= auto
@@ -178,7 +179,7 @@ $(B)/measure.a: $(measure_obj)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(B)/knee-mpi.so: src/reach/mpi.c src/reach/runtime.h src/reach/host_buffer.h include/knee.h
+$(B)/knee-mpi.so: src/reach/mpi.c src/reach/runtime.h src/reach/host_buffer.h src/reach/naps.h include/knee.h
 	@mkdir -p $(@D)
 	$(call say,MPI,$@)
 	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@ $(harden_l) $(LDFLAGS)
@@ -205,10 +206,15 @@ $(B)/completion/knee.bash: $(B)/knee
 
 # ---- Tests (./check runs them all and counts) ----
 
-$(B)/tests/%: tests/unit/%.c tests/unit/unit.h $(B)/measure.a $(B)/libknee.a
+# The object is kept: a change of the library links tests anew, and only a change of what one includes compiles it.
+$(B)/tests/unit/%.o: tests/unit/%.c
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)
-	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -Itests/unit $< $(B)/measure.a $(B)/libknee.a $(LDFLAGS) -lcmocka $(LDLIBS) -o $@
+	$(call say,TEST,$<)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -MMD -MP $(CPPFLAGS) -Itests/unit -c $< -o $@
+$(B)/tests/%: $(B)/tests/unit/%.o $(B)/measure.a $(B)/libknee.a
+	$(Q)$(CC) $(CFLAGS) $^ $(LDFLAGS) -lcmocka $(LDLIBS) -o $@
+.SECONDARY: $(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.o)
+-include $(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.d)
 
 unit: $(unit_bin)
 
@@ -217,7 +223,7 @@ $(B)/example: examples/predict.c include/knee.h $(B)/libknee.so
 
 $(B)/failmalloc.so: tests/failmalloc.c
 	@mkdir -p $(@D)
-	$(CC) -O2 -fPIC -shared $< -o $@ -ldl
+	$(Q)$(CC) -std=c17 $(WARN) -O2 -fPIC -shared $< -o $@
 
 $(B)/bench/%: bench/%.c $(B)/libknee.a
 	@mkdir -p $(@D)
@@ -241,12 +247,14 @@ bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 	bench/mpi-validate
 
 # One line each: the same tree, another compiler setting, its own folder.
-SAN = CC=$(CLANG) CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+SAN = CC='$(CLANG)' CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
 msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=memory' all unit
 # Only the test that runs the library's calls in several threads at once.
 tsan: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' build/tsan/tests/test_guest
-coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 -g --coverage' all unit && tools/coverage build/cov
+# Another C library, and nothing that need not be there; the page is shared.
+musl: ; $(MAKE) -s B=build/musl CC='$(MUSL)' CFLAGS='-O0' YAML=0 ISAL=0 ZLIB=0 SQLITE=0 MPI=0 CUDA=0 BLAS=0 all
+coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage' WASM=0 MPI=0 CUDA=0 all unit && tools/coverage build/cov
 
 FUZZ_SECONDS ?= 20
 fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -267,13 +275,25 @@ fuzz-%: $(B)/fuzz/%
 	  -artifact_prefix=$(B)/fuzz/ -verbosity=0 $(B)/corpus/$* tests/fuzz/seeds/$*
 fuzz: $(addprefix fuzz-,$(fuzz_targets))
 
-lint: all
+lint: all tidy
 	tools/rooms $(B)
 	tools/options $(B)/knee
 	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
 	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench
-	@printf '%s\n' $(lib_src) $(measure_src) $(cli_src) examples/predict.c | xargs -P $$(nproc) -n 8 sh -c 'clang-tidy --quiet "$$@" -- $(STD) $(CPPFLAGS) 2>/dev/null' tidy
+
+# clang-tidy, again only for what was compiled again: an object is newer when its source or a header is.
+tidy_src := $(lib_src) $(measure_src) $(cli_src)
+$(B)/tidy/%.ok: $(B)/%.o .clang-tidy
+	@mkdir -p $(@D)
+	$(call say,TIDY,$*.c)
+	@clang-tidy --quiet $*.c -- $(STD) $(CPPFLAGS) 2>/dev/null
+	@touch $@
+$(B)/tidy/examples/predict.ok: examples/predict.c include/knee.h .clang-tidy
+	@mkdir -p $(@D)
+	@clang-tidy --quiet $< -- $(STD) $(CPPFLAGS) 2>/dev/null
+	@touch $@
+tidy: $(tidy_src:%.c=$(B)/tidy/%.ok) $(B)/tidy/examples/predict.ok
 
 format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
 
@@ -323,5 +343,5 @@ uninstall:
 	@rmdir $(DESTDIR)$(LIBDIR)/knee 2>/dev/null || true
 clean: ; rm -rf build
 
-.PHONY: FORCE all web unit fuzz-build calibrate bench asan msan tsan coverage fuzz lint format docs test install uninstall clean
+.PHONY: FORCE all web unit fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean
 .DELETE_ON_ERROR:

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "knee_out.h"
 
+#include <stdio.h>
+
 /* What every command understands. */
 struct cli_common {
     bool help, json, csv, markdown, ascii, brief;
@@ -74,6 +76,19 @@ const char *cli_input_name(const char *path);
 /* A cluster from a word: a preset, a file (YAML, nvidia-smi topo -m, NCCL's XML) or one line of
  * text such as '8xh100:nvlink4 * 16 @ ib400x8'. What a fit left in a file is kept in the run. */
 knee_status cli_read_cluster(struct cli_run *run, const char *word, struct knee_cluster *out);
+
+/* Remembers a file that is read: no output may take its place. cli_read_file() does it itself. */
+void cli_note_input(const char *name);
+
+/* A file being written; what was there stays until cli_output_close() has all of the new one. */
+struct cli_output {
+    FILE *file;
+    const char *name;       /* as the user said it; borrowed */
+    char *path, *temporary; /* NULL: written in place */
+};
+knee_status cli_output_open(struct cli_output *out, const char *name, struct knee_err *err);
+/* `good` false: something could not be written, and the old file stays. */
+knee_status cli_output_close(struct cli_output *out, bool good, struct knee_err *err);
 
 /* Writes text to a file. */
 knee_status cli_write_file(const char *name, const struct knee_text *text, struct knee_err *err);

@@ -16,24 +16,17 @@ struct telling {
     bool progress;
 };
 
-/* Whichever rank dies: what was measured is in the file. */
-static void save(const char *name, const struct knee_text *text)
-{
-    FILE *file = fopen(name, "wb");
-    if (!file)
-        return; /* said at the end, when it matters */
-    fwrite(text->data, 1, text->length, file);
-    fclose(file);
-}
-
 static void tell(void *ctx, const struct knee_bench *bench)
 {
     const struct telling *telling = ctx;
     struct knee_text text = {0};
     knee_bench_write(bench, telling->format, &telling->style, &text);
-    if (telling->output && !text.failed)
-        save(telling->output, &text);
-    knee_stop_keep(&text);
+    /* Whichever rank dies: what was measured is in the file, whole. A file that cannot be written
+     * is said at the end, when it matters. */
+    if (telling->output && !cli_write_file(telling->output, &text, NULL))
+        knee_text_release(&text);
+    else
+        knee_stop_keep(&text);
     if (telling->progress)
         fprintf(stderr, "\r\033[K  %s, %.0f bytes: %zu of %zu%s",
                 knee_op_name(bench->rows[bench->row_count - 1].op),
@@ -66,7 +59,7 @@ static knee_status measure(struct cli_run *run, struct knee_runtime *rt,
     snprintf(line, sizeof line,
              "knee: rank %d: stopped: another rank died, or the run was ended%s\n", rt->rank,
              rt->rank == 0 ? "; what was measured until then is above or in --output" : "");
-    knee_stop_arm(run->common.output, line);
+    knee_stop_arm(line);
     knee_status status = knee_bench_run(rt, options, tell, &telling, &bench, &run->err);
     if (status == KNEE_SYSTEM)
         rt->abort(rt, run->err.what);

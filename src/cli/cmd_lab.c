@@ -202,6 +202,7 @@ static struct lab_setup set_up(const struct lab_options *o, bool progress)
         .pace_latency_s = or_else(o->pace_latency, 0),
         .seed = (uint64_t)or_else(o->seed, 1),
         .text_fd = -1,
+        .write_file = cli_write_file,
         .progress = progress ? show_progress : NULL,
         .progress_ctx = label,
     };
@@ -235,6 +236,26 @@ static knee_status check(const struct lab_options *o, const struct lab_setup *s,
     return KNEE_OK;
 }
 
+/* Counts go up; a sweep also measures one worker. */
+static knee_status check_workers(const double *list, size_t count, int ranks, struct knee_err *err)
+{
+    size_t wanted = count + (count > 0 && list[0] > 1);
+    if (wanted > KNEE_LAB_ROWS) {
+        knee_fail(err, KNEE_USAGE, "--workers",
+                  "%zu worker counts, but knee lab measures at most %d", wanted, KNEE_LAB_ROWS);
+        knee_hint(err, "take fewer: %.0f..%.0fx2", list[0], list[count - 1]);
+        return KNEE_USAGE;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (list[i] > ranks) {
+            knee_fail(err, KNEE_USAGE, "--workers", "%.0f workers, but %d rank%s", list[i], ranks,
+                      ranks == 1 ? "" : "s");
+            knee_hint(err, "start more: mpirun -n %.0f knee lab ...", list[i]);
+            return KNEE_USAGE;
+        }
+    return KNEE_OK;
+}
+
 /* The counts of the sweep, from 1 up to the ranks there are. */
 static knee_status list_workers(const struct lab_options *o, int ranks, struct lab_sweep *sweep,
                                 struct knee_err *err)
@@ -249,21 +270,14 @@ static knee_status list_workers(const struct lab_options *o, int ranks, struct l
         list[count++] = k;
     if (!o->workers.ranges)
         list[count++] = ranks;
+    knee_status status = check_workers(list, count, ranks, err);
     sweep->workers[sweep->count++] = 1;
     sweep->baseline = count > 0 && list[0] > 1;
-    for (size_t i = 0; i < count && sweep->count < KNEE_LAB_ROWS; i++) {
-        if (list[i] > ranks) {
-            knee_fail(err, KNEE_USAGE, "--workers", "%.0f workers, but %d rank%s", list[i], ranks,
-                      ranks == 1 ? "" : "s");
-            knee_hint(err, "start more: mpirun -n %.0f knee lab ...", list[i]);
-            free(list);
-            return KNEE_USAGE;
-        }
+    for (size_t i = 0; !status && i < count; i++)
         if (list[i] > 1)
             sweep->workers[sweep->count++] = list[i];
-    }
     free(list);
-    return KNEE_OK;
+    return status;
 }
 
 static void note(struct knee_lab *lab, const char *words)
@@ -350,7 +364,7 @@ static knee_status keep_noise(struct knee_runtime *rt, const struct lab_setup *s
     if (status)
         return status;
     lab->critical_batch = noise.critical_batch;
-    return rt->rank == 0 ? lab_write_noise(folder, &noise, err) : KNEE_OK;
+    return rt->rank == 0 ? lab_write_noise(s, folder, &noise, err) : KNEE_OK;
 }
 
 static knee_status sweep_main(struct knee_runtime *rt, const struct lab_options *o,
@@ -434,6 +448,16 @@ static knee_status work(struct cli_run *run, struct knee_runtime *rt, const stru
     return status;
 }
 
+/* The exchange has a thread of its own. Every rank comes to this: it is said once, as wrong use is.
+ */
+static knee_status too_few_threads(struct knee_err *err)
+{
+    knee_fail(err, KNEE_USAGE, "",
+              "this MPI takes calls from one thread only, and the lab makes them from two");
+    knee_hint(err, "use an MPI that offers MPI_THREAD_SERIALIZED");
+    return KNEE_USAGE;
+}
+
 /* All ranks come to the same usage errors: the first one speaks. Other failures may be one rank's
  * own, and the rest wait for it: it ends the run. */
 static knee_status lab_main(struct cli_run *run, int argc, char **argv)
@@ -449,7 +473,7 @@ static knee_status lab_main(struct cli_run *run, int argc, char **argv)
     if ((status = knee_runtime_open(NULL, &rt, &run->err)))
         return status;
     run->quiet = rt->rank > 0;
-    status = work(run, rt, &options);
+    status = rt->one_thread ? too_few_threads(&run->err) : work(run, rt, &options);
     if (status && status != KNEE_USAGE && rt->size > 1) {
         char why[720];
         snprintf(why, sizeof why, "lab: %s%s%s%s%s", run->err.where, run->err.where[0] ? ": " : "",

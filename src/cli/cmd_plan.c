@@ -373,8 +373,8 @@ static knee_status plan_main(struct cli_run *run, int argc, char **argv)
     knee_status status = cli_parse(run, argc, argv);
     if (!status && !run->common.help)
         status = gather(&options, a, &run->err);
-    if (!status && !run->common.help && knee_runtime_launched())
-        status = knee_runtime_open(NULL, &rt, &run->err);
+    if (!status && !run->common.help)
+        status = cli_join(run, &rt);
     if (!status && !run->common.help)
         status = answer(run, &options, a, counts, rt);
     if (rt)

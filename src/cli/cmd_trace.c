@@ -295,7 +295,7 @@ static knee_status trace_main(struct cli_run *run, int argc, char **argv)
         knee_hint(&run->err, "name a folder or files, for example: knee trace runs/");
         return KNEE_USAGE;
     }
-    if (knee_runtime_launched() && (status = knee_runtime_open(NULL, &rt, &run->err)))
+    if ((status = cli_join(run, &rt)))
         return status;
     status = read_and_report(run, &options, &job, rt);
     if (rt)

@@ -206,8 +206,8 @@ static knee_status validate_main(struct cli_run *run, int argc, char **argv)
         return KNEE_OK; /* one answers for all: thousands of rows take a fraction of a second */
     struct knee_runtime *rt = NULL;
     struct knee_runs runs = {0};
-    if (options.cross_validate && knee_runtime_launched())
-        status = knee_runtime_open(NULL, &rt, &run->err);
+    if (options.cross_validate)
+        status = cli_join(run, &rt);
     if (!status)
         status = read_table(run, &options, rt, &runs);
     if (!status)

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Files in and out, for the commands: the only place that opens any. */
+/*
+ * Files in and out, for the commands: the only place that opens any. What is written goes to a new
+ * file that takes the place of the old one when it is whole: a kill or a full disk leaves the old
+ * one as it was. What this run has read is never written over.
+ */
 #include "base/error.h"
 #include "cli/cli.h"
 
@@ -7,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static knee_status read_all(FILE *file, const char *name, size_t cap, char **data, size_t *length,
@@ -41,6 +46,7 @@ knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *len
     FILE *file = fopen(name, "rb");
     if (!file)
         return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
+    cli_note_input(name);
     knee_status status = read_all(file, name, cap, data, length, err);
     fclose(file);
     return status;
@@ -57,34 +63,164 @@ const char *cli_input_name(const char *path)
     return strcmp(path, "-") == 0 ? "standard input" : cli_base_name(path);
 }
 
-knee_status cli_write_file(const char *name, const struct knee_text *text, struct knee_err *err)
+/* ---- Writing: whole or not at all ---- */
+
+/* The files that this run read. Writing over one of them would destroy what the answer is about. */
+static struct {
+    struct {
+        dev_t device;
+        ino_t number;
+    } * files;
+    size_t count, capacity;
+    bool failed;
+} inputs;
+
+void cli_note_input(const char *name)
 {
-    if (text->failed)
-        return knee_fail(err, KNEE_SYSTEM, name, "out of memory for the output");
-    FILE *file = fopen(name, "wb");
-    if (!file)
-        return knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
-    bool bad = fwrite(text->data, 1, text->length, file) != text->length;
-    bad = fclose(file) != 0 || bad;
-    return bad ? knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno))
-               : KNEE_OK;
+    struct stat info;
+    if (strcmp(name, "-") == 0 || stat(name, &info) != 0 || !S_ISREG(info.st_mode))
+        return;
+    if (inputs.count == inputs.capacity) {
+        size_t capacity = inputs.capacity ? inputs.capacity * 2 : 16;
+        void *files = realloc(inputs.files, capacity * sizeof *inputs.files);
+        inputs.failed = inputs.failed || !files;
+        if (!files)
+            return;
+        inputs.files = files;
+        inputs.capacity = capacity;
+    }
+    inputs.files[inputs.count].device = info.st_dev;
+    inputs.files[inputs.count++].number = info.st_ino;
 }
 
-static bool write_file(void *ctx, const char *data, size_t size)
+static bool is_input(const struct stat *info)
 {
-    return fwrite(data, 1, size, ctx) == size;
+    for (size_t i = 0; i < inputs.count; i++)
+        if (inputs.files[i].device == info->st_dev && inputs.files[i].number == info->st_ino)
+            return true;
+    return false;
+}
+
+static knee_status refuse_input(const char *name, struct knee_err *err)
+{
+    if (inputs.failed)
+        return knee_fail(err, KNEE_SYSTEM, name, "out of memory for the output");
+    knee_fail(err, KNEE_USAGE, name, "is read by this run and would be overwritten by it");
+    knee_hint(err, "name another file");
+    return KNEE_USAGE;
+}
+
+static knee_status cannot_write(const char *name, struct knee_err *err)
+{
+    return knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
+}
+
+/* A new file beside `path`, with the rights that the one there has, or that a new one gets. */
+static FILE *open_beside(const char *path, const struct stat *old, char **temporary)
+{
+    static const char pattern[] = ".knee-XXXXXX"; /* hidden: a search for traces passes it by */
+    size_t folder = (size_t)(cli_base_name(path) - path);
+    char *name = malloc(folder + sizeof pattern);
+    if (!name)
+        return NULL;
+    memcpy(name, path, folder);
+    memcpy(name + folder, pattern, sizeof pattern);
+    mode_t mask = umask(0);
+    umask(mask);
+    int fd = mkstemp(name);
+    bool good = fd >= 0 && fchmod(fd, old ? old->st_mode & 0777 : 0666 & ~mask) == 0;
+    FILE *file = good ? fdopen(fd, "wb") : NULL;
+    if (fd >= 0 && !file) {
+        int why = errno;
+        close(fd);
+        unlink(name);
+        errno = why;
+    }
+    if (file)
+        *temporary = name;
+    else
+        free(name);
+    return file;
+}
+
+/* May the old file be written in place when no new one can be made beside it? Not on a full disk.
+ */
+static bool folder_is_closed(int why)
+{
+    return why == EACCES || why == EPERM || why == EROFS;
+}
+
+/* Devices and pipes are written as they are; so is a file in a folder that takes no new ones. */
+knee_status cli_output_open(struct cli_output *out, const char *name, struct knee_err *err)
+{
+    struct stat info;
+    bool there = stat(name, &info) == 0;
+    bool beside = (!there || S_ISREG(info.st_mode)) && strncmp(name, "/dev/", 5) != 0 &&
+                  strncmp(name, "/proc/", 6) != 0;
+    *out = (struct cli_output){.name = name};
+    if (inputs.failed || (there && is_input(&info)))
+        return refuse_input(name, err);
+    if (beside) {
+        out->path = there ? realpath(name, NULL) : strdup(name); /* a link stays a link */
+        if (out->path)
+            out->file = open_beside(out->path, there ? &info : NULL, &out->temporary);
+    }
+    if (!out->file && (!beside || folder_is_closed(errno)))
+        out->file = fopen(name, "wb");
+    if (out->file)
+        return KNEE_OK;
+    knee_status status = cannot_write(name, err);
+    free(out->path);
+    *out = (struct cli_output){0};
+    return status;
+}
+
+knee_status cli_output_close(struct cli_output *out, bool good, struct knee_err *err)
+{
+    good = good && fflush(out->file) == 0 && (!out->temporary || fsync(fileno(out->file)) == 0);
+    int why = errno;
+    if (fclose(out->file) != 0 && good) {
+        good = false;
+        why = errno;
+    }
+    if (good && out->temporary && rename(out->temporary, out->path) != 0) {
+        good = false;
+        why = errno;
+    }
+    if (!good && out->temporary)
+        unlink(out->temporary);
+    errno = why;
+    knee_status status = good ? KNEE_OK : cannot_write(out->name, err);
+    free(out->temporary);
+    free(out->path);
+    *out = (struct cli_output){0};
+    return status;
+}
+
+static bool write_bytes(void *ctx, const char *data, size_t size)
+{
+    return size == 0 || fwrite(data, 1, size, ctx) == size;
+}
+
+knee_status cli_write_file(const char *name, const struct knee_text *text, struct knee_err *err)
+{
+    struct cli_output out;
+    if (text->failed)
+        return knee_fail(err, KNEE_SYSTEM, name, "out of memory for the output");
+    knee_status status = cli_output_open(&out, name, err);
+    return status ? status
+                  : cli_output_close(&out, write_bytes(out.file, text->data, text->length), err);
 }
 
 knee_status cli_write_perfetto(const char *name, const struct knee_account *account,
                                struct knee_err *err)
 {
-    FILE *file = fopen(name, "wb");
-    if (!file)
-        return knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
-    bool good = knee_write_perfetto(account, (struct knee_sink){write_file, file}, NULL);
-    good = fclose(file) == 0 && good;
-    return good ? KNEE_OK
-                : knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
+    struct cli_output out;
+    knee_status status = cli_output_open(&out, name, err);
+    if (status)
+        return status;
+    bool good = knee_write_perfetto(account, (struct knee_sink){write_bytes, out.file}, NULL);
+    return cli_output_close(&out, good, err);
 }
 
 static ptrdiff_t read_fd(void *ctx, void *buffer, size_t size)

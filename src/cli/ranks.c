@@ -15,6 +15,17 @@ static void must(struct knee_runtime *rt, bool good)
         rt->abort(rt, rt->fault);
 }
 
+/* Which rank this is, MPI knows better than the environment, where an old rank may be left over. */
+knee_status cli_join(struct cli_run *run, struct knee_runtime **rt)
+{
+    if (!knee_runtime_launched())
+        return KNEE_OK;
+    knee_status status = knee_runtime_open(NULL, rt, &run->err);
+    if (!status)
+        run->quiet = (*rt)->rank > 0;
+    return status;
+}
+
 knee_status cli_agree(struct cli_run *run, struct knee_runtime *rt, knee_status own)
 {
     if (!rt)

@@ -22,6 +22,10 @@
 
 enum { DEEPEST = 6, MOST_THREADS = 256 };
 
+/* A database larger than this is not unpacked; half of what a size_t can say where that is less. */
+#define UNPACKED_MAX (SIZE_MAX / 2 < (uint64_t)8 << 30 ? SIZE_MAX / 2 : (size_t)((uint64_t)8 << 30))
+_Static_assert(UNPACKED_MAX >= (size_t)1 << 30, "also where a size_t has 32 bits");
+
 static volatile int cancelled;
 
 static void on_interrupt(int signal_number)
@@ -52,6 +56,7 @@ static void add_file(struct files *files, const char *name)
         files->capacity = capacity;
     }
     char *copy = strdup(name);
+    cli_note_input(name);
     if (copy)
         files->names[files->count++] = copy;
     files->failed = files->failed || !copy;
@@ -167,7 +172,7 @@ static knee_status read_packed_sqlite(const char *name, int *fd,
 {
     void *image = NULL;
     size_t size = 0;
-    if (knee_gunzip_all(cli_reader(fd), (size_t)8 << 30, NULL, &image, &size))
+    if (knee_gunzip_all(cli_reader(fd), UNPACKED_MAX, NULL, &image, &size))
         return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked");
     knee_status status = knee_nsys_read(name, image, size, options, NULL, out, err);
     free(image);
@@ -387,11 +392,33 @@ static knee_status keep_own(struct work *work, struct cli_traces *out)
     return KNEE_OK;
 }
 
+/* The first file that could have been read but for the system: an answer without it would be
+ * another answer. */
+static size_t first_system_failure(const struct work *work)
+{
+    size_t i = 0;
+    while (i < work->files->count && work->statuses[i] != KNEE_SYSTEM)
+        i++;
+    return i;
+}
+
+static knee_status give_up(struct work *work, const struct knee_err *why, struct knee_err *err)
+{
+    for (size_t i = 0; i < work->files->count; i++)
+        if (work->statuses[i] == KNEE_OK)
+            knee_trace_release(&work->traces[i]);
+    return knee_fail(err, KNEE_SYSTEM, why->where, "%s", why->what);
+}
+
 /* Moves what was read to the front, and what was not to the list of the refused. */
 static knee_status sort_out(struct work *work, struct cli_traces *out, struct knee_err *err)
 {
-    size_t count = work->files->count;
+    size_t count = work->files->count, failure = first_system_failure(work);
+    if (failure < count)
+        return give_up(work, &work->errors[failure], err);
     out->refused = calloc(count + 1, sizeof *out->refused);
+    if (!out->refused)
+        return give_up(work, &(struct knee_err){.what = "out of memory"}, err);
     for (size_t i = 0; i < count; i++) {
         if (work->statuses[i] == KNEE_OK) {
             struct knee_trace trace = work->traces[i];
@@ -399,7 +426,7 @@ static knee_status sort_out(struct work *work, struct cli_traces *out, struct kn
             if (out->holders)
                 out->holders[out->count] = reader_of(work, i);
             work->traces[out->count++] = trace;
-        } else if (out->refused) {
+        } else {
             out->refused[out->refused_count].err = work->errors[i];
             out->refused[out->refused_count++].file = strdup(work->files->names[i]);
         }
@@ -433,8 +460,10 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
     work.statuses = calloc(files.count + 1, sizeof *work.statuses);
     out->holders = rt && !whole ? calloc(files.count + 1, sizeof *out->holders) : NULL;
     if (files.failed || !work.traces || !work.errors || !work.statuses ||
-        (rt && !whole && !out->holders))
-        status = knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of files");
+        (rt && !whole && !out->holders)) {
+        knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of files");
+        status = KNEE_SYSTEM;
+    }
     if (rt && status == KNEE_SYSTEM)
         rt->abort(rt, "out of memory for the list of files"); /* the others would wait for ever */
     if (!status) {

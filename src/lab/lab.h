@@ -45,6 +45,8 @@ struct lab_setup {
     size_t text_bytes;
     const char *record; /* folder for timelines; NULL: none */
     bool keep_timeline; /* give it back in the outcome */
+    /* How a whole file is written; only lab_write_noise() needs it. */
+    knee_status (*write_file)(const char *name, const struct knee_text *text, struct knee_err *err);
     void (*progress)(void *ctx, size_t step, size_t steps);
     void *progress_ctx;
 };
@@ -91,8 +93,8 @@ struct lab_noise {
 knee_status lab_measure_noise(struct knee_runtime *runtime, const struct lab_setup *setup,
                               const float *params, struct lab_noise *out, struct knee_err *err);
 /* Writes folder/noise.csv, which knee trace --noise reads. */
-knee_status lab_write_noise(const char *folder, const struct lab_noise *noise,
-                            struct knee_err *err);
+knee_status lab_write_noise(const struct lab_setup *setup, const char *folder,
+                            const struct lab_noise *noise, struct knee_err *err);
 
 /* What is exchanged, laid out: parts in the order of the tape, buckets from the last part on. */
 struct lab_layout {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,19 +211,22 @@ static knee_status run_case(struct hunt *h, const struct hunt_case *c, struct kn
                             struct knee_err *err)
 {
     struct lab_setup setup = h->healthy;
-    char folder[512];
+    char folder[PATH_MAX];
     setup.seed = h->seed;
     c->induce(&setup, h);
     if (h->record) {
-        snprintf(folder, sizeof folder, "%.400s/%s-%d", h->record, c->folder, (int)h->seed);
-        mkdir(folder,
-              0777); /* where it cannot be made, the timelines cannot be written: said then */
+        size_t length =
+            (size_t)snprintf(folder, sizeof folder, "%s/%s-%d", h->record, c->folder, (int)h->seed);
+        if (length >= sizeof folder)
+            return knee_fail(err, KNEE_SYSTEM, "--record", "the folder's name is too long");
+        /* where it cannot be made, the timelines cannot be written: said then */
+        mkdir(folder, 0777);
         setup.record = folder;
     }
     h->global_batch = (double)setup.batch * h->runtime->size;
     knee_status status = run_and_judge(h, &setup, &h->after, err);
     if (!status && h->record && h->runtime->rank == 0)
-        status = lab_write_noise(folder, &h->noise, err);
+        status = lab_write_noise(&setup, folder, &h->noise, err);
     if (status || h->runtime->rank != 0 || lab->hunt_count == KNEE_LAB_HUNTS)
         return status;
     if (c->suspect == KNEE_SUSPECT_NONE)

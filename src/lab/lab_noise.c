@@ -3,12 +3,10 @@
  * The gradient noise scale. A large batch is cut into PIECES small ones: their gradients' squared
  * norms, and that of their mean, are the two points of E|G_B|^2 = |G|^2 + tr(Sigma) / B.
  */
-#include "base/error.h"
+#include "base/text.h"
 #include "lab/lab.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,16 +90,16 @@ knee_status lab_measure_noise(struct knee_runtime *runtime, const struct lab_set
     return KNEE_OK;
 }
 
-knee_status lab_write_noise(const char *folder, const struct lab_noise *noise, struct knee_err *err)
+knee_status lab_write_noise(const struct lab_setup *setup, const char *folder,
+                            const struct lab_noise *noise, struct knee_err *err)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%.480s/noise.csv", folder);
-    FILE *file = fopen(path, "w");
-    if (!file)
-        return knee_fail(err, KNEE_SYSTEM, path, "cannot be written: %s", strerror(errno));
-    fprintf(file, "batch,squared_norm\n%.17g,%.17g\n%.17g,%.17g\n", noise->small_batch,
-            noise->small_norm, noise->large_batch, noise->large_norm);
-    return fclose(file) == 0
-               ? KNEE_OK
-               : knee_fail(err, KNEE_SYSTEM, path, "cannot be written: %s", strerror(errno));
+    struct knee_text name = {0}, text = {0};
+    knee_text_printf(&name, "%s/noise.csv", folder);
+    knee_text_printf(&text, "batch,squared_norm\n%.17g,%.17g\n%.17g,%.17g\n", noise->small_batch,
+                     noise->small_norm, noise->large_batch, noise->large_norm);
+    knee_status status = name.failed ? knee_fail(err, KNEE_SYSTEM, folder, "out of memory")
+                                     : setup->write_file(name.data, &text, err);
+    knee_text_release(&name);
+    knee_text_release(&text);
+    return status;
 }

@@ -25,20 +25,35 @@ static void write_members(struct lab_record *r)
     snprintf(r->members + at, sizeof r->members - at, "]");
 }
 
-static void flush(struct lab_record *r)
+knee_status lab_record_check(const struct lab_record *r, const char *file, struct knee_err *err)
 {
-    if (!r->file || r->text.failed)
-        return;
-    fwrite(r->text.data + r->flushed, 1, r->text.length - r->flushed, r->file);
-    r->flushed = r->text.length;
-    fflush(r->file);
+    if (r->text.failed)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the timeline");
+    return r->failed ? knee_fail(err, KNEE_SYSTEM, file ? file : "",
+                                 "the timeline cannot be written: %s", strerror(r->failed))
+                     : KNEE_OK;
 }
 
-knee_status lab_record_start(struct lab_record *r, const char *file, int rank, int workers,
-                             bool synthetic, struct knee_err *err)
+/* What is written need not stay in memory, unless somebody wants it afterwards. The first reason
+ * why something could not be written is kept. */
+static void flush(struct lab_record *r)
+{
+    if (!r->file || r->text.failed || r->failed)
+        return;
+    size_t left = r->text.length - r->flushed;
+    if (fwrite(r->text.data + r->flushed, 1, left, r->file) != left || fflush(r->file) != 0)
+        r->failed = errno;
+    r->flushed = r->text.length;
+    if (!r->keep)
+        r->text.length = r->flushed = 0;
+}
+
+knee_status lab_record_start(struct lab_record *r, const char *file, bool keep, int rank,
+                             int workers, bool synthetic, struct knee_err *err)
 {
     memset(r, 0, sizeof *r);
     r->on = true;
+    r->keep = keep;
     r->rank = rank;
     r->workers = workers;
     r->epoch_ns = wall_clock_ns();
@@ -58,8 +73,7 @@ knee_status lab_record_start(struct lab_record *r, const char *file, int rank, i
                      synthetic ? "synthetic compute" : "CPU", rank, workers,
                      synthetic ? "true" : "false", r->epoch_ns);
     flush(r);
-    return r->text.failed ? knee_fail(err, KNEE_SYSTEM, "", "out of memory for the timeline")
-                          : KNEE_OK;
+    return lab_record_check(r, file, err);
 }
 
 /* The members that every event has; the caller adds the rest. */
@@ -144,18 +158,18 @@ void lab_record_step(struct lab_record *r, size_t number, int64_t start_ns, int6
     pthread_mutex_unlock(&r->lock);
 }
 
-bool lab_record_end(struct lab_record *r)
+void lab_record_end(struct lab_record *r)
 {
     if (!r->on)
-        return true;
+        return;
     /* the last comma needs something after it */
     knee_text_puts(&r->text, "{\"ph\": \"M\", \"name\": \"end\", \"pid\": 0, \"tid\": 0}\n]}\n");
     flush(r);
-    bool good = !r->text.failed && (!r->file || fclose(r->file) == 0);
+    if (r->file && fclose(r->file) != 0 && !r->failed)
+        r->failed = errno;
     r->file = NULL;
     r->on = false;
     pthread_mutex_destroy(&r->lock);
-    return good;
 }
 
 void lab_record_release(struct lab_record *r)

@@ -20,16 +20,18 @@ struct lab_record {
     bool on;
     int rank, workers;
     int64_t base_ns, epoch_ns; /* of the monotonic clock, and what time it was then */
-    struct knee_text text;     /* all of it */
+    struct knee_text text;     /* all of it, or what is not written yet */
     size_t flushed;
     FILE *file; /* NULL: memory only */
+    bool keep;  /* the text stays in memory, all of it */
+    int failed; /* errno of what could not be written; 0: all was */
     pthread_mutex_t lock;
     char members[256];
 };
 
-/* `file` NULL keeps it in memory. `synthetic` is said in the file. */
-knee_status lab_record_start(struct lab_record *record, const char *file, int rank, int workers,
-                             bool synthetic, struct knee_err *err);
+/* `keep`: the text stays in memory; without a `file` it must. `synthetic` is said in the file. */
+knee_status lab_record_start(struct lab_record *record, const char *file, bool keep, int rank,
+                             int workers, bool synthetic, struct knee_err *err);
 void lab_record_work(struct lab_record *record, const char *name, int64_t start_ns, int64_t end_ns,
                      int64_t correlation);
 void lab_record_launch(struct lab_record *record, int64_t start_ns, int64_t end_ns,
@@ -40,8 +42,11 @@ void lab_record_collective(struct lab_record *record, const char *kernel, enum k
 void lab_record_load(struct lab_record *record, int64_t start_ns, int64_t end_ns);
 /* Ends a step and flushes. */
 void lab_record_step(struct lab_record *record, size_t number, int64_t start_ns, int64_t end_ns);
-/* Closes the document; text stays until lab_record_release(). False: something was not written. */
-bool lab_record_end(struct lab_record *record);
+/* Closes the document; kept text stays until lab_record_release(). */
+void lab_record_end(struct lab_record *record);
+/* Was all of it written, and kept? `file` is what the error names. */
+knee_status lab_record_check(const struct lab_record *record, const char *file,
+                             struct knee_err *err);
 void lab_record_release(struct lab_record *record);
 
 #endif

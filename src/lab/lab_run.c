@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "lab/lab_sync.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,11 +210,13 @@ static knee_status set_up(struct lab_worker *w, struct knee_err *err)
         w->net.count = (double)(alone ? count : all) * (double)lab_net_guesses(&w->net);
     w->share = s->weak ? 1 : (double)count / (double)all;
     if (s->record || s->keep_timeline) {
-        char file[512];
-        snprintf(file, sizeof file, "%.400s/rank%d.json", s->record ? s->record : "",
-                 w->group.rank);
-        status = lab_record_start(&w->record, s->record ? file : NULL, w->group.rank, w->group.size,
-                                  s->synthetic, err);
+        char file[PATH_MAX];
+        size_t length = (size_t)snprintf(file, sizeof file, "%s/rank%d.json",
+                                         s->record ? s->record : "", w->group.rank);
+        if (length >= sizeof file)
+            return knee_fail(err, KNEE_SYSTEM, "--record", "the folder's name is too long");
+        status = lab_record_start(&w->record, s->record ? file : NULL, s->keep_timeline,
+                                  w->group.rank, w->group.size, s->synthetic, err);
     }
     if (!status && !lab_worker_start(w))
         status = knee_fail(err, KNEE_SYSTEM, "", "no thread can be started");
@@ -355,7 +358,8 @@ static knee_status keep_results(struct lab_worker *w, struct lab_outcome *out, s
     const struct lab_setup *s = w->setup;
     if (!lab_sync_end(w))
         return knee_fail(err, KNEE_SYSTEM, "", "the workers' parameters cannot be put together");
-    bool good = lab_record_end(&w->record);
+    lab_record_end(&w->record);
+    knee_status written = lab_record_check(&w->record, s->record, err);
     if (s->keep_timeline) {
         out->timeline = w->record.text.data;
         out->timeline_size = w->record.text.length;
@@ -372,9 +376,7 @@ static knee_status keep_results(struct lab_worker *w, struct lab_outcome *out, s
     out->buckets = (double)w->layout.bucket_count;
     for (size_t b = 0; b < w->layout.bucket_count && w->compute_ns > 0; b++)
         out->ready_share[b] = (double)w->ready_ns[b] / (double)w->compute_ns;
-    return good ? KNEE_OK
-                : knee_fail(err, KNEE_SYSTEM, s->record ? s->record : "",
-                            "the timeline cannot be written");
+    return written;
 }
 
 enum { FIGURES = 9 };

@@ -2,8 +2,9 @@
 /* Two queues and two threads. */
 #include "lab/lab_worker.h"
 
+#include "reach/naps.h"
+
 #include <string.h>
-#include <sys/prctl.h>
 
 void lab_timed_wait(double seconds, int64_t *debt_ns)
 {
@@ -36,7 +37,7 @@ static void run_op(struct lab_worker *w, const struct lab_op *op)
 static void *device_thread(void *ctx)
 {
     struct lab_worker *w = ctx;
-    prctl(PR_SET_TIMERSLACK, 1);
+    knee_naps_are_exact();
     pthread_mutex_lock(&w->lock);
     for (;;) {
         while (w->op_done == w->op_put && !w->stop)
@@ -71,7 +72,7 @@ static void run_post(struct lab_worker *w, const struct lab_post *post, size_t s
 static void *communication_thread(void *ctx)
 {
     struct lab_worker *w = ctx;
-    prctl(PR_SET_TIMERSLACK, 1);
+    knee_naps_are_exact();
     pthread_mutex_lock(&w->lock);
     for (;;) {
         while (w->post_done == w->post_put && !w->stop)

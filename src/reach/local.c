@@ -14,6 +14,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,9 +32,11 @@ struct ring {
     unsigned char data[RING_BYTES];
 };
 
+enum { RUNNING, SPEAKING, STOPPED };
+
 struct shared {
-    _Atomic int arrived, round, stopped;
-    struct ring rings[]; /* [from][to] */
+    _Atomic int arrived, round, stopped; /* stopped: one of the above */
+    struct ring rings[];                 /* [from][to] */
 };
 
 struct knee_request {
@@ -58,7 +63,7 @@ struct peer {
 struct local_state {
     struct shared *shared;
     struct peer *peers;
-    pid_t children[RANKS_MAX];
+    pid_t children[RANKS_MAX], parent; /* parent: rank 0 */
     char host_name[256];
     int host_of[RANKS_MAX];
     uint64_t rests;
@@ -209,8 +214,10 @@ static void rest(struct knee_runtime *rt)
     sched_yield();
     if (++state->rests % 1024 != 0)
         return;
-    if (atomic_load(&state->shared->stopped))
+    if (atomic_load(&state->shared->stopped) == STOPPED)
         _exit(KNEE_SYSTEM);
+    if (rt->rank != 0 && getppid() != state->parent)
+        rt->abort(rt, "rank 0 died");
     int how;
     pid_t gone = rt->rank == 0 ? waitpid(-1, &how, WNOHANG) : 0;
     bool well = gone > 0 && WIFEXITED(how) && WEXITSTATUS(how) == 0; /* it was done before rank 0 */
@@ -485,10 +492,16 @@ static bool local_gather_bytes(struct knee_runtime *rt, const void *mine, size_t
 static void local_abort(struct knee_runtime *rt, const char *why)
 {
     struct local_state *state = state_of(rt);
-    if (!atomic_exchange(&state->shared->stopped, 1))
+    _Atomic int *stopped = &state->shared->stopped;
+    int running = RUNNING;
+    if (atomic_compare_exchange_strong(stopped, &running, SPEAKING)) {
         fprintf(stderr, "knee: rank %d: %s\n", rt->rank, why);
+        atomic_store(stopped, STOPPED);
+    }
+    for (int i = 0; i < 1000 && atomic_load(stopped) != STOPPED; i++)
+        usleep(1000); /* another one is saying why, and must not be ended before it has */
     for (int r = 1; rt->rank == 0 && r < rt->size; r++)
-        kill(state->children[r], SIGTERM);
+        kill(state->children[r], SIGKILL); /* why is said: they have nothing to add */
     _exit(KNEE_SYSTEM);
 }
 
@@ -528,14 +541,27 @@ static const struct knee_runtime table = {
     .finish = local_finish,
 };
 
+/* Rank 0's end, however it comes, is the end of the others, wherever they are: rest() sees it too,
+ * but not from inside somebody else's library. */
+static void end_with_parent(pid_t parent)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* rank 0 has said why, if it could */
+#endif
+    if (getppid() != parent)
+        _exit(KNEE_SYSTEM);
+}
+
 /* Children end with SIGTERM when rank 0 cannot have them all. */
 static bool fork_ranks(struct knee_runtime *rt)
 {
     struct local_state *state = state_of(rt);
+    state->parent = getpid();
     fflush(NULL); /* or what is buffered is written once by each */
     for (int r = 1; r < rt->size; r++) {
         pid_t child = fork();
         if (child == 0) {
+            end_with_parent(state->parent);
             rt->rank = r;
             return true;
         }

@@ -5,12 +5,12 @@
  * way.
  */
 #include "reach/host_buffer.h"
+#include "reach/naps.h"
 #include "reach/runtime.h"
 
 #include <limits.h>
 #include <mpi.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -350,12 +350,13 @@ bool knee_runtime_fill(struct knee_runtime *rt, struct knee_runtime *base)
     const char *nap_us = getenv("KNEE_NAP_US");
     long nap = nap_us ? strtol(nap_us, NULL, 10) : 0;
     state->nap_ns = nap > 0 && nap < 1000000 ? nap * 1000 : 0;
-    prctl(PR_SET_TIMERSLACK, 1); /* ns: a nap is as long as it says */
+    knee_naps_are_exact();
     *rt = (struct knee_runtime){
         .name = "mpi",
         .host_name = state->host_name,
         .state = state,
         .device_name = "CPU",
+        .one_thread = provided < MPI_THREAD_SERIALIZED,
         .barrier = mpi_barrier,
         .all_reduce = mpi_all_reduce,
         .all_reduce_start = mpi_all_reduce_start,

@@ -14,25 +14,45 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What launchers tell a process of itself. A rank alone says nothing: every shell inside a Slurm
+ * step has one. mpirun's own size does, be it 1. */
+static const struct {
+    const char *size, *rank;
+    long least;
+} launchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", 1},
+    {"PMI_SIZE", "PMI_RANK", 2},              /* MPICH, Slurm's pmi2 */
+    {"SLURM_STEP_NUM_TASKS", "PMIX_RANK", 2}, /* Slurm's pmix */
+};
+
+/* The rank that a launcher gave; NULL: there is none. */
+static const char *launched_rank(void)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        const char *size = getenv(launchers[i].size), *rank = getenv(launchers[i].rank);
+        if (size && rank && strtol(size, NULL, 10) >= launchers[i].least)
+            return rank;
+    }
+    return NULL;
+}
+
+/* What the user wants instead, in KNEE_RUNTIME; NULL: what the launcher says. */
+static const char *asked_for(void)
+{
+    const char *name = getenv("KNEE_RUNTIME");
+    return name && *name ? name : NULL;
+}
+
 bool knee_runtime_launched(void)
 {
-    /* Open MPI, MPICH and Slurm's PMI, PMIx */
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return true;
-    return false;
+    const char *asked = asked_for();
+    return asked ? strcmp(asked, "self") != 0 : launched_rank() != NULL;
 }
 
 int knee_runtime_rank(void)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *rank = getenv(names[i]);
-        if (rank)
-            return (int)strtol(rank, NULL, 10);
-    }
-    return 0;
+    const char *rank = knee_runtime_launched() ? launched_rank() : NULL;
+    return rank ? (int)strtol(rank, NULL, 10) : 0;
 }
 
 struct engine {
@@ -156,15 +176,24 @@ knee_status knee_runtime_open_over(const char *name, struct knee_runtime *base,
     return status;
 }
 
+static knee_status check_asked_for(const char *name, struct knee_err *err)
+{
+    const struct engine *engine = find_engine(name);
+    if (engine && !engine->stands_on)
+        return KNEE_OK;
+    knee_fail(err, KNEE_USAGE, "KNEE_RUNTIME", "there is no runtime '%.40s'", name);
+    knee_hint(err, "self or mpi");
+    return KNEE_USAGE;
+}
+
 knee_status knee_runtime_open(const char *name, struct knee_runtime **out, struct knee_err *err)
 {
     struct knee_runtime *base = NULL;
-    name = name ? name : knee_runtime_launched() ? "mpi" : "self";
+    const char *asked = name ? NULL : asked_for();
+    knee_status status = asked ? check_asked_for(asked, err) : KNEE_OK;
+    name = name ? name : asked ? asked : knee_runtime_launched() ? "mpi" : "self";
     const struct engine *engine = find_engine(name);
-    if (engine && engine->stands_on) {
-        knee_status status = knee_runtime_open(NULL, &base, err);
-        if (status)
-            return status;
-    }
-    return knee_runtime_open_over(name, base, out, err);
+    if (!status && engine && engine->stands_on)
+        status = knee_runtime_open(NULL, &base, err);
+    return status ? status : knee_runtime_open_over(name, base, out, err);
 }

@@ -9,8 +9,8 @@
  *
  * What holds for every call: it returns true on success; on failure fault[] says why, and the run
  * cannot go on (a rank that cannot reach another cannot tell it so): abort(). Calls may come from
- * any thread, but only one at a time. Buffers stay untouched by the caller until the request is
- * done. Counts are elements, sizes are bytes.
+ * any thread (but see one_thread), and only one at a time. Buffers stay untouched by the caller
+ * until the request is done. Counts are elements, sizes are bytes.
  */
 #ifndef KNEE_REACH_RUNTIME_H
 #define KNEE_REACH_RUNTIME_H
@@ -32,6 +32,7 @@ struct knee_runtime {
     const char *device_name; /* of what collective() works on: "CPU", "NVIDIA H200" */
     bool on_device;          /* collective() works on buffer_new()'s memory alone; the rest stays
                                 with the host's */
+    bool one_thread;         /* only the thread that opened it may make calls */
 
     bool (*barrier)(struct knee_runtime *rt);
     /* In place, over all ranks, the same result everywhere. */
@@ -72,8 +73,9 @@ struct knee_runtime {
     char fault[256];
 };
 
-/* Opens the runtime called `name`; NULL picks mpi when the process was started by mpirun (or srun
- * with PMI), else self. KNEE_SYSTEM when it is not there, with what to do. End with finish(). */
+/* Opens the runtime called `name`; NULL picks what KNEE_RUNTIME in the environment says, or mpi
+ * when the process was started by mpirun (or srun with PMI), else self. KNEE_SYSTEM when it is not
+ * there, with what to do. End with finish(). */
 knee_status knee_runtime_open(const char *name, struct knee_runtime **out, struct knee_err *err);
 
 /* The same over `base`, which is owned by what comes out, or ended on failure. */

@@ -9,9 +9,9 @@
 
 #include "base/text.h"
 
-/* From here on SIGTERM and SIGINT write what was kept last, to `file` (NULL: standard output),
- * then `line` to standard error, and end the process with KNEE_SYSTEM. Strings are borrowed. */
-void knee_stop_arm(const char *file, const char *line);
+/* From here on SIGTERM and SIGINT write what was kept last to standard output, then `line`
+ * (borrowed) to standard error, and end the process with KNEE_SYSTEM. */
+void knee_stop_arm(const char *line);
 void knee_stop_disarm(void);
 
 /* Keeps the text instead of the one before, and takes it over: *text is empty afterwards. */

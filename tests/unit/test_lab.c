@@ -553,30 +553,38 @@ static void everything_learns(void **state)
         }
 }
 
-/* With timed waits and a held-back link, overlap hides what the schedule says it hides. */
+/* Seconds of a step with timed waits and a link held back to 160 kB in 20 ms. */
+static double paced_step_s(bool overlap)
+{
+    static struct run_test test;
+    test.setup = small_setup();
+    test.setup.synthetic = true;
+    test.setup.weak = true;
+    test.setup.compute_s = 0.06;
+    test.setup.params = 40000;
+    test.setup.bucket_bytes = 40000;
+    test.setup.pace_bytes_per_s = 8e6;
+    test.setup.overlap = overlap;
+    test.setup.steps = 8;
+    run_workers(&test, 2, 2);
+    double step_s = test.outcomes[0].step_s;
+    release(&test);
+    close(test.setup.text_fd);
+    return step_s;
+}
+
+/* Overlap hides what the schedule says it hides: 60 + 20 against 60 + 5 ms. A busy machine adds to
+ * either, so three tries. */
 static void overlap_is_real(void **state)
 {
     (void)state;
-    static struct run_test test;
-    double step_s[2];
-    for (int overlap = 0; overlap < 2; overlap++) {
-        test.setup = small_setup();
-        test.setup.synthetic = true;
-        test.setup.weak = true;
-        test.setup.compute_s = 0.06;
-        test.setup.params = 40000;
-        test.setup.bucket_bytes = 40000;
-        test.setup.pace_bytes_per_s = 8e6; /* 160 kB in 20 ms */
-        test.setup.overlap = overlap;
-        test.setup.steps = 8;
-        run_workers(&test, 2, 2);
-        step_s[overlap] = test.outcomes[0].step_s;
-        release(&test);
-        close(test.setup.text_fd);
+    bool hidden = false;
+    for (int try = 0; try < 3 && !hidden; try++) {
+        double apart_s = paced_step_s(false), together_s = paced_step_s(true);
+        assert_true(apart_s > 0.079);
+        hidden = together_s < apart_s - 0.008;
     }
-    /* 60 + 20 against 60 + 5 ms; a busy machine adds to both */
-    assert_true(step_s[0] > 0.079);
-    assert_true(step_s[1] < step_s[0] - 0.008);
+    assert_true(hidden);
 }
 
 static void schedule_by_hand(void **state)
@@ -619,7 +627,7 @@ static void timelines_read_back(void **state)
     (void)state;
     struct lab_record record;
     struct knee_err err;
-    assert_int_equal(lab_record_start(&record, NULL, 1, 2, true, &err), KNEE_OK);
+    assert_int_equal(lab_record_start(&record, NULL, true, 1, 2, true, &err), KNEE_OK);
     int64_t t = record.base_ns + 1000000;
     for (size_t step = 0; step < 3; step++, t += 1000000) {
         lab_record_load(&record, t, t + 10000);
@@ -652,6 +660,51 @@ static void timelines_read_back(void **state)
         knee_account_release(&account);
         knee_trace_release(&trace);
     }
+    lab_record_release(&record);
+}
+
+/* What is in the file leaves memory: a long run does not end because of its timeline. */
+static void timelines_in_files_do_not_stay_in_memory(void **state)
+{
+    (void)state;
+    struct lab_record record;
+    struct knee_err err;
+    size_t step_bytes = 0, events = 0;
+    char name[] = "/tmp/knee-test-XXXXXX", line[512];
+    int fd = mkstemp(name);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(lab_record_start(&record, name, false, 0, 1, false, &err), KNEE_OK);
+    for (size_t step = 0; step < 5000; step++) {
+        int64_t t = record.base_ns + 1000 * (int64_t)step;
+        lab_record_work(&record, "linear", t, t + 500, (int64_t)step);
+        step_bytes = record.text.length > step_bytes ? record.text.length : step_bytes;
+        lab_record_step(&record, step, t, t + 900);
+    }
+    assert_true(step_bytes < 1000 && record.text.capacity <= 4096);
+    lab_record_end(&record);
+    assert_int_equal(lab_record_check(&record, name, &err), KNEE_OK);
+    lab_record_release(&record);
+    FILE *file = fopen(name, "rb");
+    while (fgets(line, sizeof line, file))
+        events += strstr(line, "ProfilerStep#") != NULL;
+    fclose(file);
+    unlink(name);
+    assert_int_equal(events, 5000);
+}
+
+static void a_timeline_on_a_full_disk_is_told_of(void **state)
+{
+    (void)state;
+    struct lab_record record;
+    struct knee_err err = {0};
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    assert_int_equal(lab_record_start(&record, "/dev/full", false, 0, 1, false, &err), KNEE_SYSTEM);
+    lab_record_step(&record, 0, record.base_ns, record.base_ns + 900);
+    lab_record_end(&record);
+    assert_int_equal(lab_record_check(&record, "/dev/full", &err), KNEE_SYSTEM);
+    assert_non_null(strstr(err.what, "cannot be written: No space left"));
     lab_record_release(&record);
 }
 
@@ -720,6 +773,8 @@ int main(void)
         cmocka_unit_test(schedule_by_hand),
         cmocka_unit_test(buckets_cover_everything_once),
         cmocka_unit_test(timelines_read_back),
+        cmocka_unit_test(timelines_in_files_do_not_stay_in_memory),
+        cmocka_unit_test(a_timeline_on_a_full_disk_is_told_of),
         cmocka_unit_test(prediction_by_hand),
         cmocka_unit_test(knee_of_a_curve),
     };

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct knee_runtime *rt;
 
@@ -124,6 +126,57 @@ static void an_unknown_runtime_is_refused(void **state)
     assert_non_null(strstr(err.what, "pigeons"));
 }
 
+/* In a process of its own, for the environment is changed: what launched() and rank() say. */
+static int told_by(const char *const *words)
+{
+    static const char *const all[] = {"OMPI_COMM_WORLD_SIZE",
+                                      "OMPI_COMM_WORLD_RANK",
+                                      "PMI_SIZE",
+                                      "PMI_RANK",
+                                      "SLURM_STEP_NUM_TASKS",
+                                      "PMIX_RANK",
+                                      "KNEE_RUNTIME"};
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            unsetenv(all[i]);
+        for (; *words; words += 2)
+            setenv(words[0], words[1], 1);
+        _exit(knee_runtime_launched() ? 100 + knee_runtime_rank() : knee_runtime_rank());
+    }
+    int how = 0;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how));
+    return WEXITSTATUS(how);
+}
+
+static void a_rank_without_a_size_says_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[9];
+        int wanted; /* 100 + rank: one of several */
+    } cases[] = {
+        {{NULL}, 0},
+        {{"PMI_RANK", "1"}, 0},
+        {{"PMIX_RANK", "1"}, 0},
+        {{"PMI_RANK", "1", "PMI_SIZE", "1"}, 0},
+        {{"PMI_RANK", "1", "PMI_SIZE", "many"}, 0},
+        {{"PMI_SIZE", "4"}, 0},
+        {{"PMI_RANK", "1", "PMI_SIZE", "2"}, 101},
+        {{"PMIX_RANK", "0", "SLURM_STEP_NUM_TASKS", "1"}, 0},
+        {{"PMIX_RANK", "3", "SLURM_STEP_NUM_TASKS", "8"}, 103},
+        {{"OMPI_COMM_WORLD_SIZE", "1", "OMPI_COMM_WORLD_RANK", "0"}, 100},
+        {{"OMPI_COMM_WORLD_SIZE", "4", "OMPI_COMM_WORLD_RANK", "2", "PMIX_RANK", "7"}, 102},
+        {{"PMI_RANK", "1", "PMI_SIZE", "2", "KNEE_RUNTIME", "self"}, 0},
+        {{"KNEE_RUNTIME", "mpi"}, 100},
+        {{"PMI_RANK", "1", "PMI_SIZE", "2", "KNEE_RUNTIME", ""}, 101},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(told_by(cases[i].words), cases[i].wanted);
+}
+
 static void alone_waiting_for_nobody_is_an_error(void **state)
 {
     (void)state;
@@ -148,6 +201,7 @@ int main(void)
         cmocka_unit_test(messages_arrive_in_order_and_by_tag),
         cmocka_unit_test(gather_brings_every_byte_to_rank_0),
         cmocka_unit_test(an_unknown_runtime_is_refused),
+        cmocka_unit_test(a_rank_without_a_size_says_nothing),
         cmocka_unit_test(alone_waiting_for_nobody_is_an_error),
     };
     return cmocka_run_group_tests(tests, open_runtime, close_runtime);
