@@ -256,7 +256,7 @@ struct knee_plan_row {
     double gpus;
     bool fits;                       /* some plan does */
     struct knee_search_result found; /* best plans, or the nearest when none fits */
-    double efficiency;               /* tokens per second and GPU against the smallest count's */
+    double efficiency;               /* E(K): tokens per second and GPU against the baseline's */
     double time_s, cost;             /* for all tokens, or NaN */
     double cost_per_billion;         /* dollars per 1e9 tokens; NaN without a price */
 };
@@ -275,6 +275,8 @@ struct knee_plan_answer {
     struct knee_plan fixed;
     struct knee_plan_row *rows; /* ascending in gpus; borrowed */
     size_t row_count;
+    double baseline_gpus;         /* what E(K) is against, whatever counts were asked; NaN: none */
+    double baseline_tokens_per_s; /* of its best plan */
     size_t chosen;    /* the row that answers; SIZE_MAX: none does */
     double knee_gpus; /* last count with E(K) >= tolerance; NaN: no plan fits */
     double peak_gpus; /* count of the highest throughput */
@@ -283,6 +285,10 @@ struct knee_plan_answer {
     const struct knee_account *simulated; /* the best plan's step; NULL: not asked. Borrowed */
     double simulated_s, closed_s;         /* its length, and what the closed path says */
 };
+
+/* The counts at which a baseline is looked for, in turn, until a plan fits: 1, 2, 4, ... and the
+ * node's size. 0 past the end. */
+double knee_plan_baseline_at(const struct knee_machine *machine, size_t i);
 
 /* Fills efficiency, time and cost of answer->rows and everything after them. The fields before
  * must be set; rows hold finished searches. */

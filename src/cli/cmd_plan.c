@@ -236,6 +236,29 @@ static knee_status gather(const struct plan_options *options, struct knee_plan_a
     return KNEE_OK;
 }
 
+/* What E(K) is against: the first of a fixed list of counts at which a plan fits. */
+static knee_status find_baseline(struct knee_plan_answer *a, size_t threads, struct knee_err *err)
+{
+    struct knee_search_result *found = calloc(1, sizeof *found);
+    struct knee_plan fixed = a->fixed;
+    struct knee_search search = {
+        .shape = &a->shape, .machine = &a->machine, .fixed = &fixed, .top = 1};
+    knee_status status = found ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    a->baseline_gpus = a->baseline_tokens_per_s = NAN;
+    for (size_t i = 0; !status && !stopped && isnan(a->baseline_gpus); i++) {
+        fixed.gpus = knee_plan_baseline_at(&a->machine, i);
+        if (fixed.gpus == 0)
+            break;
+        status = search_all(&search, threads, found, err);
+        if (status || found->count == 0)
+            continue;
+        a->baseline_gpus = fixed.gpus;
+        a->baseline_tokens_per_s = found->best[0].cost.tokens_per_s;
+    }
+    free(found);
+    return status;
+}
+
 /* Under mpirun: the rows that other ranks searched, at rank 0. Count i is rank i % size's. */
 static void gather_rows(struct knee_plan_answer *a, struct knee_runtime *rt)
 {
@@ -252,8 +275,8 @@ static knee_status search_counts(const struct plan_options *options, struct knee
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     double threads =
         isnan(options->threads) ? fmin(THREADS_MAX, fmax(1, (double)cores)) : options->threads;
-    knee_status status = KNEE_OK;
     signal(SIGINT, stop);
+    knee_status status = find_baseline(a, (size_t)threads, err);
     for (size_t i = 0; i < a->row_count && !status; i++) {
         struct knee_plan fixed = a->fixed;
         struct knee_search search = {

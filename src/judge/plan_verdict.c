@@ -3,16 +3,18 @@
  * Judging plans: which GPU count answers the question, where the next GPUs stop paying with the
  * best plan at each count, and what one plan has over another.
  *
- * Efficiency here is tokens per second and GPU against that of the smallest count at which a plan
- * fits: the batch is the same at all counts.
+ * Efficiency here is tokens per second and GPU against the best plan of the baseline, the smallest
+ * count of a fixed list at which a plan fits: it does not depend on the counts that were asked. The
+ * batch is the same at all counts.
  */
 #include "knee_plan.h"
 
 #include <math.h>
 #include <stdint.h>
 
-#define WORTH_NAMING 0.02 /* of the step */
-#define HOUR_S       3600.0
+#define WORTH_NAMING  0.02 /* of the step */
+#define HOUR_S        3600.0
+#define BASELINE_MOST 65536
 
 /* Work that any plan has to do; everything else is overhead that a better plan may avoid. */
 static bool is_work(enum knee_part part)
@@ -43,6 +45,20 @@ struct knee_advantage knee_plan_advantage(const struct knee_plan_cost *better,
             best = (struct knee_advantage){(enum knee_part)part, saved};
     }
     return best;
+}
+
+double knee_plan_baseline_at(const struct knee_machine *machine, size_t i)
+{
+    double node = machine->node_size, count = 1;
+    for (size_t k = 0; count <= BASELINE_MOST; k++) {
+        if (k == i)
+            return count;
+        double next = 2 * count;
+        count = count < node && node < next ? node
+                : count == node             ? exp2(floor(log2(node)) + 1)
+                                            : next;
+    }
+    return 0;
 }
 
 static double per_gpu(const struct knee_plan_row *row)
@@ -98,7 +114,7 @@ static void choose(struct knee_plan_answer *a)
 void knee_plan_judge(struct knee_plan_answer *a)
 {
     const struct knee_plan_row *smallest = NULL;
-    double most = 0;
+    double most = 0, base = a->baseline_tokens_per_s / a->baseline_gpus;
     bool falling = false;
     a->knee_gpus = a->peak_gpus = NAN;
     a->remedy_count = 0;
@@ -108,7 +124,7 @@ void knee_plan_judge(struct knee_plan_answer *a)
         if (!row->fits)
             continue;
         smallest = smallest ? smallest : row;
-        row->efficiency = per_gpu(row) / per_gpu(smallest);
+        row->efficiency = per_gpu(row) / base;
         falling = falling || row->efficiency < a->question.tolerance;
         if (!falling)
             a->knee_gpus = row->gpus;

@@ -145,6 +145,11 @@ static void cost_words(const struct knee_plan_answer *a, const struct knee_plan_
         knee_text_printf(text, " A billion tokens cost $%.0f.", row->cost_per_billion);
 }
 
+static void baseline_words(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    knee_text_printf(text, ", E(%g) = 100 %%.", a->baseline_gpus);
+}
+
 static void knee_words(const struct knee_plan_answer *a, struct knee_text *text)
 {
     const struct knee_plan_row *at = NULL, *next = NULL;
@@ -157,15 +162,17 @@ static void knee_words(const struct knee_plan_answer *a, struct knee_text *text)
     if (a->row_count < 2 || !at)
         return;
     if (!next) {
-        knee_text_printf(text, " Up to %g GPUs every count tried is worth it: E(%g) = %s >= %s.",
+        knee_text_printf(text, " Up to %g GPUs every count tried is worth it: E(%g) = %s >= %s",
                          at->gpus, at->gpus, knee_percent(at->efficiency).s,
                          knee_percent(a->question.tolerance).s);
+        baseline_words(a, text);
         return;
     }
-    knee_text_printf(text, " Do not scale past %g GPUs: E(%g) = %s >= %s > %s = E(%g).", at->gpus,
+    knee_text_printf(text, " Do not scale past %g GPUs: E(%g) = %s >= %s > %s = E(%g)", at->gpus,
                      at->gpus, knee_percent(at->efficiency).s,
                      knee_percent(a->question.tolerance).s, knee_percent(next->efficiency).s,
                      next->gpus);
+    baseline_words(a, text);
 }
 
 static void simulated_words(const struct knee_plan_answer *a, struct knee_text *text);
@@ -697,6 +704,8 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     sentence(a, &verdict);
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.plan/1");
+    knee_json_number(&json, "baseline_gpus", a->baseline_gpus);
+    knee_json_number(&json, "baseline_tokens_per_s", a->baseline_tokens_per_s);
     knee_json_open(&json, "verdict", '{');
     knee_json_words(&json, "sentence", &verdict);
     knee_json_number(&json, "gpus", a->chosen == SIZE_MAX ? NAN : a->rows[a->chosen].gpus);

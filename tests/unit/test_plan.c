@@ -649,6 +649,8 @@ static void budget_and_deadline_choose(void **state)
         rows[i].found.best[0].cost.tokens_per_s = rate[i];
         rows[i].found.best[0].cost.step_s = 1;
     }
+    a.baseline_gpus = 1;
+    a.baseline_tokens_per_s = 1000;
     a.question = (struct knee_plan_question){1e6, NAN, NAN, 0.8};
     knee_plan_judge(&a);
     assert_near(a.knee_gpus, 2, 0);
