@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/keys.h"
+#include "cluster/gpu_words.h"
 #include "knee_read.h"
 
 #include <stdio.h> /* snprintf only */
@@ -106,6 +107,8 @@ static knee_status set_key(struct reader *r, const char *key, const char *value,
     }
     if (row < r->keys->count && r->keys->rows[row].kind == KNEE_KEY_WORD)
         return fail_at(r, line, "this key is for the command line only", key);
+    if (row < r->keys->count)
+        value = knee_gpu_choice(&r->keys->rows[row], value);
     if (knee_keys_set(r->keys, r->object, key, value, KNEE_FILE, &inner) == KNEE_OK)
         return KNEE_OK;
     snprintf(what, sizeof what, "%s%s%s", inner.where, inner.where[0] ? ": " : "", inner.what);

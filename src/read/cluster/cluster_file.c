@@ -10,6 +10,7 @@
 #include "base/keys.h"
 #include "base/number.h"
 #include "cluster/cluster.h"
+#include "cluster/gpu_words.h"
 #include "cluster/presets.h"
 #include "read/yaml_scan.h"
 
@@ -118,8 +119,9 @@ static void set_plain(struct reading *r, const char *value)
 
 static void set_gpu(struct reading *r, const char *value)
 {
-    const struct knee_gpu *gpu = knee_gpu_named(value);
-    snprintf(r->t.gpu, sizeof r->t.gpu, "%s", value);
+    int row = knee_gpu_spelt(value);
+    const struct knee_gpu *gpu = row < 0 ? NULL : knee_gpu_at((size_t)row);
+    snprintf(r->t.gpu, sizeof r->t.gpu, "%s", gpu ? gpu->name : value);
     if (gpu && !r->t.levels[0].name[0])
         set_gpu_link(r, knee_link_named(gpu->node_link));
 }

@@ -7,10 +7,12 @@
  */
 #include "base/csv.h"
 #include "base/error.h"
+#include "base/fold.h"
 #include "base/json_values.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cluster/gpu_words.h"
 #include "cluster/presets.h"
 #include "job/profile.h"
 #include "job/shape_presets.h"
@@ -110,8 +112,7 @@ struct row {
 static void lower(char *text)
 {
     for (; *text; text++)
-        if (*text >= 'A' && *text <= 'Z')
-            *text = (char)(*text - 'A' + 'a');
+        *text = knee_lower(*text);
 }
 
 static void note(char out[KNEE_RUN_TEXT], const char *what)
@@ -127,19 +128,6 @@ static void skip(struct row *row, const char *fmt, const char *what)
 }
 
 /* ---- GPU ---- */
-
-/* Longest first: a name that contains another must come before it. */
-static const struct {
-    const char *part, *preset;
-} gpus[] = {
-    {"gb300", "gb300"},     {"gb200", "gb200"},         {"b300", "b300"},
-    {"b200", "b200"},       {"h200", "h200"},           {"h100-pcie", "h100-pcie"},
-    {"h100", "h100"},       {"a100-pcie", "a100-pcie"}, {"a100-sxm4-40", "a100-40"},
-    {"a100-40", "a100-40"}, {"a100", "a100"},           {"v100", "v100"},
-    {"l40s", "l40s"},       {"mi355x", "mi355x"},       {"mi325x", "mi325x"},
-    {"mi300x", "mi300x"},   {"mi250x", "mi250x"},       {"gaudi3", "gaudi3"},
-    {"gaudi2", "gaudi2"},
-};
 
 /* The number that stands before `unit` in a name like H100-96GB-HBM2e-500W; NaN: none does. */
 static double number_before(const char *text, const char *unit)
@@ -173,23 +161,20 @@ static const char *read_gpu(struct row *row)
         snprintf(row->word[GPU], sizeof row->word[GPU], "%s", row->gpu);
     snprintf(text, sizeof text, "%s", row->word[GPU]);
     lower(text);
-    const char *preset = NULL;
-    for (size_t i = 0; i < sizeof gpus / sizeof *gpus && !preset; i++)
-        if (strstr(text, gpus[i].part))
-            preset = gpus[i].preset;
-    if (!preset) {
+    const struct knee_gpu *gpu = knee_gpu_in(text);
+    if (!gpu) {
         skip(row, *text ? "there are no constants for %.60s" : "the GPU is not named",
              row->word[GPU]);
         return "";
     }
-    platform->hw.gpu = knee_choice_find(&knee_gpu_names, preset, "", NULL);
+    platform->hw.gpu = knee_choice_find(&knee_gpu_names, gpu->name, "", NULL);
     platform->power_cap_w = number_before(text, "w");
     double size = number_before(text, "gb");
     platform->memory_bytes = size * GB;
-    if (strcmp(preset, "h100") == 0 && strstr(text, "hbm2e"))
+    if (strcmp(gpu->name, "h100") == 0 && strstr(text, "hbm2e"))
         platform->hw.memory_bytes_per_s = 2.4e12; /* the 96 GB part of cloud providers */
-    achieve(&platform->hw, knee_gpu_named(preset));
-    return preset;
+    achieve(&platform->hw, gpu);
+    return gpu->name;
 }
 
 /* ---- Precision, sharding, recomputation, overlap ---- */
