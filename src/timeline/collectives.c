@@ -122,7 +122,8 @@ static const char *axis_of(const struct knee_collective_account *row, bool gathe
     int64_t members = row->group_size > 0 ? row->group_size : world;
     switch (row->op) {
     case KNEE_OP_SEND_RECV: return "PP";
-    case KNEE_OP_ALL_TO_ALL: return "EP";
+    case KNEE_OP_ALL_TO_ALL:
+    case KNEE_OP_ALL_TO_ALLV: return "EP";
     case KNEE_OP_ALL_GATHER:
     case KNEE_OP_REDUCE_SCATTER: return gathers ? "FSDP" : "";
     case KNEE_OP_ALL_REDUCE: return often >= 32 && members <= 8 ? "TP" : "DP";

@@ -133,38 +133,6 @@ static const char *look_up(const char *name, const struct word *words, size_t co
 }
 #define LOOK_UP(name, words) look_up(name, words, sizeof(words) / sizeof *(words))
 
-/* Letters only, lower case: AllReduce, all_reduce, nccl:all_reduce and allreduce_coalesced alike.
- */
-static const struct {
-    const char *word;
-    enum knee_op op;
-} ops[] = {
-    {"allreduce", KNEE_OP_ALL_REDUCE}, {"reducescatter", KNEE_OP_REDUCE_SCATTER},
-    {"allgather", KNEE_OP_ALL_GATHER}, {"alltoall", KNEE_OP_ALL_TO_ALL},
-    {"broadcast", KNEE_OP_BROADCAST},  {"sendrecv", KNEE_OP_SEND_RECV},
-    {"reduce", KNEE_OP_REDUCE},        {"gather", KNEE_OP_GATHER},
-    {"scatter", KNEE_OP_SCATTER},      {"barrier", KNEE_OP_BARRIER},
-    {"send", KNEE_OP_SEND_RECV},       {"recv", KNEE_OP_SEND_RECV},
-};
-
-enum knee_op knee_op_from_name(const char *name, size_t length)
-{
-    char letters[256];
-    size_t used = 0;
-    for (size_t i = 0; i < length && used + 1 < sizeof letters; i++) {
-        char c = lower(name[i]);
-        if (c >= 'a' && c <= 'z')
-            letters[used++] = c;
-        else if (c == '(')
-            break; /* the parameters of a kernel are not its name */
-    }
-    letters[used] = '\0';
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (strstr(letters, ops[i].word))
-            return ops[i].op;
-    return KNEE_OP_UNKNOWN;
-}
-
 int knee_dtype_bytes(const char *name, size_t length)
 {
     static const struct {

@@ -4,8 +4,11 @@
 
 #include "base/keys.h"
 #include "cluster/gpu_words.h"
+#include "collective/collective_op.h"
+#include "knee_logs.h"
 #include "knee_read.h"
 #include "knee_runs.h"
+#include "timeline/kinds.h"
 
 static struct knee_fitted record; /* of cluster files: none is read here */
 
@@ -328,6 +331,133 @@ static void pci_ids_name_gpus(void **state)
     }
 }
 
+/* ---- Collectives ---- */
+
+static const struct {
+    const char *name;
+    enum knee_op op;
+} collectives[] = {
+    {"all_reduce", KNEE_OP_ALL_REDUCE},
+    {"allreduce_", KNEE_OP_ALL_REDUCE},
+    {"AllReduce", KNEE_OP_ALL_REDUCE},
+    {"all-reduce-start", KNEE_OP_ALL_REDUCE},
+    {"allreduce_coalesced_", KNEE_OP_ALL_REDUCE},
+    {"nccl:all_reduce", KNEE_OP_ALL_REDUCE},
+    {"gloo:all_reduce", KNEE_OP_ALL_REDUCE},
+    {"osu_iallreduce", KNEE_OP_ALL_REDUCE},
+    {"MPI_Allreduce", KNEE_OP_ALL_REDUCE},
+    {"all_reduce_perf_mpi", KNEE_OP_ALL_REDUCE},
+    {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+     KNEE_OP_ALL_REDUCE},
+    {"ncclKernel_AllReduce_TREE_LL_Sum_float", KNEE_OP_ALL_REDUCE},
+    {"_allgather_base_", KNEE_OP_ALL_GATHER},
+    {"all_gather_into_tensor", KNEE_OP_ALL_GATHER},
+    {"allgather_into_tensor_coalesced_", KNEE_OP_ALL_GATHER},
+    {"MPI_Iallgatherv", KNEE_OP_ALL_GATHER},
+    {"all_gather_object", KNEE_OP_ALL_GATHER},
+    {"_reduce_scatter_base_", KNEE_OP_REDUCE_SCATTER},
+    {"reduce_scatter_tensor_coalesced_", KNEE_OP_REDUCE_SCATTER},
+    {"MPI_Reduce_scatter_block", KNEE_OP_REDUCE_SCATTER},
+    {"ncclDevKernel_ReduceScatter_Sum_bf16_RING_SIMPLE", KNEE_OP_REDUCE_SCATTER},
+    {"all_to_all", KNEE_OP_ALL_TO_ALL},
+    {"alltoall_base_", KNEE_OP_ALL_TO_ALL},
+    {"all_to_all_single", KNEE_OP_ALL_TO_ALL},
+    {"alltoall_perf", KNEE_OP_ALL_TO_ALL},
+    {"all_to_allv", KNEE_OP_ALL_TO_ALLV},
+    {"nccl:all_to_allv", KNEE_OP_ALL_TO_ALLV},
+    {"MPI_Alltoallv", KNEE_OP_ALL_TO_ALLV},
+    {"broadcast_", KNEE_OP_BROADCAST},
+    {"_broadcast_oop", KNEE_OP_BROADCAST},
+    {"bcast", KNEE_OP_BROADCAST},
+    {"osu_bcast", KNEE_OP_BROADCAST},
+    {"ncclBcast", KNEE_OP_BROADCAST},
+    {"reduce_", KNEE_OP_REDUCE},
+    {"reduce_perf", KNEE_OP_REDUCE},
+    {"gather", KNEE_OP_GATHER},
+    {"MPI_Gatherv", KNEE_OP_GATHER},
+    {"scatter_perf", KNEE_OP_SCATTER},
+    {"send", KNEE_OP_SEND_RECV},
+    {"recv_", KNEE_OP_SEND_RECV},
+    {"recv_any_source_", KNEE_OP_SEND_RECV},
+    {"SendRecv", KNEE_OP_SEND_RECV},
+    {"ncclDevKernel_SendRecv", KNEE_OP_SEND_RECV},
+    {"collective-permute-start", KNEE_OP_SEND_RECV},
+    {"barrier", KNEE_OP_BARRIER},
+    {"osu_ibarrier", KNEE_OP_BARRIER},
+};
+#define COLLECTIVES (sizeof collectives / sizeof *collectives)
+
+/* A log whose table tells nothing but times is taken for what its file is called. */
+static enum knee_op by_file_name(const char *name)
+{
+    static const char log[] =
+        "#  size  count  type  redop  root  time  algbw  busbw #wrong\n"
+        "#  (B)  (elements)  (us)  (GB/s)  (GB/s)\n"
+        "1048576 262144 float none -1 100.0 10.49 10.49 0 100.0 10.49 10.49 0\n";
+    struct knee_logs logs = {0};
+    struct knee_err err;
+    struct knee_log_hints hints = {2, 1, KNEE_OP_UNKNOWN, NULL};
+    char file[160];
+    snprintf(file, sizeof file, "02_a100x2_%s.log", name);
+    if (knee_logs_read(&logs, log, sizeof log - 1, file, &hints, &err))
+        fail_msg("%s", err.what);
+    enum knee_op op = logs.logs[0].op_known == KNEE_INFERRED ? logs.logs[0].op : KNEE_OP_UNKNOWN;
+    knee_logs_release(&logs);
+    return op;
+}
+
+static void every_collective_is_one(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COLLECTIVES; i++) {
+        const char *name = collectives[i].name;
+        enum knee_op op = collectives[i].op, moves = op == KNEE_OP_BARRIER ? KNEE_OP_UNKNOWN : op;
+        size_t length = strlen(name);
+        if (knee_op_spelt(name, length) != op || knee_op_from_name(name, length) != op ||
+            knee_op_of(name, length) != moves)
+            fail_msg("%s is %s, %s, %s", name, knee_op_name(knee_op_spelt(name, length)),
+                     knee_op_name(knee_op_from_name(name, length)),
+                     knee_op_name(knee_op_of(name, length)));
+        struct knee_kernel_facts facts;
+        char kernel[160];
+        snprintf(kernel, sizeof kernel, "nccl_%s", name);
+        facts = knee_kernel_facts(kernel, NULL);
+        assert_int_equal(facts.op, op);
+    }
+    /* busbw = algbw: what the ratio of two ranks allows */
+    static const char *const files[] = {"all_reduce", "bcast",    "broadcast_perf",
+                                        "reduce",     "sendrecv", "Send"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        assert_int_equal(by_file_name(files[i]), knee_op_of(files[i], strlen(files[i])));
+}
+
+/* What only looks like one. A text may hold a name; a word must be it. */
+static void words_are_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        enum knee_op in, is;
+    } cases[] = {
+        {"small_reduce", KNEE_OP_REDUCE, KNEE_OP_UNKNOWN},
+        {"all_reduce_and_more", KNEE_OP_ALL_REDUCE, KNEE_OP_UNKNOWN},
+        {"al_reduce", KNEE_OP_REDUCE, KNEE_OP_UNKNOWN},
+        {"allredcue", KNEE_OP_UNKNOWN, KNEE_OP_UNKNOWN},
+        {"ncclDevKernel_Generic", KNEE_OP_UNKNOWN, KNEE_OP_UNKNOWN},
+        {"latency", KNEE_OP_UNKNOWN, KNEE_OP_SEND_RECV},
+        {"kernel(allreduce)", KNEE_OP_UNKNOWN, KNEE_OP_UNKNOWN},
+        {"nccl", KNEE_OP_UNKNOWN, KNEE_OP_UNKNOWN},
+        {"", KNEE_OP_UNKNOWN, KNEE_OP_UNKNOWN},
+        {"i", KNEE_OP_UNKNOWN, KNEE_OP_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t length = strlen(cases[i].name);
+        if (knee_op_from_name(cases[i].name, length) != cases[i].in ||
+            knee_op_spelt(cases[i].name, length) != cases[i].is)
+            fail_msg("%s", cases[i].name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +468,8 @@ int main(void)
         cmocka_unit_test(export_parts_have_their_own_links),
         cmocka_unit_test(matrices_tell_links),
         cmocka_unit_test(pci_ids_name_gpus),
+        cmocka_unit_test(every_collective_is_one),
+        cmocka_unit_test(words_are_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,8 @@
  */
 #include "read/log/log.h"
 
+#include "collective/collective_op.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,23 +54,11 @@ static enum knee_op op_from_columns(const struct knee_run_facts *run, double rat
     return one ? KNEE_OP_SEND_RECV : KNEE_OP_UNKNOWN;
 }
 
-/* A word of a file name that is a collective: "02_a100x8_allgather.log". */
+/* "02_a100x8_allgather.log" */
 static enum knee_op op_in_name(const char *name)
 {
-    static const char *const words[] = {
-        "all_reduce", "allreduce",      "all-reduce",    "all_gather",     "allgather",
-        "all-gather", "reduce_scatter", "reducescatter", "reduce-scatter", "alltoallv",
-        "alltoall",   "all_to_all",     "all-to-all",    "broadcast",      "bcast",
-        "sendrecv",   "gather",         "scatter",       "reduce"};
-    char low[128];
-    size_t used = 0;
-    for (; *name && used + 1 < sizeof low; name++)
-        low[used++] = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
-    low[used] = '\0';
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(low, words[i]))
-            return knee_op_of(words[i], strlen(words[i]));
-    return KNEE_OP_UNKNOWN;
+    enum knee_op op = knee_op_from_name(name, strlen(name));
+    return op == KNEE_OP_BARRIER ? KNEE_OP_UNKNOWN : op;
 }
 
 /* All-reduce alone has a ratio above 1; gathers and scatters alone stay below. */
