@@ -64,20 +64,26 @@ void knee_text_puts(struct knee_text *text, const char *string)
     knee_text_add(text, string, strlen(string));
 }
 
+void knee_text_vprintf(struct knee_text *text, const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, fmt, args);
+    if (length >= 0 && reserve(text, (size_t)length)) {
+        vsnprintf(text->data + text->length, (size_t)length + 1, fmt, again);
+        text->length += (size_t)length;
+    } else {
+        text->failed = true;
+    }
+    va_end(again);
+}
+
 void knee_text_printf(struct knee_text *text, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    int length = vsnprintf(NULL, 0, fmt, args);
+    knee_text_vprintf(text, fmt, args);
     va_end(args);
-    if (length < 0 || !reserve(text, (size_t)length)) {
-        text->failed = true;
-        return;
-    }
-    va_start(args, fmt);
-    vsnprintf(text->data + text->length, (size_t)length + 1, fmt, args);
-    va_end(args);
-    text->length += (size_t)length;
 }
 
 void knee_text_repeat(struct knee_text *text, const char *string, size_t times)
