@@ -65,13 +65,17 @@ knee_status knee_log_layout(const struct knee_log *log, struct knee_cluster *clu
                             struct knee_layout *out, struct knee_err *err)
 {
     struct knee_level *node = &cluster->levels[0];
+    double widths[2] = {node->count, cluster->levels[1].count};
     struct knee_placement placement = place(log, cluster);
     bool rack = isnan(placement.per_node);
     if (!rack && node->count > 0 && placement.per_node > node->count)
         node->count = placement.per_node;
     if (cluster->level_count > 1)
         cluster->levels[1].count = 0; /* a log may have more nodes than the cluster names */
-    return knee_layout_init(cluster, &placement, out, err);
+    knee_status status = knee_layout_init(cluster, &placement, out, err);
+    for (size_t l = 0; status && l < 2; l++)
+        cluster->levels[l].count = widths[l];
+    return status;
 }
 
 knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *alloc,

@@ -467,25 +467,22 @@ static void take_row(const struct knee_csv *csv, const struct columns *columns, 
     read_row(row);
 }
 
-/* Room for one more run; NULL: none (err says why). */
-static struct knee_measured_run *next_run(struct knee_runs *runs, size_t *room, const char *name,
-                                          struct knee_err *err)
+/* Room for one more run, which goes to row->run. */
+static knee_status next_run(struct knee_runs *runs, size_t *room, const char *name, struct row *row,
+                            struct knee_err *err)
 {
-    if (runs->count >= ROWS_MAX) {
-        knee_fail(err, KNEE_INPUT, name, "more than %d rows", ROWS_MAX);
-        return NULL;
-    }
+    if (runs->count >= ROWS_MAX)
+        return knee_fail(err, KNEE_INPUT, name, "more than %d rows", ROWS_MAX);
     if (runs->count == *room) {
         size_t wanted = *room ? 2 * *room : 64;
         void *more = knee_resize(runs->alloc, runs->run, wanted * sizeof *runs->run);
-        if (!more) {
-            knee_fail(err, KNEE_SYSTEM, name, "out of memory");
-            return NULL;
-        }
+        if (!more)
+            return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
         runs->run = more;
         *room = wanted;
     }
-    return &runs->run[runs->count++];
+    row->run = &runs->run[runs->count++];
+    return KNEE_OK;
 }
 
 static knee_status read_table(const char *data, size_t length, const char *name, struct row *row,
@@ -500,12 +497,12 @@ static knee_status read_table(const char *data, size_t length, const char *name,
     knee_status status = find_columns(&csv, name, &columns, err);
     if (status)
         return status;
-    while (knee_csv_row(&csv)) {
-        if (!(row->run = next_run(runs, &room, name, err)))
-            return KNEE_INPUT;
-        take_row(&csv, &columns, row);
+    while (!status && knee_csv_row(&csv)) {
+        status = next_run(runs, &room, name, row, err);
+        if (!status)
+            take_row(&csv, &columns, row);
     }
-    return KNEE_OK;
+    return status;
 }
 
 /* ---- JSON lines: the phases of steps on one GPU ---- */
@@ -600,8 +597,9 @@ static knee_status read_steps(const char *data, size_t length, const char *name,
             return knee_fail(err, KNEE_INPUT, where, "not JSON: %s", wrong);
         }
         for (size_t i = 0; size > 1 && i < PHASES; i++) {
-            if (!(row->run = next_run(runs, &room, name, err)))
-                return KNEE_INPUT;
+            knee_status status = next_run(runs, &room, name, row, err);
+            if (status)
+                return status;
             *row->run = step;
             take_step(row, line, i, seconds[i], compiled);
         }
