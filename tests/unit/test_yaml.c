@@ -63,6 +63,10 @@ static void trouble_names_its_line_and_changes_nothing(void **state)
         {"params: \"7\\0B\"\n", "job.yaml:1", "zero byte"},
         {"? [complex]\n: 1\n", "job.yaml:1", "a key is not a word"},
         {"params:\n", "job.yaml:1", "is not a number"},
+        {"workers: []\n", "job.yaml:1", "is not a worker count"},
+        {"params: {}\n", "job.yaml:1", "is not a number"},
+        {"workers: [1]\nworkers: [2]\n", "job.yaml:2", "given twice"},
+        {"workers: [1, 2\nparams: 7B\n", "job.yaml:2", "not YAML"},
         {"\x01\x02\x03", "job.yaml:1", "not YAML"},
         {"params: 7B\ngpu: h10\n", "job.yaml:2", "no GPU preset"},
     };

@@ -309,11 +309,13 @@ static const struct {
     {"parameters", KNEE_PARAMETERS_MAX, take_parameter},
 };
 
-static void take(void *ctx, const struct knee_scalar *scalar)
+static knee_status take(void *ctx, const struct knee_scalar *scalar)
 {
     struct reading *r = ctx;
     r->line = scalar->line;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists && !r->status; i++) {
+    if (scalar->empty)
+        return KNEE_OK; /* an empty list says nothing */
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         size_t index = 0;
         const char *key = member(scalar->path, lists[i].list, lists[i].most, &index);
         if (!key)
@@ -322,10 +324,10 @@ static void take(void *ctx, const struct knee_scalar *scalar)
             refuse(r, "too many members, or no mapping, in", lists[i].list);
         else if (r->pass == PASS_NUMBERS || lists[i].take == take_level)
             lists[i].take(r, index, key, scalar->value);
-        return;
+        return r->status;
     }
-    if (!r->status)
-        take_top(r, scalar->path, scalar->value);
+    take_top(r, scalar->path, scalar->value);
+    return r->status;
 }
 
 /* What a file must not leave open, and what must hold among its numbers. */
@@ -365,7 +367,7 @@ knee_status knee_cluster_file_read(struct knee_slice text, const char *name,
     knee_cluster_init(&r.t);
     snprintf(r.t.name, sizeof r.t.name, "%s", name);
     knee_status status = KNEE_OK;
-    for (r.pass = PASS_FROM; !status && !r.status && r.pass < PASSES; r.pass++)
+    for (r.pass = PASS_FROM; !status && r.pass < PASSES; r.pass++)
         status = knee_yaml_scan(text, name, take, &r, err);
     if (!status)
         status = check(&r);
