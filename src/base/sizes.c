@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of message sizes, in the spelling of nccl-tests: K, M and G are powers of 1024. */
 #include "base/error.h"
+#include "base/order.h"
 #include "base/slice.h"
 #include "knee_collective.h"
 
@@ -80,12 +81,6 @@ static knee_status add_range(struct knee_slice piece, const char *where, double 
     return KNEE_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 knee_status knee_sizes_parse(const char *text, const char *where, double *out, size_t *count,
                              struct knee_err *err)
 {
@@ -99,7 +94,7 @@ knee_status knee_sizes_parse(const char *text, const char *where, double *out, s
         if (status)
             return status;
     }
-    qsort(sizes, found, sizeof *sizes, ascending);
+    qsort(sizes, found, sizeof *sizes, knee_ascending);
     for (size_t i = 0; i < found; i++)
         if (kept == 0 || out[kept - 1] != sizes[i])
             out[kept++] = sizes[i];

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/number.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <stdio.h> /* snprintf only */
@@ -103,12 +104,6 @@ knee_status knee_workers_parse(const char *text, const char *where, struct knee_
     return KNEE_OK;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 size_t knee_workers_list(const struct knee_workers *workers, double *out)
 {
     size_t count = 0;
@@ -121,7 +116,7 @@ size_t knee_workers_list(const struct knee_workers *workers, double *out)
             out[count++] = k;
         }
     }
-    qsort(out, count, sizeof *out, ascending);
+    qsort(out, count, sizeof *out, knee_ascending);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if (kept == 0 || out[kept - 1] != out[i])

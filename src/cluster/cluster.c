@@ -7,6 +7,7 @@
  * its transport adds up to, wire and host.
  */
 #include "cluster/cluster.h"
+#include "base/fold.h"
 
 #include "base/error.h"
 #include "base/keys.h"
@@ -360,7 +361,7 @@ static bool flatten(const char *text, char *out, size_t size)
             continue;
         if (used + 1 >= size)
             return false;
-        out[used++] = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
+        out[used++] = knee_lower(*text);
     }
     out[used] = '\0';
     return true;

@@ -6,6 +6,7 @@
  * pooled figures count every row once.
  */
 #include "base/error.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "collective/collective.h"
 
@@ -139,20 +140,6 @@ static bool add_error(struct errors *e, double predicted_s, double measured_s,
     return true;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Between order statistics, as spreadsheets do it; of sorted values. */
-static double quantile(const double *values, size_t count, double share)
-{
-    double at = share * (double)(count - 1), below = floor(at);
-    size_t i = (size_t)below, next = i + 1 < count ? i + 1 : i;
-    return values[i] + (at - below) * (values[next] - values[i]);
-}
-
 /* Of the errors from `start` on, which are sorted in their place. */
 static struct knee_errors summarise(struct errors *e, size_t start)
 {
@@ -160,8 +147,9 @@ static struct knee_errors summarise(struct errors *e, size_t start)
     if (count == 0)
         return (struct knee_errors){0, NAN, NAN};
     double *values = e->values + start;
-    qsort(values, count, sizeof *values, ascending);
-    return (struct knee_errors){count, quantile(values, count, 0.5), quantile(values, count, 0.9)};
+    qsort(values, count, sizeof *values, knee_ascending);
+    return (struct knee_errors){count, knee_quantile(values, count, 0.5),
+                                knee_quantile(values, count, 0.9)};
 }
 
 /* ---- One log ---- */

@@ -8,6 +8,8 @@
  */
 #include "timeline/kinds.h"
 
+#include "base/fold.h"
+
 #include <string.h>
 
 static const struct knee_pattern patterns[] = {
@@ -62,19 +64,14 @@ static const struct knee_pattern patterns[] = {
     {"gloo:", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
 };
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 bool knee_has_word(const char *text, const char *word)
 {
-    char first = lower(*word);
+    char first = knee_lower(*word);
     for (; *text; text++) {
-        if (lower(*text) != first)
+        if (knee_lower(*text) != first)
             continue;
         size_t i = 1;
-        while (word[i] && lower(text[i]) == lower(word[i]))
+        while (word[i] && knee_lower(text[i]) == knee_lower(word[i]))
             i++;
         if (!word[i])
             return true;
@@ -191,7 +188,7 @@ struct knee_kernel_facts knee_kernel_facts(const char *name,
     char folded[2048]; /* longer names say what they are before that */
     size_t length = 0;
     for (; name[length] && length + 1 < sizeof folded; length++)
-        folded[length] = lower(name[length]);
+        folded[length] = knee_lower(name[length]);
     folded[length] = '\0';
     for (size_t i = 0; options && i < options->pattern_count && !found; i++)
         if (knee_has_word(folded, options->patterns[i].word))

@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/keys.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "predict/calibrate/calibrate.h"
 
@@ -15,12 +16,6 @@
 #include <string.h>
 
 /* ---- Statistics ---- */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 struct sample {
     double *value; /* errors; room for one per run */
@@ -49,10 +44,7 @@ static struct knee_run_errors errors_of(struct sample *sample, const char *name)
         e.within_10 += size <= 0.10 ? 1 / n : 0;
         sample->value[i] = size;
     }
-    qsort(sample->value, sample->count, sizeof *sample->value, ascending);
-    size_t half = sample->count / 2;
-    e.median = sample->count % 2 ? sample->value[half]
-                                 : (sample->value[half - 1] + sample->value[half]) / 2;
+    e.median = knee_median(sample->value, sample->count);
     return e;
 }
 

@@ -4,6 +4,7 @@
  * bus over algorithm bandwidth (2(n-1)/n, (n-1)/n), nodes from hosts and device numbers. Where two
  * sources contradict each other, the one that comes from the measurement wins and a note says so.
  */
+#include "base/order.h"
 #include "read/log/log.h"
 
 #include "collective/collective_op.h"
@@ -13,12 +14,6 @@
 #include <string.h>
 
 /* ---- The collective ---- */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* The rows with the least rounding say the ratio best. NaN: no row says it. */
 static double best_ratio(const struct knee_log_reader *r, double *slack)
@@ -129,10 +124,7 @@ static double ranks_from_ratios(struct knee_log_reader *r, double *low, double *
             *high = fmin(*high, ranks_of(r->log.op, ratio + slack));
         list[count++] = ranks_of(r->log.op, ratio);
     }
-    if (count == 0)
-        return NAN;
-    qsort(list, count, sizeof *list, ascending);
-    return list[count / 2];
+    return knee_median(list, count);
 }
 
 /* A whole number between the limits: the nearest, or a multiple of eight if there are many. */
