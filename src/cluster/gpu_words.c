@@ -7,6 +7,7 @@
  */
 #include "cluster/gpu_words.h"
 
+#include "base/error.h"
 #include "base/fold.h"
 
 #include <math.h>
@@ -48,8 +49,9 @@ static bool may_end(const char *at)
     return socket || !knee_is_word_char(*tail);
 }
 
-/* Where the words end that begin here; NULL: others stand here. */
-static const char *match(const char *at, const char *words)
+/* Where the words end that begin here; NULL: others stand here. A family may have its number behind
+ * it: "rtx6000d". */
+static const char *match(const char *at, const char *words, bool family)
 {
     for (; *words; words++) {
         if (*words == ' ') {
@@ -64,7 +66,7 @@ static const char *match(const char *at, const char *words)
             at++;
         }
     }
-    return may_end(at) ? at : NULL;
+    return may_end(at) || (family && knee_is_digit(*at)) ? at : NULL;
 }
 
 /* Families are rows without a digit. */
@@ -77,7 +79,7 @@ static struct place find(const char *text, bool families)
         for (size_t i = 0; i < knee_gpu_words_count; i++) {
             const struct knee_gpu_word *word = &knee_gpu_words[i];
             bool family = !strpbrk(word->words, "0123456789");
-            const char *end = family == families ? match(at, word->words) : NULL;
+            const char *end = family == families ? match(at, word->words, family) : NULL;
             if (end && (!found.word || end > found.end))
                 found = (struct place){word, at, end};
         }
@@ -147,11 +149,25 @@ void knee_cluster_of_gpu_word(const struct knee_gpu_word *word, struct knee_clus
         out->levels[0].bytes_per_s = word->bytes_per_s * link->achieved;
 }
 
+static bool chooses_gpu(const struct knee_key *key)
+{
+    return key->kind == KNEE_KEY_CHOICE && key->choices == &knee_gpu_names;
+}
+
 const char *knee_gpu_choice(const struct knee_key *key, const char *text)
 {
-    int row =
-        key->kind == KNEE_KEY_CHOICE && key->choices == &knee_gpu_names ? knee_gpu_spelt(text) : -1;
+    int row = chooses_gpu(key) ? knee_gpu_spelt(text) : -1;
     return row < 0 ? text : knee_gpus[row].name;
+}
+
+void knee_gpu_choice_refused(const struct knee_key *key, const char *text, struct knee_err *err)
+{
+    const struct knee_gpu_word *word = chooses_gpu(key) ? knee_gpu_word_in(text) : NULL;
+    if (!word || knee_gpu_named(word->gpu) || !err)
+        return;
+    err->hint[0] = '\0'; /* the nearest spelling */
+    knee_hint(err, "%s is known, its figures are not: 'knee list gpus' shows the presets",
+              word->gpu);
 }
 
 /* ---- Topologies: GPUs without a name ---- */

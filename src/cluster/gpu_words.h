@@ -32,4 +32,8 @@ void knee_cluster_of_gpu_word(const struct knee_gpu_word *word, struct knee_clus
  * the text. */
 const char *knee_gpu_choice(const struct knee_key *key, const char *text);
 
+/* Where such a key was refused: a GPU that is known by name must not be called a misspelling of
+ * another one. */
+void knee_gpu_choice_refused(const struct knee_key *key, const char *text, struct knee_err *err);
+
 #endif

@@ -30,7 +30,8 @@ bool knee_log_cluster(const struct knee_log *log, const char *about, struct knee
         knee_cluster_plain(out);
         return true;
     }
-    snprintf(words, sizeof words, "%.300s %.96s %.48s", about ? about : "", log->file, log->gpu);
+    /* What the log says itself comes before what people say about it. */
+    snprintf(words, sizeof words, "%.48s %.300s %.96s", log->gpu, about ? about : "", log->file);
     if (knee_cluster_recognise(words, out))
         return true;
     knee_cluster_parse("8xa100 * 0", out, NULL);

@@ -56,6 +56,8 @@ static knee_status set_key(struct reader *r, const char *key, const char *value,
         value = knee_gpu_choice(&r->keys->rows[row], value);
     if (knee_keys_set(r->keys, r->object, key, value, KNEE_FILE, &inner) == KNEE_OK)
         return KNEE_OK;
+    if (row < r->keys->count)
+        knee_gpu_choice_refused(&r->keys->rows[row], value, &inner);
     snprintf(what, sizeof what, "%s%s%s", inner.where, inner.where[0] ? ": " : "", inner.what);
     return fail_at(r, line, what, inner.hint[0] ? inner.hint : NULL);
 }

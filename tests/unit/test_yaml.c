@@ -23,6 +23,18 @@ static void keys_are_read(void **state)
     assert_true(job.workers.ranges == 3 && job.overlap == 0.7);
 }
 
+static void gpus_by_any_name(void **state)
+{
+    (void)state;
+    struct knee_job job, plain;
+    struct knee_err err;
+    knee_job_init(&job);
+    knee_job_init(&plain);
+    assert_int_equal(read_yaml("gpu: NVIDIA H100 80GB HBM3\n", &job, &err), KNEE_OK);
+    assert_int_equal(read_yaml("gpu: h100\n", &plain, &err), KNEE_OK);
+    assert_int_equal(job.gpu, plain.gpu);
+}
+
 static void json_is_read_too(void **state)
 {
     (void)state;
@@ -128,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_read),
+        cmocka_unit_test(gpus_by_any_name),
         cmocka_unit_test(json_is_read_too),
         cmocka_unit_test(flags_are_kept),
         cmocka_unit_test(trouble_names_its_line_and_changes_nothing),
