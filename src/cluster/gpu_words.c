@@ -14,39 +14,37 @@
 #include <stdio.h> /* snprintf only */
 #include <string.h>
 
+static const char between[] = " \t-_.()/"; /* the words of a name */
+
 struct place {
     const struct knee_gpu_word *word; /* NULL: nowhere */
     const char *start, *end;
 };
 
-static bool boundary(const char *text, const char *at)
+/* Nothing, a count ("8x") or a box (DGX, HGX) stands before it in its word. */
+static bool may_start(const char *text, const char *at)
 {
+    const char *name = at;
+    while (at > text && (knee_is_digit(at[-1]) || knee_lower(at[-1]) == 'x'))
+        at--;
+    if (at < name && knee_lower(name[-1]) != 'x')
+        return false;
+    if (at < name && at > text + 1 && knee_lower(at[-1]) == 'g')
+        at -= 2;
     return at == text || !knee_is_word_char(at[-1]);
 }
 
-static bool may_start(const char *text, const char *at)
-{
-    if (boundary(text, at))
-        return true;
-    if (knee_lower(at[-1]) != 'x')
-        return false;
-    while (at > text && (knee_is_digit(at[-1]) || knee_lower(at[-1]) == 'x'))
-        at--;
-    bool box = at - text >= 2 && knee_lower(at[-1]) == 'g' &&
-               (knee_lower(at[-2]) == 'd' || knee_lower(at[-2]) == 'h'); /* DGX, HGX */
-    return boundary(text, box ? at - 2 : at);
-}
-
+/* Nothing, a plural, a count ("x8") or a socket ("sxm5") stands behind it in its word. */
 static bool may_end(const char *at)
 {
-    const char *tail = at;
-    if (knee_lower(*tail) == 's' && !knee_is_word_char(tail[1]))
+    char c = knee_lower(*at);
+    if (c == 's' && knee_lower(at[1]) == 'x')
         return true;
-    if (knee_lower(*tail) == 'x' && knee_is_digit(tail[1]))
-        for (tail++; knee_is_digit(*tail);)
-            tail++;
-    bool socket = knee_lower(at[0]) == 's' && knee_lower(at[1]) == 'x' && knee_lower(at[2]) == 'm';
-    return socket || !knee_is_word_char(*tail);
+    if (c == 's' || (c == 'x' && knee_is_digit(at[1])))
+        at++;
+    while (c == 'x' && knee_is_digit(*at))
+        at++;
+    return !knee_is_word_char(*at);
 }
 
 /* Where the words end that begin here; NULL: others stand here. A family may have its number behind
@@ -56,7 +54,7 @@ static const char *match(const char *at, const char *words, bool family)
     for (; *words; words++) {
         if (*words == ' ') {
             const char *start = at;
-            while (*at && strchr(" \t-_.(/", *at))
+            while (*at && strchr(between, *at))
                 at++;
             if (at == start)
                 return NULL;
@@ -70,38 +68,34 @@ static const char *match(const char *at, const char *words, bool family)
 }
 
 /* Families are rows without a digit. */
-static struct place find(const char *text, bool families)
+static struct place find(const char *text)
 {
-    struct place found = {0};
-    for (const char *at = text; *at && !found.word; at++) {
+    struct place found[2] = {{0}, {0}}; /* a model, a family */
+    for (const char *at = text; *at && !found[0].word; at++) {
         if (!knee_is_letter(*at) || !may_start(text, at))
             continue;
         for (size_t i = 0; i < knee_gpu_words_count; i++) {
             const struct knee_gpu_word *word = &knee_gpu_words[i];
             bool family = !strpbrk(word->words, "0123456789");
-            const char *end = family == families ? match(at, word->words, family) : NULL;
-            if (end && (!found.word || end > found.end))
-                found = (struct place){word, at, end};
+            struct place *best = &found[family];
+            const char *end = match(at, word->words, family);
+            if (end && (!best->word || (best->start == at && end > best->end)))
+                *best = (struct place){word, at, end};
         }
     }
-    return found;
+    return found[found[0].word ? 0 : 1];
 }
 
-static struct place find_any(const char *text)
+const char *knee_gpu_name_in(const char *text)
 {
-    struct place found = find(text, false);
-    return found.word ? found : find(text, true);
-}
-
-const struct knee_gpu_word *knee_gpu_word_in(const char *text)
-{
-    return find_any(text).word;
+    struct place found = find(text);
+    return found.word ? found.word->gpu : NULL;
 }
 
 const struct knee_gpu *knee_gpu_in(const char *text)
 {
-    const struct knee_gpu_word *word = knee_gpu_word_in(text);
-    return word ? knee_gpu_named(word->gpu) : NULL;
+    const char *name = knee_gpu_name_in(text);
+    return name ? knee_gpu_named(name) : NULL;
 }
 
 /* Only these words, or what memory and sockets are called, up to `end`. */
@@ -111,8 +105,10 @@ static bool only(const char *at, const char *end, const char *const *words, size
         char word[24];
         size_t length = 0;
         bool known = false;
-        for (; at < end && !knee_is_word_char(*at); at++)
-            ;
+        while (at < end && strchr(between, *at))
+            at++;
+        if (at < end && !knee_is_word_char(*at))
+            return false;
         for (; at < end && knee_is_word_char(*at) && length + 1 < sizeof word; at++)
             word[length++] = knee_lower(*at);
         word[length] = '\0';
@@ -128,8 +124,8 @@ static bool only(const char *at, const char *end, const char *const *words, size
 int knee_gpu_spelt(const char *text)
 {
     static const char *const vendors[] = {"nvidia", "amd", "instinct", "intel", "habana", "tesla"};
-    static const char *const parts[] = {"hbm", "sxm", "tensor", "core", "gpu"};
-    struct place found = find_any(text);
+    static const char *const parts[] = {"hbm", "sxm", "nvl72", "tensor", "core", "gpu"};
+    struct place found = find(text);
     const struct knee_gpu *gpu = found.word ? knee_gpu_named(found.word->gpu) : NULL;
     if (!gpu || !only(text, found.start, vendors, sizeof vendors / sizeof *vendors) ||
         !only(found.end, found.end + strlen(found.end), parts, sizeof parts / sizeof *parts))
@@ -137,16 +133,25 @@ int knee_gpu_spelt(const char *text)
     return (int)(gpu - knee_gpus);
 }
 
-void knee_cluster_of_gpu_word(const struct knee_gpu_word *word, struct knee_cluster *out)
+static const struct knee_gpu_stand_in *stand_in_of(const char *gpu)
 {
-    const struct knee_gpu *gpu = knee_gpu_named(word->gpu);
+    for (size_t i = 0; i < knee_gpu_stand_ins_count; i++)
+        if (strcmp(knee_gpu_stand_ins[i].gpu, gpu) == 0)
+            return &knee_gpu_stand_ins[i];
+    return NULL;
+}
+
+void knee_cluster_of_gpu(const char *name, struct knee_cluster *out)
+{
+    const struct knee_gpu *gpu = knee_gpu_named(name);
+    const struct knee_gpu_stand_in *other = stand_in_of(name);
     const struct knee_cluster_preset *preset =
-        knee_cluster_preset_named(word->cluster[0] ? word->cluster : gpu->cluster);
-    const struct knee_link *link = knee_link_named(preset->node_link);
+        knee_cluster_preset_named(other ? other->cluster : gpu->cluster);
     knee_cluster_from_preset(preset, out);
-    snprintf(out->gpu, sizeof out->gpu, "%s", word->gpu);
-    if (!gpu && !isnan(word->bytes_per_s))
-        out->levels[0].bytes_per_s = word->bytes_per_s * link->achieved;
+    snprintf(out->gpu, sizeof out->gpu, "%s", name);
+    if (other && !isnan(other->bytes_per_s))
+        out->levels[0].bytes_per_s =
+            other->bytes_per_s * knee_link_named(preset->node_link)->achieved;
 }
 
 static bool chooses_gpu(const struct knee_key *key)
@@ -162,12 +167,11 @@ const char *knee_gpu_choice(const struct knee_key *key, const char *text)
 
 void knee_gpu_choice_refused(const struct knee_key *key, const char *text, struct knee_err *err)
 {
-    const struct knee_gpu_word *word = chooses_gpu(key) ? knee_gpu_word_in(text) : NULL;
-    if (!word || knee_gpu_named(word->gpu) || !err)
+    const char *name = chooses_gpu(key) ? knee_gpu_name_in(text) : NULL;
+    if (!name || knee_gpu_named(name) || !err)
         return;
     err->hint[0] = '\0'; /* the nearest spelling */
-    knee_hint(err, "%s is known, its figures are not: 'knee list gpus' shows the presets",
-              word->gpu);
+    knee_hint(err, "%s has no preset; 'knee list gpus' shows those there are", name);
 }
 
 /* ---- Topologies: GPUs without a name ---- */

@@ -6,9 +6,10 @@
 #include "cluster/cluster.h"
 #include "cluster/presets.h"
 
-/* The GPU that a text names anywhere: "NVIDIA GH200 480GB", "02_a100x8_hdr.log", "8xH100". NULL: it
- * names none that is known. Words are whole words: GH200 is no H200, L40 no L40S. */
-const struct knee_gpu_word *knee_gpu_word_in(const char *text);
+/* The GPU that a text names anywhere, by its name here: "NVIDIA GH200 480GB", "02_a100x8_hdr.log",
+ * "8xH100". NULL: it names none that is known. Words are whole words: GH200 is no H200, L40 no
+ * L40S. */
+const char *knee_gpu_name_in(const char *text);
 
 /* The preset of that GPU; NULL: the text names none, or one without a preset. */
 const struct knee_gpu *knee_gpu_in(const char *text);
@@ -25,8 +26,9 @@ const struct knee_gpu *knee_gpu_of_links(double sm, double nvlinks);
 /* The NVLinks of a whole GPU of that capability; NaN: not known. */
 double knee_nvlinks_of(double sm);
 
-/* The cluster that a GPU is usually in: its preset's, or one with the links that the row tells. */
-void knee_cluster_of_gpu_word(const struct knee_gpu_word *word, struct knee_cluster *out);
+/* The cluster that logs of a GPU usually come from, by its name here: its preset's, or a stand-in's
+ * links. The name must be one of knee_gpu_name_in(). */
+void knee_cluster_of_gpu(const char *gpu, struct knee_cluster *out);
 
 /* The preset's name where a key chooses a GPU preset and the text is another spelling of one; else
  * the text. */

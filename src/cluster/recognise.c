@@ -159,7 +159,7 @@ bool knee_cluster_recognise(const char *text, struct knee_cluster *out)
     for (size_t i = 0; i < used; i++)
         low[i] = low[i] == '\t' || low[i] == ',' ? ' ' : low[i];
     memcpy(low + used, " ", 2);
-    const struct knee_gpu_word *gpu = knee_gpu_word_in(text);
+    const char *gpu = knee_gpu_name_in(text);
     const char *machine = LOOK_UP(low, instances);
     if (!machine && !gpu)
         machine = LOOK_UP(low, boxes);
@@ -169,7 +169,7 @@ bool knee_cluster_recognise(const char *text, struct knee_cluster *out)
     if (machine)
         knee_cluster_from_preset(knee_cluster_preset_named(machine), &t);
     else
-        knee_cluster_of_gpu_word(gpu, &t);
+        knee_cluster_of_gpu(gpu, &t);
     const struct knee_cluster_preset *preset = knee_cluster_preset_named(t.name);
     set_network(text, low, &t, knee_link_named(preset->net_link));
     snprintf(t.name, sizeof t.name, "%s: %.0f x %s on %s, %.0f x %s", preset->name,

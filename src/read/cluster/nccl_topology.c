@@ -18,7 +18,7 @@ struct node {
     double nics, slowest_mbit;
     bool switched;             /* NVLinks end at a switch */
     double gpu_gts, gpu_lanes; /* PCIe of the last device seen before a GPU */
-    const struct knee_gpu_word *named;
+    const char *named;         /* the GPU, by its PCI ids */
     char adapter[24];
     bool no_gdr;
 };
@@ -90,7 +90,7 @@ static void see_pci(struct node *n, struct knee_slice tag)
         snprintf(words, sizeof words, "pci %.*s %.*s", vendor.length == 6 ? 4 : 0,
                  vendor.at + (vendor.length == 6 ? 2 : 0), device.length == 6 ? 4 : 0,
                  device.at + (device.length == 6 ? 2 : 0));
-        n->named = knee_gpu_word_in(words);
+        n->named = knee_gpu_name_in(words);
     }
     n->gpu_gts = number_of(tag, "link_speed");
     n->gpu_lanes = number_of(tag, "link_width");
@@ -127,17 +127,18 @@ static void set_network(const struct node *n, struct knee_level *level)
  * neither tells, it has no name, and its links come from those it has. */
 static void set_gpu(const struct node *n, double links, struct knee_cluster *t)
 {
-    const struct knee_gpu *usual = knee_gpu_of_links(n->sm, knee_nvlinks_of(n->sm));
+    double whole = knee_nvlinks_of(n->sm);
+    const struct knee_gpu *usual = knee_gpu_of_links(n->sm, whole);
     const struct knee_gpu *gpu = knee_gpu_of_links(n->sm, links);
-    char name[24];
-    snprintf(name, sizeof name, "sm_%.0f", n->sm);
-    struct knee_gpu_word word = {"", gpu ? gpu->name : name,
-                                 usual && links > 0 ? usual->cluster : "pcie-h100", NAN};
-    bool named = n->named != NULL;
-    knee_cluster_of_gpu_word(named ? n->named : &word, t);
-    bool preset = !named || knee_gpu_named(n->named->gpu);
+    if (n->named)
+        knee_cluster_of_gpu(n->named, t);
+    else
+        knee_cluster_of_gpu(usual && links > 0 ? usual->name : "h100-pcie", t);
+    if (!n->named && !gpu)
+        snprintf(t->gpu, sizeof t->gpu, "sm_%.0f", n->sm);
+    bool preset = !n->named || knee_gpu_named(n->named);
     if (preset && usual && links > 0 && strncmp(t->levels[0].name, "nvlink", 6) == 0)
-        t->levels[0].bytes_per_s *= links / knee_nvlinks_of(n->sm); /* some may be down */
+        t->levels[0].bytes_per_s *= links / whole; /* some may be down */
     if (links == 0)
         knee_level_set_link(&t->levels[0], knee_link_named(n->gpu_gts < 32 ? "pcie4" : "pcie5"), 1);
 }

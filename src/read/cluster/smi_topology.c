@@ -23,8 +23,8 @@ struct matrix {
     bool is_gpu[DEVICES_MAX];
     double most_links, most_in_row; /* NV# of a pair of GPUs, and of a GPU in all */
     size_t most_peers;              /* that one GPU reaches over NVLink */
-    const struct knee_gpu_word *named;
-    bool listed; /* by name, known or not */
+    const char *named;              /* GPU, where nvidia-smi -L names it */
+    bool listed;                    /* by name, known or not */
     bool all_nvlink;
     bool near[DEVICES_MAX]; /* NIC behind a switch of some GPU */
     size_t rows;
@@ -102,24 +102,21 @@ static double links_of(const struct matrix *m)
  * 18 are those of H100, H200, B200 and B300, which the matrix does not tell apart. */
 static void set_gpu(const struct matrix *m, struct knee_cluster *t)
 {
-    static const struct knee_gpu_word on_nvlink = {"", "unknown", "dgx-h100", NAN},
-                                      on_pcie = {"", "pcie", "pcie-h100", NAN},
-                                      mesh = {"", "gh200", "", NAN};
     double links = links_of(m);
     bool switched = m->most_in_row > NVLINKS_MAX;
     const struct knee_gpu *gpu = m->listed ? NULL : knee_gpu_of_links(NAN, links);
-    if (m->named)
-        knee_cluster_of_gpu_word(m->named, t);
-    else if (!m->listed && m->gpus == 4 && links == NVLINKS_MAX && !switched)
-        knee_cluster_of_gpu_word(&mesh, t);
-    else if (gpu)
-        knee_cluster_from_preset(knee_cluster_preset_named(gpu->cluster), t);
-    else
-        knee_cluster_of_gpu_word(links > 0 ? &on_nvlink : &on_pcie, t);
+    if (m->named) {
+        knee_cluster_of_gpu(m->named, t);
+    } else if (gpu) {
+        bool mesh = m->gpus == 4 && links == NVLINKS_MAX && !switched;
+        knee_cluster_of_gpu(mesh ? "gh200" : gpu->name, t);
+    } else {
+        knee_cluster_of_gpu(links > 0 ? "h100" : "h100-pcie", t);
+        t->levels[0].bytes_per_s *= links > 0 ? links / NVLINKS_MAX : 1;
+        snprintf(t->gpu, sizeof t->gpu, "%s", links > 0 ? "unknown" : "pcie");
+    }
     if (!switched)
         t->nvls_share = 0;
-    if (!m->named && !gpu && links > 0)
-        t->levels[0].bytes_per_s *= links / NVLINKS_MAX;
 }
 
 static void fill(const struct matrix *m, const char *name, struct knee_cluster *out)
@@ -147,7 +144,7 @@ static void read_list(struct matrix *m, struct knee_slice line)
     line.length = knee_slice_find(line, "(UUID");
     knee_slice_copy(line, text, sizeof text);
     m->listed = true;
-    m->named = knee_gpu_word_in(text);
+    m->named = knee_gpu_name_in(text);
 }
 
 knee_status knee_smi_topology_read(struct knee_slice text, const char *name,

@@ -214,7 +214,7 @@ struct rows {
     struct row *row; /* [1 .. count] */
     size_t count, room;
     struct group *group; /* [0 .. groups) */
-    size_t groups, now;  /* now: the one that the last good row is of */
+    size_t groups, now;  /* now: the one that the last good row is of; 0 before any */
     size_t *slot;        /* group + 1 by hash of its key; 0: free */
 };
 
@@ -228,6 +228,7 @@ static bool start_rows(struct knee_log_reader *r, struct rows *rows)
         knee_log_out_of_memory(r);
         return false;
     }
+    memset(rows->group, 0, KNEE_LOGS_MAX * sizeof *rows->group);
     memset(rows->slot, 0, SLOTS * sizeof *rows->slot);
     return true;
 }
@@ -268,7 +269,6 @@ static bool find_group(struct rows *rows, const struct cells *cells)
         return false;
     }
     rows->now = rows->groups++;
-    rows->group[rows->now] = (struct group){0};
     rows->slot[slot] = rows->now + 1;
     return true;
 }
@@ -289,8 +289,6 @@ static void add_row(struct rows *rows, const struct row *row)
     rows->row[at] = *row;
     if (!row->reason && !find_group(rows, &row->cells))
         return;
-    if (rows->groups == 0)
-        return; /* refused before the first good one: see make_tables() */
     struct group *group = &rows->group[rows->now];
     if (group->last)
         rows->row[group->last].next = at;
@@ -312,21 +310,18 @@ static void take(struct knee_log_reader *r, const struct row *row)
     knee_log_add(r, &sample, NAN, NAN);
 }
 
-/* Tables in the order of their first rows; what was refused before any goes to the first. */
+/* Tables in the order of their first rows; what was refused before any is in the first. */
 static void make_tables(const struct rows *rows)
 {
     struct knee_log_reader *r = rows->r;
-    size_t early = rows->groups ? rows->group[0].first - 1 : rows->count;
-    for (size_t g = 0; g < rows->groups && !r->status; g++) {
+    size_t g = 0;
+    do {
         const struct group *group = &rows->group[g];
-        begin_table(r, &rows->row[group->key].cells);
-        for (size_t i = 1; g == 0 && i <= early; i++)
+        if (group->key)
+            begin_table(r, &rows->row[group->key].cells);
+        for (size_t i = group->first; i; i = rows->row[i].next)
             take(r, &rows->row[i]);
-        for (size_t i = group->first; i && !r->status; i = rows->row[i].next)
-            take(r, &rows->row[i]);
-    }
-    for (size_t i = 1; !rows->groups && i <= early; i++)
-        take(r, &rows->row[i]);
+    } while (++g < rows->groups && !r->status);
 }
 
 static void read_table(struct knee_log_reader *r)
