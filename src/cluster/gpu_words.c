@@ -171,7 +171,7 @@ void knee_gpu_choice_refused(const struct knee_key *key, const char *text, struc
     if (!name || knee_gpu_named(name) || !err)
         return;
     err->hint[0] = '\0'; /* the nearest spelling */
-    knee_hint(err, "%s has no preset; 'knee list gpus' shows those there are", name);
+    knee_hint(err, "'knee list gpus' shows those there are");
 }
 
 /* ---- Topologies: GPUs without a name ---- */
