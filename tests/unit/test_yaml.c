@@ -32,7 +32,7 @@ static void gpus_by_any_name(void **state)
     knee_job_init(&plain);
     assert_int_equal(read_yaml("gpu: NVIDIA H100 80GB HBM3\n", &job, &err), KNEE_OK);
     assert_int_equal(read_yaml("gpu: h100\n", &plain, &err), KNEE_OK);
-    assert_int_equal(job.gpu, plain.gpu);
+    assert_int_equal(job.hw.gpu, plain.hw.gpu);
 }
 
 static void json_is_read_too(void **state)

@@ -129,9 +129,9 @@ static void fill(const struct matrix *m, const char *name, struct knee_cluster *
     t.levels[0].count = (double)m->gpus;
     if (m->nics > 0)
         t.levels[1].ports = near > 0 ? near : (double)m->nics;
-    snprintf(t.name, sizeof t.name, "%.20s: %zu x %s%s %s, %.0f x NIC", name, m->gpus, t.gpu,
-             m->listed ? "" : " (assumed)", m->all_nvlink ? "all on NVLink" : "not all on NVLink",
-             t.levels[1].ports);
+    snprintf(t.name, sizeof t.name, "%.14s: %u x %s%s %s, %u x NIC", name, (unsigned)m->gpus, t.gpu,
+             m->listed ? "" : " (assumed)", m->all_nvlink ? "on NVLink" : "not on NVLink",
+             (unsigned)t.levels[1].ports);
     *out = t;
 }
 
