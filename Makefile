@@ -103,7 +103,8 @@ unit_bin := $(unit_src:tests/unit/%.c=$(B)/tests/%)
 
 all: $(B)/knee $(if $(filter 1,$(use_page)),$(page)) $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash $(loadable)
 
-$(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/cluster_presets.csv data/transports.csv
+$(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/cluster_presets.csv data/transports.csv \
+    data/gpu_words.csv data/gpu_stand_ins.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=cluster/presets.h -f $^ > $@.tmp && mv $@.tmp $@
 

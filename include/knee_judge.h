@@ -132,6 +132,7 @@ enum knee_gap { /* what the data cannot answer, and why */
                 KNEE_GAP_WHOLE_GRAPHS = 1 << 6,
                 KNEE_GAP_NO_LAUNCHES = 1 << 7,
                 KNEE_GAP_LARGE_BATCH = 1 << 8, /* always, unless a noise scale is given */
+                KNEE_GAP_GPU = 1 << 9,         /* named, but without a preset */
 };
 
 struct knee_diagnosis {

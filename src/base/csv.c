@@ -47,8 +47,21 @@ static void read_field(struct knee_csv *csv, struct knee_csv_field *field)
     *field = (struct knee_csv_field){start, (size_t)(csv->at - start), false};
 }
 
+/* A comment may hold quotes that do not close: it is no row at all. */
+static bool skip_comment(struct knee_csv *csv)
+{
+    if (!csv->comment || *csv->at != csv->comment)
+        return false;
+    const char *stop = memchr(csv->at, '\n', (size_t)(csv->end - csv->at));
+    csv->at = stop ? stop + 1 : csv->end;
+    csv->next_line++;
+    csv->comments++;
+    return true;
+}
+
 static void end_line(struct knee_csv *csv)
 {
+    csv->row_end = csv->at;
     if (csv->at < csv->end && *csv->at == '\r')
         csv->at++;
     if (csv->at < csv->end && *csv->at == '\n')
@@ -60,6 +73,9 @@ bool knee_csv_row(struct knee_csv *csv)
 {
     while (csv->at < csv->end) {
         struct knee_csv_field ignored;
+        if (skip_comment(csv))
+            continue;
+        csv->row = csv->at;
         csv->line = csv->next_line;
         csv->fields = 0;
         for (;;) {
@@ -75,6 +91,19 @@ bool knee_csv_row(struct knee_csv *csv)
             return true;
     }
     return false;
+}
+
+struct knee_slice knee_csv_slice(const struct knee_csv *csv, size_t field)
+{
+    if (field >= csv->fields)
+        return (struct knee_slice){"", 0};
+    const struct knee_csv_field *f = &csv->field[field];
+    return knee_slice_trim((struct knee_slice){f->start, f->length});
+}
+
+struct knee_slice knee_csv_line(const struct knee_csv *csv)
+{
+    return (struct knee_slice){csv->row, (size_t)(csv->row_end - csv->row)};
 }
 
 void knee_csv_text(const struct knee_csv *csv, size_t field, char *out, size_t size)

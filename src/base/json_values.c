@@ -9,16 +9,16 @@
 void knee_json_values_init(struct knee_json_values *v, const char *json, size_t length)
 {
     memset(v, 0, sizeof *v);
-    v->start = v->at = json;
+    v->at = v->counted = json;
+    v->line = 1;
     v->end = json + length;
 }
 
-size_t knee_json_values_line(const struct knee_json_values *v)
+size_t knee_json_values_line(struct knee_json_values *v)
 {
-    size_t line = 1;
-    for (const char *at = v->start; at < v->at && at < v->end; at++)
-        line += *at == '\n';
-    return line;
+    for (; v->counted < v->at && v->counted < v->end; v->counted++)
+        v->line += *v->counted == '\n';
+    return v->line;
 }
 
 static void skip_space(struct knee_json_values *v)

@@ -23,7 +23,7 @@ enum knee_json_kind {
 };
 
 struct knee_json_values {
-    const char *start, *at, *end;
+    const char *at, *end;
     /* of the value last read */
     char path[KNEE_JSON_PATH];
     enum knee_json_kind kind;
@@ -36,6 +36,8 @@ struct knee_json_values {
     char open[KNEE_JSON_DEPTH];
     size_t path_length[KNEE_JSON_DEPTH];
     bool begun;
+    const char *counted; /* lines up to here are in `line` */
+    size_t line;
 };
 
 void knee_json_values_init(struct knee_json_values *values, const char *json, size_t length);
@@ -43,7 +45,7 @@ void knee_json_values_init(struct knee_json_values *values, const char *json, si
 /* The next scalar; false at the end of the first value of the text, or with values->error set. */
 bool knee_json_values_next(struct knee_json_values *values);
 
-/* Line of the place reached, 1 the first. */
-size_t knee_json_values_line(const struct knee_json_values *values);
+/* Line of the place reached, 1 the first. Each byte is counted once, however often it is asked. */
+size_t knee_json_values_line(struct knee_json_values *values);
 
 #endif

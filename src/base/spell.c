@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/spell.h"
 
+#include "base/fold.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -8,9 +10,7 @@
 
 static char fold(char c)
 {
-    if (c >= 'A' && c <= 'Z')
-        return (char)(c - 'A' + 'a');
-    return c == '_' || c == ' ' ? '-' : c;
+    return c == '_' || c == ' ' ? '-' : knee_lower(c);
 }
 
 static size_t least(size_t a, size_t b, size_t c)

@@ -65,23 +65,28 @@ void knee_text_puts(struct knee_text *text, const char *string)
     knee_text_add(text, string, strlen(string));
 }
 
+void knee_text_vprintf(struct knee_text *text, const char *fmt, va_list args)
+{
+    va_list again;
+    size_t room = text->capacity - text->length; /* most pieces fit at the first try */
+    va_copy(again, args);
+    int length = knee_vformat(room ? text->data + text->length : NULL, room, fmt, args);
+    if (length < 0 || !reserve(text, (size_t)length)) {
+        text->failed = true;
+    } else {
+        if ((size_t)length >= room)
+            knee_vformat(text->data + text->length, (size_t)length + 1, fmt, again);
+        text->length += (size_t)length;
+    }
+    va_end(again);
+}
+
 void knee_text_printf(struct knee_text *text, const char *fmt, ...)
 {
     va_list args;
-    size_t room = text->capacity - text->length; /* most pieces fit at the first try */
     va_start(args, fmt);
-    int length = knee_vformat(room ? text->data + text->length : NULL, room, fmt, args);
+    knee_text_vprintf(text, fmt, args);
     va_end(args);
-    if (length < 0 || !reserve(text, (size_t)length)) {
-        text->failed = true;
-        return;
-    }
-    if ((size_t)length >= room) {
-        va_start(args, fmt);
-        knee_vformat(text->data + text->length, (size_t)length + 1, fmt, args);
-        va_end(args);
-    }
-    text->length += (size_t)length;
 }
 
 void knee_text_repeat(struct knee_text *text, const char *string, size_t times)

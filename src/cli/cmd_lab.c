@@ -2,6 +2,7 @@
 /* knee lab: a real data-parallel training job, measured and predicted. */
 #include "base/error.h"
 #include "base/keys.h"
+#include "base/order.h"
 #include "cli/cli.h"
 #include "lab/lab_hunt.h"
 #include "lab/lab_optimizer.h"
@@ -312,12 +313,6 @@ static void describe(struct knee_lab *lab, const struct knee_runtime *rt,
     lab->measured = lab->predicted = (struct knee_lab_knee){NAN, NAN};
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void compare(struct knee_lab *lab)
 {
     double errors[KNEE_LAB_ROWS];
@@ -326,8 +321,7 @@ static void compare(struct knee_lab *lab)
         errors[n++] = fabs(lab->rows[i].predicted_step_s / lab->rows[i].measured_step_s - 1);
     if (n == 0)
         return;
-    qsort(errors, n, sizeof *errors, by_value);
-    lab->median_error = n % 2 ? errors[n / 2] : (errors[n / 2 - 1] + errors[n / 2]) / 2;
+    lab->median_error = knee_median(errors, n);
     lab->worst_error = errors[n - 1];
 }
 

@@ -236,7 +236,8 @@ static knee_status gather(const struct plan_options *options, struct knee_plan_a
     return KNEE_OK;
 }
 
-/* What E(K) is against: the first of a fixed list of counts at which a plan fits. */
+/* What E(K) is against: the first of a fixed list of counts at which a plan fits, with the optimizer
+ * on the GPU unless it was said otherwise: what only just fits is no measure of anything. */
 static knee_status find_baseline(struct knee_plan_answer *a, size_t threads, struct knee_err *err)
 {
     struct knee_search_result *found = calloc(1, sizeof *found);
@@ -245,6 +246,8 @@ static knee_status find_baseline(struct knee_plan_answer *a, size_t threads, str
         .shape = &a->shape, .machine = &a->machine, .fixed = &fixed, .top = 1};
     knee_status status = found ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     a->baseline_gpus = a->baseline_tokens_per_s = NAN;
+    if (fixed.offload < 0)
+        fixed.offload = KNEE_ON_GPU;
     for (size_t i = 0; !status && !stopped && isnan(a->baseline_gpus); i++) {
         fixed.gpus = knee_plan_baseline_at(&a->machine, i);
         if (fixed.gpus == 0)

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/number.h"
+#include "base/spell.h"
 #include "cli/ranks.h"
 #include "cli/traces.h"
 #include "out/gzip_out.h"
@@ -86,6 +87,20 @@ static bool kind_named(const char *word, enum knee_span_kind *kind)
     return false;
 }
 
+/* A misspelt operation must not become an unknown one. */
+static knee_status no_operation(const char *word, const char *where, struct knee_err *err)
+{
+    struct knee_nearest nearest = {.wanted = word};
+    for (int op = KNEE_OP_BARRIER; op < KNEE_OPS; op++)
+        knee_nearest_offer(&nearest, knee_op_name((enum knee_op)op));
+    knee_fail(err, KNEE_INPUT, where, "there is no collective '%.40s'", word);
+    if (nearest.name)
+        knee_hint(err, "did you mean '%s'?", nearest.name);
+    else
+        knee_hint(err, "write all_reduce, broadcast, ...; or leave it out");
+    return KNEE_INPUT;
+}
+
 static knee_status read_patterns(const char *name, struct pattern_file *out, struct knee_err *err)
 {
     size_t length = 0, line = 0;
@@ -108,7 +123,9 @@ static knee_status read_patterns(const char *name, struct pattern_file *out, str
             knee_hint(err, "write WORD and compute, comm, fused or copy");
         }
         pattern->word = word;
-        pattern->op = op ? knee_op_from_name(op, strlen(op)) : KNEE_OP_UNKNOWN;
+        pattern->op = op ? knee_op_spelt(op, strlen(op)) : KNEE_OP_UNKNOWN;
+        if (!status && op && pattern->op == KNEE_OP_UNKNOWN)
+            status = no_operation(op, where, err);
         out->count++;
     }
     return status;

@@ -37,40 +37,58 @@ void cli_log_options_init(struct cli_log_options *options)
     knee_keys_clear(&cli_log_keys, options);
 }
 
-/* The index for a log: the one named, or index.csv in its folder. NULL: none. */
-static char *read_index(const char *log, const char *named, size_t *length)
+/* The index last read: the one named, or that of the folder which the last log stood in. */
+struct index {
+    char path[1024]; /* "": none */
+    char *data;      /* NULL: there is none */
+    size_t length;
+};
+
+static knee_status read_named(const char *path, struct index *index, struct knee_err *err)
 {
-    char path[1024] = "", *data = NULL;
-    size_t folder = (size_t)(cli_base_name(log) - log);
-    if (!named && folder + 10 >= sizeof path)
-        return NULL;
-    if (!named) {
-        memcpy(path, log, folder);
-        memcpy(path + folder, "index.csv", 10);
-        if (access(path, R_OK) != 0)
-            return NULL;
+    knee_status status = cli_read_file(path, LARGEST_LOG, &index->data, &index->length, err);
+    if (status)
+        return status;
+    struct knee_slice text = {index->data ? index->data : "", index->length};
+    if (!knee_log_index_good(text)) {
+        knee_fail(err, KNEE_INPUT, path, "this is no index: it has no column 'file'");
+        knee_hint(err, "a CSV with the columns file and hardware");
+        return KNEE_INPUT;
     }
-    if (cli_read_file(named ? named : path, LARGEST_LOG, &data, length, NULL))
-        return NULL;
-    return data;
+    return KNEE_OK;
+}
+
+/* index.csv in the folder of a log, where there is one. */
+static void read_beside(const char *log, struct index *index)
+{
+    char path[sizeof index->path];
+    size_t folder = (size_t)(cli_base_name(log) - log);
+    if (folder + sizeof "index.csv" > sizeof path)
+        return;
+    memcpy(path, log, folder);
+    memcpy(path + folder, "index.csv", sizeof "index.csv");
+    if (strcmp(path, index->path) == 0)
+        return;
+    free(index->data);
+    index->data = NULL;
+    index->length = 0;
+    memcpy(index->path, path, sizeof path);
+    if (access(path, R_OK) == 0)
+        cli_read_file(path, LARGEST_LOG, &index->data, &index->length, NULL);
 }
 
 /* The file's row of an index, and in *hints what it says about the hardware. */
-static void find_row(const char *name, const char *named, struct knee_log_index_row *row,
+static void find_row(const char *name, const struct index *index, struct knee_log_index_row *row,
                      struct knee_log_hints *hints)
 {
-    size_t length = 0;
-    char *index = read_index(name, named, &length);
-    if (index &&
-        knee_log_index_find((struct knee_slice){index, length}, cli_base_name(name), row) &&
-        row->hardware[0])
+    struct knee_slice text = {index->data, index->length};
+    if (index->data && knee_log_index_find(text, cli_base_name(name), row) && row->hardware[0])
         hints->about = row->hardware;
-    free(index);
 }
 
 static knee_status read_one(const char *name, const struct cli_log_options *options,
-                            struct knee_log_index_row *row, struct cli_logs *out,
-                            struct knee_err *err)
+                            struct index *index, struct knee_log_index_row *row,
+                            struct cli_logs *out, struct knee_err *err)
 {
     struct knee_log_hints hints = {
         options->ranks, options->nodes,
@@ -80,7 +98,9 @@ static knee_status read_one(const char *name, const struct cli_log_options *opti
     knee_status status = cli_read_file(name, LARGEST_LOG, &data, &length, err);
     if (status)
         return status;
-    find_row(name, options->index, row, &hints);
+    if (!options->index)
+        read_beside(name, index);
+    find_row(name, index, row, &hints);
     status =
         knee_logs_read(&out->logs, data ? data : "", length, cli_input_name(name), &hints, err);
     free(data);
@@ -100,14 +120,17 @@ knee_status cli_logs_read(const char *const *names, size_t count,
                           struct knee_err *err)
 {
     struct cli_logs logs = {0};
-    struct knee_log_index_row *index_rows = calloc(count + 1, sizeof *index_rows);
-    knee_status status = KNEE_OK;
-    if (!index_rows)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    struct index index = {0};
+    knee_status status = options->index ? read_named(options->index, &index, err) : KNEE_OK;
+    struct knee_log_index_row *index_rows = status ? NULL : calloc(count + 1, sizeof *index_rows);
+    if (!index_rows) {
+        free(index.data);
+        return status ? status : knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    }
     logs.index_rows = index_rows;
     for (size_t i = 0; i < count && (!status || status == KNEE_INPUT); i++) {
         struct knee_err one = {0};
-        status = read_one(names[i], options, &index_rows[i], &logs, &one);
+        status = read_one(names[i], options, &index, &index_rows[i], &logs, &one);
         if (status)
             *err = one;
         if (status == KNEE_INPUT) {
@@ -115,6 +138,7 @@ knee_status cli_logs_read(const char *const *names, size_t count,
             knee_text_printf(&logs.complaints, "  %s: %s; %s\n", one.where, one.what, one.hint);
         }
     }
+    free(index.data);
     if (status == KNEE_SYSTEM || logs.logs.count == 0) {
         if (count == 0) {
             status = knee_fail(err, KNEE_USAGE, "", "no logs are given");

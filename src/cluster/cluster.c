@@ -7,6 +7,7 @@
  * its transport adds up to, wire and host.
  */
 #include "cluster/cluster.h"
+#include "base/fold.h"
 
 #include "base/decimal.h"
 #include "base/error.h"
@@ -14,6 +15,7 @@
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/spell.h"
+#include "cluster/gpu_words.h"
 #include "cluster/presets.h"
 
 #include <math.h>
@@ -265,6 +267,19 @@ knee_status knee_level_set(struct knee_level *level, const char *key, const char
     return KNEE_OK;
 }
 
+/* The GPU that stands here, in any spelling; NULL: none. */
+static const char *scan_gpu(struct scan *s)
+{
+    char word[64];
+    size_t length = word_length(s->at);
+    knee_format(word, sizeof word, "%.*s", (int)length, s->at);
+    int row = length < sizeof word ? knee_gpu_spelt(word) : -1;
+    if (row < 0)
+        return NULL;
+    s->at += length;
+    return knee_gpus[row].name;
+}
+
 /* "8xh100:nvlink4{...}" */
 static knee_status scan_gpus(struct scan *s, struct knee_cluster *t)
 {
@@ -272,7 +287,7 @@ static knee_status scan_gpus(struct scan *s, struct knee_cluster *t)
     const char *at = s->at;
     if (scan_count(s, &count) && !skip(s, 'x')) /* "1xa100", but also "a100" */
         s->at = at;
-    const char *gpu = scan_name(s, &knee_gpu_names), *link = NULL;
+    const char *gpu = scan_gpu(s), *link = NULL;
     if (!gpu)
         return no_such_name(s, &knee_gpu_names);
     if (skip(s, ':') && !(link = scan_name(s, &knee_link_names)))
@@ -347,7 +362,7 @@ static bool flatten(const char *text, char *out, size_t size)
             continue;
         if (used + 1 >= size)
             return false;
-        out[used++] = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
+        out[used++] = knee_lower(*text);
     }
     out[used] = '\0';
     return true;

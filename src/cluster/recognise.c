@@ -1,58 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a cluster is, from the words people put into file names, tables and logs: a GPU, perhaps an
- * instance type that has a preset, a transport, "8x400 Gb/s". Each kind of word has its table; what
+ * instance type that has a preset, a transport, "8x400 Gb/s". Each kind of word has its table (that
+ * of GPUs is data/gpu_words.csv); what
  * is not said comes from the preset of the instance, or from the cluster the GPU is usually in.
  */
 #include "base/decimal.h"
+#include "base/fold.h"
 #include "base/format.h"
 #include "cluster/cluster.h"
+#include "cluster/gpu_words.h"
 #include "cluster/presets.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Words are looked for in order; the first that stands in the text counts. ":name" is a cluster
- * preset, for GPUs that have none of their own. */
+/* Words are looked for in order; the first that stands in the text counts. */
 struct word {
     const char *word, *means;
-};
-
-static const struct word gpus[] = {
-    {"gb300", "gb300"},
-    {"gb200", "gb200"},
-    {"gh200", "gh200"},
-    {"b300", "b300"},
-    {"b200", "b200"},
-    {"h200 nvl", "h100-pcie"},
-    {"h200", "h200"},
-    {"h100 pcie", "h100-pcie"},
-    {"h100", "h100"},
-    {"h800", "h100"},
-    {"a100 pcie", "a100-pcie"},
-    {"a100-pcie", "a100-pcie"},
-    {"a100", "a100"},
-    {"a800", "a100"},
-    {"v100", "v100"},
-    {"dgx-1", "v100"},
-    {"dgx-2", "v100"},
-    {"mi355", "mi355x"},
-    {"mi325", "mi325x"},
-    {"mi30", "mi300x"},
-    {"mi250", "mi250x"},
-    {"l40", "l40s"},
-    {"gaudi3", "gaudi3"},
-    {"gaudi2", "gaudi2"},
-    {"rtx", ":pcie-h100"},
-    {"geforce", ":pcie-h100"},
-    {"tesla", ":pcie-h100"},
-    {"quadro", ":pcie-h100"},
-    {"p4d", "a100"},
-    {"p5en", "h200"},
-    {"p5", "h100"},
-    {"a3-ultra", "h200"},
-    {"a3", "h100"},
-    {"a4-", "b200"},
 };
 
 static const struct word instances[] = {
@@ -62,7 +27,13 @@ static const struct word instances[] = {
     {"a3mega", "a3-mega"},    {"a3-high", "a3-high"},
     {"a3high", "a3-high"},    {"a3-ultra", "a3-ultra"},
     {"a3ultra", "a3-ultra"},  {"a4-high", "a4"},
-    {"nvl72", "gb200-nvl72"}, {"frontier", "frontier"},
+    {"frontier", "frontier"},
+};
+
+/* Machines that only count where neither an instance nor a GPU is named: they came with several. */
+static const struct word boxes[] = {
+    {"nvl72", "gb200-nvl72"}, {"dgx-1", "dgx1-v100"}, {"dgx-2", "dgx1-v100"}, {"p5", "p5"},
+    {"a3-", "a3-high"},       {"a4-", "a4"},
 };
 
 /* A transport by name, and the rate that such a name stands for when none is given. */
@@ -87,17 +58,12 @@ static const struct {
 } adapters[] = {{"cx-5", 100},       {"cx-6", 200},       {"cx-7", 400},      {"cx-8", 400},
                 {"connectx-5", 100}, {"connectx-6", 200}, {"connectx-7", 400}};
 
-static bool letter(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
 /* Where a word stands, not as the tail of another one ("b200" is not in "gb200", but "h100" is in
  * "8xh100" and "dgxh100"). */
 static const char *find_word(const char *text, const char *word)
 {
     for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
-        if (at == text || !letter(at[-1]) || at[-1] == 'x' || !letter(word[0]))
+        if (at == text || !knee_is_letter(at[-1]) || at[-1] == 'x' || !knee_is_letter(word[0]))
             return at;
     return NULL;
 }
@@ -111,18 +77,13 @@ static const char *look_up(const char *text, const struct word *words, size_t co
 }
 #define LOOK_UP(text, table) look_up(text, table, sizeof table / sizeof *table)
 
-static bool digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The number that ends before `end` (after spaces and 'x's are skipped back); 0: none. */
 static double number_before(const char *text, const char *end)
 {
     while (end > text && (end[-1] == ' ' || end[-1] == 'x'))
         end--;
     const char *start = end;
-    while (start > text && digit(start[-1]) && end - start < 6)
+    while (start > text && knee_is_digit(start[-1]) && end - start < 6)
         start--;
     return start < end ? knee_decimal_parse(start, NULL) : 0;
 }
@@ -135,7 +96,7 @@ static bool is_rate(const char *unit, bool times)
         strncmp(unit, "Gbps", 4) == 0 || strncmp(unit, "gbps", 4) == 0 ||
         strncmp(unit, "Gb ", 3) == 0)
         return true;
-    return times && unit[0] == 'G' && !letter(unit[1]) && !(unit[1] >= 'A' && unit[1] <= 'Z');
+    return times && unit[0] == 'G' && !knee_is_letter(unit[1]);
 }
 
 /* "4x100 Gb/s", "2x CX-5 100 Gb/s", "200 Gb/s", "8x400G", "8x CX-8": rate and ports of the network.
@@ -143,10 +104,10 @@ static bool is_rate(const char *unit, bool times)
 static void find_ports(const char *text, const char *low, double *gbit, double *ports)
 {
     for (const char *at = text; *at && *gbit == 0; at++) {
-        if (!digit(*at) || (at > text && digit(at[-1])))
+        if (!knee_is_digit(*at) || (at > text && knee_is_digit(at[-1])))
             continue;
         const char *end = at;
-        while (digit(*end))
+        while (knee_is_digit(*end))
             end++;
         bool times = at > text && at[-1] == 'x';
         const char *unit = end + (*end == ' ');
@@ -194,27 +155,25 @@ static void set_network(const char *written, const char *text, struct knee_clust
 bool knee_cluster_recognise(const char *text, struct knee_cluster *out)
 {
     char low[1024];
-    const char *written = text;
-    size_t used = 0;
-    for (; *text && used + 2 < sizeof low; text++) {
-        char c = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
-        low[used++] = c == '\t' || c == ',' ? ' ' : c;
-    }
-    low[used++] = ' ';
-    low[used] = '\0';
-    const char *gpu = LOOK_UP(low, gpus), *instance = LOOK_UP(low, instances);
-    if (!gpu)
+    size_t used = knee_fold(text, low, sizeof low - 1);
+    for (size_t i = 0; i < used; i++)
+        low[i] = low[i] == '\t' || low[i] == ',' ? ' ' : low[i];
+    memcpy(low + used, " ", 2);
+    const char *gpu = knee_gpu_name_in(text);
+    const char *machine = LOOK_UP(low, instances);
+    if (!machine && !gpu)
+        machine = LOOK_UP(low, boxes);
+    if (!machine && !gpu)
         return false;
-    bool preset = gpu[0] != ':';
-    const char *usual = preset ? knee_gpu_named(gpu)->cluster : gpu + 1;
-    const struct knee_cluster_preset *cluster =
-        knee_cluster_preset_named(instance ? instance : usual);
-    knee_cluster_from_preset(cluster, out);
-    if (!instance)
-        knee_format(out->gpu, sizeof out->gpu, "%s", preset ? gpu : "pcie");
-    set_network(written, low, out, knee_link_named(cluster->net_link));
-    knee_format(out->name, sizeof out->name, "%s: %.0f x %s on %s, %.0f x %s", cluster->name,
-                out->levels[0].count, out->gpu, out->levels[0].name, out->levels[1].ports,
-                out->levels[1].name);
+    struct knee_cluster t;
+    if (machine)
+        knee_cluster_from_preset(knee_cluster_preset_named(machine), &t);
+    else
+        knee_cluster_of_gpu(gpu, &t);
+    const struct knee_cluster_preset *preset = knee_cluster_preset_named(t.name);
+    set_network(text, low, &t, knee_link_named(preset->net_link));
+    knee_format(t.name, sizeof t.name, "%s: %.0f x %s on %s, %.0f x %s", preset->name,
+                t.levels[0].count, t.gpu, t.levels[0].name, t.levels[1].ports, t.levels[1].name);
+    *out = t;
     return true;
 }

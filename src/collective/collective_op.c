@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Collectives by name, in the spellings of NCCL, nccl-tests, MPI and OSU; and bus bandwidth. */
-#include "knee_collective.h"
+/* Collectives by name, in the spellings of NCCL, nccl-tests, PyTorch, XLA, MPI and OSU; and bus
+ * bandwidth. */
+#include "collective/collective_op.h"
 
+#include "base/fold.h"
+
+#include <stdbool.h>
 #include <string.h>
 
 /* What nccl-tests multiplies algorithm bandwidth with to get bus bandwidth. */
@@ -52,62 +56,153 @@ double knee_op_bus_factor(enum knee_op op, double ranks)
     return 1;
 }
 
-/* Lower-case letters only: nccl, osu and mpi before it, perf, mpi and test after it, are dropped.
- */
-static const struct {
+/* ---- Names: one table for logs, traces, files and flags ---- */
+
+/* In small letters, nothing else; what another begins with or holds comes after it. */
+static const struct spelling {
     const char *letters;
+    size_t length;
     enum knee_op op;
+    bool alone; /* means it only where nothing else is said: osu_latency */
 } spellings[] = {
-    {"allreduce", KNEE_OP_ALL_REDUCE},
-    {"allgather", KNEE_OP_ALL_GATHER},
-    {"reducescatter", KNEE_OP_REDUCE_SCATTER},
-    {"alltoall", KNEE_OP_ALL_TO_ALL},
-    {"alltoallv", KNEE_OP_ALL_TO_ALLV},
-    {"broadcast", KNEE_OP_BROADCAST},
-    {"bcast", KNEE_OP_BROADCAST},
-    {"reduce", KNEE_OP_REDUCE},
-    {"gather", KNEE_OP_GATHER},
-    {"scatter", KNEE_OP_SCATTER},
-    {"sendrecv", KNEE_OP_SEND_RECV},
-    {"latency", KNEE_OP_SEND_RECV}, /* osu_latency */
-    {"pingpong", KNEE_OP_SEND_RECV},
+#define SPELT(letters, op)                                                                         \
+    {                                                                                              \
+        letters, sizeof letters - 1, op, false                                                     \
+    }
+    SPELT("allreduce", KNEE_OP_ALL_REDUCE),
+    SPELT("reducescatter", KNEE_OP_REDUCE_SCATTER),
+    SPELT("allgather", KNEE_OP_ALL_GATHER),
+    SPELT("alltoallv", KNEE_OP_ALL_TO_ALLV),
+    SPELT("alltoall", KNEE_OP_ALL_TO_ALL),
+    SPELT("broadcast", KNEE_OP_BROADCAST),
+    SPELT("bcast", KNEE_OP_BROADCAST),
+    SPELT("sendrecv", KNEE_OP_SEND_RECV),
+    SPELT("reduce", KNEE_OP_REDUCE),
+    SPELT("gather", KNEE_OP_GATHER),
+    SPELT("scatter", KNEE_OP_SCATTER),
+    SPELT("barrier", KNEE_OP_BARRIER),
+    SPELT("send", KNEE_OP_SEND_RECV),
+    SPELT("recv", KNEE_OP_SEND_RECV),
+    SPELT("collectivepermute", KNEE_OP_SEND_RECV), /* XLA */
+    SPELT("pingpong", KNEE_OP_SEND_RECV),
+#undef SPELT
+    {"latency", 7, KNEE_OP_SEND_RECV, true}, /* osu_latency */
+};
+#define SPELLINGS (sizeof spellings / sizeof *spellings)
+
+/* What libraries, benchmarks and frameworks put before a name ("i": it does not block) and behind
+ * it. */
+static const char *const before[] = {"nccl", "rccl", "hccl", "gloo", "osu", "pmpi", "mpi", "i"};
+static const char *const after[] = {"perf",   "mpi",    "test",   "base",  "coalesced", "tensor",
+                                    "into",   "single", "object", "list",  "oop",       "anysource",
+                                    "kernel", "start",  "done",   "block", "v"};
+
+#define LETTERS_MAX 256
+
+/* The letters of a name, small, and which of them begin a word: the first behind anything else, a
+ * capital behind a small one. Parameters of a kernel are not its name. */
+struct letters {
+    char at[LETTERS_MAX];
+    bool begins[LETTERS_MAX];
+    size_t count;
 };
 
-static size_t keep_letters(const char *word, size_t length, char *out, size_t size)
+static void keep_letters(const char *name, size_t length, struct letters *out)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < length; i++) {
-        char c = word[i];
-        if (c >= 'A' && c <= 'Z')
-            c = (char)(c - 'A' + 'a');
-        if (c < 'a' || c > 'z')
-            continue;
-        if (kept + 1 >= size)
-            return 0;
-        out[kept++] = c;
+    bool last = false, small = false; /* was a letter; a small one */
+    for (size_t i = 0; i < length && kept + 1 < LETTERS_MAX && name[i] != '('; i++) {
+        bool letter = knee_is_letter(name[i]), capital = letter && name[i] <= 'Z';
+        if (letter) {
+            out->at[kept] = knee_lower(name[i]);
+            out->begins[kept++] = !last || (capital && small);
+        }
+        last = letter;
+        small = letter && !capital;
     }
-    out[kept] = '\0';
-    return kept;
+    out->at[kept] = '\0';
+    out->count = kept;
+}
+
+/* "ncclallreduce", "Iallreduce": what stands before is known to do so. */
+static bool behind_prefix(const struct letters *l, size_t at)
+{
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        size_t n = strlen(before[i]);
+        if (at >= n && l->begins[at - n] && memcmp(l->at + at - n, before[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum knee_op knee_op_from_name(const char *name, size_t length)
+{
+    struct letters l;
+    size_t whole = SPELLINGS, part = SPELLINGS; /* rows that begin a word, or stand in one */
+    keep_letters(name, length, &l);
+    for (size_t at = 0; at + 4 <= l.count; at++) {
+        char first = l.at[at];
+        if (first != 'a' && first != 'r' && first != 'b' && first != 's' && first != 'g' &&
+            first != 'c' && first != 'p')
+            continue;
+        for (size_t i = 0; i < whole; i++) {
+            const struct spelling *s = &spellings[i];
+            if (s->letters[0] != first || s->alone || l.count - at < s->length ||
+                memcmp(l.at + at, s->letters, s->length) != 0)
+                continue;
+            if (l.begins[at] || behind_prefix(&l, at))
+                whole = i;
+            else if (i < part)
+                part = i;
+            break;
+        }
+    }
+    size_t row = whole < SPELLINGS ? whole : part;
+    return row < SPELLINGS ? spellings[row].op : KNEE_OP_UNKNOWN;
+}
+
+/* Cuts one of `words` off the front or the back; false: none stands there, or nothing would be
+ * left. */
+static bool cut(char **start, size_t *left, const char *const *words, size_t count, bool front)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t n = strlen(words[i]);
+        if (*left <= n || memcmp(*start + (front ? 0 : *left - n), words[i], n) != 0)
+            continue;
+        *left -= n;
+        *start += front ? n : 0;
+        return true;
+    }
+    return false;
+}
+
+static enum knee_op spelt(const char *letters, size_t length)
+{
+    for (size_t i = 0; i < SPELLINGS; i++)
+        if (length == spellings[i].length && memcmp(letters, spellings[i].letters, length) == 0)
+            return spellings[i].op;
+    return KNEE_OP_UNKNOWN;
+}
+
+enum knee_op knee_op_spelt(const char *word, size_t length)
+{
+    struct letters l;
+    keep_letters(word, length, &l);
+    char *start = l.at;
+    size_t left = l.count;
+    enum knee_op op;
+    bool library = left > 4 && memcmp(start + 1, "ccl", 3) == 0;
+    while ((op = spelt(start, left)) == KNEE_OP_UNKNOWN &&
+           (cut(&start, &left, before, sizeof before / sizeof *before, true) ||
+            cut(&start, &left, after, sizeof after / sizeof *after, false)))
+        ;
+    if (op == KNEE_OP_UNKNOWN && library && strstr(l.at, "kernel"))
+        return knee_op_from_name(word, length); /* ncclDevKernel_AllReduce_Sum_f32_RING_LL */
+    return op;
 }
 
 enum knee_op knee_op_of(const char *word, size_t length)
 {
-    static const char *const before[] = {"nccl", "rccl", "osu", "mpi"};
-    static const char *const after[] = {"mpi", "perf", "test", "base", "i"};
-    char letters[40], *start = letters;
-    size_t left = keep_letters(word, length, letters, sizeof letters);
-    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
-        size_t n = strlen(before[i]);
-        if (left > n && memcmp(start, before[i], n) == 0)
-            start += n, left -= n;
-    }
-    for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
-        size_t n = strlen(after[i]);
-        if (left > n && memcmp(start + left - n, after[i], n) == 0)
-            start[left -= n] = '\0';
-    }
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-        if (strcmp(start, spellings[i].letters) == 0)
-            return spellings[i].op;
-    return KNEE_OP_UNKNOWN;
+    enum knee_op op = knee_op_spelt(word, length);
+    return op == KNEE_OP_BARRIER ? KNEE_OP_UNKNOWN : op;
 }

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "base/format.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "collective/collective.h"
@@ -30,7 +31,8 @@ bool knee_log_cluster(const struct knee_log *log, const char *about, struct knee
         knee_cluster_plain(out);
         return true;
     }
-    knee_format(words, sizeof words, "%.300s %.96s %.48s", about ? about : "", log->file, log->gpu);
+    /* What the log says itself comes before what people say about it. */
+    knee_format(words, sizeof words, "%.48s %.300s %.96s", log->gpu, about ? about : "", log->file);
     if (knee_cluster_recognise(words, out))
         return true;
     knee_cluster_parse("8xa100 * 0", out, NULL);
@@ -66,13 +68,17 @@ knee_status knee_log_layout(const struct knee_log *log, struct knee_cluster *clu
                             struct knee_layout *out, struct knee_err *err)
 {
     struct knee_level *node = &cluster->levels[0];
+    double widths[2] = {node->count, cluster->levels[1].count};
     struct knee_placement placement = place(log, cluster);
     bool rack = isnan(placement.per_node);
     if (!rack && node->count > 0 && placement.per_node > node->count)
         node->count = placement.per_node;
     if (cluster->level_count > 1)
         cluster->levels[1].count = 0; /* a log may have more nodes than the cluster names */
-    return knee_layout_init(cluster, &placement, out, err);
+    knee_status status = knee_layout_init(cluster, &placement, out, err);
+    for (size_t l = 0; status && l < 2; l++)
+        cluster->levels[l].count = widths[l];
+    return status;
 }
 
 knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *alloc,
@@ -136,20 +142,6 @@ static bool add_error(struct errors *e, double predicted_s, double measured_s,
     return true;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Between order statistics, as spreadsheets do it; of sorted values. */
-static double quantile(const double *values, size_t count, double share)
-{
-    double at = share * (double)(count - 1), below = floor(at);
-    size_t i = (size_t)below, next = i + 1 < count ? i + 1 : i;
-    return values[i] + (at - below) * (values[next] - values[i]);
-}
-
 /* Of the errors from `start` on, which are sorted in their place. */
 static struct knee_errors summarise(struct errors *e, size_t start)
 {
@@ -157,8 +149,9 @@ static struct knee_errors summarise(struct errors *e, size_t start)
     if (count == 0)
         return (struct knee_errors){0, NAN, NAN};
     double *values = e->values + start;
-    qsort(values, count, sizeof *values, ascending);
-    return (struct knee_errors){count, quantile(values, count, 0.5), quantile(values, count, 0.9)};
+    qsort(values, count, sizeof *values, knee_ascending);
+    return (struct knee_errors){count, knee_quantile(values, count, 0.5),
+                                knee_quantile(values, count, 0.9)};
 }
 
 /* ---- One log ---- */

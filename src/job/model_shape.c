@@ -9,6 +9,7 @@
  * for the values.
  */
 #include "base/error.h"
+#include "base/fold.h"
 #include "base/keys.h"
 #include "job/shape.h"
 #include "job/shape_presets.h"
@@ -75,11 +76,6 @@ static const char *preset_name(size_t row)
 
 const struct knee_choices knee_shape_names = {"model preset", preset_count, preset_name};
 
-static char plain(char c)
-{
-    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
 static bool same_letters(const char *a, const char *b)
 {
     for (;; a++, b++) {
@@ -87,7 +83,7 @@ static bool same_letters(const char *a, const char *b)
             a++;
         while (*b && strchr(" -_.", *b))
             b++;
-        if (plain(*a) != plain(*b))
+        if (knee_lower(*a) != knee_lower(*b))
             return false;
         if (!*a)
             return true;

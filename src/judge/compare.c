@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Two recordings side by side: which label moved, and which kernels moved with it. */
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "knee_judge.h"
 
@@ -15,18 +16,10 @@ struct names {
     bool failed;
 };
 
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = 1469598103934665603u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
-    return hash;
-}
-
 /* Open addressing; `capacity` is a power of two and never full. */
 static struct knee_mover *slot_of(struct names *names, const char *name)
 {
-    size_t at = hash_text(name) & (names->capacity - 1);
+    size_t at = knee_hash(name, strlen(name)) & (names->capacity - 1);
     while (names->list[at].name && strcmp(names->list[at].name, name) != 0)
         at = (at + 1) & (names->capacity - 1);
     return &names->list[at];

@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/keys.h"
+#include "cluster/gpu_words.h"
 #include "judge/judge.h"
 
 #include <math.h>
@@ -85,6 +86,9 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
         gaps |= KNEE_GAP_NO_LAUNCHES;
     if (isnan(given->critical_batch))
         gaps |= KNEE_GAP_LARGE_BATCH;
+    const char *gpu = account->ranks[0].trace->gpu_name;
+    if (*gpu && given->hw.gpu < 0 && given->hw.cluster.level_count == 0 && !knee_gpu_in(gpu))
+        gaps |= KNEE_GAP_GPU;
     return gaps;
 }
 
@@ -181,26 +185,11 @@ static double confidence_of(const struct knee_account *account, const struct kne
 
 /* ---- Levers, through the closed forms ---- */
 
-static bool has_text(const char *where, const char *what)
-{
-    return *what && strstr(where, what) != NULL;
-}
-
-/* "NVIDIA H100 80GB HBM3" -> the h100 preset; -1 when none fits. */
+/* "NVIDIA H100 80GB HBM3" -> the row of the h100 preset; -1 when it has none. */
 static int gpu_of(const char *name)
 {
-    static const char *const words[][2] = {
-        {"GB300", "gb300"},  {"GB200", "gb200"},        {"B300", "b300"},
-        {"B200", "b200"},    {"H200", "h200"},          {"H100 PCIe", "h100-pcie"},
-        {"H100", "h100"},    {"A100-PCI", "a100-pcie"}, {"A100-SXM4-40", "a100-40"},
-        {"A100", "a100"},    {"V100", "v100"},          {"L40S", "l40s"},
-        {"MI355", "mi355x"}, {"MI325", "mi325x"},       {"MI300", "mi300x"},
-        {"MI250", "mi250x"},
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (has_text(name, words[i][0]))
-            return knee_choice_find(&knee_gpu_names, words[i][1], "", NULL);
-    return -1;
+    const struct knee_gpu *gpu = knee_gpu_in(name);
+    return gpu ? knee_choice_find(&knee_gpu_names, gpu->name, "", NULL) : -1;
 }
 
 static void put(struct knee_job *job, double *field, double value)

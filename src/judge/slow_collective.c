@@ -6,6 +6,7 @@
  * left unexplained.
  */
 #include "base/format.h"
+#include "base/order.h"
 #include "collective/collective.h"
 #include "judge/judge.h"
 
@@ -232,12 +233,6 @@ static const struct {
     {"a disturbed measurement", "more iterations (-n); look for other jobs", disturbed, uneven},
 };
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_slowdown(const struct knee_collective *c, size_t finding)
 {
     double list[KNEE_SIZES_MAX] = {0};
@@ -245,8 +240,7 @@ static double median_slowdown(const struct knee_collective *c, size_t finding)
     for (size_t i = 0; i < c->query.size_count && count < KNEE_SIZES_MAX; i++)
         if (c->sizes[i].finding == finding)
             list[count++] = c->sizes[i].slowdown;
-    qsort(list, count, sizeof *list, ascending);
-    return count ? list[count / 2] : NAN;
+    return knee_median(list, count);
 }
 
 /* Gives the slow sizes that nothing explains yet to one reason. */

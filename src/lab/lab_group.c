@@ -6,6 +6,7 @@
  * the same bytes and hops, but every value is encoded twice only (Tang et al. 2021, 1-bit Adam).
  */
 #include "lab/lab_group.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <sched.h>
@@ -265,18 +266,6 @@ bool lab_meet(struct lab_group *group)
 
 /* ---- Alpha and beta ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return values[count / 2];
-}
-
 enum { ROUNDS = 9, TURNS_EACH = 4 };
 
 /* Half the time there and back of one byte. */
@@ -292,7 +281,7 @@ static bool time_ping(struct lab_group *pair, double *out)
             return false;
         taken[i] = 0.5e-9 * (double)(lab_now_ns() - start);
     }
-    *out = median(taken, ROUNDS * TURNS_EACH);
+    *out = knee_median(taken, ROUNDS * TURNS_EACH);
     return true;
 }
 
@@ -309,7 +298,7 @@ static bool time_swaps(struct lab_group *pair, unsigned char *room, size_t bytes
         if (round >= 0)
             taken[round] = 1e-9 * (double)(lab_now_ns() - start) / TURNS_EACH;
     }
-    *out = median(taken, ROUNDS);
+    *out = knee_median(taken, ROUNDS);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One training run: sets a rank up, drives its steps, and puts the ranks' figures together. */
 #include "base/error.h"
+#include "base/order.h"
 #include "lab/lab_sync.h"
 
 #include <limits.h>
@@ -239,12 +240,6 @@ static void tear_down(struct lab_worker *w)
 
 /* ---- Figures ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What counts from `untimed` on. */
 struct meter {
     double *step_s, *losses;
@@ -280,8 +275,7 @@ static double median_step_s(const struct lab_setup *s, double *step_s)
             sum += step_s[s->untimed + r * round + i];
         step_s[r] = sum / (double)round;
     }
-    qsort(step_s, rounds, sizeof *step_s, by_value);
-    return rounds % 2 ? step_s[rounds / 2] : (step_s[rounds / 2 - 1] + step_s[rounds / 2]) / 2;
+    return knee_median(step_s, rounds);
 }
 
 static void fill_figures(struct lab_worker *w, struct meter *m, double *figures)

@@ -23,12 +23,11 @@ void knee_table_release(struct knee_table *table)
 
 void knee_table_cell(struct knee_table *table, const char *fmt, ...)
 {
-    char cell[160];
     va_list args;
     va_start(args, fmt);
-    knee_vformat(cell, sizeof cell, fmt, args);
+    knee_text_vprintf(&table->cells, fmt, args);
     va_end(args);
-    knee_text_add(&table->cells, cell, strlen(cell) + 1);
+    knee_text_add(&table->cells, "", 1);
     table->cell_count++;
 }
 

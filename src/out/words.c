@@ -433,6 +433,8 @@ const char *knee_gap_sentence(unsigned gaps, size_t which)
         {KNEE_GAP_NO_LAUNCHES,
          "Most kernels lack their launches: host-bound and idle cannot be told apart. "
          "Record CPU activities too."},
+        {KNEE_GAP_GPU, "There is no preset for this GPU: its price and links are not known. Give "
+                       "--price, or the --gpu or --cluster that is nearest."},
         {KNEE_GAP_LARGE_BATCH, "Large-batch breakdown cannot be seen in a trace: give --noise or "
                                "--critical-batch with a batch."},
     };

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "reach/samples.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-double knee_quantile(const double *sorted, size_t count, double q)
-{
-    double at = q * (double)(count - 1), low = floor(at);
-    size_t i = (size_t)low;
-    return i + 1 < count ? sorted[i] + (at - low) * (sorted[i + 1] - sorted[i]) : sorted[count - 1];
-}
-
-double knee_median(double *values, size_t count)
-{
-    if (count == 0)
-        return NAN;
-    qsort(values, count, sizeof *values, by_value);
-    return knee_quantile(values, count, 0.5);
-}
 
 /* The widest gap that leaves a quarter of the samples on either side. Two modes: it is wider than
  * both groups' middle halves together and than a tenth of the median. */
@@ -50,7 +30,7 @@ static void find_modes(const double *sorted, struct knee_spread *out)
 
 struct knee_spread knee_spread_of(double *samples, size_t count)
 {
-    qsort(samples, count, sizeof *samples, by_value);
+    qsort(samples, count, sizeof *samples, knee_ascending);
     struct knee_spread out = {
         .count = count,
         .min_s = samples[0],

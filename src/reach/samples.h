@@ -3,6 +3,8 @@
 #ifndef KNEE_REACH_SAMPLES_H
 #define KNEE_REACH_SAMPLES_H
 
+#include "base/order.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,12 +19,6 @@ struct knee_spread {
 
 /* Sorts samples[count], count > 0. */
 struct knee_spread knee_spread_of(double *samples, size_t count);
-
-/* The q-th quantile of sorted samples, by linear interpolation. */
-double knee_quantile(const double *sorted, size_t count, double q);
-
-/* The median of values[count], which are sorted by it; NaN when there is none. */
-double knee_median(double *values, size_t count);
 
 /* A time that was measured, and what it should be made of: hops * alpha + bytes * beta. */
 struct knee_point {

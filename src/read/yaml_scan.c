@@ -19,17 +19,22 @@ struct yaml {
     bool list[DEPTH_MAX];
     size_t index[DEPTH_MAX];
     bool at_key[DEPTH_MAX]; /* of a mapping: the next scalar is a key */
-    size_t depth;
+    size_t depth, documents;
     knee_scalar_taker *take;
     void *ctx;
     struct knee_err *err;
 };
 
-static knee_status fail_at(struct yaml *y, size_t line, const char *what)
+static const char one_per_line[] = "write one 'key: value' per line";
+
+static knee_status fail_at(struct yaml *y, size_t line, const char *what, const char *hint)
 {
     char where[128];
     knee_format(where, sizeof where, "%.100s:%zu", y->name, line + 1);
-    return knee_fail(y->err, KNEE_INPUT, where, "%s", what);
+    knee_fail(y->err, KNEE_INPUT, where, "%s", what);
+    if (hint)
+        knee_hint(y->err, "%s", hint);
+    return KNEE_INPUT;
 }
 
 static bool extend(struct yaml *y, size_t from, const char *piece)
@@ -49,18 +54,20 @@ static knee_status name_value(struct yaml *y, size_t line)
     if (y->depth == 0 || !y->list[d])
         return KNEE_OK; /* the key has named it */
     knee_format(piece, sizeof piece, "[%zu]", y->index[d]++);
-    return extend(y, y->base[d], piece) ? KNEE_OK : fail_at(y, line, "a path is too long");
+    return extend(y, y->base[d], piece) ? KNEE_OK : fail_at(y, line, "a path is too long", NULL);
 }
 
 static knee_status open_collection(struct yaml *y, bool list, size_t line)
 {
+    if (y->depth > 0 && y->at_key[y->depth - 1])
+        return fail_at(y, line, "a key is not a word", one_per_line);
     knee_status status = name_value(y, line);
     if (status)
         return status;
     if (y->depth == DEPTH_MAX)
-        return fail_at(y, line, "nested too deeply");
+        return fail_at(y, line, "nested too deeply", NULL);
     y->list[y->depth] = list;
-    y->index[y->depth] = 0;
+    y->index[y->depth] = 0; /* of a mapping: its keys so far */
     y->at_key[y->depth] = !list;
     y->base[y->depth++] = strlen(y->path);
     return KNEE_OK;
@@ -78,27 +85,33 @@ static knee_status take_scalar(struct yaml *y, const yaml_event_t *event)
     const char *value = (const char *)event->data.scalar.value;
     size_t line = event->start_mark.line, d = y->depth - 1;
     if (strlen(value) != event->data.scalar.length)
-        return fail_at(y, line, "a zero byte in a value");
+        return fail_at(y, line, "a zero byte in a value", NULL);
     if (y->depth == 0)
-        return fail_at(y, line, "this is not a list of keys");
+        return fail_at(y, line, "this is not a list of keys", one_per_line);
     if (!y->list[d] && y->at_key[d]) {
         char piece[80];
         knee_format(piece, sizeof piece, "%s%.64s", y->base[d] ? "." : "", value);
         y->at_key[d] = false;
-        return extend(y, y->base[d], piece) ? KNEE_OK : fail_at(y, line, "a path is too long");
+        y->index[d]++;
+        return extend(y, y->base[d], piece) ? KNEE_OK
+                                            : fail_at(y, line, "a path is too long", NULL);
     }
     knee_status status = name_value(y, line);
     if (status)
         return status;
-    struct knee_scalar scalar = {
-        .path = y->path,
-        .value = value,
-        .quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE,
-        .line = line + 1,
-    };
-    y->take(y->ctx, &scalar);
+    struct knee_scalar scalar = {.path = y->path, .value = value, .line = line + 1};
     end_value(y);
-    return KNEE_OK;
+    return y->take(y->ctx, &scalar);
+}
+
+static knee_status close_collection(struct yaml *y, size_t line)
+{
+    size_t d = --y->depth;
+    struct knee_scalar nothing = {.path = y->path, .value = "", .empty = true, .line = line + 1};
+    bool empty = y->index[d] == 0 && y->base[d] > 0;
+    y->path[y->base[d]] = '\0';
+    end_value(y);
+    return empty ? y->take(y->ctx, &nothing) : KNEE_OK;
 }
 
 static knee_status take_event(struct yaml *y, const yaml_event_t *event)
@@ -109,11 +122,11 @@ static knee_status take_event(struct yaml *y, const yaml_event_t *event)
     case YAML_SEQUENCE_START_EVENT: return open_collection(y, true, line);
     case YAML_MAPPING_START_EVENT: return open_collection(y, false, line);
     case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT:
-        y->depth--;
-        end_value(y);
-        return KNEE_OK;
-    case YAML_ALIAS_EVENT: return fail_at(y, line, "aliases are not supported");
+    case YAML_MAPPING_END_EVENT: return close_collection(y, line);
+    case YAML_ALIAS_EVENT:
+        return fail_at(y, line, "aliases are not supported", "write the value out");
+    case YAML_DOCUMENT_START_EVENT:
+        return y->documents++ ? fail_at(y, line, "a second document", "keep one") : KNEE_OK;
     default: return KNEE_OK;
     }
 }
@@ -135,7 +148,7 @@ knee_status knee_yaml_scan(struct knee_slice text, const char *name, knee_scalar
                         y.parser.problem ? y.parser.problem : "damaged");
             status = y.parser.error == YAML_MEMORY_ERROR
                          ? knee_fail(err, KNEE_SYSTEM, name, "out of memory")
-                         : fail_at(&y, y.parser.problem_mark.line, what);
+                         : fail_at(&y, y.parser.problem_mark.line, what, one_per_line);
             break;
         }
         done = event.type == YAML_STREAM_END_EVENT;
@@ -153,7 +166,8 @@ knee_status knee_yaml_scan(struct knee_slice text, const char *name, knee_scalar
 {
     (void)text, (void)take, (void)ctx;
     knee_fail(err, KNEE_SYSTEM, name, "this knee was built without libyaml");
-    knee_hint(err, "apt-get install libyaml-dev and build again, or name a preset");
+    knee_hint(err,
+              "apt-get install libyaml-dev, build again, or give a preset or the keys as flags");
     return KNEE_SYSTEM;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Collectives by kind: how many, how large, how long on the wire, how long waiting, which axis. */
+#include "base/hash.h"
 #include "timeline/account.h"
 
 #include "base/sort.h"
@@ -34,8 +35,7 @@ static size_t hash_kind(const struct knee_call *call, const char *group)
 {
     uint64_t hash =
         ((uint64_t)call->op << 40) ^ (uint64_t)call->bytes ^ ((uint64_t)call->group_size << 48);
-    for (; *group; group++)
-        hash = (hash ^ (unsigned char)*group) * 1099511628211u;
+    hash = knee_hash_add(hash, group, strlen(group));
     hash *= 0x9e3779b97f4a7c15u;
     return (size_t)(hash >> 40);
 }
@@ -122,7 +122,8 @@ static const char *axis_of(const struct knee_collective_account *row, bool gathe
     int64_t members = row->group_size > 0 ? row->group_size : world;
     switch (row->op) {
     case KNEE_OP_SEND_RECV: return "PP";
-    case KNEE_OP_ALL_TO_ALL: return "EP";
+    case KNEE_OP_ALL_TO_ALL:
+    case KNEE_OP_ALL_TO_ALLV: return "EP";
     case KNEE_OP_ALL_GATHER:
     case KNEE_OP_REDUCE_SCATTER: return gathers ? "FSDP" : "";
     case KNEE_OP_ALL_REDUCE: return often >= 32 && members <= 8 ? "TP" : "DP";

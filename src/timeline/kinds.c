@@ -8,6 +8,8 @@
  */
 #include "timeline/kinds.h"
 
+#include "base/fold.h"
+
 #include <string.h>
 
 static const struct knee_pattern patterns[] = {
@@ -62,19 +64,14 @@ static const struct knee_pattern patterns[] = {
     {"gloo:", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
 };
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 bool knee_has_word(const char *text, const char *word)
 {
-    char first = lower(*word);
+    char first = knee_lower(*word);
     for (; *text; text++) {
-        if (lower(*text) != first)
+        if (knee_lower(*text) != first)
             continue;
         size_t i = 1;
-        while (word[i] && lower(text[i]) == lower(word[i]))
+        while (word[i] && knee_lower(text[i]) == knee_lower(word[i]))
             i++;
         if (!word[i])
             return true;
@@ -132,38 +129,6 @@ static const char *look_up(const char *name, const struct word *words, size_t co
     return "";
 }
 #define LOOK_UP(name, words) look_up(name, words, sizeof(words) / sizeof *(words))
-
-/* Letters only, lower case: AllReduce, all_reduce, nccl:all_reduce and allreduce_coalesced alike.
- */
-static const struct {
-    const char *word;
-    enum knee_op op;
-} ops[] = {
-    {"allreduce", KNEE_OP_ALL_REDUCE}, {"reducescatter", KNEE_OP_REDUCE_SCATTER},
-    {"allgather", KNEE_OP_ALL_GATHER}, {"alltoall", KNEE_OP_ALL_TO_ALL},
-    {"broadcast", KNEE_OP_BROADCAST},  {"sendrecv", KNEE_OP_SEND_RECV},
-    {"reduce", KNEE_OP_REDUCE},        {"gather", KNEE_OP_GATHER},
-    {"scatter", KNEE_OP_SCATTER},      {"barrier", KNEE_OP_BARRIER},
-    {"send", KNEE_OP_SEND_RECV},       {"recv", KNEE_OP_SEND_RECV},
-};
-
-enum knee_op knee_op_from_name(const char *name, size_t length)
-{
-    char letters[256];
-    size_t used = 0;
-    for (size_t i = 0; i < length && used + 1 < sizeof letters; i++) {
-        char c = lower(name[i]);
-        if (c >= 'a' && c <= 'z')
-            letters[used++] = c;
-        else if (c == '(')
-            break; /* the parameters of a kernel are not its name */
-    }
-    letters[used] = '\0';
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (strstr(letters, ops[i].word))
-            return ops[i].op;
-    return KNEE_OP_UNKNOWN;
-}
 
 int knee_dtype_bytes(const char *name, size_t length)
 {
@@ -223,7 +188,7 @@ struct knee_kernel_facts knee_kernel_facts(const char *name,
     char folded[2048]; /* longer names say what they are before that */
     size_t length = 0;
     for (; name[length] && length + 1 < sizeof folded; length++)
-        folded[length] = lower(name[length]);
+        folded[length] = knee_lower(name[length]);
     folded[length] = '\0';
     for (size_t i = 0; options && i < options->pattern_count && !found; i++)
         if (knee_has_word(folded, options->patterns[i].word))

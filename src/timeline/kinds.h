@@ -3,6 +3,7 @@
 #ifndef KNEE_TIMELINE_KINDS_H
 #define KNEE_TIMELINE_KINDS_H
 
+#include "collective/collective_op.h"
 #include "knee_timeline.h"
 
 struct knee_kernel_facts {
@@ -14,9 +15,6 @@ struct knee_kernel_facts {
 /* From the name of a kernel. The options' patterns come first; options may be NULL. */
 struct knee_kernel_facts knee_kernel_facts(const char *name,
                                            const struct knee_trace_options *options);
-
-/* "allreduce", "_allgather_base", "nccl:all_reduce", "AllReduce" ... */
-enum knee_op knee_op_from_name(const char *name, size_t length);
 
 /* Bytes of one element, 0 when the type is not known: "Float", "bf16", "Float8_e4m3fn" ... */
 int knee_dtype_bytes(const char *name, size_t length);

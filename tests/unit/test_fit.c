@@ -301,11 +301,53 @@ static void a_file_keeps_plain_hosts(void **state)
     assert_near(again.levels[0].count, 2, 0);
     assert_near(again.levels[1].latency_s, 1e-3, 0);
     assert_near(again.levels[1].bytes_per_s, 1e9, 0);
-    static const char late[] = "levels:\n  - {count: 2, bandwidth: 1e9}\nplain: true\n";
-    assert_int_equal(knee_cluster_read(late, strlen(late), "x", &again, &record, &err), KNEE_INPUT);
-    assert_non_null(strstr(err.what, "before levels"));
+}
+
+/* A mapping has no order: whichever key stands first, nothing that the file says is lost. */
+static void order_of_keys_does_not_matter(void **state)
+{
+    (void)state;
+    static const char *const files[][4] = {
+        {"from: dgx-h100\n", "launch: 20us\n", "name: mine\n",
+         "levels:\n  - {count: 4, latency: 2us}\n  - {ports: 3, link: ib200}\n"},
+        {"plain: true\n", "floor: 5us\n", "sharp: true\n",
+         "levels:\n  - {count: 2}\n  - {latency: 1ms}\n"},
+        {"gpu: h100\n", "nvls-share: 0.5\n", "schema: knee.cluster/1\n",
+         "levels:\n  - {latency: 3us, count: 4}\n  - {latency: 9us, link: ib400, ports: 2}\n"},
+    };
+    static const int orders[][4] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 0, 3, 2}, {2, 3, 0, 1}};
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+        struct knee_cluster first, other;
+        for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+            struct knee_err err;
+            char text[512] = "";
+            for (size_t i = 0; i < 4; i++)
+                strcat(text, files[f][orders[o][i]]);
+            if (knee_cluster_read(text, strlen(text), "x", o ? &other : &first, &record, &err))
+                fail_msg("%s: %s", text, err.what);
+            if (o && memcmp(&first, &other, sizeof first) != 0)
+                fail_msg("the order matters: %s", text);
+        }
+        assert_true(f != 0 || (first.launch_s == 20e-6 && first.levels[0].count == 4 &&
+                               first.levels[0].latency_s == 2e-6 && first.levels[1].ports == 3 &&
+                               strcmp(first.name, "mine") == 0));
+    }
 }
 #endif
+
+/* What fails changes nothing. */
+static void a_failed_layout_leaves_the_cluster(void **state)
+{
+    (void)state;
+    struct knee_sample samples[64];
+    struct knee_cluster truth = parse("8xh100 * 4 @ ib400x8"), cluster = truth;
+    struct knee_log log = made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0, samples);
+    struct knee_layout layout;
+    struct knee_err err;
+    log.ranks = NAN;
+    assert_int_not_equal(knee_log_layout(&log, &cluster, &layout, &err), KNEE_OK);
+    assert_memory_equal(&truth, &cluster, sizeof truth);
+}
 
 /* ---- Sweeps ---- */
 
@@ -496,6 +538,7 @@ static void memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failed_layout_leaves_the_cluster),
         cmocka_unit_test(numbers_come_back),
         cmocka_unit_test(a_wire_comes_back_from_its_messages),
         cmocka_unit_test(a_wire_comes_back_from_the_library),
@@ -506,6 +549,7 @@ int main(void)
 #if KNEE_HAVE_YAML
         cmocka_unit_test(a_file_keeps_the_fit),
         cmocka_unit_test(a_file_keeps_plain_hosts),
+        cmocka_unit_test(order_of_keys_does_not_matter),
 #endif
         cmocka_unit_test(winners_are_quickest),
         cmocka_unit_test(crossovers_are_where_times_meet),

@@ -5,6 +5,10 @@
  */
 #include "unit.h"
 
+#include "base/text.h"
+
+#include <unistd.h>
+
 #include "knee_logs.h"
 
 static struct knee_logs read_logs(const char *text, const char *name)
@@ -484,6 +488,70 @@ static void osu_tables(void **state)
     knee_logs_release(&logs);
 }
 
+/* Rows of one kind are one table, in whatever order they stand. */
+static void csv_rows_may_alternate(void **state)
+{
+    (void)state;
+    enum { ROWS = 6000 };
+    static const char *const ops[] = {"all_reduce", "all_gather", "\"broadcast\""};
+    struct knee_text text = {0};
+    knee_text_printf(&text,
+                     "# made up, \"with a quote\nop,bytes,time_us,ranks\nall_reduce,x,1,8\n");
+    for (int i = 0; i < ROWS; i++)
+        knee_text_printf(&text, "%s,%d,%d,8\n", ops[i % 3], 8 * (i + 1), i + 1);
+    struct knee_logs logs = read_logs(text.data, "x.csv");
+    assert_int_equal(logs.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(logs.logs[i].sample_count, ROWS / 3);
+        assert_int_equal(logs.logs[i].refused, i == 0);
+        assert_near(logs.logs[i].samples[0].bytes, 8 * (double)(i + 1), 0);
+        assert_int_equal(logs.logs[i].samples[1].line, i + 4 + 3);
+    }
+    assert_int_equal(logs.logs[2].op, KNEE_OP_BROADCAST);
+    assert_all_lines_counted(&logs, text.data);
+    knee_logs_release(&logs);
+    knee_text_release(&text);
+}
+
+/* Too many tables are said to be that, not a lack of memory. */
+static void too_many_tables(void **state)
+{
+    (void)state;
+    struct knee_text text = {0};
+    struct knee_logs logs = {0};
+    struct knee_err err;
+    knee_text_puts(&text, "op,bytes,time_us,ranks\n");
+    for (int i = 0; i < 5000; i++)
+        knee_text_printf(&text, "all_reduce,8,1,%d\n", i + 2);
+    assert_int_equal(knee_logs_read(&logs, text.data, text.length, "x.csv", NULL, &err),
+                     KNEE_INPUT);
+    assert_non_null(strstr(err.what, "tables"));
+    assert_int_equal(logs.count, 0);
+    knee_text_release(&text);
+}
+
+/* Twenty thousand rows, a line for each value: seconds if lines were counted from the start each
+ * time (1e12 steps), else nothing. */
+static void long_json_is_read_once(void **state)
+{
+    (void)state;
+    struct knee_text text = {0};
+    knee_text_puts(&text, "{\"results\": [\n");
+    for (int i = 0; i < 20000; i++)
+        knee_text_printf(&text,
+                         "%s{\n\"size\": %d,\n\"out_of_place\":\n{\"time\": 100,\n"
+                         "\"nwrong\": 0},\n\"in_place\":\n{\"time\": 100,\n\"nwrong\": 0}\n}\n",
+                         i ? "," : "", 8 * (i + 1));
+    knee_text_puts(&text, "]}\n");
+    alarm(20);
+    struct knee_logs logs = read_logs(text.data, "all_reduce.json");
+    alarm(0);
+    assert_int_equal(logs.logs[0].sample_count, 20000);
+    assert_true(logs.logs[0].samples[19999].line > 19999 * 8);
+    knee_logs_release(&logs);
+    knee_text_release(&text);
+}
+
 static void ops_in_any_spelling(void **state)
 {
     (void)state;
@@ -560,6 +628,9 @@ int main(void)
         cmocka_unit_test(knee_bench_rows),
         cmocka_unit_test(benches),
         cmocka_unit_test(osu_tables),
+        cmocka_unit_test(csv_rows_may_alternate),
+        cmocka_unit_test(too_many_tables),
+        cmocka_unit_test(long_json_is_read_once),
         cmocka_unit_test(ops_in_any_spelling),
         cmocka_unit_test(sizes_as_nccl_tests_writes_them),
     };

@@ -255,6 +255,30 @@ static void every_allocation_may_fail(void **state)
     }
 }
 
+/* Long cells stay whole: two paths that differ at their ends are two files. */
+static void cells_are_not_cut(void **state)
+{
+    (void)state;
+    char path[5000];
+    struct knee_table table;
+    struct knee_style style = {0};
+    memset(path, 'x', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
+        struct knee_text text = {0};
+        if (format == KNEE_JSON)
+            continue;
+        knee_table_init(&table, "l", NULL);
+        knee_table_cell(&table, "%s/1.json", path);
+        knee_table_cell(&table, "%s/2.json", path);
+        knee_table_write(&table, (enum knee_format)format, &style, &text);
+        assert_non_null(strstr(text.data, "x/1.json"));
+        assert_non_null(strstr(text.data, "x/2.json"));
+        knee_text_release(&text);
+        knee_table_release(&table);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +288,7 @@ int main(void)
 #endif
         cmocka_unit_test(csv_has_a_value_in_every_column),
         cmocka_unit_test(csv_and_markdown_escape),
+        cmocka_unit_test(cells_are_not_cut),
         cmocka_unit_test(ascii_style_is_ascii),
         cmocka_unit_test(sentences_wrap_at_the_width),
         cmocka_unit_test(every_allocation_may_fail),

@@ -382,6 +382,47 @@ static void held_out_means_held_out(void **state)
     knee_runs_release(&runs);
 }
 
+/* Whichever allocation fails: it is the system's failure, and what was there before is as it was.
+ */
+static void out_of_memory_leaves_no_half(void **state)
+{
+    (void)state;
+    struct knee_err err;
+    static const char csv[] = "gpu,n_gpus,step_time_s\nh100,8,1\n";
+    static const char lines[] = "{\"hidden\": 1024, \"fwd_ms\": 1}\n";
+    for (size_t at = 1; at < 4; at++)
+        for (int l = 0; l < 2; l++) {
+            struct failing f = {.fail_at = at};
+            struct knee_alloc alloc = {failing_resize, &f};
+            struct knee_runs runs;
+            const char *text = l ? lines : csv;
+            knee_status status =
+                knee_runs_read(text, strlen(text), "x", "h100", &alloc, &runs, &err);
+            assert_int_equal(status, f.calls >= at ? KNEE_SYSTEM : KNEE_OK);
+            if (!status)
+                knee_runs_release(&runs);
+            assert_int_equal(f.live, 0);
+        }
+    struct knee_runs runs = synthetic(0.9, 1);
+    for (size_t at = 1;; at++) {
+        struct failing f = {0};
+        struct knee_alloc alloc = {failing_resize, &f};
+        struct knee_validation v;
+        assert_int_equal(knee_validate(&runs, NULL, 0.8, &alloc, &v, &err), KNEE_OK);
+        f.calls = 0;
+        f.fail_at = at;
+        knee_status status = knee_cross_validate(&v, 0, 1, NULL, NULL, &err);
+        for (size_t i = 0; status && i < runs.count; i++)
+            assert_true(isnan(v.result[i].held_out_s));
+        assert_true(status == KNEE_OK || status == KNEE_SYSTEM);
+        knee_validation_release(&v);
+        assert_int_equal(f.live, 0);
+        if (!status)
+            break;
+    }
+    knee_runs_release(&runs);
+}
+
 /* Parts put together are what one alone finds, to the last bit. */
 static void parts_make_the_whole(void **state)
 {
@@ -467,6 +508,7 @@ int main(void)
         cmocka_unit_test(nothing_to_fit_is_said),
         cmocka_unit_test(held_out_means_held_out),
         cmocka_unit_test(parts_make_the_whole),
+        cmocka_unit_test(out_of_memory_leaves_no_half),
         cmocka_unit_test(phases_of_steps),
     };
     return RUN(tests);

@@ -23,6 +23,18 @@ static void keys_are_read(void **state)
     assert_true(job.workers.ranges == 3 && job.overlap == 0.7);
 }
 
+static void gpus_by_any_name(void **state)
+{
+    (void)state;
+    struct knee_job job, plain;
+    struct knee_err err;
+    knee_job_init(&job);
+    knee_job_init(&plain);
+    assert_int_equal(read_yaml("gpu: NVIDIA H100 80GB HBM3\n", &job, &err), KNEE_OK);
+    assert_int_equal(read_yaml("gpu: h100\n", &plain, &err), KNEE_OK);
+    assert_int_equal(job.hw.gpu, plain.hw.gpu);
+}
+
 static void json_is_read_too(void **state)
 {
     (void)state;
@@ -63,6 +75,10 @@ static void trouble_names_its_line_and_changes_nothing(void **state)
         {"params: \"7\\0B\"\n", "job.yaml:1", "zero byte"},
         {"? [complex]\n: 1\n", "job.yaml:1", "a key is not a word"},
         {"params:\n", "job.yaml:1", "is not a number"},
+        {"workers: []\n", "job.yaml:1", "is not a worker count"},
+        {"params: {}\n", "job.yaml:1", "is not a number"},
+        {"workers: [1]\nworkers: [2]\n", "job.yaml:2", "given twice"},
+        {"workers: [1, 2\nparams: 7B\n", "job.yaml:2", "not YAML"},
         {"\x01\x02\x03", "job.yaml:1", "not YAML"},
         {"params: 7B\ngpu: h10\n", "job.yaml:2", "no GPU preset"},
     };
@@ -124,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_read),
+        cmocka_unit_test(gpus_by_any_name),
         cmocka_unit_test(json_is_read_too),
         cmocka_unit_test(flags_are_kept),
         cmocka_unit_test(trouble_names_its_line_and_changes_nothing),

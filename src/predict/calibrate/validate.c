@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/keys.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "predict/calibrate/calibrate.h"
 
@@ -15,12 +16,6 @@
 #include <string.h>
 
 /* ---- Statistics ---- */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 struct sample {
     double *value; /* errors; room for one per run */
@@ -49,10 +44,7 @@ static struct knee_run_errors errors_of(struct sample *sample, const char *name)
         e.within_10 += size <= 0.10 ? 1 / n : 0;
         sample->value[i] = size;
     }
-    qsort(sample->value, sample->count, sizeof *sample->value, ascending);
-    size_t half = sample->count / 2;
-    e.median = sample->count % 2 ? sample->value[half]
-                                 : (sample->value[half - 1] + sample->value[half]) / 2;
+    e.median = knee_median(sample->value, sample->count);
     return e;
 }
 
@@ -156,17 +148,23 @@ static void summarise(struct knee_validation *v, double *room)
         v->gpu[i] = group(v, room, of_gpu, names[i], step_error);
 }
 
-static knee_status summarise_held_out(struct knee_validation *v, struct knee_err *err)
+static void summarise_held_out(struct knee_validation *v, double *room)
 {
-    double *room = knee_resize(v->alloc, NULL, v->runs->count * sizeof *room);
-    if (!room)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the results");
     v->held_out_all = group(v, room, any, "all", held_out_error);
     v->held_out_dense = group(v, room, is_dense, "dense", held_out_error);
     v->held_out_moe = group(v, room, has_experts, "with experts", held_out_error);
     for (size_t i = 0; i < v->source_count; i++)
         v->held_out[i] = group(v, room, of_source, v->source[i].name, held_out_error);
-    knee_resize(v->alloc, room, 0);
+}
+
+/* Room for one error per run: asked for before anything is written. */
+static knee_status room_for_errors(const struct knee_validation *v, double **out,
+                                   struct knee_err *err)
+{
+    double *room = knee_resize(v->alloc, NULL, v->runs->count * sizeof *room);
+    if (!room)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the results");
+    *out = room;
     return KNEE_OK;
 }
 
@@ -325,29 +323,42 @@ knee_status knee_cross_validate(struct knee_validation *v, size_t part, size_t p
                                 struct knee_err *err)
 {
     struct knee_fit fit;
-    knee_status status = knee_fit_init(&fit, v->runs, KNEE_FIT_SHIPPED, v->alloc, err);
-    if (status)
+    double *room = NULL;
+    knee_status status = room_for_errors(v, &room, err);
+    if (!status)
+        status = knee_fit_init(&fit, v->runs, KNEE_FIT_SHIPPED, v->alloc, err);
+    if (status) {
+        knee_resize(v->alloc, room, 0);
         return status;
+    }
     for (size_t i = part; i < v->source_count; i += parts) {
         if (progress && !progress(ctx, (double)i / (double)v->source_count))
             break;
         hold_out(v, &fit, v->source[i].name);
     }
     knee_fit_release(&fit);
-    return summarise_held_out(v, err);
+    summarise_held_out(v, room);
+    knee_resize(v->alloc, room, 0);
+    return KNEE_OK;
 }
 
 knee_status knee_cross_validate_merge(struct knee_validation *v,
                                       const struct knee_run_result *results, size_t parts,
                                       struct knee_err *err)
 {
+    double *room = NULL;
+    knee_status status = room_for_errors(v, &room, err);
+    if (status)
+        return status;
     for (size_t i = 0; i < parts * v->runs->count; i++)
         if (!isnan(results[i].held_out_s)) {
             struct knee_run_result *mine = &v->result[i % v->runs->count];
             mine->held_out_s = results[i].held_out_s;
             mine->held_out_error = results[i].held_out_error;
         }
-    return summarise_held_out(v, err);
+    summarise_held_out(v, room);
+    knee_resize(v->alloc, room, 0);
+    return KNEE_OK;
 }
 
 /* ---- A profile of one's own ---- */

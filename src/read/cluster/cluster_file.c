@@ -2,7 +2,9 @@
 /*
  * knee's own cluster files: what knee fit and knee cluster write (out/show_cluster.c), in YAML. A
  * file begins from "from:" (a preset or a one-line string) or from a GPU with its usual links;
- * every other key changes one number. Unknown keys are refused: a misspelt number must not vanish.
+ * every other key changes one number. Where a key stands does not matter: a file is read once for
+ * each kind of key, those that set many numbers first. Unknown keys are refused: a misspelt number
+ * must not vanish.
  */
 #include "read/cluster/cluster_read.h"
 
@@ -11,6 +13,7 @@
 #include "base/keys.h"
 #include "base/number.h"
 #include "cluster/cluster.h"
+#include "cluster/gpu_words.h"
 #include "cluster/presets.h"
 #include "read/yaml_scan.h"
 
@@ -18,12 +21,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What a key sets, from all of it to one number: the order of the passes. */
+enum pass { PASS_FROM, PASS_PLAIN, PASS_GPU, PASS_LINKS, PASS_NUMBERS, PASSES };
+
 struct reading {
     struct knee_cluster t;
     struct knee_fitted *record;
     const char *name;
+    enum pass pass;
     size_t level_count; /* as the file lists them */
-    bool given[8];      /* rows of numbers[] that it has, whatever a link says about them */
     size_t line;
     struct knee_err *err;
     knee_status status; /* sticks */
@@ -78,17 +84,12 @@ static const struct {
     {"nvls-share", KNEE_UNIT_FRACTION, offsetof(struct knee_cluster, nvls_share), 10},
 };
 
-/* A link at the lowest level; what the file has said itself stays. */
+/* A link at the lowest level; the number of GPUs stays. */
 static void set_gpu_link(struct reading *r, const struct knee_link *link)
 {
-    struct knee_cluster before = r->t;
     double count = r->t.levels[0].count;
     knee_cluster_set_gpu_link(&r->t, link);
     r->t.levels[0].count = count;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (r->given[i])
-            memcpy((char *)&r->t + numbers[i].offset, (char *)&before + numbers[i].offset,
-                   sizeof(double));
 }
 
 static void start_from(struct reading *r, const char *value)
@@ -103,14 +104,12 @@ static void start_from(struct reading *r, const char *value)
         r->t = t;
 }
 
-/* What follows in the file changes the guess. */
+/* A guess, which the other keys change. */
 static void set_plain(struct reading *r, const char *value)
 {
     char name[sizeof r->t.name];
     if (strcmp(value, "true") != 0)
         return;
-    if (r->level_count > 0)
-        refuse(r, "plain must stand before levels, and is", value);
     memcpy(name, r->t.name, sizeof name);
     knee_cluster_plain(&r->t);
     memcpy(r->t.name, name, sizeof name);
@@ -118,43 +117,68 @@ static void set_plain(struct reading *r, const char *value)
 
 static void set_gpu(struct reading *r, const char *value)
 {
-    const struct knee_gpu *gpu = knee_gpu_named(value);
-    knee_format(r->t.gpu, sizeof r->t.gpu, "%s", value);
+    int row = knee_gpu_spelt(value);
+    const struct knee_gpu *gpu = row < 0 ? NULL : knee_gpu_at((size_t)row);
+    knee_format(r->t.gpu, sizeof r->t.gpu, "%s", gpu ? gpu->name : value);
     if (gpu && !r->t.levels[0].name[0])
         set_gpu_link(r, knee_link_named(gpu->node_link));
 }
 
+static void ignore(struct reading *r, const char *value)
+{
+    (void)r, (void)value;
+}
+
+static void set_name(struct reading *r, const char *value)
+{
+    knee_format(r->t.name, sizeof r->t.name, "%s", value);
+}
+
+static void set_sharp(struct reading *r, const char *value)
+{
+    r->t.sharp = strcmp(value, "true") == 0;
+}
+
+static const struct {
+    const char *key;
+    enum pass pass;
+    void (*set)(struct reading *r, const char *value);
+} words[] = {
+    {"from", PASS_FROM, start_from},    {"plain", PASS_PLAIN, set_plain},
+    {"gpu", PASS_GPU, set_gpu},         {"name", PASS_NUMBERS, set_name},
+    {"sharp", PASS_NUMBERS, set_sharp}, {"schema", PASS_NUMBERS, ignore},
+};
+
 static void take_top(struct reading *r, const char *key, const char *value)
 {
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(key, words[i].key) == 0) {
+            if (r->pass == words[i].pass)
+                words[i].set(r, value);
+            return;
+        }
+    if (r->pass != PASS_NUMBERS)
+        return;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (knee_same_name(key, numbers[i].key)) {
             double *field = (double *)((char *)&r->t + numbers[i].offset);
-            r->given[i] = read_number(r, value, numbers[i].unit, 0, numbers[i].max, field);
+            read_number(r, value, numbers[i].unit, 0, numbers[i].max, field);
             return;
         }
-    if (strcmp(key, "name") == 0)
-        knee_format(r->t.name, sizeof r->t.name, "%s", value);
-    else if (strcmp(key, "from") == 0)
-        start_from(r, value);
-    else if (strcmp(key, "plain") == 0)
-        set_plain(r, value);
-    else if (strcmp(key, "gpu") == 0)
-        set_gpu(r, value);
-    else if (strcmp(key, "sharp") == 0)
-        r->t.sharp = strcmp(value, "true") == 0;
-    else if (strcmp(key, "schema") != 0)
-        refuse(r, "there is no key", key);
+    refuse(r, "there is no key", key);
 }
 
 static void take_level(struct reading *r, size_t index, const char *key, const char *value)
 {
     struct knee_level *level = &r->t.levels[index];
-    if (index >= r->level_count) {
-        if (index >= r->t.level_count)
-            *level = (struct knee_level){.ports = index == 1, .oversubscription = 1};
-        r->level_count = index + 1;
-    }
-    if (strcmp(key, "link") == 0 || strcmp(key, "name") == 0) {
+    bool link_key = strcmp(key, "link") == 0 || strcmp(key, "name") == 0;
+    if (r->pass != (link_key ? PASS_LINKS : PASS_NUMBERS))
+        return;
+    for (; r->level_count <= index; r->level_count++)
+        if (r->level_count >= r->t.level_count)
+            r->t.levels[r->level_count] =
+                (struct knee_level){.ports = r->level_count == 1, .oversubscription = 1};
+    if (link_key) {
         const struct knee_link *link = knee_link_named(value);
         if (link && index == 0)
             set_gpu_link(r, link);
@@ -285,23 +309,25 @@ static const struct {
     {"parameters", KNEE_PARAMETERS_MAX, take_parameter},
 };
 
-static void take(void *ctx, const struct knee_scalar *scalar)
+static knee_status take(void *ctx, const struct knee_scalar *scalar)
 {
     struct reading *r = ctx;
     r->line = scalar->line;
-    for (size_t i = 0; i < sizeof lists / sizeof *lists && !r->status; i++) {
+    if (scalar->empty)
+        return KNEE_OK; /* an empty list says nothing */
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         size_t index = 0;
         const char *key = member(scalar->path, lists[i].list, lists[i].most, &index);
         if (!key)
             continue;
         if (!*key)
             refuse(r, "too many members, or no mapping, in", lists[i].list);
-        else
+        else if (r->pass == PASS_NUMBERS || lists[i].take == take_level)
             lists[i].take(r, index, key, scalar->value);
-        return;
+        return r->status;
     }
-    if (!r->status)
-        take_top(r, scalar->path, scalar->value);
+    take_top(r, scalar->path, scalar->value);
+    return r->status;
 }
 
 /* What a file must not leave open, and what must hold among its numbers. */
@@ -340,7 +366,9 @@ knee_status knee_cluster_file_read(struct knee_slice text, const char *name,
     memset(record, 0, sizeof *record);
     knee_cluster_init(&r.t);
     knee_format(r.t.name, sizeof r.t.name, "%s", name);
-    knee_status status = knee_yaml_scan(text, name, take, &r, err);
+    knee_status status = KNEE_OK;
+    for (r.pass = PASS_FROM; !status && r.pass < PASSES; r.pass++)
+        status = knee_yaml_scan(text, name, take, &r, err);
     if (!status)
         status = check(&r);
     if (record->curve_count > 0 || record->parameter_count > 0)

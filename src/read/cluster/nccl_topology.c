@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "cluster/cluster.h"
+#include "cluster/gpu_words.h"
 #include "cluster/presets.h"
 
 #include <math.h>
@@ -19,6 +20,7 @@ struct node {
     double nics, slowest_mbit;
     bool switched;             /* NVLinks end at a switch */
     double gpu_gts, gpu_lanes; /* PCIe of the last device seen before a GPU */
+    const char *named;         /* the GPU, by its PCI ids */
     char adapter[24];
     bool no_gdr;
 };
@@ -79,11 +81,19 @@ static void see_net(struct node *n, struct knee_slice tag)
         knee_slice_copy(name, n->adapter, sizeof n->adapter);
 }
 
+/* A GPU's PCI ids name it: "0x10de", "0x2330". */
 static void see_pci(struct node *n, struct knee_slice tag)
 {
-    struct knee_slice class;
+    struct knee_slice class, vendor, device;
     if (!attribute(tag, "class", &class) || !knee_slice_starts(class, "0x03"))
         return;
+    if (attribute(tag, "vendor", &vendor) && attribute(tag, "device", &device)) {
+        char words[32];
+        knee_format(words, sizeof words, "pci %.*s %.*s", vendor.length == 6 ? 4 : 0,
+                    vendor.at + (vendor.length == 6 ? 2 : 0), device.length == 6 ? 4 : 0,
+                    device.at + (device.length == 6 ? 2 : 0));
+        n->named = knee_gpu_name_in(words);
+    }
     n->gpu_gts = number_of(tag, "link_speed");
     n->gpu_lanes = number_of(tag, "link_width");
 }
@@ -92,14 +102,6 @@ static const struct {
     const char *tag;
     void (*see)(struct node *n, struct knee_slice tag);
 } tags[] = {{"gpu", see_gpu}, {"nvlink", see_nvlink}, {"net", see_net}, {"pci", see_pci}};
-
-/* Compute capability -> GPU preset, and the NVLinks it has when whole. */
-static const struct {
-    double sm;
-    const char *gpu;
-    double links;
-} capabilities[] = {{70, "v100", 6},  {80, "a100", 12},  {86, "l40s", 0},   {89, "l40s", 0},
-                    {90, "h100", 18}, {100, "b200", 18}, {103, "b300", 18}, {120, "h100-pcie", 0}};
 
 static const struct {
     const char *adapter, *transport;
@@ -123,29 +125,42 @@ static void set_network(const struct node *n, struct knee_level *level)
     level->bytes_per_s = rate * best->achieved;
 }
 
+/* The GPU by its PCI ids, or by its capability where it has all the links of the usual one; if
+ * neither tells, it has no name, and its links come from those it has. */
+static void set_gpu(const struct node *n, double links, struct knee_cluster *t)
+{
+    double whole = knee_nvlinks_of(n->sm);
+    const struct knee_gpu *usual = knee_gpu_of_links(n->sm, whole);
+    const struct knee_gpu *gpu = knee_gpu_of_links(n->sm, links);
+    if (n->named)
+        knee_cluster_of_gpu(n->named, t);
+    else
+        knee_cluster_of_gpu(usual && links > 0 ? usual->name : "h100-pcie", t);
+    if (!n->named && !gpu)
+        knee_format(t->gpu, sizeof t->gpu, "sm_%.0f", n->sm);
+    bool preset = !n->named || knee_gpu_named(n->named);
+    if (preset && usual && links > 0 && strncmp(t->levels[0].name, "nvlink", 6) == 0)
+        t->levels[0].bytes_per_s *= links / whole; /* some may be down */
+    if (links == 0)
+        knee_level_set_link(&t->levels[0], knee_link_named(n->gpu_gts < 32 ? "pcie4" : "pcie5"), 1);
+}
+
 static knee_status fill(const struct node *n, const char *name, struct knee_cluster *out,
                         struct knee_err *err)
 {
-    size_t row = 0, rows = sizeof capabilities / sizeof *capabilities;
-    while (row + 1 < rows && capabilities[row].sm != n->sm)
-        row++;
+    struct knee_cluster t;
     if (n->gpus == 0)
         return knee_fail(err, KNEE_INPUT, name, "there is no <gpu> in it");
-    const char *gpu = n->links > 0 ? capabilities[row].gpu : "h100-pcie";
-    knee_cluster_from_preset(knee_cluster_preset_named(knee_gpu_named(gpu)->cluster), out);
-    out->levels[0].count = n->gpus;
-    double links = n->links / n->gpus, whole = capabilities[row].links;
-    if (links > 0 && whole > 0)
-        out->levels[0].bytes_per_s *= links / whole;
-    else if (n->gpu_gts < 32)
-        knee_level_set_link(&out->levels[0], knee_link_named("pcie4"), 1),
-            out->levels[0].count = n->gpus;
+    double links = n->links / n->gpus;
+    set_gpu(n, links, &t);
+    t.levels[0].count = n->gpus;
     if (!n->switched)
-        out->nvls_share = 0;
+        t.nvls_share = 0;
     if (n->nics > 0)
-        set_network(n, &out->levels[1]);
-    knee_format(out->name, sizeof out->name, "%.40s: %.0f x sm_%.0f with %g x NVLink, %.0f x NIC",
-                name, n->gpus, n->sm, links, n->nics);
+        set_network(n, &t.levels[1]);
+    knee_format(t.name, sizeof t.name, "%.40s: %.0f x sm_%.0f with %g x NVLink, %.0f x NIC", name,
+                n->gpus, n->sm, links, n->nics);
+    *out = t;
     return KNEE_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "read/log/log.h"
 
 #include "base/format.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -24,10 +25,18 @@ void knee_logs_release(struct knee_logs *logs)
     logs->count = 0;
 }
 
-static void out_of_memory(struct knee_log_reader *r)
+void knee_log_out_of_memory(struct knee_log_reader *r)
 {
     if (!r->status)
         r->status = knee_fail(r->err, KNEE_SYSTEM, r->name, "out of memory");
+}
+
+void knee_log_too_many(struct knee_log_reader *r)
+{
+    if (r->status)
+        return;
+    r->status = knee_fail(r->err, KNEE_INPUT, r->name, "more than %d tables", KNEE_LOGS_MAX);
+    knee_hint(r->err, "split the file, or leave out columns that differ from row to row");
 }
 
 bool knee_log_line(struct knee_log_reader *r, struct knee_slice *line)
@@ -52,7 +61,7 @@ static bool grow(struct knee_log_reader *r)
     if (slacks)
         r->slacks = slacks;
     if (!samples || !ratios || !slacks) {
-        out_of_memory(r);
+        knee_log_out_of_memory(r);
         return false;
     }
     r->capacity = capacity;
@@ -118,17 +127,9 @@ void knee_log_quickest(const struct knee_log *log, double quickest_s, struct kne
         sample->time_s = quickest_s;
 }
 
-static unsigned long long hash(struct knee_slice text)
-{
-    unsigned long long h = 14695981039346656037u; /* FNV-1a */
-    for (size_t i = 0; i < text.length; i++)
-        h = (h ^ (unsigned char)text.at[i]) * 1099511628211u;
-    return h;
-}
-
 void knee_run_host(double *count, unsigned long long *hashes, struct knee_slice host)
 {
-    unsigned long long h = hash(host);
+    unsigned long long h = knee_hash(host.at, host.length);
     size_t known = (size_t)*count;
     for (size_t i = 0; i < known; i++)
         if (hashes[i] == h)
@@ -179,12 +180,13 @@ static int by_size(const void *a, const void *b)
 static void keep(struct knee_log_reader *r)
 {
     struct knee_logs *logs = r->logs;
-    struct knee_log *list =
-        logs->count < KNEE_LOGS_MAX
-            ? knee_resize(logs->alloc, logs->logs, (logs->count + 1) * sizeof *list)
-            : NULL;
+    if (logs->count == KNEE_LOGS_MAX) {
+        knee_log_too_many(r);
+        return;
+    }
+    struct knee_log *list = knee_resize(logs->alloc, logs->logs, (logs->count + 1) * sizeof *list);
     if (!list) {
-        out_of_memory(r);
+        knee_log_out_of_memory(r);
         return;
     }
     logs->logs = list;

@@ -51,6 +51,10 @@ struct knee_log_reader {
 
 /* ---- Building ---- */
 
+/* What ends a reading; the first one counts. */
+void knee_log_out_of_memory(struct knee_log_reader *r);
+void knee_log_too_many(struct knee_log_reader *r); /* tables */
+
 /* The next line, counted; false at the end or once something failed. */
 bool knee_log_line(struct knee_log_reader *r, struct knee_slice *line);
 

@@ -4,20 +4,17 @@
  * bus over algorithm bandwidth (2(n-1)/n, (n-1)/n), nodes from hosts and device numbers. Where two
  * sources contradict each other, the one that comes from the measurement wins and a note says so.
  */
+#include "base/order.h"
 #include "base/text.h"
 #include "read/log/log.h"
+
+#include "collective/collective_op.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- The collective ---- */
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* The rows with the least rounding say the ratio best. NaN: no row says it. */
 static double best_ratio(const struct knee_log_reader *r, double *slack)
@@ -53,23 +50,11 @@ static enum knee_op op_from_columns(const struct knee_run_facts *run, double rat
     return one ? KNEE_OP_SEND_RECV : KNEE_OP_UNKNOWN;
 }
 
-/* A word of a file name that is a collective: "02_a100x8_allgather.log". */
+/* "02_a100x8_allgather.log" */
 static enum knee_op op_in_name(const char *name)
 {
-    static const char *const words[] = {
-        "all_reduce", "allreduce",      "all-reduce",    "all_gather",     "allgather",
-        "all-gather", "reduce_scatter", "reducescatter", "reduce-scatter", "alltoallv",
-        "alltoall",   "all_to_all",     "all-to-all",    "broadcast",      "bcast",
-        "sendrecv",   "gather",         "scatter",       "reduce"};
-    char low[128];
-    size_t used = 0;
-    for (; *name && used + 1 < sizeof low; name++)
-        low[used++] = *name >= 'A' && *name <= 'Z' ? (char)(*name - 'A' + 'a') : *name;
-    low[used] = '\0';
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strstr(low, words[i]))
-            return knee_op_of(words[i], strlen(words[i]));
-    return KNEE_OP_UNKNOWN;
+    enum knee_op op = knee_op_from_name(name, strlen(name));
+    return op == KNEE_OP_BARRIER ? KNEE_OP_UNKNOWN : op;
 }
 
 /* All-reduce alone has a ratio above 1; gathers and scatters alone stay below. */
@@ -140,10 +125,7 @@ static double ranks_from_ratios(struct knee_log_reader *r, double *low, double *
             *high = fmin(*high, ranks_of(r->log.op, ratio + slack));
         list[count++] = ranks_of(r->log.op, ratio);
     }
-    if (count == 0)
-        return NAN;
-    qsort(list, count, sizeof *list, ascending);
-    return list[count / 2];
+    return knee_median(list, count);
 }
 
 /* A whole number between the limits: the nearest, or a multiple of eight if there are many. */

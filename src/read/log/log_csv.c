@@ -3,8 +3,12 @@
  * Measurements as CSV: a header that names a size and a time, and any of collective, ranks, nodes,
  * GPU, algorithm with its hops and share. What knee bench writes with --csv is such a file. Rows
  * that differ in collective, ranks, nodes, algorithm or one of the label columns belong to
- * different tables.
+ * different tables, in whatever order they stand: all rows are read, then each table is made of
+ * its own.
  */
+#include "base/csv.h"
+#include "base/hash.h"
+#include "base/text.h"
 #include "read/log/log.h"
 
 #include <math.h>
@@ -63,23 +67,20 @@ static const struct {
     {"min_s", MIN, 1},
 };
 
-#define CELLS_MAX 64
-
 struct sheet {
-    enum field field[CELLS_MAX];
-    double scale[CELLS_MAX];
+    enum field field[KNEE_CSV_FIELDS];
+    double scale[KNEE_CSV_FIELDS];
     size_t columns;
 };
 
-static bool read_header(struct knee_slice line, struct sheet *sheet)
+static bool read_header(const struct knee_csv *csv, struct sheet *sheet)
 {
-    struct knee_slice cell;
     bool has[FIELDS] = {false};
     memset(sheet, 0, sizeof *sheet);
-    while (sheet->columns < CELLS_MAX && knee_slice_until(&line, ',', &cell)) {
-        size_t column = sheet->columns++;
+    for (; sheet->columns < csv->fields; sheet->columns++) {
+        size_t column = sheet->columns;
+        struct knee_slice cell = knee_csv_slice(csv, column);
         sheet->field[column] = UNKNOWN;
-        cell = knee_slice_trim(cell);
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             if (knee_slice_is(cell, names[i].name)) {
                 sheet->field[column] = names[i].field;
@@ -90,16 +91,18 @@ static bool read_header(struct knee_slice line, struct sheet *sheet)
     return has[BYTES] && has[TIME];
 }
 
+static void open_csv(struct knee_csv *csv, struct knee_slice text)
+{
+    knee_csv_init(csv, text.at, text.length);
+    csv->comment = '#';
+}
+
 static bool sniff(struct knee_slice text)
 {
-    struct knee_slice line;
+    struct knee_csv csv;
     struct sheet sheet;
-    while (knee_slice_line(&text, &line)) {
-        line = knee_slice_trim(line);
-        if (line.length > 0 && line.at[0] != '#')
-            return read_header(line, &sheet);
-    }
-    return false;
+    open_csv(&csv, text);
+    return knee_csv_row(&csv) && read_header(&csv, &sheet);
 }
 
 /* One row as it stands; slices stay in the file. */
@@ -108,14 +111,13 @@ struct cells {
     struct knee_slice op, gpu, algorithm, label;
 };
 
-static const char *read_cells(const struct sheet *sheet, struct knee_slice line, struct cells *out)
+static const char *read_cells(const struct sheet *sheet, const struct knee_csv *csv,
+                              struct cells *out)
 {
     struct cells c = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, {0}, {0}, {0}, {0}};
-    struct knee_slice cell, rest = line;
-    size_t column = 0;
-    for (; column < sheet->columns && knee_slice_until(&rest, ',', &cell); column++) {
+    for (size_t column = 0; column < sheet->columns && column < csv->fields; column++) {
         double number = NAN;
-        cell = knee_slice_trim(cell);
+        struct knee_slice cell = knee_csv_slice(csv, column);
         bool ok = knee_slice_number(cell, &number);
         switch (sheet->field[column]) {
         case BYTES: c.bytes = ok ? number * sheet->scale[column] : NAN; break;
@@ -135,7 +137,7 @@ static const char *read_cells(const struct sheet *sheet, struct knee_slice line,
         default: break;
         }
     }
-    if (column < sheet->columns)
+    if (csv->fields < sheet->columns)
         return "the row has fewer cells than its header";
     if (isnan(c.bytes) || isnan(c.time_s))
         return "size or time is not a number";
@@ -190,35 +192,155 @@ static void begin_table(struct knee_log_reader *r, const struct cells *c)
     knee_log_own_algorithm(log, c->algorithm, c->hops, c->share);
 }
 
+/* ---- Rows into tables ---- */
+
+struct row {
+    struct cells cells;
+    struct knee_slice text;
+    size_t line, next;  /* the next row of its table; 0: none, so they count from 1 */
+    const char *reason; /* refused; NULL: a good one */
+};
+
+/* A table by its first good row, and its rows as a list. */
+struct group {
+    size_t first, last;
+    size_t key; /* the row that says what it is of */
+};
+
+#define SLOTS (4 * KNEE_LOGS_MAX)
+
+struct rows {
+    struct knee_log_reader *r;
+    struct row *row; /* [1 .. count] */
+    size_t count, room;
+    struct group *group; /* [0 .. groups) */
+    size_t groups, now;  /* now: the one that the last good row is of; 0 before any */
+    size_t *slot;        /* group + 1 by hash of its key; 0: free */
+};
+
+static bool start_rows(struct knee_log_reader *r, struct rows *rows)
+{
+    const struct knee_alloc *alloc = r->logs->alloc;
+    *rows = (struct rows){.r = r};
+    rows->group = knee_resize(alloc, NULL, KNEE_LOGS_MAX * sizeof *rows->group);
+    rows->slot = knee_resize(alloc, NULL, SLOTS * sizeof *rows->slot);
+    if (!rows->group || !rows->slot) {
+        knee_log_out_of_memory(r);
+        return false;
+    }
+    memset(rows->group, 0, KNEE_LOGS_MAX * sizeof *rows->group);
+    memset(rows->slot, 0, SLOTS * sizeof *rows->slot);
+    return true;
+}
+
+static void release_rows(struct rows *rows)
+{
+    const struct knee_alloc *alloc = rows->r->logs->alloc;
+    knee_resize(alloc, rows->row, 0);
+    knee_resize(alloc, rows->group, 0);
+    knee_resize(alloc, rows->slot, 0);
+}
+
+static uint64_t hash_of(const struct cells *c)
+{
+    const struct knee_slice words[] = {c->op, c->gpu, c->label, c->algorithm};
+    const double numbers[] = {c->ranks, c->nodes, c->hops, c->share};
+    uint64_t hash = KNEE_HASH_START;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hash = knee_hash_add(knee_hash_add(hash, words[i].at, words[i].length), ",", 1);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        double number = isnan(numbers[i]) ? -1 : numbers[i] + 0.0;
+        hash = knee_hash_add(hash, &number, sizeof number);
+    }
+    return hash;
+}
+
+/* The group of a good row; a new one where there is none yet. False: there are too many. */
+static bool find_group(struct rows *rows, const struct cells *cells)
+{
+    size_t slot = hash_of(cells) % SLOTS;
+    for (; rows->slot[slot]; slot = (slot + 1) % SLOTS) {
+        rows->now = rows->slot[slot] - 1;
+        if (same_table(cells, &rows->row[rows->group[rows->now].key].cells))
+            return true;
+    }
+    if (rows->groups == KNEE_LOGS_MAX) {
+        knee_log_too_many(rows->r);
+        return false;
+    }
+    rows->now = rows->groups++;
+    rows->slot[slot] = rows->now + 1;
+    return true;
+}
+
+static void add_row(struct rows *rows, const struct row *row)
+{
+    if (rows->count + 1 >= rows->room) {
+        size_t room = rows->room ? 2 * rows->room : 256;
+        struct row *more = knee_resize(rows->r->logs->alloc, rows->row, room * sizeof *more);
+        if (!more) {
+            knee_log_out_of_memory(rows->r);
+            return;
+        }
+        rows->row = more;
+        rows->room = room;
+    }
+    size_t at = ++rows->count;
+    rows->row[at] = *row;
+    if (!row->reason && !find_group(rows, &row->cells))
+        return;
+    struct group *group = &rows->group[rows->now];
+    if (group->last)
+        rows->row[group->last].next = at;
+    else
+        group->first = at;
+    group->last = at;
+    group->key = group->key || row->reason ? group->key : at;
+}
+
+static void take(struct knee_log_reader *r, const struct row *row)
+{
+    if (row->reason) {
+        knee_log_refuse(r, row->line, row->text, row->reason);
+        return;
+    }
+    const struct cells *c = &row->cells;
+    struct knee_sample sample = {c->bytes, c->time_s, c->time_s, NAN, row->line};
+    knee_log_quickest(&r->log, c->quickest_s, &sample);
+    knee_log_add(r, &sample, NAN, NAN);
+}
+
+/* Tables in the order of their first rows; what was refused before any is in the first. */
+static void make_tables(const struct rows *rows)
+{
+    struct knee_log_reader *r = rows->r;
+    size_t g = 0;
+    do {
+        const struct group *group = &rows->group[g];
+        if (group->key)
+            begin_table(r, &rows->row[group->key].cells);
+        for (size_t i = group->first; i; i = rows->row[i].next)
+            take(r, &rows->row[i]);
+    } while (++g < rows->groups && !r->status);
+}
+
 static void read_table(struct knee_log_reader *r)
 {
-    struct knee_slice line;
-    struct sheet sheet = {0};
-    struct cells now, last = {NAN, NAN, -1, NAN, NAN, NAN, NAN, {0}, {0}, {0}, {0}};
-    bool header = false;
-    while (knee_log_line(r, &line)) {
-        line = knee_slice_trim(line);
-        if (line.length == 0 || line.at[0] == '#') {
-            r->facts++;
-            continue;
+    struct knee_csv csv;
+    struct sheet sheet;
+    struct rows rows;
+    open_csv(&csv, r->text);
+    if (start_rows(r, &rows) && knee_csv_row(&csv) && read_header(&csv, &sheet))
+        while (!r->status && knee_csv_row(&csv)) {
+            struct row row = {.text = knee_csv_line(&csv), .line = csv.line};
+            row.reason = read_cells(&sheet, &csv, &row.cells);
+            add_row(&rows, &row);
         }
-        if (!header) {
-            header = read_header(line, &sheet);
-            r->facts++;
-            continue;
-        }
-        const char *reason = read_cells(&sheet, line, &now);
-        if (reason) {
-            knee_log_refuse(r, r->line, line, reason);
-            continue;
-        }
-        if (!same_table(&now, &last))
-            begin_table(r, &now);
-        last = now;
-        struct knee_sample sample = {now.bytes, now.time_s, now.time_s, NAN, r->line};
-        knee_log_quickest(&r->log, now.quickest_s, &sample);
-        knee_log_add(r, &sample, NAN, NAN);
-    }
+    if (!r->status)
+        make_tables(&rows);
+    r->line = csv.next_line - 1;
+    r->facts = r->line - rows.count;
+    release_rows(&rows);
 }
 
 const struct knee_log_format knee_log_csv = {"CSV", sniff, read_table};

@@ -1,37 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "read/log/log_index.h"
 
-#include <string.h>
+#include "base/csv.h"
 
 enum column { FILE_NAME, HARDWARE, CLUSTER, SOURCE, COLUMNS };
 
 static const char *const names[COLUMNS] = {"file", "hardware", "cluster", "source_url"};
-
-/* The next cell off *line, quotation marks taken off; false when there is none left. */
-static bool next_cell(struct knee_slice *line, struct knee_slice *cell, bool *more)
-{
-    if (!*more)
-        return false;
-    if (line->length == 0 || line->at[0] != '"') {
-        const char *comma = line->length ? memchr(line->at, ',', line->length) : NULL;
-        *more = comma != NULL;
-        size_t length = comma ? (size_t)(comma - line->at) : line->length;
-        *cell = (struct knee_slice){line->at, length};
-        *line = knee_slice_from(*line, length + 1);
-        return true;
-    }
-    size_t end = 1; /* "" inside stands for one mark; it stays doubled, which no word here minds */
-    while (end < line->length &&
-           !(line->at[end] == '"' && (end + 1 >= line->length || line->at[end + 1] != '"')))
-        end += line->at[end] == '"' ? 2 : 1;
-    if (end > line->length)
-        end = line->length;
-    *cell = (struct knee_slice){line->at + 1, end - 1};
-    *line = knee_slice_from(*line, end + 1);
-    *more = line->length > 0 && line->at[0] == ',';
-    *line = knee_slice_from(*line, 1);
-    return true;
-}
 
 /* "https://github.com/owner/repo/blob/..." up to the repository. */
 static struct knee_slice site_of(struct knee_slice url)
@@ -43,28 +17,41 @@ static struct knee_slice site_of(struct knee_slice url)
     return url;
 }
 
-bool knee_log_index_find(struct knee_slice csv, const char *file, struct knee_log_index_row *out)
+static bool find_columns(struct knee_csv *csv, size_t where[COLUMNS])
 {
-    int where[COLUMNS] = {-1, -1, -1, -1};
-    struct knee_slice line, cell;
-    bool more = true;
-    if (!knee_slice_line(&csv, &line))
+    for (int i = 0; i < COLUMNS; i++)
+        where[i] = KNEE_CSV_FIELDS;
+    if (!knee_csv_row(csv))
         return false;
-    for (int column = 0; next_cell(&line, &cell, &more); column++)
+    for (size_t column = 0; column < csv->fields; column++)
         for (int i = 0; i < COLUMNS; i++)
-            if (knee_slice_is(knee_slice_trim(cell), names[i]))
+            if (knee_slice_is(knee_csv_slice(csv, column), names[i]))
                 where[i] = column;
-    while (where[FILE_NAME] >= 0 && knee_slice_line(&csv, &line)) {
-        struct knee_slice cells[COLUMNS] = {{"", 0}, {"", 0}, {"", 0}, {"", 0}};
-        more = true;
-        for (int column = 0; next_cell(&line, &cell, &more); column++)
-            for (int i = 0; i < COLUMNS; i++)
-                if (column == where[i])
-                    cells[i] = knee_slice_trim(cell);
-        if (!knee_slice_is(cells[FILE_NAME], file))
+    return where[FILE_NAME] < KNEE_CSV_FIELDS;
+}
+
+bool knee_log_index_good(struct knee_slice text)
+{
+    struct knee_csv csv;
+    size_t where[COLUMNS];
+    knee_csv_init(&csv, text.at, text.length);
+    return find_columns(&csv, where);
+}
+
+bool knee_log_index_find(struct knee_slice text, const char *file, struct knee_log_index_row *out)
+{
+    struct knee_csv csv;
+    size_t where[COLUMNS];
+    knee_csv_init(&csv, text.at, text.length);
+    if (!find_columns(&csv, where))
+        return false;
+    while (knee_csv_row(&csv)) {
+        if (!knee_slice_is(knee_csv_slice(&csv, where[FILE_NAME]), file))
             continue;
-        struct knee_slice origin = cells[CLUSTER].length ? cells[CLUSTER] : site_of(cells[SOURCE]);
-        knee_slice_copy(cells[HARDWARE], out->hardware, sizeof out->hardware);
+        struct knee_slice cluster = knee_csv_slice(&csv, where[CLUSTER]);
+        struct knee_slice origin =
+            cluster.length ? cluster : site_of(knee_csv_slice(&csv, where[SOURCE]));
+        knee_csv_text(&csv, where[HARDWARE], out->hardware, sizeof out->hardware);
         knee_slice_copy(origin, out->origin, sizeof out->origin);
         return true;
     }

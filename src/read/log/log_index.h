@@ -12,6 +12,9 @@ struct knee_log_index_row {
     char hardware[300], origin[160]; /* empty where the index does not say */
 };
 
+/* It is a table with a column "file". */
+bool knee_log_index_good(struct knee_slice csv);
+
 /* False: the index has no row for `file` (a name without folders), or no column "file". */
 bool knee_log_index_find(struct knee_slice csv, const char *file, struct knee_log_index_row *out);
 

@@ -175,7 +175,7 @@ static void take_device(struct knee_log_reader *r, const char *key,
     }
 }
 
-static void take(struct taking *t, const struct knee_json_values *v)
+static void take(struct taking *t, struct knee_json_values *v)
 {
     struct knee_log_reader *r = t->r;
     const char *key = member(v->path, "results");

@@ -6,6 +6,7 @@
  * before a line and NCCL's own lines come between, even into the middle of a row: a row that stops
  * early waits for the numbers that follow. Rows whose numbers contradict each other are refused.
  */
+#include "base/fold.h"
 #include "read/log/log.h"
 
 #include <math.h>
@@ -53,8 +54,7 @@ static const struct {
 
 static bool is_word(struct knee_slice text)
 {
-    char c = text.length ? text.at[0] : '0';
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return text.length && knee_is_letter(text.at[0]);
 }
 
 /* "size count type redop root time algbw busbw #wrong time ...": true if it is one. */

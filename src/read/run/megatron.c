@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/keys.h"
+#include "base/order.h"
 #include "job/raw.h"
 #include "knee_read.h"
 
@@ -313,12 +314,6 @@ static void set_plan(struct knee_plan *plan, const struct raw *raw)
     set(k, plan, "gradient-bytes", raw->bf16_reduce > 0 ? 2 : NAN);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 knee_status knee_megatron_read(const char *text, size_t length, const char *name,
                                struct knee_shape *shape, struct knee_plan *plan, double *step_s,
                                struct knee_err *err)
@@ -346,10 +341,9 @@ knee_status knee_megatron_read(const char *text, size_t length, const char *name
     struct knee_plan p = *plan;
     set_shape(&s, &raw);
     set_plan(&p, &raw);
-    qsort(raw.times_ms, raw.times, sizeof *raw.times_ms, ascending);
     *shape = s;
     *plan = p;
     if (step_s)
-        *step_s = raw.times ? raw.times_ms[raw.times / 2] / 1e3 : NAN;
+        *step_s = knee_median(raw.times_ms, raw.times) / 1e3;
     return KNEE_OK;
 }

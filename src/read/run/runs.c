@@ -8,11 +8,13 @@
 #include "base/csv.h"
 #include "base/decimal.h"
 #include "base/error.h"
+#include "base/fold.h"
 #include "base/format.h"
 #include "base/json_values.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cluster/gpu_words.h"
 #include "cluster/presets.h"
 #include "job/profile.h"
 #include "job/shape_presets.h"
@@ -110,8 +112,7 @@ struct row {
 static void lower(char *text)
 {
     for (; *text; text++)
-        if (*text >= 'A' && *text <= 'Z')
-            *text = (char)(*text - 'A' + 'a');
+        *text = knee_lower(*text);
 }
 
 static void note(char out[KNEE_RUN_TEXT], const char *what)
@@ -127,19 +128,6 @@ static void skip(struct row *row, const char *fmt, const char *what)
 }
 
 /* ---- GPU ---- */
-
-/* Longest first: a name that contains another must come before it. */
-static const struct {
-    const char *part, *preset;
-} gpus[] = {
-    {"gb300", "gb300"},     {"gb200", "gb200"},         {"b300", "b300"},
-    {"b200", "b200"},       {"h200", "h200"},           {"h100-pcie", "h100-pcie"},
-    {"h100", "h100"},       {"a100-pcie", "a100-pcie"}, {"a100-sxm4-40", "a100-40"},
-    {"a100-40", "a100-40"}, {"a100", "a100"},           {"v100", "v100"},
-    {"l40s", "l40s"},       {"mi355x", "mi355x"},       {"mi325x", "mi325x"},
-    {"mi300x", "mi300x"},   {"mi250x", "mi250x"},       {"gaudi3", "gaudi3"},
-    {"gaudi2", "gaudi2"},
-};
 
 /* The number that stands before `unit` in a name like H100-96GB-HBM2e-500W; NaN: none does. */
 static double number_before(const char *text, const char *unit)
@@ -173,23 +161,20 @@ static const char *read_gpu(struct row *row)
         knee_format(row->word[GPU], sizeof row->word[GPU], "%s", row->gpu);
     knee_format(text, sizeof text, "%s", row->word[GPU]);
     lower(text);
-    const char *preset = NULL;
-    for (size_t i = 0; i < sizeof gpus / sizeof *gpus && !preset; i++)
-        if (strstr(text, gpus[i].part))
-            preset = gpus[i].preset;
-    if (!preset) {
+    const struct knee_gpu *gpu = knee_gpu_in(text);
+    if (!gpu) {
         skip(row, *text ? "there are no constants for %.60s" : "the GPU is not named",
              row->word[GPU]);
         return "";
     }
-    platform->hw.gpu = knee_choice_find(&knee_gpu_names, preset, "", NULL);
+    platform->hw.gpu = knee_choice_find(&knee_gpu_names, gpu->name, "", NULL);
     platform->power_cap_w = number_before(text, "w");
     double size = number_before(text, "gb");
     platform->memory_bytes = size * GB;
-    if (strcmp(preset, "h100") == 0 && strstr(text, "hbm2e"))
+    if (strcmp(gpu->name, "h100") == 0 && strstr(text, "hbm2e"))
         platform->hw.memory_bytes_per_s = 2.4e12; /* the 96 GB part of cloud providers */
-    achieve(&platform->hw, knee_gpu_named(preset));
-    return preset;
+    achieve(&platform->hw, gpu);
+    return gpu->name;
 }
 
 /* ---- Precision, sharding, recomputation, overlap ---- */
@@ -482,25 +467,22 @@ static void take_row(const struct knee_csv *csv, const struct columns *columns, 
     read_row(row);
 }
 
-/* Room for one more run; NULL: none (err says why). */
-static struct knee_measured_run *next_run(struct knee_runs *runs, size_t *room, const char *name,
-                                          struct knee_err *err)
+/* Room for one more run, which goes to row->run. */
+static knee_status next_run(struct knee_runs *runs, size_t *room, const char *name, struct row *row,
+                            struct knee_err *err)
 {
-    if (runs->count >= ROWS_MAX) {
-        knee_fail(err, KNEE_INPUT, name, "more than %d rows", ROWS_MAX);
-        return NULL;
-    }
+    if (runs->count >= ROWS_MAX)
+        return knee_fail(err, KNEE_INPUT, name, "more than %d rows", ROWS_MAX);
     if (runs->count == *room) {
         size_t wanted = *room ? 2 * *room : 64;
         void *more = knee_resize(runs->alloc, runs->run, wanted * sizeof *runs->run);
-        if (!more) {
-            knee_fail(err, KNEE_SYSTEM, name, "out of memory");
-            return NULL;
-        }
+        if (!more)
+            return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
         runs->run = more;
         *room = wanted;
     }
-    return &runs->run[runs->count++];
+    row->run = &runs->run[runs->count++];
+    return KNEE_OK;
 }
 
 static knee_status read_table(const char *data, size_t length, const char *name, struct row *row,
@@ -515,12 +497,12 @@ static knee_status read_table(const char *data, size_t length, const char *name,
     knee_status status = find_columns(&csv, name, &columns, err);
     if (status)
         return status;
-    while (knee_csv_row(&csv)) {
-        if (!(row->run = next_run(runs, &room, name, err)))
-            return KNEE_INPUT;
-        take_row(&csv, &columns, row);
+    while (!status && knee_csv_row(&csv)) {
+        status = next_run(runs, &room, name, row, err);
+        if (!status)
+            take_row(&csv, &columns, row);
     }
-    return KNEE_OK;
+    return status;
 }
 
 /* ---- JSON lines: the phases of steps on one GPU ---- */
@@ -615,8 +597,9 @@ static knee_status read_steps(const char *data, size_t length, const char *name,
             return knee_fail(err, KNEE_INPUT, where, "not JSON: %s", wrong);
         }
         for (size_t i = 0; size > 1 && i < PHASES; i++) {
-            if (!(row->run = next_run(runs, &room, name, err)))
-                return KNEE_INPUT;
+            knee_status status = next_run(runs, &room, name, row, err);
+            if (status)
+                return status;
             *row->run = step;
             take_step(row, line, i, seconds[i], compiled);
         }
