@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# knee. Targets: all (default), web, test, lint, asan, msan, tsan, musl, coverage, fuzz, bench, docs, install, uninstall,
-# clean.
+# knee. Targets: all (default), web, test, lint, asan, msan, tsan, musl, coverage, fuzz, bench, docs, install,
+# uninstall, clean.
 # YAML, ISAL, ZLIB, SQLITE, MPI, CUDA, BLAS = auto|0|1: with the library if it is there, never, or stop when it
 # is missing;
 # WASM likewise for the page (clang for wasm32-wasi, node, uPlot from npm).
@@ -215,6 +215,7 @@ $(B)/tests/unit/%.o: tests/unit/%.c
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/measure.a $(B)/libknee.a
 	$(Q)$(CC) $(CFLAGS) $^ $(LDFLAGS) -lcmocka $(LDLIBS) -o $@
 .SECONDARY: $(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.o)
+$(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.o): $(B)/flags
 -include $(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.d)
 
 unit: $(unit_bin)
