@@ -94,7 +94,7 @@ cli_src  := $(call room_src,cli)
 load_src := src/reach/mpi.c src/reach/nccl.c
 loadable := $(if $(filter 1,$(use_mpi)),$(B)/knee-mpi.so) $(if $(filter 1,$(use_cuda)),$(B)/knee-nccl.so)
 measure_src := $(filter-out $(load_src),$(call room_src,reach bench lab))
-gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/shapes.c $(B)/gen/profiles.c
+gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/profiles.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
 cli_obj  := $(cli_src:%.c=$(B)/%.o)
 measure_obj := $(measure_src:%.c=$(B)/%.o)
@@ -111,10 +111,6 @@ $(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/
 $(B)/gen/models.c: tools/presets.awk data/models.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=job/models.h -f $^ > $@.tmp && mv $@.tmp $@
-
-$(B)/gen/shapes.c: tools/presets.awk data/shape_presets.csv
-	@mkdir -p $(@D)
-	$(Q)awk -v header=job/shape_presets.h -f $^ > $@.tmp && mv $@.tmp $@
 
 $(B)/gen/profiles.c: tools/presets.awk data/profiles.csv data/constants.csv data/architectures.csv data/profile_rules.csv
 	@mkdir -p $(@D)

@@ -40,21 +40,11 @@ struct knee_cluster_preset {
     const char *origin;
 };
 
-struct knee_model {
-    const char *name;
-    double params, flops_per_param; /* per token or image, forward and backward */
-    double layers, hidden, ffn, heads, kv_heads, vocab, seq, experts,
-        topk;            /* NaN: no transformer */
-    double global_batch; /* examples per step, a usual choice */
-    const char *origin;
-};
-
 extern const struct knee_choices knee_gpu_names, knee_link_names, knee_cluster_preset_names,
-    knee_model_names, knee_algorithm_names;
+    knee_algorithm_names;
 const struct knee_gpu *knee_gpu_at(size_t row);                       /* NULL past the end */
 const struct knee_link *knee_link_at(size_t row);                     /* NULL past the end */
 const struct knee_cluster_preset *knee_cluster_preset_at(size_t row); /* NULL past the end */
-const struct knee_model *knee_model_at(size_t row);                   /* NULL past the end */
 
 /* ---- Topology: the levels of links a cluster is made of ----------------------------------- */
 

@@ -70,7 +70,7 @@ size_t knee_workers_list(const struct knee_workers *workers, double *out, size_t
 /* Every field is described by its row in knee_shape_keys; NaN or -1 is "not given". Yes-or-no
  * fields are 1 or 0. */
 struct knee_shape {
-    int model;                                            /* row of knee_shape_names */
+    int model;                                            /* row of knee_model_names */
     double layers, hidden, heads, kv_heads, head_dim;     /* head_dim: of queries and keys */
     double ffn, glu, vocab, seq;                          /* ffn: of a layer without experts */
     double experts, topk, expert_ffn, shared_ffn;         /* experts 1: there are none */
@@ -82,7 +82,21 @@ struct knee_shape {
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_shape_keys;
-extern const struct knee_choices knee_shape_names; /* presets: llama3-70b ... */
+
+/* A model by name. What is not known or does not apply is NaN; images have no shape. */
+struct knee_model {
+    const char *name;
+    double params_billion; /* as published */
+    double layers, hidden, heads, kv_heads, head_dim, ffn, glu, vocab, seq;
+    double experts, topk, expert_ffn, shared_ffn, dense_layers;
+    double q_rank, kv_rank, rope_dim, value_dim, window, global_every;
+    double causal, tied, bias, qk_norm, sinks, positions;
+    double flops_per_param; /* per image, forward and backward; NaN: from the shape */
+    double global_batch;    /* examples per step, a usual choice */
+    const char *origin;
+};
+extern const struct knee_choices knee_model_names;
+const struct knee_model *knee_model_at(size_t row); /* NULL past the end */
 
 /* Nothing given. Never fails. */
 void knee_shape_init(struct knee_shape *shape);

@@ -21,6 +21,7 @@ struct knee_knee {
     double peak_throughput_workers; /* whole K of the highest throughput */
     double tolerance_efficiency;    /* E(K) at tolerance_workers ... */
     double next_efficiency;         /* ... and at the count after it */
+    double limit_workers;           /* one example each: no knee lies beyond; NaN: no limit */
 };
 
 struct knee_regime {
@@ -92,6 +93,15 @@ struct knee_note {
     double value;
 };
 
+/* Weights, gradients and Adam's states of mixed precision, activations left out. */
+struct knee_feasibility {
+    double needed_bytes;   /* on one GPU, unsharded; NaN: not known */
+    double capacity_bytes; /* of the GPU */
+    bool fits;             /* true also where nothing is known */
+    double zero1_workers;  /* that share the optimizer's states so that it fits; NaN: none do */
+    double zero3_workers;  /* that share everything */
+};
+
 #define KNEE_LEVERS_MAX 32
 
 struct knee_prediction {
@@ -100,6 +110,7 @@ struct knee_prediction {
     size_t row_count;
     struct knee_row at; /* the row that verdict, levers, walls and cost speak of */
     struct knee_knee knee;
+    struct knee_feasibility memory;
     struct knee_lever levers[KNEE_LEVERS_MAX]; /* most gain first */
     size_t lever_count;
     struct knee_walls walls;

@@ -277,9 +277,9 @@ struct knee_plan_answer {
     size_t row_count;
     double baseline_gpus;         /* what E(K) is against, whatever counts were asked; NaN: none */
     double baseline_tokens_per_s; /* of its best plan */
-    size_t chosen;    /* the row that answers; SIZE_MAX: none does */
-    double knee_gpus; /* last count with E(K) >= tolerance; NaN: no plan fits */
-    double peak_gpus; /* count of the highest throughput */
+    size_t chosen;                /* the row that answers; SIZE_MAX: none does */
+    double knee_gpus;             /* last count with E(K) >= tolerance; NaN: no plan fits */
+    double peak_gpus;             /* count of the highest throughput */
     struct knee_remedy remedies[KNEE_REMEDIES_MAX]; /* when nothing fits at the chosen count */
     size_t remedy_count;
     const struct knee_account *simulated; /* the best plan's step; NULL: not asked. Borrowed */

@@ -46,6 +46,8 @@ struct knee_terms {
     double overlap, hidden, loader_overlap, loader_rate_per_s, jitter;
     double price_per_s, power_w, idle_power_w, critical_batch, min_steps;
     double stall_s[KNEE_LABELS];
+    double most_workers; /* each has one example left; infinite where the batch grows or is not
+                            known */
     double one_worker_step_s;
 };
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cluster/cluster.h"
+#include "job/models.h"
 #include "out/table.h"
 #include "out/words.h"
 
@@ -81,8 +82,8 @@ static void list_models(struct knee_table *table)
     const struct knee_model *model;
     for (size_t row = 0; (model = knee_model_at(row)); row++) {
         knee_table_cell(table, "%s", model->name);
-        knee_table_number(table, model->params, KNEE_UNIT_COUNT);
-        knee_table_cell(table, "%g", model->flops_per_param);
+        knee_table_number(table, 1e9 * model->params_billion, KNEE_UNIT_COUNT);
+        knee_table_cell(table, "%.3g", knee_model_flops_per_param(model));
         knee_table_number(table, model->layers, KNEE_UNIT_COUNT);
         knee_table_number(table, model->hidden, KNEE_UNIT_COUNT);
         knee_table_number(table, model->seq, KNEE_UNIT_COUNT);
@@ -178,7 +179,7 @@ static void list_shapes(struct knee_table *table)
         knee_table_cell(table, "%s",
                         (const char *const[]){"shape", "params", "active", "layers", "hidden",
                                               "heads", "kv heads", "experts", "vocab"}[i]);
-    for (size_t row = 0; row < knee_shape_names.count(); row++) {
+    for (size_t row = 0; row < knee_model_names.count(); row++) {
         struct knee_shape shape;
         struct knee_params params;
         knee_shape_init(&shape);
@@ -186,7 +187,7 @@ static void list_shapes(struct knee_table *table)
         if (knee_shape_complete(&shape, NULL))
             continue;
         knee_shape_params(&shape, &params);
-        knee_table_cell(table, "%s", knee_shape_names.name(row));
+        knee_table_cell(table, "%s", knee_model_names.name(row));
         knee_table_number(table, params.total, KNEE_UNIT_COUNT);
         knee_table_number(table, params.active, KNEE_UNIT_COUNT);
         knee_table_cell(table, "%g", shape.layers);

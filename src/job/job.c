@@ -124,8 +124,8 @@ static void fill_model(struct knee_job *job)
     if (job->model < 0)
         return;
     const struct knee_model *model = knee_model_at((size_t)job->model);
-    fill(job, &job->params, model->params, KNEE_PRESET);
-    fill(job, &job->flops_per_param, model->flops_per_param, KNEE_PRESET);
+    fill(job, &job->params, 1e9 * model->params_billion, KNEE_PRESET);
+    fill(job, &job->flops_per_param, knee_model_flops_per_param(model), KNEE_PRESET);
     fill(job, &job->seq, model->seq, KNEE_PRESET);
     if (!given(job->local_batch))
         fill(job, &job->global_batch, model->global_batch, KNEE_PRESET);

@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/fold.h"
 #include "base/keys.h"
+#include "job/models.h"
 #include "job/shape.h"
-#include "job/shape_presets.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@
     KNEE_NUMBER(struct knee_shape, name, field, KNEE_UNIT_COUNT, low, high, "Model", absent, words)
 
 static const struct knee_key rows[] = {
-    KNEE_CHOICE(struct knee_shape, "model", model, knee_shape_names, "Model", "none",
+    KNEE_CHOICE(struct knee_shape, "model", model, knee_model_names, "Model", "none",
                 "preset of a well-known model; the options below change it"),
     NUMBER("layers", layers, 1, 1e5, "hidden / 128", "transformer layers"),
     NUMBER("hidden", hidden, 1, 1e6, "from --model", "width of the model"),
@@ -64,18 +64,6 @@ void knee_shape_init(struct knee_shape *shape)
 
 /* ---- Presets ---- */
 
-static size_t preset_count(void)
-{
-    return knee_shape_presets_count;
-}
-
-static const char *preset_name(size_t row)
-{
-    return row < knee_shape_presets_count ? knee_shape_presets[row].name : NULL;
-}
-
-const struct knee_choices knee_shape_names = {"model preset", preset_count, preset_name};
-
 static bool same_letters(const char *a, const char *b)
 {
     for (;; a++, b++) {
@@ -90,18 +78,18 @@ static bool same_letters(const char *a, const char *b)
     }
 }
 
-const struct knee_shape_preset *knee_shape_preset_named(const char *name)
+const struct knee_model *knee_model_named(const char *name)
 {
-    for (size_t row = 0; row < knee_shape_presets_count; row++)
-        if (same_letters(knee_shape_presets[row].name, name))
-            return &knee_shape_presets[row];
+    for (size_t row = 0; row < knee_models_count; row++)
+        if (same_letters(knee_models[row].name, name))
+            return &knee_models[row];
     return NULL;
 }
 
 /* Fields of a preset and of a shape that are the same thing. */
 #define SAME(field)                                                                                \
     {                                                                                              \
-        offsetof(struct knee_shape_preset, field), offsetof(struct knee_shape, field)              \
+        offsetof(struct knee_model, field), offsetof(struct knee_shape, field)                     \
     }
 static const struct {
     size_t preset, shape;
@@ -119,7 +107,7 @@ static void fill(struct knee_shape *shape, double *field, double value, enum kne
     knee_keys_fill(&knee_shape_keys, shape, field, value, source);
 }
 
-void knee_shape_fill(struct knee_shape *shape, const struct knee_shape_preset *preset)
+void knee_shape_fill(struct knee_shape *shape, const struct knee_model *preset)
 {
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         fill(shape, (double *)(void *)((char *)shape + same[i].shape),
@@ -201,8 +189,13 @@ static const struct {
 knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err)
 {
     struct knee_shape full = *shape;
-    if (full.model >= 0 && (size_t)full.model < knee_shape_presets_count)
-        knee_shape_fill(&full, &knee_shape_presets[full.model]);
+    if (full.model >= 0 && !knee_model_has_shape(&knee_models[full.model])) {
+        knee_fail(err, KNEE_USAGE, "--model", "%s is no transformer", knee_models[full.model].name);
+        knee_hint(err, "knee predict takes it");
+        return KNEE_USAGE;
+    }
+    if (full.model >= 0)
+        knee_shape_fill(&full, &knee_models[full.model]);
     if (!no_width(&full))
         fill_usual(&full);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

@@ -80,7 +80,7 @@ static void fill_shape(struct knee_tax_job *job)
     fill(job, &job->experts, model->experts, KNEE_PRESET);
     fill(job, &job->topk, model->topk, KNEE_PRESET);
     double h = model->hidden, experts = isnan(model->experts) ? 1 : model->experts;
-    double per_layer = (model->params - 2 * model->vocab * h) / model->layers;
+    double per_layer = (1e9 * model->params_billion - 2 * model->vocab * h) / model->layers;
     fill(job, &job->ffn, fmax(1, rint((per_layer - 4 * h * h) / (2 * h * experts))), KNEE_DERIVED);
 }
 

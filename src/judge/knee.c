@@ -66,15 +66,25 @@ static double cross_one(const struct knee_terms *terms, double low, double high,
 
 /* What one pass over the grid finds, as places on it. */
 struct found {
+    int end;                  /* places at which every worker has an example */
     int gamma_one, ratio_one; /* the first at 1 or more; GRID: none */
     int efficient;            /* the last at the tolerance or better; 0 also when none is */
     int throughput, quality;  /* the highest */
     double most_throughput, most_quality;
 };
 
+/* Places of the grid at which every worker has an example to work on. */
+static int end_of_grid(const struct knee_terms *terms)
+{
+    int end = 1;
+    while (end < GRID && grid_workers(end) <= terms->most_workers)
+        end++;
+    return end;
+}
+
 static struct found look(const struct knee_terms *terms, double tolerance)
 {
-    struct found f = {.gamma_one = GRID, .ratio_one = GRID};
+    struct found f = {.gamma_one = GRID, .ratio_one = GRID, .end = end_of_grid(terms)};
     for (int i = 0; i < GRID; i++) {
         struct knee_row row;
         knee_evaluate(terms, grid_workers(i), &row);
@@ -82,6 +92,8 @@ static struct found look(const struct knee_terms *terms, double tolerance)
             f.gamma_one = i;
         if (i > 0 && f.ratio_one == GRID && ratio_of(&row) >= 1)
             f.ratio_one = i;
+        if (i >= f.end) /* crossings are solved for all the same; knees lie before */
+            continue;
         if (row.efficiency >= tolerance)
             f.efficient = i;
         if (i == 0 || throughput_of(&row) > f.most_throughput) {
@@ -105,7 +117,7 @@ static double last_efficient(const struct knee_terms *terms, int i, double toler
 {
     if (i == GRID - 1)
         return NAN;
-    double good = grid_workers(i), bad = grid_workers(i + 1);
+    double good = grid_workers(i), bad = fmin(grid_workers(i + 1), terms->most_workers + 1);
     while (bad - good > 1) {
         double middle = floor((good + bad) / 2);
         *(at(terms, middle, efficiency_of) >= tolerance ? &good : &bad) = middle;
@@ -118,7 +130,8 @@ static double peak(const struct knee_terms *terms, int best, double most, curve 
 {
     if (best == GRID - 1 || isnan(most))
         return NAN;
-    double low = grid_workers(best > 0 ? best - 1 : 0), high = grid_workers(best + 1);
+    double low = grid_workers(best > 0 ? best - 1 : 0);
+    double high = fmin(grid_workers(best + 1), terms->most_workers);
     while (high - low > 2) { /* ternary search on whole numbers */
         double third = floor((high - low) / 3);
         double a = low + third, b = high - third;
@@ -144,6 +157,7 @@ void knee_find(const struct knee_terms *terms, double tolerance, struct knee_kne
     out->ratio_one_workers = first_at_one(terms, f.ratio_one, ratio_of);
     out->tolerance_workers = last_efficient(terms, f.efficient, tolerance);
     out->tolerance_efficiency = out->next_efficiency = NAN;
+    out->limit_workers = isfinite(terms->most_workers) ? terms->most_workers : NAN;
     if (!isnan(out->tolerance_workers)) {
         out->tolerance_efficiency = at(terms, out->tolerance_workers, efficiency_of);
         out->next_efficiency = at(terms, out->tolerance_workers + 1, efficiency_of);

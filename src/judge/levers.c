@@ -23,8 +23,9 @@ struct trial {
 
 static bool more_workers(struct trial *t)
 {
+    double limit = t->before->knee.limit_workers; /* one example each */
     t->workers *= 2;
-    return t->workers <= KNEE_WORKERS_MAX;
+    return t->workers <= (isnan(limit) ? KNEE_WORKERS_MAX : limit);
 }
 
 static bool fewer_workers(struct trial *t)

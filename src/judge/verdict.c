@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/text.h"
+#include "cluster/hardware.h"
 #include "job/job.h"
 #include "judge/judge.h"
 
@@ -40,15 +41,19 @@ static void add_notes(struct knee_prediction *p, const struct knee_terms *terms)
         note(p, KNEE_NOTE_NO_ENCODE, NAN);
 }
 
-/* The row the verdict speaks of: asked for, else the first that no longer pays, else the last. */
-static double verdict_workers(const struct knee_prediction *p)
+/* The row the verdict speaks of: asked for, else the first that no longer pays, else the last at
+ * which every worker has an example. */
+static double verdict_workers(const struct knee_prediction *p, double most)
 {
+    double last = p->rows[0].workers;
     if (!isnan(p->job.at))
         return p->job.at;
-    for (size_t i = 0; i < p->row_count; i++)
+    for (size_t i = 0; i < p->row_count && p->rows[i].workers <= most; i++) {
+        last = p->rows[i].workers;
         if (p->rows[i].efficiency < p->job.tolerance)
-            return p->rows[i].workers;
-    return p->rows[p->row_count - 1].workers;
+            break;
+    }
+    return last;
 }
 
 static knee_status make_rows(struct knee_prediction *p, const struct knee_terms *terms,
@@ -69,6 +74,26 @@ static knee_status make_rows(struct knee_prediction *p, const struct knee_terms 
                    : knee_fail(err, KNEE_SYSTEM, "", "out of memory for %zu rows", p->row_count);
 }
 
+#define WEIGHTS_AND_GRADIENTS 4.0  /* bytes per parameter, 16 bits each */
+#define STATES                12.0 /* master weights and two moments, 32 bits each */
+
+/* Whether data parallelism alone can hold the model, and what would. */
+static struct knee_feasibility feasibility(const struct knee_job *job)
+{
+    const struct knee_gpu *gpu = knee_hardware_gpu(&job->hw);
+    struct knee_feasibility f = {NAN, NAN, true, NAN, NAN};
+    if (!gpu || isnan(job->params))
+        return f;
+    f.capacity_bytes = gpu->memory_bytes;
+    f.needed_bytes = (WEIGHTS_AND_GRADIENTS + STATES) * job->params;
+    f.fits = f.needed_bytes <= f.capacity_bytes;
+    double left = f.capacity_bytes - WEIGHTS_AND_GRADIENTS * job->params;
+    if (left > 0)
+        f.zero1_workers = ceil(STATES * job->params / left);
+    f.zero3_workers = ceil(f.needed_bytes / f.capacity_bytes);
+    return f;
+}
+
 knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
                          struct knee_prediction *out, struct knee_err *err)
 {
@@ -85,8 +110,9 @@ knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *al
     status = make_rows(&p, &terms, err);
     if (status)
         return status;
-    knee_evaluate(&terms, verdict_workers(&p), &p.at);
+    knee_evaluate(&terms, verdict_workers(&p, terms.most_workers), &p.at);
     knee_find(&terms, p.job.tolerance, &p.knee, &quality_workers);
+    p.memory = feasibility(&p.job);
     knee_levers(&p);
     knee_judge_walls(&p, quality_workers);
     knee_judge_cost(&p);

@@ -22,7 +22,7 @@ static const char *word(const struct knee_choices *choices, int row)
 
 static const char *model_name(const struct knee_plan_answer *a)
 {
-    const char *name = a->shape.model >= 0 ? knee_shape_names.name((size_t)a->shape.model) : NULL;
+    const char *name = a->shape.model >= 0 ? knee_model_names.name((size_t)a->shape.model) : NULL;
     return name ? name : "the model";
 }
 

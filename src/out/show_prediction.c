@@ -474,6 +474,14 @@ static void json_knee(struct knee_json *json, const struct knee_prediction *p)
     knee_json_number(json, "tolerance", p->job.tolerance);
     knee_json_number(json, "tolerance_workers", p->knee.tolerance_workers);
     knee_json_number(json, "peak_throughput_workers", p->knee.peak_throughput_workers);
+    knee_json_number(json, "limit_workers", p->knee.limit_workers);
+    knee_json_close(json, '}');
+    knee_json_open(json, "memory", '{');
+    knee_json_number(json, "needed_bytes", p->memory.needed_bytes);
+    knee_json_number(json, "capacity_bytes", p->memory.capacity_bytes);
+    knee_json_bool(json, "fits_unsharded", p->memory.fits);
+    knee_json_number(json, "zero1_workers", p->memory.zero1_workers);
+    knee_json_number(json, "zero3_workers", p->memory.zero3_workers);
     knee_json_close(json, '}');
     knee_json_open(json, "walls", '{');
     knee_json_number(json, "systems_workers", p->walls.systems_workers);

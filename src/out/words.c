@@ -71,6 +71,27 @@ const char *knee_unit_word(enum knee_unit unit)
 #define SECONDS(value) knee_human(value, KNEE_UNIT_SECONDS).s
 #define DOLLARS(value) knee_human(value, KNEE_UNIT_DOLLARS).s
 
+static void say_memory(const struct knee_prediction *p, struct knee_text *text)
+{
+    const struct knee_feasibility *m = &p->memory;
+    if (m->fits)
+        return;
+    knee_text_printf(text,
+                     "It does not fit unsharded: %s of weights, gradients and optimizer states, "
+                     "%s a GPU. ",
+                     knee_human(m->needed_bytes, KNEE_UNIT_BYTES).s,
+                     knee_human(m->capacity_bytes, KNEE_UNIT_BYTES).s);
+    if (!isnan(m->zero1_workers))
+        knee_text_printf(text,
+                         "Shard the states over %.0f or more (ZeRO-1), or everything over %.0f "
+                         "(FSDP); ",
+                         m->zero1_workers, m->zero3_workers);
+    else
+        knee_text_printf(text, "Shard everything over %.0f or more (FSDP, ZeRO-3); ",
+                         m->zero3_workers);
+    knee_text_puts(text, "knee plan finds the split. ");
+}
+
 static void say_knee(const struct knee_prediction *p, struct knee_text *text)
 {
     const struct knee_knee *knee = &p->knee;
@@ -78,6 +99,14 @@ static void say_knee(const struct knee_prediction *p, struct knee_text *text)
     if (isnan(knee->tolerance_workers)) {
         knee_text_printf(text, "No knee up to %.0f workers: E(K) stays >= %s.", KNEE_SEARCH_MAX,
                          knee_percent(tolerance).s);
+    } else if (knee->tolerance_workers == knee->limit_workers) {
+        knee_text_printf(
+            text,
+            "The knee is at %.0f worker%s, where each has one example left: E(%.0f) = %s "
+            ">= %s. More takes an axis that splits an example (knee plan).",
+            knee->tolerance_workers, knee->tolerance_workers == 1 ? "" : "s",
+            knee->tolerance_workers, knee_percent(knee->tolerance_efficiency).s,
+            knee_percent(tolerance).s);
     } else {
         /* As many decimals as tell the two sides of the tolerance apart. */
         int decimals = 1;
@@ -149,6 +178,7 @@ static void say_cost(const struct knee_prediction *p, struct knee_text *text)
 
 void knee_prediction_sentence(const struct knee_prediction *prediction, struct knee_text *text)
 {
+    say_memory(prediction, text);
     say_knee(prediction, text);
     say_cause(prediction, text);
     say_lever(prediction, text);

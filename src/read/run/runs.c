@@ -17,7 +17,7 @@
 #include "cluster/gpu_words.h"
 #include "cluster/presets.h"
 #include "job/profile.h"
-#include "job/shape_presets.h"
+#include "job/models.h"
 #include "knee_runs.h"
 
 #include <math.h>
@@ -321,7 +321,7 @@ static void read_profile(struct row *row, const char *gpu)
 static void read_shape(struct row *row)
 {
     struct knee_measured_run *run = row->run;
-    const struct knee_shape_preset *preset = knee_shape_preset_named(run->model);
+    const struct knee_model *preset = knee_model_named(run->model);
     if (isnan(run->shape.hidden) && !preset)
         skip(row, "the shape of %.60s is not given", *run->model ? run->model : "the model");
     if (run->shape.experts <= 1)

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Laws between commands: whoever is asked the same question gives the same number. */
+#include "unit.h"
+
+#include "cluster/hardware.h"
+#include "cluster/presets.h"
+#include "knee_plan.h"
+
+static size_t presets(void)
+{
+    size_t count = 0;
+    while (knee_cluster_preset_at(count))
+        count++;
+    return count;
+}
+
+static struct knee_cluster any_cluster(uint64_t *dice)
+{
+    struct knee_cluster cluster;
+    size_t row = (size_t)(chance(dice) * (double)presets());
+    knee_cluster_from_preset(knee_cluster_preset_at(row), &cluster);
+    return cluster;
+}
+
+/* ---- The same all-reduce ---- */
+
+static double by_collective(const struct knee_cluster *cluster, double ranks, double bytes)
+{
+    struct knee_collective_query query = {KNEE_OP_ALL_REDUCE, {ranks, NAN, 1, 1}, &bytes, 1};
+    struct knee_collective answer;
+    struct knee_err err;
+    if (knee_collective_run(cluster, &query, NULL, &answer, &err))
+        fail_msg("%s", err.what);
+    double expected_s = answer.sizes[0].expected_s;
+    knee_collective_release(&answer);
+    return expected_s;
+}
+
+static double by_predict(const struct knee_cluster *cluster, double ranks, double bytes)
+{
+    struct knee_job job;
+    struct knee_prediction p;
+    struct knee_err err;
+    knee_job_init(&job);
+    job.hw.cluster = *cluster;
+    job.params = bytes / 2;
+    job.global_batch = 1e6;
+    job.compute_time_s = 1;
+    job.workers = (struct knee_workers){.ranges = 1, .range = {{ranks, ranks, 2, 1}}};
+    if (knee_predict(&job, NULL, &p, &err))
+        fail_msg("%s", err.what);
+    double comm_s = p.rows[0].step.comm_s;
+    knee_prediction_release(&p);
+    return comm_s;
+}
+
+/* Every all-reduce that a plan of pure data parallelism lists, and what tax says of that axis. */
+static void by_plan_and_tax(const struct knee_cluster *cluster, double ranks)
+{
+    struct knee_tax_job job;
+    struct knee_tax tax;
+    struct knee_shape shape;
+    struct knee_machine machine;
+    struct knee_plan plan;
+    struct knee_plan_cost cost;
+    struct knee_traffic rows[KNEE_TRAFFIC_MAX];
+    struct knee_err err;
+    knee_tax_job_init(&job);
+    knee_keys_set(&knee_tax_keys, &job, "model", "gpt2-xl", KNEE_FLAG, &err);
+    job.hw.cluster = *cluster;
+    job.degree[KNEE_AXIS_DP] = ranks;
+    if (knee_tax_run(&job, &tax, &err) || knee_tax_plan(&tax.job, &shape, &machine, &plan, &err))
+        fail_msg("%s: %s", cluster->name, err.what);
+    knee_plan_price(&shape, &machine, &plan, &cost);
+    assert_relative(tax.axes[KNEE_AXIS_DP].comm_s, cost.wire_s[KNEE_PART_DP - KNEE_PART_TP], 1e-12);
+    assert_relative(tax.step_s, cost.step_s, 1e-12);
+    size_t count = knee_plan_traffic(&shape, &machine, &plan, rows, KNEE_TRAFFIC_MAX);
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].op, KNEE_OP_ALL_REDUCE);
+    assert_relative(rows[0].each_s, by_collective(cluster, ranks, rows[0].bytes), 1e-9);
+    assert_relative(rows[0].calls * rows[0].each_s, tax.axes[KNEE_AXIS_DP].comm_s, 1e-9);
+}
+
+static void everybody_prices_an_all_reduce_alike(void **state)
+{
+    (void)state;
+    uint64_t dice = 3;
+    for (int i = 0; i < 400; i++) {
+        struct knee_cluster cluster = any_cluster(&dice);
+        double node = cluster.levels[0].count, bytes = rint(exp(between(&dice, 5, 23)));
+        double ranks = chance(&dice) < 0.3 ? exp2(ceil(chance(&dice) * log2(node)))
+                                           : node * exp2(ceil(8 * chance(&dice)));
+        assert_relative(by_predict(&cluster, ranks, bytes), by_collective(&cluster, ranks, bytes),
+                        1e-9);
+        if (knee_gpu_named(cluster.gpu) && ranks >= node)
+            by_plan_and_tax(&cluster, ranks);
+    }
+}
+
+/* The textbook's, given as bare numbers. */
+static void bare_numbers_are_the_textbook(void **state)
+{
+    (void)state;
+    uint64_t dice = 7;
+    for (int i = 0; i < 200; i++) {
+        double alpha = between(&dice, 1e-7, 1e-3), rate = between(&dice, 1e8, 1e12);
+        double bytes = between(&dice, 1e3, 1e11), k = 1 + ceil(1000 * chance(&dice));
+        char words[200];
+        snprintf(words, sizeof words,
+                 "params %.17g bytes-per-param 1 compute-time 1s latency %.17g bandwidth %.17g",
+                 bytes, alpha, rate);
+        assert_relative(row_of(words, k).step.comm_s,
+                        2 * (k - 1) * alpha + 2 * (k - 1) / k * bytes / rate, 1e-9);
+    }
+}
+
+/* ---- The same price, the same machine ---- */
+
+static void one_price_for_a_gpu(void **state)
+{
+    (void)state;
+    for (size_t row = 0; knee_gpu_at(row); row++) {
+        char words[96];
+        struct knee_platform platform;
+        struct knee_machine machine;
+        struct knee_err err;
+        snprintf(words, sizeof words, "params 1e9 global-batch 1e6 gpu %s", knee_gpu_at(row)->name);
+        struct knee_prediction p = predict(words);
+        knee_platform_init(&platform);
+        platform.hw.gpu = (int)row;
+        if (knee_machine_init(&platform, NULL, &machine, &err))
+            fail_msg("%s", err.what);
+        bool known = !isnan(machine.price_per_hour);
+        assert_true(known ? machine.price_per_hour == p.job.hw.price_per_hour
+                          : isnan(p.job.hw.price_per_hour));
+        assert_near(machine.power_w, p.job.hw.power_w, 0);
+        assert_near(machine.node_size, p.job.hw.gpus_per_node, 0);
+        knee_prediction_release(&p);
+    }
+}
+
+/* ---- The same row in any range ---- */
+
+static void a_row_does_not_depend_on_the_range(void **state)
+{
+    (void)state;
+    static const char *const ranges[] = {"64", "8..512x2", "1..100+1,64", "64,4096"};
+    double first = 0;
+    for (size_t i = 0; i < 4; i++) {
+        char words[160];
+        snprintf(words, sizeof words, "model llama3-8b cluster p5 workers %s", ranges[i]);
+        struct knee_prediction p = predict(words);
+        for (size_t r = 0; r < p.row_count; r++)
+            if (p.rows[r].workers == 64) {
+                first = i == 0 ? p.rows[r].efficiency : first;
+                assert_near(p.rows[r].efficiency, first, 0);
+            }
+        knee_prediction_release(&p);
+    }
+}
+
+/* The baseline's counts do not depend on anything but the machine, and ascend. */
+static void baselines_ascend(void **state)
+{
+    (void)state;
+    for (double node = 1; node <= 72; node++) {
+        struct knee_machine machine = {.node_size = node};
+        double last = 0;
+        bool seen = false;
+        for (size_t i = 0; knee_plan_baseline_at(&machine, i) > 0; i++) {
+            double count = knee_plan_baseline_at(&machine, i);
+            assert_true(count > last);
+            seen = seen || count == node;
+            last = count;
+        }
+        assert_true(seen && last >= 32768);
+    }
+}
+
+/* ---- Less is never free ---- */
+
+static void a_slower_network_never_helps(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"llama3-70b", "mixtral-8x7b", "gpt3-175b"};
+    static const double rates[] = {50e9, 10e9, 1.5e9, 1e8, 1e6};
+    for (size_t m = 0; m < 3; m++) {
+        double before = 0;
+        for (size_t i = 0; i < 5; i++) {
+            static struct knee_search_result found;
+            struct knee_shape shape;
+            struct knee_platform platform;
+            struct knee_machine machine;
+            struct knee_plan fixed;
+            struct knee_err err;
+            knee_shape_init(&shape);
+            knee_keys_set(&knee_shape_keys, &shape, "model", models[m], KNEE_FLAG, &err);
+            knee_platform_init(&platform);
+            knee_keys_set(&knee_platform_keys, &platform, "gpu", "h100", KNEE_FLAG, &err);
+            platform.hw.bandwidth_bytes_per_s = rates[i];
+            if (knee_shape_complete(&shape, &err) ||
+                knee_machine_init(&platform, NULL, &machine, &err))
+                fail_msg("%s", err.what);
+            knee_plan_init(&fixed);
+            fixed.gpus = 64;
+            fixed.global_batch = 64;
+            struct knee_search search = {&shape, &machine, &fixed, 1, false};
+            knee_search_result_init(&found);
+            knee_search_run(&search, 0, knee_search_pieces(&search), &found);
+            assert_true(found.count > 0);
+            assert_true(found.best[0].cost.step_s > before);
+            before = found.best[0].cost.step_s;
+        }
+    }
+}
+
+/* ---- Feasible first ---- */
+
+static void what_does_not_fit_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words;
+        bool fits;
+        double zero1, zero3;
+    } cases[] = {{"model gpt2 gpu h100", true, 1, 1},
+                 {"params 1e10 gpu h100 global-batch 1e6", false, 3, 2}, /* 40 + 120 of 80 GB */
+                 {"params 1e11 gpu h100 global-batch 1e6", false, NAN, 20}};
+    for (size_t i = 0; i < 3; i++) {
+        struct knee_prediction p = predict(cases[i].words);
+        assert_int_equal(p.memory.fits, cases[i].fits);
+        assert_near(p.memory.zero3_workers, cases[i].zero3, 0);
+        assert_true(isnan(cases[i].zero1) ? isnan(p.memory.zero1_workers)
+                                          : p.memory.zero1_workers == cases[i].zero1);
+        knee_prediction_release(&p);
+    }
+}
+
+static void nobody_works_on_half_an_example(void **state)
+{
+    (void)state;
+    struct knee_prediction p =
+        predict("model llama3-8b gpu h100 global-batch 512 workers 1..8192x2");
+    assert_near(p.knee.limit_workers, 512, 0);
+    assert_near(p.knee.tolerance_workers, 512, 0);
+    assert_true(p.knee.peak_throughput_workers <= 512);
+    assert_true(p.at.workers <= 512);
+    for (size_t i = 0; i < p.lever_count; i++)
+        assert_string_not_equal(p.levers[i].name, "more workers");
+    knee_prediction_release(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everybody_prices_an_all_reduce_alike),
+        cmocka_unit_test(bare_numbers_are_the_textbook),
+        cmocka_unit_test(one_price_for_a_gpu),
+        cmocka_unit_test(a_row_does_not_depend_on_the_range),
+        cmocka_unit_test(baselines_ascend),
+        cmocka_unit_test(a_slower_network_never_helps),
+        cmocka_unit_test(what_does_not_fit_is_said),
+        cmocka_unit_test(nobody_works_on_half_an_example),
+    };
+    return RUN(tests);
+}
