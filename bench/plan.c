@@ -52,6 +52,7 @@ static int set_up(void)
 static double price_rate(void)
 {
     struct knee_block block;
+    struct knee_prices prices = {0};
     struct knee_plan plan = fixed;
     struct knee_plan_cost cost;
     double sum = 0, start, end;
@@ -70,7 +71,7 @@ static double price_rate(void)
             plan.shard = i % 3;
             plan.shard_size = plan.shard ? plan.dp : 1;
             plan.recompute = i % 2 ? KNEE_FULL : KNEE_KEEP;
-            knee_block_price(&block, &shape, &machine, &plan, &cost);
+            knee_block_price(&block, &shape, &machine, &plan, &prices, &cost);
             sum += cost.step_s;
         }
         end = core_s();

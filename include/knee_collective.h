@@ -112,18 +112,15 @@ struct knee_group {
 
 /* What `bytes` (as nccl-tests counts them) take, for the group that is worst off: the curve that
  * was fitted to such runs, else the quickest that the library has (NCCL's on GPUs), or `algorithm`
- * where one is given and runs there. 0 for one rank, NaN where nothing does this collective.
- * predict, tax, plan, simulate, collective, trace and bench all ask this. */
+ * where one is given and runs there. 0 for one rank, NaN where nothing does this collective. A send
+ * goes to the rank `stride` further, from all ranks of the group at once: where one of them sits in
+ * another node, that is what counts. predict, tax, plan, simulate, collective and trace ask this. */
 double knee_collective_s(const struct knee_cluster *cluster, enum knee_op op,
                          struct knee_group group, double bytes,
                          const struct knee_algorithm *algorithm);
 
-/* `bytes` to the rank `stride` further, all ranks of the group at once: where one of them sits in
- * another node, that is what counts. */
-double knee_send_s(const struct knee_cluster *cluster, struct knee_group group, double bytes);
-
 /* The same made ready for many sizes. Borrows the cluster's curves. */
-#define KNEE_PRICE_LINES 16
+#define KNEE_PRICE_LINES 10
 struct knee_price_line {
     double fixed_s, per_byte_s;
 };
@@ -139,11 +136,10 @@ void knee_price_init(const struct knee_cluster *cluster, enum knee_op op, struct
                      const struct knee_algorithm *algorithm, struct knee_price *out);
 double knee_price_s(const struct knee_price *price, double bytes);
 
-/* The last few prices asked on one cluster; zeroed is empty. */
-#define KNEE_PRICES 12
+/* Prices that were asked on one cluster; zeroed is empty. */
+#define KNEE_PRICES 31
 struct knee_prices {
-    size_t count, next;
-    struct knee_price price[KNEE_PRICES];
+    struct knee_price price[KNEE_PRICES]; /* by what was asked; the latest of two alike stays */
 };
 const struct knee_price *knee_prices_get(struct knee_prices *prices,
                                          const struct knee_cluster *cluster, enum knee_op op,

@@ -279,6 +279,10 @@ struct knee_plan_answer {
     double baseline_tokens_per_s; /* of its best plan */
     size_t chosen;                /* the row that answers; SIZE_MAX: none does */
     double knee_gpus;             /* last count with E(K) >= tolerance; NaN: no plan fits */
+    /* The same job as knee predict sees it, data parallel alone, at the MFU of the chosen plan. */
+    double replicas_knee;         /* its knee; NaN: none, or nothing chosen */
+    double replicas_limit;        /* one sequence each */
+    double replicas_needed_bytes; /* unsharded; more than the GPU has: it does not fit */
     double peak_gpus;             /* count of the highest throughput */
     struct knee_remedy remedies[KNEE_REMEDIES_MAX]; /* when nothing fits at the chosen count */
     size_t remedy_count;

@@ -85,21 +85,47 @@ void knee_group_layout(const struct knee_cluster *cluster, struct knee_group gro
 
 /* ---- Lines ---- */
 
-/* Kept only if no line is below it everywhere; what it is below of goes. */
+/* Lines from the quickest start to the widest; one between two is of use only where it lies below
+ * their crossing. */
+static bool of_use(const struct knee_price_line *a, const struct knee_price_line *b,
+                   const struct knee_price_line *c)
+{
+    double crossing = (c->fixed_s - a->fixed_s) / (a->per_byte_s - c->per_byte_s);
+    return b->fixed_s + crossing * b->per_byte_s < a->fixed_s + crossing * a->per_byte_s;
+}
+
+static void remove_line(struct knee_price *price, size_t row)
+{
+    price->count--;
+    for (size_t i = row; i < price->count; i++)
+        price->line[i] = price->line[i + 1];
+}
+
+/* Puts a line where it belongs and drops those that are nowhere the lowest. */
 static void add_line(struct knee_price *price, double fixed_s, double per_byte_s)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < price->count; i++) {
-        const struct knee_price_line *line = &price->line[i];
-        if (line->fixed_s <= fixed_s && line->per_byte_s <= per_byte_s)
-            return;
+    struct knee_price_line all[KNEE_PRICE_LINES + 1];
+    size_t at = 0, count = price->count + 1;
+    while (at < price->count && price->line[at].fixed_s < fixed_s)
+        at++;
+    for (size_t i = 0; i < count; i++)
+        all[i] = i == at  ? (struct knee_price_line){fixed_s, per_byte_s}
+                 : i < at ? price->line[i]
+                          : price->line[i - 1];
+    price->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct knee_price_line *line = price->line;
+        if (price->count > 0 && all[i].per_byte_s >= line[price->count - 1].per_byte_s)
+            continue; /* starts later and is no wider */
+        while (price->count > 0 && all[i].fixed_s == line[price->count - 1].fixed_s)
+            price->count--;
+        while (price->count > 1 &&
+               !of_use(&line[price->count - 2], &line[price->count - 1], &all[i]))
+            price->count--;
+        if (price->count == KNEE_PRICE_LINES)
+            remove_line(price, 1);
+        line[price->count++] = all[i];
     }
-    for (size_t i = 0; i < price->count; i++)
-        if (price->line[i].fixed_s < fixed_s || price->line[i].per_byte_s < per_byte_s)
-            price->line[kept++] = price->line[i];
-    price->count = kept;
-    if (price->count < KNEE_PRICE_LINES)
-        price->line[price->count++] = (struct knee_price_line){fixed_s, per_byte_s};
 }
 
 #define MANY_BYTES                                                                                 \
@@ -145,16 +171,43 @@ static void set_lines(struct knee_price *price, const struct knee_cluster *clust
         add_library(price, cluster, layout, price->op);
 }
 
+/* So many GPUs of a node send at once, each through its own port or its part of them. */
+static void limit_senders(const struct knee_cluster *cluster, struct knee_group group,
+                          struct knee_layout *layout)
+{
+    const struct knee_level *level = &cluster->levels[1];
+    double node = cluster->levels[0].count, senders = fmin(group.stride, node);
+    double ports = fmin(fmax(1, level->ports / node), level->ports / senders);
+    double rate = ports * level->bytes_per_s / level->oversubscription;
+    for (size_t l = 1; l < layout->levels; l++)
+        layout->bytes_per_s[l] = fmin(layout->bytes_per_s[l], rate);
+}
+
+static void lay_out(const struct knee_cluster *cluster, enum knee_op op, struct knee_group group,
+                    struct knee_layout *out)
+{
+    knee_group_layout(cluster, group, out);
+    if (op == KNEE_OP_SEND_RECV && !group.alone && out->levels > 1)
+        limit_senders(cluster, group, out);
+}
+
+static const struct knee_curve *curve_of(const struct knee_cluster *cluster, enum knee_op op,
+                                         struct knee_group group, const struct knee_layout *layout,
+                                         const struct knee_algorithm *algorithm)
+{
+    bool fills_nodes = group.alone || group.stride == 1;
+    return algorithm || !fills_nodes ? NULL : knee_curve_find(cluster, layout, op);
+}
+
 void knee_price_init(const struct knee_cluster *cluster, enum knee_op op, struct knee_group group,
                      const struct knee_algorithm *algorithm, struct knee_price *out)
 {
     struct knee_price price = {.group = group, .op = op, .floor_s = cluster->floor_s};
     struct knee_layout layout;
     if (group.size > 1) {
-        knee_group_layout(cluster, group, &layout);
+        lay_out(cluster, op, group, &layout);
         set_lines(&price, cluster, &layout, algorithm);
-        if (!algorithm && (group.alone || group.stride == 1))
-            price.curve = knee_curve_find(cluster, &layout, op);
+        price.curve = curve_of(cluster, op, group, &layout, algorithm);
     }
     *out = price;
 }
@@ -198,35 +251,32 @@ double knee_expected_time_s(const struct knee_cluster *cluster, const struct kne
     return knee_price_s(&price, bytes);
 }
 
+/* One algorithm at one size; NaN: it does not do this there. */
+static double direct_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
+                       enum knee_op op, double bytes, const struct knee_algorithm *algorithm)
+{
+    struct knee_counts counts = {0};
+    if (!knee_scheme_runs(cluster, algorithm) || !algorithm->count(layout, op, bytes, &counts))
+        return NAN;
+    return knee_best_protocol_s(cluster, layout, &counts, algorithm, NULL);
+}
+
 double knee_collective_s(const struct knee_cluster *cluster, enum knee_op op,
                          struct knee_group group, double bytes,
                          const struct knee_algorithm *algorithm)
 {
-    struct knee_price price;
-    knee_price_init(cluster, op, group, algorithm, &price);
-    return knee_price_s(&price, bytes);
-}
-
-/* ---- Sends ---- */
-
-double knee_send_s(const struct knee_cluster *cluster, struct knee_group group, double bytes)
-{
     struct knee_layout layout;
+    double time_s = NAN;
     if (group.size <= 1)
         return 0;
-    knee_group_layout(cluster, group, &layout);
-    size_t top = knee_layout_top(&layout);
-    if (top > 0) { /* so many GPUs of a node send at once, each through its own port or its part */
-        const struct knee_level *level = &cluster->levels[1];
-        double node = cluster->levels[0].count, senders = fmin(group.stride, node);
-        double ports = fmin(fmax(1, level->ports / node), level->ports / senders);
-        double rate = ports * level->bytes_per_s / level->oversubscription;
-        for (size_t l = 1; l <= top; l++)
-            layout.bytes_per_s[l] = fmin(layout.bytes_per_s[l], rate);
-    }
-    struct knee_price price = {.group = group, .op = KNEE_OP_SEND_RECV};
-    add_algorithm(&price, cluster, &layout, KNEE_OP_SEND_RECV, &knee_send_recv);
-    return knee_price_s(&price, bytes);
+    lay_out(cluster, op, group, &layout);
+    if (curve_of(cluster, op, group, &layout, algorithm))
+        return knee_expected_time_s(cluster, &layout, op, bytes);
+    if (algorithm)
+        time_s = direct_s(cluster, &layout, op, bytes, algorithm);
+    if (isnan(time_s) && cluster->textbook)
+        time_s = direct_s(cluster, &layout, op, bytes, &knee_ring);
+    return isnan(time_s) ? knee_model_time_s(cluster, &layout, op, bytes, NULL, NULL) : time_s;
 }
 
 /* ---- Prices that were asked before ---- */
@@ -235,15 +285,12 @@ const struct knee_price *knee_prices_get(struct knee_prices *prices,
                                          const struct knee_cluster *cluster, enum knee_op op,
                                          struct knee_group group)
 {
-    for (size_t i = 0; i < prices->count; i++) {
-        const struct knee_price *price = &prices->price[i];
-        if (price->op == op && price->group.size == group.size &&
-            price->group.stride == group.stride && price->group.alone == group.alone)
-            return price;
-    }
-    size_t row = prices->next++ % KNEE_PRICES;
-    if (prices->count < KNEE_PRICES)
-        prices->count++;
-    knee_price_init(cluster, op, group, NULL, &prices->price[row]);
-    return &prices->price[row];
+    size_t row = ((size_t)group.size * 31 + (size_t)group.stride * 17 + (size_t)op * 7 +
+                  (size_t)group.alone) %
+                 KNEE_PRICES;
+    struct knee_price *price = &prices->price[row];
+    if (price->op != op || price->group.size != group.size || price->group.stride != group.stride ||
+        price->group.alone != group.alone)
+        knee_price_init(cluster, op, group, NULL, price);
+    return price;
 }

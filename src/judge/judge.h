@@ -20,6 +20,9 @@ enum knee_lever_kind {
 };
 
 /* Every knee of a job, and the whole worker count with the shortest time to quality. */
+/* Weights, gradients and optimizer states of so many parameters on one GPU. */
+double knee_unsharded_bytes(double params);
+
 void knee_find(const struct knee_terms *terms, double tolerance, struct knee_knee *out,
                double *quality_workers);
 

@@ -7,6 +7,7 @@
  * count of a fixed list at which a plan fits: it does not depend on the counts that were asked. The
  * batch is the same at all counts.
  */
+#include "judge/judge.h"
 #include "knee_plan.h"
 
 #include <math.h>
@@ -111,6 +112,36 @@ static void choose(struct knee_plan_answer *a)
     }
 }
 
+/* knee predict's answer to the same question, and where they part. */
+static void judge_replicas(struct knee_plan_answer *a)
+{
+    struct knee_job job;
+    struct knee_params params;
+    struct knee_terms terms;
+    struct knee_knee knee;
+    double ignored;
+    a->replicas_knee = a->replicas_limit = a->replicas_needed_bytes = NAN;
+    if (a->chosen == SIZE_MAX)
+        return;
+    const struct knee_plan_cost *cost = &a->rows[a->chosen].found.best[0].cost;
+    knee_shape_params(&a->shape, &params);
+    knee_job_init(&job);
+    job.hw = a->platform.hw;
+    job.params = params.total;
+    job.flops_per_param = 6 * params.active / params.total;
+    job.seq = a->shape.seq;
+    job.global_batch = a->fixed.global_batch;
+    job.mfu = cost->mfu_causal;
+    job.overlap = 1;
+    if (knee_job_complete(&job, NULL))
+        return;
+    knee_terms_init(&job, &terms);
+    knee_find(&terms, a->question.tolerance, &knee, &ignored);
+    a->replicas_knee = knee.tolerance_workers;
+    a->replicas_limit = knee.limit_workers;
+    a->replicas_needed_bytes = knee_unsharded_bytes(params.total);
+}
+
 void knee_plan_judge(struct knee_plan_answer *a)
 {
     const struct knee_plan_row *smallest = NULL;
@@ -134,6 +165,7 @@ void knee_plan_judge(struct knee_plan_answer *a)
         }
     }
     choose(a);
+    judge_replicas(a);
     if (!smallest && a->row_count > 0) {
         const struct knee_search_result *last = &a->rows[a->row_count - 1].found;
         if (last->nearest_valid)

@@ -77,6 +77,11 @@ static knee_status make_rows(struct knee_prediction *p, const struct knee_terms 
 #define WEIGHTS_AND_GRADIENTS 4.0  /* bytes per parameter, 16 bits each */
 #define STATES                12.0 /* master weights and two moments, 32 bits each */
 
+double knee_unsharded_bytes(double params)
+{
+    return (WEIGHTS_AND_GRADIENTS + STATES) * params;
+}
+
 /* Whether data parallelism alone can hold the model, and what would. */
 static struct knee_feasibility feasibility(const struct knee_job *job)
 {
@@ -85,7 +90,7 @@ static struct knee_feasibility feasibility(const struct knee_job *job)
     if (!gpu || isnan(job->params))
         return f;
     f.capacity_bytes = gpu->memory_bytes;
-    f.needed_bytes = (WEIGHTS_AND_GRADIENTS + STATES) * job->params;
+    f.needed_bytes = knee_unsharded_bytes(job->params);
     f.fits = f.needed_bytes <= f.capacity_bytes;
     double left = f.capacity_bytes - WEIGHTS_AND_GRADIENTS * job->params;
     if (left > 0)

@@ -175,6 +175,23 @@ static void knee_words(const struct knee_plan_answer *a, struct knee_text *text)
     baseline_words(a, text);
 }
 
+/* knee predict's knee beside this one, with the reason where they differ. */
+static void replicas_words(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    double capacity = a->machine.memory_bytes;
+    if (a->row_count < 2 || isnan(a->replicas_knee))
+        return;
+    knee_text_printf(text, " Data parallel alone (knee predict) has its knee at %.0f",
+                     a->replicas_knee);
+    if (a->replicas_knee == a->replicas_limit)
+        knee_text_puts(text, ", one sequence each");
+    if (a->replicas_needed_bytes > capacity)
+        knee_text_printf(text, ", if it fitted: unsharded it takes %s of %s",
+                         knee_human(a->replicas_needed_bytes, KNEE_UNIT_BYTES).s,
+                         knee_human(capacity, KNEE_UNIT_BYTES).s);
+    knee_text_puts(text, ".");
+}
+
 static void simulated_words(const struct knee_plan_answer *a, struct knee_text *text);
 
 static void sentence(const struct knee_plan_answer *a, struct knee_text *text)
@@ -189,8 +206,10 @@ static void sentence(const struct knee_plan_answer *a, struct knee_text *text)
         best_words(a, row, text);
         cost_words(a, row, text);
     }
-    if (any)
+    if (any) {
         knee_words(a, text);
+        replicas_words(a, text);
+    }
     simulated_words(a, text);
 }
 
@@ -697,6 +716,29 @@ static void json_row(struct knee_json *json, const struct knee_plan_row *row)
     knee_json_close(json, '}');
 }
 
+/* What the chosen plan sends, call by call. */
+static void json_traffic(struct knee_json *json, const struct knee_plan_answer *a)
+{
+    struct knee_traffic rows[KNEE_TRAFFIC_MAX];
+    size_t count = 0;
+    if (a->chosen != SIZE_MAX)
+        count = knee_plan_traffic(&a->shape, &a->machine, &a->rows[a->chosen].found.best[0].plan,
+                                  rows, KNEE_TRAFFIC_MAX);
+    knee_json_open(json, "collectives", '[');
+    for (size_t i = 0; i < count && i < KNEE_TRAFFIC_MAX; i++) {
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "axis", knee_part_name(rows[i].part));
+        knee_json_string(json, "collective", knee_op_name(rows[i].op));
+        knee_json_number(json, "ranks", rows[i].group.size);
+        knee_json_number(json, "stride", rows[i].group.stride);
+        knee_json_number(json, "bytes", rows[i].bytes);
+        knee_json_number(json, "calls", rows[i].calls);
+        knee_json_number(json, "time_s", rows[i].each_s);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
 static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
 {
     struct knee_json json = {.text = text};
@@ -706,6 +748,12 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     knee_json_string(&json, "schema", "knee.plan/1");
     knee_json_number(&json, "baseline_gpus", a->baseline_gpus);
     knee_json_number(&json, "baseline_tokens_per_s", a->baseline_tokens_per_s);
+    knee_json_open_flat(&json, "data_parallel_alone", '{');
+    knee_json_number(&json, "knee_workers", a->replicas_knee);
+    knee_json_number(&json, "limit_workers", a->replicas_limit);
+    knee_json_number(&json, "unsharded_bytes", a->replicas_needed_bytes);
+    knee_json_close(&json, '}');
+    json_traffic(&json, a);
     knee_json_open(&json, "verdict", '{');
     knee_json_words(&json, "sentence", &verdict);
     knee_json_number(&json, "gpus", a->chosen == SIZE_MAX ? NAN : a->rows[a->chosen].gpus);

@@ -194,7 +194,8 @@ void knee_terms_init(const struct knee_job *job, struct knee_terms *terms)
         .idle_power_w = job->idle_power_w,
         .critical_batch = job->critical_batch,
         .min_steps = job->min_steps,
-        .most_workers = strong && !isnan(batch) ? fmax(1, floor(batch / job->accumulate)) : INFINITY,
+        .most_workers =
+            strong && !isnan(batch) ? fmax(1, floor(batch / job->accumulate)) : INFINITY,
         .one_worker_step_s = 1,
     };
     knee_hardware_cluster(&job->hw, &terms->cluster);

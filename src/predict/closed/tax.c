@@ -98,7 +98,8 @@ static void price_pp(const struct shape *s, struct knee_axis_tax *axis)
     axis->buffer_bytes = s->tokens * job->hidden * job->bytes_per_value / job->degree[KNEE_AXIS_TP];
     axis->calls = axis->degree > 1 ? 2 * job->micro_batches : 0;
     axis->crosses_nodes = crosses(s, group);
-    axis->comm_s = axis->calls * knee_send_s(&s->cluster, group, axis->buffer_bytes);
+    axis->comm_s = axis->calls * knee_collective_s(&s->cluster, KNEE_OP_SEND_RECV, group,
+                                                   axis->buffer_bytes, NULL);
     axis->window_s = s->compute_s * (1 - 1 / job->micro_batches);
     axis->exposed_s = fmax(0, axis->comm_s - axis->window_s);
 }

@@ -138,7 +138,9 @@ static double sends_s(const struct price *p)
         return 0;
     double tokens = plan->micro_batch * p->shape->seq / plan->cp;
     double bytes = 2 * tokens * p->shape->hidden / plan->tp;
-    return 2 * plan->vp * knee_send_s(&p->machine->cluster, knee_plan_pipeline(plan), bytes);
+    const struct knee_price *hop = knee_prices_get(p->prices, &p->machine->cluster,
+                                                   KNEE_OP_SEND_RECV, knee_plan_pipeline(plan));
+    return 2 * plan->vp * knee_price_s(hop, bytes);
 }
 
 struct pipeline {

@@ -27,8 +27,7 @@ static void add(struct list *l, enum knee_part part, enum knee_op op, struct kne
     const struct knee_cluster *cluster = &l->machine->cluster;
     if (!(group.size > 1) || !(calls > 0))
         return;
-    double each_s = op == KNEE_OP_SEND_RECV ? knee_send_s(cluster, group, bytes)
-                                            : knee_collective_s(cluster, op, group, bytes, NULL);
+    double each_s = knee_collective_s(cluster, op, group, bytes, NULL);
     if (l->count < l->room)
         l->out[l->count] = (struct knee_traffic){part, op, group, bytes, calls, each_s};
     l->count++;

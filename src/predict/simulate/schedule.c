@@ -390,7 +390,8 @@ static void add_send(struct maker *m, const struct unit *unit, int32_t virtual_s
         return;
     double bytes = 2 * p->micro_batch * m->shape->seq / p->cp * m->shape->hidden / p->tp;
     double stride = p->tp * p->cp * p->dp;
-    double seconds = knee_send_s(&m->machine->cluster, knee_plan_pipeline(p), bytes);
+    double seconds = knee_collective_s(&m->machine->cluster, KNEE_OP_SEND_RECV,
+                                       knee_plan_pipeline(p), bytes, NULL);
     double shown = p->overlap_pp > 0 ? fmin(1, m->machine->rates.pp_exposed) : 1;
     struct wire wire = {KNEE_STREAM_PP, lane_of(m, stride, 2), KNEE_OP_SEND_RECV, "PP", bytes, 2};
     int32_t shown_row = add_exposed(m, unit->stage, &wire, shown * seconds);
@@ -687,7 +688,8 @@ static void price_exchange(struct maker *m)
     bool reduced = p->shard == KNEE_REPLICATE; /* an all-reduce is both at once */
     m->seconds_dp = wire.out_s + (reduced ? wire.back_s : 0);
     m->seconds_back = reduced ? 0 : wire.back_s;
-    m->seconds_norm = knee_send_s(&m->machine->cluster, knee_plan_pipeline(p), 4);
+    m->seconds_norm =
+        knee_collective_s(&m->machine->cluster, KNEE_OP_SEND_RECV, knee_plan_pipeline(p), 4, NULL);
     if (!sharded(m))
         return;
     m->seconds_gather =
