@@ -93,8 +93,8 @@ cli_src  := $(call room_src,cli)
 # Loadable: each is one object of its own, and knee runs without it.
 load_src := src/reach/mpi.c src/reach/nccl.c
 loadable := $(if $(filter 1,$(use_mpi)),$(B)/knee-mpi.so) $(if $(filter 1,$(use_cuda)),$(B)/knee-nccl.so)
-measure_src := $(filter-out $(load_src),$(call room_src,reach bench lab))
-gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/profiles.c
+measure_src := $(filter-out $(load_src),$(call room_src,reach bench lab doctor))
+gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/profiles.c $(B)/gen/nccl_variables.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
 cli_obj  := $(cli_src:%.c=$(B)/%.o)
 measure_obj := $(measure_src:%.c=$(B)/%.o)
@@ -115,6 +115,10 @@ $(B)/gen/models.c: tools/presets.awk data/models.csv
 $(B)/gen/profiles.c: tools/presets.awk data/profiles.csv data/constants.csv data/architectures.csv data/profile_rules.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=job/profile.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/nccl_variables.c: tools/presets.awk data/nccl_variables.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=judge/doctor/doctor_judge.h -f $^ > $@.tmp && mv $@.tmp $@
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)

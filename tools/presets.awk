@@ -6,7 +6,7 @@ BEGIN {
     FS = ","
     scale["bf16_tflops"] = "e12"; scale["fp8_tflops"] = "e12"; scale["fp4_tflops"] = "e12"; scale["memory_gb"] = "e9"
     scale["memory_gbps"] = "e9"; scale["gbytes_per_s"] = "e9"
-    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision", words, " ")
+    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning", words, " ")
     for (i in words) text[words[i]] = 1
     field["bf16_tflops"] = "bf16_flops"; field["fp8_tflops"] = "fp8_flops"; field["fp4_tflops"] = "fp4_flops"
     field["memory_gb"] = "memory_bytes"; field["memory_gbps"] = "memory_bytes_per_s"

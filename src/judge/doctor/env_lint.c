@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NCCL's variables: names that it does not know, values that it reads otherwise than people think,
+ * and settings that contradict each other. What NCCL reads is done here as NCCL does it: integers
+ * by strtoll with base 0 and the rest ignored ("true" is 0), levels by exact words, the environment
+ * before
+ * ~/.nccl.conf (or NCCL_CONF_FILE) before /etc/nccl.conf.
+ */
+#include "judge/doctor/doctor_judge.h"
+
+#include "base/format.h"
+#include "base/spell.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct knee_nccl_variable *knee_nccl_variable_at(size_t row)
+{
+    return row < knee_nccl_variables_count ? &knee_nccl_variables[row] : NULL;
+}
+
+const struct knee_nccl_variable *knee_nccl_variable_of(const char *name)
+{
+    if (strncmp(name, "NCCL_", 5) != 0)
+        return NULL;
+    for (size_t i = 0; i < knee_nccl_variables_count; i++)
+        if (strcmp(knee_nccl_variables[i].name, name + 5) == 0)
+            return &knee_nccl_variables[i];
+    return NULL;
+}
+
+/* strtoll(value, base 0), without errno, which the core does not have: too many digits are "too
+ * large". */
+bool knee_nccl_integer(const char *value, long long *out, bool *clean)
+{
+    char *end = NULL;
+    if (!value[0])
+        return false;
+    long long number = strtoll(value, &end, 0);
+    while (*end == ' ' || *end == '\t')
+        end++;
+    *clean = end != value && *end == '\0';
+    if (number == 9223372036854775807LL || number == -9223372036854775807LL - 1)
+        return false;
+    *out = number;
+    return true;
+}
+
+static bool is_integer(const struct knee_nccl_variable *v)
+{
+    return v && (strcmp(v->kind, "int") == 0 || strcmp(v->kind, "switch") == 0);
+}
+
+/* ---- Before anything else ---- */
+
+static const struct knee_fact *raw(const struct knee_facts *facts, size_t count, const char *key,
+                                   const char *subject)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(facts->rows[i].key, key) == 0 && strcmp(facts->rows[i].subject, subject) == 0)
+            return &facts->rows[i];
+    return NULL;
+}
+
+static void adopt(struct knee_facts *facts, size_t count, const char *key, const char *from)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct knee_fact fact = facts->rows[i];
+        if (strcmp(fact.key, key) != 0 || raw(facts, facts->count, "env", fact.subject))
+            continue;
+        knee_fact_put(facts, fact.subject, "env", knee_slice_of(fact.value));
+        knee_fact_put(facts, fact.subject, "env.from", knee_slice_of(from));
+    }
+}
+
+void knee_env_settle(struct knee_facts *facts)
+{
+    if (raw(facts, facts->count, "env.settled", ""))
+        return;
+    adopt(facts, facts->count, "conf.home", "~/.nccl.conf");
+    adopt(facts, facts->count, "conf.etc", "/etc/nccl.conf");
+    size_t count = facts->count;
+    for (size_t i = 0; i < count; i++) {
+        struct knee_fact fact = facts->rows[i];
+        char key[128];
+        long long number;
+        bool clean;
+        if (strcmp(fact.key, "env") != 0)
+            continue;
+        knee_format(key, sizeof key, "env.%.110s", fact.subject);
+        size_t at = facts->count;
+        if (!is_integer(knee_nccl_variable_of(fact.subject))) {
+            knee_fact_put(facts, "", key, knee_slice_of(fact.value));
+        } else if (knee_nccl_integer(fact.value, &number, &clean)) {
+            char digits[24];
+            knee_format(digits, sizeof digits, "%lld", number);
+            knee_fact_put(facts, "", key, knee_slice_of(digits));
+            if (facts->count > at)
+                facts->rows[at].number = (double)number;
+        }
+    }
+    knee_fact_put(facts, "", "env.settled", knee_slice_of("yes"));
+}
+
+size_t knee_env_list(const struct knee_facts *facts, struct knee_setting *settings)
+{
+    size_t first, end = knee_facts_range(facts, "env", &first), count = 0;
+    for (size_t i = first; i < end && count < KNEE_SETTINGS_MAX; i++) {
+        const struct knee_fact *fact = &facts->rows[i],
+                               *from = knee_fact_find(facts, fact->subject, "env.from");
+        struct knee_setting *s = &settings[count];
+        long long number;
+        bool clean;
+        if (strncmp(fact->subject, "NCCL_", 5) != 0)
+            continue;
+        *s = (struct knee_setting){.read = ""};
+        knee_format(s->name, sizeof s->name, "%s", fact->subject);
+        knee_format(s->value, sizeof s->value, "%.127s", fact->value);
+        knee_format(s->from, sizeof s->from, "%.31s", from ? from->value : "");
+        if (!fact->value[0])
+            knee_format(s->read, sizeof s->read, "default");
+        else if (is_integer(knee_nccl_variable_of(fact->subject)) &&
+                 knee_nccl_integer(fact->value, &number, &clean))
+            knee_format(s->read, sizeof s->read, "%lld", number);
+        else if (is_integer(knee_nccl_variable_of(fact->subject)))
+            knee_format(s->read, sizeof s->read, "default");
+        count++;
+    }
+    return count;
+}
+
+/* ---- Names ---- */
+
+/* Names that begin with NCCL_ and belong to others: plugins, PyTorch, builds. */
+static const char *const foreign[] = {
+    "NCCL_OFI_",
+    "NCCL_SHARP_",
+    "NCCL_IBEXT_",
+    "NCCL_FASTRAK_",
+    "NCCL_GPUDIRECTTCPX_",
+    "NCCL_SHIMNET_",
+    "NCCL_GIB_",
+    "NCCL_UCX_",
+    "NCCL_PLUGIN_",
+    "NCCL_INSPECTOR_",
+    "NCCL_HOME",
+    "NCCL_ROOT",
+    "NCCL_LIB",
+    "NCCL_INCLUDE",
+    "NCCL_VERSION",
+    "NCCL_TESTS_",
+    "NCCL_PROFILE_",
+    "NCCL_TUNER_CONFIG",
+    "NCCL_FLOW_",
+    "NCCL_RCCL_",
+    "NCCL_BUILD_",
+    "NCCL_EXT_",
+    "NCCL_LIBRARY",
+    "NCCL_SRC",
+    "NCCL_ENABLE_MONITORING",
+    "NCCL_DYNAMIC",
+    "NCCL_SET_DEFAULT",
+    "NCCL_COLLTRACE",
+    "NCCL_CTRAN",
+    "NCCL_CVARS",
+};
+
+/* What PyTorch called them before 2.2. */
+static const char *const renamed[] = {"NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT",
+                                      "NCCL_DESYNC_DEBUG", "NCCL_ENABLE_TIMING"};
+
+static bool begins(const char *name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(name, list[i], strlen(list[i])) == 0)
+            return true;
+    return false;
+}
+
+static void unknown_name(struct knee_exam *exam, const struct knee_fact *fact)
+{
+    const char *name = fact->subject;
+    size_t length = strlen(name);
+    struct knee_nearest nearest = {.wanted = name + 5};
+    if (length > 0 && (name[length - 1] == ' ' || name[length - 1] == '\t')) {
+        knee_blame(exam, "env_blank_name", name, NAN,
+                   "'%s=%s' sets a variable with a blank in its name", name, fact->value);
+        return;
+    }
+    if (begins(name, renamed, sizeof renamed / sizeof *renamed)) {
+        knee_blame(exam, "env_renamed", name, NAN, "%s is an old name of PyTorch's", name);
+        return;
+    }
+    if (begins(name, foreign, sizeof foreign / sizeof *foreign))
+        return;
+    for (size_t i = 0; i < knee_nccl_variables_count; i++)
+        knee_nearest_offer(&nearest, knee_nccl_variables[i].name);
+    if (nearest.name && nearest.distance <= 2)
+        knee_blame(exam, "env_misspelt", name, NAN,
+                   "%s=%s: NCCL has no such variable; NCCL_%s is meant?", name, fact->value,
+                   nearest.name);
+    else
+        knee_blame(exam, "env_unknown", name, NAN, "%s=%s: no NCCL up to 2.30 has it", name,
+                   fact->value);
+}
+
+static bool other_release(struct knee_exam *exam, const struct knee_fact *fact,
+                          const struct knee_nccl_variable *v)
+{
+    double since = knee_version_number(v->since),
+           last = v->last[0] ? knee_version_number(v->last) : NAN;
+    if (!isnan(last) && !(exam->nccl <= last)) {
+        knee_blame(exam, "env_gone", fact->subject, NAN,
+                   "%s=%s does nothing: the last NCCL with it was %s", fact->subject, fact->value,
+                   v->last);
+        return true;
+    }
+    if (exam->nccl < since) {
+        knee_blame(exam, "env_too_new", fact->subject, NAN,
+                   "%s=%s does nothing: it came with NCCL %s", fact->subject, fact->value,
+                   v->since);
+        return true;
+    }
+    return false;
+}
+
+void knee_env_retire(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "env.NCCL_*", &first);
+    for (size_t i = first; i < end; i++) {
+        struct knee_fact *fact = &exam->facts->rows[i];
+        const struct knee_nccl_variable *v = knee_nccl_variable_of(fact->key + 4);
+        if (v && (exam->nccl < knee_version_number(v->since) ||
+                  (v->last[0] && !(exam->nccl <= knee_version_number(v->last))))) {
+            fact->value = "";
+            fact->number = NAN;
+        }
+    }
+}
+
+/* ---- Values ---- */
+
+static void integer_value(struct knee_exam *exam, const struct knee_fact *fact)
+{
+    long long number = 0;
+    bool clean = false;
+    if (!fact->value[0])
+        return;
+    if (!knee_nccl_integer(fact->value, &number, &clean))
+        knee_blame(exam, "env_not_a_number", fact->subject, NAN,
+                   "%s=%s is too large: the default holds", fact->subject, fact->value);
+    else if (!clean)
+        knee_blame(exam, "env_not_a_number", fact->subject, NAN, "%s=%s is read as %lld",
+                   fact->subject, fact->value, number);
+    else if (fact->value[0] == '0' && fact->value[1] >= '0' && fact->value[1] <= '7')
+        knee_blame(exam, "env_octal", fact->subject, NAN, "%s=%s is octal: %lld", fact->subject,
+                   fact->value, number);
+}
+
+static void level_value(struct knee_exam *exam, const struct knee_fact *fact)
+{
+    static const char *const levels[] = {"LOC", "NVL", "NVB", "C2C", "PIX",
+                                         "PXB", "P2C", "PXN", "PHB", "SYS"};
+    long long number;
+    bool clean = false;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (strcmp(fact->value, levels[i]) == 0)
+            return;
+    if (fact->value[0] &&
+        !(knee_nccl_integer(fact->value, &number, &clean) && clean && number >= 0))
+        knee_blame(exam, "env_bad_level", fact->subject, NAN,
+                   "%s=%s is no level: ignored in silence", fact->subject, fact->value);
+}
+
+/* Words of a list, in any case; '^' before it means "all but these". */
+static const struct {
+    const char *variable, *words;
+} vocabularies[] = {
+    {"NCCL_ALGO", " tree ring collnetdirect collnetchain collnet nvls nvlstree pat "},
+    {"NCCL_PROTO", " ll ll128 simple "},
+    {"NCCL_DEBUG", " none version warn info abort trace "},
+    {"NCCL_LAUNCH_MODE", " group parallel "},
+    {"NCCL_SOCKET_FAMILY", " af_inet af_inet6 "},
+};
+
+static bool word_of(const char *words, struct knee_slice token)
+{
+    char wanted[40] = " ";
+    size_t used = 1;
+    token = knee_slice_trim(token);
+    if (token.length > 32)
+        return false;
+    for (size_t i = 0; i < token.length; i++)
+        wanted[used++] = token.at[i] >= 'A' && token.at[i] <= 'Z' ? (char)(token.at[i] - 'A' + 'a')
+                                                                  : token.at[i];
+    wanted[used++] = ' ';
+    wanted[used] = '\0';
+    return strstr(words, wanted) != NULL;
+}
+
+static void word_value(struct knee_exam *exam, const struct knee_fact *fact)
+{
+    for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
+        struct knee_slice rest = knee_slice_of(fact->value), token;
+        if (strcmp(vocabularies[i].variable, fact->subject) != 0 || strpbrk(fact->value, ":;@"))
+            continue; /* since 2.24 "allreduce:ring;..." */
+        if (rest.length > 0 && rest.at[0] == '^')
+            rest = knee_slice_from(rest, 1);
+        while (knee_slice_until(&rest, ',', &token))
+            if (token.length > 0 && !word_of(vocabularies[i].words, token)) {
+                knee_blame(exam, "env_bad_word", fact->subject, NAN,
+                           "%s=%s: '%.*s' is not one of:%s", fact->subject, fact->value,
+                           (int)(token.length < 32 ? token.length : 32), token.at,
+                           vocabularies[i].words);
+                return;
+            }
+    }
+}
+
+static void one_variable(struct knee_exam *exam, const struct knee_fact *fact)
+{
+    const struct knee_nccl_variable *v = knee_nccl_variable_of(fact->subject);
+    if (strncmp(fact->subject, "NCCL_", 5) != 0)
+        return;
+    if (!v) {
+        unknown_name(exam, fact);
+        return;
+    }
+    if (other_release(exam, fact, v))
+        return;
+    if (is_integer(v) && strcmp(fact->value, "(set)") != 0)
+        integer_value(exam, fact);
+    else if (strcmp(v->kind, "level") == 0)
+        level_value(exam, fact);
+    else if (strcmp(v->kind, "words") == 0)
+        word_value(exam, fact);
+    if ((strcmp(fact->subject, "NCCL_CONF_FILE") == 0 ||
+         strcmp(fact->subject, "NCCL_DEBUG_FILE") == 0) &&
+        fact->value[0] == '~')
+        knee_blame(exam, "env_tilde", fact->subject, NAN, "%s=%s", fact->subject, fact->value);
+}
+
+/* ---- Several variables at once ---- */
+
+static double number(const struct knee_exam *exam, const char *name)
+{
+    char key[64];
+    knee_format(key, sizeof key, "env.NCCL_%s", name);
+    return knee_fact_value(exam->facts, "", key);
+}
+
+static const char *word(const struct knee_exam *exam, const char *name)
+{
+    char key[64];
+    knee_format(key, sizeof key, "env.%s", name);
+    const struct knee_fact *fact = knee_fact_find(exam->facts, "", key);
+    return fact ? fact->value : "";
+}
+
+static void transports(struct knee_exam *exam)
+{
+    /* A leftover where there is something to lose, a remark where there is not. */
+    enum knee_severity net = exam->rdma == KNEE_ABSENT ? KNEE_NOTE : KNEE_WARNING;
+    enum knee_severity p2p = exam->geforce ? KNEE_NOTE : KNEE_WARNING;
+    const char *gdr = word(exam, "NCCL_NET_GDR_LEVEL"), *level = word(exam, "NCCL_P2P_LEVEL");
+    if (number(exam, "IB_DISABLE") > 0)
+        knee_blame_at(exam, net, "ib_disabled", "NCCL_IB_DISABLE", NAN,
+                      "NCCL_IB_DISABLE=%s: traffic between nodes goes over TCP",
+                      word(exam, "NCCL_IB_DISABLE"));
+    if (strcmp(word(exam, "NCCL_NET"), "Socket") == 0)
+        knee_blame_at(exam, net, "ib_disabled", "NCCL_NET", NAN,
+                      "NCCL_NET=Socket: traffic between nodes goes over TCP");
+    if (number(exam, "P2P_DISABLE") > 0)
+        knee_blame_at(exam, p2p, "p2p_disabled", "NCCL_P2P_DISABLE", NAN,
+                      "NCCL_P2P_DISABLE=%s: GPUs of a node talk through host memory",
+                      word(exam, "NCCL_P2P_DISABLE"));
+    if (strcmp(level, "LOC") == 0 || strcmp(level, "0") == 0)
+        knee_blame_at(exam, p2p, "p2p_disabled", "NCCL_P2P_LEVEL", NAN,
+                      "NCCL_P2P_LEVEL=%s: GPUs of a node talk through host memory", level);
+    if (strcmp(gdr, "LOC") == 0 || strcmp(gdr, "0") == 0)
+        knee_blame_at(exam, net, "gdr_level_off", "NCCL_NET_GDR_LEVEL", NAN,
+                      "NCCL_NET_GDR_LEVEL=%s: no GPUDirect RDMA", gdr);
+}
+
+static void fabric(struct knee_exam *exam)
+{
+    double timeout = number(exam, "IB_TIMEOUT"), qps = number(exam, "IB_QPS_PER_CONNECTION");
+    double threads = number(exam, "SOCKET_NTHREADS"), sockets = number(exam, "NSOCKS_PERTHREAD");
+    double threshold = number(exam, "IB_AR_THRESHOLD"), buffer = number(exam, "BUFFSIZE");
+    double cross = number(exam, "CROSS_NIC");
+    if (timeout == 0 || timeout >= 32)
+        knee_blame(exam, "ib_timeout_short", "NCCL_IB_TIMEOUT", NAN,
+                   "NCCL_IB_TIMEOUT=%.0f waits for ever", timeout);
+    else if (timeout < 14) /* the shortest default there ever was */
+        knee_blame(exam, "ib_timeout_short", "NCCL_IB_TIMEOUT", NAN,
+                   "NCCL_IB_TIMEOUT=%.0f gives up after %.3g s (4.096 us x 2^%.0f x 7 tries)",
+                   timeout, 4.096e-6 * pow(2, timeout) * 7, timeout);
+    if (threads > 16 || threads * (isnan(sockets) ? 1 : sockets) > 64)
+        knee_blame(exam, "socket_threads", "NCCL_SOCKET_NTHREADS", NAN,
+                   "%.0f threads x %.0f sockets: refused", threads, isnan(sockets) ? 1 : sockets);
+    if (threshold > (isnan(buffer) ? 4194304 : buffer))
+        knee_blame(exam, "ar_threshold", "NCCL_IB_AR_THRESHOLD", NAN,
+                   "NCCL_IB_AR_THRESHOLD=%.0f is above the buffer: adaptive routing is never used",
+                   threshold);
+    if (qps == 1 && knee_fact_find(exam->facts, NULL, "ib.layer") &&
+        !knee_fact_is(exam->facts, NULL, "ib.layer", "InfiniBand"))
+        knee_blame(exam, "qps_one_on_roce", "NCCL_IB_QPS_PER_CONNECTION", NAN,
+                   "one queue pair per connection on RoCE");
+    if (!isnan(cross) && cross != 2)
+        knee_blame(exam, "cross_nic_set", "NCCL_CROSS_NIC", NAN, "NCCL_CROSS_NIC=%.0f", cross);
+    if (exam->nccl == 22203 && word(exam, "NCCL_IB_ROCE_VERSION_NUM")[0])
+        knee_blame(exam, "roce_version_crash", "NCCL_IB_ROCE_VERSION_NUM", NAN,
+                   "NCCL 2.22.3 dumps core when it is set");
+    else if (isnan(exam->nccl) && word(exam, "NCCL_IB_ROCE_VERSION_NUM")[0])
+        knee_blame_at(exam, KNEE_NOTE, "roce_version_crash", "NCCL_IB_ROCE_VERSION_NUM", NAN,
+                      "NCCL 2.22.3 dumps core when it is set; which NCCL is in use is not known");
+}
+
+static void channels(struct knee_exam *exam)
+{
+    static const char *const pairs[][2] = {{"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"},
+                                           {"NCCL_MIN_CTAS", "NCCL_MAX_CTAS"},
+                                           {"NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS"},
+                                           {"NCCL_MIN_CTAS", "NCCL_MAX_NCHANNELS"},
+                                           {"NCCL_MIN_NCHANNELS", "NCCL_MAX_CTAS"}};
+    bool old = false, new = false;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        double least = number(exam, pairs[i][0] + 5), most = number(exam, pairs[i][1] + 5);
+        old = old || ((i == 0 || i == 2) && (!isnan(least) || !isnan(most)));
+        new = new || (i == 1 && (!isnan(least) || !isnan(most)));
+        if (least > most)
+            knee_blame(exam, "channels_contradict", pairs[i][0], NAN,
+                       "%s=%.0f is more than %s=%.0f", pairs[i][0], least, pairs[i][1], most);
+        /* Large messages over NVLink want 16 channels and more; V100 and PCIe take 2 to 12. */
+        if (most > 0 && most < 16 && !exam->geforce && i < 2)
+            knee_blame(exam, "channels_few", pairs[i][1], NAN,
+                       "%s=%.0f: large messages get few thread blocks", pairs[i][1], most);
+    }
+    if (old && new)
+        knee_blame(exam, "channels_both_names", "NCCL_MIN_NCHANNELS", NAN,
+                   "both NCHANNELS and CTAS are set: the stricter one wins");
+}
+
+static void kernels(struct knee_exam *exam)
+{
+    double threads = number(exam, "NTHREADS"), buffer = number(exam, "BUFFSIZE");
+    const char *proto = word(exam, "NCCL_PROTO");
+    if (!isnan(threads) && threads != 64 && threads != 128 && threads != 256 && threads != 512)
+        knee_blame(exam, "nthreads_odd", "NCCL_NTHREADS", NAN, "NCCL_NTHREADS=%.0f", threads);
+    if (buffer > 0 && fmod(log2(buffer), 1) != 0)
+        knee_blame(exam, "buffsize_odd", "NCCL_BUFFSIZE", NAN,
+                   "NCCL_BUFFSIZE=%.0f is no power of two", buffer);
+    if (strcmp(proto, "LL128") == 0 || strcmp(proto, "ll128") == 0)
+        knee_blame(exam, "proto_ll128", "NCCL_PROTO", NAN, "NCCL_PROTO=%s alone", proto);
+    else if (proto[0])
+        knee_blame(exam, "proto_forced", "NCCL_PROTO", NAN, "NCCL_PROTO=%s is set", proto);
+    if (number(exam, "GRAPH_STREAM_ORDERING") == 0 && number(exam, "GRAPH_MIXING_SUPPORT") > 0)
+        knee_blame(
+            exam, "graph_contradict", "NCCL_GRAPH_STREAM_ORDERING", NAN,
+            "NCCL_GRAPH_STREAM_ORDERING=0 with NCCL_GRAPH_MIXING_SUPPORT=1 is not supported");
+}
+
+static void debugging(struct knee_exam *exam)
+{
+    const char *debug = word(exam, "NCCL_DEBUG"), *parts = word(exam, "NCCL_DEBUG_SUBSYS");
+    const char *file = word(exam, "NCCL_DEBUG_FILE");
+    if (word_of(" trace ", knee_slice_of(debug)) ||
+        (word_of(" info ", knee_slice_of(debug)) && word_of(" all ", knee_slice_of(parts))))
+        knee_blame(exam, "debug_left_on", "NCCL_DEBUG", NAN, "NCCL_DEBUG=%s %s%s prints every call",
+                   debug, parts[0] ? "NCCL_DEBUG_SUBSYS=" : "", parts);
+    if (file[0] && !(strstr(file, "%h") && strstr(file, "%p")) && strcmp(file, "stderr") != 0 &&
+        strcmp(file, "stdout") != 0)
+        knee_blame(exam, "debug_file_shared", "NCCL_DEBUG_FILE", NAN, "NCCL_DEBUG_FILE=%s", file);
+    if (strcmp(word(exam, "FI_PROVIDER"), "efa") == 0 &&
+        strcmp(word(exam, "FI_EFA_USE_DEVICE_RDMA"), "0") == 0)
+        knee_blame(exam, "efa_no_rdma", "FI_EFA_USE_DEVICE_RDMA", NAN, "FI_EFA_USE_DEVICE_RDMA=0");
+}
+
+/* What a file of settings says and the environment overrides. */
+static void overridden(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "conf.*", &first);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *conf = &exam->facts->rows[i];
+        const struct knee_fact *env = knee_fact_find(exam->facts, conf->subject, "env");
+        const struct knee_fact *from = knee_fact_find(exam->facts, conf->subject, "env.from");
+        if (env && from && strcmp(env->value, conf->value) != 0)
+            knee_blame(exam, "env_overridden", conf->subject, NAN,
+                       "%s=%s of %s holds, not %s of %s", conf->subject, env->value, from->value,
+                       conf->value,
+                       strcmp(conf->key, "conf.etc") == 0 ? "/etc/nccl.conf" : "~/.nccl.conf");
+    }
+}
+
+void knee_check_env(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "env", &first);
+    for (size_t i = first; i < end; i++)
+        one_variable(exam, &exam->facts->rows[i]);
+    transports(exam);
+    fabric(exam);
+    channels(exam);
+    kernels(exam);
+    debugging(exam);
+    overridden(exam);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The examination: every host by every check, then all hosts against each other, then the price of
+ * what was found. Findings of one rule on one host become one; the same on several hosts too.
+ */
+#include "judge/doctor/doctor_judge.h"
+
+#include "base/csv.h"
+#include "base/format.h"
+#include "base/keys.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FINDINGS_MAX 4096
+
+double knee_version_number(const char *text)
+{
+    double part[3] = {0, 0, 0};
+    size_t count = 0;
+    for (; *text && count < 3; count++) {
+        if (*text < '0' || *text > '9')
+            break;
+        for (; *text >= '0' && *text <= '9'; text++)
+            part[count] = part[count] * 10 + (*text - '0');
+        text += *text == '.';
+    }
+    return count < 2 ? NAN : part[0] * 10000 + part[1] * 100 + part[2];
+}
+
+/* ---- Findings ---- */
+
+/* Parts of one host with one trouble are one finding; variables are not: each says its own. */
+static struct knee_ailment *same(struct knee_exam *exam, const struct knee_rule *rule,
+                                 enum knee_severity severity, const char *subject)
+{
+    bool variable = exam->apart || knee_fact_find(exam->facts, subject, "env") != NULL;
+    for (size_t i = exam->out->count; i-- > 0 && !variable;) {
+        struct knee_ailment *a = &exam->out->findings[i];
+        if (a->rule == rule && a->severity == severity && strcmp(a->host, exam->facts->host) == 0)
+            return a;
+    }
+    return NULL;
+}
+
+static struct knee_ailment *fresh(struct knee_checkup *out)
+{
+    if (out->count == out->capacity && out->count < FINDINGS_MAX) {
+        size_t capacity = out->capacity ? 2 * out->capacity : 64;
+        void *rows = knee_resize(out->alloc, out->findings, capacity * sizeof *out->findings);
+        if (!rows) {
+            out->no_memory = true;
+            return NULL;
+        }
+        out->findings = rows;
+        out->capacity = capacity;
+    }
+    return out->count < out->capacity ? &out->findings[out->count++] : NULL;
+}
+
+/* The cure with the part's name in it. */
+static void fill_cure(struct knee_ailment *a, const char *subject)
+{
+    const char *cure = a->rule->cure, *mark = strstr(cure, "{where}");
+    const char *name = strncmp(subject, "GPU ", 4) == 0 ? subject + 4 : subject;
+    size_t before = mark ? (size_t)(mark - cure) : strlen(cure);
+    knee_format(a->cure, sizeof a->cure, "%.*s%s%s", (int)before, cure, mark ? name : "",
+                mark ? mark + 7 : "");
+}
+
+static void another_part(struct knee_ailment *a, const char *subject, double left)
+{
+    size_t used = strlen(a->where), length = strlen(subject);
+    if (strstr(a->where, subject))
+        return;
+    a->parts++;
+    if (used + length + 8 < sizeof a->where)
+        knee_format(a->where + used, sizeof a->where - used, ", %s", subject);
+    else if (used + 5 < sizeof a->where && a->where[used - (used > 0)] != '.')
+        knee_format(a->where + used, sizeof a->where - used, " ...");
+    if (left < a->left)
+        a->left = left;
+}
+
+void knee_blame_rule(struct knee_exam *exam, const struct knee_rule *rule,
+                     enum knee_severity severity, const char *subject, double left,
+                     const char *evidence)
+{
+    struct knee_ailment *a = same(exam, rule, severity, subject);
+    if (a) {
+        another_part(a, subject, left);
+        return;
+    }
+    if (!(a = fresh(exam->out)))
+        return;
+    *a = (struct knee_ailment){.rule = rule,
+                               .severity = severity,
+                               .hosts = 1,
+                               .parts = 1,
+                               .left = isnan(left) ? rule->share : left};
+    knee_format(a->host, sizeof a->host, "%s", exam->facts->host);
+    knee_format(a->where, sizeof a->where, "%.80s", subject);
+    knee_format(a->evidence, sizeof a->evidence, "%s", evidence);
+    fill_cure(a, subject);
+}
+
+void knee_blame(struct knee_exam *exam, const char *id, const char *subject, double left,
+                const char *fmt, ...)
+{
+    const struct knee_rule *rule = knee_rule_of(id);
+    char evidence[320];
+    va_list args;
+    va_start(args, fmt);
+    knee_vformat(evidence, sizeof evidence, fmt, args);
+    va_end(args);
+    if (rule)
+        knee_blame_rule(exam, rule, rule->severity, subject, left, evidence);
+}
+
+void knee_blame_at(struct knee_exam *exam, enum knee_severity severity, const char *id,
+                   const char *subject, double left, const char *fmt, ...)
+{
+    const struct knee_rule *rule = knee_rule_of(id);
+    char evidence[320];
+    va_list args;
+    va_start(args, fmt);
+    knee_vformat(evidence, sizeof evidence, fmt, args);
+    va_end(args);
+    if (rule)
+        knee_blame_rule(exam, rule, severity, subject, left, evidence);
+}
+
+/* ---- What the checks ask first ---- */
+
+static bool any(const struct knee_facts *facts, const char *key)
+{
+    size_t first, end = knee_facts_range(facts, key, &first);
+    return end > first;
+}
+
+static enum knee_presence rdma_of(const struct knee_facts *facts)
+{
+    if (any(facts, "ib.rate") || any(facts, "ib.state") || any(facts, "ib.type") ||
+        any(facts, "log.device"))
+        return KNEE_PRESENT;
+    /* A host whose interfaces are known and that has no adapter has none. */
+    return any(facts, "net.mtu") ? KNEE_ABSENT : KNEE_UNKNOWN;
+}
+
+static enum knee_presence nodes_of(const struct knee_facts *facts, size_t hosts)
+{
+    size_t first, seen = knee_facts_range(facts, "log.host", &first) - first;
+    double ranks = knee_fact_value(facts, "", "log.ranks"),
+           nodes = knee_fact_value(facts, "", "log.nodes");
+    double local = knee_fact_value(facts, "", "log.local_ranks");
+    if (hosts > 1 || seen > 1 || nodes > 1 || (local > 0 && ranks > local) ||
+        any(facts, "log.via.socket") || any(facts, "log.via.plain") || any(facts, "log.via.gdr"))
+        return KNEE_PRESENT;
+    if (ranks > 0 && seen == 1)
+        return KNEE_ABSENT;
+    return KNEE_UNKNOWN;
+}
+
+static bool named(const struct knee_facts *facts, const char *key, const char *const *words)
+{
+    size_t first, end = knee_facts_range(facts, key, &first);
+    for (size_t i = first; i < end; i++)
+        for (const char *const *w = words; *w; w++)
+            if (strstr(facts->rows[i].value, *w))
+                return true;
+    return false;
+}
+
+static double version_of(const struct knee_facts *facts, const char *given)
+{
+    size_t first, end = knee_facts_range(facts, "log.version", &first);
+    const struct knee_fact *library = knee_fact_find(facts, "", "nccl.version");
+    if (given)
+        return knee_version_number(given);
+    if (end > first)
+        return knee_version_number(facts->rows[first].subject);
+    return library ? knee_version_number(library->value) : NAN;
+}
+
+static double gpus_of(const struct knee_facts *facts)
+{
+    size_t first, end = knee_facts_range(facts, "gpu.name", &first);
+    return (double)(end - first);
+}
+
+/* ---- Gaps: what could not be looked at ---- */
+
+static const struct {
+    const char *key, *what, *why;
+} gaps[] = {
+    {"gpu.name", "GPUs", "no output of nvidia-smi or rocm-smi"},
+    {"ib.rate", "InfiniBand and RoCE ports", "nothing under /sys/class/infiniband and no ibstat"},
+    {"nvlink.active", "NVLink links", "no output of nvidia-smi nvlink -s"},
+    {"pci.acs", "ACS on PCIe bridges",
+     "needs lspci -vvv as root: save its output and give it with --from"},
+    {"kernel.log", "the kernel's log", "no dmesg, or it may not be read without root"},
+    {"env*", "the environment", "no variable that NCCL, CUDA or PyTorch read is set"},
+    {"net.mtu", "interfaces", "nothing under /sys/class/net"},
+};
+
+static void note_gaps(struct knee_checkup *out, struct knee_facts *hosts, size_t count)
+{
+    for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++) {
+        bool seen = false;
+        for (size_t i = 0; i < count && !seen; i++)
+            seen = any(&hosts[i], gaps[g].key);
+        if (!seen && out->gap_count < sizeof out->gaps / sizeof *out->gaps) {
+            out->gaps[out->gap_count].what = gaps[g].what;
+            out->gaps[out->gap_count++].why = gaps[g].why;
+        }
+    }
+}
+
+static void list_settings(struct knee_checkup *out, const struct knee_facts *hosts, size_t count)
+{
+    out->settings = knee_resize(out->alloc, NULL, KNEE_SETTINGS_MAX * sizeof *out->settings);
+    out->no_memory = out->no_memory || !out->settings;
+    for (size_t i = 0; out->settings && i < count && out->setting_count == 0; i++)
+        out->setting_count = knee_env_list(&hosts[i], out->settings);
+}
+
+/* ---- All of it ---- */
+
+static void examine_host(struct knee_facts *facts, size_t hosts,
+                         const struct knee_doctor_options *options, struct knee_checkup *out)
+{
+    static const char *const geforce[] = {"GeForce", "RTX", "TITAN", "GTX", NULL};
+    static const char *const machines[] = {
+        "KVM", "Virtual", "VMware", "QEMU", "Amazon EC2", "Google Compute", "HVM", "xen", NULL};
+    struct knee_exam exam = {.facts = facts, .out = out};
+    exam.nccl = version_of(facts, options->nccl);
+    exam.rdma = rdma_of(facts);
+    exam.nodes = nodes_of(facts, hosts);
+    exam.geforce = named(facts, "gpu.name", geforce);
+    exam.virtual_machine = named(facts, "machine.*", machines);
+    exam.gpus = gpus_of(facts);
+    exam.expected_bytes_per_s = NAN;
+    if (options->cluster && options->cluster->level_count > 1) {
+        const struct knee_link *link;
+        for (size_t i = 0; (link = knee_link_at(i)); i++)
+            if (strcmp(link->name, options->cluster->levels[1].name) == 0)
+                exam.expected_bytes_per_s = link->bytes_per_s;
+    }
+    static void (*const checks[])(struct knee_exam *) = {
+        knee_check_table, knee_check_env, knee_check_names,  knee_check_ports, knee_check_gids,
+        knee_check_gpus,  knee_check_pci, knee_check_kernel, knee_check_host,  knee_check_log,
+    };
+    knee_env_retire(&exam);
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        checks[i](&exam);
+    if (options->site)
+        knee_check_rows(&exam, options->site->rows, options->site->count);
+}
+
+/* The same on several hosts is one finding: its first host, and how many. */
+static void join_hosts(struct knee_checkup *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < out->count; i++) {
+        struct knee_ailment *a = &out->findings[i], *b = NULL;
+        for (size_t k = 0; k < kept && !b; k++)
+            if (out->findings[k].rule == a->rule && out->findings[k].severity == a->severity &&
+                strcmp(out->findings[k].where, a->where) == 0 &&
+                strcmp(out->findings[k].evidence, a->evidence) == 0)
+                b = &out->findings[k];
+        if (b)
+            b->hosts += a->hosts;
+        else
+            out->findings[kept++] = *a;
+    }
+    out->count = kept;
+}
+
+/* A host that was measured to be slow, and what else was found on it. */
+static void explain_slow(struct knee_checkup *out)
+{
+    for (size_t i = 0; i < out->count; i++) {
+        struct knee_ailment *slow = &out->findings[i];
+        bool any_other = false;
+        if (strcmp(slow->rule->id, "slow_host") != 0)
+            continue;
+        for (size_t k = 0; k < out->count; k++) {
+            const struct knee_ailment *a = &out->findings[k];
+            size_t used = strlen(slow->evidence);
+            if (k == i || a->severity < KNEE_WARNING || strcmp(a->host, slow->host) != 0)
+                continue;
+            knee_format(slow->evidence + used, sizeof slow->evidence - used, "%s%s%s%s%s",
+                        any_other ? ", " : "; it also has: ", a->rule->id, a->where[0] ? " (" : "",
+                        a->where, a->where[0] ? ")" : "");
+            any_other = true;
+        }
+    }
+}
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct knee_ailment *x = a, *y = b;
+    if (x->severity != y->severity)
+        return x->severity > y->severity ? -1 : 1;
+    double lost_x = isnan(x->price.lost) ? 1 - x->price.share : x->price.lost;
+    double lost_y = isnan(y->price.lost) ? 1 - y->price.share : y->price.lost;
+    lost_x = isnan(lost_x) ? -1 : lost_x;
+    lost_y = isnan(lost_y) ? -1 : lost_y;
+    if (lost_x != lost_y)
+        return lost_x > lost_y ? -1 : 1;
+    int order = strcmp(x->host, y->host);
+    if (order == 0)
+        order = strcmp(x->rule->id, y->rule->id);
+    return order ? order : strcmp(x->where, y->where);
+}
+
+knee_status knee_doctor_examine(struct knee_facts *hosts, size_t host_count,
+                                const struct knee_doctor_options *options,
+                                const struct knee_alloc *alloc, struct knee_checkup *out,
+                                struct knee_err *err)
+{
+    static const struct knee_doctor_options none;
+    struct knee_checkup checkup = {.hosts = host_count, .alloc = alloc, .price_per_hour = NAN};
+    options = options ? options : &none;
+    for (size_t i = 0; i < host_count; i++) {
+        knee_env_settle(&hosts[i]);
+        knee_facts_sort(&hosts[i]);
+        checkup.facts += hosts[i].count;
+        checkup.files += hosts[i].files;
+        checkup.strange += hosts[i].strange;
+        checkup.unread += hosts[i].unread;
+        checkup.no_memory = checkup.no_memory || hosts[i].no_memory;
+    }
+    for (size_t i = 0; i < host_count; i++)
+        examine_host(&hosts[i], host_count, options, &checkup);
+    join_hosts(&checkup);
+    knee_check_alike(&checkup, hosts, host_count);
+    explain_slow(&checkup);
+    knee_status status = knee_price_all(&checkup, hosts, host_count, options, err);
+    note_gaps(&checkup, hosts, host_count);
+    list_settings(&checkup, hosts, host_count);
+    if (checkup.count > 1)
+        qsort(checkup.findings, checkup.count, sizeof *checkup.findings, worst_first);
+    if (checkup.no_memory)
+        status = knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    if (status) {
+        knee_checkup_release(&checkup);
+        return status;
+    }
+    *out = checkup;
+    return KNEE_OK;
+}
+
+void knee_checkup_release(struct knee_checkup *checkup)
+{
+    knee_resize(checkup->alloc, checkup->findings, 0);
+    knee_resize(checkup->alloc, checkup->settings, 0);
+    checkup->findings = NULL;
+    checkup->settings = NULL;
+    checkup->setting_count = 0;
+    checkup->count = checkup->capacity = 0;
+}
+
+size_t knee_checkup_count(const struct knee_checkup *checkup, enum knee_severity least)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < checkup->count; i++)
+        count += checkup->findings[i].severity >= least;
+    return count;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* ACS on bridges and links of GPUs and adapters, from lspci -vvv. Only bridges above a GPU or an
+ * adapter matter; those above NVSwitches or management do not. */
+#include "judge/doctor/doctor_judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "0000:19:00.0": bus and domain in one number. */
+static long long bus_of(const char *address)
+{
+    char *end;
+    long long domain = strtoll(address, &end, 16);
+    return *end == ':' ? domain * 256 + strtoll(end + 1, NULL, 16) : -1;
+}
+
+/* Is a GPU or an adapter behind this bridge? */
+static bool above(const struct knee_facts *facts, const char *bridge)
+{
+    double from = knee_fact_value(facts, bridge, "pci.bus_from"),
+           to = knee_fact_value(facts, bridge, "pci.bus_to");
+    long long domain = bus_of(bridge) / 256 * 256;
+    size_t first, end = knee_facts_range(facts, "pci.what", &first);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *row = &facts->rows[i];
+        double bus = (double)(bus_of(row->subject) - domain);
+        if ((strcmp(row->value, "gpu") == 0 || strcmp(row->value, "nic") == 0) && bus >= from &&
+            bus <= to)
+            return true;
+    }
+    return false;
+}
+
+static bool lists_devices(const struct knee_facts *facts)
+{
+    size_t first, end = knee_facts_range(facts, "pci.what", &first);
+    for (size_t i = first; i < end; i++)
+        if (strcmp(facts->rows[i].value, "gpu") == 0 || strcmp(facts->rows[i].value, "nic") == 0)
+            return true;
+    return false;
+}
+
+static void check_acs(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "pci.acs", &first);
+    bool whole = lists_devices(exam->facts);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *row = &exam->facts->rows[i];
+        if (!strstr(row->value, "ReqRedir+") && !strstr(row->value, "SrcValid+"))
+            continue;
+        if (!knee_fact_is(exam->facts, row->subject, "pci.what", "bridge"))
+            continue;
+        if (!whole)
+            knee_blame(exam, "acs_on_elsewhere", row->subject, NAN,
+                       "ACS sends peer traffic up to the root; the list shows no GPU, so it cannot "
+                       "be said whether one is behind it");
+        else if (above(exam->facts, row->subject))
+            knee_blame_at(exam, exam->virtual_machine ? KNEE_NOTE : KNEE_WARNING, "acs_on",
+                          row->subject, NAN, "ACS sends peer traffic up to the root: %s",
+                          row->value);
+    }
+}
+
+static void check_links(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "pci.lnk_width", &first);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *row = &exam->facts->rows[i];
+        const struct knee_fact *what = knee_fact_find(exam->facts, row->subject, "pci.what");
+        const struct knee_fact *speed = knee_fact_find(exam->facts, row->subject, "pci.lnk_speed");
+        bool nic = what && strcmp(what->value, "nic") == 0,
+             gpu = what && strcmp(what->value, "gpu") == 0;
+        if ((nic || gpu) && strstr(row->value, "downgraded"))
+            knee_blame(exam, nic ? "nic_pcie_narrow" : "gpu_pcie_narrow", row->subject, NAN,
+                       "PCIe width %s", row->value);
+        if (nic && speed && strstr(speed->value, "downgraded"))
+            knee_blame(exam, "nic_pcie_slow", row->subject, NAN, "PCIe speed %s", speed->value);
+    }
+}
+
+void knee_check_pci(struct knee_exam *exam)
+{
+    check_acs(exam);
+    check_links(exam);
+}

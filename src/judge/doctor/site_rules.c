@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows that a site adds to the table: CSV with the columns id,severity,key,test,limit,says,cure. */
+#include "judge/doctor/doctor_judge.h"
+
+#include "base/csv.h"
+#include "base/format.h"
+#include "base/keys.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SITE_RULES_MAX 1024
+#define COLUMNS        7
+
+static const char *const tests[] = {"is",    "not",   "has",  "lacks", "any",
+                                    "above", "below", "over", "under"};
+
+static bool known_test(const char *test)
+{
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        if (strcmp(tests[i], test) == 0)
+            return true;
+    return false;
+}
+
+/* The fields of the row, one after the other in the strings of `out`. */
+static knee_status take_row(const struct knee_csv *csv, const char *name, char **next,
+                            const char *end, struct knee_rule *rule, struct knee_err *err)
+{
+    const char *field[COLUMNS];
+    char where[128];
+    knee_format(where, sizeof where, "%.100s:%zu", name, csv->line);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        field[i] = *next;
+        knee_csv_text(csv, i, *next, (size_t)(end - *next));
+        *next += strlen(*next) + 1;
+    }
+    int severity = knee_choice_find(&knee_severity_names, field[1], where, err);
+    if (severity < 0)
+        return KNEE_INPUT;
+    if (!field[0][0] || !field[2][0])
+        return knee_fail(err, KNEE_INPUT, where, "a rule needs an id and a key");
+    if (!known_test(field[3])) {
+        knee_fail(err, KNEE_INPUT, where, "there is no test '%.40s'", field[3]);
+        knee_hint(err, "is, not, has, lacks, any, above, below, over, under");
+        return KNEE_INPUT;
+    }
+    *rule = (struct knee_rule){
+        field[0], (enum knee_severity)severity, field[2], field[3], field[4], field[5],
+        field[6], KNEE_HURTS_NOTHING,           NAN,      NULL};
+    return KNEE_OK;
+}
+
+knee_status knee_site_rules_read(const char *text, size_t length, const char *name,
+                                 struct knee_site_rules *out, struct knee_err *err)
+{
+    struct knee_site_rules rules = {0};
+    struct knee_csv csv;
+    knee_status status = KNEE_OK;
+    size_t room = length + (size_t)SITE_RULES_MAX * COLUMNS + 1;
+    rules.rows = calloc(SITE_RULES_MAX, sizeof *rules.rows);
+    rules.strings = calloc(room, 1);
+    char *next = rules.strings;
+    if (!rules.rows || !rules.strings) {
+        knee_site_rules_release(&rules);
+        return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
+    }
+    knee_csv_init(&csv, text, length);
+    while (!status && knee_csv_row(&csv)) {
+        char first[32];
+        knee_csv_text(&csv, 0, first, sizeof first);
+        if (strcmp(first, "id") == 0 || first[0] == '#')
+            continue;
+        if (rules.count == SITE_RULES_MAX)
+            status = knee_fail(err, KNEE_INPUT, name, "more than %d rules", SITE_RULES_MAX);
+        else if (!(status = take_row(&csv, name, &next, rules.strings + room,
+                                     &rules.rows[rules.count], err)))
+            rules.count++;
+    }
+    if (status) {
+        knee_site_rules_release(&rules);
+        return status;
+    }
+    *out = rules;
+    return KNEE_OK;
+}
+
+void knee_site_rules_release(struct knee_site_rules *rules)
+{
+    free(rules->rows);
+    free(rules->strings);
+    *rules = (struct knee_site_rules){0};
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The environment and what acts like it: env's output, /proc/PID/environ, and NCCL's files of
+ * settings (NCCL_CONF_FILE, ~/.nccl.conf, /etc/nccl.conf), whose names are taken up to '=' without
+ * trimming. Also ulimit -a, lsmod and ethtool. Only variables that matter to training are kept:
+ * others may be secrets.
+ */
+#include "read/host/host_read.h"
+
+#include "base/format.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const kept[] = {
+    "NCCL_",    "RCCL_",  "CUDA_",     "TORCH_",   "PYTORCH_", "OMP_",  "MKL_NUM", "FI_",
+    "UCX_",     "GLOO_",  "EFA_",      "HSA_",     "HIP_",     "ROCR_", "MASTER_", "OMPI_MCA_btl",
+    "WORLD_",   "LOCAL_", "SLURM_NN",  "SLURM_NT", "SLURM_GP", "KMP_",  "GOMP_",   "NVIDIA_",
+    "NVSHMEM_", "SHARP_", "MELLANOX_", "AWS_OFI",  "LD_PRELO", "XLA_",  "TF_",     "OPENBLAS",
+};
+
+static bool keep(struct knee_slice name)
+{
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (knee_slice_starts(name, kept[i]))
+            return true;
+    return false;
+}
+
+static bool is_name(struct knee_slice name)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.at[i];
+        if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+              (c >= '0' && c <= '9')))
+            return false;
+    }
+    return name.length > 0 && !(name.at[0] >= '0' && name.at[0] <= '9');
+}
+
+/* "export NAME='value'" as people paste it. */
+static bool assignment(struct knee_slice line, struct knee_slice *name, struct knee_slice *value)
+{
+    line = knee_slice_trim(line);
+    if (knee_slice_starts(line, "export "))
+        line = knee_slice_trim(knee_slice_from(line, 7));
+    size_t at = knee_slice_find(line, "=");
+    *name = (struct knee_slice){line.at, at};
+    *value = knee_slice_from(line, at + 1);
+    if (value->length > 1 && (value->at[0] == '"' || value->at[0] == '\'') &&
+        value->at[value->length - 1] == value->at[0])
+        *value = (struct knee_slice){value->at + 1, value->length - 2};
+    return at < line.length && is_name(*name);
+}
+
+bool knee_read_env(struct knee_facts *facts, struct knee_slice text)
+{
+    struct knee_slice line, name, value, whole = text;
+    char end = memchr(text.at, '\0', text.length) ? '\0' : '\n'; /* environ ends with NULs */
+    size_t good = 0, all = 0;
+    while (knee_slice_until(&text, end, &line)) {
+        line = knee_slice_trim(line);
+        if (line.length == 0 || line.at[0] == '#')
+            continue;
+        all++;
+        good += assignment(line, &name, &value);
+    }
+    if (good == 0 || 2 * good < all)
+        return false;
+    while (knee_slice_until(&whole, end, &line))
+        if (assignment(line, &name, &value) && keep(name)) {
+            knee_fact_add(facts, name, "env", value);
+            knee_fact_add(facts, name, "env.from", knee_slice_of("environment"));
+        }
+    knee_fact_put(facts, "", "env.read", knee_slice_of("yes"));
+    return true;
+}
+
+static bool settings(struct knee_facts *facts, struct knee_slice text, const char *key)
+{
+    struct knee_slice line;
+    while (knee_slice_line(&text, &line)) {
+        size_t at = knee_slice_find(line, "=");
+        if (line.length == 0 || line.at[0] == '#' || at == line.length)
+            continue;
+        struct knee_slice name = {line.at, at};
+        knee_fact_add(facts, name, key, knee_slice_from(line, at + 1));
+    }
+    return true;
+}
+
+bool knee_read_nccl_conf(struct knee_facts *facts, struct knee_slice text)
+{
+    return settings(facts, text, "conf.etc");
+}
+
+bool knee_read_nccl_home(struct knee_facts *facts, struct knee_slice text)
+{
+    return settings(facts, text, "conf.home");
+}
+
+/* ---- ulimit -a ---- */
+
+static const struct {
+    const char *word, *key;
+    double unit;
+} limits[] = {
+    {"max locked memory", "limit.memlock_bytes", 1024},
+    {"open files", "limit.nofile", 1},
+    {"stack size", "limit.stack_bytes", 1024},
+    /* /proc/PID/limits has bytes */
+    {"Max locked memory", "limit.memlock_bytes", 1},
+    {"Max open files", "limit.nofile", 1},
+    {"Max stack size", "limit.stack_bytes", 1},
+};
+
+static bool limit_line(struct knee_facts *facts, struct knee_slice line)
+{
+    double number;
+    struct knee_slice word;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        if (!knee_slice_starts(line, limits[i].word))
+            continue;
+        struct knee_slice rest = knee_slice_from(line, strlen(limits[i].word));
+        while (knee_slice_word(&rest, &word)) {
+            if (knee_slice_is(word, "unlimited"))
+                knee_fact_put(facts, "", limits[i].key, word);
+            else if (knee_slice_number(word, &number))
+                knee_fact_number(facts, "", limits[i].key, number * limits[i].unit);
+            else
+                continue;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool knee_read_ulimit(struct knee_facts *facts, struct knee_slice text)
+{
+    struct knee_slice line;
+    bool any = false;
+    if (!knee_slice_has(text, "open files"))
+        return false;
+    while (knee_slice_line(&text, &line))
+        any = limit_line(facts, line) || any;
+    return any;
+}
+
+/* ---- lsmod, /proc/modules ---- */
+
+static const char *const modules[] = {"nvidia_peermem", "nv_peer_mem", "nvidia", "gdrdrv",
+                                      "mlx5_ib",        "efa",         "amdgpu", "ib_uverbs"};
+
+bool knee_read_lsmod(struct knee_facts *facts, struct knee_slice text)
+{
+    struct knee_slice line, word;
+    size_t like = 0, all = 0, before = facts->count;
+    while (knee_slice_line(&text, &line)) {
+        struct knee_slice size;
+        double number;
+        char key[48];
+        if (!knee_slice_word(&line, &word) || !knee_slice_word(&line, &size))
+            continue;
+        all++;
+        like += knee_slice_number(size, &number) || knee_slice_is(size, "Size");
+        for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+            if (knee_slice_is(word, modules[i])) {
+                knee_format(key, sizeof key, "module.%s", modules[i]);
+                knee_fact_put(facts, "", key, knee_slice_of("loaded"));
+            }
+    }
+    if (all == 0 || like < all || facts->count == before)
+        return false;
+    knee_fact_put(facts, "", "module.list", knee_slice_of("read"));
+    return true;
+}
+
+/* ---- ethtool ---- */
+
+bool knee_read_ethtool(struct knee_facts *facts, struct knee_slice text)
+{
+    struct knee_slice line;
+    char name[48] = "";
+    bool any = false;
+    if (!knee_slice_has(text, "ettings for ") && !knee_slice_has(text, "NIC statistics:") &&
+        !knee_slice_has(text, "bus-info:"))
+        return false;
+    while (knee_slice_line(&text, &line)) {
+        struct knee_slice inner = knee_slice_trim(line);
+        if (knee_slice_starts(inner, "Settings for ")) {
+            struct knee_slice rest = knee_slice_from(inner, 13), word;
+            knee_slice_until(&rest, ':', &word);
+            knee_slice_copy(word, name, sizeof name);
+        } else if (knee_slice_starts(inner, "Speed: ") && name[0]) {
+            knee_fact_put(facts, name, "net.speed", knee_slice_from(inner, 7));
+        } else if (knee_slice_starts(inner, "Duplex: ") && name[0]) {
+            knee_fact_put(facts, name, "net.duplex", knee_slice_from(inner, 8));
+        }
+        any = true;
+    }
+    return any;
+}

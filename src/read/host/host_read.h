@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* One reader per output of a command: each knows its own and adds facts. */
+#ifndef KNEE_READ_HOST_HOST_READ_H
+#define KNEE_READ_HOST_HOST_READ_H
+
+#include "read/host/facts.h"
+
+/* Reads all of the text; false when it is not such an output (nothing is added then). */
+typedef bool knee_host_reader(struct knee_facts *facts, struct knee_slice text);
+
+knee_host_reader knee_read_smi_text, knee_read_smi_xml, knee_read_smi_metrics, knee_read_smi_table,
+    knee_read_nvlink, knee_read_topo_matrix, knee_read_ibstat, knee_read_ibstatus,
+    knee_read_devinfo, knee_read_show_gids, knee_read_lspci, knee_read_rocm, knee_read_kernel_log,
+    knee_read_ulimit, knee_read_lsmod, knee_read_env, knee_read_nccl_conf, knee_read_nccl_home,
+    knee_read_nccl_log, knee_read_ethtool, knee_read_smi_csv, knee_read_nvlink_errors,
+    knee_read_rdma_link, knee_read_fabric_service, knee_read_df;
+
+/* A file by where it lies: sys/class/net/eth0/mtu. */
+bool knee_read_known_path(struct knee_facts *facts, const char *path, struct knee_slice text);
+
+/* "GPU 0000:19:00.0" of any spelling of a bus address: 00000000:19:00.0, 0000:19:00, 19:00.0. */
+void knee_gpu_subject(struct knee_slice address, char *out, size_t size);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* lspci, plain, -nn or -vvv: GPUs, NICs and bridges; with -vvv also link width and speed, ACS, and
+ * which buses lie behind a bridge. */
+#include "read/host/host_read.h"
+
+#include "base/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* "19:00.0" or "0000:19:00.0"; false: the line begins with something else. */
+static bool address_of(struct knee_slice line, char *out, size_t size)
+{
+    struct knee_slice word;
+    if (line.length == 0 || !hex(line.at[0]) || !knee_slice_word(&line, &word))
+        return false;
+    if (word.length != 7 && word.length != 12)
+        return false;
+    for (size_t i = 0; i < word.length; i++)
+        if (!hex(word.at[i]) && word.at[i] != ':' && word.at[i] != '.')
+            return false;
+    knee_format(out, size, "%s%.*s", word.length == 7 ? "0000:" : "", (int)word.length, word.at);
+    return out[4] == ':' && out[7] == ':' && out[10] == '.';
+}
+
+/* First that fits; NVSwitches are "Bridge: NVIDIA", not "PCI bridge". */
+static const struct {
+    const char *class, *vendor, *what;
+} classes[] = {
+    {"3D controller", "NVIDIA", "gpu"},
+    {"VGA compatible", "NVIDIA", "gpu"},
+    {"Processing accelerators", "AMD", "gpu"},
+    {"Display controller", "AMD", "gpu"},
+    {"PCI bridge", "", "bridge"},
+    {"Bridge", "NVIDIA", "nvswitch"},
+    {"Infiniband controller", "", "nic"},
+    {"Ethernet controller", "Mellanox", "nic"},
+    {"Ethernet controller", "EFA", "nic"},
+};
+
+static void device_line(struct knee_facts *facts, const char *device, struct knee_slice line)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (knee_slice_has(line, classes[i].class) &&
+            (!classes[i].vendor[0] || knee_slice_has(line, classes[i].vendor))) {
+            knee_fact_put(facts, device, "pci.what", knee_slice_of(classes[i].what));
+            knee_fact_put(facts, device, "pci.name", line);
+            return;
+        }
+}
+
+/* "Bus: primary=15, secondary=16, subordinate=1c" */
+static void bus_line(struct knee_facts *facts, const char *device, struct knee_slice line)
+{
+    static const char *const words[][2] = {{"secondary=", "pci.bus_from"},
+                                           {"subordinate=", "pci.bus_to"}};
+    for (size_t i = 0; i < 2; i++) {
+        char digits[8];
+        size_t at = knee_slice_find(line, words[i][0]);
+        if (at == line.length)
+            return;
+        knee_slice_copy(knee_slice_from(line, at + strlen(words[i][0])), digits, 3);
+        knee_fact_number(facts, device, words[i][1], (double)strtoll(digits, NULL, 16));
+    }
+}
+
+/* "LnkSta: Speed 16GT/s (downgraded), Width x8 (downgraded)" */
+static void link_line(struct knee_facts *facts, const char *device, struct knee_slice line)
+{
+    struct knee_slice speed = knee_slice_from(line, knee_slice_find(line, "Speed ") + 6), rest;
+    size_t width = knee_slice_find(line, "Width ");
+    if (width == line.length)
+        return;
+    struct knee_slice wide = knee_slice_from(line, width + 6);
+    rest = speed;
+    knee_slice_until(&rest, ',', &speed);
+    rest = wide;
+    knee_slice_until(&rest, ',', &wide);
+    knee_fact_put(facts, device, "pci.lnk_speed", speed);
+    knee_fact_put(facts, device, "pci.lnk_width", wide);
+}
+
+bool knee_read_lspci(struct knee_facts *facts, struct knee_slice text)
+{
+    struct knee_slice line;
+    char device[32] = "";
+    size_t devices = 0, lines = 0, before = facts->count;
+    while (knee_slice_line(&text, &line)) {
+        lines += line.length > 0;
+        struct knee_slice inner = knee_slice_trim(line);
+        if (address_of(line, device, sizeof device)) {
+            devices++;
+            device_line(facts, device, line);
+        } else if (!device[0]) {
+            if (lines > 4)
+                return false;
+        } else if (knee_slice_starts(inner, "Bus: primary=")) {
+            bus_line(facts, device, inner);
+        } else if (knee_slice_starts(inner, "LnkSta:")) {
+            link_line(facts, device, inner);
+        } else if (knee_slice_starts(inner, "ACSCtl:")) {
+            knee_fact_put(facts, device, "pci.acs", knee_slice_from(inner, 7));
+        }
+    }
+    return devices > 0 && facts->count > before;
+}

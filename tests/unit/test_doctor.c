@@ -1,0 +1,749 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The doctor: ten and more healthy machines without a finding above "note", faults planted one by
+ * one and found by their rule, hosts that differ, prices that follow laws, and what NCCL 2.28.9
+ * itself printed.
+ */
+#include "machines.h"
+
+#include "base/json_values.h"
+#include "base/text.h"
+
+static struct knee_checkup examine(struct knee_facts *facts, size_t count,
+                                   const struct knee_doctor_options *options)
+{
+    struct knee_checkup checkup;
+    struct knee_err err;
+    if (knee_doctor_examine(facts, count, options, NULL, &checkup, &err))
+        fail_msg("%s %s", err.where, err.what);
+    return checkup;
+}
+
+static const struct knee_ailment *found(const struct knee_checkup *c, const char *id)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->findings[i].rule->id, id) == 0)
+            return &c->findings[i];
+    return NULL;
+}
+
+/* ---- Healthy machines ---- */
+
+static void healthy_machines_are_healthy(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        struct knee_facts facts = {0};
+        machines[i].make(&facts);
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        for (size_t k = 0; k < c.count; k++)
+            if (c.findings[k].severity > KNEE_NOTE)
+                fail_msg("%s: %s: %s", machines[i].name, c.findings[k].rule->id,
+                         c.findings[k].evidence);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* ---- Planted faults: a file of a healthy machine, and the rule that must say so ---- */
+
+#define XID(text) "[  12.5] NVRM: " text "\n"
+
+static const struct fault {
+    void (*machine)(struct knee_facts *facts);
+    const char *path, *text, *rule, *where, *cure; /* words that must be in where and cure */
+} faults[] = {
+    {dgx_h100, "sys/class/infiniband/mlx5_3/ports/1/state", "1: DOWN\n", "rail_down", "mlx5_3:1",
+     "cable"},
+    {dgx_h100, "sys/class/infiniband/mlx5_5/ports/1/rate", "200 Gb/sec (2X NDR)\n", "rail_slow",
+     "mlx5_5:1", "cable"},
+    {dgx_h100, "sys/class/infiniband/mlx5_2/ports/1/state", "2: INIT\n", "ib_not_active",
+     "mlx5_2:1", "subnet manager"},
+    {dgx_a100, "sys/class/infiniband/mlx5_4/device/current_link_width", "8\n", "nic_pcie_narrow",
+     "mlx5_4", "reseat"},
+    {dgx_h100, "sys/class/infiniband/mlx5_1/device/current_link_speed", "16.0 GT/s PCIe\n",
+     "nic_pcie_slow", "mlx5_1", "BIOS"},
+    {roce_h200, "sys/class/infiniband/mlx5_6/ports/1/gids/3",
+     "0000:0000:0000:0000:0000:0000:0000:0000\n", "gid_index", "mlx5_6:1", "NCCL_IB_GID_INDEX"},
+    {roce_h200, "env", "NCCL_IB_GID_INDEX=2\n", "gid_index", "mlx5_0:1", "RoCE v2"},
+    {dgx_h100, "dmesg", XID("Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus."),
+     "xid_hardware", "3b:00", "reset"},
+    {dgx_h100, "dmesg", XID("Xid (PCI:0000:9a:00): 119, pid=7, Timeout waiting for RPC from GSP!"),
+     "xid_driver", "9a:00", "reboot"},
+    {gb200_tray, "dmesg",
+     XID("Xid (PCI:0008:01:00): 149, NETIR_LINK_EVT  Fatal   XC0 i0 Link 01 (0x0 0x0)"),
+     "xid_nvlink", "0008:01:00", "NVLink"},
+    {dgx_h100, "dmesg",
+     "[9.1] nvidia-nvswitch0: SXid (PCI:0000:00:00.0): 20034, Fatal, Link 30 LTSSM Fault Up\n",
+     "sxid_fatal", "NVSwitch", "reboot"},
+    {dgx_h100, "service.txt",
+     "x nvidia-fabricmanager.service - NVIDIA fabric manager\n     Loaded: loaded\n     Active: "
+     "inactive (dead)\n",
+     "fabric_manager_down", "nvidia-fabricmanager", "systemctl"},
+    {cpu_only, "dmesg", "[77.1] Out of memory: Killed process 4242 (python3)\n",
+     "host_out_of_memory", "", "memory"},
+    {dgx_h100, "dmesg",
+     "[3.3] mlx5_core 0000:41:00.0: 126.016 Gb/s available PCIe bandwidth, limited by 16.0 GT/s "
+     "PCIe x8 link at "
+     "0000:40:01.0\n",
+     "pcie_limited", "0000:41:00.0", "reseat"},
+    {dgx_h100, "ulimit.txt", "max locked memory       (kbytes, -l) 64\nopen files (-n) 131072\n",
+     "memlock_low", "", "memlock"},
+    {dgx_h100, "knee.facts", "\tshm.bytes\t67108864\t67108864\n", "shm_small", "/dev/shm",
+     "shm-size"},
+    {dgx_h100, "proc/cmdline", "ro quiet amd_iommu=on\n", "iommu_translates", "", "iommu=pt"},
+    {dgx_a100, "proc/pressure/cpu", "some avg10=55.00 avg60=61.20 avg300=8.00 total=1\n",
+     "cpu_pressure", "", "loader"},
+    {container, "sys/fs/cgroup/cpu.max", "400000 100000\n", "cpu_quota", "", "CPUs"},
+    {dgx_h100, "nvlink.txt",
+     "GPU 0: NVIDIA H100 (UUID: x)\n\t Link 0: 26.562 GB/s\n\t Link 1: <inactive>\n",
+     "nvlink_inactive", "GPU 0", "reset"},
+    {dgx_h100, "topo.txt",
+     "\tGPU0\tGPU1\tNIC0\tCPU Affinity\nGPU0\t X \tNV18\tPIX\t0-51\nGPU1\tNV18\t X "
+     "\tSYS\t52-103\nNIC0\tPIX\tSYS\t X \n",
+     "gpu_far_from_nic", "GPU 1", "NIC"},
+    {dgx_h100, "lspci.txt",
+     "17:01.0 PCI bridge: Broadcom / LSI PEX890xx\n\tBus: primary=17, secondary=19, "
+     "subordinate=19, sec-latency=0\n"
+     "\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+\n19:00.0 3D controller: NVIDIA "
+     "Corporation Device 2330\n",
+     "acs_on", "0000:17:01.0", "setpci"},
+    {dgx_h100, "env", "NCCL_IB_DISABLE=1\n", "ib_disabled", "NCCL_IB_DISABLE", "unset"},
+    {dgx_h100, "env", "NCCL_P2P_DISABLE=1\n", "p2p_disabled", "NCCL_P2P_DISABLE", "unset"},
+    {dgx_h100, "env", "NCCL_SHM_DISABLE=0x1\n", "shm_disabled", "", "unset"},
+    {dgx_h100, "env", "NCCL_IB_DISABLE=true\n", "env_not_a_number", "NCCL_IB_DISABLE", "0 or 1"},
+    {dgx_h100, "env", "NCCL_SOCKET_IFNAM=eno1\n", "env_misspelt", "NCCL_SOCKET_IFNAM", "name"},
+    {dgx_h100, "env", "NCCL_NET_GDR_LEVEL=sys\n", "env_bad_level", "NCCL_NET_GDR_LEVEL",
+     "capitals"},
+    {dgx_h100, "env", "NCCL_ALGO=Rings\n", "env_bad_word", "NCCL_ALGO", "words"},
+    {dgx_h100, "env", "NCCL_IB_HCA=mlx5_20,mlx5_21\n", "hca_absent", "NCCL_IB_HCA", "ibstat"},
+    {dgx_h100, "env", "NCCL_SOCKET_IFNAME==ens99\n", "interface_absent", "NCCL_SOCKET_IFNAME",
+     "ip -br link"},
+    {dgx_h100, "env", "NCCL_SOCKET_IFNAME=lo\n", "wrong_interface", "NCCL_SOCKET_IFNAME", "routed"},
+    {dgx_h100, "env", "NCCL_MIN_CTAS=32\nNCCL_MAX_CTAS=16\n", "channels_contradict",
+     "NCCL_MIN_CTAS", "unset"},
+    {plain_ethernet, "env", "NCCL_SOCKET_NTHREADS=16\nNCCL_NSOCKS_PERTHREAD=8\n", "socket_threads",
+     "NCCL_SOCKET_NTHREADS", "64"},
+    {dgx_h100, "env", "NCCL_IB_RETRY_CNT=9\n", "ib_retry_invalid", "", "7"},
+    {dgx_h100, "env", "NCCL_IB_TIMEOUT=40\n", "ib_timeout_short", "NCCL_IB_TIMEOUT", "unset"},
+    {dgx_h100, "env", "NCCL_PROTO=LL128\n", "proto_ll128", "NCCL_PROTO", "unset"},
+    {gb200_tray, "env", "NCCL_NVLS_ENABLE=1\n", "nvls_forced", "", "fabric manager"},
+    {dgx_h100, "env", "CUDA_LAUNCH_BLOCKING=1\n", "launch_blocking", "", "unset"},
+    {dgx_h100, "env", "TORCH_DISTRIBUTED_DEBUG=DETAIL\n", "distributed_debug", "", "unset"},
+    {dgx_h100, ".nccl.conf", "NCCL_DEBUG =INFO\n", "env_blank_name", "NCCL_DEBUG ", "blanks"},
+    {dgx_h100, "env", "NCCL_CONF_FILE=~/nccl.conf\n", "env_tilde", "NCCL_CONF_FILE", "path"},
+};
+
+static void planted_faults_are_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        struct knee_facts facts = {0};
+        const struct fault *f = &faults[i];
+        f->machine(&facts);
+        if (strcmp(f->path, "knee.facts") == 0)
+            knee_facts_read(&facts, f->text, strlen(f->text));
+        else
+            give(&facts, f->path, f->text);
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        const struct knee_ailment *a = found(&c, f->rule);
+        if (!a)
+            fail_msg("%s (%s) is not found", f->rule, f->text);
+        if (a->severity < KNEE_WARNING || !strstr(a->where, f->where) || !strstr(a->cure, f->cure))
+            fail_msg("%s: severity %d, where '%s', cure '%s'", f->rule, (int)a->severity, a->where,
+                     a->cure);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+    assert_true(sizeof faults / sizeof *faults >= 30);
+}
+
+/* The same for values of one GPU of eight. */
+static void sick_gpus_are_found(void **state)
+{
+    (void)state;
+    struct {
+        struct gpu_values values;
+        const char *rule;
+    } sick[9];
+    for (size_t i = 0; i < 9; i++)
+        sick[i].values = good_gpu;
+    sick[0].values.pending = "Yes", sick[0].rule = "row_remap_pending";
+    sick[1].values.errors = "3", sick[1].rule = "ecc_uncorrected";
+    sick[2].values.thermal = "Active", sick[2].rule = "hw_thermal";
+    sick[3].values.brake = "Active", sick[3].rule = "hw_power_brake";
+    sick[4].values.limit = "500.00 W", sick[4].rule = "power_limit_low";
+    sick[5].values.width = "8x", sick[5].rule = "gpu_pcie_narrow";
+    sick[6].values.fabric = "In Progress", sick[6].rule = "fabric_state";
+    sick[7].values.recovery = "Drain and Reset", sick[7].rule = "gpu_recovery";
+    sick[8].values.load = "97 %", sick[8].values.gen = "3", sick[8].rule = "gpu_pcie_slow";
+    for (size_t i = 0; i < 9; i++) {
+        struct knee_facts facts = {0};
+        gpus(&facts, 8, "NVIDIA H100 80GB HBM3", &sick[i].values);
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        const struct knee_ailment *a = found(&c, sick[i].rule);
+        if (!a || a->severity < KNEE_WARNING || strcmp(a->where, "GPU 0000:17:00.0") != 0)
+            fail_msg("%s: %s", sick[i].rule, a ? a->where : "not found");
+        assert_int_equal(knee_checkup_count(&c, KNEE_WARNING), 1);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* ---- What NCCL reads ---- */
+
+/* What NCCL 2.28.9 printed for these values on an H200 on 2026-11-15: bench/nccl-env. */
+static const struct {
+    const char *name, *value, *printed;
+} h200[] = {
+    {"NCCL_CUMEM_HOST_ENABLE", "0", "0"},
+    {"NCCL_COLLNET_ENABLE", "00", "0"},
+    {"NCCL_SET_STACK_SIZE", "1", "1"},
+    {"NCCL_IB_DISABLE", "true", "0"},
+    {"NCCL_CHECK_POINTERS", "1", "1"},
+    {"NCCL_DMABUF_ENABLE", "1e3", "1"},
+    {"NCCL_RAS_ENABLE", "off", "0"},
+    {"NCCL_CUMEM_ENABLE", "on", "0"},
+    {"NCCL_MNNVL_ENABLE", "0", "0"},
+    {"NCCL_PXN_DISABLE", "1", "1"},
+    {"NCCL_IGNORE_CPU_AFFINITY", "1", "1"},
+    {"NCCL_NVLS_ENABLE", "0", "0"},
+    {"NCCL_CROSS_NIC", " 1", "1"},
+    {"NCCL_MAX_NCHANNELS", "010", "8"},
+    {"NCCL_MIN_NCHANNELS", "4abc", "4"},
+    {"NCCL_BUFFSIZE", "0x100000", "1048576"},
+    {"NCCL_GRAPH_MIXING_SUPPORT", "0", "0"},
+    {"NCCL_NTHREADS", "0400", "256"},
+    {"NCCL_WIN_ENABLE", "0", "0"},
+    {"NCCL_SOCKET_FAMILY", "AF_INET", "AF_INET"},
+    {"NCCL_SOCKET_IFNAME", "^docker0,veth", "^docker0,veth"},
+};
+
+static void values_are_read_as_nccl_reads_them(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0};
+    char text[2048] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof h200 / sizeof *h200; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s=%s\n", h200[i].name,
+                                 h200[i].value);
+    give(&facts, "env", text);
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    for (size_t i = 0; i < sizeof h200 / sizeof *h200; i++) {
+        const struct knee_setting *s = NULL;
+        for (size_t k = 0; k < c.setting_count; k++)
+            if (strcmp(c.settings[k].name, h200[i].name) == 0)
+                s = &c.settings[k];
+        assert_non_null(s);
+        assert_string_equal(s->read[0] ? s->read : s->value, h200[i].printed);
+    }
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+static void integers(void **state)
+{
+    (void)state;
+    long long n = -7;
+    bool clean = false;
+    assert_false(knee_nccl_integer("", &n, &clean));
+    assert_false(knee_nccl_integer("99999999999999999999", &n, &clean));
+    assert_int_equal(n, -7);
+    assert_true(knee_nccl_integer("yes", &n, &clean) && n == 0 && !clean);
+    assert_true(knee_nccl_integer("1 ", &n, &clean) && n == 1 && clean);
+    assert_true(knee_nccl_integer("0x2", &n, &clean) && n == 2 && clean);
+    assert_true(knee_nccl_integer("010", &n, &clean) && n == 8 && clean);
+}
+
+static struct knee_checkup with_env(struct knee_facts *facts, const char *env, const char *nccl)
+{
+    struct knee_doctor_options options = {.nccl = nccl};
+    give(facts, "env", env);
+    return examine(facts, 1, &options);
+}
+
+static void releases(void **state)
+{
+    (void)state;
+    struct {
+        const char *env, *nccl, *rule;
+    } cases[] = {
+        {"NCCL_NVLS_ENABLE=0\n", "2.12.12", "env_too_new"},
+        {"NCCL_IB_CUDA_SUPPORT=1\n", "2.28.9", "env_gone"},
+        {"NCCL_TREE_THRESHOLD=0\n", "2.20.5", "env_gone"},
+        {"NCCL_WORK_FIFO_DEPTH=1024\n", "2.22.3", "env_gone"},
+        {"NCCL_IB_ROCE_VERSION_NUM=2\n", "2.22.3", "roce_version_crash"},
+        {"NCCL_ASYNC_ERROR_HANDLING=1\n", "2.28.9", "env_renamed"},
+        {"NCCL_FOO_BAR_BAZ=1\n", "2.28.9", "env_unknown"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_facts facts = {0};
+        struct knee_checkup c = with_env(&facts, cases[i].env, cases[i].nccl);
+        if (!found(&c, cases[i].rule))
+            fail_msg("%s with %s: no %s", cases[i].env, cases[i].nccl, cases[i].rule);
+        assert_int_equal(c.count, 1);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+    struct knee_facts facts = {0}; /* each where it is known says nothing */
+    struct knee_checkup c = with_env(&facts, "NCCL_TREE_THRESHOLD=0\n", "2.4.8");
+    assert_int_equal(c.count, 0);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+static void environment_beats_files(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0};
+    give(&facts, "etc/nccl.conf", "# site\nNCCL_IB_TIMEOUT=18\nNCCL_CROSS_NIC=2\nNCCL_IB_SL=1\n");
+    give(&facts, "home/.nccl.conf", "NCCL_IB_TIMEOUT=19\nNCCL_CROSS_NIC=2\n");
+    give(&facts, "env", "NCCL_IB_TIMEOUT=22\n");
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    assert_int_equal(c.setting_count, 3);
+    assert_string_equal(c.settings[0].name, "NCCL_CROSS_NIC");
+    assert_string_equal(c.settings[0].from, "~/.nccl.conf");
+    assert_string_equal(c.settings[1].name, "NCCL_IB_SL");
+    assert_string_equal(c.settings[1].from, "/etc/nccl.conf");
+    assert_string_equal(c.settings[2].value, "22");
+    assert_string_equal(c.settings[2].from, "environment");
+    assert_non_null(found(&c, "env_overridden"));
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+/* mlx5_1 takes mlx5_10 too; with = it does not. */
+static void names_are_prefixes(void **state)
+{
+    (void)state;
+    for (int exact = 0; exact < 2; exact++) {
+        struct knee_facts facts = {0};
+        rails(&facts, 12, "400 Gb/sec (4X NDR)\n", "InfiniBand\n");
+        struct knee_checkup c =
+            with_env(&facts, exact ? "NCCL_IB_HCA==mlx5_1\n" : "NCCL_IB_HCA=mlx5_1\n", NULL);
+        assert_true((found(&c, "hca_prefix") == NULL) == exact);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* ---- Outputs: one fact of each that must come out ---- */
+
+static const struct {
+    const char *text, *subject, *key, *value;
+} outputs[] = {
+    {"| NVIDIA-SMI 550.90.07   Driver Version: 550.90.07   CUDA Version: 12.4 |\n"
+     "|   3  NVIDIA H100 80GB HBM3          Off |   00000000:5D:00.0 Off |                    7 "
+     "|\n",
+     "GPU 0000:5d:00.0", "gpu.ecc.uncorrected.table", "7"},
+    {"# HELP x\nnvidia_smi_remapped_rows_pending{uuid=\"u-1\"} 1\n", "GPU u-1", "gpu.remap.pending",
+     "Yes"},
+    {"Infiniband device 'mlx5_2' port 1 status:\n\tstate:\t\t 4: ACTIVE\n\trate:\t\t 200 Gb/sec "
+     "(4X HDR)\n",
+     "mlx5_2:1", "ib.rate", "200 Gb/sec (4X HDR)"},
+    {"hca_id:\tmlx5_4\n\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n\t\t\tGID[  "
+     "3]:\t\t::ffff:10.1.2.3, RoCE v2\n",
+     "mlx5_4:1", "ib.gid.3", "::ffff:10.1.2.3 RoCE v2"},
+    {"DEV\tPORT\tINDEX\tGID\t\tIPv4\tVER\tDEV\nmlx5_1\t1\t5\t0000:0000:0000:0000:0000:ffff:0a01:"
+     "0203\t10.1.2.3\tv2\tens1\n",
+     "mlx5_1:1", "ib.gid.5", "0000:0000:0000:0000:0000:ffff:0a01:0203 RoCE v2"},
+    {"{\"card0\": {\"Card series\": \"AMD Instinct MI300X\", \"GPU use (%)\": \"3\"}}", "GPU card0",
+     "gpu.name", "AMD Instinct MI300X"},
+    {"Settings for eth7:\n\tSpeed: 25000Mb/s\n\tDuplex: Full\n", "eth7", "net.speed", "25000Mb/s"},
+    {"Module                  Size  Used by\nnvidia_peermem         16384  0\n", "",
+     "module.nvidia_peermem", "loaded"},
+    {"1a:00.0 Infiniband controller: Mellanox Technologies MT2910\n\t\tLnkSta:\tSpeed 32GT/s (ok), "
+     "Width x8 (downgraded)\n",
+     "0000:1a:00.0", "pci.lnk_width", "x8 (downgraded)"},
+    {"\t\033[4mGPU0\tNIC0\tCPU Affinity\033[0m\nGPU0\t X \tNODE\t0-15\n", "GPU 0",
+     "topo.nearest_nic", "NODE"},
+    {"[Dec 19] [ERROR] [tid 1] detected NVSwitch fatal error 19084 on fid 0 on NVSwitch pci bus id "
+     "00000000:83:00.0 port 3\n",
+     "NVSwitch 0000:83:00.0", "sxid.fatal",
+     "[Dec 19] [ERROR] [tid 1] detected NVSwitch fatal error 19084 on fid 0 on NVSwitch pci bus id "
+     "00000000:83:00.0 port 3"},
+    {"index, name, clocks_event_reasons.active, remapped_rows.pending\n0, NVIDIA H100, "
+     "0x0000000000000001, 0\n1, NVIDIA H100, "
+     "0x0000000000000080, 1\n",
+     "GPU 1", "gpu.event.hw_power_brake", "Active"},
+    {"index, power.limit [W]\n0, 500.00 W\n", "GPU 0", "gpu.power_limit", "500.00 W"},
+    {"GPU 2: NVIDIA H100 (UUID: x)\n\t Link 0: Replay Errors: 0\n\t Link 0: Recovery Errors: 4\n",
+     "GPU 2", "nvlink.recovered", "Link 0: Recovery Errors: 4"},
+    {"link mlx5_0/1 state DOWN physical_state POLLING netdev ens1\n", "mlx5_0:1", "ib.state",
+     "DOWN"},
+    {"Filesystem      Size  Used Avail Use% Mounted on\nshm              64M     0   64M   0% "
+     "/dev/shm\n",
+     "", "shm.bytes", "67108864"},
+};
+
+static void outputs_are_understood(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        struct knee_facts facts = {0};
+        give(&facts, "output", outputs[i].text);
+        knee_facts_sort(&facts);
+        const struct knee_fact *fact = knee_fact_find(&facts, outputs[i].subject, outputs[i].key);
+        if (!fact || strcmp(fact->value, outputs[i].value) != 0)
+            fail_msg("%s of '%s' is '%s'", outputs[i].key, outputs[i].subject,
+                     fact ? fact->value : "not there");
+        knee_facts_release(&facts);
+    }
+}
+
+/* ---- Lines of NCCL ---- */
+
+#define N "n1:10:11 [0] "
+static const struct {
+    const char *log, *rule;
+    enum knee_severity severity;
+} lines[] = {
+    {N "misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-a to 9 bytes, error: "
+       "No space left on device (28)",
+     "shm_full", KNEE_ERROR},
+    {N "transport/nvls.cc:254 NCCL WARN Cuda failure 1 'invalid argument'", "nvls_fabric",
+     KNEE_ERROR},
+    {N "NCCL INFO MNNVL busId 0x1 fabric UUID 0.0 cliqueId 0x0 state 3 healthMask 0x89",
+     "nvls_fabric", KNEE_ERROR},
+    {N "net_ib.cc:9 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<4> with status=12 opcode=1 "
+       "len=0 vendor err 129 (Send)",
+     "ib_timeout", KNEE_ERROR},
+    {N
+     "net_ib.cc:9 NCCL WARN NET/IB : Got completion with error 12, opcode 1, len 0, vendor err 129",
+     "gid_index", KNEE_ERROR},
+    {N "net_ib.cc:9 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4> with error 4, opcode "
+       "3, len 3, vendor err 81",
+     "ib_access", KNEE_ERROR},
+    {N "ib_plugin.c:9 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<4> with error 5, opcode "
+       "0, len 0, vendor err 249",
+     "ib_flushed", KNEE_WARNING},
+    {N "ibvwrap.cc:9 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev "
+       "mlx5_1:1, local GID ::ffff:1.2.3.4",
+     "cross_nic", KNEE_ERROR},
+    {N "ibvwrap.cc:9 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev "
+       "mlx5_1:1, local GID fe80::1",
+     "gid_index", KNEE_ERROR},
+    {N "ibvwrap.cc:9 NCCL WARN Call to ibv_modify_qp failed with error Network is unreachable",
+     "ip_missing", KNEE_ERROR},
+    {N "ibvwrap.cc:9 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
+     "memlock_low", KNEE_ERROR},
+    {N "ibvwrap.cc:9 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Bad address",
+     "registration_refused", KNEE_ERROR},
+    {N "NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'", "gdr_off", KNEE_WARNING},
+    {N "NCCL INFO GPU Direct RDMA Disabled for GPU 1b000 / HCA 3 (distance 9 > 5)", "gdr_distance",
+     KNEE_WARNING},
+    {N "NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0", "gdr_off", KNEE_WARNING},
+    {N "NCCL INFO NET/OFI Selected Provider is sockets (found 1 nics)", "efa_absent", KNEE_WARNING},
+    {N "socket.cc:9 NCCL WARN socketPollConnect: Connect to 10.0.0.4<5> returned 113(No route to "
+       "host)",
+     "peer_unreachable", KNEE_ERROR},
+    {N "NCCL INFO Bootstrap : Using lo:127.0.0.1<0>\n" N
+       "socket.h:9 NCCL WARN Call to connect timeout : Connection refused",
+     "wrong_interface", KNEE_ERROR},
+    {N "bootstrap.cc:9 NCCL WARN Bootstrap : no socket interface found", "interface_absent",
+     KNEE_ERROR},
+    {N "init.cc:9 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000",
+     "duplicate_gpu", KNEE_ERROR},
+    {N "NCCL INFO Using network IB\nn2:1:2 [0] NCCL INFO Using network Socket", "network_mismatch",
+     KNEE_ERROR},
+    {N "NCCL INFO NCCL version 2.26.2+cuda12.8\nn2:1:2 [0] NCCL INFO NCCL version 2.27.3+cuda12.8",
+     "version_mismatch", KNEE_ERROR},
+    {N "NCCL INFO NCCL_ALGO set by environment to Ring\nn2:1:2 [0] NCCL INFO NCCL_ALGO set by "
+       "environment to Tree",
+     "env_differs", KNEE_WARNING},
+    {N "NCCL INFO NET/IB: Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_bond_0:1/RoCE [RO]; OOB "
+       "eth0:10.0.0.1<0>",
+     "extra_nic", KNEE_WARNING},
+    {N "net.cc:9 NCCL WARN Cuda failure 'peer mapping resources exhausted'", "cuda_failure",
+     KNEE_ERROR},
+    {N "x.cc:9 NCCL WARN something that nobody knows", "other_warning", KNEE_NOTE},
+};
+
+static void lines_of_nccl(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct knee_facts facts = {0};
+        give(&facts, "train.log", lines[i].log);
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        const struct knee_ailment *a = found(&c, lines[i].rule);
+        if (!a || a->severity != lines[i].severity)
+            fail_msg("%s: %s", lines[i].rule, lines[i].log);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* What a healthy run prints and what looks like trouble in it: no finding above a note. */
+static void a_healthy_log(void **state)
+{
+    (void)state;
+    static const char log[] =
+        N "NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal net plugin.\n" N
+          "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_7:1/RoCE [RO]; OOB "
+          "eth0:10.0.0.1<0>\n" N "NCCL INFO Using network IB\n" N
+          "NCCL INFO GPU Direct RDMA Enabled for GPU 0 / HCA 0 (distance 4 <= 5), read 0\n" N
+          "NCCL INFO GPU Direct RDMA Disabled for GPU 0 / HCA 1 (distance 9 > 5)\n" N
+          "NCCL INFO Call to connect returned Connection refused, retrying\n" N
+          "NCCL INFO MNNVL busId 0x1 fabric UUID 0.0 cliqueId 0x0 state 3 healthMask 0xaa\n" N
+          "NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n" N
+          "NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n" N
+          "NCCL INFO comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8 localRank 0 MNNVL 0\n" N
+          "NCCL INFO ncclCommInitRank comm 0x1 rank 0 nranks 16 - Init COMPLETE\n";
+    struct knee_facts facts = {0};
+    give(&facts, "train.log", log);
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    for (size_t i = 0; i < c.count; i++)
+        if (c.findings[i].severity > KNEE_NOTE)
+            fail_msg("%s: %s", c.findings[i].rule->id, c.findings[i].evidence);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+/* ---- Hosts against each other ---- */
+
+enum { HOSTS = 8 };
+
+static void eight_hosts(struct knee_facts *hosts)
+{
+    for (size_t i = 0; i < HOSTS; i++) {
+        hosts[i] = (struct knee_facts){0};
+        dgx_h100(&hosts[i]);
+        snprintf(hosts[i].host, sizeof hosts[i].host, "node%zu", i);
+    }
+}
+
+static void the_minority_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *text, *where, *rule;
+    } planted[] = {
+        {"sys/class/net/eno1/mtu", "1500\n", "eno1 MTU", "hosts_differ"},
+        {"sys/class/infiniband/mlx5_4/ports/1/rate", "200 Gb/sec (2X NDR)\n", "mlx5_4:1 rate",
+         "rails_differ"},
+        {"env", "NCCL_IB_QPS_PER_CONNECTION=4\n", "NCCL_IB_QPS_PER_CONNECTION", "hosts_differ"},
+        {"env", "NCCL_SOCKET_IFNAME=eno\n", "NCCL_SOCKET_IFNAME", "hosts_differ"},
+        {"proc/sys/kernel/osrelease", "6.8.0-31-generic\n", "kernel", "hosts_differ_slightly"},
+    };
+    struct knee_facts hosts[HOSTS];
+    for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
+        size_t odd = (3 * i + 5) % HOSTS;
+        char name[16];
+        eight_hosts(hosts);
+        give(&hosts[odd], planted[i].path, planted[i].text);
+        struct knee_checkup c = examine(hosts, HOSTS, NULL);
+        const struct knee_ailment *a = found(&c, planted[i].rule);
+        snprintf(name, sizeof name, "node%zu", odd);
+        if (!a || strcmp(a->where, planted[i].where) != 0 || strcmp(a->host, name) != 0 ||
+            a->hosts != 1 || !strstr(a->evidence, "7 of 8"))
+            fail_msg("%s on %s: %s %s", planted[i].where, name, a ? a->host : "not found",
+                     a ? a->evidence : "");
+        knee_checkup_release(&c);
+        for (size_t k = 0; k < HOSTS; k++)
+            knee_facts_release(&hosts[k]);
+    }
+}
+
+static void equal_hosts_do_not_differ(void **state)
+{
+    (void)state;
+    struct knee_facts hosts[HOSTS];
+    eight_hosts(hosts);
+    struct knee_checkup c = examine(hosts, HOSTS, NULL);
+    assert_int_equal(knee_checkup_count(&c, KNEE_NOTE), 0);
+    knee_checkup_release(&c);
+    for (size_t k = 0; k < HOSTS; k++)
+        knee_facts_release(&hosts[k]);
+}
+
+/* ---- The price ---- */
+
+static double share_at(const char *rate)
+{
+    struct knee_facts facts = {0};
+    dgx_h100(&facts);
+    give(&facts, "sys/class/infiniband/mlx5_5/ports/1/rate", rate);
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    const struct knee_ailment *a = found(&c, "rail_slow");
+    assert_non_null(a);
+    double share = a->price.share;
+    assert_relative(share, a->price.healthy_s / a->price.hurt_s, 1e-12);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+    return share;
+}
+
+static void slower_rails_cost_more(void **state)
+{
+    (void)state;
+    double half = share_at("200 Gb/sec (2X NDR)\n"), quarter = share_at("100 Gb/sec (1X NDR)\n");
+    assert_true(quarter < half && half < 1);
+    /* One level at half its rate makes the whole at most twice as slow. */
+    assert_true(half >= 0.5 && quarter >= 0.25);
+}
+
+static void a_job_pays_what_predict_says(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0};
+    struct knee_job job =
+        job_of("model llama2-7b cluster dgx-h100 global-batch 512 workers 64 price 3");
+    struct knee_doctor_options options = {.job = &job};
+    struct knee_prediction before =
+        predict("model llama2-7b cluster dgx-h100 global-batch 512 workers 64 price 3");
+    dgx_h100(&facts);
+    give(&facts, "sys/class/infiniband/mlx5_5/ports/1/rate", "200 Gb/sec (2X NDR)\n");
+    struct knee_checkup c = examine(&facts, 1, &options);
+    const struct knee_toll *p = &found(&c, "rail_slow")->price;
+    assert_near(p->ratio_before, before.at.ratio, 1e-12);
+    assert_near(p->step_before_s, before.at.step.wall_s, 1e-12);
+    assert_true(p->ratio_after > p->ratio_before && p->step_after_s > p->step_before_s);
+    assert_near(p->lost, 1 - p->step_before_s / p->step_after_s, 1e-12);
+    assert_relative(p->dollars_per_day, p->lost * 64 * 3 * 24, 1e-9);
+    /* The second way: predict itself with half the network. */
+    struct knee_job half = before.job;
+    half.hw.bandwidth_bytes_per_s /= 2;
+    half.at = 64;
+    struct knee_prediction after;
+    assert_int_equal(knee_predict(&half, NULL, &after, NULL), KNEE_OK);
+    assert_relative(p->step_after_s, after.at.step.wall_s, 1e-9);
+    knee_prediction_release(&after);
+    knee_prediction_release(&before);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+/* ---- Forms ---- */
+
+static void facts_go_and_come_back(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0}, again = {0};
+    struct knee_text text = {0}, second = {0};
+    dgx_h100(&facts);
+    knee_facts_write(&facts, &text);
+    knee_facts_read(&again, text.data, text.length);
+    knee_facts_write(&again, &second);
+    assert_string_equal(text.data, second.data);
+    assert_int_equal(facts.count, again.count);
+    knee_text_release(&text);
+    knee_text_release(&second);
+    knee_facts_release(&facts);
+    knee_facts_release(&again);
+}
+
+static void json_is_json(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0};
+    struct knee_text text = {0};
+    struct knee_style style = {0};
+    struct knee_json_values values;
+    size_t ids = 0;
+    dgx_h100(&facts);
+    give(&facts, "env", "NCCL_IB_DISABLE=\"\x01\\x\nNCCL_P2P_DISABLE=1\n");
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    knee_write_checkup(&c, KNEE_JSON, &style, &text);
+    knee_json_values_init(&values, text.data, text.length);
+    while (knee_json_values_next(&values))
+        ids += strcmp(values.path, "findings[].id") == 0;
+    assert_null(values.error);
+    assert_int_equal(ids, c.count);
+    knee_text_release(&text);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+static void site_rules(void **state)
+{
+    (void)state;
+    static const char csv[] =
+        "id,severity,key,test,limit,says,cure\n"
+        "old_firmware,warning,ib.firmware,not,28.44.1036|,\"firmware {value}, not ours\",mlxup\n";
+    struct knee_site_rules rules;
+    struct knee_err err;
+    assert_int_equal(knee_site_rules_read(csv, strlen(csv), "site.csv", &rules, &err), KNEE_OK);
+    struct knee_facts facts = {0};
+    struct knee_doctor_options options = {.site = &rules};
+    dgx_h100(&facts);
+    struct knee_checkup c = examine(&facts, 1, &options);
+    const struct knee_ailment *a = found(&c, "old_firmware");
+    assert_non_null(a);
+    assert_string_equal(a->evidence, "firmware 28.43.1014, not ours");
+    assert_int_equal(a->parts, 9);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+    knee_site_rules_release(&rules);
+    static const char wrong[] = "x,warning,ib.rate,abov,1,says,cure\n";
+    assert_int_equal(knee_site_rules_read(wrong, strlen(wrong), "site.csv", &rules, &err),
+                     KNEE_INPUT);
+    assert_non_null(strstr(err.what, "abov"));
+}
+
+/* Every id is unique, every cure there, every "looks the same" a rule. */
+static void the_table_is_sound(void **state)
+{
+    (void)state;
+    const struct knee_rule *rule;
+    for (size_t i = 0; (rule = knee_rule_at(i)); i++) {
+        assert_ptr_equal(knee_rule_of(rule->id), rule);
+        assert_true(rule->cure && rule->cure[0]);
+        assert_true(!rule->key == !rule->test);
+        if (rule->also && !knee_rule_of(rule->also))
+            fail_msg("%s looks like %s, which is no rule", rule->id, rule->also);
+    }
+    const struct knee_nccl_variable *v;
+    size_t count = 0;
+    for (; (v = knee_nccl_variable_at(count)); count++)
+        if (count > 0 && strcmp(knee_nccl_variable_at(count - 1)->name, v->name) >= 0)
+            fail_msg("%s is not in order", v->name);
+    assert_true(count >= 270);
+}
+
+/* Memory that runs out at any call leaves nothing behind. */
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    for (size_t fail_at = 1; fail_at < 40; fail_at++) {
+        struct failing memory = {.fail_at = fail_at};
+        struct knee_alloc alloc = {failing_resize, &memory};
+        struct knee_facts facts = {.alloc = &alloc};
+        struct knee_checkup c;
+        struct knee_err err;
+        static const char env[] = "NCCL_IB_DISABLE=1\nNCCL_P2P_DISABLE=1\n";
+        knee_host_file(&facts, "env", env, strlen(env));
+        if (knee_doctor_examine(&facts, 1, NULL, &alloc, &c, &err) == KNEE_OK)
+            knee_checkup_release(&c);
+        knee_facts_release(&facts);
+        assert_int_equal(memory.live, 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(healthy_machines_are_healthy),
+        cmocka_unit_test(planted_faults_are_found),
+        cmocka_unit_test(sick_gpus_are_found),
+        cmocka_unit_test(values_are_read_as_nccl_reads_them),
+        cmocka_unit_test(integers),
+        cmocka_unit_test(releases),
+        cmocka_unit_test(environment_beats_files),
+        cmocka_unit_test(names_are_prefixes),
+        cmocka_unit_test(outputs_are_understood),
+        cmocka_unit_test(lines_of_nccl),
+        cmocka_unit_test(a_healthy_log),
+        cmocka_unit_test(the_minority_is_named),
+        cmocka_unit_test(equal_hosts_do_not_differ),
+        cmocka_unit_test(slower_rails_cost_more),
+        cmocka_unit_test(a_job_pays_what_predict_says),
+        cmocka_unit_test(facts_go_and_come_back),
+        cmocka_unit_test(json_is_json),
+        cmocka_unit_test(site_rules),
+        cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(memory_runs_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
