@@ -504,6 +504,15 @@ static knee_status fit_batches(struct scale *s, struct knee_err *err)
 
 /* ---- The answer ---- */
 
+/* Dollars per worker and hour: given, or indicative for the GPU. */
+static double price(const struct scale *s)
+{
+    const struct knee_gpu *gpu = knee_hardware_gpu(&s->platform.hw);
+    if (!isnan(s->platform.hw.price_per_hour) || !gpu)
+        return s->platform.hw.price_per_hour;
+    return knee_gpu_price(gpu);
+}
+
 static knee_status set_question(struct scale *s, struct knee_err *err)
 {
     const struct scale_options *o = &s->options;
@@ -512,7 +521,7 @@ static knee_status set_question(struct scale *s, struct knee_err *err)
         .tolerance = isnan(o->tolerance) ? 0.8 : o->tolerance,
         .tokens = o->tokens,
         .at_batch = o->at_batch,
-        .price_per_hour = s->platform.hw.price_per_hour,
+        .price_per_hour = price(s),
         .symptoms = {o->gpu_util, o->cpu_util, o->flops_achieved, o->late_rank, o->loss_behind},
     };
     double *counts = calloc(KNEE_ROWS_MAX, sizeof *counts);

@@ -555,6 +555,10 @@ static void workers_from_many_places(void **state)
         {"using world size: 64 and model-parallel size: 4\n", 64},
         {"python -m paddle.distributed.launch --gpus=0,1,2,3 train.py\n", 4},
         {"torchrun --nnodes=4 --nproc_per_node=8 train.py\n", 32},
+        {"torchrun --nnodes 2 --nproc-per-node 4 train.py\n", 8},
+        {"deepspeed --num_gpus 4 --num_nodes 2 train.py\n", 8},
+        {"accelerate launch --num_processes 16 train.py\n", 16},
+        {"WORLD_SIZE=32 RANK=0\ntensor group: world_size=4\n", 32},
         {"Num_devices: 4, shape (1, 1, 4)\n", 4},
         {"  Instantaneous batch size per device = 4\n  Total train batch size (w. parallel, "
          "distributed & accumulation) = 64\n  Gradient Accumulation steps = 2\n",

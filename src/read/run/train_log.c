@@ -514,6 +514,35 @@ static size_t count_lines(const char *data, size_t length)
     return count;
 }
 
+/* The bytes up to and with the last end of line. */
+static size_t whole_lines(const char *data, size_t size)
+{
+    while (size > 0 && !ends_line(data[size - 1]))
+        size--;
+    return size;
+}
+
+/* As much as the buffer has room for; what it then has of whole lines is read. False: the bytes are
+ * no text. */
+static bool push_some(struct knee_train_reader *r, const char *data, size_t size)
+{
+    memcpy(r->buffer + r->used, data, size);
+    r->used += size;
+    if (r->first_line && knee_train_is_events(r->buffer, r->used))
+        return false;
+    if (r->first_line && r->used > 1 && r->used < 64 && r->buffer[1] == '\0')
+        return true; /* no text begins like that: wait for enough to know */
+    size_t whole = whole_lines(r->buffer, r->used);
+    if (whole == 0 && r->used == TRAIN_CHUNK)
+        whole = r->used; /* longer than any line that is kept */
+    read_lines(r, r->buffer, whole);
+    memmove(r->buffer, r->buffer + whole, r->used - whole);
+    r->used -= whole;
+    return true;
+}
+
+/* Up to the first end of line what is pushed goes on with what was left over; whole lines are read
+ * where they lie; the rest is kept. */
 void knee_train_push(struct knee_train_reader *r, const char *data, size_t size)
 {
     r->counts.bytes += size;
@@ -523,31 +552,24 @@ void knee_train_push(struct knee_train_reader *r, const char *data, size_t size)
     }
     r->counts.lines += count_lines(data, size);
     while (size > 0) {
-        size_t room = TRAIN_CHUNK - r->used, take = size < room ? size : room;
-        memcpy(r->buffer + r->used, data, take);
-        r->used += take;
+        size_t take = r->used || r->first_line ? line_end(data, size, 0) + 1 : 0;
+        size_t room = TRAIN_CHUNK - r->used;
+        if (take == 0 && (take = whole_lines(data, size)) > 0) {
+            read_lines(r, data, take);
+        } else {
+            take = take == 0 || take > size ? size : take;
+            take = take < room ? take : room;
+            if (!push_some(r, data, take)) {
+                r->state = TRAIN_EVENTS;
+                r->counts.lines = 0;
+                push_events(r, r->buffer, r->used);
+                push_events(r, data + take, size - take);
+                r->used = 0;
+                return;
+            }
+        }
         data += take;
         size -= take;
-        if (r->first_line && knee_train_is_events(r->buffer, r->used)) {
-            r->state = TRAIN_EVENTS;
-            r->counts.lines = 0;
-            push_events(r, r->buffer, r->used);
-            push_events(r, data, size);
-            r->used = 0;
-            return;
-        }
-        if (r->first_line && r->used > 1 && r->used < 64 && r->buffer[1] == '\0')
-            continue; /* no text begins like that: wait for enough to know */
-        size_t whole = r->used;
-        while (whole > 0 && !ends_line(r->buffer[whole - 1]))
-            whole--;
-        if (whole == 0 && r->used < TRAIN_CHUNK)
-            continue;
-        if (whole == 0)
-            whole = r->used; /* longer than any line that is kept */
-        read_lines(r, r->buffer, whole);
-        memmove(r->buffer, r->buffer + whole, r->used - whole);
-        r->used -= whole;
     }
 }
 

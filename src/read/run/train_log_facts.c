@@ -44,9 +44,13 @@ static const struct {
     FACT("NGPU=", workers, FACT_NUMBER, "launch command"),
     FACT("+ num_gpus=", workers, FACT_NUMBER, "launch command"),
     FACT("--gpus=", workers, FACT_LIST, "launch command"),
-    FACT("--nproc_per_node=", per_node, FACT_NUMBER, NULL),
-    FACT("--nproc-per-node=", per_node, FACT_NUMBER, NULL),
-    FACT("--nnodes=", nodes, FACT_NUMBER, NULL),
+    FACT("SLURM_NTASKS=", workers, FACT_NUMBER, "launch command"),
+    FACT("--num_processes", workers, FACT_NUMBER, "launch command"),
+    FACT("--nproc_per_node", per_node, FACT_NUMBER, NULL),
+    FACT("--nproc-per-node", per_node, FACT_NUMBER, NULL),
+    FACT("--num_gpus", per_node, FACT_NUMBER, NULL),
+    FACT("--nnodes", nodes, FACT_NUMBER, NULL),
+    FACT("--num_nodes", nodes, FACT_NUMBER, NULL),
     FACT("device mesh with parallelism:", mesh, FACT_PARTS, "mesh"),
     FACT("data parallel size: ", mesh, FACT_PARTS, "mesh"),
     FACT("Trainer is initialized with", batch, FACT_PARTS, NULL),
@@ -193,6 +197,8 @@ bool knee_train_fact_read(struct train_facts *facts, size_t row, struct knee_sli
     }
     if (!(value >= 1 && value < 1e15))
         return false;
+    if (facts_table[row].from && *field >= value)
+        return true; /* groups of ranks have world sizes too: the largest is the job's */
     *field = value;
     if (facts_table[row].from)
         facts->workers_from = facts_table[row].from;
