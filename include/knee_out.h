@@ -8,6 +8,7 @@
 #include "knee_logs.h"
 #include "knee_plan.h"
 #include "knee_runs.h"
+#include "knee_scale.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,6 +73,8 @@ void knee_write_ops(const struct knee_plan_answer *answer, enum knee_format form
                     const struct knee_style *style, struct knee_text *text);
 void knee_write_validation(const struct knee_validation *validation, enum knee_format format,
                            const struct knee_style *style, struct knee_text *text);
+void knee_write_scale(const struct knee_scale_answer *answer, enum knee_format format,
+                      const struct knee_style *style, struct knee_text *text);
 /* Constants that are set, as YAML for --rates. */
 void knee_write_rates(const struct knee_rates *rates, const struct knee_platform *platform,
                       struct knee_text *text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Answers of knee as they are: a report of collective, fit, plan, validate or lab, or a log that was dropped.
+// Answers of knee as they are: a report of collective, fit, plan, scale, validate or lab, or a log that was dropped.
 const answers = { draw: {} };
 
 let charts = 0;
@@ -101,6 +101,27 @@ answers.draw["knee.validate/1"] = (a) => {
     groups("source", a.sources), groups("GPU", a.gpus),
     a.curves?.length ? tableFigure("Curves", ["job", "anchor", "points", "E(K) off by", "knee measured", "knee predicted"],
       a.curves.map((c) => ({ cells: [c.name, count(c.anchor_gpus), String(c.points), percent(c.mape), count(c.knee_measured), count(c.knee_predicted)] }))) : null,
+  ];
+};
+
+// Measured counts as points, the fit's forecast as a line with its band, the tolerance across.
+answers.draw["knee.scale/1"] = (a) => {
+  const asked = a.forecast.filter((f) => !f.refused);
+  const at = (list, key) => list.map((p) => ({ x: p.workers, y: p[key] }));
+  const last = a.points.at(-1), from = last ? [last] : [];
+  const curveSets = [at(a.points, "efficiency"), at([...from, ...asked], "efficiency")];
+  const stepSets = [at(a.points, "step_s"), at(a.points.filter((p) => p.predicted_step_s), "predicted_step_s"), at(asked, "low_s"), at(asked, "high_s"), at(asked, "step_s")];
+  return [
+    asked.length ? chartFigure("Efficiency E(K)", onOneAxis(curveSets), [{ label: "measured", color: "--compute", width: 3 }, { label: "forecast", color: "--transfer", dash: [6, 4] }],
+      { x: "workers", range: [0, 1.1], formatY: (v) => `${Math.round(100 * v)} %`, mark: a.knee.measured_workers ?? a.knee.predicted_workers, level: a.knee.tolerance }) : null,
+    asked.length ? chartFigure("Step", onOneAxis(stepSets), [points("measured", "--compute"), points("model", "--quiet"), points("low", "--wait"), points("high", "--wait"), points("forecast", "--transfer")],
+      { x: "workers", logY: true, formatY: seconds }) : null,
+    a.points.length ? tableFigure("Measured", ["workers", "step", "p95", "batch", "tokens/s", "E(K)", "speed-up", "model", "source"],
+      a.points.map((p) => ({ cells: [String(p.workers), seconds(p.step_s), seconds(p.p95_s), count(p.batch), count(p.tokens_per_s), percent(p.efficiency), digits(p.speed_up), seconds(p.predicted_step_s), p.source] })), { text: [8] }) : null,
+    a.forecast.length ? tableFigure("Forecast", ["workers", "step", "low", "high", "E(K)", "speed-up", "Amdahl", "USL", "remark"],
+      a.forecast.map((f) => ({ cells: [String(f.workers), seconds(f.step_s), seconds(f.low_s), seconds(f.high_s), percent(f.efficiency), f.speed_up == null ? "–" : digits(f.speed_up), seconds(f.amdahl_s), seconds(f.usl_s), f.refused] })), { text: [8] }) : null,
+    tableFigure("Suspects", ["suspect", "is", "because, or what would tell"],
+      a.suspects.map((s) => ({ marked: s.standing === "confirmed", cells: [s.suspect, s.standing, s.rule || s.measure] })), { text: [1, 2] }),
   ];
 };
 

@@ -279,7 +279,7 @@ console.log(`million spans: worst of 20 levels of zoom ${Math.max(...pans).toFix
 
 // ---- Reports of every command, dark, phone, paper ----
 const reports = [["predict", "--example"], ["tax", "--model", "llama3-70b", "--gpu", "h100", "--fsdp", "64", "--tp", "8"], ["trace", "examples/straggler"],
-  ["lab", "--steps", "4", "--synthetic-compute", "--compute-time", "20ms"], ["plan", "--model", "llama3-8b", "--gpu", "h100", "--gpus", "8..256x2"], ["validate", "examples/runs.csv"],
+  ["lab", "--steps", "4", "--synthetic-compute", "--compute-time", "20ms"], ["plan", "--model", "llama3-8b", "--gpu", "h100", "--gpus", "8..256x2"], ["validate", "examples/runs.csv"], ["scale", "examples/scale/gpt_8.log", "examples/scale/gpt_16.log", "examples/scale/gpt_32.log", "--gpu", "h100"],
   ["collective", "--against", "examples/one_rail_32.log", "--cluster", "8xh100 * 4 @ ib400x8"], ["fit", "examples/all_reduce_16.log", "examples/all_gather_16.log"]];
 for (const args of reports) {
   const file = resolve(out, `report-${args[0]}.html`);

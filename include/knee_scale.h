@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* Scale: training logs, the curve that runs at several worker counts make, and its forecast. What
+ * knee.h says of every call holds here; these structs may change with the minor version. */
+#ifndef KNEE_SCALE_H
+#define KNEE_SCALE_H
+
+#include "knee_judge.h"
+#include "knee_plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+KNEE_PUBLIC_BEGIN
+
+/* ---- Training logs ------------------------------------------------------------------------- */
+
+#define KNEE_TRAIN_TEXT 96
+
+/* One line of a log that speaks of a step. NaN: it does not say. */
+struct knee_train_row {
+    double step;         /* its number */
+    double step_s;       /* seconds of one step */
+    double samples;      /* sequences trained on so far */
+    double batch;        /* sequences of all workers in this step */
+    double tokens_per_s; /* of all workers */
+    double loss, eval_loss;
+};
+
+/* How the seconds of a step were found out. */
+enum knee_train_timing {
+    KNEE_TIMED_NOT,       /* not at all: only losses */
+    KNEE_TIMED_PRINTED,   /* printed per step */
+    KNEE_TIMED_ELAPSED,   /* differences of printed elapsed time */
+    KNEE_TIMED_RATE,      /* batch over samples or tokens per second */
+    KNEE_TIMED_STAMP,     /* differences of the lines' time stamps */
+    KNEE_TIMED_WHOLE_RUN, /* whole run over its steps */
+    KNEE_TRAIN_TIMINGS
+};
+const char *knee_train_timing_name(enum knee_train_timing timing);
+
+/* Lines are all accounted for: used + facts + other text = lines. */
+struct knee_train_counts {
+    size_t bytes, lines;
+    size_t used;        /* lines that gave a row */
+    size_t facts;       /* lines that say something about the job */
+    size_t duplicates;  /* rows of a step that was there already (two writers, two formats) */
+    size_t other_ranks; /* rows of other ranks than the first that spoke */
+    size_t unusable;    /* lines that look like a row and have nothing to use */
+    size_t cut;         /* lines longer than the reader keeps */
+    size_t thinned;     /* rows left out because there were too many; the others stand for them */
+    size_t runs;        /* steps that began again: restarts, or several runs in one file */
+    size_t left_out;    /* rows of runs that are not like the longest one */
+    size_t warm_up;     /* first rows that are not like the rest */
+    size_t outliers;    /* rows of more than 1.5 times the median */
+};
+
+struct knee_train_log {
+    char name[KNEE_TRAIN_TEXT];
+    const char *format; /* static */
+    enum knee_train_timing timing;
+    struct knee_train_counts counts;
+    struct knee_train_row *rows; /* of the runs that were used, in the order of the log */
+    size_t row_count, timed;     /* timed: rows with seconds, warm-up left out */
+    double median_s, p95_s;      /* of them */
+    double error;                /* of the median, a share: 1.25 sigma / sqrt(timed) */
+    double outlier_every;        /* steps from one outlier to the next; NaN: no rhythm */
+    double outlier_s;            /* what an outlier costs beyond the median step, on average */
+    double tokens_per_s;         /* of all workers, median; NaN: not known */
+    double tflops;               /* per worker as printed, median; NaN */
+    /* What the log says about its job; NaN or empty: nothing. */
+    double workers;
+    const char *workers_from; /* static: "argument dump", "mesh" ...; "" */
+    double batch, micro_batch, seq, params;
+    char gpu[KNEE_TRAIN_TEXT], model[KNEE_TRAIN_TEXT];
+    struct knee_shape shape; /* from an argument dump or what else was printed; not completed */
+    struct knee_plan plan;
+    bool has_shape, has_plan; /* layers and hidden size, or a model's name; any degree */
+    const struct knee_alloc *alloc;
+};
+
+/* Bytes of a log are pushed in pieces of any size; end makes the log of them and frees the reader,
+ * as does abandoning it. begin gives NULL when out of memory. KNEE_INPUT when no line of it speaks
+ * of a step. */
+struct knee_train_reader;
+struct knee_train_reader *knee_train_begin(const char *name, const struct knee_alloc *alloc);
+void knee_train_push(struct knee_train_reader *reader, const char *data, size_t size);
+knee_status knee_train_end(struct knee_train_reader *reader, struct knee_train_log *out,
+                           struct knee_err *err);
+void knee_train_abandon(struct knee_train_reader *reader);
+void knee_train_log_release(struct knee_train_log *log);
+
+/* The formats that are read, for help and lists; NULL past the last. */
+const char *knee_train_format_name(size_t row);
+
+/* ---- The curve: steps at several worker counts ---------------------------------------------- */
+
+#define KNEE_SCALE_POINTS 16 /* distinct counts that a fit takes */
+
+/* A measured step. Points of one count and batch are repeats of one another. */
+struct knee_scale_point {
+    double workers;
+    double step_s;
+    double batch;   /* units of work in the step: sequences, tokens or images; NaN: not known */
+    double error;   /* of step_s, a share of it; NaN: not known */
+    double replica; /* workers that share one copy of the model, tp x pp x cp; NaN: 1 */
+    size_t repeats; /* runs that it is the mean of; 0 and 1: one */
+};
+
+/* Where the seconds of a step go as workers are added; the terms of the closed forms. With w for
+ * the work of one worker, B / K, against that at the smallest count: */
+enum knee_scale_term {
+    KNEE_SCALE_COMPUTE,   /* w: shrinks with the work */
+    KNEE_SCALE_FIXED,     /* 1: once per step, whatever the count */
+    KNEE_SCALE_BANDWIDTH, /* (K - 1) / K: the wire of an exchange per step */
+    KNEE_SCALE_LATENCY,   /* log2 K: the hops of an exchange over trees per step */
+    KNEE_SCALE_HOPS,      /* K - 1: the hops of one round a ring */
+    KNEE_SCALE_STRAGGLER, /* w sqrt(2 ln K): the slowest of K */
+    KNEE_SCALE_MICRO,     /* w log2 K: exchanges per micro-batch, gathers */
+    KNEE_SCALE_TERMS
+};
+const char *knee_scale_term_name(enum knee_scale_term term);
+
+enum knee_scale_kind {
+    KNEE_SCALE_UNKNOWN, /* batches are not known, or one count only */
+    KNEE_SCALE_STRONG,  /* one batch at all counts */
+    KNEE_SCALE_WEAK,    /* the batch grows with the count */
+    KNEE_SCALE_MIXED
+};
+const char *knee_scale_kind_name(enum knee_scale_kind kind);
+
+struct knee_scale_fit {
+    struct knee_scale_point points[KNEE_SCALE_POINTS]; /* ascending, repeats merged */
+    size_t count;
+    enum knee_scale_kind kind;
+    bool kind_assumed; /* told from step times, for want of batches */
+    double noise;      /* spread of repeated runs, a share; NaN: none were repeated */
+    double misfit;     /* root mean square of what the terms leave over, a share */
+    bool strange;      /* too much of it: the curve is only carried on as a power of the count */
+    double term_s[KNEE_SCALE_TERMS]; /* at the largest count measured; they sum to about its step */
+};
+
+/* One count that was not measured. low_s ... high_s holds the truth nine times in ten on the public
+ * curves that docs/scale.md lists. */
+struct knee_scale_forecast {
+    double workers, batch;
+    double step_s, low_s, high_s;
+    double amdahl_s, usl_s; /* what those two laws say, for comparison */
+};
+
+/* Merges repeats, tells strong from weak scaling, and fits. KNEE_USAGE for no points, more than
+ * KNEE_SCALE_POINTS counts, or values that are not positive and finite. */
+knee_status knee_scale_fit(const struct knee_scale_point *points, size_t count,
+                           struct knee_scale_fit *out, struct knee_err *err);
+
+/* The step at `workers`. `batch` NaN: as the curve goes on (the same one, or grown with the count).
+ * Needs two counts; KNEE_USAGE otherwise, and where a worker would have less than one unit of the
+ * batch (see knee_scale_most_workers()). */
+knee_status knee_scale_predict(const struct knee_scale_fit *fit, double workers, double batch,
+                               struct knee_scale_forecast *out, struct knee_err *err);
+
+/* The largest count that a batch feeds: one unit of it for each copy of the model, or as little as
+ * was measured; INFINITY when batches are not known. */
+double knee_scale_most_workers(const struct knee_scale_fit *fit, double batch);
+
+/* ---- Batch sizes: the statistical wall, from losses ------------------------------------------ */
+
+#define KNEE_BATCH_RUNS 16
+
+/* A run at one batch size. */
+struct knee_batch_run {
+    double batch;
+    const struct knee_train_row *rows; /* borrowed */
+    size_t row_count;
+};
+
+/* steps(B) = S_min (1 + B_crit / B), so that samples to a loss are S_min (B + B_crit): a straight
+ * line in B (McCandlish et al. 2018), through the runs, for several losses that all of them reach.
+ */
+struct knee_batch_fit {
+    size_t runs;                     /* with losses, of different batches */
+    double critical, low, high;      /* critical batch; its spread over the losses; NaN: no fit */
+    double min_steps;                /* at the lowest common loss */
+    double loss;                     /* that loss */
+    double equal_samples;            /* the most that all runs have seen */
+    double small_batch, large_batch; /* smallest and largest of the runs */
+    double small_loss, large_loss;   /* their losses after equal_samples */
+    double loss_noise;               /* of one such loss, a share */
+    bool behind;                     /* the large batch's loss is behind by more than noise */
+    bool by_evaluation;              /* evaluation losses, else smoothed training losses */
+};
+/* `room` has space for two numbers per row of all runs. */
+void knee_batch_fit(const struct knee_batch_run *runs, size_t count, double *room,
+                    struct knee_batch_fit *out);
+
+/* ---- Verdict --------------------------------------------------------------------------------- */
+
+/* What the model of knee plan says about a measured run. */
+struct knee_scale_model {
+    double step_s;               /* NaN: not known, see `missing` */
+    double low_s, high_s;        /* the model's own uncertainty */
+    double mfu_full, mfu_causal; /* of the measured step; NaN without a shape */
+    double comm_share;           /* of the model's step: exposed communication of all axes */
+    double bubble_share;
+    double host_share;
+    enum knee_part binding; /* the largest part beside the work */
+    char missing[KNEE_TRAIN_TEXT * 2];
+};
+
+/* Everything is borrowed and not changed. `batch` NaN: as the plan says. */
+void knee_scale_model(const struct knee_shape *shape, const struct knee_plan *plan,
+                      const struct knee_platform *platform, double workers, double batch,
+                      double measured_s, struct knee_scale_model *out);
+
+/* What somebody has seen without a trace; NaN: not said. */
+struct knee_symptoms {
+    double gpu_util, cpu_util, flops_achieved; /* shares */
+    double late_rank;
+    bool loss_behind;
+};
+
+enum knee_standing { KNEE_OPEN, KNEE_CONFIRMED, KNEE_EXCLUDED };
+const char *knee_standing_name(enum knee_standing standing);
+
+/* One of the five suspects after all rules were asked. */
+struct knee_scale_suspect {
+    enum knee_suspect suspect;
+    enum knee_standing standing;
+    const char *rule;    /* that decided, in words; "" when none did */
+    const char *measure; /* what would tell */
+};
+#define KNEE_SCALE_SUSPECTS (KNEE_SUSPECTS - 1)
+
+/* The table of rules, for a print of it: which number confirms or excludes what; NULL past the
+ * last. */
+const char *knee_symptom_rule(size_t row, enum knee_suspect *suspect, enum knee_standing *says);
+
+/* One measured run. */
+struct knee_scale_row {
+    char source[KNEE_TRAIN_TEXT];
+    double workers, step_s, p95_s, batch, replica, error;
+    double tokens_per_s;
+    double ratio, gamma;              /* of a trace; NaN: there was none */
+    const struct knee_train_log *log; /* NULL: from a table or a trace. Borrowed */
+    /* set by knee_scale_judge() */
+    double efficiency, speed_up; /* against the smallest count */
+    double rate_per_s;           /* units of work per second */
+    struct knee_scale_model model;
+};
+
+/* Is it a table with a column of worker counts and one of steps or rates? Its beginning is enough.
+ */
+bool knee_scale_is_table(const char *data, size_t length);
+
+/* Reads such a table (docs/scale.md lists the columns) into rows[room]. `curve` chooses among
+ * several jobs of a column `curve`; NULL: there must be one. Rows without a count or a step are
+ * counted in *refused. */
+knee_status knee_scale_table_read(const char *data, size_t length, const char *name,
+                                  const char *curve, struct knee_scale_row *rows, size_t room,
+                                  size_t *count, size_t *refused, struct knee_err *err);
+
+#define KNEE_SCALE_ROWS      256
+#define KNEE_SCALE_FORECASTS 32
+
+struct knee_scale_question {
+    double tolerance;
+    double tokens, price_per_hour; /* to train; of one worker. NaN: not asked */
+    double at[KNEE_SCALE_FORECASTS];
+    size_t at_count; /* 0: twice and four times the largest */
+    double at_batch; /* of the counts asked for; NaN: as the curve goes on */
+    struct knee_symptoms symptoms;
+};
+
+struct knee_scale_ask {
+    struct knee_scale_forecast at;
+    double efficiency, speed_up;
+    double time_s, cost; /* of the tokens asked for; NaN */
+    char refused[128];   /* why there is none; empty: there is */
+};
+
+enum knee_scale_advice {
+    KNEE_ADVICE_MEASURE, /* one count and nothing to compare it with */
+    KNEE_ADVICE_FINE,    /* one count, as fast as the model says */
+    KNEE_ADVICE_SLOW,    /* one count, slower than the model says */
+    KNEE_ADVICE_FAST,    /* one count, faster than the model says: look at the inputs */
+    KNEE_ADVICE_GROW,    /* the next doubling still pays */
+    KNEE_ADVICE_STOP,    /* it does not */
+    KNEE_ADVICE_BATCH    /* the statistical wall comes first */
+};
+
+struct knee_scale_answer {
+    struct knee_scale_question question;
+    struct knee_scale_row *rows; /* borrowed; sorted by workers */
+    size_t row_count;
+    bool several; /* worker counts */
+    struct knee_scale_fit fit;
+    double base_workers;
+    double measured_knee;  /* last measured count with E >= tolerance before it falls below; NaN */
+    double predicted_knee; /* by the fit, NaN: not within searched_workers */
+    double searched_workers;
+    struct knee_scale_ask asks[KNEE_SCALE_FORECASTS];
+    size_t ask_count;
+    struct knee_scale_suspect suspects[KNEE_SCALE_SUSPECTS];
+    struct knee_batch_fit batch;
+    enum knee_scale_advice advice;
+    enum knee_wall wall;   /* that comes first, as far as is known */
+    size_t advice_ask;     /* row of asks that the advice speaks of; SIZE_MAX */
+    double advice_share;   /* of its speed-up that is there at the count before it */
+    double advice_workers; /* that count */
+};
+
+/* Fills everything below `row_count` from rows, question and batch. The batch fit is the caller's:
+ * zeroed when there is none. */
+knee_status knee_scale_judge(struct knee_scale_answer *answer, struct knee_err *err);
+
+KNEE_PUBLIC_END
+#ifdef __cplusplus
+}
+#endif
+#endif

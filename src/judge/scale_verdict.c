@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a curve says: E(K) against the smallest count measured, whatever range is asked for; the
+ * knee as it was measured and as the fit has it; what the counts asked for would bring; and one
+ * piece of advice. With one count the comparison is with the model, else with nothing.
+ */
+#include "base/error.h"
+#include "base/format.h"
+#include "judge/symptoms.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SEARCH_FACTOR 16 /* times the largest count measured that the knee is searched for */
+#define HOUR_S        3600.0
+#define WORTH         0.9 /* share of the speed-up that is there already: do not ask for more */
+
+/* ---- Rows ---- */
+
+static void sort_rows(struct knee_scale_answer *a)
+{
+    for (size_t i = 1; i < a->row_count; i++) {
+        struct knee_scale_row row = a->rows[i];
+        size_t at = i;
+        for (; at > 0 && row.workers < a->rows[at - 1].workers; at--)
+            a->rows[at] = a->rows[at - 1];
+        a->rows[at] = row;
+    }
+}
+
+/* The unit of work: sequences where all rows know their batch, tokens where all know those. */
+static double work_of(const struct knee_scale_answer *a, const struct knee_scale_row *row)
+{
+    bool batches = true, tokens = true;
+    for (size_t i = 0; i < a->row_count; i++) {
+        batches = batches && a->rows[i].batch > 0;
+        tokens = tokens && a->rows[i].tokens_per_s > 0;
+    }
+    return batches ? row->batch : tokens ? row->tokens_per_s * row->step_s : NAN;
+}
+
+static knee_status fit_rows(struct knee_scale_answer *a, struct knee_err *err)
+{
+    struct knee_scale_point points[KNEE_SCALE_ROWS];
+    if (a->row_count > KNEE_SCALE_ROWS)
+        return knee_fail(err, KNEE_USAGE, "", "more than %d runs", KNEE_SCALE_ROWS);
+    for (size_t i = 0; i < a->row_count; i++) {
+        const struct knee_scale_row *row = &a->rows[i];
+        points[i] = (struct knee_scale_point){.workers = row->workers,
+                                              .step_s = row->step_s,
+                                              .batch = work_of(a, row),
+                                              .error = row->error,
+                                              .replica = row->replica};
+    }
+    return knee_scale_fit(points, a->row_count, &a->fit, err);
+}
+
+/* Units of work per second at one count, of the merged points. */
+static double rate(double batch, double step_s)
+{
+    return batch / step_s;
+}
+
+static double base_rate(const struct knee_scale_answer *a)
+{
+    const struct knee_scale_point *base = &a->fit.points[0];
+    return rate(base->batch, base->step_s);
+}
+
+/* Where batches are not known: one unit in all, or one for each worker, as the fit took it. */
+static double assumed_work(const struct knee_scale_answer *a, double workers)
+{
+    return a->fit.kind == KNEE_SCALE_STRONG ? 1 : workers;
+}
+
+static void judge_row(const struct knee_scale_answer *a, struct knee_scale_row *row)
+{
+    double work = a->fit.kind_assumed ? assumed_work(a, row->workers) : work_of(a, row);
+    row->rate_per_s = rate(work, row->step_s);
+    row->speed_up = row->rate_per_s / base_rate(a);
+    row->efficiency = row->speed_up * a->base_workers / row->workers;
+}
+
+static double point_efficiency(const struct knee_scale_answer *a, const struct knee_scale_point *p)
+{
+    return rate(p->batch, p->step_s) / base_rate(a) * a->base_workers / p->workers;
+}
+
+/* ---- Knees ---- */
+
+static double measured_knee(const struct knee_scale_answer *a)
+{
+    double knee = NAN;
+    for (size_t i = 0; i < a->fit.count; i++) {
+        if (point_efficiency(a, &a->fit.points[i]) < a->question.tolerance)
+            return knee;
+        knee = a->fit.points[i].workers;
+    }
+    return NAN; /* it has not fallen below */
+}
+
+/* E by the fit; NaN where it makes no forecast. */
+static double fitted_efficiency(const struct knee_scale_answer *a, double workers, double batch)
+{
+    struct knee_scale_forecast f;
+    if (knee_scale_predict(&a->fit, workers, batch, &f, NULL))
+        return NAN;
+    double work = isnan(f.batch) ? assumed_work(a, workers) : f.batch;
+    return rate(work, f.step_s) / base_rate(a) * a->base_workers / workers;
+}
+
+static void predicted_knee(struct knee_scale_answer *a)
+{
+    double largest = a->fit.points[a->fit.count - 1].workers;
+    double end = fmin(SEARCH_FACTOR * largest,
+                      knee_scale_most_workers(&a->fit, a->fit.points[a->fit.count - 1].batch));
+    if (a->fit.kind != KNEE_SCALE_STRONG)
+        end = SEARCH_FACTOR * largest;
+    double good = NAN, last = a->base_workers;
+    a->predicted_knee = NAN;
+    a->searched_workers = end;
+    for (double k = a->base_workers; k <= end; k = fmax(k + 1, rint(k * 1.1))) {
+        double e = fitted_efficiency(a, k, NAN);
+        if (!(e >= a->question.tolerance)) {
+            good = last;
+            break;
+        }
+        last = k;
+    }
+    if (isnan(good))
+        return;
+    double bad = fmax(good + 1, rint(good * 1.1));
+    while (bad - good > 1) {
+        double middle = floor((good + bad) / 2);
+        *(fitted_efficiency(a, middle, NAN) >= a->question.tolerance ? &good : &bad) = middle;
+    }
+    a->predicted_knee = good;
+}
+
+/* ---- Counts asked for ---- */
+
+static void ask_one(struct knee_scale_answer *a, double workers, struct knee_scale_ask *ask)
+{
+    struct knee_err err = {0};
+    memset(ask, 0, sizeof *ask);
+    ask->time_s = ask->cost = ask->efficiency = ask->speed_up = NAN;
+    ask->at.workers = workers;
+    if (knee_scale_predict(&a->fit, workers, a->question.at_batch, &ask->at, &err)) {
+        ask->at = (struct knee_scale_forecast){workers, NAN, NAN, NAN, NAN, NAN, NAN};
+        knee_format(ask->refused, sizeof ask->refused, "%.120s", err.what);
+        return;
+    }
+    ask->efficiency = fitted_efficiency(a, workers, a->question.at_batch);
+    ask->speed_up = ask->efficiency * workers / a->base_workers;
+    const struct knee_scale_row *last = &a->rows[a->row_count - 1];
+    double tokens_per_s = last->tokens_per_s / last->speed_up * ask->speed_up;
+    ask->time_s = a->question.tokens / tokens_per_s;
+    ask->cost = ask->time_s / HOUR_S * workers * a->question.price_per_hour;
+}
+
+static void ask_all(struct knee_scale_answer *a)
+{
+    double largest = a->fit.points[a->fit.count - 1].workers;
+    const double usual[] = {2 * largest, 4 * largest};
+    const double *at = a->question.at_count ? a->question.at : usual;
+    size_t count = a->question.at_count ? a->question.at_count : 2;
+    a->ask_count = 0;
+    for (size_t i = 0; i < count && i < KNEE_SCALE_FORECASTS; i++)
+        ask_one(a, at[i], &a->asks[a->ask_count++]);
+}
+
+/* ---- Advice ---- */
+
+/* The best speed-up among measured counts below `workers`, and its count. */
+static double best_below(const struct knee_scale_answer *a, double workers, double *count)
+{
+    double best = 0;
+    for (size_t i = 0; i < a->row_count; i++)
+        if (a->rows[i].workers < workers && a->rows[i].speed_up > best) {
+            best = a->rows[i].speed_up;
+            *count = a->rows[i].workers;
+        }
+    for (size_t i = 0; i < a->ask_count; i++)
+        if (a->asks[i].at.workers < workers && a->asks[i].speed_up > best) {
+            best = a->asks[i].speed_up;
+            *count = a->asks[i].at.workers;
+        }
+    return best;
+}
+
+/* Of the counts asked for, the first that is not worth it; else the last one. */
+static void advise_several(struct knee_scale_answer *a)
+{
+    double largest = a->fit.points[a->fit.count - 1].workers;
+    a->advice = KNEE_ADVICE_GROW;
+    for (size_t i = 0; i < a->ask_count; i++) {
+        struct knee_scale_ask *ask = &a->asks[i];
+        double count = NAN, below = best_below(a, ask->at.workers, &count);
+        bool stop = ask->efficiency < a->question.tolerance || below >= WORTH * ask->speed_up;
+        if (ask->at.workers <= largest || (ask->refused[0] && a->advice_ask != SIZE_MAX))
+            continue;
+        if (a->advice_ask != SIZE_MAX && !stop && !ask->refused[0] && a->advice == KNEE_ADVICE_GROW)
+            continue;
+        a->advice_ask = i;
+        a->advice_workers = count;
+        a->advice_share = below / ask->speed_up;
+        if (stop || ask->refused[0]) {
+            a->advice = KNEE_ADVICE_STOP;
+            return;
+        }
+    }
+}
+
+static void advise_one(struct knee_scale_answer *a)
+{
+    const struct knee_scale_row *row = &a->rows[a->row_count - 1];
+    a->advice = isnan(row->model.step_s)          ? KNEE_ADVICE_MEASURE
+                : row->step_s > row->model.high_s ? KNEE_ADVICE_SLOW
+                : row->step_s < row->model.low_s  ? KNEE_ADVICE_FAST
+                                                  : KNEE_ADVICE_FINE;
+}
+
+static void advise(struct knee_scale_answer *a)
+{
+    double largest_batch = a->batch.large_batch;
+    a->advice_ask = SIZE_MAX;
+    a->advice_share = a->advice_workers = NAN;
+    a->wall = KNEE_WALL_NONE;
+    if (a->several)
+        advise_several(a);
+    else
+        advise_one(a);
+    if (a->advice == KNEE_ADVICE_STOP)
+        a->wall = KNEE_WALL_SYSTEMS;
+    if (a->batch.behind || largest_batch > a->batch.high) {
+        a->advice = KNEE_ADVICE_BATCH;
+        a->wall = KNEE_WALL_STATISTICAL;
+    }
+}
+
+knee_status knee_scale_judge(struct knee_scale_answer *a, struct knee_err *err)
+{
+    sort_rows(a);
+    a->ask_count = 0;
+    a->several = false;
+    a->measured_knee = a->predicted_knee = a->searched_workers = NAN;
+    knee_symptoms_judge(a);
+    if (a->row_count == 0)
+        return KNEE_OK;
+    knee_status status = fit_rows(a, err);
+    if (status)
+        return status;
+    a->base_workers = a->fit.points[0].workers;
+    a->several = a->fit.points[a->fit.count - 1].workers > a->base_workers;
+    for (size_t i = 0; i < a->row_count; i++)
+        judge_row(a, &a->rows[i]);
+    if (a->several) {
+        a->measured_knee = measured_knee(a);
+        predicted_knee(a);
+        ask_all(a);
+    }
+    advise(a);
+    return KNEE_OK;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Files that are one JSON document: the trainer_state.json of Hugging Face's Trainer (a list of
+ * what it logged, the run's seconds at the end), and Megatron's golden values (a table per
+ * quantity, keyed by step).
+ */
+#include "base/json_values.h"
+#include "read/run/train_log.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned format_named(const char *name)
+{
+    unsigned f = 0;
+    while (f + 1 < knee_train_format_count && strcmp(knee_train_formats[f].name, name) != 0)
+        f++;
+    return f;
+}
+
+/* ---- trainer_state.json ---- */
+
+static void trainer_state(struct knee_train_reader *r)
+{
+    static const struct train_key keys[] = {{"log_history[].step", TRAIN_STEP, 1},
+                                            {"log_history[].loss", TRAIN_LOSS, 1},
+                                            {"log_history[].eval_loss", TRAIN_EVAL, 1},
+                                            {"log_history[].train_runtime", TRAIN_RUNTIME, 1},
+                                            {NULL, TRAIN_NOTHING, 0}};
+    struct knee_json_values v;
+    struct train_raw raw;
+    size_t element = 0;
+    double steps = NAN;
+    unsigned format = format_named("Hugging Face metrics");
+    knee_train_raw_init(&raw, format);
+    knee_json_values_init(&v, r->document.data, r->document.length);
+    while (knee_json_values_next(&v)) {
+        if (strcmp(v.path, "global_step") == 0 && v.kind == KNEE_JSON_NUMBER)
+            steps = v.number;
+        const struct train_key *key = knee_train_key_find(keys, v.path, strlen(v.path));
+        if (!key || v.kind != KNEE_JSON_NUMBER)
+            continue;
+        if (v.elements != element && element > 0) {
+            knee_train_row_add(r, &raw);
+            knee_train_raw_init(&raw, format);
+        }
+        element = v.elements;
+        raw.value[key->what] = v.number;
+    }
+    raw.value[TRAIN_RUN_STEPS] = steps;
+    if (element > 0)
+        knee_train_row_add(r, &raw);
+}
+
+/* ---- Golden values ---- */
+
+static void golden(struct knee_train_reader *r, const char *table, enum train_what what)
+{
+    struct knee_json_values v;
+    struct train_raw raw;
+    size_t length = strlen(table);
+    knee_json_values_init(&v, r->document.data, r->document.length);
+    while (knee_json_values_next(&v)) {
+        if (v.kind != KNEE_JSON_NUMBER || strncmp(v.path, table, length) != 0)
+            continue;
+        const char *p = v.path + length;
+        knee_train_raw_init(&raw, format_named("JSON lines"));
+        raw.value[TRAIN_STEP] = knee_train_number(&p, v.path + strlen(v.path));
+        raw.value[what] = v.number;
+        knee_train_row_add(r, &raw);
+    }
+}
+
+void knee_train_document_read(struct knee_train_reader *r)
+{
+    struct knee_slice text = {r->document.data, r->document.length};
+    if (!text.at || r->document.failed)
+        return;
+    if (knee_slice_has(text, "\"log_history\""))
+        trainer_state(r);
+    else
+        golden(r, "iteration-time.values.", TRAIN_SECONDS);
+    if (r->raw_count == 0)
+        golden(r, "lm loss.values.", TRAIN_LOSS);
+    r->counts.used += r->raw_count;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a log says about its job beside its steps: how many workers, batch, sequence, mesh, GPU,
+ * model. One table of marks; Megatron's block of arguments and DeepSpeed's configuration go through
+ * the importers that knee plan has for them.
+ */
+#include "read/run/train_log.h"
+
+#include "base/fold.h"
+#include "base/format.h"
+#include "base/keys.h"
+#include "knee_read.h"
+
+#include <math.h>
+#include <string.h>
+
+enum fact_kind {
+    FACT_NUMBER,  /* the number after the mark */
+    FACT_PER_ALL, /* likewise, the batch of one worker */
+    FACT_LIST,    /* how many numbers follow: 0,1,2,3 */
+    FACT_TEXT,    /* words up to " with", " size:" or the end */
+    FACT_PARTS,   /* several pairs: a mesh */
+};
+
+#define FACT(text, field, kind, from)                                                              \
+    {                                                                                              \
+        text, offsetof(struct train_facts, field), kind, from                                      \
+    }
+static const struct {
+    const char *mark;
+    size_t offset;
+    enum fact_kind kind;
+    const char *from; /* where a worker count comes from; NULL: it is none */
+} facts_table[] = {
+    FACT("global_num_gpus ", workers, FACT_NUMBER, "argument dump"),
+    FACT("using world size: ", workers, FACT_NUMBER, "world size"),
+    FACT("World size: ", workers, FACT_NUMBER, "world size"),
+    FACT("WORLD_SIZE: ", workers, FACT_NUMBER, "world size"),
+    FACT("WORLD_SIZE=", workers, FACT_NUMBER, "world size"),
+    FACT("dist_world_size=", workers, FACT_NUMBER, "world size"),
+    FACT("world_size=", workers, FACT_NUMBER, "world size"),
+    FACT("Num_devices: ", workers, FACT_NUMBER, "world size"),
+    FACT("Number of devices: ", workers, FACT_NUMBER, "world size"),
+    FACT("NGPU=", workers, FACT_NUMBER, "launch command"),
+    FACT("+ num_gpus=", workers, FACT_NUMBER, "launch command"),
+    FACT("--gpus=", workers, FACT_LIST, "launch command"),
+    FACT("SLURM_NTASKS=", workers, FACT_NUMBER, "launch command"),
+    FACT("--num_processes", workers, FACT_NUMBER, "launch command"),
+    FACT("--nproc_per_node", per_node, FACT_NUMBER, NULL),
+    FACT("--nproc-per-node", per_node, FACT_NUMBER, NULL),
+    FACT("--num_gpus", per_node, FACT_NUMBER, NULL),
+    FACT("--nnodes", nodes, FACT_NUMBER, NULL),
+    FACT("--num_nodes", nodes, FACT_NUMBER, NULL),
+    FACT("device mesh with parallelism:", mesh, FACT_PARTS, "mesh"),
+    FACT("data parallel size: ", mesh, FACT_PARTS, "mesh"),
+    FACT("Trainer is initialized with", batch, FACT_PARTS, NULL),
+    FACT("Global batch size: ", batch, FACT_NUMBER, NULL),
+    FACT("Total train batch size (w. parallel", batch, FACT_NUMBER, NULL),
+    FACT("Instantaneous batch size per device", local_batch, FACT_NUMBER, NULL),
+    FACT("Gradient Accumulation steps", accumulate, FACT_NUMBER, NULL),
+    FACT("per_device_train_batch_size ", local_batch, FACT_NUMBER, NULL),
+    FACT("gradient_accumulation_steps ", accumulate, FACT_NUMBER, NULL),
+    FACT("train_batch_size = ", batch, FACT_NUMBER, NULL),
+    FACT("train_batch_size ..", batch, FACT_NUMBER, NULL),
+    FACT("globalBatchSize", batch, FACT_NUMBER, NULL),
+    FACT("sequence_length=", seq, FACT_NUMBER, NULL),
+    FACT("max_seq_len ", seq, FACT_NUMBER, NULL),
+    FACT("param per_device_batch_size: ", local_batch, FACT_NUMBER, NULL),
+    FACT("param max_target_length: ", seq, FACT_NUMBER, NULL),
+    FACT("param base_emb_dim: ", hidden, FACT_NUMBER, NULL),
+    FACT("param base_num_decoder_layers: ", layers, FACT_NUMBER, NULL),
+    FACT("param base_num_query_heads: ", heads, FACT_NUMBER, NULL),
+    FACT("param base_num_kv_heads: ", kv_heads, FACT_NUMBER, NULL),
+    FACT("param base_mlp_dim: ", ffn, FACT_NUMBER, NULL),
+    FACT("param head_dim: ", head_dim, FACT_NUMBER, NULL),
+    FACT("param vocab_size: ", vocab, FACT_NUMBER, NULL),
+    FACT("capacity: ", gpu, FACT_TEXT, NULL),
+    FACT("mModel ", model, FACT_TEXT, NULL),
+    FACT(" - Model ", model, FACT_TEXT, NULL),
+    FACT("Number of parameters: ", params, FACT_NUMBER, NULL),
+    FACT("num. model params: ", params, FACT_NUMBER, NULL),
+};
+
+size_t knee_train_fact_count(void)
+{
+    return sizeof facts_table / sizeof *facts_table;
+}
+
+void knee_train_facts_marks(struct train_finder *finder, unsigned first_id)
+{
+    for (size_t i = 0; i < knee_train_fact_count(); i++)
+        knee_train_finder_add(finder, facts_table[i].mark, first_id + (unsigned)i);
+}
+
+void knee_train_facts_init(struct train_facts *facts)
+{
+    memset(facts, 0, sizeof *facts);
+    facts->workers_from = "";
+    for (double *field = &facts->workers; field <= &facts->block_samples; field++)
+        *field = NAN;
+}
+
+/* ---- Reading one ---- */
+
+static double count_list(const char *p, const char *end)
+{
+    double count = 0;
+    while (p < end && *p >= '0' && *p <= '9') {
+        while (p < end && *p >= '0' && *p <= '9')
+            p++;
+        count++;
+        if (p < end && *p == ',')
+            p++;
+    }
+    return count;
+}
+
+static void take_text(struct knee_slice rest, char *out)
+{
+    static const char *const stops[] = {" with", " size:", "\x1b", ";"};
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        rest.length = knee_slice_find(rest, stops[i]);
+    knee_slice_copy(knee_slice_trim(rest), out, KNEE_TRAIN_TEXT);
+}
+
+static void take_parts(struct train_facts *facts, struct knee_slice rest)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } parts[] = {
+        {"pp", offsetof(struct train_facts, pp)},
+        {"dp_replicate", offsetof(struct train_facts, dp)},
+        {"dp_shard", offsetof(struct train_facts, shard)},
+        {"cp", offsetof(struct train_facts, cp)},
+        {"tp", offsetof(struct train_facts, tp)},
+        {"ep", offsetof(struct train_facts, ep)},
+        {"data_parallel_size", offsetof(struct train_facts, dp)},
+        {"pipeline_parallel_size", offsetof(struct train_facts, pp)},
+        {"tensor_parallel_size", offsetof(struct train_facts, tp)},
+        {"local_batch_size", offsetof(struct train_facts, local_batch)},
+        {"global_batch_size", offsetof(struct train_facts, batch)},
+        {"gradient_accumulation_steps", offsetof(struct train_facts, accumulate)},
+        {"sequence_length", offsetof(struct train_facts, seq)},
+    };
+    struct train_pairs pairs = {rest.at, rest.at + rest.length, false};
+    struct train_pair pair;
+    while (knee_train_pairs_next(&pairs, &pair))
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            size_t length = strlen(parts[i].name);
+            if (pair.length >= length && pair.value >= 1 && pair.value < 1e12 &&
+                strcmp(pair.name + pair.length - length, parts[i].name) == 0 &&
+                (pair.length == length || pair.name[pair.length - length - 1] == '_'))
+                *(double *)((char *)facts + parts[i].offset) = pair.value;
+        }
+}
+
+/* dp_replicate x dp_shard x cp x tp x pp of what is said. */
+static double mesh_size(const struct train_facts *f)
+{
+    const double degree[] = {f->dp, f->shard, f->cp, f->tp, f->pp};
+    double size = 1;
+    for (size_t i = 0; i < sizeof degree / sizeof *degree; i++)
+        size *= degree[i] >= 1 ? degree[i] : 1;
+    return size;
+}
+
+bool knee_train_fact_read(struct train_facts *facts, size_t row, struct knee_slice line,
+                          size_t mark)
+{
+    struct knee_slice rest = knee_slice_from(line, mark + strlen(facts_table[row].mark));
+    const char *p = rest.at, *end = p + rest.length;
+    double *field = (double *)(void *)((char *)facts + facts_table[row].offset), value;
+    if (facts_table[row].kind == FACT_TEXT) {
+        take_text(rest, (char *)facts + facts_table[row].offset);
+        return true;
+    }
+    if (facts_table[row].kind == FACT_PARTS) {
+        bool mesh = facts_table[row].from != NULL;
+        take_parts(facts, mesh ? knee_slice_from(line, mark) : rest);
+        if (mesh)
+            facts->mesh = mesh_size(facts);
+        return true;
+    }
+    while (p < end && (*p == ' ' || *p == '=' || *p == ':' || *p == '.' || *p == '-'))
+        p++;
+    if (facts_table[row].kind == FACT_LIST)
+        value = count_list(p, end);
+    else {
+        while (p < end && *p == ',') /* "(w. parallel, distributed & accumulation) = 64" */
+            p = memchr(p, '=', (size_t)(end - p))
+                    ? (const char *)memchr(p, '=', (size_t)(end - p)) + 1
+                    : end;
+        while (p < end && *p == ' ')
+            p++;
+        value = knee_train_number(&p, end);
+    }
+    if (!(value >= 1 && value < 1e15))
+        return false;
+    if (facts_table[row].from && *field >= value)
+        return true; /* groups of ranks have world sizes too: the largest is the job's */
+    *field = value;
+    if (facts_table[row].from)
+        facts->workers_from = facts_table[row].from;
+    return true;
+}
+
+/* ---- Into the log ---- */
+
+static void fill(const struct knee_keys *keys, void *object, const char *name, double value)
+{
+    size_t row = knee_keys_find(keys, name);
+    if (row == keys->count || isnan(value) || value < keys->rows[row].min ||
+        value > keys->rows[row].max)
+        return;
+    double *field = (double *)(void *)((char *)object + keys->rows[row].offset);
+    if (isnan(*field))
+        knee_keys_fill(keys, object, field, value, KNEE_FILE);
+}
+
+/* "llama3 8B" is llama3-8b of the presets. */
+static void find_model(const char *said, struct knee_shape *shape)
+{
+    char name[KNEE_TRAIN_TEXT];
+    size_t i;
+    for (i = 0; said[i] && i + 1 < sizeof name; i++)
+        name[i] = said[i] == ' ' ? '-' : knee_lower(said[i]);
+    name[i] = '\0';
+    for (size_t row = 0; row < knee_model_names.count() && shape->model < 0; row++)
+        if (strcmp(knee_model_names.name(row), name) == 0)
+            knee_keys_set(&knee_shape_keys, shape, "model", name, KNEE_FILE, NULL);
+}
+
+static void fill_job(const struct train_facts *f, struct knee_train_log *log)
+{
+    const struct knee_keys *s = &knee_shape_keys, *p = &knee_plan_keys;
+    fill(s, &log->shape, "layers", f->layers);
+    fill(s, &log->shape, "hidden", f->hidden);
+    fill(s, &log->shape, "heads", f->heads);
+    fill(s, &log->shape, "kv-heads", f->kv_heads);
+    fill(s, &log->shape, "ffn", f->ffn);
+    fill(s, &log->shape, "vocab", f->vocab);
+    fill(s, &log->shape, "head-dim", f->head_dim);
+    fill(s, &log->shape, "seq", f->seq);
+    find_model(f->model, &log->shape);
+    fill(p, &log->plan, "global-batch", log->batch);
+    fill(p, &log->plan, "micro-batch", log->micro_batch);
+    fill(p, &log->plan, "tp", f->tp);
+    fill(p, &log->plan, "pp", f->pp);
+    fill(p, &log->plan, "cp", f->cp);
+    fill(p, &log->plan, "ep", f->ep);
+    if (f->shard > 1 && log->plan.shard < 0)
+        log->plan.shard = KNEE_ZERO3;
+    if (isnan(log->plan.gpus))
+        log->plan.gpus = log->workers;
+    log->has_shape = log->shape.model >= 0 || (log->shape.layers > 0 && log->shape.hidden > 0);
+    log->has_plan = f->mesh >= 1 || log->plan.tp >= 1 || log->plan.shard >= 0;
+}
+
+/* Workers by what is the surest: dump, mesh, world size, launcher, batch over local batch. */
+static void set_workers(const struct train_facts *f, struct knee_train_log *log)
+{
+    double by_batch = f->batch / (f->local_batch * (f->accumulate >= 1 ? f->accumulate : 1));
+    double launched = f->per_node * (f->nodes >= 1 ? f->nodes : 1);
+    const struct {
+        double value;
+        const char *from;
+    } ways[] = {{log->plan.gpus, "argument dump"},
+                {f->mesh, "mesh"},
+                {f->workers, f->workers_from},
+                {launched, "launch command"},
+                {by_batch == rint(by_batch) ? by_batch : NAN, "batch over that of one worker"}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways && isnan(log->workers); i++)
+        if (ways[i].value >= 1 && ways[i].value <= KNEE_WORKERS_MAX) {
+            log->workers = ways[i].value;
+            log->workers_from = ways[i].from;
+        }
+}
+
+void knee_train_facts_finish(const struct train_facts *facts, const struct knee_text *arguments,
+                             const struct knee_text *deepspeed, struct knee_train_log *log)
+{
+    knee_shape_init(&log->shape);
+    knee_plan_init(&log->plan);
+    log->workers = NAN;
+    log->workers_from = "";
+    if (arguments->data && !arguments->failed)
+        knee_megatron_read(arguments->data, arguments->length, log->name, &log->shape, &log->plan,
+                           NULL, NULL);
+    if (deepspeed->data && !deepspeed->failed)
+        knee_deepspeed_read(deepspeed->data, deepspeed->length, log->name, &log->plan, NULL);
+    set_workers(facts, log);
+    log->batch = !isnan(log->plan.global_batch) ? log->plan.global_batch : facts->batch;
+    log->micro_batch = !isnan(log->plan.micro_batch) ? log->plan.micro_batch : facts->local_batch;
+    if (isnan(log->batch) && !isnan(log->workers)) /* one worker per data-parallel rank */
+        log->batch = log->micro_batch * log->workers *
+                     (facts->accumulate >= 1 ? facts->accumulate : 1) /
+                     fmax(1, (facts->tp >= 1 ? facts->tp : 1) * (facts->pp >= 1 ? facts->pp : 1));
+    log->seq = !isnan(log->shape.seq) ? log->shape.seq : facts->seq;
+    log->params = facts->params;
+    knee_format(log->gpu, sizeof log->gpu, "%s", facts->gpu);
+    knee_format(log->model, sizeof log->model, "%s", facts->model);
+    fill_job(facts, log);
+}

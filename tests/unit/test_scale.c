@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The curve of a job: what is put in comes out (terms, laws, noise, critical batch), what must not
+ * matter does not (order, units, the range asked for), and what cannot be known is not said.
+ */
+#include "knee_out.h"
+#include "knee_scale.h"
+#include "unit.h"
+
+static struct knee_scale_point point(double workers, double step_s, double batch)
+{
+    return (struct knee_scale_point){workers, step_s, batch, NAN, NAN, 1};
+}
+
+static struct knee_scale_fit fit_of(const struct knee_scale_point *points, size_t count)
+{
+    struct knee_scale_fit fit;
+    struct knee_err err;
+    if (knee_scale_fit(points, count, &fit, &err))
+        fail_msg("%s", err.what);
+    return fit;
+}
+
+static struct knee_scale_forecast ask(const struct knee_scale_fit *fit, double workers)
+{
+    struct knee_scale_forecast f;
+    struct knee_err err;
+    if (knee_scale_predict(fit, workers, NAN, &f, &err))
+        fail_msg("%s", err.what);
+    return f;
+}
+
+/* A step of known terms: seconds of compute at one unit each, and one other term. */
+static double known_step(enum knee_scale_term term, double share, double workers, double batch)
+{
+    double work = batch / workers;
+    const double x[KNEE_SCALE_TERMS] = {work,
+                                        1,
+                                        (workers - 1) / workers,
+                                        log2(workers),
+                                        (workers - 1) / 256,
+                                        work * sqrt(2 * log(workers)),
+                                        work * log2(workers)};
+    return work + share * x[term];
+}
+
+/* Six counts of a curve made of known terms: the seventh, twice as large, comes back. */
+static void known_terms_come_back(void **state)
+{
+    (void)state;
+    for (int weak = 0; weak < 2; weak++)
+        for (int term = 1; term < KNEE_SCALE_TERMS; term++)
+            for (double share = 0.002; share < 0.6; share *= 4) {
+                struct knee_scale_point points[6];
+                double batch = 512;
+                for (size_t i = 0; i < 6; i++) {
+                    double k = (double)((size_t)8 << i), b = weak ? 8 * k : batch;
+                    points[i] = point(k, known_step((enum knee_scale_term)term, share, k, b), b);
+                }
+                struct knee_scale_fit fit = fit_of(points, 6);
+                double b = weak ? 8 * 512 : batch;
+                double truth = known_step((enum knee_scale_term)term, share, 512, b);
+                struct knee_scale_forecast f = ask(&fit, 512);
+                double off = fabs(f.step_s / truth - 1);
+                bool inside = f.low_s <= truth && truth <= f.high_s;
+                if (!(off < 0.05) || (!inside && off > 0.02))
+                    fail_msg("%s %s %g: %g (%g to %g) instead of %g", weak ? "weak" : "strong",
+                             knee_scale_term_name((enum knee_scale_term)term), share, f.step_s,
+                             f.low_s, f.high_s, truth);
+            }
+}
+
+static void perfect_scaling_stays_perfect(void **state)
+{
+    (void)state;
+    struct knee_scale_point strong[4], weak[4];
+    for (size_t i = 0; i < 4; i++) {
+        double k = (double)((size_t)1 << i);
+        strong[i] = point(k, 8 / k, 64);
+        weak[i] = point(k, 8, 64 * k);
+    }
+    struct knee_scale_fit fit = fit_of(strong, 4);
+    assert_relative(ask(&fit, 16).step_s, 0.5, 0.01);
+    fit = fit_of(weak, 4);
+    assert_relative(ask(&fit, 16).step_s, 8.0, 0.01);
+}
+
+/* Both laws are exact on curves of their own. */
+static void amdahl_and_usl_find_themselves(void **state)
+{
+    (void)state;
+    struct knee_scale_point a[5], u[5];
+    for (size_t i = 0; i < 5; i++) {
+        double k = (double)((size_t)1 << i);
+        a[i] = point(k, 10 * (0.9 / k + 0.1), 64);
+        u[i] = point(k, 10 / k * (1 + 0.05 * (k - 1) + 0.001 * k * (k - 1)), 64);
+    }
+    struct knee_scale_fit fit = fit_of(a, 5);
+    assert_relative(ask(&fit, 64).amdahl_s, 10 * (0.9 / 64 + 0.1), 1e-6);
+    fit = fit_of(u, 5);
+    assert_relative(ask(&fit, 64).usl_s, 10.0 / 64 * (1 + 0.05 * 63 + 0.001 * 64 * 63), 1e-6);
+}
+
+static void order_and_units_do_not_matter(void **state)
+{
+    (void)state;
+    const double k[] = {8, 16, 32, 64}, s[] = {4, 2.05, 1.08, 0.6};
+    struct knee_scale_point forth[4], back[4], scaled[4];
+    for (size_t i = 0; i < 4; i++) {
+        forth[i] = point(k[i], s[i], 256);
+        back[3 - i] = forth[i];
+        scaled[i] = point(k[i], 1e3 * s[i], 7 * 256);
+    }
+    struct knee_scale_fit a = fit_of(forth, 4), b = fit_of(back, 4), c = fit_of(scaled, 4);
+    struct knee_scale_forecast fa = ask(&a, 128), fb = ask(&b, 128), fc = ask(&c, 128);
+    assert_near(fa.step_s, fb.step_s, 0);
+    assert_near(fa.high_s, fb.high_s, 0);
+    assert_relative(fc.step_s, 1e3 * fa.step_s, 1e-9);
+    assert_relative(fc.low_s, 1e3 * fa.low_s, 1e-9);
+}
+
+/* One more count that says what was forecast never makes the band much wider. */
+static void more_rows_do_not_widen(void **state)
+{
+    (void)state;
+    uint64_t seed = 11;
+    for (int round = 0; round < 60; round++) {
+        struct knee_scale_point points[8];
+        double share = between(&seed, 0.001, 0.05), noise = between(&seed, 1e-4, 0.02);
+        enum knee_scale_term term = (enum knee_scale_term)(1 + round % (KNEE_SCALE_TERMS - 1));
+        for (size_t i = 0; i < 6; i++) {
+            double k = (double)((size_t)4 << i), b = 16 * k;
+            points[i] =
+                point(k, known_step(term, share, k, b) * (1 + noise * (chance(&seed) - 0.5)), b);
+        }
+        struct knee_scale_fit few = fit_of(points, 4), many = fit_of(points, 6);
+        struct knee_scale_forecast a = ask(&few, 512), b = ask(&many, 512);
+        double before = (a.high_s - a.low_s) / a.step_s, after = (b.high_s - b.low_s) / b.step_s;
+        if (after > 1.5 * before + 0.01)
+            fail_msg("round %d: band %.3f became %.3f", round, before, after);
+    }
+}
+
+/* Farther away is less sure. */
+static void bands_widen_with_the_distance(void **state)
+{
+    (void)state;
+    struct knee_scale_point points[4];
+    for (size_t i = 0; i < 4; i++) {
+        double k = (double)((size_t)8 << i);
+        points[i] = point(k, known_step(KNEE_SCALE_MICRO, 0.01, k, 8 * k), 8 * k);
+    }
+    struct knee_scale_fit fit = fit_of(points, 4);
+    double last = 0;
+    for (double k = 128; k <= 4096; k *= 2) {
+        struct knee_scale_forecast f = ask(&fit, k);
+        double band = (f.high_s - f.low_s) / f.step_s;
+        assert_true(band >= last);
+        last = band;
+    }
+}
+
+/* Eight ranks on one GPU: no term grows like that. It is said, and no forecast is better than what
+ * was seen last. */
+static void a_curve_that_no_terms_describe(void **state)
+{
+    (void)state;
+    const struct knee_scale_point points[] = {point(1, 0.07, 8), point(2, 0.3, 16),
+                                              point(4, 1.54, 32)};
+    struct knee_scale_fit fit = fit_of(points, 3);
+    struct knee_scale_forecast f = ask(&fit, 8);
+    assert_true(fit.strange);
+    assert_true(f.step_s > 1.54 && f.high_s > f.step_s && f.low_s < f.step_s);
+}
+
+static void strong_weak_and_mixed(void **state)
+{
+    (void)state;
+    struct knee_scale_point p[3];
+    for (size_t i = 0; i < 3; i++)
+        p[i] = point((double)(1 << i), 4.0 / (1 << i), 64);
+    assert_int_equal(fit_of(p, 3).kind, KNEE_SCALE_STRONG);
+    for (size_t i = 0; i < 3; i++)
+        p[i] = point((double)(1 << i), 4, 64.0 * (1 << i));
+    assert_int_equal(fit_of(p, 3).kind, KNEE_SCALE_WEAK);
+    p[2].batch = 100;
+    assert_int_equal(fit_of(p, 3).kind, KNEE_SCALE_MIXED);
+    for (size_t i = 0; i < 3; i++)
+        p[i] = point((double)(1 << i), 4.1, NAN);
+    assert_int_equal(fit_of(p, 3).kind, KNEE_SCALE_WEAK);
+    assert_true(fit_of(p, 3).kind_assumed);
+    for (size_t i = 0; i < 3; i++)
+        p[i] = point((double)(1 << i), 4.0 / (1 << i), NAN);
+    assert_int_equal(fit_of(p, 3).kind, KNEE_SCALE_STRONG);
+}
+
+static void repeats_give_the_noise(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    struct knee_scale_point points[60];
+    size_t count = 0;
+    for (size_t i = 0; i < 3; i++)
+        for (int r = 0; r < 20; r++) {
+            double k = (double)((size_t)8 << i), normal = 0;
+            for (int n = 0; n < 12; n++)
+                normal += chance(&seed);
+            points[count++] = point(k, 2 * exp(0.02 * (normal - 6)), 4 * k);
+        }
+    struct knee_scale_fit fit = fit_of(points, count);
+    assert_int_equal(fit.count, 3);
+    assert_relative(fit.noise, 0.02, 0.25);
+    assert_int_equal(fit.points[0].repeats, 20);
+    assert_relative(fit.points[0].error, fit.noise / sqrt(20), 0.5);
+}
+
+static void less_than_one_sequence_each_is_refused(void **state)
+{
+    (void)state;
+    struct knee_scale_point p[3];
+    struct knee_scale_forecast f = {.step_s = -1};
+    struct knee_err err = {0};
+    for (size_t i = 0; i < 3; i++)
+        p[i] = point((double)(8 << i), 4.0 / (1 << i), 64);
+    struct knee_scale_fit fit = fit_of(p, 3);
+    assert_int_equal(knee_scale_predict(&fit, 64, NAN, &f, &err), KNEE_OK);
+    f.step_s = -1;
+    assert_int_equal(knee_scale_predict(&fit, 128, NAN, &f, &err), KNEE_USAGE);
+    assert_true(f.step_s == -1 && err.hint[0]);
+    assert_int_equal(knee_scale_predict(&fit, 128, 128, &f, &err), KNEE_OK);
+    for (size_t i = 0; i < 3; i++)
+        p[i].replica = 4; /* four workers share a copy of the model: 256 are fed */
+    fit = fit_of(p, 3);
+    assert_int_equal(knee_scale_predict(&fit, 256, NAN, &f, &err), KNEE_OK);
+    assert_int_equal(knee_scale_predict(&fit, 257, NAN, &f, &err), KNEE_USAGE);
+    assert_int_equal(knee_scale_predict(&fit, 0, NAN, &f, &err), KNEE_USAGE);
+}
+
+static void bad_points_are_refused(void **state)
+{
+    (void)state;
+    struct knee_scale_fit fit = {.count = 77};
+    struct knee_err err = {0};
+    const struct knee_scale_point bad[] = {point(0, 1, 1),   point(4, NAN, 1),
+                                           point(4, -1, 1),  point(4, INFINITY, 1),
+                                           point(NAN, 1, 1), point(4, 1, -2)};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(knee_scale_fit(&bad[i], 1, &fit, &err), KNEE_USAGE);
+    assert_int_equal(knee_scale_fit(bad, 0, &fit, &err), KNEE_USAGE);
+    assert_int_equal(fit.count, 77);
+}
+
+/* ---- Verdict ---- */
+
+static struct knee_scale_row row(double workers, double step_s, double batch)
+{
+    return (struct knee_scale_row){.workers = workers,
+                                   .step_s = step_s,
+                                   .batch = batch,
+                                   .p95_s = NAN,
+                                   .replica = NAN,
+                                   .error = NAN,
+                                   .tokens_per_s = 1000 * batch / step_s,
+                                   .ratio = NAN,
+                                   .gamma = NAN,
+                                   .model = {.step_s = NAN, .comm_share = NAN, .host_share = NAN}};
+}
+
+static const struct knee_scale_question plain = {
+    .tolerance = 0.8,
+    .tokens = NAN,
+    .price_per_hour = NAN,
+    .at_batch = NAN,
+    .symptoms = {NAN, NAN, NAN, NAN, false},
+};
+
+static struct knee_scale_answer judge(struct knee_scale_row *rows, size_t count,
+                                      struct knee_scale_question question)
+{
+    struct knee_scale_answer a = {.question = question, .rows = rows, .row_count = count};
+    struct knee_err err;
+    if (knee_scale_judge(&a, &err))
+        fail_msg("%s", err.what);
+    return a;
+}
+
+static void efficiency_does_not_depend_on_the_range(void **state)
+{
+    (void)state;
+    double wanted[4] = {0};
+    for (size_t asked = 0; asked < 4; asked++) {
+        struct knee_scale_row rows[] = {row(64, 0.9, 512), row(8, 5, 512), row(16, 2.6, 512),
+                                        row(32, 1.5, 512)};
+        struct knee_scale_question q = plain;
+        for (size_t i = 0; i < asked; i++)
+            q.at[q.at_count++] = (double)((size_t)16 << (2 * i));
+        struct knee_scale_answer a = judge(rows, 4, q);
+        assert_near(a.base_workers, 8, 0);
+        for (size_t i = 0; i < 4; i++) {
+            double truth = 5 * 8 / (rows[i].step_s * rows[i].workers);
+            assert_relative(rows[i].efficiency, truth, 1e-12);
+            if (asked == 0)
+                wanted[i] = rows[i].efficiency;
+            assert_near(rows[i].efficiency, wanted[i], 0);
+        }
+        assert_near(a.measured_knee, 32, 0); /* E(32) 0.83, E(64) 0.69 */
+    }
+}
+
+static void the_smallest_count_is_the_baseline(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        struct knee_scale_row rows[] = {row(8, 4, known ? 64 : NAN), row(8, 4, known ? 64 : NAN),
+                                        row(16, 4.1, known ? 128 : NAN)};
+        rows[0].tokens_per_s = rows[1].tokens_per_s = rows[2].tokens_per_s = NAN;
+        judge(rows, 1, plain);
+        assert_near(rows[0].efficiency, 1, 1e-12);
+        judge(rows, 3, plain);
+        assert_near(rows[1].efficiency, 1, 1e-12);
+        assert_relative(rows[2].efficiency, 4 / 4.1, 1e-9);
+    }
+}
+
+static void stop_and_grow(void **state)
+{
+    (void)state;
+    struct knee_scale_row good[] = {row(8, 4, 64), row(16, 4.02, 128), row(32, 4.03, 256)};
+    struct knee_scale_answer a = judge(good, 3, plain);
+    assert_int_equal(a.advice, KNEE_ADVICE_GROW);
+    assert_true(isnan(a.measured_knee));
+    assert_true(a.asks[0].efficiency > 0.95);
+    struct knee_scale_row bad[] = {row(8, 4, 512), row(16, 2.4, 512), row(32, 1.6, 512),
+                                   row(64, 1.2, 512)};
+    a = judge(bad, 4, plain);
+    assert_int_equal(a.advice, KNEE_ADVICE_STOP);
+    assert_int_equal(a.wall, KNEE_WALL_SYSTEMS);
+    assert_near(a.advice_workers, 64, 0);
+    assert_true(a.advice_share > 0.5 && a.predicted_knee < 64);
+}
+
+static void tokens_and_dollars(void **state)
+{
+    (void)state;
+    struct knee_scale_row rows[] = {row(8, 1, 64), row(16, 1, 128)};
+    struct knee_scale_question q = plain;
+    q.tokens = 1e9;
+    q.price_per_hour = 2;
+    q.at[0] = 32;
+    q.at_count = 1;
+    struct knee_scale_answer a = judge(rows, 2, q);
+    double rate = 1000 * 256; /* tokens/s of 32 workers, as they scale without loss */
+    assert_relative(a.asks[0].time_s, 1e9 / rate, 0.02);
+    assert_relative(a.asks[0].cost, 1e9 / rate / 3600 * 32 * 2, 0.02);
+}
+
+/* The four cases that people describe. */
+static void symptoms_name_the_suspect(void **state)
+{
+    static const struct {
+        struct knee_symptoms seen;
+        enum knee_suspect suspect;
+    } cases[] = {
+        {{0.35, 1.0, NAN, NAN, false}, KNEE_SUSPECT_INPUT},
+        {{NAN, NAN, NAN, NAN, true}, KNEE_SUSPECT_LARGE_BATCH},
+        {{NAN, NAN, NAN, 7, false}, KNEE_SUSPECT_STRAGGLER},
+        {{0.95, NAN, 0.2, NAN, false}, KNEE_SUSPECT_TINY_BATCH},
+        {{0.5, 0.3, NAN, NAN, false}, KNEE_SUSPECT_COMM},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_scale_question q = plain;
+        q.symptoms = cases[i].seen;
+        struct knee_scale_answer a = judge(NULL, 0, q);
+        for (size_t k = 0; k < KNEE_SCALE_SUSPECTS; k++) {
+            bool wanted = a.suspects[k].suspect == cases[i].suspect;
+            if ((a.suspects[k].standing == KNEE_CONFIRMED) != wanted)
+                fail_msg("case %zu: %s is %s", i, knee_suspect_name(a.suspects[k].suspect),
+                         knee_standing_name(a.suspects[k].standing));
+        }
+    }
+}
+
+/* ---- Batch sizes ---- */
+
+/* Loss = 2 + 8 / (1 + 20 p), p the progress steps / S(B) with S = S_min (1 + B_crit / B). */
+static void make_run(struct knee_train_row *rows, size_t count, double batch, double critical)
+{
+    double steps = 1000 * (1 + critical / batch);
+    for (size_t i = 0; i < count; i++) {
+        double step = steps * (double)(i + 1) / (double)count;
+        rows[i] = (struct knee_train_row){.step = step,
+                                          .samples = step * batch,
+                                          .batch = batch,
+                                          .step_s = NAN,
+                                          .tokens_per_s = NAN,
+                                          .loss = 2 + 8 / (1 + 20 * step / steps),
+                                          .eval_loss = NAN};
+    }
+}
+
+static void critical_batch_comes_back(void **state)
+{
+    enum { ROWS = 400 };
+    static struct knee_train_row rows[3][ROWS];
+    static double room[2 * 3 * ROWS];
+    (void)state;
+    for (double critical = 32; critical <= 65536; critical *= 8) {
+        struct knee_batch_run runs[3];
+        struct knee_batch_fit fit;
+        for (size_t i = 0; i < 3; i++) {
+            double batch = 64.0 * (double)((size_t)1 << (2 * i));
+            make_run(rows[i], ROWS, batch, critical);
+            runs[i] = (struct knee_batch_run){batch, rows[i], ROWS};
+        }
+        knee_batch_fit(runs, 3, room, &fit);
+        assert_relative(fit.critical, critical, 0.1);
+        assert_true(fit.low <= fit.critical && fit.critical <= fit.high);
+        assert_true(fit.behind ==
+                    (critical < 10000)); /* at equal samples the large batch is behind */
+    }
+}
+
+static void one_batch_size_says_nothing(void **state)
+{
+    static struct knee_train_row rows[2][50];
+    double room[4 * 50];
+    struct knee_batch_fit fit;
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        make_run(rows[i], 50, 64, 100);
+    const struct knee_batch_run runs[] = {{64, rows[0], 50}, {64, rows[1], 50}};
+    knee_batch_fit(runs, 2, room, &fit);
+    assert_true(isnan(fit.critical) && !fit.behind);
+}
+
+/* ---- Tables ---- */
+
+static void tables_of_runs(void **state)
+{
+    static const char text[] = "gpus,step_ms,global_batch,tp,curve\n"
+                               "8,1000,64,2,a\n16,520,64,2,a\n16,,64,2,a\nx,5,64,1,a\n";
+    struct knee_scale_row rows[8];
+    struct knee_err err = {0};
+    size_t count = 0, refused = 0;
+    (void)state;
+    assert_true(knee_scale_is_table(text, sizeof text - 1));
+    assert_false(knee_scale_is_table("step,loss\n1,2\n", 14));
+    assert_int_equal(knee_scale_table_read(text, sizeof text - 1, "t.csv", NULL, rows, 8, &count,
+                                           &refused, &err),
+                     KNEE_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(refused, 2);
+    assert_near(rows[1].step_s, 0.52, 1e-12);
+    assert_near(rows[1].replica, 2, 0);
+    assert_string_equal(rows[1].source, "t.csv:3");
+    static const char two[] = "workers,tokens_per_s,curve\n1,100,a\n2,190,b\n";
+    assert_int_equal(
+        knee_scale_table_read(two, sizeof two - 1, "t.csv", NULL, rows, 8, &count, &refused, &err),
+        KNEE_INPUT);
+    assert_int_equal(
+        knee_scale_table_read(two, sizeof two - 1, "t.csv", "b", rows, 8, &count, &refused, &err),
+        KNEE_OK);
+    assert_int_equal(count, 1);
+}
+
+/* ---- Out ---- */
+
+static void every_format_of_output(void **state)
+{
+    (void)state;
+    struct knee_scale_row rows[] = {row(8, 4, 64), row(16, 4.2, 128)};
+    struct knee_scale_answer a = judge(rows, 2, plain);
+    struct knee_style style = {.ascii = true};
+    for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
+        struct knee_text text = {0};
+        knee_write_scale(&a, (enum knee_format)format, &style, &text);
+        assert_false(text.failed);
+        assert_true(text.length > 200);
+        if (format == KNEE_JSON)
+            assert_non_null(strstr(text.data, "\"schema\": \"knee.scale/1\""));
+        knee_text_release(&text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_terms_come_back),
+        cmocka_unit_test(perfect_scaling_stays_perfect),
+        cmocka_unit_test(amdahl_and_usl_find_themselves),
+        cmocka_unit_test(order_and_units_do_not_matter),
+        cmocka_unit_test(more_rows_do_not_widen),
+        cmocka_unit_test(bands_widen_with_the_distance),
+        cmocka_unit_test(a_curve_that_no_terms_describe),
+        cmocka_unit_test(strong_weak_and_mixed),
+        cmocka_unit_test(repeats_give_the_noise),
+        cmocka_unit_test(less_than_one_sequence_each_is_refused),
+        cmocka_unit_test(bad_points_are_refused),
+        cmocka_unit_test(efficiency_does_not_depend_on_the_range),
+        cmocka_unit_test(the_smallest_count_is_the_baseline),
+        cmocka_unit_test(stop_and_grow),
+        cmocka_unit_test(tokens_and_dollars),
+        cmocka_unit_test(symptoms_name_the_suspect),
+        cmocka_unit_test(critical_batch_comes_back),
+        cmocka_unit_test(one_batch_size_says_nothing),
+        cmocka_unit_test(tables_of_runs),
+        cmocka_unit_test(every_format_of_output),
+    };
+    return RUN(tests);
+}

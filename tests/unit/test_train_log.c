@@ -1,0 +1,603 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Training logs: a few lines in the words of every framework, and what they must give; then damage,
+ * prefixes, restarts, several writers, pieces of any size, too many rows, too little memory. Real
+ * logs are read by tests/shared/scale.
+ */
+#include "knee_read.h"
+#include "knee_scale.h"
+#include "unit.h"
+
+static knee_status read_in(const char *text, size_t length, size_t piece,
+                           const struct knee_alloc *alloc, struct knee_train_log *out,
+                           struct knee_err *err)
+{
+    struct knee_train_reader *reader = knee_train_begin("test.log", alloc);
+    if (!reader)
+        return KNEE_SYSTEM;
+    for (size_t at = 0; at < length; at += piece)
+        knee_train_push(reader, text + at, length - at < piece ? length - at : piece);
+    return knee_train_end(reader, out, err);
+}
+
+static struct knee_train_log log_of(const char *text)
+{
+    struct knee_train_log log;
+    struct knee_err err;
+    if (read_in(text, strlen(text), 4096, NULL, &log, &err))
+        fail_msg("%s: %s", err.what, text);
+    return log;
+}
+
+/* ---- Every format ---- */
+
+static const struct {
+    const char *format, *text;
+    double median_s;
+    enum knee_train_timing timing;
+} formats[] = {
+    {"Megatron-LM",
+     " iteration        1/     100 | consumed samples:           32 | elapsed time per iteration "
+     "(ms): 1500.0 | learning rate: 1.0E-04 | global batch size:    32 | lm loss: 1.0E+01 |\n"
+     " iteration        2/     100 | consumed samples:           64 | elapsed time per iteration "
+     "(ms): 1400.0 | throughput per GPU (TFLOP/s/GPU): 301.5 | global batch size:    32 |\n",
+     1.45, KNEE_TIMED_PRINTED},
+    {"Megatron-LM", /* GPT-NeoX */
+     " samples/sec: 6.154 | iteration      270/   11000 | elapsed time per iteration (ms): 162.5 | "
+     "learning rate: 2.996E-04 | approx flops per GPU: 19.8TFLOPS | lm_loss: 7.1E+00 |\n",
+     0.1625, KNEE_TIMED_PRINTED},
+    {"NeMo",
+     "(pretraining, pid=4112) Training epoch 1, iteration 0/999 | lr: 2.999e-06 | "
+     "global_batch_size: 512 | global_step: 19 | reduced_train_loss: 11.03 | train_step_timing in "
+     "s: 46.86 | consumed_samples: 10240\n",
+     46.86, KNEE_TIMED_PRINTED},
+    {"nanotron",
+     "04/01/2025 10:00:00 [INFO|DP=0|PP=0|TP=0|host]: iteration: 10 / 100 | consumed_tokens: 1.31M "
+     "| time_per_iteration_ms: 1.25K | tokens_per_sec: 105K | tokens_per_sec_per_gpu: 13.1K | "
+     "global_batch_size: 131K | lm_loss: 8.1 | model_tflops_per_gpu: 120\n",
+     1.25, KNEE_TIMED_PRINTED},
+    {"Megatron-Bridge", "Step Time : 1.23s GPU utilization: 412.5MODEL_TFLOP/s/GPU\n", 1.23,
+     KNEE_TIMED_PRINTED},
+    {"DeepSpeed pipeline", "steps: 2 loss: 12.8004 iter time (s): 145.206 samples/sec: 7.052\n",
+     145.206, KNEE_TIMED_PRINTED},
+    {"DeepSpeed-Chat",
+     "|E2E latency=3.73s |Gather latency=0.00s (0.00%) |Generate time=2.78s (74.61%) |Training "
+     "time=0.74s (19.84%) |Others=0.21 (5.55%)|CurSamplesPerSec=17.17 |AvgSamplesPerSec=10.92\n",
+     3.73, KNEE_TIMED_PRINTED},
+    {"torchtitan",
+     "[rank0]:[titan] 2026-04-18 22:15:40,200 - root - INFO - \x1b[31mstep:  1  \x1b[32mloss: "
+     "12.26907  \x1b[34mtps: 7,718  \x1b[36mtflops: 5.24  \x1b[35mmfu: 1.68%\x1b[39m\n"
+     "[rank0]:[titan] 2026-04-18 22:15:44,200 - root - INFO - \x1b[31mstep: 11  \x1b[32mloss: "
+     "11.78140  \x1b[34mtps: 70,593  \x1b[36mtflops: 47.97  \x1b[35mmfu: 15.38%\x1b[39m\n",
+     0.4, KNEE_TIMED_STAMP},
+    {"MaxText",
+     "completed step: 5, seconds: 5.668, TFLOP/s/device: 134.909, Tokens/s/device: 8671.794, "
+     "total_weights: 196608, loss: 10.879\n",
+     5.668, KNEE_TIMED_PRINTED},
+    {"PaddleNLP trainer",
+     "loss: 3.2, learning_rate: 1e-4, global_step: 20, interval_runtime: 2.0, "
+     "interval_samples_per_second: 64.0, interval_tokens_per_second_per_device: 8192, "
+     "interval_steps_per_second: 0.5, progress_or_epoch: 0.1\n",
+     2, KNEE_TIMED_RATE},
+    {"PaddleNLP",
+     "total step: 500, epoch: 0, batch: 499, loss: 10.813432, avg_reader_cost: 0.00009 sec, "
+     "avg_batch_cost: 0.14414 sec, avg_samples: 96.00000, ips: 665.59229 sequences/sec\n",
+     0.14414, KNEE_TIMED_PRINTED},
+    {"PaddleNLP words",
+     "2021-05-08 17:19:01,188-INFO: step_idx: 10, epoch: 0, batch: 10, avg loss: 11.170180, "
+     "avg_speed: 4.61 step/s, batch_cost: 0.21690 sec, reader_cost: 0.00009 sec, tokens: 46643, "
+     "ips: 21503.88913 words/sec\n",
+     0.2169, KNEE_TIMED_PRINTED},
+    {"DLLogger",
+     "DLL 2023-07-28 14:21:24.402209 - Training Epoch: 0 Training Iteration: 0  average_loss : "
+     "11.18  learning_rate : 0.001  skipped_steps : 1 \n"
+     "DLL 2023-07-28 14:21:34.402209 - Training Epoch: 0 Training Iteration: 0  average_loss : "
+     "11.18  learning_rate : 0.001  skipped_steps : 2 \n",
+     10, KNEE_TIMED_STAMP},
+    {"fairseq (NVIDIA)",
+     "Transformer | epoch 0 | step 3920 |avg loss 5.176 |avg tokens 36005.800 |tokens/s 201032.310 "
+     "|walltime 688.984 |\n"
+     "Transformer | epoch 0 | step 3930 |avg loss 5.088 |avg tokens 35078.800 |tokens/s 203096.674 "
+     "|walltime 690.712 |\n",
+     0.1728, KNEE_TIMED_ELAPSED},
+    {"MLPerf",
+     ":::MLLOG {\"namespace\": \"\", \"time_ms\": 1000, \"event_type\": \"POINT_IN_TIME\", "
+     "\"key\": "
+     "\"global_batch_size\", \"value\": 448, \"metadata\": {\"lineno\": 3}}\n"
+     ":::MLLOG {\"namespace\": \"\", \"time_ms\": 2000, \"event_type\": \"POINT_IN_TIME\", "
+     "\"key\": "
+     "\"tracked_stats\", \"value\": {\"train_step_time\": 19.5, \"reduced_train_loss\": 7.7}, "
+     "\"metadata\": {\"lineno\": 245, \"step\": 448.0}}\n",
+     19.5, KNEE_TIMED_PRINTED},
+    {"MLPerf", /* blocks of tokens only */
+     ":::MLLOG {\"time_ms\": 0, \"key\": \"global_batch_size\", \"value\": 10, \"metadata\": {}}\n"
+     ":::MLLOG {\"time_ms\": 0, \"key\": \"max_sequence_length\", \"value\": 100, \"metadata\": "
+     "{}}\n"
+     ":::MLLOG {\"time_ms\": 1000, \"key\": \"block_start\", \"value\": null, \"metadata\": "
+     "{\"epoch_count\": 5000, \"first_epoch_num\": 0}}\n"
+     ":::MLLOG {\"time_ms\": 11000, \"key\": \"block_stop\", \"value\": null, \"metadata\": "
+     "{\"first_epoch_num\": 0}}\n",
+     2, KNEE_TIMED_PRINTED},
+    {"modded-nanogpt",
+     "step:100/6200 train_loss:3.4 train_time:10000ms step_avg:110ms\n"
+     "step:101/6200 train_loss:3.4 train_time:10214ms step_avg:110ms\n",
+     0.214, KNEE_TIMED_ELAPSED},
+    {"InternLM",
+     "2023-07-07 12:29:13,147\tINFO train.py:323 in record -- tflops=189.31,step=4,loss=9.8,tgs "
+     "(tokens/gpu/second)=4262.67,lr=1.4e-06,grad_norm=47.1\n"
+     "2023-07-07 12:29:16,994\tINFO train.py:323 in record -- tflops=189.31,step=5,loss=9.8,tgs "
+     "(tokens/gpu/second)=4262.67,lr=1.4e-06,grad_norm=47.1\n",
+     3.847, KNEE_TIMED_STAMP},
+    {"LitGPT",
+     "Epoch 1 | iter 1 step 0 | loss train: 1.646, val: n/a | iter time: 820.31 ms\n"
+     "Epoch 1 | iter 2 step 1 | loss train: 1.660, val: n/a | iter time: 548.72 ms (step)\n",
+     1.36903, KNEE_TIMED_PRINTED},
+    {"nanochat",
+     "step 00010/21400 (0.05%) | loss: 7.1 | lrm: 1.00 | dt: 996.81ms | tok/sec: 525,967 | mfu: "
+     "73.58 | total time: 0.1m\n",
+     0.99681, KNEE_TIMED_PRINTED},
+    {"llm.c",
+     "step   61/74 | loss 4.213133 (+nanz)| norm 1.2 (+nanz)| lr 5.9e-04 | 44.57 ms | 40.1% bf16 "
+     "MFU | 91886 tok/s\n",
+     0.04457, KNEE_TIMED_PRINTED},
+    {"nanoGPT", "iter 10: loss 9.2019, time 250.12ms, mfu 30.10%\n", 0.25012, KNEE_TIMED_PRINTED},
+    {"Composer", "\t Train throughput/batches_per_sec: 0.2500\n", 4, KNEE_TIMED_RATE},
+    {"DeepSpeed",
+     "[2023-04-18 01:46:59,000] [INFO] [timer.py:199:stop] epoch=0/micro_step=10/global_step=10, "
+     "RunningAvgSamplesPerSec=173.4, CurrSamplesPerSec=171.9, MemAllocated=3.96GB\n"
+     "[2023-04-18 01:47:06,500] [INFO] [timer.py:199:stop] epoch=0/micro_step=20/global_step=20, "
+     "RunningAvgSamplesPerSec=172.6, CurrSamplesPerSec=171.4, MemAllocated=3.96GB\n",
+     0.75, KNEE_TIMED_STAMP},
+    {"LLaMA-Factory",
+     "{\"current_steps\": 5, \"total_steps\": 2178, \"loss\": 2.3, \"elapsed_time\": \"0:32:48\", "
+     "\"remaining_time\": \"9 days, 21:39:23\"}\n"
+     "{\"current_steps\": 10, \"total_steps\": 2178, \"loss\": 2.2, \"elapsed_time\": \"1:05:36\", "
+     "\"remaining_time\": \"9 days, 21:03:44\"}\n",
+     393.6, KNEE_TIMED_ELAPSED},
+    {"JSON lines", /* NeMo Automodel */
+     "{\"step\": 0, \"timestamp\": \"2026-04-01T16:06:12.572Z\", \"loss\": 0.96, \"tps\": 2000.0, "
+     "\"tps_per_gpu\": 250.0, \"num_tokens_per_step\": 4000}\n",
+     2, KNEE_TIMED_RATE},
+    {"table", "step,step_ms,loss\n1,500,3\n2,510,2.9\n3,520,2.8\n", 0.51, KNEE_TIMED_PRINTED},
+    {"table", /* wandb */
+     "\"Step\",\"run-7 - perf/step_time\",\"run-7 - "
+     "perf/step_time__MIN\"\n10,0.5,0.1\n20,0.7,0.1\n",
+     0.6, KNEE_TIMED_PRINTED},
+    {"Hugging Face Trainer",
+     "  6%|\xe2\x96\x8b         | 1/16 [00:58<14:41, 58.76s/it]\r 12%|# | 2/16 [02:00<13:54, "
+     "59.61s/it]\r 19%|## | 3/16 [03:00<12:56, 59.72s/it]\n",
+     61, KNEE_TIMED_ELAPSED},
+    {"Hugging Face metrics",
+     "{'loss': 2.1, 'grad_norm': 0.5, 'epoch': 0.1}\n"
+     "{'train_runtime': 100.0, 'train_samples_per_second': 8, 'train_steps_per_second': 0.25, "
+     "'epoch': 1.0}\n",
+     4, KNEE_TIMED_WHOLE_RUN},
+    {"Hugging Face metrics",
+     "{\n  \"global_step\": 20,\n  \"log_history\": [\n    {\"loss\": 2.0, \"step\": 10},\n    "
+     "{\"step\": 20, \"train_runtime\": 50.0}\n  ]\n}\n",
+     2.5, KNEE_TIMED_WHOLE_RUN},
+    {"JSON lines", /* Megatron's golden values */
+     "{\n  \"lm loss\": {\"values\": {\"1\": 10.5}},\n  \"iteration-time\": {\"values\": {\"1\": "
+     "\"nan\", \"2\": 1.25}}\n}\n",
+     1.25, KNEE_TIMED_PRINTED},
+};
+
+static void every_format(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        struct knee_train_log log = log_of(formats[i].text);
+        if (strcmp(log.format, formats[i].format) != 0 || log.timing != formats[i].timing ||
+            !(fabs(log.median_s / formats[i].median_s - 1) < 1e-6))
+            fail_msg("%s: %s %s %.9g instead of %.9g", formats[i].format, log.format,
+                     knee_train_timing_name(log.timing), log.median_s, formats[i].median_s);
+        knee_train_log_release(&log);
+    }
+}
+
+static void prefixes_and_line_ends_change_nothing(void **state)
+{
+    static const char *const prefixes[] = {"[1,0]<stdout>:",
+                                           "Thu Jun  9 09:15:17 2022[1,0]<stdout>:",
+                                           "0: ",
+                                           "[default0]:",
+                                           "[rank0]:",
+                                           "(main, pid=77) ",
+                                           "2024-01-01T00:00:00.000000Z stdout F ",
+                                           "\x1b[32m"};
+    (void)state;
+    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
+        for (int ending = 0; ending < 2; ending++) {
+            char text[2048] = "";
+            for (int i = 1; i <= 4; i++) {
+                size_t used = strlen(text);
+                snprintf(text + used, sizeof text - used,
+                         "%s iteration %d/ 10 | elapsed time per iteration (ms): 25%d.0 | global "
+                         "batch size: 8 |%s",
+                         prefixes[p], i, i, ending ? "\r\n" : "\n");
+            }
+            struct knee_train_log log = log_of(text);
+            assert_near(log.median_s, 0.2525, 1e-9);
+            assert_int_equal(log.counts.runs, 1);
+            assert_int_equal(log.counts.used, 4);
+            assert_near(log.batch, 8, 0);
+            knee_train_log_release(&log);
+        }
+}
+
+/* ---- Laws over one longer log ---- */
+
+static char *megatron_log(size_t steps, double seconds, size_t *length)
+{
+    char *text = malloc(steps * 160 + 64);
+    size_t used = 0;
+    for (size_t i = 1; i <= steps; i++)
+        used += (size_t)sprintf(text + used,
+                                " iteration %zu/ %zu | elapsed time per iteration (ms): %.1f | "
+                                "global batch size: 16 | lm loss: 3.0E+00 |\n",
+                                i, steps, 1e3 * seconds + (double)(i % 5));
+    *length = used;
+    return text;
+}
+
+static void pieces_of_any_size(void **state)
+{
+    (void)state;
+    size_t length;
+    char *text = megatron_log(200, 0.5, &length);
+    const size_t pieces[] = {1, 7, 64, 1000, 100000};
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        struct knee_train_log log;
+        struct knee_err err;
+        assert_int_equal(read_in(text, length, pieces[i], NULL, &log, &err), KNEE_OK);
+        assert_near(log.median_s, 0.502, 1e-9);
+        assert_int_equal(log.row_count, 200);
+        assert_int_equal(log.counts.lines, 200);
+        knee_train_log_release(&log);
+    }
+    free(text);
+}
+
+/* Cut anywhere, the log is still read, and never says another step. */
+static void damage_loses_no_more_than_it_must(void **state)
+{
+    (void)state;
+    size_t length;
+    char *text = megatron_log(60, 0.5, &length);
+    uint64_t seed = 7;
+    for (int round = 0; round < 300; round++) {
+        size_t from = (size_t)(chance(&seed) * (double)length), span = 1 + (size_t)round % 90;
+        char *copy = malloc(length);
+        struct knee_train_log log;
+        struct knee_err err;
+        memcpy(copy, text, length);
+        for (size_t i = from; i < length && i < from + span; i++)
+            copy[i] = (char)(256 * chance(&seed));
+        assert_int_equal(read_in(copy, length, 333, NULL, &log, &err), KNEE_OK);
+        assert_relative(log.median_s, 0.502, 0.02);
+        assert_true(log.row_count >= 55);
+        knee_train_log_release(&log);
+        free(copy);
+    }
+    free(text);
+}
+
+static void too_many_rows_are_thinned_and_counted(void **state)
+{
+    (void)state;
+    size_t length, steps = 300000;
+    char *text = megatron_log(steps, 0.25, &length);
+    struct knee_train_log log;
+    struct knee_err err;
+    assert_int_equal(read_in(text, length, 65536, NULL, &log, &err), KNEE_OK);
+    assert_near(log.median_s, 0.252, 0.002);
+    assert_int_equal(log.counts.used, steps);
+    assert_true(log.counts.thinned + log.row_count == steps);
+    knee_train_log_release(&log);
+    free(text);
+}
+
+static void memory_that_runs_out(void **state)
+{
+    (void)state;
+    size_t length;
+    char *text = megatron_log(400, 0.5, &length);
+    for (size_t fail_at = 1; fail_at < 40; fail_at++) {
+        struct failing failing = {.fail_at = fail_at};
+        struct knee_alloc alloc = {failing_resize, &failing};
+        struct knee_train_log log;
+        struct knee_err err;
+        knee_status status = read_in(text, length, 4096, &alloc, &log, &err);
+        if (!status)
+            knee_train_log_release(&log);
+        assert_int_equal(failing.live, 0);
+        if (failing.calls < fail_at) {
+            free(text);
+            return;
+        }
+        assert_int_equal(status, KNEE_SYSTEM);
+    }
+    fail_msg("never enough memory");
+}
+
+/* ---- Runs, ranks, writers ---- */
+
+#define LINE(step, ms)                                                                             \
+    " iteration " step "/ 99 | elapsed time per iteration (ms): " ms " | global batch size: 4 |\n"
+
+static void restarts_are_one_job(void **state)
+{
+    (void)state;
+    struct knee_train_log log = log_of(LINE("1", "100.0") LINE("2", "101.0") LINE("3", "99.0") LINE(
+        "2", "100.0") LINE("3", "100.0") LINE("4", "100.0"));
+    assert_int_equal(log.counts.runs, 2);
+    assert_int_equal(log.counts.left_out, 0);
+    assert_near(log.median_s, 0.1, 1e-9);
+    knee_train_log_release(&log);
+}
+
+static void another_job_in_the_file_is_left_out(void **state)
+{
+    (void)state;
+    struct knee_train_log log = log_of(LINE("1", "100.0") LINE("2", "100.0") LINE("3", "100.0")
+                                           LINE("1", "9000.0") LINE("2", "9000.0"));
+    assert_int_equal(log.counts.runs, 2);
+    assert_int_equal(log.counts.left_out, 2);
+    assert_near(log.median_s, 0.1, 1e-9);
+    knee_train_log_release(&log);
+}
+
+static void other_ranks_and_second_writers(void **state)
+{
+    (void)state;
+    struct knee_train_log log = log_of("[rank0]:" LINE("1", "100.0") "[rank1]:" LINE(
+        "1", "100.0") "[rank0]:" LINE("2", "100.0") "[rank1]:" LINE("2", "100.0"));
+    assert_int_equal(log.row_count, 2);
+    assert_int_equal(log.counts.other_ranks, 2);
+    knee_train_log_release(&log);
+    log = log_of(LINE("1", "100.0") LINE("1", "100.0") LINE("2", "100.0") LINE("2", "100.0"));
+    assert_int_equal(log.row_count, 2);
+    assert_int_equal(log.counts.duplicates, 2);
+    knee_train_log_release(&log);
+}
+
+static void one_step_in_two_formats_counts_once(void **state)
+{
+    (void)state;
+    struct knee_train_log log =
+        log_of("steps: 2 loss: 12.8004 iter time (s): 145.206 samples/sec: 7.052\n"
+               " iteration 2/ 9 | elapsed time per iteration (ms): 145207.0 |\n");
+    assert_int_equal(log.row_count, 1);
+    assert_near(log.median_s, 145.207, 1e-9);
+    knee_train_log_release(&log);
+}
+
+static void warm_up_and_rhythm(void **state)
+{
+    (void)state;
+    char text[16384] = "";
+    for (int i = 1; i <= 100; i++) {
+        size_t used = strlen(text);
+        double ms = i == 1 ? 9000 : i % 20 == 0 ? 500 : 100;
+        snprintf(text + used, sizeof text - used,
+                 " iteration %d/ 100 | elapsed time per iteration (ms): %.1f |\n", i, ms);
+    }
+    struct knee_train_log log = log_of(text);
+    assert_int_equal(log.counts.warm_up, 1);
+    assert_int_equal(log.counts.outliers, 5);
+    assert_near(log.outlier_every, 20, 0);
+    assert_near(log.outlier_s, 0.4, 1e-9);
+    assert_near(log.median_s, 0.1, 1e-9);
+    knee_train_log_release(&log);
+}
+
+/* ---- What is not there ---- */
+
+static void losses_without_times_are_said_to_be_that(void **state)
+{
+    (void)state;
+    struct knee_train_log log =
+        log_of("s:0 tel:11.0092\ns:0 trl:11.0091 lr:0.000001 norm:15.37\ns:1 trl:10.9598 lr:0.0\n");
+    assert_int_equal(log.timing, KNEE_TIMED_NOT);
+    assert_true(isnan(log.median_s));
+    knee_train_log_release(&log);
+}
+
+static void no_log_is_refused(void **state)
+{
+    static const char *const texts[] = {"", "\n", "hello\nworld\n", "{\n}\n", "a,b\n1,2\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct knee_train_log log = {.median_s = -1};
+        struct knee_err err = {0};
+        assert_int_equal(read_in(texts[i], strlen(texts[i]), 4096, NULL, &log, &err), KNEE_INPUT);
+        assert_true(err.hint[0]);
+        assert_true(log.median_s == -1);
+    }
+}
+
+/* ---- TensorBoard: records made here, byte by byte ---- */
+
+static size_t put_record(char *out, const char *message, size_t length)
+{
+    memset(out, 0, 16 + length); /* checksums are left out */
+    for (size_t i = 0; i < 8; i++)
+        out[i] = (char)(length >> (8 * i) & 255);
+    memcpy(out + 12, message, length);
+    return 16 + length;
+}
+
+/* Event {wall_time, step, summary {value {tag, simple_value}}} */
+static size_t put_scalar(char *out, double wall, int step, const char *tag, float value)
+{
+    char message[256];
+    size_t tag_length = strlen(tag), inner = 2 + tag_length + 5, used = 0;
+    message[used++] = 1 << 3 | 1;
+    memcpy(message + used, &wall, 8), used += 8;
+    message[used++] = 2 << 3;
+    message[used++] = (char)step;
+    message[used++] = 5 << 3 | 2;
+    message[used++] = (char)(2 + inner);
+    message[used++] = 1 << 3 | 2;
+    message[used++] = (char)inner;
+    message[used++] = 1 << 3 | 2;
+    message[used++] = (char)tag_length;
+    memcpy(message + used, tag, tag_length), used += tag_length;
+    message[used++] = 2 << 3 | 5;
+    memcpy(message + used, &value, 4), used += 4;
+    return put_record(out, message, used);
+}
+
+static void tensorboard_scalars(void **state)
+{
+    static const char version[] = "\x09\0\0\0\0\0\0\xf0\x3f\x1a\x0d"
+                                  "brain.Event:2";
+    char file[8192];
+    struct knee_err err;
+    struct knee_train_log log;
+    (void)state;
+    size_t used = put_record(file, version, sizeof version - 1), whole;
+    for (int step = 1; step <= 20; step++) {
+        used += put_scalar(file + used, 1000 + 0.5 * step, step, "lm loss", 3.5F);
+        used += put_scalar(file + used, 1000 + 0.5 * step, step, "iteration-time", 0.25F);
+        used += put_scalar(file + used, 1000 + 0.5 * step, step, "gradients/layer 1", 7);
+    }
+    whole = used;
+    for (size_t piece = 1; piece < 10000; piece *= 9) {
+        assert_int_equal(read_in(file, whole, piece, NULL, &log, &err), KNEE_OK);
+        assert_string_equal(log.format, "TensorBoard");
+        assert_int_equal(log.row_count, 20);
+        assert_near(log.median_s, 0.25, 1e-9);
+        assert_near(log.rows[3].loss, 3.5, 1e-9);
+        knee_train_log_release(&log);
+    }
+    for (size_t cut = whole; cut > 60; cut -= 7) { /* cut anywhere: what is whole is read */
+        if (read_in(file, cut, 512, NULL, &log, &err))
+            break;
+        assert_true(log.row_count <= 20);
+        knee_train_log_release(&log);
+    }
+}
+
+/* ---- Configuration ---- */
+
+static const char dump[] = "------------------------ arguments ------------------------\n"
+                           "  bf16 ............................................ True\n"
+                           "  ffn_hidden_size ................................. 16384\n"
+                           "  global_batch_size ............................... 256\n"
+                           "  hidden_size ..................................... 4096\n"
+                           "  micro_batch_size ................................ 2\n"
+                           "  num_attention_heads ............................. 32\n"
+                           "  num_layers ...................................... 24\n"
+                           "  pipeline_model_parallel_size .................... 2\n"
+                           "  seq_length ...................................... 2048\n"
+                           "  tensor_model_parallel_size ...................... 4\n"
+                           "  use_distributed_optimizer ....................... True\n"
+                           "  world_size ...................................... 64\n"
+                           "-------------------- end of arguments ---------------------\n";
+
+/* The plan is the one that the importer makes of the arguments alone. */
+static void argument_dump_is_the_importers(void **state)
+{
+    (void)state;
+    struct knee_shape shape;
+    struct knee_plan plan;
+    struct knee_err err;
+    char text[4096];
+    knee_shape_init(&shape);
+    knee_plan_init(&plan);
+    assert_int_equal(knee_megatron_read(dump, strlen(dump), "", &shape, &plan, NULL, &err),
+                     KNEE_OK);
+    snprintf(text, sizeof text, "noise\n%s%s", dump, LINE("1", "100.0"));
+    struct knee_train_log log = log_of(text);
+    assert_memory_equal(&log.shape, &shape, sizeof shape);
+    assert_memory_equal(&log.plan, &plan, sizeof plan);
+    assert_near(log.workers, 64, 0);
+    assert_string_equal(log.workers_from, "argument dump");
+    knee_train_log_release(&log);
+}
+
+static void mesh_of_torchtitan(void **state)
+{
+    (void)state;
+    struct knee_train_log log = log_of(
+        "[rank0]:[titan] 2026-04-23 22:49:06,423 - root - INFO - Building device mesh with "
+        "parallelism: pp=2, dp_replicate=1, dp_shard=4, cp=1, tp=8, ep=1, etp=1\n"
+        "[rank0]:[titan] 2026-04-23 22:49:10,371 - root - INFO - CUDA capacity: NVIDIA H100 80GB "
+        "HBM3 with 79.10GiB memory\n"
+        "[rank0]:[titan] 2026-04-23 22:49:10,373 - root - INFO - \x1b[34mModel llama3 8B "
+        "\x1b[31msize: 8,030,261,248 total parameters\x1b[39m\n"
+        "[rank0]:[titan] 2026-04-23 22:49:10,709 - root - INFO - Trainer is initialized with local "
+        "batch size 3, global batch size 12, gradient accumulation steps 1, sequence length 8192, "
+        "total steps 12500 (warmup 500)\n"
+        "[rank0]:[titan] 2026-04-23 22:50:00,000 - root - INFO - step: 1  loss: 9.0  tps: 1,000  "
+        "tflops: 4.0  mfu: 1.0%\n");
+    assert_near(log.workers, 64, 0);
+    assert_string_equal(log.workers_from, "mesh");
+    assert_near(log.batch, 12, 0);
+    assert_near(log.seq, 8192, 0);
+    assert_near(log.plan.tp, 8, 0);
+    assert_near(log.plan.pp, 2, 0);
+    assert_true(log.has_shape && log.shape.model >= 0);
+    assert_non_null(strstr(log.gpu, "H100"));
+    knee_train_log_release(&log);
+}
+
+static void workers_from_many_places(void **state)
+{
+    static const struct {
+        const char *line;
+        double workers;
+    } said[] = {
+        {"[Master] World size: 16\n", 16},
+        {"| distributed env init. MASTER_ADDR: 127.0.0.1, WORLD_SIZE: 8, RANK: 2\n", 8},
+        {"[2025] [INFO] [launch.py:164:main] dist_world_size=8\n", 8},
+        {"using world size: 64 and model-parallel size: 4\n", 64},
+        {"python -m paddle.distributed.launch --gpus=0,1,2,3 train.py\n", 4},
+        {"torchrun --nnodes=4 --nproc_per_node=8 train.py\n", 32},
+        {"torchrun --nnodes 2 --nproc-per-node 4 train.py\n", 8},
+        {"deepspeed --num_gpus 4 --num_nodes 2 train.py\n", 8},
+        {"accelerate launch --num_processes 16 train.py\n", 16},
+        {"WORLD_SIZE=32 RANK=0\ntensor group: world_size=4\n", 32},
+        {"Num_devices: 4, shape (1, 1, 4)\n", 4},
+        {"  Instantaneous batch size per device = 4\n  Total train batch size (w. parallel, "
+         "distributed & accumulation) = 64\n  Gradient Accumulation steps = 2\n",
+         8},
+        {"launch -- data parallel size: 4, pipeline parallel size: 2, tensor parallel size: 2\n",
+         16},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s", said[i].line,
+                 " iteration 1/ 9 | elapsed time per iteration (ms): 100.0 |\n");
+        struct knee_train_log log = log_of(text);
+        if (log.workers != said[i].workers)
+            fail_msg("%s: %g workers", said[i].line, log.workers);
+        knee_train_log_release(&log);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_format),
+        cmocka_unit_test(prefixes_and_line_ends_change_nothing),
+        cmocka_unit_test(pieces_of_any_size),
+        cmocka_unit_test(damage_loses_no_more_than_it_must),
+        cmocka_unit_test(too_many_rows_are_thinned_and_counted),
+        cmocka_unit_test(memory_that_runs_out),
+        cmocka_unit_test(restarts_are_one_job),
+        cmocka_unit_test(another_job_in_the_file_is_left_out),
+        cmocka_unit_test(other_ranks_and_second_writers),
+        cmocka_unit_test(one_step_in_two_formats_counts_once),
+        cmocka_unit_test(warm_up_and_rhythm),
+        cmocka_unit_test(losses_without_times_are_said_to_be_that),
+        cmocka_unit_test(no_log_is_refused),
+        cmocka_unit_test(tensorboard_scalars),
+        cmocka_unit_test(argument_dump_is_the_importers),
+        cmocka_unit_test(mesh_of_torchtitan),
+        cmocka_unit_test(workers_from_many_places),
+    };
+    return RUN(tests);
+}
