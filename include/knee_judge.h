@@ -146,9 +146,23 @@ enum knee_gap { /* what the data cannot answer, and why */
                 KNEE_GAP_GPU = 1 << 9,         /* named, but without a preset */
 };
 
+/* How far steps differ, each taken as the mean of its ranks. */
+struct knee_step_spread {
+    size_t steps; /* complete ones; 0: the rest says nothing */
+    double median_s, p95_s, worst_s;
+    int64_t worst;         /* number of the worst */
+    enum knee_label label; /* that makes it longer than the median step ... */
+    size_t rank;           /* ... on this row of ranks ... */
+    double excess_s;       /* ... by so much */
+};
+
+/* A step this much longer than the median one stands out, and what made it is named. */
+#define KNEE_STANDS_OUT 1.2
+
 struct knee_diagnosis {
-    struct knee_step step;             /* mean over ranks and steps */
-    double steps;                      /* per rank */
+    struct knee_step step; /* mean over ranks and complete steps */
+    double steps;          /* complete ones, per rank */
+    struct knee_step_spread spread;
     double ratio, efficiency, overlap; /* of the mean; overlap NaN without communication */
     double lowest_ratio, highest_ratio;
     double load_share; /* of host step time spent waiting for batches; NaN: no steps */

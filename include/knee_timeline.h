@@ -72,6 +72,16 @@ struct knee_call {
 /* A stretch of host time that means something: a training step, or waiting for a batch. */
 struct knee_mark {
     int64_t start_ns, end_ns, number;
+    int64_t device; /* whose it is; -1: of all devices of the file */
+};
+
+/* Who says where steps begin. The first that a file has is believed. */
+enum knee_step_source {
+    KNEE_STEPS_PROFILER,   /* ProfilerStep# */
+    KNEE_STEPS_ANNOTATION, /* "step 12", "iteration 7" */
+    KNEE_STEPS_OPTIMIZER,  /* from one optimizer step's end to the next one's */
+    KNEE_STEPS_SEQUENCE,   /* the collectives repeat */
+    KNEE_STEPS_NONE
 };
 
 /* One GPU of one process. When its spans stayed in another process, only those of its calls are
@@ -116,9 +126,10 @@ struct knee_trace {
     const char *format; /* "kineto", "xprof", "nsys", "cpu" */
     struct knee_rank *ranks;
     size_t rank_count;
-    struct knee_mark *steps; /* by start */
+    struct knee_mark *steps; /* by device, then start; not nested */
     size_t step_count;
-    struct knee_mark *loads; /* waiting for a batch, by start */
+    enum knee_step_source step_source; /* who marked them; KNEE_STEPS_NONE: there are none */
+    struct knee_mark *loads;           /* waiting for a batch, by device, then start */
     size_t load_count;
     char **names;
     size_t name_count;
@@ -213,6 +224,7 @@ struct knee_rank_account {
     const struct knee_rank *source;
     int64_t rank;
     int64_t start_ns, end_ns; /* the window: first to last GPU event, own clock */
+    int64_t from_ns, to_ns;   /* the window widened to whole steps; runs cover it */
     int64_t shift_ns;         /* added to own times gives the common clock */
     bool split;               /* wait and transfer are told apart */
     struct knee_ledger ledger;
@@ -225,10 +237,13 @@ struct knee_rank_account {
     int64_t median_kernel_ns;
 };
 
+/* A step's window on the GPU: from where the host began it, or from the end of the work before it
+ * if the GPU was still at that, to the same moment of the next step. */
 struct knee_step_account {
     size_t rank;    /* row of ranks */
     int64_t number; /* as the profiler counts; -1: work outside of all steps */
     int64_t start_ns;
+    bool complete; /* its beginning and end are known: means run over complete steps */
     struct knee_ledger ledger;
 };
 
@@ -254,8 +269,6 @@ struct knee_straggler {
     enum knee_label cause; /* what it did longer than the others before it came */
     int64_t excess_ns;     /* by how much, in all */
 };
-
-enum knee_step_source { KNEE_STEPS_PROFILER, KNEE_STEPS_SEQUENCE, KNEE_STEPS_NONE };
 
 struct knee_account {
     struct knee_rank_account *ranks; /* by rank */

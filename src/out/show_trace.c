@@ -13,8 +13,8 @@
 static const char *step_source(const struct knee_account *account)
 {
     static const char *const words[] = {
-        [KNEE_STEPS_PROFILER] = "profiler",
-        [KNEE_STEPS_SEQUENCE] = "collectives",
+        [KNEE_STEPS_PROFILER] = "profiler",   [KNEE_STEPS_ANNOTATION] = "annotations",
+        [KNEE_STEPS_OPTIMIZER] = "optimizer", [KNEE_STEPS_SEQUENCE] = "collectives",
         [KNEE_STEPS_NONE] = "none",
     };
     return words[account->step_source];
@@ -83,7 +83,8 @@ static void steps_table(const struct knee_account *account, enum knee_format for
         const struct knee_step_account *step = &account->steps[i];
         knee_table_cell(&table, "%lld", (long long)account->ranks[step->rank].rank);
         if (step->number >= 0)
-            knee_table_cell(&table, "%lld", (long long)step->number);
+            knee_table_cell(&table, "%lld%s", (long long)step->number,
+                            step->complete ? "" : " (cut)");
         else
             knee_table_cell(&table, "outside");
         ledger_cells(&table, &step->ledger, account->ranks[step->rank].split);
@@ -261,6 +262,24 @@ static bool any_losses(const struct knee_trace *traces, size_t count)
     return false;
 }
 
+/* Median, 95th percentile and worst; and what made the worst, if it stands out. */
+static void spread(const struct knee_account *account, const struct knee_step_spread *s,
+                   struct knee_text *text)
+{
+    if (s->steps < 2)
+        return;
+    knee_text_printf(text, "  %zu complete steps: median %s, 95 %% within %s, worst %s", s->steps,
+                     knee_human(s->median_s, KNEE_UNIT_SECONDS).s,
+                     knee_human(s->p95_s, KNEE_UNIT_SECONDS).s,
+                     knee_human(s->worst_s, KNEE_UNIT_SECONDS).s);
+    if (s->worst_s > KNEE_STANDS_OUT * s->median_s)
+        knee_text_printf(text, " (step %lld: %s on rank %lld, %s longer than usual)",
+                         (long long)s->worst, knee_label_name(s->label),
+                         (long long)account->ranks[s->rank].rank,
+                         knee_human(s->excess_s, KNEE_UNIT_SECONDS).s);
+    knee_text_puts(text, "\n");
+}
+
 static void write_text(const struct knee_trace_report *report, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
@@ -299,10 +318,17 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
     heading(text, format, style, "Levers");
     levers_table(d, format, style, text);
     heading(text, format, style, "Steps");
-    if (pictures && account->step_source != KNEE_STEPS_PROFILER)
-        knee_text_puts(text, account->step_source == KNEE_STEPS_SEQUENCE
-                                 ? "  no steps in the trace: cut by the repeating collectives\n"
-                                 : "  no steps in the trace: the whole file\n");
+    if (pictures) {
+        static const char *const words[] = {
+            [KNEE_STEPS_ANNOTATION] = "  no prof.step() in the trace: cut by its annotations\n",
+            [KNEE_STEPS_OPTIMIZER] =
+                "  no prof.step() in the trace: from one optimizer step's end to the next\n",
+            [KNEE_STEPS_SEQUENCE] = "  no steps in the trace: cut by the repeating collectives\n",
+            [KNEE_STEPS_NONE] = "  no steps in the trace: the whole file\n",
+        };
+        knee_text_puts(text, words[account->step_source] ? words[account->step_source] : "");
+        spread(account, &d->spread, text);
+    }
     steps_table(account, format, style, text);
 }
 
@@ -447,6 +473,7 @@ static void json_steps(struct knee_json *json, const struct knee_account *accoun
         knee_json_open_flat(json, NULL, '{');
         knee_json_whole(json, "rank", rank->rank);
         knee_json_whole(json, "step", step->number);
+        knee_json_bool(json, "complete", step->complete);
         knee_json_ledger(json, &step->ledger, rank->split || rank->source->call_count == 0, false);
         knee_json_close(json, '}');
     }
@@ -483,6 +510,23 @@ static void json_evidence(struct knee_json *json, const struct knee_diagnosis *d
     knee_json_close(json, '}');
 }
 
+static void json_spread(struct knee_json *json, const struct knee_account *account,
+                        const struct knee_step_spread *s)
+{
+    knee_json_open_flat(json, "step_spread", '{');
+    knee_json_whole(json, "complete_steps", (int64_t)s->steps);
+    knee_json_number(json, "median_s", s->median_s);
+    knee_json_number(json, "p95_s", s->p95_s);
+    knee_json_number(json, "worst_s", s->worst_s);
+    if (s->steps > 1) {
+        knee_json_whole(json, "worst_step", s->worst);
+        knee_json_string(json, "worst_label", knee_label_name(s->label));
+        knee_json_whole(json, "worst_rank", account->ranks[s->rank].rank);
+        knee_json_number(json, "worst_excess_s", s->excess_s);
+    }
+    knee_json_close(json, '}');
+}
+
 static void json_verdict(struct knee_json *json, const struct knee_account *account,
                          const struct knee_diagnosis *d)
 {
@@ -501,6 +545,7 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
     knee_json_number(json, "efficiency", d->efficiency);
     knee_json_number(json, "overlap", d->overlap);
     knee_json_number(json, "step_s", d->step.wall_s);
+    json_spread(json, account, &d->spread);
     knee_json_open_flat(json, "late_ranks", '[');
     for (size_t i = 0; i < d->late_ranks; i++)
         knee_json_whole(json, NULL, account->ranks[account->stragglers[i].rank].rank);

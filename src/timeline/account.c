@@ -87,6 +87,8 @@ static bool list_ranks(struct knee_account *account, const struct knee_trace *tr
             rank->source = &traces[t].ranks[r];
             rank->start_ns = rank->source->start_ns;
             rank->end_ns = rank->source->end_ns;
+            rank->from_ns = rank->start_ns;
+            rank->to_ns = rank->end_ns;
             account->rank_count += rank->source->work > 0;
         }
     }
@@ -245,9 +247,14 @@ knee_status knee_account_begin(const struct knee_trace *traces, size_t count,
 bool knee_account_rank(struct knee_rank_account *rank, const struct knee_rank_brief *task,
                        const struct knee_alloc *alloc, struct knee_outcome *out)
 {
+    struct knee_cuts cuts;
     memset(out, 0, sizeof *out);
-    return knee_label_rank(rank, task, alloc) && measure_kernels(rank, alloc) &&
-           knee_find_steps(rank, alloc, out) && knee_find_stretches(rank, task, alloc, out);
+    bool good = knee_cut_steps(rank, alloc, &cuts) && knee_label_rank(rank, task, alloc) &&
+                measure_kernels(rank, alloc) && knee_account_steps(rank, &cuts, alloc, out) &&
+                knee_find_stretches(rank, task, alloc, out);
+    if (cuts.list)
+        knee_resize(alloc, cuts.list, 0);
+    return good;
 }
 
 /* ---- End ---- */

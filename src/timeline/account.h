@@ -106,13 +106,28 @@ bool knee_align(struct knee_account *account, const struct knee_matches *matches
 
 /* ---- Steps of a rank ---- */
 
+/* Where steps begin on a rank's GPU, own clock; each ends where the next one begins. */
+struct knee_cut {
+    int64_t at_ns, number;
+    bool complete;
+};
+struct knee_cuts {
+    struct knee_cut *list; /* one at least */
+    size_t count;
+    int64_t end_ns; /* of the last */
+    enum knee_step_source source;
+};
+/* Sets the rank's from_ns and to_ns too. False: no memory; cuts->list can be freed. */
+bool knee_cut_steps(struct knee_rank_account *rank, const struct knee_alloc *alloc,
+                    struct knee_cuts *cuts);
+
 /* Labels every nanosecond of one rank: runs, ledger and waits_ns. False: no memory. */
 bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brief *task,
                      const struct knee_alloc *alloc);
 
-/* Cuts the rank's window into steps. False: no memory. */
-bool knee_find_steps(struct knee_rank_account *rank, const struct knee_alloc *alloc,
-                     struct knee_outcome *out);
+/* The labels of every step, and the host's time in them. False: no memory. */
+bool knee_account_steps(struct knee_rank_account *rank, const struct knee_cuts *cuts,
+                        const struct knee_alloc *alloc, struct knee_outcome *out);
 
 /* What the rank did before each meeting. False: no memory. */
 bool knee_find_stretches(const struct knee_rank_account *rank, const struct knee_rank_brief *task,
@@ -130,6 +145,12 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
  * start looking in its runs, and moves on; calls must go forward in time. */
 void knee_sum_labels(const struct knee_rank_account *rank, size_t *at, int64_t from_ns,
                      int64_t to_ns, int64_t *sums);
+
+/* Where a run ends: where the next one begins. */
+static inline int64_t knee_run_end(const struct knee_rank_account *rank, size_t run)
+{
+    return run + 1 < rank->run_count ? rank->runs[run + 1].start_ns : rank->to_ns;
+}
 
 static inline int64_t knee_common_time(const struct knee_rank_account *rank, int64_t own_ns)
 {

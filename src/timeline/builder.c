@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "timeline/marks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,7 @@ struct knee_builder {
     struct list text, names; /* char, struct name */
     uint32_t *slots;         /* hash table of names: row + 1 */
     size_t slot_count;
-    struct list devices, launches, comm_ops, steps, loads;
+    struct list devices, launches, comm_ops, steps, loads; /* marks are raw until the end */
     int64_t last_device_key;
     size_t last_device;
 };
@@ -311,35 +312,36 @@ void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_
         *op = (struct comm_op){start_ns, end_ns, thread, *facts};
 }
 
-static void add_mark(struct knee_builder *b, struct list *list, int64_t start_ns, int64_t end_ns,
-                     int64_t number)
+static void add_mark(struct knee_builder *b, struct list *list, const struct knee_raw_mark *raw)
 {
-    struct knee_mark *mark = grow(b, list, sizeof *mark);
-    if (mark)
-        *mark = (struct knee_mark){start_ns, end_ns, number};
+    struct knee_raw_mark *mark = grow(b, list, sizeof *mark);
+    if (!mark)
+        return;
+    *mark = *raw;
+    if (mark->mark.end_ns < mark->mark.start_ns)
+        mark->mark.end_ns = mark->mark.start_ns;
 }
 
 void knee_builder_step(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t number)
 {
-    add_mark(b, &b->steps, start_ns, end_ns, number);
+    knee_builder_step_of(b, -1, KNEE_STEPS_PROFILER, 0, start_ns, end_ns, number);
 }
 
-void knee_builder_load(struct knee_builder *b, int64_t start_ns, int64_t end_ns)
+void knee_builder_step_of(struct knee_builder *b, int64_t process, enum knee_step_source source,
+                          uint32_t name, int64_t start_ns, int64_t end_ns, int64_t number)
 {
-    add_mark(b, &b->loads, start_ns, end_ns, 0);
+    add_mark(b, &b->steps,
+             &(struct knee_raw_mark){{start_ns, end_ns, number, process}, source, name});
+}
+
+void knee_builder_load(struct knee_builder *b, int64_t process, int64_t start_ns, int64_t end_ns)
+{
+    add_mark(b, &b->loads, &(struct knee_raw_mark){.mark = {start_ns, end_ns, 0, process}});
 }
 
 /* ---- Finishing: sort, drop doubles, join, number ---- */
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-
-static int by_mark(const void *left, const void *right)
-{
-    const struct knee_mark *a = left, *b = right;
-    if (a->start_ns != b->start_ns)
-        return COMPARE(a->start_ns, b->start_ns);
-    return COMPARE(a->end_ns, b->end_ns);
-}
 
 static int by_comm_op(const void *left, const void *right)
 {
@@ -425,21 +427,20 @@ static const struct launch *find_launch(struct launch_index *index, uint64_t cor
     return &index->launches[order[low].row];
 }
 
+/* What spans are joined with: launches, and the steps of the device. */
+struct joiner {
+    struct launch_index launches;
+    struct knee_marks steps;
+    const struct knee_mark *first_step; /* of the whole file: row 0 */
+};
+
 /* The step whose host time contains `ns`, or -1. */
-static int32_t find_step(const struct knee_builder *b, int64_t ns)
+static int32_t find_step(const struct joiner *joiner, int64_t ns)
 {
-    const struct knee_mark *steps = b->steps.data;
-    size_t low = 0, high = b->steps.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (steps[middle].start_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || ns >= steps[low - 1].end_ns)
+    size_t row = knee_marks_before(joiner->steps, ns);
+    if (row == 0 || ns >= joiner->steps.list[row - 1].end_ns)
         return -1;
-    return (int32_t)(low - 1);
+    return (int32_t)(&joiner->steps.list[row - 1] - joiner->first_step);
 }
 
 /* The innermost described operation around a launch, on the same thread. */
@@ -504,19 +505,36 @@ static bool add_call(struct knee_builder *b, struct list *calls, struct raw_span
 }
 
 /* Joins one span with its launch, its step and its call. */
-static bool join(struct knee_builder *b, struct raw_span *raw, size_t row,
-                 struct launch_index *index, struct list *calls, struct knee_span *out)
+static bool join(struct knee_builder *b, struct raw_span *raw, size_t row, struct joiner *joiner,
+                 struct list *calls, struct knee_span *out)
 {
-    const struct launch *launch =
-        raw->correlation == KNEE_NO_CORRELATION ? NULL : find_launch(index, raw->correlation);
+    const struct launch *launch = raw->correlation == KNEE_NO_CORRELATION
+                                      ? NULL
+                                      : find_launch(&joiner->launches, raw->correlation);
     if (launch)
         raw->span.launch_ns = launch->end_ns;
-    raw->span.step = find_step(b, launch ? launch->start_ns : raw->span.start_ns);
+    raw->span.step = find_step(joiner, launch ? launch->start_ns : raw->span.start_ns);
     bool comm = raw->span.kind == KNEE_SPAN_COMM || raw->span.kind == KNEE_SPAN_FUSED;
     if (comm && !add_call(b, calls, raw, row, launch))
         return false;
     *out = raw->span;
     return true;
+}
+
+/* Where launches are recorded, work without one was launched before the recording began, or by
+ * something that is not recorded: it belongs to the step of the work before it, not to the step in
+ * which the GPU came to it. */
+static void settle_unlaunched(struct knee_rank *rank)
+{
+    int32_t step = -1;
+    if (rank->launched * 2 < rank->span_count)
+        return;
+    for (size_t i = 0; i < rank->span_count; i++) {
+        if (rank->spans[i].launch_ns == KNEE_NO_TIME)
+            rank->spans[i].step = step;
+        else
+            step = rank->spans[i].step;
+    }
 }
 
 /* What is said of a rank without its spans. */
@@ -531,7 +549,7 @@ static void sum_up(struct knee_rank *rank)
     }
 }
 
-static bool finish_device(struct knee_builder *b, struct device *device, struct launch_index *index,
+static bool finish_device(struct knee_builder *b, struct device *device, struct joiner *joiner,
                           struct knee_rank *rank, struct knee_loss *doubles)
 {
     struct raw_span *raw = device->spans.data;
@@ -543,7 +561,7 @@ static bool finish_device(struct knee_builder *b, struct device *device, struct 
     for (size_t i = 0; i < count && !b->failed; i++) {
         if (is_double(raw, order, i))
             doubles->count++;
-        else if (join(b, &raw[order[i].row], kept, index, &calls, &spans[kept]))
+        else if (join(b, &raw[order[i].row], kept, joiner, &calls, &spans[kept]))
             kept++;
     }
     if (order)
@@ -552,6 +570,7 @@ static bool finish_device(struct knee_builder *b, struct device *device, struct 
     rank->spans = spans;
     rank->span_count = kept;
     sum_up(rank);
+    settle_unlaunched(rank);
     rank->call_count = calls.count;
     rank->calls = take(b->alloc, &calls, sizeof *rank->calls);
     drop_device(b, device);
@@ -588,14 +607,18 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
         return false;
     memset(out->ranks, 0, count * sizeof *out->ranks);
     out->rank_count = count;
-    struct launch_index index = {.launches = b->launches.data, .count = b->launches.count};
-    index.order = order_of(b, b->launches.data, index.count, sizeof *index.launches, launch_key);
-    bool good = index.order != NULL;
-    for (size_t i = 0; i < count && good; i++)
-        good = finish_device(b, &devices[i], &index, &out->ranks[i],
+    struct joiner joiner = {.launches = {.launches = b->launches.data, .count = b->launches.count},
+                            .first_step = out->steps};
+    struct launch_index *index = &joiner.launches;
+    index->order = order_of(b, b->launches.data, index->count, sizeof *index->launches, launch_key);
+    bool good = index->order != NULL;
+    for (size_t i = 0; i < count && good; i++) {
+        joiner.steps = knee_marks_of(out->steps, out->step_count, devices[i].key);
+        good = finish_device(b, &devices[i], &joiner, &out->ranks[i],
                              &out->losses[KNEE_REPAIR_DUPLICATE]);
-    if (index.order)
-        knee_resize(b->alloc, index.order, 0);
+    }
+    if (index->order)
+        knee_resize(b->alloc, index->order, 0);
     for (size_t i = 0; i < count && good; i++) /* only damage puts a time beyond all clocks */
         if (out->ranks[i].end_ns > 0 && out->base_ns > INT64_MAX - out->ranks[i].end_ns)
             out->base_ns = 0;
@@ -609,18 +632,46 @@ static void sort_list(struct list *list, size_t size, int (*compare)(const void 
         qsort(list->data, list->count, size, compare);
 }
 
+/* Settles raw marks and hands them over as marks. */
+static bool finish_marks(struct knee_builder *b, struct list *list, const int64_t *devices,
+                         enum knee_step_source *source, struct knee_mark **out, size_t *count)
+{
+    struct knee_raw_mark *raw = list->data;
+    size_t kept =
+        knee_marks_settle(raw, list->count, devices, devices ? b->devices.count : 0, source);
+    if (kept) {
+        *out = knee_resize(b->alloc, NULL, kept * sizeof **out);
+        if (!*out)
+            return false;
+        for (size_t i = 0; i < kept; i++)
+            (*out)[i] = raw[i].mark;
+    }
+    *count = kept;
+    drop(b->alloc, list);
+    return true;
+}
+
+static bool finish_all_marks(struct knee_builder *b, struct knee_trace *out)
+{
+    const struct device *devices = b->devices.data;
+    int64_t *keys = knee_resize(b->alloc, NULL, (b->devices.count + 1) * sizeof *keys);
+    for (size_t i = 0; i < b->devices.count && keys; i++)
+        keys[i] = devices[i].key;
+    bool good =
+        keys &&
+        finish_marks(b, &b->steps, keys, &out->step_source, &out->steps, &out->step_count) &&
+        finish_marks(b, &b->loads, keys, NULL, &out->loads, &out->load_count);
+    if (keys)
+        knee_resize(b->alloc, keys, 0);
+    return good;
+}
+
 knee_status knee_builder_finish(struct knee_builder *b, struct knee_trace *out,
                                 struct knee_err *err)
 {
-    sort_list(&b->steps, sizeof(struct knee_mark), by_mark);
-    sort_list(&b->loads, sizeof(struct knee_mark), by_mark);
     sort_list(&b->comm_ops, sizeof(struct comm_op), by_comm_op);
     sort_list(&b->devices, sizeof(struct device), by_device);
-    if (!finish_ranks(b, out) || !finish_names(b, out))
+    if (!finish_all_marks(b, out) || !finish_ranks(b, out) || !finish_names(b, out))
         return knee_fail(err, KNEE_SYSTEM, out->file, "out of memory");
-    out->step_count = b->steps.count;
-    out->steps = take(b->alloc, &b->steps, sizeof(struct knee_mark));
-    out->load_count = b->loads.count;
-    out->loads = take(b->alloc, &b->loads, sizeof(struct knee_mark));
     return KNEE_OK;
 }

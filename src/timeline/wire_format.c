@@ -155,7 +155,7 @@ static void walk_call(struct knee_cursor *c, struct knee_call *call, struct word
 enum {
     SPAN_BYTES = 3 * 8 + 4 * 4 + 1,
     CALL_BYTES = 4 * 4 + 3 * 8,
-    MARK_BYTES = 3 * 8,
+    MARK_BYTES = 4 * 8,
     RANK_BYTES = 9 * 8
 };
 
@@ -220,9 +220,12 @@ static void walk_marks(struct knee_cursor *c, struct knee_mark **marks, size_t *
         KNEE_FIELD(c, m->start_ns);
         KNEE_FIELD(c, m->end_ns);
         KNEE_FIELD(c, m->number);
+        KNEE_FIELD(c, m->device);
         knee_cursor_check_time(c, m->start_ns);
         knee_cursor_check_time(c, m->end_ns);
-        knee_cursor_check(c, m->start_ns <= m->end_ns && (i == 0 || m[-1].start_ns <= m->start_ns));
+        knee_cursor_check(c, m->start_ns <= m->end_ns &&
+                                 (i == 0 || m[-1].device < m->device ||
+                                  (m[-1].device == m->device && m[-1].start_ns <= m->start_ns)));
     }
 }
 
@@ -250,6 +253,8 @@ static void walk_facts(struct knee_cursor *c, struct knee_trace *trace, struct w
         KNEE_FIELD(c, trace->losses[i].first_byte);
     }
     KNEE_FIELD(c, trace->cpu_comm);
+    trace->step_source = (enum knee_step_source)knee_cursor_small(c, (unsigned)trace->step_source,
+                                                                  KNEE_STEPS_NONE + 1);
     trace->whole_graphs = knee_cursor_small(c, trace->whole_graphs, 2) != 0;
 }
 

@@ -41,7 +41,11 @@ static void walk_task(struct knee_cursor *c, const struct knee_share *share)
 
 /* ---- Outcomes ---- */
 
-enum { LEDGER_BYTES = 8 * (KNEE_LABELS + 2), STEP_BYTES = LEDGER_BYTES + 2 * 8, STRETCH_BYTES = 1 };
+enum {
+    LEDGER_BYTES = 8 * (KNEE_LABELS + 2),
+    STEP_BYTES = LEDGER_BYTES + 2 * 8 + 1,
+    STRETCH_BYTES = 1
+};
 
 /* Parts that are not negative and together not more than `left_ns`, which goes down. */
 static void check_part(struct knee_cursor *c, int64_t part_ns, int64_t *left_ns)
@@ -88,7 +92,8 @@ static void walk_rank(struct knee_cursor *c, struct knee_rank_account *rank)
     rank->kernels = (size_t)kernels;
 }
 
-static void walk_steps(struct knee_cursor *c, struct knee_outcome *outcome, int64_t window_ns)
+/* A step may begin before the rank's first kernel and end after its last one. */
+static void walk_steps(struct knee_cursor *c, struct knee_outcome *outcome)
 {
     void *steps = outcome->steps;
     outcome->step_source = (enum knee_step_source)knee_cursor_small(
@@ -99,7 +104,8 @@ static void walk_steps(struct knee_cursor *c, struct knee_outcome *outcome, int6
         struct knee_step_account *step = &outcome->steps[i];
         KNEE_FIELD(c, step->number);
         KNEE_FIELD(c, step->start_ns);
-        walk_ledger(c, &step->ledger, window_ns);
+        step->complete = knee_cursor_small(c, step->complete, 2) != 0;
+        walk_ledger(c, &step->ledger, INT64_MAX);
     }
 }
 
@@ -125,7 +131,7 @@ static void walk_outcome(struct knee_cursor *c, const struct knee_share *share)
     void *stretches = outcome->stretches;
     int64_t window_ns = share->rank->end_ns - share->rank->start_ns;
     walk_rank(c, share->rank);
-    walk_steps(c, outcome, window_ns);
+    walk_steps(c, outcome);
     knee_cursor_rows(c, &outcome->stretch_count, STRETCH_BYTES, &stretches,
                      sizeof *outcome->stretches);
     outcome->stretches = stretches;

@@ -137,7 +137,7 @@ static void every_nanosecond_against_a_map(void **state)
                     starts[r][c] - (int64_t)(chance(&seed) * 10));
             for (int i = 0; i < 3; i++) {
                 int64_t start = (int64_t)(chance(&seed) * 500);
-                knee_builder_load(b, start, start + (int64_t)(chance(&seed) * 60));
+                knee_builder_load(b, -1, start, start + (int64_t)(chance(&seed) * 60));
             }
             traces[r] = finish(b, (int64_t)r, (int64_t)ranks);
         }
@@ -268,8 +268,8 @@ static void a_kernel_belongs_to_the_step_of_its_launch(void **state)
     add(b, "d", 600, 610, 7, 350);    /* after the last step */
     struct knee_trace trace = finish(b, 0, 1);
     struct knee_account account = account_of(&trace, 1);
-    static const int64_t numbers[] = {-1, 7, 8, -1}, starts[] = {90, 150, 420, 600},
-                         windows[] = {60, 270, 180, 10};
+    static const int64_t numbers[] = {-1, 7, 8, -1}, starts[] = {90, 150, 400, 500},
+                         windows[] = {60, 250, 100, 110};
     assert_int_equal(account.step_count, 4);
     int64_t sum = 0;
     for (size_t i = 0; i < 4; i++) {
@@ -284,23 +284,155 @@ static void a_kernel_belongs_to_the_step_of_its_launch(void **state)
     knee_trace_release(&trace);
 }
 
+static struct knee_diagnosis diagnosis_of(const struct knee_account *account)
+{
+    struct knee_job job;
+    struct knee_diagnosis d;
+    struct knee_err err;
+    knee_job_init(&job);
+    if (knee_diagnose(account, &job, NULL, &d, &err))
+        fail_msg("%s", err.what);
+    return d;
+}
+
+static void check_steps(struct knee_trace trace, size_t complete, double step_s)
+{
+    struct knee_account account = account_of(&trace, 1);
+    struct knee_diagnosis d = diagnosis_of(&account);
+    assert_float_equal(d.steps, complete, 0);
+    assert_float_equal(d.step.wall_s, step_s, 1e-12);
+    double sum = 0;
+    for (int label = 0; label < KNEE_LABELS; label++)
+        sum += d.step.label_s[label];
+    assert_float_equal(sum, step_s, 1e-12);
+    knee_diagnosis_release(&d);
+    knee_account_release(&account);
+    knee_trace_release(&trace);
+}
+
+/* The host works for 600 of 1000 before the first kernel: the step is 1000, the gap is its own, in
+ * the first step and in the last. */
+static void a_gap_before_the_first_kernel_is_in_the_step(void **state)
+{
+    (void)state;
+    struct knee_builder *b = builder();
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t t = 5000 + 1000 * i;
+        knee_builder_step(b, t, t + 1000, i);
+        knee_builder_load(b, -1, t, t + 500);
+        add(b, "gemm", t + 600, t + 900, 7, t + 590);
+    }
+    struct knee_trace trace = finish(b, 0, 1);
+    struct knee_account account = account_of(&trace, 1);
+    assert_int_equal(account.ranks[0].ledger.window_ns, 2300); /* GPU work only */
+    assert_int_equal(account.step_count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct knee_ledger *ledger = &account.steps[i].ledger;
+        assert_int_equal(ledger->window_ns, 1000);
+        assert_int_equal(ledger->label_ns[KNEE_COMPUTE], 300);
+        assert_int_equal(ledger->label_ns[KNEE_STARVED], 500);
+        assert_int_equal(ledger->label_ns[KNEE_HOST], 90 + 100);
+    }
+    knee_account_release(&account);
+    check_steps(trace, 3, 1000e-9);
+}
+
+/* The GPU lags two steps behind the host, and runs at first what was launched before the recording
+ * began: steps of 1000 are neither longer nor shorter for it. */
+static void a_lagging_gpu_does_not_change_the_step(void **state)
+{
+    (void)state;
+    for (int recorded = 0; recorded < 2; recorded++) {
+        struct knee_builder *b = builder();
+        for (int64_t i = 0; i < 4; i++) {
+            int64_t host = 10000 + 300 * i, gpu = 12000 + 1000 * i;
+            knee_builder_step(b, host, host + 300, 100 + i);
+            for (int64_t k = 0; k < 10; k++)
+                add(b, "gemm", gpu + 100 * k, gpu + 100 * k + 95, 7, host + 10 + k);
+        }
+        for (int64_t k = 0; k < 20 && recorded; k++) /* no launch in the trace */
+            add(b, "gemm", 10000 + 100 * k, 10000 + 100 * k + 95, 7, KNEE_NO_TIME);
+        check_steps(finish(b, 0, 1), 4,
+                    recorded ? 1000e-9 : 998.75e-9); /* ends with its last kernel */
+    }
+}
+
+/* Loops annotated without the loading between their steps: the last one's end is not known. */
+static void annotated_steps_run_from_start_to_start(void **state)
+{
+    (void)state;
+    struct knee_builder *b = builder();
+    for (int64_t i = 0; i < 4; i++) {
+        knee_builder_step_of(b, -1, KNEE_STEPS_ANNOTATION, 0, 1000 * i, 1000 * i + 700, i);
+        knee_builder_step_of(b, -1, KNEE_STEPS_ANNOTATION, 0, 1000 * i + 10, 1000 * i + 300, i);
+        knee_builder_step_of(b, -1, KNEE_STEPS_OPTIMIZER, 1, 1000 * i + 600, 1000 * i + 650, 0);
+        add(b, "gemm", 1000 * i + 100, 1000 * i + 600, 7, 1000 * i + 90);
+    }
+    struct knee_trace trace = finish(b, 0, 1);
+    assert_int_equal(trace.step_source, KNEE_STEPS_ANNOTATION);
+    check_steps(trace, 3, 1000e-9);
+    b = builder(); /* optimizers alone; the second one of each step is where it ends */
+    for (int64_t i = 0; i < 4; i++) {
+        knee_builder_step_of(b, -1, KNEE_STEPS_OPTIMIZER, 1, 1000 * i + 500, 1000 * i + 550, 0);
+        knee_builder_step_of(b, -1, KNEE_STEPS_OPTIMIZER, 2, 1000 * i + 600, 1000 * i + 650, 0);
+        add(b, "gemm", 1000 * i + 100, 1000 * i + 600, 7, 1000 * i + 90);
+    }
+    trace = finish(b, 0, 1);
+    assert_int_equal(trace.step_source, KNEE_STEPS_OPTIMIZER);
+    check_steps(trace, 3, 1000e-9);
+}
+
+/* One step of 200 is twice as long, because rank 1's host was away. */
+static void the_worst_step_is_named(void **state)
+{
+    (void)state;
+    struct knee_trace traces[2];
+    for (int64_t r = 0; r < 2; r++) {
+        struct knee_builder *b = builder();
+        int64_t t = 0;
+        for (int64_t i = 0; i < 200; i++) {
+            int64_t away = i == 77 && r == 1 ? 1000000 : 0, all = i == 77 ? 2000000 : 1000000;
+            knee_builder_step(b, t, t + all, i);
+            add(b, "gemm", t + 1000 + away, t + 700000 + away, 7, t + 900 + away);
+            add(b, NCCL, t + 700000 + away, t + all - 1000, 20, t + 1900 + away);
+            t += all;
+        }
+        traces[r] = finish(b, r, 2);
+    }
+    struct knee_account account = account_of(traces, 2);
+    struct knee_diagnosis d = diagnosis_of(&account);
+    assert_int_equal(d.spread.steps, 200);
+    assert_float_equal(d.spread.median_s, 1e-3, 1e-12);
+    assert_float_equal(d.spread.p95_s, 1e-3, 1e-12);
+    assert_float_equal(d.spread.worst_s, 2e-3, 1e-12);
+    assert_int_equal(d.spread.worst, 77);
+    assert_int_equal(d.spread.label, KNEE_HOST);
+    assert_int_equal(account.ranks[d.spread.rank].rank, 1);
+    assert_float_equal(d.spread.excess_s, 1e-3, 2e-6);
+    knee_diagnosis_release(&d);
+    knee_account_release(&account);
+    knee_trace_release(&traces[0]);
+    knee_trace_release(&traces[1]);
+}
+
 static void steps_from_the_repeating_collectives(void **state)
 {
     (void)state;
     struct knee_builder *b = builder();
-    for (int64_t step = 0; step < 3; step++) {
+    add(b, "ncclDevKernel_Broadcast", -1200, -1000, 20, KNEE_NO_TIME); /* weights, once */
+    for (int64_t step = 0; step < 4; step++) { /* 3.7 steps: the fourth is cut */
         add(b, NCCL, 1000 * step, 1000 * step + 10, 20, KNEE_NO_TIME);
         add(b, "ncclDevKernel_AllGather_RING_LL(x)", 1000 * step + 20, 1000 * step + 30, 20,
             KNEE_NO_TIME);
-        add(b, NCCL, 1000 * step + 40, 1000 * step + 50, 20, KNEE_NO_TIME);
+        if (step < 3)
+            add(b, NCCL, 1000 * step + 40, 1000 * step + 50, 20, KNEE_NO_TIME);
     }
+    add(b, "gemm", 3600, 3700, 7, KNEE_NO_TIME);
     struct knee_trace trace = finish(b, 0, 1);
     struct knee_account account = account_of(&trace, 1);
     assert_int_equal(account.step_source, KNEE_STEPS_SEQUENCE);
-    assert_int_equal(account.step_count, 3);
-    assert_int_equal(account.steps[1].start_ns, 1000);
     knee_account_release(&account);
-    knee_trace_release(&trace);
+    check_steps(trace, 3, 1000e-9);
 }
 
 /* What the account writes for Perfetto is read back to the same account. */
@@ -334,6 +466,43 @@ static void a_written_trace_reads_back_the_same(void **state)
         assert_memory_equal(&first.ranks[r].ledger, &second.ranks[r].ledger,
                             sizeof first.ranks[r].ledger);
         assert_int_equal(first.ranks[r].run_count, second.ranks[r].run_count);
+    }
+    knee_account_release(&second);
+    knee_account_release(&first);
+    knee_trace_release(&back);
+    free((void *)(uintptr_t)text.data);
+    knee_trace_release(&traces[0]);
+    knee_trace_release(&traces[1]);
+}
+
+/* Ranks whose steps lie at other times keep them, and their loads, in one file. */
+static void steps_of_ranks_read_back_the_same(void **state)
+{
+    (void)state;
+    struct knee_trace traces[2], back;
+    for (int64_t r = 0; r < 2; r++) {
+        struct knee_builder *b = builder();
+        for (int64_t i = 0; i < 3; i++) {
+            int64_t t = 7000000 + 1000000 * i + 400000 * r;
+            knee_builder_step(b, t, t + 1000000, 5 + i);
+            knee_builder_load(b, -1, t, t + 50000 * (r + 1));
+            add(b, "gemm", t + 200000, t + 500000, 7, t + 190000);
+            add(b, "late", t + 900000, t + 1100000, 7, t + 890000);
+        }
+        traces[r] = finish(b, r, 2);
+    }
+    struct knee_account first = account_of(traces, 2);
+    struct source text = {0};
+    assert_true(knee_write_perfetto(&first, (struct knee_sink){append, &text}, NULL));
+    assert_int_equal(knee_trace_read((struct knee_reader){source_read, &text}, "back.json", NULL,
+                                     NULL, &back, NULL),
+                     KNEE_OK);
+    struct knee_account second = account_of(&back, 1);
+    assert_int_equal(first.step_count, second.step_count);
+    for (size_t i = 0; i < first.step_count; i++) {
+        assert_int_equal(first.steps[i].number, second.steps[i].number);
+        assert_memory_equal(&first.steps[i].ledger, &second.steps[i].ledger,
+                            sizeof first.steps[i].ledger);
     }
     knee_account_release(&second);
     knee_account_release(&first);
@@ -414,8 +583,13 @@ int main(void)
         cmocka_unit_test(clocks_that_contradict_are_moved_together),
         cmocka_unit_test(one_rank_or_missing_ranks_cannot_be_split),
         cmocka_unit_test(a_kernel_belongs_to_the_step_of_its_launch),
+        cmocka_unit_test(a_gap_before_the_first_kernel_is_in_the_step),
+        cmocka_unit_test(a_lagging_gpu_does_not_change_the_step),
+        cmocka_unit_test(annotated_steps_run_from_start_to_start),
+        cmocka_unit_test(the_worst_step_is_named),
         cmocka_unit_test(steps_from_the_repeating_collectives),
         cmocka_unit_test(a_written_trace_reads_back_the_same),
+        cmocka_unit_test(steps_of_ranks_read_back_the_same),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return RUN(tests);

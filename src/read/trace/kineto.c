@@ -7,6 +7,7 @@
  * themselves.
  */
 #include "read/trace/trace_json.h"
+#include "timeline/marks.h"
 
 #include <string.h>
 
@@ -66,6 +67,12 @@ static bool hands_over_work(struct knee_slice name)
     return false;
 }
 
+static bool names_step(struct knee_slice name)
+{
+    int64_t number;
+    return name.length < 32 && knee_names_step(name.at, name.length, &number);
+}
+
 bool knee_kineto_wants(const struct knee_event *e, bool cpu)
 {
     if (e->category == KNEE_CAT_RUNTIME)
@@ -74,7 +81,14 @@ bool knee_kineto_wants(const struct knee_event *e, bool cpu)
         return true;
     switch (e->name.at[0]) {
     case 'P': return begins(e->name, "ProfilerStep#");
+    case 'O': return begins(e->name, "Optimizer.step#");
     case 'e': return begins(e->name, "enumerate(DataLoader)");
+    case 'S':
+    case 's':
+    case 'I':
+    case 'i':
+    case 'T':
+    case 't': return names_step(e->name);
     default: return describes_collective(e->name);
     }
 }
@@ -124,14 +138,22 @@ static void take_gpu(struct knee_event_sink *sink, const struct knee_event *e, i
                       e->args.correlation, e->category == KNEE_CAT_COPY, described ? &facts : NULL);
 }
 
-/* "ProfilerStep#12" */
-static void take_step(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+/* "ProfilerStep#12", "Optimizer.step#SGD.step", "iteration 7". False: it marks no step. */
+static bool take_step(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
 {
     int64_t number = 0;
-    for (size_t i = 13; i < e->name.length && number < 1000000000; i++)
-        if (e->name.at[i] >= '0' && e->name.at[i] <= '9')
-            number = number * 10 + (e->name.at[i] - '0');
-    knee_builder_step(sink->builder, e->start_ns, end_ns, number);
+    uint32_t name = 0;
+    enum knee_step_source source = KNEE_STEPS_ANNOTATION;
+    if (begins(e->name, "Optimizer.step#")) {
+        source = KNEE_STEPS_OPTIMIZER;
+        name = knee_builder_name(sink->builder, e->name.at, e->name.length) + 1;
+    } else if (!knee_names_step(e->name.at, e->name.length, &number)) {
+        return false;
+    } else if (e->name.at[0] == 'P') {
+        source = KNEE_STEPS_PROFILER;
+    }
+    knee_builder_step_of(sink->builder, e->pid, source, name, e->start_ns, end_ns, number);
+    return true;
 }
 
 /* A job without GPUs: operations are its compute, gloo's annotations its communication. */
@@ -149,10 +171,10 @@ static void take_cpu_work(struct knee_event_sink *sink, const struct knee_event 
 
 static void take_host(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
 {
-    if (begins(e->name, "ProfilerStep#")) {
-        take_step(sink, e, end_ns);
+    if (take_step(sink, e, end_ns)) {
+        return;
     } else if (begins(e->name, "enumerate(DataLoader)")) {
-        knee_builder_load(sink->builder, e->start_ns, end_ns);
+        knee_builder_load(sink->builder, e->pid, e->start_ns, end_ns);
     } else if (sink->options->cpu) {
         take_cpu_work(sink, e, end_ns);
     } else if (describes_collective(e->name)) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "read/trace/reader.h"
 #include "read/trace/trace_json.h"
+#include "timeline/marks.h"
 
 #include <string.h>
 
@@ -220,42 +221,32 @@ static void take_call(struct nsys *n, sqlite3_stmt *row)
 
 /* ---- Ranges ---- */
 
-/* "step 12", "iteration_3", "ProfilerStep#7", "train_step": a word, then nothing but a number. */
-static bool is_step(const char *text, int64_t *number)
+/* The one device that a process uses; -1 when it uses several. */
+static int64_t only_device_of(const struct nsys *n, int64_t process)
 {
-    static const char *const words[] = {"profilerstep", "train_step", "training_step",
-                                        "step",         "iteration",  "iter"};
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-        size_t length = strlen(words[w]), i = 0;
-        while (i < length && (text[i] | 0x20) == (words[w][i] | 0x20))
-            i++;
-        if (i < length)
+    int64_t found = -1;
+    for (size_t i = 0; i < n->pair_count; i++) {
+        if (n->pairs[i].process != process)
             continue;
-        while (text[i] && strchr(" _#:=-", text[i]))
-            i++;
-        int64_t value = 0;
-        size_t digits = i;
-        for (; text[i] >= '0' && text[i] <= '9' && i - digits < 12; i++)
-            value = value * 10 + (text[i] - '0');
-        if (text[i])
-            continue;
-        *number = value;
-        return true;
+        if (found >= 0)
+            return -1;
+        found = device_key(n, process, n->pairs[i].device);
     }
-    return false;
+    return found;
 }
 
-/* start, end, text */
+/* start, end, text, globalTid */
 static void take_range(struct nsys *n, sqlite3_stmt *row)
 {
     const char *text = (const char *)sqlite3_column_text(row, 2);
     int64_t number = 0, start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
+    int64_t device = only_device_of(n, process_of(sqlite3_column_int64(row, 3)));
     if (!text || end <= start || !usable(n, start, end))
         return;
-    if (is_step(text, &number))
-        knee_builder_step(n->builder, start, end, number);
+    if (knee_names_step(text, strlen(text), &number))
+        knee_builder_step_of(n->builder, device, KNEE_STEPS_ANNOTATION, 0, start, end, number);
     else if (knee_has_word(text, "dataloader"))
-        knee_builder_load(n->builder, start, end);
+        knee_builder_load(n->builder, device, start, end);
 }
 
 /* ---- The file ---- */
@@ -293,11 +284,11 @@ static void read_tables(struct nsys *n)
              "WHERE nameId IN (SELECT id FROM StringIds WHERE value LIKE '%Launch%' OR value LIKE "
              "'%Memcpy%' OR value LIKE '%Memset%')",
              take_call);
-    each_row(
-        n,
-        "SELECT e.start, e.end, coalesce(e.text, s.value) FROM NVTX_EVENTS e LEFT JOIN StringIds s "
-        "ON s.id = e.textId WHERE e.eventType IN (59, 60) AND e.end IS NOT NULL",
-        take_range);
+    each_row(n,
+             "SELECT e.start, e.end, coalesce(e.text, s.value), e.globalTid FROM NVTX_EVENTS e "
+             "LEFT JOIN StringIds s "
+             "ON s.id = e.textId WHERE e.eventType IN (59, 60) AND e.end IS NOT NULL",
+             take_range);
 }
 
 static knee_status read_open(struct nsys *n, struct knee_err *err)
