@@ -144,6 +144,7 @@ enum knee_gap { /* what the data cannot answer, and why */
                 KNEE_GAP_NO_LAUNCHES = 1 << 7,
                 KNEE_GAP_LARGE_BATCH = 1 << 8, /* always, unless a noise scale is given */
                 KNEE_GAP_GPU = 1 << 9,         /* named, but without a preset */
+                KNEE_GAP_LOOSE = 1 << 10,      /* matched, but not ended together */
 };
 
 /* How far steps differ, each taken as the mean of its ranks. */
@@ -166,7 +167,8 @@ struct knee_diagnosis {
     double ratio, efficiency, overlap; /* of the mean; overlap NaN without communication */
     double lowest_ratio, highest_ratio;
     double load_share; /* of host step time spent waiting for batches; NaN: no steps */
-    bool split;        /* wait and transfer are told apart on all ranks */
+    bool split;        /* wait and transfer are told apart on all ranks ... */
+    bool bounded;      /* ... as a lower and an upper bound: members are missing */
     enum knee_suspect suspect;
     double share[KNEE_SUSPECTS]; /* of the step, each */
     double confidence;           /* 0 to 1 */

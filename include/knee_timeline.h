@@ -67,6 +67,8 @@ struct knee_call {
     int32_t group_size;                   /* -1: not known */
     uint32_t group, description, members; /* rows of names + 1; 0: not known */
     int64_t sequence;                     /* -1: not known */
+    int32_t peer;                         /* of a send or receive, in its group; -1: not known */
+    bool sends;                           /* to the peer, not from it */
 };
 
 /* A stretch of host time that means something: a training step, or waiting for a batch. */
@@ -226,7 +228,8 @@ struct knee_rank_account {
     int64_t start_ns, end_ns; /* the window: first to last GPU event, own clock */
     int64_t from_ns, to_ns;   /* the window widened to whole steps; runs cover it */
     int64_t shift_ns;         /* added to own times gives the common clock */
-    bool split;               /* wait and transfer are told apart */
+    bool split;               /* wait and transfer are told apart ... */
+    bool bounded;             /* ... from below and above: some members are missing */
     struct knee_ledger ledger;
     struct knee_run *runs; /* NULL where the spans are in another process */
     size_t run_count;
@@ -262,12 +265,14 @@ struct knee_collective_account {
     double expected_s;             /* on a cluster: knee_expect_collectives(); NaN: not asked */
 };
 
+/* A rank that came last. */
 struct knee_straggler {
     size_t rank; /* row of ranks */
     size_t last_count;
-    int64_t lateness_ns;   /* after the median of the others, where it was the last */
-    enum knee_label cause; /* what it did longer than the others before it came */
-    int64_t excess_ns;     /* by how much, in all */
+    int64_t lateness_ns; /* after the median of the others, where that is more than clocks leave */
+    int64_t held_ns;     /* of it what the rank does longer than the others by itself */
+    enum knee_label cause; /* what it does longer most ... */
+    int64_t excess_ns;     /* ... by how much, in all */
 };
 
 struct knee_account {
@@ -277,11 +282,13 @@ struct knee_account {
     size_t step_count;
     struct knee_collective_account *collectives; /* most time first */
     size_t collective_count;
-    struct knee_straggler *stragglers; /* most lateness first */
+    struct knee_straggler *stragglers; /* those held for most first */
     size_t straggler_count;
     enum knee_step_source step_source;
     int64_t world_size;       /* -1: not known */
-    size_t instances;         /* collectives matched over all their members */
+    size_t instances;         /* rendezvous with all their members: they ended together */
+    size_t partial;           /* rendezvous with some of their members: waits are lower bounds */
+    size_t loose;             /* matched, but not ended together: nothing waits for anything */
     size_t unmatched;         /* calls that found no partners, or not all */
     int64_t transfer_ns;      /* of all matched instances: last end - last start */
     int64_t largest_shift_ns; /* clocks of hosts; 0: none was needed */

@@ -38,12 +38,14 @@ static void mean_step(const struct knee_account *account, const struct knee_mean
             d->highest_ratio = fmax(d->highest_ratio, ratio);
         }
         d->split = d->split && (rank->split || rank->source->call_count == 0);
+        d->bounded = d->bounded || rank->bounded;
         loads += (double)rank->load_ns;
         stepped += (double)rank->stepped_ns;
     }
     d->ratio = d->step.label_s[KNEE_COMPUTE] > 0 ? knee_step_ratio(&d->step) : NAN;
     d->efficiency = 1 / (1 + d->ratio);
-    d->overlap = d->step.comm_s > 0 ? 1 - knee_step_exposed_s(&d->step) / d->step.comm_s : NAN;
+    d->overlap =
+        d->step.comm_s > 0 ? fmax(0, 1 - knee_step_exposed_s(&d->step) / d->step.comm_s) : NAN;
     d->load_share = stepped > 0 ? loads / stepped : NAN;
 }
 
@@ -69,10 +71,10 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
         gaps |= KNEE_GAP_NO_COLLECTIVES;
     else if (account->rank_count == 1)
         gaps |= KNEE_GAP_ONE_RANK;
-    else if (account->world_size > (int64_t)account->rank_count && !d->split)
+    else if (d->bounded || (account->world_size > (int64_t)account->rank_count && !d->split))
         gaps |= KNEE_GAP_RANKS_MISSING;
     else if (!d->split)
-        gaps |= KNEE_GAP_UNMATCHED;
+        gaps |= account->unmatched ? KNEE_GAP_UNMATCHED : KNEE_GAP_LOOSE;
     if (account->step_source == KNEE_STEPS_NONE)
         gaps |= KNEE_GAP_NO_STEPS;
     if (launched * 2 < work)
@@ -131,18 +133,19 @@ static void weigh_suspects(const struct knee_account *account, const struct knee
         }
 }
 
-/* The ranks that make most of the lateness: as many as it takes for three quarters of it. */
+/* The ranks that make most of the lateness by themselves: as many as it takes for three quarters of
+ * it, and not half of all. */
 static void find_late_ranks(const struct knee_account *account, struct knee_diagnosis *d)
 {
     double all = 0, some = 0;
     for (size_t i = 0; i < account->straggler_count; i++)
-        all += (double)account->stragglers[i].lateness_ns;
+        all += (double)account->stragglers[i].held_ns;
     double steps = d->steps > 0 ? d->steps : 1;
     if (1e-9 * all / steps < KNEE_NO_BOTTLENECK * d->step.wall_s)
         return;
     while (d->late_ranks < account->straggler_count && some < 0.75 * all)
-        some += (double)account->stragglers[d->late_ranks++].lateness_ns;
-    if (2 * d->late_ranks > account->rank_count)
+        some += (double)account->stragglers[d->late_ranks++].held_ns;
+    if (d->late_ranks > 1 && 2 * d->late_ranks >= account->rank_count)
         d->late_ranks = 0; /* everybody in turn is nobody in particular */
 }
 
@@ -158,7 +161,7 @@ static double confidence_of(const struct knee_account *account, const struct kne
         bool holds;
         double factor;
     } rules[] = {
-        {comm && !d->split, 0.5}, /* it may all be waiting */
+        {comm && (!d->split || d->bounded), 0.5}, /* it may all be waiting */
         {d->suspect == KNEE_SUSPECT_TINY_BATCH && (d->gaps & KNEE_GAP_NO_LAUNCHES), 0.5},
         {(d->gaps & KNEE_GAP_LOSSES) != 0, 0.8},
         {(d->gaps & KNEE_GAP_WHOLE_GRAPHS) != 0, 0.8},

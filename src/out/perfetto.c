@@ -84,6 +84,9 @@ static void put_call(struct writer *w, const struct knee_rank_account *rank,
         put_string(w, "Process Group Description", names[call->description - 1]);
     if (call->members)
         put_string(w, "Process Group Ranks", names[call->members - 1]);
+    if (call->peer >= 0)
+        knee_text_printf(&w->text, ", \"%s Rank\": %d", call->sends ? "Dst" : "Src",
+                         (int)call->peer);
     if (call->sequence >= 0)
         knee_text_printf(&w->text, ", \"Seq\": %lld", (long long)call->sequence);
 }

@@ -148,7 +148,7 @@ static void stragglers_table(const struct knee_account *account, enum knee_forma
     for (size_t i = 0; i < account->straggler_count && i < MOST; i++) {
         const struct knee_straggler *s = &account->stragglers[i];
         knee_table_cell(&table, "%lld", (long long)account->ranks[s->rank].rank);
-        knee_table_cell(&table, "%zu of %zu", s->last_count, account->instances);
+        knee_table_cell(&table, "%zu of %zu", s->last_count, account->instances + account->partial);
         ns_cell(&table, s->lateness_ns, true);
         knee_table_cell(&table, "%s", s->excess_ns > 0 ? knee_label_name(s->cause) : "-");
         ns_cell(&table, s->excess_ns, s->excess_ns > 0);
@@ -228,8 +228,12 @@ static void clocks(const struct knee_account *account, struct knee_text *text)
 {
     if (account->rank_count < 2)
         return;
-    knee_text_printf(text, "  %zu collectives matched, %zu calls without all their partners; ",
-                     account->instances, account->unmatched);
+    knee_text_printf(text, "  %zu collectives matched, ", account->instances);
+    if (account->partial)
+        knee_text_printf(text, "%zu in part, ", account->partial);
+    if (account->loose)
+        knee_text_printf(text, "%zu that did not end together, ", account->loose);
+    knee_text_printf(text, "%zu calls without all their partners; ", account->unmatched);
     if (account->largest_shift_ns)
         knee_text_printf(
             text, "clocks moved by up to %s, ends then agree within %s\n",
@@ -402,6 +406,7 @@ static void json_ranks(struct knee_json *json, const struct knee_account *accoun
         knee_json_open_flat(json, NULL, '{');
         knee_json_whole(json, "rank", rank->rank);
         knee_json_ledger(json, &rank->ledger, rank->split || rank->source->call_count == 0, true);
+        knee_json_bool(json, "wait_is_a_lower_bound", rank->bounded);
         knee_json_string(json, "file", rank->trace->file);
         knee_json_string(json, "format", rank->trace->format);
         knee_json_whole(json, "device", rank->source->device);
@@ -457,6 +462,7 @@ static void json_stragglers(struct knee_json *json, const struct knee_account *a
         knee_json_whole(json, "rank", account->ranks[s->rank].rank);
         knee_json_whole(json, "last_count", (int64_t)s->last_count);
         knee_json_ns(json, "lateness_s", s->lateness_ns, true);
+        knee_json_ns(json, "held_s", s->held_ns, true);
         knee_json_string(json, "cause", s->excess_ns > 0 ? knee_label_name(s->cause) : NULL);
         knee_json_ns(json, "excess_s", s->excess_ns, true);
         knee_json_close(json, '}');
@@ -589,6 +595,8 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
     json_steps(&json, account);
     knee_json_open(&json, "matching", '{');
     knee_json_whole(&json, "collectives", (int64_t)account->instances);
+    knee_json_whole(&json, "partial", (int64_t)account->partial);
+    knee_json_whole(&json, "not_ended_together", (int64_t)account->loose);
     knee_json_whole(&json, "unmatched_calls", (int64_t)account->unmatched);
     knee_json_ns(&json, "transfer_s", account->transfer_ns, account->instances > 0);
     knee_json_ns(&json, "largest_clock_shift_s", account->largest_shift_ns, true);

@@ -499,6 +499,8 @@ static bool add_call(struct knee_builder *b, struct list *calls, struct raw_span
         .description = facts->description,
         .members = facts->members,
         .sequence = facts->sequence,
+        .peer = facts->peer >= 0 && facts->peer <= INT32_MAX ? (int32_t)facts->peer : -1,
+        .sends = facts->sends,
     };
     raw->span.call = (uint32_t)calls->count;
     return true;

@@ -28,10 +28,12 @@ struct knee_call_facts {
     int64_t in_elements, out_elements, group_size, sequence, bytes;
     int dtype_bytes;
     uint32_t group, description, members; /* names + 1 */
+    int64_t peer;                         /* of a send or receive, in its group */
+    bool sends;
 };
 #define KNEE_CALL_UNKNOWN                                                                          \
     {                                                                                              \
-        KNEE_OP_UNKNOWN, -1, -1, -1, -1, -1, 0, 0, 0, 0                                            \
+        KNEE_OP_UNKNOWN, -1, -1, -1, -1, -1, 0, 0, 0, 0, -1, false                                 \
     }
 
 /* GPU work on a device (any number that names it). A copy stays one unless its name says that it

@@ -89,7 +89,7 @@ static void add_call(const struct knee_account *account, const struct knee_match
     sums->shortest_ns = duration < sums->shortest_ns ? duration : sums->shortest_ns;
     uint32_t found = m->instance_of[r][c];
     const struct knee_instance *instance = found ? &m->instances[found - 1] : NULL;
-    if (!instance || !instance->complete || !instance->barrier)
+    if (!instance || !instance->complete || !instance->rendezvous)
         return;
     int64_t wait = instance->last_start_ns - knee_common_time(rank, span->start_ns);
     sums->wait_ns += wait < duration ? wait : duration;

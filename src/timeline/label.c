@@ -77,11 +77,12 @@ static void add_transfers(struct cover *transfer, const struct interval *parts,
         extend(transfer, parts[keys[i].row].start_ns, parts[keys[i].row].end_ns);
 }
 
-/* Communication counts as split when what cannot be split (partners missing, or not a barrier) is a
- * small part of it. */
-static bool is_split(const struct knee_rank *source, const struct knee_rank_brief *task)
+/* Communication counts as split when what cannot be split (no partners, or no rendezvous) is a
+ * small part of it; and as bounded when members are missing from more than such a part. */
+static void find_split(struct knee_rank_account *rank, const struct knee_rank_brief *task)
 {
-    int64_t all = 0, met = 0;
+    const struct knee_rank *source = rank->source;
+    int64_t all = 0, met = task->settled_ns, partly = 0;
     for (size_t c = 0; c < source->call_count; c++) {
         const struct knee_span *span = &source->spans[source->calls[c].span];
         all += span->end_ns - span->start_ns;
@@ -89,8 +90,10 @@ static bool is_split(const struct knee_rank *source, const struct knee_rank_brie
     for (size_t i = 0; i < task->meeting_count; i++) {
         const struct knee_span *span = &source->spans[source->calls[task->meetings[i].call].span];
         met += span->end_ns - span->start_ns;
+        partly += task->meetings[i].partial ? span->end_ns - span->start_ns : 0;
     }
-    return all > 0 && all - met <= all / 5;
+    rank->split = all > 0 && all - met <= all / 5;
+    rank->bounded = rank->split && partly > all / 5;
 }
 
 static void fill_covers(const struct knee_rank *source, const int64_t *there_ns,
@@ -273,7 +276,7 @@ bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brie
     struct interval *room = knee_resize(alloc, NULL, (2 * spans + 4 * calls) * sizeof *room);
     bool good = keys && there_ns && room;
     if (good) {
-        rank->split = is_split(source, task);
+        find_split(rank, task);
         find_arrivals(source, task, rank->split, there_ns);
         w.covers[COMPUTE].list = room;
         w.covers[COPY].list = room + spans;

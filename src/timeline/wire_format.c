@@ -143,6 +143,8 @@ static void walk_call(struct knee_cursor *c, struct knee_call *call, struct word
     KNEE_FIELD(c, call->description);
     KNEE_FIELD(c, call->members);
     KNEE_FIELD(c, call->sequence);
+    KNEE_FIELD(c, call->peer);
+    call->sends = knee_cursor_small(c, call->sends, 2) != 0;
     call->op = (enum knee_op)knee_cursor_small(c, call->op, KNEE_OPS);
     word(c, words, &call->algorithm);
     word(c, words, &call->protocol);
@@ -154,7 +156,7 @@ static void walk_call(struct knee_cursor *c, struct knee_call *call, struct word
 
 enum {
     SPAN_BYTES = 3 * 8 + 4 * 4 + 1,
-    CALL_BYTES = 4 * 4 + 3 * 8,
+    CALL_BYTES = 4 * 5 + 3 * 8,
     MARK_BYTES = 4 * 8,
     RANK_BYTES = 9 * 8
 };

@@ -228,7 +228,18 @@ static void clocks_that_contradict_are_moved_together(void **state)
     knee_trace_release(&traces[1]);
 }
 
-static void one_rank_or_missing_ranks_cannot_be_split(void **state)
+static struct knee_diagnosis diagnosis_of(const struct knee_account *account)
+{
+    struct knee_job job;
+    struct knee_diagnosis d;
+    struct knee_err err;
+    knee_job_init(&job);
+    if (knee_diagnose(account, &job, NULL, &d, &err))
+        fail_msg("%s", err.what);
+    return d;
+}
+
+static void one_rank_cannot_be_split_and_missing_ranks_give_bounds(void **state)
 {
     (void)state;
     struct knee_trace one = late_rank(0, 0);
@@ -239,18 +250,295 @@ static void one_rank_or_missing_ranks_cannot_be_split(void **state)
     struct knee_trace two[] = {late_rank(0, 0), late_rank(1, 0)};
     two[0].world_size = two[1].world_size = 4;
     account = account_of(two, 2);
-    assert_false(account.ranks[0].split);
+    assert_true(account.ranks[0].split && account.ranks[0].bounded);
+    assert_int_equal(account.instances, 0);
+    assert_int_equal(account.partial, 5);
+    assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], 5 * 400000);
     struct knee_job job;
     struct knee_diagnosis d;
     knee_job_init(&job);
     assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
+    assert_true(d.bounded);
     assert_true(d.gaps & KNEE_GAP_RANKS_MISSING);
-    assert_true(d.confidence < 0.6);
+    assert_int_equal(d.suspect, KNEE_SUSPECT_STRAGGLER);
     knee_diagnosis_release(&d);
     knee_account_release(&account);
     knee_trace_release(&one);
     knee_trace_release(&two[0]);
     knee_trace_release(&two[1]);
+}
+
+/* ---- Matching, with known truth ---- */
+
+/* One call of a collective; `late` of it is waited by nobody. */
+struct made_call {
+    enum knee_op op;
+    int64_t start, end, bytes, peer;
+    int32_t stream;
+    bool sends;
+    const char *group, *members;
+};
+
+static void add_made(struct knee_builder *b, const struct made_call *c, int64_t size)
+{
+    static const char name[] = "ncclDevKernel_SendRecv(x)";
+    struct knee_call_facts facts = KNEE_CALL_UNKNOWN;
+    facts.op = c->op;
+    facts.bytes = c->bytes;
+    facts.peer = c->peer;
+    facts.sends = c->sends;
+    facts.group_size = size;
+    if (c->group) {
+        facts.group = knee_builder_name(b, c->group, strlen(c->group)) + 1;
+        facts.members = knee_builder_name(b, c->members, strlen(c->members)) + 1;
+    }
+    knee_builder_span(b, 0, c->start, c->end, knee_builder_name(b, name, strlen(name)), c->stream,
+                      KNEE_NO_CORRELATION, false, &facts);
+}
+
+static void release_all(struct knee_account *account, struct knee_trace *traces, size_t count)
+{
+    knee_account_release(account);
+    for (size_t i = 0; i < count; i++)
+        knee_trace_release(&traces[i]);
+}
+
+/* Four ranks, all-to-alls of sizes that differ; rank 2's host is 500 us away before each. Ends
+ * differ by up to 200 us, as when processes share a GPU. */
+static void all_to_alls_match_and_name_the_late_rank(void **state)
+{
+    (void)state;
+    struct knee_trace traces[4];
+    for (int64_t r = 0; r < 4; r++) {
+        struct knee_builder *b = builder();
+        for (int64_t i = 0; i < 8; i++) {
+            int64_t t = 2000000 * i, late = r == 2 ? 500000 : 10000 * r;
+            knee_builder_step(b, t, t + 2000000, i);
+            add(b, "gemm", t + 100000 + late, t + 200000 + late, 7, t + 99000 + late);
+            add_made(b,
+                     &(struct made_call){.op = i % 2 ? KNEE_OP_ALL_TO_ALL : KNEE_OP_ALL_TO_ALLV,
+                                         .start = t + 200000 + late,
+                                         .end = t + 900000 + ((r + i) % 4) * 66000,
+                                         .bytes = 1000 * (r + 1) + i,
+                                         .stream = 20,
+                                         .peer = -1,
+                                         .group = "0",
+                                         .members = "[0, 1, 2, 3]"},
+                     4);
+        }
+        traces[r] = finish(b, r, 4);
+    }
+    struct knee_account account = account_of(traces, 4);
+    assert_int_equal(account.instances, 8);
+    assert_int_equal(account.unmatched, 0);
+    for (size_t r = 0; r < 4; r++) {
+        assert_true(account.ranks[r].split && !account.ranks[r].bounded);
+        assert_int_equal(account.ranks[r].ledger.label_ns[KNEE_WAIT],
+                         r == 2 ? 0 : 8 * (500000 - 10000 * (int64_t)r));
+    }
+    struct knee_diagnosis d = diagnosis_of(&account);
+    assert_int_equal(d.late_ranks, 1);
+    assert_int_equal(account.stragglers[0].rank, 2);
+    assert_int_equal(account.stragglers[0].cause, KNEE_HOST);
+    assert_float_equal((double)account.stragglers[0].held_ns, 8 * 490000, 8 * 490000 * 0.05);
+    knee_diagnosis_release(&d);
+    release_all(&account, traces, 4);
+}
+
+/* A pipeline of ranks 4, 6 and 9: peers count inside the group. Rank 6 is late with what it sends;
+ * what rank 4 sends is taken before it comes. */
+static void sends_meet_their_receives(void **state)
+{
+    (void)state;
+    static const int64_t ranks[] = {4, 6, 9};
+    struct knee_trace traces[3];
+    for (int64_t p = 0; p < 3; p++) {
+        struct knee_builder *b = builder();
+        for (int64_t i = 0; i < 8; i++) {
+            int64_t t = 1000000 * i;
+            struct made_call call = {.op = KNEE_OP_SEND_RECV,
+                                     .bytes = 4096,
+                                     .stream = 20,
+                                     .group = "7",
+                                     .members = "[4, 6, 9]"};
+            knee_builder_step(b, t, t + 1000000, i);
+            if (p < 2) { /* to the next: from 0 at 100000, from 1 at 700000 */
+                call.sends = true;
+                call.peer = p + 1;
+                call.start = t + (p ? 700000 : 100000);
+                call.end = t + (p ? 800000 : 120000);
+                add_made(b, &call, 3);
+            }
+            if (p > 0) { /* from the one before: 1 comes when 0 has gone, 2 waits long for 1 */
+                call.sends = false;
+                call.peer = p - 1;
+                call.start = t + (p == 1 ? 130000 : 50000);
+                call.end = t + (p == 1 ? 200000 : 800000);
+                add_made(b, &call, 3);
+            }
+            add(b, "gemm", t + 200000, t + (p == 1 ? 690000 : 250000), 7, t + 190000);
+            call.op = KNEE_OP_ALL_REDUCE;
+            call.peer = -1;
+            call.start = t + (p ? 810000 : 260000);
+            call.end = t + 950000;
+            add_made(b, &call, 3);
+        }
+        traces[p] = finish(b, ranks[p], 10);
+    }
+    struct knee_account account = account_of(traces, 3);
+    assert_int_equal(account.instances, 8 + 8); /* 1 to 2, and all-reduces */
+    assert_int_equal(account.loose, 8);     /* 0 to 1: nobody waited */
+    assert_int_equal(account.unmatched, 0);
+    for (size_t r = 0; r < 3; r++)
+        assert_true(account.ranks[r].split && !account.ranks[r].bounded);
+    assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], 8 * 550000);
+    assert_int_equal(account.ranks[1].ledger.label_ns[KNEE_WAIT], 0);
+    assert_int_equal(account.ranks[2].ledger.label_ns[KNEE_WAIT], 8 * (650000 - 50000));
+    struct knee_diagnosis d = diagnosis_of(&account);
+    assert_int_equal(d.late_ranks, 1);
+    assert_int_equal(account.stragglers[0].rank, 1);
+    assert_int_equal(account.stragglers[0].cause, KNEE_COMPUTE);
+    knee_diagnosis_release(&d);
+    release_all(&account, traces, 3);
+}
+
+/* A broadcast is a rendezvous only where it ended as one. */
+static void a_rendezvous_is_what_ends_together(void **state)
+{
+    (void)state;
+    for (int together = 0; together < 2; together++) {
+        struct knee_trace traces[2];
+        for (int64_t r = 0; r < 2; r++) {
+            struct knee_builder *b = builder();
+            for (int64_t i = 0; i < 5; i++)
+                add_made(b,
+                         &(struct made_call){.op = KNEE_OP_BROADCAST,
+                                             .start = 5000000 * i + 400000 * r,
+                                             .end = 5000000 * i + 700000 +
+                                                    (together ? 10000 : 900000) * r,
+                                             .bytes = 64,
+                                             .peer = -1,
+                                             .stream = 20},
+                         2);
+            traces[r] = finish(b, r, 2);
+        }
+        struct knee_account account = account_of(traces, 2);
+        struct knee_diagnosis d = diagnosis_of(&account);
+        assert_int_equal(account.instances, together ? 5 : 0);
+        assert_int_equal(account.loose, together ? 0 : 5);
+        assert_int_equal(account.ranks[0].split, together);
+        assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], together ? 5 * 400000 : 0);
+        assert_int_equal(d.gaps & (KNEE_GAP_LOOSE | KNEE_GAP_UNMATCHED),
+                         together ? 0 : KNEE_GAP_LOOSE);
+        knee_diagnosis_release(&d);
+        release_all(&account, traces, 2);
+    }
+}
+
+/* gloo: any thread of the pool takes a call. In the order of their starts all of them match. */
+static void calls_on_a_pool_of_threads_match(void **state)
+{
+    (void)state;
+    struct knee_trace traces[3];
+    uint64_t seed = 99;
+    for (int64_t r = 0; r < 3; r++) {
+        struct knee_builder *b = builder();
+        for (int64_t i = 0; i < 40; i++)
+            add_made(b,
+                     &(struct made_call){.op = KNEE_OP_ALL_REDUCE,
+                                         .start = 1000000 * i + 50000 * ((r + i) % 3),
+                                         .end = 1000000 * i + 300000,
+                                         .bytes = 4096,
+                                         .peer = -1,
+                                         .stream = (int32_t)(chance(&seed) * 4)},
+                     3);
+        traces[r] = finish(b, r, 3);
+        traces[r].format = "cpu";
+    }
+    struct knee_account account = account_of(traces, 3);
+    assert_int_equal(account.instances, 40);
+    assert_int_equal(account.residual_ns, 0);
+    struct knee_diagnosis d = diagnosis_of(&account);
+    assert_int_equal(d.late_ranks, 0); /* each comes last in turn */
+    knee_diagnosis_release(&d);
+    release_all(&account, traces, 3);
+}
+
+/* One profiler began two calls later. All calls look alike; their ends tell. */
+static void a_later_start_is_found_by_the_ends(void **state)
+{
+    (void)state;
+    struct knee_trace traces[2];
+    for (int64_t r = 0; r < 2; r++) {
+        struct knee_builder *b = builder();
+        for (int64_t i = 2 * r; i < 10; i++)
+            add(b, NCCL, 1000000 * i + 5000 * i * i, 1000000 * i + 600000 + 5000 * i * i, 20,
+                KNEE_NO_TIME);
+        traces[r] = finish(b, r, 2);
+    }
+    struct knee_account account = account_of(traces, 2);
+    assert_int_equal(account.instances, 8);
+    assert_int_equal(account.unmatched, 2);
+    assert_int_equal(account.largest_shift_ns, 0);
+    assert_int_equal(account.residual_ns, 0);
+    release_all(&account, traces, 2);
+}
+
+/* Rank 2 never meets rank 0, only rank 1, whose clock is off: the shift is found through it. */
+static void clocks_are_found_over_other_ranks(void **state)
+{
+    (void)state;
+    static const int64_t off[] = {0, 7000000, -4000000};
+    struct knee_trace traces[3];
+    for (int64_t r = 0; r < 3; r++) {
+        struct knee_builder *b = builder();
+        for (int64_t i = 0; i < 12; i++) {
+            bool even = i % 2 == 0;
+            if ((even && r == 2) || (!even && r == 0))
+                continue;
+            add_made(b,
+                     &(struct made_call){.op = KNEE_OP_ALL_REDUCE,
+                                         .start = 1000000 * i + 100000 * r + off[r],
+                                         .end = 1000000 * i + 500000 + off[r],
+                                         .bytes = 64,
+                                         .peer = -1,
+                                         .stream = 20,
+                                         .group = even ? "a" : "b",
+                                         .members = even ? "[0, 1]" : "[1, 2]"},
+                     2);
+        }
+        traces[r] = finish(b, r, 3);
+    }
+    struct knee_account account = account_of(traces, 3);
+    assert_int_equal(account.ranks[1].shift_ns, -7000000);
+    assert_int_equal(account.ranks[2].shift_ns, 4000000);
+    assert_int_equal(account.instances, 12);
+    assert_int_equal(account.ranks[1].ledger.label_ns[KNEE_WAIT], 6 * 100000);
+    release_all(&account, traces, 3);
+}
+
+/* Ends agree within 300 us only: rank 1's 50 us are nobody's lateness. */
+static void lateness_within_what_clocks_leave_is_nobodys(void **state)
+{
+    (void)state;
+    struct knee_trace traces[2];
+    for (int64_t r = 0; r < 2; r++) {
+        struct knee_builder *b = builder();
+        for (int64_t i = 0; i < 20; i++) {
+            int64_t t = 1000000 * i, jitter = r == 1 ? (i % 2 ? 300000 : -300000) : 0;
+            add(b, "gemm", t, t + 100000 + 50000 * r, 7, t - 10);
+            add(b, NCCL, t + 100000 + 50000 * r, t + 600000 + jitter, 20, t);
+        }
+        traces[r] = finish(b, r, 2);
+    }
+    struct knee_account account = account_of(traces, 2);
+    assert_int_equal(account.instances, 20);
+    assert_int_equal(account.residual_ns, 300000);
+    struct knee_diagnosis d = diagnosis_of(&account);
+    assert_int_equal(account.stragglers[0].lateness_ns, 0);
+    assert_int_equal(d.late_ranks, 0);
+    knee_diagnosis_release(&d);
+    release_all(&account, traces, 2);
 }
 
 /* A kernel that starts after its step has ended on the host still belongs to the step that launched
@@ -282,17 +570,6 @@ static void a_kernel_belongs_to_the_step_of_its_launch(void **state)
     assert_int_equal(account.steps[1].ledger.label_ns[KNEE_COMPUTE], 110 + 135);
     knee_account_release(&account);
     knee_trace_release(&trace);
-}
-
-static struct knee_diagnosis diagnosis_of(const struct knee_account *account)
-{
-    struct knee_job job;
-    struct knee_diagnosis d;
-    struct knee_err err;
-    knee_job_init(&job);
-    if (knee_diagnose(account, &job, NULL, &d, &err))
-        fail_msg("%s", err.what);
-    return d;
 }
 
 static void check_steps(struct knee_trace trace, size_t complete, double step_s)
@@ -581,7 +858,14 @@ int main(void)
         cmocka_unit_test(every_nanosecond_against_a_map),
         cmocka_unit_test(a_late_rank_is_named_with_its_cause),
         cmocka_unit_test(clocks_that_contradict_are_moved_together),
-        cmocka_unit_test(one_rank_or_missing_ranks_cannot_be_split),
+        cmocka_unit_test(one_rank_cannot_be_split_and_missing_ranks_give_bounds),
+        cmocka_unit_test(all_to_alls_match_and_name_the_late_rank),
+        cmocka_unit_test(sends_meet_their_receives),
+        cmocka_unit_test(a_rendezvous_is_what_ends_together),
+        cmocka_unit_test(calls_on_a_pool_of_threads_match),
+        cmocka_unit_test(a_later_start_is_found_by_the_ends),
+        cmocka_unit_test(clocks_are_found_over_other_ranks),
+        cmocka_unit_test(lateness_within_what_clocks_leave_is_nobodys),
         cmocka_unit_test(a_kernel_belongs_to_the_step_of_its_launch),
         cmocka_unit_test(a_gap_before_the_first_kernel_is_in_the_step),
         cmocka_unit_test(a_lagging_gpu_does_not_change_the_step),

@@ -148,6 +148,12 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
         if (SLICE_IS(key, "stream"))
             return scan_number(p, end, &a->stream, repaired);
         break;
+    case 8:
+        if (SLICE_IS(key, "Src Rank"))
+            return scan_number(p, end, &a->from, repaired);
+        if (SLICE_IS(key, "Dst Rank"))
+            return scan_number(p, end, &a->to, repaired);
+        break;
     case 10:
         if (SLICE_IS(key, "Group size"))
             return scan_number(p, end, &a->group_size, repaired);
@@ -198,7 +204,9 @@ const char *knee_scan_args(const char *p, const char *end, struct knee_event *e,
                                        .in_elements = -1,
                                        .out_elements = -1,
                                        .group_size = -1,
-                                       .sequence = -1};
+                                       .sequence = -1,
+                                       .from = -1,
+                                       .to = -1};
     bool more = knee_event_wants_more(e), runtime = e->category == KNEE_CAT_RUNTIME;
     for (;;) {
         p = knee_scan_space(p);

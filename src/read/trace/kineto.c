@@ -116,6 +116,8 @@ static struct knee_call_facts facts_of(struct knee_event_sink *sink, const struc
         .group = named(sink, e->args.group),
         .description = named(sink, e->args.description),
         .members = named(sink, e->args.members),
+        .peer = e->args.to >= 0 ? e->args.to : e->args.from,
+        .sends = e->args.to >= 0,
     };
 }
 

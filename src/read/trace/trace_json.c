@@ -139,7 +139,9 @@ static void take_event(struct knee_trace_reader *r, struct knee_event *e, const 
                                                    .in_elements = -1,
                                                    .out_elements = -1,
                                                    .group_size = -1,
-                                                   .sequence = -1};
+                                                   .sequence = -1,
+                                                   .from = -1,
+                                                   .to = -1};
     uint64_t ignored = 0;
     if (e->category == KNEE_CAT_SKIP) {
         r->trace.events++;
