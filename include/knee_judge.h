@@ -36,6 +36,8 @@ enum knee_suspect {
     KNEE_SUSPECT_STRAGGLER,
     KNEE_SUSPECT_TINY_BATCH,
     KNEE_SUSPECT_LARGE_BATCH,
+    KNEE_SUSPECT_COPY, /* exposed copies */
+    KNEE_SUSPECT_IDLE, /* the GPU has work, and does not start it */
     KNEE_SUSPECTS
 };
 const char *knee_suspect_name(enum knee_suspect suspect);
@@ -145,6 +147,8 @@ enum knee_gap { /* what the data cannot answer, and why */
                 KNEE_GAP_LARGE_BATCH = 1 << 8, /* always, unless a noise scale is given */
                 KNEE_GAP_GPU = 1 << 9,         /* named, but without a preset */
                 KNEE_GAP_LOOSE = 1 << 10,      /* matched, but not ended together */
+                KNEE_GAP_OTHER_STEPS = 1 << 11,
+                KNEE_GAP_BOUNDS = 1 << 12, /* ranks are missing: waits are lower bounds */
 };
 
 /* How far steps differ, each taken as the mean of its ranks. */
@@ -156,6 +160,9 @@ struct knee_step_spread {
     size_t rank;           /* ... on this row of ranks ... */
     double excess_s;       /* ... by so much */
 };
+
+/* A collective this many times slower than expected has another trouble than its size. */
+#define KNEE_FAR_SLOWER 2
 
 /* A step this much longer than the median one stands out, and what made it is named. */
 #define KNEE_STANDS_OUT 1.2
@@ -174,8 +181,11 @@ struct knee_diagnosis {
     double confidence;           /* 0 to 1 */
     unsigned gaps;
     size_t late_ranks; /* first so many rows of account->stragglers are the late ones */
-    struct knee_prediction prediction; /* levers and cost at this step */
-    size_t lever;                      /* row of its levers, SIZE_MAX: none */
+    size_t slow_wire;  /* the collective that loses most against what is expected, at least
+                          KNEE_FAR_SLOWER times as slow; SIZE_MAX: none */
+    double wire_slowdown, wire_bytes_per_s; /* of it: times, and what it reaches (bus) */
+    struct knee_prediction prediction;      /* levers and cost at this step */
+    size_t lever;                           /* row of its levers, SIZE_MAX: none */
 };
 
 /* `given` may hold what the user says beside the trace (price, cluster, params, critical batch); it
@@ -187,6 +197,8 @@ void knee_diagnosis_release(struct knee_diagnosis *diagnosis);
 
 /* Fills in what each collective should take on a cluster. Groups are taken to fill nodes. */
 void knee_expect_collectives(struct knee_account *account, const struct knee_cluster *cluster);
+/* The same on a node of the GPUs that the traces name, for groups that fit into it. */
+void knee_expect_of_gpus(struct knee_account *account);
 
 /* Two recordings of the same job, per step and rank. */
 enum { KNEE_MOVERS = 16 };

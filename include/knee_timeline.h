@@ -135,8 +135,10 @@ struct knee_trace {
     size_t load_count;
     char **names;
     size_t name_count;
-    int64_t rank, world_size; /* as the file says; -1: it does not */
-    int64_t base_ns;          /* added to its times gives the absolute time */
+    int64_t rank, world_size;      /* as the file says; -1: it does not */
+    bool rank_stated;              /* the rank stands in the file, not in its name only */
+    int64_t first_step, last_step; /* numbers of the profiler's steps; -1: there are none */
+    int64_t base_ns;               /* added to its times gives the absolute time */
     char gpu_name[64], host[64], backend[32];
     uint64_t bytes, events; /* uncompressed bytes and events seen */
     struct knee_loss losses[KNEE_LOSSES];
@@ -294,6 +296,9 @@ struct knee_account {
     int64_t largest_shift_ns; /* clocks of hosts; 0: none was needed */
     int64_t residual_ns;      /* median spread of matched ends that is left */
     int64_t strip_part_ns;    /* the common window of all ranks / KNEE_STRIP, rounded up */
+    bool other_steps;         /* ranks recorded other steps: nothing of theirs can be matched */
+    bool machine_assumed;     /* nobody named it: a node of the GPUs in the traces */
+    char machine[64];         /* what expected_s is of; "": nothing is expected */
     const struct knee_alloc *alloc;
 };
 

@@ -26,6 +26,11 @@ static knee_status read_side(const char *word, struct side *side, struct knee_er
     if (status)
         return status;
     cli_traces_complain(&side->traces);
+    if (side->traces.job_count > 1) {
+        knee_fail(err, KNEE_INPUT, word, "these are traces of %zu runs", side->traces.job_count);
+        knee_hint(err, "name the folder or file of one of them");
+        return KNEE_INPUT;
+    }
     status = knee_account(side->traces.traces, side->traces.count, NULL, &side->account, err);
     if (!status)
         status = knee_diagnose(&side->account, &job, NULL, &side->diagnosis, err);

@@ -71,8 +71,12 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
         gaps |= KNEE_GAP_NO_COLLECTIVES;
     else if (account->rank_count == 1)
         gaps |= KNEE_GAP_ONE_RANK;
-    else if (d->bounded || (account->world_size > (int64_t)account->rank_count && !d->split))
+    else if (d->split && d->bounded)
+        gaps |= KNEE_GAP_BOUNDS;
+    else if (account->world_size > (int64_t)account->rank_count && !d->split)
         gaps |= KNEE_GAP_RANKS_MISSING;
+    else if (account->other_steps)
+        gaps |= KNEE_GAP_OTHER_STEPS;
     else if (!d->split)
         gaps |= account->unmatched ? KNEE_GAP_UNMATCHED : KNEE_GAP_LOOSE;
     if (account->step_source == KNEE_STEPS_NONE)
@@ -125,6 +129,8 @@ static void weigh_suspects(const struct knee_account *account, const struct knee
     d->share[KNEE_SUSPECT_INPUT] = common_share(account, means, KNEE_STARVED, room);
     d->share[KNEE_SUSPECT_TINY_BATCH] = common_share(account, means, KNEE_HOST, room);
     d->share[KNEE_SUSPECT_LARGE_BATCH] = batch >= critical ? batch / (batch + critical) : 0;
+    d->share[KNEE_SUSPECT_COPY] = common_share(account, means, KNEE_COPY, room);
+    d->share[KNEE_SUSPECT_IDLE] = common_share(account, means, KNEE_IDLE, room);
     double most = KNEE_NO_BOTTLENECK;
     for (int s = KNEE_SUSPECT_NONE + 1; s < KNEE_SUSPECTS; s++)
         if (d->share[s] >= most) {
@@ -268,6 +274,7 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
     if (status)
         return status;
     find_late_ranks(account, &d);
+    knee_find_slow_wire(account, &d);
     d.confidence = confidence_of(account, &d);
     struct knee_job job = job_of(account, given, &d);
     status = knee_predict(&job, alloc, &d.prediction, err);
@@ -278,10 +285,8 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
         kinds = knee_regime_kinds(knee_regime_of(d.ratio));
     if (d.suspect == KNEE_SUSPECT_TINY_BATCH)
         kinds = KNEE_LEVER_HOST | KNEE_LEVER_BATCH;
-    if (d.suspect == KNEE_SUSPECT_NONE && of_step(&d, KNEE_COPY) >= KNEE_NO_BOTTLENECK)
-        kinds = KNEE_LEVER_HOST;
     d.lever = knee_levers_best(&d.prediction, kinds, KNEE_WORTH_IT);
-    if (d.lever == SIZE_MAX && d.suspect != KNEE_SUSPECT_NONE)
+    if (d.lever == SIZE_MAX && d.suspect != KNEE_SUSPECT_NONE && d.suspect != KNEE_SUSPECT_IDLE)
         d.lever = knee_levers_best(&d.prediction, ~(unsigned)KNEE_LEVER_WORKERS, KNEE_WORTH_IT);
     *out = d;
     return KNEE_OK;

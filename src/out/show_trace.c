@@ -172,8 +172,6 @@ static void suspects_table(const struct knee_diagnosis *d, enum knee_format form
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
-    if (format == KNEE_TEXT)
-        knee_text_printf(text, "  how sure: %s\n", knee_percent(d->confidence).s);
 }
 
 static void levers_table(const struct knee_diagnosis *d, enum knee_format format,
@@ -212,14 +210,23 @@ static void heading(struct knee_text *text, enum knee_format format, const struc
 static void verdict(const struct knee_account *account, const struct knee_diagnosis *d,
                     enum knee_format format, const struct knee_style *style, struct knee_text *text)
 {
-    struct knee_text sentence = {.alloc = text->alloc};
     const char *gap;
-    knee_diagnosis_sentence(account, d, &sentence);
-    if (style->color)
-        knee_text_puts(text, "\033[1m");
-    knee_say(&sentence, format, style, text);
-    if (style->color)
-        knee_text_puts(text, "\033[0m");
+    for (int part = 0; part < KNEE_SAY_PARTS; part++) {
+        struct knee_text line = {.alloc = text->alloc};
+        bool bold = style->color && part == KNEE_SAY_ADVICE;
+        knee_diagnosis_line(account, d, (enum knee_diagnosis_part)part, &line);
+        text->failed = text->failed || line.failed;
+        if (part && line.length && format == KNEE_MARKDOWN)
+            knee_text_puts(text, "\n");
+        if (bold)
+            knee_text_puts(text, "\033[1m");
+        if (line.length)
+            knee_say(&line, format, style, text);
+        else
+            knee_text_release(&line);
+        if (bold)
+            knee_text_puts(text, "\033[0m");
+    }
     for (size_t i = 0; (gap = knee_gap_sentence(d->gaps & ~(unsigned)KNEE_GAP_LARGE_BATCH, i)); i++)
         knee_wrap(gap, knee_columns(format, style), "  ", text);
 }
@@ -315,6 +322,9 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
     }
     if (account->collective_count) {
         heading(text, format, style, "Collectives");
+        if (pictures && account->machine_assumed)
+            knee_text_printf(text, "  expected of %s; --cluster says otherwise\n",
+                             account->machine);
         collectives_table(account, format, style, text);
     }
     heading(text, format, style, "Suspects");
@@ -542,6 +552,12 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
     knee_diagnosis_sentence(account, d, &sentence);
     knee_json_open(json, "verdict", '{');
     knee_json_words(json, "sentence", &sentence);
+    for (int part = 0; part < KNEE_SAY_PARTS; part++) {
+        static const char *const keys[] = {"do", "why", "buys", "formal"};
+        struct knee_text line = {.alloc = json->text->alloc};
+        knee_diagnosis_line(account, d, (enum knee_diagnosis_part)part, &line);
+        knee_json_words(json, keys[part], &line);
+    }
     knee_json_string(json, "suspect", knee_suspect_name(d->suspect));
     knee_json_number(json, "confidence", d->confidence);
     json_evidence(json, d);
@@ -556,6 +572,13 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
     for (size_t i = 0; i < d->late_ranks; i++)
         knee_json_whole(json, NULL, account->ranks[account->stragglers[i].rank].rank);
     knee_json_close(json, ']');
+    if (d->slow_wire != SIZE_MAX) {
+        knee_json_open_flat(json, "slow_wire", '{');
+        knee_json_whole(json, "collective", (int64_t)d->slow_wire);
+        knee_json_number(json, "times_slower", d->wire_slowdown);
+        knee_json_number(json, "busbw_bytes_per_s", d->wire_bytes_per_s);
+        knee_json_close(json, '}');
+    }
     knee_json_number(json, "stall_cost_per_day", p->cost.stall_day);
     knee_json_open(json, "cannot_tell", '[');
     for (size_t i = 0; (gap = knee_gap_sentence(d->gaps, i)); i++)
@@ -592,6 +615,8 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
     json_collectives(&json, account);
     json_levers(&json, &report->diagnosis->prediction);
     knee_json_string(&json, "step_source", step_source(account));
+    knee_json_string(&json, "expected_of", *account->machine ? account->machine : NULL);
+    knee_json_bool(&json, "expected_is_assumed", account->machine_assumed);
     json_steps(&json, account);
     knee_json_open(&json, "matching", '{');
     knee_json_whole(&json, "collectives", (int64_t)account->instances);

@@ -237,9 +237,24 @@ static bool make_tasks(struct knee_account *account, struct knee_between *betwee
     return share_meetings(account, between);
 }
 
+/* Step numbers that no two ranks share are other steps, whatever their collectives look like. */
+static bool has_other_steps(const struct knee_account *account)
+{
+    int64_t last_first = INT64_MIN, first_last = INT64_MAX;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_trace *trace = account->ranks[r].trace;
+        if (trace->first_step < 0 || trace->last_step < 0)
+            return false;
+        last_first = trace->first_step > last_first ? trace->first_step : last_first;
+        first_last = trace->last_step < first_last ? trace->last_step : first_last;
+    }
+    return last_first > first_last;
+}
+
 static bool match_and_align(struct knee_account *account, struct knee_between *between)
 {
     struct knee_matches *m = &between->matches;
+    account->other_steps = has_other_steps(account);
     bool good = knee_match(account, m) && knee_align(account, m) && knee_match_times(account, m);
     if (good)
         sum_matches(account, m);

@@ -665,6 +665,13 @@ static bool finish_all_marks(struct knee_builder *b, struct knee_trace *out)
         finish_marks(b, &b->loads, keys, NULL, &out->loads, &out->load_count);
     if (keys)
         knee_resize(b->alloc, keys, 0);
+    out->first_step = out->last_step = -1;
+    for (size_t i = 0; good && out->step_source == KNEE_STEPS_PROFILER && i < out->step_count;
+         i++) {
+        int64_t number = out->steps[i].number;
+        out->first_step = i == 0 || number < out->first_step ? number : out->first_step;
+        out->last_step = number > out->last_step ? number : out->last_step;
+    }
     return good;
 }
 

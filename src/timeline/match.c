@@ -145,7 +145,8 @@ static bool list_entries(const struct knee_account *account, struct entry **out,
         for (size_t c = 0; c < rank->source->call_count; c++, n++) {
             const struct knee_call *call = &rank->source->calls[c];
             entries[n] = (struct entry){
-                .channel = channel_of(rank, call, streams, stream_count),
+                .channel =
+                    channel_of(rank, call, streams, stream_count) + (account->other_steps ? r : 0),
                 .signature = signature_of(call),
                 .sequence = call->sequence,
                 .rank = (uint32_t)r,

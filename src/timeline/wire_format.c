@@ -255,6 +255,9 @@ static void walk_facts(struct knee_cursor *c, struct knee_trace *trace, struct w
         KNEE_FIELD(c, trace->losses[i].first_byte);
     }
     KNEE_FIELD(c, trace->cpu_comm);
+    KNEE_FIELD(c, trace->first_step);
+    KNEE_FIELD(c, trace->last_step);
+    trace->rank_stated = knee_cursor_small(c, trace->rank_stated, 2) != 0;
     trace->step_source = (enum knee_step_source)knee_cursor_small(c, (unsigned)trace->step_source,
                                                                   KNEE_STEPS_NONE + 1);
     trace->whole_graphs = knee_cursor_small(c, trace->whole_graphs, 2) != 0;

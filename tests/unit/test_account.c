@@ -6,6 +6,7 @@
 #include "knee_out.h"
 
 #include "timeline/builder.h"
+#include "timeline/recordings.h"
 
 static struct knee_builder *builder(void)
 {
@@ -259,7 +260,7 @@ static void one_rank_cannot_be_split_and_missing_ranks_give_bounds(void **state)
     knee_job_init(&job);
     assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
     assert_true(d.bounded);
-    assert_true(d.gaps & KNEE_GAP_RANKS_MISSING);
+    assert_true(d.gaps & KNEE_GAP_BOUNDS);
     assert_int_equal(d.suspect, KNEE_SUSPECT_STRAGGLER);
     knee_diagnosis_release(&d);
     knee_account_release(&account);
@@ -387,7 +388,7 @@ static void sends_meet_their_receives(void **state)
     }
     struct knee_account account = account_of(traces, 3);
     assert_int_equal(account.instances, 8 + 8); /* 1 to 2, and all-reduces */
-    assert_int_equal(account.loose, 8);     /* 0 to 1: nobody waited */
+    assert_int_equal(account.loose, 8);         /* 0 to 1: nobody waited */
     assert_int_equal(account.unmatched, 0);
     for (size_t r = 0; r < 3; r++)
         assert_true(account.ranks[r].split && !account.ranks[r].bounded);
@@ -789,6 +790,62 @@ static void steps_of_ranks_read_back_the_same(void **state)
     knee_trace_release(&traces[1]);
 }
 
+/* ---- Which recordings belong together ---- */
+
+static struct knee_trace recording(int64_t rank, int64_t world, int64_t start, int64_t first_step)
+{
+    struct knee_builder *b = builder();
+    for (int64_t i = 0; i < 3; i++) {
+        knee_builder_step(b, start + 1000000 * i, start + 1000000 * (i + 1), first_step + i);
+        add(b, "gemm", start + 1000000 * i + 100, start + 1000000 * i + 500000, 7,
+            start + 1000000 * i + 50);
+        add(b, NCCL, start + 1000000 * i + 500000, start + 1000000 * i + 900000, 20,
+            start + 1000000 * i + 60);
+    }
+    struct knee_trace trace = finish(b, rank, world);
+    trace.rank_stated = true;
+    return trace;
+}
+
+static void runs_are_told_apart(void **state)
+{
+    (void)state;
+    struct knee_trace traces[] = {
+        recording(0, 2, 0, 5),        recording(1, 2, 300, 5), /* a run of two ranks ... */
+        recording(0, 2, 90000000, 9), recording(0, 2, 0, 5),   /* its second cycle; a file twice */
+        recording(1, 2, 80000000, 9), /* of another host: its clock is off by more than a window */
+        recording(0, 4, 0, 5),        /* another world */
+    };
+    enum { COUNT = sizeof traces / sizeof *traces };
+    struct knee_recording told[COUNT];
+    size_t jobs = 0;
+    static const size_t expected[COUNT] = {0, 0, 1, 0, 1, 2};
+    assert_int_equal(knee_tell_recordings(traces, COUNT, NULL, told, &jobs, NULL), KNEE_OK);
+    assert_int_equal(jobs, 3);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(told[i].job, expected[i]);
+        assert_int_equal(told[i].same_as, i == 3 ? 0 : SIZE_MAX);
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        knee_trace_release(&traces[i]);
+}
+
+/* Rank 0 at steps 2 to 4 and rank 1 at steps 5 to 7: no clock is moved, nothing is matched. */
+static void other_steps_are_not_matched(void **state)
+{
+    (void)state;
+    struct knee_trace traces[] = {recording(0, 2, 0, 2), recording(1, 2, 3000000, 5)};
+    struct knee_account account = account_of(traces, 2);
+    struct knee_diagnosis d = diagnosis_of(&account);
+    assert_true(account.other_steps);
+    assert_int_equal(account.instances + account.partial, 0);
+    assert_int_equal(account.largest_shift_ns, 0);
+    assert_false(account.ranks[0].split);
+    assert_true(d.gaps & KNEE_GAP_OTHER_STEPS);
+    knee_diagnosis_release(&d);
+    release_all(&account, traces, 2);
+}
+
 /* ---- Faults ---- */
 
 #define FAULTY                                                                                     \
@@ -874,6 +931,8 @@ int main(void)
         cmocka_unit_test(steps_from_the_repeating_collectives),
         cmocka_unit_test(a_written_trace_reads_back_the_same),
         cmocka_unit_test(steps_of_ranks_read_back_the_same),
+        cmocka_unit_test(runs_are_told_apart),
+        cmocka_unit_test(other_steps_are_not_matched),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return RUN(tests);

@@ -268,6 +268,7 @@ static void take_metadata(struct knee_trace *trace, struct knee_slice key, struc
         int64_t rank = number_in(value, "rank");
         int64_t world = number_in(value, "world_size");
         trace->rank = rank >= 0 ? rank : trace->rank;
+        trace->rank_stated = trace->rank_stated || rank >= 0;
         trace->world_size = world > 0 ? world : trace->world_size;
         text_in(value, "backend", trace->backend, sizeof trace->backend);
     } else if (SLICE_IS(key, "baseTimeNanoseconds")) {
