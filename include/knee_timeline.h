@@ -39,6 +39,18 @@ double knee_step_efficiency(const struct knee_step *step); /* 1 / (1 + R) */
 
 #define KNEE_NO_TIME INT64_MIN
 
+/* Times that readers let through: up to the year 2065, base included, and a little before 1970; no
+ * event is longer than four months. Then differences of times on a common clock fit into 64 bits;
+ * sums over events do not have to, and are held at the largest number. */
+#define KNEE_LAST_NS    INT64_C(3000000000000000000)
+#define KNEE_FIRST_NS   (-INT64_C(1000000000000000000))
+#define KNEE_LONGEST_NS INT64_C(10000000000000000)
+static inline bool knee_time_is_good(int64_t start_ns, int64_t end_ns)
+{
+    return start_ns >= KNEE_FIRST_NS && end_ns >= start_ns && end_ns <= KNEE_LAST_NS &&
+           end_ns - start_ns <= KNEE_LONGEST_NS;
+}
+
 enum knee_span_kind {
     KNEE_SPAN_COMPUTE,
     KNEE_SPAN_COMM,
@@ -107,6 +119,8 @@ enum knee_loss_kind {
     KNEE_LOSS_READ,        /* the system could not read on */
     KNEE_LOSS_INTERRUPTED, /* stopped by the user */
     KNEE_LOSS_CAPPED,      /* the profiler stopped writing at its event limit */
+    KNEE_LOSS_DEVICE,      /* work on more devices than one file can have */
+    KNEE_LOSS_COLUMN,      /* a column or table of a database that cannot be read */
     KNEE_REPAIR_STRING,    /* a quote that was not escaped */
     KNEE_REPAIR_COMMA,     /* a comma that was missing */
     KNEE_REPAIR_DURATION,  /* a negative duration, taken as 0 */

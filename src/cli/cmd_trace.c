@@ -224,9 +224,17 @@ static knee_status check_gates(const struct trace_options *options, const struct
     return KNEE_OK;
 }
 
+/* As a shell counts a program that was stopped. */
+enum { STOPPED = 130 };
+
+/* What was asked for is there, but not of all that was given. */
 static knee_status check_strict(const struct trace_options *options,
                                 const struct cli_traces *traces, struct knee_err *err)
 {
+    if (traces->interrupted) {
+        knee_fail(err, KNEE_INPUT, "", "stopped: this is of what was read by then");
+        return (knee_status)STOPPED;
+    }
     if (!options->strict || !lost_something(traces))
         return KNEE_OK;
     return knee_fail(err, KNEE_INPUT, "--strict",
@@ -447,6 +455,7 @@ static knee_status trace_main(struct cli_run *run, int argc, char **argv)
     }
     if ((status = cli_join(run, &rt)))
         return status;
+    run->quiet = rt && rt->rank > 0;
     status = read_and_report(run, &options, &job, rt);
     if (rt)
         rt->finish(rt);

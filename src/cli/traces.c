@@ -7,6 +7,7 @@
 #include "cli/traces.h"
 
 #include "base/error.h"
+#include "read/trace/reader.h"
 #include "timeline/recordings.h"
 #include "timeline/wire_format.h"
 
@@ -215,15 +216,42 @@ static bool is_sqlite(int fd)
     return found;
 }
 
+/* The most that is unpacked of a database: databases shrink to a tenth, not to a hundredth. */
+static size_t unpacked_size(int fd)
+{
+    struct stat info;
+    size_t packed = fstat(fd, &info) == 0 && info.st_size > 0 ? (size_t)info.st_size : 0;
+    size_t most = packed < UNPACKED_MAX / 100 ? packed * 100 : UNPACKED_MAX;
+    return most > ((size_t)64 << 20) ? most : (size_t)64 << 20;
+}
+
+/* Does it begin like a database once it is unpacked? */
+static bool holds_sqlite(int *fd)
+{
+    struct knee_gunzip *gunzip = knee_gunzip_new(cli_reader(fd), NULL);
+    char magic[16];
+    size_t used = 0;
+    ptrdiff_t got = gunzip ? 1 : 0;
+    while (used < sizeof magic && got > 0) {
+        got = knee_gunzip_read(gunzip, magic + used, sizeof magic - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    knee_gunzip_free(gunzip);
+    return used == sizeof magic && memcmp(magic, "SQLite format 3", 16) == 0;
+}
+
 /* A gzipped database has to be unpacked first; a trace is read as it comes. */
 static knee_status read_packed_sqlite(const char *name, int *fd,
                                       const struct knee_trace_options *options,
                                       struct knee_trace *out, struct knee_err *err)
 {
     void *image = NULL;
-    size_t size = 0;
-    if (knee_gunzip_all(cli_reader(fd), UNPACKED_MAX, NULL, &image, &size))
-        return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked");
+    size_t size = 0, most = unpacked_size(*fd);
+    if (!holds_sqlite(fd) || lseek(*fd, 0, SEEK_SET) != 0)
+        return knee_fail(err, KNEE_INPUT, name, "not a trace: no SQLite database in it");
+    if (knee_gunzip_all(cli_reader(fd), most, NULL, &image, &size))
+        return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: damaged, or more than %zu MB",
+                         most >> 20);
     knee_status status = knee_nsys_read(name, image, size, options, NULL, out, err);
     free(image);
     return status;
@@ -573,6 +601,7 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
         read_all(&work);
         pthread_mutex_destroy(&work.lock);
         signal(SIGINT, before);
+        out->interrupted = cancelled;
         if (rt && !gather(&work))
             rt->abort(rt, rt->fault);
         if (!tell_runs(&work)) {

@@ -21,7 +21,8 @@ struct cli_traces {
     size_t job_count;
     struct cli_refused *refused;
     size_t refused_count;
-    size_t again; /* names that led to files that were there already */
+    size_t again;     /* names that led to files that were there already */
+    bool interrupted; /* the user stopped the reading */
 };
 
 /* Reads all files, and all traces in folders, on all cores. What one file suffers does not touch

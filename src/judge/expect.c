@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What the collectives of a trace should take on a cluster, and which of them is far from it. */
+#include "base/format.h"
 #include "base/text.h"
 #include "judge/judge.h"
 
 #include <math.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 /* Ranks of a group are taken to fill nodes: a trace does not say where they are. */
@@ -24,8 +24,8 @@ void knee_expect_collectives(struct knee_account *account, const struct knee_clu
 {
     for (size_t i = 0; i < account->collective_count; i++)
         account->collectives[i].expected_s = expected_s(&account->collectives[i], cluster);
-    snprintf(account->machine, sizeof account->machine, "%.60s",
-             cluster->name[0] ? cluster->name : cluster->gpu);
+    knee_format(account->machine, sizeof account->machine, "%.60s",
+                cluster->name[0] ? cluster->name : cluster->gpu);
 }
 
 /* Between nodes nothing is known of the network: only what fits into a node is held against it. */
@@ -40,8 +40,8 @@ void knee_expect_of_gpus(struct knee_account *account)
         struct knee_collective_account *c = &account->collectives[i];
         c->expected_s = c->group_size <= node ? expected_s(c, &cluster) : NAN;
     }
-    snprintf(account->machine, sizeof account->machine, "a node of %.40s",
-             *cluster.gpu ? cluster.gpu : gpu);
+    knee_format(account->machine, sizeof account->machine, "a node of %.40s",
+                *cluster.gpu ? cluster.gpu : gpu);
     account->machine_assumed = true;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of traces, in sentences. */
+#include "base/format.h"
 #include "out/words.h"
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h> /* snprintf only */
 #include <string.h>
 
 #define MS(value)      knee_human(value, KNEE_UNIT_SECONDS).s
@@ -44,11 +44,11 @@ static struct knee_word ratio_word(double ratio)
     struct knee_word word;
     const char *format = ratio < 9.95 ? "%.2f" : ratio < 99.5 ? "%.1f" : "%.0f";
     if (isnan(ratio))
-        snprintf(word.s, sizeof word.s, "-");
+        knee_format(word.s, sizeof word.s, "-");
     else if (ratio > 1000)
-        snprintf(word.s, sizeof word.s, "over 1000");
+        knee_format(word.s, sizeof word.s, "over 1000");
     else
-        snprintf(word.s, sizeof word.s, format, ratio);
+        knee_format(word.s, sizeof word.s, format, ratio);
     return word;
 }
 
@@ -56,8 +56,10 @@ static struct knee_word ratio_word(double ratio)
 static struct knee_word gain_word(double gain)
 {
     struct knee_word word;
-    snprintf(word.s, sizeof word.s, gain < 2 ? "%+.0f %%" : "%.1f times",
-             gain < 2 ? 100 * gain : 1 + gain);
+    if (gain < 2)
+        knee_format(word.s, sizeof word.s, "%+.0f %%", 100 * gain);
+    else
+        knee_format(word.s, sizeof word.s, "%.1f times the", 1 + gain);
     return word;
 }
 

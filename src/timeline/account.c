@@ -135,7 +135,8 @@ static void sum_matches(struct knee_account *account, const struct knee_matches 
         whole += instance->complete ? instance->count : 0;
         if (instance->rendezvous && instance->complete) {
             account->instances++;
-            account->transfer_ns += instance->last_end_ns - instance->last_start_ns;
+            account->transfer_ns =
+                knee_add_ns(account->transfer_ns, instance->last_end_ns - instance->last_start_ns);
         }
         account->partial += instance->rendezvous && !instance->complete;
         account->loose += instance->complete && !instance->rendezvous;
@@ -213,11 +214,12 @@ static void share_settled(const struct knee_account *account, struct knee_betwee
         const struct knee_rank *source = account->ranks[m->members[k].rank].source;
         const struct knee_call *call = &source->calls[m->members[k].call];
         const struct knee_span *span = &source->spans[call->span];
+        int64_t *settled = &between->tasks[m->members[k].rank].settled_ns;
         const struct knee_instance *instance =
             &m->instances[m->instance_of[m->members[k].rank][m->members[k].call] - 1];
         if (instance->complete && !instance->rendezvous && call->op == KNEE_OP_SEND_RECV &&
             call->peer >= 0)
-            between->tasks[m->members[k].rank].settled_ns += span->end_ns - span->start_ns;
+            *settled = knee_add_ns(*settled, span->end_ns - span->start_ns);
     }
 }
 

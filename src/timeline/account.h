@@ -138,6 +138,12 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
 void knee_sum_labels(const struct knee_rank_account *rank, size_t *at, int64_t from_ns,
                      int64_t to_ns, int64_t *sums);
 
+/* A sum over events, held at the largest number: hostile files have long ones. */
+static inline int64_t knee_add_ns(int64_t sum, int64_t ns)
+{
+    return ns > INT64_MAX - sum ? INT64_MAX : sum + ns;
+}
+
 /* Where a run ends: where the next one begins. */
 static inline int64_t knee_run_end(const struct knee_rank_account *rank, size_t run)
 {

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define SMALLEST_SHIFT_NS 100000 /* 0.1 ms: no NTP is better, no barrier is looser */
+#define LARGEST_SHIFT_NS  INT64_C(1000000000000000000) /* 31 years: no clock is that wrong */
 
 enum { FEW = 3 }; /* fewer differences than these say nothing */
 
@@ -132,6 +133,8 @@ static struct drift drift_of(const struct aligner *a, uint32_t r)
     count_impossible(a, r, &drift); /* before the rank is moved */
     bool natural = drift.barriers >= FEW;
     drift.offset_ns = middle(a, r, natural, 0, false, &drift.count);
+    if (magnitude(drift.offset_ns) > LARGEST_SHIFT_NS)
+        drift.offset_ns = 0;
     drift.spread_ns = middle(a, r, natural, drift.offset_ns, true, &drift.count);
     bool moves = drift.count >= FEW && magnitude(drift.offset_ns) > SMALLEST_SHIFT_NS &&
                  magnitude(drift.offset_ns) > 3 * drift.spread_ns &&

@@ -17,7 +17,7 @@ struct list {
 };
 
 struct name {
-    size_t offset; /* in the text of all names */
+    size_t offset, length; /* in the text of all names */
     uint64_t hash;
     struct knee_kernel_facts facts;
     bool classified;
@@ -46,6 +46,8 @@ struct device {
     struct list spans; /* raw_span */
 };
 
+enum { MOST_DEVICES = 1 << 16 }; /* in one file; as many ranks as knee writes into one */
+
 struct knee_builder {
     const struct knee_trace_options *options;
     const struct knee_alloc *alloc;
@@ -54,8 +56,11 @@ struct knee_builder {
     uint32_t *slots;         /* hash table of names: row + 1 */
     size_t slot_count;
     struct list devices, launches, comm_ops, steps, loads; /* marks are raw until the end */
+    uint32_t *device_slots;                                /* hash table of devices: row + 1 */
+    size_t device_slot_count;
     int64_t last_device_key;
     size_t last_device;
+    uint64_t bad_times, lost_devices; /* events that were not taken, and why */
 };
 
 static void *grow(struct knee_builder *b, struct list *list, size_t size)
@@ -63,7 +68,7 @@ static void *grow(struct knee_builder *b, struct list *list, size_t size)
     if (b->failed)
         return NULL;
     if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 64;
+        size_t capacity = list->capacity ? list->capacity * 2 : 4;
         void *data = knee_resize(b->alloc, list->data, capacity * size);
         if (!data) {
             b->failed = true;
@@ -134,15 +139,18 @@ void knee_builder_free(struct knee_builder *b)
     drop(b->alloc, &b->loads);
     if (b->slots)
         knee_resize(b->alloc, b->slots, 0);
+    if (b->device_slots)
+        knee_resize(b->alloc, b->device_slots, 0);
     knee_resize(b->alloc, b, 0);
 }
 
 /* ---- Names ---- */
 
-/* Eight bytes at a time; the names are long and few of them differ. */
-static uint64_t hash_bytes(const char *data, size_t length)
+/* Eight bytes at a time; the names are long and few of them differ. `seed` keeps a file from being
+ * made so that all its names meet in one slot. */
+static uint64_t hash_bytes(const char *data, size_t length, uint64_t seed)
 {
-    uint64_t hash = length * 0x9e3779b97f4a7c15u;
+    uint64_t hash = (length ^ seed) * 0x9e3779b97f4a7c15u;
     for (; length >= 8; data += 8, length -= 8) {
         uint64_t word;
         memcpy(&word, data, 8);
@@ -204,20 +212,38 @@ static char *grow_text(struct knee_builder *b, size_t length)
     return at;
 }
 
+/* Names are C strings in the end: a NUL inside becomes a question mark before anything is looked
+ * up, so that the name is found again. */
+static uint32_t name_with_nul(struct knee_builder *b, const char *text, size_t length)
+{
+    char *copy = knee_resize(b->alloc, NULL, length);
+    if (!copy) {
+        b->failed = true;
+        return KNEE_NO_NAME;
+    }
+    for (size_t i = 0; i < length; i++)
+        copy[i] = text[i] ? text[i] : '?';
+    uint32_t row = knee_builder_name(b, copy, length);
+    knee_resize(b->alloc, copy, 0);
+    return row;
+}
+
 uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t length)
 {
     text = text ? text : ""; /* an event without a name */
-    uint64_t hash = hash_bytes(text, length);
+    uint64_t hash = hash_bytes(text, length, (uint64_t)(uintptr_t)b);
     if (b->failed || (b->names.count * 2 >= b->slot_count && !grow_slots(b)))
         return KNEE_NO_NAME;
     size_t at = hash & (b->slot_count - 1);
     const struct name *names = b->names.data;
     for (; b->slots[at]; at = (at + 1) & (b->slot_count - 1)) {
         uint32_t row = b->slots[at] - 1;
-        const char *known = name_text(b, row);
-        if (names[row].hash == hash && memcmp(known, text, length) == 0 && known[length] == '\0')
+        if (names[row].hash == hash && names[row].length == length &&
+            memcmp(name_text(b, row), text, length) == 0)
             return row;
     }
+    if (length && memchr(text, '\0', length))
+        return name_with_nul(b, text, length);
     if (b->names.count >= UINT32_MAX - 2)
         return KNEE_NO_NAME;
     struct name *name = grow(b, &b->names, sizeof *name);
@@ -226,10 +252,8 @@ uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t leng
         return KNEE_NO_NAME;
     memcpy(copy, text, length);
     copy[length] = '\0';
-    for (size_t i = 0; i < length; i++)
-        if (copy[i] == '\0')
-            copy[i] = '?';
-    *name = (struct name){.offset = (size_t)(copy - (char *)b->text.data), .hash = hash};
+    *name = (struct name){
+        .offset = (size_t)(copy - (char *)b->text.data), .length = length, .hash = hash};
     b->slots[at] = (uint32_t)b->names.count;
     return (uint32_t)b->names.count - 1;
 }
@@ -246,20 +270,52 @@ static const struct knee_kernel_facts *facts_of(struct knee_builder *b, uint32_t
 
 /* ---- Events ---- */
 
+/* The slot of a device, or the empty one where it belongs. */
+static uint32_t *device_slot(const struct knee_builder *b, int64_t key)
+{
+    const struct device *devices = b->devices.data;
+    size_t at = (size_t)((uint64_t)key * 0x9e3779b97f4a7c15u >> 32) & (b->device_slot_count - 1);
+    while (b->device_slots[at] && devices[b->device_slots[at] - 1].key != key)
+        at = (at + 1) & (b->device_slot_count - 1);
+    return &b->device_slots[at];
+}
+
+static bool grow_device_slots(struct knee_builder *b)
+{
+    size_t count = b->device_slot_count ? b->device_slot_count * 4 : 64;
+    uint32_t *slots = knee_resize(b->alloc, b->device_slots, count * sizeof *slots);
+    if (!slots) {
+        b->failed = true;
+        return false;
+    }
+    memset(slots, 0, count * sizeof *slots);
+    b->device_slots = slots;
+    b->device_slot_count = count;
+    for (uint32_t row = 0; row < b->devices.count; row++)
+        *device_slot(b, ((struct device *)b->devices.data)[row].key) = row + 1;
+    return true;
+}
+
 static struct device *device_of(struct knee_builder *b, int64_t key)
 {
     struct device *devices = b->devices.data;
     if (b->devices.count && b->last_device_key == key)
         return &devices[b->last_device];
-    size_t row = 0;
-    while (row < b->devices.count && devices[row].key != key)
-        row++;
-    if (row == b->devices.count) {
+    if (b->failed || (b->devices.count * 2 >= b->device_slot_count && !grow_device_slots(b)))
+        return NULL;
+    uint32_t *slot = device_slot(b, key);
+    if (!*slot) {
+        if (b->devices.count == MOST_DEVICES) {
+            b->lost_devices++;
+            return NULL;
+        }
         if (!grow(b, &b->devices, sizeof *devices))
             return NULL;
         devices = b->devices.data;
-        devices[row] = (struct device){.key = key};
+        devices[b->devices.count - 1] = (struct device){.key = key};
+        *slot = (uint32_t)b->devices.count;
     }
+    size_t row = *slot - 1;
     b->last_device = row;
     b->last_device_key = key;
     return &devices[row];
@@ -269,7 +325,9 @@ void knee_builder_span(struct knee_builder *b, int64_t device_key, int64_t start
                        uint32_t name, int32_t stream, uint64_t correlation, bool copy,
                        const struct knee_call_facts *facts)
 {
-    struct device *device = name == KNEE_NO_NAME ? NULL : device_of(b, device_key);
+    bool good = knee_time_is_good(start_ns, end_ns);
+    b->bad_times += !good;
+    struct device *device = name == KNEE_NO_NAME || !good ? NULL : device_of(b, device_key);
     struct raw_span *raw = device ? grow(b, &device->spans, sizeof *raw) : NULL;
     if (!raw)
         return;
@@ -299,7 +357,9 @@ void knee_builder_span(struct knee_builder *b, int64_t device_key, int64_t start
 void knee_builder_launch(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
                          uint64_t correlation)
 {
-    struct launch *launch = grow(b, &b->launches, sizeof *launch);
+    bool good = knee_time_is_good(start_ns, end_ns);
+    b->bad_times += !good;
+    struct launch *launch = good ? grow(b, &b->launches, sizeof *launch) : NULL;
     if (launch)
         *launch = (struct launch){correlation, start_ns, end_ns, thread};
 }
@@ -307,19 +367,24 @@ void knee_builder_launch(struct knee_builder *b, int64_t start_ns, int64_t end_n
 void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
                           const struct knee_call_facts *facts)
 {
-    struct comm_op *op = grow(b, &b->comm_ops, sizeof *op);
+    bool good = knee_time_is_good(start_ns, end_ns);
+    b->bad_times += !good;
+    struct comm_op *op = good ? grow(b, &b->comm_ops, sizeof *op) : NULL;
     if (op)
         *op = (struct comm_op){start_ns, end_ns, thread, *facts};
 }
 
 static void add_mark(struct knee_builder *b, struct list *list, const struct knee_raw_mark *raw)
 {
-    struct knee_raw_mark *mark = grow(b, list, sizeof *mark);
+    struct knee_mark whole = raw->mark;
+    whole.end_ns = whole.end_ns < whole.start_ns ? whole.start_ns : whole.end_ns;
+    bool good = knee_time_is_good(whole.start_ns, whole.end_ns);
+    b->bad_times += !good;
+    struct knee_raw_mark *mark = good ? grow(b, list, sizeof *mark) : NULL;
     if (!mark)
         return;
     *mark = *raw;
-    if (mark->mark.end_ns < mark->mark.start_ns)
-        mark->mark.end_ns = mark->mark.start_ns;
+    mark->mark = whole;
 }
 
 void knee_builder_step(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t number)
@@ -622,7 +687,7 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
     if (index->order)
         knee_resize(b->alloc, index->order, 0);
     for (size_t i = 0; i < count && good; i++) /* only damage puts a time beyond all clocks */
-        if (out->ranks[i].end_ns > 0 && out->base_ns > INT64_MAX - out->ranks[i].end_ns)
+        if (out->ranks[i].end_ns > 0 && out->base_ns > KNEE_LAST_NS - out->ranks[i].end_ns)
             out->base_ns = 0;
     return good;
 }
@@ -682,5 +747,7 @@ knee_status knee_builder_finish(struct knee_builder *b, struct knee_trace *out,
     sort_list(&b->devices, sizeof(struct device), by_device);
     if (!finish_all_marks(b, out) || !finish_ranks(b, out) || !finish_names(b, out))
         return knee_fail(err, KNEE_SYSTEM, out->file, "out of memory");
+    out->losses[KNEE_LOSS_TIME].count += b->bad_times;
+    out->losses[KNEE_LOSS_DEVICE].count += b->lost_devices;
     return KNEE_OK;
 }

@@ -85,12 +85,13 @@ static void find_split(struct knee_rank_account *rank, const struct knee_rank_br
     int64_t all = 0, met = task->settled_ns, partly = 0;
     for (size_t c = 0; c < source->call_count; c++) {
         const struct knee_span *span = &source->spans[source->calls[c].span];
-        all += span->end_ns - span->start_ns;
+        all = knee_add_ns(all, span->end_ns - span->start_ns);
     }
     for (size_t i = 0; i < task->meeting_count; i++) {
         const struct knee_span *span = &source->spans[source->calls[task->meetings[i].call].span];
-        met += span->end_ns - span->start_ns;
-        partly += task->meetings[i].partial ? span->end_ns - span->start_ns : 0;
+        int64_t duration = span->end_ns - span->start_ns;
+        met = knee_add_ns(met, duration);
+        partly = knee_add_ns(partly, task->meetings[i].partial ? duration : 0);
     }
     rank->split = all > 0 && all - met <= all / 5;
     rank->bounded = rank->split && partly > all / 5;

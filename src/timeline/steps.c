@@ -110,8 +110,8 @@ static bool marks_leave_gaps(struct knee_marks marks)
     int64_t gaps = 0, steps = 0;
     for (size_t i = 0; i + 1 < marks.count; i++) {
         int64_t gap = marks.list[i + 1].start_ns - marks.list[i].end_ns;
-        gaps += gap > 0 && !is_hole(&marks.list[i]) ? gap : 0;
-        steps += marks.list[i].end_ns - marks.list[i].start_ns;
+        gaps = knee_add_ns(gaps, gap > 0 && !is_hole(&marks.list[i]) ? gap : 0);
+        steps = knee_add_ns(steps, marks.list[i].end_ns - marks.list[i].start_ns);
     }
     return gaps > steps / 100;
 }
@@ -252,14 +252,14 @@ static void sum_host_time(struct knee_rank_account *rank)
     rank->stepped_ns = rank->load_ns = 0;
     for (size_t s = 0; s < steps.count; s++) {
         const struct knee_mark *step = &steps.list[s];
-        rank->stepped_ns += step->end_ns - step->start_ns;
+        rank->stepped_ns = knee_add_ns(rank->stepped_ns, step->end_ns - step->start_ns);
         while (first < loads.count && loads.list[first].end_ns <= step->start_ns)
             first++;
         for (size_t i = first; i < loads.count && loads.list[i].start_ns < step->end_ns; i++) {
             int64_t from = loads.list[i].start_ns, to = loads.list[i].end_ns;
             from = from > step->start_ns ? from : step->start_ns;
             to = to < step->end_ns ? to : step->end_ns;
-            rank->load_ns += to > from ? to - from : 0;
+            rank->load_ns = knee_add_ns(rank->load_ns, to > from ? to - from : 0);
         }
     }
 }

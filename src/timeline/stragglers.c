@@ -66,7 +66,7 @@ static void look_at(struct knee_account *account, const struct knee_matches *m,
     late_ns -= select_value(starts, instance->count - 1, (instance->count - 1) / 2);
     straggler->last_count++;
     if (late_ns > account->residual_ns)
-        straggler->lateness_ns += late_ns;
+        straggler->lateness_ns = knee_add_ns(straggler->lateness_ns, late_ns);
 }
 
 /* ---- What a rank does by itself ---- */

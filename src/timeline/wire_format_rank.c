@@ -89,8 +89,7 @@ static void walk_rank(struct knee_cursor *c, struct knee_rank_account *rank)
     int64_t left = rank->ledger.label_ns[KNEE_WAIT];
     for (size_t i = 0; i < KNEE_STRIP; i++)
         check_part(c, rank->waits_ns[i], &left);
-    knee_cursor_check_time(c, rank->load_ns);
-    knee_cursor_check_time(c, rank->stepped_ns);
+    knee_cursor_check(c, rank->load_ns >= 0 && rank->stepped_ns >= 0);
     knee_cursor_check_time(c, rank->median_kernel_ns);
     knee_cursor_check(c, kernels <= rank->source->work);
     rank->kernels = (size_t)kernels;

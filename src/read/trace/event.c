@@ -68,6 +68,16 @@ static const char *scan_time(const char *p, const char *end, int64_t *ns, bool *
     return knee_scan_value(p, end, repaired);
 }
 
+/* The bytes of a word of eight that come first in memory. */
+static inline uint64_t first_bytes(size_t count)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return ~(uint64_t)0 << (64 - 8 * count);
+#else
+    return ((uint64_t)1 << (8 * count)) - 1;
+#endif
+}
+
 static inline uint64_t load8(const char *p)
 {
     uint64_t word;
@@ -82,8 +92,7 @@ static inline bool same_word(struct knee_slice text, const char *word)
     if (text.length >= 8)
         return load8(text.at) == load8(word) &&
                load8(text.at + text.length - 8) == load8(word + text.length - 8);
-    uint64_t mask = ((uint64_t)1 << (8 * text.length)) - 1;
-    return ((load8(text.at) ^ load8(word)) & mask) == 0;
+    return text.length == 0 || ((load8(text.at) ^ load8(word)) & first_bytes(text.length)) == 0;
 }
 
 /* Upper and lower case are alike: files of 2021 write Kernel, Memcpy, Operator, Runtime. */
@@ -360,6 +369,7 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
             return NULL;
         if (*p == '}')
             return p + 1;
+        e->reached = p;
         if (*p != '"')
             return KNEE_SCAN_BAD;
         *commas += !comma;

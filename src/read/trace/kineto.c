@@ -49,8 +49,12 @@ bool knee_event_wants_more(const struct knee_event *e)
     for (size_t i = 0; i < 24 && i + 3 <= e->name.length; i += 6) {
         uint64_t word;
         memcpy(&word, e->name.at + i, sizeof word); /* the window is padded */
-        uint64_t c = bytes_like(word, 'c');
-        if (c & (c >> 8) & (bytes_like(word, 'l') >> 16))
+        uint64_t c = bytes_like(word, 'c'), l = bytes_like(word, 'l');
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        if (c & (c << 8) & (l << 16))
+#else
+        if (c & (c >> 8) & (l >> 16))
+#endif
             return true;
     }
     return false;
@@ -204,6 +208,8 @@ bool knee_kineto_event(struct knee_event_sink *sink, const struct knee_event *e)
         duration_ns = 0;
     }
     int64_t end_ns = e->start_ns + duration_ns;
+    if (!knee_time_is_good(e->start_ns, end_ns))
+        return false;
     switch (e->category) {
     case KNEE_CAT_KERNEL:
     case KNEE_CAT_COPY: take_gpu(sink, e, end_ns); break;
