@@ -846,6 +846,68 @@ static void other_steps_are_not_matched(void **state)
     release_all(&account, traces, 2);
 }
 
+/* ---- Hostile files ---- */
+
+/* Three kernels of 4e18 ns each would sum to more than 64 bits: no event is that long. And a
+ * thousand of the longest that are let through: sums are held, labels still add up. */
+static void sums_stay_in_64_bits(void **state)
+{
+    (void)state;
+    struct knee_trace trace =
+        trace_of("{\"traceEvents\": [" K("ncclAllReduce", "0", "4000000000000000") ", " K(
+            "ncclAllReduce", "1", "4000000000000000") ", " K("gemm", "2", "5") "]}");
+    assert_int_equal(trace.losses[KNEE_LOSS_TIME].count, 2);
+    assert_int_equal(spans_of(&trace), 1);
+    knee_trace_release(&trace);
+    struct knee_trace two[2];
+    for (int64_t r = 0; r < 2; r++) {
+        struct knee_builder *b = builder();
+        for (int64_t i = 0; i < 1000; i++) {
+            int64_t at = r ? KNEE_LAST_NS - KNEE_LONGEST_NS - i : KNEE_FIRST_NS + i;
+            knee_builder_step(b, at, at + KNEE_LONGEST_NS, i);
+            knee_builder_load(b, -1, at, at + KNEE_LONGEST_NS);
+            add(b, NCCL, at, at + KNEE_LONGEST_NS, 20, at + 2);
+        }
+        add(b, "gemm", KNEE_LAST_NS - 5, KNEE_LAST_NS + 5, 20, KNEE_NO_TIME); /* too late */
+        two[r] = finish(b, r, 2);
+        assert_int_equal(two[r].losses[KNEE_LOSS_TIME].count, 1);
+    }
+    struct knee_account account = account_of(two, 2);
+    struct knee_diagnosis d = diagnosis_of(&account);
+    assert_true(account.transfer_ns >= 0 && account.ranks[0].load_ns > 0);
+    for (size_t i = 0; i < account.collective_count; i++)
+        assert_true(account.collectives[i].duration_s > 0);
+    knee_diagnosis_release(&d);
+    release_all(&account, two, 2);
+}
+
+static void names_are_found_again(void **state)
+{
+    (void)state;
+    struct knee_builder *b = builder();
+    uint32_t nul = knee_builder_name(b, "a\0b", 3), word = knee_builder_name(b, "gemm", 4);
+    assert_int_equal(knee_builder_name(b, "a\0b", 3), nul);
+    assert_int_equal(knee_builder_name(b, "a?b", 3), nul);
+    assert_int_not_equal(knee_builder_name(b, "gemmgemm", 8), word);
+    assert_int_not_equal(knee_builder_name(b, "gem", 3), word);
+    assert_int_equal(knee_builder_name(b, "gemm", 4), word);
+    knee_builder_free(b);
+}
+
+/* A number of its own for every event: found by hash, and past 65536 counted as lost. */
+static void devices_are_many_but_not_any_number(void **state)
+{
+    (void)state;
+    struct knee_builder *b = builder();
+    uint32_t name = knee_builder_name(b, "gemm", 4);
+    for (int64_t i = 0; i < 70000; i++)
+        knee_builder_span(b, i * 7919, i, i + 1, name, 7, KNEE_NO_CORRELATION, false, NULL);
+    struct knee_trace trace = finish(b, 0, 1);
+    assert_int_equal(trace.rank_count, 65536);
+    assert_int_equal(trace.losses[KNEE_LOSS_DEVICE].count, 70000 - 65536);
+    knee_trace_release(&trace);
+}
+
 /* ---- Faults ---- */
 
 #define FAULTY                                                                                     \
@@ -931,6 +993,9 @@ int main(void)
         cmocka_unit_test(steps_from_the_repeating_collectives),
         cmocka_unit_test(a_written_trace_reads_back_the_same),
         cmocka_unit_test(steps_of_ranks_read_back_the_same),
+        cmocka_unit_test(sums_stay_in_64_bits),
+        cmocka_unit_test(names_are_found_again),
+        cmocka_unit_test(devices_are_many_but_not_any_number),
         cmocka_unit_test(runs_are_told_apart),
         cmocka_unit_test(other_steps_are_not_matched),
         cmocka_unit_test(every_allocation_may_fail),
