@@ -155,6 +155,7 @@ enum knee_gap { /* what the data cannot answer, and why */
 struct knee_step_spread {
     size_t steps; /* complete ones; 0: the rest says nothing */
     double median_s, p95_s, worst_s;
+    double error_s;        /* standard error of the mean; NaN below two steps */
     int64_t worst;         /* number of the worst */
     enum knee_label label; /* that makes it longer than the median step ... */
     size_t rank;           /* ... on this row of ranks ... */
@@ -209,10 +210,23 @@ struct knee_mover { /* a kernel name whose time changed */
     double before_calls, after_calls;
 };
 
+/* In what two recordings differ beside their steps: then they do not compare like with like. */
+enum knee_difference {
+    KNEE_DIFFER_WORLD = 1 << 0,
+    KNEE_DIFFER_GPU = 1 << 1,
+    KNEE_DIFFER_TRAFFIC = 1 << 2, /* bytes of the collectives of a step, by more than 5 % */
+    KNEE_DIFFER_KERNELS = 1 << 3, /* kernels a step, by more than 5 % */
+};
+
 struct knee_comparison {
     struct knee_step before, after;
-    enum knee_label label;                 /* that changed most */
-    double share;                          /* of the change in the step */
+    double noise_s;        /* standard error of the difference; NaN: too few steps to tell */
+    bool significant;      /* more than twice that, or the noise is not known */
+    unsigned differs;      /* enum knee_difference */
+    enum knee_label label; /* that changed most */
+    double share;          /* of the change in the step */
+    double late_s; /* what the late ranks do longer than the others, a step: after less before */
+    bool late_makes_it;                    /* half of the change or more */
     struct knee_mover movers[KNEE_MOVERS]; /* most change first */
     size_t mover_count;
 };

@@ -67,6 +67,16 @@ static void sort(double *values, size_t count)
         qsort(values, count, sizeof *values, ascending);
 }
 
+static double standard_error(const double *values, size_t count)
+{
+    double mean = 0, squares = 0, n = (double)count;
+    for (size_t i = 0; i < count; i++)
+        mean += values[i] / n;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    return count > 1 ? sqrt(squares / (n - 1) / n) : NAN;
+}
+
 /* One step over all its ranks. */
 struct numbered {
     int64_t number;
@@ -144,7 +154,8 @@ knee_status knee_step_spread_of(const struct knee_account *account, const struct
                                 struct knee_step_spread *out, struct knee_err *err)
 {
     size_t count = 0, steps = account->step_count + 1;
-    struct knee_step_spread spread = {.median_s = NAN, .p95_s = NAN, .worst_s = NAN};
+    struct knee_step_spread spread = {
+        .median_s = NAN, .p95_s = NAN, .worst_s = NAN, .error_s = NAN};
     struct numbered *list = knee_resize(alloc, NULL, steps * sizeof *list);
     double *values = knee_resize(alloc, NULL, steps * sizeof *values);
     for (size_t i = 0; i < account->step_count && list && values; i++)
@@ -155,6 +166,7 @@ knee_status knee_step_spread_of(const struct knee_account *account, const struct
         spread.steps = walls_of(account, list, count, values, &spread);
         sort(values, spread.steps);
         spread.median_s = values[spread.steps / 2];
+        spread.error_s = standard_error(values, spread.steps);
         spread.p95_s = values[(size_t)ceil(0.95 * (double)spread.steps) - 1];
         name_worst(account, list, count, values, &spread);
     }
