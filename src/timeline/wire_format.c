@@ -225,12 +225,9 @@ static void walk_marks(struct knee_cursor *c, struct knee_mark **marks, size_t *
         KNEE_FIELD(c, m->end_ns);
         KNEE_FIELD(c, m->number);
         KNEE_FIELD(c, m->device);
-        knee_cursor_check_time(c, m->start_ns);
-        knee_cursor_check_time(c, m->end_ns);
-        knee_cursor_check(c, m->start_ns <= m->end_ns &&
-                                 m->end_ns - m->start_ns <= KNEE_LONGEST_NS &&
-                                 (i == 0 || m[-1].device < m->device ||
-                                  (m[-1].device == m->device && m[-1].start_ns <= m->start_ns)));
+        knee_cursor_check(c, knee_time_is_good(m->start_ns, m->end_ns));
+        knee_cursor_check(c, i == 0 || m[-1].device < m->device ||
+                                 (m[-1].device == m->device && m[-1].start_ns <= m->start_ns));
     }
 }
 
