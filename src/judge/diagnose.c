@@ -51,6 +51,12 @@ static void mean_step(const struct knee_account *account, const struct knee_mean
 
 /* ---- What the data cannot answer ---- */
 
+/* Its hosts do the work: no GPU is paid for, and nothing is launched. */
+static bool is_cpu_job(const struct knee_account *account)
+{
+    return strcmp(account->ranks[0].trace->format, "cpu") == 0;
+}
+
 static unsigned find_gaps(const struct knee_account *account, const struct knee_diagnosis *d,
                           const struct knee_job *given)
 {
@@ -81,7 +87,7 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
         gaps |= account->unmatched ? KNEE_GAP_UNMATCHED : KNEE_GAP_LOOSE;
     if (account->step_source == KNEE_STEPS_NONE)
         gaps |= KNEE_GAP_NO_STEPS;
-    if (launched * 2 < work)
+    if (launched * 2 < work && !is_cpu_job(account)) /* hosts launch nothing */
         gaps |= KNEE_GAP_NO_LAUNCHES;
     if (isnan(given->critical_batch))
         gaps |= KNEE_GAP_LARGE_BATCH;
@@ -220,7 +226,7 @@ static struct knee_job job_of(const struct knee_account *account, const struct k
     double exposed = d->step.label_s[KNEE_TRANSFER], wait = d->step.label_s[KNEE_WAIT];
     /* Waiting that is hidden behind compute cannot be told from transfer: it counts as transfer. */
     double transfer = fmax(exposed, d->step.comm_s - wait);
-    if (job.hw.gpu < 0 && job.hw.cluster.level_count == 0)
+    if (job.hw.gpu < 0 && job.hw.cluster.level_count == 0 && !is_cpu_job(account))
         job.hw.gpu = gpu_of(account->ranks[0].trace->gpu_name);
     put(&job, &job.compute_time_s, fmax(1e-9, d->step.label_s[KNEE_COMPUTE]));
     put(&job, &job.comm_time_s, transfer);

@@ -33,7 +33,8 @@ void knee_expect_of_gpus(struct knee_account *account)
 {
     struct knee_cluster cluster;
     const char *gpu = account->rank_count ? account->ranks[0].trace->gpu_name : "";
-    if (!*gpu || !knee_cluster_recognise(gpu, &cluster))
+    bool hosts = account->rank_count && strcmp(account->ranks[0].trace->format, "cpu") == 0;
+    if (!*gpu || hosts || !knee_cluster_recognise(gpu, &cluster))
         return;
     double node = cluster.levels[0].count > 0 ? cluster.levels[0].count : 8;
     for (size_t i = 0; i < account->collective_count; i++) {
