@@ -168,6 +168,11 @@ struct knee_step_spread {
 /* A step this much longer than the median one stands out, and what made it is named. */
 #define KNEE_STANDS_OUT 1.2
 
+/* Those that a better recording cures. */
+#define KNEE_GAPS_OF_RECORDING                                                                     \
+    (KNEE_GAP_ONE_RANK | KNEE_GAP_RANKS_MISSING | KNEE_GAP_UNMATCHED | KNEE_GAP_NO_STEPS |         \
+     KNEE_GAP_WHOLE_GRAPHS | KNEE_GAP_NO_LAUNCHES | KNEE_GAP_OTHER_STEPS | KNEE_GAP_BOUNDS)
+
 struct knee_diagnosis {
     struct knee_step step; /* mean over ranks and complete steps */
     double steps;          /* complete ones, per rank */

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 static const char *step_source(const struct knee_account *account)
 {
@@ -52,16 +53,69 @@ static void ledger_cells(struct knee_table *table, const struct knee_ledger *led
     knee_table_cell(table, "%s", knee_short(knee_ledger_ratio(ledger)).s);
 }
 
+/* How far a rank is from the others: by how much the exposed share of its window differs from the
+ * middle one. */
+struct apart {
+    double share, distance;
+    size_t row;
+};
+
+static int by_share(const void *left, const void *right)
+{
+    const struct apart *a = left, *b = right;
+    return (a->share > b->share) - (a->share < b->share);
+}
+
+static int farthest_first(const void *left, const void *right)
+{
+    const struct apart *a = left, *b = right;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? 1 : -1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* Marks the `most` ranks that differ most from the others; NULL: all are shown. */
+static bool *pick_ranks(const struct knee_account *account, size_t most,
+                        const struct knee_alloc *alloc)
+{
+    size_t count = account->rank_count;
+    struct apart *list = count > most ? knee_resize(alloc, NULL, count * sizeof *list) : NULL;
+    bool *shown = list ? knee_resize(alloc, NULL, count * sizeof *shown) : NULL;
+    for (size_t r = 0; r < count && shown; r++) {
+        const struct knee_ledger *ledger = &account->ranks[r].ledger;
+        double exposed = (double)knee_ledger_exposed_ns(ledger);
+        list[r] = (struct apart){
+            .share = ledger->window_ns > 0 ? exposed / (double)ledger->window_ns : 0, .row = r};
+        shown[r] = false;
+    }
+    if (shown) {
+        qsort(list, count, sizeof *list, by_share);
+        double middle = list[count / 2].share;
+        for (size_t i = 0; i < count; i++)
+            list[i].distance = fabs(list[i].share - middle);
+        qsort(list, count, sizeof *list, farthest_first);
+        for (size_t i = 0; i < most; i++)
+            shown[list[i].row] = true;
+    }
+    if (list)
+        knee_resize(alloc, list, 0);
+    return shown;
+}
+
 static void ranks_table(const struct knee_account *account, enum knee_format format,
                         const struct knee_style *style, struct knee_text *text)
 {
     struct knee_table table;
+    size_t most = style->brief ? 8 : 32;
+    bool *shown = pick_ranks(account, most, text->alloc);
     knee_table_init(&table, "rrrrrrrrrrrrr", text->alloc);
     HEADERS(&table, "rank", "window", "compute", "exposed", "wait", "transfer", "copy", "starved",
             "host-bound", "idle", "R", "E", "overlap");
     for (size_t r = 0; r < account->rank_count; r++) {
         const struct knee_rank_account *rank = &account->ranks[r];
         double ratio = knee_ledger_ratio(&rank->ledger);
+        if (shown && !shown[r])
+            continue;
         knee_table_cell(&table, "%lld", (long long)rank->rank);
         ledger_cells(&table, &rank->ledger, rank->split);
         knee_table_cell(&table, "%s", knee_percent(1 / (1 + ratio)).s);
@@ -69,6 +123,13 @@ static void ranks_table(const struct knee_account *account, enum knee_format for
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
+    if (shown) {
+        knee_text_printf(text,
+                         "  %zu ranks that differ most; %zu more are nearer to each other "
+                         "(--csv and --json list them all)\n",
+                         most, account->rank_count - most);
+        knee_resize(text->alloc, shown, 0);
+    }
 }
 
 static void steps_table(const struct knee_account *account, enum knee_format format,
@@ -229,6 +290,8 @@ static void verdict(const struct knee_account *account, const struct knee_diagno
     }
     for (size_t i = 0; (gap = knee_gap_sentence(d->gaps & ~(unsigned)KNEE_GAP_LARGE_BATCH, i)); i++)
         knee_wrap(gap, knee_columns(format, style), "  ", text);
+    if (d->gaps & KNEE_GAPS_OF_RECORDING && format == KNEE_TEXT)
+        knee_text_puts(text, "  How to record: docs/record.md.\n");
 }
 
 static void clocks(const struct knee_account *account, struct knee_text *text)
