@@ -344,6 +344,13 @@ static inline const char *scan_usual_start(const char *p, struct knee_event *e)
     return text_end + 1;
 }
 
+/* Remembers how far the event was looked at. */
+static __attribute__((noinline)) const char *bad_at(struct knee_event *e, const char *p)
+{
+    e->reached = p;
+    return KNEE_SCAN_BAD;
+}
+
 const char *knee_scan_event(const char *p, const char *end, struct knee_event *e, bool cpu,
                             uint64_t *repaired, uint64_t *commas)
 {
@@ -369,9 +376,8 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
             return NULL;
         if (*p == '}')
             return p + 1;
-        e->reached = p;
         if (*p != '"')
-            return KNEE_SCAN_BAD;
+            return bad_at(e, p);
         *commas += !comma;
         comma = false;
         enum key key = key_of(p + 1);
@@ -383,10 +389,10 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
         }
         p = knee_scan_space(close + 1);
         if (*p != ':')
-            return p < end ? KNEE_SCAN_BAD : NULL;
+            return p < end ? bad_at(e, p) : NULL;
         p = scan_member(key, knee_scan_space(p + 1), end, e, repaired);
         if (!p || p == KNEE_SCAN_BAD)
-            return p;
+            return p ? bad_at(e, close) : NULL;
         if (is_of_no_use(e, key, cpu)) {
             e->category = KNEE_CAT_SKIP;
             return knee_scan_rest(p, end, 1, repaired);

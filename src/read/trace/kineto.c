@@ -83,6 +83,11 @@ bool knee_kineto_wants(const struct knee_event *e, bool cpu)
         return hands_over_work(e->name);
     if (e->category != KNEE_CAT_HOST || cpu || e->name.length == 0)
         return true;
+    static const bool first_letters[256] = {
+        ['P'] = 1, ['O'] = 1, ['e'] = 1, ['S'] = 1, ['s'] = 1, ['I'] = 1,
+        ['i'] = 1, ['T'] = 1, ['t'] = 1, ['r'] = 1, ['n'] = 1, ['g'] = 1};
+    if (!first_letters[(unsigned char)e->name.at[0]])
+        return false; /* most of them */
     switch (e->name.at[0]) {
     case 'P': return begins(e->name, "ProfilerStep#");
     case 'O': return begins(e->name, "Optimizer.step#");
@@ -93,7 +98,10 @@ bool knee_kineto_wants(const struct knee_event *e, bool cpu)
     case 'i':
     case 'T':
     case 't': return names_step(e->name);
-    default: return describes_collective(e->name);
+    case 'r':
+    case 'n':
+    case 'g': return describes_collective(e->name);
+    default: return false;
     }
 }
 

@@ -176,6 +176,16 @@ static void take_event(struct knee_trace_reader *r, struct knee_event *e, const 
     r->trace.events++;
 }
 
+/* Out of the way of what is read well. */
+static __attribute__((noinline)) void leave_event(struct knee_trace_reader *r, const char *after,
+                                                  const char *reached)
+{
+    seek_past(r, after ? KNEE_LOSS_EVENT : KNEE_LOSS_OVERLONG,
+              !after                   ? r->end
+              : after == KNEE_SCAN_BAD ? reached
+                                       : after);
+}
+
 /* The event at the window's start. False: more bytes are needed. */
 static bool read_event(struct knee_trace_reader *r)
 {
@@ -186,10 +196,7 @@ static bool read_event(struct knee_trace_reader *r)
     if (!after && !r->full)
         return false;
     if (!after || after == KNEE_SCAN_BAD || (repaired && swallowed_event(r, start, after))) {
-        seek_past(r, after ? KNEE_LOSS_EVENT : KNEE_LOSS_OVERLONG,
-                  !after                   ? r->end
-                  : after == KNEE_SCAN_BAD ? event.reached
-                                           : after);
+        leave_event(r, after, event.reached);
         return true;
     }
     if (repaired)

@@ -32,8 +32,8 @@ struct knee_event {
     bool has_args; /* `args` is filled */
     struct knee_slice name, raw_args;
     int64_t pid, tid, start_ns, duration_ns;
-    const char *reached; /* how far an event that cannot be read was looked at */
     struct knee_event_args args;
+    const char *reached; /* how far an event that cannot be read was looked at */
 };
 
 /* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. `cpu`: host
