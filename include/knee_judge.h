@@ -36,6 +36,8 @@ enum knee_suspect {
     KNEE_SUSPECT_STRAGGLER,
     KNEE_SUSPECT_TINY_BATCH,
     KNEE_SUSPECT_LARGE_BATCH,
+    KNEE_SUSPECT_COPY, /* exposed copies */
+    KNEE_SUSPECT_IDLE, /* the GPU has work, and does not start it */
     KNEE_SUSPECTS
 };
 const char *knee_suspect_name(enum knee_suspect suspect);
@@ -144,22 +146,52 @@ enum knee_gap { /* what the data cannot answer, and why */
                 KNEE_GAP_NO_LAUNCHES = 1 << 7,
                 KNEE_GAP_LARGE_BATCH = 1 << 8, /* always, unless a noise scale is given */
                 KNEE_GAP_GPU = 1 << 9,         /* named, but without a preset */
+                KNEE_GAP_LOOSE = 1 << 10,      /* matched, but not ended together */
+                KNEE_GAP_OTHER_STEPS = 1 << 11,
+                KNEE_GAP_BOUNDS = 1 << 12, /* ranks are missing: waits are lower bounds */
 };
 
+/* How far steps differ, each taken as the mean of its ranks. */
+struct knee_step_spread {
+    size_t steps; /* complete ones; 0: the rest says nothing */
+    double median_s, p95_s, worst_s;
+    double error_s;        /* standard error of the mean; NaN below two steps */
+    int64_t worst;         /* number of the worst */
+    enum knee_label label; /* that makes it longer than the median step ... */
+    size_t rank;           /* ... on this row of ranks ... */
+    double excess_s;       /* ... by so much */
+};
+
+/* A collective this many times slower than expected has another trouble than its size. */
+#define KNEE_FAR_SLOWER 2
+
+/* A step this much longer than the median one stands out, and what made it is named. */
+#define KNEE_STANDS_OUT 1.2
+
+/* Those that a better recording cures. */
+#define KNEE_GAPS_OF_RECORDING                                                                     \
+    (KNEE_GAP_ONE_RANK | KNEE_GAP_RANKS_MISSING | KNEE_GAP_UNMATCHED | KNEE_GAP_NO_STEPS |         \
+     KNEE_GAP_WHOLE_GRAPHS | KNEE_GAP_NO_LAUNCHES | KNEE_GAP_OTHER_STEPS | KNEE_GAP_BOUNDS)
+
 struct knee_diagnosis {
-    struct knee_step step;             /* mean over ranks and steps */
-    double steps;                      /* per rank */
+    struct knee_step step; /* mean over ranks and complete steps */
+    double steps;          /* complete ones, per rank */
+    struct knee_step_spread spread;
     double ratio, efficiency, overlap; /* of the mean; overlap NaN without communication */
     double lowest_ratio, highest_ratio;
     double load_share; /* of host step time spent waiting for batches; NaN: no steps */
-    bool split;        /* wait and transfer are told apart on all ranks */
+    bool split;        /* wait and transfer are told apart on all ranks ... */
+    bool bounded;      /* ... as a lower and an upper bound: members are missing */
     enum knee_suspect suspect;
     double share[KNEE_SUSPECTS]; /* of the step, each */
     double confidence;           /* 0 to 1 */
     unsigned gaps;
     size_t late_ranks; /* first so many rows of account->stragglers are the late ones */
-    struct knee_prediction prediction; /* levers and cost at this step */
-    size_t lever;                      /* row of its levers, SIZE_MAX: none */
+    size_t slow_wire;  /* the collective that loses most against what is expected, at least
+                          KNEE_FAR_SLOWER times as slow; SIZE_MAX: none */
+    double wire_slowdown, wire_bytes_per_s; /* of it: times, and what it reaches (bus) */
+    struct knee_prediction prediction;      /* levers and cost at this step */
+    size_t lever;                           /* row of its levers, SIZE_MAX: none */
 };
 
 /* `given` may hold what the user says beside the trace (price, cluster, params, critical batch); it
@@ -171,6 +203,8 @@ void knee_diagnosis_release(struct knee_diagnosis *diagnosis);
 
 /* Fills in what each collective should take on a cluster. Groups are taken to fill nodes. */
 void knee_expect_collectives(struct knee_account *account, const struct knee_cluster *cluster);
+/* The same on a node of the GPUs that the traces name, for groups that fit into it. */
+void knee_expect_of_gpus(struct knee_account *account);
 
 /* Two recordings of the same job, per step and rank. */
 enum { KNEE_MOVERS = 16 };
@@ -181,10 +215,23 @@ struct knee_mover { /* a kernel name whose time changed */
     double before_calls, after_calls;
 };
 
+/* In what two recordings differ beside their steps: then they do not compare like with like. */
+enum knee_difference {
+    KNEE_DIFFER_WORLD = 1 << 0,
+    KNEE_DIFFER_GPU = 1 << 1,
+    KNEE_DIFFER_TRAFFIC = 1 << 2, /* bytes of the collectives of a step, by more than 5 % */
+    KNEE_DIFFER_KERNELS = 1 << 3, /* kernels a step, by more than 5 % */
+};
+
 struct knee_comparison {
     struct knee_step before, after;
-    enum knee_label label;                 /* that changed most */
-    double share;                          /* of the change in the step */
+    double noise_s;        /* standard error of the difference; NaN: too few steps to tell */
+    bool significant;      /* more than twice that, or the noise is not known */
+    unsigned differs;      /* enum knee_difference */
+    enum knee_label label; /* that changed most */
+    double share;          /* of the change in the step */
+    double late_s; /* what the late ranks do longer than the others, a step: after less before */
+    bool late_makes_it;                    /* half of the change or more */
     struct knee_mover movers[KNEE_MOVERS]; /* most change first */
     size_t mover_count;
 };

@@ -40,6 +40,10 @@ struct knee_trace_report {
 void knee_write_trace(const struct knee_trace_report *report, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text);
 
+/* Several runs in one call, one row each; as JSON (schema knee.runs/1) each in full. */
+void knee_write_runs(const struct knee_trace_report *runs, size_t count, enum knee_format format,
+                     const struct knee_style *style, struct knee_text *text);
+
 /* The door bytes go out through; false when they cannot. */
 struct knee_sink {
     bool (*write)(void *ctx, const char *data, size_t size);

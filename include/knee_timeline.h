@@ -39,6 +39,18 @@ double knee_step_efficiency(const struct knee_step *step); /* 1 / (1 + R) */
 
 #define KNEE_NO_TIME INT64_MIN
 
+/* Times that readers let through: up to the year 2065, base included, and a little before 1970; no
+ * event is longer than four months. Then differences of times on a common clock fit into 64 bits;
+ * sums over events do not have to, and are held at the largest number. */
+#define KNEE_LAST_NS    INT64_C(3000000000000000000)
+#define KNEE_FIRST_NS   (-INT64_C(1000000000000000000))
+#define KNEE_LONGEST_NS INT64_C(10000000000000000)
+static inline bool knee_time_is_good(int64_t start_ns, int64_t end_ns)
+{
+    return start_ns >= KNEE_FIRST_NS && end_ns >= start_ns && end_ns <= KNEE_LAST_NS &&
+           end_ns - start_ns <= KNEE_LONGEST_NS;
+}
+
 enum knee_span_kind {
     KNEE_SPAN_COMPUTE,
     KNEE_SPAN_COMM,
@@ -67,11 +79,23 @@ struct knee_call {
     int32_t group_size;                   /* -1: not known */
     uint32_t group, description, members; /* rows of names + 1; 0: not known */
     int64_t sequence;                     /* -1: not known */
+    int32_t peer;                         /* of a send or receive, in its group; -1: not known */
+    bool sends;                           /* to the peer, not from it */
 };
 
 /* A stretch of host time that means something: a training step, or waiting for a batch. */
 struct knee_mark {
     int64_t start_ns, end_ns, number;
+    int64_t device; /* whose it is; -1: of all devices of the file */
+};
+
+/* Who says where steps begin. The first that a file has is believed. */
+enum knee_step_source {
+    KNEE_STEPS_PROFILER,   /* ProfilerStep# */
+    KNEE_STEPS_ANNOTATION, /* "step 12", "iteration 7" */
+    KNEE_STEPS_OPTIMIZER,  /* from one optimizer step's end to the next one's */
+    KNEE_STEPS_SEQUENCE,   /* the collectives repeat */
+    KNEE_STEPS_NONE
 };
 
 /* One GPU of one process. When its spans stayed in another process, only those of its calls are
@@ -95,6 +119,8 @@ enum knee_loss_kind {
     KNEE_LOSS_READ,        /* the system could not read on */
     KNEE_LOSS_INTERRUPTED, /* stopped by the user */
     KNEE_LOSS_CAPPED,      /* the profiler stopped writing at its event limit */
+    KNEE_LOSS_DEVICE,      /* work on more devices than one file can have */
+    KNEE_LOSS_COLUMN,      /* a column or table of a database that cannot be read */
     KNEE_REPAIR_STRING,    /* a quote that was not escaped */
     KNEE_REPAIR_COMMA,     /* a comma that was missing */
     KNEE_REPAIR_DURATION,  /* a negative duration, taken as 0 */
@@ -116,14 +142,17 @@ struct knee_trace {
     const char *format; /* "kineto", "xprof", "nsys", "cpu" */
     struct knee_rank *ranks;
     size_t rank_count;
-    struct knee_mark *steps; /* by start */
+    struct knee_mark *steps; /* by device, then start; not nested */
     size_t step_count;
-    struct knee_mark *loads; /* waiting for a batch, by start */
+    enum knee_step_source step_source; /* who marked them; KNEE_STEPS_NONE: there are none */
+    struct knee_mark *loads;           /* waiting for a batch, by device, then start */
     size_t load_count;
     char **names;
     size_t name_count;
-    int64_t rank, world_size; /* as the file says; -1: it does not */
-    int64_t base_ns;          /* added to its times gives the absolute time */
+    int64_t rank, world_size;      /* as the file says; -1: it does not */
+    bool rank_stated;              /* the rank stands in the file, not in its name only */
+    int64_t first_step, last_step; /* numbers of the profiler's steps; -1: there are none */
+    int64_t base_ns;               /* added to its times gives the absolute time */
     char gpu_name[64], host[64], backend[32];
     uint64_t bytes, events; /* uncompressed bytes and events seen */
     struct knee_loss losses[KNEE_LOSSES];
@@ -213,8 +242,10 @@ struct knee_rank_account {
     const struct knee_rank *source;
     int64_t rank;
     int64_t start_ns, end_ns; /* the window: first to last GPU event, own clock */
+    int64_t from_ns, to_ns;   /* the window widened to whole steps; runs cover it */
     int64_t shift_ns;         /* added to own times gives the common clock */
-    bool split;               /* wait and transfer are told apart */
+    bool split;               /* wait and transfer are told apart ... */
+    bool bounded;             /* ... from below and above: some members are missing */
     struct knee_ledger ledger;
     struct knee_run *runs; /* NULL where the spans are in another process */
     size_t run_count;
@@ -225,10 +256,13 @@ struct knee_rank_account {
     int64_t median_kernel_ns;
 };
 
+/* A step's window on the GPU: from where the host began it, or from the end of the work before it
+ * if the GPU was still at that, to the same moment of the next step. */
 struct knee_step_account {
     size_t rank;    /* row of ranks */
     int64_t number; /* as the profiler counts; -1: work outside of all steps */
     int64_t start_ns;
+    bool complete; /* its beginning and end are known: means run over complete steps */
     struct knee_ledger ledger;
 };
 
@@ -247,15 +281,15 @@ struct knee_collective_account {
     double expected_s;             /* on a cluster: knee_expect_collectives(); NaN: not asked */
 };
 
+/* A rank that came last. */
 struct knee_straggler {
     size_t rank; /* row of ranks */
     size_t last_count;
-    int64_t lateness_ns;   /* after the median of the others, where it was the last */
-    enum knee_label cause; /* what it did longer than the others before it came */
-    int64_t excess_ns;     /* by how much, in all */
+    int64_t lateness_ns; /* after the median of the others, where that is more than clocks leave */
+    int64_t held_ns;     /* of it what the rank does longer than the others by itself */
+    enum knee_label cause; /* what it does longer most ... */
+    int64_t excess_ns;     /* ... by how much, in all */
 };
-
-enum knee_step_source { KNEE_STEPS_PROFILER, KNEE_STEPS_SEQUENCE, KNEE_STEPS_NONE };
 
 struct knee_account {
     struct knee_rank_account *ranks; /* by rank */
@@ -264,16 +298,21 @@ struct knee_account {
     size_t step_count;
     struct knee_collective_account *collectives; /* most time first */
     size_t collective_count;
-    struct knee_straggler *stragglers; /* most lateness first */
+    struct knee_straggler *stragglers; /* those held for most first */
     size_t straggler_count;
     enum knee_step_source step_source;
     int64_t world_size;       /* -1: not known */
-    size_t instances;         /* collectives matched over all their members */
+    size_t instances;         /* rendezvous with all their members: they ended together */
+    size_t partial;           /* rendezvous with some of their members: waits are lower bounds */
+    size_t loose;             /* matched, but not ended together: nothing waits for anything */
     size_t unmatched;         /* calls that found no partners, or not all */
     int64_t transfer_ns;      /* of all matched instances: last end - last start */
     int64_t largest_shift_ns; /* clocks of hosts; 0: none was needed */
     int64_t residual_ns;      /* median spread of matched ends that is left */
     int64_t strip_part_ns;    /* the common window of all ranks / KNEE_STRIP, rounded up */
+    bool other_steps;         /* ranks recorded other steps: nothing of theirs can be matched */
+    bool machine_assumed;     /* nobody named it: a node of the GPUs in the traces */
+    char machine[64];         /* what expected_s is of; "": nothing is expected */
     const struct knee_alloc *alloc;
 };
 

@@ -27,7 +27,7 @@ void knee_cursor_check(struct knee_cursor *c, bool holds)
 
 void knee_cursor_check_time(struct knee_cursor *c, int64_t ns)
 {
-    knee_cursor_check(c, ns >= -1000000000000000000 && ns <= 8000000000000000000);
+    knee_cursor_check(c, ns >= -1000000000000000000 && ns <= 3000000000000000000);
 }
 
 unsigned knee_cursor_small(struct knee_cursor *c, unsigned value, unsigned limit)

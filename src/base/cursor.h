@@ -27,7 +27,7 @@ void knee_cursor_bytes(struct knee_cursor *c, void *field, size_t size);
 /* Reading: bad unless `holds`. */
 void knee_cursor_check(struct knee_cursor *c, bool holds);
 
-/* As far as the readers of traces let times go: 4e18 for a start, as much again for a duration. */
+/* As far as the readers of traces let times go: KNEE_FIRST_NS to KNEE_LAST_NS. */
 void knee_cursor_check_time(struct knee_cursor *c, int64_t ns);
 
 /* A small number as one byte, below `limit`. */

@@ -35,7 +35,8 @@ struct cli_run {
     struct knee_text trace;    /* with --html: a trace for the page, gzip */
     struct knee_fitted fitted; /* of the cluster that was read */
     struct knee_err err;
-    bool quiet; /* one of many ranks, and not the one that speaks */
+    bool quiet;    /* one of many ranks, and not the one that speaks */
+    bool answered; /* what stands in `text` is an answer even if the command fails */
 };
 
 struct cli_command {

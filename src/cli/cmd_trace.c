@@ -205,53 +205,192 @@ static bool lost_something(const struct cli_traces *traces)
     return lost;
 }
 
-/* The gates that the user set, and --strict. */
-static knee_status check_gates(const struct trace_options *options, const struct cli_traces *traces,
-                               const struct knee_diagnosis *d, struct knee_err *err)
+/* The gates that the user set. What cannot be evaluated has not passed. */
+static knee_status check_gates(const struct trace_options *options, const struct knee_diagnosis *d,
+                               struct knee_err *err)
 {
+    if (isfinite(options->max_ratio) && isnan(d->ratio))
+        return knee_fail(err, KNEE_GATE, "--max-ratio",
+                         "R cannot be told: there is no compute in these traces");
     if (d->ratio > options->max_ratio)
         return knee_fail(err, KNEE_GATE, "--max-ratio", "R = %.4g > %.4g", d->ratio,
                          options->max_ratio);
+    if (isfinite(options->min_overlap) && isnan(d->overlap))
+        return knee_fail(err, KNEE_GATE, "--min-overlap",
+                         "overlap cannot be told: there is no communication in these traces");
     if (d->overlap < options->min_overlap)
         return knee_fail(err, KNEE_GATE, "--min-overlap", "overlap %.4g < %.4g", d->overlap,
                          options->min_overlap);
-    if (options->strict && lost_something(traces))
-        return knee_fail(err, KNEE_INPUT, "--strict",
-                         "some of the input was not used: see what was lost");
     return KNEE_OK;
+}
+
+/* As a shell counts a program that was stopped. */
+enum { STOPPED = 130 };
+
+/* What was asked for is there, but not of all that was given. */
+static knee_status check_strict(const struct trace_options *options,
+                                const struct cli_traces *traces, struct knee_err *err)
+{
+    if (traces->interrupted) {
+        knee_fail(err, KNEE_INPUT, "", "stopped: this is of what was read by then");
+        return (knee_status)STOPPED;
+    }
+    if (!options->strict || !lost_something(traces))
+        return KNEE_OK;
+    return knee_fail(err, KNEE_INPUT, "--strict",
+                     "some of the input was not used: see what was lost");
+}
+
+/* What its collectives should take: on the cluster that was named, else on a node of the GPUs that
+ * the traces name. */
+static void expect(const struct knee_job *job, struct knee_account *account)
+{
+    if (job->hw.cluster.level_count > 0)
+        knee_expect_collectives(account, &job->hw.cluster);
+    else
+        knee_expect_of_gpus(account);
+}
+
+/* One run: its traces, their account and what it says. */
+struct told {
+    struct knee_trace *traces; /* borrowed rows of the set */
+    size_t count;
+    struct knee_account account;
+    struct knee_diagnosis diagnosis;
+};
+
+static void release_told(struct told *told)
+{
+    knee_diagnosis_release(&told->diagnosis);
+    knee_account_release(&told->account);
+}
+
+static knee_status diagnose(const struct trace_options *options, struct knee_job *job,
+                            struct told *told, struct knee_err *err)
+{
+    knee_status status = KNEE_OK;
+    expect(job, &told->account);
+    if (options->noise)
+        status = read_noise(options->noise, &job->critical_batch, err);
+    if (!status)
+        status = knee_diagnose(&told->account, job, NULL, &told->diagnosis, err);
+    return status;
 }
 
 static knee_status report(struct cli_run *run, const struct trace_options *options,
                           const struct cli_traces *traces, struct knee_job *job,
                           struct knee_runtime *rt)
 {
-    struct knee_account account;
-    struct knee_diagnosis diagnosis;
+    struct told told = {.traces = traces->traces, .count = traces->count};
     knee_status status =
-        traces->holders ? knee_account_over(rt, traces->traces, traces->count, traces->holders,
-                                            &account, &run->err)
-                        : knee_account(traces->traces, traces->count, NULL, &account, &run->err);
+        traces->holders
+            ? knee_account_over(rt, traces->traces, traces->count, traces->holders, &told.account,
+                                &run->err)
+            : knee_account(traces->traces, traces->count, NULL, &told.account, &run->err);
     if (status || run->quiet)
         return status;
-    if (job->hw.cluster.level_count > 0)
-        knee_expect_collectives(&account, &job->hw.cluster);
-    if (options->noise)
-        status = read_noise(options->noise, &job->critical_batch, &run->err);
-    if (!status)
-        status = knee_diagnose(&account, job, NULL, &diagnosis, &run->err);
+    status = diagnose(options, job, &told, &run->err);
     if (!status) {
-        struct knee_trace_report all = {traces->traces, traces->count, &account, &diagnosis};
+        struct knee_trace_report all = {told.traces, told.count, &told.account, &told.diagnosis};
         struct knee_style style = cli_style(run);
         knee_write_trace(&all, cli_format(run), &style, &run->text);
+        run->answered = true;
         if (run->common.html)
             pack_for_page(run, &all);
         if (options->perfetto)
-            status = cli_write_perfetto(options->perfetto, &account, &run->err);
+            status = cli_write_perfetto(options->perfetto, &told.account, &run->err);
         if (!status)
-            status = check_gates(options, traces, &diagnosis, &run->err);
-        knee_diagnosis_release(&diagnosis);
+            status = check_gates(options, &told.diagnosis, &run->err);
+        if (!status)
+            status = check_strict(options, traces, &run->err);
     }
-    knee_account_release(&account);
+    release_told(&told);
+    return status;
+}
+
+/* ---- Several runs in one call ---- */
+
+/* The rows of one run, and who holds their spans. */
+static size_t pick_run(const struct cli_traces *traces, size_t job, struct knee_trace *room,
+                       int *holders)
+{
+    size_t count = 0;
+    for (size_t t = 0; t < traces->count; t++)
+        if (traces->jobs[t] == job) {
+            if (traces->holders)
+                holders[count] = traces->holders[t];
+            room[count++] = traces->traces[t];
+        }
+    return count;
+}
+
+/* Every process takes part in every run, with what it holds of it. */
+static knee_status account_runs(struct cli_run *run, const struct trace_options *options,
+                                const struct cli_traces *traces, struct knee_job *job,
+                                struct knee_runtime *rt, struct told *runs, struct knee_trace *room,
+                                int *holders)
+{
+    knee_status status = KNEE_OK;
+    for (size_t j = 0; j < traces->job_count; j++) {
+        struct knee_job own = *job;
+        struct knee_err err = {0};
+        runs[j].traces = room;
+        runs[j].count = pick_run(traces, j, room, holders);
+        room += runs[j].count;
+        knee_status now = traces->holders ? knee_account_over(rt, runs[j].traces, runs[j].count,
+                                                              holders, &runs[j].account, &err)
+                                          : knee_account(runs[j].traces, runs[j].count, NULL,
+                                                         &runs[j].account, &err);
+        if (!now && !run->quiet)
+            now = diagnose(options, &own, &runs[j], &err);
+        if (now && !status)
+            run->err = err;
+        status = status ? status : now;
+    }
+    return status;
+}
+
+static knee_status show_runs(struct cli_run *run, const struct trace_options *options,
+                             const struct cli_traces *traces, struct told *runs)
+{
+    struct knee_trace_report *all = calloc(traces->job_count, sizeof *all);
+    struct knee_style style = cli_style(run);
+    knee_status status = all ? KNEE_OK : knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
+    for (size_t j = 0; j < traces->job_count && all; j++)
+        all[j] = (struct knee_trace_report){runs[j].traces, runs[j].count, &runs[j].account,
+                                            &runs[j].diagnosis};
+    if (all)
+        knee_write_runs(all, traces->job_count, cli_format(run), &style, &run->text);
+    run->answered = all != NULL;
+    for (size_t j = 0; j < traces->job_count && !status; j++)
+        status = check_gates(options, &runs[j].diagnosis, &run->err);
+    free(all);
+    return status ? status : check_strict(options, traces, &run->err);
+}
+
+/* Files of several runs are told apart and accounted one by one. */
+static knee_status report_runs(struct cli_run *run, const struct trace_options *options,
+                               const struct cli_traces *traces, struct knee_job *job,
+                               struct knee_runtime *rt)
+{
+    if (options->perfetto || run->common.html) {
+        knee_fail(&run->err, KNEE_INPUT, "", "these are traces of %zu runs", traces->job_count);
+        knee_hint(&run->err, "name the files of one run for --perfetto or --html");
+        return KNEE_INPUT;
+    }
+    struct told *runs = calloc(traces->job_count, sizeof *runs);
+    struct knee_trace *room = calloc(traces->count + 1, sizeof *room);
+    int *holders = calloc(traces->count + 1, sizeof *holders);
+    knee_status status = runs && room && holders
+                             ? account_runs(run, options, traces, job, rt, runs, room, holders)
+                             : knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
+    if (!status && !run->quiet)
+        status = show_runs(run, options, traces, runs);
+    for (size_t j = 0; j < traces->job_count && runs && !run->quiet; j++)
+        release_told(&runs[j]);
+    free(runs);
+    free(room);
+    free(holders);
     return status;
 }
 
@@ -285,7 +424,9 @@ static knee_status read_and_report(struct cli_run *run, const struct trace_optio
             cli_traces_read(run->words, run->word_count, &reading, rt, whole, &traces, &run->err));
         if (!status)
             cli_traces_complain(&traces);
-        if (!status && (!run->quiet || traces.holders))
+        if (!status && traces.job_count > 1 && (!run->quiet || traces.holders))
+            status = report_runs(run, options, &traces, job, rt);
+        else if (!status && (!run->quiet || traces.holders))
             status = report(run, options, &traces, job, rt);
         cli_traces_release(&traces);
     }
@@ -314,6 +455,7 @@ static knee_status trace_main(struct cli_run *run, int argc, char **argv)
     }
     if ((status = cli_join(run, &rt)))
         return status;
+    run->quiet = rt && rt->rank > 0;
     status = read_and_report(run, &options, &job, rt);
     if (rt)
         rt->finish(rt);

@@ -78,11 +78,11 @@ int main(int argc, char **argv)
     knee_status status = dispatch(&run, argc, argv);
     if (run.common.help && !status && run.command && !run.text.length)
         cli_help(run.command, &run.text);
-    if (!run.quiet && (!run.err.what[0] || status == KNEE_GATE)) {
+    if (!run.quiet && (!run.err.what[0] || status == KNEE_GATE || run.answered)) {
         knee_status printed = cli_print(&run);
         status = printed ? printed : status;
     }
-    if (run.common.html && !run.quiet && (!status || status == KNEE_GATE)) {
+    if (run.common.html && !run.quiet && (!status || status == KNEE_GATE || run.answered)) {
         knee_status written = cli_write_page(&run);
         status = written ? written : status;
     }

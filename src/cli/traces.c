@@ -7,6 +7,8 @@
 #include "cli/traces.h"
 
 #include "base/error.h"
+#include "read/trace/reader.h"
+#include "timeline/recordings.h"
 #include "timeline/wire_format.h"
 
 #include <dirent.h>
@@ -41,7 +43,54 @@ struct files {
     char **names;
     size_t count, capacity;
     bool failed;
+    struct visit {
+        dev_t device;
+        ino_t file;
+    } * visits; /* a hash table of the files there are so far */
+    size_t visit_count, visit_capacity, again;
 };
+
+static size_t visit_slot(const struct visit *visits, size_t capacity, struct visit wanted)
+{
+    size_t at = (size_t)wanted.file * 0x9e3779b1u & (capacity - 1);
+    while (visits[at].file &&
+           (visits[at].file != wanted.file || visits[at].device != wanted.device))
+        at = (at + 1) & (capacity - 1);
+    return at;
+}
+
+static bool grow_visits(struct files *files)
+{
+    size_t capacity = files->visit_capacity ? files->visit_capacity * 2 : 256;
+    struct visit *visits = calloc(capacity, sizeof *visits);
+    for (size_t i = 0; i < files->visit_capacity && visits; i++)
+        if (files->visits[i].file)
+            visits[visit_slot(visits, capacity, files->visits[i])] = files->visits[i];
+    if (!visits)
+        return false;
+    free(files->visits);
+    files->visits = visits;
+    files->visit_capacity = capacity;
+    return true;
+}
+
+/* True the first time; links and other names that lead to the same file count once. */
+static bool visit(struct files *files, const struct stat *info)
+{
+    struct visit wanted = {info->st_dev, info->st_ino};
+    if (files->visit_count * 2 >= files->visit_capacity && !grow_visits(files)) {
+        files->failed = true;
+        return false;
+    }
+    size_t at = visit_slot(files->visits, files->visit_capacity, wanted);
+    if (files->visits[at].file) {
+        files->again++;
+        return false;
+    }
+    files->visits[at] = wanted;
+    files->visit_count++;
+    return true;
+}
 
 static void add_file(struct files *files, const char *name)
 {
@@ -83,14 +132,14 @@ static void search_folder(struct files *files, const char *folder, int depth)
     struct dirent *entry;
     while (dir && (entry = readdir(dir))) {
         char path[4096];
-        struct stat info;
+        struct stat info, link;
         if (entry->d_name[0] == '.' ||
             (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= sizeof path ||
-            stat(path, &info) != 0)
+            stat(path, &info) != 0 || lstat(path, &link) != 0)
             continue;
-        if (S_ISDIR(info.st_mode) && depth < DEEPEST)
+        if (S_ISDIR(link.st_mode) && depth < DEEPEST) /* not through links: they can go round */
             search_folder(files, path, depth + 1);
-        else if (S_ISREG(info.st_mode) && looks_like_trace(entry->d_name))
+        else if (S_ISREG(info.st_mode) && looks_like_trace(entry->d_name) && visit(files, &info))
             add_file(files, path);
     }
     if (dir)
@@ -125,7 +174,7 @@ static void find_files(struct files *files, const char *const *words, size_t cou
             search_folder(files, words[i], 0);
             if (files->count - before > 1)
                 qsort(files->names + before, files->count - before, sizeof *files->names, natural);
-        } else {
+        } else if (stat(words[i], &info) != 0 || !S_ISREG(info.st_mode) || visit(files, &info)) {
             add_file(files, words[i]);
         }
     }
@@ -143,6 +192,8 @@ struct work {
     pthread_mutex_t lock;
     struct knee_runtime *rt; /* NULL: alone */
     bool whole;              /* rank 0 gets whole traces, not outlines */
+    unsigned char *repeats;  /* per file: it is the same recording as another one */
+    int64_t *jobs;           /* per file: the run that it is a recording of; then their number */
 };
 
 /* Which rank reads a file. Only rank 0 has a standard input. */
@@ -165,15 +216,42 @@ static bool is_sqlite(int fd)
     return found;
 }
 
+/* The most that is unpacked of a database: databases shrink to a tenth, not to a hundredth. */
+static size_t unpacked_size(int fd)
+{
+    struct stat info;
+    size_t packed = fstat(fd, &info) == 0 && info.st_size > 0 ? (size_t)info.st_size : 0;
+    size_t most = packed < UNPACKED_MAX / 100 ? packed * 100 : UNPACKED_MAX;
+    return most > ((size_t)64 << 20) ? most : (size_t)64 << 20;
+}
+
+/* Does it begin like a database once it is unpacked? */
+static bool holds_sqlite(int *fd)
+{
+    struct knee_gunzip *gunzip = knee_gunzip_new(cli_reader(fd), NULL);
+    char magic[16];
+    size_t used = 0;
+    ptrdiff_t got = gunzip ? 1 : 0;
+    while (used < sizeof magic && got > 0) {
+        got = knee_gunzip_read(gunzip, magic + used, sizeof magic - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    knee_gunzip_free(gunzip);
+    return used == sizeof magic && memcmp(magic, "SQLite format 3", 16) == 0;
+}
+
 /* A gzipped database has to be unpacked first; a trace is read as it comes. */
 static knee_status read_packed_sqlite(const char *name, int *fd,
                                       const struct knee_trace_options *options,
                                       struct knee_trace *out, struct knee_err *err)
 {
     void *image = NULL;
-    size_t size = 0;
-    if (knee_gunzip_all(cli_reader(fd), UNPACKED_MAX, NULL, &image, &size))
-        return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked");
+    size_t size = 0, most = unpacked_size(*fd);
+    if (!holds_sqlite(fd) || lseek(*fd, 0, SEEK_SET) != 0)
+        return knee_fail(err, KNEE_INPUT, name, "not a trace: no SQLite database in it");
+    if (knee_gunzip_all(cli_reader(fd), most, NULL, &image, &size))
+        return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: damaged, or more than %zu MB",
+                         most >> 20);
     knee_status status = knee_nsys_read(name, image, size, options, NULL, out, err);
     free(image);
     return status;
@@ -386,10 +464,55 @@ static knee_status leave_to_rank_0(struct work *work)
 static knee_status keep_own(struct work *work, struct cli_traces *out)
 {
     for (size_t i = 0; i < work->files->count; i++)
-        if (is_mine(work, i) && !work->statuses[i])
+        if (is_mine(work, i) && !work->statuses[i]) {
+            out->jobs[out->count] = (size_t)work->jobs[i];
             work->traces[out->count++] = work->traces[i];
+        }
     out->traces = work->traces;
     return KNEE_OK;
+}
+
+/* Tells runs apart, on every process; recordings that repeat others become refused. False: no
+ * memory. */
+static bool tell_runs(struct work *work)
+{
+    size_t count = work->files->count, jobs = 0, kept = 0;
+    unsigned char *repeats = work->repeats = calloc(count + 1, 1);
+    struct knee_recording *told = calloc(count + 1, sizeof *told);
+    struct knee_trace *usable = calloc(count + 1, sizeof *usable);
+    size_t *rows = calloc(count + 1, sizeof *rows);
+    bool good = repeats && told && usable && rows, leads = !work->rt || work->rt->rank == 0;
+    for (size_t i = 0; i < count && good && leads; i++)
+        if (work->statuses[i] == KNEE_OK) {
+            usable[kept] = work->traces[i];
+            rows[kept++] = i;
+        }
+    good = good && !knee_tell_recordings(usable, kept, NULL, told, &jobs, NULL);
+    work->jobs[count] = (int64_t)jobs;
+    for (size_t i = 0; i < kept && good; i++) {
+        size_t row = rows[i];
+        work->jobs[row] = (int64_t)told[i].job;
+        if (told[i].same_as != SIZE_MAX) {
+            repeats[row] = 1;
+            knee_fail(&work->errors[row], KNEE_INPUT, work->files->names[row],
+                      "the same recording as %s: left out",
+                      work->files->names[rows[told[i].same_as]]);
+        }
+    }
+    good = good && (!work->rt || (work->rt->all_reduce(work->rt, repeats, count, KNEE_RUNTIME_U8,
+                                                       KNEE_RUNTIME_MAX) &&
+                                  work->rt->all_reduce(work->rt, work->jobs, count + 1,
+                                                       KNEE_RUNTIME_I64, KNEE_RUNTIME_MAX)));
+    for (size_t i = 0; i < count && good; i++)
+        if (repeats[i] && !work->statuses[i]) {
+            if (leads || is_mine(work, i))
+                knee_trace_release(&work->traces[i]);
+            work->statuses[i] = KNEE_INPUT;
+        }
+    free(told);
+    free(usable);
+    free(rows);
+    return good;
 }
 
 /* The first file that could have been read but for the system: an answer without it would be
@@ -425,9 +548,11 @@ static knee_status sort_out(struct work *work, struct cli_traces *out, struct kn
             memset(&work->traces[i], 0, sizeof trace);
             if (out->holders)
                 out->holders[out->count] = reader_of(work, i);
+            out->jobs[out->count] = (size_t)work->jobs[i];
             work->traces[out->count++] = trace;
         } else {
             out->refused[out->refused_count].err = work->errors[i];
+            out->refused[out->refused_count].repeat = work->repeats && work->repeats[i];
             out->refused[out->refused_count++].file = strdup(work->files->names[i]);
         }
     }
@@ -448,6 +573,7 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
     knee_status status = KNEE_OK;
     memset(out, 0, sizeof *out);
     find_files(&files, words, word_count);
+    out->again = files.again;
     if (rt && !share_files(rt, &files))
         rt->abort(rt, rt->fault[0] ? rt->fault : "out of memory for the list of files");
     if (!files.failed && files.count == 0) {
@@ -458,9 +584,11 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
     work.traces = calloc(files.count + 1, sizeof *work.traces);
     work.errors = calloc(files.count + 1, sizeof *work.errors);
     work.statuses = calloc(files.count + 1, sizeof *work.statuses);
+    work.jobs = calloc(files.count + 1, sizeof *work.jobs);
+    out->jobs = calloc(files.count + 1, sizeof *out->jobs);
     out->holders = rt && !whole ? calloc(files.count + 1, sizeof *out->holders) : NULL;
-    if (files.failed || !work.traces || !work.errors || !work.statuses ||
-        (rt && !whole && !out->holders)) {
+    if (files.failed || !work.traces || !work.errors || !work.statuses || !work.jobs ||
+        !out->jobs || (rt && !whole && !out->holders)) {
         knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of files");
         status = KNEE_SYSTEM;
     }
@@ -473,11 +601,19 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
         read_all(&work);
         pthread_mutex_destroy(&work.lock);
         signal(SIGINT, before);
+        out->interrupted = cancelled;
         if (rt && !gather(&work))
             rt->abort(rt, rt->fault);
-        status = !rt || rt->rank == 0 ? sort_out(&work, out, err)
-                 : whole              ? leave_to_rank_0(&work)
-                                      : keep_own(&work, out);
+        if (!tell_runs(&work)) {
+            status = knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of traces");
+            if (rt)
+                rt->abort(rt, "out of memory for the list of traces");
+        }
+        out->job_count = (size_t)work.jobs[files.count];
+        if (!status)
+            status = !rt || rt->rank == 0 ? sort_out(&work, out, err)
+                     : whole              ? leave_to_rank_0(&work)
+                                          : keep_own(&work, out);
     }
     if (status) {
         free(work.traces);
@@ -487,6 +623,9 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
     for (size_t i = 0; i < files.count; i++)
         free(files.names[i]);
     free(files.names);
+    free(files.visits);
+    free(work.repeats);
+    free(work.jobs);
     free(work.errors);
     free(work.statuses);
     return status;
@@ -499,6 +638,7 @@ void cli_traces_release(struct cli_traces *traces)
     for (size_t i = 0; i < traces->refused_count; i++)
         free(traces->refused[i].file);
     free(traces->refused);
+    free(traces->jobs);
     free(traces->holders);
     free(traces->traces);
     memset(traces, 0, sizeof *traces);
@@ -506,7 +646,11 @@ void cli_traces_release(struct cli_traces *traces)
 
 void cli_traces_complain(const struct cli_traces *traces)
 {
+    if (traces->again)
+        fprintf(stderr, "knee: %zu name%s led to a file that was there already: counted once\n",
+                traces->again, traces->again == 1 ? "" : "s");
     for (size_t i = 0; i < traces->refused_count; i++)
-        fprintf(stderr, "knee: %s: %s; the other files are not affected\n",
-                traces->refused[i].err.where, traces->refused[i].err.what);
+        fprintf(stderr, "knee: %s: %s%s\n", traces->refused[i].err.where,
+                traces->refused[i].err.what,
+                traces->refused[i].repeat ? "" : "; the other files are not affected");
 }

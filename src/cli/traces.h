@@ -10,14 +10,19 @@
 struct cli_refused {
     char *file;
     struct knee_err err;
+    bool repeat; /* it says nothing that another file does not say */
 };
 
 struct cli_traces {
     struct knee_trace *traces;
     size_t count;
     int *holders; /* rank that has the spans of each trace; NULL: this process has all */
+    size_t *jobs; /* the run that each trace is a recording of */
+    size_t job_count;
     struct cli_refused *refused;
     size_t refused_count;
+    size_t again;     /* names that led to files that were there already */
+    bool interrupted; /* the user stopped the reading */
 };
 
 /* Reads all files, and all traces in folders, on all cores. What one file suffers does not touch

@@ -92,6 +92,51 @@ static void take_movers(struct names *names, struct knee_comparison *out)
         memcpy(out->movers, names->list, out->mover_count * sizeof *names->list);
 }
 
+/* What the late ranks do longer than the others by themselves, in a step. */
+static double held_s(const struct knee_account *account, const struct knee_diagnosis *d)
+{
+    double held = 0;
+    for (size_t i = 0; i < d->late_ranks; i++)
+        held += 1e-9 * (double)account->stragglers[i].held_ns;
+    return held / d->steps;
+}
+
+/* Bytes that a rank's collectives move in a step, and its kernels. */
+static double traffic(const struct knee_account *account, const struct knee_diagnosis *d)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < account->collective_count; i++)
+        if (account->collectives[i].bytes > 0)
+            bytes += (double)account->collectives[i].bytes * (double)account->collectives[i].calls;
+    return bytes / d->steps / (double)account->rank_count;
+}
+
+static double kernels(const struct knee_account *account, const struct knee_diagnosis *d)
+{
+    double sum = 0;
+    for (size_t r = 0; r < account->rank_count; r++)
+        sum += (double)account->ranks[r].kernels;
+    return sum / d->steps / (double)account->rank_count;
+}
+
+static bool differ(double a, double b)
+{
+    return fabs(a - b) > 0.05 * fmax(a, b);
+}
+
+static unsigned differences(const struct knee_account *before, const struct knee_diagnosis *b,
+                            const struct knee_account *after, const struct knee_diagnosis *a)
+{
+    const char *gpus[] = {before->ranks[0].trace->gpu_name, after->ranks[0].trace->gpu_name};
+    bool world = before->world_size > 0 && after->world_size > 0
+                     ? before->world_size != after->world_size
+                     : before->rank_count != after->rank_count;
+    return (world ? KNEE_DIFFER_WORLD : 0u) |
+           (*gpus[0] && *gpus[1] && strcmp(gpus[0], gpus[1]) != 0 ? KNEE_DIFFER_GPU : 0u) |
+           (differ(traffic(before, b), traffic(after, a)) ? KNEE_DIFFER_TRAFFIC : 0u) |
+           (differ(kernels(before, b), kernels(after, a)) ? KNEE_DIFFER_KERNELS : 0u);
+}
+
 knee_status
 knee_compare(const struct knee_account *before, const struct knee_diagnosis *before_diagnosis,
              const struct knee_account *after, const struct knee_diagnosis *after_diagnosis,
@@ -110,6 +155,11 @@ knee_compare(const struct knee_account *before, const struct knee_diagnosis *bef
     if (names.list)
         knee_resize(alloc, names.list, 0);
     double change = c.after.wall_s - c.before.wall_s, most = -1;
+    c.noise_s = hypot(before_diagnosis->spread.error_s, after_diagnosis->spread.error_s);
+    c.significant = isnan(c.noise_s) || fabs(change) > 2 * c.noise_s;
+    c.differs = differences(before, before_diagnosis, after, after_diagnosis);
+    c.late_s = held_s(after, after_diagnosis) - held_s(before, before_diagnosis);
+    c.late_makes_it = change != 0 && c.late_s / change >= 0.5;
     for (int label = 0; label < KNEE_LABELS; label++) {
         double moved = c.after.label_s[label] - c.before.label_s[label];
         /* the label that goes the way of the step */

@@ -6,25 +6,19 @@
  */
 #include "base/error.h"
 #include "base/keys.h"
+#include "base/text.h"
 #include "cluster/gpu_words.h"
 #include "judge/judge.h"
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- The mean step ---- */
 
-/* Steps of one rank; work outside of the profiler's steps is left to the whole-file figures. */
-static double steps_of(const struct knee_account *account, size_t rank)
-{
-    double count = 0;
-    for (size_t i = 0; i < account->step_count; i++)
-        count += account->steps[i].rank == rank && account->steps[i].number >= 0;
-    return count > 0 ? count : 1;
-}
-
-static void mean_step(const struct knee_account *account, struct knee_diagnosis *d)
+static void mean_step(const struct knee_account *account, const struct knee_mean_step *means,
+                      struct knee_diagnosis *d)
 {
     double ranks = (double)account->rank_count, loads = 0, stepped = 0;
     d->lowest_ratio = INFINITY;
@@ -32,29 +26,36 @@ static void mean_step(const struct knee_account *account, struct knee_diagnosis 
     d->split = true;
     for (size_t r = 0; r < account->rank_count; r++) {
         const struct knee_rank_account *rank = &account->ranks[r];
-        double steps = steps_of(account, r);
-        struct knee_step step = knee_ledger_step(&rank->ledger, steps);
-        double ratio = knee_step_ratio(&step);
-        d->steps += steps / ranks;
-        d->step.wall_s += step.wall_s / ranks;
-        d->step.comm_s += step.comm_s / ranks;
+        const struct knee_step *step = &means[r].step;
+        double ratio = knee_step_ratio(step);
+        d->steps += means[r].steps / ranks;
+        d->step.wall_s += step->wall_s / ranks;
+        d->step.comm_s += step->comm_s / ranks;
         for (int label = 0; label < KNEE_LABELS; label++)
-            d->step.label_s[label] += step.label_s[label] / ranks;
+            d->step.label_s[label] += step->label_s[label] / ranks;
         if (isfinite(ratio)) {
             d->lowest_ratio = fmin(d->lowest_ratio, ratio);
             d->highest_ratio = fmax(d->highest_ratio, ratio);
         }
         d->split = d->split && (rank->split || rank->source->call_count == 0);
+        d->bounded = d->bounded || rank->bounded;
         loads += (double)rank->load_ns;
         stepped += (double)rank->stepped_ns;
     }
     d->ratio = d->step.label_s[KNEE_COMPUTE] > 0 ? knee_step_ratio(&d->step) : NAN;
     d->efficiency = 1 / (1 + d->ratio);
-    d->overlap = d->step.comm_s > 0 ? 1 - knee_step_exposed_s(&d->step) / d->step.comm_s : NAN;
+    d->overlap =
+        d->step.comm_s > 0 ? fmax(0, 1 - knee_step_exposed_s(&d->step) / d->step.comm_s) : NAN;
     d->load_share = stepped > 0 ? loads / stepped : NAN;
 }
 
 /* ---- What the data cannot answer ---- */
+
+/* Its hosts do the work: no GPU is paid for, and nothing is launched. */
+static bool is_cpu_job(const struct knee_account *account)
+{
+    return strcmp(account->ranks[0].trace->format, "cpu") == 0;
+}
 
 static unsigned find_gaps(const struct knee_account *account, const struct knee_diagnosis *d,
                           const struct knee_job *given)
@@ -76,13 +77,17 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
         gaps |= KNEE_GAP_NO_COLLECTIVES;
     else if (account->rank_count == 1)
         gaps |= KNEE_GAP_ONE_RANK;
+    else if (d->split && d->bounded)
+        gaps |= KNEE_GAP_BOUNDS;
     else if (account->world_size > (int64_t)account->rank_count && !d->split)
         gaps |= KNEE_GAP_RANKS_MISSING;
+    else if (account->other_steps)
+        gaps |= KNEE_GAP_OTHER_STEPS;
     else if (!d->split)
-        gaps |= KNEE_GAP_UNMATCHED;
+        gaps |= account->unmatched ? KNEE_GAP_UNMATCHED : KNEE_GAP_LOOSE;
     if (account->step_source == KNEE_STEPS_NONE)
         gaps |= KNEE_GAP_NO_STEPS;
-    if (launched * 2 < work)
+    if (launched * 2 < work && !is_cpu_job(account)) /* hosts launch nothing */
         gaps |= KNEE_GAP_NO_LAUNCHES;
     if (isnan(given->critical_batch))
         gaps |= KNEE_GAP_LARGE_BATCH;
@@ -99,42 +104,39 @@ static double of_step(const struct knee_diagnosis *d, enum knee_label label)
     return d->step.wall_s > 0 ? d->step.label_s[label] / d->step.wall_s : 0;
 }
 
+static int ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
 /* The lower median over ranks of a label's share: what most ranks suffer is the job's trouble, what
  * one of them suffers makes a straggler of it. */
-static double common_share(const struct knee_account *account, enum knee_label label)
+static double common_share(const struct knee_account *account, const struct knee_mean_step *means,
+                           enum knee_label label, double *room)
 {
-    double middle = 0;
     size_t count = account->rank_count;
-    for (size_t r = 0; r < count; r++) {
-        const struct knee_ledger *ledger = &account->ranks[r].ledger;
-        double share =
-            (double)ledger->label_ns[label] / (double)(ledger->window_ns ? ledger->window_ns : 1);
-        size_t below = 0, equal = 0;
-        for (size_t q = 0; q < count; q++) {
-            const struct knee_ledger *other = &account->ranks[q].ledger;
-            double value =
-                (double)other->label_ns[label] / (double)(other->window_ns ? other->window_ns : 1);
-            below += value < share;
-            equal += value == share;
-        }
-        if (below <= (count - 1) / 2 && (count - 1) / 2 < below + equal)
-            middle = share;
-    }
-    return middle;
+    for (size_t r = 0; r < count; r++)
+        room[r] =
+            means[r].step.wall_s > 0 ? means[r].step.label_s[label] / means[r].step.wall_s : 0;
+    qsort(room, count, sizeof *room, ascending);
+    return room[(count - 1) / 2];
 }
 
 /* Shares of the step. Launch-bound gaps are what too little work per GPU looks like. */
-static void weigh_suspects(const struct knee_account *account, const struct knee_job *given,
-                           struct knee_diagnosis *d)
+static void weigh_suspects(const struct knee_account *account, const struct knee_mean_step *means,
+                           double *room, const struct knee_job *given, struct knee_diagnosis *d)
 {
     double batch = given->global_batch, critical = given->critical_batch;
     if (isnan(batch))
         batch = given->local_batch * (double)account->rank_count;
     d->share[KNEE_SUSPECT_COMM] = of_step(d, KNEE_TRANSFER);
     d->share[KNEE_SUSPECT_STRAGGLER] = of_step(d, KNEE_WAIT);
-    d->share[KNEE_SUSPECT_INPUT] = common_share(account, KNEE_STARVED);
-    d->share[KNEE_SUSPECT_TINY_BATCH] = common_share(account, KNEE_HOST);
+    d->share[KNEE_SUSPECT_INPUT] = common_share(account, means, KNEE_STARVED, room);
+    d->share[KNEE_SUSPECT_TINY_BATCH] = common_share(account, means, KNEE_HOST, room);
     d->share[KNEE_SUSPECT_LARGE_BATCH] = batch >= critical ? batch / (batch + critical) : 0;
+    d->share[KNEE_SUSPECT_COPY] = common_share(account, means, KNEE_COPY, room);
+    d->share[KNEE_SUSPECT_IDLE] = common_share(account, means, KNEE_IDLE, room);
     double most = KNEE_NO_BOTTLENECK;
     for (int s = KNEE_SUSPECT_NONE + 1; s < KNEE_SUSPECTS; s++)
         if (d->share[s] >= most) {
@@ -143,18 +145,19 @@ static void weigh_suspects(const struct knee_account *account, const struct knee
         }
 }
 
-/* The ranks that make most of the lateness: as many as it takes for three quarters of it. */
+/* The ranks that make most of the lateness by themselves: as many as it takes for three quarters of
+ * it, and not half of all. */
 static void find_late_ranks(const struct knee_account *account, struct knee_diagnosis *d)
 {
     double all = 0, some = 0;
     for (size_t i = 0; i < account->straggler_count; i++)
-        all += (double)account->stragglers[i].lateness_ns;
+        all += (double)account->stragglers[i].held_ns;
     double steps = d->steps > 0 ? d->steps : 1;
     if (1e-9 * all / steps < KNEE_NO_BOTTLENECK * d->step.wall_s)
         return;
     while (d->late_ranks < account->straggler_count && some < 0.75 * all)
-        some += (double)account->stragglers[d->late_ranks++].lateness_ns;
-    if (2 * d->late_ranks > account->rank_count)
+        some += (double)account->stragglers[d->late_ranks++].held_ns;
+    if (d->late_ranks > 1 && 2 * d->late_ranks >= account->rank_count)
         d->late_ranks = 0; /* everybody in turn is nobody in particular */
 }
 
@@ -170,7 +173,7 @@ static double confidence_of(const struct knee_account *account, const struct kne
         bool holds;
         double factor;
     } rules[] = {
-        {comm && !d->split, 0.5}, /* it may all be waiting */
+        {comm && (!d->split || d->bounded), 0.5}, /* it may all be waiting */
         {d->suspect == KNEE_SUSPECT_TINY_BATCH && (d->gaps & KNEE_GAP_NO_LAUNCHES), 0.5},
         {(d->gaps & KNEE_GAP_LOSSES) != 0, 0.8},
         {(d->gaps & KNEE_GAP_WHOLE_GRAPHS) != 0, 0.8},
@@ -223,7 +226,7 @@ static struct knee_job job_of(const struct knee_account *account, const struct k
     double exposed = d->step.label_s[KNEE_TRANSFER], wait = d->step.label_s[KNEE_WAIT];
     /* Waiting that is hidden behind compute cannot be told from transfer: it counts as transfer. */
     double transfer = fmax(exposed, d->step.comm_s - wait);
-    if (job.hw.gpu < 0 && job.hw.cluster.level_count == 0)
+    if (job.hw.gpu < 0 && job.hw.cluster.level_count == 0 && !is_cpu_job(account))
         job.hw.gpu = gpu_of(account->ranks[0].trace->gpu_name);
     put(&job, &job.compute_time_s, fmax(1e-9, d->step.label_s[KNEE_COMPUTE]));
     put(&job, &job.comm_time_s, transfer);
@@ -243,19 +246,44 @@ static struct knee_job job_of(const struct knee_account *account, const struct k
     return job;
 }
 
+/* What is seen in the account before anything is concluded: step, gaps, shares. */
+static knee_status measure(const struct knee_account *account, const struct knee_job *given,
+                           const struct knee_alloc *alloc, struct knee_diagnosis *d,
+                           struct knee_err *err)
+{
+    size_t ranks = account->rank_count + 1;
+    struct knee_mean_step *means = knee_resize(alloc, NULL, ranks * sizeof *means);
+    double *room = knee_resize(alloc, NULL, ranks * sizeof *room);
+    bool good = means && room;
+    if (good) {
+        knee_mean_steps(account, means);
+        mean_step(account, means, d);
+        d->gaps = find_gaps(account, d, given);
+        weigh_suspects(account, means, room, given, d);
+    }
+    if (means)
+        knee_resize(alloc, means, 0);
+    if (room)
+        knee_resize(alloc, room, 0);
+    return good ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, "", "out of memory for the diagnosis");
+}
+
 knee_status knee_diagnose(const struct knee_account *account, const struct knee_job *given,
                           const struct knee_alloc *alloc, struct knee_diagnosis *out,
                           struct knee_err *err)
 {
     struct knee_diagnosis d;
     memset(&d, 0, sizeof d);
-    mean_step(account, &d);
-    d.gaps = find_gaps(account, &d, given);
-    weigh_suspects(account, given, &d);
+    knee_status status = measure(account, given, alloc, &d, err);
+    if (!status)
+        status = knee_step_spread_of(account, alloc, &d.spread, err);
+    if (status)
+        return status;
     find_late_ranks(account, &d);
+    knee_find_slow_wire(account, &d);
     d.confidence = confidence_of(account, &d);
     struct knee_job job = job_of(account, given, &d);
-    knee_status status = knee_predict(&job, alloc, &d.prediction, err);
+    status = knee_predict(&job, alloc, &d.prediction, err);
     if (status)
         return status;
     unsigned kinds = knee_suspect_kinds(d.suspect);
@@ -263,10 +291,8 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
         kinds = knee_regime_kinds(knee_regime_of(d.ratio));
     if (d.suspect == KNEE_SUSPECT_TINY_BATCH)
         kinds = KNEE_LEVER_HOST | KNEE_LEVER_BATCH;
-    if (d.suspect == KNEE_SUSPECT_NONE && of_step(&d, KNEE_COPY) >= KNEE_NO_BOTTLENECK)
-        kinds = KNEE_LEVER_HOST;
     d.lever = knee_levers_best(&d.prediction, kinds, KNEE_WORTH_IT);
-    if (d.lever == SIZE_MAX && d.suspect != KNEE_SUSPECT_NONE)
+    if (d.lever == SIZE_MAX && d.suspect != KNEE_SUSPECT_NONE && d.suspect != KNEE_SUSPECT_IDLE)
         d.lever = knee_levers_best(&d.prediction, ~(unsigned)KNEE_LEVER_WORKERS, KNEE_WORTH_IT);
     *out = d;
     return KNEE_OK;

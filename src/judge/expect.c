@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What the collectives of a trace should take on a cluster. */
-#include "knee_judge.h"
+/* What the collectives of a trace should take on a cluster, and which of them is far from it. */
+#include "base/format.h"
+#include "base/text.h"
+#include "judge/judge.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Ranks of a group are taken to fill nodes: a trace does not say where they are. */
 static double expected_s(const struct knee_collective_account *c,
@@ -21,4 +24,51 @@ void knee_expect_collectives(struct knee_account *account, const struct knee_clu
 {
     for (size_t i = 0; i < account->collective_count; i++)
         account->collectives[i].expected_s = expected_s(&account->collectives[i], cluster);
+    knee_format(account->machine, sizeof account->machine, "%.60s",
+                cluster->name[0] ? cluster->name : cluster->gpu);
+}
+
+/* Between nodes nothing is known of the network: only what fits into a node is held against it. */
+void knee_expect_of_gpus(struct knee_account *account)
+{
+    struct knee_cluster cluster;
+    const char *gpu = account->rank_count ? account->ranks[0].trace->gpu_name : "";
+    bool hosts = account->rank_count && strcmp(account->ranks[0].trace->format, "cpu") == 0;
+    if (!*gpu || hosts || !knee_cluster_recognise(gpu, &cluster))
+        return;
+    double node = cluster.levels[0].count > 0 ? cluster.levels[0].count : 8;
+    for (size_t i = 0; i < account->collective_count; i++) {
+        struct knee_collective_account *c = &account->collectives[i];
+        c->expected_s = c->group_size <= node ? expected_s(c, &cluster) : NAN;
+    }
+    knee_format(account->machine, sizeof account->machine, "a node of %.40s",
+                *cluster.gpu ? cluster.gpu : gpu);
+    account->machine_assumed = true;
+}
+
+/* Its time on the wire; where waiting cannot be told, by its shortest call. */
+static double wire_s(const struct knee_collective_account *c)
+{
+    if (c->matched)
+        return c->transfer_s;
+    return c->bus_bytes_per_s > 0
+               ? knee_op_bus_factor(c->op, c->group_size) * (double)c->bytes / c->bus_bytes_per_s
+               : NAN;
+}
+
+void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *d)
+{
+    double most = 0, calls_per_step = d->steps * (double)account->rank_count;
+    d->slow_wire = SIZE_MAX;
+    for (size_t i = 0; i < account->collective_count; i++) {
+        const struct knee_collective_account *c = &account->collectives[i];
+        double time = wire_s(c), lost = (time - c->expected_s) * (double)c->calls / calls_per_step;
+        if (!(time >= KNEE_FAR_SLOWER * c->expected_s) || !(lost > most) ||
+            lost < KNEE_NO_BOTTLENECK * d->step.wall_s)
+            continue;
+        most = lost;
+        d->slow_wire = i;
+        d->wire_slowdown = time / c->expected_s;
+        d->wire_bytes_per_s = knee_op_bus_factor(c->op, c->group_size) * (double)c->bytes / time;
+    }
 }

@@ -43,6 +43,21 @@ unsigned knee_regime_kinds(const struct knee_regime *regime);
 /* Kinds of lever that cure a suspect; 0: as the rule on R says. */
 unsigned knee_suspect_kinds(enum knee_suspect suspect);
 
+/* The mean over the complete steps of one rank, and how many those are: 1 at least, the whole
+ * window where there are no steps. */
+struct knee_mean_step {
+    struct knee_step step;
+    double steps;
+};
+void knee_mean_steps(const struct knee_account *account, struct knee_mean_step *means);
+
+/* KNEE_SYSTEM when out of memory. */
+knee_status knee_step_spread_of(const struct knee_account *account, const struct knee_alloc *alloc,
+                                struct knee_step_spread *out, struct knee_err *err);
+
+/* Sets slow_wire and what belongs to it; needs step and steps. */
+void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *diagnosis);
+
 /* What is below this share of a step is no bottleneck; the least gain of a lever that is advised.
  */
 #define KNEE_NO_BOTTLENECK 0.02

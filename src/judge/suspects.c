@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which of the five suspects, and hence which lever. Each rule weighs its own evidence as a share
+ * Which of the suspects, and hence which lever. Each rule weighs its own evidence as a share
  * of the step; the largest wins, and what is below 2 % of the step is no bottleneck.
  */
 #include "judge/judge.h"
@@ -48,6 +48,16 @@ static double large_batch(const struct knee_prediction *p)
     return ratio >= 2 ? 1 - 1 / ratio : 0;
 }
 
+static double exposed_copies(const struct knee_prediction *p)
+{
+    return share(p, KNEE_COPY);
+}
+
+static double idle_gpu(const struct knee_prediction *p)
+{
+    return share(p, KNEE_IDLE);
+}
+
 static const struct {
     const char *name;
     double (*share)(const struct knee_prediction *);
@@ -61,6 +71,8 @@ static const struct {
                                  KNEE_LEVER_BATCH | KNEE_LEVER_HOST | KNEE_LEVER_COMPRESS |
                                      KNEE_LEVER_NETWORK},
     [KNEE_SUSPECT_LARGE_BATCH] = {"large-batch breakdown", large_batch, KNEE_LEVER_FEWER},
+    [KNEE_SUSPECT_COPY] = {"exposed copies", exposed_copies, KNEE_LEVER_HOST},
+    [KNEE_SUSPECT_IDLE] = {"idle GPU", idle_gpu, KNEE_LEVER_HOST},
 };
 
 const char *knee_suspect_name(enum knee_suspect suspect)

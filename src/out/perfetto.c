@@ -84,6 +84,9 @@ static void put_call(struct writer *w, const struct knee_rank_account *rank,
         put_string(w, "Process Group Description", names[call->description - 1]);
     if (call->members)
         put_string(w, "Process Group Ranks", names[call->members - 1]);
+    if (call->peer >= 0)
+        knee_text_printf(&w->text, ", \"%s Rank\": %d", call->sends ? "Dst" : "Src",
+                         (int)call->peer);
     if (call->sequence >= 0)
         knee_text_printf(&w->text, ", \"Seq\": %lld", (long long)call->sequence);
 }
@@ -117,6 +120,8 @@ static void put_marks(struct writer *w, const struct knee_rank_account *rank)
     char name[48];
     for (size_t i = 0; i < rank->trace->step_count; i++) {
         const struct knee_mark *step = &rank->trace->steps[i];
+        if (step->device != -1 && step->device != rank->source->device)
+            continue;
         knee_format(name, sizeof name, "ProfilerStep#%lld", (long long)step->number);
         begin_event(w, "user_annotation", name, rank->rank, HOST_ROW, step->start_ns + own,
                     step->end_ns + own);
@@ -124,6 +129,8 @@ static void put_marks(struct writer *w, const struct knee_rank_account *rank)
     }
     for (size_t i = 0; i < rank->trace->load_count; i++) {
         const struct knee_mark *load = &rank->trace->loads[i];
+        if (load->device != -1 && load->device != rank->source->device)
+            continue;
         begin_event(w, "user_annotation", "enumerate(DataLoader)#__next__", rank->rank, HOST_ROW,
                     load->start_ns + own, load->end_ns + own);
         knee_text_puts(&w->text, "}");
@@ -134,7 +141,7 @@ static void put_labels(struct writer *w, const struct knee_rank_account *rank)
 {
     int64_t own = rank->trace->base_ns + rank->shift_ns;
     for (size_t i = 0; i < rank->run_count && !w->failed; i++) {
-        int64_t end = i + 1 < rank->run_count ? rank->runs[i + 1].start_ns : rank->end_ns;
+        int64_t end = i + 1 < rank->run_count ? rank->runs[i + 1].start_ns : rank->to_ns;
         begin_event(w, "knee_label", knee_label_name(rank->runs[i].label), rank->rank, LABEL_ROW,
                     rank->runs[i].start_ns + own, end + own);
         knee_text_puts(&w->text, "}");
@@ -163,7 +170,7 @@ bool knee_write_perfetto(const struct knee_account *account, struct knee_sink si
     struct writer w = {.text = {.alloc = alloc}, .sink = sink, .origin_ns = INT64_MAX};
     for (size_t r = 0; r < account->rank_count; r++) {
         const struct knee_rank_account *rank = &account->ranks[r];
-        int64_t start = rank->start_ns + rank->trace->base_ns + rank->shift_ns;
+        int64_t start = rank->from_ns + rank->trace->base_ns + rank->shift_ns;
         w.origin_ns = start < w.origin_ns ? start : w.origin_ns;
     }
     w.origin_ns -= 3600000000000; /* an hour of room for what the host did before */

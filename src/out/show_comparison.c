@@ -93,6 +93,45 @@ static void say_why(const struct sides *s, struct knee_text *text)
     }
 }
 
+/* A rank that came late explains what all the others' labels only show. */
+static void say_late(const struct sides *s, struct knee_text *text)
+{
+    bool now = s->c->late_s > 0;
+    const struct knee_account *account = now ? s->after : s->before;
+    const struct knee_straggler *late = &account->stragglers[0];
+    double steps = now ? s->after_diagnosis->steps : s->before_diagnosis->steps;
+    knee_text_printf(text, " Rank %lld makes it: %s it is %s for %s a step longer than the others.",
+                     (long long)account->ranks[late->rank].rank, now ? "now" : "before",
+                     knee_label_name(late->cause), MS(1e-9 * (double)late->excess_ns / steps));
+}
+
+/* What else differs, so that nobody takes another job for a slower one. */
+static void say_differences(const struct sides *s, struct knee_text *text)
+{
+    const struct knee_account *b = s->before, *a = s->after;
+    if (s->c->differs & KNEE_DIFFER_WORLD)
+        knee_text_printf(text, " Not the same job: %lld ranks against %lld.",
+                         (long long)(b->world_size > 0 ? b->world_size : (int64_t)b->rank_count),
+                         (long long)(a->world_size > 0 ? a->world_size : (int64_t)a->rank_count));
+    if (s->c->differs & KNEE_DIFFER_GPU)
+        knee_text_printf(text, " Not the same GPU: %s against %s.",
+                         knee_safe(b->ranks[0].trace->gpu_name, 40).s,
+                         knee_safe(a->ranks[0].trace->gpu_name, 40).s);
+    if (s->c->differs & KNEE_DIFFER_TRAFFIC)
+        knee_text_puts(text, " The collectives of a step do not move as many bytes.");
+    if (s->c->differs & KNEE_DIFFER_KERNELS)
+        knee_text_puts(text, " A step does not have as many kernels.");
+}
+
+static void say_noise(const struct knee_comparison *c, struct knee_text *text)
+{
+    if (isnan(c->noise_s))
+        knee_text_puts(text, " One step on a side: how much steps differ by chance is not known.");
+    else if (!c->significant)
+        knee_text_printf(text, " That is within what steps differ by chance (%s).",
+                         MS(2 * c->noise_s));
+}
+
 static void sentence(const struct sides *s, struct knee_text *text)
 {
     const struct knee_comparison *c = s->c;
@@ -100,14 +139,21 @@ static void sentence(const struct sides *s, struct knee_text *text)
     if (fabs(share) < 0.005) {
         knee_text_printf(text, "The step is as long as before: %s against %s.", MS(c->after.wall_s),
                          MS(c->before.wall_s));
+        say_differences(s, text);
         return;
     }
-    knee_text_printf(text, "The step is %s %s: %s -> %s. %s makes %s of the difference (%s -> %s).",
-                     knee_percent(fabs(share)).s, change > 0 ? "longer" : "shorter",
-                     MS(c->before.wall_s), MS(c->after.wall_s), knee_label_name(c->label),
-                     knee_percent(c->share).s, MS(c->before.label_s[c->label]),
-                     MS(c->after.label_s[c->label]));
-    say_why(s, text);
+    knee_text_printf(text, "The step is %s %s: %s -> %s.", knee_percent(fabs(share)).s,
+                     change > 0 ? "longer" : "shorter", MS(c->before.wall_s), MS(c->after.wall_s));
+    say_noise(c, text);
+    if (c->late_makes_it) {
+        say_late(s, text);
+    } else {
+        knee_text_printf(text, " %s makes %s of the difference (%s -> %s).",
+                         knee_label_name(c->label), knee_percent(c->share).s,
+                         MS(c->before.label_s[c->label]), MS(c->after.label_s[c->label]));
+        say_why(s, text);
+    }
+    say_differences(s, text);
 }
 
 static void labels_table(const struct sides *s, enum knee_format format,
@@ -205,6 +251,14 @@ static void write_json(const struct sides *s, struct knee_text *text)
     knee_json_string(&json, "label", knee_label_name(s->c->label));
     knee_json_number(&json, "share", s->c->share);
     knee_json_number(&json, "change", s->c->after.wall_s / s->c->before.wall_s - 1);
+    knee_json_number(&json, "noise_s", s->c->noise_s);
+    knee_json_bool(&json, "significant", s->c->significant);
+    knee_json_number(&json, "late_ranks_s", s->c->late_s);
+    knee_json_bool(&json, "late_ranks_make_it", s->c->late_makes_it);
+    knee_json_bool(&json, "same_world", !(s->c->differs & KNEE_DIFFER_WORLD));
+    knee_json_bool(&json, "same_gpu", !(s->c->differs & KNEE_DIFFER_GPU));
+    knee_json_bool(&json, "same_traffic", !(s->c->differs & KNEE_DIFFER_TRAFFIC));
+    knee_json_bool(&json, "same_kernels", !(s->c->differs & KNEE_DIFFER_KERNELS));
     knee_json_close(&json, '}');
     json_step(&json, "before", &s->c->before, s->before_diagnosis);
     json_step(&json, "after", &s->c->after, s->after_diagnosis);

@@ -9,12 +9,13 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 static const char *step_source(const struct knee_account *account)
 {
     static const char *const words[] = {
-        [KNEE_STEPS_PROFILER] = "profiler",
-        [KNEE_STEPS_SEQUENCE] = "collectives",
+        [KNEE_STEPS_PROFILER] = "profiler",   [KNEE_STEPS_ANNOTATION] = "annotations",
+        [KNEE_STEPS_OPTIMIZER] = "optimizer", [KNEE_STEPS_SEQUENCE] = "collectives",
         [KNEE_STEPS_NONE] = "none",
     };
     return words[account->step_source];
@@ -52,16 +53,69 @@ static void ledger_cells(struct knee_table *table, const struct knee_ledger *led
     knee_table_cell(table, "%s", knee_short(knee_ledger_ratio(ledger)).s);
 }
 
+/* How far a rank is from the others: by how much the exposed share of its window differs from the
+ * middle one. */
+struct apart {
+    double share, distance;
+    size_t row;
+};
+
+static int by_share(const void *left, const void *right)
+{
+    const struct apart *a = left, *b = right;
+    return (a->share > b->share) - (a->share < b->share);
+}
+
+static int farthest_first(const void *left, const void *right)
+{
+    const struct apart *a = left, *b = right;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? 1 : -1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* Marks the `most` ranks that differ most from the others; NULL: all are shown. */
+static bool *pick_ranks(const struct knee_account *account, size_t most,
+                        const struct knee_alloc *alloc)
+{
+    size_t count = account->rank_count;
+    struct apart *list = count > most ? knee_resize(alloc, NULL, count * sizeof *list) : NULL;
+    bool *shown = list ? knee_resize(alloc, NULL, count * sizeof *shown) : NULL;
+    for (size_t r = 0; r < count && shown; r++) {
+        const struct knee_ledger *ledger = &account->ranks[r].ledger;
+        double exposed = (double)knee_ledger_exposed_ns(ledger);
+        list[r] = (struct apart){
+            .share = ledger->window_ns > 0 ? exposed / (double)ledger->window_ns : 0, .row = r};
+        shown[r] = false;
+    }
+    if (shown) {
+        qsort(list, count, sizeof *list, by_share);
+        double middle = list[count / 2].share;
+        for (size_t i = 0; i < count; i++)
+            list[i].distance = fabs(list[i].share - middle);
+        qsort(list, count, sizeof *list, farthest_first);
+        for (size_t i = 0; i < most; i++)
+            shown[list[i].row] = true;
+    }
+    if (list)
+        knee_resize(alloc, list, 0);
+    return shown;
+}
+
 static void ranks_table(const struct knee_account *account, enum knee_format format,
                         const struct knee_style *style, struct knee_text *text)
 {
     struct knee_table table;
+    size_t most = style->brief ? 8 : 32;
+    bool *shown = pick_ranks(account, most, text->alloc);
     knee_table_init(&table, "rrrrrrrrrrrrr", text->alloc);
     HEADERS(&table, "rank", "window", "compute", "exposed", "wait", "transfer", "copy", "starved",
             "host-bound", "idle", "R", "E", "overlap");
     for (size_t r = 0; r < account->rank_count; r++) {
         const struct knee_rank_account *rank = &account->ranks[r];
         double ratio = knee_ledger_ratio(&rank->ledger);
+        if (shown && !shown[r])
+            continue;
         knee_table_cell(&table, "%lld", (long long)rank->rank);
         ledger_cells(&table, &rank->ledger, rank->split);
         knee_table_cell(&table, "%s", knee_percent(1 / (1 + ratio)).s);
@@ -69,6 +123,13 @@ static void ranks_table(const struct knee_account *account, enum knee_format for
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
+    if (shown) {
+        knee_text_printf(text,
+                         "  %zu ranks that differ most; %zu more are nearer to each other "
+                         "(--csv and --json list them all)\n",
+                         most, account->rank_count - most);
+        knee_resize(text->alloc, shown, 0);
+    }
 }
 
 static void steps_table(const struct knee_account *account, enum knee_format format,
@@ -83,7 +144,8 @@ static void steps_table(const struct knee_account *account, enum knee_format for
         const struct knee_step_account *step = &account->steps[i];
         knee_table_cell(&table, "%lld", (long long)account->ranks[step->rank].rank);
         if (step->number >= 0)
-            knee_table_cell(&table, "%lld", (long long)step->number);
+            knee_table_cell(&table, "%lld%s", (long long)step->number,
+                            step->complete ? "" : " (cut)");
         else
             knee_table_cell(&table, "outside");
         ledger_cells(&table, &step->ledger, account->ranks[step->rank].split);
@@ -147,7 +209,7 @@ static void stragglers_table(const struct knee_account *account, enum knee_forma
     for (size_t i = 0; i < account->straggler_count && i < MOST; i++) {
         const struct knee_straggler *s = &account->stragglers[i];
         knee_table_cell(&table, "%lld", (long long)account->ranks[s->rank].rank);
-        knee_table_cell(&table, "%zu of %zu", s->last_count, account->instances);
+        knee_table_cell(&table, "%zu of %zu", s->last_count, account->instances + account->partial);
         ns_cell(&table, s->lateness_ns, true);
         knee_table_cell(&table, "%s", s->excess_ns > 0 ? knee_label_name(s->cause) : "-");
         ns_cell(&table, s->excess_ns, s->excess_ns > 0);
@@ -171,8 +233,6 @@ static void suspects_table(const struct knee_diagnosis *d, enum knee_format form
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
-    if (format == KNEE_TEXT)
-        knee_text_printf(text, "  how sure: %s\n", knee_percent(d->confidence).s);
 }
 
 static void levers_table(const struct knee_diagnosis *d, enum knee_format format,
@@ -211,24 +271,39 @@ static void heading(struct knee_text *text, enum knee_format format, const struc
 static void verdict(const struct knee_account *account, const struct knee_diagnosis *d,
                     enum knee_format format, const struct knee_style *style, struct knee_text *text)
 {
-    struct knee_text sentence = {.alloc = text->alloc};
     const char *gap;
-    knee_diagnosis_sentence(account, d, &sentence);
-    if (style->color)
-        knee_text_puts(text, "\033[1m");
-    knee_say(&sentence, format, style, text);
-    if (style->color)
-        knee_text_puts(text, "\033[0m");
+    for (int part = 0; part < KNEE_SAY_PARTS; part++) {
+        struct knee_text line = {.alloc = text->alloc};
+        bool bold = style->color && part == KNEE_SAY_ADVICE;
+        knee_diagnosis_line(account, d, (enum knee_diagnosis_part)part, &line);
+        text->failed = text->failed || line.failed;
+        if (part && line.length && format == KNEE_MARKDOWN)
+            knee_text_puts(text, "\n");
+        if (bold)
+            knee_text_puts(text, "\033[1m");
+        if (line.length)
+            knee_say(&line, format, style, text);
+        else
+            knee_text_release(&line);
+        if (bold)
+            knee_text_puts(text, "\033[0m");
+    }
     for (size_t i = 0; (gap = knee_gap_sentence(d->gaps & ~(unsigned)KNEE_GAP_LARGE_BATCH, i)); i++)
         knee_wrap(gap, knee_columns(format, style), "  ", text);
+    if (d->gaps & KNEE_GAPS_OF_RECORDING && format == KNEE_TEXT)
+        knee_text_puts(text, "  How to record: docs/record.md.\n");
 }
 
 static void clocks(const struct knee_account *account, struct knee_text *text)
 {
     if (account->rank_count < 2)
         return;
-    knee_text_printf(text, "  %zu collectives matched, %zu calls without all their partners; ",
-                     account->instances, account->unmatched);
+    knee_text_printf(text, "  %zu collectives matched, ", account->instances);
+    if (account->partial)
+        knee_text_printf(text, "%zu in part, ", account->partial);
+    if (account->loose)
+        knee_text_printf(text, "%zu that did not end together, ", account->loose);
+    knee_text_printf(text, "%zu calls without all their partners; ", account->unmatched);
     if (account->largest_shift_ns)
         knee_text_printf(
             text, "clocks moved by up to %s, ends then agree within %s\n",
@@ -259,6 +334,24 @@ static bool any_losses(const struct knee_trace *traces, size_t count)
             if (traces[t].losses[k].count)
                 return true;
     return false;
+}
+
+/* Median, 95th percentile and worst; and what made the worst, if it stands out. */
+static void spread(const struct knee_account *account, const struct knee_step_spread *s,
+                   struct knee_text *text)
+{
+    if (s->steps < 2)
+        return;
+    knee_text_printf(text, "  %zu complete steps: median %s, 95 %% within %s, worst %s", s->steps,
+                     knee_human(s->median_s, KNEE_UNIT_SECONDS).s,
+                     knee_human(s->p95_s, KNEE_UNIT_SECONDS).s,
+                     knee_human(s->worst_s, KNEE_UNIT_SECONDS).s);
+    if (s->worst_s > KNEE_STANDS_OUT * s->median_s)
+        knee_text_printf(text, " (step %lld: %s on rank %lld, %s longer than usual)",
+                         (long long)s->worst, knee_label_name(s->label),
+                         (long long)account->ranks[s->rank].rank,
+                         knee_human(s->excess_s, KNEE_UNIT_SECONDS).s);
+    knee_text_puts(text, "\n");
 }
 
 static void write_text(const struct knee_trace_report *report, enum knee_format format,
@@ -292,6 +385,9 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
     }
     if (account->collective_count) {
         heading(text, format, style, "Collectives");
+        if (pictures && account->machine_assumed)
+            knee_text_printf(text, "  expected of %s; --cluster says otherwise\n",
+                             account->machine);
         collectives_table(account, format, style, text);
     }
     heading(text, format, style, "Suspects");
@@ -299,10 +395,17 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
     heading(text, format, style, "Levers");
     levers_table(d, format, style, text);
     heading(text, format, style, "Steps");
-    if (pictures && account->step_source != KNEE_STEPS_PROFILER)
-        knee_text_puts(text, account->step_source == KNEE_STEPS_SEQUENCE
-                                 ? "  no steps in the trace: cut by the repeating collectives\n"
-                                 : "  no steps in the trace: the whole file\n");
+    if (pictures) {
+        static const char *const words[] = {
+            [KNEE_STEPS_ANNOTATION] = "  no prof.step() in the trace: cut by its annotations\n",
+            [KNEE_STEPS_OPTIMIZER] =
+                "  no prof.step() in the trace: from one optimizer step's end to the next\n",
+            [KNEE_STEPS_SEQUENCE] = "  no steps in the trace: cut by the repeating collectives\n",
+            [KNEE_STEPS_NONE] = "  no steps in the trace: the whole file\n",
+        };
+        knee_text_puts(text, words[account->step_source] ? words[account->step_source] : "");
+        spread(account, &d->spread, text);
+    }
     steps_table(account, format, style, text);
 }
 
@@ -376,6 +479,7 @@ static void json_ranks(struct knee_json *json, const struct knee_account *accoun
         knee_json_open_flat(json, NULL, '{');
         knee_json_whole(json, "rank", rank->rank);
         knee_json_ledger(json, &rank->ledger, rank->split || rank->source->call_count == 0, true);
+        knee_json_bool(json, "wait_is_a_lower_bound", rank->bounded);
         knee_json_string(json, "file", rank->trace->file);
         knee_json_string(json, "format", rank->trace->format);
         knee_json_whole(json, "device", rank->source->device);
@@ -431,6 +535,7 @@ static void json_stragglers(struct knee_json *json, const struct knee_account *a
         knee_json_whole(json, "rank", account->ranks[s->rank].rank);
         knee_json_whole(json, "last_count", (int64_t)s->last_count);
         knee_json_ns(json, "lateness_s", s->lateness_ns, true);
+        knee_json_ns(json, "held_s", s->held_ns, true);
         knee_json_string(json, "cause", s->excess_ns > 0 ? knee_label_name(s->cause) : NULL);
         knee_json_ns(json, "excess_s", s->excess_ns, true);
         knee_json_close(json, '}');
@@ -447,6 +552,7 @@ static void json_steps(struct knee_json *json, const struct knee_account *accoun
         knee_json_open_flat(json, NULL, '{');
         knee_json_whole(json, "rank", rank->rank);
         knee_json_whole(json, "step", step->number);
+        knee_json_bool(json, "complete", step->complete);
         knee_json_ledger(json, &step->ledger, rank->split || rank->source->call_count == 0, false);
         knee_json_close(json, '}');
     }
@@ -483,6 +589,23 @@ static void json_evidence(struct knee_json *json, const struct knee_diagnosis *d
     knee_json_close(json, '}');
 }
 
+static void json_spread(struct knee_json *json, const struct knee_account *account,
+                        const struct knee_step_spread *s)
+{
+    knee_json_open_flat(json, "step_spread", '{');
+    knee_json_whole(json, "complete_steps", (int64_t)s->steps);
+    knee_json_number(json, "median_s", s->median_s);
+    knee_json_number(json, "p95_s", s->p95_s);
+    knee_json_number(json, "worst_s", s->worst_s);
+    if (s->steps > 1) {
+        knee_json_whole(json, "worst_step", s->worst);
+        knee_json_string(json, "worst_label", knee_label_name(s->label));
+        knee_json_whole(json, "worst_rank", account->ranks[s->rank].rank);
+        knee_json_number(json, "worst_excess_s", s->excess_s);
+    }
+    knee_json_close(json, '}');
+}
+
 static void json_verdict(struct knee_json *json, const struct knee_account *account,
                          const struct knee_diagnosis *d)
 {
@@ -492,6 +615,12 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
     knee_diagnosis_sentence(account, d, &sentence);
     knee_json_open(json, "verdict", '{');
     knee_json_words(json, "sentence", &sentence);
+    for (int part = 0; part < KNEE_SAY_PARTS; part++) {
+        static const char *const keys[] = {"do", "why", "buys", "formal"};
+        struct knee_text line = {.alloc = json->text->alloc};
+        knee_diagnosis_line(account, d, (enum knee_diagnosis_part)part, &line);
+        knee_json_words(json, keys[part], &line);
+    }
     knee_json_string(json, "suspect", knee_suspect_name(d->suspect));
     knee_json_number(json, "confidence", d->confidence);
     json_evidence(json, d);
@@ -501,10 +630,18 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
     knee_json_number(json, "efficiency", d->efficiency);
     knee_json_number(json, "overlap", d->overlap);
     knee_json_number(json, "step_s", d->step.wall_s);
+    json_spread(json, account, &d->spread);
     knee_json_open_flat(json, "late_ranks", '[');
     for (size_t i = 0; i < d->late_ranks; i++)
         knee_json_whole(json, NULL, account->ranks[account->stragglers[i].rank].rank);
     knee_json_close(json, ']');
+    if (d->slow_wire != SIZE_MAX) {
+        knee_json_open_flat(json, "slow_wire", '{');
+        knee_json_whole(json, "collective", (int64_t)d->slow_wire);
+        knee_json_number(json, "times_slower", d->wire_slowdown);
+        knee_json_number(json, "busbw_bytes_per_s", d->wire_bytes_per_s);
+        knee_json_close(json, '}');
+    }
     knee_json_number(json, "stall_cost_per_day", p->cost.stall_day);
     knee_json_open(json, "cannot_tell", '[');
     for (size_t i = 0; (gap = knee_gap_sentence(d->gaps, i)); i++)
@@ -541,9 +678,13 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
     json_collectives(&json, account);
     json_levers(&json, &report->diagnosis->prediction);
     knee_json_string(&json, "step_source", step_source(account));
+    knee_json_string(&json, "expected_of", *account->machine ? account->machine : NULL);
+    knee_json_bool(&json, "expected_is_assumed", account->machine_assumed);
     json_steps(&json, account);
     knee_json_open(&json, "matching", '{');
     knee_json_whole(&json, "collectives", (int64_t)account->instances);
+    knee_json_whole(&json, "partial", (int64_t)account->partial);
+    knee_json_whole(&json, "not_ended_together", (int64_t)account->loose);
     knee_json_whole(&json, "unmatched_calls", (int64_t)account->unmatched);
     knee_json_ns(&json, "transfer_s", account->transfer_ns, account->instances > 0);
     knee_json_ns(&json, "largest_clock_shift_s", account->largest_shift_ns, true);

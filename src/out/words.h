@@ -23,6 +23,17 @@ const char *knee_unit_word(enum knee_unit unit);
 void knee_prediction_sentence(const struct knee_prediction *prediction, struct knee_text *text);
 void knee_solution_sentence(const struct knee_solution *solution, struct knee_text *text);
 void knee_tax_sentence(const struct knee_tax *tax, struct knee_text *text);
+/* What a trace says in three short lines and a formal one; a part may be empty. */
+enum knee_diagnosis_part {
+    KNEE_SAY_ADVICE, /* what to do */
+    KNEE_SAY_REASON, /* why */
+    KNEE_SAY_GAIN,   /* what it buys */
+    KNEE_SAY_FORMAL, /* R, E, overlap, the step */
+    KNEE_SAY_PARTS
+};
+void knee_diagnosis_line(const struct knee_account *account, const struct knee_diagnosis *diagnosis,
+                         enum knee_diagnosis_part part, struct knee_text *text);
+/* All of them, one after another. */
 void knee_diagnosis_sentence(const struct knee_account *account,
                              const struct knee_diagnosis *diagnosis, struct knee_text *text);
 /* What the data cannot answer and how to record it, one sentence each; NULL past the last. */

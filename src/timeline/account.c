@@ -37,7 +37,7 @@ double knee_ledger_overlap(const struct knee_ledger *ledger)
 {
     if (ledger->comm_ns <= 0)
         return NAN;
-    return 1 - (double)knee_ledger_exposed_ns(ledger) / (double)ledger->comm_ns;
+    return (double)(ledger->comm_ns - knee_ledger_exposed_ns(ledger)) / (double)ledger->comm_ns;
 }
 
 static int by_rank(const void *left, const void *right)
@@ -46,6 +46,14 @@ static int by_rank(const void *left, const void *right)
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
     return strcmp(a->trace->file, b->trace->file);
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct knee_rank_account *a = left, *b = right;
+    if (a->trace != b->trace)
+        return a->trace < b->trace ? -1 : 1;
+    return (a->source > b->source) - (a->source < b->source);
 }
 
 /* A file of one device is the rank that the file says; of several, each device is one. Files that
@@ -59,12 +67,13 @@ static void number_ranks(struct knee_account *account)
         rank->rank = alone ? rank->trace->rank : rank->source->device;
         usable = usable && rank->rank >= 0;
     }
-    for (size_t i = 0; i < account->rank_count && usable; i++)
-        for (size_t j = i + 1; j < account->rank_count && usable; j++)
-            usable = account->ranks[i].rank != account->ranks[j].rank;
+    qsort(account->ranks, account->rank_count, sizeof *account->ranks, by_rank);
+    for (size_t i = 1; i < account->rank_count && usable; i++)
+        usable = account->ranks[i].rank != account->ranks[i - 1].rank;
     if (usable)
-        qsort(account->ranks, account->rank_count, sizeof *account->ranks, by_rank);
-    for (size_t i = 0; i < account->rank_count && !usable; i++)
+        return;
+    qsort(account->ranks, account->rank_count, sizeof *account->ranks, by_place);
+    for (size_t i = 0; i < account->rank_count; i++)
         account->ranks[i].rank = (int64_t)i;
 }
 
@@ -87,6 +96,8 @@ static bool list_ranks(struct knee_account *account, const struct knee_trace *tr
             rank->source = &traces[t].ranks[r];
             rank->start_ns = rank->source->start_ns;
             rank->end_ns = rank->source->end_ns;
+            rank->from_ns = rank->start_ns;
+            rank->to_ns = rank->end_ns;
             account->rank_count += rank->source->work > 0;
         }
     }
@@ -116,15 +127,21 @@ static bool measure_kernels(struct knee_rank_account *rank, const struct knee_al
 
 static void sum_matches(struct knee_account *account, const struct knee_matches *m)
 {
+    size_t calls = 0, whole = 0;
+    for (size_t r = 0; r < account->rank_count; r++)
+        calls += account->ranks[r].source->call_count;
     for (size_t i = 0; i < m->instance_count; i++) {
         const struct knee_instance *instance = &m->instances[i];
-        if (instance->complete && instance->barrier) {
+        whole += instance->complete ? instance->count : 0;
+        if (instance->rendezvous && instance->complete) {
             account->instances++;
-            account->transfer_ns += instance->last_end_ns - instance->last_start_ns;
-        } else if (!instance->complete) {
-            account->unmatched += instance->count;
+            account->transfer_ns =
+                knee_add_ns(account->transfer_ns, instance->last_end_ns - instance->last_start_ns);
         }
+        account->partial += instance->rendezvous && !instance->complete;
+        account->loose += instance->complete && !instance->rendezvous;
     }
+    account->unmatched = calls - whole;
 }
 
 /* The promise of the whole thing, kept in every run and not only in tests. */
@@ -165,7 +182,7 @@ static void share_strip(struct knee_account *account, struct knee_rank_brief *ta
     }
 }
 
-/* Tells every rank which complete barriers it is in, and when the last member had come. */
+/* Tells every rank which rendezvous it is in, and when the last member had come. */
 static bool share_meetings(struct knee_account *account, struct knee_between *between)
 {
     const struct knee_matches *m = &between->matches;
@@ -181,11 +198,29 @@ static bool share_meetings(struct knee_account *account, struct knee_between *be
         for (size_t k = instance->first; k < instance->first + instance->count; k++) {
             const struct knee_rank_account *rank = &account->ranks[m->members[k].rank];
             struct knee_rank_brief *task = &between->tasks[m->members[k].rank];
-            task->meetings[task->meeting_count++] = (struct knee_meeting){
-                m->members[k].call, instance->last_start_ns - knee_common_time(rank, 0)};
+            task->meetings[task->meeting_count++] =
+                (struct knee_meeting){m->members[k].call, !instance->complete,
+                                      instance->last_start_ns - knee_common_time(rank, 0)};
         }
     }
     return true;
+}
+
+/* A send that ended before its receive began, and that receive, waited for nobody. */
+static void share_settled(const struct knee_account *account, struct knee_between *between)
+{
+    const struct knee_matches *m = &between->matches;
+    for (size_t k = 0; k < m->member_count; k++) {
+        const struct knee_rank *source = account->ranks[m->members[k].rank].source;
+        const struct knee_call *call = &source->calls[m->members[k].call];
+        const struct knee_span *span = &source->spans[call->span];
+        int64_t *settled = &between->tasks[m->members[k].rank].settled_ns;
+        const struct knee_instance *instance =
+            &m->instances[m->instance_of[m->members[k].rank][m->members[k].call] - 1];
+        if (instance->complete && !instance->rendezvous && call->op == KNEE_OP_SEND_RECV &&
+            call->peer >= 0)
+            *settled = knee_add_ns(*settled, span->end_ns - span->start_ns);
+    }
 }
 
 static bool make_tasks(struct knee_account *account, struct knee_between *between)
@@ -200,12 +235,28 @@ static bool make_tasks(struct knee_account *account, struct knee_between *betwee
     memset(between->outcomes, 0, ranks * sizeof *between->outcomes);
     between->rank_count = ranks;
     share_strip(account, between->tasks);
+    share_settled(account, between);
     return share_meetings(account, between);
+}
+
+/* Step numbers that no two ranks share are other steps, whatever their collectives look like. */
+static bool has_other_steps(const struct knee_account *account)
+{
+    int64_t last_first = INT64_MIN, first_last = INT64_MAX;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_trace *trace = account->ranks[r].trace;
+        if (trace->first_step < 0 || trace->last_step < 0)
+            return false;
+        last_first = trace->first_step > last_first ? trace->first_step : last_first;
+        first_last = trace->last_step < first_last ? trace->last_step : first_last;
+    }
+    return last_first > first_last;
 }
 
 static bool match_and_align(struct knee_account *account, struct knee_between *between)
 {
     struct knee_matches *m = &between->matches;
+    account->other_steps = has_other_steps(account);
     bool good = knee_match(account, m) && knee_align(account, m) && knee_match_times(account, m);
     if (good)
         sum_matches(account, m);
@@ -245,9 +296,13 @@ knee_status knee_account_begin(const struct knee_trace *traces, size_t count,
 bool knee_account_rank(struct knee_rank_account *rank, const struct knee_rank_brief *task,
                        const struct knee_alloc *alloc, struct knee_outcome *out)
 {
+    struct knee_cuts cuts;
     memset(out, 0, sizeof *out);
-    return knee_label_rank(rank, task, alloc) && measure_kernels(rank, alloc) &&
-           knee_find_steps(rank, alloc, out) && knee_find_stretches(rank, task, alloc, out);
+    bool good = knee_cut_steps(rank, alloc, &cuts) && knee_label_rank(rank, task, alloc) &&
+                measure_kernels(rank, alloc) && knee_account_steps(rank, &cuts, alloc, out);
+    if (cuts.list)
+        knee_resize(alloc, cuts.list, 0);
+    return good;
 }
 
 /* ---- End ---- */
@@ -271,7 +326,7 @@ static bool list_steps(struct knee_account *account, const struct knee_between *
 knee_status knee_account_end(struct knee_account *account, struct knee_between *between,
                              struct knee_err *err)
 {
-    bool good = list_steps(account, between) && knee_find_stragglers(account, between) &&
+    bool good = list_steps(account, between) && knee_find_stragglers(account, &between->matches) &&
                 knee_sum_collectives(account, &between->matches);
     knee_between_release(between);
     if (good && all_labels_sum_up(account))
@@ -316,8 +371,6 @@ void knee_outcome_release(struct knee_outcome *outcome, const struct knee_alloc 
 {
     if (outcome->steps)
         knee_resize(alloc, outcome->steps, 0);
-    if (outcome->stretches)
-        knee_resize(alloc, outcome->stretches, 0);
     memset(outcome, 0, sizeof *outcome);
 }
 

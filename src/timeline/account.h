@@ -7,7 +7,7 @@
  *   begin   of all ranks the window, the calls and the spans of the calls (an outline is enough)
  *           -> the ranks in order, matches, clock shifts, and a task for every rank
  *   rank    one rank with all its spans, steps and loads, and its task
- *           -> its labels, kernels and host times, and an outcome: steps, stretches between calls
+ *           -> its labels, kernels and host times, and an outcome: its steps
  *   end     matches, the ranks' labels and the outcomes
  *           -> steps, stragglers and collectives of the account
  */
@@ -24,10 +24,11 @@ struct knee_member {
 };
 
 struct knee_instance {
-    size_t first, count;                /* members */
-    bool complete;                      /* every member of the group is there */
-    bool barrier;                       /* no member can end before the last has come */
-    int64_t last_start_ns, last_end_ns; /* common clock; set by knee_match_times() */
+    size_t first, count; /* members */
+    bool complete;       /* every member of the group is there */
+    bool barrier;        /* by nature no member can end before the last has come */
+    bool rendezvous; /* two members at least, that ended together; set by knee_match_times() ... */
+    int64_t last_start_ns, last_end_ns; /* ... as these, on the common clock */
 };
 
 struct knee_matches {
@@ -37,27 +38,24 @@ struct knee_matches {
     size_t member_count;
     uint32_t **instance_of; /* per rank, per call: instance row + 1; 0: unmatched */
     size_t rank_count;
-    struct knee_sort_key *order; /* complete barriers (.row) by last start; knee_match_times() */
+    struct knee_sort_key *order; /* rendezvous (.row) by last start; knee_match_times() */
     size_t order_count;
     const struct knee_alloc *alloc;
 };
 
-/* One complete barrier as one of its members sees it. */
+/* One rendezvous as one of its members sees it. */
 struct knee_meeting {
     uint32_t call;         /* row of the rank's calls */
-    int64_t last_start_ns; /* when the last member had come */
+    bool partial;          /* members are missing: the last may have come later */
+    int64_t last_start_ns; /* when the last member that is known had come */
 };
 
 /* What a rank must know of the others. Times are on its own clock. */
 struct knee_rank_brief {
     struct knee_meeting *meetings; /* by last start, on whose order all ranks agree */
     size_t meeting_count;
+    int64_t settled_ns; /* duration of calls of which it is known that nobody waited in them */
     int64_t strip_start_ns, strip_part_ns; /* the common window, in KNEE_STRIP parts */
-};
-
-/* What a rank did between the barrier before and one of its meetings. */
-struct knee_stretch {
-    int64_t label_ns[KNEE_LABELS];
 };
 
 /* What comes of a rank beside its row of the account. */
@@ -65,8 +63,6 @@ struct knee_outcome {
     struct knee_step_account *steps; /* .rank is set by the end */
     size_t step_count;
     enum knee_step_source step_source;
-    struct knee_stretch *stretches; /* one per meeting */
-    size_t stretch_count;
 };
 
 /* What lies between the parts. */
@@ -106,22 +102,33 @@ bool knee_align(struct knee_account *account, const struct knee_matches *matches
 
 /* ---- Steps of a rank ---- */
 
+/* Where steps begin on a rank's GPU, own clock; each ends where the next one begins. */
+struct knee_cut {
+    int64_t at_ns, number;
+    bool complete;
+};
+struct knee_cuts {
+    struct knee_cut *list; /* one at least */
+    size_t count;
+    int64_t end_ns; /* of the last */
+    enum knee_step_source source;
+};
+/* Sets the rank's from_ns and to_ns too. False: no memory; cuts->list can be freed. */
+bool knee_cut_steps(struct knee_rank_account *rank, const struct knee_alloc *alloc,
+                    struct knee_cuts *cuts);
+
 /* Labels every nanosecond of one rank: runs, ledger and waits_ns. False: no memory. */
 bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brief *task,
                      const struct knee_alloc *alloc);
 
-/* Cuts the rank's window into steps. False: no memory. */
-bool knee_find_steps(struct knee_rank_account *rank, const struct knee_alloc *alloc,
-                     struct knee_outcome *out);
-
-/* What the rank did before each meeting. False: no memory. */
-bool knee_find_stretches(const struct knee_rank_account *rank, const struct knee_rank_brief *task,
-                         const struct knee_alloc *alloc, struct knee_outcome *out);
+/* The labels of every step, and the host's time in them. False: no memory. */
+bool knee_account_steps(struct knee_rank_account *rank, const struct knee_cuts *cuts,
+                        const struct knee_alloc *alloc, struct knee_outcome *out);
 
 /* ---- Steps of the end ---- */
 
 /* Who came last, how often, how late and why. False: no memory. */
-bool knee_find_stragglers(struct knee_account *account, const struct knee_between *between);
+bool knee_find_stragglers(struct knee_account *account, const struct knee_matches *matches);
 
 /* Calls by kind. False: no memory. */
 bool knee_sum_collectives(struct knee_account *account, const struct knee_matches *matches);
@@ -130,6 +137,18 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
  * start looking in its runs, and moves on; calls must go forward in time. */
 void knee_sum_labels(const struct knee_rank_account *rank, size_t *at, int64_t from_ns,
                      int64_t to_ns, int64_t *sums);
+
+/* A sum over events, held at the largest number: hostile files have long ones. */
+static inline int64_t knee_add_ns(int64_t sum, int64_t ns)
+{
+    return ns > INT64_MAX - sum ? INT64_MAX : sum + ns;
+}
+
+/* Where a run ends: where the next one begins. */
+static inline int64_t knee_run_end(const struct knee_rank_account *rank, size_t run)
+{
+    return run + 1 < rank->run_count ? rank->runs[run + 1].start_ns : rank->to_ns;
+}
 
 static inline int64_t knee_common_time(const struct knee_rank_account *rank, int64_t own_ns)
 {

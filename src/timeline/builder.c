@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "timeline/marks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct list {
 };
 
 struct name {
-    size_t offset; /* in the text of all names */
+    size_t offset, length; /* in the text of all names */
     uint64_t hash;
     struct knee_kernel_facts facts;
     bool classified;
@@ -45,6 +46,8 @@ struct device {
     struct list spans; /* raw_span */
 };
 
+enum { MOST_DEVICES = 1 << 16 }; /* in one file; as many ranks as knee writes into one */
+
 struct knee_builder {
     const struct knee_trace_options *options;
     const struct knee_alloc *alloc;
@@ -52,9 +55,12 @@ struct knee_builder {
     struct list text, names; /* char, struct name */
     uint32_t *slots;         /* hash table of names: row + 1 */
     size_t slot_count;
-    struct list devices, launches, comm_ops, steps, loads;
+    struct list devices, launches, comm_ops, steps, loads; /* marks are raw until the end */
+    uint32_t *device_slots;                                /* hash table of devices: row + 1 */
+    size_t device_slot_count;
     int64_t last_device_key;
     size_t last_device;
+    uint64_t bad_times, lost_devices; /* events that were not taken, and why */
 };
 
 static void *grow(struct knee_builder *b, struct list *list, size_t size)
@@ -62,7 +68,7 @@ static void *grow(struct knee_builder *b, struct list *list, size_t size)
     if (b->failed)
         return NULL;
     if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 64;
+        size_t capacity = list->capacity ? list->capacity * 2 : 4;
         void *data = knee_resize(b->alloc, list->data, capacity * size);
         if (!data) {
             b->failed = true;
@@ -133,15 +139,18 @@ void knee_builder_free(struct knee_builder *b)
     drop(b->alloc, &b->loads);
     if (b->slots)
         knee_resize(b->alloc, b->slots, 0);
+    if (b->device_slots)
+        knee_resize(b->alloc, b->device_slots, 0);
     knee_resize(b->alloc, b, 0);
 }
 
 /* ---- Names ---- */
 
-/* Eight bytes at a time; the names are long and few of them differ. */
-static uint64_t hash_bytes(const char *data, size_t length)
+/* Eight bytes at a time; the names are long and few of them differ. `seed` keeps a file from being
+ * made so that all its names meet in one slot. */
+static uint64_t hash_bytes(const char *data, size_t length, uint64_t seed)
 {
-    uint64_t hash = length * 0x9e3779b97f4a7c15u;
+    uint64_t hash = (length ^ seed) * 0x9e3779b97f4a7c15u;
     for (; length >= 8; data += 8, length -= 8) {
         uint64_t word;
         memcpy(&word, data, 8);
@@ -203,20 +212,38 @@ static char *grow_text(struct knee_builder *b, size_t length)
     return at;
 }
 
+/* Names are C strings in the end: a NUL inside becomes a question mark before anything is looked
+ * up, so that the name is found again. */
+static uint32_t name_with_nul(struct knee_builder *b, const char *text, size_t length)
+{
+    char *copy = knee_resize(b->alloc, NULL, length);
+    if (!copy) {
+        b->failed = true;
+        return KNEE_NO_NAME;
+    }
+    for (size_t i = 0; i < length; i++)
+        copy[i] = text[i] ? text[i] : '?';
+    uint32_t row = knee_builder_name(b, copy, length);
+    knee_resize(b->alloc, copy, 0);
+    return row;
+}
+
 uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t length)
 {
     text = text ? text : ""; /* an event without a name */
-    uint64_t hash = hash_bytes(text, length);
+    uint64_t hash = hash_bytes(text, length, (uint64_t)(uintptr_t)b);
     if (b->failed || (b->names.count * 2 >= b->slot_count && !grow_slots(b)))
         return KNEE_NO_NAME;
     size_t at = hash & (b->slot_count - 1);
     const struct name *names = b->names.data;
     for (; b->slots[at]; at = (at + 1) & (b->slot_count - 1)) {
         uint32_t row = b->slots[at] - 1;
-        const char *known = name_text(b, row);
-        if (names[row].hash == hash && memcmp(known, text, length) == 0 && known[length] == '\0')
+        if (names[row].hash == hash && names[row].length == length &&
+            memcmp(name_text(b, row), text, length) == 0)
             return row;
     }
+    if (length && memchr(text, '\0', length))
+        return name_with_nul(b, text, length);
     if (b->names.count >= UINT32_MAX - 2)
         return KNEE_NO_NAME;
     struct name *name = grow(b, &b->names, sizeof *name);
@@ -225,10 +252,8 @@ uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t leng
         return KNEE_NO_NAME;
     memcpy(copy, text, length);
     copy[length] = '\0';
-    for (size_t i = 0; i < length; i++)
-        if (copy[i] == '\0')
-            copy[i] = '?';
-    *name = (struct name){.offset = (size_t)(copy - (char *)b->text.data), .hash = hash};
+    *name = (struct name){
+        .offset = (size_t)(copy - (char *)b->text.data), .length = length, .hash = hash};
     b->slots[at] = (uint32_t)b->names.count;
     return (uint32_t)b->names.count - 1;
 }
@@ -245,20 +270,52 @@ static const struct knee_kernel_facts *facts_of(struct knee_builder *b, uint32_t
 
 /* ---- Events ---- */
 
+/* The slot of a device, or the empty one where it belongs. */
+static uint32_t *device_slot(const struct knee_builder *b, int64_t key)
+{
+    const struct device *devices = b->devices.data;
+    size_t at = (size_t)((uint64_t)key * 0x9e3779b97f4a7c15u >> 32) & (b->device_slot_count - 1);
+    while (b->device_slots[at] && devices[b->device_slots[at] - 1].key != key)
+        at = (at + 1) & (b->device_slot_count - 1);
+    return &b->device_slots[at];
+}
+
+static bool grow_device_slots(struct knee_builder *b)
+{
+    size_t count = b->device_slot_count ? b->device_slot_count * 4 : 64;
+    uint32_t *slots = knee_resize(b->alloc, b->device_slots, count * sizeof *slots);
+    if (!slots) {
+        b->failed = true;
+        return false;
+    }
+    memset(slots, 0, count * sizeof *slots);
+    b->device_slots = slots;
+    b->device_slot_count = count;
+    for (uint32_t row = 0; row < b->devices.count; row++)
+        *device_slot(b, ((struct device *)b->devices.data)[row].key) = row + 1;
+    return true;
+}
+
 static struct device *device_of(struct knee_builder *b, int64_t key)
 {
     struct device *devices = b->devices.data;
     if (b->devices.count && b->last_device_key == key)
         return &devices[b->last_device];
-    size_t row = 0;
-    while (row < b->devices.count && devices[row].key != key)
-        row++;
-    if (row == b->devices.count) {
+    if (b->failed || (b->devices.count * 2 >= b->device_slot_count && !grow_device_slots(b)))
+        return NULL;
+    uint32_t *slot = device_slot(b, key);
+    if (!*slot) {
+        if (b->devices.count == MOST_DEVICES) {
+            b->lost_devices++;
+            return NULL;
+        }
         if (!grow(b, &b->devices, sizeof *devices))
             return NULL;
         devices = b->devices.data;
-        devices[row] = (struct device){.key = key};
+        devices[b->devices.count - 1] = (struct device){.key = key};
+        *slot = (uint32_t)b->devices.count;
     }
+    size_t row = *slot - 1;
     b->last_device = row;
     b->last_device_key = key;
     return &devices[row];
@@ -268,7 +325,9 @@ void knee_builder_span(struct knee_builder *b, int64_t device_key, int64_t start
                        uint32_t name, int32_t stream, uint64_t correlation, bool copy,
                        const struct knee_call_facts *facts)
 {
-    struct device *device = name == KNEE_NO_NAME ? NULL : device_of(b, device_key);
+    bool good = knee_time_is_good(start_ns, end_ns);
+    b->bad_times += !good;
+    struct device *device = name == KNEE_NO_NAME || !good ? NULL : device_of(b, device_key);
     struct raw_span *raw = device ? grow(b, &device->spans, sizeof *raw) : NULL;
     if (!raw)
         return;
@@ -298,7 +357,9 @@ void knee_builder_span(struct knee_builder *b, int64_t device_key, int64_t start
 void knee_builder_launch(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
                          uint64_t correlation)
 {
-    struct launch *launch = grow(b, &b->launches, sizeof *launch);
+    bool good = knee_time_is_good(start_ns, end_ns);
+    b->bad_times += !good;
+    struct launch *launch = good ? grow(b, &b->launches, sizeof *launch) : NULL;
     if (launch)
         *launch = (struct launch){correlation, start_ns, end_ns, thread};
 }
@@ -306,40 +367,46 @@ void knee_builder_launch(struct knee_builder *b, int64_t start_ns, int64_t end_n
 void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
                           const struct knee_call_facts *facts)
 {
-    struct comm_op *op = grow(b, &b->comm_ops, sizeof *op);
+    bool good = knee_time_is_good(start_ns, end_ns);
+    b->bad_times += !good;
+    struct comm_op *op = good ? grow(b, &b->comm_ops, sizeof *op) : NULL;
     if (op)
         *op = (struct comm_op){start_ns, end_ns, thread, *facts};
 }
 
-static void add_mark(struct knee_builder *b, struct list *list, int64_t start_ns, int64_t end_ns,
-                     int64_t number)
+static void add_mark(struct knee_builder *b, struct list *list, const struct knee_raw_mark *raw)
 {
-    struct knee_mark *mark = grow(b, list, sizeof *mark);
-    if (mark)
-        *mark = (struct knee_mark){start_ns, end_ns, number};
+    struct knee_mark whole = raw->mark;
+    whole.end_ns = whole.end_ns < whole.start_ns ? whole.start_ns : whole.end_ns;
+    bool good = knee_time_is_good(whole.start_ns, whole.end_ns);
+    b->bad_times += !good;
+    struct knee_raw_mark *mark = good ? grow(b, list, sizeof *mark) : NULL;
+    if (!mark)
+        return;
+    *mark = *raw;
+    mark->mark = whole;
 }
 
 void knee_builder_step(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t number)
 {
-    add_mark(b, &b->steps, start_ns, end_ns, number);
+    knee_builder_step_of(b, -1, KNEE_STEPS_PROFILER, 0, start_ns, end_ns, number);
 }
 
-void knee_builder_load(struct knee_builder *b, int64_t start_ns, int64_t end_ns)
+void knee_builder_step_of(struct knee_builder *b, int64_t process, enum knee_step_source source,
+                          uint32_t name, int64_t start_ns, int64_t end_ns, int64_t number)
 {
-    add_mark(b, &b->loads, start_ns, end_ns, 0);
+    add_mark(b, &b->steps,
+             &(struct knee_raw_mark){{start_ns, end_ns, number, process}, source, name});
+}
+
+void knee_builder_load(struct knee_builder *b, int64_t process, int64_t start_ns, int64_t end_ns)
+{
+    add_mark(b, &b->loads, &(struct knee_raw_mark){.mark = {start_ns, end_ns, 0, process}});
 }
 
 /* ---- Finishing: sort, drop doubles, join, number ---- */
 
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-
-static int by_mark(const void *left, const void *right)
-{
-    const struct knee_mark *a = left, *b = right;
-    if (a->start_ns != b->start_ns)
-        return COMPARE(a->start_ns, b->start_ns);
-    return COMPARE(a->end_ns, b->end_ns);
-}
 
 static int by_comm_op(const void *left, const void *right)
 {
@@ -425,21 +492,20 @@ static const struct launch *find_launch(struct launch_index *index, uint64_t cor
     return &index->launches[order[low].row];
 }
 
+/* What spans are joined with: launches, and the steps of the device. */
+struct joiner {
+    struct launch_index launches;
+    struct knee_marks steps;
+    const struct knee_mark *first_step; /* of the whole file: row 0 */
+};
+
 /* The step whose host time contains `ns`, or -1. */
-static int32_t find_step(const struct knee_builder *b, int64_t ns)
+static int32_t find_step(const struct joiner *joiner, int64_t ns)
 {
-    const struct knee_mark *steps = b->steps.data;
-    size_t low = 0, high = b->steps.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (steps[middle].start_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || ns >= steps[low - 1].end_ns)
+    size_t row = knee_marks_before(joiner->steps, ns);
+    if (row == 0 || ns >= joiner->steps.list[row - 1].end_ns)
         return -1;
-    return (int32_t)(low - 1);
+    return (int32_t)(&joiner->steps.list[row - 1] - joiner->first_step);
 }
 
 /* The innermost described operation around a launch, on the same thread. */
@@ -498,25 +564,44 @@ static bool add_call(struct knee_builder *b, struct list *calls, struct raw_span
         .description = facts->description,
         .members = facts->members,
         .sequence = facts->sequence,
+        .peer = facts->peer >= 0 && facts->peer <= INT32_MAX ? (int32_t)facts->peer : -1,
+        .sends = facts->sends,
     };
     raw->span.call = (uint32_t)calls->count;
     return true;
 }
 
 /* Joins one span with its launch, its step and its call. */
-static bool join(struct knee_builder *b, struct raw_span *raw, size_t row,
-                 struct launch_index *index, struct list *calls, struct knee_span *out)
+static bool join(struct knee_builder *b, struct raw_span *raw, size_t row, struct joiner *joiner,
+                 struct list *calls, struct knee_span *out)
 {
-    const struct launch *launch =
-        raw->correlation == KNEE_NO_CORRELATION ? NULL : find_launch(index, raw->correlation);
+    const struct launch *launch = raw->correlation == KNEE_NO_CORRELATION
+                                      ? NULL
+                                      : find_launch(&joiner->launches, raw->correlation);
     if (launch)
         raw->span.launch_ns = launch->end_ns;
-    raw->span.step = find_step(b, launch ? launch->start_ns : raw->span.start_ns);
+    raw->span.step = find_step(joiner, launch ? launch->start_ns : raw->span.start_ns);
     bool comm = raw->span.kind == KNEE_SPAN_COMM || raw->span.kind == KNEE_SPAN_FUSED;
     if (comm && !add_call(b, calls, raw, row, launch))
         return false;
     *out = raw->span;
     return true;
+}
+
+/* Where launches are recorded, work without one was launched before the recording began, or by
+ * something that is not recorded: it belongs to the step of the work before it, not to the step in
+ * which the GPU came to it. */
+static void settle_unlaunched(struct knee_rank *rank)
+{
+    int32_t step = -1;
+    if (rank->launched * 2 < rank->span_count)
+        return;
+    for (size_t i = 0; i < rank->span_count; i++) {
+        if (rank->spans[i].launch_ns == KNEE_NO_TIME)
+            rank->spans[i].step = step;
+        else
+            step = rank->spans[i].step;
+    }
 }
 
 /* What is said of a rank without its spans. */
@@ -531,7 +616,7 @@ static void sum_up(struct knee_rank *rank)
     }
 }
 
-static bool finish_device(struct knee_builder *b, struct device *device, struct launch_index *index,
+static bool finish_device(struct knee_builder *b, struct device *device, struct joiner *joiner,
                           struct knee_rank *rank, struct knee_loss *doubles)
 {
     struct raw_span *raw = device->spans.data;
@@ -543,7 +628,7 @@ static bool finish_device(struct knee_builder *b, struct device *device, struct 
     for (size_t i = 0; i < count && !b->failed; i++) {
         if (is_double(raw, order, i))
             doubles->count++;
-        else if (join(b, &raw[order[i].row], kept, index, &calls, &spans[kept]))
+        else if (join(b, &raw[order[i].row], kept, joiner, &calls, &spans[kept]))
             kept++;
     }
     if (order)
@@ -552,6 +637,7 @@ static bool finish_device(struct knee_builder *b, struct device *device, struct 
     rank->spans = spans;
     rank->span_count = kept;
     sum_up(rank);
+    settle_unlaunched(rank);
     rank->call_count = calls.count;
     rank->calls = take(b->alloc, &calls, sizeof *rank->calls);
     drop_device(b, device);
@@ -588,16 +674,20 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
         return false;
     memset(out->ranks, 0, count * sizeof *out->ranks);
     out->rank_count = count;
-    struct launch_index index = {.launches = b->launches.data, .count = b->launches.count};
-    index.order = order_of(b, b->launches.data, index.count, sizeof *index.launches, launch_key);
-    bool good = index.order != NULL;
-    for (size_t i = 0; i < count && good; i++)
-        good = finish_device(b, &devices[i], &index, &out->ranks[i],
+    struct joiner joiner = {.launches = {.launches = b->launches.data, .count = b->launches.count},
+                            .first_step = out->steps};
+    struct launch_index *index = &joiner.launches;
+    index->order = order_of(b, b->launches.data, index->count, sizeof *index->launches, launch_key);
+    bool good = index->order != NULL;
+    for (size_t i = 0; i < count && good; i++) {
+        joiner.steps = knee_marks_of(out->steps, out->step_count, devices[i].key);
+        good = finish_device(b, &devices[i], &joiner, &out->ranks[i],
                              &out->losses[KNEE_REPAIR_DUPLICATE]);
-    if (index.order)
-        knee_resize(b->alloc, index.order, 0);
+    }
+    if (index->order)
+        knee_resize(b->alloc, index->order, 0);
     for (size_t i = 0; i < count && good; i++) /* only damage puts a time beyond all clocks */
-        if (out->ranks[i].end_ns > 0 && out->base_ns > INT64_MAX - out->ranks[i].end_ns)
+        if (out->ranks[i].end_ns > 0 && out->base_ns > KNEE_LAST_NS - out->ranks[i].end_ns)
             out->base_ns = 0;
     return good;
 }
@@ -609,18 +699,55 @@ static void sort_list(struct list *list, size_t size, int (*compare)(const void 
         qsort(list->data, list->count, size, compare);
 }
 
+/* Settles raw marks and hands them over as marks. */
+static bool finish_marks(struct knee_builder *b, struct list *list, const int64_t *devices,
+                         enum knee_step_source *source, struct knee_mark **out, size_t *count)
+{
+    struct knee_raw_mark *raw = list->data;
+    size_t kept =
+        knee_marks_settle(raw, list->count, devices, devices ? b->devices.count : 0, source);
+    if (kept) {
+        *out = knee_resize(b->alloc, NULL, kept * sizeof **out);
+        if (!*out)
+            return false;
+        for (size_t i = 0; i < kept; i++)
+            (*out)[i] = raw[i].mark;
+    }
+    *count = kept;
+    drop(b->alloc, list);
+    return true;
+}
+
+static bool finish_all_marks(struct knee_builder *b, struct knee_trace *out)
+{
+    const struct device *devices = b->devices.data;
+    int64_t *keys = knee_resize(b->alloc, NULL, (b->devices.count + 1) * sizeof *keys);
+    for (size_t i = 0; i < b->devices.count && keys; i++)
+        keys[i] = devices[i].key;
+    bool good =
+        keys &&
+        finish_marks(b, &b->steps, keys, &out->step_source, &out->steps, &out->step_count) &&
+        finish_marks(b, &b->loads, keys, NULL, &out->loads, &out->load_count);
+    if (keys)
+        knee_resize(b->alloc, keys, 0);
+    out->first_step = out->last_step = -1;
+    for (size_t i = 0; good && out->step_source == KNEE_STEPS_PROFILER && i < out->step_count;
+         i++) {
+        int64_t number = out->steps[i].number;
+        out->first_step = i == 0 || number < out->first_step ? number : out->first_step;
+        out->last_step = number > out->last_step ? number : out->last_step;
+    }
+    return good;
+}
+
 knee_status knee_builder_finish(struct knee_builder *b, struct knee_trace *out,
                                 struct knee_err *err)
 {
-    sort_list(&b->steps, sizeof(struct knee_mark), by_mark);
-    sort_list(&b->loads, sizeof(struct knee_mark), by_mark);
     sort_list(&b->comm_ops, sizeof(struct comm_op), by_comm_op);
     sort_list(&b->devices, sizeof(struct device), by_device);
-    if (!finish_ranks(b, out) || !finish_names(b, out))
+    if (!finish_all_marks(b, out) || !finish_ranks(b, out) || !finish_names(b, out))
         return knee_fail(err, KNEE_SYSTEM, out->file, "out of memory");
-    out->step_count = b->steps.count;
-    out->steps = take(b->alloc, &b->steps, sizeof(struct knee_mark));
-    out->load_count = b->loads.count;
-    out->loads = take(b->alloc, &b->loads, sizeof(struct knee_mark));
+    out->losses[KNEE_LOSS_TIME].count += b->bad_times;
+    out->losses[KNEE_LOSS_DEVICE].count += b->lost_devices;
     return KNEE_OK;
 }

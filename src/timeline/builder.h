@@ -28,10 +28,12 @@ struct knee_call_facts {
     int64_t in_elements, out_elements, group_size, sequence, bytes;
     int dtype_bytes;
     uint32_t group, description, members; /* names + 1 */
+    int64_t peer;                         /* of a send or receive, in its group */
+    bool sends;
 };
 #define KNEE_CALL_UNKNOWN                                                                          \
     {                                                                                              \
-        KNEE_OP_UNKNOWN, -1, -1, -1, -1, -1, 0, 0, 0, 0                                            \
+        KNEE_OP_UNKNOWN, -1, -1, -1, -1, -1, 0, 0, 0, 0, -1, false                                 \
     }
 
 /* GPU work on a device (any number that names it). A copy stays one unless its name says that it
@@ -48,9 +50,16 @@ void knee_builder_launch(struct knee_builder *builder, int64_t start_ns, int64_t
 void knee_builder_comm_op(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
                           int64_t thread, const struct knee_call_facts *facts);
 
+/* A training step on the host, as the profiler marks it. The second one says in which process it
+ * stands (-1: not known), who marked it, and the name + 1 of the optimizer whose step it is. */
 void knee_builder_step(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
                        int64_t number);
-void knee_builder_load(struct knee_builder *builder, int64_t start_ns, int64_t end_ns);
+void knee_builder_step_of(struct knee_builder *builder, int64_t process,
+                          enum knee_step_source source, uint32_t name, int64_t start_ns,
+                          int64_t end_ns, int64_t number);
+/* Waiting for a batch. */
+void knee_builder_load(struct knee_builder *builder, int64_t process, int64_t start_ns,
+                       int64_t end_ns);
 
 /* Fills ranks, steps, loads and names of *out and counts duplicates. Device keys become rank
  * numbers when there are several. The builder is empty afterwards. */

@@ -85,18 +85,19 @@ static void add_call(const struct knee_account *account, const struct knee_match
     struct sums *sums = &t->sums[row];
     int64_t duration = span->end_ns - span->start_ns;
     t->rows[row].calls++;
-    sums->duration_ns += duration;
+    sums->duration_ns = knee_add_ns(sums->duration_ns, duration);
     sums->shortest_ns = duration < sums->shortest_ns ? duration : sums->shortest_ns;
     uint32_t found = m->instance_of[r][c];
     const struct knee_instance *instance = found ? &m->instances[found - 1] : NULL;
-    if (!instance || !instance->complete || !instance->barrier)
+    if (!instance || !instance->complete || !instance->rendezvous)
         return;
     int64_t wait = instance->last_start_ns - knee_common_time(rank, span->start_ns);
-    sums->wait_ns += wait < duration ? wait : duration;
+    sums->wait_ns = knee_add_ns(sums->wait_ns, wait < duration ? wait : duration);
     sums->waits++;
     if (m->members[instance->first].rank == r) { /* once per instance */
         t->rows[row].matched++;
-        sums->transfer_ns += instance->last_end_ns - instance->last_start_ns;
+        sums->transfer_ns =
+            knee_add_ns(sums->transfer_ns, instance->last_end_ns - instance->last_start_ns);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "timeline/account.h"
 
 #include "base/text.h"
+#include "timeline/marks.h"
 
 #include <string.h>
 
@@ -76,20 +77,24 @@ static void add_transfers(struct cover *transfer, const struct interval *parts,
         extend(transfer, parts[keys[i].row].start_ns, parts[keys[i].row].end_ns);
 }
 
-/* Communication counts as split when what cannot be split (partners missing, or not a barrier) is a
- * small part of it. */
-static bool is_split(const struct knee_rank *source, const struct knee_rank_brief *task)
+/* Communication counts as split when what cannot be split (no partners, or no rendezvous) is a
+ * small part of it; and as bounded when members are missing from more than such a part. */
+static void find_split(struct knee_rank_account *rank, const struct knee_rank_brief *task)
 {
-    int64_t all = 0, met = 0;
+    const struct knee_rank *source = rank->source;
+    int64_t all = 0, met = task->settled_ns, partly = 0;
     for (size_t c = 0; c < source->call_count; c++) {
         const struct knee_span *span = &source->spans[source->calls[c].span];
-        all += span->end_ns - span->start_ns;
+        all = knee_add_ns(all, span->end_ns - span->start_ns);
     }
     for (size_t i = 0; i < task->meeting_count; i++) {
         const struct knee_span *span = &source->spans[source->calls[task->meetings[i].call].span];
-        met += span->end_ns - span->start_ns;
+        int64_t duration = span->end_ns - span->start_ns;
+        met = knee_add_ns(met, duration);
+        partly = knee_add_ns(partly, task->meetings[i].partial ? duration : 0);
     }
-    return all > 0 && all - met <= all / 5;
+    rank->split = all > 0 && all - met <= all / 5;
+    rank->bounded = rank->split && partly > all / 5;
 }
 
 static void fill_covers(const struct knee_rank *source, const int64_t *there_ns,
@@ -119,9 +124,11 @@ struct walk {
     struct knee_rank_account *rank;
     struct cover covers[COVERS];
     size_t next_span; /* first span that starts at or after the end of a gap */
-    size_t load;      /* first load that ends after the start of a gap */
+    struct knee_marks loads;
+    size_t load; /* first load that ends after the start of a gap */
     size_t run_capacity;
     const struct knee_alloc *alloc;
+    bool inside; /* the rank's window, which the ledger is of; not what steps add to it */
     bool failed;
 };
 
@@ -130,7 +137,8 @@ static void add_run(struct walk *w, int64_t from_ns, int64_t to_ns, enum knee_la
     struct knee_rank_account *rank = w->rank;
     if (from_ns >= to_ns || w->failed)
         return;
-    rank->ledger.label_ns[label] += to_ns - from_ns;
+    if (w->inside)
+        rank->ledger.label_ns[label] += to_ns - from_ns;
     if (rank->run_count && rank->runs[rank->run_count - 1].label == label)
         return;
     if (rank->run_count == w->run_capacity) {
@@ -149,14 +157,14 @@ static void add_run(struct walk *w, int64_t from_ns, int64_t to_ns, enum knee_la
 /* [from, to) waited for the host: for a batch where a load covers it. */
 static void add_host_gap(struct walk *w, int64_t from_ns, int64_t to_ns)
 {
-    const struct knee_trace *trace = w->rank->trace;
-    while (w->load < trace->load_count && trace->loads[w->load].end_ns <= from_ns)
+    const struct knee_mark *loads = w->loads.list;
+    while (w->load < w->loads.count && loads[w->load].end_ns <= from_ns)
         w->load++;
     for (size_t i = w->load; from_ns < to_ns; i++) {
         int64_t start = to_ns, end = to_ns;
-        if (i < trace->load_count && trace->loads[i].start_ns < to_ns) {
-            start = trace->loads[i].start_ns;
-            end = trace->loads[i].end_ns < to_ns ? trace->loads[i].end_ns : to_ns;
+        if (i < w->loads.count && loads[i].start_ns < to_ns) {
+            start = loads[i].start_ns;
+            end = loads[i].end_ns < to_ns ? loads[i].end_ns : to_ns;
         }
         if (start > from_ns) {
             add_run(w, from_ns, start, KNEE_HOST);
@@ -181,6 +189,8 @@ static void add_gap(struct walk *w, int64_t from_ns, int64_t to_ns)
         if (launch != KNEE_NO_TIME && (handed_over == KNEE_NO_TIME || launch < handed_over))
             handed_over = launch;
     }
+    if (w->next_span == source->span_count && source->launched)
+        handed_over = to_ns; /* nothing comes after: the host has nothing for it */
     if (handed_over == KNEE_NO_TIME || handed_over < from_ns)
         handed_over = from_ns;
     if (handed_over > to_ns)
@@ -209,9 +219,8 @@ static int covering(struct walk *w, int64_t now, int64_t *until)
     return COVERS;
 }
 
-static void walk_window(struct walk *w)
+static void walk_over(struct walk *w, int64_t now, int64_t end)
 {
-    int64_t now = w->rank->start_ns, end = w->rank->end_ns;
     while (now < end && !w->failed) {
         int64_t until = end;
         int found = covering(w, now, &until);
@@ -223,6 +232,17 @@ static void walk_window(struct walk *w)
     }
 }
 
+/* The window, and what whole steps add to it before and after. */
+static void walk_window(struct walk *w)
+{
+    const struct knee_rank_account *rank = w->rank;
+    walk_over(w, rank->from_ns, rank->start_ns);
+    w->inside = true;
+    walk_over(w, rank->start_ns, rank->end_ns);
+    w->inside = false;
+    walk_over(w, rank->end_ns, rank->to_ns);
+}
+
 /* Waiting in each part of the common window. */
 static void fill_strip(struct knee_rank_account *rank, const struct knee_rank_brief *task)
 {
@@ -231,8 +251,7 @@ static void fill_strip(struct knee_rank_account *rank, const struct knee_rank_br
         if (rank->runs[i].label != KNEE_WAIT)
             continue;
         int64_t start = rank->runs[i].start_ns - task->strip_start_ns;
-        int64_t end = (i + 1 < rank->run_count ? rank->runs[i + 1].start_ns : rank->end_ns) -
-                      task->strip_start_ns;
+        int64_t end = knee_run_end(rank, i) - task->strip_start_ns;
         for (int64_t part = start / part_ns; part < KNEE_STRIP && part * part_ns < end; part++) {
             int64_t a = start > part * part_ns ? start : part * part_ns;
             int64_t b = end < (part + 1) * part_ns ? end : (part + 1) * part_ns;
@@ -246,7 +265,10 @@ bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brie
                      const struct knee_alloc *alloc)
 {
     const struct knee_rank *source = rank->source;
-    struct walk w = {.rank = rank, .alloc = alloc};
+    struct walk w = {
+        .rank = rank,
+        .alloc = alloc,
+        .loads = knee_marks_of(rank->trace->loads, rank->trace->load_count, source->device)};
     struct cover comm = {0};
     size_t spans = source->span_count + 1, calls = source->call_count + 1;
     struct knee_sort_key *keys = knee_resize(alloc, NULL, 2 * calls * sizeof *keys);
@@ -255,7 +277,7 @@ bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brie
     struct interval *room = knee_resize(alloc, NULL, (2 * spans + 4 * calls) * sizeof *room);
     bool good = keys && there_ns && room;
     if (good) {
-        rank->split = is_split(source, task);
+        find_split(rank, task);
         find_arrivals(source, task, rank->split, there_ns);
         w.covers[COMPUTE].list = room;
         w.covers[COPY].list = room + spans;
@@ -283,7 +305,7 @@ void knee_sum_labels(const struct knee_rank_account *rank, size_t *at, int64_t f
     while (*at + 1 < rank->run_count && rank->runs[*at + 1].start_ns <= from_ns)
         ++*at;
     for (size_t i = *at; i < rank->run_count && rank->runs[i].start_ns < to_ns; i++) {
-        int64_t end = i + 1 < rank->run_count ? rank->runs[i + 1].start_ns : rank->end_ns;
+        int64_t end = knee_run_end(rank, i);
         int64_t start = rank->runs[i].start_ns > from_ns ? rank->runs[i].start_ns : from_ns;
         end = end < to_ns ? end : to_ns;
         if (end > start)

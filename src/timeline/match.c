@@ -2,8 +2,14 @@
 /*
  * Which calls on different ranks are one collective. Calls are put into channels: the process group
  * with its members where the trace names it, else the kind of operation on the n-th communication
- * stream. Within a channel, calls with the same sequence number belong together, else calls at the
- * same place in the order; an order is believed only when operation and size agree along it.
+ * stream; a send and its receive meet in the channel of their pair. Within a channel, calls with
+ * the same sequence number belong together, else calls at the same place in the order; an order is
+ * believed only when the calls agree along it.
+ *
+ * A rendezvous is what ends together: all-reduces and their like by nature; all-to-alls and pairs
+ * of send and receive where nobody ended before the last had come, since each needs something of
+ * the others; everything else where the ends of this very call agree, once the clocks do. Where
+ * members are missing, the last of those that are there is a bound: nobody waited less.
  */
 #include "timeline/account.h"
 
@@ -57,17 +63,69 @@ static size_t comm_streams(const struct knee_rank *rank, int32_t *streams)
     return count;
 }
 
+/* The place of `rank` in a list of members such as "[0, 4, 8, 12]"; -1: it is not in it. */
+static int64_t place_in(const char *members, int64_t rank)
+{
+    int64_t place = 0;
+    for (const char *p = members; *p;) {
+        if (*p < '0' || *p > '9') {
+            p++;
+            continue;
+        }
+        int64_t number = 0;
+        for (; *p >= '0' && *p <= '9'; p++)
+            number = number < 100000000 ? number * 10 + (*p - '0') : number;
+        if (number == rank)
+            return place;
+        place++;
+    }
+    return -1;
+}
+
+/* What sets calls apart that are not made together: a pair and its direction. Peers are numbered
+ * inside their group. 0: the call goes to all. */
+static uint64_t pair_of(const struct knee_rank_account *rank, const struct knee_call *call)
+{
+    if (call->op != KNEE_OP_SEND_RECV)
+        return 0;
+    const char *members = name_at(rank->trace, call->members);
+    int64_t own = *members ? place_in(members, rank->rank) : rank->rank;
+    if (call->peer < 0 || own < 0)
+        return 1;
+    return mix(mix(4, (uint64_t)(call->sends ? own : call->peer)),
+               (uint64_t)(call->sends ? call->peer : own));
+}
+
+/* Threads that share the work are no streams: which of them takes a call is chance. */
+static bool is_pooled(const struct knee_rank_account *rank)
+{
+    return strcmp(rank->trace->format, "cpu") == 0;
+}
+
 static uint64_t channel_of(const struct knee_rank_account *rank, const struct knee_call *call,
                            const int32_t *streams, size_t stream_count)
 {
+    uint64_t pair = pair_of(rank, call);
     if (call->group)
-        return mix_text(mix_text(1, name_at(rank->trace, call->group)),
-                        name_at(rank->trace, call->members));
+        return mix(mix_text(mix_text(1, name_at(rank->trace, call->group)),
+                            name_at(rank->trace, call->members)),
+                   pair);
+    if (is_pooled(rank))
+        return mix(mix(mix(5, call->op), (uint64_t)call->bytes), pair);
     int32_t stream = rank->source->spans[call->span].stream;
     uint64_t place = 0;
     while (place < stream_count && streams[place] != stream)
         place++;
-    return mix(mix(2, place), call->op);
+    return mix(mix(mix(2, place), call->op), pair);
+}
+
+/* What calls at the same place must agree in. Sizes of the others differ from rank to rank. */
+static uint64_t signature_of(const struct knee_call *call)
+{
+    bool even = call->op == KNEE_OP_ALL_REDUCE || call->op == KNEE_OP_ALL_GATHER ||
+                call->op == KNEE_OP_REDUCE_SCATTER;
+    enum knee_op op = call->op == KNEE_OP_ALL_TO_ALLV ? KNEE_OP_ALL_TO_ALL : call->op;
+    return mix(mix(3, op), even ? (uint64_t)call->bytes : 0);
 }
 
 static bool list_entries(const struct knee_account *account, struct entry **out, size_t *count)
@@ -87,8 +145,9 @@ static bool list_entries(const struct knee_account *account, struct entry **out,
         for (size_t c = 0; c < rank->source->call_count; c++, n++) {
             const struct knee_call *call = &rank->source->calls[c];
             entries[n] = (struct entry){
-                .channel = channel_of(rank, call, streams, stream_count),
-                .signature = mix(mix(3, call->op), (uint64_t)call->bytes),
+                .channel =
+                    channel_of(rank, call, streams, stream_count) + (account->other_steps ? r : 0),
+                .signature = signature_of(call),
                 .sequence = call->sequence,
                 .rank = (uint32_t)r,
                 .call = (uint32_t)c,
@@ -121,35 +180,76 @@ static size_t same_rank(const struct entry *entries, size_t count, size_t from)
     return to;
 }
 
+/* Do signatures agree along the overlap when `b` is moved by `shift`? At least half must overlap.
+ */
+static bool agrees(const struct entry *a, size_t a_count, const struct entry *b, size_t b_count,
+                   int64_t shift)
+{
+    size_t agree = 0;
+    for (size_t i = 0; i < b_count; i++) {
+        int64_t at = (int64_t)i + shift;
+        if (at < 0 || at >= (int64_t)a_count)
+            continue;
+        if (a[at].signature != b[i].signature)
+            return false;
+        agree++;
+    }
+    return agree > 0 && agree * 2 >= (a_count < b_count ? a_count : b_count);
+}
+
+static int64_t end_of(const struct knee_account *account, const struct entry *entry)
+{
+    const struct knee_rank_account *rank = &account->ranks[entry->rank];
+    return knee_common_time(rank,
+                            rank->source->spans[rank->source->calls[entry->call].span].end_ns);
+}
+
+/* How far apart the ends are, in the mean, when `b` is moved by `shift`. */
+static double apart(const struct knee_account *account, const struct entry *a, size_t a_count,
+                    const struct entry *b, size_t b_count, int64_t shift)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < b_count; i++) {
+        int64_t at = (int64_t)i + shift;
+        if (at < 0 || at >= (int64_t)a_count)
+            continue;
+        double difference = (double)end_of(account, &b[i]) - (double)end_of(account, &a[at]);
+        sum += difference < 0 ? -difference : difference;
+        count++;
+    }
+    return count > 0 ? sum / count : 0;
+}
+
 /* How far `b` must be moved against `a` for their signatures to agree along the overlap, as when
- * one rank's profiler started a little later. At least half must overlap. */
-static bool find_shift(const struct entry *a, size_t a_count, const struct entry *b, size_t b_count,
-                       int64_t *shift)
+ * one rank's profiler started a little later. Of equally many calls the first move that agrees is
+ * taken; else, of the moves that agree, the one whose ends lie nearest. */
+static bool find_shift(const struct knee_account *account, const struct entry *a, size_t a_count,
+                       const struct entry *b, size_t b_count, int64_t *shift)
 {
     int64_t most = (int64_t)(a_count > b_count ? a_count : b_count) / 2;
     most = most < 64 ? most : 64;
-    for (int64_t step = 0; step <= 2 * most; step++) {
+    double nearest = 0;
+    int found = 0;
+    for (int64_t step = 0; step <= 2 * most && found < 4; step++) {
         int64_t s = step % 2 ? (step + 1) / 2 : -(step / 2);
-        size_t agree = 0;
-        bool differ = false;
-        for (size_t i = 0; i < b_count && !differ; i++) {
-            int64_t at = (int64_t)i + s;
-            if (at < 0 || at >= (int64_t)a_count)
-                continue;
-            differ = a[at].signature != b[i].signature;
-            agree += !differ;
-        }
-        if (!differ && agree * 2 >= (a_count < b_count ? a_count : b_count) && agree > 0) {
+        if (!agrees(a, a_count, b, b_count, s))
+            continue;
+        double distance = apart(account, a, a_count, b, b_count, s);
+        if (found++ == 0 || distance < nearest) {
+            nearest = distance;
             *shift = s;
-            return true;
         }
+        if (a_count == b_count)
+            break;
     }
-    return false;
+    return found > 0;
 }
 
-static int64_t group_size_of(const struct knee_account *account, const struct entry *entry)
+/* How many take part in a call; -1: not known. */
+static int64_t group_size_of(const struct knee_account *account, const struct knee_call *call)
 {
-    const struct knee_call *call = &account->ranks[entry->rank].source->calls[entry->call];
+    if (call->op == KNEE_OP_SEND_RECV && call->peer >= 0)
+        return 2;
     return call->group_size > 0 ? call->group_size : account->world_size;
 }
 
@@ -158,7 +258,7 @@ static void add_instance(const struct knee_account *account, struct knee_matches
 {
     size_t count = m->member_count - first;
     const struct knee_call *call = &account->ranks[example->rank].source->calls[example->call];
-    int64_t size = group_size_of(account, example);
+    int64_t size = group_size_of(account, call);
     struct knee_instance *instance = &m->instances[m->instance_count++];
     *instance = (struct knee_instance){
         .first = first,
@@ -199,7 +299,7 @@ static void match_channel(const struct knee_account *account, struct knee_matche
         size_t to = same_rank(entries, count, from);
         int64_t shift = 0;
         bool fits = sequenced || from == 0 ||
-                    find_shift(entries, first_end, entries + from, to - from, &shift);
+                    find_shift(account, entries, first_end, entries + from, to - from, &shift);
         for (size_t i = from; i < to && fits; i++) {
             uint64_t place = sequenced ? (uint64_t)entries[i].sequence
                                        : (uint64_t)((int64_t)(i - from) + shift + (1 << 20));
@@ -255,7 +355,7 @@ bool knee_match(const struct knee_account *account, struct knee_matches *out)
     return good;
 }
 
-/* The complete barriers, by their last starts. */
+/* The rendezvous, by their last starts. */
 static bool put_in_order(struct knee_matches *m)
 {
     struct knee_sort_key *keys =
@@ -263,7 +363,7 @@ static bool put_in_order(struct knee_matches *m)
     m->order = keys;
     m->order_count = 0;
     for (size_t i = 0; i < m->instance_count && keys; i++)
-        if (m->instances[i].complete && m->instances[i].barrier)
+        if (m->instances[i].rendezvous)
             keys[m->order_count++] =
                 (struct knee_sort_key){knee_sort_signed(m->instances[i].last_start_ns), i};
     if (keys)
@@ -271,22 +371,60 @@ static bool put_in_order(struct knee_matches *m)
     return keys != NULL;
 }
 
+#define TOGETHER_NS 50000 /* ends of one collective on one host: 49 us at most over 84 of them */
+
+/* First to start and to end of an instance whose last are known. */
+struct firsts {
+    int64_t start_ns, end_ns;
+};
+
+/* Ends agree within a tenth of how far starts lie apart, or within what clocks and scheduling
+ * leave. */
+static bool ends_together(const struct knee_account *account, const struct knee_instance *instance,
+                          struct firsts first)
+{
+    int64_t allowed = (instance->last_start_ns - first.start_ns) / 10;
+    allowed = allowed > TOGETHER_NS ? allowed : TOGETHER_NS;
+    allowed = allowed > 2 * account->residual_ns ? allowed : 2 * account->residual_ns;
+    return instance->last_end_ns - first.end_ns <= allowed;
+}
+
+static bool is_rendezvous(const struct knee_account *account, const struct knee_instance *instance,
+                          const struct knee_call *call, struct firsts first)
+{
+    bool needs_all = call->op == KNEE_OP_ALL_TO_ALL || call->op == KNEE_OP_ALL_TO_ALLV ||
+                     (call->op == KNEE_OP_SEND_RECV && call->peer >= 0);
+    if (instance->count < 2)
+        return false;
+    return instance->barrier || (needs_all && first.end_ns >= instance->last_start_ns) ||
+           ends_together(account, instance, first);
+}
+
+static void set_times(const struct knee_account *account, struct knee_matches *m,
+                      struct knee_instance *instance)
+{
+    struct firsts first = {INT64_MAX, INT64_MAX};
+    const struct knee_call *call = NULL;
+    instance->last_start_ns = instance->last_end_ns = INT64_MIN;
+    for (size_t k = instance->first; k < instance->first + instance->count; k++) {
+        const struct knee_rank_account *rank = &account->ranks[m->members[k].rank];
+        const struct knee_span *span;
+        call = &rank->source->calls[m->members[k].call];
+        span = &rank->source->spans[call->span];
+        int64_t start = knee_common_time(rank, span->start_ns);
+        int64_t end = knee_common_time(rank, span->end_ns);
+        first.start_ns = start < first.start_ns ? start : first.start_ns;
+        first.end_ns = end < first.end_ns ? end : first.end_ns;
+        instance->last_start_ns = start > instance->last_start_ns ? start : instance->last_start_ns;
+        instance->last_end_ns = end > instance->last_end_ns ? end : instance->last_end_ns;
+    }
+    instance->rendezvous = call && is_rendezvous(account, instance, call, first);
+}
+
 bool knee_match_times(const struct knee_account *account, struct knee_matches *m)
 {
-    for (size_t i = 0; i < m->instance_count; i++) {
-        struct knee_instance *instance = &m->instances[i];
-        instance->last_start_ns = instance->last_end_ns = INT64_MIN;
-        for (size_t k = instance->first; k < instance->first + instance->count; k++) {
-            const struct knee_rank_account *rank = &account->ranks[m->members[k].rank];
-            const struct knee_call *call = &rank->source->calls[m->members[k].call];
-            const struct knee_span *span = &rank->source->spans[call->span];
-            int64_t start = knee_common_time(rank, span->start_ns);
-            int64_t end = knee_common_time(rank, span->end_ns);
-            instance->last_start_ns =
-                start > instance->last_start_ns ? start : instance->last_start_ns;
-            instance->last_end_ns = end > instance->last_end_ns ? end : instance->last_end_ns;
-        }
-    }
+    for (size_t i = 0; i < m->instance_count; i++)
+        set_times(account, m, &m->instances[i]);
     return put_in_order(m);
 }
 

@@ -1,74 +1,144 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps. A kernel belongs to the step whose host time launched it, so a step's window on the GPU
- * runs from the first start of its kernels to the first start of the next step's; windows follow
- * each other and together are the rank's window. Without the profiler's steps, the sequence of
- * collectives is searched for a period; without that the whole file is one step.
+ * Steps. A kernel belongs to the step whose host time launched it. Step i begins on the GPU where
+ * the host began it, if the GPU had nothing left to do then: the gap before its first kernel is the
+ * step's own. Where the GPU was still at the work before, it begins with that work's end, or with
+ * its own first kernel if that is earlier. The last step ends by the same rule, where the host
+ * ended it. So steps follow each other, and their mean is the time from start to start whether the
+ * GPU lags behind the host or waits for it.
+ *
+ * Without marks of steps, the sequence of collectives is searched for a period; without that the
+ * whole file is one step.
  */
 #include "timeline/account.h"
 
 #include "base/text.h"
+#include "timeline/marks.h"
 
 #include <string.h>
 
-/* Where a step begins on the GPU. */
-struct cut {
-    int64_t at_ns, number;
-};
+/* ---- Cuts: where steps begin on the GPU; each ends where the next one begins ---- */
 
-struct cuts {
-    struct cut *list;
-    size_t count;
-};
-
-/* Host time inside steps, and of it spent waiting for batches. */
-static void sum_host_time(struct knee_rank_account *rank)
+static void add_cut(struct knee_cuts *cuts, int64_t at_ns, int64_t number, bool complete)
 {
-    const struct knee_trace *trace = rank->trace;
-    rank->stepped_ns = rank->load_ns = 0;
-    for (size_t s = 0; s < trace->step_count; s++) {
-        const struct knee_mark *step = &trace->steps[s];
-        rank->stepped_ns += step->end_ns - step->start_ns;
-        for (size_t i = 0; i < trace->load_count; i++) {
-            int64_t from = trace->loads[i].start_ns, to = trace->loads[i].end_ns;
-            from = from > step->start_ns ? from : step->start_ns;
-            to = to < step->end_ns ? to : step->end_ns;
-            rank->load_ns += to > from ? to - from : 0;
-        }
-    }
+    if (cuts->count && cuts->list[cuts->count - 1].at_ns >= at_ns) /* that one was empty */
+        cuts->count--;
+    cuts->list[cuts->count++] = (struct knee_cut){at_ns, number, complete};
 }
 
-/* The first start of each step's kernels, of what comes before the first step and after the last.
- */
-static void cut_by_profiler(const struct knee_rank_account *rank, struct cuts *cuts)
+/* First start and last end of the work of each step, in rows: 0 is what was launched before all
+ * steps, 1 + i step i, count + 1 what was launched after them. After the sums: of all rows from
+ * here on, and up to here. */
+struct reach {
+    int64_t first_ns, last_ns;
+};
+
+/* The row of work outside of all marks: that of the mark before it, until the last one's end. */
+static size_t outer_row(struct knee_marks marks, int64_t ns)
 {
-    const struct knee_trace *trace = rank->trace;
-    size_t count = trace->step_count;
-    struct cut *list = cuts->list; /* [0] before, [1 + step], [count + 1] after */
-    for (size_t i = 0; i < count + 2; i++)
-        list[i] =
-            (struct cut){INT64_MAX, i == 0 || i == count + 1 ? -1 : trace->steps[i - 1].number};
-    for (size_t i = 0; i < rank->source->span_count; i++) {
-        const struct knee_span *span = &rank->source->spans[i];
-        int64_t launched = span->launch_ns != KNEE_NO_TIME ? span->launch_ns : span->start_ns;
-        size_t row = span->step >= 0                              ? (size_t)span->step + 1
-                     : launched >= trace->steps[count - 1].end_ns ? count + 1
-                                                                  : 0;
-        if (span->start_ns < list[row].at_ns)
-            list[row].at_ns = span->start_ns;
-    }
-    /* A later step's early bird ends the step before it; steps without kernels vanish. */
-    int64_t earliest = INT64_MAX;
-    for (size_t i = count + 2; i-- > 0;) {
-        if (list[i].at_ns < earliest)
-            earliest = list[i].at_ns;
-        else
-            list[i].at_ns = INT64_MAX;
-    }
-    for (size_t i = 0; i < count + 2; i++)
-        if (list[i].at_ns != INT64_MAX)
-            list[cuts->count++] = list[i];
+    size_t row = knee_marks_before(marks, ns);
+    return row == marks.count && ns >= marks.list[marks.count - 1].end_ns ? row + 1 : row;
 }
+
+static void find_reach(const struct knee_rank_account *rank, struct knee_marks marks,
+                       struct reach *rows)
+{
+    const struct knee_rank *source = rank->source;
+    size_t count = marks.count + 2, first = (size_t)(marks.list - rank->trace->steps), last_row = 0;
+    bool launches = source->launched * 2 >= source->work;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = (struct reach){INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < source->span_count; i++) {
+        const struct knee_span *span = &source->spans[i];
+        bool launched = span->launch_ns != KNEE_NO_TIME;
+        size_t step = (size_t)span->step - first;
+        size_t row = span->step >= 0 && step < marks.count ? step + 1
+                     : launched                            ? outer_row(marks, span->launch_ns)
+                     : launches                            ? last_row
+                                                           : outer_row(marks, span->start_ns);
+        rows[row].first_ns =
+            span->start_ns < rows[row].first_ns ? span->start_ns : rows[row].first_ns;
+        rows[row].last_ns = span->end_ns > rows[row].last_ns ? span->end_ns : rows[row].last_ns;
+        last_row = launched ? row : last_row;
+    }
+    for (size_t i = count - 1; i-- > 0;)
+        if (rows[i + 1].first_ns < rows[i].first_ns)
+            rows[i].first_ns = rows[i + 1].first_ns;
+    for (size_t i = 1; i < count; i++)
+        if (rows[i - 1].last_ns > rows[i].last_ns)
+            rows[i].last_ns = rows[i - 1].last_ns;
+}
+
+/* Where the work of row `row` and after begins, given when the host began it. */
+static int64_t begins(const struct reach *rows, size_t row, int64_t host_ns)
+{
+    int64_t own = rows[row].first_ns, before = rows[row - 1].last_ns;
+    int64_t gpu = own < before ? own : before;
+    return gpu > host_ns ? gpu : host_ns;
+}
+
+/* The first step's first kernel, handed over long before it ran, waited for work that is not in the
+ * trace: the step begins with it. "Long" is a tenth of the step, as short queues are everywhere. */
+static int64_t first_begins(const struct knee_rank_account *rank, struct knee_marks marks,
+                            const struct reach *rows)
+{
+    const struct knee_rank *source = rank->source;
+    int64_t host_ns = marks.list[0].start_ns, at_ns = begins(rows, 1, host_ns);
+    for (size_t i = 0; i < source->span_count; i++) {
+        const struct knee_span *span = &source->spans[i];
+        if (span->start_ns != rows[1].first_ns || span->launch_ns == KNEE_NO_TIME)
+            continue;
+        int64_t free_ns = span->launch_ns > rows[0].last_ns ? span->launch_ns : rows[0].last_ns;
+        int64_t queued = span->start_ns - free_ns;
+        if (queued > (marks.list[0].end_ns - host_ns) / 10 && span->launch_ns >= host_ns)
+            return span->start_ns > at_ns ? span->start_ns : at_ns;
+        break;
+    }
+    return at_ns;
+}
+
+/* So much is left out between two marks that it is no part of a step. */
+static bool is_hole(const struct knee_mark *mark)
+{
+    return mark[1].start_ns - mark->end_ns > (mark->end_ns - mark->start_ns) / 2;
+}
+
+/* Marks that do not follow each other (a part of the loop is outside of them) leave the end of the
+ * last step open: its part is missing. More than 1 % counts. */
+static bool marks_leave_gaps(struct knee_marks marks)
+{
+    int64_t gaps = 0, steps = 0;
+    for (size_t i = 0; i + 1 < marks.count; i++) {
+        int64_t gap = marks.list[i + 1].start_ns - marks.list[i].end_ns;
+        gaps = knee_add_ns(gaps, gap > 0 && !is_hole(&marks.list[i]) ? gap : 0);
+        steps = knee_add_ns(steps, marks.list[i].end_ns - marks.list[i].start_ns);
+    }
+    return gaps > steps / 100;
+}
+
+static void cut_by_marks(struct knee_rank_account *rank, struct knee_marks marks,
+                         const struct reach *rows, struct knee_cuts *cuts)
+{
+    size_t count = marks.count;
+    bool open = count > 1 && marks_leave_gaps(marks);
+    int64_t at_ns = first_begins(rank, marks, rows);
+    if (rank->start_ns < at_ns)
+        add_cut(cuts, rank->start_ns, -1, false);
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            at_ns = begins(rows, i + 1, marks.list[i].start_ns);
+        bool hole = i + 1 < count && is_hole(&marks.list[i]);
+        add_cut(cuts, at_ns, marks.list[i].number, !(open && (hole || i + 1 == count)));
+        if (hole)
+            add_cut(cuts, begins(rows, i + 2, marks.list[i].end_ns), -1, false);
+    }
+    int64_t end_ns = begins(rows, count + 1, marks.list[count - 1].end_ns);
+    if (rank->end_ns > end_ns)
+        add_cut(cuts, end_ns, -1, false);
+    cuts->end_ns = rank->end_ns > end_ns ? rank->end_ns : end_ns;
+}
+
+/* ---- Steps from the collectives ---- */
 
 static uint64_t signature(const struct knee_call *call)
 {
@@ -76,75 +146,181 @@ static uint64_t signature(const struct knee_call *call)
     return (hash ^ call->group) * 0x9e3779b97f4a7c15u;
 }
 
-/* The shortest period of the sequence of collectives that has more than one kind of call in it and
- * comes at least twice; 0: none. Collectives of one kind say nothing about steps. */
-static size_t find_period(const struct knee_rank *source)
+/* What the calls repeat: the last `length` of them, every `period`. */
+struct repeat {
+    size_t period, length;
+};
+
+static uint64_t from_the_end(const struct knee_rank *source, size_t i)
 {
-    size_t count = source->call_count, most = count / 2 < 100000 ? count / 2 : 100000;
-    size_t varied = 1;
-    while (varied < count && signature(&source->calls[varied]) == signature(&source->calls[0]))
-        varied++;
-    if (varied >= count)
-        return 0;
-    for (size_t period = varied + 1; period <= most; period++) {
-        size_t i = 0;
-        while (i + period < count &&
-               signature(&source->calls[i]) == signature(&source->calls[i + period]))
-            i++;
-        if (i + period == count)
-            return period;
-    }
-    return 0;
+    return signature(&source->calls[source->call_count - 1 - i]);
 }
 
-static void cut_by_sequence(const struct knee_rank_account *rank, struct cuts *cuts, size_t period)
+/* Collectives of one kind say nothing about steps. */
+static bool is_varied(const struct knee_rank *source, size_t period)
+{
+    for (size_t i = 1; i < period; i++)
+        if (from_the_end(source, i) != from_the_end(source, 0))
+            return true;
+    return false;
+}
+
+/* The longest end of the sequence that repeats with a period that comes at least twice: what comes
+ * before it (building groups, sending weights round) is no step. It must be most of the calls.
+ * borders[n]: the longest proper border of the last n calls (Knuth, Morris, Pratt). */
+static struct repeat find_repeat(const struct knee_rank *source, uint32_t *borders)
+{
+    struct repeat best = {0};
+    size_t count = source->call_count;
+    borders[0] = 0;
+    for (size_t n = 1, border = 0; n <= count; n++) {
+        if (n > 1) {
+            while (border && from_the_end(source, border) != from_the_end(source, n - 1))
+                border = borders[border];
+            border += from_the_end(source, border) == from_the_end(source, n - 1);
+        }
+        borders[n] = (uint32_t)border;
+        if ((n - border) * 2 <= n && n * 5 >= count * 3)
+            best = (struct repeat){n - border, n};
+    }
+    return best.period && is_varied(source, best.period) ? best : (struct repeat){0};
+}
+
+/* Complete are the steps whose next one begins in the window. */
+static void cut_by_sequence(const struct knee_rank_account *rank, struct repeat repeat,
+                            struct knee_cuts *cuts)
 {
     const struct knee_rank *source = rank->source;
-    for (size_t c = 0; c + period <= source->call_count; c += period)
-        cuts->list[cuts->count++] =
-            (struct cut){c == 0 ? rank->start_ns : source->spans[source->calls[c].span].start_ns,
-                         (int64_t)(c / period)};
+    int64_t number = 0;
+    for (size_t c = source->call_count - repeat.length; c < source->call_count;
+         c += repeat.period) {
+        int64_t at_ns = source->spans[source->calls[c].span].start_ns;
+        if (number == 0 && at_ns > rank->start_ns)
+            add_cut(cuts, rank->start_ns, -1, false);
+        bool complete = c + repeat.period < source->call_count;
+        add_cut(cuts, at_ns, complete ? number : -1, complete);
+        number++;
+    }
+    cuts->end_ns = rank->end_ns;
 }
 
-static bool add_steps(const struct knee_rank_account *rank, const struct cuts *cuts,
-                      const struct knee_alloc *alloc, struct knee_outcome *out)
+bool knee_cut_steps(struct knee_rank_account *rank, const struct knee_alloc *alloc,
+                    struct knee_cuts *cuts)
+{
+    const struct knee_trace *trace = rank->trace;
+    struct knee_marks marks = knee_marks_of(trace->steps, trace->step_count, rank->source->device);
+    size_t calls = rank->source->call_count,
+           most = (2 * marks.count > calls ? 2 * marks.count : calls) + 3;
+    size_t room = (marks.count + 2) * sizeof(struct reach),
+           borders = (calls + 1) * sizeof(uint32_t);
+    void *scratch = knee_resize(alloc, NULL, room > borders ? room : borders);
+    memset(cuts, 0, sizeof *cuts);
+    cuts->list = knee_resize(alloc, NULL, most * sizeof *cuts->list);
+    bool good = scratch && cuts->list;
+    struct repeat repeat = {0};
+    if (good && marks.count) {
+        find_reach(rank, marks, scratch);
+        cut_by_marks(rank, marks, scratch, cuts);
+    } else if (good && (repeat = find_repeat(rank->source, scratch)).period) {
+        cut_by_sequence(rank, repeat, cuts);
+    } else if (good) {
+        add_cut(cuts, rank->start_ns, 0, true);
+        cuts->end_ns = rank->end_ns;
+    }
+    cuts->source = marks.count     ? trace->step_source
+                   : repeat.period ? KNEE_STEPS_SEQUENCE
+                                   : KNEE_STEPS_NONE;
+    if (scratch)
+        knee_resize(alloc, scratch, 0);
+    if (good) {
+        rank->from_ns = cuts->list[0].at_ns < rank->start_ns ? cuts->list[0].at_ns : rank->start_ns;
+        rank->to_ns = cuts->end_ns;
+    }
+    return good;
+}
+
+/* ---- Accounts of the steps ---- */
+
+/* Host time inside steps, and of it spent waiting for batches. Both lists go forward in time. */
+static void sum_host_time(struct knee_rank_account *rank)
+{
+    const struct knee_trace *trace = rank->trace;
+    int64_t device = rank->source->device;
+    struct knee_marks steps = knee_marks_of(trace->steps, trace->step_count, device);
+    struct knee_marks loads = knee_marks_of(trace->loads, trace->load_count, device);
+    size_t first = 0;
+    rank->stepped_ns = rank->load_ns = 0;
+    for (size_t s = 0; s < steps.count; s++) {
+        const struct knee_mark *step = &steps.list[s];
+        rank->stepped_ns = knee_add_ns(rank->stepped_ns, step->end_ns - step->start_ns);
+        while (first < loads.count && loads.list[first].end_ns <= step->start_ns)
+            first++;
+        for (size_t i = first; i < loads.count && loads.list[i].start_ns < step->end_ns; i++) {
+            int64_t from = loads.list[i].start_ns, to = loads.list[i].end_ns;
+            from = from > step->start_ns ? from : step->start_ns;
+            to = to < step->end_ns ? to : step->end_ns;
+            rank->load_ns = knee_add_ns(rank->load_ns, to > from ? to - from : 0);
+        }
+    }
+}
+
+/* Adds a stretch of communication to the steps it lies in. *at only moves forward. */
+static void add_comm(struct knee_step_account *steps, size_t count, size_t *at, int64_t from_ns,
+                     int64_t to_ns)
+{
+    while (*at + 1 < count && steps[*at + 1].start_ns <= from_ns)
+        ++*at;
+    for (size_t i = *at; i < count && steps[i].start_ns < to_ns; i++) {
+        int64_t end = steps[i].start_ns + steps[i].ledger.window_ns;
+        int64_t start = steps[i].start_ns > from_ns ? steps[i].start_ns : from_ns;
+        end = end < to_ns ? end : to_ns;
+        steps[i].ledger.comm_ns += end > start ? end - start : 0;
+    }
+}
+
+/* The union of communication, step by step. */
+static void sum_comm(const struct knee_rank *source, struct knee_step_account *steps, size_t count)
+{
+    int64_t from_ns = 0, to_ns = INT64_MIN;
+    size_t at = 0;
+    for (size_t i = 0; i < source->span_count; i++) {
+        const struct knee_span *span = &source->spans[i];
+        if (span->kind != KNEE_SPAN_COMM && span->kind != KNEE_SPAN_FUSED)
+            continue;
+        if (to_ns != INT64_MIN && span->start_ns <= to_ns) {
+            to_ns = span->end_ns > to_ns ? span->end_ns : to_ns;
+            continue;
+        }
+        if (to_ns != INT64_MIN)
+            add_comm(steps, count, &at, from_ns, to_ns);
+        from_ns = span->start_ns;
+        to_ns = span->end_ns;
+    }
+    if (to_ns != INT64_MIN)
+        add_comm(steps, count, &at, from_ns, to_ns);
+}
+
+bool knee_account_steps(struct knee_rank_account *rank, const struct knee_cuts *cuts,
+                        const struct knee_alloc *alloc, struct knee_outcome *out)
 {
     size_t at = 0;
+    sum_host_time(rank);
+    out->step_source = cuts->source;
     out->steps = knee_resize(alloc, NULL, cuts->count * sizeof *out->steps);
     if (!out->steps)
         return false;
     for (size_t i = 0; i < cuts->count; i++) {
+        const struct knee_cut *cut = &cuts->list[i];
+        int64_t to = i + 1 < cuts->count ? cut[1].at_ns : cuts->end_ns;
+        if (to <= cut->at_ns && cuts->count > 1)
+            continue;
         struct knee_step_account *step = &out->steps[out->step_count++];
-        int64_t from = i == 0 ? rank->start_ns : cuts->list[i].at_ns;
-        int64_t to = i + 1 < cuts->count ? cuts->list[i + 1].at_ns : rank->end_ns;
-        *step = (struct knee_step_account){
-            .number = cuts->list[i].number, .start_ns = from, .ledger = {.window_ns = to - from}};
-        knee_sum_labels(rank, &at, from, to, step->ledger.label_ns);
-        step->ledger.comm_ns = -1; /* the labels tell the exposed part only */
+        *step = (struct knee_step_account){.number = cut->number,
+                                           .start_ns = cut->at_ns,
+                                           .complete = cut->complete,
+                                           .ledger = {.window_ns = to - cut->at_ns}};
+        knee_sum_labels(rank, &at, cut->at_ns, to, step->ledger.label_ns);
     }
+    sum_comm(rank->source, out->steps, out->step_count);
     return true;
-}
-
-bool knee_find_steps(struct knee_rank_account *rank, const struct knee_alloc *alloc,
-                     struct knee_outcome *out)
-{
-    size_t marked = rank->trace->step_count, calls = rank->source->call_count;
-    size_t period = marked ? 0 : find_period(rank->source);
-    size_t most = (marked > calls ? marked : calls) + 2;
-    struct cuts cuts = {.list = knee_resize(alloc, NULL, most * sizeof *cuts.list)};
-    if (!cuts.list)
-        return false;
-    sum_host_time(rank);
-    if (marked)
-        cut_by_profiler(rank, &cuts);
-    else if (period)
-        cut_by_sequence(rank, &cuts, period);
-    if (cuts.count == 0)
-        cuts.list[cuts.count++] = (struct cut){rank->start_ns, 0};
-    out->step_source = marked   ? KNEE_STEPS_PROFILER
-                       : period ? KNEE_STEPS_SEQUENCE
-                                : KNEE_STEPS_NONE;
-    bool good = add_steps(rank, &cuts, alloc, out);
-    knee_resize(alloc, cuts.list, 0);
-    return good;
 }

@@ -1,154 +1,193 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who came last to each collective, how late, and why. For a rank that was last, what it did since
- * the collective before is compared, label by label, with what the others did in the same stretch:
- * the label in which it exceeds the others' median most is the cause.
+ * Who came last to each rendezvous, how late, and why. Coming last is a fact; being the cause is
+ * not: a rank may be late because it waited for another one elsewhere, or because somebody has to
+ * be last. So what a rank is held for is no more than what it does longer than the others by
+ * itself, step by step: computing, copying, waiting for its host or its input. The label in which
+ * it exceeds the others' median most is the cause. Lateness within what clocks and scheduling leave
+ * is nobody's, and so is what that can add up to over the rendezvous of a step.
  */
 #include "timeline/account.h"
 
 #include "base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct lateness {
-    int64_t start_ns; /* common clock */
-    uint32_t rank;
-    const int64_t *labels; /* of the stretch before */
-};
-
-struct scratch {
-    struct lateness *members;
-    size_t *next; /* per rank: its next meeting */
-    int64_t *values;
-    int64_t (*excess)[KNEE_LABELS]; /* per rank */
-};
-
-bool knee_find_stretches(const struct knee_rank_account *rank, const struct knee_rank_brief *task,
-                         const struct knee_alloc *alloc, struct knee_outcome *out)
-{
-    const struct knee_rank *source = rank->source;
-    size_t run = 0, size = (task->meeting_count + 1) * sizeof *out->stretches;
-    int64_t since_ns = rank->start_ns; /* the end of the barriers before */
-    out->stretches = knee_resize(alloc, NULL, size);
-    if (!out->stretches)
-        return false;
-    memset(out->stretches, 0, size);
-    for (size_t i = 0; i < task->meeting_count; i++) {
-        const struct knee_span *span = &source->spans[source->calls[task->meetings[i].call].span];
-        knee_sum_labels(rank, &run, since_ns, span->start_ns, out->stretches[i].label_ns);
-        since_ns = span->end_ns > since_ns ? span->end_ns : since_ns;
-    }
-    out->stretch_count = task->meeting_count;
-    return true;
-}
-
-static int ascending(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
-static int64_t median_of(int64_t *values, size_t count)
-{
-    if (count == 0)
-        return 0;
-    qsort(values, count, sizeof *values, ascending);
-    return values[count / 2];
-}
-
-/* The labels that can make a rank late; waiting and transferring in other groups is their matter.
- */
-static bool can_delay(int label)
+/* Waiting and transferring are other ranks' matter. */
+static bool is_own(int label)
 {
     return label != KNEE_TRANSFER && label != KNEE_WAIT;
 }
 
-static void look_at(struct knee_account *account, const struct knee_between *between,
-                    const struct knee_instance *instance, struct scratch *s)
+/* The value that `place` others are below; the values are put in another order (Hoare's select). */
+static int64_t select_value(int64_t *values, size_t count, size_t place)
 {
+    size_t low = 0, high = count - 1;
+    while (low < high) {
+        int64_t pivot = values[low + (high - low) / 2];
+        size_t i = low, j = high;
+        for (;;) {
+            while (values[i] < pivot)
+                i++;
+            while (values[j] > pivot)
+                j--;
+            if (i >= j)
+                break;
+            int64_t value = values[i];
+            values[i++] = values[j];
+            values[j--] = value;
+        }
+        if (place <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return values[place];
+}
+
+/* ---- Lateness ---- */
+
+static void look_at(struct knee_account *account, const struct knee_matches *m,
+                    const struct knee_instance *instance, int64_t *starts)
+{
+    const struct knee_member *members = &m->members[instance->first];
     size_t last = 0;
     for (size_t i = 0; i < instance->count; i++) {
-        const struct knee_member *member = &between->matches.members[instance->first + i];
-        const struct knee_rank_account *rank = &account->ranks[member->rank];
-        const struct knee_span *span = &rank->source->spans[rank->source->calls[member->call].span];
-        const struct knee_outcome *outcome = &between->outcomes[member->rank];
-        s->members[i] =
-            (struct lateness){.rank = member->rank,
-                              .start_ns = knee_common_time(rank, span->start_ns),
-                              .labels = outcome->stretches[s->next[member->rank]++].label_ns};
-        if (s->members[i].start_ns > s->members[last].start_ns)
-            last = i;
+        const struct knee_rank_account *rank = &account->ranks[members[i].rank];
+        uint32_t span = rank->source->calls[members[i].call].span;
+        starts[i] = knee_common_time(rank, rank->source->spans[span].start_ns);
+        last = starts[i] > starts[last] ? i : last;
     }
-    const struct lateness *late = &s->members[last];
-    size_t others = 0;
-    for (size_t i = 0; i < instance->count; i++)
-        if (i != last)
-            s->values[others++] = s->members[i].start_ns;
-    struct knee_straggler *straggler = &account->stragglers[late->rank];
+    struct knee_straggler *straggler = &account->stragglers[members[last].rank];
+    int64_t late_ns = starts[last];
+    starts[last] = starts[instance->count - 1];
+    late_ns -= select_value(starts, instance->count - 1, (instance->count - 1) / 2);
     straggler->last_count++;
-    straggler->lateness_ns += late->start_ns - median_of(s->values, others);
-    for (int label = 0; label < KNEE_LABELS; label++) {
-        others = 0;
-        for (size_t i = 0; i < instance->count; i++)
-            if (i != last)
-                s->values[others++] = s->members[i].labels[label];
-        s->excess[late->rank][label] += late->labels[label] - median_of(s->values, others);
+    if (late_ns > account->residual_ns)
+        straggler->lateness_ns = knee_add_ns(straggler->lateness_ns, late_ns);
+}
+
+/* ---- What a rank does by itself ---- */
+
+/* Labels of a rank over its complete steps, or over its window where there are none. Each is
+ * comparable between ranks when divided by `steps`. */
+struct conduct {
+    double label_ns[KNEE_LABELS], steps;
+};
+
+static void add_labels(struct conduct *conduct, const struct knee_ledger *ledger)
+{
+    for (int label = 0; label < KNEE_LABELS; label++)
+        conduct->label_ns[label] += (double)ledger->label_ns[label];
+    conduct->steps++;
+}
+
+static void find_conduct(const struct knee_account *account, struct conduct *conducts)
+{
+    memset(conducts, 0, account->rank_count * sizeof *conducts);
+    for (size_t i = 0; i < account->step_count; i++)
+        if (account->steps[i].complete && account->steps[i].number >= 0)
+            add_labels(&conducts[account->steps[i].rank], &account->steps[i].ledger);
+    for (size_t r = 0; r < account->rank_count; r++)
+        if (conducts[r].steps == 0)
+            add_labels(&conducts[r], &account->ranks[r].ledger);
+}
+
+static int ascending(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* The median of sorted values without one of them. */
+static double median_of_others(const double *sorted, size_t count, double own)
+{
+    size_t middle = (count - 1) / 2;
+    return own <= sorted[middle] ? sorted[middle + 1] : sorted[middle];
+}
+
+/* Each rendezvous is uncertain by the residual; n of them in a step, one way or the other, by
+ * sqrt(n) times that. */
+static double noise_ns(const struct knee_account *account, double steps)
+{
+    double rendezvous = (double)(account->instances + account->partial);
+    return (double)account->residual_ns * sqrt(rendezvous / steps) * steps;
+}
+
+/* How much longer than the others a rank takes for one label, or for all that is its own. */
+static void compare(struct knee_account *account, const struct conduct *conducts, int label,
+                    double *values, double *sorted)
+{
+    size_t count = account->rank_count;
+    for (size_t r = 0; r < count; r++) {
+        values[r] = 0;
+        for (int l = 0; l < KNEE_LABELS; l++)
+            if (l == label || (label == KNEE_LABELS && is_own(l)))
+                values[r] += conducts[r].label_ns[l] / conducts[r].steps;
+    }
+    memcpy(sorted, values, count * sizeof *values);
+    qsort(sorted, count, sizeof *sorted, ascending);
+    for (size_t r = 0; r < count; r++) {
+        struct knee_straggler *s = &account->stragglers[r];
+        double excess = values[r] - median_of_others(sorted, count, values[r]);
+        int64_t excess_ns = excess > 0 ? (int64_t)(excess * conducts[r].steps) : 0;
+        if (label == KNEE_LABELS) {
+            int64_t held_ns = excess_ns < s->lateness_ns ? excess_ns : s->lateness_ns;
+            s->held_ns = (double)held_ns > noise_ns(account, conducts[r].steps) ? held_ns : 0;
+        } else if (excess_ns > s->excess_ns) {
+            s->excess_ns = excess_ns;
+            s->cause = (enum knee_label)label;
+        }
     }
 }
 
-static int latest_first(const void *left, const void *right)
+/* ---- All together ---- */
+
+static int worst_first(const void *left, const void *right)
 {
     const struct knee_straggler *a = left, *b = right;
+    if (a->held_ns != b->held_ns)
+        return a->held_ns < b->held_ns ? 1 : -1;
     if (a->lateness_ns != b->lateness_ns)
         return a->lateness_ns < b->lateness_ns ? 1 : -1;
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static void name_causes(struct knee_account *account, const struct scratch *s)
+static void keep_those_that_came_last(struct knee_account *account)
 {
     size_t kept = 0;
-    for (size_t r = 0; r < account->rank_count; r++) {
-        struct knee_straggler straggler = account->stragglers[r];
-        straggler.cause = KNEE_IDLE;
-        straggler.excess_ns = 0;
-        for (int label = 0; label < KNEE_LABELS; label++)
-            if (can_delay(label) && s->excess[r][label] > straggler.excess_ns) {
-                straggler.excess_ns = s->excess[r][label];
-                straggler.cause = (enum knee_label)label;
-            }
-        if (straggler.last_count)
-            account->stragglers[kept++] = straggler;
-    }
+    for (size_t r = 0; r < account->rank_count; r++)
+        if (account->stragglers[r].last_count)
+            account->stragglers[kept++] = account->stragglers[r];
     account->straggler_count = kept;
     if (kept > 1)
-        qsort(account->stragglers, kept, sizeof *account->stragglers, latest_first);
+        qsort(account->stragglers, kept, sizeof *account->stragglers, worst_first);
 }
 
-bool knee_find_stragglers(struct knee_account *account, const struct knee_between *between)
+bool knee_find_stragglers(struct knee_account *account, const struct knee_matches *m)
 {
     const struct knee_alloc *alloc = account->alloc;
-    const struct knee_matches *m = &between->matches;
-    size_t ranks = account->rank_count + 1;
-    struct scratch s = {
-        .members = knee_resize(alloc, NULL, ranks * sizeof *s.members),
-        .next = knee_resize(alloc, NULL, ranks * sizeof *s.next),
-        .values = knee_resize(alloc, NULL, ranks * sizeof *s.values),
-        .excess = knee_resize(alloc, NULL, ranks * sizeof *s.excess),
-    };
-    account->stragglers = knee_resize(alloc, NULL, ranks * sizeof *account->stragglers);
-    bool good = s.members && s.next && s.values && s.excess && account->stragglers;
+    size_t ranks = account->rank_count;
+    struct conduct *conducts = knee_resize(alloc, NULL, (ranks + 1) * sizeof *conducts);
+    double *values = knee_resize(alloc, NULL, 2 * (ranks + 1) * sizeof *values);
+    int64_t *starts = knee_resize(alloc, NULL, (ranks + 1) * sizeof *starts);
+    account->stragglers = knee_resize(alloc, NULL, (ranks + 1) * sizeof *account->stragglers);
+    bool good = conducts && values && starts && account->stragglers;
     if (good) {
-        memset(account->stragglers, 0, ranks * sizeof *account->stragglers);
-        memset(s.next, 0, ranks * sizeof *s.next);
-        memset(s.excess, 0, ranks * sizeof *s.excess);
-        for (size_t r = 0; r < account->rank_count; r++)
-            account->stragglers[r].rank = r;
+        memset(account->stragglers, 0, (ranks + 1) * sizeof *account->stragglers);
+        for (size_t r = 0; r < ranks; r++)
+            account->stragglers[r] = (struct knee_straggler){.rank = r, .cause = KNEE_IDLE};
         for (size_t i = 0; i < m->order_count; i++)
-            look_at(account, between, &m->instances[m->order[i].row], &s);
-        name_causes(account, &s);
+            look_at(account, m, &m->instances[m->order[i].row], starts);
+        find_conduct(account, conducts);
+        for (int label = 0; label <= KNEE_LABELS && ranks > 1; label++)
+            if (label == KNEE_LABELS || is_own(label))
+                compare(account, conducts, label, values, values + ranks);
+        keep_those_that_came_last(account);
     }
-    void *const all[] = {s.members, s.next, s.values, s.excess};
+    void *const all[] = {conducts, values, starts};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
             knee_resize(alloc, all[i], 0);

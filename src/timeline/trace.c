@@ -17,6 +17,8 @@ static const struct {
     [KNEE_LOSS_READ] = {"the system could not read on", true},
     [KNEE_LOSS_INTERRUPTED] = {"reading was stopped", true},
     [KNEE_LOSS_CAPPED] = {"the profiler stopped at its limit of events", true},
+    [KNEE_LOSS_DEVICE] = {"pieces of work on more than 65536 devices", true},
+    [KNEE_LOSS_COLUMN] = {"tables or columns of the database that cannot be read", true},
     [KNEE_REPAIR_STRING] = {"quotes that were not escaped, taken as text", false},
     [KNEE_REPAIR_COMMA] = {"missing commas, read on", false},
     [KNEE_REPAIR_DURATION] = {"negative durations, taken as 0", false},

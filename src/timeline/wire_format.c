@@ -127,6 +127,7 @@ static void walk_span(struct knee_cursor *c, struct knee_span *span, const struc
     knee_cursor_check_time(c, span->end_ns);
     knee_cursor_check_time(c, span->launch_ns == KNEE_NO_TIME ? 0 : span->launch_ns);
     knee_cursor_check(c, rank->start_ns <= span->start_ns && span->end_ns <= rank->end_ns);
+    knee_cursor_check(c, c->bad || knee_time_is_good(span->start_ns, span->end_ns));
     knee_cursor_check(c, span->start_ns <= span->end_ns && span->name < trace->name_count &&
                              span->call <= rank->call_count && span->step >= -1 &&
                              (span->step < 0 || (size_t)span->step < trace->step_count) &&
@@ -143,6 +144,8 @@ static void walk_call(struct knee_cursor *c, struct knee_call *call, struct word
     KNEE_FIELD(c, call->description);
     KNEE_FIELD(c, call->members);
     KNEE_FIELD(c, call->sequence);
+    KNEE_FIELD(c, call->peer);
+    call->sends = knee_cursor_small(c, call->sends, 2) != 0;
     call->op = (enum knee_op)knee_cursor_small(c, call->op, KNEE_OPS);
     word(c, words, &call->algorithm);
     word(c, words, &call->protocol);
@@ -154,8 +157,8 @@ static void walk_call(struct knee_cursor *c, struct knee_call *call, struct word
 
 enum {
     SPAN_BYTES = 3 * 8 + 4 * 4 + 1,
-    CALL_BYTES = 4 * 4 + 3 * 8,
-    MARK_BYTES = 3 * 8,
+    CALL_BYTES = 4 * 5 + 3 * 8,
+    MARK_BYTES = 4 * 8,
     RANK_BYTES = 9 * 8
 };
 
@@ -188,7 +191,8 @@ static void walk_rank(struct knee_cursor *c, struct knee_rank *rank, struct word
     knee_cursor_check_time(c, rank->start_ns);
     knee_cursor_check_time(c, rank->end_ns);
     knee_cursor_check(c, rank->start_ns <= rank->end_ns && work <= UINT32_MAX && launched <= work);
-    knee_cursor_check(c, c->bad || rank->end_ns < 0 || trace->base_ns <= INT64_MAX - rank->end_ns);
+    knee_cursor_check(c,
+                      c->bad || rank->end_ns < 0 || trace->base_ns <= KNEE_LAST_NS - rank->end_ns);
     /* Spans refer to calls and calls to spans: both counts are known before either is checked. */
     KNEE_FIELD(c, call_count);
     knee_cursor_rows(c, &rank->span_count, SPAN_BYTES, &spans, sizeof *rank->spans);
@@ -220,9 +224,10 @@ static void walk_marks(struct knee_cursor *c, struct knee_mark **marks, size_t *
         KNEE_FIELD(c, m->start_ns);
         KNEE_FIELD(c, m->end_ns);
         KNEE_FIELD(c, m->number);
-        knee_cursor_check_time(c, m->start_ns);
-        knee_cursor_check_time(c, m->end_ns);
-        knee_cursor_check(c, m->start_ns <= m->end_ns && (i == 0 || m[-1].start_ns <= m->start_ns));
+        KNEE_FIELD(c, m->device);
+        knee_cursor_check(c, knee_time_is_good(m->start_ns, m->end_ns));
+        knee_cursor_check(c, i == 0 || m[-1].device < m->device ||
+                                 (m[-1].device == m->device && m[-1].start_ns <= m->start_ns));
     }
 }
 
@@ -239,7 +244,7 @@ static void walk_facts(struct knee_cursor *c, struct knee_trace *trace, struct w
     KNEE_FIELD(c, trace->rank);
     KNEE_FIELD(c, trace->world_size);
     KNEE_FIELD(c, trace->base_ns);
-    knee_cursor_check(c, trace->base_ns >= 0);
+    knee_cursor_check(c, trace->base_ns >= 0 && trace->base_ns <= KNEE_LAST_NS);
     text_field(c, trace->gpu_name, sizeof trace->gpu_name);
     text_field(c, trace->host, sizeof trace->host);
     text_field(c, trace->backend, sizeof trace->backend);
@@ -250,6 +255,11 @@ static void walk_facts(struct knee_cursor *c, struct knee_trace *trace, struct w
         KNEE_FIELD(c, trace->losses[i].first_byte);
     }
     KNEE_FIELD(c, trace->cpu_comm);
+    KNEE_FIELD(c, trace->first_step);
+    KNEE_FIELD(c, trace->last_step);
+    trace->rank_stated = knee_cursor_small(c, trace->rank_stated, 2) != 0;
+    trace->step_source = (enum knee_step_source)knee_cursor_small(c, (unsigned)trace->step_source,
+                                                                  KNEE_STEPS_NONE + 1);
     trace->whole_graphs = knee_cursor_small(c, trace->whole_graphs, 2) != 0;
 }
 

@@ -7,7 +7,7 @@ static const uint64_t task_mark = 0x31746b656566316b, outcome_mark = 0x316f6b656
 
 /* ---- Tasks ---- */
 
-enum { MEETING_BYTES = 4 + 8 };
+enum { MEETING_BYTES = 4 + 8 + 1 };
 
 /* The strip covers the rank's window, and nothing that is done with it leaves 64 bits. */
 static void check_strip(struct knee_cursor *c, const struct knee_rank_brief *task,
@@ -26,6 +26,8 @@ static void walk_task(struct knee_cursor *c, const struct knee_share *share)
     void *meetings = task->meetings;
     KNEE_FIELD(c, task->strip_start_ns);
     KNEE_FIELD(c, task->strip_part_ns);
+    KNEE_FIELD(c, task->settled_ns);
+    knee_cursor_check(c, task->settled_ns >= 0);
     if (c->mode == KNEE_READ)
         check_strip(c, task, share->rank);
     knee_cursor_rows(c, &task->meeting_count, MEETING_BYTES, &meetings, sizeof *task->meetings);
@@ -34,6 +36,7 @@ static void walk_task(struct knee_cursor *c, const struct knee_share *share)
         struct knee_meeting *meeting = &task->meetings[i];
         KNEE_FIELD(c, meeting->call);
         KNEE_FIELD(c, meeting->last_start_ns);
+        meeting->partial = knee_cursor_small(c, meeting->partial, 2) != 0;
         knee_cursor_check(c, meeting->call < share->rank->source->call_count);
         meeting->call = c->bad ? 0 : meeting->call;
     }
@@ -41,7 +44,11 @@ static void walk_task(struct knee_cursor *c, const struct knee_share *share)
 
 /* ---- Outcomes ---- */
 
-enum { LEDGER_BYTES = 8 * (KNEE_LABELS + 2), STEP_BYTES = LEDGER_BYTES + 2 * 8, STRETCH_BYTES = 1 };
+enum {
+    LEDGER_BYTES = 8 * (KNEE_LABELS + 2),
+    STEP_BYTES = LEDGER_BYTES + 2 * 8 + 1,
+    STRETCH_BYTES = 1
+};
 
 /* Parts that are not negative and together not more than `left_ns`, which goes down. */
 static void check_part(struct knee_cursor *c, int64_t part_ns, int64_t *left_ns)
@@ -76,19 +83,20 @@ static void walk_rank(struct knee_cursor *c, struct knee_rank_account *rank)
     KNEE_FIELD(c, kernels);
     KNEE_FIELD(c, rank->median_kernel_ns);
     rank->split = knee_cursor_small(c, rank->split, 2) != 0;
+    rank->bounded = knee_cursor_small(c, rank->bounded, 2) != 0;
     if (c->mode != KNEE_READ)
         return;
     int64_t left = rank->ledger.label_ns[KNEE_WAIT];
     for (size_t i = 0; i < KNEE_STRIP; i++)
         check_part(c, rank->waits_ns[i], &left);
-    knee_cursor_check_time(c, rank->load_ns);
-    knee_cursor_check_time(c, rank->stepped_ns);
+    knee_cursor_check(c, rank->load_ns >= 0 && rank->stepped_ns >= 0);
     knee_cursor_check_time(c, rank->median_kernel_ns);
     knee_cursor_check(c, kernels <= rank->source->work);
     rank->kernels = (size_t)kernels;
 }
 
-static void walk_steps(struct knee_cursor *c, struct knee_outcome *outcome, int64_t window_ns)
+/* A step may begin before the rank's first kernel and end after its last one. */
+static void walk_steps(struct knee_cursor *c, struct knee_outcome *outcome)
 {
     void *steps = outcome->steps;
     outcome->step_source = (enum knee_step_source)knee_cursor_small(
@@ -99,39 +107,16 @@ static void walk_steps(struct knee_cursor *c, struct knee_outcome *outcome, int6
         struct knee_step_account *step = &outcome->steps[i];
         KNEE_FIELD(c, step->number);
         KNEE_FIELD(c, step->start_ns);
-        walk_ledger(c, &step->ledger, window_ns);
-    }
-}
-
-/* Most labels of a stretch are 0: a byte tells which are not. */
-static void walk_stretch(struct knee_cursor *c, struct knee_stretch *stretch, int64_t *left_ns)
-{
-    unsigned set = 0;
-    for (int label = 0; label < KNEE_LABELS; label++)
-        set |= stretch->label_ns[label] ? 1u << label : 0;
-    set = knee_cursor_small(c, set, 1u << KNEE_LABELS);
-    for (int label = 0; label < KNEE_LABELS; label++) {
-        if (!(set & 1u << label))
-            continue;
-        KNEE_FIELD(c, stretch->label_ns[label]);
-        if (c->mode == KNEE_READ)
-            check_part(c, stretch->label_ns[label], left_ns);
+        step->complete = knee_cursor_small(c, step->complete, 2) != 0;
+        walk_ledger(c, &step->ledger, INT64_MAX);
     }
 }
 
 static void walk_outcome(struct knee_cursor *c, const struct knee_share *share)
 {
     struct knee_outcome *outcome = share->outcome;
-    void *stretches = outcome->stretches;
-    int64_t window_ns = share->rank->end_ns - share->rank->start_ns;
     walk_rank(c, share->rank);
-    walk_steps(c, outcome, window_ns);
-    knee_cursor_rows(c, &outcome->stretch_count, STRETCH_BYTES, &stretches,
-                     sizeof *outcome->stretches);
-    outcome->stretches = stretches;
-    knee_cursor_check(c, outcome->stretch_count == share->task->meeting_count);
-    for (size_t i = 0; i < outcome->stretch_count; i++) /* they do not overlap */
-        walk_stretch(c, &outcome->stretches[i], &window_ns);
+    walk_steps(c, outcome);
 }
 
 /* ---- Messages: the ranks one after the other ---- */

@@ -8,21 +8,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A century of kernels is no trace. */
-static int sums_stay_in_range(const struct knee_trace *trace)
-{
-    double ns = 0;
-    for (size_t r = 0; r < trace->rank_count; r++)
-        for (size_t i = 0; i < trace->ranks[r].span_count; i++)
-            ns +=
-                (double)trace->ranks[r].spans[i].end_ns - (double)trace->ranks[r].spans[i].start_ns;
-    for (size_t r = 0; r < trace->rank_count; r++)
-        for (size_t i = 0; i < trace->ranks[r].span_count; i++)
-            if (trace->ranks[r].spans[i].end_ns > 4000000000000000000)
-                return 0;
-    return ns < 1e18;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct knee_trace trace;
@@ -37,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct knee_trace outline;
     if (knee_trace_outline(&trace, NULL, &outline, &err) == KNEE_OK)
         knee_trace_release(&outline);
-    if (sums_stay_in_range(&trace) && knee_account(&trace, 1, NULL, &account, &err) == KNEE_OK)
+    if (knee_account(&trace, 1, NULL, &account, &err) == KNEE_OK)
         knee_account_release(&account);
     knee_trace_release(&trace);
     return 0;

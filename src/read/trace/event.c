@@ -68,6 +68,16 @@ static const char *scan_time(const char *p, const char *end, int64_t *ns, bool *
     return knee_scan_value(p, end, repaired);
 }
 
+/* The bytes of a word of eight that come first in memory. */
+static inline uint64_t first_bytes(size_t count)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return ~(uint64_t)0 << (64 - 8 * count);
+#else
+    return ((uint64_t)1 << (8 * count)) - 1;
+#endif
+}
+
 static inline uint64_t load8(const char *p)
 {
     uint64_t word;
@@ -82,8 +92,7 @@ static inline bool same_word(struct knee_slice text, const char *word)
     if (text.length >= 8)
         return load8(text.at) == load8(word) &&
                load8(text.at + text.length - 8) == load8(word + text.length - 8);
-    uint64_t mask = ((uint64_t)1 << (8 * text.length)) - 1;
-    return ((load8(text.at) ^ load8(word)) & mask) == 0;
+    return text.length == 0 || ((load8(text.at) ^ load8(word)) & first_bytes(text.length)) == 0;
 }
 
 /* Upper and lower case are alike: files of 2021 write Kernel, Memcpy, Operator, Runtime. */
@@ -148,6 +157,12 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
         if (SLICE_IS(key, "stream"))
             return scan_number(p, end, &a->stream, repaired);
         break;
+    case 8:
+        if (SLICE_IS(key, "Src Rank"))
+            return scan_number(p, end, &a->from, repaired);
+        if (SLICE_IS(key, "Dst Rank"))
+            return scan_number(p, end, &a->to, repaired);
+        break;
     case 10:
         if (SLICE_IS(key, "Group size"))
             return scan_number(p, end, &a->group_size, repaired);
@@ -198,7 +213,9 @@ const char *knee_scan_args(const char *p, const char *end, struct knee_event *e,
                                        .in_elements = -1,
                                        .out_elements = -1,
                                        .group_size = -1,
-                                       .sequence = -1};
+                                       .sequence = -1,
+                                       .from = -1,
+                                       .to = -1};
     bool more = knee_event_wants_more(e), runtime = e->category == KNEE_CAT_RUNTIME;
     for (;;) {
         p = knee_scan_space(p);
@@ -327,6 +344,13 @@ static inline const char *scan_usual_start(const char *p, struct knee_event *e)
     return text_end + 1;
 }
 
+/* Remembers how far the event was looked at. */
+static __attribute__((noinline)) const char *bad_at(struct knee_event *e, const char *p)
+{
+    e->reached = p;
+    return KNEE_SCAN_BAD;
+}
+
 const char *knee_scan_event(const char *p, const char *end, struct knee_event *e, bool cpu,
                             uint64_t *repaired, uint64_t *commas)
 {
@@ -353,7 +377,7 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
         if (*p == '}')
             return p + 1;
         if (*p != '"')
-            return KNEE_SCAN_BAD;
+            return bad_at(e, p);
         *commas += !comma;
         comma = false;
         enum key key = key_of(p + 1);
@@ -365,10 +389,10 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
         }
         p = knee_scan_space(close + 1);
         if (*p != ':')
-            return p < end ? KNEE_SCAN_BAD : NULL;
+            return p < end ? bad_at(e, p) : NULL;
         p = scan_member(key, knee_scan_space(p + 1), end, e, repaired);
         if (!p || p == KNEE_SCAN_BAD)
-            return p;
+            return p ? bad_at(e, close) : NULL;
         if (is_of_no_use(e, key, cpu)) {
             e->category = KNEE_CAT_SKIP;
             return knee_scan_rest(p, end, 1, repaired);

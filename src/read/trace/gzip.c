@@ -48,6 +48,16 @@ static bool feed(struct knee_gunzip *g, bool *failed)
     return true;
 }
 
+/* Two bytes tell what it is; a pipe may give one at first. */
+static void feed_second(struct knee_gunzip *g)
+{
+    if (g->available != 1 || g->inner_ended)
+        return;
+    ptrdiff_t got = g->inner.read(g->inner.ctx, g->input + 1, sizeof g->input - 1);
+    if (got > 0)
+        g->available += (size_t)got;
+}
+
 #if defined(KNEE_HAVE_ISAL) && KNEE_HAVE_ISAL
 
 static bool begin(struct knee_gunzip *g)
@@ -239,6 +249,7 @@ ptrdiff_t knee_gunzip_read(struct knee_gunzip *g, void *buffer, size_t size)
         g->plain = true;
         if (!feed(g, &failed))
             return failed ? -1 : 0;
+        feed_second(g);
         if (is_gzip(g)) {
             g->plain = !begin(g);
             g->ended = g->plain;

@@ -7,6 +7,7 @@
  * themselves.
  */
 #include "read/trace/trace_json.h"
+#include "timeline/marks.h"
 
 #include <string.h>
 
@@ -48,8 +49,12 @@ bool knee_event_wants_more(const struct knee_event *e)
     for (size_t i = 0; i < 24 && i + 3 <= e->name.length; i += 6) {
         uint64_t word;
         memcpy(&word, e->name.at + i, sizeof word); /* the window is padded */
-        uint64_t c = bytes_like(word, 'c');
-        if (c & (c >> 8) & (bytes_like(word, 'l') >> 16))
+        uint64_t c = bytes_like(word, 'c'), l = bytes_like(word, 'l');
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        if (c & (c << 8) & (l << 16))
+#else
+        if (c & (c >> 8) & (l >> 16))
+#endif
             return true;
     }
     return false;
@@ -66,16 +71,37 @@ static bool hands_over_work(struct knee_slice name)
     return false;
 }
 
+static bool names_step(struct knee_slice name)
+{
+    int64_t number;
+    return name.length < 32 && knee_names_step(name.at, name.length, &number);
+}
+
 bool knee_kineto_wants(const struct knee_event *e, bool cpu)
 {
     if (e->category == KNEE_CAT_RUNTIME)
         return hands_over_work(e->name);
     if (e->category != KNEE_CAT_HOST || cpu || e->name.length == 0)
         return true;
+    static const bool first_letters[256] = {
+        ['P'] = 1, ['O'] = 1, ['e'] = 1, ['S'] = 1, ['s'] = 1, ['I'] = 1,
+        ['i'] = 1, ['T'] = 1, ['t'] = 1, ['r'] = 1, ['n'] = 1, ['g'] = 1};
+    if (!first_letters[(unsigned char)e->name.at[0]])
+        return false; /* most of them */
     switch (e->name.at[0]) {
     case 'P': return begins(e->name, "ProfilerStep#");
+    case 'O': return begins(e->name, "Optimizer.step#");
     case 'e': return begins(e->name, "enumerate(DataLoader)");
-    default: return describes_collective(e->name);
+    case 'S':
+    case 's':
+    case 'I':
+    case 'i':
+    case 'T':
+    case 't': return names_step(e->name);
+    case 'r':
+    case 'n':
+    case 'g': return describes_collective(e->name);
+    default: return false;
     }
 }
 
@@ -102,6 +128,8 @@ static struct knee_call_facts facts_of(struct knee_event_sink *sink, const struc
         .group = named(sink, e->args.group),
         .description = named(sink, e->args.description),
         .members = named(sink, e->args.members),
+        .peer = e->args.to >= 0 ? e->args.to : e->args.from,
+        .sends = e->args.to >= 0,
     };
 }
 
@@ -124,14 +152,22 @@ static void take_gpu(struct knee_event_sink *sink, const struct knee_event *e, i
                       e->args.correlation, e->category == KNEE_CAT_COPY, described ? &facts : NULL);
 }
 
-/* "ProfilerStep#12" */
-static void take_step(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+/* "ProfilerStep#12", "Optimizer.step#SGD.step", "iteration 7". False: it marks no step. */
+static bool take_step(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
 {
     int64_t number = 0;
-    for (size_t i = 13; i < e->name.length && number < 1000000000; i++)
-        if (e->name.at[i] >= '0' && e->name.at[i] <= '9')
-            number = number * 10 + (e->name.at[i] - '0');
-    knee_builder_step(sink->builder, e->start_ns, end_ns, number);
+    uint32_t name = 0;
+    enum knee_step_source source = KNEE_STEPS_ANNOTATION;
+    if (begins(e->name, "Optimizer.step#")) {
+        source = KNEE_STEPS_OPTIMIZER;
+        name = knee_builder_name(sink->builder, e->name.at, e->name.length) + 1;
+    } else if (!knee_names_step(e->name.at, e->name.length, &number)) {
+        return false;
+    } else if (e->name.at[0] == 'P') {
+        source = KNEE_STEPS_PROFILER;
+    }
+    knee_builder_step_of(sink->builder, e->pid, source, name, e->start_ns, end_ns, number);
+    return true;
 }
 
 /* A job without GPUs: operations are its compute, gloo's annotations its communication. */
@@ -149,10 +185,10 @@ static void take_cpu_work(struct knee_event_sink *sink, const struct knee_event 
 
 static void take_host(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
 {
-    if (begins(e->name, "ProfilerStep#")) {
-        take_step(sink, e, end_ns);
+    if (take_step(sink, e, end_ns)) {
+        return;
     } else if (begins(e->name, "enumerate(DataLoader)")) {
-        knee_builder_load(sink->builder, e->start_ns, end_ns);
+        knee_builder_load(sink->builder, e->pid, e->start_ns, end_ns);
     } else if (sink->options->cpu) {
         take_cpu_work(sink, e, end_ns);
     } else if (describes_collective(e->name)) {
@@ -180,6 +216,8 @@ bool knee_kineto_event(struct knee_event_sink *sink, const struct knee_event *e)
         duration_ns = 0;
     }
     int64_t end_ns = e->start_ns + duration_ns;
+    if (!knee_time_is_good(e->start_ns, end_ns))
+        return false;
     switch (e->category) {
     case KNEE_CAT_KERNEL:
     case KNEE_CAT_COPY: take_gpu(sink, e, end_ns); break;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Nsight Systems sqlite exports. Tables are scanned in file order and joined here, which is three
- * times as fast as letting SQL join and sort. Any table or column may be missing. Times are
+ * times as fast as letting SQL join and sort. Any table or column may be missing; what is needed
+ * and cannot be read is counted. The file is somebody else's: nothing in it is run. Times are
  * nanoseconds since the session's start; correlations are per process.
  */
 #include "base/error.h"
@@ -9,7 +10,9 @@
 #include "base/text.h"
 #include "read/trace/reader.h"
 #include "read/trace/trace_json.h"
+#include "timeline/marks.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #if defined(KNEE_HAVE_SQLITE) && KNEE_HAVE_SQLITE
@@ -23,9 +26,12 @@ struct nsys {
     struct knee_trace *trace;
     const struct knee_trace_options *options;
     /* StringIds: id -> name of the builder, sparse ids in a sorted list */
-    struct {
+    struct string {
         int64_t id;
         uint32_t name;
+        bool launches; /* the name of a call that hands over work */
+        int64_t step;  /* number of the step that it names; -1: it names none */
+        bool loads;    /* it names waiting for a batch */
     } * strings;
     size_t string_count, string_capacity;
     /* processes and devices that occur together */
@@ -49,44 +55,143 @@ static uint64_t correlation_of(int64_t process, int64_t correlation)
     return (uint64_t)process << 32 | (uint64_t)(correlation & 0xffffffff);
 }
 
-static bool has_column(struct nsys *n, const char *table, const char *column)
+/* ---- A database that somebody else made ---- */
+
+/* Stops what runs when the user wants it. */
+static int wants_to_stop(void *ctx)
 {
-    char sql[160];
-    sqlite3_stmt *statement = NULL;
-    bool found = false;
-    knee_format(sql, sizeof sql, "SELECT 1 FROM pragma_table_info('%s') WHERE name = '%s'", table,
-                column);
-    if (sqlite3_prepare_v2(n->db, sql, -1, &statement, NULL) == SQLITE_OK)
-        found = sqlite3_step(statement) == SQLITE_ROW;
-    sqlite3_finalize(statement);
-    return found;
+    const struct nsys *n = ctx;
+    return n->options->cancel && *n->options->cancel;
+}
+
+/* Nothing in the file is run: no views, no triggers, no functions but harmless ones, no temporary
+ * files; and nothing grows past what a trace can hold. */
+static void guard(struct nsys *n)
+{
+    static const struct {
+        int what, value;
+    } switches[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                    {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+                    {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}},
+      limits[] = {{SQLITE_LIMIT_LENGTH, 16 << 20}, {SQLITE_LIMIT_VDBE_OP, 100000},
+                  {SQLITE_LIMIT_EXPR_DEPTH, 50},   {SQLITE_LIMIT_COLUMN, 2000},
+                  {SQLITE_LIMIT_ATTACHED, 0},      {SQLITE_LIMIT_WORKER_THREADS, 0}};
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+        sqlite3_db_config(n->db, switches[i].what, switches[i].value, NULL);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        sqlite3_limit(n->db, limits[i].what, limits[i].value);
+    sqlite3_exec(n->db, "PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0",
+                 NULL, NULL, NULL);
+    sqlite3_progress_handler(n->db, 100000, wants_to_stop, n);
 }
 
 typedef void row_taker(struct nsys *n, sqlite3_stmt *row);
 
-/* Calls `take` for each row. A table that is not there has none; damage in the middle is counted.
- */
+/* What could not be done: no memory fails all, a stop is one, anything else is counted. */
+static void count_trouble(struct nsys *n, int result, enum knee_loss_kind kind)
+{
+    if (result == SQLITE_NOMEM)
+        n->failed = true;
+    else if (result == SQLITE_INTERRUPT)
+        n->trace->losses[KNEE_LOSS_INTERRUPTED].count = 1;
+    else if (result != SQLITE_DONE && result != SQLITE_ROW)
+        n->trace->losses[kind].count++;
+}
+
+/* Calls `take` for each row. Damage in the middle is counted. */
 static void each_row(struct nsys *n, const char *sql, row_taker *take)
 {
     sqlite3_stmt *statement = NULL;
-    if (n->failed || sqlite3_prepare_v2(n->db, sql, -1, &statement, NULL) != SQLITE_OK)
+    if (n->failed)
         return;
-    int result;
+    int result = sqlite3_prepare_v2(n->db, sql, -1, &statement, NULL);
+    if (result != SQLITE_OK) {
+        count_trouble(n, result, KNEE_LOSS_COLUMN);
+        return;
+    }
     while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
         take(n, statement);
-        if (n->options->cancel && *n->options->cancel) {
-            n->trace->losses[KNEE_LOSS_INTERRUPTED].count = 1;
+        if (wants_to_stop(n)) {
+            result = SQLITE_INTERRUPT;
             break;
         }
     }
-    if (result == SQLITE_NOMEM)
-        n->failed = true;
-    else if (result != SQLITE_DONE && result != SQLITE_ROW)
-        n->trace->losses[KNEE_LOSS_EVENT].count++;
+    count_trouble(n, result, KNEE_LOSS_EVENT);
     sqlite3_finalize(statement);
 }
 
+/* One value of the catalogue, or -1; what is asked for comes as ?1 and ?2. */
+static int64_t look_up(struct nsys *n, const char *sql, const char *first, const char *second)
+{
+    sqlite3_stmt *statement = NULL;
+    int64_t found = -1;
+    int result = sqlite3_prepare_v2(n->db, sql, -1, &statement, NULL);
+    if (result == SQLITE_OK) {
+        sqlite3_bind_text(statement, 1, first, -1, SQLITE_STATIC);
+        if (second)
+            sqlite3_bind_text(statement, 2, second, -1, SQLITE_STATIC);
+        result = sqlite3_step(statement);
+        if (result == SQLITE_ROW)
+            found = sqlite3_column_int64(statement, 0);
+    }
+    count_trouble(n, result, KNEE_LOSS_COLUMN);
+    sqlite3_finalize(statement);
+    return found;
+}
+
+/* A table that has rows of its own. Something else of that name (a view) is a loss. */
+static bool has_table(struct nsys *n, const char *table)
+{
+    int64_t root =
+        look_up(n, "SELECT type = 'table' AND rootpage > 0 FROM sqlite_master WHERE name = ?1",
+                table, NULL);
+    n->trace->losses[KNEE_LOSS_COLUMN].count += root == 0;
+    return root > 0;
+}
+
+static bool has_column(struct nsys *n, const char *table, const char *column)
+{
+    return look_up(n, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", table, column) > 0;
+}
+
+enum { MOST_COLUMNS = 8 };
+
+/* A table that is read: its columns, of which the first `needed` belong to every version. */
+struct source {
+    const char *table;
+    const char *columns[MOST_COLUMNS];
+    size_t needed;
+    const char *rest; /* of the statement */
+    row_taker *take;
+};
+
+/* Columns that are not there read as NULL; those that are needed are counted. */
+static void read_source(struct nsys *n, const struct source *source)
+{
+    char sql[1024] = "SELECT ";
+    size_t used = strlen(sql);
+    if (n->failed || !has_table(n, source->table))
+        return;
+    for (size_t i = 0; i < MOST_COLUMNS && source->columns[i]; i++) {
+        bool there = has_column(n, source->table, source->columns[i]);
+        n->trace->losses[KNEE_LOSS_COLUMN].count += !there && i < source->needed;
+        used += (size_t)knee_format(sql + used, sizeof sql - used, "%s%s%s%s", i ? ", " : "",
+                                    there ? "\"" : "", there ? source->columns[i] : "NULL",
+                                    there ? "\"" : "");
+    }
+    knee_format(sql + used, sizeof sql - used, " FROM \"%s\" %s", source->table,
+                source->rest ? source->rest : "");
+    each_row(n, sql, source->take);
+}
+
 /* ---- Names ---- */
+
+/* "cudaLaunchKernel_v7000", "cuMemcpyHtoDAsync_v2" */
+static bool hands_over_work(const char *name)
+{
+    return strstr(name, "Launch") || strstr(name, "Memcpy") || strstr(name, "Memset");
+}
 
 static void take_string(struct nsys *n, sqlite3_stmt *row)
 {
@@ -101,12 +206,24 @@ static void take_string(struct nsys *n, sqlite3_stmt *row)
         n->strings = grown;
         n->string_capacity = capacity;
     }
-    n->strings[n->string_count].id = sqlite3_column_int64(row, 0);
-    n->strings[n->string_count++].name =
-        knee_builder_name(n->builder, text ? text : "", text ? strlen(text) : 0);
+    text = text ? text : "";
+    struct string string = {.id = sqlite3_column_int64(row, 0),
+                            .name = knee_builder_name(n->builder, text, strlen(text)),
+                            .launches = hands_over_work(text),
+                            .step = -1,
+                            .loads = knee_has_word(text, "dataloader")};
+    if (!knee_names_step(text, strlen(text), &string.step))
+        string.step = -1;
+    n->strings[n->string_count++] = string;
 }
 
-static uint32_t find_string(const struct nsys *n, int64_t id)
+static int by_id(const void *left, const void *right)
+{
+    const struct string *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static const struct string *string_of(const struct nsys *n, int64_t id)
 {
     size_t low = 0, high = n->string_count;
     while (low < high) {
@@ -116,7 +233,7 @@ static uint32_t find_string(const struct nsys *n, int64_t id)
         else
             high = middle;
     }
-    return low < n->string_count && n->strings[low].id == id ? n->strings[low].name : KNEE_NO_NAME;
+    return low < n->string_count && n->strings[low].id == id ? &n->strings[low] : NULL;
 }
 
 /* ---- Devices ---- */
@@ -152,8 +269,7 @@ static int64_t device_key(const struct nsys *n, int64_t process, int64_t device)
 /* Times that sums and differences of can be taken. */
 static bool usable(struct nsys *n, int64_t start, int64_t end)
 {
-    const int64_t most = 4000000000000000000;
-    bool good = start >= 0 && start <= most && end >= -most && end <= most;
+    bool good = start >= 0 && knee_time_is_good(start, end > start ? end : start);
     n->trace->losses[KNEE_LOSS_TIME].count += !good;
     return good;
 }
@@ -177,10 +293,11 @@ static void take_work(struct nsys *n, sqlite3_stmt *row, uint32_t name, bool cop
 
 static void take_kernel(struct nsys *n, sqlite3_stmt *row)
 {
-    uint32_t name = find_string(n, sqlite3_column_int64(row, 6));
-    if (name == KNEE_NO_NAME)
-        name = knee_builder_name(n->builder, "unnamed kernel", 14);
-    take_work(n, row, name, false);
+    const struct string *string = string_of(n, sqlite3_column_int64(row, 6));
+    if (!string) /* a minimal export has the short name only */
+        string = string_of(n, sqlite3_column_int64(row, 7));
+    take_work(n, row, string ? string->name : knee_builder_name(n->builder, "unnamed kernel", 14),
+              false);
 }
 
 static void take_copy(struct nsys *n, sqlite3_stmt *row)
@@ -207,9 +324,12 @@ static void take_graph(struct nsys *n, sqlite3_stmt *row)
     take_work(n, row, knee_builder_name(n->builder, "CUDA graph", 10), false);
 }
 
-/* start, end, globalTid, correlationId */
+/* start, end, globalTid, correlationId, nameId */
 static void take_call(struct nsys *n, sqlite3_stmt *row)
 {
+    const struct string *string = string_of(n, sqlite3_column_int64(row, 4));
+    if (!string || !string->launches)
+        return;
     int64_t thread = sqlite3_column_int64(row, 2);
     int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
     n->trace->events++;
@@ -220,42 +340,37 @@ static void take_call(struct nsys *n, sqlite3_stmt *row)
 
 /* ---- Ranges ---- */
 
-/* "step 12", "iteration_3", "ProfilerStep#7", "train_step": a word, then nothing but a number. */
-static bool is_step(const char *text, int64_t *number)
+/* The one device that a process uses; -1 when it uses several. */
+static int64_t only_device_of(const struct nsys *n, int64_t process)
 {
-    static const char *const words[] = {"profilerstep", "train_step", "training_step",
-                                        "step",         "iteration",  "iter"};
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-        size_t length = strlen(words[w]), i = 0;
-        while (i < length && (text[i] | 0x20) == (words[w][i] | 0x20))
-            i++;
-        if (i < length)
+    int64_t found = -1;
+    for (size_t i = 0; i < n->pair_count; i++) {
+        if (n->pairs[i].process != process)
             continue;
-        while (text[i] && strchr(" _#:=-", text[i]))
-            i++;
-        int64_t value = 0;
-        size_t digits = i;
-        for (; text[i] >= '0' && text[i] <= '9' && i - digits < 12; i++)
-            value = value * 10 + (text[i] - '0');
-        if (text[i])
-            continue;
-        *number = value;
-        return true;
+        if (found >= 0)
+            return -1;
+        found = device_key(n, process, n->pairs[i].device);
     }
-    return false;
+    return found;
 }
 
-/* start, end, text */
+/* start, end, globalTid, text, textId */
 static void take_range(struct nsys *n, sqlite3_stmt *row)
 {
-    const char *text = (const char *)sqlite3_column_text(row, 2);
-    int64_t number = 0, start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
-    if (!text || end <= start || !usable(n, start, end))
+    const char *text = (const char *)sqlite3_column_text(row, 3);
+    const struct string *string = text ? NULL : string_of(n, sqlite3_column_int64(row, 4));
+    int64_t number = string ? string->step : -1;
+    int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
+    int64_t device = only_device_of(n, process_of(sqlite3_column_int64(row, 2)));
+    bool loads = text ? knee_has_word(text, "dataloader") : string && string->loads;
+    if (text && !knee_names_step(text, strlen(text), &number))
+        number = -1;
+    if ((number < 0 && !loads) || end <= start || !usable(n, start, end))
         return;
-    if (is_step(text, &number))
-        knee_builder_step(n->builder, start, end, number);
-    else if (knee_has_word(text, "dataloader"))
-        knee_builder_load(n->builder, start, end);
+    if (number >= 0)
+        knee_builder_step_of(n->builder, device, KNEE_STEPS_ANNOTATION, 0, start, end, number);
+    else
+        knee_builder_load(n->builder, device, start, end);
 }
 
 /* ---- The file ---- */
@@ -263,7 +378,7 @@ static void take_range(struct nsys *n, sqlite3_stmt *row)
 static void take_base(struct nsys *n, sqlite3_stmt *row)
 {
     int64_t base = sqlite3_column_int64(row, 0);
-    n->trace->base_ns = base >= 0 && base <= 4000000000000000000 ? base : 0;
+    n->trace->base_ns = base >= 0 && base <= KNEE_LAST_NS ? base : 0;
 }
 
 static void take_gpu(struct nsys *n, sqlite3_stmt *row)
@@ -272,36 +387,45 @@ static void take_gpu(struct nsys *n, sqlite3_stmt *row)
     knee_format(n->trace->gpu_name, sizeof n->trace->gpu_name, "%s", name ? name : "");
 }
 
+#define WORK "start", "end", "deviceId", "streamId", "correlationId", "globalPid"
+/* Names and devices first: what follows refers to them. */
+static const struct source sources[] = {
+    {"TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, 0, NULL, take_base},
+    {"TARGET_INFO_GPU", {"name"}, 0, "LIMIT 1", take_gpu},
+    {"CUPTI_ACTIVITY_KIND_KERNEL", {"globalPid", "deviceId"}, 0, "GROUP BY 1, 2", take_pair},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", {"globalPid", "deviceId"}, 0, "GROUP BY 1, 2", take_pair},
+    {"CUPTI_ACTIVITY_KIND_KERNEL", {WORK, "demangledName", "shortName"}, 5, NULL, take_kernel},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY", {WORK, "copyKind"}, 5, NULL, take_copy},
+    {"CUPTI_ACTIVITY_KIND_MEMSET", {WORK}, 4, NULL, take_memset},
+    {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {WORK}, 4, NULL, take_graph},
+    {"CUPTI_ACTIVITY_KIND_RUNTIME",
+     {"start", "end", "globalTid", "correlationId", "nameId"},
+     5,
+     NULL,
+     take_call},
+    {"NVTX_EVENTS",
+     {"start", "end", "globalTid", "text", "textId"},
+     2,
+     "WHERE eventType IN (59, 60) AND \"end\" IS NOT NULL",
+     take_range},
+};
+
 static void read_tables(struct nsys *n)
 {
-    char sql[512];
-    bool demangled = has_column(n, "CUPTI_ACTIVITY_KIND_KERNEL", "demangledName");
-#define WORK "start, end, deviceId, streamId, correlationId, globalPid"
-    each_row(n, "SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME", take_base);
-    each_row(n, "SELECT name FROM TARGET_INFO_GPU LIMIT 1", take_gpu);
-    each_row(n, "SELECT id, value FROM StringIds ORDER BY id", take_string);
-    each_row(n, "SELECT DISTINCT globalPid, deviceId FROM CUPTI_ACTIVITY_KIND_KERNEL", take_pair);
-    each_row(n, "SELECT DISTINCT globalPid, deviceId FROM CUPTI_ACTIVITY_KIND_MEMCPY", take_pair);
-    knee_format(sql, sizeof sql, "SELECT " WORK ", %s FROM CUPTI_ACTIVITY_KIND_KERNEL",
-                demangled ? "demangledName" : "shortName");
-    each_row(n, sql, take_kernel);
-    each_row(n, "SELECT " WORK ", copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY", take_copy);
-    each_row(n, "SELECT " WORK " FROM CUPTI_ACTIVITY_KIND_MEMSET", take_memset);
-    each_row(n, "SELECT " WORK " FROM CUPTI_ACTIVITY_KIND_GRAPH_TRACE", take_graph);
-    each_row(n,
-             "SELECT start, end, globalTid, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME "
-             "WHERE nameId IN (SELECT id FROM StringIds WHERE value LIKE '%Launch%' OR value LIKE "
-             "'%Memcpy%' OR value LIKE '%Memset%')",
-             take_call);
-    each_row(
-        n,
-        "SELECT e.start, e.end, coalesce(e.text, s.value) FROM NVTX_EVENTS e LEFT JOIN StringIds s "
-        "ON s.id = e.textId WHERE e.eventType IN (59, 60) AND e.end IS NOT NULL",
-        take_range);
+    static const struct source strings = {"StringIds", {"id", "value"}, 2, NULL, take_string};
+    read_source(n, &strings);
+    if (n->string_count > 1)
+        qsort(n->strings, n->string_count, sizeof *n->strings, by_id);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+        read_source(n, &sources[i]);
 }
 
 static knee_status read_open(struct nsys *n, struct knee_err *err)
 {
+    guard(n);
+    if (sqlite3_exec(n->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
+        return knee_fail(err, KNEE_INPUT, n->trace->file, "cannot be read: %s",
+                         sqlite3_errmsg(n->db));
     read_tables(n);
     if (n->failed)
         return knee_fail(err, KNEE_SYSTEM, n->trace->file, "out of memory");
@@ -311,9 +435,41 @@ static knee_status read_open(struct nsys *n, struct knee_err *err)
     n->trace->format = "nsys";
     if (n->trace->events)
         return KNEE_OK;
-    knee_fail(err, KNEE_INPUT, n->trace->file, "an SQLite database without CUPTI_ACTIVITY tables");
+    bool broken = n->trace->losses[KNEE_LOSS_COLUMN].count > 0;
+    knee_fail(err, KNEE_INPUT, n->trace->file,
+              broken ? "an SQLite database whose tables cannot be read"
+                     : "an SQLite database without CUPTI_ACTIVITY tables");
     knee_hint(err, "export the report with: nsys export --type sqlite");
     return KNEE_INPUT;
+}
+
+/* A path as SQLite's URI, so that no journal is looked for and nothing written beside the file. */
+static void write_uri(const char *path, char *out, size_t size)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t used = (size_t)knee_format(out, size, "file:");
+    for (; *path && used + 24 < size; path++) {
+        if (*path == '%' || *path == '?' || *path == '#') {
+            out[used++] = '%';
+            out[used++] = digits[(unsigned char)*path >> 4];
+            out[used++] = digits[(unsigned char)*path & 15];
+        } else {
+            out[used++] = *path;
+        }
+    }
+    knee_format(out + used, size - used, "?immutable=1");
+}
+
+static int open_database(struct nsys *n, const char *path, void *image, size_t image_size)
+{
+    char uri[8192];
+    write_uri(path, uri, sizeof uri);
+    int opened = image ? sqlite3_open_v2(":memory:", &n->db, SQLITE_OPEN_READWRITE, NULL)
+                       : sqlite3_open_v2(uri, &n->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    if (opened == SQLITE_OK && image)
+        opened = sqlite3_deserialize(n->db, "main", image, (sqlite3_int64)image_size,
+                                     (sqlite3_int64)image_size, SQLITE_DESERIALIZE_READONLY);
+    return opened;
 }
 
 knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
@@ -332,13 +488,7 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
         status = knee_fail(err, KNEE_SYSTEM, path, "out of memory");
     if (trace.file)
         memcpy(trace.file, path, length);
-    int opened = status
-                     ? SQLITE_OK
-                     : sqlite3_open_v2(image ? ":memory:" : path, &n.db,
-                                       image ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY, NULL);
-    if (opened == SQLITE_OK && image && !status)
-        opened = sqlite3_deserialize(n.db, "main", image, (sqlite3_int64)image_size,
-                                     (sqlite3_int64)image_size, SQLITE_DESERIALIZE_READONLY);
+    int opened = status ? SQLITE_OK : open_database(&n, path, image, image_size);
     if (!status && opened != SQLITE_OK)
         status = knee_fail(err, KNEE_INPUT, path, "cannot be opened: %s", sqlite3_errstr(opened));
     if (!status)
@@ -346,7 +496,8 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
     sqlite3_close(n.db);
     if (n.strings)
         knee_resize(alloc, n.strings, 0);
-    knee_resize(alloc, n.pairs, 0);
+    if (n.pairs)
+        knee_resize(alloc, n.pairs, 0);
     knee_builder_free(n.builder);
     if (trace.rank < 0)
         trace.rank = knee_rank_from_name(path);

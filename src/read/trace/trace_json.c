@@ -35,7 +35,8 @@ struct knee_trace_reader {
     bool in_object; /* the events belong to an object, whose other members follow */
     bool comma;     /* the next event needs no comma before it */
     uint64_t documents;
-    const char *look; /* what the file looks like by its first bytes */
+    uint64_t rescanned; /* bytes looked at in vain, which may be looked at again */
+    const char *look;   /* what the file looks like by its first bytes */
     struct knee_event_sink sink;
     struct knee_trace_options options;
     struct knee_trace trace;
@@ -83,6 +84,20 @@ static void seek_from(struct knee_trace_reader *r, enum knee_loss_kind kind)
     lose(r, kind, r->p);
     r->p++;
     r->place = SEEKING;
+}
+
+enum { RESCANS = 8, FREE_RESCANS = 1 << 20 };
+
+/* The same for an event that was looked at up to `reached`. Events inside events, all of them
+ * damaged, would be looked at again and again: past a budget what was looked at is left out. */
+static void seek_past(struct knee_trace_reader *r, enum knee_loss_kind kind, const char *reached)
+{
+    reached = reached > r->p && reached <= r->end ? reached : r->p + 1;
+    r->rescanned += (uint64_t)(reached - r->p);
+    bool spent = r->rescanned > FREE_RESCANS + RESCANS * position(r, r->end);
+    seek_from(r, kind);
+    if (spent)
+        r->p = reached;
 }
 
 /* Moves to the next start of an event. False: it is not in the window. */
@@ -139,7 +154,9 @@ static void take_event(struct knee_trace_reader *r, struct knee_event *e, const 
                                                    .in_elements = -1,
                                                    .out_elements = -1,
                                                    .group_size = -1,
-                                                   .sequence = -1};
+                                                   .sequence = -1,
+                                                   .from = -1,
+                                                   .to = -1};
     uint64_t ignored = 0;
     if (e->category == KNEE_CAT_SKIP) {
         r->trace.events++;
@@ -159,6 +176,16 @@ static void take_event(struct knee_trace_reader *r, struct knee_event *e, const 
     r->trace.events++;
 }
 
+/* Out of the way of what is read well. */
+static __attribute__((noinline)) void leave_event(struct knee_trace_reader *r, const char *after,
+                                                  const char *reached)
+{
+    seek_past(r, after ? KNEE_LOSS_EVENT : KNEE_LOSS_OVERLONG,
+              !after                   ? r->end
+              : after == KNEE_SCAN_BAD ? reached
+                                       : after);
+}
+
 /* The event at the window's start. False: more bytes are needed. */
 static bool read_event(struct knee_trace_reader *r)
 {
@@ -169,7 +196,7 @@ static bool read_event(struct knee_trace_reader *r)
     if (!after && !r->full)
         return false;
     if (!after || after == KNEE_SCAN_BAD || (repaired && swallowed_event(r, start, after))) {
-        seek_from(r, after ? KNEE_LOSS_EVENT : KNEE_LOSS_OVERLONG);
+        leave_event(r, after, event.reached);
         return true;
     }
     if (repaired)
@@ -266,12 +293,13 @@ static void take_metadata(struct knee_trace *trace, struct knee_slice key, struc
         int64_t rank = number_in(value, "rank");
         int64_t world = number_in(value, "world_size");
         trace->rank = rank >= 0 ? rank : trace->rank;
+        trace->rank_stated = trace->rank_stated || rank >= 0;
         trace->world_size = world > 0 ? world : trace->world_size;
         text_in(value, "backend", trace->backend, sizeof trace->backend);
     } else if (SLICE_IS(key, "baseTimeNanoseconds")) {
         int64_t base = 0;
         const char *after = knee_scan_int(value.at, value.at + value.length + 1, &base);
-        if (after && after != KNEE_SCAN_BAD && base >= 0 && base <= 4000000000000000000)
+        if (after && after != KNEE_SCAN_BAD && base >= 0 && base <= KNEE_LAST_NS)
             trace->base_ns = base;
     } else if (SLICE_IS(key, "deviceProperties")) {
         text_in(value, "name", trace->gpu_name, sizeof trace->gpu_name);
@@ -519,7 +547,9 @@ static knee_status finish(struct knee_trace_reader *r, struct knee_err *err)
         trace->losses[KNEE_LOSS_CAPPED] = (struct knee_loss){1, trace->bytes};
     if (trace->events)
         return KNEE_OK;
-    knee_fail(err, KNEE_INPUT, trace->file, "not a trace: %s", r->look);
+    if (trace->losses[KNEE_LOSS_READ].count)
+        return knee_fail(err, KNEE_INPUT, trace->file, "cannot be read: the system refuses");
+    knee_fail(err, KNEE_INPUT, trace->file, "not a trace: %s", r->look ? r->look : "an empty file");
     knee_hint(err, "knee reads Kineto and XProf JSON (also .gz) and Nsight Systems sqlite exports");
     return KNEE_INPUT;
 }
@@ -536,6 +566,16 @@ knee_status knee_trace_end(struct knee_trace_reader *r, struct knee_trace *out,
     return status;
 }
 
+/* As much as there is room for: an event that is cut off by the window is looked at again with
+ * every portion that comes. *last is what the last read gave. */
+static size_t fill(struct knee_gunzip *gunzip, char *room, size_t size, ptrdiff_t *last)
+{
+    size_t used = 0;
+    while (used < size && (*last = knee_gunzip_read(gunzip, room + used, size - used)) > 0)
+        used += (size_t)*last;
+    return used;
+}
+
 /* Feeds the reader from a file. What cannot be read on is counted, what was read is kept. */
 static void feed(struct knee_trace_reader *r, struct knee_gunzip *gunzip)
 {
@@ -549,8 +589,7 @@ static void feed(struct knee_trace_reader *r, struct knee_gunzip *gunzip)
             lose(r, KNEE_LOSS_INTERRUPTED, r->p);
             return;
         }
-        got = knee_gunzip_read(gunzip, room, size);
-        knee_trace_filled(r, got > 0 ? (size_t)got : 0);
+        knee_trace_filled(r, fill(gunzip, room, size, &got));
     }
     if (knee_gunzip_trouble(gunzip))
         lose(r, KNEE_LOSS_GZIP, r->end);

@@ -21,6 +21,7 @@ struct knee_event_args {
     uint64_t correlation;
     struct knee_slice collective, dtype, group, description, members, label;
     int64_t in_elements, out_elements, group_size, sequence; /* -1 */
+    int64_t from, to;                                        /* ranks of a group; -1 */
 };
 
 /* One event, its texts still in the window. */
@@ -32,6 +33,7 @@ struct knee_event {
     struct knee_slice name, raw_args;
     int64_t pid, tid, start_ns, duration_ns;
     struct knee_event_args args;
+    const char *reached; /* how far an event that cannot be read was looked at */
 };
 
 /* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. `cpu`: host

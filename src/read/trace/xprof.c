@@ -116,6 +116,8 @@ bool knee_xprof_event(struct knee_event_sink *sink, const struct knee_event *e)
     if (e->bad_time || !e->has_start || !e->has_duration)
         return false;
     sink->negative += e->duration_ns < 0;
+    if (e->duration_ns > 0 && !knee_time_is_good(e->start_ns, e->start_ns + e->duration_ns))
+        return false;
     if (work)
         take_span(sink, e);
     else if (device == 0)
