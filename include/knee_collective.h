@@ -74,7 +74,6 @@ enum knee_needs { KNEE_NEEDS_NOTHING, KNEE_NEEDS_NVLS, KNEE_NEEDS_SHARP };
 /* An algorithm. Rows live one per file in src/collective. */
 struct knee_algorithm {
     const char *name, *formula, *origin;
-    bool all_reduces; /* knee predict offers it */
     /* `bytes` counts what one worker contributes, and contributions are kept apart. */
     bool gathers;
     /* False: it does not do this collective there. Bytes are the same multiple of `bytes` at any

@@ -49,7 +49,7 @@ struct knee_key {
     enum knee_key_kind kind;
     enum knee_unit unit;                /* numbers */
     double min, max;                    /* numbers: allowed range, both ends included */
-    const struct knee_choices *choices; /* choices */
+    const struct knee_choices *choices; /* choices; of what is parsed the names it knows */
     knee_status (*parse)(const char *text, const char *where, void *field, struct knee_err *err);
     size_t size;           /* of what is parsed */
     size_t offset;         /* of the field in the object */

@@ -17,8 +17,9 @@ const put = (page, mark, text) => {
 };
 let page = read("web/index.html");
 page = put(page, "/*STYLE*/", read(`${uplot}/dist/uPlot.min.css`) + read("web/style.css").replace(/\n\s*/g, "\n"));
-page = put(page, "/*CORE*/", gzipSync(readFileSync(coreFile), { level: 9 }).toString("base64"));
 page = put(page, "<!--LICENCES-->", `Curves by uPlot (MIT licence).<!--\nuPlot\n${licence}\n-->`);
-page = put(page, "/*UPLOT*/", read(`${uplot}/dist/uPlot.iife.min.js`));
-page = put(page, "/*APP*/", `"use strict";\n(() => {\n${scripts.map((name) => lean(read(`web/${name}.js`))).join("\n")}\n})();`);
+const packed = (bytes) => gzipSync(bytes, { level: 9 }).toString("base64");
+const app = `"use strict";\n(() => {\n${scripts.map((name) => lean(read(`web/${name}.js`))).join("\n")}\n})();`;
+page = put(page, "/*APP*/", packed(`${read(`${uplot}/dist/uPlot.iife.min.js`)}\n${app}`));
+page = put(page, "/*CORE*/", packed(readFileSync(coreFile)));
 writeFileSync(out, page);

@@ -46,7 +46,7 @@ axes.update = () => {
       el("div", { class: "pair" }, el("span", {}, name), el("i", { class: style, style: `width:${(100 * value) / longest}%` }), el("span", {}, seconds(value)))) : null)));
   fill("axes-thresholds",
     el("div", { class: `threshold${few ? " broken" : ""}`, id: "threshold-tokens" },
-      `Local tokens ${Math.round(t.local_tokens)} ${t.local_tokens >= t.local_tokens_min ? "≥" : "<"} ${Math.ceil(t.local_tokens_min)} = peak · MFU / bandwidth: sharded gathers over the network ${t.local_tokens >= t.local_tokens_min ? "can hide" : "cannot hide"}.`),
+      `Local tokens ${Math.round(t.local_tokens)} ${t.local_tokens >= t.local_tokens_min ? "≥" : "<"} ${Math.ceil(t.local_tokens_min)} , where sharded gathers take as long as compute: they ${t.local_tokens >= t.local_tokens_min ? "can" : "cannot"} hide.`),
     el("div", { class: `threshold${tp.degree > 1 && tp.link === "network" ? " broken" : ""}`, id: "threshold-tp" },
       `Each rank that tensor parallelism adds pays ${percent(t.tp_tax_node)} on the node's link and ${percent(t.tp_tax_network)} on the network (peak / (3 · BW · h)).`));
   axes.plan();

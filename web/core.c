@@ -100,7 +100,7 @@ static const char *unit_name(enum knee_unit unit)
 
 static void put_keys(struct knee_json *json, const char *name, const struct knee_keys *keys)
 {
-    static const char *const kinds[] = {"number", "choice", "workers", "switch", "word"};
+    static const char *const kinds[] = {"number", "choice", "workers", "switch", "word", "choice"};
     knee_json_open(json, name, '[');
     for (size_t i = 0; i < keys->count; i++) {
         const struct knee_key *key = &keys->rows[i];
@@ -113,7 +113,7 @@ static void put_keys(struct knee_json *json, const char *name, const struct knee
         knee_json_string(json, "group", key->group);
         knee_json_string(json, "otherwise", key->otherwise);
         knee_json_string(json, "help", key->help);
-        if (key->kind == KNEE_KEY_CHOICE) {
+        if (key->choices) {
             knee_json_open_flat(json, "choices", '[');
             for (size_t c = 0; c < key->choices->count(); c++)
                 knee_json_string(json, NULL, key->choices->name(c));
@@ -515,6 +515,8 @@ int EXPORT(kw_trace_finish)(char *lines)
     has_account = true;
     if (knee_hardware_has_cluster(&job.hw))
         knee_expect_collectives(&account, &job.hw.cluster);
+    else
+        knee_expect_of_gpus(&account);
     status = knee_diagnose(&account, &job, NULL, &diagnosis, &err);
     if (status)
         return say_error(&err);

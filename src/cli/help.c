@@ -157,7 +157,7 @@ static void bash_row(const struct knee_key *key, struct knee_text *text)
 
 static void bash_choices(const struct knee_key *key, struct knee_text *text)
 {
-    if (key->kind != KNEE_KEY_CHOICE)
+    if (!key->choices)
         return;
     knee_text_printf(text, "    --%s) words=\"", key->name);
     for (size_t i = 0; i < key->choices->count(); i++)
@@ -197,7 +197,7 @@ static void zsh_row(const struct knee_key *key, struct knee_text *text)
         knee_text_add(text, c, 1);
     }
     knee_text_puts(text, "]");
-    if (key->kind == KNEE_KEY_CHOICE) {
+    if (key->choices) {
         knee_text_printf(text, ":%s:(", key->choices->what);
         for (size_t i = 0; i < key->choices->count(); i++)
             knee_text_printf(text, "%s%s", i ? " " : "", key->choices->name(i));
@@ -243,7 +243,7 @@ static void fish_row(const struct knee_key *key, struct knee_text *text)
 {
     knee_text_printf(text, "complete -c knee -n '__fish_seen_subcommand_from %s' -l %s",
                      fish_command->name, key->name);
-    if (key->kind == KNEE_KEY_CHOICE) {
+    if (key->choices) {
         knee_text_puts(text, " -x -a '");
         for (size_t i = 0; i < key->choices->count(); i++)
             knee_text_printf(text, "%s%s", i ? " " : "", key->choices->name(i));

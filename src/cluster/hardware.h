@@ -20,6 +20,7 @@ knee_status knee_cluster_word(const char *text, const char *where, void *cluster
         {.name = "cluster",                                                                        \
          .kind = KNEE_KEY_PARSED,                                                                  \
          .parse = knee_cluster_word,                                                               \
+         .choices = &knee_cluster_preset_names,                                                    \
          .size = sizeof(struct knee_cluster),                                                      \
          .offset = offsetof(type, hw.cluster),                                                     \
          .group = "Hardware",                                                                      \

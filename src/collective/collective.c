@@ -3,14 +3,13 @@
 
 #include <math.h>
 
-/* Those with a closed form for knee predict come first. */
+/* Those that knee predict offers come first, but for the one that only it offers, which is last. */
 static const struct knee_algorithm *const algorithms[] = {
     &knee_ring,
     &knee_tree,
     &knee_recursive_doubling,
     &knee_halving_doubling,
     &knee_hierarchical,
-    &knee_sparse_gather,
     &knee_binary_tree,
     &knee_nvls,
     &knee_nvls_tree,
@@ -21,44 +20,43 @@ static const struct knee_algorithm *const algorithms[] = {
     &knee_direct,
     &knee_binomial_tree,
     &knee_send_recv,
+    &knee_sparse_gather,
 };
 #define ALGORITHMS (sizeof algorithms / sizeof *algorithms)
 
+#define SCHEMES (ALGORITHMS - 1)
+#define OFFERED 6 /* by knee predict */
+
 static size_t algorithm_count(void)
 {
-    size_t count = 0;
-    while (count < ALGORITHMS && algorithms[count]->all_reduces)
-        count++;
-    return count;
+    return OFFERED;
+}
+
+const struct knee_algorithm *knee_algorithm_at(size_t row)
+{
+    return row < OFFERED - 1 ? algorithms[row] : row == OFFERED - 1 ? &knee_sparse_gather : NULL;
 }
 
 static const char *algorithm_name(size_t row)
 {
-    return row < algorithm_count() ? algorithms[row]->name : NULL;
+    const struct knee_algorithm *algorithm = knee_algorithm_at(row);
+    return algorithm ? algorithm->name : NULL;
 }
 
 const struct knee_choices knee_algorithm_names = {"all-reduce algorithm", algorithm_count,
                                                   algorithm_name};
 
-const struct knee_algorithm *knee_algorithm_at(size_t row)
-{
-    return row < algorithm_count() ? algorithms[row] : NULL;
-}
-
 int knee_algorithm_row(const struct knee_algorithm *algorithm)
 {
     int row = 0;
-    while (algorithms[row] != algorithm)
+    while (row < OFFERED && knee_algorithm_at((size_t)row) != algorithm)
         row++;
     return row;
 }
 
 const struct knee_algorithm *knee_scheme_at(size_t row)
 {
-    for (size_t i = 0; i < ALGORITHMS; i++)
-        if (!algorithms[i]->gathers && row-- == 0)
-            return algorithms[i];
-    return NULL;
+    return row < SCHEMES ? algorithms[row] : NULL;
 }
 
 bool knee_scheme_runs(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm)

@@ -28,6 +28,5 @@ const struct knee_algorithm knee_halving_doubling = {
     .name = "halving-doubling",
     .formula = "2 log2 K alpha + 2 (K-1)/K S/B; + 2(alpha + S/B) when K is no power of two",
     .origin = "Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005",
-    .all_reduces = true,
     .count = count_halving,
 };

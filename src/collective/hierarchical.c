@@ -36,6 +36,5 @@ const struct knee_algorithm knee_hierarchical = {
     .name = "hierarchical",
     .formula = "ring in the node (n, S) + ring per rail between nodes (K/n, S/n)",
     .origin = "Jia et al. 2018; Mikami et al. 2018 (2D)",
-    .all_reduces = true,
     .count = count_hierarchical,
 };

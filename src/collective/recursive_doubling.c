@@ -29,6 +29,5 @@ const struct knee_algorithm knee_recursive_doubling = {
     .name = "recursive-doubling",
     .formula = "log2 K (alpha + S/B); 2 more rounds when K is no power of two",
     .origin = "Thakur, Rabenseifner, Gropp 2005",
-    .all_reduces = true,
     .count = count_doubling,
 };

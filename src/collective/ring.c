@@ -31,7 +31,6 @@ const struct knee_algorithm knee_ring = {
     .name = "ring",
     .formula = "2(K-1) alpha + 2 (K-1)/K S/B",
     .origin = "Patarasuk and Yuan 2009",
-    .all_reduces = true,
     .count = count_ring,
     .nccl = "RING",
 };

@@ -18,7 +18,6 @@ const struct knee_algorithm knee_sparse_gather = {
     .name = "sparse-gather",
     .formula = "(K-1) (alpha + S/B), S = one worker's own contribution",
     .origin = "Renggli et al. 2019 (SparCML)",
-    .all_reduces = true,
     .gathers = true,
     .count = count_sparse_gather,
 };

@@ -24,7 +24,6 @@ const struct knee_algorithm knee_tree = {
     .name = "tree",
     .formula = "2 ceil(log2 K) alpha + 2 S/B",
     .origin = "Sanders, Speck, Traeff 2009; NCCL 2.4",
-    .all_reduces = true,
     .count = count_tree,
     .reach = 0.92, /* NCCL's own allowance for it */
     .nccl = "TREE",

@@ -155,7 +155,8 @@ knee_compare(const struct knee_account *before, const struct knee_diagnosis *bef
     if (names.list)
         knee_resize(alloc, names.list, 0);
     double change = c.after.wall_s - c.before.wall_s, most = -1;
-    c.noise_s = hypot(before_diagnosis->spread.error_s, after_diagnosis->spread.error_s);
+    double before_s = before_diagnosis->spread.error_s, after_s = after_diagnosis->spread.error_s;
+    c.noise_s = sqrt(before_s * before_s + after_s * after_s);
     c.significant = isnan(c.noise_s) || fabs(change) > 2 * c.noise_s;
     c.differs = differences(before, before_diagnosis, after, after_diagnosis);
     c.late_s = held_s(after, after_diagnosis) - held_s(before, before_diagnosis);

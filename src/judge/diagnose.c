@@ -54,7 +54,8 @@ static void mean_step(const struct knee_account *account, const struct knee_mean
 /* Its hosts do the work: no GPU is paid for, and nothing is launched. */
 static bool is_cpu_job(const struct knee_account *account)
 {
-    return strcmp(account->ranks[0].trace->format, "cpu") == 0;
+    const char *format = account->ranks[0].trace->format;
+    return format && strcmp(format, "cpu") == 0;
 }
 
 static unsigned find_gaps(const struct knee_account *account, const struct knee_diagnosis *d,

@@ -20,6 +20,9 @@ enum knee_lever_kind {
 };
 
 /* Every knee of a job, and the whole worker count with the shortest time to quality. */
+/* The last count at the tolerance or better; NaN: none up to KNEE_SEARCH_MAX. */
+double knee_tolerance_workers(const struct knee_terms *terms, double tolerance);
+
 /* Weights, gradients and optimizer states of so many parameters on one GPU. */
 double knee_unsharded_bytes(double params);
 

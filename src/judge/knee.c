@@ -149,6 +149,32 @@ static double peak(const struct knee_terms *terms, int best, double most, curve 
     return found;
 }
 
+/* On a wider grid, for changes of a job that are only compared with each other. */
+double knee_tolerance_workers(const struct knee_terms *terms, double tolerance)
+{
+    enum { WIDE = 8, PLACES = WIDE * (OCTAVES + 8) };
+    double good = 1, bad = NAN;
+    for (int i = 1; i <= PLACES; i++) {
+        double workers = rint(exp2((double)i / WIDE));
+        if (workers > terms->most_workers)
+            break;
+        if (at(terms, workers, efficiency_of) >= tolerance) {
+            good = workers;
+            bad = NAN;
+        } else if (isnan(bad)) {
+            bad = workers;
+        }
+    }
+    if (isnan(bad) && !isfinite(terms->most_workers))
+        return NAN;
+    bad = fmin(isnan(bad) ? INFINITY : bad, terms->most_workers + 1);
+    while (bad - good > 1) {
+        double middle = floor((good + bad) / 2);
+        *(at(terms, middle, efficiency_of) >= tolerance ? &good : &bad) = middle;
+    }
+    return good;
+}
+
 void knee_find(const struct knee_terms *terms, double tolerance, struct knee_knee *out,
                double *quality_workers)
 {

@@ -270,12 +270,9 @@ static void weigh(const struct trial *t, struct knee_lever *lever)
 {
     const struct knee_row *before = &t->before->at;
     struct knee_terms terms;
-    struct knee_knee knee;
-    double ignored;
     knee_terms_init(&t->job, &terms);
     knee_evaluate(&terms, t->workers, &lever->row);
-    knee_find(&terms, t->job.tolerance, &knee, &ignored);
-    lever->knee_workers = knee.tolerance_workers;
+    lever->knee_workers = knee_tolerance_workers(&terms, t->job.tolerance);
     lever->gain = lever->row.throughput_per_s / before->throughput_per_s - 1;
     lever->quality_gain = before->time_to_quality_s / lever->row.time_to_quality_s - 1;
     lever->cost_ratio = lever->row.workers / before->workers / (1 + lever->gain);

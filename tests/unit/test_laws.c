@@ -260,6 +260,7 @@ static void knees_are_those_of_brute_force(void **state)
         }
         if (knee.tolerance_workers < MOST) {
             assert_near(last, knee.tolerance_workers, 0);
+            assert_near(knee_tolerance_workers(&terms, 0.8), last, 0);
             found++;
         }
         if (knee.peak_throughput_workers < MOST) {

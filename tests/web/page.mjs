@@ -149,7 +149,7 @@ await slide(page, "axes-form-fsdp", 700);
 await slide(page, "axes-form-seq", 1000);
 check("many local tokens: gathers can hide", !(await page.getAttribute("#threshold-tokens", "class")).includes("broken"));
 await slide(page, "axes-form-seq", 0);
-check("few local tokens: they cannot", (await page.getAttribute("#threshold-tokens", "class")).includes("broken") && /cannot hide/.test(await text(page, "axes-verdict")));
+check("few local tokens: they cannot", (await page.getAttribute("#threshold-tokens", "class")).includes("broken") && /< \d+, where gathers take as long as compute/.test(await text(page, "axes-verdict")));
 near("MFU with few tokens", await value(page, "tile-mfu"), native("tax", ...(await flags(page))).mfu);
 await fits(page, "axes");
 

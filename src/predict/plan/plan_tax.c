@@ -54,7 +54,8 @@ knee_status knee_tax_plan(const struct knee_tax_job *job, struct knee_shape *sha
     plan->gpus = replicas * plan->tp * plan->pp;
     plan->micro_batch = job->micro_batch;
     plan->global_batch = replicas * job->micro_batch * job->micro_batches;
-    plan->gradient_bytes = job->bytes_per_value;
+    if (job->source[knee_keys_find(&knee_tax_keys, "bytes-per-value")] != KNEE_DEFAULT)
+        plan->gradient_bytes = job->bytes_per_value;
     plan->shard = degree[KNEE_AXIS_FSDP] > 1 ? KNEE_ZERO3 : KNEE_REPLICATE;
     if (degree[KNEE_AXIS_FSDP] > 1)
         plan->shard_size = degree[KNEE_AXIS_FSDP];
