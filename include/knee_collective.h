@@ -113,7 +113,8 @@ struct knee_group {
  * was fitted to such runs, else the quickest that the library has (NCCL's on GPUs), or `algorithm`
  * where one is given and runs there. 0 for one rank, NaN where nothing does this collective. A send
  * goes to the rank `stride` further, from all ranks of the group at once: where one of them sits in
- * another node, that is what counts. predict, tax, plan, simulate, collective and trace ask this. */
+ * another node, that is what counts. predict, tax, plan, simulate, collective and trace ask this.
+ */
 double knee_collective_s(const struct knee_cluster *cluster, enum knee_op op,
                          struct knee_group group, double bytes,
                          const struct knee_algorithm *algorithm);

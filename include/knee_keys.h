@@ -42,6 +42,8 @@ struct knee_choices {
     const char *what; /* "GPU preset" */
     size_t (*count)(void);
     const char *(*name)(size_t row);
+    int (*spelt)(const char *text);  /* row of another spelling, -1: none; may be NULL */
+    bool (*known)(const char *text); /* a name of something that is not in the list; may be NULL */
 };
 
 struct knee_key {

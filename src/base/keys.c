@@ -87,8 +87,13 @@ int knee_choice_find(const struct knee_choices *choices, const char *name, const
             return (int)row;
         knee_nearest_offer(&nearest, choices->name(row));
     }
+    int spelt = choices->spelt ? choices->spelt(name) : -1;
+    if (spelt >= 0)
+        return spelt;
     knee_fail(err, KNEE_USAGE, where, "there is no %s '%.60s'", choices->what, name);
-    if (nearest.name)
+    if (choices->known && choices->known(name))
+        knee_hint(err, "'knee list' shows those there are");
+    else if (nearest.name)
         knee_hint(err, "did you mean '%s'?", nearest.name);
     else
         knee_hint(err, "'knee list' shows them all");

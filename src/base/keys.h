@@ -44,7 +44,7 @@
     {                                                                                              \
         return row < sizeof words / sizeof *words ? words[row] : NULL;                             \
     }                                                                                              \
-    const struct knee_choices list = {label, list##_count, list##_name}
+    const struct knee_choices list = {.what = label, .count = list##_count, .name = list##_name}
 
 /* - and _ are alike. */
 bool knee_same_name(const char *a, const char *b);

@@ -31,9 +31,10 @@ static const char *algorithm_name(size_t row)
     return algorithms[row];
 }
 
-const struct knee_choices knee_bench_collectives = {"collective", collective_count,
-                                                    collective_name};
-const struct knee_choices knee_bench_algorithms = {"algorithm", algorithm_count, algorithm_name};
+const struct knee_choices knee_bench_collectives = {
+    .what = "collective", .count = collective_count, .name = collective_name};
+const struct knee_choices knee_bench_algorithms = {
+    .what = "algorithm", .count = algorithm_count, .name = algorithm_name};
 
 #define NUMBER(name, field, unit, low, high, absent, words)                                        \
     KNEE_NUMBER(struct knee_bench_options, name, field, unit, low, high, "Bench", absent, words)

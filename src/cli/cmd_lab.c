@@ -39,7 +39,8 @@ static const char *model_name(size_t row)
     return names[row];
 }
 
-static const struct knee_choices model_names = {"lab model", model_count, model_name};
+static const struct knee_choices model_names = {
+    .what = "lab model", .count = model_count, .name = model_name};
 
 #define NUMBER(name, field, unit, low, high, heading, absent, words)                               \
     KNEE_NUMBER(struct lab_options, name, field, unit, low, high, heading, absent, words)

@@ -5,7 +5,6 @@
 #include "base/number.h"
 #include "base/spell.h"
 #include "cli/cli.h"
-#include "cluster/gpu_words.h"
 #include "reach/runtime.h"
 
 #include <fcntl.h>
@@ -150,11 +149,7 @@ static knee_status parse_flag(struct cli_run *run, int argc, char **argv, int *a
         knee_keys_source(keys, object)[row] = KNEE_FLAG;
         return cli_read_cluster(run, value, (void *)((char *)object + key->offset));
     }
-    knee_status status =
-        knee_keys_set(keys, object, name, knee_gpu_choice(key, value), KNEE_FLAG, &run->err);
-    if (status)
-        knee_gpu_choice_refused(key, value, &run->err);
-    return status;
+    return knee_keys_set(keys, object, name, value, KNEE_FLAG, &run->err);
 }
 
 knee_status cli_parse(struct cli_run *run, int argc, char **argv)

@@ -154,24 +154,9 @@ void knee_cluster_of_gpu(const char *name, struct knee_cluster *out)
             other->bytes_per_s * knee_link_named(preset->node_link)->achieved;
 }
 
-static bool chooses_gpu(const struct knee_key *key)
+bool knee_gpu_is_known(const char *text)
 {
-    return key->kind == KNEE_KEY_CHOICE && key->choices == &knee_gpu_names;
-}
-
-const char *knee_gpu_choice(const struct knee_key *key, const char *text)
-{
-    int row = chooses_gpu(key) ? knee_gpu_spelt(text) : -1;
-    return row < 0 ? text : knee_gpus[row].name;
-}
-
-void knee_gpu_choice_refused(const struct knee_key *key, const char *text, struct knee_err *err)
-{
-    const char *name = chooses_gpu(key) ? knee_gpu_name_in(text) : NULL;
-    if (!name || knee_gpu_named(name) || !err)
-        return;
-    err->hint[0] = '\0'; /* the nearest spelling */
-    knee_hint(err, "'knee list gpus' shows those there are");
+    return knee_gpu_name_in(text) != NULL;
 }
 
 /* ---- Topologies: GPUs without a name ---- */

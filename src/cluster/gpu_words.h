@@ -30,12 +30,8 @@ double knee_nvlinks_of(double sm);
  * links. The name must be one of knee_gpu_name_in(). */
 void knee_cluster_of_gpu(const char *gpu, struct knee_cluster *out);
 
-/* The preset's name where a key chooses a GPU preset and the text is another spelling of one; else
- * the text. */
-const char *knee_gpu_choice(const struct knee_key *key, const char *text);
-
-/* Where such a key was refused: a GPU that is known by name must not be called a misspelling of
- * another one. */
-void knee_gpu_choice_refused(const struct knee_key *key, const char *text, struct knee_err *err);
+/* Whether the text names a GPU that is known, with a preset or without: it must not be called a
+ * misspelling of another one. */
+bool knee_gpu_is_known(const char *text);
 
 #endif

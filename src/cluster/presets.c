@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cluster/presets.h"
 
+#include "cluster/gpu_words.h"
+
 #include <string.h>
 
 /* Three tables, one set of look-ups: count, name of a row, row by number. */
-#define LOOKUPS(thing, table, label)                                                               \
+#define LOOKUPS(thing, table, label, spelt, known)                                                 \
     static size_t thing##_count(void)                                                              \
     {                                                                                              \
         return table##_count;                                                                      \
@@ -13,7 +15,8 @@
     {                                                                                              \
         return row < table##_count ? table[row].name : NULL;                                       \
     }                                                                                              \
-    const struct knee_choices knee_##thing##_names = {label, thing##_count, thing##_name};         \
+    const struct knee_choices knee_##thing##_names = {label, thing##_count, thing##_name, spelt,   \
+                                                      known};                                      \
     const struct knee_##thing *knee_##thing##_at(size_t row)                                       \
     {                                                                                              \
         return row < table##_count ? &table[row] : NULL;                                           \
@@ -28,9 +31,9 @@
         return NULL;                                                                               \
     }
 
-LOOKUPS(gpu, knee_gpus, "GPU preset")
-LOOKUPS(link, knee_links, "link preset")
-LOOKUPS(cluster_preset, knee_cluster_presets, "cluster preset")
+LOOKUPS(gpu, knee_gpus, "GPU preset", knee_gpu_spelt, knee_gpu_is_known)
+LOOKUPS(link, knee_links, "link preset", NULL, NULL)
+LOOKUPS(cluster_preset, knee_cluster_presets, "cluster preset", NULL, NULL)
 NAMED(gpu, knee_gpus)
 NAMED(link, knee_links)
 NAMED(cluster_preset, knee_cluster_presets)

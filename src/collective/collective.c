@@ -43,8 +43,8 @@ static const char *algorithm_name(size_t row)
     return algorithm ? algorithm->name : NULL;
 }
 
-const struct knee_choices knee_algorithm_names = {"all-reduce algorithm", algorithm_count,
-                                                  algorithm_name};
+const struct knee_choices knee_algorithm_names = {
+    .what = "all-reduce algorithm", .count = algorithm_count, .name = algorithm_name};
 
 int knee_algorithm_row(const struct knee_algorithm *algorithm)
 {

@@ -44,7 +44,8 @@ static const char *op_name(size_t row)
     return row < op_count() ? ops[KNEE_OP_ALL_REDUCE + row].name : NULL;
 }
 
-const struct knee_choices knee_op_names = {"collective", op_count, op_name};
+const struct knee_choices knee_op_names = {
+    .what = "collective", .count = op_count, .name = op_name};
 
 double knee_op_bus_factor(enum knee_op op, double ranks)
 {

@@ -106,7 +106,8 @@ static const char *profile_name(size_t row)
     return row < knee_profiles_count ? knee_profiles[row].name : NULL;
 }
 
-const struct knee_choices knee_profile_names = {"software profile", profile_count, profile_name};
+const struct knee_choices knee_profile_names = {
+    .what = "software profile", .count = profile_count, .name = profile_name};
 
 const struct knee_profile *knee_profile_at(size_t row)
 {

@@ -110,7 +110,7 @@ static const char *name(size_t row)
     return table[row].name;
 }
 
-const struct knee_choices lab_optimizer_names = {"optimizer", count, name};
+const struct knee_choices lab_optimizer_names = {.what = "optimizer", .count = count, .name = name};
 
 double lab_optimizer_usual_rate(int row)
 {

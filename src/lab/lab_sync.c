@@ -29,7 +29,7 @@ static const char *name(size_t row)
     return table[row].name;
 }
 
-const struct knee_choices lab_sync_names = {"strategy", count, name};
+const struct knee_choices lab_sync_names = {.what = "strategy", .count = count, .name = name};
 
 const struct lab_strategy *lab_strategy_of(const struct lab_setup *setup)
 {

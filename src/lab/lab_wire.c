@@ -282,7 +282,7 @@ static const char *name(size_t row)
     return table[row].name;
 }
 
-const struct knee_choices lab_wire_names = {"wire", count, name};
+const struct knee_choices lab_wire_names = {.what = "wire", .count = count, .name = name};
 
 const struct lab_wire *lab_wire_at(int row)
 {

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/keys.h"
-#include "cluster/gpu_words.h"
 #include "knee_read.h"
 #include "read/yaml_scan.h"
 
@@ -52,12 +51,8 @@ static knee_status set_key(struct reader *r, const char *key, const char *value,
     }
     if (row < r->keys->count && r->keys->rows[row].kind == KNEE_KEY_WORD)
         return fail_at(r, line, "this key is for the command line only", key);
-    if (row < r->keys->count)
-        value = knee_gpu_choice(&r->keys->rows[row], value);
     if (knee_keys_set(r->keys, r->object, key, value, KNEE_FILE, &inner) == KNEE_OK)
         return KNEE_OK;
-    if (row < r->keys->count)
-        knee_gpu_choice_refused(&r->keys->rows[row], value, &inner);
     knee_format(what, sizeof what, "%s%s%s", inner.where, inner.where[0] ? ": " : "", inner.what);
     return fail_at(r, line, what, inner.hint[0] ? inner.hint : NULL);
 }
