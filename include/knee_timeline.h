@@ -139,7 +139,7 @@ struct knee_loss {
 /* One file. Owns everything in it; free with knee_trace_release(). */
 struct knee_trace {
     char *file;
-    const char *format; /* "kineto", "xprof", "nsys", "cpu" */
+    const char *format; /* "kineto", "xprof", "nsys", "rpd", "cpu" */
     struct knee_rank *ranks;
     size_t rank_count;
     struct knee_mark *steps; /* by device, then start; not nested */
@@ -203,8 +203,9 @@ knee_status knee_trace_end(struct knee_trace_reader *reader, struct knee_trace *
                            struct knee_err *err);
 void knee_trace_abandon(struct knee_trace_reader *reader);
 
-/* Reads an Nsight Systems sqlite export from a file, or from `image_size` bytes of one in memory
- * (then `path` is only a name, and `image` is not changed). Contract as knee_trace_read(). */
+/* Reads an Nsight Systems sqlite export or an RPD database from a file, or from `image_size` bytes
+ * of one in memory (then `path` is only a name, and `image` is not changed). Contract as
+ * knee_trace_read(). */
 knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
                            const struct knee_trace_options *options, const struct knee_alloc *alloc,
                            struct knee_trace *out, struct knee_err *err);

@@ -355,13 +355,16 @@ static knee_status show_runs(struct cli_run *run, const struct trace_options *op
 {
     struct knee_trace_report *all = calloc(traces->job_count, sizeof *all);
     struct knee_style style = cli_style(run);
-    knee_status status = all ? KNEE_OK : knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
-    for (size_t j = 0; j < traces->job_count && all; j++)
+    if (!all) {
+        knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
+        return KNEE_SYSTEM;
+    }
+    for (size_t j = 0; j < traces->job_count; j++)
         all[j] = (struct knee_trace_report){runs[j].traces, runs[j].count, &runs[j].account,
                                             &runs[j].diagnosis};
-    if (all)
-        knee_write_runs(all, traces->job_count, cli_format(run), &style, &run->text);
-    run->answered = all != NULL;
+    knee_write_runs(all, traces->job_count, cli_format(run), &style, &run->text);
+    knee_status status = KNEE_OK;
+    run->answered = true;
     for (size_t j = 0; j < traces->job_count && !status; j++)
         status = check_gates(options, &runs[j].diagnosis, &run->err);
     free(all);
@@ -381,9 +384,11 @@ static knee_status report_runs(struct cli_run *run, const struct trace_options *
     struct told *runs = calloc(traces->job_count, sizeof *runs);
     struct knee_trace *room = calloc(traces->count + 1, sizeof *room);
     int *holders = calloc(traces->count + 1, sizeof *holders);
-    knee_status status = runs && room && holders
-                             ? account_runs(run, options, traces, job, rt, runs, room, holders)
-                             : knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
+    knee_status status = KNEE_SYSTEM;
+    if (runs && room && holders)
+        status = account_runs(run, options, traces, job, rt, runs, room, holders);
+    else
+        knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
     if (!status && !run->quiet)
         status = show_runs(run, options, traces, runs);
     for (size_t j = 0; j < traces->job_count && runs && !run->quiet; j++)

@@ -119,7 +119,8 @@ static bool ends_with(const char *name, const char *end)
 
 static bool looks_like_trace(const char *name)
 {
-    static const char *const ends[] = {".json", ".json.gz", ".sqlite", ".sqlite.gz", ".knee"};
+    static const char *const ends[] = {".json", ".json.gz", ".sqlite", ".sqlite.gz",
+                                       ".rpd",  ".rpd.gz",  ".knee"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (ends_with(name, ends[i]))
             return true;
@@ -267,7 +268,7 @@ static knee_status read_file(const char *name, const struct knee_trace_options *
         return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
     if (!standard && is_sqlite(fd)) {
         status = knee_nsys_read(name, NULL, 0, options, NULL, out, err);
-    } else if (ends_with(name, ".sqlite.gz")) {
+    } else if (ends_with(name, ".sqlite.gz") || ends_with(name, ".rpd.gz")) {
         status = read_packed_sqlite(name, &fd, options, out, err);
     } else {
         status = knee_trace_read(cli_reader(&fd), name, options, NULL, out, err);
@@ -578,7 +579,7 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
         rt->abort(rt, rt->fault[0] ? rt->fault : "out of memory for the list of files");
     if (!files.failed && files.count == 0) {
         knee_fail(err, KNEE_INPUT, word_count ? words[0] : "", "there are no traces here");
-        knee_hint(err, "traces end in .json, .json.gz or .sqlite");
+        knee_hint(err, "traces end in .json, .json.gz, .sqlite or .rpd");
         status = KNEE_INPUT;
     }
     work.traces = calloc(files.count + 1, sizeof *work.traces);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nsight Systems sqlite exports. Tables are scanned in file order and joined here, which is three
- * times as fast as letting SQL join and sort. Any table or column may be missing; what is needed
- * and cannot be read is counted. The file is somebody else's: nothing in it is run. Times are
- * nanoseconds since the session's start; correlations are per process.
+ * Nsight Systems sqlite exports, and RPD databases (rocmProfileData). Tables are scanned in file
+ * order and joined here, which is three times as fast as letting SQL join and sort. Any table or
+ * column may be missing; what is needed and cannot be read is counted. The file is somebody else's:
+ * nothing in it is run. Times are nanoseconds since the session's start; correlations are per
+ * process.
  */
 #include "base/error.h"
 #include "base/format.h"
@@ -32,6 +33,8 @@ struct nsys {
         bool launches; /* the name of a call that hands over work */
         int64_t step;  /* number of the step that it names; -1: it names none */
         bool loads;    /* it names waiting for a batch */
+        bool empty;    /* it says nothing */
+        bool copies;   /* RPD's name of a kind of copy */
     } * strings;
     size_t string_count, string_capacity;
     /* processes and devices that occur together */
@@ -211,6 +214,9 @@ static void take_string(struct nsys *n, sqlite3_stmt *row)
                             .name = knee_builder_name(n->builder, text, strlen(text)),
                             .launches = hands_over_work(text),
                             .step = -1,
+                            .empty = !*text,
+                            .copies =
+                                strncmp(text, "Copy", 4) == 0 || strcmp(text, "FillBuffer") == 0,
                             .loads = knee_has_word(text, "dataloader")};
     if (!knee_names_step(text, strlen(text), &string.step))
         string.step = -1;
@@ -373,6 +379,37 @@ static void take_range(struct nsys *n, sqlite3_stmt *row)
         knee_builder_load(n->builder, device, start, end);
 }
 
+/* ---- RPD ---- */
+
+/* start, end, gpuId, queueId, id, description_id, opType_id. Kernels of a hipGraph have another
+ * type than others (Task): whatever is no copy is a kernel. */
+static void take_op(struct nsys *n, sqlite3_stmt *row)
+{
+    int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
+    const struct string *name = string_of(n, sqlite3_column_int64(row, 5));
+    const struct string *type = string_of(n, sqlite3_column_int64(row, 6));
+    if (!usable(n, start, end))
+        return;
+    n->trace->losses[KNEE_REPAIR_DURATION].count += end < start;
+    n->trace->events++;
+    if (!name || name->empty)
+        name = type;
+    knee_builder_span(n->builder, sqlite3_column_int64(row, 2), start, end < start ? start : end,
+                      name ? name->name : knee_builder_name(n->builder, "unnamed kernel", 14),
+                      (int32_t)sqlite3_column_int64(row, 3),
+                      correlation_of(0, sqlite3_column_int64(row, 4)), type && type->copies, NULL);
+}
+
+/* start, end, tid, op */
+static void take_api(struct nsys *n, sqlite3_stmt *row)
+{
+    int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
+    if (usable(n, start, end))
+        knee_builder_launch(n->builder, start, end > start ? end : start,
+                            sqlite3_column_int64(row, 2),
+                            correlation_of(0, sqlite3_column_int64(row, 3)));
+}
+
 /* ---- The file ---- */
 
 static void take_base(struct nsys *n, sqlite3_stmt *row)
@@ -410,14 +447,37 @@ static const struct source sources[] = {
      take_range},
 };
 
+static void read_strings(struct nsys *n, const struct source *source)
+{
+    read_source(n, source);
+    if (n->string_count > 1)
+        qsort(n->strings, n->string_count, sizeof *n->strings, by_id);
+}
+
 static void read_tables(struct nsys *n)
 {
     static const struct source strings = {"StringIds", {"id", "value"}, 2, NULL, take_string};
-    read_source(n, &strings);
-    if (n->string_count > 1)
-        qsort(n->strings, n->string_count, sizeof *n->strings, by_id);
+    read_strings(n, &strings);
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
         read_source(n, &sources[i]);
+}
+
+static void read_rpd(struct nsys *n)
+{
+    static const struct source strings = {"rocpd_string", {"id", "string"}, 2, NULL, take_string},
+                               ops = {"rocpd_op",
+                                      {"start", "end", "gpuId", "queueId", "id", "description_id",
+                                       "opType_id"},
+                                      7,
+                                      NULL,
+                                      take_op};
+    read_strings(n, &strings);
+    read_source(n, &ops);
+    if (has_table(n, "rocpd_api") && has_table(n, "rocpd_api_ops"))
+        each_row(n,
+                 "SELECT a.start, a.\"end\", a.tid, o.op_id FROM rocpd_api_ops o JOIN rocpd_api a "
+                 "ON a.id = o.api_id",
+                 take_api);
 }
 
 static knee_status read_open(struct nsys *n, struct knee_err *err)
@@ -426,20 +486,24 @@ static knee_status read_open(struct nsys *n, struct knee_err *err)
     if (sqlite3_exec(n->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
         return knee_fail(err, KNEE_INPUT, n->trace->file, "cannot be read: %s",
                          sqlite3_errmsg(n->db));
-    read_tables(n);
+    bool rpd = has_table(n, "rocpd_op");
+    if (rpd)
+        read_rpd(n);
+    else
+        read_tables(n);
     if (n->failed)
         return knee_fail(err, KNEE_SYSTEM, n->trace->file, "out of memory");
     knee_status status = knee_builder_finish(n->builder, n->trace, err);
     if (status)
         return status;
-    n->trace->format = "nsys";
+    n->trace->format = rpd ? "rpd" : "nsys";
     if (n->trace->events)
         return KNEE_OK;
     bool broken = n->trace->losses[KNEE_LOSS_COLUMN].count > 0;
     knee_fail(err, KNEE_INPUT, n->trace->file,
               broken ? "an SQLite database whose tables cannot be read"
-                     : "an SQLite database without CUPTI_ACTIVITY tables");
-    knee_hint(err, "export the report with: nsys export --type sqlite");
+                     : "an SQLite database without CUPTI_ACTIVITY or rocpd_op tables");
+    knee_hint(err, "export Nsight's report with: nsys export --type sqlite");
     return KNEE_INPUT;
 }
 
