@@ -17,8 +17,6 @@ KNEE_PUBLIC_BEGIN
 
 /* ---- Out: results as text ----------------------------------------------------------------- */
 
-enum knee_format { KNEE_TEXT, KNEE_JSON, KNEE_CSV, KNEE_MARKDOWN };
-
 struct knee_style {
     bool ascii; /* no characters beyond ASCII */
     bool color; /* ANSI emphasis */

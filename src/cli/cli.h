@@ -6,6 +6,7 @@
 #ifndef KNEE_CLI_CLI_H
 #define KNEE_CLI_CLI_H
 
+#include "ask/ask.h"
 #include "base/text.h"
 #include "knee_out.h"
 
@@ -19,8 +20,8 @@ struct cli_common {
 };
 extern const struct knee_keys cli_common_keys;
 
-#define CLI_TABLES 4
-#define CLI_WORDS  65536
+#define CLI_TABLES ASK_TABLES
+#define CLI_WORDS  ASK_WORDS
 
 /* Everything a run of a command was given. */
 struct cli_run {
@@ -29,11 +30,11 @@ struct cli_run {
     void *objects[CLI_TABLES]; /* beside command->keys[] */
     const char **words;        /* room for as many as there are arguments */
     size_t word_count;
-    struct knee_text text;     /* what will be printed */
-    const char *view;          /* of the page; NULL: the command's name */
-    struct knee_text answer;   /* with --html: the same as JSON, for the page */
-    struct knee_text trace;    /* with --html: a trace for the page, gzip */
-    struct knee_fitted fitted; /* of the cluster that was read */
+    struct knee_text text;   /* what will be printed */
+    const char *view;        /* of the page; NULL: the command's name */
+    struct knee_text answer; /* with --html: the same as JSON, for the page */
+    struct knee_text trace;  /* with --html: a trace for the page, gzip */
+    struct knee_ask *ask;    /* reads files; what is asked of the library goes through it */
     struct knee_err err;
     bool quiet;    /* one of many ranks, and not the one that speaks */
     bool answered; /* what stands in `text` is an answer even if the command fails */
@@ -41,10 +42,12 @@ struct cli_run {
 
 struct cli_command {
     const char *name;
-    const char *operands;                     /* "[JOB.yaml]" */
-    const char *summary;                      /* one line */
-    const char *about;                        /* a paragraph */
-    const char *examples;                     /* one per line */
+    const char *operands;               /* "[JOB.yaml]" */
+    const char *summary;                /* one line */
+    const char *about;                  /* a paragraph */
+    const char *examples;               /* one per line */
+    const struct knee_ask_command *ask; /* one that the library answers: what follows is there, but
+                                         * main (NULL: cli_ask) */
     const struct knee_keys *keys[CLI_TABLES]; /* beyond the common ones; NULL ends */
     const char *const *only[CLI_TABLES];      /* names taken from keys[i], NULL ends; NULL: all */
     size_t most_words;
@@ -52,8 +55,18 @@ struct cli_command {
 };
 extern const struct cli_command *const cli_commands[]; /* NULL ends */
 
-/* Does the command take row `row` of its table `table`? */
+/* A command's tables, CLI_TABLES of them, NULL ends; and whether it takes row `row` of one. */
+const struct knee_keys *const *cli_keys(const struct cli_command *command);
 bool cli_takes(const struct cli_command *command, size_t table, size_t row);
+
+/* A command that the library answers: parses, asks, and writes the files that were made. `work`
+ * (may be NULL) is what threads and processes share. */
+knee_status cli_ask(struct cli_run *run, int argc, char **argv);
+knee_status cli_answer(struct cli_run *run, const struct knee_ask_work *work);
+/* An ask that finds what is named among the files; NULL: no memory. */
+struct knee_ask *cli_ask_open(void);
+/* Room for the objects of run->command, with nothing given yet; NULL: no memory. free() it. */
+void *cli_ask_room(struct cli_run *run);
 
 /* Reads flags into the objects of run->command and words into run->words. */
 knee_status cli_parse(struct cli_run *run, int argc, char **argv);
@@ -73,10 +86,6 @@ knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *len
  * input). */
 const char *cli_base_name(const char *path);
 const char *cli_input_name(const char *path);
-
-/* A cluster from a word: a preset, a file (YAML, nvidia-smi topo -m, NCCL's XML) or one line of
- * text such as '8xh100:nvlink4 * 16 @ ib400x8'. What a fit left in a file is kept in the run. */
-knee_status cli_read_cluster(struct cli_run *run, const char *word, struct knee_cluster *out);
 
 /* Remembers a file that is read: no output may take its place. cli_read_file() does it itself. */
 void cli_note_input(const char *name);
@@ -112,9 +121,6 @@ void cli_overview(struct knee_text *text);
 
 /* The value a key takes, as help writes it: "BYTES/S"; "" for a switch. */
 const char *cli_metavar(const struct knee_key *key);
-
-/* Constants from a YAML file; all NaN when `name` is NULL. */
-knee_status cli_read_rates(const char *name, struct knee_rates *rates, struct knee_err *err);
 
 extern const struct cli_command cli_predict, cli_tax, cli_plan, cli_scale, cli_validate, cli_trace,
     cli_diff, cli_collective, cli_fit, cli_cluster, cli_report, cli_bench, cli_lab, cli_doctor,

@@ -14,7 +14,7 @@ static void each_key(const struct cli_command *command,
 {
     const char *group = "";
     for (size_t t = 0; t <= CLI_TABLES; t++) {
-        const struct knee_keys *keys = t < CLI_TABLES ? command->keys[t] : &cli_common_keys;
+        const struct knee_keys *keys = t < CLI_TABLES ? cli_keys(command)[t] : &cli_common_keys;
         if (!keys)
             continue;
         for (size_t i = 0; i < keys->count; i++) {

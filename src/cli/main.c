@@ -58,7 +58,7 @@ static knee_status dispatch(struct cli_run *run, int argc, char **argv)
         cli_help(run->command, &run->text);
         return KNEE_OK;
     }
-    return run->command->main(run, argc - 2, argv + 2);
+    return (run->command->main ? run->command->main : cli_ask)(run, argc - 2, argv + 2);
 }
 
 static void print_error(const struct knee_err *err)
@@ -71,7 +71,8 @@ int main(int argc, char **argv)
 {
     struct cli_run run = {0};
     run.words = calloc((size_t)argc + 1, sizeof *run.words);
-    if (!run.words) {
+    run.ask = cli_ask_open();
+    if (!run.words || !run.ask) {
         fputs("knee: out of memory\n", stderr);
         return KNEE_SYSTEM;
     }
@@ -90,6 +91,7 @@ int main(int argc, char **argv)
         print_error(&run.err);
     if (run.quiet && status)
         sleep(1); /* mpirun ends all when one fails: the one that speaks goes first */
+    knee_ask_end(run.ask);
     knee_text_release(&run.text);
     knee_text_release(&run.answer);
     knee_text_release(&run.trace);

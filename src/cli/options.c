@@ -70,14 +70,15 @@ const char *cli_metavar(const struct knee_key *key)
     return "";
 }
 
+const struct knee_keys *const *cli_keys(const struct cli_command *command)
+{
+    return command->ask ? command->ask->keys : command->keys;
+}
+
 bool cli_takes(const struct cli_command *command, size_t table, size_t row)
 {
-    const char *const *only = command->only[table];
-    if (!only)
-        return true;
-    while (*only && strcmp(*only, command->keys[table]->rows[row].name) != 0)
-        only++;
-    return *only != NULL;
+    return knee_ask_takes(command->ask ? command->ask->only[table] : command->only[table],
+                          &cli_keys(command)[table]->rows[row]);
 }
 
 /* The table that has `name`, and its object. */
@@ -87,11 +88,12 @@ static const struct knee_keys *find_table(struct cli_run *run, const char *name,
         *object = &run->common;
         return &cli_common_keys;
     }
-    for (size_t i = 0; i < CLI_TABLES && run->command->keys[i]; i++) {
-        size_t row = knee_keys_find(run->command->keys[i], name);
-        if (row < run->command->keys[i]->count && cli_takes(run->command, i, row)) {
+    const struct knee_keys *const *keys = cli_keys(run->command);
+    for (size_t i = 0; i < CLI_TABLES && keys[i]; i++) {
+        size_t row = knee_keys_find(keys[i], name);
+        if (row < keys[i]->count && cli_takes(run->command, i, row)) {
             *object = run->objects[i];
-            return run->command->keys[i];
+            return keys[i];
         }
     }
     return NULL;
@@ -100,10 +102,11 @@ static const struct knee_keys *find_table(struct cli_run *run, const char *name,
 static knee_status unknown_option(struct cli_run *run, const char *name)
 {
     struct knee_nearest nearest = {.wanted = name};
-    for (size_t i = 0; i < CLI_TABLES && run->command->keys[i]; i++)
-        for (size_t row = 0; row < run->command->keys[i]->count; row++)
+    const struct knee_keys *const *keys = cli_keys(run->command);
+    for (size_t i = 0; i < CLI_TABLES && keys[i]; i++)
+        for (size_t row = 0; row < keys[i]->count; row++)
             if (cli_takes(run->command, i, row))
-                knee_nearest_offer(&nearest, run->command->keys[i]->rows[row].name);
+                knee_nearest_offer(&nearest, keys[i]->rows[row].name);
     for (size_t row = 0; row < cli_common_keys.count; row++)
         knee_nearest_offer(&nearest, cli_common_keys.rows[row].name);
     knee_fail(&run->err, KNEE_USAGE, "", "there is no option --%.60s", name);
@@ -112,11 +115,6 @@ static knee_status unknown_option(struct cli_run *run, const char *name)
     else
         knee_hint(&run->err, "knee %s --help lists them", run->command->name);
     return KNEE_USAGE;
-}
-
-static bool is_file(const char *word)
-{
-    return strcmp(word, "-") == 0 || access(word, F_OK) == 0;
 }
 
 /* One flag at argv[*at]; moves *at past a value that stands apart. */
@@ -144,17 +142,14 @@ static knee_status parse_flag(struct cli_run *run, int argc, char **argv, int *a
             knee_hint(&run->err, "for example %s", knee_unit_example(key->unit));
         return KNEE_USAGE;
     }
-    if (key->kind == KNEE_KEY_PARSED && is_file(value)) { /* the core reads no files */
-        size_t row = knee_keys_find(keys, name);
-        knee_keys_source(keys, object)[row] = KNEE_FLAG;
-        return cli_read_cluster(run, value, (void *)((char *)object + key->offset));
-    }
-    return knee_keys_set(keys, object, name, value, KNEE_FLAG, &run->err);
+    return knee_ask_set(run->ask, keys, object, knee_keys_find(keys, name), value, &run->err);
 }
 
 knee_status cli_parse(struct cli_run *run, int argc, char **argv)
 {
     bool flags = true;
+    size_t most_words =
+        run->command->ask ? run->command->ask->most_words : run->command->most_words;
     for (int i = 0; i < argc; i++) {
         const char *arg = argv[i];
         knee_status status = KNEE_OK;
@@ -167,7 +162,7 @@ knee_status cli_parse(struct cli_run *run, int argc, char **argv)
         } else if (flags && arg[0] == '-' && arg[1]) {
             status = knee_fail(&run->err, KNEE_USAGE, "", "there is no option %.60s", arg);
             knee_hint(&run->err, "options are spelled out, as in --params 7B");
-        } else if (run->word_count == run->command->most_words) {
+        } else if (run->word_count == most_words) {
             status = knee_fail(&run->err, KNEE_USAGE, "", "'%.60s' is one word too many", arg);
             knee_hint(&run->err, "knee %s %s", run->command->name, run->command->operands);
         } else {

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* validate: measured runs against what is predicted, and profiles fitted to them. */
+#include "ask/ask.h"
+#include "base/keys.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LARGEST_TABLE ((size_t)64 << 20)
+
+struct validate_options {
+    const char *calibrate, *rates, *gpu;
+    double tolerance;
+    bool cross_validate;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+
+#define WORD(key_name, field, absent, words)                                                       \
+    {                                                                                              \
+        .name = key_name, .kind = KNEE_KEY_WORD,                                                   \
+        .offset = offsetof(struct validate_options, field), .group = "Question",                   \
+        .otherwise = absent, .help = words                                                         \
+    }
+
+static const struct knee_key rows[] = {
+    WORD("gpu", gpu, "none", "GPU of rows that do not name one, for example h200"),
+    WORD("rates", rates, "the shipped ones",
+         "YAML file with constants that replace those of the profiles"),
+    WORD("calibrate", calibrate, "none",
+         "write a YAML file with constants fitted to these rows, for --rates"),
+    {.name = "cross-validate",
+     .kind = KNEE_KEY_SWITCH,
+     .offset = offsetof(struct validate_options, cross_validate),
+     .group = "Question",
+     .otherwise = "",
+     .help = "also predict each source with constants fitted without its rows"},
+    {.name = "tolerance",
+     .kind = KNEE_KEY_NUMBER,
+     .unit = KNEE_UNIT_FRACTION,
+     .min = 0.01,
+     .max = 1,
+     .offset = offsetof(struct validate_options, tolerance),
+     .group = "Question",
+     .otherwise = "0.8",
+     .help = "E(K) down to which more GPUs are worth it: defines the knee of a curve"},
+};
+
+static const struct knee_keys validate_keys = KNEE_KEY_TABLE(rows, struct validate_options);
+
+static knee_status write_profile(struct knee_ask_question *q, const struct knee_runs *runs,
+                                 const char *name, struct knee_err *err)
+{
+    struct knee_rates rates;
+    struct knee_platform platform;
+    knee_status status = knee_calibrate(runs, knee_ask_alloc(q->ask), &rates, &platform, err);
+    if (status)
+        return status;
+    struct knee_text *yaml = knee_ask_pulled(q->ask, name);
+    if (yaml)
+        knee_write_rates(&rates, &platform, yaml);
+    if (!yaml || yaml->failed)
+        return knee_fail(err, KNEE_SYSTEM, name, "out of memory for the output");
+    return KNEE_OK;
+}
+
+/* Rates that replace others show in the predictions alone, which one process prints. */
+static knee_status predict(struct knee_ask_question *q, const struct validate_options *options,
+                           const struct knee_runs *runs, struct knee_validation *out,
+                           struct knee_err *err)
+{
+    struct knee_rates rates;
+    double tolerance = isnan(options->tolerance) ? 0.8 : options->tolerance;
+    knee_status status =
+        knee_ask_read_rates(q->ask, knee_ask_silent(q) ? NULL : options->rates, &rates, err);
+    return status ? status
+                  : knee_validate(runs, &rates, tolerance, knee_ask_alloc(q->ask), out, err);
+}
+
+static bool watch(void *ctx, double share)
+{
+    return knee_ask_progress(ctx, share);
+}
+
+static knee_status cross_validate(struct knee_ask_question *q, struct knee_validation *v,
+                                  struct knee_err *err)
+{
+    if (q->work && q->work->cross_validate)
+        return q->work->cross_validate(q->work->ctx, v, err);
+    return knee_cross_validate(v, 0, 1, watch, q->ask, err);
+}
+
+/* All processes go on, or none does. */
+static knee_status agree(const struct knee_ask_question *q, knee_status own)
+{
+    return q->work && q->work->agree ? q->work->agree(q->work->ctx, own) : own;
+}
+
+static knee_status compare(struct knee_ask_question *q, const struct knee_runs *runs,
+                           struct knee_validation *v, struct knee_err *err)
+{
+    const struct validate_options *options = q->objects[0];
+    knee_status status = v ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    if (!status && options->calibrate && !knee_ask_silent(q))
+        status = write_profile(q, runs, options->calibrate, err);
+    bool made = !status && !(status = predict(q, options, runs, v, err));
+    status = agree(q, status);
+    if (!status && options->cross_validate)
+        status = cross_validate(q, v, err);
+    if (!status && !knee_ask_silent(q))
+        ASK_WRITE(q, knee_write_validation, v);
+    if (made)
+        knee_validation_release(v);
+    return status;
+}
+
+static knee_status read_runs(struct knee_ask_question *q, struct knee_runs *out,
+                             struct knee_err *err)
+{
+    const struct validate_options *options = q->objects[0];
+    struct knee_ask_bytes table;
+    knee_status status = knee_ask_read(q->ask, q->words[0], LARGEST_TABLE, &table, err);
+    if (status)
+        return status;
+    status = knee_runs_read(table.data, table.length, q->words[0], options->gpu,
+                            knee_ask_alloc(q->ask), out, err);
+    knee_ask_done(&table);
+    return status;
+}
+
+static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
+{
+    const struct validate_options *options = q->objects[0];
+    const struct knee_alloc *alloc = knee_ask_alloc(q->ask);
+    struct knee_runs runs = {0};
+    if (q->word_count == 0) {
+        knee_fail(err, KNEE_USAGE, "", "no table of runs is given");
+        knee_hint(err, "knee validate RUNS.csv; docs/validate.md lists the columns");
+        return KNEE_USAGE;
+    }
+    if (knee_ask_silent(q) && !options->cross_validate)
+        return KNEE_OK; /* one answers for all: thousands of rows take a fraction of a second */
+    knee_status status = agree(q, read_runs(q, &runs, err));
+    if (!status) {
+        struct knee_validation *v = knee_resize(alloc, NULL, sizeof *v);
+        status = compare(q, &runs, v, err);
+        knee_resize(alloc, v, 0);
+    }
+    knee_runs_release(&runs);
+    return status;
+}
+
+static void init(void *room, void **objects)
+{
+    knee_keys_clear(&validate_keys, room);
+    objects[0] = room;
+}
+
+const struct knee_ask_command knee_ask_validate = {
+    .name = "validate",
+    .keys = {&validate_keys},
+    .most_words = 1,
+    .operands = "RUNS.csv",
+    .size = sizeof(struct validate_options),
+    .init = init,
+    .answer = answer,
+};
+
+bool knee_ask_validate_crosses(const void *options)
+{
+    return ((const struct validate_options *)options)->cross_validate;
+}
