@@ -144,17 +144,20 @@ FORCE:
 
 # ---- The page: the same core as WebAssembly, one file ----
 
-wasm_flags = --target=wasm32-wasi -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -Oz -Iinclude -Isrc
-wasm_obj  := $(patsubst %.c,build/wasm/%.o,$(lib_src) web/core.c $(patsubst $(B)/%,build/%,$(gen_src)))
+wasm_flags = --target=wasm32-wasi -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -Oz -flto -DKNEE_JSON_ONLY=1 -Iinclude -Isrc
+web_src   := web/core.c web/lean.c
+# What web/lean.c stands in for.
+page_leaves := src/read/yaml.c src/read/cluster/cluster_read.c src/fit/fit.c src/ask/ask_perfetto.c src/ask/ask_commands.c
+wasm_obj  := $(patsubst %.c,build/wasm/%.o,$(filter-out $(page_leaves),$(lib_src)) $(web_src) $(patsubst $(B)/%,build/%,$(gen_src)))
 build/wasm/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,WASM,$<)
 	$(Q)$(CLANG) $(wasm_flags) -MMD -MP -c $< -o $@
 build/core.wasm: $(wasm_obj)
 	$(call say,LINK,$@)
-	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all -Wl,--gc-sections \
+	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -flto -Wl,--strip-all -Wl,--gc-sections \
 	  -Wl,-z,stack-size=1048576 $^ -lm -o $@
-	$(Q)if command -v wasm-opt >/dev/null; then wasm-opt -Oz $@ -o $@; fi
+	$(Q)if command -v wasm-opt >/dev/null; then wasm-opt -Oz --converge $@ -o $@; fi
 $(page): build/core.wasm tools/page.mjs $(wildcard web/*.js web/*.css web/*.html)
 	$(call say,PAGE,$@)
 	$(Q)node tools/page.mjs build/core.wasm $@
@@ -222,6 +225,9 @@ unit: $(unit_bin)
 
 $(B)/example: examples/predict.c include/knee.h $(B)/libknee.so
 	$(CC) -std=c17 $(WARN) -Iinclude $< -o $@ $(B)/libknee.so -Wl,-rpath,'$$ORIGIN'
+# The library alone, by its one header: tests/ask puts its answers beside the program's.
+$(B)/ask: examples/ask.c include/knee.h $(B)/libknee.so
+	$(Q)$(CC) -std=c17 $(WARN) -Iinclude $< -o $@ $(B)/libknee.so -Wl,-rpath,'$$ORIGIN'
 
 $(B)/failmalloc.so: tests/failmalloc.c
 	@mkdir -p $(@D)
@@ -280,9 +286,9 @@ fuzz: $(addprefix fuzz-,$(fuzz_targets))
 lint: all tidy
 	tools/rooms $(B)
 	tools/options $(B)/knee
-	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
+	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c web/*.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
-	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench
+	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench web
 
 # clang-tidy, again only for what was compiled again: an object is newer when its source or a header is.
 tidy_src := $(lib_src) $(measure_src) $(cli_src)
@@ -295,9 +301,13 @@ $(B)/tidy/examples/predict.ok: examples/predict.c include/knee.h .clang-tidy
 	@mkdir -p $(@D)
 	@clang-tidy --quiet $< -- $(STD) $(CPPFLAGS) 2>/dev/null
 	@touch $@
-tidy: $(tidy_src:%.c=$(B)/tidy/%.ok) $(B)/tidy/examples/predict.ok
+$(B)/tidy/web/%.ok: build/wasm/web/%.o .clang-tidy
+	@mkdir -p $(@D)
+	@clang-tidy --quiet web/$*.c -- $(wasm_flags) 2>/dev/null
+	@touch $@
+tidy: $(tidy_src:%.c=$(B)/tidy/%.ok) $(B)/tidy/examples/predict.ok $(if $(filter 1,$(use_page)),$(web_src:%.c=$(B)/tidy/%.ok))
 
-format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c)
+format: ; @clang-format -i $(wildcard include/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c web/*.c)
 
 docs: $(B)/knee
 	awk -f tools/apidoc.awk include/knee.h > docs/api.md

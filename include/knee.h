@@ -133,8 +133,8 @@ void knee_ask_end(struct knee_ask *ask); /* NULL: nothing */
  * --markdown, or as text of 100 columns. JSON begins with its schema and version, "knee.predict/1".
  * Fields may be added to a version; none is renamed or changes its meaning.
  *
- * KNEE_GATE: the answer is there, and a limit in the question is not kept (a budget, a deadline,
- * "max-ratio"). So it is with KNEE_INPUT after "strict". On other failures nothing is appended.
+ * KNEE_GATE: the answer is there, and a limit in the question is not kept (a budget, a deadline).
+ * So it is with KNEE_INPUT after "strict". On other failures nothing is appended.
  *
  * `ask` may be NULL when the question names no bytes and no traces; memory then comes from
  * answer->alloc.

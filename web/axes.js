@@ -18,7 +18,7 @@ axes.start = () => {
 };
 
 axes.update = () => {
-  const answer = core.call("kw_tax", axes.state);
+  const answer = core.ask("tax", axes.state);
   const verdict = byId("axes-verdict");
   verdict.classList.toggle("error", Boolean(answer.error));
   if (answer.error) {
@@ -54,7 +54,7 @@ axes.update = () => {
 
 // The same degrees, priced operation by operation.
 axes.plan = () => {
-  const answer = core.call("kw_plan", axes.state);
+  const answer = core.ask("axes", axes.state);
   byId("chart-axes").closest("figure").hidden = Boolean(answer.error);
   if (answer.error) {
     fill("axes-memory", el("p", { class: "hint" }, `${answer.error}${answer.hint ? `; ${answer.hint}` : ""}`));

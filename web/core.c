@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The core for the page: the same objects as the program's, behind a few functions that take lines
- * of "key=value" and leave text (JSON, as --json prints it) to be fetched. Strings come in at
- * kw_alloc(), the answer stands at kw_text() for kw_length() bytes until the next call. One file is
- * read at a time; bytes are pushed into the room that kw_trace_room() offers.
+ * The core for the page: questions as in knee.h, with a few rows of the page's own, and the lists
+ * that the timeline is drawn from. Strings come in at kw_alloc(); what was said last stands at
+ * kw_text() for kw_length() bytes until the next call. There is one ask.
  */
-#include "base/error.h"
+#include "ask/ask.h"
+#include "ask/pushed.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "cluster/hardware.h"
 #include "job/job.h"
-#include "knee_out.h"
 #include "out/json.h"
 #include "out/show_plan.h"
 #include "out/show_prediction.h"
@@ -23,6 +23,7 @@
 
 #define EXPORT(name) __attribute__((export_name(#name))) name
 
+static struct knee_ask *ask;
 static struct knee_text answer;
 
 void *EXPORT(kw_alloc)(size_t size)
@@ -45,50 +46,24 @@ size_t EXPORT(kw_length)(void)
     return answer.length;
 }
 
-static void clear(void)
-{
-    knee_text_release(&answer);
-}
-
-static int say_error(const struct knee_err *err)
+/* The status, and in the text what is wrong. */
+static int finish(knee_status status, const struct knee_err *err)
 {
     struct knee_json json = {.text = &answer};
-    clear();
+    if (!status || status == KNEE_GATE)
+        return (int)status;
+    knee_text_release(&answer);
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "where", err->where);
     knee_json_string(&json, "error", err->what);
     knee_json_string(&json, "hint", err->hint);
     knee_json_close(&json, '}');
-    return (int)err->status;
+    return (int)status;
 }
 
-/* ---- Inputs ---- */
+/* ---- Questions that only the page asks ---- */
 
-enum { MOST_LEVERS = 16 };
-
-/* Lines of key=value into an object; "lever=NAME" lines are kept apart. `lines` is cut up. */
-static knee_status set_lines(const struct knee_keys *keys, void *object, char *lines, char **levers,
-                             size_t *lever_count, struct knee_err *err)
-{
-    for (char *line = lines, *next; line && *line; line = next) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = '\0';
-        char *value = strchr(line, '=');
-        if (!value)
-            continue;
-        *value++ = '\0';
-        if (strcmp(line, "lever") == 0) {
-            if (lever_count && *lever_count < MOST_LEVERS)
-                levers[(*lever_count)++] = value;
-            continue;
-        }
-        knee_status status = knee_keys_set(keys, object, line, value, KNEE_FLAG, err);
-        if (status)
-            return status;
-    }
-    return KNEE_OK;
-}
+/* keys: the tables that the program's flags come from. The page builds its forms from them. */
 
 static const char *unit_name(enum knee_unit unit)
 {
@@ -98,9 +73,19 @@ static const char *unit_name(enum knee_unit unit)
     return names[unit];
 }
 
+static void put_choices(struct knee_json *json, const struct knee_choices *choices)
+{
+    knee_json_open_flat(json, "choices", '[');
+    for (size_t c = 0; c < choices->count(); c++)
+        knee_json_string(json, NULL, choices->name(c));
+    knee_json_close(json, ']');
+}
+
 static void put_keys(struct knee_json *json, const char *name, const struct knee_keys *keys)
 {
-    static const char *const kinds[] = {"number", "choice", "workers", "switch", "word", "choice"};
+    static const char *const kinds[] = {
+        [KNEE_KEY_NUMBER] = "number", [KNEE_KEY_CHOICE] = "choice", [KNEE_KEY_WORKERS] = "workers",
+        [KNEE_KEY_SWITCH] = "switch", [KNEE_KEY_WORD] = "word",     [KNEE_KEY_PARSED] = "choice"};
     knee_json_open(json, name, '[');
     for (size_t i = 0; i < keys->count; i++) {
         const struct knee_key *key = &keys->rows[i];
@@ -113,155 +98,145 @@ static void put_keys(struct knee_json *json, const char *name, const struct knee
         knee_json_string(json, "group", key->group);
         knee_json_string(json, "otherwise", key->otherwise);
         knee_json_string(json, "help", key->help);
-        if (key->choices) {
-            knee_json_open_flat(json, "choices", '[');
-            for (size_t c = 0; c < key->choices->count(); c++)
-                knee_json_string(json, NULL, key->choices->name(c));
-            knee_json_close(json, ']');
-        }
+        if (key->choices)
+            put_choices(json, key->choices);
         knee_json_close(json, '}');
     }
     knee_json_close(json, ']');
 }
 
-/* The tables that the program's flags come from: the page builds its forms from them. */
-int EXPORT(kw_keys)(void)
+static knee_status answer_keys(struct knee_ask_question *q, struct knee_err *err)
 {
-    struct knee_json json = {.text = &answer};
-    clear();
+    struct knee_json json = {.text = q->outs[0].text};
+    (void)err;
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "version", KNEE_VERSION);
     put_keys(&json, "predict", &knee_job_keys);
     put_keys(&json, "tax", &knee_tax_keys);
     knee_json_close(&json, '}');
-    return answer.failed ? KNEE_SYSTEM : KNEE_OK;
+    return KNEE_OK;
 }
 
-/* ---- Predict and tax ---- */
+/* What the page may change about a job beside its keys. A word is a set of levers, apart by '+';
+ * one that does not apply changes nothing. A trace shows times, not links: so what a trace showed
+ * changes by factors, and latency is added to every hop. */
+struct change {
+    double bandwidth_times, latency_added_s, batch_times;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+#define CHANGE(name, field, unit, low)                                                             \
+    KNEE_NUMBER(struct change, name, field, unit, low, KNEE_HUGE, "", "", "")
+static const struct knee_key change_rows[] = {
+    CHANGE("bandwidth-times", bandwidth_times, KNEE_UNIT_FACTOR, 1e-9),
+    CHANGE("latency-added", latency_added_s, KNEE_UNIT_SECONDS, 0),
+    CHANGE("batch-times", batch_times, KNEE_UNIT_FACTOR, 1e-9),
+};
+static const struct knee_keys change_keys = KNEE_KEY_TABLE(change_rows, struct change);
 
-static struct knee_job measured; /* from the trace at hand */
-static bool has_measured;
+struct changed {
+    struct knee_job job;
+    struct change change;
+    struct knee_prediction prediction;
+};
 
-/* With `levers`, the answer is that of the job after them, at the count they leave. */
-static int predict(struct knee_job *job, char *lines)
+static void init_changed(void *room, void **objects)
 {
-    char *levers[MOST_LEVERS];
-    size_t lever_count = 0;
-    struct knee_prediction prediction, changed;
-    struct knee_err err = {0};
-    struct knee_style style = {0};
-    knee_status status = set_lines(&knee_job_keys, job, lines, levers, &lever_count, &err);
-    if (!status)
-        status = knee_predict(job, NULL, &prediction, &err);
-    if (status)
-        return say_error(&err);
-    if (lever_count) {
-        struct knee_job after = prediction.job;
-        double workers = prediction.at.workers;
-        for (size_t i = 0; i < lever_count; i++)
-            knee_lever_apply(&prediction, levers[i], &after, &workers);
-        after.at = workers;
-        knee_prediction_release(&prediction);
-        status = knee_predict(&after, NULL, &changed, &err);
-        if (status)
-            return say_error(&err);
-        prediction = changed;
+    struct changed *all = room;
+    knee_job_init(&all->job);
+    all->change = (struct change){.bandwidth_times = 1, .batch_times = 1};
+    objects[0] = &all->job;
+    objects[1] = &all->change;
+    objects[2] = all;
+}
+
+/* Pulls a set of levers on a job that was predicted; returns the workers that they leave. */
+static double pull(const struct knee_prediction *before, const char *set, struct knee_job *after)
+{
+    double workers = before->at.workers;
+    char name[64];
+    for (*after = before->job; *set; set += *set == '+') {
+        size_t length = strcspn(set, "+");
+        knee_format(name, sizeof name, "%.*s", (int)length, set);
+        knee_lever_apply(before, name, after, &workers);
+        set += length;
     }
-    clear();
-    knee_write_prediction(&prediction, NULL, KNEE_JSON, &style, &answer);
-    knee_prediction_release(&prediction);
-    return answer.failed ? KNEE_SYSTEM : KNEE_OK;
+    return workers;
 }
 
-int EXPORT(kw_predict)(char *lines)
+/* levers: the prediction after the first set. */
+static knee_status answer_levers(struct knee_ask_question *q, struct knee_err *err)
 {
-    struct knee_job job;
-    knee_job_init(&job);
-    return predict(&job, lines);
-}
-
-/* The same from the step that was measured in the trace at hand. A trace shows times, not links: so
- * the link's bandwidth and the batch change by factors, and latency is added to every hop. */
-int EXPORT(kw_what_if)(char *lines, double bandwidth_times, double latency_added_s,
-                       double batch_times)
-{
-    struct knee_job job = measured;
-    struct knee_err err = {.status = KNEE_USAGE, .what = "there is no trace yet"};
-    if (!has_measured)
-        return say_error(&err);
-    struct knee_cluster hops;
-    struct knee_group all = {job.measured_workers, 1, true};
-    knee_hardware_cluster(&job.hw, &hops);
-    knee_cluster_free_latency(&hops);
-    for (size_t l = 0; l < hops.level_count; l++)
-        hops.levels[l].latency_s = latency_added_s;
-    job.comm_time_s /= bandwidth_times;
-    job.comm_time_s +=
-        knee_collective_s(&hops, KNEE_OP_ALL_REDUCE, all, 0, knee_job_algorithm(&job));
-    job.batch_scale *= batch_times;
-    return predict(&job, lines);
-}
-
-/* The step at the verdict's count under sets of levers: {"rows": [...]}, one for each line of
- * `sets`, levers apart by '+'. A lever that does not apply changes nothing. */
-int EXPORT(kw_regimes)(char *lines, char *sets)
-{
-    struct knee_job job;
-    struct knee_prediction before;
-    struct knee_err err = {0};
-    struct knee_json json = {.text = &answer};
-    knee_job_init(&job);
-    knee_status status = set_lines(&knee_job_keys, &job, lines, NULL, NULL, &err);
-    if (!status)
-        status = knee_predict(&job, NULL, &before, &err);
+    struct changed *all = q->objects[2];
+    struct knee_prediction *p = &all->prediction;
+    knee_status status = knee_predict(&all->job, NULL, p, err);
+    if (!status && q->word_count) {
+        struct knee_job after;
+        after.at = pull(p, q->words[0], &after);
+        knee_prediction_release(p);
+        status = knee_predict(&after, NULL, p, err);
+    }
     if (status)
-        return say_error(&err);
-    clear();
+        return status;
+    ASK_WRITE(q, knee_write_prediction, p, NULL);
+    knee_prediction_release(p);
+    return KNEE_OK;
+}
+
+/* regimes: {"rows": [...]}, the step at the verdict's count under each set. */
+static knee_status answer_regimes(struct knee_ask_question *q, struct knee_err *err)
+{
+    struct changed *all = q->objects[2];
+    struct knee_json json = {.text = q->outs[0].text};
+    knee_status status = knee_predict(&all->job, NULL, &all->prediction, err);
+    if (status)
+        return status;
     knee_json_open(&json, NULL, '{');
     knee_json_open(&json, "rows", '[');
-    for (char *set = sets, *next; set && *set; set = next) {
-        next = strchr(set, '\n');
-        if (next)
-            *next++ = '\0';
-        struct knee_job after = before.job;
-        double workers = before.at.workers;
-        for (char *name = set, *rest; name; name = rest) {
-            rest = strchr(name, '+');
-            if (rest)
-                *rest++ = '\0';
-            knee_lever_apply(&before, name, &after, &workers);
-        }
+    for (size_t i = 0; i < q->word_count; i++) {
+        struct knee_job after;
         struct knee_terms terms;
         struct knee_row row;
+        double workers = pull(&all->prediction, q->words[i], &after);
         knee_terms_init(&after, &terms);
         knee_evaluate(&terms, workers, &row);
         knee_row_json(&json, NULL, &row);
     }
     knee_json_close(&json, ']');
     knee_json_close(&json, '}');
-    knee_prediction_release(&before);
-    return answer.failed ? KNEE_SYSTEM : KNEE_OK;
+    knee_prediction_release(&all->prediction);
+    return KNEE_OK;
 }
 
-int EXPORT(kw_tax)(char *lines)
+/* what-if: the step measured in the traces at hand, changed. Keys go over what was measured. */
+static void init_measured(void *room, void **objects)
 {
-    struct knee_tax_job job;
-    struct knee_tax tax;
-    struct knee_err err = {0};
-    struct knee_style style = {0};
-    knee_tax_job_init(&job);
-    knee_status status = set_lines(&knee_tax_keys, &job, lines, NULL, NULL, &err);
-    if (!status)
-        status = knee_tax_run(&job, &tax, &err);
-    if (status)
-        return say_error(&err);
-    clear();
-    knee_write_tax(&tax, KNEE_JSON, &style, &answer);
-    return answer.failed ? KNEE_SYSTEM : KNEE_OK;
+    const struct knee_ask_told *told = &knee_ask_pushed_of(ask)->last;
+    init_changed(room, objects);
+    if (told->count)
+        ((struct changed *)room)->job = told->diagnosis.prediction.job;
 }
 
-/* The same degrees priced operation by operation: {"found": a plan as in knee plan --json, "rows":
- * ever more replicas of it at one global batch, 4Mi tokens or more}. Tax keys come in. */
+static knee_status answer_what_if(struct knee_ask_question *q, struct knee_err *err)
+{
+    struct changed *all = q->objects[2];
+    struct knee_job *job = &all->job;
+    if (!knee_ask_pushed_of(q->ask)->last.count)
+        return knee_fail(err, KNEE_USAGE, "", "there is no trace yet");
+    struct knee_cluster hops;
+    struct knee_group ranks = {job->measured_workers, 1, true};
+    knee_hardware_cluster(&job->hw, &hops);
+    knee_cluster_free_latency(&hops);
+    for (size_t l = 0; l < hops.level_count; l++)
+        hops.levels[l].latency_s = all->change.latency_added_s;
+    job->comm_time_s /= all->change.bandwidth_times;
+    job->comm_time_s +=
+        knee_collective_s(&hops, KNEE_OP_ALL_REDUCE, ranks, 0, knee_job_algorithm(job));
+    job->batch_scale *= all->change.batch_times;
+    return answer_levers(q, err);
+}
+
+/* axes: a tax's degrees priced operation by operation: {"found": a plan as in knee plan --json,
+ * "rows": ever more replicas of it at one global batch, 4Mi tokens or more}. */
 
 static knee_status price(const struct knee_shape *shape, const struct knee_machine *machine,
                          const struct knee_plan *asked, struct knee_found *found,
@@ -274,106 +249,115 @@ static knee_status price(const struct knee_shape *shape, const struct knee_machi
     return status;
 }
 
-int EXPORT(kw_plan)(char *lines)
+/* Ever more replicas of a plan. */
+static void put_replicas(struct knee_json *json, const struct knee_shape *shape,
+                         const struct knee_machine *machine, struct knee_plan *plan)
 {
-    struct knee_tax_job job;
-    struct knee_tax tax;
-    struct knee_shape shape;
-    struct knee_machine machine;
-    struct knee_plan plan;
-    struct knee_found found, more;
-    struct knee_err err = {0};
-    struct knee_json json = {.text = &answer};
-    knee_tax_job_init(&job);
-    knee_status status = set_lines(&knee_tax_keys, &job, lines, NULL, NULL, &err);
-    if (!status)
-        status = knee_tax_run(&job, &tax, &err);
-    if (!status)
-        status = knee_tax_plan(&tax.job, &shape, &machine, &plan, &err);
-    if (status)
-        return say_error(&err);
-    found.plan = plan;
-    knee_plan_price(&shape, &machine, &plan, &found.cost);
-    plan.dp = plan.vp = NAN; /* searched anew for more replicas */
-    clear();
-    knee_json_open(&json, NULL, '{');
-    knee_found_json(&json, "found", &found);
-    knee_json_open(&json, "rows", '[');
-    plan.global_batch = fmax(plan.global_batch, floor(4194304 / shape.seq)); /* as knee plan's */
-    double first = 0, smallest = plan.tp * plan.pp * fmax(1, plan.shard_size);
+    struct knee_found more;
+    double first = 0, smallest = plan->tp * plan->pp * fmax(1, plan->shard_size);
+    plan->dp = plan->vp = NAN; /* searched anew for more replicas */
+    plan->global_batch = fmax(plan->global_batch, floor(4194304 / shape->seq)); /* as knee plan's */
     for (double gpus = smallest; gpus <= 65536; gpus *= 2) {
-        plan.gpus = gpus;
-        if (price(&shape, &machine, &plan, &more, &err))
+        plan->gpus = gpus;
+        if (price(shape, machine, plan, &more, NULL))
             continue;
         double each = more.cost.tokens_per_s / gpus;
         first = first > 0 ? first : each;
-        knee_json_open_flat(&json, NULL, '{');
-        knee_json_number(&json, "gpus", gpus);
-        knee_json_number(&json, "global_batch", plan.global_batch);
-        knee_json_number(&json, "tokens_per_s", more.cost.tokens_per_s);
-        knee_json_number(&json, "efficiency", each / first);
-        knee_json_number(&json, "mfu", more.cost.mfu_causal);
-        knee_json_bool(&json, "fits", more.cost.fits);
-        knee_json_close(&json, '}');
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_number(json, "gpus", gpus);
+        knee_json_number(json, "global_batch", plan->global_batch);
+        knee_json_number(json, "tokens_per_s", more.cost.tokens_per_s);
+        knee_json_number(json, "efficiency", each / first);
+        knee_json_number(json, "mfu", more.cost.mfu_causal);
+        knee_json_bool(json, "fits", more.cost.fits);
+        knee_json_close(json, '}');
     }
+}
+
+static knee_status answer_axes(struct knee_ask_question *q, struct knee_err *err)
+{
+    struct knee_tax tax;
+    struct knee_shape shape;
+    struct knee_machine machine;
+    struct knee_found found;
+    struct knee_json json = {.text = q->outs[0].text};
+    knee_status status = knee_tax_run(q->objects[0], &tax, err);
+    if (!status)
+        status = knee_tax_plan(&tax.job, &shape, &machine, &found.plan, err);
+    if (status)
+        return status;
+    knee_plan_price(&shape, &machine, &found.plan, &found.cost);
+    knee_json_open(&json, NULL, '{');
+    knee_found_json(&json, "found", &found);
+    knee_json_open(&json, "rows", '[');
+    put_replicas(&json, &shape, &machine, &found.plan);
     knee_json_close(&json, ']');
     knee_json_close(&json, '}');
-    return answer.failed ? KNEE_SYSTEM : KNEE_OK;
+    return KNEE_OK;
 }
 
-/* ---- Logs of measured collectives ---- */
-
-/* What each collective of a log took beside what it should take. */
-static knee_status against(const struct knee_log *log, struct knee_err *err)
+static void init_axes(void *room, void **objects)
 {
-    struct knee_cluster cluster;
-    struct knee_collective_query query;
-    struct knee_collective collective;
-    struct knee_style style = {0};
-    double *bytes = malloc(KNEE_SIZES_MAX * sizeof *bytes);
-    if (!bytes)
-        return KNEE_SYSTEM;
-    knee_log_cluster(log, NULL, &cluster);
-    knee_log_question(log, &cluster, bytes, &query);
-    knee_status status = KNEE_INPUT;
-    if (cluster.plain) /* the fit that their link takes is not worth its bytes in the page */
-        knee_fail(err, status, log->file,
-                  "it is of hosts without GPUs, which have no preset; knee collective --against "
-                  "fits their link");
-    else
-        status = knee_collective_run(&cluster, &query, NULL, &collective, err);
-    if (!status) {
-        knee_collective_against(&collective, log);
-        clear();
-        knee_write_collective(&collective, KNEE_JSON, &style, &answer);
-        knee_collective_release(&collective);
-    }
-    free(bytes);
-    return status;
+    knee_tax_job_init(room);
+    objects[0] = room;
 }
 
-/* The answer is that of knee collective --against, for the log's first table. */
-int EXPORT(kw_log)(const char *name, const char *text, size_t length)
+/* ---- All questions ---- */
+
+#define OWN(variable, word, most, begin, function)                                                 \
+    static const struct knee_ask_command variable = {.name = word,                                 \
+                                                     .keys = {&knee_job_keys, &change_keys},       \
+                                                     .most_words = most,                           \
+                                                     .operands = "",                               \
+                                                     .size = sizeof(struct changed),               \
+                                                     .init = begin,                                \
+                                                     .answer = function}
+OWN(levers, "levers", 1, init_changed, answer_levers);
+OWN(regimes, "regimes", 64, init_changed, answer_regimes);
+OWN(what_if, "what-if", 1, init_measured, answer_what_if);
+static const struct knee_ask_command keys = {.name = "keys", .answer = answer_keys};
+static const struct knee_ask_command axes = {.name = "axes",
+                                             .keys = {&knee_tax_keys},
+                                             .size = sizeof(struct knee_tax_job),
+                                             .init = init_axes,
+                                             .answer = answer_axes};
+
+/* What the rest would take is not worth its bytes in the page. */
+static const struct knee_ask_command *const commands[] = {&knee_ask_predict,
+                                                          &knee_ask_tax,
+                                                          &knee_ask_collective,
+                                                          &knee_ask_trace,
+                                                          &levers,
+                                                          &regimes,
+                                                          &what_if,
+                                                          &keys,
+                                                          &axes,
+                                                          NULL};
+
+static bool make_overviews(const struct knee_account *account);
+
+/* The answer is that of knee COMMAND --json, or {where, error, hint}. */
+int EXPORT(kw_ask)(const char *command, const char *lines)
 {
-    struct knee_logs logs = {0};
-    struct knee_err err = {0};
-    knee_status status = knee_logs_read(&logs, text, length, name, NULL, &err);
-    if (!status)
-        status = against(&logs.logs[0], &err);
-    knee_logs_release(&logs);
-    return status ? say_error(&err) : answer.failed ? KNEE_SYSTEM : KNEE_OK;
+    struct knee_err err = {.status = KNEE_OK};
+    knee_text_release(&answer);
+    knee_status status = knee_ask_lines(ask, commands, command, lines, KNEE_JSON, &answer, &err);
+    if (!status && strcmp(command, "trace") == 0 &&
+        !make_overviews(&knee_ask_pushed_of(ask)->last.account))
+        status = knee_fail(&err, KNEE_SYSTEM, "", "out of memory");
+    return finish(status, &err);
 }
 
-/* ---- Traces ---- */
+/* Bytes that a line names; they must stay where they are until it was asked. */
+int EXPORT(kw_attach)(const char *name, const char *data, size_t length)
+{
+    struct knee_err err = {.status = KNEE_OK};
+    return finish(knee_attach(ask, name, data, length, &err), &err);
+}
+
+/* ---- Traces, pushed ---- */
 
 enum { BINS = 1 << 15, LANES = 4 };
-
-static struct knee_trace *traces;
-static size_t trace_count;
-static struct knee_trace_reader *reader;
-static struct knee_account account;
-static bool has_account;
-static size_t room_size;
 
 /* Time covered in each of BINS parts of the common window, for drawing from afar. Lane 0 has one
  * value per label; the others are compute, communication and copies. */
@@ -384,66 +368,46 @@ struct overview {
 static struct overview *overviews; /* per rank */
 static double view_start_ns, view_length_ns;
 
-static void forget_account(void)
+static size_t room_size;
+
+/* A new ask, with nothing attached and pushed. */
+int EXPORT(kw_reset)(void)
 {
-    if (has_account)
-        knee_account_release(&account);
-    has_account = has_measured = false;
     free(overviews);
     overviews = NULL;
+    knee_ask_end(ask);
+    ask = knee_ask_begin(NULL);
+    return ask ? KNEE_OK : KNEE_SYSTEM;
 }
 
-void EXPORT(kw_trace_reset)(void)
+int EXPORT(kw_push_begin)(const char *name)
 {
-    forget_account();
-    knee_trace_abandon(reader);
-    reader = NULL;
-    for (size_t i = 0; i < trace_count; i++)
-        knee_trace_release(&traces[i]);
-    free(traces);
-    traces = NULL;
-    trace_count = 0;
+    struct knee_err err = {.status = KNEE_OK};
+    return finish(knee_push_begin(ask, name, &err), &err);
 }
 
-int EXPORT(kw_trace_begin)(const char *name)
+char *EXPORT(kw_push_room)(void)
 {
-    knee_trace_abandon(reader);
-    struct knee_trace *more = realloc(traces, (trace_count + 1) * sizeof *traces);
-    traces = more ? more : traces;
-    reader = more ? knee_trace_begin(name, NULL, NULL) : NULL;
-    return reader ? KNEE_OK : KNEE_SYSTEM;
+    return knee_push_room(ask, &room_size);
 }
 
-char *EXPORT(kw_trace_room)(void)
-{
-    room_size = 0;
-    return reader ? knee_trace_room(reader, &room_size) : NULL;
-}
-
-size_t EXPORT(kw_trace_room_size)(void)
+size_t EXPORT(kw_push_room_size)(void)
 {
     return room_size;
 }
 
-void EXPORT(kw_trace_filled)(size_t size)
+void EXPORT(kw_push_filled)(size_t size)
 {
-    if (reader)
-        knee_trace_filled(reader, size);
+    knee_push_filled(ask, size);
 }
 
-/* The file at hand is complete. */
-int EXPORT(kw_trace_end)(void)
+int EXPORT(kw_push_end)(void)
 {
-    struct knee_err err = {0};
-    knee_status status = KNEE_SYSTEM;
-    if (reader)
-        status = knee_trace_end(reader, &traces[trace_count], &err);
-    reader = NULL;
-    if (status)
-        return say_error(&err);
-    trace_count++;
-    return KNEE_OK;
+    struct knee_err err = {.status = KNEE_OK};
+    return finish(knee_push_end(ask, &err), &err);
 }
+
+/* ---- Drawing from afar ---- */
 
 static int64_t own_shift(const struct knee_rank_account *rank)
 {
@@ -482,51 +446,21 @@ static void fill_overview(const struct knee_rank_account *rank, struct overview 
     }
 }
 
-static bool make_overviews(void)
+static bool make_overviews(const struct knee_account *account)
 {
+    free(overviews);
     double start = INFINITY, end = -INFINITY;
-    for (size_t r = 0; r < account.rank_count; r++) {
-        double own = (double)own_shift(&account.ranks[r]);
-        start = fmin(start, (double)account.ranks[r].start_ns + own);
-        end = fmax(end, (double)account.ranks[r].end_ns + own);
+    for (size_t r = 0; r < account->rank_count; r++) {
+        double own = (double)own_shift(&account->ranks[r]);
+        start = fmin(start, (double)account->ranks[r].start_ns + own);
+        end = fmax(end, (double)account->ranks[r].end_ns + own);
     }
     view_start_ns = start;
     view_length_ns = fmax(1, end - start);
-    overviews = calloc(account.rank_count, sizeof *overviews);
-    for (size_t r = 0; r < account.rank_count && overviews; r++)
-        fill_overview(&account.ranks[r], &overviews[r]);
+    overviews = calloc(account->rank_count, sizeof *overviews);
+    for (size_t r = 0; r < account->rank_count && overviews; r++)
+        fill_overview(&account->ranks[r], &overviews[r]);
     return overviews != NULL;
-}
-
-/* All files are there: account, diagnose, answer as knee trace --json. `lines` are job keys. */
-int EXPORT(kw_trace_finish)(char *lines)
-{
-    struct knee_err err = {0};
-    struct knee_job job;
-    struct knee_diagnosis diagnosis;
-    struct knee_style style = {0};
-    forget_account();
-    knee_job_init(&job);
-    knee_status status = set_lines(&knee_job_keys, &job, lines, NULL, NULL, &err);
-    if (!status)
-        status = knee_account(traces, trace_count, NULL, &account, &err);
-    if (status)
-        return say_error(&err);
-    has_account = true;
-    if (knee_hardware_has_cluster(&job.hw))
-        knee_expect_collectives(&account, &job.hw.cluster);
-    else
-        knee_expect_of_gpus(&account);
-    status = knee_diagnose(&account, &job, NULL, &diagnosis, &err);
-    if (status)
-        return say_error(&err);
-    measured = diagnosis.prediction.job;
-    has_measured = true;
-    struct knee_trace_report report = {traces, trace_count, &account, &diagnosis};
-    clear();
-    knee_write_trace(&report, KNEE_JSON, &style, &answer);
-    knee_diagnosis_release(&diagnosis);
-    return answer.failed || !make_overviews() ? KNEE_SYSTEM : KNEE_OK;
 }
 
 double EXPORT(kw_view_length_ns)(void)
@@ -638,22 +572,24 @@ void EXPORT(kw_draw)(size_t rank, int lane, double from_ns, double to_ns, size_t
                      unsigned char *out)
 {
     memset(out, 0, 2 * width);
-    if (!has_account || !overviews || rank >= account.rank_count || !(to_ns > from_ns))
+    const struct knee_account *account = &knee_ask_pushed_of(ask)->last.account;
+    if (!overviews || rank >= account->rank_count || !(to_ns > from_ns))
         return;
     if (lane == 0)
-        draw_labels(&account.ranks[rank], &overviews[rank], from_ns, to_ns, width, out);
+        draw_labels(&account->ranks[rank], &overviews[rank], from_ns, to_ns, width, out);
     else if (lane < LANES)
-        draw_lane(&account.ranks[rank], &overviews[rank], lane - 1, from_ns, to_ns, width, out);
+        draw_lane(&account->ranks[rank], &overviews[rank], lane - 1, from_ns, to_ns, width, out);
 }
 
 /* What stands at a place: the span's name, start and duration, and the label there. */
 int EXPORT(kw_look)(size_t rank, int lane, double at_ns)
 {
     struct knee_json json = {.text = &answer};
-    clear();
+    const struct knee_account *account = &knee_ask_pushed_of(ask)->last.account;
+    knee_text_release(&answer);
     knee_json_open(&json, NULL, '{');
-    if (has_account && rank < account.rank_count) {
-        const struct knee_rank_account *r = &account.ranks[rank];
+    if (rank < account->rank_count) {
+        const struct knee_rank_account *r = &account->ranks[rank];
         int64_t own = (int64_t)(view_start_ns + at_ns) - own_shift(r);
         size_t run = first_run_after(r, own);
         knee_json_number(&json, "rank", (double)r->rank);

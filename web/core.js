@@ -12,46 +12,42 @@ core.load = async () => {
   });
   core.x = instance.exports;
   core.x._initialize?.();
-  core.keys = core.call("kw_keys");
+  core.x.kw_reset();
+  core.keys = core.ask("keys");
 };
 
 core.bytes = (at, length) => new Uint8Array(core.x.memory.buffer, at, length);
 
 core.answer = () => JSON.parse(new TextDecoder().decode(core.bytes(core.x.kw_text(), core.x.kw_length())));
 
-core.withText = (text, use) => {
-  const bytes = new TextEncoder().encode(text);
+core.withBytes = (bytes, use) => {
   const at = core.x.kw_alloc(bytes.length + 1);
   const place = core.bytes(at, bytes.length + 1);
   place.set(bytes);
   place[bytes.length] = 0;
-  const result = use(at);
+  const result = use(at, bytes.length);
   core.x.kw_free(at);
   return result;
 };
+core.withText = (text, use) => core.withBytes(new TextEncoder().encode(text), use);
 
-// call("kw_predict", {params: "7B"}, ["overlap"]) -> the JSON answer, or {error, hint, where}
-core.call = (name, inputs, levers = [], numbers = []) => {
-  if (!inputs) {
-    core.x[name]();
-    return core.answer();
-  }
+// ask("predict", {params: "7B"}) -> the JSON answer, or {error, hint, where}. Words stand without a key.
+core.ask = (command, inputs = {}, words = []) => {
   const lines = Object.entries(inputs).filter(([, value]) => value !== "" && value != null)
-    .map(([key, value]) => `${key}=${value}\n`).concat(levers.map((lever) => `lever=${lever}\n`)).join("");
-  core.withText(lines, (at) => core.x[name](at, ...numbers));
+    .concat(words.map((word) => ["word", word])).map(([key, value]) => `${key}=${value}\n`).join("");
+  core.withText(command, (name) => core.withText(lines, (at) => core.x.kw_ask(name, at)));
   return core.answer();
 };
 
-// The step under sets of levers: [["overlap"], ...] -> rows.
-core.regimes = (inputs, sets) => {
-  const lines = Object.entries(inputs).map(([key, value]) => `${key}=${value}\n`).join("");
-  core.withText(lines, (at) => core.withText(sets.map((set) => set.join("+")).join("\n"), (names) => core.x.kw_regimes(at, names)));
-  return core.answer().rows ?? [];
-};
+// The answer to a question about bytes that stand under `key`.
+core.askAbout = (command, key, name, bytes) => core.withBytes(bytes, (at, length) => {
+  core.withText(name, (under) => core.x.kw_attach(under, at, length));
+  return core.ask(command, { [key]: name });
+});
 
 // A file (or a Response) into the reader, unpacked on the way when it is gzip.
 core.readTrace = async (name, stream, total, progress) => {
-  if (core.withText(name, (at) => core.x.kw_trace_begin(at))) return { error: "out of memory" };
+  if (core.withText(name, (at) => core.x.kw_push_begin(at))) return core.answer();
   const reader = stream.getReader();
   let done = 0;
   for (;;) {
@@ -59,15 +55,15 @@ core.readTrace = async (name, stream, total, progress) => {
     if (chunk.done) break;
     let from = 0;
     while (from < chunk.value.length) {
-      const at = core.x.kw_trace_room();
+      const at = core.x.kw_push_room();
       if (!at) return { error: "out of memory" };
-      const size = Math.min(core.x.kw_trace_room_size(), chunk.value.length - from);
+      const size = Math.min(core.x.kw_push_room_size(), chunk.value.length - from);
       core.bytes(at, size).set(chunk.value.subarray(from, from + size));
-      core.x.kw_trace_filled(size);
+      core.x.kw_push_filled(size);
       from += size;
     }
     done += chunk.value.length;
     progress?.(done, total);
   }
-  return core.x.kw_trace_end() ? core.answer() : null;
+  return core.x.kw_push_end() ? core.answer() : null;
 };

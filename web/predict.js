@@ -20,7 +20,7 @@ const rowParts = (row) => ({ compute: row.compute_s, transfer: row.transfer_s, w
 
 predict.update = () => {
   const inputs = { ...predict.state };
-  const answer = core.call("kw_predict", { workers: "1..16384x2", ...inputs });
+  const answer = core.ask("predict", { workers: "1..16384x2", ...inputs });
   predict.answer = answer;
   const verdict = byId("predict-verdict");
   verdict.classList.toggle("error", Boolean(answer.error));
@@ -35,7 +35,7 @@ predict.update = () => {
 
 predict.draw = (answer, inputs) => {
   const at = answer.verdict.workers;
-  const combined = predict.levers.size ? core.call("kw_predict", { workers: "1..16384x2", ...inputs }, [...predict.levers]) : null;
+  const combined = predict.levers.size ? core.ask("levers", { workers: "1..16384x2", ...inputs }, [[...predict.levers].join("+")]) : null;
   const now = answer.at;
   fill("predict-tiles",
     tile(count(answer.knee.tolerance_workers), `knee: last K with E ≥ ${percent(answer.knee.tolerance)}`, { id: "tile-knee", raw: answer.knee.tolerance_workers }),
@@ -69,7 +69,7 @@ predict.curves = (answer, combined) => {
 // The same step under the levers that most people ask about first.
 predict.bars = (inputs, now) => {
   const regimes = [["overlapped", ["overlap"]], ["compressed (fp8)", ["compress: fp8"]], ["both", ["overlap", "compress: fp8"]]];
-  const steps = core.regimes({ workers: "1..16384x2", ...inputs }, regimes.map(([, levers]) => levers));
+  const steps = core.ask("regimes", { workers: "1..16384x2", ...inputs }, regimes.map(([, levers]) => levers.join("+"))).rows ?? [];
   const rows = [["as it is", now], ...regimes.map(([name], i) => [name, steps[i] ?? now])];
   const longest = Math.max(...rows.map(([, r]) => r.step_s));
   fill("predict-bars", rows.map(([name, r]) => stepBar(name, `${seconds(r.step_s)}, R ${ratio(r.ratio)}`, rowParts(r), longest)),

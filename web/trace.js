@@ -14,10 +14,8 @@ trace.factors = {
   "latency-added": { min: 0, max: 0.002, start: 0, help: "seconds added to every hop" },
   "batch-times": { min: 0.125, max: 16, log: true, start: 1, help: "the local batch, times what it was" },
 };
-trace.ask = (inputs, factors) => {
-  const value = (name) => Number(factors[name] ?? trace.factors[name].start);
-  return core.call("kw_what_if", inputs, [], Object.keys(trace.factors).map(value));
-};
+trace.ask = (inputs, factors) => core.ask("what-if",
+  { ...inputs, ...Object.fromEntries(Object.keys(trace.factors).map((name) => [name, factors[name] ?? trace.factors[name].start])) });
 
 trace.start = () => {
   const factors = Object.entries(trace.factors).map(([name, { help }]) => ({ name, help, kind: "number", group: "" }));
@@ -44,12 +42,7 @@ const openFiles = async (files) => {
 };
 
 const openLog = async (file) => {
-  const text = new Uint8Array(await file.arrayBuffer());
-  const at = core.x.kw_alloc(text.length + 1);
-  core.bytes(at, text.length).set(text);
-  core.withText(file.name, (name) => core.x.kw_log(name, at, text.length));
-  core.x.kw_free(at);
-  const answer = core.answer();
+  const answer = core.askAbout("collective", "against", file.name, new Uint8Array(await file.arrayBuffer()));
   if (!answer.error) return answers.show(answer);
   selectView("trace");
   byId("trace-verdict").classList.add("error");
@@ -64,7 +57,7 @@ trace.open = async (files) => {
   selectView("trace");
   const bar = byId("progress");
   const verdict = byId("trace-verdict");
-  core.x.kw_trace_reset();
+  core.x.kw_reset();
   bar.hidden = false;
   const refused = [];
   const start = performance.now();
@@ -79,12 +72,12 @@ trace.open = async (files) => {
     try {
       problem = await core.readTrace(file.name, stream, size, (done, all) => { bar.value = (i + Math.min(1, done / all)) / files.length; });
     } catch (error) {
-      problem = core.x.kw_trace_end() ? { error: String(error) } : null; // damaged gzip: what came before is kept
+      problem = core.x.kw_push_end() ? { error: String(error) } : null; // damaged gzip: what came before is kept
     }
     if (problem?.error) refused.push(`${file.name}: ${problem.error}`);
   }
   bar.hidden = true;
-  const answer = core.call("kw_trace_finish", trace.state);
+  const answer = core.ask("trace", trace.state);
   trace.took = (performance.now() - start) / 1000;
   verdict.classList.toggle("error", Boolean(answer.error));
   byId("trace-result").hidden = Boolean(answer.error);

@@ -82,7 +82,7 @@ struct knee_ask_command {
 };
 extern const struct knee_ask_command knee_ask_predict, knee_ask_example, knee_ask_tax,
     knee_ask_collective, knee_ask_fit, knee_ask_cluster, knee_ask_list, knee_ask_plan,
-    knee_ask_validate;
+    knee_ask_trace, knee_ask_diff, knee_ask_validate;
 extern const struct knee_ask_command *const knee_ask_commands[]; /* NULL ends */
 
 /* ---- The ask ---- */
@@ -117,6 +117,9 @@ knee_status knee_ask_read_rates(struct knee_ask *ask, const char *name, struct k
 
 /* The text that knee_pull() will give for `name`, emptied; NULL: no memory. */
 struct knee_text *knee_ask_pulled(struct knee_ask *ask, const char *name);
+/* A timeline under `name`, for ui.perfetto.dev. */
+knee_status knee_ask_perfetto(struct knee_ask *ask, const char *name,
+                              const struct knee_account *account, struct knee_err *err);
 /* The row-th of them; NULL: there are no more. */
 const char *knee_ask_pulled_name(const struct knee_ask *ask, size_t row);
 
@@ -134,10 +137,17 @@ knee_status knee_ask_lines(struct knee_ask *ask, const struct knee_ask_command *
                            const char *command, const char *lines, enum knee_format format,
                            struct knee_text *text, struct knee_err *err);
 
-/* Writes `result` to all of the question's texts with one of the knee_write_...() calls. */
+/* The page has JSON alone, and the linker leaves away what it need not write. */
+#if KNEE_JSON_ONLY
+#define ASK_FORMAT(out) KNEE_JSON
+#else
+#define ASK_FORMAT(out) ((out).format)
+#endif
+
+/* Writes a result to all of the question's texts with one of the knee_write_...() calls. */
 #define ASK_WRITE(question, write, ...)                                                            \
     for (size_t out_ = 0; out_ < 2 && (question)->outs[out_].text; out_++)                         \
-    write(__VA_ARGS__, (question)->outs[out_].format, &(question)->style,                          \
+    write(__VA_ARGS__, ASK_FORMAT((question)->outs[out_]), &(question)->style,                     \
           (question)->outs[out_].text)
 
 #endif

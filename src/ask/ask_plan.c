@@ -264,22 +264,6 @@ static knee_status search(struct knee_ask_question *q, struct plan_room *all, st
 
 /* ---- The simulated step ---- */
 
-static bool add_bytes(void *ctx, const char *data, size_t size)
-{
-    knee_text_add(ctx, data, size);
-    return !((struct knee_text *)ctx)->failed;
-}
-
-static knee_status write_perfetto(struct knee_ask *ask, const char *name,
-                                  const struct knee_account *account, struct knee_err *err)
-{
-    struct knee_text *text = knee_ask_pulled(ask, name);
-    if (!text ||
-        !knee_write_perfetto(account, (struct knee_sink){add_bytes, text}, knee_ask_alloc(ask)))
-        return knee_fail(err, KNEE_SYSTEM, name, "out of memory for the output");
-    return KNEE_OK;
-}
-
 /* Of the plan that the answer speaks of first. */
 static knee_status simulate(struct knee_ask *ask, struct plan_room *all, struct knee_err *err)
 {
@@ -296,7 +280,8 @@ static knee_status simulate(struct knee_ask *ask, struct plan_room *all, struct 
         return status;
     a->simulated = &all->account;
     a->simulated_s = 1e-9 * (double)all->trace.steps[0].end_ns;
-    return options->perfetto ? write_perfetto(ask, options->perfetto, &all->account, err) : KNEE_OK;
+    return options->perfetto ? knee_ask_perfetto(ask, options->perfetto, &all->account, err)
+                             : KNEE_OK;
 }
 
 /* ---- The answer ---- */
@@ -322,7 +307,10 @@ static knee_status conclude(struct knee_ask_question *q, struct plan_room *all,
     if (!status) {
         write_answer(q, all);
         bool asked = !isnan(a->question.budget) || !isnan(a->question.deadline_s);
-        status = asked && a->chosen == SIZE_MAX ? KNEE_GATE : KNEE_OK;
+        if (asked && a->chosen == SIZE_MAX)
+            status =
+                knee_fail(err, KNEE_GATE, isnan(a->question.budget) ? "--deadline" : "--budget",
+                          "no GPU count that was tried meets it");
     }
     knee_account_release(&all->account);
     knee_trace_release(&all->trace);

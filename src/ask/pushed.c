@@ -3,8 +3,17 @@
 
 #include "base/text.h"
 
+void knee_ask_told_release(struct knee_ask_told *told)
+{
+    knee_diagnosis_release(&told->diagnosis);
+    knee_account_release(&told->account);
+    knee_resize(told->alloc, told->traces, 0);
+    *told = (struct knee_ask_told){0};
+}
+
 void knee_ask_pushed_release(struct knee_ask_pushed *pushed)
 {
+    knee_ask_told_release(&pushed->last);
     knee_trace_abandon(pushed->reader);
     for (size_t i = 0; i < pushed->count; i++)
         knee_trace_release(&pushed->traces[i]);

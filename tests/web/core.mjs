@@ -12,6 +12,7 @@ const { instance } = await WebAssembly.instantiate(readFileSync(wasm), {
 });
 const x = instance.exports;
 x._initialize?.();
+x.kw_reset();
 const bytes = (at, length) => new Uint8Array(x.memory.buffer, at, length);
 const withBytes = (data, use) => {
   const at = x.kw_alloc(data.length + 1);
@@ -21,6 +22,8 @@ const withBytes = (data, use) => {
   x.kw_free(at);
   return result;
 };
+const encode = (string) => new TextEncoder().encode(string);
+const ask = (command, lines) => withBytes(encode(command), (name) => withBytes(encode(lines), (at) => x.kw_ask(name, at)));
 const text = () => new TextDecoder().decode(bytes(x.kw_text(), x.kw_length()));
 const native = (...args) => {
   try {
@@ -80,41 +83,44 @@ for (const file of sources.filter((f) => /\.(md|txt)$/.test(f)))
       lines.push(`${flag.slice(2)}=${given}\n`);
     }
     if (!plain) continue;
-    withBytes(new TextEncoder().encode(lines.join("")), (at) => x[`kw_${command}`](at));
+    ask(command, lines.join(""));
     compare(line, text(), native(command, ...args));
   }
 const commands = checks;
 
 // Traces: the ranks of a folder, byte by byte as they come.
 const trace = (name, files) => {
-  x.kw_trace_reset();
+  x.kw_reset();
   for (const file of files) {
-    withBytes(new TextEncoder().encode(file), (at) => x.kw_trace_begin(at));
+    withBytes(encode(file), (at) => x.kw_push_begin(at));
     let data = readFileSync(file);
     if (data[0] === 0x1f && data[1] === 0x8b) data = gunzipSync(data);
     for (let from = 0; from < data.length;) {
-      const at = x.kw_trace_room();
-      const size = Math.min(x.kw_trace_room_size(), data.length - from, 65521);
+      const at = x.kw_push_room();
+      const size = Math.min(x.kw_push_room_size(), data.length - from, 65521);
       bytes(at, size).set(data.subarray(from, from + size));
-      x.kw_trace_filled(size);
+      x.kw_push_filled(size);
       from += size;
     }
-    x.kw_trace_end();
+    x.kw_push_end();
   }
-  withBytes(new TextEncoder().encode("price=3\n"), (at) => x.kw_trace_finish(at));
+  ask("trace", "price=3\n");
   compare(name, text(), native("trace", ...files, "--price", "3"));
 };
 trace("examples/straggler", ["examples/straggler/rank0.json.gz", "examples/straggler/rank1.json.gz"]);
 
 // Logs.
+const against = (file) => withBytes(readFileSync(`examples/${file}`), (at, length) => {
+  withBytes(encode(file), (name) => x.kw_attach(name, at, length));
+  return ask("collective", `against=${file}\n`);
+});
 for (const file of ["one_rail_32.log", "all_reduce_16.log", "all_gather_16.log"]) {
-  const name = new TextEncoder().encode(file);
-  withBytes(readFileSync(`examples/${file}`), (at, length) => withBytes(name, (n) => x.kw_log(n, at, length)));
+  against(file);
   compare(file, text(), native("collective", "--against", `examples/${file}`));
 }
-// Of hosts without GPUs the core has no fit: it says so instead of holding them against a guess.
+// Of hosts without GPUs the page has no fit: it says so instead of holding them against a guess.
 const hosts = "hosts_4.log";
-withBytes(readFileSync(`examples/${hosts}`), (at, length) => withBytes(new TextEncoder().encode(hosts), (n) => x.kw_log(n, at, length)));
+against(hosts);
 checks++;
 if (!JSON.parse(text()).error?.includes("hosts without GPUs")) fail(hosts, text());
 console.log(`${checks} checks (${commands} commands), ${failures} failures`);

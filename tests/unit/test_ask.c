@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Questions by knee.h alone: what is wrong is said as the program says it, what is missing is
+ * named, memory may run out at any place, little stacks and two threads give the same bytes. That
+ * answers are those of the program is tests/ask.
+ */
+#include "unit.h"
+
+#include "knee.h"
+
+#include <pthread.h>
+
+/* As in test_guest.c: sanitizers put their own things on the stack. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define STACK_BYTES (1 << 20)
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+#define STACK_BYTES (1 << 20)
+#endif
+#endif
+#ifndef STACK_BYTES
+#define STACK_BYTES (64 << 10)
+#endif
+
+static const char log_text[] = "# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728\n"
+                               "# Rank 0 Group 0 Pid 1 on node1 device 0 [0x19] NVIDIA H100\n"
+                               "#  size count type redop root time algbw busbw #wrong\n"
+                               "     1048576  262144  float  sum  -1  50.0  20.97  36.70  0\n"
+                               "    16777216 4194304  float  sum  -1  150.0 111.85 195.73  0\n";
+static const char job_text[] = "params: 7B\ngpu: h100\nglobal-batch: 4M\nworkers: 8..64x2\n";
+static const char config_text[] =
+    "{\"architectures\":[\"LlamaForCausalLM\"],\"hidden_size\":1024,\"num_hidden_layers\":8,"
+    "\"num_attention_heads\":16,\"intermediate_size\":4096,\"vocab_size\":32000}";
+static const char runs_text[] =
+    "source,model,gpu,gpus,tp,pp,dp,micro_batch,global_batch,seq,step_s\n"
+    "a,llama3-8b,h100,8,2,1,4,1,64,4096,9.5\n";
+static const char trace_text[] =
+    "{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":0,\"world_size\":2},\"traceEvents\":["
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"pid\":0,\"tid\":7,\"ts\":10,\"dur\":50,"
+    "\"args\":{\"stream\":7,\"device\":0}},"
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclDevKernel_AllReduce_Sum_f32_RING_LL\",\"pid\":"
+    "0,"
+    "\"tid\":9,\"ts\":40,\"dur\":60,\"args\":{\"stream\":9,\"device\":0}}]}";
+
+static void attach_all(struct knee_ask *ask, knee_status *status)
+{
+    static const struct {
+        const char *name, *data;
+    } all[] = {{"a.log", log_text},
+               {"job.yaml", job_text},
+               {"config.json", config_text},
+               {"runs.csv", runs_text}};
+    for (size_t i = 0; i < sizeof all / sizeof *all && !*status; i++)
+        *status = knee_attach(ask, all[i].name, all[i].data, strlen(all[i].data), NULL);
+}
+
+static void push_trace(struct knee_ask *ask, knee_status *status)
+{
+    size_t from = 0, size = 0;
+    if (!*status)
+        *status = knee_push_begin(ask, "rank0.json", NULL);
+    while (!*status && from < sizeof trace_text - 1) {
+        char *room = knee_push_room(ask, &size);
+        size = size < 100 ? size : 100;
+        size = size < sizeof trace_text - 1 - from ? size : sizeof trace_text - 1 - from;
+        if (!room) {
+            *status = KNEE_SYSTEM;
+            break;
+        }
+        memcpy(room, trace_text + from, size);
+        knee_push_filled(ask, size);
+        from += size;
+    }
+    if (!*status)
+        *status = knee_push_end(ask, NULL);
+}
+
+static const struct question {
+    const char *command, *lines;
+} questions[] = {
+    {"predict", "params = 7B\n gpu=h100 \n\n# a remark\nglobal-batch = 4M\r\nworkers = 8..64x2"},
+    {"predict", "word = job.yaml\noverlap = 0.5\n"},
+    {"predict", "example"},
+    {"tax", "model = llama3-70b\ngpu = h100\ntp = 8\nfsdp = 64\n"},
+    {"plan", "model = gpt2\ngpu = h100\ngpus = 8\ntp = 1\npp = 1\n"},
+    {"plan", "hf = config.json\ngpu = h100\ngpus = 8\ntp = 2\nperfetto = step.json\n"},
+    {"collective", "word = all_reduce\ncluster = dgx-h100\nbytes = 1M,1G\nranks = 16\n"},
+    {"collective", "against = a.log\ncluster = dgx-h100\n"},
+    {"fit", "word = a.log\ncluster = dgx-h100\noutput = fitted.yaml\n"},
+    {"cluster", "word = 8xh100 * 16 @ ib400x8\n"},
+    {"trace", "price = 3\n"},
+    {"list", "word = gpus\n"},
+    {"example", NULL},
+};
+enum { QUESTIONS = sizeof questions / sizeof *questions };
+
+static knee_status ask_one(const struct knee_alloc *alloc, const struct question *question,
+                           struct knee_text *answer, struct knee_err *err)
+{
+    struct knee_ask *ask = knee_ask_begin(alloc);
+    knee_status status = ask ? KNEE_OK : KNEE_SYSTEM;
+    if (status)
+        return status;
+    attach_all(ask, &status);
+    if (strcmp(question->command, "trace") == 0)
+        push_trace(ask, &status);
+    if (!status)
+        status = knee_ask(ask, question->command, question->lines, KNEE_JSON, answer, err);
+    knee_ask_end(ask);
+    return status;
+}
+
+static void test_answers(void **state)
+{
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        struct knee_text answer = {0};
+        struct knee_err err = {0};
+        if (ask_one(NULL, &questions[i], &answer, &err))
+            fail_msg("%s: %s %s; %s", questions[i].command, err.where, err.what, err.hint);
+        assert_true(answer.length > 100);
+        knee_text_release(&answer);
+    }
+    (void)state;
+}
+
+static void refused(const char *command, const char *lines, knee_status want, const char *what,
+                    const char *hint)
+{
+    struct knee_text answer = {0};
+    struct knee_err err = {0};
+    assert_int_equal(knee_ask(NULL, command, lines, KNEE_JSON, &answer, &err), want);
+    if (!strstr(err.what, what) || !strstr(err.hint, hint))
+        fail_msg("%s: says '%s; %s', not '%s; %s'", command, err.what, err.hint, what, hint);
+    assert_int_equal(err.status, want);
+    assert_int_equal(answer.length, 0);
+    knee_text_release(&answer);
+    assert_int_equal(knee_ask(NULL, command, lines, KNEE_JSON, &answer, NULL), want);
+    knee_text_release(&answer);
+}
+
+static void test_what_is_wrong_is_said(void **state)
+{
+    refused("predcit", "", KNEE_USAGE, "there is no command 'predcit'", "'knee predict'");
+    refused("", NULL, KNEE_USAGE, "there is no command", "");
+    refused("predict", "bandwith = 1", KNEE_USAGE, "no option --bandwith", "--bandwidth");
+    refused("predict", "= 3", KNEE_USAGE, "there is no option", "");
+    refused("predict", "params", KNEE_USAGE, "--params needs a value", "");
+    refused("predict", "params = 7Q", KNEE_USAGE, "7Q", "");
+    refused("tax", "output = x", KNEE_USAGE, "there is no option --output", "");
+    refused("tax", "word = x", KNEE_USAGE, "one word too many", "knee tax");
+    refused("trace", "mfu = 0.4", KNEE_USAGE, "there is no option --mfu", "");
+    refused("predict", "job = mine.yaml", KNEE_INPUT, "nothing is attached", "attach");
+    refused("plan", "hf = config.json\ngpu = h100", KNEE_INPUT, "nothing is attached", "attach");
+    refused("fit", "word = a.log", KNEE_INPUT, "nothing is attached", "attach");
+    refused("validate", "word = runs.csv", KNEE_INPUT, "nothing is attached", "attach");
+    refused("trace", "", KNEE_INPUT, "no trace was pushed", "push");
+    refused("diff", "word = a\nword = b", KNEE_INPUT, "no trace was pushed", "push");
+    refused("diff", "", KNEE_USAGE, "two recordings are compared, not 0", "");
+    (void)state;
+}
+
+static void test_commands_are_listed(void **state)
+{
+    size_t count = 0;
+    while (knee_ask_command(count))
+        count++;
+    assert_true(count >= 11);
+    assert_null(knee_ask_command(count + 5));
+    (void)state;
+}
+
+/* What one question made, the next one can name. */
+static void test_pulled_is_attached(void **state)
+{
+    struct knee_ask *ask = knee_ask_begin(NULL);
+    struct knee_text answer = {0};
+    struct knee_err err;
+    knee_status status = KNEE_OK;
+    attach_all(ask, &status);
+    assert_null(knee_pull(ask, "fitted.yaml"));
+    assert_int_equal(knee_ask(ask, "fit", "word=a.log\ncluster=dgx-h100\noutput=fitted.yaml",
+                              KNEE_JSON, &answer, &err),
+                     KNEE_OK);
+    const struct knee_text *yaml = knee_pull(ask, "fitted.yaml");
+    assert_non_null(yaml);
+    assert_int_equal(knee_attach(ask, "fitted.yaml", yaml->data, yaml->length, &err), KNEE_OK);
+    assert_int_equal(
+        knee_ask(ask, "predict", "word=job.yaml\ncluster=fitted.yaml", KNEE_TEXT, &answer, &err),
+        KNEE_OK);
+    knee_text_release(&answer);
+    knee_ask_end(ask);
+    (void)state;
+}
+
+/* A budget that cannot be met: the answer is there, and the status says so. */
+static void test_gate(void **state)
+{
+    struct knee_text answer = {0};
+    struct knee_err err = {0};
+    assert_int_equal(knee_ask(NULL, "plan",
+                              "model=gpt2\ngpu=h100\ngpus=8\ntp=1\npp=1\ntokens=1e15\ndeadline=1s",
+                              KNEE_JSON, &answer, &err),
+                     KNEE_GATE);
+    assert_true(answer.length > 100);
+    assert_string_equal(err.where, "--deadline");
+    knee_text_release(&answer);
+    (void)state;
+}
+
+static bool stop_at_once(void *ctx, double share)
+{
+    *(double *)ctx = share;
+    return false;
+}
+
+static void test_watched_and_stopped(void **state)
+{
+    struct knee_ask *ask = knee_ask_begin(NULL);
+    struct knee_text answer = {0};
+    struct knee_err err = {0};
+    double share = -1;
+    knee_ask_watch(ask, stop_at_once, &share);
+    assert_int_equal(knee_ask(ask, "plan", "model=llama3-8b\ngpu=h100\ngpus=8..4096x2", KNEE_JSON,
+                              &answer, &err),
+                     KNEE_OK);
+    assert_true(share >= 0 && share < 0.5);
+    assert_non_null(strstr(answer.data, "knee.plan/"));
+    knee_text_release(&answer);
+    knee_ask_end(ask);
+    (void)state;
+}
+
+/* Memory runs out at one place after the other: an error each time, nothing lost, and no answer
+ * that is not the whole one. */
+static void test_memory_runs_out(void **state)
+{
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        struct knee_text whole = {0};
+        struct knee_err err = {0};
+        assert_int_equal(ask_one(NULL, &questions[i], &whole, &err), KNEE_OK);
+        for (size_t fail_at = 1, done = 0; !done; fail_at += 1 + fail_at / 8) {
+            struct failing failing = {.fail_at = fail_at};
+            struct knee_alloc alloc = {failing_resize, &failing};
+            struct knee_text answer = {.alloc = &alloc};
+            knee_status status = ask_one(&alloc, &questions[i], &answer, &err);
+            done = failing.calls < fail_at;
+            if (status == KNEE_OK) {
+                assert_int_equal(answer.length, whole.length);
+                assert_memory_equal(answer.data, whole.data, whole.length);
+            } else {
+                assert_int_equal(status, KNEE_SYSTEM);
+            }
+            knee_text_release(&answer);
+            assert_int_equal(failing.live, 0);
+        }
+        knee_text_release(&whole);
+    }
+    (void)state;
+}
+
+static void *ask_everything(void *argument)
+{
+    struct knee_text *answer = argument;
+    struct knee_err err;
+    for (size_t i = 0; i < QUESTIONS; i++)
+        if (ask_one(NULL, &questions[i], answer, &err))
+            answer->failed = true;
+    return NULL;
+}
+
+static void test_two_small_threads(void **state)
+{
+    struct knee_text answers[3] = {{0}, {0}, {0}};
+    pthread_attr_t attributes;
+    pthread_t threads[2];
+    ask_everything(&answers[2]);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], &attributes, ask_everything, &answers[i]), 0);
+    for (size_t i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < 3; i++) {
+        assert_false(answers[i].failed);
+        assert_int_equal(answers[i].length, answers[2].length);
+        assert_memory_equal(answers[i].data, answers[2].data, answers[2].length);
+    }
+    for (size_t i = 0; i < 3; i++)
+        knee_text_release(&answers[i]);
+    pthread_attr_destroy(&attributes);
+    (void)state;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_what_is_wrong_is_said),
+        cmocka_unit_test(test_commands_are_listed),
+        cmocka_unit_test(test_pulled_is_attached),
+        cmocka_unit_test(test_gate),
+        cmocka_unit_test(test_watched_and_stopped),
+        cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_two_small_threads),
+    };
+    return RUN(tests);
+}

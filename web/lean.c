@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What the page leaves to the program, and says so when it is asked: it takes the place of the
+ * files that the Makefile names in `page_leaves`, whose bytes would not fit into the page. */
+#include "ask/ask.h"
+#include "base/error.h"
+#include "knee_read.h"
+
+static knee_status not_here(const char *where, const char *what, struct knee_err *err)
+{
+    knee_fail(err, KNEE_USAGE, where, "the page %s", what);
+    knee_hint(err, "the program does");
+    return KNEE_USAGE;
+}
+
+knee_status knee_yaml_read(const char *yaml, size_t length, const char *name,
+                           const struct knee_keys *keys, void *object, size_t object_size,
+                           struct knee_err *err)
+{
+    (void)yaml, (void)length, (void)keys, (void)object, (void)object_size;
+    return not_here(name, "reads no job files", err);
+}
+
+knee_status knee_cluster_read(const char *text, size_t length, const char *name,
+                              struct knee_cluster *out, struct knee_fitted *record,
+                              struct knee_err *err)
+{
+    (void)text, (void)length, (void)out, (void)record;
+    return not_here(name, "reads no cluster files", err);
+}
+
+/* Presets are held against logs as they are; hosts without GPUs have none, and would need a fit. */
+knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_cluster *prior,
+                     const struct knee_alloc *alloc, struct knee_cluster *out,
+                     struct knee_fitted *record, struct knee_err *err)
+{
+    (void)count, (void)prior, (void)alloc, (void)out, (void)record;
+    return not_here(logs[0].file, "fits no links of hosts without GPUs", err);
+}
+
+knee_status knee_ask_perfetto(struct knee_ask *ask, const char *name,
+                              const struct knee_account *account, struct knee_err *err)
+{
+    (void)ask, (void)account;
+    return not_here(name, "writes no traces", err);
+}
