@@ -457,7 +457,7 @@ static bool make_overviews(const struct knee_account *account)
     }
     view_start_ns = start;
     view_length_ns = fmax(1, end - start);
-    overviews = calloc(account->rank_count, sizeof *overviews);
+    overviews = calloc(account->rank_count + 1, sizeof *overviews);
     for (size_t r = 0; r < account->rank_count && overviews; r++)
         fill_overview(&account->ranks[r], &overviews[r]);
     return overviews != NULL;

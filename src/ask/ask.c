@@ -211,7 +211,7 @@ const char *knee_ask_input_name(const char *path)
 knee_status knee_ask_read_cluster(struct knee_ask *ask, const char *word, struct knee_cluster *out,
                                   struct knee_err *err)
 {
-    struct knee_ask_bytes bytes;
+    struct knee_ask_bytes bytes = {.data = NULL};
     if (!knee_ask_has(ask, word))
         return knee_cluster_word(word, "--cluster", out, err);
     if (!ask->fitted && !(ask->fitted = knee_resize(ask->alloc, NULL, sizeof *ask->fitted)))
@@ -228,7 +228,7 @@ knee_status knee_ask_read_cluster(struct knee_ask *ask, const char *word, struct
 knee_status knee_ask_read_rates(struct knee_ask *ask, const char *name, struct knee_rates *rates,
                                 struct knee_err *err)
 {
-    struct knee_ask_bytes bytes;
+    struct knee_ask_bytes bytes = {.data = NULL};
     memset(rates, 0, sizeof *rates);
     knee_keys_clear(&knee_rates_keys, rates);
     if (!name)

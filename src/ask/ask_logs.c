@@ -146,7 +146,7 @@ knee_status knee_ask_logs_read(struct knee_ask *ask, const char *const *names, s
     knee_status status = options->index ? read_named(ask, options->index, &index, err) : KNEE_OK;
     if (!status && !(logs.index_rows = knee_resize(alloc, NULL, size)))
         status = knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    if (!status) {
+    if (logs.index_rows) {
         memset(logs.index_rows, 0, size);
         status = read_all(ask, names, count, options, &index, &logs, err);
     }

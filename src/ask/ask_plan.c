@@ -208,8 +208,10 @@ static knee_status find_baseline(struct searching *s, struct knee_err *err)
     const struct knee_alloc *alloc = knee_ask_alloc(s->q->ask);
     struct knee_plan_answer *a = s->answer;
     struct knee_search_result *found = knee_resize(alloc, NULL, sizeof *found);
-    knee_status status = found ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    knee_status status = KNEE_OK;
     struct knee_plan fixed = a->fixed;
+    if (!found)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     a->baseline_gpus = a->baseline_tokens_per_s = NAN;
     if (fixed.offload < 0)
         fixed.offload = KNEE_ON_GPU;

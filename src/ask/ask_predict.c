@@ -99,7 +99,7 @@ static void init(void *room, void **objects)
 static knee_status read_job(struct knee_ask *ask, const char *name, struct knee_job *job,
                             struct knee_err *err)
 {
-    struct knee_ask_bytes bytes;
+    struct knee_ask_bytes bytes = {.data = NULL};
     knee_status status = knee_ask_read(ask, name, LARGEST_JOB, &bytes, err);
     if (status)
         return status;

@@ -76,7 +76,9 @@ knee_status knee_ask_tell(struct knee_ask *ask, const char *const *words, size_t
     memset(out, 0, sizeof *out);
     out->alloc = pushed->alloc;
     out->traces = knee_resize(out->alloc, NULL, (pushed->count * rounds + 1) * sizeof *out->traces);
-    knee_status status = out->traces ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    knee_status status = KNEE_OK;
+    if (!out->traces)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     for (size_t w = 0; w < rounds && !status; w++)
         status = pick(pushed, word_count ? words[w] : NULL, out, err);
     if (!status)
