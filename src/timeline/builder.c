@@ -34,6 +34,7 @@ struct raw_span {
 struct launch {
     uint64_t correlation;
     int64_t start_ns, end_ns, thread;
+    uint32_t host; /* row of the host's events + 1; 0: not kept */
 };
 
 struct comm_op {
@@ -56,7 +57,8 @@ struct knee_builder {
     uint32_t *slots;         /* hash table of names: row + 1 */
     size_t slot_count;
     struct list devices, launches, comm_ops, steps, loads; /* marks are raw until the end */
-    uint32_t *device_slots;                                /* hash table of devices: row + 1 */
+    struct list host;
+    uint32_t *device_slots; /* hash table of devices: row + 1 */
     size_t device_slot_count;
     int64_t last_device_key;
     size_t last_device;
@@ -137,6 +139,7 @@ void knee_builder_free(struct knee_builder *b)
     drop(b->alloc, &b->comm_ops);
     drop(b->alloc, &b->steps);
     drop(b->alloc, &b->loads);
+    drop(b->alloc, &b->host);
     if (b->slots)
         knee_resize(b->alloc, b->slots, 0);
     if (b->device_slots)
@@ -361,7 +364,17 @@ void knee_builder_launch(struct knee_builder *b, int64_t start_ns, int64_t end_n
     b->bad_times += !good;
     struct launch *launch = good ? grow(b, &b->launches, sizeof *launch) : NULL;
     if (launch)
-        *launch = (struct launch){correlation, start_ns, end_ns, thread};
+        *launch = (struct launch){correlation, start_ns, end_ns, thread, (uint32_t)b->host.count};
+}
+
+void knee_builder_host(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
+                       enum knee_host_kind kind, uint32_t name)
+{
+    struct knee_host_event *event = name == KNEE_NO_NAME || b->host.count >= UINT32_MAX - 1
+                                        ? NULL
+                                        : grow(b, &b->host, sizeof *event);
+    if (event)
+        *event = (struct knee_host_event){start_ns, end_ns, thread, name, kind};
 }
 
 void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
@@ -578,8 +591,10 @@ static bool join(struct knee_builder *b, struct raw_span *raw, size_t row, struc
     const struct launch *launch = raw->correlation == KNEE_NO_CORRELATION
                                       ? NULL
                                       : find_launch(&joiner->launches, raw->correlation);
-    if (launch)
+    if (launch) {
         raw->span.launch_ns = launch->end_ns;
+        raw->span.launch = launch->host;
+    }
     raw->span.step = find_step(joiner, launch ? launch->start_ns : raw->span.start_ns);
     bool comm = raw->span.kind == KNEE_SPAN_COMM || raw->span.kind == KNEE_SPAN_FUSED;
     if (comm && !add_call(b, calls, raw, row, launch))
@@ -692,6 +707,38 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
     return good;
 }
 
+static uint64_t host_key(const void *row)
+{
+    return knee_sort_signed(((const struct knee_host_event *)row)->start_ns);
+}
+
+/* The host's events by start, and the launches' rows with them. */
+static bool sort_host(struct knee_builder *b)
+{
+    size_t count = b->host.count;
+    struct knee_host_event *events = b->host.data;
+    struct launch *launches = b->launches.data;
+    if (count == 0)
+        return true;
+    struct knee_sort_key *order = order_of(b, events, count, sizeof *events, host_key);
+    struct knee_host_event *sorted = knee_resize(b->alloc, NULL, count * sizeof *sorted);
+    uint32_t *place = knee_resize(b->alloc, NULL, count * sizeof *place);
+    bool good = order && sorted && place;
+    for (size_t i = 0; good && i < count; i++) {
+        sorted[i] = events[order[i].row];
+        place[order[i].row] = (uint32_t)i;
+    }
+    for (size_t i = 0; good && i < b->launches.count; i++)
+        if (launches[i].host)
+            launches[i].host = place[launches[i].host - 1] + 1;
+    knee_resize(b->alloc, order, 0);
+    knee_resize(b->alloc, place, 0);
+    if (good)
+        memcpy(events, sorted, count * sizeof *sorted);
+    knee_resize(b->alloc, sorted, 0);
+    return good;
+}
+
 /* qsort() must not be given a null pointer, even for nothing. */
 static void sort_list(struct list *list, size_t size, int (*compare)(const void *, const void *))
 {
@@ -745,9 +792,12 @@ knee_status knee_builder_finish(struct knee_builder *b, struct knee_trace *out,
 {
     sort_list(&b->comm_ops, sizeof(struct comm_op), by_comm_op);
     sort_list(&b->devices, sizeof(struct device), by_device);
-    if (!finish_all_marks(b, out) || !finish_ranks(b, out) || !finish_names(b, out))
+    if (!sort_host(b) || !finish_all_marks(b, out) || !finish_ranks(b, out) ||
+        !finish_names(b, out))
         return knee_fail(err, KNEE_SYSTEM, out->file, "out of memory");
     out->losses[KNEE_LOSS_TIME].count += b->bad_times;
     out->losses[KNEE_LOSS_DEVICE].count += b->lost_devices;
+    out->host_event_count = b->host.count;
+    out->host_events = take(b->alloc, &b->host, sizeof(struct knee_host_event));
     return KNEE_OK;
 }

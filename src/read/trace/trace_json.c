@@ -192,7 +192,8 @@ static bool read_event(struct knee_trace_reader *r)
     struct knee_event event;
     uint64_t repaired = 0, commas = 0;
     const char *start = r->p;
-    const char *after = knee_scan_event(start, r->end, &event, r->options.cpu, &repaired, &commas);
+    const char *after =
+        knee_scan_event(start, r->end, &event, knee_keep_of(&r->options), &repaired, &commas);
     if (!after && !r->full)
         return false;
     if (!after || after == KNEE_SCAN_BAD || (repaired && swallowed_event(r, start, after))) {
