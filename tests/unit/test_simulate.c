@@ -70,7 +70,7 @@ static void tasks_wait_for_other_stages(void **state)
         task_of(1, KNEE_STREAM_COMPUTE, KNEE_LANE_GPU, KNEE_TASK_COMPUTE, 30),
         task_of(1, KNEE_STREAM_LATER, KNEE_LANE_GPU, KNEE_TASK_COMPUTE, 20),
     };
-    struct knee_edge edge = {1, -1};
+    struct knee_edge edge = {.to = 1, .next = -1};
     tasks[0].next_edge = 0;
     tasks[1].waits = 1;
     tasks[1].gap = true;
