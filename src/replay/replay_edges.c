@@ -51,6 +51,7 @@ struct sweep {
         int32_t last; /* work that is not communication */
     } threads[WAITING];
     size_t thread_count;
+    int32_t copy_out, gate; /* FSDP: the last copy-out; that which the next all-gather waits for */
     struct {
         uint64_t group;
         int32_t last;
@@ -105,6 +106,27 @@ static int32_t *last_of_group(struct sweep *s, uint64_t group)
 
 /* ---- Launches ---- */
 
+static const char *label_of(const struct sweep *s, size_t row)
+{
+    uint32_t label = s->line->notes[row].label;
+    return label ? s->trace->names[label - 1] : "";
+}
+
+static bool begins(const char *text, const char *word)
+{
+    return strncmp(text, word, strlen(word)) == 0;
+}
+
+/* FSDP gathers into a buffer that the copy-out before it must have left. */
+static void hand_over_shard(struct sweep *s, size_t row, int32_t node)
+{
+    const char *label = label_of(s, row);
+    if (begins(label, "FSDP::all_gather_copy_out"))
+        s->copy_out = node;
+    else if (begins(label, "FSDP::all_gather"))
+        add_edge(s, s->gate, node, KNEE_EDGE_RULED);
+}
+
 static void hand_over_comm(struct sweep *s, int32_t node, const struct knee_host_event *event)
 {
     struct knee_node *n = node_at(s, node);
@@ -127,6 +149,8 @@ static void hand_over(struct sweep *s, size_t row)
     if (node == KNEE_NO_NODE)
         return;
     struct knee_node *n = node_at(s, node);
+    if (s->line->fsdp)
+        hand_over_shard(s, row, node);
     if (n->kind == KNEE_NODE_COMM) {
         hand_over_comm(s, node, event);
     } else {
@@ -165,9 +189,30 @@ static bool take_oldest(struct sweep *s, int op)
     return false;
 }
 
-static bool begins(const char *text, const char *word)
+/* The first wait of a reduce-scatter's scope, before its work: for the input buffer of the one
+ * before. The others let its stream wait for that work. */
+static bool at_head_of_scope(struct sweep *s, size_t row)
 {
-    return strncmp(text, word, strlen(word)) == 0;
+    int32_t last = *last_of_thread(s, s->trace->host_events[row].thread);
+    if (last == KNEE_NO_NODE)
+        return true;
+    const struct knee_node *n = node_at(s, last);
+    const struct knee_span *span = &s->g->account->ranks[n->rank].source->spans[n->span - 1];
+    return !span->launch || s->line->notes[span->launch - 1].label != s->line->notes[row].label;
+}
+
+/* What FSDP waits for, by the annotation around the wait (torch 2.4 and later, fully_shard). */
+static void wait_in_fsdp(struct sweep *s, size_t row)
+{
+    const char *label = label_of(s, row);
+    if (begins(label, "FSDP::all_gather_copy_out"))
+        take_oldest(s, KNEE_OP_ALL_GATHER);
+    else if (begins(label, "FSDP::root_post_backward"))
+        take_oldest(s, KNEE_OP_REDUCE_SCATTER);
+    else if (begins(label, "FSDP::post_backward_reduce"))
+        (void)(at_head_of_scope(s, row) && take_oldest(s, KNEE_OP_REDUCE_SCATTER));
+    else if (!begins(label, "FSDP::all_gather"))
+        s->gate = s->copy_out;
 }
 
 static void wait_for_event(struct sweep *s, size_t row)
@@ -175,16 +220,10 @@ static void wait_for_event(struct sweep *s, size_t row)
     const struct knee_host_note *note = &s->line->notes[row];
     if (note->in_comm || !note->worker)
         return;
-    if (!s->line->fsdp) {
+    if (s->line->fsdp)
+        wait_in_fsdp(s, row);
+    else
         take_oldest(s, KNEE_OPS);
-        return;
-    }
-    const char *label = note->label ? s->trace->names[note->label - 1] : "";
-    if (begins(label, "FSDP::all_gather_copy_out"))
-        take_oldest(s, KNEE_OP_ALL_GATHER);
-    else if (begins(label, "FSDP::root_post_backward"))
-        while (take_oldest(s, KNEE_OP_REDUCE_SCATTER))
-            ;
 }
 
 /* ---- Synchronisations ---- */
@@ -396,7 +435,12 @@ static void sweep_events(struct sweep *s, const int32_t *block_of)
 
 bool knee_graph_add_edges(struct knee_graph *g, size_t rank, const struct knee_host_line *line)
 {
-    struct sweep s = {.g = g, .trace = line->trace, .line = line, .rank = &g->ranks[rank]};
+    struct sweep s = {.g = g,
+                      .trace = line->trace,
+                      .line = line,
+                      .rank = &g->ranks[rank],
+                      .copy_out = KNEE_NO_NODE,
+                      .gate = KNEE_NO_NODE};
     size_t events = line->trace->host_event_count + 1, nodes = (size_t)s.rank->count + 1;
     size_t lanes = (size_t)s.rank->lanes;
     int32_t *block_of = knee_resize(g->alloc, NULL, events * sizeof *block_of);
