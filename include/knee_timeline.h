@@ -95,6 +95,7 @@ struct knee_call {
         *dtype;                           /* "RING", "LL", "f32"; "" when the name does not say */
     int64_t bytes;                        /* as nccl-tests counts; -1: not known */
     int32_t group_size;                   /* -1: not known */
+    int32_t element_bytes;                /* of one number in it; 0: not known */
     uint32_t group, description, members; /* rows of names + 1; 0: not known */
     int64_t sequence;                     /* -1: not known */
     int32_t peer;                         /* of a send or receive, in its group; -1: not known */

@@ -33,7 +33,7 @@ struct open_scope {
     int64_t end_ns;
     uint32_t label;
     unsigned char phase;
-    bool comm;
+    bool comm, backward;
 };
 
 struct thread {
@@ -73,6 +73,7 @@ static void open_scope(struct sweep *s, struct thread *t, const struct knee_host
         if (scopes[i].phase >= 0)
             scope.phase = (unsigned char)scopes[i].phase;
         scope.comm = scope.comm || scopes[i].comm;
+        scope.backward = scope.backward || scopes[i].backward;
         scope.label = scopes[i].fsdp ? event->name + 1 : scope.label;
         s->line->fsdp = s->line->fsdp || scopes[i].fsdp;
         s->line->phased = s->line->phased || scopes[i].backward;
@@ -96,8 +97,10 @@ static void note_event(struct sweep *s, size_t row)
     t->launches += event->kind == KNEE_HOST_LAUNCH;
     if (t->depth) {
         const struct open_scope *scope = &t->stack[t->depth - 1];
-        *note = (struct knee_host_note){
-            .label = scope->label, .phase = scope->phase, .in_comm = scope->comm};
+        *note = (struct knee_host_note){.label = scope->label,
+                                        .phase = scope->phase,
+                                        .backward = scope->backward,
+                                        .in_comm = scope->comm};
     }
 }
 

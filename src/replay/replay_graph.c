@@ -85,6 +85,24 @@ static bool have_met(const struct knee_graph *g, const struct knee_matches *m,
     return true;
 }
 
+/* Is it of the exchange between data-parallel ranks? The pass it was called from says so; without
+ * that, what its group looks like. */
+static bool is_of_gradients(const struct knee_graph *g, const struct knee_rank_account *rank,
+                            const struct knee_call *call, int32_t node)
+{
+    bool shares = call->op == KNEE_OP_ALL_REDUCE || call->op == KNEE_OP_REDUCE_SCATTER ||
+                  call->op == KNEE_OP_ALL_GATHER;
+    const char *group = call->group ? rank->trace->names[call->group - 1] : "";
+    if (!shares || g->phased)
+        return shares && g->nodes[node].phase == KNEE_PHASE_EXCHANGE;
+    for (size_t i = 0; i < g->account->collective_count; i++) {
+        const struct knee_collective_account *row = &g->account->collectives[i];
+        if (row->op == call->op && row->bytes == call->bytes && strcmp(row->group, group) == 0)
+            return !row->axis[0] || strcmp(row->axis, "DP") == 0 || strcmp(row->axis, "FSDP") == 0;
+    }
+    return true;
+}
+
 static void join_instance(struct knee_graph *g, const struct knee_matches *m,
                           const struct knee_instance *instance, int32_t *const *nodes)
 {
@@ -98,6 +116,8 @@ static void join_instance(struct knee_graph *g, const struct knee_matches *m,
         .group_size = (int32_t)instance->count,
         .group = group_of(rank, call),
         .pure_ns = (double)(instance->last_end_ns - instance->last_start_ns),
+        .element_bytes = call->element_bytes,
+        .gradients = is_of_gradients(g, rank, call, nodes[any->rank][any->call]),
     };
     uint32_t row = knee_graph_add_meet(g, &meet);
     for (size_t k = instance->first; row && k < instance->first + instance->count; k++) {
@@ -137,6 +157,8 @@ static bool add_ranks(struct knee_graph *g)
         bool good = knee_host_line_init(&line, g->account->ranks[r].trace, g->alloc) &&
                     knee_graph_add_rank(g, r, &line) && knee_graph_add_edges(g, r, &line);
         g->ranks[r].steps = steps_of(g->account, r);
+        g->phased = g->phased || line.phased;
+        g->fsdp = g->fsdp || line.fsdp;
         knee_host_line_release(&line);
         if (!good)
             return false;

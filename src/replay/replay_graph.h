@@ -29,6 +29,14 @@ enum knee_phase {
     KNEE_PHASES
 };
 
+/* What work of FSDP is for. */
+enum knee_shard_role {
+    KNEE_SHARD_NONE,
+    KNEE_SHARD_GATHER,   /* the all-gather and the copy into its buffer */
+    KNEE_SHARD_COPY_OUT, /* from the gathered buffer to parameters */
+    KNEE_SHARD_REDUCE,   /* the reduce-scatter and the copy into its buffer */
+};
+
 enum knee_node_kind { KNEE_NODE_HOST, KNEE_NODE_COMPUTE, KNEE_NODE_COMM, KNEE_NODE_COPY };
 
 struct knee_node {
@@ -42,8 +50,9 @@ struct knee_node {
     int64_t call_ns;           /* measured start of the call that handed it over */
     uint32_t span, call, meet; /* rows + 1 of the rank's spans and calls, of the graph's meets */
     int32_t step;              /* row of the rank's steps; -1: none */
-    unsigned char kind, phase;
-    bool gone; /* takes no time and meets nobody; order and edges stay */
+    unsigned char kind, phase, shard; /* shard: enum knee_shard_role */
+    bool backward;                    /* handed over inside the backward pass */
+    bool gone;                        /* takes no time and meets nobody; order and edges stay */
 };
 
 enum knee_edge_source {
@@ -53,7 +62,9 @@ enum knee_edge_source {
     KNEE_EDGE_SOURCES
 };
 
-/* lag_ns may be below zero: `to` need not wait for the very end. */
+/* lag_ns may be below zero: `to` need not wait for the very end; KNEE_EDGE_CUT: a change took it
+ * away. */
+#define KNEE_EDGE_CUT INT64_MIN
 struct knee_graph_edge {
     int32_t from, to;
     int64_t lag_ns;
@@ -67,9 +78,10 @@ struct knee_graph_meet {
     enum knee_op op;
     int64_t bytes; /* -1: not known */
     int32_t group_size;
-    uint64_t group; /* which communicator */
-    double pure_ns; /* last start to last end */
-    uint32_t fsdp;  /* what of FSDP it is: enum knee_shard_role */
+    uint64_t group;        /* which communicator */
+    double pure_ns;        /* last start to last end */
+    int32_t element_bytes; /* of one number in it; 0: not known */
+    bool gradients; /* of the exchange between data-parallel ranks: gradients or parameters */
 };
 
 struct knee_graph_rank {
@@ -95,6 +107,8 @@ struct knee_graph {
     int64_t unexplained_ns; /* delays of more than 20 us, over all ranks */
     size_t unmet;           /* communication without its partners: keeps its measured time */
     size_t sources[KNEE_EDGE_SOURCES];
+    bool phased; /* backward passes and the exchange of gradients can be told apart */
+    bool fsdp;   /* parameters are gathered by FSDP, which says so */
     const struct knee_alloc *alloc;
     bool failed;
 };
@@ -123,6 +137,7 @@ enum knee_launch_scope { KNEE_SCOPE_NONE, KNEE_SCOPE_COMM };
 struct knee_host_note {
     uint32_t label;       /* row of names + 1 of the FSDP scope around it; 0: none */
     unsigned char phase;  /* enum knee_phase */
+    bool backward;        /* inside the backward pass */
     bool in_comm, worker; /* inside a collective's call; of a thread that hands over work */
 };
 

@@ -236,6 +236,23 @@ static unsigned char phase_of(const struct maker *m, const struct knee_span *spa
     return span->launch ? m->line->notes[span->launch - 1].phase : KNEE_PHASE_FORWARD;
 }
 
+static unsigned char shard_role(const struct maker *m, const struct knee_host_note *note)
+{
+    static const struct {
+        const char *begin;
+        unsigned char role;
+    } roles[] = {
+        {"FSDP::all_gather_copy_out", KNEE_SHARD_COPY_OUT},
+        {"FSDP::all_gather", KNEE_SHARD_GATHER},
+        {"FSDP::post_backward_reduce", KNEE_SHARD_REDUCE},
+    };
+    const char *label = note->label ? m->rank->trace->names[note->label - 1] : "";
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (strncmp(label, roles[i].begin, strlen(roles[i].begin)) == 0)
+            return roles[i].role;
+    return KNEE_SHARD_NONE;
+}
+
 static struct knee_node node_of(const struct maker *m, size_t row, int32_t lane)
 {
     static const unsigned char kinds[] = {[KNEE_SPAN_COMPUTE] = KNEE_NODE_COMPUTE,
@@ -257,6 +274,11 @@ static struct knee_node node_of(const struct maker *m, size_t row, int32_t lane)
     };
     node.work_ns = (double)(node.end_ns - node.start_ns);
     set_launch(m, span, &node);
+    if (span->launch) {
+        const struct knee_host_note *note = &m->line->notes[span->launch - 1];
+        node.shard = shard_role(m, note);
+        node.backward = note->backward;
+    }
     return node;
 }
 

@@ -104,7 +104,9 @@ static bool compile(struct compiler *c)
         if (g->nodes[i].host != KNEE_NO_NODE)
             link_edge(t, c->task_of[g->nodes[i].host], c->task_of[i], g->nodes[i].host_lag_ns);
     for (size_t i = 0; i < g->edge_count; i++)
-        link_edge(t, c->task_of[g->edges[i].from], c->task_of[g->edges[i].to], g->edges[i].lag_ns);
+        if (g->edges[i].lag_ns != KNEE_EDGE_CUT)
+            link_edge(t, c->task_of[g->edges[i].from], c->task_of[g->edges[i].to],
+                      g->edges[i].lag_ns);
     return true;
 }
 

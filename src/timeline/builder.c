@@ -573,6 +573,9 @@ static bool add_call(struct knee_builder *b, struct list *calls, struct raw_span
         .dtype = kernel->dtype,
         .bytes = call_bytes(what, facts, kernel->dtype),
         .group_size = facts->group_size > INT32_MAX ? -1 : (int32_t)facts->group_size,
+        .element_bytes = facts->dtype_bytes
+                             ? facts->dtype_bytes
+                             : knee_dtype_bytes(kernel->dtype, strlen(kernel->dtype)),
         .group = facts->group,
         .description = facts->description,
         .members = facts->members,

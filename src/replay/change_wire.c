@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Changes of what goes over the wire and what the wire is: formats of gradients, bandwidth, another
+ * cluster, more ranks.
+ */
+#include "base/number.h"
+#include "base/text.h"
+#include "knee_collective.h"
+#include "replay/changes.h"
+#include "timeline/kinds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KERNEL_NS 5000.0 /* a kernel more */
+
+/* ---- Formats ---- */
+
+struct format {
+    const char *name;
+    double bytes;       /* of a number; 0: see parts() */
+    double encode;      /* passes over the gradients in memory before, */
+    double decode;      /* and after, a read or write of all of them each */
+    double kernels;     /* launched for them */
+    double collectives; /* for one before */
+    bool parameter;     /* name:NUMBER */
+    bool sums;          /* NCCL can add it up */
+};
+
+/* Casting reads one size and writes the other. 8 bits take the largest value first, and a scale
+ * travels ahead; they are gathered and added in more bits (all numbers come from all ranks in two
+ * halves). PowerSGD (Vogels et al. 2019; torch's hook): gradients plus error, two products, one
+ * orthogonalisation, the product back, the new error; P, Q and what is not a matrix travel one
+ * after the other. Top-k: selecting is a partial sort, values and places travel. */
+static const struct format formats[] = {
+    {"f32", 4, 0, 0, 0, 1, false, true},        {"fp32", 4, 0, 0, 0, 1, false, true},
+    {"bf16", 2, 1.5, 1.5, 2, 1, false, true},   {"fp16", 2, 1.5, 1.5, 2, 1, false, true},
+    {"fp8", 1, 2.25, 1.25, 4, 2, false, false}, {"int8", 1, 2.25, 1.25, 4, 2, false, false},
+    {"powersgd", 0, 8, 4, 40, 3, true, true},   {"topk", 0, 16, 4, 10, 2, true, false},
+};
+
+static const struct format *format_of(const char *text, double *parameter)
+{
+    const char *colon = strchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    struct knee_err err;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (strlen(formats[i].name) != length || strncmp(formats[i].name, text, length) != 0)
+            continue;
+        if (formats[i].parameter != (colon != NULL))
+            return NULL;
+        if (colon && (knee_number_parse(colon + 1, KNEE_UNIT_FRACTION, "--wire", parameter, &err) ||
+                      !(*parameter > 0)))
+            return NULL;
+        return &formats[i];
+    }
+    return NULL;
+}
+
+/* The bytes that travel for a buffer. */
+static double wire_bytes(const struct format *format, double parameter, double elements,
+                         int32_t ranks)
+{
+    if (strcmp(format->name, "powersgd") == 0) /* two thin matrices of a square one */
+        return 2 * parameter * sqrt(elements) * 4;
+    if (strcmp(format->name, "topk") == 0) /* a value and its place, from every rank */
+        return fmin(1, parameter) * elements * 8 * ranks / 2;
+    return elements * format->bytes * (format->sums ? 1 : 1 + 1.0 / 128);
+}
+
+static void recode(struct knee_change_run *run, uint32_t row, const struct format *format,
+                   double bytes)
+{
+    struct knee_graph *g = run->g;
+    struct knee_graph_meet *meet = &g->meets[row - 1];
+    double full = (double)meet->bytes, small;
+    if (!knee_resize_meet(run, row, bytes))
+        knee_set_pure(g, row, meet->pure_ns * bytes / full);
+    small = knee_price_latency_ns(run->prices, meet, KNEE_LEAN_QUICK);
+    if (format->collectives > 1 && !isnan(small))
+        knee_set_pure(g, row,
+                      meet->pure_ns + (format->collectives - 1) *
+                                          knee_price_in_turns(run->prices, small, run->lean));
+    double pass = 1e9 * full / run->memory_bytes_per_s, launch = KERNEL_NS * format->kernels / 2;
+    for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i])
+        knee_delay_comm(g, i, (int64_t)(format->encode * pass + launch),
+                        (int64_t)(format->decode * pass + launch));
+}
+
+bool knee_apply_wire(struct knee_change_run *run)
+{
+    double parameter = 0;
+    const struct format *format = format_of(run->ask->wire, &parameter);
+    size_t found = 0, done = 0;
+    if (!format)
+        return knee_refuse(run,
+                           "'%.40s' is no wire format: f32, bf16, fp16, fp8, int8, powersgd:R "
+                           "or topk:P",
+                           run->ask->wire);
+    for (size_t i = 0; i < run->g->meet_count; i++) {
+        struct knee_graph_meet *meet = &run->g->meets[i];
+        if (!meet->gradients || meet->bytes <= 0)
+            continue;
+        double element = meet->element_bytes > 0 ? meet->element_bytes : 4;
+        double elements = (double)meet->bytes / element;
+        double bytes = wire_bytes(format, parameter, elements, meet->group_size);
+        found++;
+        if (format->bytes == element || (format->parameter && bytes >= (double)meet->bytes))
+            continue;
+        recode(run, (uint32_t)i + 1, format, bytes);
+        meet->element_bytes = format->bytes > 0 ? (int32_t)format->bytes : meet->element_bytes;
+        done++;
+    }
+    if (!found)
+        return knee_refuse(run, "no exchange of gradients between all its ranks is recorded");
+    return done || knee_refuse(run, "gradients travel as %.40s already", run->ask->wire);
+}
+
+/* ---- The network ---- */
+
+bool knee_apply_network(struct knee_change_run *run)
+{
+    bool free_network = strcmp(run->ask->network, "free") == 0;
+    double factor = INFINITY;
+    struct knee_err err;
+    if (!free_network &&
+        (knee_number_parse(run->ask->network, KNEE_UNIT_FACTOR, "--network", &factor, &err) ||
+         !(factor > 0)))
+        return knee_refuse(run, "'%.40s' is no factor, nor free", run->ask->network);
+    if (!run->g->meet_count)
+        return knee_refuse(run, "no communication between all its ranks is recorded");
+    for (size_t i = 0; i < run->g->meet_count && factor != 1; i++) {
+        const struct knee_graph_meet *meet = &run->g->meets[i];
+        double latency = knee_price_latency_ns(run->prices, meet, run->lean);
+        latency = isnan(latency) ? 0 : latency;
+        double pure = latency + (meet->pure_ns - latency) / factor;
+        pure = free_network ? 0 : knee_price_in_turns(run->prices, pure, run->lean);
+        knee_set_pure(run->g, (uint32_t)i + 1, pure);
+    }
+    return true;
+}
+
+/* ---- Another cluster ---- */
+
+static double expected_ns(const struct knee_cluster *cluster, const struct knee_graph_meet *meet,
+                          double ranks, double bytes)
+{
+    struct knee_placement placement = {ranks, NAN, 1, 1};
+    struct knee_layout layout;
+    struct knee_err err;
+    if (meet->op < KNEE_OP_ALL_REDUCE || ranks < 2 || bytes <= 0 ||
+        knee_layout_init(cluster, &placement, &layout, &err))
+        return NAN;
+    return 1e9 * knee_expected_time_s(cluster, &layout, meet->op, bytes);
+}
+
+bool knee_apply_cluster(struct knee_change_run *run)
+{
+    size_t done = 0;
+    if (!run->ask->on)
+        return knee_refuse(run,
+                           "an algorithm has a price on a cluster only: name one with --cluster");
+    if (run->ask->algorithm)
+        return knee_refuse(run, "collectives are priced by what the library would choose");
+    for (size_t i = 0; i < run->g->meet_count; i++) {
+        const struct knee_graph_meet *meet = &run->g->meets[i];
+        double ns = expected_ns(run->ask->on, meet, meet->group_size, (double)meet->bytes);
+        if (isnan(ns))
+            continue;
+        static const double doubt[] = {0.85, 1, 1.25};
+        knee_set_pure(run->g, (uint32_t)i + 1, doubt[run->lean + 1] * ns);
+        done++;
+    }
+    return done || knee_refuse(run, "no collective of known size and group is recorded");
+}
+
+/* ---- More ranks ---- */
+
+static double ring_share(double ranks)
+{
+    return ranks > 1 ? (ranks - 1) / ranks : 0;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* E of the largest of k drawn from sorted[count], with replacement. */
+static double expected_largest(const double *sorted, size_t count, double k)
+{
+    double sum = 0, n = (double)count;
+    for (size_t i = 0; i < count; i++)
+        sum += sorted[i] * (pow((double)(i + 1) / n, k) - pow((double)i / n, k));
+    return sum;
+}
+
+/* How much later the last of `after` ranks comes than the last of `before`, from how late the
+ * recorded ranks came against each other: no law is assumed. */
+static double more_lateness_ns(const struct knee_graph *g, double before, double after)
+{
+    double *late = knee_resize(g->alloc, NULL, (g->count + 1) * sizeof *late);
+    size_t count = 0;
+    for (size_t m = 0; late && m < g->meet_count; m++) {
+        double sum = 0;
+        for (int32_t i = g->meets[m].first; i != KNEE_NO_NODE; i = g->next_member[i])
+            sum += (double)g->nodes[i].start_ns / g->meets[m].count;
+        for (int32_t i = g->meets[m].first; i != KNEE_NO_NODE; i = g->next_member[i])
+            late[count++] = (double)g->nodes[i].start_ns - sum;
+    }
+    if (!late || !count) {
+        knee_resize(g->alloc, late, 0);
+        return 0;
+    }
+    qsort(late, count, sizeof *late, by_value);
+    double more = expected_largest(late, count, after) - expected_largest(late, count, before);
+    knee_resize(g->alloc, late, 0);
+    return more;
+}
+
+static void scale_compute(struct knee_graph *g, double factor)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        struct knee_node *n = &g->nodes[i];
+        if (n->kind == KNEE_NODE_COMPUTE && !n->meet && n->phase <= KNEE_PHASE_BACKWARD)
+            n->work_ns *= factor;
+    }
+}
+
+/* Rings grow: more hops, a little more to send. Ranks behave as those recorded do. */
+bool knee_apply_workers(struct knee_change_run *run)
+{
+    struct knee_graph *g = run->g;
+    double ranks = (double)g->rank_count, after = floor(run->ask->workers);
+    size_t done = 0;
+    if (g->account->world_size > (int64_t)g->rank_count)
+        return knee_refuse(run, "%zu of %lld ranks are recorded", g->rank_count,
+                           (long long)g->account->world_size);
+    for (size_t i = 0; i < g->meet_count && after != ranks; i++)
+        if (g->meets[i].count != (int32_t)g->rank_count)
+            return knee_refuse(run,
+                               "there are groups of ranks: which of them would grow is not known");
+    double late = more_lateness_ns(g, ranks, after);
+    for (size_t i = 0; i < g->meet_count; i++, done++) {
+        const struct knee_graph_meet *meet = &g->meets[i];
+        double latency = knee_price_latency_ns(run->prices, meet, run->lean);
+        latency = isnan(latency) ? 0 : latency;
+        double pure = latency * (after - 1) / (ranks - 1) +
+                      (meet->pure_ns - latency) * ring_share(after) / ring_share(ranks);
+        if (run->ask->on && !isnan(expected_ns(run->ask->on, meet, after, (double)meet->bytes)))
+            pure = expected_ns(run->ask->on, meet, after, (double)meet->bytes);
+        if (after != ranks)
+            knee_set_pure(
+                g, (uint32_t)i + 1,
+                after > 1 ? fmax(0, knee_price_in_turns(run->prices, pure, run->lean) + late) : 0);
+    }
+    if (!done)
+        return knee_refuse(run, "no communication between all ranks is recorded");
+    if (run->ask->strong)
+        scale_compute(g, ranks / after);
+    run->work *= run->ask->strong ? 1 : after / ranks;
+    return true;
+}
+
+bool knee_apply_hsdp(struct knee_change_run *run)
+{
+    struct knee_graph *g = run->g;
+    double within = floor(run->ask->hsdp), ranks = (double)g->rank_count;
+    if (!g->fsdp)
+        return knee_refuse(run, "this is no FSDP job");
+    if (!run->ask->on)
+        return knee_refuse(run, "one group of ranks shows one kind of link: name a --cluster");
+    if (within >= ranks || fmod(ranks, within) != 0)
+        return knee_refuse(run, "%g ranks cannot be parted into groups of %g", ranks, within);
+    for (size_t i = 0; i < g->meet_count; i++) {
+        const struct knee_graph_meet *meet = &g->meets[i];
+        if (!meet->gradients)
+            continue;
+        double ns = within > 1 ? expected_ns(run->ask->on, meet, within, (double)meet->bytes) : 0;
+        struct knee_graph_meet across = {.op = KNEE_OP_ALL_REDUCE};
+        if (meet->op == KNEE_OP_REDUCE_SCATTER)
+            ns += expected_ns(run->ask->on, &across, ranks / within, (double)meet->bytes / within);
+        if (!isnan(ns))
+            knee_set_pure(g, (uint32_t)i + 1, ns);
+    }
+    return true;
+}

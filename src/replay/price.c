@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Prices from the recording's own collectives. For each operation and group: the median time of
+ * each size. A size between two measured ones that are not far apart lies on the line between them.
+ * Else the line goes through the nearest larger one and the latency, which the smallest size shows.
+ * Small messages show it too well: in a large all-reduce the second half (gathering) starts when
+ * the first (reducing) has come through, so that its latency may be up to twice that of a small
+ * one.
+ *
+ * Ranks that share one GPU without running at once take turns; a collective then ends at the end of
+ * a turn, its members one turn apart. That is told by members that end apart by the same time again
+ * and again, where they should end together.
+ */
+#include "replay/price.h"
+
+#include "timeline/kinds.h"
+
+#include "base/sort.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FAR         4.0  /* sizes further apart than this do not tell what is between them */
+#define SMALL       8.0  /* a size this much smaller than another shows the latency */
+#define MOST_SHARE  0.8  /* of a time that can be latency */
+#define NOT_KNOWN   0.05 /* of a time that is taken to be latency when nothing shows it */
+#define MOST_MISFIT 0.1  /* of times to whole turns; chance alone gives 0.25 */
+#define LEAST_TURN  5e5  /* ns: members of a collective that end so far apart do not run at once */
+
+/* ---- Sizes ---- */
+
+static const struct knee_price_line *find_line(const struct knee_prices *p, uint64_t group,
+                                               enum knee_op op)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->lines[i].group == group && p->lines[i].op == op)
+            return &p->lines[i];
+    return NULL;
+}
+
+static struct knee_price_line *make_line(struct knee_prices *p, uint64_t group, enum knee_op op)
+{
+    const struct knee_price_line *line = find_line(p, group, op);
+    if (line)
+        return &p->lines[line - p->lines];
+    if (p->count == KNEE_PRICE_LINES)
+        return NULL;
+    p->lines[p->count] = (struct knee_price_line){.group = group, .op = op};
+    return &p->lines[p->count++];
+}
+
+static uint64_t size_key(const struct knee_graph_meet *meet)
+{
+    uint64_t hash = (meet->group ^ ((uint64_t)meet->op << 56)) * 0x9e3779b97f4a7c15u;
+    return (hash & 0xfffff00000000000u) | ((uint64_t)meet->bytes & 0xfffffffffffu);
+}
+
+/* Takes the median of keys[from, to): meets of one size, by their times. */
+static void add_size(struct knee_prices *p, const struct knee_graph *g,
+                     const struct knee_sort_key *keys, size_t from, size_t to)
+{
+    const struct knee_graph_meet *meet = &g->meets[keys[from + (to - from) / 2].row];
+    struct knee_price_line *line = make_line(p, meet->group, meet->op);
+    if (!line || line->count == KNEE_PRICE_SIZES)
+        return;
+    size_t at = line->count++;
+    for (; at > 0 && line->sizes[at - 1].bytes > (double)meet->bytes; at--)
+        line->sizes[at] = line->sizes[at - 1];
+    line->sizes[at].bytes = (double)meet->bytes;
+    line->sizes[at].pure_ns = meet->pure_ns;
+    line->sizes[at].calls = to - from;
+}
+
+/* Sorted by time, then (the sort is stable) by size. */
+static bool list_sizes(struct knee_prices *p, const struct knee_graph *g)
+{
+    size_t count = 0;
+    struct knee_sort_key *keys =
+        knee_resize(g->alloc, NULL, 2 * (g->meet_count + 1) * sizeof *keys);
+    if (!keys)
+        return false;
+    for (size_t i = 0; i < g->meet_count; i++)
+        if (g->meets[i].bytes > 0 && g->meets[i].pure_ns > 0)
+            keys[count++] = (struct knee_sort_key){(uint64_t)g->meets[i].pure_ns, i};
+    knee_sort(keys, keys + count, count);
+    for (size_t i = 0; i < count; i++)
+        keys[i].key = size_key(&g->meets[keys[i].row]);
+    knee_sort(keys, keys + count, count);
+    for (size_t from = 0, to; from < count; from = to) {
+        for (to = from; to < count && keys[to].key == keys[from].key;)
+            to++;
+        add_size(p, g, keys, from, to);
+    }
+    knee_resize(g->alloc, keys, 0);
+    return true;
+}
+
+/* ---- Turns ---- */
+
+/* How far apart the members of a meet end, as measured. */
+static double spread_ns(const struct knee_graph *g, const struct knee_graph_meet *meet)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i]) {
+        first = g->nodes[i].end_ns < first ? g->nodes[i].end_ns : first;
+        last = g->nodes[i].end_ns > last ? g->nodes[i].end_ns : last;
+    }
+    return (double)(last - first);
+}
+
+/* How badly the measured times fit to whole turns: mean distance to the nearest whole number, over
+ * the sizes by how often they come. */
+static double misfit(const struct knee_prices *p, double turn_ns)
+{
+    double sum = 0, weight = 0;
+    for (size_t l = 0; l < p->count; l++)
+        for (size_t i = 0; i < p->lines[l].count; i++) {
+            double turns = p->lines[l].sizes[i].pure_ns / turn_ns;
+            double calls = (double)p->lines[l].sizes[i].calls;
+            sum += calls * fabs(turns - rint(turns));
+            weight += calls;
+        }
+    return weight > 0 ? sum / weight : 1;
+}
+
+/* The turn near the usual spread into which the measured times divide best; of two that do so alike
+ * the nearer. */
+static double fit_turn(const struct knee_prices *p, double spread)
+{
+    double best = 0, least = 1;
+    for (double share = 0.85; share < 1.2; share += 0.0005) {
+        double bad = misfit(p, share * spread);
+        if (bad < MOST_MISFIT && bad + 0.1 * fabs(share - 1) < least) {
+            least = bad + 0.1 * fabs(share - 1);
+            best = share * spread;
+        }
+    }
+    return best;
+}
+
+static bool find_turn(struct knee_prices *p, const struct knee_graph *g)
+{
+    struct knee_sort_key *keys =
+        knee_resize(g->alloc, NULL, 2 * (g->meet_count + 1) * sizeof *keys);
+    size_t count = 0, near = 0;
+    if (!keys)
+        return false;
+    for (size_t i = 0; i < g->meet_count; i++)
+        if (knee_op_is_barrier(g->meets[i].op))
+            keys[count++] = (struct knee_sort_key){(uint64_t)spread_ns(g, &g->meets[i]), i};
+    knee_sort(keys, keys + count, count);
+    double usual = count ? (double)keys[count / 2].key : 0;
+    for (size_t i = 0; i < count; i++)
+        near += fabs((double)keys[i].key - usual) < 0.15 * usual;
+    if (usual > LEAST_TURN && near * 2 > count)
+        p->turn_ns = fit_turn(p, usual);
+    knee_resize(g->alloc, keys, 0);
+    return true;
+}
+
+bool knee_prices_init(struct knee_prices *p, const struct knee_graph *g)
+{
+    memset(p, 0, sizeof *p);
+    return list_sizes(p, g) && find_turn(p, g);
+}
+
+/* ---- Prices ---- */
+
+/* The time of a small message in the same group: of the operation itself, else of any. */
+static double small_ns(const struct knee_prices *p, const struct knee_price_line *line)
+{
+    double large = line->sizes[line->count - 1].bytes;
+    if (line->sizes[0].bytes * SMALL <= large)
+        return line->sizes[0].pure_ns;
+    for (size_t l = 0; l < p->count; l++)
+        if (p->lines[l].group == line->group && p->lines[l].sizes[0].bytes * SMALL <= large)
+            return p->lines[l].sizes[0].pure_ns;
+    return NAN;
+}
+
+static double latency_of(const struct knee_prices *p, const struct knee_price_line *line,
+                         double least_ns, enum knee_lean lean)
+{
+    double small = small_ns(p, line), halves = line->op == KNEE_OP_ALL_REDUCE ? 2 : 1;
+    double low = isnan(small) ? 0 : small;
+    double high = isnan(small) ? 4 * NOT_KNOWN * least_ns : halves * small;
+    double middle = isnan(small) ? NOT_KNOWN * least_ns : (low + high) / 2;
+    double latency = lean < 0 ? low : lean > 0 ? high : middle;
+    return fmin(latency, MOST_SHARE * least_ns);
+}
+
+double knee_price_latency_ns(const struct knee_prices *p, const struct knee_graph_meet *meet,
+                             enum knee_lean lean)
+{
+    const struct knee_price_line *line = find_line(p, meet->group, meet->op);
+    return line && line->count ? latency_of(p, line, meet->pure_ns, lean) : NAN;
+}
+
+double knee_price_ns(const struct knee_prices *p, const struct knee_graph_meet *meet, double bytes,
+                     enum knee_lean lean)
+{
+    const struct knee_price_line *line = find_line(p, meet->group, meet->op);
+    if (!line || !line->count)
+        return NAN;
+    size_t above = 0;
+    while (above < line->count && line->sizes[above].bytes < bytes)
+        above++;
+    if (above < line->count && above > 0 &&
+        line->sizes[above].bytes <= FAR * line->sizes[above - 1].bytes) {
+        double x0 = line->sizes[above - 1].bytes, x1 = line->sizes[above].bytes;
+        double y0 = line->sizes[above - 1].pure_ns, y1 = line->sizes[above].pure_ns;
+        return y0 + (y1 - y0) * (bytes - x0) / (x1 - x0);
+    }
+    size_t anchor = above < line->count ? above : line->count - 1;
+    double x = line->sizes[anchor].bytes, y = line->sizes[anchor].pure_ns;
+    double latency = latency_of(p, line, y, lean);
+    return latency + (y - latency) * bytes / x;
+}
+
+double knee_price_in_turns(const struct knee_prices *p, double ns, enum knee_lean lean)
+{
+    double turn = p->turn_ns;
+    if (!(turn > 0) || ns <= turn || lean == KNEE_LEAN_QUICK)
+        return ns;
+    return turn * ceil(ns / turn - (lean == KNEE_LEAN_SLOW ? -0.1 : 0.1));
+}
