@@ -221,6 +221,7 @@ bool knee_resize_meet(struct knee_change_run *run, uint32_t row, double bytes)
 {
     struct knee_graph_meet *meet = &run->g->meets[row - 1];
     double now = knee_price_ns(run->prices, meet, (double)meet->bytes, run->lean);
+    now = knee_price_in_turns(run->prices, now, KNEE_LEAN_MIDDLE);
     double then = knee_price_ns(run->prices, meet, bytes, run->lean);
     if (isnan(now) || isnan(then) || !(now > 0))
         return false;

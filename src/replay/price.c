@@ -131,8 +131,8 @@ static double fit_turn(const struct knee_prices *p, double spread)
     double best = 0, least = 1;
     for (double share = 0.85; share < 1.2; share += 0.0005) {
         double bad = misfit(p, share * spread);
-        if (bad < MOST_MISFIT && bad + 0.1 * fabs(share - 1) < least) {
-            least = bad + 0.1 * fabs(share - 1);
+        if (bad < MOST_MISFIT && bad + 0.3 * fabs(share - 1) < least) {
+            least = bad + 0.3 * fabs(share - 1);
             best = share * spread;
         }
     }
@@ -197,6 +197,12 @@ double knee_price_latency_ns(const struct knee_prices *p, const struct knee_grap
     return line && line->count ? latency_of(p, line, meet->pure_ns, lean) : NAN;
 }
 
+/* A measured time that was rounded up to whole turns: half a turn less, for want of better. */
+static double before_turns(const struct knee_prices *p, double ns)
+{
+    return ns > 1.5 * p->turn_ns ? ns - p->turn_ns / 2 : ns;
+}
+
 double knee_price_ns(const struct knee_prices *p, const struct knee_graph_meet *meet, double bytes,
                      enum knee_lean lean)
 {
@@ -209,11 +215,12 @@ double knee_price_ns(const struct knee_prices *p, const struct knee_graph_meet *
     if (above < line->count && above > 0 &&
         line->sizes[above].bytes <= FAR * line->sizes[above - 1].bytes) {
         double x0 = line->sizes[above - 1].bytes, x1 = line->sizes[above].bytes;
-        double y0 = line->sizes[above - 1].pure_ns, y1 = line->sizes[above].pure_ns;
+        double y0 = before_turns(p, line->sizes[above - 1].pure_ns);
+        double y1 = before_turns(p, line->sizes[above].pure_ns);
         return y0 + (y1 - y0) * (bytes - x0) / (x1 - x0);
     }
     size_t anchor = above < line->count ? above : line->count - 1;
-    double x = line->sizes[anchor].bytes, y = line->sizes[anchor].pure_ns;
+    double x = line->sizes[anchor].bytes, y = before_turns(p, line->sizes[anchor].pure_ns);
     double latency = latency_of(p, line, y, lean);
     return latency + (y - latency) * bytes / x;
 }

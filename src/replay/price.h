@@ -32,8 +32,8 @@ struct knee_prices {
 /* False: no memory. */
 bool knee_prices_init(struct knee_prices *prices, const struct knee_graph *graph);
 
-/* The time that does not grow with the size, and the time at `bytes`. NaN when the recording has no
- * sizes of it. */
+/* The time that does not grow with the size, and the time at `bytes`, before it is rounded up to
+ * turns. NaN when the recording has no sizes of it. */
 double knee_price_latency_ns(const struct knee_prices *prices, const struct knee_graph_meet *meet,
                              enum knee_lean lean);
 double knee_price_ns(const struct knee_prices *prices, const struct knee_graph_meet *meet,
