@@ -175,7 +175,7 @@ knee_status knee_graph_init(struct knee_graph *out, const struct knee_account *a
     if (g.ranks)
         memset(g.ranks, 0, size);
     g.origin_ns = first_ns(account);
-    if (!g.ranks || !add_ranks(&g) || !join_collectives(&g)) {
+    if (!g.ranks || !add_ranks(&g) || !join_collectives(&g) || !knee_graph_find_shares(&g)) {
         knee_graph_release(&g);
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the graph");
     }

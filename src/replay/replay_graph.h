@@ -40,14 +40,15 @@ enum knee_shard_role {
 enum knee_node_kind { KNEE_NODE_HOST, KNEE_NODE_COMPUTE, KNEE_NODE_COMM, KNEE_NODE_COPY };
 
 struct knee_node {
-    int64_t start_ns, end_ns;  /* as measured */
-    double work_ns;            /* of communication that meets: from the last start to its end */
-    int64_t delay_ns;          /* what nothing explains */
-    int64_t order;             /* in its lane */
-    int32_t rank, lane;        /* rows; lanes are per rank */
-    int32_t host;              /* host node after which it was handed over; never none but root */
-    int64_t host_lag_ns;       /* from its end to when the work may start */
-    int64_t call_ns;           /* measured start of the call that handed it over */
+    int64_t start_ns, end_ns; /* as measured */
+    double share;        /* of the GPU that it had, on average; 1 where ranks do not share one */
+    double work_ns;      /* of communication that meets: from the last start to its end */
+    int64_t delay_ns;    /* what nothing explains */
+    int64_t order;       /* in its lane */
+    int32_t rank, lane;  /* rows; lanes are per rank */
+    int32_t host;        /* host node after which it was handed over; never none but root */
+    int64_t host_lag_ns; /* from its end to when the work may start */
+    int64_t call_ns;     /* measured start of the call that handed it over */
     uint32_t span, call, meet; /* rows + 1 of the rank's spans and calls, of the graph's meets */
     int32_t step;              /* row of the rank's steps; -1: none */
     unsigned char kind, phase, shard; /* shard: enum knee_shard_role */
@@ -107,8 +108,9 @@ struct knee_graph {
     int64_t unexplained_ns; /* delays of more than 20 us, over all ranks */
     size_t unmet;           /* communication without its partners: keeps its measured time */
     size_t sources[KNEE_EDGE_SOURCES];
-    bool phased; /* backward passes and the exchange of gradients can be told apart */
-    bool fsdp;   /* parameters are gathered by FSDP, which says so */
+    bool one_gpu; /* of all ranks: they take turns on it */
+    bool phased;  /* backward passes and the exchange of gradients can be told apart */
+    bool fsdp;    /* parameters are gathered by FSDP, which says so */
     const struct knee_alloc *alloc;
     bool failed;
 };
@@ -157,6 +159,9 @@ void knee_host_line_release(struct knee_host_line *line);
 
 bool knee_graph_add_rank(struct knee_graph *graph, size_t rank, const struct knee_host_line *line);
 bool knee_graph_add_edges(struct knee_graph *graph, size_t rank, const struct knee_host_line *line);
+
+/* Sets one_gpu and the nodes' shares. False: no memory. (one_gpu.c) */
+bool knee_graph_find_shares(struct knee_graph *graph);
 
 /* ---- Running ---- */
 

@@ -261,6 +261,7 @@ static struct knee_node node_of(const struct maker *m, size_t row, int32_t lane)
                                           [KNEE_SPAN_COPY] = KNEE_NODE_COPY};
     const struct knee_span *span = &m->rank->source->spans[row];
     struct knee_node node = {
+        .share = 1,
         .start_ns = span->start_ns + m->clock_ns,
         .end_ns = span->end_ns + m->clock_ns,
         .order = span->start_ns + m->clock_ns,

@@ -36,6 +36,10 @@ static void link_edge(struct knee_tasks *t, int32_t from, int32_t to, int64_t la
 /* Tasks in order of lanes' order: any order in which each lane's nodes are sorted will do. */
 static bool put_in_order(struct compiler *c)
 {
+    static const unsigned char kinds[] = {[KNEE_NODE_HOST] = KNEE_TASK_HOST,
+                                          [KNEE_NODE_COMPUTE] = KNEE_TASK_COMPUTE,
+                                          [KNEE_NODE_COMM] = KNEE_TASK_COMM,
+                                          [KNEE_NODE_COPY] = KNEE_TASK_COPY};
     const struct knee_graph *g = c->g;
     struct knee_sort_key *keys = knee_resize(g->alloc, NULL, 2 * (g->count + 1) * sizeof *keys);
     if (!keys)
@@ -47,7 +51,9 @@ static bool put_in_order(struct compiler *c)
         const struct knee_node *n = &g->nodes[keys[i].row];
         c->task_of[keys[i].row] = (int32_t)i;
         c->tasks.task[i] = (struct knee_task){
-            .work_ns = n->gone ? 0 : rint(n->work_ns),
+            .work_ns = n->gone         ? 0
+                       : n->share == 1 ? rint(n->work_ns)
+                                       : n->share * n->work_ns,
             .delay_ns = n->gone ? 0 : n->delay_ns,
             .stage = n->rank,
             .stream = n->lane,
@@ -57,7 +63,7 @@ static bool put_in_order(struct compiler *c)
             .next_member = -1,
             .meet = n->gone ? 0 : n->meet,
             .lane = KNEE_LANE_OWN,
-            .kind = n->kind == KNEE_NODE_COMM ? KNEE_TASK_COMM : KNEE_TASK_COPY,
+            .kind = kinds[n->kind],
             .name = "",
             .axis = "",
         };
@@ -89,6 +95,7 @@ static bool compile(struct compiler *c)
     *t = (struct knee_tasks){.count = g->count,
                              .meet_count = g->meet_count,
                              .apart = true,
+                             .one_gpu = g->one_gpu,
                              .stages = (int32_t)g->rank_count,
                              .alloc = g->alloc};
     for (size_t r = 0; r < g->rank_count; r++)

@@ -27,6 +27,7 @@ struct stage {
     struct stream *streams;
     int32_t moving[KNEE_LANES]; /* transfers that run, by lane */
     int32_t slowing;            /* tasks that run and slow compute */
+    int32_t on_gpu;             /* tasks that hold the GPU, waiting ones too */
     int64_t now_ns, next_ns;    /* up to when left_ns holds; next event */
 };
 
@@ -37,6 +38,7 @@ struct engine {
     int32_t stream_count; /* of each stage */
     int32_t *queues;
     size_t ended;
+    int32_t sharing; /* stages that hold the one GPU */
 };
 
 static bool allocate(struct engine *e)
@@ -92,7 +94,10 @@ static double rate(const struct engine *e, const struct stage *stage, const stru
 {
     if (task->kind == KNEE_TASK_COMM)
         return task->lane == KNEE_LANE_OWN ? 1 : 1 / (double)stage->moving[task->lane];
-    return task->kind == KNEE_TASK_COMPUTE && stage->slowing ? 1 / (1 + e->tasks->slowdown) : 1;
+    if (task->kind != KNEE_TASK_COMPUTE)
+        return 1;
+    double alone = stage->slowing ? 1 / (1 + e->tasks->slowdown) : 1;
+    return e->tasks->one_gpu && e->sharing > 1 ? alone / e->sharing : alone;
 }
 
 static bool works(const struct stream *stream)
@@ -115,6 +120,27 @@ static void count(struct stage *stage, const struct knee_task *task, int32_t by)
 {
     stage->moving[task->lane] += task->kind == KNEE_TASK_COMM ? by : 0;
     stage->slowing += task->slows ? by : 0;
+}
+
+static void plan_next(const struct engine *e, struct stage *stage);
+
+/* A task takes the GPU (1) or leaves it (-1). With one GPU all stages' rates change when a stage
+ * begins or ceases to hold it. */
+static void hold(struct engine *e, struct stage *stage, const struct knee_task *task, int32_t by)
+{
+    bool holds = task->kind == KNEE_TASK_COMPUTE || task->kind == KNEE_TASK_COMM;
+    if (!e->tasks->one_gpu || !holds)
+        return;
+    bool held = stage->on_gpu > 0;
+    stage->on_gpu += by;
+    if (held == (stage->on_gpu > 0))
+        return;
+    for (int32_t s = 0; s < e->tasks->stages; s++)
+        advance(e, &e->stages[s], stage->now_ns);
+    e->sharing += by;
+    for (int32_t s = 0; s < e->tasks->stages; s++)
+        if (&e->stages[s] != stage && e->stages[s].next_ns > stage->now_ns)
+            plan_next(e, &e->stages[s]);
 }
 
 /* Lets those that wait for a task know; their stages look again when they may start. */
@@ -144,6 +170,7 @@ static void end_tasks(struct engine *e, struct stage *stage)
             continue;
         e->tasks->task[row].end_ns = stage->now_ns;
         count(stage, &e->tasks->task[row], -1);
+        hold(e, stage, &e->tasks->task[row], -1);
         stream->running = NONE;
         stream->free_ns = stage->now_ns;
         e->ended++;
@@ -220,6 +247,8 @@ static void start_task(struct engine *e, struct stage *stage, struct stream *str
     struct knee_task *task = &e->tasks->task[row];
     task->start_ns = stage->now_ns;
     stream->running = row;
+    stream->held = true;
+    hold(e, stage, task, 1);
     if (task->starts_edges)
         release(e, row, true, stage->now_ns);
     if (!task->meet) {
@@ -227,7 +256,6 @@ static void start_task(struct engine *e, struct stage *stage, struct stream *str
         return;
     }
     struct knee_meet *meet = &e->tasks->meets[task->meet - 1];
-    stream->held = true;
     if (++meet->arrived == meet->count)
         begin_together(e, meet, stage->now_ns);
 }

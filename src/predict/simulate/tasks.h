@@ -87,6 +87,7 @@ struct knee_tasks {
     int32_t stages;
     int32_t streams; /* of each stage; 0: KNEE_STREAMS */
     bool apart;      /* streams are numbers without meaning, and all may compute at once */
+    bool one_gpu;    /* of all stages: n that compute or communicate get 1/n of it each */
     double slowdown; /* of compute beside a task that slows it */
     const struct knee_alloc *alloc;
     bool failed;
