@@ -187,7 +187,7 @@ static bool join_buckets(struct knee_change_run *run, const struct rank_buckets 
         double ns = knee_price_ns(run->prices, &meet, sent[k], run->lean);
         if (isnan(ns))
             return knee_refuse(run, "the sizes of the collectives are not recorded");
-        ns = sent[k] == (double)meet.bytes ? ns : knee_price_in_turns(run->prices, ns, run->lean);
+        ns = sent[k] == (double)meet.bytes ? ns : knee_price_in_turns(run->prices, ns);
         meet.bytes = (int64_t)sent[k];
         meet.pure_ns = ns;
         uint32_t row = knee_graph_add_meet(g, &meet);

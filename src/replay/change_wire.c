@@ -80,8 +80,8 @@ static void recode(struct knee_change_run *run, uint32_t row, const struct forma
     small = knee_price_latency_ns(run->prices, meet, KNEE_LEAN_QUICK);
     if (format->collectives > 1 && !isnan(small))
         knee_set_pure(g, row,
-                      meet->pure_ns + (format->collectives - 1) *
-                                          knee_price_in_turns(run->prices, small, run->lean));
+                      meet->pure_ns +
+                          (format->collectives - 1) * knee_price_in_turns(run->prices, small));
     double pass = 1e9 * full / run->memory_bytes_per_s, launch = KERNEL_NS * format->kernels / 2;
     for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i])
         knee_delay_comm(g, i, (int64_t)(format->encode * pass + launch),
@@ -135,7 +135,7 @@ bool knee_apply_network(struct knee_change_run *run)
         double latency = knee_price_latency_ns(run->prices, meet, run->lean);
         latency = isnan(latency) ? 0 : latency;
         double pure = latency + (meet->pure_ns - latency) / factor;
-        pure = free_network ? 0 : knee_price_in_turns(run->prices, pure, run->lean);
+        pure = free_network ? 0 : knee_price_in_turns(run->prices, pure);
         knee_set_pure(run->g, (uint32_t)i + 1, pure);
     }
     return true;
@@ -252,9 +252,8 @@ bool knee_apply_workers(struct knee_change_run *run)
         if (run->ask->on && !isnan(expected_ns(run->ask->on, meet, after, (double)meet->bytes)))
             pure = expected_ns(run->ask->on, meet, after, (double)meet->bytes);
         if (after != ranks)
-            knee_set_pure(
-                g, (uint32_t)i + 1,
-                after > 1 ? fmax(0, knee_price_in_turns(run->prices, pure, run->lean) + late) : 0);
+            knee_set_pure(g, (uint32_t)i + 1,
+                          after > 1 ? fmax(0, knee_price_in_turns(run->prices, pure) + late) : 0);
     }
     if (!done)
         return knee_refuse(run, "no communication between all ranks is recorded");

@@ -221,11 +221,11 @@ bool knee_resize_meet(struct knee_change_run *run, uint32_t row, double bytes)
 {
     struct knee_graph_meet *meet = &run->g->meets[row - 1];
     double now = knee_price_ns(run->prices, meet, (double)meet->bytes, run->lean);
-    now = knee_price_in_turns(run->prices, now, KNEE_LEAN_MIDDLE);
+    now = knee_price_in_turns(run->prices, now);
     double then = knee_price_ns(run->prices, meet, bytes, run->lean);
     if (isnan(now) || isnan(then) || !(now > 0))
         return false;
-    double pure = meet->pure_ns * (knee_price_in_turns(run->prices, then, run->lean) / now);
+    double pure = meet->pure_ns * (knee_price_in_turns(run->prices, then) / now);
     knee_set_pure(run->g, row, pure);
     meet->bytes = (int64_t)bytes;
     return true;

@@ -12,7 +12,10 @@
 
 #include <string.h>
 
-enum { APART_NS = 500000 }; /* ends of a collective that ranks with GPUs of their own never show */
+enum {
+    APART_NS = 500000, /* ends of a collective that ranks with GPUs of their own never show */
+    TURN_NS = 200000   /* a gap that can be somebody else's turn */
+};
 
 static int64_t spread_ns(const struct knee_graph *g, const struct knee_graph_meet *meet)
 {
@@ -113,10 +116,25 @@ static double own_until(const struct change *changes, size_t count, int64_t ns)
     return last->own_ns + (last->ranks > 1 ? passed / last->ranks : passed);
 }
 
+/* A kernel that nothing kept from starting waited for its turn: it had the GPU to share from when
+ * it was ready. */
+static void count_turns(struct knee_graph *g)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        struct knee_node *n = &g->nodes[i];
+        if (n->kind != KNEE_NODE_COMPUTE || n->delay_ns < TURN_NS)
+            continue;
+        n->start_ns -= n->delay_ns;
+        n->work_ns += (double)n->delay_ns;
+        n->delay_ns = 0;
+    }
+}
+
 bool knee_graph_find_shares(struct knee_graph *g)
 {
     if (g->rank_count < 2 || !take_turns(g))
         return true;
+    count_turns(g);
     struct change *changes = knee_resize(g->alloc, NULL, 2 * (g->count + 1) * sizeof *changes);
     size_t count = changes ? list_changes(g, changes) : 0;
     bool good = changes && put_in_order(g, changes, count);

@@ -225,10 +225,7 @@ double knee_price_ns(const struct knee_prices *p, const struct knee_graph_meet *
     return latency + (y - latency) * bytes / x;
 }
 
-double knee_price_in_turns(const struct knee_prices *p, double ns, enum knee_lean lean)
+double knee_price_in_turns(const struct knee_prices *p, double ns)
 {
-    double turn = p->turn_ns;
-    if (!(turn > 0) || ns <= turn || lean == KNEE_LEAN_QUICK)
-        return ns;
-    return turn * ceil(ns / turn - (lean == KNEE_LEAN_SLOW ? -0.1 : 0.1));
+    return p->turn_ns > 0 && ns > p->turn_ns ? p->turn_ns * ceil(ns / p->turn_ns - 0.1) : ns;
 }

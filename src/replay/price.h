@@ -40,6 +40,6 @@ double knee_price_ns(const struct knee_prices *prices, const struct knee_graph_m
                      double bytes, enum knee_lean lean);
 
 /* Rounded up to whole turns where ranks share a GPU: data that has come is seen at the next. */
-double knee_price_in_turns(const struct knee_prices *prices, double ns, enum knee_lean lean);
+double knee_price_in_turns(const struct knee_prices *prices, double ns);
 
 #endif

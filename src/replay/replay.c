@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define LEAST_DOUBT   0.025 /* of a step, either way: what a graph does not know */
+#define MOVED_DOUBT   0.06  /* of the change: the further from what was measured, the less sure */
 #define DEFAULT_BYTES 1e12  /* per second, of the memory of a GPU that no preset knows */
 
 /* Words that a GPU's name has, the most telling first. */
@@ -125,7 +126,8 @@ static knee_status fill_row(struct replayer *r, const struct knee_changes *ask,
         status = run_changed(r, ask, KNEE_LEAN_SLOW, false, &slow);
     if (status)
         return status;
-    double doubt = LEAST_DOUBT + r->noise / 2;
+    double moved = fmin(1, fabs(middle.step_s / r->out->replayed_step_s - 1));
+    double doubt = LEAST_DOUBT + r->noise / 2 + MOVED_DOUBT * moved;
     row->step_s = middle.step_s;
     row->low_s = fmin(middle.step_s, fmin(quick.step_s, slow.step_s)) * (1 - doubt);
     row->high_s = fmax(middle.step_s, fmax(quick.step_s, slow.step_s)) * (1 + doubt);
