@@ -49,7 +49,7 @@ static bool is_bucket(const struct knee_graph *g, const struct knee_node *n)
 static void share_bucket(struct filler *f, const int32_t *rows, size_t from, size_t to, size_t old)
 {
     const struct knee_graph *g = f->g;
-    unsigned char phase = KNEE_PHASE_EXCHANGE;
+    unsigned char phase = KNEE_PASS_EXCHANGE;
     double bytes = (double)g->meets[g->nodes[f->b->old[old]].meet - 1].bytes, sum = 0;
     double least = INFINITY;
     size_t first = f->b->piece_count;
@@ -61,7 +61,7 @@ static void share_bucket(struct filler *f, const int32_t *rows, size_t from, siz
             least = fmin(least, n->work_ns);
             f->b->pieces[f->b->piece_count++] = (struct piece){rows[i], n->work_ns, old};
         }
-        phase = KNEE_PHASE_BACKWARD;
+        phase = KNEE_PASS_BACKWARD;
     }
     for (size_t i = first; i < f->b->piece_count; i++) {
         f->b->pieces[i].bytes = fmax(f->b->pieces[i].bytes - least, 1);
@@ -246,7 +246,7 @@ static bool list_pass(const struct knee_graph *g, const int32_t *rows, size_t co
     out->count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct knee_node *n = &g->nodes[rows[i]];
-        if (n->step == step && n->phase == KNEE_PHASE_BACKWARD && n->kind == KNEE_NODE_COMPUTE)
+        if (n->step == step && n->phase == KNEE_PASS_BACKWARD && n->kind == KNEE_NODE_COMPUTE)
             out->nodes[out->count++] = rows[i];
     }
     return out->count > 0;

@@ -224,7 +224,7 @@ static void scale_compute(struct knee_graph *g, double factor)
 {
     for (size_t i = 0; i < g->count; i++) {
         struct knee_node *n = &g->nodes[i];
-        if (n->kind == KNEE_NODE_COMPUTE && !n->meet && n->phase <= KNEE_PHASE_BACKWARD)
+        if (n->kind == KNEE_NODE_COMPUTE && !n->meet && n->phase <= KNEE_PASS_BACKWARD)
             n->work_ns *= factor;
     }
 }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { EARLY_NS = 100000 }; /* a member may end so much before the last has come: clocks */
+enum { EARLY_NS = 20000 }; /* a member may end so much before the last has come: clocks */
 
 /* The time from which nodes count: before everything. */
 static int64_t first_ns(const struct knee_account *account)
@@ -79,7 +79,10 @@ static bool have_met(const struct knee_graph *g, const struct knee_matches *m,
         return false;
     for (size_t k = instance->first; k < instance->first + instance->count; k++) {
         int32_t node = nodes[m->members[k].rank][m->members[k].call];
-        if (node == KNEE_NO_NODE || g->nodes[node].end_ns < last - EARLY_NS)
+        if (node == KNEE_NO_NODE)
+            return false;
+        int64_t tenth = (g->nodes[node].end_ns - g->nodes[node].start_ns) / 10;
+        if (g->nodes[node].end_ns < last - (tenth < EARLY_NS ? tenth : EARLY_NS))
             return false;
     }
     return true;
@@ -94,7 +97,7 @@ static bool is_of_gradients(const struct knee_graph *g, const struct knee_rank_a
                   call->op == KNEE_OP_ALL_GATHER;
     const char *group = call->group ? rank->trace->names[call->group - 1] : "";
     if (!shares || g->phased)
-        return shares && g->nodes[node].phase == KNEE_PHASE_EXCHANGE;
+        return shares && g->nodes[node].phase == KNEE_PASS_EXCHANGE;
     for (size_t i = 0; i < g->account->collective_count; i++) {
         const struct knee_collective_account *row = &g->account->collectives[i];
         if (row->op == call->op && row->bytes == call->bytes && strcmp(row->group, group) == 0)

@@ -20,13 +20,13 @@
 enum { KNEE_NO_NODE = -1 };
 
 /* What a launch belongs to, by the operation or annotation around it. */
-enum knee_phase {
-    KNEE_PHASE_FORWARD,
-    KNEE_PHASE_BACKWARD,
-    KNEE_PHASE_OPTIMIZER,
-    KNEE_PHASE_EXCHANGE, /* copies and casts for communication */
-    KNEE_PHASE_INPUT,    /* from the host */
-    KNEE_PHASES
+enum knee_pass {
+    KNEE_PASS_FORWARD,
+    KNEE_PASS_BACKWARD,
+    KNEE_PASS_OPTIMIZER,
+    KNEE_PASS_EXCHANGE, /* copies and casts for communication */
+    KNEE_PASS_INPUT,    /* from the host */
+    KNEE_PASSES
 };
 
 /* What work of FSDP is for. */
@@ -138,7 +138,7 @@ enum knee_launch_scope { KNEE_SCOPE_NONE, KNEE_SCOPE_COMM };
 /* One per host event of the trace. */
 struct knee_host_note {
     uint32_t label;       /* row of names + 1 of the FSDP scope around it; 0: none */
-    unsigned char phase;  /* enum knee_phase */
+    unsigned char phase;  /* enum knee_pass */
     bool backward;        /* inside the backward pass */
     bool in_comm, worker; /* inside a collective's call; of a thread that hands over work */
 };

@@ -158,7 +158,7 @@ knee_status knee_graph_run(const struct knee_graph *graph, struct knee_replay_ti
     struct knee_replay_times times = {0};
     int64_t end_ns;
     bool compiled = compile(&c), ran = compiled && knee_tasks_run(&c.tasks, &end_ns);
-    bool good = ran && read_times(&c, &times);
+    bool good = ran && read_times(&c, &times), stuck = compiled && !ran && !c.tasks.failed;
     knee_tasks_release(&c.tasks);
     if (c.task_of)
         knee_resize(graph->alloc, c.task_of, 0);
@@ -167,7 +167,7 @@ knee_status knee_graph_run(const struct knee_graph *graph, struct knee_replay_ti
         return KNEE_OK;
     }
     knee_replay_times_release(&times, graph->alloc);
-    if (compiled && !ran)
+    if (stuck)
         return knee_fail(err, KNEE_INPUT, "",
                          "the replay cannot be run to its end: work waits for itself");
     return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the replay");

@@ -282,6 +282,7 @@ bool knee_tasks_run(struct knee_tasks *tasks, int64_t *end_ns)
     struct engine e = {.tasks = tasks};
     int64_t now_ns = 0;
     bool good = prepare(&e);
+    tasks->failed = tasks->failed || !good;
     while (good && e.ended < tasks->count) {
         struct stage *stage = next_stage(&e);
         good = stage->next_ns != INT64_MAX; /* else tasks wait for each other */

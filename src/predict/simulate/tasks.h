@@ -103,7 +103,7 @@ knee_status knee_tasks_init(struct knee_tasks *tasks, const struct knee_shape *s
 void knee_tasks_release(struct knee_tasks *tasks);
 
 /* Runs them: fills in start_ns and end_ns, and returns the time at which all have ended. False:
- * out of memory. */
+ * out of memory (tasks->failed), or tasks that wait for each other. */
 bool knee_tasks_run(struct knee_tasks *tasks, int64_t *end_ns);
 
 #endif
