@@ -76,6 +76,84 @@ knee_status knee_replay_timeline(const struct knee_account *account,
                                  struct knee_replayed *out, struct knee_err *err);
 void knee_replayed_release(struct knee_replayed *replayed);
 
+/* ---- Logs of operations of pipelines (Megatron): who slows the job down ------------------- */
+
+enum knee_logged_kind {
+    KNEE_LOGGED_FORWARD,
+    KNEE_LOGGED_BACKWARD,
+    KNEE_LOGGED_FORWARD_SEND,
+    KNEE_LOGGED_FORWARD_RECV,
+    KNEE_LOGGED_BACKWARD_SEND,
+    KNEE_LOGGED_BACKWARD_RECV,
+    KNEE_LOGGED_PARAMS,    /* all-gather of parameters */
+    KNEE_LOGGED_GRADS,     /* reduce-scatter of gradients */
+    KNEE_LOGGED_NORMS,     /* all-reduce of the gradients of norms */
+    KNEE_LOGGED_EMBEDDING, /* all-reduce between the first and the last stage */
+    KNEE_LOGGED_SEPARATE,  /* all-reduce of what is not sharded */
+    KNEE_LOGGED_CLIP,      /* the norm of all gradients */
+    KNEE_LOGGED_OPTIMIZER,
+    KNEE_LOGGED_COLLECT, /* garbage, of the host */
+    KNEE_LOGGED_KINDS
+};
+const char *knee_logged_name(enum knee_logged_kind kind); /* "backward-compute" */
+
+struct knee_logged_op {
+    int64_t start_ns, end_ns;
+    int32_t replica, stage, part; /* data-parallel, pipeline, tensor-parallel rank */
+    int32_t step, chunk, sequence;
+    enum knee_logged_kind kind;
+};
+
+/* Free with knee_op_log_release(). */
+struct knee_op_log {
+    char *file;
+    struct knee_logged_op *ops; /* by step, then start */
+    size_t count;
+    size_t skipped; /* events of kinds that are not known */
+    int32_t replicas, stages, parts;
+    const struct knee_alloc *alloc;
+};
+
+/* A Chrome trace of operations whose categories are forward-compute, grads-reduce-scatter and so
+ * on, one process per replica, threads named "PP rank 0, TP rank 0, compute". KNEE_INPUT when it is
+ * none. */
+knee_status knee_op_log_read(const char *json, size_t length, const char *file,
+                             const struct knee_alloc *alloc, struct knee_op_log *out,
+                             struct knee_err *err);
+void knee_op_log_release(struct knee_op_log *log);
+
+enum knee_slow_cause {
+    KNEE_SLOW_NONE,     /* the job is even */
+    KNEE_SLOW_STAGE,    /* one stage has more to do than the others */
+    KNEE_SLOW_SEQUENCE, /* micro-batches differ: sequences of unequal length */
+    KNEE_SLOW_WORKER,   /* few workers are slower than their like */
+    KNEE_SLOW_WIRE,     /* communication */
+    KNEE_SLOW_MIXED,
+    KNEE_SLOW_CAUSES
+};
+const char *knee_slow_cause_name(enum knee_slow_cause cause);
+
+enum { KNEE_SLOW_PARTS = 64 };
+
+/* Lin et al., OSDI 2025 ("Understanding stragglers in large model training using what-if
+ * analysis"): slowdown = mean step without launch delays / mean step in which every operation takes
+ * the mean (computation) or median (communication) of its kind; that of a part = the same with only
+ * that part as it was. */
+struct knee_slowdown {
+    size_t steps, ranks, ops;
+    int32_t replicas, stages, parts;
+    double measured_step_s, plain_step_s, even_step_s; /* recorded; without delays; even */
+    double slowdown;
+    double by_kind[KNEE_LOGGED_KINDS];                             /* NaN: there are none */
+    double by_stage[KNEE_SLOW_PARTS], by_replica[KNEE_SLOW_PARTS]; /* NaN past the last */
+    double worst_workers;       /* slowdown by the slowest 3 % of workers alone */
+    double variation, likeness; /* of micro-batches of a stage; of forward to backward in that */
+    enum knee_slow_cause cause;
+    int32_t stage; /* that it is */
+};
+knee_status knee_find_slowdown(const struct knee_op_log *log, const struct knee_alloc *alloc,
+                               struct knee_slowdown *out, struct knee_err *err);
+
 #ifdef __cplusplus
 }
 #endif
