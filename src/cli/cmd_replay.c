@@ -4,7 +4,10 @@
 #include "cli/traces.h"
 #include "knee_replay.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct replay_options {
     const char *perfetto;
@@ -62,6 +65,47 @@ static knee_status answer(struct cli_run *run, const struct replay_options *opti
     return status;
 }
 
+/* Traces without any GPU work may be a log of a pipeline's operations. */
+static bool has_work(const struct cli_traces *traces)
+{
+    for (size_t i = 0; i < traces->count; i++)
+        if (traces->traces[i].rank_count)
+            return true;
+    return false;
+}
+
+static knee_status read_op_log(const char *name, struct knee_op_log *log, struct knee_err *err)
+{
+    int fd = strcmp(name, "-") == 0 ? -1 : open(name, O_RDONLY | O_CLOEXEC);
+    void *data = NULL;
+    size_t length = 0;
+    if (fd < 0)
+        return knee_fail(err, KNEE_INPUT, name, "cannot be opened");
+    knee_status status = knee_gunzip_all(cli_reader(&fd), (size_t)4 << 30, NULL, &data, &length);
+    close(fd);
+    if (status)
+        return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked");
+    status = knee_op_log_read(data, length, name, NULL, log, err);
+    free(data);
+    return status;
+}
+
+static knee_status answer_op_log(struct cli_run *run)
+{
+    struct knee_op_log log;
+    struct knee_slowdown slowdown;
+    knee_status status = read_op_log(run->words[0], &log, &run->err);
+    if (status)
+        return status;
+    status = knee_find_slowdown(&log, NULL, &slowdown, &run->err);
+    if (!status) {
+        struct knee_style style = cli_style(run);
+        knee_write_slowdown(&slowdown, cli_format(run), &style, &run->text);
+    }
+    knee_op_log_release(&log);
+    return status;
+}
+
 static knee_status replay_main(struct cli_run *run, int argc, char **argv)
 {
     struct replay_options options = {0};
@@ -90,7 +134,10 @@ static knee_status replay_main(struct cli_run *run, int argc, char **argv)
     if (status)
         return status;
     cli_traces_complain(&traces);
-    status = answer(run, &options, &changes, &traces);
+    if (run->word_count == 1 && !has_work(&traces) && answer_op_log(run) == KNEE_OK)
+        status = KNEE_OK;
+    else
+        status = answer(run, &options, &changes, &traces);
     cli_traces_release(&traces);
     return status;
 }
