@@ -11,6 +11,7 @@
 #include "replay/changes.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One parameter, or a piece of a bucket: after `node` so many bytes more are there. */
@@ -176,6 +177,12 @@ static void release(const struct knee_graph *g, struct rank_buckets *b)
             knee_resize(g->alloc, all[i], 0);
 }
 
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
 /* New buckets of all ranks meet, each priced at its size. The first rank's bytes are all ranks'. */
 static bool join_buckets(struct knee_change_run *run, const struct rank_buckets *ranks,
                          const double *sent)
@@ -199,6 +206,35 @@ static bool join_buckets(struct knee_change_run *run, const struct rank_buckets 
     return !g->failed;
 }
 
+/* Ranks and steps send the same parameters, whose copies took different times by chance: each takes
+ * the median. False: they do not send the same. */
+static bool settle_shares(struct knee_graph *g, struct rank_buckets *ranks)
+{
+    size_t steps = 1, count = ranks[0].piece_count;
+    for (size_t i = 1; i < count; i++)
+        steps += g->nodes[ranks[0].old[ranks[0].pieces[i].old]].step !=
+                 g->nodes[ranks[0].old[ranks[0].pieces[i - 1].old]].step;
+    for (size_t r = 1; r < g->rank_count; r++)
+        if (ranks[r].piece_count != count || ranks[r].old_count != ranks[0].old_count)
+            return false;
+    steps = count % steps == 0 && ranks[0].old_count % steps == 0 ? steps : 1;
+    size_t each = count / steps, many = steps * g->rank_count;
+    double *values = knee_resize(g->alloc, NULL, (many + 1) * sizeof *values);
+    for (size_t p = 0; values && p < each; p++) {
+        size_t n = 0;
+        for (size_t r = 0; r < g->rank_count; r++)
+            for (size_t s = 0; s < steps; s++)
+                values[n++] = ranks[r].pieces[s * each + p].bytes;
+        qsort(values, n, sizeof *values, by_value);
+        for (size_t r = 0; r < g->rank_count; r++)
+            for (size_t s = 0; s < steps; s++)
+                ranks[r].pieces[s * each + p].bytes = values[n / 2];
+    }
+    g->failed = g->failed || !values;
+    knee_resize(g->alloc, values, 0);
+    return true;
+}
+
 bool knee_apply_bucket(struct knee_change_run *run)
 {
     struct knee_graph *g = run->g;
@@ -210,7 +246,12 @@ bool knee_apply_bucket(struct knee_change_run *run)
     for (size_t r = 0; good && r < g->rank_count; r++) {
         struct filler f = {run, g, (int32_t)r, &ranks[r]};
         good = list_pieces(&f);
-        if (good && ranks[r].old_count) {
+    }
+    alike = good && settle_shares(g, ranks);
+    good = good && !g->failed;
+    for (size_t r = 0; good && alike && r < g->rank_count; r++) {
+        struct filler f = {run, g, (int32_t)r, &ranks[r]};
+        if (ranks[r].old_count) {
             fill_buckets(&f, run->ask->bucket_bytes, sent);
             replace_old(&f, g->ranks[r].lanes++);
         }

@@ -26,18 +26,24 @@ struct format {
     double collectives; /* for one before */
     bool parameter;     /* name:NUMBER */
     bool sums;          /* NCCL can add it up */
+    bool waits;         /* the backward pass waits for it */
 };
 
 /* Casting reads one size and writes the other. 8 bits take the largest value first, and a scale
  * travels ahead; they are gathered and added in more bits (all numbers come from all ranks in two
  * halves). PowerSGD (Vogels et al. 2019; torch's hook): gradients plus error, two products, one
  * orthogonalisation, the product back, the new error; P, Q and what is not a matrix travel one
- * after the other. Top-k: selecting is a partial sort, values and places travel. */
+ * after the other, and the hook waits for the device in each bucket. Top-k: selecting is a partial
+ * sort, values and places travel. */
 static const struct format formats[] = {
-    {"f32", 4, 0, 0, 0, 1, false, true},        {"fp32", 4, 0, 0, 0, 1, false, true},
-    {"bf16", 2, 1.5, 1.5, 2, 1, false, true},   {"fp16", 2, 1.5, 1.5, 2, 1, false, true},
-    {"fp8", 1, 2.25, 1.25, 4, 2, false, false}, {"int8", 1, 2.25, 1.25, 4, 2, false, false},
-    {"powersgd", 0, 8, 4, 40, 3, true, true},   {"topk", 0, 16, 4, 10, 2, true, false},
+    {"f32", 4, 0, 0, 0, 1, false, true, false},
+    {"fp32", 4, 0, 0, 0, 1, false, true, false},
+    {"bf16", 2, 1.5, 1.5, 2, 1, false, true, false},
+    {"fp16", 2, 1.5, 1.5, 2, 1, false, true, false},
+    {"fp8", 1, 2.25, 1.25, 4, 2, false, false, false},
+    {"int8", 1, 2.25, 1.25, 4, 2, false, false, false},
+    {"powersgd", 0, 8, 4, 40, 3, true, true, true},
+    {"topk", 0, 16, 4, 10, 2, true, false, false},
 };
 
 static const struct format *format_of(const char *text, double *parameter)
@@ -69,6 +75,23 @@ static double wire_bytes(const struct format *format, double parameter, double e
     return elements * format->bytes * (format->sums ? 1 : 1 + 1.0 / 128);
 }
 
+/* The rank's next work of the backward pass comes after the exchange: nothing hides it. */
+static void wait_for_exchange(struct knee_graph *g, int32_t comm)
+{
+    const struct knee_node *c = &g->nodes[comm];
+    const struct knee_graph_rank *rank = &g->ranks[c->rank];
+    int32_t next = KNEE_NO_NODE;
+    for (int32_t i = rank->first; i < rank->first + rank->count; i++) {
+        const struct knee_node *n = &g->nodes[i];
+        bool after = n->kind != KNEE_NODE_HOST && n->kind != KNEE_NODE_COMM && n->lane != c->lane &&
+                     n->call_ns > c->call_ns;
+        if (after && (next == KNEE_NO_NODE || n->call_ns < g->nodes[next].call_ns))
+            next = i;
+    }
+    if (next != KNEE_NO_NODE)
+        knee_graph_add_edge(g, comm, next, 0, KNEE_EDGE_RULED);
+}
+
 static void recode(struct knee_change_run *run, uint32_t row, const struct format *format,
                    double bytes)
 {
@@ -77,15 +100,15 @@ static void recode(struct knee_change_run *run, uint32_t row, const struct forma
     double full = (double)meet->bytes, small;
     if (!knee_resize_meet(run, row, bytes))
         knee_set_pure(g, row, meet->pure_ns * bytes / full);
-    small = knee_price_latency_ns(run->prices, meet, KNEE_LEAN_QUICK);
+    small = knee_price_ns(run->prices, meet, 0, run->lean); /* what the others take at least */
     if (format->collectives > 1 && !isnan(small))
-        knee_set_pure(g, row,
-                      meet->pure_ns +
-                          (format->collectives - 1) * knee_price_in_turns(run->prices, small));
+        knee_set_pure(g, row, meet->pure_ns + (format->collectives - 1) * small);
     double pass = 1e9 * full / run->memory_bytes_per_s, launch = KERNEL_NS * format->kernels / 2;
     for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i])
         knee_delay_comm(g, i, (int64_t)(format->encode * pass + launch),
                         (int64_t)(format->decode * pass + launch));
+    for (int32_t i = meet->first; format->waits && i != KNEE_NO_NODE; i = g->next_member[i])
+        wait_for_exchange(g, i);
 }
 
 bool knee_apply_wire(struct knee_change_run *run)
@@ -220,6 +243,21 @@ static double more_lateness_ns(const struct knee_graph *g, double before, double
     return more;
 }
 
+/* The time of a collective on more or fewer ranks. Rings have a hop more for each, and send
+ * (K - 1) / K of the data from every rank. Ranks on one GPU share all else too, so that what all
+ * send together counts, K - 1 times the data; and from three on, a hop waits for a turn more. */
+static double on_ranks(const struct knee_change_run *run, const struct knee_graph_meet *meet,
+                       double ranks, double after)
+{
+    bool shared = run->g->one_gpu;
+    double latency = knee_price_latency_ns(run->prices, meet, run->lean), more = 1;
+    latency = isnan(latency) ? 0 : latency;
+    if (shared)
+        more = (after > 2 ? 2 : 1) / (ranks > 2 ? 2.0 : 1.0);
+    double share = shared ? (after - 1) / (ranks - 1) : ring_share(after) / ring_share(ranks);
+    return latency * more * (after - 1) / (ranks - 1) + (meet->pure_ns - latency) * share;
+}
+
 static void scale_compute(struct knee_graph *g, double factor)
 {
     for (size_t i = 0; i < g->count; i++) {
@@ -242,13 +280,10 @@ bool knee_apply_workers(struct knee_change_run *run)
         if (g->meets[i].count != (int32_t)g->rank_count)
             return knee_refuse(run,
                                "there are groups of ranks: which of them would grow is not known");
-    double late = more_lateness_ns(g, ranks, after);
+    double late = g->one_gpu ? 0 : more_lateness_ns(g, ranks, after);
     for (size_t i = 0; i < g->meet_count; i++, done++) {
         const struct knee_graph_meet *meet = &g->meets[i];
-        double latency = knee_price_latency_ns(run->prices, meet, run->lean);
-        latency = isnan(latency) ? 0 : latency;
-        double pure = latency * (after - 1) / (ranks - 1) +
-                      (meet->pure_ns - latency) * ring_share(after) / ring_share(ranks);
+        double pure = on_ranks(run, meet, ranks, after);
         if (run->ask->on && !isnan(expected_ns(run->ask->on, meet, after, (double)meet->bytes)))
             pure = expected_ns(run->ask->on, meet, after, (double)meet->bytes);
         if (after != ranks)
@@ -257,8 +292,11 @@ bool knee_apply_workers(struct knee_change_run *run)
     }
     if (!done)
         return knee_refuse(run, "no communication between all ranks is recorded");
+    double slower = g->one_gpu ? after / ranks : 1; /* one GPU for more of them */
     if (run->ask->strong)
-        scale_compute(g, ranks / after);
+        slower *= ranks / after;
+    if (slower != 1)
+        scale_compute(g, slower);
     run->work *= run->ask->strong ? 1 : after / ranks;
     return true;
 }
