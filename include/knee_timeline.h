@@ -71,6 +71,12 @@ struct knee_span {
                         kept */
 };
 
+/* How much a copy moves, where the trace says so; kept with knee_trace_options.host. */
+struct knee_copy_size {
+    uint32_t launch; /* as in knee_span */
+    int64_t bytes;
+};
+
 /* What the host did that GPU work depends on; kept with knee_trace_options.host. */
 enum knee_host_kind {
     KNEE_HOST_LAUNCH, /* hands over work: kernels, copies, memsets */
@@ -168,6 +174,8 @@ struct knee_trace {
     size_t load_count;
     struct knee_host_event *host_events; /* by start; NULL unless options.host */
     size_t host_event_count;
+    struct knee_copy_size *copies; /* by launch; NULL unless options.host */
+    size_t copy_count;
     char **names;
     size_t name_count;
     int64_t rank, world_size;      /* as the file says; -1: it does not */

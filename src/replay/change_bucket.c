@@ -26,6 +26,7 @@ struct rank_buckets {
     size_t old_count;
     struct piece *pieces;
     size_t piece_count;
+    double *sizes; /* of pieces, as copies say */
     int32_t *made; /* per old bucket: the new comm node that carries its last byte */
     int32_t *added;
     size_t added_count;
@@ -57,7 +58,8 @@ static void share_bucket(struct filler *f, const int32_t *rows, size_t from, siz
     for (int pass = 0; pass < 2 && f->b->piece_count == first; pass++) {
         for (size_t i = from; i < to; i++) {
             const struct knee_node *n = &g->nodes[rows[i]];
-            if (n->kind == KNEE_NODE_HOST || n->kind == KNEE_NODE_COMM || n->phase != phase)
+            if (n->kind == KNEE_NODE_HOST || n->kind == KNEE_NODE_COMM || n->phase != phase ||
+                n->step != g->nodes[f->b->old[old]].step)
                 continue;
             least = fmin(least, n->work_ns);
             f->b->pieces[f->b->piece_count++] = (struct piece){rows[i], n->work_ns, old};
@@ -72,6 +74,35 @@ static void share_bucket(struct filler *f, const int32_t *rows, size_t from, siz
         f->b->pieces[i].bytes *= bytes / sum;
 }
 
+/* What comes back out of buckets is copied parameter by parameter, and those copies say their
+ * sizes. They come in the buckets' order, after the last bucket of a step was called: where they
+ * agree with the pieces in number, they are believed. */
+static void take_sizes(struct filler *f, const int32_t *rows, size_t count)
+{
+    struct rank_buckets *b = f->b;
+    const struct knee_graph *g = f->g;
+    size_t piece = 0;
+    for (size_t i = 0; i < count && piece < b->piece_count; i++) {
+        const struct knee_node *n = &g->nodes[rows[i]];
+        const struct knee_node *last = &g->nodes[b->old[b->pieces[piece].old]];
+        if (n->bytes <= 0 || n->phase != KNEE_PASS_EXCHANGE || n->step != last->step ||
+            n->call_ns < last->call_ns)
+            continue;
+        b->sizes[piece++] = (double)n->bytes;
+    }
+    if (piece != b->piece_count)
+        return;
+    for (size_t p = 0, to; p < piece; p = to) { /* a bucket's sizes must sum to it */
+        double sum = 0;
+        for (to = p; to < piece && b->pieces[to].old == b->pieces[p].old; to++)
+            sum += b->sizes[to];
+        if (sum != (double)g->meets[g->nodes[b->old[b->pieces[p].old]].meet - 1].bytes)
+            return;
+    }
+    for (size_t p = 0; p < piece; p++)
+        b->pieces[p].bytes = b->sizes[p];
+}
+
 /* Pieces of a bucket are those called after the bucket before it. */
 static bool list_pieces(struct filler *f)
 {
@@ -83,7 +114,8 @@ static bool list_pieces(struct filler *f)
     b->made = knee_resize(f->g->alloc, NULL, size);
     b->added = knee_resize(f->g->alloc, NULL, size);
     b->pieces = knee_resize(f->g->alloc, NULL, (count + 1) * sizeof *b->pieces);
-    bool good = rows && b->old && b->made && b->added && b->pieces;
+    b->sizes = knee_resize(f->g->alloc, NULL, (count + 1) * sizeof *b->sizes);
+    bool good = rows && b->old && b->made && b->added && b->pieces && b->sizes;
     for (size_t i = 0; good && i < count; i++) {
         if (!is_bucket(f->g, &f->g->nodes[rows[i]]))
             continue;
@@ -96,6 +128,8 @@ static bool list_pieces(struct filler *f)
         b->old_count++;
         from = i + 1;
     }
+    if (good)
+        take_sizes(f, rows, count);
     if (rows)
         knee_resize(f->g->alloc, rows, 0);
     return good;
@@ -171,7 +205,7 @@ static void replace_old(struct filler *f, int32_t lane)
 
 static void release(const struct knee_graph *g, struct rank_buckets *b)
 {
-    void *const all[] = {b->old, b->pieces, b->made, b->added};
+    void *const all[] = {b->old, b->pieces, b->made, b->added, b->sizes};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i])
             knee_resize(g->alloc, all[i], 0);

@@ -18,6 +18,7 @@ struct knee_change_run {
     const struct knee_prices *prices;
     enum knee_lean lean;
     double memory_bytes_per_s; /* of the GPU */
+    double call_ns;            /* of the host, from one call to the next */
     double work;               /* how much a step does, against before */
     double extra_s;            /* to be added to the replayed step, */
     double share;              /* of which only so much counts; 1 */

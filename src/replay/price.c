@@ -20,6 +20,7 @@
 #include <math.h>
 #include <string.h>
 
+#define NEARLY      1.25 /* the same size */
 #define FAR         4.0  /* sizes further apart than this do not tell what is between them */
 #define SMALL       8.0  /* a size this much smaller than another shows the latency */
 #define MOST_SHARE  0.8  /* of a time that can be latency */
@@ -71,6 +72,19 @@ static void add_size(struct knee_prices *p, const struct knee_graph *g,
     line->sizes[at].calls = to - from;
 }
 
+/* Of sizes that are nearly the same the one that comes most often stays: a few calls may be off. */
+static void merge_sizes(struct knee_price_line *line)
+{
+    size_t kept = 0;
+    for (size_t i = 1; i < line->count; i++) {
+        if (line->sizes[i].bytes > NEARLY * line->sizes[kept].bytes)
+            line->sizes[++kept] = line->sizes[i];
+        else if (line->sizes[i].calls >= line->sizes[kept].calls)
+            line->sizes[kept] = line->sizes[i];
+    }
+    line->count = line->count ? kept + 1 : 0;
+}
+
 /* Sorted by time, then (the sort is stable) by size. */
 static bool list_sizes(struct knee_prices *p, const struct knee_graph *g)
 {
@@ -92,6 +106,8 @@ static bool list_sizes(struct knee_prices *p, const struct knee_graph *g)
         add_size(p, g, keys, from, to);
     }
     knee_resize(g->alloc, keys, 0);
+    for (size_t l = 0; l < p->count; l++)
+        merge_sizes(&p->lines[l]);
     return true;
 }
 
@@ -175,7 +191,7 @@ static double small_ns(const struct knee_prices *p, const struct knee_price_line
     for (size_t l = 0; l < p->count; l++)
         if (p->lines[l].group == line->group && p->lines[l].sizes[0].bytes * SMALL <= large)
             return p->lines[l].sizes[0].pure_ns;
-    return NAN;
+    return p->turn_ns > 0 ? p->turn_ns : NAN; /* the least that a message can take then */
 }
 
 static double latency_of(const struct knee_prices *p, const struct knee_price_line *line,

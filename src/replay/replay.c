@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_DOUBT   0.025 /* of a step, either way: what a graph does not know */
-#define MOVED_DOUBT   0.06  /* of the change: the further from what was measured, the less sure */
-#define DEFAULT_BYTES 1e12  /* per second, of the memory of a GPU that no preset knows */
+#define LEAST_DOUBT     0.025 /* of a step, either way: what a graph does not know */
+#define MOVED_DOUBT     0.06  /* of the change: the further from what was measured, the less sure */
+#define DEFAULT_CALL_NS 2e4
+#define DEFAULT_BYTES   1e12 /* per second, of the memory of a GPU that no preset knows */
 
 /* Words that a GPU's name has, the most telling first. */
 static double memory_rate(const struct knee_account *account)
@@ -33,15 +34,36 @@ static double memory_rate(const struct knee_account *account)
     return found;
 }
 
+enum { PAUSE_NS = 500000 };
+
 struct replayer {
     const struct knee_account *account;
     struct knee_graph graph;
     struct knee_prices prices;
-    double memory_bytes_per_s;
+    double memory_bytes_per_s, call_ns;
     double noise; /* of recorded steps, as a share */
     struct knee_replay *out;
     struct knee_err *err;
 };
+
+/* The host's pace: the mean time between calls that hand over work, pauses left out. */
+static double pace_of(const struct knee_graph *g)
+{
+    double sum = 0, count = 0;
+    for (size_t r = 0; r < g->rank_count; r++) {
+        size_t rows = 0;
+        int32_t *order = knee_nodes_by_call(g, (int32_t)r, &rows);
+        for (size_t i = 1; order && i < rows; i++) {
+            int64_t gap = g->nodes[order[i]].call_ns - g->nodes[order[i - 1]].call_ns;
+            bool work = g->nodes[order[i]].kind != KNEE_NODE_HOST && gap > 0 && gap < PAUSE_NS;
+            sum += work ? (double)gap : 0;
+            count += work;
+        }
+        if (order)
+            knee_resize(g->alloc, order, 0);
+    }
+    return count > 0 ? sum / count : DEFAULT_CALL_NS;
+}
 
 /* ---- One run ---- */
 
@@ -76,6 +98,7 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
                                   .prices = &r->prices,
                                   .lean = lean,
                                   .memory_bytes_per_s = r->memory_bytes_per_s,
+                                  .call_ns = r->call_ns,
                                   .work = 1,
                                   .share = 1};
     memset(out, 0, sizeof *out);
@@ -301,6 +324,8 @@ knee_status knee_replay(const struct knee_account *account, const struct knee_ch
     r->memory_bytes_per_s = memory_rate(account);
     r->noise = noise_of(account);
     knee_status status = knee_graph_init(&r->graph, account, alloc, err);
+    if (!status)
+        r->call_ns = pace_of(&r->graph);
     if (!status && !knee_prices_init(&r->prices, &r->graph))
         status = out_of_memory(err);
     if (!status && !(status = knee_graph_run(&r->graph, &times, err))) {
@@ -343,7 +368,8 @@ knee_status knee_replay_timeline(const struct knee_account *account,
                                   .prices = prices,
                                   .work = 1,
                                   .share = 1,
-                                  .memory_bytes_per_s = memory_rate(account)};
+                                  .memory_bytes_per_s = memory_rate(account),
+                                  .call_ns = pace_of(&before)};
     if (!apply_all(&run))
         status =
             after.failed ? out_of_memory(err) : knee_fail(err, KNEE_INPUT, "", "%s", run.reason);

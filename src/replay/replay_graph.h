@@ -49,6 +49,7 @@ struct knee_node {
     int32_t host;        /* host node after which it was handed over; never none but root */
     int64_t host_lag_ns; /* from its end to when the work may start */
     int64_t call_ns;     /* measured start of the call that handed it over */
+    int64_t bytes;       /* that a copy moves; 0: not known */
     uint32_t span, call, meet; /* rows + 1 of the rank's spans and calls, of the graph's meets */
     int32_t step;              /* row of the rank's steps; -1: none */
     unsigned char kind, phase, shard; /* shard: enum knee_shard_role */

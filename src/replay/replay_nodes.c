@@ -253,6 +253,21 @@ static unsigned char shard_role(const struct maker *m, const struct knee_host_no
     return KNEE_SHARD_NONE;
 }
 
+/* How much the copy handed over by a call moves; 0 when the trace does not say. */
+static int64_t copy_bytes(const struct knee_trace *trace, uint32_t launch)
+{
+    size_t low = 0, high = trace->copy_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (trace->copies[middle].launch < launch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < trace->copy_count && trace->copies[low].launch == launch;
+    return found ? trace->copies[low].bytes : 0;
+}
+
 static struct knee_node node_of(const struct maker *m, size_t row, int32_t lane)
 {
     static const unsigned char kinds[] = {[KNEE_SPAN_COMPUTE] = KNEE_NODE_COMPUTE,
@@ -277,6 +292,7 @@ static struct knee_node node_of(const struct maker *m, size_t row, int32_t lane)
     set_launch(m, span, &node);
     if (span->launch) {
         const struct knee_host_note *note = &m->line->notes[span->launch - 1];
+        node.bytes = span->kind == KNEE_SPAN_COPY ? copy_bytes(m->rank->trace, span->launch) : 0;
         node.shard = shard_role(m, note);
         node.backward = note->backward;
     }

@@ -37,6 +37,11 @@ struct launch {
     uint32_t host; /* row of the host's events + 1; 0: not kept */
 };
 
+struct copy {
+    uint64_t correlation;
+    int64_t bytes;
+};
+
 struct comm_op {
     int64_t start_ns, end_ns, thread;
     struct knee_call_facts facts;
@@ -57,7 +62,7 @@ struct knee_builder {
     uint32_t *slots;         /* hash table of names: row + 1 */
     size_t slot_count;
     struct list devices, launches, comm_ops, steps, loads; /* marks are raw until the end */
-    struct list host;
+    struct list host, copies;
     uint32_t *device_slots; /* hash table of devices: row + 1 */
     size_t device_slot_count;
     int64_t last_device_key;
@@ -140,6 +145,7 @@ void knee_builder_free(struct knee_builder *b)
     drop(b->alloc, &b->steps);
     drop(b->alloc, &b->loads);
     drop(b->alloc, &b->host);
+    drop(b->alloc, &b->copies);
     if (b->slots)
         knee_resize(b->alloc, b->slots, 0);
     if (b->device_slots)
@@ -365,6 +371,13 @@ void knee_builder_launch(struct knee_builder *b, int64_t start_ns, int64_t end_n
     struct launch *launch = good ? grow(b, &b->launches, sizeof *launch) : NULL;
     if (launch)
         *launch = (struct launch){correlation, start_ns, end_ns, thread, (uint32_t)b->host.count};
+}
+
+void knee_builder_copy(struct knee_builder *b, uint64_t correlation, int64_t bytes)
+{
+    struct copy *copy = grow(b, &b->copies, sizeof *copy);
+    if (copy)
+        *copy = (struct copy){correlation, bytes};
 }
 
 void knee_builder_host(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
@@ -681,6 +694,31 @@ static bool finish_names(struct knee_builder *b, struct knee_trace *out)
     return true;
 }
 
+static int by_launch(const void *left, const void *right)
+{
+    const struct knee_copy_size *a = left, *b = right;
+    return COMPARE(a->launch, b->launch);
+}
+
+/* The sizes of copies, by the calls that handed them over. */
+static bool finish_copies(struct knee_builder *b, struct launch_index *index,
+                          struct knee_trace *out)
+{
+    const struct copy *copies = b->copies.data;
+    size_t count = b->copies.count;
+    if (count == 0)
+        return true;
+    out->copies = knee_resize(b->alloc, NULL, count * sizeof *out->copies);
+    for (size_t i = 0; out->copies && i < count; i++) {
+        const struct launch *launch = find_launch(index, copies[i].correlation);
+        if (launch && launch->host)
+            out->copies[out->copy_count++] = (struct knee_copy_size){launch->host, copies[i].bytes};
+    }
+    if (out->copies)
+        qsort(out->copies, out->copy_count, sizeof *out->copies, by_launch);
+    return out->copies != NULL;
+}
+
 static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
 {
     struct device *devices = b->devices.data;
@@ -696,7 +734,7 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
                             .first_step = out->steps};
     struct launch_index *index = &joiner.launches;
     index->order = order_of(b, b->launches.data, index->count, sizeof *index->launches, launch_key);
-    bool good = index->order != NULL;
+    bool good = index->order != NULL && finish_copies(b, index, out);
     for (size_t i = 0; i < count && good; i++) {
         joiner.steps = knee_marks_of(out->steps, out->step_count, devices[i].key);
         good = finish_device(b, &devices[i], &joiner, &out->ranks[i],

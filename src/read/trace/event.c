@@ -152,6 +152,8 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
     case 5:
         if (SLICE_IS(key, "dtype"))
             return scan_text(p, end, &a->dtype, repaired);
+        if (SLICE_IS(key, "bytes"))
+            return scan_number(p, end, &a->bytes, repaired);
         break;
     case 6:
         if (SLICE_IS(key, "stream"))
@@ -215,7 +217,8 @@ const char *knee_scan_args(const char *p, const char *end, struct knee_event *e,
                                        .group_size = -1,
                                        .sequence = -1,
                                        .from = -1,
-                                       .to = -1};
+                                       .to = -1,
+                                       .bytes = -1};
     bool more = knee_event_wants_more(e), runtime = e->category == KNEE_CAT_RUNTIME;
     for (;;) {
         p = knee_scan_space(p);

@@ -40,10 +40,19 @@ static inline uint64_t bytes_like(uint64_t word, unsigned char c)
     return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
 }
 
+/* "Memcpy DtoD (Device -> Device)": copies into and out of buckets, whose sizes tell of parameters.
+ */
+static bool is_device_copy(struct knee_slice name)
+{
+    return begins(name, "Memcpy DtoD");
+}
+
 /* Collectives that describe themselves have ccl near the start of their names. Eight bytes at a
  * time; saying yes too often only costs time. */
 bool knee_event_wants_more(const struct knee_event *e)
 {
+    if (e->category == KNEE_CAT_COPY)
+        return is_device_copy(e->name);
     if (e->category != KNEE_CAT_KERNEL)
         return e->category == KNEE_CAT_HOST || e->phase == 'M';
     for (size_t i = 0; i < 24 && i + 3 <= e->name.length; i += 6) {
@@ -150,6 +159,8 @@ static void take_gpu(struct knee_event_sink *sink, const struct knee_event *e, i
     if (described)
         facts = facts_of(sink, e);
     sink->gpu_spans++;
+    if (sink->options->host && e->args.bytes > 0)
+        knee_builder_copy(sink->builder, e->args.correlation, e->args.bytes);
     knee_builder_span(sink->builder, e->pid, e->start_ns, end_ns, name, stream_of(e),
                       e->args.correlation, e->category == KNEE_CAT_COPY, described ? &facts : NULL);
 }

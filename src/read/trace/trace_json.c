@@ -156,7 +156,8 @@ static void take_event(struct knee_trace_reader *r, struct knee_event *e, const 
                                                    .group_size = -1,
                                                    .sequence = -1,
                                                    .from = -1,
-                                                   .to = -1};
+                                                   .to = -1,
+                                                   .bytes = -1};
     uint64_t ignored = 0;
     if (e->category == KNEE_CAT_SKIP) {
         r->trace.events++;

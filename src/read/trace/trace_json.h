@@ -22,6 +22,7 @@ struct knee_event_args {
     struct knee_slice collective, dtype, group, description, members, label;
     int64_t in_elements, out_elements, group_size, sequence; /* -1 */
     int64_t from, to;                                        /* ranks of a group; -1 */
+    int64_t bytes;                                           /* -1 */
 };
 
 /* One event, its texts still in the window. */
