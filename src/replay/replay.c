@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define LEAST_DOUBT     0.025 /* of a step, either way: what a graph does not know */
-#define MOVED_DOUBT     0.06  /* of the change: the further from what was measured, the less sure */
+#define MOVED_DOUBT     0.09  /* of the change: the further from what was measured, the less sure */
 #define DEFAULT_CALL_NS 2e4
 #define DEFAULT_BYTES   1e12 /* per second, of the memory of a GPU that no preset knows */
 
