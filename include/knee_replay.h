@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+KNEE_PUBLIC_BEGIN
 
 /* What to change, alone or together. Numbers are NaN and words NULL when not asked for. */
 struct knee_changes {
@@ -154,6 +155,7 @@ struct knee_slowdown {
 knee_status knee_find_slowdown(const struct knee_op_log *log, const struct knee_alloc *alloc,
                                struct knee_slowdown *out, struct knee_err *err);
 
+KNEE_PUBLIC_END
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* knee replay: what a recorded job would do with something changed. */
 #include "base/error.h"
+#include "base/keys.h"
 #include "cli/traces.h"
 #include "knee_replay.h"
 
@@ -23,11 +24,7 @@ static const struct knee_key rows[] = {
      .help = "write the changed timeline for ui.perfetto.dev; knee trace reads it too"},
 };
 
-static const struct knee_keys replay_keys = {
-    .rows = rows,
-    .count = sizeof rows / sizeof *rows,
-    .source_offset = offsetof(struct replay_options, source),
-};
+static const struct knee_keys replay_keys = KNEE_KEY_TABLE(rows, struct replay_options);
 
 static knee_status write_timeline(const char *name, const struct knee_account *account,
                                   const struct knee_changes *changes, struct knee_err *err)
@@ -125,7 +122,7 @@ static knee_status replay_main(struct cli_run *run, int argc, char **argv)
         return KNEE_USAGE;
     }
     if (changes.cluster) {
-        status = cli_read_cluster(changes.cluster, &cluster, &run->err);
+        status = cli_read_cluster(run, changes.cluster, &cluster);
         changes.on = &cluster;
     }
     if (!status)

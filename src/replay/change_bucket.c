@@ -51,7 +51,7 @@ static bool is_bucket(const struct knee_graph *g, const struct knee_node *n)
 static void share_bucket(struct filler *f, const int32_t *rows, size_t from, size_t to, size_t old)
 {
     const struct knee_graph *g = f->g;
-    unsigned char phase = KNEE_PASS_EXCHANGE;
+    unsigned char phase = KNEE_WORK_EXCHANGE;
     double bytes = (double)g->meets[g->nodes[f->b->old[old]].meet - 1].bytes, sum = 0;
     double least = INFINITY;
     size_t first = f->b->piece_count;
@@ -64,7 +64,7 @@ static void share_bucket(struct filler *f, const int32_t *rows, size_t from, siz
             least = fmin(least, n->work_ns);
             f->b->pieces[f->b->piece_count++] = (struct piece){rows[i], n->work_ns, old};
         }
-        phase = KNEE_PASS_BACKWARD;
+        phase = KNEE_WORK_BACKWARD;
     }
     for (size_t i = first; i < f->b->piece_count; i++) {
         f->b->pieces[i].bytes = fmax(f->b->pieces[i].bytes - least, 1);
@@ -85,7 +85,7 @@ static void take_sizes(struct filler *f, const int32_t *rows, size_t count)
     for (size_t i = 0; i < count && piece < b->piece_count; i++) {
         const struct knee_node *n = &g->nodes[rows[i]];
         const struct knee_node *last = &g->nodes[b->old[b->pieces[piece].old]];
-        if (n->bytes <= 0 || n->phase != KNEE_PASS_EXCHANGE || n->step != last->step ||
+        if (n->bytes <= 0 || n->phase != KNEE_WORK_EXCHANGE || n->step != last->step ||
             n->call_ns < last->call_ns)
             continue;
         b->sizes[piece++] = (double)n->bytes;
@@ -225,10 +225,10 @@ static bool join_buckets(struct knee_change_run *run, const struct rank_buckets 
     for (size_t k = 0; k < ranks[0].added_count; k++) {
         const struct knee_node *like = &g->nodes[ranks[0].old[0]];
         struct knee_graph_meet meet = g->meets[like->meet - 1];
-        double ns = knee_price_ns(run->prices, &meet, sent[k], run->lean);
+        double ns = knee_own_price_ns(run->prices, &meet, sent[k], run->lean);
         if (isnan(ns))
             return knee_refuse(run, "the sizes of the collectives are not recorded");
-        ns = sent[k] == (double)meet.bytes ? ns : knee_price_in_turns(run->prices, ns);
+        ns = sent[k] == (double)meet.bytes ? ns : knee_own_in_turns(run->prices, ns);
         meet.bytes = (int64_t)sent[k];
         meet.pure_ns = ns;
         uint32_t row = knee_graph_add_meet(g, &meet);
@@ -321,7 +321,7 @@ static bool list_pass(const struct knee_graph *g, const int32_t *rows, size_t co
     out->count = 0;
     for (size_t i = 0; i < count; i++) {
         const struct knee_node *n = &g->nodes[rows[i]];
-        if (n->step == step && n->phase == KNEE_PASS_BACKWARD && n->kind == KNEE_NODE_COMPUTE)
+        if (n->step == step && n->phase == KNEE_WORK_BACKWARD && n->kind == KNEE_NODE_COMPUTE)
             out->nodes[out->count++] = rows[i];
     }
     return out->count > 0;

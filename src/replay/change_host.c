@@ -100,7 +100,7 @@ bool knee_apply_pinned(struct knee_change_run *run)
     }
     for (size_t i = 0; i < g->edge_count; i++) {
         const struct knee_node *from = &g->nodes[g->edges[i].from];
-        if (g->nodes[g->edges[i].to].kind == KNEE_NODE_HOST && from->phase == KNEE_PASS_INPUT &&
+        if (g->nodes[g->edges[i].to].kind == KNEE_NODE_HOST && from->phase == KNEE_WORK_INPUT &&
             from->call_ns == g->nodes[g->edges[i].to].call_ns)
             g->edges[i].lag_ns = KNEE_EDGE_CUT;
     }

@@ -3,6 +3,7 @@
  * Changes of what goes over the wire and what the wire is: formats of gradients, bandwidth, another
  * cluster, more ranks.
  */
+#include "base/keys.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "knee_collective.h"
@@ -101,7 +102,7 @@ static void recode(struct knee_change_run *run, uint32_t row, const struct forma
     double full = (double)meet->bytes, small;
     if (!knee_resize_meet(run, row, bytes))
         knee_set_pure(g, row, meet->pure_ns * bytes / full);
-    small = knee_price_ns(run->prices, meet, 0, run->lean); /* what the others take at least */
+    small = knee_own_price_ns(run->prices, meet, 0, run->lean); /* what the others take at least */
     if (format->collectives > 1 && !isnan(small))
         knee_set_pure(g, row, meet->pure_ns + (format->collectives - 1) * small);
     double pass = 1e9 * full / run->memory_bytes_per_s;
@@ -158,10 +159,10 @@ bool knee_apply_network(struct knee_change_run *run)
         return knee_refuse(run, "no communication between all its ranks is recorded");
     for (size_t i = 0; i < run->g->meet_count && factor != 1; i++) {
         const struct knee_graph_meet *meet = &run->g->meets[i];
-        double latency = knee_price_latency_ns(run->prices, meet, run->lean);
+        double latency = knee_own_latency_ns(run->prices, meet, run->lean);
         latency = isnan(latency) ? 0 : latency;
         double pure = latency + (meet->pure_ns - latency) / factor;
-        pure = free_network ? 0 : knee_price_in_turns(run->prices, pure);
+        pure = free_network ? 0 : knee_own_in_turns(run->prices, pure);
         knee_set_pure(run->g, (uint32_t)i + 1, pure);
     }
     return true;
@@ -170,28 +171,40 @@ bool knee_apply_network(struct knee_change_run *run)
 /* ---- Another cluster ---- */
 
 static double expected_ns(const struct knee_cluster *cluster, const struct knee_graph_meet *meet,
-                          double ranks, double bytes)
+                          double ranks, double bytes, const struct knee_algorithm *algorithm)
 {
-    struct knee_placement placement = {ranks, NAN, 1, 1};
-    struct knee_layout layout;
-    struct knee_err err;
-    if (meet->op < KNEE_OP_ALL_REDUCE || ranks < 2 || bytes <= 0 ||
-        knee_layout_init(cluster, &placement, &layout, &err))
+    struct knee_group group = {ranks, 1, true};
+    if (meet->op == KNEE_OP_UNKNOWN || ranks < 2 || bytes <= 0)
         return NAN;
-    return 1e9 * knee_expected_time_s(cluster, &layout, meet->op, bytes);
+    return 1e9 * knee_collective_s(cluster, meet->op, group, bytes, algorithm);
+}
+
+/* NULL: what the library would choose. False: there is no such algorithm. */
+static bool algorithm_asked(const struct knee_changes *ask, const struct knee_algorithm **out)
+{
+    *out = NULL;
+    if (!ask->algorithm)
+        return true;
+    for (size_t i = 0; (*out = knee_algorithm_at(i)); i++)
+        if (knee_same_name((*out)->name, ask->algorithm))
+            return true;
+    return false;
 }
 
 bool knee_apply_cluster(struct knee_change_run *run)
 {
+    const struct knee_algorithm *algorithm;
     size_t done = 0;
     if (!run->ask->on)
         return knee_refuse(run,
                            "an algorithm has a price on a cluster only: name one with --cluster");
-    if (run->ask->algorithm)
-        return knee_refuse(run, "collectives are priced by what the library would choose");
+    if (!algorithm_asked(run->ask, &algorithm))
+        return knee_refuse(run, "'%.40s' is no algorithm: see knee list algorithms",
+                           run->ask->algorithm);
     for (size_t i = 0; i < run->g->meet_count; i++) {
         const struct knee_graph_meet *meet = &run->g->meets[i];
-        double ns = expected_ns(run->ask->on, meet, meet->group_size, (double)meet->bytes);
+        double ns =
+            expected_ns(run->ask->on, meet, meet->group_size, (double)meet->bytes, algorithm);
         if (isnan(ns))
             continue;
         static const double doubt[] = {0.85, 1, 1.25};
@@ -253,7 +266,7 @@ static double on_ranks(const struct knee_change_run *run, const struct knee_grap
                        double ranks, double after)
 {
     bool shared = run->g->one_gpu;
-    double latency = knee_price_latency_ns(run->prices, meet, run->lean), more = 1;
+    double latency = knee_own_latency_ns(run->prices, meet, run->lean), more = 1;
     latency = isnan(latency) ? 0 : latency;
     if (shared)
         more = (after > 2 ? 2 : 1) / (ranks > 2 ? 2.0 : 1.0);
@@ -265,7 +278,7 @@ static void scale_compute(struct knee_graph *g, double factor)
 {
     for (size_t i = 0; i < g->count; i++) {
         struct knee_node *n = &g->nodes[i];
-        if (n->kind == KNEE_NODE_COMPUTE && !n->meet && n->phase <= KNEE_PASS_BACKWARD)
+        if (n->kind == KNEE_NODE_COMPUTE && !n->meet && n->phase <= KNEE_WORK_BACKWARD)
             n->work_ns *= factor;
     }
 }
@@ -287,11 +300,12 @@ bool knee_apply_workers(struct knee_change_run *run)
     for (size_t i = 0; i < g->meet_count; i++, done++) {
         const struct knee_graph_meet *meet = &g->meets[i];
         double pure = on_ranks(run, meet, ranks, after);
-        if (run->ask->on && !isnan(expected_ns(run->ask->on, meet, after, (double)meet->bytes)))
-            pure = expected_ns(run->ask->on, meet, after, (double)meet->bytes);
+        if (run->ask->on &&
+            !isnan(expected_ns(run->ask->on, meet, after, (double)meet->bytes, NULL)))
+            pure = expected_ns(run->ask->on, meet, after, (double)meet->bytes, NULL);
         if (after != ranks)
             knee_set_pure(g, (uint32_t)i + 1,
-                          after > 1 ? fmax(0, knee_price_in_turns(run->prices, pure) + late) : 0);
+                          after > 1 ? fmax(0, knee_own_in_turns(run->prices, pure) + late) : 0);
     }
     if (!done)
         return knee_refuse(run, "no communication between all ranks is recorded");
@@ -318,10 +332,12 @@ bool knee_apply_hsdp(struct knee_change_run *run)
         const struct knee_graph_meet *meet = &g->meets[i];
         if (!meet->gradients)
             continue;
-        double ns = within > 1 ? expected_ns(run->ask->on, meet, within, (double)meet->bytes) : 0;
+        double ns =
+            within > 1 ? expected_ns(run->ask->on, meet, within, (double)meet->bytes, NULL) : 0;
         struct knee_graph_meet across = {.op = KNEE_OP_ALL_REDUCE};
         if (meet->op == KNEE_OP_REDUCE_SCATTER)
-            ns += expected_ns(run->ask->on, &across, ranks / within, (double)meet->bytes / within);
+            ns += expected_ns(run->ask->on, &across, ranks / within, (double)meet->bytes / within,
+                              NULL);
         if (!isnan(ns))
             knee_set_pure(g, (uint32_t)i + 1, ns);
     }

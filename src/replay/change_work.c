@@ -67,8 +67,8 @@ bool knee_apply_batch(struct knee_change_run *run)
     double bent = factor * pow(factor, (factor > 1 ? 1 : -1) * bends[run->lean + 1]);
     for (size_t i = 0; i < run->g->count; i++) {
         struct knee_node *n = &run->g->nodes[i];
-        bool passes = n->phase == KNEE_PASS_FORWARD || n->phase == KNEE_PASS_BACKWARD ||
-                      n->phase == KNEE_PASS_INPUT;
+        bool passes = n->phase == KNEE_WORK_FORWARD || n->phase == KNEE_WORK_BACKWARD ||
+                      n->phase == KNEE_WORK_INPUT;
         if (n->kind == KNEE_NODE_HOST || n->meet || n->kind == KNEE_NODE_COMM || !passes)
             continue;
         double still = fmin(n->work_ns, SHORTEST_NS);
@@ -98,8 +98,8 @@ static bool quiet_step_s(struct knee_change_run *run, bool optimizer, double *ou
         struct knee_node *n = &quiet.nodes[i];
         bool gradients = n->meet && quiet.meets[n->meet - 1].gradients;
         n->gone = n->gone || gradients ||
-                  (!optimizer && n->kind != KNEE_NODE_HOST && n->phase == KNEE_PASS_OPTIMIZER) ||
-                  (n->kind != KNEE_NODE_HOST && n->phase == KNEE_PASS_EXCHANGE);
+                  (!optimizer && n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_OPTIMIZER) ||
+                  (n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_EXCHANGE);
     }
     for (size_t i = 0; !optimizer && i < quiet.edge_count; i++)
         if (quiet.nodes[quiet.edges[i].to].kind == KNEE_NODE_HOST && quiet.edges[i].lag_ns >= 0)

@@ -6,6 +6,7 @@
  */
 #include "replay/changes.h"
 
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/sort.h"
@@ -13,7 +14,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h> /* vsnprintf, snprintf only */
 #include <string.h>
 
 #define NUMBER(name, field, unit, low, high, absent, words)                                        \
@@ -61,11 +61,7 @@ static const struct knee_key keys[] = {
          "PATTERN=F: kernels with PATTERN in their names take F times as long"),
 };
 
-const struct knee_keys knee_change_keys = {
-    .rows = keys,
-    .count = sizeof keys / sizeof *keys,
-    .source_offset = offsetof(struct knee_changes, source),
-};
+const struct knee_keys knee_change_keys = KNEE_KEY_TABLE(keys, struct knee_changes);
 
 void knee_changes_init(struct knee_changes *changes)
 {
@@ -139,7 +135,7 @@ bool knee_refuse(struct knee_change_run *run, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    vsnprintf(run->reason, sizeof run->reason, fmt, args);
+    knee_vformat(run->reason, sizeof run->reason, fmt, args);
     va_end(args);
     return false;
 }
@@ -185,18 +181,18 @@ static void add_value(const struct knee_key *key, const struct knee_changes *ask
         if (key->unit == KNEE_UNIT_BYTES)
             knee_number_human(number, sizeof number, value, key->unit);
         else
-            snprintf(number, sizeof number, "%g%s", value,
-                     key->unit == KNEE_UNIT_FACTOR ? "x" : "");
-        snprintf(out + used, size - used, " %s", number);
+            knee_format(number, sizeof number, "%g%s", value,
+                        key->unit == KNEE_UNIT_FACTOR ? "x" : "");
+        knee_format(out + used, size - used, " %s", number);
     } else if (key->kind == KNEE_KEY_WORD && *(const char *const *)field) {
-        snprintf(out + used, size - used, " %.40s", *(const char *const *)field);
+        knee_format(out + used, size - used, " %.40s", *(const char *const *)field);
     }
 }
 
 void knee_change_name(const struct knee_change_kind *kind, const struct knee_changes *ask,
                       char *out, size_t size)
 {
-    snprintf(out, size, "%s", kind->key);
+    knee_format(out, size, "%s", kind->key);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (belongs(kind, keys[i].name))
             add_value(&keys[i], ask, out, size);
@@ -220,12 +216,12 @@ void knee_set_pure(struct knee_graph *g, uint32_t row, double pure_ns)
 bool knee_resize_meet(struct knee_change_run *run, uint32_t row, double bytes)
 {
     struct knee_graph_meet *meet = &run->g->meets[row - 1];
-    double now = knee_price_ns(run->prices, meet, (double)meet->bytes, run->lean);
-    now = knee_price_in_turns(run->prices, now);
-    double then = knee_price_ns(run->prices, meet, bytes, run->lean);
+    double now = knee_own_price_ns(run->prices, meet, (double)meet->bytes, run->lean);
+    now = knee_own_in_turns(run->prices, now);
+    double then = knee_own_price_ns(run->prices, meet, bytes, run->lean);
     if (isnan(now) || isnan(then) || !(now > 0))
         return false;
-    double pure = meet->pure_ns * (knee_price_in_turns(run->prices, then) / now);
+    double pure = meet->pure_ns * (knee_own_in_turns(run->prices, then) / now);
     knee_set_pure(run->g, row, pure);
     meet->bytes = (int64_t)bytes;
     return true;

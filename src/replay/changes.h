@@ -8,14 +8,14 @@
 
 #include "base/error.h"
 #include "knee_replay.h"
-#include "replay/price.h"
+#include "replay/own_price.h"
 #include "replay/replay_graph.h"
 
 /* What a change works on. */
 struct knee_change_run {
     struct knee_graph *g; /* a copy, to be changed */
     const struct knee_changes *ask;
-    const struct knee_prices *prices;
+    const struct knee_own_prices *prices;
     enum knee_lean lean;
     double memory_bytes_per_s; /* of the GPU */
     double call_ns;            /* of the host, from one call to the next */

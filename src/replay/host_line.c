@@ -13,20 +13,20 @@ enum { THREADS = 256, DEPTH = 64 };
 /* What an operation says about launches inside it. Prefixes of names; the first that fits. */
 static const struct {
     const char *begin;
-    int phase; /* enum knee_pass; -1: as around it */
+    int phase; /* enum knee_work_pass; -1: as around it */
     bool comm, fsdp, backward;
 } scopes[] = {
-    {"autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", KNEE_PASS_EXCHANGE,
+    {"autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", KNEE_WORK_EXCHANGE,
      false, false, true},
-    {"autograd::engine::evaluate_function", KNEE_PASS_BACKWARD, false, false, true},
-    {"torch::distributed::reducer::", KNEE_PASS_EXCHANGE, false, false, false},
-    {"torch.distributed.ddp.reducer::", KNEE_PASS_EXCHANGE, false, false, false},
+    {"autograd::engine::evaluate_function", KNEE_WORK_BACKWARD, false, false, true},
+    {"torch::distributed::reducer::", KNEE_WORK_EXCHANGE, false, false, false},
+    {"torch.distributed.ddp.reducer::", KNEE_WORK_EXCHANGE, false, false, false},
     {"record_param_comms", -1, true, false, false},
     {"nccl:", -1, true, false, false},
     {"gloo:", -1, true, false, false},
-    {"FSDP::", KNEE_PASS_EXCHANGE, false, true, false},
-    {"Optimizer.step", KNEE_PASS_OPTIMIZER, false, false, false},
-    {"Optimizer.", KNEE_PASS_OPTIMIZER, false, false, false},
+    {"FSDP::", KNEE_WORK_EXCHANGE, false, true, false},
+    {"Optimizer.step", KNEE_WORK_OPTIMIZER, false, false, false},
+    {"Optimizer.", KNEE_WORK_OPTIMIZER, false, false, false},
 };
 
 struct open_scope {
@@ -63,7 +63,7 @@ static struct thread *thread_of(struct sweep *s, int64_t id)
 static void open_scope(struct sweep *s, struct thread *t, const struct knee_host_event *event)
 {
     const char *name = s->line->trace->names[event->name];
-    struct open_scope scope = {.phase = KNEE_PASS_FORWARD};
+    struct open_scope scope = {.phase = KNEE_WORK_FORWARD};
     if (t->depth)
         scope = t->stack[t->depth - 1];
     scope.end_ns = event->end_ns;

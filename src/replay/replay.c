@@ -39,7 +39,7 @@ enum { PAUSE_NS = 500000 };
 struct replayer {
     const struct knee_account *account;
     struct knee_graph graph;
-    struct knee_prices prices;
+    struct knee_own_prices prices;
     double memory_bytes_per_s, call_ns;
     double noise; /* of recorded steps, as a share */
     struct knee_replay *out;
@@ -326,7 +326,7 @@ knee_status knee_replay(const struct knee_account *account, const struct knee_ch
     knee_status status = knee_graph_init(&r->graph, account, alloc, err);
     if (!status)
         r->call_ns = pace_of(&r->graph);
-    if (!status && !knee_prices_init(&r->prices, &r->graph))
+    if (!status && !knee_own_prices_init(&r->prices, &r->graph))
         status = out_of_memory(err);
     if (!status && !(status = knee_graph_run(&r->graph, &times, err))) {
         struct knee_step step;
@@ -349,7 +349,7 @@ knee_status knee_replay_timeline(const struct knee_account *account,
                                  struct knee_replayed *out, struct knee_err *err)
 {
     struct knee_graph before, after;
-    struct knee_prices *prices = knee_resize(alloc, NULL, sizeof *prices);
+    struct knee_own_prices *prices = knee_resize(alloc, NULL, sizeof *prices);
     struct knee_replay_times times;
     if (!prices)
         return out_of_memory(err);
@@ -358,7 +358,7 @@ knee_status knee_replay_timeline(const struct knee_account *account,
         knee_resize(alloc, prices, 0);
         return status;
     }
-    if (!knee_prices_init(prices, &before) || !knee_graph_copy(&before, &after)) {
+    if (!knee_own_prices_init(prices, &before) || !knee_graph_copy(&before, &after)) {
         knee_graph_release(&before);
         knee_resize(alloc, prices, 0);
         return out_of_memory(err);

@@ -97,7 +97,7 @@ static bool is_of_gradients(const struct knee_graph *g, const struct knee_rank_a
                   call->op == KNEE_OP_ALL_GATHER;
     const char *group = call->group ? rank->trace->names[call->group - 1] : "";
     if (!shares || g->phased)
-        return shares && g->nodes[node].phase == KNEE_PASS_EXCHANGE;
+        return shares && g->nodes[node].phase == KNEE_WORK_EXCHANGE;
     for (size_t i = 0; i < g->account->collective_count; i++) {
         const struct knee_collective_account *row = &g->account->collectives[i];
         if (row->op == call->op && row->bytes == call->bytes && strcmp(row->group, group) == 0)

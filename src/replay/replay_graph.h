@@ -20,13 +20,13 @@
 enum { KNEE_NO_NODE = -1 };
 
 /* What a launch belongs to, by the operation or annotation around it. */
-enum knee_pass {
-    KNEE_PASS_FORWARD,
-    KNEE_PASS_BACKWARD,
-    KNEE_PASS_OPTIMIZER,
-    KNEE_PASS_EXCHANGE, /* copies and casts for communication */
-    KNEE_PASS_INPUT,    /* from the host */
-    KNEE_PASSES
+enum knee_work_pass {
+    KNEE_WORK_FORWARD,
+    KNEE_WORK_BACKWARD,
+    KNEE_WORK_OPTIMIZER,
+    KNEE_WORK_EXCHANGE, /* copies and casts for communication */
+    KNEE_WORK_INPUT,    /* from the host */
+    KNEE_WORKS
 };
 
 /* What work of FSDP is for. */
@@ -139,7 +139,7 @@ enum knee_launch_scope { KNEE_SCOPE_NONE, KNEE_SCOPE_COMM };
 /* One per host event of the trace. */
 struct knee_host_note {
     uint32_t label;       /* row of names + 1 of the FSDP scope around it; 0: none */
-    unsigned char phase;  /* enum knee_pass */
+    unsigned char phase;  /* enum knee_work_pass */
     bool backward;        /* inside the backward pass */
     bool in_comm, worker; /* inside a collective's call; of a thread that hands over work */
 };

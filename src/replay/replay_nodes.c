@@ -232,8 +232,8 @@ static unsigned char phase_of(const struct maker *m, const struct knee_span *spa
 {
     const char *name = m->rank->trace->names[span->name];
     if (span->kind == KNEE_SPAN_COPY && knee_has_word(name, "htod"))
-        return KNEE_PASS_INPUT;
-    return span->launch ? m->line->notes[span->launch - 1].phase : KNEE_PASS_FORWARD;
+        return KNEE_WORK_INPUT;
+    return span->launch ? m->line->notes[span->launch - 1].phase : KNEE_WORK_FORWARD;
 }
 
 static unsigned char shard_role(const struct maker *m, const struct knee_host_note *note)

@@ -10,7 +10,7 @@
  * Ranks that share one GPU without running at once take turns; a collective then ends at the end of
  * a turn, its members up to a turn apart for each of them.
  */
-#include "replay/price.h"
+#include "replay/own_price.h"
 
 #include "timeline/kinds.h"
 
@@ -30,8 +30,8 @@
 
 /* ---- Sizes ---- */
 
-static const struct knee_price_line *find_line(const struct knee_prices *p, uint64_t group,
-                                               enum knee_op op)
+static const struct knee_own_line *find_line(const struct knee_own_prices *p, uint64_t group,
+                                             enum knee_op op)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->lines[i].group == group && p->lines[i].op == op)
@@ -39,14 +39,14 @@ static const struct knee_price_line *find_line(const struct knee_prices *p, uint
     return NULL;
 }
 
-static struct knee_price_line *make_line(struct knee_prices *p, uint64_t group, enum knee_op op)
+static struct knee_own_line *make_line(struct knee_own_prices *p, uint64_t group, enum knee_op op)
 {
-    const struct knee_price_line *line = find_line(p, group, op);
+    const struct knee_own_line *line = find_line(p, group, op);
     if (line)
         return &p->lines[line - p->lines];
-    if (p->count == KNEE_PRICE_LINES)
+    if (p->count == KNEE_OWN_LINES)
         return NULL;
-    p->lines[p->count] = (struct knee_price_line){.group = group, .op = op};
+    p->lines[p->count] = (struct knee_own_line){.group = group, .op = op};
     return &p->lines[p->count++];
 }
 
@@ -57,12 +57,12 @@ static uint64_t size_key(const struct knee_graph_meet *meet)
 }
 
 /* Takes the median of keys[from, to): meets of one size, by their times. */
-static void add_size(struct knee_prices *p, const struct knee_graph *g,
+static void add_size(struct knee_own_prices *p, const struct knee_graph *g,
                      const struct knee_sort_key *keys, size_t from, size_t to)
 {
     const struct knee_graph_meet *meet = &g->meets[keys[from + (to - from) / 2].row];
-    struct knee_price_line *line = make_line(p, meet->group, meet->op);
-    if (!line || line->count == KNEE_PRICE_SIZES)
+    struct knee_own_line *line = make_line(p, meet->group, meet->op);
+    if (!line || line->count == KNEE_OWN_SIZES)
         return;
     size_t at = line->count++;
     for (; at > 0 && line->sizes[at - 1].bytes > (double)meet->bytes; at--)
@@ -73,7 +73,7 @@ static void add_size(struct knee_prices *p, const struct knee_graph *g,
 }
 
 /* Of sizes that are nearly the same the one that comes most often stays: a few calls may be off. */
-static void merge_sizes(struct knee_price_line *line)
+static void merge_sizes(struct knee_own_line *line)
 {
     size_t kept = 0;
     for (size_t i = 1; i < line->count; i++) {
@@ -86,7 +86,7 @@ static void merge_sizes(struct knee_price_line *line)
 }
 
 /* Sorted by time, then (the sort is stable) by size. */
-static bool list_sizes(struct knee_prices *p, const struct knee_graph *g)
+static bool list_sizes(struct knee_own_prices *p, const struct knee_graph *g)
 {
     size_t count = 0;
     struct knee_sort_key *keys =
@@ -126,7 +126,7 @@ static double spread_ns(const struct knee_graph *g, const struct knee_graph_meet
 
 /* How badly the measured times fit to whole turns: mean distance to the nearest whole number, over
  * the sizes by how often they come. */
-static double misfit(const struct knee_prices *p, double turn_ns)
+static double misfit(const struct knee_own_prices *p, double turn_ns)
 {
     double sum = 0, weight = 0;
     for (size_t l = 0; l < p->count; l++)
@@ -141,7 +141,7 @@ static double misfit(const struct knee_prices *p, double turn_ns)
 
 /* The turn near the usual spread into which the measured times divide best; of two that do so alike
  * the nearer. */
-static double fit_turn(const struct knee_prices *p, double spread)
+static double fit_turn(const struct knee_own_prices *p, double spread)
 {
     double best = 0, least = 1;
     for (double share = 0.85; share < 1.2; share += 0.0005) {
@@ -154,7 +154,7 @@ static double fit_turn(const struct knee_prices *p, double spread)
     return best;
 }
 
-static bool find_turn(struct knee_prices *p, const struct knee_graph *g)
+static bool find_turn(struct knee_own_prices *p, const struct knee_graph *g)
 {
     struct knee_sort_key *keys =
         knee_resize(g->alloc, NULL, 2 * (g->meet_count + 1) * sizeof *keys);
@@ -174,7 +174,7 @@ static bool find_turn(struct knee_prices *p, const struct knee_graph *g)
     return true;
 }
 
-bool knee_prices_init(struct knee_prices *p, const struct knee_graph *g)
+bool knee_own_prices_init(struct knee_own_prices *p, const struct knee_graph *g)
 {
     memset(p, 0, sizeof *p);
     return list_sizes(p, g) && find_turn(p, g);
@@ -183,7 +183,7 @@ bool knee_prices_init(struct knee_prices *p, const struct knee_graph *g)
 /* ---- Prices ---- */
 
 /* The time of a small message in the same group: of the operation itself, else of any. */
-static double small_ns(const struct knee_prices *p, const struct knee_price_line *line)
+static double small_ns(const struct knee_own_prices *p, const struct knee_own_line *line)
 {
     double large = line->sizes[line->count - 1].bytes;
     if (line->sizes[0].bytes * SMALL <= large)
@@ -194,7 +194,7 @@ static double small_ns(const struct knee_prices *p, const struct knee_price_line
     return p->turn_ns > 0 ? p->turn_ns : NAN; /* the least that a message can take then */
 }
 
-static double latency_of(const struct knee_prices *p, const struct knee_price_line *line,
+static double latency_of(const struct knee_own_prices *p, const struct knee_own_line *line,
                          double least_ns, enum knee_lean lean)
 {
     double small = small_ns(p, line), halves = line->op == KNEE_OP_ALL_REDUCE ? 1.5 : 1;
@@ -205,23 +205,23 @@ static double latency_of(const struct knee_prices *p, const struct knee_price_li
     return fmin(latency, MOST_SHARE * least_ns);
 }
 
-double knee_price_latency_ns(const struct knee_prices *p, const struct knee_graph_meet *meet,
-                             enum knee_lean lean)
+double knee_own_latency_ns(const struct knee_own_prices *p, const struct knee_graph_meet *meet,
+                           enum knee_lean lean)
 {
-    const struct knee_price_line *line = find_line(p, meet->group, meet->op);
+    const struct knee_own_line *line = find_line(p, meet->group, meet->op);
     return line && line->count ? latency_of(p, line, meet->pure_ns, lean) : NAN;
 }
 
 /* A measured time that was rounded up to whole turns: half a turn less, for want of better. */
-static double before_turns(const struct knee_prices *p, double ns)
+static double before_turns(const struct knee_own_prices *p, double ns)
 {
     return ns > 1.5 * p->turn_ns ? ns - p->turn_ns / 2 : ns;
 }
 
-double knee_price_ns(const struct knee_prices *p, const struct knee_graph_meet *meet, double bytes,
-                     enum knee_lean lean)
+double knee_own_price_ns(const struct knee_own_prices *p, const struct knee_graph_meet *meet,
+                         double bytes, enum knee_lean lean)
 {
-    const struct knee_price_line *line = find_line(p, meet->group, meet->op);
+    const struct knee_own_line *line = find_line(p, meet->group, meet->op);
     if (!line || !line->count)
         return NAN;
     size_t above = 0;
@@ -240,7 +240,7 @@ double knee_price_ns(const struct knee_prices *p, const struct knee_graph_meet *
     return latency + (y - latency) * bytes / x;
 }
 
-double knee_price_in_turns(const struct knee_prices *p, double ns)
+double knee_own_in_turns(const struct knee_own_prices *p, double ns)
 {
     return p->turn_ns > 0 && ns > p->turn_ns ? p->turn_ns * ceil(ns / p->turn_ns - 0.1) : ns;
 }
