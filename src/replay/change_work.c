@@ -104,6 +104,7 @@ static bool quiet_step_s(struct knee_change_run *run, bool optimizer, double *ou
     for (size_t i = 0; !optimizer && i < quiet.edge_count; i++)
         if (quiet.nodes[quiet.edges[i].to].kind == KNEE_NODE_HOST && quiet.edges[i].lag_ns >= 0)
             quiet.edges[i].lag_ns = KNEE_EDGE_CUT; /* nobody waits for the device */
+    knee_graph_count_lanes(&quiet);
     bool good = knee_graph_run(&quiet, &times, NULL) == KNEE_OK;
     if (good) {
         *out = times.step_s;

@@ -73,6 +73,7 @@ static bool apply_all(struct knee_change_run *run)
     for (size_t i = 0; i < knee_change_kind_count; i++)
         if (knee_change_kinds[i].asked(run->ask) && !knee_change_kinds[i].apply(run))
             return false;
+    knee_graph_count_lanes(run->g);
     return !run->g->failed;
 }
 

@@ -182,8 +182,18 @@ knee_status knee_graph_init(struct knee_graph *out, const struct knee_account *a
         knee_graph_release(&g);
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the graph");
     }
+    knee_graph_count_lanes(&g);
     *out = g;
     return KNEE_OK;
+}
+
+void knee_graph_count_lanes(struct knee_graph *g)
+{
+    int32_t lanes = 0;
+    for (size_t r = 0; r < g->rank_count; r++) {
+        g->ranks[r].first_lane = lanes;
+        lanes += g->ranks[r].lanes;
+    }
 }
 
 static void *copy_of(const struct knee_alloc *alloc, const void *data, size_t count, size_t size)

@@ -87,9 +87,9 @@ struct knee_graph_meet {
 };
 
 struct knee_graph_rank {
-    int32_t first, count; /* nodes of the trace; those that a change adds come after all */
-    int32_t root;         /* host node at which all begins */
-    int32_t lanes;
+    int32_t first, count;      /* nodes of the trace; those that a change adds come after all */
+    int32_t root;              /* host node at which all begins */
+    int32_t lanes, first_lane; /* lanes of all ranks count on; set by knee_graph_count_lanes() */
     double steps;
     int64_t start_ns, end_ns; /* of GPU work, as measured */
 };
@@ -123,6 +123,9 @@ knee_status knee_graph_init(struct knee_graph *graph, const struct knee_account 
 /* A copy that may be changed. False: no memory. */
 bool knee_graph_copy(const struct knee_graph *graph, struct knee_graph *out);
 void knee_graph_release(struct knee_graph *graph);
+
+/* After a change has made lanes. */
+void knee_graph_count_lanes(struct knee_graph *graph);
 
 /* KNEE_NO_NODE and graph->failed when memory runs out. */
 int32_t knee_graph_add_node(struct knee_graph *graph, const struct knee_node *node);
