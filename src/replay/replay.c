@@ -116,8 +116,8 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
     if (!status && applied) {
         out->work = run.work;
         out->step_s = fmax(run.floor_s, run.share * times.step_s + run.extra_s);
-        if (labels)
-            status = knee_label_replay(&r->graph, &g, &times, &out->step, r->err);
+        if (labels && !knee_label_replay(&g, &times, &out->step))
+            status = out_of_memory(r->err);
         knee_replay_times_release(&times, g.alloc);
     }
     knee_graph_release(&g);
@@ -332,7 +332,8 @@ knee_status knee_replay(const struct knee_account *account, const struct knee_ch
     if (!status && !(status = knee_graph_run(&r->graph, &times, err))) {
         struct knee_step step;
         describe(r, &times);
-        status = knee_label_replay(&r->graph, &r->graph, &times, &step, err);
+        if (!knee_label_replay(&r->graph, &times, &step))
+            status = out_of_memory(err);
         answered.ratio = knee_step_ratio(&step);
         knee_replay_times_release(&times, alloc);
     }

@@ -54,6 +54,7 @@ struct knee_node {
     int32_t step;              /* row of the rank's steps; -1: none */
     unsigned char kind, phase, shard; /* shard: enum knee_shard_role */
     bool backward;                    /* handed over inside the backward pass */
+    bool both;                        /* communication and compute in one kernel */
     bool gone;                        /* takes no time and meets nobody; order and edges stay */
 };
 

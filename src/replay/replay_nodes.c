@@ -286,6 +286,7 @@ static struct knee_node node_of(const struct maker *m, size_t row, int32_t lane)
         .call = span->call,
         .step = span->step,
         .kind = kinds[span->kind],
+        .both = span->kind == KNEE_SPAN_FUSED,
         .phase = phase_of(m, span),
     };
     node.work_ns = (double)(node.end_ns - node.start_ns);

@@ -254,30 +254,3 @@ knee_status knee_write_replay(const struct knee_graph *before, const struct knee
     knee_replayed_release(&all);
     return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the timeline");
 }
-
-knee_status knee_label_replay(const struct knee_graph *before, const struct knee_graph *after,
-                              const struct knee_replay_times *times, struct knee_step *out,
-                              struct knee_err *err)
-{
-    struct knee_replayed all;
-    struct knee_account account;
-    knee_status status = knee_write_replay(before, after, times, &all, err);
-    if (status)
-        return status;
-    status = knee_account(all.traces, all.count, after->alloc, &account, err);
-    if (!status) {
-        memset(out, 0, sizeof *out);
-        for (size_t r = 0; r < account.rank_count; r++) {
-            struct knee_step step =
-                knee_ledger_step(&account.ranks[r].ledger, after->ranks[0].steps);
-            double share = 1 / (double)account.rank_count;
-            for (int label = 0; label < KNEE_LABELS; label++)
-                out->label_s[label] += share * step.label_s[label];
-            out->wall_s += share * step.wall_s;
-            out->comm_s += share * step.comm_s;
-        }
-        knee_account_release(&account);
-    }
-    knee_replayed_release(&all);
-    return status;
-}

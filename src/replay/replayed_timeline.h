@@ -11,9 +11,9 @@ knee_status knee_write_replay(const struct knee_graph *before, const struct knee
                               const struct knee_replay_times *times, struct knee_replayed *out,
                               struct knee_err *err);
 
-/* The mean step over ranks, labelled. */
-knee_status knee_label_replay(const struct knee_graph *before, const struct knee_graph *after,
-                              const struct knee_replay_times *times, struct knee_step *out,
-                              struct knee_err *err);
+/* The mean step over ranks, labelled; what is left is KNEE_HOST. False: no memory.
+ * (replay_labels.c) */
+bool knee_label_replay(const struct knee_graph *graph, const struct knee_replay_times *times,
+                       struct knee_step *out);
 
 #endif
