@@ -35,35 +35,44 @@ struct program {
     double load_ns; /* what the host and the GPU have to do */
 };
 
-static uint64_t name_hash(const struct knee_graph *g, const struct knee_node *n)
+/* Names of different traces as numbers; each is looked at once. */
+static uint64_t name_hash(const struct knee_graph *g, const struct knee_node *n, uint64_t *known)
 {
     const struct knee_rank_account *rank = &g->account->ranks[n->rank];
     uint64_t hash = 1469598103934665603u;
     if (!n->span)
         return 1;
-    const char *p = rank->trace->names[rank->source->spans[n->span - 1].name];
-    for (; *p; p++)
+    uint32_t row = rank->source->spans[n->span - 1].name;
+    if (known[row])
+        return known[row];
+    for (const char *p = rank->trace->names[row]; *p; p++)
         hash = (hash ^ (unsigned char)*p) * 1099511628211u;
-    return hash;
+    return known[row] = hash | 2;
 }
 
 static bool list_program(const struct knee_graph *g, int32_t rank, struct program *out)
 {
     int32_t *rows = knee_nodes_by_call(g, rank, &out->count);
     out->calls = knee_resize(g->alloc, NULL, (out->count + 1) * sizeof *out->calls);
+    size_t size = (g->account->ranks[rank].trace->name_count + 1) * sizeof(uint64_t);
+    uint64_t *known = knee_resize(g->alloc, NULL, size);
     int64_t since = 0;
-    bool good = rows && out->calls;
+    bool good = rows && out->calls && known;
+    if (known)
+        memset(known, 0, size);
     for (size_t i = 0; good && i < out->count; i++) {
         const struct knee_node *n = &g->nodes[rows[i]];
         int64_t wait_end = n->host == KNEE_NO_NODE ? 0 : g->nodes[n->host].end_ns;
         since = wait_end > since ? wait_end : since;
-        out->calls[i] = (struct call){rows[i], name_hash(g, n), n->call_ns - since};
+        out->calls[i] = (struct call){rows[i], name_hash(g, n, known), n->call_ns - since};
         since = n->call_ns;
         out->load_ns += (double)out->calls[i].since_ns;
         out->load_ns += n->kind == KNEE_NODE_COMPUTE || n->kind == KNEE_NODE_COPY ? n->work_ns : 0;
     }
     if (rows)
         knee_resize(g->alloc, rows, 0);
+    if (known)
+        knee_resize(g->alloc, known, 0);
     return good;
 }
 

@@ -12,21 +12,24 @@ enum {
     GAP_NS = 1000     /* between two kernels of a CUDA graph */
 };
 
-/* The host node that was last when `ns` came, and which the calls after it hang on. */
-static int32_t host_at(const struct knee_graph *g, int32_t rank, int64_t ns)
+bool knee_scale_loads(struct knee_graph *g, size_t rank, double factor, int64_t least_ns)
 {
-    int32_t found = g->ranks[rank].root;
-    for (int32_t i = g->ranks[rank].first; i < g->ranks[rank].first + g->ranks[rank].count; i++)
-        if (g->nodes[i].kind == KNEE_NODE_HOST && i != g->ranks[rank].root &&
-            g->nodes[i].end_ns <= ns &&
-            (found == g->ranks[rank].root || g->nodes[i].end_ns > g->nodes[found].end_ns))
-            found = i;
-    return found;
-}
-
-void knee_host_shift(struct knee_graph *g, int32_t rank, int64_t at_ns, int64_t by_ns)
-{
-    knee_host_earlier(g, rank, host_at(g, rank, at_ns), at_ns, by_ns);
+    const struct knee_rank_account *account = &g->account->ranks[rank];
+    size_t count = account->trace->load_count;
+    int64_t clock = knee_common_time(account, 0) - g->origin_ns;
+    struct knee_host_pause *pauses = knee_resize(g->alloc, NULL, (count + 1) * sizeof *pauses);
+    g->failed = g->failed || !pauses;
+    for (size_t i = 0; pauses && i < count; i++) {
+        const struct knee_mark *load = &account->trace->loads[i];
+        int64_t took = load->end_ns - load->start_ns, then = (int64_t)(factor * (double)took);
+        then = then > least_ns ? then : took < least_ns ? took : least_ns;
+        pauses[i] = (struct knee_host_pause){load->end_ns + clock, took - then};
+    }
+    if (pauses) {
+        knee_host_earlier(g, (int32_t)rank, pauses, count);
+        knee_resize(g->alloc, pauses, 0);
+    }
+    return !g->failed;
 }
 
 /* Loads go on beside the step; it cannot be shorter than they are. */
@@ -37,15 +40,12 @@ bool knee_apply_loader_ahead(struct knee_change_run *run)
     bool any = false;
     for (size_t r = 0; r < g->rank_count; r++) {
         const struct knee_rank_account *rank = &g->account->ranks[r];
-        int64_t clock = knee_common_time(rank, 0) - g->origin_ns, all_ns = 0;
-        for (size_t i = 0; i < rank->trace->load_count; i++) {
-            const struct knee_mark *load = &rank->trace->loads[i];
-            int64_t took = load->end_ns - load->start_ns, saved = took - NEXT_NS;
-            all_ns += took;
-            if (saved > 0)
-                knee_host_shift(g, (int32_t)r, load->end_ns + clock, saved);
-            any = true;
-        }
+        int64_t all_ns = 0;
+        for (size_t i = 0; i < rank->trace->load_count; i++)
+            all_ns += rank->trace->loads[i].end_ns - rank->trace->loads[i].start_ns;
+        if (!knee_scale_loads(g, r, 0, NEXT_NS))
+            return false;
+        any = any || rank->trace->load_count > 0;
         longest_s = fmax(longest_s, 1e-9 * (double)all_ns / g->ranks[r].steps);
     }
     if (!any)

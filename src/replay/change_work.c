@@ -44,20 +44,6 @@ bool knee_apply_scale(struct knee_change_run *run)
 
 /* ---- The batch ---- */
 
-/* Loading takes as much longer: the host is later by what the loads before it have grown. */
-static void grow_loads(struct knee_graph *g, double factor)
-{
-    for (size_t r = 0; r < g->rank_count; r++) {
-        const struct knee_rank_account *rank = &g->account->ranks[r];
-        int64_t clock = knee_common_time(rank, 0) - g->origin_ns;
-        for (size_t i = 0; i < rank->trace->load_count; i++) {
-            const struct knee_mark *load = &rank->trace->loads[i];
-            int64_t more = (int64_t)((factor - 1) * (double)(load->end_ns - load->start_ns));
-            knee_host_shift(g, (int32_t)r, load->end_ns + clock, -more);
-        }
-    }
-}
-
 /* Kernels of forward and backward do F times the work; what prepares, exchanges and applies
  * gradients does not. A batch need not cost in proportion: small ones leave the GPU idle. */
 bool knee_apply_batch(struct knee_change_run *run)
@@ -77,7 +63,9 @@ bool knee_apply_batch(struct knee_change_run *run)
     for (size_t m = 0; m < run->g->meet_count; m++) /* activations grow with the batch */
         if (!run->g->meets[m].gradients && run->g->meets[m].bytes > 0)
             knee_resize_meet(run, (uint32_t)m + 1, factor * (double)run->g->meets[m].bytes);
-    grow_loads(run->g, factor);
+    for (size_t r = 0; r < run->g->rank_count; r++) /* and loading takes as much longer */
+        if (!knee_scale_loads(run->g, r, factor, 0))
+            return false;
     run->work *= factor;
     return true;
 }

@@ -110,24 +110,24 @@ static bool asked_cluster(const struct knee_changes *ask)
 }
 
 const struct knee_change_kind knee_change_kinds[] = {
-    {"scale", asked_scale, knee_apply_scale, false},
-    {"batch", asked_batch, knee_apply_batch, true},
-    {"loader-ahead", asked_loader_ahead, knee_apply_loader_ahead, false},
-    {"no-host-gaps", asked_no_host_gaps, knee_apply_no_host_gaps, false},
-    {"pinned", asked_pinned, knee_apply_pinned, false},
-    {"without", asked_without, knee_apply_without, true},
-    {"even", asked_even, knee_apply_even, false},
-    {"keep-params", asked_keep_params, knee_apply_keep_params, false},
-    {"prefetch", asked_prefetch, knee_apply_prefetch, false},
-    {"overlap", asked_overlap, knee_apply_overlap, false},
-    {"bucket", asked_bucket_bytes, knee_apply_bucket, false},
-    {"wire", asked_wire, knee_apply_wire, false},
-    {"cluster", asked_cluster, knee_apply_cluster, false},
-    {"hsdp", asked_hsdp, knee_apply_hsdp, false},
-    {"workers", asked_workers, knee_apply_workers, true},
-    {"network", asked_network, knee_apply_network, false},
-    {"accumulate", asked_accumulate, knee_apply_accumulate, true},
-    {"sync-every", asked_sync_every, knee_apply_sync_every, true},
+    {"scale", asked_scale, knee_apply_scale, false, false},
+    {"batch", asked_batch, knee_apply_batch, true, true},
+    {"loader-ahead", asked_loader_ahead, knee_apply_loader_ahead, false, false},
+    {"no-host-gaps", asked_no_host_gaps, knee_apply_no_host_gaps, false, false},
+    {"pinned", asked_pinned, knee_apply_pinned, false, true},
+    {"without", asked_without, knee_apply_without, true, false},
+    {"even", asked_even, knee_apply_even, false, false},
+    {"keep-params", asked_keep_params, knee_apply_keep_params, false, false},
+    {"prefetch", asked_prefetch, knee_apply_prefetch, false, false},
+    {"overlap", asked_overlap, knee_apply_overlap, false, false},
+    {"bucket", asked_bucket_bytes, knee_apply_bucket, false, true},
+    {"wire", asked_wire, knee_apply_wire, false, true},
+    {"cluster", asked_cluster, knee_apply_cluster, false, true},
+    {"hsdp", asked_hsdp, knee_apply_hsdp, false, false},
+    {"workers", asked_workers, knee_apply_workers, true, true},
+    {"network", asked_network, knee_apply_network, false, true},
+    {"accumulate", asked_accumulate, knee_apply_accumulate, true, false},
+    {"sync-every", asked_sync_every, knee_apply_sync_every, true, false},
 };
 const size_t knee_change_kind_count = sizeof knee_change_kinds / sizeof *knee_change_kinds;
 
@@ -256,14 +256,32 @@ int32_t *knee_nodes_by_call(const struct knee_graph *g, int32_t rank, size_t *co
     return rows;
 }
 
-void knee_host_earlier(struct knee_graph *g, int32_t rank, int32_t host, int64_t call_ns,
-                       int64_t by_ns)
+/* The pauses up to `ns`. */
+static size_t pauses_until(const struct knee_host_pause *pauses, size_t count, int64_t ns)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (pauses[middle].at_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void knee_host_earlier(struct knee_graph *g, int32_t rank, const struct knee_host_pause *pauses,
+                       size_t count)
 {
     for (size_t i = 0; i < g->count; i++) {
         struct knee_node *n = &g->nodes[i];
-        if (n->rank == rank && n->host == host && n->call_ns >= call_ns) {
-            n->host_lag_ns -= by_ns;
-            n->host_lag_ns = n->host_lag_ns > 0 ? n->host_lag_ns : 0;
-        }
+        if (n->rank != rank || n->host == KNEE_NO_NODE)
+            continue;
+        bool root = n->host == g->ranks[rank].root;
+        size_t to = pauses_until(pauses, count, n->call_ns);
+        size_t from = root ? 0 : pauses_until(pauses, count, g->nodes[n->host].end_ns - 1);
+        for (size_t k = from; k < to; k++)
+            n->host_lag_ns -= pauses[k].by_ns;
+        n->host_lag_ns = n->host_lag_ns > 0 ? n->host_lag_ns : 0;
     }
 }

@@ -31,6 +31,7 @@ struct knee_change_kind {
     bool (*asked)(const struct knee_changes *ask);
     bool (*apply)(struct knee_change_run *run); /* false: run->reason, or run->g->failed */
     bool training_changes;
+    bool leans; /* what it costs depends on run->lean */
 };
 
 extern const struct knee_change_kind knee_change_kinds[];
@@ -58,11 +59,16 @@ void knee_set_pure(struct knee_graph *g, uint32_t meet, double pure_ns);
 bool knee_resize_meet(struct knee_change_run *run, uint32_t meet, double bytes);
 /* Work inserted before a communication starts, and after it has ended. */
 void knee_delay_comm(struct knee_graph *g, int32_t node, int64_t before_ns, int64_t after_ns);
-/* From `call_ns` (measured) on, the host of a rank is earlier by `by_ns`, until it next waits. */
-/* The same for whatever the host does after `at_ns`. */
-void knee_host_shift(struct knee_graph *g, int32_t rank, int64_t at_ns, int64_t by_ns);
-void knee_host_earlier(struct knee_graph *g, int32_t rank, int32_t host, int64_t call_ns,
-                       int64_t by_ns);
+/* The host of a rank is earlier by by_ns for what it does after at_ns (measured), until it next
+ * waits. Sorted by at_ns. */
+struct knee_host_pause {
+    int64_t at_ns, by_ns;
+};
+void knee_host_earlier(struct knee_graph *g, int32_t rank, const struct knee_host_pause *pauses,
+                       size_t count);
+/* Waiting for batches takes `factor` times as long, but not less than least_ns. False: no memory.
+ */
+bool knee_scale_loads(struct knee_graph *g, size_t rank, double factor, int64_t least_ns);
 /* The rows of a rank's nodes in order of the host's calls; free with knee_resize(). NULL: no
  * memory. */
 int32_t *knee_nodes_by_call(const struct knee_graph *g, int32_t rank, size_t *count);

@@ -135,6 +135,14 @@ static void label_row(struct knee_replay_row *row, const struct knee_step *step)
             row->binds = (enum knee_label)label;
 }
 
+static bool leans(const struct knee_changes *ask)
+{
+    for (size_t i = 0; i < knee_change_kind_count; i++)
+        if (knee_change_kinds[i].leans && knee_change_kinds[i].asked(ask))
+            return true;
+    return false;
+}
+
 static knee_status fill_row(struct replayer *r, const struct knee_changes *ask,
                             struct knee_replay_row *row)
 {
@@ -145,8 +153,10 @@ static knee_status fill_row(struct replayer *r, const struct knee_changes *ask,
         row->step_s = row->low_s = row->high_s = row->gain = row->ratio = NAN;
         return status;
     }
-    status = run_changed(r, ask, KNEE_LEAN_QUICK, false, &quick);
-    if (!status)
+    quick = slow = middle;
+    if (leans(ask))
+        status = run_changed(r, ask, KNEE_LEAN_QUICK, false, &quick);
+    if (!status && leans(ask))
         status = run_changed(r, ask, KNEE_LEAN_SLOW, false, &slow);
     if (status)
         return status;
