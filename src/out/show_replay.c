@@ -66,6 +66,12 @@ static void write_json(const struct knee_replay *r, struct knee_text *text)
         knee_json_string(&json, "reason", r->rows[i].refused);
         knee_json_close(&json, '}');
     }
+    if (r->all.refused[0]) {
+        knee_json_open_flat(&json, NULL, '{');
+        knee_json_string(&json, "name", "all together");
+        knee_json_string(&json, "reason", r->all.refused);
+        knee_json_close(&json, '}');
+    }
     knee_json_close(&json, ']');
     knee_json_close(&json, '}');
     knee_text_puts(text, "\n");
@@ -77,7 +83,8 @@ static void sentence(const struct knee_replay *r, struct knee_text *words)
 {
     const struct knee_replay_row *best = r->standard && r->row_count ? &r->rows[0] : &r->all;
     if (best->refused[0] || isnan(best->step_s)) {
-        knee_text_printf(words, "The step takes %s. Nothing of what was asked for can be answered.",
+        knee_text_printf(words,
+                         "The step takes %s. What was asked for cannot be answered together.",
                          MS(r->measured_step_s));
         return;
     }
@@ -133,7 +140,7 @@ static void rows_table(const struct knee_replay *r, enum knee_format format,
         row_cells(&table, &r->rows[i], r->rows[i].name, format == KNEE_CSV);
         answered++;
     }
-    if (!r->standard && answered > 1)
+    if (!r->standard && answered > 1 && !r->all.refused[0])
         row_cells(&table, &r->all, "all together", format == KNEE_CSV);
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
@@ -177,6 +184,11 @@ static void write_text(const struct knee_replay *r, enum knee_format format,
         if (!r->rows[i].refused[0])
             continue;
         knee_text_printf(&refused, "Not answered: %s: %s.", r->rows[i].name, r->rows[i].refused);
+        knee_say(&refused, format, style, text);
+    }
+    if (r->all.refused[0]) {
+        struct knee_text refused = {.alloc = text->alloc};
+        knee_text_printf(&refused, "Not answered: all together: %s.", r->all.refused);
         knee_say(&refused, format, style, text);
     }
 }

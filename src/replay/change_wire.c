@@ -283,17 +283,34 @@ static void scale_compute(struct knee_graph *g, double factor)
     }
 }
 
+static int32_t members_present(const struct knee_graph *g, const struct knee_graph_meet *meet)
+{
+    int32_t count = 0;
+    for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i])
+        count += !g->nodes[i].gone;
+    return count;
+}
+
+static int32_t ranks_present(const struct knee_graph *g)
+{
+    int32_t count = 0;
+    for (size_t r = 0; r < g->rank_count; r++)
+        count += !g->nodes[g->ranks[r].root].gone;
+    return count;
+}
+
 /* Rings grow: more hops, a little more to send. Ranks behave as those recorded do. */
 bool knee_apply_workers(struct knee_change_run *run)
 {
     struct knee_graph *g = run->g;
-    double ranks = (double)g->rank_count, after = floor(run->ask->workers);
+    int32_t present = ranks_present(g);
+    double ranks = present, after = floor(run->ask->workers);
     size_t done = 0;
     if (g->account->world_size > (int64_t)g->rank_count)
         return knee_refuse(run, "%zu of %lld ranks are recorded", g->rank_count,
                            (long long)g->account->world_size);
     for (size_t i = 0; i < g->meet_count && after != ranks; i++)
-        if (g->meets[i].count != (int32_t)g->rank_count)
+        if (members_present(g, &g->meets[i]) != present)
             return knee_refuse(run,
                                "there are groups of ranks: which of them would grow is not known");
     double late = g->one_gpu ? 0 : more_lateness_ns(g, ranks, after);
