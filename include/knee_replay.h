@@ -37,6 +37,7 @@ struct knee_replay_row {
     double ratio;          /* R; NaN without compute */
     enum knee_label binds; /* the largest part of the step */
     bool training_changes; /* not only the time of a step, but what is learned in it */
+    bool bound;            /* shows what something costs: nobody can do it as it is */
     char refused[200];     /* why the recording cannot answer it; "" when it can */
 };
 

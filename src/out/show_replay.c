@@ -22,6 +22,7 @@ static void row_json(struct knee_json *json, const struct knee_replay_row *row)
     knee_json_number(json, "ratio", row->ratio);
     knee_json_string(json, "binds", knee_label_name(row->binds));
     knee_json_bool(json, "training_changes", row->training_changes);
+    knee_json_bool(json, "bound", row->bound);
     knee_json_close(json, '}');
 }
 

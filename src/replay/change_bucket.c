@@ -309,6 +309,8 @@ bool knee_apply_bucket(struct knee_change_run *run)
 
 /* ---- Overlap ---- */
 
+#define LATE_SHARE 0.05 /* of the gradients that may be sent after the backward pass */
+
 /* The work of the backward pass of a step, in the order it was called. */
 struct pass {
     int32_t *nodes;
@@ -329,12 +331,11 @@ static bool list_pass(const struct knee_graph *g, const int32_t *rows, size_t co
 
 /* Exchange that is called after the last work of the backward pass starts when its share of that
  * work is done, on a stream of its own; what came after it on its stream still does. */
-static size_t spread_exchange(struct knee_graph *g, const int32_t *rows, size_t count, int32_t step,
+static double spread_exchange(struct knee_graph *g, const int32_t *rows, size_t count, int32_t step,
                               const struct pass *pass, int32_t lane)
 {
     int64_t last_call = g->nodes[pass->nodes[pass->count - 1]].call_ns;
     double all = 0, sent = 0;
-    size_t moved = 0;
     for (int counting = 1; counting >= 0; counting--)
         for (size_t i = 0; i < count; i++) {
             struct knee_node *n = &g->nodes[rows[i]];
@@ -362,15 +363,14 @@ static size_t spread_exchange(struct knee_graph *g, const int32_t *rows, size_t 
             n->host = after->host;
             n->host_lag_ns = after->host_lag_ns;
             n->order = after->order;
-            moved++;
         }
-    return moved;
+    return all;
 }
 
 bool knee_apply_overlap(struct knee_change_run *run)
 {
     struct knee_graph *g = run->g;
-    size_t moved = 0;
+    double moved = 0, all = 0;
     if (!g->phased)
         return knee_refuse(run, "the recording does not tell the backward pass apart: record with "
                                 "ProfilerActivity.CPU");
@@ -388,6 +388,8 @@ bool knee_apply_overlap(struct knee_change_run *run)
         if (pass.nodes)
             knee_resize(g->alloc, pass.nodes, 0);
     }
-    return !g->failed &&
-           (moved || knee_refuse(run, "gradients are sent during the backward pass already"));
+    for (size_t i = 0; i < g->meet_count; i++)
+        all += g->meets[i].gradients ? fmax(1, (double)g->meets[i].bytes) * g->meets[i].count : 0;
+    return !g->failed && (moved > LATE_SHARE * all ||
+                          knee_refuse(run, "gradients are sent during the backward pass already"));
 }

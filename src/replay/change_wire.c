@@ -106,7 +106,9 @@ static void recode(struct knee_change_run *run, uint32_t row, const struct forma
     if (format->collectives > 1 && !isnan(small))
         knee_set_pure(g, row, meet->pure_ns + (format->collectives - 1) * small);
     double pass = 1e9 * full / run->memory_bytes_per_s;
-    double launch = format->kernels * (format->waits ? run->call_ns : KERNEL_NS) / 2;
+    static const double paces[] = {0.6, 1, 1.25}; /* of the host, which is not alone */
+    double call = format->waits ? paces[run->lean + 1] * run->call_ns : KERNEL_NS;
+    double launch = format->kernels * call / 2;
     for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i]) {
         if (format->waits)
             wait_for_exchange(g, i);

@@ -59,8 +59,8 @@ static size_t list_changes(const struct knee_graph *g, struct change *changes)
             const struct knee_node *n = &g->nodes[i];
             if ((n->kind != KNEE_NODE_COMPUTE && n->kind != KNEE_NODE_COMM) || n->end_ns <= until)
                 continue; /* nodes of GPU work are in order of their starts */
-            if (n->start_ns > until) {
-                changes[count++] = (struct change){n->start_ns, 0, 1};
+            if (n->start_ns - n->turn_ns > until) {
+                changes[count++] = (struct change){n->start_ns - n->turn_ns, 0, 1};
                 changes[count++] = (struct change){n->end_ns, 0, -1};
             } else {
                 changes[count - 1].at_ns = n->end_ns;
@@ -124,7 +124,7 @@ static void count_turns(struct knee_graph *g)
         struct knee_node *n = &g->nodes[i];
         if (n->kind != KNEE_NODE_COMPUTE || n->delay_ns < TURN_NS)
             continue;
-        n->start_ns -= n->delay_ns;
+        n->turn_ns = n->delay_ns;
         n->work_ns += (double)n->delay_ns;
         n->delay_ns = 0;
     }
@@ -142,8 +142,9 @@ bool knee_graph_find_shares(struct knee_graph *g)
         struct knee_node *n = &g->nodes[i];
         if (n->kind != KNEE_NODE_COMPUTE || n->end_ns <= n->start_ns)
             continue;
-        double own = own_until(changes, count, n->end_ns) - own_until(changes, count, n->start_ns);
-        n->share = own / (double)(n->end_ns - n->start_ns);
+        int64_t ready = n->start_ns - n->turn_ns;
+        double own = own_until(changes, count, n->end_ns) - own_until(changes, count, ready);
+        n->share = own / (double)(n->end_ns - ready);
     }
     g->one_gpu = good;
     if (changes)

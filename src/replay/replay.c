@@ -192,6 +192,7 @@ static knee_status add_row(struct replayer *r, const struct knee_change_kind *ki
     memset(row, 0, sizeof *row);
     knee_change_name(kind, ask, row->name, sizeof row->name);
     row->training_changes = changes_training(kind, ask);
+    row->bound = strcmp(kind->key, "network") == 0 || strcmp(kind->key, "scale") == 0;
     out->row_count++;
     return fill_row(r, &alone, row);
 }
@@ -243,6 +244,8 @@ static int by_safety(const void *left, const void *right)
     bool a_none = a->refused[0] != 0, b_none = b->refused[0] != 0;
     if (a_none != b_none)
         return a_none - b_none;
+    if (a->bound != b->bound)
+        return a->bound - b->bound;
     if (a->training_changes != b->training_changes)
         return a->training_changes - b->training_changes;
     return (b->gain > a->gain) - (b->gain < a->gain);

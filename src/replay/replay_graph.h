@@ -44,6 +44,7 @@ struct knee_node {
     double share;        /* of the GPU that it had, on average; 1 where ranks do not share one */
     double work_ns;      /* of communication that meets: from the last start to its end */
     int64_t delay_ns;    /* what nothing explains */
+    int64_t turn_ns;     /* of work_ns: waiting for its turn on a GPU of several ranks */
     int64_t order;       /* in its lane */
     int32_t rank, lane;  /* rows; lanes are per rank */
     int32_t host;        /* host node after which it was handed over; never none but root */

@@ -284,6 +284,8 @@ static void spread_times(const struct compiler *c, struct knee_replay_times *out
             start = (host > *before ? host : *before) + (n->gone ? 0 : n->delay_ns);
             end = start + (int64_t)work_of(n);
         }
+        start += n->gone ? 0 : n->turn_ns; /* until its turn it was not seen to run */
+        start = start < end ? start : end;
         out->start_ns[node] = start;
         out->end_ns[node] = *before = end;
         if (n->kind == KNEE_NODE_HOST || n->gone)
