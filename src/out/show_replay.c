@@ -80,9 +80,22 @@ static void write_json(const struct knee_replay *r, struct knee_text *text)
 
 /* ---- Text ---- */
 
+static size_t count_answered(const struct knee_replay *r)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->row_count; i++)
+        count += !r->rows[i].refused[0];
+    return count;
+}
+
 static void sentence(const struct knee_replay *r, struct knee_text *words)
 {
     const struct knee_replay_row *best = r->standard && r->row_count ? &r->rows[0] : &r->all;
+    if (count_answered(r) == 0) {
+        knee_text_printf(words, "The step takes %s. Nothing of what was asked for can be answered.",
+                         MS(r->measured_step_s));
+        return;
+    }
     if (best->refused[0] || isnan(best->step_s)) {
         knee_text_printf(words,
                          "The step takes %s. What was asked for cannot be answered together.",
@@ -173,8 +186,10 @@ static void write_text(const struct knee_replay *r, enum knee_format format,
     struct knee_text words = {.alloc = text->alloc}, graph = {.alloc = text->alloc};
     sentence(r, &words);
     knee_say(&words, format, style, text);
-    knee_text_puts(text, "\n");
-    rows_table(r, format, style, text);
+    if (count_answered(r)) {
+        knee_text_puts(text, "\n");
+        rows_table(r, format, style, text);
+    }
     if (style->brief)
         return;
     knee_text_puts(text, "\n");
