@@ -7,6 +7,7 @@
  */
 #include "base/sort.h"
 #include "base/text.h"
+#include "replay/own_price.h"
 #include "replay/replay_graph.h"
 #include "timeline/kinds.h"
 
@@ -130,10 +131,28 @@ static void count_turns(struct knee_graph *g)
     }
 }
 
+/* Do the times of collectives divide into turns of one length? On ranks that are apart for another
+ * reason they do not. */
+static bool have_turns(struct knee_graph *g, bool *turns)
+{
+    struct knee_own_prices *prices = knee_resize(g->alloc, NULL, sizeof *prices);
+    g->one_gpu = true;
+    bool good = prices && knee_own_prices_init(prices, g);
+    *turns = good && prices->turn_ns > 0;
+    g->one_gpu = false;
+    g->failed = g->failed || !good;
+    if (prices)
+        knee_resize(g->alloc, prices, 0);
+    return good;
+}
+
 bool knee_graph_find_shares(struct knee_graph *g)
 {
+    bool turns = false;
     if (g->rank_count < 2 || !take_turns(g))
         return true;
+    if (!have_turns(g, &turns) || !turns)
+        return !turns && !g->failed;
     count_turns(g);
     struct change *changes = knee_resize(g->alloc, NULL, 2 * (g->count + 1) * sizeof *changes);
     size_t count = changes ? list_changes(g, changes) : 0;
