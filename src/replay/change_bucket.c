@@ -151,8 +151,7 @@ static void send_bucket(struct filler *f, const struct piece *last, size_t first
     int32_t row = knee_graph_add_node(g, &node);
     if (row == KNEE_NO_NODE)
         return;
-    if (last->node != f->b->old[last->old])
-        knee_graph_add_edge(g, last->node, row, 0, KNEE_EDGE_RULED);
+    knee_graph_add_edge(g, last->node, row, 0, KNEE_EDGE_RULED);
     for (size_t i = first_old; i <= last->old; i++)
         f->b->made[i] = row;
     f->b->added[f->b->added_count++] = row;

@@ -6,6 +6,7 @@
  * steps differ among themselves.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/text.h"
 #include "replay/changes.h"
 #include "replay/replayed_timeline.h"
@@ -113,6 +114,11 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
         memcpy(out->reason, run.reason, sizeof out->reason);
     else
         status = knee_graph_run(&g, &times, r->err);
+    if (status == KNEE_INPUT) { /* the change and a guess contradict each other */
+        knee_format(out->reason, sizeof out->reason, "work would wait for itself");
+        status = KNEE_OK;
+        applied = false;
+    }
     if (!status && applied) {
         out->work = run.work;
         out->step_s = fmax(run.floor_s, run.share * times.step_s + run.extra_s);

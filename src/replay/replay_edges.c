@@ -364,6 +364,24 @@ static bool order_by_end(struct sweep *s, struct gap_search *search)
     return good;
 }
 
+/* A wait that is not recorded is for the work that ended then. */
+static void explain_waits(struct sweep *s, const struct gap_search *search, int64_t *ready)
+{
+    struct knee_graph *g = s->g;
+    for (int32_t i = s->rank->first; i < s->rank->first + s->rank->count; i++) {
+        const struct knee_node *n = &g->nodes[i];
+        if (n->kind != KNEE_NODE_HOST || n->call || i == s->rank->root)
+            continue;
+        int32_t cause = ended_before(s, search, n->lane, n->start_ns);
+        if (cause == KNEE_NO_NODE)
+            continue;
+        knee_graph_add_edge(g, cause, i, 0, KNEE_EDGE_GUESSED);
+        int64_t end = g->nodes[cause].end_ns;
+        ready[i - s->rank->first] =
+            end > ready[i - s->rank->first] ? end : ready[i - s->rank->first];
+    }
+}
+
 static void explain_gaps(struct sweep *s, const struct gap_search *search, int64_t *ready)
 {
     struct knee_graph *g = s->g;
@@ -388,8 +406,10 @@ static bool find_gaps(struct sweep *s)
     struct gap_search search = {0};
     int64_t *ready = knee_resize(s->g->alloc, NULL, (count + 1) * sizeof *ready);
     bool good = ready && list_ready(s, ready) && order_by_end(s, &search);
-    if (good)
+    if (good) {
+        explain_waits(s, &search, ready);
         explain_gaps(s, &search, ready);
+    }
     if (ready)
         knee_resize(s->g->alloc, ready, 0);
     if (search.by_end)

@@ -153,6 +153,59 @@ static void add_root(struct maker *m)
     m->blocks[m->block_count++] = (struct block){0, INT64_MIN, m->g->ranks[m->row].root};
 }
 
+/* ---- Waits of the host that are not recorded ---- */
+
+/* Profilers that do not record synchronisations (the lab's, sampled traces) show them as pauses of
+ * the host that end when all it has handed over is done. */
+enum {
+    PAUSE_NS = 500000, /* the least pause that can be a wait */
+    RESUME_NS = 300000 /* from the end of work to the host's next call */
+};
+
+static bool records_waits(const struct maker *m)
+{
+    const struct knee_trace *trace = m->rank->trace;
+    for (size_t i = 0; i < trace->host_event_count; i++)
+        if (trace->host_events[i].kind == KNEE_HOST_SYNC)
+            return true;
+    return false;
+}
+
+static void add_wait(struct maker *m, int64_t from_ns, int64_t end_ns)
+{
+    const struct block *before = &m->blocks[m->block_count - 1];
+    int64_t since = before->node == m->g->ranks[m->row].root ? 0 : before->end_ns;
+    struct knee_node node = {.rank = m->row,
+                             .kind = KNEE_NODE_HOST,
+                             .step = -1,
+                             .start_ns = end_ns,
+                             .end_ns = end_ns,
+                             .order = end_ns,
+                             .call_ns = from_ns,
+                             .host = before->node,
+                             .host_lag_ns = from_ns > since ? from_ns - since : 0};
+    m->blocks[m->block_count++] = (struct block){from_ns, end_ns, knee_graph_add_node(m->g, &node)};
+}
+
+static void add_unrecorded(struct maker *m)
+{
+    const struct knee_trace *trace = m->rank->trace;
+    const struct knee_rank *source = m->rank->source;
+    int64_t last_call = INT64_MIN, done = INT64_MIN;
+    for (size_t i = 0; i < trace->host_event_count; i++) {
+        const struct knee_host_event *event = &trace->host_events[i];
+        if (event->kind != KNEE_HOST_LAUNCH || !m->span_of[i])
+            continue;
+        bool pause = last_call != INT64_MIN && event->start_ns - last_call > PAUSE_NS;
+        if (pause && done > last_call && done <= event->start_ns &&
+            event->start_ns - done <= RESUME_NS)
+            add_wait(m, last_call + m->clock_ns, done + m->clock_ns);
+        const struct knee_span *span = &source->spans[m->span_of[i] - 1];
+        done = span->end_ns > done ? span->end_ns : done;
+        last_call = event->end_ns;
+    }
+}
+
 /* A block is a point: the end of its call. Until its edges are known all its time is the host's. */
 static void add_blocks(struct maker *m)
 {
@@ -363,7 +416,10 @@ bool knee_graph_add_rank(struct knee_graph *g, size_t rank, const struct knee_ho
     if (!g->failed) {
         map_launches(&m);
         add_root(&m);
-        add_blocks(&m);
+        if (records_waits(&m))
+            add_blocks(&m);
+        else
+            add_unrecorded(&m);
         g->failed = g->failed || !measure_latency(&m);
     }
     if (!g->failed)
