@@ -77,20 +77,16 @@ static double wire_bytes(const struct format *format, double parameter, double e
     return elements * format->bytes * (format->sums ? 1 : 1 + 1.0 / 128);
 }
 
-/* The rank's next work of the backward pass comes after the exchange: nothing hides it. Work that
- * was seen to start before all had come cannot be made to wait. */
+/* The rank's next work of the backward pass comes after the exchange: nothing hides it. */
 static void wait_for_exchange(struct knee_graph *g, int32_t comm)
 {
     const struct knee_node *c = &g->nodes[comm];
-    int64_t come = c->start_ns;
-    for (int32_t i = g->meets[c->meet - 1].first; i != KNEE_NO_NODE; i = g->next_member[i])
-        come = g->nodes[i].start_ns > come ? g->nodes[i].start_ns : come;
     const struct knee_graph_rank *rank = &g->ranks[c->rank];
     int32_t next = KNEE_NO_NODE;
     for (int32_t i = rank->first; i < rank->first + rank->count; i++) {
         const struct knee_node *n = &g->nodes[i];
         bool after = n->kind != KNEE_NODE_HOST && n->kind != KNEE_NODE_COMM && n->lane != c->lane &&
-                     n->call_ns > c->call_ns && n->start_ns >= come;
+                     n->call_ns > c->call_ns;
         if (after && (next == KNEE_NO_NODE || n->call_ns < g->nodes[next].call_ns))
             next = i;
     }

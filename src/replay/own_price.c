@@ -168,8 +168,9 @@ static bool find_turn(struct knee_own_prices *p, const struct knee_graph *g)
     double usual = count ? (double)keys[count / 2].key : 0;
     for (size_t i = 0; i < count; i++)
         near += fabs((double)keys[i].key - usual) < 0.15 * usual;
+    usual /= (double)(g->rank_count > 1 ? g->rank_count - 1 : 1);
     if (g->one_gpu && usual > LEAST_TURN && near * 2 > count)
-        p->turn_ns = fit_turn(p, usual / (double)(g->rank_count - 1));
+        p->turn_ns = fit_turn(p, usual);
     knee_resize(g->alloc, keys, 0);
     return true;
 }

@@ -282,7 +282,7 @@ static double measured_step_s(const struct knee_graph *g)
 {
     double sum = 0;
     for (size_t r = 0; r < g->rank_count; r++)
-        sum += 1e-9 * (double)(g->ranks[r].end_ns - g->ranks[r].start_ns) / g->ranks[r].steps;
+        sum += g->ranks[r].measured_step_s;
     return sum / (double)g->rank_count;
 }
 

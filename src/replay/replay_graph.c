@@ -16,7 +16,7 @@ static int64_t first_ns(const struct knee_account *account)
     for (size_t r = 0; r < account->rank_count; r++) {
         const struct knee_rank_account *rank = &account->ranks[r];
         const struct knee_trace *trace = rank->trace;
-        int64_t start = rank->start_ns;
+        int64_t start = rank->from_ns < rank->start_ns ? rank->from_ns : rank->start_ns;
         if (trace->host_event_count && trace->host_events[0].start_ns < start)
             start = trace->host_events[0].start_ns;
         start = knee_common_time(rank, start);
@@ -25,12 +25,24 @@ static int64_t first_ns(const struct knee_account *account)
     return first;
 }
 
-static double steps_of(const struct knee_account *account, size_t rank)
+/* Complete steps and their mean, as knee trace has them; the whole window where there are none. */
+static void measure_steps(const struct knee_account *account, size_t rank,
+                          struct knee_graph_rank *out)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < account->step_count; i++)
-        count += account->steps[i].rank == rank && account->steps[i].number >= 0;
-    return count ? (double)count : 1;
+    double sum = 0;
+    out->steps = 0;
+    for (size_t i = 0; i < account->step_count; i++) {
+        const struct knee_step_account *step = &account->steps[i];
+        if (step->rank != rank || step->number < 0 || !step->complete)
+            continue;
+        sum += 1e-9 * (double)step->ledger.window_ns;
+        out->steps++;
+    }
+    if (out->steps == 0) {
+        sum = 1e-9 * (double)(account->ranks[rank].to_ns - account->ranks[rank].from_ns);
+        out->steps = 1;
+    }
+    out->measured_step_s = sum / out->steps;
 }
 
 /* ---- Collectives ---- */
@@ -159,7 +171,7 @@ static bool add_ranks(struct knee_graph *g)
         struct knee_host_line line;
         bool good = knee_host_line_init(&line, g->account->ranks[r].trace, g->alloc) &&
                     knee_graph_add_rank(g, r, &line) && knee_graph_add_edges(g, r, &line);
-        g->ranks[r].steps = steps_of(g->account, r);
+        measure_steps(g->account, r, &g->ranks[r]);
         g->phased = g->phased || line.phased;
         g->fsdp = g->fsdp || line.fsdp;
         knee_host_line_release(&line);

@@ -92,8 +92,12 @@ struct knee_graph_rank {
     int32_t first, count;      /* nodes of the trace; those that a change adds come after all */
     int32_t root;              /* host node at which all begins */
     int32_t lanes, first_lane; /* lanes of all ranks count on; set by knee_graph_count_lanes() */
-    double steps;
-    int64_t start_ns, end_ns; /* of GPU work, as measured */
+    double steps;              /* complete ones */
+    int64_t start_ns, end_ns;  /* of GPU work, as measured */
+    int64_t from_ns;           /* where the first step begins */
+    int64_t to_ns;             /* where the last one ends; ... */
+    int32_t to_host;        /* ... where the host ends it: its last wait before that; else none */
+    double measured_step_s; /* mean of complete steps */
 };
 
 struct knee_graph {

@@ -402,6 +402,13 @@ static void sum_up(struct knee_graph *g, struct knee_graph_rank *rank,
     rank->count = (int32_t)g->count - rank->first;
     rank->start_ns = knee_common_time(account, account->start_ns) - g->origin_ns;
     rank->end_ns = knee_common_time(account, account->end_ns) - g->origin_ns;
+    rank->from_ns = knee_common_time(account, account->from_ns) - g->origin_ns;
+    rank->to_ns = knee_common_time(account, account->to_ns) - g->origin_ns;
+    rank->to_host = rank->to_ns > rank->end_ns ? rank->root : KNEE_NO_NODE;
+    for (int32_t i = rank->first; rank->to_host != KNEE_NO_NODE && i < (int32_t)g->count; i++)
+        if (g->nodes[i].kind == KNEE_NODE_HOST && g->nodes[i].end_ns <= rank->to_ns &&
+            g->nodes[i].end_ns >= g->nodes[rank->to_host].end_ns)
+            rank->to_host = i;
 }
 
 bool knee_graph_add_rank(struct knee_graph *g, size_t rank, const struct knee_host_line *line)

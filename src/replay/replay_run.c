@@ -250,15 +250,32 @@ static bool compile(struct compiler *c)
 
 /* ---- Times ---- */
 
-/* The step as knee trace has it: first to last GPU work of a rank, by its steps, mean over ranks.
- */
-static double step_of(const struct knee_graph *g, const int64_t *first, const int64_t *last)
+/* The window of a rank from where its first step begins to where the last one ends. Where the host
+ * began it before all work, it still begins there. */
+static double window_of(const struct knee_graph *g, size_t r, const int64_t *end_ns, int64_t first,
+                        int64_t last)
+{
+    const struct knee_graph_rank *rank = &g->ranks[r];
+    int64_t from =
+        rank->from_ns <= rank->start_ns ? rank->from_ns : first + rank->from_ns - rank->start_ns;
+    if (rank->to_host != KNEE_NO_NODE) {
+        int64_t to = end_ns[rank->to_host] + rank->to_ns - g->nodes[rank->to_host].end_ns;
+        last = to > last ? to : last;
+    }
+    return (double)(last - from);
+}
+
+/* The step as knee trace has it, mean over ranks: measured steps by how much the window changes. */
+static double step_of(const struct knee_graph *g, const int64_t *end_ns, const int64_t *first,
+                      const int64_t *last)
 {
     double sum = 0, ranks = 0;
     for (size_t r = 0; r < g->rank_count; r++) {
         if (last[r] <= first[r])
             continue;
-        sum += 1e-9 * (double)(last[r] - first[r]) / g->ranks[r].steps;
+        double before = (double)(g->ranks[r].to_ns - g->ranks[r].from_ns);
+        double after = window_of(g, r, end_ns, first[r], last[r]);
+        sum += before > 0 ? g->ranks[r].measured_step_s * (after / before) : 0;
         ranks++;
     }
     return ranks > 0 ? sum / ranks : 0;
@@ -310,7 +327,7 @@ static bool read_times(const struct compiler *c, struct knee_replay_times *out)
         int64_t *first = ends + lanes, *last = first + g->rank_count;
         memset(ends, 0, size);
         spread_times(c, out, ends, first, last);
-        out->step_s = step_of(g, first, last);
+        out->step_s = step_of(g, out->end_ns, first, last);
     }
     if (ends)
         knee_resize(g->alloc, ends, 0);
