@@ -165,7 +165,8 @@ static bool find_turn(struct knee_own_prices *p, const struct knee_graph *g)
         if (knee_op_is_barrier(g->meets[i].op))
             keys[count++] = (struct knee_sort_key){(uint64_t)spread_ns(g, &g->meets[i]), i};
     knee_sort(keys, keys + count, count);
-    double usual = count ? (double)keys[count / 2].key : 0;
+    size_t middle = count / 2;
+    double usual = count ? (double)keys[middle].key : 0;
     for (size_t i = 0; i < count; i++)
         near += fabs((double)keys[i].key - usual) < 0.15 * usual;
     usual /= (double)(g->rank_count > 1 ? g->rank_count - 1 : 1);

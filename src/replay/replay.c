@@ -94,7 +94,7 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
                                enum knee_lean lean, bool labels, struct outcome *out)
 {
     struct knee_graph g;
-    struct knee_replay_times times;
+    struct knee_replay_times times = {0};
     struct knee_change_run run = {.g = &g,
                                   .ask = ask,
                                   .prices = &r->prices,

@@ -93,7 +93,7 @@ static void add_edge(struct step *s, int32_t from, int32_t to)
 static uint64_t together(const struct knee_op_log *log, const struct knee_logged_op *op)
 {
     int32_t stages = log->stages, replica = op->replica, stage = op->stage, part = op->part;
-    int kind = op->kind;
+    int kind = (int)op->kind;
     switch (op->kind) {
     case KNEE_LOGGED_PARAMS:
     case KNEE_LOGGED_GRADS:
