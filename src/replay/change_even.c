@@ -190,7 +190,7 @@ static size_t middle_rank(const struct program *programs, size_t count)
         size_t less = 0;
         for (size_t o = 0; o < count; o++)
             less += programs[o].load_ns < programs[r].load_ns ||
-                    (programs[o].load_ns == programs[r].load_ns && o < r);
+                    (o < r && programs[o].load_ns == programs[r].load_ns);
         if (less == (count - 1) / 2)
             return r;
     }

@@ -76,10 +76,18 @@ static int32_t **list_call_nodes(const struct knee_graph *g)
         table[r] = at;
         at += account->ranks[r].source->call_count;
     }
-    for (size_t i = 0; i < g->count; i++)
-        if (g->nodes[i].kind == KNEE_NODE_COMM && g->nodes[i].call)
-            table[g->nodes[i].rank][g->nodes[i].call - 1] = (int32_t)i;
+    for (size_t i = 0; i < g->count; i++) {
+        int32_t *calls = table[g->nodes[i].rank];
+        if (calls && g->nodes[i].kind == KNEE_NODE_COMM && g->nodes[i].call)
+            calls[g->nodes[i].call - 1] = (int32_t)i;
+    }
     return table;
+}
+
+static int32_t node_of(int32_t *const *nodes, const struct knee_member *member)
+{
+    const int32_t *calls = nodes[member->rank];
+    return calls ? calls[member->call] : KNEE_NO_NODE;
 }
 
 /* Can these members have met? Then nobody had ended when the last one came. */
@@ -90,7 +98,7 @@ static bool have_met(const struct knee_graph *g, const struct knee_matches *m,
     if (!instance->complete)
         return false;
     for (size_t k = instance->first; k < instance->first + instance->count; k++) {
-        int32_t node = nodes[m->members[k].rank][m->members[k].call];
+        int32_t node = node_of(nodes, &m->members[k]);
         if (node == KNEE_NO_NODE)
             return false;
         int64_t tenth = (g->nodes[node].end_ns - g->nodes[node].start_ns) / 10;
@@ -132,11 +140,11 @@ static void join_instance(struct knee_graph *g, const struct knee_matches *m,
         .group = group_of(rank, call),
         .pure_ns = (double)(instance->last_end_ns - instance->last_start_ns),
         .element_bytes = call->element_bytes,
-        .gradients = is_of_gradients(g, rank, call, nodes[any->rank][any->call]),
+        .gradients = is_of_gradients(g, rank, call, node_of(nodes, any)),
     };
     uint32_t row = knee_graph_add_meet(g, &meet);
     for (size_t k = instance->first; row && k < instance->first + instance->count; k++) {
-        int32_t node = nodes[m->members[k].rank][m->members[k].call];
+        int32_t node = node_of(nodes, &m->members[k]);
         double work = (double)(g->nodes[node].end_ns - last);
         g->nodes[node].work_ns = work > 0 ? work : 0;
         knee_graph_join(g, row, node);
