@@ -99,7 +99,7 @@ static bool have_met(const struct knee_graph *g, const struct knee_matches *m,
         return false;
     for (size_t k = instance->first; k < instance->first + instance->count; k++) {
         int32_t node = node_of(nodes, &m->members[k]);
-        if (node == KNEE_NO_NODE)
+        if (node == KNEE_NO_NODE || !g->nodes)
             return false;
         int64_t tenth = (g->nodes[node].end_ns - g->nodes[node].start_ns) / 10;
         if (g->nodes[node].end_ns < last - (tenth < EARLY_NS ? tenth : EARLY_NS))
