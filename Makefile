@@ -88,7 +88,7 @@ page := build/knee.html
 
 # A room may have rooms inside.
 room_src  = $(foreach r,$(1),$(wildcard src/$(r)/*.c src/$(r)/*/*.c))
-lib_src  := $(call room_src,base cluster collective fit job timeline read predict judge out ask)
+lib_src  := $(call room_src,base cluster collective fit job timeline read predict replay judge out ask)
 cli_src  := $(call room_src,cli)
 # Loadable: each is one object of its own, and knee runs without it.
 load_src := src/reach/mpi.c src/reach/nccl.c

@@ -7,6 +7,7 @@
 #include "knee_judge.h"
 #include "knee_logs.h"
 #include "knee_plan.h"
+#include "knee_replay.h"
 #include "knee_runs.h"
 #include "knee_scale.h"
 
@@ -58,6 +59,10 @@ void knee_write_comparison(const struct knee_comparison *comparison,
                            const struct knee_account *after,
                            const struct knee_diagnosis *after_diagnosis, enum knee_format format,
                            const struct knee_style *style, struct knee_text *text);
+void knee_write_replay_answer(const struct knee_replay *replay, enum knee_format format,
+                              const struct knee_style *style, struct knee_text *text);
+void knee_write_slowdown(const struct knee_slowdown *slowdown, enum knee_format format,
+                         const struct knee_style *style, struct knee_text *text);
 void knee_write_tax(const struct knee_tax *tax, enum knee_format format,
                     const struct knee_style *style, struct knee_text *text);
 void knee_write_collective(const struct knee_collective *collective, enum knee_format format,

@@ -67,6 +67,30 @@ struct knee_span {
     int32_t stream;
     int32_t step; /* row of knee_trace.steps of its launch; -1: outside of all steps */
     enum knee_span_kind kind;
+    uint32_t launch; /* row of knee_trace.host_events + 1 that handed it over; 0: not known or not
+                        kept */
+};
+
+/* How much a copy moves, where the trace says so; kept with knee_trace_options.host. */
+struct knee_copy_size {
+    uint32_t launch; /* as in knee_span */
+    int64_t bytes;
+};
+
+/* What the host did that GPU work depends on; kept with knee_trace_options.host. */
+enum knee_host_kind {
+    KNEE_HOST_LAUNCH, /* hands over work: kernels, copies, memsets */
+    KNEE_HOST_SYNC,   /* waits for the GPU: device, stream or event */
+    KNEE_HOST_WAIT,   /* lets one stream wait for an event of another */
+    KNEE_HOST_RECORD, /* records an event */
+    KNEE_HOST_CALL,   /* any other call into the driver that takes long */
+    KNEE_HOST_SCOPE,  /* an operation or annotation that says what runs inside it */
+};
+
+struct knee_host_event {
+    int64_t start_ns, end_ns, thread;
+    uint32_t name; /* row of knee_trace.names */
+    enum knee_host_kind kind;
 };
 
 /* One collective call on one rank. */
@@ -77,6 +101,7 @@ struct knee_call {
         *dtype;                           /* "RING", "LL", "f32"; "" when the name does not say */
     int64_t bytes;                        /* as nccl-tests counts; -1: not known */
     int32_t group_size;                   /* -1: not known */
+    int32_t element_bytes;                /* of one number in it; 0: not known */
     uint32_t group, description, members; /* rows of names + 1; 0: not known */
     int64_t sequence;                     /* -1: not known */
     int32_t peer;                         /* of a send or receive, in its group; -1: not known */
@@ -147,6 +172,10 @@ struct knee_trace {
     enum knee_step_source step_source; /* who marked them; KNEE_STEPS_NONE: there are none */
     struct knee_mark *loads;           /* waiting for a batch, by device, then start */
     size_t load_count;
+    struct knee_host_event *host_events; /* by start; NULL unless options.host */
+    size_t host_event_count;
+    struct knee_copy_size *copies; /* by launch; NULL unless options.host */
+    size_t copy_count;
     char **names;
     size_t name_count;
     int64_t rank, world_size;      /* as the file says; -1: it does not */
@@ -178,6 +207,7 @@ struct knee_trace_options {
     const struct knee_pattern *patterns; /* looked at before the built-in ones */
     size_t pattern_count;
     bool cpu;                   /* there is no GPU: host operations are the work */
+    bool host;                  /* keep what the host did, for replay */
     const volatile int *cancel; /* stops reading when it becomes nonzero; may be NULL */
 };
 

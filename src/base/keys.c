@@ -44,6 +44,10 @@ void knee_keys_unset(const struct knee_keys *keys, void *object, size_t row)
         *(int *)field = -1;
     else if (keys->rows[row].kind == KNEE_KEY_PARSED)
         memset(field, 0, keys->rows[row].size);
+    else if (keys->rows[row].kind == KNEE_KEY_SWITCH)
+        *(bool *)field = false;
+    else if (keys->rows[row].kind == KNEE_KEY_WORD)
+        *(const char **)field = NULL;
 }
 
 void knee_keys_clear(const struct knee_keys *keys, void *object)

@@ -51,6 +51,11 @@ static const struct {
     {"solve", "INPUT"},
     {"bytes", "SIZES"},
     {"cluster", "CLUSTER"},
+    {"wire", "FORMAT"},
+    {"network", "FACTOR|free"},
+    {"algorithm", "NAME"},
+    {"without", "RANKS"},
+    {"scale", "PATTERN=F"},
 };
 
 const char *cli_metavar(const struct knee_key *key)

@@ -34,6 +34,12 @@ struct raw_span {
 struct launch {
     uint64_t correlation;
     int64_t start_ns, end_ns, thread;
+    uint32_t host; /* row of the host's events + 1; 0: not kept */
+};
+
+struct copy {
+    uint64_t correlation;
+    int64_t bytes;
 };
 
 struct comm_op {
@@ -56,7 +62,8 @@ struct knee_builder {
     uint32_t *slots;         /* hash table of names: row + 1 */
     size_t slot_count;
     struct list devices, launches, comm_ops, steps, loads; /* marks are raw until the end */
-    uint32_t *device_slots;                                /* hash table of devices: row + 1 */
+    struct list host, copies;
+    uint32_t *device_slots; /* hash table of devices: row + 1 */
     size_t device_slot_count;
     int64_t last_device_key;
     size_t last_device;
@@ -137,6 +144,8 @@ void knee_builder_free(struct knee_builder *b)
     drop(b->alloc, &b->comm_ops);
     drop(b->alloc, &b->steps);
     drop(b->alloc, &b->loads);
+    drop(b->alloc, &b->host);
+    drop(b->alloc, &b->copies);
     if (b->slots)
         knee_resize(b->alloc, b->slots, 0);
     if (b->device_slots)
@@ -361,7 +370,24 @@ void knee_builder_launch(struct knee_builder *b, int64_t start_ns, int64_t end_n
     b->bad_times += !good;
     struct launch *launch = good ? grow(b, &b->launches, sizeof *launch) : NULL;
     if (launch)
-        *launch = (struct launch){correlation, start_ns, end_ns, thread};
+        *launch = (struct launch){correlation, start_ns, end_ns, thread, (uint32_t)b->host.count};
+}
+
+void knee_builder_copy(struct knee_builder *b, uint64_t correlation, int64_t bytes)
+{
+    struct copy *copy = grow(b, &b->copies, sizeof *copy);
+    if (copy)
+        *copy = (struct copy){correlation, bytes};
+}
+
+void knee_builder_host(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
+                       enum knee_host_kind kind, uint32_t name)
+{
+    struct knee_host_event *event = name == KNEE_NO_NAME || b->host.count >= UINT32_MAX - 1
+                                        ? NULL
+                                        : grow(b, &b->host, sizeof *event);
+    if (event)
+        *event = (struct knee_host_event){start_ns, end_ns, thread, name, kind};
 }
 
 void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
@@ -560,6 +586,9 @@ static bool add_call(struct knee_builder *b, struct list *calls, struct raw_span
         .dtype = kernel->dtype,
         .bytes = call_bytes(what, facts, kernel->dtype),
         .group_size = facts->group_size > INT32_MAX ? -1 : (int32_t)facts->group_size,
+        .element_bytes = facts->dtype_bytes
+                             ? facts->dtype_bytes
+                             : knee_dtype_bytes(kernel->dtype, strlen(kernel->dtype)),
         .group = facts->group,
         .description = facts->description,
         .members = facts->members,
@@ -578,8 +607,10 @@ static bool join(struct knee_builder *b, struct raw_span *raw, size_t row, struc
     const struct launch *launch = raw->correlation == KNEE_NO_CORRELATION
                                       ? NULL
                                       : find_launch(&joiner->launches, raw->correlation);
-    if (launch)
+    if (launch) {
         raw->span.launch_ns = launch->end_ns;
+        raw->span.launch = launch->host;
+    }
     raw->span.step = find_step(joiner, launch ? launch->start_ns : raw->span.start_ns);
     bool comm = raw->span.kind == KNEE_SPAN_COMM || raw->span.kind == KNEE_SPAN_FUSED;
     if (comm && !add_call(b, calls, raw, row, launch))
@@ -663,6 +694,31 @@ static bool finish_names(struct knee_builder *b, struct knee_trace *out)
     return true;
 }
 
+static int by_launch(const void *left, const void *right)
+{
+    const struct knee_copy_size *a = left, *b = right;
+    return COMPARE(a->launch, b->launch);
+}
+
+/* The sizes of copies, by the calls that handed them over. */
+static bool finish_copies(struct knee_builder *b, struct launch_index *index,
+                          struct knee_trace *out)
+{
+    const struct copy *copies = b->copies.data;
+    size_t count = b->copies.count;
+    if (count == 0)
+        return true;
+    out->copies = knee_resize(b->alloc, NULL, count * sizeof *out->copies);
+    for (size_t i = 0; out->copies && i < count; i++) {
+        const struct launch *launch = find_launch(index, copies[i].correlation);
+        if (launch && launch->host)
+            out->copies[out->copy_count++] = (struct knee_copy_size){launch->host, copies[i].bytes};
+    }
+    if (out->copies)
+        qsort(out->copies, out->copy_count, sizeof *out->copies, by_launch);
+    return out->copies != NULL;
+}
+
 static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
 {
     struct device *devices = b->devices.data;
@@ -678,7 +734,7 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
                             .first_step = out->steps};
     struct launch_index *index = &joiner.launches;
     index->order = order_of(b, b->launches.data, index->count, sizeof *index->launches, launch_key);
-    bool good = index->order != NULL;
+    bool good = index->order != NULL && finish_copies(b, index, out);
     for (size_t i = 0; i < count && good; i++) {
         joiner.steps = knee_marks_of(out->steps, out->step_count, devices[i].key);
         good = finish_device(b, &devices[i], &joiner, &out->ranks[i],
@@ -689,6 +745,38 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
     for (size_t i = 0; i < count && good; i++) /* only damage puts a time beyond all clocks */
         if (out->ranks[i].end_ns > 0 && out->base_ns > KNEE_LAST_NS - out->ranks[i].end_ns)
             out->base_ns = 0;
+    return good;
+}
+
+static uint64_t host_key(const void *row)
+{
+    return knee_sort_signed(((const struct knee_host_event *)row)->start_ns);
+}
+
+/* The host's events by start, and the launches' rows with them. */
+static bool sort_host(struct knee_builder *b)
+{
+    size_t count = b->host.count;
+    struct knee_host_event *events = b->host.data;
+    struct launch *launches = b->launches.data;
+    if (count == 0)
+        return true;
+    struct knee_sort_key *order = order_of(b, events, count, sizeof *events, host_key);
+    struct knee_host_event *sorted = knee_resize(b->alloc, NULL, count * sizeof *sorted);
+    uint32_t *place = knee_resize(b->alloc, NULL, count * sizeof *place);
+    bool good = order && sorted && place;
+    for (size_t i = 0; good && i < count; i++) {
+        sorted[i] = events[order[i].row];
+        place[order[i].row] = (uint32_t)i;
+    }
+    for (size_t i = 0; good && i < b->launches.count; i++)
+        if (launches[i].host)
+            launches[i].host = place[launches[i].host - 1] + 1;
+    knee_resize(b->alloc, order, 0);
+    knee_resize(b->alloc, place, 0);
+    if (good)
+        memcpy(events, sorted, count * sizeof *sorted);
+    knee_resize(b->alloc, sorted, 0);
     return good;
 }
 
@@ -745,9 +833,12 @@ knee_status knee_builder_finish(struct knee_builder *b, struct knee_trace *out,
 {
     sort_list(&b->comm_ops, sizeof(struct comm_op), by_comm_op);
     sort_list(&b->devices, sizeof(struct device), by_device);
-    if (!finish_all_marks(b, out) || !finish_ranks(b, out) || !finish_names(b, out))
+    if (!sort_host(b) || !finish_all_marks(b, out) || !finish_ranks(b, out) ||
+        !finish_names(b, out))
         return knee_fail(err, KNEE_SYSTEM, out->file, "out of memory");
     out->losses[KNEE_LOSS_TIME].count += b->bad_times;
     out->losses[KNEE_LOSS_DEVICE].count += b->lost_devices;
+    out->host_event_count = b->host.count;
+    out->host_events = take(b->alloc, &b->host, sizeof(struct knee_host_event));
     return KNEE_OK;
 }

@@ -50,6 +50,14 @@ void knee_builder_launch(struct knee_builder *builder, int64_t start_ns, int64_t
 void knee_builder_comm_op(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
                           int64_t thread, const struct knee_call_facts *facts);
 
+/* Something the host did that GPU work depends on. A launch is told to knee_builder_launch() right
+ * after it. */
+void knee_builder_host(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
+                       int64_t thread, enum knee_host_kind kind, uint32_t name);
+
+/* How much the copy of this correlation moves. */
+void knee_builder_copy(struct knee_builder *builder, uint64_t correlation, int64_t bytes);
+
 /* A training step on the host, as the profiler marks it. The second one says in which process it
  * stands (-1: not known), who marked it, and the name + 1 of the optimizer whose step it is. */
 void knee_builder_step(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,

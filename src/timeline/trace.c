@@ -51,6 +51,10 @@ void knee_trace_release(struct knee_trace *trace)
         knee_resize(alloc, trace->steps, 0);
     if (trace->loads)
         knee_resize(alloc, trace->loads, 0);
+    if (trace->host_events)
+        knee_resize(alloc, trace->host_events, 0);
+    if (trace->copies)
+        knee_resize(alloc, trace->copies, 0);
     if (trace->names)
         knee_resize(alloc, trace->names, 0);
     if (trace->file)

@@ -70,7 +70,7 @@ static void tasks_wait_for_other_stages(void **state)
         task_of(1, KNEE_STREAM_COMPUTE, KNEE_LANE_GPU, KNEE_TASK_COMPUTE, 30),
         task_of(1, KNEE_STREAM_LATER, KNEE_LANE_GPU, KNEE_TASK_COMPUTE, 20),
     };
-    struct knee_edge edge = {1, -1};
+    struct knee_edge edge = {.to = 1, .next = -1};
     tasks[0].next_edge = 0;
     tasks[1].waits = 1;
     tasks[1].gap = true;
@@ -83,6 +83,69 @@ static void tasks_wait_for_other_stages(void **state)
     assert_int_equal(end_ns, 100);
     tasks[0].waits = 1; /* nobody ends it: said, not waited for */
     assert_false(knee_tasks_run(&all, &end_ns));
+}
+
+/* What meets begins when the last has come; an edge may lag, and count from a task's start. */
+static void tasks_meet(void **state)
+{
+    (void)state;
+    struct knee_task tasks[] = {
+        task_of(0, 0, KNEE_LANE_OWN, KNEE_TASK_COMPUTE, 100),
+        task_of(1, 0, KNEE_LANE_OWN, KNEE_TASK_COMPUTE, 30),
+        task_of(0, 1, KNEE_LANE_OWN, KNEE_TASK_COMM, 50),
+        task_of(1, 1, KNEE_LANE_OWN, KNEE_TASK_COMM, 40),
+        task_of(1, 0, KNEE_LANE_OWN, KNEE_TASK_COMPUTE, 5),
+    };
+    struct knee_edge edges[] = {
+        {.to = 2, .next = -1, .lag_ns = 7},
+        {.to = 3, .next = -1, .lag_ns = 2, .from_start = true},
+        {.to = 4, .next = -1},
+    };
+    struct knee_meet meet = {.first = 2, .count = 2};
+    tasks[0].next_edge = 0;
+    tasks[1].next_edge = 1;
+    tasks[1].starts_edges = true;
+    tasks[3].next_edge = 2;
+    tasks[2].waits = tasks[3].waits = tasks[4].waits = 1;
+    tasks[2].meet = tasks[3].meet = 1;
+    tasks[2].next_member = 3;
+    tasks[3].next_member = -1;
+    tasks[3].delay_ns = 4;
+    struct knee_tasks all = {.task = tasks,
+                             .count = 5,
+                             .edge = edges,
+                             .edge_count = 3,
+                             .meets = &meet,
+                             .meet_count = 1,
+                             .stages = 2,
+                             .streams = 2,
+                             .apart = true};
+    int64_t end_ns;
+    assert_true(knee_tasks_run(&all, &end_ns));
+    assert_int_equal(tasks[3].start_ns, 6); /* 2 after the start of task 1, then its own delay */
+    assert_int_equal(tasks[2].start_ns, 107);
+    assert_int_equal(tasks[2].end_ns, 157);
+    assert_int_equal(tasks[3].end_ns, 147); /* its own part of what they do together */
+    assert_int_equal(tasks[4].start_ns, 147);
+    assert_int_equal(end_ns, 157);
+}
+
+/* Two stages on one GPU get half of it each while both have work there, waiting work included. */
+static void stages_share_a_gpu(void **state)
+{
+    (void)state;
+    struct knee_task tasks[] = {
+        task_of(0, 0, KNEE_LANE_OWN, KNEE_TASK_COMPUTE, 100),
+        task_of(1, 0, KNEE_LANE_OWN, KNEE_TASK_COMPUTE, 30),
+        task_of(1, 0, KNEE_LANE_OWN, KNEE_TASK_COPY, 50),
+    };
+    struct knee_tasks all = {
+        .task = tasks, .count = 3, .stages = 2, .streams = 1, .apart = true, .one_gpu = true};
+    int64_t end_ns;
+    assert_true(knee_tasks_run(&all, &end_ns));
+    assert_int_equal(tasks[1].end_ns, 60);
+    assert_int_equal(tasks[0].end_ns, 130); /* alone from 60 on: copies do not hold the GPU */
+    assert_int_equal(tasks[2].end_ns, 110);
 }
 
 /* ---- Laws on random plans ---- */
@@ -328,6 +391,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(links_are_shared_and_compute_is_slowed),
         cmocka_unit_test(tasks_wait_for_other_stages),
+        cmocka_unit_test(tasks_meet),
+        cmocka_unit_test(stages_share_a_gpu),
         cmocka_unit_test(every_run_keeps_its_order),
         cmocka_unit_test(simulation_agrees_with_the_closed_path),
         cmocka_unit_test(an_equal_pipeline_is_exact),

@@ -2,8 +2,9 @@
 /*
  * Runs tasks, event by event. A stream starts its next task as soon as what it waits for has ended;
  * the GPU computes one task at a time; n transfers on one link get 1/n of it each; compute is
- * slowed while shards of parameters move beside it. Rates only change when something of the same
- * stage starts or ends, so each stage knows its next event, and the earliest of all comes next.
+ * slowed while shards of parameters move beside it. What has to meet starts, and works when the
+ * last has come. Rates only change when something of the same stage starts or ends, so each stage
+ * knows its next event, and the earliest of all comes next.
  */
 #include "base/text.h"
 #include "predict/simulate/tasks.h"
@@ -13,144 +14,267 @@
 
 #define NONE (-1)
 
+struct stream {
+    int32_t *queue; /* tasks in order */
+    size_t length, at;
+    int32_t running;
+    bool held;       /* what runs waits for those it has to meet */
+    double left_ns;  /* of the running task, alone */
+    int64_t free_ns; /* since when nothing runs */
+};
+
 struct stage {
-    int32_t *queue[KNEE_STREAMS]; /* tasks in order */
-    size_t length[KNEE_STREAMS], at[KNEE_STREAMS];
-    int32_t running[KNEE_STREAMS];
-    double left_ns[KNEE_STREAMS]; /* of the running task, alone */
-    int64_t now_ns, next_ns;      /* up to when left_ns holds; next event */
+    struct stream *streams;
+    int32_t moving[KNEE_LANES]; /* transfers that run, by lane */
+    int32_t slowing;            /* tasks that run and slow compute */
+    int32_t on_gpu;             /* tasks that hold the GPU, waiting ones too */
+    int64_t now_ns, next_ns;    /* up to when left_ns holds; next event */
 };
 
 struct engine {
     struct knee_tasks *tasks;
     struct stage *stages;
+    struct stream *streams;
+    int32_t stream_count; /* of each stage */
     int32_t *queues;
     size_t ended;
+    int32_t sharing; /* stages that hold the one GPU */
 };
+
+static bool allocate(struct engine *e)
+{
+    struct knee_tasks *t = e->tasks;
+    size_t stages = (size_t)t->stages, streams;
+    e->stream_count = t->streams ? t->streams : KNEE_STREAMS;
+    streams = stages * (size_t)e->stream_count;
+    e->stages = knee_resize(t->alloc, NULL, stages * sizeof *e->stages);
+    e->streams = knee_resize(t->alloc, NULL, streams * sizeof *e->streams);
+    e->queues = knee_resize(t->alloc, NULL, (t->count + 1) * sizeof *e->queues);
+    if (!e->stages || !e->streams || !e->queues)
+        return false;
+    memset(e->stages, 0, stages * sizeof *e->stages);
+    memset(e->streams, 0, streams * sizeof *e->streams);
+    for (size_t s = 0; s < stages; s++)
+        e->stages[s].streams = e->streams + s * (size_t)e->stream_count;
+    return true;
+}
+
+static struct stream *stream_of(const struct engine *e, const struct knee_task *task)
+{
+    return &e->stages[task->stage].streams[task->stream];
+}
 
 static bool prepare(struct engine *e)
 {
     struct knee_tasks *t = e->tasks;
-    size_t stages = (size_t)t->stages, used = 0;
-    e->stages = knee_resize(t->alloc, NULL, stages * sizeof *e->stages);
-    e->queues = knee_resize(t->alloc, NULL, (t->count + 1) * sizeof *e->queues);
-    if (!e->stages || !e->queues)
+    size_t used = 0;
+    if (!allocate(e))
         return false;
-    memset(e->stages, 0, stages * sizeof *e->stages);
-    for (size_t i = 0; i < t->count; i++)
-        e->stages[t->task[i].stage].length[t->task[i].stream]++;
-    for (size_t s = 0; s < stages; s++)
-        for (int k = 0; k < KNEE_STREAMS; k++) {
-            e->stages[s].queue[k] = e->queues + used;
-            used += e->stages[s].length[k];
-            e->stages[s].length[k] = 0;
-            e->stages[s].running[k] = NONE;
-        }
     for (size_t i = 0; i < t->count; i++) {
-        struct stage *stage = &e->stages[t->task[i].stage];
-        int k = t->task[i].stream;
-        stage->queue[k][stage->length[k]++] = (int32_t)i;
+        stream_of(e, &t->task[i])->length++;
+        t->task[i].ready_ns = 0;
     }
+    for (size_t k = 0; k < (size_t)t->stages * (size_t)e->stream_count; k++) {
+        e->streams[k].queue = e->queues + used;
+        used += e->streams[k].length;
+        e->streams[k].length = 0;
+        e->streams[k].running = NONE;
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        struct stream *stream = stream_of(e, &t->task[i]);
+        stream->queue[stream->length++] = (int32_t)i;
+    }
+    for (size_t i = 0; i < t->meet_count; i++)
+        t->meets[i].arrived = 0;
     return true;
 }
 
-/* How fast a running task goes, 1 alone. */
-static double rate(const struct engine *e, const struct stage *stage, int stream)
+/* How fast a task goes, 1 alone. */
+static double rate(const struct engine *e, const struct stage *stage, const struct knee_task *task)
 {
-    const struct knee_task *tasks = e->tasks->task;
-    const struct knee_task *own = &tasks[stage->running[stream]];
-    double others = 0;
-    bool moving = false;
-    for (int k = 0; k < KNEE_STREAMS; k++) {
-        if (stage->running[k] == NONE)
-            continue;
-        const struct knee_task *task = &tasks[stage->running[k]];
-        others += task->lane == own->lane && task->kind == KNEE_TASK_COMM;
-        moving = moving || task->slows;
-    }
-    if (own->kind == KNEE_TASK_COMM)
-        return 1 / others;
-    return own->kind == KNEE_TASK_COMPUTE && moving ? 1 / (1 + e->tasks->slowdown) : 1;
+    if (task->kind == KNEE_TASK_COMM)
+        return task->lane == KNEE_LANE_OWN ? 1 : 1 / (double)stage->moving[task->lane];
+    if (task->kind != KNEE_TASK_COMPUTE)
+        return 1;
+    double alone = stage->slowing ? 1 / (1 + e->tasks->slowdown) : 1;
+    return e->tasks->one_gpu && e->sharing > 1 ? alone / e->sharing : alone;
+}
+
+static bool works(const struct stream *stream)
+{
+    return stream->running != NONE && !stream->held;
 }
 
 static void advance(struct engine *e, struct stage *stage, int64_t now_ns)
 {
-    double passed = (double)(now_ns - stage->now_ns), rates[KNEE_STREAMS] = {0};
-    for (int k = 0; k < KNEE_STREAMS; k++)
-        if (stage->running[k] != NONE)
-            rates[k] = rate(e, stage, k);
-    for (int k = 0; k < KNEE_STREAMS; k++)
-        stage->left_ns[k] -= passed * rates[k];
+    double passed = (double)(now_ns - stage->now_ns);
+    for (int32_t k = 0; k < e->stream_count; k++)
+        if (works(&stage->streams[k]))
+            stage->streams[k].left_ns -=
+                passed * rate(e, stage, &e->tasks->task[stage->streams[k].running]);
     stage->now_ns = now_ns;
 }
 
-/* Lets those that wait for a task know; their stages look again at once. */
-static void release(struct engine *e, int32_t ended, int64_t now_ns)
+/* Counts a task that begins (1) or ends (-1) to work. */
+static void count(struct stage *stage, const struct knee_task *task, int32_t by)
+{
+    stage->moving[task->lane] += task->kind == KNEE_TASK_COMM ? by : 0;
+    stage->slowing += task->slows ? by : 0;
+}
+
+static void plan_next(const struct engine *e, struct stage *stage);
+
+/* A task takes the GPU (1) or leaves it (-1). With one GPU all stages' rates change when a stage
+ * begins or ceases to hold it. */
+static void hold(struct engine *e, struct stage *stage, const struct knee_task *task, int32_t by)
+{
+    bool holds = task->kind == KNEE_TASK_COMPUTE || task->kind == KNEE_TASK_COMM;
+    if (!e->tasks->one_gpu || !holds)
+        return;
+    bool held = stage->on_gpu > 0;
+    stage->on_gpu += by;
+    if (held == (stage->on_gpu > 0))
+        return;
+    for (int32_t s = 0; s < e->tasks->stages; s++)
+        advance(e, &e->stages[s], stage->now_ns);
+    e->sharing += by;
+    for (int32_t s = 0; s < e->tasks->stages; s++)
+        if (&e->stages[s] != stage && e->stages[s].next_ns > stage->now_ns)
+            plan_next(e, &e->stages[s]);
+}
+
+/* Lets those that wait for a task know; their stages look again when they may start. */
+static void release(struct engine *e, int32_t row, bool started, int64_t now_ns)
 {
     struct knee_tasks *t = e->tasks;
-    for (int32_t i = t->task[ended].next_edge; i != NONE; i = t->edge[i].next) {
+    for (int32_t i = t->task[row].next_edge; i != NONE; i = t->edge[i].next) {
+        if (t->edge[i].from_start != started)
+            continue;
         struct knee_task *waiting = &t->task[t->edge[i].to];
         struct stage *stage = &e->stages[waiting->stage];
-        waiting->waits--;
-        if (waiting->waits == 0 && now_ns < stage->next_ns)
-            stage->next_ns = now_ns;
+        int64_t ready = now_ns + t->edge[i].lag_ns;
+        waiting->ready_ns = ready > waiting->ready_ns ? ready : waiting->ready_ns;
+        int64_t look = waiting->ready_ns + waiting->delay_ns;
+        look = look > now_ns ? look : now_ns;
+        if (--waiting->waits == 0 && look < stage->next_ns)
+            stage->next_ns = look;
     }
 }
 
 static void end_tasks(struct engine *e, struct stage *stage)
 {
-    for (int k = 0; k < KNEE_STREAMS; k++) {
-        int32_t task = stage->running[k];
-        if (task == NONE || stage->left_ns[k] > 0.5)
+    for (int32_t k = 0; k < e->stream_count; k++) {
+        struct stream *stream = &stage->streams[k];
+        int32_t row = stream->running;
+        if (!works(stream) || stream->left_ns > 0.5)
             continue;
-        e->tasks->task[task].end_ns = stage->now_ns;
-        stage->running[k] = NONE;
+        e->tasks->task[row].end_ns = stage->now_ns;
+        count(stage, &e->tasks->task[row], -1);
+        hold(e, stage, &e->tasks->task[row], -1);
+        stream->running = NONE;
+        stream->free_ns = stage->now_ns;
         e->ended++;
-        release(e, task, stage->now_ns);
+        release(e, row, false, stage->now_ns);
     }
 }
 
 /* Work put off fills gaps of the pipeline, not the short waits inside a layer: it could not be
  * stopped when they end, and the other stages would wait for it. */
-static bool may_compute(const struct engine *e, const struct stage *stage, int stream)
+static bool may_compute(const struct engine *e, const struct stage *stage, int32_t k)
 {
-    int k = KNEE_STREAM_COMPUTE;
-    if (stream != k && stream != KNEE_STREAM_LATER)
+    const struct stream *compute = &stage->streams[KNEE_STREAM_COMPUTE];
+    if (e->tasks->apart || (k != KNEE_STREAM_COMPUTE && k != KNEE_STREAM_LATER))
         return true;
-    if (stage->running[k] != NONE || stage->running[KNEE_STREAM_LATER] != NONE)
+    if (compute->running != NONE || stage->streams[KNEE_STREAM_LATER].running != NONE)
         return false;
-    if (stream == k || stage->at[k] == stage->length[k])
+    if (k == KNEE_STREAM_COMPUTE || compute->at == compute->length)
         return true;
-    return e->tasks->task[stage->queue[k][stage->at[k]]].gap;
+    return e->tasks->task[compute->queue[compute->at]].gap;
 }
 
-/* Streams in order of their rows: what can wait is only looked at after what cannot. */
-static void start_tasks(struct engine *e, struct stage *stage)
+/* When the next task of an idle stream can start, as far as is known now; INT64_MAX: it waits. */
+static int64_t next_start(const struct engine *e, const struct stream *stream)
 {
-    for (int k = 0; k < KNEE_STREAMS; k++) {
-        if (stage->running[k] != NONE || stage->at[k] == stage->length[k])
-            continue;
-        int32_t row = stage->queue[k][stage->at[k]];
-        struct knee_task *task = &e->tasks->task[row];
-        if (task->waits > 0 || !may_compute(e, stage, k))
-            continue;
-        task->start_ns = stage->now_ns;
-        stage->running[k] = row;
-        stage->left_ns[k] = task->work_ns;
-        stage->at[k]++;
-    }
+    if (stream->running != NONE || stream->at == stream->length)
+        return INT64_MAX;
+    const struct knee_task *task = &e->tasks->task[stream->queue[stream->at]];
+    int64_t from = task->ready_ns > stream->free_ns ? task->ready_ns : stream->free_ns;
+    return task->waits > 0 ? INT64_MAX : from + task->delay_ns;
 }
 
 static void plan_next(const struct engine *e, struct stage *stage)
 {
     stage->next_ns = INT64_MAX;
-    for (int k = 0; k < KNEE_STREAMS; k++) {
-        if (stage->running[k] == NONE)
-            continue;
-        double left = fmax(0, stage->left_ns[k]) / rate(e, stage, k);
-        int64_t end_ns = stage->now_ns + (int64_t)ceil(left);
-        stage->next_ns = end_ns < stage->next_ns ? end_ns : stage->next_ns;
+    for (int32_t k = 0; k < e->stream_count; k++) {
+        const struct stream *stream = &stage->streams[k];
+        int64_t at = next_start(e, stream);
+        if (works(stream)) {
+            double left = stream->left_ns > 0 ? stream->left_ns : 0;
+            left /= rate(e, stage, &e->tasks->task[stream->running]);
+            at = stage->now_ns + (int64_t)ceil(left);
+        } else if (at <= stage->now_ns) {
+            if (!may_compute(e, stage, k))
+                continue; /* another has the GPU */
+            at = stage->now_ns;
+        }
+        stage->next_ns = at < stage->next_ns ? at : stage->next_ns;
     }
+}
+
+static void begin_work(struct engine *e, const struct knee_task *task)
+{
+    struct stream *stream = stream_of(e, task);
+    stream->held = false;
+    stream->left_ns = task->work_ns;
+    count(&e->stages[task->stage], task, 1);
+}
+
+/* The last has come: all begin. Stages that have nothing to look at before plan anew. */
+static void begin_together(struct engine *e, const struct knee_meet *meet, int64_t now_ns)
+{
+    for (int32_t i = meet->first; i != NONE; i = e->tasks->task[i].next_member) {
+        struct stage *stage = &e->stages[e->tasks->task[i].stage];
+        advance(e, stage, now_ns);
+        begin_work(e, &e->tasks->task[i]);
+        if (stage->next_ns > now_ns)
+            plan_next(e, stage);
+    }
+}
+
+static void start_task(struct engine *e, struct stage *stage, struct stream *stream)
+{
+    int32_t row = stream->queue[stream->at++];
+    struct knee_task *task = &e->tasks->task[row];
+    task->start_ns = stage->now_ns;
+    stream->running = row;
+    stream->held = true;
+    hold(e, stage, task, 1);
+    if (task->starts_edges)
+        release(e, row, true, stage->now_ns);
+    if (!task->meet) {
+        begin_work(e, task);
+        return;
+    }
+    struct knee_meet *meet = &e->tasks->meets[task->meet - 1];
+    if (++meet->arrived == meet->count)
+        begin_together(e, meet, stage->now_ns);
+}
+
+/* Streams in order of their rows: what can wait is only looked at after what cannot. */
+static void start_tasks(struct engine *e, struct stage *stage)
+{
+    for (int32_t k = 0; k < e->stream_count; k++)
+        if (next_start(e, &stage->streams[k]) <= stage->now_ns && may_compute(e, stage, k))
+            start_task(e, stage, &stage->streams[k]);
+}
+
+static struct stage *next_stage(const struct engine *e)
+{
+    struct stage *first = e->stages;
+    for (int32_t s = 1; s < e->tasks->stages; s++)
+        if (e->stages[s].next_ns < first->next_ns)
+            first = &e->stages[s];
+    return first;
 }
 
 bool knee_tasks_run(struct knee_tasks *tasks, int64_t *end_ns)
@@ -158,12 +282,9 @@ bool knee_tasks_run(struct knee_tasks *tasks, int64_t *end_ns)
     struct engine e = {.tasks = tasks};
     int64_t now_ns = 0;
     bool good = prepare(&e);
+    tasks->failed = tasks->failed || !good;
     while (good && e.ended < tasks->count) {
-        int32_t first = 0;
-        for (int32_t s = 1; s < tasks->stages; s++)
-            if (e.stages[s].next_ns < e.stages[first].next_ns)
-                first = s;
-        struct stage *stage = &e.stages[first];
+        struct stage *stage = next_stage(&e);
         good = stage->next_ns != INT64_MAX; /* else tasks wait for each other */
         if (!good)
             break;
@@ -175,6 +296,7 @@ bool knee_tasks_run(struct knee_tasks *tasks, int64_t *end_ns)
         plan_next(&e, stage);
     }
     knee_resize(tasks->alloc, e.stages, 0);
+    knee_resize(tasks->alloc, e.streams, 0);
     knee_resize(tasks->alloc, e.queues, 0);
     *end_ns = now_ns;
     return good;

@@ -76,7 +76,8 @@ static int32_t add_task(struct maker *m, int32_t stage, enum knee_stream stream,
         .next_edge = NONE,
         .called_after = NONE,
         .received_by = NONE,
-        .stream = (unsigned char)stream,
+        .next_member = NONE,
+        .stream = (int32_t)stream,
         .kind = (unsigned char)kind,
         .lane = KNEE_LANE_GPU,
         .name = name,
@@ -91,7 +92,7 @@ static void after(struct maker *m, int32_t task, int32_t before)
     if (task == NONE || before == NONE || t->failed ||
         !room(t, (void **)&t->edge, t->edge_count, &t->edge_capacity, sizeof *t->edge))
         return;
-    t->edge[t->edge_count] = (struct knee_edge){task, t->task[before].next_edge};
+    t->edge[t->edge_count] = (struct knee_edge){.to = task, .next = t->task[before].next_edge};
     t->task[before].next_edge = (int32_t)t->edge_count++;
     t->task[task].waits++;
 }
@@ -673,8 +674,10 @@ void knee_tasks_release(struct knee_tasks *tasks)
 {
     knee_resize(tasks->alloc, tasks->task, 0);
     knee_resize(tasks->alloc, tasks->edge, 0);
+    knee_resize(tasks->alloc, tasks->meets, 0);
     tasks->task = NULL;
     tasks->edge = NULL;
+    tasks->meets = NULL;
     tasks->count = tasks->edge_count = tasks->capacity = tasks->edge_capacity = 0;
 }
 

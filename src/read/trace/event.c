@@ -152,6 +152,8 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
     case 5:
         if (SLICE_IS(key, "dtype"))
             return scan_text(p, end, &a->dtype, repaired);
+        if (SLICE_IS(key, "bytes"))
+            return scan_number(p, end, &a->bytes, repaired);
         break;
     case 6:
         if (SLICE_IS(key, "stream"))
@@ -215,7 +217,8 @@ const char *knee_scan_args(const char *p, const char *end, struct knee_event *e,
                                        .group_size = -1,
                                        .sequence = -1,
                                        .from = -1,
-                                       .to = -1};
+                                       .to = -1,
+                                       .bytes = -1};
     bool more = knee_event_wants_more(e), runtime = e->category == KNEE_CAT_RUNTIME;
     for (;;) {
         p = knee_scan_space(p);
@@ -314,12 +317,13 @@ static inline const char *scan_member(enum key key, const char *p, const char *e
 }
 
 /* Is it clear by now that nothing in the event concerns us? */
-static inline bool is_of_no_use(const struct knee_event *e, enum key last, bool cpu)
+static inline bool is_of_no_use(const struct knee_event *e, enum key last, unsigned keep)
 {
     switch (last) {
     case PH: return e->phase != 'X' && e->phase != 'M';
     case CAT: return e->category == KNEE_CAT_SKIP;
-    case NAME: return e->category != KNEE_CAT_NONE && e->phase == 'X' && !knee_kineto_wants(e, cpu);
+    case NAME:
+        return e->category != KNEE_CAT_NONE && e->phase == 'X' && !knee_kineto_wants(e, keep);
     default: return false;
     }
 }
@@ -351,7 +355,7 @@ static __attribute__((noinline)) const char *bad_at(struct knee_event *e, const 
     return KNEE_SCAN_BAD;
 }
 
-const char *knee_scan_event(const char *p, const char *end, struct knee_event *e, bool cpu,
+const char *knee_scan_event(const char *p, const char *end, struct knee_event *e, unsigned keep,
                             uint64_t *repaired, uint64_t *commas)
 {
     bool comma = true; /* or the opening brace */
@@ -361,7 +365,7 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
         comma = false;
         if (p >= end)
             return NULL;
-        if (e->category == KNEE_CAT_SKIP || !knee_kineto_wants(e, cpu)) {
+        if (e->category == KNEE_CAT_SKIP || !knee_kineto_wants(e, keep)) {
             e->category = KNEE_CAT_SKIP;
             return knee_scan_rest(p, end, 1, repaired);
         }
@@ -393,7 +397,7 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
         p = scan_member(key, knee_scan_space(p + 1), end, e, repaired);
         if (!p || p == KNEE_SCAN_BAD)
             return p ? bad_at(e, close) : NULL;
-        if (is_of_no_use(e, key, cpu)) {
+        if (is_of_no_use(e, key, keep)) {
             e->category = KNEE_CAT_SKIP;
             return knee_scan_rest(p, end, 1, repaired);
         }

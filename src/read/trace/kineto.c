@@ -40,10 +40,19 @@ static inline uint64_t bytes_like(uint64_t word, unsigned char c)
     return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
 }
 
+/* "Memcpy DtoD (Device -> Device)": copies into and out of buckets, whose sizes tell of parameters.
+ */
+static bool is_device_copy(struct knee_slice name)
+{
+    return begins(name, "Memcpy DtoD");
+}
+
 /* Collectives that describe themselves have ccl near the start of their names. Eight bytes at a
  * time; saying yes too often only costs time. */
 bool knee_event_wants_more(const struct knee_event *e)
 {
+    if (e->category == KNEE_CAT_COPY)
+        return is_device_copy(e->name);
     if (e->category != KNEE_CAT_KERNEL)
         return e->category == KNEE_CAT_HOST || e->phase == 'M';
     for (size_t i = 0; i < 24 && i + 3 <= e->name.length; i += 6) {
@@ -77,11 +86,13 @@ static bool names_step(struct knee_slice name)
     return name.length < 32 && knee_names_step(name.at, name.length, &number);
 }
 
-bool knee_kineto_wants(const struct knee_event *e, bool cpu)
+bool knee_kineto_wants(const struct knee_event *e, unsigned keep)
 {
+    if ((keep & KNEE_KEEP_HOST) && knee_kineto_host_kind(e) != KNEE_HOST_UNUSED)
+        return true;
     if (e->category == KNEE_CAT_RUNTIME)
         return hands_over_work(e->name);
-    if (e->category != KNEE_CAT_HOST || cpu || e->name.length == 0)
+    if (e->category != KNEE_CAT_HOST || (keep & KNEE_KEEP_CPU) || e->name.length == 0)
         return true;
     static const bool first_letters[256] = {
         ['P'] = 1, ['O'] = 1, ['e'] = 1, ['S'] = 1, ['s'] = 1, ['I'] = 1,
@@ -148,6 +159,8 @@ static void take_gpu(struct knee_event_sink *sink, const struct knee_event *e, i
     if (described)
         facts = facts_of(sink, e);
     sink->gpu_spans++;
+    if (sink->options->host && e->args.bytes > 0)
+        knee_builder_copy(sink->builder, e->args.correlation, e->args.bytes);
     knee_builder_span(sink->builder, e->pid, e->start_ns, end_ns, name, stream_of(e),
                       e->args.correlation, e->category == KNEE_CAT_COPY, described ? &facts : NULL);
 }
@@ -201,12 +214,30 @@ static void take_host(struct knee_event_sink *sink, const struct knee_event *e, 
     }
 }
 
+enum { LONG_CALL_NS = 20000 }; /* shorter ones are part of the host's own time */
+
+static void keep_host(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+{
+    int kind = knee_kineto_host_kind(e);
+    bool brief = kind == KNEE_HOST_CALL && end_ns - e->start_ns < LONG_CALL_NS;
+    if (kind != KNEE_HOST_UNUSED && !brief)
+        knee_builder_host(sink->builder, e->start_ns, end_ns, e->tid, (enum knee_host_kind)kind,
+                          knee_builder_name(sink->builder, e->name.at, e->name.length));
+}
+
+/* A call into the driver that is of use only to replay. */
+static bool is_host_only(const struct knee_event *e)
+{
+    return e->category == KNEE_CAT_RUNTIME &&
+           (e->args.correlation == KNEE_NO_CORRELATION || !hands_over_work(e->name));
+}
+
 bool knee_kineto_event(struct knee_event_sink *sink, const struct knee_event *e)
 {
     if (e->phase != 'X' || e->category == KNEE_CAT_SKIP)
         return true;
-    if (!knee_kineto_wants(e, sink->options->cpu) ||
-        (e->category == KNEE_CAT_RUNTIME && e->args.correlation == KNEE_NO_CORRELATION))
+    if (!knee_kineto_wants(e, knee_keep_of(sink->options)) ||
+        (is_host_only(e) && !sink->options->host))
         return true;
     if (e->bad_time || !e->has_start || !e->has_duration)
         return false;
@@ -218,6 +249,10 @@ bool knee_kineto_event(struct knee_event_sink *sink, const struct knee_event *e)
     int64_t end_ns = e->start_ns + duration_ns;
     if (!knee_time_is_good(e->start_ns, end_ns))
         return false;
+    if (sink->options->host)
+        keep_host(sink, e, end_ns);
+    if (is_host_only(e))
+        return true;
     switch (e->category) {
     case KNEE_CAT_KERNEL:
     case KNEE_CAT_COPY: take_gpu(sink, e, end_ns); break;

@@ -156,7 +156,8 @@ static void take_event(struct knee_trace_reader *r, struct knee_event *e, const 
                                                    .group_size = -1,
                                                    .sequence = -1,
                                                    .from = -1,
-                                                   .to = -1};
+                                                   .to = -1,
+                                                   .bytes = -1};
     uint64_t ignored = 0;
     if (e->category == KNEE_CAT_SKIP) {
         r->trace.events++;
@@ -192,7 +193,8 @@ static bool read_event(struct knee_trace_reader *r)
     struct knee_event event;
     uint64_t repaired = 0, commas = 0;
     const char *start = r->p;
-    const char *after = knee_scan_event(start, r->end, &event, r->options.cpu, &repaired, &commas);
+    const char *after =
+        knee_scan_event(start, r->end, &event, knee_keep_of(&r->options), &repaired, &commas);
     if (!after && !r->full)
         return false;
     if (!after || after == KNEE_SCAN_BAD || (repaired && swallowed_event(r, start, after))) {

@@ -22,6 +22,7 @@ struct knee_event_args {
     struct knee_slice collective, dtype, group, description, members, label;
     int64_t in_elements, out_elements, group_size, sequence; /* -1 */
     int64_t from, to;                                        /* ranks of a group; -1 */
+    int64_t bytes;                                           /* -1 */
 };
 
 /* One event, its texts still in the window. */
@@ -36,9 +37,19 @@ struct knee_event {
     const char *reached; /* how far an event that cannot be read was looked at */
 };
 
-/* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. `cpu`: host
- * operations are the work. *repaired and *commas count what was mended. */
-const char *knee_scan_event(const char *p, const char *end, struct knee_event *event, bool cpu,
+/* What is kept beside GPU work. */
+enum knee_keep {
+    KNEE_KEEP_CPU = 1,  /* there is no GPU: host operations are the work */
+    KNEE_KEEP_HOST = 2, /* what the host did */
+};
+static inline unsigned knee_keep_of(const struct knee_trace_options *options)
+{
+    return (options->cpu ? KNEE_KEEP_CPU : 0u) | (options->host ? KNEE_KEEP_HOST : 0u);
+}
+
+/* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. `keep`: of
+ * enum knee_keep. *repaired and *commas count what was mended. */
+const char *knee_scan_event(const char *p, const char *end, struct knee_event *event, unsigned keep,
                             uint64_t *repaired, uint64_t *commas);
 
 /* The members of args, from after the brace to after the end, into event->args. */
@@ -61,11 +72,15 @@ struct knee_event_sink {
 bool knee_event_wants_args(const struct knee_event *event);
 bool knee_event_wants_more(const struct knee_event *event);
 
-/* Can an event of this category and name be of use? (`cpu`: host operations are the work.) */
-bool knee_kineto_wants(const struct knee_event *event, bool cpu);
+/* Can an event of this category and name be of use? (`keep`: of enum knee_keep.) */
+bool knee_kineto_wants(const struct knee_event *event, unsigned keep);
 
 /* Takes one event whose category is known. False: its time cannot be used. */
 bool knee_kineto_event(struct knee_event_sink *sink, const struct knee_event *event);
+
+/* What kind of host event it is; KNEE_HOST_UNUSED: of no use to replay. (kineto_host.c) */
+#define KNEE_HOST_UNUSED (-1)
+int knee_kineto_host_kind(const struct knee_event *event);
 
 /* Takes a metadata event, or one without category. */
 bool knee_xprof_event(struct knee_event_sink *sink, const struct knee_event *event);

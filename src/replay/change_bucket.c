@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Gradients in other buckets, and gradients that travel as soon as they are there.
+ *
+ * DDP fills buckets in the order in which gradients come and sends one when it is full: when a
+ * parameter makes it reach its size. Which parameters there are is seen in the copies into buckets
+ * (or, where there are none, in the kernels of the backward pass): each stands for a share of its
+ * bucket by the time that it took. The new buckets are filled by the same rule.
+ */
+#include "base/text.h"
+#include "replay/changes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One parameter, or a piece of a bucket: after `node` so many bytes more are there. */
+struct piece {
+    int32_t node;
+    double bytes;
+    size_t old; /* row of the rank's old buckets */
+};
+
+struct rank_buckets {
+    int32_t *old; /* comm nodes of gradients in the order they were called */
+    size_t old_count;
+    struct piece *pieces;
+    size_t piece_count;
+    double *sizes; /* of pieces, as copies say */
+    int32_t *made; /* per old bucket: the new comm node that carries its last byte */
+    int32_t *added;
+    size_t added_count;
+};
+
+struct filler {
+    struct knee_change_run *run;
+    struct knee_graph *g;
+    int32_t rank;
+    struct rank_buckets *b;
+};
+
+static bool is_bucket(const struct knee_graph *g, const struct knee_node *n)
+{
+    if (n->kind != KNEE_NODE_COMM || !n->meet || n->gone)
+        return false;
+    const struct knee_graph_meet *meet = &g->meets[n->meet - 1];
+    return meet->gradients && meet->op == KNEE_OP_ALL_REDUCE && meet->bytes > 0;
+}
+
+/* Work between two buckets that prepares gradients; shares of the bucket by time. */
+static void share_bucket(struct filler *f, const int32_t *rows, size_t from, size_t to, size_t old)
+{
+    const struct knee_graph *g = f->g;
+    unsigned char phase = KNEE_WORK_EXCHANGE;
+    double bytes = (double)g->meets[g->nodes[f->b->old[old]].meet - 1].bytes, sum = 0;
+    double least = INFINITY;
+    size_t first = f->b->piece_count;
+    for (int pass = 0; pass < 2 && f->b->piece_count == first; pass++) {
+        for (size_t i = from; i < to; i++) {
+            const struct knee_node *n = &g->nodes[rows[i]];
+            if (n->kind == KNEE_NODE_HOST || n->kind == KNEE_NODE_COMM || n->phase != phase ||
+                n->step != g->nodes[f->b->old[old]].step)
+                continue;
+            least = fmin(least, n->work_ns);
+            f->b->pieces[f->b->piece_count++] = (struct piece){rows[i], n->work_ns, old};
+        }
+        phase = KNEE_WORK_BACKWARD;
+    }
+    for (size_t i = first; i < f->b->piece_count; i++) {
+        f->b->pieces[i].bytes = fmax(f->b->pieces[i].bytes - least, 1);
+        sum += f->b->pieces[i].bytes;
+    }
+    for (size_t i = first; i < f->b->piece_count; i++)
+        f->b->pieces[i].bytes *= bytes / sum;
+}
+
+/* What comes back out of buckets is copied parameter by parameter, and those copies say their
+ * sizes. They come in the buckets' order, after the last bucket of a step was called: where they
+ * agree with the pieces in number, they are believed. */
+static void take_sizes(struct filler *f, const int32_t *rows, size_t count)
+{
+    struct rank_buckets *b = f->b;
+    const struct knee_graph *g = f->g;
+    size_t piece = 0;
+    for (size_t i = 0; i < count && piece < b->piece_count; i++) {
+        const struct knee_node *n = &g->nodes[rows[i]];
+        const struct knee_node *last = &g->nodes[b->old[b->pieces[piece].old]];
+        if (n->bytes <= 0 || n->phase != KNEE_WORK_EXCHANGE || n->step != last->step ||
+            n->call_ns < last->call_ns)
+            continue;
+        b->sizes[piece++] = (double)n->bytes;
+    }
+    if (piece != b->piece_count)
+        return;
+    for (size_t p = 0, to; p < piece; p = to) { /* a bucket's sizes must sum to it */
+        double sum = 0;
+        for (to = p; to < piece && b->pieces[to].old == b->pieces[p].old; to++)
+            sum += b->sizes[to];
+        if (sum != (double)g->meets[g->nodes[b->old[b->pieces[p].old]].meet - 1].bytes)
+            return;
+    }
+    for (size_t p = 0; p < piece; p++)
+        b->pieces[p].bytes = b->sizes[p];
+}
+
+/* Pieces of a bucket are those called after the bucket before it. */
+static bool list_pieces(struct filler *f)
+{
+    size_t count = 0, from = 0;
+    int32_t *rows = knee_nodes_by_call(f->g, f->rank, &count);
+    struct rank_buckets *b = f->b;
+    size_t size = (count + 1) * sizeof(int32_t);
+    b->old = knee_resize(f->g->alloc, NULL, size);
+    b->made = knee_resize(f->g->alloc, NULL, size);
+    b->added = knee_resize(f->g->alloc, NULL, size);
+    b->pieces = knee_resize(f->g->alloc, NULL, (count + 1) * sizeof *b->pieces);
+    b->sizes = knee_resize(f->g->alloc, NULL, (count + 1) * sizeof *b->sizes);
+    bool good = rows && b->old && b->made && b->added && b->pieces && b->sizes;
+    for (size_t i = 0; good && i < count; i++) {
+        if (!is_bucket(f->g, &f->g->nodes[rows[i]]))
+            continue;
+        b->old[b->old_count] = rows[i];
+        size_t before = b->piece_count;
+        share_bucket(f, rows, from, i, b->old_count);
+        if (b->piece_count == before) /* nothing seen: the bucket itself */
+            b->pieces[b->piece_count++] = (struct piece){
+                rows[i], (double)f->g->meets[f->g->nodes[rows[i]].meet - 1].bytes, b->old_count};
+        b->old_count++;
+        from = i + 1;
+    }
+    if (good)
+        take_sizes(f, rows, count);
+    if (rows)
+        knee_resize(f->g->alloc, rows, 0);
+    return good;
+}
+
+/* A new bucket, called right after the work of its last piece. */
+static void send_bucket(struct filler *f, const struct piece *last, size_t first_old)
+{
+    struct knee_graph *g = f->g;
+    struct knee_node node = g->nodes[f->b->old[last->old]];
+    const struct knee_node *after = &g->nodes[last->node];
+    node.meet = 0;
+    node.host = after->host;
+    node.host_lag_ns = after->host_lag_ns;
+    node.call_ns = after->call_ns;
+    node.order = after->order;
+    node.delay_ns = node.delay_ns < 100000 ? node.delay_ns : 0;
+    node.gone = false;
+    int32_t row = knee_graph_add_node(g, &node);
+    if (row == KNEE_NO_NODE)
+        return;
+    knee_graph_add_edge(g, last->node, row, 0, KNEE_EDGE_RULED);
+    for (size_t i = first_old; i <= last->old; i++)
+        f->b->made[i] = row;
+    f->b->added[f->b->added_count++] = row;
+}
+
+/* Every step starts with an empty bucket. */
+static bool starts_step(const struct filler *f, size_t piece)
+{
+    const struct piece *p = f->b->pieces;
+    return piece > 0 && f->g->nodes[f->b->old[p[piece].old]].step !=
+                            f->g->nodes[f->b->old[p[piece - 1].old]].step;
+}
+
+static void fill_buckets(struct filler *f, double size, double *sent)
+{
+    struct rank_buckets *b = f->b;
+    double filled = 0;
+    size_t first_old = 0, count = b->piece_count;
+    for (size_t i = 0; i < count && !f->g->failed; i++) {
+        bool last = i + 1 == count || starts_step(f, i + 1);
+        filled += b->pieces[i].bytes;
+        if (filled < size && !last)
+            continue;
+        sent[b->added_count] = filled;
+        send_bucket(f, &b->pieces[i], first_old);
+        bool ends_old = last || b->pieces[i + 1].old != b->pieces[i].old;
+        first_old = b->pieces[i].old + ends_old;
+        filled = 0;
+    }
+}
+
+/* What waited for an old bucket waits for the new one that carries its last byte; the old one goes
+ * to a lane of its own, where it is in nobody's way. */
+static void replace_old(struct filler *f, int32_t lane)
+{
+    struct knee_graph *g = f->g;
+    size_t edges = g->edge_count;
+    for (size_t o = 0; o < f->b->old_count; o++) {
+        for (size_t e = 0; e < edges; e++)
+            if (g->edges[e].from == f->b->old[o] && g->edges[e].lag_ns != KNEE_EDGE_CUT &&
+                g->nodes[g->edges[e].to].kind != KNEE_NODE_COMM) {
+                knee_graph_add_edge(g, f->b->made[o], g->edges[e].to, g->edges[e].lag_ns,
+                                    KNEE_EDGE_RULED);
+                g->edges[e].lag_ns = KNEE_EDGE_CUT;
+            }
+        g->nodes[f->b->old[o]].gone = true;
+        g->nodes[f->b->old[o]].lane = lane;
+    }
+}
+
+static void release(const struct knee_graph *g, struct rank_buckets *b)
+{
+    void *const all[] = {b->old, b->pieces, b->made, b->added, b->sizes};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            knee_resize(g->alloc, all[i], 0);
+}
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* New buckets of all ranks meet, each priced at its size. The first rank's bytes are all ranks'. */
+static bool join_buckets(struct knee_change_run *run, const struct rank_buckets *ranks,
+                         const double *sent)
+{
+    struct knee_graph *g = run->g;
+    for (size_t k = 0; k < ranks[0].added_count; k++) {
+        const struct knee_node *like = &g->nodes[ranks[0].old[0]];
+        struct knee_graph_meet meet = g->meets[like->meet - 1];
+        double ns = knee_own_price_ns(run->prices, &meet, sent[k], run->lean);
+        if (isnan(ns))
+            return knee_refuse(run, "the sizes of the collectives are not recorded");
+        ns = sent[k] == (double)meet.bytes ? ns : knee_own_in_turns(run->prices, ns);
+        meet.bytes = (int64_t)sent[k];
+        meet.pure_ns = ns;
+        uint32_t row = knee_graph_add_meet(g, &meet);
+        for (size_t r = 0; row && r < g->rank_count; r++) {
+            g->nodes[ranks[r].added[k]].work_ns = ns;
+            knee_graph_join(g, row, ranks[r].added[k]);
+        }
+    }
+    return !g->failed;
+}
+
+/* Ranks and steps send the same parameters, whose copies took different times by chance: each takes
+ * the median. False: they do not send the same. */
+static bool settle_shares(struct knee_graph *g, struct rank_buckets *ranks)
+{
+    size_t steps = 1, count = ranks[0].piece_count;
+    for (size_t i = 1; i < count; i++)
+        steps += g->nodes[ranks[0].old[ranks[0].pieces[i].old]].step !=
+                 g->nodes[ranks[0].old[ranks[0].pieces[i - 1].old]].step;
+    for (size_t r = 1; r < g->rank_count; r++)
+        if (ranks[r].piece_count != count || ranks[r].old_count != ranks[0].old_count)
+            return false;
+    steps = count % steps == 0 && ranks[0].old_count % steps == 0 ? steps : 1;
+    size_t each = count / steps, many = steps * g->rank_count;
+    double *values = knee_resize(g->alloc, NULL, (many + 1) * sizeof *values);
+    for (size_t p = 0; values && p < each; p++) {
+        size_t n = 0;
+        for (size_t r = 0; r < g->rank_count; r++)
+            for (size_t s = 0; s < steps; s++)
+                values[n++] = ranks[r].pieces[s * each + p].bytes;
+        qsort(values, n, sizeof *values, by_value);
+        for (size_t r = 0; r < g->rank_count; r++)
+            for (size_t s = 0; s < steps; s++)
+                ranks[r].pieces[s * each + p].bytes = values[n / 2];
+    }
+    g->failed = g->failed || !values;
+    knee_resize(g->alloc, values, 0);
+    return true;
+}
+
+bool knee_apply_bucket(struct knee_change_run *run)
+{
+    struct knee_graph *g = run->g;
+    struct rank_buckets *ranks = knee_resize(g->alloc, NULL, g->rank_count * sizeof *ranks);
+    double *sent = knee_resize(g->alloc, NULL, (g->count + 1) * sizeof *sent);
+    bool good = ranks && sent, alike = true;
+    if (ranks)
+        memset(ranks, 0, g->rank_count * sizeof *ranks);
+    for (size_t r = 0; good && r < g->rank_count; r++) {
+        struct filler f = {run, g, (int32_t)r, &ranks[r]};
+        good = list_pieces(&f);
+    }
+    alike = good && settle_shares(g, ranks);
+    good = good && !g->failed;
+    for (size_t r = 0; good && alike && r < g->rank_count; r++) {
+        struct filler f = {run, g, (int32_t)r, &ranks[r]};
+        if (ranks[r].old_count) {
+            fill_buckets(&f, run->ask->bucket_bytes, sent);
+            replace_old(&f, g->ranks[r].lanes++);
+        }
+        alike = alike && ranks[r].added_count == ranks[0].added_count;
+    }
+    g->failed = g->failed || !good;
+    if (good && !ranks[0].old_count)
+        good = knee_refuse(run, g->fsdp ? "FSDP sends the gradients of a module at once"
+                                        : "no all-reduce of gradients is recorded");
+    else if (good && !alike)
+        good = knee_refuse(run, "the ranks do not send the same gradients");
+    good = good && !g->failed && join_buckets(run, ranks, sent);
+    for (size_t r = 0; ranks && r < g->rank_count; r++)
+        release(g, &ranks[r]);
+    if (ranks)
+        knee_resize(g->alloc, ranks, 0);
+    if (sent)
+        knee_resize(g->alloc, sent, 0);
+    return good;
+}
+
+/* ---- Overlap ---- */
+
+#define LATE_SHARE 0.05 /* of the gradients that may be sent after the backward pass */
+
+/* The work of the backward pass of a step, in the order it was called. */
+struct pass {
+    int32_t *nodes;
+    size_t count;
+};
+
+static bool list_pass(const struct knee_graph *g, const int32_t *rows, size_t count, int32_t step,
+                      struct pass *out)
+{
+    out->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct knee_node *n = &g->nodes[rows[i]];
+        if (n->step == step && n->phase == KNEE_WORK_BACKWARD && n->kind == KNEE_NODE_COMPUTE)
+            out->nodes[out->count++] = rows[i];
+    }
+    return out->count > 0;
+}
+
+/* Exchange that is called after the last work of the backward pass starts when its share of that
+ * work is done, on a stream of its own; what came after it on its stream still does. */
+static double spread_exchange(struct knee_graph *g, const int32_t *rows, size_t count, int32_t step,
+                              const struct pass *pass, int32_t lane)
+{
+    int64_t last_call = g->nodes[pass->nodes[pass->count - 1]].call_ns;
+    double all = 0, sent = 0;
+    for (int counting = 1; counting >= 0; counting--)
+        for (size_t i = 0; i < count; i++) {
+            struct knee_node *n = &g->nodes[rows[i]];
+            if (n->step != step || !n->meet || !g->meets[n->meet - 1].gradients ||
+                n->call_ns <= last_call || n->gone)
+                continue;
+            double bytes = fmax(1, (double)g->meets[n->meet - 1].bytes);
+            if (counting) {
+                all += bytes;
+                continue;
+            }
+            sent += bytes;
+            size_t at = (size_t)ceil(sent / all * (double)pass->count);
+            const struct knee_node *after = &g->nodes[pass->nodes[at > 0 ? at - 1 : 0]];
+            for (size_t e = 0; e < g->edge_count; e++)
+                if (g->edges[e].to == rows[i])
+                    g->edges[e].lag_ns = KNEE_EDGE_CUT;
+            knee_graph_add_edge(g, pass->nodes[at > 0 ? at - 1 : 0], rows[i], 0, KNEE_EDGE_RULED);
+            for (size_t k = i + 1; k < count; k++)
+                if (g->nodes[rows[k]].lane == n->lane && !g->nodes[rows[k]].meet) {
+                    knee_graph_add_edge(g, rows[i], rows[k], 0, KNEE_EDGE_RULED);
+                    break;
+                }
+            n->lane = lane;
+            n->host = after->host;
+            n->host_lag_ns = after->host_lag_ns;
+            n->order = after->order;
+        }
+    return all;
+}
+
+bool knee_apply_overlap(struct knee_change_run *run)
+{
+    struct knee_graph *g = run->g;
+    double moved = 0, all = 0;
+    if (!g->phased)
+        return knee_refuse(run, "the recording does not tell the backward pass apart: record with "
+                                "ProfilerActivity.CPU");
+    for (size_t r = 0; r < g->rank_count && !g->failed; r++) {
+        size_t count = 0;
+        int32_t *rows = knee_nodes_by_call(g, (int32_t)r, &count), lane = g->ranks[r].lanes++;
+        struct pass pass = {knee_resize(g->alloc, NULL, (count + 1) * sizeof *pass.nodes), 0};
+        g->failed = g->failed || !rows || !pass.nodes;
+        for (int32_t step = -1;
+             !g->failed && step < (int32_t)g->account->ranks[r].trace->step_count; step++)
+            if (list_pass(g, rows, count, step, &pass))
+                moved += spread_exchange(g, rows, count, step, &pass, lane);
+        if (rows)
+            knee_resize(g->alloc, rows, 0);
+        if (pass.nodes)
+            knee_resize(g->alloc, pass.nodes, 0);
+    }
+    for (size_t i = 0; i < g->meet_count; i++)
+        all += g->meets[i].gradients ? fmax(1, (double)g->meets[i].bytes) * g->meets[i].count : 0;
+    return !g->failed && (moved > LATE_SHARE * all ||
+                          knee_refuse(run, "gradients are sent during the backward pass already"));
+}

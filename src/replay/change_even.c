@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Late ranks no later than the others, and ranks left out.
+ *
+ * Ranks of a job run one program. The rank in the middle, by how much it has to do, is the measure:
+ * the calls of each rank that has more are laid beside its calls, by name and order. Where the host
+ * of the late rank took longer between two calls it takes as long; work that the other does not
+ * have goes; and if its kernels are slower throughout, they take the other's time. What one kernel
+ * took longer by chance stays: it is as likely on the others.
+ */
+#include "base/text.h"
+#include "replay/changes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    AHEAD = 512,        /* calls that one rank may have more in a row */
+    AGREE = 4,          /* calls that must agree where two ranks come together again */
+    NOTABLE_NS = 500000 /* of the host, between two calls */
+};
+#define SLOWER 1.05 /* kernels throughout */
+
+/* One call of the host, in order. */
+struct call {
+    int32_t node;
+    uint64_t name;
+    int64_t since_ns; /* the call before it, or the end of a wait */
+};
+
+struct program {
+    struct call *calls;
+    size_t count;
+    double load_ns; /* what the host and the GPU have to do */
+};
+
+/* Names of different traces as numbers; each is looked at once. */
+static uint64_t name_hash(const struct knee_graph *g, const struct knee_node *n, uint64_t *known)
+{
+    const struct knee_rank_account *rank = &g->account->ranks[n->rank];
+    uint64_t hash = 1469598103934665603u;
+    if (!n->span)
+        return 1;
+    uint32_t row = rank->source->spans[n->span - 1].name;
+    if (known[row])
+        return known[row];
+    for (const char *p = rank->trace->names[row]; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 1099511628211u;
+    return known[row] = hash | 2;
+}
+
+static bool list_program(const struct knee_graph *g, int32_t rank, struct program *out)
+{
+    int32_t *rows = knee_nodes_by_call(g, rank, &out->count);
+    out->calls = knee_resize(g->alloc, NULL, (out->count + 1) * sizeof *out->calls);
+    size_t size = (g->account->ranks[rank].trace->name_count + 1) * sizeof(uint64_t);
+    uint64_t *known = knee_resize(g->alloc, NULL, size);
+    int64_t since = 0;
+    bool good = rows && out->calls && known;
+    if (known)
+        memset(known, 0, size);
+    for (size_t i = 0; good && i < out->count; i++) {
+        const struct knee_node *n = &g->nodes[rows[i]];
+        int64_t wait_end = n->host == KNEE_NO_NODE ? 0 : g->nodes[n->host].end_ns;
+        since = wait_end > since ? wait_end : since;
+        out->calls[i] = (struct call){rows[i], name_hash(g, n, known), n->call_ns - since};
+        since = n->call_ns;
+        out->load_ns += (double)out->calls[i].since_ns;
+        out->load_ns += n->kind == KNEE_NODE_COMPUTE || n->kind == KNEE_NODE_COPY ? n->work_ns : 0;
+    }
+    if (rows)
+        knee_resize(g->alloc, rows, 0);
+    if (known)
+        knee_resize(g->alloc, known, 0);
+    return good;
+}
+
+static bool agree(const struct program *a, size_t i, const struct program *b, size_t j)
+{
+    size_t k = 0;
+    while (k < AGREE && i + k < a->count && j + k < b->count &&
+           a->calls[i + k].name == b->calls[j + k].name)
+        k++;
+    return k == AGREE || i + k == a->count || j + k == b->count;
+}
+
+/* Steps over calls that only one of them has. */
+static void come_together(const struct program *a, size_t *i, const struct program *b, size_t *j)
+{
+    for (size_t more = 0; more < AHEAD; more++) {
+        if (*i + more < a->count && a->calls[*i + more].name == b->calls[*j].name &&
+            agree(a, *i + more, b, *j)) {
+            *i += more;
+            return;
+        }
+        if (*j + more < b->count && b->calls[*j + more].name == a->calls[*i].name &&
+            agree(a, *i, b, *j + more)) {
+            *j += more;
+            return;
+        }
+    }
+    ++*i;
+    ++*j;
+}
+
+/* What the late rank's host takes longer for, per call of it; and its kernels' times against the
+ * other's. */
+struct excess {
+    int64_t *host_ns;
+    double *ratio;
+    size_t ratio_count;
+};
+
+static void compare(struct knee_graph *g, const struct program *late, const struct program *other,
+                    struct excess *x)
+{
+    size_t i = 0, j = 0;
+    memset(x->host_ns, 0, (late->count + 1) * sizeof *x->host_ns);
+    while (i < late->count && j < other->count) {
+        size_t before = i;
+        if (late->calls[i].name != other->calls[j].name)
+            come_together(late, &i, other, &j);
+        for (; before < i; before++) { /* only the late rank has these */
+            struct knee_node *n = &g->nodes[late->calls[before].node];
+            n->gone = n->gone || (n->kind != KNEE_NODE_COMM && n->kind != KNEE_NODE_HOST);
+            x->host_ns[before] = late->calls[before].since_ns;
+        }
+        if (i >= late->count || j >= other->count)
+            break;
+        const struct knee_node *n = &g->nodes[late->calls[i].node];
+        const struct knee_node *m = &g->nodes[other->calls[j].node];
+        int64_t more = late->calls[i].since_ns - other->calls[j].since_ns;
+        x->host_ns[i] = more > NOTABLE_NS ? more : 0;
+        if (n->kind == KNEE_NODE_COMPUTE && m->kind == KNEE_NODE_COMPUTE && m->work_ns > 0)
+            x->ratio[x->ratio_count++] = n->work_ns / m->work_ns;
+        i++;
+        j++;
+    }
+}
+
+static int by_value(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static void take_away(struct knee_graph *g, const struct program *late, struct excess *x)
+{
+    int64_t earlier = 0;
+    int32_t host = KNEE_NO_NODE;
+    double slower = 1;
+    if (x->ratio_count) {
+        qsort(x->ratio, x->ratio_count, sizeof *x->ratio, by_value);
+        slower = x->ratio[x->ratio_count / 2];
+    }
+    for (size_t i = 0; i < late->count; i++) {
+        struct knee_node *n = &g->nodes[late->calls[i].node];
+        earlier = n->host == host ? earlier : 0;
+        host = n->host;
+        earlier += x->host_ns[i];
+        n->host_lag_ns -= earlier < n->host_lag_ns ? earlier : n->host_lag_ns;
+        if (slower > SLOWER && n->kind == KNEE_NODE_COMPUTE && !n->meet)
+            n->work_ns /= slower;
+    }
+}
+
+static bool even_out(struct knee_graph *g, const struct program *late, const struct program *other)
+{
+    struct excess x = {
+        .host_ns = knee_resize(g->alloc, NULL, (late->count + 1) * sizeof *x.host_ns),
+        .ratio = knee_resize(g->alloc, NULL, (late->count + 1) * sizeof *x.ratio),
+    };
+    bool good = x.host_ns && x.ratio;
+    if (good) {
+        compare(g, late, other, &x);
+        take_away(g, late, &x);
+    }
+    if (x.host_ns)
+        knee_resize(g->alloc, x.host_ns, 0);
+    if (x.ratio)
+        knee_resize(g->alloc, x.ratio, 0);
+    return good;
+}
+
+/* The rank in the middle by its load, the lesser of two. */
+static size_t middle_rank(const struct program *programs, size_t count)
+{
+    for (size_t r = 0; r < count; r++) {
+        size_t less = 0;
+        for (size_t o = 0; o < count; o++)
+            less += programs[o].load_ns < programs[r].load_ns ||
+                    (o < r && programs[o].load_ns == programs[r].load_ns);
+        if (less == (count - 1) / 2)
+            return r;
+    }
+    return 0;
+}
+
+bool knee_apply_even(struct knee_change_run *run)
+{
+    struct knee_graph *g = run->g;
+    if (g->rank_count < 2)
+        return knee_refuse(run, "one rank is recorded: there are no others");
+    struct program *programs = knee_resize(g->alloc, NULL, g->rank_count * sizeof *programs);
+    bool good = programs != NULL;
+    if (good)
+        memset(programs, 0, g->rank_count * sizeof *programs);
+    for (size_t r = 0; good && r < g->rank_count; r++)
+        good = list_program(g, (int32_t)r, &programs[r]);
+    size_t middle = good ? middle_rank(programs, g->rank_count) : 0;
+    for (size_t r = 0; good && r < g->rank_count; r++)
+        if (r != middle && programs[r].load_ns > programs[middle].load_ns)
+            good = even_out(g, &programs[r], &programs[middle]);
+    for (size_t r = 0; programs && r < g->rank_count; r++)
+        if (programs[r].calls)
+            knee_resize(g->alloc, programs[r].calls, 0);
+    if (programs)
+        knee_resize(g->alloc, programs, 0);
+    g->failed = g->failed || !good;
+    return good;
+}
+
+/* ---- Ranks left out ---- */
+
+static bool names_rank(const char *list, int64_t rank)
+{
+    const char *p = list;
+    for (;;) {
+        char *end;
+        long long value = strtoll(p, &end, 10);
+        if (end == p)
+            return false;
+        if (value == rank)
+            return true;
+        if (*end != ',')
+            return false;
+        p = end + 1;
+    }
+}
+
+bool knee_apply_without(struct knee_change_run *run)
+{
+    struct knee_graph *g = run->g;
+    size_t left = 0;
+    for (size_t r = 0; r < g->rank_count; r++)
+        left += !names_rank(run->ask->without, g->account->ranks[r].rank);
+    if (left == g->rank_count)
+        return knee_refuse(run, "rank %.40s is not recorded", run->ask->without);
+    if (left == 0)
+        return knee_refuse(run, "no rank would be left");
+    for (size_t i = 0; i < g->count; i++) {
+        struct knee_node *n = &g->nodes[i];
+        n->gone = n->gone || names_rank(run->ask->without, g->account->ranks[n->rank].rank);
+    }
+    run->work *= (double)left / (double)g->rank_count;
+    return true;
+}

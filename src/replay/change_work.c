@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* Changes of what is computed: kernels by name, the batch, how often gradients are exchanged. */
+#include "base/number.h"
+#include "base/text.h"
+#include "replay/changes.h"
+#include "timeline/kinds.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SHORTEST_NS = 2000 }; /* of a kernel: does not shrink or grow with the batch */
+
+static const char *name_of(const struct knee_graph *g, const struct knee_node *n)
+{
+    const struct knee_rank_account *rank = &g->account->ranks[n->rank];
+    return n->span ? rank->trace->names[rank->source->spans[n->span - 1].name] : "";
+}
+
+/* PATTERN=F; the last = parts them. */
+bool knee_apply_scale(struct knee_change_run *run)
+{
+    const char *text = run->ask->scale, *equals = strrchr(text, '=');
+    char pattern[128];
+    double factor;
+    size_t found = 0, length = equals ? (size_t)(equals - text) : 0;
+    struct knee_err err;
+    if (!equals || length == 0 || length >= sizeof pattern ||
+        knee_number_parse(equals + 1, KNEE_UNIT_FACTOR, "--scale", &factor, &err) || factor < 0)
+        return knee_refuse(run, "'%.60s' is not PATTERN=F, such as gemm=0.5", text);
+    memcpy(pattern, text, length);
+    pattern[length] = '\0';
+    for (size_t i = 0; i < run->g->count; i++) {
+        struct knee_node *n = &run->g->nodes[i];
+        if (n->kind == KNEE_NODE_HOST || !knee_has_word(name_of(run->g, n), pattern))
+            continue;
+        found++;
+        if (!n->meet)
+            n->work_ns *= factor;
+        else if (run->g->meets[n->meet - 1].first == (int32_t)i)
+            knee_set_pure(run->g, n->meet, factor * run->g->meets[n->meet - 1].pure_ns);
+    }
+    return found || knee_refuse(run, "no kernel has '%.60s' in its name", pattern);
+}
+
+/* ---- The batch ---- */
+
+/* Kernels of forward and backward do F times the work; what prepares, exchanges and applies
+ * gradients does not. A batch need not cost in proportion: small ones leave the GPU idle. */
+bool knee_apply_batch(struct knee_change_run *run)
+{
+    double factor = run->ask->batch;
+    static const double bends[] = {-0.04, 0, 0.02};
+    double bent = factor * pow(factor, (factor > 1 ? 1 : -1) * bends[run->lean + 1]);
+    for (size_t i = 0; i < run->g->count; i++) {
+        struct knee_node *n = &run->g->nodes[i];
+        bool passes = n->phase == KNEE_WORK_FORWARD || n->phase == KNEE_WORK_BACKWARD ||
+                      n->phase == KNEE_WORK_INPUT;
+        if (n->kind == KNEE_NODE_HOST || n->meet || n->kind == KNEE_NODE_COMM || !passes)
+            continue;
+        double still = fmin(n->work_ns, SHORTEST_NS);
+        n->work_ns = still + bent * (n->work_ns - still);
+    }
+    for (size_t m = 0; m < run->g->meet_count; m++) /* activations grow with the batch */
+        if (!run->g->meets[m].gradients && run->g->meets[m].bytes > 0)
+            knee_resize_meet(run, (uint32_t)m + 1, factor * (double)run->g->meets[m].bytes);
+    for (size_t r = 0; r < run->g->rank_count; r++) /* and loading takes as much longer */
+        if (!knee_scale_loads(run->g, r, factor, 0))
+            return false;
+    run->work *= factor;
+    return true;
+}
+
+/* ---- Steps without exchange ---- */
+
+/* A step in which no gradients are exchanged; without `optimizer` nothing is applied either, and
+ * the host does not wait at its end. */
+static bool quiet_step_s(struct knee_change_run *run, bool optimizer, double *out)
+{
+    struct knee_graph quiet;
+    struct knee_replay_times times;
+    if (!knee_graph_copy(run->g, &quiet)) {
+        run->g->failed = true;
+        return false;
+    }
+    for (size_t i = 0; i < quiet.count; i++) {
+        struct knee_node *n = &quiet.nodes[i];
+        bool gradients = n->meet && quiet.meets[n->meet - 1].gradients;
+        n->gone = n->gone || gradients ||
+                  (!optimizer && n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_OPTIMIZER) ||
+                  (n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_EXCHANGE);
+    }
+    for (size_t i = 0; !optimizer && i < quiet.edge_count; i++)
+        if (quiet.nodes[quiet.edges[i].to].kind == KNEE_NODE_HOST && quiet.edges[i].lag_ns >= 0)
+            quiet.edges[i].lag_ns = KNEE_EDGE_CUT; /* nobody waits for the device */
+    knee_graph_count_lanes(&quiet);
+    bool good = knee_graph_run(&quiet, &times, NULL) == KNEE_OK;
+    if (good) {
+        *out = times.step_s;
+        knee_replay_times_release(&times, quiet.alloc);
+    }
+    run->g->failed = run->g->failed || !good;
+    knee_graph_release(&quiet);
+    return good;
+}
+
+static bool has_gradients(const struct knee_change_run *run)
+{
+    for (size_t i = 0; i < run->g->meet_count; i++)
+        if (run->g->meets[i].gradients)
+            return true;
+    return false;
+}
+
+bool knee_apply_accumulate(struct knee_change_run *run)
+{
+    double more = floor(run->ask->accumulate) - 1, quiet_s = 0;
+    if (more < 1)
+        return true;
+    if (!run->g->phased)
+        return knee_refuse(run, "the recording does not tell the backward pass apart: record with "
+                                "ProfilerActivity.CPU");
+    if (run->g->fsdp)
+        return knee_refuse(run, "FSDP gathers parameters for every micro-batch: what is exchanged "
+                                "then depends on how it is told to");
+    if (!quiet_step_s(run, false, &quiet_s))
+        return false;
+    run->extra_s += more * quiet_s;
+    run->work *= more + 1;
+    return true;
+}
+
+bool knee_apply_sync_every(struct knee_change_run *run)
+{
+    double every = floor(run->ask->sync_every), quiet_s = 0;
+    if (every <= 1)
+        return true;
+    if (!has_gradients(run) || run->g->fsdp)
+        return knee_refuse(run, run->g->fsdp ? "with FSDP no rank has all parameters"
+                                             : "there is no exchange of gradients");
+    if (!quiet_step_s(run, true, &quiet_s))
+        return false;
+    run->share = 1 / every;
+    run->extra_s += (1 - run->share) * quiet_s;
+    return true;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The whole of a replay: the graph, the unchanged run, then each change and all of them together.
+ * A change is run three times where the recording leaves its price open: as quick as it may be, in
+ * the middle, as slow as it may be; low and high come from that and from how much the recorded
+ * steps differ among themselves.
+ */
+#include "base/error.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "replay/changes.h"
+#include "replay/replayed_timeline.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_DOUBT     0.025 /* of a step, either way: what a graph does not know */
+#define MOVED_DOUBT     0.09  /* of the change: the further from what was measured, the less sure */
+#define DEFAULT_CALL_NS 2e4
+#define DEFAULT_BYTES   1e12 /* per second, of the memory of a GPU that no preset knows */
+
+/* Words that a GPU's name has, the most telling first. */
+static double memory_rate(const struct knee_account *account)
+{
+    const char *name = account->ranks[0].trace->gpu_name;
+    double found = DEFAULT_BYTES;
+    for (size_t i = 0; knee_gpu_at(i); i++) {
+        const struct knee_gpu *gpu = knee_gpu_at(i);
+        size_t length = strcspn(gpu->full_name, "-");
+        for (const char *p = name; *p; p++)
+            if (strncmp(p, gpu->full_name, length) == 0 && length > 2)
+                found = gpu->memory_bytes_per_s;
+    }
+    return found;
+}
+
+enum { PAUSE_NS = 500000 };
+
+struct replayer {
+    const struct knee_account *account;
+    struct knee_graph graph;
+    struct knee_own_prices prices;
+    double memory_bytes_per_s, call_ns;
+    double noise; /* of recorded steps, as a share */
+    struct knee_replay *out;
+    struct knee_err *err;
+};
+
+/* The host's pace: the mean time between calls that hand over work, pauses left out. */
+static double pace_of(const struct knee_graph *g)
+{
+    double sum = 0, count = 0;
+    for (size_t r = 0; r < g->rank_count; r++) {
+        size_t rows = 0;
+        int32_t *order = knee_nodes_by_call(g, (int32_t)r, &rows);
+        for (size_t i = 1; order && i < rows; i++) {
+            int64_t gap = g->nodes[order[i]].call_ns - g->nodes[order[i - 1]].call_ns;
+            bool work = g->nodes[order[i]].kind != KNEE_NODE_HOST && gap > 0 && gap < PAUSE_NS;
+            sum += work ? (double)gap : 0;
+            count += work;
+        }
+        if (order)
+            knee_resize(g->alloc, order, 0);
+    }
+    return count > 0 ? sum / count : DEFAULT_CALL_NS;
+}
+
+/* ---- One run ---- */
+
+/* All changes that are asked for, in the table's order. False: memory; a refusal is no failure. */
+static bool apply_all(struct knee_change_run *run)
+{
+    for (size_t i = 0; i < knee_change_kind_count; i++)
+        if (knee_change_kinds[i].asked(run->ask) && !knee_change_kinds[i].apply(run))
+            return false;
+    knee_graph_count_lanes(run->g);
+    return !run->g->failed;
+}
+
+struct outcome {
+    double step_s, work;
+    char reason[200];
+    struct knee_step step; /* labelled; only with `labels` */
+};
+
+static knee_status out_of_memory(struct knee_err *err)
+{
+    return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the replay");
+}
+
+/* The changed graph's run. A refusal gives KNEE_OK and a reason. */
+static knee_status run_changed(struct replayer *r, const struct knee_changes *ask,
+                               enum knee_lean lean, bool labels, struct outcome *out)
+{
+    struct knee_graph g;
+    struct knee_replay_times times = {0};
+    struct knee_change_run run = {.g = &g,
+                                  .ask = ask,
+                                  .prices = &r->prices,
+                                  .lean = lean,
+                                  .memory_bytes_per_s = r->memory_bytes_per_s,
+                                  .call_ns = r->call_ns,
+                                  .work = 1,
+                                  .share = 1};
+    memset(out, 0, sizeof *out);
+    if (!knee_graph_copy(&r->graph, &g))
+        return out_of_memory(r->err);
+    knee_status status = KNEE_OK;
+    bool applied = apply_all(&run);
+    if (g.failed)
+        status = out_of_memory(r->err);
+    else if (!applied)
+        memcpy(out->reason, run.reason, sizeof out->reason);
+    else
+        status = knee_graph_run(&g, &times, r->err);
+    if (status == KNEE_INPUT) { /* the change and a guess contradict each other */
+        knee_format(out->reason, sizeof out->reason, "work would wait for itself");
+        status = KNEE_OK;
+        applied = false;
+    }
+    if (!status && applied) {
+        out->work = run.work;
+        out->step_s = fmax(run.floor_s, run.share * times.step_s + run.extra_s);
+        if (labels && !knee_label_replay(&g, &times, &out->step))
+            status = out_of_memory(r->err);
+        knee_replay_times_release(&times, g.alloc);
+    }
+    knee_graph_release(&g);
+    return status;
+}
+
+/* ---- Rows ---- */
+
+static void label_row(struct knee_replay_row *row, const struct knee_step *step)
+{
+    row->ratio = knee_step_ratio(step);
+    row->binds = KNEE_COMPUTE;
+    for (int label = 0; label < KNEE_LABELS; label++)
+        if (step->label_s[label] > step->label_s[row->binds])
+            row->binds = (enum knee_label)label;
+}
+
+static bool leans(const struct knee_changes *ask)
+{
+    for (size_t i = 0; i < knee_change_kind_count; i++)
+        if (knee_change_kinds[i].leans && knee_change_kinds[i].asked(ask))
+            return true;
+    return false;
+}
+
+static knee_status fill_row(struct replayer *r, const struct knee_changes *ask,
+                            struct knee_replay_row *row)
+{
+    struct outcome middle, quick, slow;
+    knee_status status = run_changed(r, ask, KNEE_LEAN_MIDDLE, true, &middle);
+    if (status || middle.reason[0]) {
+        memcpy(row->refused, middle.reason, sizeof row->refused);
+        row->step_s = row->low_s = row->high_s = row->gain = row->ratio = NAN;
+        return status;
+    }
+    quick = slow = middle;
+    if (leans(ask))
+        status = run_changed(r, ask, KNEE_LEAN_QUICK, false, &quick);
+    if (!status && leans(ask))
+        status = run_changed(r, ask, KNEE_LEAN_SLOW, false, &slow);
+    if (status)
+        return status;
+    double moved = fmin(1, fabs(middle.step_s / r->out->replayed_step_s - 1));
+    double doubt = LEAST_DOUBT + r->noise / 2 + MOVED_DOUBT * moved;
+    row->step_s = middle.step_s;
+    row->low_s = fmin(middle.step_s, fmin(quick.step_s, slow.step_s)) * (1 - doubt);
+    row->high_s = fmax(middle.step_s, fmax(quick.step_s, slow.step_s)) * (1 + doubt);
+    row->gain = middle.work * r->out->replayed_step_s / middle.step_s - 1;
+    label_row(row, &middle.step);
+    return KNEE_OK;
+}
+
+static bool changes_training(const struct knee_change_kind *kind, const struct knee_changes *ask)
+{
+    static const char *const rounding[] = {"f32", "fp32", "bf16", "fp16"};
+    if (strcmp(kind->key, "wire") != 0)
+        return kind->training_changes;
+    for (size_t i = 0; i < sizeof rounding / sizeof *rounding; i++)
+        if (strcmp(ask->wire, rounding[i]) == 0)
+            return false;
+    return true;
+}
+
+static knee_status add_row(struct replayer *r, const struct knee_change_kind *kind,
+                           const struct knee_changes *ask)
+{
+    struct knee_replay *out = r->out;
+    struct knee_changes alone = knee_change_alone(ask, kind);
+    struct knee_replay_row *row = &out->rows[out->row_count];
+    if (out->row_count == KNEE_REPLAY_ROWS)
+        return KNEE_OK;
+    memset(row, 0, sizeof *row);
+    knee_change_name(kind, ask, row->name, sizeof row->name);
+    row->training_changes = changes_training(kind, ask);
+    row->bound = strcmp(kind->key, "network") == 0 || strcmp(kind->key, "scale") == 0;
+    out->row_count++;
+    return fill_row(r, &alone, row);
+}
+
+/* Takes what was refused out of what was asked for together. */
+static struct knee_changes answerable(const struct replayer *r, const struct knee_changes *ask)
+{
+    struct knee_changes rest = *ask;
+    size_t row = 0;
+    for (size_t i = 0; i < knee_change_kind_count; i++) {
+        if (!knee_change_kinds[i].asked(ask))
+            continue;
+        if (row < r->out->row_count && r->out->rows[row].refused[0])
+            knee_change_leave_out(&rest, &knee_change_kinds[i]);
+        row++;
+    }
+    return rest;
+}
+
+static knee_status answer(struct replayer *r, const struct knee_changes *ask)
+{
+    knee_status status = KNEE_OK;
+    for (size_t i = 0; i < knee_change_kind_count && !status; i++)
+        if (knee_change_kinds[i].asked(ask))
+            status = add_row(r, &knee_change_kinds[i], ask);
+    struct knee_changes rest = answerable(r, ask);
+    struct knee_replay_row *all = &r->out->all;
+    for (size_t i = 0; i < r->out->row_count; i++)
+        all->training_changes = all->training_changes ||
+                                (r->out->rows[i].training_changes && !r->out->rows[i].refused[0]);
+    return status ? status : fill_row(r, &rest, all);
+}
+
+/* ---- The standard table ---- */
+
+/* Keys and values that are worth knowing of any job. */
+static const struct {
+    const char *key, *value;
+} standard[] = {
+    {"wire", "bf16"},       {"even", "on"},        {"network", "2x"},      {"network", "free"},
+    {"overlap", "on"},      {"bucket", "100MB"},   {"loader-ahead", "on"}, {"no-host-gaps", "on"},
+    {"pinned", "on"},       {"keep-params", "on"}, {"batch", "2x"},        {"accumulate", "4"},
+    {"wire", "powersgd:4"},
+};
+
+static int by_safety(const void *left, const void *right)
+{
+    const struct knee_replay_row *a = left, *b = right;
+    bool a_none = a->refused[0] != 0, b_none = b->refused[0] != 0;
+    if (a_none != b_none)
+        return a_none - b_none;
+    if (a->bound != b->bound)
+        return a->bound - b->bound;
+    if (a->training_changes != b->training_changes)
+        return a->training_changes - b->training_changes;
+    return (b->gain > a->gain) - (b->gain < a->gain);
+}
+
+static knee_status answer_standard(struct replayer *r)
+{
+    knee_status status = KNEE_OK;
+    for (size_t i = 0; i < sizeof standard / sizeof *standard && !status; i++) {
+        struct knee_changes ask;
+        knee_changes_init(&ask);
+        status = knee_keys_set(&knee_change_keys, &ask, standard[i].key, standard[i].value,
+                               KNEE_FLAG, r->err);
+        for (size_t k = 0; k < knee_change_kind_count && !status; k++)
+            if (knee_change_kinds[k].asked(&ask))
+                status = add_row(r, &knee_change_kinds[k], &ask);
+    }
+    qsort(r->out->rows, r->out->row_count, sizeof *r->out->rows, by_safety);
+    r->out->standard = true;
+    struct knee_changes none;
+    knee_changes_init(&none);
+    return status ? status : fill_row(r, &none, &r->out->all);
+}
+
+/* ---- The whole ---- */
+
+static double measured_step_s(const struct knee_graph *g)
+{
+    double sum = 0;
+    for (size_t r = 0; r < g->rank_count; r++)
+        sum += g->ranks[r].measured_step_s;
+    return sum / (double)g->rank_count;
+}
+
+/* How much the recorded steps differ: standard deviation over mean, of the first rank. */
+static double noise_of(const struct knee_account *account)
+{
+    double n = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < account->step_count; i++) {
+        const struct knee_step_account *step = &account->steps[i];
+        if (step->rank != 0 || step->number < 0)
+            continue;
+        double s = 1e-9 * (double)step->ledger.window_ns;
+        n++, sum += s, squares += s * s;
+    }
+    double mean = n > 0 ? sum / n : 0, variance = n > 1 ? squares / n - mean * mean : 0;
+    return mean > 0 && variance > 0 ? fmin(0.2, sqrt(variance) / mean) : 0;
+}
+
+static void describe(struct replayer *r, const struct knee_replay_times *times)
+{
+    struct knee_replay *out = r->out;
+    const struct knee_graph *g = &r->graph;
+    out->measured_step_s = measured_step_s(g);
+    out->replayed_step_s = times->step_s;
+    out->ranks = g->rank_count;
+    out->tasks = g->count;
+    out->steps = g->ranks[0].steps;
+    out->real = g->sources[KNEE_EDGE_REAL];
+    out->ruled = g->sources[KNEE_EDGE_RULED];
+    out->guessed = g->sources[KNEE_EDGE_GUESSED];
+    out->collectives = g->meet_count;
+    out->unmet = g->unmet;
+    out->turn_s = 1e-9 * r->prices.turn_ns;
+    double all = out->measured_step_s * out->steps * (double)out->ranks;
+    out->unexplained = all > 0 ? 1e-9 * (double)g->unexplained_ns / all : 0;
+}
+
+static bool nothing_asked(const struct knee_changes *ask)
+{
+    for (size_t i = 0; i < knee_change_kind_count; i++)
+        if (knee_change_kinds[i].asked(ask))
+            return false;
+    return true;
+}
+
+knee_status knee_replay(const struct knee_account *account, const struct knee_changes *changes,
+                        const struct knee_alloc *alloc, struct knee_replay *out,
+                        struct knee_err *err)
+{
+    struct knee_replay answered = {0};
+    struct replayer *r = knee_resize(alloc, NULL, sizeof *r);
+    struct knee_replay_times times;
+    if (!r)
+        return out_of_memory(err);
+    memset(r, 0, sizeof *r);
+    r->account = account;
+    r->out = &answered;
+    r->err = err;
+    r->memory_bytes_per_s = memory_rate(account);
+    r->noise = noise_of(account);
+    knee_status status = knee_graph_init(&r->graph, account, alloc, err);
+    if (!status)
+        r->call_ns = pace_of(&r->graph);
+    if (!status && !knee_own_prices_init(&r->prices, &r->graph))
+        status = out_of_memory(err);
+    if (!status && !(status = knee_graph_run(&r->graph, &times, err))) {
+        struct knee_step step;
+        describe(r, &times);
+        if (!knee_label_replay(&r->graph, &times, &step))
+            status = out_of_memory(err);
+        answered.ratio = knee_step_ratio(&step);
+        knee_replay_times_release(&times, alloc);
+    }
+    if (!status)
+        status = nothing_asked(changes) ? answer_standard(r) : answer(r, changes);
+    knee_graph_release(&r->graph);
+    knee_resize(alloc, r, 0);
+    if (!status)
+        *out = answered;
+    return status;
+}
+
+knee_status knee_replay_timeline(const struct knee_account *account,
+                                 const struct knee_changes *changes, const struct knee_alloc *alloc,
+                                 struct knee_replayed *out, struct knee_err *err)
+{
+    struct knee_graph before, after;
+    struct knee_own_prices *prices = knee_resize(alloc, NULL, sizeof *prices);
+    struct knee_replay_times times;
+    if (!prices)
+        return out_of_memory(err);
+    knee_status status = knee_graph_init(&before, account, alloc, err);
+    if (status) {
+        knee_resize(alloc, prices, 0);
+        return status;
+    }
+    if (!knee_own_prices_init(prices, &before) || !knee_graph_copy(&before, &after)) {
+        knee_graph_release(&before);
+        knee_resize(alloc, prices, 0);
+        return out_of_memory(err);
+    }
+    struct knee_change_run run = {.g = &after,
+                                  .ask = changes,
+                                  .prices = prices,
+                                  .work = 1,
+                                  .share = 1,
+                                  .memory_bytes_per_s = memory_rate(account),
+                                  .call_ns = pace_of(&before)};
+    if (!apply_all(&run))
+        status =
+            after.failed ? out_of_memory(err) : knee_fail(err, KNEE_INPUT, "", "%s", run.reason);
+    else if (run.extra_s > 0 || run.share != 1)
+        status = knee_fail(err, KNEE_INPUT, "--perfetto",
+                           "a step that is several recorded ones cannot be drawn: leave out "
+                           "--accumulate and --sync-every");
+    if (!status && !(status = knee_graph_run(&after, &times, err))) {
+        status = knee_write_replay(&before, &after, &times, out, err);
+        knee_replay_times_release(&times, alloc);
+    }
+    knee_graph_release(&after);
+    knee_graph_release(&before);
+    knee_resize(alloc, prices, 0);
+    return status;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nodes of a graph: every piece of GPU work, and every moment at which the host came back from a
+ * call that waits for the GPU. Work that lies inside other work of its stream (operations of jobs
+ * without GPUs) travels with it; where two pieces of a stream overlap, the first is taken to end
+ * when the second starts.
+ */
+#include "base/error.h"
+#include "base/sort.h"
+#include "base/text.h"
+#include "replay/replay_graph.h"
+#include "timeline/kinds.h"
+
+#include <string.h>
+
+enum {
+    BLOCKS_NS = 50000, /* a copy whose call takes longer than this waits for it */
+    LATENCY_SHARE = 50 /* the launch latency is that of the quickest 1/50 */
+};
+
+/* ---- Lists ---- */
+
+static bool room(struct knee_graph *g, void **data, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return true;
+    size_t wanted = *capacity ? 2 * *capacity : 1024;
+    void *more = count < INT32_MAX / 2 ? knee_resize(g->alloc, *data, wanted * size) : NULL;
+    if (!more) {
+        g->failed = true;
+        return false;
+    }
+    *data = more;
+    *capacity = wanted;
+    return true;
+}
+
+int32_t knee_graph_add_node(struct knee_graph *g, const struct knee_node *node)
+{
+    size_t capacity = g->capacity;
+    if (g->failed || !room(g, (void **)&g->nodes, g->count, &capacity, sizeof *g->nodes))
+        return KNEE_NO_NODE;
+    if (capacity != g->capacity) {
+        int32_t *members = knee_resize(g->alloc, g->next_member, capacity * sizeof *members);
+        if (!members) {
+            g->failed = true;
+            return KNEE_NO_NODE;
+        }
+        g->next_member = members;
+        g->capacity = capacity;
+    }
+    g->nodes[g->count] = *node;
+    g->next_member[g->count] = KNEE_NO_NODE;
+    return (int32_t)g->count++;
+}
+
+void knee_graph_add_edge(struct knee_graph *g, int32_t from, int32_t to, int64_t lag_ns,
+                         enum knee_edge_source source)
+{
+    if (g->failed || from == to ||
+        !room(g, (void **)&g->edges, g->edge_count, &g->edge_capacity, sizeof *g->edges))
+        return;
+    g->edges[g->edge_count++] = (struct knee_graph_edge){from, to, lag_ns, (unsigned char)source};
+    g->sources[source]++;
+}
+
+uint32_t knee_graph_add_meet(struct knee_graph *g, const struct knee_graph_meet *meet)
+{
+    if (g->failed ||
+        !room(g, (void **)&g->meets, g->meet_count, &g->meet_capacity, sizeof *g->meets))
+        return 0;
+    g->meets[g->meet_count] = *meet;
+    g->meets[g->meet_count].first = KNEE_NO_NODE;
+    g->meets[g->meet_count].count = 0;
+    return (uint32_t)++g->meet_count;
+}
+
+void knee_graph_join(struct knee_graph *g, uint32_t meet, int32_t node)
+{
+    if (!meet || node == KNEE_NO_NODE)
+        return;
+    struct knee_graph_meet *m = &g->meets[meet - 1];
+    g->nodes[node].meet = meet;
+    g->next_member[node] = m->first;
+    m->first = node;
+    m->count++;
+}
+
+/* ---- One rank ---- */
+
+struct block {
+    int64_t start_ns, end_ns; /* of the call, common clock */
+    int32_t node;
+};
+
+struct maker {
+    struct knee_graph *g;
+    const struct knee_rank_account *rank;
+    const struct knee_host_line *line;
+    int32_t row;       /* of the rank */
+    uint32_t *span_of; /* per host event: row + 1 of the span it handed over */
+    struct block *blocks;
+    size_t block_count;
+    int64_t latency_ns;
+    int64_t clock_ns; /* added to the trace's times */
+};
+
+static void map_launches(struct maker *m)
+{
+    const struct knee_rank *source = m->rank->source;
+    memset(m->span_of, 0, (m->rank->trace->host_event_count + 1) * sizeof *m->span_of);
+    for (size_t i = 0; i < source->span_count; i++)
+        if (source->spans[i].launch)
+            m->span_of[source->spans[i].launch - 1] = (uint32_t)i + 1;
+}
+
+/* Does the host wait in this call? A copy that takes long, and ends about when its work does. */
+static bool is_block(const struct maker *m, size_t row)
+{
+    const struct knee_host_event *event = &m->rank->trace->host_events[row];
+    if (!m->line->notes[row].worker)
+        return false;
+    if (event->kind == KNEE_HOST_SYNC)
+        return true;
+    if (event->kind != KNEE_HOST_LAUNCH || !m->span_of[row] ||
+        event->end_ns - event->start_ns < BLOCKS_NS)
+        return false;
+    const struct knee_span *span = &m->rank->source->spans[m->span_of[row] - 1];
+    int64_t apart = event->end_ns - span->end_ns;
+    return span->kind == KNEE_SPAN_COPY && span->start_ns < event->end_ns &&
+           (apart < 0 ? -apart : apart) < BLOCKS_NS;
+}
+
+/* The last block that had ended at `ns`. Blocks are in order of their ends. */
+static const struct block *block_before(const struct maker *m, int64_t ns)
+{
+    size_t low = 0, high = m->block_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (m->blocks[middle].end_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &m->blocks[low - 1]; /* the root is before everything */
+}
+
+static void add_root(struct maker *m)
+{
+    struct knee_node root = {
+        .rank = m->row, .kind = KNEE_NODE_HOST, .host = KNEE_NO_NODE, .step = -1};
+    m->g->ranks[m->row].root = knee_graph_add_node(m->g, &root);
+    m->blocks[m->block_count++] = (struct block){0, INT64_MIN, m->g->ranks[m->row].root};
+}
+
+/* ---- Waits of the host that are not recorded ---- */
+
+/* Profilers that do not record synchronisations (the lab's, sampled traces) show them as pauses of
+ * the host that end when all it has handed over is done. */
+enum {
+    PAUSE_NS = 500000, /* the least pause that can be a wait */
+    RESUME_NS = 300000 /* from the end of work to the host's next call */
+};
+
+static bool records_waits(const struct maker *m)
+{
+    const struct knee_trace *trace = m->rank->trace;
+    for (size_t i = 0; i < trace->host_event_count; i++)
+        if (trace->host_events[i].kind == KNEE_HOST_SYNC)
+            return true;
+    return false;
+}
+
+static void add_wait(struct maker *m, int64_t from_ns, int64_t end_ns)
+{
+    const struct block *before = &m->blocks[m->block_count - 1];
+    int64_t since = before->node == m->g->ranks[m->row].root ? 0 : before->end_ns;
+    struct knee_node node = {.rank = m->row,
+                             .kind = KNEE_NODE_HOST,
+                             .step = -1,
+                             .start_ns = end_ns,
+                             .end_ns = end_ns,
+                             .order = end_ns,
+                             .call_ns = from_ns,
+                             .host = before->node,
+                             .host_lag_ns = from_ns > since ? from_ns - since : 0};
+    m->blocks[m->block_count++] = (struct block){from_ns, end_ns, knee_graph_add_node(m->g, &node)};
+}
+
+static void add_unrecorded(struct maker *m)
+{
+    const struct knee_trace *trace = m->rank->trace;
+    const struct knee_rank *source = m->rank->source;
+    int64_t last_call = INT64_MIN, done = INT64_MIN;
+    for (size_t i = 0; i < trace->host_event_count; i++) {
+        const struct knee_host_event *event = &trace->host_events[i];
+        if (event->kind != KNEE_HOST_LAUNCH || !m->span_of[i])
+            continue;
+        bool pause = last_call != INT64_MIN && event->start_ns - last_call > PAUSE_NS;
+        if (pause && done > last_call && done <= event->start_ns &&
+            event->start_ns - done <= RESUME_NS)
+            add_wait(m, last_call + m->clock_ns, done + m->clock_ns);
+        const struct knee_span *span = &source->spans[m->span_of[i] - 1];
+        done = span->end_ns > done ? span->end_ns : done;
+        last_call = event->end_ns;
+    }
+}
+
+/* A block is a point: the end of its call. Until its edges are known all its time is the host's. */
+static void add_blocks(struct maker *m)
+{
+    const struct knee_trace *trace = m->rank->trace;
+    struct knee_sort_key *keys =
+        knee_resize(m->g->alloc, NULL, 2 * (trace->host_event_count + 1) * sizeof *keys);
+    size_t count = 0;
+    m->g->failed = m->g->failed || !keys;
+    for (size_t i = 0; keys && i < trace->host_event_count; i++)
+        if (is_block(m, i))
+            keys[count++] =
+                (struct knee_sort_key){knee_sort_signed(trace->host_events[i].end_ns), i};
+    if (keys)
+        knee_sort(keys, keys + count, count);
+    for (size_t k = 0; keys && k < count; k++) {
+        const struct knee_host_event *event = &trace->host_events[keys[k].row];
+        int64_t start = event->start_ns + m->clock_ns, end = event->end_ns + m->clock_ns;
+        const struct block *before = block_before(m, start);
+        int64_t from = before->node == m->g->ranks[m->row].root ? 0 : before->end_ns;
+        struct knee_node node = {.rank = m->row,
+                                 .kind = KNEE_NODE_HOST,
+                                 .step = -1,
+                                 .start_ns = end,
+                                 .end_ns = end,
+                                 .order = end,
+                                 .call_ns = start,
+                                 .host = before->node,
+                                 .host_lag_ns = end - from};
+        node.span = 0;
+        node.call = (uint32_t)keys[k].row + 1; /* of a host node: the host's event */
+        m->blocks[m->block_count++] = (struct block){start, end, knee_graph_add_node(m->g, &node)};
+    }
+    knee_resize(m->g->alloc, keys, 0);
+}
+
+/* The quickest launches show what a launch takes when nothing is in its way. */
+static bool measure_latency(struct maker *m)
+{
+    const struct knee_rank *source = m->rank->source;
+    const struct knee_host_event *events = m->rank->trace->host_events;
+    struct knee_sort_key *keys =
+        knee_resize(m->g->alloc, NULL, 2 * (source->span_count + 1) * sizeof *keys);
+    size_t count = 0;
+    if (!keys)
+        return false;
+    for (size_t i = 0; i < source->span_count; i++) {
+        const struct knee_span *span = &source->spans[i];
+        int64_t took = span->launch ? span->start_ns - events[span->launch - 1].start_ns : -1;
+        if (took > 0)
+            keys[count++] = (struct knee_sort_key){(uint64_t)took, i};
+    }
+    knee_sort(keys, keys + count, count);
+    m->latency_ns = count ? (int64_t)keys[count / LATENCY_SHARE].key : 0;
+    knee_resize(m->g->alloc, keys, 0);
+    return true;
+}
+
+/* When the host had handed it over, and after which wait of its. */
+static void set_launch(const struct maker *m, const struct knee_span *span, struct knee_node *node)
+{
+    node->host = m->g->ranks[m->row].root;
+    node->call_ns = node->start_ns;
+    node->host_lag_ns = 0;
+    if (!span->launch)
+        return;
+    const struct knee_host_event *event = &m->rank->trace->host_events[span->launch - 1];
+    const struct block *before = block_before(m, event->start_ns + m->clock_ns);
+    node->call_ns = event->start_ns + m->clock_ns;
+    node->host = before->node;
+    int64_t took = node->start_ns - node->call_ns;
+    int64_t from = before->node == m->g->ranks[m->row].root ? 0 : before->end_ns;
+    int64_t lag = node->call_ns - from + (took < m->latency_ns ? took : m->latency_ns);
+    node->host_lag_ns = lag > 0 ? lag : 0;
+}
+
+static unsigned char phase_of(const struct maker *m, const struct knee_span *span)
+{
+    const char *name = m->rank->trace->names[span->name];
+    if (span->kind == KNEE_SPAN_COPY && knee_has_word(name, "htod"))
+        return KNEE_WORK_INPUT;
+    return span->launch ? m->line->notes[span->launch - 1].phase : KNEE_WORK_FORWARD;
+}
+
+static unsigned char shard_role(const struct maker *m, const struct knee_host_note *note)
+{
+    static const struct {
+        const char *begin;
+        unsigned char role;
+    } roles[] = {
+        {"FSDP::all_gather_copy_out", KNEE_SHARD_COPY_OUT},
+        {"FSDP::all_gather", KNEE_SHARD_GATHER},
+        {"FSDP::post_backward_reduce", KNEE_SHARD_REDUCE},
+    };
+    const char *label = note->label ? m->rank->trace->names[note->label - 1] : "";
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (strncmp(label, roles[i].begin, strlen(roles[i].begin)) == 0)
+            return roles[i].role;
+    return KNEE_SHARD_NONE;
+}
+
+/* How much the copy handed over by a call moves; 0 when the trace does not say. */
+static int64_t copy_bytes(const struct knee_trace *trace, uint32_t launch)
+{
+    size_t low = 0, high = trace->copy_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (trace->copies[middle].launch < launch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < trace->copy_count && trace->copies[low].launch == launch;
+    return found ? trace->copies[low].bytes : 0;
+}
+
+static struct knee_node node_of(const struct maker *m, size_t row, int32_t lane)
+{
+    static const unsigned char kinds[] = {[KNEE_SPAN_COMPUTE] = KNEE_NODE_COMPUTE,
+                                          [KNEE_SPAN_COMM] = KNEE_NODE_COMM,
+                                          [KNEE_SPAN_FUSED] = KNEE_NODE_COMM,
+                                          [KNEE_SPAN_COPY] = KNEE_NODE_COPY};
+    const struct knee_span *span = &m->rank->source->spans[row];
+    struct knee_node node = {
+        .share = 1,
+        .start_ns = span->start_ns + m->clock_ns,
+        .end_ns = span->end_ns + m->clock_ns,
+        .order = span->start_ns + m->clock_ns,
+        .rank = m->row,
+        .lane = lane,
+        .span = (uint32_t)row + 1,
+        .call = span->call,
+        .step = span->step,
+        .kind = kinds[span->kind],
+        .both = span->kind == KNEE_SPAN_FUSED,
+        .phase = phase_of(m, span),
+    };
+    node.work_ns = (double)(node.end_ns - node.start_ns);
+    set_launch(m, span, &node);
+    if (span->launch) {
+        const struct knee_host_note *note = &m->line->notes[span->launch - 1];
+        node.bytes = span->kind == KNEE_SPAN_COPY ? copy_bytes(m->rank->trace, span->launch) : 0;
+        node.shard = shard_role(m, note);
+        node.backward = note->backward;
+    }
+    return node;
+}
+
+struct lane {
+    int32_t stream, last; /* the node that ends last */
+};
+
+/* The lane of a stream; streams that differ in nothing but number are few. */
+static int32_t lane_of(struct knee_graph *g, struct lane **lanes, size_t *count, size_t *capacity,
+                       int32_t stream)
+{
+    for (size_t i = 0; i < *count; i++)
+        if ((*lanes)[i].stream == stream)
+            return (int32_t)i;
+    if (!room(g, (void **)lanes, *count, capacity, sizeof **lanes))
+        return 0;
+    (*lanes)[*count] = (struct lane){stream, KNEE_NO_NODE};
+    return (int32_t)(*count)++;
+}
+
+static void add_spans(struct maker *m)
+{
+    const struct knee_rank *source = m->rank->source;
+    struct lane *lanes = NULL;
+    size_t count = 0, capacity = 0;
+    for (size_t i = 0; i < source->span_count && !m->g->failed; i++) {
+        const struct knee_span *span = &source->spans[i];
+        int32_t lane = lane_of(m->g, &lanes, &count, &capacity, span->stream);
+        if (m->g->failed)
+            break;
+        struct knee_node node = node_of(m, i, lane + 1); /* lane 0 is the host */
+        struct knee_node *last =
+            lanes[lane].last == KNEE_NO_NODE ? NULL : &m->g->nodes[lanes[lane].last];
+        if (last && node.end_ns <= last->end_ns && node.start_ns < last->end_ns)
+            continue; /* inside the one before: travels with it */
+        if (last && node.start_ns < last->end_ns) {
+            last->end_ns = node.start_ns;
+            last->work_ns = (double)(last->end_ns - last->start_ns);
+        }
+        lanes[lane].last = knee_graph_add_node(m->g, &node);
+    }
+    m->g->ranks[m->row].lanes = (int32_t)count + 1;
+    if (lanes)
+        knee_resize(m->g->alloc, lanes, 0);
+}
+
+static void sum_up(struct knee_graph *g, struct knee_graph_rank *rank,
+                   const struct knee_rank_account *account)
+{
+    rank->count = (int32_t)g->count - rank->first;
+    rank->start_ns = knee_common_time(account, account->start_ns) - g->origin_ns;
+    rank->end_ns = knee_common_time(account, account->end_ns) - g->origin_ns;
+    rank->from_ns = knee_common_time(account, account->from_ns) - g->origin_ns;
+    rank->to_ns = knee_common_time(account, account->to_ns) - g->origin_ns;
+    rank->to_host = rank->to_ns > rank->end_ns ? rank->root : KNEE_NO_NODE;
+    for (int32_t i = rank->first; rank->to_host != KNEE_NO_NODE && i < (int32_t)g->count; i++)
+        if (g->nodes[i].kind == KNEE_NODE_HOST && g->nodes[i].end_ns <= rank->to_ns &&
+            g->nodes[i].end_ns >= g->nodes[rank->to_host].end_ns)
+            rank->to_host = i;
+}
+
+bool knee_graph_add_rank(struct knee_graph *g, size_t rank, const struct knee_host_line *line)
+{
+    struct maker m = {.g = g, .rank = &g->account->ranks[rank], .line = line, .row = (int32_t)rank};
+    size_t events = m.rank->trace->host_event_count;
+    m.clock_ns = knee_common_time(m.rank, 0) - g->origin_ns;
+    m.span_of = knee_resize(g->alloc, NULL, (events + 1) * sizeof *m.span_of);
+    m.blocks = knee_resize(g->alloc, NULL, (events + 1) * sizeof *m.blocks);
+    g->failed = g->failed || !m.span_of || !m.blocks;
+    g->ranks[rank].first = (int32_t)g->count;
+    if (!g->failed) {
+        map_launches(&m);
+        add_root(&m);
+        if (records_waits(&m))
+            add_blocks(&m);
+        else
+            add_unrecorded(&m);
+        g->failed = g->failed || !measure_latency(&m);
+    }
+    if (!g->failed)
+        add_spans(&m);
+    sum_up(g, &g->ranks[rank], m.rank);
+    if (m.span_of)
+        knee_resize(g->alloc, m.span_of, 0);
+    if (m.blocks)
+        knee_resize(g->alloc, m.blocks, 0);
+    return !g->failed;
+}
