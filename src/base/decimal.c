@@ -115,9 +115,11 @@ static bool is_digit(char c)
 /* Exponents beyond any double stay there, whatever their length. */
 static const char *read_exponent(const char *at, int *exponent)
 {
-    const char *digits = at + 1 + (at[1] == '+' || at[1] == '-');
     int value = 0;
-    if ((*at != 'e' && *at != 'E') || !is_digit(*digits))
+    if (*at != 'e' && *at != 'E')
+        return at; /* perhaps the end of the text: nothing lies behind it */
+    const char *digits = at + 1 + (at[1] == '+' || at[1] == '-');
+    if (!is_digit(*digits))
         return at;
     for (; is_digit(*digits); digits++)
         if (value < 100000)

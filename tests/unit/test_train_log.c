@@ -272,7 +272,7 @@ static void damage_loses_no_more_than_it_must(void **state)
         struct knee_err err;
         memcpy(copy, text, length);
         for (size_t i = from; i < length && i < from + span; i++)
-            copy[i] = (char)(256 * chance(&seed));
+            copy[i] = (char)(unsigned char)(256 * chance(&seed));
         assert_int_equal(read_in(copy, length, 333, NULL, &log, &err), KNEE_OK);
         assert_relative(log.median_s, 0.502, 0.02);
         assert_true(log.row_count >= 55);
