@@ -122,7 +122,7 @@ static knee_status replay_main(struct cli_run *run, int argc, char **argv)
         return KNEE_USAGE;
     }
     if (changes.cluster) {
-        status = cli_read_cluster(run, changes.cluster, &cluster);
+        status = knee_ask_read_cluster(run->ask, changes.cluster, &cluster, &run->err);
         changes.on = &cluster;
     }
     if (!status)
