@@ -39,7 +39,7 @@ enum { PAUSE_NS = 500000 };
 
 struct replayer {
     const struct knee_account *account;
-    struct knee_graph graph;
+    struct knee_graph graph, scratch; /* as recorded; to be changed */
     struct knee_own_prices prices;
     double memory_bytes_per_s, call_ns;
     double noise; /* of recorded steps, as a share */
@@ -93,9 +93,9 @@ static knee_status out_of_memory(struct knee_err *err)
 static knee_status run_changed(struct replayer *r, const struct knee_changes *ask,
                                enum knee_lean lean, bool labels, struct outcome *out)
 {
-    struct knee_graph g;
     struct knee_replay_times times = {0};
-    struct knee_change_run run = {.g = &g,
+    struct knee_graph *g = &r->scratch;
+    struct knee_change_run run = {.g = g,
                                   .ask = ask,
                                   .prices = &r->prices,
                                   .lean = lean,
@@ -104,16 +104,16 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
                                   .work = 1,
                                   .share = 1};
     memset(out, 0, sizeof *out);
-    if (!knee_graph_copy(&r->graph, &g))
+    if (!knee_graph_copy_again(&r->graph, g))
         return out_of_memory(r->err);
     knee_status status = KNEE_OK;
     bool applied = apply_all(&run);
-    if (g.failed)
+    if (g->failed)
         status = out_of_memory(r->err);
     else if (!applied)
         memcpy(out->reason, run.reason, sizeof out->reason);
     else
-        status = knee_graph_run(&g, &times, r->err);
+        status = knee_graph_run(g, &times, r->err);
     if (status == KNEE_INPUT) { /* the change and a guess contradict each other */
         knee_format(out->reason, sizeof out->reason, "work would wait for itself");
         status = KNEE_OK;
@@ -122,11 +122,10 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
     if (!status && applied) {
         out->work = run.work;
         out->step_s = fmax(run.floor_s, run.share * times.step_s + run.extra_s);
-        if (labels && !knee_label_replay(&g, &times, &out->step))
+        if (labels && !knee_label_replay(g, &times, &out->step))
             status = out_of_memory(r->err);
-        knee_replay_times_release(&times, g.alloc);
+        knee_replay_times_release(&times, g->alloc);
     }
-    knee_graph_release(&g);
     return status;
 }
 
@@ -359,6 +358,8 @@ knee_status knee_replay(const struct knee_account *account, const struct knee_ch
     if (!status)
         status = nothing_asked(changes) ? answer_standard(r) : answer(r, changes);
     knee_graph_release(&r->graph);
+    r->scratch.alloc = alloc;
+    knee_graph_release(&r->scratch);
     knee_resize(alloc, r, 0);
     if (!status)
         *out = answered;

@@ -126,8 +126,10 @@ struct knee_graph {
 
 knee_status knee_graph_init(struct knee_graph *graph, const struct knee_account *account,
                             const struct knee_alloc *alloc, struct knee_err *err);
-/* A copy that may be changed. False: no memory. */
+/* A copy that may be changed. False: no memory. The second one copies into a graph that was copied
+ * before (or is zeroed), whose memory is used again; it can be released either way. */
 bool knee_graph_copy(const struct knee_graph *graph, struct knee_graph *out);
+bool knee_graph_copy_again(const struct knee_graph *graph, struct knee_graph *out);
 void knee_graph_release(struct knee_graph *graph);
 
 /* After a change has made lanes. */
