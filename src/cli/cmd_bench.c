@@ -36,7 +36,7 @@ static void tell(void *ctx, const struct knee_bench *bench)
 
 static knee_status nobody_to_talk_to(struct cli_run *run)
 {
-    knee_fail(&run->err, KNEE_USAGE, "", "one process has nobody to talk to");
+    knee_fail(&run->err, KNEE_USAGE, "", "a bench takes two processes or more");
     knee_hint(&run->err,
               "mpirun -H a,b,c,d knee bench over hosts, or knee bench --ranks 4 on this one");
     return KNEE_USAGE;

@@ -168,7 +168,7 @@ knee_status cli_parse(struct cli_run *run, int argc, char **argv)
             status = knee_fail(&run->err, KNEE_USAGE, "", "there is no option %.60s", arg);
             knee_hint(&run->err, "options are spelled out, as in --params 7B");
         } else if (run->word_count == most_words) {
-            status = knee_fail(&run->err, KNEE_USAGE, "", "'%.60s' is one word too many", arg);
+            status = knee_fail(&run->err, KNEE_USAGE, "", "unexpected argument '%.60s'", arg);
             knee_hint(&run->err, "knee %s %s", run->command->name, run->command->operands);
         } else {
             run->words[run->word_count++] = arg;

@@ -13,7 +13,6 @@
 #include <math.h>
 #include <stdint.h>
 
-#define WORTH_NAMING  0.02 /* of the step */
 #define HOUR_S        3600.0
 #define BASELINE_MOST 65536
 
@@ -27,7 +26,7 @@ static bool is_work(enum knee_part part)
 enum knee_part knee_plan_binding(const struct knee_plan_cost *cost)
 {
     enum knee_part worst = KNEE_PART_GEMM;
-    double most = WORTH_NAMING * cost->step_s;
+    double most = KNEE_NO_BOTTLENECK * cost->step_s;
     for (int part = 0; part < KNEE_PARTS; part++)
         if (!is_work((enum knee_part)part) && cost->part_s[part] > most) {
             most = cost->part_s[part];

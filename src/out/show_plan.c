@@ -3,6 +3,7 @@
 #include "out/show_plan.h"
 
 #include "cluster/hardware.h"
+#include "judge/judge.h"
 
 #include "out/inputs.h"
 #include "out/table.h"
@@ -120,10 +121,10 @@ static void best_words(const struct knee_plan_answer *a, const struct knee_plan_
         knee_percent(c->mfu_full).s, knee_percent(c->mfu_causal).s);
     enum knee_part part = knee_plan_binding(c);
     if (part == KNEE_PART_GEMM)
-        knee_text_puts(text, " Nothing but the work itself binds.");
+        knee_text_printf(text, " No overhead above %g %%.", 100 * KNEE_NO_BOTTLENECK);
     else
-        knee_text_printf(text, " What binds beside the work is %s: %s of the step, %s.",
-                         knee_part_name(part), knee_percent(c->part_s[part] / c->step_s).s,
+        knee_text_printf(text, " Largest overhead: %s, %s of the step (%s).", knee_part_name(part),
+                         knee_percent(c->part_s[part] / c->step_s).s,
                          knee_human(c->part_s[part], KNEE_UNIT_SECONDS).s);
     knee_text_printf(text, " It takes %s of the GPU's %s.",
                      knee_human(c->memory.total, KNEE_UNIT_BYTES).s,
