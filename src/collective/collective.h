@@ -5,8 +5,7 @@
  * K ranks, S bytes, alpha = latency of a hop, B = bytes per second. An algorithm says, for a
  * collective and a layout (ranks laid out on levels of links), how many hops its longest path has
  * at each level and how many bytes pass the busiest port of each level. Times follow from that in
- * one place (time.c). knee predict asks for less: seconds of an all-reduce on a two-level fabric,
- * for worker counts that need not be whole (the time_s of a row).
+ * one place (collective_time.c), and everybody asks for them at one door (price.c).
  */
 #ifndef KNEE_COLLECTIVE_COLLECTIVE_H
 #define KNEE_COLLECTIVE_COLLECTIVE_H
