@@ -117,7 +117,7 @@ static knee_status replay_main(struct cli_run *run, int argc, char **argv)
     if (status || run->common.help)
         return status;
     if (run->word_count == 0) {
-        knee_fail(&run->err, KNEE_USAGE, "", "which traces?");
+        knee_fail(&run->err, KNEE_USAGE, "", "no trace was named");
         knee_hint(&run->err, "name a folder or files, for example: knee replay runs/ --wire bf16");
         return KNEE_USAGE;
     }
