@@ -120,7 +120,7 @@ double knee_collective_s(const struct knee_cluster *cluster, enum knee_op op,
                          const struct knee_algorithm *algorithm);
 
 /* The same made ready for many sizes. Borrows the cluster's curves. */
-#define KNEE_PRICE_LINES 10
+#define KNEE_PRICE_LINES 8
 struct knee_price_line {
     double fixed_s, per_byte_s;
 };
@@ -137,7 +137,7 @@ void knee_price_init(const struct knee_cluster *cluster, enum knee_op op, struct
 double knee_price_s(const struct knee_price *price, double bytes);
 
 /* Prices that were asked on one cluster; zeroed is empty. */
-#define KNEE_PRICES 31
+#define KNEE_PRICES 37
 struct knee_prices {
     struct knee_price price[KNEE_PRICES]; /* by what was asked; the latest of two alike stays */
 };

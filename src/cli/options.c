@@ -47,15 +47,9 @@ const struct knee_keys cli_common_keys = KNEE_KEY_TABLE(rows, struct cli_common)
 static const struct {
     const char *key, *metavar;
 } word_metavars[] = {
-    {"for", "TARGET=VALUE"},
-    {"solve", "INPUT"},
-    {"bytes", "SIZES"},
-    {"cluster", "CLUSTER"},
-    {"wire", "FORMAT"},
-    {"network", "FACTOR|free"},
-    {"algorithm", "NAME"},
-    {"without", "RANKS"},
-    {"scale", "PATTERN=F"},
+    {"for", "TARGET=VALUE"}, {"solve", "INPUT"},   {"bytes", "SIZES"},
+    {"cluster", "CLUSTER"},  {"wire", "FORMAT"},   {"network", "FACTOR|free"},
+    {"algorithm", "NAME"},   {"without", "RANKS"}, {"scale", "PATTERN=F"},
 };
 
 const char *cli_metavar(const struct knee_key *key)

@@ -65,11 +65,10 @@ struct numbers {
 
 static struct numbers numbers_of(const struct knee_cluster *cluster)
 {
-    const struct knee_level *in = &cluster->levels[0], *out = in;
+    const struct knee_level *in = &cluster->levels[0], *out = &cluster->levels[1];
     double node = in->count > 0 ? in->count : 1, rate = in->ports * in->bytes_per_s;
     struct numbers n = {node, rate, in->latency_s, rate, in->latency_s};
     if (cluster->level_count > 1) {
-        out = &cluster->levels[1];
         n.bytes_per_s = out->ports * out->bytes_per_s / out->oversubscription / node;
         n.latency_s = out->latency_s;
     }

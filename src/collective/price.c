@@ -281,16 +281,31 @@ double knee_collective_s(const struct knee_cluster *cluster, enum knee_op op,
 
 /* ---- Prices that were asked before ---- */
 
+static bool is_price_of(const struct knee_price *price, enum knee_op op, struct knee_group group)
+{
+    return price->op == op && price->group.size == group.size &&
+           price->group.stride == group.stride && price->group.alone == group.alone;
+}
+
 const struct knee_price *knee_prices_get(struct knee_prices *prices,
                                          const struct knee_cluster *cluster, enum knee_op op,
                                          struct knee_group group)
 {
-    size_t row = ((size_t)group.size * 31 + (size_t)group.stride * 17 + (size_t)op * 7 +
-                  (size_t)group.alone) %
-                 KNEE_PRICES;
-    struct knee_price *price = &prices->price[row];
-    if (price->op != op || price->group.size != group.size || price->group.stride != group.stride ||
-        price->group.alone != group.alone)
-        knee_price_init(cluster, op, group, NULL, price);
-    return price;
+    enum { TRIES = 4 };
+    /* Powers of two, which most sizes are, fall on different places of a table of 37. */
+    size_t first =
+        ((size_t)group.size + 11 * (size_t)group.stride + 5 * (size_t)op + (size_t)group.alone) %
+        KNEE_PRICES;
+    struct knee_price *free = &prices->price[first];
+    for (size_t i = 0; i < TRIES; i++) {
+        struct knee_price *price = &prices->price[(first + i) % KNEE_PRICES];
+        if (is_price_of(price, op, group))
+            return price;
+        if (price->group.size == 0) {
+            free = price;
+            break;
+        }
+    }
+    knee_price_init(cluster, op, group, NULL, free);
+    return free;
 }

@@ -15,7 +15,7 @@ static void price(const struct knee_shape *shape, struct knee_plan *plan)
     struct knee_machine machine;
     struct knee_plan_cost cost;
     knee_platform_init(&platform);
-    platform.gpu = 4;
+    platform.hw.gpu = 4;
     if (knee_machine_init(&platform, NULL, &machine, NULL))
         abort();
     if (isnan(plan->gpus))

@@ -171,6 +171,7 @@ static void ask_fit(struct knee_text *text)
     free(log);
 }
 
+#if KNEE_HAVE_ZLIB || KNEE_HAVE_ISAL
 static ptrdiff_t read_file(void *file, void *buffer, size_t size)
 {
     return (ptrdiff_t)fread(buffer, 1, size, file);
@@ -208,6 +209,7 @@ static void ask_trace(struct knee_text *text)
     free(diagnosis);
     free(traces);
 }
+#endif
 
 static void ask_yaml(struct knee_text *text)
 {
@@ -229,7 +231,9 @@ static void *ask_all(void *text)
     ask_plan(text);
     ask_collective(text);
     ask_fit(text);
+#if KNEE_HAVE_ZLIB || KNEE_HAVE_ISAL
     ask_trace(text);
+#endif
     ask_yaml(text);
     return NULL;
 }
