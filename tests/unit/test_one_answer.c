@@ -97,6 +97,23 @@ static void everybody_prices_an_all_reduce_alike(void **state)
     }
 }
 
+/* A third level (leaves, a spine that is oversubscribed) counts for everybody. */
+static void no_level_is_dropped(void **state)
+{
+    (void)state;
+    struct knee_cluster flat, spine;
+    struct knee_err err;
+    if (knee_cluster_parse("8xh100 * 16 @ ib400x8", &flat, &err) ||
+        knee_cluster_parse("8xh100 * 4 @ ib400x8 * 4 @ spine/32", &spine, &err))
+        fail_msg("%s", err.what);
+    for (double bytes = 1e6; bytes < 1e10; bytes *= 10) {
+        assert_relative(by_predict(&spine, 128, bytes), by_collective(&spine, 128, bytes), 1e-9);
+        assert_relative(by_predict(&spine, 32, bytes), by_predict(&flat, 32, bytes), 1e-9);
+        if (bytes >= 1e8)
+            assert_true(by_predict(&spine, 128, bytes) > 2 * by_predict(&flat, 128, bytes));
+    }
+}
+
 /* The textbook's, given as bare numbers. */
 static void bare_numbers_are_the_textbook(void **state)
 {
@@ -254,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_prices_an_all_reduce_alike),
+        cmocka_unit_test(no_level_is_dropped),
         cmocka_unit_test(bare_numbers_are_the_textbook),
         cmocka_unit_test(one_price_for_a_gpu),
         cmocka_unit_test(a_row_does_not_depend_on_the_range),
