@@ -54,7 +54,7 @@ static knee_status unknown(const struct knee_ask_command *command, const char *n
 static knee_status add_word(struct lines *all, const char *word, struct knee_err *err)
 {
     if (all->question.word_count == all->command->most_words) {
-        knee_fail(err, KNEE_USAGE, "", "'%.60s' is one word too many", word);
+        knee_fail(err, KNEE_USAGE, "", "unexpected argument '%.60s'", word);
         knee_hint(err, "knee %s %s", all->command->name, all->command->operands);
         return KNEE_USAGE;
     }

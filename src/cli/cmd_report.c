@@ -89,7 +89,7 @@ static knee_status run_command(struct cli_run *run, const struct cli_command *co
     run->command = command;
     run->view = command->name;
     run->word_count = 0;
-    knee_status status = command->main(run, count, arguments);
+    knee_status status = (command->main ? command->main : cli_ask)(run, count, arguments);
     free(arguments);
     knee_text_release(&run->text);
     return status;
