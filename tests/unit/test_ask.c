@@ -80,7 +80,9 @@ static const struct question {
     const char *command, *lines;
 } questions[] = {
     {"predict", "params = 7B\n gpu=h100 \n\n# a remark\nglobal-batch = 4M\r\nworkers = 8..64x2"},
+#if KNEE_HAVE_YAML
     {"predict", "word = job.yaml\noverlap = 0.5\n"},
+#endif
     {"predict", "example"},
     {"tax", "model = llama3-70b\ngpu = h100\ntp = 8\nfsdp = 64\n"},
     {"plan", "model = gpt2\ngpu = h100\ngpus = 8\ntp = 1\npp = 1\n"},
@@ -171,6 +173,7 @@ static void test_commands_are_listed(void **state)
 }
 
 /* What one question made, the next one can name. */
+#if KNEE_HAVE_YAML
 static void test_pulled_is_attached(void **state)
 {
     struct knee_ask *ask = knee_ask_begin(NULL);
@@ -192,6 +195,7 @@ static void test_pulled_is_attached(void **state)
     knee_ask_end(ask);
     (void)state;
 }
+#endif
 
 /* A budget that cannot be met: the answer is there, and the status says so. */
 static void test_gate(void **state)
@@ -298,7 +302,9 @@ int main(void)
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_what_is_wrong_is_said),
         cmocka_unit_test(test_commands_are_listed),
+#if KNEE_HAVE_YAML
         cmocka_unit_test(test_pulled_is_attached),
+#endif
         cmocka_unit_test(test_gate),
         cmocka_unit_test(test_watched_and_stopped),
         cmocka_unit_test(test_memory_runs_out),
