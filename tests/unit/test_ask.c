@@ -150,7 +150,7 @@ static void test_what_is_wrong_is_said(void **state)
     refused("predict", "params", KNEE_USAGE, "--params needs a value", "");
     refused("predict", "params = 7Q", KNEE_USAGE, "7Q", "");
     refused("tax", "output = x", KNEE_USAGE, "there is no option --output", "");
-    refused("tax", "word = x", KNEE_USAGE, "one word too many", "knee tax");
+    refused("tax", "word = x", KNEE_USAGE, "unexpected argument 'x'", "knee tax");
     refused("trace", "mfu = 0.4", KNEE_USAGE, "there is no option --mfu", "");
     refused("predict", "job = mine.yaml", KNEE_INPUT, "nothing is attached", "attach");
     refused("plan", "hf = config.json\ngpu = h100", KNEE_INPUT, "nothing is attached", "attach");
