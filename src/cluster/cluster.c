@@ -368,11 +368,22 @@ static bool flatten(const char *text, char *out, size_t size)
     return true;
 }
 
+/* Names go into files as they are, so they are plain text. */
+static bool is_plain(const char *text)
+{
+    for (; *text; text++)
+        if (*text != '\t' && (*text < ' ' || *text > '~'))
+            return false;
+    return true;
+}
+
 knee_status knee_cluster_parse(const char *text, struct knee_cluster *out, struct knee_err *err)
 {
     struct scan s = {.err = err};
     struct knee_cluster t;
     knee_cluster_init(&t);
+    if (!is_plain(text))
+        return knee_fail(err, KNEE_USAGE, "cluster", "it has characters that are no plain text");
     if (!flatten(text, s.text, sizeof s.text))
         return knee_fail(err, KNEE_USAGE, "cluster", "longer than %zu characters", sizeof s.text);
     s.at = s.text;
