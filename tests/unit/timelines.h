@@ -94,7 +94,7 @@ static inline struct timelines random_timelines(uint64_t *seed)
                                      .base_ns = upto(seed, 3) ? 0 : 1000000 * upto(seed, 9),
                                      .format = "test"};
         trace->losses[KNEE_LOSS_EVENT].count = !upto(seed, 9);
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "file%zu", i);
         trace->file = strdup(name);
         if (knee_builder_finish(b, trace, NULL))
