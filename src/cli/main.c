@@ -75,6 +75,7 @@ int main(int argc, char **argv)
     run.ask = cli_ask_open();
     if (!run.words || !run.ask) {
         fputs("knee: out of memory\n", stderr);
+        free(run.words);
         return KNEE_SYSTEM;
     }
     knee_status status = dispatch(&run, argc, argv);

@@ -24,7 +24,7 @@ struct sample {
 
 static void put(struct sample *sample, double error)
 {
-    if (!isnan(error))
+    if (sample->value && !isnan(error))
         sample->value[sample->count++] = error;
 }
 

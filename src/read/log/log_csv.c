@@ -330,13 +330,14 @@ static void read_table(struct knee_log_reader *r)
     struct sheet sheet;
     struct rows rows;
     open_csv(&csv, r->text);
-    if (start_rows(r, &rows) && knee_csv_row(&csv) && read_header(&csv, &sheet))
+    bool started = start_rows(r, &rows);
+    if (started && knee_csv_row(&csv) && read_header(&csv, &sheet))
         while (!r->status && knee_csv_row(&csv)) {
             struct row row = {.text = knee_csv_line(&csv), .line = csv.line};
             row.reason = read_cells(&sheet, &csv, &row.cells);
             add_row(&rows, &row);
         }
-    if (!r->status)
+    if (started && rows.row && !r->status)
         make_tables(&rows);
     r->line = csv.next_line - 1;
     r->facts = r->line - rows.count;
