@@ -116,7 +116,11 @@ static bool run_step(struct lab_worker *w, size_t step, double share)
     w->batch = lab_loader_take(&w->loader);
     int64_t loaded = lab_now_ns();
     w->load_ns += loaded - start;
-    lab_record_load(&w->record, start, loaded);
+    /* The first batch is waited for while the loader starts: that comes before the recording, as a
+     * profiler's warm-up does, and is no part of a step. */
+    bool first = step == 0;
+    if (!first)
+        lab_record_load(&w->record, start, loaded);
     if (!w->batch)
         return false;
     if (w->group.rank == s->late_rank && s->late_s > 0)
@@ -125,7 +129,7 @@ static bool run_step(struct lab_worker *w, size_t step, double share)
         launch_micro(w, micro, s->compute_s * share / (double)s->accumulate);
     lab_sync_step(w, step);
     bool good = lab_drain(w);
-    lab_record_step(&w->record, step, start, lab_now_ns());
+    lab_record_step(&w->record, step, first ? loaded : start, lab_now_ns());
     return good;
 }
 
