@@ -16,8 +16,8 @@
 #include "base/text.h"
 #include "cluster/gpu_words.h"
 #include "cluster/presets.h"
-#include "job/profile.h"
 #include "job/models.h"
+#include "job/profile.h"
 #include "knee_runs.h"
 
 #include <math.h>
