@@ -521,7 +521,7 @@ knee_status knee_fit(const struct knee_log *logs, size_t count, const struct kne
                      struct knee_fitted *record, struct knee_err *err)
 {
     struct problem p = {0};
-    struct knee_cluster start = *prior, fitted;
+    struct knee_cluster start = *prior, fitted = *prior;
     start.fitted = NULL;
     record->curve_count = record->parameter_count = 0;
     knee_status status = set_up(&p, logs, count, &start, alloc, err);

@@ -204,11 +204,12 @@ static void plot_bandwidth(const struct knee_collective *c, const struct knee_st
 {
     char title[320], mark[320]; /* room for any knee_human() */
     size_t count = c->query.size_count;
-    double *x = knee_resize(text->alloc, NULL, (2 * count + 1) * sizeof *x), *y = x + count;
+    double *x = knee_resize(text->alloc, NULL, (2 * count + 1) * sizeof *x);
     if (!x) {
         text->failed = true;
         return;
     }
+    double *y = x + count;
     for (size_t i = 0; i < count; i++) {
         x[i] = c->sizes[i].bytes;
         y[i] = c->rows[c->sizes[i].winner].busbw_bytes_per_s / c->peak_bytes_per_s;

@@ -41,7 +41,7 @@ static void list_late_ranks(const struct knee_account *account, const struct kne
 /* R for people: two digits that count. */
 static struct knee_word ratio_word(double ratio)
 {
-    struct knee_word word;
+    struct knee_word word = {""};
     const char *format = ratio < 9.95 ? "%.2f" : ratio < 99.5 ? "%.1f" : "%.0f";
     if (isnan(ratio))
         knee_format(word.s, sizeof word.s, "-");
@@ -55,7 +55,7 @@ static struct knee_word ratio_word(double ratio)
 /* "+36 %", or "3.1 times" once per cent are no help. */
 static struct knee_word gain_word(double gain)
 {
-    struct knee_word word;
+    struct knee_word word = {""};
     if (gain < 2)
         knee_format(word.s, sizeof word.s, "%+.0f %%", 100 * gain);
     else

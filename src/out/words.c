@@ -16,21 +16,21 @@ struct knee_word knee_human(double value, enum knee_unit unit)
 
 struct knee_word knee_percent(double share)
 {
-    struct knee_word word;
+    struct knee_word word = {""};
     knee_format(word.s, sizeof word.s, isnan(share) ? "-" : "%.1f %%", 100 * share);
     return word;
 }
 
 struct knee_word knee_signed_percent(double share)
 {
-    struct knee_word word;
+    struct knee_word word = {""};
     knee_format(word.s, sizeof word.s, isnan(share) ? "-" : "%+.1f %%", 100 * share);
     return word;
 }
 
 struct knee_word knee_short(double value)
 {
-    struct knee_word word;
+    struct knee_word word = {""};
     if (isnan(value))
         knee_format(word.s, sizeof word.s, "-");
     else
