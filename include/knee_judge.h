@@ -50,6 +50,7 @@ struct knee_lever {
     const char *name;     /* "overlap" */
     const char *change;   /* "eta 1" */
     const char *risk;     /* what it costs or risks, in words */
+    bool training;        /* the run would learn otherwise */
     struct knee_row row;  /* after the change */
     double gain;          /* throughput after / before - 1 */
     double quality_gain;  /* time to quality before / after - 1; NaN when it is not known */
@@ -104,7 +105,7 @@ struct knee_feasibility {
     double zero3_workers;  /* that share everything */
 };
 
-#define KNEE_LEVERS_MAX 32
+#define KNEE_LEVERS_MAX 24
 
 struct knee_prediction {
     struct knee_job job; /* completed */

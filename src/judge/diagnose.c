@@ -236,6 +236,9 @@ static struct knee_job job_of(const struct knee_account *account, const struct k
     put(&job, &job.measured_workers, transfer > 0 ? fmax(2, workers) : workers);
     put(&job, &job.at, job.measured_workers);
     put(&job, &job.loader_overlap, 1);
+    if (isnan(job.bytes_per_param) && account->collective_count > 0 &&
+        strcmp(account->collectives[0].dtype, "f32") == 0)
+        put(&job, &job.bytes_per_param, 4); /* what takes the most time travels in 32 bits */
     for (int label = KNEE_WAIT; label < KNEE_LABELS; label++)
         job.stall_s[label] = d->step.label_s[label];
     job.barred = barred_levers(account);

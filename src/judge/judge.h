@@ -31,7 +31,8 @@ void knee_find(const struct knee_terms *terms, double tolerance, struct knee_kne
 
 /* Fills levers[] and lever_count from job, at and knee. */
 void knee_levers(struct knee_prediction *prediction);
-/* Row with the most gain among the kinds, or SIZE_MAX when none gains `least`. */
+/* Row with the most gain among the kinds, or SIZE_MAX when none gains `least`. One that leaves
+ * training as it is comes before all that do not. */
 size_t knee_levers_best(const struct knee_prediction *prediction, unsigned kinds, double least);
 
 /* What gain counts for ranking: time to quality where that is known. */

@@ -209,42 +209,46 @@ static const struct {
     const char *name, *change, *risk;
     unsigned kind;
     bool (*apply)(struct trial *);
+    bool training; /* the run would learn otherwise: never the first advice */
 } table[] = {
-    {"more workers", "2x", "each pays less than the last", KNEE_LEVER_WORKERS, more_workers},
+    {"more workers", "2x", "each pays less than the last", KNEE_LEVER_WORKERS, more_workers, false},
     {"fewer workers", "to the knee", "slower, but each worker pays", KNEE_LEVER_FEWER,
-     fewer_workers},
+     fewer_workers, false},
     {"bigger local batch", "2x", "memory; global batch 2x, nearer to the critical batch",
-     KNEE_LEVER_BATCH, bigger_batch},
+     KNEE_LEVER_BATCH, bigger_batch, true},
     {"accumulate", "4 micro-steps", "no memory; global batch 4x, nearer to the critical batch",
-     KNEE_LEVER_BATCH, accumulate},
+     KNEE_LEVER_BATCH, accumulate, true},
     {"overlap", "eta 1", "none for quality; the best that overlap can do", KNEE_LEVER_OVERLAP,
-     overlap},
-    {"compress: bf16", "2 B/param", "small: rounding of the sum", KNEE_LEVER_COMPRESS, send_bf16},
+     overlap, false},
+    {"compress: bf16", "2 B/param", "small: rounding of the sum", KNEE_LEVER_COMPRESS, send_bf16,
+     false},
     {"compress: fp8", "1.03 B/param", "needs scaling; watch the loss", KNEE_LEVER_COMPRESS,
-     send_fp8},
+     send_fp8, true},
     {"compress: int8", "1.02 B/param", "needs scales and error feedback", KNEE_LEVER_COMPRESS,
-     send_int8},
+     send_int8, true},
     {"compress: PowerSGD", "rank 4", "needs error feedback; loses a little accuracy at low rank",
-     KNEE_LEVER_COMPRESS, send_low_rank},
+     KNEE_LEVER_COMPRESS, send_low_rank, true},
     {"compress: top-k", "1 %", "needs error feedback; all-gather grows with workers",
-     KNEE_LEVER_COMPRESS, send_top_k},
+     KNEE_LEVER_COMPRESS, send_top_k, true},
     {"compress: 1-bit", "0.13 B/param", "needs error feedback and a warm-up", KNEE_LEVER_COMPRESS,
-     send_one_bit},
+     send_one_bit, true},
     {"local SGD", "sync every 8", "workers drift apart between synchronisations", KNEE_LEVER_SYNC,
-     local_sgd},
+     local_sgd, true},
     {"DiLoCo", "sync every 100", "other optimizer (outer momentum); costs some loss per token",
-     KNEE_LEVER_SYNC, diloco},
-    {"faster link", "2x", "money for hardware", KNEE_LEVER_NETWORK, faster_link},
+     KNEE_LEVER_SYNC, diloco, true},
+    {"faster link", "2x", "money for hardware", KNEE_LEVER_NETWORK, faster_link, false},
     {"another algorithm", "", "none for quality; set it in the library", KNEE_LEVER_NETWORK,
-     best_algorithm},
+     best_algorithm, false},
     {"another axis", "tensor parallel in the node", "code; see knee tax for what it pays",
-     KNEE_LEVER_NETWORK, another_axis},
-    {"faster loader", "keeps ahead", "CPU cores or storage", KNEE_LEVER_INPUT, faster_loader},
+     KNEE_LEVER_NETWORK, another_axis, false},
+    {"faster loader", "keeps ahead", "CPU cores or storage", KNEE_LEVER_INPUT, faster_loader,
+     false},
     {"even workers", "all on time", "find the slow worker; the best that evening out can do",
-     KNEE_LEVER_STRAGGLER, even_workers},
+     KNEE_LEVER_STRAGGLER, even_workers, false},
     {"fewer launches", "host keeps ahead", "CUDA graphs or compilation; fixed shapes",
-     KNEE_LEVER_HOST, fewer_launches},
-    {"hidden copies", "pinned, asynchronous", "none for quality", KNEE_LEVER_HOST, hidden_copies},
+     KNEE_LEVER_HOST, fewer_launches, false},
+    {"hidden copies", "pinned, asynchronous", "none for quality", KNEE_LEVER_HOST, hidden_copies,
+     false},
 };
 #define TABLE (sizeof table / sizeof *table)
 _Static_assert(TABLE <= KNEE_LEVERS_MAX, "KNEE_LEVERS_MAX is too small");
@@ -290,6 +294,7 @@ void knee_levers(struct knee_prediction *prediction)
         struct knee_lever *lever = &prediction->levers[prediction->lever_count++];
         lever->name = table[i].name;
         lever->risk = table[i].risk;
+        lever->training = table[i].training;
         lever->change = trial.change;
         weigh(&trial, lever);
     }
@@ -321,9 +326,12 @@ static unsigned kind_of(const struct knee_lever *lever)
 
 size_t knee_levers_best(const struct knee_prediction *prediction, unsigned kinds, double least)
 {
-    for (size_t i = 0; i < prediction->lever_count; i++)
-        if ((kind_of(&prediction->levers[i]) & kinds) &&
-            knee_lever_gain(&prediction->levers[i]) >= least)
-            return i;
+    for (int training = 0; training <= 1; training++)
+        for (size_t i = 0; i < prediction->lever_count; i++) {
+            const struct knee_lever *lever = &prediction->levers[i];
+            if (lever->training == training && (kind_of(lever) & kinds) &&
+                knee_lever_gain(lever) >= least)
+                return i;
+        }
     return SIZE_MAX;
 }

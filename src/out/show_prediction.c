@@ -424,6 +424,7 @@ static void json_levers(struct knee_json *json, const struct knee_prediction *p)
         knee_json_number(json, "cost_ratio", lever->cost_ratio);
         knee_json_number(json, "saved_per_day", lever->saved_per_day);
         knee_json_string(json, "risk", lever->risk);
+        knee_json_bool(json, "changes_training", lever->training);
         knee_json_close(json, '}');
     }
     knee_json_close(json, ']');

@@ -661,6 +661,7 @@ static void json_levers(struct knee_json *json, const struct knee_prediction *p)
         knee_json_number(json, "step_s", p->levers[i].row.step.wall_s);
         knee_json_number(json, "gain", p->levers[i].gain);
         knee_json_string(json, "risk", p->levers[i].risk);
+        knee_json_bool(json, "changes_training", p->levers[i].training);
         knee_json_close(json, '}');
     }
     knee_json_close(json, ']');
