@@ -160,8 +160,7 @@ static void times_table(const struct knee_collective *c, enum knee_format format
     knee_table_cell(&table, "bytes");
     for (size_t i = 0; i < count; i++)
         knee_table_cell(&table, "%s  ", columns[i]->name);
-    for (size_t i = 0; i < sizeof after / sizeof *after; i++)
-        knee_table_cell(&table, "%s", after[i]);
+    KNEE_HEADS(&table, after);
     for (size_t i = 0; i < c->query.size_count; i++)
         text_row(c, i, columns, count, &table);
     knee_table_write(&table, format, style, text);
@@ -277,8 +276,7 @@ static void write_csv(const struct knee_collective *c, const struct knee_style *
                                           "measured_s"};
     struct knee_table table;
     knee_table_init(&table, "rllrrrllrr", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (size_t i = 0, at = 0; i < c->row_count; i++) {
         at += i == c->sizes[at].last;
         const struct knee_collective_row *row = &c->rows[i];

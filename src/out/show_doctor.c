@@ -266,8 +266,7 @@ static void write_csv(const struct knee_checkup *c, const struct knee_style *sty
                                           "evidence", "cure"};
     struct knee_table table;
     knee_table_init(&table, "lllrlrrrll", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (size_t i = 0; i < c->count; i++) {
         const struct knee_ailment *a = &c->findings[i];
         knee_table_cell(&table, "%s", a->rule->id);

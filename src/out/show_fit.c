@@ -116,8 +116,7 @@ static void logs_table(const struct knee_check *check, enum knee_format format,
         "refused", "left out: median", "p90",   "preset: median", "recognised as"};
     struct knee_table table;
     knee_table_init(&table, "llrrrrrrrl", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (size_t i = 0; i < check->count; i++) {
         const struct knee_log_check *row = &check->checks[i];
         const struct knee_log *log = row->log;
@@ -234,8 +233,7 @@ static void write_csv(const struct knee_check *check, const struct knee_style *s
                                           "bytes", "measured_s", "fitted_s",   "error"};
     struct knee_table table;
     knee_table_init(&table, "lrlrrrrrr", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (size_t i = 0; i < check->count; i++) {
         const struct knee_log *log = check->checks[i].log;
         const double *fitted_s = check->checks[i].fitted_s;

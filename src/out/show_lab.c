@@ -72,8 +72,7 @@ static void rows_table(const struct knee_lab *lab, enum knee_format format,
                                    "predicted", "sent",    "loss"};
     struct knee_table table;
     knee_table_init(&table, "rrrrrrrrrrrrr", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (size_t i = 0; i < lab->row_count; i++) {
         const struct knee_lab_row *row = &lab->rows[i];
         knee_table_cell(&table, "%.0f", row->workers);
@@ -104,8 +103,7 @@ static void hunts_table(const struct knee_lab *lab, enum knee_format format,
     static const char *const headers[] = {"induced", "seed", "how", "named", "moved", "evidence"};
     struct knee_table table;
     knee_table_init(&table, "lrllll", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (size_t i = 0; i < lab->hunt_count; i++) {
         const struct knee_lab_hunt *hunt = &lab->hunts[i];
         bool right = strcmp(hunt->induced, hunt->named) == 0;
@@ -132,8 +130,7 @@ static void pushes_table(const struct knee_lab *lab, const char *part, enum knee
                                           "by formula", "examples", "loss"};
     struct knee_table table;
     knee_table_init(&table, "llrrrrrrrrr", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (size_t i = 0; i < lab->push_count; i++) {
         const struct knee_lab_push *push = &lab->pushes[i];
         if (strcmp(push->part, part) != 0)
@@ -223,8 +220,7 @@ static void write_csv(const struct knee_lab *lab, const struct knee_style *style
                                           "synthetic_compute"};
     struct knee_table table;
     knee_table_init(&table, "rrrrrrrrrrrrrl", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (size_t i = 0; i < lab->row_count; i++) {
         const struct knee_lab_row *row = &lab->rows[i];
         const double values[] = {row->workers,

@@ -216,13 +216,6 @@ static void sentence(const struct knee_plan_answer *a, struct knee_text *text)
 
 /* ---- Tables ---- */
 
-static void headers(struct knee_table *table, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        knee_table_cell(table, "%s", names[i]);
-}
-#define HEADERS(table, names) headers(table, names, sizeof names / sizeof *names)
-
 /* Why a plan stands where it does: what the first saves against the second, what the others lose
  * to the first. */
 static void why(const struct knee_search_result *found, size_t i, struct knee_table *table)
@@ -275,7 +268,7 @@ static void best_table(const struct knee_plan_row *row, enum knee_format format,
         "schedule", "offload", "step", "tok/s/GPU", "MFU", "mem GB", "binds", "why"};
     struct knee_table table;
     knee_table_init(&table, "rrrrrrllllrrrrll", text->alloc);
-    HEADERS(&table, names);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < row->found.count; i++) {
         plan_cells(&row->found.best[i].plan, &table);
         cost_cells(&row->found.best[i].cost, row->gpus, &table);
@@ -292,7 +285,7 @@ static void counts_table(const struct knee_plan_answer *a, enum knee_format form
                                         "mem GB", "time", "cost $",   "$/1e9 tokens", "best plan"};
     struct knee_table table;
     knee_table_init(&table, "rrrrrrrrrl", text->alloc);
-    HEADERS(&table, names);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < a->row_count; i++) {
         const struct knee_plan_row *row = &a->rows[i];
         const struct knee_plan_cost *c = &row->found.best[0].cost;
@@ -339,7 +332,7 @@ static void front_table(const struct knee_plan_answer *a, const struct knee_plan
     static const char *const names[] = {"mem GB", "step", "against best", "$/1e9 tokens", "plan"};
     struct knee_table table;
     knee_table_init(&table, "rrrrl", text->alloc);
-    HEADERS(&table, names);
+    KNEE_HEADS(&table, names);
     for (int i = 0; i < KNEE_FRONT; i++) {
         const struct knee_found *f = &row->found.front[i];
         if (!adds(&row->found, i))
@@ -369,7 +362,7 @@ static void parts_table(const struct knee_plan_cost *c, enum knee_format format,
     struct knee_table table;
     knee_table_init(&table, "lrr", text->alloc);
     static const char *const names[] = {"where the step goes", "time", "share"};
-    HEADERS(&table, names);
+    KNEE_HEADS(&table, names);
     for (int part = 0; part < KNEE_PARTS; part++) {
         if (!(c->part_s[part] > 0.0005 * c->step_s))
             continue;
@@ -408,7 +401,7 @@ static void memory_table(const struct knee_memory *m, enum knee_format format,
     struct knee_table table;
     knee_table_init(&table, "lr", text->alloc);
     static const char *const names[] = {"memory of one GPU", "bytes"};
-    HEADERS(&table, names);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < ROOMS; i++) {
         knee_table_cell(&table, "%s", rooms[i].name);
         knee_table_number(&table, room(m, i), KNEE_UNIT_BYTES);
@@ -423,7 +416,7 @@ static void remedies_table(const struct knee_plan_answer *a, enum knee_format fo
     struct knee_table table;
     knee_table_init(&table, "lrr", text->alloc);
     static const char *const names[] = {"makes it fit", "step", "mem GB"};
-    HEADERS(&table, names);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < a->remedy_count; i++) {
         knee_table_cell(&table, "%s", a->remedies[i].what);
         knee_table_number(&table, a->remedies[i].cost.step_s, KNEE_UNIT_SECONDS);
@@ -451,7 +444,7 @@ static void placement_table(const struct knee_plan_answer *a, const struct knee_
     size_t count = knee_plan_axes(plan, &a->machine, axes);
     struct knee_table table;
     knee_table_init(&table, "lrrrl", text->alloc);
-    HEADERS(&table, names);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < count; i++) {
         knee_table_cell(&table, "%s", axes[i].name);
         knee_table_cell(&table, "%.0f", axes[i].size);
@@ -502,7 +495,7 @@ static void simulated_table(const struct knee_plan_answer *a, enum knee_format f
     const struct knee_account *account = a->simulated;
     struct knee_table table;
     knee_table_init(&table, "lrrrr", text->alloc);
-    HEADERS(&table, names);
+    KNEE_HEADS(&table, names);
     for (int label = 0; label < KNEE_LABELS; label++) {
         knee_table_cell(&table, "%s", knee_label_name((enum knee_label)label));
         for (size_t end = 0; end < 2; end++) {
@@ -601,7 +594,7 @@ static void write_csv(const struct knee_plan_answer *a, const struct knee_style 
         "mfu_full",  "mfu_causal", "memory_bytes", "efficiency",  "cost",   "binds"};
     struct knee_table table;
     knee_table_init(&table, "rrrrrrrrrrlrlllrrrrrrrrl", text->alloc);
-    HEADERS(&table, names);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < a->row_count; i++)
         for (size_t k = 0; k < a->rows[i].found.count; k++) {
             const struct knee_plan *p = &a->rows[i].found.best[k].plan;
@@ -837,7 +830,7 @@ void knee_write_ops(const struct knee_plan_answer *a, enum knee_format format,
         return;
     const struct knee_plan *plan = &row->found.best[0].plan;
     knee_table_init(&table, "lllrrrrrr", text->alloc);
-    HEADERS(&table, names);
+    KNEE_HEADS(&table, names);
     if (a->shape.dense_layers > 0)
         ops_rows(a, plan, KNEE_OPERATIONS_DENSE, "dense", &table);
     if (a->shape.experts > 1)

@@ -146,8 +146,7 @@ static void rows_table(const struct knee_replay *r, enum knee_format format,
     struct knee_table table;
     size_t answered = 0;
     knee_table_init(&table, "lrrrrrll", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (size_t i = 0; i < r->row_count; i++) {
         if (r->rows[i].refused[0])
             continue;

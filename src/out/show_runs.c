@@ -12,8 +12,7 @@ static void headers(struct knee_table *table)
     static const char *const words[] = {"run",     "first file", "world",   "ranks",
                                         "step",    "steps",      "compute", "exposed",
                                         "against", "R",          "cause",   "late ranks"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        knee_table_cell(table, "%s", words[i]);
+    KNEE_HEADS(table, words);
 }
 
 static void late_cell(struct knee_table *table, const struct knee_trace_report *run)

@@ -169,16 +169,6 @@ static void sentence(const struct knee_scale_answer *a, struct knee_text *text)
 
 /* ---- Tables ---- */
 
-static void headings(struct knee_table *table, const char *align, const char *const *names,
-                     size_t count, const struct knee_alloc *alloc)
-{
-    knee_table_init(table, align, alloc);
-    for (size_t i = 0; i < count; i++)
-        knee_table_cell(table, "%s", names[i]);
-}
-#define HEADINGS(table, align, names, alloc)                                                       \
-    headings(table, align, names, sizeof names / sizeof *names, alloc)
-
 static void number_or_dash(struct knee_table *table, double value, enum knee_unit unit)
 {
     if (isnan(value))
@@ -203,7 +193,8 @@ static void points_table(const struct knee_scale_answer *a, enum knee_format for
     static const char *const names[] = {"workers",  "step",  "p95",   "batch", "tokens/s", "E(K)",
                                         "speed-up", "model", "ratio", "R",     "source"};
     struct knee_table table;
-    HEADINGS(&table, "rrrrrrrrrrl", names, text->alloc);
+    knee_table_init(&table, "rrrrrrrrrrl", text->alloc);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < a->row_count; i++) {
         const struct knee_scale_row *row = &a->rows[i];
         knee_table_cell(&table, "%g", row->workers);
@@ -228,7 +219,8 @@ static void asks_table(const struct knee_scale_answer *a, enum knee_format forma
     static const char *const names[] = {"forecast", "step",   "low", "high", "E(K)",
                                         "speed-up", "Amdahl", "USL", "time", "cost"};
     struct knee_table table;
-    HEADINGS(&table, "rrrrrrrrrr", names, text->alloc);
+    knee_table_init(&table, "rrrrrrrrrr", text->alloc);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < a->ask_count; i++) {
         const struct knee_scale_ask *ask = &a->asks[i];
         knee_table_cell(&table, "%g", ask->at.workers);
@@ -284,7 +276,8 @@ static void suspects_table(const struct knee_scale_answer *a, enum knee_format f
 {
     static const char *const names[] = {"suspect", "is", "because, or what would tell"};
     struct knee_table table;
-    HEADINGS(&table, "lll", names, text->alloc);
+    knee_table_init(&table, "lll", text->alloc);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < KNEE_SCALE_SUSPECTS; i++) {
         const struct knee_scale_suspect *s = &a->suspects[i];
         knee_table_cell(&table, "%s", knee_suspect_name(s->suspect));
@@ -303,7 +296,8 @@ static void rules_table(enum knee_format format, const struct knee_style *style,
     enum knee_suspect suspect;
     enum knee_standing says;
     const char *words;
-    HEADINGS(&table, "lll", names, text->alloc);
+    knee_table_init(&table, "lll", text->alloc);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; (words = knee_symptom_rule(i, &suspect, &says)); i++) {
         knee_table_cell(&table, "%s", words);
         knee_table_cell(&table, "%s", knee_standing_name(says));
@@ -426,7 +420,8 @@ static void write_csv(const struct knee_scale_answer *a, const struct knee_style
         "kind",  "workers",    "step_s",   "low_s",        "high_s",           "batch",
         "p95_s", "efficiency", "speed_up", "tokens_per_s", "predicted_step_s", "source"};
     struct knee_table table;
-    HEADINGS(&table, "lrrrrrrrrrrl", names, text->alloc);
+    knee_table_init(&table, "lrrrrrrrrrrl", text->alloc);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < a->row_count; i++) {
         const struct knee_scale_row *r = &a->rows[i];
         const double numbers[] = {r->workers,      r->step_s,      NAN,           NAN,

@@ -23,8 +23,7 @@ static void axes_table(const struct knee_tax *tax, enum knee_format format,
                                           "link", "t_comm", "window",     "exposed", "tax"};
     struct knee_table table;
     knee_table_init(&table, "lrlrrlrrrr", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (int i = 0; i < KNEE_AXES; i++) {
         const struct knee_axis_tax *axis = &tax->axes[i];
         bool used = axis->degree > 1;
@@ -87,8 +86,7 @@ static void write_csv(const struct knee_tax *tax, const struct knee_style *style
                                           "exposed_s", "tax",    "binds"};
     struct knee_table table;
     knee_table_init(&table, "lrlrrlrrrrl", text->alloc);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        knee_table_cell(&table, "%s", headers[i]);
+    KNEE_HEADS(&table, headers);
     for (int i = 0; i < KNEE_AXES; i++) {
         const struct knee_axis_tax *axis = &tax->axes[i];
         knee_table_cell(&table, "%s", knee_axis_name(axis->axis));

@@ -28,15 +28,10 @@ static void ns_cell(struct knee_table *table, int64_t ns, bool known)
     knee_table_number(table, known ? 1e-9 * (double)ns : NAN, KNEE_UNIT_SECONDS);
 }
 
-static void headers(struct knee_table *table, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        knee_table_cell(table, "%s", words[i]);
-}
 #define HEADERS(table, ...)                                                                        \
     do {                                                                                           \
         static const char *const words[] = {__VA_ARGS__};                                          \
-        headers(table, words, sizeof words / sizeof *words);                                       \
+        KNEE_HEADS(table, words);                                                                  \
     } while (0)
 
 static void ledger_cells(struct knee_table *table, const struct knee_ledger *ledger, bool split)

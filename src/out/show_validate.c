@@ -123,8 +123,7 @@ static void curves_table(const struct knee_validation *v, enum knee_format forma
                                         "E(K) off by", "knee measured", "knee predicted"};
     struct knee_table table;
     knee_table_init(&table, "lrrrrr", text->alloc);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        knee_table_cell(&table, "%s", names[i]);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < v->curve_count; i++) {
         knee_table_cell(&table, "%s", v->curve[i].name);
         knee_table_cell(&table, "%g", v->curve[i].anchor_gpus);
@@ -151,8 +150,7 @@ static void rows_table(const struct knee_validation *v, enum knee_format format,
                                         "error", "profile", "remark"};
     struct knee_table table;
     knee_table_init(&table, "lrrrrll", text->alloc);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        knee_table_cell(&table, "%s", names[i]);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < v->runs->count; i++) {
         const struct knee_measured_run *run = &v->runs->run[i];
         const struct knee_run_result *r = &v->result[i];
@@ -216,8 +214,7 @@ static void write_csv(const struct knee_validation *v, const struct knee_style *
                                         "assumed"};
     struct knee_table table;
     knee_table_init(&table, "lllrlrrrrrrrrll", text->alloc);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        knee_table_cell(&table, "%s", names[i]);
+    KNEE_HEADS(&table, names);
     for (size_t i = 0; i < v->runs->count; i++) {
         const struct knee_measured_run *run = &v->runs->run[i];
         const struct knee_run_result *r = &v->result[i];

@@ -31,6 +31,12 @@ void knee_table_cell(struct knee_table *table, const char *fmt, ...)
     table->cell_count++;
 }
 
+void knee_table_heads(struct knee_table *table, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        knee_table_cell(table, "%s", names[i]);
+}
+
 void knee_table_number(struct knee_table *table, double value, enum knee_unit unit)
 {
     char text[48];

@@ -22,6 +22,10 @@ void knee_table_release(struct knee_table *table);
 /* The next cell, row by row. */
 void knee_table_cell(struct knee_table *table, const char *fmt, ...) KNEE_PRINTF(2, 3);
 
+/* The first row, from an array of strings. */
+void knee_table_heads(struct knee_table *table, const char *const *names, size_t count);
+#define KNEE_HEADS(table, names) knee_table_heads(table, names, sizeof names / sizeof *names)
+
 /* The next cell: a number as knee_number_human() or knee_number_exact() writes it. */
 void knee_table_number(struct knee_table *table, double value, enum knee_unit unit);
 void knee_table_exact(struct knee_table *table, double value);
