@@ -123,10 +123,10 @@ bool knee_apply_wire(struct knee_change_run *run)
     const struct format *format = format_of(run->ask->wire, &parameter);
     size_t found = 0, done = 0;
     if (!format)
-        return knee_refuse(run,
-                           "'%.40s' is no wire format: f32, bf16, fp16, fp8, int8, powersgd:R "
-                           "or topk:P",
-                           run->ask->wire);
+        return knee_misspelt(run,
+                             "'%.40s' is no wire format: f32, bf16, fp16, fp8, int8, powersgd:R "
+                             "or topk:P",
+                             run->ask->wire);
     for (size_t i = 0; i < run->g->meet_count; i++) {
         struct knee_graph_meet *meet = &run->g->meets[i];
         if (!meet->gradients || meet->bytes <= 0)
@@ -156,7 +156,7 @@ bool knee_apply_network(struct knee_change_run *run)
     if (!free_network &&
         (knee_number_parse(run->ask->network, KNEE_UNIT_FACTOR, "--network", &factor, &err) ||
          !(factor > 0)))
-        return knee_refuse(run, "'%.40s' is no factor, nor free", run->ask->network);
+        return knee_misspelt(run, "'%.40s' is no factor, nor free", run->ask->network);
     if (!run->g->meet_count)
         return knee_refuse(run, "no communication between all its ranks is recorded");
     for (size_t i = 0; i < run->g->meet_count && factor != 1; i++) {
@@ -201,8 +201,8 @@ bool knee_apply_cluster(struct knee_change_run *run)
         return knee_refuse(run,
                            "an algorithm has a price on a cluster only: name one with --cluster");
     if (!algorithm_asked(run->ask, &algorithm))
-        return knee_refuse(run, "'%.40s' is no algorithm: see knee list algorithms",
-                           run->ask->algorithm);
+        return knee_misspelt(run, "'%.40s' is no algorithm: see knee list algorithms",
+                             run->ask->algorithm);
     for (size_t i = 0; i < run->g->meet_count; i++) {
         const struct knee_graph_meet *meet = &run->g->meets[i];
         double ns =

@@ -26,7 +26,7 @@ bool knee_apply_scale(struct knee_change_run *run)
     struct knee_err err;
     if (!equals || length == 0 || length >= sizeof pattern ||
         knee_number_parse(equals + 1, KNEE_UNIT_FACTOR, "--scale", &factor, &err) || factor < 0)
-        return knee_refuse(run, "'%.60s' is not PATTERN=F, such as gemm=0.5", text);
+        return knee_misspelt(run, "'%.60s' is not PATTERN=F, such as gemm=0.5", text);
     memcpy(pattern, text, length);
     pattern[length] = '\0';
     for (size_t i = 0; i < run->g->count; i++) {

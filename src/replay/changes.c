@@ -131,6 +131,16 @@ const struct knee_change_kind knee_change_kinds[] = {
 };
 const size_t knee_change_kind_count = sizeof knee_change_kinds / sizeof *knee_change_kinds;
 
+bool knee_misspelt(struct knee_change_run *run, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    knee_vformat(run->reason, sizeof run->reason, fmt, args);
+    va_end(args);
+    run->misspelt = true;
+    return false;
+}
+
 bool knee_refuse(struct knee_change_run *run, const char *fmt, ...)
 {
     va_list args;

@@ -24,6 +24,7 @@ struct knee_change_run {
     double share;              /* of which only so much counts; 1 */
     double floor_s;            /* the step cannot be shorter: something else takes so long */
     char reason[200];          /* why it cannot be answered */
+    bool misspelt;             /* and that no recording could: what was asked for means nothing */
 };
 
 struct knee_change_kind {
@@ -37,8 +38,9 @@ struct knee_change_kind {
 extern const struct knee_change_kind knee_change_kinds[];
 extern const size_t knee_change_kind_count;
 
-/* Says why not, and is false. */
+/* Says why not, and is false: the recording cannot answer it, or nobody could. */
 bool knee_refuse(struct knee_change_run *run, const char *fmt, ...) KNEE_PRINTF(2, 3);
+bool knee_misspelt(struct knee_change_run *run, const char *fmt, ...) KNEE_PRINTF(2, 3);
 
 /* How the change was asked for: "wire bf16", "even". */
 void knee_change_name(const struct knee_change_kind *kind, const struct knee_changes *ask,

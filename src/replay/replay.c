@@ -110,6 +110,8 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
     bool applied = apply_all(&run);
     if (g->failed)
         status = out_of_memory(r->err);
+    else if (run.misspelt)
+        status = knee_fail(r->err, KNEE_USAGE, "", "%s", run.reason);
     else if (!applied)
         memcpy(out->reason, run.reason, sizeof out->reason);
     else
