@@ -562,7 +562,6 @@ static void refusals_have_reasons(void **state)
 {
     (void)state;
     static const char *const words[] = {"keep-params on", "loader-ahead on", "wire f32",
-                                        "wire morse",     "without 77",      "prefetch 2",
                                         "hsdp 2",         "algorithm ring",  "scale nothing=2"};
     uint64_t seed = 11;
     struct job job = job_like(&seed);
