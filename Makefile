@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # knee. Targets: all (default), web, test, lint, asan, msan, tsan, musl, coverage, fuzz, bench, docs, install,
-# uninstall, clean.
+# uninstall, deb, static, wheel, dist, clean.
 # YAML, ISAL, ZLIB, SQLITE, MPI, CUDA, BLAS = auto|0|1: with the library if it is there, never, or stop when it
 # is missing;
 # WASM likewise for the page (clang for wasm32-wasi, node, uPlot from npm).
@@ -70,9 +70,10 @@ so_name  := libknee.so.$(so_major)
 # MPI brings its own compiler command; what needs it is an object of its own, loaded by a run that does.
 has_mpi := $(if $(filter 0,$(MPI)),0,$(shell command -v $(MPICC) >/dev/null 2>&1 && echo 1 || echo 0))
 use_mpi := $(if $(filter 1-0,$(MPI)-$(has_mpi)),$(error MPI=1 but $(MPICC) is missing: apt-get install libopenmpi-dev openmpi-bin),$(has_mpi))
-# CUDA with NCCL likewise; the compiler stays the same, for there is no device code in knee.
+# CUDA with NCCL likewise; the compiler stays the same, for there is no device code in knee. RPATH=0: found where the
+# system looks, not where it was at build time.
 cuda_flags = -isystem $(CUDA_HOME)/include
-cuda_libs  = $(foreach d,$(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/lib),-L$(d) -Wl,-rpath,$(d)) -lnccl -lcudart
+cuda_libs  = $(foreach d,$(wildcard $(CUDA_HOME)/lib64 $(CUDA_HOME)/lib),-L$(d) $(if $(filter 0,$(RPATH)),,-Wl,-rpath,$(d))) -lnccl -lcudart
 has_cuda := $(if $(filter 0,$(CUDA)),0,$(shell printf '$(hash)include <cuda_runtime_api.h>\n$(hash)include <nccl.h>\n' | $(CC) $(cuda_flags) -E - >/dev/null 2>&1 && echo 1 || echo 0))
 use_cuda := $(if $(filter 1-0,$(CUDA)-$(has_cuda)),$(error CUDA=1 but cuda_runtime_api.h or nccl.h is missing in $(CUDA_HOME)/include: install CUDA and NCCL, or set CUDA_HOME),$(has_cuda))
 
@@ -355,5 +356,21 @@ uninstall:
 	@rmdir $(DESTDIR)$(LIBDIR)/knee 2>/dev/null || true
 clean: ; rm -rf build
 
-.PHONY: FORCE all web unit fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean
+# ---- To hand on ----
+# SOURCE_DATE_EPOCH makes them the same bytes from the same tree; the newest commit's date where nothing is said.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 1700000000)
+deb: all
+	packaging/deb $(B)/deb
+static: ; packaging/static
+packages-test: all ; tests/packages $(B) bookworm trixie
+# The library for the wheel has libyaml inside and needs only the C library: Python unpacks .gz, and opens the files.
+wheel:
+	@$(MAKE) -s B=$(B)/wheel CFLAGS='-O2' YAML=1 ISAL=0 ZLIB=0 SQLITE=0 LDFLAGS='-s' LDLIBS='-l:libyaml.a' $(B)/wheel/$(so_name)
+	@python3 tools/wheel.py $(B)/wheel/$(so_name) $(B)
+dist:
+	@git archive --format=tar --prefix=knee-$(version)/ HEAD | gzip -9n > $(B)/knee-$(version).tar.gz
+	@echo "$(B)/knee-$(version).tar.gz: $$(sha256sum < $(B)/knee-$(version).tar.gz | cut -c1-16)"
+
+.PHONY: FORCE all web unit fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
+  deb static packages-test wheel dist
 .DELETE_ON_ERROR:
