@@ -19,10 +19,11 @@ KNEE_PUBLIC_BEGIN
 /* ---- Out: results as text ----------------------------------------------------------------- */
 
 struct knee_style {
-    bool ascii; /* no characters beyond ASCII */
-    bool color; /* ANSI emphasis */
-    int width;  /* columns of the terminal; 0: 100 */
-    bool brief; /* text: verdict and table only */
+    bool ascii;      /* no characters beyond ASCII */
+    bool color;      /* ANSI emphasis */
+    int width;       /* columns for sentences and pictures; 0: 100 */
+    int table_width; /* columns for tables: what is wider is stacked; 0: as wide as they come */
+    bool brief;      /* text: verdict and table only */
 };
 
 /* Each appends to `text`; look at text->failed once at the end. `solution` may be NULL. */

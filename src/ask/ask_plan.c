@@ -78,6 +78,7 @@ struct plan_room {
     double counts[KNEE_ROWS_MAX];
     struct knee_trace trace; /* the simulated step */
     struct knee_account account;
+    bool stopped; /* the search, before its end */
 };
 
 /* ---- Gathering ---- */
@@ -259,6 +260,7 @@ static knee_status search(struct knee_ask_question *q, struct plan_room *all, st
     if (status)
         return status;
     status = search_counts(&s, err);
+    all->stopped = s.stopped;
     if (work && work->merge_rows)
         work->merge_rows(work->ctx, a, status, err);
     return status;
@@ -299,7 +301,16 @@ static void write_answer(struct knee_ask_question *q, const struct plan_room *al
         knee_write_plan(&all->answer, out->format, &q->style, out->text);
 }
 
-/* Judges and writes. A budget or a deadline that cannot be met is a failed gate. */
+static bool some_fits(const struct knee_plan_answer *a)
+{
+    bool fits = false;
+    for (size_t i = 0; i < a->row_count; i++)
+        fits = fits || a->rows[i].fits;
+    return fits;
+}
+
+/* Judges and writes. A budget or a deadline that cannot be met is a failed gate, as is a model that
+ * fits nowhere. */
 static knee_status conclude(struct knee_ask_question *q, struct plan_room *all,
                             struct knee_err *err)
 {
@@ -313,6 +324,8 @@ static knee_status conclude(struct knee_ask_question *q, struct plan_room *all,
             status =
                 knee_fail(err, KNEE_GATE, isnan(a->question.budget) ? "--deadline" : "--budget",
                           "no GPU count that was tried meets it");
+        else if (!some_fits(a) && !all->stopped)
+            status = knee_fail(err, KNEE_GATE, "", "no plan fits into the memory of these GPUs");
     }
     knee_account_release(&all->account);
     knee_trace_release(&all->trace);

@@ -21,11 +21,25 @@ bool knee_same_name(const char *a, const char *b)
     return *a == *b;
 }
 
-size_t knee_keys_find(const struct knee_keys *keys, const char *name)
+static size_t find_exactly(const struct knee_keys *keys, const char *name)
 {
     size_t row = 0;
     while (row < keys->count && !knee_same_name(name, keys->rows[row].name))
         row++;
+    return row;
+}
+
+size_t knee_keys_find(const struct knee_keys *keys, const char *name)
+{
+    /* People say all of these; a table has one of them. */
+    static const char *const processes[] = {"workers", "gpus", "ranks"};
+    size_t row = find_exactly(keys, name);
+    for (size_t i = 0; row == keys->count && i < sizeof processes / sizeof *processes; i++) {
+        if (!knee_same_name(name, processes[i]))
+            continue;
+        for (size_t j = 0; row == keys->count && j < sizeof processes / sizeof *processes; j++)
+            row = find_exactly(keys, processes[j]);
+    }
     return row;
 }
 
@@ -132,6 +146,13 @@ static knee_status set_switch(const char *text, const char *where, bool *out, st
     return knee_fail(err, KNEE_USAGE, where, "'%.60s' is neither true nor false", text);
 }
 
+/* A share above 1 is none: 70 is 70 %. 1.5 is a mistake. */
+static bool means_percent(const struct knee_key *key, double number)
+{
+    return key->unit == KNEE_UNIT_FRACTION && key->max <= 1 && number >= 2 && number <= 100 &&
+           number == floor(number);
+}
+
 static knee_status set_field(const struct knee_key *key, void *field, const char *text,
                              const char *where, struct knee_err *err)
 {
@@ -140,6 +161,8 @@ static knee_status set_field(const struct knee_key *key, void *field, const char
     switch (key->kind) {
     case KNEE_KEY_NUMBER:
         status = knee_number_parse(text, key->unit, where, &number, err);
+        if (!status && means_percent(key, number))
+            number /= 100;
         if (!status)
             status = check_range(key, text, number, where, err);
         if (!status)

@@ -49,6 +49,8 @@ void knee_nearest_offer(struct knee_nearest *nearest, const char *name)
         distance = 2;
     if (!begins && distance >= wanted_length)
         return; /* nothing of it would be left */
+    if (!begins && distance > 1 && fold(nearest->wanted[0]) != fold(name[0]))
+        return; /* few misspell the first letter and another: --nodes is no --model */
     if (distance <= limit && (!nearest->name || distance < nearest->distance)) {
         nearest->name = name;
         nearest->distance = distance;

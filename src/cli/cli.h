@@ -14,7 +14,7 @@
 
 /* What every command understands. */
 struct cli_common {
-    bool help, json, csv, markdown, ascii, brief;
+    bool help, json, csv, markdown, ascii, brief, wide, color;
     const char *output, *html;
     unsigned char source[KNEE_KEYS_MAX];
 };

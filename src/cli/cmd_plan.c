@@ -29,6 +29,8 @@ struct work {
     atomic_size_t next; /* piece that nobody has taken yet */
     size_t pieces;
     bool progress;
+    pthread_mutex_t speaking;
+    size_t told; /* the piece that was said last: progress never goes back */
 };
 
 struct worker {
@@ -39,6 +41,19 @@ struct worker {
 
 #define PIECES_AT_ONCE 16
 
+#define PIECES_A_LINE 1024
+
+static void say_progress(struct work *work, size_t from)
+{
+    pthread_mutex_lock(&work->speaking);
+    if (from >= work->told + PIECES_A_LINE) {
+        work->told = from;
+        fprintf(stderr, "\r%g GPUs: %3.0f %% ", work->search->fixed->gpus,
+                100 * (double)from / (double)work->pieces);
+    }
+    pthread_mutex_unlock(&work->speaking);
+}
+
 static void *search_some(void *argument)
 {
     struct worker *worker = argument;
@@ -46,9 +61,8 @@ static void *search_some(void *argument)
     size_t from;
     while (!stopped && (from = atomic_fetch_add(&work->next, PIECES_AT_ONCE)) < work->pieces) {
         knee_search_run(work->search, from, from + PIECES_AT_ONCE, &worker->result);
-        if (work->progress && from % (64 * PIECES_AT_ONCE) == 0)
-            fprintf(stderr, "\r%g GPUs: %3.0f %% ", work->search->fixed->gpus,
-                    100 * (double)from / (double)work->pieces);
+        if (work->progress)
+            say_progress(work, from);
     }
     return NULL;
 }
@@ -61,6 +75,7 @@ static knee_status search_all(const struct knee_search *search, size_t threads,
         .search = search,
         .pieces = knee_search_pieces(search),
         .progress = isatty(STDERR_FILENO),
+        .speaking = PTHREAD_MUTEX_INITIALIZER,
     };
     struct worker *workers = calloc(threads, sizeof *workers);
     size_t started = 1;
@@ -80,7 +95,7 @@ static knee_status search_all(const struct knee_search *search, size_t threads,
             pthread_join(workers[i].thread, NULL);
         knee_search_merge(search, &workers[i].result, out);
     }
-    if (work.progress)
+    if (work.told > 0)
         fprintf(stderr, "\r%24s\r", "");
     free(workers);
     return KNEE_OK;

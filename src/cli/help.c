@@ -64,8 +64,13 @@ void cli_overview(struct knee_text *text)
                    "Where does the next worker stop paying, why, and what should be changed.\n\n");
     for (size_t i = 0; cli_commands[i]; i++)
         knee_text_printf(text, "  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    knee_text_puts(text, "\nStart with: knee predict --example\n"
-                         "knee COMMAND --help lists the options of a command.\n");
+    knee_text_puts(text,
+                   "\nStart with one of these:\n"
+                   "  knee predict --model llama3-8b --gpu h100    before launch: where to stop\n"
+                   "  knee plan --model llama3-8b --gpu h100 --gpus 64    which split\n"
+                   "  knee trace runs/    a recorded job: what is wrong, and what to do\n"
+                   "  knee scale run.log    is my tokens/s normal?\n\n"
+                   "knee COMMAND --help lists the options of a command, with examples.\n");
 }
 
 /* ---- Man page ---- */

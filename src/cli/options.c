@@ -25,6 +25,9 @@ static const struct knee_key rows[] = {
     SWITCH("csv", csv, "the table alone, exact numbers"),
     SWITCH("markdown", markdown, "for a document"),
     SWITCH("brief", brief, "verdict and table only"),
+    SWITCH("wide", wide, "tables as wide as they come, also where the terminal is narrower"),
+    SWITCH("color", color,
+           "emphasis also where there is no terminal; NO_COLOR=1 has none anywhere"),
     SWITCH("ascii", ascii, "no characters beyond ASCII"),
     {.name = "output",
      .kind = KNEE_KEY_WORD,
@@ -216,11 +219,14 @@ struct knee_style cli_style(const struct cli_run *run)
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     struct knee_style style = {
         .ascii = run->common.ascii || !speaks_utf8(),
-        .color = terminal && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0,
+        .color = !(no_color && *no_color) &&
+                 (run->common.color || (terminal && term && strcmp(term, "dumb") != 0)),
         .brief = run->common.brief,
     };
     struct winsize size;
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
         style.width = size.ws_col < 120 ? size.ws_col : 120;
+        style.table_width = run->common.wide ? 0 : size.ws_col;
+    }
     return style;
 }

@@ -76,30 +76,147 @@ static void trim_line(struct knee_text *text)
         text->data[--text->length] = '\0';
 }
 
+/* Which columns of a table stand beside each other, and how wide they are. */
+struct layout {
+    const struct knee_table *table;
+    const char **cells; /* all of them, the header's first */
+    size_t widths[KNEE_COLUMNS_MAX];
+    bool shown[KNEE_COLUMNS_MAX];
+    bool numbered; /* the first column does not tell rows apart: number them */
+};
+
+#define GAP 2 /* spaces before each column */
+
+static size_t layout_rows(const struct layout *layout)
+{
+    return layout->table->cell_count / layout->table->columns;
+}
+
+static const char *layout_cell(const struct layout *layout, size_t row, size_t column)
+{
+    return layout->cells[row * layout->table->columns + column];
+}
+
+static void layout_measure(struct layout *layout)
+{
+    const char *cell = layout->table->cells.data;
+    for (size_t i = 0; i < layout->table->cell_count; i++, cell += strlen(cell) + 1) {
+        size_t width = display_width(cell), column = i % layout->table->columns;
+        layout->cells[i] = cell;
+        layout->shown[column] = true;
+        layout->widths[column] = width > layout->widths[column] ? width : layout->widths[column];
+    }
+}
+
+static size_t layout_width(const struct layout *layout)
+{
+    size_t width = 0;
+    for (size_t column = 0; column < layout->table->columns; column++)
+        width += layout->shown[column] ? GAP + layout->widths[column] : 0;
+    return width;
+}
+
+/* Do all rows, two at least, say the same here? */
+static bool one_value(const struct layout *layout, size_t column)
+{
+    for (size_t row = 2; row < layout_rows(layout); row++)
+        if (strcmp(layout_cell(layout, row, column), layout_cell(layout, 1, column)) != 0)
+            return false;
+    return layout_rows(layout) > 2;
+}
+
+/* Columns that tell nothing apart go into a line of their own until the rest fits. */
+static void drop_columns(struct layout *layout, size_t room, struct knee_text *left_out)
+{
+    for (size_t column = layout->table->columns; column-- > 1 && layout_width(layout) > room;) {
+        if (!one_value(layout, column))
+            continue;
+        layout->shown[column] = false;
+        const char *value = layout_cell(layout, 1, column);
+        knee_text_printf(left_out, "%s%s %s", left_out->length ? ", " : "",
+                         layout_cell(layout, 0, column), *value ? value : "-");
+    }
+}
+
+/* The columns [from, to) that fit beside the first. */
+static size_t stack_end(const struct layout *layout, size_t from, size_t room)
+{
+    size_t width = (layout->numbered ? GAP + 4 : 0) + (from > 0 ? GAP + layout->widths[0] : 0);
+    size_t to = from;
+    for (; to < layout->table->columns; to++) {
+        size_t more = layout->shown[to] ? GAP + layout->widths[to] : 0;
+        if (to > from && width + more > room)
+            break;
+        width += more;
+    }
+    return to;
+}
+
+#define COMPARED 500 /* rows that are worth it, each with each */
+
+static bool first_tells_rows_apart(const struct layout *layout)
+{
+    if (layout_rows(layout) > COMPARED)
+        return false;
+    for (size_t row = 1; row < layout_rows(layout); row++)
+        for (size_t other = 1; other < row; other++)
+            if (strcmp(layout_cell(layout, row, 0), layout_cell(layout, other, 0)) == 0)
+                return false;
+    return true;
+}
+
+static void write_line(const struct layout *layout, size_t row, size_t from, size_t to,
+                       const struct knee_style *style, struct knee_text *text)
+{
+    bool bold = row == 0 && style->color;
+    knee_text_puts(text, bold ? "\033[1m" : "");
+    if (layout->numbered && row > 0)
+        knee_text_printf(text, "  %4zu", row);
+    else if (layout->numbered)
+        knee_text_puts(text, "     #");
+    for (size_t column = 0; column < to; column++) {
+        if (!layout->shown[column] || (column > 0 && column < from))
+            continue;
+        knee_text_puts(text, "  ");
+        write_padded(layout_cell(layout, row, column), layout->table->align[column],
+                     layout->widths[column], text);
+    }
+    trim_line(text);
+    knee_text_puts(text, bold ? "\033[0m\n" : "\n");
+}
+
+static void write_layout(struct layout *layout, const struct knee_style *style,
+                         struct knee_text *text)
+{
+    size_t room = style->table_width > 0 ? (size_t)style->table_width : SIZE_MAX;
+    size_t columns = layout->table->columns;
+    struct knee_text left_out = {.alloc = layout->table->cells.alloc};
+    layout_measure(layout);
+    drop_columns(layout, room, &left_out);
+    layout->numbered = layout_width(layout) > room && !first_tells_rows_apart(layout);
+    for (size_t from = 0, to; from < columns; from = to) {
+        to = layout_width(layout) > room ? stack_end(layout, from, room) : columns;
+        knee_text_puts(text, from > 0 ? "\n" : "");
+        for (size_t row = 0; row < layout_rows(layout); row++)
+            write_line(layout, row, from, to, style, text);
+    }
+    if (left_out.length > 0)
+        knee_text_printf(text, "  the same in every row: %s\n", left_out.data);
+    text->failed = text->failed || left_out.failed;
+    knee_text_release(&left_out);
+}
+
 static void write_text(const struct knee_table *table, const struct knee_style *style,
                        struct knee_text *text)
 {
-    size_t widths[KNEE_COLUMNS_MAX] = {0};
-    const char *cell = table->cells.data;
-    for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
-        size_t width = display_width(cell), column = i % table->columns;
-        widths[column] = width > widths[column] ? width : widths[column];
+    struct layout layout = {.table = table};
+    layout.cells = knee_resize(table->cells.alloc, NULL, table->cell_count * sizeof *layout.cells);
+    if (!layout.cells && table->cell_count > 0) {
+        text->failed = true;
+        return;
     }
-    cell = table->cells.data;
-    for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
-        size_t column = i % table->columns;
-        bool header = i < table->columns, last = column + 1 == table->columns;
-        if (header && column == 0 && style->color)
-            knee_text_puts(text, "\033[1m");
-        knee_text_puts(text, "  ");
-        write_padded(cell, table->align[column], widths[column], text);
-        if (!last)
-            continue;
-        trim_line(text);
-        if (header && style->color)
-            knee_text_puts(text, "\033[0m");
-        knee_text_puts(text, "\n");
-    }
+    write_layout(&layout, style, text);
+    knee_resize(table->cells.alloc, layout.cells, 0);
 }
 
 static void write_markdown(const struct knee_table *table, struct knee_text *text)
