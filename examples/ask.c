@@ -7,7 +7,7 @@
  *   ./ask predict 'word = examples/job.yaml' examples/job.yaml
  *   ./ask trace rank0.json rank1.json
  * An argument with '=' is a line of the question; any other is a file: it is attached under its
- * name, or for trace and diff pushed.
+ * name, or, JSON for trace, diff and replay, pushed.
  */
 #include "knee.h"
 
@@ -52,13 +52,14 @@ int main(int argc, char **argv)
     struct knee_err err = {0};
     struct knee_ask *ask = knee_ask_begin(NULL);
     const char *command = argc > 1 ? argv[1] : "";
-    bool traces = strcmp(command, "trace") == 0 || strcmp(command, "diff") == 0;
+    bool traces = strcmp(command, "trace") == 0 || strcmp(command, "diff") == 0 ||
+                  strcmp(command, "replay") == 0;
     knee_status status = ask ? KNEE_OK : KNEE_SYSTEM;
     for (int i = 2; i < argc && !status; i++) {
         if (strchr(argv[i], '=')) {
             used += (size_t)snprintf(lines + used, sizeof lines - used, "%s\n", argv[i]);
             status = used < sizeof lines ? KNEE_OK : KNEE_USAGE;
-        } else if (traces) {
+        } else if (traces && strstr(argv[i], ".json")) {
             status = push(ask, argv[i], &err);
         } else if (files < FILES && (data[files] = read_all(argv[i], &length))) {
             status = knee_attach(ask, argv[i], data[files++], length, &err);

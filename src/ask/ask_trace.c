@@ -28,32 +28,6 @@ static const char *const job_keys[] = {
     "params", "bytes-per-param", "global-batch", "local-batch",    "gpu",       "cluster", "price",
     "power",  "idle-power",      "steps",        "critical-batch", "tolerance", NULL};
 
-/* ---- The traces that are meant ---- */
-
-/* A word is a trace's name, or the folder it is in. */
-static bool names(const char *word, const char *file)
-{
-    size_t length = strlen(word);
-    while (length > 1 && word[length - 1] == '/')
-        length--;
-    return strncmp(word, file, length) == 0 && (file[length] == '\0' || file[length] == '/');
-}
-
-static knee_status pick(const struct knee_ask_pushed *pushed, const char *word,
-                        struct knee_ask_told *told, struct knee_err *err)
-{
-    size_t before = told->count;
-    for (size_t t = 0; t < pushed->count; t++)
-        if (!word || names(word, pushed->traces[t].file))
-            told->traces[told->count++] = pushed->traces[t];
-    if (told->count > before)
-        return KNEE_OK;
-    knee_fail(err, KNEE_INPUT, word ? word : "", "no trace was pushed%s",
-              word ? " under this name" : "");
-    knee_hint(err, "push its bytes before the question");
-    return KNEE_INPUT;
-}
-
 static knee_status diagnose(struct knee_ask_told *told, const struct knee_job *job, bool expect,
                             struct knee_err *err)
 {
@@ -71,19 +45,8 @@ knee_status knee_ask_tell(struct knee_ask *ask, const char *const *words, size_t
                           const struct knee_job *job, bool expect, struct knee_ask_told *out,
                           struct knee_err *err)
 {
-    const struct knee_ask_pushed *pushed = knee_ask_pushed_of(ask);
-    size_t rounds = word_count ? word_count : 1; /* a trace may be named more than once */
-    memset(out, 0, sizeof *out);
-    out->alloc = pushed->alloc;
-    out->traces = knee_resize(out->alloc, NULL, (pushed->count * rounds + 1) * sizeof *out->traces);
-    knee_status status = KNEE_OK;
-    if (!out->traces)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    for (size_t w = 0; w < rounds && !status; w++)
-        status = pick(pushed, word_count ? words[w] : NULL, out, err);
-    if (!status)
-        status = diagnose(out, job, expect, err);
-    if (status)
+    knee_status status = knee_ask_pick(ask, words, word_count, out, err);
+    if (!status && (status = diagnose(out, job, expect, err)))
         knee_ask_told_release(out);
     return status;
 }

@@ -655,3 +655,18 @@ void cli_traces_complain(const struct cli_traces *traces)
                 traces->refused[i].err.what,
                 traces->refused[i].repeat ? "" : "; the other files are not affected");
 }
+
+knee_status cli_traces_to_ask(struct cli_run *run, const char *const *words, size_t word_count,
+                              struct knee_trace_options *options, int set)
+{
+    struct cli_traces traces;
+    knee_status status =
+        cli_traces_read(words, word_count, options, NULL, true, &traces, &run->err);
+    if (status)
+        return status;
+    cli_traces_complain(&traces);
+    status = knee_ask_adopt(run->ask, traces.traces, traces.count, set, &run->err);
+    traces.count = 0; /* they are the ask's now */
+    cli_traces_release(&traces);
+    return status;
+}
