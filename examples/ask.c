@@ -43,6 +43,15 @@ static knee_status push(struct knee_ask *ask, const char *name, struct knee_err 
     return status ? status : knee_push_end(ask, err);
 }
 
+/* "patterns = NAME" says how traces are read: NAME must be known before they are pushed. */
+static bool is_patterns(const char *lines, const char *name)
+{
+    const char *line = strstr(lines, "patterns");
+    line = line ? line + strcspn(line, "=") : "";
+    line += strspn(line, "= ");
+    return strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == '\n';
+}
+
 int main(int argc, char **argv)
 {
     static char lines[65536];
@@ -63,6 +72,8 @@ int main(int argc, char **argv)
             status = push(ask, argv[i], &err);
         } else if (files < FILES && (data[files] = read_all(argv[i], &length))) {
             status = knee_attach(ask, argv[i], data[files++], length, &err);
+            if (!status && traces && is_patterns(lines, argv[i]))
+                status = knee_push_patterns(ask, argv[i], &err);
         }
     }
     if (!status)

@@ -170,6 +170,7 @@ void knee_ask_watch(struct knee_ask *ask, bool (*progress)(void *ctx, double sha
  *                 rates = NAME                    YAML
  *     validate    word = NAME                     CSV of runs
  *     replay      word = NAME                     a log of a pipeline's operations, JSON
+ *     trace       noise = NAME                    lines of BATCH,SQUARED_NORM
  *
  * The name is copied. The bytes are borrowed: they must stay until the ask ends or the name is
  * attached anew, and need no NUL at their end.
@@ -191,9 +192,14 @@ knee_status knee_attach(struct knee_ask *ask, const char *name, const char *data
  *     knee_push_end(ask, &err);
  *
  * trace and replay are then about all traces that were pushed, or those that "word = NAME" lines
- * name; diff is about the two sides "word = BEFORE" and "word = AFTER". A word is the name of a trace, or what
- * several names begin with up to a '/': "monday" for "monday/rank0.json", "monday/rank1.json".
+ * name; diff is about the two sides "word = BEFORE" and "word = AFTER". A word is the name of a
+ * trace, or what several names begin with up to a '/': "monday" for "monday/rank0.json",
+ * "monday/rank1.json".
  */
+/* More names of communication for the traces that are pushed from now on: bytes that are attached
+ * under `name`, lines of WORD KIND [OPERATION] as knee trace --patterns takes them. NULL: the
+ * built-in ones alone. */
+knee_status knee_push_patterns(struct knee_ask *ask, const char *name, struct knee_err *err);
 knee_status knee_push_begin(struct knee_ask *ask, const char *name, struct knee_err *err);
 char *knee_push_room(struct knee_ask *ask, size_t *size); /* NULL: no memory, or not begun */
 void knee_push_filled(struct knee_ask *ask, size_t size);

@@ -65,6 +65,11 @@ struct knee_ask_work {
                        const struct knee_err *err);
     knee_status (*cross_validate)(void *ctx, struct knee_validation *validation,
                                   struct knee_err *err);
+    /* The account of traces whose spans several processes hold; the silent ones get an empty one */
+    knee_status (*account)(void *ctx, const struct knee_trace *traces, size_t count,
+                           const int *holders, struct knee_account *out, struct knee_err *err);
+    size_t left_out;  /* files that could not be used, or not all of them */
+    bool interrupted; /* the user stopped the reading: what is lost is known */
     void *ctx;
 };
 static inline bool knee_ask_silent(const struct knee_ask_question *question)

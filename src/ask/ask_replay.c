@@ -148,12 +148,12 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     }
     if (status)
         return status;
-    status = knee_ask_pick(q->ask, q->words, q->word_count, &told, err);
+    status = knee_ask_pick(q->ask, q->words, q->word_count, 0, &told, err);
     bool log = q->word_count == 1 && !has_work(&told) && knee_ask_has(q->ask, q->words[0]);
     knee_status logged = log ? answer_log(q, err) : KNEE_INPUT;
     if (log && (status || !logged))
         status = logged;
-    else if (!status)
+    else if (!status && !(status = knee_ask_one_run(&told, "", err)))
         status = answer_traces(q, all, &told, err);
     knee_ask_told_release(&told);
     return status;

@@ -37,6 +37,9 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
                             struct cli_traces *out, struct knee_err *err);
 void cli_traces_release(struct cli_traces *traces);
 
+/* About how many bytes of JSON there are to read: of a gzipped file what its end says. */
+uint64_t cli_traces_size(const char *const *words, size_t word_count);
+
 /* Reads without processes, complains, and hands the traces to run->ask for word number `set` (see
  * ask/pushed.h). */
 knee_status cli_traces_to_ask(struct cli_run *run, const char *const *words, size_t word_count,
