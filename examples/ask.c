@@ -7,7 +7,7 @@
  *   ./ask predict 'word = examples/job.yaml' examples/job.yaml
  *   ./ask trace rank0.json rank1.json
  * An argument with '=' is a line of the question; any other is a file: it is attached under its
- * name, or for trace and diff pushed.
+ * name, or, JSON for trace, diff and replay, pushed.
  */
 #include "knee.h"
 
@@ -43,6 +43,15 @@ static knee_status push(struct knee_ask *ask, const char *name, struct knee_err 
     return status ? status : knee_push_end(ask, err);
 }
 
+/* "patterns = NAME" says how traces are read: NAME must be known before they are pushed. */
+static bool is_patterns(const char *lines, const char *name)
+{
+    const char *line = strstr(lines, "patterns");
+    line = line ? line + strcspn(line, "=") : "";
+    line += strspn(line, "= ");
+    return strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == '\n';
+}
+
 int main(int argc, char **argv)
 {
     static char lines[65536];
@@ -52,16 +61,19 @@ int main(int argc, char **argv)
     struct knee_err err = {0};
     struct knee_ask *ask = knee_ask_begin(NULL);
     const char *command = argc > 1 ? argv[1] : "";
-    bool traces = strcmp(command, "trace") == 0 || strcmp(command, "diff") == 0;
+    bool traces = strcmp(command, "trace") == 0 || strcmp(command, "diff") == 0 ||
+                  strcmp(command, "replay") == 0;
     knee_status status = ask ? KNEE_OK : KNEE_SYSTEM;
     for (int i = 2; i < argc && !status; i++) {
         if (strchr(argv[i], '=')) {
             used += (size_t)snprintf(lines + used, sizeof lines - used, "%s\n", argv[i]);
             status = used < sizeof lines ? KNEE_OK : KNEE_USAGE;
-        } else if (traces) {
+        } else if (traces && strstr(argv[i], ".json")) {
             status = push(ask, argv[i], &err);
         } else if (files < FILES && (data[files] = read_all(argv[i], &length))) {
             status = knee_attach(ask, argv[i], data[files++], length, &err);
+            if (!status && traces && is_patterns(lines, argv[i]))
+                status = knee_push_patterns(ask, argv[i], &err);
         }
     }
     if (!status)

@@ -119,6 +119,7 @@ void knee_ask_end(struct knee_ask *ask); /* NULL: nothing */
  *     cluster     a cluster from a preset, one line or a file, as YAML
  *     trace       what recorded steps say: R, the cause, the late rank, the lever
  *     diff        why one recording's step is longer than another's
+ *     replay      what a recorded job would do with something changed
  *     validate    how well measured runs are predicted
  *     list        the presets, with where their figures come from
  *     example     a job file to start from
@@ -157,7 +158,7 @@ void knee_ask_watch(struct knee_ask *ask, bool (*progress)(void *ctx, double sha
  * were attached before: the library opens no files.
  *
  *     predict     job = NAME, or word = NAME      YAML
- *     predict, tax, plan, collective, fit, trace
+ *     predict, tax, plan, collective, fit, trace, replay
  *                 cluster = NAME                  YAML, nvidia-smi topo -m, NCCL's topology XML
  *     collective  against = NAME                  a log of nccl-tests or another
  *     fit         word = NAME                     logs; index = NAME: a CSV that says of what
@@ -168,6 +169,8 @@ void knee_ask_watch(struct knee_ask *ask, bool (*progress)(void *ctx, double sha
  *     plan, validate
  *                 rates = NAME                    YAML
  *     validate    word = NAME                     CSV of runs
+ *     replay      word = NAME                     a log of a pipeline's operations, JSON
+ *     trace       noise = NAME                    lines of BATCH,SQUARED_NORM
  *
  * The name is copied. The bytes are borrowed: they must stay until the ask ends or the name is
  * attached anew, and need no NUL at their end.
@@ -188,10 +191,15 @@ knee_status knee_attach(struct knee_ask *ask, const char *name, const char *data
  *         knee_push_filled(ask, got);
  *     knee_push_end(ask, &err);
  *
- * trace is then about all traces that were pushed, or those that "word = NAME" lines name; diff is
- * about the two sides "word = BEFORE" and "word = AFTER". A word is the name of a trace, or what
- * several names begin with up to a '/': "monday" for "monday/rank0.json", "monday/rank1.json".
+ * trace and replay are then about all traces that were pushed, or those that "word = NAME" lines
+ * name; diff is about the two sides "word = BEFORE" and "word = AFTER". A word is the name of a
+ * trace, or what several names begin with up to a '/': "monday" for "monday/rank0.json",
+ * "monday/rank1.json".
  */
+/* More names of communication for the traces that are pushed from now on: bytes that are attached
+ * under `name`, lines of WORD KIND [OPERATION] as knee trace --patterns takes them. NULL: the
+ * built-in ones alone. */
+knee_status knee_push_patterns(struct knee_ask *ask, const char *name, struct knee_err *err);
 knee_status knee_push_begin(struct knee_ask *ask, const char *name, struct knee_err *err);
 char *knee_push_room(struct knee_ask *ask, size_t *size); /* NULL: no memory, or not begun */
 void knee_push_filled(struct knee_ask *ask, size_t size);
@@ -209,6 +217,7 @@ void knee_push_clear(struct knee_ask *ask);
  *     fit         output = NAME       the cluster, YAML for cluster = NAME
  *     plan        perfetto = NAME     the simulated step, a trace
  *     trace       perfetto = NAME     all ranks, aligned and labelled, as one trace
+ *     replay      perfetto = NAME     the timeline after the changes, the same way
  *     validate    calibrate = NAME    constants fitted to the runs, YAML for rates = NAME
  *
  * NULL: nothing was made under this name. It stays until the ask ends or makes it anew.

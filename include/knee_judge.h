@@ -50,8 +50,11 @@ struct knee_lever {
     const char *name;     /* "overlap" */
     const char *change;   /* "eta 1" */
     const char *risk;     /* what it costs or risks, in words */
+    unsigned kind;        /* of enum knee_lever_kind, for those who choose among them */
     bool training;        /* the run would learn otherwise */
-    struct knee_row row;  /* after the change */
+    bool replayed;        /* from a replay of the recorded timeline, not from a closed form */
+    double low_s, high_s; /* of the step after the change; NaN from a closed form */
+    struct knee_row row;  /* after the change; of a replayed one no labels */
     double gain;          /* throughput after / before - 1 */
     double quality_gain;  /* time to quality before / after - 1; NaN when it is not known */
     double knee_workers;  /* tolerance knee after the change */
@@ -193,6 +196,8 @@ struct knee_diagnosis {
     double wire_slowdown, wire_bytes_per_s; /* of it: times, and what it reaches (bus) */
     struct knee_prediction prediction;      /* levers and cost at this step */
     size_t lever;                           /* row of its levers, SIZE_MAX: none */
+    char closed_because[160]; /* why levers are from closed forms although there is a timeline; "":
+                                 they are replayed, or nobody tried */
 };
 
 /* `given` may hold what the user says beside the trace (price, cluster, params, critical batch); it
@@ -201,6 +206,18 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
                           const struct knee_alloc *alloc, struct knee_diagnosis *out,
                           struct knee_err *err);
 void knee_diagnosis_release(struct knee_diagnosis *diagnosis);
+
+/* A recording with more pieces of GPU work, or more bytes, is replayed only when that is asked for.
+ */
+#define KNEE_LEVERS_MOST_WORK  500000
+#define KNEE_LEVERS_MOST_BYTES 800000000
+
+/* Replays the account's timeline, whose traces must have been read with options.host, with the
+ * standard table of changes, and puts what that says in place of the closed forms' levers. Where it
+ * cannot, they stay and closed_because says why: that is no failure. */
+knee_status knee_replay_levers(const struct knee_account *account, bool also_large,
+                               const struct knee_alloc *alloc, struct knee_diagnosis *diagnosis,
+                               struct knee_err *err);
 
 /* Fills in what each collective should take on a cluster. Groups are taken to fill nodes. */
 void knee_expect_collectives(struct knee_account *account, const struct knee_cluster *cluster);

@@ -84,6 +84,11 @@ void knee_ask_set_files(struct knee_ask *ask, const struct knee_ask_files *files
     ask->files = *files;
 }
 
+const struct knee_ask_files *knee_ask_files_of(const struct knee_ask *ask)
+{
+    return &ask->files;
+}
+
 void knee_ask_watch(struct knee_ask *ask, bool (*progress)(void *ctx, double share), void *ctx)
 {
     ask->progress = progress;

@@ -19,6 +19,9 @@ struct knee_ask_files {
     /* *data is malloc()ed; NULL for an empty file */
     knee_status (*read)(void *ctx, const char *name, size_t cap, char **data, size_t *length,
                         struct knee_err *err);
+    /* Where timelines go as they are made; NULL: what is made is kept to be pulled */
+    knee_status (*write_perfetto)(void *ctx, const char *name, const struct knee_account *account,
+                                  struct knee_err *err);
     void *ctx;
 };
 
@@ -62,6 +65,11 @@ struct knee_ask_work {
                        const struct knee_err *err);
     knee_status (*cross_validate)(void *ctx, struct knee_validation *validation,
                                   struct knee_err *err);
+    /* The account of traces whose spans several processes hold; the silent ones get an empty one */
+    knee_status (*account)(void *ctx, const struct knee_trace *traces, size_t count,
+                           const int *holders, struct knee_account *out, struct knee_err *err);
+    size_t left_out;  /* files that could not be used, or not all of them */
+    bool interrupted; /* the user stopped the reading: what is lost is known */
     void *ctx;
 };
 static inline bool knee_ask_silent(const struct knee_ask_question *question)
@@ -82,7 +90,7 @@ struct knee_ask_command {
 };
 extern const struct knee_ask_command knee_ask_predict, knee_ask_example, knee_ask_tax,
     knee_ask_collective, knee_ask_fit, knee_ask_cluster, knee_ask_list, knee_ask_plan,
-    knee_ask_trace, knee_ask_diff, knee_ask_validate;
+    knee_ask_trace, knee_ask_diff, knee_ask_replay, knee_ask_validate;
 extern const struct knee_ask_command *const knee_ask_commands[]; /* NULL ends */
 
 /* ---- The ask ---- */
@@ -117,6 +125,7 @@ knee_status knee_ask_read_rates(struct knee_ask *ask, const char *name, struct k
 
 /* The text that knee_pull() will give for `name`, emptied; NULL: no memory. */
 struct knee_text *knee_ask_pulled(struct knee_ask *ask, const char *name);
+const struct knee_ask_files *knee_ask_files_of(const struct knee_ask *ask);
 /* A timeline under `name`, for ui.perfetto.dev. */
 knee_status knee_ask_perfetto(struct knee_ask *ask, const char *name,
                               const struct knee_account *account, struct knee_err *err);

@@ -20,9 +20,16 @@ static knee_status read_file(void *ctx, const char *name, size_t cap, char **dat
     return cli_read_file(name, cap, data, length, err);
 }
 
+static knee_status write_perfetto(void *ctx, const char *name, const struct knee_account *account,
+                                  struct knee_err *err)
+{
+    (void)ctx;
+    return cli_write_perfetto(name, account, err);
+}
+
 struct knee_ask *cli_ask_open(void)
 {
-    static const struct knee_ask_files files = {file_exists, read_file, NULL};
+    static const struct knee_ask_files files = {file_exists, read_file, write_perfetto, NULL};
     struct knee_ask *ask = knee_ask_begin(NULL);
     if (ask)
         knee_ask_set_files(ask, &files);

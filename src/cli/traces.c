@@ -655,3 +655,51 @@ void cli_traces_complain(const struct cli_traces *traces)
                 traces->refused[i].err.what,
                 traces->refused[i].repeat ? "" : "; the other files are not affected");
 }
+
+/* The size of what is packed stands in the last four bytes (RFC 1952), modulo 2^32. */
+static uint64_t json_size(const char *name)
+{
+    struct stat info;
+    unsigned char end[4];
+    if (stat(name, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= 0)
+        return 0;
+    uint64_t size = (uint64_t)info.st_size;
+    int fd = ends_with(name, ".gz") ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    if (size > 18 && fd >= 0 && pread(fd, end, sizeof end, (off_t)(size - sizeof end)) == 4) {
+        uint64_t said = (uint64_t)end[0] | (uint64_t)end[1] << 8 | (uint64_t)end[2] << 16 |
+                        (uint64_t)end[3] << 24;
+        size = said > size ? said : size;
+    }
+    if (fd >= 0)
+        close(fd);
+    return size;
+}
+
+uint64_t cli_traces_size(const char *const *words, size_t word_count)
+{
+    struct files files = {0};
+    uint64_t size = 0;
+    find_files(&files, words, word_count);
+    for (size_t i = 0; i < files.count; i++) {
+        size += strcmp(files.names[i], "-") == 0 ? 0 : json_size(files.names[i]);
+        free(files.names[i]);
+    }
+    free(files.names);
+    free(files.visits);
+    return size;
+}
+
+knee_status cli_traces_to_ask(struct cli_run *run, const char *const *words, size_t word_count,
+                              struct knee_trace_options *options, int set)
+{
+    struct cli_traces traces;
+    knee_status status =
+        cli_traces_read(words, word_count, options, NULL, true, &traces, &run->err);
+    if (status)
+        return status;
+    cli_traces_complain(&traces);
+    status = knee_ask_adopt(run->ask, traces.traces, traces.count, set, &run->err);
+    traces.count = 0; /* they are the ask's now */
+    cli_traces_release(&traces);
+    return status;
+}

@@ -3,6 +3,7 @@
 #ifndef KNEE_CLI_TRACES_H
 #define KNEE_CLI_TRACES_H
 
+#include "ask/pushed.h"
 #include "cli/cli.h"
 #include "reach/runtime.h"
 
@@ -35,6 +36,14 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
                             struct knee_trace_options *options, struct knee_runtime *rt, bool whole,
                             struct cli_traces *out, struct knee_err *err);
 void cli_traces_release(struct cli_traces *traces);
+
+/* About how many bytes of JSON there are to read: of a gzipped file what its end says. */
+uint64_t cli_traces_size(const char *const *words, size_t word_count);
+
+/* Reads without processes, complains, and hands the traces to run->ask for word number `set` (see
+ * ask/pushed.h). */
+knee_status cli_traces_to_ask(struct cli_run *run, const char *const *words, size_t word_count,
+                              struct knee_trace_options *options, int set);
 
 /* One line per refused file, on standard error. */
 void cli_traces_complain(const struct cli_traces *traces);

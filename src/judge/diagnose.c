@@ -272,6 +272,18 @@ static knee_status measure(const struct knee_account *account, const struct knee
     return good ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, "", "out of memory for the diagnosis");
 }
 
+void knee_diagnosis_choose(struct knee_diagnosis *d)
+{
+    unsigned kinds = knee_suspect_kinds(d->suspect);
+    if (!kinds)
+        kinds = knee_regime_kinds(knee_regime_of(d->ratio));
+    if (d->suspect == KNEE_SUSPECT_TINY_BATCH)
+        kinds = KNEE_LEVER_HOST | KNEE_LEVER_BATCH;
+    d->lever = knee_levers_best(&d->prediction, kinds, KNEE_WORTH_IT);
+    if (d->lever == SIZE_MAX && d->suspect != KNEE_SUSPECT_NONE && d->suspect != KNEE_SUSPECT_IDLE)
+        d->lever = knee_levers_best(&d->prediction, ~(unsigned)KNEE_LEVER_WORKERS, KNEE_WORTH_IT);
+}
+
 knee_status knee_diagnose(const struct knee_account *account, const struct knee_job *given,
                           const struct knee_alloc *alloc, struct knee_diagnosis *out,
                           struct knee_err *err)
@@ -290,14 +302,7 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
     status = knee_predict(&job, alloc, &d.prediction, err);
     if (status)
         return status;
-    unsigned kinds = knee_suspect_kinds(d.suspect);
-    if (!kinds)
-        kinds = knee_regime_kinds(knee_regime_of(d.ratio));
-    if (d.suspect == KNEE_SUSPECT_TINY_BATCH)
-        kinds = KNEE_LEVER_HOST | KNEE_LEVER_BATCH;
-    d.lever = knee_levers_best(&d.prediction, kinds, KNEE_WORTH_IT);
-    if (d.lever == SIZE_MAX && d.suspect != KNEE_SUSPECT_NONE && d.suspect != KNEE_SUSPECT_IDLE)
-        d.lever = knee_levers_best(&d.prediction, ~(unsigned)KNEE_LEVER_WORKERS, KNEE_WORTH_IT);
+    knee_diagnosis_choose(&d);
     *out = d;
     return KNEE_OK;
 }

@@ -59,6 +59,9 @@ void knee_mean_steps(const struct knee_account *account, struct knee_mean_step *
 knee_status knee_step_spread_of(const struct knee_account *account, const struct knee_alloc *alloc,
                                 struct knee_step_spread *out, struct knee_err *err);
 
+/* Sets the lever that is advised, of those that the prediction has. */
+void knee_diagnosis_choose(struct knee_diagnosis *diagnosis);
+
 /* Sets slow_wire and what belongs to it; needs step and steps. */
 void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *diagnosis);
 

@@ -294,7 +294,10 @@ void knee_levers(struct knee_prediction *prediction)
         struct knee_lever *lever = &prediction->levers[prediction->lever_count++];
         lever->name = table[i].name;
         lever->risk = table[i].risk;
+        lever->kind = table[i].kind;
         lever->training = table[i].training;
+        lever->replayed = false;
+        lever->low_s = lever->high_s = NAN;
         lever->change = trial.change;
         weigh(&trial, lever);
     }
@@ -316,20 +319,12 @@ bool knee_lever_apply(const struct knee_prediction *before, const char *name, st
     return false;
 }
 
-static unsigned kind_of(const struct knee_lever *lever)
-{
-    for (size_t i = 0; i < TABLE; i++)
-        if (table[i].name == lever->name)
-            return table[i].kind;
-    return 0;
-}
-
 size_t knee_levers_best(const struct knee_prediction *prediction, unsigned kinds, double least)
 {
     for (int training = 0; training <= 1; training++)
         for (size_t i = 0; i < prediction->lever_count; i++) {
             const struct knee_lever *lever = &prediction->levers[i];
-            if (lever->training == training && (kind_of(lever) & kinds) &&
+            if (lever->training == training && (lever->kind & kinds) &&
                 knee_lever_gain(lever) >= least)
                 return i;
         }

@@ -75,7 +75,6 @@ static void write_json(const struct knee_replay *r, struct knee_text *text)
     }
     knee_json_close(&json, ']');
     knee_json_close(&json, '}');
-    knee_text_puts(text, "\n");
 }
 
 /* ---- Text ---- */

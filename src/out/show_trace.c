@@ -234,9 +234,13 @@ static void levers_table(const struct knee_diagnosis *d, enum knee_format format
                          const struct knee_style *style, struct knee_text *text)
 {
     const struct knee_prediction *p = &d->prediction;
+    bool replayed = p->lever_count && p->levers[0].replayed;
     struct knee_table table;
-    knee_table_init(&table, "llrrrl", text->alloc);
-    HEADERS(&table, "lever", "change", "gain", "R", "step", "what it risks");
+    knee_table_init(&table, replayed ? "llrrrrrl" : "llrrrl", text->alloc);
+    HEADERS(&table, "lever", "change", "gain", "R", "step");
+    if (replayed)
+        HEADERS(&table, "low", "high");
+    HEADERS(&table, "what it risks");
     for (size_t i = 0; i < p->lever_count; i++) {
         const struct knee_lever *lever = &p->levers[i];
         if (lever->gain < 0.005)
@@ -246,10 +250,21 @@ static void levers_table(const struct knee_diagnosis *d, enum knee_format format
         knee_table_cell(&table, "%s", knee_signed_percent(lever->gain).s);
         knee_table_cell(&table, "%s", knee_short(lever->row.ratio).s);
         knee_table_number(&table, lever->row.step.wall_s, KNEE_UNIT_SECONDS);
+        if (replayed) {
+            knee_table_number(&table, lever->low_s, KNEE_UNIT_SECONDS);
+            knee_table_number(&table, lever->high_s, KNEE_UNIT_SECONDS);
+        }
         knee_table_cell(&table, "%s", lever->risk);
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
+    if (format == KNEE_TEXT && replayed)
+        knee_text_puts(text, "  replayed: knee replay takes each change, and several together\n");
+    else if (format == KNEE_TEXT)
+        knee_text_printf(text,
+                         "  closed forms of the mean step, which do not know what hides: "
+                         "the best that can be%s%s\n",
+                         *d->closed_because ? "; not replayed: " : "", d->closed_because);
 }
 
 /* ---- Text and Markdown ---- */
@@ -645,8 +660,9 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
     knee_json_close(json, '}');
 }
 
-static void json_levers(struct knee_json *json, const struct knee_prediction *p)
+static void json_levers(struct knee_json *json, const struct knee_diagnosis *d)
 {
+    const struct knee_prediction *p = &d->prediction;
     knee_json_open(json, "levers", '[');
     for (size_t i = 0; i < p->lever_count; i++) {
         knee_json_open_flat(json, NULL, '{');
@@ -654,12 +670,16 @@ static void json_levers(struct knee_json *json, const struct knee_prediction *p)
         knee_json_string(json, "change", p->levers[i].change);
         knee_json_number(json, "ratio", p->levers[i].row.ratio);
         knee_json_number(json, "step_s", p->levers[i].row.step.wall_s);
+        knee_json_number(json, "low_s", p->levers[i].low_s);
+        knee_json_number(json, "high_s", p->levers[i].high_s);
         knee_json_number(json, "gain", p->levers[i].gain);
         knee_json_string(json, "risk", p->levers[i].risk);
         knee_json_bool(json, "changes_training", p->levers[i].training);
+        knee_json_string(json, "from", p->levers[i].replayed ? "replay" : "closed form");
         knee_json_close(json, '}');
     }
     knee_json_close(json, ']');
+    knee_json_string(json, "not_replayed", *d->closed_because ? d->closed_because : NULL);
 }
 
 static void write_json(const struct knee_trace_report *report, struct knee_text *text)
@@ -672,7 +692,7 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
     json_ranks(&json, account);
     json_stragglers(&json, account);
     json_collectives(&json, account);
-    json_levers(&json, &report->diagnosis->prediction);
+    json_levers(&json, report->diagnosis);
     knee_json_string(&json, "step_source", step_source(account));
     knee_json_string(&json, "expected_of", *account->machine ? account->machine : NULL);
     knee_json_bool(&json, "expected_is_assumed", account->machine_assumed);

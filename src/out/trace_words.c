@@ -240,6 +240,21 @@ static bool late_ranks_are_first(const struct knee_diagnosis *d)
     return d->suspect == KNEE_SUSPECT_STRAGGLER && d->late_ranks > 0;
 }
 
+bool knee_diagnosis_says_lever(const struct knee_diagnosis *d)
+{
+    return d->lever != SIZE_MAX && !wire_is_first(d);
+}
+
+/* The step without late ranks: as a replay has it, else all waiting gone. */
+static double even_step_s(const struct knee_diagnosis *d)
+{
+    const struct knee_prediction *p = &d->prediction;
+    for (size_t i = 0; i < p->lever_count; i++)
+        if (p->levers[i].replayed && strcmp(p->levers[i].name, "even workers") == 0)
+            return p->levers[i].row.step.wall_s;
+    return d->step.wall_s - d->step.label_s[KNEE_WAIT];
+}
+
 static void say_advice(const struct knee_account *account, const struct knee_diagnosis *d,
                        struct knee_text *text)
 {
@@ -270,8 +285,7 @@ static void say_gain(const struct knee_account *account, const struct knee_diagn
         knee_text_printf(text,
                          "The step goes from %s to %s at best; a faster network would save %s at "
                          "most.",
-                         MS(wall), MS(wall - d->step.label_s[KNEE_WAIT]),
-                         knee_percent(transfer / wall).s);
+                         MS(wall), MS(even_step_s(d)), knee_percent(transfer / wall).s);
     else if (wire_is_first(d))
         knee_text_printf(text, "At the rate of %s the step goes from %s to %s%s.", account->machine,
                          MS(wall), d->split && !d->bounded ? "about " : "at best ",

@@ -36,6 +36,8 @@ void knee_diagnosis_line(const struct knee_account *account, const struct knee_d
 /* All of them, one after another. */
 void knee_diagnosis_sentence(const struct knee_account *account,
                              const struct knee_diagnosis *diagnosis, struct knee_text *text);
+/* Do they quote what a lever buys? */
+bool knee_diagnosis_says_lever(const struct knee_diagnosis *diagnosis);
 /* What the data cannot answer and how to record it, one sentence each; NULL past the last. */
 const char *knee_gap_sentence(unsigned gaps, size_t which);
 /* What to do about a rank that is late for this reason. */

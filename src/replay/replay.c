@@ -94,6 +94,7 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
                                enum knee_lean lean, bool labels, struct outcome *out)
 {
     struct knee_replay_times times = {0};
+    struct knee_err run_err = {.status = KNEE_OK};
     struct knee_graph *g = &r->scratch;
     struct knee_change_run run = {.g = g,
                                   .ask = ask,
@@ -114,8 +115,8 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
         status = knee_fail(r->err, KNEE_USAGE, "", "%s", run.reason);
     else if (!applied)
         memcpy(out->reason, run.reason, sizeof out->reason);
-    else
-        status = knee_graph_run(g, &times, r->err);
+    else if ((status = knee_graph_run(g, &times, &run_err)) == KNEE_SYSTEM && r->err)
+        *r->err = run_err;
     if (status == KNEE_INPUT) { /* the change and a guess contradict each other */
         knee_format(out->reason, sizeof out->reason, "work would wait for itself");
         status = KNEE_OK;
@@ -242,7 +243,7 @@ static const struct {
     {"wire", "bf16"},       {"even", "on"},        {"network", "2x"},      {"network", "free"},
     {"overlap", "on"},      {"bucket", "100MB"},   {"loader-ahead", "on"}, {"no-host-gaps", "on"},
     {"pinned", "on"},       {"keep-params", "on"}, {"batch", "2x"},        {"accumulate", "4"},
-    {"wire", "powersgd:4"},
+    {"wire", "powersgd:4"}, {"wire", "fp8"},       {"sync-every", "8"},
 };
 
 static int by_safety(const void *left, const void *right)
@@ -258,18 +259,26 @@ static int by_safety(const void *left, const void *right)
     return (b->gain > a->gain) - (b->gain < a->gain);
 }
 
+static knee_status add_standard(struct replayer *r, const char *key, const char *value)
+{
+    struct knee_changes ask;
+    knee_changes_init(&ask);
+    knee_status status = knee_keys_set(&knee_change_keys, &ask, key, value, KNEE_FLAG, r->err);
+    for (size_t k = 0; k < knee_change_kind_count && !status; k++)
+        if (knee_change_kinds[k].asked(&ask))
+            status = add_row(r, &knee_change_kinds[k], &ask);
+    return status;
+}
+
 static knee_status answer_standard(struct replayer *r)
 {
     knee_status status = KNEE_OK;
-    for (size_t i = 0; i < sizeof standard / sizeof *standard && !status; i++) {
-        struct knee_changes ask;
-        knee_changes_init(&ask);
-        status = knee_keys_set(&knee_change_keys, &ask, standard[i].key, standard[i].value,
-                               KNEE_FLAG, r->err);
-        for (size_t k = 0; k < knee_change_kind_count && !status; k++)
-            if (knee_change_kinds[k].asked(&ask))
-                status = add_row(r, &knee_change_kinds[k], &ask);
-    }
+    char twice[24];
+    knee_format(twice, sizeof twice, "%zu", 2 * r->account->rank_count);
+    for (size_t i = 0; i < sizeof standard / sizeof *standard && !status; i++)
+        status = add_standard(r, standard[i].key, standard[i].value);
+    if (!status)
+        status = add_standard(r, "workers", twice);
     qsort(r->out->rows, r->out->row_count, sizeof *r->out->rows, by_safety);
     r->out->standard = true;
     struct knee_changes none;

@@ -69,6 +69,7 @@ struct analysis {
     struct step *steps;
     size_t step_count;
     double even_ns[KNEE_LOGGED_KINDS];
+    bool failed; /* memory ran out */
     const struct knee_alloc *alloc;
 };
 
@@ -353,8 +354,10 @@ static double run(struct analysis *a, const struct part *part)
             s->tasks.task[i].work_ns = rint(own ? s->own_ns[i] : a->even_ns[s->ops[i].kind]);
             s->tasks.task[i].waits = s->waits[i];
         }
-        if (!knee_tasks_run(&s->tasks, &end_ns))
+        if (!knee_tasks_run(&s->tasks, &end_ns)) {
+            a->failed = a->failed || s->tasks.failed;
             return NAN;
+        }
         sum += 1e-9 * (double)end_ns;
     }
     return sum / (double)a->step_count;
@@ -609,7 +612,7 @@ knee_status knee_find_slowdown(const struct knee_op_log *log, const struct knee_
         name_cause(&s, worker_excess);
     }
     release(&a);
-    if (!good)
+    if (!good || a.failed)
         return knee_fail(err, KNEE_SYSTEM, log->file, "out of memory for the operations");
     if (isnan(s.slowdown))
         return knee_fail(err, KNEE_INPUT, log->file,

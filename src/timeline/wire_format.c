@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const uint64_t mark = 0x31706b656566316b;
+static const uint64_t mark = 0x32706b656566316b;
 
 /* ---- Strings: one block, pointers first, as the builder makes it ---- */
 
@@ -122,6 +122,7 @@ static void walk_span(struct knee_cursor *c, struct knee_span *span, const struc
     KNEE_FIELD(c, span->call);
     KNEE_FIELD(c, span->stream);
     KNEE_FIELD(c, span->step);
+    KNEE_FIELD(c, span->launch);
     span->kind = (enum knee_span_kind)knee_cursor_small(c, span->kind, KNEE_SPAN_COPY + 1);
     knee_cursor_check_time(c, span->start_ns);
     knee_cursor_check_time(c, span->end_ns);
@@ -131,6 +132,7 @@ static void walk_span(struct knee_cursor *c, struct knee_span *span, const struc
     knee_cursor_check(c, span->start_ns <= span->end_ns && span->name < trace->name_count &&
                              span->call <= rank->call_count && span->step >= -1 &&
                              (span->step < 0 || (size_t)span->step < trace->step_count) &&
+                             span->launch <= trace->host_event_count &&
                              (!before || before->start_ns <= span->start_ns));
 }
 
@@ -140,6 +142,7 @@ static void walk_call(struct knee_cursor *c, struct knee_call *call, struct word
     KNEE_FIELD(c, call->span);
     KNEE_FIELD(c, call->bytes);
     KNEE_FIELD(c, call->group_size);
+    KNEE_FIELD(c, call->element_bytes);
     KNEE_FIELD(c, call->group);
     KNEE_FIELD(c, call->description);
     KNEE_FIELD(c, call->members);
@@ -156,8 +159,10 @@ static void walk_call(struct knee_cursor *c, struct knee_call *call, struct word
 }
 
 enum {
-    SPAN_BYTES = 3 * 8 + 4 * 4 + 1,
-    CALL_BYTES = 4 * 5 + 3 * 8,
+    SPAN_BYTES = 3 * 8 + 5 * 4 + 1,
+    CALL_BYTES = 4 * 6 + 3 * 8,
+    HOST_BYTES = 3 * 8 + 4 + 1,
+    COPY_BYTES = 4 + 8,
     MARK_BYTES = 4 * 8,
     RANK_BYTES = 9 * 8
 };
@@ -231,6 +236,33 @@ static void walk_marks(struct knee_cursor *c, struct knee_mark **marks, size_t *
     }
 }
 
+/* What the host did, by start, and what its copies moved, by launch. */
+static void walk_host(struct knee_cursor *c, struct knee_trace *trace)
+{
+    void *events = trace->host_events, *copies = trace->copies;
+    knee_cursor_rows(c, &trace->host_event_count, HOST_BYTES, &events, sizeof *trace->host_events);
+    trace->host_events = events;
+    for (size_t i = 0; i < trace->host_event_count; i++) {
+        struct knee_host_event *e = &trace->host_events[i];
+        KNEE_FIELD(c, e->start_ns);
+        KNEE_FIELD(c, e->end_ns);
+        KNEE_FIELD(c, e->thread);
+        KNEE_FIELD(c, e->name);
+        e->kind = (enum knee_host_kind)knee_cursor_small(c, e->kind, KNEE_HOST_SCOPE + 1);
+        knee_cursor_check(c, e->start_ns <= e->end_ns && e->name < trace->name_count &&
+                                 (i == 0 || e[-1].start_ns <= e->start_ns));
+        knee_cursor_check(c, c->bad || knee_time_is_good(e->start_ns, e->end_ns));
+    }
+    knee_cursor_rows(c, &trace->copy_count, COPY_BYTES, &copies, sizeof *trace->copies);
+    trace->copies = copies;
+    for (size_t i = 0; i < trace->copy_count; i++) {
+        KNEE_FIELD(c, trace->copies[i].launch);
+        KNEE_FIELD(c, trace->copies[i].bytes);
+        knee_cursor_check(c, trace->copies[i].launch <= trace->host_event_count &&
+                                 trace->copies[i].bytes >= 0);
+    }
+}
+
 static void text_field(struct knee_cursor *c, char *field, size_t size)
 {
     knee_cursor_bytes(c, field, size);
@@ -289,6 +321,7 @@ static void walk(struct knee_cursor *c, struct knee_trace *trace)
     walk_file(c, trace);
     walk_marks(c, &trace->steps, &trace->step_count);
     walk_marks(c, &trace->loads, &trace->load_count);
+    walk_host(c, trace);
     void *ranks = trace->ranks;
     knee_cursor_rows(c, &trace->rank_count, RANK_BYTES, &ranks, sizeof *trace->ranks);
     trace->ranks = ranks;

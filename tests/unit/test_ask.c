@@ -43,6 +43,20 @@ static const char trace_text[] =
     "0,"
     "\"tid\":9,\"ts\":40,\"dur\":60,\"args\":{\"stream\":9,\"device\":0}}]}";
 
+/* Two steps of a pipeline of one stage: what knee replay takes for a log of operations. */
+static const char ops_text[] =
+    "{\"traceEvents\":["
+    "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":1,"
+    "\"args\":{\"name\":\"PP rank 0, TP rank 0, compute\"}},"
+    "{\"ph\":\"X\",\"cat\":\"forward-compute\",\"name\":\"f\",\"pid\":0,\"tid\":1,\"ts\":0,"
+    "\"dur\":10,\"args\":{\"step\":1,\"model_chunk\":0,\"mb_id\":0,\"seq_id\":0}},"
+    "{\"ph\":\"X\",\"cat\":\"backward-compute\",\"name\":\"b\",\"pid\":0,\"tid\":1,\"ts\":10,"
+    "\"dur\":20,\"args\":{\"step\":1,\"model_chunk\":0,\"mb_id\":0,\"seq_id\":1}},"
+    "{\"ph\":\"X\",\"cat\":\"forward-compute\",\"name\":\"f\",\"pid\":0,\"tid\":1,\"ts\":40,"
+    "\"dur\":12,\"args\":{\"step\":2,\"model_chunk\":0,\"mb_id\":0,\"seq_id\":0}},"
+    "{\"ph\":\"X\",\"cat\":\"backward-compute\",\"name\":\"b\",\"pid\":0,\"tid\":1,\"ts\":52,"
+    "\"dur\":24,\"args\":{\"step\":2,\"model_chunk\":0,\"mb_id\":0,\"seq_id\":1}}]}";
+
 static void attach_all(struct knee_ask *ask, knee_status *status)
 {
     static const struct {
@@ -50,7 +64,8 @@ static void attach_all(struct knee_ask *ask, knee_status *status)
     } all[] = {{"a.log", log_text},
                {"job.yaml", job_text},
                {"config.json", config_text},
-               {"runs.csv", runs_text}};
+               {"runs.csv", runs_text},
+               {"ops.json", ops_text}};
     for (size_t i = 0; i < sizeof all / sizeof *all && !*status; i++)
         *status = knee_attach(ask, all[i].name, all[i].data, strlen(all[i].data), NULL);
 }
@@ -92,6 +107,9 @@ static const struct question {
     {"fit", "word = a.log\ncluster = dgx-h100\noutput = fitted.yaml\n"},
     {"cluster", "word = 8xh100 * 16 @ ib400x8\n"},
     {"trace", "price = 3\n"},
+    {"replay", ""},
+    {"replay", "scale = gemm=0.5\nperfetto = after.json\n"},
+    {"replay", "word = ops.json\n"},
     {"list", "word = gpus\n"},
     {"example", NULL},
 };
@@ -105,7 +123,8 @@ static knee_status ask_one(const struct knee_alloc *alloc, const struct question
     if (status)
         return status;
     attach_all(ask, &status);
-    if (strcmp(question->command, "trace") == 0)
+    if (strcmp(question->command, "trace") == 0 ||
+        (strcmp(question->command, "replay") == 0 && !strstr(question->lines, "ops.json")))
         push_trace(ask, &status);
     if (!status)
         status = knee_ask(ask, question->command, question->lines, KNEE_JSON, answer, err);
@@ -158,6 +177,9 @@ static void test_what_is_wrong_is_said(void **state)
     refused("validate", "word = runs.csv", KNEE_INPUT, "nothing is attached", "attach");
     refused("trace", "", KNEE_INPUT, "no trace was pushed", "push");
     refused("diff", "word = a\nword = b", KNEE_INPUT, "no trace was pushed", "push");
+    refused("replay", "", KNEE_INPUT, "no trace was pushed", "push");
+    refused("replay", "word = ops.json", KNEE_INPUT, "no trace was pushed", "push");
+    refused("replay", "wires = bf16", KNEE_USAGE, "no option --wires", "--wire");
     refused("diff", "", KNEE_USAGE, "two recordings are compared, not 0", "");
     (void)state;
 }
@@ -167,7 +189,7 @@ static void test_commands_are_listed(void **state)
     size_t count = 0;
     while (knee_ask_command(count))
         count++;
-    assert_true(count >= 11);
+    assert_true(count >= 12);
     assert_null(knee_ask_command(count + 5));
     (void)state;
 }

@@ -7,6 +7,7 @@
  */
 #include "unit.h"
 
+#include "judge/judge.h"
 #include "knee_out.h"
 #include "knee_replay.h"
 #include "replay/replay_graph.h"
@@ -409,6 +410,40 @@ static void never_slower(void **state)
     }
 }
 
+/* Every row of the standard table that somebody can do is a lever, with the same numbers. */
+static void levers_are_rows(void **state)
+{
+    (void)state;
+    uint64_t seed = 12;
+    for (int i = 0; i < 10; i++) {
+        struct job job = job_like(&seed);
+        struct recording all;
+        struct knee_job given;
+        struct knee_diagnosis d;
+        size_t answered = 0;
+        job.sleep[0] = upto(&seed, 5000000);
+        record(&job, &all);
+        knee_job_init(&given);
+        assert_int_equal(knee_diagnose(&all.account, &given, NULL, &d, NULL), KNEE_OK);
+        assert_int_equal(knee_replay_levers(&all.account, false, NULL, &d, NULL), KNEE_OK);
+        assert_string_equal(d.closed_because, "");
+        struct knee_replay answer = replay(&all, "");
+        for (size_t r = 0; r < answer.row_count; r++) {
+            const struct knee_replay_row *row = &answer.rows[r];
+            if (row->refused[0] || strcmp(row->name, "network free") == 0)
+                continue;
+            const struct knee_lever *lever = &d.prediction.levers[answered++];
+            assert_true(lever->replayed && lever->gain == row->gain);
+            assert_true(lever->row.step.wall_s == row->step_s && lever->low_s == row->low_s);
+            assert_true(lever->high_s == row->high_s && lever->training == row->training_changes);
+        }
+        assert_int_equal(answered, d.prediction.lever_count);
+        assert_true(d.lever == SIZE_MAX || d.prediction.levers[d.lever].gain >= KNEE_WORTH_IT);
+        knee_diagnosis_release(&d);
+        release(&all);
+    }
+}
+
 static void changes_commute(void **state)
 {
     (void)state;
@@ -608,6 +643,7 @@ int main(void)
         cmocka_unit_test(changes_commute),       cmocka_unit_test(buckets_keep_bytes),
         cmocka_unit_test(written_and_read_back), cmocka_unit_test(any_timeline_replays),
         cmocka_unit_test(refusals_have_reasons), cmocka_unit_test(memory_may_run_out),
+        cmocka_unit_test(levers_are_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
