@@ -67,6 +67,7 @@ struct knee_counts {
     double begin;                  /* hops above the lowest level if there were two units; 0: all */
     double peers;                  /* messages that one rank posts at once, beyond the first */
     bool in_turn;                  /* one level after the other, not all at once */
+    bool pipelined;                /* holds for a buffer that is passed on piece by piece */
 };
 
 enum knee_needs { KNEE_NEEDS_NOTHING, KNEE_NEEDS_NVLS, KNEE_NEEDS_SHARP };

@@ -25,8 +25,7 @@ static bool time_one(const struct knee_collective *c, const struct knee_algorith
                      double bytes, struct timing *out)
 {
     struct knee_counts counts = {0};
-    if (!knee_scheme_runs(&c->cluster, algorithm) ||
-        !algorithm->count(&c->layout, c->query.op, bytes, &counts))
+    if (!knee_scheme_count(&c->cluster, &c->layout, c->query.op, bytes, algorithm, &counts))
         return false;
     out->algorithm = algorithm;
     out->time_s = knee_best_protocol_s(&c->cluster, &c->layout, &counts, algorithm, &out->protocol);

@@ -64,8 +64,8 @@ static bool uneven(const struct matter *m, const struct knee_collective_size *si
 static double algorithm_s(const struct matter *m, const struct knee_algorithm *row, double bytes)
 {
     struct knee_counts counts = {0};
-    if (!row->nccl || !knee_scheme_runs(&m->c->cluster, row) ||
-        !row->count(&m->c->layout, m->c->query.op, bytes, &counts))
+    if (!row->nccl ||
+        !knee_scheme_count(&m->c->cluster, &m->c->layout, m->c->query.op, bytes, row, &counts))
         return NAN;
     return knee_best_protocol_s(&m->c->cluster, &m->c->layout, &counts, row, NULL);
 }
