@@ -191,6 +191,7 @@ struct knee_diagnosis {
     size_t slow_wire;  /* the collective that loses most against what is expected, at least
                           KNEE_FAR_SLOWER times as slow; SIZE_MAX: none */
     double wire_slowdown, wire_bytes_per_s; /* of it: times, and what it reaches (bus) */
+    double punctual_step_s, wired_step_s;   /* the step with nobody late; with a wire as expected */
     struct knee_prediction prediction;      /* levers and cost at this step */
     size_t lever;                           /* row of its levers, SIZE_MAX: none */
 };
@@ -226,13 +227,20 @@ enum knee_difference {
 
 struct knee_comparison {
     struct knee_step before, after;
+    double change, share_of_before; /* of the step: seconds, and that over before */
+    bool as_before;                 /* the change is not worth a word */
     double noise_s;        /* standard error of the difference; NaN: too few steps to tell */
-    bool significant;      /* more than twice that, or the noise is not known */
+    double chance_s;       /* twice that: what steps differ by chance */
+    bool significant;      /* more than that, or the noise is not known */
     unsigned differs;      /* enum knee_difference */
     enum knee_label label; /* that changed most */
     double share;          /* of the change in the step */
     double late_s; /* what the late ranks do longer than the others, a step: after less before */
-    bool late_makes_it;                    /* half of the change or more */
+    bool late_makes_it; /* half of the change or more */
+    /* The longer side's rank on which `label` is much larger than on the others, and how much a
+     * step; SIZE_MAX: none. */
+    size_t largest_rank;
+    double largest_s;
     struct knee_mover movers[KNEE_MOVERS]; /* most change first */
     size_t mover_count;
 };

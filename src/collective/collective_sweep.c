@@ -97,6 +97,7 @@ static void fill_size(struct knee_collective *c, size_t index)
             row->count(&c->layout, c->query.op, 0, &none);
             smallest.time_s = knee_counts_time_s(&c->cluster, &c->layout, &none, row, r->protocol);
             size->latency_share = smallest.time_s / r->time_s;
+            size->latency_bound = size->latency_share > 0.5;
         }
         c->row_count++;
     }

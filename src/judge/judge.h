@@ -62,10 +62,11 @@ knee_status knee_step_spread_of(const struct knee_account *account, const struct
 /* Sets slow_wire and what belongs to it; needs step and steps. */
 void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *diagnosis);
 
-/* What is below this share of a step is no bottleneck; the least gain of a lever that is advised.
- */
+/* What is below this share of a step is no bottleneck; the least gain of a lever that is advised;
+ * the least change of a step that is told at all. */
 #define KNEE_NO_BOTTLENECK 0.02
 #define KNEE_WORTH_IT      0.01
+#define KNEE_WORTH_A_WORD  0.005
 
 /* Fill one part each. */
 void knee_judge_walls(struct knee_prediction *prediction, double quality_workers);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of traces, in sentences. */
 #include "base/format.h"
+#include "judge/judge.h"
 #include "out/words.h"
 
 #include <math.h>
@@ -198,19 +199,19 @@ static void say_reason(const struct knee_account *account, const struct knee_dia
                        struct knee_text *text)
 {
     if (d->suspect == KNEE_SUSPECT_NONE) {
-        knee_text_puts(text, "No suspect takes 2 % of the step.");
+        knee_text_printf(text, "No suspect takes %g %% of the step.", 100 * KNEE_NO_BOTTLENECK);
     } else {
         knee_text_puts(text, "The cause is ");
         suspects[d->suspect].say(account, d, text);
     }
     if (d->suspect != KNEE_SUSPECT_STRAGGLER && d->late_ranks &&
-        d->share[KNEE_SUSPECT_STRAGGLER] > 0.02) {
+        d->share[KNEE_SUSPECT_STRAGGLER] > KNEE_NO_BOTTLENECK) {
         knee_text_printf(text, " A further %s is waiting for ",
                          knee_percent(d->share[KNEE_SUSPECT_STRAGGLER]).s);
         list_late_ranks(account, d, text);
         knee_text_puts(text, ".");
     }
-    if (d->suspect != KNEE_SUSPECT_INPUT && d->load_share >= 0.02)
+    if (d->suspect != KNEE_SUSPECT_INPUT && d->load_share >= KNEE_NO_BOTTLENECK)
         knee_text_printf(text, " The loader takes %s of the host's step.",
                          knee_percent(d->load_share).s);
 }
@@ -270,12 +271,11 @@ static void say_gain(const struct knee_account *account, const struct knee_diagn
         knee_text_printf(text,
                          "The step goes from %s to %s at best; a faster network would save %s at "
                          "most.",
-                         MS(wall), MS(wall - d->step.label_s[KNEE_WAIT]),
-                         knee_percent(transfer / wall).s);
+                         MS(wall), MS(d->punctual_step_s), knee_percent(transfer / wall).s);
     else if (wire_is_first(d))
         knee_text_printf(text, "At the rate of %s the step goes from %s to %s%s.", account->machine,
                          MS(wall), d->split && !d->bounded ? "about " : "at best ",
-                         MS(wall - transfer * (1 - 1 / d->wire_slowdown)));
+                         MS(d->wired_step_s));
     else if (d->lever != SIZE_MAX) {
         const struct knee_lever *lever = &p->levers[d->lever];
         knee_text_printf(text, "The step goes from %s to %s", MS(wall), MS(lever->row.step.wall_s));
