@@ -28,7 +28,8 @@ struct knee_tax_job {
     int model;
     double layers, hidden, ffn, seq, vocab, experts, topk, bytes_per_value;
     double degree[KNEE_AXES];
-    double micro_batch, micro_batches, mfu, peak_flops;
+    double global_batch, global_tokens, micro_batch, micro_batches; /* in sequences, but tokens */
+    double mfu, peak_flops;
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_tax_keys;

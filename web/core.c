@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cluster/hardware.h"
+#include "job/batch.h"
 #include "job/job.h"
 #include "out/json.h"
 #include "out/show_plan.h"
@@ -256,7 +257,8 @@ static void put_replicas(struct knee_json *json, const struct knee_shape *shape,
     struct knee_found more;
     double first = 0, smallest = plan->tp * plan->pp * fmax(1, plan->shard_size);
     plan->dp = plan->vp = NAN; /* searched anew for more replicas */
-    plan->global_batch = fmax(plan->global_batch, floor(4194304 / shape->seq)); /* as knee plan's */
+    plan->global_batch =
+        fmax(plan->global_batch, knee_batch_usual(shape->seq)); /* as knee plan's */
     for (double gpus = smallest; gpus <= 65536; gpus *= 2) {
         plan->gpus = gpus;
         if (price(shape, machine, plan, &more, NULL))

@@ -23,8 +23,7 @@ static const struct knee_key rows[] = {
 
 static const struct knee_keys trace_keys = KNEE_KEY_TABLE(rows, struct trace_options);
 
-/* What is worth saying about a job beside its trace. */
-static const char *const job_keys[] = {
+const char *const knee_ask_trace_job_keys[] = {
     "params", "bytes-per-param", "global-batch", "local-batch",    "gpu",       "cluster", "price",
     "power",  "idle-power",      "steps",        "critical-batch", "tolerance", NULL};
 
@@ -122,7 +121,7 @@ static void init(void *room, void **objects)
 const struct knee_ask_command knee_ask_trace = {
     .name = "trace",
     .keys = {&trace_keys, &knee_job_keys},
-    .only = {NULL, job_keys},
+    .only = {NULL, knee_ask_trace_job_keys},
     .most_words = ASK_WORDS,
     .operands = "DIR|FILE...",
     .size = sizeof(struct trace_room),

@@ -6,6 +6,9 @@
 #include "ask/ask.h"
 #include "ask/pushed.h"
 
+/* What is worth saying about a job beside its trace. Ends with NULL. */
+extern const char *const knee_ask_trace_job_keys[];
+
 /* Accounts and diagnoses the traces that a word names (NULL: all that were pushed), with what is
  * known about their job;
  * with `expect` also what their collectives should take. Free with knee_ask_told_release(); on

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* knee trace: what a recorded step says. */
+#include "ask/ask_trace.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/number.h"
@@ -57,11 +58,6 @@ static const struct knee_key rows[] = {
 };
 
 static const struct knee_keys trace_keys = KNEE_KEY_TABLE(rows, struct trace_options);
-
-/* What is worth saying about a job beside its trace. */
-static const char *const job_keys[] = {
-    "params", "bytes-per-param", "global-batch", "local-batch",    "gpu",       "cluster", "price",
-    "power",  "idle-power",      "steps",        "critical-batch", "tolerance", NULL};
 
 /* ---- Files of patterns and of gradient norms ---- */
 
@@ -480,7 +476,7 @@ const struct cli_command cli_trace = {
                 "  knee trace runs/ --max-ratio 0.5 --perfetto all.json\n"
                 "  mpirun -H a,b,c,d knee trace /shared/runs/\n",
     .keys = {&trace_keys, &knee_job_keys},
-    .only = {NULL, job_keys},
+    .only = {NULL, knee_ask_trace_job_keys},
     .most_words = CLI_WORDS,
     .main = trace_main,
 };
