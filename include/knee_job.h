@@ -47,8 +47,6 @@ struct knee_job {
     double comm_scale;           /* measured over modelled communication; 1 when it is modelled */
     double stall_s[KNEE_LABELS]; /* measured per step, beside what is modelled; 0 */
     unsigned barred; /* kinds of lever that make no sense for it (enum knee_lever_kind); 0 */
-    double shard;    /* workers that share one replica over another axis; 1 */
-    double axis_tax; /* what that axis costs, as a share of compute; 0 */
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_job_keys;

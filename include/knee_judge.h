@@ -108,7 +108,8 @@ struct knee_feasibility {
 #define KNEE_LEVERS_MAX 24
 
 struct knee_prediction {
-    struct knee_job job; /* completed */
+    struct knee_job job;     /* completed */
+    struct knee_terms terms; /* what the closed forms took: those of the job, or changed ones */
     struct knee_row *rows;
     size_t row_count;
     struct knee_row at; /* the row that verdict, levers, walls and cost speak of */
@@ -124,15 +125,19 @@ struct knee_prediction {
     const struct knee_alloc *alloc;
 };
 
-/* Applies the lever called `name` to *job and *workers, which start as before->job and
- * before->at.workers; levers can be applied one after another. False: no such lever, or it does not
- * apply to this job. */
-bool knee_lever_apply(const struct knee_prediction *before, const char *name, struct knee_job *job,
-                      double *workers);
+/* The terms after a set of levers, names with '+' between them; one that there is not or that does
+ * not apply changes nothing. Returns the workers that they leave. */
+double knee_levers_pull(const struct knee_prediction *before, const char *set,
+                        struct knee_terms *terms);
 
 /* Completes a copy of `job` and answers it. Free with knee_prediction_release(). */
 knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
                          struct knee_prediction *out, struct knee_err *err);
+/* The same with changed terms at so many workers: what a set of levers makes of it. `out` may be
+ * `before`, which is then released. */
+knee_status knee_predict_changed(const struct knee_prediction *before,
+                                 const struct knee_terms *terms, double workers,
+                                 struct knee_prediction *out, struct knee_err *err);
 void knee_prediction_release(struct knee_prediction *prediction);
 
 /* What the account of a trace says is wrong, and what to do. */

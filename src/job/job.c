@@ -104,7 +104,7 @@ void knee_job_init(struct knee_job *job)
     memset(job, 0, sizeof *job);
     knee_hardware_init(&job->hw);
     knee_keys_clear(&knee_job_keys, job);
-    job->batch_scale = job->comm_scale = job->shard = 1;
+    job->batch_scale = job->comm_scale = 1;
 }
 
 /* ---- Completing ---- */
