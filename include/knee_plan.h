@@ -22,7 +22,11 @@ enum knee_axis {
     KNEE_AXES
 };
 
-/* Every field is described by its row in knee_tax_keys. */
+/* Every field is described by its row in knee_tax_keys. A question of its own, not a knee_job: it
+ * is bare numbers of the textbook (one width, two matrices, fsdp as an axis) that a knee_job has no
+ * place for and a knee_shape with a knee_plan would refuse. What they share, hardware and batch, is
+ * one set of rows each; with a GPU or a cluster knee_tax_plan() makes shape, machine and plan of
+ * it, and those are priced. */
 struct knee_tax_job {
     struct knee_hardware hw;
     int model;

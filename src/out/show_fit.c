@@ -343,12 +343,7 @@ static void json_parameters(struct knee_json *json, const struct knee_check *che
             const struct knee_parameter *p = &check->clusters[i].record.parameters[n];
             knee_json_open_flat(json, NULL, '{');
             knee_json_string(json, "cluster", check->clusters[i].cluster.name);
-            knee_json_string(json, "name", p->name);
-            knee_json_number(json, "value", p->value);
-            knee_json_number(json, "low", p->low);
-            knee_json_number(json, "high", p->high);
-            knee_json_string(json, "unit", knee_unit_word(p->unit));
-            knee_json_bool(json, "fitted", p->fitted);
+            knee_json_parameter(json, p);
             knee_json_close(json, '}');
         }
     knee_json_close(json, ']');
