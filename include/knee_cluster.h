@@ -126,6 +126,7 @@ struct knee_cluster {
     double nvls_share; /* as in struct knee_transport */
     bool sharp;        /* the switches reduce */
     bool plain;        /* hosts that send messages: no GPU, no NCCL, any algorithm may run */
+    bool whole;        /* its library passes buffers on whole: nothing that is pipelined runs */
     bool textbook;     /* the same from bare numbers: the textbook's ring runs */
     struct knee_protocol protocols[KNEE_PROTOCOLS];
     const struct knee_fitted *fitted; /* NULL: it was not fitted */

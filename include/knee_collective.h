@@ -67,6 +67,7 @@ struct knee_counts {
     double begin;                  /* hops above the lowest level if there were two units; 0: all */
     double peers;                  /* messages that one rank posts at once, beyond the first */
     bool in_turn;                  /* one level after the other, not all at once */
+    bool pipelined;                /* holds for a buffer that is passed on piece by piece */
 };
 
 enum knee_needs { KNEE_NEEDS_NOTHING, KNEE_NEEDS_NVLS, KNEE_NEEDS_SHARP };
@@ -186,10 +187,12 @@ struct knee_collective_size {
     size_t first, last;   /* its rows: rows[first] up to, not with, rows[last] */
     size_t winner;        /* row */
     double latency_share; /* of the winner's time that does not grow with the size */
+    bool latency_bound;   /* that is most of it */
     double expected_s;    /* what NCCL should take here at best: knee_expected_time_s() */
     struct knee_nccl_choice nccl;
     double measured_s; /* NaN: not measured */
     double slowdown;   /* measured over expected */
+    bool slow;         /* more than a curve or the model explains */
     size_t finding;    /* row of findings[]; SIZE_MAX: nothing is wrong, or nobody knows what */
 };
 

@@ -97,6 +97,7 @@ struct knee_toll {
     double step_before_s, step_after_s; /* of the job */
     double lost;                        /* share of the job's throughput */
     double dollars_per_day;             /* paid for that */
+    bool slows_wire, slows_job;         /* by enough to say it */
 };
 
 struct knee_ailment { /* a finding */

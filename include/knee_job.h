@@ -33,7 +33,7 @@ struct knee_job {
     struct knee_hardware hw;
     int model, algorithm; /* algorithm -1: what the library picks */
     double params, flops_per_param, seq, bytes_per_param;
-    double global_batch, local_batch, accumulate, local_steps;
+    double global_batch, global_tokens, local_batch, accumulate, local_steps;
     double flops_per_s, mfu;
     double compute_time_s, comm_time_s, measured_workers;
     double overlap, hidden, loader_overlap, compress, encode_time_s;
@@ -47,8 +47,6 @@ struct knee_job {
     double comm_scale;           /* measured over modelled communication; 1 when it is modelled */
     double stall_s[KNEE_LABELS]; /* measured per step, beside what is modelled; 0 */
     unsigned barred; /* kinds of lever that make no sense for it (enum knee_lever_kind); 0 */
-    double shard;    /* workers that share one replica over another axis; 1 */
-    double axis_tax; /* what that axis costs, as a share of compute; 0 */
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_job_keys;
@@ -207,6 +205,7 @@ extern const struct knee_choices knee_shard_names, knee_recompute_names, knee_sc
  * an answer all are set. */
 struct knee_plan {
     double gpus, global_batch, micro_batch; /* batches in sequences */
+    double global_tokens;                   /* the batch as it may be given instead */
     double tp, pp, vp, cp, ep, etp, dp;     /* dp = gpus / (tp pp cp) */
     double shard_size, prefetch;            /* GPUs that share one copy; layers gathered ahead */
     int shard, recompute, schedule, precision, offload;

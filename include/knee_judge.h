@@ -111,7 +111,8 @@ struct knee_feasibility {
 #define KNEE_LEVERS_MAX 24
 
 struct knee_prediction {
-    struct knee_job job; /* completed */
+    struct knee_job job;     /* completed */
+    struct knee_terms terms; /* what the closed forms took: those of the job, or changed ones */
     struct knee_row *rows;
     size_t row_count;
     struct knee_row at; /* the row that verdict, levers, walls and cost speak of */
@@ -127,15 +128,19 @@ struct knee_prediction {
     const struct knee_alloc *alloc;
 };
 
-/* Applies the lever called `name` to *job and *workers, which start as before->job and
- * before->at.workers; levers can be applied one after another. False: no such lever, or it does not
- * apply to this job. */
-bool knee_lever_apply(const struct knee_prediction *before, const char *name, struct knee_job *job,
-                      double *workers);
+/* The terms after a set of levers, names with '+' between them; one that there is not or that does
+ * not apply changes nothing. Returns the workers that they leave. */
+double knee_levers_pull(const struct knee_prediction *before, const char *set,
+                        struct knee_terms *terms);
 
 /* Completes a copy of `job` and answers it. Free with knee_prediction_release(). */
 knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
                          struct knee_prediction *out, struct knee_err *err);
+/* The same with changed terms at so many workers: what a set of levers makes of it. `out` may be
+ * `before`, which is then released. */
+knee_status knee_predict_changed(const struct knee_prediction *before,
+                                 const struct knee_terms *terms, double workers,
+                                 struct knee_prediction *out, struct knee_err *err);
 void knee_prediction_release(struct knee_prediction *prediction);
 
 /* What the account of a trace says is wrong, and what to do. */
@@ -194,6 +199,7 @@ struct knee_diagnosis {
     size_t slow_wire;  /* the collective that loses most against what is expected, at least
                           KNEE_FAR_SLOWER times as slow; SIZE_MAX: none */
     double wire_slowdown, wire_bytes_per_s; /* of it: times, and what it reaches (bus) */
+    double punctual_step_s, wired_step_s;   /* the step with nobody late; with a wire as expected */
     struct knee_prediction prediction;      /* levers and cost at this step */
     size_t lever;                           /* row of its levers, SIZE_MAX: none */
     char closed_because[160]; /* why levers are from closed forms although there is a timeline; "":
@@ -243,13 +249,20 @@ enum knee_difference {
 
 struct knee_comparison {
     struct knee_step before, after;
+    double change, share_of_before; /* of the step: seconds, and that over before */
+    bool as_before;                 /* the change is not worth a word */
     double noise_s;        /* standard error of the difference; NaN: too few steps to tell */
-    bool significant;      /* more than twice that, or the noise is not known */
+    double chance_s;       /* twice that: what steps differ by chance */
+    bool significant;      /* more than that, or the noise is not known */
     unsigned differs;      /* enum knee_difference */
     enum knee_label label; /* that changed most */
     double share;          /* of the change in the step */
     double late_s; /* what the late ranks do longer than the others, a step: after less before */
-    bool late_makes_it;                    /* half of the change or more */
+    bool late_makes_it; /* half of the change or more */
+    /* The longer side's rank on which `label` is much larger than on the others, and how much a
+     * step; SIZE_MAX: none. */
+    size_t largest_rank;
+    double largest_s;
     struct knee_mover movers[KNEE_MOVERS]; /* most change first */
     size_t mover_count;
 };

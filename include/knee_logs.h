@@ -140,7 +140,8 @@ knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *a
 /* Errors |predicted / measured - 1| of some rows. */
 struct knee_errors {
     size_t rows;
-    double median, p90; /* NaN without rows */
+    double median, p90;                   /* NaN without rows */
+    double promised_median, promised_p90; /* docs/fit.md says which logs keep it; NaN: nothing is */
 };
 
 /* How well one log is predicted ... */

@@ -22,13 +22,18 @@ enum knee_axis {
     KNEE_AXES
 };
 
-/* Every field is described by its row in knee_tax_keys. */
+/* Every field is described by its row in knee_tax_keys. A question of its own, not a knee_job: it
+ * is bare numbers of the textbook (one width, two matrices, fsdp as an axis) that a knee_job has no
+ * place for and a knee_shape with a knee_plan would refuse. What they share, hardware and batch, is
+ * one set of rows each; with a GPU or a cluster knee_tax_plan() makes shape, machine and plan of
+ * it, and those are priced. */
 struct knee_tax_job {
     struct knee_hardware hw;
     int model;
     double layers, hidden, ffn, seq, vocab, experts, topk, bytes_per_value;
     double degree[KNEE_AXES];
-    double micro_batch, micro_batches, mfu, peak_flops;
+    double global_batch, global_tokens, micro_batch, micro_batches; /* in sequences, but tokens */
+    double mfu, peak_flops;
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_tax_keys;
@@ -284,6 +289,7 @@ struct knee_plan_answer {
     double replicas_limit;        /* one sequence each */
     double replicas_needed_bytes; /* unsharded; more than the GPU has: it does not fit */
     double peak_gpus;             /* count of the highest throughput */
+    double fastest_s, cheapest;   /* over rows that fit: seconds, dollars; NaN: none, or no price */
     struct knee_remedy remedies[KNEE_REMEDIES_MAX]; /* when nothing fits at the chosen count */
     size_t remedy_count;
     const struct knee_account *simulated; /* the best plan's step; NULL: not asked. Borrowed */
@@ -294,6 +300,10 @@ struct knee_plan_answer {
  * node's size. 0 past the end. */
 double knee_plan_baseline_at(const struct knee_machine *machine, size_t i);
 
+/* Dollars per 1e9 tokens of a plan on so many GPUs; NaN without a price. */
+double knee_plan_billion_cost(const struct knee_plan_answer *answer, double gpus,
+                              const struct knee_plan_cost *cost);
+
 /* Fills efficiency, time and cost of answer->rows and everything after them. The fields before
  * must be set; rows hold finished searches. */
 void knee_plan_judge(struct knee_plan_answer *answer);
@@ -302,6 +312,7 @@ void knee_plan_judge(struct knee_plan_answer *answer);
 struct knee_advantage {
     enum knee_part part;
     double seconds;
+    bool none; /* it is no faster */
 };
 struct knee_advantage knee_plan_advantage(const struct knee_plan_cost *better,
                                           const struct knee_plan_cost *worse);

@@ -42,7 +42,9 @@ struct knee_terms {
     double work;       /* the same, or relative to the batch that was measured */
     double bytes;      /* on the wire, after compression */
     double comm_scale; /* measured over modelled communication; 1 when modelled */
-    double shard, axis_tax, encode_s, accumulate, local_steps;
+    double shard;      /* workers that share one replica over another axis; 1 */
+    double axis_tax;   /* what that axis costs, as a share of compute; 0 */
+    double encode_s, accumulate, local_steps;
     double overlap, hidden, loader_overlap, loader_rate_per_s, jitter;
     double price_per_s, power_w, idle_power_w, critical_batch, min_steps;
     double stall_s[KNEE_LABELS];
@@ -53,6 +55,9 @@ struct knee_terms {
 
 /* `job` must be completed. */
 void knee_terms_init(const struct knee_job *job, struct knee_terms *terms);
+
+/* Sets what follows from the others (the last two), after a change. */
+void knee_terms_settle(struct knee_terms *terms);
 
 /* The closed form for one worker count >= 1, whole or not. Well over a million a second. */
 void knee_evaluate(const struct knee_terms *terms, double workers, struct knee_row *row);

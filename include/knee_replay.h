@@ -145,6 +145,7 @@ struct knee_slowdown {
     size_t steps, ranks, ops;
     int32_t replicas, stages, parts;
     double measured_step_s, plain_step_s, even_step_s; /* recorded; without delays; even */
+    double low_s, high_s; /* about even_step_s, as far as a replay is off at most here */
     double slowdown;
     double by_kind[KNEE_LOGGED_KINDS];                             /* NaN: there are none */
     double by_stage[KNEE_SLOW_PARTS], by_replica[KNEE_SLOW_PARTS]; /* NaN past the last */

@@ -65,6 +65,7 @@ struct knee_train_log {
     double error;                /* of the median, a share: 1.25 sigma / sqrt(timed) */
     double outlier_every;        /* steps from one outlier to the next; NaN: no rhythm */
     double outlier_s;            /* what an outlier costs beyond the median step, on average */
+    double outlier_share;        /* of the time of the steps, all of them together */
     double tokens_per_s;         /* of all workers, median; NaN: not known */
     double tflops;               /* per worker as printed, median; NaN */
     /* What the log says about its job; NaN or empty: nothing. */

@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cluster/hardware.h"
+#include "job/batch.h"
 #include "job/job.h"
 #include "out/json.h"
 #include "out/show_plan.h"
@@ -149,20 +150,6 @@ static void init_changed(void *room, void **objects)
     objects[2] = all;
 }
 
-/* Pulls a set of levers on a job that was predicted; returns the workers that they leave. */
-static double pull(const struct knee_prediction *before, const char *set, struct knee_job *after)
-{
-    double workers = before->at.workers;
-    char name[64];
-    for (*after = before->job; *set; set += *set == '+') {
-        size_t length = strcspn(set, "+");
-        knee_format(name, sizeof name, "%.*s", (int)length, set);
-        knee_lever_apply(before, name, after, &workers);
-        set += length;
-    }
-    return workers;
-}
-
 /* levers: the prediction after the first set. */
 static knee_status answer_levers(struct knee_ask_question *q, struct knee_err *err)
 {
@@ -170,10 +157,11 @@ static knee_status answer_levers(struct knee_ask_question *q, struct knee_err *e
     struct knee_prediction *p = &all->prediction;
     knee_status status = knee_predict(&all->job, NULL, p, err);
     if (!status && q->word_count) {
-        struct knee_job after;
-        after.at = pull(p, q->words[0], &after);
-        knee_prediction_release(p);
-        status = knee_predict(&after, NULL, p, err);
+        struct knee_terms after;
+        double workers = knee_levers_pull(p, q->words[0], &after);
+        status = knee_predict_changed(p, &after, workers, p, err);
+        if (status)
+            knee_prediction_release(p);
     }
     if (status)
         return status;
@@ -193,12 +181,10 @@ static knee_status answer_regimes(struct knee_ask_question *q, struct knee_err *
     knee_json_open(&json, NULL, '{');
     knee_json_open(&json, "rows", '[');
     for (size_t i = 0; i < q->word_count; i++) {
-        struct knee_job after;
-        struct knee_terms terms;
+        struct knee_terms after;
         struct knee_row row;
-        double workers = pull(&all->prediction, q->words[i], &after);
-        knee_terms_init(&after, &terms);
-        knee_evaluate(&terms, workers, &row);
+        double workers = knee_levers_pull(&all->prediction, q->words[i], &after);
+        knee_evaluate(&after, workers, &row);
         knee_row_json(&json, NULL, &row);
     }
     knee_json_close(&json, ']');
@@ -256,7 +242,8 @@ static void put_replicas(struct knee_json *json, const struct knee_shape *shape,
     struct knee_found more;
     double first = 0, smallest = plan->tp * plan->pp * fmax(1, plan->shard_size);
     plan->dp = plan->vp = NAN; /* searched anew for more replicas */
-    plan->global_batch = fmax(plan->global_batch, floor(4194304 / shape->seq)); /* as knee plan's */
+    plan->global_batch =
+        fmax(plan->global_batch, knee_batch_usual(shape->seq)); /* as knee plan's */
     for (double gpus = smallest; gpus <= 65536; gpus *= 2) {
         plan->gpus = gpus;
         if (price(shape, machine, plan, &more, NULL))

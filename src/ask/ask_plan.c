@@ -6,6 +6,7 @@
 #include "ask/ask.h"
 #include "base/keys.h"
 #include "base/text.h"
+#include "job/batch.h"
 #include "knee_read.h"
 
 #include <math.h>
@@ -155,8 +156,10 @@ static knee_status gather(struct knee_ask *ask, const struct plan_options *optio
         knee_hint(err, "add --price, dollars per GPU-hour");
         return KNEE_USAGE;
     }
+    if ((status = knee_batch_settle(&knee_plan_keys, &a->fixed, a->shape.seq, err)))
+        return status;
     if (isnan(a->fixed.global_batch))
-        a->fixed.global_batch = fmax(1, rint(4194304 / a->shape.seq));
+        a->fixed.global_batch = knee_batch_usual(a->shape.seq);
     return KNEE_OK;
 }
 

@@ -82,6 +82,26 @@ void knee_keys_fill(const struct knee_keys *keys, void *object, double *field, d
             knee_keys_source(keys, object)[row] = (unsigned char)source;
 }
 
+static bool said(unsigned char source)
+{
+    return source == KNEE_FILE || source == KNEE_FLAG;
+}
+
+knee_status knee_keys_settle(const struct knee_keys *keys, void *object, size_t one, size_t other,
+                             const char *what, const char *hint, struct knee_err *err)
+{
+    const unsigned char *source = knee_keys_source(keys, object);
+    if (!said(source[one]) || !said(source[other]))
+        return KNEE_OK;
+    if (source[one] == source[other]) {
+        knee_fail(err, KNEE_USAGE, "", "%s", what);
+        knee_hint(err, "%s", hint);
+        return KNEE_USAGE;
+    }
+    knee_keys_unset(keys, object, source[one] == KNEE_FILE ? one : other);
+    return KNEE_OK;
+}
+
 const struct knee_key *knee_keys_out_of_range(const struct knee_keys *keys, const void *object)
 {
     for (size_t row = 0; row < keys->count; row++) {

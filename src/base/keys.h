@@ -61,6 +61,11 @@ void knee_keys_clear(const struct knee_keys *keys, void *object);
 /* Marks one field as not given. */
 void knee_keys_unset(const struct knee_keys *keys, void *object, size_t row);
 
+/* Two rows of which only one can hold. A flag beats a file, and the other is then not given; two of
+ * a kind contradict: KNEE_USAGE with `what` and `hint`. */
+knee_status knee_keys_settle(const struct knee_keys *keys, void *object, size_t one, size_t other,
+                             const char *what, const char *hint, struct knee_err *err);
+
 /* Sets a number of the object that is not given yet, and its source. NaN leaves it. */
 void knee_keys_fill(const struct knee_keys *keys, void *object, double *field, double value,
                     enum knee_source source);

@@ -2,6 +2,8 @@
 /* What goes in, what must come out, how long it should take. Nothing here touches a clock. */
 #include "bench/bench.h"
 
+#include "cluster/cluster.h"
+
 #include <math.h>
 
 enum { PERIOD = 13, MIDDLE = 6 }; /* prime, so that parts of a buffer differ from each other */
@@ -68,41 +70,42 @@ size_t knee_bench_out(enum knee_op op, int rank, int size, size_t count)
                                             : count;
 }
 
-/* The engine may choose any algorithm; these are what it can choose from beside ours. The time is
- * (hops + log_hops log2 K + rank_hops (K-1)) alpha + (share + part (K-1)/K) S/B. */
-static const struct {
-    enum knee_op op;
-    double hops, log_hops, rank_hops, share, part;
-} forms[] = {
-    {KNEE_OP_ALL_TO_ALL, 0, 0, 1, 0, 1},     /* pairwise */
-    {KNEE_OP_ALL_TO_ALLV, 0, 0, 1, 0, 1},    /* pairwise */
-    {KNEE_OP_BROADCAST, 0, 1, 1, 0, 2},      /* scatter and all-gather */
-    {KNEE_OP_REDUCE, 0, 2, 0, 0, 2},         /* Rabenseifner: reduce-scatter and gather */
-    {KNEE_OP_GATHER, 0, 1, 0, 0, 1},         /* binomial: the root's link carries all */
-    {KNEE_OP_SCATTER, 0, 1, 0, 0, 1},        /* binomial */
-    {KNEE_OP_SEND_RECV, 1, 0, 0, 1, 0},      /* one message */
-    {KNEE_OP_ALL_GATHER, 0, 1, 0, 0, 1},     /* Bruck */
-    {KNEE_OP_REDUCE_SCATTER, 0, 1, 0, 0, 1}, /* recursive halving */
-};
+/* Hosts with such a wire between any two. A message more at once costs as much as one in turn, and
+ * buffers go whole: neither is known of the library that is measured. */
+static void hosts_on(const struct knee_line *wire, struct knee_cluster *out)
+{
+    knee_cluster_plain(out);
+    out->whole = true;
+    out->peer_s = wire->alpha_s;
+    out->levels[1].latency_s = wire->alpha_s;
+    out->levels[1].bytes_per_s = 1 / wire->s_per_byte;
+}
+
+static double exchange_s(const struct knee_exchange *exchange, double ranks, double bytes,
+                         const struct knee_line *wire)
+{
+    return exchange->hops(ranks) * wire->alpha_s +
+           exchange->share(ranks) * bytes * wire->s_per_byte;
+}
+
+/* The engine may choose any algorithm: the price of the quickest, or of one of ours. */
+static double engine_s(enum knee_op op, double ranks, double bytes, const struct knee_line *wire)
+{
+    struct knee_cluster hosts;
+    hosts_on(wire, &hosts);
+    double best_s = knee_collective_s(&hosts, op, (struct knee_group){ranks, 1, true}, bytes, NULL);
+    for (size_t i = 0; i < knee_exchange_count; i++)
+        if (knee_exchanges[i].op == op)
+            best_s = fmin(best_s, exchange_s(&knee_exchanges[i], ranks, bytes, wire));
+    return best_s;
+}
 
 double knee_bench_expected_s(enum knee_op op, const struct knee_exchange *exchange, double ranks,
                              double bytes, const struct knee_line *wire)
 {
-    double best = INFINITY;
-    for (size_t i = 0; i < knee_exchange_count; i++) {
-        const struct knee_exchange *one = &knee_exchanges[i];
-        if (one->op == op && (!exchange || one == exchange))
-            best = fmin(best, one->hops(ranks) * wire->alpha_s +
-                                  one->share(ranks) * bytes * wire->s_per_byte);
-    }
-    for (size_t i = 0; !exchange && i < sizeof forms / sizeof *forms; i++)
-        if (forms[i].op == op) {
-            double hops = forms[i].hops + forms[i].log_hops * ceil(log2(ranks)) +
-                          forms[i].rank_hops * (ranks - 1);
-            double share = forms[i].share + forms[i].part * (ranks - 1) / ranks;
-            best = fmin(best, hops * wire->alpha_s + share * bytes * wire->s_per_byte);
-        }
-    return ranks > 1 && isfinite(best) && !isnan(wire->alpha_s) ? best : NAN;
+    if (!(ranks > 1) || isnan(wire->alpha_s) || (exchange && exchange->op != op))
+        return NAN;
+    return exchange ? exchange_s(exchange, ranks, bytes, wire) : engine_s(op, ranks, bytes, wire);
 }
 
 /* From the quickest run of each size: what disturbs a run only ever makes it longer. */

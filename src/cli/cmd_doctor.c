@@ -70,8 +70,9 @@ static const struct knee_keys doctor_keys = KNEE_KEY_TABLE(rows, struct doctor_o
 
 /* Of the job's inputs those that a price needs; the others belong into the job file. */
 static const char *const job_names[] = {
-    "model",   "params",  "global-batch", "local-batch", "gpu",          "cluster", "mfu",
-    "overlap", "workers", "price",        "at",          "compute-time", "seq",     NULL};
+    "model", "params",  "global-batch", "global-tokens", "local-batch",
+    "gpu",   "cluster", "mfu",          "overlap",       "workers",
+    "price", "at",      "compute-time", "seq",           NULL};
 
 struct patients {
     struct knee_facts *hosts;

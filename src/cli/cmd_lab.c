@@ -4,6 +4,7 @@
 #include "base/keys.h"
 #include "base/order.h"
 #include "cli/cli.h"
+#include "job/batch.h"
 #include "lab/lab_hunt.h"
 #include "lab/lab_optimizer.h"
 
@@ -19,9 +20,9 @@
 
 struct lab_options {
     int model, optimizer, wire, sync;
-    double width, layers, heads, context, global_batch, local_batch, accumulate, steps, rate,
-        warmup, seed, local_steps, bucket, compute_time, params, loader_threads, decode_time,
-        host_time, pace, pace_latency, tolerance, seeds;
+    double width, layers, heads, context, global_batch, global_tokens, local_batch, accumulate,
+        steps, rate, warmup, seed, local_steps, bucket, compute_time, params, loader_threads,
+        decode_time, host_time, pace, pace_latency, tolerance, seeds;
     bool no_overlap, synthetic, hunt, push;
     struct knee_workers workers;
     const char *text, *record;
@@ -70,13 +71,13 @@ static const struct knee_key rows[] = {
     NUMBER("width", width, KNEE_UNIT_COUNT, 4, 4096, "Model", "32", "values per layer"),
     NUMBER("layers", layers, KNEE_UNIT_COUNT, 1, 48, "Model", "2", "blocks, or hidden layers"),
     NUMBER("heads", heads, KNEE_UNIT_COUNT, 1, 64, "Model", "4", "of attention; must divide width"),
-    NUMBER("context", context, KNEE_UNIT_COUNT, 2, 1024, "Model", "32", "bytes per example"),
+    NUMBER("context", context, KNEE_UNIT_COUNT, 2, 1024, "Model", "32",
+           "bytes (tokens) per sequence"),
     OTHER("text", KNEE_KEY_WORD, text, "Model", "1 MiB made by knee", "file to learn from"),
 
-    NUMBER("global-batch", global_batch, KNEE_UNIT_COUNT, 1, 1e6, "Training", "32",
-           "examples per step over all workers: strong scaling"),
+    KNEE_BATCH_ROWS(struct lab_options, 1, 1e6, "Training", "32"),
     NUMBER("local-batch", local_batch, KNEE_UNIT_COUNT, 1, 1e6, "Training", "strong scaling",
-           "examples per step and worker: weak scaling"),
+           "sequences (examples) per step and worker: weak scaling"),
     NUMBER(
         "accumulate", accumulate, KNEE_UNIT_COUNT, 1, 1e4, "Training", "1",
         "micro-steps that a step's examples come in; the last one's backward hides the exchange"),
@@ -401,11 +402,13 @@ static double count_params(const struct lab_setup *s)
     return count;
 }
 
-static knee_status work(struct cli_run *run, struct knee_runtime *rt, const struct lab_options *o)
+static knee_status work(struct cli_run *run, struct knee_runtime *rt, struct lab_options *o)
 {
+    knee_status status = knee_batch_settle(&lab_keys, o, or_else(o->context, 32), &run->err);
     struct lab_setup s = set_up(o, rt->rank == 0 && isatty(STDERR_FILENO));
     struct knee_lab *lab = calloc(1, sizeof *lab);
-    knee_status status = check(o, &s, &run->err);
+    if (!status)
+        status = check(o, &s, &run->err);
     if (!lab)
         return knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
     if (!status && o->record && mkdir(o->record, 0777) != 0 && errno != EEXIST)

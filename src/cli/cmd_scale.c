@@ -47,7 +47,7 @@ static const struct knee_key rows[] = {
      .otherwise = "twice and four times the largest count",
      .help = "worker counts to forecast: 512, 512,1024, 64..1024x2"},
     NUMBER("at-batch", at_batch, KNEE_UNIT_COUNT, 1, 1e15, "Question", "as the curve goes on",
-           "global batch at those counts"),
+           "global batch at those counts, in sequences (examples)"),
     NUMBER("tolerance", tolerance, KNEE_UNIT_FRACTION, 0.01, 1, "Question", "0.8",
            "E(K) down to which more workers are worth it"),
     NUMBER("tokens", tokens, KNEE_UNIT_COUNT, 1, 1e18, "Question", "none",

@@ -19,7 +19,7 @@ static double carried(enum knee_op op, double g)
 static bool count_binary(const struct knee_layout *layout, enum knee_op op, double bytes,
                          struct knee_counts *out)
 {
-    struct knee_counts counts = {0};
+    struct knee_counts counts = {.pipelined = true};
     if (op != KNEE_OP_ALL_REDUCE && op != KNEE_OP_BROADCAST && op != KNEE_OP_REDUCE)
         return false;
     for (size_t l = 0; l < layout->levels; l++) {

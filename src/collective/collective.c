@@ -19,6 +19,7 @@ static const struct knee_algorithm *const algorithms[] = {
     &knee_pairwise,
     &knee_direct,
     &knee_binomial_tree,
+    &knee_scatter_ring,
     &knee_send_recv,
     &knee_sparse_gather,
 };
@@ -72,4 +73,16 @@ bool knee_scheme_runs(const struct knee_cluster *cluster, const struct knee_algo
 bool knee_scheme_used(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm)
 {
     return (cluster->plain || algorithm->nccl) && knee_scheme_runs(cluster, algorithm);
+}
+
+bool knee_scheme_count(const struct knee_cluster *cluster, const struct knee_layout *layout,
+                       enum knee_op op, double bytes, const struct knee_algorithm *algorithm,
+                       struct knee_counts *out)
+{
+    struct knee_counts counts = {0};
+    if (!knee_scheme_runs(cluster, algorithm) || !algorithm->count(layout, op, bytes, &counts) ||
+        (counts.pipelined && cluster->whole))
+        return false;
+    *out = counts;
+    return true;
 }

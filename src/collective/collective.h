@@ -15,7 +15,8 @@
 extern const struct knee_algorithm knee_ring, knee_tree, knee_recursive_doubling,
     knee_halving_doubling, knee_hierarchical, knee_sparse_gather;
 extern const struct knee_algorithm knee_binary_tree, knee_bruck, knee_pairwise, knee_direct,
-    knee_send_recv, knee_binomial_tree, knee_nvls, knee_nvls_tree, knee_collnet, knee_pat;
+    knee_send_recv, knee_binomial_tree, knee_scatter_ring, knee_nvls, knee_nvls_tree, knee_collnet,
+    knee_pat;
 
 /* Row of an algorithm in the table of knee predict, for defaults and levers. */
 int knee_algorithm_row(const struct knee_algorithm *algorithm);
@@ -63,6 +64,12 @@ double knee_best_protocol_s(const struct knee_cluster *cluster, const struct kne
 
 /* Whether the hardware has what an algorithm needs. */
 bool knee_scheme_runs(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm);
+
+/* Its counts, where it runs: false where the hardware lacks what it needs, where it does not do
+ * this collective, or where it cuts the buffer into pieces and the library does not. */
+bool knee_scheme_count(const struct knee_cluster *cluster, const struct knee_layout *layout,
+                       enum knee_op op, double bytes, const struct knee_algorithm *algorithm,
+                       struct knee_counts *out);
 
 /* ---- Parts that several algorithms are made of ---- */
 

@@ -25,8 +25,7 @@ static bool time_one(const struct knee_collective *c, const struct knee_algorith
                      double bytes, struct timing *out)
 {
     struct knee_counts counts = {0};
-    if (!knee_scheme_runs(&c->cluster, algorithm) ||
-        !algorithm->count(&c->layout, c->query.op, bytes, &counts))
+    if (!knee_scheme_count(&c->cluster, &c->layout, c->query.op, bytes, algorithm, &counts))
         return false;
     out->algorithm = algorithm;
     out->time_s = knee_best_protocol_s(&c->cluster, &c->layout, &counts, algorithm, &out->protocol);
@@ -98,6 +97,7 @@ static void fill_size(struct knee_collective *c, size_t index)
             row->count(&c->layout, c->query.op, 0, &none);
             smallest.time_s = knee_counts_time_s(&c->cluster, &c->layout, &none, row, r->protocol);
             size->latency_share = smallest.time_s / r->time_s;
+            size->latency_bound = size->latency_share > 0.5;
         }
         c->row_count++;
     }

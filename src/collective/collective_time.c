@@ -86,7 +86,8 @@ double knee_model_time_s(const struct knee_cluster *cluster, const struct knee_l
     for (size_t i = 0; (row = knee_scheme_at(i)); i++) {
         struct knee_counts counts = {0};
         enum knee_protocol_name best;
-        if (!knee_scheme_used(cluster, row) || !row->count(layout, op, bytes, &counts))
+        if (!knee_scheme_used(cluster, row) ||
+            !knee_scheme_count(cluster, layout, op, bytes, row, &counts))
             continue;
         double time_s = knee_best_protocol_s(cluster, layout, &counts, row, &best);
         if (time_s >= best_s)

@@ -137,7 +137,8 @@ static bool add_algorithm(struct knee_price *price, const struct knee_cluster *c
                           const struct knee_algorithm *algorithm)
 {
     struct knee_counts none = {0}, many = {0};
-    if (!algorithm->count(layout, op, 0, &none) || !algorithm->count(layout, op, MANY_BYTES, &many))
+    if (!knee_scheme_count(cluster, layout, op, 0, algorithm, &none) ||
+        !knee_scheme_count(cluster, layout, op, MANY_BYTES, algorithm, &many))
         return false;
     bool simple_only = cluster->plain || algorithm->simple_only; /* the others are NCCL's */
     for (int p = simple_only ? KNEE_SIMPLE : KNEE_LL; p < KNEE_PROTOCOLS; p++) {
@@ -166,8 +167,7 @@ static void add_library(struct knee_price *price, const struct knee_cluster *clu
 static void set_lines(struct knee_price *price, const struct knee_cluster *cluster,
                       const struct knee_layout *layout, const struct knee_algorithm *algorithm)
 {
-    if (!algorithm || !knee_scheme_runs(cluster, algorithm) ||
-        !add_algorithm(price, cluster, layout, price->op, algorithm))
+    if (!algorithm || !add_algorithm(price, cluster, layout, price->op, algorithm))
         add_library(price, cluster, layout, price->op);
 }
 
@@ -256,7 +256,7 @@ static double direct_s(const struct knee_cluster *cluster, const struct knee_lay
                        enum knee_op op, double bytes, const struct knee_algorithm *algorithm)
 {
     struct knee_counts counts = {0};
-    if (!knee_scheme_runs(cluster, algorithm) || !algorithm->count(layout, op, bytes, &counts))
+    if (!knee_scheme_count(cluster, layout, op, bytes, algorithm, &counts))
         return NAN;
     return knee_best_protocol_s(cluster, layout, &counts, algorithm, NULL);
 }

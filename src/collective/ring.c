@@ -19,6 +19,7 @@ static bool count_ring(const struct knee_layout *layout, enum knee_op op, double
         for (size_t l = 0; l < layout->levels; l++)
             counts.hops[l] = layout->units[l] - layout->units[l + 1];
         share = 1;
+        counts.pipelined = true;
         break;
     default: return false;
     }

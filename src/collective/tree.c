@@ -8,7 +8,7 @@
 static bool count_tree(const struct knee_layout *layout, enum knee_op op, double bytes,
                        struct knee_counts *out)
 {
-    struct knee_counts counts = {0};
+    struct knee_counts counts = {.pipelined = true};
     double n = knee_layout_group(layout, 0);
     if (op != KNEE_OP_ALL_REDUCE)
         return false;

@@ -148,7 +148,7 @@ static void count_schemes(struct table *t, const struct knee_cluster *cluster)
     }
     for (size_t i = 0; (row = knee_scheme_at(i)) && t->schemes < SCHEMES_MAX; i++)
         if (knee_scheme_used(cluster, row) &&
-            row->count(&t->layout, t->log->op, 1, &t->counts[t->schemes]))
+            knee_scheme_count(cluster, &t->layout, t->log->op, 1, row, &t->counts[t->schemes]))
             t->algorithm[t->schemes++] = row;
 }
 

@@ -17,6 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is promised: docs/fit.md says which logs keep it. */
+#define LEFT_OUT_MEDIAN 0.08
+#define LEFT_OUT_P90    0.25
+#define PRESET_MEDIAN   0.25
+#define TRANSFER_MEDIAN 0.20
+
 /* ---- What a log is of ---- */
 
 bool knee_log_plain(const struct knee_log *log)
@@ -147,11 +153,11 @@ static struct knee_errors summarise(struct errors *e, size_t start)
 {
     size_t count = e->count - start;
     if (count == 0)
-        return (struct knee_errors){0, NAN, NAN};
+        return (struct knee_errors){0, NAN, NAN, NAN, NAN};
     double *values = e->values + start;
     qsort(values, count, sizeof *values, knee_ascending);
     return (struct knee_errors){count, knee_quantile(values, count, 0.5),
-                                knee_quantile(values, count, 0.9)};
+                                knee_quantile(values, count, 0.9), NAN, NAN};
 }
 
 /* ---- One log ---- */
@@ -251,7 +257,7 @@ static knee_status check_log(struct checker *c, const struct knee_log *log,
                              const struct knee_log_about *about, const struct knee_cluster *prior,
                              struct knee_log_check *out)
 {
-    struct knee_errors none = {0, NAN, NAN};
+    struct knee_errors none = {0, NAN, NAN, NAN, NAN};
     memset(out, 0, sizeof *out); /* a compound literal would be a second one, on the stack */
     out->log = log;
     out->left_out = out->out_of_place = out->fitted = out->preset = none;
@@ -414,6 +420,16 @@ void knee_check_release(struct knee_check *check)
     check->count = check->transfer_count = check->cluster_count = 0;
 }
 
+static void promise(struct knee_check *check)
+{
+    check->left_out.promised_median = LEFT_OUT_MEDIAN;
+    check->left_out.promised_p90 = LEFT_OUT_P90;
+    check->preset.promised_median = PRESET_MEDIAN;
+    check->transfer.promised_median = TRANSFER_MEDIAN;
+    for (size_t i = 0; i < check->count; i++)
+        check->checks[i].left_out.promised_median = LEFT_OUT_MEDIAN;
+}
+
 knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_about *about,
                             size_t count, const struct knee_cluster *prior,
                             const struct knee_alloc *alloc, struct knee_check *out,
@@ -446,6 +462,7 @@ knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_a
         check.out_of_place = summarise(&c.out_of_place, 0);
         check.preset = summarise(&c.preset, 0);
         check.transfer = summarise(&c.transfer, 0);
+        promise(&check);
         *out = check;
     } else {
         knee_check_release(&check);

@@ -9,6 +9,7 @@
 #include "base/keys.h"
 #include "cluster/hardware.h"
 #include "collective/collective.h"
+#include "job/batch.h"
 #include "job/models.h"
 
 #include <math.h>
@@ -29,14 +30,13 @@ static const struct knee_key rows[] = {
     NUMBER("flops-per-param", flops_per_param, KNEE_UNIT_COUNT, 1e-6, 1e9, "Model", "6",
            "FLOPs per parameter and token (or example), forward and backward"),
     NUMBER("seq", seq, KNEE_UNIT_COUNT, 1e-3, 1e9, "Model", "1, or from --model",
-           "tokens per example; 1 when the batch already counts tokens or images"),
+           "tokens per sequence; 1: the batch counts tokens, or images"),
     NUMBER("bytes-per-param", bytes_per_param, KNEE_UNIT_BYTES, 1e-6, 1024, "Model", "2",
            "bytes on the wire per parameter before compression"),
 
-    NUMBER("global-batch", global_batch, KNEE_UNIT_COUNT, 1e-6, 1e15, "Batch",
-           "4Mi tokens, or from --model", "examples per step over all workers: strong scaling"),
+    KNEE_BATCH_ROWS(struct knee_job, 1e-6, 1e15, "Batch", "4Mi tokens, or from --model"),
     NUMBER("local-batch", local_batch, KNEE_UNIT_COUNT, 1e-6, 1e15, "Batch", "strong scaling",
-           "examples per worker and micro-step: weak scaling"),
+           "sequences (examples) per worker and micro-step: weak scaling"),
     NUMBER("accumulate", accumulate, KNEE_UNIT_COUNT, 1, 1e9, "Batch", "1",
            "micro-steps per step; only the last one's compute can hide the exchange"),
     NUMBER("local-steps", local_steps, KNEE_UNIT_COUNT, 1, 1e9, "Batch", "1",
@@ -104,7 +104,7 @@ void knee_job_init(struct knee_job *job)
     memset(job, 0, sizeof *job);
     knee_hardware_init(&job->hw);
     knee_keys_clear(&knee_job_keys, job);
-    job->batch_scale = job->comm_scale = job->shard = 1;
+    job->batch_scale = job->comm_scale = 1;
 }
 
 /* ---- Completing ---- */
@@ -148,7 +148,7 @@ static void fill_defaults(struct knee_job *job)
     fill(job, &job->seq, 1, KNEE_DEFAULT);
     fill(job, &job->bytes_per_param, 2, KNEE_DEFAULT);
     if (!given(job->local_batch) && !measured)
-        fill(job, &job->global_batch, 4194304 / job->seq, KNEE_DEFAULT);
+        fill(job, &job->global_batch, knee_batch_usual(job->seq), KNEE_DEFAULT);
     fill(job, &job->accumulate, 1, KNEE_DEFAULT);
     fill(job, &job->local_steps, 1, KNEE_DEFAULT);
     if (!given(job->hidden))
@@ -281,29 +281,24 @@ static const struct {
     {"global-batch", "local-batch",
      "both global-batch (strong scaling) and local-batch (weak scaling) are given",
      "keep one of them"},
+    {"global-tokens", "local-batch",
+     "both global-tokens (strong scaling) and local-batch (weak scaling) are given",
+     "keep one of them"},
     {"overlap", "hidden", "both overlap and hidden are given", "keep one of them"},
     {"bandwidth", "link", "both bandwidth and link are given", "keep one of them"},
     {"flops", "mfu", "both flops (what is sustained) and mfu (a share of a GPU's peak) are given",
      "give --flops already multiplied, or --gpu with --mfu"},
 };
 
-static bool said(unsigned char source)
-{
-    return source == KNEE_FILE || source == KNEE_FLAG;
-}
-
 static knee_status settle_pairs(struct knee_job *job, struct knee_err *err)
 {
-    for (size_t i = 0; i < sizeof exclusive / sizeof *exclusive; i++) {
-        size_t one = knee_keys_find(&knee_job_keys, exclusive[i].one);
-        size_t other = knee_keys_find(&knee_job_keys, exclusive[i].other);
-        if (!said(job->source[one]) || !said(job->source[other]))
-            continue;
-        if (job->source[one] == job->source[other])
-            return refuse(err, exclusive[i].what, exclusive[i].hint);
-        knee_keys_unset(&knee_job_keys, job, job->source[one] == KNEE_FILE ? one : other);
-    }
-    return KNEE_OK;
+    knee_status status = KNEE_OK;
+    for (size_t i = 0; !status && i < sizeof exclusive / sizeof *exclusive; i++)
+        status =
+            knee_keys_settle(&knee_job_keys, job, knee_keys_find(&knee_job_keys, exclusive[i].one),
+                             knee_keys_find(&knee_job_keys, exclusive[i].other), exclusive[i].what,
+                             exclusive[i].hint, err);
+    return status;
 }
 
 knee_status knee_job_complete(struct knee_job *job, struct knee_err *err)
@@ -313,6 +308,8 @@ knee_status knee_job_complete(struct knee_job *job, struct knee_err *err)
     if (status)
         return status;
     fill_model(&full);
+    if ((status = knee_batch_settle(&knee_job_keys, &full, given(full.seq) ? full.seq : 1, err)))
+        return status;
     knee_hardware_complete(&knee_job_keys, &full, &full.hw, !given(full.comm_time_s));
     fill_gpu(&full, knee_hardware_gpu(&full.hw));
     fill_defaults(&full);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/keys.h"
+#include "job/batch.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,8 +37,7 @@ KNEE_WORDS(knee_offload_names, "way to offload", offload_words);
     NUMBER(name, field, KNEE_UNIT_COUNT, 0, 1, "Plan", absent, words)
 
 static const struct knee_key rows[] = {
-    NUMBER("global-batch", global_batch, KNEE_UNIT_COUNT, 1, 1e12, "Batch", "4Mi tokens",
-           "sequences per step over all GPUs"),
+    KNEE_BATCH_ROWS(struct knee_plan, 1, 1e12, "Batch", "4Mi tokens"),
     DEGREE("micro-batch", micro_batch, "sequences per replica and micro-step"),
     DEGREE("tp", tp, "tensor-parallel degree"),
     DEGREE("pp", pp, "pipeline stages"),
@@ -263,7 +263,7 @@ static void fill_degrees(struct knee_plan *p, const struct knee_shape *shape,
     fill(p, &p->etp, 1);
     if (isnan(p->dp))
         p->dp = p->gpus / (p->tp * p->pp * p->cp);
-    fill(p, &p->global_batch, p->dp * fmax(1, ceil(4194304 / shape->seq / p->dp)));
+    fill(p, &p->global_batch, p->dp * fmax(1, ceil(knee_batch_usual(shape->seq) / p->dp)));
     fill(p, &p->micro_batch, usual_micro_batch(p));
     choose(&p->shard, KNEE_REPLICATE);
     double group = p->dp * p->cp;
@@ -281,6 +281,9 @@ knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *
         knee_hint(err, "add --gpus, for example 64");
         return KNEE_USAGE;
     }
+    knee_status status = knee_batch_settle(&knee_plan_keys, &full, shape->seq, err);
+    if (status)
+        return status;
     fill_degrees(&full, shape, machine);
     choose(&full.recompute, KNEE_KEEP);
     choose(&full.schedule, full.vp > 1 ? KNEE_INTERLEAVED : KNEE_1F1B);

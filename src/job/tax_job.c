@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "cluster/hardware.h"
+#include "job/batch.h"
 #include "job/job.h"
 
 #include <math.h>
@@ -40,6 +41,8 @@ static const struct knee_key rows[] = {
     NUMBER("pp", degree[KNEE_AXIS_PP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1", "pipeline stages"),
     NUMBER("ep", degree[KNEE_AXIS_EP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1",
            "expert-parallel degree, inside dp x fsdp"),
+    KNEE_BATCH_ROWS(struct knee_tax_job, 1, 1e12, "Degrees",
+                    "dp x fsdp x micro-batch x micro-batches"),
     NUMBER("micro-batch", micro_batch, KNEE_UNIT_COUNT, 1e-3, 1e9, "Degrees", "1",
            "sequences per replica and micro-step"),
     NUMBER("micro-batches", micro_batches, KNEE_UNIT_COUNT, 1, 1e9, "Degrees", "4 pp, or 1",
@@ -106,8 +109,6 @@ static void fill_defaults(struct knee_tax_job *job)
     for (int axis = 0; axis < KNEE_AXES; axis++)
         fill(job, &job->degree[axis], 1, KNEE_DEFAULT);
     fill(job, &job->micro_batch, 1, KNEE_DEFAULT);
-    double pp = job->degree[KNEE_AXIS_PP];
-    fill(job, &job->micro_batches, pp > 1 ? 4 * pp : 1, KNEE_DEFAULT);
 }
 
 static knee_status refuse(struct knee_err *err, const char *what, const char *hint)
@@ -115,6 +116,29 @@ static knee_status refuse(struct knee_err *err, const char *what, const char *hi
     knee_fail(err, KNEE_USAGE, "", "%s", what);
     knee_hint(err, "%s", hint);
     return KNEE_USAGE;
+}
+
+/* Micro-steps from the batch, or the batch from them. */
+static knee_status fill_batch(struct knee_tax_job *job, struct knee_err *err)
+{
+    double pp = job->degree[KNEE_AXIS_PP];
+    double turn = job->degree[KNEE_AXIS_DP] * job->degree[KNEE_AXIS_FSDP] * job->micro_batch;
+    size_t micro = knee_keys_find(&knee_tax_keys, "micro-batches");
+    knee_status status = knee_batch_settle(&knee_tax_keys, job, job->seq, err);
+    static const char *const whole[] = {"global-batch", "global-tokens"};
+    for (size_t i = 0; !status && i < 2; i++)
+        status = knee_keys_settle(&knee_tax_keys, job, knee_keys_find(&knee_tax_keys, whole[i]),
+                                  micro, "both the whole batch and micro-batches are given",
+                                  "keep one of them", err);
+    if (status)
+        return status;
+    fill(job, &job->micro_batches, job->global_batch / turn, KNEE_DERIVED);
+    fill(job, &job->micro_batches, pp > 1 ? 4 * pp : 1, KNEE_DEFAULT);
+    fill(job, &job->global_batch, turn * job->micro_batches, KNEE_DERIVED);
+    if (fmod(job->global_batch, turn) == 0)
+        return KNEE_OK;
+    return refuse(err, "dp x fsdp x micro-batch does not divide the global batch",
+                  "change --global-batch, or the degrees");
 }
 
 knee_status knee_tax_job_complete(struct knee_tax_job *job, struct knee_err *err)
@@ -131,6 +155,9 @@ knee_status knee_tax_job_complete(struct knee_tax_job *job, struct knee_err *err
     if (isnan(job->hw.bandwidth_bytes_per_s))
         return refuse(err, "the network is not known", "add --bandwidth, --cluster or --gpu");
     fill_defaults(job);
+    knee_status status = fill_batch(job, err);
+    if (status)
+        return status;
     if (degree[KNEE_AXIS_PP] > job->layers)
         return refuse(err, "there are more pipeline stages than layers", "lower --pp");
     if (degree[KNEE_AXIS_EP] > job->experts)

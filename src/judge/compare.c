@@ -3,11 +3,14 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "knee_judge.h"
+#include "judge/judge.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MUCH_LARGER 1.5 /* than the mean over ranks */
 
 struct names {
     struct knee_mover *list;
@@ -137,6 +140,56 @@ static unsigned differences(const struct knee_account *before, const struct knee
            (differ(kernels(before, b), kernels(after, a)) ? KNEE_DIFFER_KERNELS : 0u);
 }
 
+static void weigh_change(const struct knee_account *before, const struct knee_diagnosis *b,
+                         const struct knee_account *after, const struct knee_diagnosis *a,
+                         struct knee_comparison *c)
+{
+    double change = c->after.wall_s - c->before.wall_s;
+    c->change = change;
+    c->share_of_before = change / c->before.wall_s;
+    c->as_before = fabs(c->share_of_before) < KNEE_WORTH_A_WORD;
+    c->noise_s =
+        sqrt(b->spread.error_s * b->spread.error_s + a->spread.error_s * a->spread.error_s);
+    c->chance_s = 2 * c->noise_s;
+    c->significant = isnan(c->noise_s) || fabs(change) > c->chance_s;
+    c->differs = differences(before, b, after, a);
+    c->late_s = held_s(after, a) - held_s(before, b);
+    c->late_makes_it = change != 0 && c->late_s / change >= 0.5;
+}
+
+/* The label that goes the way of the step. */
+static void find_label(struct knee_comparison *c)
+{
+    double most = -1, way = c->change < 0 ? -1 : 1;
+    for (int label = 0; label < KNEE_LABELS; label++) {
+        double moved = way * (c->after.label_s[label] - c->before.label_s[label]);
+        if (moved > most) {
+            most = moved;
+            c->label = (enum knee_label)label;
+        }
+    }
+    c->share =
+        c->change != 0 ? (c->after.label_s[c->label] - c->before.label_s[c->label]) / c->change : 0;
+}
+
+static void find_largest(const struct knee_account *account, const struct knee_diagnosis *d,
+                         struct knee_comparison *c)
+{
+    size_t most = 0;
+    double sum = 0, value = 0;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        double one = (double)account->ranks[r].ledger.label_ns[c->label];
+        sum += one;
+        if (one > value) {
+            value = one;
+            most = r;
+        }
+    }
+    bool much = account->rank_count > 1 && value > MUCH_LARGER * sum / (double)account->rank_count;
+    c->largest_rank = much ? most : SIZE_MAX;
+    c->largest_s = 1e-9 * value / d->steps;
+}
+
 knee_status
 knee_compare(const struct knee_account *before, const struct knee_diagnosis *before_diagnosis,
              const struct knee_account *after, const struct knee_diagnosis *after_diagnosis,
@@ -154,22 +207,10 @@ knee_compare(const struct knee_account *before, const struct knee_diagnosis *bef
     take_movers(&names, &c);
     if (names.list)
         knee_resize(alloc, names.list, 0);
-    double change = c.after.wall_s - c.before.wall_s, most = -1;
-    double before_s = before_diagnosis->spread.error_s, after_s = after_diagnosis->spread.error_s;
-    c.noise_s = sqrt(before_s * before_s + after_s * after_s);
-    c.significant = isnan(c.noise_s) || fabs(change) > 2 * c.noise_s;
-    c.differs = differences(before, before_diagnosis, after, after_diagnosis);
-    c.late_s = held_s(after, after_diagnosis) - held_s(before, before_diagnosis);
-    c.late_makes_it = change != 0 && c.late_s / change >= 0.5;
-    for (int label = 0; label < KNEE_LABELS; label++) {
-        double moved = c.after.label_s[label] - c.before.label_s[label];
-        /* the label that goes the way of the step */
-        if (moved * (change < 0 ? -1 : 1) > most) {
-            most = moved * (change < 0 ? -1 : 1);
-            c.label = (enum knee_label)label;
-        }
-    }
-    c.share = change != 0 ? (c.after.label_s[c.label] - c.before.label_s[c.label]) / change : 0;
+    weigh_change(before, before_diagnosis, after, after_diagnosis, &c);
+    find_label(&c);
+    bool longer = c.change > 0;
+    find_largest(longer ? after : before, longer ? after_diagnosis : before_diagnosis, &c);
     *out = c;
     return KNEE_OK;
 }

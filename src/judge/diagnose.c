@@ -162,6 +162,15 @@ static void find_late_ranks(const struct knee_account *account, struct knee_diag
         d->late_ranks = 0; /* everybody in turn is nobody in particular */
 }
 
+/* What curing the two causes that no lever stands for would leave of the step. */
+static void at_best(struct knee_diagnosis *d)
+{
+    double wall_s = d->step.wall_s, transfer_s = d->step.label_s[KNEE_TRANSFER];
+    d->punctual_step_s = wall_s - d->step.label_s[KNEE_WAIT];
+    d->wired_step_s =
+        d->slow_wire == SIZE_MAX ? NAN : wall_s - transfer_s * (1 - 1 / d->wire_slowdown);
+}
+
 /* Rules, each with what it takes off. */
 static double confidence_of(const struct knee_account *account, const struct knee_diagnosis *d)
 {
@@ -297,6 +306,7 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
         return status;
     find_late_ranks(account, &d);
     knee_find_slow_wire(account, &d);
+    at_best(&d);
     d.confidence = confidence_of(account, &d);
     struct knee_job job = job_of(account, given, &d);
     status = knee_predict(&job, alloc, &d.prediction, err);

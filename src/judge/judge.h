@@ -29,8 +29,22 @@ double knee_unsharded_bytes(double params);
 void knee_find(const struct knee_terms *terms, double tolerance, struct knee_knee *out,
                double *quality_workers);
 
-/* Fills levers[] and lever_count from job, at and knee. */
-void knee_levers(struct knee_prediction *prediction);
+/* What levers ask beside the terms of the closed forms. NaN: not known. */
+struct knee_lever_facts {
+    double params, bytes_per_param;
+    double gradient_bytes; /* before compression; 1 where only their time is known */
+    double width;          /* of the model */
+    double flops_per_s, memory_bytes_per_s, node_bytes_per_s, gpus_per_node;
+    bool link_known; /* else there is only what communication took */
+    double tolerance, limit_workers, knee_workers;
+    unsigned barred; /* kinds of lever that make no sense */
+};
+struct knee_lever_facts knee_lever_facts_of(const struct knee_job *job,
+                                            const struct knee_knee *knee);
+
+/* Fills levers[] and lever_count, at prediction->at. */
+void knee_levers(const struct knee_terms *terms, const struct knee_lever_facts *facts,
+                 struct knee_prediction *prediction);
 /* Row with the most gain among the kinds, or SIZE_MAX when none gains `least`. One that leaves
  * training as it is comes before all that do not. */
 size_t knee_levers_best(const struct knee_prediction *prediction, unsigned kinds, double least);
@@ -65,10 +79,11 @@ void knee_diagnosis_choose(struct knee_diagnosis *diagnosis);
 /* Sets slow_wire and what belongs to it; needs step and steps. */
 void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *diagnosis);
 
-/* What is below this share of a step is no bottleneck; the least gain of a lever that is advised.
- */
+/* What is below this share of a step is no bottleneck; the least gain of a lever that is advised;
+ * the least change of a step that is told at all. */
 #define KNEE_NO_BOTTLENECK 0.02
 #define KNEE_WORTH_IT      0.01
+#define KNEE_WORTH_A_WORD  0.005
 
 /* Fill one part each. */
 void knee_judge_walls(struct knee_prediction *prediction, double quality_workers);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Levers: each row changes a copy of the job; the closed forms say what that buys at the verdict's
- * worker count. A row that does not apply says so by returning false.
+ * Levers: each row changes a copy of the terms; the closed forms say what that buys at the
+ * verdict's worker count. A row that does not apply says so by returning false.
  */
 #include "judge/judge.h"
 
-#include "cluster/hardware.h"
+#include "base/text.h"
 #include "collective/collective.h"
 #include "job/job.h"
 
@@ -13,72 +13,71 @@
 #include <stdint.h>
 #include <string.h>
 
-/* A change being tried: the job, the worker count, and how the change is called. */
+/* A change being tried: the terms, the worker count, and how the change is called. */
 struct trial {
-    struct knee_job job;
+    struct knee_terms terms;
     double workers;
-    const struct knee_prediction *before;
+    const struct knee_lever_facts *facts;
     const char *change;
 };
 
 static bool more_workers(struct trial *t)
 {
-    double limit = t->before->knee.limit_workers; /* one example each */
+    double limit = t->facts->limit_workers; /* one example each */
     t->workers *= 2;
     return t->workers <= (isnan(limit) ? KNEE_WORKERS_MAX : limit);
 }
 
 static bool fewer_workers(struct trial *t)
 {
-    double knee = t->before->knee.tolerance_workers;
-    t->workers = knee;
-    return knee < t->before->at.workers;
+    double now = t->workers;
+    t->workers = t->facts->knee_workers;
+    return t->workers < now;
+}
+
+static void grow_batch(struct knee_terms *terms, double times)
+{
+    terms->compute_s *= times;
+    terms->batch *= times;
+    terms->work *= times;
 }
 
 /* More examples cost more input and copies; launches only when there are more micro-steps. */
 static bool bigger_batch(struct trial *t)
 {
-    t->job.batch_scale *= 2;
-    t->job.stall_s[KNEE_STARVED] *= 2;
-    t->job.stall_s[KNEE_COPY] *= 2;
+    grow_batch(&t->terms, 2);
+    t->terms.stall_s[KNEE_STARVED] *= 2;
+    t->terms.stall_s[KNEE_COPY] *= 2;
     return true;
 }
 
 static bool accumulate(struct trial *t)
 {
-    t->job.batch_scale *= 4;
-    t->job.accumulate *= 4;
+    grow_batch(&t->terms, 4);
+    t->terms.accumulate *= 4;
     for (int label = KNEE_COPY; label < KNEE_LABELS; label++)
-        t->job.stall_s[label] *= 4;
+        t->terms.stall_s[label] *= 4;
     return true;
 }
 
 static bool overlap(struct trial *t)
 {
-    t->job.overlap = 1;
-    t->job.hidden = NAN;
-    return t->before->job.overlap < 1 || !isnan(t->before->job.hidden);
-}
-
-/* Transformers keep layers near hidden/128 (Kaplan et al. 2020), so P = 12 L h^2 gives h. */
-static double hidden_size(const struct knee_job *job)
-{
-    const struct knee_model *model = job->model >= 0 ? knee_model_at((size_t)job->model) : NULL;
-    if (model && !isnan(model->hidden))
-        return model->hidden;
-    return isnan(job->params) ? 4096 : cbrt(job->params * 128 / 12);
+    bool more = t->terms.overlap < 1 || !isnan(t->terms.hidden);
+    t->terms.overlap = 1;
+    t->terms.hidden = NAN;
+    return more;
 }
 
 /* Sends `bytes` per parameter. Encoding and decoding read or write the gradient, 4 bytes each,
  * `passes` times at the GPU's memory bandwidth: a model, not a measurement. */
 static bool send_bytes(struct trial *t, double bytes, double passes)
 {
-    struct knee_job *job = &t->job;
-    if (bytes >= 0.99 * job->bytes_per_param / job->compress)
+    const struct knee_lever_facts *f = t->facts;
+    double sent = t->terms.bytes * f->bytes_per_param / f->gradient_bytes;
+    if (bytes >= 0.99 * sent)
         return false;
-    job->compress = job->bytes_per_param / bytes;
-    job->encode_time_s =
-        isnan(job->params) ? 0 : passes * 4 * job->params / job->hw.memory_bytes_per_s;
+    t->terms.bytes = f->gradient_bytes / (f->bytes_per_param / bytes);
+    t->terms.encode_s = isnan(f->params) ? 0 : passes * 4 * f->params / f->memory_bytes_per_s;
     return true;
 }
 
@@ -99,13 +98,13 @@ static bool send_int8(struct trial *t)
 
 static bool send_low_rank(struct trial *t)
 {
-    double rank = 4, h = hidden_size(&t->job);
+    double rank = 4, h = t->facts->width;
     return send_bytes(t, 4 * 2 * rank / h, 6); /* two factors of h x rank for each h x h */
 }
 
 static bool send_top_k(struct trial *t)
 {
-    t->job.algorithm = knee_algorithm_row(&knee_sparse_gather);
+    t->terms.algorithm = &knee_sparse_gather;
     return send_bytes(t, 0.01 * (4 + 4), 8); /* value and index of 1 % */
 }
 
@@ -114,52 +113,58 @@ static bool send_one_bit(struct trial *t)
     return send_bytes(t, 1.0 / 8 + 4.0 / 1024, 5); /* a sign each, a scale per 1024 */
 }
 
+static bool meet_every(struct trial *t, double steps)
+{
+    bool rarer = t->terms.local_steps < steps;
+    t->terms.local_steps = steps;
+    return rarer;
+}
+
 static bool local_sgd(struct trial *t)
 {
-    t->job.local_steps = 8;
-    return t->before->job.local_steps < 8;
+    return meet_every(t, 8);
 }
 
 static bool diloco(struct trial *t)
 {
-    t->job.local_steps = 100;
-    return t->before->job.local_steps < 100;
+    return meet_every(t, 100);
 }
 
 static bool faster_link(struct trial *t)
 {
-    struct knee_job *job = &t->job;
-    struct knee_hardware *hw = &job->hw;
-    if (isnan(hw->bandwidth_bytes_per_s))
-        job->comm_scale /= 2;
-    else if (hw->gpus_per_node > 1 && t->workers <= hw->gpus_per_node)
-        hw->node_bandwidth_bytes_per_s *= 2;
-    else
-        hw->bandwidth_bytes_per_s *= 2;
+    struct knee_cluster *c = &t->terms.cluster;
+    double node = t->facts->gpus_per_node;
+    if (!t->facts->link_known)
+        t->terms.comm_scale /= 2;
+    else if (node > 1 && t->workers <= node)
+        c->levels[0].bytes_per_s *= 2;
+    else {
+        c->levels[c->level_count > 1 ? 1 : 0].bytes_per_s *= 2;
+        c->fitted = NULL; /* the curves are of another network */
+    }
     return true;
 }
 
 static bool best_algorithm(struct trial *t)
 {
-    struct knee_cluster cluster;
+    const struct knee_cluster *cluster = &t->terms.cluster;
     struct knee_group all = {t->workers, 1, true};
-    double bytes = knee_job_bytes(&t->job) / t->job.compress;
-    const struct knee_algorithm *now = knee_job_algorithm(&t->job), *best = now;
-    knee_hardware_cluster(&t->job.hw, &cluster);
-    if (!now && cluster.textbook)
+    double bytes = t->terms.bytes;
+    const struct knee_algorithm *now = t->terms.algorithm, *best = now;
+    if (!now && cluster->textbook)
         now = best = &knee_ring;
     if (!now || now->gathers || t->workers <= 1) /* the library picks the quickest it has */
         return false;
-    double best_s = knee_collective_s(&cluster, KNEE_OP_ALL_REDUCE, all, bytes, now);
+    double best_s = knee_collective_s(cluster, KNEE_OP_ALL_REDUCE, all, bytes, now);
     for (size_t row = 0; knee_algorithm_at(row); row++) {
         const struct knee_algorithm *other = knee_algorithm_at(row);
-        double other_s = knee_collective_s(&cluster, KNEE_OP_ALL_REDUCE, all, bytes, other);
+        double other_s = knee_collective_s(cluster, KNEE_OP_ALL_REDUCE, all, bytes, other);
         if (other->gathers || !(other_s < 0.99 * best_s))
             continue;
         best = other;
         best_s = other_s;
     }
-    t->job.algorithm = knee_algorithm_row(best);
+    t->terms.algorithm = best;
     t->change = best->name;
     return best != now;
 }
@@ -169,41 +174,49 @@ static bool best_algorithm(struct trial *t)
  */
 static bool another_axis(struct trial *t)
 {
-    struct knee_job *job = &t->job;
-    double n = job->hw.gpus_per_node;
-    if (!(n > 1) || t->workers < 2 * n || isnan(job->flops_per_s) || hidden_size(job) < 1024)
+    const struct knee_lever_facts *f = t->facts;
+    double n = f->gpus_per_node;
+    if (!(n > 1) || t->workers < 2 * n || isnan(f->flops_per_s) || f->width < 1024)
         return false;
-    job->shard = n;
-    job->axis_tax = (n - 1) * 2 / 9 * job->flops_per_s /
-                    (hidden_size(job) * job->hw.node_bandwidth_bytes_per_s);
+    t->terms.shard = n;
+    t->terms.axis_tax = (n - 1) * 2 / 9 * f->flops_per_s / (f->width * f->node_bytes_per_s);
     return true;
 }
 
 static bool faster_loader(struct trial *t)
 {
-    t->job.loader_rate_per_s *= 2;
-    t->job.stall_s[KNEE_STARVED] = 0;
-    return !isnan(t->job.loader_rate_per_s) || t->before->job.stall_s[KNEE_STARVED] > 0;
+    bool loads = !isnan(t->terms.loader_rate_per_s) || t->terms.stall_s[KNEE_STARVED] > 0;
+    t->terms.loader_rate_per_s *= 2;
+    t->terms.stall_s[KNEE_STARVED] = 0;
+    return loads;
 }
 
 static bool even_workers(struct trial *t)
 {
-    t->job.jitter = 0;
-    t->job.stall_s[KNEE_WAIT] = 0;
-    return t->before->job.jitter > 0 || t->before->job.stall_s[KNEE_WAIT] > 0;
+    bool uneven = t->terms.jitter > 0 || t->terms.stall_s[KNEE_WAIT] > 0;
+    t->terms.jitter = 0;
+    t->terms.stall_s[KNEE_WAIT] = 0;
+    return uneven;
+}
+
+static bool without(struct trial *t, enum knee_label label)
+{
+    bool had = t->terms.stall_s[label] > 0;
+    t->terms.stall_s[label] = 0;
+    return had;
 }
 
 static bool fewer_launches(struct trial *t)
 {
-    t->job.stall_s[KNEE_HOST] = 0;
-    return t->before->job.stall_s[KNEE_HOST] > 0;
+    return without(t, KNEE_HOST);
 }
 
 static bool hidden_copies(struct trial *t)
 {
-    t->job.stall_s[KNEE_COPY] = 0;
-    return t->before->job.stall_s[KNEE_COPY] > 0;
+    return without(t, KNEE_COPY);
 }
+
+#define SECONDS_PER_DAY 86400.0
 
 static const struct {
     const char *name, *change, *risk;
@@ -270,26 +283,62 @@ static void most_gain_first(struct knee_lever *levers, size_t count)
     }
 }
 
-static void weigh(const struct trial *t, struct knee_lever *lever)
+static void weigh(const struct trial *t, const struct knee_row *before, struct knee_lever *lever)
 {
-    const struct knee_row *before = &t->before->at;
-    struct knee_terms terms;
-    knee_terms_init(&t->job, &terms);
-    knee_evaluate(&terms, t->workers, &lever->row);
-    lever->knee_workers = knee_tolerance_workers(&terms, t->job.tolerance);
+    knee_evaluate(&t->terms, t->workers, &lever->row);
+    lever->knee_workers = knee_tolerance_workers(&t->terms, t->facts->tolerance);
     lever->gain = lever->row.throughput_per_s / before->throughput_per_s - 1;
     lever->quality_gain = before->time_to_quality_s / lever->row.time_to_quality_s - 1;
     lever->cost_ratio = lever->row.workers / before->workers / (1 + lever->gain);
     lever->saved_per_day =
-        (1 - lever->cost_ratio) * before->workers * t->job.hw.price_per_hour * 24;
+        (1 - lever->cost_ratio) * before->workers * t->terms.price_per_s * SECONDS_PER_DAY;
 }
 
-void knee_levers(struct knee_prediction *prediction)
+/* Transformers keep layers near hidden/128 (Kaplan et al. 2020), so P = 12 L h^2 gives h. */
+static double width_of(const struct knee_job *job)
+{
+    const struct knee_model *model = job->model >= 0 ? knee_model_at((size_t)job->model) : NULL;
+    if (model && !isnan(model->hidden))
+        return model->hidden;
+    return isnan(job->params) ? 4096 : cbrt(job->params * 128 / 12);
+}
+
+struct knee_lever_facts knee_lever_facts_of(const struct knee_job *job,
+                                            const struct knee_knee *knee)
+{
+    return (struct knee_lever_facts){
+        .params = job->params,
+        .bytes_per_param = job->bytes_per_param,
+        .gradient_bytes = knee_job_bytes(job),
+        .width = width_of(job),
+        .flops_per_s = job->flops_per_s,
+        .memory_bytes_per_s = job->hw.memory_bytes_per_s,
+        .node_bytes_per_s = job->hw.node_bandwidth_bytes_per_s,
+        .gpus_per_node = job->hw.gpus_per_node,
+        .link_known = !isnan(job->hw.bandwidth_bytes_per_s),
+        .tolerance = job->tolerance,
+        .limit_workers = knee->limit_workers,
+        .knee_workers = knee->tolerance_workers,
+        .barred = job->barred,
+    };
+}
+
+/* Row i of the table, where it is not barred and applies. */
+static bool try_lever(size_t i, struct trial *t)
+{
+    if ((table[i].kind & t->facts->barred) || !table[i].apply(t))
+        return false;
+    knee_terms_settle(&t->terms);
+    return true;
+}
+
+void knee_levers(const struct knee_terms *terms, const struct knee_lever_facts *facts,
+                 struct knee_prediction *prediction)
 {
     prediction->lever_count = 0;
     for (size_t i = 0; i < TABLE; i++) {
-        struct trial trial = {prediction->job, prediction->at.workers, prediction, table[i].change};
-        if ((table[i].kind & prediction->job.barred) || !table[i].apply(&trial))
+        struct trial trial = {*terms, prediction->at.workers, facts, table[i].change};
+        if (!try_lever(i, &trial))
             continue;
         struct knee_lever *lever = &prediction->levers[prediction->lever_count++];
         lever->name = table[i].name;
@@ -299,24 +348,30 @@ void knee_levers(struct knee_prediction *prediction)
         lever->replayed = false;
         lever->low_s = lever->high_s = NAN;
         lever->change = trial.change;
-        weigh(&trial, lever);
+        weigh(&trial, &prediction->at, lever);
     }
     most_gain_first(prediction->levers, prediction->lever_count);
 }
 
-bool knee_lever_apply(const struct knee_prediction *before, const char *name, struct knee_job *job,
-                      double *workers)
+double knee_levers_pull(const struct knee_prediction *before, const char *set,
+                        struct knee_terms *terms)
 {
-    for (size_t i = 0; i < TABLE; i++) {
-        struct trial trial = {*job, *workers, before, table[i].change};
-        if (strcmp(table[i].name, name) != 0 || (table[i].kind & job->barred) ||
-            !table[i].apply(&trial))
-            continue;
-        *job = trial.job;
-        *workers = trial.workers;
-        return true;
+    struct knee_lever_facts facts = knee_lever_facts_of(&before->job, &before->knee);
+    double workers = before->at.workers;
+    *terms = before->terms;
+    for (; *set; set += *set == '+') {
+        size_t length = strcspn(set, "+");
+        for (size_t i = 0; i < TABLE; i++) {
+            struct trial trial = {*terms, workers, &facts, table[i].change};
+            bool meant = strncmp(table[i].name, set, length) == 0 && !table[i].name[length];
+            if (!meant || !try_lever(i, &trial))
+                continue;
+            *terms = trial.terms;
+            workers = trial.workers;
+        }
+        set += length;
     }
-    return false;
+    return workers;
 }
 
 size_t knee_levers_best(const struct knee_prediction *prediction, unsigned kinds, double least)

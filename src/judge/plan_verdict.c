@@ -15,6 +15,7 @@
 
 #define HOUR_S        3600.0
 #define BASELINE_MOST 65536
+#define SAME          1e-12 /* times that far apart are the same */
 
 /* Work that any plan has to do; everything else is overhead that a better plan may avoid. */
 static bool is_work(enum knee_part part)
@@ -38,12 +39,13 @@ enum knee_part knee_plan_binding(const struct knee_plan_cost *cost)
 struct knee_advantage knee_plan_advantage(const struct knee_plan_cost *better,
                                           const struct knee_plan_cost *worse)
 {
-    struct knee_advantage best = {KNEE_PART_GEMM, -INFINITY};
+    struct knee_advantage best = {.part = KNEE_PART_GEMM, .seconds = -INFINITY};
     for (int part = 0; part < KNEE_PARTS; part++) {
         double saved = worse->part_s[part] - better->part_s[part];
         if (saved > best.seconds)
-            best = (struct knee_advantage){(enum knee_part)part, saved};
+            best = (struct knee_advantage){.part = (enum knee_part)part, .seconds = saved};
     }
+    best.none = worse->step_s <= better->step_s * (1 + SAME);
     return best;
 }
 
@@ -66,17 +68,27 @@ static double per_gpu(const struct knee_plan_row *row)
     return row->found.best[0].cost.tokens_per_s / row->gpus;
 }
 
+static double dollars_per_s(const struct knee_plan_answer *a, double gpus)
+{
+    return gpus * a->machine.price_per_hour / HOUR_S;
+}
+
+double knee_plan_billion_cost(const struct knee_plan_answer *answer, double gpus,
+                              const struct knee_plan_cost *cost)
+{
+    return 1e9 / cost->tokens_per_s * dollars_per_s(answer, gpus);
+}
+
 static void price_row(const struct knee_plan_answer *a, struct knee_plan_row *row)
 {
     row->fits = row->found.count > 0;
     row->efficiency = row->time_s = row->cost = row->cost_per_billion = NAN;
     if (!row->fits)
         return;
-    double dollars_per_s = row->gpus * a->machine.price_per_hour / HOUR_S;
-    double rate = row->found.best[0].cost.tokens_per_s;
-    row->time_s = a->question.tokens / rate;
-    row->cost = row->time_s * dollars_per_s;
-    row->cost_per_billion = 1e9 / rate * dollars_per_s;
+    const struct knee_plan_cost *best = &row->found.best[0].cost;
+    row->time_s = a->question.tokens / best->tokens_per_s;
+    row->cost = row->time_s * dollars_per_s(a, row->gpus);
+    row->cost_per_billion = knee_plan_billion_cost(a, row->gpus, best);
 }
 
 /* With a budget the fastest that it pays for; with a deadline the cheapest that meets it; with
@@ -146,7 +158,7 @@ void knee_plan_judge(struct knee_plan_answer *a)
     const struct knee_plan_row *smallest = NULL;
     double most = 0, base = a->baseline_tokens_per_s / a->baseline_gpus;
     bool falling = false;
-    a->knee_gpus = a->peak_gpus = NAN;
+    a->knee_gpus = a->peak_gpus = a->fastest_s = a->cheapest = NAN;
     a->remedy_count = 0;
     for (size_t i = 0; i < a->row_count; i++) {
         struct knee_plan_row *row = &a->rows[i];
@@ -154,6 +166,8 @@ void knee_plan_judge(struct knee_plan_answer *a)
         if (!row->fits)
             continue;
         smallest = smallest ? smallest : row;
+        a->fastest_s = fmin(a->fastest_s, row->time_s);
+        a->cheapest = fmin(a->cheapest, row->cost);
         row->efficiency = per_gpu(row) / base;
         falling = falling || row->efficiency < a->question.tolerance;
         if (!falling)

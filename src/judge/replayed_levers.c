@@ -107,6 +107,15 @@ static void take_rows(struct knee_prediction *p, const struct knee_replay *repla
     p->lever_count = count;
 }
 
+/* With nobody late other ranks wait all the same where they depend on each other: the replay knows. */
+static void take_punctual(struct knee_diagnosis *d)
+{
+    const struct knee_prediction *p = &d->prediction;
+    for (size_t i = 0; i < p->lever_count; i++)
+        if (strcmp(p->levers[i].name, "even workers") == 0)
+            d->punctual_step_s = p->levers[i].row.step.wall_s;
+}
+
 /* Why this recording is not replayed unasked; NULL: it is. */
 static const char *unsuited(const struct knee_account *account, const struct knee_diagnosis *d)
 {
@@ -156,6 +165,7 @@ knee_status knee_replay_levers(const struct knee_account *account, bool also_lar
                     100 * fmin(1, replay->unexplained));
     } else if (!status) {
         take_rows(&d->prediction, replay);
+        take_punctual(d);
         knee_diagnosis_choose(d);
     } else if (status == KNEE_SYSTEM && err) {
         *err = why;

@@ -64,8 +64,8 @@ static bool uneven(const struct matter *m, const struct knee_collective_size *si
 static double algorithm_s(const struct matter *m, const struct knee_algorithm *row, double bytes)
 {
     struct knee_counts counts = {0};
-    if (!row->nccl || !knee_scheme_runs(&m->c->cluster, row) ||
-        !row->count(&m->c->layout, m->c->query.op, bytes, &counts))
+    if (!row->nccl ||
+        !knee_scheme_count(&m->c->cluster, &m->c->layout, m->c->query.op, bytes, row, &counts))
         return NAN;
     return knee_best_protocol_s(&m->c->cluster, &m->c->layout, &counts, row, NULL);
 }
@@ -244,7 +244,7 @@ static double median_slowdown(const struct knee_collective *c, size_t finding)
 }
 
 /* Gives the slow sizes that nothing explains yet to one reason. */
-static void blame(struct knee_collective *c, const struct knee_log *log, size_t reason, double slow)
+static void blame(struct knee_collective *c, const struct knee_log *log, size_t reason)
 {
     char evidence[160];
     struct matter m = {c, log, evidence};
@@ -254,8 +254,7 @@ static void blame(struct knee_collective *c, const struct knee_log *log, size_t 
         return;
     for (size_t i = 0; i < c->query.size_count; i++) {
         struct knee_collective_size *size = &c->sizes[i];
-        if (!(size->slowdown > slow) || size->finding != SIZE_MAX ||
-            !reasons[reason].explains(&m, size))
+        if (!size->slow || size->finding != SIZE_MAX || !reasons[reason].explains(&m, size))
             continue;
         size->finding = c->finding_count;
         if (!any)
@@ -282,8 +281,9 @@ void knee_collective_against(struct knee_collective *collective, const struct kn
             continue;
         size->measured_s = sample->time_s;
         size->slowdown = sample->time_s / size->expected_s;
-        collective->slow_count += size->slowdown > slow;
+        size->slow = size->slowdown > slow;
+        collective->slow_count += size->slow;
     }
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        blame(collective, log, i, slow);
+        blame(collective, log, i);
 }

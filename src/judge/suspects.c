@@ -16,7 +16,7 @@ static double share(const struct knee_prediction *p, enum knee_label label)
 /* Overlap has done what it can when all that could hide behind compute does. */
 static bool overlap_is_spent(const struct knee_prediction *p)
 {
-    double eta = isnan(p->job.hidden) ? p->job.overlap : p->job.hidden;
+    double eta = isnan(p->terms.hidden) ? p->terms.overlap : p->terms.hidden;
     return eta >= 0.95;
 }
 

@@ -28,7 +28,7 @@ static void add_notes(struct knee_prediction *p, const struct knee_terms *terms)
         knee_evaluate(&free_latency, row->workers, &without);
         if (!half && row->local_batch < 1 && p->job.seq >= 1 && (half = true))
             note(p, KNEE_NOTE_HALF_EXAMPLE, row->workers);
-        if (!overhidden && !isnan(p->job.hidden) && hidden > row->step.label_s[KNEE_COMPUTE] &&
+        if (!overhidden && !isnan(terms->hidden) && hidden > row->step.label_s[KNEE_COMPUTE] &&
             (overhidden = true))
             note(p, KNEE_NOTE_OVERHIDDEN, row->workers);
         if (!latency && without.step.comm_s < 0.5 * row->step.comm_s && (latency = true))
@@ -99,6 +99,25 @@ static struct knee_feasibility feasibility(const struct knee_job *job)
     return f;
 }
 
+/* Everything that follows from job and terms. */
+static knee_status judge(struct knee_prediction *p, struct knee_err *err)
+{
+    double quality_workers;
+    knee_status status = make_rows(p, &p->terms, err);
+    if (status)
+        return status;
+    knee_evaluate(&p->terms, verdict_workers(p, p->terms.most_workers), &p->at);
+    knee_find(&p->terms, p->job.tolerance, &p->knee, &quality_workers);
+    p->memory = feasibility(&p->job);
+    struct knee_lever_facts facts = knee_lever_facts_of(&p->job, &p->knee);
+    knee_levers(&p->terms, &facts, p);
+    knee_judge_walls(p, quality_workers);
+    knee_judge_cost(p);
+    knee_judge_suspect(p);
+    add_notes(p, &p->terms);
+    return KNEE_OK;
+}
+
 knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
                          struct knee_prediction *out, struct knee_err *err)
 {
@@ -109,20 +128,27 @@ knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *al
     knee_status status = knee_job_complete(&p.job, err);
     if (status)
         return status;
-    struct knee_terms terms;
-    double quality_workers;
-    knee_terms_init(&p.job, &terms);
-    status = make_rows(&p, &terms, err);
+    knee_terms_init(&p.job, &p.terms);
+    if (!(status = judge(&p, err)))
+        *out = p;
+    return status;
+}
+
+knee_status knee_predict_changed(const struct knee_prediction *before,
+                                 const struct knee_terms *terms, double workers,
+                                 struct knee_prediction *out, struct knee_err *err)
+{
+    struct knee_prediction p;
+    memset(&p, 0, sizeof p);
+    p.job = before->job;
+    p.job.at = workers;
+    p.alloc = before->alloc;
+    p.terms = *terms;
+    knee_status status = judge(&p, err);
     if (status)
         return status;
-    knee_evaluate(&terms, verdict_workers(&p, terms.most_workers), &p.at);
-    knee_find(&terms, p.job.tolerance, &p.knee, &quality_workers);
-    p.memory = feasibility(&p.job);
-    knee_levers(&p);
-    knee_judge_walls(&p, quality_workers);
-    knee_judge_cost(&p);
-    knee_judge_suspect(&p);
-    add_notes(&p, &terms);
+    if (out == before)
+        knee_prediction_release(out);
     *out = p;
     return KNEE_OK;
 }

@@ -18,7 +18,9 @@ enum { LAB_BUCKETS_MAX = 256, LAB_SYNTHETIC_PARTS = 8 };
 enum lab_sync { LAB_EVERY_STEP, LAB_LOCAL_SGD, LAB_DILOCO, LAB_STREAMING };
 extern const struct knee_choices lab_sync_names;
 
-/* Lengths are counts; times are seconds. */
+/* A training job that is run, not predicted: whole numbers, rows of the lab's own tables, files and
+ * callbacks. The prediction beside it is a knee_job, made in one place (lab_sweep.c). Lengths are
+ * counts; times are seconds. */
 struct lab_setup {
     struct lab_shape shape;
     bool weak;                /* `batch` is one worker's, else all workers' */
@@ -71,6 +73,8 @@ struct lab_outcome {
     size_t param_count;
 };
 void lab_outcome_release(struct lab_outcome *outcome);
+/* Its loss, and its parameters where `params` is not NULL (free them with free()); releases it. */
+void lab_outcome_take(struct lab_outcome *outcome, double *loss, float **params);
 
 /* Runs on the first `workers` ranks; the others return at once with zeros. Everybody calls. */
 knee_status lab_run(struct knee_runtime *runtime, const struct lab_setup *setup, int workers,

@@ -256,12 +256,7 @@ static knee_status train_to_loss(struct hunt *h, double batch, double examples, 
     knee_status status = lab_run(h->runtime, &setup, h->runtime->size, &outcome, err);
     if (status)
         return status;
-    *loss = outcome.loss;
-    if (params) {
-        *params = outcome.params;
-        outcome.params = NULL;
-    }
-    lab_outcome_release(&outcome);
+    lab_outcome_take(&outcome, loss, params);
     return KNEE_OK;
 }
 

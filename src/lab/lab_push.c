@@ -87,12 +87,7 @@ static knee_status train(struct knee_runtime *rt, const struct lab_setup *base,
     if (status)
         return status;
     *examples = (double)(s.batch * s.steps);
-    *loss = outcome.loss;
-    if (params) {
-        *params = outcome.params;
-        outcome.params = NULL;
-    }
-    lab_outcome_release(&outcome);
+    lab_outcome_take(&outcome, loss, params);
     return KNEE_OK;
 }
 

@@ -17,6 +17,16 @@ void lab_outcome_release(struct lab_outcome *outcome)
     outcome->params = NULL;
 }
 
+void lab_outcome_take(struct lab_outcome *outcome, double *loss, float **params)
+{
+    *loss = outcome->loss;
+    if (params) {
+        *params = outcome->params;
+        outcome->params = NULL;
+    }
+    lab_outcome_release(outcome);
+}
+
 /* ---- What the device does ---- */
 
 static size_t micro_from(const struct lab_worker *w, size_t micro)

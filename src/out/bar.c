@@ -30,7 +30,7 @@ void knee_bar_write(const struct knee_step *step, const struct knee_style *style
     }
     knee_text_puts(text, "\n ");
     for (int label = 0; label < KNEE_LABELS; label++)
-        if (step->label_s[label] > 0.0005 * step->wall_s)
+        if (knee_shows(step->label_s[label] / step->wall_s))
             knee_text_printf(text, " %s %s %s",
                              style->ascii ? shades[label].ascii : shades[label].unicode,
                              knee_label_name((enum knee_label)label),

@@ -172,16 +172,14 @@ static void json_curve(struct knee_json *json, const struct knee_curve *curve)
     knee_json_close(json, '}');
 }
 
-static void json_parameter(struct knee_json *json, const struct knee_parameter *p)
+void knee_json_parameter(struct knee_json *json, const struct knee_parameter *p)
 {
-    knee_json_open_flat(json, NULL, '{');
     knee_json_string(json, "name", p->name);
     knee_json_number(json, "value", p->value);
     knee_json_number(json, "low", p->low);
     knee_json_number(json, "high", p->high);
     knee_json_string(json, "unit", knee_unit_word(p->unit));
     knee_json_bool(json, "fitted", p->fitted);
-    knee_json_close(json, '}');
 }
 
 static void write_json(const struct knee_cluster *t, struct knee_text *text)
@@ -206,8 +204,11 @@ static void write_json(const struct knee_cluster *t, struct knee_text *text)
         json_protocol(&json, &t->protocols[p], (enum knee_protocol_name)p);
     knee_json_close(&json, ']');
     knee_json_open(&json, "parameters", '[');
-    for (size_t i = 0; t->fitted && i < t->fitted->parameter_count; i++)
-        json_parameter(&json, &t->fitted->parameters[i]);
+    for (size_t i = 0; t->fitted && i < t->fitted->parameter_count; i++) {
+        knee_json_open_flat(&json, NULL, '{');
+        knee_json_parameter(&json, &t->fitted->parameters[i]);
+        knee_json_close(&json, '}');
+    }
     knee_json_close(&json, ']');
     knee_json_open(&json, "curves", '[');
     for (size_t i = 0; t->fitted && i < t->fitted->curve_count; i++)

@@ -136,7 +136,7 @@ static void text_row(const struct knee_collective *c, size_t index,
     knee_table_cell(table, "%s", knee_protocol_name(winner->protocol));
     knee_table_number(table, winner->algbw_bytes_per_s, KNEE_UNIT_BYTES_PER_S);
     knee_table_number(table, winner->busbw_bytes_per_s, KNEE_UNIT_BYTES_PER_S);
-    knee_table_cell(table, "%s", size->latency_share > 0.5 ? "latency" : "bandwidth");
+    knee_table_cell(table, "%s", size->latency_bound ? "latency" : "bandwidth");
     if (size->nccl.algorithm)
         knee_table_cell(table, "%s/%s", size->nccl.algorithm, size->nccl.protocol);
     else
@@ -180,12 +180,11 @@ static void measured_table(const struct knee_collective *c, enum knee_format for
         const struct knee_collective_size *size = &c->sizes[i];
         if (isnan(size->measured_s))
             continue;
-        bool slow = size->slowdown > (c->curve ? 1.25 : 1.5);
         knee_table_cell(&table, "%s", SIZE(size->bytes));
         knee_table_number(&table, size->measured_s, KNEE_UNIT_SECONDS);
         knee_table_number(&table, size->expected_s, KNEE_UNIT_SECONDS);
         knee_table_cell(&table, "%.2f", size->slowdown);
-        knee_table_cell(&table, "%s", slow ? "slow" : "");
+        knee_table_cell(&table, "%s", size->slow ? "slow" : "");
         knee_table_cell(&table, "%s",
                         size->finding == SIZE_MAX ? "" : c->findings[size->finding].name);
     }
@@ -325,7 +324,7 @@ static void json_size(struct knee_json *json, const struct knee_collective *c,
     knee_json_number(json, "bytes", size->bytes);
     knee_json_string(json, "winner", winner->algorithm->name);
     knee_json_string(json, "protocol", knee_protocol_name(winner->protocol));
-    knee_json_string(json, "bound_by", size->latency_share > 0.5 ? "latency" : "bandwidth");
+    knee_json_string(json, "bound_by", size->latency_bound ? "latency" : "bandwidth");
     knee_json_number(json, "latency_share", size->latency_share);
     knee_json_number(json, "expected_s", size->expected_s);
     knee_json_string(json, "nccl_choice", nccl[0] ? nccl : NULL);

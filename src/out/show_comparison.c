@@ -6,6 +6,7 @@
 #include "out/words.h"
 
 #include <math.h>
+#include <stdint.h>
 
 #define MS(value) knee_human(value, KNEE_UNIT_SECONDS).s
 
@@ -24,21 +25,13 @@ static const char *kind_name(enum knee_span_kind kind)
     return words[kind];
 }
 
-/* The rank on which a label is much larger than on the others, if there is one. */
-static void say_where(const struct knee_account *account, double steps, enum knee_label label,
+/* The rank on which the label is much larger than on the others, if there is one. */
+static void say_where(const struct knee_account *account, const struct knee_comparison *c,
                       struct knee_text *text)
 {
-    size_t most = 0;
-    double sum = 0;
-    for (size_t r = 0; r < account->rank_count; r++) {
-        sum += (double)account->ranks[r].ledger.label_ns[label];
-        if (account->ranks[r].ledger.label_ns[label] > account->ranks[most].ledger.label_ns[label])
-            most = r;
-    }
-    double value = (double)account->ranks[most].ledger.label_ns[label];
-    if (account->rank_count > 1 && value > 1.5 * sum / (double)account->rank_count)
+    if (c->largest_rank != SIZE_MAX)
         knee_text_printf(text, " It is largest on rank %lld: %s a step.",
-                         (long long)account->ranks[most].rank, MS(1e-9 * value / steps));
+                         (long long)account->ranks[c->largest_rank].rank, MS(c->largest_s));
 }
 
 /* Why a label moved, from what else moved with it. */
@@ -78,10 +71,7 @@ static void say_why(const struct sides *s, struct knee_text *text)
         knee_text_printf(text, " The host hands over %.0f kernels a step after %.0f.",
                          (double)s->after->ranks[0].kernels / s->after_diagnosis->steps,
                          (double)s->before->ranks[0].kernels / s->before_diagnosis->steps);
-        say_where(c->after.wall_s > c->before.wall_s ? s->after : s->before,
-                  c->after.wall_s > c->before.wall_s ? s->after_diagnosis->steps
-                                                     : s->before_diagnosis->steps,
-                  KNEE_HOST, text);
+        say_where(c->change > 0 ? s->after : s->before, c, text);
         break;
     case KNEE_TRANSFER:
         knee_text_printf(text, " Communication in all goes from %s to %s, overlap from %s to %s.",
@@ -129,21 +119,21 @@ static void say_noise(const struct knee_comparison *c, struct knee_text *text)
         knee_text_puts(text, " One step on a side: how much steps differ by chance is not known.");
     else if (!c->significant)
         knee_text_printf(text, " That is within what steps differ by chance (%s).",
-                         MS(2 * c->noise_s));
+                         MS(c->chance_s));
 }
 
 static void sentence(const struct sides *s, struct knee_text *text)
 {
     const struct knee_comparison *c = s->c;
-    double change = c->after.wall_s - c->before.wall_s, share = change / c->before.wall_s;
-    if (fabs(share) < 0.005) {
+    if (c->as_before) {
         knee_text_printf(text, "The step is as long as before: %s against %s.", MS(c->after.wall_s),
                          MS(c->before.wall_s));
         say_differences(s, text);
         return;
     }
-    knee_text_printf(text, "The step is %s %s: %s -> %s.", knee_percent(fabs(share)).s,
-                     change > 0 ? "longer" : "shorter", MS(c->before.wall_s), MS(c->after.wall_s));
+    knee_text_printf(text, "The step is %s %s: %s -> %s.", knee_percent(fabs(c->share_of_before)).s,
+                     c->change > 0 ? "longer" : "shorter", MS(c->before.wall_s),
+                     MS(c->after.wall_s));
     say_noise(c, text);
     if (c->late_makes_it) {
         say_late(s, text);

@@ -28,7 +28,7 @@ static void place(const struct knee_ailment *a, struct knee_text *text)
 
 static bool costs(const struct knee_ailment *a)
 {
-    return a->price.share < 0.995 || a->price.lost > 0.0005;
+    return a->price.slows_wire || a->price.slows_job;
 }
 
 static void cost_sentence(const struct knee_checkup *c, const struct knee_ailment *a,
@@ -37,16 +37,16 @@ static void cost_sentence(const struct knee_checkup *c, const struct knee_ailmen
     const struct knee_toll *p = &a->price;
     if (p->lost == 1 && isnan(p->ratio_after))
         knee_text_puts(text, "your job: does not run");
-    else if (p->lost > 0.0005)
+    else if (p->slows_job)
         knee_text_printf(text, "your job: R %s -> %s, step %s -> %s, -%s",
                          knee_short(p->ratio_before).s, knee_short(p->ratio_after).s,
                          knee_human(p->step_before_s, KNEE_UNIT_SECONDS).s,
                          knee_human(p->step_after_s, KNEE_UNIT_SECONDS).s, knee_percent(p->lost).s);
-    if (p->lost > 0.0005 && p->dollars_per_day > 0)
+    if (p->slows_job && p->dollars_per_day > 0)
         knee_text_printf(text, ", $%.0f a day", p->dollars_per_day);
-    if (p->share < 0.995)
+    if (p->slows_wire)
         knee_text_printf(text, "%san all-reduce of %s over %.0f GPUs runs at %s of its rate",
-                         p->lost > 0.0005 ? "; " : "", knee_size(c->bytes).s, c->ranks,
+                         p->slows_job ? "; " : "", knee_size(c->bytes).s, c->ranks,
                          knee_percent(p->share).s);
 }
 

@@ -11,12 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-/* What is promised: docs/fit.md says which logs keep it. */
-#define LEFT_OUT_MEDIAN 0.08
-#define LEFT_OUT_P90    0.25
-#define PRESET_MEDIAN   0.25
-#define TRANSFER_MEDIAN 0.20
-
 static size_t refused_rows(const struct knee_check *check)
 {
     size_t refused = 0;
@@ -33,12 +27,21 @@ static size_t used_rows(const struct knee_check *check)
     return used;
 }
 
-static void say_figure(struct knee_text *text, const char *what, const struct knee_errors *errors,
-                       double most)
+/* "1.2 % <= 8.0 %"; the figure alone where nothing is promised. */
+static void say_kept(struct knee_text *text, double error, double promised)
 {
-    knee_text_printf(text, " %s: median %s %s %s, 90th percentile %s (%zu rows).", what,
-                     knee_percent(errors->median).s, errors->median <= most ? "<=" : ">",
-                     knee_percent(most).s, knee_percent(errors->p90).s, errors->rows);
+    knee_text_printf(text, "%s", knee_percent(error).s);
+    if (!isnan(promised))
+        knee_text_printf(text, " %s %s", error <= promised ? "<=" : ">", knee_percent(promised).s);
+}
+
+static void say_figure(struct knee_text *text, const char *what, const struct knee_errors *errors)
+{
+    knee_text_printf(text, " %s: median ", what);
+    say_kept(text, errors->median, errors->promised_median);
+    knee_text_puts(text, ", 90th percentile ");
+    say_kept(text, errors->p90, errors->promised_p90);
+    knee_text_printf(text, " (%zu rows).", errors->rows);
 }
 
 static void say_links(const struct knee_cluster *fitted, struct knee_text *text)
@@ -91,19 +94,11 @@ static void sentence(const struct knee_check *check, struct knee_text *text)
     else if (check->cluster_count == 1)
         say_links(&check->clusters[0].cluster, text);
     if (check->left_out.rows)
-        knee_text_printf(text,
-                         " Fitted at every second size, the others: median %s %s %s, 90th "
-                         "percentile %s %s %s (%zu rows).",
-                         knee_percent(check->left_out.median).s,
-                         check->left_out.median <= LEFT_OUT_MEDIAN ? "<=" : ">",
-                         knee_percent(LEFT_OUT_MEDIAN).s, knee_percent(check->left_out.p90).s,
-                         check->left_out.p90 <= LEFT_OUT_P90 ? "<=" : ">",
-                         knee_percent(LEFT_OUT_P90).s, check->left_out.rows);
+        say_figure(text, "Fitted at every second size, the others", &check->left_out);
     if (check->preset.rows)
-        say_figure(text, "Presets without a fit, two-node logs", &check->preset, PRESET_MEDIAN);
+        say_figure(text, "Presets without a fit, two-node logs", &check->preset);
     if (check->transfer.rows)
-        say_figure(text, "Fitted on one all-reduce, other logs of the cluster", &check->transfer,
-                   TRANSFER_MEDIAN);
+        say_figure(text, "Fitted on one all-reduce, other logs of the cluster", &check->transfer);
 }
 
 /* ---- Tables ---- */
@@ -131,7 +126,7 @@ static void logs_table(const struct knee_check *check, enum knee_format format,
         knee_table_cell(&table, "%zu", log->sample_count);
         knee_table_cell(&table, "%zu", log->refused);
         knee_table_cell(&table, "%s%s", knee_percent(row->left_out.median).s,
-                        row->left_out.median > LEFT_OUT_MEDIAN ? " >" : "");
+                        row->left_out.median > row->left_out.promised_median ? " >" : "");
         knee_table_cell(&table, "%s", knee_percent(row->left_out.p90).s);
         knee_table_cell(&table, "%s", row->preset.rows ? knee_percent(row->preset.median).s : "-");
         knee_table_cell(&table, "%s", row->recognised ? row->cluster.name : "not recognised");
@@ -330,14 +325,13 @@ static void json_log(struct knee_json *json, const struct knee_log_check *check)
     knee_json_close(json, '}');
 }
 
-static void json_errors(struct knee_json *json, const char *key, const struct knee_errors *errors,
-                        double most)
+static void json_errors(struct knee_json *json, const char *key, const struct knee_errors *errors)
 {
     knee_json_open_flat(json, key, '{');
     knee_json_number(json, "rows", (double)errors->rows);
     knee_json_number(json, "median_error", errors->median);
     knee_json_number(json, "p90_error", errors->p90);
-    knee_json_number(json, "promised_median_error", most);
+    knee_json_number(json, "promised_median_error", errors->promised_median);
     knee_json_close(json, '}');
 }
 
@@ -349,12 +343,7 @@ static void json_parameters(struct knee_json *json, const struct knee_check *che
             const struct knee_parameter *p = &check->clusters[i].record.parameters[n];
             knee_json_open_flat(json, NULL, '{');
             knee_json_string(json, "cluster", check->clusters[i].cluster.name);
-            knee_json_string(json, "name", p->name);
-            knee_json_number(json, "value", p->value);
-            knee_json_number(json, "low", p->low);
-            knee_json_number(json, "high", p->high);
-            knee_json_string(json, "unit", knee_unit_word(p->unit));
-            knee_json_bool(json, "fitted", p->fitted);
+            knee_json_parameter(json, p);
             knee_json_close(json, '}');
         }
     knee_json_close(json, ']');
@@ -388,10 +377,10 @@ static void write_json(const struct knee_check *check, struct knee_text *text)
     for (size_t i = 0; i < check->count; i++)
         json_log(&json, &check->checks[i]);
     knee_json_close(&json, ']');
-    json_errors(&json, "pooled", &check->left_out, LEFT_OUT_MEDIAN);
-    json_errors(&json, "pooled_out_of_place", &check->out_of_place, NAN);
-    json_errors(&json, "presets", &check->preset, PRESET_MEDIAN);
-    json_errors(&json, "transfer", &check->transfer, TRANSFER_MEDIAN);
+    json_errors(&json, "pooled", &check->left_out);
+    json_errors(&json, "pooled_out_of_place", &check->out_of_place);
+    json_errors(&json, "presets", &check->preset);
+    json_errors(&json, "transfer", &check->transfer);
     json_transfers(&json, check);
     knee_json_number(&json, "transfers_not_tried", (double)check->transfers_left);
     json_parameters(&json, check);

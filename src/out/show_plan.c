@@ -93,15 +93,9 @@ static void not_met(const struct knee_plan_answer *a, struct knee_text *text)
     if (!isnan(q->deadline_s))
         knee_text_printf(text, "%s the deadline of %s", isnan(q->budget) ? "" : " and",
                          knee_human(q->deadline_s, KNEE_UNIT_SECONDS).s);
-    double cheapest = INFINITY, fastest = INFINITY;
-    for (size_t i = 0; i < a->row_count; i++)
-        if (a->rows[i].fits) {
-            cheapest = fmin(cheapest, isnan(a->rows[i].cost) ? INFINITY : a->rows[i].cost);
-            fastest = fmin(fastest, a->rows[i].time_s);
-        }
-    knee_text_printf(text, ": the fastest takes %s", knee_human(fastest, KNEE_UNIT_SECONDS).s);
-    if (isfinite(cheapest))
-        knee_text_printf(text, ", the cheapest costs $%.0f", cheapest);
+    knee_text_printf(text, ": the fastest takes %s", knee_human(a->fastest_s, KNEE_UNIT_SECONDS).s);
+    if (!isnan(a->cheapest))
+        knee_text_printf(text, ", the cheapest costs $%.0f", a->cheapest);
     knee_text_puts(text, ".");
 }
 
@@ -226,7 +220,7 @@ static void why(const struct knee_search_result *found, size_t i, struct knee_ta
     }
     const struct knee_found *first = &found->best[0], *other = &found->best[i == 0 ? 1 : i];
     struct knee_advantage a = knee_plan_advantage(&first->cost, &other->cost);
-    if (other->cost.step_s <= first->cost.step_s * (1 + 1e-12))
+    if (a.none)
         knee_table_cell(table, "as fast");
     else
         knee_table_cell(table, "%s %s on %s", i == 0 ? "saves" : "loses",
@@ -339,7 +333,7 @@ static void front_table(const struct knee_plan_answer *a, const struct knee_plan
             continue;
         struct knee_text plan = {.alloc = text->alloc};
         plan_words(&f->plan, &plan);
-        double dollars = 1e9 / f->cost.tokens_per_s * row->gpus * a->machine.price_per_hour / 3600;
+        double dollars = knee_plan_billion_cost(a, row->gpus, &f->cost);
         knee_table_cell(&table, "%.1f", f->cost.memory.total / GB);
         knee_table_number(&table, f->cost.step_s, KNEE_UNIT_SECONDS);
         knee_table_cell(&table, "%s",
@@ -364,7 +358,7 @@ static void parts_table(const struct knee_plan_cost *c, enum knee_format format,
     static const char *const names[] = {"where the step goes", "time", "share"};
     KNEE_HEADS(&table, names);
     for (int part = 0; part < KNEE_PARTS; part++) {
-        if (!(c->part_s[part] > 0.0005 * c->step_s))
+        if (!knee_shows(c->part_s[part] / c->step_s))
             continue;
         knee_table_cell(&table, "%s", knee_part_name((enum knee_part)part));
         knee_table_number(&table, c->part_s[part], KNEE_UNIT_SECONDS);

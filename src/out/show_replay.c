@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A replay as text, JSON (schema knee.replay/1), CSV or Markdown. */
+#include "judge/judge.h"
 #include "knee_replay.h"
 #include "out/json.h"
 #include "out/table.h"
@@ -101,7 +102,7 @@ static void sentence(const struct knee_replay *r, struct knee_text *words)
                          MS(r->measured_step_s));
         return;
     }
-    if (r->standard && best->gain < 0.01) {
+    if (r->standard && best->gain < KNEE_WORTH_IT) {
         knee_text_printf(
             words,
             "The step takes %s. None of the usual changes that leave training as it is "

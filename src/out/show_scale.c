@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A job's own curve: what to do, the measured counts, the forecast, the suspects, what was read. */
+#include "judge/judge.h"
 #include "knee_scale.h"
 #include "out/json.h"
 #include "out/plot.h"
@@ -123,14 +124,12 @@ static void say_rhythm(const struct knee_train_log *log, struct knee_text *text)
 {
     if (!log || !log->counts.outliers || isnan(log->outlier_every))
         return;
-    double lost = (double)log->counts.outliers * log->outlier_s;
-    double share = lost / (lost + (double)log->timed * log->median_s);
-    if (share >= 0.01)
+    if (log->outlier_share >= KNEE_WORTH_IT)
         knee_text_printf(text,
                          " Every %g steps one takes %s longer, %s of the time: checkpoint, "
                          "evaluation or collection.",
                          log->outlier_every, knee_human(log->outlier_s, KNEE_UNIT_SECONDS).s,
-                         knee_percent(share).s);
+                         knee_percent(log->outlier_share).s);
 }
 
 /* What was confirmed, and the measurement that would make it sure; else that of the first suspect
@@ -254,7 +253,7 @@ static void terms_table(const struct knee_scale_answer *a, enum knee_format form
     for (int t = 0; t < KNEE_SCALE_TERMS; t++)
         sum += a->fit.term_s[t];
     for (int t = 0; t < KNEE_SCALE_TERMS; t++) {
-        if (a->fit.term_s[t] < 1e-4 * sum)
+        if (!knee_shows(a->fit.term_s[t] / sum))
             continue;
         knee_table_cell(&table, "%s", knee_scale_term_name((enum knee_scale_term)t));
         knee_table_number(&table, a->fit.term_s[t], KNEE_UNIT_SECONDS);

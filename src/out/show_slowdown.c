@@ -27,8 +27,8 @@ static void write_json(const struct knee_slowdown *s, struct knee_text *text)
     knee_json_number(&json, "measured_step_s", s->measured_step_s);
     knee_json_number(&json, "replayed_step_s", s->plain_step_s);
     knee_json_number(&json, "step_s", s->even_step_s);
-    knee_json_number(&json, "low_s", 0.98 * s->even_step_s);
-    knee_json_number(&json, "high_s", 1.02 * s->even_step_s);
+    knee_json_number(&json, "low_s", s->low_s);
+    knee_json_number(&json, "high_s", s->high_s);
     knee_json_number(&json, "slowdown", s->slowdown);
     knee_json_string(&json, "cause", knee_slow_cause_name(s->cause));
     if (s->cause == KNEE_SLOW_STAGE)

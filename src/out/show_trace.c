@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The account and diagnosis of traces as text, JSON (schema knee.trace/1), CSV or Markdown. */
 #include "base/number.h"
+#include "judge/judge.h"
 #include "out/bar.h"
 #include "out/inputs.h"
 #include "out/json.h"
@@ -243,7 +244,7 @@ static void levers_table(const struct knee_diagnosis *d, enum knee_format format
     HEADERS(&table, "what it risks");
     for (size_t i = 0; i < p->lever_count; i++) {
         const struct knee_lever *lever = &p->levers[i];
-        if (lever->gain < 0.005)
+        if (lever->gain < KNEE_WORTH_A_WORD)
             continue;
         knee_table_cell(&table, "%s%s", lever->name, i == d->lever ? " <" : "");
         knee_table_cell(&table, "%s", lever->change);

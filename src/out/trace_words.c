@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is said of traces, in sentences. */
 #include "base/format.h"
+#include "judge/judge.h"
 #include "out/words.h"
 
 #include <math.h>
@@ -198,19 +199,19 @@ static void say_reason(const struct knee_account *account, const struct knee_dia
                        struct knee_text *text)
 {
     if (d->suspect == KNEE_SUSPECT_NONE) {
-        knee_text_puts(text, "No suspect takes 2 % of the step.");
+        knee_text_printf(text, "No suspect takes %g %% of the step.", 100 * KNEE_NO_BOTTLENECK);
     } else {
         knee_text_puts(text, "The cause is ");
         suspects[d->suspect].say(account, d, text);
     }
     if (d->suspect != KNEE_SUSPECT_STRAGGLER && d->late_ranks &&
-        d->share[KNEE_SUSPECT_STRAGGLER] > 0.02) {
+        d->share[KNEE_SUSPECT_STRAGGLER] > KNEE_NO_BOTTLENECK) {
         knee_text_printf(text, " A further %s is waiting for ",
                          knee_percent(d->share[KNEE_SUSPECT_STRAGGLER]).s);
         list_late_ranks(account, d, text);
         knee_text_puts(text, ".");
     }
-    if (d->suspect != KNEE_SUSPECT_INPUT && d->load_share >= 0.02)
+    if (d->suspect != KNEE_SUSPECT_INPUT && d->load_share >= KNEE_NO_BOTTLENECK)
         knee_text_printf(text, " The loader takes %s of the host's step.",
                          knee_percent(d->load_share).s);
 }
@@ -245,16 +246,6 @@ bool knee_diagnosis_says_lever(const struct knee_diagnosis *d)
     return d->lever != SIZE_MAX && !wire_is_first(d);
 }
 
-/* The step without late ranks: as a replay has it, else all waiting gone. */
-static double even_step_s(const struct knee_diagnosis *d)
-{
-    const struct knee_prediction *p = &d->prediction;
-    for (size_t i = 0; i < p->lever_count; i++)
-        if (p->levers[i].replayed && strcmp(p->levers[i].name, "even workers") == 0)
-            return p->levers[i].row.step.wall_s;
-    return d->step.wall_s - d->step.label_s[KNEE_WAIT];
-}
-
 static void say_advice(const struct knee_account *account, const struct knee_diagnosis *d,
                        struct knee_text *text)
 {
@@ -285,11 +276,11 @@ static void say_gain(const struct knee_account *account, const struct knee_diagn
         knee_text_printf(text,
                          "The step goes from %s to %s at best; a faster network would save %s at "
                          "most.",
-                         MS(wall), MS(even_step_s(d)), knee_percent(transfer / wall).s);
+                         MS(wall), MS(d->punctual_step_s), knee_percent(transfer / wall).s);
     else if (wire_is_first(d))
         knee_text_printf(text, "At the rate of %s the step goes from %s to %s%s.", account->machine,
                          MS(wall), d->split && !d->bounded ? "about " : "at best ",
-                         MS(wall - transfer * (1 - 1 / d->wire_slowdown)));
+                         MS(d->wired_step_s));
     else if (d->lever != SIZE_MAX) {
         const struct knee_lever *lever = &p->levers[d->lever];
         knee_text_printf(text, "The step goes from %s to %s", MS(wall), MS(lever->row.step.wall_s));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "out/words.h"
+#include "judge/judge.h"
 
 #include "base/format.h"
 
@@ -19,6 +20,11 @@ struct knee_word knee_percent(double share)
     struct knee_word word = {""};
     knee_format(word.s, sizeof word.s, isnan(share) ? "-" : "%.1f %%", 100 * share);
     return word;
+}
+
+bool knee_shows(double share)
+{
+    return share > 0.0005; /* one decimal of a percentage */
 }
 
 struct knee_word knee_signed_percent(double share)
@@ -133,7 +139,9 @@ static void say_cause(const struct knee_prediction *p, struct knee_text *text)
                      SECONDS(knee_step_exposed_s(&at->step)),
                      SECONDS(at->step.label_s[KNEE_COMPUTE]), knee_percent(at->efficiency).s);
     switch (verdict->suspect) {
-    case KNEE_SUSPECT_NONE: knee_text_printf(text, ": no bottleneck above 2 %% of the step"); break;
+    case KNEE_SUSPECT_NONE:
+        knee_text_printf(text, ": no bottleneck above %g %% of the step", 100 * KNEE_NO_BOTTLENECK);
+        break;
     case KNEE_SUSPECT_LARGE_BATCH:
         knee_text_printf(text,
                          ": %s; the batch of %s is past the critical %s, so %s of the examples are "

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REPLAY_OFF  0.02 /* what a replayed step of such logs is off, at most */
 #define EVEN        0.05 /* a slowdown that is none */
 #define MOST_OF_IT  0.5  /* of a slowdown, to be its cause */
 #define UNLIKE      0.15 /* variation of micro-batches that are not of one length */
@@ -605,6 +606,8 @@ knee_status knee_find_slowdown(const struct knee_op_log *log, const struct knee_
         s.measured_step_s = measured_step_s(&a);
         s.plain_step_s = run(&a, &as_it_was);
         s.even_step_s = run(&a, &even);
+        s.low_s = (1 - REPLAY_OFF) * s.even_step_s;
+        s.high_s = (1 + REPLAY_OFF) * s.even_step_s;
         s.slowdown = s.plain_step_s / s.even_step_s;
         blame_parts(&a, &s);
         compare_batches(&a, &s);

@@ -971,6 +971,59 @@ static void every_allocation_may_fail(void **state)
     }
 }
 
+/* ---- Two accounts ---- */
+
+/* Four ranks of one step each, of which one has more of a label than the others. */
+static void make_side(struct knee_rank_account *ranks, const struct knee_trace *trace,
+                      double wall_s, double host_s, double rank2_s, struct knee_account *account,
+                      struct knee_diagnosis *d)
+{
+    static const struct knee_rank nothing;
+    memset(account, 0, sizeof *account);
+    memset(d, 0, sizeof *d);
+    memset(ranks, 0, 4 * sizeof *ranks);
+    for (size_t r = 0; r < 4; r++) {
+        ranks[r].rank = 10 + (int64_t)r;
+        ranks[r].trace = trace;
+        ranks[r].source = &nothing;
+        ranks[r].ledger.label_ns[KNEE_HOST] = (int64_t)(1e9 * (r == 2 ? rank2_s : host_s));
+    }
+    account->ranks = ranks;
+    account->rank_count = 4;
+    d->steps = 1;
+    d->spread.error_s = NAN;
+    d->step.wall_s = wall_s;
+    d->step.label_s[KNEE_HOST] = (3 * host_s + rank2_s) / 4;
+    d->step.label_s[KNEE_COMPUTE] = wall_s - d->step.label_s[KNEE_HOST];
+}
+
+static void a_comparison_says_what_moved(void **state)
+{
+    (void)state;
+    static struct knee_rank_account ranks[2][4];
+    static struct knee_account before, after;
+    static struct knee_diagnosis b, a;
+    static struct knee_comparison c;
+    static struct knee_trace trace;
+    make_side(ranks[0], &trace, 1, 0.1, 0.1, &before, &b);
+    make_side(ranks[1], &trace, 1.2, 0.1, 0.9, &after, &a);
+    assert_int_equal(knee_compare(&before, &b, &after, &a, NULL, &c, NULL), KNEE_OK);
+    assert_int_equal(c.label, KNEE_HOST);
+    assert_near(c.change, 0.2, 1e-12);
+    assert_near(c.share_of_before, 0.2, 1e-12);
+    assert_true(!c.as_before && c.significant && c.largest_rank == 2);
+    assert_near(c.largest_s, 0.9, 1e-9);
+    assert_int_equal(knee_compare(&after, &a, &before, &b, NULL, &c, NULL), KNEE_OK);
+    assert_true(c.change < 0 && c.largest_rank == 2); /* of the longer side */
+    make_side(ranks[1], &trace, 1.004, 0.104, 0.104, &after, &a);
+    assert_int_equal(knee_compare(&before, &b, &after, &a, NULL, &c, NULL), KNEE_OK);
+    assert_true(c.as_before && c.largest_rank == SIZE_MAX);
+    a.spread.error_s = b.spread.error_s = 0.003; /* twice the root of both squares: 8.5 ms */
+    assert_int_equal(knee_compare(&before, &b, &after, &a, NULL, &c, NULL), KNEE_OK);
+    assert_near(c.chance_s, 2 * 0.003 * sqrt(2), 1e-12);
+    assert_true(!c.significant);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -999,6 +1052,7 @@ int main(void)
         cmocka_unit_test(runs_are_told_apart),
         cmocka_unit_test(other_steps_are_not_matched),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(a_comparison_says_what_moved),
     };
     return RUN(tests);
 }

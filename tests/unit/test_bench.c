@@ -196,6 +196,32 @@ static void the_best_known_is_expected_of_the_engine(void **state)
             }
 }
 
+/* Counted on paper for what MPI libraries have (Thakur, Rabenseifner, Gropp 2005): the wire says
+ * nothing of pieces or of messages that go at once, so neither is expected. */
+static void the_engine_is_not_expected_to_pipeline(void **state)
+{
+    (void)state;
+    static const struct {
+        enum knee_op op;
+        double ranks, bytes, hops, share;
+    } rows[] = {
+        {KNEE_OP_BROADCAST, 8, 8, 3, 3},          {KNEE_OP_BROADCAST, 8, 1e9, 6, 14 / 8.0},
+        {KNEE_OP_BROADCAST, 5, 1e9, 7, 8 / 5.0},  {KNEE_OP_REDUCE, 8, 1e9, 6, 14 / 8.0},
+        {KNEE_OP_REDUCE, 5, 1e9, 7, 8 / 5.0},     {KNEE_OP_ALL_REDUCE, 6, 1e9, 10, 10 / 6.0},
+        {KNEE_OP_GATHER, 6, 1e6, 3, 5 / 6.0},     {KNEE_OP_SCATTER, 6, 1e6, 3, 5 / 6.0},
+        {KNEE_OP_ALL_GATHER, 6, 1e6, 3, 5 / 6.0}, {KNEE_OP_REDUCE_SCATTER, 6, 1e6, 3, 5 / 6.0},
+        {KNEE_OP_ALL_TO_ALL, 6, 1e9, 5, 5 / 6.0}, {KNEE_OP_ALL_TO_ALLV, 6, 1e9, 5, 5 / 6.0},
+        {KNEE_OP_SEND_RECV, 6, 1e6, 1, 1},
+    };
+    struct knee_line wire = {20e-6, 1e-10, 0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double paper_s = rows[i].hops * wire.alpha_s + rows[i].share * rows[i].bytes * 1e-10;
+        assert_relative(
+            knee_bench_expected_s(rows[i].op, NULL, rows[i].ranks, rows[i].bytes, &wire), paper_s,
+            1e-9);
+    }
+}
+
 static void everyone_meets_everyone_once(void **state)
 {
     (void)state;
@@ -372,6 +398,7 @@ int main(void)
         cmocka_unit_test(costs_are_those_of_the_table),
         cmocka_unit_test(costs_are_those_of_the_messages),
         cmocka_unit_test(the_best_known_is_expected_of_the_engine),
+        cmocka_unit_test(the_engine_is_not_expected_to_pipeline),
         cmocka_unit_test(everyone_meets_everyone_once),
         cmocka_unit_test(neighbours_meet_once),
         cmocka_unit_test(a_healthy_map_names_nobody),

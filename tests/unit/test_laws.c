@@ -320,6 +320,61 @@ static void levers_are_what_the_closed_forms_say(void **state)
     }
 }
 
+/* Strong or weak, four micro-steps are four times the batch, each as large as one was. */
+static void batch_levers_say_how_large_the_batch_is(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        if (n % 20)
+            continue;
+        struct knee_job job = random_job(&seed);
+        struct knee_prediction p;
+        struct knee_err err;
+        assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_OK);
+        for (size_t i = 0; i < p.lever_count && !isnan(p.at.global_batch); i++) {
+            const struct knee_lever *lever = &p.levers[i];
+            bool twice = strcmp(lever->name, "bigger local batch") == 0;
+            bool four = strcmp(lever->name, "accumulate") == 0;
+            if (!twice && !four)
+                continue;
+            assert_relative(lever->row.global_batch, (twice ? 2 : 4) * p.at.global_batch, 1e-12);
+            assert_relative(lever->row.local_batch, (twice ? 2 : 1) * p.at.local_batch, 1e-12);
+        }
+        knee_prediction_release(&p);
+    }
+}
+
+/* A lever that is pulled gives the row that was promised; pulled or not, the judge says the same of
+ * the same terms. */
+static void levers_do_what_they_promise(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        if (n % 20)
+            continue;
+        struct knee_job job = random_job(&seed);
+        struct knee_prediction p;
+        struct knee_terms terms;
+        struct knee_row row;
+        struct knee_err err;
+        job.at = random_workers(&seed);
+        assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_OK);
+        for (size_t i = 0; i < p.lever_count; i++) {
+            double workers = knee_levers_pull(&p, p.levers[i].name, &terms);
+            knee_evaluate(&terms, workers, &row);
+            assert_memory_equal(&row.step, &p.levers[i].row.step, sizeof row.step);
+            assert_true(row.workers == p.levers[i].row.workers);
+        }
+        struct knee_row at = p.at;
+        size_t lever = p.verdict.lever;
+        double workers = knee_levers_pull(&p, "no such lever+", &terms);
+        assert_int_equal(knee_predict_changed(&p, &terms, workers, &p, &err), KNEE_OK);
+        assert_memory_equal(&at.step, &p.at.step, sizeof at.step);
+        assert_true(p.verdict.lever == lever);
+        knee_prediction_release(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +389,8 @@ int main(void)
         cmocka_unit_test(knees_are_those_of_brute_force),
         cmocka_unit_test(completing_twice_changes_nothing),
         cmocka_unit_test(levers_are_what_the_closed_forms_say),
+        cmocka_unit_test(batch_levers_say_how_large_the_batch_is),
+        cmocka_unit_test(levers_do_what_they_promise),
     };
     return RUN(tests);
 }

@@ -222,7 +222,8 @@ static void flags_are_strict(void **state)
         {"Tesla V100-SXM2-16GB", "v100-16"},
         {"h100 or so", ""},
         {"my h100", ""},
-        {"h800", ""},
+        {"h800", "h800"},
+        {"mi308x", ""},
         {"h1000", ""},
         {"h100\v", ""},
         {"h100!", ""},
@@ -235,15 +236,26 @@ static void flags_are_strict(void **state)
     }
 }
 
-/* The links of a GPU without a preset are its own where they are known. */
+/* H800 and A800: as H100 and A100, but for 8 of their NVLinks. */
 static void export_parts_have_their_own_links(void **state)
 {
     (void)state;
-    struct knee_cluster h100, h800;
-    assert_true(knee_cluster_recognise("NVIDIA H100 80GB HBM3", &h100));
-    assert_true(knee_cluster_recognise("NVIDIA H800", &h800));
-    assert_near(h800.levels[0].bytes_per_s / h100.levels[0].bytes_per_s, 200.0 / 450, 1e-12);
-    assert_string_equal(h800.gpu, "h800");
+    static const struct {
+        const char *text, *whole, *gpu;
+        double share;
+    } parts[] = {{"NVIDIA H800", "NVIDIA H100 80GB HBM3", "h800", 8 / 18.0},
+                 {"NVIDIA A800-SXM4-80GB", "NVIDIA A100-SXM4-80GB", "a800", 8 / 12.0}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct knee_cluster part, whole;
+        assert_true(knee_cluster_recognise(parts[i].whole, &whole));
+        assert_true(knee_cluster_recognise(parts[i].text, &part));
+        assert_string_equal(part.gpu, parts[i].gpu);
+        assert_relative(part.levels[0].bytes_per_s, parts[i].share * whole.levels[0].bytes_per_s,
+                        1e-12);
+        const struct knee_gpu *a = knee_gpu_named(parts[i].gpu), *b = knee_gpu_named(whole.gpu);
+        assert_true(a->bf16_flops == b->bf16_flops &&
+                    a->memory_bytes_per_s == b->memory_bytes_per_s);
+    }
 }
 
 /* ---- Topologies, which do not name their GPUs ---- */
@@ -290,7 +302,7 @@ static void matrices_tell_links(void **state)
     t = of_matrix(bridged, 4);
     assert_string_equal(t.levels[0].name, "pcie5");
     assert_null(knee_gpu_named(t.gpu));
-    t = of_matrix(h800, 8); /* or A800: neither has a preset */
+    t = of_matrix(h800, 8); /* or A800: the matrix does not say which */
     assert_null(knee_gpu_named(t.gpu));
     const struct knee_link *nvlink4 = knee_link_named("nvlink4");
     assert_near(t.levels[0].bytes_per_s, 200e9 * nvlink4->achieved, 1);

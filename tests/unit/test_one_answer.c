@@ -4,6 +4,7 @@
 
 #include "cluster/hardware.h"
 #include "cluster/presets.h"
+#include "knee.h"
 #include "knee_plan.h"
 
 static size_t presets(void)
@@ -278,6 +279,68 @@ static void training_is_not_changed_first(void **state)
     knee_prediction_release(&p);
 }
 
+/* ---- One rule for a batch ---- */
+
+/* What a command answers with a batch that is said in one way, as CSV: the inputs are not in it. */
+static void answer_of(const char *command, const char *lines, const char *key, double value,
+                      struct knee_text *out)
+{
+    char all[512];
+    struct knee_err err;
+    snprintf(all, sizeof all, "%s%s = %.17g\n", lines, key, value);
+    if (knee_ask(NULL, command, all, KNEE_CSV, out, &err))
+        fail_msg("%s with %s: %s", command, key, err.what);
+}
+
+/* --global-batch counts sequences, --global-tokens their tokens, to the nearest sequence, in every
+ * command; 4Mi tokens where neither is given. */
+static void a_batch_is_sequences_or_tokens_by_one_rule(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *command, *lines;
+        double seq;
+    } asked[] = {
+        {"predict", "model = llama2-7b\ngpu = h100\nworkers = 8..64x2\n", 4096},
+        {"predict", "params = 7B\ngpu = h100\nworkers = 8..64x2\n", 1},
+        {"predict", "params = 7B\nseq = 512\ngpu = h100\nworkers = 8..64x2\n", 512},
+        {"plan", "model = llama3-8b\ngpu = h100\ngpus = 8\ntp = 8\npp = 1\ncp = 1\n", 8192},
+        {"tax", "model = llama2-7b\ngpu = h100\ndp = 8\n", 4096},
+    };
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        for (double batch = 256; batch <= 1024; batch *= 2) {
+            struct knee_text a = {0}, b = {0}, c = {0};
+            double seq = asked[i].seq;
+            answer_of(asked[i].command, asked[i].lines, "global-batch", batch, &a);
+            answer_of(asked[i].command, asked[i].lines, "global-tokens", batch * seq, &b);
+            answer_of(asked[i].command, asked[i].lines, "global-tokens", (batch - 0.4) * seq, &c);
+            assert_string_equal(a.data, b.data);
+            if (seq > 1)
+                assert_string_equal(a.data, c.data);
+            knee_text_release(&a);
+            knee_text_release(&b);
+            knee_text_release(&c);
+        }
+}
+
+static void the_usual_batch_is_one_in_all_commands(void **state)
+{
+    (void)state;
+    static const char *const plan = "model = llama3-8b\ngpu = h100\ngpus = 8\ntp = 8\n";
+    static const char *const job = "params = 7B\nseq = 512\ngpu = h100\nworkers = 8\n";
+    struct knee_text a = {0}, b = {0}, c = {0}, d = {0};
+    answer_of("plan", plan, "global-tokens", 4194304, &a);
+    answer_of("plan", plan, "pp", 1, &b); /* nothing about the batch */
+    answer_of("predict", job, "global-tokens", 4194304, &c);
+    answer_of("predict", job, "overlap", 0, &d);
+    assert_string_equal(a.data, b.data);
+    assert_string_equal(c.data, d.data);
+    knee_text_release(&a);
+    knee_text_release(&b);
+    knee_text_release(&c);
+    knee_text_release(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +354,8 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_said),
         cmocka_unit_test(nobody_works_on_half_an_example),
         cmocka_unit_test(training_is_not_changed_first),
+        cmocka_unit_test(a_batch_is_sequences_or_tokens_by_one_rule),
+        cmocka_unit_test(the_usual_batch_is_one_in_all_commands),
     };
     return RUN(tests);
 }

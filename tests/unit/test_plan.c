@@ -671,6 +671,14 @@ static void budget_and_deadline_choose(void **state)
     a.question.budget = 0.5;
     knee_plan_judge(&a);
     assert_true(a.chosen == SIZE_MAX);
+    assert_near(a.fastest_s, 1e6 / 2800, 1e-9);
+    assert_near(a.cheapest, 1, 1e-9);
+    for (size_t i = 0; i < 3; i++) /* a million tokens cost a thousandth of a billion */
+        assert_near(knee_plan_billion_cost(&a, rows[i].gpus, &rows[i].found.best[0].cost),
+                    1000 * rows[i].cost, 1e-9);
+    a.machine.price_per_hour = NAN;
+    knee_plan_judge(&a);
+    assert_true(isnan(a.cheapest) && !isnan(a.fastest_s));
 }
 
 static void advantage_is_the_largest_difference(void **state)
@@ -684,6 +692,7 @@ static void advantage_is_the_largest_difference(void **state)
     struct knee_advantage best = knee_plan_advantage(&a, &b);
     assert_int_equal(best.part, KNEE_PART_BUBBLE);
     assert_near(best.seconds, 5, 0);
+    assert_true(!best.none && knee_plan_advantage(&a, &a).none);
     assert_int_equal(knee_plan_binding(&a), KNEE_PART_TP);
     assert_int_equal(knee_plan_binding(&b), KNEE_PART_BUBBLE);
 }

@@ -357,24 +357,28 @@ static uint64_t kept(const struct world *w, int p, int r, int d)
     return mask;
 }
 
+/* Broadcast scatters, reduce gathers: at distance d only the ranks below it (and 2d) have or still
+ * need anything, and one of each two sends. */
 static void halving_doubling(struct world *w, enum knee_op op)
 {
     int p = power_below(w->ranks);
-    if (op == KNEE_OP_ALL_REDUCE)
+    bool scatters = op == KNEE_OP_BROADCAST, gathers = op == KNEE_OP_REDUCE;
+    if (!scatters && op != KNEE_OP_REDUCE_SCATTER)
         fold(w, p, true);
     for (int d = 1; d < p; d *= 2) {
         begin_round(w);
-        for (int r = 0; r < p; r++)
-            send(w, r, r ^ d, kept(w, p, r ^ d, 2 * d), w->ranks / (2.0 * d), SUM);
+        for (int r = 0; r < (scatters ? d : p); r++)
+            send(w, r, r ^ d, kept(w, p, r ^ d, 2 * d), w->ranks / (2.0 * d),
+                 scatters ? COPY : SUM);
         end_round(w);
     }
-    for (int d = p / 2; d >= 1 && op == KNEE_OP_ALL_REDUCE; d /= 2) {
+    for (int d = p / 2; d >= 1 && op != KNEE_OP_REDUCE_SCATTER; d /= 2) {
         begin_round(w);
-        for (int r = 0; r < p; r++)
+        for (int r = gathers ? d : 0; r < (gathers ? 2 * d : p); r++)
             send(w, r, r ^ d, kept(w, p, r, 2 * d), w->ranks / (2.0 * d), COPY);
         end_round(w);
     }
-    if (op == KNEE_OP_ALL_REDUCE)
+    if (!gathers && op != KNEE_OP_REDUCE_SCATTER)
         fold(w, p, false);
 }
 
@@ -488,6 +492,30 @@ static void binomial_tree(struct world *w, enum knee_op op)
     binomial(w, op, n, 1, n);
     if (!down)
         binomial(w, op, nodes, n, w->ranks);
+}
+
+/* The ring's all-gather read backwards: sums come home the way blocks would go out. */
+static void ring_home(struct world *w)
+{
+    for (int step = w->ranks - 2; step >= 0; step--) {
+        begin_round(w);
+        for (int r = 0; r < w->ranks; r++)
+            send_blocks(w, wrap(w, r + 1), r, bit(wrap(w, r - step)), SUM);
+        end_round(w);
+    }
+}
+
+/* Scatter from the root, then a ring; a reduce is that read backwards. */
+static void scatter_ring(struct world *w, enum knee_op op)
+{
+    if (op == KNEE_OP_BROADCAST) {
+        binomial_tree(w, KNEE_OP_SCATTER);
+        w->one_at_a_time = w->rendezvous = false;
+        ring(w, KNEE_OP_ALL_GATHER);
+    } else {
+        ring_home(w);
+        binomial_tree(w, KNEE_OP_GATHER);
+    }
 }
 
 /* A ring over `count` members a `stride` apart, from every `starts`-th rank; member i's part is the
@@ -607,13 +635,14 @@ static const struct schedule schedules[] = {
     {&knee_binary_tree, binary_tree, OP(ALL_REDUCE) | OP(BROADCAST) | OP(REDUCE), ANY, false},
     {&knee_recursive_doubling, recursive_doubling, OP(ALL_REDUCE) | OP(ALL_GATHER), POWER_NODES,
      true},
-    {&knee_halving_doubling, halving_doubling, OP(ALL_REDUCE) | OP(REDUCE_SCATTER), POWER_NODES,
-     true},
+    {&knee_halving_doubling, halving_doubling,
+     OP(ALL_REDUCE) | OP(REDUCE_SCATTER) | OP(BROADCAST) | OP(REDUCE), POWER_NODES, true},
     {&knee_bruck, bruck, OP(ALL_GATHER) | OP(ALL_TO_ALL), POWER_NODES, true},
     {&knee_pairwise, pairwise, OP(ALL_TO_ALL), ANY, true},
     {&knee_direct, direct, OP(ALL_TO_ALL) | OP(GATHER) | OP(SCATTER), ANY, true},
     {&knee_binomial_tree, binomial_tree, OP(BROADCAST) | OP(REDUCE) | OP(GATHER) | OP(SCATTER), ANY,
      true},
+    {&knee_scatter_ring, scatter_ring, OP(BROADCAST) | OP(REDUCE), ANY, true},
     {&knee_hierarchical, hierarchical,
      OP(ALL_REDUCE) | OP(ALL_GATHER) | OP(REDUCE_SCATTER) | OP(ALL_TO_ALL), ANY, true},
     {&knee_pat, pat, OP(ALL_GATHER) | OP(REDUCE_SCATTER), ONE_PER_NODE, true},

@@ -16,6 +16,8 @@
 #include <math.h>
 #include <string.h>
 
+#define WHOLE_RATE   0.995  /* what is left of a rate that is said to be whole */
+#define LOST_LEAST   0.0005 /* of a job's throughput, to be worth a word */
 #define PRICED_BYTES 1073741824.0
 #define PRICED_NODES 8
 
@@ -186,7 +188,7 @@ static void price_one(struct knee_checkup *out, struct knee_ailment *a, double e
                       struct predictions *job)
 {
     struct knee_cluster bad = out->cluster;
-    a->price = (struct knee_toll){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    a->price = (struct knee_toll){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false, false};
     bool stops = a->rule->hurts == KNEE_HURTS_ALL && a->severity == KNEE_ERROR;
     if (stops && job)
         price_stop(a, &job->before);
@@ -235,7 +237,10 @@ static void price_findings(struct knee_checkup *out, const struct knee_facts *ho
     if (p && p->before.at.workers > per_node)
         out->ranks = p->before.at.workers;
     for (size_t i = 0; i < out->count; i++) {
+        struct knee_toll *price = &out->findings[i].price;
         price_one(out, &out->findings[i], ethernet, p);
+        price->slows_wire = price->share < WHOLE_RATE;
+        price->slows_job = price->lost > LOST_LEAST;
         out->ethernet_assumed =
             out->ethernet_assumed || (!known && out->cluster.level_count > 1 &&
                                       out->findings[i].rule->hurts == KNEE_HURTS_SOCKET);

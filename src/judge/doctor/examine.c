@@ -107,30 +107,33 @@ void knee_blame_rule(struct knee_exam *exam, const struct knee_rule *rule,
     fill_cure(a, subject);
 }
 
-void knee_blame(struct knee_exam *exam, const char *id, const char *subject, double left,
-                const char *fmt, ...)
+/* `severity` NULL: as the rule says. */
+static void blame(struct knee_exam *exam, const enum knee_severity *severity, const char *id,
+                  const char *subject, double left, const char *fmt, va_list args)
 {
     const struct knee_rule *rule = knee_rule_of(id);
     char evidence[320];
+    knee_vformat(evidence, sizeof evidence, fmt, args);
+    if (rule)
+        knee_blame_rule(exam, rule, severity ? *severity : rule->severity, subject, left, evidence);
+}
+
+void knee_blame(struct knee_exam *exam, const char *id, const char *subject, double left,
+                const char *fmt, ...)
+{
     va_list args;
     va_start(args, fmt);
-    knee_vformat(evidence, sizeof evidence, fmt, args);
+    blame(exam, NULL, id, subject, left, fmt, args);
     va_end(args);
-    if (rule)
-        knee_blame_rule(exam, rule, rule->severity, subject, left, evidence);
 }
 
 void knee_blame_at(struct knee_exam *exam, enum knee_severity severity, const char *id,
                    const char *subject, double left, const char *fmt, ...)
 {
-    const struct knee_rule *rule = knee_rule_of(id);
-    char evidence[320];
     va_list args;
     va_start(args, fmt);
-    knee_vformat(evidence, sizeof evidence, fmt, args);
+    blame(exam, &severity, id, subject, left, fmt, args);
     va_end(args);
-    if (rule)
-        knee_blame_rule(exam, rule, severity, subject, left, evidence);
 }
 
 /* ---- What the checks ask first ---- */

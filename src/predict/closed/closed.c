@@ -163,6 +163,16 @@ void knee_evaluate(const struct knee_terms *terms, double workers, struct knee_r
     evaluate_quality(terms, row);
 }
 
+void knee_terms_settle(struct knee_terms *terms)
+{
+    bool strong = terms->scaling == KNEE_STRONG, known = !isnan(terms->batch);
+    struct knee_row one;
+    evaluate_step(terms, 1, &one);
+    terms->one_worker_step_s = one.step.wall_s;
+    terms->most_workers =
+        strong && known ? fmax(1, floor(terms->batch / terms->accumulate)) : INFINITY;
+}
+
 void knee_terms_init(const struct knee_job *job, struct knee_terms *terms)
 {
     bool strong = job->scaling == KNEE_STRONG;
@@ -179,8 +189,7 @@ void knee_terms_init(const struct knee_job *job, struct knee_terms *terms)
         .work = isnan(batch) ? job->batch_scale : batch,
         .bytes = knee_job_bytes(job) / job->compress,
         .comm_scale = job->comm_scale,
-        .shard = job->shard,
-        .axis_tax = job->axis_tax,
+        .shard = 1,
         .encode_s = job->encode_time_s,
         .accumulate = job->accumulate,
         .local_steps = job->local_steps,
@@ -194,13 +203,8 @@ void knee_terms_init(const struct knee_job *job, struct knee_terms *terms)
         .idle_power_w = job->idle_power_w,
         .critical_batch = job->critical_batch,
         .min_steps = job->min_steps,
-        .most_workers =
-            strong && !isnan(batch) ? fmax(1, floor(batch / job->accumulate)) : INFINITY,
-        .one_worker_step_s = 1,
     };
     knee_hardware_cluster(&job->hw, &terms->cluster);
     memcpy(terms->stall_s, job->stall_s, sizeof terms->stall_s);
-    struct knee_row one;
-    evaluate_step(terms, 1, &one);
-    terms->one_worker_step_s = one.step.wall_s;
+    knee_terms_settle(terms);
 }

@@ -41,13 +41,15 @@ void knee_scale_model(const struct knee_shape *given_shape, const struct knee_pl
     out->step_s = out->low_s = out->high_s = out->mfu_full = out->mfu_causal = NAN;
     out->comm_share = out->bubble_share = out->host_share = NAN;
     plan.gpus = workers;
-    if (!isnan(batch))
+    if (!isnan(batch)) {
         plan.global_batch = batch;
+        plan.global_tokens = NAN;
+    }
     if (shape.model < 0 && !(shape.layers > 0 && shape.hidden > 0))
         lacks(out, "the model: --model, or --layers and --hidden");
     if (!knee_hardware_gpu(&platform.hw))
         lacks(out, "the GPU: --gpu");
-    if (isnan(plan.global_batch))
+    if (isnan(plan.global_batch) && isnan(plan.global_tokens))
         lacks(out, "the batch: --global-batch");
     if (isnan(workers))
         lacks(out, "the worker count: COUNT=FILE");

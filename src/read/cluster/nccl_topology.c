@@ -125,6 +125,12 @@ static void set_network(const struct node *n, struct knee_level *level)
     level->bytes_per_s = rate * best->achieved;
 }
 
+/* As many NVLinks as there are: some may be down, or the GPU may have fewer than the usual one. */
+static void set_nvlinks(const struct knee_link *all, double share, struct knee_level *level)
+{
+    level->bytes_per_s = all->bytes_per_s * all->achieved * share;
+}
+
 /* The GPU by its PCI ids, or by its capability where it has all the links of the usual one; if
  * neither tells, it has no name, and its links come from those it has. */
 static void set_gpu(const struct node *n, double links, struct knee_cluster *t)
@@ -140,7 +146,7 @@ static void set_gpu(const struct node *n, double links, struct knee_cluster *t)
         knee_format(t->gpu, sizeof t->gpu, "sm_%.0f", n->sm);
     bool preset = !n->named || knee_gpu_named(n->named);
     if (preset && usual && links > 0 && strncmp(t->levels[0].name, "nvlink", 6) == 0)
-        t->levels[0].bytes_per_s *= links / whole; /* some may be down */
+        set_nvlinks(knee_link_named(usual->node_link), links / whole, &t->levels[0]);
     if (links == 0)
         knee_level_set_link(&t->levels[0], knee_link_named(n->gpu_gts < 32 ? "pcie4" : "pcie5"), 1);
 }

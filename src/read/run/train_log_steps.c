@@ -387,6 +387,7 @@ static void find_outliers(struct work *w, size_t skip, struct knee_train_log *lo
         last = at;
     }
     log->outlier_s = log->counts.outliers ? excess / (double)log->counts.outliers : NAN;
+    log->outlier_share = excess / (excess + (double)log->timed * log->median_s);
     log->outlier_every = NAN;
     if (gaps < 2)
         return;

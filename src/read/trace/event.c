@@ -206,19 +206,21 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
     return knee_scan_value(p, end, repaired);
 }
 
+const struct knee_event_args knee_no_event_args = {.stream = -1,
+                                                   .correlation = KNEE_NO_CORRELATION,
+                                                   .in_elements = -1,
+                                                   .out_elements = -1,
+                                                   .group_size = -1,
+                                                   .sequence = -1,
+                                                   .from = -1,
+                                                   .to = -1,
+                                                   .bytes = -1};
+
 /* The members of args, from after the brace to after the end. */
 const char *knee_scan_args(const char *p, const char *end, struct knee_event *e, uint64_t *repaired)
 {
     e->has_args = true;
-    e->args = (struct knee_event_args){.stream = -1,
-                                       .correlation = KNEE_NO_CORRELATION,
-                                       .in_elements = -1,
-                                       .out_elements = -1,
-                                       .group_size = -1,
-                                       .sequence = -1,
-                                       .from = -1,
-                                       .to = -1,
-                                       .bytes = -1};
+    e->args = knee_no_event_args;
     bool more = knee_event_wants_more(e), runtime = e->category == KNEE_CAT_RUNTIME;
     for (;;) {
         p = knee_scan_space(p);

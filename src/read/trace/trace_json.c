@@ -149,15 +149,6 @@ static void remember_first_key(struct knee_trace_reader *r, const char *event, c
 
 static void take_event(struct knee_trace_reader *r, struct knee_event *e, const char *start)
 {
-    static const struct knee_event_args no_args = {.stream = -1,
-                                                   .correlation = KNEE_NO_CORRELATION,
-                                                   .in_elements = -1,
-                                                   .out_elements = -1,
-                                                   .group_size = -1,
-                                                   .sequence = -1,
-                                                   .from = -1,
-                                                   .to = -1,
-                                                   .bytes = -1};
     uint64_t ignored = 0;
     if (e->category == KNEE_CAT_SKIP) {
         r->trace.events++;
@@ -166,7 +157,7 @@ static void take_event(struct knee_trace_reader *r, struct knee_event *e, const 
     if (e->raw_args.at && *e->raw_args.at == '{' && knee_event_wants_args(e))
         knee_scan_args(e->raw_args.at + 1, r->end, e, &ignored);
     else if (!e->has_args)
-        e->args = no_args;
+        e->args = knee_no_event_args;
     uint64_t negative = r->sink.negative;
     bool good = e->category == KNEE_CAT_NONE || e->phase == 'M' ? knee_xprof_event(&r->sink, e)
                                                                 : knee_kineto_event(&r->sink, e);

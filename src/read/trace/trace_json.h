@@ -52,6 +52,8 @@ static inline unsigned knee_keep_of(const struct knee_trace_options *options)
 const char *knee_scan_event(const char *p, const char *end, struct knee_event *event, unsigned keep,
                             uint64_t *repaired, uint64_t *commas);
 
+extern const struct knee_event_args knee_no_event_args; /* nothing is said */
+
 /* The members of args, from after the brace to after the end, into event->args. */
 const char *knee_scan_args(const char *p, const char *end, struct knee_event *event,
                            uint64_t *repaired);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How large a step is. One rule for every command: --global-batch counts sequences (examples) of a
+ * step over all workers, --global-tokens their tokens; a sequence has --seq of them. Inside there
+ * are sequences only.
+ */
+#ifndef KNEE_JOB_BATCH_H
+#define KNEE_JOB_BATCH_H
+
+#include "base/keys.h"
+
+/* The two rows of an object with the fields global_batch and global_tokens. */
+#define KNEE_BATCH_ROWS(type, least, most, heading, absent)                                        \
+    KNEE_NUMBER(type, "global-batch", global_batch, KNEE_UNIT_COUNT, least, most, heading, absent, \
+                "sequences (examples) per step over all workers: strong scaling"),                 \
+        KNEE_NUMBER(type, "global-tokens", global_tokens, KNEE_UNIT_COUNT, least, 1e18, heading,   \
+                    "from --global-batch",                                                         \
+                    "the same in tokens: as many sequences as hold them, to the nearest")
+
+/* Sequences that hold so many tokens: the nearest whole number, at least 1. */
+double knee_batch_of_tokens(double tokens, double seq);
+
+/* What is taken where nobody says: 4Mi tokens. */
+double knee_batch_usual(double seq);
+
+/* Makes sequences of the tokens, where those are given. A flag beats a file; two of a kind
+ * contradict (KNEE_USAGE). Settling twice changes nothing. */
+knee_status knee_batch_settle(const struct knee_keys *keys, void *object, double seq,
+                              struct knee_err *err);
+
+#endif
