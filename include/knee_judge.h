@@ -5,6 +5,7 @@
 #define KNEE_JUDGE_H
 
 #include "knee_predict.h"
+#include "knee_rollcall.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -157,7 +158,11 @@ enum knee_gap { /* what the data cannot answer, and why */
                 KNEE_GAP_GPU = 1 << 9,         /* named, but without a preset */
                 KNEE_GAP_LOOSE = 1 << 10,      /* matched, but not ended together */
                 KNEE_GAP_OTHER_STEPS = 1 << 11,
-                KNEE_GAP_BOUNDS = 1 << 12, /* ranks are missing: waits are lower bounds */
+                KNEE_GAP_BOUNDS = 1 << 12,     /* ranks are missing: waits are lower bounds */
+                KNEE_GAP_LAID_OUT = 1 << 13,   /* no starts were recorded */
+                KNEE_GAP_SHARED_GPU = 1 << 14, /* ranks take turns on one GPU */
+                KNEE_GAP_SERVING = 1 << 15,    /* a model that is served: levers of training are not
+                                                  for it, and there are none */
 };
 
 /* How far steps differ, each taken as the mean of its ranks. */
@@ -229,6 +234,8 @@ knee_status knee_replay_levers(const struct knee_account *account, bool also_lar
 void knee_expect_collectives(struct knee_account *account, const struct knee_cluster *cluster);
 /* The same on a node of the GPUs that the traces name, for groups that fit into it. */
 void knee_expect_of_gpus(struct knee_account *account);
+/* The same for a roll call, by the cluster that the user names. */
+void knee_expect_rollcall(struct knee_roll_answer *answer, const struct knee_cluster *cluster);
 
 /* Two recordings of the same job, per step and rank. */
 enum { KNEE_MOVERS = 16 };
@@ -245,6 +252,18 @@ enum knee_difference {
     KNEE_DIFFER_GPU = 1 << 1,
     KNEE_DIFFER_TRAFFIC = 1 << 2, /* bytes of the collectives of a step, by more than 5 % */
     KNEE_DIFFER_KERNELS = 1 << 3, /* kernels a step, by more than 5 % */
+    KNEE_DIFFER_DTYPE = 1 << 4,   /* what most of the bytes travel as */
+    KNEE_DIFFER_STEPS = 1 << 5,   /* how many complete steps there are, twofold or more */
+};
+
+struct knee_collective_mover { /* a kind of collective whose time changed */
+    enum knee_op op;
+    int64_t bytes; /* -1: not known */
+    int32_t group_size;
+    const char *description;
+    double before_s, after_s; /* per step and rank, waiting included */
+    double before_wait_s, after_wait_s;
+    double before_calls, after_calls;
 };
 
 struct knee_comparison {
@@ -265,6 +284,9 @@ struct knee_comparison {
     double largest_s;
     struct knee_mover movers[KNEE_MOVERS]; /* most change first */
     size_t mover_count;
+    struct knee_collective_mover collectives[KNEE_MOVERS]; /* most change first */
+    size_t collective_count;
+    const char *before_dtype, *after_dtype; /* what most bytes travel as; "": not known */
 };
 
 /* KNEE_SYSTEM when out of memory. Names are borrowed from the accounts' traces. */

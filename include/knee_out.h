@@ -8,6 +8,7 @@
 #include "knee_logs.h"
 #include "knee_plan.h"
 #include "knee_replay.h"
+#include "knee_rollcall.h"
 #include "knee_runs.h"
 #include "knee_scale.h"
 
@@ -44,6 +45,14 @@ void knee_write_trace(const struct knee_trace_report *report, enum knee_format f
 void knee_write_runs(const struct knee_trace_report *runs, size_t count, enum knee_format format,
                      const struct knee_style *style, struct knee_text *text);
 
+/* A roll call and what follows from it; as JSON schema knee.rollcall/1. */
+struct knee_roll_report {
+    const struct knee_rollcall *roll;
+    const struct knee_roll_answer *answer;
+};
+void knee_write_rollcall(const struct knee_roll_report *report, enum knee_format format,
+                         const struct knee_style *style, struct knee_text *text);
+
 /* The door bytes go out through; false when they cannot. */
 struct knee_sink {
     bool (*write)(void *ctx, const char *data, size_t size);
@@ -54,6 +63,18 @@ struct knee_sink {
  * refused. */
 bool knee_write_perfetto(const struct knee_account *account, struct knee_sink sink,
                          const struct knee_alloc *alloc);
+/* One rank of it as a Chakra execution trace (protobuf), for simulators that read those: its GPU
+ * work with durations, sizes, and what waited for what as replay finds it. The graph is made once
+ * for all ranks. The traces are best read with knee_trace_options.host. */
+struct knee_chakra_graph;
+knee_status knee_chakra_begin(const struct knee_account *account, const struct knee_alloc *alloc,
+                              struct knee_chakra_graph **out, struct knee_err *err);
+bool knee_chakra_write(struct knee_chakra_graph *graph, size_t rank, struct knee_sink sink);
+void knee_chakra_end(struct knee_chakra_graph *graph);
+
+/* The names of the work in traces, and what each was taken for. Schema knee.names/1. */
+void knee_write_names(const struct knee_trace_report *report, enum knee_format format,
+                      const struct knee_style *style, struct knee_text *text);
 void knee_write_comparison(const struct knee_comparison *comparison,
                            const struct knee_account *before,
                            const struct knee_diagnosis *before_diagnosis,

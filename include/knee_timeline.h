@@ -151,6 +151,7 @@ enum knee_loss_kind {
     KNEE_REPAIR_DURATION,  /* a negative duration, taken as 0 */
     KNEE_REPAIR_DUPLICATE, /* an event that stands there twice, taken once */
     KNEE_REPAIR_DOCUMENT,  /* a second document in the file, read on */
+    KNEE_REPAIR_CIRCLE,    /* dependencies that go round, cut at the lowest number */
     KNEE_LOSSES
 };
 /* In words; and whether something is missing, rather than mended. */
@@ -164,7 +165,8 @@ struct knee_loss {
 /* One file. Owns everything in it; free with knee_trace_release(). */
 struct knee_trace {
     char *file;
-    const char *format; /* "kineto", "xprof", "nsys", "rpd", "cpu" */
+    const char *format; /* "kineto", "xprof", "nsys", "rpd", "rocpd", "xplane", "rocprofv3",
+                           "chakra", "cpu" */
     struct knee_rank *ranks;
     size_t rank_count;
     struct knee_mark *steps; /* by device, then start; not nested */
@@ -187,6 +189,7 @@ struct knee_trace {
     struct knee_loss losses[KNEE_LOSSES];
     uint64_t cpu_comm; /* host-side communication: with no GPU work, read again with options.cpu */
     bool whole_graphs; /* CUDA graphs recorded as one piece each: kernels inside are not seen */
+    bool laid_out;     /* no starts were recorded: work stands as early as its dependencies allow */
     const struct knee_alloc *alloc;
 };
 
@@ -239,6 +242,16 @@ void knee_trace_abandon(struct knee_trace_reader *reader);
 knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
                            const struct knee_trace_options *options, const struct knee_alloc *alloc,
                            struct knee_trace *out, struct knee_err *err);
+
+/* Formats that are read from memory as a whole: XPlane protobuf (JAX, TensorFlow), rocprofv3's JSON
+ * and its CSV of kernels (AMD), Chakra execution traces. Told by name and by the first bytes.
+ * `data` may be changed. Contract as knee_trace_read(). */
+#define KNEE_IMAGE_HEAD 4096
+bool knee_image_recognise(const char *file, const char *head, size_t length);
+knee_status knee_image_read(const char *file, char *data, size_t length,
+                            const struct knee_trace_options *options,
+                            const struct knee_alloc *alloc, struct knee_trace *out,
+                            struct knee_err *err);
 
 /* All of a file that may be gzipped, at most about `cap` bytes of it; free *data with
  * alloc->resize(). KNEE_SYSTEM when it cannot be had. */

@@ -135,3 +135,25 @@ answers.draw["knee.lab/1"] = (a) => {
     a.hunt?.length ? tableFigure("Induced and named", ["induced", "named", "what shows it"], a.hunt.map((h) => ({ cells: [h.induced, h.named ?? "–", h.evidence] })), { text: [1, 2] }) : null,
   ];
 };
+
+answers.draw["knee.diff/1"] = (a) => {
+  const labels = Object.keys(a.before).filter((key) => typeof a.before[key] === "number" && !["comm_s", "ratio", "step_s"].includes(key));
+  const change = (before, after) => `${after < before ? "−" : "+"}${seconds(Math.abs(after - before))}`;
+  const moved = (rows, heads, cells) => tableFigure(heads[0], heads[1], rows.map((m) => ({ cells: [change(m.before_s, m.after_s), seconds(m.before_s), seconds(m.after_s), `${digits(m.before_calls)} → ${digits(m.after_calls)}`, ...cells(m)] })), { text: [4, 5] });
+  return [
+    tableFigure("The step, label by label", ["label", "before", "after", "change"],
+      [...labels, "step_s"].map((key) => ({ marked: key === a.verdict.label, cells: [key === "step_s" ? "step" : key, seconds(a.before[key]), seconds(a.after[key]), change(a.before[key], a.after[key])] }))),
+    a.kernels.length ? moved(a.kernels, ["Kernels", ["change", "before", "after", "calls", "kind", "kernel"]], (m) => [m.kind, m.name]) : null,
+    a.collectives.length ? moved(a.collectives, ["Collectives", ["change", "before", "after", "calls", "collective", "group", "size", "ranks"]], (m) => [m.name, m.description, m.bytes == null ? "–" : bytes(m.bytes), String(m.group_size ?? "–")]) : null,
+  ];
+};
+
+answers.draw["knee.rollcall/1"] = (a) => [
+  a.blamed.length ? tableFigure("Who is waited for", ["rank", "why", "groups"], a.blamed.map((b) => ({ marked: true, cells: [String(b.rank), b.why, String(b.groups)] })), { text: [1] }) : null,
+  a.stuck.length ? tableFigure("Where ranks wait", ["group", "for", "number", "operation", "size", "entered", "not in it"],
+    a.stuck.map((s) => ({ marked: s.not_in_it.length > 0, cells: [s.group, s.description, String(s.number), s.name, s.bytes == null ? "–" : bytes(s.bytes), String(s.entered), s.not_in_it.join(", ")] })), { text: [1, 3, 6] }) : null,
+  a.collectives.length ? tableFigure("Collectives", ["group", "operation", "size", "calls", "joined", "duration", "wait", "transfer", "bus", "expected"],
+    a.collectives.map((c) => ({ cells: [c.group, c.name, c.bytes == null ? "–" : bytes(c.bytes), String(c.calls), String(c.joined), seconds(c.duration_s), seconds(c.wait_s), seconds(c.transfer_s), c.busbw_bytes_per_s == null ? "–" : perSecond(c.busbw_bytes_per_s), seconds(c.expected_s)] })), { text: [1] }) : null,
+  a.ranks.length ? tableFigure("Ranks", ["group", "rank", "joined", "last", "wait", "transfer", "kept waiting"],
+    a.ranks.map((r) => ({ marked: r.late, cells: [r.group, String(r.rank), String(r.joined), String(r.last), seconds(r.wait_s), seconds(r.transfer_s), seconds(r.held_s)] }))) : null,
+];

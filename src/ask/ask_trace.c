@@ -26,6 +26,10 @@ KNEE_WORDS(knee_ask_levers_names, "way to find levers", levers_words);
 static const struct knee_key rows[] = {
     OPTION("perfetto", KNEE_KEY_WORD, perfetto, "none",
            "write all ranks, aligned and labelled, as one trace for ui.perfetto.dev"),
+    OPTION("chakra", KNEE_KEY_WORD, chakra, "none",
+           "write each rank as a Chakra execution trace: PREFIX.RANK.et"),
+    OPTION("names", KNEE_KEY_SWITCH, names, "",
+           "list the names of the work and what each was taken for"),
     OPTION("patterns", KNEE_KEY_WORD, patterns, "the built-in ones",
            "more names of communication: lines of WORD KIND [OPERATION]"),
     OPTION("noise", KNEE_KEY_WORD, noise, "none",
@@ -90,7 +94,8 @@ static knee_status find_levers(const struct knee_ask_question *q, bool one,
                                struct knee_ask_told *told, struct knee_err *err)
 {
     const struct knee_ask_trace_options *options = q->objects[0];
-    if (knee_ask_silent(q) || options->levers == KNEE_ASK_CLOSED || !shows_lever(q, told, one))
+    if (knee_ask_silent(q) || options->levers == KNEE_ASK_CLOSED || !shows_lever(q, told, one) ||
+        told->diagnosis.gaps & KNEE_GAP_SERVING)
         return KNEE_OK;
     return knee_replay_levers(&told->account, options->levers == KNEE_ASK_REPLAY, told->alloc,
                               &told->diagnosis, err);
@@ -150,7 +155,10 @@ static knee_status answer_one(struct knee_ask_question *q, struct knee_ask_told 
     if (status || knee_ask_silent(q))
         return status;
     struct knee_trace_report report = {told->traces, told->count, &told->account, &told->diagnosis};
-    ASK_WRITE(q, knee_write_trace, &report);
+    if (options->names)
+        ASK_WRITE(q, knee_write_names, &report);
+    else
+        ASK_WRITE(q, knee_write_trace, &report);
     q->answered = true;
     if (options->perfetto)
         status = knee_ask_perfetto(q->ask, options->perfetto, &told->account, err);
@@ -211,9 +219,9 @@ static knee_status answer_runs(struct knee_ask_question *q, const struct knee_as
                                struct knee_err *err)
 {
     const struct knee_ask_trace_options *options = q->objects[0];
-    if (options->perfetto || q->outs[1].text) {
+    if (options->perfetto || options->chakra || options->names || q->outs[1].text) {
         knee_fail(err, KNEE_INPUT, "", "these are traces of %zu runs", all->job_count);
-        knee_hint(err, "name the files of one run for --perfetto or --html");
+        knee_hint(err, "name the files of one run for --perfetto, --chakra, --names or --html");
         return KNEE_INPUT;
     }
     struct knee_ask_told *runs = knee_resize(all->alloc, NULL, all->job_count * sizeof *runs);
@@ -249,6 +257,11 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     if (options->patterns && !pushed->patterns.rows) {
         knee_fail(err, KNEE_USAGE, "--patterns", "the traces are read already");
         knee_hint(err, "call knee_push_patterns() before they are pushed");
+        return KNEE_USAGE;
+    }
+    if (options->chakra && !q->work) {
+        knee_fail(err, KNEE_USAGE, "--chakra", "only the program writes these files");
+        knee_hint(err, "call knee_chakra_begin() and knee_chakra_write()");
         return KNEE_USAGE;
     }
     knee_status status = KNEE_OK;

@@ -12,10 +12,10 @@ enum knee_ask_levers { KNEE_ASK_AUTO, KNEE_ASK_REPLAY, KNEE_ASK_CLOSED };
 extern const struct knee_choices knee_ask_levers_names;
 
 struct knee_ask_trace_options {
-    const char *perfetto, *patterns, *noise;
+    const char *perfetto, *patterns, *noise, *chakra;
     double max_ratio, min_overlap;
     int levers; /* enum knee_ask_levers */
-    bool strict;
+    bool strict, names;
     unsigned char source[KNEE_KEYS_MAX];
 };
 

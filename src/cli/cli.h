@@ -106,6 +106,10 @@ knee_status cli_write_file(const char *name, const struct knee_text *text, struc
 knee_status cli_write_perfetto(const char *name, const struct knee_account *account,
                                struct knee_err *err);
 
+/* Chakra execution traces, one per rank: PREFIX.RANK.et; knee trace reads them too. */
+knee_status cli_write_chakra(const char *prefix, const struct knee_account *account,
+                             struct knee_err *err);
+
 /* A file or pipe as a reader; `fd` must stay open. */
 struct knee_reader cli_reader(int *fd);
 

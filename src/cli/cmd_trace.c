@@ -3,10 +3,12 @@
 #include "ask/ask_trace.h"
 #include "base/error.h"
 #include "cli/ranks.h"
+#include "cli/rollcalls.h"
 #include "cli/traces.h"
 #include "out/gzip_out.h"
 #include "reach/shared_account.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* As a shell counts a program that was stopped. */
@@ -51,6 +53,7 @@ static bool keeps_host(const struct cli_run *run, struct knee_runtime *rt)
 
 static knee_status answer(struct cli_run *run, struct cli_traces *traces, struct knee_runtime *rt)
 {
+    const struct knee_ask_trace_options *options = run->objects[0];
     struct knee_ask_work work = {.silent = run->quiet,
                                  .left_out = traces->refused_count,
                                  .interrupted = traces->interrupted,
@@ -65,6 +68,9 @@ static knee_status answer(struct cli_run *run, struct cli_traces *traces, struct
     status = cli_answer(run, &work);
     if (run->answered && run->common.html)
         pack_for_page(run);
+    if (!status && run->answered && options->chakra)
+        status = cli_write_chakra(options->chakra, &knee_ask_pushed_of(run->ask)->last.account,
+                                  &run->err);
     if (!status && traces->interrupted && !run->quiet) {
         knee_fail(&run->err, KNEE_INPUT, "", "stopped: this is of what was read by then");
         status = (knee_status)STOPPED;
@@ -81,10 +87,11 @@ static knee_status read_and_answer(struct cli_run *run, struct knee_runtime *rt)
         cli_agree(run, rt, knee_push_patterns(run->ask, options->patterns, &run->err));
     if (status)
         return status;
-    struct knee_trace_options reading = {
-        .patterns = patterns->rows, .pattern_count = patterns->count, .host = keeps_host(run, rt)};
+    struct knee_trace_options reading = {.patterns = patterns->rows,
+                                         .pattern_count = patterns->count,
+                                         .host = keeps_host(run, rt) || options->chakra};
     /* what shows or replays the spans themselves needs them all in one place */
-    bool whole = options->perfetto || run->common.html || reading.host;
+    bool whole = options->perfetto || options->names || run->common.html || reading.host;
     status = cli_agree(
         run, rt,
         cli_traces_read(run->words, run->word_count, &reading, rt, whole, &traces, &run->err));
@@ -95,6 +102,23 @@ static knee_status read_and_answer(struct cli_run *run, struct knee_runtime *rt)
         status = answer(run, &traces, rt);
     cli_traces_release(&traces);
     return status;
+}
+
+/* Flight Recorder dumps and Inspector files have no timeline: what needs one is refused. */
+static knee_status answer_rollcall(struct cli_run *run)
+{
+    const struct knee_ask_trace_options *options = run->objects[0];
+    const struct knee_job *job = run->objects[1];
+    bool gate = !isnan(options->max_ratio) || !isnan(options->min_overlap);
+    if (run->quiet)
+        return KNEE_OK;
+    if (!gate && !options->perfetto && !options->chakra && !options->names)
+        return cli_rollcall(run, &job->hw.cluster, options->strict);
+    knee_fail(&run->err, gate ? KNEE_GATE : KNEE_INPUT, run->words[0],
+              "who entered which collective, without a timeline: %s",
+              gate ? "R and overlap cannot be told" : "there is nothing to draw");
+    knee_hint(&run->err, "record a trace: docs/record.md");
+    return run->err.status;
 }
 
 static knee_status join_and_answer(struct cli_run *run)
@@ -109,7 +133,10 @@ static knee_status join_and_answer(struct cli_run *run)
     if (status)
         return status;
     run->quiet = rt && rt->rank > 0;
-    status = read_and_answer(run, rt);
+    if (cli_rollcall_named(run))
+        status = answer_rollcall(run);
+    else
+        status = read_and_answer(run, rt);
     if (rt)
         rt->finish(rt);
     return status;
@@ -135,7 +162,8 @@ const struct cli_command cli_trace = {
     .about =
         "Reads profiler traces of one or many ranks (PyTorch Kineto JSON, Nsight Systems sqlite\n"
         "exports, JAX trace.json.gz; damaged ones too), labels every nanosecond, and names the "
-        "cause.",
+        "cause.\n"
+        "Flight Recorder dumps and NCCL Inspector files are joined by communicator and number.",
     .examples = "  knee trace runs/\n"
                 "  knee trace rank0.json.gz rank1.json.gz --json\n"
                 "  knee trace runs/ --max-ratio 0.5 --perfetto all.json\n"

@@ -223,6 +223,31 @@ knee_status cli_write_perfetto(const char *name, const struct knee_account *acco
     return cli_output_close(&out, good, err);
 }
 
+static knee_status write_rank(const char *prefix, int64_t rank, struct knee_chakra_graph *graph,
+                              size_t row, struct knee_err *err)
+{
+    char name[4096];
+    struct cli_output out;
+    if ((size_t)snprintf(name, sizeof name, "%s.%lld.et", prefix, (long long)rank) >= sizeof name)
+        return knee_fail(err, KNEE_USAGE, "--chakra", "the name is too long");
+    knee_status status = cli_output_open(&out, name, err);
+    if (status)
+        return status;
+    bool good = knee_chakra_write(graph, row, (struct knee_sink){write_bytes, out.file});
+    return cli_output_close(&out, good, err);
+}
+
+knee_status cli_write_chakra(const char *prefix, const struct knee_account *account,
+                             struct knee_err *err)
+{
+    struct knee_chakra_graph *graph = NULL;
+    knee_status status = knee_chakra_begin(account, NULL, &graph, err);
+    for (size_t r = 0; r < account->rank_count && !status; r++)
+        status = write_rank(prefix, account->ranks[r].rank, graph, r, err);
+    knee_chakra_end(graph);
+    return status;
+}
+
 static ptrdiff_t read_fd(void *ctx, void *buffer, size_t size)
 {
     ptrdiff_t got;

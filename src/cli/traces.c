@@ -43,6 +43,7 @@ struct files {
     char **names;
     size_t count, capacity;
     bool failed;
+    cli_wanted *wanted; /* of a folder's files */
     struct visit {
         dev_t device;
         ino_t file;
@@ -119,8 +120,21 @@ static bool ends_with(const char *name, const char *end)
 
 static bool looks_like_trace(const char *name)
 {
-    static const char *const ends[] = {".json", ".json.gz", ".sqlite", ".sqlite.gz",
-                                       ".rpd",  ".rpd.gz",  ".knee"};
+    static const char *const ends[] = {".json",
+                                       ".json.gz",
+                                       ".sqlite",
+                                       ".sqlite.gz",
+                                       ".rpd",
+                                       ".rpd.gz",
+                                       ".db",
+                                       ".db.gz",
+                                       ".xplane.pb",
+                                       ".xplane.pb.gz",
+                                       "kernel_trace.csv",
+                                       "kernel_trace.csv.gz",
+                                       ".et",
+                                       ".et.gz",
+                                       ".knee"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         if (ends_with(name, ends[i]))
             return true;
@@ -140,7 +154,7 @@ static void search_folder(struct files *files, const char *folder, int depth)
             continue;
         if (S_ISDIR(link.st_mode) && depth < DEEPEST) /* not through links: they can go round */
             search_folder(files, path, depth + 1);
-        else if (S_ISREG(info.st_mode) && looks_like_trace(entry->d_name) && visit(files, &info))
+        else if (S_ISREG(info.st_mode) && files->wanted(path) && visit(files, &info))
             add_file(files, path);
     }
     if (dir)
@@ -166,8 +180,10 @@ static int natural(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-static void find_files(struct files *files, const char *const *words, size_t count)
+static void find_files(struct files *files, cli_wanted *wanted, const char *const *words,
+                       size_t count)
 {
+    files->wanted = wanted;
     for (size_t i = 0; i < count; i++) {
         struct stat info;
         if (stat(words[i], &info) == 0 && S_ISDIR(info.st_mode)) {
@@ -179,6 +195,22 @@ static void find_files(struct files *files, const char *const *words, size_t cou
             add_file(files, words[i]);
         }
     }
+}
+
+char **cli_find_files(const char *const *words, size_t count, cli_wanted *wanted)
+{
+    struct files files = {0};
+    find_files(&files, wanted, words, count);
+    free(files.visits);
+    char **names = realloc(files.names, (files.count + 1) * sizeof *names);
+    if (names)
+        names[files.count] = NULL;
+    if (!files.failed && names)
+        return names;
+    for (size_t i = 0; i < files.count; i++)
+        free((names ? names : files.names)[i]);
+    free(names ? names : files.names);
+    return NULL;
 }
 
 /* ---- Reading ---- */
@@ -258,6 +290,33 @@ static knee_status read_packed_sqlite(const char *name, int *fd,
     return status;
 }
 
+/* Is it in one of the formats that are read as a whole? The file is at its start again. */
+static bool holds_image(const char *name, int *fd)
+{
+    struct knee_gunzip *gunzip = knee_gunzip_new(cli_reader(fd), NULL);
+    char head[KNEE_IMAGE_HEAD];
+    size_t used = 0;
+    ptrdiff_t got = gunzip ? 1 : 0;
+    while (used < sizeof head && got > 0) {
+        got = knee_gunzip_read(gunzip, head + used, sizeof head - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    knee_gunzip_free(gunzip);
+    return lseek(*fd, 0, SEEK_SET) == 0 && knee_image_recognise(name, head, used);
+}
+
+static knee_status read_image(const char *name, int *fd, const struct knee_trace_options *options,
+                              struct knee_trace *out, struct knee_err *err)
+{
+    void *data = NULL;
+    size_t size = 0;
+    if (knee_gunzip_all(cli_reader(fd), UNPACKED_MAX, NULL, &data, &size))
+        return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: damaged, or too large");
+    knee_status status = knee_image_read(name, data, size, options, NULL, out, err);
+    free(data);
+    return status;
+}
+
 static knee_status read_file(const char *name, const struct knee_trace_options *options,
                              struct knee_trace *out, struct knee_err *err)
 {
@@ -268,8 +327,11 @@ static knee_status read_file(const char *name, const struct knee_trace_options *
         return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
     if (!standard && is_sqlite(fd)) {
         status = knee_nsys_read(name, NULL, 0, options, NULL, out, err);
-    } else if (ends_with(name, ".sqlite.gz") || ends_with(name, ".rpd.gz")) {
+    } else if (ends_with(name, ".sqlite.gz") || ends_with(name, ".rpd.gz") ||
+               ends_with(name, ".db.gz")) {
         status = read_packed_sqlite(name, &fd, options, out, err);
+    } else if (!standard && holds_image(name, &fd)) {
+        status = read_image(name, &fd, options, out, err);
     } else {
         status = knee_trace_read(cli_reader(&fd), name, options, NULL, out, err);
         if (!status && out->rank_count == 0 && out->cpu_comm && !standard &&
@@ -573,13 +635,13 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
     struct work work = {.files = &files, .options = options, .rt = rt, .whole = whole};
     knee_status status = KNEE_OK;
     memset(out, 0, sizeof *out);
-    find_files(&files, words, word_count);
+    find_files(&files, looks_like_trace, words, word_count);
     out->again = files.again;
     if (rt && !share_files(rt, &files))
         rt->abort(rt, rt->fault[0] ? rt->fault : "out of memory for the list of files");
     if (!files.failed && files.count == 0) {
         knee_fail(err, KNEE_INPUT, word_count ? words[0] : "", "there are no traces here");
-        knee_hint(err, "traces end in .json, .json.gz, .sqlite or .rpd");
+        knee_hint(err, "traces end in .json, .json.gz, .sqlite, .rpd, .db, .xplane.pb or .et");
         status = KNEE_INPUT;
     }
     work.traces = calloc(files.count + 1, sizeof *work.traces);
@@ -679,7 +741,7 @@ uint64_t cli_traces_size(const char *const *words, size_t word_count)
 {
     struct files files = {0};
     uint64_t size = 0;
-    find_files(&files, words, word_count);
+    find_files(&files, looks_like_trace, words, word_count);
     for (size_t i = 0; i < files.count; i++) {
         size += strcmp(files.names[i], "-") == 0 ? 0 : json_size(files.names[i]);
         free(files.names[i]);

@@ -26,6 +26,11 @@ struct cli_traces {
     bool interrupted; /* the user stopped the reading */
 };
 
+/* The files that are named, and those in folders that are wanted, each once and in natural order;
+ * NULL ends. Free each and the list; NULL: no memory. */
+typedef bool cli_wanted(const char *path);
+char **cli_find_files(const char *const *words, size_t count, cli_wanted *wanted);
+
 /* Reads all files, and all traces in folders, on all cores. What one file suffers does not touch
  * the others. Fails only when not one can be used. SIGINT stops reading; what was read is kept.
  * With `rt` the files are shared out over its ranks, in the order in which rank 0 finds them. Every

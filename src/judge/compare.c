@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define MUCH_LARGER 1.5 /* than the mean over ranks */
+enum { KINDS = 512 };   /* of collectives that are compared; each side has the largest first */
 
 struct names {
     struct knee_mover *list;
@@ -122,6 +123,85 @@ static double kernels(const struct knee_account *account, const struct knee_diag
     return sum / d->steps / (double)account->rank_count;
 }
 
+/* ---- Collectives ---- */
+
+/* What most of the bytes of a step travel as; "" where no name says it. */
+static const char *main_dtype(const struct knee_account *account)
+{
+    const char *found = "";
+    double most = 0;
+    for (size_t i = 0; i < account->collective_count; i++) {
+        const struct knee_collective_account *c = &account->collectives[i];
+        double bytes = (double)c->bytes * (double)c->calls;
+        if (*c->dtype && bytes > most) {
+            most = bytes;
+            found = c->dtype;
+        }
+    }
+    return found;
+}
+
+/* The row of this kind, made when it is new; NULL: there is no room. */
+static struct knee_collective_mover *kind_of(struct knee_collective_mover *list, size_t *count,
+                                             const struct knee_collective_account *c)
+{
+    size_t i = 0;
+    while (i < *count &&
+           (list[i].op != c->op || list[i].bytes != c->bytes ||
+            list[i].group_size != c->group_size || strcmp(list[i].description, c->description)))
+        i++;
+    if (i == KINDS)
+        return NULL;
+    if (i == *count)
+        list[(*count)++] = (struct knee_collective_mover){.op = c->op,
+                                                          .bytes = c->bytes,
+                                                          .group_size = c->group_size,
+                                                          .description = c->description};
+    return &list[i];
+}
+
+static void add_collectives(struct knee_collective_mover *list, size_t *count,
+                            const struct knee_account *account, double steps, bool after)
+{
+    for (size_t i = 0; i < account->collective_count; i++) {
+        const struct knee_collective_account *c = &account->collectives[i];
+        struct knee_collective_mover *m = kind_of(list, count, c);
+        double calls = (double)c->calls / (steps * (double)account->rank_count);
+        if (!m)
+            continue;
+        *(after ? &m->after_s : &m->before_s) += c->duration_s * calls;
+        *(after ? &m->after_wait_s : &m->before_wait_s) += isnan(c->wait_s) ? 0 : c->wait_s * calls;
+        *(after ? &m->after_calls : &m->before_calls) += calls;
+    }
+}
+
+static int more_change_first(const void *left, const void *right)
+{
+    const struct knee_collective_mover *a = left, *b = right;
+    double x = fabs(a->after_s - a->before_s), y = fabs(b->after_s - b->before_s);
+    if (x != y)
+        return x < y ? 1 : -1;
+    return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+static bool compare_collectives(const struct knee_account *before, double before_steps,
+                                const struct knee_account *after, double after_steps,
+                                const struct knee_alloc *alloc, struct knee_comparison *out)
+{
+    struct knee_collective_mover *list = knee_resize(alloc, NULL, KINDS * sizeof *list);
+    size_t count = 0;
+    if (!list)
+        return false;
+    add_collectives(list, &count, before, before_steps, false);
+    add_collectives(list, &count, after, after_steps, true);
+    if (count > 1)
+        qsort(list, count, sizeof *list, more_change_first);
+    out->collective_count = count < KNEE_MOVERS ? count : KNEE_MOVERS;
+    memcpy(out->collectives, list, out->collective_count * sizeof *list);
+    knee_resize(alloc, list, 0);
+    return true;
+}
+
 static bool differ(double a, double b)
 {
     return fabs(a - b) > 0.05 * fmax(a, b);
@@ -134,7 +214,11 @@ static unsigned differences(const struct knee_account *before, const struct knee
     bool world = before->world_size > 0 && after->world_size > 0
                      ? before->world_size != after->world_size
                      : before->rank_count != after->rank_count;
-    return (world ? KNEE_DIFFER_WORLD : 0u) |
+    const char *dtypes[] = {main_dtype(before), main_dtype(after)};
+    bool dtype = *dtypes[0] && *dtypes[1] && strcmp(dtypes[0], dtypes[1]) != 0;
+    bool steps = fmax(b->steps, a->steps) >= 2 * fmin(b->steps, a->steps);
+    return (dtype ? KNEE_DIFFER_DTYPE : 0u) | (steps ? KNEE_DIFFER_STEPS : 0u) |
+           (world ? KNEE_DIFFER_WORLD : 0u) |
            (*gpus[0] && *gpus[1] && strcmp(gpus[0], gpus[1]) != 0 ? KNEE_DIFFER_GPU : 0u) |
            (differ(traffic(before, b), traffic(after, a)) ? KNEE_DIFFER_TRAFFIC : 0u) |
            (differ(kernels(before, b), kernels(after, a)) ? KNEE_DIFFER_KERNELS : 0u);
@@ -199,6 +283,10 @@ knee_compare(const struct knee_account *before, const struct knee_diagnosis *bef
     struct names names = {.alloc = alloc};
     add_account(&names, before, before_diagnosis->steps, false);
     add_account(&names, after, after_diagnosis->steps, true);
+    names.failed = names.failed || !compare_collectives(before, before_diagnosis->steps, after,
+                                                        after_diagnosis->steps, alloc, &c);
+    c.before_dtype = main_dtype(before);
+    c.after_dtype = main_dtype(after);
     if (names.failed) {
         if (names.list)
             knee_resize(alloc, names.list, 0);

@@ -58,6 +58,21 @@ static bool is_cpu_job(const struct knee_account *account)
     return format && strcmp(format, "cpu") == 0;
 }
 
+/* Processes on one GPU take turns of milliseconds, so their collectives end that far apart; those
+ * with GPUs of their own end within microseconds, even where each calls its GPU 0. */
+static bool share_a_gpu(const struct knee_account *account)
+{
+    enum { APART_NS = 500000 };
+    const struct knee_rank_account *first = &account->ranks[0];
+    bool shared = account->rank_count > 1 && account->instances > 0 && !is_cpu_job(account) &&
+                  account->residual_ns > APART_NS;
+    for (size_t r = 1; r < account->rank_count && shared; r++)
+        shared = account->ranks[r].source->device == first->source->device &&
+                 account->ranks[r].trace != first->trace &&
+                 strcmp(account->ranks[r].trace->host, first->trace->host) == 0;
+    return shared;
+}
+
 static unsigned find_gaps(const struct knee_account *account, const struct knee_diagnosis *d,
                           const struct knee_job *given)
 {
@@ -73,7 +88,13 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
                 gaps |= KNEE_GAP_LOSSES;
         if (rank->trace->whole_graphs)
             gaps |= KNEE_GAP_WHOLE_GRAPHS;
+        if (rank->trace->laid_out)
+            gaps |= KNEE_GAP_LAID_OUT;
     }
+    if (knee_is_serving(account))
+        gaps |= KNEE_GAP_SERVING;
+    if (share_a_gpu(account))
+        gaps |= KNEE_GAP_SHARED_GPU;
     if (calls == 0)
         gaps |= KNEE_GAP_NO_COLLECTIVES;
     else if (account->rank_count == 1)
@@ -313,6 +334,10 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
     if (status)
         return status;
     knee_diagnosis_choose(&d);
+    if (d.gaps & KNEE_GAP_SERVING) {
+        d.lever = SIZE_MAX;
+        d.prediction.lever_count = 0;
+    }
     *out = d;
     return KNEE_OK;
 }

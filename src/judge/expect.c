@@ -28,6 +28,23 @@ void knee_expect_collectives(struct knee_account *account, const struct knee_clu
                 cluster->name[0] ? cluster->name : cluster->gpu);
 }
 
+void knee_expect_rollcall(struct knee_roll_answer *answer, const struct knee_cluster *cluster)
+{
+    struct knee_account account = {.collectives = answer->collectives,
+                                   .collective_count = answer->collective_count};
+    knee_expect_collectives(&account, cluster);
+    knee_format(answer->machine, sizeof answer->machine, "%s", account.machine);
+    double most = 0;
+    for (size_t i = 0; i < answer->collective_count; i++) {
+        const struct knee_collective_account *c = &answer->collectives[i];
+        double lost = (c->transfer_s - c->expected_s) * (double)c->matched;
+        if (c->transfer_s >= KNEE_FAR_SLOWER * c->expected_s && lost > most) {
+            most = lost;
+            answer->slow_wire = i;
+        }
+    }
+}
+
 /* Between nodes nothing is known of the network: only what fits into a node is held against it. */
 void knee_expect_of_gpus(struct knee_account *account)
 {

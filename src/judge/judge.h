@@ -90,4 +90,7 @@ void knee_judge_walls(struct knee_prediction *prediction, double quality_workers
 void knee_judge_cost(struct knee_prediction *prediction);
 void knee_judge_suspect(struct knee_prediction *prediction);
 
+/* Is it a model that is served, not trained? (serving.c) */
+bool knee_is_serving(const struct knee_account *account);
+
 #endif

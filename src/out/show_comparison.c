@@ -107,6 +107,12 @@ static void say_differences(const struct sides *s, struct knee_text *text)
         knee_text_printf(text, " Not the same GPU: %s against %s.",
                          knee_safe(b->ranks[0].trace->gpu_name, 40).s,
                          knee_safe(a->ranks[0].trace->gpu_name, 40).s);
+    if (s->c->differs & KNEE_DIFFER_DTYPE)
+        knee_text_printf(text, " Not the same type on the wire: %s against %s.", s->c->before_dtype,
+                         s->c->after_dtype);
+    if (s->c->differs & KNEE_DIFFER_STEPS)
+        knee_text_printf(text, " Not as many steps: %.0f against %.0f.", s->before_diagnosis->steps,
+                         s->after_diagnosis->steps);
     if (s->c->differs & KNEE_DIFFER_TRAFFIC)
         knee_text_puts(text, " The collectives of a step do not move as many bytes.");
     if (s->c->differs & KNEE_DIFFER_KERNELS)
@@ -197,6 +203,30 @@ static void movers_table(const struct sides *s, enum knee_format format,
     knee_table_release(&table);
 }
 
+static void collectives_table(const struct sides *s, enum knee_format format,
+                              const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const headers[] = {"change", "before", "after",      "wait",
+                                          "calls",  "size",   "collective", "ranks"};
+    struct knee_table table;
+    knee_table_init(&table, "rrrrrrlr", text->alloc);
+    KNEE_HEADS(&table, headers);
+    for (size_t i = 0; i < s->c->collective_count && i < 8; i++) {
+        const struct knee_collective_mover *m = &s->c->collectives[i];
+        knee_table_cell(&table, "%s%s", m->after_s < m->before_s ? "-" : "+",
+                        MS(fabs(m->after_s - m->before_s)));
+        knee_table_number(&table, m->before_s, KNEE_UNIT_SECONDS);
+        knee_table_number(&table, m->after_s, KNEE_UNIT_SECONDS);
+        knee_table_cell(&table, "%s -> %s", MS(m->before_wait_s), MS(m->after_wait_s));
+        knee_table_cell(&table, "%.1f -> %.1f", m->before_calls, m->after_calls);
+        knee_table_number(&table, m->bytes >= 0 ? (double)m->bytes : NAN, KNEE_UNIT_BYTES);
+        knee_table_cell(&table, "%s", knee_op_name(m->op));
+        knee_table_number(&table, m->group_size > 0 ? (double)m->group_size : NAN, KNEE_UNIT_COUNT);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
 static void write_text(const struct sides *s, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
@@ -214,6 +244,10 @@ static void write_text(const struct sides *s, enum knee_format format,
         return;
     knee_text_puts(text, "\n");
     movers_table(s, format, style, text);
+    if (s->c->collective_count == 0)
+        return;
+    knee_text_puts(text, "\n");
+    collectives_table(s, format, style, text);
 }
 
 static void json_step(struct knee_json *json, const char *key, const struct knee_step *step,
@@ -227,6 +261,27 @@ static void json_step(struct knee_json *json, const char *key, const struct knee
     knee_json_number(json, "ratio", d->ratio);
     knee_json_string(json, "suspect", knee_suspect_name(d->suspect));
     knee_json_close(json, '}');
+}
+
+static void json_collectives(struct knee_json *json, const struct knee_comparison *c)
+{
+    knee_json_open(json, "collectives", '[');
+    for (size_t i = 0; i < c->collective_count; i++) {
+        const struct knee_collective_mover *m = &c->collectives[i];
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "name", knee_op_name(m->op));
+        knee_json_number(json, "bytes", m->bytes >= 0 ? (double)m->bytes : NAN);
+        knee_json_number(json, "group_size", m->group_size > 0 ? (double)m->group_size : NAN);
+        knee_json_string(json, "description", m->description);
+        knee_json_number(json, "before_s", m->before_s);
+        knee_json_number(json, "after_s", m->after_s);
+        knee_json_number(json, "before_wait_s", m->before_wait_s);
+        knee_json_number(json, "after_wait_s", m->after_wait_s);
+        knee_json_number(json, "before_calls", m->before_calls);
+        knee_json_number(json, "after_calls", m->after_calls);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
 }
 
 static void write_json(const struct sides *s, struct knee_text *text)
@@ -249,6 +304,8 @@ static void write_json(const struct sides *s, struct knee_text *text)
     knee_json_bool(&json, "same_gpu", !(s->c->differs & KNEE_DIFFER_GPU));
     knee_json_bool(&json, "same_traffic", !(s->c->differs & KNEE_DIFFER_TRAFFIC));
     knee_json_bool(&json, "same_kernels", !(s->c->differs & KNEE_DIFFER_KERNELS));
+    knee_json_bool(&json, "same_dtype", !(s->c->differs & KNEE_DIFFER_DTYPE));
+    knee_json_bool(&json, "same_steps", !(s->c->differs & KNEE_DIFFER_STEPS));
     knee_json_close(&json, '}');
     json_step(&json, "before", &s->c->before, s->before_diagnosis);
     json_step(&json, "after", &s->c->after, s->after_diagnosis);
@@ -265,6 +322,7 @@ static void write_json(const struct sides *s, struct knee_text *text)
         knee_json_close(&json, '}');
     }
     knee_json_close(&json, ']');
+    json_collectives(&json, s->c);
     knee_json_close(&json, '}');
 }
 

@@ -354,6 +354,15 @@ const char *knee_gap_sentence(unsigned gaps, size_t which)
         {KNEE_GAP_LOSSES, "The file is damaged or cut: what is lost is listed below."},
         {KNEE_GAP_WHOLE_GRAPHS, "CUDA graphs are recorded as one piece each: record with "
                                 "--cuda-graph-trace=node."},
+        {KNEE_GAP_SERVING, "A model is served here, not trained: busy share, gaps and exposed "
+                           "communication are told, "
+                           "levers of training are not."},
+        {KNEE_GAP_LAID_OUT,
+         "No starts are recorded: the GPU's work is laid out as early as its dependencies allow, "
+         "without the host's time. Gaps and steps are not in it."},
+        {KNEE_GAP_SHARED_GPU,
+         "The ranks share one GPU: they take turns on it, so each one's compute looks longer than "
+         "it is. Give each rank a GPU of its own (CUDA_VISIBLE_DEVICES)."},
         {KNEE_GAP_NO_LAUNCHES,
          "Most kernels lack their launches: host-bound and idle cannot be told apart. "
          "Record CPU activities too."},

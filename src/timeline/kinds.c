@@ -2,7 +2,8 @@
 /*
  * Names of communication: one table of words, from the libraries' own sources and real traces.
  * A word, in lower case here, is searched anywhere in the name; case does not matter; the first row
- * that fits wins.
+ * that fits wins. What no row knows is looked at once more without its underscores and other signs:
+ * letters that spell a collective make it communication.
  * Everything else that runs as a kernel is compute; memcpy and memset are copies, which is decided
  * by the event's category, except that a copy from one GPU to another is communication.
  */
@@ -20,6 +21,8 @@ static const struct knee_pattern patterns[] = {
     {"gemm_rs", KNEE_SPAN_FUSED, KNEE_OP_REDUCE_SCATTER},
     {"gemm_reducescatter", KNEE_SPAN_FUSED, KNEE_OP_REDUCE_SCATTER},
     {"gemm_allreduce", KNEE_SPAN_FUSED, KNEE_OP_ALL_REDUCE},
+    /* work of the host or of the tools that only looks like it */
+    {"get_dispatch_layout", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
     /* NCCL, RCCL, HCCL of every era */
     {"nccl", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
     {"rccl", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
@@ -31,6 +34,13 @@ static const struct knee_pattern patterns[] = {
     {"multimem_", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
     {"one_shot_all_reduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
     {"two_shot_all_reduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"all_to_all_vdev", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALLV},
+    {"::barrier_kernel", KNEE_SPAN_COMM, KNEE_OP_BARRIER},
+    {"wait_signal_kernel", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
+    {"put_signal_kernel", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
+    /* TransformerEngine */
+    {"kuserbuffers_push", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
+    {"userbuffers_fp16_sum_inplace", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
     /* expert parallelism: DeepEP and its relatives, NVSHMEM */
     {"deep_ep", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
     {"::ep::internode", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
@@ -49,6 +59,15 @@ static const struct knee_pattern patterns[] = {
     {"oneshotallreduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
     {"twoshotallreduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
     {"customallreduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"reduce_scatter_cross_device_store", KNEE_SPAN_COMM, KNEE_OP_REDUCE_SCATTER},
+    {"allgather_lastdim", KNEE_SPAN_COMM, KNEE_OP_ALL_GATHER},
+    {"moea2adispatch", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"moea2acombine", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"moealltoall", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"nvls_all_gather", KNEE_SPAN_COMM, KNEE_OP_ALL_GATHER},
+    /* Ascend, Intel */
+    {"hcom_", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+    {"oneccl", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
     /* XLA */
     {"all-reduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
     {"all-gather", KNEE_SPAN_COMM, KNEE_OP_ALL_GATHER},
@@ -62,6 +81,24 @@ static const struct knee_pattern patterns[] = {
     {"memcpyp2p", KNEE_SPAN_COMM, KNEE_OP_SEND_RECV},
     /* CPU jobs */
     {"gloo:", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+};
+
+/* Without signs between letters; the last resort, so only what can mean nothing else. */
+static const struct knee_pattern letters[] = {
+    /* inside of one GPU */
+    {"warpallreduce", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
+    {"blockallreduce", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
+    {"quadallreduce", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
+    {"allreduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
+    {"allgather", KNEE_SPAN_COMM, KNEE_OP_ALL_GATHER},
+    {"reducescatter", KNEE_SPAN_COMM, KNEE_OP_REDUCE_SCATTER},
+    {"alltoall", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"userbuffers", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+    {"moea2a", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"crossdevice", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+    {"waitsignal", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
+    /* gemm fused with a collective is found above; MTIA's requests of its DMA engine are copies */
+    {"dmarequest", KNEE_SPAN_COPY, KNEE_OP_UNKNOWN},
 };
 
 bool knee_has_word(const char *text, const char *word)
@@ -180,6 +217,20 @@ bool knee_op_is_barrier(enum knee_op op)
            op == KNEE_OP_BARRIER;
 }
 
+/* `folded` is spelt without signs now. */
+static const struct knee_pattern *by_letters(char *folded, size_t length)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < length; i++)
+        if (knee_is_word_char(folded[i]))
+            folded[kept++] = folded[i];
+    folded[kept] = '\0';
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+        if (strstr(folded, letters[i].word))
+            return &letters[i];
+    return NULL;
+}
+
 struct knee_kernel_facts knee_kernel_facts(const char *name,
                                            const struct knee_trace_options *options)
 {
@@ -196,6 +247,8 @@ struct knee_kernel_facts knee_kernel_facts(const char *name,
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns && !found; i++)
         if (strstr(folded, patterns[i].word))
             found = &patterns[i];
+    if (!found)
+        found = by_letters(folded, length);
     if (!found)
         return facts;
     facts.kind = found->kind;

@@ -24,6 +24,7 @@ static const struct {
     [KNEE_REPAIR_DURATION] = {"negative durations, taken as 0", false},
     [KNEE_REPAIR_DUPLICATE] = {"events that stand there twice, taken once", false},
     [KNEE_REPAIR_DOCUMENT] = {"further documents in the file, read on", false},
+    [KNEE_REPAIR_CIRCLE] = {"circles of dependencies, cut at the lowest number", false},
 };
 
 const char *knee_loss_name(enum knee_loss_kind kind)

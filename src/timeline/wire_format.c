@@ -293,6 +293,7 @@ static void walk_facts(struct knee_cursor *c, struct knee_trace *trace, struct w
     trace->step_source = (enum knee_step_source)knee_cursor_small(c, (unsigned)trace->step_source,
                                                                   KNEE_STEPS_NONE + 1);
     trace->whole_graphs = knee_cursor_small(c, trace->whole_graphs, 2) != 0;
+    trace->laid_out = knee_cursor_small(c, trace->laid_out, 2) != 0;
 }
 
 static void walk_file(struct knee_cursor *c, struct knee_trace *trace)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nsight Systems sqlite exports, and RPD databases (rocmProfileData). Tables are scanned in file
+ * Nsight Systems sqlite exports, and RPD databases (rocmProfileData; those of rocprofv3 are in
+ * rocpd.c). Tables are scanned in file
  * order and joined here, which is three times as fast as letting SQL join and sort. Any table or
  * column may be missing; what is needed and cannot be read is counted. The file is somebody else's:
  * nothing in it is run. Times are nanoseconds since the session's start; correlations are per
@@ -17,41 +18,16 @@
 #include <string.h>
 
 #if defined(KNEE_HAVE_SQLITE) && KNEE_HAVE_SQLITE
-#include <sqlite3.h>
+#include "read/trace/nsys.h"
 
 enum { PAIRS = 4096 };
-
-struct nsys {
-    sqlite3 *db;
-    struct knee_builder *builder;
-    struct knee_trace *trace;
-    const struct knee_trace_options *options;
-    /* StringIds: id -> name of the builder, sparse ids in a sorted list */
-    struct string {
-        int64_t id;
-        uint32_t name;
-        bool launches; /* the name of a call that hands over work */
-        int64_t step;  /* number of the step that it names; -1: it names none */
-        bool loads;    /* it names waiting for a batch */
-        bool empty;    /* it says nothing */
-        bool copies;   /* RPD's name of a kind of copy */
-    } * strings;
-    size_t string_count, string_capacity;
-    /* processes and devices that occur together */
-    struct {
-        int64_t process, device;
-    } * pairs; /* [PAIRS] */
-    size_t pair_count;
-    bool shared; /* some device is used by several processes */
-    bool failed;
-};
 
 static int64_t process_of(int64_t global)
 {
     return (global >> 24) & 0xffffff;
 }
 
-static uint64_t correlation_of(int64_t process, int64_t correlation)
+uint64_t knee_nsys_correlation(int64_t process, int64_t correlation)
 {
     if (correlation <= 0)
         return KNEE_NO_CORRELATION;
@@ -63,13 +39,13 @@ static uint64_t correlation_of(int64_t process, int64_t correlation)
 /* Stops what runs when the user wants it. */
 static int wants_to_stop(void *ctx)
 {
-    const struct nsys *n = ctx;
+    const struct knee_nsys *n = ctx;
     return n->options->cancel && *n->options->cancel;
 }
 
 /* Nothing in the file is run: no views, no triggers, no functions but harmless ones, no temporary
  * files; and nothing grows past what a trace can hold. */
-static void guard(struct nsys *n)
+static void guard(struct knee_nsys *n)
 {
     static const struct {
         int what, value;
@@ -89,10 +65,8 @@ static void guard(struct nsys *n)
     sqlite3_progress_handler(n->db, 100000, wants_to_stop, n);
 }
 
-typedef void row_taker(struct nsys *n, sqlite3_stmt *row);
-
 /* What could not be done: no memory fails all, a stop is one, anything else is counted. */
-static void count_trouble(struct nsys *n, int result, enum knee_loss_kind kind)
+static void count_trouble(struct knee_nsys *n, int result, enum knee_loss_kind kind)
 {
     if (result == SQLITE_NOMEM)
         n->failed = true;
@@ -103,7 +77,7 @@ static void count_trouble(struct nsys *n, int result, enum knee_loss_kind kind)
 }
 
 /* Calls `take` for each row. Damage in the middle is counted. */
-static void each_row(struct nsys *n, const char *sql, row_taker *take)
+void knee_nsys_each_row(struct knee_nsys *n, const char *sql, knee_nsys_taker *take)
 {
     sqlite3_stmt *statement = NULL;
     if (n->failed)
@@ -125,7 +99,7 @@ static void each_row(struct nsys *n, const char *sql, row_taker *take)
 }
 
 /* One value of the catalogue, or -1; what is asked for comes as ?1 and ?2. */
-static int64_t look_up(struct nsys *n, const char *sql, const char *first, const char *second)
+static int64_t look_up(struct knee_nsys *n, const char *sql, const char *first, const char *second)
 {
     sqlite3_stmt *statement = NULL;
     int64_t found = -1;
@@ -144,7 +118,7 @@ static int64_t look_up(struct nsys *n, const char *sql, const char *first, const
 }
 
 /* A table that has rows of its own. Something else of that name (a view) is a loss. */
-static bool has_table(struct nsys *n, const char *table)
+bool knee_nsys_has_table(struct knee_nsys *n, const char *table)
 {
     int64_t root =
         look_up(n, "SELECT type = 'table' AND rootpage > 0 FROM sqlite_master WHERE name = ?1",
@@ -153,30 +127,19 @@ static bool has_table(struct nsys *n, const char *table)
     return root > 0;
 }
 
-static bool has_column(struct nsys *n, const char *table, const char *column)
+static bool has_column(struct knee_nsys *n, const char *table, const char *column)
 {
     return look_up(n, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", table, column) > 0;
 }
 
-enum { MOST_COLUMNS = 8 };
-
-/* A table that is read: its columns, of which the first `needed` belong to every version. */
-struct source {
-    const char *table;
-    const char *columns[MOST_COLUMNS];
-    size_t needed;
-    const char *rest; /* of the statement */
-    row_taker *take;
-};
-
 /* Columns that are not there read as NULL; those that are needed are counted. */
-static void read_source(struct nsys *n, const struct source *source)
+void knee_nsys_read_source(struct knee_nsys *n, const struct knee_nsys_source *source)
 {
     char sql[1024] = "SELECT ";
     size_t used = strlen(sql);
-    if (n->failed || !has_table(n, source->table))
+    if (n->failed || !knee_nsys_has_table(n, source->table))
         return;
-    for (size_t i = 0; i < MOST_COLUMNS && source->columns[i]; i++) {
+    for (size_t i = 0; i < KNEE_NSYS_COLUMNS && source->columns[i]; i++) {
         bool there = has_column(n, source->table, source->columns[i]);
         n->trace->losses[KNEE_LOSS_COLUMN].count += !there && i < source->needed;
         used += (size_t)knee_format(sql + used, sizeof sql - used, "%s%s%s%s", i ? ", " : "",
@@ -185,7 +148,7 @@ static void read_source(struct nsys *n, const struct source *source)
     }
     knee_format(sql + used, sizeof sql - used, " FROM \"%s\" %s", source->table,
                 source->rest ? source->rest : "");
-    each_row(n, sql, source->take);
+    knee_nsys_each_row(n, sql, source->take);
 }
 
 /* ---- Names ---- */
@@ -196,7 +159,7 @@ static bool hands_over_work(const char *name)
     return strstr(name, "Launch") || strstr(name, "Memcpy") || strstr(name, "Memset");
 }
 
-static void take_string(struct nsys *n, sqlite3_stmt *row)
+void knee_nsys_take_string(struct knee_nsys *n, sqlite3_stmt *row)
 {
     const char *text = (const char *)sqlite3_column_text(row, 1);
     if (n->string_count == n->string_capacity) {
@@ -210,14 +173,14 @@ static void take_string(struct nsys *n, sqlite3_stmt *row)
         n->string_capacity = capacity;
     }
     text = text ? text : "";
-    struct string string = {.id = sqlite3_column_int64(row, 0),
-                            .name = knee_builder_name(n->builder, text, strlen(text)),
-                            .launches = hands_over_work(text),
-                            .step = -1,
-                            .empty = !*text,
-                            .copies =
-                                strncmp(text, "Copy", 4) == 0 || strcmp(text, "FillBuffer") == 0,
-                            .loads = knee_has_word(text, "dataloader")};
+    struct knee_nsys_string string = {.id = sqlite3_column_int64(row, 0),
+                                      .name = knee_builder_name(n->builder, text, strlen(text)),
+                                      .launches = hands_over_work(text),
+                                      .step = -1,
+                                      .empty = !*text,
+                                      .copies = strncmp(text, "Copy", 4) == 0 ||
+                                                strcmp(text, "FillBuffer") == 0,
+                                      .loads = knee_has_word(text, "dataloader")};
     if (!knee_names_step(text, strlen(text), &string.step))
         string.step = -1;
     n->strings[n->string_count++] = string;
@@ -225,11 +188,11 @@ static void take_string(struct nsys *n, sqlite3_stmt *row)
 
 static int by_id(const void *left, const void *right)
 {
-    const struct string *a = left, *b = right;
+    const struct knee_nsys_string *a = left, *b = right;
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static const struct string *string_of(const struct nsys *n, int64_t id)
+const struct knee_nsys_string *knee_nsys_string_of(const struct knee_nsys *n, int64_t id)
 {
     size_t low = 0, high = n->string_count;
     while (low < high) {
@@ -244,7 +207,7 @@ static const struct string *string_of(const struct nsys *n, int64_t id)
 
 /* ---- Devices ---- */
 
-static void take_pair(struct nsys *n, sqlite3_stmt *row)
+static void take_pair(struct knee_nsys *n, sqlite3_stmt *row)
 {
     int64_t process = process_of(sqlite3_column_int64(row, 0)),
             device = sqlite3_column_int64(row, 1);
@@ -260,7 +223,7 @@ static void take_pair(struct nsys *n, sqlite3_stmt *row)
 }
 
 /* The device number; where processes share devices, a number for each of the pairs. */
-static int64_t device_key(const struct nsys *n, int64_t process, int64_t device)
+static int64_t device_key(const struct knee_nsys *n, int64_t process, int64_t device)
 {
     if (!n->shared)
         return device;
@@ -273,7 +236,7 @@ static int64_t device_key(const struct nsys *n, int64_t process, int64_t device)
 /* ---- Work ---- */
 
 /* Times that sums and differences of can be taken. */
-static bool usable(struct nsys *n, int64_t start, int64_t end)
+bool knee_nsys_usable(struct knee_nsys *n, int64_t start, int64_t end)
 {
     bool good = start >= 0 && knee_time_is_good(start, end > start ? end : start);
     n->trace->losses[KNEE_LOSS_TIME].count += !good;
@@ -281,11 +244,11 @@ static bool usable(struct nsys *n, int64_t start, int64_t end)
 }
 
 /* start, end, deviceId, streamId, correlationId, globalPid, name, copy kind */
-static void take_work(struct nsys *n, sqlite3_stmt *row, uint32_t name, bool copy)
+static void take_work(struct knee_nsys *n, sqlite3_stmt *row, uint32_t name, bool copy)
 {
     int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
     int64_t process = process_of(sqlite3_column_int64(row, 5));
-    if (!usable(n, start, end))
+    if (!knee_nsys_usable(n, start, end))
         return;
     if (end < start) {
         n->trace->losses[KNEE_REPAIR_DURATION].count++;
@@ -294,19 +257,19 @@ static void take_work(struct nsys *n, sqlite3_stmt *row, uint32_t name, bool cop
     n->trace->events++;
     knee_builder_span(n->builder, device_key(n, process, sqlite3_column_int64(row, 2)), start, end,
                       name, (int32_t)sqlite3_column_int64(row, 3),
-                      correlation_of(process, sqlite3_column_int64(row, 4)), copy, NULL);
+                      knee_nsys_correlation(process, sqlite3_column_int64(row, 4)), copy, NULL);
 }
 
-static void take_kernel(struct nsys *n, sqlite3_stmt *row)
+static void take_kernel(struct knee_nsys *n, sqlite3_stmt *row)
 {
-    const struct string *string = string_of(n, sqlite3_column_int64(row, 6));
+    const struct knee_nsys_string *string = knee_nsys_string_of(n, sqlite3_column_int64(row, 6));
     if (!string) /* a minimal export has the short name only */
-        string = string_of(n, sqlite3_column_int64(row, 7));
+        string = knee_nsys_string_of(n, sqlite3_column_int64(row, 7));
     take_work(n, row, string ? string->name : knee_builder_name(n->builder, "unnamed kernel", 14),
               false);
 }
 
-static void take_copy(struct nsys *n, sqlite3_stmt *row)
+static void take_copy(struct knee_nsys *n, sqlite3_stmt *row)
 {
     static const struct {
         int kind;
@@ -319,35 +282,36 @@ static void take_copy(struct nsys *n, sqlite3_stmt *row)
     take_work(n, row, knee_builder_name(n->builder, name, strlen(name)), true);
 }
 
-static void take_memset(struct nsys *n, sqlite3_stmt *row)
+static void take_memset(struct knee_nsys *n, sqlite3_stmt *row)
 {
     take_work(n, row, knee_builder_name(n->builder, "Memset", 6), true);
 }
 
-static void take_graph(struct nsys *n, sqlite3_stmt *row)
+static void take_graph(struct knee_nsys *n, sqlite3_stmt *row)
 {
     n->trace->whole_graphs = true;
     take_work(n, row, knee_builder_name(n->builder, "CUDA graph", 10), false);
 }
 
 /* start, end, globalTid, correlationId, nameId */
-static void take_call(struct nsys *n, sqlite3_stmt *row)
+static void take_call(struct knee_nsys *n, sqlite3_stmt *row)
 {
-    const struct string *string = string_of(n, sqlite3_column_int64(row, 4));
+    const struct knee_nsys_string *string = knee_nsys_string_of(n, sqlite3_column_int64(row, 4));
     if (!string || !string->launches)
         return;
     int64_t thread = sqlite3_column_int64(row, 2);
     int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
     n->trace->events++;
-    if (usable(n, start, end))
-        knee_builder_launch(n->builder, start, end, thread,
-                            correlation_of(process_of(thread), sqlite3_column_int64(row, 3)));
+    if (knee_nsys_usable(n, start, end))
+        knee_builder_launch(
+            n->builder, start, end, thread,
+            knee_nsys_correlation(process_of(thread), sqlite3_column_int64(row, 3)));
 }
 
 /* ---- Ranges ---- */
 
 /* The one device that a process uses; -1 when it uses several. */
-static int64_t only_device_of(const struct nsys *n, int64_t process)
+static int64_t only_device_of(const struct knee_nsys *n, int64_t process)
 {
     int64_t found = -1;
     for (size_t i = 0; i < n->pair_count; i++) {
@@ -361,17 +325,18 @@ static int64_t only_device_of(const struct nsys *n, int64_t process)
 }
 
 /* start, end, globalTid, text, textId */
-static void take_range(struct nsys *n, sqlite3_stmt *row)
+static void take_range(struct knee_nsys *n, sqlite3_stmt *row)
 {
     const char *text = (const char *)sqlite3_column_text(row, 3);
-    const struct string *string = text ? NULL : string_of(n, sqlite3_column_int64(row, 4));
+    const struct knee_nsys_string *string =
+        text ? NULL : knee_nsys_string_of(n, sqlite3_column_int64(row, 4));
     int64_t number = string ? string->step : -1;
     int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
     int64_t device = only_device_of(n, process_of(sqlite3_column_int64(row, 2)));
     bool loads = text ? knee_has_word(text, "dataloader") : string && string->loads;
     if (text && !knee_names_step(text, strlen(text), &number))
         number = -1;
-    if ((number < 0 && !loads) || end <= start || !usable(n, start, end))
+    if ((number < 0 && !loads) || end <= start || !knee_nsys_usable(n, start, end))
         return;
     if (number >= 0)
         knee_builder_step_of(n->builder, device, KNEE_STEPS_ANNOTATION, 0, start, end, number);
@@ -383,12 +348,12 @@ static void take_range(struct nsys *n, sqlite3_stmt *row)
 
 /* start, end, gpuId, queueId, id, description_id, opType_id. Kernels of a hipGraph have another
  * type than others (Task): whatever is no copy is a kernel. */
-static void take_op(struct nsys *n, sqlite3_stmt *row)
+static void take_op(struct knee_nsys *n, sqlite3_stmt *row)
 {
     int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
-    const struct string *name = string_of(n, sqlite3_column_int64(row, 5));
-    const struct string *type = string_of(n, sqlite3_column_int64(row, 6));
-    if (!usable(n, start, end))
+    const struct knee_nsys_string *name = knee_nsys_string_of(n, sqlite3_column_int64(row, 5));
+    const struct knee_nsys_string *type = knee_nsys_string_of(n, sqlite3_column_int64(row, 6));
+    if (!knee_nsys_usable(n, start, end))
         return;
     n->trace->losses[KNEE_REPAIR_DURATION].count += end < start;
     n->trace->events++;
@@ -397,28 +362,29 @@ static void take_op(struct nsys *n, sqlite3_stmt *row)
     knee_builder_span(n->builder, sqlite3_column_int64(row, 2), start, end < start ? start : end,
                       name ? name->name : knee_builder_name(n->builder, "unnamed kernel", 14),
                       (int32_t)sqlite3_column_int64(row, 3),
-                      correlation_of(0, sqlite3_column_int64(row, 4)), type && type->copies, NULL);
+                      knee_nsys_correlation(0, sqlite3_column_int64(row, 4)), type && type->copies,
+                      NULL);
 }
 
 /* start, end, tid, op */
-static void take_api(struct nsys *n, sqlite3_stmt *row)
+static void take_api(struct knee_nsys *n, sqlite3_stmt *row)
 {
     int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
-    if (usable(n, start, end))
+    if (knee_nsys_usable(n, start, end))
         knee_builder_launch(n->builder, start, end > start ? end : start,
                             sqlite3_column_int64(row, 2),
-                            correlation_of(0, sqlite3_column_int64(row, 3)));
+                            knee_nsys_correlation(0, sqlite3_column_int64(row, 3)));
 }
 
 /* ---- The file ---- */
 
-static void take_base(struct nsys *n, sqlite3_stmt *row)
+static void take_base(struct knee_nsys *n, sqlite3_stmt *row)
 {
     int64_t base = sqlite3_column_int64(row, 0);
     n->trace->base_ns = base >= 0 && base <= KNEE_LAST_NS ? base : 0;
 }
 
-static void take_gpu(struct nsys *n, sqlite3_stmt *row)
+void knee_nsys_take_gpu(struct knee_nsys *n, sqlite3_stmt *row)
 {
     const char *name = (const char *)sqlite3_column_text(row, 0);
     knee_format(n->trace->gpu_name, sizeof n->trace->gpu_name, "%s", name ? name : "");
@@ -426,9 +392,9 @@ static void take_gpu(struct nsys *n, sqlite3_stmt *row)
 
 #define WORK "start", "end", "deviceId", "streamId", "correlationId", "globalPid"
 /* Names and devices first: what follows refers to them. */
-static const struct source sources[] = {
+static const struct knee_nsys_source sources[] = {
     {"TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, 0, NULL, take_base},
-    {"TARGET_INFO_GPU", {"name"}, 0, "LIMIT 1", take_gpu},
+    {"TARGET_INFO_GPU", {"name"}, 0, "LIMIT 1", knee_nsys_take_gpu},
     {"CUPTI_ACTIVITY_KIND_KERNEL", {"globalPid", "deviceId"}, 0, "GROUP BY 1, 2", take_pair},
     {"CUPTI_ACTIVITY_KIND_MEMCPY", {"globalPid", "deviceId"}, 0, "GROUP BY 1, 2", take_pair},
     {"CUPTI_ACTIVITY_KIND_KERNEL", {WORK, "demangledName", "shortName"}, 5, NULL, take_kernel},
@@ -447,48 +413,52 @@ static const struct source sources[] = {
      take_range},
 };
 
-static void read_strings(struct nsys *n, const struct source *source)
+void knee_nsys_read_strings(struct knee_nsys *n, const struct knee_nsys_source *source)
 {
-    read_source(n, source);
+    knee_nsys_read_source(n, source);
     if (n->string_count > 1)
         qsort(n->strings, n->string_count, sizeof *n->strings, by_id);
 }
 
-static void read_tables(struct nsys *n)
+static void read_tables(struct knee_nsys *n)
 {
-    static const struct source strings = {"StringIds", {"id", "value"}, 2, NULL, take_string};
-    read_strings(n, &strings);
+    static const struct knee_nsys_source strings = {
+        "StringIds", {"id", "value"}, 2, NULL, knee_nsys_take_string};
+    knee_nsys_read_strings(n, &strings);
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
-        read_source(n, &sources[i]);
+        knee_nsys_read_source(n, &sources[i]);
 }
 
-static void read_rpd(struct nsys *n)
+static void read_rpd(struct knee_nsys *n)
 {
-    static const struct source strings = {"rocpd_string", {"id", "string"}, 2, NULL, take_string},
-                               ops = {"rocpd_op",
-                                      {"start", "end", "gpuId", "queueId", "id", "description_id",
-                                       "opType_id"},
-                                      7,
-                                      NULL,
-                                      take_op};
-    read_strings(n, &strings);
-    read_source(n, &ops);
-    if (has_table(n, "rocpd_api") && has_table(n, "rocpd_api_ops"))
-        each_row(n,
-                 "SELECT a.start, a.\"end\", a.tid, o.op_id FROM rocpd_api_ops o JOIN rocpd_api a "
-                 "ON a.id = o.api_id",
-                 take_api);
+    static const struct knee_nsys_source
+        strings = {"rocpd_string", {"id", "string"}, 2, NULL, knee_nsys_take_string},
+        ops = {"rocpd_op",
+               {"start", "end", "gpuId", "queueId", "id", "description_id", "opType_id"},
+               7,
+               NULL,
+               take_op};
+    knee_nsys_read_strings(n, &strings);
+    knee_nsys_read_source(n, &ops);
+    if (knee_nsys_has_table(n, "rocpd_api") && knee_nsys_has_table(n, "rocpd_api_ops"))
+        knee_nsys_each_row(
+            n,
+            "SELECT a.start, a.\"end\", a.tid, o.op_id FROM rocpd_api_ops o JOIN rocpd_api a "
+            "ON a.id = o.api_id",
+            take_api);
 }
 
-static knee_status read_open(struct nsys *n, struct knee_err *err)
+static knee_status read_open(struct knee_nsys *n, struct knee_err *err)
 {
     guard(n);
     if (sqlite3_exec(n->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
         return knee_fail(err, KNEE_INPUT, n->trace->file, "cannot be read: %s",
                          sqlite3_errmsg(n->db));
-    bool rpd = has_table(n, "rocpd_op");
+    bool rpd = knee_nsys_has_table(n, "rocpd_op"), rocpd = !rpd && knee_rocpd_is(n);
     if (rpd)
         read_rpd(n);
+    else if (rocpd)
+        knee_rocpd_read(n);
     else
         read_tables(n);
     if (n->failed)
@@ -496,13 +466,15 @@ static knee_status read_open(struct nsys *n, struct knee_err *err)
     knee_status status = knee_builder_finish(n->builder, n->trace, err);
     if (status)
         return status;
-    n->trace->format = rpd ? "rpd" : "nsys";
+    n->trace->format = rpd ? "rpd" : rocpd ? "rocpd" : "nsys";
     if (n->trace->events)
         return KNEE_OK;
     bool broken = n->trace->losses[KNEE_LOSS_COLUMN].count > 0;
     knee_fail(err, KNEE_INPUT, n->trace->file,
-              broken ? "an SQLite database whose tables cannot be read"
-                     : "an SQLite database without CUPTI_ACTIVITY or rocpd_op tables");
+              broken
+                  ? "an SQLite database whose tables cannot be read"
+                  : "an SQLite database without CUPTI_ACTIVITY, rocpd_op or rocpd_kernel_dispatch "
+                    "tables");
     knee_hint(err, "export Nsight's report with: nsys export --type sqlite");
     return KNEE_INPUT;
 }
@@ -524,7 +496,7 @@ static void write_uri(const char *path, char *out, size_t size)
     knee_format(out + used, size - used, "?immutable=1");
 }
 
-static int open_database(struct nsys *n, const char *path, void *image, size_t image_size)
+static int open_database(struct knee_nsys *n, const char *path, void *image, size_t image_size)
 {
     char uri[8192];
     write_uri(path, uri, sizeof uri);
@@ -542,7 +514,7 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
 {
     static const struct knee_trace_options plain = {0};
     struct knee_trace trace = {.rank = -1, .world_size = -1, .alloc = alloc, .bytes = image_size};
-    struct nsys n = {.trace = &trace, .options = options ? options : &plain};
+    struct knee_nsys n = {.trace = &trace, .options = options ? options : &plain};
     size_t length = strlen(path) + 1;
     trace.file = knee_resize(alloc, NULL, length);
     n.builder = knee_builder_new(n.options, alloc);
@@ -560,6 +532,8 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
     sqlite3_close(n.db);
     if (n.strings)
         knee_resize(alloc, n.strings, 0);
+    if (n.symbols)
+        knee_resize(alloc, n.symbols, 0);
     if (n.pairs)
         knee_resize(alloc, n.pairs, 0);
     knee_builder_free(n.builder);

@@ -543,8 +543,8 @@ static knee_status finish(struct knee_trace_reader *r, struct knee_err *err)
     if (trace->losses[KNEE_LOSS_READ].count)
         return knee_fail(err, KNEE_INPUT, trace->file, "cannot be read: the system refuses");
     knee_fail(err, KNEE_INPUT, trace->file, "not a trace: %s", r->look ? r->look : "an empty file");
-    knee_hint(err,
-              "knee reads Kineto and XProf JSON (also .gz), Nsight Systems sqlite exports and RPD");
+    knee_hint(err, "knee reads Kineto and XProf JSON, Nsight Systems sqlite exports, RPD, rocpd, "
+                   "rocprofv3, XPlane and Chakra (also .gz)");
     return KNEE_INPUT;
 }
 

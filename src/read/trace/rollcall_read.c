@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* Which kind of roll call a file holds. */
+#include "base/error.h"
+#include "knee_rollcall.h"
+#include "read/trace/roll_readers.h"
+
+#include <string.h>
+
+/* Protocol 2 and later begin so. */
+static bool is_pickle(const char *head, size_t length)
+{
+    return length > 2 && (unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
+}
+
+/* The first names of a dump, in any order. A trace of Kineto lists process groups too. */
+static bool begins_like_dump(const char *head, size_t length)
+{
+    struct knee_slice text = {head, length};
+    text = knee_slice_trim(text);
+    return knee_slice_starts(text, "{") && !knee_slice_has(text, "\"schemaVersion\"") &&
+           !knee_slice_has(text, "\"deviceProperties\"") &&
+           !knee_slice_has(text, "\"distributedInfo\"") &&
+           !knee_slice_has(text, "\"traceEvents\"") &&
+           (knee_slice_has(text, "\"pg_config\"") || knee_slice_has(text, "\"pg_status\"") ||
+            knee_slice_has(text, "\"collective_seq_id\""));
+}
+
+bool knee_rollcall_recognise(const char *head, size_t length)
+{
+    return is_pickle(head, length) || knee_is_inspector(head, length) ||
+           begins_like_dump(head, length);
+}
+
+/* All files of one call are of one format. */
+static knee_status agree(struct knee_rollcall *roll, const char *format, const char *file,
+                         struct knee_err *err)
+{
+    if (!roll->format)
+        roll->format = format;
+    if (strcmp(roll->format, format) == 0)
+        return KNEE_OK;
+    return knee_fail(err, KNEE_INPUT, file, "a %s file among files of %s: left out", format,
+                     roll->format);
+}
+
+static knee_status read_tree(struct knee_rollcall *roll, const char *file, char *data,
+                             size_t length, struct knee_err *err)
+{
+    struct knee_tree tree = {.alloc = roll->alloc};
+    knee_status status = is_pickle(data, length)
+                             ? knee_tree_pickle(&tree, data, length, file, err)
+                             : knee_tree_json(&tree, data, length, file, NULL, err);
+    if (!status && !knee_is_flight_recorder(&tree))
+        status = knee_fail(err, KNEE_INPUT, file,
+                           "not a Flight Recorder dump: no entries and process groups in it");
+    if (!status)
+        status = agree(roll, "flight recorder", file, err);
+    if (!status)
+        status = knee_flight_recorder_read(roll, file, &tree, err);
+    knee_tree_release(&tree);
+    return status;
+}
+
+knee_status knee_rollcall_read(struct knee_rollcall *roll, const char *file, char *data,
+                               size_t length, struct knee_err *err)
+{
+    if (!knee_is_inspector(data, length < 4096 ? length : 4096))
+        return read_tree(roll, file, data, length, err);
+    knee_status status = agree(roll, "nccl inspector", file, err);
+    return status ? status : knee_inspector_read(roll, file, data, length, err);
+}

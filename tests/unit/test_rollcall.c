@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/* Roll calls: made-up records whose truth is known, as JSON and as pickle; and damage. */
+#include "knee_rollcall.h"
+#include "read/value_tree.h"
+
+#include "unit.h"
+
+/* ---- Making records ---- */
+
+struct maker {
+    char text[1 << 16];
+    size_t used;
+};
+
+static void put(struct maker *m, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    m->used += (size_t)vsnprintf(m->text + m->used, sizeof m->text - m->used, format, args);
+    va_end(args);
+    assert_true(m->used < sizeof m->text);
+}
+
+static void add(struct knee_rollcall *roll, const char *file, const char *data, size_t length)
+{
+    struct knee_err err = {0};
+    char *copy = malloc(length + 1);
+    memcpy(copy, data, length);
+    if (knee_rollcall_read(roll, file, copy, length, &err))
+        fail_msg("%s: %s", err.where, err.what);
+    free(copy);
+}
+
+static struct knee_roll_answer join(struct knee_rollcall *roll)
+{
+    struct knee_roll_answer answer;
+    struct knee_err err;
+    assert_int_equal(knee_rollcall_join(roll, NULL, &answer, &err), KNEE_OK);
+    return answer;
+}
+
+/* Four ranks, twenty all-reduces of 1 MB; the wire takes `wire_us`, rank `late` comes `by_us` after
+ * the others (a negative one: each in turn). */
+static void inspector(struct knee_rollcall *roll, int late, int by_us, int wire_us)
+{
+    for (int rank = 0; rank < 4; rank++) {
+        struct maker m = {.used = 0};
+        char file[32];
+        for (int n = 0; n < 20; n++) {
+            bool last = rank == (late < 0 ? n % 4 : late);
+            put(&m,
+                "{\"header\":{\"id\":\"0xabc\",\"rank\":%d,\"n_ranks\":4,\"nnodes\":1},"
+                "\"metadata\":{\"inspector_output_format_version\":\"v4.0\",\"hostname\":\"h\"},"
+                "\"coll_perf\":{\"coll\":\"AllReduce\",\"coll_sn\":%d,\"coll_msg_size_bytes\":"
+                "1048576,\"coll_exec_time_us\":%d}}\n",
+                rank, n, wire_us + (last ? 0 : by_us));
+        }
+        snprintf(file, sizeof file, "host-pid%d.log", rank);
+        add(roll, file, m.text, m.used);
+    }
+}
+
+static void the_late_rank_is_named(void **state)
+{
+    (void)state;
+    struct knee_rollcall roll = {0};
+    inspector(&roll, 2, 500, 100);
+    struct knee_roll_answer a = join(&roll);
+    assert_int_equal(a.joined, 20);
+    assert_int_equal(a.rank_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const struct knee_roll_rank *rank = &a.ranks[i];
+        assert_int_equal(rank->late, rank->rank == 2);
+        assert_int_equal(rank->wait_ns, rank->rank == 2 ? 0 : 20 * 500000);
+        assert_int_equal(rank->transfer_ns, 20 * 100000);
+        assert_int_equal(rank->wait_ns + rank->transfer_ns, rank->duration_ns);
+    }
+    assert_int_equal(a.ranks[2].held_ns, 20 * 500000);
+    /* bus bandwidth: 2 (n - 1) / n S over the wire's time, not over the stay's */
+    assert_near(a.collectives[0].bus_bytes_per_s, 1.5 * 1048576 / 100e-6, 1);
+    assert_near(a.collectives[0].transfer_s, 100e-6, 1e-12);
+    knee_roll_answer_release(&a);
+    knee_rollcall_release(&roll);
+}
+
+static void ranks_in_turn_are_nobody(void **state)
+{
+    (void)state;
+    struct knee_rollcall roll = {0};
+    inspector(&roll, -1, 500, 100);
+    struct knee_roll_answer a = join(&roll);
+    for (size_t i = 0; i < a.rank_count; i++)
+        assert_false(a.ranks[i].late);
+    assert_int_equal(a.wait_ns, 20 * 3 * 500000);
+    knee_roll_answer_release(&a);
+    knee_rollcall_release(&roll);
+}
+
+/* Also one that is last always, by a time that is nothing beside the wire's. */
+static void what_is_small_is_nobody(void **state)
+{
+    (void)state;
+    struct knee_rollcall roll = {0};
+    inspector(&roll, 1, 2, 1000);
+    struct knee_roll_answer a = join(&roll);
+    for (size_t i = 0; i < a.rank_count; i++)
+        assert_false(a.ranks[i].late);
+    knee_roll_answer_release(&a);
+    knee_rollcall_release(&roll);
+}
+
+/* A header that stands alone is carried over; sizes of parts become those of the whole. */
+static void headers_are_carried_over(void **state)
+{
+    (void)state;
+    static const char *const text =
+        "{\"dump_stats\":{\"header\":{\"id\":\"0x1\",\"rank\":0,\"n_ranks\":8}},\"metadata\":{}}\n"
+        "{\"coll_perf\":{\"coll\":\"ReduceScatter\",\"coll_sn\":3,\"coll_msg_size_bytes\":1000,"
+        "\"coll_exec_time_us\":5663.5}}\n"
+        "not a line of it\n";
+    struct knee_rollcall roll = {0};
+    add(&roll, "x.jsonl", text, strlen(text));
+    assert_int_equal(roll.entry_count, 1);
+    assert_int_equal(roll.entries[0].bytes, 8000);
+    assert_int_equal(roll.entries[0].duration_ns, 5663500);
+    assert_int_equal(roll.skipped, 1);
+    knee_rollcall_release(&roll);
+}
+
+/* ---- Flight Recorder ---- */
+
+#define DUMP                                                                                       \
+    "{\"version\": \"2.9\", \"pg_config\": {\"7\": {\"name\": \"7\", \"desc\": \"dp\", "           \
+    "\"ranks\": "                                                                                  \
+    "\"[0, 1, 2, 3]\"}}, \"entries\": ["
+
+static void dump_entry(struct maker *m, int sequence, const char *op, const char *state, double ms)
+{
+    put(m,
+        "%s{\"process_group\": [\"7\", \"dp\"], \"collective_seq_id\": %d, \"p2p_seq_id\": 0, "
+        "\"is_p2p\": false, \"profiling_name\": \"nccl:%s\", \"input_sizes\": [[1024, 4]], "
+        "\"input_dtypes\": [\"BFloat16\"], \"output_sizes\": [[1024, 4]], \"output_dtypes\": "
+        "[\"BFloat16\"], \"state\": \"%s\", \"time_created_ns\": 1758610505592849034",
+        m->text[m->used - 1] == '[' ? "" : ", ", sequence, op, state);
+    if (ms >= 0)
+        put(m, ", \"duration_ms\": %.6f", ms);
+    put(m, "}");
+}
+
+/* The tree as a pickle of protocol 2, as torch writes it: texts are remembered. */
+static void pickled(const struct knee_tree *tree, uint32_t at, struct maker *m)
+{
+    const struct knee_tree_node *node = &tree->nodes[at];
+    uint32_t length = (uint32_t)node->text.length;
+    unsigned char bits[8];
+    switch (node->kind) {
+    case KNEE_TREE_NULL: put(m, "N"); return;
+    case KNEE_TREE_TRUE: put(m, "\x88"); return;
+    case KNEE_TREE_FALSE: put(m, "\x89"); return;
+    case KNEE_TREE_TEXT:
+        m->text[m->used++] = 'X';
+        memcpy(m->text + m->used, &length, 4); /* the test's machine writes low bytes first */
+        memcpy(m->text + m->used + 4, node->text.at, length);
+        m->used += 4 + length;
+        return;
+    case KNEE_TREE_NUMBER:
+        memcpy(bits, node->is_whole ? (const void *)&node->whole : (const void *)&node->number, 8);
+        put(m, node->is_whole ? "\x8a\x08" : "G");
+        for (int i = 0; i < 8; i++)
+            m->text[m->used++] = (char)bits[node->is_whole ? i : 7 - i];
+        return;
+    default: break;
+    }
+    put(m, node->kind == KNEE_TREE_MAP ? "}(" : "](");
+    for (uint32_t child = node->first; child != KNEE_TREE_NONE; child = tree->nodes[child].next) {
+        if (node->kind == KNEE_TREE_MAP)
+            pickled(tree, tree->nodes[child].key, m);
+        pickled(tree, child, m);
+    }
+    put(m, node->kind == KNEE_TREE_MAP ? "u" : "e");
+}
+
+static void to_pickle(const char *json, struct maker *m)
+{
+    struct knee_tree tree = {0};
+    struct knee_err err;
+    char *copy = strdup(json);
+    m->used = 0;
+    assert_int_equal(knee_tree_json(&tree, copy, strlen(copy), "t", NULL, &err), KNEE_OK);
+    put(m, "\x80\x02");
+    pickled(&tree, 0, m);
+    put(m, ".");
+    knee_tree_release(&tree);
+    free(copy);
+}
+
+/* Rank 3 comes last by 2 ms at each of ten; told as JSON or as pickle. */
+static void timed_dumps(struct knee_rollcall *roll, bool pickle)
+{
+    for (int rank = 0; rank < 4; rank++) {
+        struct maker m = {.used = 0}, packed;
+        char file[32];
+        put(&m, DUMP);
+        for (int n = 1; n <= 10; n++)
+            dump_entry(&m, n, "all_reduce", "completed", rank == 3 ? 1.5 : 3.5);
+        put(&m, "]}");
+        snprintf(file, sizeof file, "nccl_trace_rank_%d", rank);
+        if (pickle)
+            to_pickle(m.text, &packed);
+        add(roll, file, pickle ? packed.text : m.text, pickle ? packed.used : m.used);
+    }
+}
+
+static void a_pickle_says_what_json_says(void **state)
+{
+    (void)state;
+    for (int pickle = 0; pickle < 2; pickle++) {
+        struct knee_rollcall roll = {0};
+        timed_dumps(&roll, pickle);
+        struct knee_roll_answer a = join(&roll);
+        assert_int_equal(a.joined, 10);
+        assert_int_equal(a.stuck_count, 0);
+        assert_true(a.ranks[3].late && a.ranks[3].rank == 3);
+        assert_int_equal(a.ranks[0].wait_ns, 10 * 2000000);
+        assert_int_equal(a.collectives[0].bytes, 1024 * 4 * 2);
+        assert_int_equal(a.collectives[0].group_size, 4);
+        knee_roll_answer_release(&a);
+        knee_rollcall_release(&roll);
+    }
+}
+
+static void dump(struct knee_rollcall *roll, int rank, int oldest_pending, int newest)
+{
+    struct maker m = {.used = 0};
+    char file[32];
+    put(&m, DUMP);
+    for (int n = oldest_pending; n <= newest; n++)
+        dump_entry(&m, n, "all_reduce", "scheduled", -1);
+    put(&m, "]}");
+    snprintf(file, sizeof file, "_dump_%d", rank);
+    add(roll, file, m.text, m.used);
+}
+
+static void who_stays_away_is_named(void **state)
+{
+    (void)state;
+    struct knee_rollcall roll = {0};
+    dump(&roll, 0, 8, 9);
+    dump(&roll, 1, 8, 8);
+    dump(&roll, 2, 8, 7); /* nothing is under way there */
+    struct knee_roll_answer a = join(&roll);
+    assert_int_equal(a.stuck_count, 1);
+    assert_int_equal(a.stuck[0].sequence, 8);
+    assert_int_equal(a.stuck[0].entered, 2);
+    assert_int_equal(a.stuck[0].absent_count, 1);
+    assert_int_equal(a.stuck[0].absent[0], 2);
+    assert_int_equal(a.blamed_count, 1);
+    assert_int_equal(a.blamed[0].rank, 2);
+    assert_int_equal(a.blamed[0].blame, KNEE_BLAME_SILENT);
+    assert_int_equal(a.missing_count, 1); /* a member whose dump was not given */
+    assert_int_equal(a.missing[0], 3);
+    knee_roll_answer_release(&a);
+    knee_rollcall_release(&roll);
+}
+
+static void who_is_behind_is_named(void **state)
+{
+    (void)state;
+    struct knee_rollcall roll = {0};
+    dump(&roll, 0, 8, 9);
+    dump(&roll, 1, 5, 9);
+    dump(&roll, 2, 8, 9);
+    dump(&roll, 3, 8, 9);
+    struct knee_roll_answer a = join(&roll);
+    assert_int_equal(a.blamed_count, 1);
+    assert_int_equal(a.blamed[0].rank, 1);
+    assert_int_equal(a.blamed[0].blame, KNEE_BLAME_BEHIND);
+    knee_roll_answer_release(&a);
+    knee_rollcall_release(&roll);
+}
+
+static void another_operation_is_a_mismatch(void **state)
+{
+    (void)state;
+    struct knee_rollcall roll = {0};
+    for (int rank = 0; rank < 2; rank++) {
+        struct maker m = {.used = 0};
+        put(&m, DUMP);
+        dump_entry(&m, 4, rank ? "all_gather" : "all_reduce", "completed", 1);
+        put(&m, "]}");
+        add(&roll, rank ? "rank1" : "rank0", m.text, m.used);
+    }
+    struct knee_roll_answer a = join(&roll);
+    assert_int_equal(a.mismatched, 1);
+    assert_int_equal(a.mismatch_sequence, 4);
+    assert_int_equal(a.joined + a.partial, 0);
+    knee_roll_answer_release(&a);
+    knee_rollcall_release(&roll);
+}
+
+static void a_rank_is_taken_once(void **state)
+{
+    (void)state;
+    struct knee_rollcall roll = {0};
+    struct knee_err err = {0};
+    char again[] = DUMP "]}";
+    dump(&roll, 0, 1, 2);
+    assert_int_equal(knee_rollcall_read(&roll, "copy/_dump_0", again, strlen(again), &err),
+                     KNEE_INPUT);
+    assert_string_equal(err.what, "rank 0 was there already, from _dump_0: left out");
+    knee_rollcall_release(&roll);
+}
+
+/* ---- What must not be read ---- */
+
+static void nothing_in_a_pickle_is_run(void **state)
+{
+    (void)state;
+    static const char attack[] = "\x80\x02"
+                                 "cos\nsystem\nX\x02\x00\x00\x00ls\x85R.";
+    struct knee_rollcall roll = {0};
+    struct knee_err err = {0};
+    char data[sizeof attack];
+    memcpy(data, attack, sizeof attack);
+    assert_int_equal(knee_rollcall_read(&roll, "_dump_0", data, sizeof attack - 1, &err),
+                     KNEE_INPUT);
+    assert_string_equal(err.what,
+                        "a pickle with opcode 0x63 at byte 2, which would run code: not read");
+    knee_rollcall_release(&roll);
+}
+
+static void a_cut_is_refused_or_counted(void **state)
+{
+    (void)state;
+    struct maker m = {.used = 0}, packed;
+    put(&m, DUMP);
+    dump_entry(&m, 1, "all_reduce", "completed", 1.25);
+    put(&m, "]}");
+    to_pickle(m.text, &packed);
+    for (int pickle = 0; pickle < 2; pickle++)
+        for (size_t cut = 0; cut < (pickle ? packed.used : m.used); cut++) {
+            struct knee_rollcall roll = {0};
+            struct knee_err err = {0};
+            char *data = malloc(cut + 1); /* exactly: a byte too many is seen by ASan */
+            memcpy(data, pickle ? packed.text : m.text, cut);
+            assert_int_equal(knee_rollcall_read(&roll, "_dump_0", data, cut, &err), KNEE_INPUT);
+            assert_true(err.what[0]);
+            free(data);
+            knee_rollcall_release(&roll);
+        }
+}
+
+/* Any byte of a pickle may be any other. */
+static void damage_does_no_harm(void **state)
+{
+    (void)state;
+    struct maker m = {.used = 0}, packed;
+    put(&m, DUMP);
+    dump_entry(&m, 1, "all_reduce", "completed", 1.25);
+    put(&m, "]}");
+    to_pickle(m.text, &packed);
+    for (size_t at = 0; at < packed.used; at++)
+        for (int byte = 0; byte < 256; byte += 5) {
+            struct knee_rollcall roll = {0};
+            struct knee_err err = {0};
+            char *data = malloc(packed.used);
+            memcpy(data, packed.text, packed.used);
+            data[at] = (char)byte;
+            if (!knee_rollcall_read(&roll, "_dump_0", data, packed.used, &err)) {
+                struct knee_roll_answer a = join(&roll);
+                knee_roll_answer_release(&a);
+            }
+            free(data);
+            knee_rollcall_release(&roll);
+        }
+}
+
+/* ---- When memory runs out ---- */
+
+static void no_memory_is_said(void **state)
+{
+    (void)state;
+    for (size_t at = 1; at < 400; at++) {
+        struct failing memory = {.fail_at = at};
+        struct knee_alloc alloc = {failing_resize, &memory};
+        struct knee_rollcall roll = {.alloc = &alloc};
+        struct knee_roll_answer a = {.alloc = &alloc};
+        struct knee_err err = {0};
+        char text[] = DUMP "{\"process_group\": [\"7\", \"dp\"], \"collective_seq_id\": 1, "
+                           "\"state\": \"scheduled\", \"profiling_name\": \"nccl:all_reduce\"}]}";
+        knee_status status = knee_rollcall_read(&roll, "_dump_0", text, strlen(text), &err);
+        if (!status)
+            status = knee_rollcall_join(&roll, &alloc, &a, &err);
+        assert_true(status == KNEE_OK || status == KNEE_SYSTEM);
+        knee_roll_answer_release(&a);
+        knee_rollcall_release(&roll);
+        assert_int_equal(memory.live, 0);
+        if (memory.calls < at)
+            return;
+    }
+    fail_msg("never enough memory");
+}
+
+static void folders_of_traces_are_no_roll_calls(void **state)
+{
+    (void)state;
+    static const char kineto[] = "{\"schemaVersion\": 1, \"distributedInfo\": {\"rank\": 0, "
+                                 "\"pg_config\": [{\"pg_name\": \"0\"}]}, \"traceEvents\": [";
+    assert_false(knee_rollcall_recognise(kineto, strlen(kineto)));
+    assert_true(knee_rollcall_recognise(DUMP, strlen(DUMP)));
+    assert_true(knee_rollcall_recognise("\x80\x02}q", 4));
+    assert_false(knee_rollcall_recognise("", 0));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_late_rank_is_named),
+        cmocka_unit_test(ranks_in_turn_are_nobody),
+        cmocka_unit_test(what_is_small_is_nobody),
+        cmocka_unit_test(headers_are_carried_over),
+        cmocka_unit_test(a_pickle_says_what_json_says),
+        cmocka_unit_test(who_stays_away_is_named),
+        cmocka_unit_test(who_is_behind_is_named),
+        cmocka_unit_test(another_operation_is_a_mismatch),
+        cmocka_unit_test(a_rank_is_taken_once),
+        cmocka_unit_test(nothing_in_a_pickle_is_run),
+        cmocka_unit_test(a_cut_is_refused_or_counted),
+        cmocka_unit_test(damage_does_no_harm),
+        cmocka_unit_test(no_memory_is_said),
+        cmocka_unit_test(folders_of_traces_are_no_roll_calls),
+    };
+    return RUN(tests);
+}
