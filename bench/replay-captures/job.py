@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 # name: what differs from the base of its group. Batches are per rank; bucket in MB; sleeps in seconds.
 BASE = dict(batch=24, bucket=25, accumulate=1, hook=None, sleep=0, extra_gemms=0, item_sleep=0, workers=0, who=-1,
-            fsdp=False, reshard=True, prefetch=0, bf16=False)
+            fsdp=False, reshard=True, prefetch=0, bf16=False, quiet=False)
 GROUPS = {
     'ddp': dict(w_base={}, w_bf16=dict(hook='bf16'), w_fp16=dict(hook='fp16'), w_bucket5=dict(bucket=5),
                 w_bucket100=dict(bucket=100), w_accum2=dict(accumulate=2), w_accum4=dict(accumulate=4),
@@ -23,6 +23,9 @@ GROUPS = {
     'fsdp': dict(f_base=dict(fsdp=True), f_keep=dict(fsdp=True, reshard=False), f_bf16=dict(fsdp=True, bf16=True),
                  f_prefetch2=dict(fsdp=True, prefetch=2), f_b48=dict(fsdp=True, batch=48),
                  f_straggler=dict(fsdp=True, sleep=.03, who=1)),
+    # micro-batches of FSDP: gradients exchanged once per step, or after every micro-batch
+    'micro': dict(m_base=dict(fsdp=True), m_accum2=dict(fsdp=True, accumulate=2, quiet=True),
+                  m_accum4=dict(fsdp=True, accumulate=4, quiet=True), m_every2=dict(fsdp=True, accumulate=2)),
     'ranks': dict(k_base={}, k_bf16=dict(hook='bf16')),
 }
 
@@ -103,9 +106,13 @@ def run_variant(o, name, v, rank, ranks):
         return nn.functional.cross_entropy(model(x).flatten(0, 1).float(), y.flatten())
 
     def step():
+        if v['quiet']:
+            model.set_requires_gradient_sync(False)
         for _ in range(v['accumulate'] - 1):
             with model.no_sync() if hasattr(model, 'no_sync') else contextlib.nullcontext():
                 loss_of(one).backward()
+        if v['quiet']:
+            model.set_requires_gradient_sync(True)
         loss = loss_of(next(batches) if v['item_sleep'] else one)
         if v['sleep'] and mine:
             time.sleep(v['sleep'])

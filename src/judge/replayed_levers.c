@@ -97,7 +97,7 @@ static bool is_row(const char *known, const char *name)
 /* Rows are in the replay's order: what leaves training as it is first, then most gain. */
 static void take_rows(struct knee_prediction *p, const struct knee_replay *replay)
 {
-    struct knee_lever levers[KNEE_LEVERS_MAX];
+    struct knee_lever levers[KNEE_LEVERS_MAX] = {{0}};
     size_t count = 0;
     for (size_t i = 0; i < replay->row_count; i++)
         for (size_t known = 0; known < TABLE && count < KNEE_LEVERS_MAX; known++)

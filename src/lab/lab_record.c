@@ -115,6 +115,21 @@ void lab_record_launch(struct lab_record *r, int64_t start_ns, int64_t end_ns, i
     pthread_mutex_unlock(&r->lock);
 }
 
+/* What travels, as torch names it, by how the kernel's name ends. */
+static const char *dtype_of(const char *kernel)
+{
+    static const struct {
+        const char *end, *dtype;
+    } rows[] = {{"_bf16", "BFloat16"}, {"_f8e4m3", "Float8_e4m3fn"}, {"_i8", "Char"}};
+    size_t length = strlen(kernel);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t end = strlen(rows[i].end);
+        if (length >= end && strcmp(kernel + length - end, rows[i].end) == 0)
+            return rows[i].dtype;
+    }
+    return "Float";
+}
+
 void lab_record_collective(struct lab_record *r, const char *kernel, enum knee_op op, size_t values,
                            int64_t sequence, int64_t start_ns, int64_t end_ns, int64_t correlation)
 {
@@ -125,12 +140,12 @@ void lab_record_collective(struct lab_record *r, const char *kernel, enum knee_o
     knee_text_printf(
         &r->text,
         ", \"args\": {\"device\": 0, \"Collective name\": \"%s\", \"In msg nelems\": "
-        "%zu, \"Out msg nelems\": %zu, \"Group size\": %d, \"dtype\": \"Float\", "
+        "%zu, \"Out msg nelems\": %zu, \"Group size\": %d, \"dtype\": \"%s\", "
         "\"Process Group Name\": \"0\", \"Process Group Description\": \"default_pg\", "
         "\"Process Group Ranks\": \"%s\", \"Seq\": %" PRId64 ", \"correlation\": %" PRId64
         ", \"stream\": %d}},\n",
-        knee_op_name(op), values, values, r->workers, r->members, sequence, correlation,
-        LAB_LANE_COMM);
+        knee_op_name(op), values, values, r->workers, dtype_of(kernel), r->members, sequence,
+        correlation, LAB_LANE_COMM);
     pthread_mutex_unlock(&r->lock);
 }
 

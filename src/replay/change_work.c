@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "replay/changes.h"
+#include "replay/replayed_timeline.h"
 #include "timeline/kinds.h"
 
 #include <math.h>
@@ -72,9 +73,19 @@ bool knee_apply_batch(struct knee_change_run *run)
 
 /* ---- Steps without exchange ---- */
 
+/* Does a step without exchange do without it? FSDP gathers its parameters all the same, and
+ * reduces no gradients (set_requires_gradient_sync(False)). */
+static bool is_exchange(const struct knee_graph *g, const struct knee_node *n)
+{
+    if (g->fsdp)
+        return n->shard == KNEE_SHARD_REDUCE;
+    return (n->meet && g->meets[n->meet - 1].gradients) ||
+           (n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_EXCHANGE);
+}
+
 /* A step in which no gradients are exchanged; without `optimizer` nothing is applied either, and
  * the host does not wait at its end. */
-static bool quiet_step_s(struct knee_change_run *run, bool optimizer, double *out)
+static bool quiet_step(struct knee_change_run *run, bool optimizer, struct knee_step *out)
 {
     struct knee_graph quiet;
     struct knee_replay_times times;
@@ -84,23 +95,30 @@ static bool quiet_step_s(struct knee_change_run *run, bool optimizer, double *ou
     }
     for (size_t i = 0; i < quiet.count; i++) {
         struct knee_node *n = &quiet.nodes[i];
-        bool gradients = n->meet && quiet.meets[n->meet - 1].gradients;
-        n->gone = n->gone || gradients ||
-                  (!optimizer && n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_OPTIMIZER) ||
-                  (n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_EXCHANGE);
+        n->gone = n->gone || is_exchange(&quiet, n) ||
+                  (!optimizer && n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_OPTIMIZER);
     }
     for (size_t i = 0; !optimizer && i < quiet.edge_count; i++)
         if (quiet.nodes[quiet.edges[i].to].kind == KNEE_NODE_HOST && quiet.edges[i].lag_ns >= 0)
             quiet.edges[i].lag_ns = KNEE_EDGE_CUT; /* nobody waits for the device */
     knee_graph_count_lanes(&quiet);
-    bool good = knee_graph_run(&quiet, &times, NULL) == KNEE_OK;
-    if (good) {
-        *out = times.step_s;
+    bool ran = knee_graph_run(&quiet, &times, NULL) == KNEE_OK;
+    bool good = ran && knee_label_replay(&quiet, &times, out);
+    if (ran) {
+        out->wall_s = times.step_s;
         knee_replay_times_release(&times, quiet.alloc);
     }
     run->g->failed = run->g->failed || !good;
     knee_graph_release(&quiet);
     return good;
+}
+
+static void add_step(struct knee_step *sum, const struct knee_step *step, double times)
+{
+    sum->wall_s += times * step->wall_s;
+    sum->comm_s += times * step->comm_s;
+    for (int label = 0; label < KNEE_LABELS; label++)
+        sum->label_s[label] += times * step->label_s[label];
 }
 
 static bool has_gradients(const struct knee_change_run *run)
@@ -113,33 +131,32 @@ static bool has_gradients(const struct knee_change_run *run)
 
 bool knee_apply_accumulate(struct knee_change_run *run)
 {
-    double more = floor(run->ask->accumulate) - 1, quiet_s = 0;
+    double more = floor(run->ask->accumulate) - 1;
+    struct knee_step quiet;
     if (more < 1)
         return true;
     if (!run->g->phased)
         return knee_refuse(run, "the recording does not tell the backward pass apart: record with "
                                 "ProfilerActivity.CPU");
-    if (run->g->fsdp)
-        return knee_refuse(run, "FSDP gathers parameters for every micro-batch: what is exchanged "
-                                "then depends on how it is told to");
-    if (!quiet_step_s(run, false, &quiet_s))
+    if (!quiet_step(run, false, &quiet))
         return false;
-    run->extra_s += more * quiet_s;
+    add_step(&run->extra, &quiet, more);
     run->work *= more + 1;
     return true;
 }
 
 bool knee_apply_sync_every(struct knee_change_run *run)
 {
-    double every = floor(run->ask->sync_every), quiet_s = 0;
+    double every = floor(run->ask->sync_every);
+    struct knee_step quiet;
     if (every <= 1)
         return true;
     if (!has_gradients(run) || run->g->fsdp)
         return knee_refuse(run, run->g->fsdp ? "with FSDP no rank has all parameters"
                                              : "there is no exchange of gradients");
-    if (!quiet_step_s(run, true, &quiet_s))
+    if (!quiet_step(run, true, &quiet))
         return false;
     run->share = 1 / every;
-    run->extra_s += (1 - run->share) * quiet_s;
+    add_step(&run->extra, &quiet, 1 - run->share);
     return true;
 }

@@ -20,7 +20,7 @@ struct knee_change_run {
     double memory_bytes_per_s; /* of the GPU */
     double call_ns;            /* of the host, from one call to the next */
     double work;               /* how much a step does, against before */
-    double extra_s;            /* to be added to the replayed step, */
+    struct knee_step extra;    /* to be added to the replayed step, */
     double share;              /* of which only so much counts; 1 */
     double floor_s;            /* the step cannot be shorter: something else takes so long */
     char reason[200];          /* why it cannot be answered */

@@ -124,9 +124,12 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
     }
     if (!status && applied) {
         out->work = run.work;
-        out->step_s = fmax(run.floor_s, run.share * times.step_s + run.extra_s);
+        out->step_s = fmax(run.floor_s, run.share * times.step_s + run.extra.wall_s);
         if (labels && !knee_label_replay(g, &times, &out->step))
             status = out_of_memory(r->err);
+        for (int label = 0; label < KNEE_LABELS; label++)
+            out->step.label_s[label] =
+                run.share * out->step.label_s[label] + run.extra.label_s[label];
         knee_replay_times_release(&times, g->alloc);
     }
     return status;
@@ -406,7 +409,7 @@ knee_status knee_replay_timeline(const struct knee_account *account,
     if (!apply_all(&run))
         status =
             after.failed ? out_of_memory(err) : knee_fail(err, KNEE_INPUT, "", "%s", run.reason);
-    else if (run.extra_s > 0 || run.share != 1)
+    else if (run.extra.wall_s > 0 || run.share != 1)
         status = knee_fail(err, KNEE_INPUT, "--perfetto",
                            "a step that is several recorded ones cannot be drawn: leave out "
                            "--accumulate and --sync-every");

@@ -156,11 +156,20 @@ static void add_root(struct maker *m)
 /* ---- Waits of the host that are not recorded ---- */
 
 /* Profilers that do not record synchronisations (the lab's, sampled traces) show them as pauses of
- * the host that end when all it has handed over is done. */
+ * the host that end when all it has handed over is done: soon, or soon against how long it waited,
+ * for a busy machine wakes it late. */
 enum {
-    PAUSE_NS = 500000, /* the least pause that can be a wait */
-    RESUME_NS = 300000 /* from the end of work to the host's next call */
+    PAUSE_NS = 500000,  /* the least pause that can be a wait */
+    RESUME_NS = 300000, /* from the end of work to the host's next call ... */
+    RESUME_SHARE = 20   /* ... or one part in so many of the wait */
 };
+
+static bool resumes_after(int64_t last_call, int64_t done, int64_t next_call)
+{
+    int64_t soon = (done - last_call) / RESUME_SHARE;
+    return done > last_call && done <= next_call &&
+           next_call - done <= (soon > RESUME_NS ? soon : RESUME_NS);
+}
 
 static bool records_waits(const struct maker *m)
 {
@@ -187,6 +196,17 @@ static void add_wait(struct maker *m, int64_t from_ns, int64_t end_ns)
     m->blocks[m->block_count++] = (struct block){from_ns, end_ns, knee_graph_add_node(m->g, &node)};
 }
 
+static int64_t last_step_end(const struct knee_trace *trace, int64_t device)
+{
+    int64_t end = KNEE_FIRST_NS;
+    for (size_t i = 0; i < trace->step_count; i++) {
+        const struct knee_mark *step = &trace->steps[i];
+        if ((step->device == -1 || step->device == device) && step->end_ns > end)
+            end = step->end_ns;
+    }
+    return end;
+}
+
 static void add_unrecorded(struct maker *m)
 {
     const struct knee_trace *trace = m->rank->trace;
@@ -197,13 +217,16 @@ static void add_unrecorded(struct maker *m)
         if (event->kind != KNEE_HOST_LAUNCH || !m->span_of[i])
             continue;
         bool pause = last_call != INT64_MIN && event->start_ns - last_call > PAUSE_NS;
-        if (pause && done > last_call && done <= event->start_ns &&
-            event->start_ns - done <= RESUME_NS)
+        if (pause && resumes_after(last_call, done, event->start_ns))
             add_wait(m, last_call + m->clock_ns, done + m->clock_ns);
         const struct knee_span *span = &source->spans[m->span_of[i] - 1];
         done = span->end_ns > done ? span->end_ns : done;
         last_call = event->end_ns;
     }
+    /* Nothing is handed over after the last step: its end shows that the host has waited. */
+    int64_t end = last_step_end(trace, source->device);
+    if (last_call != INT64_MIN && end - last_call > PAUSE_NS && resumes_after(last_call, done, end))
+        add_wait(m, last_call + m->clock_ns, done + m->clock_ns);
 }
 
 /* A block is a point: the end of its call. Until its edges are known all its time is the host's. */
