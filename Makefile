@@ -94,6 +94,10 @@ cli_src  := $(call room_src,cli)
 # Loadable: each is one object of its own, and knee runs without it.
 load_src := src/reach/mpi.c src/reach/nccl.c
 loadable := $(if $(filter 1,$(use_mpi)),$(B)/knee-mpi.so) $(if $(filter 1,$(use_cuda)),$(B)/knee-nccl.so)
+# The agent runs inside other people's programs: an object of its own, which carries what it needs of the library.
+live_src := $(filter-out src/live/live_pmpi.c,$(call room_src,live))
+live_obj := $(live_src:%.c=$(B)/%.o)
+agents   := $(B)/libknee_live.so $(if $(filter 1,$(use_mpi)),$(B)/libknee_live_mpi.so)
 measure_src := $(filter-out $(load_src),$(call room_src,reach bench lab doctor))
 gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/profiles.c $(B)/gen/nccl_variables.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
@@ -102,7 +106,7 @@ measure_obj := $(measure_src:%.c=$(B)/%.o)
 unit_src := $(wildcard tests/unit/*.c)
 unit_bin := $(unit_src:tests/unit/%.c=$(B)/tests/%)
 
-all: $(B)/knee $(if $(filter 1,$(use_page)),$(page)) $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash $(loadable)
+all: $(B)/knee $(if $(filter 1,$(use_page)),$(page)) $(B)/libknee.a $(B)/libknee.so $(B)/knee.1 $(B)/completion/knee.bash $(loadable) $(agents)
 
 $(B)/gen/cluster_presets.c: tools/presets.awk data/gpus.csv data/links.csv data/cluster_presets.csv data/transports.csv \
     data/gpu_words.csv data/gpu_stand_ins.csv
@@ -134,7 +138,7 @@ $(B)/gen/%.o: $(B)/gen/%.c
 $(B)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(STD) $(WARN) $(CFLAGS)' | cmp -s - $@ || printf '%s\n' '$(STD) $(WARN) $(CFLAGS)' > $@
-$(lib_obj) $(cli_obj) $(measure_obj): $(B)/flags
+$(lib_obj) $(cli_obj) $(measure_obj) $(live_obj): $(B)/flags
 # The library works in threads with 64 KB of stack (tests/unit/test_guest.c). Sanitizers make frames larger.
 ifneq ($(filter -O1 -O2 -O3 -Os,$(CFLAGS)),)
 ifeq ($(findstring -fsanitize,$(CFLAGS)),)
@@ -194,6 +198,18 @@ $(B)/knee-nccl.so: src/reach/nccl.c src/reach/runtime.h include/knee.h
 	$(call say,CUDA,$@)
 	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $(cuda_flags) -fPIC -shared $< -o $@ $(harden_l) $(LDFLAGS) $(cuda_libs)
 
+# Never unloaded: NCCL closes a plugin while the agent's thread runs. Nothing of CUDA is linked.
+live_link = -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL $(call takes,-Wl$(comma)--gc-sections)
+live_libs = -lm -lpthread -ldl
+$(B)/libknee_live.so: $(live_obj) $(B)/libknee.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(harden_l) $(LDFLAGS) $(live_link) -o $@ $^ $(live_libs)
+
+$(B)/libknee_live_mpi.so: src/live/live_pmpi.c $(live_obj) $(B)/libknee.a
+	$(call say,MPI,$@)
+	$(Q)OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC $(harden_l) $(LDFLAGS) $(live_link) -o $@ \
+	  $< $(live_obj) $(B)/libknee.a $(live_libs)
+
 $(B)/knee: $(cli_obj) $(B)/measure.a $(B)/libknee.a
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(harden_exe) $(harden_l) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -207,7 +223,7 @@ $(B)/completion/knee.bash: $(B)/knee
 	$(Q)$(B)/knee completion zsh > $(@D)/_knee
 	$(Q)$(B)/knee completion fish > $(@D)/knee.fish
 
--include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(wasm_obj:.o=.d) $(measure_obj:.o=.d)
+-include $(lib_obj:.o=.d) $(cli_obj:.o=.d) $(wasm_obj:.o=.d) $(measure_obj:.o=.d) $(live_obj:.o=.d)
 
 # ---- Tests (./check runs them all and counts) ----
 
@@ -229,6 +245,18 @@ $(B)/example: examples/predict.c include/knee.h $(B)/libknee.so
 # The library alone, by its one header: tests/ask puts its answers beside the program's.
 $(B)/ask: examples/ask.c include/knee.h $(B)/libknee.so
 	$(Q)$(CC) -std=c17 $(WARN) -Iinclude $< -o $@ $(B)/libknee.so -Wl,-rpath,'$$ORIGIN'
+
+# What tests/live plays into the agent: events of every version of NCCL's interface, and a stand-in for CUPTI.
+$(B)/tests/live/%.so: tests/live/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -fPIC -shared $< -o $@ -lpthread
+$(B)/tests/live/%: tests/live/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -rdynamic $< -o $@ $(LDFLAGS) -lpthread -ldl -lm
+$(B)/tests/live/mpi_job: tests/live/mpi_job.c
+	@mkdir -p $(@D)
+	$(Q)$(MPICC) $(STD) $(WARN) $(CFLAGS) $< -o $@
+live-tests: $(B)/tests/live/play $(B)/tests/live/cupti.so $(if $(filter 1,$(use_mpi)),$(B)/tests/live/mpi_job) $(agents)
 
 $(B)/failmalloc.so: tests/failmalloc.c
 	@mkdir -p $(@D)
@@ -292,7 +320,7 @@ lint: all tidy
 	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench web
 
 # clang-tidy, again only for what was compiled again: an object is newer when its source or a header is.
-tidy_src := $(lib_src) $(measure_src) $(cli_src)
+tidy_src := $(lib_src) $(measure_src) $(live_src) $(cli_src)
 $(B)/tidy/%.ok: $(B)/%.o .clang-tidy
 	@mkdir -p $(@D)
 	$(call say,TIDY,$*.c)
@@ -335,7 +363,7 @@ fish_dir = $(PREFIX)/share/fish/vendor_completions.d
 installs = 755:$(B)/knee:$(PREFIX)/bin/knee \
   $(foreach h,$(wildcard include/*.h),644:$(h):$(PREFIX)/include/$(notdir $(h))) \
   644:$(B)/libknee.a:$(LIBDIR)/libknee.a 755:$(B)/$(so_name):$(LIBDIR)/$(so_name) \
-  $(foreach o,$(loadable),755:$(o):$(LIBDIR)/knee/$(notdir $(o))) \
+  $(foreach o,$(loadable) $(agents),755:$(o):$(LIBDIR)/knee/$(notdir $(o))) \
   644:$(B)/knee.1:$(man_dir)/knee.1 644:$(B)/completion/knee.bash:$(bash_dir)/knee \
   644:$(B)/completion/_knee:$(zsh_dir)/_knee 644:$(B)/completion/knee.fish:$(fish_dir)/knee.fish
 install: all
@@ -352,7 +380,8 @@ install: all
 uninstall:
 	@for row in $(installs); do rm -f "$(DESTDIR)$${row##*:}"; done
 	@rm -f $(DESTDIR)$(LIBDIR)/libknee.so $(DESTDIR)$(LIBDIR)/pkgconfig/knee.pc \
-	  $(DESTDIR)$(LIBDIR)/knee/knee-mpi.so $(DESTDIR)$(LIBDIR)/knee/knee-nccl.so
+	  $(DESTDIR)$(LIBDIR)/knee/knee-mpi.so $(DESTDIR)$(LIBDIR)/knee/knee-nccl.so \
+	  $(DESTDIR)$(LIBDIR)/knee/libknee_live.so $(DESTDIR)$(LIBDIR)/knee/libknee_live_mpi.so
 	@rmdir $(DESTDIR)$(LIBDIR)/knee 2>/dev/null || true
 clean: ; rm -rf build
 
@@ -371,6 +400,6 @@ dist:
 	@git archive --format=tar --prefix=knee-$(version)/ HEAD | gzip -9n > $(B)/knee-$(version).tar.gz
 	@echo "$(B)/knee-$(version).tar.gz: $$(sha256sum < $(B)/knee-$(version).tar.gz | cut -c1-16)"
 
-.PHONY: FORCE all web unit fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
+.PHONY: FORCE all web unit live-tests fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
   deb static packages-test wheel dist
 .DELETE_ON_ERROR:

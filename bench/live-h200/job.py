@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""One rank of a real DDP or FSDP job, the way people write them: nothing in it knows of knee.
+
+It times its steps between CUDA synchronisations, with --suspect it is late (in the host, on the GPU, in its loader or in
+the backward pass), with --trace it has PyTorch's profiler record three steps in the middle. Prints one line of JSON."""
+import argparse
+import json
+import os
+import time
+
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.profiler import ProfilerActivity, profile, schedule
+
+p = argparse.ArgumentParser()
+p.add_argument("--hidden", type=int, default=2048)
+p.add_argument("--layers", type=int, default=6)
+p.add_argument("--seq", type=int, default=512)
+p.add_argument("--batch", type=int, default=4)
+p.add_argument("--steps", type=int, default=200)
+p.add_argument("--fsdp", action="store_true")
+p.add_argument("--suspect", default="none", choices=["none", "host", "gpu", "loader", "backward"])
+p.add_argument("--who", type=int, default=1)
+p.add_argument("--ms", type=float, default=30)
+p.add_argument("--trace", default="")
+p.add_argument("--pause", default="", help="file that is there in every second block of steps")
+p.add_argument("--block", type=int, default=40)
+p.add_argument("--sync", type=int, default=1, help="wait for the GPU after every step, as loss.item() does")
+o = p.parse_args()
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+torch.cuda.set_device(0)
+torch.manual_seed(0)
+dist.init_process_group("nccl", rank=rank, world_size=world)
+late = rank == o.who
+
+
+class Slow(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        if o.suspect == "backward" and late:
+            time.sleep(o.ms / 1e3)
+        return g
+
+
+class Block(nn.Module):
+    def __init__(self, h):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(h), nn.Linear(h, 4 * h), nn.Linear(4 * h, h)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+class Net(nn.Module):
+    def __init__(self, h, layers):
+        super().__init__()
+        self.blocks, self.head = nn.ModuleList(Block(h) for _ in range(layers)), nn.Linear(h, 256)
+
+    def forward(self, x):
+        for i, block in enumerate(self.blocks):
+            x = block(x)
+            if i == len(self.blocks) // 2:
+                x = Slow.apply(x)
+        return self.head(x)
+
+
+net = Net(o.hidden, o.layers).cuda().bfloat16()
+if o.fsdp:
+    from torch.distributed.fsdp import fully_shard
+    for block in net.blocks:
+        fully_shard(block)
+    fully_shard(net)
+    model = net
+else:
+    model = nn.parallel.DistributedDataParallel(net, device_ids=[0])
+opt = torch.optim.SGD(model.parameters(), lr=1e-3)
+x = torch.randn(o.batch, o.seq, o.hidden).bfloat16().pin_memory()
+heavy = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) if o.suspect == "gpu" and late else None
+
+
+def load():
+    if o.suspect == "loader" and late:
+        time.sleep(o.ms / 1e3)
+    return x.cuda(non_blocking=True)
+
+
+def step():
+    with torch.profiler.record_function("enumerate(DataLoader)#job.__next__"):
+        batch = load()
+    loss = model(batch).float().square().mean()
+    if o.suspect == "host" and late:
+        time.sleep(o.ms / 1e3)
+    if heavy is not None:
+        for _ in range(int(o.ms * 4)):
+            heavy.copy_((heavy @ heavy).clamp_(-1, 1))
+    loss.backward()
+    opt.step()
+    opt.zero_grad(set_to_none=True)
+    if o.sync:
+        torch.cuda.synchronize()
+
+
+def timed(count):
+    took = []
+    for _ in range(count):
+        t = time.perf_counter()
+        step()
+        took.append(time.perf_counter() - t)
+    return took
+
+
+def record(path):
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], schedule=schedule(wait=1, warmup=1, active=3)) as prof:
+        for _ in range(5):
+            step()
+            prof.step()
+    prof.export_chrome_trace(path)
+
+
+def blocks():
+    """Steps with the agent and steps with it paused, in turn; the first ten of a block do not count."""
+    halves = ([], [])
+    for i in range(max(2, o.steps // o.block)):
+        dist.barrier()
+        if rank == 0 and i % 2:
+            open(o.pause, "w").close()
+        elif rank == 0 and os.path.exists(o.pause):
+            os.remove(o.pause)
+        time.sleep(1.3)
+        dist.barrier()
+        halves[i % 2].append(timed(o.block)[10:])
+    return halves
+
+
+for _ in range(5):
+    step()
+torch.cuda.synchronize()
+dist.barrier()
+out = {"rank": rank}
+if o.pause:
+    out["on"], out["off"] = blocks()
+else:
+    took = timed(o.steps // 2)
+    if o.trace:
+        record(f"{o.trace}/rank{rank}.json")
+    took += timed(o.steps - o.steps // 2)
+    took.sort()
+    out.update(steps=len(took), median_s=took[len(took) // 2], mean_s=sum(took) / len(took),
+               trimmed_s=sum(took[:len(took) * 95 // 100]) / (len(took) * 95 // 100))
+torch.cuda.synchronize()
+dist.barrier()
+print(json.dumps(out), flush=True)
+dist.destroy_process_group()

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""The tables of bench/live-h200/run: what was measured, from the files of the agent and of the jobs."""
+import glob
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+
+def median(values):
+    return statistics.median(values) if values else float("nan")
+
+
+def overhead():
+    """Lines "RUN KIND LIVE {...}": paired by run."""
+    times = {}
+    for line in sys.stdin:
+        run, kind, live, text = line.split(None, 3)
+        times[kind, live, int(run)] = json.loads(text)
+    for kind in sorted({k for k, _, _ in times}):
+        runs = sorted({r for k, _, r in times if k == kind})
+        for live in ("sampled", "always"):
+            for which in ("median_s", "mean_s"):
+                both = [r for r in runs if (kind, live, r) in times and (kind, "off", r) in times]
+                more = [100 * (times[kind, live, r][which] / times[kind, "off", r][which] - 1) for r in both]
+                base = median([times[kind, "off", r][which] for r in both])
+                print(f"{kind:8} {live:8} {which:9} {base * 1e3:8.3f} ms without; with: median {median(more):+.3f} %, "
+                      f"from {min(more):+.3f} to {max(more):+.3f} % in {len(more)} pairs")
+
+
+def blocks():
+    """Blocks of steps with and without, in one job; each block's median and mean."""
+    data = json.loads([line for line in sys.stdin if line.startswith("{")][0])
+    for name, of in (("median", median), ("mean", statistics.mean)):
+        on, off = [of(b) for b in data["on"]], [of(b) for b in data["off"]]
+        pairs = [100 * (a / b - 1) for a, b in zip(on, off)]
+        print(f"{name:6} of a block: {median(off) * 1e3:.3f} ms paused, {median(on) * 1e3:.3f} ms with; median {median(pairs):+.3f} %, "
+              f"from {min(pairs):+.3f} to {max(pairs):+.3f} % in {len(pairs)} pairs")
+
+
+def trace(knee, files):
+    done = subprocess.run([knee, "trace", *files, "--json"], capture_output=True, text=True)
+    return json.loads(done.stdout) if done.stdout.startswith("{") else None
+
+
+def lines(path):
+    out = []
+    for name in (path + ".1", path):
+        if os.path.exists(name):
+            with open(name) as f:
+                out += [json.loads(line) for line in f if line.endswith("}\n")]
+    return out
+
+
+def sampled_by_all(live):
+    """Steps of which every rank has a trace."""
+    folders = sorted(glob.glob(live + "/*/"))
+    names = [set(os.path.basename(f) for f in glob.glob(d + "step-*.json")) for d in folders]
+    return folders, sorted(set.intersection(*names)) if names else []
+
+
+def waits(live):
+    """By step and rank: the wait of the joined collectives, in seconds. Two methods: this one needs no kernels."""
+    calls = {}
+    for folder in sorted(glob.glob(live + "/*/")):
+        with open(folder + "about.json") as f:
+            rank = json.load(f)["rank"]
+        for c in lines(folder + "calls.jsonl"):
+            if c["dur_ns"] >= 0 and c["n"] > 1 and "peer" not in c:
+                calls.setdefault((c["comm"], c["seq"]), {})[rank] = c
+    out = {}
+    for members in calls.values():
+        if len(members) < next(iter(members.values()))["n"]:
+            continue
+        least = min(c["dur_ns"] for c in members.values())
+        for rank, c in members.items():
+            out.setdefault(c["step"], {}).setdefault(rank, 0.0)
+            out[c["step"]][rank] += (c["dur_ns"] - least) / 1e9
+    return out
+
+
+def against(knee, live, traces, title):
+    folders, names = sampled_by_all(live)
+    kineto = trace(knee, sorted(glob.glob(traces + "/rank*.json")))
+    ours = [t for t in (trace(knee, [d + n for d in folders]) for n in names) if t]
+    print(f"{title}: {len(ours)} steps sampled by all ranks")
+    if not kineto or not ours:
+        print("  nothing to compare", kineto is not None, len(ours))
+        return
+    print("  keys", json.dumps({k: v for k, v in kineto.items() if not isinstance(v, (list, dict))})[:600])
+    json.dump({"kineto": kineto, "ours": ours}, open(os.environ.get("OUT", "/tmp") + "/against-" + title.replace(" ", "-") + ".json", "w"))
+
+
+def straggler(knee, live, suspect):
+    by_step = waits(live)
+    folders, names = sampled_by_all(live)
+    steps = [s for s in sorted(by_step) if s >= 0]
+    total = {}
+    for s in steps:
+        for rank, w in by_step[s].items():
+            total[rank] = total.get(rank, 0) + w
+    print(f"{suspect:9} wait per step by rank, joined calls of {len(steps)} steps:",
+          {r: round(1e3 * w / max(1, len(steps)), 2) for r, w in sorted(total.items())}, "ms")
+    for n in names[:2]:
+        t = trace(knee, [d + n for d in folders])
+        if t:
+            print("   ", n, "stragglers by knee trace:", json.dumps(t.get("stragglers"))[:400])
+
+
+if __name__ == "__main__":
+    {"overhead": overhead, "blocks": blocks, "against": against, "straggler": straggler}[sys.argv[1]](*sys.argv[2:])

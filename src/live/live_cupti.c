@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * CUPTI's activity records, for a step at a time. Nothing of CUDA is linked: the library that the
+ * process has loaded is found by name, else the usual one is loaded. A process has one client of
+ * CUPTI at most: before each sample we ask whether somebody else is it, and step back if so.
+ *
+ * Offsets into records are those of CUDA 11 to 13, whose records share their beginnings.
+ */
+#include "live/live_agent.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KIND_MEMCPY = 1,
+    KIND_MEMSET = 2,
+    KIND_DRIVER = 4,
+    KIND_RUNTIME = 5,
+    KIND_KERNEL = 10,
+    KIND_MEMCPY2 = 22,
+    DOMAIN_DRIVER = 1,
+    DOMAIN_RUNTIME = 2,
+    OTHER_CLIENT = 39, /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
+};
+
+enum {
+    BUFFERS = 16,
+    BUFFER_BYTES = 1 << 20,
+    RECORDS = 1 << 18,
+    NAMES = 1 << 13,
+    CALLBACKS = 2048, /* of the driver and of the runtime: more than there are */
+};
+
+static int (*activity_register)(void *request, void *complete);
+static int (*activity_enable)(int kind), (*activity_disable)(int kind);
+static int (*activity_flush)(uint32_t flag);
+static int (*activity_next)(uint8_t *buffer, size_t size, void **record);
+static int (*activity_dropped)(void *context, uint32_t stream, size_t *dropped);
+static int (*get_timestamp)(uint64_t *ns);
+static int (*callback_name)(int domain, uint32_t id, const char **name);
+static int (*subscribe)(void **subscriber, void *callback, void *data);
+static int (*unsubscribe)(void *subscriber);
+
+static bool tried, enabled;
+
+/* ---- The library ---- */
+
+static const struct {
+    const char *name;
+    void *function;
+} symbols[] = {
+    {"cuptiActivityRegisterCallbacks", &activity_register},
+    {"cuptiActivityEnable", &activity_enable},
+    {"cuptiActivityDisable", &activity_disable},
+    {"cuptiActivityFlushAll", &activity_flush},
+    {"cuptiActivityGetNextRecord", &activity_next},
+    {"cuptiActivityGetNumDroppedRecords", &activity_dropped},
+    {"cuptiGetTimestamp", &get_timestamp},
+    {"cuptiGetCallbackName", &callback_name},
+    {"cuptiSubscribe", &subscribe},
+    {"cuptiUnsubscribe", &unsubscribe},
+};
+
+static void *open_library(void)
+{
+    static const char *const names[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
+                                        "libcupti.so"};
+    const char *given = live_config()->cupti_library;
+    void *library = NULL;
+    if (*given)
+        return dlopen(given, RTLD_NOW | RTLD_LOCAL);
+    for (int loaded = 1; loaded >= 0; loaded--) /* the one that is there comes first */
+        for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
+            library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | (loaded ? RTLD_NOLOAD : 0));
+    return library;
+}
+
+static bool load(void)
+{
+    static int told;
+    void *library = tried ? NULL : open_library();
+    if (tried)
+        return activity_register != NULL;
+    tried = true;
+    for (size_t i = 0; library && i < sizeof symbols / sizeof *symbols; i++) {
+        void *symbol = dlsym(library, symbols[i].name);
+        if (!symbol) {
+            library = NULL;
+            activity_register = NULL;
+            break;
+        }
+        memcpy(symbols[i].function, &symbol, sizeof symbol);
+    }
+    if (!library)
+        live_say(&told, "no CUPTI was found: collectives are recorded, kernels are not; "
+                        "LD_LIBRARY_PATH may name the folder of libcupti.so");
+    return library != NULL;
+}
+
+/* ---- Buffers: CUPTI's threads ask for one and hand it back full ---- */
+
+enum buffer_state { EMPTY, GIVEN, FULL };
+
+static struct {
+    _Atomic int state;
+    uint8_t *bytes;
+    _Atomic size_t valid;
+} buffers[BUFFERS];
+static _Atomic uint64_t refused, dropped;
+
+static void on_request(uint8_t **buffer, size_t *size, size_t *most_records)
+{
+    *most_records = 0;
+    for (size_t i = 0; i < BUFFERS; i++) {
+        int expected = EMPTY;
+        if (buffers[i].bytes &&
+            atomic_compare_exchange_strong(&buffers[i].state, &expected, GIVEN)) {
+            *buffer = buffers[i].bytes;
+            *size = BUFFER_BYTES;
+            return;
+        }
+    }
+    *buffer = NULL;
+    *size = 0;
+    atomic_fetch_add(&refused, 1);
+}
+
+static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    size_t lost = 0;
+    (void)size;
+    if (activity_dropped(context, stream, &lost) == 0)
+        atomic_fetch_add(&dropped, lost);
+    for (size_t i = 0; i < BUFFERS; i++)
+        if (buffers[i].bytes && buffers[i].bytes == buffer) {
+            atomic_store(&buffers[i].valid, valid);
+            atomic_store(&buffers[i].state, FULL);
+            return;
+        }
+}
+
+/* ---- Names ---- */
+
+static struct {
+    const char *given; /* CUPTI's pointer */
+    char *text;
+} names[NAMES];
+static size_t name_count;
+
+/* The same name comes with the same pointer as long as its module is loaded; a new module may reuse
+ * one, so the text is looked at too. */
+static uint32_t name_row(const char *name)
+{
+    size_t at = (size_t)(((uintptr_t)name * UINT64_C(0x9fb21c651e98df25)) >> 51) % NAMES;
+    if (!name)
+        name = "unknown";
+    for (size_t i = 0; i < NAMES; i++, at = (at + 1) % NAMES) {
+        if (names[at].given == name && strcmp(names[at].text, name) == 0)
+            return (uint32_t)at;
+        if (names[at].given)
+            continue;
+        if (name_count > NAMES * 3 / 4 || !(names[at].text = strdup(name)))
+            return UINT32_MAX;
+        names[at].given = name;
+        name_count++;
+        return (uint32_t)at;
+    }
+    return UINT32_MAX;
+}
+
+const char *live_cupti_name(uint32_t name)
+{
+    return name < NAMES && names[name].text ? names[name].text : "unknown";
+}
+
+/* Which of the host's calls are kept: those that hand work over or wait. 0: not asked yet, 1: no,
+ * else its name's row + 2. */
+static uint32_t call_names[2][CALLBACKS];
+
+static uint32_t call_row(int domain, uint32_t id)
+{
+    static const char *const words[] = {"Launch", "Memcpy", "Memset", "Synchronize", "WaitEvent"};
+    const char *name = NULL;
+    if (id >= CALLBACKS)
+        return 1;
+    uint32_t *row = &call_names[domain == DOMAIN_RUNTIME][id];
+    if (*row)
+        return *row;
+    *row = 1;
+    if (callback_name(domain, id, &name) == 0 && name)
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (strstr(name, words[i])) {
+                char plain[128]; /* cudaLaunchKernel_v7000: without the version */
+                size_t length = 0;
+                for (; name[length] && length + 1 < sizeof plain; length++)
+                    plain[length] = name[length];
+                plain[length] = '\0';
+                char *version = strstr(plain, "_v");
+                if (version && version[2] >= '0' && version[2] <= '9')
+                    *version = '\0';
+                char *keep = strdup(plain); /* one per call that there is */
+                uint32_t named = keep ? name_row(keep) : UINT32_MAX;
+                *row = named == UINT32_MAX ? 1 : named + 2;
+                break;
+            }
+    return *row;
+}
+
+/* ---- Records ---- */
+
+static struct live_record *records;
+static size_t record_count;
+static uint64_t no_room;
+static int64_t clock_shift_ns; /* CUPTI's clock to the host's */
+
+static uint64_t u64(const uint8_t *record, size_t at)
+{
+    uint64_t value;
+    memcpy(&value, record + at, sizeof value);
+    return value;
+}
+
+static uint32_t u32(const uint8_t *record, size_t at)
+{
+    uint32_t value;
+    memcpy(&value, record + at, sizeof value);
+    return value;
+}
+
+/* Where things lie; a host call has its own beginning. */
+static const struct shape {
+    uint32_t kind;
+    uint8_t as;
+    size_t bytes, start, device, stream, correlation; /* 0: it has none */
+} shapes[] = {
+    {KIND_KERNEL, LIVE_KERNEL, 0, 16, 40, 48, 92}, {KIND_MEMCPY, LIVE_COPY, 8, 16, 32, 40, 44},
+    {KIND_MEMCPY2, LIVE_COPY, 8, 16, 32, 40, 60},  {KIND_MEMSET, LIVE_FILL, 8, 16, 32, 40, 44},
+    {KIND_DRIVER, LIVE_HOST_CALL, 0, 8, 0, 0, 32}, {KIND_RUNTIME, LIVE_HOST_CALL, 0, 8, 0, 0, 32},
+};
+
+static uint32_t name_of(const struct shape *shape, const uint8_t *record)
+{
+    static const char *const copies[] = {"Memcpy Unknown",
+                                         "Memcpy HtoD (Host -> Device)",
+                                         "Memcpy DtoH (Device -> Host)",
+                                         "Memcpy HtoA",
+                                         "Memcpy AtoH",
+                                         "Memcpy AtoA",
+                                         "Memcpy AtoD",
+                                         "Memcpy DtoA",
+                                         "Memcpy DtoD (Device -> Device)",
+                                         "Memcpy HtoH",
+                                         "Memcpy PtoP"};
+    const char *name = "Memset (Device)";
+    if (shape->as == LIVE_HOST_CALL) {
+        uint32_t row =
+            call_row(shape->kind == KIND_RUNTIME ? DOMAIN_RUNTIME : DOMAIN_DRIVER, u32(record, 4));
+        return row == 1 ? UINT32_MAX : row - 2;
+    }
+    if (shape->as == LIVE_KERNEL)
+        memcpy(&name, record + 104, sizeof name);
+    else if (shape->as == LIVE_COPY)
+        name = copies[record[4] < sizeof copies / sizeof *copies ? record[4] : 0];
+    return name_row(name);
+}
+
+static void take_record(const uint8_t *record)
+{
+    const struct shape *shape = NULL;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && !shape; i++)
+        shape = shapes[i].kind == u32(record, 0) ? &shapes[i] : NULL;
+    if (!shape)
+        return;
+    uint32_t name = name_of(shape, record);
+    if (name == UINT32_MAX && shape->as == LIVE_HOST_CALL)
+        return;
+    if (record_count == RECORDS) {
+        no_room++;
+        return;
+    }
+    bool device = shape->device != 0;
+    records[record_count++] = (struct live_record){
+        .start_ns = (int64_t)u64(record, shape->start) + clock_shift_ns,
+        .end_ns = (int64_t)u64(record, shape->start + 8) + clock_shift_ns,
+        .bytes = shape->bytes ? u64(record, shape->bytes) : 0,
+        .correlation = u32(record, shape->correlation),
+        .name = name,
+        .stream = device ? u32(record, shape->stream) : 0,
+        .thread = device ? 0 : u32(record, 28),
+        .kind = shape->as,
+        .device = device ? (uint8_t)u32(record, shape->device) : 0,
+    };
+}
+
+static void take_buffer(size_t i)
+{
+    void *record = NULL;
+    size_t valid = atomic_load(&buffers[i].valid);
+    while (valid && activity_next(buffers[i].bytes, valid, &record) == 0)
+        take_record(record);
+    atomic_store(&buffers[i].state, EMPTY);
+}
+
+/* ---- Sampling ---- */
+
+static bool make_room(void)
+{
+    if (!records && !(records = malloc(RECORDS * sizeof *records)))
+        return false;
+    for (size_t i = 0; i < BUFFERS; i++)
+        if (!buffers[i].bytes && !(buffers[i].bytes = aligned_alloc(64, BUFFER_BYTES)))
+            return false;
+    return true;
+}
+
+static void set_clock(void)
+{
+    uint64_t theirs = 0;
+    int64_t before = live_now_ns();
+    if (get_timestamp(&theirs) == 0)
+        clock_shift_ns = before + (live_now_ns() - before) / 2 - (int64_t)theirs;
+}
+
+static void ignore_callback(void *data, int domain, uint32_t id, const void *what)
+{
+    (void)data, (void)domain, (void)id, (void)what;
+}
+
+/* Is nobody else a client? Asking is becoming one for a moment. 0: nobody is. */
+static int ask(void)
+{
+    void *subscriber = NULL;
+    void (*callback)(void *, int, uint32_t, const void *) = ignore_callback;
+    void *pointer;
+    memcpy(&pointer, &callback, sizeof pointer);
+    int code = subscribe(&subscriber, pointer, NULL);
+    if (code == 0)
+        unsubscribe(subscriber);
+    return code;
+}
+
+static const int kinds[] = {KIND_KERNEL,  KIND_MEMCPY,  KIND_MEMSET,
+                            KIND_MEMCPY2, KIND_RUNTIME, KIND_DRIVER};
+
+static int enable(void)
+{
+    int code = 0;
+    void (*request)(uint8_t **, size_t *, size_t *) = on_request;
+    void (*complete)(void *, uint32_t, uint8_t *, size_t, size_t) = on_complete;
+    void *r, *c;
+    memcpy(&r, &request, sizeof r);
+    memcpy(&c, &complete, sizeof c);
+    if ((code = activity_register(r, c)) != 0)
+        return code;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if ((code = activity_enable(kinds[i])) != 0) {
+            while (i-- > 0)
+                activity_disable(kinds[i]);
+            return code;
+        }
+    return 0;
+}
+
+enum live_cupti_state live_cupti_begin(void)
+{
+    if (enabled)
+        return LIVE_CUPTI_ON;
+    if (!load())
+        return LIVE_CUPTI_OFF;
+    if (!make_room())
+        return LIVE_CUPTI_OFF;
+    static int told;
+    int code = ask();
+    if (code == 0 && (code = enable()) == 0) {
+        enabled = true;
+        set_clock();
+        return LIVE_CUPTI_ON;
+    }
+    if (code == OTHER_CLIENT)
+        return LIVE_CUPTI_TAKEN;
+    live_say(&told,
+             "CUPTI cannot be used here (it says %d): collectives are recorded, kernels are not",
+             code);
+    return LIVE_CUPTI_OFF;
+}
+
+void live_cupti_end(void)
+{
+    for (size_t i = 0; enabled && i < sizeof kinds / sizeof *kinds; i++)
+        activity_disable(kinds[i]);
+    enabled = false;
+}
+
+size_t live_cupti_drain(void)
+{
+    size_t before = record_count;
+    if (!activity_register)
+        return 0;
+    activity_flush(0);
+    for (size_t i = 0; i < BUFFERS; i++)
+        if (atomic_load(&buffers[i].state) == FULL)
+            take_buffer(i);
+    return record_count - before;
+}
+
+struct live_recording live_cupti_recording(void)
+{
+    return (struct live_recording){records, record_count,
+                                   no_room + atomic_load(&refused) + atomic_load(&dropped)};
+}
+
+void live_cupti_forget(int64_t before_ns)
+{
+    size_t left = 0;
+    if (before_ns == INT64_MAX)
+        live_cupti_drain();
+    for (size_t i = 0; i < record_count; i++)
+        if (records[i].end_ns >= before_ns)
+            records[left++] = records[i];
+    record_count = left;
+    no_room = 0;
+    atomic_store(&refused, 0);
+    atomic_store(&dropped, 0);
+}
+
+/* The driver loads this object and calls this, when CUDA_INJECTION64_PATH names it. The writer does
+ * the rest once there are steps to sample. */
+LIVE_EXPORT int InitializeInjection(void);
+LIVE_EXPORT int InitializeInjection(void)
+{
+    live_start(LIVE_FROM_CUDA);
+    return 1;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A sampled step as a trace, as PyTorch's profiler would write it, and its labels by the same
+ * reader and account that knee trace has.
+ *
+ * NCCL tells of a collective on the host's side, CUPTI of the kernel; they meet by time: NCCL
+ * announces the calls of a launch right after it has launched (or right before: whichever order
+ * makes more names agree is the one).
+ */
+#include "live/live_agent.h"
+
+#include "base/format.h"
+#include "knee_timeline.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOST_PID = 1000000 }; /* no device has that number */
+
+struct writing {
+    const struct live_sample *sample;
+    struct knee_text *text;
+    uint32_t *launch_at;               /* record of a correlation's host call + 1, by hash */
+    uint32_t *collectives;             /* records that are kernels of collectives, by launch */
+    const struct live_event **call_of; /* of each of them the first call; NULL: not known */
+    size_t collective_count;
+    size_t table;
+};
+
+/* ---- Who launched what ---- */
+
+static size_t slot(const struct writing *w, uint32_t correlation)
+{
+    size_t at = (correlation * UINT32_C(2654435761)) & (w->table - 1);
+    while (w->launch_at[at] &&
+           w->sample->recording.records[w->launch_at[at] - 1].correlation != correlation)
+        at = (at + 1) & (w->table - 1);
+    return at;
+}
+
+static bool hands_over(const char *name)
+{
+    return strstr(name, "Launch") || strstr(name, "Memcpy") || strstr(name, "Memset");
+}
+
+static void list_launches(struct writing *w)
+{
+    const struct live_recording *r = &w->sample->recording;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->records[i].kind == LIVE_HOST_CALL && hands_over(live_cupti_name(r->records[i].name)))
+            w->launch_at[slot(w, r->records[i].correlation)] = (uint32_t)i + 1;
+}
+
+static int64_t launched_ns(const struct writing *w, const struct live_record *record)
+{
+    uint32_t row = w->launch_at[slot(w, record->correlation)];
+    return row ? w->sample->recording.records[row - 1].start_ns : record->start_ns;
+}
+
+static bool is_collective(const struct live_record *record)
+{
+    return record->kind == LIVE_KERNEL && strstr(live_cupti_name(record->name), "nccl");
+}
+
+/* Insertion: there are few, and they come almost in order. */
+static void list_collectives(struct writing *w)
+{
+    const struct live_recording *r = &w->sample->recording;
+    for (size_t i = 0; i < r->count; i++) {
+        if (!is_collective(&r->records[i]))
+            continue;
+        size_t at = w->collective_count++;
+        int64_t when = launched_ns(w, &r->records[i]);
+        for (; at > 0 && launched_ns(w, &r->records[w->collectives[at - 1]]) > when; at--)
+            w->collectives[at] = w->collectives[at - 1];
+        w->collectives[at] = (uint32_t)i;
+    }
+}
+
+/* Gives each kernel the first call announced between its launch and the next one's (or the one
+ * before and its own); the number of those whose names agree. */
+static size_t match(struct writing *w, bool announced_before, const struct live_event **out)
+{
+    const struct live_recording *r = &w->sample->recording;
+    size_t agree = 0, call = 0;
+    for (size_t i = 0; i < w->collective_count; i++) {
+        const struct live_record *record = &r->records[w->collectives[i]];
+        size_t other = announced_before ? i : i + 1;
+        int64_t from = announced_before ? INT64_MIN : launched_ns(w, record), to = INT64_MAX;
+        if (other < w->collective_count)
+            to = launched_ns(w, &r->records[w->collectives[other]]);
+        while (call < w->sample->call_count && w->sample->calls[call].at_ns < from)
+            call++;
+        bool there = call < w->sample->call_count && w->sample->calls[call].at_ns < to;
+        out[i] = there ? &w->sample->calls[call] : NULL;
+        while (call < w->sample->call_count && w->sample->calls[call].at_ns < to)
+            call++;
+        if (there && live_kernel_runs(live_cupti_name(record->name), out[i]->op))
+            agree++;
+        else
+            out[i] = NULL;
+    }
+    return agree;
+}
+
+static void match_calls(struct writing *w)
+{
+    size_t size = (w->collective_count + 1) * sizeof *w->call_of;
+    const struct live_event **before = malloc(size);
+    w->call_of = malloc(size);
+    if (w->call_of && before && match(w, true, before) > match(w, false, w->call_of))
+        memcpy(w->call_of, before, size);
+    free(before);
+}
+
+/* ---- Events ---- */
+
+static void begin(struct knee_text *t, const char *category, const char *name, int64_t pid,
+                  int64_t tid, int64_t start_ns, int64_t dur_ns)
+{
+    start_ns = start_ns > 0 ? start_ns : 0;
+    dur_ns = dur_ns > 0 ? dur_ns : 0;
+    knee_text_printf(t, "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"", category);
+    for (; *name; name++)
+        if (*name == '"' || *name == '\\')
+            knee_text_printf(t, "\\%c", *name);
+        else if ((unsigned char)*name >= 32)
+            knee_text_add(t, name, 1);
+    knee_text_printf(t,
+                     "\", \"pid\": %" PRId64 ", \"tid\": %" PRId64 ", \"ts\": %" PRId64
+                     ".%03d, \"dur\": %" PRId64 ".%03d",
+                     pid, tid, start_ns / 1000, (int)(start_ns % 1000), dur_ns / 1000,
+                     (int)(dur_ns % 1000));
+}
+
+/* All calls of one launch travel in one kernel: their elements together. */
+static uint64_t elements_of(const struct live_sample *s, const struct live_event *call)
+{
+    uint64_t sum = 0;
+    for (const struct live_event *c = call; c < s->calls + s->call_count; c++)
+        if (c == call || (c->launch && c->launch == call->launch && c->op == call->op))
+            sum += c->count;
+    return sum;
+}
+
+static void put_call(struct writing *w, const struct live_event *call)
+{
+    struct live_comm comm = live_comm(call->comm);
+    uint64_t count = elements_of(w->sample, call),
+             all = count * (uint64_t)(comm.size > 0 ? comm.size : 1);
+    bool gathers = strcmp(live_op_name(call->op), "AllGather") == 0;
+    bool scatters = strcmp(live_op_name(call->op), "ReduceScatter") == 0;
+    knee_text_printf(w->text,
+                     ", \"Collective name\": \"%s\", \"In msg nelems\": %" PRIu64
+                     ", \"Out msg nelems\": %" PRIu64
+                     ", \"dtype\": \"%s\", \"Process Group Name\": \"%" PRIx64 "\"",
+                     live_trace_op(call->op), scatters ? all : count, gathers ? all : count,
+                     live_trace_type(call->type), comm.id);
+    if (comm.size > 0)
+        knee_text_printf(w->text, ", \"Group size\": %d", comm.size);
+    if (!call->pair)
+        knee_text_printf(w->text, ", \"Seq\": %" PRIu64, call->seq);
+    else
+        knee_text_printf(w->text, ", \"%s\": %d",
+                         strcmp(live_op_name(call->op), "Recv") == 0 ? "Src Rank" : "Dst Rank",
+                         call->peer);
+}
+
+static const struct live_event *call_of(const struct writing *w, size_t row)
+{
+    for (size_t i = 0; w->call_of && i < w->collective_count; i++)
+        if (w->collectives[i] == row)
+            return w->call_of[i];
+    return NULL;
+}
+
+static void put_record(struct writing *w, size_t row, const struct live_record *r)
+{
+    static const char *const categories[] = {"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime"};
+    struct knee_text *t = w->text;
+    int64_t dur_ns = r->end_ns - r->start_ns;
+    const char *name = live_cupti_name(r->name);
+    if (r->kind == LIVE_HOST_CALL) {
+        begin(t, categories[r->kind], name, HOST_PID, r->thread, r->start_ns, dur_ns);
+        knee_text_printf(t, ", \"args\": {\"correlation\": %" PRIu32 "}},\n", r->correlation);
+        return;
+    }
+    begin(t, categories[r->kind], name, r->device, r->stream, r->start_ns, dur_ns);
+    knee_text_printf(
+        t, ", \"args\": {\"device\": %d, \"stream\": %" PRIu32 ", \"correlation\": %" PRIu32,
+        r->device, r->stream, r->correlation);
+    if (r->bytes)
+        knee_text_printf(t, ", \"bytes\": %" PRIu64, r->bytes);
+    const struct live_event *call = is_collective(r) ? call_of(w, row) : NULL;
+    if (call)
+        put_call(w, call);
+    knee_text_puts(t, "}},\n");
+}
+
+static void put_records(struct writing *w)
+{
+    const struct live_recording *r = &w->sample->recording;
+    list_launches(w);
+    list_collectives(w);
+    match_calls(w);
+    for (size_t i = 0; i < r->count; i++)
+        put_record(w, i, &r->records[i]);
+}
+
+/* Without a GPU: what lies between two calls is the job's own work. */
+static void put_calls(struct writing *w)
+{
+    const struct live_sample *s = w->sample;
+    int64_t free_ns = 0;
+    for (size_t i = 0; i < s->call_count; i++) {
+        const struct live_event *c = &s->calls[i];
+        if (c->dur_ns < 0)
+            continue;
+        if (free_ns && c->at_ns > free_ns) {
+            begin(w->text, "kernel", "outside of MPI", 0, 1, free_ns, c->at_ns - free_ns);
+            knee_text_puts(w->text, ", \"args\": {\"device\": 0, \"stream\": 1}},\n");
+        }
+        begin(w->text, "kernel", "ncclMPI", 0, 2, c->at_ns, c->dur_ns);
+        knee_text_puts(w->text, ", \"args\": {\"device\": 0, \"stream\": 2");
+        put_call(w, c);
+        knee_text_puts(w->text, "}},\n");
+        free_ns = c->at_ns + c->dur_ns > free_ns ? c->at_ns + c->dur_ns : free_ns;
+    }
+}
+
+static bool make_tables(struct writing *w)
+{
+    size_t count = w->sample->recording.count;
+    for (w->table = 64; w->table < 2 * count; w->table *= 2)
+        ;
+    w->launch_at = calloc(w->table, sizeof *w->launch_at);
+    w->collectives = malloc((count + 1) * sizeof *w->collectives);
+    return w->launch_at && w->collectives;
+}
+
+void live_trace_write(const struct live_sample *sample, const struct live_about *about,
+                      struct knee_text *text)
+{
+    struct writing w = {.sample = sample, .text = text};
+    char name[48];
+    knee_format(name, sizeof name, "ProfilerStep#%" PRId64, sample->number);
+    knee_text_printf(
+        text,
+        "{\"schemaVersion\": 1,\n\"deviceProperties\": [{\"id\": 0, \"name\": \"%s\"}],\n"
+        "\"distributedInfo\": {\"backend\": \"%s\", \"rank\": %d, \"world_size\": %d},\n"
+        "\"traceEvents\": [\n",
+        about->gpu[0] ? about->gpu : "no GPU", about->source == LIVE_FROM_MPI ? "mpi" : "nccl",
+        about->rank, about->world);
+    begin(text, "user_annotation", name, HOST_PID, 1, sample->start_ns,
+          sample->end_ns - sample->start_ns);
+    knee_text_puts(text, "},\n");
+    if (!make_tables(&w))
+        text->failed = true;
+    else if (about->source == LIVE_FROM_MPI)
+        put_calls(&w);
+    else
+        put_records(&w);
+    knee_text_puts(text, "{\"ph\": \"M\", \"name\": \"end\", \"pid\": 0, \"tid\": 0}\n]}\n");
+    free(w.launch_at);
+    free(w.collectives);
+    free(w.call_of);
+}
+
+/* ---- Labels ---- */
+
+static bool read_back(const struct knee_text *text, struct knee_trace *trace)
+{
+    struct knee_err err;
+    struct knee_trace_reader *reader = knee_trace_begin("step.json", NULL, NULL);
+    size_t at = 0, room = 0;
+    while (reader && at < text->length) {
+        char *to = knee_trace_room(reader, &room);
+        if (!to || !room)
+            break;
+        room = room < text->length - at ? room : text->length - at;
+        memcpy(to, text->data + at, room);
+        knee_trace_filled(reader, room);
+        at += room;
+    }
+    return reader && knee_trace_end(reader, trace, &err) == KNEE_OK;
+}
+
+void live_trace_label(const struct knee_text *text, int64_t number, struct live_labels *out)
+{
+    struct knee_trace trace;
+    struct knee_account account;
+    struct knee_err err;
+    if (!read_back(text, &trace))
+        return;
+    if (knee_account(&trace, 1, NULL, &account, &err) == KNEE_OK) {
+        for (size_t i = 0; i < account.step_count && !out->known; i++) {
+            const struct knee_step_account *step = &account.steps[i];
+            if (step->number != number)
+                continue;
+            out->known = true;
+            out->window_ns = step->ledger.window_ns;
+            out->comm_ns = step->ledger.comm_ns;
+            for (size_t k = 0; k < KNEE_LABELS; k++)
+                out->label_ns[k] = step->ledger.label_ns[k];
+        }
+        knee_account_release(&account);
+    }
+    knee_trace_release(&trace);
+}

@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The writer's round: empty the queue, find steps, sample some of them, write lines.
+ *
+ * A sample of step N begins while step N - 1 runs, so that the recording is on when N begins, and
+ * ends after N + 1 has begun; what the GPU still has to do then is waited for. What it cost is seen
+ * in the durations of the steps around it against those of the others; `every` follows from that
+ * and the budget. It is a power of two and steps are sampled whose number it divides, so that ranks
+ * sample the same steps though each goes by its own costs.
+ */
+#include "live/live_agent.h"
+
+#include "live/live_slots.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    RECENT = 8192,    /* collectives remembered for a sample, and their steps */
+    PLAIN_STEPS = 64, /* durations of steps without a sample */
+    SAMPLES = 16,     /* costs of samples */
+    LEAST_EVERY = 8,
+    FIRST_EVERY = 16,    /* the first sample is soon ... */
+    ASSUMED_EVERY = 128, /* ... and the next when its cost can be told from chance */
+    MOST_EVERY = 1 << 16,
+    LINES_A_SECOND = 2000,
+    AROUND = 3, /* steps that a sample may slow: before, its own, after */
+};
+#define LINE_NS     INT64_C(50000000)
+#define INTERVAL_NS INT64_C(1000000000)
+#define RETRY_NS    INT64_C(10000000000)
+
+enum phase { WAITING, ARMED, RECORDING, DRAINING };
+
+/* What one line of steps.jsonl says. */
+struct line {
+    int64_t at_ns, number, steps, dur_ns;
+    uint64_t calls, bytes, seq;
+    uint16_t comm;
+};
+
+static struct live_period *period;
+static struct live_event *recent; /* a ring */
+static uint64_t recent_count;
+static struct {
+    uint64_t key;
+    int64_t step;
+} step_of[RECENT];
+
+static struct live_boundary last; /* the step that runs now; number -1: none */
+static bool begun;
+static struct line gathered, held;
+
+static struct {
+    enum phase phase;
+    int64_t number, start_ns, end_ns, asked_ns, retry_ns;
+    int quiet_rounds, boundaries;
+    uint64_t first_recent;
+    int64_t around_ns;
+    int around;   /* steps still to be added to around_ns */
+    int64_t done; /* samples so far */
+} sample;
+
+static int64_t plain_ns[PLAIN_STEPS], cost_ns[SAMPLES];
+static size_t plain_count, cost_count;
+static int64_t cost_in_all_ns, every = ASSUMED_EVERY;
+static int64_t calls_every = 1, rate_since_ns;
+static uint64_t rate_calls, left_out;
+static struct live_gpu gpu;
+static int64_t gpu_read_ns, flushed_ns, swept_ns, first_ns;
+static bool gpu_told;
+
+/* ---- Medians ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static int64_t median(const int64_t *values, size_t count)
+{
+    int64_t sorted[PLAIN_STEPS];
+    if (!count)
+        return 0;
+    memcpy(sorted, values, count * sizeof *values);
+    qsort(sorted, count, sizeof *sorted, compare);
+    return sorted[count / 2];
+}
+
+/* Half the distance between the quartiles. */
+static int64_t spread(const int64_t *values, size_t count)
+{
+    int64_t sorted[PLAIN_STEPS];
+    if (count < 4)
+        return 0;
+    memcpy(sorted, values, count * sizeof *values);
+    qsort(sorted, count, sizeof *sorted, compare);
+    return (sorted[count * 3 / 4] - sorted[count / 4]) / 2;
+}
+
+static size_t kept(size_t count, size_t room)
+{
+    return count < room ? count : room;
+}
+
+/* ---- How often to sample ---- */
+
+static int64_t plain_step_ns(void)
+{
+    return median(plain_ns, kept(plain_count, PLAIN_STEPS));
+}
+
+/* A sample costs its median and what chance leaves open, a fifth of a percent of a step at least.
+ */
+static void choose_every(void)
+{
+    size_t count = kept(cost_count, SAMPLES);
+    int64_t step_ns = plain_step_ns();
+    if (!count || !step_ns)
+        return;
+    double cost = (double)median(cost_ns, count) + (double)spread(cost_ns, count) / (double)count;
+    double least = 0.002 * (double)step_ns;
+    double wanted = (cost > least ? cost : least) / (live_config()->budget * (double)step_ns);
+    for (every = LEAST_EVERY; (double)every < wanted && every < MOST_EVERY;)
+        every *= 2;
+}
+
+static void note_cost(void)
+{
+    int64_t cost = sample.around_ns - AROUND * plain_step_ns();
+    cost_in_all_ns += cost > 0 || cost_in_all_ns + cost > 0 ? cost : -cost_in_all_ns;
+    if (++sample.done > 1) /* the first one loads libraries: it is paid once */
+        cost_ns[cost_count++ % SAMPLES] = cost;
+    choose_every();
+}
+
+static void note_duration(int64_t dur_ns)
+{
+    if (sample.around > 0) {
+        sample.around_ns += dur_ns;
+        if (--sample.around == 0)
+            note_cost();
+    } else if (sample.phase == WAITING || live_config()->always)
+        plain_ns[plain_count++ % PLAIN_STEPS] = dur_ns;
+}
+
+static bool wants_sample(int64_t number)
+{
+    int64_t often = live_config()->always            ? 1
+                    : sample.done || plain_count < 8 ? every
+                                                     : FIRST_EVERY;
+    return number % often == 0 && (plain_count >= 8 || live_config()->always);
+}
+
+/* ---- Lines ---- */
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+static void put_gpu(struct knee_text *text)
+{
+    if (!gpu.fresh)
+        return;
+    gpu.fresh = false;
+    knee_text_printf(text, ", \"gpu_s\": %.6f", gpu.interval_s);
+    if (gpu.energy_j >= 0)
+        knee_text_printf(text, ", \"energy_j\": %.3f", gpu.energy_j);
+    if (gpu.power_w >= 0)
+        knee_text_printf(text, ", \"power_w\": %.1f", gpu.power_w);
+    if (gpu.sm_mhz >= 0)
+        knee_text_printf(text, ", \"sm_mhz\": %d, \"throttle\": %" PRIu64, gpu.sm_mhz,
+                         gpu.throttle);
+    if (gpu.temp_c >= 0)
+        knee_text_printf(text, ", \"temp_c\": %d", gpu.temp_c);
+}
+
+static void put_agent(struct knee_text *text, int64_t now_ns)
+{
+    struct timespec cpu = {0, 0};
+    double elapsed = (double)(now_ns - first_ns);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    knee_text_printf(
+        text, ", \"overhead\": %.7f, \"cpu\": %.6f, \"every\": %" PRId64 ", \"left_out\": %" PRIu64,
+        share((double)(live_took_in_all_ns() + cost_in_all_ns), elapsed),
+        share((double)cpu.tv_sec * 1e9 + (double)cpu.tv_nsec, elapsed),
+        live_config()->cupti || live_about().source == LIVE_FROM_MPI ? every : 0,
+        left_out + live_pushed_too_many() + live_slots_lost());
+}
+
+static void put_labels(struct knee_text *text, const char *file, const struct live_recording *r,
+                       const struct live_labels *labels)
+{
+    static const char *const names[] = {"compute_s", "transfer_s", "wait_s", "copy_s",
+                                        "starved_s", "host_s",     "idle_s"};
+    size_t work = 0;
+    for (size_t i = 0; i < r->count; i++)
+        work += r->records[i].kind != LIVE_HOST_CALL;
+    knee_text_printf(text, ", \"trace\": \"%s\", \"kernels\": %zu, \"lost\": %" PRIu64, file, work,
+                     r->lost);
+    if (!labels->known)
+        return;
+    for (size_t i = 0; i < 7; i++)
+        knee_text_printf(text, ", \"%s\": %.9f", names[i], (double)labels->label_ns[i] / 1e9);
+    knee_text_printf(text, ", \"comm_s\": %.9f, \"window_s\": %.9f", (double)labels->comm_ns / 1e9,
+                     (double)labels->window_ns / 1e9);
+}
+
+static void begin_line(struct knee_text *text, const struct line *line, bool sampled)
+{
+    struct live_comm comm = live_comm(line->comm);
+    knee_text_printf(text,
+                     "{\"t_ns\": %" PRId64 ", \"step\": %" PRId64 ", \"steps\": %" PRId64
+                     ", \"step_s\": %.9f, \"calls\": %" PRIu64 ", \"bytes\": %" PRIu64,
+                     line->at_ns, line->number, line->steps,
+                     (double)line->dur_ns / 1e9 / (double)(line->steps ? line->steps : 1),
+                     line->calls, line->bytes);
+    if (line->number >= 0)
+        knee_text_printf(text, ", \"comm\": \"%" PRIx64 "\", \"seq\": %" PRIu64, comm.id,
+                         line->seq);
+    knee_text_printf(text, ", \"sampled\": %s", sampled ? "true" : "false");
+}
+
+static void end_line(struct knee_text *text, int64_t now_ns)
+{
+    put_gpu(text);
+    put_agent(text, now_ns);
+    knee_text_puts(text, "}\n");
+    live_files_step(text);
+    knee_text_release(text);
+}
+
+static void write_line(struct line *line)
+{
+    struct knee_text text = {0};
+    begin_line(&text, line, false);
+    end_line(&text, line->at_ns);
+    *line = (struct line){.number = -1};
+}
+
+static void put_word(struct knee_text *text, const char *name, const char *word)
+{
+    if (*word)
+        knee_text_printf(text, ", \"%s\": \"%s\"", name, word);
+}
+
+static void write_call(const struct live_event *e, int64_t step)
+{
+    struct live_comm comm = live_comm(e->comm);
+    struct knee_text text = {0};
+    knee_text_printf(&text,
+                     "{\"comm\": \"%" PRIx64 "\", \"seq\": %" PRIu64
+                     ", \"op\": \"%s\", \"bytes\": %" PRIu64 ", \"start_ns\": %" PRId64
+                     ", \"dur_ns\": %" PRId64 ", \"step\": %" PRId64,
+                     comm.id, e->seq, live_op_name(e->op), e->count * live_type_bytes(e->type),
+                     e->at_ns, e->dur_ns, step);
+    if (!e->pair)
+        knee_text_printf(&text, ", \"sn\": %" PRIu64, e->sn);
+    else
+        knee_text_printf(&text, ", \"peer\": %d", e->peer);
+    if (e->gpu_ns)
+        knee_text_printf(&text, ", \"gpu_ns\": %" PRId64, e->gpu_ns);
+    if (e->longest_ns)
+        knee_text_printf(&text, ", \"ch_ns\": [%" PRIu32 ", %" PRIu32 "]", e->shortest_ns,
+                         e->longest_ns);
+    put_word(&text, "algo", live_algo_name(e->algo));
+    put_word(&text, "proto", live_proto_name(e->proto));
+    if (e->channels)
+        knee_text_printf(&text, ", \"channels\": %d", e->channels);
+    knee_text_printf(&text, ", \"rank\": %d, \"n\": %d}\n", comm.rank, comm.size);
+    live_files_call(&text);
+    knee_text_release(&text);
+}
+
+/* ---- Samples ---- */
+
+static bool is_mpi(void)
+{
+    return live_about().source == LIVE_FROM_MPI;
+}
+
+static bool recorder_begins(void)
+{
+    static int told;
+    if (is_mpi())
+        return true;
+    if (!live_config()->cupti)
+        return false;
+    switch (live_cupti_begin()) {
+    case LIVE_CUPTI_ON: return true;
+    case LIVE_CUPTI_TAKEN:
+        live_say(&told, "another profiler has CUPTI; sampling goes on when it has let go of it");
+        break;
+    default: break;
+    }
+    sample.retry_ns = live_now_ns() + RETRY_NS;
+    return false;
+}
+
+static void arm(int64_t number)
+{
+    if (live_now_ns() < sample.retry_ns)
+        return;
+    sample.first_recent = recent_count;
+    if (!recorder_begins())
+        return;
+    sample.phase = ARMED;
+    sample.number = number;
+    sample.asked_ns = live_now_ns();
+    sample.around_ns = 0;
+    sample.around = AROUND;
+}
+
+static void forget_sample(void)
+{
+    if (!is_mpi()) {
+        live_cupti_end();
+        live_cupti_forget(INT64_MAX);
+    }
+    sample.phase = WAITING;
+}
+
+/* The collectives of the sample, in the order in which they came. */
+static size_t copy_recent(struct live_event **out)
+{
+    uint64_t first = sample.first_recent;
+    if (recent_count - first > RECENT)
+        first = recent_count - RECENT;
+    size_t count = (size_t)(recent_count - first);
+    *out = malloc((count + 1) * sizeof **out);
+    for (size_t i = 0; *out && i < count; i++)
+        (*out)[i] = recent[(first + i) % RECENT];
+    return *out ? count : 0;
+}
+
+static void write_sample(void)
+{
+    struct live_about about = live_about();
+    struct live_event *calls = NULL;
+    size_t count = copy_recent(&calls);
+    struct live_sample taken = {.number = sample.number,
+                                .start_ns = sample.start_ns,
+                                .end_ns = sample.end_ns,
+                                .calls = calls,
+                                .call_count = count};
+    struct knee_text trace = {0}, text = {0};
+    struct live_labels labels = {0};
+    char file[64] = "";
+    if (about.rank < 0)
+        about.rank = live_comm(0).rank;
+    if (about.world < 0)
+        about.world = live_comm(0).size;
+    if (!is_mpi())
+        taken.recording = live_cupti_recording();
+    live_trace_write(&taken, &about, &trace);
+    if (!trace.failed && live_files_trace(sample.number, &trace, file, sizeof file))
+        live_trace_label(&trace, sample.number, &labels);
+    begin_line(&text, &held, file[0] != '\0');
+    if (file[0])
+        put_labels(&text, file, &taken.recording, &labels);
+    end_line(&text, held.at_ns);
+    knee_text_release(&trace);
+    free(calls);
+}
+
+/* Always: the recording goes on, and what was launched after this step belongs to the next. */
+static void next_sample(void)
+{
+    if (!live_config()->always) {
+        forget_sample();
+        return;
+    }
+    if (!is_mpi())
+        live_cupti_forget(sample.end_ns - plain_step_ns() / 2);
+    sample.phase = WAITING;
+    arm(last.number + 1);
+}
+
+/* What was launched last may not have run yet: two looks that bring nothing new, a step later. */
+static void drain(bool hurry)
+{
+    int64_t waited_ns = live_now_ns() - sample.end_ns;
+    size_t news = is_mpi() ? 0 : live_cupti_drain();
+    sample.quiet_rounds = news ? 0 : sample.quiet_rounds + 1;
+    bool settled =
+        sample.boundaries > 1 || waited_ns > INTERVAL_NS || is_mpi() || live_config()->always;
+    if (hurry || (settled && sample.quiet_rounds >= 2) || waited_ns > 5 * INTERVAL_NS) {
+        write_sample();
+        next_sample();
+    }
+}
+
+/* ---- Steps ---- */
+
+static void hold_or_write(const struct live_boundary *b, bool sampled)
+{
+    gathered.at_ns = b->at_ns;
+    gathered.number = last.number;
+    gathered.comm = last.comm;
+    gathered.seq = last.seq;
+    gathered.steps++;
+    gathered.dur_ns += b->at_ns - last.at_ns;
+    if (sampled) {
+        held = gathered;
+        gathered = (struct line){.number = -1};
+    } else if (gathered.dur_ns >= LINE_NS || sample.phase == ARMED) {
+        write_line(&gathered);
+    }
+}
+
+static void on_boundary(const struct live_boundary *b)
+{
+    bool ends_sample = begun && sample.phase == RECORDING && last.number == sample.number;
+    if (begun) {
+        note_duration(b->at_ns - last.at_ns);
+        hold_or_write(b, ends_sample);
+    } else {
+        gathered = (struct line){.number = -1}; /* of no step */
+    }
+    begun = true;
+    last = *b;
+    if (ends_sample) {
+        sample.phase = DRAINING;
+        sample.end_ns = b->at_ns;
+        sample.quiet_rounds = sample.boundaries = 0;
+        if (!is_mpi() && !live_config()->always)
+            live_cupti_end();
+    } else if (sample.phase == ARMED && b->number == sample.number) {
+        sample.phase = RECORDING;
+        sample.start_ns = b->at_ns;
+    } else if (sample.phase == ARMED && b->number > sample.number) {
+        forget_sample(); /* it came too late, and costs what it costs */
+    } else if (sample.phase == WAITING && wants_sample(b->number + 1)) {
+        arm(b->number + 1);
+    }
+    sample.boundaries += sample.phase == DRAINING;
+}
+
+/* ---- Events ---- */
+
+static size_t place_of(const struct live_event *e, uint64_t *key)
+{
+    *key = (e->seq * UINT64_C(0x9fb21c651e98df25)) ^ ((uint64_t)e->comm << 48) ^
+           ((uint64_t)e->op << 40) ^ (uint64_t)(uint32_t)e->peer;
+    return (size_t)((*key * UINT64_C(0x9fb21c651e98df25)) >> 51);
+}
+
+static void on_enqueued(const struct live_event *e)
+{
+    struct live_boundary boundary;
+    uint64_t key;
+    if (live_period_take(period, e, &boundary))
+        on_boundary(&boundary);
+    size_t at = place_of(e, &key);
+    step_of[at].key = key;
+    step_of[at].step = begun ? last.number : -1;
+    if (!is_mpi())
+        recent[recent_count++ % RECENT] = *e;
+    gathered.calls++;
+    gathered.bytes += e->count * live_type_bytes(e->type);
+}
+
+/* More lines than that a second: only of some steps, the same on all ranks. */
+static void watch_rate(int64_t now_ns)
+{
+    rate_calls++;
+    if (now_ns - rate_since_ns < 5 * INTERVAL_NS)
+        return;
+    double rate = (double)rate_calls * 1e9 / (double)(now_ns - rate_since_ns);
+    for (calls_every = 1; rate > LINES_A_SECOND * (double)calls_every && calls_every < MOST_EVERY;)
+        calls_every *= 2;
+    rate_calls = 0;
+    rate_since_ns = now_ns;
+}
+
+static void on_ran(const struct live_event *e)
+{
+    uint64_t key;
+    size_t at = place_of(e, &key);
+    int64_t step = step_of[at].key == key ? step_of[at].step : -1;
+    if (is_mpi())
+        recent[recent_count++ % RECENT] = *e;
+    watch_rate(e->at_ns);
+    if (step < 0 || step % calls_every == 0)
+        write_call(e, step);
+    else
+        left_out++;
+}
+
+/* ---- The round ---- */
+
+/* Paused: as if nothing had been seen, but for the period, which is still the job's. */
+static void look_for_pause(int64_t now_ns)
+{
+    static int64_t looked_ns;
+    static bool was;
+    if (now_ns - looked_ns < INTERVAL_NS / 2)
+        return;
+    looked_ns = now_ns;
+    bool is = live_look_for_pause();
+    if (is && !was) {
+        if (sample.phase != WAITING)
+            forget_sample();
+        begun = false;
+        gathered = (struct line){.number = -1};
+        sample.around = 0;
+    }
+    was = is;
+}
+
+static bool ready(void)
+{
+    if (!period && !(period = live_period_new())) {
+        live_off("out of memory; recording is off");
+        return false;
+    }
+    if (!recent && !(recent = calloc(RECENT, sizeof *recent))) {
+        live_off("out of memory; recording is off");
+        return false;
+    }
+    if (!first_ns) {
+        first_ns = flushed_ns = rate_since_ns = live_now_ns();
+        last.number = gathered.number = -1;
+    }
+    return true;
+}
+
+/* Before steps are known, or when none ends any more: a line a second, if anything happened. */
+static void write_interval(int64_t now_ns)
+{
+    static int64_t since_ns;
+    since_ns = since_ns ? since_ns : now_ns;
+    if (begun || now_ns - since_ns < INTERVAL_NS)
+        return;
+    if (gathered.calls) {
+        gathered.at_ns = now_ns;
+        gathered.dur_ns = now_ns - since_ns;
+        write_line(&gathered);
+    }
+    since_ns = now_ns;
+}
+
+static void look_at_gpu(int64_t now_ns)
+{
+    if (!live_config()->nvml || is_mpi() || now_ns - gpu_read_ns < INTERVAL_NS)
+        return;
+    gpu_read_ns = now_ns;
+    live_nvml_read(&gpu);
+    if (!gpu_told && live_about().gpu_uuid[0]) {
+        gpu_told = true;
+        live_files_about();
+    }
+}
+
+static void empty_queue(void)
+{
+    struct live_event event;
+    for (size_t i = 0; i < 1 << 16 && live_is_on() && live_pull(&event); i++)
+        if (event.kind == LIVE_ENQUEUED)
+            on_enqueued(&event);
+        else
+            on_ran(&event);
+}
+
+void live_writer_round(bool is_last)
+{
+    if (!ready())
+        return;
+    int64_t now_ns = live_now_ns();
+    if (is_last || now_ns - swept_ns > INTERVAL_NS / 10) {
+        live_slots_sweep(is_last);
+        swept_ns = now_ns;
+    }
+    empty_queue();
+    if (sample.phase == DRAINING && !is_last)
+        drain(false);
+    else if ((sample.phase == ARMED || sample.phase == RECORDING) &&
+             now_ns - sample.asked_ns > 60 * INTERVAL_NS)
+        forget_sample();
+    look_for_pause(now_ns);
+    look_at_gpu(now_ns);
+    write_interval(now_ns);
+    if (is_last && gathered.steps)
+        write_line(&gathered);
+    if (is_last || now_ns - flushed_ns > INTERVAL_NS / 2) {
+        live_files_flush();
+        flushed_ns = now_ns;
+    }
+}
+
+bool live_writer_hurried(void)
+{
+    return sample.phase == ARMED || sample.phase == RECORDING;
+}
+
+void live_writer_release(void)
+{
+    live_period_free(period);
+    free(recent);
+    period = NULL;
+    recent = NULL;
+    live_files_release();
+}
