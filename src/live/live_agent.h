@@ -174,7 +174,7 @@ const char *live_cupti_name(uint32_t name);
 
 /* A sampled step as a trace, with its labels by the account of knee trace (live_trace.c). */
 struct live_sample {
-    int64_t number, start_ns, end_ns;
+    struct live_boundary start, end;
     const struct live_event *calls; /* enqueued about then, in order; or that ran, for MPI */
     size_t call_count;
     struct live_recording recording;
@@ -187,7 +187,7 @@ void live_trace_write(const struct live_sample *sample, const struct live_about 
                       struct knee_text *text);
 void live_trace_label(const struct knee_text *text, int64_t number, struct live_labels *out);
 
-/* NVML (live_nvml.c), about once a second. */
+/* NVML (live_nvml.c), every two seconds. */
 struct live_gpu {
     double interval_s, energy_j, power_w; /* negative: not known */
     int sm_mhz, temp_c;

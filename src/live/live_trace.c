@@ -201,11 +201,22 @@ static void put_record(struct writing *w, size_t row, const struct live_record *
 static void put_records(struct writing *w)
 {
     const struct live_recording *r = &w->sample->recording;
-    list_launches(w);
-    list_collectives(w);
-    match_calls(w);
     for (size_t i = 0; i < r->count; i++)
         put_record(w, i, &r->records[i]);
+}
+
+/* NCCL announces the collective that begins a step when it has launched it already: the step begins
+ * with the launch. */
+static int64_t began_ns(const struct writing *w, const struct live_boundary *b)
+{
+    for (size_t i = 0; w->call_of && i < w->collective_count; i++) {
+        const struct live_event *call = w->call_of[i];
+        if (!call || call->pair || call->comm != b->comm || call->seq != b->seq)
+            continue;
+        int64_t ns = launched_ns(w, &w->sample->recording.records[w->collectives[i]]) - 1;
+        return ns < b->at_ns ? ns : b->at_ns;
+    }
+    return b->at_ns;
 }
 
 /* Without a GPU: what lies between two calls is the job's own work. */
@@ -244,7 +255,7 @@ void live_trace_write(const struct live_sample *sample, const struct live_about 
 {
     struct writing w = {.sample = sample, .text = text};
     char name[48];
-    knee_format(name, sizeof name, "ProfilerStep#%" PRId64, sample->number);
+    knee_format(name, sizeof name, "ProfilerStep#%" PRId64, sample->start.number);
     knee_text_printf(
         text,
         "{\"schemaVersion\": 1,\n\"deviceProperties\": [{\"id\": 0, \"name\": \"%s\"}],\n"
@@ -252,15 +263,19 @@ void live_trace_write(const struct live_sample *sample, const struct live_about 
         "\"traceEvents\": [\n",
         about->gpu[0] ? about->gpu : "no GPU", about->source == LIVE_FROM_MPI ? "mpi" : "nccl",
         about->rank, about->world);
-    begin(text, "user_annotation", name, HOST_PID, 1, sample->start_ns,
-          sample->end_ns - sample->start_ns);
-    knee_text_puts(text, "},\n");
-    if (!make_tables(&w))
+    if (!make_tables(&w)) {
         text->failed = true;
-    else if (about->source == LIVE_FROM_MPI)
+    } else if (about->source == LIVE_FROM_MPI) {
         put_calls(&w);
-    else
+    } else {
+        list_launches(&w);
+        list_collectives(&w);
+        match_calls(&w);
         put_records(&w);
+    }
+    int64_t start_ns = began_ns(&w, &sample->start), end_ns = began_ns(&w, &sample->end);
+    begin(text, "user_annotation", name, HOST_PID, 1, start_ns, end_ns - start_ns);
+    knee_text_puts(text, "},\n");
     knee_text_puts(text, "{\"ph\": \"M\", \"name\": \"end\", \"pid\": 0, \"tid\": 0}\n]}\n");
     free(w.launch_at);
     free(w.collectives);

@@ -31,8 +31,15 @@ enum {
 #define LINE_NS     INT64_C(50000000)
 #define INTERVAL_NS INT64_C(1000000000)
 #define RETRY_NS    INT64_C(10000000000)
+#define TRAIL_NS    INT64_C(5000000)
 
-enum phase { WAITING, ARMED, RECORDING, DRAINING };
+enum phase {
+    WAITING,
+    ARMED,     /* recording, in the step before */
+    RECORDING, /* in the step */
+    TRAILING,  /* after it: what comes first of the next step says where it ends on the GPU */
+    DRAINING   /* recording no more; the GPU is still at it */
+};
 
 /* What one line of steps.jsonl says. */
 struct line {
@@ -55,7 +62,8 @@ static struct line gathered, held;
 
 static struct {
     enum phase phase;
-    int64_t number, start_ns, end_ns, asked_ns, retry_ns;
+    int64_t number, asked_ns, retry_ns;
+    struct live_boundary start, end;
     int quiet_rounds, boundaries;
     uint64_t first_recent;
     int64_t around_ns;
@@ -149,9 +157,13 @@ static void note_duration(int64_t dur_ns)
 
 static bool wants_sample(int64_t number)
 {
-    int64_t often = live_config()->always            ? 1
-                    : sample.done || plain_count < 8 ? every
-                                                     : FIRST_EVERY;
+    int64_t often = every;
+    if (live_config()->always)
+        often = 1;
+    else if (sample.retry_ns) /* it was somebody else's: as soon as that may have changed */
+        often = LEAST_EVERY;
+    else if (!sample.done)
+        often = FIRST_EVERY;
     return number % often == 0 && (plain_count >= 8 || live_config()->always);
 }
 
@@ -305,6 +317,7 @@ static void arm(int64_t number)
 {
     if (live_now_ns() < sample.retry_ns)
         return;
+    sample.retry_ns = 0;
     sample.first_recent = recent_count;
     if (!recorder_begins())
         return;
@@ -342,11 +355,8 @@ static void write_sample(void)
     struct live_about about = live_about();
     struct live_event *calls = NULL;
     size_t count = copy_recent(&calls);
-    struct live_sample taken = {.number = sample.number,
-                                .start_ns = sample.start_ns,
-                                .end_ns = sample.end_ns,
-                                .calls = calls,
-                                .call_count = count};
+    struct live_sample taken = {
+        .start = sample.start, .end = sample.end, .calls = calls, .call_count = count};
     struct knee_text trace = {0}, text = {0};
     struct live_labels labels = {0};
     char file[64] = "";
@@ -375,20 +385,20 @@ static void next_sample(void)
         return;
     }
     if (!is_mpi())
-        live_cupti_forget(sample.end_ns - plain_step_ns() / 2);
+        live_cupti_forget(sample.end.at_ns - plain_step_ns() / 2);
     sample.phase = WAITING;
     arm(last.number + 1);
 }
 
 /* What was launched last may not have run yet: two looks that bring nothing new, a step later. */
-static void drain(bool hurry)
+static void drain(void)
 {
-    int64_t waited_ns = live_now_ns() - sample.end_ns;
+    int64_t waited_ns = live_now_ns() - sample.end.at_ns;
     size_t news = is_mpi() ? 0 : live_cupti_drain();
     sample.quiet_rounds = news ? 0 : sample.quiet_rounds + 1;
     bool settled =
         sample.boundaries > 1 || waited_ns > INTERVAL_NS || is_mpi() || live_config()->always;
-    if (hurry || (settled && sample.quiet_rounds >= 2) || waited_ns > 5 * INTERVAL_NS) {
+    if ((settled && sample.quiet_rounds >= 2) || waited_ns > 5 * INTERVAL_NS) {
         write_sample();
         next_sample();
     }
@@ -424,20 +434,25 @@ static void on_boundary(const struct live_boundary *b)
     begun = true;
     last = *b;
     if (ends_sample) {
-        sample.phase = DRAINING;
-        sample.end_ns = b->at_ns;
+        sample.phase = TRAILING;
+        sample.end = *b;
         sample.quiet_rounds = sample.boundaries = 0;
-        if (!is_mpi() && !live_config()->always)
-            live_cupti_end();
     } else if (sample.phase == ARMED && b->number == sample.number) {
         sample.phase = RECORDING;
-        sample.start_ns = b->at_ns;
+        sample.start = *b;
     } else if (sample.phase == ARMED && b->number > sample.number) {
         forget_sample(); /* it came too late, and costs what it costs */
     } else if (sample.phase == WAITING && wants_sample(b->number + 1)) {
         arm(b->number + 1);
     }
-    sample.boundaries += sample.phase == DRAINING;
+    sample.boundaries += sample.phase == DRAINING || sample.phase == TRAILING;
+}
+
+static void stop_trailing(void)
+{
+    if (!is_mpi() && !live_config()->always)
+        live_cupti_end();
+    sample.phase = DRAINING;
 }
 
 /* ---- Events ---- */
@@ -453,6 +468,8 @@ static void on_enqueued(const struct live_event *e)
 {
     struct live_boundary boundary;
     uint64_t key;
+    if (sample.phase == TRAILING)
+        stop_trailing();
     if (live_period_take(period, e, &boundary))
         on_boundary(&boundary);
     size_t at = place_of(e, &key);
@@ -546,7 +563,7 @@ static void write_interval(int64_t now_ns)
 
 static void look_at_gpu(int64_t now_ns)
 {
-    if (!live_config()->nvml || is_mpi() || now_ns - gpu_read_ns < INTERVAL_NS)
+    if (!live_config()->nvml || is_mpi() || now_ns - gpu_read_ns < 2 * INTERVAL_NS)
         return;
     gpu_read_ns = now_ns;
     live_nvml_read(&gpu);
@@ -571,13 +588,15 @@ void live_writer_round(bool is_last)
     if (!ready())
         return;
     int64_t now_ns = live_now_ns();
-    if (is_last || now_ns - swept_ns > INTERVAL_NS / 10) {
+    if (is_last || now_ns - swept_ns > INTERVAL_NS / 2) {
         live_slots_sweep(is_last);
         swept_ns = now_ns;
     }
     empty_queue();
-    if (sample.phase == DRAINING && !is_last)
-        drain(false);
+    if (sample.phase == TRAILING && now_ns - sample.end.at_ns > TRAIL_NS)
+        stop_trailing();
+    else if (sample.phase == DRAINING && !is_last)
+        drain();
     else if ((sample.phase == ARMED || sample.phase == RECORDING) &&
              now_ns - sample.asked_ns > 60 * INTERVAL_NS)
         forget_sample();
@@ -594,7 +613,7 @@ void live_writer_round(bool is_last)
 
 bool live_writer_hurried(void)
 {
-    return sample.phase == ARMED || sample.phase == RECORDING;
+    return sample.phase == ARMED || sample.phase == RECORDING || sample.phase == TRAILING;
 }
 
 void live_writer_release(void)
