@@ -234,6 +234,9 @@ $(B)/tests/unit/%.o: tests/unit/%.c
 	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -MMD -MP $(CPPFLAGS) -Itests/unit -c $< -o $@
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/measure.a $(B)/libknee.a
 	$(Q)$(CC) $(CFLAGS) $^ $(LDFLAGS) -lcmocka $(LDLIBS) -o $@
+# The agent's own parts; what it leaves away, the test has from the library.
+$(B)/tests/test_live: LDFLAGS += $(filter-out %/live_lean.o,$(live_obj)) $(B)/libknee.a
+$(B)/tests/test_live: | $(live_obj)
 .SECONDARY: $(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.o)
 $(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.o): $(B)/flags
 -include $(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.d)

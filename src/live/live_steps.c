@@ -27,10 +27,11 @@ enum {
 struct live_period {
     uint64_t signature[KEPT];
     uint64_t seq[KEPT];
-    uint64_t count;                   /* taken so far */
-    size_t length;                    /* 0: not known */
-    uint64_t broken_at;               /* count when a collective last broke the period; 0: never */
-    uint64_t marker;                  /* signature of the collective that begins a step */
+    uint64_t count;           /* taken so far */
+    size_t length;            /* 0: not known */
+    uint64_t broken_at;       /* count when a collective last broke the period; 0: never */
+    uint64_t watched, breaks; /* collectives since the first break of late; how many broke it */
+    uint64_t marker;          /* signature of the collective that begins a step */
     size_t marker_times, marker_seen; /* how often it comes in a step; how often since the last */
     uint64_t seq_per_step; /* collectives on the marker's communicator in a step, small ones too */
     bool numbered;         /* since the marker was chosen */
@@ -124,8 +125,16 @@ static void choose_marker(struct live_period *p, size_t length)
     p->numbered = false;
     p->since_marker = 0;
     p->broken_at = 0;
+    p->watched = p->breaks = 0;
     p->seq_per_step =
         p->seq[(p->count - 1 - at) % KEPT] - p->seq[(p->count - 1 - at - length) % KEPT];
+}
+
+static void forget(struct live_period *p)
+{
+    p->length = 0;
+    p->broken_at = 0;
+    p->watched = p->breaks = 0;
 }
 
 static void search(struct live_period *p)
@@ -134,10 +143,26 @@ static void search(struct live_period *p)
     size_t found = wanted && p->count % TRY_EVERY == 0 ? find_length(p) : 0;
     if (found)
         choose_marker(p, found);
-    else if (p->length && p->since_marker > 4 * p->length + 64) {
-        p->length = 0; /* the job does something else now */
-        p->broken_at = 0;
-    }
+    else if (p->length && p->since_marker > 4 * p->length + 64)
+        forget(p);
+}
+
+/* A collective that comes on top breaks the period for one step; where most break it over two, the
+ * job does something else now. */
+static void note_break(struct live_period *p, bool broke)
+{
+    if (broke)
+        p->broken_at = p->count;
+    if (!broke && !p->watched)
+        return;
+    p->watched++;
+    p->breaks += broke;
+    if (p->watched < 2 * p->length + LEAST_PROOF)
+        return;
+    bool other = 2 * p->breaks > p->watched;
+    p->watched = p->breaks = 0;
+    if (other)
+        forget(p);
 }
 
 /* Small collectives do not count in the sequence, but they do in the numbers of their
@@ -149,8 +174,7 @@ static bool counts(struct live_period *p, const struct live_event *event)
         p->large_seen = true;
         if (p->small > ALL_SMALL) { /* what was found among small ones is of no use */
             p->count = 0;
-            p->length = 0;
-            p->broken_at = 0;
+            forget(p);
         }
     }
     p->small += bytes < SMALL_BYTES;
@@ -181,8 +205,8 @@ bool live_period_take(struct live_period *p, const struct live_event *event,
     p->seq[p->count % KEPT] = event->seq;
     p->count++;
     p->since_marker++;
-    if (p->length && p->count > p->length && past(p, p->length) != signature)
-        p->broken_at = p->count;
+    if (p->length && p->count > p->length)
+        note_break(p, past(p, p->length) != signature);
     search(p);
     return p->length && signature == p->marker && at_marker(p, event, out);
 }

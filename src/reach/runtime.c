@@ -89,7 +89,7 @@ static bool object_in(const char *folder, size_t length, const char *below, cons
 /* Code is loaded from where this program came from and from nowhere else: its own folder when that
  * is where it was built, ../lib/knee when it was installed, or the folder that KNEE_PLUGIN_DIR
  * names, which then is the only one. */
-static bool find_object(const char *object, char *path, size_t size)
+bool knee_runtime_object(const char *object, char *path, size_t size)
 {
     const char *told = getenv("KNEE_PLUGIN_DIR");
     if (told && *told)
@@ -125,7 +125,7 @@ static knee_status load(const struct engine *engine, knee_runtime_fill_fn **fill
                         struct knee_err *err)
 {
     char path[PATH_MAX];
-    if (!find_object(engine->object, path, sizeof path)) {
+    if (!knee_runtime_object(engine->object, path, sizeof path)) {
         knee_fail(err, KNEE_SYSTEM, "", "this run needs %s, which this build does not have",
                   engine->object);
         knee_hint(err, "%s", engine->missing);

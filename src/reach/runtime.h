@@ -85,6 +85,9 @@ knee_status knee_runtime_open_over(const char *name, struct knee_runtime *base,
 /* Makes `ranks` of this one process: every one of them returns from here, with its rank. */
 knee_status knee_runtime_fork(int ranks, struct knee_runtime **out, struct knee_err *err);
 
+/* Where an object that belongs to this program lies; false: it is not there. */
+bool knee_runtime_object(const char *object, char *path, size_t size);
+
 /* Was this process started as one of several? */
 bool knee_runtime_launched(void);
 
