@@ -86,12 +86,12 @@ static bool repeats(const struct live_period *p, size_t length, size_t proof)
     return true;
 }
 
-/* The shortest period; when one was broken, a longer one whose proof reaches over the break. */
+/* The shortest period; when one was broken, one whose proof reaches over the break. */
 static size_t find_length(const struct live_period *p)
 {
     uint64_t there = p->count < KEPT ? p->count : KEPT;
     uint64_t reach = p->length ? p->count - p->broken_at + 1 : 0;
-    for (size_t length = p->length + 1; length * TIMES <= there; length++) {
+    for (size_t length = 1; length * TIMES <= there; length++) {
         size_t proof = length * (TIMES - 1) > LEAST_PROOF ? length * (TIMES - 1) : LEAST_PROOF;
         if (proof + length <= there && proof + length > reach && repeats(p, length, proof))
             return length;
