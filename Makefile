@@ -235,8 +235,8 @@ $(B)/tests/unit/%.o: tests/unit/%.c
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/measure.a $(B)/libknee.a
 	$(Q)$(CC) $(CFLAGS) $^ $(LDFLAGS) -lcmocka $(LDLIBS) -o $@
 # The agent's own parts; what it leaves away, the test has from the library.
-$(B)/tests/test_live: LDFLAGS += $(filter-out %/live_lean.o,$(live_obj)) $(B)/libknee.a
-$(B)/tests/test_live: | $(live_obj)
+$(B)/tests/test_live: $(filter-out %/live_lean.o,$(live_obj))
+$(B)/tests/test_live: LDFLAGS += $(B)/libknee.a
 .SECONDARY: $(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.o)
 $(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.o): $(B)/flags
 -include $(unit_bin:$(B)/tests/%=$(B)/tests/unit/%.d)

@@ -132,7 +132,7 @@ def blocks():
             open(o.pause, "w").close()
         elif rank == 0 and os.path.exists(o.pause):
             os.remove(o.pause)
-        time.sleep(1.3)
+        time.sleep(0.8)
         dist.barrier()
         halves[i % 2].append(timed(o.block)[10:])
     return halves

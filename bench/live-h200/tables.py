@@ -88,8 +88,24 @@ def against(knee, live, traces, title):
     if not kineto or not ours:
         print("  nothing to compare", kineto is not None, len(ours))
         return
-    print("  keys", json.dumps({k: v for k, v in kineto.items() if not isinstance(v, (list, dict))})[:600])
-    json.dump({"kineto": kineto, "ours": ours}, open(os.environ.get("OUT", "/tmp") + "/against-" + title.replace(" ", "-") + ".json", "w"))
+    def values(account, key):
+        return [s[key] for s in account["steps"] if s.get("complete") and s.get(key) is not None]
+
+    for key in ("window_s", "compute_s", "exposed_comm_s", "wait_s", "exposed_copy_s", "host_bound_s", "idle_s", "ratio"):
+        theirs = values(kineto, key)
+        mine = [v for t in ours for v in values(t, key)]
+        if not theirs or not mine:
+            continue
+        a, b = statistics.mean(mine), statistics.mean(theirs)
+        unit = 1 if key == "ratio" else 1e3
+        print(f"  {key:15} agent {a * unit:9.3f} (mean of {len(mine)}; {min(mine) * unit:.3f} to {max(mine) * unit:.3f}), "
+              f"Kineto {b * unit:9.3f} (of {len(theirs)}; {min(theirs) * unit:.3f} to {max(theirs) * unit:.3f}), "
+              f"{100 * (a / b - 1) if b else float('nan'):+.2f} %")
+    joined = waits(live)
+    per_step = [sum(w.values()) / len(w) for s, w in joined.items() if s >= 20]
+    print(f"  wait joined from calls.jsonl: {1e3 * statistics.mean(per_step):.3f} ms a step and rank over {len(per_step)} steps (hidden part included)")
+    with open(os.environ.get("OUT", "/tmp") + "/against-" + title.replace(" ", "-") + ".json", "w") as f:
+        json.dump({"kineto": kineto, "ours": ours}, f)
 
 
 def straggler(knee, live, suspect):

@@ -86,6 +86,15 @@ static bool repeats(const struct live_period *p, size_t length, size_t proof)
     return true;
 }
 
+/* Two steps are no step: the shortest period of all that was looked at. */
+static size_t shortest_within(const struct live_period *p, size_t length, size_t proof)
+{
+    for (size_t part = 1; part <= length / 2; part++)
+        if (length % part == 0 && repeats(p, part, proof + length - part))
+            return part;
+    return length;
+}
+
 /* The shortest period; when one was broken, one whose proof reaches over the break. */
 static size_t find_length(const struct live_period *p)
 {
@@ -94,7 +103,7 @@ static size_t find_length(const struct live_period *p)
     for (size_t length = 1; length * TIMES <= there; length++) {
         size_t proof = length * (TIMES - 1) > LEAST_PROOF ? length * (TIMES - 1) : LEAST_PROOF;
         if (proof + length <= there && proof + length > reach && repeats(p, length, proof))
-            return length;
+            return shortest_within(p, length, proof);
     }
     return 0;
 }

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""What the agent wrote against what tests/live/play played: check.py WHAT DIR ARGUMENT..."""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+
+def fail(words):
+    print(words)
+    sys.exit(1)
+
+
+def folders(directory):
+    found = sorted(glob.glob(directory + "/*/"))
+    if not found:
+        fail("no folder in " + directory)
+    return found
+
+
+def lines(folder, name):
+    """All lines of a ring; only the last of a killed process may be cut."""
+    out = []
+    for path in (folder + name + ".1", folder + name):
+        if os.path.exists(path):
+            with open(path) as f:
+                rows = f.read().split("\n")
+            out += [json.loads(row) for row in rows[:-1]]
+            if rows[-1]:
+                fail(f"{path} ends inside a line")
+    return out
+
+
+def about(folder):
+    with open(folder + "about.json") as f:
+        data = json.load(f)
+    if data["schema"] != "knee.live/1":
+        fail("another schema")
+    return data
+
+
+def events(directory, api, how):
+    """60 steps: 4 calls of known sizes, or 30 gathers and 30 reduce-scatters."""
+    (folder,), alike, api = folders(directory), "alike" in how, int(api)
+    calls = lines(folder, "calls.jsonl")
+    per_step = 60 if alike else 4
+    lost = 7 if "lost=7" in how else 0
+    want = 60 * per_step - (60 * per_step // lost if lost else 0)
+    if len(calls) != want or len({c["seq"] for c in calls}) != want:
+        fail(f"api {api}: {len(calls)} calls, not {want}")
+    a = about(folder)
+    if a["profiler_api"] != api or a["kernel_times"] != (api >= 4):
+        fail(str(a))
+    for c in calls:
+        op = "AllReduce" if not alike else "AllGather" if c["seq"] % 60 < 30 else "ReduceScatter"
+        size = 4 << 20 if alike else (4 << 20) + 16384 * (c["seq"] % 4)
+        if c["op"] != op or c["bytes"] != size or c["algo"] != "RING" or c["proto"] != "LL" or c["channels"] != 2:
+            fail(f"api {api}: {c}")
+        if api >= 4 and (c["dur_ns"] != 400000 or c["ch_ns"] != [399800, 400000] or c["n"] != 2):
+            fail(f"api {api}: {c}")
+        if c["dur_ns"] < 0:
+            fail(f"api {api}: no time in {c}")
+    steps = [s for s in lines(folder, "steps.jsonl") if s["step"] >= 0]
+    numbers = [s["step"] for s in steps]
+    if not steps or numbers != sorted(set(numbers)):
+        fail(f"api {api}: steps {numbers}")
+    if sum(s["steps"] for s in steps) < 60 - 12 - 1 or (not alike and numbers[-1] != 58):
+        fail(f"api {api} {how}: only steps {numbers}")
+
+
+def threads(directory, count, steps, calls):
+    (folder,) = folders(directory)
+    rows, count, want = lines(folder, "calls.jsonl"), int(count), int(count) * int(steps) * int(calls)
+    left_out = lines(folder, "steps.jsonl")[-1]["left_out"]
+    if len({(c["comm"], c["seq"]) for c in rows}) != len(rows):
+        fail("a call stands there twice")
+    if len(rows) > want or len(rows) + left_out < want * 0.99:
+        fail(f"{len(rows)} calls and {left_out} left out of {want}")
+
+
+def trace_json(knee, files):
+    return json.loads(subprocess.run([knee, "trace", *files, "--json"], check=True, capture_output=True, text=True).stdout)
+
+
+def sampled(directory, knee):
+    names = None
+    for folder in folders(directory):
+        rows = [s for s in lines(folder, "steps.jsonl") if s["sampled"]]
+        if len(rows) < 2:
+            fail(f"{len(rows)} steps sampled in {folder}")
+        for s in rows:
+            if not os.path.exists(folder + s["trace"]):
+                continue
+            parts = sum(s[k] for k in ("compute_s", "transfer_s", "wait_s", "copy_s", "starved_s", "host_s", "idle_s"))
+            if abs(parts - s["window_s"]) > 1e-8:
+                fail(f"labels sum to {parts}, not {s['window_s']}")
+            if abs(s["window_s"] / s["step_s"] - 1) > 0.3 or not 1.4e-3 < s["compute_s"] < 2.1e-3:
+                fail(f"a step of 6 ms with 2 ms of kernels: {s}")
+            with open(folder + s["trace"]) as f:
+                calls = [e for e in json.load(f)["traceEvents"] if "nccl" in e["name"]]
+            if not calls or not all("Seq" in e["args"] for e in calls):
+                fail("a collective's kernel does not say which it is")
+            seqs = [e["args"]["Seq"] for e in sorted(calls, key=lambda e: e["ts"])]
+            if seqs != list(range(seqs[0], seqs[0] + len(seqs))):
+                fail(f"collectives of {s['trace']} are {seqs}")
+            text = subprocess.run([knee, "trace", folder + s["trace"], "--csv"], capture_output=True, text=True)
+            if text.returncode:
+                fail(text.stderr)
+        mine = {s["trace"] for s in rows}
+        names = mine if names is None else names & mine
+    if not names:
+        fail("the ranks sampled no step in common")
+
+
+def killed(directory, steps):
+    (folder,) = folders(directory)
+    about(folder)
+    for name in ("steps.jsonl", "calls.jsonl"):
+        lines(folder, name)
+    for path in glob.glob(folder + "step-*.json"):
+        with open(path) as f:
+            json.load(f)
+    if int(steps) > 100 and not lines(folder, "calls.jsonl"):
+        fail("nothing was written before the end")
+
+
+def bounded(directory, limit, said):
+    (folder,) = folders(directory)
+    files = os.listdir(folder)
+    size = sum(os.path.getsize(folder + f) for f in files)
+    if size > int(limit) or len(files) > 21:
+        fail(f"{size} bytes in {len(files)} files")
+    rows = lines(folder, "steps.jsonl")
+    if not rows[-1]["step"] > 30000 and rows[-1]["left_out"] == 0:
+        fail(f"steps end at {rows[-1]['step']}")
+    memory = [int(w) for w in said.split() if w.isdigit()]
+    if len(memory) >= 2 and memory[-1] > memory[-2] + 2000:
+        fail(f"memory grew from {memory[-2]} to {memory[-1]} kB")
+
+
+def mpi(directory, late, truth_file, knee):
+    late = int(late)
+    with open(truth_file) as f:
+        truth = {int(row.split()[0]): float(row.split()[1]) for row in f if row.strip()}
+    calls = {}
+    found = folders(directory)
+    if len(found) != 4:
+        fail(f"{len(found)} folders of 4")
+    for folder in found:
+        rank = about(folder)["rank"]
+        for c in lines(folder, "calls.jsonl"):
+            calls.setdefault((c["comm"], c["seq"]), {})[rank] = c
+    waits, last = {r: 0.0 for r in range(4)}, {r: 0 for r in range(4)}
+    whole = [m for m in calls.values() if len(m) == 4]
+    if len(whole) < 155:
+        fail(f"{len(whole)} collectives of 160 on all ranks")
+    for m in whole:
+        least = min(c["dur_ns"] for c in m.values())
+        for r, c in m.items():
+            waits[r] += (c["dur_ns"] - least) / 1e9 / 80
+            last[r] += c["dur_ns"] == least and m[r]["bytes"] == 32768
+    if late >= 0:
+        if max(last, key=last.get) != late:
+            fail(f"rank {late} is late, the join says {last}")
+        for r in range(4):
+            if r != late and abs(waits[r] / truth[r] - 1) > 0.05:
+                fail(f"rank {r} waits {waits[r]:.6f} s a step, in truth {truth[r]:.6f}")
+        trace = sorted(glob.glob(found[0] + "step-*.json"))
+        together = [p for p in trace if all(os.path.exists(f + os.path.basename(p)) for f in found)]
+        if not together:
+            fail("no step was sampled on all ranks")
+        out = subprocess.run([knee, "trace", *[f + os.path.basename(together[-1]) for f in found]], capture_output=True, text=True).stdout
+        if f"rank {late}" not in out and f"{late}  " not in out.split("Who comes last")[-1].split("\n")[2]:
+            fail("knee trace on the sampled step does not name the late rank:\n" + out)
+    elif max(waits.values()) > 0.01:
+        fail(f"nobody is late, but ranks wait {waits}")
+
+
+if __name__ == "__main__":
+    {"events": events, "threads": threads, "sampled": sampled, "killed": killed, "bounded": bounded, "mpi": mpi}[sys.argv[1]](*sys.argv[2:])
