@@ -92,6 +92,8 @@ static knee_status live_main(struct cli_run *run, int argc, char **argv)
     } else {
         put_export(&run->text, "CUDA_INJECTION64_PATH", agent, "");
         put_export(&run->text, "NCCL_PROFILER_PLUGIN", agent, "");
+        /* PyTorch's profiler lets go of CUPTI when it is done, so that the agent comes again. */
+        put_export(&run->text, "TEARDOWN_CUPTI", "1", "");
     }
     if (options.always)
         put_export(&run->text, "KNEE_LIVE_ALWAYS", "1", "");

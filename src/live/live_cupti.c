@@ -151,19 +151,17 @@ static size_t name_count;
 
 /* The same name comes with the same pointer as long as its module is loaded; a new module may reuse
  * one, so the text is looked at too. */
-static uint32_t name_row(const char *name)
+static uint32_t name_row(const char *given, const char *text)
 {
-    size_t at = (size_t)(((uintptr_t)name * UINT64_C(0x9fb21c651e98df25)) >> 51) % NAMES;
-    if (!name)
-        name = "unknown";
+    size_t at = (size_t)(((uintptr_t)given * UINT64_C(0x9fb21c651e98df25)) >> 51) % NAMES;
     for (size_t i = 0; i < NAMES; i++, at = (at + 1) % NAMES) {
-        if (names[at].given == name && strcmp(names[at].text, name) == 0)
+        if (names[at].given == given && strcmp(names[at].text, text) == 0)
             return (uint32_t)at;
         if (names[at].given)
             continue;
-        if (name_count > NAMES * 3 / 4 || !(names[at].text = strdup(name)))
+        if (name_count > NAMES * 3 / 4 || !(names[at].text = strdup(text)))
             return UINT32_MAX;
-        names[at].given = name;
+        names[at].given = given;
         name_count++;
         return (uint32_t)at;
     }
@@ -179,32 +177,41 @@ const char *live_cupti_name(uint32_t name)
  * else its name's row + 2. */
 static uint32_t call_names[2][CALLBACKS];
 
-static uint32_t call_row(int domain, uint32_t id)
+/* cudaLaunchKernel_v7000: without the version. */
+static uint32_t plain_row(const char *name)
+{
+    char plain[128];
+    size_t length = strlen(name);
+    length = length < sizeof plain ? length : sizeof plain - 1;
+    memcpy(plain, name, length);
+    plain[length] = '\0';
+    char *version = strstr(plain, "_v");
+    if (version && version[2] >= '0' && version[2] <= '9')
+        *version = '\0';
+    return name_row(name, plain);
+}
+
+static uint32_t find_call(int domain, uint32_t id)
 {
     static const char *const words[] = {"Launch", "Memcpy", "Memset", "Synchronize", "WaitEvent"};
     const char *name = NULL;
+    if (callback_name(domain, id, &name) != 0 || !name)
+        return 1;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(name, words[i])) {
+            uint32_t row = plain_row(name);
+            return row == UINT32_MAX ? 1 : row + 2;
+        }
+    return 1;
+}
+
+static uint32_t call_row(int domain, uint32_t id)
+{
+    uint32_t *row = &call_names[domain == DOMAIN_RUNTIME][id < CALLBACKS ? id : 0];
     if (id >= CALLBACKS)
         return 1;
-    uint32_t *row = &call_names[domain == DOMAIN_RUNTIME][id];
-    if (*row)
-        return *row;
-    *row = 1;
-    if (callback_name(domain, id, &name) == 0 && name)
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            if (strstr(name, words[i])) {
-                char plain[128]; /* cudaLaunchKernel_v7000: without the version */
-                size_t length = 0;
-                for (; name[length] && length + 1 < sizeof plain; length++)
-                    plain[length] = name[length];
-                plain[length] = '\0';
-                char *version = strstr(plain, "_v");
-                if (version && version[2] >= '0' && version[2] <= '9')
-                    *version = '\0';
-                char *keep = strdup(plain); /* one per call that there is */
-                uint32_t named = keep ? name_row(keep) : UINT32_MAX;
-                *row = named == UINT32_MAX ? 1 : named + 2;
-                break;
-            }
+    if (*row == 0)
+        *row = find_call(domain, id);
     return *row;
 }
 
@@ -263,7 +270,8 @@ static uint32_t name_of(const struct shape *shape, const uint8_t *record)
         memcpy(&name, record + 104, sizeof name);
     else if (shape->as == LIVE_COPY)
         name = copies[record[4] < sizeof copies / sizeof *copies ? record[4] : 0];
-    return name_row(name);
+    name = name ? name : "unknown";
+    return name_row(name, name);
 }
 
 static void take_record(const uint8_t *record)

@@ -104,6 +104,13 @@ static const char *text_at(const void *descr, int offset)
     return text;
 }
 
+static void *handle_at(const void *descr, int offset)
+{
+    void *handle = NULL;
+    memcpy(&handle, (const char *)descr + offset, sizeof handle);
+    return handle;
+}
+
 static uint8_t name_at(const struct layout *l, const void *descr, int offset,
                        uint8_t (*by_name)(const char *), uint8_t (*by_number)(unsigned))
 {
@@ -122,7 +129,7 @@ static uint16_t comm_of(const struct context *c, const void *descr)
 
 static uint32_t group_at(const void *descr, int offset)
 {
-    return live_group_of(text_at(descr, offset == NONE ? 8 : offset));
+    return live_group_of(handle_at(descr, offset == NONE ? 8 : offset));
 }
 
 /* ---- Events ---- */
@@ -171,8 +178,8 @@ static void *start_kernel(const struct context *c, const void *descr)
 {
     int timer = c->layout->kernel_timer;
     int64_t at_ns = timer == NONE ? live_now_ns() : (int64_t)member(descr, timer, 8);
-    return live_slot_part_began((void *)(uintptr_t)text_at(descr, 8),
-                                (unsigned)member(descr, 24, 1), at_ns, timer != NONE);
+    return live_slot_part_began(handle_at(descr, 8), (unsigned)member(descr, 24, 1), at_ns,
+                                timer != NONE);
 }
 
 static void *start_event(const struct context *c, const void *descr)
@@ -187,8 +194,8 @@ static void *start_event(const struct context *c, const void *descr)
         /* without times of kernels, those of the network are the next best */
         return c->layout->kernel_ch
                    ? NULL
-                   : live_slot_part_began((void *)(uintptr_t)text_at(descr, 8),
-                                          (unsigned)member(descr, 28, 1), live_now_ns(), false);
+                   : live_slot_part_began(handle_at(descr, 8), (unsigned)member(descr, 28, 1),
+                                          live_now_ns(), false);
     default: return NULL;
     }
 }

@@ -71,19 +71,19 @@ static _Atomic uint64_t pairs[PAIRS];
 
 uint16_t live_comm_row(uint64_t id, int rank, int size)
 {
-    for (uint16_t i = 0; i < LIVE_COMMS - 1; i++) {
+    for (unsigned i = 0; i < LIVE_COMMS - 1; i++) {
         int state = atomic_load_explicit(&comms[i].state, memory_order_acquire);
         if (state == 0 && atomic_compare_exchange_strong(&comms[i].state, &state, 1)) {
             comms[i].id = id;
             comms[i].rank = rank;
             comms[i].size = size;
             atomic_store_explicit(&comms[i].state, 2, memory_order_release);
-            return i;
+            return (uint16_t)i;
         }
         while (state == 1) /* another thread fills it: a few instructions */
             state = atomic_load_explicit(&comms[i].state, memory_order_acquire);
         if (comms[i].id == id && comms[i].rank == rank)
-            return i;
+            return (uint16_t)i;
     }
     return LIVE_COMMS - 1;
 }

@@ -2,6 +2,7 @@
 #include "live/live_slots.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 enum { SLOTS = 2048, SLOT_BITS = 11, CHANNELS = 64, TRIES = 256 };
 
@@ -33,11 +34,19 @@ static _Atomic uint32_t groups;
 enum { KIND_BITS = 3, CHANNEL_BITS = 7 };
 #define GENERATIONS ((UINT64_C(1) << 42) - 1)
 
+/* A pointer to nothing: a number in the shape that NCCL hands around. */
+static void *pointer_of(uint64_t bits)
+{
+    void *pointer = NULL;
+    memcpy(&pointer, &bits, sizeof pointer);
+    return pointer;
+}
+
 static void *handle_of(enum live_handle_kind kind, unsigned channel, size_t slot, uint64_t gen)
 {
     uint64_t bits = ((gen & GENERATIONS) << (KIND_BITS + CHANNEL_BITS + SLOT_BITS)) |
                     (slot << (KIND_BITS + CHANNEL_BITS)) | (channel << KIND_BITS) | kind;
-    return (void *)(uintptr_t)bits;
+    return pointer_of(bits);
 }
 
 enum live_handle_kind live_handle_kind(const void *handle)
@@ -65,7 +74,7 @@ static unsigned channel_of(const void *handle)
 void *live_group_handle(void)
 {
     uint32_t number = atomic_fetch_add_explicit(&groups, 1, memory_order_relaxed) + 1;
-    return (void *)(((uintptr_t)number << KIND_BITS) | LIVE_HANDLE_GROUP);
+    return pointer_of(((uint64_t)number << KIND_BITS) | LIVE_HANDLE_GROUP);
 }
 
 uint32_t live_group_of(const void *handle)

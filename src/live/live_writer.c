@@ -62,7 +62,8 @@ static struct line gathered, held;
 
 static struct {
     enum phase phase;
-    int64_t number, asked_ns, retry_ns;
+    int64_t number, retry_ns;
+    int64_t on_ns; /* since when it records */
     struct live_boundary start, end;
     int quiet_rounds, boundaries;
     uint64_t first_recent;
@@ -323,7 +324,7 @@ static void arm(int64_t number)
         return;
     sample.phase = ARMED;
     sample.number = number;
-    sample.asked_ns = live_now_ns();
+    sample.on_ns = live_now_ns();
     sample.around_ns = 0;
     sample.around = AROUND;
 }
@@ -437,11 +438,11 @@ static void on_boundary(const struct live_boundary *b)
         sample.phase = TRAILING;
         sample.end = *b;
         sample.quiet_rounds = sample.boundaries = 0;
-    } else if (sample.phase == ARMED && b->number == sample.number) {
+    } else if (sample.phase == ARMED && b->number == sample.number && b->at_ns > sample.on_ns) {
         sample.phase = RECORDING;
         sample.start = *b;
-    } else if (sample.phase == ARMED && b->number > sample.number) {
-        forget_sample(); /* it came too late, and costs what it costs */
+    } else if (sample.phase == ARMED && b->number >= sample.number) {
+        forget_sample(); /* this thread was too late for it; it costs what it costs */
     } else if (sample.phase == WAITING && wants_sample(b->number + 1)) {
         arm(b->number + 1);
     }
@@ -598,7 +599,7 @@ void live_writer_round(bool is_last)
     else if (sample.phase == DRAINING && !is_last)
         drain();
     else if ((sample.phase == ARMED || sample.phase == RECORDING) &&
-             now_ns - sample.asked_ns > 60 * INTERVAL_NS)
+             now_ns - sample.on_ns > 60 * INTERVAL_NS)
         forget_sample();
     look_for_pause(now_ns);
     look_at_gpu(now_ns);
