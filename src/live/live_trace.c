@@ -106,11 +106,11 @@ static size_t match(struct writing *w, bool announced_before, const struct live_
 
 static void match_calls(struct writing *w)
 {
-    size_t size = (w->collective_count + 1) * sizeof *w->call_of;
-    const struct live_event **before = malloc(size);
-    w->call_of = malloc(size);
-    if (w->call_of && before && match(w, true, before) > match(w, false, w->call_of))
-        memcpy(w->call_of, before, size);
+    size_t count = w->collective_count + 1;
+    const struct live_event **before = calloc(count, sizeof *before);
+    w->call_of = calloc(count, sizeof *w->call_of);
+    if (before && w->call_of && match(w, true, before) > match(w, false, w->call_of))
+        memcpy(w->call_of, before, count * sizeof *before);
     free(before);
 }
 

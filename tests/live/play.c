@@ -14,7 +14,7 @@
  *   lost=N        every N-th kernel is never told of (0)
  *   kill=N        ends itself with SIGKILL after N steps (0)
  *   cuda=0|1      calls InitializeInjection first; a stand-in for CUPTI launches kernels (0)
- * Prints how long a step took without the pauses, in microseconds.
+ * Prints how long a step took, in microseconds, and how much memory the process had.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -283,6 +283,19 @@ static void part(struct worker *w)
         w->context = NULL;
 }
 
+static long memory_kb(void)
+{
+    long pages = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%ld %ld", &pages, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static long memory_early; /* after a quarter of the steps */
+
 static void *play(void *which)
 {
     struct worker w = {.hash = 0xabc0 + (uint64_t)(uintptr_t)which, .gpu_ns = INT64_C(5000000000)};
@@ -302,6 +315,8 @@ static void *play(void *which)
         }
         if (set.kill && i == set.kill)
             kill(getpid(), SIGKILL);
+        if (i == set.steps / 4)
+            memory_early = memory_kb();
         one_step(&w);
     }
     if (w.context)
@@ -360,6 +375,7 @@ int main(int argc, char **argv)
     pthread_join(proxy_thread, NULL);
     printf("a step took %.1f us\n",
            (double)(now_ns() - began_ns) / 1e3 / (double)(set.steps ? set.steps : 1));
+    printf("memory in kB %ld then %ld\n", memory_early, memory_kb());
     dlclose(agent); /* as NCCL does; the agent stays */
     usleep(30000);
     return 0;
