@@ -68,8 +68,8 @@ static struct {
     int quiet_rounds, boundaries;
     uint64_t first_recent;
     int64_t around_ns;
-    int around;   /* steps still to be added to around_ns */
-    int64_t done; /* samples so far */
+    int around, around_steps; /* steps still to be added to around_ns; of so many */
+    int64_t done;             /* samples so far */
 } sample;
 
 static int64_t plain_ns[PLAIN_STEPS], cost_ns[SAMPLES];
@@ -139,7 +139,7 @@ static void choose_every(void)
 
 static void note_cost(void)
 {
-    int64_t cost = sample.around_ns - AROUND * plain_step_ns();
+    int64_t cost = sample.around_ns - sample.around_steps * plain_step_ns();
     cost_in_all_ns += cost > 0 || cost_in_all_ns + cost > 0 ? cost : -cost_in_all_ns;
     if (++sample.done > 1) /* the first one loads libraries: it is paid once */
         cost_ns[cost_count++ % SAMPLES] = cost;
@@ -154,6 +154,15 @@ static void note_duration(int64_t dur_ns)
             note_cost();
     } else if (sample.phase == WAITING || live_config()->always)
         plain_ns[plain_count++ % PLAIN_STEPS] = dur_ns;
+}
+
+/* So many steps before a sample its recording begins: this thread looks every 20 ms. */
+static int64_t ahead(void)
+{
+    enum { LOOK_NS = 30000000, MOST_AHEAD = 64 };
+    int64_t step_ns = plain_step_ns();
+    double steps = step_ns > 0 ? LOOK_NS * live_config()->clock_scale / (double)step_ns : 0;
+    return 1 + (steps < MOST_AHEAD ? (int64_t)steps : MOST_AHEAD);
 }
 
 static bool wants_sample(int64_t number)
@@ -326,7 +335,7 @@ static void arm(int64_t number)
     sample.number = number;
     sample.on_ns = live_now_ns();
     sample.around_ns = 0;
-    sample.around = AROUND;
+    sample.around = sample.around_steps = AROUND - 1 + (int)ahead();
 }
 
 static void forget_sample(void)
@@ -443,8 +452,8 @@ static void on_boundary(const struct live_boundary *b)
         sample.start = *b;
     } else if (sample.phase == ARMED && b->number >= sample.number) {
         forget_sample(); /* this thread was too late for it; it costs what it costs */
-    } else if (sample.phase == WAITING && wants_sample(b->number + 1)) {
-        arm(b->number + 1);
+    } else if (sample.phase == WAITING && wants_sample(b->number + ahead())) {
+        arm(b->number + ahead());
     }
     sample.boundaries += sample.phase == DRAINING || sample.phase == TRAILING;
 }
