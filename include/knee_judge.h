@@ -198,7 +198,6 @@ struct knee_diagnosis {
     bool bounded;      /* ... as a lower and an upper bound: members are missing */
     enum knee_suspect suspect;
     double share[KNEE_SUSPECTS]; /* of the step, each */
-    double confidence;           /* 0 to 1 */
     unsigned gaps;
     size_t late_ranks; /* first so many rows of account->stragglers are the late ones */
     size_t slow_wire;  /* the collective that loses most against what is expected, at least

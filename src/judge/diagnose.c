@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an account to a diagnosis: the mean step, which suspect takes the largest share of it, how
- * sure that is, what the data cannot answer, and, through the same closed forms as a prediction,
+ * From an account to a diagnosis: the mean step, which suspect takes the largest share of it,
+ * what the data cannot answer, and, through the same closed forms as a prediction,
  * what each lever would buy from here.
  */
 #include "base/error.h"
@@ -192,31 +192,6 @@ static void at_best(struct knee_diagnosis *d)
         d->slow_wire == SIZE_MAX ? NAN : wall_s - transfer_s * (1 - 1 / d->wire_slowdown);
 }
 
-/* Rules, each with what it takes off. */
-static double confidence_of(const struct knee_account *account, const struct knee_diagnosis *d)
-{
-    double second = 0, sure = 0.95;
-    bool comm = d->suspect == KNEE_SUSPECT_COMM;
-    for (int s = KNEE_SUSPECT_NONE + 1; s < KNEE_SUSPECTS; s++)
-        if (s != (int)d->suspect)
-            second = fmax(second, d->share[s]);
-    const struct {
-        bool holds;
-        double factor;
-    } rules[] = {
-        {comm && (!d->split || d->bounded), 0.5}, /* it may all be waiting */
-        {d->suspect == KNEE_SUSPECT_TINY_BATCH && (d->gaps & KNEE_GAP_NO_LAUNCHES), 0.5},
-        {(d->gaps & KNEE_GAP_LOSSES) != 0, 0.8},
-        {(d->gaps & KNEE_GAP_WHOLE_GRAPHS) != 0, 0.8},
-        {account->rank_count == 1 && account->world_size > 1, 0.8},
-        {d->steps < 2, 0.9},
-        {second > 0.8 * d->share[d->suspect] && d->suspect != KNEE_SUSPECT_NONE, 0.8},
-    };
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        sure *= rules[i].holds ? rules[i].factor : 1;
-    return sure;
-}
-
 /* ---- Levers, through the closed forms ---- */
 
 /* "NVIDIA H100 80GB HBM3" -> the row of the h100 preset; -1 when it has none. */
@@ -328,7 +303,6 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
     find_late_ranks(account, &d);
     knee_find_slow_wire(account, &d);
     at_best(&d);
-    d.confidence = confidence_of(account, &d);
     struct knee_job job = job_of(account, given, &d);
     status = knee_predict(&job, alloc, &d.prediction, err);
     if (status)

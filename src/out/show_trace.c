@@ -46,7 +46,7 @@ static void ledger_cells(struct knee_table *table, const struct knee_ledger *led
     ns_cell(table, ledger->label_ns[KNEE_STARVED], true);
     ns_cell(table, ledger->label_ns[KNEE_HOST], true);
     ns_cell(table, ledger->label_ns[KNEE_IDLE], true);
-    knee_table_cell(table, "%s", knee_short(knee_ledger_ratio(ledger)).s);
+    knee_table_cell(table, "%s", knee_ratio_word(knee_ledger_ratio(ledger)).s);
 }
 
 /* How far a rank is from the others: by how much the exposed share of its window differs from the
@@ -633,7 +633,6 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
         knee_json_words(json, keys[part], &line);
     }
     knee_json_string(json, "suspect", knee_suspect_name(d->suspect));
-    knee_json_number(json, "confidence", d->confidence);
     json_evidence(json, d);
     knee_json_string(json, "lever", d->lever == SIZE_MAX ? NULL : p->levers[d->lever].name);
     knee_json_number(json, "lever_gain", d->lever == SIZE_MAX ? NAN : p->levers[d->lever].gain);

@@ -39,20 +39,6 @@ static void list_late_ranks(const struct knee_account *account, const struct kne
                          MS(1e-9 * (double)first->excess_ns / d->steps));
 }
 
-/* R for people: two digits that count. */
-static struct knee_word ratio_word(double ratio)
-{
-    struct knee_word word = {""};
-    const char *format = ratio < 9.95 ? "%.2f" : ratio < 99.5 ? "%.1f" : "%.0f";
-    if (isnan(ratio))
-        knee_format(word.s, sizeof word.s, "-");
-    else if (ratio > 1000)
-        knee_format(word.s, sizeof word.s, "over 1000");
-    else
-        knee_format(word.s, sizeof word.s, format, ratio);
-    return word;
-}
-
 /* "+36 %", or "3.1 times" once per cent are no help. */
 static struct knee_word gain_word(double gain)
 {
@@ -74,10 +60,10 @@ static void say_formal(const struct knee_account *account, const struct knee_dia
             MS(d->step.wall_s), knee_percent(d->step.label_s[KNEE_COMPUTE] / d->step.wall_s).s);
         return;
     }
-    knee_text_printf(text, "R = %s", ratio_word(d->ratio).s);
+    knee_text_printf(text, "R = %s", knee_ratio_word(d->ratio).s);
     if (account->rank_count > 1 && d->lowest_ratio <= d->highest_ratio)
-        knee_text_printf(text, " (%s to %s over %zu ranks)", ratio_word(d->lowest_ratio).s,
-                         ratio_word(d->highest_ratio).s, account->rank_count);
+        knee_text_printf(text, " (%s to %s over %zu ranks)", knee_ratio_word(d->lowest_ratio).s,
+                         knee_ratio_word(d->highest_ratio).s, account->rank_count);
     knee_text_printf(text, ", E = %s, overlap %s: %s of the %s step is exposed communication",
                      knee_percent(d->efficiency).s, knee_percent(d->overlap).s, MS(exposed),
                      MS(d->step.wall_s));
@@ -285,8 +271,8 @@ static void say_gain(const struct knee_account *account, const struct knee_diagn
         const struct knee_lever *lever = &p->levers[d->lever];
         knee_text_printf(text, "The step goes from %s to %s", MS(wall), MS(lever->row.step.wall_s));
         if (d->ratio >= 0.005)
-            knee_text_printf(text, ", R from %s to %s", ratio_word(d->ratio).s,
-                             ratio_word(lever->row.ratio).s);
+            knee_text_printf(text, ", R from %s to %s", knee_ratio_word(d->ratio).s,
+                             knee_ratio_word(lever->row.ratio).s);
         knee_text_printf(text, ": %s throughput.", gain_word(lever->gain).s);
     }
     if (!cpu && !isnan(p->cost.stall_day) && p->cost.stall_day > 0)
