@@ -108,6 +108,23 @@ struct knee_call {
     bool sends;                           /* to the peer, not from it */
 };
 
+/* A matrix product or attention whose shape the trace tells (record_shapes), with the kernels that
+ * it launched. */
+struct knee_product {
+    int64_t start_ns, end_ns, thread; /* of the host's operation */
+    int64_t kernel_ns;                /* of its kernels; 0: none was found */
+    int64_t first_ns;                 /* start of the first of them */
+    int64_t longest_ns;               /* of the longest of them ... */
+    uint32_t kernel;                  /* ... and its name, row of names + 1 */
+    int64_t device;                   /* that ran them */
+    double count, m, n, k;            /* so many (m x k) (k x n); of attention: heads of all
+                                         examples, queries, keys, values of a head */
+    int element_bytes;                /* 0: not known */
+    bool attention, backward, causal; /* causal: half of the pairs are masked */
+};
+double knee_product_flops(const struct knee_product *product);
+double knee_product_bytes(const struct knee_product *product); /* read and written, at least */
+
 /* A stretch of host time that means something: a training step, or waiting for a batch. */
 struct knee_mark {
     int64_t start_ns, end_ns, number;
@@ -174,10 +191,14 @@ struct knee_trace {
     enum knee_step_source step_source; /* who marked them; KNEE_STEPS_NONE: there are none */
     struct knee_mark *loads;           /* waiting for a batch, by device, then start */
     size_t load_count;
+    struct knee_mark *optimizers; /* in an optimizer's step, by start; all devices of the file */
+    size_t optimizer_count;
     struct knee_host_event *host_events; /* by start; NULL unless options.host */
     size_t host_event_count;
     struct knee_copy_size *copies; /* by launch; NULL unless options.host */
     size_t copy_count;
+    struct knee_product *products; /* by start; NULL where no shapes are recorded */
+    size_t product_count;
     char **names;
     size_t name_count;
     int64_t rank, world_size;      /* as the file says; -1: it does not */

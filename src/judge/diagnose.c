@@ -73,6 +73,20 @@ static bool share_a_gpu(const struct knee_account *account)
     return shared;
 }
 
+/* "NVIDIA H100 80GB HBM3" -> the row of the h100 preset; -1 when it has none. */
+static int gpu_of(const char *name)
+{
+    const struct knee_gpu *gpu = knee_gpu_in(name);
+    return gpu ? knee_choice_find(&knee_gpu_names, gpu->name, "", NULL) : -1;
+}
+
+/* The GPU that was given, else the one that the traces name. */
+static int gpu_row(const struct knee_account *account, const struct knee_job *given)
+{
+    bool said = given->hw.gpu >= 0 || given->hw.cluster.level_count > 0 || is_cpu_job(account);
+    return said ? given->hw.gpu : gpu_of(account->ranks[0].trace->gpu_name);
+}
+
 static unsigned find_gaps(const struct knee_account *account, const struct knee_diagnosis *d,
                           const struct knee_job *given)
 {
@@ -145,7 +159,8 @@ static double common_share(const struct knee_account *account, const struct knee
     return room[(count - 1) / 2];
 }
 
-/* Shares of the step. Launch-bound gaps are what too little work per GPU looks like. */
+/* Shares of the step. Too little work per GPU looks like launch-bound gaps, or like products that
+ * are too small for it. */
 static void weigh_suspects(const struct knee_account *account, const struct knee_mean_step *means,
                            double *room, const struct knee_job *given, struct knee_diagnosis *d)
 {
@@ -155,7 +170,8 @@ static void weigh_suspects(const struct knee_account *account, const struct knee
     d->share[KNEE_SUSPECT_COMM] = of_step(d, KNEE_TRANSFER);
     d->share[KNEE_SUSPECT_STRAGGLER] = of_step(d, KNEE_WAIT);
     d->share[KNEE_SUSPECT_INPUT] = common_share(account, means, KNEE_STARVED, room);
-    d->share[KNEE_SUSPECT_TINY_BATCH] = common_share(account, means, KNEE_HOST, room);
+    d->share[KNEE_SUSPECT_TINY_BATCH] =
+        common_share(account, means, KNEE_HOST, room) + d->small_shapes;
     d->share[KNEE_SUSPECT_LARGE_BATCH] = batch >= critical ? batch / (batch + critical) : 0;
     d->share[KNEE_SUSPECT_COPY] = common_share(account, means, KNEE_COPY, room);
     d->share[KNEE_SUSPECT_IDLE] = common_share(account, means, KNEE_IDLE, room);
@@ -194,13 +210,6 @@ static void at_best(struct knee_diagnosis *d)
 
 /* ---- Levers, through the closed forms ---- */
 
-/* "NVIDIA H100 80GB HBM3" -> the row of the h100 preset; -1 when it has none. */
-static int gpu_of(const char *name)
-{
-    const struct knee_gpu *gpu = knee_gpu_in(name);
-    return gpu ? knee_choice_find(&knee_gpu_names, gpu->name, "", NULL) : -1;
-}
-
 static void put(struct knee_job *job, double *field, double value)
 {
     knee_keys_fill(&knee_job_keys, job, field, value, KNEE_DERIVED);
@@ -232,8 +241,7 @@ static struct knee_job job_of(const struct knee_account *account, const struct k
     double exposed = d->step.label_s[KNEE_TRANSFER], wait = d->step.label_s[KNEE_WAIT];
     /* Waiting that is hidden behind compute cannot be told from transfer: it counts as transfer. */
     double transfer = fmax(exposed, d->step.comm_s - wait);
-    if (job.hw.gpu < 0 && job.hw.cluster.level_count == 0 && !is_cpu_job(account))
-        job.hw.gpu = gpu_of(account->ranks[0].trace->gpu_name);
+    job.hw.gpu = gpu_row(account, given);
     put(&job, &job.compute_time_s, fmax(1e-9, d->step.label_s[KNEE_COMPUTE]));
     put(&job, &job.comm_time_s, transfer);
     if (isnan(job.overlap))
@@ -268,6 +276,7 @@ static knee_status measure(const struct knee_account *account, const struct knee
         knee_mean_steps(account, means);
         mean_step(account, means, d);
         d->gaps = find_gaps(account, d, given);
+        knee_find_roofline(account, gpu_row(account, given), d);
         weigh_suspects(account, means, room, given, d);
     }
     if (means)

@@ -5,6 +5,7 @@
 #include "out/bar.h"
 #include "out/inputs.h"
 #include "out/json.h"
+#include "out/show_where.h"
 #include "out/table.h"
 #include "out/words.h"
 
@@ -641,6 +642,7 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
     knee_json_number(json, "overlap", d->overlap);
     knee_json_number(json, "step_s", d->step.wall_s);
     json_spread(json, account, &d->spread);
+    knee_json_roofline(json, &d->roofline);
     knee_json_open_flat(json, "late_ranks", '[');
     for (size_t i = 0; i < d->late_ranks; i++)
         knee_json_whole(json, NULL, account->ranks[account->stragglers[i].rank].rank);

@@ -134,6 +134,16 @@ static enum knee_category category_of(struct knee_slice cat)
     return KNEE_CAT_SKIP;
 }
 
+/* A value as it stands there. */
+static const char *scan_raw(const char *p, const char *end, struct knee_slice *out,
+                            uint64_t *repaired)
+{
+    const char *after = knee_scan_value(p, end, repaired);
+    if (after && after != KNEE_SCAN_BAD)
+        *out = (struct knee_slice){p, (size_t)(after - p)};
+    return after;
+}
+
 /* One member of args. The keys are told apart by their length first. */
 static const char *scan_arg(const char *p, const char *end, struct knee_slice key,
                             struct knee_event_args *a, uint64_t *repaired)
@@ -168,6 +178,10 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
     case 10:
         if (SLICE_IS(key, "Group size"))
             return scan_number(p, end, &a->group_size, repaired);
+        if (SLICE_IS(key, "Input Dims"))
+            return scan_raw(p, end, &a->dims, repaired);
+        if (SLICE_IS(key, "Input type"))
+            return scan_raw(p, end, &a->types, repaired);
         break;
     case 11:
         if (SLICE_IS(key, "correlation")) {
@@ -188,6 +202,8 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
     case 15:
         if (SLICE_IS(key, "Collective name"))
             return scan_text(p, end, &a->collective, repaired);
+        if (SLICE_IS(key, "Concrete Inputs"))
+            return scan_raw(p, end, &a->inputs, repaired);
         break;
     case 18:
         if (SLICE_IS(key, "Process Group Name"))

@@ -6,6 +6,7 @@
  * waiting for input; record_param_comms describes collectives whose kernels do not describe
  * themselves.
  */
+#include "read/trace/product_args.h"
 #include "read/trace/trace_json.h"
 #include "timeline/marks.h"
 
@@ -28,7 +29,7 @@ bool knee_event_wants_args(const struct knee_event *e)
     case KNEE_CAT_KERNEL:
     case KNEE_CAT_COPY:
     case KNEE_CAT_RUNTIME: return true;
-    case KNEE_CAT_HOST: return describes_collective(e->name);
+    case KNEE_CAT_HOST: return describes_collective(e->name) || knee_names_product(e->name);
     default: return e->phase == 'M';
     }
 }
@@ -95,11 +96,12 @@ bool knee_kineto_wants(const struct knee_event *e, unsigned keep)
     if (e->category != KNEE_CAT_HOST || (keep & KNEE_KEEP_CPU) || e->name.length == 0)
         return true;
     static const bool first_letters[256] = {
-        ['P'] = 1, ['O'] = 1, ['e'] = 1, ['S'] = 1, ['s'] = 1, ['I'] = 1,
-        ['i'] = 1, ['T'] = 1, ['t'] = 1, ['r'] = 1, ['n'] = 1, ['g'] = 1};
+        ['P'] = 1, ['O'] = 1, ['e'] = 1, ['S'] = 1, ['s'] = 1, ['I'] = 1, ['i'] = 1,
+        ['T'] = 1, ['t'] = 1, ['r'] = 1, ['n'] = 1, ['g'] = 1, ['a'] = 1};
     if (!first_letters[(unsigned char)e->name.at[0]])
         return false; /* most of them */
     switch (e->name.at[0]) {
+    case 'a': return knee_names_product(e->name);
     case 'P': return begins(e->name, "ProfilerStep#");
     case 'O': return begins(e->name, "Optimizer.step#");
     case 'e': return begins(e->name, "enumerate(DataLoader)");
@@ -196,6 +198,17 @@ static void take_cpu_work(struct knee_event_sink *sink, const struct knee_event 
                       KNEE_NO_CORRELATION, false, &facts);
 }
 
+static void take_product(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+{
+    struct knee_product product;
+    if (!knee_product_from(e, &product))
+        return;
+    product.start_ns = e->start_ns;
+    product.end_ns = end_ns;
+    product.thread = e->tid;
+    knee_builder_product(sink->builder, &product);
+}
+
 static void take_host(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
 {
     if (take_step(sink, e, end_ns)) {
@@ -211,6 +224,8 @@ static void take_host(struct knee_event_sink *sink, const struct knee_event *e, 
             facts.op = knee_op_from_name(e->name.at, e->name.length);
         if (facts.op != KNEE_OP_UNKNOWN)
             knee_builder_comm_op(sink->builder, e->start_ns, end_ns, e->tid, &facts);
+    } else if (e->name.length && e->name.at[0] == 'a') {
+        take_product(sink, e, end_ns);
     }
 }
 

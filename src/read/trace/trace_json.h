@@ -20,6 +20,7 @@ struct knee_event_args {
     int64_t stream; /* -1 */
     uint64_t correlation;
     struct knee_slice collective, dtype, group, description, members, label;
+    struct knee_slice dims, types, inputs; /* of an operation, as they stand there */
     int64_t in_elements, out_elements, group_size, sequence; /* -1 */
     int64_t from, to;                                        /* ranks of a group; -1 */
     int64_t bytes;                                           /* -1 */

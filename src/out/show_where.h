@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Where in a step: products against the roofline, and the answer of --where. */
+#ifndef KNEE_OUT_SHOW_WHERE_H
+#define KNEE_OUT_SHOW_WHERE_H
+
+#include "out/json.h"
+#include "out/words.h"
+
+/* Nothing where no shapes are recorded. */
+void knee_json_roofline(struct knee_json *json, const struct knee_roofline *roofline);
+
+/* A paragraph on products: what they reach of the peak and of what their shapes allow. */
+void knee_say_roofline(const struct knee_account *account, const struct knee_diagnosis *diagnosis,
+                       struct knee_text *text);
+
+#endif
