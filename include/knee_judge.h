@@ -195,11 +195,13 @@ struct knee_roofline {
     double product_s, flops; /* all of them */
     double judged_s, judged_flops, judged_bytes;
     double peak_flops; /* of what is judged, per second */
-    double reach_s;    /* what these shapes take, by the operation model of knee plan */
+    double reach_s;    /* what these shapes take, by the operation model of knee plan, and not
+                          more than they took */
     double large_s;    /* what the same FLOPs take in a very large batch; NaN: not known */
     double scaled_s[KNEE_BATCH_FACTORS]; /* ... in one 2^i times as large as it is */
-    double optimizer_s; /* kernels of the optimizer's step: as long whatever the batch */
-    double rows;        /* of the batch, in most products (examples times positions); NaN: mixed */
+    double optimizer_s;    /* kernels of the optimizer's step: as long whatever the batch */
+    bool optimizer_counts; /* that is enough to be named */
+    double rows; /* of the batch, in most products (examples times positions); NaN: mixed */
     double mend; /* examples take within a quarter as little as they can in a batch so many times
                     as large; NaN: not known */
     double mended_s; /* what a step's examples take then */

@@ -80,6 +80,10 @@ void knee_diagnosis_choose(struct knee_diagnosis *diagnosis);
  * step. */
 void knee_find_roofline(const struct knee_account *account, int gpu, struct knee_diagnosis *out);
 
+/* Sets half_empty_s and graphs_help. */
+struct knee_where;
+void knee_judge_where(const struct knee_diagnosis *diagnosis, struct knee_where *where);
+
 /* Sets slow_wire and what belongs to it; needs step and steps. */
 void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *diagnosis);
 

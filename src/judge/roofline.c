@@ -12,8 +12,8 @@
 #include "cluster/gpu_words.h"
 #include "judge/judge.h"
 #include "predict/plan/op_time.h"
-#include "timeline/account.h"
 #include "timeline/marks.h"
+#include "timeline/where.h"
 
 #include <math.h>
 #include <string.h>
@@ -123,7 +123,7 @@ static void add(struct sums *sums, const struct knee_trace *trace, const struct 
     double peak = machine ? peak_of(trace, p, machine) : NAN;
     sums->product_s += seconds;
     sums->flops += flops;
-    if (!(peak > 0))
+    if (!machine || !(peak > 0))
         return;
     sums->judged_s += seconds;
     sums->judged_flops += flops;
@@ -209,7 +209,7 @@ static void add_rank(struct knee_roofline *r, const struct sums *sums, double ea
 double knee_batch_step_s(const struct knee_diagnosis *d, int doublings)
 {
     const struct knee_roofline *r = &d->roofline;
-    double factor = ldexp(1, doublings), fixed = r->optimizer_s + d->step.label_s[KNEE_HOST];
+    double factor = (double)(1u << doublings), fixed = r->optimizer_s + d->step.label_s[KNEE_HOST];
     double products = r->judged_s * (1 - r->scaled_s[doublings] / r->reach_s);
     return d->step.wall_s - products - fixed * (1 - 1 / factor);
 }
@@ -222,8 +222,17 @@ static void find_mend(struct knee_diagnosis *d)
     int i = 0;
     while (knee_batch_step_s(d, i) > NEAR_ENOUGH * best)
         i++;
-    r->mend = ldexp(1, i);
+    r->mend = (double)(1u << i);
     r->mended_s = knee_batch_step_s(d, i);
+}
+
+/* A recording that is faster than the model shows that the model is too slow for this machine. */
+static void heed_recording(struct knee_roofline *r)
+{
+    double fit = r->judged_s < r->reach_s ? r->judged_s / r->reach_s : 1;
+    r->reach_s *= fit;
+    for (int i = 0; i < KNEE_BATCH_FACTORS; i++)
+        r->scaled_s[i] *= fit;
 }
 
 void knee_find_roofline(const struct knee_account *account, int gpu, struct knee_diagnosis *d)
@@ -236,6 +245,7 @@ void knee_find_roofline(const struct knee_account *account, int gpu, struct knee
         struct sums sums = sum_rank(account, i, known ? &machine : NULL, r.rows);
         add_rank(&r, &sums, 1 / (ranks * knee_complete_steps(account, i)), &peak_s);
     }
+    heed_recording(&r);
     r.peak_flops = peak_s > 0 ? r.judged_flops / peak_s : NAN;
     r.large_s = isnan(r.rows) ? NAN : r.scaled_s[KNEE_BATCH_FACTORS - 1];
     d->roofline = r;
@@ -243,7 +253,37 @@ void knee_find_roofline(const struct knee_account *account, int gpu, struct knee
     if (!(r.judged_s > 0) || !(r.large_s > 0) || d->step.wall_s <= 0)
         return;
     find_mend(d);
+    d->roofline.optimizer_counts = r.optimizer_s >= KNEE_NO_BOTTLENECK * d->step.wall_s;
     if (r.large_s / r.judged_flops * r.flops < FAR_BELOW * compute_s)
         d->small_shapes =
             (fmax(0, r.judged_s * (1 - r.large_s / r.reach_s)) + r.optimizer_s) / d->step.wall_s;
+}
+
+/* CUDA graphs are worth a try where the GPU waits for its host, many kernels are short and few
+ * launches are graphs already. */
+#define MANY_SHORT 0.25
+#define FEW_GRAPHS 0.1
+
+static void find_half_empty(const struct knee_diagnosis *d, struct knee_where *where)
+{
+    struct knee_machine machine;
+    where->half_empty_s = NAN;
+    if (!machine_of(d->prediction.job.hw.gpu, &machine))
+        return;
+    double known = 0, sum = 0;
+    for (size_t i = 0; i < where->kernel_count; i++) {
+        const struct knee_kernel_use *k = &where->kernels[i];
+        known += k->blocks >= 0 ? k->exposed_s : 0;
+        sum +=
+            k->blocks >= 0 && (double)k->blocks < machine.rates.processors / 2 ? k->exposed_s : 0;
+    }
+    where->half_empty_s = known > 0 ? sum : NAN;
+}
+
+void knee_judge_where(const struct knee_diagnosis *d, struct knee_where *where)
+{
+    const struct knee_launches *l = &where->launches;
+    find_half_empty(d, where);
+    where->graphs_help = d->step.label_s[KNEE_HOST] >= KNEE_NO_BOTTLENECK * d->step.wall_s &&
+                         l->short_share >= MANY_SHORT && l->graphs < FEW_GRAPHS * l->launches;
 }

@@ -387,6 +387,9 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
     }
     if (style->brief)
         return;
+    if (pictures && !report->where)
+        knee_text_puts(text, "  --where tells of each collective, kernels, modules, what the host "
+                             "does in gaps and the critical path\n");
     if (account->straggler_count) {
         heading(text, format, style, "Who comes last");
         stragglers_table(account, format, style, text);
@@ -402,6 +405,8 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
                              account->machine);
         collectives_table(account, format, style, text);
     }
+    if (report->where)
+        knee_write_where(account, d, report->where, format, style, text);
     heading(text, format, style, "Suspects");
     suspects_table(d, format, style, text);
     heading(text, format, style, "Levers");
@@ -709,6 +714,8 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
     knee_json_ns(&json, "residual_s", account->residual_ns, true);
     knee_json_whole(&json, "world_size", account->world_size);
     knee_json_close(&json, '}');
+    if (report->where)
+        knee_json_where(&json, account, report->where);
     knee_inputs_json(&knee_job_keys, &report->diagnosis->prediction.job, &json);
     json_losses(&json, report->traces, report->trace_count);
     knee_json_close(&json, '}');

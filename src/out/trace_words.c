@@ -141,7 +141,7 @@ static void say_small_shapes(const struct knee_diagnosis *d, struct knee_text *t
         knee_percent(rate / r->peak_flops).s, knee_human(r->rows, KNEE_UNIT_COUNT).s,
         knee_percent(r->judged_flops / r->judged_s / r->peak_flops).s,
         knee_percent(r->judged_flops / r->large_s * r->reach_s / r->judged_s / r->peak_flops).s);
-    if (r->optimizer_s > 0.02 * d->step.wall_s)
+    if (r->optimizer_counts)
         knee_text_printf(text, "; the optimizer takes %s whatever the batch", MS(r->optimizer_s));
     knee_text_puts(text, ".");
 }

@@ -63,7 +63,7 @@ struct knee_builder {
     uint32_t *slots;         /* hash table of names: row + 1 */
     size_t slot_count;
     struct list devices, launches, comm_ops, steps, loads; /* marks are raw until the end */
-    struct list host, copies, products;
+    struct list host, copies, products, grids;
     uint32_t *device_slots; /* hash table of devices: row + 1 */
     size_t device_slot_count;
     int64_t last_device_key;
@@ -148,6 +148,7 @@ void knee_builder_free(struct knee_builder *b)
     drop(b->alloc, &b->host);
     drop(b->alloc, &b->copies);
     drop(b->alloc, &b->products);
+    drop(b->alloc, &b->grids);
     if (b->slots)
         knee_resize(b->alloc, b->slots, 0);
     if (b->device_slots)
@@ -389,7 +390,21 @@ void knee_builder_host(struct knee_builder *b, int64_t start_ns, int64_t end_ns,
                                         ? NULL
                                         : grow(b, &b->host, sizeof *event);
     if (event)
-        *event = (struct knee_host_event){start_ns, end_ns, thread, name, kind};
+        *event = (struct knee_host_event){start_ns, end_ns, thread, name, kind, -1};
+}
+
+void knee_builder_sequence(struct knee_builder *b, int64_t sequence)
+{
+    struct knee_host_event *events = b->host.data;
+    if (b->host.count)
+        events[b->host.count - 1].sequence = sequence;
+}
+
+void knee_builder_grid(struct knee_builder *b, uint64_t correlation, int64_t blocks)
+{
+    struct copy *grid = grow(b, &b->grids, sizeof *grid);
+    if (grid)
+        *grid = (struct copy){correlation, blocks};
 }
 
 void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
@@ -598,6 +613,7 @@ static void add_to_product(struct knee_builder *b, const struct launch *launch, 
         if (ns >= product->longest_ns) {
             product->longest_ns = ns;
             product->kernel = span->name + 1;
+            product->launch = span->launch;
         }
         return;
     }
@@ -770,6 +786,29 @@ static bool finish_copies(struct knee_builder *b, struct launch_index *index,
     return out->copies != NULL;
 }
 
+static int by_grid(const void *left, const void *right)
+{
+    const struct knee_grid *a = left, *b = right;
+    return COMPARE(a->launch, b->launch);
+}
+
+static bool finish_grids(struct knee_builder *b, struct launch_index *index, struct knee_trace *out)
+{
+    const struct copy *grids = b->grids.data;
+    size_t count = b->grids.count;
+    if (count == 0)
+        return true;
+    out->grids = knee_resize(b->alloc, NULL, count * sizeof *out->grids);
+    for (size_t i = 0; out->grids && i < count; i++) {
+        const struct launch *launch = find_launch(index, grids[i].correlation);
+        if (launch && launch->host)
+            out->grids[out->grid_count++] = (struct knee_grid){launch->host, grids[i].bytes};
+    }
+    if (out->grids)
+        qsort(out->grids, out->grid_count, sizeof *out->grids, by_grid);
+    return out->grids != NULL;
+}
+
 static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
 {
     struct device *devices = b->devices.data;
@@ -785,7 +824,7 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
                             .first_step = out->steps};
     struct launch_index *index = &joiner.launches;
     index->order = order_of(b, b->launches.data, index->count, sizeof *index->launches, launch_key);
-    bool good = index->order != NULL && finish_copies(b, index, out);
+    bool good = index->order != NULL && finish_copies(b, index, out) && finish_grids(b, index, out);
     for (size_t i = 0; i < count && good; i++) {
         joiner.steps = knee_marks_of(out->steps, out->step_count, devices[i].key);
         joiner.device = devices[i].key;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which moments of a rank lie in complete steps: what is said "a step" is the mean over those. */
-#include "timeline/account.h"
+#include "timeline/where.h"
 
 /* The first step of a rank, and how many it has; they stand together, in order of time. */
 static size_t steps_of(const struct knee_account *account, size_t rank, size_t *count)
@@ -42,7 +42,8 @@ static bool any_complete(const struct knee_step_account *steps, size_t count)
     return false;
 }
 
-bool knee_in_complete_step(const struct knee_account *account, size_t rank, int64_t own_ns)
+const struct knee_step_account *knee_step_at(const struct knee_account *account, size_t rank,
+                                             int64_t own_ns)
 {
     size_t count, first = steps_of(account, rank, &count), low = 0, high = count;
     const struct knee_step_account *steps = count ? &account->steps[first] : NULL;
@@ -53,7 +54,15 @@ bool knee_in_complete_step(const struct knee_account *account, size_t rank, int6
         else
             high = middle;
     }
-    if (low > 0 && steps[low - 1].complete)
-        return own_ns - steps[low - 1].start_ns < steps[low - 1].ledger.window_ns;
-    return !any_complete(steps, count);
+    bool inside = low > 0 && own_ns - steps[low - 1].start_ns < steps[low - 1].ledger.window_ns;
+    return inside ? &steps[low - 1] : NULL;
+}
+
+bool knee_in_complete_step(const struct knee_account *account, size_t rank, int64_t own_ns)
+{
+    const struct knee_step_account *step = knee_step_at(account, rank, own_ns);
+    if (step && step->complete)
+        return true;
+    size_t count, first = steps_of(account, rank, &count);
+    return !any_complete(count ? &account->steps[first] : NULL, count);
 }

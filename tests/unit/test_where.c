@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Where time goes: products from recorded shapes against the roofline. */
+/* Where time goes: products from recorded shapes against the roofline; whose nanosecond it is,
+ * against a map of nanoseconds; collectives, kernels, modules and gaps as sums of that; the
+ * critical path. */
 #include "timelines.h"
 
 #include "judge/judge.h"
 #include "predict/plan/op_time.h"
+#include "timeline/where.h"
 
 /* ---- Products ---- */
 
@@ -173,12 +176,229 @@ static void a_small_batch_is_named_with_the_one_that_mends_it(void **state)
     knee_trace_release(&trace);
 }
 
+/* ---- Whose nanosecond ---- */
+
+static bool is_owner(const struct knee_span *span, enum knee_label label, int64_t t)
+{
+    bool compute = span->kind == KNEE_SPAN_COMPUTE || span->kind == KNEE_SPAN_FUSED;
+    bool comm = span->kind == KNEE_SPAN_COMM || span->kind == KNEE_SPAN_FUSED;
+    bool kind = label == KNEE_COMPUTE ? compute
+                : label == KNEE_COPY  ? span->kind == KNEE_SPAN_COPY
+                                      : comm;
+    return kind && span->start_ns <= t && t < span->end_ns;
+}
+
+/* The owner of one nanosecond, looked for among all spans; `end` is where its run ends. */
+static size_t owner_of(const struct knee_rank *source, enum knee_label label, int64_t t,
+                       int64_t end)
+{
+    for (size_t i = 0; i < source->span_count; i++)
+        if (label >= KNEE_STARVED ? source->spans[i].start_ns >= end
+                                  : is_owner(&source->spans[i], label, t))
+            return i;
+    return source->span_count;
+}
+
+static void check_owners(const struct knee_rank_account *rank)
+{
+    size_t rows = rank->source->span_count + 1;
+    knee_own_row *own = calloc(rows, sizeof *own), *map = calloc(rows, sizeof *map);
+    assert_true(own && map);
+    knee_own_times(rank, own);
+    for (size_t i = 0; i < rank->run_count; i++) {
+        int64_t end = knee_run_end(rank, i);
+        for (int64_t t = rank->runs[i].start_ns; t < end; t++)
+            map[owner_of(rank->source, rank->runs[i].label, t, end)][rank->runs[i].label]++;
+    }
+    assert_memory_equal(own, map, rows * sizeof *own);
+    free(own);
+    free(map);
+}
+
+/* Seconds of a label in the complete steps of all ranks, per step and rank, from the runs. */
+static double label_s(const struct knee_account *account, enum knee_label label)
+{
+    double sum = 0;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_rank_account *rank = &account->ranks[r];
+        for (size_t i = 0; i < rank->run_count; i++)
+            if (rank->runs[i].label == label)
+                sum += 1e-9 * (double)(knee_run_end(rank, i) - rank->runs[i].start_ns);
+    }
+    return sum / (double)account->rank_count;
+}
+
+/* Tables add up to the labels; work may reach over the border of a step, so the whole file is one.
+ */
+static void check_sums(const struct knee_account *account, const struct knee_where *w)
+{
+    double exposed = 0, compute = 0, copy = 0, path = 0;
+    for (size_t i = 0; i < account->rank_count * KNEE_LABELS; i++)
+        path += w->path_s[i];
+    assert_relative(path, w->path_step_s, 1e-9);
+    if (account->step_source != KNEE_STEPS_NONE)
+        return;
+    for (size_t i = 0; i < w->bucket_count; i++)
+        exposed += (double)w->buckets[i].calls * (w->buckets[i].transfer_s + w->buckets[i].wait_s);
+    for (size_t i = 0; i < w->kernel_count; i++)
+        *(w->kernels[i].kind == KNEE_SPAN_COPY ? &copy : &compute) += w->kernels[i].exposed_s;
+    assert_near(exposed / (double)account->rank_count,
+                label_s(account, KNEE_TRANSFER) + label_s(account, KNEE_WAIT), 1e-15);
+    assert_near(compute, label_s(account, KNEE_COMPUTE), 1e-15);
+    assert_near(copy, label_s(account, KNEE_COPY), 1e-15);
+}
+
+static void every_nanosecond_has_one_owner(void **state)
+{
+    (void)state;
+    uint64_t seed = 13;
+    size_t summed = 0;
+    for (int round = 0; round < 200; round++) {
+        struct timelines set = random_timelines(&seed);
+        struct knee_account account;
+        struct knee_where where;
+        if (knee_account(set.traces, set.count, NULL, &account, NULL) == KNEE_OK) {
+            for (size_t r = 0; r < account.rank_count; r++)
+                check_owners(&account.ranks[r]);
+            assert_int_equal(knee_find_where(&account, NULL, &where, NULL), KNEE_OK);
+            check_sums(&account, &where);
+            summed += account.step_source == KNEE_STEPS_NONE;
+            knee_where_release(&where);
+            knee_account_release(&account);
+        }
+        release_timelines(&set);
+    }
+    assert_true(summed > 20);
+}
+
+/* ---- The chain over ranks ---- */
+
+static struct knee_trace late_rank(int64_t rank, int64_t compute_ns)
+{
+    struct knee_builder *b = knee_builder_new(NULL, NULL);
+    struct knee_call_facts facts = KNEE_CALL_UNKNOWN;
+    facts.group_size = 2;
+    facts.bytes = 1 << 20;
+    knee_builder_span(b, 0, 0, compute_ns, timelines_name(b, "gemm"), 7, KNEE_NO_CORRELATION, false,
+                      NULL);
+    knee_builder_span(b, 0, compute_ns, 350000,
+                      timelines_name(b, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"), 20,
+                      KNEE_NO_CORRELATION, false, &facts);
+    knee_builder_span(b, 0, 350000, 400000, timelines_name(b, "adam"), 7, KNEE_NO_CORRELATION,
+                      false, NULL);
+    struct knee_trace trace = {.rank = rank, .world_size = 2, .format = "test"};
+    trace.file = strdup(rank ? "rank1" : "rank0");
+    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    knee_builder_free(b);
+    return trace;
+}
+
+static void the_chain_goes_through_the_late_rank(void **state)
+{
+    (void)state;
+    struct knee_trace traces[2] = {late_rank(0, 100000), late_rank(1, 300000)};
+    struct knee_account account;
+    struct knee_where w;
+    assert_int_equal(knee_account(traces, 2, NULL, &account, NULL), KNEE_OK);
+    assert_int_equal(knee_find_where(&account, NULL, &w, NULL), KNEE_OK);
+    const double *path = w.path_s;
+    assert_near(w.path_step_s, 400e-6, 1e-12);
+    assert_near(path[KNEE_COMPUTE] + path[KNEE_LABELS + KNEE_COMPUTE], 350e-6, 1e-12);
+    assert_true(path[KNEE_LABELS + KNEE_COMPUTE] >= 300e-6 - 1e-12); /* rank 1's */
+    assert_near(path[KNEE_TRANSFER] + path[KNEE_LABELS + KNEE_TRANSFER], 50e-6, 1e-12);
+    assert_near(path[KNEE_WAIT] + path[KNEE_LABELS + KNEE_WAIT], 0, 1e-15);
+    assert_int_equal(w.bucket_count, 1);
+    assert_near(w.buckets[0].wait_s, 100e-6, 1e-12); /* 200 us on one of two ranks */
+    assert_near(w.buckets[0].transfer_s, 50e-6, 1e-12);
+    knee_where_release(&w);
+    knee_account_release(&account);
+    for (int i = 0; i < 2; i++)
+        knee_trace_release(&traces[i]);
+}
+
+/* ---- The host ---- */
+
+static void host(struct knee_builder *b, int64_t from, int64_t to, int64_t thread,
+                 enum knee_host_kind kind, const char *name)
+{
+    knee_builder_host(b, from, to, thread, kind, timelines_name(b, name));
+}
+
+static void kernel(struct knee_builder *b, int64_t launch, int64_t thread, int64_t from, int64_t to,
+                   uint64_t id)
+{
+    host(b, launch, launch + 1000, thread, KNEE_HOST_LAUNCH, "cudaLaunchKernel");
+    knee_builder_launch(b, launch, launch + 1000, thread, id);
+    knee_builder_span(b, 0, from, to, timelines_name(b, "gemm"), 7, id, false, NULL);
+}
+
+/* Forward in a module, .item(), backward of the same operation in another thread. */
+static struct knee_trace host_story(void)
+{
+    struct knee_builder *b = knee_builder_new(NULL, NULL);
+    host(b, 0, 40000, 1, KNEE_HOST_RANGE, "my loop");
+    host(b, 1000, 9000, 1, KNEE_HOST_MODULE, "nn.Module: Linear_0");
+    host(b, 2000, 8000, 1, KNEE_HOST_OPERATION, "aten::addmm");
+    knee_builder_sequence(b, 7);
+    kernel(b, 4000, 1, 10000, 20000, 1);
+    host(b, 11000, 24000, 1, KNEE_HOST_OPERATION, "aten::item");
+    host(b, 12000, 23000, 1, KNEE_HOST_SYNC, "cudaStreamSynchronize");
+    host(b, 30000, 60000, 2, KNEE_HOST_SCOPE, "autograd::engine::evaluate_function: Addmm");
+    knee_builder_sequence(b, 7);
+    host(b, 11500, 24500, 2, KNEE_HOST_OPERATION, "aten::item"); /* that thread waits too */
+    kernel(b, 40000, 2, 42000, 52000, 2);
+    struct knee_trace trace = {.rank = 0, .world_size = 1, .format = "kineto"};
+    trace.file = strdup("story");
+    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    knee_builder_free(b);
+    return trace;
+}
+
+static const struct knee_place *place(const struct knee_where *w, int kind, const char *name)
+{
+    for (size_t i = 0; i < w->place_count[kind]; i++)
+        if (strcmp(w->places[kind][i].name, name) == 0)
+            return &w->places[kind][i];
+    fail_msg("no place '%s'", name);
+    return NULL;
+}
+
+static void work_finds_its_module_and_gaps_their_reason(void **state)
+{
+    (void)state;
+    struct knee_trace trace = host_story();
+    struct knee_account account;
+    struct knee_where w;
+    assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
+    assert_int_equal(knee_find_where(&account, NULL, &w, NULL), KNEE_OK);
+    assert_true(w.host);
+    const struct knee_place *linear = place(&w, KNEE_PLACE_MODULE, "nn.Module: Linear_0");
+    assert_near(linear->label_s[KNEE_COMPUTE], 20e-6, 1e-15); /* forward and backward */
+    assert_near(linear->label_s[KNEE_HOST], 21e-6, 1e-15);    /* 20 to 41 us */
+    assert_near(place(&w, KNEE_PLACE_PASS, "forward")->label_s[KNEE_COMPUTE], 10e-6, 1e-15);
+    assert_near(place(&w, KNEE_PLACE_PASS, "backward")->label_s[KNEE_COMPUTE], 10e-6, 1e-15);
+    assert_near(place(&w, KNEE_PLACE_RANGE, "my loop")->label_s[KNEE_COMPUTE], 10e-6, 1e-15);
+    assert_near(w.gaps_s, 21e-6, 1e-15);
+    assert_near(w.gaps[KNEE_ACT_ITEM].total_s, 21e-6, 1e-15);
+    assert_near(w.gaps[KNEE_ACT_ITEM].act_s[KNEE_ACT_ITEM], 4.5e-6, 1e-15);
+    assert_near(w.gaps[KNEE_ACT_ITEM].act_s[KNEE_ACT_PYTHON], 5.5e-6 + 10e-6, 1e-15);
+    assert_near(w.gaps[KNEE_ACT_ITEM].act_s[KNEE_ACT_LAUNCH], 1e-6, 1e-15);
+    assert_near(w.launches.kernels, 2, 1e-12);
+    assert_near(w.launches.launch_s, 2e-6, 1e-15);
+    knee_where_release(&w);
+    knee_account_release(&account);
+    knee_trace_release(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_become_products),
         cmocka_unit_test(the_model_knows_small_products),
         cmocka_unit_test(a_small_batch_is_named_with_the_one_that_mends_it),
+        cmocka_unit_test(every_nanosecond_has_one_owner),
+        cmocka_unit_test(the_chain_goes_through_the_late_rank),
+        cmocka_unit_test(work_finds_its_module_and_gaps_their_reason),
     };
     return RUN(tests);
 }
