@@ -187,6 +187,26 @@ struct knee_step_spread {
     (KNEE_GAP_ONE_RANK | KNEE_GAP_RANKS_MISSING | KNEE_GAP_UNMATCHED | KNEE_GAP_NO_STEPS |         \
      KNEE_GAP_WHOLE_GRAPHS | KNEE_GAP_NO_LAUNCHES | KNEE_GAP_OTHER_STEPS | KNEE_GAP_BOUNDS)
 
+/* Products and attention whose shapes are recorded, against what the GPU can do. Times are of their
+ * kernels, a step. What has no known peak (32 bits without tensor cores, other GPUs) is not judged.
+ */
+enum { KNEE_BATCH_FACTORS = 10 };
+struct knee_roofline {
+    double product_s, flops; /* all of them */
+    double judged_s, judged_flops, judged_bytes;
+    double peak_flops; /* of what is judged, per second */
+    double reach_s;    /* what these shapes take, by the operation model of knee plan, and not
+                          more than they took */
+    double large_s;    /* what the same FLOPs take in a very large batch; NaN: not known */
+    double scaled_s[KNEE_BATCH_FACTORS]; /* ... in one 2^i times as large as it is */
+    double optimizer_s;    /* kernels of the optimizer's step: as long whatever the batch */
+    bool optimizer_counts; /* that is enough to be named */
+    double rows; /* of the batch, in most products (examples times positions); NaN: mixed */
+    double mend; /* examples take within a quarter as little as they can in a batch so many times
+                    as large; NaN: not known */
+    double mended_s; /* what a step's examples take then */
+};
+
 struct knee_diagnosis {
     struct knee_step step; /* mean over ranks and complete steps */
     double steps;          /* complete ones, per rank */
@@ -198,11 +218,14 @@ struct knee_diagnosis {
     bool bounded;      /* ... as a lower and an upper bound: members are missing */
     enum knee_suspect suspect;
     double share[KNEE_SUSPECTS]; /* of the step, each */
-    double confidence;           /* 0 to 1 */
     unsigned gaps;
-    size_t late_ranks; /* first so many rows of account->stragglers are the late ones */
-    size_t slow_wire;  /* the collective that loses most against what is expected, at least
-                          KNEE_FAR_SLOWER times as slow; SIZE_MAX: none */
+    struct knee_roofline roofline;
+    double small_shapes; /* of the step: what a large batch would save in products and optimizer,
+                            where compute is far below the roofline; of
+                            share[KNEE_SUSPECT_TINY_BATCH] the part that is not launches */
+    size_t late_ranks;   /* first so many rows of account->stragglers are the late ones */
+    size_t slow_wire;    /* the collective that loses most against what is expected, at least
+                            KNEE_FAR_SLOWER times as slow; SIZE_MAX: none */
     double wire_slowdown, wire_bytes_per_s; /* of it: times, and what it reaches (bus) */
     double punctual_step_s, wired_step_s;   /* the step with nobody late; with a wire as expected */
     struct knee_prediction prediction;      /* levers and cost at this step */
@@ -229,6 +252,10 @@ void knee_diagnosis_release(struct knee_diagnosis *diagnosis);
 knee_status knee_replay_levers(const struct knee_account *account, bool also_large,
                                const struct knee_alloc *alloc, struct knee_diagnosis *diagnosis,
                                struct knee_err *err);
+
+/* What the examples of today's step would take in a batch 2^doublings times as large, by the
+ * products' shapes; needs roofline.large_s. */
+double knee_batch_step_s(const struct knee_diagnosis *diagnosis, int doublings);
 
 /* Fills in what each collective should take on a cluster. Groups are taken to fill nodes. */
 void knee_expect_collectives(struct knee_account *account, const struct knee_cluster *cluster);

@@ -32,11 +32,13 @@ void knee_write_prediction(const struct knee_prediction *prediction,
                            const struct knee_solution *solution, enum knee_format format,
                            const struct knee_style *style, struct knee_text *text);
 /* All that was read and found out from traces. */
+struct knee_where;
 struct knee_trace_report {
     const struct knee_trace *traces;
     size_t trace_count;
     const struct knee_account *account;
     const struct knee_diagnosis *diagnosis;
+    const struct knee_where *where; /* NULL: not asked for */
 };
 void knee_write_trace(const struct knee_trace_report *report, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text);

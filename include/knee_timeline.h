@@ -77,6 +77,12 @@ struct knee_copy_size {
     int64_t bytes;
 };
 
+/* In how many blocks a kernel runs; kept with knee_trace_options.detail. */
+struct knee_grid {
+    uint32_t launch; /* as in knee_span */
+    int64_t blocks;
+};
+
 /* What the host did that GPU work depends on; kept with knee_trace_options.host. */
 enum knee_host_kind {
     KNEE_HOST_LAUNCH, /* hands over work: kernels, copies, memsets */
@@ -85,12 +91,17 @@ enum knee_host_kind {
     KNEE_HOST_RECORD, /* records an event */
     KNEE_HOST_CALL,   /* any other call into the driver that takes long */
     KNEE_HOST_SCOPE,  /* an operation or annotation that says what runs inside it */
+    /* with knee_trace_options.detail */
+    KNEE_HOST_OPERATION, /* of the framework */
+    KNEE_HOST_RANGE,     /* an annotation of the user's */
+    KNEE_HOST_MODULE,    /* a call of a module */
 };
 
 struct knee_host_event {
     int64_t start_ns, end_ns, thread;
     uint32_t name; /* row of knee_trace.names */
     enum knee_host_kind kind;
+    int64_t sequence; /* of autograd: the same for an operation and its backward; -1: none */
 };
 
 /* One collective call on one rank. */
@@ -107,6 +118,23 @@ struct knee_call {
     int32_t peer;                         /* of a send or receive, in its group; -1: not known */
     bool sends;                           /* to the peer, not from it */
 };
+
+/* A matrix product or attention whose shape the trace tells (record_shapes), with the kernels that
+ * it launched. */
+struct knee_product {
+    int64_t start_ns, end_ns, thread; /* of the host's operation */
+    int64_t kernel_ns;                /* of its kernels; 0: none was found */
+    int64_t first_ns;                 /* start of the first of them */
+    int64_t longest_ns;               /* of the longest of them ... */
+    uint32_t kernel, launch;          /* ... its name, row of names + 1, and its launch */
+    int64_t device;                   /* that ran them */
+    double count, m, n, k;            /* so many (m x k) (k x n); of attention: heads of all
+                                         examples, queries, keys, values of a head */
+    int element_bytes;                /* 0: not known */
+    bool attention, backward, causal; /* causal: half of the pairs are masked */
+};
+double knee_product_flops(const struct knee_product *product);
+double knee_product_bytes(const struct knee_product *product); /* read and written, at least */
 
 /* A stretch of host time that means something: a training step, or waiting for a batch. */
 struct knee_mark {
@@ -174,10 +202,16 @@ struct knee_trace {
     enum knee_step_source step_source; /* who marked them; KNEE_STEPS_NONE: there are none */
     struct knee_mark *loads;           /* waiting for a batch, by device, then start */
     size_t load_count;
+    struct knee_mark *optimizers; /* in an optimizer's step, by start; all devices of the file */
+    size_t optimizer_count;
     struct knee_host_event *host_events; /* by start; NULL unless options.host */
     size_t host_event_count;
     struct knee_copy_size *copies; /* by launch; NULL unless options.host */
     size_t copy_count;
+    struct knee_grid *grids; /* by launch; NULL unless options.detail */
+    size_t grid_count;
+    struct knee_product *products; /* by start; NULL where no shapes are recorded */
+    size_t product_count;
     char **names;
     size_t name_count;
     int64_t rank, world_size;      /* as the file says; -1: it does not */
@@ -211,6 +245,7 @@ struct knee_trace_options {
     size_t pattern_count;
     bool cpu;                   /* there is no GPU: host operations are the work */
     bool host;                  /* keep what the host did, for replay */
+    bool detail;                /* with host: all that it did, and grids; for --where */
     const volatile int *cancel; /* stops reading when it becomes nonzero; may be NULL */
 };
 

@@ -107,7 +107,7 @@ const ledgerParts = (r) => Object.fromEntries(labels.map(([json, key]) => [key, 
 trace.draw = (answer) => {
   const v = answer.verdict;
   fill("trace-tiles", tile(ratio(v.ratio), "R", { id: "tile-trace-ratio", raw: v.ratio, flip: v.ratio > 1 }), tile(percent(v.efficiency), "E = 1 / (1 + R)", { id: "tile-trace-efficiency", raw: v.efficiency }),
-    tile(percent(v.overlap), "overlap"), tile(seconds(v.step_s), "step"), tile(v.suspect, `cause, ${percent(v.confidence)} sure`), tile(dollars(v.stall_cost_per_day), "stall a day"));
+    tile(percent(v.overlap), "overlap"), tile(seconds(v.step_s), "step"), tile(v.suspect, "cause"), tile(dollars(v.stall_cost_per_day), "stall a day"));
   if (trace.live) timeline.start(answer.ranks);
   const steps = answer.steps.slice(0, 24);
   const longest = Math.max(...steps.map((s) => s.window_s));

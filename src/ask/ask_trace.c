@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/text.h"
+#include "judge/judge.h"
 #include "out/words.h"
+#include "timeline/where.h"
 
 #include <math.h>
 #include <string.h>
@@ -40,6 +42,8 @@ static const struct knee_key rows[] = {
     KNEE_CHOICE(struct knee_ask_trace_options, "levers", levers, knee_ask_levers_names, "Trace",
                 "auto",
                 "from where: replay of the timeline, closed forms, or auto: replay up to 800 MB"),
+    OPTION("where", KNEE_KEY_SWITCH, where, "",
+           "each collective, kernels, modules, gaps of the host, critical path; reads slower"),
     OPTION("strict", KNEE_KEY_SWITCH, strict, "", "exit with 3 when anything was lost"),
 };
 
@@ -154,11 +158,20 @@ static knee_status answer_one(struct knee_ask_question *q, struct knee_ask_told 
         status = find_levers(q, true, told, err);
     if (status || knee_ask_silent(q))
         return status;
-    struct knee_trace_report report = {told->traces, told->count, &told->account, &told->diagnosis};
+    struct knee_where where = {0};
+    struct knee_trace_report report = {told->traces, told->count, &told->account, &told->diagnosis,
+                                       options->where ? &where : NULL};
+    if (options->where)
+        status = knee_find_where(&told->account, told->alloc, &where, err);
+    if (status)
+        return status;
+    if (options->where)
+        knee_judge_where(&told->diagnosis, &where);
     if (options->names)
         ASK_WRITE(q, knee_write_names, &report);
     else
         ASK_WRITE(q, knee_write_trace, &report);
+    knee_where_release(&where);
     q->answered = true;
     if (options->perfetto)
         status = knee_ask_perfetto(q->ask, options->perfetto, &told->account, err);
@@ -209,7 +222,7 @@ static void write_runs(struct knee_ask_question *q, const struct knee_ask_told *
 {
     for (size_t j = 0; j < count; j++)
         reports[j] = (struct knee_trace_report){runs[j].traces, runs[j].count, &runs[j].account,
-                                                &runs[j].diagnosis};
+                                                &runs[j].diagnosis, NULL};
     ASK_WRITE(q, knee_write_runs, reports, count);
     q->answered = true;
 }

@@ -15,7 +15,7 @@ struct knee_ask_trace_options {
     const char *perfetto, *patterns, *noise, *chakra;
     double max_ratio, min_overlap;
     int levers; /* enum knee_ask_levers */
-    bool strict, names;
+    bool strict, names, where;
     unsigned char source[KNEE_KEYS_MAX];
 };
 

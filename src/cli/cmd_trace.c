@@ -90,6 +90,8 @@ static knee_status read_and_answer(struct cli_run *run, struct knee_runtime *rt)
     struct knee_trace_options reading = {.patterns = patterns->rows,
                                          .pattern_count = patterns->count,
                                          .host = keeps_host(run, rt) || options->chakra};
+    reading.host = reading.host || options->where;
+    reading.detail = options->where;
     /* what shows or replays the spans themselves needs them all in one place */
     bool whole = options->perfetto || options->names || run->common.html || reading.host;
     status = cli_agree(

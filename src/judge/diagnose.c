@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an account to a diagnosis: the mean step, which suspect takes the largest share of it, how
- * sure that is, what the data cannot answer, and, through the same closed forms as a prediction,
+ * From an account to a diagnosis: the mean step, which suspect takes the largest share of it,
+ * what the data cannot answer, and, through the same closed forms as a prediction,
  * what each lever would buy from here.
  */
 #include "base/error.h"
@@ -71,6 +71,20 @@ static bool share_a_gpu(const struct knee_account *account)
                  account->ranks[r].trace != first->trace &&
                  strcmp(account->ranks[r].trace->host, first->trace->host) == 0;
     return shared;
+}
+
+/* "NVIDIA H100 80GB HBM3" -> the row of the h100 preset; -1 when it has none. */
+static int gpu_of(const char *name)
+{
+    const struct knee_gpu *gpu = knee_gpu_in(name);
+    return gpu ? knee_choice_find(&knee_gpu_names, gpu->name, "", NULL) : -1;
+}
+
+/* The GPU that was given, else the one that the traces name. */
+static int gpu_row(const struct knee_account *account, const struct knee_job *given)
+{
+    bool said = given->hw.gpu >= 0 || given->hw.cluster.level_count > 0 || is_cpu_job(account);
+    return said ? given->hw.gpu : gpu_of(account->ranks[0].trace->gpu_name);
 }
 
 static unsigned find_gaps(const struct knee_account *account, const struct knee_diagnosis *d,
@@ -145,7 +159,8 @@ static double common_share(const struct knee_account *account, const struct knee
     return room[(count - 1) / 2];
 }
 
-/* Shares of the step. Launch-bound gaps are what too little work per GPU looks like. */
+/* Shares of the step. Too little work per GPU looks like launch-bound gaps, or like products that
+ * are too small for it. */
 static void weigh_suspects(const struct knee_account *account, const struct knee_mean_step *means,
                            double *room, const struct knee_job *given, struct knee_diagnosis *d)
 {
@@ -155,7 +170,8 @@ static void weigh_suspects(const struct knee_account *account, const struct knee
     d->share[KNEE_SUSPECT_COMM] = of_step(d, KNEE_TRANSFER);
     d->share[KNEE_SUSPECT_STRAGGLER] = of_step(d, KNEE_WAIT);
     d->share[KNEE_SUSPECT_INPUT] = common_share(account, means, KNEE_STARVED, room);
-    d->share[KNEE_SUSPECT_TINY_BATCH] = common_share(account, means, KNEE_HOST, room);
+    d->share[KNEE_SUSPECT_TINY_BATCH] =
+        common_share(account, means, KNEE_HOST, room) + d->small_shapes;
     d->share[KNEE_SUSPECT_LARGE_BATCH] = batch >= critical ? batch / (batch + critical) : 0;
     d->share[KNEE_SUSPECT_COPY] = common_share(account, means, KNEE_COPY, room);
     d->share[KNEE_SUSPECT_IDLE] = common_share(account, means, KNEE_IDLE, room);
@@ -192,39 +208,7 @@ static void at_best(struct knee_diagnosis *d)
         d->slow_wire == SIZE_MAX ? NAN : wall_s - transfer_s * (1 - 1 / d->wire_slowdown);
 }
 
-/* Rules, each with what it takes off. */
-static double confidence_of(const struct knee_account *account, const struct knee_diagnosis *d)
-{
-    double second = 0, sure = 0.95;
-    bool comm = d->suspect == KNEE_SUSPECT_COMM;
-    for (int s = KNEE_SUSPECT_NONE + 1; s < KNEE_SUSPECTS; s++)
-        if (s != (int)d->suspect)
-            second = fmax(second, d->share[s]);
-    const struct {
-        bool holds;
-        double factor;
-    } rules[] = {
-        {comm && (!d->split || d->bounded), 0.5}, /* it may all be waiting */
-        {d->suspect == KNEE_SUSPECT_TINY_BATCH && (d->gaps & KNEE_GAP_NO_LAUNCHES), 0.5},
-        {(d->gaps & KNEE_GAP_LOSSES) != 0, 0.8},
-        {(d->gaps & KNEE_GAP_WHOLE_GRAPHS) != 0, 0.8},
-        {account->rank_count == 1 && account->world_size > 1, 0.8},
-        {d->steps < 2, 0.9},
-        {second > 0.8 * d->share[d->suspect] && d->suspect != KNEE_SUSPECT_NONE, 0.8},
-    };
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        sure *= rules[i].holds ? rules[i].factor : 1;
-    return sure;
-}
-
 /* ---- Levers, through the closed forms ---- */
-
-/* "NVIDIA H100 80GB HBM3" -> the row of the h100 preset; -1 when it has none. */
-static int gpu_of(const char *name)
-{
-    const struct knee_gpu *gpu = knee_gpu_in(name);
-    return gpu ? knee_choice_find(&knee_gpu_names, gpu->name, "", NULL) : -1;
-}
 
 static void put(struct knee_job *job, double *field, double value)
 {
@@ -257,8 +241,7 @@ static struct knee_job job_of(const struct knee_account *account, const struct k
     double exposed = d->step.label_s[KNEE_TRANSFER], wait = d->step.label_s[KNEE_WAIT];
     /* Waiting that is hidden behind compute cannot be told from transfer: it counts as transfer. */
     double transfer = fmax(exposed, d->step.comm_s - wait);
-    if (job.hw.gpu < 0 && job.hw.cluster.level_count == 0 && !is_cpu_job(account))
-        job.hw.gpu = gpu_of(account->ranks[0].trace->gpu_name);
+    job.hw.gpu = gpu_row(account, given);
     put(&job, &job.compute_time_s, fmax(1e-9, d->step.label_s[KNEE_COMPUTE]));
     put(&job, &job.comm_time_s, transfer);
     if (isnan(job.overlap))
@@ -293,6 +276,7 @@ static knee_status measure(const struct knee_account *account, const struct knee
         knee_mean_steps(account, means);
         mean_step(account, means, d);
         d->gaps = find_gaps(account, d, given);
+        knee_find_roofline(account, gpu_row(account, given), d);
         weigh_suspects(account, means, room, given, d);
     }
     if (means)
@@ -328,7 +312,6 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
     find_late_ranks(account, &d);
     knee_find_slow_wire(account, &d);
     at_best(&d);
-    d.confidence = confidence_of(account, &d);
     struct knee_job job = job_of(account, given, &d);
     status = knee_predict(&job, alloc, &d.prediction, err);
     if (status)

@@ -76,6 +76,14 @@ knee_status knee_step_spread_of(const struct knee_account *account, const struct
 /* Sets the lever that is advised, of those that the prediction has. */
 void knee_diagnosis_choose(struct knee_diagnosis *diagnosis);
 
+/* Fills roofline from the products of the traces; `gpu`: row of the presets, -1: not known. Needs
+ * step. */
+void knee_find_roofline(const struct knee_account *account, int gpu, struct knee_diagnosis *out);
+
+/* Sets half_empty_s and graphs_help. */
+struct knee_where;
+void knee_judge_where(const struct knee_diagnosis *diagnosis, struct knee_where *where);
+
 /* Sets slow_wire and what belongs to it; needs step and steps. */
 void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *diagnosis);
 

@@ -5,6 +5,7 @@
 #include "out/bar.h"
 #include "out/inputs.h"
 #include "out/json.h"
+#include "out/show_where.h"
 #include "out/table.h"
 #include "out/words.h"
 
@@ -46,7 +47,7 @@ static void ledger_cells(struct knee_table *table, const struct knee_ledger *led
     ns_cell(table, ledger->label_ns[KNEE_STARVED], true);
     ns_cell(table, ledger->label_ns[KNEE_HOST], true);
     ns_cell(table, ledger->label_ns[KNEE_IDLE], true);
-    knee_table_cell(table, "%s", knee_short(knee_ledger_ratio(ledger)).s);
+    knee_table_cell(table, "%s", knee_ratio_word(knee_ledger_ratio(ledger)).s);
 }
 
 /* How far a rank is from the others: by how much the exposed share of its window differs from the
@@ -386,6 +387,9 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
     }
     if (style->brief)
         return;
+    if (pictures && !report->where)
+        knee_text_puts(text, "  --where tells of each collective, kernels, modules, what the host "
+                             "does in gaps and the critical path\n");
     if (account->straggler_count) {
         heading(text, format, style, "Who comes last");
         stragglers_table(account, format, style, text);
@@ -401,6 +405,8 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
                              account->machine);
         collectives_table(account, format, style, text);
     }
+    if (report->where)
+        knee_write_where(account, d, report->where, format, style, text);
     heading(text, format, style, "Suspects");
     suspects_table(d, format, style, text);
     heading(text, format, style, "Levers");
@@ -633,7 +639,6 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
         knee_json_words(json, keys[part], &line);
     }
     knee_json_string(json, "suspect", knee_suspect_name(d->suspect));
-    knee_json_number(json, "confidence", d->confidence);
     json_evidence(json, d);
     knee_json_string(json, "lever", d->lever == SIZE_MAX ? NULL : p->levers[d->lever].name);
     knee_json_number(json, "lever_gain", d->lever == SIZE_MAX ? NAN : p->levers[d->lever].gain);
@@ -642,6 +647,7 @@ static void json_verdict(struct knee_json *json, const struct knee_account *acco
     knee_json_number(json, "overlap", d->overlap);
     knee_json_number(json, "step_s", d->step.wall_s);
     json_spread(json, account, &d->spread);
+    knee_json_roofline(json, &d->roofline);
     knee_json_open_flat(json, "late_ranks", '[');
     for (size_t i = 0; i < d->late_ranks; i++)
         knee_json_whole(json, NULL, account->ranks[account->stragglers[i].rank].rank);
@@ -708,6 +714,8 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
     knee_json_ns(&json, "residual_s", account->residual_ns, true);
     knee_json_whole(&json, "world_size", account->world_size);
     knee_json_close(&json, '}');
+    if (report->where)
+        knee_json_where(&json, account, report->where);
     knee_inputs_json(&knee_job_keys, &report->diagnosis->prediction.job, &json);
     json_losses(&json, report->traces, report->trace_count);
     knee_json_close(&json, '}');

@@ -39,20 +39,6 @@ static void list_late_ranks(const struct knee_account *account, const struct kne
                          MS(1e-9 * (double)first->excess_ns / d->steps));
 }
 
-/* R for people: two digits that count. */
-static struct knee_word ratio_word(double ratio)
-{
-    struct knee_word word = {""};
-    const char *format = ratio < 9.95 ? "%.2f" : ratio < 99.5 ? "%.1f" : "%.0f";
-    if (isnan(ratio))
-        knee_format(word.s, sizeof word.s, "-");
-    else if (ratio > 1000)
-        knee_format(word.s, sizeof word.s, "over 1000");
-    else
-        knee_format(word.s, sizeof word.s, format, ratio);
-    return word;
-}
-
 /* "+36 %", or "3.1 times" once per cent are no help. */
 static struct knee_word gain_word(double gain)
 {
@@ -74,10 +60,10 @@ static void say_formal(const struct knee_account *account, const struct knee_dia
             MS(d->step.wall_s), knee_percent(d->step.label_s[KNEE_COMPUTE] / d->step.wall_s).s);
         return;
     }
-    knee_text_printf(text, "R = %s", ratio_word(d->ratio).s);
+    knee_text_printf(text, "R = %s", knee_ratio_word(d->ratio).s);
     if (account->rank_count > 1 && d->lowest_ratio <= d->highest_ratio)
-        knee_text_printf(text, " (%s to %s over %zu ranks)", ratio_word(d->lowest_ratio).s,
-                         ratio_word(d->highest_ratio).s, account->rank_count);
+        knee_text_printf(text, " (%s to %s over %zu ranks)", knee_ratio_word(d->lowest_ratio).s,
+                         knee_ratio_word(d->highest_ratio).s, account->rank_count);
     knee_text_printf(text, ", E = %s, overlap %s: %s of the %s step is exposed communication",
                      knee_percent(d->efficiency).s, knee_percent(d->overlap).s, MS(exposed),
                      MS(d->step.wall_s));
@@ -136,15 +122,43 @@ static void say_input(const struct knee_account *account, const struct knee_diag
                      knee_percent(d->share[KNEE_SUSPECT_INPUT]).s, knee_percent(d->load_share).s);
 }
 
+/* The shapes, not the launches, are what is too small. */
+static bool shapes_are_small(const struct knee_diagnosis *d)
+{
+    return d->suspect == KNEE_SUSPECT_TINY_BATCH && d->roofline.mend > 1 &&
+           2 * d->small_shapes > d->share[KNEE_SUSPECT_TINY_BATCH];
+}
+
+static void say_small_shapes(const struct knee_diagnosis *d, struct knee_text *text)
+{
+    const struct knee_roofline *r = &d->roofline;
+    double rate = r->judged_flops / d->step.wall_s, compute_s = d->step.label_s[KNEE_COMPUTE];
+    knee_text_printf(
+        text,
+        "too little work per GPU: it is busy for %s of the step, but computes %s, %s "
+        "of its peak. Products of %s rows reach %s, larger ones could reach %s",
+        knee_percent(compute_s / d->step.wall_s).s, knee_human(rate, KNEE_UNIT_FLOPS).s,
+        knee_percent(rate / r->peak_flops).s, knee_human(r->rows, KNEE_UNIT_COUNT).s,
+        knee_percent(r->judged_flops / r->judged_s / r->peak_flops).s,
+        knee_percent(r->judged_flops / r->large_s * r->reach_s / r->judged_s / r->peak_flops).s);
+    if (r->optimizer_counts)
+        knee_text_printf(text, "; the optimizer takes %s whatever the batch", MS(r->optimizer_s));
+    knee_text_puts(text, ".");
+}
+
 static void say_tiny_batch(const struct knee_account *account, const struct knee_diagnosis *d,
                            struct knee_text *text)
 {
     const struct knee_rank_account *first = &account->ranks[0];
+    if (shapes_are_small(d)) {
+        say_small_shapes(d, text);
+        return;
+    }
     knee_text_printf(text,
                      "too little work per GPU: it waits for launches for %s (%s) of the step; half "
                      "of its %zu kernels are shorter than %s.",
                      MS(d->step.label_s[KNEE_HOST]),
-                     knee_percent(d->share[KNEE_SUSPECT_TINY_BATCH]).s, first->kernels,
+                     knee_percent(d->step.label_s[KNEE_HOST] / d->step.wall_s).s, first->kernels,
                      MS(1e-9 * (double)first->median_kernel_ns));
 }
 
@@ -257,6 +271,13 @@ static void say_advice(const struct knee_account *account, const struct knee_dia
         knee_text_printf(text, "Rank %lld first: %s.",
                          (long long)account->ranks[account->stragglers[0].rank].rank,
                          knee_cause_cure(account->stragglers[0].cause));
+    } else if (shapes_are_small(d)) {
+        knee_text_printf(text,
+                         "Give each GPU a batch %.0f times as large (%s rows for %s in its "
+                         "products), as far as memory and the critical batch allow.",
+                         d->roofline.mend,
+                         knee_human(d->roofline.mend * d->roofline.rows, KNEE_UNIT_COUNT).s,
+                         knee_human(d->roofline.rows, KNEE_UNIT_COUNT).s);
     } else if (d->suspect == KNEE_SUSPECT_COPY || d->suspect == KNEE_SUSPECT_IDLE || !lever) {
         knee_text_printf(text, "%s.",
                          suspects[d->suspect].advice ? suspects[d->suspect].advice
@@ -281,12 +302,17 @@ static void say_gain(const struct knee_account *account, const struct knee_diagn
         knee_text_printf(text, "At the rate of %s the step goes from %s to %s%s.", account->machine,
                          MS(wall), d->split && !d->bounded ? "about " : "at best ",
                          MS(d->wired_step_s));
+    else if (shapes_are_small(d))
+        knee_text_printf(text,
+                         "The examples of a step then take %s for %s: at least %.1f times the "
+                         "throughput, by the shapes of the products.",
+                         MS(d->roofline.mended_s), MS(wall), wall / d->roofline.mended_s);
     else if (d->lever != SIZE_MAX) {
         const struct knee_lever *lever = &p->levers[d->lever];
         knee_text_printf(text, "The step goes from %s to %s", MS(wall), MS(lever->row.step.wall_s));
         if (d->ratio >= 0.005)
-            knee_text_printf(text, ", R from %s to %s", ratio_word(d->ratio).s,
-                             ratio_word(lever->row.ratio).s);
+            knee_text_printf(text, ", R from %s to %s", knee_ratio_word(d->ratio).s,
+                             knee_ratio_word(lever->row.ratio).s);
         knee_text_printf(text, ": %s throughput.", gain_word(lever->gain).s);
     }
     if (!cpu && !isnan(p->cost.stall_day) && p->cost.stall_day > 0)

@@ -48,6 +48,19 @@ struct knee_word knee_short(double value)
     return word;
 }
 
+struct knee_word knee_ratio_word(double ratio)
+{
+    struct knee_word word = {""};
+    const char *format = ratio < 9.95 ? "%.2f" : ratio < 99.5 ? "%.1f" : "%.0f";
+    if (isnan(ratio))
+        knee_format(word.s, sizeof word.s, "-");
+    else if (ratio > 1000)
+        knee_format(word.s, sizeof word.s, "over 1000");
+    else
+        knee_format(word.s, sizeof word.s, format, ratio);
+    return word;
+}
+
 struct knee_word knee_size(double bytes)
 {
     static const char *const suffix[] = {"", "K", "M", "G", "T"};

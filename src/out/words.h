@@ -15,6 +15,7 @@ struct knee_word knee_percent(double share);        /* "83.3 %" */
 bool knee_shows(double share);                      /* not as "0.0 %" */
 struct knee_word knee_signed_percent(double share); /* "+36.7 %" */
 struct knee_word knee_short(double value);          /* R, gamma: "0.667", "10.7" */
+struct knee_word knee_ratio_word(double ratio);     /* R that was measured: "0.67", "11" */
 struct knee_word knee_size(double bytes);           /* "4K", "8G" as nccl-tests; else "1.5 MB" */
 
 /* A unit for a machine: "s", "bytes/s", "share", "factor". */

@@ -138,6 +138,12 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
 void knee_sum_labels(const struct knee_rank_account *rank, size_t *at, int64_t from_ns,
                      int64_t to_ns, int64_t *sums);
 
+/* Is a moment of a rank (row, own clock) inside a complete step? All of it is where there are none.
+ */
+bool knee_in_complete_step(const struct knee_account *account, size_t rank, int64_t own_ns);
+/* How many complete steps a rank has; 1 where there are none. */
+double knee_complete_steps(const struct knee_account *account, size_t rank);
+
 /* A sum over events, held at the largest number: hostile files have long ones. */
 static inline int64_t knee_add_ns(int64_t sum, int64_t ns)
 {

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "timeline/account.h"
 #include "timeline/marks.h"
 
 #include <stdlib.h>
@@ -62,7 +63,7 @@ struct knee_builder {
     uint32_t *slots;         /* hash table of names: row + 1 */
     size_t slot_count;
     struct list devices, launches, comm_ops, steps, loads; /* marks are raw until the end */
-    struct list host, copies;
+    struct list host, copies, products, grids;
     uint32_t *device_slots; /* hash table of devices: row + 1 */
     size_t device_slot_count;
     int64_t last_device_key;
@@ -146,6 +147,8 @@ void knee_builder_free(struct knee_builder *b)
     drop(b->alloc, &b->loads);
     drop(b->alloc, &b->host);
     drop(b->alloc, &b->copies);
+    drop(b->alloc, &b->products);
+    drop(b->alloc, &b->grids);
     if (b->slots)
         knee_resize(b->alloc, b->slots, 0);
     if (b->device_slots)
@@ -387,7 +390,21 @@ void knee_builder_host(struct knee_builder *b, int64_t start_ns, int64_t end_ns,
                                         ? NULL
                                         : grow(b, &b->host, sizeof *event);
     if (event)
-        *event = (struct knee_host_event){start_ns, end_ns, thread, name, kind};
+        *event = (struct knee_host_event){start_ns, end_ns, thread, name, kind, -1};
+}
+
+void knee_builder_sequence(struct knee_builder *b, int64_t sequence)
+{
+    struct knee_host_event *events = b->host.data;
+    if (b->host.count)
+        events[b->host.count - 1].sequence = sequence;
+}
+
+void knee_builder_grid(struct knee_builder *b, uint64_t correlation, int64_t blocks)
+{
+    struct copy *grid = grow(b, &b->grids, sizeof *grid);
+    if (grid)
+        *grid = (struct copy){correlation, blocks};
 }
 
 void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
@@ -398,6 +415,15 @@ void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_
     struct comm_op *op = good ? grow(b, &b->comm_ops, sizeof *op) : NULL;
     if (op)
         *op = (struct comm_op){start_ns, end_ns, thread, *facts};
+}
+
+void knee_builder_product(struct knee_builder *b, const struct knee_product *product)
+{
+    bool good = knee_time_is_good(product->start_ns, product->end_ns);
+    b->bad_times += !good;
+    struct knee_product *row = good ? grow(b, &b->products, sizeof *row) : NULL;
+    if (row)
+        *row = *product;
 }
 
 static void add_mark(struct knee_builder *b, struct list *list, const struct knee_raw_mark *raw)
@@ -437,6 +463,12 @@ void knee_builder_load(struct knee_builder *b, int64_t process, int64_t start_ns
 static int by_comm_op(const void *left, const void *right)
 {
     const struct comm_op *a = left, *b = right;
+    return COMPARE(a->start_ns, b->start_ns);
+}
+
+static int by_product(const void *left, const void *right)
+{
+    const struct knee_product *a = left, *b = right;
     return COMPARE(a->start_ns, b->start_ns);
 }
 
@@ -521,6 +553,7 @@ static const struct launch *find_launch(struct launch_index *index, uint64_t cor
 /* What spans are joined with: launches, and the steps of the device. */
 struct joiner {
     struct launch_index launches;
+    int64_t device;
     struct knee_marks steps;
     const struct knee_mark *first_step; /* of the whole file: row 0 */
 };
@@ -552,6 +585,38 @@ static const struct comm_op *find_comm_op(const struct knee_builder *b, const st
             return op;
     }
     return NULL;
+}
+
+/* Gives a kernel to the product that launched it: the last one begun on that thread, if it had not
+ * ended. */
+static void add_to_product(struct knee_builder *b, const struct launch *launch, int64_t device,
+                           const struct knee_span *span)
+{
+    struct knee_product *products = b->products.data;
+    size_t low = 0, high = b->products.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (products[middle].start_ns <= launch->start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t back = 0; back < 8 && low > 0; back++) {
+        struct knee_product *product = &products[--low];
+        if (product->thread != launch->thread || launch->start_ns >= product->end_ns)
+            continue;
+        int64_t ns = span->end_ns - span->start_ns;
+        if (product->kernel_ns == 0)
+            product->first_ns = span->start_ns;
+        product->kernel_ns = knee_add_ns(product->kernel_ns, ns);
+        product->device = device;
+        if (ns >= product->longest_ns) {
+            product->longest_ns = ns;
+            product->kernel = span->name + 1;
+            product->launch = span->launch;
+        }
+        return;
+    }
 }
 
 /* The buffer as nccl-tests counts it: the larger side. */
@@ -615,6 +680,8 @@ static bool join(struct knee_builder *b, struct raw_span *raw, size_t row, struc
     bool comm = raw->span.kind == KNEE_SPAN_COMM || raw->span.kind == KNEE_SPAN_FUSED;
     if (comm && !add_call(b, calls, raw, row, launch))
         return false;
+    if (launch && b->products.count && raw->span.kind == KNEE_SPAN_COMPUTE)
+        add_to_product(b, launch, joiner->device, &raw->span);
     *out = raw->span;
     return true;
 }
@@ -719,6 +786,29 @@ static bool finish_copies(struct knee_builder *b, struct launch_index *index,
     return out->copies != NULL;
 }
 
+static int by_grid(const void *left, const void *right)
+{
+    const struct knee_grid *a = left, *b = right;
+    return COMPARE(a->launch, b->launch);
+}
+
+static bool finish_grids(struct knee_builder *b, struct launch_index *index, struct knee_trace *out)
+{
+    const struct copy *grids = b->grids.data;
+    size_t count = b->grids.count;
+    if (count == 0)
+        return true;
+    out->grids = knee_resize(b->alloc, NULL, count * sizeof *out->grids);
+    for (size_t i = 0; out->grids && i < count; i++) {
+        const struct launch *launch = find_launch(index, grids[i].correlation);
+        if (launch && launch->host)
+            out->grids[out->grid_count++] = (struct knee_grid){launch->host, grids[i].bytes};
+    }
+    if (out->grids)
+        qsort(out->grids, out->grid_count, sizeof *out->grids, by_grid);
+    return out->grids != NULL;
+}
+
 static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
 {
     struct device *devices = b->devices.data;
@@ -734,9 +824,10 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
                             .first_step = out->steps};
     struct launch_index *index = &joiner.launches;
     index->order = order_of(b, b->launches.data, index->count, sizeof *index->launches, launch_key);
-    bool good = index->order != NULL && finish_copies(b, index, out);
+    bool good = index->order != NULL && finish_copies(b, index, out) && finish_grids(b, index, out);
     for (size_t i = 0; i < count && good; i++) {
         joiner.steps = knee_marks_of(out->steps, out->step_count, devices[i].key);
+        joiner.device = devices[i].key;
         good = finish_device(b, &devices[i], &joiner, &out->ranks[i],
                              &out->losses[KNEE_REPAIR_DUPLICATE]);
     }
@@ -806,6 +897,30 @@ static bool finish_marks(struct knee_builder *b, struct list *list, const int64_
     return true;
 }
 
+static int by_mark(const void *left, const void *right)
+{
+    const struct knee_mark *a = left, *b = right;
+    return COMPARE(a->start_ns, b->start_ns);
+}
+
+/* Optimizer steps are kept beside the steps, whoever marks those. */
+static bool keep_optimizers(struct knee_builder *b, struct knee_trace *out)
+{
+    const struct knee_raw_mark *raw = b->steps.data;
+    size_t count = 0;
+    for (size_t i = 0; i < b->steps.count; i++)
+        count += raw[i].source == KNEE_STEPS_OPTIMIZER;
+    out->optimizers = count ? knee_resize(b->alloc, NULL, count * sizeof *out->optimizers) : NULL;
+    if (count && !out->optimizers)
+        return false;
+    for (size_t i = 0; i < b->steps.count; i++)
+        if (raw[i].source == KNEE_STEPS_OPTIMIZER)
+            out->optimizers[out->optimizer_count++] = raw[i].mark;
+    if (count)
+        qsort(out->optimizers, count, sizeof *out->optimizers, by_mark);
+    return true;
+}
+
 static bool finish_all_marks(struct knee_builder *b, struct knee_trace *out)
 {
     const struct device *devices = b->devices.data;
@@ -813,7 +928,7 @@ static bool finish_all_marks(struct knee_builder *b, struct knee_trace *out)
     for (size_t i = 0; i < b->devices.count && keys; i++)
         keys[i] = devices[i].key;
     bool good =
-        keys &&
+        keys && keep_optimizers(b, out) &&
         finish_marks(b, &b->steps, keys, &out->step_source, &out->steps, &out->step_count) &&
         finish_marks(b, &b->loads, keys, NULL, &out->loads, &out->load_count);
     if (keys)
@@ -832,12 +947,15 @@ knee_status knee_builder_finish(struct knee_builder *b, struct knee_trace *out,
                                 struct knee_err *err)
 {
     sort_list(&b->comm_ops, sizeof(struct comm_op), by_comm_op);
+    sort_list(&b->products, sizeof(struct knee_product), by_product);
     sort_list(&b->devices, sizeof(struct device), by_device);
     if (!sort_host(b) || !finish_all_marks(b, out) || !finish_ranks(b, out) ||
         !finish_names(b, out))
         return knee_fail(err, KNEE_SYSTEM, out->file, "out of memory");
     out->losses[KNEE_LOSS_TIME].count += b->bad_times;
     out->losses[KNEE_LOSS_DEVICE].count += b->lost_devices;
+    out->product_count = b->products.count;
+    out->products = take(b->alloc, &b->products, sizeof(struct knee_product));
     out->host_event_count = b->host.count;
     out->host_events = take(b->alloc, &b->host, sizeof(struct knee_host_event));
     return KNEE_OK;

@@ -55,6 +55,15 @@ void knee_builder_comm_op(struct knee_builder *builder, int64_t start_ns, int64_
 void knee_builder_host(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
                        int64_t thread, enum knee_host_kind kind, uint32_t name);
 
+/* Autograd's number of the host event that was told last. */
+void knee_builder_sequence(struct knee_builder *builder, int64_t sequence);
+
+/* In how many blocks the kernel of this correlation runs. */
+void knee_builder_grid(struct knee_builder *builder, uint64_t correlation, int64_t blocks);
+
+/* A product or attention whose shape is known; its kernels are found by their launches. */
+void knee_builder_product(struct knee_builder *builder, const struct knee_product *product);
+
 /* How much the copy of this correlation moves. */
 void knee_builder_copy(struct knee_builder *builder, uint64_t correlation, int64_t bytes);
 

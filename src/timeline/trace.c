@@ -56,6 +56,12 @@ void knee_trace_release(struct knee_trace *trace)
         knee_resize(alloc, trace->host_events, 0);
     if (trace->copies)
         knee_resize(alloc, trace->copies, 0);
+    if (trace->optimizers)
+        knee_resize(alloc, trace->optimizers, 0);
+    if (trace->grids)
+        knee_resize(alloc, trace->grids, 0);
+    if (trace->products)
+        knee_resize(alloc, trace->products, 0);
     if (trace->names)
         knee_resize(alloc, trace->names, 0);
     if (trace->file)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A trace from any bytes, plain or gzip: read, accounted, diagnosed, printed. Labels sum up or it
  * fails. */
+#include "timeline/where.h"
 #include "knee_out.h"
 
 #include <stdint.h>
@@ -33,7 +34,9 @@ static bool swallow(void *ctx, const char *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct knee_trace_options options = {.cpu = size && (data[0] & 1)};
+    bool detail = size & 4;
+    struct knee_trace_options options = {
+        .cpu = size && (data[0] & 1) && !detail, .host = detail, .detail = detail};
     struct source source = {data, size, 0, size % 2 ? 64 : size + 1};
     struct knee_trace trace;
     struct knee_account account;
@@ -49,12 +52,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort(); /* labels do not sum up, or memory went */
     if (!status) {
         if (!knee_diagnose(&account, &job, NULL, &d, &err)) {
-            struct knee_trace_report report = {&trace, 1, &account, &d};
+            struct knee_where where;
+            if (knee_find_where(&account, NULL, &where, &err))
+                abort(); /* memory went */
+            struct knee_trace_report report = {&trace, 1, &account, &d, detail ? &where : NULL};
             struct knee_style style = {0};
             struct knee_text text = {0};
             for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
                 knee_write_trace(&report, (enum knee_format)format, &style, &text);
             knee_text_release(&text);
+            knee_where_release(&where);
             knee_diagnosis_release(&d);
         }
         knee_write_perfetto(&account, (struct knee_sink){swallow, NULL}, NULL);

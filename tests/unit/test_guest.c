@@ -198,7 +198,7 @@ static void ask_trace(struct knee_text *text)
     check(status, &err, text);
     if (!status)
         check(status = knee_diagnose(&account, &job, NULL, diagnosis, &err), &err, text);
-    struct knee_trace_report report = {traces, 2, &account, diagnosis};
+    struct knee_trace_report report = {traces, 2, &account, diagnosis, NULL};
     if (!status)
         for (int format = KNEE_TEXT; format <= KNEE_JSON; format++)
             knee_write_trace(&report, (enum knee_format)format, &plain, text);

@@ -108,3 +108,10 @@ size_t knee_ops_timed(const struct knee_split *split, const struct knee_machine 
         out[i].seconds = seconds_of(split, machine, &out[i]);
     return count;
 }
+
+double knee_operation_s(const struct knee_machine *machine, const struct knee_operation *op)
+{
+    struct knee_split split = {
+        .rates = &machine->rates, .context_share = 1, .precision = KNEE_FP8, .dtype = op->dtype};
+    return seconds_of(&split, machine, op);
+}

@@ -118,11 +118,12 @@ static enum knee_category category_of(struct knee_slice cat)
         {12, "mtia_runtime", KNEE_CAT_RUNTIME},
         {15, "user_annotation", KNEE_CAT_HOST},
         {15, "mtia_ccp_events", KNEE_CAT_KERNEL},
+        {15, "python_function", KNEE_CAT_PYTHON},
         {19, "privateuse1_runtime", KNEE_CAT_RUNTIME},
     };
     /* First row of each length; rows of one length stand together. */
     static const unsigned char first[20] = {
-        [6] = 1, [7] = 5, [8] = 6, [10] = 7, [11] = 10, [12] = 12, [15] = 14, [19] = 16};
+        [6] = 1, [7] = 5, [8] = 6, [10] = 7, [11] = 10, [12] = 12, [15] = 14, [19] = 17};
     if (cat.length >= sizeof first || !first[cat.length])
         return KNEE_CAT_SKIP;
     for (size_t i = first[cat.length] - 1u; i < sizeof table / sizeof *table; i++) {
@@ -132,6 +133,16 @@ static enum knee_category category_of(struct knee_slice cat)
             return table[i].category;
     }
     return KNEE_CAT_SKIP;
+}
+
+/* A value as it stands there. */
+static const char *scan_raw(const char *p, const char *end, struct knee_slice *out,
+                            uint64_t *repaired)
+{
+    const char *after = knee_scan_value(p, end, repaired);
+    if (after && after != KNEE_SCAN_BAD)
+        *out = (struct knee_slice){p, (size_t)(after - p)};
+    return after;
 }
 
 /* One member of args. The keys are told apart by their length first. */
@@ -148,6 +159,8 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
     case 4:
         if (SLICE_IS(key, "name"))
             return scan_text(p, end, &a->label, repaired);
+        if (SLICE_IS(key, "grid"))
+            return scan_raw(p, end, &a->grid, repaired);
         break;
     case 5:
         if (SLICE_IS(key, "dtype"))
@@ -168,6 +181,10 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
     case 10:
         if (SLICE_IS(key, "Group size"))
             return scan_number(p, end, &a->group_size, repaired);
+        if (SLICE_IS(key, "Input Dims"))
+            return scan_raw(p, end, &a->dims, repaired);
+        if (SLICE_IS(key, "Input type"))
+            return scan_raw(p, end, &a->types, repaired);
         break;
     case 11:
         if (SLICE_IS(key, "correlation")) {
@@ -188,6 +205,10 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
     case 15:
         if (SLICE_IS(key, "Collective name"))
             return scan_text(p, end, &a->collective, repaired);
+        if (SLICE_IS(key, "Sequence number"))
+            return scan_number(p, end, &a->autograd, repaired);
+        if (SLICE_IS(key, "Concrete Inputs"))
+            return scan_raw(p, end, &a->inputs, repaired);
         break;
     case 18:
         if (SLICE_IS(key, "Process Group Name"))
@@ -212,6 +233,7 @@ const struct knee_event_args knee_no_event_args = {.stream = -1,
                                                    .out_elements = -1,
                                                    .group_size = -1,
                                                    .sequence = -1,
+                                                   .autograd = -1,
                                                    .from = -1,
                                                    .to = -1,
                                                    .bytes = -1};
@@ -307,6 +329,7 @@ static inline const char *scan_member(enum key key, const char *p, const char *e
     case CAT:
         after = scan_text(p, end, &text, repaired);
         e->category = text.length ? category_of(text) : KNEE_CAT_SKIP;
+        e->annotates = text.length && *text.at == 'u';
         return after;
     case NAME: return scan_text(p, end, &e->name, repaired);
     case PID: return scan_id(p, end, &e->pid, repaired);
@@ -346,6 +369,7 @@ static inline const char *scan_usual_start(const char *p, struct knee_event *e)
         return p;
     e->phase = 'X';
     e->category = category_of((struct knee_slice){cat, (size_t)(close - cat)});
+    e->annotates = *cat == 'u';
     e->name = (struct knee_slice){text, (size_t)(text_end - text)};
     return text_end + 1;
 }
@@ -362,6 +386,7 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
 {
     bool comma = true; /* or the opening brace */
     memset(e, 0, offsetof(struct knee_event, args));
+    e->keep = keep;
     p = scan_usual_start(knee_scan_space(p + 1), e);
     if (e->phase) {
         comma = false;

@@ -6,6 +6,7 @@
  * waiting for input; record_param_comms describes collectives whose kernels do not describe
  * themselves.
  */
+#include "read/trace/product_args.h"
 #include "read/trace/trace_json.h"
 #include "timeline/marks.h"
 
@@ -24,11 +25,13 @@ static bool describes_collective(struct knee_slice name)
 
 bool knee_event_wants_args(const struct knee_event *e)
 {
+    if (e->keep & KNEE_KEEP_ALL)
+        return e->category != KNEE_CAT_PYTHON;
     switch (e->category) {
     case KNEE_CAT_KERNEL:
     case KNEE_CAT_COPY:
     case KNEE_CAT_RUNTIME: return true;
-    case KNEE_CAT_HOST: return describes_collective(e->name);
+    case KNEE_CAT_HOST: return describes_collective(e->name) || knee_names_product(e->name);
     default: return e->phase == 'M';
     }
 }
@@ -51,6 +54,8 @@ static bool is_device_copy(struct knee_slice name)
  * time; saying yes too often only costs time. */
 bool knee_event_wants_more(const struct knee_event *e)
 {
+    if (e->keep & KNEE_KEEP_ALL)
+        return e->category != KNEE_CAT_RUNTIME;
     if (e->category == KNEE_CAT_COPY)
         return is_device_copy(e->name);
     if (e->category != KNEE_CAT_KERNEL)
@@ -80,6 +85,11 @@ static bool hands_over_work(struct knee_slice name)
     return false;
 }
 
+static bool names_module(struct knee_slice name)
+{
+    return begins(name, "nn.Module: ");
+}
+
 static bool names_step(struct knee_slice name)
 {
     int64_t number;
@@ -88,6 +98,8 @@ static bool names_step(struct knee_slice name)
 
 bool knee_kineto_wants(const struct knee_event *e, unsigned keep)
 {
+    if (e->category == KNEE_CAT_PYTHON || (keep & KNEE_KEEP_ALL))
+        return (keep & KNEE_KEEP_ALL) && (e->category != KNEE_CAT_PYTHON || names_module(e->name));
     if ((keep & KNEE_KEEP_HOST) && knee_kineto_host_kind(e) != KNEE_HOST_UNUSED)
         return true;
     if (e->category == KNEE_CAT_RUNTIME)
@@ -95,11 +107,12 @@ bool knee_kineto_wants(const struct knee_event *e, unsigned keep)
     if (e->category != KNEE_CAT_HOST || (keep & KNEE_KEEP_CPU) || e->name.length == 0)
         return true;
     static const bool first_letters[256] = {
-        ['P'] = 1, ['O'] = 1, ['e'] = 1, ['S'] = 1, ['s'] = 1, ['I'] = 1,
-        ['i'] = 1, ['T'] = 1, ['t'] = 1, ['r'] = 1, ['n'] = 1, ['g'] = 1};
+        ['P'] = 1, ['O'] = 1, ['e'] = 1, ['S'] = 1, ['s'] = 1, ['I'] = 1, ['i'] = 1,
+        ['T'] = 1, ['t'] = 1, ['r'] = 1, ['n'] = 1, ['g'] = 1, ['a'] = 1};
     if (!first_letters[(unsigned char)e->name.at[0]])
         return false; /* most of them */
     switch (e->name.at[0]) {
+    case 'a': return knee_names_product(e->name);
     case 'P': return begins(e->name, "ProfilerStep#");
     case 'O': return begins(e->name, "Optimizer.step#");
     case 'e': return begins(e->name, "enumerate(DataLoader)");
@@ -151,6 +164,25 @@ static int32_t stream_of(const struct knee_event *e)
                                                       : (int32_t)(stream & 0xffff);
 }
 
+/* "[66, 2, 1]": the product is how many blocks there are. */
+static void keep_grid(struct knee_event_sink *sink, const struct knee_event *e)
+{
+    int64_t blocks = 1, number = -1;
+    for (size_t i = 0; i < e->args.grid.length; i++) {
+        char c = e->args.grid.at[i];
+        if (c >= '0' && c <= '9') {
+            number = 10 * (number < 0 ? 0 : number) + (c - '0');
+        } else if (number >= 0) {
+            blocks *= number;
+            number = -1;
+        }
+        if (number > INT32_MAX || blocks > INT32_MAX)
+            return;
+    }
+    if (e->args.grid.length && blocks > 0)
+        knee_builder_grid(sink->builder, e->args.correlation, blocks);
+}
+
 static void take_gpu(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
 {
     uint32_t name = knee_builder_name(sink->builder, e->name.at, e->name.length);
@@ -159,6 +191,8 @@ static void take_gpu(struct knee_event_sink *sink, const struct knee_event *e, i
     if (described)
         facts = facts_of(sink, e);
     sink->gpu_spans++;
+    if (sink->options->detail && e->category == KNEE_CAT_KERNEL)
+        keep_grid(sink, e);
     if (sink->options->host && e->args.bytes > 0)
         knee_builder_copy(sink->builder, e->args.correlation, e->args.bytes);
     knee_builder_span(sink->builder, e->pid, e->start_ns, end_ns, name, stream_of(e),
@@ -196,6 +230,17 @@ static void take_cpu_work(struct knee_event_sink *sink, const struct knee_event 
                       KNEE_NO_CORRELATION, false, &facts);
 }
 
+static void take_product(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+{
+    struct knee_product product;
+    if (!knee_product_from(e, &product))
+        return;
+    product.start_ns = e->start_ns;
+    product.end_ns = end_ns;
+    product.thread = e->tid;
+    knee_builder_product(sink->builder, &product);
+}
+
 static void take_host(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
 {
     if (take_step(sink, e, end_ns)) {
@@ -211,18 +256,39 @@ static void take_host(struct knee_event_sink *sink, const struct knee_event *e, 
             facts.op = knee_op_from_name(e->name.at, e->name.length);
         if (facts.op != KNEE_OP_UNKNOWN)
             knee_builder_comm_op(sink->builder, e->start_ns, end_ns, e->tid, &facts);
+    } else if (e->name.length && e->name.at[0] == 'a') {
+        take_product(sink, e, end_ns);
     }
 }
 
 enum { LONG_CALL_NS = 20000 }; /* shorter ones are part of the host's own time */
 
-static void keep_host(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+/* With detail everything is kept that replay does not ask for. */
+static int host_kind(const struct knee_event *e, bool detail)
 {
     int kind = knee_kineto_host_kind(e);
+    if (!detail || kind != KNEE_HOST_UNUSED)
+        return kind;
+    if (e->category == KNEE_CAT_PYTHON)
+        return KNEE_HOST_MODULE;
+    if (e->category != KNEE_CAT_HOST)
+        return KNEE_HOST_UNUSED;
+    return e->annotates ? KNEE_HOST_RANGE : KNEE_HOST_OPERATION;
+}
+
+static void keep_host(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
+{
+    bool detail = sink->options->detail;
+    int kind = host_kind(e, detail);
     bool brief = kind == KNEE_HOST_CALL && end_ns - e->start_ns < LONG_CALL_NS;
-    if (kind != KNEE_HOST_UNUSED && !brief)
-        knee_builder_host(sink->builder, e->start_ns, end_ns, e->tid, (enum knee_host_kind)kind,
-                          knee_builder_name(sink->builder, e->name.at, e->name.length));
+    if (kind == KNEE_HOST_UNUSED || (brief && !detail))
+        return;
+    if (brief) /* replay shall not see it */
+        kind = KNEE_HOST_OPERATION;
+    knee_builder_host(sink->builder, e->start_ns, end_ns, e->tid, (enum knee_host_kind)kind,
+                      knee_builder_name(sink->builder, e->name.at, e->name.length));
+    if (detail && e->category == KNEE_CAT_HOST && e->has_args)
+        knee_builder_sequence(sink->builder, e->args.autograd);
 }
 
 /* A call into the driver that is of use only to replay. */

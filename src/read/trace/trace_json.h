@@ -13,6 +13,7 @@ enum knee_category {
     KNEE_CAT_COPY,
     KNEE_CAT_RUNTIME, /* host calls into the GPU's driver */
     KNEE_CAT_HOST,    /* host operations and annotations */
+    KNEE_CAT_PYTHON,  /* calls of Python functions: most of a file with stacks */
 };
 
 /* What stands in the args of events that we want. */
@@ -20,6 +21,9 @@ struct knee_event_args {
     int64_t stream; /* -1 */
     uint64_t correlation;
     struct knee_slice collective, dtype, group, description, members, label;
+    struct knee_slice dims, types, inputs; /* of an operation, as they stand there */
+    struct knee_slice grid;                /* of a kernel */
+    int64_t autograd;                      /* -1 */
     int64_t in_elements, out_elements, group_size, sequence; /* -1 */
     int64_t from, to;                                        /* ranks of a group; -1 */
     int64_t bytes;                                           /* -1 */
@@ -30,10 +34,12 @@ struct knee_event {
     char phase;
     enum knee_category category;
     bool has_start, has_duration, bad_time;
-    bool has_args; /* `args` is filled */
+    bool has_args;  /* `args` is filled */
+    bool annotates; /* of KNEE_CAT_HOST: the user's words, not an operation */
     struct knee_slice name, raw_args;
     int64_t pid, tid, start_ns, duration_ns;
     struct knee_event_args args;
+    unsigned keep;       /* of enum knee_keep */
     const char *reached; /* how far an event that cannot be read was looked at */
 };
 
@@ -41,10 +47,12 @@ struct knee_event {
 enum knee_keep {
     KNEE_KEEP_CPU = 1,  /* there is no GPU: host operations are the work */
     KNEE_KEEP_HOST = 2, /* what the host did */
+    KNEE_KEEP_ALL = 4,  /* all of it, and the grids of kernels */
 };
 static inline unsigned knee_keep_of(const struct knee_trace_options *options)
 {
-    return (options->cpu ? KNEE_KEEP_CPU : 0u) | (options->host ? KNEE_KEEP_HOST : 0u);
+    return (options->cpu ? KNEE_KEEP_CPU : 0u) | (options->host ? KNEE_KEEP_HOST : 0u) |
+           (options->detail ? KNEE_KEEP_ALL : 0u);
 }
 
 /* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. `keep`: of

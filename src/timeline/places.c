@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What work belongs to: the pass (forward, backward, optimizer, exchange), the innermost module and
+ * the innermost annotation around the host's call that handed it over. A sweep over the host's
+ * events with a stack for each thread. Backward runs in a thread of its own, outside of all
+ * modules: autograd's number of an operation leads from there to the module of its forward.
+ */
+#include "timeline/where.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 256, DEPTH = 64 };
+enum pass { FORWARD, BACKWARD, OPTIMIZER, EXCHANGE, INPUT, UNKNOWN, PASSES };
+static const char *const pass_names[PASSES] = {"forward",  "backward", "optimizer",
+                                               "exchange", "input",    "not known"};
+
+static const struct {
+    const char *begin;
+    enum pass pass;
+} passes[] = {
+    {"autograd::engine::evaluate_function", BACKWARD},
+    {"torch::distributed::reducer::", EXCHANGE},
+    {"torch.distributed.ddp.reducer::", EXCHANGE},
+    {"record_param_comms", EXCHANGE},
+    {"nccl:", EXCHANGE},
+    {"FSDP::", EXCHANGE},
+    {"Optimizer.", OPTIMIZER},
+    {"enumerate(DataLoader)", INPUT},
+};
+
+/* What holds at a moment on a thread, and, per launch, at its call. Names are rows + 1; 0: none. */
+struct scope {
+    int64_t end_ns;
+    uint32_t module, range;
+    unsigned char pass;
+};
+
+struct thread {
+    int64_t id;
+    size_t depth;
+    struct scope stack[DEPTH];
+};
+
+/* The module of a forward operation by autograd's number. */
+struct origin {
+    int64_t sequence;
+    uint32_t module;
+};
+
+struct sweep {
+    const struct knee_trace *trace;
+    struct thread *threads;
+    size_t count;
+    struct origin *origins;
+    size_t origin_count;
+};
+
+static struct thread *thread_of(struct sweep *s, int64_t id)
+{
+    size_t i = 0;
+    while (i < s->count && s->threads[i].id != id)
+        i++;
+    if (i == THREADS)
+        return &s->threads[THREADS - 1];
+    if (i == s->count) {
+        s->threads[s->count].depth = 0;
+        s->threads[s->count++].id = id;
+    }
+    return &s->threads[i];
+}
+
+static struct scope current(struct thread *t, int64_t now_ns)
+{
+    while (t->depth && t->stack[t->depth - 1].end_ns <= now_ns)
+        t->depth--;
+    return t->depth ? t->stack[t->depth - 1] : (struct scope){.pass = FORWARD};
+}
+
+static int by_sequence(const void *left, const void *right)
+{
+    const struct origin *a = left, *b = right;
+    return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
+static uint32_t origin_of(const struct sweep *s, int64_t sequence)
+{
+    struct origin key = {.sequence = sequence};
+    const struct origin *found =
+        s->origin_count ? bsearch(&key, s->origins, s->origin_count, sizeof key, by_sequence)
+                        : NULL;
+    return found ? found->module : 0;
+}
+
+static void open_scope(struct sweep *s, struct thread *t, const struct knee_host_event *event,
+                       struct scope scope)
+{
+    const char *name = s->trace->names[event->name];
+    scope.end_ns = event->end_ns;
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
+        if (strncmp(name, passes[i].begin, strlen(passes[i].begin)) == 0) {
+            scope.pass = (unsigned char)passes[i].pass;
+            break;
+        }
+    if (event->kind == KNEE_HOST_MODULE)
+        scope.module = event->name + 1;
+    if (event->kind == KNEE_HOST_RANGE || strncmp(name, "Optimizer.", 10) == 0)
+        scope.range = event->name + 1;
+    if (scope.pass == BACKWARD && event->sequence >= 0 && !scope.module)
+        scope.module = origin_of(s, event->sequence);
+    if (t->depth < DEPTH)
+        t->stack[t->depth++] = scope;
+}
+
+static bool is_scope(const struct knee_host_event *event)
+{
+    return event->kind >= KNEE_HOST_SCOPE;
+}
+
+/* First the modules of forward operations, in order; then everything, with them. */
+static void sweep_over(struct sweep *s, struct scope *at, bool origins)
+{
+    s->count = 0;
+    for (size_t i = 0; i < s->trace->host_event_count; i++) {
+        const struct knee_host_event *event = &s->trace->host_events[i];
+        struct thread *t = thread_of(s, event->thread);
+        struct scope scope = current(t, event->start_ns);
+        if (is_scope(event))
+            open_scope(s, t, event, scope);
+        else if (!origins)
+            at[i] = scope;
+        if (origins && event->sequence >= 0 && scope.module && scope.pass == FORWARD)
+            s->origins[s->origin_count++] = (struct origin){event->sequence, scope.module};
+    }
+    if (origins && s->origin_count)
+        qsort(s->origins, s->origin_count, sizeof *s->origins, by_sequence);
+}
+
+/* What every call of the host belongs to; NULL: no memory. */
+static struct scope *scopes_of(const struct knee_trace *trace, const struct knee_alloc *alloc)
+{
+    size_t count = trace->host_event_count + 1;
+    struct sweep s = {.trace = trace};
+    struct scope *at = knee_resize(alloc, NULL, count * sizeof *at);
+    s.threads = knee_resize(alloc, NULL, THREADS * sizeof *s.threads);
+    s.origins = knee_resize(alloc, NULL, count * sizeof *s.origins);
+    bool good = at && s.threads && s.origins;
+    if (good) {
+        memset(at, 0, count * sizeof *at);
+        sweep_over(&s, at, true);
+        sweep_over(&s, at, false);
+    }
+    if (s.threads)
+        knee_resize(alloc, s.threads, 0);
+    if (s.origins)
+        knee_resize(alloc, s.origins, 0);
+    if (!good && at)
+        knee_resize(alloc, at, 0);
+    return good ? at : NULL;
+}
+
+/* ---- Sums by place ---- */
+
+static void add_own(struct knee_place *place, const int64_t *own, double each)
+{
+    for (int label = 0; label < KNEE_LABELS; label++) {
+        place->label_s[label] += each * 1e-9 * (double)own[label];
+        place->total_s += each * 1e-9 * (double)own[label];
+    }
+}
+
+static int most_first(const void *left, const void *right)
+{
+    const struct knee_place *a = left, *b = right;
+    if (a->total_s != b->total_s)
+        return a->total_s < b->total_s ? 1 : -1;
+    return strcmp(a->name, b->name);
+}
+
+static int by_name(const void *left, const void *right)
+{
+    return strcmp(((const struct knee_place *)left)->name,
+                  ((const struct knee_place *)right)->name);
+}
+
+/* Rows of the same name become one; then most first. */
+static size_t merge(struct knee_place *places, size_t count)
+{
+    size_t kept = 0;
+    if (count)
+        qsort(places, count, sizeof *places, by_name);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && strcmp(places[kept - 1].name, places[i].name) == 0) {
+            for (int label = 0; label < KNEE_LABELS; label++)
+                places[kept - 1].label_s[label] += places[i].label_s[label];
+            places[kept - 1].total_s += places[i].total_s;
+        } else if (places[i].total_s > 0) {
+            places[kept++] = places[i];
+        }
+    }
+    if (kept)
+        qsort(places, kept, sizeof *places, most_first);
+    return kept;
+}
+
+/* Room for every name of a trace and one for "none", behind what is there. */
+static struct knee_place *more(struct knee_where *out, int kind, size_t count)
+{
+    size_t have = out->place_count[kind];
+    struct knee_place *places =
+        knee_resize(out->alloc, out->places[kind], (have + count) * sizeof *places);
+    if (!places)
+        return NULL;
+    out->places[kind] = places;
+    memset(places + have, 0, count * sizeof *places);
+    out->place_count[kind] = have + count;
+    return places + have;
+}
+
+static bool add_rank(const struct knee_account *account, size_t r, const knee_own_row *own,
+                     struct knee_where *out)
+{
+    const struct knee_rank_account *rank = &account->ranks[r];
+    const struct knee_trace *trace = rank->trace;
+    size_t names = trace->name_count + 1;
+    double each = 1 / ((double)account->rank_count * knee_complete_steps(account, r));
+    struct scope *at = scopes_of(trace, out->alloc);
+    struct knee_place *pass = at ? more(out, KNEE_PLACE_PASS, PASSES) : NULL;
+    struct knee_place *module = pass ? more(out, KNEE_PLACE_MODULE, names) : NULL;
+    struct knee_place *range = module ? more(out, KNEE_PLACE_RANGE, names) : NULL;
+    for (int i = 0; i < PASSES && range; i++)
+        pass[i].name = pass_names[i];
+    for (size_t i = 0; i < names && range; i++)
+        module[i].name = range[i].name = i ? trace->names[i - 1] : "(none)";
+    for (size_t i = 0; i < rank->source->span_count && range; i++) {
+        const struct knee_span *span = &rank->source->spans[i];
+        if (!knee_in_complete_step(account, r, span->start_ns))
+            continue;
+        struct scope scope = {.pass = UNKNOWN};
+        if (span->launch)
+            scope = at[span->launch - 1];
+        add_own(&pass[scope.pass], own[i], each);
+        add_own(&module[scope.module], own[i], each);
+        add_own(&range[scope.range], own[i], each);
+    }
+    if (at)
+        knee_resize(out->alloc, at, 0);
+    return range != NULL;
+}
+
+bool knee_find_places(const struct knee_account *account, knee_own_row *const *own,
+                      struct knee_where *out)
+{
+    bool good = true;
+    for (size_t r = 0; r < account->rank_count && good; r++) {
+        good = add_rank(account, r, own[r], out);
+        for (int kind = 0; kind < KNEE_PLACES && good; kind++)
+            out->place_count[kind] = merge(out->places[kind], out->place_count[kind]);
+    }
+    return good;
+}
