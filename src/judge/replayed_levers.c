@@ -107,7 +107,8 @@ static void take_rows(struct knee_prediction *p, const struct knee_replay *repla
     p->lever_count = count;
 }
 
-/* With nobody late other ranks wait all the same where they depend on each other: the replay knows. */
+/* With nobody late other ranks wait all the same where they depend on each other: the replay knows.
+ */
 static void take_punctual(struct knee_diagnosis *d)
 {
     const struct knee_prediction *p = &d->prediction;
