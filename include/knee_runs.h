@@ -50,6 +50,7 @@ struct knee_run_result {
     double predicted_bytes, memory_error;
     double curve_error; /* of E(K) given the smallest count of the curve; NaN: no such */
     double held_out_s, held_out_error; /* predicted without its own source; NaN: not asked */
+    double fits;                       /* 1: said to fit, 0: not */
 };
 
 /* Errors of a group of rows: |error| averaged, its median, the mean of error, shares. */
@@ -57,6 +58,23 @@ struct knee_run_errors {
     const char *name; /* borrowed */
     size_t rows;
     double mape, median, bias, within_5, within_10;
+};
+
+/* Jobs that ran under several plans: what decisions cost against the fastest plan measured. */
+struct knee_run_decisions {
+    size_t jobs, pairs;     /* pairs: of plans of one job, measured more than 5 % apart */
+    double regret;          /* of taking the plan predicted to be the fastest, mean over jobs */
+    double regret_of_three; /* of timing the first three */
+    double regret_of_any;   /* of taking any plan that was run */
+    double near_best;       /* share of jobs whose best of three is within 3 % of the best */
+    double pairs_right;     /* share predicted in the order measured */
+};
+
+/* Memory of runs that ran: the share said to fit; the share of those measured that took more than
+ * 5 % above what is predicted. */
+struct knee_run_room {
+    size_t ran, measured;
+    double fits, beyond;
 };
 
 #define KNEE_GROUPS_MAX 128
@@ -81,6 +99,8 @@ struct knee_validation {
     size_t curve_count;
     double curve_mape; /* over the rows of curves, anchors left out */
     size_t curve_rows;
+    struct knee_run_decisions decisions;
+    struct knee_run_room room;
     const struct knee_alloc *alloc;
 };
 

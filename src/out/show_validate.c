@@ -169,6 +169,57 @@ static void rows_table(const struct knee_validation *v, enum knee_format format,
     knee_table_release(&table);
 }
 
+static void decisions_table(const struct knee_validation *v, enum knee_format format,
+                            const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const names[] = {"jobs with several plans", "first",
+                                        "best of three",           "any plan",
+                                        "three near it",           "pairs right"};
+    const struct knee_run_decisions *d = &v->decisions;
+    const double shares[] = {d->regret, d->regret_of_three, d->regret_of_any, d->near_best,
+                             d->pairs_right};
+    struct knee_table table;
+    knee_table_init(&table, "lrrrrr", text->alloc);
+    KNEE_HEADS(&table, names);
+    knee_table_cell(&table, "%zu", d->jobs);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        percent(&table, shares[i]);
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+#define REASONS 32
+
+/* Why rows could not be expressed, and how many for each reason. */
+static void reasons_table(const struct knee_validation *v, enum knee_format format,
+                          const struct knee_style *style, struct knee_text *text)
+{
+    const char *why[REASONS + 1] = {0};
+    size_t rows[REASONS + 1] = {0}, count = 0;
+    struct knee_table table;
+    for (size_t i = 0; i < v->runs->count; i++) {
+        const char *skipped = v->runs->run[i].skipped;
+        size_t k = 0;
+        while (k < count && strcmp(why[k], skipped) != 0)
+            k++;
+        if (!*skipped)
+            continue;
+        if (k == count && count < REASONS)
+            count++;
+        why[k] = k < REASONS ? skipped : "other reasons";
+        rows[k]++;
+    }
+    knee_table_init(&table, "lr", text->alloc);
+    knee_table_cell(&table, "not expressed");
+    knee_table_cell(&table, "rows");
+    for (size_t k = 0; k <= REASONS && rows[k] > 0; k++) {
+        knee_table_cell(&table, "%s", why[k]);
+        knee_table_cell(&table, "%zu", rows[k]);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
 static void write_text(const struct knee_validation *v, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
@@ -185,6 +236,14 @@ static void write_text(const struct knee_validation *v, enum knee_format format,
     if (v->curve_count > 0) {
         knee_text_puts(text, "\n");
         curves_table(v, format, style, text);
+    }
+    if (v->decisions.jobs > 0) {
+        knee_text_puts(text, "\n");
+        decisions_table(v, format, style, text);
+    }
+    if (v->skipped > 0) {
+        knee_text_puts(text, "\n");
+        reasons_table(v, format, style, text);
     }
     if (style->brief)
         return;
@@ -249,6 +308,31 @@ static void json_errors(struct knee_json *json, const char *key, const struct kn
     knee_json_close(json, '}');
 }
 
+static void json_decisions(struct knee_json *json, const struct knee_validation *v)
+{
+    const struct knee_run_decisions *d = &v->decisions;
+    const struct {
+        const char *key;
+        double value;
+    } rows[] = {{"jobs", (double)d->jobs},
+                {"regret", d->regret},
+                {"regret_of_three", d->regret_of_three},
+                {"regret_of_any", d->regret_of_any},
+                {"near_best", d->near_best},
+                {"pairs", (double)d->pairs},
+                {"pairs_right", d->pairs_right}};
+    knee_json_open_flat(json, "decisions", '{');
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        knee_json_number(json, rows[i].key, rows[i].value);
+    knee_json_close(json, '}');
+    knee_json_open_flat(json, "room", '{');
+    knee_json_number(json, "ran", (double)v->room.ran);
+    knee_json_number(json, "fits", v->room.fits);
+    knee_json_number(json, "measured", (double)v->room.measured);
+    knee_json_number(json, "beyond_5", v->room.beyond);
+    knee_json_close(json, '}');
+}
+
 static void json_summary(struct knee_json *json, const struct knee_validation *v)
 {
     knee_json_open(json, "summary", '{');
@@ -274,6 +358,7 @@ static void json_summary(struct knee_json *json, const struct knee_validation *v
         json_errors(json, "held_out_dense", &v->held_out_dense);
         json_errors(json, "held_out_with_experts", &v->held_out_moe);
     }
+    json_decisions(json, v);
     knee_json_close(json, '}');
 }
 

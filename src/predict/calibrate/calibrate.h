@@ -51,6 +51,9 @@ void knee_fit_run(struct knee_fit *fit, int most);
 /* Back to where the fit started. */
 void knee_fit_reset(struct knee_fit *fit);
 
+/* Fills decisions and room of a validation whose results stand; false: out of memory. */
+bool knee_judge_decisions(struct knee_validation *validation);
+
 /* Predicts every run with the present values, those that do not count included. */
 void knee_fit_predict(struct knee_fit *fit);
 

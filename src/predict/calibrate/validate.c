@@ -255,7 +255,7 @@ static void predict_run(const struct knee_measured_run *run, const struct knee_r
     struct knee_machine machine;
     struct knee_platform platform = run->platform;
     struct knee_plan_cost cost;
-    *out = (struct knee_run_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    *out = (struct knee_run_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (run->skipped[0] || knee_machine_init(&platform, changes, &machine, NULL))
         return;
     out->predicted_s = knee_plan_phase_s(&run->shape, &machine, &run->plan, run->phase);
@@ -263,6 +263,7 @@ static void predict_run(const struct knee_measured_run *run, const struct knee_r
     knee_plan_price(&run->shape, &machine, &run->plan, &cost);
     out->predicted_bytes = cost.memory.total;
     out->memory_error = cost.memory.total / run->memory_bytes - 1;
+    out->fits = cost.fits;
 }
 
 void knee_validation_release(struct knee_validation *v)
@@ -297,7 +298,10 @@ knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates 
     summarise(v, room);
     follow_curves(v, tolerance);
     knee_resize(alloc, room, 0);
-    return KNEE_OK;
+    if (knee_judge_decisions(v))
+        return KNEE_OK;
+    knee_validation_release(v);
+    return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the results");
 }
 
 /* ---- Without the source that is being predicted ---- */
