@@ -351,8 +351,9 @@ $(B)/calibrate: tools/calibrate.c $(B)/libknee.a
 	$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $< $(B)/libknee.a $(LDLIBS) -o $@
 calibrate: $(B)/calibrate
 	gzip -dc $(DATA)/published/published_single_node.csv.gz > $(B)/single_node.csv
+	awk 'NR == 1 || NR % 2 == 0' $(DATA)/published/nanotron_dev.csv > $(B)/sweep.csv
 	$(B)/calibrate data/constants.csv $(DATA)/published/published_dev.csv $(B)/single_node.csv@0.03 \
-	  $(DATA)/h200/steps.jsonl@0.5@h200 > $(B)/constants.csv
+	  $(B)/sweep.csv@0.1 $(DATA)/h200/steps.jsonl@0.5@h200 > $(B)/constants.csv
 	mv $(B)/constants.csv data/constants.csv
 
 test: ; ./check

@@ -131,10 +131,11 @@ struct knee_rates {
     double gemm, weight_gradient, flash, fused_attention, fused_sinks;
     double scores_forward_bytes, scores_backward_bytes;
     double elementwise, loss, cast, fp8_block, fp8_row, recompute_op;
-    double launch_s, gap_s, micro_batch_s, step_s, optimizer, jitter;
+    double launch_s, tp_launch_s, gap_s, micro_batch_s, step_s, optimizer, jitter;
+    double tp_wait_s, tp_wait_rank_s, tp_hop_s, stall_s, stall_gpus;
     double tp_exposed, cp_exposed, pp_exposed, dp_exposed, bucket_bytes, balanced_stages;
     double shard_rate, shard_exposed, shard_latency_s, slowdown, shard_group;
-    double expert_gemm, expert_exposed, expert_copies, dropless, expert_launch_s, moe_launch_s;
+    double expert_gemm, expert_exposed, expert_copies, expert_dedup, dropless, expert_launch_s, moe_launch_s;
     /* memory */
     double gradient_bytes, state_bytes, activation_memory, base_memory_bytes, gradients_stay;
     double fragmentation, logits_bytes;
@@ -212,6 +213,7 @@ struct knee_plan {
     double seq_par, cp_gather;                 /* 1 or 0 */
     double overlap_tp, overlap_dp, overlap_pp; /* 1 or 0 */
     double imbalance, drop_tokens;             /* busiest expert rank over the mean; 1 or 0 */
+    double dedup;                              /* 1: a token goes to a rank, and a node, once */
     double compress, local_steps, loader_rate_per_s, jitter;
     double gradient_bytes; /* on the wire; NaN: as the profile says */
     unsigned char source[KNEE_KEYS_MAX];

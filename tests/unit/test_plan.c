@@ -475,6 +475,7 @@ static double brute_force(const struct knee_shape *shape, const struct knee_mach
     plan.gpus = gpus;
     plan.global_batch = batch;
     plan.cp_gather = plan.drop_tokens = plan.jitter = 0;
+    plan.dedup = machine->rates.expert_dedup;
     plan.overlap_tp = plan.overlap_dp = plan.overlap_pp = plan.imbalance = plan.prefetch = 1;
     plan.compress = plan.local_steps = 1;
     plan.gradient_bytes = machine->rates.gradient_bytes;

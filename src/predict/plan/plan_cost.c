@@ -103,6 +103,17 @@ static void add_gathers(const struct price *p, double forward, double backward,
     t->wire[KNEE_PART_SHARD - KNEE_PART_TP] = 2 * gather + scatter;
 }
 
+/* What a pass waits for hosts beyond its own, mean over the kinds of layers. */
+static double waits(const struct price *p, int pass)
+{
+    double wait[2] = {0, 0};
+    for (int kind = 0; kind < 2; kind++)
+        if (p->block->layer[kind][pass].total > 0)
+            wait[kind] = knee_pass_wait_s(p->machine, p->plan, pass,
+                                          p->block->layer[kind][pass].total);
+    return mixed(p, wait[0], wait[1]);
+}
+
 /* Forward, recompute and backward of an average layer for one micro-batch. */
 static struct layer_time layer_time(const struct price *p)
 {
@@ -118,6 +129,7 @@ static struct layer_time layer_time(const struct price *p)
         t.part[KNEE_PART_EP] += MIXED(p, pass, ep);
         for (int w = 0; w < KNEE_WIRES; w++)
             t.wire[w] += MIXED(p, pass, wire[w]);
+        t.part[KNEE_PART_HOST] += waits(p, pass);
     }
     int mode = p->plan->recompute;
     double again = mixed(p, block->recompute_s[0][mode], block->recompute_s[1][mode]);
@@ -201,7 +213,7 @@ static struct pipeline pipeline_of(const struct price *p, double layer_s)
     double embedding = block->embedding_s + block->embedding_tp_s;
     struct pipeline pipe = {.wire = sends_s(p)};
     pipe.sends = pipe.wire * (plan->overlap_pp > 0 ? p->rates->pp_exposed : 1);
-    double each = pipe.sends + p->rates->micro_batch_s;
+    double each = pipe.sends + knee_micro_batch_fixed_s(p->machine, plan);
     double m = p->micro_batches, pp = plan->pp;
     if (pp <= 1) {
         pipe.layers = stages.most;
@@ -278,7 +290,7 @@ static void add_layers(const struct price *p, const struct layer_time *layer,
     double *part = p->cost->part_s, m = p->micro_batches;
     part[KNEE_PART_HEAD] += m * pipe->ends;
     part[KNEE_PART_PP] += m * pipe->sends;
-    part[KNEE_PART_HOST] += m * p->rates->micro_batch_s;
+    part[KNEE_PART_HOST] += m * knee_micro_batch_fixed_s(p->machine, p->plan);
     part[KNEE_PART_BUBBLE] += pipe->bubble;
     for (int w = 0; w < KNEE_WIRES; w++)
         p->cost->wire_s[w] = times * layer->wire[w];

@@ -384,6 +384,7 @@ static struct knee_plan begin_plan(const struct knee_search *search)
         {&plan.overlap_pp, 1},
         {&plan.imbalance, 1},
         {&plan.drop_tokens, 0},
+        {&plan.dedup, search->machine->rates.expert_dedup},
         {&plan.compress, 1},
         {&plan.local_steps, 1},
         {&plan.jitter, 0},
