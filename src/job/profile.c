@@ -98,6 +98,8 @@ static const struct knee_key rows[] = {
     BYTES("base-memory", base_memory_bytes, ROOM, "context, libraries, workspaces"),
     FACTOR("gradients-stay", gradients_stay, ROOM, "1: allocated all the time"),
     FACTOR("fragmentation", fragmentation, ROOM, "wasted share of activations and buffers"),
+    FACTOR("memory-spread", memory_spread, ROOM,
+           "standard deviation of the logarithm of actual over predicted"),
     BYTES("logits-bytes", logits_bytes, ROOM, "per logit, with loss and gradient"),
 };
 
@@ -143,6 +145,11 @@ const char *knee_architecture_of(const char *gpu)
 {
     const struct knee_architecture *row = knee_architecture_row(gpu);
     return row ? row->architecture : "";
+}
+
+enum knee_band_class knee_band_class_of(const struct knee_shape *shape, bool assumed)
+{
+    return shape->experts > 1 ? KNEE_BAND_EXPERTS : assumed ? KNEE_BAND_ASSUMED : KNEE_BAND_KNOWN;
 }
 
 /* ---- Resolving ---- */

@@ -315,6 +315,42 @@ static void decisions_by_hand(void **state)
     knee_runs_release(&runs);
 }
 
+/* Twenty runs of two sources: the band of the first holds what its quantiles say, and nothing of
+ * the second, which is far off. */
+static void bands_by_hand(void **state)
+{
+    (void)state;
+    char rows[4096] = "";
+    for (int i = 0; i < 22; i++) {
+        char row[160];
+        snprintf(row, sizeof row, "r%d,%s,x,,h100,8,%d,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n",
+                 i, i < 20 ? "near" : "far", 8);
+        strcat(rows, row);
+    }
+    struct knee_runs runs = runs_of(rows);
+    struct knee_validation v;
+    struct knee_err err;
+    double room[22];
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    for (int i = 0; i < 22; i++) /* measured over predicted: 0.91 ... 1.10, and 3 */
+        v.result[i].held_out_error = 1 / (i < 20 ? 0.91 + 0.01 * i : 3) - 1;
+    knee_judge_bands(&v, room);
+    /* the profile of an unnamed framework is generic, so something is assumed */
+    const struct knee_run_band *band = &v.left_out_band[1];
+    assert_int_equal(v.left_out_band[0].rows, 0);
+    assert_int_equal(band->rows, 22);
+    assert_int_equal(band->sources, 2);
+    assert_near(band->high, 3, 1e-12); /* the 22nd of 22: ceil(0.95 x 23) */
+    assert_near(band->low, 0.91, 1e-12);
+    assert_near(band->covered_left_out, 0, 0); /* neither source tells anything of the other */
+    for (int i = 0; i < 22; i++)
+        v.result[i].held_out_error = 1 / (0.91 + 0.01 * (i % 11)) - 1;
+    knee_judge_bands(&v, room);
+    assert_near(band->covered_left_out, 2.0 / 22 + 2.0 / 22, 1e-12);
+    knee_validation_release(&v);
+    knee_runs_release(&runs);
+}
+
 /* ---- Fits ---- */
 
 /* Runs that a machine with other constants would have had. */
@@ -541,6 +577,7 @@ int main(void)
         cmocka_unit_test(constants_are_inherited),
         cmocka_unit_test(statistics_by_hand),
         cmocka_unit_test(decisions_by_hand),
+        cmocka_unit_test(bands_by_hand),
         cmocka_unit_test(calibration_finds_what_was_put_in),
         cmocka_unit_test(nothing_to_fit_is_said),
         cmocka_unit_test(held_out_means_held_out),

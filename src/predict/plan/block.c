@@ -143,8 +143,7 @@ struct knee_dispatch knee_dispatch_of(const struct knee_split *split,
     if (nodes <= 1)
         return all;
     /* Once to each node, and there on to its ranks; the two run side by side. */
-    struct knee_dispatch between = {{nodes, inside * stride, false},
-                                    token * distinct(topk, nodes)};
+    struct knee_dispatch between = {{nodes, inside * stride, false}, token * distinct(topk, nodes)};
     struct knee_dispatch within = {{inside, stride, false}, all.bytes};
     const struct knee_cluster *cluster = &machine->cluster;
     double between_s =
