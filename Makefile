@@ -117,7 +117,7 @@ $(B)/gen/models.c: tools/presets.awk data/models.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=job/models.h -f $^ > $@.tmp && mv $@.tmp $@
 
-$(B)/gen/profiles.c: tools/presets.awk data/profiles.csv data/constants.csv data/architectures.csv data/profile_rules.csv
+$(B)/gen/profiles.c: tools/presets.awk data/profiles.csv data/constants.csv data/architectures.csv data/profile_rules.csv data/bands.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=job/profile.h -f $^ > $@.tmp && mv $@.tmp $@
 
@@ -351,9 +351,13 @@ $(B)/calibrate: tools/calibrate.c $(B)/libknee.a
 	$(CC) $(STD) $(WARN) $(CFLAGS) $(CPPFLAGS) $< $(B)/libknee.a $(LDLIBS) -o $@
 calibrate: $(B)/calibrate
 	gzip -dc $(DATA)/published/published_single_node.csv.gz > $(B)/single_node.csv
+	awk 'NR == 1 || NR % 2 == 0' $(DATA)/published/nanotron_dev.csv > $(B)/sweep.csv
 	$(B)/calibrate data/constants.csv $(DATA)/published/published_dev.csv $(B)/single_node.csv@0.03 \
-	  $(DATA)/h200/steps.jsonl@0.5@h200 > $(B)/constants.csv
+	  $(B)/sweep.csv@0.1 $(DATA)/h200/steps.jsonl@0.5@h200 > $(B)/constants.csv
 	mv $(B)/constants.csv data/constants.csv
+	$(MAKE) -s $(B)/calibrate
+	$(B)/calibrate --bands $(DATA)/published/published_dev.csv > $(B)/bands.csv
+	mv $(B)/bands.csv data/bands.csv
 
 test: ; ./check
 

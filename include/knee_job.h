@@ -131,13 +131,15 @@ struct knee_rates {
     double gemm, weight_gradient, flash, fused_attention, fused_sinks;
     double scores_forward_bytes, scores_backward_bytes;
     double elementwise, loss, cast, fp8_block, fp8_row, recompute_op;
-    double launch_s, gap_s, micro_batch_s, step_s, optimizer, jitter;
+    double launch_s, tp_launch_s, gap_s, micro_batch_s, step_s, optimizer, jitter;
+    double tp_wait_s, tp_wait_rank_s, tp_hop_s, stall_s, stall_gpus;
     double tp_exposed, cp_exposed, pp_exposed, dp_exposed, bucket_bytes, balanced_stages;
     double shard_rate, shard_exposed, shard_latency_s, slowdown, shard_group;
-    double expert_gemm, expert_exposed, expert_copies, dropless, expert_launch_s, moe_launch_s;
+    double expert_gemm, expert_exposed, expert_copies, expert_dedup, dropless, expert_launch_s,
+        moe_launch_s;
     /* memory */
     double gradient_bytes, state_bytes, activation_memory, base_memory_bytes, gradients_stay;
-    double fragmentation, logits_bytes;
+    double fragmentation, logits_bytes, memory_spread;
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_rates_keys;
@@ -170,6 +172,7 @@ struct knee_machine {
     double clock;                /* what a power cap leaves of the compute rate */
     double price_per_hour, power_w;
     struct knee_rates rates;
+    bool assumed; /* the software is not told, or no run on such a GPU was ever seen */
 };
 
 /* Completes *platform and resolves it. `changes` (may be NULL) are constants that replace those
@@ -212,6 +215,7 @@ struct knee_plan {
     double seq_par, cp_gather;                 /* 1 or 0 */
     double overlap_tp, overlap_dp, overlap_pp; /* 1 or 0 */
     double imbalance, drop_tokens;             /* busiest expert rank over the mean; 1 or 0 */
+    double dedup;                              /* 1: a token goes to a rank, and a node, once */
     double compress, local_steps, loader_rate_per_s, jitter;
     double gradient_bytes; /* on the wire; NaN: as the profile says */
     unsigned char source[KNEE_KEYS_MAX];
@@ -230,8 +234,12 @@ struct knee_memory {
     double parameters, gradients, optimizer, activations, buffers; /* bytes */
     double fragmentation, base; /* what allocation wastes; context and libraries */
     double total;               /* sum */
-    double capacity;            /* of the GPU */
+    double capacity;            /* of the GPU, as it is sold: what its driver gives is more */
 };
+
+/* The probability that it fits: what is needed may be off by the factor exp(spread) (one standard
+ * deviation), and the driver gives nearly the GiB that the GPU's GB stand for. */
+double knee_memory_fit(const struct knee_memory *memory, double spread);
 
 KNEE_PUBLIC_END
 #ifdef __cplusplus

@@ -106,6 +106,7 @@ const char *knee_part_name(enum knee_part part);
 
 struct knee_plan_cost {
     double step_s, part_s[KNEE_PARTS]; /* sum of the parts = step */
+    double low_s, high_s;              /* the step lies there in 90 of 100 cases */
     double wire_s[KNEE_WIRES];         /* all communication of an axis, hidden or not; TP first */
     double comm_s;                     /* sum of that */
     double tokens_per_s;               /* of all GPUs */
@@ -282,6 +283,8 @@ struct knee_plan_answer {
     size_t row_count;
     double baseline_gpus;         /* what E(K) is against, whatever counts were asked; NaN: none */
     double baseline_tokens_per_s; /* of its best plan */
+    double apart;                 /* plans whose steps are closer than this share are ties */
+    size_t ties;                  /* how many of the chosen row's plans are, the first counted */
     size_t chosen;                /* the row that answers; SIZE_MAX: none does */
     double knee_gpus;             /* last count with E(K) >= tolerance; NaN: no plan fits */
     /* The same job as knee predict sees it, data parallel alone, at the MFU of the chosen plan. */

@@ -50,6 +50,8 @@ struct knee_run_result {
     double predicted_bytes, memory_error;
     double curve_error; /* of E(K) given the smallest count of the curve; NaN: no such */
     double held_out_s, held_out_error; /* predicted without its own source; NaN: not asked */
+    double fits;                       /* probability that it fits */
+    double low_s, high_s;              /* where 90 of 100 such runs lie */
 };
 
 /* Errors of a group of rows: |error| averaged, its median, the mean of error, shares. */
@@ -58,6 +60,35 @@ struct knee_run_errors {
     size_t rows;
     double mape, median, bias, within_5, within_10;
 };
+
+/* Jobs that ran under several plans: what decisions cost against the fastest plan measured. */
+struct knee_run_decisions {
+    size_t jobs, pairs;     /* pairs: of plans of one job, measured more than 5 % apart */
+    double regret;          /* of taking the plan predicted to be the fastest, mean over jobs */
+    double regret_of_three; /* of timing the first three */
+    double regret_of_any;   /* of taking any plan that was run */
+    double pair_error;      /* of the ratio of two plans' times, measured within 30 %; median */
+    double near_best;       /* share of jobs whose best of three is within 3 % of the best */
+    double pairs_right;     /* share predicted in the order measured */
+};
+
+/* Memory of runs that ran: the share that may fit (probability at least 0.1); the share of those
+ * measured that took more than 5 % above what is predicted. */
+struct knee_run_room {
+    size_t ran, measured;
+    double fits, beyond;
+};
+
+/* Rows of one class (everything known, something assumed, experts) and the band they should lie in:
+ * factors on what is predicted. */
+struct knee_run_band {
+    const char *name; /* static */
+    size_t rows, sources;
+    double low, high;
+    double covered;          /* share of the rows that lie in it */
+    double covered_left_out; /* the same, each source against a band from the other sources */
+};
+#define KNEE_RUN_BANDS 3
 
 #define KNEE_GROUPS_MAX 128
 
@@ -81,6 +112,10 @@ struct knee_validation {
     size_t curve_count;
     double curve_mape; /* over the rows of curves, anchors left out */
     size_t curve_rows;
+    struct knee_run_decisions decisions;
+    struct knee_run_room room;
+    struct knee_run_band band[KNEE_RUN_BANDS];          /* as shipped, over these rows */
+    struct knee_run_band left_out_band[KNEE_RUN_BANDS]; /* made of sources left out; rows 0: none */
     const struct knee_alloc *alloc;
 };
 

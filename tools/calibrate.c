@@ -3,6 +3,7 @@
  * Renews the fitted values of data/constants.csv from measured runs:
  *
  *   calibrate CONSTANTS.csv RUNS[@WEIGHT[@GPU]] ... > NEW.csv
+ *   calibrate --bands RUNS > BANDS.csv
  *
  * RUNS is a table as `knee validate` takes it. Lines without a prior go through unchanged. What the
  * fit reaches is printed to standard error. `make calibrate` runs it on ../shared/data.
@@ -94,8 +95,40 @@ static void write_constants(const char *name, const struct knee_fit *fit)
     free(data);
 }
 
+/* How sure predictions are, from runs of sources that were left out of the fit. What is assumed
+ * cannot make a run surer. */
+static int write_bands(char *table)
+{
+    static struct knee_validation v;
+    struct knee_runs runs = {0};
+    struct knee_err err;
+    add_runs(table, &runs);
+    if (knee_validate(&runs, NULL, 0.8, NULL, &v, &err) ||
+        knee_cross_validate(&v, 0, 1, NULL, NULL, &err)) {
+        fprintf(stderr, "calibrate: %s\n", err.what);
+        return 4;
+    }
+    puts(
+        "# How sure a predicted step time is: measured over predicted lies between low and high in "
+        "90 of 100 runs of sources that the constants were not fitted to. pair: median error of "
+        "the "
+        "ratio of two plans' times. Made by `make calibrate` (docs/validate.md); the rows are "
+        "classes in the order of enum knee_band_class.");
+    puts("name,low,high,rows,sources,pair");
+    for (int i = 0; i < KNEE_RUN_BANDS; i++) {
+        const struct knee_run_band *b = &v.left_out_band[i], *first = &v.left_out_band[0];
+        printf("%s,%.4g,%.4g,%zu,%zu,%.2g\n", b->name, fmin(b->low, first->low),
+               fmax(b->high, first->high), b->rows, b->sources, v.decisions.pair_error);
+    }
+    knee_validation_release(&v);
+    knee_runs_release(&runs);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--bands") == 0)
+        return write_bands(argv[2]);
     struct knee_runs runs = {0};
     struct knee_fit fit;
     struct knee_err err;

@@ -43,7 +43,7 @@ static double ffn_bytes(const struct knee_split *s, double width)
 static double cheap_bytes(const struct knee_split *s, double width, double tokens)
 {
     const struct knee_shape *shape = s->shape;
-    if (!s->fused)
+    if (s->rates->fused_attention <= 0)
         return 5 * shape->heads / s->tp * s->tokens * shape->seq;
     return 2 * width * tokens + 4 * shape->hidden / (s->seq_par ? s->tp : 1) * s->tokens;
 }
@@ -55,8 +55,10 @@ static void kept(const struct knee_split *s, bool experts, struct knee_footprint
     double width = experts ? shape->expert_ffn / s->etp : shape->ffn / s->tp;
     double tokens = experts ? knee_split_routed(s) * s->imbalance : t;
     double all = t * (attention_bytes(s) + 4 * across) + tokens * ffn_bytes(s, width);
-    if (!s->fused)
+    if (s->rates->fused_attention <= 0)
         all += 5 * shape->heads / s->tp * t * shape->seq;
+    if (s->dtype != KNEE_16BIT) /* what goes into products is kept as it was cast */
+        all -= t * (2 * across + shape->heads * shape->value_dim / s->tp) + tokens * width;
     if (experts) /* permuted inputs, and results before they are weighed */
         all += 4 * tokens * shape->hidden + t * ffn_bytes(s, shape->shared_ffn / s->tp);
     double *keep = out->kept_bytes[experts];
@@ -187,4 +189,14 @@ void knee_memory_of(const struct knee_footprint *f, const struct knee_shape *sha
     m.total = m.parameters + m.gradients + m.optimizer + m.activations + m.buffers +
               m.fragmentation + m.base;
     *out = m;
+}
+
+/* Cards are sold in GiB that are called GB; drivers keep about 1 % (nvidia-smi: 81559 MiB of an
+ * H100 of 80 GB, 183359 MiB of a B200 of 180). */
+#define DRIVER_GIVES (0.99 * 1.073741824)
+
+double knee_memory_fit(const struct knee_memory *m, double spread)
+{
+    double away = log(DRIVER_GIVES * m->capacity / m->total);
+    return spread > 0 ? 0.5 * erfc(-away / (spread * sqrt(2))) : away >= 0;
 }

@@ -65,6 +65,8 @@ static const struct knee_key rows[] = {
     NUMBER("imbalance", imbalance, KNEE_UNIT_FACTOR, 1, 1e4, "Plan", "1",
            "tokens of the busiest expert rank over the mean"),
     SWITCH("drop-tokens", drop_tokens, "0", "1: experts drop tokens beyond their capacity"),
+    SWITCH("dedup", dedup, "from the profile",
+           "1: a token for several experts of a rank, or a node, is sent there once"),
     NUMBER("compress", compress, KNEE_UNIT_FACTOR, 1, 1e6, "Plan", "1",
            "gradients are sent in so many times fewer bytes"),
     NUMBER("local-steps", local_steps, KNEE_UNIT_COUNT, 1, 1e9, "Plan", "1",
@@ -297,6 +299,7 @@ knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *
     fill(&full, &full.overlap_pp, 1);
     fill(&full, &full.imbalance, 1);
     fill(&full, &full.drop_tokens, 0);
+    fill(&full, &full.dedup, machine->rates.expert_dedup);
     fill(&full, &full.compress, 1);
     fill(&full, &full.local_steps, 1);
     fill(&full, &full.jitter, 0);

@@ -60,6 +60,17 @@ static void take_changes(struct knee_rates *rates, const struct knee_rates *chan
     }
 }
 
+/* No constant of the GPU's architecture is fitted to runs. */
+static bool never_seen(const char *gpu)
+{
+    const char *architecture = knee_architecture_of(gpu);
+    for (size_t i = 0; i < knee_constants_count; i++)
+        if (strcmp(knee_constants[i].scope, "architecture") == 0 &&
+            strcmp(knee_constants[i].owner, architecture) == 0 && !isnan(knee_constants[i].sigma))
+            return false;
+    return true;
+}
+
 knee_status knee_machine_init(struct knee_platform *platform, const struct knee_rates *changes,
                               struct knee_machine *out, struct knee_err *err)
 {
@@ -92,6 +103,8 @@ knee_status knee_machine_init(struct knee_platform *platform, const struct knee_
     knee_recipe_init(gpu->name, p.profile, &recipe);
     knee_rates_resolve(&recipe, NULL, &machine.rates);
     take_changes(&machine.rates, changes);
+    machine.assumed = p.source[knee_keys_find(&knee_platform_keys, "profile")] == KNEE_DEFAULT ||
+                      p.profile == knee_profile_row("generic") || never_seen(gpu->name);
     *platform = p;
     *out = machine;
     return KNEE_OK;

@@ -59,8 +59,16 @@ static const struct knee_key rows[] = {
     FACTOR("fp8-row", fp8_row, SOFT, "speed of row-scaled products against plain ones"),
     FACTOR("recompute-op", recompute_op, SOFT, "share of the forward pass computed twice"),
     TIME("launch", launch_s, SOFT, "host time to launch a layer's forward pass"),
+    TIME("tp-launch", tp_launch_s, SOFT, "the same for its tensor-parallel calls"),
+    TIME("tp-wait", tp_wait_s, SOFT,
+         "least time of a pass through a layer with tensor-parallel calls, stages on other nodes"),
+    TIME("tp-wait-rank", tp_wait_rank_s, SOFT, "and for each of those ranks"),
+    TIME("tp-hop", tp_hop_s, SOFT,
+         "per pass, layer and rank when tensor-parallel ranks lie on several nodes"),
     TIME("gap", gap_s, SOFT, "idle time per layer and pass"),
     TIME("per-micro-batch", micro_batch_s, SOFT, "fixed time per micro-batch"),
+    TIME("stall", stall_s, SOFT, "lost per micro-batch between stages on jobs of stall-gpus"),
+    FACTOR("stall-gpus", stall_gpus, SOFT, "GPUs from which on stages stall; 0: never"),
     TIME("per-step", step_s, SOFT, "fixed time per step"),
     FACTOR("optimizer", optimizer, SOFT, "bytes of the optimizer against the usual"),
     FACTOR("jitter", jitter, SOFT, "how much ranks differ, as a share of the step"),
@@ -79,6 +87,7 @@ static const struct knee_key rows[] = {
     FACTOR("expert-gemm", expert_gemm, SOFT, "speed of grouped products against others"),
     FACTOR("expert-exposed", expert_exposed, SOFT, "all-to-all that is not hidden"),
     FACTOR("expert-copies", expert_copies, SOFT, "bytes of permutations against the fewest"),
+    FACTOR("expert-dedup", expert_dedup, SOFT, "1: a token goes to a rank, and a node, once"),
     FACTOR("dropless", dropless, SOFT, "cost of never dropping a token"),
     TIME("expert-launch", expert_launch_s, SOFT, "host time per local expert"),
     TIME("moe-launch", moe_launch_s, SOFT, "host time per layer with experts"),
@@ -89,6 +98,8 @@ static const struct knee_key rows[] = {
     BYTES("base-memory", base_memory_bytes, ROOM, "context, libraries, workspaces"),
     FACTOR("gradients-stay", gradients_stay, ROOM, "1: allocated all the time"),
     FACTOR("fragmentation", fragmentation, ROOM, "wasted share of activations and buffers"),
+    FACTOR("memory-spread", memory_spread, ROOM,
+           "standard deviation of the logarithm of actual over predicted"),
     BYTES("logits-bytes", logits_bytes, ROOM, "per logit, with loss and gradient"),
 };
 
@@ -134,6 +145,11 @@ const char *knee_architecture_of(const char *gpu)
 {
     const struct knee_architecture *row = knee_architecture_row(gpu);
     return row ? row->architecture : "";
+}
+
+enum knee_band_class knee_band_class_of(const struct knee_shape *shape, bool assumed)
+{
+    return shape->experts > 1 ? KNEE_BAND_EXPERTS : assumed ? KNEE_BAND_ASSUMED : KNEE_BAND_KNOWN;
 }
 
 /* ---- Resolving ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles and the constants they are made of: tables from data/profiles.csv, data/constants.csv,
- * data/architectures.csv and data/profile_rules.csv.
+ * data/architectures.csv, data/profile_rules.csv and data/bands.csv.
  *
  * A constant's value is found by walking from the general to the special: what holds for all, for
  * the GPU's architecture, for the GPU, then down the profile's line of bases. A row either sets
@@ -46,6 +46,23 @@ struct knee_profile_rule {
 };
 extern const struct knee_profile_rule knee_profile_rules[];
 extern const size_t knee_profile_rules_count;
+
+/* How sure a predicted time is, by what is known about the run. */
+enum knee_band_class {
+    KNEE_BAND_KNOWN,   /* dense, nothing had to be assumed */
+    KNEE_BAND_ASSUMED, /* something about software or plan was */
+    KNEE_BAND_EXPERTS,
+    KNEE_BANDS
+};
+struct knee_band {
+    const char *name;
+    double low, high;     /* 90 % of measured over predicted, sources left out */
+    double rows, sources; /* that say so */
+    double pair;          /* how well the times of two plans of one job compare */
+};
+extern const struct knee_band knee_bands[];
+extern const size_t knee_bands_count;
+enum knee_band_class knee_band_class_of(const struct knee_shape *shape, bool assumed);
 
 /* The row of a GPU preset, or NULL; and its architecture's name, "" if it has none. */
 const struct knee_architecture *knee_architecture_row(const char *gpu);

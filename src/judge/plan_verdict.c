@@ -7,6 +7,7 @@
  * count of a fixed list at which a plan fits: it does not depend on the counts that were asked. The
  * batch is the same at all counts.
  */
+#include "job/profile.h"
 #include "judge/judge.h"
 #include "knee_plan.h"
 
@@ -153,6 +154,19 @@ static void judge_replicas(struct knee_plan_answer *a)
     a->replicas_needed_bytes = knee_unsharded_bytes(params.total);
 }
 
+/* Plans of the chosen row that cannot be told from its first. */
+static void count_ties(struct knee_plan_answer *a)
+{
+    a->apart = knee_bands[knee_band_class_of(&a->shape, a->machine.assumed)].pair;
+    a->ties = 0;
+    if (a->chosen == SIZE_MAX)
+        return;
+    const struct knee_search_result *found = &a->rows[a->chosen].found;
+    while (a->ties < found->count &&
+           found->best[a->ties].cost.step_s <= (1 + a->apart) * found->best[0].cost.step_s)
+        a->ties++;
+}
+
 void knee_plan_judge(struct knee_plan_answer *a)
 {
     const struct knee_plan_row *smallest = NULL;
@@ -178,6 +192,7 @@ void knee_plan_judge(struct knee_plan_answer *a)
         }
     }
     choose(a);
+    count_ties(a);
     judge_replicas(a);
     if (!smallest && a->row_count > 0) {
         const struct knee_search_result *last = &a->rows[a->row_count - 1].found;

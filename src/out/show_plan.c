@@ -110,9 +110,10 @@ static void best_words(const struct knee_plan_answer *a, const struct knee_plan_
                      knee_human(params.total, KNEE_UNIT_COUNT).s, row->gpus, gpu_name(a));
     plan_words(&best->plan, text);
     knee_text_printf(
-        text, ". Step %s, %s tokens/s, MFU %s counting attention over all pairs, %s causal.",
-        knee_human(c->step_s, KNEE_UNIT_SECONDS).s, knee_human(c->tokens_per_s, KNEE_UNIT_COUNT).s,
-        knee_percent(c->mfu_full).s, knee_percent(c->mfu_causal).s);
+        text, ". Step %s (%s), %s tokens/s, MFU %s counting attention over all pairs, %s causal.",
+        knee_human(c->step_s, KNEE_UNIT_SECONDS).s, knee_range(c->low_s, c->high_s).s,
+        knee_human(c->tokens_per_s, KNEE_UNIT_COUNT).s, knee_percent(c->mfu_full).s,
+        knee_percent(c->mfu_causal).s);
     enum knee_part part = knee_plan_binding(c);
     if (part == KNEE_PART_GEMM)
         knee_text_printf(text, " No overhead above %g %%.", 100 * KNEE_NO_BOTTLENECK);
@@ -120,9 +121,14 @@ static void best_words(const struct knee_plan_answer *a, const struct knee_plan_
         knee_text_printf(text, " Largest overhead: %s, %s of the step (%s).", knee_part_name(part),
                          knee_percent(c->part_s[part] / c->step_s).s,
                          knee_human(c->part_s[part], KNEE_UNIT_SECONDS).s);
-    knee_text_printf(text, " It takes %s of the GPU's %s.",
+    knee_text_printf(text, " It takes %s of the GPU's %s and fits with a probability of %.0f %%.",
                      knee_human(c->memory.total, KNEE_UNIT_BYTES).s,
-                     knee_human(c->memory.capacity, KNEE_UNIT_BYTES).s);
+                     knee_human(c->memory.capacity, KNEE_UNIT_BYTES).s,
+                     fmin(99, 100 * knee_memory_fit(&c->memory, a->machine.rates.memory_spread)));
+    if (a->ties > 1 && row == &a->rows[a->chosen])
+        knee_text_printf(text, " The first %zu plans are closer than knee can tell (%s): time %s.",
+                         a->ties, knee_percent(a->apart).s,
+                         a->ties == 2 ? "both" : "the first three");
 }
 
 static void cost_words(const struct knee_plan_answer *a, const struct knee_plan_row *row,
@@ -585,9 +591,10 @@ static void write_csv(const struct knee_plan_answer *a, const struct knee_style 
         "gpus",      "rank",       "tp",           "pp",          "vp",     "cp",
         "ep",        "etp",        "dp",           "micro_batch", "shard",  "shard_size",
         "recompute", "schedule",   "offload",      "seq_par",     "step_s", "tokens_per_s",
-        "mfu_full",  "mfu_causal", "memory_bytes", "efficiency",  "cost",   "binds"};
+        "mfu_full",  "mfu_causal", "memory_bytes", "efficiency",  "cost",   "binds",
+        "low_s",     "high_s"};
     struct knee_table table;
-    knee_table_init(&table, "rrrrrrrrrrlrlllrrrrrrrrl", text->alloc);
+    knee_table_init(&table, "rrrrrrrrrrlrlllrrrrrrrrlrr", text->alloc);
     KNEE_HEADS(&table, names);
     for (size_t i = 0; i < a->row_count; i++)
         for (size_t k = 0; k < a->rows[i].found.count; k++) {
@@ -613,6 +620,8 @@ static void write_csv(const struct knee_plan_answer *a, const struct knee_style 
             for (size_t j = 0; j < sizeof after / sizeof *after; j++)
                 knee_table_exact(&table, after[j]);
             knee_table_cell(&table, "%s", knee_part_name(knee_plan_binding(c)));
+            knee_table_exact(&table, c->low_s);
+            knee_table_exact(&table, c->high_s);
         }
     knee_table_write(&table, KNEE_CSV, style, text);
     knee_table_release(&table);
@@ -654,6 +663,8 @@ void knee_found_json(struct knee_json *json, const char *key, const struct knee_
     knee_json_open(json, key, '{');
     json_plan(json, "plan", &f->plan);
     knee_json_number(json, "step_s", c->step_s);
+    knee_json_number(json, "low_s", c->low_s);
+    knee_json_number(json, "high_s", c->high_s);
     knee_json_number(json, "tokens_per_s", c->tokens_per_s);
     knee_json_number(json, "mfu_full_attention", c->mfu_full);
     knee_json_number(json, "mfu_causal_attention", c->mfu_causal);
@@ -748,6 +759,8 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     knee_json_number(&json, "knee_gpus", a->knee_gpus);
     knee_json_number(&json, "peak_throughput_gpus", a->peak_gpus);
     knee_json_number(&json, "tolerance", a->question.tolerance);
+    knee_json_number(&json, "ties", (double)a->ties);
+    knee_json_number(&json, "ties_apart", a->apart);
     knee_json_close(&json, '}');
     knee_json_open(&json, "rows", '[');
     for (size_t i = 0; i < a->row_count; i++)

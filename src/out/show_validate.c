@@ -146,10 +146,10 @@ static const char *profile_name(const struct knee_measured_run *run)
 static void rows_table(const struct knee_validation *v, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
-    static const char *const names[] = {"row",   "GPUs",    "measured", "predicted",
-                                        "error", "profile", "remark"};
+    static const char *const names[] = {"row",  "GPUs",  "measured", "predicted",
+                                        "90 %", "error", "profile",  "remark"};
     struct knee_table table;
-    knee_table_init(&table, "lrrrrll", text->alloc);
+    knee_table_init(&table, "lrrrlrll", text->alloc);
     KNEE_HEADS(&table, names);
     for (size_t i = 0; i < v->runs->count; i++) {
         const struct knee_measured_run *run = &v->runs->run[i];
@@ -158,12 +158,86 @@ static void rows_table(const struct knee_validation *v, enum knee_format format,
         knee_table_number(&table, run->plan.gpus, KNEE_UNIT_COUNT);
         knee_table_number(&table, run->step_s, KNEE_UNIT_SECONDS);
         knee_table_number(&table, r->predicted_s, KNEE_UNIT_SECONDS);
+        knee_table_cell(&table, "%s", isnan(r->low_s) ? "-" : knee_range(r->low_s, r->high_s).s);
         knee_table_cell(&table, "%s", isnan(r->error) ? "-" : knee_signed_percent(r->error).s);
         knee_table_cell(&table, "%s", profile_name(run));
         if (run->skipped[0])
             knee_table_cell(&table, "skipped: %s", run->skipped);
         else
             knee_table_cell(&table, "%s%s", run->assumed[0] ? "assumed: " : "", run->assumed);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void decisions_table(const struct knee_validation *v, enum knee_format format,
+                            const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const names[] = {"jobs with several plans", "first",
+                                        "best of three",           "any plan",
+                                        "three near it",           "pairs right"};
+    const struct knee_run_decisions *d = &v->decisions;
+    const double shares[] = {d->regret, d->regret_of_three, d->regret_of_any, d->near_best,
+                             d->pairs_right};
+    struct knee_table table;
+    knee_table_init(&table, "lrrrrr", text->alloc);
+    KNEE_HEADS(&table, names);
+    knee_table_cell(&table, "%zu", d->jobs);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        percent(&table, shares[i]);
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+static void bands_table(const struct knee_validation *v, enum knee_format format,
+                        const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const names[] = {"how sure", "rows", "low", "high", "inside", "left out"};
+    struct knee_table table;
+    knee_table_init(&table, "lrrrrr", text->alloc);
+    KNEE_HEADS(&table, names);
+    for (int i = 0; i < KNEE_RUN_BANDS; i++) {
+        const struct knee_run_band *band = &v->band[i];
+        if (band->rows == 0)
+            continue;
+        knee_table_cell(&table, "%s", band->name);
+        knee_table_cell(&table, "%zu", band->rows);
+        knee_table_cell(&table, "%s", knee_signed_percent(band->low - 1).s);
+        knee_table_cell(&table, "%s", knee_signed_percent(band->high - 1).s);
+        percent(&table, band->covered);
+        percent(&table, cross_validated(v) ? v->left_out_band[i].covered_left_out : NAN);
+    }
+    knee_table_write(&table, format, style, text);
+    knee_table_release(&table);
+}
+
+#define REASONS 32
+
+/* Why rows could not be expressed, and how many for each reason. */
+static void reasons_table(const struct knee_validation *v, enum knee_format format,
+                          const struct knee_style *style, struct knee_text *text)
+{
+    const char *why[REASONS + 1] = {0};
+    size_t rows[REASONS + 1] = {0}, count = 0;
+    struct knee_table table;
+    for (size_t i = 0; i < v->runs->count; i++) {
+        const char *skipped = v->runs->run[i].skipped;
+        size_t k = 0;
+        while (k < count && strcmp(why[k], skipped) != 0)
+            k++;
+        if (!*skipped)
+            continue;
+        if (k == count && count < REASONS)
+            count++;
+        why[k] = k < REASONS ? skipped : "other reasons";
+        rows[k]++;
+    }
+    knee_table_init(&table, "lr", text->alloc);
+    knee_table_cell(&table, "not expressed");
+    knee_table_cell(&table, "rows");
+    for (size_t k = 0; k <= REASONS && rows[k] > 0; k++) {
+        knee_table_cell(&table, "%s", why[k]);
+        knee_table_cell(&table, "%zu", rows[k]);
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
@@ -185,6 +259,18 @@ static void write_text(const struct knee_validation *v, enum knee_format format,
     if (v->curve_count > 0) {
         knee_text_puts(text, "\n");
         curves_table(v, format, style, text);
+    }
+    if (v->all.rows > 0) {
+        knee_text_puts(text, "\n");
+        bands_table(v, format, style, text);
+    }
+    if (v->decisions.jobs > 0) {
+        knee_text_puts(text, "\n");
+        decisions_table(v, format, style, text);
+    }
+    if (v->skipped > 0) {
+        knee_text_puts(text, "\n");
+        reasons_table(v, format, style, text);
     }
     if (style->brief)
         return;
@@ -211,9 +297,12 @@ static void write_csv(const struct knee_validation *v, const struct knee_style *
                                         "held_out_s",
                                         "held_out_error",
                                         "skipped_reason",
-                                        "assumed"};
+                                        "assumed",
+                                        "low_s",
+                                        "high_s",
+                                        "fit_probability"};
     struct knee_table table;
-    knee_table_init(&table, "lllrlrrrrrrrrll", text->alloc);
+    knee_table_init(&table, "lllrlrrrrrrrrllrrr", text->alloc);
     KNEE_HEADS(&table, names);
     for (size_t i = 0; i < v->runs->count; i++) {
         const struct knee_measured_run *run = &v->runs->run[i];
@@ -230,6 +319,9 @@ static void write_csv(const struct knee_validation *v, const struct knee_style *
             knee_table_exact(&table, numbers[k]);
         knee_table_cell(&table, "%s", run->skipped);
         knee_table_cell(&table, "%s", run->assumed);
+        knee_table_exact(&table, r->low_s);
+        knee_table_exact(&table, r->high_s);
+        knee_table_exact(&table, r->fits);
     }
     knee_table_write(&table, KNEE_CSV, style, text);
     knee_table_release(&table);
@@ -247,6 +339,54 @@ static void json_errors(struct knee_json *json, const char *key, const struct kn
     knee_json_number(json, "within_5", e->rows ? e->within_5 : NAN);
     knee_json_number(json, "within_10", e->rows ? e->within_10 : NAN);
     knee_json_close(json, '}');
+}
+
+static void json_decisions(struct knee_json *json, const struct knee_validation *v)
+{
+    const struct knee_run_decisions *d = &v->decisions;
+    const struct {
+        const char *key;
+        double value;
+    } rows[] = {{"jobs", (double)d->jobs},
+                {"regret", d->regret},
+                {"regret_of_three", d->regret_of_three},
+                {"regret_of_any", d->regret_of_any},
+                {"near_best", d->near_best},
+                {"pairs", (double)d->pairs},
+                {"pairs_right", d->pairs_right},
+                {"pair_error", d->pair_error}};
+    knee_json_open_flat(json, "decisions", '{');
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        knee_json_number(json, rows[i].key, rows[i].value);
+    knee_json_close(json, '}');
+    knee_json_open_flat(json, "room", '{');
+    knee_json_number(json, "ran", (double)v->room.ran);
+    knee_json_number(json, "fits", v->room.fits);
+    knee_json_number(json, "measured", (double)v->room.measured);
+    knee_json_number(json, "beyond_5", v->room.beyond);
+    knee_json_close(json, '}');
+}
+
+static void json_bands(struct knee_json *json, const struct knee_validation *v)
+{
+    knee_json_open(json, "bands", '[');
+    for (int i = 0; i < KNEE_RUN_BANDS; i++) {
+        const struct knee_run_band *own = &v->band[i], *out = &v->left_out_band[i];
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "name", own->name);
+        knee_json_number(json, "rows", (double)own->rows);
+        knee_json_number(json, "low", own->low);
+        knee_json_number(json, "high", own->high);
+        knee_json_number(json, "covered", own->covered);
+        if (cross_validated(v)) {
+            knee_json_number(json, "sources_left_out", (double)out->sources);
+            knee_json_number(json, "low_left_out", out->low);
+            knee_json_number(json, "high_left_out", out->high);
+            knee_json_number(json, "covered_left_out", out->covered_left_out);
+        }
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
 }
 
 static void json_summary(struct knee_json *json, const struct knee_validation *v)
@@ -274,6 +414,7 @@ static void json_summary(struct knee_json *json, const struct knee_validation *v
         json_errors(json, "held_out_dense", &v->held_out_dense);
         json_errors(json, "held_out_with_experts", &v->held_out_moe);
     }
+    json_decisions(json, v);
     knee_json_close(json, '}');
 }
 
@@ -288,6 +429,8 @@ static void json_row(struct knee_json *json, const struct knee_measured_run *run
     knee_json_string(json, "profile", profile_name(run));
     knee_json_number(json, "measured_s", run->step_s);
     knee_json_number(json, "predicted_s", r->predicted_s);
+    knee_json_number(json, "low_s", r->low_s);
+    knee_json_number(json, "high_s", r->high_s);
     knee_json_number(json, "error", r->error);
     knee_json_number(json, "curve_error", r->curve_error);
     knee_json_number(json, "measured_bytes", run->memory_bytes);
@@ -320,6 +463,7 @@ static void write_json(const struct knee_validation *v, struct knee_text *text)
     knee_json_string(&json, "schema", "knee.validate/1");
     knee_json_words(&json, "sentence", &verdict);
     json_summary(&json, v);
+    json_bands(&json, v);
     json_groups(&json, "sources", v->source, v->source_count);
     if (cross_validated(v))
         json_groups(&json, "sources_held_out", v->held_out, v->source_count);

@@ -15,6 +15,17 @@ struct knee_word knee_human(double value, enum knee_unit unit)
     return word;
 }
 
+struct knee_word knee_range(double low_s, double high_s)
+{
+    struct knee_word low = knee_human(low_s, KNEE_UNIT_SECONDS), word = {""};
+    struct knee_word high = knee_human(high_s, KNEE_UNIT_SECONDS);
+    char *unit = strrchr(low.s, ' '), *same = strrchr(high.s, ' ');
+    if (unit && same && strcmp(unit, same) == 0 && strchr(low.s, ' ') == unit)
+        *unit = '\0';
+    knee_format(word.s, sizeof word.s, "%.100s to %.100s", low.s, high.s);
+    return word;
+}
+
 struct knee_word knee_percent(double share)
 {
     struct knee_word word = {""};

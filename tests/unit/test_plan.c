@@ -195,6 +195,78 @@ static void more_of_a_resource_never_hurts(void **state)
     }
 }
 
+/* A token that goes to a node once, and there to a rank once, is never slower than one for each of
+ * its experts; eight of them over four nodes are 3.6 copies (4 (1 - 0.75^8)). */
+static void tokens_sent_once_never_hurt(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("qwen3-235b-a22b");
+    struct knee_machine machine = machine_of("h100", "megatron-core");
+    for (double ep = 1; ep <= 64; ep *= 2) {
+        struct knee_plan plan;
+        struct knee_plan_cost all, once;
+        knee_plan_init(&plan);
+        plan.gpus = 64;
+        plan.global_batch = 256;
+        plan.ep = ep;
+        assert_int_equal(knee_plan_complete(&plan, &shape, &machine, NULL), KNEE_OK);
+        assert_near(plan.dedup, 0, 0);
+        knee_plan_price(&shape, &machine, &plan, &all);
+        plan.dedup = 1;
+        knee_plan_price(&shape, &machine, &plan, &once);
+        assert_true(once.step_s <= all.step_s);
+        assert_true(ep < 16 || once.wire_s[KNEE_PART_EP - KNEE_PART_TP] <
+                                   0.8 * all.wire_s[KNEE_PART_EP - KNEE_PART_TP]);
+        struct knee_split split = knee_split_of(&shape, &machine.rates, &plan);
+        struct knee_dispatch way = knee_dispatch_of(&split, &machine, &plan);
+        double token = 2 * split.tokens * shape.hidden;
+        if (ep == 32) {
+            assert_near(way.ranks.size, 4, 0);
+            assert_relative(way.bytes / token, 4 * (1 - pow(0.75, 8)), 1e-12);
+        }
+    }
+}
+
+/* Tensor-parallel calls under a pipeline between nodes take so long at least, however little there
+ * is to compute; inside a node, without a pipeline and in other software they wait for nothing. */
+static void hosts_wait_for_each_other(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("llama3-8b");
+    struct knee_machine machine = machine_of("h100", "nanotron");
+    struct knee_machine other = machine_of("h100", "megatron-core");
+    struct knee_plan plan = plan_of(&shape, &machine, 16, 64, 8, 2, 1);
+    const struct knee_rates *r = &machine.rates;
+    double least = r->tp_wait_s + 8 * r->tp_wait_rank_s;
+    assert_true(least > 1e-3);
+    assert_near(knee_pass_wait_s(&machine, &plan, 0, 0), least, 1e-12);
+    assert_near(knee_pass_wait_s(&machine, &plan, 1, 0), 2 * least, 1e-12);
+    assert_true(knee_pass_wait_s(&machine, &plan, 0, 100 * least) < 1e-6 * least);
+    assert_near(knee_pass_wait_s(&other, &plan, 0, 0), 0, 0);
+    struct knee_plan inside = plan_of(&shape, &machine, 8, 64, 4, 2, 1);
+    struct knee_plan alone = plan_of(&shape, &machine, 16, 64, 8, 1, 1);
+    assert_near(knee_pass_wait_s(&machine, &inside, 0, 0), 0, 0);
+    assert_near(knee_pass_wait_s(&machine, &alone, 0, 0), 0, 0);
+}
+
+/* Half when all that the driver gives is needed; certain far below, hopeless far above. */
+static void fitting_is_a_probability(void **state)
+{
+    (void)state;
+    struct knee_memory m = {.capacity = 80e9, .total = 85.04e9};
+    assert_near(knee_memory_fit(&m, 0.12), 0.5, 0.01);
+    double before = 1;
+    for (m.total = 40e9; m.total < 160e9; m.total += 5e9) {
+        double now = knee_memory_fit(&m, 0.12);
+        assert_true(now <= before && now >= 0);
+        before = now;
+    }
+    assert_true(before < 1e-6);
+    m.total = 60e9;
+    assert_true(knee_memory_fit(&m, 0.12) > 0.99);
+    assert_near(knee_memory_fit(&m, 0), 1, 0);
+}
+
 static void recomputing_and_sharding_save_memory(void **state)
 {
     (void)state;
@@ -475,6 +547,7 @@ static double brute_force(const struct knee_shape *shape, const struct knee_mach
     plan.gpus = gpus;
     plan.global_batch = batch;
     plan.cp_gather = plan.drop_tokens = plan.jitter = 0;
+    plan.dedup = machine->rates.expert_dedup;
     plan.overlap_tp = plan.overlap_dp = plan.overlap_pp = plan.imbalance = plan.prefetch = 1;
     plan.compress = plan.local_steps = 1;
     plan.gradient_bytes = machine->rates.gradient_bytes;
@@ -704,6 +777,9 @@ int main(void)
         cmocka_unit_test(nothing_is_faster_than_its_floors),
         cmocka_unit_test(axes_by_hand),
         cmocka_unit_test(more_of_a_resource_never_hurts),
+        cmocka_unit_test(tokens_sent_once_never_hurt),
+        cmocka_unit_test(hosts_wait_for_each_other),
+        cmocka_unit_test(fitting_is_a_probability),
         cmocka_unit_test(recomputing_and_sharding_save_memory),
         cmocka_unit_test(bytes_per_parameter_by_hand),
         cmocka_unit_test(pipeline_formula_is_the_schedule),

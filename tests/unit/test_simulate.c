@@ -237,7 +237,10 @@ static void simulation_agrees_with_the_closed_path(void **state)
 {
     (void)state;
     uint64_t dice = 29;
-    struct knee_machine machine = machine_of("h100");
+    struct knee_machine machines[2] = {machine_of("h100"), machine_of("h100")};
+    machines[1].rates.tp_wait_s = 2e-3; /* hosts that wait for each other */
+    machines[1].rates.tp_wait_rank_s = 7e-4;
+    machines[1].rates.tp_hop_s = 1e-4;
     struct {
         double low, high, sum;
         int count;
@@ -248,6 +251,7 @@ static void simulation_agrees_with_the_closed_path(void **state)
         struct knee_trace trace;
         struct knee_err err;
         double closed_s;
+        struct knee_machine machine = machines[i / 4 % 2];
         if (!random_plan(&shape, &machine, &dice, &plan))
             continue;
         if (knee_simulate(&shape, &machine, &plan, NULL, &trace, &closed_s, &err))

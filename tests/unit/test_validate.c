@@ -279,6 +279,78 @@ static void statistics_by_hand(void **state)
     knee_runs_release(&runs);
 }
 
+/* Five plans of one job, measured so that the one predicted fastest is the third, the best of the
+ * first three is 2 % behind the fastest, and pairs can be counted by hand. */
+static void decisions_by_hand(void **state)
+{
+    (void)state;
+    static const double measured[] = {1.5, 1.02, 1.2, 1, 2}; /* in the order predicted */
+    struct knee_runs runs = runs_of("a,s,x,,h100,8,8,llama3-8b,bf16,128,1,8,1,1,1,none,DP,1,,Y\n"
+                                    "b,s,x,,h100,8,8,llama3-8b,bf16,128,1,4,1,1,1,none,DP,1,,Y\n"
+                                    "c,s,x,,h100,8,8,llama3-8b,bf16,128,1,2,1,1,1,none,DP,1,,Y\n"
+                                    "d,s,x,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                                    "e,s,x,,h100,8,8,llama3-8b,bf16,128,1,1,8,1,0,full,DP,1,,Y\n"
+                                    "f,s,x,,h100,8,16,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n");
+    struct knee_validation v;
+    struct knee_err err;
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    for (size_t i = 0; i < 5; i++) {
+        size_t faster = 0;
+        for (size_t k = 0; k < 5; k++)
+            faster += v.result[k].predicted_s < v.result[i].predicted_s;
+        runs.run[i].step_s = measured[faster];
+    }
+    knee_validation_release(&v);
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_int_equal(v.decisions.jobs, 1); /* the sixth row is alone in its job */
+    assert_near(v.decisions.regret, 0.5, 1e-12);
+    assert_near(v.decisions.regret_of_three, 0.02, 1e-12);
+    assert_near(v.decisions.regret_of_any, 6.72 / 5 - 1, 1e-12);
+    assert_near(v.decisions.near_best, 1, 0);
+    assert_int_equal(v.decisions.pairs, 9); /* 1.02 and 1 are too close to ask about */
+    assert_near(v.decisions.pairs_right, 5.0 / 9, 1e-12);
+    assert_int_equal(v.room.ran, 6);
+    assert_int_equal(v.room.measured, 0);
+    knee_validation_release(&v);
+    knee_runs_release(&runs);
+}
+
+/* Twenty runs of two sources: the band of the first holds what its quantiles say, and nothing of
+ * the second, which is far off. */
+static void bands_by_hand(void **state)
+{
+    (void)state;
+    char rows[4096] = "";
+    for (int i = 0; i < 22; i++) {
+        char row[160];
+        snprintf(row, sizeof row, "r%d,%s,x,,h100,8,%d,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n",
+                 i, i < 20 ? "near" : "far", 8);
+        strcat(rows, row);
+    }
+    struct knee_runs runs = runs_of(rows);
+    struct knee_validation v;
+    struct knee_err err;
+    double room[22];
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    for (int i = 0; i < 22; i++) /* measured over predicted: 0.91 ... 1.10, and 3 */
+        v.result[i].held_out_error = 1 / (i < 20 ? 0.91 + 0.01 * i : 3) - 1;
+    knee_judge_bands(&v, room);
+    /* the profile of an unnamed framework is generic, so something is assumed */
+    const struct knee_run_band *band = &v.left_out_band[1];
+    assert_int_equal(v.left_out_band[0].rows, 0);
+    assert_int_equal(band->rows, 22);
+    assert_int_equal(band->sources, 2);
+    assert_near(band->high, 3, 1e-12); /* the 22nd of 22: ceil(0.95 x 23) */
+    assert_near(band->low, 0.91, 1e-12);
+    assert_near(band->covered_left_out, 0, 0); /* neither source tells anything of the other */
+    for (int i = 0; i < 22; i++)
+        v.result[i].held_out_error = 1 / (0.91 + 0.01 * (i % 11)) - 1;
+    knee_judge_bands(&v, room);
+    assert_near(band->covered_left_out, 2.0 / 22 + 2.0 / 22, 1e-12);
+    knee_validation_release(&v);
+    knee_runs_release(&runs);
+}
+
 /* ---- Fits ---- */
 
 /* Runs that a machine with other constants would have had. */
@@ -504,6 +576,8 @@ int main(void)
         cmocka_unit_test(tables_are_whole),
         cmocka_unit_test(constants_are_inherited),
         cmocka_unit_test(statistics_by_hand),
+        cmocka_unit_test(decisions_by_hand),
+        cmocka_unit_test(bands_by_hand),
         cmocka_unit_test(calibration_finds_what_was_put_in),
         cmocka_unit_test(nothing_to_fit_is_said),
         cmocka_unit_test(held_out_means_held_out),

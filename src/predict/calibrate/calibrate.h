@@ -51,6 +51,17 @@ void knee_fit_run(struct knee_fit *fit, int most);
 /* Back to where the fit started. */
 void knee_fit_reset(struct knee_fit *fit);
 
+enum knee_band_class knee_run_class(const struct knee_measured_run *run);
+
+/* Fills left_out_band from the held-out errors; `room` has a place per run. */
+void knee_judge_bands(struct knee_validation *validation, double *room);
+
+/* Fills band: how many rows the shipped bands hold. */
+void knee_count_covered(struct knee_validation *validation);
+
+/* Fills decisions and room of a validation whose results stand; false: out of memory. */
+bool knee_judge_decisions(struct knee_validation *validation);
+
 /* Predicts every run with the present values, those that do not count included. */
 void knee_fit_predict(struct knee_fit *fit);
 

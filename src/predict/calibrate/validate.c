@@ -155,6 +155,7 @@ static void summarise_held_out(struct knee_validation *v, double *room)
     v->held_out_moe = group(v, room, has_experts, "with experts", held_out_error);
     for (size_t i = 0; i < v->source_count; i++)
         v->held_out[i] = group(v, room, of_source, v->source[i].name, held_out_error);
+    knee_judge_bands(v, room);
 }
 
 /* Room for one error per run: asked for before anything is written. */
@@ -255,14 +256,18 @@ static void predict_run(const struct knee_measured_run *run, const struct knee_r
     struct knee_machine machine;
     struct knee_platform platform = run->platform;
     struct knee_plan_cost cost;
-    *out = (struct knee_run_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    *out = (struct knee_run_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (run->skipped[0] || knee_machine_init(&platform, changes, &machine, NULL))
         return;
     out->predicted_s = knee_plan_phase_s(&run->shape, &machine, &run->plan, run->phase);
     out->error = out->predicted_s / run->step_s - 1;
+    machine.assumed = machine.assumed || run->assumed[0];
     knee_plan_price(&run->shape, &machine, &run->plan, &cost);
+    out->low_s = out->predicted_s * cost.low_s / cost.step_s;
+    out->high_s = out->predicted_s * cost.high_s / cost.step_s;
     out->predicted_bytes = cost.memory.total;
     out->memory_error = cost.memory.total / run->memory_bytes - 1;
+    out->fits = knee_memory_fit(&cost.memory, machine.rates.memory_spread);
 }
 
 void knee_validation_release(struct knee_validation *v)
@@ -296,8 +301,12 @@ knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates 
     }
     summarise(v, room);
     follow_curves(v, tolerance);
+    knee_count_covered(v);
     knee_resize(alloc, room, 0);
-    return KNEE_OK;
+    if (knee_judge_decisions(v))
+        return KNEE_OK;
+    knee_validation_release(v);
+    return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the results");
 }
 
 /* ---- Without the source that is being predicted ---- */

@@ -53,14 +53,38 @@ static void sum_ops(const struct knee_split *split, const struct knee_machine *m
     }
 }
 
-/* Launches overlap with the GPU's work; only the longer of the two counts, and gaps remain. */
-static void add_host(const struct knee_rates *rates, double launch_s, struct knee_pass pass[2])
+/* Launches overlap with the GPU's work and with what shows of communication, which is launched like
+ * it; only the longer of the two counts, and gaps remain. */
+static void add_host(const struct knee_machine *machine, const struct knee_plan *plan,
+                     double launch_s, struct knee_pass pass[2])
 {
+    const struct knee_rates *rates = &machine->rates;
+    double each = launch_s + (plan->tp > 1 ? rates->tp_launch_s : 0);
+    double idle = rates->gap_s + (plan->tp > machine->node_size ? plan->tp * rates->tp_hop_s : 0);
     for (int b = FORWARD; b <= BACKWARD; b++) {
-        double busy = pass[b].gemm + pass[b].attention + pass[b].memory;
+        const struct knee_pass *p = &pass[b];
+        double busy = p->gemm + p->attention + p->memory + p->tp + p->cp + p->ep;
         double times = b == BACKWARD ? 2 : 1;
-        pass[b].host = knee_longer(busy, times * launch_s) - busy + times * rates->gap_s;
+        pass[b].host = knee_longer(busy, times * each) - busy + times * idle;
     }
+}
+
+double knee_pass_wait_s(const struct knee_machine *machine, const struct knee_plan *plan, int pass,
+                        double pass_s)
+{
+    const struct knee_rates *r = &machine->rates;
+    if (plan->tp <= 1 || plan->pp <= 1 || plan->gpus <= machine->node_size || r->tp_wait_s <= 0)
+        return 0;
+    double nodes = ceil(plan->tp / machine->node_size);
+    double least = (r->tp_wait_s + plan->tp * r->tp_wait_rank_s) * sqrt(nodes);
+    return knee_longer(pass_s, (pass == BACKWARD ? 2 : 1) * least) - pass_s;
+}
+
+double knee_micro_batch_fixed_s(const struct knee_machine *machine, const struct knee_plan *plan)
+{
+    const struct knee_rates *r = &machine->rates;
+    bool stalls = r->stall_gpus > 0 && plan->gpus >= r->stall_gpus;
+    return r->micro_batch_s + (stalls ? r->stall_s * (plan->pp - 1) / plan->pp : 0);
 }
 
 static void add_tp(const struct knee_split *split, const struct knee_machine *machine,
@@ -98,13 +122,44 @@ static void add_cp(const struct knee_split *split, const struct knee_machine *ma
     pass[BACKWARD].wire[CP] = 2 * ring;
 }
 
+/* Places that `copies` draws among `places` reach at least once, each alike. */
+static double distinct(double copies, double places)
+{
+    return places * (1 - pow(1 - 1 / places, copies));
+}
+
+struct knee_dispatch knee_dispatch_of(const struct knee_split *split,
+                                      const struct knee_machine *machine,
+                                      const struct knee_plan *plan)
+{
+    double stride = plan->etp >= plan->tp ? plan->tp : 1, topk = split->shape->topk;
+    double token = 2 * split->tokens / plan->tp * split->shape->hidden * plan->imbalance;
+    struct knee_dispatch all = {{plan->ep, stride, false}, token * topk};
+    if (plan->dedup <= 0 || plan->ep <= 1)
+        return all;
+    all.bytes = token * distinct(topk, plan->ep);
+    double inside = fmax(1, fmin(plan->ep, floor(machine->node_size / stride)));
+    double nodes = ceil(plan->ep / inside);
+    if (nodes <= 1)
+        return all;
+    /* Once to each node, and there on to its ranks; the two run side by side. */
+    struct knee_dispatch between = {{nodes, inside * stride, false}, token * distinct(topk, nodes)};
+    struct knee_dispatch within = {{inside, stride, false}, all.bytes};
+    const struct knee_cluster *cluster = &machine->cluster;
+    double between_s =
+        knee_collective_s(cluster, KNEE_OP_ALL_TO_ALL, between.ranks, between.bytes, NULL);
+    double within_s =
+        knee_collective_s(cluster, KNEE_OP_ALL_TO_ALL, within.ranks, within.bytes, NULL);
+    return between_s > within_s ? between : within;
+}
+
 static void add_ep(const struct knee_split *split, const struct knee_machine *machine,
                    const struct knee_plan *plan, struct knee_pass pass[2])
 {
     double h = split->shape->hidden, routed = knee_split_routed(split) * plan->imbalance;
-    double sent = 2 * split->tokens / plan->tp * split->shape->topk * h * plan->imbalance;
-    struct knee_group ranks = {plan->ep, plan->etp >= plan->tp ? plan->tp : 1, false};
-    double wire = 2 * knee_collective_s(&machine->cluster, KNEE_OP_ALL_TO_ALL, ranks, sent, NULL);
+    struct knee_dispatch way = knee_dispatch_of(split, machine, plan);
+    double wire =
+        2 * knee_collective_s(&machine->cluster, KNEE_OP_ALL_TO_ALL, way.ranks, way.bytes, NULL);
     if (plan->etp > 1)
         wire += 2 * gather_s(machine, (struct knee_group){plan->etp, 1, false}, 2 * routed * h);
     for (int b = FORWARD; b <= BACKWARD; b++) {
@@ -136,10 +191,10 @@ static void add_experts(const struct knee_split *split, const struct knee_machin
     struct knee_pass *pass = block->layer[1];
     double local = split->shape->experts / plan->ep;
     sum_ops(split, machine, KNEE_OPERATIONS_EXPERT, pass);
-    add_host(rates, rates->moe_launch_s + local * rates->expert_launch_s, pass);
     add_tp(split, machine, plan, 1, pass);
     add_cp(split, machine, plan, pass);
     add_ep(split, machine, plan, pass);
+    add_host(machine, plan, rates->moe_launch_s + local * rates->expert_launch_s, pass);
     for (int b = FORWARD; b <= BACKWARD && plan->drop_tokens <= 0; b++)
         scale(&pass[b], rates->dropless);
     finish(pass);
@@ -179,9 +234,9 @@ void knee_block_init(const struct knee_shape *shape, const struct knee_machine *
     struct knee_block block = {0};
     if (shape->dense_layers > 0) {
         sum_ops(&split, machine, KNEE_OPERATIONS_DENSE, block.layer[0]);
-        add_host(&machine->rates, machine->rates.launch_s, block.layer[0]);
         add_tp(&split, machine, plan, 2, block.layer[0]);
         add_cp(&split, machine, plan, block.layer[0]);
+        add_host(machine, plan, machine->rates.launch_s, block.layer[0]);
         finish(block.layer[0]);
     }
     if (shape->experts > 1)

@@ -33,6 +33,25 @@ struct knee_block {
 void knee_block_init(const struct knee_shape *shape, const struct knee_machine *machine,
                      const struct knee_plan *plan, struct knee_block *out);
 
+/* One exchange of tokens with the ranks that have their experts: the whole of it, or with
+ * de-duplication the slower of its two halves, between nodes and within them. */
+struct knee_dispatch {
+    struct knee_group ranks;
+    double bytes;
+};
+struct knee_dispatch knee_dispatch_of(const struct knee_split *split,
+                                      const struct knee_machine *machine,
+                                      const struct knee_plan *plan);
+
+/* What a pass through a layer that takes pass_s (0: forward, 1: backward) waits on top because its
+ * tensor-parallel calls wait for the hosts of all their ranks while stages pass activations between
+ * nodes: seen to make a pass take so long at least, however little it computes. */
+double knee_pass_wait_s(const struct knee_machine *machine, const struct knee_plan *plan, int pass,
+                        double pass_s);
+
+/* Fixed seconds per micro-batch. */
+double knee_micro_batch_fixed_s(const struct knee_machine *machine, const struct knee_plan *plan);
+
 /* Layers of the first, the last and the fullest stage as this software places them. */
 struct knee_stages knee_block_stages(const struct knee_block *block, const struct knee_shape *shape,
                                      const struct knee_machine *machine,

@@ -16,6 +16,7 @@
  * Every second goes into one part; they sum to the step.
  */
 #include "job/plan.h"
+#include "job/profile.h"
 #include "predict/plan/block.h"
 #include "predict/plan/gradient_exchange.h"
 #include "predict/plan/op_time.h"
@@ -103,11 +104,23 @@ static void add_gathers(const struct price *p, double forward, double backward,
     t->wire[KNEE_PART_SHARD - KNEE_PART_TP] = 2 * gather + scatter;
 }
 
+/* What a pass waits for hosts beyond its own, mean over the kinds of layers. */
+static double waits(const struct price *p, int pass)
+{
+    double wait[2] = {0, 0};
+    for (int kind = 0; kind < 2; kind++)
+        if (p->block->layer[kind][pass].total > 0)
+            wait[kind] =
+                knee_pass_wait_s(p->machine, p->plan, pass, p->block->layer[kind][pass].total);
+    return mixed(p, wait[0], wait[1]);
+}
+
 /* Forward, recompute and backward of an average layer for one micro-batch. */
 static struct layer_time layer_time(const struct price *p)
 {
     const struct knee_block *block = p->block;
     struct layer_time t = {.total = 0};
+    double wait[2] = {waits(p, 0), waits(p, 1)};
     for (int pass = 0; pass < 2; pass++) {
         t.part[KNEE_PART_GEMM] += MIXED(p, pass, gemm);
         t.part[KNEE_PART_ATTENTION] += MIXED(p, pass, attention);
@@ -118,11 +131,12 @@ static struct layer_time layer_time(const struct price *p)
         t.part[KNEE_PART_EP] += MIXED(p, pass, ep);
         for (int w = 0; w < KNEE_WIRES; w++)
             t.wire[w] += MIXED(p, pass, wire[w]);
+        t.part[KNEE_PART_HOST] += wait[pass];
     }
     int mode = p->plan->recompute;
     double again = mixed(p, block->recompute_s[0][mode], block->recompute_s[1][mode]);
     t.part[KNEE_PART_RECOMPUTE] = again;
-    add_gathers(p, MIXED(p, 0, total), MIXED(p, 1, total) + again, &t);
+    add_gathers(p, MIXED(p, 0, total) + wait[0], MIXED(p, 1, total) + again + wait[1], &t);
     for (int part = 0; part < KNEE_PARTS; part++)
         t.total += t.part[part];
     return t;
@@ -201,7 +215,7 @@ static struct pipeline pipeline_of(const struct price *p, double layer_s)
     double embedding = block->embedding_s + block->embedding_tp_s;
     struct pipeline pipe = {.wire = sends_s(p)};
     pipe.sends = pipe.wire * (plan->overlap_pp > 0 ? p->rates->pp_exposed : 1);
-    double each = pipe.sends + p->rates->micro_batch_s;
+    double each = pipe.sends + knee_micro_batch_fixed_s(p->machine, plan);
     double m = p->micro_batches, pp = plan->pp;
     if (pp <= 1) {
         pipe.layers = stages.most;
@@ -278,7 +292,7 @@ static void add_layers(const struct price *p, const struct layer_time *layer,
     double *part = p->cost->part_s, m = p->micro_batches;
     part[KNEE_PART_HEAD] += m * pipe->ends;
     part[KNEE_PART_PP] += m * pipe->sends;
-    part[KNEE_PART_HOST] += m * p->rates->micro_batch_s;
+    part[KNEE_PART_HOST] += m * knee_micro_batch_fixed_s(p->machine, p->plan);
     part[KNEE_PART_BUBBLE] += pipe->bubble;
     for (int w = 0; w < KNEE_WIRES; w++)
         p->cost->wire_s[w] = times * layer->wire[w];
@@ -312,6 +326,9 @@ static void finish(const struct price *p)
         cost->step_s += cost->part_s[part];
     for (int w = 0; w < KNEE_WIRES; w++)
         cost->comm_s += cost->wire_s[w];
+    const struct knee_band *band = &knee_bands[knee_band_class_of(p->shape, p->machine->assumed)];
+    cost->low_s = band->low * cost->step_s;
+    cost->high_s = band->high * cost->step_s;
     double tokens = p->plan->global_batch * p->shape->seq;
     double peak = p->machine->peak_flops[KNEE_16BIT] * p->plan->gpus * cost->step_s;
     cost->tokens_per_s = tokens / cost->step_s;

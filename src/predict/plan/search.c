@@ -377,17 +377,12 @@ static struct knee_plan begin_plan(const struct knee_search *search)
     struct {
         double *field, value;
     } usual[] = {
-        {&plan.prefetch, 1},
-        {&plan.cp_gather, 0},
-        {&plan.overlap_tp, 1},
-        {&plan.overlap_dp, 1},
-        {&plan.overlap_pp, 1},
-        {&plan.imbalance, 1},
-        {&plan.drop_tokens, 0},
-        {&plan.compress, 1},
-        {&plan.local_steps, 1},
-        {&plan.jitter, 0},
-        {&plan.gradient_bytes, search->machine->rates.gradient_bytes},
+        {&plan.prefetch, 1},    {&plan.cp_gather, 0},
+        {&plan.overlap_tp, 1},  {&plan.overlap_dp, 1},
+        {&plan.overlap_pp, 1},  {&plan.imbalance, 1},
+        {&plan.drop_tokens, 0}, {&plan.dedup, search->machine->rates.expert_dedup},
+        {&plan.compress, 1},    {&plan.local_steps, 1},
+        {&plan.jitter, 0},      {&plan.gradient_bytes, search->machine->rates.gradient_bytes},
     };
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (isnan(*usual[i].field))

@@ -61,11 +61,10 @@ static void add_experts(struct list *l, const struct knee_split *split)
 {
     const struct knee_plan *p = l->plan;
     double h = l->shape->hidden, calls = 4 * l->passes * l->moe;
-    struct knee_group ranks = {p->ep, p->etp >= p->tp ? p->tp : 1, false};
     if (l->moe <= 0)
         return;
-    add(l, KNEE_PART_EP, KNEE_OP_ALL_TO_ALL, ranks,
-        2 * split->tokens / p->tp * l->shape->topk * h * p->imbalance, calls);
+    struct knee_dispatch way = knee_dispatch_of(split, l->machine, p);
+    add(l, KNEE_PART_EP, KNEE_OP_ALL_TO_ALL, way.ranks, way.bytes, calls);
     add(l, KNEE_PART_EP, KNEE_OP_ALL_GATHER, (struct knee_group){p->etp, 1, false},
         2 * knee_split_routed(split) * p->imbalance * h, calls);
 }

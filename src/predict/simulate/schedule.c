@@ -285,7 +285,7 @@ static void add_forward_layer(struct maker *m, int32_t stage, int32_t layer, boo
     const struct knee_pass *pass = pass_of(m, layer, 0);
     int32_t gather = add_gather(m, stage), before = m->last_compute[stage];
     int32_t parameters = first ? add_parameters(m, stage) : NONE;
-    add_host(m, stage, pass->host);
+    add_host(m, stage, pass->host + knee_pass_wait_s(m->machine, m->plan, 0, pass->total));
     int32_t row = add_compute(m, stage, "forward layer", work_of(pass));
     after(m, row, gather);
     after(m, row, parameters);
@@ -327,7 +327,7 @@ static void add_backward_layer(struct maker *m, int32_t stage, int32_t layer, in
     int32_t gather = add_gather(m, stage);
     int32_t again = add_recompute(m, stage, layer);
     int32_t before = m->last_compute[stage];
-    add_host(m, stage, pass->host);
+    add_host(m, stage, pass->host + knee_pass_wait_s(m->machine, m->plan, 1, pass->total));
     int32_t row = add_compute(m, stage, "backward layer", work - later);
     after(m, again != NONE ? again : row, gather);
     add_hidden_comm(m, stage, pass, before);
@@ -457,7 +457,7 @@ static void add_unit(struct maker *m, const struct unit *unit)
         if (starts)
             add_compute(m, unit->stage, "embedding",
                         m->block.embedding_s + m->block.embedding_tp_s);
-        add_host(m, unit->stage, m->machine->rates.micro_batch_s / m->vp);
+        add_host(m, unit->stage, knee_micro_batch_fixed_s(m->machine, m->plan) / m->vp);
         for (int32_t i = 0; i < count; i++)
             add_forward_layer(m, unit->stage, first + i, unit->micro_batch == 0);
         if (ends)

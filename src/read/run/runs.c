@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cluster/gpu_words.h"
 #include "cluster/presets.h"
+#include "job/memory.h"
 #include "job/models.h"
 #include "job/profile.h"
 #include "knee_runs.h"
@@ -233,9 +234,23 @@ static void read_recompute(struct row *row)
         {"full", KNEE_FULL},           {"none", KNEE_KEEP},
     };
     row->run->plan.recompute = MEANING(table, row->word[RECOMPUTE]);
-    if (row->run->plan.recompute < 0) {
-        row->run->plan.recompute = KNEE_KEEP;
+    if (row->run->plan.recompute < 0)
         note(row->run->assumed, "recompute");
+}
+
+#define CANNOT_FIT 0.02 /* probability: what the account leaves open is given the benefit */
+
+/* Nobody recomputes more than it takes to fit: where a row does not say, the least that may fit. */
+static void least_recompute(struct knee_measured_run *run, const struct knee_machine *machine)
+{
+    struct knee_split split = knee_split_of(&run->shape, &machine->rates, &run->plan);
+    struct knee_footprint footprint;
+    knee_footprint_of(&split, &footprint);
+    for (run->plan.recompute = KNEE_KEEP; run->plan.recompute < KNEE_FULL; run->plan.recompute++) {
+        struct knee_memory memory;
+        knee_memory_of(&footprint, &run->shape, machine, &run->plan, &memory);
+        if (knee_memory_fit(&memory, machine->rates.memory_spread) >= CANNOT_FIT)
+            return;
     }
 }
 
@@ -355,6 +370,7 @@ static void check_run(struct row *row)
     struct knee_measured_run *run = row->run;
     struct knee_machine machine;
     struct knee_err err;
+    bool told = run->plan.recompute >= 0;
     check_ranges(row);
     if (!(run->step_s > 0))
         skip(row, "%s", "no step time");
@@ -366,6 +382,11 @@ static void check_run(struct row *row)
         skip(row, "%.90s", err.what);
     if (!run->skipped[0] && knee_plan_complete(&run->plan, &run->shape, &machine, &err))
         skip(row, "%.90s", err.what);
+    /* A vendor's recipe or a compiler has little of it, in ways that the account does not know:
+     * taken as none, which was seen to be nearer than the least that fits. */
+    told = told || row->word[RECOMPUTE][0] != '\0';
+    if (!run->skipped[0] && !told && !isnan(machine.memory_bytes))
+        least_recompute(run, &machine);
 }
 
 static void read_words(struct row *row)

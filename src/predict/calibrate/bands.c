@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How sure predictions are. Residuals log(measured / predicted) of runs whose whole source was left
+ * out of the fit, by class; a band holds the middle 90 of 100 of them (split conformal prediction:
+ * of n residuals the ceil(0.95 (n + 1))-th smallest is the upper end). Whether such bands hold is
+ * asked the same way: each source against a band from the other sources' residuals.
+ */
+#include "base/order.h"
+#include "base/text.h"
+#include "job/profile.h"
+#include "predict/calibrate/calibrate.h"
+
+#include <math.h>
+#include <string.h>
+
+#define OUTSIDE 0.05 /* on each side */
+
+enum knee_band_class knee_run_class(const struct knee_measured_run *run)
+{
+    bool generic = run->platform.profile == knee_profile_row("generic");
+    return knee_band_class_of(&run->shape, run->assumed[0] || generic);
+}
+
+static double residual(const struct knee_run_result *r)
+{
+    return -log1p(r->held_out_error);
+}
+
+static bool in_class(const struct knee_validation *v, size_t i, enum knee_band_class class)
+{
+    return !isnan(v->result[i].held_out_error) && knee_run_class(&v->runs->run[i]) == class;
+}
+
+/* The band of a class from all sources but `without` (NULL: from all); false: no residuals. */
+static bool band_from(const struct knee_validation *v, enum knee_band_class class,
+                      const char *without, double *room, struct knee_run_band *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < v->runs->count; i++)
+        if (in_class(v, i, class) && (!without || strcmp(v->runs->run[i].source, without) != 0))
+            room[n++] = residual(&v->result[i]);
+    if (n == 0)
+        return false;
+    knee_median(room, n); /* sorts */
+    double count = (double)n, above = ceil((1 - OUTSIDE) * (count + 1));
+    size_t high = (size_t)fmin(above, count) - 1;
+    out->low = exp(room[n - 1 - high]);
+    out->high = exp(room[high]);
+    out->rows = n;
+    return true;
+}
+
+static bool first_of_source(const struct knee_validation *v, size_t i, enum knee_band_class class)
+{
+    for (size_t k = 0; k < i; k++)
+        if (in_class(v, k, class) && strcmp(v->runs->run[k].source, v->runs->run[i].source) == 0)
+            return false;
+    return in_class(v, i, class);
+}
+
+/* Rows of a source that a band holds. */
+static size_t held_by(const struct knee_validation *v, enum knee_band_class class,
+                      const char *source, const struct knee_run_band *band)
+{
+    size_t held = 0;
+    for (size_t i = 0; i < v->runs->count; i++) {
+        double ratio = exp(residual(&v->result[i]));
+        bool mine = in_class(v, i, class) && strcmp(v->runs->run[i].source, source) == 0;
+        held += mine && ratio >= band->low && ratio <= band->high;
+    }
+    return held;
+}
+
+static void left_out(const struct knee_validation *v, enum knee_band_class class, double *room,
+                     struct knee_run_band *band)
+{
+    size_t held = 0;
+    for (size_t i = 0; i < v->runs->count; i++) {
+        struct knee_run_band others = {0};
+        const char *source = v->runs->run[i].source;
+        if (!first_of_source(v, i, class))
+            continue;
+        band->sources++;
+        if (band_from(v, class, source, room, &others))
+            held += held_by(v, class, source, &others);
+    }
+    band->covered_left_out = band->rows ? (double)held / (double)band->rows : NAN;
+}
+
+void knee_judge_bands(struct knee_validation *v, double *room)
+{
+    for (int c = 0; c < KNEE_BANDS; c++) {
+        struct knee_run_band *band = &v->left_out_band[c];
+        *band = (struct knee_run_band){.name = knee_bands[c].name, .low = NAN, .high = NAN};
+        band_from(v, (enum knee_band_class)c, NULL, room, band);
+        left_out(v, (enum knee_band_class)c, room, band);
+    }
+}
+
+void knee_count_covered(struct knee_validation *v)
+{
+    for (int c = 0; c < KNEE_BANDS; c++) {
+        struct knee_run_band band = {
+            .name = knee_bands[c].name, .low = knee_bands[c].low, .high = knee_bands[c].high};
+        size_t held = 0;
+        for (size_t i = 0; i < v->runs->count; i++) {
+            const struct knee_run_result *r = &v->result[i];
+            double measured = v->runs->run[i].step_s;
+            if (isnan(r->error) || (int)knee_run_class(&v->runs->run[i]) != c)
+                continue;
+            band.rows++;
+            held += measured >= r->low_s && measured <= r->high_s;
+        }
+        band.covered = band.rows ? (double)held / (double)band.rows : NAN;
+        v->band[c] = band;
+    }
+}
