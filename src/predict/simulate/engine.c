@@ -12,7 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-#define NONE (-1)
+#define NONE       (-1)
+#define FOREVER_NS 4e18 /* a century: what takes longer never ends, and two of them still add up   \
+                         */
 
 struct stream {
     int32_t *queue; /* tasks in order */
@@ -211,7 +213,8 @@ static void plan_next(const struct engine *e, struct stage *stage)
         if (works(stream)) {
             double left = stream->left_ns > 0 ? stream->left_ns : 0;
             left /= rate(e, stage, &e->tasks->task[stream->running]);
-            at = stage->now_ns + (int64_t)ceil(left);
+            at = left + (double)stage->now_ns < FOREVER_NS ? stage->now_ns + (int64_t)ceil(left)
+                                                           : INT64_MAX;
         } else if (at <= stage->now_ns) {
             if (!may_compute(e, stage, k))
                 continue; /* another has the GPU */
