@@ -36,8 +36,9 @@ struct cli_run {
     struct knee_text trace;  /* with --html: a trace for the page, gzip */
     struct knee_ask *ask;    /* reads files; what is asked of the library goes through it */
     struct knee_err err;
-    bool quiet;    /* one of many ranks, and not the one that speaks */
-    bool answered; /* what stands in `text` is an answer even if the command fails */
+    uint64_t asked; /* a hash of the command line: all ranks must have the same */
+    bool quiet;     /* one of many ranks, and not the one that speaks */
+    bool answered;  /* what stands in `text` is an answer even if the command fails */
 };
 
 struct cli_command {

@@ -2,6 +2,7 @@
 /* knee report: the page of what is named: traces, a log, a job file, or what knee --json printed.
  */
 #include "base/error.h"
+#include "base/json_values.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -57,6 +58,22 @@ static bool find_view(const char *head, char *view, size_t size)
     return true;
 }
 
+/* The page would stand still over what is no JSON. */
+static knee_status check_json(const char *name, const char *data, size_t length,
+                              struct knee_err *err)
+{
+    struct knee_json_values values;
+    knee_json_values_init(&values, data, length);
+    while (knee_json_values_next(&values))
+        ;
+    if (!values.error && values.at == values.end)
+        return KNEE_OK;
+    knee_fail(err, KNEE_INPUT, name, "not an answer of knee: line %zu: %s",
+              knee_json_values_line(&values), values.error ? values.error : "more than one value");
+    knee_hint(err, "write it again with --json");
+    return KNEE_INPUT;
+}
+
 static knee_status take_answer(struct cli_run *run, const char *name)
 {
     char *data = NULL;
@@ -68,6 +85,8 @@ static knee_status take_answer(struct cli_run *run, const char *name)
         status = knee_fail(&run->err, KNEE_INPUT, name, "the answer does not end: it is cut off");
         knee_hint(&run->err, "write it again with --json");
     }
+    if (!status)
+        status = check_json(name, data, length, &run->err);
     if (!status)
         knee_text_add(&run->answer, data, length);
     free(data);

@@ -19,8 +19,9 @@ static knee_status read_all(FILE *file, const char *name, size_t cap, char **dat
 {
     struct knee_text text = {0};
     char block[65536];
-    size_t got;
-    while (text.length <= cap && (got = fread(block, 1, sizeof block, file)) > 0)
+    size_t got, most = KNEE_TEXT_CAP - sizeof block - 1; /* more than a text holds is too large */
+    cap = cap < most ? cap : most;
+    while (!text.failed && text.length <= cap && (got = fread(block, 1, sizeof block, file)) > 0)
         knee_text_add(&text, block, got);
     knee_status status = KNEE_OK;
     if (ferror(file))
@@ -112,7 +113,8 @@ static knee_status refuse_input(const char *name, struct knee_err *err)
 
 static knee_status cannot_write(const char *name, struct knee_err *err)
 {
-    return knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
+    return knee_fail(err, KNEE_SYSTEM, name[0] ? name : "''", "cannot be written: %s",
+                     strerror(errno));
 }
 
 /* A new file beside `path`, with the rights that the one there has, or that a new one gets. */

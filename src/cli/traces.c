@@ -49,6 +49,7 @@ struct files {
         ino_t file;
     } * visits; /* a hash table of the files there are so far */
     size_t visit_count, visit_capacity, again;
+    size_t unsearched; /* folders too deep or not readable, names too long */
 };
 
 static size_t visit_slot(const struct visit *visits, size_t capacity, struct visit wanted)
@@ -143,16 +144,19 @@ static bool looks_like_trace(const char *name)
 
 static void search_folder(struct files *files, const char *folder, int depth)
 {
-    DIR *dir = opendir(folder);
+    DIR *dir = depth <= DEEPEST ? opendir(folder) : NULL;
     struct dirent *entry;
+    files->unsearched += !dir;
     while (dir && (entry = readdir(dir))) {
         char path[4096];
         struct stat info, link;
-        if (entry->d_name[0] == '.' ||
-            (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= sizeof path ||
-            stat(path, &info) != 0 || lstat(path, &link) != 0)
+        if (entry->d_name[0] == '.')
             continue;
-        if (S_ISDIR(link.st_mode) && depth < DEEPEST) /* not through links: they can go round */
+        size_t length = (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        files->unsearched += length >= sizeof path;
+        if (length >= sizeof path || stat(path, &info) != 0 || lstat(path, &link) != 0)
+            continue;
+        if (S_ISDIR(link.st_mode)) /* not through links: they can go round */
             search_folder(files, path, depth + 1);
         else if (S_ISREG(info.st_mode) && files->wanted(path) && visit(files, &info))
             add_file(files, path);
@@ -636,7 +640,10 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
     knee_status status = KNEE_OK;
     memset(out, 0, sizeof *out);
     find_files(&files, looks_like_trace, words, word_count);
-    out->again = files.again;
+    if (!rt || rt->rank == 0) { /* one speaks for all */
+        out->again = files.again;
+        out->unsearched = files.unsearched;
+    }
     if (rt && !share_files(rt, &files))
         rt->abort(rt, rt->fault[0] ? rt->fault : "out of memory for the list of files");
     if (!files.failed && files.count == 0) {
@@ -707,11 +714,24 @@ void cli_traces_release(struct cli_traces *traces)
     memset(traces, 0, sizeof *traces);
 }
 
+struct knee_refused_file *cli_traces_refused(const struct cli_traces *traces)
+{
+    struct knee_refused_file *list = calloc(traces->refused_count + 1, sizeof *list);
+    for (size_t i = 0; list && i < traces->refused_count; i++)
+        list[i] = (struct knee_refused_file){traces->refused[i].file ? traces->refused[i].file
+                                                                     : traces->refused[i].err.where,
+                                             traces->refused[i].err.what};
+    return list;
+}
+
 void cli_traces_complain(const struct cli_traces *traces)
 {
     if (traces->again)
         fprintf(stderr, "knee: %zu name%s led to a file that was there already: counted once\n",
                 traces->again, traces->again == 1 ? "" : "s");
+    if (traces->unsearched)
+        fprintf(stderr, "knee: %zu folder%s not searched: deeper than %d, or cannot be opened\n",
+                traces->unsearched, traces->unsearched == 1 ? "" : "s", DEEPEST);
     for (size_t i = 0; i < traces->refused_count; i++)
         fprintf(stderr, "knee: %s: %s%s\n", traces->refused[i].err.where,
                 traces->refused[i].err.what,

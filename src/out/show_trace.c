@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *step_source(const struct knee_account *account)
 {
@@ -326,16 +327,28 @@ static void clocks(const struct knee_account *account, struct knee_text *text)
                          knee_human(1e-9 * (double)account->residual_ns, KNEE_UNIT_SECONDS).s);
 }
 
-static void losses(const struct knee_trace *traces, size_t count, struct knee_text *text)
+static void file_name(struct knee_text *text, enum knee_format format, const char *file)
+{
+    struct knee_word name = knee_safe(file, 40);
+    knee_text_puts(text, format == KNEE_MARKDOWN ? "- " : "  ");
+    if (format == KNEE_MARKDOWN)
+        knee_markdown_add(text, name.s, strlen(name.s));
+    else
+        knee_text_puts(text, name.s);
+}
+
+static void losses(const struct knee_trace *traces, size_t count, enum knee_format format,
+                   struct knee_text *text)
 {
     for (size_t t = 0; t < count; t++)
         for (int k = 0; k < KNEE_LOSSES; k++) {
             const struct knee_loss *loss = &traces[t].losses[k];
-            if (loss->count)
-                knee_text_printf(text, "  %s: %llu %s, the first at byte %llu\n",
-                                 knee_safe(traces[t].file, 40).s, (unsigned long long)loss->count,
-                                 knee_loss_name((enum knee_loss_kind)k),
-                                 (unsigned long long)loss->first_byte);
+            if (!loss->count)
+                continue;
+            file_name(text, format, traces[t].file);
+            knee_text_printf(
+                text, ": %llu %s, the first at byte %llu\n", (unsigned long long)loss->count,
+                knee_loss_name((enum knee_loss_kind)k), (unsigned long long)loss->first_byte);
         }
 }
 
@@ -383,7 +396,7 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
         clocks(account, text);
     if (any_losses(report->traces, report->trace_count)) {
         heading(text, format, style, "Lost or mended");
-        losses(report->traces, report->trace_count, text);
+        losses(report->traces, report->trace_count, format, text);
     }
     if (style->brief)
         return;
@@ -595,6 +608,18 @@ static void json_losses(struct knee_json *json, const struct knee_trace *traces,
     knee_json_close(json, ']');
 }
 
+static void json_refused(struct knee_json *json, const struct knee_trace_report *report)
+{
+    knee_json_open(json, "refused", '[');
+    for (size_t i = 0; i < report->refused_count; i++) {
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "file", report->refused[i].file);
+        knee_json_string(json, "why", report->refused[i].why);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
 static void json_evidence(struct knee_json *json, const struct knee_diagnosis *d)
 {
     knee_json_open(json, "evidence", '{');
@@ -718,6 +743,7 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
         knee_json_where(&json, account, report->where);
     knee_inputs_json(&knee_job_keys, &report->diagnosis->prediction.job, &json);
     json_losses(&json, report->traces, report->trace_count);
+    json_refused(&json, report);
     knee_json_close(&json, '}');
 }
 
