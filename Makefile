@@ -277,6 +277,11 @@ $(B)/gen_trace: tools/gen_trace.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(WARN) -Wno-format-nonliteral $(CFLAGS) $< -o $@
 
+# What is doubled takes at most 2.5 times what it took: every reader and every command that takes its input in.
+growth: all $(B)/bench/measure ; tests/growth $(B)/knee
+# Every call that can fail fails, in every command: a long run.
+faults: all $(B)/failmalloc.so ; tests/faults $(B)/knee --all
+
 bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 	$(B)/bench/closed
 	$(B)/bench/collective
@@ -403,6 +408,6 @@ dist:
 	@git archive --format=tar --prefix=knee-$(version)/ HEAD | gzip -9n > $(B)/knee-$(version).tar.gz
 	@echo "$(B)/knee-$(version).tar.gz: $$(sha256sum < $(B)/knee-$(version).tar.gz | cut -c1-16)"
 
-.PHONY: FORCE all web unit live-tests fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
+.PHONY: FORCE all growth faults web unit live-tests fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
   deb static packages-test wheel dist
 .DELETE_ON_ERROR:

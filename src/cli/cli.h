@@ -79,6 +79,10 @@ struct knee_style cli_style(const struct cli_run *run);
 /* Does somebody watch standard error? Under mpirun: that of mpirun. */
 bool cli_progress(void);
 
+/* An input that cannot be `what` ("opened", "read"), by errno: KNEE_INPUT, or KNEE_SYSTEM where the
+ * file is not to blame. */
+knee_status cli_cannot(const char *name, const char *what, struct knee_err *err);
+
 /* The whole of a file, at most `cap` bytes; "-" is standard input. Free *data with free(). */
 knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *length,
                           struct knee_err *err);

@@ -5,7 +5,6 @@
 #include "base/json_values.h"
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,7 @@ static knee_status read_head(const char *name, char *head, struct knee_err *err)
     struct stat info;
     FILE *file = stat(name, &info) == 0 ? fopen(name, "rb") : NULL;
     if (!file)
-        return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
+        return cli_cannot(name, "opened", err);
     size_t got = fread(head, 1, HEAD, file);
     fclose(file);
     for (size_t i = 0; i < got; i++)

@@ -14,6 +14,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* An input that is not there or not a file is the user's to mend; what fails for want of memory,
+ * of descriptors or of a disk that works is not its fault, and no answer may be made without it. */
+knee_status cli_cannot(const char *name, const char *what, struct knee_err *err)
+{
+    static const int systems[] = {ENOMEM, EMFILE, ENFILE, EIO, EAGAIN, ENOBUFS};
+    knee_status status = KNEE_INPUT;
+    int why = errno;
+    for (size_t i = 0; i < sizeof systems / sizeof *systems; i++)
+        status = why == systems[i] ? KNEE_SYSTEM : status;
+    return knee_fail(err, status, name, "cannot be %s: %s", what, strerror(why));
+}
+
 static knee_status read_all(FILE *file, const char *name, size_t cap, char **data, size_t *length,
                             struct knee_err *err)
 {
@@ -25,7 +37,7 @@ static knee_status read_all(FILE *file, const char *name, size_t cap, char **dat
         knee_text_add(&text, block, got);
     knee_status status = KNEE_OK;
     if (ferror(file))
-        status = knee_fail(err, KNEE_INPUT, name, "cannot be read: %s", strerror(errno));
+        status = cli_cannot(name, "read", err);
     else if (text.failed)
         status = knee_fail(err, KNEE_SYSTEM, name, "out of memory");
     else if (text.length > cap)
@@ -46,7 +58,7 @@ knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *len
         return read_all(stdin, "standard input", cap, data, length, err);
     FILE *file = fopen(name, "rb");
     if (!file)
-        return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
+        return cli_cannot(name, "opened", err);
     cli_note_input(name);
     knee_status status = read_all(file, name, cap, data, length, err);
     fclose(file);

@@ -328,7 +328,7 @@ static knee_status read_file(const char *name, const struct knee_trace_options *
     int fd = standard ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
     knee_status status;
     if (fd < 0)
-        return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
+        return cli_cannot(name, "opened", err);
     if (!standard && is_sqlite(fd)) {
         status = knee_nsys_read(name, NULL, 0, options, NULL, out, err);
     } else if (ends_with(name, ".sqlite.gz") || ends_with(name, ".rpd.gz") ||
@@ -675,7 +675,8 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
         if (rt && !gather(&work))
             rt->abort(rt, rt->fault);
         if (!tell_runs(&work)) {
-            status = knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of traces");
+            status = give_up(
+                &work, &(struct knee_err){.what = "out of memory for the list of traces"}, err);
             if (rt)
                 rt->abort(rt, "out of memory for the list of traces");
         }

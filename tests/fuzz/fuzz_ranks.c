@@ -139,7 +139,8 @@ static void show(const struct knee_trace *traces, size_t count, struct knee_acco
     knee_expect_of_gpus(account);
     if (knee_diagnose(account, &job, NULL, &d, NULL))
         return;
-    struct knee_trace_report report = {traces, count, account, &d, NULL};
+    struct knee_trace_report report = {
+        .traces = traces, .trace_count = count, .account = account, .diagnosis = &d};
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
         knee_write_trace(&report, (enum knee_format)format, &style, &text);
     if (!knee_compare(account, &d, account, &d, NULL, &c, NULL))

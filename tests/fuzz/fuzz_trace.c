@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             struct knee_where where;
             if (knee_find_where(&account, NULL, &where, &err))
                 abort(); /* memory went */
-            struct knee_trace_report report = {&trace, 1, &account, &d, detail ? &where : NULL};
+            struct knee_trace_report report = {&trace, 1, &account, &d, detail ? &where : NULL, NULL, 0};
             struct knee_style style = {0};
             struct knee_text text = {0};
             for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
