@@ -402,10 +402,10 @@ static double count_params(const struct lab_setup *s)
 {
     struct lab_net *net = calloc(1, sizeof *net);
     double count = s->synthetic ? (double)s->params : 0;
-    if (!s->synthetic && net && lab_net_init(net, &s->shape, 1)) {
+    if (!s->synthetic && net && lab_net_init(net, &s->shape, 1))
         count = (double)net->param_count;
+    if (net)
         lab_net_release(net);
-    }
     free(net);
     return count;
 }
