@@ -236,7 +236,8 @@ static knee_status read_trace(struct scale *s, const char *name, double workers,
     knee_status status = cli_traces_read(&name, 1, &options, NULL, true, &traces, err);
     if (status)
         return status;
-    status = knee_account(traces.traces, traces.count, NULL, &account, err);
+    status = traces.interrupted ? cli_traces_stopped(err)
+                                : knee_account(traces.traces, traces.count, NULL, &account, err);
     if (!status) {
         const struct knee_ledger *ledger = &account.ranks[0].ledger;
         double compute = (double)ledger->label_ns[KNEE_COMPUTE];

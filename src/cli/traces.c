@@ -37,6 +37,21 @@ static void on_interrupt(int signal_number)
     signal(SIGINT, SIG_DFL); /* a second one ends at once */
 }
 
+/* A pipe may never say anything again: who waits for it is told by the signal. */
+static ptrdiff_t read_until_cancelled(void *ctx, void *buffer, size_t size)
+{
+    ptrdiff_t got;
+    do
+        got = cancelled ? 0 : read(*(int *)ctx, buffer, size);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static struct knee_reader reader_of_file(int *fd)
+{
+    return (struct knee_reader){read_until_cancelled, fd};
+}
+
 /* ---- Which files ---- */
 
 struct files {
@@ -265,7 +280,7 @@ static size_t unpacked_size(int fd)
 /* Does it begin like a database once it is unpacked? */
 static bool holds_sqlite(int *fd)
 {
-    struct knee_gunzip *gunzip = knee_gunzip_new(cli_reader(fd), NULL);
+    struct knee_gunzip *gunzip = knee_gunzip_new(reader_of_file(fd), NULL);
     char magic[16];
     size_t used = 0;
     ptrdiff_t got = gunzip ? 1 : 0;
@@ -286,7 +301,7 @@ static knee_status read_packed_sqlite(const char *name, int *fd,
     size_t size = 0, most = unpacked_size(*fd);
     if (!holds_sqlite(fd) || lseek(*fd, 0, SEEK_SET) != 0)
         return knee_fail(err, KNEE_INPUT, name, "not a trace: no SQLite database in it");
-    if (knee_gunzip_all(cli_reader(fd), most, NULL, &image, &size))
+    if (knee_gunzip_all(reader_of_file(fd), most, NULL, &image, &size))
         return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: damaged, or more than %zu MB",
                          most >> 20);
     knee_status status = knee_nsys_read(name, image, size, options, NULL, out, err);
@@ -337,13 +352,13 @@ static knee_status read_file(const char *name, const struct knee_trace_options *
     } else if (!standard && holds_image(name, &fd)) {
         status = read_image(name, &fd, options, out, err);
     } else {
-        status = knee_trace_read(cli_reader(&fd), name, options, NULL, out, err);
+        status = knee_trace_read(reader_of_file(&fd), name, options, NULL, out, err);
         if (!status && out->rank_count == 0 && out->cpu_comm && !standard &&
             lseek(fd, 0, SEEK_SET) == 0) {
             struct knee_trace_options again = *options;
             again.cpu = true; /* no GPU, but gloo: the host's operations are the work */
             knee_trace_release(out);
-            status = knee_trace_read(cli_reader(&fd), name, &again, NULL, out, err);
+            status = knee_trace_read(reader_of_file(&fd), name, &again, NULL, out, err);
         }
     }
     if (!standard)
@@ -631,6 +646,15 @@ static knee_status sort_out(struct work *work, struct cli_traces *out, struct kn
     return count ? work->statuses[0] : KNEE_INPUT;
 }
 
+/* As a shell counts a program that was stopped. */
+enum { STOPPED = 130 };
+
+knee_status cli_traces_stopped(struct knee_err *err)
+{
+    knee_fail(err, KNEE_INPUT, "", "stopped: this is of what was read by then");
+    return (knee_status)STOPPED;
+}
+
 knee_status cli_traces_read(const char *const *words, size_t word_count,
                             struct knee_trace_options *options, struct knee_runtime *rt, bool whole,
                             struct cli_traces *out, struct knee_err *err)
@@ -666,11 +690,12 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
         rt->abort(rt, "out of memory for the list of files"); /* the others would wait for ever */
     if (!status) {
         options->cancel = &cancelled;
-        void (*before)(int) = signal(SIGINT, on_interrupt);
+        struct sigaction before, on = {.sa_handler = on_interrupt}; /* reads do not go on */
+        sigaction(SIGINT, &on, &before);
         pthread_mutex_init(&work.lock, NULL);
         read_all(&work);
         pthread_mutex_destroy(&work.lock);
-        signal(SIGINT, before);
+        sigaction(SIGINT, &before, NULL);
         out->interrupted = cancelled;
         if (rt && !gather(&work))
             rt->abort(rt, rt->fault);
@@ -686,6 +711,8 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
                      : whole              ? leave_to_rank_0(&work)
                                           : keep_own(&work, out);
     }
+    if (status && out->interrupted)
+        status = cli_traces_stopped(err);
     if (status) {
         free(work.traces);
         out->traces = NULL;

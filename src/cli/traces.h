@@ -51,6 +51,9 @@ uint64_t cli_traces_size(const char *const *words, size_t word_count);
 knee_status cli_traces_to_ask(struct cli_run *run, const char *const *words, size_t word_count,
                               struct knee_trace_options *options, int set);
 
+/* The user stopped the reading: the error that says so, and the status that a shell expects. */
+knee_status cli_traces_stopped(struct knee_err *err);
+
 /* What was refused, for a report; free() it. NULL: no memory. */
 struct knee_refused_file *cli_traces_refused(const struct cli_traces *traces);
 
