@@ -2,6 +2,7 @@
 /* Up to four ranks whose spans, calls, launches and marks come from any bytes, at times of any
  * size: accounted, diagnosed, compared and shown; what is written for Perfetto reads back. */
 #include "knee_out.h"
+#include "seldom.h"
 
 #include "timeline/builder.h"
 #include "timeline/recordings.h"
@@ -161,8 +162,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (knee_tell_recordings(traces, count, NULL, told, &jobs, NULL) || jobs == 0 || jobs > count)
         abort();
     if (!knee_account(traces, count, NULL, &account, NULL)) {
-        write_and_read_back(&account);
-        show(traces, count, &account);
+        if (seldom(data, size, 8))
+            write_and_read_back(&account);
+        if (seldom(data, size, 64))
+            show(traces, count, &account);
         knee_account_release(&account);
     }
     for (size_t i = 0; i < count; i++)
