@@ -352,6 +352,15 @@ static void losses(const struct knee_trace *traces, size_t count, enum knee_form
         }
 }
 
+/* More kinds of collectives than are told apart: what the last row took in with them. */
+static void further_kinds(const struct knee_account *account, struct knee_text *text)
+{
+    if (account->further)
+        knee_text_printf(text,
+                         "  %zu calls of kinds past the first 4096 are counted with another kind\n",
+                         account->further);
+}
+
 static bool any_losses(const struct knee_trace *traces, size_t count)
 {
     for (size_t t = 0; t < count; t++)
@@ -417,6 +426,7 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
             knee_text_printf(text, "  expected of %s; --cluster says otherwise\n",
                              account->machine);
         collectives_table(account, format, style, text);
+        further_kinds(account, text);
     }
     if (report->where)
         knee_write_where(account, d, report->where, format, style, text);
@@ -734,6 +744,7 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
     knee_json_whole(&json, "partial", (int64_t)account->partial);
     knee_json_whole(&json, "not_ended_together", (int64_t)account->loose);
     knee_json_whole(&json, "unmatched_calls", (int64_t)account->unmatched);
+    knee_json_whole(&json, "calls_of_further_kinds", (int64_t)account->further);
     knee_json_ns(&json, "transfer_s", account->transfer_ns, account->instances > 0);
     knee_json_ns(&json, "largest_clock_shift_s", account->largest_shift_ns, true);
     knee_json_ns(&json, "residual_s", account->residual_ns, true);
