@@ -808,6 +808,10 @@ knee_status cli_traces_to_ask(struct cli_run *run, const char *const *words, siz
     if (status)
         return status;
     cli_traces_complain(&traces);
+    if (traces.interrupted) {
+        cli_traces_release(&traces);
+        return cli_traces_stopped(&run->err);
+    }
     status = knee_ask_adopt(run->ask, traces.traces, traces.count, set, &run->err);
     traces.count = 0; /* they are the ask's now */
     cli_traces_release(&traces);
