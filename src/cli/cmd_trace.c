@@ -60,6 +60,8 @@ static knee_status answer(struct cli_run *run, struct cli_traces *traces, struct
                                  .interrupted = traces->interrupted,
                                  .account = traces->holders ? account_over : NULL,
                                  .ctx = rt};
+    if (run->common.csv && !run->quiet)
+        cli_traces_tell_losses(traces);
     if (!refused)
         return knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
     knee_status status =

@@ -752,6 +752,21 @@ struct knee_refused_file *cli_traces_refused(const struct cli_traces *traces)
     return list;
 }
 
+void cli_traces_tell_losses(const struct cli_traces *traces)
+{
+    for (size_t t = 0; t < traces->count; t++)
+        for (int k = 0; k < KNEE_LOSSES; k++) {
+            const struct knee_loss *loss = &traces->traces[t].losses[k];
+            struct knee_err line;
+            if (!loss->count)
+                continue;
+            knee_fail(&line, KNEE_INPUT, traces->traces[t].file, "%llu %s, the first at byte %llu",
+                      (unsigned long long)loss->count, knee_loss_name((enum knee_loss_kind)k),
+                      (unsigned long long)loss->first_byte);
+            fprintf(stderr, "knee: %s: %s\n", line.where, line.what);
+        }
+}
+
 void cli_traces_complain(const struct cli_traces *traces)
 {
     if (traces->again)

@@ -57,6 +57,9 @@ knee_status cli_traces_stopped(struct knee_err *err);
 /* What was refused, for a report; free() it. NULL: no memory. */
 struct knee_refused_file *cli_traces_refused(const struct cli_traces *traces);
 
+/* A line for each loss, on standard error: a table alone has no place for them. */
+void cli_traces_tell_losses(const struct cli_traces *traces);
+
 /* One line per refused file, on standard error. */
 void cli_traces_complain(const struct cli_traces *traces);
 
