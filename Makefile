@@ -299,7 +299,7 @@ msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=
 tsan: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' build/tsan/tests/test_guest
 # Another C library, and nothing that need not be there; the page is shared.
 musl: ; $(MAKE) -s B=build/musl CC='$(MUSL)' CFLAGS='-O0' YAML=0 ISAL=0 ZLIB=0 SQLITE=0 MPI=0 CUDA=0 BLAS=0 all
-coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage' WASM=0 MPI=0 CUDA=0 all unit && tools/coverage build/cov
+coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage' WASM=0 MPI=0 CUDA=0 all unit replay-build && tools/coverage build/cov
 
 # HOURS=1: all targets in turn, an equal part of it each; tools/fuzz prints executions and rates.
 HOURS ?=

@@ -13,9 +13,8 @@
 #include <string.h>
 
 #define NONE (-1)
-#define FOREVER_NS                                                                                 \
-    4e18 /* a century: what takes longer never ends, and two of them still add up                  \
-          */
+/* A century: what takes longer never ends, and two of them still add up. */
+#define FOREVER_NS 4e18
 
 struct stream {
     int32_t *queue; /* tasks in order */
