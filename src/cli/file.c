@@ -125,7 +125,7 @@ static knee_status refuse_input(const char *name, struct knee_err *err)
 
 static knee_status cannot_write(const char *name, struct knee_err *err)
 {
-    return knee_fail(err, KNEE_SYSTEM, name[0] ? name : "''", "cannot be written: %s",
+    return knee_fail(err, KNEE_SYSTEM, name && name[0] ? name : "''", "cannot be written: %s",
                      strerror(errno));
 }
 

@@ -237,12 +237,10 @@ bool knee_resize_meet(struct knee_change_run *run, uint32_t row, double bytes)
     return true;
 }
 
-void knee_delay_comm(struct knee_graph *g, int32_t node, int64_t before_ns, int64_t after_ns)
+void knee_delay_after(struct knee_graph *g, const int64_t *after_ns)
 {
-    g->nodes[node].delay_ns += before_ns;
     for (size_t i = 0; i < g->edge_count; i++)
-        if (g->edges[i].from == node)
-            g->edges[i].lag_ns += after_ns;
+        g->edges[i].lag_ns += after_ns[g->edges[i].from];
 }
 
 /* A rank's own nodes stand together, those that changes added come after all ranks'. */
@@ -289,7 +287,9 @@ static size_t pauses_until(const struct knee_host_pause *pauses, size_t count, i
 void knee_host_earlier(struct knee_graph *g, int32_t rank, const struct knee_host_pause *pauses,
                        size_t count)
 {
-    for (size_t i = 0; i < g->count; i++) {
+    const struct knee_graph_rank *own = &g->ranks[rank], *last = &g->ranks[g->rank_count - 1];
+    size_t end = (size_t)(own->first + own->count), added = (size_t)(last->first + last->count);
+    for (size_t i = (size_t)own->first; i < g->count; i = i + 1 == end ? added : i + 1) {
         struct knee_node *n = &g->nodes[i];
         if (n->rank != rank || n->host == KNEE_NO_NODE)
             continue;
