@@ -312,7 +312,9 @@ static knee_status read_packed_sqlite(const char *name, int *fd,
 /* Is it in one of the formats that are read as a whole? The file is at its start again. */
 static bool holds_image(const char *name, int *fd)
 {
-    struct knee_gunzip *gunzip = knee_gunzip_new(cli_reader(fd), NULL);
+    if (lseek(*fd, 0, SEEK_SET) != 0)
+        return false; /* a pipe: what is looked at would be gone */
+    struct knee_gunzip *gunzip = knee_gunzip_new(reader_of_file(fd), NULL);
     char head[KNEE_IMAGE_HEAD];
     size_t used = 0;
     ptrdiff_t got = gunzip ? 1 : 0;
@@ -329,7 +331,7 @@ static knee_status read_image(const char *name, int *fd, const struct knee_trace
 {
     void *data = NULL;
     size_t size = 0;
-    if (knee_gunzip_all(cli_reader(fd), UNPACKED_MAX, NULL, &data, &size))
+    if (knee_gunzip_all(reader_of_file(fd), UNPACKED_MAX, NULL, &data, &size))
         return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: damaged, or too large");
     knee_status status = knee_image_read(name, data, size, options, NULL, out, err);
     free(data);
