@@ -277,6 +277,11 @@ $(B)/gen_trace: tools/gen_trace.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(WARN) -Wno-format-nonliteral $(CFLAGS) $< -o $@
 
+# What is doubled takes at most 2.5 times what it took: every reader and every command that takes its input in.
+growth: all $(B)/bench/measure ; tests/growth $(B)/knee
+# Every call that can fail fails, in every command: a long run.
+faults: all $(B)/failmalloc.so ; tests/faults $(B)/knee --all
+
 bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 	$(B)/bench/closed
 	$(B)/bench/collective
@@ -294,8 +299,10 @@ msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=
 tsan: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' build/tsan/tests/test_guest
 # Another C library, and nothing that need not be there; the page is shared.
 musl: ; $(MAKE) -s B=build/musl CC='$(MUSL)' CFLAGS='-O0' YAML=0 ISAL=0 ZLIB=0 SQLITE=0 MPI=0 CUDA=0 BLAS=0 all
-coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage' WASM=0 MPI=0 CUDA=0 all unit && tools/coverage build/cov
+coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage' WASM=0 MPI=0 CUDA=0 all unit replay-build && tools/coverage build/cov
 
+# HOURS=1: all targets in turn, an equal part of it each; tools/fuzz prints executions and rates.
+HOURS ?=
 FUZZ_SECONDS ?= 20
 fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 fuzz_flags = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
@@ -312,8 +319,19 @@ fuzz-build: $(addprefix $(B)/fuzz/,$(fuzz_targets))
 fuzz-%: $(B)/fuzz/%
 	@mkdir -p $(B)/corpus/$*
 	$(B)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
-	  -artifact_prefix=$(B)/fuzz/ -verbosity=0 $(B)/corpus/$* tests/fuzz/seeds/$*
+	  -artifact_prefix=$(B)/fuzz/ -verbosity=0 $(B)/corpus/$* $(wildcard tests/corpus/$*) tests/fuzz/seeds/$*
+ifeq ($(HOURS),)
 fuzz: $(addprefix fuzz-,$(fuzz_targets))
+else
+fuzz: fuzz-build ; tools/fuzz $(B) $(HOURS) $(fuzz_targets)
+endif
+# The corpus and the seeds, without libFuzzer: each target is a program that takes files, and does all it can with each.
+$(B)/replay/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/seldom.h $(B)/libknee.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -DKNEE_FUZZ_ALL=1 $(CPPFLAGS) $< tests/fuzz/replay.c $(B)/libknee.a $(LDLIBS) -o $@
+replay-build: $(addprefix $(B)/replay/,$(fuzz_targets))
+corpus: replay-build
+	@for t in $(fuzz_targets); do printf '%s: ' $$t; $(B)/replay/$$t tests/fuzz/seeds/$$t $$(ls -d tests/corpus/$$t 2>/dev/null) || exit 1; done
 
 lint: all tidy
 	tools/rooms $(B)
@@ -407,6 +425,6 @@ dist:
 	@git archive --format=tar --prefix=knee-$(version)/ HEAD | gzip -9n > $(B)/knee-$(version).tar.gz
 	@echo "$(B)/knee-$(version).tar.gz: $$(sha256sum < $(B)/knee-$(version).tar.gz | cut -c1-16)"
 
-.PHONY: FORCE all web unit live-tests fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
+.PHONY: FORCE all growth faults corpus replay-build web unit live-tests fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
   deb static packages-test wheel dist
 .DELETE_ON_ERROR:

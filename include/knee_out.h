@@ -31,7 +31,11 @@ struct knee_style {
 void knee_write_prediction(const struct knee_prediction *prediction,
                            const struct knee_solution *solution, enum knee_format format,
                            const struct knee_style *style, struct knee_text *text);
-/* All that was read and found out from traces. */
+/* A file that could not be used, and why. */
+struct knee_refused_file {
+    const char *file, *why;
+};
+/* All that was read and found out from traces, and what was not read. */
 struct knee_where;
 struct knee_trace_report {
     const struct knee_trace *traces;
@@ -39,6 +43,8 @@ struct knee_trace_report {
     const struct knee_account *account;
     const struct knee_diagnosis *diagnosis;
     const struct knee_where *where; /* NULL: not asked for */
+    const struct knee_refused_file *refused;
+    size_t refused_count;
 };
 void knee_write_trace(const struct knee_trace_report *report, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text);

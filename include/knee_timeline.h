@@ -380,12 +380,13 @@ struct knee_account {
     struct knee_straggler *stragglers; /* those held for most first */
     size_t straggler_count;
     enum knee_step_source step_source;
-    int64_t world_size;       /* -1: not known */
-    size_t instances;         /* rendezvous with all their members: they ended together */
-    size_t partial;           /* rendezvous with some of their members: waits are lower bounds */
-    size_t loose;             /* matched, but not ended together: nothing waits for anything */
-    size_t unmatched;         /* calls that found no partners, or not all */
-    int64_t transfer_ns;      /* of all matched instances: last end - last start */
+    int64_t world_size;  /* -1: not known */
+    size_t instances;    /* rendezvous with all their members: they ended together */
+    size_t partial;      /* rendezvous with some of their members: waits are lower bounds */
+    size_t loose;        /* matched, but not ended together: nothing waits for anything */
+    size_t unmatched;    /* calls that found no partners, or not all */
+    size_t further;      /* calls of kinds beyond the 4096 that are told apart: in another row */
+    int64_t transfer_ns; /* of all matched instances: last end - last start */
     int64_t largest_shift_ns; /* clocks of hosts; 0: none was needed */
     int64_t residual_ns;      /* median spread of matched ends that is left */
     int64_t strip_part_ns;    /* the common window of all ranks / KNEE_STRIP, rounded up */

@@ -68,7 +68,9 @@ struct knee_ask_work {
     /* The account of traces whose spans several processes hold; the silent ones get an empty one */
     knee_status (*account)(void *ctx, const struct knee_trace *traces, size_t count,
                            const int *holders, struct knee_account *out, struct knee_err *err);
-    size_t left_out;  /* files that could not be used, or not all of them */
+    const struct knee_refused_file *refused; /* files that could not be used */
+    size_t refused_count;
+    size_t left_out;  /* files that were not used, or not all of them, or not looked for */
     bool interrupted; /* the user stopped the reading: what is lost is known */
     void *ctx;
 };

@@ -128,7 +128,8 @@ static knee_status check_gates(const struct knee_ask_trace_options *options,
 
 static bool lost_something(const struct knee_ask_question *q, const struct knee_ask_told *told)
 {
-    bool lost = told->repeats > 0 || (q->work && q->work->left_out > 0);
+    bool lost =
+        told->repeats > 0 || told->account.further > 0 || (q->work && q->work->left_out > 0);
     for (size_t t = 0; t < told->count; t++)
         for (int k = 0; k < KNEE_LOSSES; k++)
             lost = lost ||
@@ -149,6 +150,19 @@ static knee_status check_strict(const struct knee_ask_question *q, const struct 
 
 /* ---- The answer, of one run and of several ---- */
 
+/* What was refused belongs to no run: the first one tells it. */
+static struct knee_trace_report report_of(const struct knee_ask_question *q,
+                                          const struct knee_ask_told *told, bool first)
+{
+    bool refused = first && q->work;
+    return (struct knee_trace_report){.traces = told->traces,
+                                      .trace_count = told->count,
+                                      .account = &told->account,
+                                      .diagnosis = &told->diagnosis,
+                                      .refused = refused ? q->work->refused : NULL,
+                                      .refused_count = refused ? q->work->refused_count : 0};
+}
+
 static knee_status answer_one(struct knee_ask_question *q, struct knee_ask_told *told,
                               struct knee_err *err)
 {
@@ -159,8 +173,8 @@ static knee_status answer_one(struct knee_ask_question *q, struct knee_ask_told 
     if (status || knee_ask_silent(q))
         return status;
     struct knee_where where = {0};
-    struct knee_trace_report report = {told->traces, told->count, &told->account, &told->diagnosis,
-                                       options->where ? &where : NULL};
+    struct knee_trace_report report = report_of(q, told, true);
+    report.where = options->where ? &where : NULL;
     if (options->where)
         status = knee_find_where(&told->account, told->alloc, &where, err);
     if (status)
@@ -221,8 +235,7 @@ static void write_runs(struct knee_ask_question *q, const struct knee_ask_told *
                        struct knee_trace_report *reports, size_t count)
 {
     for (size_t j = 0; j < count; j++)
-        reports[j] = (struct knee_trace_report){runs[j].traces, runs[j].count, &runs[j].account,
-                                                &runs[j].diagnosis, NULL};
+        reports[j] = report_of(q, &runs[j], j == 0);
     ASK_WRITE(q, knee_write_runs, reports, count);
     q->answered = true;
 }

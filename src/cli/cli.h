@@ -36,8 +36,9 @@ struct cli_run {
     struct knee_text trace;  /* with --html: a trace for the page, gzip */
     struct knee_ask *ask;    /* reads files; what is asked of the library goes through it */
     struct knee_err err;
-    bool quiet;    /* one of many ranks, and not the one that speaks */
-    bool answered; /* what stands in `text` is an answer even if the command fails */
+    uint64_t asked; /* a hash of the command line: all ranks must have the same */
+    bool quiet;     /* one of many ranks, and not the one that speaks */
+    bool answered;  /* what stands in `text` is an answer even if the command fails */
 };
 
 struct cli_command {
@@ -77,6 +78,10 @@ enum knee_format cli_format(const struct cli_run *run);
 struct knee_style cli_style(const struct cli_run *run);
 /* Does somebody watch standard error? Under mpirun: that of mpirun. */
 bool cli_progress(void);
+
+/* An input that cannot be `what` ("opened", "read"), by errno: KNEE_INPUT, or KNEE_SYSTEM where the
+ * file is not to blame. */
+knee_status cli_cannot(const char *name, const char *what, struct knee_err *err);
 
 /* The whole of a file, at most `cap` bytes; "-" is standard input. Free *data with free(). */
 knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *length,

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "bench/bench.h"
 #include "cli/cli.h"
+#include "cli/ranks.h"
 #include "reach/stop.h"
 
 #include <math.h>
@@ -111,6 +112,7 @@ static knee_status bench_main(struct cli_run *run, int argc, char **argv)
     if ((status = open_runtime(run, &options, &rt)))
         return status;
     run->quiet = rt->rank > 0;
+    cli_same_question(run, rt);
     status = measure(run, rt, &options);
     rt->finish(rt);
     return status;

@@ -168,6 +168,8 @@ static knee_status look(struct cli_run *run, const struct doctor_options *option
         knee_runtime_launched() ? knee_runtime_open(NULL, &rt, &run->err) : KNEE_OK;
     if (status)
         return status;
+    if (rt)
+        cli_same_question(run, rt);
     if (!rt || first_of_host(rt))
         knee_host_live(&mine, options->limit_s, options->window_s, nobody);
     else

@@ -4,6 +4,7 @@
 #include "base/keys.h"
 #include "base/order.h"
 #include "cli/cli.h"
+#include "cli/ranks.h"
 #include "job/batch.h"
 #include "lab/lab_hunt.h"
 #include "lab/lab_optimizer.h"
@@ -128,8 +129,9 @@ static double or_else(double value, double otherwise)
 
 /* ---- When the run is ended from outside ---- */
 
-static char last_words[700];
-static pid_t speaker; /* who says it when alive; 0: this process */
+static char last_words[700], last_words_kept[700], last_file[4096];
+enum { SOMETHING = 4096 }; /* bytes of a timeline with events in it, not its head alone */
+static pid_t speaker;      /* who says it when alive; 0: this process */
 
 /* mpirun ends the others when one rank dies. The first rank says so, or the second when it was the
  * first that died. */
@@ -137,7 +139,10 @@ static void on_end(int signal_number)
 {
     (void)signal_number;
     bool mine = speaker == 0 || kill(speaker, 0) != 0;
-    if (mine && write(STDERR_FILENO, last_words, strlen(last_words)) < 0)
+    struct stat info;
+    bool kept = last_file[0] && stat(last_file, &info) == 0 && info.st_size > SOMETHING;
+    const char *words = kept ? last_words_kept : last_words;
+    if (mine && write(STDERR_FILENO, words, strlen(words)) < 0)
         _exit(KNEE_SYSTEM);
     _exit(KNEE_SYSTEM);
 }
@@ -149,12 +154,15 @@ static bool listen_for_the_end(struct knee_runtime *rt, const char *record)
         return true;
     if (!lab_reduce(rt, &first, 1))
         return false;
-    snprintf(last_words, sizeof last_words,
-             "knee: lab: stopped by mpirun because a rank ended early%s%.400s%s\n",
-             record ? "; what was recorded is kept: knee trace " : "", record ? record : "",
-             record ? "" : "; --record DIR keeps timelines");
+    static const char ended[] = "knee: lab: stopped by mpirun because a rank ended early";
+    snprintf(last_words, sizeof last_words, "%s%s\n", ended,
+             record ? "; nothing was recorded yet" : "; --record DIR keeps timelines");
+    snprintf(last_words_kept, sizeof last_words_kept,
+             "%s; what was recorded is kept: knee trace %.400s\n", ended, record ? record : "");
+    if (record)
+        snprintf(last_file, sizeof last_file, "%.4000s/rank%d.json", record, rt->rank);
     if (rt->rank > 1 || (rt->rank == 1 && rt->host_of[1] != rt->host_of[0]))
-        last_words[0] = '\0';
+        last_words[0] = last_words_kept[0] = '\0';
     speaker = rt->rank == 0 ? 0 : (pid_t)first;
     signal(SIGTERM, on_end);
     return true;
@@ -394,10 +402,10 @@ static double count_params(const struct lab_setup *s)
 {
     struct lab_net *net = calloc(1, sizeof *net);
     double count = s->synthetic ? (double)s->params : 0;
-    if (!s->synthetic && net && lab_net_init(net, &s->shape, 1)) {
+    if (!s->synthetic && net && lab_net_init(net, &s->shape, 1))
         count = (double)net->param_count;
+    if (net)
         lab_net_release(net);
-    }
     free(net);
     return count;
 }
@@ -471,6 +479,7 @@ static knee_status lab_main(struct cli_run *run, int argc, char **argv)
     if ((status = knee_runtime_open(NULL, &rt, &run->err)))
         return status;
     run->quiet = rt->rank > 0;
+    cli_same_question(run, rt);
     status = rt->one_thread ? too_few_threads(&run->err) : work(run, rt, &options);
     if (status && status != KNEE_USAGE && rt->size > 1) {
         char why[720];

@@ -2,9 +2,9 @@
 /* knee report: the page of what is named: traces, a log, a job file, or what knee --json printed.
  */
 #include "base/error.h"
+#include "base/json_values.h"
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static knee_status read_head(const char *name, char *head, struct knee_err *err)
     struct stat info;
     FILE *file = stat(name, &info) == 0 ? fopen(name, "rb") : NULL;
     if (!file)
-        return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
+        return cli_cannot(name, "opened", err);
     size_t got = fread(head, 1, HEAD, file);
     fclose(file);
     for (size_t i = 0; i < got; i++)
@@ -57,6 +57,22 @@ static bool find_view(const char *head, char *view, size_t size)
     return true;
 }
 
+/* The page would stand still over what is no JSON. */
+static knee_status check_json(const char *name, const char *data, size_t length,
+                              struct knee_err *err)
+{
+    struct knee_json_values values;
+    knee_json_values_init(&values, data, length);
+    while (knee_json_values_next(&values))
+        ;
+    if (!values.error && values.at == values.end)
+        return KNEE_OK;
+    knee_fail(err, KNEE_INPUT, name, "not an answer of knee: line %zu: %s",
+              knee_json_values_line(&values), values.error ? values.error : "more than one value");
+    knee_hint(err, "write it again with --json");
+    return KNEE_INPUT;
+}
+
 static knee_status take_answer(struct cli_run *run, const char *name)
 {
     char *data = NULL;
@@ -68,6 +84,8 @@ static knee_status take_answer(struct cli_run *run, const char *name)
         status = knee_fail(&run->err, KNEE_INPUT, name, "the answer does not end: it is cut off");
         knee_hint(&run->err, "write it again with --json");
     }
+    if (!status)
+        status = check_json(name, data, length, &run->err);
     if (!status)
         knee_text_add(&run->answer, data, length);
     free(data);

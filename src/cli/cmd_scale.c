@@ -15,7 +15,6 @@
 #include "job/profile.h"
 #include "knee_scale.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,6 +175,10 @@ static knee_status read_log(struct scale *s, FILE *file, const char *name, const
     while ((got = fread(piece, 1, PIECE, file)) > 0)
         knee_train_push(reader, piece, got);
     free(piece);
+    if (ferror(file)) {
+        knee_train_abandon(reader);
+        return cli_cannot(name, "read", err);
+    }
     knee_status status = knee_train_end(reader, &log, err);
     if (status)
         return status;
@@ -233,7 +236,8 @@ static knee_status read_trace(struct scale *s, const char *name, double workers,
     knee_status status = cli_traces_read(&name, 1, &options, NULL, true, &traces, err);
     if (status)
         return status;
-    status = knee_account(traces.traces, traces.count, NULL, &account, err);
+    status = traces.interrupted ? cli_traces_stopped(err)
+                                : knee_account(traces.traces, traces.count, NULL, &account, err);
     if (!status) {
         const struct knee_ledger *ledger = &account.ranks[0].ledger;
         double compute = (double)ledger->label_ns[KNEE_COMPUTE];
@@ -306,13 +310,14 @@ static knee_status read_word(struct scale *s, const char *word, struct knee_err 
         return read_trace(s, word, workers, err);
     FILE *file = strcmp(word, "-") == 0 ? stdin : fopen(word, "rb");
     if (!file)
-        return knee_fail(err, errno == ENOMEM ? KNEE_SYSTEM : KNEE_INPUT, word,
-                         "cannot be opened: %s", strerror(errno));
+        return cli_cannot(word, "opened", err);
     char *begun = malloc(PIECE);
     size_t size = begun ? fread(begun, 1, PIECE, file) : 0;
     knee_status status;
     if (!begun)
         status = knee_fail(err, KNEE_SYSTEM, word, "out of memory");
+    else if (ferror(file))
+        status = cli_cannot(word, "read", err);
     else if (file != stdin && size > 1 && (unsigned char)begun[0] == 0x1f &&
              (unsigned char)begun[1] == 0x8b)
         status = read_packed(s, file, word, workers, err);

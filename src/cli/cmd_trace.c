@@ -11,9 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* As a shell counts a program that was stopped. */
-enum { STOPPED = 130 };
-
 static knee_status account_over(void *ctx, const struct knee_trace *traces, size_t count,
                                 const int *holders, struct knee_account *out, struct knee_err *err)
 {
@@ -54,27 +51,34 @@ static bool keeps_host(const struct cli_run *run, struct knee_runtime *rt)
 static knee_status answer(struct cli_run *run, struct cli_traces *traces, struct knee_runtime *rt)
 {
     const struct knee_ask_trace_options *options = run->objects[0];
+    struct knee_refused_file *refused = cli_traces_refused(traces);
     struct knee_ask_work work = {.silent = run->quiet,
-                                 .left_out = traces->refused_count,
+                                 .refused = refused,
+                                 .refused_count = traces->refused_count,
+                                 .left_out =
+                                     traces->refused_count + traces->again + traces->unsearched,
                                  .interrupted = traces->interrupted,
                                  .account = traces->holders ? account_over : NULL,
                                  .ctx = rt};
+    if (run->common.csv && !run->quiet)
+        cli_traces_tell_losses(traces);
+    if (!refused)
+        return knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
     knee_status status =
         knee_ask_adopt(run->ask, traces->traces, traces->count, KNEE_ASK_TOGETHER, &run->err);
     traces->count = 0; /* they are the ask's now */
-    if (status)
-        return status;
-    knee_ask_share(run->ask, traces->jobs, traces->holders, traces->job_count);
-    status = cli_answer(run, &work);
-    if (run->answered && run->common.html)
-        pack_for_page(run);
-    if (!status && run->answered && options->chakra)
-        status = cli_write_chakra(options->chakra, &knee_ask_pushed_of(run->ask)->last.account,
-                                  &run->err);
-    if (!status && traces->interrupted && !run->quiet) {
-        knee_fail(&run->err, KNEE_INPUT, "", "stopped: this is of what was read by then");
-        status = (knee_status)STOPPED;
+    if (!status) {
+        knee_ask_share(run->ask, traces->jobs, traces->holders, traces->job_count);
+        status = cli_answer(run, &work);
+        if (run->answered && run->common.html)
+            pack_for_page(run);
+        if (!status && run->answered && options->chakra)
+            status = cli_write_chakra(options->chakra, &knee_ask_pushed_of(run->ask)->last.account,
+                                      &run->err);
+        if (!status && traces->interrupted && !run->quiet)
+            status = cli_traces_stopped(&run->err);
     }
+    free(refused);
     return status;
 }
 

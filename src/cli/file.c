@@ -14,17 +14,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* An input that is not there or not a file is the user's to mend; what fails for want of memory,
+ * of descriptors or of a disk that works is not its fault, and no answer may be made without it. */
+knee_status cli_cannot(const char *name, const char *what, struct knee_err *err)
+{
+    static const int systems[] = {ENOMEM, EMFILE, ENFILE, EIO, EAGAIN, ENOBUFS};
+    knee_status status = KNEE_INPUT;
+    int why = errno;
+    for (size_t i = 0; i < sizeof systems / sizeof *systems; i++)
+        status = why == systems[i] ? KNEE_SYSTEM : status;
+    return knee_fail(err, status, name, "cannot be %s: %s", what, strerror(why));
+}
+
 static knee_status read_all(FILE *file, const char *name, size_t cap, char **data, size_t *length,
                             struct knee_err *err)
 {
     struct knee_text text = {0};
     char block[65536];
-    size_t got;
-    while (text.length <= cap && (got = fread(block, 1, sizeof block, file)) > 0)
+    size_t got, most = KNEE_TEXT_CAP - sizeof block - 1; /* more than a text holds is too large */
+    cap = cap < most ? cap : most;
+    while (!text.failed && text.length <= cap && (got = fread(block, 1, sizeof block, file)) > 0)
         knee_text_add(&text, block, got);
     knee_status status = KNEE_OK;
     if (ferror(file))
-        status = knee_fail(err, KNEE_INPUT, name, "cannot be read: %s", strerror(errno));
+        status = cli_cannot(name, "read", err);
     else if (text.failed)
         status = knee_fail(err, KNEE_SYSTEM, name, "out of memory");
     else if (text.length > cap)
@@ -45,7 +58,7 @@ knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *len
         return read_all(stdin, "standard input", cap, data, length, err);
     FILE *file = fopen(name, "rb");
     if (!file)
-        return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
+        return cli_cannot(name, "opened", err);
     cli_note_input(name);
     knee_status status = read_all(file, name, cap, data, length, err);
     fclose(file);
@@ -112,7 +125,8 @@ static knee_status refuse_input(const char *name, struct knee_err *err)
 
 static knee_status cannot_write(const char *name, struct knee_err *err)
 {
-    return knee_fail(err, KNEE_SYSTEM, name, "cannot be written: %s", strerror(errno));
+    return knee_fail(err, KNEE_SYSTEM, name && name[0] ? name : "''", "cannot be written: %s",
+                     strerror(errno));
 }
 
 /* A new file beside `path`, with the rights that the one there has, or that a new one gets. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* knee: picks the command, prints its text or one line of error, and exits with its status. */
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/spell.h"
 #include "cli/cli.h"
 
@@ -77,6 +78,8 @@ int main(int argc, char **argv)
         free(run.words);
         return KNEE_SYSTEM;
     }
+    for (int i = 1; i < argc; i++)
+        run.asked = knee_hash_add(run.asked ^ KNEE_HASH_START, argv[i], strlen(argv[i]) + 1);
     knee_status status = dispatch(&run, argc, argv);
     if (run.common.help && !status && run.command && !run.text.length)
         cli_help(run.command, &run.text);

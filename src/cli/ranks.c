@@ -21,9 +21,22 @@ knee_status cli_join(struct cli_run *run, struct knee_runtime **rt)
     if (!knee_runtime_launched())
         return KNEE_OK;
     knee_status status = knee_runtime_open(NULL, rt, &run->err);
-    if (!status)
+    if (!status) {
         run->quiet = (*rt)->rank > 0;
+        cli_same_question(run, *rt);
+    }
     return status;
+}
+
+void cli_same_question(struct cli_run *run, struct knee_runtime *rt)
+{
+    int64_t own = (int64_t)(run->asked >> 1), least = own, most = own;
+    must(rt, rt->all_reduce(rt, &least, 1, KNEE_RUNTIME_I64, KNEE_RUNTIME_MIN));
+    must(rt, rt->all_reduce(rt, &most, 1, KNEE_RUNTIME_I64, KNEE_RUNTIME_MAX));
+    if (least != most && own == most)
+        rt->abort(rt, "the ranks were started with different options; give all the same");
+    if (least != most)
+        must(rt, rt->barrier(rt)); /* the one that speaks ends all */
 }
 
 knee_status cli_agree(struct cli_run *run, struct knee_runtime *rt, knee_status own)

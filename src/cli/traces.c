@@ -37,6 +37,21 @@ static void on_interrupt(int signal_number)
     signal(SIGINT, SIG_DFL); /* a second one ends at once */
 }
 
+/* A pipe may never say anything again: who waits for it is told by the signal. */
+static ptrdiff_t read_until_cancelled(void *ctx, void *buffer, size_t size)
+{
+    ptrdiff_t got;
+    do
+        got = cancelled ? 0 : read(*(int *)ctx, buffer, size);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static struct knee_reader reader_of_file(int *fd)
+{
+    return (struct knee_reader){read_until_cancelled, fd};
+}
+
 /* ---- Which files ---- */
 
 struct files {
@@ -49,6 +64,7 @@ struct files {
         ino_t file;
     } * visits; /* a hash table of the files there are so far */
     size_t visit_count, visit_capacity, again;
+    size_t unsearched; /* folders too deep or not readable, names too long */
 };
 
 static size_t visit_slot(const struct visit *visits, size_t capacity, struct visit wanted)
@@ -143,16 +159,19 @@ static bool looks_like_trace(const char *name)
 
 static void search_folder(struct files *files, const char *folder, int depth)
 {
-    DIR *dir = opendir(folder);
+    DIR *dir = depth <= DEEPEST ? opendir(folder) : NULL;
     struct dirent *entry;
+    files->unsearched += !dir;
     while (dir && (entry = readdir(dir))) {
         char path[4096];
         struct stat info, link;
-        if (entry->d_name[0] == '.' ||
-            (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= sizeof path ||
-            stat(path, &info) != 0 || lstat(path, &link) != 0)
+        if (entry->d_name[0] == '.')
             continue;
-        if (S_ISDIR(link.st_mode) && depth < DEEPEST) /* not through links: they can go round */
+        size_t length = (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        files->unsearched += length >= sizeof path;
+        if (length >= sizeof path || stat(path, &info) != 0 || lstat(path, &link) != 0)
+            continue;
+        if (S_ISDIR(link.st_mode)) /* not through links: they can go round */
             search_folder(files, path, depth + 1);
         else if (S_ISREG(info.st_mode) && files->wanted(path) && visit(files, &info))
             add_file(files, path);
@@ -261,7 +280,7 @@ static size_t unpacked_size(int fd)
 /* Does it begin like a database once it is unpacked? */
 static bool holds_sqlite(int *fd)
 {
-    struct knee_gunzip *gunzip = knee_gunzip_new(cli_reader(fd), NULL);
+    struct knee_gunzip *gunzip = knee_gunzip_new(reader_of_file(fd), NULL);
     char magic[16];
     size_t used = 0;
     ptrdiff_t got = gunzip ? 1 : 0;
@@ -282,7 +301,7 @@ static knee_status read_packed_sqlite(const char *name, int *fd,
     size_t size = 0, most = unpacked_size(*fd);
     if (!holds_sqlite(fd) || lseek(*fd, 0, SEEK_SET) != 0)
         return knee_fail(err, KNEE_INPUT, name, "not a trace: no SQLite database in it");
-    if (knee_gunzip_all(cli_reader(fd), most, NULL, &image, &size))
+    if (knee_gunzip_all(reader_of_file(fd), most, NULL, &image, &size))
         return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: damaged, or more than %zu MB",
                          most >> 20);
     knee_status status = knee_nsys_read(name, image, size, options, NULL, out, err);
@@ -293,7 +312,9 @@ static knee_status read_packed_sqlite(const char *name, int *fd,
 /* Is it in one of the formats that are read as a whole? The file is at its start again. */
 static bool holds_image(const char *name, int *fd)
 {
-    struct knee_gunzip *gunzip = knee_gunzip_new(cli_reader(fd), NULL);
+    if (lseek(*fd, 0, SEEK_SET) != 0)
+        return false; /* a pipe: what is looked at would be gone */
+    struct knee_gunzip *gunzip = knee_gunzip_new(reader_of_file(fd), NULL);
     char head[KNEE_IMAGE_HEAD];
     size_t used = 0;
     ptrdiff_t got = gunzip ? 1 : 0;
@@ -310,7 +331,7 @@ static knee_status read_image(const char *name, int *fd, const struct knee_trace
 {
     void *data = NULL;
     size_t size = 0;
-    if (knee_gunzip_all(cli_reader(fd), UNPACKED_MAX, NULL, &data, &size))
+    if (knee_gunzip_all(reader_of_file(fd), UNPACKED_MAX, NULL, &data, &size))
         return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: damaged, or too large");
     knee_status status = knee_image_read(name, data, size, options, NULL, out, err);
     free(data);
@@ -324,7 +345,7 @@ static knee_status read_file(const char *name, const struct knee_trace_options *
     int fd = standard ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
     knee_status status;
     if (fd < 0)
-        return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
+        return cli_cannot(name, "opened", err);
     if (!standard && is_sqlite(fd)) {
         status = knee_nsys_read(name, NULL, 0, options, NULL, out, err);
     } else if (ends_with(name, ".sqlite.gz") || ends_with(name, ".rpd.gz") ||
@@ -333,13 +354,13 @@ static knee_status read_file(const char *name, const struct knee_trace_options *
     } else if (!standard && holds_image(name, &fd)) {
         status = read_image(name, &fd, options, out, err);
     } else {
-        status = knee_trace_read(cli_reader(&fd), name, options, NULL, out, err);
+        status = knee_trace_read(reader_of_file(&fd), name, options, NULL, out, err);
         if (!status && out->rank_count == 0 && out->cpu_comm && !standard &&
             lseek(fd, 0, SEEK_SET) == 0) {
             struct knee_trace_options again = *options;
             again.cpu = true; /* no GPU, but gloo: the host's operations are the work */
             knee_trace_release(out);
-            status = knee_trace_read(cli_reader(&fd), name, &again, NULL, out, err);
+            status = knee_trace_read(reader_of_file(&fd), name, &again, NULL, out, err);
         }
     }
     if (!standard)
@@ -627,6 +648,15 @@ static knee_status sort_out(struct work *work, struct cli_traces *out, struct kn
     return count ? work->statuses[0] : KNEE_INPUT;
 }
 
+/* As a shell counts a program that was stopped. */
+enum { STOPPED = 130 };
+
+knee_status cli_traces_stopped(struct knee_err *err)
+{
+    knee_fail(err, KNEE_INPUT, "", "stopped: this is of what was read by then");
+    return (knee_status)STOPPED;
+}
+
 knee_status cli_traces_read(const char *const *words, size_t word_count,
                             struct knee_trace_options *options, struct knee_runtime *rt, bool whole,
                             struct cli_traces *out, struct knee_err *err)
@@ -636,7 +666,10 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
     knee_status status = KNEE_OK;
     memset(out, 0, sizeof *out);
     find_files(&files, looks_like_trace, words, word_count);
-    out->again = files.again;
+    if (!rt || rt->rank == 0) { /* one speaks for all */
+        out->again = files.again;
+        out->unsearched = files.unsearched;
+    }
     if (rt && !share_files(rt, &files))
         rt->abort(rt, rt->fault[0] ? rt->fault : "out of memory for the list of files");
     if (!files.failed && files.count == 0) {
@@ -659,16 +692,18 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
         rt->abort(rt, "out of memory for the list of files"); /* the others would wait for ever */
     if (!status) {
         options->cancel = &cancelled;
-        void (*before)(int) = signal(SIGINT, on_interrupt);
+        struct sigaction before, on = {.sa_handler = on_interrupt}; /* reads do not go on */
+        sigaction(SIGINT, &on, &before);
         pthread_mutex_init(&work.lock, NULL);
         read_all(&work);
         pthread_mutex_destroy(&work.lock);
-        signal(SIGINT, before);
+        sigaction(SIGINT, &before, NULL);
         out->interrupted = cancelled;
         if (rt && !gather(&work))
             rt->abort(rt, rt->fault);
         if (!tell_runs(&work)) {
-            status = knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of traces");
+            status = give_up(
+                &work, &(struct knee_err){.what = "out of memory for the list of traces"}, err);
             if (rt)
                 rt->abort(rt, "out of memory for the list of traces");
         }
@@ -678,6 +713,8 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
                      : whole              ? leave_to_rank_0(&work)
                                           : keep_own(&work, out);
     }
+    if (status && out->interrupted)
+        status = cli_traces_stopped(err);
     if (status) {
         free(work.traces);
         out->traces = NULL;
@@ -707,11 +744,39 @@ void cli_traces_release(struct cli_traces *traces)
     memset(traces, 0, sizeof *traces);
 }
 
+struct knee_refused_file *cli_traces_refused(const struct cli_traces *traces)
+{
+    struct knee_refused_file *list = calloc(traces->refused_count + 1, sizeof *list);
+    for (size_t i = 0; list && i < traces->refused_count; i++)
+        list[i] = (struct knee_refused_file){traces->refused[i].file ? traces->refused[i].file
+                                                                     : traces->refused[i].err.where,
+                                             traces->refused[i].err.what};
+    return list;
+}
+
+void cli_traces_tell_losses(const struct cli_traces *traces)
+{
+    for (size_t t = 0; t < traces->count; t++)
+        for (int k = 0; k < KNEE_LOSSES; k++) {
+            const struct knee_loss *loss = &traces->traces[t].losses[k];
+            struct knee_err line;
+            if (!loss->count)
+                continue;
+            knee_fail(&line, KNEE_INPUT, traces->traces[t].file, "%llu %s, the first at byte %llu",
+                      (unsigned long long)loss->count, knee_loss_name((enum knee_loss_kind)k),
+                      (unsigned long long)loss->first_byte);
+            fprintf(stderr, "knee: %s: %s\n", line.where, line.what);
+        }
+}
+
 void cli_traces_complain(const struct cli_traces *traces)
 {
     if (traces->again)
         fprintf(stderr, "knee: %zu name%s led to a file that was there already: counted once\n",
                 traces->again, traces->again == 1 ? "" : "s");
+    if (traces->unsearched)
+        fprintf(stderr, "knee: %zu folder%s not searched: deeper than %d, or cannot be opened\n",
+                traces->unsearched, traces->unsearched == 1 ? "" : "s", DEEPEST);
     for (size_t i = 0; i < traces->refused_count; i++)
         fprintf(stderr, "knee: %s: %s%s\n", traces->refused[i].err.where,
                 traces->refused[i].err.what,
@@ -760,6 +825,10 @@ knee_status cli_traces_to_ask(struct cli_run *run, const char *const *words, siz
     if (status)
         return status;
     cli_traces_complain(&traces);
+    if (traces.interrupted) {
+        cli_traces_release(&traces);
+        return cli_traces_stopped(&run->err);
+    }
     status = knee_ask_adopt(run->ask, traces.traces, traces.count, set, &run->err);
     traces.count = 0; /* they are the ask's now */
     cli_traces_release(&traces);

@@ -22,8 +22,9 @@ struct cli_traces {
     size_t job_count;
     struct cli_refused *refused;
     size_t refused_count;
-    size_t again;     /* names that led to files that were there already */
-    bool interrupted; /* the user stopped the reading */
+    size_t again;      /* names that led to files that were there already */
+    size_t unsearched; /* folders that were too deep or could not be opened */
+    bool interrupted;  /* the user stopped the reading */
 };
 
 /* The files that are named, and those in folders that are wanted, each once and in natural order;
@@ -49,6 +50,15 @@ uint64_t cli_traces_size(const char *const *words, size_t word_count);
  * ask/pushed.h). */
 knee_status cli_traces_to_ask(struct cli_run *run, const char *const *words, size_t word_count,
                               struct knee_trace_options *options, int set);
+
+/* The user stopped the reading: the error that says so, and the status that a shell expects. */
+knee_status cli_traces_stopped(struct knee_err *err);
+
+/* What was refused, for a report; free() it. NULL: no memory. */
+struct knee_refused_file *cli_traces_refused(const struct cli_traces *traces);
+
+/* A line for each loss, on standard error: a table alone has no place for them. */
+void cli_traces_tell_losses(const struct cli_traces *traces);
 
 /* One line per refused file, on standard error. */
 void cli_traces_complain(const struct cli_traces *traces);

@@ -59,16 +59,21 @@ static void release_names(char **names, size_t count)
     free(names);
 }
 
-/* The names of a folder, sorted; NULL: no memory or no folder. Free each and the list. */
-static char **names_of(const char *folder, size_t most, size_t *count)
+/* The names of a folder, sorted; NULL: no memory or no folder. Free each and the list. `cut`: there
+ * are more than `most`. */
+static char **names_of(const char *folder, size_t most, size_t *count, bool *cut)
 {
     DIR *dir = opendir(folder);
     char **names = dir ? calloc(most, sizeof *names) : NULL;
     struct dirent *entry;
     *count = 0;
-    while (names && *count < most && (entry = readdir(dir))) {
+    *cut = false;
+    while (names && !*cut && (entry = readdir(dir))) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
+        *cut = *count == most;
+        if (*cut)
+            break;
         if (!(names[*count] = strdup(entry->d_name))) {
             release_names(names, *count);
             names = NULL;
@@ -112,10 +117,12 @@ static void output_file(struct knee_facts *facts, const char *folder, const char
 static void read_host(struct knee_facts *facts, const char *folder, const char *name)
 {
     size_t count;
+    bool cut;
     errno = 0;
-    char **names = names_of(folder, OUTPUT_MAX, &count);
+    char **names = names_of(folder, OUTPUT_MAX, &count, &cut);
     facts->no_memory = !names && errno == ENOMEM;
     facts->unread += !names && errno != ENOMEM; /* a folder that may not be read */
+    facts->unread += cut;
     snprintf(facts->host, sizeof facts->host, "%.63s", name);
     size_t unread = knee_host_walk(folder, true, (struct knee_file_sink){take, facts});
     facts->no_memory = facts->no_memory || unread == SIZE_MAX;
@@ -145,6 +152,7 @@ knee_status knee_host_folder(const char *folder, struct knee_facts **hosts, size
 {
     size_t names_count, found = 0;
     struct stat info;
+    bool cut;
     if (stat(folder, &info) || !S_ISDIR(info.st_mode)) {
         knee_fail(err, KNEE_INPUT, folder, "is no folder%s%s", errno ? ": " : "",
                   errno ? strerror(errno) : "");
@@ -152,10 +160,15 @@ knee_status knee_host_folder(const char *folder, struct knee_facts **hosts, size
         return KNEE_INPUT;
     }
     errno = 0;
-    char **names = names_of(folder, HOSTS_MAX, &names_count);
+    char **names = names_of(folder, HOSTS_MAX, &names_count, &cut);
     if (!names)
         return knee_fail(err, errno == ENOMEM ? KNEE_SYSTEM : KNEE_INPUT, folder,
                          "cannot be read: %s", strerror(errno));
+    if (cut) {
+        release_names(names, names_count);
+        return knee_fail(err, KNEE_INPUT, folder, "more than %d names; split the folder",
+                         HOSTS_MAX);
+    }
     bool one = is_host(folder, names, names_count);
     struct knee_facts *all = calloc(one ? 1 : names_count + 1, sizeof *all);
     if (all && one) {

@@ -103,10 +103,13 @@ static void each_name(struct walk *w, const char *pattern, const char *star)
     if (!dir)
         return;
     struct dirent *entry;
-    for (size_t names = 0; (entry = readdir(dir)) && names < NAMES_MAX;) {
+    for (size_t names = 0; (entry = readdir(dir));) {
         if (entry->d_name[0] == '.' || strchr(entry->d_name, '*'))
             continue;
-        names++;
+        if (++names > NAMES_MAX) { /* counted once: how many there are is not looked for */
+            w->unread++;
+            break;
+        }
         if (snprintf(path, sizeof path, "%.*s%s%s", (int)(star - pattern), pattern, entry->d_name,
                      star + 1) < (int)sizeof path)
             expand(w, path);

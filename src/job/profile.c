@@ -16,6 +16,9 @@
     RATE(key_name, field, KNEE_UNIT_FRACTION, 1e-4, 4, heading, "from the profile", words)
 #define FACTOR(key_name, field, heading, words)                                                    \
     RATE(key_name, field, KNEE_UNIT_FACTOR, 0, 1e6, heading, "from the profile", words)
+/* What times are divided by: never 0. */
+#define SPEED(key_name, field, heading, words)                                                     \
+    RATE(key_name, field, KNEE_UNIT_FACTOR, 1e-4, 1e6, heading, "from the profile", words)
 #define TIME(key_name, field, heading, words)                                                      \
     RATE(key_name, field, KNEE_UNIT_SECONDS, 0, 1e3, heading, "from the profile", words)
 #define BYTES(key_name, field, heading, words)                                                     \
@@ -37,7 +40,7 @@ static const struct knee_key rows[] = {
     FACTOR("gemm-waves-4bit", gemm_waves_4bit, HARD, "the same, 4 bits"),
     TIME("gemm-start", gemm_start_s, HARD, "start of a product"),
     SHARE("gemm-memory", gemm_memory, HARD, "share of the memory rate that a product reaches"),
-    FACTOR("processors", processors, HARD, "multiprocessors of the GPU"),
+    SPEED("processors", processors, HARD, "multiprocessors of the GPU"),
     SHARE("memory", memory, HARD, "share of the memory rate that streaming operations reach"),
     SHARE("flash-forward", flash_forward, HARD, "share of the 16-bit peak, fused attention"),
     SHARE("flash-backward", flash_backward, HARD, "the same, backward"),
@@ -45,9 +48,9 @@ static const struct knee_key rows[] = {
     RATE("host-rate", host_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, HARD,
          "from the profile", "between GPU and host memory"),
 
-    FACTOR("gemm", gemm, SOFT, "speed of products against the hardware's"),
-    FACTOR("weight-gradient", weight_gradient, SOFT, "speed of weight gradients against others"),
-    FACTOR("flash", flash, SOFT, "speed of fused attention against the hardware's"),
+    SPEED("gemm", gemm, SOFT, "speed of products against the hardware's"),
+    SPEED("weight-gradient", weight_gradient, SOFT, "speed of weight gradients against others"),
+    SPEED("flash", flash, SOFT, "speed of fused attention against the hardware's"),
     FACTOR("fused-attention", fused_attention, SOFT, "1: fused, 0: scores go through memory"),
     FACTOR("fused-sinks", fused_sinks, SOFT, "1: fused attention knows learned sinks"),
     BYTES("scores-forward-bytes", scores_forward_bytes, SOFT, "moved per score, not fused"),
@@ -55,8 +58,8 @@ static const struct knee_key rows[] = {
     FACTOR("elementwise", elementwise, SOFT, "bytes of norms and activations against the fewest"),
     FACTOR("loss", loss, SOFT, "bytes of the loss against the usual"),
     FACTOR("cast", cast, SOFT, "bytes of 8-bit casts against the fewest"),
-    FACTOR("fp8-block", fp8_block, SOFT, "speed of block-scaled products against plain ones"),
-    FACTOR("fp8-row", fp8_row, SOFT, "speed of row-scaled products against plain ones"),
+    SPEED("fp8-block", fp8_block, SOFT, "speed of block-scaled products against plain ones"),
+    SPEED("fp8-row", fp8_row, SOFT, "speed of row-scaled products against plain ones"),
     FACTOR("recompute-op", recompute_op, SOFT, "share of the forward pass computed twice"),
     TIME("launch", launch_s, SOFT, "host time to launch a layer's forward pass"),
     TIME("tp-launch", tp_launch_s, SOFT, "the same for its tensor-parallel calls"),
@@ -78,13 +81,14 @@ static const struct knee_key rows[] = {
     FACTOR("dp-exposed", dp_exposed, SOFT, "least share of the gradient exchange that shows"),
     FACTOR("balanced-stages", balanced_stages, SOFT,
            "1: stages with embedding or head get fewer layers"),
-    BYTES("bucket-bytes", bucket_bytes, SOFT, "gradients exchanged in one call"),
-    FACTOR("shard-rate", shard_rate, SOFT, "rate of parameter gathers against the link's"),
+    RATE("bucket-bytes", bucket_bytes, KNEE_UNIT_BYTES, 1, 1e15, SOFT, "from the profile",
+         "gradients exchanged in one call"),
+    SPEED("shard-rate", shard_rate, SOFT, "rate of parameter gathers against the link's"),
     FACTOR("shard-exposed", shard_exposed, SOFT, "least share of the gathers that shows"),
     TIME("shard-latency", shard_latency_s, SOFT, "per gather"),
     FACTOR("slowdown", slowdown, SOFT, "of compute while communication runs beside it"),
     FACTOR("shard-group", shard_group, SOFT, "GPUs that share one copy by default; 0: all"),
-    FACTOR("expert-gemm", expert_gemm, SOFT, "speed of grouped products against others"),
+    SPEED("expert-gemm", expert_gemm, SOFT, "speed of grouped products against others"),
     FACTOR("expert-exposed", expert_exposed, SOFT, "all-to-all that is not hidden"),
     FACTOR("expert-copies", expert_copies, SOFT, "bytes of permutations against the fewest"),
     FACTOR("expert-dedup", expert_dedup, SOFT, "1: a token goes to a rank, and a node, once"),

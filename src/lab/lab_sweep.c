@@ -72,6 +72,8 @@ static bool lay_out(struct lab_layout *layout, const struct lab_setup *s, int wo
         good = net && lab_net_init(net, &s->shape, 1);
     }
     good = good && lab_layout_init(layout, s, net, workers);
+    if (!good)
+        lab_layout_release(layout);
     if (net)
         lab_net_release(net);
     free(net);

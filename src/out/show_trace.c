@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *step_source(const struct knee_account *account)
 {
@@ -326,17 +327,38 @@ static void clocks(const struct knee_account *account, struct knee_text *text)
                          knee_human(1e-9 * (double)account->residual_ns, KNEE_UNIT_SECONDS).s);
 }
 
-static void losses(const struct knee_trace *traces, size_t count, struct knee_text *text)
+static void file_name(struct knee_text *text, enum knee_format format, const char *file)
+{
+    struct knee_word name = knee_safe(file, 40);
+    knee_text_puts(text, format == KNEE_MARKDOWN ? "- " : "  ");
+    if (format == KNEE_MARKDOWN)
+        knee_markdown_add(text, name.s, strlen(name.s));
+    else
+        knee_text_puts(text, name.s);
+}
+
+static void losses(const struct knee_trace *traces, size_t count, enum knee_format format,
+                   struct knee_text *text)
 {
     for (size_t t = 0; t < count; t++)
         for (int k = 0; k < KNEE_LOSSES; k++) {
             const struct knee_loss *loss = &traces[t].losses[k];
-            if (loss->count)
-                knee_text_printf(text, "  %s: %llu %s, the first at byte %llu\n",
-                                 knee_safe(traces[t].file, 40).s, (unsigned long long)loss->count,
-                                 knee_loss_name((enum knee_loss_kind)k),
-                                 (unsigned long long)loss->first_byte);
+            if (!loss->count)
+                continue;
+            file_name(text, format, traces[t].file);
+            knee_text_printf(
+                text, ": %llu %s, the first at byte %llu\n", (unsigned long long)loss->count,
+                knee_loss_name((enum knee_loss_kind)k), (unsigned long long)loss->first_byte);
         }
+}
+
+/* More kinds of collectives than are told apart: what the last row took in with them. */
+static void further_kinds(const struct knee_account *account, struct knee_text *text)
+{
+    if (account->further)
+        knee_text_printf(text,
+                         "  %zu calls of kinds past the first 4096 are counted with another kind\n",
+                         account->further);
 }
 
 static bool any_losses(const struct knee_trace *traces, size_t count)
@@ -383,7 +405,7 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
         clocks(account, text);
     if (any_losses(report->traces, report->trace_count)) {
         heading(text, format, style, "Lost or mended");
-        losses(report->traces, report->trace_count, text);
+        losses(report->traces, report->trace_count, format, text);
     }
     if (style->brief)
         return;
@@ -404,6 +426,7 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
             knee_text_printf(text, "  expected of %s; --cluster says otherwise\n",
                              account->machine);
         collectives_table(account, format, style, text);
+        further_kinds(account, text);
     }
     if (report->where)
         knee_write_where(account, d, report->where, format, style, text);
@@ -595,6 +618,18 @@ static void json_losses(struct knee_json *json, const struct knee_trace *traces,
     knee_json_close(json, ']');
 }
 
+static void json_refused(struct knee_json *json, const struct knee_trace_report *report)
+{
+    knee_json_open(json, "refused", '[');
+    for (size_t i = 0; i < report->refused_count; i++) {
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "file", report->refused[i].file);
+        knee_json_string(json, "why", report->refused[i].why);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
 static void json_evidence(struct knee_json *json, const struct knee_diagnosis *d)
 {
     knee_json_open(json, "evidence", '{');
@@ -709,6 +744,7 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
     knee_json_whole(&json, "partial", (int64_t)account->partial);
     knee_json_whole(&json, "not_ended_together", (int64_t)account->loose);
     knee_json_whole(&json, "unmatched_calls", (int64_t)account->unmatched);
+    knee_json_whole(&json, "calls_of_further_kinds", (int64_t)account->further);
     knee_json_ns(&json, "transfer_s", account->transfer_ns, account->instances > 0);
     knee_json_ns(&json, "largest_clock_shift_s", account->largest_shift_ns, true);
     knee_json_ns(&json, "residual_s", account->residual_ns, true);
@@ -718,6 +754,7 @@ static void write_json(const struct knee_trace_report *report, struct knee_text 
         knee_json_where(&json, account, report->where);
     knee_inputs_json(&knee_job_keys, &report->diagnosis->prediction.job, &json);
     json_losses(&json, report->traces, report->trace_count);
+    json_refused(&json, report);
     knee_json_close(&json, '}');
 }
 

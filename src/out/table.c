@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "base/number.h"
+#include "out/words.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -225,10 +226,11 @@ static void write_markdown(const struct knee_table *table, struct knee_text *tex
     for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
         bool last = i % table->columns + 1 == table->columns;
         knee_text_puts(text, "| ");
-        for (const char *c = cell; *c; c++) {
+        for (const char *c = cell, *end; *c; c = end) {
+            end = c + 1 + strcspn(c + 1, "|");
             if (*c == '|')
                 knee_text_puts(text, "\\");
-            knee_text_add(text, c, 1);
+            knee_markdown_add(text, c, (size_t)(end - c));
         }
         knee_text_puts(text, last ? " |\n" : " ");
         if (i + 1 != table->columns)
@@ -239,6 +241,23 @@ static void write_markdown(const struct knee_table *table, struct knee_text *tex
     }
 }
 
+/* "-0.5", "+12.5 %", "1e-05 s": a number, and at most letters behind it. */
+static bool reads_as_number(const char *cell)
+{
+    const char *digits = cell + (*cell == '-' || *cell == '+');
+    const char *rest = digits + strspn(digits, "0123456789.");
+    if ((*rest | 0x20) == 'e' && strchr("+-0123456789", rest[1]))
+        rest += 2 + strspn(rest + 2, "0123456789");
+    return rest > digits &&
+           strspn(rest, " %/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(rest);
+}
+
+/* A spreadsheet would compute it: names come from files, and files from others. */
+static bool reads_as_formula(const char *cell)
+{
+    return *cell && strchr("=+-@\t\r", *cell) && cell[1] && !reads_as_number(cell);
+}
+
 static void write_csv(const struct knee_table *table, struct knee_text *text)
 {
     const char *cell = table->cells.data;
@@ -246,6 +265,8 @@ static void write_csv(const struct knee_table *table, struct knee_text *text)
         bool quote = strpbrk(cell, ",\"\n") != NULL;
         if (quote)
             knee_text_puts(text, "\"");
+        if (reads_as_formula(cell))
+            knee_text_puts(text, "'");
         for (const char *c = cell; *c; c++) {
             if (*c == '"')
                 knee_text_puts(text, "\"");

@@ -318,6 +318,22 @@ struct knee_word knee_safe(const char *name, size_t width)
     return word;
 }
 
+/* "<" before a letter begins a tag, "](" an address; both can stand in a kernel's name. */
+void knee_markdown_add(struct knee_text *text, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        char next = i + 1 < length ? bytes[i + 1] : '\0';
+        bool letter = (next | 0x20) >= 'a' && (next | 0x20) <= 'z';
+        bool tag = bytes[i] == '<' && (letter || next == '/' || next == '!' || next == '?');
+        if (tag)
+            knee_text_puts(text, "&lt;");
+        else
+            knee_text_add(text, bytes + i, 1);
+        if (bytes[i] == ']' && next == '(')
+            knee_text_puts(text, "\\");
+    }
+}
+
 /* Where the word at `start` ends. */
 static const char *word_end(const char *start)
 {
@@ -352,8 +368,12 @@ int knee_columns(enum knee_format format, const struct knee_style *style)
 void knee_say(struct knee_text *words, enum knee_format format, const struct knee_style *style,
               struct knee_text *text)
 {
-    text->failed = text->failed || words->failed;
+    struct knee_text shown = {.alloc = words->alloc};
+    if (format == KNEE_MARKDOWN && words->data)
+        knee_markdown_add(&shown, words->data, words->length);
+    text->failed = text->failed || words->failed || shown.failed;
     if (words->data)
-        knee_wrap(words->data, knee_columns(format, style), "", text);
+        knee_wrap(shown.data ? shown.data : words->data, knee_columns(format, style), "", text);
+    knee_text_release(&shown);
     knee_text_release(words);
 }

@@ -51,6 +51,9 @@ void knee_note_sentence(const struct knee_note *note, struct knee_text *text);
  * UTF-8 replaced. */
 struct knee_word knee_safe(const char *name, size_t width);
 
+/* Text for Markdown: what a reader would take for HTML or for a link is shown as it was written. */
+void knee_markdown_add(struct knee_text *text, const char *bytes, size_t length);
+
 /* Breaks `sentence` into lines of `width` columns at spaces. */
 void knee_wrap(const char *sentence, int width, const char *indent, struct knee_text *text);
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What launchers tell a process of itself. A rank alone says nothing: every shell inside a Slurm
@@ -102,6 +103,35 @@ bool knee_runtime_object(const char *object, char *path, size_t size)
                           object_in(program, (size_t)length, "../lib/knee", object, path, size));
 }
 
+/* May this program run what is kept there? Only what root, this user or whoever put the program
+ * there has made, in a folder that not everybody may write to. */
+static bool trusted(const char *path)
+{
+    struct stat program, part;
+    char folder[PATH_MAX];
+    bool known = stat("/proc/self/exe", &program) == 0;
+    snprintf(folder, sizeof folder, "%s", path);
+    for (int up = 0; up < 2; up++) { /* the object, then its folder */
+        if (stat(folder, &part) != 0 || part.st_mode & S_IWOTH)
+            return false;
+        if (part.st_uid != 0 && part.st_uid != geteuid() &&
+            !(known && part.st_uid == program.st_uid))
+            return false;
+        char *slash = strrchr(folder, '/');
+        if (!slash)
+            return true;
+        *slash = '\0';
+    }
+    return true;
+}
+
+static knee_status refuse_object(const char *path, struct knee_err *err)
+{
+    knee_fail(err, KNEE_SYSTEM, path, "is not loaded: somebody else could have put it there");
+    knee_hint(err, "it and its folder must be root's or yours, and not writable by all");
+    return KNEE_SYSTEM;
+}
+
 /* What the object at `path` exports, once its number says that it was built for this program. */
 static knee_status entry_of(const char *path, const char *object, void **fill, struct knee_err *err)
 {
@@ -132,6 +162,8 @@ static knee_status load(const struct engine *engine, knee_runtime_fill_fn **fill
         return KNEE_SYSTEM;
     }
     void *symbol = NULL;
+    if (!trusted(path))
+        return refuse_object(path, err);
     knee_status status = entry_of(path, engine->object, &symbol, err);
     if (status)
         return status;

@@ -34,14 +34,13 @@ static void wait_for_the_end(void)
 /* MPI has threads of its own: the handler may run in one of them while the main thread goes on. */
 static void on_signal(int number)
 {
-    (void)number;
     if (atomic_exchange(&ending, true))
         wait_for_the_end();
     const char *text = atomic_load(&kept);
     if (text)
         write_all(STDOUT_FILENO, text);
     write_all(STDERR_FILENO, last_line);
-    _exit(KNEE_SYSTEM);
+    _exit(number == SIGINT ? 128 + SIGINT : KNEE_SYSTEM); /* the user's own wish is no failure */
 }
 
 static void set(void (*handler)(int))

@@ -94,8 +94,9 @@ static void wait_for_exchange(struct knee_graph *g, int32_t comm)
         knee_graph_add_edge(g, comm, next, 0, KNEE_EDGE_RULED);
 }
 
+/* What comes after a node is put down in after_ns[node]. */
 static void recode(struct knee_change_run *run, uint32_t row, const struct format *format,
-                   double bytes)
+                   double bytes, int64_t *after_ns)
 {
     struct knee_graph *g = run->g;
     struct knee_graph_meet *meet = &g->meets[row - 1];
@@ -112,8 +113,8 @@ static void recode(struct knee_change_run *run, uint32_t row, const struct forma
     for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i]) {
         if (format->waits)
             wait_for_exchange(g, i);
-        knee_delay_comm(g, i, (int64_t)(format->encode * pass + launch),
-                        (int64_t)(format->decode * pass + launch));
+        g->nodes[i].delay_ns += (int64_t)(format->encode * pass + launch);
+        after_ns[i] += (int64_t)(format->decode * pass + launch);
     }
 }
 
@@ -127,6 +128,13 @@ bool knee_apply_wire(struct knee_change_run *run)
                              "'%.40s' is no wire format: f32, bf16, fp16, fp8, int8, powersgd:R "
                              "or topk:P",
                              run->ask->wire);
+    size_t size = (run->g->count + 1) * sizeof(int64_t);
+    int64_t *after_ns = knee_resize(run->g->alloc, NULL, size);
+    if (!after_ns) {
+        run->g->failed = true;
+        return false;
+    }
+    memset(after_ns, 0, size);
     for (size_t i = 0; i < run->g->meet_count; i++) {
         struct knee_graph_meet *meet = &run->g->meets[i];
         if (!meet->gradients || meet->bytes <= 0)
@@ -137,10 +145,12 @@ bool knee_apply_wire(struct knee_change_run *run)
         found++;
         if (format->bytes == element || (format->parameter && bytes >= (double)meet->bytes))
             continue;
-        recode(run, (uint32_t)i + 1, format, bytes);
+        recode(run, (uint32_t)i + 1, format, bytes, after_ns);
         meet->element_bytes = format->bytes > 0 ? (int32_t)format->bytes : meet->element_bytes;
         done++;
     }
+    knee_delay_after(run->g, after_ns);
+    knee_resize(run->g->alloc, after_ns, 0);
     if (!found)
         return knee_refuse(run, "no exchange of gradients between all its ranks is recorded");
     return done || knee_refuse(run, "gradients travel as %.40s already", run->ask->wire);

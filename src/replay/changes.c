@@ -237,20 +237,24 @@ bool knee_resize_meet(struct knee_change_run *run, uint32_t row, double bytes)
     return true;
 }
 
-void knee_delay_comm(struct knee_graph *g, int32_t node, int64_t before_ns, int64_t after_ns)
+void knee_delay_after(struct knee_graph *g, const int64_t *after_ns)
 {
-    g->nodes[node].delay_ns += before_ns;
     for (size_t i = 0; i < g->edge_count; i++)
-        if (g->edges[i].from == node)
-            g->edges[i].lag_ns += after_ns;
+        g->edges[i].lag_ns += after_ns[g->edges[i].from];
 }
 
+/* A rank's own nodes stand together, those that changes added come after all ranks'. */
 int32_t *knee_nodes_by_call(const struct knee_graph *g, int32_t rank, size_t *count)
 {
-    struct knee_sort_key *sort = knee_resize(g->alloc, NULL, 2 * (g->count + 1) * sizeof *sort);
-    int32_t *rows = knee_resize(g->alloc, NULL, (g->count + 1) * sizeof *rows);
+    const struct knee_graph_rank *own = &g->ranks[rank], *last = &g->ranks[g->rank_count - 1];
+    size_t added = (size_t)(last->first + last->count);
+    size_t most = (size_t)own->count + g->count - added + 1;
+    struct knee_sort_key *sort = knee_resize(g->alloc, NULL, 2 * most * sizeof *sort);
+    int32_t *rows = knee_resize(g->alloc, NULL, most * sizeof *rows);
     *count = 0;
-    for (size_t i = 0; sort && rows && i < g->count; i++)
+    size_t end = (size_t)(own->first + own->count);
+    for (size_t i = (size_t)own->first; sort && rows && i < g->count;
+         i = i + 1 == end ? added : i + 1)
         if (g->nodes[i].rank == rank)
             sort[(*count)++] = (struct knee_sort_key){knee_sort_signed(g->nodes[i].call_ns), i};
     if (sort && rows)
@@ -283,7 +287,9 @@ static size_t pauses_until(const struct knee_host_pause *pauses, size_t count, i
 void knee_host_earlier(struct knee_graph *g, int32_t rank, const struct knee_host_pause *pauses,
                        size_t count)
 {
-    for (size_t i = 0; i < g->count; i++) {
+    const struct knee_graph_rank *own = &g->ranks[rank], *last = &g->ranks[g->rank_count - 1];
+    size_t end = (size_t)(own->first + own->count), added = (size_t)(last->first + last->count);
+    for (size_t i = (size_t)own->first; i < g->count; i = i + 1 == end ? added : i + 1) {
         struct knee_node *n = &g->nodes[i];
         if (n->rank != rank || n->host == KNEE_NO_NODE)
             continue;

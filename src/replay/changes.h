@@ -59,8 +59,8 @@ void knee_change_leave_out(struct knee_changes *ask, const struct knee_change_ki
 void knee_set_pure(struct knee_graph *g, uint32_t meet, double pure_ns);
 /* The meet at another size: its time by the recording's own prices. False: no prices. */
 bool knee_resize_meet(struct knee_change_run *run, uint32_t meet, double bytes);
-/* Work inserted before a communication starts, and after it has ended. */
-void knee_delay_comm(struct knee_graph *g, int32_t node, int64_t before_ns, int64_t after_ns);
+/* What waits for a node waits longer by after_ns[node]; one pass over all edges. */
+void knee_delay_after(struct knee_graph *g, const int64_t *after_ns);
 /* The host of a rank is earlier by by_ns for what it does after at_ns (measured), until it next
  * waits. Sorted by at_ns. */
 struct knee_host_pause {

@@ -28,6 +28,7 @@ struct table {
     struct knee_collective_account *rows;
     struct sums *sums;
     size_t count;
+    size_t further;  /* calls of kinds that no row was left for */
     uint16_t *slots; /* hash table: row + 1 */
 };
 
@@ -57,8 +58,10 @@ static size_t row_of(struct table *t, const struct knee_rank_account *rank,
     for (; t->slots[slot]; slot = (slot + 1) % SLOTS)
         if (same_kind(&t->rows[t->slots[slot] - 1], call, group))
             return t->slots[slot] - 1u;
-    if (t->count == MOST_KINDS)
+    if (t->count == MOST_KINDS) {
+        t->further++;
         return t->count - 1;
+    }
     t->sums[t->count] = (struct sums){.shortest_ns = INT64_MAX};
     t->rows[t->count] = (struct knee_collective_account){
         .op = call->op,
@@ -201,6 +204,7 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
         qsort(t.rows, t.count, sizeof *t.rows, most_time_first);
         account->collectives = t.rows;
         account->collective_count = t.count;
+        account->further = t.further;
     } else if (t.rows) {
         knee_resize(alloc, t.rows, 0);
     }

@@ -2,6 +2,7 @@
 /* A cluster from any bytes: as a file, as one line, as words; and a sweep on what comes out. */
 #include "knee_out.h"
 #include "knee_read.h"
+#include "seldom.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -47,8 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct knee_fitted record;
     struct knee_err err;
     char line[512];
+    bool sweeps = seldom(data, size, 32);
     if (knee_cluster_read((const char *)data, size, "fuzz", &cluster, &record, &err) == KNEE_OK) {
-        sweep(&cluster);
+        if (sweeps)
+            sweep(&cluster);
         round_trip(&cluster);
     }
     size_t length = size < sizeof line - 1 ? size : sizeof line - 1;
@@ -56,10 +59,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(line, data, length);
     line[length] = '\0';
     if (knee_cluster_parse(line, &cluster, &err) == KNEE_OK) {
-        sweep(&cluster);
+        if (sweeps)
+            sweep(&cluster);
         round_trip(&cluster);
     }
-    if (knee_cluster_recognise(line, &cluster))
+    if (knee_cluster_recognise(line, &cluster) && sweeps)
         sweep(&cluster);
     double sizes[KNEE_SIZES_MAX];
     size_t count;

@@ -2,6 +2,7 @@
 /* Up to four ranks whose spans, calls, launches and marks come from any bytes, at times of any
  * size: accounted, diagnosed, compared and shown; what is written for Perfetto reads back. */
 #include "knee_out.h"
+#include "seldom.h"
 
 #include "timeline/builder.h"
 #include "timeline/recordings.h"
@@ -139,7 +140,8 @@ static void show(const struct knee_trace *traces, size_t count, struct knee_acco
     knee_expect_of_gpus(account);
     if (knee_diagnose(account, &job, NULL, &d, NULL))
         return;
-    struct knee_trace_report report = {traces, count, account, &d, NULL};
+    struct knee_trace_report report = {
+        .traces = traces, .trace_count = count, .account = account, .diagnosis = &d};
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
         knee_write_trace(&report, (enum knee_format)format, &style, &text);
     if (!knee_compare(account, &d, account, &d, NULL, &c, NULL))
@@ -160,8 +162,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (knee_tell_recordings(traces, count, NULL, told, &jobs, NULL) || jobs == 0 || jobs > count)
         abort();
     if (!knee_account(traces, count, NULL, &account, NULL)) {
-        write_and_read_back(&account);
-        show(traces, count, &account);
+        if (seldom(data, size, 8))
+            write_and_read_back(&account);
+        if (seldom(data, size, 64))
+            show(traces, count, &account);
         knee_account_release(&account);
     }
     for (size_t i = 0; i < count; i++)

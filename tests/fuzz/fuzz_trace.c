@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A trace from any bytes, plain or gzip: read, accounted, diagnosed, printed. Labels sum up or it
  * fails. */
-#include "timeline/where.h"
 #include "knee_out.h"
+#include "seldom.h"
+#include "timeline/where.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -51,11 +52,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status == KNEE_SYSTEM)
         abort(); /* labels do not sum up, or memory went */
     if (!status) {
-        if (!knee_diagnose(&account, &job, NULL, &d, &err)) {
+        if (seldom(data, size, 16) && !knee_diagnose(&account, &job, NULL, &d, &err)) {
             struct knee_where where;
             if (knee_find_where(&account, NULL, &where, &err))
                 abort(); /* memory went */
-            struct knee_trace_report report = {&trace, 1, &account, &d, detail ? &where : NULL};
+            struct knee_trace_report report = {&trace, 1, &account, &d, detail ? &where : NULL,
+                                               NULL,   0};
             struct knee_style style = {0};
             struct knee_text text = {0};
             for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
@@ -64,7 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             knee_where_release(&where);
             knee_diagnosis_release(&d);
         }
-        knee_write_perfetto(&account, (struct knee_sink){swallow, NULL}, NULL);
+        if (seldom(data, size, 4))
+            knee_write_perfetto(&account, (struct knee_sink){swallow, NULL}, NULL);
         knee_account_release(&account);
     }
     knee_trace_release(&trace);

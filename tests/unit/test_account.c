@@ -949,7 +949,7 @@ static void every_allocation_may_fail(void **state)
         } else if (knee_diagnose(&account, &job, &alloc, &d, &err)) {
             assert_int_equal(err.status, KNEE_SYSTEM);
         } else {
-            struct knee_trace_report report = {&trace, 1, &account, &d, NULL};
+            struct knee_trace_report report = {&trace, 1, &account, &d, NULL, NULL, 0};
             struct knee_style style = {0};
             failed = false;
             for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {

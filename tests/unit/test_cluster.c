@@ -262,6 +262,11 @@ static void nccl_xml(void **state)
     assert_near(t.levels[1].bytes_per_s, 25e9 * 0.93, 1);
     struct knee_err err;
     assert_int_equal(knee_cluster_read(xml, 500, "cut", &t, &record, &err), KNEE_INPUT);
+    static const char endless[] =
+        "<system version=\"1\"><cpu numaid=\"0\"><gpu dev=\"0\" sm=\"90\"><nvlink "
+        "count=\"11111111111\"/></gpu></cpu></system>";
+    assert_int_equal(knee_cluster_read(endless, sizeof endless - 1, "endless", &t, &record, &err),
+                     KNEE_INPUT);
     assert_int_equal(knee_cluster_read("<system></system>", 17, "empty", &t, &record, &err),
                      KNEE_INPUT);
 }

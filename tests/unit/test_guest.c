@@ -198,7 +198,8 @@ static void ask_trace(struct knee_text *text)
     check(status, &err, text);
     if (!status)
         check(status = knee_diagnose(&account, &job, NULL, diagnosis, &err), &err, text);
-    struct knee_trace_report report = {traces, 2, &account, diagnosis, NULL};
+    struct knee_trace_report report = {
+        .traces = traces, .trace_count = 2, .account = &account, .diagnosis = diagnosis};
     if (!status)
         for (int format = KNEE_TEXT; format <= KNEE_JSON; format++)
             knee_write_trace(&report, (enum knee_format)format, &plain, text);

@@ -8,6 +8,7 @@
 #include "knee_out.h"
 
 #include "job/plan.h"
+#include "job/profile.h"
 #include "predict/simulate/tasks.h"
 
 static struct knee_machine machine_of(const char *gpu)
@@ -390,6 +391,45 @@ static void too_large_is_said(void **state)
     assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &trace, NULL, &err), KNEE_USAGE);
 }
 
+/* A constant at either end of its range gives a price, and a simulation that ends. */
+static void constants_at_their_ends_have_an_end(void **state)
+{
+    (void)state;
+    struct knee_shape shape = shape_named("gpt2");
+    for (size_t row = 0; row < knee_rates_keys.count; row++)
+        for (int end = 0; end < 2; end++) {
+            const struct knee_key *key = &knee_rates_keys.rows[row];
+            struct knee_machine machine = machine_of("h100");
+            struct knee_plan_cost cost;
+            struct knee_plan plan;
+            struct knee_trace trace;
+            struct knee_err err;
+            double value = end ? key->max : key->min;
+            memcpy((char *)&machine.rates + key->offset, &value, sizeof value);
+            knee_plan_init(&plan);
+            plan.gpus = plan.pp = 2;
+            plan.tp = 1;
+            plan.global_batch = 4;
+            assert_int_equal(knee_plan_complete(&plan, &shape, &machine, &err), KNEE_OK);
+            knee_plan_price(&shape, &machine, &plan, &cost);
+            if (!isfinite(cost.step_s) || !(cost.step_s > 0))
+                fail_msg("%s = %g: a step of %g s", key->name, value, cost.step_s);
+            if (!knee_simulate(&shape, &machine, &plan, NULL, &trace, NULL, &err))
+                knee_trace_release(&trace);
+        }
+}
+
+/* What takes longer than time can count is an end too. */
+static void endless_work_is_refused(void **state)
+{
+    (void)state;
+    struct knee_task task =
+        task_of(0, KNEE_STREAM_COMPUTE, KNEE_LANE_GPU, KNEE_TASK_COMPUTE, INFINITY);
+    struct knee_tasks all = {.task = &task, .count = 1, .stages = 1};
+    int64_t end_ns;
+    assert_false(knee_tasks_run(&all, &end_ns));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +442,8 @@ int main(void)
         cmocka_unit_test(an_equal_pipeline_is_exact),
         cmocka_unit_test(written_and_read_back_it_is_the_same),
         cmocka_unit_test(too_large_is_said),
+        cmocka_unit_test(constants_at_their_ends_have_an_end),
+        cmocka_unit_test(endless_work_is_refused),
     };
     return RUN(tests);
 }

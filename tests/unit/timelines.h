@@ -121,7 +121,8 @@ static inline char *all_words(const struct knee_trace *traces, size_t count,
     knee_job_init(&job);
     if (knee_diagnose(account, &job, NULL, &d, NULL))
         abort();
-    struct knee_trace_report report = {traces, count, account, &d, NULL};
+    struct knee_trace_report report = {
+        .traces = traces, .trace_count = count, .account = account, .diagnosis = &d};
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
         knee_write_trace(&report, (enum knee_format)format, &style, &text);
     knee_diagnosis_release(&d);

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define NONE (-1)
+/* A century: what takes longer never ends, and two of them still add up. */
+#define FOREVER_NS 4e18
 
 struct stream {
     int32_t *queue; /* tasks in order */
@@ -37,6 +39,8 @@ struct engine {
     struct stream *streams;
     int32_t stream_count; /* of each stage */
     int32_t *queues;
+    int32_t *first; /* [2 * stages]: of the stages below a place the one whose event comes first;
+                       the stages themselves stand from place `stages` on, the first of all at 1 */
     size_t ended;
     int32_t sharing; /* stages that hold the one GPU */
 };
@@ -50,7 +54,8 @@ static bool allocate(struct engine *e)
     e->stages = knee_resize(t->alloc, NULL, stages * sizeof *e->stages);
     e->streams = knee_resize(t->alloc, NULL, streams * sizeof *e->streams);
     e->queues = knee_resize(t->alloc, NULL, (t->count + 1) * sizeof *e->queues);
-    if (!e->stages || !e->streams || !e->queues)
+    e->first = knee_resize(t->alloc, NULL, 2 * stages * sizeof *e->first);
+    if (!e->stages || !e->streams || !e->queues || !e->first)
         return false;
     memset(e->stages, 0, stages * sizeof *e->stages);
     memset(e->streams, 0, streams * sizeof *e->streams);
@@ -89,6 +94,30 @@ static bool prepare(struct engine *e)
     return true;
 }
 
+/* The earlier of two; the lower one of equals, so that runs repeat. */
+static int32_t earlier(const struct engine *e, int32_t a, int32_t b)
+{
+    int64_t at_a = e->stages[a].next_ns, at_b = e->stages[b].next_ns;
+    return at_a < at_b || (at_a == at_b && a < b) ? a : b;
+}
+
+static void play_first(struct engine *e)
+{
+    int32_t count = e->tasks->stages;
+    for (int32_t s = 0; s < count; s++)
+        e->first[count + s] = s;
+    for (int32_t i = count - 1; i > 0; i--)
+        e->first[i] = earlier(e, e->first[2 * i], e->first[2 * i + 1]);
+}
+
+/* The only place that says when a stage's next event is: whoever was first above it plays again. */
+static void set_next(struct engine *e, struct stage *stage, int64_t next_ns)
+{
+    stage->next_ns = next_ns;
+    for (int32_t i = (e->tasks->stages + (int32_t)(stage - e->stages)) / 2; i > 0; i /= 2)
+        e->first[i] = earlier(e, e->first[2 * i], e->first[2 * i + 1]);
+}
+
 /* How fast a task goes, 1 alone. */
 static double rate(const struct engine *e, const struct stage *stage, const struct knee_task *task)
 {
@@ -122,7 +151,7 @@ static void count(struct stage *stage, const struct knee_task *task, int32_t by)
     stage->slowing += task->slows ? by : 0;
 }
 
-static void plan_next(const struct engine *e, struct stage *stage);
+static void plan_next(struct engine *e, struct stage *stage);
 
 /* A task takes the GPU (1) or leaves it (-1). With one GPU all stages' rates change when a stage
  * begins or ceases to hold it. */
@@ -157,7 +186,7 @@ static void release(struct engine *e, int32_t row, bool started, int64_t now_ns)
         int64_t look = waiting->ready_ns + waiting->delay_ns;
         look = look > now_ns ? look : now_ns;
         if (--waiting->waits == 0 && look < stage->next_ns)
-            stage->next_ns = look;
+            set_next(e, stage, look);
     }
 }
 
@@ -202,23 +231,25 @@ static int64_t next_start(const struct engine *e, const struct stream *stream)
     return task->waits > 0 ? INT64_MAX : from + task->delay_ns;
 }
 
-static void plan_next(const struct engine *e, struct stage *stage)
+static void plan_next(struct engine *e, struct stage *stage)
 {
-    stage->next_ns = INT64_MAX;
+    int64_t next_ns = INT64_MAX;
     for (int32_t k = 0; k < e->stream_count; k++) {
         const struct stream *stream = &stage->streams[k];
         int64_t at = next_start(e, stream);
         if (works(stream)) {
             double left = stream->left_ns > 0 ? stream->left_ns : 0;
             left /= rate(e, stage, &e->tasks->task[stream->running]);
-            at = stage->now_ns + (int64_t)ceil(left);
+            at = left + (double)stage->now_ns < FOREVER_NS ? stage->now_ns + (int64_t)ceil(left)
+                                                           : INT64_MAX;
         } else if (at <= stage->now_ns) {
             if (!may_compute(e, stage, k))
                 continue; /* another has the GPU */
             at = stage->now_ns;
         }
-        stage->next_ns = at < stage->next_ns ? at : stage->next_ns;
+        next_ns = at < next_ns ? at : next_ns;
     }
+    set_next(e, stage, next_ns);
 }
 
 static void begin_work(struct engine *e, const struct knee_task *task)
@@ -268,29 +299,22 @@ static void start_tasks(struct engine *e, struct stage *stage)
             start_task(e, stage, &stage->streams[k]);
 }
 
-static struct stage *next_stage(const struct engine *e)
-{
-    struct stage *first = e->stages;
-    for (int32_t s = 1; s < e->tasks->stages; s++)
-        if (e->stages[s].next_ns < first->next_ns)
-            first = &e->stages[s];
-    return first;
-}
-
 bool knee_tasks_run(struct knee_tasks *tasks, int64_t *end_ns)
 {
     struct engine e = {.tasks = tasks};
     int64_t now_ns = 0;
     bool good = prepare(&e);
+    if (good)
+        play_first(&e);
     tasks->failed = tasks->failed || !good;
     while (good && e.ended < tasks->count) {
-        struct stage *stage = next_stage(&e);
+        struct stage *stage = &e.stages[e.first[1]];
         good = stage->next_ns != INT64_MAX; /* else tasks wait for each other */
         if (!good)
             break;
         now_ns = stage->next_ns;
         advance(&e, stage, now_ns);
-        stage->next_ns = INT64_MAX;
+        set_next(&e, stage, INT64_MAX);
         end_tasks(&e, stage);
         start_tasks(&e, stage);
         plan_next(&e, stage);
@@ -298,6 +322,7 @@ bool knee_tasks_run(struct knee_tasks *tasks, int64_t *end_ns)
     knee_resize(tasks->alloc, e.stages, 0);
     knee_resize(tasks->alloc, e.streams, 0);
     knee_resize(tasks->alloc, e.queues, 0);
+    knee_resize(tasks->alloc, e.first, 0);
     *end_ns = now_ns;
     return good;
 }

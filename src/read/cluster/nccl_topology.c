@@ -51,6 +51,11 @@ static double number_of(struct knee_slice tag, const char *name)
     return knee_slice_number(value, &number) ? number : NAN;
 }
 
+/* Beyond what any node has, and far within what a cluster file may say. */
+#define MOST_LINKS   1024
+#define MOST_GPUS    65536
+#define FASTEST_MBIT 1e9
+
 static void see_gpu(struct node *n, struct knee_slice tag)
 {
     double sm = number_of(tag, "sm");
@@ -158,6 +163,11 @@ static knee_status fill(const struct node *n, const char *name, struct knee_clus
     if (n->gpus == 0)
         return knee_fail(err, KNEE_INPUT, name, "there is no <gpu> in it");
     double links = n->links / n->gpus;
+    if (links > MOST_LINKS || n->gpus > MOST_GPUS || n->slowest_mbit > FASTEST_MBIT)
+        return knee_fail(
+            err, KNEE_INPUT, name,
+            "no node is like this: %g GPUs with %g NVLinks each, adapters of %g Mbit/s", n->gpus,
+            links, n->slowest_mbit);
     set_gpu(n, links, &t);
     t.levels[0].count = n->gpus;
     if (!n->switched)

@@ -20,8 +20,6 @@
 #if defined(KNEE_HAVE_SQLITE) && KNEE_HAVE_SQLITE
 #include "read/trace/nsys.h"
 
-enum { PAIRS = 4096 };
-
 static int64_t process_of(int64_t global)
 {
     return (global >> 24) & 0xffffff;
@@ -209,28 +207,75 @@ const struct knee_nsys_string *knee_nsys_string_of(const struct knee_nsys *n, in
 
 static void take_pair(struct knee_nsys *n, sqlite3_stmt *row)
 {
-    int64_t process = process_of(sqlite3_column_int64(row, 0)),
-            device = sqlite3_column_int64(row, 1);
-    for (size_t i = 0; i < n->pair_count; i++)
-        if (n->pairs[i].process == process && n->pairs[i].device == device)
+    if (n->pair_count == n->pair_capacity) {
+        size_t capacity = n->pair_capacity ? n->pair_capacity * 2 : 64;
+        struct knee_nsys_pair *pairs =
+            knee_resize(n->trace->alloc, n->pairs, capacity * sizeof *pairs);
+        n->failed = n->failed || !pairs;
+        if (!pairs)
             return;
-    for (size_t i = 0; i < n->pair_count; i++)
-        n->shared = n->shared || n->pairs[i].device == device;
-    if (n->pair_count < PAIRS) {
-        n->pairs[n->pair_count].process = process;
-        n->pairs[n->pair_count++].device = device;
+        n->pairs = pairs;
+        n->pair_capacity = capacity;
     }
+    n->pairs[n->pair_count++] = (struct knee_nsys_pair){process_of(sqlite3_column_int64(row, 0)),
+                                                        sqlite3_column_int64(row, 1)};
+}
+
+static int by_process(const void *left, const void *right)
+{
+    const struct knee_nsys_pair *a = left, *b = right;
+    int process = (a->process > b->process) - (a->process < b->process);
+    return process ? process : (a->device > b->device) - (a->device < b->device);
+}
+
+static int by_device(const void *left, const void *right)
+{
+    const struct knee_nsys_pair *a = left, *b = right;
+    int device = (a->device > b->device) - (a->device < b->device);
+    return device ? device : by_process(left, right);
+}
+
+/* When all are known: each once, in order; and do processes share a device? */
+static void settle_pairs(struct knee_nsys *n)
+{
+    size_t kept = 0;
+    if (n->settled)
+        return;
+    n->settled = true;
+    if (n->pair_count == 0)
+        return;
+    qsort(n->pairs, n->pair_count, sizeof *n->pairs, by_device);
+    for (size_t i = 1; i < n->pair_count; i++)
+        n->shared = n->shared || (n->pairs[i].device == n->pairs[i - 1].device &&
+                                  n->pairs[i].process != n->pairs[i - 1].process);
+    qsort(n->pairs, n->pair_count, sizeof *n->pairs, by_process);
+    for (size_t i = 0; i < n->pair_count; i++)
+        if (!kept || by_process(&n->pairs[i], &n->pairs[kept - 1]) != 0)
+            n->pairs[kept++] = n->pairs[i];
+    n->pair_count = kept;
+}
+
+/* The first pair that is not before this one. */
+static size_t pair_at(struct knee_nsys *n, int64_t process, int64_t device)
+{
+    struct knee_nsys_pair wanted = {process, device};
+    settle_pairs(n);
+    size_t low = 0, high = n->pair_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_process(&n->pairs[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* The device number; where processes share devices, a number for each of the pairs. */
-static int64_t device_key(const struct knee_nsys *n, int64_t process, int64_t device)
+static int64_t device_key(struct knee_nsys *n, int64_t process, int64_t device)
 {
-    if (!n->shared)
-        return device;
-    size_t i = 0;
-    while (i < n->pair_count && (n->pairs[i].process != process || n->pairs[i].device != device))
-        i++;
-    return (int64_t)i;
+    size_t at = pair_at(n, process, device);
+    return n->shared ? (int64_t)at : device;
 }
 
 /* ---- Work ---- */
@@ -311,17 +356,12 @@ static void take_call(struct knee_nsys *n, sqlite3_stmt *row)
 /* ---- Ranges ---- */
 
 /* The one device that a process uses; -1 when it uses several. */
-static int64_t only_device_of(const struct knee_nsys *n, int64_t process)
+static int64_t only_device_of(struct knee_nsys *n, int64_t process)
 {
-    int64_t found = -1;
-    for (size_t i = 0; i < n->pair_count; i++) {
-        if (n->pairs[i].process != process)
-            continue;
-        if (found >= 0)
-            return -1;
-        found = device_key(n, process, n->pairs[i].device);
-    }
-    return found;
+    size_t at = pair_at(n, process, INT64_MIN);
+    bool one = at < n->pair_count && n->pairs[at].process == process &&
+               (at + 1 == n->pair_count || n->pairs[at + 1].process != process);
+    return one ? device_key(n, process, n->pairs[at].device) : -1;
 }
 
 /* start, end, globalTid, text, textId */
@@ -518,9 +558,8 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
     size_t length = strlen(path) + 1;
     trace.file = knee_resize(alloc, NULL, length);
     n.builder = knee_builder_new(n.options, alloc);
-    n.pairs = knee_resize(alloc, NULL, PAIRS * sizeof *n.pairs);
     knee_status status = KNEE_OK;
-    if (!trace.file || !n.builder || !n.pairs)
+    if (!trace.file || !n.builder)
         status = knee_fail(err, KNEE_SYSTEM, path, "out of memory");
     if (trace.file)
         memcpy(trace.file, path, length);

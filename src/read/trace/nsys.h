@@ -24,11 +24,12 @@ struct knee_nsys {
     } * strings;
     size_t string_count, string_capacity;
     /* processes and devices that occur together */
-    struct {
+    struct knee_nsys_pair {
         int64_t process, device;
-    } * pairs; /* [PAIRS] */
-    size_t pair_count;
-    bool shared; /* some device is used by several processes */
+    } * pairs; /* by process, then device once they are settled */
+    size_t pair_count, pair_capacity;
+    bool settled; /* each pair stands there once */
+    bool shared;  /* some device is used by several processes */
     bool failed;
     /* rocpd: its kernels' names stand in a list of their own; which of a file's databases it is */
     struct knee_nsys_string *symbols;

@@ -473,6 +473,12 @@ struct knee_trace_reader *knee_trace_begin(const char *file,
     return r;
 }
 
+/* Looked at with every piece: a window can hold many. */
+static bool stopped(const struct knee_trace_reader *r)
+{
+    return r->options.cancel && *r->options.cancel;
+}
+
 /* What is left moves to the front; when it fills the window, the window grows, up to a limit. */
 char *knee_trace_room(struct knee_trace_reader *r, size_t *size)
 {
@@ -483,9 +489,9 @@ char *knee_trace_room(struct knee_trace_reader *r, size_t *size)
     seal(r, left);
     if (left == r->capacity && !enlarge(r)) {
         r->full = true;
-        while (take_piece(r))
+        while (!stopped(r) && take_piece(r))
             r->full = false;
-        return r->no_memory ? NULL : knee_trace_room(r, size);
+        return r->no_memory || stopped(r) ? NULL : knee_trace_room(r, size);
     }
     *size = r->capacity - left;
     return r->buffer + left;
@@ -494,7 +500,7 @@ char *knee_trace_room(struct knee_trace_reader *r, size_t *size)
 void knee_trace_filled(struct knee_trace_reader *r, size_t size)
 {
     seal(r, (size_t)(r->end - r->buffer) + size);
-    while (take_piece(r))
+    while (!stopped(r) && take_piece(r))
         ;
 }
 
@@ -514,7 +520,7 @@ void knee_trace_abandon(struct knee_trace_reader *r)
 static void read_tail(struct knee_trace_reader *r)
 {
     r->at_end = true;
-    while (take_piece(r))
+    while (!stopped(r) && take_piece(r))
         ;
     bool cut_event = r->place == IN_EVENTS && r->p < r->end;
     bool cut_object = r->place == IN_OBJECT || (r->place == IN_EVENTS && r->in_object);
@@ -562,10 +568,12 @@ knee_status knee_trace_end(struct knee_trace_reader *r, struct knee_trace *out,
 
 /* As much as there is room for: an event that is cut off by the window is looked at again with
  * every portion that comes. *last is what the last read gave. */
-static size_t fill(struct knee_gunzip *gunzip, char *room, size_t size, ptrdiff_t *last)
+static size_t fill(const struct knee_trace_reader *r, struct knee_gunzip *gunzip, char *room,
+                   size_t size, ptrdiff_t *last)
 {
     size_t used = 0;
-    while (used < size && (*last = knee_gunzip_read(gunzip, room + used, size - used)) > 0)
+    while (used < size && !stopped(r) &&
+           (*last = knee_gunzip_read(gunzip, room + used, size - used)) > 0)
         used += (size_t)*last;
     return used;
 }
@@ -574,16 +582,17 @@ static size_t fill(struct knee_gunzip *gunzip, char *room, size_t size, ptrdiff_
 static void feed(struct knee_trace_reader *r, struct knee_gunzip *gunzip)
 {
     ptrdiff_t got = 1;
-    while (got > 0) {
+    while (got > 0 && !stopped(r)) {
         size_t size = 0;
         char *room = knee_trace_room(r, &size);
-        if (!room)
+        if (room)
+            knee_trace_filled(r, fill(r, gunzip, room, size, &got));
+        else if (!stopped(r))
             return;
-        if (r->options.cancel && *r->options.cancel) {
-            lose(r, KNEE_LOSS_INTERRUPTED, r->p);
-            return;
-        }
-        knee_trace_filled(r, fill(gunzip, room, size, &got));
+    }
+    if (stopped(r)) {
+        lose(r, KNEE_LOSS_INTERRUPTED, r->p);
+        return;
     }
     if (knee_gunzip_trouble(gunzip))
         lose(r, KNEE_LOSS_GZIP, r->end);
