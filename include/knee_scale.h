@@ -229,7 +229,7 @@ struct knee_scale_suspect {
     const char *rule;    /* that decided, in words; "" when none did */
     const char *measure; /* what would tell */
 };
-#define KNEE_SCALE_SUSPECTS (KNEE_SUSPECTS - 1)
+#define KNEE_SCALE_SUSPECTS KNEE_SUSPECT_LARGE_BATCH
 
 /* The table of rules, for a print of it: which number confirms or excludes what; NULL past the
  * last. */
@@ -292,7 +292,8 @@ struct knee_scale_answer {
     struct knee_scale_question question;
     struct knee_scale_row *rows; /* borrowed; sorted by workers */
     size_t row_count;
-    bool several; /* worker counts */
+    const char *left_out; /* lines on what could not be used; NULL: nothing. Borrowed */
+    bool several;         /* worker counts */
     struct knee_scale_fit fit;
     double base_workers;
     double measured_knee;  /* last measured count with E >= tolerance before it falls below; NaN */
@@ -309,7 +310,7 @@ struct knee_scale_answer {
     double advice_workers; /* that count */
 };
 
-/* Fills everything below `row_count` from rows, question and batch. The batch fit is the caller's:
+/* Fills everything below `left_out` from rows, question and batch. The batch fit is the caller's:
  * zeroed when there is none. */
 knee_status knee_scale_judge(struct knee_scale_answer *answer, struct knee_err *err);
 
