@@ -118,7 +118,7 @@ void knee_ask_end(struct knee_ask *ask); /* NULL: nothing */
  *     fit         a cluster from logs of nccl-tests and others, and how far to trust it
  *     cluster     a cluster from a preset, one line or a file, as YAML
  *     trace       what recorded steps say: R, the cause, the late rank, the lever
- *     diff        why one recording's step is longer than another's
+ *     diff        why one recording's step is longer than another's; of two logs whether it is
  *     replay      what a recorded job would do with something changed
  *     scale       a job's own curve from training logs, tables of runs and traces
  *     validate    how well measured runs are predicted

@@ -85,7 +85,9 @@ static ptrdiff_t read_source(void *ctx, void *buffer, size_t size)
 
 static bool is_trace(const struct source *s)
 {
-    return knee_slice_has((struct knee_slice){s->piece, s->size}, "\"traceEvents\"");
+    struct knee_slice text = {s->piece, s->size};
+    return knee_slice_has(text, "\"traceEvents\"") || knee_slice_has(text, "\"ph\"") ||
+           knee_slice_starts(text, "SQLite format 3");
 }
 
 static bool is_table(const struct source *s)
@@ -93,14 +95,22 @@ static bool is_table(const struct source *s)
     return knee_scale_is_table(s->piece, s->size);
 }
 
-bool knee_ask_is_train_log(struct knee_ask *ask, const char *name)
+knee_status knee_ask_is_train_log(struct knee_ask *ask, const char *name, bool *log,
+                                  struct knee_err *err)
 {
     struct source s;
-    if (open_source(ask, name, &s, NULL))
-        return false;
-    bool log = s.size > 0 && !is_trace(&s) && !is_table(&s);
+    struct knee_err none = {0};
+    *log = false;
+    if (strcmp(name, "-") == 0)
+        return KNEE_OK; /* a look would take its first bytes away */
+    knee_status status = open_source(ask, name, &s, &none);
+    if (status == KNEE_SYSTEM)
+        return knee_fail(err, status, name, "%s", none.what);
+    if (status)
+        return KNEE_OK;
+    *log = s.size > 0 && !is_trace(&s) && !is_table(&s);
     close_source(&s);
-    return log;
+    return KNEE_OK;
 }
 
 /* ---- Logs ---- */

@@ -21,7 +21,12 @@ struct knee_ask_measured {
 double knee_ask_said_workers(const char **word);
 
 /* Is what is named a training log, by its first bytes? Not a table of runs, and not a trace. */
-bool knee_ask_is_train_log(struct knee_ask *ask, const char *name);
+knee_status knee_ask_is_train_log(struct knee_ask *ask, const char *name, bool *log,
+                                  struct knee_err *err);
+
+/* Are both words training logs? diff then compares those. */
+knee_status knee_ask_diff_logs(struct knee_ask *ask, const char *const *words, bool *logs,
+                               struct knee_err *err);
 
 /* Reads one training log, gzipped or not. Free with knee_train_log_release(). */
 knee_status knee_ask_train_log(struct knee_ask *ask, const char *name, struct knee_train_log *out,

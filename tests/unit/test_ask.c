@@ -121,6 +121,7 @@ static const struct question {
     {"scale", "word = 8=train.log\nmodel = gpt2\ngpu = h100\nruns = runs.csv\n"},
     {"scale", "word = 16=train.log\nword = table.csv\nat = 64,128\n"},
     {"scale", "gpu-util = 35%\ncpu-util = 100%\n"},
+    {"diff", "word = train.log\nword = train.log\n"},
     {"list", "word = gpus\n"},
     {"example", NULL},
 };
