@@ -118,8 +118,9 @@ void knee_ask_end(struct knee_ask *ask); /* NULL: nothing */
  *     fit         a cluster from logs of nccl-tests and others, and how far to trust it
  *     cluster     a cluster from a preset, one line or a file, as YAML
  *     trace       what recorded steps say: R, the cause, the late rank, the lever
- *     diff        why one recording's step is longer than another's
+ *     diff        why one recording's step is longer than another's; of two logs whether it is
  *     replay      what a recorded job would do with something changed
+ *     scale       a job's own curve from training logs, tables of runs and traces
  *     validate    how well measured runs are predicted
  *     list        the presets, with where their figures come from
  *     example     a job file to start from
@@ -170,6 +171,7 @@ void knee_ask_watch(struct knee_ask *ask, bool (*progress)(void *ctx, double sha
  *                 rates = NAME                    YAML
  *     validate    word = NAME                     CSV of runs
  *     replay      word = NAME                     a log of a pipeline's operations, JSON
+ *     scale       word = [COUNT=]NAME             logs, tables of runs, traces, each gzipped or not
  *     trace       noise = NAME                    lines of BATCH,SQUARED_NORM
  *
  * The name is copied. The bytes are borrowed: they must stay until the ask ends or the name is
@@ -218,6 +220,7 @@ void knee_push_clear(struct knee_ask *ask);
  *     plan        perfetto = NAME     the simulated step, a trace
  *     trace       perfetto = NAME     all ranks, aligned and labelled, as one trace
  *     replay      perfetto = NAME     the timeline after the changes, the same way
+ *     scale       runs = NAME         the runs as a table, for validate
  *     validate    calibrate = NAME    constants fitted to the runs, YAML for rates = NAME
  *
  * NULL: nothing was made under this name. It stays until the ask ends or makes it anew.

@@ -112,6 +112,9 @@ void knee_write_validation(const struct knee_validation *validation, enum knee_f
                            const struct knee_style *style, struct knee_text *text);
 void knee_write_scale(const struct knee_scale_answer *answer, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text);
+void knee_write_log_comparison(const struct knee_log_comparison *comparison,
+                               enum knee_format format, const struct knee_style *style,
+                               struct knee_text *text);
 /* Constants that are set, as YAML for --rates. */
 void knee_write_rates(const struct knee_rates *rates, const struct knee_platform *platform,
                       struct knee_text *text);

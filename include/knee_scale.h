@@ -229,7 +229,7 @@ struct knee_scale_suspect {
     const char *rule;    /* that decided, in words; "" when none did */
     const char *measure; /* what would tell */
 };
-#define KNEE_SCALE_SUSPECTS (KNEE_SUSPECTS - 1)
+#define KNEE_SCALE_SUSPECTS KNEE_SUSPECT_LARGE_BATCH
 
 /* The table of rules, for a print of it: which number confirms or excludes what; NULL past the
  * last. */
@@ -292,7 +292,8 @@ struct knee_scale_answer {
     struct knee_scale_question question;
     struct knee_scale_row *rows; /* borrowed; sorted by workers */
     size_t row_count;
-    bool several; /* worker counts */
+    const char *left_out; /* lines on what could not be used; NULL: nothing. Borrowed */
+    bool several;         /* worker counts */
     struct knee_scale_fit fit;
     double base_workers;
     double measured_knee;  /* last measured count with E >= tolerance before it falls below; NaN */
@@ -309,9 +310,42 @@ struct knee_scale_answer {
     double advice_workers; /* that count */
 };
 
-/* Fills everything below `row_count` from rows, question and batch. The batch fit is the caller's:
+/* Fills everything below `left_out` from rows, question and batch. The batch fit is the caller's:
  * zeroed when there is none. */
 knee_status knee_scale_judge(struct knee_scale_answer *answer, struct knee_err *err);
+
+/* ---- Two logs -------------------------------------------------------------------------------- */
+
+struct knee_log_side {
+    const struct knee_train_log *log; /* borrowed */
+    double step_s;                    /* its median */
+    double error_s;                   /* of it, by the spread of blocks of steps; NaN: one step */
+    size_t steps;                     /* that the two are of */
+};
+
+#define KNEE_LOG_WORD    48
+#define KNEE_LOG_CHANGES 48
+
+/* Something that the logs say of their jobs, and not alike. */
+struct knee_log_change {
+    const char *what; /* static */
+    char before[KNEE_LOG_WORD], after[KNEE_LOG_WORD];
+};
+
+struct knee_log_comparison {
+    struct knee_log_side before, after;
+    double work;          /* of a worker in a step, after over before, as far as it is known */
+    double longer;        /* the step, a share of the one before */
+    double slower;        /* the same at equal work */
+    double noise, chance; /* of that share: standard error, and what is taken for chance */
+    bool significant;     /* true where the noise is not known */
+    struct knee_log_change changes[KNEE_LOG_CHANGES];
+    size_t change_count, more_changes;
+};
+
+/* Both logs must be timed. */
+void knee_compare_logs(const struct knee_train_log *before, const struct knee_train_log *after,
+                       struct knee_log_comparison *out);
 
 KNEE_PUBLIC_END
 #ifdef __cplusplus

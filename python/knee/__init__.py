@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Sequence, Tuple, Union
 
@@ -29,7 +30,7 @@ Files = Union[PathLike, Iterable[PathLike]]
 # Keys whose value is a file where there is one of that name (include/knee.h, "Attach").
 _FILE_KEYS = ("job", "cluster", "against", "index", "hf", "deepspeed", "megatron", "rates")
 # Keys that name what is made beside the answer: it is written to that file.
-_MADE_KEYS = ("output", "perfetto", "calibrate")
+_MADE_KEYS = ("output", "perfetto", "calibrate", "runs")
 _TRACES = (".json", ".json.gz")
 
 
@@ -61,6 +62,7 @@ def ask(
     for word in words:
         name = os.fspath(word)
         named.append(name)
+        name = re.sub(r"^[0-9.]+=", "", name) if command == "scale" else name  # the count that is said
         if os.path.isfile(name):
             attached[name] = Path(name).read_bytes()
     for key in _FILE_KEYS:

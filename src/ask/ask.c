@@ -167,6 +167,13 @@ bool knee_ask_has(const struct knee_ask *ask, const char *name)
            (ask->files.exists && ask->files.exists(ask->files.ctx, name));
 }
 
+static knee_status not_attached(const char *name, struct knee_err *err)
+{
+    knee_fail(err, KNEE_INPUT, name, "nothing is attached under this name");
+    knee_hint(err, "attach its bytes before the question");
+    return KNEE_INPUT;
+}
+
 knee_status knee_ask_read(struct knee_ask *ask, const char *name, size_t cap,
                           struct knee_ask_bytes *out, struct knee_err *err)
 {
@@ -178,11 +185,8 @@ knee_status knee_ask_read(struct knee_ask *ask, const char *name, size_t cap,
         bytes.data = row->data;
         bytes.length = row->length;
     }
-    if (!row && !ask->files.read) {
-        knee_fail(err, KNEE_INPUT, name, "nothing is attached under this name");
-        knee_hint(err, "attach its bytes before the question");
-        return KNEE_INPUT;
-    }
+    if (!row && !ask->files.read)
+        return not_attached(name, err);
     if (!row) {
         knee_status status =
             ask->files.read(ask->files.ctx, name, cap, &bytes.owned, &bytes.length, err);
@@ -198,6 +202,40 @@ void knee_ask_done(struct knee_ask_bytes *bytes)
 {
     free(bytes->owned);
     *bytes = (struct knee_ask_bytes){0};
+}
+
+static ptrdiff_t read_attached(void *ctx, void *buffer, size_t size)
+{
+    struct knee_ask_stream *stream = ctx;
+    size_t got = size < stream->length ? size : stream->length;
+    if (got)
+        memcpy(buffer, stream->data, got);
+    stream->data += got;
+    stream->length -= got;
+    return (ptrdiff_t)got;
+}
+
+knee_status knee_ask_stream_open(struct knee_ask *ask, const char *name,
+                                 struct knee_ask_stream *stream, struct knee_err *err)
+{
+    const struct named *row = find(&ask->attached, name);
+    *stream = (struct knee_ask_stream){.reader = {read_attached, stream}, .data = ""};
+    if (!row && !ask->files.open)
+        return not_attached(name, err);
+    if (!row)
+        return ask->files.open(ask->files.ctx, name, stream, err);
+    if (row->length) {
+        stream->data = row->data;
+        stream->length = row->length;
+    }
+    return KNEE_OK;
+}
+
+void knee_ask_stream_close(struct knee_ask_stream *stream)
+{
+    if (stream->close)
+        stream->close(stream->ctx);
+    *stream = (struct knee_ask_stream){.data = ""};
 }
 
 const char *knee_ask_base_name(const char *path)

@@ -9,15 +9,28 @@
 #define KNEE_ASK_ASK_H
 
 #include "knee_out.h"
+#include "knee_timeline.h"
 
 #define ASK_TABLES 4
 #define ASK_WORDS  65536
+
+/* Bytes that are read as they come. */
+struct knee_ask_stream {
+    struct knee_reader reader;
+    void (*close)(void *ctx); /* NULL: nothing to close */
+    void *ctx;
+    const char *data; /* what is left of attached bytes */
+    size_t length;
+};
 
 /* Where names that nothing was attached under are looked for; zeroed: nowhere. */
 struct knee_ask_files {
     bool (*exists)(void *ctx, const char *name);
     /* *data is malloc()ed; NULL for an empty file */
     knee_status (*read)(void *ctx, const char *name, size_t cap, char **data, size_t *length,
+                        struct knee_err *err);
+    /* fills reader, close and ctx of *stream, which does not move until it is closed */
+    knee_status (*open)(void *ctx, const char *name, struct knee_ask_stream *stream,
                         struct knee_err *err);
     /* Where timelines go as they are made; NULL: what is made is kept to be pulled */
     knee_status (*write_perfetto)(void *ctx, const char *name, const struct knee_account *account,
@@ -92,7 +105,7 @@ struct knee_ask_command {
 };
 extern const struct knee_ask_command knee_ask_predict, knee_ask_example, knee_ask_tax,
     knee_ask_collective, knee_ask_fit, knee_ask_cluster, knee_ask_list, knee_ask_plan,
-    knee_ask_trace, knee_ask_diff, knee_ask_replay, knee_ask_validate;
+    knee_ask_trace, knee_ask_diff, knee_ask_replay, knee_ask_scale, knee_ask_validate;
 extern const struct knee_ask_command *const knee_ask_commands[]; /* NULL ends */
 
 /* ---- The ask ---- */
@@ -113,6 +126,11 @@ bool knee_ask_has(const struct knee_ask *ask, const char *name);
 knee_status knee_ask_read(struct knee_ask *ask, const char *name, size_t cap,
                           struct knee_ask_bytes *out, struct knee_err *err);
 void knee_ask_done(struct knee_ask_bytes *bytes);
+
+/* The same piece by piece, of any size. *stream must not move; close it. */
+knee_status knee_ask_stream_open(struct knee_ask *ask, const char *name,
+                                 struct knee_ask_stream *stream, struct knee_err *err);
+void knee_ask_stream_close(struct knee_ask_stream *stream);
 
 /* The name without folders; and what an input is called in answers ("-" is standard input). */
 const char *knee_ask_base_name(const char *path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* validate: measured runs against what is predicted, and profiles fitted to them. */
-#include "ask/ask.h"
+#include "ask/ask_measured.h"
 #include "base/keys.h"
 #include "base/text.h"
 
@@ -114,8 +114,10 @@ static knee_status compare(struct knee_ask_question *q, const struct knee_runs *
     return status;
 }
 
-static knee_status read_runs(struct knee_ask_question *q, struct knee_runs *out,
-                             struct knee_err *err)
+/* ---- The runs: a table, or training logs ---- */
+
+static knee_status read_table(struct knee_ask_question *q, struct knee_runs *out,
+                              struct knee_err *err)
 {
     const struct validate_options *options = q->objects[0];
     struct knee_ask_bytes table;
@@ -128,6 +130,68 @@ static knee_status read_runs(struct knee_ask_question *q, struct knee_runs *out,
     return status;
 }
 
+/* Logs as the table that knee_runs_read() reads: what is not known of one leaves it out. */
+static knee_status table_of_logs(struct knee_ask_question *q, struct knee_ask_measured *m,
+                                 struct knee_text *table, struct knee_err *err)
+{
+    const struct validate_options *options = q->objects[0];
+    struct knee_ask_said said;
+    knee_ask_said_init(&said);
+    knee_status status = KNEE_OK;
+    if (options->gpu)
+        status =
+            knee_keys_set(&knee_platform_keys, &said.platform, "gpu", options->gpu, KNEE_FLAG, err);
+    if (!status)
+        status = knee_ask_measured_read(q, NULL, m, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < m->row_count; i++)
+        knee_ask_model_row(&said, &m->rows[i], table);
+    if (table->failed)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the runs");
+    if (table->length)
+        return KNEE_OK;
+    knee_fail(err, KNEE_INPUT, q->words[0], "no run whose GPU and shape are known");
+    knee_hint(err, "add --gpu; knee scale with --model and --runs makes a table of other logs");
+    return KNEE_INPUT;
+}
+
+/* *logs becomes true when there is a log among what is named. */
+static knee_status read_logs(struct knee_ask_question *q, struct knee_runs *out, bool *logs,
+                             struct knee_err *err)
+{
+    const struct knee_alloc *alloc = knee_ask_alloc(q->ask);
+    struct knee_ask_measured *m = knee_resize(alloc, NULL, sizeof *m);
+    struct knee_text table = {.alloc = alloc};
+    if (!m)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    memset(m, 0, sizeof *m);
+    knee_status status = table_of_logs(q, m, &table, err);
+    if (!status)
+        status = knee_runs_read(table.data, table.length, "the logs", NULL, alloc, out, err);
+    *logs = *logs || m->log_count;
+    knee_text_release(&table);
+    knee_ask_measured_release(m);
+    knee_resize(alloc, m, 0);
+    return status;
+}
+
+static knee_status read_runs(struct knee_ask_question *q, struct knee_runs *out,
+                             struct knee_err *err)
+{
+    struct knee_err other = {0};
+    bool logs = q->word_count > 1;
+    knee_status status = logs ? (knee_status)KNEE_INPUT : read_table(q, out, err);
+    if (status != KNEE_INPUT)
+        return status;
+    knee_status as_logs = read_logs(q, out, &logs, &other);
+    if (as_logs == KNEE_INPUT && !logs)
+        return status; /* no logs either: what is wrong with the table stands */
+    if (err)
+        *err = other;
+    return as_logs;
+}
+
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
 {
     const struct validate_options *options = q->objects[0];
@@ -135,7 +199,8 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     struct knee_runs runs = {0};
     if (q->word_count == 0) {
         knee_fail(err, KNEE_USAGE, "", "no table of runs is given");
-        knee_hint(err, "knee validate RUNS.csv; docs/validate.md lists the columns");
+        knee_hint(err,
+                  "knee validate RUNS.csv, or training logs; docs/validate.md lists the columns");
         return KNEE_USAGE;
     }
     if (knee_ask_silent(q) && !options->cross_validate)
@@ -159,8 +224,8 @@ static void init(void *room, void **objects)
 const struct knee_ask_command knee_ask_validate = {
     .name = "validate",
     .keys = {&validate_keys},
-    .most_words = 1,
-    .operands = "RUNS.csv",
+    .most_words = ASK_WORDS,
+    .operands = "RUNS.csv|LOG...",
     .size = sizeof(struct validate_options),
     .init = init,
     .answer = answer,

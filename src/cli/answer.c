@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,33 @@ static knee_status read_file(void *ctx, const char *name, size_t cap, char **dat
     return cli_read_file(name, cap, data, length, err);
 }
 
+static ptrdiff_t read_stream(void *ctx, void *buffer, size_t size)
+{
+    size_t got = fread(buffer, 1, size, ctx);
+    return got == 0 && ferror((FILE *)ctx) ? -1 : (ptrdiff_t)got;
+}
+
+static void close_stream(void *ctx)
+{
+    if (ctx != stdin)
+        fclose(ctx);
+}
+
+static knee_status open_stream(void *ctx, const char *name, struct knee_ask_stream *stream,
+                               struct knee_err *err)
+{
+    (void)ctx;
+    FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
+    if (!file)
+        return knee_fail(err, errno == ENOMEM ? KNEE_SYSTEM : KNEE_INPUT, name,
+                         "cannot be opened: %s", strerror(errno));
+    cli_note_input(name);
+    stream->reader = (struct knee_reader){read_stream, file};
+    stream->close = close_stream;
+    stream->ctx = file;
+    return KNEE_OK;
+}
+
 static knee_status write_perfetto(void *ctx, const char *name, const struct knee_account *account,
                                   struct knee_err *err)
 {
@@ -29,7 +57,8 @@ static knee_status write_perfetto(void *ctx, const char *name, const struct knee
 
 struct knee_ask *cli_ask_open(void)
 {
-    static const struct knee_ask_files files = {file_exists, read_file, write_perfetto, NULL};
+    static const struct knee_ask_files files = {file_exists, read_file, open_stream, write_perfetto,
+                                                NULL};
     struct knee_ask *ask = knee_ask_begin(NULL);
     if (ask)
         knee_ask_set_files(ask, &files);

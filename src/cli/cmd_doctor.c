@@ -60,7 +60,7 @@ static const struct knee_key rows[] = {
      .group = "Rules",
      .otherwise = "",
      .help = "list all rules and stop"},
-    KNEE_CHOICE(struct doctor_options, "gate", gate, knee_severity_names, "Rules", "no gate",
+    KNEE_CHOICE(struct doctor_options, "gate", gate, knee_severity_names, "Rules", "warning",
                 "exit with status 1 when a finding is at least this bad: note, warning or error"),
     WORD("job", job, "Price", "the price is that of an all-reduce",
          "job file as for knee predict: what each finding costs this job"),
@@ -225,6 +225,17 @@ static bool has_job(const struct knee_job *job)
     return job->model >= 0 || !isnan(job->params) || !isnan(job->compute_time_s);
 }
 
+/* Without --gate the answer itself has said how many warnings and errors there are. */
+static knee_status check_gate(struct cli_run *run, int gate, const struct knee_checkup *checkup)
+{
+    enum knee_severity least = gate < 0 ? KNEE_WARNING : (enum knee_severity)gate;
+    size_t bad = knee_checkup_count(checkup, least);
+    if (bad && gate >= 0)
+        knee_fail(&run->err, KNEE_GATE, "--gate", "%zu findings are at least '%s'", bad,
+                  knee_severity_names.name((size_t)gate));
+    return bad ? KNEE_GATE : KNEE_OK;
+}
+
 static knee_status examine(struct cli_run *run, const struct doctor_options *options,
                            const struct knee_job *job, struct patients *p)
 {
@@ -242,12 +253,7 @@ static knee_status examine(struct cli_run *run, const struct doctor_options *opt
     if (!status) {
         struct knee_style style = cli_style(run);
         knee_write_checkup(&checkup, cli_format(run), &style, &run->text);
-        size_t bad = options->gate >= 0
-                         ? knee_checkup_count(&checkup, (enum knee_severity)options->gate)
-                         : 0;
-        if (bad)
-            status = knee_fail(&run->err, KNEE_GATE, "--gate", "%zu findings are at least '%s'",
-                               bad, knee_severity_names.name((size_t)options->gate));
+        status = check_gate(run, options->gate, &checkup);
         knee_checkup_release(&checkup);
     }
     knee_site_rules_release(&site);
@@ -300,7 +306,7 @@ const struct cli_command cli_doctor = {
         "commands or a log of NCCL; says what is wrong, where, on what evidence, the cure, and\n"
         "what it costs: of the collective's bandwidth, or of a job. No root, nothing is changed.",
     .examples = "  knee doctor\n"
-                "  mpirun -H a,b,c,d knee doctor --gate warning\n"
+                "  mpirun -H a,b,c,d knee doctor --gate error\n"
                 "  mpirun -H a,b,c,d knee doctor --bench\n"
                 "  knee doctor --log train.log --cluster dgx-h100\n"
                 "  knee doctor ibstat.txt nvidia-smi-q.xml dmesg.txt\n"

@@ -96,13 +96,15 @@ static knee_status validate_main(struct cli_run *run, int argc, char **argv)
 
 const struct cli_command cli_validate = {
     .name = "validate",
-    .operands = "RUNS.csv",
+    .operands = "RUNS.csv|LOG...",
     .summary = "how well measured runs are predicted, and profiles fitted to them",
-    .about = "Predicts every run of a table and compares step times: per row, source, GPU and in\n"
+    .about = "Predicts every run of a table, or of training logs, and compares step times: per "
+             "row, source, GPU and in\n"
              "all; for jobs at several GPU counts the error of E(K) given one of them. A row that\n"
              "cannot be expressed is counted and named, never guessed.",
     .examples = "  knee validate runs.csv\n"
                 "  knee validate runs.csv --calibrate mine.yaml\n"
+                "  knee validate train_*.log --gpu h100 --calibrate mine.yaml\n"
                 "  knee validate runs.csv --rates mine.yaml --json\n"
                 "  mpirun -n 8 knee validate runs.csv --cross-validate\n",
     .ask = &knee_ask_validate,

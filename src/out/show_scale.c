@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A job's own curve: what to do, the measured counts, the forecast, the suspects, what was read. */
+#include "base/slice.h"
 #include "judge/judge.h"
 #include "knee_scale.h"
 #include "out/json.h"
@@ -132,6 +133,13 @@ static void say_rhythm(const struct knee_train_log *log, struct knee_text *text)
                          knee_percent(log->outlier_share).s);
 }
 
+static void say_measure(const char *measure, struct knee_text *text)
+{
+    size_t length = strlen(measure);
+    bool asks = length && measure[length - 1] == '?';
+    knee_text_printf(text, " Measure next: %s%s", measure, asks ? "" : ".");
+}
+
 /* What was confirmed, and the measurement that would make it sure; else that of the first suspect
  * that is still open. */
 static void say_suspects(const struct knee_scale_answer *a, struct knee_text *text)
@@ -148,7 +156,7 @@ static void say_suspects(const struct knee_scale_answer *a, struct knee_text *te
     }
     bool ask = a->advice == KNEE_ADVICE_SLOW || a->row_count == 0;
     if (ask && (confirmed || open))
-        knee_text_printf(text, " Measure next: %s.", confirmed ? confirmed : open);
+        say_measure(confirmed ? confirmed : open, text);
 }
 
 static void sentence(const struct knee_scale_answer *a, struct knee_text *text)
@@ -373,21 +381,9 @@ static void plot_curve(const struct knee_scale_answer *a, const struct knee_styl
     knee_plot_write(&plot, style, text);
 }
 
-static void write_text(const struct knee_scale_answer *a, enum knee_format format,
+static void write_more(const struct knee_scale_answer *a, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
-    struct knee_text verdict = {.alloc = text->alloc};
-    sentence(a, &verdict);
-    knee_say(&verdict, format, style, text);
-    knee_text_puts(text, "\n");
-    if (a->row_count)
-        points_table(a, format, style, text);
-    if (a->several) {
-        knee_text_puts(text, "\n");
-        asks_table(a, format, style, text);
-    }
-    if (style->brief)
-        return;
     if (a->several) {
         knee_text_puts(text, "\n");
         terms_table(a, format, style, text);
@@ -408,6 +404,25 @@ static void write_text(const struct knee_scale_answer *a, enum knee_format forma
             knee_text_puts(text, i == 0 || !a->rows[i - 1].log ? "\n" : "");
             say_log(a->rows[i].log, format, style, text);
         }
+}
+
+static void write_text(const struct knee_scale_answer *a, enum knee_format format,
+                       const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_text verdict = {.alloc = text->alloc};
+    sentence(a, &verdict);
+    knee_say(&verdict, format, style, text);
+    knee_text_puts(text, "\n");
+    if (a->row_count)
+        points_table(a, format, style, text);
+    if (a->several) {
+        knee_text_puts(text, "\n");
+        asks_table(a, format, style, text);
+    }
+    if (!style->brief)
+        write_more(a, format, style, text);
+    if (a->left_out)
+        knee_text_puts(text, a->left_out);
 }
 
 /* ---- CSV and JSON ---- */
@@ -596,6 +611,20 @@ static void json_rest(struct knee_json *json, const struct knee_scale_answer *a)
     knee_json_close(json, ']');
 }
 
+/* One string for each line. */
+static void json_left_out(struct knee_json *json, const char *lines)
+{
+    struct knee_slice rest = knee_slice_of(lines ? lines : ""), line;
+    knee_json_open(json, "left_out", '[');
+    while (knee_slice_line(&rest, &line)) {
+        struct knee_text words = {.alloc = json->text->alloc};
+        line = knee_slice_trim(line);
+        knee_text_add(&words, line.at, line.length);
+        knee_json_words(json, NULL, &words);
+    }
+    knee_json_close(json, ']');
+}
+
 static const char *advice_name(enum knee_scale_advice advice)
 {
     static const char *const names[] = {"measure", "as expected", "too slow",   "too fast",
@@ -623,6 +652,7 @@ static void write_json(const struct knee_scale_answer *a, struct knee_text *text
     json_forecast(&json, a);
     if (a->several)
         json_fit(&json, a);
+    json_left_out(&json, a->left_out);
     knee_json_close(&json, '}');
     knee_text_puts(text, "\n");
 }

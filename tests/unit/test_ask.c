@@ -57,15 +57,23 @@ static const char ops_text[] =
     "{\"ph\":\"X\",\"cat\":\"backward-compute\",\"name\":\"b\",\"pid\":0,\"tid\":1,\"ts\":52,"
     "\"dur\":24,\"args\":{\"step\":2,\"model_chunk\":0,\"mb_id\":0,\"seq_id\":1}}]}";
 
+/* A training log of three steps, and a table of runs at other counts. */
+static const char train_text[] =
+    " iteration 1/ 9 | elapsed time per iteration (ms): 2000.0 | global batch size: 128 | lm loss: "
+    "9.0 |\n"
+    " iteration 2/ 9 | elapsed time per iteration (ms): 2010.0 | global batch size: 128 | lm loss: "
+    "8.0 |\n"
+    " iteration 3/ 9 | elapsed time per iteration (ms): 1990.0 | global batch size: 128 | lm loss: "
+    "7.0 |\n";
+static const char table_text[] = "workers,step_s,global_batch\n32,1.2,128\n64,0.7,128\n,0.6,128\n";
+
 static void attach_all(struct knee_ask *ask, knee_status *status)
 {
     static const struct {
         const char *name, *data;
-    } all[] = {{"a.log", log_text},
-               {"job.yaml", job_text},
-               {"config.json", config_text},
-               {"runs.csv", runs_text},
-               {"ops.json", ops_text}};
+    } all[] = {{"a.log", log_text},      {"job.yaml", job_text}, {"config.json", config_text},
+               {"runs.csv", runs_text},  {"ops.json", ops_text}, {"train.log", train_text},
+               {"table.csv", table_text}};
     for (size_t i = 0; i < sizeof all / sizeof *all && !*status; i++)
         *status = knee_attach(ask, all[i].name, all[i].data, strlen(all[i].data), NULL);
 }
@@ -110,6 +118,10 @@ static const struct question {
     {"replay", ""},
     {"replay", "scale = gemm=0.5\nperfetto = after.json\n"},
     {"replay", "word = ops.json\n"},
+    {"scale", "word = 8=train.log\nmodel = gpt2\ngpu = h100\nruns = runs.csv\n"},
+    {"scale", "word = 16=train.log\nword = table.csv\nat = 64,128\n"},
+    {"scale", "gpu-util = 35%\ncpu-util = 100%\n"},
+    {"diff", "word = train.log\nword = train.log\n"},
     {"list", "word = gpus\n"},
     {"example", NULL},
 };

@@ -517,6 +517,122 @@ static void argument_dump_is_the_importers(void **state)
     knee_train_log_release(&log);
 }
 
+/* One argument of a job as a launch script has it ("--num-layers 24", "--swiglu") and as the log's
+ * dump prints it ("num_layers .... 24", "swiglu ... True"). */
+struct both {
+    char script[4096], dump[8192];
+};
+
+static void add_argument(struct both *b, const char *prefix, const char *name, const char *value)
+{
+    char dashed[64];
+    size_t used = strlen(b->script), length = strlen(b->dump), i = 0;
+    for (; name[i]; i++)
+        dashed[i] = (char)(name[i] == '_' ? '-' : name[i]);
+    dashed[i] = '\0';
+    if (strcmp(value, "False") != 0)
+        snprintf(b->script + used, sizeof b->script - used, " \\\n    --%s %s", dashed,
+                 strcmp(value, "True") == 0 ? "" : value);
+    snprintf(b->dump + length, sizeof b->dump - length, "%s  %s %.*s %s\n", prefix, name,
+             (int)(48 - i), "................................................", value);
+}
+
+/* Job number `i`: models, degrees and switches in changing company. */
+static void make_job(size_t i, const char *prefix, struct both *b)
+{
+    static const char *const layers[] = {"12", "24", "32", "40", "80"};
+    static const char *const widths[] = {"1024", "2048", "4096", "8192"};
+    static const char *const degrees[] = {"1", "2", "4", "8"};
+    static const char *const recomputes[] = {"full", "selective"};
+    char world[16];
+    snprintf(b->script, sizeof b->script, "torchrun pretrain_gpt.py");
+    snprintf(b->dump, sizeof b->dump, "%s------------------------ arguments ----------------\n",
+             prefix);
+    snprintf(world, sizeof world, "%zu", (size_t)64 << i % 4);
+    add_argument(b, prefix, "num_layers", layers[i % 5]);
+    add_argument(b, prefix, "hidden_size", widths[i % 4]);
+    add_argument(b, prefix, "num_attention_heads", "32");
+    add_argument(b, prefix, "seq_length", i % 3 ? "4096" : "2048");
+    add_argument(b, prefix, "max_position_embeddings", "4096");
+    add_argument(b, prefix, "padded_vocab_size", "50304");
+    add_argument(b, prefix, "micro_batch_size", degrees[i % 3]);
+    add_argument(b, prefix, "global_batch_size", i % 2 ? "512" : "1024");
+    add_argument(b, prefix, "tensor_model_parallel_size", degrees[i / 2 % 4]);
+    add_argument(b, prefix, "pipeline_model_parallel_size", degrees[i / 3 % 3]);
+    add_argument(b, prefix, "context_parallel_size", degrees[i / 5 % 2]);
+    add_argument(b, prefix, "world_size", world);
+    add_argument(b, prefix, "bf16", "True");
+    add_argument(b, prefix, "swiglu", i % 2 ? "True" : "False");
+    add_argument(b, prefix, "sequence_parallel", i % 4 == 1 ? "True" : "False");
+    add_argument(b, prefix, "use_distributed_optimizer", i % 3 ? "True" : "False");
+    add_argument(b, prefix, "overlap_grad_reduce", i % 5 ? "True" : "False");
+    add_argument(b, prefix, "untie_embeddings_and_output_weights", i % 2 ? "True" : "False");
+    add_argument(b, prefix, "disable_bias_linear", i % 2 ? "True" : "False");
+    if (i % 3 == 2)
+        add_argument(b, prefix, "ffn_hidden_size", "11008");
+    if (i % 4 == 3) {
+        add_argument(b, prefix, "group_query_attention", "True");
+        add_argument(b, prefix, "num_query_groups", "8");
+    }
+    if (i % 7 > 2)
+        add_argument(b, prefix, "recompute_granularity", recomputes[i % 2]);
+    if (i % 6 == 5) {
+        add_argument(b, prefix, "num_experts", "8");
+        add_argument(b, prefix, "moe_router_topk", "2");
+        add_argument(b, prefix, "expert_model_parallel_size", "4");
+    }
+    size_t length = strlen(b->dump);
+    snprintf(b->dump + length, sizeof b->dump - length,
+             "%s-------------------- end of arguments ---------------------\n", prefix);
+}
+
+/* Values of a table, not where they came from. */
+static void assert_same_values(const struct knee_keys *keys, const void *a, const void *b, size_t i)
+{
+    for (size_t row = 0; row < keys->count; row++) {
+        const struct knee_key *key = &keys->rows[row];
+        bool same = true;
+        if (key->kind == KNEE_KEY_NUMBER) {
+            double x, y;
+            memcpy(&x, (const char *)a + key->offset, sizeof x);
+            memcpy(&y, (const char *)b + key->offset, sizeof y);
+            same = x == y || (isnan(x) && isnan(y));
+        } else if (key->kind == KNEE_KEY_CHOICE) {
+            same = memcmp((const char *)a + key->offset, (const char *)b + key->offset,
+                          sizeof(int)) == 0;
+        }
+        if (!same)
+            fail_msg("job %zu: --%s of the log is not that of its launch script", i, key->name);
+    }
+}
+
+static void twenty_dumps_are_what_their_scripts_say(void **state)
+{
+    static const char *const prefixes[] = {"", "[rank0]: ", "0: ", "2024-03-07 15:27:02,646 INFO ",
+                                           "\x1b[34m[default0]:\x1b[0m "};
+    (void)state;
+    for (size_t i = 0; i < 20; i++) {
+        static struct both both;
+        static char text[16384];
+        struct knee_shape shape;
+        struct knee_plan plan;
+        struct knee_err err;
+        make_job(i, prefixes[i % 5], &both);
+        knee_shape_init(&shape);
+        knee_plan_init(&plan);
+        if (knee_megatron_read(both.script, strlen(both.script), "script", &shape, &plan, NULL,
+                               &err))
+            fail_msg("%s", err.what);
+        snprintf(text, sizeof text, "noise\n%s%s", both.dump, LINE("1", "100.0"));
+        struct knee_train_log log = log_of(text);
+        assert_true(log.has_shape && log.has_plan);
+        assert_near(log.workers, (double)(64 << i % 4), 0);
+        assert_same_values(&knee_shape_keys, &shape, &log.shape, i);
+        assert_same_values(&knee_plan_keys, &plan, &log.plan, i);
+        knee_train_log_release(&log);
+    }
+}
+
 static void mesh_of_torchtitan(void **state)
 {
     (void)state;
@@ -596,6 +712,7 @@ int main(void)
         cmocka_unit_test(no_log_is_refused),
         cmocka_unit_test(tensorboard_scalars),
         cmocka_unit_test(argument_dump_is_the_importers),
+        cmocka_unit_test(twenty_dumps_are_what_their_scripts_say),
         cmocka_unit_test(mesh_of_torchtitan),
         cmocka_unit_test(workers_from_many_places),
     };

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* scale: a job's own curve from what is at hand: logs, tables of runs, traces, symptoms. */
+#include "ask/ask_measured.h"
+#include "base/error.h"
+#include "base/keys.h"
+#include "base/text.h"
+#include "cluster/hardware.h"
+
+#include <math.h>
+
+struct scale_options {
+    struct knee_workers at;
+    double tolerance, tokens, at_batch;
+    double gpu_util, cpu_util, flops_achieved, late_rank;
+    bool loss_behind, strict;
+    const char *curve, *runs;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+
+#define NUMBER(name, field, unit, low, high, heading, absent, words)                               \
+    KNEE_NUMBER(struct scale_options, name, field, unit, low, high, heading, absent, words)
+
+static const struct knee_key rows[] = {
+    {.name = "at",
+     .kind = KNEE_KEY_WORKERS,
+     .offset = offsetof(struct scale_options, at),
+     .group = "Question",
+     .otherwise = "twice and four times the largest count",
+     .help = "worker counts to forecast: 512, 512,1024, 64..1024x2"},
+    NUMBER("at-batch", at_batch, KNEE_UNIT_COUNT, 1, 1e15, "Question", "as the curve goes on",
+           "global batch at those counts, in sequences (examples)"),
+    NUMBER("tolerance", tolerance, KNEE_UNIT_FRACTION, 0.01, 1, "Question", "0.8",
+           "E(K) down to which more workers are worth it"),
+    NUMBER("tokens", tokens, KNEE_UNIT_COUNT, 1, 1e18, "Question", "none",
+           "tokens to train: days at each count, and dollars with --price"),
+    {.name = "curve",
+     .kind = KNEE_KEY_WORD,
+     .offset = offsetof(struct scale_options, curve),
+     .group = "Question",
+     .otherwise = "the only one",
+     .help = "which job of a table's column `curve`"},
+    {.name = "runs",
+     .kind = KNEE_KEY_WORD,
+     .offset = offsetof(struct scale_options, runs),
+     .group = "Question",
+     .otherwise = "none",
+     .help = "write the runs as a table, for knee validate and its --calibrate"},
+    {.name = "strict",
+     .kind = KNEE_KEY_SWITCH,
+     .offset = offsetof(struct scale_options, strict),
+     .group = "Question",
+     .otherwise = "",
+     .help = "exit with 3 when a file or a row was refused"},
+    NUMBER("gpu-util", gpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "not known",
+           "share of time the GPUs are busy"),
+    NUMBER("cpu-util", cpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "not known",
+           "share of time the CPUs are busy"),
+    NUMBER("flops-achieved", flops_achieved, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "not known",
+           "share of the GPUs' peak that is reached"),
+    NUMBER("late-rank", late_rank, KNEE_UNIT_COUNT, 0, KNEE_WORKERS_MAX, "Symptoms", "none",
+           "a rank that the others wait for"),
+    {.name = "loss-behind",
+     .kind = KNEE_KEY_SWITCH,
+     .offset = offsetof(struct scale_options, loss_behind),
+     .group = "Symptoms",
+     .otherwise = "",
+     .help = "the loss is behind that of a smaller batch at equal tokens"},
+};
+
+static const struct knee_keys scale_keys = KNEE_KEY_TABLE(rows, struct scale_options);
+
+/* The options come first: they are the command's first object. */
+struct scale_room {
+    struct scale_options options;
+    struct knee_ask_said said;
+    struct knee_ask_measured measured;
+    struct knee_scale_answer answer;
+};
+
+/* ---- The batch fit ---- */
+
+static knee_status fit_batches(struct scale_room *all, const struct knee_alloc *alloc,
+                               struct knee_err *err)
+{
+    struct knee_batch_run runs[KNEE_BATCH_RUNS];
+    size_t count = 0, lines = 0;
+    for (size_t i = 0; i < all->measured.log_count && count < KNEE_BATCH_RUNS; i++) {
+        const struct knee_train_log *log = &all->measured.logs[i];
+        if (!(log->batch > 0))
+            continue;
+        runs[count++] = (struct knee_batch_run){log->batch, log->rows, log->row_count};
+        lines += log->row_count;
+    }
+    if (count < 2)
+        return KNEE_OK;
+    double *room = knee_resize(alloc, NULL, (2 * lines + 1) * sizeof *room);
+    if (!room)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    knee_batch_fit(runs, count, room, &all->answer.batch);
+    knee_resize(alloc, room, 0);
+    return KNEE_OK;
+}
+
+/* ---- The question ---- */
+
+/* Dollars per worker and hour: given, or indicative for the GPU. */
+static double price(const struct knee_platform *platform)
+{
+    const struct knee_gpu *gpu = knee_hardware_gpu(&platform->hw);
+    if (!isnan(platform->hw.price_per_hour) || !gpu)
+        return platform->hw.price_per_hour;
+    return knee_gpu_price(gpu);
+}
+
+static knee_status take_counts(const struct knee_workers *at, const struct knee_alloc *alloc,
+                               struct knee_scale_question *question, struct knee_err *err)
+{
+    double *counts = knee_resize(alloc, NULL, KNEE_ROWS_MAX * sizeof *counts);
+    if (!counts)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    size_t count = at->ranges ? knee_workers_list(at, counts, KNEE_ROWS_MAX) : 0;
+    knee_status status = KNEE_OK;
+    if (count > KNEE_SCALE_FORECASTS)
+        status = knee_fail(err, KNEE_USAGE, "--at", "more than %d counts", KNEE_SCALE_FORECASTS);
+    for (size_t i = 0; i < count && !status; i++)
+        question->at[question->at_count++] = counts[i];
+    knee_resize(alloc, counts, 0);
+    return status;
+}
+
+static knee_status set_question(struct scale_room *all, const struct knee_alloc *alloc,
+                                struct knee_err *err)
+{
+    const struct scale_options *o = &all->options;
+    all->answer.question = (struct knee_scale_question){
+        .tolerance = isnan(o->tolerance) ? 0.8 : o->tolerance,
+        .tokens = o->tokens,
+        .at_batch = o->at_batch,
+        .price_per_hour = price(&all->said.platform),
+        .symptoms = {o->gpu_util, o->cpu_util, o->flops_achieved, o->late_rank, o->loss_behind},
+    };
+    return take_counts(&o->at, alloc, &all->answer.question, err);
+}
+
+/* ---- The answer ---- */
+
+/* The runs as a table beside the answer; NULL: not asked for, or no memory. */
+static knee_status begin_table(struct knee_ask_question *q, const char *name,
+                               struct knee_text **table, struct knee_err *err)
+{
+    *table = name ? knee_ask_pulled(q->ask, name) : NULL;
+    return name && !*table ? knee_fail(err, KNEE_SYSTEM, name, "out of memory for the output")
+                           : KNEE_OK;
+}
+
+static knee_status check_table(const struct knee_text *table, struct knee_err *err)
+{
+    if (!table || (table->length && !table->failed))
+        return KNEE_OK;
+    if (table->failed)
+        return knee_fail(err, KNEE_SYSTEM, "--runs", "out of memory for the output");
+    knee_fail(err, KNEE_INPUT, "--runs", "no run whose GPU and shape are known");
+    knee_hint(err, "add --gpu, and --model where the logs do not have it");
+    return KNEE_INPUT;
+}
+
+static knee_status judge(struct knee_ask_question *q, struct scale_room *all, struct knee_err *err)
+{
+    struct knee_ask_measured *m = &all->measured;
+    struct knee_text *table;
+    knee_status status = begin_table(q, all->options.runs, &table, err);
+    if (status)
+        return status;
+    for (size_t i = 0; i < m->row_count; i++)
+        knee_ask_model_row(&all->said, &m->rows[i], table);
+    if ((status = check_table(table, err)))
+        return status;
+    all->answer.rows = m->rows;
+    all->answer.row_count = m->row_count;
+    all->answer.left_out = m->complaints.data;
+    if ((status = knee_scale_judge(&all->answer, err)))
+        return status;
+    ASK_WRITE(q, knee_write_scale, &all->answer);
+    if (!all->options.strict || !m->refused)
+        return KNEE_OK;
+    q->answered = true;
+    return knee_fail(err, KNEE_INPUT, "--strict", "%zu files or rows were refused", m->refused);
+}
+
+static bool has_symptoms(const struct scale_options *o)
+{
+    return o->loss_behind || !isnan(o->gpu_util) || !isnan(o->cpu_util) ||
+           !isnan(o->flops_achieved) || !isnan(o->late_rank);
+}
+
+static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
+{
+    struct scale_room *all = q->objects[0];
+    const struct knee_alloc *alloc = knee_ask_alloc(q->ask);
+    if (q->word_count == 0 && !has_symptoms(&all->options)) {
+        knee_fail(err, KNEE_USAGE, "", "which logs?");
+        knee_hint(err, "knee scale 8=small.log 16=large.log, or a symptom: --gpu-util 35%%");
+        return KNEE_USAGE;
+    }
+    knee_status status = knee_ask_measured_read(q, all->options.curve, &all->measured, err);
+    if (!status)
+        status = set_question(all, alloc, err);
+    if (!status)
+        status = fit_batches(all, alloc, err);
+    if (!status)
+        status = judge(q, all, err);
+    knee_ask_measured_release(&all->measured);
+    return status;
+}
+
+static void init(void *room, void **objects)
+{
+    struct scale_room *all = room;
+    knee_keys_clear(&scale_keys, &all->options);
+    knee_ask_said_init(&all->said);
+    objects[0] = &all->options;
+    objects[1] = &all->said.shape;
+    objects[2] = &all->said.plan;
+    objects[3] = &all->said.platform;
+}
+
+const struct knee_ask_command knee_ask_scale = {
+    .name = "scale",
+    .keys = {&scale_keys, &knee_shape_keys, &knee_plan_keys, &knee_platform_keys},
+    .most_words = ASK_WORDS,
+    .operands = "[COUNT=]FILE...",
+    .size = sizeof(struct scale_room),
+    .init = init,
+    .answer = answer,
+};
