@@ -6,6 +6,7 @@
 #include "judge/judge.h"
 
 #include "out/inputs.h"
+#include "out/plain_words.h"
 #include "out/table.h"
 #include "out/words.h"
 
@@ -34,7 +35,7 @@ static const char *gpu_name(const struct knee_plan_answer *a)
 }
 
 /* "tp 4, pp 8 x 5, dp 2, micro-batch 1, zero1, full recomputation" */
-static void plan_words(const struct knee_plan *p, struct knee_text *text)
+void knee_plan_words(const struct knee_plan *p, struct knee_text *text)
 {
     knee_text_printf(text, "tp %g, ", p->tp);
     if (p->pp > 1)
@@ -75,7 +76,7 @@ static void no_plan(const struct knee_plan_answer *a, struct knee_text *text)
     knee_text_printf(text, "Nothing fits on %g %s: the smallest plan needs %s of %s (", row->gpus,
                      gpu_name(a), knee_human(m->total, KNEE_UNIT_BYTES).s,
                      knee_human(m->capacity, KNEE_UNIT_BYTES).s);
-    plan_words(&row->found.nearest.plan, text);
+    knee_plan_words(&row->found.nearest.plan, text);
     knee_text_puts(text, ").");
     if (a->remedy_count > 0)
         knee_text_printf(text, " Cheapest that makes it fit: %s, step %s.", a->remedies[0].what,
@@ -108,7 +109,7 @@ static void best_words(const struct knee_plan_answer *a, const struct knee_plan_
     knee_shape_params(&a->shape, &params);
     knee_text_printf(text, "Best plan for %s (%s parameters) on %g %s: ", model_name(a),
                      knee_human(params.total, KNEE_UNIT_COUNT).s, row->gpus, gpu_name(a));
-    plan_words(&best->plan, text);
+    knee_plan_words(&best->plan, text);
     knee_text_printf(
         text, ". Step %s, %s tokens/s, MFU %s counting attention over all pairs, %s causal.",
         knee_human(c->step_s, KNEE_UNIT_SECONDS).s, knee_human(c->tokens_per_s, KNEE_UNIT_COUNT).s,
@@ -286,7 +287,7 @@ static void counts_table(const struct knee_plan_answer *a, enum knee_format form
         struct knee_text plan = {.alloc = text->alloc};
         knee_table_cell(&table, "%g%s", row->gpus, i == a->chosen ? " <" : "");
         if (row->fits)
-            plan_words(&row->found.best[0].plan, &plan);
+            knee_plan_words(&row->found.best[0].plan, &plan);
         knee_table_number(&table, row->fits ? c->step_s : NAN, KNEE_UNIT_SECONDS);
         knee_table_number(&table, row->fits ? c->tokens_per_s : NAN, KNEE_UNIT_COUNT);
         knee_table_cell(&table, "%s", row->fits ? knee_percent(row->efficiency).s : "-");
@@ -332,7 +333,7 @@ static void front_table(const struct knee_plan_answer *a, const struct knee_plan
         if (!adds(&row->found, i))
             continue;
         struct knee_text plan = {.alloc = text->alloc};
-        plan_words(&f->plan, &plan);
+        knee_plan_words(&f->plan, &plan);
         double dollars = knee_plan_billion_cost(a, row->gpus, &f->cost);
         knee_table_cell(&table, "%.1f", f->cost.memory.total / GB);
         knee_table_number(&table, f->cost.step_s, KNEE_UNIT_SECONDS);
@@ -646,6 +647,14 @@ static void json_plan(struct knee_json *json, const char *key, const struct knee
     knee_json_close(json, '}');
 }
 
+void knee_memory_json(struct knee_json *json, const struct knee_memory *memory)
+{
+    knee_json_open_flat(json, "memory", '{');
+    for (size_t i = 0; i < ROOMS; i++)
+        knee_json_number(json, rooms[i].key, room(memory, i));
+    knee_json_close(json, '}');
+}
+
 void knee_found_json(struct knee_json *json, const char *key, const struct knee_found *f)
 {
     const struct knee_plan_cost *c = &f->cost;
@@ -664,10 +673,7 @@ void knee_found_json(struct knee_json *json, const char *key, const struct knee_
     for (int part = 0; part < KNEE_PARTS; part++)
         knee_json_number(json, knee_part_name((enum knee_part)part), c->part_s[part]);
     knee_json_close(json, '}');
-    knee_json_open_flat(json, "memory", '{');
-    for (size_t i = 0; i < ROOMS; i++)
-        knee_json_number(json, rooms[i].key, room(&c->memory, i));
-    knee_json_close(json, '}');
+    knee_memory_json(json, &c->memory);
     knee_json_bool(json, "fits", c->fits);
     knee_json_close(json, '}');
 }
@@ -731,6 +737,7 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
 {
     struct knee_json json = {.text = text};
     struct knee_text verdict = {.alloc = text->alloc};
+    struct knee_plain plain = knee_plain_empty(text->alloc);
     sentence(a, &verdict);
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.plan/1");
@@ -744,6 +751,8 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     json_traffic(&json, a);
     knee_json_open(&json, "verdict", '{');
     knee_json_words(&json, "sentence", &verdict);
+    knee_plan_plain(a, &plain);
+    knee_json_plain(&json, &plain);
     knee_json_number(&json, "gpus", a->chosen == SIZE_MAX ? NAN : a->rows[a->chosen].gpus);
     knee_json_number(&json, "knee_gpus", a->knee_gpus);
     knee_json_number(&json, "peak_throughput_gpus", a->peak_gpus);
