@@ -17,15 +17,25 @@
 #include "out/show_plan.h"
 #include "out/show_prediction.h"
 #include "timeline/account.h"
+#include "view.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPORT(name) __attribute__((export_name(#name))) name
-
 static struct knee_ask *ask;
 static struct knee_text answer;
+
+const struct knee_account *page_account(void)
+{
+    return &knee_ask_pushed_of(ask)->last.account;
+}
+
+struct knee_text *page_answer(void)
+{
+    knee_text_release(&answer);
+    return &answer;
+}
 
 void *EXPORT(kw_alloc)(size_t size)
 {
@@ -62,6 +72,15 @@ static int finish(knee_status status, const struct knee_err *err)
     return (int)status;
 }
 
+/* How far a long question is; 0: the page wants it to end. */
+__attribute__((import_module("page"), import_name("progress"))) int page_progress(double share);
+
+static bool watch(void *ctx, double share)
+{
+    (void)ctx;
+    return page_progress(share) != 0;
+}
+
 /* ---- Questions that only the page asks ---- */
 
 /* keys: the tables that the program's flags come from. The page builds its forms from them. */
@@ -82,29 +101,36 @@ static void put_choices(struct knee_json *json, const struct knee_choices *choic
     knee_json_close(json, ']');
 }
 
-static void put_keys(struct knee_json *json, const char *name, const struct knee_keys *keys)
+static void put_key(struct knee_json *json, const struct knee_key *key)
 {
     static const char *const kinds[] = {
         [KNEE_KEY_NUMBER] = "number", [KNEE_KEY_CHOICE] = "choice", [KNEE_KEY_WORKERS] = "workers",
         [KNEE_KEY_SWITCH] = "switch", [KNEE_KEY_WORD] = "word",     [KNEE_KEY_PARSED] = "choice"};
-    knee_json_open(json, name, '[');
-    for (size_t i = 0; i < keys->count; i++) {
-        const struct knee_key *key = &keys->rows[i];
-        knee_json_open_flat(json, NULL, '{');
-        knee_json_string(json, "name", key->name);
-        knee_json_string(json, "kind", kinds[key->kind]);
-        knee_json_string(json, "unit", key->kind == KNEE_KEY_NUMBER ? unit_name(key->unit) : "");
-        knee_json_string(json, "example",
-                         key->kind == KNEE_KEY_NUMBER ? knee_unit_example(key->unit) : "");
-        knee_json_string(json, "group", key->group);
-        knee_json_string(json, "otherwise", key->otherwise);
-        knee_json_string(json, "help", key->help);
-        if (key->choices)
-            put_choices(json, key->choices);
-        knee_json_close(json, '}');
-    }
+    bool number = key->kind == KNEE_KEY_NUMBER;
+    knee_json_open_flat(json, NULL, '{');
+    knee_json_string(json, "name", key->name);
+    knee_json_string(json, "kind", kinds[key->kind]);
+    knee_json_string(json, "unit", number ? unit_name(key->unit) : "");
+    knee_json_string(json, "example", number ? knee_unit_example(key->unit) : "");
+    knee_json_string(json, "group", key->group);
+    knee_json_string(json, "otherwise", key->otherwise);
+    knee_json_string(json, "help", key->help);
+    if (key->choices)
+        put_choices(json, key->choices);
+    knee_json_close(json, '}');
+}
+
+static void put_keys(struct knee_json *json, const struct knee_ask_command *command)
+{
+    knee_json_open(json, command->name, '[');
+    for (size_t t = 0; t < ASK_TABLES && command->keys[t]; t++)
+        for (size_t i = 0; i < command->keys[t]->count; i++)
+            if (knee_ask_takes(command->only[t], &command->keys[t]->rows[i]))
+                put_key(json, &command->keys[t]->rows[i]);
     knee_json_close(json, ']');
 }
+
+static const struct knee_ask_command *const commands[], levers;
 
 static knee_status answer_keys(struct knee_ask_question *q, struct knee_err *err)
 {
@@ -112,8 +138,8 @@ static knee_status answer_keys(struct knee_ask_question *q, struct knee_err *err
     (void)err;
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "version", KNEE_VERSION);
-    put_keys(&json, "predict", &knee_job_keys);
-    put_keys(&json, "tax", &knee_tax_keys);
+    for (size_t i = 0; commands[i] != &levers; i++) /* the page's own come last */
+        put_keys(&json, commands[i]);
     knee_json_close(&json, '}');
     return KNEE_OK;
 }
@@ -312,6 +338,9 @@ static const struct knee_ask_command axes = {.name = "axes",
 /* What the rest would take is not worth its bytes in the page. */
 static const struct knee_ask_command *const commands[] = {&knee_ask_predict,
                                                           &knee_ask_tax,
+                                                          &knee_ask_plan,
+                                                          &knee_ask_diff,
+                                                          &knee_ask_replay,
                                                           &knee_ask_collective,
                                                           &knee_ask_trace,
                                                           &levers,
@@ -364,6 +393,7 @@ int EXPORT(kw_reset)(void)
     overviews = NULL;
     knee_ask_end(ask);
     ask = knee_ask_begin(NULL);
+    knee_ask_watch(ask, watch, NULL);
     return ask ? KNEE_OK : KNEE_SYSTEM;
 }
 
@@ -448,6 +478,11 @@ static bool make_overviews(const struct knee_account *account)
     for (size_t r = 0; r < account->rank_count && overviews; r++)
         fill_overview(&account->ranks[r], &overviews[r]);
     return overviews != NULL;
+}
+
+double page_view_start_ns(void)
+{
+    return view_start_ns;
 }
 
 double EXPORT(kw_view_length_ns)(void)

@@ -265,7 +265,7 @@ static void plan_gain(const struct knee_plan_answer *a, const struct knee_plan_r
 {
     const struct knee_plan_cost *c = &row->found.best[0].cost;
     knee_text_printf(text, "%s a step, %s tokens/s, %s of the GPUs' peak (MFU).",
-                     SECONDS(c->step_s), COUNT(c->tokens_per_s), knee_percent(c->mfu_full).s);
+                     SECONDS(c->step_s), COUNT(c->tokens_per_s), knee_percent(c->mfu_causal).s);
     if (!isnan(row->time_s)) {
         knee_text_printf(text, " %s tokens take %s", COUNT(a->question.tokens),
                          SECONDS(row->time_s));
