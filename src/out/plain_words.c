@@ -277,10 +277,28 @@ static void plan_gain(const struct knee_plan_answer *a, const struct knee_plan_r
     }
 }
 
+/* Already the smallest count is past the knee. */
+static void too_many(const struct knee_plan_answer *a, struct knee_plain *plain)
+{
+    const struct knee_plan_row *row = knee_plan_smallest(a);
+    knee_text_printf(&plain->advice, "Use fewer than %g GPUs.", row->gpus);
+    knee_text_printf(&plain->reason,
+                     "There each gives %s of what it gives with %g GPUs; the best plan is ",
+                     knee_percent(row->efficiency).s, a->baseline_gpus);
+    knee_plan_words(&row->found.best[0].plan, &plain->reason);
+    knee_text_puts(&plain->reason, ".");
+    plan_gain(a, row, &plain->gain);
+}
+
 void knee_plan_plain(const struct knee_plan_answer *answer, struct knee_plain *plain)
 {
     if (isnan(answer->peak_gpus)) {
         nothing_fits(answer, plain);
+        return;
+    }
+    bool asked = !isnan(answer->question.budget) || !isnan(answer->question.deadline_s);
+    if (answer->chosen == SIZE_MAX && !asked) {
+        too_many(answer, plain);
         return;
     }
     if (answer->chosen == SIZE_MAX) {

@@ -85,9 +85,41 @@ static void no_plan(const struct knee_plan_answer *a, struct knee_text *text)
         knee_text_puts(text, " No single change makes it fit: use more GPUs.");
 }
 
+static void baseline_words(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    knee_text_printf(text, ", E(%g) = 100 %%.", a->baseline_gpus);
+}
+
+const struct knee_plan_row *knee_plan_smallest(const struct knee_plan_answer *a)
+{
+    for (size_t i = 0; i < a->row_count; i++)
+        if (a->rows[i].fits)
+            return &a->rows[i];
+    return NULL;
+}
+
+/* Plans fit, but already the smallest count is past the knee. */
+static void not_worth_it(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    const struct knee_plan_row *row = knee_plan_smallest(a);
+    const struct knee_found *best = &row->found.best[0];
+    knee_text_printf(text, "%g GPUs are too many: E(%g) = %s < %s", row->gpus, row->gpus,
+                     knee_percent(row->efficiency).s, knee_percent(a->question.tolerance).s);
+    baseline_words(a, text);
+    knee_text_puts(text, " The best plan there is ");
+    knee_plan_words(&best->plan, text);
+    knee_text_printf(text, ": step %s, %s tokens/s.",
+                     knee_human(best->cost.step_s, KNEE_UNIT_SECONDS).s,
+                     knee_human(best->cost.tokens_per_s, KNEE_UNIT_COUNT).s);
+}
+
 static void not_met(const struct knee_plan_answer *a, struct knee_text *text)
 {
     const struct knee_plan_question *q = &a->question;
+    if (isnan(q->budget) && isnan(q->deadline_s)) {
+        not_worth_it(a, text);
+        return;
+    }
     knee_text_puts(text, "No GPU count that was tried meets");
     if (!isnan(q->budget))
         knee_text_printf(text, " the budget of $%.0f", q->budget);
@@ -139,11 +171,6 @@ static void cost_words(const struct knee_plan_answer *a, const struct knee_plan_
         knee_text_puts(text, ".");
     else if (!isnan(row->cost_per_billion))
         knee_text_printf(text, " A billion tokens cost $%.0f.", row->cost_per_billion);
-}
-
-static void baseline_words(const struct knee_plan_answer *a, struct knee_text *text)
-{
-    knee_text_printf(text, ", E(%g) = 100 %%.", a->baseline_gpus);
 }
 
 static void knee_words(const struct knee_plan_answer *a, struct knee_text *text)
