@@ -16,12 +16,19 @@ const subjectOf = (answer) => {
   return { model: inputs.model?.value, cluster: inputs.cluster?.value ?? (typeof answer.cluster === "string" ? answer.cluster : null), gpus, files, ranks: Array.isArray(answer.ranks) ? answer.ranks.length : answer.ranks };
 };
 
+// Files of one folder by the folder.
+const filesWords = (files) => {
+  const folders = [...new Set(files.map((f) => f.slice(0, f.lastIndexOf("/") + 1)))], names = files.map(fileName);
+  const list = names.length > 4 ? `${names.slice(0, 3).join(", ")} … ${names.at(-1)}: ${names.length} files` : names.join(", ");
+  return files.length ? `${list}${folders.length === 1 && folders[0] ? ` in ${folders[0]}` : ""}` : "";
+};
+
 report.head = (carried) => {
   const { model, cluster, gpus, files, ranks } = subjectOf(carried.answer);
   const title = `${titles[carried.view] ?? carried.view}${model ? `: ${model}` : ranks ? `: ${ranks} rank${ranks === 1 ? "" : "s"}` : ""}`;
   document.title = `${title} (knee)`;
   document.body.classList.add("report");
-  const facts = [["Made", carried.date?.replace("T", " ").replace("Z", " UTC")], ["GPU", gpus.join(", ")], ["Cluster", cluster], ["Files", files.length > 6 ? `${files.slice(0, 5).join(", ")} and ${files.length - 5} more` : files.join(", ")], ["Command", carried.command], ["Version", carried.version && `knee ${carried.version}`]];
+  const facts = [["Made", carried.date?.replace("T", " ").replace("Z", " UTC")], ["GPU", gpus.join(", ")], ["Cluster", cluster], ["Files", filesWords(files)], ["Command", carried.command], ["Version", carried.version && `knee ${carried.version}`]];
   fill("report-head", el("h2", {}, title), el("dl", {}, facts.filter(([, value]) => value).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, name === "Command" ? el("code", {}, value) : value)])));
   byId("report-head").hidden = false;
 };

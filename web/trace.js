@@ -132,10 +132,13 @@ trace.drawRanks = (answer) => {
   const latest = Math.max(1e-12, ...answer.stragglers.map((s) => s.lateness_s));
   fill("trace-strip", answer.ranks.slice(0, 1024).map((r) => el("i", { class: late(r.rank) > latest / 2 ? "late" : "", style: `background:color-mix(in srgb, var(--wait) ${Math.round((100 * late(r.rank)) / latest)}%, var(--ground))`, title: `rank ${r.rank}: late by ${seconds(late(r.rank))}` }, String(r.rank))));
   fill("trace-stragglers", table(["rank", "last at", "late by", "because", "longer by"], answer.stragglers.slice(0, 16).map((s) => ({ cells: [String(s.rank), `${count(s.last_count)} of ${count(answer.matching.collectives)}`, seconds(s.lateness_s), s.cause ?? "–", seconds(s.excess_s)] })), { text: [3] }));
-  fill("trace-ranks", table(["rank", "window", "compute", "exposed", "wait", "transfer", "copy", "starved", "host-bound", "idle", "R", "overlap", "file"],
-    answer.ranks.slice(0, 256).map((r) => ({ marked: named.includes(r.rank), cells: [String(r.rank), seconds(r.window_s), seconds(r.compute_s), seconds(r.exposed_comm_s), seconds(r.wait_s), seconds(r.transfer_s), seconds(r.exposed_copy_s),
-      seconds(r.starved_input_s), seconds(r.host_bound_s), seconds(r.idle_s), ratio(r.ratio), percent(r.overlap), fileName(r.file)] })), { file: [12] }),
-  answer.ranks.length > 256 ? el("p", { class: "hint" }, `256 of ${count(answer.ranks.length)} ranks shown; knee trace --csv has all.`) : null);
+  const rankTable = (list) => table(["rank", "window", "compute", "exposed", "wait", "transfer", "copy", "starved", "host-bound", "idle", "R", "overlap", "file"],
+    list.map((r) => ({ marked: named.includes(r.rank), cells: [String(r.rank), seconds(r.window_s), seconds(r.compute_s), seconds(r.exposed_comm_s), seconds(r.wait_s), seconds(r.transfer_s), seconds(r.exposed_copy_s),
+      seconds(r.starved_input_s), seconds(r.host_bound_s), seconds(r.idle_s), ratio(r.ratio), percent(r.overlap), fileName(r.file)] })), { file: [12] });
+  const some = answer.ranks.length <= 32 ? answer.ranks : [...answer.ranks.filter((r) => named.includes(r.rank)), ...answer.ranks.filter((r) => !named.includes(r.rank)).slice(0, 16)];
+  const all = answer.ranks.slice(0, 1024);
+  fill("trace-ranks", rankTable(some), some.length < answer.ranks.length ? [el("p", { class: "hint" }, `${some.length} of ${count(answer.ranks.length)} ranks.`),
+    el("details", { ontoggle: (e) => { if (e.target.open && !e.target.querySelector("table")) e.target.append(rankTable(all)); } }, el("summary", {}, `All ${count(all.length)}`))] : null);
 };
 
 trace.drawCollectives = (answer) => {
