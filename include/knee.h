@@ -120,6 +120,7 @@ void knee_ask_end(struct knee_ask *ask); /* NULL: nothing */
  *     trace       what recorded steps say: R, the cause, the late rank, the lever
  *     diff        why one recording's step is longer than another's
  *     replay      what a recorded job would do with something changed
+ *     scale       a job's own curve from training logs: is it normal, where is the knee
  *     validate    how well measured runs are predicted
  *     list        the presets, with where their figures come from
  *     example     a job file to start from
@@ -168,6 +169,7 @@ void knee_ask_watch(struct knee_ask *ask, bool (*progress)(void *ctx, double sha
  *                 megatron = NAME                 Megatron log or launch script
  *     plan, validate
  *                 rates = NAME                    YAML
+ *     scale       word = NAME, or 64=NAME         training logs, tables of runs
  *     validate    word = NAME                     CSV of runs
  *     replay      word = NAME                     a log of a pipeline's operations, JSON
  *     trace       noise = NAME                    lines of BATCH,SQUARED_NORM
@@ -218,6 +220,7 @@ void knee_push_clear(struct knee_ask *ask);
  *     plan        perfetto = NAME     the simulated step, a trace
  *     trace       perfetto = NAME     all ranks, aligned and labelled, as one trace
  *     replay      perfetto = NAME     the timeline after the changes, the same way
+ *     scale       runs = NAME         the runs as a table for validate
  *     validate    calibrate = NAME    constants fitted to the runs, YAML for rates = NAME
  *
  * NULL: nothing was made under this name. It stays until the ask ends or makes it anew.

@@ -23,7 +23,7 @@ answers.show = (answer, files) => {
 answers.update = () => {
   const { answer, files } = answers;
   if (!answer) return;
-  showVerdict("answer-verdict", answer.schema === "knee.replay/1" ? { do: answer.sentence, formal: answer.trust } : answer);
+  showVerdict("answer-verdict", answer.schema === "knee.replay/1" ? { do: answer.sentence, formal: answer.trust } : answer.schema === "knee.scale/1" ? scaleWords(answer) : answer);
   fill("answer-files", files?.length ? `Of ${files.map(fileName).join(", ")}.` : "");
   fill("answer-figures", (answers.draw[answer.schema] ?? drawAny)(answer));
   for (const make of charts.splice(0)) make();

@@ -56,7 +56,7 @@ const startTheme = () => {
 
 const main = async () => {
   startTheme();
-  await core.start(await unpack(byId("core").textContent));
+  await core.start(await kneeUnpack(byId("core").textContent).arrayBuffer());
   core.keys = core.ask("keys");
   for (const name of calculators) replace(settings[name], defaults[name]);
   for (const part of [predict, axes, plan, trace, replayed]) part.start();

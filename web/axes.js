@@ -52,7 +52,7 @@ axes.draw = (answer) => {
   fill("axes-bars", answer.axes.map((a) => el("div", { class: `axis${a.binds ? " binds" : ""}`, "data-axis": a.axis, "data-tax": a.tax },
     el("h3", {}, el("span", {}, `${labelOf("axes", a.axis.toLowerCase())}: ${count(a.degree)}${a.binds ? ", costs most" : ""}`),
       el("span", {}, a.degree > 1 ? `${a.collective}, ${whole(a.calls)} × ${bytes(a.buffer_bytes)} over the ${a.link}; ${seconds(a.exposed_s)} exposed, ${percent(a.tax)} of compute` : "not used")),
-    a.degree > 1 ? [["communication", a.comm_s, "l-transfer"], ["can hide behind", a.window_s, "l-compute"]].map(pair) : null)));
+    a.degree > 1 ? [["takes", a.comm_s, "l-transfer"], ["can hide", a.window_s, "l-compute"]].map(pair) : null)));
   fill("axes-thresholds",
     el("p", { class: `threshold${few ? " broken" : ""}`, id: "threshold-tokens" }, shard.degree > 1
       ? `Tokens of a GPU: ${whole(t.local_tokens)} ${few ? "<" : "≥"} ${whole(Math.ceil(t.local_tokens_min))}, where gathering the shards takes as long as compute. ${few ? "It cannot hide" : "The longer it computes, the more of it hides"}: ${seconds(shard.exposed_s)} of a step is exposed.`

@@ -144,25 +144,9 @@ static knee_status answer_keys(struct knee_ask_question *q, struct knee_err *err
     return KNEE_OK;
 }
 
-/* What the page may change about a job beside its keys. A word is a set of levers, apart by '+';
- * one that does not apply changes nothing. A trace shows times, not links: so what a trace showed
- * changes by factors, and latency is added to every hop. */
-struct change {
-    double bandwidth_times, latency_added_s, batch_times;
-    unsigned char source[KNEE_KEYS_MAX];
-};
-#define CHANGE(name, field, unit, low)                                                             \
-    KNEE_NUMBER(struct change, name, field, unit, low, KNEE_HUGE, "", "", "")
-static const struct knee_key change_rows[] = {
-    CHANGE("bandwidth-times", bandwidth_times, KNEE_UNIT_FACTOR, 1e-9),
-    CHANGE("latency-added", latency_added_s, KNEE_UNIT_SECONDS, 0),
-    CHANGE("batch-times", batch_times, KNEE_UNIT_FACTOR, 1e-9),
-};
-static const struct knee_keys change_keys = KNEE_KEY_TABLE(change_rows, struct change);
-
+/* A word is a set of levers, apart by '+'; one that does not apply changes nothing. */
 struct changed {
     struct knee_job job;
-    struct change change;
     struct knee_prediction prediction;
 };
 
@@ -170,16 +154,14 @@ static void init_changed(void *room, void **objects)
 {
     struct changed *all = room;
     knee_job_init(&all->job);
-    all->change = (struct change){.bandwidth_times = 1, .batch_times = 1};
     objects[0] = &all->job;
-    objects[1] = &all->change;
-    objects[2] = all;
+    objects[1] = all;
 }
 
 /* levers: the prediction after the first set. */
 static knee_status answer_levers(struct knee_ask_question *q, struct knee_err *err)
 {
-    struct changed *all = q->objects[2];
+    struct changed *all = q->objects[1];
     struct knee_prediction *p = &all->prediction;
     knee_status status = knee_predict(&all->job, NULL, p, err);
     if (!status && q->word_count) {
@@ -199,7 +181,7 @@ static knee_status answer_levers(struct knee_ask_question *q, struct knee_err *e
 /* regimes: {"rows": [...]}, the step at the verdict's count under each set. */
 static knee_status answer_regimes(struct knee_ask_question *q, struct knee_err *err)
 {
-    struct changed *all = q->objects[2];
+    struct changed *all = q->objects[1];
     struct knee_json json = {.text = q->outs[0].text};
     knee_status status = knee_predict(&all->job, NULL, &all->prediction, err);
     if (status)
@@ -217,34 +199,6 @@ static knee_status answer_regimes(struct knee_ask_question *q, struct knee_err *
     knee_json_close(&json, '}');
     knee_prediction_release(&all->prediction);
     return KNEE_OK;
-}
-
-/* what-if: the step measured in the traces at hand, changed. Keys go over what was measured. */
-static void init_measured(void *room, void **objects)
-{
-    const struct knee_ask_told *told = &knee_ask_pushed_of(ask)->last;
-    init_changed(room, objects);
-    if (told->count)
-        ((struct changed *)room)->job = told->diagnosis.prediction.job;
-}
-
-static knee_status answer_what_if(struct knee_ask_question *q, struct knee_err *err)
-{
-    struct changed *all = q->objects[2];
-    struct knee_job *job = &all->job;
-    if (!knee_ask_pushed_of(q->ask)->last.count)
-        return knee_fail(err, KNEE_USAGE, "", "there is no trace yet");
-    struct knee_cluster hops;
-    struct knee_group ranks = {job->measured_workers, 1, true};
-    knee_hardware_cluster(&job->hw, &hops);
-    knee_cluster_free_latency(&hops);
-    for (size_t l = 0; l < hops.level_count; l++)
-        hops.levels[l].latency_s = all->change.latency_added_s;
-    job->comm_time_s /= all->change.bandwidth_times;
-    job->comm_time_s +=
-        knee_collective_s(&hops, KNEE_OP_ALL_REDUCE, ranks, 0, knee_job_algorithm(job));
-    job->batch_scale *= all->change.batch_times;
-    return answer_levers(q, err);
 }
 
 /* axes: a tax's degrees priced operation by operation: {"found": a plan as in knee plan --json,
@@ -319,7 +273,7 @@ static void init_axes(void *room, void **objects)
 
 #define OWN(variable, word, most, begin, function)                                                 \
     static const struct knee_ask_command variable = {.name = word,                                 \
-                                                     .keys = {&knee_job_keys, &change_keys},       \
+                                                     .keys = {&knee_job_keys},                     \
                                                      .most_words = most,                           \
                                                      .operands = "",                               \
                                                      .size = sizeof(struct changed),               \
@@ -327,7 +281,6 @@ static void init_axes(void *room, void **objects)
                                                      .answer = function}
 OWN(levers, "levers", 1, init_changed, answer_levers);
 OWN(regimes, "regimes", 64, init_changed, answer_regimes);
-OWN(what_if, "what-if", 1, init_measured, answer_what_if);
 static const struct knee_ask_command keys = {.name = "keys", .answer = answer_keys};
 static const struct knee_ask_command axes = {.name = "axes",
                                              .keys = {&knee_tax_keys},
@@ -341,11 +294,11 @@ static const struct knee_ask_command *const commands[] = {&knee_ask_predict,
                                                           &knee_ask_plan,
                                                           &knee_ask_diff,
                                                           &knee_ask_replay,
+                                                          &knee_ask_scale,
                                                           &knee_ask_collective,
                                                           &knee_ask_trace,
                                                           &levers,
                                                           &regimes,
-                                                          &what_if,
                                                           &keys,
                                                           &axes,
                                                           NULL};

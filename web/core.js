@@ -4,11 +4,6 @@
 // runs in the page and in its worker.
 const core = { progress: () => 1 };
 
-const unpack = async (base64) => {
-  const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
-};
-
 core.start = async (bytes) => {
   const nothing = () => 0;
   core.module = bytes instanceof WebAssembly.Module ? bytes : await WebAssembly.compile(bytes);

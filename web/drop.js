@@ -7,6 +7,7 @@ const fileKinds = [
   ["nsys-rep", (head, name) => /\.(nsys-rep|qdrep|ncu-rep)$/.test(name), "a report of Nsight", "nsys export -t sqlite FILE, then knee report on what it writes"],
   ["xplane", (head, name) => /\.xplane\.pb$|\.pb$/.test(name), "a profile of XLA", "TensorBoard's trace viewer saves it as .json.gz, which this page reads"],
   ["zip", (head, name) => /^PK\x03\x04|\.(zip|tar|tgz)$/.test(name), "an archive", "unpack it and drop what is in it"],
+  ["training", (head) => /"log_history"/.test(head)],
   ["hf", (head) => /"(hidden_size|n_embd|num_hidden_layers|architectures)"/.test(head) && /^\s*\{/.test(head)],
   ["deepspeed", (head) => /"(zero_optimization|train_micro_batch_size_per_gpu|train_batch_size)"/.test(head) && /^\s*\{/.test(head)],
   ["trace", (head) => /"traceEvents"|"ph"\s*:\s*"[XBMi]"|"displayTimeUnit"/.test(head)],
@@ -46,6 +47,13 @@ const kindOf = async (file) => {
   return fileKinds.find(([, is]) => is(head, file.name.toLowerCase())) ?? ["unknown"];
 };
 
+// Text that nothing tells apart may still be a training log: the core knows.
+const maybeTraining = async (file) => {
+  if (!core.keys.scale || file.size > 2e8) return false;
+  const answer = core.askAbout("scale", {}, [{ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) }], [file.name]);
+  return !/speaks of a training step/.test(answer.error ?? "");
+};
+
 const saySomething = (lines) => {
   fill("drop-said", lines.map((words) => el("li", {}, words)));
   byId("drop-said").hidden = !lines.length;
@@ -56,7 +64,8 @@ const saySomething = (lines) => {
 const openFiles = async (files) => {
   const kinds = {}, refused = [];
   for (const file of files) {
-    const [kind, , what, command] = await kindOf(file);
+    let [kind, , what, command] = await kindOf(file);
+    if (["topo", "unknown"].includes(kind) && (await maybeTraining(file))) [kind, command] = ["training", null];
     if (command) refused.push(`${file.name} is ${what}: ${command.replaceAll("FILE", file.name)}.`);
     else if (readers[kind] && !readers[kind]()) refused.push(`${file.name}: ${kind === "training" ? `knee scale ${file.name} reads training logs` : "knee plan reads it"}.`);
     else if (kind === "unknown") refused.push(`${file.name} is nothing that knee reads: traces (.json, .json.gz), logs of nccl-tests or of training, answers of knee --json.`);
@@ -82,17 +91,19 @@ const openLogs = async (files) => {
   if (files.length > 1) saySomething([`${files.length} logs: ${file.name} is shown; knee fit ${files.map((f) => f.name).join(" ")} fits a cluster to all of them.`]);
   if (!answer.error) return answers.show(answer, [file.name]);
   saySomething([errorWords({ ...answer, where: file.name })]);
+  document.body.dataset.ready = "refused";
 };
 
 const openModel = async (list) => {
   plan.files = await Promise.all(list.map(async ([key, file]) => ({ key, name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) })));
   selectView("plan");
   saySomething(plan.files.map((f) => `Plan uses ${f.name}; Reset forgets it.`));
+  document.body.dataset.ready = "plan";
 };
 
 // Names of what is loaded, and a way to start anew.
 const showFiles = () => {
-  const list = view === "scale" ? scale.files : trace.files;
+  const list = view === "scale" ? scale.files : view === "answer" ? [] : trace.files;
   fill("files-loaded", list.length ? [el("span", {}, `${list.length} file${list.length === 1 ? "" : "s"}: ${list.slice(0, 4).map((f) => fileName(f.name)).join(", ")}${list.length > 4 ? ` and ${list.length - 4} more` : ""}. More files add to them. `),
     el("button", { type: "button", id: "files-clear", onclick: () => { (view === "scale" ? scale : trace).clear(); showFiles(); saySomething([]); } }, "Start anew"),
     view !== "scale" && trace.answer ? el("label", { class: "file" }, "Compare with another run…", el("input", { type: "file", multiple: true, id: "files-other", onchange: (e) => compareRuns([...e.target.files]) })) : null] : []);

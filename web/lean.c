@@ -3,6 +3,7 @@
  * files that the Makefile names in `page_leaves`, whose bytes would not fit into the page. */
 #include "ask/ask.h"
 #include "base/error.h"
+#include "knee_plan.h"
 #include "knee_read.h"
 
 static knee_status not_here(const char *where, const char *what, struct knee_err *err)
@@ -42,4 +43,12 @@ knee_status knee_ask_perfetto(struct knee_ask *ask, const char *name,
 {
     (void)ask, (void)account;
     return not_here(name, "writes no traces", err);
+}
+
+knee_status knee_simulate(const struct knee_shape *shape, const struct knee_machine *machine,
+                          const struct knee_plan *plan, const struct knee_alloc *alloc,
+                          struct knee_trace *out, double *closed_s, struct knee_err *err)
+{
+    (void)shape, (void)machine, (void)plan, (void)alloc, (void)out, (void)closed_s;
+    return not_here("--simulate", "simulates no steps", err);
 }

@@ -35,15 +35,21 @@ scale.open = async (files) => {
 scale.ask = () => {
   if (!scale.files.length) return;
   const answer = core.askAbout("scale", scale.state, scale.files, scale.files.map((f) => f.name));
-  document.body.dataset.scale = "done";
+  document.body.dataset.ready = "scale";
   if (answer.error) {
     scale.form.fail(answer);
     return showError("scale-verdict", answer);
   }
   scale.answer = answer;
-  showVerdict("scale-verdict", answer);
+  showVerdict("scale-verdict", scaleWords(answer));
   scale.form.show([]);
   scale.draw(answer);
+};
+
+// What to do stands first in its sentence.
+const scaleWords = (a) => {
+  const [, first, rest] = /^(.+?[.:])\s+(.*)$/s.exec(a.sentence.replace(/(\d)\. (?=[A-Z0-9])/g, "$1. ")) ?? [null, a.sentence, ""];
+  return { do: first.replace(/:$/, "."), why: rest, formal: a.sentence };
 };
 
 scale.draw = (a) => {

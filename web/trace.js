@@ -110,9 +110,11 @@ trace.draw = (answer) => {
   if (trace.live) timeline.start(answer);
   trace.drawRanks(answer);
   trace.drawCollectives(answer);
-  fill("trace-levers", scroll(table(["lever", "change", "gain", "R", "step", "training", "what it risks"],
+  const replays = answer.levers.some((l) => l.low_s != null);
+  fill("trace-levers", scroll(table(["lever", "change", "work per second", "R", "step", ...(replays ? ["from", "to"] : []), "training", "what it risks"],
     answer.levers.filter((l) => l.gain > 0.005).sort((a, b) => (b.name === v.lever) - (a.name === v.lever) || a.changes_training - b.changes_training || b.gain - a.gain)
-      .map((l) => ({ marked: l.name === v.lever, cells: [l.name, l.change, percent(l.gain, "+"), ratio(l.ratio), seconds(l.step_s), l.changes_training ? "changes" : "stays", l.risk] })), { text: [1, 6] })));
+      .map((l) => ({ marked: l.name === v.lever, cells: [l.name, l.change, percent(l.gain, "+"), ratio(l.ratio), seconds(l.step_s), ...(replays ? [seconds(l.low_s), seconds(l.high_s)] : []), l.changes_training ? "changes" : "stays", l.risk] })), { text: [1, replays ? 8 : 6] })),
+  el("p", { class: "hint" }, replays ? "Each from the timeline; Replay combines them." : `By closed forms of the mean step: the best that can be.${answer.not_replayed ? ` Not replayed: ${answer.not_replayed}.` : ""}`));
   byId("trace-losses-figure").hidden = answer.losses.length === 0;
   fill("trace-losses", table(["file", "what", "count", "first at byte"], answer.losses.map((l) => ({ cells: [fileName(l.file), l.what, count(l.count), count(l.first_byte)] })), { text: [1], file: [0] }));
 };

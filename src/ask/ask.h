@@ -90,7 +90,7 @@ struct knee_ask_command {
 };
 extern const struct knee_ask_command knee_ask_predict, knee_ask_example, knee_ask_tax,
     knee_ask_collective, knee_ask_fit, knee_ask_cluster, knee_ask_list, knee_ask_plan,
-    knee_ask_trace, knee_ask_diff, knee_ask_replay, knee_ask_validate;
+    knee_ask_trace, knee_ask_diff, knee_ask_replay, knee_ask_scale, knee_ask_validate;
 extern const struct knee_ask_command *const knee_ask_commands[]; /* NULL ends */
 
 /* ---- The ask ---- */

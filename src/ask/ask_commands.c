@@ -11,6 +11,7 @@ const struct knee_ask_command *const knee_ask_commands[] = {
     &knee_ask_trace,
     &knee_ask_diff,
     &knee_ask_replay,
+    &knee_ask_scale,
     &knee_ask_tax,
     &knee_ask_collective,
     &knee_ask_fit,

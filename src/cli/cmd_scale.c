@@ -1,269 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * knee scale: a job's own curve from what is at hand. Every file is a training log, a table of runs
- * or a trace, told apart by content; COUNT=FILE says the worker count. Logs give steps, losses and
- * the job's configuration; the curve is fitted and judged, the model stands beside it.
- */
-#include "base/error.h"
-#include "base/fold.h"
-#include "base/keys.h"
+/* knee scale: a job's own curve from what is at hand. Traces are read here, the rest by the ask. */
 #include "base/slice.h"
-#include "cli/cli.h"
 #include "cli/traces.h"
-#include "cluster/gpu_words.h"
-#include "cluster/hardware.h"
-#include "job/profile.h"
-#include "knee_scale.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#define LARGEST_TABLE ((size_t)16 << 20)
-#define LARGEST_LOG   ((size_t)1 << 30) /* unpacked */
-#define PIECE         ((size_t)1 << 18)
-
-struct scale_options {
-    struct knee_workers at;
-    double tolerance, tokens, at_batch;
-    double gpu_util, cpu_util, flops_achieved, late_rank;
-    bool loss_behind, strict;
-    const char *curve, *runs;
-    unsigned char source[KNEE_KEYS_MAX];
-};
-
-#define NUMBER(name, field, unit, low, high, heading, absent, words)                               \
-    KNEE_NUMBER(struct scale_options, name, field, unit, low, high, heading, absent, words)
-
-static const struct knee_key rows[] = {
-    {.name = "at",
-     .kind = KNEE_KEY_WORKERS,
-     .offset = offsetof(struct scale_options, at),
-     .group = "Question",
-     .otherwise = "twice and four times the largest count",
-     .help = "worker counts to forecast: 512, 512,1024, 64..1024x2"},
-    NUMBER("at-batch", at_batch, KNEE_UNIT_COUNT, 1, 1e15, "Question", "as the curve goes on",
-           "global batch at those counts, in sequences (examples)"),
-    NUMBER("tolerance", tolerance, KNEE_UNIT_FRACTION, 0.01, 1, "Question", "0.8",
-           "E(K) down to which more workers are worth it"),
-    NUMBER("tokens", tokens, KNEE_UNIT_COUNT, 1, 1e18, "Question", "none",
-           "tokens to train: days at each count, and dollars with --price"),
-    {.name = "curve",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct scale_options, curve),
-     .group = "Question",
-     .otherwise = "the only one",
-     .help = "which job of a table's column `curve`"},
-    {.name = "runs",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct scale_options, runs),
-     .group = "Question",
-     .otherwise = "none",
-     .help = "write the runs as a table, for knee validate and its --calibrate"},
-    {.name = "strict",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct scale_options, strict),
-     .group = "Question",
-     .otherwise = "",
-     .help = "exit with 3 when a file or a row was refused"},
-    NUMBER("gpu-util", gpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "not known",
-           "share of time the GPUs are busy"),
-    NUMBER("cpu-util", cpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "not known",
-           "share of time the CPUs are busy"),
-    NUMBER("flops-achieved", flops_achieved, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "not known",
-           "share of the GPUs' peak that is reached"),
-    NUMBER("late-rank", late_rank, KNEE_UNIT_COUNT, 0, KNEE_WORKERS_MAX, "Symptoms", "none",
-           "a rank that the others wait for"),
-    {.name = "loss-behind",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct scale_options, loss_behind),
-     .group = "Symptoms",
-     .otherwise = "",
-     .help = "the loss is behind that of a smaller batch at equal tokens"},
-};
-
-static const struct knee_keys scale_keys = KNEE_KEY_TABLE(rows, struct scale_options);
-
-/* Everything that was read, and the answer. */
-struct scale {
-    struct scale_options options;
-    struct knee_shape shape;
-    struct knee_plan plan;
-    struct knee_platform platform;
-    struct knee_train_log logs[KNEE_SCALE_ROWS];
-    size_t log_count;
-    struct knee_scale_row rows[KNEE_SCALE_ROWS];
-    size_t row_count;
-    size_t refused;              /* files and rows */
-    struct knee_text complaints; /* a line for each file */
-    struct knee_text runs;       /* the runs as a table for knee validate */
-    struct knee_scale_answer answer;
-};
-
-/* ---- Files ---- */
-
-static struct knee_scale_row *new_row(struct scale *s, const char *name)
-{
-    struct knee_scale_row *row = &s->rows[s->row_count++];
-    memset(row, 0, sizeof *row);
-    snprintf(row->source, sizeof row->source, "%s", name);
-    row->workers = row->step_s = row->p95_s = row->batch = row->error = NAN;
-    row->tokens_per_s = row->ratio = row->gamma = row->replica = NAN;
-    return row;
-}
-
-static knee_status count_missing(const char *name, struct knee_err *err)
-{
-    knee_fail(err, KNEE_INPUT, name, "the log does not say how many workers it is of");
-    knee_hint(err, "say it: 64=%.60s", name);
-    return KNEE_INPUT;
-}
-
-static double degrees(const struct knee_plan *plan)
-{
-    const double each[] = {plan->tp, plan->pp, plan->cp};
-    double product = 1;
-    for (size_t i = 0; i < sizeof each / sizeof *each; i++)
-        product *= each[i] >= 1 ? each[i] : 1;
-    return product;
-}
-
-/* A log that is not timed has losses for the batch fit, and no row of the curve. */
-static knee_status add_log(struct scale *s, struct knee_train_log *log, double workers,
-                           struct knee_err *err)
-{
-    if (!isnan(workers)) {
-        log->workers = workers;
-        log->workers_from = "what was said";
-    }
-    if (isnan(log->workers) && log->timing != KNEE_TIMED_NOT)
-        return count_missing(log->name, err);
-    s->logs[s->log_count++] = *log;
-    if (log->timing == KNEE_TIMED_NOT) {
-        knee_text_printf(&s->complaints, "  %s: losses, but nothing says how long a step takes\n",
-                         log->name);
-        return KNEE_OK;
-    }
-    struct knee_scale_row *row = new_row(s, log->name);
-    row->workers = log->workers;
-    row->step_s = log->median_s;
-    row->p95_s = log->p95_s;
-    row->error = log->error;
-    row->batch = log->batch;
-    row->replica = degrees(&log->plan);
-    row->tokens_per_s = log->tokens_per_s;
-    row->log = &s->logs[s->log_count - 1];
-    return KNEE_OK;
-}
-
-static knee_status read_log(struct scale *s, FILE *file, const char *name, const char *begun,
-                            size_t begun_size, double workers, struct knee_err *err)
-{
-    struct knee_train_reader *reader = knee_train_begin(cli_input_name(name), NULL);
-    struct knee_train_log log;
-    char *piece = malloc(PIECE);
-    size_t got;
-    if (!reader || !piece) {
-        knee_train_abandon(reader);
-        free(piece);
-        return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
-    }
-    knee_train_push(reader, begun, begun_size);
-    while ((got = fread(piece, 1, PIECE, file)) > 0)
-        knee_train_push(reader, piece, got);
-    free(piece);
-    knee_status status = knee_train_end(reader, &log, err);
-    if (status)
-        return status;
-    status = add_log(s, &log, workers, err);
-    if (status)
-        knee_train_log_release(&log);
-    return status;
-}
-
-static knee_status read_table(struct scale *s, const char *name, struct knee_err *err)
-{
-    char *data = NULL;
-    size_t length = 0, count = 0, refused = 0;
-    knee_status status = cli_read_file(name, LARGEST_TABLE, &data, &length, err);
-    if (!status)
-        status = knee_scale_table_read(data ? data : "", length, cli_input_name(name),
-                                       s->options.curve, s->rows + s->row_count,
-                                       KNEE_SCALE_ROWS - s->row_count, &count, &refused, err);
-    if (!status) {
-        s->row_count += count;
-        s->refused += refused;
-    }
-    if (!status && refused)
-        knee_text_printf(&s->complaints, "  %s: %zu rows without a worker count or a step\n",
-                         cli_input_name(name), refused);
-    free(data);
-    return status;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The median step of the first rank; NaN: the trace has none. */
-static double median_step(const struct knee_account *account)
-{
-    int64_t windows[1024] = {0};
-    size_t count = 0;
-    for (size_t i = 0; i < account->step_count && count < 1024; i++)
-        if (account->steps[i].rank == 0 && account->steps[i].number >= 0)
-            windows[count++] = account->steps[i].ledger.window_ns;
-    qsort(windows, count, sizeof *windows, ascending);
-    size_t middle = count / 2;
-    return count ? 1e-9 * (double)windows[middle] : NAN;
-}
-
-static knee_status read_trace(struct scale *s, const char *name, double workers,
-                              struct knee_err *err)
-{
-    struct knee_trace_options options = {0};
-    struct cli_traces traces;
-    struct knee_account account;
-    knee_status status = cli_traces_read(&name, 1, &options, NULL, true, &traces, err);
-    if (status)
-        return status;
-    status = knee_account(traces.traces, traces.count, NULL, &account, err);
-    if (!status) {
-        const struct knee_ledger *ledger = &account.ranks[0].ledger;
-        double compute = (double)ledger->label_ns[KNEE_COMPUTE];
-        double world =
-            account.world_size > 0 ? (double)account.world_size : (double)account.rank_count;
-        struct knee_scale_row *row = new_row(s, cli_base_name(name));
-        row->workers = isnan(workers) ? world : workers;
-        row->step_s = median_step(&account);
-        row->ratio = knee_ledger_ratio(ledger);
-        row->gamma = (double)ledger->comm_ns / compute;
-        if (isnan(row->step_s)) {
-            s->row_count--;
-            status = knee_fail(err, KNEE_INPUT, name, "the trace has no steps to time");
-        }
-        knee_account_release(&account);
-    }
-    cli_traces_release(&traces);
-    return status;
-}
-
-/* "64=run.log": the count, and the name after it; NaN: none was said. */
-static double said_workers(const char **word)
-{
-    char *end;
-    double count = strtod(*word, &end);
-    if (end == *word || *end != '=' || !(count >= 1 && count <= KNEE_WORKERS_MAX))
-        return NAN;
-    *word = end + 1;
-    return count;
-}
+#define PIECE ((size_t)1 << 18)
 
 static bool ends_with(const char *name, const char *end)
 {
@@ -271,335 +16,62 @@ static bool ends_with(const char *name, const char *end)
     return length >= least && strcmp(name + length - least, end) == 0;
 }
 
-static bool is_trace(const char *name, const char *data, size_t length)
+/* What stands after COUNT= in a word. */
+static const char *name_in(const char *word)
 {
-    struct knee_slice text = {data, length};
-    return ends_with(name, ".sqlite") || knee_slice_has(text, "\"traceEvents\"");
+    size_t digits = strspn(word, "0123456789.");
+    return digits && word[digits] == '=' ? word + digits + 1 : word;
 }
 
-/* Traces are packed as .json.gz; what else is packed is a log. */
-static knee_status read_packed(struct scale *s, FILE *file, const char *word, double workers,
-                               struct knee_err *err)
+static bool begins_as_trace(const char *name)
 {
-    void *data = NULL;
-    size_t length = 0;
-    int fd = fileno(file);
-    if (ends_with(word, ".json.gz"))
-        return read_trace(s, word, workers, err);
-    if (lseek(fd, 0, SEEK_SET) < 0 ||
-        knee_gunzip_all(cli_reader(&fd), LARGEST_LOG, NULL, &data, &length))
-        return knee_fail(err, KNEE_INPUT, word, "cannot be unpacked");
-    fseek(file, 0, SEEK_END); /* nothing more to come from it */
-    knee_status status = read_log(s, file, word, data ? data : "", length, workers, err);
-    free(data);
-    return status;
+    FILE *file = fopen(name, "rb");
+    char *begun = file ? malloc(PIECE) : NULL;
+    size_t size = begun ? fread(begun, 1, PIECE, file) : 0;
+    bool packed = size > 1 && memcmp(begun, "\x1f\x8b", 2) == 0;
+    bool is = packed ? ends_with(name, ".json.gz")
+                     : begun && knee_slice_has((struct knee_slice){begun, size}, "\"traceEvents\"");
+    free(begun);
+    if (file)
+        fclose(file);
+    return is;
 }
 
-static knee_status read_word(struct scale *s, const char *word, struct knee_err *err)
+static bool is_trace(const char *name)
 {
     struct stat about;
-    double workers = said_workers(&word);
-    bool folder = stat(word, &about) == 0 && S_ISDIR(about.st_mode);
-    if (s->row_count == KNEE_SCALE_ROWS || s->log_count == KNEE_SCALE_ROWS)
-        return knee_fail(err, KNEE_USAGE, "", "more than %d runs", KNEE_SCALE_ROWS);
-    if (folder)
-        return read_trace(s, word, workers, err);
-    FILE *file = strcmp(word, "-") == 0 ? stdin : fopen(word, "rb");
-    if (!file)
-        return knee_fail(err, errno == ENOMEM ? KNEE_SYSTEM : KNEE_INPUT, word,
-                         "cannot be opened: %s", strerror(errno));
-    char *begun = malloc(PIECE);
-    size_t size = begun ? fread(begun, 1, PIECE, file) : 0;
-    knee_status status;
-    if (!begun)
-        status = knee_fail(err, KNEE_SYSTEM, word, "out of memory");
-    else if (file != stdin && size > 1 && (unsigned char)begun[0] == 0x1f &&
-             (unsigned char)begun[1] == 0x8b)
-        status = read_packed(s, file, word, workers, err);
-    else if (file != stdin && is_trace(word, begun, size))
-        status = read_trace(s, word, workers, err);
-    else if (file != stdin && knee_scale_is_table(begun, size))
-        status = read_table(s, word, err);
-    else
-        status = read_log(s, file, word, begun, size, workers, err);
-    if (file != stdin)
-        fclose(file);
-    free(begun);
-    return status;
+    bool there = stat(name, &about) == 0;
+    if (there && S_ISDIR(about.st_mode))
+        return true;
+    return there && (ends_with(name, ".sqlite") || begins_as_trace(name));
 }
 
-/* A file that cannot be used does not stop the others. */
-static knee_status read_words(struct scale *s, struct cli_run *run)
+/* A trace that cannot be used is complained of by the ask, which then finds none. */
+static knee_status read_traces(struct cli_run *run)
 {
-    knee_status status = KNEE_OK;
     for (size_t i = 0; i < run->word_count; i++) {
-        struct knee_err one = {0};
-        status = read_word(s, run->words[i], &one);
-        if (status && (status != KNEE_INPUT || run->word_count == 1)) {
-            run->err = one;
+        struct knee_trace_options reading = {0};
+        const char *name = name_in(run->words[i]);
+        if (!is_trace(name))
+            continue;
+        knee_status status = cli_traces_to_ask(run, &name, 1, &reading, KNEE_ASK_BY_NAME);
+        if (status && (status != KNEE_INPUT || run->word_count == 1))
             return status;
-        }
-        if (status) {
-            s->refused++;
-            knee_text_printf(&s->complaints, "  %s: %s%s%s\n", one.where, one.what,
-                             one.hint[0] ? "; " : "", one.hint);
-        }
-    }
-    if (run->word_count > 0 && s->row_count == 0 && s->log_count == 0) {
-        knee_fail(&run->err, KNEE_INPUT, "", "none of the %zu files can be used", run->word_count);
-        knee_hint(&run->err, "%.200s", s->complaints.data ? s->complaints.data + 2 : "");
-        return KNEE_INPUT;
     }
     return KNEE_OK;
-}
-
-/* ---- The model beside it ---- */
-
-/* What was given by flags goes over what the log says. */
-static void overlay(const struct knee_keys *keys, const void *given, void *onto)
-{
-    const unsigned char *source = (const unsigned char *)given + keys->source_offset;
-    unsigned char *own = knee_keys_source(keys, onto);
-    for (size_t i = 0; i < keys->count; i++) {
-        size_t offset = keys->rows[i].offset;
-        size_t size = keys->rows[i].kind == KNEE_KEY_CHOICE ? sizeof(int) : sizeof(double);
-        if (source[i] != KNEE_FLAG)
-            continue;
-        memcpy((char *)onto + offset, (const char *)given + offset, size);
-        own[i] = KNEE_FLAG;
-    }
-}
-
-/* Row of the preset of the GPU that the log names; -1: it names none. */
-static int find_gpu(const char *said)
-{
-    const struct knee_gpu *gpu = knee_gpu_in(said);
-    for (size_t row = 0; gpu && knee_gpu_at(row); row++)
-        if (knee_gpu_at(row) == gpu)
-            return (int)row;
-    return -1;
-}
-
-/* The profile that the log's framework has. */
-static void pick_profile(const struct knee_train_log *log, struct knee_platform *platform)
-{
-    char words[KNEE_TRAIN_TEXT];
-    const struct knee_gpu *gpu = knee_hardware_gpu(&platform->hw);
-    if (platform->profile >= 0 || !gpu)
-        return;
-    knee_fold(log->format, words, sizeof words);
-    platform->profile = knee_profile_pick(words, gpu->name, "bf16");
-}
-
-/* A number of the table; what is not known is left empty. */
-static void add_number(struct knee_text *text, double value)
-{
-    if (isfinite(value))
-        knee_text_printf(text, "%.10g", value);
-    knee_text_puts(text, ",");
-}
-
-static const char *choice(const struct knee_choices *choices, int row)
-{
-    return row >= 0 ? choices->name((size_t)row) : "";
-}
-
-/* One line for knee validate: only runs whose GPU and shape are known. */
-static void add_run(struct scale *s, const struct knee_scale_row *row, struct knee_shape shape,
-                    const struct knee_plan *plan, const struct knee_platform *platform)
-{
-    const struct knee_gpu *gpu = knee_hardware_gpu(&platform->hw);
-    if (!gpu || knee_shape_complete(&shape, NULL))
-        return;
-    const double numbers[] = {row->workers,
-                              shape.layers,
-                              shape.hidden,
-                              shape.heads,
-                              shape.kv_heads,
-                              shape.head_dim,
-                              shape.ffn,
-                              shape.glu,
-                              shape.vocab,
-                              shape.seq,
-                              row->batch,
-                              plan->micro_batch,
-                              plan->tp,
-                              plan->pp,
-                              plan->vp,
-                              plan->cp,
-                              plan->shard >= 0 ? (double)plan->shard : (double)NAN,
-                              plan->seq_par,
-                              row->step_s};
-    if (s->runs.length == 0)
-        knee_text_puts(
-            &s->runs,
-            "id,source,gpu,precision,recompute,overlap,profile,n_gpus,layers,hidden,heads,kv_heads,"
-            "head_dim,ffn,glu,vocab,seq,global_batch,micro_batch,tp,pp,vp,cp,"
-            "zero,seq_par,step_time_s,curve\n");
-    knee_text_printf(
-        &s->runs, "%s,%s,%s,%s,%s,%s%s,%s,", row->source, row->log ? row->log->format : "table",
-        gpu->name, choice(&knee_precision_names, plan->precision),
-        choice(&knee_recompute_names, plan->recompute), plan->overlap_dp == 0 ? "no dp " : "",
-        plan->overlap_tp == 0 ? "no tp" : "", choice(&knee_profile_names, platform->profile));
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        add_number(&s->runs, numbers[i]);
-    knee_text_puts(&s->runs, "log\n");
-}
-
-static void model_row(struct scale *s, struct knee_scale_row *row)
-{
-    struct knee_shape shape;
-    struct knee_plan plan;
-    struct knee_platform platform = s->platform;
-    knee_shape_init(&shape);
-    knee_plan_init(&plan);
-    if (row->log) {
-        shape = row->log->shape;
-        plan = row->log->plan;
-        if (!knee_hardware_gpu(&platform.hw))
-            platform.hw.gpu = find_gpu(row->log->gpu);
-        pick_profile(row->log, &platform);
-    }
-    overlay(&knee_shape_keys, &s->shape, &shape);
-    overlay(&knee_plan_keys, &s->plan, &plan);
-    if (isnan(row->replica) || row->replica < degrees(&plan))
-        row->replica = degrees(&plan);
-    knee_scale_model(&shape, &plan, &platform, row->workers, row->batch, row->step_s, &row->model);
-    if (s->options.runs)
-        add_run(s, row, shape, &plan, &platform);
-}
-
-static knee_status write_runs(const struct scale *s, struct knee_err *err)
-{
-    if (s->runs.length == 0) {
-        knee_fail(err, KNEE_INPUT, "--runs", "no run whose GPU and shape are known");
-        knee_hint(err, "add --gpu, and --model where the logs do not have it");
-        return KNEE_INPUT;
-    }
-    return cli_write_file(s->options.runs, &s->runs, err);
-}
-
-/* ---- The batch fit ---- */
-
-static knee_status fit_batches(struct scale *s, struct knee_err *err)
-{
-    struct knee_batch_run runs[KNEE_BATCH_RUNS];
-    size_t count = 0, all = 0;
-    for (size_t i = 0; i < s->log_count && count < KNEE_BATCH_RUNS; i++) {
-        const struct knee_train_log *log = &s->logs[i];
-        if (!(log->batch > 0))
-            continue;
-        runs[count++] = (struct knee_batch_run){log->batch, log->rows, log->row_count};
-        all += log->row_count;
-    }
-    if (count < 2)
-        return KNEE_OK;
-    double *room = calloc(2 * all + 1, sizeof *room);
-    if (!room)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    knee_batch_fit(runs, count, room, &s->answer.batch);
-    free(room);
-    return KNEE_OK;
-}
-
-/* ---- The answer ---- */
-
-/* Dollars per worker and hour: given, or indicative for the GPU. */
-static double price(const struct scale *s)
-{
-    const struct knee_gpu *gpu = knee_hardware_gpu(&s->platform.hw);
-    if (!isnan(s->platform.hw.price_per_hour) || !gpu)
-        return s->platform.hw.price_per_hour;
-    return knee_gpu_price(gpu);
-}
-
-static knee_status set_question(struct scale *s, struct knee_err *err)
-{
-    const struct scale_options *o = &s->options;
-    struct knee_scale_question *q = &s->answer.question;
-    *q = (struct knee_scale_question){
-        .tolerance = isnan(o->tolerance) ? 0.8 : o->tolerance,
-        .tokens = o->tokens,
-        .at_batch = o->at_batch,
-        .price_per_hour = price(s),
-        .symptoms = {o->gpu_util, o->cpu_util, o->flops_achieved, o->late_rank, o->loss_behind},
-    };
-    double *counts = calloc(KNEE_ROWS_MAX, sizeof *counts);
-    if (!counts)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    size_t count = o->at.ranges ? knee_workers_list(&o->at, counts, KNEE_ROWS_MAX) : 0;
-    knee_status status = KNEE_OK;
-    if (count > KNEE_SCALE_FORECASTS)
-        status = knee_fail(err, KNEE_USAGE, "--at", "more than %d counts", KNEE_SCALE_FORECASTS);
-    for (size_t i = 0; i < count && !status; i++)
-        q->at[q->at_count++] = counts[i];
-    free(counts);
-    return status;
-}
-
-static void print_answer(struct cli_run *run, const struct scale *s)
-{
-    struct knee_style style = cli_style(run);
-    knee_write_scale(&s->answer, cli_format(run), &style, &run->text);
-    if (run->common.html)
-        knee_write_scale(&s->answer, KNEE_JSON, &style, &run->answer);
-    if (cli_format(run) == KNEE_TEXT && s->complaints.data)
-        knee_text_puts(&run->text, s->complaints.data);
-    run->text.failed = run->text.failed || s->complaints.failed;
-}
-
-static knee_status answer(struct cli_run *run, struct scale *s)
-{
-    knee_status status = read_words(s, run);
-    if (!status)
-        status = set_question(s, &run->err);
-    if (!status)
-        status = fit_batches(s, &run->err);
-    if (status)
-        return status;
-    for (size_t i = 0; i < s->row_count; i++)
-        model_row(s, &s->rows[i]);
-    if (s->options.runs && (status = write_runs(s, &run->err)))
-        return status;
-    s->answer.rows = s->rows;
-    s->answer.row_count = s->row_count;
-    status = knee_scale_judge(&s->answer, &run->err);
-    if (!status)
-        print_answer(run, s);
-    return !status && s->options.strict && s->refused ? KNEE_INPUT : status;
-}
-
-static bool has_symptoms(const struct scale_options *o)
-{
-    return o->loss_behind || !isnan(o->gpu_util) || !isnan(o->cpu_util) ||
-           !isnan(o->flops_achieved) || !isnan(o->late_rank);
 }
 
 static knee_status scale_main(struct cli_run *run, int argc, char **argv)
 {
-    struct scale *s = calloc(1, sizeof *s);
-    if (!s)
-        return knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
-    knee_keys_clear(&scale_keys, &s->options);
-    knee_shape_init(&s->shape);
-    knee_plan_init(&s->plan);
-    knee_platform_init(&s->platform);
-    run->objects[0] = &s->options;
-    run->objects[1] = &s->shape;
-    run->objects[2] = &s->plan;
-    run->objects[3] = &s->platform;
+    void *room = cli_ask_room(run);
+    if (!room)
+        return KNEE_SYSTEM;
     knee_status status = cli_parse(run, argc, argv);
-    if (!status && !run->common.help && run->word_count == 0 && !has_symptoms(&s->options)) {
-        status = knee_fail(&run->err, KNEE_USAGE, "", "which logs?");
-        knee_hint(&run->err, "knee scale 8=small.log 16=large.log, or a symptom: --gpu-util 35%%");
-    }
     if (!status && !run->common.help)
-        status = answer(run, s);
-    for (size_t i = 0; i < s->log_count; i++)
-        knee_train_log_release(&s->logs[i]);
-    knee_text_release(&s->complaints);
-    knee_text_release(&s->runs);
-    free(s);
+        status = read_traces(run);
+    if (!status && !run->common.help)
+        status = cli_answer(run, NULL);
+    free(room);
     return status;
 }
 
@@ -617,7 +89,6 @@ const struct cli_command cli_scale = {
                 "  knee scale 8=a.log 16=b.log 32=c.log --at 64,128\n"
                 "  knee scale runs.csv --curve night --at 512 --tokens 1T --price 2.5\n"
                 "  knee scale --gpu-util 35% --cpu-util 100%\n",
-    .keys = {&scale_keys, &knee_shape_keys, &knee_plan_keys, &knee_platform_keys},
-    .most_words = CLI_WORDS,
+    .ask = &knee_ask_scale,
     .main = scale_main,
 };

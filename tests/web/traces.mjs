@@ -204,6 +204,39 @@ await page.setInputFiles("#files", [`${out}/empty.json`]);
 await page.waitForSelector("#trace-verdict.error");
 check("a failed drop says that what is below is older", /last answer/.test(await text(page, "trace-verdict")) && (await page.getAttribute("#view-trace", "class")).includes("stale"), await text(page, "trace-verdict"));
 
+// ---- Training logs: Scale ----
+const logs = [8, 16, 32].map((n) => `examples/scale/gpt_${n}.log`);
+await drop(page, [logs[0]], "scale");
+same("one training log", await answer(page), native("scale", logs[0]));
+await drop(page, logs.slice(1), "scale");
+const curve = native("scale", ...logs);
+same("three, added up", await answer(page), curve);
+near("the knee", await value(page, "tile-scale-knee"), curve.knee.predicted_workers);
+check("what to do stands first", /^Do not ask for 64/.test((await lines(page, "scale"))[0]), (await lines(page, "scale"))[0]);
+check("a curve with its band", await page.isVisible("#scale-result canvas"));
+await page.selectOption("#scale-form-gpu", "h100");
+same("with a GPU", await answer(page), native("scale", ...logs, "--gpu", "h100"));
+await page.fill("#scale-form-at", "lots");
+await page.press("#scale-form-at", "Enter");
+check("a wrong count is said at its field", await page.isVisible("#scale-form-at-error"));
+await page.click("#scale-form-reset"); // while a box with its help has the focus
+same("reset", await answer(page), curve);
+await page.screenshot({ path: `${out}/scale.png`, fullPage: true });
+await fits(page, "scale");
+const training = existsSync(`${shared}/train_logs`) ? readdirSync(`${shared}/train_logs`).filter((f) => f !== "index.csv").map((f) => `${shared}/train_logs/${f}`) : [];
+let agreed = 0;
+for (const file of training) {
+  let want = null;
+  try { want = native("scale", file); } catch { /* the program refuses it */ }
+  await page.click("#tab-scale");
+  await clear();
+  await page.evaluate(() => { delete document.body.dataset.ready; });
+  await page.setInputFiles("#files", [file]);
+  await page.waitForSelector("body[data-ready]");
+  if (want ? same(`training log ${file.split("/").at(-1)}`, await answer(page), want) : check(`${file}: refused, and said`, await page.$("#scale-verdict.error, #trace-verdict.error, #drop-said:not([hidden])"))) agreed++;
+}
+console.log(training.length ? `${agreed} of ${training.length} training logs beside the repository: page and program agree` : "no training logs beside the repository: not compared");
+
 // A log of nccl-tests, and answers of knee.
 await drop(page, ["examples/one_rail_32.log"], "answer");
 same("a dropped log gets the program's answer", await answer(page), native("collective", "--against", "examples/one_rail_32.log"));
