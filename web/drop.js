@@ -10,6 +10,7 @@ const fileKinds = [
   ["training", (head) => /"log_history"/.test(head)],
   ["hf", (head) => /"(hidden_size|n_embd|num_hidden_layers|architectures)"/.test(head) && /^\s*\{/.test(head)],
   ["deepspeed", (head) => /"(zero_optimization|train_micro_batch_size_per_gpu|train_batch_size)"/.test(head) && /^\s*\{/.test(head)],
+  ["operations", (head) => /"cat":\s*"(forward|backward)-compute"/.test(head), "a log of a pipeline's operations", "knee replay FILE names the cause of its slowdown"],
   ["trace", (head) => /"traceEvents"|"ph"\s*:\s*"[XBMi]"|"displayTimeUnit"/.test(head)],
   ["log", (head) => /busbw|algbw|OSU MPI|"schema":\s*"nccl/.test(head)],
   ["cluster", (head, name) => /^\s*<system|<\?xml/.test(head) || /\bGPU0\b[^\n]*\bGPU1\b[^\n]*(CPU Affinity|NIC)/.test(head) || (/\.ya?ml$/.test(name) && /^\s*(levels|links|gpus-per-node|node)\s*:/m.test(head)), "a cluster", "knee cluster FILE shows it, --cluster FILE uses it in any command"],

@@ -3,8 +3,10 @@
  * files that the Makefile names in `page_leaves`, whose bytes would not fit into the page. */
 #include "ask/ask.h"
 #include "base/error.h"
+#include "knee_out.h"
 #include "knee_plan.h"
 #include "knee_read.h"
+#include "knee_replay.h"
 
 static knee_status not_here(const char *where, const char *what, struct knee_err *err)
 {
@@ -51,4 +53,31 @@ knee_status knee_simulate(const struct knee_shape *shape, const struct knee_mach
 {
     (void)shape, (void)machine, (void)plan, (void)alloc, (void)out, (void)closed_s;
     return not_here("--simulate", "simulates no steps", err);
+}
+
+/* Logs of a pipeline's operations: nothing of them gets past the reader. */
+knee_status knee_op_log_read(const char *json, size_t length, const char *file,
+                             const struct knee_alloc *alloc, struct knee_op_log *out,
+                             struct knee_err *err)
+{
+    (void)json, (void)length, (void)alloc, (void)out;
+    return not_here(file, "reads no logs of operations", err);
+}
+
+void knee_op_log_release(struct knee_op_log *log)
+{
+    (void)log;
+}
+
+knee_status knee_find_slowdown(const struct knee_op_log *log, const struct knee_alloc *alloc,
+                               struct knee_slowdown *out, struct knee_err *err)
+{
+    (void)alloc, (void)out;
+    return not_here(log->file, "reads no logs of operations", err);
+}
+
+void knee_write_slowdown(const struct knee_slowdown *slowdown, enum knee_format format,
+                         const struct knee_style *style, struct knee_text *text)
+{
+    (void)slowdown, (void)format, (void)style, (void)text;
 }

@@ -235,10 +235,11 @@ static knee_status read_traces(struct scale *s, const char *name, double workers
                                struct knee_err *err)
 {
     struct knee_ask_told *told = &s->told;
-    *there = knee_ask_pick(s->ask, &name, 1, 0, told, NULL) == KNEE_OK;
-    if (!*there)
-        return KNEE_OK;
-    knee_status status = knee_account(told->traces, told->count, told->alloc, &told->account, err);
+    knee_status status = knee_ask_pick(s->ask, &name, 1, 0, told, err);
+    *there = status != KNEE_INPUT; /* else no trace was pushed under this name */
+    if (status)
+        return *there ? status : KNEE_OK;
+    status = knee_account(told->traces, told->count, told->alloc, &told->account, err);
     if (!status && told->account.rank_count == 0)
         status = knee_fail(err, KNEE_INPUT, name, "there is no GPU work in it");
     if (!status)

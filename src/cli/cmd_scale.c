@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* knee scale: a job's own curve from what is at hand. Traces are read here, the rest by the ask. */
+#include "base/error.h"
 #include "base/slice.h"
 #include "cli/traces.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,27 +25,27 @@ static const char *name_in(const char *word)
     return digits && word[digits] == '=' ? word + digits + 1 : word;
 }
 
-static bool begins_as_trace(const char *name)
+static knee_status begins_as_trace(const char *name, bool *is, struct knee_err *err)
 {
     FILE *file = fopen(name, "rb");
     char *begun = file ? malloc(PIECE) : NULL;
+    bool memory = file ? begun != NULL : errno != ENOMEM;
     size_t size = begun ? fread(begun, 1, PIECE, file) : 0;
     bool packed = size > 1 && memcmp(begun, "\x1f\x8b", 2) == 0;
-    bool is = packed ? ends_with(name, ".json.gz")
-                     : begun && knee_slice_has((struct knee_slice){begun, size}, "\"traceEvents\"");
+    *is = packed ? ends_with(name, ".json.gz")
+                 : begun && knee_slice_has((struct knee_slice){begun, size}, "\"traceEvents\"");
     free(begun);
     if (file)
         fclose(file);
-    return is;
+    return memory ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, name, "out of memory");
 }
 
-static bool is_trace(const char *name)
+static knee_status is_trace(const char *name, bool *is, struct knee_err *err)
 {
     struct stat about;
     bool there = stat(name, &about) == 0;
-    if (there && S_ISDIR(about.st_mode))
-        return true;
-    return there && (ends_with(name, ".sqlite") || begins_as_trace(name));
+    *is = there && (S_ISDIR(about.st_mode) || ends_with(name, ".sqlite"));
+    return there && !*is ? begins_as_trace(name, is, err) : KNEE_OK;
 }
 
 /* A trace that cannot be used is complained of by the ask, which then finds none. */
@@ -52,9 +54,13 @@ static knee_status read_traces(struct cli_run *run)
     for (size_t i = 0; i < run->word_count; i++) {
         struct knee_trace_options reading = {0};
         const char *name = name_in(run->words[i]);
-        if (!is_trace(name))
+        bool trace = false;
+        knee_status status = is_trace(name, &trace, &run->err);
+        if (status)
+            return status;
+        if (!trace)
             continue;
-        knee_status status = cli_traces_to_ask(run, &name, 1, &reading, KNEE_ASK_BY_NAME);
+        status = cli_traces_to_ask(run, &name, 1, &reading, KNEE_ASK_BY_NAME);
         if (status && (status != KNEE_INPUT || run->word_count == 1))
             return status;
     }

@@ -45,7 +45,8 @@ knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *len
         return read_all(stdin, "standard input", cap, data, length, err);
     FILE *file = fopen(name, "rb");
     if (!file)
-        return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
+        return knee_fail(err, errno == ENOMEM ? KNEE_SYSTEM : KNEE_INPUT, name,
+                         "cannot be opened: %s", strerror(errno));
     cli_note_input(name);
     knee_status status = read_all(file, name, cap, data, length, err);
     fclose(file);

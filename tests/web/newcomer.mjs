@@ -43,6 +43,8 @@ await task("find both flips", async () => {
 });
 await task("which plan", async () => {
   await me.click("#tab-plan");
+  await me.click("#plan-form-reset");
+  await me.choose("plan-form-model", "llama3-70b");
   await me.type("plan-form-gpus", "512");
   await page.waitForSelector('body[data-plan="done"][data-settled="true"]');
   await me.click(page.getByRole("button", { name: "Copy" }));
@@ -65,7 +67,8 @@ await task("what if bf16", async () => {
 await task("is my log normal", async () => {
   await me.click("#tab-scale");
   await me.files("files", ["examples/scale/gpt_8.log"], "scale");
-  return must(`${await text(page, "scale-verdict")} ${await text(page, "drop-said")}`, /runs as it should|times slower|faster than the model|nothing to hold it against/);
+  await me.choose("scale-form-gpu", "h100");
+  return must(`${await text(page, "scale-verdict")} ${await text(page, "drop-said")}`, /runs as it should|times slower|faster than the model/);
 });
 await task("compare two runs", async () => {
   await me.click("#tab-trace");

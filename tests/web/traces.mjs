@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { createWriteStream, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createGzip, gzipSync } from "node:zlib";
 import { resolve } from "node:path";
-import { address, answer, check, drop, figure, fits, knee, lines, median, native, near, open, out, same, text, url, value } from "./browser.mjs";
+import { address, answer, check, cpuTime, drop, figure, fits, knee, lines, median, native, near, open, out, same, text, url, value } from "./browser.mjs";
 
 const page = await open(`${url}#trace`);
 const clear = async () => { if (await page.isVisible("#files-clear")) await page.click("#files-clear"); };
@@ -196,6 +196,9 @@ for (const [file, words] of foreign) {
   await drop(page, [file.includes("/") ? file : `${out}/${file}`], "refused");
   check(`${file}: the page says which command reads it`, words.test(await text(page, "drop-said")), await text(page, "drop-said"));
 }
+writeFileSync(`${out}/operations.json`, '[{"name":"backward-compute","cat":"backward-compute","pid":0,"tid":0,"ts":1,"dur":2,"ph":"X","args":{"step":16}}]');
+await drop(page, [`${out}/operations.json`], "refused");
+check("a log of operations: knee replay", /knee replay operations\.json/.test(await text(page, "drop-said")));
 writeFileSync(`${out}/nsys.sqlite`, "SQLite format 3\0 and more");
 await drop(page, [`${out}/nsys.sqlite`], "refused");
 check("sqlite: knee report", /knee report nsys\.sqlite/.test(await text(page, "drop-said")));
@@ -267,8 +270,9 @@ if (!existsSync(large)) await write(large, 1300000);
 await page.click("#tab-trace");
 await clear();
 const start = Date.now();
-await drop(page, [large]);
+const work = await cpuTime(page, () => drop(page, [large]));
 figure(`${(statSync(large).size / 1e6).toFixed(0)} MB of gzip, 1.3 million spans, dropped and shown in`, (Date.now() - start) / 1000, 3, "s");
+console.log(`of that ${(work / 1000).toFixed(1)} s processor time of the page's thread`);
 near("1.3 million spans have the program's R", await value(page, "tile-trace-ratio"), native("trace", large).verdict.ratio);
 const pans = await page.$eval("#timeline", (c) => {
   const list = [];
