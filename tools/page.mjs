@@ -18,17 +18,19 @@ const put = (page, mark, text) => {
   if (!page.includes(mark)) throw new Error(`web/index.html has no ${mark}`);
   return page.replace(mark, () => text);
 };
-// Five of 85 letters for four bytes; < would end what it stands in.
+// Two of 91 letters for 13 bits, after the length in bytes; < would end what it stands in.
+const letter = (i) => String.fromCharCode(i + (i < 25 ? 35 : 36));
 const packed = (data) => {
   const bytes = gzipSync(data, { level: 9 });
-  const whole = Buffer.concat([bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
-  let text = "";
-  for (let i = 0; i < whole.length; i += 4) {
-    let number = whole.readUInt32BE(i), five = "";
-    for (let k = 0; k < 5; k++, number = Math.floor(number / 85)) five = String.fromCharCode((number % 85) + 40).replace("<", "}") + five;
-    text += five;
+  let text = `${bytes.length}:`, bits = 0, held = 0;
+  const put13 = () => { const v = (bits >>> Math.max(0, held - 13)) & 8191; text += letter(v % 91) + letter(Math.floor(v / 91)); held -= 13; };
+  for (const byte of bytes) {
+    bits = ((bits << 8) | byte) & 0xfffff;
+    held += 8;
+    if (held >= 13) put13();
   }
-  return `${bytes.length}:${text}`;
+  if (held > 0) { bits = (bits << (13 - held)) & 0xfffff; held = 13; put13(); }
+  return text;
 };
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 

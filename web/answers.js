@@ -78,16 +78,6 @@ answers.draw["knee.plan/1"] = (a) => planFigures(a);
 answers.draw["knee.scale/1"] = (a) => scaleFigures(a);
 answers.draw["knee.replay/1"] = (a) => [wideFigure("Changes", [{ name: "recorded", step_s: a.measured_step_s }, ...a.changes].map((r, i, all) => bandBar(r, Math.max(...all.map((x) => x.high_s ?? x.step_s))))), wideFigure("Table", replayTable(a))];
 
-answers.draw["knee.diff/1"] = (a) => {
-  const sides = [["before", a.before], ["after", a.after]].filter(([, side]) => side);
-  const longest = Math.max(...sides.map(([, side]) => side.step_s));
-  return [
-    wideFigure("One step of a rank, before and after", sides.map(([name, side]) => stepBar(name, `${seconds(side.step_s)}, R ${ratio(side.ratio)}`, ledgerParts(side), longest)), legend()),
-    a.kernels?.length ? tableFigure("Kernels that changed most", ["kernel", "kind", "before", "after", "calls before", "calls after"],
-      a.kernels.slice(0, 40).map((k) => ({ cells: [k.name.slice(0, 160), k.kind, seconds(k.before_s), seconds(k.after_s), count(k.before_calls), count(k.after_calls)] })), { text: [0] }) : null,
-  ];
-};
-
 answers.draw["knee.validate/1"] = (a) => {
   const rows = a.rows.filter((r) => r.predicted_s > 0 && r.measured_s > 0).sort((x, y) => x.measured_s - y.measured_s);
   const groups = (name, list) => tableFigure(name, [name, "rows", "MAPE", "median", "bias", "within 5 %", "within 10 %"],

@@ -7,6 +7,7 @@
 #include "knee_plan.h"
 #include "knee_read.h"
 #include "knee_replay.h"
+#include "timeline/where.h"
 
 static knee_status not_here(const char *where, const char *what, struct knee_err *err)
 {
@@ -80,4 +81,16 @@ void knee_write_slowdown(const struct knee_slowdown *slowdown, enum knee_format 
                          const struct knee_style *style, struct knee_text *text)
 {
     (void)slowdown, (void)format, (void)style, (void)text;
+}
+
+knee_status knee_find_where(const struct knee_account *account, const struct knee_alloc *alloc,
+                            struct knee_where *out, struct knee_err *err)
+{
+    (void)account, (void)alloc, (void)out;
+    return not_here("--where", "does not look into kernels and modules", err);
+}
+
+void knee_where_release(struct knee_where *where)
+{
+    (void)where;
 }

@@ -1,13 +1,12 @@
-// Scripts and core are packed (gzip in base 85 after its length: the page is sent around as one file).
+// Scripts and core are packed (gzip, 13 bits in two letters, after its length: the page is sent around as one file).
 const kneeUnpack = (packed) => {
-  const [, length, text] = /^(\d+):([^]*)$/.exec(packed);
-  const bytes = new Uint8Array(text.length / 5 * 4);
-  const value = (i) => { const c = text.charCodeAt(i); return c === 125 ? 20 : c - 40; }; // } stands for <
-  for (let i = 0, at = 0; i < text.length; i += 5, at += 4) {
-    const number = (((value(i) * 85 + value(i + 1)) * 85 + value(i + 2)) * 85 + value(i + 3)) * 85 + value(i + 4);
-    bytes[at] = number >>> 24; bytes[at + 1] = number >>> 16; bytes[at + 2] = number >>> 8; bytes[at + 3] = number;
+  const start = packed.indexOf(":") + 1, bytes = new Uint8Array(Number(packed.slice(0, start - 1)));
+  const value = (i) => { const c = packed.charCodeAt(i); return c > 60 ? c - 36 : c - 35; };
+  for (let i = start, at = 0, bits = 0, held = 0; i < packed.length; i += 2) {
+    bits = ((bits << 13) | (value(i) + 91 * value(i + 1))) & 0xfffff;
+    for (held += 13; held >= 8 && at < bytes.length; held -= 8) bytes[at++] = bits >>> (held - 8);
   }
-  return new Response(new Blob([bytes.subarray(0, Number(length))]).stream().pipeThrough(new DecompressionStream("gzip")));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 };
 (async () => {
   const text = await kneeUnpack(document.getElementById("app").textContent).text();
