@@ -5,20 +5,13 @@
 #include "base/error.h"
 
 const struct knee_ask_command *const knee_ask_commands[] = {
-    &knee_ask_predict,
-    &knee_ask_plan,
-    &knee_ask_validate,
-    &knee_ask_trace,
-    &knee_ask_diff,
-    &knee_ask_replay,
-    &knee_ask_scale,
-    &knee_ask_tax,
-    &knee_ask_collective,
-    &knee_ask_fit,
-    &knee_ask_cluster,
-    &knee_ask_list,
-    &knee_ask_example,
-    NULL,
+    &knee_ask_predict,    &knee_ask_plan,
+    &knee_ask_validate,   &knee_ask_trace,
+    &knee_ask_diff,       &knee_ask_replay,
+    &knee_ask_scale,      &knee_ask_tax,
+    &knee_ask_collective, &knee_ask_fit,
+    &knee_ask_cluster,    &knee_ask_list,
+    &knee_ask_example,    NULL,
 };
 
 const char *knee_ask_command(size_t row)
