@@ -1,46 +1,50 @@
 // SPDX-License-Identifier: MIT
-// Answers of knee as they are: a report of collective, fit, plan, scale, validate or lab, or a log that was dropped.
+// Answers of knee as they are: a report of any command, or a log that was dropped.
 const answers = { draw: {} };
 
-let charts = 0;
-// A chart with its own place: figures are made before their curves, which need a width.
+// Charts need a width: they are made after their figures stand in the page.
+const charts = [];
+let chartCount = 0;
 const chartFigure = (caption, data, series, options) => {
-  const id = `chart-answer-${charts++}`;
-  answers.later.push(() => curve(id, data, series, options));
+  const id = `chart-answer-${chartCount++}`;
+  charts.push(() => byId(id) && curve(id, data, series, options));
   return el("figure", { class: options.wide ? "wide" : "" }, el("figcaption", {}, caption), el("div", { class: "chart", id }));
 };
-const tableFigure = (caption, ...rest) => el("figure", { class: "wide" }, el("figcaption", {}, caption), el("div", { class: "scroll" }, table(...rest)));
-const points = (label, color) => ({ label, color, width: 0, paths: () => null, points: { show: true, size: 7 } });
-const palette = ["--compute", "--copy", "--starved", "--host", "--wait", "--quiet", "--good"];
+const tableFigure = (caption, ...rest) => wideFigure(caption, scroll(table(...rest)));
 
-// Several rows of {x, y} on one axis of x: what a series does not have there is null.
-const onOneAxis = (sets) => {
-  const x = [...new Set(sets.flatMap((set) => set.map((p) => p.x)))].filter((v) => v > 0).sort((a, b) => a - b);
-  const place = new Map(x.map((v, i) => [v, i]));
-  return [x, ...sets.map((set) => {
-    const y = Array(x.length).fill(null);
-    for (const p of set) if (place.has(p.x)) y[place.get(p.x)] = p.y;
-    return y;
-  })];
-};
-
-answers.show = (answer) => {
-  const draw = answers.draw[answer.schema];
-  answers.later = [];
-  byId("answer-verdict").classList.toggle("error", !draw);
-  byId("answer-verdict").textContent = draw ? (answer.sentence ?? answer.verdict?.sentence ?? "").trim() : `This page does not know the schema ${answer.schema}.`;
-  fill("answer-figures", draw ? draw(answer) : []);
+answers.show = (answer, files) => {
+  Object.assign(answers, { answer, files });
   byId("tab-answer").hidden = false;
-  answers.answer = answer;
   selectView("answer");
   document.body.dataset.ready = "answer";
 };
 
-// After the figures are in the page, and again when its width or theme changes.
-answers.update = () => answers.later?.forEach((make) => make());
+// Also when its width or theme changes.
+answers.update = () => {
+  const { answer, files } = answers;
+  if (!answer) return;
+  showVerdict("answer-verdict", answer.schema === "knee.replay/1" ? { do: answer.sentence, formal: answer.trust } : answer.schema === "knee.scale/1" ? scaleWords(answer) : answer);
+  fill("answer-files", files?.length ? `Of ${files.map(fileName).join(", ")}.` : "");
+  fill("answer-figures", (answers.draw[answer.schema] ?? drawAny)(answer));
+  for (const make of charts.splice(0)) make();
+};
+
+// What has no pictures of its own: its numbers in one table, its lists in one each.
+const plainCell = (value) => (value == null ? "–" : typeof value === "number" ? (Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(5)))) : typeof value === "object" ? Object.entries(value).map(([k, v]) => `${k} ${plainCell(v)}`).join(", ").slice(0, 300) : String(value));
+const plainName = (key) => key.replace(/_bytes_per_s$/, ", bytes/s").replace(/_per_s$/, " per second").replace(/_s$/, ", s").replace(/_bytes$/, ", bytes").replace(/_/g, " ");
+const drawAny = (answer) => {
+  const flat = Object.entries(answer).filter(([key, value]) => key !== "schema" && key !== "sentence" && (value === null || typeof value !== "object"));
+  const objects = Object.entries(answer).filter(([key, value]) => key !== "verdict" && value && typeof value === "object" && !Array.isArray(value));
+  const lists = Object.entries(answer).filter(([, value]) => Array.isArray(value) && value.length);
+  const columns = (rows) => [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((key) => rows.some((row) => row[key] != null)).slice(0, 14);
+  const list = ([key, rows]) => (typeof rows[0] !== "object" ? wideFigure(plainName(key), el("ul", {}, rows.map((row) => el("li", {}, plainCell(row)))))
+    : tableFigure(plainName(key), columns(rows).map(plainName), rows.slice(0, 200).map((row) => ({ cells: columns(rows).map((column) => plainCell(row[column])) })), { text: columns(rows).flatMap((column, i) => (rows.some((row) => typeof row[column] === "string" || typeof row[column] === "object") ? [i] : [])) }));
+  return [flat.length ? tableFigure("Answer", ["", ""], flat.map(([key, value]) => ({ cells: [plainName(key), plainCell(value)] }))) : null,
+    ...objects.map(([key, value]) => tableFigure(plainName(key), ["", ""], Object.entries(value).map(([k, v]) => ({ cells: [plainName(k), plainCell(v)] })))), ...lists.map(list)];
+};
 
 answers.draw["knee.collective/1"] = (a) => {
-  const names = [...new Set(a.rows.map((r) => r.algorithm))];
+  const names = [...new Set(a.rows.map((r) => r.algorithm))].filter((name) => a.sizes.some((s) => s.winner === name));
   const sets = [a.sizes.map((s) => ({ x: s.bytes, y: s.measured_s })), a.sizes.map((s) => ({ x: s.bytes, y: s.expected_s })),
     ...names.map((name) => a.rows.filter((r) => r.algorithm === name).map((r) => ({ x: r.bytes, y: r.time_s })))];
   const slow = a.sizes.filter((s) => s.reason);
@@ -70,26 +74,9 @@ answers.draw["knee.fit/1"] = (a) => {
   ];
 };
 
-const planWords = (p) => ["tp", "pp", "vp", "cp", "ep", "dp"].filter((key) => p[key] > 1).map((key) => `${key} ${p[key]}`)
-  .concat(`micro-batch ${p.micro_batch}`, p.shard, `recompute ${p.recompute}`, p.pp > 1 ? p.schedule : []).flat().join(", ");
-
-answers.draw["knee.plan/1"] = (a) => {
-  const row = a.rows.find((r) => r.gpus === a.verdict.gpus) ?? a.rows.filter((r) => r.fits).at(-1) ?? a.rows[0];
-  const best = row.best ?? [];
-  const longest = Math.max(...best.map((b) => b.step_s));
-  const counts = a.rows.filter((r) => r.fits);
-  return [
-    tableFigure(`Best plans on ${row.gpus} GPUs`, ["plan", "step", "tokens/s", "MFU, all pairs", "MFU, causal", "memory", "binds"],
-      best.map((b, i) => ({ marked: i === 0, cells: [planWords(b.plan), seconds(b.step_s), Math.round(b.tokens_per_s).toLocaleString("en"), percent(b.mfu_full_attention), percent(b.mfu_causal_attention), bytes(b.memory.total_bytes), b.binding] })), { text: [0] }),
-    el("figure", {}, el("figcaption", {}, "Where the step goes"), best.map((b) => partsBar(planWords(b.plan), seconds(b.step_s), someParts(b.parts_s, ""), longest, seconds))),
-    el("figure", {}, el("figcaption", {}, "Memory of a GPU"), best.map((b) => partsBar(planWords(b.plan), `${bytes(b.memory.total_bytes)} of ${bytes(b.memory.capacity_bytes)}`, someParts(b.memory, "_bytes"), Math.max(b.memory.capacity_bytes, b.memory.total_bytes), bytes))),
-    counts.length > 1 ? chartFigure("Best plan at each GPU count: efficiency", [counts.map((r) => r.gpus), counts.map((r) => r.efficiency)], [{ label: "E", color: "--compute" }],
-      { x: "GPUs", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, mark: a.verdict.knee_gpus, level: a.verdict.tolerance }) : null,
-    row.front?.length > 1 ? chartFigure("Pareto front: step against memory", onOneAxis([row.front.map((f) => ({ x: f.memory.total_bytes, y: f.step_s }))]), [{ label: "step", color: "--transfer" }], { x: "memory of a GPU", logX: 10, formatX: bytes, formatY: seconds }) : null,
-    tableFigure("GPU counts", ["GPUs", "best plan", "step", "E", "cost of 1B tokens"],
-      a.rows.map((r) => ({ marked: r === row, cells: [String(r.gpus), r.best?.[0] ? planWords(r.best[0].plan) : "nothing fits", seconds(r.best?.[0]?.step_s), percent(r.efficiency), dollars(r.cost_per_billion_tokens)] })), { text: [1] }),
-  ];
-};
+answers.draw["knee.plan/1"] = (a) => planFigures(a);
+answers.draw["knee.scale/1"] = (a) => scaleFigures(a);
+answers.draw["knee.replay/1"] = (a) => [wideFigure("Changes", [{ name: "recorded", step_s: a.measured_step_s }, ...a.changes].map((r, i, all) => bandBar(r, Math.max(...all.map((x) => x.high_s ?? x.step_s))))), wideFigure("Table", replayTable(a))];
 
 answers.draw["knee.validate/1"] = (a) => {
   const rows = a.rows.filter((r) => r.predicted_s > 0 && r.measured_s > 0).sort((x, y) => x.measured_s - y.measured_s);
@@ -101,27 +88,6 @@ answers.draw["knee.validate/1"] = (a) => {
     groups("source", a.sources), groups("GPU", a.gpus),
     a.curves?.length ? tableFigure("Curves", ["job", "anchor", "points", "E(K) off by", "knee measured", "knee predicted"],
       a.curves.map((c) => ({ cells: [c.name, count(c.anchor_gpus), String(c.points), percent(c.mape), count(c.knee_measured), count(c.knee_predicted)] }))) : null,
-  ];
-};
-
-// Measured counts as points, the fit's forecast as a line with its band, the tolerance across.
-answers.draw["knee.scale/1"] = (a) => {
-  const asked = a.forecast.filter((f) => !f.refused);
-  const at = (list, key) => list.map((p) => ({ x: p.workers, y: p[key] }));
-  const last = a.points.at(-1), from = last ? [last] : [];
-  const curveSets = [at(a.points, "efficiency"), at([...from, ...asked], "efficiency")];
-  const stepSets = [at(a.points, "step_s"), at(a.points.filter((p) => p.predicted_step_s), "predicted_step_s"), at(asked, "low_s"), at(asked, "high_s"), at(asked, "step_s")];
-  return [
-    asked.length ? chartFigure("Efficiency E(K)", onOneAxis(curveSets), [{ label: "measured", color: "--compute", width: 3 }, { label: "forecast", color: "--transfer", dash: [6, 4] }],
-      { x: "workers", range: [0, 1.1], formatY: (v) => `${Math.round(100 * v)} %`, mark: a.knee.measured_workers ?? a.knee.predicted_workers, level: a.knee.tolerance }) : null,
-    asked.length ? chartFigure("Step", onOneAxis(stepSets), [points("measured", "--compute"), points("model", "--quiet"), points("low", "--wait"), points("high", "--wait"), points("forecast", "--transfer")],
-      { x: "workers", logY: true, formatY: seconds }) : null,
-    a.points.length ? tableFigure("Measured", ["workers", "step", "p95", "batch", "tokens/s", "E(K)", "speed-up", "model", "source"],
-      a.points.map((p) => ({ cells: [String(p.workers), seconds(p.step_s), seconds(p.p95_s), count(p.batch), count(p.tokens_per_s), percent(p.efficiency), digits(p.speed_up), seconds(p.predicted_step_s), p.source] })), { text: [8] }) : null,
-    a.forecast.length ? tableFigure("Forecast", ["workers", "step", "low", "high", "E(K)", "speed-up", "Amdahl", "USL", "remark"],
-      a.forecast.map((f) => ({ cells: [String(f.workers), seconds(f.step_s), seconds(f.low_s), seconds(f.high_s), percent(f.efficiency), f.speed_up == null ? "–" : digits(f.speed_up), seconds(f.amdahl_s), seconds(f.usl_s), f.refused] })), { text: [8] }) : null,
-    tableFigure("Suspects", ["suspect", "is", "because, or what would tell"],
-      a.suspects.map((s) => ({ marked: s.standing === "confirmed", cells: [s.suspect, s.standing, s.rule || s.measure] })), { text: [1, 2] }),
   ];
 };
 

@@ -1,103 +1,79 @@
 // SPDX-License-Identifier: MIT
-// The page: views, the address bar, the report that it may carry.
-const views = ["predict", "axes", "trace", "answer"];
+// The page: views, their tabs, theme, and what happens first.
+const views = ["predict", "axes", "plan", "trace", "replay", "scale", "answer"];
+const viewOf = () => ({ predict, axes, plan, trace, replay: replayed, scale, answer: answers }[view]);
 let view = "predict";
 
 const selectView = (name) => {
+  newLayout();
+  const other = view !== name;
   view = name;
   for (const v of views) {
     byId(`view-${v}`).hidden = v !== name;
     byId(`tab-${v}`).setAttribute("aria-selected", String(v === name));
     byId(`tab-${v}`).tabIndex = v === name ? 0 : -1;
   }
-  ({ predict, axes, answer: answers }[name]?.update ?? trace.update)();
+  byId("drop").hidden = calculators.includes(name);
+  if (other && calculators.includes(name)) saySomething([]), byId("drop").hidden = true;
+  showFiles();
+  viewOf().update();
 };
 
-// #predict?model=llama2-7b&overlap=0.7&lever=overlap: what is not default, and nothing of a trace
-const saveState = () => later("address", () => {
-  const state = view === "axes" ? axes.state : predict.state;
-  const query = new URLSearchParams(state);
-  if (view === "predict") for (const lever of predict.levers) query.append("lever", lever);
-  history.replaceState(null, "", `#${view}?${query}`);
-});
+// For who looks from outside (tests, a console): the answer that is shown.
+globalThis.knee = { get view() { return view; }, get answer() { return viewOf().answer ?? null; }, get levers() { return [...chosenLevers]; } };
 
-const restoreState = () => {
-  const [name, query] = location.hash.slice(1).split("?");
-  if (query != null) {
-    const state = name === "axes" ? axes.state : predict.state;
-    for (const key of Object.keys(state)) delete state[key];
-    predict.levers.clear();
-    for (const [key, value] of new URLSearchParams(query)) {
-      if (key === "lever") predict.levers.add(value);
-      else state[key] = value;
-    }
-  }
-  return ["predict", "axes", "trace"].includes(name) ? name : null;
+const refresh = () => { newLayout(); viewOf().update(); };
+
+const resetView = (name) => {
+  replace(settings[name], defaults[name]);
+  for (const key of ["model", "seq", "global-batch"]) spread(name, key); // one job
+  if (name === "predict") chosenLevers.clear();
+  refresh();
+  saveState();
 };
 
-// What the user gave to the command that wrote a report.
-const given = (answer) => Object.fromEntries((answer.inputs ?? []).filter((input) => ["given", "file"].includes(input.source))
-  .map((input) => [input.name, String(input.value)]));
-
-// An answer that knee printed, in the view it belongs to: with sliders where the core can go on from it.
-const showAnswer = (answer) => {
-  const [, name] = /^knee\.([a-z]+)\//.exec(answer.schema) ?? [];
-  const state = { predict: predict.state, tax: axes.state }[name];
-  if (name === "trace") return trace.show(answer, false);
-  if (!state) return answers.show(answer);
-  for (const key of Object.keys(state)) delete state[key];
-  Object.assign(state, given(answer));
-  selectView(name === "tax" ? "axes" : name);
-};
-
-// A report carries an answer of knee, and for a trace the ranks, packed.
-const openReport = async () => {
-  const text = byId("report").textContent;
-  if (!text.startsWith("{")) return selectView("predict");
-  const report = JSON.parse(text);
-  document.title = `knee ${report.view}: report`;
-  if (!report.trace) return showAnswer(report.answer);
-  const packed = Uint8Array.from(atob(report.trace), (c) => c.charCodeAt(0));
-  trace.state = given(report.answer);
-  await trace.open([new File([packed], "trace.json")]);
-  report.answer.ranks.forEach((rank, i) => { trace.answer.ranks[i].file = rank.file; });
-  trace.show(trace.answer, true);
-};
-
-const main = async () => {
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.theme = dark ? "dark" : "light";
-  await core.load();
-  predict.start();
-  axes.start();
-  trace.start();
-  Object.assign(predict.state, { model: "llama2-7b", cluster: "p4de", "global-batch": "512", overlap: "0.5" });
-  Object.assign(axes.state, { model: "llama3-70b", gpu: "h100", fsdp: "16", tp: "8" });
-  const wanted = location.hash.length > 1 ? restoreState() : null;
-  if (wanted) selectView(wanted);
-  else await openReport();
-  for (const v of views) byId(`tab-${v}`).addEventListener("click", () => { selectView(v); if (v === "predict" || v === "axes") saveState(); });
+const startTabs = () => {
+  for (const v of views) byId(`tab-${v}`).addEventListener("click", () => { selectView(v); saveState(); });
   document.querySelector("nav").addEventListener("keydown", (e) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
     if (!step) return;
     const shown = views.filter((v) => !byId(`tab-${v}`).hidden);
     selectView(shown[(shown.indexOf(view) + step + shown.length) % shown.length]);
     byId(`tab-${view}`).focus();
-  });
-  byId("theme").addEventListener("click", () => {
-    document.documentElement.dataset.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    selectView(view);
-  });
-  byId("copy-link").addEventListener("click", () => {
     saveState();
-    later("copy", () => navigator.clipboard?.writeText(location.href).catch(() => {}));
   });
-  addEventListener("hashchange", () => { const name = restoreState(); if (name) selectView(name); });
-  addEventListener("resize", () => selectView(view));
+};
+
+const startTheme = () => {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const set = (on) => { document.documentElement.dataset.theme = on ? "dark" : "light"; };
+  set(dark.matches);
+  byId("theme").addEventListener("click", () => { set(document.documentElement.dataset.theme !== "dark"); refresh(); });
+  let before = null; // paper is light
+  addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; set(false); refresh(); document.querySelectorAll("details.verdict-fold").forEach((d) => { d.open = true; }); });
+  addEventListener("afterprint", () => { if (before) set(before === "dark"); refresh(); });
+};
+
+const main = async () => {
+  startTheme();
+  await core.start(await kneeUnpack(byId("core").textContent).arrayBuffer());
+  core.keys = core.ask("keys");
+  for (const name of calculators) replace(settings[name], defaults[name]);
+  for (const part of [predict, axes, plan, trace, replayed]) part.start();
+  if (core.keys.scale) scale.start();
+  share.start();
+  startDrop();
+  startTabs();
+  const wanted = location.hash.length > 1 ? fromAddress() : null;
+  if (wanted) selectView(wanted);
+  else await report.open();
+  addEventListener("popstate", () => selectView(fromAddress() ?? view));
+  let wide = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== wide) { wide = innerWidth; refresh(); } });
   document.body.dataset.ready ??= "page";
 };
 
 main().catch((error) => {
-  byId("predict-verdict").textContent = `This browser cannot run the page: ${error.message}`;
   byId("view-predict").hidden = false;
+  byId("predict-verdict").textContent = `This browser cannot run the page: ${error.message}`;
 });

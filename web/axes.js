@@ -1,72 +1,85 @@
 // SPDX-License-Identifier: MIT
-// What each parallel axis pays.
-const axes = { state: {} };
+// What each parallel axis pays: one price, that of knee plan for these degrees.
+const axes = {};
 
+// Degrees that this model allows: the core is asked about each, once per model and GPU.
+const allowed = {};
+const degrees = (name, most) => () => {
+  const { model, gpu, cluster, layers, hidden, experts } = settings.axes;
+  const base = { model, gpu, cluster, layers, hidden, experts };
+  const key = JSON.stringify([name, base]);
+  const companion = name === "ep" ? (v) => ({ dp: v }) : () => ({}); // experts are spread over replicas
+  return (allowed[key] ??= counts(1, most).filter((v) => v === "1" || !core.ask("tax", { ...base, ...companion(v), [name]: v }).error));
+};
 axes.sliders = {
-  dp: { min: 1, max: 4096, log: true, whole: true }, fsdp: { min: 1, max: 1024, log: true, whole: true },
-  tp: { min: 1, max: 64, log: true, whole: true }, pp: { min: 1, max: 32, log: true, whole: true },
-  ep: { min: 1, max: 64, log: true, whole: true }, "micro-batch": { min: 1, max: 32, log: true, whole: true },
-  "micro-batches": { min: 1, max: 256, log: true, whole: true }, seq: { min: 256, max: 131072, log: true, whole: true },
-  mfu: { min: 0.1, max: 0.8 },
+  dp: counts(1, 4096), fsdp: counts(1, 1024), tp: degrees("tp", 64), pp: degrees("pp", 64), ep: degrees("ep", 256), "micro-batch": powers(1, 32),
+  "micro-batches": counts(1, 256), seq: powers(256, 131072),
 };
 
 axes.start = () => {
-  axes.show = makeForm("axes-form", core.keys.tax, axes.sliders, ["model", "gpu", "cluster"], axes.state, () => {
-    axes.update();
-    saveState();
-  });
+  axes.form = makeForm({ view: "axes", id: "axes-form", keys: core.keys.tax, chosen: ["model", "gpu", "cluster"], sliders: axes.sliders, state: settings.axes,
+    choices: { model: (list) => list.filter((name) => !notTransformers.includes(name)) }, reset: () => resetView("axes"),
+    change: (name) => { spread("axes", name); axes.update(); saveState(); } });
 };
 
 axes.update = () => {
-  const answer = core.ask("tax", axes.state);
-  const verdict = byId("axes-verdict");
-  verdict.classList.toggle("error", Boolean(answer.error));
+  const answer = core.ask("tax", settings.axes);
   if (answer.error) {
-    verdict.textContent = `${answer.error}; ${answer.hint}`;
-    return;
+    axes.form.fail(answer);
+    return showError("axes-verdict", answer);
   }
-  verdict.textContent = answer.verdict.sentence;
-  axes.show(answer.inputs);
-  const tp = answer.axes.find((a) => a.axis === "TP");
-  const t = answer.thresholds;
-  const shard = answer.axes.find((a) => a.axis === "FSDP");
-  const few = shard.degree > 1 && t.local_tokens < t.local_tokens_min;
-  fill("axes-tiles",
-    tile(answer.verdict.binding, "binds", { id: "tile-binding", raw: answer.verdict.binding, flip: answer.verdict.binding !== "none" }),
-    tile(percent(answer.mfu), "MFU, about", { id: "tile-mfu", raw: answer.mfu }),
-    tile(seconds(answer.step_s), "step", { id: "tile-axes-step", raw: answer.step_s }),
-    tile(percent(answer.bubble), "pipeline bubble", { id: "tile-bubble", raw: answer.bubble }),
-    tile(count(answer.gpus), "GPUs", { id: "tile-gpus", raw: answer.gpus }),
-    tile(tp.link, "TP takes the link of", { id: "tile-tp-link", raw: tp.link, flip: tp.degree > 1 && tp.link === "network" }));
-  const longest = Math.max(1e-12, ...answer.axes.filter((a) => a.degree > 1).flatMap((a) => [a.comm_s, a.window_s]));
-  fill("axes-bars", answer.axes.map((a) => el("div", { class: `axis${a.binds ? " binds" : ""}`, "data-axis": a.axis, "data-tax": a.tax },
-    el("h3", {}, el("span", {}, `${a.axis} ${a.degree}${a.binds ? " — binds" : ""}`),
-      el("span", {}, a.degree > 1 ? `${a.collective}, ${Math.round(a.calls)} × ${bytes(a.buffer_bytes)} over the ${a.link}; tax ${percent(a.tax)}` : "not used")),
-    a.degree > 1 ? [["t_comm", a.comm_s, "l-transfer"], ["window", a.window_s, "l-compute"]].map(([name, value, style]) =>
-      el("div", { class: "pair" }, el("span", {}, name), el("i", { class: style, style: `width:${(100 * value) / longest}%` }), el("span", {}, seconds(value)))) : null)));
-  fill("axes-thresholds",
-    el("div", { class: `threshold${few ? " broken" : ""}`, id: "threshold-tokens" },
-      `Local tokens ${Math.round(t.local_tokens)} ${t.local_tokens >= t.local_tokens_min ? "≥" : "<"} ${Math.ceil(t.local_tokens_min)} , where sharded gathers take as long as compute: they ${t.local_tokens >= t.local_tokens_min ? "can" : "cannot"} hide.`),
-    el("div", { class: `threshold${tp.degree > 1 && tp.link === "network" ? " broken" : ""}`, id: "threshold-tp" },
-      `Each rank that tensor parallelism adds pays ${percent(t.tp_tax_node)} on the node's link and ${percent(t.tp_tax_network)} on the network (peak / (3 · BW · h)).`));
-  axes.plan();
+  axes.answer = answer;
+  showVerdict("axes-verdict", answer);
+  axes.form.show(answer.inputs);
+  axes.draw(answer);
 };
 
-// The same degrees, priced operation by operation.
-axes.plan = () => {
-  const answer = core.ask("axes", axes.state);
-  byId("chart-axes").closest("figure").hidden = Boolean(answer.error);
-  if (answer.error) {
-    fill("axes-memory", el("p", { class: "hint" }, `${answer.error}${answer.hint ? `; ${answer.hint}` : ""}`));
-    return;
-  }
-  const { memory, fits, parts_s: parts, step_s: step, mfu_full_attention: full, mfu_causal_attention: causal } = answer.found;
-  const words = fits ? `fits: ${bytes(memory.total_bytes)} ≤ ${bytes(memory.capacity_bytes)}` : `does not fit: ${bytes(memory.total_bytes)} > ${bytes(memory.capacity_bytes)}`;
-  fill("axes-memory", el("p", { id: "memory-words", class: fits ? "" : "threshold broken", "data-value": memory.total_bytes }, `It ${words}.`),
-    partsBar("memory", bytes(memory.total_bytes), someParts(memory, "_bytes"), Math.max(memory.capacity_bytes, memory.total_bytes), bytes),
-    partsBar("step", `${seconds(step)}, MFU ${percent(full)} over all pairs, ${percent(causal)} causal`, someParts(parts, ""), step, seconds));
-  fill("axes-batch", `${answer.rows[0]?.global_batch ?? "–"} sequences`);
-  if (answer.rows.length > 1)
-    curve("chart-axes", [answer.rows.map((r) => r.gpus), answer.rows.map((r) => r.efficiency)], [{ label: "E", color: "--compute" }],
-      { x: "GPUs", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, level: 0.8, mark: answer.rows[answer.rows.findIndex((r) => r.efficiency < 0.8) - 1]?.gpus });
+axes.draw = (answer) => {
+  const tp = answer.axes.find((a) => a.axis === "TP"), t = answer.thresholds;
+  const shard = answer.axes.find((a) => a.axis === "FSDP");
+  const few = shard.degree > 1 && t.local_tokens < t.local_tokens_min, far = tp.degree > 1 && tp.link === "network";
+  setTiles("axes",
+    answer.memory ? [bytes(answer.memory.total_bytes), answer.fits ? `fits a GPU of ${bytes(answer.memory.capacity_bytes)}` : `does not fit a GPU of ${bytes(answer.memory.capacity_bytes)}`, { id: "tile-memory", raw: answer.memory.total_bytes, flip: !answer.fits }]
+      : ["–", "memory is not known without a GPU", { id: "tile-memory" }],
+    [seconds(answer.step_s), "a step", { id: "tile-axes-step", raw: answer.step_s }],
+    [percent(answer.mfu), "of the GPUs' peak (MFU, causal attention)", { id: "tile-mfu", raw: answer.mfu }],
+    [answer.verdict.binding, "costs most", { id: "tile-binding", raw: answer.verdict.binding, flip: answer.verdict.binding !== "none" }],
+    [percent(answer.bubble), "of a pipeline's steps are empty (bubble)", { id: "tile-bubble", raw: answer.bubble }],
+    [count(answer.gpus), "GPUs", { id: "tile-gpus", raw: answer.gpus }],
+    [tp.degree > 1 ? tp.link : "not used", "is the link of tensor parallelism", { id: "tile-tp-link", raw: tp.link, flip: far }]);
+  const longest = Math.max(1e-12, ...answer.axes.filter((a) => a.degree > 1).flatMap((a) => [a.comm_s, a.window_s]));
+  const pair = ([name, value, style]) => el("div", { class: "pair" }, el("span", {}, name), el("i", { class: style, style: `width:${(100 * value) / longest}%` }), el("span", {}, seconds(value)));
+  fill("axes-bars", answer.axes.map((a) => el("div", { class: `axis${a.binds ? " binds" : ""}`, "data-axis": a.axis, "data-tax": a.tax },
+    el("h3", {}, el("span", {}, `${labelOf("axes", a.axis.toLowerCase())}: ${count(a.degree)}${a.binds ? ", costs most" : ""}`),
+      el("span", {}, a.degree > 1 ? `${a.collective}, ${whole(a.calls)} × ${bytes(a.buffer_bytes)} over the ${a.link}; ${seconds(a.exposed_s)} exposed, ${percent(a.tax)} of compute` : "not used")),
+    a.degree > 1 ? [["takes", a.comm_s, "l-transfer"], ["can hide", a.window_s, "l-compute"]].map(pair) : null)));
+  fill("axes-thresholds",
+    el("p", { class: `threshold${few ? " broken" : ""}`, id: "threshold-tokens" }, shard.degree > 1
+      ? `Tokens of a GPU: ${whole(t.local_tokens)} ${few ? "<" : "≥"} ${whole(Math.ceil(t.local_tokens_min))}, where gathering the shards takes as long as compute. ${few ? "It cannot hide" : "The longer it computes, the more of it hides"}: ${seconds(shard.exposed_s)} of a step is exposed.`
+      : "Nothing is sharded (FSDP 1): no gathers."),
+    el("p", { class: `threshold${far ? " broken" : ""}`, id: "threshold-tp" },
+      `At the GPU's peak each rank that tensor parallelism adds costs ${percent(t.tp_tax_node)} on the node's link and ${percent(t.tp_tax_network)} on the network: keep it inside a node.`));
+  axes.plan(answer);
+  showCompare("axes");
+};
+
+// Where step and memory go, and more replicas of the same.
+axes.plan = (tax) => {
+  const answer = core.ask("axes", settings.axes);
+  for (const id of ["chart-axes", "axes-memory", "axes-step"]) byId(id).closest("figure").hidden = Boolean(answer.error);
+  if (answer.error) return;
+  const { memory, parts_s: parts, step_s: step } = answer.found;
+  const room = someParts(memory, "_bytes"), work = someParts(parts, "");
+  const most = Math.max(memory.capacity_bytes, memory.total_bytes);
+  fill("axes-memory", el("p", { id: "memory-words", class: tax.fits === false ? "threshold broken" : "", "data-value": memory.total_bytes },
+    `${bytes(memory.total_bytes)} of a GPU's ${bytes(memory.capacity_bytes)}: it ${tax.fits === false ? "does not fit" : "fits"}.`),
+  partsBar("memory", bytes(memory.total_bytes), room, most, bytes, memory.capacity_bytes), partsLegend([room], bytes));
+  fill("axes-step", partsBar("step", seconds(step), work, step, seconds), partsLegend([work], seconds));
+  byId("axes-step").dataset.value = step;
+  const rows = answer.rows.filter((r) => r.fits);
+  byId("chart-axes").closest("figure").hidden = rows.length < 2;
+  if (rows.length < 2) return;
+  fill("axes-batch", `${count(rows[0].global_batch)} sequences`);
+  curve("chart-axes", [rows.map((r) => r.gpus), rows.map((r) => r.efficiency)], [{ label: "efficiency", color: "--compute" }],
+    { x: "GPUs", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, level: 0.8, mark: rows[rows.findIndex((r) => r.efficiency < 0.8) - 1]?.gpus });
 };

@@ -17,15 +17,25 @@
 #include "out/show_plan.h"
 #include "out/show_prediction.h"
 #include "timeline/account.h"
+#include "view.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPORT(name) __attribute__((export_name(#name))) name
-
 static struct knee_ask *ask;
 static struct knee_text answer;
+
+const struct knee_account *page_account(void)
+{
+    return &knee_ask_pushed_of(ask)->last.account;
+}
+
+struct knee_text *page_answer(void)
+{
+    knee_text_release(&answer);
+    return &answer;
+}
 
 void *EXPORT(kw_alloc)(size_t size)
 {
@@ -62,6 +72,15 @@ static int finish(knee_status status, const struct knee_err *err)
     return (int)status;
 }
 
+/* How far a long question is; 0: the page wants it to end. */
+__attribute__((import_module("page"), import_name("progress"))) int page_progress(double share);
+
+static bool watch(void *ctx, double share)
+{
+    (void)ctx;
+    return page_progress(share) != 0;
+}
+
 /* ---- Questions that only the page asks ---- */
 
 /* keys: the tables that the program's flags come from. The page builds its forms from them. */
@@ -82,29 +101,36 @@ static void put_choices(struct knee_json *json, const struct knee_choices *choic
     knee_json_close(json, ']');
 }
 
-static void put_keys(struct knee_json *json, const char *name, const struct knee_keys *keys)
+static void put_key(struct knee_json *json, const struct knee_key *key)
 {
     static const char *const kinds[] = {
         [KNEE_KEY_NUMBER] = "number", [KNEE_KEY_CHOICE] = "choice", [KNEE_KEY_WORKERS] = "workers",
         [KNEE_KEY_SWITCH] = "switch", [KNEE_KEY_WORD] = "word",     [KNEE_KEY_PARSED] = "choice"};
-    knee_json_open(json, name, '[');
-    for (size_t i = 0; i < keys->count; i++) {
-        const struct knee_key *key = &keys->rows[i];
-        knee_json_open_flat(json, NULL, '{');
-        knee_json_string(json, "name", key->name);
-        knee_json_string(json, "kind", kinds[key->kind]);
-        knee_json_string(json, "unit", key->kind == KNEE_KEY_NUMBER ? unit_name(key->unit) : "");
-        knee_json_string(json, "example",
-                         key->kind == KNEE_KEY_NUMBER ? knee_unit_example(key->unit) : "");
-        knee_json_string(json, "group", key->group);
-        knee_json_string(json, "otherwise", key->otherwise);
-        knee_json_string(json, "help", key->help);
-        if (key->choices)
-            put_choices(json, key->choices);
-        knee_json_close(json, '}');
-    }
+    bool number = key->kind == KNEE_KEY_NUMBER;
+    knee_json_open_flat(json, NULL, '{');
+    knee_json_string(json, "name", key->name);
+    knee_json_string(json, "kind", kinds[key->kind]);
+    knee_json_string(json, "unit", number ? unit_name(key->unit) : "");
+    knee_json_string(json, "example", number ? knee_unit_example(key->unit) : "");
+    knee_json_string(json, "group", key->group);
+    knee_json_string(json, "otherwise", key->otherwise);
+    knee_json_string(json, "help", key->help);
+    if (key->choices)
+        put_choices(json, key->choices);
+    knee_json_close(json, '}');
+}
+
+static void put_keys(struct knee_json *json, const struct knee_ask_command *command)
+{
+    knee_json_open(json, command->name, '[');
+    for (size_t t = 0; t < ASK_TABLES && command->keys[t]; t++)
+        for (size_t i = 0; i < command->keys[t]->count; i++)
+            if (knee_ask_takes(command->only[t], &command->keys[t]->rows[i]))
+                put_key(json, &command->keys[t]->rows[i]);
     knee_json_close(json, ']');
 }
+
+static const struct knee_ask_command *const commands[], levers;
 
 static knee_status answer_keys(struct knee_ask_question *q, struct knee_err *err)
 {
@@ -112,31 +138,15 @@ static knee_status answer_keys(struct knee_ask_question *q, struct knee_err *err
     (void)err;
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "version", KNEE_VERSION);
-    put_keys(&json, "predict", &knee_job_keys);
-    put_keys(&json, "tax", &knee_tax_keys);
+    for (size_t i = 0; commands[i] != &levers; i++) /* the page's own come last */
+        put_keys(&json, commands[i]);
     knee_json_close(&json, '}');
     return KNEE_OK;
 }
 
-/* What the page may change about a job beside its keys. A word is a set of levers, apart by '+';
- * one that does not apply changes nothing. A trace shows times, not links: so what a trace showed
- * changes by factors, and latency is added to every hop. */
-struct change {
-    double bandwidth_times, latency_added_s, batch_times;
-    unsigned char source[KNEE_KEYS_MAX];
-};
-#define CHANGE(name, field, unit, low)                                                             \
-    KNEE_NUMBER(struct change, name, field, unit, low, KNEE_HUGE, "", "", "")
-static const struct knee_key change_rows[] = {
-    CHANGE("bandwidth-times", bandwidth_times, KNEE_UNIT_FACTOR, 1e-9),
-    CHANGE("latency-added", latency_added_s, KNEE_UNIT_SECONDS, 0),
-    CHANGE("batch-times", batch_times, KNEE_UNIT_FACTOR, 1e-9),
-};
-static const struct knee_keys change_keys = KNEE_KEY_TABLE(change_rows, struct change);
-
+/* A word is a set of levers, apart by '+'; one that does not apply changes nothing. */
 struct changed {
     struct knee_job job;
-    struct change change;
     struct knee_prediction prediction;
 };
 
@@ -144,16 +154,14 @@ static void init_changed(void *room, void **objects)
 {
     struct changed *all = room;
     knee_job_init(&all->job);
-    all->change = (struct change){.bandwidth_times = 1, .batch_times = 1};
     objects[0] = &all->job;
-    objects[1] = &all->change;
-    objects[2] = all;
+    objects[1] = all;
 }
 
 /* levers: the prediction after the first set. */
 static knee_status answer_levers(struct knee_ask_question *q, struct knee_err *err)
 {
-    struct changed *all = q->objects[2];
+    struct changed *all = q->objects[1];
     struct knee_prediction *p = &all->prediction;
     knee_status status = knee_predict(&all->job, NULL, p, err);
     if (!status && q->word_count) {
@@ -173,7 +181,7 @@ static knee_status answer_levers(struct knee_ask_question *q, struct knee_err *e
 /* regimes: {"rows": [...]}, the step at the verdict's count under each set. */
 static knee_status answer_regimes(struct knee_ask_question *q, struct knee_err *err)
 {
-    struct changed *all = q->objects[2];
+    struct changed *all = q->objects[1];
     struct knee_json json = {.text = q->outs[0].text};
     knee_status status = knee_predict(&all->job, NULL, &all->prediction, err);
     if (status)
@@ -191,34 +199,6 @@ static knee_status answer_regimes(struct knee_ask_question *q, struct knee_err *
     knee_json_close(&json, '}');
     knee_prediction_release(&all->prediction);
     return KNEE_OK;
-}
-
-/* what-if: the step measured in the traces at hand, changed. Keys go over what was measured. */
-static void init_measured(void *room, void **objects)
-{
-    const struct knee_ask_told *told = &knee_ask_pushed_of(ask)->last;
-    init_changed(room, objects);
-    if (told->count)
-        ((struct changed *)room)->job = told->diagnosis.prediction.job;
-}
-
-static knee_status answer_what_if(struct knee_ask_question *q, struct knee_err *err)
-{
-    struct changed *all = q->objects[2];
-    struct knee_job *job = &all->job;
-    if (!knee_ask_pushed_of(q->ask)->last.count)
-        return knee_fail(err, KNEE_USAGE, "", "there is no trace yet");
-    struct knee_cluster hops;
-    struct knee_group ranks = {job->measured_workers, 1, true};
-    knee_hardware_cluster(&job->hw, &hops);
-    knee_cluster_free_latency(&hops);
-    for (size_t l = 0; l < hops.level_count; l++)
-        hops.levels[l].latency_s = all->change.latency_added_s;
-    job->comm_time_s /= all->change.bandwidth_times;
-    job->comm_time_s +=
-        knee_collective_s(&hops, KNEE_OP_ALL_REDUCE, ranks, 0, knee_job_algorithm(job));
-    job->batch_scale *= all->change.batch_times;
-    return answer_levers(q, err);
 }
 
 /* axes: a tax's degrees priced operation by operation: {"found": a plan as in knee plan --json,
@@ -293,7 +273,7 @@ static void init_axes(void *room, void **objects)
 
 #define OWN(variable, word, most, begin, function)                                                 \
     static const struct knee_ask_command variable = {.name = word,                                 \
-                                                     .keys = {&knee_job_keys, &change_keys},       \
+                                                     .keys = {&knee_job_keys},                     \
                                                      .most_words = most,                           \
                                                      .operands = "",                               \
                                                      .size = sizeof(struct changed),               \
@@ -301,7 +281,6 @@ static void init_axes(void *room, void **objects)
                                                      .answer = function}
 OWN(levers, "levers", 1, init_changed, answer_levers);
 OWN(regimes, "regimes", 64, init_changed, answer_regimes);
-OWN(what_if, "what-if", 1, init_measured, answer_what_if);
 static const struct knee_ask_command keys = {.name = "keys", .answer = answer_keys};
 static const struct knee_ask_command axes = {.name = "axes",
                                              .keys = {&knee_tax_keys},
@@ -312,11 +291,14 @@ static const struct knee_ask_command axes = {.name = "axes",
 /* What the rest would take is not worth its bytes in the page. */
 static const struct knee_ask_command *const commands[] = {&knee_ask_predict,
                                                           &knee_ask_tax,
+                                                          &knee_ask_plan,
+                                                          &knee_ask_diff,
+                                                          &knee_ask_replay,
+                                                          &knee_ask_scale,
                                                           &knee_ask_collective,
                                                           &knee_ask_trace,
                                                           &levers,
                                                           &regimes,
-                                                          &what_if,
                                                           &keys,
                                                           &axes,
                                                           NULL};
@@ -364,6 +346,7 @@ int EXPORT(kw_reset)(void)
     overviews = NULL;
     knee_ask_end(ask);
     ask = knee_ask_begin(NULL);
+    knee_ask_watch(ask, watch, NULL);
     return ask ? KNEE_OK : KNEE_SYSTEM;
 }
 
@@ -448,6 +431,11 @@ static bool make_overviews(const struct knee_account *account)
     for (size_t r = 0; r < account->rank_count && overviews; r++)
         fill_overview(&account->ranks[r], &overviews[r]);
     return overviews != NULL;
+}
+
+double page_view_start_ns(void)
+{
+    return view_start_ns;
 }
 
 double EXPORT(kw_view_length_ns)(void)

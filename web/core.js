@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The core: WebAssembly, its memory, and calls that take lines of key=value and give JSON. No formula
-// lives in this page; what is shown was computed by the code that prints knee's tables.
-const core = {};
+// lives in this page; what is shown was computed by the code that prints knee's tables. The same file
+// runs in the page and in its worker.
+const core = { progress: () => 1 };
 
-core.load = async () => {
-  const packed = Uint8Array.from(atob(document.getElementById("core").textContent), (c) => c.charCodeAt(0));
-  const bytes = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
+core.start = async (bytes) => {
   const nothing = () => 0;
-  const { instance } = await WebAssembly.instantiate(bytes, {
+  core.module = bytes instanceof WebAssembly.Module ? bytes : await WebAssembly.compile(bytes);
+  const instance = await WebAssembly.instantiate(core.module, {
     wasi_snapshot_preview1: { fd_close: nothing, fd_seek: nothing, fd_write: nothing, proc_exit: nothing },
+    page: { progress: (share) => core.progress(share) },
   });
   core.x = instance.exports;
   core.x._initialize?.();
   core.x.kw_reset();
-  core.keys = core.ask("keys");
 };
 
 core.bytes = (at, length) => new Uint8Array(core.x.memory.buffer, at, length);
@@ -39,11 +39,19 @@ core.ask = (command, inputs = {}, words = []) => {
   return core.answer();
 };
 
-// The answer to a question about bytes that stand under `key`.
-core.askAbout = (command, key, name, bytes) => core.withBytes(bytes, (at, length) => {
-  core.withText(name, (under) => core.x.kw_attach(under, at, length));
-  return core.ask(command, { [key]: name });
-});
+// The answer to a question about files: [{name, bytes}] are attached while it is asked.
+core.askAbout = (command, inputs, files, words = []) => {
+  const places = files.map(({ name, bytes }) => {
+    const at = core.x.kw_alloc(bytes.length + 1);
+    core.bytes(at, bytes.length).set(bytes);
+    core.withText(name, (under) => core.x.kw_attach(under, at, bytes.length));
+    return at;
+  });
+  const answer = core.ask(command, inputs, words);
+  for (const { name } of files) core.withText(name, (under) => core.x.kw_attach(under, 0, 0));
+  for (const at of places) core.x.kw_free(at);
+  return answer;
+};
 
 // A file (or a Response) into the reader, unpacked on the way when it is gzip.
 core.readTrace = async (name, stream, total, progress) => {

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: MIT
-// Small pieces of page: elements, numbers for people, bars, tables, curves.
+// Small pieces of page: elements, numbers for people, bars, tables.
 const el = (tag, attributes = {}, ...children) => {
   const node = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
     else if (key === "class") node.className = value;
+    else if (key === "style") node.style.cssText = value; // the policy lets scripts set styles, not attributes
     else if (value !== false && value != null) node.setAttribute(key, value === true ? "" : value);
   }
-  for (const child of children.flat()) if (child != null) node.append(child);
+  for (const child of children.flat(2)) if (child != null) node.append(child);
   return node;
 };
 const byId = (id) => document.getElementById(id);
-const fill = (id, ...children) => byId(id).replaceChildren(...children.flat().filter((c) => c != null));
+const fill = (id, ...children) => (typeof id === "string" ? byId(id) : id).replaceChildren(...children.flat(2).filter((c) => c != null));
 
 // What may come a moment after the pictures while a slider moves: once, after the last change.
 const waiting = {};
-const later = (name, act) => {
+const later = (name, act, ms = 100) => {
   clearTimeout(waiting[name]);
   waiting[name] = setTimeout(() => {
     delete waiting[name];
     act();
     document.body.dataset.settled = String(Object.keys(waiting).length === 0);
-  }, 100);
+  }, ms);
   document.body.dataset.settled = "false";
 };
 
+const thin = "\u202f";
 const digits = (value) => {
   const size = Math.abs(value);
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
@@ -32,18 +34,30 @@ const digits = (value) => {
 const scaled = (value, steps) => {
   if (value == null) return "–";
   const [factor, unit] = steps.find(([from]) => Math.abs(value) >= from) ?? steps.at(-1);
-  return `${digits(value / factor)}\u202f${unit}`;
+  return `${digits(value / factor)}${thin}${unit}`;
 };
-const seconds = (v) => (v === 0 ? "0\u202fs" : scaled(v, [[86400, "d"], [3600, "h"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]));
-const bytes = (v) => (v == null ? "–" : v === 0 ? "0 B" : scaled(v, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]));
+const seconds = (v) => (v === 0 ? `0${thin}s` : scaled(v, [[86400, "d"], [3600, "h"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]));
+const bytes = (v) => (v == null ? "–" : v === 0 ? `0${thin}B` : scaled(v, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]));
 const perSecond = (v) => (v == null ? "–" : `${bytes(v)}/s`);
-const percent = (v, sign = "") => (v == null ? "–" : `${sign && v >= 0 ? sign : ""}${(100 * v).toFixed(1)}\u202f%`);
-const ratio = (v) => (v == null ? "–" : v < 10 ? v.toFixed(3) : v.toFixed(1));
-const count = (v) => (v == null ? "none" : Number.isInteger(v) ? String(v) : v.toFixed(1));
-const dollars = (v) => (v == null ? "–" : `$${v >= 100 ? Math.round(v).toLocaleString("en") : v.toPrecision(3)}`);
+const percent = (v, sign = "") => {
+  if (v == null) return "–";
+  const text = (100 * v).toFixed(1).replace(/^-0\.0$/, "0.0");
+  return `${sign && v >= 0 ? sign : ""}${text}${thin}%`;
+};
+const ratio = (v) => (v == null ? "–" : v < 1 ? v.toFixed(3) : v < 100 ? v.toPrecision(3) : v.toFixed(0));
+const whole = (v) => (v == null ? "none" : Math.round(v).toLocaleString("en"));
+const count = (v) => (v == null ? "–" : Number.isInteger(v) ? v.toLocaleString("en") : v > 100 ? whole(v) : digits(v));
+const dollars = (v) => (v == null ? "–" : `$${Math.abs(v) >= 100 ? Math.round(v) : v.toPrecision(3)}`);
+const large = (v) => (v == null ? "–" : scaled(v, [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"], [1, ""]]));
 
 const tile = (value, name, options = {}) =>
   el("div", { class: `tile${options.flip ? " flip" : ""}`, id: options.id, "data-value": options.raw ?? "" }, el("b", {}, value), el("span", {}, name));
+// Tiles of a view, kept for its comparison with A.
+const shownTiles = {};
+const setTiles = (view, ...list) => {
+  shownTiles[view] = list;
+  fill(`${view}-tiles`, list.map(([value, name, options]) => tile(value, name, options)));
+};
 
 const labels = [["compute_s", "compute", "compute"], ["transfer_s", "transfer", "exposed transfer"], ["wait_s", "wait", "exposed wait"],
   ["exposed_copy_s", "copy", "exposed copy"], ["starved_input_s", "starved", "starved input"], ["host_bound_s", "host", "host-bound"], ["idle_s", "idle", "idle"]];
@@ -55,72 +69,42 @@ const stepBar = (name, note, parts, longest) => el("div", {},
     labels.filter(([, key]) => parts[key] > 0).map(([, key, words]) => el("i", {
       class: `l-${key}`, style: `width:${(100 * parts[key]) / longest}%`, title: `${words} ${seconds(parts[key])}`,
     }))));
+const legend = (keys = labels.map(([, key]) => key)) => el("div", { class: "legend" },
+  labels.filter(([, key]) => keys.includes(key)).map(([, key, words]) => el("span", {}, el("i", { class: `l-${key}` }), words)));
 
-// A bar of named parts, each with its share; `whole` sets the scale.
-const partsBar = (name, note, parts, whole, show) => el("div", {},
+// A part has its colour and pattern wherever it stands: work blue, traffic orange, waiting amber.
+const partStyles = {};
+["products", "attention", "memory-bound", "embedding and head", "recompute", "optimizer", "host", "TP", "CP", "EP", "PP", "DP", "sharding", "bubble", "stragglers", "loader", "offload"]
+  .forEach((name, i) => { partStyles[name] = `s-${i}`; });
+["parameters", "gradients", "optimizer states", "activations", "buffers", "fragmentation", "context"].forEach((name, i) => { partStyles[name] = `m-${i}`; });
+const partNames = { base: "context" };
+
+// A bar of named parts; `whole` sets the scale, `limit` draws a line.
+const partsBar = (name, note, parts, most, show, limit) => el("div", {},
   el("div", { class: "bar-name" }, el("span", {}, name), el("span", {}, note)),
   el("div", { class: "bar", role: "img", "aria-label": `${name}: ${parts.map(([words, value]) => `${words} ${show(value)}`).join(", ")}` },
-    parts.map(([words, value], i) => el("i", { class: `p-${i % 8}`, style: `width:${(100 * value) / whole}%`, title: `${words} ${show(value)}` }, value / whole > 0.09 ? words : null))));
+    parts.map(([words, value]) => el("i", { class: partStyles[words] ?? "s-0", style: `width:${(100 * value) / most}%`, title: `${words} ${show(value)}` })),
+    limit && limit < most ? el("u", { style: `left:${(100 * limit) / most}%`, title: `a GPU has ${show(limit)}` }) : null));
+const partsLegend = (bars, show) => {
+  const names = [...new Set(bars.flatMap((parts) => parts.map(([name]) => name)))];
+  const first = Object.fromEntries(bars[0] ?? []);
+  return el("div", { class: "legend" }, names.map((name) => el("span", {}, el("i", { class: partStyles[name] ?? "s-0" }), name,
+    first[name] != null ? el("span", { class: "quiet" }, ` ${show(first[name])}`) : null)));
+};
 
 const someParts = (object, end) => Object.entries(object).filter(([key, value]) => value > 0 && key.endsWith(end) && !/^(total|capacity)/.test(key))
-  .map(([key, value]) => [key.slice(0, key.length - end.length), value]);
+  .map(([key, value]) => [key.slice(0, key.length - end.length), value])
+  .map(([key, value]) => [end === "_bytes" && key === "optimizer" ? "optimizer states" : partNames[key] ?? key, value]);
 
-const legend = () => labels.map(([, key, words]) => el("span", {}, el("i", { class: `l-${key}` }), words));
-
-const table = (headers, rows, options = {}) => el("table", {},
-  el("thead", {}, el("tr", {}, headers.map((h, i) => el("th", { class: options.text?.includes(i) ? "text" : "", scope: "col" }, h)))),
-  el("tbody", {}, rows.map((row) => el("tr", { class: row.marked ? "marked" : "" }, row.cells.map((c, i) => el("td", { class: options.text?.includes(i) ? "text" : "" }, c))))));
-
-// ---- Curves (uPlot) ----
-const plots = {};
-const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const curve = (id, data, series, options = {}) => {
-  const box = byId(id);
-  box.setAttribute("role", "img"); // the tables have the same numbers for those who do not look
-  box.setAttribute("aria-label", `${box.closest("figure").querySelector("figcaption").textContent}: ${series.map((s) => s.label).join(", ")} over ${options.x}`);
-  const width = Math.max(200, box.clientWidth || 300);
-  const height = options.height ?? 220;
-  const key = JSON.stringify([options.logX, options.logY, series.map((s) => s.label), document.documentElement.dataset.theme]);
-  plots[id] ??= {};
-  if (plots[id].key === key && box.contains(plots[id].plot.root)) {
-    plots[id].options = options;
-    plots[id].plot.setSize({ width, height });
-    plots[id].plot.setData(data);
-    return;
-  }
-  plots[id].plot?.destroy();
-  plots[id].key = key;
-  plots[id].options = options;
-  const axis = { stroke: ink("--ink"), grid: { stroke: ink("--line"), width: 1 }, ticks: { stroke: ink("--line") } };
-  plots[id].plot = new uPlot({
-    width, height, legend: { live: true }, cursor: { y: false },
-    scales: { x: { time: false, distr: 3, log: options.logX ?? 2 }, y: { range: options.range, distr: options.logY ? 3 : 1 } },
-    axes: [{ ...axis, label: options.x === "K" ? "workers K" : options.x, labelSize: 18, labelFont: "12px system-ui", values: (u, ticks) => ticks.map((v) => (v == null ? "" : options.formatX ? options.formatX(v) : String(Math.round(v * 100) / 100))) },
-      { ...axis, size: 76, values: (u, ticks) => ticks.map((v) => (v == null ? "" : options.formatY(v))) }],
-    series: [{ label: options.x, value: (u, v) => (v == null ? "–" : options.formatX ? options.formatX(v) : count(v)) },
-      ...series.map((s) => ({ width: 2, ...s, stroke: ink(s.color), value: (u, v) => (v == null ? "–" : options.formatY(v)) }))],
-    hooks: { draw: [(u) => {
-      const { mark, level } = plots[id].options;
-      const c = u.ctx;
-      c.save();
-      c.strokeStyle = ink("--warn");
-      c.fillStyle = ink("--ink");
-      c.font = `${12 * devicePixelRatio}px system-ui`;
-      c.setLineDash([6, 4]);
-      const line = (x0, y0, x1, y1) => { c.beginPath(); c.moveTo(x0, y0); c.lineTo(x1, y1); c.stroke(); };
-      if (mark != null && mark >= u.scales.x.min && mark <= u.scales.x.max) {
-        const x = u.valToPos(mark, "x", true);
-        line(x, u.bbox.top, x, u.bbox.top + u.bbox.height);
-        const words = `knee ${count(mark)}`;
-        const left = x + 4 + c.measureText(words).width > u.bbox.left + u.bbox.width ? x - 4 - c.measureText(words).width : x + 4;
-        const top = u.bbox.top + u.bbox.height - 8 * devicePixelRatio;
-        c.fillText(words, left, top);
-      }
-      if (level != null) {
-        const y = u.valToPos(level, "y", true);
-        line(u.bbox.left, y, u.bbox.left + u.bbox.width, y);
-      }
-      c.restore();
-    }] },
-  }, data, box);
+// Text columns are aligned left and may break; `file` columns are cut at the front.
+const table = (headers, rows, options = {}) => {
+  const kind = (i) => (options.text?.includes(i) ? "text" : options.file?.includes(i) ? "file" : "");
+  return el("table", {},
+    el("thead", {}, el("tr", {}, headers.map((h, i) => el("th", { class: kind(i), scope: "col" }, h)))),
+    el("tbody", {}, rows.map((row) => el("tr", { class: row.marked ? "marked" : "" }, row.cells.map((c, i) => el("td", { class: kind(i), "data-label": headers[i], title: kind(i) === "file" ? c : null }, c))))));
 };
+const fileName = (path) => path.split("/").at(-1);
+
+const figure = (caption, ...children) => el("figure", {}, el("figcaption", {}, caption), ...children);
+const wideFigure = (caption, ...children) => el("figure", { class: "wide" }, el("figcaption", {}, caption), ...children);
+const scroll = (...children) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table, scrolls sideways" }, ...children);

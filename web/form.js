@@ -1,71 +1,113 @@
 // SPDX-License-Identifier: MIT
-// Forms from the core's own tables of keys: sliders for what is asked most, text for all the rest.
+// Forms from the core's own tables of keys: a box for every input, with a slider where it is asked most.
+// Sliders hold round values only; the box takes anything that knee's flags take.
 
-// A slider's place (0..1000) and its value: straight, or by powers where values span decades.
-const sliderValue = (spec, place) => {
-  const share = place / 1000;
-  const value = spec.log ? spec.min * (spec.max / spec.min) ** share : spec.min + (spec.max - spec.min) * share;
-  return spec.whole ? String(Math.round(value)) : String(Number(value.toPrecision(4)));
+// Round values between two, as text that knee reads: powers of two and one and a half times them.
+const counts = (low, high) => {
+  const list = [];
+  for (let v = 1; v <= high; v *= 2) list.push(v, 1.5 * v);
+  return [...new Set(list.filter((v) => v >= low && v <= high && Number.isInteger(v)))].sort((a, b) => a - b).map(String);
 };
-const sliderPlace = (spec, value) => {
-  const share = spec.log ? Math.log(Math.max(value, spec.min) / spec.min) / Math.log(spec.max / spec.min)
-    : (value - spec.min) / (spec.max - spec.min);
-  return Math.round(1000 * Math.min(1, Math.max(0, share)));
+const powers = (low, high) => counts(low, high).filter((v) => Number.isInteger(Math.log2(v)));
+const steps = (low, high, step) => Array.from({ length: Math.round((high - low) / step) + 1 }, (_, i) => String(Number((low + i * step).toFixed(4))));
+const inUnits = (list, unit) => list.map((v) => `${v}${unit}`);
+
+const unitSizes = { k: 1e3, K: 1024, M: 1e6, G: 1e9, T: 1e12, m: 1e-3, u: 1e-6, n: 1e-9 };
+const roughly = (text) => { // only to place a slider's thumb
+  const [, number, unit] = /^\$?([\d.]+)\s*(%|[kKMGTmun]?)/.exec(text) ?? [];
+  return Number(number) * (unit === "%" ? 0.01 : unitSizes[unit] ?? 1);
 };
 
-// `state` maps key -> text; `change` is called after it was changed.
-const makeForm = (id, keys, sliders, chosen, state, change) => {
+// `spec`: {view, id, keys, chosen: [names], sliders: {name: [texts] or () => [texts]}, plain: [names], state, change}.
+const makeForm = (spec) => {
+  const { view, id, state } = spec;
   const controls = {};
-  const known = Object.fromEntries(keys.map((key) => [key.name, key]));
+  const known = Object.fromEntries(spec.keys.map((key) => [key.name, key]));
   const set = (name, value) => {
-    if (value === "") delete state[name];
+    if (value === "" || value == null) delete state[name];
     else state[name] = value;
-    change();
+    spec.change(name);
   };
-  const row = (name, control, extra) => {
-    const key = known[name];
-    const output = el("output", { for: control.id });
+  const row = (name, control, extra = {}) => {
+    const help = el("p", { class: "help", id: `${id}-${name}-help` }, known[name].help.replace(/--([a-z-]+)/g, (_, key) => human[key] ?? key));
+    const error = el("p", { class: "field-error", id: `${id}-${name}-error`, hidden: true });
     const source = el("span", { class: "source" });
-    controls[name] = { control, output, source, ...extra };
-    return el("div", { class: "row", title: key.help }, el("label", { for: control.id }, name), output, control, source);
+    control.addEventListener("input", () => { control.dataset.typing = "1"; }); // not to be written over
+    for (const kind of ["change", "blur"]) control.addEventListener(kind, () => { delete control.dataset.typing; }, true);
+    control.setAttribute("aria-describedby", `${help.id} ${error.id}`);
+    controls[name] = { control, error, source, ...extra };
+    return el("div", { class: "row", "data-key": name }, el("label", { for: control.id }, labelOf(view, name)), source, control, extra.slider, error, help);
   };
   const choice = (name) => {
-    const control = el("select", { id: `${id}-${name}`, onchange: (e) => set(name, e.target.value) },
-      el("option", { value: "" }, `(${known[name].otherwise})`), known[name].choices.map((c) => el("option", { value: c }, c)));
-    return row(name, control, {});
+    const list = (spec.choices?.[name] ?? ((c) => c))(known[name].choices);
+    const options = [el("option", { value: "" }, `(${otherwiseOf(known[name])})`), ...list.map((c) => el("option", { value: c }, c))];
+    return row(name, el("select", { id: `${id}-${name}`, onchange: (e) => set(name, e.target.value) }, options));
   };
-  const slider = (name, spec) => {
-    const control = el("input", { type: "range", min: 0, max: 1000, id: `${id}-${name}`, "data-key": name,
-      oninput: (e) => set(name, sliderValue(spec, Number(e.target.value))) });
-    return row(name, control, { spec });
+  const toggle = (name) => row(name, el("input", { type: "checkbox", id: `${id}-${name}`, onchange: (e) => set(name, e.target.checked ? "1" : "") }));
+  const text = (name) => row(name, el("input", { type: "text", id: `${id}-${name}`, autocomplete: "off", spellcheck: "false", onchange: (e) => set(name, e.target.value.trim()) }));
+  const slider = (name, values) => {
+    const control = el("input", { type: "text", id: `${id}-${name}`, autocomplete: "off", spellcheck: "false", inputmode: "text", onchange: (e) => set(name, e.target.value.trim()) });
+    const range = el("input", { type: "range", min: 0, max: 1, step: 1, id: `${id}-${name}-slider`, "data-key": name, "aria-label": `${labelOf(view, name)}, slider`,
+      oninput: (e) => { const value = controls[name].values[Number(e.target.value)]; control.value = value; set(name, value); } });
+    const made = row(name, control, { slider: range, make: values, values: typeof values === "function" ? values() : values });
+    range.max = controls[name].values.length - 1;
+    return made;
   };
-  const text = (name) => {
-    const control = el("input", { type: "text", id: `${id}-${name}`, placeholder: known[name].otherwise, autocomplete: "off",
-      onchange: (e) => set(name, e.target.value.trim()) });
-    return row(name, control, {});
-  };
-  const shown = new Set([...chosen, ...Object.keys(sliders)]);
+  const any = (key) => ({ choice, switch: toggle }[key.kind] ?? text)(key.name);
+  const shown = new Set([...spec.chosen, ...Object.keys(spec.sliders), ...(spec.plain ?? []), ...(spec.left ?? [])]);
   const rest = {};
-  for (const key of keys) if (!shown.has(key.name)) (rest[key.group] ??= []).push(key);
-  fill(id, chosen.map(choice), Object.entries(sliders).map(([name, spec]) => slider(name, spec)),
-    id === "whatif-form" ? [] : Object.entries(rest).map(([group, list]) => el("details", {}, el("summary", {}, group),
-      el("div", {}, list.map((key) => (key.kind === "choice" ? choice(key.name) : text(key.name)))))));
+  for (const key of spec.keys) if (!shown.has(key.name)) (rest[key.group] ??= []).push(key);
+  fill(id, spec.reset ? el("div", { class: "buttons spread" }, el("b", {}, "Inputs"), el("button", { type: "button", id: `${id}-reset`, onclick: spec.reset }, "Reset")) : null, spec.chosen.map(choice), (spec.plain ?? []).map((name) => any(known[name])), Object.entries(spec.sliders).map(([name, values]) => slider(name, values)),
+    spec.flat ? [] : Object.entries(rest).map(([group, list]) => el("details", {}, el("summary", {}, `More: ${group.toLowerCase()}`), el("div", {}, list.map(any)))));
   byId(id).addEventListener("submit", (e) => e.preventDefault());
-  // Shows what the core used: values that were not given are filled in from its answer.
-  return (inputs) => {
-    const used = Object.fromEntries((inputs ?? []).map((input) => [input.name, input]));
-    for (const [name, { control, output, source, spec }] of Object.entries(controls)) {
-      const value = used[name];
-      output.textContent = value ? value.text : "";
-      source.textContent = value && value.source !== "given" ? value.source : "";
-      if (spec) {
-        const number = name in state ? Number(state[name]) : Number(value?.value);
-        if (Number.isFinite(number) && document.activeElement !== control) control.value = sliderPlace(spec, number);
-        control.setAttribute("aria-valuetext", value?.text ?? "");
-      } else if (document.activeElement !== control) {
-        control.value = state[name] ?? "";
-        if (control.type === "text" && value && !(name in state)) control.placeholder = value.text;
+
+  const place = ({ control, slider: range, values }, value) => {
+    let nearest = 0;
+    values.forEach((v, i) => { if (Math.abs(Math.log((roughly(v) + 1e-12) / (value + 1e-12))) < Math.abs(Math.log((roughly(values[nearest]) + 1e-12) / (value + 1e-12)))) nearest = i; });
+    if (document.activeElement !== range) range.value = nearest;
+    range.setAttribute("aria-valuetext", control.value || control.placeholder);
+  };
+  return {
+    // Shows what the core used: values that were not given are filled in from its answer.
+    show: (inputs) => {
+      const used = Object.fromEntries((inputs ?? []).map((input) => [input.name, input]));
+      for (const [name, entry] of Object.entries(controls)) {
+        const { control, source, error, make } = entry;
+        const value = used[name];
+        if (!error.hidden) {
+          error.hidden = true;
+          control.removeAttribute("aria-invalid");
+        }
+        const from = value && value.source !== "given" && !(name in state) ? value.source : "";
+        if (source.textContent !== from) source.textContent = from;
+        if (control.type === "checkbox") control.checked = name in state;
+        else if (!control.dataset.typing && control.value !== (state[name] ?? "")) control.value = state[name] ?? "";
+        const shownNow = value?.text ?? otherwiseOf(known[name]);
+        if (control.type === "text" && control.placeholder !== shownNow) control.placeholder = shownNow;
+        if (!entry.slider) continue;
+        if (typeof make === "function") {
+          entry.values = make();
+          entry.slider.max = Math.max(0, entry.values.length - 1);
+          entry.slider.disabled = entry.values.length < 2;
+        }
+        place(entry, name in state ? roughly(state[name]) : Number(value?.value ?? NaN));
       }
-    }
+    },
+    // An error at its field; false: it belongs to none of them.
+    fail: (answer) => {
+      const words = `${answer.where} ${answer.error} ${answer.hint}`;
+      const named = [...words.matchAll(/--([a-z-]+)/g)].map((m) => m[1]).concat([...answer.error.matchAll(/\b[a-z-]+\b/g)].map((m) => m[0])).find((name) => controls[name]);
+      for (const [name, { control, error }] of Object.entries(controls)) {
+        const at = name === named;
+        error.hidden = !at;
+        error.textContent = at ? errorWords({ ...answer, where: "" }) : "";
+        if (at) {
+          control.setAttribute("aria-invalid", "true");
+          const fold = control.closest("details");
+          if (fold) fold.open = true;
+        } else control.removeAttribute("aria-invalid");
+      }
+      return Boolean(named);
+    },
   };
 };

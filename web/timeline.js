@@ -1,87 +1,192 @@
 // SPDX-License-Identifier: MIT
 // The ranks over time on a canvas. The core says what each column shows, so that a million spans cost
-// no more than a thousand. Label bands differ in height as well as in colour.
-const timeline = { from: 0, to: 1, ranks: [], lanes: true };
+// no more than a thousand. Label bands differ in height as well as in colour; close up spans carry their
+// names. Keys as in Perfetto: W and S zoom, A and D move.
+const timeline = { from: 0, to: 1, rows: [], pointer: 0.5, all: false };
 
 const bandHeights = [1, 0.82, 0.62, 0.45, 0.3, 0.3, 0.12];
-const rowHeight = 46;
-const left = 56;
+const bandColors = ["--compute", "--transfer", "--wait", "--copy", "--starved", "--host", "--idle"];
+const laneColors = ["--compute", "--transfer", "--copy"];
+const rowHeight = 62, bandHeight = 26, laneTop = 29, laneHeight = 10;
+const mostRows = 64, aloneUpTo = 16;
+const leftMargin = () => (innerWidth < 600 ? 44 : 64);
 
-timeline.start = (ranks) => {
-  timeline.ranks = ranks.slice(0, 64);
+// ---- Which ranks are drawn ----
+
+// Ranks are alike when no label differs by more than 2 % of the window.
+const alike = (a, b) => labels.every(([key]) => Math.abs((a[key] ?? 0) / a.window_s - (b[key] ?? 0) / b.window_s) < 0.02);
+
+const groupRanks = (ranks, named) => {
+  const groups = [];
+  ranks.forEach((rank, row) => {
+    const group = named.includes(rank.rank) ? null : groups.find((g) => !g.named && alike(g.first, rank));
+    if (group) group.others++;
+    else groups.push({ row, first: rank, rank: rank.rank, others: 0, named: named.includes(rank.rank) });
+  });
+  return groups;
+};
+
+// Ranks that the verdict speaks of: always drawn, and first.
+const namedRanks = (answer) => {
+  const said = [...`${answer.verdict.do} ${answer.verdict.why}`.matchAll(/\branks? (\d+(?:(?:, | and )\d+)*)/g)].flatMap((m) => m[1].match(/\d+/g).map(Number));
+  return [...new Set([...(answer.verdict.late_ranks ?? []), ...said])].filter((r) => answer.ranks.some((x) => x.rank === r));
+};
+
+timeline.choose = () => {
+  const { ranks } = timeline, named = timeline.named;
+  const rows = timeline.all || ranks.length <= aloneUpTo ? ranks.map((rank, row) => ({ row, rank: rank.rank, others: 0, named: named.includes(rank.rank) })) : groupRanks(ranks, named);
+  rows.sort((a, b) => b.named - a.named || a.row - b.row);
+  timeline.rows = rows.slice(0, mostRows);
+  const shown = timeline.rows.reduce((sum, r) => sum + 1 + r.others, 0);
+  const words = timeline.rows.length < ranks.length ? `${timeline.rows.length} of ${ranks.length} ranks drawn${shown > timeline.rows.length ? `, ${shown - timeline.rows.length} are like one of them` : ""}.` : `${ranks.length} rank${ranks.length === 1 ? "" : "s"}.`;
+  byId("timeline-shown").textContent = words;
+  byId("timeline-all").hidden = ranks.length <= aloneUpTo;
+  byId("timeline-all").textContent = timeline.all ? "Group ranks that are alike" : "Show every rank";
+};
+
+timeline.start = (answer) => {
+  timeline.ranks = answer.ranks;
+  timeline.named = namedRanks(answer);
   timeline.length = core.x.kw_view_length_ns();
   timeline.from = 0;
   timeline.to = timeline.length;
+  timeline.found = null;
+  byId("timeline-search").value = "";
+  byId("timeline-hits").textContent = "";
+  timeline.hide();
+  timeline.choose();
   if (!timeline.bound) timeline.bind();
   timeline.draw();
 };
 
-timeline.draw = () => {
-  const canvas = byId("timeline");
-  const ratioPx = window.devicePixelRatio || 1;
-  const width = Math.max(100, canvas.clientWidth);
-  const height = timeline.ranks.length * rowHeight + 24;
-  if (canvas.width !== Math.round(width * ratioPx) || canvas.height !== Math.round(height * ratioPx)) {
-    canvas.width = Math.round(width * ratioPx);
-    canvas.height = Math.round(height * ratioPx);
+timeline.whole = () => {
+  timeline.from = 0;
+  timeline.to = timeline.length;
+  timeline.draw();
+};
+
+// ---- Drawing ----
+
+timeline.resize = (canvas) => {
+  const scale = window.devicePixelRatio || 1, width = Math.max(100, canvas.clientWidth), height = timeline.rows.length * rowHeight + 24;
+  if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
     canvas.style.height = `${height}px`;
   }
   const c = canvas.getContext("2d");
-  c.setTransform(ratioPx, 0, 0, ratioPx, 0, 0);
+  c.setTransform(scale, 0, 0, scale, 0, 0);
   c.clearRect(0, 0, width, height);
   c.font = "12px system-ui";
   c.textBaseline = "middle";
-  const columns = Math.floor(width - left);
-  const place = core.x.kw_alloc(2 * columns);
-  const colors = ["--compute", "--transfer", "--wait", "--copy", "--starved", "--host", "--idle"].map(ink);
-  const lanes = [ink("--compute"), ink("--transfer"), ink("--copy")];
-  timeline.ranks.forEach((rank, row) => {
-    const top = row * rowHeight;
-    c.fillStyle = ink("--ink");
-    c.fillText(`rank ${rank.rank}`, 2, top + 13);
-    core.x.kw_draw(row, 0, timeline.from, timeline.to, columns, place);
-    const band = core.bytes(place, 2 * columns).slice();
-    for (let x = 0; x < columns;) { // runs of equal columns in one rectangle
-      let end = x + 1;
-      while (end < columns && band[2 * end] === band[2 * x]) end++;
-      const label = band[2 * x] - 1;
-      if (label >= 0) {
-        const high = 26 * bandHeights[label];
-        c.fillStyle = colors[label];
-        c.fillRect(left + x, top + 26 - high, end - x, high);
-      }
-      x = end;
+  c.textAlign = "left";
+  return { c, width };
+};
+
+timeline.draw = () => {
+  if (!timeline.rows.length) return;
+  const { c, width } = timeline.resize(byId("timeline"));
+  const left = leftMargin(), columns = Math.floor(width - left), place = core.x.kw_alloc(2 * columns);
+  const colors = bandColors.map(ink), lanes = laneColors.map(ink), pen = ink("--ink"), warn = ink("--warn");
+  timeline.rows.forEach((row, i) => {
+    const top = i * rowHeight;
+    c.fillStyle = row.named ? warn : pen;
+    c.fillText(`rank ${row.rank}`, 2, top + 12);
+    if (row.others) {
+      c.fillStyle = ink("--quiet");
+      c.fillText(`+ ${row.others} alike`, 2, top + 28);
     }
-    for (let lane = 1; lane <= 3; lane++) {
-      core.x.kw_draw(row, lane, timeline.from, timeline.to, columns, place);
-      const busy = core.bytes(place, 2 * columns).slice();
-      c.fillStyle = lanes[lane - 1];
-      for (let x = 0; x < columns;) {
-        let end = x + 1;
-        while (end < columns && busy[2 * end + 1] >> 5 === busy[2 * x + 1] >> 5 && busy[2 * end] === busy[2 * x]) end++;
-        if (busy[2 * x]) {
-          c.globalAlpha = 0.3 + (0.7 * busy[2 * x + 1]) / 255;
-          c.fillRect(left + x, top + 24 + 5 * lane, end - x, 4);
-        }
-        x = end;
-      }
-      c.globalAlpha = 1;
-    }
+    drawBand(c, left, top, columns, row.row, place, colors);
+    for (let lane = 1; lane <= 3; lane++) drawLane(c, left, top + laneTop + (lane - 1) * laneHeight, columns, row.row, lane, place, lanes[lane - 1]);
+    drawNames(c, left, top, columns, row.row);
   });
   core.x.kw_free(place);
-  const base = timeline.ranks.length * rowHeight + 12;
+  drawFound(c, left, columns);
+  drawTicks(c, left, columns);
+};
+
+const drawBand = (c, left, top, columns, row, place, colors) => {
+  core.x.kw_draw(row, 0, timeline.from, timeline.to, columns, place);
+  const band = core.bytes(place, 2 * columns).slice();
+  for (let x = 0; x < columns;) { // runs of equal columns in one rectangle
+    let end = x + 1;
+    while (end < columns && band[2 * end] === band[2 * x]) end++;
+    const label = band[2 * x] - 1;
+    if (label >= 0) {
+      const high = bandHeight * bandHeights[label];
+      c.fillStyle = colors[label];
+      c.fillRect(left + x, top + bandHeight - high, end - x, high);
+    }
+    x = end;
+  }
+};
+
+const drawLane = (c, left, top, columns, row, lane, place, color) => {
+  core.x.kw_draw(row, lane, timeline.from, timeline.to, columns, place);
+  const busy = core.bytes(place, 2 * columns).slice();
+  c.fillStyle = color;
+  for (let x = 0; x < columns;) {
+    let end = x + 1;
+    while (end < columns && busy[2 * end] === busy[2 * x] && busy[2 * end + 1] >> 5 === busy[2 * x + 1] >> 5) end++;
+    if (busy[2 * x]) {
+      c.globalAlpha = 0.3 + (0.7 * busy[2 * x + 1]) / 255;
+      c.fillRect(left + x, top, end - x, laneHeight - 1);
+    }
+    x = end;
+  }
+  c.globalAlpha = 1;
+};
+
+// Names of the spans that are wide enough to carry them.
+const drawNames = (c, left, top, columns, row) => {
+  const perPixel = (timeline.to - timeline.from) / columns;
+  core.x.kw_named(row, timeline.from, timeline.to, 44 * perPixel);
+  const ground = ink("--ground");
+  c.font = "9px system-ui";
+  for (const span of core.answer().spans) {
+    const x0 = Math.max(0, (span.from - timeline.from) / perPixel), x1 = Math.min(columns, (span.to - timeline.from) / perPixel);
+    if (x1 - x0 < 44) continue;
+    const y = top + laneTop + (span.lane - 1) * laneHeight;
+    c.strokeStyle = ground;
+    c.strokeRect(left + x0, y - 0.5, x1 - x0, laneHeight);
+    c.fillStyle = ground;
+    let name = span.name.replace(/^void (?:at::native::)?/, "");
+    const fits = Math.floor((x1 - x0 - 4) / 4.6);
+    if (name.length > fits) name = `${name.slice(0, Math.max(1, fits - 1))}…`;
+    c.fillText(name, left + x0 + 2, y + laneHeight / 2);
+  }
+  c.font = "12px system-ui";
+};
+
+const drawFound = (c, left, columns) => {
+  const hit = timeline.found, i = hit ? timeline.rows.findIndex((r) => r.row === hit.row) : -1;
+  if (i < 0) return;
+  const perPixel = (timeline.to - timeline.from) / columns;
+  c.strokeStyle = ink("--accent");
+  c.lineWidth = 3;
+  c.strokeRect(left + (hit.from - timeline.from) / perPixel - 1, i * rowHeight + laneTop + (hit.lane - 1) * laneHeight - 2, Math.max(3, (hit.to - hit.from) / perPixel + 2), laneHeight + 3);
+  c.lineWidth = 1;
+};
+
+// Ticks at round times.
+const drawTicks = (c, left, columns) => {
+  const span = timeline.to - timeline.from, rough = span / Math.max(2, columns / 150), ten = 10 ** Math.floor(Math.log10(rough));
+  const step = ten * [1, 2, 5, 10].find((f) => f * ten >= rough), base = timeline.rows.length * rowHeight + 12;
   c.fillStyle = ink("--quiet");
-  for (let i = 0; i <= 4; i++) {
-    const t = timeline.from + ((timeline.to - timeline.from) * i) / 4;
-    c.textAlign = i === 4 ? "right" : i === 0 ? "left" : "center";
-    c.fillText(seconds(t * 1e-9), left + (columns * i) / 4, base);
+  for (let t = Math.ceil(timeline.from / step) * step; t <= timeline.to; t += step) {
+    const x = left + ((t - timeline.from) / span) * columns;
+    c.fillRect(x, base - 12, 1, 5);
+    const words = t === 0 ? "0" : seconds(Number((t * 1e-9).toPrecision(12)));
+    c.textAlign = x > left + columns - 40 ? "right" : x < left + 10 ? "left" : "center";
+    c.fillText(words, x, base);
   }
   c.textAlign = "left";
 };
 
-timeline.zoom = (factor, at = 0.5) => {
-  const span = timeline.to - timeline.from;
-  const middle = timeline.from + span * at;
+// ---- Moving ----
+
+timeline.zoom = (factor, at = timeline.pointer) => {
+  const span = timeline.to - timeline.from, middle = timeline.from + span * at;
   const wanted = Math.min(timeline.length, Math.max(200, span * factor));
   timeline.from = Math.max(0, Math.min(timeline.length - wanted, middle - wanted * at));
   timeline.to = timeline.from + wanted;
@@ -95,41 +200,92 @@ timeline.move = (share) => {
   timeline.draw();
 };
 
+// ---- What stands at the pointer ----
+
+timeline.hide = () => { byId("timeline-tip").hidden = true; };
+
 timeline.look = (x, y) => {
-  const canvas = byId("timeline");
-  const row = Math.floor(y / rowHeight);
-  if (x < left || row >= timeline.ranks.length) return;
-  const inside = y - row * rowHeight;
-  const lane = inside < 27 ? 0 : Math.min(3, 1 + Math.floor((inside - 28) / 5));
+  const canvas = byId("timeline"), tip = byId("timeline-tip"), left = leftMargin();
+  const i = Math.floor(y / rowHeight), row = timeline.rows[i];
+  if (x < left || !row) return timeline.hide();
+  const inside = y - i * rowHeight;
+  const lane = inside < laneTop ? 0 : Math.min(3, 1 + Math.floor((inside - laneTop) / laneHeight));
   const at = timeline.from + ((timeline.to - timeline.from) * (x - left)) / (canvas.clientWidth - left);
-  core.x.kw_look(row, Math.max(0, lane), at);
+  core.x.kw_look(row.row, lane, at);
   const found = core.answer();
-  byId("timeline-look").textContent = `rank ${found.rank} at ${seconds(at * 1e-9)}: ${found.label ?? "–"}${found.name ? `; ${found.name.slice(0, 300)}, ${seconds(found.duration_s)} on stream ${found.stream}` : ""}`;
+  fill(tip, el("b", {}, `rank ${found.rank}, ${seconds(at * 1e-9)}: ${found.label ?? "nothing recorded"}`),
+    found.name ? el("span", {}, `${found.name.slice(0, 300)}, ${seconds(found.duration_s)} on stream ${found.stream}`) : null);
+  tip.hidden = false;
+  const box = canvas.getBoundingClientRect();
+  tip.style.left = `${Math.max(0, Math.min(x + 14, box.width - tip.offsetWidth - 4))}px`;
+  tip.style.top = `${y + 18 + canvas.offsetTop}px`;
+};
+
+// ---- Searching ----
+
+timeline.find = (text, which) => {
+  if (!text) {
+    timeline.found = null;
+    byId("timeline-hits").textContent = "";
+    return timeline.draw();
+  }
+  core.withText(text, (at) => core.x.kw_find(at, Math.max(0, which)));
+  let hit = core.answer();
+  if (hit.count && hit.row == null) return timeline.find(text, which < 0 ? hit.count - 1 : which % hit.count);
+  timeline.found = hit.count ? { ...hit, which: Math.max(0, which) } : null;
+  byId("timeline-hits").textContent = hit.count ? `${count(timeline.found.which + 1)} of ${count(hit.count)}: rank ${hit.rank}, ${seconds((hit.to - hit.from) * 1e-9)}` : "nothing is named so";
+  if (!hit.count) return timeline.draw();
+  if (!timeline.rows.some((r) => r.row === hit.row)) timeline.rows.splice(Math.min(timeline.rows.length - 1, mostRows - 1), timeline.rows.length < mostRows ? 0 : 1, { row: hit.row, rank: hit.rank, others: 0, named: false });
+  const wanted = Math.min(timeline.length, Math.max(20 * (hit.to - hit.from), 2000));
+  if (timeline.to - timeline.from > wanted * 4 || hit.from < timeline.from || hit.to > timeline.to) {
+    timeline.from = Math.max(0, Math.min(timeline.length - wanted, (hit.from + hit.to - wanted) / 2));
+    timeline.to = timeline.from + wanted;
+  }
+  timeline.draw();
+};
+
+timeline.keys = {
+  w: () => timeline.zoom(0.7), s: () => timeline.zoom(1.4), a: () => timeline.move(-0.15), d: () => timeline.move(0.15),
+  "+": () => timeline.zoom(0.7), "=": () => timeline.zoom(0.7), "-": () => timeline.zoom(1.4), ArrowLeft: () => timeline.move(-0.15), ArrowRight: () => timeline.move(0.15), 0: () => timeline.whole(),
+  "/": () => byId("timeline-search").focus(),
 };
 
 timeline.bind = () => {
   timeline.bound = true;
   const canvas = byId("timeline");
   let dragged = null;
-  canvas.addEventListener("wheel", (e) => {
+  const share = (e) => { const box = canvas.getBoundingClientRect(), left = leftMargin(); return Math.min(1, Math.max(0, (e.clientX - box.left - left) / (box.width - left))); };
+  canvas.addEventListener("wheel", (e) => { // the wheel scrolls the page, as everywhere
+    if (!e.ctrlKey && !e.metaKey && !e.shiftKey) return;
     e.preventDefault();
-    const box = canvas.getBoundingClientRect();
-    timeline.zoom(e.deltaY > 0 ? 1.25 : 0.8, Math.min(1, Math.max(0, (e.clientX - box.left - left) / (box.width - left))));
+    if (e.shiftKey) timeline.move((e.deltaX || e.deltaY) / canvas.clientWidth);
+    else timeline.zoom(e.deltaY > 0 ? 1.25 : 0.8, share(e));
   }, { passive: false });
   canvas.addEventListener("pointerdown", (e) => { dragged = e.clientX; canvas.setPointerCapture(e.pointerId); });
-  canvas.addEventListener("pointerup", () => { dragged = null; });
+  for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, () => { dragged = null; });
+  canvas.addEventListener("pointerleave", timeline.hide);
   canvas.addEventListener("pointermove", (e) => {
     const box = canvas.getBoundingClientRect();
-    if (dragged != null) {
-      timeline.move((dragged - e.clientX) / (box.width - left));
-      dragged = e.clientX;
-    } else {
-      timeline.look(e.clientX - box.left, e.clientY - box.top);
-    }
+    timeline.pointer = share(e);
+    if (dragged == null) return timeline.look(e.clientX - box.left, e.clientY - box.top);
+    timeline.move((dragged - e.clientX) / (box.width - leftMargin()));
+    dragged = e.clientX;
   });
   canvas.addEventListener("keydown", (e) => {
-    const act = { "+": () => timeline.zoom(0.7), "=": () => timeline.zoom(0.7), "-": () => timeline.zoom(1.4), ArrowLeft: () => timeline.move(-0.15),
-      ArrowRight: () => timeline.move(0.15), 0: () => timeline.start(timeline.ranks) }[e.key];
+    const act = !e.ctrlKey && !e.metaKey && timeline.keys[e.key.length === 1 ? e.key.toLowerCase() : e.key];
     if (act) { e.preventDefault(); act(); }
   });
+  byId("timeline-search").addEventListener("input", (e) => later("find", () => timeline.find(e.target.value.trim(), 0), 150));
+  byId("timeline-search").addEventListener("keydown", (e) => { if (e.key === "Enter") { e.preventDefault(); timeline.find(e.target.value.trim(), (timeline.found?.which ?? -1) + (e.shiftKey ? -1 : 1)); } });
+  byId("timeline-next").addEventListener("click", () => timeline.find(byId("timeline-search").value.trim(), (timeline.found?.which ?? -1) + 1));
+  byId("timeline-before").addEventListener("click", () => timeline.find(byId("timeline-search").value.trim(), (timeline.found?.which ?? 0) - 1));
+  byId("timeline-all").addEventListener("click", () => { timeline.all = !timeline.all; timeline.choose(); timeline.draw(); });
+  byId("timeline-in").addEventListener("click", () => timeline.zoom(0.5, 0.5));
+  byId("timeline-out").addEventListener("click", () => timeline.zoom(2, 0.5));
+  byId("timeline-whole").addEventListener("click", timeline.whole);
 };
+
+// As drawn: solid, as high as the band, and what the lanes below are.
+timeline.legend = () => [
+  ...labels.map(([, , words], i) => el("span", {}, el("i", { class: "solid", style: `background:var(${bandColors[i]});height:${Math.round(14 * bandHeights[i])}px` }), words)),
+  el("span", { class: "quiet" }, "below: "), ...["compute", "communication", "copies"].map((words, i) => el("span", { class: "quiet" }, el("i", { class: "solid", style: `background:var(${laneColors[i]});height:5px` }), `lane of ${words}`))];

@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: MIT
 // Traces: dropped on the page, or carried in it by a report.
-const trace = { state: {}, whatIf: {} };
-
-trace.sliders = {
-  at: { min: 2, max: 16384, log: true, whole: true }, hidden: { min: 0, max: 1 }, compress: { min: 1, max: 64, log: true },
-  "local-steps": { min: 1, max: 500, log: true, whole: true }, accumulate: { min: 1, max: 64, log: true, whole: true },
-  price: { min: 0.2, max: 15 },
-};
-
-// A trace shows times, not links: these change what was measured.
-trace.factors = {
-  "bandwidth-times": { min: 0.125, max: 16, log: true, start: 1, help: "the link's bandwidth, times what it was" },
-  "latency-added": { min: 0, max: 0.002, start: 0, help: "seconds added to every hop" },
-  "batch-times": { min: 0.125, max: 16, log: true, start: 1, help: "the local batch, times what it was" },
-};
-trace.ask = (inputs, factors) => core.ask("what-if",
-  { ...inputs, ...Object.fromEntries(Object.keys(trace.factors).map((name) => [name, factors[name] ?? trace.factors[name].start])) });
+const trace = { state: {}, files: [] };
 
 trace.start = () => {
-  const factors = Object.entries(trace.factors).map(([name, { help }]) => ({ name, help, kind: "number", group: "" }));
-  trace.fillForm = makeForm("whatif-form", [...core.keys.predict, ...factors], { ...trace.sliders, ...trace.factors }, [], trace.whatIf, () => trace.wonder());
-  const drop = byId("drop");
-  const stop = (e) => { e.preventDefault(); drop.classList.toggle("over", e.type === "dragover"); };
-  for (const kind of ["dragover", "dragleave", "drop"]) document.addEventListener(kind, stop);
-  document.addEventListener("drop", (e) => { if (e.dataTransfer?.files.length) openFiles([...e.dataTransfer.files]); });
-  byId("files").addEventListener("change", (e) => openFiles([...e.target.files]));
-  fill("trace-legend", legend());
+  trace.form = makeForm({ view: "trace", id: "trace-form", keys: core.keys.trace, chosen: ["gpu", "cluster"], plain: ["price", "critical-batch"], sliders: {}, flat: true, state: trace.state,
+    change: (name) => { if (name === "gpu" && trace.state.gpu) delete trace.state.cluster; if (name === "cluster" && trace.state.cluster) delete trace.state.gpu; trace.ask(); } });
+  fill("trace-legend", timeline.legend());
+};
+
+trace.update = () => {
+  byId("trace-empty").hidden = Boolean(trace.answer);
+  if (trace.live && trace.answer) timeline.draw();
+};
+
+trace.clear = () => {
+  core.x.kw_reset();
+  Object.assign(trace, { files: [], answer: null, live: false, other: false });
+  byId("trace-result").hidden = true;
+  fill("trace-tiles");
+  fill("trace-gaps");
+  byId("trace-verdict").replaceChildren();
+  delete verdicts["trace-verdict"];
+  replayed.clear?.();
+  trace.update();
 };
 
 const isGzip = async (blob) => {
@@ -33,126 +30,129 @@ const isGzip = async (blob) => {
   return head[0] === 0x1f && head[1] === 0x8b;
 };
 
-// An answer of knee, a log of measured collectives, or else traces.
-const openFiles = async (files) => {
-  const head = await files[0].slice(0, 65536).text();
-  if (/^\s*\{\s*"schema":\s*"knee\./.test(head)) return showAnswer(JSON.parse(await files[0].text()));
-  if (/busbw|algbw|OSU MPI|"schema":\s*"nccl/.test(head)) return openLog(files[0]);
-  return trace.open(files);
-};
-
-const openLog = async (file) => {
-  const answer = core.askAbout("collective", "against", file.name, new Uint8Array(await file.arrayBuffer()));
-  if (!answer.error) return answers.show(answer);
-  selectView("trace");
-  byId("trace-verdict").classList.add("error");
-  byId("trace-verdict").textContent = `${answer.where ? `${answer.where}: ` : ""}${answer.error}${answer.hint ? `; ${answer.hint}` : ""}`;
-};
-
-trace.update = () => {
-  if (trace.live) timeline.draw();
-};
-
-trace.open = async (files) => {
-  selectView("trace");
-  const bar = byId("progress");
-  const verdict = byId("trace-verdict");
-  core.x.kw_reset();
+// Files add up: what was read before stays. -> words about those that could not be used
+trace.read = async (files) => {
+  const bar = byId("progress"), refused = [];
   bar.hidden = false;
-  const refused = [];
-  const start = performance.now();
   for (const [i, file] of files.entries()) {
-    let stream = file.stream();
-    let size = file.size;
+    if (trace.files.some((f) => f.name === file.name && f.size === file.size)) {
+      refused.push(`${file.name} was read already`);
+      continue;
+    }
+    let stream = file.stream(), size = file.size, problem;
     if (await isGzip(file)) {
       stream = stream.pipeThrough(new DecompressionStream("gzip"));
       size *= 15; // a guess, for the bar only
     }
-    let problem;
     try {
-      problem = await core.readTrace(file.name, stream, size, (done, all) => { bar.value = (i + Math.min(1, done / all)) / files.length; });
+      problem = await core.readTrace(`run/${file.name}`, stream, size, (done, all) => { bar.value = (i + Math.min(1, done / all)) / files.length; });
     } catch (error) {
       problem = core.x.kw_push_end() ? { error: String(error) } : null; // damaged gzip: what came before is kept
     }
-    if (problem?.error) refused.push(`${file.name}: ${problem.error}`);
+    if (problem?.error) refused.push(errorWords({ ...problem, where: file.name }));
+    else trace.files.push({ name: file.name, size: file.size });
   }
   bar.hidden = true;
-  const answer = core.ask("trace", trace.state);
+  return refused;
+};
+
+trace.open = async (files) => {
+  selectView("trace");
+  const start = performance.now(), before = trace.files.length;
+  const refused = await trace.read(files);
   trace.took = (performance.now() - start) / 1000;
-  verdict.classList.toggle("error", Boolean(answer.error));
-  byId("trace-result").hidden = Boolean(answer.error);
+  showFiles();
+  if (trace.files.length === before) {
+    document.body.dataset.ready = "refused";
+    return showError("trace-verdict", { error: refused.join("; "), hint: "" });
+  }
+  trace.ask(refused);
+};
+
+trace.ask = (refused = []) => {
+  const answer = core.ask("trace", trace.state, trace.other ? ["run"] : []);
   if (answer.error) {
-    verdict.textContent = refused.length ? refused.join("; ") : `${answer.error}; ${answer.hint}`;
-    return;
+    const hosts = /no GPU work/.test(answer.error); // the program reads such a file a second time, in another way
+    trace.form.fail(answer);
+    document.body.dataset.ready = "refused";
+    return showError("trace-verdict", hosts ? { ...answer, hint: `if the job has no GPUs, knee trace ${trace.files.map((f) => f.name).join(" ")} reads it; else ${answer.hint}` } : answer);
   }
   trace.show(answer, true);
-  byId("trace-gaps").prepend(...refused.map((words) => el("li", {}, words)));
+  byId("trace-gaps").prepend(...refused.map((words) => el("li", { class: "said" }, words)));
 };
 
 // `live`: the core holds the trace, so that it can be drawn and asked.
 trace.show = (answer, live) => {
-  trace.answer = answer;
-  trace.live = live;
+  Object.assign(trace, { answer, live });
   selectView("trace");
-  byId("trace-verdict").textContent = answer.verdict.sentence;
-  fill("trace-gaps", answer.verdict.cannot_tell.map((words) => el("li", {}, words)));
+  showVerdict("trace-verdict", answer);
+  const gaps = answer.verdict.cannot_tell.map((words) => words.replace(/--([a-z-]+)/g, (_, key) => (human[key] ?? key).toLowerCase()));
+  fill("trace-gaps", gaps.map((words) => el("li", {}, words)));
   byId("trace-result").hidden = false;
-  for (const id of ["timeline", "whatif-form"]) byId(id).closest("figure").hidden = !live;
+  for (const id of ["timeline", "trace-form"]) byId(id).closest("figure").hidden = !live;
+  if (live) trace.form.show(answer.inputs);
   trace.draw(answer);
   document.body.dataset.ready = "trace";
+  replayed.changed?.();
 };
 
 const ledgerParts = (r) => Object.fromEntries(labels.map(([json, key]) => [key, Number(r[json] ?? (json === "transfer_s" ? r.exposed_comm_s : 0))]));
 
 trace.draw = (answer) => {
   const v = answer.verdict;
-  fill("trace-tiles", tile(ratio(v.ratio), "R", { id: "tile-trace-ratio", raw: v.ratio, flip: v.ratio > 1 }), tile(percent(v.efficiency), "E = 1 / (1 + R)", { id: "tile-trace-efficiency", raw: v.efficiency }),
-    tile(percent(v.overlap), "overlap"), tile(seconds(v.step_s), "step"), tile(v.suspect, "cause"), tile(dollars(v.stall_cost_per_day), "stall a day"));
-  if (trace.live) timeline.start(answer.ranks);
-  const steps = answer.steps.slice(0, 24);
-  const longest = Math.max(...steps.map((s) => s.window_s));
-  fill("trace-steps", steps.map((s) => stepBar(`rank ${s.rank}, ${s.step < 0 ? "outside of steps" : `step ${s.step}`}`, seconds(s.window_s), ledgerParts(s), longest)));
-  const sized = answer.collectives.filter((c) => c.bytes > 0 && c.busbw_bytes_per_s > 0).sort((a, b) => a.bytes - b.bytes);
-  const dots = { width: 0, paths: () => null, points: { show: true, size: 7 } };
-  if (sized.length > 1)
-    curve("chart-collectives", [sized.map((c) => c.bytes), sized.map((c) => c.busbw_bytes_per_s), sized.map((c) => c.expected_busbw_bytes_per_s)],
-      [{ label: "bus bandwidth", color: "--transfer", ...dots }, { label: "expected on the cluster", color: "--compute" }],
-      { x: "size", logX: 10, logY: true, formatX: bytes, formatY: perSecond });
-  else fill("chart-collectives", el("p", { class: "hint" }, "The trace does not say how large its collectives are."));
-  const latest = Math.max(1e-12, ...answer.stragglers.map((s) => s.lateness_s));
-  fill("trace-strip", answer.ranks.slice(0, 512).map((r) => {
-    const late = answer.stragglers.find((s) => s.rank === r.rank)?.lateness_s ?? 0;
-    return el("i", { style: `background:color-mix(in srgb, var(--wait) ${Math.round((100 * late) / latest)}%, var(--ground))${late > latest / 2 ? ";color:#000" : ""}`, title: `rank ${r.rank}: late by ${seconds(late)}` }, String(r.rank));
-  }));
-  fill("trace-stragglers", table(["rank", "last at", "late by", "because", "longer by"], answer.stragglers.slice(0, 16).map((s) => ({ cells: [String(s.rank), `${s.last_count} of ${answer.matching.collectives}`, seconds(s.lateness_s), s.cause ?? "–", seconds(s.excess_s)] })), { text: [3] }));
-  fill("trace-ranks", table(["rank", "window", "compute", "exposed", "wait", "transfer", "copy", "starved", "host-bound", "idle", "R", "overlap", "file"],
-    answer.ranks.map((r) => ({ cells: [String(r.rank), seconds(r.window_s), seconds(r.compute_s), seconds(r.exposed_comm_s), seconds(r.wait_s), seconds(r.transfer_s), seconds(r.exposed_copy_s),
-      seconds(r.starved_input_s), seconds(r.host_bound_s), seconds(r.idle_s), ratio(r.ratio), percent(r.overlap), r.file.slice(-80)] })), { text: [12] }));
-  fill("trace-collectives", table(["collective", "NCCL", "axis", "group", "ranks", "size", "calls", "transfer", "expected", "wait", "bus"],
-    answer.collectives.slice(0, 40).map((c) => ({ cells: [c.name, [c.algorithm, c.protocol].filter(Boolean).join("/"), c.axis, (c.description || c.group).slice(0, 80), count(c.group_size), bytes(c.bytes), String(c.calls), seconds(c.transfer_s), seconds(c.expected_s), seconds(c.wait_s), perSecond(c.busbw_bytes_per_s)] })), { text: [1, 2, 3] }));
-  fill("trace-levers", table(["lever", "change", "gain", "R", "step", "what it risks"], answer.levers.filter((l) => l.gain > 0.005).map((l) => ({ marked: l.name === v.lever, cells: [l.name, l.change, percent(l.gain, "+"), ratio(l.ratio), seconds(l.step_s), l.risk] })), { text: [1, 5] }));
+  setTiles("trace",
+    [seconds(v.step_s), "a step", { id: "tile-trace-step", raw: v.step_s }],
+    [v.suspect, "is the cause", { id: "tile-trace-suspect", raw: v.suspect }],
+    [ratio(v.ratio), "R: exposed communication over compute", { id: "tile-trace-ratio", raw: v.ratio, flip: v.ratio > 1 }],
+    [percent(v.efficiency), "E = 1 / (1 + R): left for compute", { id: "tile-trace-efficiency", raw: v.efficiency }],
+    [percent(v.overlap), "of communication is hidden (overlap)", { id: "tile-trace-overlap", raw: v.overlap }],
+    [dollars(v.stall_cost_per_day), "a day pays for waiting", { id: "tile-trace-stall", raw: v.stall_cost_per_day }]);
+  if (trace.live) timeline.start(answer);
+  trace.drawRanks(answer);
+  trace.drawCollectives(answer);
+  const replays = answer.levers.some((l) => l.low_s != null);
+  fill("trace-levers", scroll(table(["lever", "change", "work per second", "R", "step", ...(replays ? ["from", "to"] : []), "training", "what it risks"],
+    answer.levers.filter((l) => l.gain > 0.005).sort((a, b) => (b.name === v.lever) - (a.name === v.lever) || a.changes_training - b.changes_training || b.gain - a.gain)
+      .map((l) => ({ marked: l.name === v.lever, cells: [l.name, l.change, percent(l.gain, "+"), ratio(l.ratio), seconds(l.step_s), ...(replays ? [seconds(l.low_s), seconds(l.high_s)] : []), l.changes_training ? "changes" : "stays", l.risk] })), { text: [1, replays ? 8 : 6] })),
+  el("p", { class: "hint" }, replays ? "Each from the timeline; Replay combines them." : `By closed forms of the mean step: the best that can be.${answer.not_replayed ? ` Not replayed: ${answer.not_replayed}.` : ""}`));
   byId("trace-losses-figure").hidden = answer.losses.length === 0;
-  fill("trace-losses", table(["file", "what", "count", "first at byte"], answer.losses.map((l) => ({ cells: [l.file.slice(-80), l.what, String(l.count), String(l.first_byte)] })), { text: [0, 1] }));
-  for (const key of Object.keys(trace.whatIf)) delete trace.whatIf[key];
-  if (trace.live) trace.wonder();
+  fill("trace-losses", table(["file", "what", "count", "first at byte"], answer.losses.map((l) => ({ cells: [fileName(l.file), l.what, count(l.count), count(l.first_byte)] })), { text: [1], file: [0] }));
 };
 
-// What if: the measured step with something changed.
-trace.wonder = () => {
-  const inputs = Object.fromEntries(Object.entries(trace.whatIf).filter(([name]) => !(name in trace.factors)));
-  const before = trace.ask({}, {});
-  const after = trace.ask(inputs, trace.whatIf);
-  if (after.error || before.error) {
-    fill("whatif-result", el("p", { class: "hint" }, after.error ?? before.error));
-    return;
-  }
-  const factors = Object.entries(trace.factors).map(([name, { start }]) => {
-    const value = Number(trace.whatIf[name] ?? start);
-    return { name, value, source: "given", text: name === "latency-added" ? seconds(value) : `${digits(value)}x` };
-  });
-  trace.fillForm([...after.inputs, { name: "at", value: after.verdict.workers, text: `K = ${after.verdict.workers}`, source: "given" }, ...factors]);
-  const rows = [["measured", before.at], ["what if", after.at]];
-  const longest = Math.max(...rows.map(([, r]) => r.step_s));
-  fill("whatif-result", rows.map(([name, r]) => stepBar(`${name}: K = ${r.workers}`, `${seconds(r.step_s)}, R ${ratio(r.ratio)}, E(K) ${percent(r.efficiency)}`, rowParts(r), longest)));
-  byId("whatif-result").dataset.ratio = rows[1][1].ratio;
+// One bar per rank, the latest on top; alike ranks stand for each other.
+trace.drawRanks = (answer) => {
+  const late = (rank) => answer.stragglers.find((s) => s.rank === rank)?.lateness_s ?? 0;
+  const groups = answer.ranks.length <= aloneUpTo ? answer.ranks.map((first) => ({ first, rank: first.rank, others: 0 })) : groupRanks(answer.ranks, namedRanks(answer));
+  const longest = Math.max(...answer.ranks.map((r) => r.window_s));
+  groups.sort((a, b) => late(b.rank) - late(a.rank));
+  fill("trace-bars", groups.slice(0, mostRows).map((g) => stepBar(`rank ${g.rank}${g.others ? ` and ${g.others} like it` : ""}`, `${seconds(g.first.window_s)}, R ${ratio(g.first.ratio)}`, ledgerParts(g.first), longest)), legend());
+  const named = namedRanks(answer), order = [...new Set([...named, ...answer.steps.map((s) => s.rank)])].slice(0, Math.max(2, named.length));
+  const list = answer.steps.filter((s) => order.includes(s.rank)).slice(0, 24);
+  const most = Math.max(...list.map((s) => s.window_s));
+  fill("trace-steps", list.map((s) => stepBar(`rank ${s.rank}, ${s.step < 0 ? "outside of steps" : `step ${s.step}`}`, seconds(s.window_s), ledgerParts(s), most)),
+    list.length < answer.steps.length ? el("p", { class: "hint" }, `${list.length} of ${answer.steps.length} steps of all ranks shown.`) : null);
+  const latest = Math.max(1e-12, ...answer.stragglers.map((s) => s.lateness_s));
+  fill("trace-strip", answer.ranks.slice(0, 1024).map((r) => el("i", { class: late(r.rank) > latest / 2 ? "late" : "", style: `background:color-mix(in srgb, var(--wait) ${Math.round((100 * late(r.rank)) / latest)}%, var(--ground))`, title: `rank ${r.rank}: late by ${seconds(late(r.rank))}` }, String(r.rank))));
+  fill("trace-stragglers", table(["rank", "last at", "late by", "because", "longer by"], answer.stragglers.slice(0, 16).map((s) => ({ cells: [String(s.rank), `${count(s.last_count)} of ${count(answer.matching.collectives)}`, seconds(s.lateness_s), s.cause ?? "–", seconds(s.excess_s)] })), { text: [3] }));
+  const rankTable = (list) => table(["rank", "window", "compute", "exposed", "wait", "transfer", "copy", "starved", "host-bound", "idle", "R", "overlap", "file"],
+    list.map((r) => ({ marked: named.includes(r.rank), cells: [String(r.rank), seconds(r.window_s), seconds(r.compute_s), seconds(r.exposed_comm_s), seconds(r.wait_s), seconds(r.transfer_s), seconds(r.exposed_copy_s),
+      seconds(r.starved_input_s), seconds(r.host_bound_s), seconds(r.idle_s), ratio(r.ratio), percent(r.overlap), fileName(r.file)] })), { file: [12] });
+  const some = answer.ranks.length <= 32 ? answer.ranks : [...answer.ranks.filter((r) => named.includes(r.rank)), ...answer.ranks.filter((r) => !named.includes(r.rank)).slice(0, 16)];
+  const all = answer.ranks.slice(0, 1024);
+  fill("trace-ranks", rankTable(some), some.length < answer.ranks.length ? [el("p", { class: "hint" }, `${some.length} of ${count(answer.ranks.length)} ranks.`),
+    el("details", { ontoggle: (e) => { if (e.target.open && !e.target.querySelector("table")) e.target.append(rankTable(all)); } }, el("summary", {}, `All ${count(all.length)}`))] : null);
+};
+
+trace.drawCollectives = (answer) => {
+  const sized = answer.collectives.filter((c) => c.bytes > 0 && c.busbw_bytes_per_s > 0).sort((a, b) => a.bytes - b.bytes);
+  const expected = sized.some((c) => c.expected_busbw_bytes_per_s > 0);
+  byId("chart-collectives").closest("figure").hidden = !sized.length;
+  if (sized.length)
+    curve("chart-collectives", [sized.map((c) => c.bytes), sized.map((c) => c.busbw_bytes_per_s), ...(expected ? [sized.map((c) => c.expected_busbw_bytes_per_s)] : [])],
+      [points("measured", "--transfer"), ...(expected ? [{ label: "expected of the cluster", color: "--compute", points: { show: true, size: 5 } }] : [])],
+      { x: "size of a call", logX: 10, logY: true, formatX: bytes, formatY: perSecond });
+  fill("trace-collectives", table(["collective", "NCCL", "axis", "group", "ranks", "size", "calls", "transfer", "expected", "wait", "bus bandwidth"],
+    answer.collectives.slice(0, 40).map((c) => ({ cells: [c.name, [c.algorithm, c.protocol].filter(Boolean).join("/"), c.axis, (c.description || c.group).slice(0, 80), count(c.group_size), bytes(c.bytes), count(c.calls), seconds(c.transfer_s), seconds(c.expected_s), seconds(c.wait_s), perSecond(c.busbw_bytes_per_s)] })), { text: [1, 2, 3] }),
+  answer.collectives.length && !sized.length ? el("p", { class: "hint" }, "The trace does not say how large its collectives are.") : null,
+  answer.collectives.length > 40 ? el("p", { class: "hint" }, `40 of ${answer.collectives.length} kinds of calls shown.`) : null);
 };

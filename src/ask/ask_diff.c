@@ -26,7 +26,6 @@ struct diff_room {
     struct knee_job job; /* of which nothing is said */
     struct knee_ask_told before, after;
     struct knee_comparison comparison;
-    struct knee_log_comparison logs;
 };
 
 /* By more than the user allows, and by more than steps differ by chance. */
@@ -71,57 +70,6 @@ static knee_status compare(struct knee_ask_question *q, struct diff_room *all, s
     return status;
 }
 
-/* ---- Training logs ---- */
-
-static knee_status check_log_gate(const struct diff_options *options,
-                                  const struct knee_log_comparison *c, struct knee_err *err)
-{
-    if (!(c->slower > options->max_slower) || !c->significant)
-        return KNEE_OK;
-    return knee_fail(err, KNEE_GATE, "--max-slower",
-                     "the step is %.3g %% longer at equal work > %.3g %%", 100 * c->slower,
-                     100 * options->max_slower);
-}
-
-static knee_status read_timed(struct knee_ask *ask, const char *name, struct knee_train_log *log,
-                              struct knee_err *err)
-{
-    knee_status status = knee_ask_train_log(ask, name, log, err);
-    if (status || log->timing != KNEE_TIMED_NOT)
-        return status;
-    knee_train_log_release(log);
-    return knee_fail(err, KNEE_INPUT, name, "nothing in the log says how long a step takes");
-}
-
-static knee_status compare_logs(struct knee_ask_question *q, struct diff_room *all,
-                                struct knee_err *err)
-{
-    struct knee_train_log before, after;
-    knee_status status = read_timed(q->ask, q->words[0], &before, err);
-    if (status)
-        return status;
-    status = read_timed(q->ask, q->words[1], &after, err);
-    if (!status) {
-        knee_compare_logs(&before, &after, &all->logs);
-        ASK_WRITE(q, knee_write_log_comparison, &all->logs);
-        status = check_log_gate(&all->options, &all->logs, err);
-        knee_train_log_release(&after);
-    }
-    knee_train_log_release(&before);
-    return status;
-}
-
-knee_status knee_ask_diff_logs(struct knee_ask *ask, const char *const *words, bool *logs,
-                               struct knee_err *err)
-{
-    knee_status status = KNEE_OK;
-    bool both = true;
-    for (size_t i = 0; i < 2 && both && !status; i++)
-        status = knee_ask_is_train_log(ask, words[i], &both, err);
-    *logs = both && !status;
-    return status;
-}
-
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
 {
     if (q->word_count != 2) {
@@ -133,7 +81,9 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     knee_status status = knee_ask_diff_logs(q->ask, q->words, &logs, err);
     if (status)
         return status;
-    return logs ? compare_logs(q, q->objects[0], err) : compare(q, q->objects[0], err);
+    const struct diff_room *all = q->objects[0];
+    return logs ? knee_ask_compare_logs(q, all->options.max_slower, err)
+                : compare(q, q->objects[0], err);
 }
 
 static void init(void *room, void **objects)

@@ -24,6 +24,10 @@ double knee_ask_said_workers(const char **word);
 knee_status knee_ask_is_train_log(struct knee_ask *ask, const char *name, bool *log,
                                   struct knee_err *err);
 
+/* Compares the two logs that the question's words name; KNEE_GATE: slower by more than this share,
+ * and not by chance (NaN: no gate). */
+knee_status knee_ask_compare_logs(struct knee_ask_question *q, double max_slower,
+                                  struct knee_err *err);
 /* Are both words training logs? diff then compares those. */
 knee_status knee_ask_diff_logs(struct knee_ask *ask, const char *const *words, bool *logs,
                                struct knee_err *err);

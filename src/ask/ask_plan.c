@@ -297,11 +297,11 @@ static void write_answer(struct knee_ask_question *q, const struct plan_room *al
 {
     struct knee_ask_out *out = &q->outs[0];
     if (all->options.ops) {
-        knee_write_ops(&all->answer, out->format, &q->style, out->text);
+        knee_write_ops(&all->answer, ASK_FORMAT(*out), &q->style, out->text);
         out++;
     }
     for (; out < q->outs + 2 && out->text; out++)
-        knee_write_plan(&all->answer, out->format, &q->style, out->text);
+        knee_write_plan(&all->answer, ASK_FORMAT(*out), &q->style, out->text);
 }
 
 static bool some_fits(const struct knee_plan_answer *a)

@@ -30,6 +30,7 @@ struct cli_run {
     void *objects[CLI_TABLES]; /* beside command->keys[] */
     const char **words;        /* room for as many as there are arguments */
     size_t word_count;
+    char *const *typed;      /* the command line; NULL ends */
     struct knee_text text;   /* what will be printed */
     const char *view;        /* of the page; NULL: the command's name */
     struct knee_text answer; /* with --html: the same as JSON, for the page */

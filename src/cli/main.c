@@ -70,7 +70,7 @@ static void print_error(const struct knee_err *err)
 
 int main(int argc, char **argv)
 {
-    struct cli_run run = {0};
+    struct cli_run run = {.typed = argv};
     run.words = calloc((size_t)argc + 1, sizeof *run.words);
     run.ask = cli_ask_open();
     if (!run.words || !run.ask) {

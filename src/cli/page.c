@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * --html FILE: the page (web/, one file with the core inside) with an answer in it. The report is
- * {"view", "answer", "trace"}: which command, what its --json prints, and for traces the labelled
- * ranks, packed, so that the page can draw and recompute.
+ * {"view", "date", "command", "version", "answer", "trace"}: which command, when and how it was
+ * asked, what its --json prints, and for traces the labelled ranks, packed, so that the page can
+ * draw.
  */
 #include "base/error.h"
 #include "cli/cli.h"
 #include "out/gzip_out.h"
+#include "out/json.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #if KNEE_HAVE_PAGE
 /* The assembler takes the file in as it is. */
@@ -23,10 +27,48 @@ static const char knee_page[] = "";
 
 static const char place[] = "/*REPORT*/";
 
+/* What was typed, as a shell would take it. */
+static void add_word(const char *word, struct knee_text *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=.,:/%@";
+    bool bare = *word && strspn(word, plain) == strlen(word);
+    knee_text_puts(out, bare ? " " : " '");
+    for (; *word; word++)
+        if (*word == '\'')
+            knee_text_puts(out, "'\\''");
+        else
+            knee_text_add(out, word, 1);
+    if (!bare)
+        knee_text_puts(out, "'");
+}
+
+/* When, in UTC: 2026-11-15T18:40Z. SOURCE_DATE_EPOCH stands for the clock where builds must agree.
+ */
+static void put_date(struct knee_json *json)
+{
+    const char *fixed = getenv("SOURCE_DATE_EPOCH");
+    time_t now = fixed ? (time_t)strtoll(fixed, NULL, 10) : time(NULL);
+    char date[32] = "";
+    struct tm parts;
+    if (gmtime_r(&now, &parts))
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%MZ", &parts);
+    knee_json_string(json, "date", date);
+}
+
 static void put_report(const struct cli_run *run, struct knee_text *out)
 {
-    knee_text_printf(out,
-                     "{\"view\":\"%s\",\"answer\":", run->view ? run->view : run->command->name);
+    struct knee_json json = {.text = out};
+    struct knee_text command = {0};
+    knee_text_puts(&command, "knee");
+    for (char *const *word = run->typed + 1; *word; word++)
+        add_word(*word, &command);
+    knee_json_open_flat(&json, NULL, '{');
+    knee_json_string(&json, "view", run->view ? run->view : run->command->name);
+    put_date(&json);
+    knee_json_words(&json, "command", &command);
+    knee_json_string(&json, "version", KNEE_VERSION);
+    knee_text_puts(out, ",\"answer\":");
     knee_text_add(out, run->answer.data, run->answer.length);
     if (run->trace.length) {
         knee_text_puts(out, ",\"trace\":\"");

@@ -6,6 +6,7 @@
 #include "judge/judge.h"
 
 #include "out/inputs.h"
+#include "out/plain_words.h"
 #include "out/table.h"
 #include "out/words.h"
 
@@ -34,24 +35,24 @@ static const char *gpu_name(const struct knee_plan_answer *a)
 }
 
 /* "tp 4, pp 8 x 5, dp 2, micro-batch 1, zero1, full recomputation" */
-static void plan_words(const struct knee_plan *p, struct knee_text *text)
+void knee_plan_words(const struct knee_plan *p, struct knee_text *text)
 {
-    knee_text_printf(text, "tp %g, ", p->tp);
+    knee_text_printf(text, "tp %.0f, ", p->tp);
     if (p->pp > 1)
-        knee_text_printf(text, "pp %g", p->pp);
+        knee_text_printf(text, "pp %.0f", p->pp);
     if (p->pp > 1 && p->vp > 1)
-        knee_text_printf(text, " in %g pieces each", p->vp);
+        knee_text_printf(text, " in %.0f pieces each", p->vp);
     if (p->pp > 1)
         knee_text_puts(text, ", ");
     if (p->cp > 1)
-        knee_text_printf(text, "cp %g, ", p->cp);
+        knee_text_printf(text, "cp %.0f, ", p->cp);
     if (p->ep > 1)
-        knee_text_printf(text, "ep %g, ", p->ep);
-    knee_text_printf(text, "dp %g, micro-batch %g, %s", p->dp, p->micro_batch,
+        knee_text_printf(text, "ep %.0f, ", p->ep);
+    knee_text_printf(text, "dp %.0f, micro-batch %.0f, %s", p->dp, p->micro_batch,
                      p->shard == KNEE_REPLICATE ? "no sharding"
                                                 : word(&knee_shard_names, p->shard));
     if (p->shard == KNEE_ZERO3 && p->shard_size < p->dp * p->cp)
-        knee_text_printf(text, " inside %g GPUs", p->shard_size);
+        knee_text_printf(text, " inside %.0f GPUs", p->shard_size);
     knee_text_printf(text, ", recompute %s", word(&knee_recompute_names, p->recompute));
     if (p->pp > 1)
         knee_text_printf(text, ", %s", word(&knee_schedule_names, p->schedule));
@@ -66,16 +67,16 @@ static void no_plan(const struct knee_plan_answer *a, struct knee_text *text)
     const struct knee_plan_row *row = &a->rows[a->row_count - 1];
     if (!row->found.nearest_valid) {
         knee_text_printf(text,
-                         "No plan exists on %g GPUs: no degrees divide the GPUs, heads, layers and "
+                         "No plan exists on %.0f GPUs: no degrees divide the GPUs, heads, layers and "
                          "batch at once. Change --gpus or --global-batch.",
                          row->gpus);
         return;
     }
     const struct knee_memory *m = &row->found.nearest.cost.memory;
-    knee_text_printf(text, "Nothing fits on %g %s: the smallest plan needs %s of %s (", row->gpus,
+    knee_text_printf(text, "Nothing fits on %.0f %s: the smallest plan needs %s of %s (", row->gpus,
                      gpu_name(a), knee_human(m->total, KNEE_UNIT_BYTES).s,
                      knee_human(m->capacity, KNEE_UNIT_BYTES).s);
-    plan_words(&row->found.nearest.plan, text);
+    knee_plan_words(&row->found.nearest.plan, text);
     knee_text_puts(text, ").");
     if (a->remedy_count > 0)
         knee_text_printf(text, " Cheapest that makes it fit: %s, step %s.", a->remedies[0].what,
@@ -84,9 +85,41 @@ static void no_plan(const struct knee_plan_answer *a, struct knee_text *text)
         knee_text_puts(text, " No single change makes it fit: use more GPUs.");
 }
 
+static void baseline_words(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    knee_text_printf(text, ", E(%.0f) = 100 %%.", a->baseline_gpus);
+}
+
+const struct knee_plan_row *knee_plan_smallest(const struct knee_plan_answer *a)
+{
+    for (size_t i = 0; i < a->row_count; i++)
+        if (a->rows[i].fits)
+            return &a->rows[i];
+    return NULL;
+}
+
+/* Plans fit, but already the smallest count is past the knee. */
+static void not_worth_it(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    const struct knee_plan_row *row = knee_plan_smallest(a);
+    const struct knee_found *best = &row->found.best[0];
+    knee_text_printf(text, "%.0f GPUs are too many: E(%.0f) = %s < %s", row->gpus, row->gpus,
+                     knee_percent(row->efficiency).s, knee_percent(a->question.tolerance).s);
+    baseline_words(a, text);
+    knee_text_puts(text, " The best plan there is ");
+    knee_plan_words(&best->plan, text);
+    knee_text_printf(text, ": step %s, %s tokens/s.",
+                     knee_human(best->cost.step_s, KNEE_UNIT_SECONDS).s,
+                     knee_human(best->cost.tokens_per_s, KNEE_UNIT_COUNT).s);
+}
+
 static void not_met(const struct knee_plan_answer *a, struct knee_text *text)
 {
     const struct knee_plan_question *q = &a->question;
+    if (isnan(q->budget) && isnan(q->deadline_s)) {
+        not_worth_it(a, text);
+        return;
+    }
     knee_text_puts(text, "No GPU count that was tried meets");
     if (!isnan(q->budget))
         knee_text_printf(text, " the budget of $%.0f", q->budget);
@@ -106,9 +139,9 @@ static void best_words(const struct knee_plan_answer *a, const struct knee_plan_
     const struct knee_plan_cost *c = &best->cost;
     struct knee_params params;
     knee_shape_params(&a->shape, &params);
-    knee_text_printf(text, "Best plan for %s (%s parameters) on %g %s: ", model_name(a),
+    knee_text_printf(text, "Best plan for %s (%s parameters) on %.0f %s: ", model_name(a),
                      knee_human(params.total, KNEE_UNIT_COUNT).s, row->gpus, gpu_name(a));
-    plan_words(&best->plan, text);
+    knee_plan_words(&best->plan, text);
     knee_text_printf(
         text, ". Step %s (%s), %s tokens/s, MFU %s counting attention over all pairs, %s causal.",
         knee_human(c->step_s, KNEE_UNIT_SECONDS).s, knee_range(c->low_s, c->high_s).s,
@@ -146,11 +179,6 @@ static void cost_words(const struct knee_plan_answer *a, const struct knee_plan_
         knee_text_printf(text, " A billion tokens cost $%.0f.", row->cost_per_billion);
 }
 
-static void baseline_words(const struct knee_plan_answer *a, struct knee_text *text)
-{
-    knee_text_printf(text, ", E(%g) = 100 %%.", a->baseline_gpus);
-}
-
 static void knee_words(const struct knee_plan_answer *a, struct knee_text *text)
 {
     const struct knee_plan_row *at = NULL, *next = NULL;
@@ -163,13 +191,13 @@ static void knee_words(const struct knee_plan_answer *a, struct knee_text *text)
     if (a->row_count < 2 || !at)
         return;
     if (!next) {
-        knee_text_printf(text, " Up to %g GPUs every count tried is worth it: E(%g) = %s >= %s",
+        knee_text_printf(text, " Up to %.0f GPUs every count tried is worth it: E(%.0f) = %s >= %s",
                          at->gpus, at->gpus, knee_percent(at->efficiency).s,
                          knee_percent(a->question.tolerance).s);
         baseline_words(a, text);
         return;
     }
-    knee_text_printf(text, " Do not scale past %g GPUs: E(%g) = %s >= %s > %s = E(%g)", at->gpus,
+    knee_text_printf(text, " Do not scale past %.0f GPUs: E(%.0f) = %s >= %s > %s = E(%.0f)", at->gpus,
                      at->gpus, knee_percent(at->efficiency).s,
                      knee_percent(a->question.tolerance).s, knee_percent(next->efficiency).s,
                      next->gpus);
@@ -235,14 +263,14 @@ static void why(const struct knee_search_result *found, size_t i, struct knee_ta
 
 static void plan_cells(const struct knee_plan *p, struct knee_table *table)
 {
-    knee_table_cell(table, "%g", p->tp);
-    knee_table_cell(table, p->vp > 1 ? "%g x %g" : "%g", p->pp, p->vp);
-    knee_table_cell(table, "%g", p->cp);
-    knee_table_cell(table, "%g", p->ep);
-    knee_table_cell(table, "%g", p->dp);
-    knee_table_cell(table, "%g", p->micro_batch);
+    knee_table_cell(table, "%.0f", p->tp);
+    knee_table_cell(table, p->vp > 1 ? "%.0f x %.0f" : "%.0f", p->pp, p->vp);
+    knee_table_cell(table, "%.0f", p->cp);
+    knee_table_cell(table, "%.0f", p->ep);
+    knee_table_cell(table, "%.0f", p->dp);
+    knee_table_cell(table, "%.0f", p->micro_batch);
     if (p->shard == KNEE_ZERO3 && p->shard_size < p->dp * p->cp)
-        knee_table_cell(table, "zero3/%g", p->shard_size);
+        knee_table_cell(table, "zero3/%.0f", p->shard_size);
     else
         knee_table_cell(table, "%s", word(&knee_shard_names, p->shard));
     knee_table_cell(table, "%s", word(&knee_recompute_names, p->recompute));
@@ -290,9 +318,9 @@ static void counts_table(const struct knee_plan_answer *a, enum knee_format form
         const struct knee_plan_row *row = &a->rows[i];
         const struct knee_plan_cost *c = &row->found.best[0].cost;
         struct knee_text plan = {.alloc = text->alloc};
-        knee_table_cell(&table, "%g%s", row->gpus, i == a->chosen ? " <" : "");
+        knee_table_cell(&table, "%.0f%s", row->gpus, i == a->chosen ? " <" : "");
         if (row->fits)
-            plan_words(&row->found.best[0].plan, &plan);
+            knee_plan_words(&row->found.best[0].plan, &plan);
         knee_table_number(&table, row->fits ? c->step_s : NAN, KNEE_UNIT_SECONDS);
         knee_table_number(&table, row->fits ? c->tokens_per_s : NAN, KNEE_UNIT_COUNT);
         knee_table_cell(&table, "%s", row->fits ? knee_percent(row->efficiency).s : "-");
@@ -338,7 +366,7 @@ static void front_table(const struct knee_plan_answer *a, const struct knee_plan
         if (!adds(&row->found, i))
             continue;
         struct knee_text plan = {.alloc = text->alloc};
-        plan_words(&f->plan, &plan);
+        knee_plan_words(&f->plan, &plan);
         double dollars = knee_plan_billion_cost(a, row->gpus, &f->cost);
         knee_table_cell(&table, "%.1f", f->cost.memory.total / GB);
         knee_table_number(&table, f->cost.step_s, KNEE_UNIT_SECONDS);
@@ -655,6 +683,14 @@ static void json_plan(struct knee_json *json, const char *key, const struct knee
     knee_json_close(json, '}');
 }
 
+void knee_memory_json(struct knee_json *json, const struct knee_memory *memory)
+{
+    knee_json_open_flat(json, "memory", '{');
+    for (size_t i = 0; i < ROOMS; i++)
+        knee_json_number(json, rooms[i].key, room(memory, i));
+    knee_json_close(json, '}');
+}
+
 void knee_found_json(struct knee_json *json, const char *key, const struct knee_found *f)
 {
     const struct knee_plan_cost *c = &f->cost;
@@ -675,10 +711,7 @@ void knee_found_json(struct knee_json *json, const char *key, const struct knee_
     for (int part = 0; part < KNEE_PARTS; part++)
         knee_json_number(json, knee_part_name((enum knee_part)part), c->part_s[part]);
     knee_json_close(json, '}');
-    knee_json_open_flat(json, "memory", '{');
-    for (size_t i = 0; i < ROOMS; i++)
-        knee_json_number(json, rooms[i].key, room(&c->memory, i));
-    knee_json_close(json, '}');
+    knee_memory_json(json, &c->memory);
     knee_json_bool(json, "fits", c->fits);
     knee_json_close(json, '}');
 }
@@ -742,6 +775,7 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
 {
     struct knee_json json = {.text = text};
     struct knee_text verdict = {.alloc = text->alloc};
+    struct knee_plain plain = knee_plain_empty(text->alloc);
     sentence(a, &verdict);
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.plan/1");
@@ -755,6 +789,8 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     json_traffic(&json, a);
     knee_json_open(&json, "verdict", '{');
     knee_json_words(&json, "sentence", &verdict);
+    knee_plan_plain(a, &plain);
+    knee_json_plain(&json, &plain);
     knee_json_number(&json, "gpus", a->chosen == SIZE_MAX ? NAN : a->rows[a->chosen].gpus);
     knee_json_number(&json, "knee_gpus", a->knee_gpus);
     knee_json_number(&json, "peak_throughput_gpus", a->peak_gpus);
@@ -813,10 +849,10 @@ static void ops_rows(const struct knee_plan_answer *a, const struct knee_plan *p
         knee_table_cell(table, "%s", op->backward ? "backward" : "forward");
         knee_table_cell(table, "%s%s", op->name, op->weights ? " (weights)" : "");
         if (op->kind == KNEE_OPERATION_GEMM)
-            knee_table_cell(table, "%g x %g x %g", op->m, op->n, op->k);
+            knee_table_cell(table, "%.0f x %.0f x %.0f", op->m, op->n, op->k);
         else
             knee_table_cell(table, "-");
-        knee_table_cell(table, "%g", op->count);
+        knee_table_cell(table, "%.0f", op->count);
         knee_table_number(table, op->flops > 0 ? op->flops * op->count : NAN, KNEE_UNIT_COUNT);
         knee_table_number(table, op->bytes > 0 ? op->bytes * op->count : NAN, KNEE_UNIT_BYTES);
         knee_table_number(table, op->seconds, KNEE_UNIT_SECONDS);

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "out/inputs.h"
+#include "out/plain_words.h"
 #include "out/plot.h"
 #include "out/table.h"
 #include "out/words.h"
@@ -434,9 +435,12 @@ static void json_verdict(struct knee_json *json, const struct knee_prediction *p
 {
     const struct knee_verdict *verdict = &p->verdict;
     struct knee_text sentence = {.alloc = json->text->alloc};
+    struct knee_plain plain = knee_plain_empty(json->text->alloc);
     knee_prediction_sentence(p, &sentence);
     knee_json_open(json, "verdict", '{');
     knee_json_words(json, "sentence", &sentence);
+    knee_prediction_plain(p, &plain);
+    knee_json_plain(json, &plain);
     knee_json_number(json, "workers", p->at.workers);
     knee_json_string(json, "suspect", knee_suspect_name(verdict->suspect));
     knee_json_number(json, "suspect_share", verdict->suspect_share);

@@ -10,6 +10,9 @@
 
 #define MS(value) knee_human(value, KNEE_UNIT_SECONDS).s
 
+static void sentence(const struct knee_replay *r, struct knee_text *words);
+static void say_graph(const struct knee_replay *r, struct knee_text *words);
+
 /* ---- JSON ---- */
 
 static void row_json(struct knee_json *json, const struct knee_replay_row *row)
@@ -30,8 +33,13 @@ static void row_json(struct knee_json *json, const struct knee_replay_row *row)
 static void write_json(const struct knee_replay *r, struct knee_text *text)
 {
     struct knee_json json = {.text = text};
+    struct knee_text words = {.alloc = text->alloc}, graph = {.alloc = text->alloc};
+    sentence(r, &words);
+    say_graph(r, &graph);
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.replay/1");
+    knee_json_words(&json, "sentence", &words);
+    knee_json_words(&json, "trust", &graph);
     knee_json_number(&json, "measured_step_s", r->measured_step_s);
     knee_json_number(&json, "replayed_step_s", r->replayed_step_s);
     knee_json_number(&json, "step_s", r->all.step_s);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The taxes of the axes as text, JSON (schema knee.tax/1), CSV or Markdown. */
 #include "out/inputs.h"
+#include "out/plain_words.h"
+#include "out/show_plan.h"
 #include "out/table.h"
 #include "out/words.h"
 
@@ -126,12 +128,15 @@ static void json_axis(struct knee_json *json, const struct knee_tax *tax,
 static void write_json(const struct knee_tax *tax, struct knee_text *text)
 {
     struct knee_json json = {.text = text};
+    struct knee_plain plain = knee_plain_empty(text->alloc);
     struct knee_text sentence = {.alloc = text->alloc};
     knee_tax_sentence(tax, &sentence);
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.tax/1");
     knee_json_open(&json, "verdict", '{');
     knee_json_words(&json, "sentence", &sentence);
+    knee_tax_plain(tax, &plain);
+    knee_json_plain(&json, &plain);
     knee_json_string(&json, "binding",
                      tax->bubble_binds                       ? "bubble"
                      : tax->axes[tax->binding].exposed_s > 0 ? knee_axis_name(tax->binding)
@@ -154,6 +159,10 @@ static void write_json(const struct knee_tax *tax, struct knee_text *text)
     knee_json_number(&json, "bubble", tax->bubble);
     knee_json_number(&json, "step_s", tax->step_s);
     knee_json_number(&json, "mfu", tax->mfu);
+    if (tax->memory.total > 0) {
+        knee_memory_json(&json, &tax->memory);
+        knee_json_bool(&json, "fits", tax->memory.total <= tax->memory.capacity);
+    }
     knee_inputs_json(&knee_tax_keys, &tax->job, &json);
     knee_json_close(&json, '}');
 }

@@ -266,6 +266,10 @@ void knee_tax_sentence(const struct knee_tax *tax, struct knee_text *text)
 {
     const struct knee_tax_job *job = &tax->job;
     const struct knee_axis_tax *worst = &tax->axes[tax->binding];
+    if (tax->memory.total > tax->memory.capacity)
+        knee_text_printf(text, "It does not fit: %s > %s of a GPU. ",
+                         knee_human(tax->memory.total, KNEE_UNIT_BYTES).s,
+                         knee_human(tax->memory.capacity, KNEE_UNIT_BYTES).s);
     if (tax->bubble_binds)
         knee_text_printf(text,
                          "The pipeline bubble binds: (pp-1)/(M+pp-1) = %s of the step with "

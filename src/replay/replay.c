@@ -259,7 +259,8 @@ static int by_safety(const void *left, const void *right)
         return a->bound - b->bound;
     if (a->training_changes != b->training_changes)
         return a->training_changes - b->training_changes;
-    return (b->gain > a->gain) - (b->gain < a->gain);
+    int order = (b->gain > a->gain) - (b->gain < a->gain);
+    return order ? order : strcmp(a->name, b->name); /* or every C library would sort its own way */
 }
 
 static knee_status add_standard(struct replayer *r, const char *key, const char *value)

@@ -341,6 +341,27 @@ static void the_usual_batch_is_one_in_all_commands(void **state)
     knee_text_release(&d);
 }
 
+/* The plain lines and the sentence agree on what fits, and say it before all else. */
+static void what_does_not_fit_comes_first(void **state)
+{
+    (void)state;
+    size_t fitting = 0, not_fitting = 0;
+    for (double tp = 1; tp <= 8; tp *= 2)
+        for (double fsdp = 1; fsdp <= 64; fsdp *= 4) {
+            char lines[96];
+            struct knee_text answer = {0};
+            snprintf(lines, sizeof lines, "model=llama3-70b\ngpu=h100\ntp=%g\nfsdp=%g\n", tp, fsdp);
+            assert_int_equal(knee_ask(NULL, "tax", lines, KNEE_JSON, &answer, NULL), KNEE_OK);
+            bool fits = strstr(answer.data, "\"fits\": true") != NULL;
+            assert_true(fits == !strstr(answer.data, "\"do\": \"It does not fit"));
+            assert_true(fits == !strstr(answer.data, "\"sentence\": \"It does not fit"));
+            fitting += fits;
+            not_fitting += !fits;
+            knee_text_release(&answer);
+        }
+    assert_true(fitting > 3 && not_fitting > 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +377,7 @@ int main(void)
         cmocka_unit_test(training_is_not_changed_first),
         cmocka_unit_test(a_batch_is_sequences_or_tokens_by_one_rule),
         cmocka_unit_test(the_usual_batch_is_one_in_all_commands),
+        cmocka_unit_test(what_does_not_fit_comes_first),
     };
     return RUN(tests);
 }

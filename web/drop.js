@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// Dropped files: what they are, and who reads them. What the page cannot read it says the command for.
+const sqlite = "knee report FILE makes a page of it";
+const fileKinds = [
+  ["answer", (head) => /^\s*\{\s*"schema":\s*"knee\./.test(head)],
+  ["sqlite", (head) => head.startsWith("SQLite format 3"), "an Nsight or rocpd database", sqlite],
+  ["nsys-rep", (head, name) => /\.(nsys-rep|qdrep|ncu-rep)$/.test(name), "a report of Nsight", "nsys export -t sqlite FILE, then knee report on what it writes"],
+  ["xplane", (head, name) => /\.xplane\.pb$|\.pb$/.test(name), "a profile of XLA", "TensorBoard's trace viewer saves it as .json.gz, which this page reads"],
+  ["zip", (head, name) => /^PK\x03\x04|\.(zip|tar|tgz)$/.test(name), "an archive", "unpack it and drop what is in it"],
+  ["training", (head) => /"log_history"/.test(head)],
+  ["hf", (head) => /"(hidden_size|n_embd|num_hidden_layers|architectures)"/.test(head) && /^\s*\{/.test(head)],
+  ["deepspeed", (head) => /"(zero_optimization|train_micro_batch_size_per_gpu|train_batch_size)"/.test(head) && /^\s*\{/.test(head)],
+  ["operations", (head) => /"cat":\s*"(forward|backward)-compute"/.test(head), "a log of a pipeline's operations", "knee replay FILE names the cause of its slowdown"],
+  ["trace", (head) => /"traceEvents"|"ph"\s*:\s*"[XBMi]"|"displayTimeUnit"/.test(head)],
+  ["log", (head) => /busbw|algbw|OSU MPI|"schema":\s*"nccl/.test(head)],
+  ["cluster", (head, name) => /^\s*<system|<\?xml/.test(head) || /\bGPU0\b[^\n]*\bGPU1\b[^\n]*(CPU Affinity|NIC)/.test(head) || (/\.ya?ml$/.test(name) && /^\s*(levels|links|gpus-per-node|node)\s*:/m.test(head)), "a cluster", "knee cluster FILE shows it, --cluster FILE uses it in any command"],
+  ["job", (head, name) => /\.ya?ml$/.test(name), "a job file", "knee report FILE makes a page of it"],
+  ["runs", (head, name) => /\.csv$/.test(name) && /(^|,)(step_time_s|step_s|measured|tokens_per_s|workers|n_gpus|gpus)/.test(head), "a table of runs", "knee scale FILE --html page.html, or knee validate FILE --html page.html"],
+  ["csv", (head, name) => /\.csv$/.test(name), "a table", "knee fit FILE reads measured collectives, knee validate FILE reads runs"],
+  ["topo", (head) => /NCCL (INFO|WARN|version)/.test(head) && !/iteration|elapsed time per/i.test(head), "a log of NCCL", "knee doctor FILE reads it"],
+  ["training", (head) => /(iteration|step|loss|it\/s|tokens|throughput|samples|epoch|global_step)/i.test(head)],
+  ["trace", (head, name) => /\.json(\.gz)?$/.test(name)],
+];
+// Of what is not there: a build of the page may leave a reader to the program.
+const readers = { training: () => core.keys.scale, hf: () => core.keys.plan, deepspeed: () => core.keys.plan };
+
+const headOf = async (file) => {
+  try {
+    const part = file.slice(0, 262144);
+    const stream = (await isGzip(file)) ? part.stream().pipeThrough(new DecompressionStream("gzip")) : part.stream();
+    const reader = stream.getReader();
+    let text = "";
+    const decoder = new TextDecoder();
+    while (text.length < 65536) { // a cut gzip ends in an error; what came before is enough
+      const { value, done } = await reader.read().catch(() => ({ done: true }));
+      if (done) break;
+      text += decoder.decode(value, { stream: true });
+    }
+    reader.cancel().catch(() => {});
+    return text;
+  } catch {
+    return "";
+  }
+};
+
+const kindOf = async (file) => {
+  const head = await headOf(file);
+  return fileKinds.find(([, is]) => is(head, file.name.toLowerCase())) ?? ["unknown"];
+};
+
+// Text that nothing tells apart may still be a training log: the core knows.
+const maybeTraining = async (file) => {
+  if (!core.keys.scale || file.size > 2e8) return false;
+  const answer = core.askAbout("scale", {}, [{ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) }], [file.name]);
+  return !/speaks of a training step/.test(answer.error ?? "");
+};
+
+const saySomething = (lines) => {
+  fill("drop-said", lines.map((words) => el("li", {}, words)));
+  byId("drop-said").hidden = !lines.length;
+  byId("drop").hidden = false;
+};
+
+// Files of all kinds at once; each kind goes where it is read, the last one is shown.
+const openFiles = async (files) => {
+  const kinds = {}, refused = [];
+  for (const file of files) {
+    let [kind, , what, command] = await kindOf(file);
+    if (["topo", "unknown"].includes(kind) && (await maybeTraining(file))) [kind, command] = ["training", null];
+    if (command) refused.push(`${file.name} is ${what}: ${command.replaceAll("FILE", file.name)}.`);
+    else if (readers[kind] && !readers[kind]()) refused.push(`${file.name}: ${kind === "training" ? `knee scale ${file.name} reads training logs` : "knee plan reads it"}.`);
+    else if (kind === "unknown") refused.push(`${file.name} is nothing that knee reads: traces (.json, .json.gz), logs of nccl-tests or of training, answers of knee --json.`);
+    else (kinds[kind] ??= []).push(file);
+  }
+  saySomething(refused);
+  document.body.classList.remove("report");
+  if (refused.length && !Object.keys(kinds).length) {
+    if (!["trace", "replay", "scale"].includes(view)) selectView("trace");
+    document.body.dataset.ready = "refused";
+    return;
+  }
+  if (kinds.hf || kinds.deepspeed) await openModel([...(kinds.hf ?? []).map((f) => ["hf", f]), ...(kinds.deepspeed ?? []).map((f) => ["deepspeed", f])]);
+  if (kinds.training) await scale.open(kinds.training);
+  if (kinds.log) await openLogs(kinds.log);
+  if (kinds.answer) for (const file of kinds.answer) showAnswer(JSON.parse(await file.text()), file.name);
+  if (kinds.trace) await trace.open(kinds.trace);
+};
+
+const openLogs = async (files) => {
+  const file = files[0];
+  const answer = core.askAbout("collective", { against: file.name }, [{ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) }]);
+  if (files.length > 1) saySomething([`${files.length} logs: ${file.name} is shown; knee fit ${files.map((f) => f.name).join(" ")} fits a cluster to all of them.`]);
+  if (!answer.error) return answers.show(answer, [file.name]);
+  saySomething([errorWords({ ...answer, where: file.name })]);
+  document.body.dataset.ready = "refused";
+};
+
+const openModel = async (list) => {
+  plan.files = await Promise.all(list.map(async ([key, file]) => ({ key, name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) })));
+  selectView("plan");
+  saySomething(plan.files.map((f) => `Plan uses ${f.name}; Reset forgets it.`));
+  document.body.dataset.ready = "plan";
+};
+
+// Names of what is loaded, and a way to start anew.
+const showFiles = () => {
+  const list = view === "scale" ? scale.files : view === "answer" ? [] : trace.files;
+  fill("files-loaded", list.length ? [el("span", {}, `${list.length} file${list.length === 1 ? "" : "s"}: ${list.slice(0, 4).map((f) => fileName(f.name)).join(", ")}${list.length > 4 ? ` and ${list.length - 4} more` : ""}. More files add to them. `),
+    el("button", { type: "button", id: "files-clear", onclick: () => { (view === "scale" ? scale : trace).clear(); showFiles(); saySomething([]); } }, "Start anew"),
+    view !== "scale" && trace.answer ? el("label", { class: "file" }, "Compare with another run…", el("input", { type: "file", multiple: true, id: "files-other", onchange: (e) => compareRuns([...e.target.files]) })) : null] : []);
+};
+
+// Another recording beside the one at hand: knee diff.
+const compareRuns = async (files) => {
+  trace.other = true;
+  const refused = [];
+  for (const file of files) {
+    const stream = (await isGzip(file)) ? file.stream().pipeThrough(new DecompressionStream("gzip")) : file.stream();
+    const problem = await core.readTrace(`other/${file.name}`, stream, file.size);
+    if (problem?.error) refused.push(errorWords({ ...problem, where: file.name }));
+  }
+  saySomething(refused);
+  const answer = core.ask("diff", {}, ["run", "other"]);
+  if (answer.error) return saySomething([...refused, errorWords(answer)]);
+  answers.show(answer, [...trace.files.map((f) => f.name), ...files.map((f) => f.name)]);
+};
+
+const startDrop = () => {
+  const drop = byId("drop");
+  const stop = (e) => { e.preventDefault(); drop.classList.toggle("over", e.type === "dragover"); };
+  for (const kind of ["dragover", "dragleave", "drop"]) document.addEventListener(kind, stop);
+  document.addEventListener("drop", (e) => { if (e.dataTransfer?.files.length) openFiles([...e.dataTransfer.files]); });
+  byId("files").addEventListener("change", (e) => {
+    const list = [...e.target.files];
+    e.target.value = ""; // the same file may be chosen again
+    if (list.length) openFiles(list);
+  });
+};
