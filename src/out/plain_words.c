@@ -23,6 +23,20 @@ void knee_json_plain(struct knee_json *json, struct knee_plain *plain)
     knee_json_words(json, "buys", &plain->gain);
 }
 
+void knee_say_plain(struct knee_plain *plain, enum knee_format format,
+                    const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_text *const lines[] = {&plain->advice, &plain->reason, &plain->gain};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        bool bold = i == 0 && style->color;
+        knee_text_puts(text, bold ? "\033[1m" : "");
+        knee_say(lines[i], format, style, text);
+        knee_text_puts(text, bold ? "\033[0m" : "");
+        knee_text_puts(text, format == KNEE_MARKDOWN ? "\n" : "");
+    }
+    knee_text_puts(text, format == KNEE_MARKDOWN ? "" : "\n");
+}
+
 /* ---- predict ---- */
 
 /* What workers are called where it is known what they are. */
@@ -224,11 +238,11 @@ static void nothing_fits(const struct knee_plan_answer *a, struct knee_plain *pl
     }
     const struct knee_memory *m = &row->found.nearest.cost.memory;
     if (a->remedy_count)
-        knee_text_printf(&plain->advice, "It does not fit as asked: %s.", a->remedies[0].what);
+        knee_text_printf(&plain->advice, "It does not fit as asked. This makes it fit: %s.", a->remedies[0].what);
     else
         knee_text_puts(&plain->advice, "It does not fit: use more GPUs.");
-    knee_text_printf(&plain->reason, "The smallest plan on %.0f GPUs needs %s of a GPU's %s.",
-                     row->gpus, BYTES(m->total), BYTES(m->capacity));
+    knee_text_printf(&plain->reason, "The smallest plan on %.0f GPU%s needs %s of a GPU's %s.",
+                     row->gpus, row->gpus == 1 ? "" : "s", BYTES(m->total), BYTES(m->capacity));
     if (a->remedy_count)
         knee_text_printf(&plain->gain, "With that a step takes %s.",
                          SECONDS(a->remedies[0].cost.step_s));

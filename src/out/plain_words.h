@@ -5,6 +5,7 @@
 #define KNEE_OUT_PLAIN_WORDS_H
 
 #include "knee_judge.h"
+#include "knee_out.h"
 #include "knee_plan.h"
 #include "out/json.h"
 
@@ -21,6 +22,9 @@ static inline struct knee_plain knee_plain_empty(const struct knee_alloc *alloc)
     return (struct knee_plain){{.alloc = alloc}, {.alloc = alloc}, {.alloc = alloc}};
 }
 
+/* One line after the other, the first with emphasis where there is colour; releases them. */
+void knee_say_plain(struct knee_plain *plain, enum knee_format format,
+                    const struct knee_style *style, struct knee_text *text);
 /* "do", "why" and "buys"; releases them. */
 void knee_json_plain(struct knee_json *json, struct knee_plain *plain);
 

@@ -66,10 +66,11 @@ static void no_plan(const struct knee_plan_answer *a, struct knee_text *text)
 {
     const struct knee_plan_row *row = &a->rows[a->row_count - 1];
     if (!row->found.nearest_valid) {
-        knee_text_printf(text,
-                         "No plan exists on %.0f GPUs: no degrees divide the GPUs, heads, layers and "
-                         "batch at once. Change --gpus or --global-batch.",
-                         row->gpus);
+        knee_text_printf(
+            text,
+            "No plan exists on %.0f GPUs: no degrees divide the GPUs, heads, layers and "
+            "batch at once. Change --gpus or --global-batch.",
+            row->gpus);
         return;
     }
     const struct knee_memory *m = &row->found.nearest.cost.memory;
@@ -197,8 +198,8 @@ static void knee_words(const struct knee_plan_answer *a, struct knee_text *text)
         baseline_words(a, text);
         return;
     }
-    knee_text_printf(text, " Do not scale past %.0f GPUs: E(%.0f) = %s >= %s > %s = E(%.0f)", at->gpus,
-                     at->gpus, knee_percent(at->efficiency).s,
+    knee_text_printf(text, " Do not scale past %.0f GPUs: E(%.0f) = %s >= %s > %s = E(%.0f)",
+                     at->gpus, at->gpus, knee_percent(at->efficiency).s,
                      knee_percent(a->question.tolerance).s, knee_percent(next->efficiency).s,
                      next->gpus);
     baseline_words(a, text);
@@ -573,6 +574,9 @@ static void write_text(const struct knee_plan_answer *a, enum knee_format format
                        const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text verdict = {.alloc = text->alloc};
+    struct knee_plain plain = knee_plain_empty(text->alloc);
+    knee_plan_plain(a, &plain);
+    knee_say_plain(&plain, format, style, text);
     sentence(a, &verdict);
     knee_say(&verdict, format, style, text);
     const struct knee_plan_row *row = shown_row(a);

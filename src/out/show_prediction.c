@@ -315,13 +315,13 @@ static void verdict_block(const struct knee_prediction *p, const struct knee_sol
     if (solution) {
         knee_solution_sentence(solution, &sentence);
         knee_text_puts(&sentence, " ");
+    } else {
+        struct knee_plain plain = knee_plain_empty(text->alloc);
+        knee_prediction_plain(p, &plain);
+        knee_say_plain(&plain, KNEE_TEXT, style, text);
     }
     knee_prediction_sentence(p, &sentence);
-    if (style->color)
-        knee_text_puts(text, "\033[1m");
     knee_say(&sentence, KNEE_TEXT, style, text);
-    if (style->color)
-        knee_text_puts(text, "\033[0m");
 }
 
 static void notes_block(const struct knee_prediction *p, const struct knee_style *style,

@@ -68,6 +68,9 @@ static void write_text(const struct knee_tax *tax, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text sentence = {.alloc = text->alloc};
+    struct knee_plain plain = knee_plain_empty(text->alloc);
+    knee_tax_plain(tax, &plain);
+    knee_say_plain(&plain, format, style, text);
     knee_tax_sentence(tax, &sentence);
     knee_say(&sentence, format, style, text);
     knee_text_puts(text, "\n");
