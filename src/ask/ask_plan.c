@@ -22,6 +22,7 @@ struct plan_options {
     struct knee_workers gpus;
     double tokens, budget, deadline_s, tolerance, top, threads;
     const char *hf, *deepspeed, *megatron, *rates, *perfetto;
+    int emit; /* row of knee_launch_frameworks; -1: not asked */
     bool ops, simulate;
     unsigned char source[KNEE_KEYS_MAX];
 };
@@ -69,6 +70,8 @@ static const struct knee_key rows[] = {
      .group = "Question",
      .otherwise = "",
      .help = "list the operations of a layer under the best plan instead"},
+    KNEE_CHOICE(struct plan_options, "emit", emit, knee_launch_frameworks, "Question", "none",
+                "the best plan as what this framework takes, instead: megatron, deepspeed"),
 };
 
 static const struct knee_keys plan_keys = KNEE_KEY_TABLE(rows, struct plan_options);
@@ -293,15 +296,21 @@ static knee_status simulate(struct knee_ask *ask, struct plan_room *all, struct 
 
 /* ---- The answer ---- */
 
-static void write_answer(struct knee_ask_question *q, const struct plan_room *all)
+static knee_status write_answer(struct knee_ask_question *q, const struct plan_room *all,
+                                struct knee_err *err)
 {
     struct knee_ask_out *out = &q->outs[0];
-    if (all->options.ops) {
+    knee_status status = KNEE_OK;
+    if (all->options.emit >= 0) {
+        status = knee_write_launch(&all->answer, all->options.emit, out->text, err);
+        out++;
+    } else if (all->options.ops) {
         knee_write_ops(&all->answer, ASK_FORMAT(*out), &q->style, out->text);
         out++;
     }
     for (; out < q->outs + 2 && out->text; out++)
         knee_write_plan(&all->answer, ASK_FORMAT(*out), &q->style, out->text);
+    return status;
 }
 
 static bool some_fits(const struct knee_plan_answer *a)
@@ -320,8 +329,9 @@ static knee_status conclude(struct knee_ask_question *q, struct plan_room *all,
     struct knee_plan_answer *a = &all->answer;
     knee_plan_judge(a);
     knee_status status = simulate(q->ask, all, err);
+    if (!status)
+        status = write_answer(q, all, err);
     if (!status) {
-        write_answer(q, all);
         bool asked = !isnan(a->question.budget) || !isnan(a->question.deadline_s);
         if (asked && a->chosen == SIZE_MAX)
             status =

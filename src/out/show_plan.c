@@ -560,7 +560,7 @@ static void json_simulated(struct knee_json *json, const struct knee_plan_answer
 }
 
 /* The row that the tables speak of: the one chosen, else the last that fits; NULL: none does. */
-static const struct knee_plan_row *shown_row(const struct knee_plan_answer *a)
+const struct knee_plan_row *knee_plan_shown(const struct knee_plan_answer *a)
 {
     if (a->chosen != SIZE_MAX)
         return &a->rows[a->chosen];
@@ -579,7 +579,7 @@ static void write_text(const struct knee_plan_answer *a, enum knee_format format
     knee_say_plain(&plain, format, style, text);
     sentence(a, &verdict);
     knee_say(&verdict, format, style, text);
-    const struct knee_plan_row *row = shown_row(a);
+    const struct knee_plan_row *row = knee_plan_shown(a);
     if (a->row_count > 1) {
         knee_text_puts(text, "\n");
         counts_table(a, format, style, text);
@@ -806,8 +806,8 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     for (size_t i = 0; i < a->row_count; i++)
         json_row(&json, &a->rows[i]);
     knee_json_close(&json, ']');
-    if (shown_row(a))
-        json_placement(&json, a, &shown_row(a)->found.best[0].plan);
+    if (knee_plan_shown(a))
+        json_placement(&json, a, &knee_plan_shown(a)->found.best[0].plan);
     json_simulated(&json, a);
     knee_json_open(&json, "remedies", '[');
     for (size_t i = 0; i < a->remedy_count; i++) {
@@ -871,7 +871,7 @@ void knee_write_ops(const struct knee_plan_answer *a, enum knee_format format,
 {
     static const char *const names[] = {"layer", "pass",  "operation", "m x n x k",  "count",
                                         "FLOPs", "bytes", "time",      "of the peak"};
-    const struct knee_plan_row *row = shown_row(a);
+    const struct knee_plan_row *row = knee_plan_shown(a);
     struct knee_table table;
     if (!row)
         return;

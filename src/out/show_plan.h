@@ -15,4 +15,7 @@ const struct knee_plan_row *knee_plan_smallest(const struct knee_plan_answer *an
 /* "tp 4, dp 2, micro-batch 1, zero1, recompute full" */
 void knee_plan_words(const struct knee_plan *plan, struct knee_text *text);
 
+/* The row that the answer is about; NULL: nothing fits. */
+const struct knee_plan_row *knee_plan_shown(const struct knee_plan_answer *answer);
+
 #endif

@@ -330,6 +330,56 @@ static void test_two_small_threads(void **state)
     (void)state;
 }
 
+/* ---- A plan as a framework's own words, read back by the importers ---- */
+
+/* The best plan of the answer to these lines, as JSON; free it with knee_text_release(). */
+static void best_plan(struct knee_ask *ask, const char *lines, struct knee_text *answer)
+{
+    struct knee_err err = {0};
+    if (knee_ask(ask, "plan", lines, KNEE_CSV, answer, &err))
+        fail_msg("%s: %s; %s", lines, err.what, err.hint);
+    char *second = strchr(answer->data, '\n') + 1;
+    char *end = second;
+    for (int column = 0; column < 21; column++) /* up to memory: E(K) is of all counts */
+        end = strchr(end, ',') + 1;
+    *end = '\0';
+    memmove(answer->data, second, strlen(second) + 1);
+}
+
+static void test_emitted_plans_are_read_back(void **state)
+{
+    static const char *const models[] = {"gpt3-175b", "llama2-7b", "llama3-8b", "llama3-70b",
+                                         "mixtral-8x7b"};
+    static const char *const frameworks[] = {"megatron", "deepspeed"};
+    /* what the framework can be told */
+    static const char *const only[] = {"schedule=interleaved\nrecompute=selective\nshard=zero1\n",
+                                       "pp=1\ncp=1\nep=1\nrecompute=full\n"};
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++)
+        for (size_t f = 0; f < 2; f++) {
+            struct knee_ask *ask = knee_ask_begin(NULL);
+            struct knee_text plan = {0}, emitted = {0}, again = {0};
+            struct knee_err err = {0};
+            char lines[512];
+            snprintf(lines, sizeof lines, "model=%s\ngpu=h200\ngpus=128\ntop=1\n%s", models[m],
+                     only[f]);
+            best_plan(ask, lines, &plan);
+            snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "emit=%s\n",
+                     frameworks[f]);
+            assert_int_equal(knee_ask(ask, "plan", lines, KNEE_TEXT, &emitted, &err), KNEE_OK);
+            assert_int_equal(knee_attach(ask, "emitted", emitted.data, emitted.length, &err),
+                             KNEE_OK);
+            snprintf(lines, sizeof lines, "model=%s\ngpu=h200\ngpus=128\ntop=1\n%s=emitted\n%s",
+                     models[m], frameworks[f], f == 1 ? only[f] : "");
+            best_plan(ask, lines, &again);
+            assert_string_equal(plan.data, again.data);
+            knee_text_release(&plan);
+            knee_text_release(&emitted);
+            knee_text_release(&again);
+            knee_ask_end(ask);
+        }
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +391,7 @@ int main(void)
 #endif
         cmocka_unit_test(test_gate),
         cmocka_unit_test(test_watched_and_stopped),
+        cmocka_unit_test(test_emitted_plans_are_read_back),
         cmocka_unit_test(test_memory_runs_out),
         cmocka_unit_test(test_two_small_threads),
     };

@@ -25,8 +25,9 @@ struct raw {
     double experts, topk, expert_ffn, shared_ffn, q_rank, kv_rank, unrotated, rope, value, extra;
     double micro, batch, world, tp, pp, vp, vp_layers, cp, ep, etp;
     double grouped, swiglu, untied, seq_par, distributed, fsdp, overlap_dp, overlap_tp;
-    double bf16, fp16, mla, bf16_reduce, no_bias;
-    char recompute[VALUE_MAX], fp8[VALUE_MAX], fp8_recipe[VALUE_MAX], position_type[VALUE_MAX];
+    double bf16, fp16, mla, bf16_reduce, no_bias, offload;
+    char recompute[VALUE_MAX], sharding[VALUE_MAX], fp8[VALUE_MAX], fp8_recipe[VALUE_MAX],
+        position_type[VALUE_MAX];
     double times_ms[TIMES_MAX];
     size_t times;
 };
@@ -52,6 +53,7 @@ static const struct knee_raw_name numbers[] = {
     KNEE_RAW("tensor_model_parallel_size", tp),
     KNEE_RAW("pipeline_model_parallel_size", pp),
     KNEE_RAW("virtual_pipeline_model_parallel_size", vp),
+    KNEE_RAW("num_virtual_stages_per_pipeline_rank", vp),
     KNEE_RAW("num_layers_per_virtual_pipeline_stage", vp_layers),
     KNEE_RAW("context_parallel_size", cp),
     KNEE_RAW("expert_model_parallel_size", ep),
@@ -77,12 +79,14 @@ static const struct knee_raw_name numbers[] = {
     KNEE_RAW("bf16", bf16),
     KNEE_RAW("fp16", fp16),
     KNEE_RAW("grad_reduce_in_bf16", bf16_reduce),
+    KNEE_RAW("optimizer_cpu_offload", offload),
 };
 
 #define NUMBERS (sizeof numbers / sizeof *numbers)
 
 static const struct knee_raw_name texts[] = {
     KNEE_RAW("recompute_granularity", recompute),
+    KNEE_RAW("data_parallel_sharding_strategy", sharding),
     KNEE_RAW("fp8", fp8),
     KNEE_RAW("fp8_format", fp8),
     KNEE_RAW("fp8_recipe", fp8_recipe),
@@ -283,6 +287,21 @@ static double precision_of(const struct raw *raw)
                                                                              : KNEE_FP8;
 }
 
+static double shard_of(const struct raw *raw)
+{
+    static const struct {
+        const char *strategy;
+        int shard;
+    } strategies[] = {{"no_shard", KNEE_REPLICATE},
+                      {"optim", KNEE_ZERO1},
+                      {"optim_grads", KNEE_ZERO2},
+                      {"optim_grads_params", KNEE_ZERO3}};
+    for (size_t i = 0; raw->fsdp > 0 && i < sizeof strategies / sizeof *strategies; i++)
+        if (strcmp(raw->sharding, strategies[i].strategy) == 0)
+            return strategies[i].shard;
+    return raw->fsdp > 0 ? KNEE_ZERO3 : raw->distributed > 0 ? KNEE_ZERO1 : KNEE_REPLICATE;
+}
+
 static void set_plan(struct knee_plan *plan, const struct raw *raw)
 {
     const struct knee_keys *k = &knee_plan_keys;
@@ -299,10 +318,8 @@ static void set_plan(struct knee_plan *plan, const struct raw *raw)
     set(k, plan, "cp", raw->cp);
     set(k, plan, "ep", raw->ep);
     set(k, plan, "etp", raw->etp);
-    set(k, plan, "shard",
-        raw->fsdp > 0          ? KNEE_ZERO3
-        : raw->distributed > 0 ? KNEE_ZERO1
-                               : KNEE_REPLICATE);
+    set(k, plan, "shard", shard_of(raw));
+    set(k, plan, "offload", raw->offload > 0 ? KNEE_OFFLOAD_OPTIMIZER : NAN);
     set(k, plan, "sequence-parallel", raw->seq_par > 0);
     set(k, plan, "overlap-dp", raw->overlap_dp > 0);
     set(k, plan, "overlap-tp", raw->overlap_tp > 0);
