@@ -129,6 +129,13 @@ enum knee_scale_kind {
 };
 const char *knee_scale_kind_name(enum knee_scale_kind kind);
 
+/* Of a step, where a trace or a table tells: compute, communication, and what of that is not hidden
+ * behind compute. */
+struct knee_scale_inside {
+    double workers, batch, step_s; /* as in a point; 0 workers: not known */
+    double compute_s, comm_s, exposed_s;
+};
+
 struct knee_scale_fit {
     struct knee_scale_point points[KNEE_SCALE_POINTS]; /* ascending, repeats merged */
     size_t count;
@@ -137,6 +144,7 @@ struct knee_scale_fit {
     double noise;      /* spread of repeated runs, a share; NaN: none were repeated */
     double misfit;     /* root mean square of what the terms leave over, a share */
     bool strange;      /* too much of it: the curve is only carried on as a power of the count */
+    struct knee_scale_inside inside; /* set by the caller; zeroed by knee_scale_fit() */
     double term_s[KNEE_SCALE_TERMS]; /* at the largest count measured; they sum to about its step */
 };
 
@@ -146,6 +154,9 @@ struct knee_scale_forecast {
     double workers, batch;
     double step_s, low_s, high_s;
     double amdahl_s, usl_s; /* what those two laws say, for comparison */
+    /* In step_s and high_s: communication that hides behind compute at the counts measured and no
+     * longer does here. 0: none is known of. */
+    double unhidden_s;
 };
 
 /* Merges repeats, tells strong from weak scaling, and fits. KNEE_USAGE for no points, more than
@@ -240,8 +251,9 @@ struct knee_scale_row {
     char source[KNEE_TRAIN_TEXT];
     double workers, step_s, p95_s, batch, replica, error;
     double tokens_per_s;
-    double ratio, gamma;              /* of a trace; NaN: there was none */
-    const struct knee_train_log *log; /* NULL: from a table or a trace. Borrowed */
+    double ratio, gamma;                 /* of a trace; NaN: there was none */
+    double compute_s, comm_s, exposed_s; /* of a step; 0: not known */
+    const struct knee_train_log *log;    /* NULL: from a table or a trace. Borrowed */
     /* set by knee_scale_judge() */
     double efficiency, speed_up; /* against the smallest count */
     double rate_per_s;           /* units of work per second */

@@ -115,8 +115,9 @@ knee_status knee_ask_is_train_log(struct knee_ask *ask, const char *name, bool *
 
 /* ---- Logs ---- */
 
+/* What a damaged gzip still gave is in the log; *damage says so, NULL: nothing was wrong. */
 static knee_status read_train_log(struct source *s, const char *name, struct knee_train_log *out,
-                                  struct knee_err *err)
+                                  const char **damage, struct knee_err *err)
 {
     struct knee_train_reader *reader = knee_train_begin(knee_ask_input_name(name), s->alloc);
     if (!reader)
@@ -124,13 +125,13 @@ static knee_status read_train_log(struct source *s, const char *name, struct kne
     do
         knee_train_push(reader, s->piece, s->size);
     while (fill(s) > 0);
-    const char *trouble = knee_gunzip_trouble(s->gunzip);
-    if (s->failed) {
-        knee_train_abandon(reader);
-        return knee_fail(err, KNEE_INPUT, name, "cannot be read: %.100s",
-                         trouble ? trouble : "the reading failed");
-    }
-    return knee_train_end(reader, out, err);
+    *damage = knee_gunzip_trouble(s->gunzip);
+    bool memory = *damage && strcmp(*damage, "out of memory") == 0;
+    if (!s->failed && !memory)
+        return knee_train_end(reader, out, err);
+    knee_train_abandon(reader);
+    return memory ? knee_fail(err, KNEE_SYSTEM, name, "out of memory")
+                  : knee_fail(err, KNEE_INPUT, name, "cannot be read");
 }
 
 knee_status knee_ask_train_log(struct knee_ask *ask, const char *name, struct knee_train_log *out,
@@ -140,7 +141,12 @@ knee_status knee_ask_train_log(struct knee_ask *ask, const char *name, struct kn
     knee_status status = open_source(ask, name, &s, err);
     if (status)
         return status;
-    status = read_train_log(&s, name, out, err);
+    const char *damage = NULL;
+    status = read_train_log(&s, name, out, &damage, err);
+    if (!status && damage) {
+        knee_train_log_release(out);
+        status = knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: %.100s", damage);
+    }
     close_source(&s);
     return status;
 }
@@ -196,9 +202,15 @@ static knee_status read_log(struct knee_ask_measured *m, struct source *s, const
                             double workers, struct knee_err *err)
 {
     struct knee_train_log log;
-    knee_status status = read_train_log(s, name, &log, err);
+    const char *damage = NULL;
+    knee_status status = read_train_log(s, name, &log, &damage, err);
     if (status)
         return status;
+    if (damage) {
+        m->refused++;
+        knee_text_printf(&m->complaints, "  %s: %s; what was read before that is used\n", log.name,
+                         damage);
+    }
     status = add_log(m, &log, workers, err);
     if (status)
         knee_train_log_release(&log);
@@ -278,6 +290,9 @@ static knee_status add_account(struct knee_ask_measured *m, const struct knee_ac
     row->step_s = step_s;
     row->ratio = knee_ledger_ratio(ledger);
     row->gamma = (double)ledger->comm_ns / (double)ledger->label_ns[KNEE_COMPUTE];
+    row->compute_s = step_s * (double)ledger->label_ns[KNEE_COMPUTE] / (double)ledger->window_ns;
+    row->comm_s = row->gamma * row->compute_s;
+    row->exposed_s = row->ratio * row->compute_s;
     return KNEE_OK;
 }
 

@@ -350,7 +350,9 @@ static void add_notes(struct knee_lab *lab, const struct knee_runtime *rt, bool 
     if (lab->record && lab->hunt_count)
         note(lab, "timelines are written, a folder for each run: knee trace shows what they say");
     else if (lab->record)
-        note(lab, "timelines are written: knee trace shows what they say");
+        note(lab,
+             "timelines are written: knee trace shows what they say; steps.csv is the run's log, "
+             "for knee scale");
     if (lab->record && !isnan(lab->critical_batch) && !lab->hunt_count)
         note(lab, "noise.csv beside them holds gradient norms at two batch sizes, for knee trace "
                   "--noise");

@@ -56,6 +56,22 @@ static knee_status fit_rows(struct knee_scale_answer *a, struct knee_err *err)
     return knee_scale_fit(points, a->row_count, &a->fit, err);
 }
 
+/* The largest count of which it is known what a step is made of. */
+static void look_inside(struct knee_scale_answer *a)
+{
+    for (size_t i = 0; i < a->row_count; i++) {
+        const struct knee_scale_row *row = &a->rows[i];
+        const struct knee_scale_point *point = NULL;
+        for (size_t k = 0; k < a->fit.count; k++)
+            if (a->fit.points[k].workers == row->workers)
+                point = &a->fit.points[k];
+        if (point && row->workers > 1 && row->compute_s > 0 && row->comm_s > 0)
+            a->fit.inside =
+                (struct knee_scale_inside){row->workers,   point->batch, row->step_s,
+                                           row->compute_s, row->comm_s,  row->exposed_s};
+    }
+}
+
 /* Units of work per second at one count, of the merged points. */
 static double rate(double batch, double step_s)
 {
@@ -147,7 +163,7 @@ static void ask_one(struct knee_scale_answer *a, double workers, struct knee_sca
     ask->time_s = ask->cost = ask->efficiency = ask->speed_up = NAN;
     ask->at.workers = workers;
     if (knee_scale_predict(&a->fit, workers, a->question.at_batch, &ask->at, &err)) {
-        ask->at = (struct knee_scale_forecast){workers, NAN, NAN, NAN, NAN, NAN, NAN};
+        ask->at = (struct knee_scale_forecast){workers, NAN, NAN, NAN, NAN, NAN, NAN, 0};
         knee_format(ask->refused, sizeof ask->refused, "%.120s", err.what);
         return;
     }
@@ -251,6 +267,7 @@ knee_status knee_scale_judge(struct knee_scale_answer *a, struct knee_err *err)
     knee_status status = fit_rows(a, err);
     if (status)
         return status;
+    look_inside(a);
     a->base_workers = a->fit.points[0].workers;
     a->several = a->fit.points[a->fit.count - 1].workers > a->base_workers;
     for (size_t i = 0; i < a->row_count; i++)

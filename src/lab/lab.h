@@ -71,6 +71,7 @@ struct lab_outcome {
     size_t timeline_size;
     float *params; /* owned; free() it; NULL: synthetic */
     size_t param_count;
+    double *steps; /* owned; with a folder for timelines: seconds, then losses of all steps */
 };
 void lab_outcome_release(struct lab_outcome *outcome);
 /* Its loss, and its parameters where `params` is not NULL (free them with free()); releases it. */

@@ -13,8 +13,10 @@ void lab_outcome_release(struct lab_outcome *outcome)
 {
     free(outcome->timeline);
     free(outcome->params);
+    free(outcome->steps);
     outcome->timeline = NULL;
     outcome->params = NULL;
+    outcome->steps = NULL;
 }
 
 void lab_outcome_take(struct lab_outcome *outcome, double *loss, float **params)
@@ -389,6 +391,51 @@ static knee_status keep_results(struct lab_worker *w, struct lab_outcome *out, s
 
 enum { FIGURES = 9 };
 
+/* Before the median sorts them. A worker that meets others rarely has a loss of its own examples.
+ */
+static knee_status keep_steps(const struct lab_worker *w, const struct meter *m,
+                              struct lab_outcome *out, struct knee_err *err)
+{
+    size_t steps = w->setup->steps;
+    double share = lab_strategy_of(w->setup)->every_step ? 1 : 1 / (double)w->group.size;
+    out->steps = calloc(2 * steps + 1, sizeof *out->steps);
+    if (!out->steps)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the figures of each step");
+    for (size_t i = 0; i < steps; i++) {
+        out->steps[i] = m->step_s[i] / (double)w->group.size;
+        out->steps[steps + i] = share * m->losses[i];
+    }
+    return KNEE_OK;
+}
+
+/* A training log of the run beside its timelines: what all workers had, for knee scale. */
+static knee_status write_steps(struct knee_runtime *runtime, const struct lab_setup *setup,
+                               int workers, struct lab_outcome *out, struct knee_err *err)
+{
+    size_t steps = setup->steps;
+    if (!out->steps && !(out->steps = calloc(2 * steps + 1, sizeof *out->steps)))
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the figures of each step");
+    if (!lab_reduce(runtime, out->steps, 2 * steps))
+        return knee_fail(err, KNEE_SYSTEM, "", "%.200s", runtime->fault);
+    if (runtime->rank != 0)
+        return KNEE_OK;
+    struct knee_text name = {0}, text = {0};
+    size_t batch = setup->batch * (setup->weak ? (size_t)workers : 1);
+    knee_text_printf(&name, "%s/steps.csv", setup->record);
+    knee_text_puts(&text, "step,step_s,global_batch_size,loss\n");
+    for (size_t i = 0; i < steps; i++) {
+        knee_text_printf(&text, "%zu,%.9g,%zu,", i + 1, out->steps[i], batch);
+        if (!setup->synthetic)
+            knee_text_printf(&text, "%.9g", out->steps[steps + i]);
+        knee_text_puts(&text, "\n");
+    }
+    knee_status status = name.failed ? knee_fail(err, KNEE_SYSTEM, setup->record, "out of memory")
+                                     : setup->write_file(name.data, &text, err);
+    knee_text_release(&name);
+    knee_text_release(&text);
+    return status;
+}
+
 static knee_status run_member(struct lab_worker *w, struct lab_outcome *out, double *figures,
                               struct knee_err *err)
 {
@@ -404,6 +451,8 @@ static knee_status run_member(struct lab_worker *w, struct lab_outcome *out, dou
         status = knee_fail(err, KNEE_SYSTEM, "", "%.200s", w->group.runtime->fault);
     if (!status)
         status = train(w, &m, err);
+    if (!status && w->setup->record)
+        status = keep_steps(w, &m, out, err);
     if (!status)
         fill_figures(w, &m, figures);
     lab_worker_stop(w);
@@ -467,5 +516,5 @@ knee_status lab_run(struct knee_runtime *runtime, const struct lab_setup *setup,
     out->fixed_s = figures[8];
     out->loss = figures[FIGURES];
     out->buckets = figures[FIGURES + 1];
-    return KNEE_OK;
+    return setup->record ? write_steps(runtime, setup, workers, out, err) : KNEE_OK;
 }

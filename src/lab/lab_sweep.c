@@ -255,6 +255,7 @@ knee_status lab_sweep_run(struct knee_runtime *runtime, const struct lab_setup *
             one = outcome;
             one.timeline = NULL;
             one.params = NULL;
+            one.steps = NULL;
         }
         status = lab_predict(setup, &one, &sweep->link, local_s, sweep->workers[i], &row, err);
         if (status)

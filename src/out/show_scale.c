@@ -51,7 +51,7 @@ static void say_one(const struct knee_scale_answer *a, struct knee_text *text)
     if (a->advice == KNEE_ADVICE_MEASURE)
         knee_text_puts(text, "One worker count and nothing to hold it against. ");
     say_step(row, text);
-    if (a->advice == KNEE_ADVICE_MEASURE)
+    if (isnan(m->step_s))
         knee_text_printf(text, " Still needed for the model: %s. ", m->missing);
     else
         knee_text_printf(text, " The model says %s (%s to %s), measured over model %.2f. ",
@@ -247,6 +247,12 @@ static void asks_table(const struct knee_scale_answer *a, enum knee_format forma
         if (a->asks[i].refused[0])
             knee_text_printf(text, "  no forecast for %g: %s\n", a->asks[i].at.workers,
                              a->asks[i].refused);
+        else if (knee_shows(a->asks[i].at.unhidden_s / a->asks[i].at.step_s))
+            knee_text_printf(text,
+                             "  at %g %s of communication no longer hide behind compute, which "
+                             "the steps measured cannot show\n",
+                             a->asks[i].at.workers,
+                             knee_human(a->asks[i].at.unhidden_s, KNEE_UNIT_SECONDS).s);
 }
 
 static void terms_table(const struct knee_scale_answer *a, enum knee_format format,
@@ -561,6 +567,7 @@ static void json_forecast(struct knee_json *json, const struct knee_scale_answer
         knee_json_number(json, "speed_up", k->speed_up);
         knee_json_number(json, "amdahl_s", k->at.amdahl_s);
         knee_json_number(json, "usl_s", k->at.usl_s);
+        knee_json_number(json, "unhidden_s", k->at.unhidden_s);
         knee_json_number(json, "time_s", k->time_s);
         knee_json_number(json, "cost", k->cost);
         knee_json_string(json, "refused", k->refused);

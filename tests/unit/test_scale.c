@@ -483,9 +483,62 @@ static void every_format_of_output(void **state)
     }
 }
 
+/* ---- What hides behind compute ---- */
+
+#define COMPUTE_S 0.4
+/* An exchange of `comm` seconds on many workers that hides behind two thirds of compute. */
+static double overlapped(double workers, double comm)
+{
+    double compute = COMPUTE_S / workers;
+    return compute + fmax(0, comm * (1 - 1 / workers) - 2.0 / 3 * compute);
+}
+
+/* 1, 2 and 4 workers, and what a step at 4 is made of. */
+static void fit_overlapped(double comm, bool inside, struct knee_scale_fit *fit)
+{
+    struct knee_scale_point points[3];
+    for (size_t i = 0; i < 3; i++)
+        points[i] = (struct knee_scale_point){.workers = (double)(1 << i),
+                                              .step_s = overlapped((double)(1 << i), comm),
+                                              .batch = 64,
+                                              .error = NAN,
+                                              .replica = 1};
+    assert_int_equal(knee_scale_fit(points, 3, fit, NULL), KNEE_OK);
+    double compute = COMPUTE_S / 4, step = points[2].step_s;
+    if (inside)
+        fit->inside = (struct knee_scale_inside){4, 64, step, compute, comm * 0.75, step - compute};
+}
+
+static void what_hides_comes_to_light(void **state)
+{
+    struct knee_scale_fit seen, blind;
+    struct knee_scale_forecast f, g;
+    (void)state;
+    for (double comm = 0.05; comm < 0.15; comm += 0.01)
+        for (double workers = 8; workers <= 16; workers *= 2) {
+            double truth = overlapped(workers, comm);
+            fit_overlapped(comm, true, &seen);
+            fit_overlapped(comm, false, &blind);
+            assert_int_equal(knee_scale_predict(&seen, workers, NAN, &f, NULL), KNEE_OK);
+            assert_int_equal(knee_scale_predict(&blind, workers, NAN, &g, NULL), KNEE_OK);
+            assert_true(f.step_s >= truth * 0.999);
+            assert_true(fabs(f.step_s - truth) <= fabs(g.step_s - truth) + 1e-12);
+            assert_near(f.step_s - f.unhidden_s, g.step_s, 1e-12);
+            assert_true(g.unhidden_s == 0 && f.low_s <= f.step_s && f.step_s <= f.high_s);
+            /* all of it hid at 4 workers: steps alone are far off, figures are not */
+            if (comm * 0.75 < 2.0 / 3 * 0.1)
+                assert_near(f.step_s, truth, 0.03 * truth);
+        }
+    /* what never comes to light changes nothing */
+    fit_overlapped(0.001, true, &seen);
+    assert_int_equal(knee_scale_predict(&seen, 8, NAN, &f, NULL), KNEE_OK);
+    assert_true(f.unhidden_s == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_hides_comes_to_light),
         cmocka_unit_test(known_terms_come_back),
         cmocka_unit_test(perfect_scaling_stays_perfect),
         cmocka_unit_test(amdahl_and_usl_find_themselves),

@@ -521,6 +521,32 @@ static double batch_at(const struct knee_scale_fit *fit, double workers)
     return last->batch / last->workers * workers;
 }
 
+/* ---- What hides behind compute ---- */
+
+#define BACKWARD (2.0 / 3) /* of compute, behind which gradients can travel */
+#define LITTLE   0.05      /* of the communication that may show while all of it still hides */
+
+/* Steps alone cannot show communication that hides behind compute; it comes to light where compute
+ * shrinks below it. Where the largest count with figures tells what it is: the exchange goes on as
+ * (K - 1) / K, compute with the work, and as large a share of compute hides it as did there (at
+ * least the backward pass, where there was still room). What is then not hidden is more than the
+ * terms say by so much; 0 when they say as much themselves. */
+static double unhidden(const struct knee_scale_fit *fit, double workers, double units,
+                       double step_s)
+{
+    const struct knee_scale_inside *p = &fit->inside;
+    if (!(p->workers > 1) || workers <= p->workers)
+        return 0;
+    double shrunk = units / workers / (p->batch / p->workers);
+    double comm_s = p->comm_s * (1 - 1 / workers) / (1 - 1 / p->workers);
+    double behind = (p->comm_s - p->exposed_s) / p->compute_s;
+    if (p->exposed_s < LITTLE * p->comm_s)
+        behind = fmax(behind, BACKWARD);
+    double exposed_s = fmax(0, comm_s - behind * p->compute_s * shrunk);
+    double least_s = p->step_s - p->compute_s * (1 - shrunk) + exposed_s - p->exposed_s;
+    return exposed_s > p->exposed_s ? fmax(0, least_s - step_s) : 0;
+}
+
 knee_status knee_scale_predict(const struct knee_scale_fit *fit, double workers, double batch,
                                struct knee_scale_forecast *out, struct knee_err *err)
 {
@@ -558,5 +584,8 @@ knee_status knee_scale_predict(const struct knee_scale_fit *fit, double workers,
         .amdahl_s = law(fit, workers, units, amdahl, COUNT(amdahl)),
         .usl_s = law(fit, workers, units, usl, COUNT(usl)),
     };
+    out->unhidden_s = unhidden(fit, workers, units, out->step_s);
+    out->step_s += out->unhidden_s;
+    out->high_s += out->unhidden_s;
     return KNEE_OK;
 }

@@ -26,6 +26,9 @@ enum column {
     COLUMN_TP,
     COLUMN_PP,
     COLUMN_CP,
+    COLUMN_COMPUTE, /* seconds of a step, as knee lab prints them */
+    COLUMN_COMM,
+    COLUMN_EXPOSED,
     COLUMN_CURVE,
     COLUMNS
 };
@@ -62,6 +65,9 @@ static const struct {
     {"tp", COLUMN_TP},
     {"pp", COLUMN_PP},
     {"cp", COLUMN_CP},
+    {"compute_s", COLUMN_COMPUTE},
+    {"comm_s", COLUMN_COMM},
+    {"exposed_comm_s", COLUMN_EXPOSED},
     {"curve", COLUMN_CURVE},
 };
 
@@ -136,7 +142,10 @@ static bool read_row(const struct table *t, struct knee_scale_row *row)
                                    .error = NAN,
                                    .tokens_per_s = first(tokens, batch * seq / step_s),
                                    .ratio = NAN,
-                                   .gamma = NAN};
+                                   .gamma = NAN,
+                                   .compute_s = first(number(t, COLUMN_COMPUTE), 0),
+                                   .comm_s = first(number(t, COLUMN_COMM), 0),
+                                   .exposed_s = first(number(t, COLUMN_EXPOSED), 0)};
     return workers >= 1 && workers <= KNEE_WORKERS_MAX && step_s > 0 && step_s < 1e9;
 }
 
