@@ -201,7 +201,7 @@ static knee_status add_log(struct knee_ask_measured *m, struct knee_train_log *l
 static knee_status read_log(struct knee_ask_measured *m, struct source *s, const char *name,
                             double workers, struct knee_err *err)
 {
-    struct knee_train_log log;
+    struct knee_train_log log = {.timing = KNEE_TIMED_NOT, .workers = NAN};
     const char *damage = NULL;
     knee_status status = read_train_log(s, name, &log, &damage, err);
     if (status)
