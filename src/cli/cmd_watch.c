@@ -142,9 +142,8 @@ static knee_status show(struct cli_run *run)
 
 static void rest(int fd, const struct knee_text *metrics, double seconds)
 {
-    static int halted;
     if (fd >= 0)
-        cli_serve(fd, metrics, seconds, (halted = stopped, &halted));
+        cli_serve(fd, metrics, seconds, &stopped);
     else
         poll(NULL, 0, (int)(1000 * seconds));
 }

@@ -115,7 +115,8 @@ static double now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void cli_serve(int fd, const struct knee_text *metrics, double seconds, const volatile int *stop)
+void cli_serve(int fd, const struct knee_text *metrics, double seconds,
+               const volatile sig_atomic_t *stop)
 {
     double end_s = now_s() + seconds;
     for (double left_s = seconds; left_s > 0 && !*stop; left_s = end_s - now_s()) {

@@ -7,6 +7,8 @@
 #include "cli/traces.h"
 #include "out/show_watch.h"
 
+#include <signal.h>
+
 enum { CLI_ALARMS = 8 };
 
 /* A zeroed one with `dir`, `price_per_hour` and alarms set; free with cli_watcher_release(). */
@@ -42,6 +44,7 @@ void cli_watcher_release(struct cli_watcher *watcher);
 /* An HTTP server for one file, on the loopback unless a host is said: *fd. */
 knee_status cli_listen(const char *where, int *fd, struct knee_err *err);
 /* Answers those who ask within so many seconds (of GET /metrics); sooner when *stop is set. */
-void cli_serve(int fd, const struct knee_text *metrics, double seconds, const volatile int *stop);
+void cli_serve(int fd, const struct knee_text *metrics, double seconds,
+               const volatile sig_atomic_t *stop);
 
 #endif
