@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "cli/cli.h"
+#include "cli/ras.h"
 #include "cli/watcher.h"
+#include "out/show_ras.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,7 +18,7 @@
 #include <unistd.h>
 
 struct watch_options {
-    const char *when, *command, *prom, *listen;
+    const char *when, *command, *prom, *listen, *ras;
     bool once;
     double every_s, price_per_hour;
     unsigned char source[KNEE_KEYS_MAX];
@@ -40,6 +42,8 @@ static const struct knee_key rows[] = {
            "silent, age"),
     OPTION("run", KNEE_KEY_WORD, command, "Alarms", "end with 1",
            "what the shell runs when a condition begins to hold; KNEE_ALARM says which"),
+    OPTION("ras", KNEE_KEY_WORD, ras, "Watching", "a folder is watched",
+           "ask NCCL's RAS service instead: any running job with NCCL 2.28.7, nothing prepared"),
     OPTION("prom", KNEE_KEY_WORD, prom, "Prometheus", "none",
            "write metrics to this file at every look, for node_exporter's text collector"),
     OPTION("listen", KNEE_KEY_WORD, listen, "Prometheus", "none",
@@ -202,6 +206,45 @@ static knee_status watch_folder(struct cli_run *run)
     return status;
 }
 
+/* ---- RAS ---- */
+
+static knee_status look_at_ras(struct cli_run *run, const char *where)
+{
+    struct knee_ras answers[CLI_RAS_ANSWERS] = {{0}};
+    struct knee_ras_answer judged = {0};
+    struct knee_style style = cli_style(run);
+    size_t count = 0;
+    knee_status status = cli_ras_ask(where, answers, &count, &run->err);
+    if (!status)
+        status = knee_ras_judge(answers, count, NULL, &judged, &run->err);
+    if (!status) {
+        knee_write_ras(&judged, answers[count - 1].nccl, cli_format(run), &style, &run->text);
+        run->answered = true;
+    }
+    knee_ras_answer_release(&judged);
+    for (size_t i = 0; i < count; i++)
+        knee_ras_release(&answers[i]);
+    return status;
+}
+
+static knee_status watch_ras(struct cli_run *run)
+{
+    const struct watch_options *options = run->objects[0];
+    if (options->when || options->prom || options->listen || run->word_count) {
+        knee_fail(&run->err, KNEE_USAGE, "--ras", "goes alone, or with --once and --every");
+        knee_hint(&run->err, "alarms and metrics are of a folder: knee live env");
+        return KNEE_USAGE;
+    }
+    knee_status status = look_at_ras(run, options->ras);
+    while (!status && !options->once) {
+        status = show(run);
+        poll(NULL, 0, (int)(1000 * (isnan(options->every_s) ? 2 : options->every_s)));
+        if (!status)
+            status = look_at_ras(run, options->ras);
+    }
+    return status;
+}
+
 static knee_status watch_main(struct cli_run *run, int argc, char **argv)
 {
     struct watch_options options = {0};
@@ -212,6 +255,8 @@ static knee_status watch_main(struct cli_run *run, int argc, char **argv)
         return status;
     if (run->common.html)
         return knee_fail(&run->err, KNEE_USAGE, "--html", "a running job has no page: knee report");
+    if (options.ras)
+        return watch_ras(run);
     if (run->word_count != 1) {
         knee_fail(&run->err, KNEE_USAGE, "", "no folder was named");
         knee_hint(&run->err, "the one of knee live env --dir, for example: knee watch knee-live");
@@ -222,7 +267,7 @@ static knee_status watch_main(struct cli_run *run, int argc, char **argv)
 
 const struct cli_command cli_watch = {
     .name = "watch",
-    .operands = "DIR",
+    .operands = "[DIR]",
     .summary = "a running job: R, who keeps the others waiting, since when, what it costs",
     .about =
         "Reads what the live agent writes (knee live env), of all ranks that share a folder, and\n"

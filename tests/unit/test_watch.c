@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "judge/alarm.h"
+#include "judge/ras_judge.h"
 #include "out/show_watch.h"
 
 #include <math.h>
@@ -387,6 +388,78 @@ static void test_metrics(void **state)
     release(&made);
 }
 
+/* ---- RAS ---- */
+
+static struct knee_ras ras_of(const int64_t *calls, size_t count, int64_t at_ns)
+{
+    struct knee_text text = {0};
+    struct knee_ras ras;
+    struct knee_err err;
+    knee_text_puts(&text, "SERVER PROTOCOL 2\nOK\n{\"nccl_version\": \"2.28.9\", "
+                          "\"communicators_count\": 1, \"communicators\": [{\"hash\": \"0xab\", "
+                          "\"ranks\": [");
+    for (size_t r = 0; r < count; r++)
+        knee_text_printf(&text,
+                         "%s{\"rank\": %zu, \"host\": \"a\", \"pid\": 7, \"status\": "
+                         "{\"async_error\": 0}, \"collective_counts\": {\"Broadcast\": 1, "
+                         "\"AllReduce\": %lld}}",
+                         r ? ", " : "", r, (long long)calls[r]);
+    knee_text_puts(&text, "], \"missing_ranks\": [{\"rank\": 9, \"host\": \"b\", \"status\": "
+                          "{\"unresponsive\": true, \"considered_dead\": false}}]}]}\n");
+    assert_int_equal(knee_ras_read(text.data, text.length, NULL, &ras, &err), KNEE_OK);
+    knee_text_release(&text);
+    ras.at_ns = at_ns;
+    return ras;
+}
+
+/* Counts of two ranks under NCCL 2.28.9, asked every 50 ms, one of which slept 30 ms a step. */
+static void test_the_sleeper_is_never_ahead(void **state)
+{
+    (void)state;
+    static const int64_t counts[][2] = {{397, 397}, {401, 397}, {401, 401}, {405, 405},
+                                        {409, 405}, {413, 409}, {413, 413}, {417, 413}};
+    enum { ANSWERS = sizeof counts / sizeof *counts };
+    struct knee_ras answers[ANSWERS];
+    struct knee_ras_answer answer;
+    struct knee_err err;
+    for (size_t i = 0; i < ANSWERS; i++)
+        answers[i] = ras_of(counts[i], 2, (int64_t)i * 100000000);
+    assert_int_equal(knee_ras_judge(answers, ANSWERS, NULL, &answer, &err), KNEE_OK);
+    assert_int_equal(answer.count, 3);
+    assert_string_equal(answer.rows[0].rank->host, "a");
+    assert_int_equal(answer.rows[0].rank->calls, 418); /* all operations */
+    assert_false(answer.rows[0].late);
+    assert_true(answer.rows[1].late);
+    assert_int_equal(answer.rows[1].uneven, 4);
+    assert_int_equal(answer.rows[1].lag, 4);
+    assert_near(answer.rows[0].calls_per_s, 20 / 0.7, 1e-9);
+    assert_int_equal(answer.unresponsive, 1);
+    assert_int_equal(answer.dead, 0);
+    assert_int_equal(answer.still_comms, 0);
+    knee_ras_answer_release(&answer);
+    for (size_t i = 1; i < ANSWERS; i++) { /* the same answer again and again: nothing moves */
+        knee_ras_release(&answers[i]);
+        answers[i] = ras_of(counts[1], 2, (int64_t)i * 100000000);
+    }
+    assert_int_equal(knee_ras_judge(answers + 1, ANSWERS - 1, NULL, &answer, &err), KNEE_OK);
+    assert_int_equal(answer.still_comms, 1);
+    assert_true(answer.rows[1].still && answer.rows[1].lag == 4);
+    knee_ras_answer_release(&answer);
+    for (size_t i = 0; i < ANSWERS; i++)
+        knee_ras_release(&answers[i]);
+}
+
+static void test_what_is_no_answer(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "OK", "{}", "{\"communicators\": [{\"ranks\": [{",
+                                      "{\"a\": 1}"};
+    struct knee_ras ras;
+    struct knee_err err;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(knee_ras_read(bad[i], strlen(bad[i]), NULL, &ras, &err), KNEE_INPUT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +475,8 @@ int main(void)
         cmocka_unit_test(test_alarms),
         cmocka_unit_test(test_conditions_that_are_none),
         cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_the_sleeper_is_never_ahead),
+        cmocka_unit_test(test_what_is_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
