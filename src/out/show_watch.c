@@ -64,10 +64,10 @@ static void say_late(const struct knee_watch_report *r, struct knee_text *text)
                                            "was found on all its ranks. ");
         return;
     }
-    knee_text_printf(text, "Look at rank %lld on %s: the others wait %s a step for it (%s of the step)",
-                     rank_number(w, w->late_rank),
-                     knee_safe(w->ranks[w->late_rank].about->host, 40).s, seconds(w->late_s).s,
-                     knee_percent(w->late_s / w->step_s).s);
+    knee_text_printf(
+        text, "Look at rank %lld on %s: the others wait %s a step for it (%s of the step)",
+        rank_number(w, w->late_rank), knee_safe(w->ranks[w->late_rank].about->host, 40).s,
+        seconds(w->late_s).s, knee_percent(w->late_s / w->step_s).s);
     say_cause(r, text);
     knee_text_puts(text, ". ");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A job over MPI: steps of work (sleep) and an all-reduce; one rank works longer.
- * mpi_job STEPS WORK_MS LATE_RANK LATE_MS [FROM_STEP]; prints, per rank, the wait in a step that must be seen:
- * from its coming to the coming of the last, median. */
+ * mpi_job STEPS WORK_MS LATE_RANK LATE_MS [FROM_STEP]; prints, per rank, the wait in a step that
+ * must be seen: from its coming to the coming of the last, median. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
