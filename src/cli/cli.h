@@ -134,6 +134,7 @@ const char *cli_metavar(const struct knee_key *key);
 
 extern const struct cli_command cli_predict, cli_tax, cli_plan, cli_scale, cli_validate, cli_trace,
     cli_replay, cli_diff, cli_collective, cli_fit, cli_cluster, cli_report, cli_bench, cli_lab,
-    cli_doctor, cli_live, cli_list, cli_example, cli_man, cli_completion, cli_version;
+    cli_doctor, cli_live, cli_watch, cli_capture, cli_list, cli_example, cli_man, cli_completion,
+    cli_version;
 
 #endif

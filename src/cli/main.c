@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cli_predict, &cli_plan,       &cli_scale,      &cli_validate, &cli_trace,   &cli_replay,
-    &cli_diff,    &cli_tax,        &cli_collective, &cli_fit,      &cli_cluster, &cli_report,
-    &cli_bench,   &cli_lab,        &cli_doctor,     &cli_live,     &cli_list,    &cli_example,
-    &cli_man,     &cli_completion, &cli_version,    NULL,
+    &cli_predict, &cli_plan,    &cli_scale,      &cli_validate,   &cli_trace,   &cli_replay,
+    &cli_diff,    &cli_tax,     &cli_collective, &cli_fit,        &cli_cluster, &cli_report,
+    &cli_bench,   &cli_lab,     &cli_doctor,     &cli_live,       &cli_watch,   &cli_capture,
+    &cli_list,    &cli_example, &cli_man,        &cli_completion, &cli_version, NULL,
 };
 
 static const struct cli_command *find_command(const char *name)

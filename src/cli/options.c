@@ -53,6 +53,8 @@ static const struct {
     {"for", "TARGET=VALUE"}, {"solve", "INPUT"},   {"bytes", "SIZES"},
     {"cluster", "CLUSTER"},  {"wire", "FORMAT"},   {"network", "FACTOR|free"},
     {"algorithm", "NAME"},   {"without", "RANKS"}, {"scale", "PATTERN=F"},
+    {"when", "CONDITION"},   {"run", "COMMAND"},   {"listen", "[HOST:]PORT"},
+    {"ras", "HOST[:PORT]"},
 };
 
 const char *cli_metavar(const struct knee_key *key)

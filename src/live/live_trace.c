@@ -219,7 +219,16 @@ static int64_t began_ns(const struct writing *w, const struct live_boundary *b)
     return b->at_ns;
 }
 
-/* Without a GPU: what lies between two calls is the job's own work. */
+static void put_own_work(struct writing *w, int64_t from_ns, int64_t to_ns)
+{
+    if (!from_ns || to_ns <= from_ns)
+        return;
+    begin(w->text, "kernel", "outside of MPI", 0, 1, from_ns, to_ns - from_ns);
+    knee_text_puts(w->text, ", \"args\": {\"device\": 0, \"stream\": 1}},\n");
+}
+
+/* Without a GPU: what lies between two calls is the job's own work. The call that ends the step may
+ * still run, and is then not here. */
 static void put_calls(struct writing *w)
 {
     const struct live_sample *s = w->sample;
@@ -228,16 +237,14 @@ static void put_calls(struct writing *w)
         const struct live_event *c = &s->calls[i];
         if (c->dur_ns < 0)
             continue;
-        if (free_ns && c->at_ns > free_ns) {
-            begin(w->text, "kernel", "outside of MPI", 0, 1, free_ns, c->at_ns - free_ns);
-            knee_text_puts(w->text, ", \"args\": {\"device\": 0, \"stream\": 1}},\n");
-        }
+        put_own_work(w, free_ns, c->at_ns);
         begin(w->text, "kernel", "ncclMPI", 0, 2, c->at_ns, c->dur_ns);
         knee_text_puts(w->text, ", \"args\": {\"device\": 0, \"stream\": 2");
         put_call(w, c);
         knee_text_puts(w->text, "}},\n");
         free_ns = c->at_ns + c->dur_ns > free_ns ? c->at_ns + c->dur_ns : free_ns;
     }
+    put_own_work(w, free_ns, s->end.at_ns);
 }
 
 static bool make_tables(struct writing *w)

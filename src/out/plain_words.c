@@ -238,7 +238,8 @@ static void nothing_fits(const struct knee_plan_answer *a, struct knee_plain *pl
     }
     const struct knee_memory *m = &row->found.nearest.cost.memory;
     if (a->remedy_count)
-        knee_text_printf(&plain->advice, "It does not fit as asked. This makes it fit: %s.", a->remedies[0].what);
+        knee_text_printf(&plain->advice, "It does not fit as asked. This makes it fit: %s.",
+                         a->remedies[0].what);
     else
         knee_text_puts(&plain->advice, "It does not fit: use more GPUs.");
     knee_text_printf(&plain->reason, "The smallest plan on %.0f GPU%s needs %s of a GPU's %s.",

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The live agent's lines from any bytes: the first half is one rank's, the second another's. */
+/* The live agent's lines from any bytes: the first half is one rank's, the second another's; and
+ * what they say together. */
+#include "judge/watch.h"
 #include "read/live/live_read.h"
+
+#include <math.h>
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -18,8 +22,13 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
         knee_live_read_steps(&ranks[r], from, length, &err);
         knee_live_read_calls(&ranks[r], from, length, &err);
     }
-    if (knee_live_join(ranks, 2, NULL, &joined, &err) == KNEE_OK)
+    if (knee_live_join(ranks, 2, NULL, &joined, &err) == KNEE_OK) {
+        struct knee_watch watch;
+        struct knee_watch_given given = {INT64_C(1794770000000000000), NAN};
+        if (knee_watch(ranks, 2, &joined, &given, NULL, &watch, &err) == KNEE_OK)
+            knee_watch_release(&watch);
         knee_live_joined_release(&joined);
+    }
     for (size_t r = 0; r < 2; r++)
         knee_live_release(&ranks[r]);
     return 0;

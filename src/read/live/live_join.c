@@ -8,6 +8,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct place {
@@ -60,11 +61,29 @@ static bool together(const struct knee_live_call *a, const struct knee_live_call
     return a->comm == b->comm && a->seq == b->seq && strcmp(a->op, b->op) == 0;
 }
 
-/* places[0] to places[n - 1] are the members. */
-static void meet(struct knee_live_rank *ranks, const struct place *places, size_t n,
+static int shorter_first(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What the member in the middle ran, the later half's first where there are two: of two ranks the
+ * one that waited. One that came early does not make the others late. */
+static int64_t usual_of(const struct knee_live_rank *ranks, const struct place *places, size_t n,
+                        int64_t *room)
+{
+    for (size_t i = 0; i < n; i++)
+        room[i] = call_at(ranks, places[i])->dur_ns;
+    qsort(room, n, sizeof *room, shorter_first);
+    return room[n / 2];
+}
+
+/* places[0] to places[n - 1] are the members; there is room for as many durations. */
+static void meet(struct knee_live_rank *ranks, const struct place *places, size_t n, int64_t *room,
                  struct knee_live_joined *out)
 {
     size_t last = 0;
+    int64_t usual_ns = usual_of(ranks, places, n, room);
     const struct knee_live_call *first = call_at(ranks, places[0]);
     struct knee_live_meeting m = {.comm = first->comm,
                                   .seq = first->seq,
@@ -80,6 +99,7 @@ static void meet(struct knee_live_rank *ranks, const struct place *places, size_
     for (size_t i = 0; i < n; i++) {
         struct knee_live_call *call = &ranks[places[i].rank].calls[places[i].call];
         call->wait_ns = call->dur_ns - m.wire_ns;
+        call->late_ns = call->dur_ns < usual_ns ? usual_ns - call->dur_ns : 0;
         m.longest_ns = call->dur_ns > m.longest_ns ? call->dur_ns : m.longest_ns;
         int64_t *sum = &out->wait_ns[places[i].rank];
         *sum = *sum > INT64_MAX - call->wait_ns ? INT64_MAX : *sum + call->wait_ns;
@@ -89,7 +109,7 @@ static void meet(struct knee_live_rank *ranks, const struct place *places, size_
 }
 
 static void meet_all(struct knee_live_rank *ranks, const struct place *places, size_t total,
-                     struct knee_live_joined *out)
+                     int64_t *room, struct knee_live_joined *out)
 {
     for (size_t i = 0, next; i < total; i = next) {
         const struct knee_live_call *first = call_at(ranks, places[i]);
@@ -99,7 +119,7 @@ static void meet_all(struct knee_live_rank *ranks, const struct place *places, s
         for (size_t k = i + 1; k < next; k++)
             twice |= call_at(ranks, places[k])->rank == call_at(ranks, places[k - 1])->rank;
         if (!twice && (int64_t)(next - i) == first->n)
-            meet(ranks, places + i, next - i, out);
+            meet(ranks, places + i, next - i, room, out);
         else
             out->partial++;
     }
@@ -113,18 +133,20 @@ knee_status knee_live_join(struct knee_live_rank *ranks, size_t count,
     struct knee_live_joined joined = {.alloc = alloc};
     struct place *places = knee_resize(alloc, NULL, 2 * (total + 1) * sizeof *places);
     struct knee_sort_key *keys = knee_resize(alloc, NULL, 2 * (total + 1) * sizeof *keys);
+    int64_t *room = knee_resize(alloc, NULL, (total + 1) * sizeof *room);
     joined.meetings = knee_resize(alloc, NULL, (total + 1) * sizeof *joined.meetings);
     joined.wait_ns = knee_resize(alloc, NULL, (count + 1) * sizeof *joined.wait_ns);
     joined.last = knee_resize(alloc, NULL, (count + 1) * sizeof *joined.last);
-    bool good = places && keys && joined.meetings && joined.wait_ns && joined.last;
+    bool good = places && keys && room && joined.meetings && joined.wait_ns && joined.last;
     if (good) {
         memset(joined.wait_ns, 0, (count + 1) * sizeof *joined.wait_ns);
         memset(joined.last, 0, (count + 1) * sizeof *joined.last);
         sort_places(ranks, count, places, places + total + 1, keys, total);
-        meet_all(ranks, places, total, &joined);
+        meet_all(ranks, places, total, room, &joined);
     }
     knee_resize(alloc, places, 0);
     knee_resize(alloc, keys, 0);
+    knee_resize(alloc, room, 0);
     if (!good) {
         knee_live_joined_release(&joined);
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");

@@ -339,7 +339,7 @@ knee_status knee_live_read_calls(struct knee_live_rank *rank, const char *text, 
                                     &rank->call_room, err);
     rank->calls = rows;
     for (size_t i = before; i < rank->call_count; i++)
-        rank->calls[i].wait_ns = -1;
+        rank->calls[i].wait_ns = rank->calls[i].late_ns = -1;
     return status;
 }
 

@@ -28,7 +28,9 @@ struct knee_live_step {
 struct knee_live_call {
     uint64_t comm;
     int64_t seq, sn, bytes, start_ns, dur_ns, gpu_ns, step, channels, rank, n, peer;
-    int64_t wait_ns; /* of knee_live_join(); -1: not joined */
+    /* Of knee_live_join(), -1: not joined: how long it waited for the last one to come; and by how
+     * much it came after most of the others (0: it did not). */
+    int64_t wait_ns, late_ns;
     char op[16], algo[16], proto[8];
 };
 

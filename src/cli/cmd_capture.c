@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* knee capture: has the PyTorch processes of this host record at one moment, then asks knee trace.
+ */
+#include "base/error.h"
+#include "base/keys.h"
+#include "cli/cli.h"
+#include "cli/kineto_peer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS INT64_C(1000000000)
+/* Processes ask about every ten seconds; Kineto wants a moment to warm up. */
+#define LEAD_S    15.0
+#define LENGTH_S  2.0
+#define WARM_UP_S 1.0
+
+struct capture_options {
+    const char *dir;
+    double length_s, lead_s, at_s, limit_s;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+
+#define SECONDS(key_name, field, low, high, absent, words)                                         \
+    KNEE_NUMBER(struct capture_options, key_name, field, KNEE_UNIT_SECONDS, low, high, "Capture",  \
+                absent, words)
+
+static const struct knee_key rows[] = {
+    {.name = "dir",
+     .kind = KNEE_KEY_WORD,
+     .offset = offsetof(struct capture_options, dir),
+     .group = "Capture",
+     .otherwise = "knee-capture",
+     .help = "folder that the processes write their traces to; it is made"},
+    SECONDS("length", length_s, 0.05, 600, "2s", "how long to record"),
+    SECONDS("lead", lead_s, 0.1, 3600, "15s",
+            "time until then: processes ask every ten seconds, and each has to have asked"),
+    KNEE_NUMBER(struct capture_options, "at", at_s, KNEE_UNIT_COUNT, 0, 3e9, "Capture",
+                "now and --lead", "begin at this second since 1970: the same on all hosts"),
+    SECONDS("limit", limit_s, 0.1, 3600, "120s", "longest time that the traces may take to come"),
+};
+
+static const struct knee_keys capture_keys = KNEE_KEY_TABLE(rows, struct capture_options);
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    stopped = 1;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+static double or_else(double given, double otherwise)
+{
+    return isnan(given) ? otherwise : given;
+}
+
+/* ---- Files ---- */
+
+/* The folder as the processes have to name it: they run elsewhere. */
+static knee_status make_folder(const char *dir, char *path, struct knee_err *err)
+{
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return knee_fail(err, KNEE_SYSTEM, dir, "cannot be made: %s", strerror(errno));
+    return realpath(dir, path) ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, dir, "%s", strerror(errno));
+}
+
+/* Kineto puts the process before the ending. */
+static bool name_of(const char *folder, int64_t start_ns, int32_t pid, char *out, size_t size)
+{
+    int length = snprintf(out, size, "%s/capture-%lld_%d.json", folder,
+                          (long long)(start_ns / SECOND_NS), (int)pid);
+    return length > 0 && (size_t)length < size;
+}
+
+/* Those that are there and have not grown since the last time. */
+static size_t count_whole(const struct cli_kineto *kineto, const char *folder, int64_t start_ns,
+                          int64_t *sizes)
+{
+    size_t whole = 0;
+    for (size_t i = 0; i < kineto->count; i++) {
+        char name[PATH_MAX];
+        struct stat info = {0};
+        bool there = name_of(folder, start_ns, kineto->pids[i], name, sizeof name) &&
+                     stat(name, &info) == 0 && info.st_size > 0;
+        whole += there && sizes[i] == (int64_t)info.st_size ? 1 : 0;
+        sizes[i] = there ? (int64_t)info.st_size : -1;
+    }
+    return whole;
+}
+
+/* ---- What happens ---- */
+
+static knee_status record(const struct capture_options *options, const char *folder,
+                          int64_t start_ns, struct cli_kineto *kineto, struct knee_err *err)
+{
+    char config[PATH_MAX + 256];
+    static int64_t sizes[CLI_KINETO_MOST];
+    double length_s = or_else(options->length_s, LENGTH_S);
+    snprintf(config, sizeof config,
+             "ACTIVITIES_LOG_FILE=%s/capture-%lld.json\nPROFILE_START_TIME=%lld\n"
+             "ACTIVITIES_DURATION_MSECS=%.0f\n",
+             folder, (long long)(start_ns / SECOND_NS), (long long)(start_ns / 1000000),
+             1e3 * length_s);
+    if (strlen(config) >= 4096)
+        return knee_fail(err, KNEE_USAGE, "--dir", "the name is too long");
+    cli_kineto_answer(kineto, config, start_ns - (int64_t)(WARM_UP_S * 1e9), &stopped);
+    if (!kineto->count) {
+        knee_fail(err, KNEE_INPUT, "", "no process on this host asked whether to record");
+        knee_hint(err,
+                  "start the job with KINETO_USE_DAEMON=1 in its environment, and leave --lead "
+                  "at ten seconds or more");
+        return KNEE_INPUT;
+    }
+    cli_kineto_answer(kineto, NULL, start_ns + (int64_t)(1e9 * length_s), &stopped);
+    int64_t end_ns = now_ns() + (int64_t)(1e9 * or_else(options->limit_s, 120));
+    while (!stopped && now_ns() < end_ns &&
+           count_whole(kineto, folder, start_ns, sizes) < kineto->count)
+        cli_kineto_answer(kineto, NULL, now_ns() + SECOND_NS, &stopped);
+    return KNEE_OK;
+}
+
+/* The files that came, as the words of knee trace. */
+static knee_status ask_trace(struct cli_run *run, const struct cli_kineto *kineto,
+                             const char *folder, int64_t start_ns)
+{
+    char **files = calloc(kineto->count + 1, sizeof *files);
+    const char **words = calloc(kineto->count + 1, sizeof *words);
+    size_t came = 0;
+    bool good = files && words;
+    for (size_t i = 0; good && i < kineto->count; i++) {
+        char name[PATH_MAX];
+        if (!name_of(folder, start_ns, kineto->pids[i], name, sizeof name) ||
+            access(name, R_OK) != 0)
+            continue;
+        files[came] = strdup(name);
+        good = files[came++] != NULL;
+    }
+    knee_status status = KNEE_SYSTEM;
+    if (!good) {
+        knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
+    } else if (!came) {
+        status = knee_fail(&run->err, KNEE_INPUT, folder,
+                           "%zu processes were asked, and no trace came", kineto->count);
+    } else {
+        if (came < kineto->count || kineto->late)
+            fprintf(stderr,
+                    "knee: traces of %zu of %zu processes came; %zu requests came too late\n", came,
+                    kineto->count, kineto->late);
+        free(run->words);
+        run->words = words;
+        words = NULL;
+        run->word_count = 0;
+        run->command = &cli_trace;
+        status = cli_trace.main(run, (int)came, files);
+    }
+    for (size_t i = 0; files && i < came; i++)
+        free(files[i]);
+    free(files);
+    free(words);
+    return status;
+}
+
+static knee_status capture(struct cli_run *run, const struct capture_options *options)
+{
+    char folder[PATH_MAX];
+    static struct cli_kineto kineto;
+    struct sigaction action = {.sa_handler = stop};
+    int64_t start_ns = isnan(options->at_s)
+                           ? now_ns() + (int64_t)(1e9 * or_else(options->lead_s, LEAD_S))
+                           : (int64_t)options->at_s * SECOND_NS;
+    if (start_ns <= now_ns())
+        return knee_fail(&run->err, KNEE_USAGE, "--at", "that moment is over");
+    knee_status status =
+        make_folder(options->dir ? options->dir : "knee-capture", folder, &run->err);
+    if (!status)
+        status = cli_kineto_open(&kineto, &run->err);
+    if (status)
+        return status;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    status = record(options, folder, start_ns, &kineto, &run->err);
+    if (!status)
+        status = ask_trace(run, &kineto, folder, start_ns);
+    cli_kineto_close(&kineto);
+    return status;
+}
+
+static knee_status capture_main(struct cli_run *run, int argc, char **argv)
+{
+    struct capture_options options = {0};
+    knee_keys_clear(&capture_keys, &options);
+    run->objects[0] = &options;
+    knee_status status = cli_parse(run, argc, argv);
+    return status || run->common.help ? status : capture(run, &options);
+}
+
+const struct cli_command cli_capture = {
+    .name = "capture",
+    .operands = "",
+    .summary = "record a running PyTorch job for a moment, and say what the trace says",
+    .about =
+        "Takes the place of dynolog's daemon on this host: processes that were started with\n"
+        "KINETO_USE_DAEMON=1 ask every ten seconds whether to record, and are all told the same\n"
+        "start. Then knee trace reads what they wrote. For many hosts: one per host, one --at.",
+    .examples =
+        "  knee capture\n"
+        "  knee capture --length 500ms --dir /shared/capture --json\n"
+        "  srun --ntasks-per-node=1 knee capture --at $(($(date +%s) + 20)) --dir /shared/c\n",
+    .keys = {&capture_keys},
+    .most_words = 0,
+    .main = capture_main,
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* A client of NCCL's RAS service. */
+#ifndef KNEE_CLI_RAS_H
+#define KNEE_CLI_RAS_H
+
+#include "judge/ras_judge.h"
+
+enum { CLI_RAS_ANSWERS = 20 };
+
+/* Asks HOST[:PORT] (28028) that many times within a second or so. Free each answer with
+ * knee_ras_release(); *count says how many there are. KNEE_INPUT: nobody answers there, or somebody
+ * else does. */
+knee_status cli_ras_ask(const char *where, struct knee_ras *answers, size_t *count,
+                        struct knee_err *err);
+
+#endif

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+/* What rings of a running job say together: changes, alarms, who is late and why, what is slow. */
+#include "unit.h"
+
+#include "base/text.h"
+#include "judge/alarm.h"
+#include "judge/ras_judge.h"
+#include "out/show_watch.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Changes ---- */
+
+static uint64_t seed = 1;
+
+/* About normal, standard deviation 1. */
+static double noise(void)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += chance(&seed);
+    return sum;
+}
+
+static struct knee_change change_of(const double *values, size_t count, double least)
+{
+    struct knee_change change = {0};
+    struct knee_err err;
+    assert_int_equal(knee_change_point(values, count, least, NULL, &change, &err), KNEE_OK);
+    return change;
+}
+
+static void test_a_change_is_found_where_it_is(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 100; round++) {
+        double values[100];
+        size_t at = 20 + (size_t)(60 * chance(&seed));
+        for (size_t i = 0; i < 100; i++)
+            values[i] = noise() + (i >= at ? 8 : 0) + (i % 17 == 3 ? 50 : 0); /* wild ones too */
+        struct knee_change change = change_of(values, 100, 4);
+        assert_true(change.found);
+        assert_in_range(change.at, at - 2, at + 2); /* a wild one beside it may hide it */
+        assert_true(change.after - change.before > 6 && change.after - change.before < 10);
+    }
+}
+
+/* One in a thousand by chance, as it says; and none where it would have to be larger than that. */
+static void test_noise_does_not_change(void **state)
+{
+    (void)state;
+    int found = 0;
+    for (int round = 0; round < 3000; round++) {
+        double values[60];
+        for (size_t i = 0; i < 60; i++)
+            values[i] = noise();
+        found += change_of(values, 60, 0).found;
+        assert_false(change_of(values, 60, 4).found);
+    }
+    assert_true(found <= 9);
+}
+
+static void test_the_newest_change_counts(void **state)
+{
+    (void)state;
+    double values[120];
+    for (size_t i = 0; i < 120; i++)
+        values[i] = 0.1 * noise() + (i < 40 ? 1 : i < 80 ? 3 : 2);
+    struct knee_change change = change_of(values, 120, 0.5);
+    assert_true(change.found);
+    assert_int_equal(change.at, 80);
+    assert_true(change.after < change.before); /* better again is a change too */
+    assert_false(change_of(values, 3, 0.5).found);
+    assert_false(change_of(values, 0, 0.5).found);
+}
+
+/* ---- A job ---- */
+
+enum { RANKS = 8, STEPS = 64 };
+
+struct job {
+    int late; /* rank; -1: nobody */
+    int from; /* step */
+    double late_ms;
+    int stops_at;  /* rank RANKS - 1 writes no more from this step on; 0: it goes on */
+    int group;     /* ranks of a communicator */
+    int slow_comm; /* -1: none */
+    int cold;      /* rank whose clock is low and hot; -1: none */
+    bool samples;
+};
+
+static const struct job healthy = {
+    .late = -1, .late_ms = 40, .group = RANKS, .slow_comm = -1, .cold = -1};
+
+struct made {
+    struct knee_live_rank ranks[RANKS];
+    struct knee_live_joined joined;
+    struct knee_watch watch;
+};
+
+static const int64_t start_ns = INT64_C(1794770000000000000);
+static const int64_t step_ns = 1000000000; /* so that a rank's silence is noticed */
+
+static void write_rank(const struct job *job, int rank, double waits[STEPS], int64_t wire_ns,
+                       struct knee_live_rank *out)
+{
+    struct knee_text steps = {0}, calls = {0}, about = {0};
+    struct knee_err err;
+    int end = job->stops_at && rank == RANKS - 1 ? job->stops_at : STEPS;
+    knee_text_printf(
+        &about,
+        "{\"schema\": \"knee.live/1\", \"rank\": %d, \"world\": %d, \"start_ns\": %lld, "
+        "\"host\": \"a\\\"b\", \"gpu\": \"NVIDIA H200\"}",
+        rank, RANKS, (long long)start_ns);
+    for (int s = 0; s < end; s++) {
+        bool late = rank == job->late && s >= job->from;
+        knee_text_printf(&steps, "{\"t_ns\": %lld, \"step\": %d, \"steps\": 1, \"step_s\": %.9f",
+                         (long long)(start_ns + (s + 1) * step_ns), s,
+                         1 + (job->late >= 0 && s >= job->from ? job->late_ms / 1e3 : 0));
+        if (job->samples && s % 8 == 0)
+            knee_text_printf(&steps,
+                             ", \"sampled\": true, \"compute_s\": %.9f, \"transfer_s\": 0.2, "
+                             "\"window_s\": %.9f",
+                             late ? 0.8 + job->late_ms / 1e3 : 0.8,
+                             late ? 1 + job->late_ms / 1e3 : 1);
+        knee_text_printf(&steps,
+                         ", \"sm_mhz\": %d, \"throttle\": %d, \"temp_c\": 60, \"gpu_s\": 2, "
+                         "\"energy_j\": 1000}\n",
+                         rank == job->cold ? 1200 : 1980, rank == job->cold ? 0x40 : 0);
+        knee_text_printf(
+            &calls,
+            "{\"comm\": \"%x\", \"seq\": %d, \"op\": \"AllReduce\", \"bytes\": 1048576, "
+            "\"dur_ns\": %lld, \"step\": %d, \"rank\": %d, \"n\": %d}\n",
+            0x10 + (unsigned)(rank / job->group), s,
+            (long long)(wire_ns + (int64_t)(1e6 * waits[s])), s, rank % job->group, job->group);
+    }
+    knee_live_init(out, NULL);
+    assert_int_equal(knee_live_read_about(out, about.data, about.length, &err), KNEE_OK);
+    assert_int_equal(knee_live_read_steps(out, steps.data, steps.length, &err), KNEE_OK);
+    assert_int_equal(knee_live_read_calls(out, calls.data, calls.length, &err), KNEE_OK);
+    knee_text_release(&about);
+    knee_text_release(&steps);
+    knee_text_release(&calls);
+}
+
+/* Ranks come with a noise of up to 5 ms; the last one of a communicator waits for nobody. */
+static void make(const struct job *job, struct made *out)
+{
+    static double comes[RANKS][STEPS];
+    struct knee_err err;
+    for (int r = 0; r < RANKS; r++)
+        for (int s = 0; s < STEPS; s++)
+            comes[r][s] = 5 * chance(&seed) + (r == job->late && s >= job->from ? job->late_ms : 0);
+    for (int r = 0; r < RANKS; r++) {
+        double waits[STEPS];
+        int first = r - r % job->group;
+        for (int s = 0; s < STEPS; s++) {
+            double last = 0;
+            for (int k = first; k < first + job->group; k++)
+                last = fmax(last, comes[k][s]);
+            waits[s] = last - comes[r][s];
+        }
+        write_rank(job, r, waits, r / job->group == job->slow_comm ? 4000000 : 2000000,
+                   &out->ranks[r]);
+    }
+    struct knee_watch_given given = {start_ns + (STEPS + 5) * step_ns, NAN};
+    assert_int_equal(knee_live_join(out->ranks, RANKS, NULL, &out->joined, &err), KNEE_OK);
+    assert_int_equal(knee_watch(out->ranks, RANKS, &out->joined, &given, NULL, &out->watch, &err),
+                     KNEE_OK);
+}
+
+static void release(struct made *made)
+{
+    knee_watch_release(&made->watch);
+    knee_live_joined_release(&made->joined);
+    for (int r = 0; r < RANKS; r++)
+        knee_live_release(&made->ranks[r]);
+}
+
+/* The rank, by how much within 5 %, and since when, wherever it is. */
+static void test_the_late_rank_is_named(void **state)
+{
+    (void)state;
+    for (int late = 0; late < RANKS; late++) {
+        struct job job = healthy;
+        struct made made;
+        job.late = late;
+        job.late_ms = 100;
+        job.from = 20 + 3 * late;
+        job.samples = true;
+        make(&job, &made);
+        const struct knee_watch *w = &made.watch;
+        assert_int_equal(w->late_rank, late);
+        assert_near(w->late_s, 0.1, 0.05);
+        assert_int_equal(w->cause, KNEE_WATCH_LABEL);
+        assert_int_equal(w->label, KNEE_COMPUTE);
+        assert_int_equal(w->late_change_rank, late);
+        assert_in_range(w->points[w->late_change.at].step, job.from - 1, job.from + 1);
+        assert_true(w->step_change.found);
+        assert_int_equal(w->points[w->step_change.at].step, job.from);
+        assert_near(knee_watch_trend(w), 0.1, 1e-9);
+        release(&made);
+    }
+}
+
+static void test_nobody_is_named_in_a_healthy_job(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        struct made made;
+        make(&healthy, &made);
+        assert_int_equal(made.watch.late_rank, SIZE_MAX);
+        assert_int_equal(made.watch.late_change_rank, SIZE_MAX);
+        assert_false(made.watch.step_change.found);
+        assert_int_equal(made.watch.silent, 0);
+        assert_int_equal(made.watch.slow_wire, SIZE_MAX);
+        release(&made);
+    }
+}
+
+/* A clock that is held down for heat is why compute takes longer. */
+static void test_a_hot_rank_is_called_that(void **state)
+{
+    (void)state;
+    struct job job = healthy;
+    struct made made;
+    job.late = job.cold = 5;
+    job.late_ms = 200;
+    job.samples = true;
+    make(&job, &made);
+    assert_int_equal(made.watch.late_rank, 5);
+    assert_int_equal(made.watch.cause, KNEE_WATCH_HOT);
+    release(&made);
+    job.cold = 2; /* hot, but not late */
+    make(&job, &made);
+    assert_int_equal(made.watch.cause, KNEE_WATCH_LABEL);
+    release(&made);
+    job.samples = false; /* nothing says why */
+    job.cold = -1;
+    make(&job, &made);
+    assert_int_equal(made.watch.cause, KNEE_WATCH_UNKNOWN);
+    release(&made);
+}
+
+static void test_a_silent_rank_and_a_slow_communicator(void **state)
+{
+    (void)state;
+    struct job job = healthy;
+    struct made made;
+    job.group = 2;
+    job.slow_comm = 1;
+    job.stops_at = 20;
+    make(&job, &made);
+    assert_int_equal(made.watch.silent, 1);
+    assert_true(made.watch.ranks[RANKS - 1].silent);
+    assert_true(made.watch.slow_wire != SIZE_MAX);
+    const struct knee_watch_wire *wire = &made.watch.wires[made.watch.slow_wire];
+    assert_int_equal(wire->comm, 0x11);
+    assert_near(wire->slowdown, 2, 1e-9);
+    /* bus = bytes / time x 2 (n - 1) / n */
+    assert_relative(wire->bus_bytes_per_s, 1048576 / 4e-3, 1e-9);
+    release(&made);
+}
+
+/* Every rank has run for as long as its lines say; a GPU of 500 W takes 500 J a second. */
+static void test_dollars_and_joules(void **state)
+{
+    (void)state;
+    struct made made;
+    make(&healthy, &made);
+    assert_near(made.watch.rank_s, RANKS * STEPS, 1e-9);
+    assert_near(made.watch.joules, 500.0 * RANKS * STEPS, 1e-9);
+    assert_near(made.watch.dollars, RANKS * STEPS / 3600.0 * made.watch.price_per_hour, 1e-9);
+    assert_true(made.watch.price_assumed);
+    assert_near(made.watch.age_s, 5, 1e-6);
+    release(&made);
+}
+
+static void test_nothing_was_read(void **state)
+{
+    (void)state;
+    struct knee_live_rank rank;
+    struct knee_live_joined joined;
+    struct knee_watch watch;
+    struct knee_err err;
+    struct knee_watch_given given = {start_ns, NAN};
+    knee_live_init(&rank, NULL);
+    assert_int_equal(knee_live_join(&rank, 1, NULL, &joined, &err), KNEE_OK);
+    assert_int_equal(knee_watch(&rank, 1, &joined, &given, NULL, &watch, &err), KNEE_OK);
+    assert_int_equal(watch.step, -1);
+    assert_int_equal(watch.point_count, 0);
+    knee_watch_release(&watch);
+    knee_live_joined_release(&joined);
+    knee_live_release(&rank);
+}
+
+/* ---- Alarms ---- */
+
+static struct knee_alarm_state check(const char *words, const struct knee_watch *watch)
+{
+    struct knee_alarm alarm;
+    struct knee_err err;
+    assert_int_equal(knee_alarm_parse(words, &alarm, &err), KNEE_OK);
+    return knee_alarm_check(&alarm, watch);
+}
+
+static void test_alarms(void **state)
+{
+    (void)state;
+    struct job job = healthy;
+    struct made made;
+    job.late = 3;
+    job.late_ms = 100;
+    job.from = 40;
+    job.samples = true;
+    make(&job, &made);
+    assert_true(check("late > 50ms", &made.watch).goes);
+    assert_int_equal(check("late > 50ms", &made.watch).since_step, 40);
+    assert_true(check("late > 50ms for 23s", &made.watch).goes);
+    assert_false(check("late > 50ms for 24s", &made.watch).goes); /* 40 to 63 is 23 s */
+    assert_false(check("late > 50ms for 5m", &made.watch).goes);
+    assert_false(check("late > 150ms", &made.watch).goes);
+    assert_true(check("step < 2 for 1min", &made.watch).goes);
+    assert_true(check("trend > 9%", &made.watch).goes);
+    assert_true(check("R > 0.2", &made.watch).goes);
+    assert_true(check("R <= 0.25", &made.watch).goes);
+    assert_false(check("R < 0.2", &made.watch).goes);
+    assert_true(check("E >= 0.8", &made.watch).goes);
+    assert_false(check("silent > 0", &made.watch).goes);
+    assert_true(check("age > 4s", &made.watch).goes);
+    release(&made);
+    make(&healthy, &made);
+    assert_false(check("R > 0", &made.watch).known); /* nothing was sampled */
+    assert_false(check("R > 0", &made.watch).goes);
+    release(&made);
+}
+
+static void test_conditions_that_are_none(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",          "R",   "R >",           "R > x",           "Q > 1", "R => 1", "R > 1 since 5m",
+        "R > 1 for", "R>1", "R > 1 for -5s", "R > 1 for 5m now"};
+    struct knee_alarm alarm;
+    struct knee_err err;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(knee_alarm_parse(bad[i], &alarm, &err), KNEE_USAGE);
+}
+
+/* ---- Prometheus ---- */
+
+/* HELP and TYPE once before each family, no value that is not a number, labels escaped. */
+static void test_metrics(void **state)
+{
+    (void)state;
+    struct job job = healthy;
+    struct made made;
+    struct knee_text text = {0};
+    char family[64] = "";
+    size_t lines = 0;
+    job.late = 3;
+    job.samples = true;
+    make(&job, &made);
+    struct knee_watch_report report = {.name = "run\\7", .watch = &made.watch, .trace_step = -1};
+    knee_write_watch_prom(&report, &text);
+    assert_false(text.failed);
+    for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+        if (strncmp(line, "# HELP ", 7) == 0) {
+            sscanf(line + 7, "%63s", family);
+            continue;
+        }
+        if (strncmp(line, "# TYPE ", 7) == 0) {
+            assert_int_equal(strncmp(line + 7, family, strlen(family)), 0);
+            continue;
+        }
+        assert_int_equal(strncmp(line, family, strlen(family)), 0);
+        assert_int_equal(line[strlen(family)], '{');
+        assert_non_null(strstr(line, "job_dir=\"run\\\\7\""));
+        assert_null(strstr(line, "null"));
+        if (strstr(line, "rank=\""))
+            assert_non_null(strstr(line, "host=\"a\\\"b\""));
+        double value = 0;
+        assert_int_equal(sscanf(strrchr(line, '}') + 1, "%lf", &value), 1);
+    }
+    assert_true(lines > 40);
+    knee_text_release(&text);
+    release(&made);
+}
+
+/* ---- RAS ---- */
+
+static struct knee_ras ras_of(const int64_t *calls, size_t count, int64_t at_ns)
+{
+    struct knee_text text = {0};
+    struct knee_ras ras;
+    struct knee_err err;
+    knee_text_puts(&text, "SERVER PROTOCOL 2\nOK\n{\"nccl_version\": \"2.28.9\", "
+                          "\"communicators_count\": 1, \"communicators\": [{\"hash\": \"0xab\", "
+                          "\"ranks\": [");
+    for (size_t r = 0; r < count; r++)
+        knee_text_printf(&text,
+                         "%s{\"rank\": %zu, \"host\": \"a\", \"pid\": 7, \"status\": "
+                         "{\"async_error\": 0}, \"collective_counts\": {\"Broadcast\": 1, "
+                         "\"AllReduce\": %lld}}",
+                         r ? ", " : "", r, (long long)calls[r]);
+    knee_text_puts(&text, "], \"missing_ranks\": [{\"rank\": 9, \"host\": \"b\", \"status\": "
+                          "{\"unresponsive\": true, \"considered_dead\": false}}]}]}\n");
+    assert_int_equal(knee_ras_read(text.data, text.length, NULL, &ras, &err), KNEE_OK);
+    knee_text_release(&text);
+    ras.at_ns = at_ns;
+    return ras;
+}
+
+/* Counts of two ranks under NCCL 2.28.9, asked every 50 ms, one of which slept 30 ms a step. */
+static void test_the_sleeper_is_never_ahead(void **state)
+{
+    (void)state;
+    static const int64_t counts[][2] = {{397, 397}, {401, 397}, {401, 401}, {405, 405},
+                                        {409, 405}, {413, 409}, {413, 413}, {417, 413}};
+    enum { ANSWERS = sizeof counts / sizeof *counts };
+    struct knee_ras answers[ANSWERS];
+    struct knee_ras_answer answer;
+    struct knee_err err;
+    for (size_t i = 0; i < ANSWERS; i++)
+        answers[i] = ras_of(counts[i], 2, (int64_t)i * 100000000);
+    assert_int_equal(knee_ras_judge(answers, ANSWERS, NULL, &answer, &err), KNEE_OK);
+    assert_int_equal(answer.count, 3);
+    assert_string_equal(answer.rows[0].rank->host, "a");
+    assert_int_equal(answer.rows[0].rank->calls, 418); /* all operations */
+    assert_false(answer.rows[0].late);
+    assert_true(answer.rows[1].late);
+    assert_int_equal(answer.rows[1].uneven, 4);
+    assert_int_equal(answer.rows[1].lag, 4);
+    assert_near(answer.rows[0].calls_per_s, 20 / 0.7, 1e-9);
+    assert_int_equal(answer.unresponsive, 1);
+    assert_int_equal(answer.dead, 0);
+    assert_int_equal(answer.still_comms, 0);
+    knee_ras_answer_release(&answer);
+    for (size_t i = 1; i < ANSWERS; i++) { /* the same answer again and again: nothing moves */
+        knee_ras_release(&answers[i]);
+        answers[i] = ras_of(counts[1], 2, (int64_t)i * 100000000);
+    }
+    assert_int_equal(knee_ras_judge(answers + 1, ANSWERS - 1, NULL, &answer, &err), KNEE_OK);
+    assert_int_equal(answer.still_comms, 1);
+    assert_true(answer.rows[1].still && answer.rows[1].lag == 4);
+    knee_ras_answer_release(&answer);
+    for (size_t i = 0; i < ANSWERS; i++)
+        knee_ras_release(&answers[i]);
+}
+
+static void test_what_is_no_answer(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", "OK", "{}", "{\"communicators\": [{\"ranks\": [{",
+                                      "{\"a\": 1}"};
+    struct knee_ras ras;
+    struct knee_err err;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(knee_ras_read(bad[i], strlen(bad[i]), NULL, &ras, &err), KNEE_INPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_change_is_found_where_it_is),
+        cmocka_unit_test(test_noise_does_not_change),
+        cmocka_unit_test(test_the_newest_change_counts),
+        cmocka_unit_test(test_the_late_rank_is_named),
+        cmocka_unit_test(test_nobody_is_named_in_a_healthy_job),
+        cmocka_unit_test(test_a_hot_rank_is_called_that),
+        cmocka_unit_test(test_a_silent_rank_and_a_slow_communicator),
+        cmocka_unit_test(test_dollars_and_joules),
+        cmocka_unit_test(test_nothing_was_read),
+        cmocka_unit_test(test_alarms),
+        cmocka_unit_test(test_conditions_that_are_none),
+        cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_the_sleeper_is_never_ahead),
+        cmocka_unit_test(test_what_is_no_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
