@@ -142,7 +142,8 @@ $(lib_obj) $(cli_obj) $(measure_obj) $(live_obj): $(B)/flags
 # The library works in threads with 64 KB of stack (tests/unit/test_guest.c). Sanitizers make frames larger.
 ifneq ($(filter -O1 -O2 -O3 -Os,$(CFLAGS)),)
 ifeq ($(findstring -fsanitize,$(CFLAGS)),)
-$(lib_obj): override WARN += -Wframe-larger-than=16384
+# private: else the prerequisites would take it over, and with them what stands in the file flags.
+$(lib_obj): private override WARN += -Wframe-larger-than=16384
 endif
 endif
 FORCE:
