@@ -110,7 +110,8 @@ void knee_write_plan(const struct knee_plan_answer *answer, enum knee_format for
  * knee_launch_frameworks. KNEE_USAGE: the framework has no word for a part of it. */
 extern const struct knee_choices knee_launch_frameworks;
 knee_status knee_write_launch(const struct knee_plan_answer *answer, int framework,
-                              struct knee_text *text, struct knee_err *err);
+                              enum knee_format format, struct knee_text *text,
+                              struct knee_err *err);
 void knee_write_ops(const struct knee_plan_answer *answer, enum knee_format format,
                     const struct knee_style *style, struct knee_text *text);
 void knee_write_validation(const struct knee_validation *validation, enum knee_format format,

@@ -302,7 +302,8 @@ static knee_status write_answer(struct knee_ask_question *q, const struct plan_r
     struct knee_ask_out *out = &q->outs[0];
     knee_status status = KNEE_OK;
     if (all->options.emit >= 0) {
-        status = knee_write_launch(&all->answer, all->options.emit, out->text, err);
+        status =
+            knee_write_launch(&all->answer, all->options.emit, ASK_FORMAT(*out), out->text, err);
         out++;
     } else if (all->options.ops) {
         knee_write_ops(&all->answer, ASK_FORMAT(*out), &q->style, out->text);

@@ -8,6 +8,7 @@
 #include "base/keys.h"
 #include "base/text.h"
 #include "knee_out.h"
+#include "out/json.h"
 #include "out/show_plan.h"
 
 #include <math.h>
@@ -184,8 +185,28 @@ static knee_status write_deepspeed(const struct knee_plan_answer *a, const struc
 
 /* ---- The best plan ---- */
 
+static void write_as(enum knee_format format, int framework, struct knee_text *launch,
+                     struct knee_text *text)
+{
+    struct knee_json json = {.text = text};
+    text->failed = text->failed || launch->failed;
+    if (format == KNEE_JSON) {
+        knee_json_open(&json, NULL, '{');
+        knee_json_string(&json, "schema", "knee.launch/1");
+        knee_json_string(&json, "framework", framework_words[framework]);
+        knee_json_words(&json, "launch", launch);
+        knee_json_close(&json, '}');
+        return;
+    }
+    bool fenced = format == KNEE_MARKDOWN;
+    knee_text_puts(text, fenced ? "```\n" : "");
+    knee_text_add(text, launch->data, launch->length);
+    knee_text_puts(text, fenced ? "```\n" : "");
+    knee_text_release(launch);
+}
+
 knee_status knee_write_launch(const struct knee_plan_answer *answer, int framework,
-                              struct knee_text *text, struct knee_err *err)
+                              enum knee_format format, struct knee_text *text, struct knee_err *err)
 {
     static knee_status (*const writers[])(const struct knee_plan_answer *, const struct knee_plan *,
                                           struct knee_text *,
@@ -193,5 +214,11 @@ knee_status knee_write_launch(const struct knee_plan_answer *answer, int framewo
     const struct knee_plan_row *row = knee_plan_shown(answer);
     if (!row)
         return knee_fail(err, KNEE_GATE, "--emit", "no plan fits into the memory of these GPUs");
-    return writers[framework](answer, &row->found.best[0].plan, text, err);
+    struct knee_text launch = {.alloc = text->alloc};
+    knee_status status = writers[framework](answer, &row->found.best[0].plan, &launch, err);
+    if (!status && launch.data)
+        write_as(format, framework, &launch, text);
+    text->failed = text->failed || launch.failed;
+    knee_text_release(&launch);
+    return status;
 }
