@@ -475,7 +475,7 @@ static bool find_missing(struct join *j)
 
 static void take_means(struct join *j)
 {
-    for (size_t i = 0; i < j->out->collective_count; i++) {
+    for (size_t i = 0; j->sums && i < j->out->collective_count; i++) {
         struct knee_collective_account *row = &j->out->collectives[i];
         const struct kind_sums *sums = &j->sums[i];
         row->duration_s =

@@ -109,6 +109,50 @@ static void what_is_small_is_nobody(void **state)
     knee_rollcall_release(&roll);
 }
 
+/* Two communicators, three kinds; all-to-all may have other sizes on other ranks. Rank 1 is late in
+ * both, rank 3 in the second: most time first, ranks by communicator. */
+static void several_groups_and_kinds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *op, *group;
+        int bytes, us;
+    } kinds[] = {{"AllReduce", "0xa", 1 << 20, 100},
+                 {"AllReduce", "0xb", 1 << 22, 900},
+                 {"AlltoAll", "0xb", 1 << 16, 300}};
+    struct knee_rollcall roll = {0};
+    for (int rank = 0; rank < 4; rank++)
+        for (size_t k = 0; k < 3; k++) {
+            struct maker m = {.used = 0};
+            char file[32];
+            for (int n = 0; n < 12; n++)
+                put(&m,
+                    "{\"header\":{\"id\":\"%s\",\"rank\":%d,\"n_ranks\":4,\"nnodes\":1},"
+                    "\"metadata\":{\"inspector_output_format_version\":\"v4.0\",\"hostname\":"
+                    "\"h\"},\"coll_perf\":{\"coll\":\"%s\",\"coll_sn\":%d,"
+                    "\"coll_msg_size_bytes\":%d,\"coll_exec_time_us\":%d}}\n",
+                    kinds[k].group, rank, kinds[k].op, k == 2 ? 100 + n : n,
+                    kinds[k].bytes + (k == 2 ? rank : 0), kinds[k].us + (rank == 1 ? 0 : 400));
+            snprintf(file, sizeof file, "host-pid%d-%zu.log", rank, k);
+            add(&roll, file, m.text, m.used);
+        }
+    struct knee_roll_answer a = join(&roll);
+    assert_int_equal(a.joined, 36);
+    assert_int_equal(a.rank_count, 8);
+    for (size_t i = 1; i < a.rank_count; i++)
+        assert_true(
+            a.ranks[i - 1].group < a.ranks[i].group ||
+            (a.ranks[i - 1].group == a.ranks[i].group && a.ranks[i - 1].rank < a.ranks[i].rank));
+    for (size_t i = 0; i < a.rank_count; i++)
+        assert_int_equal(a.ranks[i].late, a.ranks[i].rank == 1);
+    for (size_t i = 1; i < a.collective_count; i++)
+        assert_true(a.collectives[i - 1].duration_s * (double)a.collectives[i - 1].calls >=
+                    a.collectives[i].duration_s * (double)a.collectives[i].calls);
+    assert_int_equal(a.mismatched, 0);
+    knee_roll_answer_release(&a);
+    knee_rollcall_release(&roll);
+}
+
 /* A header that stands alone is carried over; sizes of parts become those of the whole. */
 static void headers_are_carried_over(void **state)
 {
@@ -418,6 +462,7 @@ int main(void)
         cmocka_unit_test(the_late_rank_is_named),
         cmocka_unit_test(ranks_in_turn_are_nobody),
         cmocka_unit_test(what_is_small_is_nobody),
+        cmocka_unit_test(several_groups_and_kinds),
         cmocka_unit_test(headers_are_carried_over),
         cmocka_unit_test(a_pickle_says_what_json_says),
         cmocka_unit_test(who_stays_away_is_named),

@@ -390,6 +390,44 @@ static void work_finds_its_module_and_gaps_their_reason(void **state)
     knee_trace_release(&trace);
 }
 
+/* Memory runs out at one place after the other: said each time, and nothing is lost. */
+static void memory_may_run_out(const struct knee_account *account)
+{
+    for (size_t at = 1; at < 10000; at++) {
+        struct failing memory = {.fail_at = at};
+        struct knee_alloc alloc = {failing_resize, &memory};
+        struct knee_where w;
+        struct knee_err err = {0};
+        knee_status status = knee_find_where(account, &alloc, &w, &err);
+        if (!status)
+            knee_where_release(&w);
+        assert_int_equal(memory.live, 0);
+        if (memory.calls < at) {
+            assert_int_equal(status, KNEE_OK);
+            return;
+        }
+        assert_int_equal(status, KNEE_SYSTEM);
+    }
+    fail_msg("never enough memory");
+}
+
+static void no_memory_is_said(void **state)
+{
+    (void)state;
+    struct knee_trace story = host_story();
+    struct knee_trace late[2] = {late_rank(0, 100000), late_rank(1, 300000)};
+    struct knee_account account;
+    assert_int_equal(knee_account(&story, 1, NULL, &account, NULL), KNEE_OK);
+    memory_may_run_out(&account);
+    knee_account_release(&account);
+    assert_int_equal(knee_account(late, 2, NULL, &account, NULL), KNEE_OK);
+    memory_may_run_out(&account);
+    knee_account_release(&account);
+    knee_trace_release(&story);
+    knee_trace_release(&late[0]);
+    knee_trace_release(&late[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +437,7 @@ int main(void)
         cmocka_unit_test(every_nanosecond_has_one_owner),
         cmocka_unit_test(the_chain_goes_through_the_late_rank),
         cmocka_unit_test(work_finds_its_module_and_gaps_their_reason),
+        cmocka_unit_test(no_memory_is_said),
     };
     return RUN(tests);
 }
