@@ -307,6 +307,42 @@ static void who_stays_away_is_named(void **state)
     knee_rollcall_release(&roll);
 }
 
+/* Two process groups stand still: rank 2 stays away from both, rank 1 from the second. */
+static void who_holds_up_most_groups_comes_first(void **state)
+{
+    (void)state;
+    static const char *const groups[] = {"7", "8"};
+    struct knee_rollcall roll = {0};
+    for (int rank = 0; rank < 4; rank++) {
+        struct maker m = {.used = 0};
+        char file[32];
+        put(&m,
+            "{\"version\": \"2.9\", \"pg_config\": {\"7\": {\"name\": \"7\", \"desc\": \"dp\", "
+            "\"ranks\": \"[0, 1, 2, 3]\"}, \"8\": {\"name\": \"8\", \"desc\": \"tp\", \"ranks\": "
+            "\"[0, 1, 2, 3]\"}}, \"entries\": [");
+        for (int g = 0; g < 2; g++)
+            if (rank != 2 && !(rank == 1 && g == 1))
+                put(&m,
+                    "%s{\"process_group\": [\"%s\", \"x\"], \"collective_seq_id\": 4, "
+                    "\"p2p_seq_id\": 0, \"is_p2p\": false, \"profiling_name\": "
+                    "\"nccl:all_reduce\", \"input_sizes\": [[8]], \"input_dtypes\": [\"Float\"], "
+                    "\"output_sizes\": [[8]], \"output_dtypes\": [\"Float\"], \"state\": "
+                    "\"scheduled\", \"time_created_ns\": 1758610505592849034}",
+                    m.text[m.used - 1] == '[' ? "" : ", ", groups[g]);
+        put(&m, "]}");
+        snprintf(file, sizeof file, "_dump_%d", rank);
+        add(&roll, file, m.text, m.used);
+    }
+    struct knee_roll_answer a = join(&roll);
+    assert_int_equal(a.stuck_count, 2);
+    assert_int_equal(a.stuck[0].absent_count, 2);
+    assert_int_equal(a.stuck[1].absent_count, 1);
+    assert_int_equal(a.blamed[0].rank, 2);
+    assert_int_equal(a.blamed[0].groups, 2);
+    knee_roll_answer_release(&a);
+    knee_rollcall_release(&roll);
+}
+
 static void who_is_behind_is_named(void **state)
 {
     (void)state;
@@ -466,6 +502,7 @@ int main(void)
         cmocka_unit_test(headers_are_carried_over),
         cmocka_unit_test(a_pickle_says_what_json_says),
         cmocka_unit_test(who_stays_away_is_named),
+        cmocka_unit_test(who_holds_up_most_groups_comes_first),
         cmocka_unit_test(who_is_behind_is_named),
         cmocka_unit_test(another_operation_is_a_mismatch),
         cmocka_unit_test(a_rank_is_taken_once),
