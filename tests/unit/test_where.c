@@ -390,6 +390,38 @@ static void work_finds_its_module_and_gaps_their_reason(void **state)
     knee_trace_release(&trace);
 }
 
+/* More names than any table begins with: each kernel has its row, the longest first. */
+static void many_kernels_are_told_apart(void **state)
+{
+    (void)state;
+    enum { KERNELS = 3000 };
+    struct knee_builder *b = knee_builder_new(NULL, NULL);
+    for (int64_t i = 0; i < KERNELS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "kernel_%lld", (long long)i);
+        knee_builder_span(b, 0, 1000 * i, 1000 * i + 100 + i / 4, timelines_name(b, name), 7,
+                          KNEE_NO_CORRELATION, false, NULL);
+    }
+    struct knee_trace trace = {.rank = 0, .world_size = 1, .format = "test"};
+    trace.file = strdup("many");
+    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    knee_builder_free(b);
+    struct knee_account account;
+    struct knee_where w;
+    assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
+    assert_int_equal(knee_find_where(&account, NULL, &w, NULL), KNEE_OK);
+    assert_int_equal(w.kernel_count, KERNELS);
+    double total_s = 0;
+    for (size_t i = 0; i < w.kernel_count; i++) {
+        total_s += w.kernels[i].total_s;
+        assert_true(i == 0 || w.kernels[i].total_s <= w.kernels[i - 1].total_s);
+    }
+    assert_near(total_s, 1e-9 * (double)account.ranks[0].ledger.label_ns[KNEE_COMPUTE], 1e-12);
+    knee_where_release(&w);
+    knee_account_release(&account);
+    knee_trace_release(&trace);
+}
+
 /* Memory runs out at one place after the other: said each time, and nothing is lost. */
 static void memory_may_run_out(const struct knee_account *account)
 {
@@ -437,6 +469,7 @@ int main(void)
         cmocka_unit_test(every_nanosecond_has_one_owner),
         cmocka_unit_test(the_chain_goes_through_the_late_rank),
         cmocka_unit_test(work_finds_its_module_and_gaps_their_reason),
+        cmocka_unit_test(many_kernels_are_told_apart),
         cmocka_unit_test(no_memory_is_said),
     };
     return RUN(tests);

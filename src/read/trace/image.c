@@ -136,10 +136,9 @@ knee_status knee_image_read(const char *file, char *data, size_t length,
         status = knee_fail(err, KNEE_SYSTEM, file, "out of memory");
     else
         memcpy(trace.file, file, name_size);
-    if (!status && !format)
-        status = knee_fail(err, KNEE_INPUT, file, "not a trace that is read as a whole");
     if (!status)
-        status = read_with(format, &image, err);
+        status = format ? read_with(format, &image, err)
+                        : knee_fail(err, KNEE_INPUT, file, "not a trace that is read as a whole");
     knee_builder_free(image.builder);
     if (status)
         knee_trace_release(&trace);
