@@ -247,12 +247,12 @@ void knee_delay_after(struct knee_graph *g, const int64_t *after_ns)
 int32_t *knee_nodes_by_call(const struct knee_graph *g, int32_t rank, size_t *count)
 {
     const struct knee_graph_rank *own = &g->ranks[rank], *last = &g->ranks[g->rank_count - 1];
-    size_t added = (size_t)(last->first + last->count);
+    size_t added = (size_t)last->first + (size_t)last->count;
     size_t most = (size_t)own->count + g->count - added + 1;
     struct knee_sort_key *sort = knee_resize(g->alloc, NULL, 2 * most * sizeof *sort);
     int32_t *rows = knee_resize(g->alloc, NULL, most * sizeof *rows);
     *count = 0;
-    size_t end = (size_t)(own->first + own->count);
+    size_t end = (size_t)own->first + (size_t)own->count;
     for (size_t i = (size_t)own->first; sort && rows && i < g->count;
          i = i + 1 == end ? added : i + 1)
         if (g->nodes[i].rank == rank)
@@ -288,7 +288,8 @@ void knee_host_earlier(struct knee_graph *g, int32_t rank, const struct knee_hos
                        size_t count)
 {
     const struct knee_graph_rank *own = &g->ranks[rank], *last = &g->ranks[g->rank_count - 1];
-    size_t end = (size_t)(own->first + own->count), added = (size_t)(last->first + last->count);
+    size_t end = (size_t)own->first + (size_t)own->count,
+           added = (size_t)last->first + (size_t)last->count;
     for (size_t i = (size_t)own->first; i < g->count; i = i + 1 == end ? added : i + 1) {
         struct knee_node *n = &g->nodes[i];
         if (n->rank != rank || n->host == KNEE_NO_NODE)
