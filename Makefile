@@ -298,6 +298,10 @@ asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
 msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=memory' all unit
 # Only the test that runs the library's calls in several threads at once.
 tsan: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' build/tsan/tests/test_guest
+# The agent of live, with what stands in for NCCL and CUPTI (tests/measure/live).
+live_tests = $(1)/libknee_live.so $(1)/tests/live/play $(1)/tests/live/cupti.so
+asan-live: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' $(call live_tests,build/asan)
+tsan-live: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' $(call live_tests,build/tsan)
 # Another C library, and nothing that need not be there; the page is shared.
 musl: ; $(MAKE) -s B=build/musl CC='$(MUSL)' CFLAGS='-O0' YAML=0 ISAL=0 ZLIB=0 SQLITE=0 MPI=0 CUDA=0 BLAS=0 all
 coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage' WASM=0 MPI=0 CUDA=0 all unit replay-build && tools/coverage build/cov
@@ -427,5 +431,5 @@ dist:
 	@echo "$(B)/knee-$(version).tar.gz: $$(sha256sum < $(B)/knee-$(version).tar.gz | cut -c1-16)"
 
 .PHONY: FORCE all growth faults corpus replay-build web unit live-tests fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
-  deb static packages-test wheel dist
+  deb static packages-test wheel dist asan-live tsan-live
 .DELETE_ON_ERROR:

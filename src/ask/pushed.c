@@ -132,7 +132,7 @@ static knee_status pick(const struct knee_ask_pushed *pushed, const char *word, 
                         struct knee_ask_told *told, struct knee_err *err)
 {
     size_t before = told->count;
-    for (size_t t = 0; t < pushed->count; t++)
+    for (size_t t = 0; told->traces && t < pushed->count; t++)
         if (is_meant(pushed, t, word, number))
             told->traces[told->count++] = pushed->traces[t];
     if (told->count > before || pushed->job_count)

@@ -211,8 +211,10 @@ static void write_text(const struct knee_table *table, const struct knee_style *
                        struct knee_text *text)
 {
     struct layout layout = {.table = table};
+    if (table->cell_count == 0)
+        return;
     layout.cells = knee_resize(table->cells.alloc, NULL, table->cell_count * sizeof *layout.cells);
-    if (!layout.cells && table->cell_count > 0) {
+    if (!layout.cells) {
         text->failed = true;
         return;
     }
