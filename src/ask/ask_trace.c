@@ -98,8 +98,7 @@ static knee_status find_levers(const struct knee_ask_question *q, bool one,
                                struct knee_ask_told *told, struct knee_err *err)
 {
     const struct knee_ask_trace_options *options = q->objects[0];
-    if (knee_ask_silent(q) || options->levers == KNEE_ASK_CLOSED || !shows_lever(q, told, one) ||
-        told->diagnosis.gaps & KNEE_GAP_SERVING)
+    if (knee_ask_silent(q) || options->levers == KNEE_ASK_CLOSED || !shows_lever(q, told, one))
         return KNEE_OK;
     return knee_replay_levers(&told->account, options->levers == KNEE_ASK_REPLAY, told->alloc,
                               &told->diagnosis, err);

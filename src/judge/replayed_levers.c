@@ -122,6 +122,8 @@ static const char *unsuited(const struct knee_account *account, const struct kne
 {
     const unsigned alone =
         KNEE_GAP_ONE_RANK | KNEE_GAP_RANKS_MISSING | KNEE_GAP_UNMATCHED | KNEE_GAP_OTHER_STEPS;
+    if (d->gaps & KNEE_GAP_SERVING)
+        return "a model is served here: levers of training are not told";
     if (d->gaps & alone)
         return "ranks are missing, and what they exchange cannot be replayed";
     for (size_t r = 0; r < account->rank_count; r++)

@@ -163,6 +163,7 @@ enum {
     CALL_BYTES = 4 * 6 + 3 * 8,
     HOST_BYTES = 3 * 8 + 4 + 1,
     COPY_BYTES = 4 + 8,
+    PRODUCT_BYTES = 7 * 8 + 2 * 4 + 4 * 8 + 4 * 1,
     MARK_BYTES = 4 * 8,
     RANK_BYTES = 9 * 8
 };
@@ -263,6 +264,41 @@ static void walk_host(struct knee_cursor *c, struct knee_trace *trace)
     }
 }
 
+static bool is_extent(double value)
+{
+    return value >= 0 && value <= 1e15; /* false for NaN */
+}
+
+/* Products and attention whose shapes are known. */
+static void walk_products(struct knee_cursor *c, struct knee_trace *trace)
+{
+    void *products = trace->products;
+    knee_cursor_rows(c, &trace->product_count, PRODUCT_BYTES, &products, sizeof *trace->products);
+    trace->products = products;
+    for (size_t i = 0; i < trace->product_count; i++) {
+        struct knee_product *p = &trace->products[i];
+        int64_t *const times[] = {&p->start_ns, &p->end_ns,     &p->thread, &p->kernel_ns,
+                                  &p->first_ns, &p->longest_ns, &p->device};
+        double *const extents[] = {&p->count, &p->m, &p->n, &p->k};
+        for (size_t f = 0; f < sizeof times / sizeof *times; f++)
+            KNEE_FIELD(c, *times[f]);
+        KNEE_FIELD(c, p->kernel);
+        KNEE_FIELD(c, p->launch);
+        for (size_t f = 0; f < sizeof extents / sizeof *extents; f++) {
+            KNEE_FIELD(c, *extents[f]);
+            knee_cursor_check(c, c->mode != KNEE_READ || is_extent(*extents[f]));
+        }
+        p->element_bytes = (int)knee_cursor_small(c, (unsigned)p->element_bytes, 64);
+        p->attention = knee_cursor_small(c, p->attention, 2) != 0;
+        p->backward = knee_cursor_small(c, p->backward, 2) != 0;
+        p->causal = knee_cursor_small(c, p->causal, 2) != 0;
+        knee_cursor_check(c, knee_time_is_good(p->start_ns, p->end_ns) &&
+                                 p->kernel <= trace->name_count && p->kernel_ns >= 0 &&
+                                 p->longest_ns >= 0 && p->longest_ns <= p->kernel_ns);
+        knee_cursor_check_time(c, p->first_ns);
+    }
+}
+
 static void text_field(struct knee_cursor *c, char *field, size_t size)
 {
     knee_cursor_bytes(c, field, size);
@@ -322,7 +358,9 @@ static void walk(struct knee_cursor *c, struct knee_trace *trace)
     walk_file(c, trace);
     walk_marks(c, &trace->steps, &trace->step_count);
     walk_marks(c, &trace->loads, &trace->load_count);
+    walk_marks(c, &trace->optimizers, &trace->optimizer_count);
     walk_host(c, trace);
+    walk_products(c, trace);
     void *ranks = trace->ranks;
     knee_cursor_rows(c, &trace->rank_count, RANK_BYTES, &ranks, sizeof *trace->ranks);
     trace->ranks = ranks;
