@@ -176,8 +176,10 @@ knee_status cli_output_open(struct cli_output *out, const char *name, struct kne
         return refuse_input(name, err);
     if (beside) {
         out->path = there ? realpath(name, NULL) : strdup(name); /* a link stays a link */
+        /* NOLINTBEGIN(clang-analyzer-unix.Malloc): cli_output_close() frees it, or the end below */
         if (out->path)
             out->file = open_beside(out->path, there ? &info : NULL, &out->temporary);
+        /* NOLINTEND(clang-analyzer-unix.Malloc) */
     }
     if (!out->file && (!beside || folder_is_closed(errno)))
         out->file = fopen(name, "wb");
