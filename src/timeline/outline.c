@@ -107,6 +107,9 @@ knee_status knee_trace_outline(const struct knee_trace *trace, const struct knee
     outline.names = NULL;
     outline.host_events = NULL;
     outline.copies = NULL;
+    outline.products = NULL;
+    outline.optimizers = NULL;
+    outline.product_count = outline.optimizer_count = 0;
     outline.host_event_count = outline.copy_count = 0;
     outline.rank_count = outline.step_count = outline.load_count = outline.name_count = 0;
     uint32_t *kept = knee_resize(alloc, NULL, (trace->name_count + 1) * sizeof *kept);
