@@ -35,6 +35,12 @@ static knee_status refuse(const struct obstacle *obstacles, size_t count, const 
     return KNEE_OK;
 }
 
+/* How many groups hold a whole copy each of what is sharded; 1: all ranks share one. */
+static double copies(const struct knee_plan *p)
+{
+    return p->shard == KNEE_REPLICATE ? 1 : p->dp * p->cp / p->shard_size;
+}
+
 /* ---- Megatron-LM ---- */
 
 struct option {
@@ -105,15 +111,21 @@ static void megatron_plan(const struct knee_plan *p, struct knee_text *text)
         {sharded, "use-distributed-optimizer", NAN},
         {p->overlap_dp > 0, "overlap-grad-reduce", NAN},
         {sharded && p->overlap_dp > 0, "overlap-param-gather", NAN},
+        {copies(p) > 1, "num-distributed-optimizer-instances", copies(p)},
         {fsdp, "use-megatron-fsdp", NAN},
+        {fsdp, "no-gradient-accumulation-fusion", NAN},
         {p->offload == KNEE_OFFLOAD_OPTIMIZER, "optimizer-cpu-offload", NAN},
+        {p->offload == KNEE_OFFLOAD_OPTIMIZER, "use-precision-aware-optimizer", NAN},
         {p->precision == KNEE_FP16, "fp16", NAN},
         {p->precision != KNEE_FP16, "bf16", NAN},
         {p->gradient_bytes == 2, "grad-reduce-in-bf16", NAN},
     };
     WRITE(options, text);
     if (fsdp)
-        knee_text_printf(text, " \\\n  --data-parallel-sharding-strategy %s",
+        knee_text_printf(text,
+                         " \\\n  --data-parallel-sharding-strategy %s"
+                         " \\\n  --outer-dp-sharding-strategy no_shard"
+                         " \\\n  --ckpt-format fsdp_dtensor",
                          p->shard == KNEE_ZERO2 ? "optim_grads" : "optim_grads_params");
     if (p->precision == KNEE_FP8 || p->precision == KNEE_FP8_BLOCK)
         knee_text_printf(text, " \\\n  --fp8-format hybrid --fp8-recipe %s",
@@ -129,8 +141,6 @@ static knee_status write_megatron(const struct knee_plan_answer *a, const struct
                                   struct knee_text *text, struct knee_err *err)
 {
     const struct obstacle obstacles[] = {
-        {p->shard == KNEE_ZERO3 && p->shard_size < p->dp, "shards inside a part of the replicas",
-         "another --shard"},
         {p->recompute == KNEE_BY_OP, "recomputation by operation", "--recompute selective"},
         {p->pp > 1 && (p->schedule == KNEE_GPIPE || p->schedule == KNEE_ZERO_BUBBLE),
          "this schedule", "--schedule 1f1b or interleaved"},
@@ -160,6 +170,8 @@ static knee_status write_deepspeed(const struct knee_plan_answer *a, const struc
         {p->pp > 1, "a pipeline", "--pp 1"},
         {p->cp > 1, "a split sequence", "--cp 1"},
         {p->ep > 1, "spread experts", "--ep 1"},
+        {p->shard < KNEE_ZERO3 && copies(p) > 1, "shards inside a part of the replicas",
+         "another --shard-size"},
         {p->precision != KNEE_BF16 && p->precision != KNEE_FP16, "8 bits", "--precision bf16"},
     };
     knee_status status = refuse(obstacles, sizeof obstacles / sizeof *obstacles, "DeepSpeed", err);
@@ -174,7 +186,7 @@ static knee_status write_deepspeed(const struct knee_plan_answer *a, const struc
     if (p->tp > 1)
         knee_text_printf(text, "  \"tensor_parallel\": {\"autotp_size\": %.0f},\n", p->tp);
     knee_text_printf(text, "  \"zero_optimization\": {\n    \"stage\": %d,\n", p->shard);
-    if (p->shard == KNEE_ZERO3 && p->shard_size < p->dp)
+    if (copies(p) > 1)
         knee_text_printf(text, "    \"mics_shard_size\": %.0f,\n", p->shard_size);
     if (p->offload == KNEE_OFFLOAD_OPTIMIZER)
         knee_text_puts(text, "    \"offload_optimizer\": {\"device\": \"cpu\"},\n");

@@ -350,26 +350,33 @@ static void test_emitted_plans_are_read_back(void **state)
 {
     static const char *const models[] = {"gpt3-175b", "llama2-7b", "llama3-8b", "llama3-70b",
                                          "mixtral-8x7b"};
-    static const char *const frameworks[] = {"megatron", "deepspeed"};
-    /* what the framework can be told */
-    static const char *const only[] = {"schedule=interleaved\nrecompute=selective\nshard=zero1\n",
-                                       "pp=1\ncp=1\nep=1\nrecompute=full\n"};
+    /* the framework, and what it can be told */
+    static const struct {
+        const char *name, *only, *again; /* again: what its words do not say */
+    } frameworks[] = {
+        {"megatron", "schedule=interleaved\nrecompute=selective\nshard=zero1\n", ""},
+        {"megatron", "pp=1\ncp=2\nrecompute=full\nshard=zero3\nshard-size=8\n", ""},
+        {"megatron", "recompute=none\nshard=zero2\npp=1\noffload=optimizer\n", ""},
+        {"deepspeed", "pp=1\ncp=1\nep=1\nrecompute=full\n", "pp=1\ncp=1\nep=1\nrecompute=full\n"},
+        {"deepspeed", "pp=1\ncp=1\nep=1\nshard=zero3\nshard-size=8\nrecompute=full\n",
+         "pp=1\ncp=1\nep=1\nrecompute=full\n"},
+    };
     for (size_t m = 0; m < sizeof models / sizeof *models; m++)
-        for (size_t f = 0; f < 2; f++) {
+        for (size_t f = 0; f < sizeof frameworks / sizeof *frameworks; f++) {
             struct knee_ask *ask = knee_ask_begin(NULL);
             struct knee_text plan = {0}, emitted = {0}, again = {0};
             struct knee_err err = {0};
             char lines[512];
             snprintf(lines, sizeof lines, "model=%s\ngpu=h200\ngpus=128\ntop=1\n%s", models[m],
-                     only[f]);
+                     frameworks[f].only);
             best_plan(ask, lines, &plan);
             snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "emit=%s\n",
-                     frameworks[f]);
+                     frameworks[f].name);
             assert_int_equal(knee_ask(ask, "plan", lines, KNEE_TEXT, &emitted, &err), KNEE_OK);
             assert_int_equal(knee_attach(ask, "emitted", emitted.data, emitted.length, &err),
                              KNEE_OK);
             snprintf(lines, sizeof lines, "model=%s\ngpu=h200\ngpus=128\ntop=1\n%s=emitted\n%s",
-                     models[m], frameworks[f], f == 1 ? only[f] : "");
+                     models[m], frameworks[f].name, frameworks[f].again);
             best_plan(ask, lines, &again);
             assert_string_equal(plan.data, again.data);
             knee_text_release(&plan);

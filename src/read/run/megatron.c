@@ -23,9 +23,9 @@
 struct raw {
     double layers, hidden, ffn, heads, groups, head_dim, seq, vocab, positions;
     double experts, topk, expert_ffn, shared_ffn, q_rank, kv_rank, unrotated, rope, value, extra;
-    double micro, batch, world, tp, pp, vp, vp_layers, cp, ep, etp;
+    double micro, batch, world, nodes, per_node, tp, pp, vp, vp_layers, cp, ep, etp;
     double grouped, swiglu, untied, seq_par, distributed, fsdp, overlap_dp, overlap_tp;
-    double bf16, fp16, mla, bf16_reduce, no_bias, offload;
+    double bf16, fp16, mla, bf16_reduce, no_bias, offload, copies;
     char recompute[VALUE_MAX], sharding[VALUE_MAX], fp8[VALUE_MAX], fp8_recipe[VALUE_MAX],
         position_type[VALUE_MAX];
     double times_ms[TIMES_MAX];
@@ -50,6 +50,8 @@ static const struct knee_raw_name numbers[] = {
     KNEE_RAW("micro_batch_size", micro),
     KNEE_RAW("global_batch_size", batch),
     KNEE_RAW("world_size", world),
+    KNEE_RAW("nnodes", nodes), /* torchrun's own */
+    KNEE_RAW("nproc_per_node", per_node),
     KNEE_RAW("tensor_model_parallel_size", tp),
     KNEE_RAW("pipeline_model_parallel_size", pp),
     KNEE_RAW("virtual_pipeline_model_parallel_size", vp),
@@ -80,6 +82,7 @@ static const struct knee_raw_name numbers[] = {
     KNEE_RAW("fp16", fp16),
     KNEE_RAW("grad_reduce_in_bf16", bf16_reduce),
     KNEE_RAW("optimizer_cpu_offload", offload),
+    KNEE_RAW("num_distributed_optimizer_instances", copies),
 };
 
 #define NUMBERS (sizeof numbers / sizeof *numbers)
@@ -308,8 +311,9 @@ static void set_plan(struct knee_plan *plan, const struct raw *raw)
     double vp = raw->vp;
     if (isnan(vp) && raw->vp_layers > 0)
         vp = raw->layers / (raw->pp * raw->vp_layers);
-    if (isnan(plan->gpus) && raw->world >= 1)
-        plan->gpus = raw->world;
+    double world = isnan(raw->world) ? raw->nodes * raw->per_node : raw->world;
+    if (isnan(plan->gpus) && world >= 1)
+        plan->gpus = world;
     set(k, plan, "global-batch", raw->batch);
     set(k, plan, "micro-batch", raw->micro);
     set(k, plan, "tp", raw->tp);
@@ -319,6 +323,7 @@ static void set_plan(struct knee_plan *plan, const struct raw *raw)
     set(k, plan, "ep", raw->ep);
     set(k, plan, "etp", raw->etp);
     set(k, plan, "shard", shard_of(raw));
+    set(k, plan, "shard-size", raw->copies > 1 ? world / (raw->tp * raw->pp * raw->copies) : NAN);
     set(k, plan, "offload", raw->offload > 0 ? KNEE_OFFLOAD_OPTIMIZER : NAN);
     set(k, plan, "sequence-parallel", raw->seq_par > 0);
     set(k, plan, "overlap-dp", raw->overlap_dp > 0);
