@@ -4,7 +4,7 @@ const plan = {};
 
 plan.start = () => {
   plan.form = makeForm({ view: "plan", id: "plan-form", keys: core.keys.plan, chosen: ["model", "gpu", "cluster"], plain: ["gpus", "tokens", "budget", "deadline"],
-    sliders: { "global-batch": counts(8, 65536), seq: powers(512, 131072) }, state: settings.plan, left: ["hf", "deepspeed", "megatron", "rates", "perfetto", "ops", "simulate", "threads"],
+    sliders: { "global-batch": counts(8, 65536), seq: powers(512, 131072) }, state: settings.plan, left: ["hf", "deepspeed", "megatron", "rates", "perfetto", "ops", "emit", "simulate", "threads"],
     choices: { model: (list) => list.filter((name) => !notTransformers.includes(name)) }, reset: () => { plan.files = null; resetView("plan"); },
     change: (name) => { spread("plan", name); plan.update(); saveState(); } });
   byId("plan-stop").addEventListener("click", () => { asides.plan?.end(); plan.busy(false); });
@@ -76,7 +76,7 @@ const planFigures = (a) => {
   const row = plan.chosenRow(a), best = row?.best ?? [];
   const counted = a.rows.filter((r) => r.fits), longest = Math.max(...best.map((b) => b.step_s));
   const parts = best.map((b) => someParts(b.parts_s, "")), rooms = best.map((b) => someParts(b.memory, "_bytes"));
-  const inputs = Object.fromEntries([...a.model.inputs, ...a.platform.inputs].filter((i) => i.source === "given").map((i) => [i.name, String(i.value)]));
+  const inputs = Object.fromEntries([...a.model.inputs, ...a.platform.inputs].filter((i) => i.source === "given" || i.source === "file").map((i) => [i.name, String(i.value)]));
   return [
     best.length ? wideFigure(`Best plans on ${count(row.gpus)} GPUs`, scroll(table(["plan", "step", "tokens/s", "MFU, causal", "MFU, all pairs", "memory", "largest overhead"],
       best.map((b, i) => ({ marked: i === 0, cells: [planWords(b.plan), seconds(b.step_s), large(b.tokens_per_s), percent(b.mfu_causal_attention), percent(b.mfu_full_attention), bytes(b.memory.total_bytes), b.binding] })), { text: [0] }))) : null,
