@@ -65,7 +65,8 @@ struct knee_ask *cli_ask_open(void)
     return ask;
 }
 
-void *cli_ask_room(struct cli_run *run)
+/* Room for the objects of run->command, with nothing given yet; NULL: no memory. */
+static void *ask_room(struct cli_run *run)
 {
     const struct knee_ask_command *command = run->command->ask;
     void *room = calloc(1, command->size ? command->size : 1);
@@ -115,14 +116,25 @@ knee_status cli_answer(struct cli_run *run, const struct knee_ask_work *work)
     return status;
 }
 
-knee_status cli_ask(struct cli_run *run, int argc, char **argv)
+knee_status cli_ask_with(struct cli_run *run, int argc, char **argv,
+                         knee_status (*answer)(struct cli_run *))
 {
-    void *room = cli_ask_room(run);
+    void *room = ask_room(run);
     if (!room)
         return KNEE_SYSTEM;
     knee_status status = cli_parse(run, argc, argv);
     if (!status && !run->common.help)
-        status = cli_answer(run, NULL);
+        status = answer(run);
     free(room);
     return status;
+}
+
+static knee_status just_answer(struct cli_run *run)
+{
+    return cli_answer(run, NULL);
+}
+
+knee_status cli_ask(struct cli_run *run, int argc, char **argv)
+{
+    return cli_ask_with(run, argc, argv, just_answer);
 }

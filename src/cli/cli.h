@@ -67,8 +67,9 @@ knee_status cli_ask(struct cli_run *run, int argc, char **argv);
 knee_status cli_answer(struct cli_run *run, const struct knee_ask_work *work);
 /* An ask that finds what is named among the files; NULL: no memory. */
 struct knee_ask *cli_ask_open(void);
-/* Room for the objects of run->command, with nothing given yet; NULL: no memory. free() it. */
-void *cli_ask_room(struct cli_run *run);
+/* cli_ask with files read first: answer() ends in cli_answer. */
+knee_status cli_ask_with(struct cli_run *run, int argc, char **argv,
+                         knee_status (*answer)(struct cli_run *));
 
 /* Reads flags into the objects of run->command and words into run->words. */
 knee_status cli_parse(struct cli_run *run, int argc, char **argv);

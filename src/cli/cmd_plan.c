@@ -152,33 +152,31 @@ static void merge_rows(void *ctx, struct knee_plan_answer *a, knee_status own,
         fprintf(stderr, "knee: stopped; this is what was found so far\n");
 }
 
-static knee_status plan_main(struct cli_run *run, int argc, char **argv)
+static knee_status search_and_answer(struct cli_run *run)
 {
     struct crew crew = {.run = run,
                         .work = {.join = join,
                                  .search = search,
                                  .stopped = was_stopped,
                                  .merge_rows = merge_rows,
+                                 .silent = run->quiet,
                                  .ctx = &crew}};
-    void *room = cli_ask_room(run);
-    if (!room)
-        return KNEE_SYSTEM;
-    run->quiet = knee_runtime_rank() > 0;
-    knee_status status = cli_parse(run, argc, argv);
-    if (!status && !run->common.help) {
-        double threads = knee_ask_plan_threads(run->objects[0]);
-        long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        crew.threads =
-            (size_t)(isnan(threads) ? fmin(ASK_THREADS_MAX, fmax(1, (double)cores)) : threads);
-        crew.work.silent = run->quiet;
-        signal(SIGINT, stop);
-        status = cli_answer(run, &crew.work);
-        signal(SIGINT, SIG_DFL);
-    }
+    double threads = knee_ask_plan_threads(run->objects[0]);
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    crew.threads =
+        (size_t)(isnan(threads) ? fmin(ASK_THREADS_MAX, fmax(1, (double)cores)) : threads);
+    signal(SIGINT, stop);
+    knee_status status = cli_answer(run, &crew.work);
+    signal(SIGINT, SIG_DFL);
     if (crew.rt)
         crew.rt->finish(crew.rt);
-    free(room);
     return status;
+}
+
+static knee_status plan_main(struct cli_run *run, int argc, char **argv)
+{
+    run->quiet = knee_runtime_rank() > 0;
+    return cli_ask_with(run, argc, argv, search_and_answer);
 }
 
 const struct cli_command cli_plan = {

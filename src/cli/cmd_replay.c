@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "cli/traces.h"
 
-#include <stdlib.h>
 
 static knee_status read_and_answer(struct cli_run *run)
 {
@@ -20,14 +19,7 @@ static knee_status read_and_answer(struct cli_run *run)
 
 static knee_status replay_main(struct cli_run *run, int argc, char **argv)
 {
-    void *room = cli_ask_room(run);
-    if (!room)
-        return KNEE_SYSTEM;
-    knee_status status = cli_parse(run, argc, argv);
-    if (!status && !run->common.help)
-        status = read_and_answer(run);
-    free(room);
-    return status;
+    return cli_ask_with(run, argc, argv, read_and_answer);
 }
 
 const struct cli_command cli_replay = {

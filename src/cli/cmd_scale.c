@@ -4,7 +4,6 @@
 #include "ask/ask_measured.h"
 #include "cli/traces.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,14 +34,7 @@ static knee_status read_and_answer(struct cli_run *run)
 
 static knee_status scale_main(struct cli_run *run, int argc, char **argv)
 {
-    void *room = cli_ask_room(run);
-    if (!room)
-        return KNEE_SYSTEM;
-    knee_status status = cli_parse(run, argc, argv);
-    if (!status && !run->common.help)
-        status = read_and_answer(run);
-    free(room);
-    return status;
+    return cli_ask_with(run, argc, argv, read_and_answer);
 }
 
 const struct cli_command cli_scale = {

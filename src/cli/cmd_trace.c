@@ -150,15 +150,8 @@ static knee_status join_and_answer(struct cli_run *run)
 
 static knee_status trace_main(struct cli_run *run, int argc, char **argv)
 {
-    void *room = cli_ask_room(run);
-    if (!room)
-        return KNEE_SYSTEM;
     run->quiet = knee_runtime_rank() > 0;
-    knee_status status = cli_parse(run, argc, argv);
-    if (!status && !run->common.help)
-        status = join_and_answer(run);
-    free(room);
-    return status;
+    return cli_ask_with(run, argc, argv, join_and_answer);
 }
 
 const struct cli_command cli_trace = {

@@ -70,28 +70,28 @@ static knee_status hand_out_table(struct crew *crew, char **data, size_t *length
                      knee_attach(run->ask, run->words[0], *data, *length, &run->err));
 }
 
-static knee_status validate_main(struct cli_run *run, int argc, char **argv)
+static knee_status read_and_answer(struct cli_run *run)
 {
     struct crew crew = {.run = run,
                         .work = {.agree = agree, .cross_validate = cross_validate, .ctx = &crew}};
     char *table = NULL;
     size_t length = 0;
-    void *room = cli_ask_room(run);
-    if (!room)
-        return KNEE_SYSTEM;
-    run->quiet = knee_runtime_rank() > 0;
-    knee_status status = cli_parse(run, argc, argv);
-    bool asked = !status && !run->common.help;
-    if (asked && run->word_count && knee_ask_validate_crosses(run->objects[0]))
+    knee_status status = KNEE_OK;
+    if (run->word_count && knee_ask_validate_crosses(run->objects[0]))
         status = hand_out_table(&crew, &table, &length);
     crew.work.silent = run->quiet;
-    if (asked && !status)
+    if (!status)
         status = cli_answer(run, &crew.work);
     if (crew.rt)
         crew.rt->finish(crew.rt);
     free(table);
-    free(room);
     return status;
+}
+
+static knee_status validate_main(struct cli_run *run, int argc, char **argv)
+{
+    run->quiet = knee_runtime_rank() > 0;
+    return cli_ask_with(run, argc, argv, read_and_answer);
 }
 
 const struct cli_command cli_validate = {
