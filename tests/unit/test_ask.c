@@ -10,18 +10,8 @@
 
 #include <pthread.h>
 
-/* As in test_guest.c: sanitizers put their own things on the stack. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define STACK_BYTES (1 << 20)
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define STACK_BYTES (1 << 20)
-#endif
-#endif
-#ifndef STACK_BYTES
-#define STACK_BYTES (64 << 10)
-#endif
+/* Sanitizers put their own things on the stack. */
+#define STACK_BYTES (UNIT_SANITIZED ? 1 << 20 : 64 << 10)
 
 static const char log_text[] = "# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728\n"
                                "# Rank 0 Group 0 Pid 1 on node1 device 0 [0x19] NVIDIA H100\n"

@@ -18,17 +18,7 @@
 #include <unistd.h>
 
 /* Sanitizers put their own things on the stack. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define STACK_BYTES (1 << 20)
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-#define STACK_BYTES (1 << 20)
-#endif
-#endif
-#ifndef STACK_BYTES
-#define STACK_BYTES (64 << 10)
-#endif
+#define STACK_BYTES (UNIT_SANITIZED ? 1 << 20 : 64 << 10)
 
 static void check(knee_status status, const struct knee_err *err, struct knee_text *text)
 {

@@ -89,7 +89,8 @@ static void any_number_of_processes_says_the_same(void **state)
     uint64_t seed = 20261115;
     struct seen seen = {0};
     size_t spans = 0, spans_at_0 = 0;
-    for (int round = 0; round < 300; round++) {
+    int rounds = UNIT_SANITIZED ? 100 : 300;
+    for (int round = 0; round < rounds; round++) {
         struct timelines set = random_timelines(&seed);
         struct knee_account account;
         knee_status alone = knee_account(set.traces, set.count, NULL, &account, NULL);
@@ -113,8 +114,9 @@ static void any_number_of_processes_says_the_same(void **state)
         }
         release_timelines(&set);
     }
-    assert_true(seen.refused && seen.matched > 50 && seen.shifted > 50);
-    assert_true(seen.split > 30 && seen.late > 30);
+    size_t some = (size_t)rounds / 10;
+    assert_true(seen.refused && seen.matched > some && seen.shifted > some);
+    assert_true(seen.split > some && seen.late > some);
     assert_true(spans_at_0 < spans / 2); /* half of them are calls here */
 }
 
