@@ -166,6 +166,7 @@ static void prepare_run(struct knee_fit *fit, size_t i, struct knee_err *err)
         recipe->step[recipe->count].constant = (unsigned short)(knee_constants_count + k);
         recipe->step[recipe->count].offset = (unsigned short)own[k].offset;
         recipe->step[recipe->count].times = true;
+        recipe->step[recipe->count].power = 1;
         recipe->count++;
     }
 }
