@@ -125,7 +125,7 @@ struct knee_rates {
     double gemm_waves_16bit, gemm_waves_8bit, gemm_waves_4bit; /* waves of tiles at half of it */
     double gemm_start_s, gemm_memory, processors;
     double memory; /* share of the memory rate */
-    double flash_forward, flash_backward, flash_length;
+    double flash_forward, flash_backward, flash_length, flash_small_head;
     double host_bytes_per_s;
     /* software */
     double gemm, weight_gradient, flash, fused_attention, fused_sinks;

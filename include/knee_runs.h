@@ -50,8 +50,9 @@ struct knee_run_result {
     double predicted_bytes, memory_error;
     double curve_error; /* of E(K) given the smallest count of the curve; NaN: no such */
     double held_out_s, held_out_error; /* predicted without its own source; NaN: not asked */
-    double fits;                       /* probability that it fits */
-    double low_s, high_s;              /* where 90 of 100 such runs lie */
+    double held_out_spread; /* how far off that may be: one standard deviation of its logarithm */
+    double fits;            /* probability that it fits */
+    double low_s, high_s;   /* where 90 of 100 such runs lie */
 };
 
 /* Errors of a group of rows: |error| averaged, its median, the mean of error, shares. */

@@ -45,6 +45,8 @@ static const struct knee_key rows[] = {
     SHARE("flash-forward", flash_forward, HARD, "share of the 16-bit peak, fused attention"),
     SHARE("flash-backward", flash_backward, HARD, "the same, backward"),
     FACTOR("flash-length", flash_length, HARD, "sequence length at which half of it is reached"),
+    SHARE("flash-small-head", flash_small_head, HARD,
+          "of that rate which heads of 64 values or fewer reach"),
     RATE("host-rate", host_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, HARD,
          "from the profile", "between GPU and host memory"),
 

@@ -256,7 +256,7 @@ static void predict_run(const struct knee_measured_run *run, const struct knee_r
     struct knee_machine machine;
     struct knee_platform platform = run->platform;
     struct knee_plan_cost cost;
-    *out = (struct knee_run_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    *out = (struct knee_run_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (run->skipped[0] || knee_machine_init(&platform, changes, &machine, NULL))
         return;
     out->predicted_s = knee_plan_phase_s(&run->shape, &machine, &run->plan, run->phase);
@@ -313,17 +313,20 @@ knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates 
 
 #define ROUNDS 20
 
-static void hold_out(struct knee_validation *v, struct knee_fit *fit, const char *source)
+static void hold_out(struct knee_validation *v, struct knee_fit *fit, const char *source,
+                     double *spread)
 {
     knee_fit_reset(fit);
     for (size_t i = 0; i < v->runs->count; i++)
         fit->use[i] = !v->runs->run[i].skipped[0] && !of_source(&v->runs->run[i], source);
     knee_fit_run(fit, ROUNDS);
+    knee_fit_spread(fit, spread);
     knee_fit_predict(fit);
     for (size_t i = 0; i < v->runs->count; i++)
         if (of_source(&v->runs->run[i], source)) {
             v->result[i].held_out_s = fit->predicted_s[i];
             v->result[i].held_out_error = fit->predicted_s[i] / v->runs->run[i].step_s - 1;
+            v->result[i].held_out_spread = spread[i];
         }
 }
 
@@ -343,7 +346,7 @@ knee_status knee_cross_validate(struct knee_validation *v, size_t part, size_t p
     for (size_t i = part; i < v->source_count; i += parts) {
         if (progress && !progress(ctx, (double)i / (double)v->source_count))
             break;
-        hold_out(v, &fit, v->source[i].name);
+        hold_out(v, &fit, v->source[i].name, room);
     }
     knee_fit_release(&fit);
     summarise_held_out(v, room);
@@ -364,6 +367,7 @@ knee_status knee_cross_validate_merge(struct knee_validation *v,
             struct knee_run_result *mine = &v->result[i % v->runs->count];
             mine->held_out_s = results[i].held_out_s;
             mine->held_out_error = results[i].held_out_error;
+            mine->held_out_spread = results[i].held_out_spread;
         }
     summarise_held_out(v, room);
     knee_resize(v->alloc, room, 0);

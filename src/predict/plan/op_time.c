@@ -13,7 +13,6 @@
 
 #define STRIP              64.0
 #define TILE               16384.0 /* 128 x 128 results */
-#define SMALL_HEAD         0.8 /* what heads of 64 values or fewer reach of the longer ones' rate */
 #define FLASH_START_S      6e-6
 #define BATCHED_SHARE      0.45 /* of the peak: batched small products of unfused attention */
 #define ODD_HEAD           6.0  /* the same without tensor cores: head_dim no multiple of 8 */
@@ -69,7 +68,7 @@ static double flash_s(const struct knee_split *split, const struct knee_machine 
     const struct knee_rates *r = split->rates;
     double length = op->n * split->context_share;
     double share = (op->backward ? r->flash_backward : r->flash_forward) * r->flash;
-    share *= length / (length + r->flash_length) * (op->k <= 64 ? SMALL_HEAD : 1);
+    share *= length / (length + r->flash_length) * (op->k <= 64 ? r->flash_small_head : 1);
     double start = FLASH_START_S * (op->backward ? ATTENTION_LAUNCHES : 1);
     return op->flops / (share * machine->peak_flops[KNEE_16BIT] * machine->clock) + start;
 }
