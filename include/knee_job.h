@@ -77,6 +77,11 @@ struct knee_shape {
     double window, global_every;                          /* sliding window, and how often not */
     double causal, tied, bias, qk_norm, sinks, positions; /* positions: learned, rows of them */
     double extra_layers;                                  /* multi-token prediction */
+    double linear_layers; /* layers with state space (Mamba) or linear attention instead */
+    double linear_heads, linear_key_heads, linear_dim, state; /* theirs; dim: of a value */
+    double bare_layers;    /* of dense_layers: those without a feed-forward part */
+    double attention_gate; /* 1: queries bring a gate of their own size */
+    double lora_rank;      /* adapters are trained and the rest is frozen; 0: all is trained */
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_shape_keys;
@@ -103,12 +108,14 @@ void knee_shape_init(struct knee_shape *shape);
  * (KNEE_USAGE). Completing twice changes nothing. */
 knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err);
 
-/* Parameters, by where they are. Layers are single ones. */
+/* Parameters, by where they are. Layers are single ones, the mean where they differ in kind. */
 struct knee_params {
     double attention, dense_ffn, router, expert, shared; /* `expert`: one of them */
     double norms;                                        /* of a layer */
-    double embedding, head, positions;                   /* head: 0 when tied */
-    double total, active;                                /* active: what one token visits */
+    double adapter[2]; /* LoRA, of a layer without experts and with; beside `total` */
+    double trained;    /* all, or the adapters */
+    double embedding, head, positions; /* head: 0 when tied */
+    double total, active;              /* active: what one token visits */
 };
 void knee_shape_params(const struct knee_shape *shape, struct knee_params *out);
 

@@ -155,7 +155,11 @@ const char *knee_architecture_of(const char *gpu)
 
 enum knee_band_class knee_band_class_of(const struct knee_shape *shape, bool assumed)
 {
-    return shape->experts > 1 ? KNEE_BAND_EXPERTS : assumed ? KNEE_BAND_ASSUMED : KNEE_BAND_KNOWN;
+    /* no measured run says how long a scan takes, or a step of adapters */
+    bool unseen = shape->linear_layers > 0 || shape->lora_rank > 0;
+    return shape->experts > 1  ? KNEE_BAND_EXPERTS
+           : assumed || unseen ? KNEE_BAND_ASSUMED
+                               : KNEE_BAND_KNOWN;
 }
 
 /* ---- Resolving ---- */

@@ -6,6 +6,7 @@
  *   product    t0 + longer(2 m n k / (e peak), bytes / (b memory rate)), lengths rounded up to 64,
  *              e = e_max k / (k + k0) w / (w + w0), w = waves of 128 x 128 tiles over the GPU
  *   attention  FLOPs / (e peak s / (s + s0)); heads shorter than 128 values reach less
+ *   scan       as attention, at half its rate (assumed: no measured run has told)
  */
 #include "predict/plan/op_time.h"
 
@@ -14,6 +15,7 @@
 #define STRIP              64.0
 #define TILE               16384.0 /* 128 x 128 results */
 #define FLASH_START_S      6e-6
+#define SCAN_SLOWER        2.0
 #define BATCHED_SHARE      0.45 /* of the peak: batched small products of unfused attention */
 #define ODD_HEAD           6.0  /* the same without tensor cores: head_dim no multiple of 8 */
 #define ATTENTION_LAUNCHES 2.5  /* backward over forward */
@@ -93,6 +95,7 @@ static double seconds_of(const struct knee_split *split, const struct knee_machi
     switch (op->kind) {
     case KNEE_OPERATION_GEMM: return product_s(split, machine, op);
     case KNEE_OPERATION_FLASH: return flash_s(split, machine, op);
+    case KNEE_OPERATION_SCAN: return SCAN_SLOWER * flash_s(split, machine, op);
     case KNEE_OPERATION_SCORES: return scores_s(split, machine, op);
     case KNEE_OPERATION_BYTES: return op->count * streamed_s(split, machine, op->bytes);
     }
