@@ -94,6 +94,8 @@ struct knee_model {
     double experts, topk, expert_ffn, shared_ffn, dense_layers;
     double q_rank, kv_rank, rope_dim, value_dim, window, global_every;
     double causal, tied, bias, qk_norm, sinks, positions;
+    double linear_layers, linear_heads, linear_key_heads, linear_dim, state;
+    double bare_layers, attention_gate;
     double flops_per_param; /* per image, forward and backward; NaN: from the shape */
     double global_batch;    /* examples per step, a usual choice */
     const char *origin;

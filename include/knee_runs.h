@@ -139,6 +139,15 @@ knee_status knee_cross_validate_merge(struct knee_validation *validation,
                                       const struct knee_run_result *results, size_t parts,
                                       struct knee_err *err);
 
+/* A source that comes out worse than this when it is left out needs a reason. */
+#define KNEE_FAR_OFF 0.25
+
+/* For a source (of v->source) that is predicted worse than that from the others alone: how many of
+ * its rows are, and what they have that no other source has (software, GPU, precision, experts).
+ * false: it is not, or was not asked. */
+bool knee_held_out_reason(const struct knee_validation *validation, size_t source,
+                          char out[2 * KNEE_RUN_TEXT]);
+
 /* Fits a profile of one's own: factors on a few constants that move the predictions of all runs
  * onto what was measured, drawn towards the shipped ones where the rows do not tell. *out gets
  * those constants for the GPU and profile that most runs have, which go to *platform; its other

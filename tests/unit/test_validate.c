@@ -396,6 +396,55 @@ static void bands_that_are_borrowed(void **state)
     knee_runs_release(&runs);
 }
 
+/* A source that is far off says what it alone has; one that is near needs no reason. */
+static void far_sources_have_reasons(void **state)
+{
+    (void)state;
+    struct knee_runs runs =
+        runs_of("a,x,megatron-lm,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "b,x,megatron-lm,,h100,8,8,llama3-8b,fp8,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "c,y,megatron-lm,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "d,z,megatron-lm,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n");
+    static const double error[] = {0.1, -0.6, 0.3, 0.02};
+    char why[2 * KNEE_RUN_TEXT];
+    struct knee_validation v;
+    struct knee_err err;
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_false(knee_held_out_reason(&v, 0, why)); /* not asked */
+    for (size_t i = 0; i < 4; i++)
+        v.result[i].held_out_error = error[i];
+    for (size_t i = 0; i < v.source_count; i++) {
+        v.held_out[i] = v.source[i];
+        v.held_out[i].mape = i == 0 ? 0.35 : fabs(error[i + 1]);
+    }
+    assert_true(knee_held_out_reason(&v, 0, why));
+    assert_string_equal(why, "1 of 2 rows; the precision of 1 of them (fp8) is in no other source");
+    assert_true(knee_held_out_reason(&v, 1, why));
+    assert_non_null(strstr(why, "no reason known"));
+    assert_false(knee_held_out_reason(&v, 2, why));
+    knee_validation_release(&v);
+    knee_runs_release(&runs);
+}
+
+/* Adapters and hybrids that a table names: the first are taken with a usual rank, which is said;
+ * the second only where their layers are known. */
+static void layers_that_columns_do_not_have(void **state)
+{
+    (void)state;
+    struct knee_runs runs =
+        runs_of("a,x,sft with LoRA,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "b,x,an exploration,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "c,x,z,,h100,8,8,nemotron-h-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "d,x,z,,h100,8,8,nemotron-h-99b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n");
+    assert_near(runs.run[0].shape.lora_rank, 16, 0);
+    assert_non_null(strstr(runs.run[0].assumed, "lora_rank"));
+    assert_near(runs.run[1].shape.lora_rank, 0, 0);
+    assert_near(runs.run[2].shape.linear_layers, 24, 0);
+    assert_string_equal(runs.run[2].skipped, "");
+    assert_true(runs.run[3].skipped[0] != '\0');
+    knee_runs_release(&runs);
+}
+
 /* What is left open of a prediction shrinks with every run that counts, and without any it is what
  * the priors say. */
 static void what_a_fit_leaves_open(void **state)
@@ -656,6 +705,8 @@ int main(void)
         cmocka_unit_test(bands_by_hand),
         cmocka_unit_test(bands_that_are_borrowed),
         cmocka_unit_test(what_a_fit_leaves_open),
+        cmocka_unit_test(far_sources_have_reasons),
+        cmocka_unit_test(layers_that_columns_do_not_have),
         cmocka_unit_test(calibration_finds_what_was_put_in),
         cmocka_unit_test(nothing_to_fit_is_said),
         cmocka_unit_test(held_out_means_held_out),
