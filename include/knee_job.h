@@ -77,6 +77,11 @@ struct knee_shape {
     double window, global_every;                          /* sliding window, and how often not */
     double causal, tied, bias, qk_norm, sinks, positions; /* positions: learned, rows of them */
     double extra_layers;                                  /* multi-token prediction */
+    double linear_layers; /* layers with state space (Mamba) or linear attention instead */
+    double linear_heads, linear_key_heads, linear_dim, state; /* theirs; dim: of a value */
+    double bare_layers;    /* of dense_layers: those without a feed-forward part */
+    double attention_gate; /* 1: queries bring a gate of their own size */
+    double lora_rank;      /* adapters are trained and the rest is frozen; 0: all is trained */
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_shape_keys;
@@ -89,6 +94,8 @@ struct knee_model {
     double experts, topk, expert_ffn, shared_ffn, dense_layers;
     double q_rank, kv_rank, rope_dim, value_dim, window, global_every;
     double causal, tied, bias, qk_norm, sinks, positions;
+    double linear_layers, linear_heads, linear_key_heads, linear_dim, state;
+    double bare_layers, attention_gate;
     double flops_per_param; /* per image, forward and backward; NaN: from the shape */
     double global_batch;    /* examples per step, a usual choice */
     const char *origin;
@@ -103,12 +110,14 @@ void knee_shape_init(struct knee_shape *shape);
  * (KNEE_USAGE). Completing twice changes nothing. */
 knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err);
 
-/* Parameters, by where they are. Layers are single ones. */
+/* Parameters, by where they are. Layers are single ones, the mean where they differ in kind. */
 struct knee_params {
     double attention, dense_ffn, router, expert, shared; /* `expert`: one of them */
     double norms;                                        /* of a layer */
-    double embedding, head, positions;                   /* head: 0 when tied */
-    double total, active;                                /* active: what one token visits */
+    double adapter[2]; /* LoRA, of a layer without experts and with; beside `total` */
+    double trained;    /* all, or the adapters */
+    double embedding, head, positions; /* head: 0 when tied */
+    double total, active;              /* active: what one token visits */
 };
 void knee_shape_params(const struct knee_shape *shape, struct knee_params *out);
 
@@ -125,7 +134,7 @@ struct knee_rates {
     double gemm_waves_16bit, gemm_waves_8bit, gemm_waves_4bit; /* waves of tiles at half of it */
     double gemm_start_s, gemm_memory, processors;
     double memory; /* share of the memory rate */
-    double flash_forward, flash_backward, flash_length;
+    double flash_forward, flash_backward, flash_length, flash_small_head;
     double host_bytes_per_s;
     /* software */
     double gemm, weight_gradient, flash, fused_attention, fused_sinks;

@@ -174,6 +174,7 @@ enum knee_operation_kind {
     KNEE_OPERATION_FLASH,  /* fused attention; k: head_dim, n: sequence */
     KNEE_OPERATION_SCORES, /* attention whose scores go through memory */
     KNEE_OPERATION_BYTES,  /* moves bytes */
+    KNEE_OPERATION_SCAN,   /* state space or linear attention; k: length of a value */
 };
 struct knee_operation {
     const char *name;
@@ -186,7 +187,7 @@ struct knee_operation {
     enum knee_dtype dtype;
     double seconds; /* of all `count` */
 };
-#define KNEE_OPERATIONS_MAX 64
+#define KNEE_OPERATIONS_MAX 96
 
 /* The operations of one layer (with experts or without) or of embedding and head, on one GPU and
  * for one micro-batch. Writes the first `capacity` of them and returns how many there are, at most

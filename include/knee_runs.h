@@ -50,8 +50,9 @@ struct knee_run_result {
     double predicted_bytes, memory_error;
     double curve_error; /* of E(K) given the smallest count of the curve; NaN: no such */
     double held_out_s, held_out_error; /* predicted without its own source; NaN: not asked */
-    double fits;                       /* probability that it fits */
-    double low_s, high_s;              /* where 90 of 100 such runs lie */
+    double held_out_spread; /* how far off that may be: one standard deviation of its logarithm */
+    double fits;            /* probability that it fits */
+    double low_s, high_s;   /* where 90 of 100 such runs lie */
 };
 
 /* Errors of a group of rows: |error| averaged, its median, the mean of error, shares. */
@@ -137,6 +138,15 @@ knee_status knee_cross_validate(struct knee_validation *validation, size_t part,
 knee_status knee_cross_validate_merge(struct knee_validation *validation,
                                       const struct knee_run_result *results, size_t parts,
                                       struct knee_err *err);
+
+/* A source that comes out worse than this when it is left out needs a reason. */
+#define KNEE_FAR_OFF 0.25
+
+/* For a source (of v->source) that is predicted worse than that from the others alone: how many of
+ * its rows are, and what they have that no other source has (software, GPU, precision, experts).
+ * false: it is not, or was not asked. */
+bool knee_held_out_reason(const struct knee_validation *validation, size_t source,
+                          char out[2 * KNEE_RUN_TEXT]);
 
 /* Fits a profile of one's own: factors on a few constants that move the predictions of all runs
  * onto what was measured, drawn towards the shipped ones where the rows do not tell. *out gets

@@ -16,10 +16,18 @@
 #include "job/memory.h"
 
 #include "job/plan.h"
+#include "job/shape.h"
 
 #include <math.h>
 
 #define OP_KEEPS 0.6 /* of a layer's bytes: recomputing every second product */
+
+/* The same for state space: what is projected, the same convolved, the scan's result. */
+static double state_bytes(const struct knee_split *s)
+{
+    double across = s->shape->hidden / (s->seq_par ? s->tp : 1);
+    return 2 * (2 * across + 2 * knee_linear_in(s->shape, s->tp));
+}
 
 /* Bytes that the attention half of a layer keeps per token: inputs of norm and projection, queries,
  * keys, values, its result. */
@@ -30,7 +38,10 @@ static double attention_bytes(const struct knee_split *s)
     double q = shape->heads * shape->head_dim, v = shape->heads * shape->value_dim;
     double kv = shape->kv_heads * (shape->head_dim + shape->value_dim);
     double latent = shape->kv_rank > 0 ? 2 * (shape->q_rank + shape->kv_rank) : 0;
-    return 2 * (2 * across + (q + kv + v) / s->tp + latent);
+    double full =
+        2 * (2 * across + ((shape->attention_gate > 0 ? 2 : 1) * q + kv + v) / s->tp + latent);
+    double linear = knee_shape_linear(shape);
+    return linear > 0 ? full + linear * (state_bytes(s) - full) : full;
 }
 
 /* Per token of m: width in, gated or not. */
@@ -54,7 +65,8 @@ static void kept(const struct knee_split *s, bool experts, struct knee_footprint
     double t = s->tokens, across = shape->hidden / (s->seq_par ? s->tp : 1);
     double width = experts ? shape->expert_ffn / s->etp : shape->ffn / s->tp;
     double tokens = experts ? knee_split_routed(s) * s->imbalance : t;
-    double all = t * (attention_bytes(s) + 4 * across) + tokens * ffn_bytes(s, width);
+    double fed = experts ? 1 : knee_shape_fed(shape);
+    double all = t * (attention_bytes(s) + 4 * across) + fed * tokens * ffn_bytes(s, width);
     if (s->rates->fused_attention <= 0)
         all += 5 * shape->heads / s->tp * t * shape->seq;
     if (s->dtype != KNEE_16BIT) /* what goes into products is kept as it was cast */
@@ -78,6 +90,8 @@ void knee_footprint_of(const struct knee_split *s, struct knee_footprint *out)
     f.common[0] = (p.attention + p.dense_ffn) / s->tp + p.norms;
     f.common[1] = (p.attention + p.shared) / s->tp + p.norms + p.router;
     f.experts[1] = experts ? shape->experts / s->ep * p.expert / s->etp : 0;
+    for (int kind = 0; kind < 2; kind++)
+        f.adapter[kind] = p.adapter[kind] / s->tp;
     f.embedding = p.embedding / s->tp + p.positions;
     f.head = p.embedding / s->tp; /* a tied head is a copy when the ends of a pipeline differ */
     f.logits_bytes = s->rates->logits_bytes * s->tokens * shape->vocab / s->tp;
@@ -116,6 +130,26 @@ void knee_stage_params(const struct knee_footprint *f, const struct knee_shape *
     *experts = layers * mixed(f->experts, share);
 }
 
+void knee_layer_trained(const struct knee_footprint *f, const struct knee_shape *shape,
+                        double *common, double *experts)
+{
+    double share = expert_share(shape);
+    *common = mixed(shape->lora_rank > 0 ? f->adapter : f->common, share);
+    *experts = shape->lora_rank > 0 ? 0 : mixed(f->experts, share);
+}
+
+void knee_stage_trained(const struct knee_footprint *f, const struct knee_shape *shape,
+                        const struct knee_plan *plan, double *common, double *experts)
+{
+    if (shape->lora_rank <= 0) {
+        knee_stage_params(f, shape, plan, common, experts);
+        return;
+    }
+    struct knee_stages stages = knee_plan_stages(shape->layers, plan->pp, plan->vp);
+    *common = stages.most * mixed(f->adapter, expert_share(shape));
+    *experts = 0;
+}
+
 /* Stages' worth of activations that the first stage holds. */
 static double in_flight(const struct knee_plan *plan)
 {
@@ -132,8 +166,14 @@ struct states {
     double parameters, gradients, optimizer, gathered;
 };
 
-static struct states states_of(double common, double experts, const struct knee_footprint *f,
-                               const struct knee_machine *machine, const struct knee_plan *plan)
+/* Parameters of the stage: common ones, experts'. */
+struct held {
+    double common, experts;
+};
+
+static struct states states_of(const struct held *all, const struct held *trained,
+                               const struct knee_footprint *f, const struct knee_machine *machine,
+                               const struct knee_plan *plan)
 {
     double group = plan->shard == KNEE_REPLICATE ? 1 : plan->shard_size;
     double expert_group = fmax(1, group * plan->tp / (plan->ep * plan->etp));
@@ -142,7 +182,9 @@ static struct states states_of(double common, double experts, const struct knee_
         bool split = plan->shard >= KNEE_ZERO3 - i;
         if (i == 1 && plan->shard == KNEE_ZERO2 && plan->pp > 1)
             split = false; /* they are added up over micro-batches: knee_plan_reductions() */
-        each[i] = split ? common / group + experts / expert_group : common + experts;
+        const struct held *of = i == 0 ? all : trained;
+        each[i] =
+            split ? of->common / group + of->experts / expert_group : of->common + of->experts;
     }
     double layer = fmax(f->common[0], f->common[1] + f->experts[1]);
     return (struct states){
@@ -160,9 +202,13 @@ void knee_memory_of(const struct knee_footprint *f, const struct knee_shape *sha
 {
     const struct knee_rates *rates = &machine->rates;
     struct knee_stages stages = knee_plan_stages(shape->layers, plan->pp, plan->vp);
-    double share = expert_share(shape), common, experts;
-    knee_stage_params(f, shape, plan, &common, &experts);
-    struct states states = states_of(common, experts, f, machine, plan);
+    double share = expert_share(shape);
+    struct held all, trained;
+    knee_stage_params(f, shape, plan, &all.common, &all.experts);
+    knee_stage_trained(f, shape, plan, &trained.common, &trained.experts);
+    if (shape->lora_rank > 0)
+        all.common += trained.common;
+    struct states states = states_of(&all, &trained, f, machine, plan);
     double layer[2] = {f->kept_bytes[0][plan->recompute], f->kept_bytes[1][plan->recompute]};
     double whole[2] = {f->kept_bytes[0][KNEE_KEEP], f->kept_bytes[1][KNEE_KEEP]};
     double stage = fmax(stages.first, stages.most - 1) * mixed(layer, share);

@@ -11,6 +11,7 @@
 struct knee_footprint {
     double common[2];  /* parameters that all data-parallel ranks have */
     double experts[2]; /* parameters that only ranks with the same experts have */
+    double adapter[2]; /* trained beside them, all of which are frozen then */
     double embedding, head;
     double kept_bytes[2][KNEE_RECOMPUTES];
     double logits_bytes, permuted_bytes;
@@ -20,6 +21,14 @@ void knee_footprint_of(const struct knee_split *split, struct knee_footprint *ou
 /* Parameters of the fullest stage on one rank: common ones, experts'. */
 void knee_stage_params(const struct knee_footprint *footprint, const struct knee_shape *shape,
                        const struct knee_plan *plan, double *common, double *experts);
+
+/* The same of those that are trained: all of them, or with LoRA the adapters. */
+void knee_stage_trained(const struct knee_footprint *footprint, const struct knee_shape *shape,
+                        const struct knee_plan *plan, double *common, double *experts);
+
+/* Trained parameters of an average layer: common ones, experts'. */
+void knee_layer_trained(const struct knee_footprint *footprint, const struct knee_shape *shape,
+                        double *common, double *experts);
 
 void knee_memory_of(const struct knee_footprint *footprint, const struct knee_shape *shape,
                     const struct knee_machine *machine, const struct knee_plan *plan,

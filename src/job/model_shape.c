@@ -52,6 +52,17 @@ static const struct knee_key rows[] = {
     NUMBER("sinks", sinks, 0, 1, "0", "1: attention has a learned sink per head"),
     NUMBER("positions", positions, 0, 1e8, "0", "learned position embeddings"),
     NUMBER("extra-layers", extra_layers, 0, 1e3, "0", "multi-token-prediction layers"),
+    NUMBER("linear-layers", linear_layers, 0, 1e5, "0",
+           "layers with state space (Mamba) or linear attention in place of attention"),
+    NUMBER("linear-heads", linear_heads, 1, 1e5, "2 hidden / linear-dim", "their heads"),
+    NUMBER("linear-key-heads", linear_key_heads, 1, 1e5, "8", "their groups of keys"),
+    NUMBER("linear-dim", linear_dim, 1, 1e5, "64", "length of one of their values"),
+    NUMBER("state", state, 1, 1e5, "128", "length of one of their keys: the state's other side"),
+    NUMBER("bare-layers", bare_layers, 0, 1e5, "0",
+           "of dense-layers those without a feed-forward part"),
+    NUMBER("attention-gate", attention_gate, 0, 1, "0", "1: queries bring a gate of their size"),
+    NUMBER("lora-rank", lora_rank, 0, 1e5, "0: all is trained",
+           "LoRA: rank of the adapters that are trained; everything else is frozen"),
 };
 
 const struct knee_keys knee_shape_keys = KNEE_KEY_TABLE(rows, struct knee_shape);
@@ -94,12 +105,39 @@ const struct knee_model *knee_model_named(const char *name)
 static const struct {
     size_t preset, shape;
 } same[] = {
-    SAME(layers),    SAME(hidden),     SAME(heads),      SAME(kv_heads),     SAME(head_dim),
-    SAME(ffn),       SAME(glu),        SAME(vocab),      SAME(seq),          SAME(experts),
-    SAME(topk),      SAME(expert_ffn), SAME(shared_ffn), SAME(dense_layers), SAME(q_rank),
-    SAME(kv_rank),   SAME(rope_dim),   SAME(value_dim),  SAME(window),       SAME(global_every),
-    SAME(causal),    SAME(tied),       SAME(bias),       SAME(qk_norm),      SAME(sinks),
+    SAME(layers),
+    SAME(hidden),
+    SAME(heads),
+    SAME(kv_heads),
+    SAME(head_dim),
+    SAME(ffn),
+    SAME(glu),
+    SAME(vocab),
+    SAME(seq),
+    SAME(experts),
+    SAME(topk),
+    SAME(expert_ffn),
+    SAME(shared_ffn),
+    SAME(dense_layers),
+    SAME(q_rank),
+    SAME(kv_rank),
+    SAME(rope_dim),
+    SAME(value_dim),
+    SAME(window),
+    SAME(global_every),
+    SAME(causal),
+    SAME(tied),
+    SAME(bias),
+    SAME(qk_norm),
+    SAME(sinks),
     SAME(positions),
+    SAME(linear_layers),
+    SAME(linear_heads),
+    SAME(linear_key_heads),
+    SAME(linear_dim),
+    SAME(state),
+    SAME(bare_layers),
+    SAME(attention_gate),
 };
 
 static void fill(struct knee_shape *shape, double *field, double value, enum knee_source source)
@@ -115,6 +153,19 @@ void knee_shape_fill(struct knee_shape *shape, const struct knee_model *preset)
 }
 
 /* ---- Completing ---- */
+
+static void fill_linear(struct knee_shape *shape)
+{
+    double *none[] = {&shape->linear_layers, &shape->bare_layers, &shape->attention_gate,
+                      &shape->lora_rank};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        fill(shape, none[i], 0, KNEE_DEFAULT);
+    fill(shape, &shape->linear_dim, 64, KNEE_DEFAULT);
+    fill(shape, &shape->linear_heads, fmax(1, rint(2 * shape->hidden / shape->linear_dim)),
+         KNEE_DEFAULT);
+    fill(shape, &shape->linear_key_heads, fmin(8, shape->linear_heads), KNEE_DEFAULT);
+    fill(shape, &shape->state, 128, KNEE_DEFAULT);
+}
 
 static void fill_usual(struct knee_shape *shape)
 {
@@ -145,6 +196,7 @@ static void fill_usual(struct knee_shape *shape)
         fill(shape, none[i], 0, KNEE_DEFAULT);
     if (!experts)
         shape->dense_layers = shape->layers;
+    fill_linear(shape);
 }
 
 static bool no_width(const struct knee_shape *s)
@@ -172,6 +224,16 @@ static bool wide_rope(const struct knee_shape *s)
     return s->kv_rank > 0 && s->rope_dim >= s->head_dim;
 }
 
+static bool many_linear(const struct knee_shape *s)
+{
+    return s->linear_layers > s->layers;
+}
+
+static bool many_bare(const struct knee_shape *s)
+{
+    return s->bare_layers > s->dense_layers;
+}
+
 static const struct {
     bool (*broken)(const struct knee_shape *);
     const char *what, *hint;
@@ -182,6 +244,8 @@ static const struct {
      "set --kv-heads to a divisor of --heads"},
     {few_experts, "topk is larger than the number of experts", "lower --topk"},
     {many_dense, "there are more dense-layers than layers", "lower --dense-layers"},
+    {many_linear, "there are more linear-layers than layers", "lower --linear-layers"},
+    {many_bare, "there are more bare-layers than dense-layers", "lower --bare-layers"},
     {wide_rope, "rope-dim leaves nothing of head-dim",
      "with latent attention head-dim is the sum of the rotated and the unrotated part"},
 };
@@ -210,7 +274,33 @@ knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err)
 
 /* ---- Parameters ---- */
 
-static double attention_params(const struct knee_shape *s)
+double knee_shape_linear(const struct knee_shape *s)
+{
+    return s->linear_layers / s->layers;
+}
+
+double knee_shape_fed(const struct knee_shape *s)
+{
+    return s->dense_layers > 0 ? 1 - s->bare_layers / s->dense_layers : 1;
+}
+
+double knee_linear_in(const struct knee_shape *s, double tp)
+{
+    double keys = 2 * s->linear_key_heads * s->state;
+    return (2 * s->linear_heads * s->linear_dim + s->linear_heads) / tp +
+           keys / fmin(tp, s->linear_key_heads);
+}
+
+/* In, a convolution over four tokens, what each head has of its own, norm, out. */
+static double linear_params(const struct knee_shape *s)
+{
+    double inner = s->linear_heads * s->linear_dim;
+    double convolved = inner + 2 * s->linear_key_heads * s->state;
+    return s->hidden * knee_linear_in(s, 1) + 5 * convolved + 3 * s->linear_heads + inner +
+           inner * s->hidden;
+}
+
+static double full_attention_params(const struct knee_shape *s)
 {
     double q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, h = s->hidden;
     if (s->kv_rank > 0) {
@@ -223,8 +313,36 @@ static double attention_params(const struct knee_shape *s)
     double bias = s->bias >= 1 ? q + 2 * kv : 0;
     if (s->bias >= 2)
         bias += h;
-    return h * (q + 2 * kv) + q * h + bias + (s->qk_norm > 0 ? 2 * s->head_dim : 0) +
+    double gate = s->attention_gate > 0 ? h * q : 0;
+    return h * (q + 2 * kv) + q * h + gate + bias + (s->qk_norm > 0 ? 2 * s->head_dim : 0) +
            (s->sinks > 0 ? s->heads : 0);
+}
+
+static double attention_params(const struct knee_shape *s)
+{
+    double linear = knee_shape_linear(s), full = full_attention_params(s);
+    return linear > 0 ? full + linear * (linear_params(s) - full) : full;
+}
+
+/* Lengths of what goes into and comes out of the linear maps of a layer's attention, each map by
+ * itself as Hugging Face's PEFT has them: an adapter of rank r has r of each. */
+static double attention_sides(const struct knee_shape *s)
+{
+    double q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim, h = s->hidden;
+    double out = s->heads * s->value_dim + h, inner = s->linear_heads * s->linear_dim;
+    double full = 3 * h + (s->attention_gate > 0 ? 2 : 1) * q + 2 * kv + out;
+    if (s->kv_rank > 0) {
+        double queries = s->q_rank > 0 ? h + s->q_rank + s->q_rank + q : h + q;
+        double up = s->heads * (s->head_dim - s->rope_dim + s->value_dim);
+        full = queries + h + s->kv_rank + s->rope_dim + s->kv_rank + up + out;
+    }
+    double linear = 2 * h + knee_linear_in(s, 1) + inner;
+    return full + knee_shape_linear(s) * (linear - full);
+}
+
+static double ffn_sides(const struct knee_shape *s, double width)
+{
+    return width > 0 ? ((s->glu > 0 ? 2 : 1) + 1) * (s->hidden + width) : 0;
 }
 
 /* A feed-forward part of this width. */
@@ -241,7 +359,7 @@ void knee_shape_params(const struct knee_shape *s, struct knee_params *out)
     double layers = s->layers + s->extra_layers;
     struct knee_params p = {
         .attention = attention_params(s),
-        .dense_ffn = ffn_params(s, s->ffn),
+        .dense_ffn = knee_shape_fed(s) * ffn_params(s, s->ffn),
         .router = experts ? s->hidden * s->experts : 0,
         .expert = experts ? ffn_params(s, s->expert_ffn) : 0,
         .shared = s->shared_ffn > 0 ? ffn_params(s, s->shared_ffn) : 0,
@@ -255,6 +373,10 @@ void knee_shape_params(const struct knee_shape *s, struct knee_params *out)
                   (s->bias >= 2 ? 2 : 1) * s->hidden + s->extra_layers * 2 * s->hidden * s->hidden;
     p.total = rest + moe_layers * s->experts * p.expert;
     p.active = rest + moe_layers * s->topk * p.expert;
+    p.adapter[0] = s->lora_rank * (attention_sides(s) + knee_shape_fed(s) * ffn_sides(s, s->ffn));
+    p.adapter[1] = s->lora_rank * (attention_sides(s) + ffn_sides(s, s->shared_ffn));
+    p.trained = s->lora_rank > 0 ? (layers - moe_layers) * p.adapter[0] + moe_layers * p.adapter[1]
+                                 : p.total;
     *out = p;
 }
 
@@ -276,6 +398,16 @@ double knee_shape_pairs(const struct knee_shape *s, bool causal)
     return global * all + (1 - global) * windowed;
 }
 
+#define CHUNK 128.0 /* tokens that state-space kernels work through as one product */
+
+double knee_linear_scan_flops(const struct knee_shape *s)
+{
+    double inside = s->linear_heads * 2 * CHUNK * s->linear_dim;
+    double keys = s->linear_key_heads * 2 * CHUNK * s->state;
+    double states = s->linear_heads * 4 * s->state * s->linear_dim;
+    return inside + keys + states;
+}
+
 void knee_shape_flops(const struct knee_shape *s, struct knee_flops *out)
 {
     struct knee_params p;
@@ -283,9 +415,13 @@ void knee_shape_flops(const struct knee_shape *s, struct knee_flops *out)
     double layers = s->layers + s->extra_layers;
     double looked_up = p.embedding + p.positions - (s->tied > 0 ? p.embedding : 0);
     double logits_again = s->extra_layers * s->vocab * s->hidden;
-    double scores = 6 * layers * s->heads * (s->head_dim + s->value_dim);
+    double attended = layers * (1 - knee_shape_linear(s));
+    double scores = 6 * attended * s->heads * (s->head_dim + s->value_dim);
+    double scans = 3 * (layers - attended) * knee_linear_scan_flops(s);
+    double weights = p.active - looked_up + logits_again;
     *out = (struct knee_flops){
-        .matmul = 6 * (p.active - looked_up + logits_again),
+        /* frozen weights have no gradients of their own: 4 of the 6 */
+        .matmul = (s->lora_rank > 0 ? 4 * weights + 6 * p.trained : 6 * weights) + scans,
         .attention_full = scores * s->seq,
         .attention_causal = scores * knee_shape_pairs(s, s->causal > 0),
     };

@@ -7,10 +7,15 @@
  *   attention, fused           2 (dq + dv) FLOPs per pair of positions that the mask leaves,
  *                              backward 2.5 times that
  *   attention, through memory  all pairs are computed, and every score is moved some bytes
- *   everything else            bytes only: norms, residuals, rotations, activations, router,
+ *   state space, linear        in, convolution and scan, out; the scan in chunks, at half the rate
+ *   attention                  of fused attention (assumed: no measured run has told)
+ *   LoRA                       no products for weights; what adapters read and write beside the
+ * rest everything else            bytes only: norms, residuals, rotations, activations, router,
  *                              permutations, loss
  *
- * Bytes of norms and residuals are split over tp only with sequence parallelism.
+ * Bytes of norms and residuals are split over tp only with sequence parallelism. A layer is the
+ * mean over the layers where these differ in kind: what only a share of them has counts as that
+ * share.
  */
 #include "job/ops.h"
 
@@ -53,6 +58,7 @@ double knee_split_routed(const struct knee_split *s)
 struct list {
     struct knee_operation *op;
     size_t count;
+    double adapted_in, adapted_out; /* values that go into maps with adapters, and come out */
 };
 
 static struct knee_operation *add(struct list *list, const char *name,
@@ -92,13 +98,31 @@ static void linear(struct list *list, const struct knee_split *s, const char *na
 {
     product(list, name, false, m, n, k, count, s->dtype);
     product(list, name, true, m, k, n, count, s->dtype);
-    product(list, name, true, n, k, m, count, s->dtype);
-    list->op[list->count - 1].weights = true;
+    list->adapted_in += m * k * count;
+    list->adapted_out += m * n * count;
+    if (s->shape->lora_rank <= 0) { /* frozen weights need no gradients */
+        product(list, name, true, n, k, m, count, s->dtype);
+        list->op[list->count - 1].weights = true;
+    }
     if (s->dtype == KNEE_16BIT)
         return;
     double cast = 4 * s->rates->cast * m * count / knee_split_scaling(s);
     moved(list, "cast", false, cast * k);
     moved(list, "cast", true, cast * n);
+}
+
+/* Only a share of the layers has what the list has more than it had `before`. */
+static void only_in(struct list *list, const struct list *before, double share)
+{
+    list->adapted_in = before->adapted_in + share * (list->adapted_in - before->adapted_in);
+    list->adapted_out = before->adapted_out + share * (list->adapted_out - before->adapted_out);
+    for (size_t i = before->count; share != 1 && i < list->count; i++) {
+        struct knee_operation *op = &list->op[i];
+        bool whole = op->kind == KNEE_OPERATION_GEMM || op->kind == KNEE_OPERATION_BYTES;
+        op->count *= whole ? share : 1;
+        op->flops *= whole ? 1 : share;
+        op->bytes *= whole ? 1 : share;
+    }
 }
 
 static void projections(struct list *list, const struct knee_split *s)
@@ -116,7 +140,10 @@ static void projections(struct list *list, const struct knee_split *s)
                1);
     } else {
         double wide = shape->heads + 2 * fmax(shape->kv_heads, fmin(s->tp, shape->heads));
+        if (shape->attention_gate > 0)
+            wide += shape->heads;
         linear(list, s, "query-key-value", t, wide * shape->head_dim / s->tp, h, 1);
+        list->adapted_in += 2 * t * h; /* three maps in one, each with an adapter of its own */
     }
     linear(list, s, "attention out", t, h, heads * shape->value_dim, 1);
 }
@@ -138,22 +165,56 @@ static void scores(struct list *list, const struct knee_split *s)
     }
 }
 
-static void attention(struct list *list, const struct knee_split *s)
+/* State space (Mamba 2) or linear attention (gated delta rule): both have values with a gate, keys
+ * and queries shared by groups of heads, a convolution over both, and a scan. */
+static void state_space(struct list *list, const struct knee_split *s)
+{
+    const struct knee_shape *shape = s->shape;
+    double inner = shape->linear_heads * shape->linear_dim / s->tp, t = s->tokens;
+    double in = knee_linear_in(shape, s->tp), factor = 2 * s->rates->elementwise * t;
+    double moves = 2 * (in - inner) + 4 * inner; /* convolution in and out, gate, norm */
+    linear(list, s, "state in", t, in, shape->hidden, 1);
+    linear(list, s, "state out", t, shape->hidden, inner, 1);
+    for (int backward = 0; backward < 2; backward++) {
+        struct knee_operation *op =
+            add(list, "scan", KNEE_OPERATION_SCAN, KNEE_PART_ATTENTION, backward);
+        op->flops = t * knee_linear_scan_flops(shape) / s->tp * (backward ? 2.5 : 1);
+        op->k = shape->linear_dim;
+        op->n = shape->seq;
+        moved(list, "convolution", backward, (backward ? 1.6 : 1) * factor * moves);
+    }
+}
+
+static void full_attention(struct list *list, const struct knee_split *s)
 {
     const struct knee_shape *shape = s->shape;
     double wide = shape->heads * shape->head_dim + shape->kv_heads * shape->head_dim;
     if (shape->kv_rank > 0)
         wide = shape->heads * (1.5 * shape->head_dim + 0.5 * shape->value_dim) +
                2 * (shape->q_rank + shape->kv_rank);
-    double factor = 2 * s->rates->elementwise * s->tokens;         /* 2 bytes a value */
-    double across = 10 * shape->hidden / (s->seq_par ? s->tp : 1); /* two norms, two residuals */
-    double own = 2 * wide / s->tp;                                 /* rotation, layout */
+    double factor = 2 * s->rates->elementwise * s->tokens; /* 2 bytes a value */
+    double own = 2 * wide / s->tp;                         /* rotation, layout */
     projections(list, s);
     scores(list, s);
-    moved(list, "norms and residuals", false, factor * across);
-    moved(list, "norms and residuals", true, 1.6 * factor * across);
     moved(list, "rotation", false, factor * own);
     moved(list, "rotation", true, 1.5 * factor * own);
+}
+
+static void attention(struct list *list, const struct knee_split *s)
+{
+    double linear_share = knee_shape_linear(s->shape);
+    double factor = 2 * s->rates->elementwise * s->tokens;
+    double across = 10 * s->shape->hidden / (s->seq_par ? s->tp : 1); /* two norms, residuals */
+    struct list before = *list;
+    if (linear_share < 1)
+        full_attention(list, s);
+    only_in(list, &before, 1 - linear_share);
+    before = *list;
+    if (linear_share > 0)
+        state_space(list, s);
+    only_in(list, &before, linear_share);
+    moved(list, "norms and residuals", false, factor * across);
+    moved(list, "norms and residuals", true, 1.6 * factor * across);
 }
 
 /* A feed-forward part of `width` on m tokens, `count` of them side by side. */
@@ -163,6 +224,7 @@ static void feed_forward(struct list *list, const struct knee_split *s, const ch
     double in = s->shape->glu > 0 ? 2 : 1, h = s->shape->hidden;
     double acted = 2 * s->rates->elementwise * m * count * (in + 1) * width;
     linear(list, s, name, m, in * width, h, count);
+    list->adapted_in += (in - 1) * m * h * count;
     linear(list, s, name, m, h, width, count);
     moved(list, "activation", false, acted);
     moved(list, "activation", true, 1.7 * acted);
@@ -176,7 +238,10 @@ static void experts(struct list *list, const struct knee_split *s)
     double router = own * (24 * shape->experts + 2 * shape->hidden);
     double permuted = 16 * s->rates->expert_copies * routed * shape->hidden;
     size_t first = list->count;
+    double in = list->adapted_in, out = list->adapted_out; /* routed experts have no adapters */
     feed_forward(list, s, "experts", routed / local, shape->expert_ffn / s->etp, local);
+    list->adapted_in = in;
+    list->adapted_out = out;
     for (size_t i = first; i < list->count; i++)
         list->op[i].grouped = true;
     for (int backward = 0; backward < 2; backward++) {
@@ -187,13 +252,28 @@ static void experts(struct list *list, const struct knee_split *s)
         feed_forward(list, s, "shared expert", s->tokens, shape->shared_ffn / s->tp, 1);
 }
 
+/* What adapters add: down to their rank and up again, added to what the map gives; backward their
+ * own gradients and the input's. */
+static void adapters(struct list *list, const struct knee_split *s)
+{
+    double rank = s->shape->lora_rank, in = list->adapted_in, out = list->adapted_out;
+    if (rank <= 0 || s->tokens <= 0)
+        return;
+    product(list, "adapters", false, s->tokens, rank, (in + out) / s->tokens, 1, KNEE_16BIT);
+    product(list, "adapters", true, s->tokens, rank, (in + out) / s->tokens, 2, KNEE_16BIT);
+    moved(list, "adapters", false, 4 * out);
+    moved(list, "adapters", true, 4 * in);
+}
+
 static void head(struct list *list, const struct knee_split *s)
 {
     double n = s->shape->vocab / s->tp, h = s->shape->hidden, t = s->tokens;
     product(list, "logits", false, t, n, h, 1, KNEE_16BIT);
     product(list, "logits", true, t, h, n, 1, KNEE_16BIT);
-    product(list, "logits", true, n, h, t, 1, KNEE_16BIT);
-    list->op[list->count - 1].weights = true;
+    if (s->shape->lora_rank <= 0) {
+        product(list, "logits", true, n, h, t, 1, KNEE_16BIT);
+        list->op[list->count - 1].weights = true;
+    }
     moved(list, "loss", false, 10 * s->rates->loss * t * n);
     moved(list, "loss", true, 8 * s->rates->loss * t * n);
     for (size_t i = 0; i < list->count; i++)
@@ -214,9 +294,13 @@ size_t knee_ops_list(const struct knee_split *s, enum knee_operations_of what,
         return list.count;
     }
     attention(&list, s);
+    struct list before = list;
     if (what == KNEE_OPERATIONS_EXPERT)
         experts(&list, s);
-    else
+    else if (knee_shape_fed(s->shape) > 0)
         feed_forward(&list, s, "feed-forward", s->tokens, s->shape->ffn / s->tp, 1);
+    if (what == KNEE_OPERATIONS_DENSE)
+        only_in(&list, &before, knee_shape_fed(s->shape));
+    adapters(&list, s);
     return list.count;
 }

@@ -169,7 +169,9 @@ static bool wrong_count(const struct question *q)
 
 static bool wrong_heads(const struct question *q)
 {
-    return !divides(q->plan->tp, q->shape->heads);
+    bool linear = q->shape->linear_layers > 0;
+    return !divides(q->plan->tp, q->shape->heads) ||
+           (linear && !divides(q->plan->tp, q->shape->linear_heads));
 }
 
 static bool many_stages(const struct question *q)

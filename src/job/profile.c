@@ -45,6 +45,8 @@ static const struct knee_key rows[] = {
     SHARE("flash-forward", flash_forward, HARD, "share of the 16-bit peak, fused attention"),
     SHARE("flash-backward", flash_backward, HARD, "the same, backward"),
     FACTOR("flash-length", flash_length, HARD, "sequence length at which half of it is reached"),
+    SHARE("flash-small-head", flash_small_head, HARD,
+          "of that rate which heads of 64 values or fewer reach"),
     RATE("host-rate", host_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1, KNEE_HUGE, HARD,
          "from the profile", "between GPU and host memory"),
 
@@ -153,7 +155,11 @@ const char *knee_architecture_of(const char *gpu)
 
 enum knee_band_class knee_band_class_of(const struct knee_shape *shape, bool assumed)
 {
-    return shape->experts > 1 ? KNEE_BAND_EXPERTS : assumed ? KNEE_BAND_ASSUMED : KNEE_BAND_KNOWN;
+    /* no measured run says how long a scan takes, or a step of adapters */
+    bool unseen = shape->linear_layers > 0 || shape->lora_rank > 0;
+    return shape->experts > 1  ? KNEE_BAND_EXPERTS
+           : assumed || unseen ? KNEE_BAND_ASSUMED
+                               : KNEE_BAND_KNOWN;
 }
 
 /* ---- Resolving ---- */
@@ -181,14 +187,29 @@ static size_t list_scopes(const char *gpu, int profile, struct scope *out)
     return count;
 }
 
-static void add_step(size_t constant, struct knee_recipe *out)
+/* Years from the beginning of 2025 to the version (24.07) of a profile or of the first of its bases
+ * that has one; 0: none has. */
+static double years_of(int profile)
 {
+    for (int bases = 0; profile >= 0 && bases < LINE_MAX; bases++) {
+        double version = knee_profiles[profile].version, year = floor(version);
+        if (!isnan(version))
+            return year - 25 + floor(100 * (version - year) + 1e-6) / 12;
+        profile = knee_profile_row(knee_profiles[profile].base);
+    }
+    return 0;
+}
+
+static void add_step(size_t constant, double years, struct knee_recipe *out)
+{
+    char op = knee_constants[constant].op[0];
     size_t row = knee_keys_find(&knee_rates_keys, knee_constants[constant].constant);
     if (row == knee_rates_keys.count || out->count == KNEE_RECIPE_MAX)
         return;
     out->step[out->count].constant = (unsigned short)constant;
     out->step[out->count].offset = (unsigned short)rows[row].offset;
-    out->step[out->count].times = knee_constants[constant].op[0] == '*';
+    out->step[out->count].times = op != '=';
+    out->step[out->count].power = op == '^' ? years : 1;
     out->count++;
 }
 
@@ -201,7 +222,7 @@ void knee_recipe_init(const char *gpu, int profile, struct knee_recipe *out)
         for (size_t i = 0; i < knee_constants_count; i++)
             if (strcmp(knee_constants[i].owner, scopes[s].owner) == 0 &&
                 strcmp(knee_constants[i].scope, scopes[s].kind) == 0)
-                add_step(i, out);
+                add_step(i, years_of(profile), out);
 }
 
 void knee_rates_resolve(const struct knee_recipe *recipe, const double *values,
@@ -214,6 +235,8 @@ void knee_rates_resolve(const struct knee_recipe *recipe, const double *values,
         size_t constant = recipe->step[i].constant;
         double value = values ? values[constant] : knee_constants[constant].value;
         double *field = (double *)(void *)((char *)&rates + recipe->step[i].offset);
+        if (recipe->step[i].power != 1)
+            value = pow(value, recipe->step[i].power);
         *field = recipe->step[i].times ? *field * value : value;
     }
     *out = rates;

@@ -5,7 +5,7 @@
  *
  * A constant's value is found by walking from the general to the special: what holds for all, for
  * the GPU's architecture, for the GPU, then down the profile's line of bases. A row either sets
- * the value (=) or changes what was inherited (*).
+ * the value (=), changes what was inherited (*), or changes it every year from 2025 on (^).
  */
 #ifndef KNEE_JOB_PROFILE_H
 #define KNEE_JOB_PROFILE_H
@@ -16,7 +16,7 @@ struct knee_constant {
     const char *scope;    /* all, architecture, gpu, profile */
     const char *owner;    /* of what the scope says; empty for all */
     const char *constant; /* name in knee_rates_keys */
-    const char *op;       /* = or * */
+    const char *op;       /* =, * or ^ */
     double value;
     double prior, sigma; /* fitted: drawn towards prior, log-normal width sigma. NaN: fixed */
     const char *origin;
@@ -83,6 +83,7 @@ struct knee_recipe {
         unsigned short constant; /* row of knee_constants */
         unsigned short offset;   /* of the field in struct knee_rates */
         bool times;              /* changes what was inherited */
+        double power;            /* by this power of the value: 1, or years since 2025 */
     } step[KNEE_RECIPE_MAX];
 };
 void knee_recipe_init(const char *gpu, int profile, struct knee_recipe *out);

@@ -856,7 +856,7 @@ static void ops_rows(const struct knee_plan_answer *a, const struct knee_plan *p
             knee_table_cell(table, "%.0f x %.0f x %.0f", op->m, op->n, op->k);
         else
             knee_table_cell(table, "-");
-        knee_table_cell(table, "%.0f", op->count);
+        knee_table_cell(table, "%.3g", op->count);
         knee_table_number(table, op->flops > 0 ? op->flops * op->count : NAN, KNEE_UNIT_COUNT);
         knee_table_number(table, op->bytes > 0 ? op->bytes * op->count : NAN, KNEE_UNIT_BYTES);
         knee_table_number(table, op->seconds, KNEE_UNIT_SECONDS);

@@ -243,6 +243,31 @@ static void reasons_table(const struct knee_validation *v, enum knee_format form
     knee_table_release(&table);
 }
 
+/* Sources that are far off when they are left out, and why. */
+static void far_table(const struct knee_validation *v, enum knee_format format,
+                      const struct knee_style *style, struct knee_text *text)
+{
+    static const char *const names[] = {"left out, worse than 25 %", "off by", "why"};
+    char why[2 * KNEE_RUN_TEXT];
+    struct knee_table table;
+    size_t count = 0;
+    knee_table_init(&table, "lrl", text->alloc);
+    KNEE_HEADS(&table, names);
+    for (size_t i = 0; i < v->source_count; i++) {
+        if (!knee_held_out_reason(v, i, why))
+            continue;
+        count++;
+        knee_table_cell(&table, "%s", v->source[i].name);
+        percent(&table, v->held_out[i].mape);
+        knee_table_cell(&table, "%s", why);
+    }
+    if (count > 0) {
+        knee_text_puts(text, "\n");
+        knee_table_write(&table, format, style, text);
+    }
+    knee_table_release(&table);
+}
+
 static void write_text(const struct knee_validation *v, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
@@ -254,6 +279,8 @@ static void write_text(const struct knee_validation *v, enum knee_format format,
     summary_table(v, format, style, text);
     knee_text_puts(text, "\n");
     group_table("source", v->source, held_out, v->source_count, format, style, text);
+    if (held_out)
+        far_table(v, format, style, text);
     knee_text_puts(text, "\n");
     group_table("GPU", v->gpu, NULL, v->gpu_count, format, style, text);
     if (v->curve_count > 0) {
@@ -454,6 +481,22 @@ static void json_groups(struct knee_json *json, const char *key,
     knee_json_close(json, ']');
 }
 
+static void json_far(struct knee_json *json, const struct knee_validation *v)
+{
+    char why[2 * KNEE_RUN_TEXT];
+    knee_json_open(json, "far_off", '[');
+    for (size_t i = 0; i < v->source_count; i++) {
+        if (!knee_held_out_reason(v, i, why))
+            continue;
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "name", v->source[i].name);
+        knee_json_number(json, "mape", v->held_out[i].mape);
+        knee_json_string(json, "why", why);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
 static void write_json(const struct knee_validation *v, struct knee_text *text)
 {
     struct knee_json json = {.text = text};
@@ -465,8 +508,10 @@ static void write_json(const struct knee_validation *v, struct knee_text *text)
     json_summary(&json, v);
     json_bands(&json, v);
     json_groups(&json, "sources", v->source, v->source_count);
-    if (cross_validated(v))
+    if (cross_validated(v)) {
         json_groups(&json, "sources_held_out", v->held_out, v->source_count);
+        json_far(&json, v);
+    }
     json_groups(&json, "gpus", v->gpu, v->gpu_count);
     knee_json_open(&json, "curves", '[');
     for (size_t i = 0; i < v->curve_count; i++) {

@@ -69,6 +69,18 @@ static bool random_plan(const struct knee_shape *shape, const struct knee_machin
 static const char *const models[MODELS] = {"llama3-8b", "gpt3-175b", "qwen3-235b-a22b",
                                            "deepseek-v3"};
 
+/* One of them; now and then with state space in some layers, or with adapters. */
+static struct knee_shape some_shape(int i)
+{
+    struct knee_shape shape = shape_named(models[i % MODELS]);
+    if (i % 5 == 1) {
+        shape.linear_layers = floor(shape.layers / 2);
+        shape.bare_layers = fmin(2, shape.dense_layers);
+    }
+    shape.lora_rank = i % 7 == 2 ? 32 : 0;
+    return shape;
+}
+
 /* ---- Laws of the cost ---- */
 
 static void parts_and_memory_sum(void **state)
@@ -77,7 +89,7 @@ static void parts_and_memory_sum(void **state)
     uint64_t dice = 7;
     struct knee_machine machine = machine_of("h100", "megatron-core");
     for (int i = 0; i < 2000; i++) {
-        struct knee_shape shape = shape_named(models[i % MODELS]);
+        struct knee_shape shape = some_shape(i);
         struct knee_plan plan;
         struct knee_plan_cost cost;
         struct knee_step step;
@@ -197,6 +209,63 @@ static void more_of_a_resource_never_hurts(void **state)
 
 /* A token that goes to a node once, and there to a rank once, is never slower than one for each of
  * its experts; eight of them over four nodes are 3.6 copies (4 (1 - 0.75^8)). */
+/* Training adapters alone never takes longer or more room than training everything, exchanges no
+ * more, and takes the longer the higher their rank. */
+static void frozen_weights_cost_less(void **state)
+{
+    (void)state;
+    uint64_t dice = 41;
+    size_t seen = 0;
+    struct knee_machine machine = machine_of("h100", "megatron-core");
+    for (int i = 0; i < 2000; i++) {
+        struct knee_shape shape = shape_named(models[i % MODELS]), tuned = shape, higher = shape;
+        struct knee_plan plan;
+        struct knee_plan_cost all, some, more;
+        tuned.lora_rank = 16;
+        higher.lora_rank = 256;
+        if (!random_plan(&shape, &machine, &dice, &plan))
+            continue;
+        knee_plan_price(&shape, &machine, &plan, &all);
+        knee_plan_price(&tuned, &machine, &plan, &some);
+        knee_plan_price(&higher, &machine, &plan, &more);
+        /* cut finely, or in 8 bits, what adapters move may be more than what is saved */
+        bool large = plan.micro_batch * shape.seq / plan.cp >= 4096;
+        if (large && plan.tp <= 2 && plan.precision == KNEE_BF16)
+            assert_true(some.step_s < all.step_s);
+        assert_true(some.step_s < more.step_s);
+        assert_true(some.memory.total < all.memory.total);
+        assert_true(some.wire_s[KNEE_PART_DP - KNEE_PART_TP] <=
+                    all.wire_s[KNEE_PART_DP - KNEE_PART_TP]);
+        assert_true(some.memory.total < more.memory.total);
+        seen++;
+    }
+    assert_true(seen > 500);
+}
+
+/* State space in every layer takes as long per token however long the sequence is; attention does
+ * not, and with half of the layers it is in between. */
+static void state_space_is_linear(void **state)
+{
+    (void)state;
+    struct knee_machine machine = machine_of("h100", "megatron-core");
+    double per_token[3][2];
+    for (int kind = 0; kind < 3; kind++)
+        for (int longer = 0; longer < 2; longer++) {
+            struct knee_shape shape = shape_named("llama3-8b");
+            shape.linear_layers = kind * 16;
+            shape.seq = longer ? 65536 : 8192;
+            struct knee_plan plan = plan_of(&shape, &machine, 8, 8 * (longer ? 1 : 8), 2, 1, 1);
+            struct knee_plan_cost cost;
+            plan.micro_batch = longer ? 1 : 8;
+            knee_plan_price(&shape, &machine, &plan, &cost);
+            per_token[kind][longer] = cost.step_s / (plan.global_batch * shape.seq);
+        }
+    assert_relative(per_token[2][1], per_token[2][0], 0.02);
+    assert_true(per_token[0][1] > 1.5 * per_token[0][0]);
+    assert_relative(per_token[1][1] - per_token[1][0], (per_token[0][1] - per_token[0][0]) / 2,
+                    0.05);
+}
+
 static void tokens_sent_once_never_hurt(void **state)
 {
     (void)state;
@@ -454,7 +523,7 @@ static void traffic_adds_up(void **state)
     struct knee_machine machine = machine_of("h100", "megatron-core");
     size_t seen = 0;
     for (int i = 0; i < 2000; i++) {
-        struct knee_shape shape = shape_named(models[i % MODELS]);
+        struct knee_shape shape = some_shape(i);
         struct knee_plan plan;
         struct knee_plan_cost cost;
         struct knee_traffic rows[KNEE_TRAFFIC_MAX];
@@ -778,6 +847,8 @@ int main(void)
         cmocka_unit_test(nothing_is_faster_than_its_floors),
         cmocka_unit_test(axes_by_hand),
         cmocka_unit_test(more_of_a_resource_never_hurts),
+        cmocka_unit_test(frozen_weights_cost_less),
+        cmocka_unit_test(state_space_is_linear),
         cmocka_unit_test(tokens_sent_once_never_hurt),
         cmocka_unit_test(hosts_wait_for_each_other),
         cmocka_unit_test(fitting_is_a_probability),

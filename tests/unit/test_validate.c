@@ -203,7 +203,8 @@ static void tables_are_whole(void **state)
     }
 }
 
-/* A row says =, or * on what its base has. */
+/* A row says =, * on what its base has, or ^ by the years from 2025 to its version: 24.03 is nine
+ * months before. */
 static void constants_are_inherited(void **state)
 {
     (void)state;
@@ -213,12 +214,16 @@ static void constants_are_inherited(void **state)
     knee_rates_resolve(&recipe, NULL, &base);
     knee_recipe_init("h100", knee_profile_row("nemo-24.03"), &recipe);
     knee_rates_resolve(&recipe, NULL, &child);
-    double factor = NAN;
-    for (size_t i = 0; i < knee_constants_count; i++)
-        if (strcmp(knee_constants[i].owner, "nemo-24.03") == 0 &&
-            strcmp(knee_constants[i].constant, "gemm") == 0)
+    double factor = NAN, yearly = NAN;
+    for (size_t i = 0; i < knee_constants_count; i++) {
+        if (strcmp(knee_constants[i].constant, "gemm") != 0)
+            continue;
+        if (strcmp(knee_constants[i].owner, "nemo-24.03") == 0)
             factor = knee_constants[i].value;
-    assert_relative(child.gemm, base.gemm * factor, 1e-12);
+        if (strcmp(knee_constants[i].op, "^") == 0)
+            yearly = knee_constants[i].value;
+    }
+    assert_relative(child.gemm, base.gemm * factor * pow(yearly, -0.75), 1e-12);
     assert_near(child.elementwise, base.elementwise, 0);
 }
 
@@ -332,8 +337,10 @@ static void bands_by_hand(void **state)
     struct knee_err err;
     double room[22];
     assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
-    for (int i = 0; i < 22; i++) /* measured over predicted: 0.91 ... 1.10, and 3 */
+    for (int i = 0; i < 22; i++) { /* measured over predicted: 0.91 ... 1.10, and 3 */
         v.result[i].held_out_error = 1 / (i < 20 ? 0.91 + 0.01 * i : 3) - 1;
+        v.result[i].held_out_spread = 0.1;
+    }
     knee_judge_bands(&v, room);
     /* the profile of an unnamed framework is generic, so something is assumed */
     const struct knee_run_band *band = &v.left_out_band[1];
@@ -348,6 +355,124 @@ static void bands_by_hand(void **state)
     knee_judge_bands(&v, room);
     assert_near(band->covered_left_out, 2.0 / 22 + 2.0 / 22, 1e-12);
     knee_validation_release(&v);
+    knee_runs_release(&runs);
+}
+
+/* A class of one source has nobody to be judged by: it takes the others' residuals in units of
+ * their spread, times its own, whatever it measured itself. */
+static void bands_that_are_borrowed(void **state)
+{
+    (void)state;
+    char rows[8192] = "";
+    for (int i = 0; i < 42; i++) {
+        char row[160];
+        snprintf(row, sizeof row, "r%d,%s%d,x,,h100,8,%d,%s,bf16,128,1,1,1,1,0,none,DP,1,,Y\n", i,
+                 i < 40 ? "dense" : "moe", i < 40 ? i % 5 : 0, 8,
+                 i < 40 ? "llama3-8b" : "mixtral-8x7b");
+        strcat(rows, row);
+    }
+    struct knee_runs runs = runs_of(rows);
+    struct knee_validation v;
+    struct knee_err err;
+    double room[42];
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    for (int i = 0; i < 42; i++) { /* two spreads away from what is predicted, on either side */
+        v.result[i].held_out_spread = i < 40 ? 0.05 : 0.2;
+        v.result[i].held_out_error = expm1((i % 2 ? 2 : -2) * v.result[i].held_out_spread);
+    }
+    knee_judge_bands(&v, room);
+    const struct knee_run_band *dense = &v.left_out_band[1], *moe = &v.left_out_band[2];
+    assert_int_equal(moe->rows, 2);
+    assert_int_equal(moe->sources, 1);
+    assert_near(dense->high, exp(0.1), 1e-12);
+    assert_near(moe->high, exp(0.4), 1e-12);
+    assert_near(moe->low, exp(-0.4), 1e-12);
+    assert_near(moe->covered_left_out, 1, 0);
+    for (int i = 40; i < 42; i++)
+        v.result[i].held_out_error = expm1(0.5); /* further off than its spread says */
+    knee_judge_bands(&v, room);
+    assert_near(moe->covered_left_out, 0, 0);
+    knee_validation_release(&v);
+    knee_runs_release(&runs);
+}
+
+/* A source that is far off says what it alone has; one that is near needs no reason. */
+static void far_sources_have_reasons(void **state)
+{
+    (void)state;
+    struct knee_runs runs =
+        runs_of("a,x,megatron-lm,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "b,x,megatron-lm,,h100,8,8,llama3-8b,fp8,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "c,y,megatron-lm,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "d,z,megatron-lm,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n");
+    static const double error[] = {0.1, -0.6, 0.3, 0.02};
+    char why[2 * KNEE_RUN_TEXT];
+    struct knee_validation v;
+    struct knee_err err;
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_false(knee_held_out_reason(&v, 0, why)); /* not asked */
+    for (size_t i = 0; i < 4; i++)
+        v.result[i].held_out_error = error[i];
+    for (size_t i = 0; i < v.source_count; i++) {
+        v.held_out[i] = v.source[i];
+        v.held_out[i].mape = i == 0 ? 0.35 : fabs(error[i + 1]);
+    }
+    assert_true(knee_held_out_reason(&v, 0, why));
+    assert_string_equal(why, "1 of 2 rows; the precision of 1 of them (fp8) is in no other source");
+    assert_true(knee_held_out_reason(&v, 1, why));
+    assert_non_null(strstr(why, "no reason known"));
+    assert_false(knee_held_out_reason(&v, 2, why));
+    knee_validation_release(&v);
+    knee_runs_release(&runs);
+}
+
+/* Adapters and hybrids that a table names: the first are taken with a usual rank, which is said;
+ * the second only where their layers are known. */
+static void layers_that_columns_do_not_have(void **state)
+{
+    (void)state;
+    struct knee_runs runs =
+        runs_of("a,x,sft with LoRA,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "b,x,an exploration,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "c,x,z,,h100,8,8,nemotron-h-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                "d,x,z,,h100,8,8,nemotron-h-99b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n");
+    assert_near(runs.run[0].shape.lora_rank, 16, 0);
+    assert_non_null(strstr(runs.run[0].assumed, "lora_rank"));
+    assert_near(runs.run[1].shape.lora_rank, 0, 0);
+    assert_near(runs.run[2].shape.linear_layers, 24, 0);
+    assert_string_equal(runs.run[2].skipped, "");
+    assert_true(runs.run[3].skipped[0] != '\0');
+    knee_runs_release(&runs);
+}
+
+/* What is left open of a prediction shrinks with every run that counts, and without any it is what
+ * the priors say. */
+static void what_a_fit_leaves_open(void **state)
+{
+    (void)state;
+    struct knee_runs runs = runs_of("a,s,x,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+                                    "b,s,x,,h100,8,8,llama3-8b,bf16,64,1,1,1,1,0,none,DP,1,,Y\n"
+                                    "c,s,x,,a100,8,8,llama3-8b,bf16,64,1,1,1,1,0,none,DP,1,,Y\n"
+                                    "d,s,x,,h100,8,8,llama3-8b,bf16,32,1,1,1,1,0,none,DP,1,,Y\n");
+    struct knee_fit fit;
+    struct knee_err err;
+    double spread[4], before = INFINITY;
+    assert_int_equal(knee_fit_init(&fit, &runs, KNEE_FIT_SHIPPED, NULL, &err), KNEE_OK);
+    for (size_t known = 0; known < 4; known++) {
+        for (size_t i = 0; i < 4; i++)
+            fit.use[i] = i < known;
+        knee_fit_predict(&fit);
+        for (size_t i = 0; i < 4; i++)
+            runs.run[i].step_s = fit.predicted_s[i]; /* so that nothing is missed */
+        knee_fit_spread(&fit, spread);
+        for (size_t i = 0; i < known; i++)
+            assert_true(isnan(spread[i]));
+        assert_true(spread[3] > 0 && spread[3] < before + 1e-12);
+        if (known == 1)
+            assert_true(spread[3] < 0.7 * before); /* nearly the same run */
+        before = spread[3];
+    }
+    knee_fit_release(&fit);
     knee_runs_release(&runs);
 }
 
@@ -578,6 +703,10 @@ int main(void)
         cmocka_unit_test(statistics_by_hand),
         cmocka_unit_test(decisions_by_hand),
         cmocka_unit_test(bands_by_hand),
+        cmocka_unit_test(bands_that_are_borrowed),
+        cmocka_unit_test(what_a_fit_leaves_open),
+        cmocka_unit_test(far_sources_have_reasons),
+        cmocka_unit_test(layers_that_columns_do_not_have),
         cmocka_unit_test(calibration_finds_what_was_put_in),
         cmocka_unit_test(nothing_to_fit_is_said),
         cmocka_unit_test(held_out_means_held_out),

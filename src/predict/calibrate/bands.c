@@ -4,6 +4,11 @@
  * out of the fit, by class; a band holds the middle 90 of 100 of them (split conformal prediction:
  * of n residuals the ceil(0.95 (n + 1))-th smallest is the upper end). Whether such bands hold is
  * asked the same way: each source against a band from the other sources' residuals.
+ *
+ * A class of few sources cannot tell how its sources differ: it borrows the residuals of all
+ * classes, each divided by its own spread (what a fit without its source leaves open,
+ * knee_fit_spread()), and takes them times the spread of its own runs, which no measured time goes
+ * into (normalised conformal prediction).
  */
 #include "base/order.h"
 #include "base/text.h"
@@ -13,7 +18,8 @@
 #include <math.h>
 #include <string.h>
 
-#define OUTSIDE 0.05 /* on each side */
+#define OUTSIDE     0.05 /* on each side */
+#define FEW_SOURCES 5
 
 enum knee_band_class knee_run_class(const struct knee_measured_run *run)
 {
@@ -31,31 +37,55 @@ static bool in_class(const struct knee_validation *v, size_t i, enum knee_band_c
     return !isnan(v->result[i].held_out_error) && knee_run_class(&v->runs->run[i]) == class;
 }
 
-/* The band of a class from all sources but `without` (NULL: from all); false: no residuals. */
-static bool band_from(const struct knee_validation *v, enum knee_band_class class,
-                      const char *without, double *room, struct knee_run_band *out)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < v->runs->count; i++)
-        if (in_class(v, i, class) && (!without || strcmp(v->runs->run[i].source, without) != 0))
-            room[n++] = residual(&v->result[i]);
-    if (n == 0)
-        return false;
-    knee_median(room, n); /* sorts */
-    double count = (double)n, above = ceil((1 - OUTSIDE) * (count + 1));
-    size_t high = (size_t)fmin(above, count) - 1;
-    out->low = exp(room[n - 1 - high]);
-    out->high = exp(room[high]);
-    out->rows = n;
-    return true;
-}
-
 static bool first_of_source(const struct knee_validation *v, size_t i, enum knee_band_class class)
 {
     for (size_t k = 0; k < i; k++)
         if (in_class(v, k, class) && strcmp(v->runs->run[k].source, v->runs->run[i].source) == 0)
             return false;
     return in_class(v, i, class);
+}
+
+static size_t sources_of(const struct knee_validation *v, enum knee_band_class class)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < v->runs->count; i++)
+        count += first_of_source(v, i, class);
+    return count;
+}
+
+/* The spread of a class's runs: root of the mean square. */
+static double spread_of(const struct knee_validation *v, enum knee_band_class class)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < v->runs->count; i++)
+        if (in_class(v, i, class)) {
+            sum += v->result[i].held_out_spread * v->result[i].held_out_spread;
+            count++;
+        }
+    return sqrt(sum / count);
+}
+
+/* The band of a class from all sources but `without` (NULL: from all); false: no residuals. */
+static bool band_from(const struct knee_validation *v, enum knee_band_class class,
+                      const char *without, double *room, struct knee_run_band *out)
+{
+    size_t n = 0;
+    bool borrow = sources_of(v, class) < FEW_SOURCES;
+    double unit = borrow ? spread_of(v, class) : 1;
+    for (size_t i = 0; i < v->runs->count; i++) {
+        const struct knee_run_result *r = &v->result[i];
+        bool counts = borrow ? !isnan(r->held_out_error) : in_class(v, i, class);
+        if (counts && (!without || strcmp(v->runs->run[i].source, without) != 0))
+            room[n++] = residual(r) / (borrow ? r->held_out_spread : 1);
+    }
+    if (n == 0 || isnan(unit))
+        return false;
+    knee_median(room, n); /* sorts */
+    double count = (double)n, above = ceil((1 - OUTSIDE) * (count + 1));
+    size_t high = (size_t)fmin(above, count) - 1;
+    out->low = exp(unit * room[n - 1 - high]);
+    out->high = exp(unit * room[high]);
+    return true;
 }
 
 /* Rows of a source that a band holds. */
@@ -78,6 +108,7 @@ static void left_out(const struct knee_validation *v, enum knee_band_class class
     for (size_t i = 0; i < v->runs->count; i++) {
         struct knee_run_band others = {0};
         const char *source = v->runs->run[i].source;
+        band->rows += in_class(v, i, class);
         if (!first_of_source(v, i, class))
             continue;
         band->sources++;

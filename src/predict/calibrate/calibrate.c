@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/keys.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -66,7 +67,7 @@ void knee_fit_release(struct knee_fit *fit)
     void **owned[] = {(void **)&fit->values,    (void **)&fit->fitted,      (void **)&fit->use,
                       (void **)&fit->log_error, (void **)&fit->predicted_s, (void **)&fit->machine,
                       (void **)&fit->recipe,    (void **)&fit->jacobian,    (void **)&fit->normal,
-                      (void **)&fit->kept};
+                      (void **)&fit->kept,      (void **)&fit->open};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
         knee_resize(fit->alloc, *owned[i], 0);
         *owned[i] = NULL;
@@ -121,6 +122,7 @@ static bool allocate(struct knee_fit *fit)
         {(void **)&fit->jacobian, runs * n * sizeof(double)},
         {(void **)&fit->normal, n * (n + 1) * sizeof(double)},
         {(void **)&fit->kept, n * sizeof(double)},
+        {(void **)&fit->open, n * (n + 1) * sizeof(double)},
     };
     bool good = true;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -166,6 +168,7 @@ static void prepare_run(struct knee_fit *fit, size_t i, struct knee_err *err)
         recipe->step[recipe->count].constant = (unsigned short)(knee_constants_count + k);
         recipe->step[recipe->count].offset = (unsigned short)own[k].offset;
         recipe->step[recipe->count].times = true;
+        recipe->step[recipe->count].power = 1;
         recipe->count++;
     }
 }
@@ -215,16 +218,19 @@ static double loss_of(struct knee_fit *fit)
     return sum;
 }
 
-static void differentiate(struct knee_fit *fit)
+/* Of the runs that count, or with `others` of those that do not. */
+static void differentiate(struct knee_fit *fit, bool others)
 {
     size_t n = fit->fitted_count;
     for (size_t j = 0; j < n; j++) {
         double *value = &fit->values[fit->fitted[j].value], kept = *value;
         *value = kept * exp(NUDGE);
         for (size_t i = 0; i < fit->runs->count; i++) {
-            bool moves = fit->use[i] && concerns(fit, fit->fitted[j].value, i);
-            fit->jacobian[i * n + j] =
-                moves ? log(predict(fit, i) / fit->predicted_s[i]) / NUDGE : 0;
+            bool mine = !fit->runs->run[i].skipped[0] && fit->use[i] != others;
+            if (mine && concerns(fit, fit->fitted[j].value, i))
+                fit->jacobian[i * n + j] = log(predict(fit, i) / fit->predicted_s[i]) / NUDGE;
+            else
+                fit->jacobian[i * n + j] = 0;
         }
         *value = kept;
     }
@@ -290,7 +296,7 @@ static bool solve(double *a, size_t n)
 static bool improve(struct knee_fit *fit, double *damping)
 {
     size_t n = fit->fitted_count;
-    differentiate(fit);
+    differentiate(fit, false);
     for (int tries = 0; tries < 8; tries++, *damping *= 4) {
         assemble(fit, *damping);
         if (!solve(fit->normal, n))
@@ -312,6 +318,50 @@ static bool improve(struct knee_fit *fit, double *damping)
     }
     loss_of(fit); /* the errors of the values that were kept */
     return false;
+}
+
+/* ---- How much a fit leaves open ---- */
+
+/* Median of what the fit misses of the runs that count; uses up `room`, one place per run. */
+static double usual_miss(const struct knee_fit *fit, double *room)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < fit->runs->count; i++)
+        if (fit->use[i])
+            room[count++] = fabs(fit->log_error[i]);
+    return count ? knee_median(room, count) : 0;
+}
+
+/* Variance of a run's logarithm: its derivatives with the inverse of the second derivatives of the
+ * loss between them. */
+static double open_variance(struct knee_fit *fit, size_t run)
+{
+    size_t n = fit->fitted_count, wide = n + 1;
+    const double *row = &fit->jacobian[run * n];
+    double sum = 0;
+    memcpy(fit->open, fit->normal, n * wide * sizeof *fit->open);
+    for (size_t j = 0; j < n; j++)
+        fit->open[j * wide + n] = row[j];
+    if (!solve(fit->open, n))
+        return 0;
+    for (size_t j = 0; j < n; j++)
+        sum += row[j] * fit->open[j * wide + n];
+    return 2 * PRIOR_PULL * sum;
+}
+
+void knee_fit_spread(struct knee_fit *fit, double *spread)
+{
+    double miss;
+    loss_of(fit);
+    miss = usual_miss(fit, spread);
+    knee_fit_predict(fit);
+    differentiate(fit, false);
+    assemble(fit, 0);
+    differentiate(fit, true);
+    for (size_t i = 0; i < fit->runs->count; i++)
+        spread[i] = fit->use[i] || fit->runs->run[i].skipped[0]
+                        ? NAN
+                        : sqrt(miss * miss + open_variance(fit, i));
 }
 
 void knee_fit_run(struct knee_fit *fit, int most)

@@ -20,12 +20,12 @@ struct knee_fit {
     double *values; /* one per row of knee_constants, then one per own constant */
     struct knee_fit_constant *fitted;
     size_t fitted_count;
-    bool *use;                    /* which runs count; all expressible ones at first */
-    double *log_error;            /* log(predicted / measured) per run */
-    double *predicted_s;          /* per run */
-    struct knee_machine *machine; /* per run; its rates are those last tried */
-    struct knee_recipe *recipe;   /* per run */
-    double *jacobian, *normal, *kept;
+    bool *use;                               /* which runs count; all expressible ones at first */
+    double *log_error;                       /* log(predicted / measured) per run */
+    double *predicted_s;                     /* per run */
+    struct knee_machine *machine;            /* per run; its rates are those last tried */
+    struct knee_recipe *recipe;              /* per run */
+    double *jacobian, *normal, *kept, *open; /* open: a second `normal` */
     double loss;
 };
 
@@ -47,6 +47,13 @@ void knee_fit_release(struct knee_fit *fit);
 /* Levenberg-Marquardt on the logarithms, robust against outliers, until it no longer helps or
  * `most` rounds are done. */
 void knee_fit_run(struct knee_fit *fit, int most);
+
+/* How far off the prediction of a run may be, one standard deviation of its logarithm: what the
+ * runs that count and the priors leave open of the constants it depends on (the inverse of the
+ * fit's second derivatives, so scaled that a constant no run tells about is open as its prior
+ * says), and what the fit misses of the runs it knows (the median). NaN for runs that count;
+ * `spread` has a place per run. After knee_fit_run(). */
+void knee_fit_spread(struct knee_fit *fit, double *spread);
 
 /* Back to where the fit started. */
 void knee_fit_reset(struct knee_fit *fit);

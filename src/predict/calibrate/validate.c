@@ -5,6 +5,7 @@
  * compared, never MFU: sources count FLOPs in different ways.
  */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/order.h"
 #include "base/text.h"
@@ -256,7 +257,7 @@ static void predict_run(const struct knee_measured_run *run, const struct knee_r
     struct knee_machine machine;
     struct knee_platform platform = run->platform;
     struct knee_plan_cost cost;
-    *out = (struct knee_run_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    *out = (struct knee_run_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (run->skipped[0] || knee_machine_init(&platform, changes, &machine, NULL))
         return;
     out->predicted_s = knee_plan_phase_s(&run->shape, &machine, &run->plan, run->phase);
@@ -313,17 +314,20 @@ knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates 
 
 #define ROUNDS 20
 
-static void hold_out(struct knee_validation *v, struct knee_fit *fit, const char *source)
+static void hold_out(struct knee_validation *v, struct knee_fit *fit, const char *source,
+                     double *spread)
 {
     knee_fit_reset(fit);
     for (size_t i = 0; i < v->runs->count; i++)
         fit->use[i] = !v->runs->run[i].skipped[0] && !of_source(&v->runs->run[i], source);
     knee_fit_run(fit, ROUNDS);
+    knee_fit_spread(fit, spread);
     knee_fit_predict(fit);
     for (size_t i = 0; i < v->runs->count; i++)
         if (of_source(&v->runs->run[i], source)) {
             v->result[i].held_out_s = fit->predicted_s[i];
             v->result[i].held_out_error = fit->predicted_s[i] / v->runs->run[i].step_s - 1;
+            v->result[i].held_out_spread = spread[i];
         }
 }
 
@@ -343,7 +347,7 @@ knee_status knee_cross_validate(struct knee_validation *v, size_t part, size_t p
     for (size_t i = part; i < v->source_count; i += parts) {
         if (progress && !progress(ctx, (double)i / (double)v->source_count))
             break;
-        hold_out(v, &fit, v->source[i].name);
+        hold_out(v, &fit, v->source[i].name, room);
     }
     knee_fit_release(&fit);
     summarise_held_out(v, room);
@@ -364,10 +368,112 @@ knee_status knee_cross_validate_merge(struct knee_validation *v,
             struct knee_run_result *mine = &v->result[i % v->runs->count];
             mine->held_out_s = results[i].held_out_s;
             mine->held_out_error = results[i].held_out_error;
+            mine->held_out_spread = results[i].held_out_spread;
         }
     summarise_held_out(v, room);
     knee_resize(v->alloc, room, 0);
     return KNEE_OK;
+}
+
+/* ---- Why a source is far off ---- */
+
+typedef bool alike(const struct knee_measured_run *a, const struct knee_measured_run *b);
+typedef const char *name_of(const struct knee_measured_run *run);
+
+static bool same_profile(const struct knee_measured_run *a, const struct knee_measured_run *b)
+{
+    return a->platform.profile == b->platform.profile;
+}
+
+static const char *profile_of(const struct knee_measured_run *run)
+{
+    return knee_profile_at((size_t)run->platform.profile)->name;
+}
+
+static bool same_gpu(const struct knee_measured_run *a, const struct knee_measured_run *b)
+{
+    return a->platform.hw.gpu == b->platform.hw.gpu;
+}
+
+static const char *gpu_of(const struct knee_measured_run *run)
+{
+    return run->gpu;
+}
+
+static bool same_precision(const struct knee_measured_run *a, const struct knee_measured_run *b)
+{
+    return a->plan.precision == b->plan.precision;
+}
+
+static const char *precision_of(const struct knee_measured_run *run)
+{
+    return knee_precision_names.name((size_t)run->plan.precision);
+}
+
+static bool same_kind(const struct knee_measured_run *a, const struct knee_measured_run *b)
+{
+    return has_experts(a, "") == has_experts(b, "");
+}
+
+static const char *kind_of(const struct knee_measured_run *run)
+{
+    return has_experts(run, "") ? "experts" : "no experts";
+}
+
+static const struct {
+    const char *what;
+    alike *same;
+    name_of *name;
+} traits[] = {
+    {"software", same_profile, profile_of},
+    {"GPU", same_gpu, gpu_of},
+    {"precision", same_precision, precision_of},
+    {"kind of model", same_kind, kind_of},
+};
+
+static bool far_off(const struct knee_validation *v, size_t i, const char *source)
+{
+    return of_source(&v->runs->run[i], source) && fabs(v->result[i].held_out_error) > KNEE_FAR_OFF;
+}
+
+/* A run like this one is in another source. */
+static bool elsewhere(const struct knee_validation *v, const struct knee_measured_run *run,
+                      alike *same)
+{
+    for (size_t i = 0; i < v->runs->count; i++) {
+        const struct knee_measured_run *other = &v->runs->run[i];
+        if (!other->skipped[0] && !of_source(other, run->source) && same(run, other))
+            return true;
+    }
+    return false;
+}
+
+bool knee_held_out_reason(const struct knee_validation *v, size_t source,
+                          char out[2 * KNEE_RUN_TEXT])
+{
+    const struct knee_run_errors *errors = &v->held_out[source];
+    size_t most = 0, far = 0;
+    if (errors->rows == 0 || !(errors->mape > KNEE_FAR_OFF))
+        return false;
+    for (size_t i = 0; i < v->runs->count; i++)
+        far += far_off(v, i, errors->name);
+    knee_format(out, 2 * KNEE_RUN_TEXT,
+                "%zu of %zu rows; nothing about them is new: no reason known", far, errors->rows);
+    for (size_t t = 0; t < sizeof traits / sizeof *traits; t++) {
+        size_t alone = 0;
+        const char *name = "";
+        for (size_t i = 0; i < v->runs->count; i++)
+            if (far_off(v, i, errors->name) && !elsewhere(v, &v->runs->run[i], traits[t].same)) {
+                alone++;
+                name = traits[t].name(&v->runs->run[i]);
+            }
+        if (alone > most)
+            knee_format(out, 2 * KNEE_RUN_TEXT,
+                        "%zu of %zu rows; the %s of %zu of them (%.60s) is in no other source", far,
+                        errors->rows, traits[t].what, alone, name);
+        most = alone > most ? alone : most;
+    }
+    return true;
 }
 
 /* ---- A profile of one's own ---- */

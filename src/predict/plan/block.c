@@ -116,6 +116,9 @@ static void add_cp(const struct knee_split *split, const struct knee_machine *ma
     double ring = gather_s(machine, (struct knee_group){plan->cp, plan->tp, false}, bytes);
     double shown = plan->cp_gather > 0 ? 1 : machine->rates.cp_exposed;
     double steps = plan->cp_gather > 0 ? 0 : (plan->cp - 1) * CP_STEP_S;
+    double full = 1 - knee_shape_linear(shape); /* states that the others pass on are small */
+    ring *= full;
+    steps *= full;
     pass[FORWARD].cp = shown * ring + steps;
     pass[BACKWARD].cp = shown * 2 * ring + steps;
     pass[FORWARD].wire[CP] = ring;
@@ -234,7 +237,7 @@ void knee_block_init(const struct knee_shape *shape, const struct knee_machine *
     struct knee_block block = {0};
     if (shape->dense_layers > 0) {
         sum_ops(&split, machine, KNEE_OPERATIONS_DENSE, block.layer[0]);
-        add_tp(&split, machine, plan, 2, block.layer[0]);
+        add_tp(&split, machine, plan, 1 + knee_shape_fed(shape), block.layer[0]);
         add_cp(&split, machine, plan, block.layer[0]);
         add_host(machine, plan, machine->rates.launch_s, block.layer[0]);
         finish(block.layer[0]);

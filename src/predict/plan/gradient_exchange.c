@@ -15,14 +15,17 @@ double knee_shard_wire_s(const struct knee_block *block, const struct knee_shape
     const struct knee_footprint *f = &block->footprint;
     double share = moe_share(shape);
     double common = f->common[0] + share * (f->common[1] - f->common[0]);
+    double expert = share * f->experts[1];
+    if (op == KNEE_OP_REDUCE_SCATTER) /* gradients: of what is trained */
+        knee_layer_trained(f, shape, &common, &expert);
     struct knee_group group = {plan->shard_size, plan->tp, false};
     double wire = knee_price_s(knee_prices_get(prices, &machine->cluster, op, group),
                                bytes_per_param * common);
-    if (share > 0) {
+    if (expert > 0) {
         double size = plan->shard_size * plan->tp / (plan->ep * plan->etp);
         struct knee_group experts = {size, plan->ep * plan->etp, false};
         wire += knee_price_s(knee_prices_get(prices, &machine->cluster, op, experts),
-                             bytes_per_param * share * f->experts[1]);
+                             bytes_per_param * expert);
     }
     return wire > 0 ? wire / machine->rates.shard_rate + machine->rates.shard_latency_s : 0;
 }
@@ -65,7 +68,7 @@ struct knee_gradient_exchange knee_exchange_of(const struct knee_block *block,
     double ranks = plan->dp * plan->cp, common, experts;
     struct knee_group same = {ranks, plan->tp, false};
     struct knee_gradient_exchange sum = {0, 0};
-    knee_stage_params(&block->footprint, shape, plan, &common, &experts);
+    knee_stage_trained(&block->footprint, shape, plan, &common, &experts);
     if (plan->shard == KNEE_ZERO3) { /* groups exchange what each has gathered up */
         same = (struct knee_group){ranks / plan->shard_size, plan->tp * plan->shard_size, false};
         common /= plan->shard_size;

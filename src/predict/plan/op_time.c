@@ -6,6 +6,7 @@
  *   product    t0 + longer(2 m n k / (e peak), bytes / (b memory rate)), lengths rounded up to 64,
  *              e = e_max k / (k + k0) w / (w + w0), w = waves of 128 x 128 tiles over the GPU
  *   attention  FLOPs / (e peak s / (s + s0)); heads shorter than 128 values reach less
+ *   scan       as attention, at half its rate (assumed: no measured run has told)
  */
 #include "predict/plan/op_time.h"
 
@@ -13,8 +14,8 @@
 
 #define STRIP              64.0
 #define TILE               16384.0 /* 128 x 128 results */
-#define SMALL_HEAD         0.8 /* what heads of 64 values or fewer reach of the longer ones' rate */
 #define FLASH_START_S      6e-6
+#define SCAN_SLOWER        2.0
 #define BATCHED_SHARE      0.45 /* of the peak: batched small products of unfused attention */
 #define ODD_HEAD           6.0  /* the same without tensor cores: head_dim no multiple of 8 */
 #define ATTENTION_LAUNCHES 2.5  /* backward over forward */
@@ -69,7 +70,7 @@ static double flash_s(const struct knee_split *split, const struct knee_machine 
     const struct knee_rates *r = split->rates;
     double length = op->n * split->context_share;
     double share = (op->backward ? r->flash_backward : r->flash_forward) * r->flash;
-    share *= length / (length + r->flash_length) * (op->k <= 64 ? SMALL_HEAD : 1);
+    share *= length / (length + r->flash_length) * (op->k <= 64 ? r->flash_small_head : 1);
     double start = FLASH_START_S * (op->backward ? ATTENTION_LAUNCHES : 1);
     return op->flops / (share * machine->peak_flops[KNEE_16BIT] * machine->clock) + start;
 }
@@ -94,6 +95,7 @@ static double seconds_of(const struct knee_split *split, const struct knee_machi
     switch (op->kind) {
     case KNEE_OPERATION_GEMM: return product_s(split, machine, op);
     case KNEE_OPERATION_FLASH: return flash_s(split, machine, op);
+    case KNEE_OPERATION_SCAN: return SCAN_SLOWER * flash_s(split, machine, op);
     case KNEE_OPERATION_SCORES: return scores_s(split, machine, op);
     case KNEE_OPERATION_BYTES: return op->count * streamed_s(split, machine, op->bytes);
     }

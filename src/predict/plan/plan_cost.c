@@ -59,7 +59,7 @@ struct price {
     const struct knee_rates *rates;
     const struct knee_plan *plan;
     double micro_batches, share; /* share of layers with experts */
-    double common, experts;      /* parameters on the stage, this rank's */
+    double common, experts;      /* trained parameters on the stage, this rank's */
     struct knee_prices *prices;
     struct knee_plan_cost *cost;
 };
@@ -171,6 +171,8 @@ struct pipeline {
 static double zero_bubble_share(const struct price *p, double layer_s)
 {
     double weights = fmin(0.5, 0.5 * MIXED(p, 1, gemm) / layer_s);
+    if (p->shape->lora_rank > 0)
+        weights = 0;
     double others = p->plan->pp - 1;
     return 1 - weights * (1 + fmin(p->micro_batches - 1, others) / others);
 }
@@ -370,7 +372,7 @@ void knee_block_price(const struct knee_block *block, const struct knee_shape *s
     struct knee_plan_cost cost = {0};
     struct price p = price_of(block, shape, machine, plan, prices);
     p.cost = &cost;
-    knee_stage_params(&block->footprint, shape, plan, &p.common, &p.experts);
+    knee_stage_trained(&block->footprint, shape, plan, &p.common, &p.experts);
     struct layer_time layer = layer_time(&p);
     struct pipeline pipe = pipeline_of(&p, layer.total);
     add_layers(&p, &layer, &pipe);

@@ -354,7 +354,7 @@ static int least_front(const struct knee_search *s, const struct knee_plan *plan
 {
     struct knee_params params;
     knee_shape_params(s->shape, &params);
-    double least = (2 + plan->gradient_bytes) * params.total / plan->gpus;
+    double least = (2 * params.total + plan->gradient_bytes * params.trained) / plan->gpus;
     double share = least / s->machine->memory_bytes;
     return (int)fmin(KNEE_FRONT - 1, fmax(0, ceil(share * KNEE_FRONT - 1e-9) - 1));
 }

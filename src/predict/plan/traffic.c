@@ -39,7 +39,7 @@ static void add_tensor(struct list *l, double tokens)
     const struct knee_plan *p = l->plan;
     struct knee_group group = {p->tp, 1, false};
     double bytes = 2 * tokens * l->shape->hidden;
-    double sums = l->passes * 2 * (2 * l->dense + l->moe);
+    double sums = l->passes * 2 * ((1 + knee_shape_fed(l->shape)) * l->dense + l->moe);
     if (p->seq_par > 0) {
         add(l, KNEE_PART_TP, KNEE_OP_REDUCE_SCATTER, group, bytes, sums);
         add(l, KNEE_PART_TP, KNEE_OP_ALL_GATHER, group, bytes, 1.25 * sums);
@@ -54,7 +54,7 @@ static void add_context(struct list *l, double tokens)
     const struct knee_shape *s = l->shape;
     double wide = s->kv_heads * (s->head_dim + s->value_dim) / p->tp;
     add(l, KNEE_PART_CP, KNEE_OP_ALL_GATHER, (struct knee_group){p->cp, p->tp, false},
-        2 * tokens * p->cp * wide, 3 * l->passes);
+        2 * tokens * p->cp * wide, 3 * l->passes * (1 - knee_shape_linear(s)));
 }
 
 static void add_experts(struct list *l, const struct knee_split *split)
@@ -75,16 +75,18 @@ static void add_shards(struct list *l)
     const struct knee_footprint *f = &l->block->footprint;
     double common = f->common[0] + l->moe * (f->common[1] - f->common[0]);
     double size = p->shard_size * p->tp / (p->ep * p->etp), expert = l->moe * f->experts[1];
+    double trained, trained_experts;
+    knee_layer_trained(f, l->shape, &trained, &trained_experts);
     struct knee_group group = {p->shard_size, p->tp, false};
     struct knee_group experts = {size, p->ep * p->etp, false};
     if (p->shard != KNEE_ZERO3)
         return;
     add(l, KNEE_PART_SHARD, KNEE_OP_ALL_GATHER, group, 2 * common, 2 * l->passes);
-    add(l, KNEE_PART_SHARD, KNEE_OP_REDUCE_SCATTER, group, p->gradient_bytes * common, l->passes);
+    add(l, KNEE_PART_SHARD, KNEE_OP_REDUCE_SCATTER, group, p->gradient_bytes * trained, l->passes);
     if (expert > 0) {
         add(l, KNEE_PART_SHARD, KNEE_OP_ALL_GATHER, experts, 2 * expert, 2 * l->passes);
-        add(l, KNEE_PART_SHARD, KNEE_OP_REDUCE_SCATTER, experts, p->gradient_bytes * expert,
-            l->passes);
+        add(l, KNEE_PART_SHARD, KNEE_OP_REDUCE_SCATTER, experts,
+            p->gradient_bytes * trained_experts, l->passes);
     }
 }
 
@@ -108,7 +110,7 @@ static void add_gradients(struct list *l)
     double times = knee_plan_reductions(p);
     struct knee_group same = {ranks, p->tp, false};
     struct knee_group copies = {ranks * p->tp / (p->ep * p->etp), p->ep * p->etp, false};
-    knee_stage_params(&l->block->footprint, l->shape, p, &common, &experts);
+    knee_stage_trained(&l->block->footprint, l->shape, p, &common, &experts);
     if (p->shard == KNEE_ZERO3) {
         same = (struct knee_group){ranks / p->shard_size, p->tp * p->shard_size, false};
         common /= p->shard_size;

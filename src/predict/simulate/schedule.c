@@ -306,7 +306,8 @@ static int32_t add_recompute(struct maker *m, int32_t stage, int32_t layer)
 /* The products for weight gradients of a layer, where the schedule puts them off. */
 static double put_off_s(const struct maker *m, const struct knee_pass *pass)
 {
-    return m->plan->schedule == KNEE_ZERO_BUBBLE && m->pp > 1 ? WEIGHTS_SHARE * pass->gemm : 0;
+    bool puts_off = m->plan->schedule == KNEE_ZERO_BUBBLE && m->pp > 1;
+    return puts_off && m->shape->lora_rank <= 0 ? WEIGHTS_SHARE * pass->gemm : 0;
 }
 
 static void add_weights(struct maker *m, int32_t stage, int32_t micro_batch, int32_t after_row,

@@ -3,6 +3,11 @@
  * The shape of a model from a Hugging Face config.json. Families name the same things differently:
  * one table maps names to fields; a second one says what a family has without saying so. What the
  * file has in a nested text_config counts as if it stood at the top.
+ *
+ * Hybrids say which layers have state space or linear attention in three ways: a list of kinds, an
+ * interval, or a string with a letter per part (M*-E), where attention, state space and
+ * feed-forward parts are layers of their own; those are put together to layers as they are here,
+ * one of the first two with one of the last where there is one.
  */
 #include "base/error.h"
 #include "base/format.h"
@@ -21,8 +26,11 @@ struct raw {
     double hidden, layers, heads, kv_heads, head_dim, ffn, vocab, positions, tied;
     double experts, topk, expert_ffn, shared, shared_ffn, first_dense, sparse_step, mlp_only;
     double q_rank, kv_rank, unrotated, rope, value, extra_layers;
+    double dense_ffn, latent, attention_every, linear_heads, linear_key_heads, linear_dim, state;
+    double expand, linear_listed, other_listed, attention_listed;
     double window, use_window, window_pattern, sliding_layers, full_layers, attention_bias;
     char type[64];
+    char pattern[KNEE_JSON_TEXT]; /* a letter per part; empty: none */
 };
 
 static const struct knee_raw_name names[] = {
@@ -54,6 +62,28 @@ static const struct knee_raw_name names[] = {
     KNEE_RAW("shared_expert_intermediate_size", shared_ffn),
     KNEE_RAW("first_k_dense_replace", first_dense),
     KNEE_RAW("decoder_sparse_step", sparse_step),
+    KNEE_RAW("interleave_moe_layer_step", sparse_step),
+    KNEE_RAW("expert_layer_period", sparse_step),
+    KNEE_RAW("intermediate_size_mlp", dense_ffn),
+    KNEE_RAW("moe_shared_expert_intermediate_size", shared_ffn),
+    KNEE_RAW("shared_intermediate_size", shared_ffn),
+    KNEE_RAW("moe_latent_size", latent),
+    KNEE_RAW("full_attention_interval", attention_every),
+    KNEE_RAW("attn_layer_period", attention_every),
+    KNEE_RAW("linear_num_value_heads", linear_heads),
+    KNEE_RAW("mamba_num_heads", linear_heads),
+    KNEE_RAW("mamba_n_heads", linear_heads),
+    KNEE_RAW("linear_num_key_heads", linear_key_heads),
+    KNEE_RAW("n_groups", linear_key_heads),
+    KNEE_RAW("mamba_n_groups", linear_key_heads),
+    KNEE_RAW("linear_value_head_dim", linear_dim),
+    KNEE_RAW("mamba_head_dim", linear_dim),
+    KNEE_RAW("mamba_d_head", linear_dim),
+    KNEE_RAW("linear_key_head_dim", state),
+    KNEE_RAW("ssm_state_size", state),
+    KNEE_RAW("mamba_d_state", state),
+    KNEE_RAW("mamba_expand", expand),
+    KNEE_RAW("attention_head_dim", head_dim),
     KNEE_RAW("q_lora_rank", q_rank),
     KNEE_RAW("kv_lora_rank", kv_rank),
     KNEE_RAW("qk_nope_head_dim", unrotated),
@@ -73,13 +103,22 @@ static const struct {
     const char *type; /* beginning of model_type */
     double glu, tied, bias, qk_norm, sinks, learned, global_every;
 } families[] = {
-    {"gpt2", 0, 1, 2, 0, 0, 1, NAN},     {"gpt_bigcode", 0, 1, 2, 0, 0, 1, NAN},
-    {"gpt_neox", 0, 0, 2, 0, 0, 0, NAN}, {"bloom", 0, 1, 2, 0, 0, 0, NAN},
-    {"opt", 0, 1, 2, 0, 0, 1, NAN},      {"falcon", 0, 1, 0, 0, 0, 0, NAN},
-    {"bert", 0, 1, 2, 0, 0, 1, NAN},     {"mpt", 0, 1, 0, 0, 0, 1, NAN},
-    {"gpt_oss", 1, NAN, 2, 0, 1, 0, 2},  {"qwen3", 1, NAN, NAN, 1, 0, 0, NAN},
-    {"qwen2", 1, NAN, 1, 0, 0, 0, NAN},  {"gemma3", 1, 1, NAN, 1, 0, 0, 6},
-    {"gemma2", 1, 1, NAN, 0, 0, 0, 2},   {"gemma", 1, 1, NAN, 0, 0, 0, NAN},
+    {"nemotron_h", 0, NAN, NAN, 0, 0, 0, NAN},
+    {"llama4", 1, NAN, NAN, 0, 0, 0, NAN},
+    {"gpt2", 0, 1, 2, 0, 0, 1, NAN},
+    {"gpt_bigcode", 0, 1, 2, 0, 0, 1, NAN},
+    {"gpt_neox", 0, 0, 2, 0, 0, 0, NAN},
+    {"bloom", 0, 1, 2, 0, 0, 0, NAN},
+    {"opt", 0, 1, 2, 0, 0, 1, NAN},
+    {"falcon", 0, 1, 0, 0, 0, 0, NAN},
+    {"bert", 0, 1, 2, 0, 0, 1, NAN},
+    {"mpt", 0, 1, 0, 0, 0, 1, NAN},
+    {"gpt_oss", 1, NAN, 2, 0, 1, 0, 2},
+    {"qwen3", 1, NAN, NAN, 1, 0, 0, NAN},
+    {"qwen2", 1, NAN, 1, 0, 0, 0, NAN},
+    {"gemma3", 1, 1, NAN, 1, 0, 0, 6},
+    {"gemma2", 1, 1, NAN, 0, 0, 0, 2},
+    {"gemma", 1, 1, NAN, 0, 0, 0, NAN},
     {"cohere", 1, 1, NAN, 0, 0, 0, NAN},
 };
 
@@ -102,8 +141,17 @@ static void take(struct raw *raw, const struct knee_json_values *v)
         raw->sliding_layers++;
     else if (strcmp(key, "layer_types[]") == 0 && strstr(v->text, "full"))
         raw->full_layers++;
+    else if (strcmp(key, "hybrid_override_pattern") == 0 && v->kind == KNEE_JSON_STRING)
+        knee_format(raw->pattern, sizeof raw->pattern, "%s", v->text);
+    else if (strcmp(key, "attn_layer_indices[]") == 0)
+        raw->attention_listed++;
     else if (strcmp(key, "mlp_only_layers[]") == 0)
         raw->mlp_only++;
+    if (strcmp(key, "layer_types[]") == 0) {
+        bool linear = strstr(v->text, "linear") || strstr(v->text, "mamba");
+        raw->linear_listed += linear;
+        raw->other_listed += !linear;
+    }
     if (v->kind == KNEE_JSON_STRING || v->kind == KNEE_JSON_NULL)
         return;
     double *field = knee_raw_find(names, NAMES, key, raw);
@@ -117,7 +165,8 @@ static knee_status read_raw(const char *json, size_t length, const char *name, s
     struct knee_json_values v;
     knee_raw_clear(names, NAMES, raw);
     raw->sliding_layers = raw->full_layers = raw->mlp_only = 0;
-    raw->type[0] = '\0';
+    raw->linear_listed = raw->other_listed = raw->attention_listed = 0;
+    raw->type[0] = raw->pattern[0] = '\0';
     knee_json_values_init(&v, json, length);
     while (knee_json_values_next(&v))
         take(raw, &v);
@@ -160,11 +209,76 @@ static void set_family(struct knee_shape *shape, const struct raw *raw)
     set(shape, &shape->glu, 1);
 }
 
+/* ---- Layers of several kinds ---- */
+
+/* How often a letter stands in the pattern. */
+static double letters(const struct raw *raw, char letter)
+{
+    double count = 0;
+    for (const char *at = raw->pattern; *at; at++)
+        count += *at == letter;
+    return count;
+}
+
+/* The pattern as layers of one mixer each. NULL, or why it cannot be. */
+static const char *set_pattern(struct knee_shape *shape, const struct raw *raw)
+{
+    double state = letters(raw, 'M'), attention = letters(raw, '*');
+    double dense = letters(raw, '-'), experts = letters(raw, 'E');
+    double layers = state + attention, all = layers + dense + experts;
+    if (all != (double)strlen(raw->pattern) || all != raw->layers)
+        return "hybrid_override_pattern is not one of M, *, - and E for each layer";
+    if (dense + experts > layers || attention <= 0)
+        return "more feed-forward parts than others, or no attention: such a hybrid is not "
+               "modelled";
+    set(shape, &shape->layers, layers);
+    set(shape, &shape->linear_layers, state);
+    set(shape, &shape->bare_layers, layers - dense - experts);
+    set(shape, &shape->dense_layers, layers - experts);
+    return NULL;
+}
+
+/* Layers with state space or linear attention; NaN: the file does not say which. */
+static double linear_layers(const struct raw *raw)
+{
+    if (raw->linear_listed > 0)
+        return raw->linear_listed * raw->layers / (raw->linear_listed + raw->other_listed);
+    if (raw->attention_listed > 0)
+        return raw->layers - raw->attention_listed;
+    return raw->layers - floor(raw->layers / raw->attention_every);
+}
+
+static const char *set_hybrid(struct knee_shape *shape, const struct raw *raw)
+{
+    bool any = raw->linear_heads > 0 || raw->expand > 0 || raw->linear_listed > 0;
+    if (raw->latent > 0)
+        return "experts of a latent width are not modelled";
+    if (!any && !raw->pattern[0])
+        return NULL;
+    double heads = raw->linear_heads;
+    if (isnan(heads)) /* Mamba 1 has a head per value: counted as heads of 64 */
+        heads = rint(raw->expand * raw->hidden / 64);
+    set(shape, &shape->linear_heads, heads);
+    set(shape, &shape->linear_dim, raw->linear_dim);
+    set(shape, &shape->linear_key_heads, isnan(raw->linear_heads) ? 1 : raw->linear_key_heads);
+    set(shape, &shape->state, raw->state);
+    if (raw->pattern[0])
+        return set_pattern(shape, raw);
+    if (isnan(linear_layers(raw)))
+        return "there is state space in it, but not said in which layers: not modelled";
+    set(shape, &shape->linear_layers, linear_layers(raw));
+    return NULL;
+}
+
 static void set_experts(struct knee_shape *shape, const struct raw *raw)
 {
     if (!(raw->experts > 1))
         return;
     double width = isnan(raw->expert_ffn) ? raw->ffn : raw->expert_ffn;
+    if (!isnan(raw->dense_ffn)) { /* Llama 4: one expert that all visit, as wide as the others */
+        set(shape, &shape->ffn, raw->dense_ffn);
+        set(shape, &shape->shared_ffn, width);
+    }
     double dense = isnan(raw->first_dense) ? raw->mlp_only : raw->first_dense;
     if (raw->sparse_step > 1)
         dense = raw->layers - floor(raw->layers / raw->sparse_step);
@@ -172,7 +286,8 @@ static void set_experts(struct knee_shape *shape, const struct raw *raw)
     set(shape, &shape->topk, raw->topk);
     set(shape, &shape->expert_ffn, width);
     set(shape, &shape->shared_ffn, isnan(raw->shared_ffn) ? raw->shared * width : raw->shared_ffn);
-    set(shape, &shape->dense_layers, dense);
+    if (!raw->pattern[0])
+        set(shape, &shape->dense_layers, dense);
 }
 
 static void set_attention(struct knee_shape *shape, const struct raw *raw)
@@ -186,6 +301,8 @@ static void set_attention(struct knee_shape *shape, const struct raw *raw)
     } else {
         set(shape, &shape->head_dim, raw->head_dim);
     }
+    if (strncmp(raw->type, "qwen3_next", 10) == 0 || strncmp(raw->type, "qwen3_5", 7) == 0)
+        set(shape, &shape->attention_gate, 1);
     bool windowed = raw->window > 0 && raw->use_window != 0;
     if (!windowed)
         return;
@@ -223,6 +340,9 @@ knee_status knee_hf_read(const char *json, size_t length, const char *name,
     set(&full, &full.tied, raw.tied);
     set_experts(&full, &raw);
     set_attention(&full, &raw);
+    const char *unlike = set_hybrid(&full, &raw);
+    if (unlike)
+        return knee_fail(err, KNEE_INPUT, name, "%s", unlike);
     struct knee_shape tried = full;
     struct knee_err inner;
     const struct knee_key *wrong = knee_keys_out_of_range(&knee_shape_keys, &full);

@@ -24,9 +24,10 @@
 #include <math.h>
 #include <string.h>
 
-#define ROWS_MAX 100000
-#define GB       1e9
-#define GBIT     (1e9 / 8)
+#define ROWS_MAX   100000
+#define USUAL_RANK 16 /* of adapters where a run only says that it has some */
+#define GB         1e9
+#define GBIT       (1e9 / 8)
 
 void knee_runs_release(struct knee_runs *runs)
 {
@@ -71,6 +72,9 @@ static const struct {
     {"seq_par", INTO(plan, seq_par), 1},
     {"gradient_bytes", INTO(plan, gradient_bytes), 1},
     {"imbalance", INTO(plan, imbalance), 1},
+    {"extra_layers", INTO(shape, extra_layers), 1},
+    {"linear_layers", INTO(shape, linear_layers), 1},
+    {"lora_rank", INTO(shape, lora_rank), 1},
     {"gpus_per_node", INTO(platform, hw.gpus_per_node), 1},
     {"nvlink_GBps", INTO(platform, hw.node_bandwidth_bytes_per_s), GB},
     {"peak_tflops", INTO(platform, peak_flops), 1e12},
@@ -332,6 +336,32 @@ static void read_profile(struct row *row, const char *gpu)
     }
 }
 
+/* The word itself or one that ends in it (qlora), not a part of exploration. */
+static bool says_lora(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "lora")); at++)
+        if ((at == text || at[-1] < 'a' || at[-1] > 'z' || at[-1] == 'q') && at[4] != 't')
+            return true;
+    return false;
+}
+
+/* Layers that the columns have no place for: said, not taken as plain attention. */
+static void check_layers(struct row *row)
+{
+    static const char *const hybrids[] = {"mamba",     "jamba",      "zamba",      "nemotron-h",
+                                          "nemotronh", "nemotron-3", "qwen3-next", "falcon-h1"};
+    char model[KNEE_RUN_TEXT];
+    knee_format(model, sizeof model, "%s", row->run->model);
+    lower(model);
+    for (size_t i = 0; i < sizeof hybrids / sizeof *hybrids; i++)
+        if (strstr(model, hybrids[i]) && isnan(row->run->shape.linear_layers))
+            skip(row, "which layers of %.40s have state space is not given", row->run->model);
+    if ((says_lora(row->description) || says_lora(model)) && isnan(row->run->shape.lora_rank)) {
+        row->run->shape.lora_rank = USUAL_RANK;
+        note(row->run->assumed, "lora_rank");
+    }
+}
+
 /* A preset of the same name and width knows what the columns do not: latent attention, windows. */
 static void read_shape(struct row *row)
 {
@@ -343,6 +373,7 @@ static void read_shape(struct row *row)
         run->shape.experts = NAN;
     if (preset && (isnan(run->shape.hidden) || run->shape.hidden == preset->hidden))
         knee_shape_fill(&run->shape, preset);
+    check_layers(row);
     struct knee_err err;
     if (!run->skipped[0] && knee_shape_complete(&run->shape, &err))
         skip(row, "%.90s", err.what);
