@@ -458,6 +458,77 @@ static const struct {
     {N "net.cc:9 NCCL WARN Cuda failure 'peer mapping resources exhausted'", "cuda_failure",
      KNEE_ERROR},
     {N "x.cc:9 NCCL WARN something that nobody knows", "other_warning", KNEE_NOTE},
+    /* Up to 2.3 without the word NCCL */
+    {"n1:10:11 [0] include/socket.h:9 WARN Socket creation failed : Address family not supported "
+     "by "
+     "protocol",
+     "interface_absent", KNEE_ERROR},
+    /* Up to 2.8 without a reason */
+    {N "misc/ibvwrap.cc:9 NCCL WARN Call to ibv_create_qp failed", "memlock_low", KNEE_ERROR},
+    /* Since 2.28 the status has a name */
+    {N "net_ib/p2p.cc:9 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<4> with "
+       "status=IBV_WC_RNR_RETRY_EXC_ERR(13) opcode=IBV_WC_SEND(0) vendor_err=135 hca mlx5_1",
+     "ib_not_ready", KNEE_ERROR},
+    /* PyTorch repeats NCCL's last warning behind its own prefix */
+    {"[rank5]: ncclSystemError: System call or external library call failed\n[rank5]: Last "
+     "error:\n[rank5]: "
+     "Error while creating shared memory segment /dev/shm/nccl-b (size 99)\n",
+     "shm_full", KNEE_ERROR},
+    {"ncclUnhandledCudaError: Call to CUDA function failed.\nLast error: Cuda failure 217 'peer "
+     "access is not "
+     "supported between these two devices'\n",
+     "p2p_unsupported", KNEE_WARNING},
+    {N "enqueue.cc:9 NCCL WARN Cuda failure 500 'named symbol not found'", "version_too_old",
+     KNEE_ERROR},
+    {N "enqueue.cc:9 NCCL WARN HIP failure 'invalid device function'", "version_too_old",
+     KNEE_ERROR},
+    {N "init.cc:9 NCCL WARN Cuda failure 36 'API call is not supported in the installed CUDA "
+       "driver'",
+     "driver_too_old", KNEE_ERROR},
+    {N "alloc.h:9 NCCL WARN Cuda failure 304 'OS call failed or operation not supported on this "
+       "OS'",
+     "cumem_refused", KNEE_ERROR},
+    {N "misc/socket.cc:9 NCCL WARN socketStartConnect: Connect to 10.0.0.9<4> failed : Software "
+       "caused connection "
+       "abort",
+     "peer_unreachable", KNEE_ERROR},
+    {N "misc/socket.cc:9 NCCL WARN socketFinalizeAccept from 10.0.0.9<4>: wrong type 5 != 3",
+     "stranger_connects", KNEE_ERROR},
+    {N "misc/shmutils.cc:9 NCCL WARN Error while attaching to shared memory segment "
+       "/dev/shm/nccl-c (size 9), error: "
+       "No such file or directory (2)",
+     "hosts_confused", KNEE_ERROR},
+    {N "bootstrap.cc:9 NCCL WARN Call to accept failed : Too many open files", "nofile_low",
+     KNEE_ERROR},
+    {N "bootstrap.cc:9 NCCL WARN Bootstrap Root : mismatch in rank count from procs 8 : 4",
+     "rank_count", KNEE_ERROR},
+    {N "graph/search.cc:9 NCCL WARN XML Import Channel : dev 3 not found.", "graph_file_wrong",
+     KNEE_ERROR},
+    {N "net_ib.cc:9 NCCL WARN NET/IB : Got async event : GID table change", "gid_changed",
+     KNEE_WARNING},
+    {N "ofi.c:9 NCCL WARN NET/OFI Request 0x1 completed with error. RC: 113. Error: no path",
+     "ofi_failed", KNEE_ERROR},
+    {N "NCCL INFO NET/OFI Selected provider is tcp, fabric is 10.0.0.0/24 (found 1 nics)",
+     "efa_absent", KNEE_WARNING},
+    {N "NCCL INFO MNNVL 1 cliqueId 2 cliqueSize 8 cliqueRank 0\n" N
+       "p2p.cc:9 NCCL WARN Cuda failure 800 'operation not permitted'",
+     "imex_missing", KNEE_ERROR},
+    {N "net_ib.cc:9 NCCL WARN NET/IB : Unable to open device mlx5_4\n" N
+       "NCCL INFO NET/IB : No device found.",
+     "ib_absent", KNEE_WARNING},
+    {N "NCCL INFO NET/IB : No device found.\n" N
+       "NCCL INFO NET/Socket : Using [0]ibp12s0:10.0.0.1<0>",
+     "ib_absent", KNEE_WARNING},
+    {N "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB e:10.0.0.1<0>\nn2:1:2 [0] "
+       "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB e:10.0.0.2<0>",
+     "rails_differ", KNEE_WARNING},
+    {N "NCCL INFO Bootstrap : Using eth0:172.17.0.2<0>\nn2:1:2 [0] NCCL INFO Bootstrap : Using "
+       "eth0:172.17.0.2<0>",
+     "wrong_interface", KNEE_ERROR},
+    /* A rank that died of something else is missed by its peers */
+    {N "alloc.h:9 NCCL WARN Cuda failure 2 'out of memory'\nn2:1:2 [0] socket.cc:9 NCCL WARN "
+       "socketPollConnect: Connect to 10.0.0.4<5> returned 111(Connection refused)",
+     "peer_unreachable", KNEE_NOTE},
 };
 
 static void lines_of_nccl(void **state)

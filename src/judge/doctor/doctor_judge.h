@@ -36,6 +36,9 @@ void knee_blame_rule(struct knee_exam *exam, const struct knee_rule *rule,
                      enum knee_severity severity, const char *subject, double left,
                      const char *evidence);
 
+/* A rule's findings on this host become notes: what they say follows from something else. */
+void knee_soften(struct knee_exam *exam, const char *id);
+
 /* "2.28.9" as 22809; NaN: no version. */
 double knee_version_number(const char *text);
 

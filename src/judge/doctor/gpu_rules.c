@@ -121,12 +121,8 @@ static void near_nics(struct knee_exam *exam)
     size_t first, end = knee_facts_range(exam->facts, "topo.nearest_nic", &first), far = 0;
     for (size_t i = first; i < end; i++)
         far += strcmp(exam->facts->rows[i].value, "SYS") == 0;
-    if (far == 0 || far < end - first)
-        return;
-    for (size_t i = 0; i < exam->out->count; i++)
-        if (strcmp(exam->out->findings[i].rule->id, "gpu_far_from_nic") == 0 &&
-            strcmp(exam->out->findings[i].host, exam->facts->host) == 0)
-            exam->out->findings[i].severity = KNEE_NOTE;
+    if (far > 0 && far == end - first)
+        knee_soften(exam, "gpu_far_from_nic");
 }
 
 void knee_check_gpus(struct knee_exam *exam)

@@ -443,10 +443,12 @@ static const struct knee_rule rules[] = {
         "hides it",
         SHM, NAN, NULL),
     LOG("p2p_unsupported", WARNING, "log.p2p_unsupported",
-        "none on GeForce; else check ACS, IOMMU and nvidia-smi topo -p2p r", SHM, NAN,
-        "p2p_disabled"),
+        "none on GeForce (NCCL_P2P_DISABLE=1 where the job fails); else check ACS, IOMMU and "
+        "nvidia-smi topo -p2p r",
+        SHM, NAN, "p2p_disabled"),
     LOG("version_too_old", ERROR, "log.version_too_old",
-        "newer NCCL (or framework build): this one does not know the GPU", ALL, NAN, NULL),
+        "newer NCCL (or framework build): this one does not know the GPU", ALL, NAN,
+        "driver_too_old"),
     LOG("driver_too_old", ERROR, "log.driver_too_old",
         "newer driver, or a framework built for an older CUDA", ALL, NAN, NULL),
     LOG("env_mismatch", ERROR, "log.env_mismatch",
@@ -520,6 +522,47 @@ static const struct knee_rule rules[] = {
         "nvidia-peermem or DMA-BUF that fits driver and OFED; NCCL_IB_PCI_RELAXED_ORDERING=0 or "
         "NCCL_NET_GDR_LEVEL=LOC as a trial",
         ALL, NAN, "gdr_off"),
+    LOG("hosts_confused", ERROR, "log.hosts_confused",
+        "ranks that NCCL takes for one host do not share /dev/shm: give their containers one IPC "
+        "namespace (--ipc=host), or another NCCL_HOSTID each",
+        ALL, NAN, "shm_full"),
+    CODE("imex_missing", ERROR,
+         "NVLink between nodes needs IMEX: nvidia-imex-ctl -N must say UP, every container needs "
+         "the "
+         "same /dev/nvidia-caps-imex-channels/channel0; NCCL_MNNVL_ENABLE=0 until then",
+         ALL, NAN, "nvls_fabric"),
+    LOG("cumem_refused", ERROR, "log.cumem_refused",
+        "the container forbids a call of CUDA: docker run --cap-add SYS_NICE (NUMA calls), or "
+        "NCCL_CUMEM_HOST_ENABLE=0; raise the limit of locked memory",
+        ALL, NAN, NULL),
+    LOG("gpu_unavailable", ERROR, "log.gpu_unavailable",
+        "another process holds the GPU, or it is not visible: nvidia-smi, compute mode (nvidia-smi "
+        "-c 0), CUDA_VISIBLE_DEVICES",
+        ALL, NAN, "invalid_device"),
+    LOG("gid_changed", WARNING, "log.gid_changed",
+        "keep the addresses of RoCE ports as they are while a job runs (DHCP, NetworkManager, "
+        "containers that come and go); leave NCCL_IB_GID_INDEX unset since 2.21",
+        ALL, NAN, "ib_timeout"),
+    LOG("graph_file_wrong", ERROR, "log.graph_file",
+        "unset NCCL_GRAPH_FILE (look into /etc/nccl.conf too): it was written for other GPUs", ALL,
+        NAN, NULL),
+    LOG("rank_count", ERROR, "log.rank_count",
+        "start every rank once, with one world size: look for leftovers of another job on the same "
+        "port",
+        ALL, NAN, "env_mismatch"),
+    LOG("stranger_connects", ERROR, "log.stranger",
+        "something else reached NCCL's port: two hosts with one address or name, a leftover of "
+        "another job, a port scanner; NCCL_SOCKET_IFNAME with an address of its own on each host",
+        ALL, NAN, "wrong_interface"),
+    LOG("threads_refused", ERROR, "log.threads",
+        "more processes: ulimit -u, pids.max of the container", ALL, NAN, NULL),
+    LOG("efa_fork", WARNING, "log.efa_fork",
+        "FI_EFA_FORK_SAFE=1 (RDMAV_FORK_SAFE=1 before libfabric 1.13), or a newer kernel", NOTHING,
+        NAN, NULL),
+    LOG("topology_poor", WARNING, "log.topology_poor",
+        "NCCL found no ring that fits: in a VM give it NCCL_TOPO_FILE; else check P2P, ACS and "
+        "which NICs it may use",
+        NOTHING, NAN, "p2p_disabled"),
     LOG("libcuda_missing", WARNING, "log.libcuda",
         "put the driver's libcuda.so on LD_LIBRARY_PATH (a link without .1)", NOTHING, NAN, NULL),
     LOG("other_warning", NOTE, "log.other_warning", "none that knee knows: read the line", NOTHING,
