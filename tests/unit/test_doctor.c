@@ -132,6 +132,59 @@ static const struct fault {
     {dgx_h100, "env", "TORCH_DISTRIBUTED_DEBUG=DETAIL\n", "distributed_debug", "", "unset"},
     {dgx_h100, ".nccl.conf", "NCCL_DEBUG =INFO\n", "env_blank_name", "NCCL_DEBUG ", "blanks"},
     {dgx_h100, "env", "NCCL_CONF_FILE=~/nccl.conf\n", "env_tilde", "NCCL_CONF_FILE", "path"},
+    /* The same facts in other places and other words */
+    {container, "proc/self/mountinfo",
+     "812 811 0:52 / /dev/shm rw,nosuid - tmpfs shm rw,size=64m\n", "shm_small", "/dev/shm",
+     "shm-size"},
+    {container, "proc/mounts", "shm /dev/shm tmpfs rw,nosuid,size=65536k,inode64 0 0\n",
+     "shm_small", "/dev/shm", "shm-size"},
+    {container, "sys/fs/cgroup/cpuset.cpus.effective", "0-3,64-67\n", "cpu_quota", "", "CPUs"},
+    {container, "sys/fs/cgroup/cpu.stat", "usage_usec 9\nnr_periods 400\nnr_throttled 90\n",
+     "cpu_throttled", "", "limit"},
+    {container, "sys/fs/cgroup/cpu.pressure", "some avg10=55.00 avg60=61.20 avg300=8.00 total=1\n",
+     "cpu_pressure", "", "loader"},
+    {plain_ethernet, "ip-link.txt",
+     "3: ens1np0: <BROADCAST,UP> mtu 9000 qdisc mq state UP qlen 1\n4: ens2np0: <UP> mtu 9000 "
+     "qdisc mq state UP\n5: ens3np0: <UP> mtu 1500 qdisc mq state UP\n6: ens4np0: <UP> mtu 9000 "
+     "qdisc mq state UP\n",
+     "mtu_differs", "ens3np0", "mtu"},
+    {dgx_h100, "ibdev2netdev.txt", "mlx5_4 port 1 ==> ibs4 (Down)\n", "rail_down", "mlx5_4:1",
+     "cable"},
+    {dgx_h100, "kmsg",
+     "4,99,123456,-;NVRM: Xid (0000:07:00): 48, An uncorrectable double bit error (DBE)\n",
+     "xid_hardware", "07:00", "reset"},
+    {dgx_h100, "dmesg", "[ 12.5] NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.\n", "gpu_lost",
+     "", "reboot"},
+    {cpu_only, "dmesg", "[ 12.5] Memory cgroup out of memory: Killed process 7 (python)\n",
+     "host_out_of_memory", "", "memory"},
+    {cpu_only, "dmesg", "[ 12.5] amdgpu 0000:83:00.0: amdgpu: GPU reset begin!\n", "amd_gpu_reset",
+     "0000:83:00.0", "firmware"},
+    {cpu_only, "smi.txt",
+     "Unable to determine the device handle for GPU 0000:5D:00.0: GPU is lost.  Reboot\n",
+     "gpu_lost", "GPU 0000:5d:00.0", "reboot"},
+    {cpu_only, "smi.txt", "NVIDIA-SMI has failed because it couldn't communicate with the driver\n",
+     "smi_failed", "", "driver"},
+    {cpu_only, "smi.txt", "Failed to initialize NVML: Driver/library version mismatch\n",
+     "driver_mismatch", "", "modules"},
+    {dgx_h100, "lspci.txt",
+     "1a:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev ff)\n", "gpu_lost",
+     "GPU 0000:1a:00.0", "reseat"},
+    {dgx_h100, "fabricmanager-is-active.txt", "failed\n", "fabric_manager_down",
+     "nvidia-fabricmanager", "systemctl"},
+    {dgx_h100, "units.txt",
+     "  nvidia-fabricmanager.service loaded inactive dead NVIDIA fabric manager service\n",
+     "fabric_manager_down", "nvidia-fabricmanager", "systemctl"},
+    {gb200_tray, "imex.txt", "Node #0 * 10.0.0.8 * - READY\n\nDomain State: DEGRADED\n",
+     "imex_down", "", "nvidia-imex"},
+    {dgx_h100, "diag.txt",
+     "| Diagnostic    | Result        |\n| Denylist      | Pass          |\n| PCIe          | Fail "
+     "- "
+     "GPU: 5 |\n",
+     "dcgm_failure", "", "dcgmi"},
+    {cpu_only, "tracking.txt",
+     "System time     : 0.000001 seconds fast\nLeap status     : Not "
+     "synchronised\n",
+     "clock_unsynchronised", "", "chronyd"},
 };
 
 static void planted_faults_are_found(void **state)
@@ -165,8 +218,8 @@ static void sick_gpus_are_found(void **state)
     struct {
         struct gpu_values values;
         const char *rule;
-    } sick[9];
-    for (size_t i = 0; i < 9; i++)
+    } sick[13];
+    for (size_t i = 0; i < 13; i++)
         sick[i].values = good_gpu;
     sick[0].values.pending = "Yes", sick[0].rule = "row_remap_pending";
     sick[1].values.errors = "3", sick[1].rule = "ecc_uncorrected";
@@ -177,7 +230,11 @@ static void sick_gpus_are_found(void **state)
     sick[6].values.fabric = "In Progress", sick[6].rule = "fabric_state";
     sick[7].values.recovery = "Drain and Reset", sick[7].rule = "gpu_recovery";
     sick[8].values.load = "97 %", sick[8].values.gen = "3", sick[8].rule = "gpu_pcie_slow";
-    for (size_t i = 0; i < 9; i++) {
+    sick[9].values.app_clock = "1200 MHz", sick[9].rule = "clocks_lowered";
+    sick[10].values.load = "99 %", sick[10].values.clock = "345 MHz", sick[10].rule = "clock_low";
+    sick[11].values.ecc = "Disabled", sick[11].rule = "ecc_off";
+    sick[12].values.mode = "Prohibited", sick[12].rule = "compute_mode";
+    for (size_t i = 0; i < 13; i++) {
         struct knee_facts facts = {0};
         gpus(&facts, 8, "NVIDIA H100 80GB HBM3", &sick[i].values);
         struct knee_checkup c = examine(&facts, 1, NULL);
@@ -185,6 +242,103 @@ static void sick_gpus_are_found(void **state)
         if (!a || a->severity < KNEE_WARNING || strcmp(a->where, "GPU 0000:17:00.0") != 0)
             fail_msg("%s: %s", sick[i].rule, a ? a->where : "not found");
         assert_int_equal(knee_checkup_count(&c, KNEE_WARNING), 1);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* Devices of /sys/bus/pci/devices: eight GPUs and eight adapters, the sixth of each spoilt. */
+static void bus(struct knee_facts *facts, const char *width, const char *speed)
+{
+    static const char *const kinds[][2] = {{"0x10de\n", "0x030200\n"}, {"0x15b3\n", "0x020700\n"}};
+    for (int i = 0; i < 16; i++) {
+        bool bad = i % 8 == 5;
+        const char *const files[][2] = {{"vendor", kinds[i / 8][0]},
+                                        {"class", kinds[i / 8][1]},
+                                        {"current_link_width", bad ? width : "16\n"},
+                                        {"max_link_width", "16\n"},
+                                        {"current_link_speed", bad ? speed : "32.0 GT/s PCIe\n"},
+                                        {"max_link_speed", "32.0 GT/s PCIe\n"},
+                                        {"local_cpulist", i % 8 < 4 ? "0-31\n" : "32-63\n"}};
+        for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+            char path[96];
+            snprintf(path, sizeof path, "sys/bus/pci/devices/0000:%02x:00.0/%s", 0x10 + i,
+                     files[k][0]);
+            give(facts, path, files[k][1]);
+        }
+    }
+}
+
+static void devices_of_the_bus(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0};
+    bus(&facts, "8\n", "16.0 GT/s PCIe\n");
+    give(&facts, "env", "SLURM_LOCALID=6\n");
+    give(&facts, "proc/self/status", "Name:\tpython\nCpus_allowed_list:\t0-7\n");
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    assert_string_equal(found(&c, "gpu_pcie_narrow")->where, "0000:15:00.0");
+    assert_string_equal(found(&c, "nic_pcie_narrow")->where, "0000:1d:00.0");
+    assert_string_equal(found(&c, "nic_pcie_slow")->where, "0000:1d:00.0");
+    assert_string_equal(found(&c, "affinity_far")->where, "0000:16:00.0");
+    assert_null(found(&c, "gpu_pcie_slow")); /* idle GPUs slow their links down */
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+    facts = (struct knee_facts){0}; /* the rank sees one GPU only, and that is beside it */
+    bus(&facts, "16\n", "32.0 GT/s PCIe\n");
+    give(&facts, "env", "LOCAL_RANK=6\nCUDA_VISIBLE_DEVICES=2\n");
+    give(&facts, "proc/self/status", "Cpus_allowed_list:\t0-7\n");
+    c = examine(&facts, 1, NULL);
+    assert_int_equal(c.count, 0);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+/* cgroup 1 has the quota and its period in two files; -1 is no quota. */
+static void quota_of_cgroup_1(void **state)
+{
+    (void)state;
+    for (int limited = 0; limited < 2; limited++) {
+        struct knee_facts facts = {0};
+        container(&facts);
+        give(&facts, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", limited ? "400000\n" : "-1\n");
+        give(&facts, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        assert_true((found(&c, "cpu_quota") != NULL) == limited);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* GPUs that the bus has and the driver does not. */
+static void a_gpu_is_missing(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0};
+    gpus(&facts, 7, "NVIDIA H100 80GB HBM3", &good_gpu);
+    bus(&facts, "16\n", "32.0 GT/s PCIe\n");
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    assert_int_equal(found(&c, "gpu_not_listed")->severity, KNEE_ERROR);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+/* The first of a row of interfaces is often another network's: a remark. */
+static void fellows_of_an_interface(void **state)
+{
+    (void)state;
+    for (int odd = 0; odd < 2; odd++) {
+        struct knee_facts facts = {0};
+        for (int i = 0; i < 5; i++) {
+            char name[8];
+            snprintf(name, sizeof name, "eth%d", i);
+            interface(&facts, name, "8244\n", i == 2 * odd ? "100000\n" : "200000\n");
+        }
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        const struct knee_ailment *a = found(&c, "net_slow");
+        assert_string_equal(a->where, odd ? "eth2" : "eth0");
+        assert_int_equal(a->severity, odd ? KNEE_WARNING : KNEE_NOTE);
+        assert_near(a->left, 0.5, 1e-12);
         knee_checkup_release(&c);
         knee_facts_release(&facts);
     }
@@ -313,6 +467,29 @@ static void environment_beats_files(void **state)
     knee_facts_release(&facts);
 }
 
+/* With NCCL_CONF_FILE the file in the home folder is not read, whether the named one is there or
+ * not.
+ */
+static void the_file_that_is_named(void **state)
+{
+    (void)state;
+    for (int there = 0; there < 2; there++) {
+        struct knee_facts facts = {0};
+        give(&facts, "env", "NCCL_CONF_FILE=/opt/nccl.conf\n");
+        give(&facts, ".nccl.conf", "NCCL_IB_SL=1\n");
+        if (there)
+            give(&facts, "NCCL_CONF_FILE", "NCCL_IB_SL=2\n");
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        assert_int_equal(c.setting_count, there ? 2 : 1);
+        if (there) {
+            assert_string_equal(c.settings[1].value, "2");
+            assert_string_equal(c.settings[1].from, "NCCL_CONF_FILE");
+        }
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
 /* mlx5_1 takes mlx5_10 too; with = it does not. */
 static void names_are_prefixes(void **state)
 {
@@ -372,6 +549,20 @@ static const struct {
      "GPU 2", "nvlink.recovered", "Link 0: Recovery Errors: 4"},
     {"link mlx5_0/1 state DOWN physical_state POLLING netdev ens1\n", "mlx5_0:1", "ib.state",
      "DOWN"},
+    {"hca_id:\tmlx5_1\n\t\tport:\t1\n\t\t\tactive_width:\t\t2X (16)\n\t\t\tactive_speed:\t\t"
+     "100.0 Gbps (128)\n",
+     "mlx5_1:1", "ib.rate", "200 Gb/sec (2X)"},
+    {"Settings for eth1:\n\tSupported link modes:   25000baseCR/Full\n\t\t\t100000baseCR4/Full\n\t"
+     "Advertised link modes: 200000baseCR4/Full\n\tSpeed: 25000Mb/s\n",
+     "eth1", "net.speed_max", "100000"},
+    {"| NVIDIA-SMI 550.90.07   Driver Version: 550.90.07   CUDA Version: 12.4 |\n| Processes:      "
+     "          |\n|    3   N/A  N/A      4242      C   python3             61000MiB |\n",
+     "", "gpu.process", "python3"},
+    {"\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir-\n\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+\n", "",
+     "pci.acs", "SrcValid+ TransBlk- ReqRedir+"},
+    {"eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 8900\n        inet 10.0.0.1\n", "eth0",
+     "net.mtu", "8900"},
+    {"[    1.250000] virtio_net virtio0 ens3: renamed from eth0\n", "", "kernel.log", "read"},
     {"Filesystem      Size  Used Avail Use% Mounted on\nshm              64M     0   64M   0% "
      "/dev/shm\n",
      "", "shm.bytes", "67108864"},
@@ -798,6 +989,11 @@ int main(void)
         cmocka_unit_test(healthy_machines_are_healthy),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(sick_gpus_are_found),
+        cmocka_unit_test(devices_of_the_bus),
+        cmocka_unit_test(quota_of_cgroup_1),
+        cmocka_unit_test(a_gpu_is_missing),
+        cmocka_unit_test(fellows_of_an_interface),
+        cmocka_unit_test(the_file_that_is_named),
         cmocka_unit_test(values_are_read_as_nccl_reads_them),
         cmocka_unit_test(integers),
         cmocka_unit_test(releases),

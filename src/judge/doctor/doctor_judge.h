@@ -42,6 +42,12 @@ void knee_soften(struct knee_exam *exam, const char *id);
 /* "2.28.9" as 22809; NaN: no version. */
 double knee_version_number(const char *text);
 
+/* A device of /sys/bus/pci/devices, by its class and vendor. */
+bool knee_pci_is_gpu(const struct knee_facts *facts, const char *device);
+
+/* How many CPUs a list has: "0-15,64-79" has 32. */
+double knee_cpus_in(const char *list);
+
 const struct knee_nccl_variable *
 knee_nccl_variable_of(const char *name); /* with NCCL_; NULL: none */
 

@@ -3,8 +3,7 @@
  * NCCL's variables: names that it does not know, values that it reads otherwise than people think,
  * and settings that contradict each other. What NCCL reads is done here as NCCL does it: integers
  * by strtoll with base 0 and the rest ignored ("true" is 0), levels by exact words, the environment
- * before
- * ~/.nccl.conf (or NCCL_CONF_FILE) before /etc/nccl.conf.
+ * before ~/.nccl.conf (or the file that NCCL_CONF_FILE names) before /etc/nccl.conf.
  */
 #include "judge/doctor/doctor_judge.h"
 
@@ -78,7 +77,11 @@ void knee_env_settle(struct knee_facts *facts)
 {
     if (raw(facts, facts->count, "env.settled", ""))
         return;
-    adopt(facts, facts->count, "conf.home", "~/.nccl.conf");
+    const struct knee_fact *named = raw(facts, facts->count, "env", "NCCL_CONF_FILE");
+    if (named && named->value[0])
+        adopt(facts, facts->count, "conf.file", "NCCL_CONF_FILE");
+    else
+        adopt(facts, facts->count, "conf.home", "~/.nccl.conf");
     adopt(facts, facts->count, "conf.etc", "/etc/nccl.conf");
     size_t count = facts->count;
     for (size_t i = 0; i < count; i++) {

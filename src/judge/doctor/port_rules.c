@@ -199,7 +199,8 @@ static void check_port_gids(struct knee_exam *exam, const char *port, const char
                        "NCCL_IB_GID_INDEX=%s on InfiniBand", wanted);
         return;
     }
-    if (!index || (state && !says(state, "ctive") && !says(state, "ACTIVE")))
+    if (!index || (layer && !says(layer, "Ethernet")) || /* EFA has none and needs none */
+        (state && !says(state, "ctive") && !says(state, "ACTIVE")))
         return;
     enum gid set = wanted ? gid_at(exam->facts, port, wanted) : GID_GOOD;
     if (wanted && set != GID_GOOD)
