@@ -131,6 +131,8 @@ static const struct fault {
     {dgx_h100, "env", "CUDA_LAUNCH_BLOCKING=1\n", "launch_blocking", "", "unset"},
     {dgx_h100, "env", "TORCH_DISTRIBUTED_DEBUG=DETAIL\n", "distributed_debug", "", "unset"},
     {dgx_h100, ".nccl.conf", "NCCL_DEBUG =INFO\n", "env_blank_name", "NCCL_DEBUG ", "blanks"},
+    {dgx_h100, ".nccl.conf", "export NCCL_IB_SL=1\n", "env_blank_name", "export NCCL_IB_SL",
+     "export"},
     {dgx_h100, "env", "NCCL_CONF_FILE=~/nccl.conf\n", "env_tilde", "NCCL_CONF_FILE", "path"},
     /* The same facts in other places and other words */
     {container, "proc/self/mountinfo",
@@ -443,6 +445,86 @@ static void releases(void **state)
     struct knee_facts facts = {0}; /* each where it is known says nothing */
     struct knee_checkup c = with_env(&facts, "NCCL_TREE_THRESHOLD=0\n", "2.4.8");
     assert_int_equal(c.count, 0);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+/* Words that people write, and what must be said of them; "" is nothing above a note. */
+static void spellings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *env, *nccl, *rule;
+    } cases[] = {
+        {"nccl_ib_timeout=22\n", NULL, "env_misspelt"},
+        {"NCCL_ib_timeout=22\n", NULL, "env_misspelt"},
+        {"NCLL_IB_TIMEOUT=22\n", NULL, "env_misspelt"},
+        {"NCCLIB_TIMEOUT=22\n", NULL, "env_misspelt"},
+        {"NCCL-IB-TIMEOUT=22\n", NULL, "env_misspelt"},
+        {"NCCL_BI_TIMEOUT=22\n", NULL, "env_misspelt"},
+        {"CUDA_VISIBLE_DEVICE=0\n", NULL, "env_misspelt"},
+        {"TORCH_NCCL_BLOKING_WAIT=1\n", NULL, "env_misspelt"},
+        {"CUDA_VISIBLE_DEVICES=0,1\nOMP_NUM_THREADS=4\nTORCH_NCCL_USE_COMM_NONBLOCKING=1\n", NULL,
+         ""},
+        {"NCCL_ALGO=allreduce:tree,ring;broadcast:ring\n", "2.24.3", ""},
+        {"NCCL_ALGO=allreduce:tree\n", "2.18.5", "env_bad_word"},
+        {"NCCL_ALGO=allreduce:treee\n", "2.24.3", "env_bad_word"},
+        {"NCCL_DEBUG_SUBSYS=init,NET,^tuning\n", NULL, "env_bad_word"},
+        {"NCCL_DEBUG_SUBSYS=^init,NET\n", NULL, ""},
+        {"NCCL_NET=socket\n", NULL, "ib_disabled"},
+        {"NCCL_NET=IB\nNCCL_IB_DISABLE=1\n", NULL, "net_contradict"},
+        {"NCCL_ALGO=NVLSTree\nNCCL_NVLS_ENABLE=0\n", NULL, "algo_contradict"},
+        {"NCCL_ALGO=Ring,NVLS\nNCCL_NVLS_ENABLE=0\n", NULL, ""},
+        {"NCCL_MNNVL_ENABLE=1\nNCCL_CUMEM_ENABLE=0\n", NULL, "mnnvl_contradict"},
+        {"NCCL_IB_SL=16\n", NULL, "env_out_of_range"},
+        {"NCCL_IB_TC=255\n", NULL, ""},
+        {"NCCL_SOCKET_IFNAME=docker0\n", NULL, "wrong_interface"},
+        {"CUDA_VISIBLE_DEVICES=1,0,1\n", NULL, "gpu_visible_twice"},
+        {"TORCH_DISTRIBUTED_DEBUG=detail\n", NULL, "distributed_debug"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_facts facts = {0};
+        struct knee_checkup c = with_env(&facts, cases[i].env, cases[i].nccl);
+        const struct knee_ailment *a = found(&c, cases[i].rule);
+        if (cases[i].rule[0] ? !a || a->severity < KNEE_WARNING
+                             : knee_checkup_count(&c, KNEE_WARNING) > 0)
+            fail_msg("%s: not %s", cases[i].env,
+                     cases[i].rule[0] ? cases[i].rule : c.findings[0].evidence);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* NCCL does not trim: a blank before a name or a port that is not there take nothing. */
+static void names_are_taken_as_they_are(void **state)
+{
+    (void)state;
+    static const char *const envs[] = {"NCCL_IB_HCA=mlx5_2, mlx5_3\n", "NCCL_IB_HCA=mlx5_2:2\n",
+                                       "NCCL_IB_HCA==mlx5_2:1,mlx5_3:1\n"};
+    for (size_t i = 0; i < 3; i++) {
+        struct knee_facts facts = {0};
+        rails(&facts, 8, "400 Gb/sec (4X NDR)\n", "InfiniBand\n");
+        struct knee_checkup c = with_env(&facts, envs[i], NULL);
+        assert_true((found(&c, "hca_absent") != NULL) == (i < 2));
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* A machine made for a fabric with all its ports down. */
+static void all_rails_down(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0};
+    dgx_a100(&facts);
+    for (int i = 0; i < 10; i++) {
+        char device[24];
+        snprintf(device, sizeof device, "mlx5_%d", i);
+        port_file(&facts, device, "ports/1/state", "1: DOWN\n");
+        port_file(&facts, device, "ports/1/phys_state", "2: Polling\n");
+    }
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    assert_int_equal(found(&c, "rail_down")->parts, 10);
     knee_checkup_release(&c);
     knee_facts_release(&facts);
 }
@@ -997,6 +1079,9 @@ int main(void)
         cmocka_unit_test(values_are_read_as_nccl_reads_them),
         cmocka_unit_test(integers),
         cmocka_unit_test(releases),
+        cmocka_unit_test(spellings),
+        cmocka_unit_test(names_are_taken_as_they_are),
+        cmocka_unit_test(all_rails_down),
         cmocka_unit_test(environment_beats_files),
         cmocka_unit_test(names_are_prefixes),
         cmocka_unit_test(outputs_are_understood),

@@ -42,6 +42,9 @@ void knee_soften(struct knee_exam *exam, const char *id);
 /* "2.28.9" as 22809; NaN: no version. */
 double knee_version_number(const char *text);
 
+/* By its name: docker0, veth1a2b, tailscale0. */
+bool knee_interface_is_virtual(const char *interface);
+
 /* A device of /sys/bus/pci/devices, by its class and vendor. */
 bool knee_pci_is_gpu(const struct knee_facts *facts, const char *device);
 

@@ -156,19 +156,6 @@ static bool unreachable(const struct knee_fact *row)
     return strncmp(row->value, "127.", 4) == 0 || strcmp(row->subject, "lo") == 0;
 }
 
-/* Interfaces of containers, virtual machines and tunnels: there on every host, leading to none. */
-static bool of_containers(const struct knee_fact *row)
-{
-    static const char *const names[] = {
-        "veth", "docker", "virbr",   "cni",     "br-",  "ip6tnl",    "lxc",           "podman",
-        "cali", "cilium", "flannel", "tunl",    "tun0", "tailscale", "wg0",           "zt",
-        "utun", "vmnet",  "nerdctl", "kube-ip", "ppp",  "nodelocal", "CloudflareWARP"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(row->subject, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
-}
-
 /* Containers behind a bridge of their own all have its first address. */
 static void same_address(struct knee_exam *exam)
 {
@@ -196,7 +183,7 @@ static void interfaces(struct knee_exam *exam)
         size_t first, end = knee_facts_range(exam->facts, keys[k], &first);
         for (size_t i = first; i < end && !bad; i++) {
             const struct knee_fact *row = &exam->facts->rows[i];
-            if (unreachable(row) || of_containers(row) ||
+            if (unreachable(row) || knee_interface_is_virtual(row->subject) ||
                 (failed && strncmp(row->value, "fe80", 4) == 0))
                 bad = row;
         }

@@ -51,8 +51,20 @@ static const char *const kept[] = {
     "OPENBLAS",
 };
 
+/* NCLL_, NNCL_, nccl_, NCCLDEBUG: what people write for NCCL_. Its letters come in any order. */
+static bool meant_for_nccl(struct knee_slice name)
+{
+    size_t word = 0;
+    while (word < name.length && strchr("NCLncl", name.at[word]) && name.at[word])
+        word++;
+    bool end = word == name.length || name.at[word] == '_' || name.at[word] == '-';
+    return word >= 3 && word <= 6 && (end || word >= 4);
+}
+
 static bool keep(struct knee_slice name)
 {
+    if (meant_for_nccl(name))
+        return true;
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (knee_slice_starts(name, kept[i]))
             return true;
@@ -63,7 +75,8 @@ static bool is_name(struct knee_slice name)
 {
     for (size_t i = 0; i < name.length; i++) {
         char c = name.at[i];
-        if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+        bool dash = c == '-' && meant_for_nccl(name); /* docker takes it, no shell does */
+        if (!(c == '_' || dash || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
               (c >= '0' && c <= '9')))
             return false;
     }
