@@ -17,10 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HOSTS_MAX  4096
-#define OUTPUT_MAX 256 /* files at the top of a host's folder */
-#define FILE_BYTES ((size_t)256 << 20)
-#define FACTS_NAME "knee.facts"
+#define HOSTS_MAX      4096
+#define OUTPUT_MAX     256  /* names of one folder of a host */
+#define OUTPUTS_MAX    1024 /* files of a host, beside /sys, /proc and /etc */
+#define DEPTH_MAX      4
+#define SETTINGS_BYTES ((size_t)1 << 20)
+#define FILE_BYTES     ((size_t)256 << 20)
+#define FACTS_NAME     "knee.facts"
 
 static void take(void *ctx, const char *path, const char *data, size_t length)
 {
@@ -45,6 +48,12 @@ static bool part_of_host(const char *name)
         if (strcmp(name, parts[i]) == 0)
             return true;
     return false;
+}
+
+/* Folders whose files count by where they lie. */
+static bool is_tree(const char *name)
+{
+    return part_of_host(name) && strcmp(name, "dev") != 0;
 }
 
 static int in_order(const void *a, const void *b)
@@ -92,14 +101,11 @@ static char **names_of(const char *folder, size_t most, size_t *count, bool *cut
     return names;
 }
 
+/* A file somewhere in the host's folder, known by its name or its content. */
 static void output_file(struct knee_facts *facts, const char *folder, const char *name)
 {
     char path[PATH_MAX];
     size_t length = 0;
-    if (kind_of(folder, name) != 'f') {
-        facts->unread += kind_of(folder, name) != 'd';
-        return;
-    }
     snprintf(path, sizeof path, "%s/%s", folder, name);
     errno = 0;
     char *data = knee_host_slurp(path, FILE_BYTES, &length);
@@ -114,22 +120,67 @@ static void output_file(struct knee_facts *facts, const char *folder, const char
     free(data);
 }
 
-static void read_host(struct knee_facts *facts, const char *folder, const char *name)
+/* Outputs of commands at the top, and in folders that people and their tools make for them. Of
+ * /sys, /proc and /etc the table of known paths has been read already. */
+static void read_outputs(struct knee_facts *facts, const char *folder, size_t depth, size_t *left)
 {
     size_t count;
     bool cut;
     errno = 0;
     char **names = names_of(folder, OUTPUT_MAX, &count, &cut);
-    facts->no_memory = !names && errno == ENOMEM;
+    facts->no_memory = facts->no_memory || (!names && errno == ENOMEM);
     facts->unread += !names && errno != ENOMEM; /* a folder that may not be read */
     facts->unread += cut;
+    for (size_t i = 0; names && i < count; i++) {
+        char path[PATH_MAX];
+        char kind = kind_of(folder, names[i]);
+        bool room =
+            *left > 0 && snprintf(path, sizeof path, "%s/%s", folder, names[i]) < (int)sizeof path;
+        if ((kind == 'd' && depth == 0 && is_tree(names[i])) ||
+            (depth > 0 && strcmp(names[i], "nccl.conf") == 0)) /* counts where NCCL looks for it */
+            continue;
+        if (kind == 'd' && room && depth < DEPTH_MAX)
+            read_outputs(facts, path, depth + 1, left);
+        else if (kind == 'f' && room)
+            --*left, output_file(facts, folder, names[i]);
+        else
+            facts->unread++; /* too deep, too many, or no file */
+    }
+    release_names(names, count);
+}
+
+/* The file that NCCL_CONF_FILE names, where the folder has it. */
+static void read_named_settings(struct knee_facts *facts, const char *folder)
+{
+    char path[PATH_MAX], inside[PATH_MAX], real[PATH_MAX];
+    size_t length = 0, root;
+    const char *named = NULL;
+    for (size_t i = 0; i < facts->count; i++)
+        if (strcmp(facts->rows[i].key, "env") == 0 &&
+            strcmp(facts->rows[i].subject, "NCCL_CONF_FILE") == 0)
+            named = facts->rows[i].value;
+    if (!named || named[0] != '/' ||
+        snprintf(path, sizeof path, "%s%s", folder, named) >= (int)sizeof path ||
+        !realpath(folder, inside) || !realpath(path, real))
+        return;
+    root = strlen(inside);
+    char *data = strncmp(real, inside, root) == 0 && real[root] == '/'
+                     ? knee_host_slurp(real, SETTINGS_BYTES, &length)
+                     : NULL;
+    if (data)
+        knee_host_file(facts, "NCCL_CONF_FILE", data, length);
+    free(data);
+}
+
+static void read_host(struct knee_facts *facts, const char *folder, const char *name)
+{
+    size_t left = OUTPUTS_MAX;
     snprintf(facts->host, sizeof facts->host, "%.63s", name);
     size_t unread = knee_host_walk(folder, true, (struct knee_file_sink){take, facts});
-    facts->no_memory = facts->no_memory || unread == SIZE_MAX;
+    facts->no_memory = unread == SIZE_MAX;
     facts->unread += unread == SIZE_MAX ? 0 : unread;
-    for (size_t i = 0; names && i < count; i++)
-        output_file(facts, folder, names[i]);
-    release_names(names, count);
+    read_outputs(facts, folder, 0, &left);
+    read_named_settings(facts, folder);
 }
 
 /* One host: it has a file, or a folder that hosts have. */

@@ -63,7 +63,7 @@ static void settings(struct both *both)
         snprintf(path, sizeof path, "%s/.nccl.conf", home ? home : "");
     char *data = knee_host_slurp(path, (size_t)1 << 20, &length);
     if (data)
-        take(both, ".nccl.conf", data, length);
+        take(both, file && *file ? "NCCL_CONF_FILE" : ".nccl.conf", data, length);
     free(data);
 }
 
@@ -154,11 +154,16 @@ static void variables(struct both *both)
     knee_text_release(&text);
 }
 
-static void take_but_environ(void *ctx, const char *path, const char *data, size_t length)
+/* What a process was started with is not what it has (see variables()), and what is mounted is
+ * nobody's business: a call tells how large /dev/shm is. */
+static void take_what_holds(void *ctx, const char *path, const char *data, size_t length)
 {
-    /* What a process was started with is not what it has: see variables(). */
-    if (strcmp(path, "proc/self/environ") != 0)
-        take(ctx, path, data, length);
+    static const char *const others[] = {"proc/self/environ", "proc/mounts", "proc/self/mounts",
+                                         "proc/self/mountinfo"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(path, others[i]) == 0)
+            return;
+    take(ctx, path, data, length);
 }
 
 void knee_host_variables(struct knee_facts *facts)
@@ -177,7 +182,7 @@ void knee_host_live(struct knee_facts *facts, double limit_s, double window_s,
         {"rocm-smi.json", {"rocm-smi", "--showallinfo", "--json", NULL}},
     };
     struct both both = {facts, also};
-    size_t unread = knee_host_walk("", false, (struct knee_file_sink){take_but_environ, &both});
+    size_t unread = knee_host_walk("", false, (struct knee_file_sink){take_what_holds, &both});
     facts->no_memory = facts->no_memory || unread == SIZE_MAX;
     facts->unread += unread == SIZE_MAX ? 0 : unread;
     variables(&both);

@@ -17,6 +17,9 @@ static knee_host_reader *const readers[] = {
     knee_read_kernel_log,    knee_read_ulimit,      knee_read_lsmod,          knee_read_env,
     knee_read_nccl_conf,     knee_read_nccl_log,    knee_read_ethtool,        knee_read_smi_csv,
     knee_read_nvlink_errors, knee_read_rdma_link,   knee_read_fabric_service, knee_read_df,
+    knee_read_smi_failure,   knee_read_dcgm,        knee_read_fabric_word,    knee_read_imex,
+    knee_read_clock,         knee_read_ip_link,     knee_read_ibdev2netdev,   knee_read_mounts,
+    knee_read_nccl_named,
 };
 #define READERS (sizeof readers / sizeof *readers)
 
@@ -49,7 +52,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     struct knee_slice slice = {text, size - 1};
     if (choice < READERS) {
         readers[choice](&facts, slice);
-    } else if (choice < 128) {
+    } else if (choice < 160) {
         const char *path = knee_host_path(choice - READERS);
         char copy[160];
         snprintf(copy, sizeof copy, "%s", path ? path : "file");

@@ -20,7 +20,7 @@ static inline void give(struct knee_facts *facts, const char *path, const char *
 
 struct gpu_values {
     const char *name, *pending, *errors, *thermal, *brake, *limit, *width, *fabric, *recovery,
-        *load, *gen;
+        *load, *gen, *clock, *app_clock, *ecc, *mode;
 };
 static const struct gpu_values good_gpu = {"NVIDIA H100 80GB HBM3",
                                            "No",
@@ -32,7 +32,11 @@ static const struct gpu_values good_gpu = {"NVIDIA H100 80GB HBM3",
                                            "Completed",
                                            "None",
                                            "0 %",
-                                           "5"};
+                                           "5",
+                                           "1980 MHz",
+                                           "1980 MHz",
+                                           "Enabled",
+                                           "Default"};
 
 /* nvidia-smi -q -x of one GPU, the fields that are judged and some around them. */
 static inline void gpu_xml(char *out, size_t size, int bus, const struct gpu_values *v)
@@ -54,7 +58,13 @@ static inline void gpu_xml(char *out, size_t size, int bus, const struct gpu_val
         "<clocks_event_reason_hw_thermal_slowdown>%s</clocks_event_reason_hw_thermal_slowdown>"
         "<clocks_event_reason_hw_power_brake_slowdown>%s</"
         "clocks_event_reason_hw_power_brake_slowdown>"
-        "</clocks_event_reasons><utilization><gpu_util>%s</gpu_util></utilization>"
+        "</clocks_event_reasons><compute_mode>%s</compute_mode>"
+        "<ecc_mode><current_ecc>%s</current_ecc></ecc_mode>"
+        "<clocks><sm_clock>%s</sm_clock></clocks><max_clocks><sm_clock>1980 "
+        "MHz</sm_clock></max_clocks>"
+        "<applications_clocks><graphics_clock>%s</graphics_clock></applications_clocks>"
+        "<default_applications_clocks><graphics_clock>1980 MHz</graphics_clock>"
+        "</default_applications_clocks><utilization><gpu_util>%s</gpu_util></utilization>"
         "<ecc_errors><volatile><sram_uncorrectable_parity>0</sram_uncorrectable_parity>"
         "<dram_uncorrectable>%s</dram_uncorrectable></volatile><aggregate><dram_uncorrectable>9</"
         "dram_uncorrectable>"
@@ -63,8 +73,8 @@ static inline void gpu_xml(char *out, size_t size, int bus, const struct gpu_val
         "<gpu_power_readings><current_power_limit>%s</"
         "current_power_limit><default_power_limit>700.00 W</default_power_limit>"
         "</gpu_power_readings><fabric><state>%s</state><status>Success</status></fabric></gpu>",
-        bus, v->name, v->recovery, v->gen, v->width, v->thermal, v->brake, v->load, v->errors,
-        v->pending, v->limit, v->fabric);
+        bus, v->name, v->recovery, v->gen, v->width, v->thermal, v->brake, v->mode, v->ecc,
+        v->clock, v->app_clock, v->load, v->errors, v->pending, v->limit, v->fabric);
 }
 
 /* All GPUs good but the last, which is `last`. */

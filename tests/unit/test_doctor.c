@@ -131,7 +131,62 @@ static const struct fault {
     {dgx_h100, "env", "CUDA_LAUNCH_BLOCKING=1\n", "launch_blocking", "", "unset"},
     {dgx_h100, "env", "TORCH_DISTRIBUTED_DEBUG=DETAIL\n", "distributed_debug", "", "unset"},
     {dgx_h100, ".nccl.conf", "NCCL_DEBUG =INFO\n", "env_blank_name", "NCCL_DEBUG ", "blanks"},
+    {dgx_h100, ".nccl.conf", "export NCCL_IB_SL=1\n", "env_blank_name", "export NCCL_IB_SL",
+     "export"},
     {dgx_h100, "env", "NCCL_CONF_FILE=~/nccl.conf\n", "env_tilde", "NCCL_CONF_FILE", "path"},
+    /* The same facts in other places and other words */
+    {container, "proc/self/mountinfo",
+     "812 811 0:52 / /dev/shm rw,nosuid - tmpfs shm rw,size=64m\n", "shm_small", "/dev/shm",
+     "shm-size"},
+    {container, "proc/mounts", "shm /dev/shm tmpfs rw,nosuid,size=65536k,inode64 0 0\n",
+     "shm_small", "/dev/shm", "shm-size"},
+    {container, "sys/fs/cgroup/cpuset.cpus.effective", "0-3,64-67\n", "cpu_quota", "", "CPUs"},
+    {container, "sys/fs/cgroup/cpu.stat", "usage_usec 9\nnr_periods 400\nnr_throttled 90\n",
+     "cpu_throttled", "", "limit"},
+    {container, "sys/fs/cgroup/cpu.pressure", "some avg10=55.00 avg60=61.20 avg300=8.00 total=1\n",
+     "cpu_pressure", "", "loader"},
+    {plain_ethernet, "ip-link.txt",
+     "3: ens1np0: <BROADCAST,UP> mtu 9000 qdisc mq state UP qlen 1\n4: ens2np0: <UP> mtu 9000 "
+     "qdisc mq state UP\n5: ens3np0: <UP> mtu 1500 qdisc mq state UP\n6: ens4np0: <UP> mtu 9000 "
+     "qdisc mq state UP\n",
+     "mtu_differs", "ens3np0", "mtu"},
+    {dgx_h100, "ibdev2netdev.txt", "mlx5_4 port 1 ==> ibs4 (Down)\n", "rail_down", "mlx5_4:1",
+     "cable"},
+    {dgx_h100, "kmsg",
+     "4,99,123456,-;NVRM: Xid (0000:07:00): 48, An uncorrectable double bit error (DBE)\n",
+     "xid_hardware", "07:00", "reset"},
+    {dgx_h100, "dmesg", "[ 12.5] NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.\n", "gpu_lost",
+     "", "reboot"},
+    {cpu_only, "dmesg", "[ 12.5] Memory cgroup out of memory: Killed process 7 (python)\n",
+     "host_out_of_memory", "", "memory"},
+    {cpu_only, "dmesg", "[ 12.5] amdgpu 0000:83:00.0: amdgpu: GPU reset begin!\n", "amd_gpu_reset",
+     "0000:83:00.0", "firmware"},
+    {cpu_only, "smi.txt",
+     "Unable to determine the device handle for GPU 0000:5D:00.0: GPU is lost.  Reboot\n",
+     "gpu_lost", "GPU 0000:5d:00.0", "reboot"},
+    {cpu_only, "smi.txt", "NVIDIA-SMI has failed because it couldn't communicate with the driver\n",
+     "smi_failed", "", "driver"},
+    {cpu_only, "smi.txt", "Failed to initialize NVML: Driver/library version mismatch\n",
+     "driver_mismatch", "", "modules"},
+    {dgx_h100, "lspci.txt",
+     "1a:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev ff)\n", "gpu_lost",
+     "GPU 0000:1a:00.0", "reseat"},
+    {dgx_h100, "fabricmanager-is-active.txt", "failed\n", "fabric_manager_down",
+     "nvidia-fabricmanager", "systemctl"},
+    {dgx_h100, "units.txt",
+     "  nvidia-fabricmanager.service loaded inactive dead NVIDIA fabric manager service\n",
+     "fabric_manager_down", "nvidia-fabricmanager", "systemctl"},
+    {gb200_tray, "imex.txt", "Node #0 * 10.0.0.8 * - READY\n\nDomain State: DEGRADED\n",
+     "imex_down", "", "nvidia-imex"},
+    {dgx_h100, "diag.txt",
+     "| Diagnostic    | Result        |\n| Denylist      | Pass          |\n| PCIe          | Fail "
+     "- "
+     "GPU: 5 |\n",
+     "dcgm_failure", "", "dcgmi"},
+    {cpu_only, "tracking.txt",
+     "System time     : 0.000001 seconds fast\nLeap status     : Not "
+     "synchronised\n",
+     "clock_unsynchronised", "", "chronyd"},
 };
 
 static void planted_faults_are_found(void **state)
@@ -165,8 +220,8 @@ static void sick_gpus_are_found(void **state)
     struct {
         struct gpu_values values;
         const char *rule;
-    } sick[9];
-    for (size_t i = 0; i < 9; i++)
+    } sick[13];
+    for (size_t i = 0; i < 13; i++)
         sick[i].values = good_gpu;
     sick[0].values.pending = "Yes", sick[0].rule = "row_remap_pending";
     sick[1].values.errors = "3", sick[1].rule = "ecc_uncorrected";
@@ -177,7 +232,11 @@ static void sick_gpus_are_found(void **state)
     sick[6].values.fabric = "In Progress", sick[6].rule = "fabric_state";
     sick[7].values.recovery = "Drain and Reset", sick[7].rule = "gpu_recovery";
     sick[8].values.load = "97 %", sick[8].values.gen = "3", sick[8].rule = "gpu_pcie_slow";
-    for (size_t i = 0; i < 9; i++) {
+    sick[9].values.app_clock = "1200 MHz", sick[9].rule = "clocks_lowered";
+    sick[10].values.load = "99 %", sick[10].values.clock = "345 MHz", sick[10].rule = "clock_low";
+    sick[11].values.ecc = "Disabled", sick[11].rule = "ecc_off";
+    sick[12].values.mode = "Prohibited", sick[12].rule = "compute_mode";
+    for (size_t i = 0; i < 13; i++) {
         struct knee_facts facts = {0};
         gpus(&facts, 8, "NVIDIA H100 80GB HBM3", &sick[i].values);
         struct knee_checkup c = examine(&facts, 1, NULL);
@@ -185,6 +244,103 @@ static void sick_gpus_are_found(void **state)
         if (!a || a->severity < KNEE_WARNING || strcmp(a->where, "GPU 0000:17:00.0") != 0)
             fail_msg("%s: %s", sick[i].rule, a ? a->where : "not found");
         assert_int_equal(knee_checkup_count(&c, KNEE_WARNING), 1);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* Devices of /sys/bus/pci/devices: eight GPUs and eight adapters, the sixth of each spoilt. */
+static void bus(struct knee_facts *facts, const char *width, const char *speed)
+{
+    static const char *const kinds[][2] = {{"0x10de\n", "0x030200\n"}, {"0x15b3\n", "0x020700\n"}};
+    for (int i = 0; i < 16; i++) {
+        bool bad = i % 8 == 5;
+        const char *const files[][2] = {{"vendor", kinds[i / 8][0]},
+                                        {"class", kinds[i / 8][1]},
+                                        {"current_link_width", bad ? width : "16\n"},
+                                        {"max_link_width", "16\n"},
+                                        {"current_link_speed", bad ? speed : "32.0 GT/s PCIe\n"},
+                                        {"max_link_speed", "32.0 GT/s PCIe\n"},
+                                        {"local_cpulist", i % 8 < 4 ? "0-31\n" : "32-63\n"}};
+        for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+            char path[96];
+            snprintf(path, sizeof path, "sys/bus/pci/devices/0000:%02x:00.0/%s", 0x10 + i,
+                     files[k][0]);
+            give(facts, path, files[k][1]);
+        }
+    }
+}
+
+static void devices_of_the_bus(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0};
+    bus(&facts, "8\n", "16.0 GT/s PCIe\n");
+    give(&facts, "env", "SLURM_LOCALID=6\n");
+    give(&facts, "proc/self/status", "Name:\tpython\nCpus_allowed_list:\t0-7\n");
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    assert_string_equal(found(&c, "gpu_pcie_narrow")->where, "0000:15:00.0");
+    assert_string_equal(found(&c, "nic_pcie_narrow")->where, "0000:1d:00.0");
+    assert_string_equal(found(&c, "nic_pcie_slow")->where, "0000:1d:00.0");
+    assert_string_equal(found(&c, "affinity_far")->where, "0000:16:00.0");
+    assert_null(found(&c, "gpu_pcie_slow")); /* idle GPUs slow their links down */
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+    facts = (struct knee_facts){0}; /* the rank sees one GPU only, and that is beside it */
+    bus(&facts, "16\n", "32.0 GT/s PCIe\n");
+    give(&facts, "env", "LOCAL_RANK=6\nCUDA_VISIBLE_DEVICES=2\n");
+    give(&facts, "proc/self/status", "Cpus_allowed_list:\t0-7\n");
+    c = examine(&facts, 1, NULL);
+    assert_int_equal(c.count, 0);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+/* cgroup 1 has the quota and its period in two files; -1 is no quota. */
+static void quota_of_cgroup_1(void **state)
+{
+    (void)state;
+    for (int limited = 0; limited < 2; limited++) {
+        struct knee_facts facts = {0};
+        container(&facts);
+        give(&facts, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", limited ? "400000\n" : "-1\n");
+        give(&facts, "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        assert_true((found(&c, "cpu_quota") != NULL) == limited);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* GPUs that the bus has and the driver does not. */
+static void a_gpu_is_missing(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0};
+    gpus(&facts, 7, "NVIDIA H100 80GB HBM3", &good_gpu);
+    bus(&facts, "16\n", "32.0 GT/s PCIe\n");
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    assert_int_equal(found(&c, "gpu_not_listed")->severity, KNEE_ERROR);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
+/* The first of a row of interfaces is often another network's: a remark. */
+static void fellows_of_an_interface(void **state)
+{
+    (void)state;
+    for (int odd = 0; odd < 2; odd++) {
+        struct knee_facts facts = {0};
+        for (int i = 0; i < 5; i++) {
+            char name[8];
+            snprintf(name, sizeof name, "eth%d", i);
+            interface(&facts, name, "8244\n", i == 2 * odd ? "100000\n" : "200000\n");
+        }
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        const struct knee_ailment *a = found(&c, "net_slow");
+        assert_string_equal(a->where, odd ? "eth2" : "eth0");
+        assert_int_equal(a->severity, odd ? KNEE_WARNING : KNEE_NOTE);
+        assert_near(a->left, 0.5, 1e-12);
         knee_checkup_release(&c);
         knee_facts_release(&facts);
     }
@@ -293,6 +449,86 @@ static void releases(void **state)
     knee_facts_release(&facts);
 }
 
+/* Words that people write, and what must be said of them; "" is nothing above a note. */
+static void spellings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *env, *nccl, *rule;
+    } cases[] = {
+        {"nccl_ib_timeout=22\n", NULL, "env_misspelt"},
+        {"NCCL_ib_timeout=22\n", NULL, "env_misspelt"},
+        {"NCLL_IB_TIMEOUT=22\n", NULL, "env_misspelt"},
+        {"NCCLIB_TIMEOUT=22\n", NULL, "env_misspelt"},
+        {"NCCL-IB-TIMEOUT=22\n", NULL, "env_misspelt"},
+        {"NCCL_BI_TIMEOUT=22\n", NULL, "env_misspelt"},
+        {"CUDA_VISIBLE_DEVICE=0\n", NULL, "env_misspelt"},
+        {"TORCH_NCCL_BLOKING_WAIT=1\n", NULL, "env_misspelt"},
+        {"CUDA_VISIBLE_DEVICES=0,1\nOMP_NUM_THREADS=4\nTORCH_NCCL_USE_COMM_NONBLOCKING=1\n", NULL,
+         ""},
+        {"NCCL_ALGO=allreduce:tree,ring;broadcast:ring\n", "2.24.3", ""},
+        {"NCCL_ALGO=allreduce:tree\n", "2.18.5", "env_bad_word"},
+        {"NCCL_ALGO=allreduce:treee\n", "2.24.3", "env_bad_word"},
+        {"NCCL_DEBUG_SUBSYS=init,NET,^tuning\n", NULL, "env_bad_word"},
+        {"NCCL_DEBUG_SUBSYS=^init,NET\n", NULL, ""},
+        {"NCCL_NET=socket\n", NULL, "ib_disabled"},
+        {"NCCL_NET=IB\nNCCL_IB_DISABLE=1\n", NULL, "net_contradict"},
+        {"NCCL_ALGO=NVLSTree\nNCCL_NVLS_ENABLE=0\n", NULL, "algo_contradict"},
+        {"NCCL_ALGO=Ring,NVLS\nNCCL_NVLS_ENABLE=0\n", NULL, ""},
+        {"NCCL_MNNVL_ENABLE=1\nNCCL_CUMEM_ENABLE=0\n", NULL, "mnnvl_contradict"},
+        {"NCCL_IB_SL=16\n", NULL, "env_out_of_range"},
+        {"NCCL_IB_TC=255\n", NULL, ""},
+        {"NCCL_SOCKET_IFNAME=docker0\n", NULL, "wrong_interface"},
+        {"CUDA_VISIBLE_DEVICES=1,0,1\n", NULL, "gpu_visible_twice"},
+        {"TORCH_DISTRIBUTED_DEBUG=detail\n", NULL, "distributed_debug"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_facts facts = {0};
+        struct knee_checkup c = with_env(&facts, cases[i].env, cases[i].nccl);
+        const struct knee_ailment *a = found(&c, cases[i].rule);
+        if (cases[i].rule[0] ? !a || a->severity < KNEE_WARNING
+                             : knee_checkup_count(&c, KNEE_WARNING) > 0)
+            fail_msg("%s: not %s", cases[i].env,
+                     cases[i].rule[0] ? cases[i].rule : c.findings[0].evidence);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* NCCL does not trim: a blank before a name or a port that is not there take nothing. */
+static void names_are_taken_as_they_are(void **state)
+{
+    (void)state;
+    static const char *const envs[] = {"NCCL_IB_HCA=mlx5_2, mlx5_3\n", "NCCL_IB_HCA=mlx5_2:2\n",
+                                       "NCCL_IB_HCA==mlx5_2:1,mlx5_3:1\n"};
+    for (size_t i = 0; i < 3; i++) {
+        struct knee_facts facts = {0};
+        rails(&facts, 8, "400 Gb/sec (4X NDR)\n", "InfiniBand\n");
+        struct knee_checkup c = with_env(&facts, envs[i], NULL);
+        assert_true((found(&c, "hca_absent") != NULL) == (i < 2));
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* A machine made for a fabric with all its ports down. */
+static void all_rails_down(void **state)
+{
+    (void)state;
+    struct knee_facts facts = {0};
+    dgx_a100(&facts);
+    for (int i = 0; i < 10; i++) {
+        char device[24];
+        snprintf(device, sizeof device, "mlx5_%d", i);
+        port_file(&facts, device, "ports/1/state", "1: DOWN\n");
+        port_file(&facts, device, "ports/1/phys_state", "2: Polling\n");
+    }
+    struct knee_checkup c = examine(&facts, 1, NULL);
+    assert_int_equal(found(&c, "rail_down")->parts, 10);
+    knee_checkup_release(&c);
+    knee_facts_release(&facts);
+}
+
 static void environment_beats_files(void **state)
 {
     (void)state;
@@ -311,6 +547,29 @@ static void environment_beats_files(void **state)
     assert_non_null(found(&c, "env_overridden"));
     knee_checkup_release(&c);
     knee_facts_release(&facts);
+}
+
+/* With NCCL_CONF_FILE the file in the home folder is not read, whether the named one is there or
+ * not.
+ */
+static void the_file_that_is_named(void **state)
+{
+    (void)state;
+    for (int there = 0; there < 2; there++) {
+        struct knee_facts facts = {0};
+        give(&facts, "env", "NCCL_CONF_FILE=/opt/nccl.conf\n");
+        give(&facts, ".nccl.conf", "NCCL_IB_SL=1\n");
+        if (there)
+            give(&facts, "NCCL_CONF_FILE", "NCCL_IB_SL=2\n");
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        assert_int_equal(c.setting_count, there ? 2 : 1);
+        if (there) {
+            assert_string_equal(c.settings[1].value, "2");
+            assert_string_equal(c.settings[1].from, "NCCL_CONF_FILE");
+        }
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
 }
 
 /* mlx5_1 takes mlx5_10 too; with = it does not. */
@@ -372,6 +631,20 @@ static const struct {
      "GPU 2", "nvlink.recovered", "Link 0: Recovery Errors: 4"},
     {"link mlx5_0/1 state DOWN physical_state POLLING netdev ens1\n", "mlx5_0:1", "ib.state",
      "DOWN"},
+    {"hca_id:\tmlx5_1\n\t\tport:\t1\n\t\t\tactive_width:\t\t2X (16)\n\t\t\tactive_speed:\t\t"
+     "100.0 Gbps (128)\n",
+     "mlx5_1:1", "ib.rate", "200 Gb/sec (2X)"},
+    {"Settings for eth1:\n\tSupported link modes:   25000baseCR/Full\n\t\t\t100000baseCR4/Full\n\t"
+     "Advertised link modes: 200000baseCR4/Full\n\tSpeed: 25000Mb/s\n",
+     "eth1", "net.speed_max", "100000"},
+    {"| NVIDIA-SMI 550.90.07   Driver Version: 550.90.07   CUDA Version: 12.4 |\n| Processes:      "
+     "          |\n|    3   N/A  N/A      4242      C   python3             61000MiB |\n",
+     "", "gpu.process", "python3"},
+    {"\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir-\n\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+\n", "",
+     "pci.acs", "SrcValid+ TransBlk- ReqRedir+"},
+    {"eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 8900\n        inet 10.0.0.1\n", "eth0",
+     "net.mtu", "8900"},
+    {"[    1.250000] virtio_net virtio0 ens3: renamed from eth0\n", "", "kernel.log", "read"},
     {"Filesystem      Size  Used Avail Use% Mounted on\nshm              64M     0   64M   0% "
      "/dev/shm\n",
      "", "shm.bytes", "67108864"},
@@ -458,6 +731,77 @@ static const struct {
     {N "net.cc:9 NCCL WARN Cuda failure 'peer mapping resources exhausted'", "cuda_failure",
      KNEE_ERROR},
     {N "x.cc:9 NCCL WARN something that nobody knows", "other_warning", KNEE_NOTE},
+    /* Up to 2.3 without the word NCCL */
+    {"n1:10:11 [0] include/socket.h:9 WARN Socket creation failed : Address family not supported "
+     "by "
+     "protocol",
+     "interface_absent", KNEE_ERROR},
+    /* Up to 2.8 without a reason */
+    {N "misc/ibvwrap.cc:9 NCCL WARN Call to ibv_create_qp failed", "memlock_low", KNEE_ERROR},
+    /* Since 2.28 the status has a name */
+    {N "net_ib/p2p.cc:9 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<4> with "
+       "status=IBV_WC_RNR_RETRY_EXC_ERR(13) opcode=IBV_WC_SEND(0) vendor_err=135 hca mlx5_1",
+     "ib_not_ready", KNEE_ERROR},
+    /* PyTorch repeats NCCL's last warning behind its own prefix */
+    {"[rank5]: ncclSystemError: System call or external library call failed\n[rank5]: Last "
+     "error:\n[rank5]: "
+     "Error while creating shared memory segment /dev/shm/nccl-b (size 99)\n",
+     "shm_full", KNEE_ERROR},
+    {"ncclUnhandledCudaError: Call to CUDA function failed.\nLast error: Cuda failure 217 'peer "
+     "access is not "
+     "supported between these two devices'\n",
+     "p2p_unsupported", KNEE_WARNING},
+    {N "enqueue.cc:9 NCCL WARN Cuda failure 500 'named symbol not found'", "version_too_old",
+     KNEE_ERROR},
+    {N "enqueue.cc:9 NCCL WARN HIP failure 'invalid device function'", "version_too_old",
+     KNEE_ERROR},
+    {N "init.cc:9 NCCL WARN Cuda failure 36 'API call is not supported in the installed CUDA "
+       "driver'",
+     "driver_too_old", KNEE_ERROR},
+    {N "alloc.h:9 NCCL WARN Cuda failure 304 'OS call failed or operation not supported on this "
+       "OS'",
+     "cumem_refused", KNEE_ERROR},
+    {N "misc/socket.cc:9 NCCL WARN socketStartConnect: Connect to 10.0.0.9<4> failed : Software "
+       "caused connection "
+       "abort",
+     "peer_unreachable", KNEE_ERROR},
+    {N "misc/socket.cc:9 NCCL WARN socketFinalizeAccept from 10.0.0.9<4>: wrong type 5 != 3",
+     "stranger_connects", KNEE_ERROR},
+    {N "misc/shmutils.cc:9 NCCL WARN Error while attaching to shared memory segment "
+       "/dev/shm/nccl-c (size 9), error: "
+       "No such file or directory (2)",
+     "hosts_confused", KNEE_ERROR},
+    {N "bootstrap.cc:9 NCCL WARN Call to accept failed : Too many open files", "nofile_low",
+     KNEE_ERROR},
+    {N "bootstrap.cc:9 NCCL WARN Bootstrap Root : mismatch in rank count from procs 8 : 4",
+     "rank_count", KNEE_ERROR},
+    {N "graph/search.cc:9 NCCL WARN XML Import Channel : dev 3 not found.", "graph_file_wrong",
+     KNEE_ERROR},
+    {N "net_ib.cc:9 NCCL WARN NET/IB : Got async event : GID table change", "gid_changed",
+     KNEE_WARNING},
+    {N "ofi.c:9 NCCL WARN NET/OFI Request 0x1 completed with error. RC: 113. Error: no path",
+     "ofi_failed", KNEE_ERROR},
+    {N "NCCL INFO NET/OFI Selected provider is tcp, fabric is 10.0.0.0/24 (found 1 nics)",
+     "efa_absent", KNEE_WARNING},
+    {N "NCCL INFO MNNVL 1 cliqueId 2 cliqueSize 8 cliqueRank 0\n" N
+       "p2p.cc:9 NCCL WARN Cuda failure 800 'operation not permitted'",
+     "imex_missing", KNEE_ERROR},
+    {N "net_ib.cc:9 NCCL WARN NET/IB : Unable to open device mlx5_4\n" N
+       "NCCL INFO NET/IB : No device found.",
+     "ib_absent", KNEE_WARNING},
+    {N "NCCL INFO NET/IB : No device found.\n" N
+       "NCCL INFO NET/Socket : Using [0]ibp12s0:10.0.0.1<0>",
+     "ib_absent", KNEE_WARNING},
+    {N "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB e:10.0.0.1<0>\nn2:1:2 [0] "
+       "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB e:10.0.0.2<0>",
+     "rails_differ", KNEE_WARNING},
+    {N "NCCL INFO Bootstrap : Using eth0:172.17.0.2<0>\nn2:1:2 [0] NCCL INFO Bootstrap : Using "
+       "eth0:172.17.0.2<0>",
+     "wrong_interface", KNEE_ERROR},
+    /* A rank that died of something else is missed by its peers */
+    {N "alloc.h:9 NCCL WARN Cuda failure 2 'out of memory'\nn2:1:2 [0] socket.cc:9 NCCL WARN "
+       "socketPollConnect: Connect to 10.0.0.4<5> returned 111(Connection refused)",
+     "peer_unreachable", KNEE_NOTE},
 };
 
 static void lines_of_nccl(void **state)
@@ -727,9 +1071,17 @@ int main(void)
         cmocka_unit_test(healthy_machines_are_healthy),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(sick_gpus_are_found),
+        cmocka_unit_test(devices_of_the_bus),
+        cmocka_unit_test(quota_of_cgroup_1),
+        cmocka_unit_test(a_gpu_is_missing),
+        cmocka_unit_test(fellows_of_an_interface),
+        cmocka_unit_test(the_file_that_is_named),
         cmocka_unit_test(values_are_read_as_nccl_reads_them),
         cmocka_unit_test(integers),
         cmocka_unit_test(releases),
+        cmocka_unit_test(spellings),
+        cmocka_unit_test(names_are_taken_as_they_are),
+        cmocka_unit_test(all_rails_down),
         cmocka_unit_test(environment_beats_files),
         cmocka_unit_test(names_are_prefixes),
         cmocka_unit_test(outputs_are_understood),

@@ -26,12 +26,15 @@ static struct name_list list_of(const char *value)
     return list;
 }
 
-/* The next name, without its port. */
-static bool next_name(struct name_list *list, struct knee_slice *name)
+/* The next name, with its port apart (NaN: any). NCCL does not trim: " mlx5_1" is no mlx5_1. */
+static bool next_name(struct name_list *list, struct knee_slice *name, double *port)
 {
     while (knee_slice_until(&list->rest, ',', name)) {
-        *name = knee_slice_trim(*name);
-        name->length = knee_slice_find(*name, ":");
+        size_t colon = knee_slice_find(*name, ":");
+        *port = NAN;
+        if (colon < name->length)
+            knee_slice_number(knee_slice_from(*name, colon + 1), port);
+        name->length = colon;
         if (name->length > 0)
             return true;
     }
@@ -57,15 +60,18 @@ static struct tally count(const struct knee_facts *facts, const char *key, const
     size_t first, end = knee_facts_range(facts, key, &first);
     struct name_list list = list_of(value);
     struct knee_slice name;
+    double port, has;
     t.devices = end - first;
-    while (next_name(&list, &name)) {
+    while (next_name(&list, &name, &port)) {
         size_t hits = 0;
         bool whole = false;
         for (size_t i = first; i < end; i++) {
             char device[64];
             knee_format(device, sizeof device, "%.*s", (int)strcspn(facts->rows[i].subject, ":"),
                         facts->rows[i].subject);
-            if (!takes(&list, name, device))
+            if (!takes(&list, name, device) ||
+                (knee_slice_number_after(knee_slice_of(facts->rows[i].subject), ":", &has) &&
+                 !isnan(port) && has != port))
                 continue;
             hits++;
             whole = whole || knee_slice_is(name, device);
@@ -107,6 +113,19 @@ static void check_hca(struct knee_exam *exam, const char *value)
                    "NCCL_IB_HCA=%s: names are prefixes, mlx5_1 takes mlx5_10 too", value);
 }
 
+/* Interfaces of containers, virtual machines and tunnels: there on every host, leading to none. */
+bool knee_interface_is_virtual(const char *interface)
+{
+    static const char *const names[] = {
+        "veth", "docker", "virbr",   "cni",     "br-",  "ip6tnl",    "lxc",           "podman",
+        "cali", "cilium", "flannel", "tunl",    "tun0", "tailscale", "wg0",           "zt",
+        "utun", "vmnet",  "nerdctl", "kube-ip", "ppp",  "nodelocal", "CloudflareWARP"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(interface, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 static bool only_loopback(const char *value)
 {
     return strcmp(value, "lo") == 0 || strcmp(value, "=lo") == 0;
@@ -116,8 +135,9 @@ static bool leaves_loopback(const char *value)
 {
     struct name_list list = list_of(value);
     struct knee_slice name;
+    double port;
     bool lo = false;
-    while (next_name(&list, &name))
+    while (next_name(&list, &name, &port))
         lo = lo || knee_slice_is(name, "lo") || knee_slice_is(name, "l");
     return value[0] == '^' && !lo;
 }
@@ -126,10 +146,16 @@ static void check_interface(struct knee_exam *exam, const char *variable, const 
 {
     struct tally t = count(exam->facts, "net.mtu", value);
     struct name_list list = list_of(value);
+    const char *first = value + (value[0] == '=');
     bool nccl = strcmp(variable, "NCCL_SOCKET_IFNAME") == 0;
     if (only_loopback(value))
         knee_blame_at(exam, exam->nodes == KNEE_ABSENT ? KNEE_NOTE : KNEE_WARNING,
                       "wrong_interface", variable, NAN, "%s=%s: no other host can reach 127.0.0.1",
+                      variable, value);
+    else if (!list.not &&knee_interface_is_virtual(first))
+        knee_blame_at(exam, exam->nodes == KNEE_ABSENT ? KNEE_NOTE : KNEE_WARNING,
+                      "wrong_interface", variable, NAN,
+                      "%s=%s: a bridge or tunnel of this host, other hosts cannot reach it",
                       variable, value);
     else if (nccl && leaves_loopback(value))
         knee_blame_at(exam, exam->nodes == KNEE_PRESENT ? KNEE_WARNING : KNEE_NOTE,

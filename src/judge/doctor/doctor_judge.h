@@ -36,8 +36,20 @@ void knee_blame_rule(struct knee_exam *exam, const struct knee_rule *rule,
                      enum knee_severity severity, const char *subject, double left,
                      const char *evidence);
 
+/* A rule's findings on this host become notes: what they say follows from something else. */
+void knee_soften(struct knee_exam *exam, const char *id);
+
 /* "2.28.9" as 22809; NaN: no version. */
 double knee_version_number(const char *text);
+
+/* By its name: docker0, veth1a2b, tailscale0. */
+bool knee_interface_is_virtual(const char *interface);
+
+/* A device of /sys/bus/pci/devices, by its class and vendor. */
+bool knee_pci_is_gpu(const struct knee_facts *facts, const char *device);
+
+/* How many CPUs a list has: "0-15,64-79" has 32. */
+double knee_cpus_in(const char *list);
 
 const struct knee_nccl_variable *
 knee_nccl_variable_of(const char *name); /* with NCCL_; NULL: none */

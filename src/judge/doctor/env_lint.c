@@ -3,8 +3,7 @@
  * NCCL's variables: names that it does not know, values that it reads otherwise than people think,
  * and settings that contradict each other. What NCCL reads is done here as NCCL does it: integers
  * by strtoll with base 0 and the rest ignored ("true" is 0), levels by exact words, the environment
- * before
- * ~/.nccl.conf (or NCCL_CONF_FILE) before /etc/nccl.conf.
+ * before ~/.nccl.conf (or the file that NCCL_CONF_FILE names) before /etc/nccl.conf.
  */
 #include "judge/doctor/doctor_judge.h"
 
@@ -78,7 +77,11 @@ void knee_env_settle(struct knee_facts *facts)
 {
     if (raw(facts, facts->count, "env.settled", ""))
         return;
-    adopt(facts, facts->count, "conf.home", "~/.nccl.conf");
+    const struct knee_fact *named = raw(facts, facts->count, "env", "NCCL_CONF_FILE");
+    if (named && named->value[0])
+        adopt(facts, facts->count, "conf.file", "NCCL_CONF_FILE");
+    else
+        adopt(facts, facts->count, "conf.home", "~/.nccl.conf");
     adopt(facts, facts->count, "conf.etc", "/etc/nccl.conf");
     size_t count = facts->count;
     for (size_t i = 0; i < count; i++) {
@@ -178,12 +181,50 @@ static bool begins(const char *name, const char *const *list, size_t count)
     return false;
 }
 
+/* The variable of NCCL that a name is nearest to, case and - _ alike; NULL: none within two edits.
+ */
+static const char *nearest_variable(const char *name)
+{
+    size_t best = 3;
+    const char *found = NULL;
+    for (size_t i = 0; i < knee_nccl_variables_count; i++) {
+        char full[64];
+        struct knee_nearest one = {.wanted = name};
+        knee_format(full, sizeof full, "NCCL_%s", knee_nccl_variables[i].name);
+        knee_nearest_offer(&one, full);
+        if (one.name && one.distance < best) {
+            best = one.distance;
+            found = knee_nccl_variables[i].name;
+        }
+    }
+    return found;
+}
+
+/* A name that has all of a variable's and more (NCCL_DEBUG_SUBSYSTEM), or only its end
+ * (NCCL_IFNAME); NULL: none, or several. */
+static const char *longer_or_shorter(const char *rest)
+{
+    const char *found = NULL;
+    size_t length = strlen(rest), count = 0;
+    for (size_t i = 0; i < knee_nccl_variables_count; i++) {
+        const char *name = knee_nccl_variables[i].name;
+        size_t known = strlen(name);
+        bool more =
+            known >= 6 && length > known && strncmp(rest, name, known) == 0 && rest[known] != '_';
+        bool less = length >= 4 && known > length + 1 && name[known - length - 1] == '_' &&
+                    strcmp(name + known - length, rest) == 0;
+        if (more || less) {
+            found = name;
+            count++;
+        }
+    }
+    return count == 1 ? found : NULL;
+}
+
 static void unknown_name(struct knee_exam *exam, const struct knee_fact *fact)
 {
-    const char *name = fact->subject;
-    size_t length = strlen(name);
-    struct knee_nearest nearest = {.wanted = name + 5};
-    if (length > 0 && (name[length - 1] == ' ' || name[length - 1] == '\t')) {
+    const char *name = fact->subject, *nearest;
+    if (strpbrk(name, " \t")) {
         knee_blame(exam, "env_blank_name", name, NAN,
                    "'%s=%s' sets a variable with a blank in its name", name, fact->value);
         return;
@@ -194,15 +235,65 @@ static void unknown_name(struct knee_exam *exam, const struct knee_fact *fact)
     }
     if (begins(name, foreign, sizeof foreign / sizeof *foreign))
         return;
-    for (size_t i = 0; i < knee_nccl_variables_count; i++)
-        knee_nearest_offer(&nearest, knee_nccl_variables[i].name);
-    if (nearest.name && nearest.distance <= 2)
+    if ((nearest = nearest_variable(name))) {
         knee_blame(exam, "env_misspelt", name, NAN,
                    "%s=%s: NCCL has no such variable; NCCL_%s is meant?", name, fact->value,
+                   nearest);
+    } else if (strncmp(name, "NCCL_", 5) == 0) {
+        nearest = longer_or_shorter(name + 5);
+        knee_blame(exam, "env_unknown", name, NAN, "%s=%s: no NCCL up to 2.30 has it%s%s%s", name,
+                   fact->value, nearest ? "; NCCL_" : "", nearest ? nearest : "",
+                   nearest ? " is meant?" : "");
+    }
+}
+
+/* Variables around NCCL that do nothing when they are misspelt, either. */
+static const char *const around[] = {
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "CUDA_DEVICE_ORDER",
+    "TORCH_DISTRIBUTED_DEBUG",
+    "TORCH_NCCL_BLOCKING_WAIT",
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+    "TORCH_NCCL_TRACE_BUFFER_SIZE",
+    "TORCH_NCCL_DUMP_ON_TIMEOUT",
+    "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
+    "TORCH_NCCL_ENABLE_MONITORING",
+    "TORCH_NCCL_AVOID_RECORD_STREAMS",
+    "TORCH_NCCL_HIGH_PRIORITY",
+    "TORCH_NCCL_DESYNC_DEBUG",
+    "TORCH_NCCL_ENABLE_TIMING",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "GLOO_SOCKET_IFNAME",
+    "FI_PROVIDER",
+    "FI_EFA_USE_DEVICE_RDMA",
+    "FI_EFA_FORK_SAFE",
+    "UCX_NET_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "HSA_FORCE_FINE_GRAIN_PCIE",
+};
+
+/* Not NCCL's own prefix: NCCL's after all (NCLL_DEBUG, nccl_debug), or one of those around it. */
+static void other_prefix(struct knee_exam *exam, const struct knee_fact *fact)
+{
+    struct knee_nearest nearest = {.wanted = fact->subject};
+    if (fact->subject[0] == 'N' || fact->subject[0] == 'n' || strstr(fact->subject, "NCCL_")) {
+        if (strncmp(fact->subject, "NVIDIA_", 7) != 0 && strncmp(fact->subject, "TORCH_", 6) != 0)
+            unknown_name(exam, fact);
+    }
+    for (size_t i = 0; i < sizeof around / sizeof *around; i++)
+        knee_nearest_offer(&nearest, around[i]);
+    size_t length = strlen(fact->subject), other = nearest.name ? strlen(nearest.name) : 0;
+    /* A name that only begins another (CUDA_VISIBLE) counts as near for questions, not here. */
+    if (nearest.name && nearest.distance > 0 && nearest.distance <= 2 && length + 2 >= other)
+        knee_blame(exam, "env_misspelt", fact->subject, NAN,
+                   "%s=%s: nothing reads such a variable; %s is meant?", fact->subject, fact->value,
                    nearest.name);
-    else
-        knee_blame(exam, "env_unknown", name, NAN, "%s=%s: no NCCL up to 2.30 has it", name,
-                   fact->value);
 }
 
 static bool other_release(struct knee_exam *exam, const struct knee_fact *fact,
@@ -280,6 +371,8 @@ static const struct {
     {"NCCL_ALGO", " tree ring collnetdirect collnetchain collnet nvls nvlstree pat "},
     {"NCCL_PROTO", " ll ll128 simple "},
     {"NCCL_DEBUG", " none version warn info abort trace "},
+    {"NCCL_DEBUG_SUBSYS", " init coll p2p shm net graph tuning env alloc call proxy nvls bootstrap "
+                          "reg profile ras destroy symmetric gin all "},
     {"NCCL_LAUNCH_MODE", " group parallel "},
     {"NCCL_SOCKET_FAMILY", " af_inet af_inet6 "},
 };
@@ -299,36 +392,86 @@ static bool word_of(const char *words, struct knee_slice token)
     return strstr(words, wanted) != NULL;
 }
 
+/* Every word of "a,b" or "^a,b" is one of the vocabulary; the first that is not comes out. */
+static bool all_words(const char *words, struct knee_slice list, struct knee_slice *bad)
+{
+    struct knee_slice token;
+    if (list.length > 0 && list.at[0] == '^')
+        list = knee_slice_from(list, 1);
+    while (knee_slice_until(&list, ',', &token))
+        if (token.length > 0 && !word_of(words, token)) {
+            *bad = token;
+            return false;
+        }
+    return true;
+}
+
+/* Since 2.24 also "allreduce:tree,ring;broadcast:ring"; before, such a word is not known. */
 static void word_value(struct knee_exam *exam, const struct knee_fact *fact)
 {
     for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
-        struct knee_slice rest = knee_slice_of(fact->value), token;
-        if (strcmp(vocabularies[i].variable, fact->subject) != 0 || strpbrk(fact->value, ":;@"))
-            continue; /* since 2.24 "allreduce:ring;..." */
-        if (rest.length > 0 && rest.at[0] == '^')
-            rest = knee_slice_from(rest, 1);
-        while (knee_slice_until(&rest, ',', &token))
-            if (token.length > 0 && !word_of(vocabularies[i].words, token)) {
-                knee_blame(exam, "env_bad_word", fact->subject, NAN,
-                           "%s=%s: '%.*s' is not one of:%s", fact->subject, fact->value,
-                           (int)(token.length < 32 ? token.length : 32), token.at,
-                           vocabularies[i].words);
-                return;
-            }
+        struct knee_slice rest = knee_slice_of(fact->value), part, token = rest;
+        if (strcmp(vocabularies[i].variable, fact->subject) != 0 || strchr(fact->value, '@'))
+            continue;
+        bool good = true, parts = strpbrk(fact->value, ":;") && !(exam->nccl < 22400);
+        while (good && knee_slice_until(&rest, parts ? ';' : '\0', &part)) {
+            size_t colon = knee_slice_find(part, ":");
+            if (parts && colon < part.length)
+                part = knee_slice_from(part, colon + 1);
+            good = all_words(vocabularies[i].words, part, &token);
+        }
+        if (!good)
+            knee_blame(exam, "env_bad_word", fact->subject, NAN, "%s=%s: '%.*s' is not one of:%s",
+                       fact->subject, fact->value, (int)(token.length < 32 ? token.length : 32),
+                       token.at, vocabularies[i].words);
     }
+}
+
+/* What the field behind a variable holds. */
+static const struct {
+    const char *variable;
+    double least, most;
+    enum knee_severity severity;
+} ranges[] = {
+    {"NCCL_IB_TC", 0, 255, KNEE_WARNING},
+    {"NCCL_IB_SL", 0, 15, KNEE_WARNING},
+    {"NCCL_IB_GID_INDEX", -1, 255, KNEE_WARNING},
+    {"NCCL_IB_QPS_PER_CONNECTION", 1, 128, KNEE_WARNING},
+    {"NCCL_CROSS_NIC", 0, 2, KNEE_WARNING},
+    {"NCCL_NVLS_ENABLE", 0, 2, KNEE_WARNING},
+    {"NCCL_MAX_CTAS", 1, 64, KNEE_NOTE}, /* NCCL itself takes the most */
+    {"NCCL_MIN_CTAS", 1, 64, KNEE_NOTE},
+    {"NCCL_MAX_NCHANNELS", 1, 64, KNEE_NOTE},
+    {"NCCL_MIN_NCHANNELS", 1, 64, KNEE_NOTE},
+};
+
+static void range_value(struct knee_exam *exam, const struct knee_fact *fact)
+{
+    long long number = 0;
+    bool clean = false;
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (strcmp(ranges[i].variable, fact->subject) == 0 &&
+            knee_nccl_integer(fact->value, &number, &clean) &&
+            ((double)number < ranges[i].least || (double)number > ranges[i].most))
+            knee_blame_at(exam, ranges[i].severity, "env_out_of_range", fact->subject, NAN,
+                          "%s=%lld is outside of %.0f to %.0f", fact->subject, number,
+                          ranges[i].least, ranges[i].most);
 }
 
 static void one_variable(struct knee_exam *exam, const struct knee_fact *fact)
 {
     const struct knee_nccl_variable *v = knee_nccl_variable_of(fact->subject);
-    if (strncmp(fact->subject, "NCCL_", 5) != 0)
+    if (strncmp(fact->subject, "NCCL_", 5) != 0) {
+        other_prefix(exam, fact);
         return;
+    }
     if (!v) {
         unknown_name(exam, fact);
         return;
     }
     if (other_release(exam, fact, v))
         return;
+    range_value(exam, fact);
     if (is_integer(v) && strcmp(fact->value, "(set)") != 0)
         integer_value(exam, fact);
     else if (strcmp(v->kind, "level") == 0)
@@ -368,9 +511,14 @@ static void transports(struct knee_exam *exam)
         knee_blame_at(exam, net, "ib_disabled", "NCCL_IB_DISABLE", NAN,
                       "NCCL_IB_DISABLE=%s: traffic between nodes goes over TCP",
                       word(exam, "NCCL_IB_DISABLE"));
-    if (strcmp(word(exam, "NCCL_NET"), "Socket") == 0)
+    if (word_of(" socket ",
+                knee_slice_of(word(exam, "NCCL_NET")))) /* NCCL does not mind the case */
         knee_blame_at(exam, net, "ib_disabled", "NCCL_NET", NAN,
-                      "NCCL_NET=Socket: traffic between nodes goes over TCP");
+                      "NCCL_NET=%s: traffic between nodes goes over TCP", word(exam, "NCCL_NET"));
+    if (word_of(" ib ", knee_slice_of(word(exam, "NCCL_NET"))) && number(exam, "IB_DISABLE") > 0)
+        knee_blame(exam, "net_contradict", "NCCL_NET", NAN,
+                   "NCCL_NET=IB with NCCL_IB_DISABLE=%s: no network is left",
+                   word(exam, "NCCL_IB_DISABLE"));
     if (number(exam, "P2P_DISABLE") > 0)
         knee_blame_at(exam, p2p, "p2p_disabled", "NCCL_P2P_DISABLE", NAN,
                       "NCCL_P2P_DISABLE=%s: GPUs of a node talk through host memory",
@@ -461,6 +609,64 @@ static void kernels(struct knee_exam *exam)
             "NCCL_GRAPH_STREAM_ORDERING=0 with NCCL_GRAPH_MIXING_SUPPORT=1 is not supported");
 }
 
+/* An algorithm that is asked for, and switched off by another variable. */
+static void algorithms(struct knee_exam *exam)
+{
+    static const struct {
+        const char *algorithm, *variable;
+    } table[] = {
+        {" nvls nvlstree ", "NVLS_ENABLE"},
+        {" collnet collnetdirect collnetchain ", "COLLNET_ENABLE"},
+        {" pat ", "PAT_ENABLE"},
+    };
+    const char *algo = word(exam, "NCCL_ALGO");
+    for (size_t i = 0; i < sizeof table / sizeof *table && algo[0] && algo[0] != '^'; i++) {
+        struct knee_slice bad;
+        if (all_words(table[i].algorithm, knee_slice_of(algo), &bad) &&
+            number(exam, table[i].variable) == 0)
+            knee_blame(exam, "algo_contradict", "NCCL_ALGO", NAN,
+                       "NCCL_ALGO=%s, but NCCL_%s=0 switches it off", algo, table[i].variable);
+    }
+    if (number(exam, "MNNVL_ENABLE") == 1 && number(exam, "CUMEM_ENABLE") == 0)
+        knee_blame(exam, "mnnvl_contradict", "NCCL_MNNVL_ENABLE", NAN,
+                   "NCCL_MNNVL_ENABLE=1 needs cuMem, and NCCL_CUMEM_ENABLE=0 switches it off");
+}
+
+/* ---- Around NCCL ---- */
+
+/* "0,0,1" has a device twice. */
+static bool twice(const char *list)
+{
+    struct knee_slice rest = knee_slice_of(list), one, other;
+    while (knee_slice_until(&rest, ',', &one))
+        for (struct knee_slice later = rest; knee_slice_until(&later, ',', &other);)
+            if (one.length > 0 && one.length == other.length &&
+                memcmp(one.at, other.at, one.length) == 0)
+                return true;
+    return false;
+}
+
+static void surroundings(struct knee_exam *exam)
+{
+    const struct knee_fact *visible = knee_fact_find(exam->facts, "CUDA_VISIBLE_DEVICES", "env");
+    const char *provider = word(exam, "FI_PROVIDER");
+    bool efa = knee_fact_find(exam->facts, NULL, "module.efa") != NULL;
+    if (word_of(" detail ", knee_slice_of(word(exam, "TORCH_DISTRIBUTED_DEBUG"))))
+        knee_blame(exam, "distributed_debug", "TORCH_DISTRIBUTED_DEBUG", NAN,
+                   "TORCH_DISTRIBUTED_DEBUG=%s checks every collective",
+                   word(exam, "TORCH_DISTRIBUTED_DEBUG"));
+    if (word_of(" tcp sockets udp ", knee_slice_of(provider)))
+        knee_blame_at(exam, efa ? KNEE_WARNING : KNEE_NOTE, "fi_provider_slow", "FI_PROVIDER", NAN,
+                      "FI_PROVIDER=%s: libfabric goes over the host's network stack", provider);
+    if (visible && (!visible->value[0] || visible->value[0] == '-'))
+        knee_blame_at(exam, exam->gpus > 0 ? KNEE_WARNING : KNEE_NOTE, "no_gpu_visible",
+                      "CUDA_VISIBLE_DEVICES", NAN,
+                      "CUDA_VISIBLE_DEVICES=%s hides all GPUs from the program", visible->value);
+    else if (visible && twice(visible->value))
+        knee_blame(exam, "gpu_visible_twice", "CUDA_VISIBLE_DEVICES", NAN,
+                   "CUDA_VISIBLE_DEVICES=%s names a GPU twice: CUDA shows none", visible->value);
+}
+
 static void debugging(struct knee_exam *exam)
 {
     const char *debug = word(exam, "NCCL_DEBUG"), *parts = word(exam, "NCCL_DEBUG_SUBSYS");
@@ -502,6 +708,8 @@ void knee_check_env(struct knee_exam *exam)
     fabric(exam);
     channels(exam);
     kernels(exam);
+    algorithms(exam);
     debugging(exam);
+    surroundings(exam);
     overridden(exam);
 }

@@ -136,6 +136,15 @@ void knee_blame_at(struct knee_exam *exam, enum knee_severity severity, const ch
     va_end(args);
 }
 
+void knee_soften(struct knee_exam *exam, const char *id)
+{
+    for (size_t i = 0; i < exam->out->count; i++) {
+        struct knee_ailment *a = &exam->out->findings[i];
+        if (strcmp(a->rule->id, id) == 0 && strcmp(a->host, exam->facts->host) == 0)
+            a->severity = KNEE_NOTE;
+    }
+}
+
 /* ---- What the checks ask first ---- */
 
 static bool any(const struct knee_facts *facts, const char *key)

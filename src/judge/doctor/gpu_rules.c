@@ -6,10 +6,28 @@
 #include <math.h>
 #include <string.h>
 
+/* GPUs of the PCI bus, as lspci or /sys tell; those on it that the driver does not list are lost.
+ */
+static double gpus_on_bus(const struct knee_facts *facts)
+{
+    double listed = 0, found = 0;
+    size_t first, end = knee_facts_range(facts, "pci.what", &first);
+    for (size_t i = first; i < end; i++)
+        listed += strcmp(facts->rows[i].value, "gpu") == 0;
+    end = knee_facts_range(facts, "pcidev.class", &first);
+    for (size_t i = first; i < end; i++)
+        found += knee_pci_is_gpu(facts, facts->rows[i].subject);
+    return fmax(listed, found);
+}
+
 static void missing(struct knee_exam *exam)
 {
     double attached = knee_fact_value(exam->facts, "", "gpus.attached");
     double listed = knee_fact_value(exam->facts, "", "gpus.listed");
+    double bus = gpus_on_bus(exam->facts);
+    if (attached < bus && listed == attached)
+        knee_blame_at(exam, KNEE_ERROR, "gpu_not_listed", "", NAN,
+                      "%.0f GPUs are on the PCI bus, nvidia-smi knows %.0f", bus, attached);
     if (listed < attached)
         knee_blame(exam, "gpu_not_listed", "", NAN, "nvidia-smi says %.0f GPUs and lists %.0f",
                    attached, listed);
@@ -60,6 +78,83 @@ static void pcie_speed(struct knee_exam *exam)
             knee_blame(exam, "gpu_pcie_slow", gen->subject, gen->number / most,
                        "PCIe generation %.0f of %.0f at %.0f %% load", gen->number, most, util);
     }
+}
+
+/* A GPU at work runs at half its clock and less only when something holds it down. */
+static void clocks(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "gpu.clock", &first);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *row = &exam->facts->rows[i];
+        double most = knee_fact_value(exam->facts, row->subject, "gpu.clock_max");
+        double util = knee_fact_value(exam->facts, row->subject, "gpu.util");
+        if (row->number < 0.5 * most && util >= 50)
+            knee_blame(exam, "clock_low", row->subject, row->number / most,
+                       "%.0f of %.0f MHz at %.0f %% load", row->number, most, util);
+    }
+}
+
+/* Off on one GPU of many is a mistake, off on all a choice; on cards for desks it is the default.
+ */
+static void without_ecc(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "gpu.ecc", &first), on = 0;
+    for (size_t i = first; i < end; i++)
+        on += strcmp(exam->facts->rows[i].value, "Enabled") == 0;
+    for (size_t i = first; i < end && !exam->geforce; i++)
+        if (strcmp(exam->facts->rows[i].value, "Disabled") == 0)
+            knee_blame_at(
+                exam, on ? KNEE_WARNING : KNEE_NOTE, "ecc_off", exam->facts->rows[i].subject, NAN,
+                "ECC is off%s: errors of its memory stay unseen", on ? ", on on its fellows" : "");
+}
+
+/* Memory that nobody in sight uses, on a GPU that does nothing. */
+static void held_memory(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "gpu.memory_used", &first);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *row = &exam->facts->rows[i];
+        if (row->number > 1024 && knee_fact_value(exam->facts, row->subject, "gpu.util") == 0 &&
+            !knee_fact_find(exam->facts, row->subject, "gpu.process") && !exam->geforce)
+            knee_blame(exam, "gpu_memory_held", row->subject, NAN,
+                       "%s are in use, and no process is listed", row->value);
+    }
+}
+
+/* nvidia-smi that has only this to say. */
+static void failures(struct knee_exam *exam)
+{
+    const struct knee_fact *failed = knee_fact_find(exam->facts, "", "smi.failed"),
+                           *mixed = knee_fact_find(exam->facts, NULL, "kernel.driver_mismatch");
+    size_t first, end = knee_facts_range(exam->facts, "gpu.lost", &first);
+    for (size_t i = first; i < end; i++)
+        knee_blame(exam, "gpu_lost", exam->facts->rows[i].subject, NAN, "%s",
+                   exam->facts->rows[i].value);
+    end = knee_facts_range(exam->facts, "kernel.off_bus", &first);
+    size_t xid, told = knee_facts_range(exam->facts, "xid.79", &xid) - xid;
+    for (size_t i = first; i < end && !told; i++)
+        knee_blame(exam, "gpu_lost", exam->facts->rows[i].subject, NAN, "%s",
+                   exam->facts->rows[i].value);
+    if (failed && strstr(failed->value, "version mismatch"))
+        mixed = failed;
+    if (mixed)
+        knee_blame(exam, "driver_mismatch", "", NAN, "%s", mixed->value);
+    else if (failed)
+        knee_blame(exam, "smi_failed", "", NAN, "%s", failed->value);
+}
+
+/* Only boards with NVSwitches need the fabric manager. */
+static void no_switches(struct knee_exam *exam)
+{
+    static const char *const words[] = {"SXM", "HBM3", "H200", "H800", "H20", "B200", "B300"};
+    size_t first, end = knee_facts_range(exam->facts, "gpu.name", &first);
+    bool switched = false;
+    for (size_t i = first; i < end; i++)
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+            switched = switched || (strstr(exam->facts->rows[i].value, words[k]) &&
+                                    !strstr(exam->facts->rows[i].value, "NVL"));
+    if (end > first && !switched)
+        knee_soften(exam, "fabric_manager_down");
 }
 
 /* All links of all GPUs down is a card without a bridge; some of them is a fault. */
@@ -121,12 +216,8 @@ static void near_nics(struct knee_exam *exam)
     size_t first, end = knee_facts_range(exam->facts, "topo.nearest_nic", &first), far = 0;
     for (size_t i = first; i < end; i++)
         far += strcmp(exam->facts->rows[i].value, "SYS") == 0;
-    if (far == 0 || far < end - first)
-        return;
-    for (size_t i = 0; i < exam->out->count; i++)
-        if (strcmp(exam->out->findings[i].rule->id, "gpu_far_from_nic") == 0 &&
-            strcmp(exam->out->findings[i].host, exam->facts->host) == 0)
-            exam->out->findings[i].severity = KNEE_NOTE;
+    if (far > 0 && far == end - first)
+        knee_soften(exam, "gpu_far_from_nic");
 }
 
 void knee_check_gpus(struct knee_exam *exam)
@@ -135,6 +226,11 @@ void knee_check_gpus(struct knee_exam *exam)
     pcie_speed(exam);
     pcie_width(exam);
     power(exam);
+    clocks(exam);
+    without_ecc(exam);
+    held_memory(exam);
+    failures(exam);
+    no_switches(exam);
     links(exam);
     uneven_links(exam);
     pairs(exam);

@@ -28,9 +28,38 @@ static void shared_memory(struct knee_exam *exam)
                       "%.0f MB; NCCL and loaders want 1 GB and more", bytes * 1e-6);
 }
 
+double knee_cpus_in(const char *list)
+{
+    struct knee_slice rest = knee_slice_of(list), piece, low;
+    double sum = 0, from, to;
+    while (knee_slice_until(&rest, ',', &piece)) {
+        knee_slice_until(&piece, '-', &low);
+        if (!knee_slice_number(knee_slice_trim(low), &from))
+            continue;
+        if (!knee_slice_number(knee_slice_trim(piece), &to))
+            to = from;
+        sum += to >= from ? to - from + 1 : 0;
+    }
+    return sum;
+}
+
+/* The quota of cgroup 2 or 1 (-1: none), or the CPUs of its set: the least. fmin() drops NaN. */
+static double cpus_allowed(const struct knee_facts *facts)
+{
+    double quota = knee_fact_value(facts, "", "cgroup.quota_us"),
+           period = knee_fact_value(facts, "", "cgroup.period_us");
+    const struct knee_fact *set = knee_fact_find(facts, "", "cgroup.cpuset");
+    double cpus = knee_fact_value(facts, "", "cgroup.cpus");
+    if (quota > 0 && period > 0)
+        cpus = fmin(cpus, quota / period);
+    if (set && knee_cpus_in(set->value) > 0)
+        cpus = fmin(cpus, knee_cpus_in(set->value));
+    return cpus;
+}
+
 static void processors(struct knee_exam *exam)
 {
-    double cpus = knee_fact_value(exam->facts, "", "cgroup.cpus");
+    double cpus = cpus_allowed(exam->facts);
     if (exam->gpus > 0 && cpus < 2 * exam->gpus)
         knee_blame(exam, "cpu_quota", "", NAN, "%.1f CPUs for %.0f GPUs", cpus, exam->gpus);
 }
@@ -39,8 +68,17 @@ static void processors(struct knee_exam *exam)
 static void iommu(struct knee_exam *exam)
 {
     const struct knee_fact *line = knee_fact_find(exam->facts, "", "kernel.cmdline");
-    if (!line || exam->virtual_machine || strstr(line->value, "iommu=pt") ||
-        strstr(line->value, "iommu.passthrough=1"))
+    size_t first, end = knee_facts_range(exam->facts, "iommu.group", &first), translated = 0;
+    for (size_t i = first; i < end; i++)
+        translated += strncmp(exam->facts->rows[i].value, "DMA", 3) == 0;
+    if (exam->virtual_machine ||
+        (line && (strstr(line->value, "iommu=pt") || strstr(line->value, "iommu.passthrough=1"))))
+        return;
+    /* Kernels since 5.15 translate unless told otherwise; the cure is the same, the harm less. */
+    if (translated > 0 && (exam->gpus > 1 || exam->rdma == KNEE_PRESENT))
+        knee_blame_at(exam, KNEE_NOTE, "iommu_translates", "", NAN,
+                      "%zu of %zu IOMMU groups are translated (type DMA)", translated, end - first);
+    if (!line)
         return;
     if (strstr(line->value, "intel_iommu=on") || strstr(line->value, "amd_iommu=on") ||
         strstr(line->value, "iommu=force"))
@@ -55,7 +93,18 @@ static bool any(const struct knee_facts *facts, const char *key)
     return knee_facts_range(facts, key, &first) > first;
 }
 
-/* Only where the kernel's modules were really looked at, and ports that are worth it. */
+static bool of_amd(const struct knee_facts *facts)
+{
+    size_t first, end = knee_facts_range(facts, "gpu.name", &first);
+    for (size_t i = first; i < end; i++)
+        if (strstr(facts->rows[i].value, "AMD") || strstr(facts->rows[i].value, "Instinct") ||
+            strstr(facts->rows[i].value, "Radeon"))
+            return true;
+    return false;
+}
+
+/* Only where the kernel's modules were really looked at, and ports that are worth it. AMD's driver
+ * does it by itself. */
 static void gpudirect(struct knee_exam *exam)
 {
     const struct knee_fact *driver = knee_fact_find(exam->facts, "", "driver.version_text");
@@ -63,7 +112,8 @@ static void gpudirect(struct knee_exam *exam)
     size_t first, end = knee_facts_range(exam->facts, "ib.rate", &first);
     for (size_t i = first; i < end; i++)
         rate = fmax(rate, exam->facts->rows[i].number);
-    if (exam->gpus == 0 || exam->geforce || rate < 100 || !any(exam->facts, "module.list"))
+    if (exam->gpus == 0 || exam->geforce || rate < 100 || !any(exam->facts, "module.list") ||
+        of_amd(exam->facts))
         return;
     bool module =
         any(exam->facts, "module.nvidia_peermem") || any(exam->facts, "module.nv_peer_mem");
@@ -96,6 +146,99 @@ static void frames(struct knee_exam *exam)
     }
 }
 
+/* ---- Interfaces against their fellows ---- */
+
+/* Names without their digits: ens1np0 and ens2np0 are fellows. */
+static void stem_of(const char *name, char *out, size_t size)
+{
+    size_t used = 0;
+    for (; *name && used + 1 < size; name++)
+        if (*name < '0' || *name > '9')
+            out[used++] = *name;
+    out[used] = '\0';
+}
+
+static bool fellows(const struct knee_facts *facts, const char *a, const char *b)
+{
+    char one[48], other[48];
+    stem_of(a, one, sizeof one);
+    stem_of(b, other, sizeof other);
+    return strcmp(one, other) == 0 && knee_fact_is(facts, a, "net.state", "up") &&
+           knee_fact_is(facts, b, "net.state", "up");
+}
+
+/* What most fellows (three and more) have above this one; NaN: nothing. `first`: no fellow comes
+ * before it; the first interface of a host often is another network's. */
+static double fellows_have(const struct knee_facts *facts, const char *key,
+                           const struct knee_fact *row, bool *is_first)
+{
+    size_t first, end = knee_facts_range(facts, key, &first), more = 0, all = 0;
+    double best = 0;
+    *is_first = true;
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *other = &facts->rows[i];
+        if (!fellows(facts, row->subject, other->subject))
+            continue;
+        all++;
+        more += other->number > row->number;
+        best = fmax(best, other->number);
+        *is_first = *is_first && strcmp(other->subject, row->subject) >= 0;
+    }
+    return more >= 3 && 2 * more > all ? best : NAN;
+}
+
+static void odd_interfaces(struct knee_exam *exam)
+{
+    static const struct {
+        const char *key, *rule, *unit;
+        bool slows;
+    } table[] = {
+        {"net.mtu", "mtu_differs", "bytes a frame", false},
+        {"net.speed", "net_slow", "Mb/s", true},
+    };
+    for (size_t k = 0; k < 2; k++) {
+        size_t first, end = knee_facts_range(exam->facts, table[k].key, &first);
+        for (size_t i = first; i < end; i++) {
+            const struct knee_fact *row = &exam->facts->rows[i];
+            bool is_first;
+            double usual = fellows_have(exam->facts, table[k].key, row, &is_first);
+            if (isnan(usual))
+                continue;
+            double left = table[k].slows && exam->rdma != KNEE_PRESENT ? row->number / usual : NAN;
+            knee_blame_at(exam, is_first ? KNEE_NOTE : KNEE_WARNING, table[k].rule, row->subject,
+                          left, "%.0f %s, its fellows have %.0f", row->number, table[k].unit,
+                          usual);
+        }
+    }
+}
+
+/* Slower than what the adapter says that it can do. */
+static void below_mode(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "net.speed_max", &first);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *most = &exam->facts->rows[i];
+        double speed = knee_fact_value(exam->facts, most->subject, "net.speed");
+        if (speed > 0 && speed < most->number)
+            knee_blame(exam, "net_below_mode", most->subject, NAN,
+                       "%.0f Mb/s, the adapter can do %.0f", speed, most->number);
+    }
+}
+
+/* ---- The clock ---- */
+
+static void time_source(struct knee_exam *exam)
+{
+    double offset = knee_fact_value(exam->facts, "", "clock.offset");
+    if (knee_fact_is(exam->facts, "", "clock.leap", "Not synchronised") ||
+        knee_fact_is(exam->facts, "", "clock.synchronised", "no"))
+        knee_blame(exam, "clock_unsynchronised", "", NAN, "its clock follows no source of time");
+    else if (offset > 0.1)
+        knee_blame(exam, "clock_unsynchronised", "", NAN, "its clock is %.3g s off", offset);
+}
+
+/* ---- Ranks ---- */
+
 /* "0-15,64-79" has CPU n. */
 static bool in_list(const char *list, long cpu)
 {
@@ -113,21 +256,63 @@ static bool in_list(const char *list, long cpu)
     return false;
 }
 
-/* A rank (its launcher says which) that may not run on any CPU of its GPU. */
+/* The rank on its host, as launchers say it; NaN: none does. */
+static double local_rank(const struct knee_facts *facts)
+{
+    static const char *const names[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID",
+                                        "MPI_LOCALRANKID", "PMI_LOCAL_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        double rank = knee_fact_value(facts, names[i], "env");
+        if (rank >= 0)
+            return rank;
+    }
+    return NAN;
+}
+
+/* The GPU of a rank among those that CUDA_VISIBLE_DEVICES leaves: one alone is everybody's first.
+ */
+static double gpu_of_rank(const struct knee_facts *facts, double rank)
+{
+    const struct knee_fact *visible = knee_fact_find(facts, "CUDA_VISIBLE_DEVICES", "env");
+    struct knee_slice rest = knee_slice_of(visible ? visible->value : ""), piece;
+    double only = NAN, at = 0, number;
+    for (; knee_slice_until(&rest, ',', &piece); at++) {
+        if (!knee_slice_number(knee_slice_trim(piece), &number))
+            return NAN; /* by UUID */
+        if (at == rank)
+            return number;
+        only = number;
+    }
+    return at == 0 ? rank : at == 1 ? only : NAN;
+}
+
+/* The CPUs beside a GPU, counted in the order of the bus. */
+static const struct knee_fact *cpus_of_gpu(const struct knee_facts *facts, double gpu)
+{
+    size_t first, end = knee_facts_range(facts, "gpupci.cpus", &first);
+    bool driver = end > first;
+    if (!driver)
+        end = knee_facts_range(facts, "pcidev.cpus", &first);
+    for (size_t i = first; i < end; i++)
+        if ((driver || knee_pci_is_gpu(facts, facts->rows[i].subject)) && gpu-- == 0)
+            return &facts->rows[i];
+    return NULL;
+}
+
+/* A rank that may not run on any CPU of its GPU. */
 static void affinity(struct knee_exam *exam)
 {
     const struct knee_fact *own = knee_fact_find(exam->facts, "", "process.cpus");
-    const struct knee_fact *rank = knee_fact_find(exam->facts, "LOCAL_RANK", "env");
-    size_t first, end = knee_facts_range(exam->facts, "gpupci.cpus", &first);
-    if (!own || !rank || !(rank->number >= 0) || rank->number >= (double)(end - first))
+    double rank = local_rank(exam->facts);
+    const struct knee_fact *gpu =
+        isnan(rank) ? NULL : cpus_of_gpu(exam->facts, gpu_of_rank(exam->facts, rank));
+    if (!own || !gpu)
         return;
-    const struct knee_fact *gpu = &exam->facts->rows[first + (size_t)rank->number];
     for (long cpu = 0; cpu < 4096; cpu++)
         if (in_list(own->value, cpu) && in_list(gpu->value, cpu))
             return;
     knee_blame(exam, "affinity_far", gpu->subject, NAN,
-               "rank %.0f runs on CPUs %s, its GPU is beside %s", rank->number, own->value,
-               gpu->value);
+               "rank %.0f runs on CPUs %s, its GPU is beside %s", rank, own->value, gpu->value);
 }
 
 /* What knee bench measured; the values begin with per cent. */
@@ -152,5 +337,8 @@ void knee_check_host(struct knee_exam *exam)
     iommu(exam);
     gpudirect(exam);
     frames(exam);
+    odd_interfaces(exam);
+    below_mode(exam);
+    time_source(exam);
     affinity(exam);
 }

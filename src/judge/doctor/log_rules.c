@@ -31,12 +31,22 @@ static const char *env(const struct knee_exam *exam, const char *name)
 
 /* ---- The network ---- */
 
+/* A socket on IPoIB: InfiniBand is there, and could be used as such. */
+static bool over_ipoib(const struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "log.socket", &first);
+    for (size_t i = first; i < end; i++)
+        if (strncmp(exam->facts->rows[i].subject, "ib", 2) == 0)
+            return true;
+    return false;
+}
+
 /* Why there is no verbs device, and whether that matters: on one node it does not. */
 static void without_verbs(struct knee_exam *exam)
 {
     const struct knee_fact *verbs = log_fact(exam, "log.libibverbs_missing");
     const struct knee_fact *device = log_fact(exam, "log.ib_no_device");
-    bool wanted = env(exam, "NCCL_IB_HCA")[0] || exam->expected_bytes_per_s > 0;
+    bool wanted = env(exam, "NCCL_IB_HCA")[0] || exam->expected_bytes_per_s > 0 || over_ipoib(exam);
     bool one_node = exam->nodes == KNEE_ABSENT;
     if (verbs && strcmp(env(exam, "FI_PROVIDER"), "efa") == 0)
         knee_blame(exam, "efa_plugin_missing", verbs->subject, NAN,
@@ -45,7 +55,10 @@ static void without_verbs(struct knee_exam *exam)
         knee_blame_at(exam, one_node ? KNEE_NOTE : KNEE_WARNING, "libibverbs_missing",
                       verbs->subject, NAN, "%s%s", verbs->value,
                       one_node ? " (one node: nothing is lost)" : "");
-    if (device && wanted)
+    const struct knee_fact *shut = log_fact(exam, "log.device_unusable");
+    if (device && shut)
+        knee_blame(exam, "ib_absent", device->subject, NAN, "%s; %s", shut->value, device->value);
+    else if (device && wanted)
         knee_blame(exam, "ib_absent", device->subject, NAN, "%s%s%s", device->value,
                    env(exam, "NCCL_IB_HCA")[0] ? "; NCCL_IB_HCA=" : "", env(exam, "NCCL_IB_HCA"));
     else if (device && exam->nodes == KNEE_PRESENT)
@@ -121,6 +134,21 @@ static void devices(struct knee_exam *exam)
     }
 }
 
+/* Hosts that found fewer adapters than the others. */
+static void fewer_devices(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "log.device_count", &first);
+    double most = 0;
+    for (size_t i = first; i < end; i++)
+        most = fmax(most, exam->facts->rows[i].number);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *row = &exam->facts->rows[i];
+        if (row->number < most)
+            knee_blame_at(exam, KNEE_WARNING, "rails_differ", row->subject, row->number / most,
+                          "%s uses %.0f adapters, others %.0f", row->subject, row->number, most);
+    }
+}
+
 /* ---- Interfaces ---- */
 
 static bool unreachable(const struct knee_fact *row)
@@ -128,12 +156,21 @@ static bool unreachable(const struct knee_fact *row)
     return strncmp(row->value, "127.", 4) == 0 || strcmp(row->subject, "lo") == 0;
 }
 
-/* Interfaces that exist on every host and lead to none. */
-static bool of_containers(const struct knee_fact *row)
+/* Containers behind a bridge of their own all have its first address. */
+static void same_address(struct knee_exam *exam)
 {
-    return strncmp(row->subject, "veth", 4) == 0 || strncmp(row->subject, "docker", 6) == 0 ||
-           strncmp(row->subject, "virbr", 5) == 0 || strncmp(row->subject, "cni", 3) == 0 ||
-           strncmp(row->subject, "br-", 3) == 0 || strncmp(row->subject, "ip6tnl", 6) == 0;
+    size_t first, end = knee_facts_range(exam->facts, "log.address", &first);
+    for (size_t i = first; i + 1 < end; i++)
+        for (size_t k = i + 1; k < end; k++) {
+            const struct knee_fact *a = &exam->facts->rows[i], *b = &exam->facts->rows[k];
+            if (strcmp(a->value, b->value) != 0)
+                continue;
+            knee_blame_at(exam, KNEE_ERROR, "wrong_interface", a->subject, NAN,
+                          "%s and %s both have the address %s: containers need the host's network "
+                          "(--network=host)",
+                          a->subject, b->subject, a->value);
+            return;
+        }
 }
 
 static void interfaces(struct knee_exam *exam)
@@ -146,7 +183,7 @@ static void interfaces(struct knee_exam *exam)
         size_t first, end = knee_facts_range(exam->facts, keys[k], &first);
         for (size_t i = first; i < end && !bad; i++) {
             const struct knee_fact *row = &exam->facts->rows[i];
-            if (unreachable(row) || of_containers(row) ||
+            if (unreachable(row) || knee_interface_is_virtual(row->subject) ||
                 (failed && strncmp(row->value, "fe80", 4) == 0))
                 bad = row;
         }
@@ -157,8 +194,10 @@ static void interfaces(struct knee_exam *exam)
                       "%s (%s) is used, and a peer cannot be reached: %s", bad->subject, bad->value,
                       failed->value);
     else if (bad && exam->nodes != KNEE_ABSENT && (unreachable(bad) || over_tcp))
-        knee_blame(exam, "wrong_interface", bad->subject, NAN,
-                   "%s (%s) is used: other hosts cannot reach it", bad->subject, bad->value);
+        knee_blame_at(exam,
+                      exam->nodes == KNEE_PRESENT || unreachable(bad) ? KNEE_WARNING : KNEE_NOTE,
+                      "wrong_interface", bad->subject, NAN,
+                      "%s (%s) is used: other hosts cannot reach it", bad->subject, bad->value);
     else if (failed)
         knee_blame(exam, "peer_unreachable", failed->subject, NAN, "%s", failed->value);
 }
@@ -178,7 +217,7 @@ static void completions(struct knee_exam *exam)
         {"12", "ib_timeout", "no answer after all retries"},
         {"13", "ib_not_ready", "receiver not ready"},
     };
-    bool flap = log_fact(exam, "log.port_flap") != NULL,
+    bool flap = log_fact(exam, "log.port_flap") || log_fact(exam, "log.gid_changed"),
          old = log_fact(exam, "log.completion_old") != NULL;
     size_t first, kinds = knee_facts_range(exam->facts, "log.completion.*", &first) - first;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -198,6 +237,34 @@ static void completions(struct knee_exam *exam)
                       gid ? "; a release that takes row 0 of the GID table, RoCE v1 on most hosts"
                           : "");
     }
+}
+
+/* CUDA refuses memory of another node: where NCCL took NVLink between nodes, that is IMEX. */
+static void between_nodes(struct knee_exam *exam)
+{
+    static const char *const keys[] = {"log.invalid_device", "log.cuda_failure"};
+    for (size_t i = 0; i < 2 && log_fact(exam, "log.mnnvl"); i++) {
+        const struct knee_fact *row = log_fact(exam, keys[i]);
+        if (row) {
+            knee_blame(exam, "imex_missing", row->subject, NAN, "%s", row->value);
+            knee_soften(exam, i == 0 ? "invalid_device" : "cuda_failure");
+            return;
+        }
+    }
+}
+
+/* A rank that died of its own accord is missed by the others: they say that it does not answer. */
+static void consequences(struct knee_exam *exam)
+{
+    static const char *const deaths[] = {
+        "log.shm_full",       "log.memlock",       "log.gpu_memory",  "log.version_too_old",
+        "log.driver_too_old", "log.nvls_fabric",   "log.open_files",  "log.duplicate_gpu",
+        "log.threads",        "log.cumem_refused", "log.registration"};
+    for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++)
+        if (log_fact(exam, deaths[i]))
+            knee_soften(exam, "peer_unreachable");
+    if (log_fact(exam, "log.gpu_memory")) /* NVLS has buffers of its own */
+        knee_soften(exam, "nvls_fabric");
 }
 
 /* Lines that say what a rule for other facts says too. */
@@ -257,8 +324,12 @@ void knee_check_log(struct knee_exam *exam)
     networks(exam);
     channels(exam);
     devices(exam);
+    fewer_devices(exam);
     interfaces(exam);
+    same_address(exam);
+    between_nodes(exam);
     completions(exam);
     told_outright(exam);
     versions(exam);
+    consequences(exam);
 }

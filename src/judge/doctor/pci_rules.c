@@ -79,8 +79,79 @@ static void check_links(struct knee_exam *exam)
     }
 }
 
+/* ---- /sys/bus/pci/devices ---- */
+
+static const char *pci_text(const struct knee_facts *facts, const char *device, const char *key)
+{
+    const struct knee_fact *fact = knee_fact_find(facts, device, key);
+    return fact ? fact->value : "";
+}
+
+/* Display controllers of NVIDIA (0x0300, 0x0302), those and accelerators (0x1200, 0x0380) of AMD.
+ */
+bool knee_pci_is_gpu(const struct knee_facts *facts, const char *device)
+{
+    const char *class = pci_text(facts, device, "pcidev.class"),
+               *vendor = pci_text(facts, device, "pcidev.vendor");
+    if (strcmp(vendor, "0x10de") == 0)
+        return strncmp(class, "0x0300", 6) == 0 || strncmp(class, "0x0302", 6) == 0;
+    return strcmp(vendor, "0x1002") == 0 &&
+           (strncmp(class, "0x1200", 6) == 0 || strncmp(class, "0x0380", 6) == 0);
+}
+
+/* InfiniBand, and Ethernet of Mellanox: what a cluster's rails are made of. */
+static bool is_nic(const struct knee_facts *facts, const char *device)
+{
+    const char *class = pci_text(facts, device, "pcidev.class");
+    return strncmp(class, "0x0207", 6) == 0 ||
+           (strncmp(class, "0x0200", 6) == 0 &&
+            strcmp(pci_text(facts, device, "pcidev.vendor"), "0x15b3") == 0);
+}
+
+/* Under its most, and under what its fellows of one kind have: slots of eight lanes are common. */
+static void check_fellows(struct knee_exam *exam, const char *key, const char *most_key,
+                          bool (*kind)(const struct knee_facts *, const char *), const char *rule,
+                          const char *what)
+{
+    size_t first, end = knee_facts_range(exam->facts, key, &first);
+    double best = 0;
+    for (size_t i = first; i < end; i++)
+        if (kind(exam->facts, exam->facts->rows[i].subject))
+            best = fmax(best, exam->facts->rows[i].number);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *row = &exam->facts->rows[i],
+                               *most = knee_fact_find(exam->facts, row->subject, most_key);
+        if (!most || !(row->number > 0 && row->number < most->number) ||
+            !kind(exam->facts, row->subject))
+            continue;
+        bool odd = row->number < best;
+        knee_blame_at(exam, odd ? KNEE_WARNING : KNEE_NOTE, rule, row->subject,
+                      row->number / most->number, "PCIe %s %s of %s%s", what, row->value,
+                      most->value, odd ? ", others of its kind have more" : "");
+    }
+}
+
+static bool any(const struct knee_facts *facts, const char *key)
+{
+    size_t first;
+    return knee_facts_range(facts, key, &first) > first;
+}
+
+/* What nvidia-smi and the adapters' own folders say of the same links comes first. */
+static void check_sysfs(struct knee_exam *exam)
+{
+    if (!any(exam->facts, "gpu.pcie_width"))
+        check_fellows(exam, "pcidev.width", "pcidev.width_max", knee_pci_is_gpu, "gpu_pcie_narrow",
+                      "width");
+    if (any(exam->facts, "ib.pcie_width"))
+        return;
+    check_fellows(exam, "pcidev.width", "pcidev.width_max", is_nic, "nic_pcie_narrow", "width");
+    check_fellows(exam, "pcidev.speed", "pcidev.speed_max", is_nic, "nic_pcie_slow", "speed");
+}
+
 void knee_check_pci(struct knee_exam *exam)
 {
     check_acs(exam);
     check_links(exam);
+    check_sysfs(exam);
 }

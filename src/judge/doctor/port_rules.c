@@ -127,6 +127,15 @@ static void check_rate(struct knee_exam *exam, const struct ports *p, const stru
     }
 }
 
+/* No port at all is active: nothing is plugged in, unless the machine is made for a fabric. */
+static bool needs_rails(const struct knee_exam *exam, const struct ports *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->port[i].active)
+            return false;
+    return p->rails >= 4 || (exam->gpus >= 4 && !exam->geforce);
+}
+
 void knee_check_ports(struct knee_exam *exam)
 {
     struct ports p = {0};
@@ -137,7 +146,7 @@ void knee_check_ports(struct knee_exam *exam)
     for (size_t i = 0; i < p.count; i++) {
         bool rail = strcmp(p.port[i].kind, p.rail) == 0;
         if (!p.port[i].active)
-            check_down(exam, &p, &p.port[i], rail && p.rails_active > 0);
+            check_down(exam, &p, &p.port[i], rail && (p.rails_active > 0 || needs_rails(exam, &p)));
         else
             check_rate(exam, &p, &p.port[i], rail);
     }
@@ -199,7 +208,8 @@ static void check_port_gids(struct knee_exam *exam, const char *port, const char
                        "NCCL_IB_GID_INDEX=%s on InfiniBand", wanted);
         return;
     }
-    if (!index || (state && !says(state, "ctive") && !says(state, "ACTIVE")))
+    if (!index || (layer && !says(layer, "Ethernet")) || /* EFA has none and needs none */
+        (state && !says(state, "ctive") && !says(state, "ACTIVE")))
         return;
     enum gid set = wanted ? gid_at(exam->facts, port, wanted) : GID_GOOD;
     if (wanted && set != GID_GOOD)

@@ -2,7 +2,7 @@
 /*
  * The environment and what acts like it: env's output, /proc/PID/environ, and NCCL's files of
  * settings (NCCL_CONF_FILE, ~/.nccl.conf, /etc/nccl.conf), whose names are taken up to '=' without
- * trimming. Also ulimit -a, lsmod and ethtool. Only variables that matter to training are kept:
+ * trimming. Also ulimit -a and lsmod. Only variables that matter to training are kept:
  * others may be secrets.
  */
 #include "read/host/host_read.h"
@@ -13,14 +13,58 @@
 #include <string.h>
 
 static const char *const kept[] = {
-    "NCCL_",    "RCCL_",  "CUDA_",     "TORCH_",   "PYTORCH_", "OMP_",  "MKL_NUM", "FI_",
-    "UCX_",     "GLOO_",  "EFA_",      "HSA_",     "HIP_",     "ROCR_", "MASTER_", "OMPI_MCA_btl",
-    "WORLD_",   "LOCAL_", "SLURM_NN",  "SLURM_NT", "SLURM_GP", "KMP_",  "GOMP_",   "NVIDIA_",
-    "NVSHMEM_", "SHARP_", "MELLANOX_", "AWS_OFI",  "LD_PRELO", "XLA_",  "TF_",     "OPENBLAS",
+    "NCCL_",
+    "RCCL_",
+    "CUDA_",
+    "TORCH_",
+    "PYTORCH_",
+    "OMP_",
+    "MKL_NUM",
+    "FI_",
+    "UCX_",
+    "GLOO_",
+    "EFA_",
+    "HSA_",
+    "HIP_",
+    "ROCR_",
+    "MASTER_",
+    "OMPI_MCA_btl",
+    "WORLD_",
+    "LOCAL_",
+    "SLURM_NN",
+    "SLURM_NT",
+    "SLURM_GP",
+    "KMP_",
+    "GOMP_",
+    "NVIDIA_",
+    "SLURM_LOCALID",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "PMI_LOCAL_RANK",
+    "NVSHMEM_",
+    "SHARP_",
+    "MELLANOX_",
+    "AWS_OFI",
+    "LD_PRELO",
+    "XLA_",
+    "TF_",
+    "OPENBLAS",
 };
+
+/* NCLL_, NNCL_, nccl_, NCCLDEBUG: what people write for NCCL_. Its letters come in any order. */
+static bool meant_for_nccl(struct knee_slice name)
+{
+    size_t word = 0;
+    while (word < name.length && strchr("NCLncl", name.at[word]) && name.at[word])
+        word++;
+    bool end = word == name.length || name.at[word] == '_' || name.at[word] == '-';
+    return word >= 3 && word <= 6 && (end || word >= 4);
+}
 
 static bool keep(struct knee_slice name)
 {
+    if (meant_for_nccl(name))
+        return true;
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (knee_slice_starts(name, kept[i]))
             return true;
@@ -31,7 +75,8 @@ static bool is_name(struct knee_slice name)
 {
     for (size_t i = 0; i < name.length; i++) {
         char c = name.at[i];
-        if (!(c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+        bool dash = c == '-' && meant_for_nccl(name); /* docker takes it, no shell does */
+        if (!(c == '_' || dash || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
               (c >= '0' && c <= '9')))
             return false;
     }
@@ -92,6 +137,12 @@ static bool settings(struct knee_facts *facts, struct knee_slice text, const cha
 bool knee_read_nccl_conf(struct knee_facts *facts, struct knee_slice text)
 {
     return settings(facts, text, "conf.etc");
+}
+
+/* The file that NCCL_CONF_FILE names; ~/.nccl.conf is not read then. */
+bool knee_read_nccl_named(struct knee_facts *facts, struct knee_slice text)
+{
+    return settings(facts, text, "conf.file");
 }
 
 bool knee_read_nccl_home(struct knee_facts *facts, struct knee_slice text)
@@ -173,30 +224,4 @@ bool knee_read_lsmod(struct knee_facts *facts, struct knee_slice text)
         return false;
     knee_fact_put(facts, "", "module.list", knee_slice_of("read"));
     return true;
-}
-
-/* ---- ethtool ---- */
-
-bool knee_read_ethtool(struct knee_facts *facts, struct knee_slice text)
-{
-    struct knee_slice line;
-    char name[48] = "";
-    bool any = false;
-    if (!knee_slice_has(text, "ettings for ") && !knee_slice_has(text, "NIC statistics:") &&
-        !knee_slice_has(text, "bus-info:"))
-        return false;
-    while (knee_slice_line(&text, &line)) {
-        struct knee_slice inner = knee_slice_trim(line);
-        if (knee_slice_starts(inner, "Settings for ")) {
-            struct knee_slice rest = knee_slice_from(inner, 13), word;
-            knee_slice_until(&rest, ':', &word);
-            knee_slice_copy(word, name, sizeof name);
-        } else if (knee_slice_starts(inner, "Speed: ") && name[0]) {
-            knee_fact_put(facts, name, "net.speed", knee_slice_from(inner, 7));
-        } else if (knee_slice_starts(inner, "Duplex: ") && name[0]) {
-            knee_fact_put(facts, name, "net.duplex", knee_slice_from(inner, 8));
-        }
-        any = true;
-    }
-    return any;
 }

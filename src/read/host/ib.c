@@ -8,6 +8,7 @@
 
 #include "base/format.h"
 
+#include <math.h>
 #include <string.h>
 
 struct port {
@@ -117,12 +118,34 @@ static void add_gid(struct knee_facts *facts, const char *port, double index, st
     knee_fact_put(facts, port, key, knee_slice_of(value));
 }
 
+/* "4X (2)" */
+static double lanes_of(struct knee_slice value)
+{
+    double lanes = NAN;
+    value.length = knee_slice_find(value, "X");
+    knee_slice_number(value, &lanes);
+    return lanes;
+}
+
+/* "100.0 Gbps (128)" is that of one lane. */
+static void set_rate(struct knee_facts *facts, const char *port, double lanes,
+                     struct knee_slice value)
+{
+    char rate[48];
+    double speed;
+    value.length = knee_slice_find(value, " Gbps");
+    if (isnan(lanes) || !knee_slice_number(value, &speed))
+        return;
+    knee_format(rate, sizeof rate, "%.0f Gb/sec (%.0fX)", lanes * speed, lanes);
+    knee_fact_put(facts, port, "ib.rate", knee_slice_of(rate));
+}
+
 /* hca_id: mlx5_0 / port: 1 / "GID[  3]:   ::ffff:200.0.209.6, RoCE v2" */
 bool knee_read_devinfo(struct knee_facts *facts, struct knee_slice text)
 {
     struct port port = {"hca", "hca:1"};
     struct knee_slice line, name, value;
-    double number;
+    double number, lanes = NAN;
     if (!knee_slice_has(text, "GID[") && !knee_slice_has(text, "hca_id:"))
         return false;
     while (knee_slice_line(&text, &line)) {
@@ -143,6 +166,10 @@ bool knee_read_devinfo(struct knee_facts *facts, struct knee_slice text)
                           knee_slice_of(knee_slice_has(value, "ACTIVE") ? "Active" : "Down"));
         else if (knee_slice_is(name, "link_layer"))
             knee_fact_put(facts, port.name, "ib.layer", value);
+        else if (knee_slice_is(name, "active_width"))
+            lanes = lanes_of(value);
+        else if (knee_slice_is(name, "active_speed"))
+            set_rate(facts, port.name, lanes, value);
     }
     return true;
 }

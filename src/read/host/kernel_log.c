@@ -14,7 +14,7 @@
 static const struct {
     const char *key, *word, *and;
 } lines[] = {
-    {"kernel.oom", "Out of memory: Killed process", ""},
+    {"kernel.oom", "ut of memory: Kill", ""}, /* of the host, or "Memory cgroup out of memory" */
     {"kernel.oom", "oom-kill:constraint", ""},
     {"kernel.nccl_segfault", "segfault at", "libnccl"},
     {"kernel.panic", "Kernel panic", ""},
@@ -27,9 +27,16 @@ static const struct {
     {"kernel.aer_uncorrected", "PCIe Bus Error: severity=Uncorrect", ""},
     {"kernel.aer_corrected", "PCIe Bus Error: severity=Corrected", ""},
     {"kernel.gpu_init", "RmInitAdapter failed", ""},
-    {"kernel.off_bus", "has fallen off the bus", ""},
+    {"kernel.off_bus", "fallen off the bus", "NVRM"},
+    {"kernel.driver_mismatch", "NVRM: API mismatch", ""},
+    {"kernel.amd_reset", "amdgpu", "GPU reset begin"},
+    {"kernel.amd_reset", "amdgpu", "GPU recovery failed"},
+    {"kernel.amd_ras", "amdgpu", "uncorrectable hardware errors"},
     {"kernel.cpu_hot", "cpu clock throttled", ""},
     {"kernel.mce", "Machine Check", "Hardware Error"},
+    {"kernel.mce", "EDAC ", " UE "},
+    {"kernel.module", "mlx5_core", "Port module event[error]"},
+    {"kernel.nic_hot", "mlx5_core", "High temperature"},
     {"kernel.hung_task", "blocked for more than", "seconds"},
     {"kernel.nic_health", "mlx5_core", "health compromised"},
     {"kernel.nic_health", "mlx5_core", "device's health"},
@@ -40,6 +47,21 @@ static const struct {
 static const char *const signs[] = {"kern  :",        "NVRM:",    "[    0.000000]",
                                     "Linux version ", "kernel: ", "nvidia-nvswitch",
                                     "SUBSYSTEM=",     "[tid "};
+
+/* "[   12.345678] ...", as dmesg prints; "6,339,5140900,-;..." as /dev/kmsg does. */
+static bool is_kernel_line(struct knee_slice line)
+{
+    double number;
+    struct knee_slice piece, rest = line;
+    if (knee_slice_starts(line, "[")) {
+        rest = knee_slice_from(line, 1);
+        knee_slice_until(&rest, ']', &piece);
+        piece = knee_slice_trim(piece);
+        return knee_slice_has(piece, ".") && knee_slice_number(piece, &number);
+    }
+    return knee_slice_has(line, ",-;") && knee_slice_until(&rest, ',', &piece) &&
+           knee_slice_number(piece, &number);
+}
 
 /* The device of "(PCI:0000:05:00): 79, ...". */
 static struct knee_slice device_after(struct knee_slice line, const char *word)
@@ -65,9 +87,11 @@ static bool xid_line(struct knee_facts *facts, struct knee_slice line)
 {
     char device[48];
     double number, before;
-    if (!knee_slice_has(line, "NVRM: Xid (PCI:") || !knee_slice_number_after(line, "): ", &number))
+    bool pci = knee_slice_has(line, "NVRM: Xid (PCI:"); /* drivers before 361 wrote none */
+    if (!(pci || knee_slice_has(line, "NVRM: Xid (")) ||
+        !knee_slice_number_after(line, "): ", &number))
         return false;
-    knee_gpu_subject(device_after(line, "Xid (PCI:"), device, sizeof device);
+    knee_gpu_subject(device_after(line, pci ? "Xid (PCI:" : "Xid ("), device, sizeof device);
     add_xid(facts, device, number, line, knee_slice_has(line, " Fatal"));
     if (knee_slice_number_after(line, "caused by previous Xid ", &before))
         add_xid(facts, device, before, line, false);
@@ -138,6 +162,7 @@ bool knee_read_kernel_log(struct knee_facts *facts, struct knee_slice text)
         any = known_line(facts, line) || any;
     for (size_t i = 0; !any && i < sizeof signs / sizeof *signs; i++)
         any = knee_slice_has(whole, signs[i]);
+    any = any || (knee_slice_line(&whole, &line) && is_kernel_line(line));
     if (any)
         knee_fact_put(facts, "", "kernel.log", knee_slice_of("read"));
     return any;

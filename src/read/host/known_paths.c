@@ -46,13 +46,31 @@ static const struct known {
     {"sys/bus/pci/drivers/nvidia/*/max_link_speed", "gpupci.speed_max", 0, NULL},
     {"sys/bus/pci/drivers/nvidia/*/numa_node", "gpupci.numa", 0, NULL},
     {"sys/bus/pci/drivers/nvidia/*/local_cpulist", "gpupci.cpus", 0, NULL},
+    {"sys/bus/pci/devices/*/class", "pcidev.class", 0, NULL},
+    {"sys/bus/pci/devices/*/vendor", "pcidev.vendor", 0, NULL},
+    {"sys/bus/pci/devices/*/current_link_width", "pcidev.width", 0, NULL},
+    {"sys/bus/pci/devices/*/max_link_width", "pcidev.width_max", 0, NULL},
+    {"sys/bus/pci/devices/*/current_link_speed", "pcidev.speed", 0, NULL},
+    {"sys/bus/pci/devices/*/max_link_speed", "pcidev.speed_max", 0, NULL},
+    {"sys/bus/pci/devices/*/local_cpulist", "pcidev.cpus", 0, NULL},
     {"sys/module/nvidia_peermem/version", "module.nvidia_peermem", 0, NULL},
     {"sys/module/nv_peer_mem/version", "module.nv_peer_mem", 0, NULL},
     {"sys/kernel/mm/memory_peers/*/version", "peer_memory", 0, NULL},
     {"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "cpu.governor", 0, NULL},
+    {"sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "cpu.governor", 0, NULL},
     {"sys/devices/system/cpu/online", "cpu.online", 0, NULL},
     {"sys/kernel/mm/transparent_hugepage/enabled", "kernel.hugepages", 0, NULL},
     {"sys/fs/cgroup/cpu.max", "cgroup.cpu_max", 0, NULL},
+    {"sys/fs/cgroup/cpu/cpu.cfs_quota_us", "cgroup.quota_us", 0, NULL},
+    {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "cgroup.period_us", 0, NULL},
+    {"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "cgroup.quota_us", 0, NULL},
+    {"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "cgroup.period_us", 0, NULL},
+    {"sys/fs/cgroup/cpuset.cpus.effective", "cgroup.cpuset", 0, NULL},
+    {"sys/fs/cgroup/cpuset/cpuset.effective_cpus", "cgroup.cpuset", 0, NULL},
+    {"sys/fs/cgroup/cpu.stat", "cgroup.cpu_stat", 0, NULL},
+    {"sys/fs/cgroup/cpu/cpu.stat", "cgroup.cpu_stat", 0, NULL},
+    {"sys/fs/cgroup/cpu,cpuacct/cpu.stat", "cgroup.cpu_stat", 0, NULL},
+    {"sys/kernel/iommu_groups/*/type", "iommu.group", 0, NULL},
     {"sys/class/dmi/id/sys_vendor", "machine.vendor", 0, NULL},
     {"sys/class/dmi/id/product_name", "machine.name", 0, NULL},
     {"sys/hypervisor/type", "machine.hypervisor", 0, NULL},
@@ -62,7 +80,11 @@ static const struct known {
     {"proc/cmdline", "kernel.cmdline", 0, NULL},
     {"proc/driver/nvidia/version", "driver.version_text", 0, NULL},
     {"proc/pressure/cpu", "pressure.cpu", 0, NULL},
+    {"sys/fs/cgroup/cpu.pressure", "pressure.cpu", 0, NULL},
     {"proc/stat", "cpu.stat", 0, NULL},
+    {"proc/mounts", "", 0, knee_read_mounts},
+    {"proc/self/mounts", "", 0, knee_read_mounts},
+    {"proc/self/mountinfo", "", 0, knee_read_mounts},
     {"proc/modules", "", 0, knee_read_lsmod},
     {"proc/self/limits", "", 0, knee_read_ulimit},
     {"proc/self/environ", "", 0, knee_read_env},
@@ -141,6 +163,15 @@ static void quota(struct knee_facts *facts, struct knee_slice text)
         knee_fact_number(facts, "", "cgroup.cpus", most / period);
 }
 
+/* "nr_periods 1000", "nr_throttled 700": the share of periods in which the quota was used up. */
+static void throttled(struct knee_facts *facts, struct knee_slice text)
+{
+    double periods, hit;
+    if (knee_slice_number_after(text, "nr_periods ", &periods) && periods > 0 &&
+        knee_slice_number_after(text, "nr_throttled ", &hit))
+        knee_fact_number(facts, "", "cgroup.throttled", hit / periods);
+}
+
 static const struct {
     const char *key;
     const char *label; /* of the line; NULL: see the function */
@@ -150,6 +181,7 @@ static const struct {
     {"cpu.stat", NULL, steal},
     {"pressure.cpu", NULL, pressure},
     {"cgroup.cpu_max", NULL, quota},
+    {"cgroup.cpu_stat", NULL, throttled},
 };
 
 static bool read_inside(struct knee_facts *facts, const char *key, struct knee_slice text)

@@ -48,6 +48,10 @@ static void device_line(struct knee_facts *facts, const char *device, struct kne
     for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
         if (knee_slice_has(line, classes[i].class) &&
             (!classes[i].vendor[0] || knee_slice_has(line, classes[i].vendor))) {
+            char gpu[48];
+            knee_gpu_subject(knee_slice_of(device), gpu, sizeof gpu);
+            if (strcmp(classes[i].what, "gpu") == 0 && knee_slice_has(line, "(rev ff)"))
+                knee_fact_put(facts, gpu, "gpu.lost", line); /* it does not answer any more */
             knee_fact_put(facts, device, "pci.what", knee_slice_of(classes[i].what));
             knee_fact_put(facts, device, "pci.name", line);
             return;
@@ -85,9 +89,27 @@ static void link_line(struct knee_facts *facts, const char *device, struct knee_
     knee_fact_put(facts, device, "pci.lnk_width", wide);
 }
 
-bool knee_read_lspci(struct knee_facts *facts, struct knee_slice text)
+/* lspci -vvv | grep ACSCtl: no device is named; how many of them redirect. */
+static bool alone(struct knee_facts *facts, struct knee_slice text)
 {
     struct knee_slice line;
+    bool any = false;
+    while (knee_slice_line(&text, &line)) {
+        struct knee_slice inner = knee_slice_trim(line);
+        if (!knee_slice_starts(inner, "ACSCtl:"))
+            continue;
+        any = true;
+        if (knee_slice_has(inner, "ReqRedir+") || knee_slice_has(inner, "SrcValid+")) {
+            knee_fact_put(facts, "", "pci.acs", knee_slice_from(inner, 7));
+            knee_fact_put(facts, "", "pci.what", knee_slice_of("bridge"));
+        }
+    }
+    return any;
+}
+
+bool knee_read_lspci(struct knee_facts *facts, struct knee_slice text)
+{
+    struct knee_slice line, whole = text;
     char device[32] = "";
     size_t devices = 0, lines = 0, before = facts->count;
     while (knee_slice_line(&text, &line)) {
@@ -98,7 +120,7 @@ bool knee_read_lspci(struct knee_facts *facts, struct knee_slice text)
             device_line(facts, device, line);
         } else if (!device[0]) {
             if (lines > 4)
-                return false;
+                return alone(facts, whole);
         } else if (knee_slice_starts(inner, "Bus: primary=")) {
             bus_line(facts, device, inner);
         } else if (knee_slice_starts(inner, "LnkSta:")) {
@@ -107,5 +129,5 @@ bool knee_read_lspci(struct knee_facts *facts, struct knee_slice text)
             knee_fact_put(facts, device, "pci.acs", knee_slice_from(inner, 7));
         }
     }
-    return devices > 0 && facts->count > before;
+    return devices > 0 ? facts->count > before : alone(facts, whole);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Outputs of a few lines: nvidia-smi --query-gpu as CSV, nvidia-smi nvlink -e, rdma link, systemctl
- * status of the fabric manager, df of /dev/shm. */
+/* Outputs of a few lines: nvidia-smi --query-gpu as CSV, nvidia-smi nvlink -e, rdma link. */
 #include "read/host/host_read.h"
 
 #include "base/csv.h"
 #include "base/format.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,48 +147,4 @@ bool knee_read_rdma_link(struct knee_facts *facts, struct knee_slice text)
         any = true;
     }
     return any;
-}
-
-/* ---- systemctl status nvidia-fabricmanager ---- */
-
-bool knee_read_fabric_service(struct knee_facts *facts, struct knee_slice text)
-{
-    struct knee_slice line;
-    if (!knee_slice_has(text, "fabricmanager.service") || !knee_slice_has(text, "Active: "))
-        return false;
-    while (knee_slice_line(&text, &line)) {
-        size_t at = knee_slice_find(line, "Active: ");
-        if (at < line.length) {
-            knee_fact_put(facts, "nvidia-fabricmanager", "service.state",
-                          knee_slice_from(line, at + 8));
-            return true;
-        }
-    }
-    return false;
-}
-
-/* ---- df: "shm  64M  0  64M  0% /dev/shm", in KiB without a letter ---- */
-
-bool knee_read_df(struct knee_facts *facts, struct knee_slice text)
-{
-    struct knee_slice line, word;
-    if (!knee_slice_has(text, "Filesystem") || !knee_slice_has(text, "/dev/shm"))
-        return false;
-    while (knee_slice_line(&text, &line)) {
-        double size, unit = 1024;
-        if (!knee_slice_has(line, " /dev/shm") || !knee_slice_word(&line, &word) ||
-            !knee_slice_word(&line, &word) || word.length == 0)
-            continue;
-        char last = word.at[word.length - 1];
-        const char *letters = "KMGT", *letter = last ? strchr(letters, last) : NULL;
-        if (letter) {
-            unit = pow(1024, (double)(letter - letters + 1));
-            word.length--;
-        }
-        if (knee_slice_number(word, &size)) {
-            knee_fact_number(facts, "", "shm.bytes", size * unit);
-            return true;
-        }
-    }
-    return false;
 }

@@ -84,6 +84,11 @@ static const struct field {
     {"gpu.remap.pending", "remapped_rows/remapped_row_pending", "Remapped Rows/Pending"},
     {"gpu.remap.failure", "remapped_rows/remapped_row_failure",
      "Remapped Rows/Remapping Failure Occurred"},
+    {"gpu.remap.exhausted", "remapped_rows/row_remapper_histogram/row_remapper_histogram_none",
+     "Remapped Rows/Bank Remap Availability Histogram/None"},
+    {"gpu.pcie_replays", "pci/replay_counter", "PCI/Replays Since Reset"},
+    {"gpu.temperature_slow", "temperature/gpu_temp_slow_threshold",
+     "Temperature/GPU Slowdown Temp"},
     {"gpu.temperature", "temperature/gpu_temp", "Temperature/GPU Current Temp"},
     {"gpu.power_limit", "gpu_power_readings/current_power_limit",
      "GPU Power Readings/Current Power Limit"},
@@ -95,6 +100,10 @@ static const struct field {
      "Power Readings/Default Power Limit"},
     {"gpu.clock", "clocks/sm_clock", "Clocks/SM"},
     {"gpu.clock_max", "max_clocks/sm_clock", "Max Clocks/SM"},
+    {"gpu.app_clock", "applications_clocks/graphics_clock", "Applications Clocks/Graphics"},
+    {"gpu.app_default", "default_applications_clocks/graphics_clock",
+     "Default Applications Clocks/Graphics"},
+    {"gpu.compute_mode", "compute_mode", "Compute Mode"},
     {"gpu.fabric.state", "fabric/state", "Fabric/State"},
     {"gpu.fabric.status", "fabric/status", "Fabric/Status"},
     {"gpu.fabric.health", "fabric/health/summary", "Fabric/Health/Summary"},
@@ -363,10 +372,25 @@ static void table_row(struct smi *smi, struct knee_slice line)
         knee_fact_put(smi->facts, smi->gpu, "gpu.ecc.uncorrected.table", errors);
 }
 
+/* "|    0   N/A  N/A      4242      C   python3          61000MiB |": programs that compute. */
+static void process_row(struct smi *smi, struct knee_slice line)
+{
+    struct knee_slice word, name = {line.at, 0};
+    bool computes = false, type = false;
+    while (!type && knee_slice_word(&line, &word)) {
+        computes =
+            knee_slice_is(word, "C") || knee_slice_is(word, "C+G") || knee_slice_is(word, "M+C");
+        type = computes || knee_slice_is(word, "G");
+    }
+    if (computes && knee_slice_word(&line, &name))
+        knee_fact_put(smi->facts, "", "gpu.process", name);
+}
+
 bool knee_read_smi_table(struct knee_facts *facts, struct knee_slice text)
 {
     struct smi smi = {.facts = facts};
     struct knee_slice line;
+    bool processes = false;
     if (!knee_slice_has(text, "| NVIDIA-SMI "))
         return false;
     while (knee_slice_line(&text, &line)) {
@@ -374,6 +398,9 @@ bool knee_read_smi_table(struct knee_facts *facts, struct knee_slice text)
         struct knee_slice rest = knee_slice_from(line, at + 16), word;
         if (at < line.length && knee_slice_word(&rest, &word))
             knee_fact_put(facts, "", "driver", word);
+        processes = processes || knee_slice_starts(line, "| Processes");
+        if (knee_slice_starts(line, "|  ") && processes)
+            process_row(&smi, line);
         else if (knee_slice_starts(line, "|  "))
             table_row(&smi, line);
     }
