@@ -66,6 +66,7 @@ struct knee_train_log {
     double outlier_every;        /* steps from one outlier to the next; NaN: no rhythm */
     double outlier_s;            /* what an outlier costs beyond the median step, on average */
     double outlier_share;        /* of the time of the steps, all of them together */
+    bool alternates;             /* every second step is longer: median_s is the mean of both */
     double tokens_per_s;         /* of all workers, median; NaN: not known */
     double tflops;               /* per worker as printed, median; NaN */
     /* What the log says about its job; NaN or empty: nothing. */

@@ -351,6 +351,8 @@ static void say_log(const struct knee_train_log *log, enum knee_format format,
                          knee_human(log->outlier_s, KNEE_UNIT_SECONDS).s);
     if (!isnan(log->outlier_every))
         knee_text_printf(&words, " every %g steps", log->outlier_every);
+    if (log->alternates)
+        knee_text_puts(&words, ", long and short steps take turns: the mean of both counts");
     knee_text_puts(&words, ".");
     knee_say(&words, format, style, text);
 }

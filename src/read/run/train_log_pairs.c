@@ -139,8 +139,21 @@ static void set_name(struct train_pair *pair, const char *from, const char *to)
     pair->length = used;
 }
 
+/* Seconds that a unit is; NaN: it is no unit of time. */
+static double unit_seconds(const char *word, size_t length)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"s", 1}, {"sec", 1}, {"secs", 1}, {"seconds", 1}, {"ms", 1e-3}, {"us", 1e-6}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].name) == length && memcmp(units[i].name, word, length) == 0)
+            return units[i].seconds;
+    return NAN;
+}
+
 /* Units that stand apart from their number, so that they are not taken for the next name. */
-static const char *skip_unit(const char *p, const char *end)
+static const char *skip_unit(const char *p, const char *end, double *unit_s)
 {
     static const char *const units[] = {"seq/s",         "sec",         "ms",         "s",
                                         "sequences/sec", "sequences/s", "step/s",     "words/sec",
@@ -153,22 +166,40 @@ static const char *skip_unit(const char *p, const char *end)
         stop++;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strlen(units[i]) == (size_t)(stop - word) &&
-            memcmp(units[i], word, (size_t)(stop - word)) == 0)
+            memcmp(units[i], word, (size_t)(stop - word)) == 0) {
+            *unit_s = unit_seconds(word, (size_t)(stop - word));
             return stop;
+        }
     return p;
 }
 
-/* What belongs to a number: its unit, and the total of "10/ 500". */
-static const char *after_number(const char *p, const char *end, bool suffixes, double *value)
+/* Thousands, millions ... of "1.25K"; 1 where no such letter follows. */
+static double suffix_scale(const char *p, const char *end)
 {
-    static const char letters[] = "KMBT";
-    const char *which = suffixes && p < end && *p ? strchr(letters, *p) : NULL;
-    if (which && *which && (p + 1 == end || !letter(p[1]))) {
-        *value *= pow(1e3, (double)(which - letters + 1));
-        p++;
-    }
+    static const struct {
+        char letter;
+        double scale;
+    } suffixes[] = {{'K', 1e3}, {'M', 1e6}, {'B', 1e9}, {'G', 1e9}, {'T', 1e12}};
+    if (p == end || (p + 1 < end && letter(p[1])))
+        return 1;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (*p == suffixes[i].letter)
+            return suffixes[i].scale;
+    return 1;
+}
+
+/* What belongs to a number: its unit, and the total of "10/ 500". */
+static const char *after_number(const char *p, const char *end, bool suffixes,
+                                struct train_pair *pair)
+{
+    pair->unit_s = NAN;
+    if (suffixes)
+        pair->value *= suffix_scale(p, end);
+    const char *unit = p;
     while (p < end && (letter(*p) || *p == '%'))
         p++;
+    if (p > unit)
+        pair->unit_s = unit_seconds(unit, (size_t)(p - unit));
     const char *slash = p;
     while (slash < end && blank(*slash))
         slash++;
@@ -181,7 +212,20 @@ static const char *after_number(const char *p, const char *end, bool suffixes, d
             return total;
         }
     }
-    return skip_unit(p, end);
+    return skip_unit(p, end, &pair->unit_s);
+}
+
+/* ".4f" of a program's listing at the head of its log, "{loss:.4f}", is no number. */
+static bool print_format(const char *p, const char *begin)
+{
+    return *p == '.' && p > begin && p[-1] == ':';
+}
+
+double knee_train_value(const struct train_key *key, const struct train_pair *pair)
+{
+    bool time = key->what == TRAIN_SECONDS || key->what == TRAIN_ELAPSED ||
+                key->what == TRAIN_PART || key->what == TRAIN_INTERVAL;
+    return pair->value * (time && !isnan(pair->unit_s) ? pair->unit_s : key->scale);
 }
 
 bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out)
@@ -194,11 +238,16 @@ bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out)
                 p++;
             continue;
         }
+        if (print_format(p, pairs->at)) {
+            for (p++; p < end && knee_is_digit(*p);)
+                p++;
+            continue;
+        }
         if (number_starts(p, end) && (p == pairs->at || !letter(p[-1]))) {
             const char *start = p;
             set_name(out, name, start);
             out->value = knee_train_number(&p, end);
-            p = after_number(p, end, pairs->suffixes, &out->value);
+            p = after_number(p, end, pairs->suffixes, out);
             name = p;
             if (out->length == 0)
                 continue;
@@ -284,11 +333,32 @@ double knee_train_clock(struct knee_slice text)
     return parts >= 2 && parts <= 3 ? 86400 * days + sum : NAN;
 }
 
+/* Primus: [20250620 15:31:09][rank-7/8][INFO ] */
+static bool rank_of(struct knee_slice head, int *rank, double *of)
+{
+    size_t at = knee_slice_find(head, "[rank-");
+    const char *p = head.at + at + (at < head.length ? strlen("[rank-") : 0);
+    const char *end = head.at + head.length;
+    double own = p < end ? knee_train_number(&p, end) : NAN;
+    if (!(own >= 0 && own < 1e6) || p >= end || *p++ != '/')
+        return false;
+    double all = knee_train_number(&p, end);
+    if (!(all > own && all <= 1e6))
+        return false;
+    *rank = (int)own;
+    *of = all;
+    return true;
+}
+
 /* [rank3]: [default3]: [1,3]<stdout>: 3: */
-int knee_train_rank(struct knee_slice line)
+int knee_train_rank(struct knee_slice line, double *of)
 {
     static const char *const before[] = {"[rank", "[default", "[1,"};
     struct knee_slice head = {line.at, line.length < 48 ? line.length : 48};
+    int said;
+    *of = NAN;
+    if (rank_of(head, &said, of))
+        return said;
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         size_t at = knee_slice_find(head, before[i]);
         if (at == head.length)
