@@ -503,6 +503,14 @@ static struct knee_slice line_of(struct knee_train_reader *r, const char *data, 
     return (struct knee_slice){data + from, to - from};
 }
 
+/* Of a log with too many rows: a line that is not kept is passed over at its mark. */
+static bool passed_at_mark(struct knee_train_reader *r, unsigned id)
+{
+    bool plain = id < fact_id() && !knee_train_formats[id].read &&
+                 !(knee_train_formats[id].flags & TRAIN_LAST_RESORT);
+    return plain && r->skip + 1 < r->stride && passed_over(r);
+}
+
 /* Whole lines: one after the other inside blocks, from mark to mark elsewhere. */
 static void read_lines(struct knee_train_reader *r, const char *data, size_t length)
 {
@@ -514,6 +522,10 @@ static void read_lines(struct knee_train_reader *r, const char *data, size_t len
             mark = knee_train_finder_next(&r->finder, data, length, at, &id);
             if (mark == length)
                 return;
+            if (passed_at_mark(r, id)) {
+                at = line_end(data, length, mark) + 1;
+                continue;
+            }
             for (start = mark; start > at && !ends_line(data[start - 1]);)
                 start--;
             end = line_end(data, length, mark);

@@ -13,9 +13,30 @@
 #include <math.h>
 #include <string.h>
 
+/* What a character is to the walk: part of a word, a digit, the end of a name, or one that must be
+ * looked at (8): + - . / : = */
+enum { WORD = 1, DIGIT = 2, ENDS = 4 };
+/* clang-format off */
+static const unsigned char kinds[256] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 4, 8, 8, 8, /* + , - . / */
+    2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 8, 4, 4, 8, 4, 0, /* digits : ; < = > */
+    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 0, 4, 0, 1, /* [ ] _ */
+    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 4, 4, 0, 0, /* { | } */
+};
+/* clang-format on */
+
+static unsigned kind(char c)
+{
+    return kinds[(unsigned char)c];
+}
+
 static bool letter(char c)
 {
-    return knee_is_letter(c) || c == '_';
+    return kind(c) == WORD;
 }
 
 static bool blank(char c)
@@ -104,8 +125,7 @@ static bool number_starts(const char *p, const char *end)
 /* What ends a name without being part of one. */
 static bool ends_name(char c)
 {
-    return c == '|' || c == ',' || c == ';' || c == '[' || c == ']' || c == '{' || c == '}' ||
-           c == '<' || c == '>';
+    return kind(c) == ENDS;
 }
 
 /* After ':' or '=': does the value follow, blanks and quotes left aside? */
@@ -122,7 +142,7 @@ static void set_name(struct train_pair *pair, const char *from, const char *to)
     bool gap = false;
     for (; from < to; from++) {
         char c = knee_lower(*from);
-        if (!knee_is_word_char(c)) {
+        if (!(kind(c) & (WORD | DIGIT)) || c == '_') {
             gap = used > 0;
             continue;
         }
@@ -144,10 +164,12 @@ static double unit_seconds(const char *word, size_t length)
 {
     static const struct {
         const char *name;
+        size_t length;
         double seconds;
-    } units[] = {{"s", 1}, {"sec", 1}, {"secs", 1}, {"seconds", 1}, {"ms", 1e-3}, {"us", 1e-6}};
+    } units[] = {{"s", 1, 1},       {"sec", 3, 1},   {"secs", 4, 1},
+                 {"seconds", 7, 1}, {"ms", 2, 1e-3}, {"us", 2, 1e-6}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strlen(units[i].name) == length && memcmp(units[i].name, word, length) == 0)
+        if (units[i].length == length && memcmp(units[i].name, word, length) == 0)
             return units[i].seconds;
     return NAN;
 }
@@ -155,18 +177,23 @@ static double unit_seconds(const char *word, size_t length)
 /* Units that stand apart from their number, so that they are not taken for the next name. */
 static const char *skip_unit(const char *p, const char *end, double *unit_s)
 {
-    static const char *const units[] = {"seq/s",         "sec",         "ms",         "s",
-                                        "sequences/sec", "sequences/s", "step/s",     "words/sec",
-                                        "tokens/s",      "samples/s",   "tokens/sec", "GB",
-                                        "img/s",         "None"};
+    static const struct {
+        const char *name;
+        size_t length;
+    } units[] = {{"seq/s", 5},          {"sec", 3},          {"ms", 2},          {"s", 1},
+                 {"sequences/sec", 13}, {"sequences/s", 11}, {"step/s", 6},      {"words/sec", 9},
+                 {"tokens/s", 8},       {"samples/s", 9},    {"tokens/sec", 10}, {"GB", 2},
+                 {"img/s", 5},          {"None", 4}};
     const char *word = p, *stop;
     while (word < end && blank(*word))
         word++;
+    if (word == end || !letter(*word))
+        return p;
     for (stop = word; stop < end && !blank(*stop) && !ends_name(*stop);)
         stop++;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strlen(units[i]) == (size_t)(stop - word) &&
-            memcmp(units[i], word, (size_t)(stop - word)) == 0) {
+        if (units[i].length == (size_t)(stop - word) &&
+            memcmp(units[i].name, word, units[i].length) == 0) {
             *unit_s = unit_seconds(word, (size_t)(stop - word));
             return stop;
         }
@@ -233,9 +260,17 @@ bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out)
     const char *p = pairs->at, *end = pairs->end, *name = p;
     while (p < end) {
         char c = *p;
-        if (letter(c)) { /* a word, digits in it too */
-            while (p < end && (letter(*p) || knee_is_digit(*p)))
+        if (kind(c) == 0) {
+            p++;
+            continue;
+        }
+        if (kind(c) == WORD) { /* digits in it too */
+            while (p < end && kind(*p) & (WORD | DIGIT))
                 p++;
+            continue;
+        }
+        if (kind(c) == ENDS) {
+            name = ++p;
             continue;
         }
         if (print_format(p, pairs->at)) {
@@ -255,7 +290,7 @@ bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out)
             return true;
         }
         bool apart = c == '-' && p > pairs->at && blank(p[-1]);
-        if (ends_name(c) || apart || ((c == ':' || c == '=') && !value_follows(p + 1, end)) ||
+        if (apart || ((c == ':' || c == '=') && !value_follows(p + 1, end)) ||
             (c == '/' && p + 1 < end && letter(p[1]) && p > pairs->at && knee_is_digit(p[-1])))
             name = p + 1;
         p++;
