@@ -66,6 +66,7 @@ struct knee_train_log {
     double outlier_every;        /* steps from one outlier to the next; NaN: no rhythm */
     double outlier_s;            /* what an outlier costs beyond the median step, on average */
     double outlier_share;        /* of the time of the steps, all of them together */
+    bool alternates;             /* every second step is longer: median_s is the mean of both */
     double tokens_per_s;         /* of all workers, median; NaN: not known */
     double tflops;               /* per worker as printed, median; NaN */
     /* What the log says about its job; NaN or empty: nothing. */
@@ -144,7 +145,9 @@ struct knee_scale_fit {
     double noise;      /* spread of repeated runs, a share; NaN: none were repeated */
     double misfit;     /* root mean square of what the terms leave over, a share */
     bool strange;      /* too much of it: the curve is only carried on as a power of the count */
-    struct knee_scale_inside inside; /* set by the caller; zeroed by knee_scale_fit() */
+    /* Set by the caller, zeroed by knee_scale_fit(): the largest count of which it is known what a
+     * step is made of, and the next smaller one. */
+    struct knee_scale_inside inside, inside_before;
     double term_s[KNEE_SCALE_TERMS]; /* at the largest count measured; they sum to about its step */
 };
 
@@ -176,7 +179,8 @@ double knee_scale_most_workers(const struct knee_scale_fit *fit, double batch);
 
 /* ---- Batch sizes: the statistical wall, from losses ------------------------------------------ */
 
-#define KNEE_BATCH_RUNS 16
+#define KNEE_BATCH_RUNS   16
+#define KNEE_BATCH_LOSSES 7 /* losses that a critical batch is fitted for */
 
 /* A run at one batch size. */
 struct knee_batch_run {
@@ -189,10 +193,12 @@ struct knee_batch_run {
  * line in B (McCandlish et al. 2018), through the runs, for several losses that all of them reach.
  */
 struct knee_batch_fit {
-    size_t runs;                     /* with losses, of different batches */
-    double critical, low, high;      /* critical batch; its spread over the losses; NaN: no fit */
-    double min_steps;                /* at the lowest common loss */
-    double loss;                     /* that loss */
+    size_t runs;                /* with losses, of different batches */
+    double critical, low, high; /* critical batch; its spread over the losses; NaN: no fit */
+    double min_steps;           /* at the lowest common loss */
+    double loss;                /* that loss */
+    size_t losses;              /* that were fitted, the lowest first: */
+    double at_loss[KNEE_BATCH_LOSSES], critical_at[KNEE_BATCH_LOSSES];
     double equal_samples;            /* the most that all runs have seen */
     double small_batch, large_batch; /* smallest and largest of the runs */
     double small_loss, large_loss;   /* their losses after equal_samples */

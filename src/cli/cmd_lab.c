@@ -24,7 +24,7 @@ struct lab_options {
     double width, layers, heads, context, global_batch, global_tokens, local_batch, accumulate,
         steps, rate, warmup, seed, local_steps, bucket, compute_time, params, loader_threads,
         decode_time, host_time, pace, pace_latency, tolerance, seeds;
-    bool no_overlap, synthetic, hunt, push;
+    bool no_overlap, synthetic, hunt, push, constant_rate;
     struct knee_workers workers;
     const char *text, *record;
     unsigned char source[KNEE_KEYS_MAX];
@@ -89,6 +89,8 @@ static const struct knee_key rows[] = {
            "learning rate at its highest; half a cosine down to a tenth of it"),
     NUMBER("warmup", warmup, KNEE_UNIT_COUNT, 0, 1e7, "Training", "a tenth of the steps",
            "steps of linear warm-up"),
+    OTHER("constant-rate", KNEE_KEY_SWITCH, constant_rate, "Training", "",
+          "keep the learning rate after the warm-up: runs of other lengths then begin alike"),
     NUMBER("seed", seed, KNEE_UNIT_COUNT, 0, 1e9, "Training", "1", "of parameters and batches"),
 
     CHOICE("sync", sync, lab_sync_names, "Exchange", "every-step",
@@ -198,6 +200,7 @@ static struct lab_setup set_up(const struct lab_options *o, bool progress)
         .wire = o->wire < 0 ? 0 : o->wire,
         .rate = o->rate,
         .warmup = (size_t)or_else(o->warmup, floor(steps / 10)),
+        .constant_rate = o->constant_rate,
         .sync = o->sync < 0 ? LAB_EVERY_STEP : (enum lab_sync)o->sync,
         .local_steps = (size_t)or_else(o->local_steps, 8),
         .overlap = !o->no_overlap,

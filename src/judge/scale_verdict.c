@@ -56,7 +56,7 @@ static knee_status fit_rows(struct knee_scale_answer *a, struct knee_err *err)
     return knee_scale_fit(points, a->row_count, &a->fit, err);
 }
 
-/* The largest count of which it is known what a step is made of. */
+/* The two largest counts of which it is known what a step is made of. */
 static void look_inside(struct knee_scale_answer *a)
 {
     for (size_t i = 0; i < a->row_count; i++) {
@@ -65,7 +65,11 @@ static void look_inside(struct knee_scale_answer *a)
         for (size_t k = 0; k < a->fit.count; k++)
             if (a->fit.points[k].workers == row->workers)
                 point = &a->fit.points[k];
-        if (point && row->workers > 1 && row->compute_s > 0 && row->comm_s > 0)
+        if (!point || !(row->workers > 1 && row->compute_s > 0 && row->comm_s > 0))
+            continue;
+        if (row->workers > a->fit.inside.workers)
+            a->fit.inside_before = a->fit.inside;
+        if (row->workers >= a->fit.inside.workers)
             a->fit.inside =
                 (struct knee_scale_inside){row->workers,   point->batch, row->step_s,
                                            row->compute_s, row->comm_s,  row->exposed_s};

@@ -29,6 +29,7 @@ struct lab_setup {
     int optimizer, wire;      /* rows */
     double rate;              /* NaN: the optimizer's usual one */
     size_t warmup;
+    bool constant_rate; /* after the warm-up; else half a cosine down to a tenth */
     enum lab_sync sync;
     size_t local_steps; /* between two synchronisations */
     bool overlap;       /* exchange while backward runs */

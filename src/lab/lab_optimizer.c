@@ -139,6 +139,8 @@ double lab_optimizer_rate(const struct lab_optimizer *o)
 {
     if (o->step < o->warmup)
         return o->rate * (double)(o->step + 1) / (double)o->warmup;
+    if (o->constant)
+        return o->rate;
     if (o->steps <= o->warmup || o->step >= o->steps)
         return o->steps > o->warmup ? 0.1 * o->rate : o->rate;
     double done = (double)(o->step - o->warmup) / (double)(o->steps - o->warmup);

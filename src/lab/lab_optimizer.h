@@ -12,6 +12,7 @@ struct lab_optimizer {
     float *first, *second; /* moments; owned */
     double rate;           /* learning rate at its highest */
     size_t warmup, steps;  /* of the schedule: linear up, then half a cosine down to a tenth */
+    bool constant;         /* no way down: the rate after the warm-up */
     size_t step;           /* steps done */
 };
 

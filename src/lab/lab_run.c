@@ -187,6 +187,7 @@ static bool set_up_values(struct lab_worker *w, size_t local)
     w->grads = w->net.grads;
     w->optimizer.rate = isnan(s->rate) ? lab_optimizer_usual_rate(s->optimizer) : s->rate;
     w->optimizer.warmup = s->warmup;
+    w->optimizer.constant = s->constant_rate;
     w->optimizer.steps = s->steps;
     return true;
 }

@@ -351,6 +351,8 @@ static void say_log(const struct knee_train_log *log, enum knee_format format,
                          knee_human(log->outlier_s, KNEE_UNIT_SECONDS).s);
     if (!isnan(log->outlier_every))
         knee_text_printf(&words, " every %g steps", log->outlier_every);
+    if (log->alternates)
+        knee_text_puts(&words, ", long and short steps take turns: the mean of both counts");
     knee_text_puts(&words, ".");
     knee_say(&words, format, style, text);
 }
@@ -604,6 +606,14 @@ static void json_rest(struct knee_json *json, const struct knee_scale_answer *a)
     knee_json_number(json, "low", a->batch.runs ? a->batch.low : NAN);
     knee_json_number(json, "high", a->batch.runs ? a->batch.high : NAN);
     knee_json_bool(json, "behind", a->batch.behind);
+    knee_json_open_flat(json, "by_loss", '[');
+    for (size_t i = 0; i < a->batch.losses; i++) {
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_number(json, "loss", a->batch.at_loss[i]);
+        knee_json_number(json, "critical", a->batch.critical_at[i]);
+        knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
     knee_json_close(json, '}');
     knee_json_open(json, "suspects", '[');
     for (size_t i = 0; i < KNEE_SCALE_SUSPECTS; i++) {

@@ -158,6 +158,202 @@ static const struct {
      "{\"step\": 0, \"timestamp\": \"2026-04-01T16:06:12.572Z\", \"loss\": 0.96, \"tps\": 2000.0, "
      "\"tps_per_gpu\": 250.0, \"num_tokens_per_step\": 4000}\n",
      2, KNEE_TIMED_RATE},
+    /* ---- Other vintages and frameworks: after the format strings of their sources and logs ----
+     */
+    {"modded-nanogpt", /* seconds, and the step's own time */
+     "step:1/3500 train_time:11.161s step_avg:11160.96ms step_time:11160.96ms mfu:3.06%\n"
+     "step:2/3500 train_time:12.411s step_avg:6205.50ms step_time:1250.00ms mfu:9.06%\n"
+     "step:3/3500 train_time:13.661s step_avg:4553.67ms step_time:1250.00ms mfu:9.06%\n",
+     1.25, KNEE_TIMED_PRINTED},
+    {"modded-nanogpt",
+     "step:1/3500 train_time:1.000s step_avg:1000.00ms\n"
+     "step:2/3500 train_time:2.500s step_avg:1250.00ms\n"
+     "step:3/3500 train_time:4.000s step_avg:1333.33ms\n",
+     1.5, KNEE_TIMED_ELAPSED},
+    {"Megatron-LM", /* Primus: now / average, as read through its colours */
+     "[\x1b[32m20250620 15:31:09\x1b[0m][\x1b[36mrank-7/8\x1b[0m][\x1b[1mINFO \x1b[0m] "
+     "[--------trainer.py:2560] : iteration       12/      50 | consumed samples: 1536 | elapsed "
+     "time per iteration (ms): 5852.0/5889.1 | hip mem usage/free/total/usage_ratio: "
+     "153.81GB/102.17GB/255.98GB/60.09% | throughput per GPU (TFLOP/s/GPU): 501.6/498.0 | tokens "
+     "per GPU (tokens/s/GPU): 9801.4/9807.3 | global batch size: 128 | lm loss: 6.5E+00 |\n",
+     5.852, KNEE_TIMED_PRINTED},
+    {"Megatron-LM", /* 2019 */
+     " iteration      100/  500000 | elapsed time per iteration (ms): 613.0 | learning rate "
+     "1.500E-04 | lm loss 7.79E+00 | loss scale 131072.0 |\n",
+     0.613, KNEE_TIMED_PRINTED},
+    {"NeMo",
+     "[2025-10-17T11:32:59+08:00] Training epoch 0, iteration 527/999 | lr: 0.0001758 | "
+     "global_batch_size: 32 | global_step: 527 | max_memory_reserved: 127785762816 | "
+     "reduced_train_loss: 2.792 | train_step_timing in s: 2.389 | TFLOPS_per_GPU: 1.249e+03 | "
+     "tokens_per_sec_per_gpu: 6.859e+03 | consumed_samples: 16896 | val_loss: 3.624\n",
+     2.389, KNEE_TIMED_PRINTED},
+    {"Hugging Face Trainer", /* NeMo 1, Lightning: epochs begin again */
+     "Epoch 0:   1%|          | 100/77225 [1:00:00<878:01:48, 36.00s/it, loss=3.1, v_num=, "
+     "reduced_train_loss=3.090, global_step=99.0, consumed_samples=1.63e+6]\r"
+     "Validation DataLoader 0:  50%|##   | 51/102 [00:20<00:20,  2.53it/s]\r"
+     "Epoch 0:   1%|          | 110/77225 [1:05:00<878:01:48, 30.00s/it, loss=3.1, v_num=]\n",
+     30, KNEE_TIMED_ELAPSED},
+    {"Hugging Face Trainer", /* no total */
+     "Epoch 1: : 10it [00:40,  4.36s/it, v_num=d3c7, reduced_train_loss=0.674]\r"
+     "Epoch 1: : 20it [01:20,  4.36s/it, v_num=d3c7, reduced_train_loss=0.674]\n",
+     4, KNEE_TIMED_ELAPSED},
+    {"Hugging Face Trainer",
+     "Epoch 0: :   0%|          | 10/? [00:25<00:00,  0.40it/s, v_num=0]\r"
+     "Epoch 0: :   0%|          | 20/? [00:50<00:00,  0.40it/s, v_num=0]\n",
+     2.5, KNEE_TIMED_ELAPSED},
+    {"Hugging Face Trainer", /* torchtune */
+     "1|20|Loss: 1.5123:   2%|#    | 20/1000 [00:40<32:40,  2.00s/it]\r"
+     "1|40|Loss: 1.4123:   4%|#    | 40/1000 [01:20<32:00,  2.00s/it]\n",
+     2, KNEE_TIMED_ELAPSED},
+    {"Lightning",
+     "Epoch 0: :  60%|###  | 6024/10000 [4:26:54<2:56:09, v_num=0, reduced_train_loss=0.0252, "
+     "global_step=6023.0, consumed_samples=96384.0, train_step_timing in s=2.590, val_loss=0.1]\n",
+     2.59, KNEE_TIMED_PRINTED},
+    {"nanotron", /* 2024: sequences, not tokens, in the batch */
+     "10/17/2025 16:31:56 [INFO|DP=0|PP=0|TP=0]: iteration: 81 / 95 | consumed_tokens: 85.8G | "
+     "elapsed_time_per_iteration_ms: 11.5K | tokens_per_sec: 22.8K | tokens_per_sec_per_gpu: 11.4K "
+     "| global_batch_size: 64 | lm_loss: 2.38 | lr: 1e-05 | model_tflops_per_gpu: 38.3\n",
+     11.5, KNEE_TIMED_PRINTED},
+    {"torchtitan", /* 2024 */
+     "[rank0]:2024-10-31 15:01:56,000 - root - INFO - \x1b[36mstep:  1  \x1b[32mloss:  8.2  "
+     "\x1b[33mmemory: 42.08GiB(30.10%)  \x1b[34mwps: 1,478  \x1b[35mmfu: 8.65%\x1b[39m\n"
+     "[rank0]:2024-10-31 15:02:06,000 - root - INFO - \x1b[36mstep: 11  \x1b[32mloss:  7.9  "
+     "\x1b[33mmemory: 42.08GiB(30.10%)  \x1b[34mwps: 7,026  \x1b[35mmfu: 41.15%\x1b[39m\n",
+     1, KNEE_TIMED_STAMP},
+    {"torchtitan", /* as its metrics are named */
+     "[2025-02-03 09:20:14][I][mmm/train:458:__main__] step=10 global_avg_loss=12.269001 "
+     "global_max_loss=12.310555 throughput(tps)=861.019928 mfu(%)=1.330297 "
+     "end_to_end(s)=2.380844 data_loading(s)=0.900774 data_loading(%)=3.783424\n",
+     2.380844, KNEE_TIMED_PRINTED},
+    {"DeepSpeed", /* 2020: the steps stand before the rate */
+     "[INFO 2020-06-08 05:26:19] 0/2650, SamplesPerSec=13.19749106827976\n"
+     "[INFO 2020-06-08 05:26:34] 0/2700, SamplesPerSec=13.198177991591365\n"
+     "[INFO 2020-06-08 05:26:49] 0/2750, SamplesPerSec=13.198177991591365\n",
+     0.3, KNEE_TIMED_STAMP},
+    {"DeepSpeed",
+     "[2022-08-03 03:49:45,502] [INFO] [timer.py:191:stop] 0/40, RunningAvgSamplesPerSec=6293.8, "
+     "CurrSamplesPerSec=6200.1, MemAllocated=27.33GB, MaxMemAllocated=27.33GB\n"
+     "[2022-08-03 03:49:46,502] [INFO] [timer.py:191:stop] 0/50, RunningAvgSamplesPerSec=6293.8, "
+     "CurrSamplesPerSec=6200.1, MemAllocated=27.33GB, MaxMemAllocated=27.33GB\n",
+     0.1, KNEE_TIMED_STAMP},
+    {"PaddleNLP trainer", /* three digits of the rate are too few */
+     "[2024-08-28 18:06:28,193] [    INFO] - loss: 1.6, learning_rate: 5e-06, global_step: 10, "
+     "interval_runtime: 901.1, interval_samples_per_second: 0.198, interval_steps_per_second: "
+     "0.011, epoch: 10.0\n"
+     "[2024-08-28 18:19:56,302] [    INFO] - loss: 1.6, learning_rate: 5e-06, global_step: 20, "
+     "interval_runtime: 808.1, interval_samples_per_second: 0.198, interval_steps_per_second: "
+     "0.012, epoch: 20.0\n",
+     80.81, KNEE_TIMED_PRINTED},
+    {"DLLogger",
+     "DLL 2021-06-14 23:08:53.659718 - epoch    1 | iter   1/48 | loss 40.97 | mel loss 35.04 |    "
+     "5730.98 frames/s | took 24.54 s | lrate 3.16e-06\n"
+     "DLL 2021-06-14 23:09:28.449961 - epoch    1 | iter   2/48 | loss 41.07 | mel loss 35.12 |    "
+     "5730.98 frames/s | took 24.74 s | lrate 6.32e-06\n",
+     24.64, KNEE_TIMED_PRINTED},
+    {"DLLogger JSON",
+     "DLLL {\"timestamp\": \"1593604853.2\", \"datetime\": \"2020-07-01 12:00:53.200000\", "
+     "\"elapsedtime\": \"12.5\", \"type\": \"LOG\", \"step\": [0, 20], \"data\": {\"loss\": 9.1}}\n"
+     "DLLL {\"timestamp\": \"1593604856.2\", \"datetime\": \"2020-07-01 12:00:56.200000\", "
+     "\"elapsedtime\": \"15.5\", \"type\": \"LOG\", \"step\": [0, 30], \"data\": {\"loss\": "
+     "9.0}}\n",
+     0.3, KNEE_TIMED_STAMP},
+    {"fairseq", /* tokens over their rate: steps per second have one digit */
+     "2021-01-12 14:35:05 | INFO | train_inner | {\"epoch\": 3, \"update\": 2.174, \"loss\": "
+     "\"9.368\", \"ppl\": \"460.11\", \"wps\": \"14000\", \"ups\": \"0.5\", \"wpb\": \"29400\", "
+     "\"bsz\": \"1117.8\", \"num_updates\": \"300\", \"lr\": \"3.7e-05\", \"wall\": \"0\"}\n",
+     2.1, KNEE_TIMED_RATE},
+    {"fairseq",
+     "[2023-01-12 14:35:05,100][train_inner][INFO] - {\"epoch\": 3, \"loss\": \"9.368\", \"wps\": "
+     "\"14000\", \"ups\": \"0.5\", \"wpb\": \"29400\", \"num_updates\": \"300\"}\n",
+     2.1, KNEE_TIMED_RATE},
+    {"fairseq",
+     "2021-01-12 14:35:05 | INFO | train_inner | epoch 001:    100 / 1234 loss=9.2, ppl=460.11, "
+     "wps=14000, ups=0.48, wpb=29400, bsz=1117.8, num_updates=100, lr=3.7e-05, train_wall=93\n",
+     2.1, KNEE_TIMED_RATE},
+    {"MLPerf", /* gpt3 of 2023: evaluation has a time too; the throughput is in tokens */
+     ":::MLLOG {\"time_ms\": 0, \"key\": \"global_batch_size\", \"value\": 2688, \"metadata\": "
+     "{}}\n"
+     ":::MLLOG {\"time_ms\": 0, \"key\": \"max_sequence_length\", \"value\": 2048, \"metadata\": "
+     "{}}\n"
+     ":::MLLOG {\"time_ms\": 1, \"key\": \"tracked_stats\", \"value\": {\"train_step_timing\": "
+     "0.9310}, "
+     "\"metadata\": {\"step\": 1205600256}}\n"
+     ":::MLLOG {\"time_ms\": 2, \"key\": \"tracked_stats\", \"value\": "
+     "{\"validation_step_timing\": "
+     "0.2058}, \"metadata\": {\"step\": 1205600256}}\n"
+     ":::MLLOG {\"time_ms\": 3, \"key\": \"tracked_stats\", \"value\": {\"throughput\": "
+     "5152984.4}, "
+     "\"metadata\": {\"step\": 1211105280}}\n",
+     0.931, KNEE_TIMED_PRINTED},
+    {"MLPerf", /* tokens per second only */
+     ":::MLLOG {\"time_ms\": 0, \"key\": \"global_batch_size\", \"value\": 2000, \"metadata\": "
+     "{}}\n"
+     ":::MLLOG {\"time_ms\": 0, \"key\": \"max_sequence_length\", \"value\": 2048, \"metadata\": "
+     "{}}\n"
+     ":::MLLOG {\"time_ms\": 3, \"key\": \"tracked_stats\", \"value\": {\"throughput\": "
+     "4096000.0}, "
+     "\"metadata\": {\"step\": 1211105280}}\n",
+     1, KNEE_TIMED_RATE},
+    {"MLPerf", /* blocks of epochs */
+     ":::MLLOG {\"time_ms\": 0, \"key\": \"global_batch_size\", \"value\": 100, \"metadata\": {}}\n"
+     ":::MLLOG {\"time_ms\": 0, \"key\": \"train_samples\", \"value\": 5000, \"metadata\": {}}\n"
+     ":::MLLOG {\"time_ms\": 1000, \"key\": \"block_start\", \"value\": null, \"metadata\": "
+     "{\"first_epoch_num\": 1, \"epoch_count\": 4}}\n"
+     ":::MLLOG {\"time_ms\": 101000, \"key\": \"block_stop\", \"value\": null, \"metadata\": "
+     "{\"first_epoch_num\": 1}}\n",
+     0.5, KNEE_TIMED_PRINTED},
+    {"LitGPT", /* 2023 */
+     "iter 1 step 0: loss 1.6460, iter time: 820.31ms\n"
+     "iter 2 step 1: loss 1.6600, iter time: 548.72ms (optimizer.step) remaining time: 0.3 hours. "
+     "\n",
+     1.36903, KNEE_TIMED_PRINTED},
+    {"nanoGPT", "iter 10: loss 2.2019, time: 250.12ms\n", 0.25012, KNEE_TIMED_PRINTED},
+    {"llm.c", "step    1/74: train loss 5.325531 (acc 5.325) (128.40 ms, 31875 tok/s)\n", 0.1284,
+     KNEE_TIMED_PRINTED},
+    {"llm.c",
+     "step    1/10 | train loss 5.270017 | norm 30.3 | lr 1.00e-04 | (100.25 ms | 40912 tok/s)\n",
+     0.10025, KNEE_TIMED_PRINTED},
+    {"OLMo",
+     "[2024-04-17 09:42:38] INFO     [olmo.train:816, rank=0] [step=2/739328]\n"
+     "    train/CrossEntropyLoss=10.73\n    throughput/total_tokens=8,388,608\n"
+     "    throughput/device/tokens_per_second=45,538\n"
+     "    throughput/device/batches_per_second=0.0800\n",
+     12.5, KNEE_TIMED_RATE},
+    {"fms-fsdp",
+     "step: 100\nloss: 3.2\ntokens seen: 419430400\ncurrent step time: 3.41\n"
+     "overall step time: 3.45\ncurrent token per gpu per sec: 4800\n",
+     3.41, KNEE_TIMED_PRINTED},
+    {"NeMo-RL", "  - Total step time: 12.34s\n  - policy_training: 5.10s (41.3%)\n", 12.34,
+     KNEE_TIMED_PRINTED},
+    {"verl",
+     "step:10 - actor/pg_loss:0.01 - timing_s/gen:20.1 - timing_s/step:45.3 - "
+     "perf/total_num_tokens:123456 - perf/time_per_step:45.3 - perf/throughput:1234.5\n",
+     45.3, KNEE_TIMED_PRINTED},
+    {"OpenCLIP",
+     "2023-01-01,10:00:00 | INFO | Train Epoch: 0 [  12800/1000000 (1%)] Data (t): 0.010 Batch "
+     "(t): 0.456, 280.7/s, 280.7/s/gpu LR: 0.000010 Logit Scale: 14.2 Loss: 4.8 (4.8)\n",
+     0.456, KNEE_TIMED_PRINTED},
+    {"TensorFlow",
+     "INFO:tensorflow:global step 4: loss = 64.2655 (16.926 sec/step)\n"
+     "INFO:tensorflow:global step 4: loss = 64.2655 (16.926 sec/step)\n"
+     "INFO:tensorflow:global_step/sec: 0.0339311\n",
+     16.926, KNEE_TIMED_PRINTED},
+    {"TensorFlow", "INFO:tensorflow:global_step/sec: 4.0\n", 0.25, KNEE_TIMED_RATE},
+    {"Hugging Face metrics", /* strings, as of version 5; the steps make up for the digits */
+     "[INFO|trainer.py:2150] >>   Total optimization steps = 30\n"
+     "{'loss': '2.1', 'grad_norm': '0.5', 'learning_rate': '2e-05', 'epoch': '0.1'}\n"
+     "{'train_runtime': '10000.0', 'train_samples_per_second': '8', 'train_steps_per_second': "
+     "'0.003', 'epoch': '1.0'}\n",
+     10000.0 / 30, KNEE_TIMED_WHOLE_RUN},
+    {"Hugging Face metrics", /* train_results.json */
+     "{\n    \"epoch\": 3.0,\n    \"train_loss\": 0.42,\n    \"train_runtime\": 1234.5,\n    "
+     "\"train_samples_per_second\": 8.0,\n    \"train_steps_per_second\": 0.25\n}\n",
+     4, KNEE_TIMED_WHOLE_RUN},
+    {"JSON lines", /* Megatron's golden values of 2023: lists */
+     "{\n  \"lm loss\": {\"start_step\": 0, \"end_step\": 100, \"step_interval\": 5, \"values\": "
+     "[10.8, 10.7]},\n  \"iteration-time\": {\"start_step\": 0, \"step_interval\": 5, \"values\": "
+     "[1.5, 1.25, 1.25]}\n}\n",
+     1.25, KNEE_TIMED_PRINTED},
     {"table", "step,step_ms,loss\n1,500,3\n2,510,2.9\n3,520,2.8\n", 0.51, KNEE_TIMED_PRINTED},
     {"table", /* wandb */
      "\"Step\",\"run-7 - perf/step_time\",\"run-7 - "
@@ -388,6 +584,68 @@ static void warm_up_and_rhythm(void **state)
     assert_near(log.outlier_every, 20, 0);
     assert_near(log.outlier_s, 0.4, 1e-9);
     assert_near(log.median_s, 0.1, 1e-9);
+    knee_train_log_release(&log);
+}
+
+/* Odd steps 30 ms, even ones 40 ms: the job takes 35 ms a step. */
+static void long_and_short_steps_in_turn(void **state)
+{
+    (void)state;
+    char text[16384] = "";
+    double now_ms = 1000;
+    for (int i = 1; i <= 200; i++) {
+        size_t used = strlen(text);
+        now_ms += i % 2 ? 30 : 40;
+        snprintf(text + used, sizeof text - used, "step:%d/1300 train_time:%.0fms step_avg:1ms\n",
+                 i, now_ms);
+    }
+    struct knee_train_log log = log_of(text);
+    assert_true(log.alternates || log.median_s == 0.035);
+    assert_near(log.median_s, 0.035, 1e-9);
+    knee_train_log_release(&log);
+    text[0] = '\0';
+    for (int i = 1; i <= 100; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used,
+                 " iteration %d/ 100 | elapsed time per iteration (ms): %d.0 |\n", i,
+                 i % 2 ? 300 + i % 3 : 400 + i % 3);
+    }
+    log = log_of(text);
+    assert_true(log.alternates);
+    assert_near(log.median_s, 0.351, 1e-9);
+    knee_train_log_release(&log);
+}
+
+/* modded-nanogpt writes its own source before its steps. */
+static void a_listing_before_the_log_says_nothing(void **state)
+{
+    (void)state;
+    struct knee_train_log log = log_of(
+        "import os\nwith open(sys.argv[0]) as f:\n    code = f.read()\n"
+        "    print0(f\"step:{step}/{train_steps} val_loss:{val_loss:.4f} "
+        "train_time:{training_time_ms:.0f}ms step_avg:{training_time_ms/max(step, 1):.2f}ms\")\n"
+        "    print0(f\"step:{step+1}/{train_steps} train_time:{approx_time:.0f}ms\")\n"
+        "    print(f\"iter {iter_num}: loss {lossf:.4f}, time {dt*1000:.2f}ms\")\n"
+        "====\nstep:0/100 val_loss:10.8 train_time:0ms step_avg:nanms\n"
+        "step:1/100 train_time:250ms step_avg:nanms\nstep:2/100 train_time:500ms\n");
+    assert_near(log.median_s, 0.25, 1e-9);
+    assert_int_equal(log.row_count, 3);
+    assert_near(log.rows[0].eval_loss, 10.8, 1e-9);
+    knee_train_log_release(&log);
+}
+
+static void validation_of_torchtitan(void **state)
+{
+    (void)state;
+    struct knee_train_log log = log_of(
+        "[titan] 2025-07-21 15:57:40,000 - root - INFO - step: 10  loss:  4.9  tps: 30,768\n"
+        "[titan] 2025-07-21 15:57:45,000 - root - INFO - validate step: 10  loss:  5.5  "
+        "memory:  0.50GiB(0.50%)  tps: 90,768\n"
+        "[titan] 2025-07-21 15:57:50,000 - root - INFO - step: 20  loss:  4.8  tps: 30,768\n");
+    assert_int_equal(log.row_count, 3);
+    assert_near(log.rows[1].eval_loss, 5.5, 1e-9);
+    assert_true(isnan(log.rows[1].loss));
+    assert_near(log.rows[2].loss, 4.8, 1e-9);
     knee_train_log_release(&log);
 }
 
@@ -659,6 +917,94 @@ static void mesh_of_torchtitan(void **state)
     knee_train_log_release(&log);
 }
 
+#define NANOTRON "08/31/2024 14:37:22 [INFO|DP=0|PP=1|TP=0]: "
+static void configuration_of_nanotron(void **state)
+{
+    (void)state;
+    struct knee_train_log log = log_of(
+        NANOTRON
+        "Config:\n" NANOTRON "Config(general=GeneralArgs(project='debug',\n" NANOTRON
+        "                           seed=42,\n" NANOTRON
+        "       parallelism=ParallelismArgs(dp=4,\n" NANOTRON
+        "                                   pp=2,\n" NANOTRON
+        "                                   tp=8,\n" NANOTRON
+        "                                   tp_mode=<TensorParallelLinearMode.REDUCE_SCATTER: "
+        "2>,\n" NANOTRON
+        "       model=ModelArgs(model_config=LlamaConfig(bos_token_id=1,\n" NANOTRON
+        "                                                hidden_size=4096,\n" NANOTRON
+        "                                                intermediate_size=11008,\n" NANOTRON
+        "                                                num_attention_heads=32,\n" NANOTRON
+        "                                                num_hidden_layers=30,\n" NANOTRON
+        "                                                num_key_value_heads=8,\n" NANOTRON
+        "                                                pretraining_tp=1,\n" NANOTRON
+        "                                                vocab_size=32000),\n" NANOTRON
+        "       tokens=TokensArgs(sequence_length=2048,\n" NANOTRON
+        "                         micro_batch_size=2,\n" NANOTRON
+        "                         batch_accumulation_per_replica=16,\n" NANOTRON
+        "       optimizer=OptimizerArgs(zero_stage=1,\n" NANOTRON
+        "       lighteval=None)\n" NANOTRON "Model Config:\n" NANOTRON
+        "iteration: 10 / 100 | consumed_tokens: 1.31M | time_per_iteration_ms: 2.5K | "
+        "tokens_per_sec: 105K | tokens_per_sec_per_gpu: 1.64K | global_batch_size: 262K | "
+        "lm_loss: 8.1\n");
+    assert_near(log.median_s, 2.5, 1e-9);
+    assert_near(log.workers, 64, 0);
+    assert_string_equal(log.workers_from, "mesh");
+    assert_near(log.shape.hidden, 4096, 0);
+    assert_near(log.shape.layers, 30, 0);
+    assert_near(log.shape.ffn, 11008, 0);
+    assert_near(log.shape.kv_heads, 8, 0);
+    assert_near(log.shape.vocab, 32000, 0);
+    assert_near(log.plan.tp, 8, 0);
+    assert_near(log.plan.pp, 2, 0);
+    assert_near(log.plan.micro_batch, 2, 0);
+    assert_near(log.seq, 2048, 0);
+    assert_near(log.batch, 128, 0); /* dp x micro-batch x accumulation */
+    assert_int_equal(log.plan.shard, KNEE_ZERO1);
+    assert_true(log.has_shape && log.has_plan);
+    knee_train_log_release(&log);
+}
+
+static void model_of_torchtitan(void **state)
+{
+    (void)state;
+    struct knee_train_log log =
+        log_of("[rank0]:2025-02-13 11:33:12,140 - root - INFO - Building 2-D device mesh with "
+               "['dp_shard', "
+               "'tp'], [4, 2]\n"
+               "[rank0]:2025-02-13 11:33:28,973 - root - INFO - Building mymodel 8B with "
+               "ModelArgs(dim=4096, "
+               "n_layers=32, n_heads=32, n_kv_heads=8, vocab_size=128256, multiple_of=1024, "
+               "ffn_dim_multiplier=1.3, norm_eps=1e-05, max_seq_len=8192, norm_type='rmsnorm')\n"
+               "[rank0]:2025-02-13 11:33:29,482 - root - INFO - Training starts at step 1, with "
+               "local batch "
+               "size 2, global batch size 8, sequence length 8192, total steps 100 (warmup 200)\n"
+               "[rank0]:2025-02-13 11:33:35,026 - root - INFO - step:  1  loss: 12.2417  memory: "
+               "42.08GiB(30.10%)  tps: 1,478  mfu: 8.65%\n");
+    assert_near(log.workers, 8, 0);
+    assert_string_equal(log.workers_from, "mesh");
+    assert_near(log.plan.tp, 2, 0);
+    assert_int_equal(log.plan.shard, KNEE_ZERO3);
+    assert_near(log.shape.hidden, 4096, 0);
+    assert_near(log.shape.layers, 32, 0);
+    assert_near(log.shape.kv_heads, 8, 0);
+    assert_near(log.batch, 8, 0);
+    assert_near(log.micro_batch, 2, 0);
+    assert_near(log.seq, 8192, 0);
+    knee_train_log_release(&log);
+}
+
+/* Rates of three digits: 3.14M / 12.3K is 255.3. */
+static void workers_of_rounded_rates(void **state)
+{
+    (void)state;
+    struct knee_train_log log = log_of(
+        "iteration: 10 / 100 | elapsed_time_per_iteration_ms: 2.5K | tokens_per_sec: 3.14M | "
+        "tokens_per_sec_per_gpu: 12.3K | global_batch_size: 512 | lm_loss: 8.1\n");
+    assert_near(log.workers, 256, 0);
+    assert_near(log.batch, 512, 0); /* sequences: a step has 7.85M tokens */
+    knee_train_log_release(&log);
+}
+
 static void workers_from_many_places(void **state)
 {
     static const struct {
@@ -676,6 +1022,14 @@ static void workers_from_many_places(void **state)
         {"accelerate launch --num_processes 16 train.py\n", 16},
         {"WORLD_SIZE=32 RANK=0\ntensor group: world_size=4\n", 32},
         {"Num_devices: 4, shape (1, 1, 4)\n", 4},
+        {"Distributed world size: 8\n", 8},
+        {"Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/16\n", 16},
+        {"All distributed processes registered. Starting with 32 processes\n", 32},
+        {"INFO - Building 3-D device mesh with ['pp', 'dp_replicate', 'tp'], [2, 2, 4]\n", 16},
+        {"INFO - Building 1-D device mesh with ('dp',), [4]\n", 4},
+        {"[20251202 06:56:28][rank-7/8][INFO ] : iteration 1/ 9 | elapsed time per iteration (ms): "
+         "100.0 |\n",
+         8},
         {"  Instantaneous batch size per device = 4\n  Total train batch size (w. parallel, "
          "distributed & accumulation) = 64\n  Gradient Accumulation steps = 2\n",
          8},
@@ -708,12 +1062,18 @@ int main(void)
         cmocka_unit_test(other_ranks_and_second_writers),
         cmocka_unit_test(one_step_in_two_formats_counts_once),
         cmocka_unit_test(warm_up_and_rhythm),
+        cmocka_unit_test(long_and_short_steps_in_turn),
+        cmocka_unit_test(a_listing_before_the_log_says_nothing),
+        cmocka_unit_test(validation_of_torchtitan),
         cmocka_unit_test(losses_without_times_are_said_to_be_that),
         cmocka_unit_test(no_log_is_refused),
         cmocka_unit_test(tensorboard_scalars),
         cmocka_unit_test(argument_dump_is_the_importers),
         cmocka_unit_test(twenty_dumps_are_what_their_scripts_say),
         cmocka_unit_test(mesh_of_torchtitan),
+        cmocka_unit_test(model_of_torchtitan),
+        cmocka_unit_test(configuration_of_nanotron),
+        cmocka_unit_test(workers_of_rounded_rates),
         cmocka_unit_test(workers_from_many_places),
     };
     return RUN(tests);

@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define LOSSES 7    /* targets */
 #define WINDOW 0.05 /* of a run's rows that are averaged */
 #define VAGUE  10   /* highest over lowest critical batch that still says something */
 #define BEHIND 0.01 /* a loss behind by less is not worth a word */
@@ -125,32 +124,32 @@ static bool line(const struct descent *runs, size_t count, double target, double
 
 static void fit_losses(const struct descent *runs, size_t count, struct knee_batch_fit *out)
 {
-    double reach = -INFINITY, start = INFINITY, found[LOSSES];
-    size_t good = 0;
+    double reach = -INFINITY, start = INFINITY;
     for (size_t i = 0; i < count; i++) {
         reach = fmax(reach, lowest(&runs[i]));
         start = fmin(start, runs[i].loss[0]);
     }
-    for (size_t t = 0; t < LOSSES; t++) { /* from the lowest common loss half way up */
-        double target = reach + 0.5 * (start - reach) * (double)t / LOSSES, steps;
-        if (!line(runs, count, target, &found[good], &steps))
+    for (size_t t = 0; t < KNEE_BATCH_LOSSES; t++) { /* from the lowest common loss half way up */
+        double target = reach + 0.5 * (start - reach) * (double)t / KNEE_BATCH_LOSSES, steps;
+        if (!line(runs, count, target, &out->critical_at[out->losses], &steps))
             continue;
-        if (good++ == 0) {
+        if (out->losses == 0) {
             out->loss = target;
             out->min_steps = steps;
         }
+        out->at_loss[out->losses++] = target;
     }
-    if (good < 2)
+    if (out->losses < 2)
         return;
     double sum = 0, low = INFINITY, high = 0;
-    for (size_t i = 0; i < good; i++) {
-        sum += log(found[i]);
-        low = fmin(low, found[i]);
-        high = fmax(high, found[i]);
+    for (size_t i = 0; i < out->losses; i++) {
+        sum += log(out->critical_at[i]);
+        low = fmin(low, out->critical_at[i]);
+        high = fmax(high, out->critical_at[i]);
     }
     if (high > VAGUE * low) /* the losses contradict each other: no fit is better than that */
         return;
-    out->critical = exp(sum / (double)good);
+    out->critical = exp(sum / (double)out->losses);
     out->low = low;
     out->high = high;
 }

@@ -524,12 +524,35 @@ static double batch_at(const struct knee_scale_fit *fit, double workers)
 /* ---- What hides behind compute ---- */
 
 #define BACKWARD (2.0 / 3) /* of compute, behind which gradients can travel */
-#define LITTLE   0.05      /* of the communication that may show while all of it still hides */
+#define GROWTH   0.02      /* of an exchange from one count to the next that is no noise */
+
+/* An exchange over K: its wire goes on as (K - 1) / K, its hops as K - 1. Two counts tell them
+ * apart: comm / (1 - 1 / K) is a straight line in K. One count is taken for wire alone. */
+static double exchange_s(const struct knee_scale_fit *fit, double workers)
+{
+    const struct knee_scale_inside *p = &fit->inside, *q = &fit->inside_before;
+    double wire = p->comm_s / (1 - 1 / p->workers), hop = 0;
+    if (q->workers > 1) {
+        double before = q->comm_s / (1 - 1 / q->workers);
+        if (wire > (1 + GROWTH) * before)
+            hop = fmin(wire - before, wire * (1 - q->workers / p->workers)) /
+                  (p->workers - q->workers);
+    }
+    return (1 - 1 / workers) * (wire + hop * (workers - p->workers));
+}
+
+/* The share of an exchange that shows however much compute there is: its last bucket, or all. */
+static double never_hidden(const struct knee_scale_fit *fit)
+{
+    const struct knee_scale_inside *p = &fit->inside, *q = &fit->inside_before;
+    double share = p->exposed_s / p->comm_s;
+    return q->workers > 1 ? fmin(share, q->exposed_s / q->comm_s) : fmin(share, 1);
+}
 
 /* Steps alone cannot show communication that hides behind compute; it comes to light where compute
- * shrinks below it. Where the largest count with figures tells what it is: the exchange goes on as
- * (K - 1) / K, compute with the work, and as large a share of compute hides it as did there (at
- * least the backward pass, where there was still room). What is then not hidden is more than the
+ * shrinks below it. Where the largest count with figures tells what it is: the exchange goes on by
+ * itself, compute with the work, and behind a share of compute it hides: as much as it did there,
+ * and at least the backward pass from its first bucket on. What is then not hidden is more than the
  * terms say by so much; 0 when they say as much themselves. */
 static double unhidden(const struct knee_scale_fit *fit, double workers, double units,
                        double step_s)
@@ -538,11 +561,9 @@ static double unhidden(const struct knee_scale_fit *fit, double workers, double 
     if (!(p->workers > 1) || workers <= p->workers)
         return 0;
     double shrunk = units / workers / (p->batch / p->workers);
-    double comm_s = p->comm_s * (1 - 1 / workers) / (1 - 1 / p->workers);
-    double behind = (p->comm_s - p->exposed_s) / p->compute_s;
-    if (p->exposed_s < LITTLE * p->comm_s)
-        behind = fmax(behind, BACKWARD);
-    double exposed_s = fmax(0, comm_s - behind * p->compute_s * shrunk);
+    double comm_s = exchange_s(fit, workers), shows = never_hidden(fit);
+    double behind = fmax((p->comm_s - p->exposed_s) / p->compute_s, BACKWARD * (1 - shows));
+    double exposed_s = fmax(shows * comm_s, comm_s - behind * p->compute_s * shrunk);
     double least_s = p->step_s - p->compute_s * (1 - shrunk) + exposed_s - p->exposed_s;
     return exposed_s > p->exposed_s ? fmax(0, least_s - step_s) : 0;
 }

@@ -27,7 +27,7 @@ static unsigned block_id(void)
     return fact_id() + (unsigned)knee_train_fact_count();
 }
 
-enum { BLOCK_ARGUMENTS, BLOCK_DEEPSPEED };
+enum { BLOCK_ARGUMENTS, BLOCK_DEEPSPEED, BLOCK_NANOTRON };
 
 struct knee_train_reader *knee_train_begin(const char *name, const struct knee_alloc *alloc)
 {
@@ -43,6 +43,7 @@ struct knee_train_reader *knee_train_begin(const char *name, const struct knee_a
     knee_train_facts_marks(&r->finder, fact_id());
     knee_train_finder_add(&r->finder, "- arguments -", block_id() + BLOCK_ARGUMENTS);
     knee_train_finder_add(&r->finder, "json = {", block_id() + BLOCK_DEEPSPEED);
+    knee_train_finder_add(&r->finder, "Config(general=GeneralArgs(", block_id() + BLOCK_NANOTRON);
     knee_train_finder_ready(&r->finder);
     knee_train_facts_init(&r->facts);
     r->stride = 1;
@@ -139,14 +140,19 @@ static void read_pairs(const struct train_format *format, struct knee_slice text
     while (knee_train_pairs_next(&pairs, &pair)) {
         const struct train_key *key = knee_train_key_find(format->keys, pair.name, pair.length);
         if (key && (isnan(raw->value[key->what]) || format->flags & TRAIN_COUNT_LAST))
-            raw->value[key->what] = pair.value * key->scale;
+            raw->value[key->what] = knee_train_value(key, &pair);
     }
 }
 
 /* The first rank that speaks is listened to. */
 static bool other_rank(struct knee_train_reader *r, struct knee_slice line)
 {
-    int rank = knee_train_rank(line);
+    double of;
+    int rank = knee_train_rank(line, &of);
+    if (of >= 1 && !(r->facts.workers >= of)) {
+        r->facts.workers = of;
+        r->facts.workers_from = "rank of the lines";
+    }
     if (rank < 0 || rank == r->rank)
         return false;
     if (r->rank < 0) {
@@ -178,6 +184,8 @@ static void read_row(struct knee_train_reader *r, unsigned format, struct train_
         r->counts.other_ranks++;
         return;
     }
+    if (r->stride > 1 && f->read && passed_over(r))
+        return;
     r->counts.used++;
     knee_train_row_add(r, &raw);
 }
@@ -244,6 +252,20 @@ static void argument_line(struct knee_train_reader *r, struct knee_slice line)
         add_argument(r, line);
 }
 
+/* nanotron's configuration, a field a line; it ends with its last parenthesis. */
+static void config_line(struct knee_train_reader *r, struct knee_slice line)
+{
+    size_t prefix = knee_slice_find(line, "]: ");
+    struct knee_slice text = prefix == line.length ? line : knee_slice_from(line, prefix + 3);
+    bool inside = text.length > 0 && (text.at[0] == ' ' || text.at[0] == '\t');
+    if (!inside || ++r->block_lines > ARGUMENT_LINES) {
+        r->state = TRAIN_TEXT;
+        return;
+    }
+    r->counts.facts++;
+    knee_train_fact_field(&r->facts, text);
+}
+
 static void brace_line(struct knee_train_reader *r, struct knee_slice line)
 {
     r->counts.facts++;
@@ -267,6 +289,10 @@ static void begin_block(struct knee_train_reader *r, unsigned which, struct knee
         if (knee_slice_has(line, "end of arguments"))
             return;
         r->state = TRAIN_ARGUMENTS;
+        r->block_lines = 0;
+    } else if (which == BLOCK_NANOTRON) {
+        r->counts.facts++;
+        r->state = TRAIN_CONFIG;
         r->block_lines = 0;
     } else if (r->deepspeed.length == 0) {
         r->state = TRAIN_BRACES;
@@ -442,6 +468,8 @@ static void one_line(struct knee_train_reader *r, struct knee_slice line, size_t
         first_line(r, line);
     else if (r->state == TRAIN_ARGUMENTS)
         argument_line(r, without_colours(r, line));
+    else if (r->state == TRAIN_CONFIG)
+        config_line(r, without_colours(r, line));
     else if (r->state == TRAIN_BRACES)
         brace_line(r, line);
     else if (r->state == TRAIN_TABLE)
@@ -475,6 +503,14 @@ static struct knee_slice line_of(struct knee_train_reader *r, const char *data, 
     return (struct knee_slice){data + from, to - from};
 }
 
+/* Of a log with too many rows: a line that is not kept is passed over at its mark. */
+static bool passed_at_mark(struct knee_train_reader *r, unsigned id)
+{
+    bool plain = id < fact_id() && !knee_train_formats[id].read &&
+                 !(knee_train_formats[id].flags & TRAIN_LAST_RESORT);
+    return plain && r->skip + 1 < r->stride && passed_over(r);
+}
+
 /* Whole lines: one after the other inside blocks, from mark to mark elsewhere. */
 static void read_lines(struct knee_train_reader *r, const char *data, size_t length)
 {
@@ -486,6 +522,10 @@ static void read_lines(struct knee_train_reader *r, const char *data, size_t len
             mark = knee_train_finder_next(&r->finder, data, length, at, &id);
             if (mark == length)
                 return;
+            if (passed_at_mark(r, id)) {
+                at = line_end(data, length, mark) + 1;
+                continue;
+            }
             for (start = mark; start > at && !ends_line(data[start - 1]);)
                 start--;
             end = line_end(data, length, mark);

@@ -19,6 +19,7 @@ enum train_what {
     TRAIN_STEP,
     TRAIN_SECONDS,        /* of this step */
     TRAIN_ELAPSED,        /* since the start, seconds */
+    TRAIN_INTERVAL,       /* since the row before, seconds */
     TRAIN_STAMP,          /* when the line was written, seconds since 1970 */
     TRAIN_SAMPLES_PER_S,  /* of all workers */
     TRAIN_TOKENS_PER_S,   /* of all workers */
@@ -64,7 +65,7 @@ enum train_flags {
     TRAIN_LAST_RESORT = 16 /* only when no other format is there */
 };
 
-#define TRAIN_MARKS 4
+#define TRAIN_MARKS 6
 struct train_format {
     const char *name;
     const char *mark[TRAIN_MARKS];
@@ -78,7 +79,7 @@ extern const size_t knee_train_format_count;
 
 /* ---- Marks: train_log_find.c ---- */
 
-#define TRAIN_PATTERNS 160
+#define TRAIN_PATTERNS 250
 struct train_finder {
     struct {
         const char *text;
@@ -105,12 +106,15 @@ struct train_pair {
     char name[TRAIN_NAME];
     size_t length;
     double value;
+    double unit_s; /* seconds that its unit is: "5ms", "5 sec"; NaN: none of time */
 };
 struct train_pairs {
     const char *at, *end;
     bool suffixes;
 };
 bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out);
+/* The pair's number as the key wants it. A unit of time beside the number goes before the key's. */
+double knee_train_value(const struct train_key *key, const struct train_pair *pair);
 /* The number at `*at`, which moves past it; NaN: there is none. Commas between thousands are
  * skipped. */
 double knee_train_number(const char **at, const char *end);
@@ -118,8 +122,9 @@ double knee_train_number(const char **at, const char *end);
 double knee_train_stamp(struct knee_slice line);
 /* "1:02:03", "04:59", "9 days, 21:16:28" in seconds; NaN. */
 double knee_train_clock(struct knee_slice text);
-/* Rank that wrote the line, by its prefix; -1: it does not say. */
-int knee_train_rank(struct knee_slice line);
+/* Rank that wrote the line, by its prefix; -1: it does not say. *of: the number of ranks where the
+ * prefix has it too, else NaN. */
+int knee_train_rank(struct knee_slice line, double *of);
 
 /* ---- Facts: train_log_facts.c ---- */
 
@@ -127,6 +132,7 @@ struct train_facts {
     double workers, mesh, nodes, per_node, batch, micro, accumulate, local_batch, seq, params;
     double dp, shard, tp, pp, cp, ep; /* degrees of a mesh */
     double layers, hidden, heads, kv_heads, ffn, vocab, head_dim;
+    double zero_stage, run_steps, train_samples;
     double block_start_s, block_tokens, block_samples;
     char gpu[KNEE_TRAIN_TEXT], model[KNEE_TRAIN_TEXT];
     const char *workers_from;
@@ -137,6 +143,8 @@ size_t knee_train_fact_count(void);
 /* Reads fact number `row` in the line; false: it is not there after all. */
 bool knee_train_fact_read(struct train_facts *facts, size_t row, struct knee_slice line,
                           size_t mark);
+/* "tp=4," of nanotron's configuration. */
+void knee_train_fact_field(struct train_facts *facts, struct knee_slice line);
 /* Fills what the log says about the job. */
 void knee_train_facts_finish(const struct train_facts *facts, const struct knee_text *arguments,
                              const struct knee_text *deepspeed, struct knee_train_log *log);
@@ -166,6 +174,7 @@ struct knee_train_reader {
     enum {
         TRAIN_TEXT,
         TRAIN_ARGUMENTS,
+        TRAIN_CONFIG,
         TRAIN_BRACES,
         TRAIN_TABLE,
         TRAIN_DOCUMENT,

@@ -53,7 +53,55 @@ static void trainer_state(struct knee_train_reader *r)
         knee_train_row_add(r, &raw);
 }
 
+/* ---- Results of a run: train_results.json, all_results.json ---- */
+
+static void results(struct knee_train_reader *r)
+{
+    static const struct train_key keys[] = {{"train_runtime", TRAIN_RUNTIME, 1},
+                                            {"train_steps_per_second", TRAIN_STEPS_PER_S, 1},
+                                            {"train_loss", TRAIN_LOSS, 1},
+                                            {"eval_loss", TRAIN_EVAL, 1},
+                                            {NULL, TRAIN_NOTHING, 0}};
+    struct knee_json_values v;
+    struct train_raw raw;
+    knee_train_raw_init(&raw, format_named("Hugging Face metrics"));
+    knee_json_values_init(&v, r->document.data, r->document.length);
+    while (knee_json_values_next(&v)) {
+        const struct train_key *key = knee_train_key_find(keys, v.path, strlen(v.path));
+        if (key && v.kind == KNEE_JSON_NUMBER)
+            raw.value[key->what] = v.number;
+    }
+    if (!isnan(raw.value[TRAIN_RUNTIME]))
+        knee_train_row_add(r, &raw);
+}
+
 /* ---- Golden values ---- */
+
+/* Older files have lists instead of tables: the first step and the distance stand beside them. */
+static void golden_list(struct knee_train_reader *r, const char *name, enum train_what what)
+{
+    struct knee_json_values v;
+    struct train_raw raw;
+    double step = 0, interval = 1;
+    size_t length = strlen(name);
+    knee_json_values_init(&v, r->document.data, r->document.length);
+    while (knee_json_values_next(&v)) {
+        if (v.kind != KNEE_JSON_NUMBER || strncmp(v.path, name, length) != 0)
+            continue;
+        const char *field = v.path + length;
+        if (strcmp(field, ".start_step") == 0)
+            step = v.number;
+        else if (strcmp(field, ".step_interval") == 0 && v.number >= 1)
+            interval = v.number;
+        else if (strcmp(field, ".values[]") == 0) {
+            knee_train_raw_init(&raw, format_named("JSON lines"));
+            raw.value[TRAIN_STEP] = step;
+            raw.value[what] = v.number;
+            knee_train_row_add(r, &raw);
+            step += interval;
+        }
+    }
+}
 
 static void golden(struct knee_train_reader *r, const char *table, enum train_what what)
 {
@@ -82,6 +130,12 @@ void knee_train_document_read(struct knee_train_reader *r)
     else
         golden(r, "iteration-time.values.", TRAIN_SECONDS);
     if (r->raw_count == 0)
+        golden_list(r, "iteration-time", TRAIN_SECONDS);
+    if (r->raw_count == 0)
+        results(r);
+    if (r->raw_count == 0)
         golden(r, "lm loss.values.", TRAIN_LOSS);
+    if (r->raw_count == 0)
+        golden_list(r, "lm loss", TRAIN_LOSS);
     r->counts.used += r->raw_count;
 }

@@ -20,6 +20,9 @@ enum fact_kind {
     FACT_LIST,    /* how many numbers follow: 0,1,2,3 */
     FACT_TEXT,    /* words up to " with", " size:" or the end */
     FACT_PARTS,   /* several pairs: a mesh */
+    FACT_AFTER,   /* the number after a stroke: 1/8 */
+    FACT_DEGREES, /* "['pp', 'dp'], [2, 4]" */
+    FACT_FIELDS,  /* several "name=value," in parentheses: a model */
 };
 
 #define FACT(text, field, kind, from)                                                              \
@@ -33,7 +36,9 @@ static const struct {
     const char *from; /* where a worker count comes from; NULL: it is none */
 } facts_table[] = {
     FACT("global_num_gpus ", workers, FACT_NUMBER, "argument dump"),
-    FACT("using world size: ", workers, FACT_NUMBER, "world size"),
+    FACT("world size: ", workers, FACT_NUMBER, "world size"),
+    FACT("GLOBAL_RANK: 0, MEMBER: ", workers, FACT_AFTER, "world size"),
+    FACT("distributed processes registered. Starting with ", workers, FACT_NUMBER, "world size"),
     FACT("World size: ", workers, FACT_NUMBER, "world size"),
     FACT("WORLD_SIZE: ", workers, FACT_NUMBER, "world size"),
     FACT("WORLD_SIZE=", workers, FACT_NUMBER, "world size"),
@@ -52,6 +57,14 @@ static const struct {
     FACT("--nnodes", nodes, FACT_NUMBER, NULL),
     FACT("--num_nodes", nodes, FACT_NUMBER, NULL),
     FACT("device mesh with parallelism:", mesh, FACT_PARTS, "mesh"),
+    FACT("-D device mesh with [", mesh, FACT_DEGREES, "mesh"),
+    FACT("-D device mesh with (", mesh, FACT_DEGREES, "mesh"),
+    FACT("ModelArgs(", hidden, FACT_FIELDS, NULL),
+    FACT("[Start training] datetime:", batch, FACT_PARTS, NULL),
+    FACT("Training starts at step ", batch, FACT_PARTS, NULL),
+    FACT("Total optimization steps = ", run_steps, FACT_NUMBER, NULL),
+    FACT("\"seq_len\": ", seq, FACT_NUMBER, NULL),
+    FACT("\"local_batch_size\": ", local_batch, FACT_NUMBER, NULL),
     FACT("data parallel size: ", mesh, FACT_PARTS, "mesh"),
     FACT("Trainer is initialized with", batch, FACT_PARTS, NULL),
     FACT("Global batch size: ", batch, FACT_NUMBER, NULL),
@@ -142,6 +155,8 @@ static void take_parts(struct train_facts *facts, struct knee_slice rest)
         {"global_batch_size", offsetof(struct train_facts, batch)},
         {"gradient_accumulation_steps", offsetof(struct train_facts, accumulate)},
         {"sequence_length", offsetof(struct train_facts, seq)},
+        {"mbs", offsetof(struct train_facts, local_batch)},
+        {"grad_accum", offsetof(struct train_facts, accumulate)},
     };
     struct train_pairs pairs = {rest.at, rest.at + rest.length, false};
     struct train_pair pair;
@@ -165,6 +180,97 @@ static double mesh_size(const struct train_facts *f)
     return size;
 }
 
+/* "['dp_shard', 'tp'], [4, 2]": names and their degrees, in one order. */
+static bool take_degrees(struct train_facts *facts, struct knee_slice rest)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } axes[] = {
+        {"pp", offsetof(struct train_facts, pp)},
+        {"dp", offsetof(struct train_facts, dp)},
+        {"dp_replicate", offsetof(struct train_facts, dp)},
+        {"dp_shard", offsetof(struct train_facts, shard)},
+        {"cp", offsetof(struct train_facts, cp)},
+        {"tp", offsetof(struct train_facts, tp)},
+    };
+    struct knee_slice names, degrees, name;
+    size_t open = knee_slice_find(rest, ", [");
+    double size = 1;
+    names = (struct knee_slice){rest.at, open};
+    degrees = knee_slice_from(rest, open < rest.length ? open + 3 : open);
+    const char *p = degrees.at, *end = p + degrees.length;
+    while (knee_slice_until(&names, '\'', &name) && knee_slice_until(&names, '\'', &name)) {
+        double degree = knee_train_number(&p, end);
+        if (!(degree >= 1 && degree <= KNEE_WORKERS_MAX))
+            return false;
+        size *= degree;
+        for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
+            if (knee_slice_is(name, axes[i].name))
+                *(double *)(void *)((char *)facts + axes[i].offset) = degree;
+        while (p < end && (*p == ',' || *p == ' '))
+            p++;
+    }
+    if (size >= 1 && size <= KNEE_WORKERS_MAX && open < rest.length)
+        facts->mesh = size;
+    return open < rest.length;
+}
+
+/* Fields of the models and configurations that torchtitan and nanotron print. */
+static const struct {
+    const char *name;
+    size_t offset;
+} fields[] = {
+    {"dim", offsetof(struct train_facts, hidden)},
+    {"n_layers", offsetof(struct train_facts, layers)},
+    {"n_heads", offsetof(struct train_facts, heads)},
+    {"n_kv_heads", offsetof(struct train_facts, kv_heads)},
+    {"hidden_size", offsetof(struct train_facts, hidden)},
+    {"num_hidden_layers", offsetof(struct train_facts, layers)},
+    {"num_attention_heads", offsetof(struct train_facts, heads)},
+    {"num_key_value_heads", offsetof(struct train_facts, kv_heads)},
+    {"intermediate_size", offsetof(struct train_facts, ffn)},
+    {"vocab_size", offsetof(struct train_facts, vocab)},
+    {"dp", offsetof(struct train_facts, dp)},
+    {"pp", offsetof(struct train_facts, pp)},
+    {"tp", offsetof(struct train_facts, tp)},
+    {"context_parallel_size", offsetof(struct train_facts, cp)},
+    {"expert_parallel_size", offsetof(struct train_facts, ep)},
+    {"sequence_length", offsetof(struct train_facts, seq)},
+    {"micro_batch_size", offsetof(struct train_facts, local_batch)},
+    {"batch_accumulation_per_replica", offsetof(struct train_facts, accumulate)},
+    {"zero_stage", offsetof(struct train_facts, zero_stage)},
+};
+
+void knee_train_fact_field(struct train_facts *facts, struct knee_slice line)
+{
+    size_t equals = line.length, start;
+    for (size_t i = 0; i + 1 < line.length; i++)
+        if (line.at[i] == '=' && knee_is_digit(line.at[i + 1]))
+            equals = i;
+    if (equals == line.length)
+        return;
+    for (start = equals;
+         start > 0 && (knee_is_word_char(line.at[start - 1]) || line.at[start - 1] == '_');)
+        start--;
+    struct knee_slice name = {line.at + start, equals - start};
+    const char *p = line.at + equals + 1;
+    double value = knee_train_number(&p, line.at + line.length);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (knee_slice_is(name, fields[i].name) && value >= 1 && value < 1e12)
+            *(double *)(void *)((char *)facts + fields[i].offset) = value;
+    if (facts->dp >= 1 && facts->pp >= 1 && facts->tp >= 1)
+        facts->mesh = mesh_size(facts);
+}
+
+static void take_fields(struct train_facts *facts, struct knee_slice rest)
+{
+    struct knee_slice piece;
+    rest.length = knee_slice_find(rest, ")");
+    while (knee_slice_until(&rest, ',', &piece))
+        knee_train_fact_field(facts, piece);
+}
+
 bool knee_train_fact_read(struct train_facts *facts, size_t row, struct knee_slice line,
                           size_t mark)
 {
@@ -182,8 +288,17 @@ bool knee_train_fact_read(struct train_facts *facts, size_t row, struct knee_sli
             facts->mesh = mesh_size(facts);
         return true;
     }
+    if (facts_table[row].kind == FACT_DEGREES)
+        return take_degrees(facts, rest);
+    if (facts_table[row].kind == FACT_FIELDS) {
+        take_fields(facts, rest);
+        return true;
+    }
     while (p < end && (*p == ' ' || *p == '=' || *p == ':' || *p == '.' || *p == '-'))
         p++;
+    if (facts_table[row].kind == FACT_AFTER)
+        p = memchr(p, '/', (size_t)(end - p)) ? (const char *)memchr(p, '/', (size_t)(end - p)) + 1
+                                              : end;
     if (facts_table[row].kind == FACT_LIST)
         value = count_list(p, end);
     else {
@@ -251,6 +366,8 @@ static void fill_job(const struct train_facts *f, struct knee_train_log *log)
     fill(p, &log->plan, "ep", f->ep);
     if (f->shard > 1 && log->plan.shard < 0)
         log->plan.shard = KNEE_ZERO3;
+    if (f->zero_stage == 1 && log->plan.shard < 0)
+        log->plan.shard = KNEE_ZERO1;
     if (isnan(log->plan.gpus))
         log->plan.gpus = log->workers;
     log->has_shape = log->shape.model >= 0 || (log->shape.layers > 0 && log->shape.hidden > 0);

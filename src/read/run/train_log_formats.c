@@ -5,6 +5,8 @@
  */
 #include "read/run/train_log.h"
 
+#include "base/fold.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -41,6 +43,8 @@ static const struct train_key nemo[] = {{"iteration", TRAIN_STEP, 1},
                                         {"val_loss", TRAIN_EVAL, 1},
                                         {"train_step_timing_in_s", TRAIN_SECONDS, 1},
                                         {"consumed_samples", TRAIN_SAMPLES, 1},
+                                        {"tflops_per_gpu", TRAIN_TFLOPS, 1},
+                                        {"tokens_per_sec_per_gpu", TRAIN_WORKER_TOKENS, 1},
                                         END};
 static const struct train_key nanotron[] = {{"iteration", TRAIN_STEP, 1},
                                             {"time_per_iteration_ms", TRAIN_SECONDS, 1e-3},
@@ -64,9 +68,13 @@ static const struct train_key torchtitan[] = {{"step", TRAIN_STEP, 1},
                                               {"wps", TRAIN_WORKER_TOKENS, 1},
                                               {"tflops", TRAIN_TFLOPS, 1},
                                               {"global_avg_loss", TRAIN_LOSS, 1},
-                                              {"validate_step", TRAIN_STEP, 1},
+                                              {"throughput_tps", TRAIN_WORKER_TOKENS, 1},
+                                              {"end_to_end_s", TRAIN_SECONDS, 1},
                                               {"validation_loss", TRAIN_EVAL, 1},
                                               END};
+/* Its validation says "validate step: 20  loss: 3.1". */
+static const struct train_key torchtitan_eval[] = {
+    {"validate_step", TRAIN_STEP, 1}, {"loss", TRAIN_EVAL, 1}, END};
 static const struct train_key lsai[] = {{"step", TRAIN_STEP, 1},
                                         {"loss", TRAIN_LOSS, 1},
                                         {"tokens_per_second", TRAIN_WORKER_TOKENS, 1},
@@ -84,6 +92,7 @@ static const struct train_key maxtext[] = {{"completed_step", TRAIN_STEP, 1},
 static const struct train_key paddle_trainer[] = {
     {"global_step", TRAIN_STEP, 1},
     {"loss", TRAIN_LOSS, 1},
+    {"interval_runtime", TRAIN_INTERVAL, 1},
     {"interval_steps_per_second", TRAIN_STEPS_PER_S, 1},
     {"interval_samples_per_second", TRAIN_SAMPLES_PER_S, 1},
     {"interval_tokens_per_second_per_device", TRAIN_WORKER_TOKENS, 1},
@@ -103,7 +112,9 @@ static const struct train_key paddle_words[] = {{"step_idx", TRAIN_STEP, 1},
                                                 {"batch_cost", TRAIN_SECONDS, 1},
                                                 {"ips", TRAIN_WORKER_TOKENS, 1},
                                                 END};
-static const struct train_key dllogger[] = {{"training_iteration", TRAIN_STEP, 1},
+static const struct train_key dllogger[] = {{"took", TRAIN_SECONDS, 1},
+                                            {"loss", TRAIN_LOSS, 1},
+                                            {"training_iteration", TRAIN_STEP, 1},
                                             {"iteration", TRAIN_STEP, 1},
                                             {"average_loss", TRAIN_LOSS, 1},
                                             {"step_loss", TRAIN_LOSS, 1},
@@ -114,17 +125,16 @@ static const struct train_key fairseq[] = {
     {"step", TRAIN_STEP, 1},         {"avg_loss", TRAIN_LOSS, 1},
     {"avg_tokens", TRAIN_TOKENS, 1}, {"tokens_s", TRAIN_TOKENS_PER_S, 1},
     {"walltime", TRAIN_ELAPSED, 1},  END};
-static const struct train_key fairseq_train[] = {{"loss", TRAIN_LOSS, 1},
-                                                 {"num_updates", TRAIN_STEP, 1},
-                                                 {"wps", TRAIN_TOKENS_PER_S, 1},
-                                                 {"ups", TRAIN_STEPS_PER_S, 1},
-                                                 {"bsz", TRAIN_BATCH, 1},
-                                                 {"wpb", TRAIN_TOKENS, 1},
-                                                 END};
+static const struct train_key fairseq_train[] = {
+    {"loss", TRAIN_LOSS, 1},        {"num_updates", TRAIN_STEP, 1},
+    {"wps", TRAIN_TOKENS_PER_S, 1}, {"ups", TRAIN_STEPS_PER_S, 1},
+    {"bsz", TRAIN_BATCH, 1},        {"wpb", TRAIN_TOKENS, 1},
+    {"wall", TRAIN_ELAPSED, 1},     END};
 static const struct train_key modded[] = {{"step", TRAIN_STEP, 1},
                                           {"train_loss", TRAIN_LOSS, 1},
                                           {"val_loss", TRAIN_EVAL, 1},
                                           {"train_time", TRAIN_ELAPSED, 1e-3},
+                                          {"step_time", TRAIN_SECONDS, 1e-3},
                                           END};
 static const struct train_key llmc_main[] = {
     {"s", TRAIN_STEP, 1}, {"trl", TRAIN_LOSS, 1}, {"tel", TRAIN_EVAL, 1}, END};
@@ -133,8 +143,11 @@ static const struct train_key internlm[] = {{"step", TRAIN_STEP, 1},
                                             {"tgs_tokens_gpu_second", TRAIN_WORKER_TOKENS, 1},
                                             {"tflops", TRAIN_TFLOPS, 1},
                                             END};
-static const struct train_key litgpt[] = {
-    {"step", TRAIN_STEP, 1}, {"loss_train", TRAIN_LOSS, 1}, {"iter_time", TRAIN_PART, 1e-3}, END};
+static const struct train_key litgpt[] = {{"step", TRAIN_STEP, 1},
+                                          {"loss_train", TRAIN_LOSS, 1},
+                                          {"iter_time", TRAIN_PART, 1e-3},
+                                          {"loss", TRAIN_LOSS, 1},
+                                          END};
 static const struct train_key nanogpt[] = {
     {"iter", TRAIN_STEP, 1}, {"loss", TRAIN_LOSS, 1}, {"time", TRAIN_SECONDS, 1e-3}, END};
 static const struct train_key nanogpt_eval[] = {
@@ -144,10 +157,28 @@ static const struct train_key nanochat[] = {{"step", TRAIN_STEP, 1},
                                             {"dt", TRAIN_SECONDS, 1e-3},
                                             {"tok_sec", TRAIN_TOKENS_PER_S, 1},
                                             END};
+/* Composer, OLMo, OLMo-core: a block of lines for each step, one of which has the rate. */
 static const struct train_key composer[] = {
     {"train_throughput_batches_per_sec", TRAIN_STEPS_PER_S, 1},
     {"throughput_batches_per_sec", TRAIN_STEPS_PER_S, 1},
+    {"throughput_device_batches_per_second", TRAIN_STEPS_PER_S, 1},
+    {"throughput_device_bps", TRAIN_STEPS_PER_S, 1},
     END};
+/* fms-fsdp, NeMo-RL: likewise, with the seconds. */
+static const struct train_key step_lines[] = {
+    {"current_step_time", TRAIN_SECONDS, 1}, {"total_step_time", TRAIN_SECONDS, 1}, END};
+static const struct train_key verl[] = {{"step", TRAIN_STEP, 1},
+                                        {"timing_s_step", TRAIN_SECONDS, 1},
+                                        {"perf_time_per_step", TRAIN_SECONDS, 1},
+                                        {"perf_throughput", TRAIN_WORKER_TOKENS, 1},
+                                        END};
+static const struct train_key open_clip[] = {
+    {"batch_t", TRAIN_SECONDS, 1}, {"loss", TRAIN_LOSS, 1}, END};
+/* "global step 5: loss = 62.5 (20.205 sec/step)", "global_step/sec: 4.2" */
+static const struct train_key tensorflow[] = {{"global_step", TRAIN_STEP, 1},
+                                              {"loss", TRAIN_LOSS, 1},
+                                              {"global_step_sec", TRAIN_STEPS_PER_S, 1},
+                                              END};
 static const struct train_key deepspeed[] = {{"global_step", TRAIN_STEP, 1},
                                              {"currsamplespersec", TRAIN_SAMPLES_PER_S, 1},
                                              {"samplespersec", TRAIN_SAMPLES_PER_S, 1},
@@ -191,6 +222,13 @@ const struct train_key knee_train_table_keys[] = {
     {"perf_step_time_seconds", TRAIN_SECONDS, 1},
     {"time_metrics_end_to_end_s", TRAIN_SECONDS, 1},
     {"train_step_time", TRAIN_SECONDS, 1},
+    {"train_step_timing", TRAIN_SECONDS, 1},
+    {"timing_s_step", TRAIN_SECONDS, 1},
+    {"throughput_step_time", TRAIN_SECONDS, 1},
+    {"seconds_per_step", TRAIN_SECONDS, 1},
+    {"sec_per_step", TRAIN_SECONDS, 1},
+    {"iter_time", TRAIN_SECONDS, 1},
+    {"dt_ms", TRAIN_SECONDS, 1e-3},
     {"runtime", TRAIN_ELAPSED, 1}, /* wandb: _runtime */
     {"elapsed_s", TRAIN_ELAPSED, 1},
     {"timestamp", TRAIN_STAMP, 1},
@@ -199,6 +237,8 @@ const struct train_key knee_train_table_keys[] = {
     {"tokens_per_s", TRAIN_TOKENS_PER_S, 1},
     {"tokens_per_sec", TRAIN_TOKENS_PER_S, 1},
     {"tokens_per_second", TRAIN_TOKENS_PER_S, 1},
+    {"tokens_per_second_per_gpu", TRAIN_WORKER_TOKENS, 1},
+    {"tokens_per_sec_per_gpu", TRAIN_WORKER_TOKENS, 1},
     {"perf_tokens_per_sec", TRAIN_TOKENS_PER_S, 1},
     {"train_tokens_per_sec", TRAIN_TOKENS_PER_S, 1},
     {"throughput_tokens_per_sec", TRAIN_TOKENS_PER_S, 1},
@@ -262,36 +302,62 @@ static void take_pairs(struct train_line line, const struct train_key *keys, str
     while (knee_train_pairs_next(&pairs, &pair)) {
         const struct train_key *key = knee_train_key_find(keys, pair.name, pair.length);
         if (key)
-            raw->value[key->what] = pair.value * key->scale;
+            raw->value[key->what] = knee_train_value(key, &pair);
     }
 }
 
-/* "5/16 [04:59<10:57, 59.78s/it]": bars of all ranks come one after the other. A bar with a name
- * before it ("Loading: 50%|") is not the training. */
+/* Whether a bar with this before it is the training's: nothing, or a word for it ("Epoch 0:", the
+ * "1|20|Loss: 1.5:" of torchtune). "Loading:", "Validation DataLoader 0:" are others. */
+static bool training_bar(struct knee_slice name)
+{
+    static const char *const words[] = {"poch", "rain", "tep", "teration", "oss"};
+    static const char *const others[] = {"alid", "val", "anity", "etch", "oad", "oken", "split"};
+    if (name.length == 0)
+        return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (knee_slice_has(name, others[i]))
+            return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (knee_slice_has(name, words[i]))
+            return true;
+    return false;
+}
+
+/* Takes "5/16", "614/?" or "12it" off the end of what stands before a bar's bracket, then the bar,
+ * so that its name is left. False: it is no bar. */
+static bool split_bar(struct knee_slice head, struct knee_slice *name, struct knee_slice *count)
+{
+    head = knee_slice_trim(head);
+    bool open = head.length > 2 && memcmp(head.at + head.length - 2, "it", 2) == 0;
+    size_t end = open ? head.length - 2 : head.length, start = end;
+    while (start > 0 && strchr("0123456789/?", head.at[start - 1]) && head.at[start - 1])
+        start--;
+    *count = (struct knee_slice){head.at + start, end - start};
+    size_t percent = knee_slice_find(head, "%|");
+    *name = (struct knee_slice){head.at, percent == head.length ? start : percent};
+    while (percent < head.length && name->length > 0 && name->at[name->length - 1] >= '0' &&
+           name->at[name->length - 1] <= '9')
+        name->length--;
+    *name = knee_slice_trim(*name);
+    bool total = knee_slice_has(*count, "/");
+    return count->length > 0 && (open ? !total : total && percent < head.length);
+}
+
+/* "5/16 [04:59<10:57, 59.78s/it]": bars of all ranks come one after the other. */
 static bool read_bar(struct knee_train_reader *reader, struct train_line line,
                      struct train_raw *raw)
 {
     (void)reader;
-    struct knee_slice text = line.text, head, piece;
+    struct knee_slice text = line.text, name, count, piece;
     size_t bracket = line.mark;
     while (bracket > 0 && text.at[bracket] != '[')
         bracket--;
-    head = knee_slice_trim((struct knee_slice){text.at, bracket});
-    size_t start = head.length;
-    while (start > 0 && strchr("0123456789/", head.at[start - 1]) && head.at[start - 1])
-        start--;
-    struct knee_slice count = knee_slice_from(head, start);
-    size_t percent = knee_slice_find(head, "%|");
-    struct knee_slice name = {head.at, percent};
-    while (name.length > 0 && name.at[name.length - 1] >= '0' && name.at[name.length - 1] <= '9')
-        name.length--;
-    if (percent == head.length || knee_slice_trim(name).length > 0 ||
-        knee_slice_find(count, "/") == count.length)
+    if (!split_bar((struct knee_slice){text.at, bracket}, &name, &count) || !training_bar(name))
         return false;
     const char *p = count.at;
     raw->value[TRAIN_STEP] = knee_train_number(&p, count.at + count.length);
     struct knee_slice clock = knee_slice_from(text, bracket + 1);
-    knee_slice_until(&clock, '<', &piece);
+    knee_slice_until(&clock, knee_slice_has(clock, "<") ? '<' : ',', &piece);
     raw->value[TRAIN_ELAPSED] = knee_train_clock(piece);
     size_t loss = knee_slice_find(clock, "loss=");
     if (loss < clock.length)
@@ -314,7 +380,7 @@ static bool read_litgpt(struct knee_train_reader *reader, struct train_line line
 {
     take_pairs(line, litgpt, raw);
     reader->part_s += raw->value[TRAIN_PART];
-    if (!knee_slice_has(line.text, "(step)")) {
+    if (!knee_slice_has(line.text, "(step)") && !knee_slice_has(line.text, "(optimizer.step)")) {
         raw->value[TRAIN_LOSS] = NAN;
         return true;
     }
@@ -323,23 +389,94 @@ static bool read_litgpt(struct knee_train_reader *reader, struct train_line line
     return true;
 }
 
-/* "step 61/74 | loss 4.2 | ... | 44.57 ms | 40.1% bf16 MFU | 91886 tok/s" */
+/* nanoGPT, Lit-LLaMA: other lines have a time too, but no iteration. */
+static bool read_nanogpt(struct knee_train_reader *reader, struct train_line line,
+                         struct train_raw *raw)
+{
+    (void)reader;
+    take_pairs(line, nanogpt, raw);
+    return !isnan(raw->value[TRAIN_STEP]);
+}
+
+/* The number that stands before `unit`; NaN. */
+static double number_before(struct knee_slice text, const char *unit)
+{
+    size_t end = knee_slice_find(text, unit), start = end;
+    while (start > 0 && end < text.length && strchr("0123456789.,", text.at[start - 1]) &&
+           text.at[start - 1])
+        start--;
+    const char *p = text.at + start;
+    return knee_train_number(&p, text.at + end);
+}
+
+/* "step 61/74 | loss 4.2 | ... | 44.57 ms | 40.1% bf16 MFU | 91886 tok/s", and before that
+ * "step 1/74: train loss 5.3 (acc 5.3) (128.4 ms, 31875 tok/s)" */
 static bool read_llmc(struct knee_train_reader *reader, struct train_line line,
                       struct train_raw *raw)
 {
+    static const struct train_key keys[] = {
+        {"step", TRAIN_STEP, 1}, {"loss", TRAIN_LOSS, 1}, {"train_loss", TRAIN_LOSS, 1}, END};
     (void)reader;
-    struct knee_slice rest = line.text, piece;
-    take_pairs(line, nanochat, raw);
-    while (knee_slice_until(&rest, '|', &piece)) {
-        piece = knee_slice_trim(piece);
+    take_pairs(line, keys, raw);
+    raw->value[TRAIN_SECONDS] = 1e-3 * number_before(line.text, " ms");
+    raw->value[TRAIN_TOKENS_PER_S] = number_before(line.text, " tok/s");
+    return !isnan(raw->value[TRAIN_STEP]);
+}
+
+/* "[INFO] ... 0/40, SamplesPerSec=83.5": the number after the stroke is the step. */
+static bool read_deepspeed(struct knee_train_reader *reader, struct train_line line,
+                           struct train_raw *raw)
+{
+    (void)reader;
+    take_pairs(line, deepspeed, raw);
+    size_t end = knee_slice_find(line.text, "SamplesPerSec="), start;
+    size_t average = knee_slice_find(line.text, "RunningAvgSamplesPerSec=");
+    end = average < end ? average : end;
+    struct knee_slice head = knee_slice_trim((struct knee_slice){line.text.at, end});
+    if (!isnan(raw->value[TRAIN_STEP]) || head.length == 0 || head.at[head.length - 1] != ',')
+        return true;
+    for (start = --head.length; start > 0 && knee_is_digit(head.at[start - 1]);)
+        start--;
+    const char *p = head.at + start;
+    if (start > 1 && head.at[start - 1] == '/' && knee_is_digit(head.at[start - 2]))
+        raw->value[TRAIN_STEP] = knee_train_number(&p, head.at + head.length);
+    return true;
+}
+
+/* DLLogger's other back end: {"elapsedtime": "12.5", "type": "LOG", "step": [0, 20], "data": {...}}
+ */
+static bool read_dllogger_json(struct knee_train_reader *reader, struct train_line line,
+                               struct train_raw *raw)
+{
+    (void)reader;
+    struct knee_slice step = after(line.text, "\"step\":"), piece;
+    step.length = knee_slice_find(step, "]");
+    while (knee_slice_until(&step, ',', &piece)) {
         const char *p = piece.at, *end = p + piece.length;
-        double value = knee_train_number(&p, end);
-        struct knee_slice unit = knee_slice_trim((struct knee_slice){p, (size_t)(end - p)});
-        if (!isnan(value) && knee_slice_is(unit, "ms"))
-            raw->value[TRAIN_SECONDS] = 1e-3 * value;
-        if (!isnan(value) && knee_slice_starts(unit, "tok/s"))
-            raw->value[TRAIN_TOKENS_PER_S] = value;
+        while (p < end && !knee_is_digit(*p))
+            p++;
+        raw->value[TRAIN_STEP] = knee_train_number(&p, end);
     }
+    line.text = after(line.text, "\"data\":");
+    take_pairs(line, dllogger, raw);
+    return !isnan(raw->value[TRAIN_STEP]);
+}
+
+static bool read_torchtitan(struct knee_train_reader *reader, struct train_line line,
+                            struct train_raw *raw)
+{
+    (void)reader;
+    take_pairs(line, knee_slice_has(line.text, "validate step:") ? torchtitan_eval : torchtitan,
+               raw);
+    return true;
+}
+
+static bool read_tensorflow(struct knee_train_reader *reader, struct train_line line,
+                            struct train_raw *raw)
+{
+    (void)reader;
+    take_pairs(line, tensorflow, raw);
+    raw->value[TRAIN_SECONDS] = number_before(line.text, " sec/step)");
     return true;
 }
 
@@ -351,17 +488,31 @@ static void block_stop(struct train_facts *facts, double now_s, double samples,
     double steps = facts->block_tokens / (facts->batch * facts->seq);
     if (isnan(steps))
         steps = (samples - facts->block_samples) / facts->batch;
+    if (isnan(steps)) /* "epoch_count" of a block of epochs */
+        steps = facts->block_tokens * facts->train_samples / facts->batch;
     double seconds = (now_s - facts->block_start_s) / steps;
     if (seconds > 0 && steps >= 1)
         raw->value[TRAIN_SECONDS] = seconds;
+}
+
+/* The throughput of gpt3 is in tokens: a step of less than two milliseconds is none. */
+static void tokens_or_samples(const struct train_facts *facts, struct train_raw *raw)
+{
+    double rate = raw->value[TRAIN_SAMPLES_PER_S];
+    if (!(facts->batch / rate < 2e-3 && facts->seq > 1))
+        return;
+    raw->value[TRAIN_TOKENS_PER_S] = rate;
+    raw->value[TRAIN_SAMPLES_PER_S] = NAN;
 }
 
 static bool read_mllog(struct knee_train_reader *reader, struct train_line line,
                        struct train_raw *raw)
 {
     static const struct train_key stats[] = {{"train_step_time", TRAIN_SECONDS, 1},
+                                             {"train_step_timing", TRAIN_SECONDS, 1},
                                              {"throughput", TRAIN_SAMPLES_PER_S, 1},
                                              {"reduced_train_loss", TRAIN_LOSS, 1},
+                                             {"loss", TRAIN_LOSS, 1},
                                              {"step", TRAIN_SAMPLES, 1},
                                              END};
     struct train_facts *facts = &reader->facts;
@@ -377,9 +528,12 @@ static bool read_mllog(struct knee_train_reader *reader, struct train_line line,
         facts->batch = value;
     else if (knee_slice_is(key, "max_sequence_length") && value >= 1)
         facts->seq = value;
-    else if (knee_slice_is(key, "tracked_stats"))
+    else if (knee_slice_is(key, "train_samples") && value >= 1)
+        facts->train_samples = value;
+    else if (knee_slice_is(key, "tracked_stats")) {
         take_pairs(line, stats, raw);
-    else if (knee_slice_is(key, "train_loss"))
+        tokens_or_samples(facts, raw);
+    } else if (knee_slice_is(key, "train_loss"))
         raw->value[TRAIN_LOSS] = value;
     else if (knee_slice_is(key, "eval_accuracy"))
         raw->value[TRAIN_EVAL] = value;
@@ -405,26 +559,45 @@ const struct train_format knee_train_formats[] = {
     {"Megatron-Bridge", {"Step Time :"}, bridge, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
     {"DeepSpeed pipeline", {"iter time (s):"}, pipeline, TRAIN_NO_STAMP, NULL},
     {"DeepSpeed-Chat", {"E2E latency="}, chat, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
-    {"torchtitan", {" tps: ", "mtps: ", " wps: "}, torchtitan, 0, NULL},
+    {"torchtitan",
+     {" tps: ", "mtps: ", " wps: ", "mwps: ", " end_to_end(s)="},
+     torchtitan,
+     0,
+     read_torchtitan},
     {"lsai", {"Tokens per second:"}, lsai, 0, NULL},
     {"MaxText", {"completed step:"}, maxtext, TRAIN_NO_STAMP, NULL},
     {"PaddleNLP trainer", {"interval_steps_per_second:"}, paddle_trainer, TRAIN_NO_STAMP, NULL},
     {"PaddleNLP", {"avg_batch_cost:"}, paddle, TRAIN_NO_STAMP, NULL},
     {"PaddleNLP words", {"step_idx:"}, paddle_words, TRAIN_NO_STAMP, NULL},
-    {"DLLogger", {"Training Iteration:", "throughput_train"}, dllogger, TRAIN_EACH_LINE, NULL},
+    {"DLLogger",
+     {"Training Iteration:", "throughput_train", "frames/s | took "},
+     dllogger,
+     TRAIN_EACH_LINE,
+     NULL},
     {"fairseq (NVIDIA)", {"|walltime "}, fairseq, TRAIN_NO_STAMP, NULL},
-    {"fairseq", {"train_inner | "}, fairseq_train, TRAIN_NO_STAMP, NULL},
+    {"fairseq", {"train_inner | ", "[train_inner]"}, fairseq_train, TRAIN_NO_STAMP, NULL},
     {"MLPerf", {":::MLLOG"}, NULL, TRAIN_NO_STAMP | TRAIN_EACH_LINE, read_mllog},
     {"modded-nanogpt", {"train_time:"}, modded, TRAIN_NO_STAMP, NULL},
     {"InternLM", {"tgs (tokens/gpu/second)="}, internlm, 0, NULL},
     {"LitGPT", {"iter time: "}, litgpt, TRAIN_NO_STAMP, read_litgpt},
     {"nanochat", {"tok/sec:"}, nanochat, TRAIN_NO_STAMP, NULL},
-    {"llm.c", {" MFU | "}, nanochat, TRAIN_NO_STAMP, read_llmc},
-    {"nanoGPT", {", time "}, nanogpt, TRAIN_NO_STAMP, NULL},
+    {"llm.c", {" MFU | ", " tok/s)"}, NULL, TRAIN_NO_STAMP, read_llmc},
+    {"nanoGPT", {", time ", ", time: "}, NULL, TRAIN_NO_STAMP, read_nanogpt},
     {"Composer", {"throughput/batches_per_sec:"}, composer, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
-    {"DeepSpeed", {"SamplesPerSec="}, deepspeed, 0, NULL},
+    {"OLMo",
+     {"throughput/device/batches_per_second=", "throughput/device/BPS="},
+     composer,
+     TRAIN_NO_STAMP | TRAIN_EACH_LINE,
+     NULL},
+    {"fms-fsdp", {"current step time:"}, step_lines, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
+    {"NeMo-RL", {"Total step time:"}, step_lines, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
+    {"verl", {"timing_s/step:"}, verl, TRAIN_NO_STAMP, NULL},
+    {"OpenCLIP", {"Batch (t):"}, open_clip, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
+    {"TensorFlow", {" sec/step)", "global_step/sec:"}, NULL, TRAIN_NO_STAMP, read_tensorflow},
+    {"DeepSpeed", {"SamplesPerSec="}, NULL, 0, read_deepspeed},
     {"LLaMA-Factory", {"\"current_steps\""}, trainer_log, TRAIN_NO_STAMP, read_trainer_log},
     {"Lightning", {"train_step_timing in s="}, lightning, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
+    {"DLLogger JSON", {"\"elapsedtime\":"}, NULL, 0, read_dllogger_json},
     {"JSON lines", {"step\":"}, knee_train_table_keys, 0, NULL},
     {"table", {NULL}, knee_train_table_keys, 0, NULL},
     {"TensorBoard", {NULL}, knee_train_table_keys, 0, NULL},

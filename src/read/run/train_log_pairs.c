@@ -13,9 +13,30 @@
 #include <math.h>
 #include <string.h>
 
+/* What a character is to the walk: part of a word, a digit, the end of a name, or one that must be
+ * looked at (8): + - . / : = */
+enum { WORD = 1, DIGIT = 2, ENDS = 4 };
+/* clang-format off */
+static const unsigned char kinds[256] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 4, 8, 8, 8, /* + , - . / */
+    2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 8, 4, 4, 8, 4, 0, /* digits : ; < = > */
+    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 0, 4, 0, 1, /* [ ] _ */
+    0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+    1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 4, 4, 0, 0, /* { | } */
+};
+/* clang-format on */
+
+static unsigned kind(char c)
+{
+    return kinds[(unsigned char)c];
+}
+
 static bool letter(char c)
 {
-    return knee_is_letter(c) || c == '_';
+    return kind(c) == WORD;
 }
 
 static bool blank(char c)
@@ -104,8 +125,7 @@ static bool number_starts(const char *p, const char *end)
 /* What ends a name without being part of one. */
 static bool ends_name(char c)
 {
-    return c == '|' || c == ',' || c == ';' || c == '[' || c == ']' || c == '{' || c == '}' ||
-           c == '<' || c == '>';
+    return kind(c) == ENDS;
 }
 
 /* After ':' or '=': does the value follow, blanks and quotes left aside? */
@@ -122,7 +142,7 @@ static void set_name(struct train_pair *pair, const char *from, const char *to)
     bool gap = false;
     for (; from < to; from++) {
         char c = knee_lower(*from);
-        if (!knee_is_word_char(c)) {
+        if (!(kind(c) & (WORD | DIGIT)) || c == '_') {
             gap = used > 0;
             continue;
         }
@@ -139,36 +159,74 @@ static void set_name(struct train_pair *pair, const char *from, const char *to)
     pair->length = used;
 }
 
-/* Units that stand apart from their number, so that they are not taken for the next name. */
-static const char *skip_unit(const char *p, const char *end)
+/* Seconds that a unit is; NaN: it is no unit of time. */
+static double unit_seconds(const char *word, size_t length)
 {
-    static const char *const units[] = {"seq/s",         "sec",         "ms",         "s",
-                                        "sequences/sec", "sequences/s", "step/s",     "words/sec",
-                                        "tokens/s",      "samples/s",   "tokens/sec", "GB",
-                                        "img/s",         "None"};
+    static const struct {
+        const char *name;
+        size_t length;
+        double seconds;
+    } units[] = {{"s", 1, 1},       {"sec", 3, 1},   {"secs", 4, 1},
+                 {"seconds", 7, 1}, {"ms", 2, 1e-3}, {"us", 2, 1e-6}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (units[i].length == length && memcmp(units[i].name, word, length) == 0)
+            return units[i].seconds;
+    return NAN;
+}
+
+/* Units that stand apart from their number, so that they are not taken for the next name. */
+static const char *skip_unit(const char *p, const char *end, double *unit_s)
+{
+    static const struct {
+        const char *name;
+        size_t length;
+    } units[] = {{"seq/s", 5},          {"sec", 3},          {"ms", 2},          {"s", 1},
+                 {"sequences/sec", 13}, {"sequences/s", 11}, {"step/s", 6},      {"words/sec", 9},
+                 {"tokens/s", 8},       {"samples/s", 9},    {"tokens/sec", 10}, {"GB", 2},
+                 {"img/s", 5},          {"None", 4}};
     const char *word = p, *stop;
     while (word < end && blank(*word))
         word++;
+    if (word == end || !letter(*word))
+        return p;
     for (stop = word; stop < end && !blank(*stop) && !ends_name(*stop);)
         stop++;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strlen(units[i]) == (size_t)(stop - word) &&
-            memcmp(units[i], word, (size_t)(stop - word)) == 0)
+        if (units[i].length == (size_t)(stop - word) &&
+            memcmp(units[i].name, word, units[i].length) == 0) {
+            *unit_s = unit_seconds(word, (size_t)(stop - word));
             return stop;
+        }
     return p;
 }
 
-/* What belongs to a number: its unit, and the total of "10/ 500". */
-static const char *after_number(const char *p, const char *end, bool suffixes, double *value)
+/* Thousands, millions ... of "1.25K"; 1 where no such letter follows. */
+static double suffix_scale(const char *p, const char *end)
 {
-    static const char letters[] = "KMBT";
-    const char *which = suffixes && p < end && *p ? strchr(letters, *p) : NULL;
-    if (which && *which && (p + 1 == end || !letter(p[1]))) {
-        *value *= pow(1e3, (double)(which - letters + 1));
-        p++;
-    }
+    static const struct {
+        char letter;
+        double scale;
+    } suffixes[] = {{'K', 1e3}, {'M', 1e6}, {'B', 1e9}, {'G', 1e9}, {'T', 1e12}};
+    if (p == end || (p + 1 < end && letter(p[1])))
+        return 1;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (*p == suffixes[i].letter)
+            return suffixes[i].scale;
+    return 1;
+}
+
+/* What belongs to a number: its unit, and the total of "10/ 500". */
+static const char *after_number(const char *p, const char *end, bool suffixes,
+                                struct train_pair *pair)
+{
+    pair->unit_s = NAN;
+    if (suffixes)
+        pair->value *= suffix_scale(p, end);
+    const char *unit = p;
     while (p < end && (letter(*p) || *p == '%'))
         p++;
+    if (p > unit)
+        pair->unit_s = unit_seconds(unit, (size_t)(p - unit));
     const char *slash = p;
     while (slash < end && blank(*slash))
         slash++;
@@ -181,7 +239,20 @@ static const char *after_number(const char *p, const char *end, bool suffixes, d
             return total;
         }
     }
-    return skip_unit(p, end);
+    return skip_unit(p, end, &pair->unit_s);
+}
+
+/* ".4f" of a program's listing at the head of its log, "{loss:.4f}", is no number. */
+static bool print_format(const char *p, const char *begin)
+{
+    return *p == '.' && p > begin && p[-1] == ':';
+}
+
+double knee_train_value(const struct train_key *key, const struct train_pair *pair)
+{
+    bool time = key->what == TRAIN_SECONDS || key->what == TRAIN_ELAPSED ||
+                key->what == TRAIN_PART || key->what == TRAIN_INTERVAL;
+    return pair->value * (time && !isnan(pair->unit_s) ? pair->unit_s : key->scale);
 }
 
 bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out)
@@ -189,8 +260,21 @@ bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out)
     const char *p = pairs->at, *end = pairs->end, *name = p;
     while (p < end) {
         char c = *p;
-        if (letter(c)) { /* a word, digits in it too */
-            while (p < end && (letter(*p) || knee_is_digit(*p)))
+        if (kind(c) == 0) {
+            p++;
+            continue;
+        }
+        if (kind(c) == WORD) { /* digits in it too */
+            while (p < end && kind(*p) & (WORD | DIGIT))
+                p++;
+            continue;
+        }
+        if (kind(c) == ENDS) {
+            name = ++p;
+            continue;
+        }
+        if (print_format(p, pairs->at)) {
+            for (p++; p < end && knee_is_digit(*p);)
                 p++;
             continue;
         }
@@ -198,7 +282,7 @@ bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out)
             const char *start = p;
             set_name(out, name, start);
             out->value = knee_train_number(&p, end);
-            p = after_number(p, end, pairs->suffixes, &out->value);
+            p = after_number(p, end, pairs->suffixes, out);
             name = p;
             if (out->length == 0)
                 continue;
@@ -206,7 +290,7 @@ bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out)
             return true;
         }
         bool apart = c == '-' && p > pairs->at && blank(p[-1]);
-        if (ends_name(c) || apart || ((c == ':' || c == '=') && !value_follows(p + 1, end)) ||
+        if (apart || ((c == ':' || c == '=') && !value_follows(p + 1, end)) ||
             (c == '/' && p + 1 < end && letter(p[1]) && p > pairs->at && knee_is_digit(p[-1])))
             name = p + 1;
         p++;
@@ -284,11 +368,32 @@ double knee_train_clock(struct knee_slice text)
     return parts >= 2 && parts <= 3 ? 86400 * days + sum : NAN;
 }
 
+/* Primus: [20250620 15:31:09][rank-7/8][INFO ] */
+static bool rank_of(struct knee_slice head, int *rank, double *of)
+{
+    size_t at = knee_slice_find(head, "[rank-");
+    const char *p = head.at + at + (at < head.length ? strlen("[rank-") : 0);
+    const char *end = head.at + head.length;
+    double own = p < end ? knee_train_number(&p, end) : NAN;
+    if (!(own >= 0 && own < 1e6) || p >= end || *p++ != '/')
+        return false;
+    double all = knee_train_number(&p, end);
+    if (!(all > own && all <= 1e6))
+        return false;
+    *rank = (int)own;
+    *of = all;
+    return true;
+}
+
 /* [rank3]: [default3]: [1,3]<stdout>: 3: */
-int knee_train_rank(struct knee_slice line)
+int knee_train_rank(struct knee_slice line, double *of)
 {
     static const char *const before[] = {"[rank", "[default", "[1,"};
     struct knee_slice head = {line.at, line.length < 48 ? line.length : 48};
+    int said;
+    *of = NAN;
+    if (rank_of(head, &said, of))
+        return said;
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         size_t at = knee_slice_find(head, before[i]);
         if (at == head.length)

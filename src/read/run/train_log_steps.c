@@ -15,12 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME_JOB      0.2 /* medians of runs that count as one job differ by less */
-#define WARM_ROWS     8   /* fewer rows than this are all kept */
-#define WARM_OFF      0.25
-#define OUTLIER       1.5
-#define COARSE_STEPS  100 /* a difference of a clock counts once it has this many ticks */
-#define SAMPLES_TRUST 0.05
+#define SAME_JOB       0.2 /* medians of runs that count as one job differ by less */
+#define WARM_ROWS      8   /* fewer rows than this are all kept */
+#define WARM_OFF       0.25
+#define OUTLIER        1.5
+#define ALTERNATE_OFF  0.1
+#define ALTERNATE_NEAR 0.05
+#define COARSE_STEPS   100 /* a difference of a clock counts once it has this many ticks */
+#define SAMPLES_TRUST  0.05
 
 const char *knee_train_timing_name(enum knee_train_timing timing)
 {
@@ -64,8 +66,9 @@ static double positive(double value)
 static bool has_time(const struct train_raw *raw)
 {
     static const enum train_what ways[] = {
-        TRAIN_SECONDS,      TRAIN_ELAPSED,       TRAIN_STAMP,       TRAIN_SAMPLES_PER_S,
-        TRAIN_TOKENS_PER_S, TRAIN_WORKER_TOKENS, TRAIN_STEPS_PER_S, TRAIN_RUNTIME};
+        TRAIN_SECONDS,       TRAIN_ELAPSED,      TRAIN_STAMP,
+        TRAIN_SAMPLES_PER_S, TRAIN_TOKENS_PER_S, TRAIN_WORKER_TOKENS,
+        TRAIN_STEPS_PER_S,   TRAIN_RUNTIME,      TRAIN_INTERVAL};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (raw->value[ways[i]] > 0)
             return true;
@@ -148,6 +151,21 @@ static size_t by_printed(struct work *w, double batch, double seq)
     return found;
 }
 
+/* Seconds since the row before over the steps since then. */
+static size_t by_interval(struct work *w, double batch, double seq)
+{
+    size_t found = 0;
+    (void)batch;
+    (void)seq;
+    for (size_t i = 0; i < w->count; i++) {
+        bool follows = i > 0 && w->run[i] == w->run[i - 1];
+        double steps = follows ? get(w, i, TRAIN_STEP) - get(w, i - 1, TRAIN_STEP) : NAN;
+        w->seconds[i] = steps > 0 ? positive(get(w, i, TRAIN_INTERVAL) / steps) : NAN;
+        found += known(w->seconds[i]);
+    }
+    return found;
+}
+
 /* Steps between two rows: by their numbers, or one per line. */
 static double steps_between(const struct work *w, size_t from, size_t to)
 {
@@ -225,13 +243,16 @@ static double rate_seconds(const struct work *w, size_t i, double batch, double 
     return NAN;
 }
 
-/* Rows that print the tokens of their own step beside the rate. */
+/* Rows that print the tokens of their own step beside the rate: steps per second beside them have
+ * fewer digits. */
 static size_t by_own_rate(struct work *w, double batch, double seq)
 {
     size_t found = 0;
     for (size_t i = 0; i < w->count; i++) {
         double tokens = get(w, i, TRAIN_TOKENS);
-        w->seconds[i] = isnan(tokens) ? NAN : rate_seconds(w, i, batch, seq);
+        w->seconds[i] = positive(tokens / get(w, i, TRAIN_TOKENS_PER_S));
+        if (isnan(w->seconds[i]) && !isnan(tokens))
+            w->seconds[i] = rate_seconds(w, i, batch, seq);
         found += known(w->seconds[i]);
     }
     return found;
@@ -268,10 +289,10 @@ static const struct {
     size_t (*find)(struct work *w, double batch, double seq);
     size_t enough;
 } timings[] = {
-    {KNEE_TIMED_PRINTED, by_printed, 1},     {KNEE_TIMED_ELAPSED, by_elapsed, 1},
-    {KNEE_TIMED_RATE, by_own_rate, 1},       {KNEE_TIMED_STAMP, by_stamp, 4},
-    {KNEE_TIMED_RATE, by_rate, 1},           {KNEE_TIMED_STAMP, by_stamp, 1},
-    {KNEE_TIMED_WHOLE_RUN, by_whole_run, 1},
+    {KNEE_TIMED_PRINTED, by_printed, 1}, {KNEE_TIMED_PRINTED, by_interval, 1},
+    {KNEE_TIMED_ELAPSED, by_elapsed, 1}, {KNEE_TIMED_RATE, by_own_rate, 1},
+    {KNEE_TIMED_STAMP, by_stamp, 4},     {KNEE_TIMED_RATE, by_rate, 1},
+    {KNEE_TIMED_STAMP, by_stamp, 1},     {KNEE_TIMED_WHOLE_RUN, by_whole_run, 1},
 };
 
 static enum knee_train_timing find_seconds(struct work *w, double batch, double seq)
@@ -440,14 +461,46 @@ static double coarse_seconds(const struct work *w, const struct knee_train_log *
     return most < COARSE_STEPS ? found : NAN;
 }
 
+/* Median of the steps with this parity after the first `skip` timed rows, NaN unless there are
+ * enough and most are near it. */
+static double parity_median(struct work *w, size_t skip, int parity)
+{
+    size_t used = 0, near = 0;
+    for (size_t i = 0, timed = 0; i < w->count; i++) {
+        if (isnan(w->seconds[i]) || timed++ < skip)
+            continue;
+        if (fmod(get(w, i, TRAIN_STEP), 2) == parity)
+            w->scratch[used++] = w->seconds[i];
+    }
+    double middle = knee_median(w->scratch, used);
+    for (size_t i = 0; i < used; i++)
+        near += fabs(w->scratch[i] / middle - 1) <= ALTERNATE_NEAR;
+    return used >= WARM_ROWS && near * 10 >= used * 8 ? middle : NAN;
+}
+
+/* Where every second step is longer (an optimizer that runs every other step) the median of all is
+ * one of the two by chance; a step takes what two of them take, halved. NaN: they do not alternate.
+ */
+static double alternating_seconds(struct work *w, size_t skip)
+{
+    double even = parity_median(w, skip, 0), odd = parity_median(w, skip, 1);
+    return fabs(even / odd - 1) > ALTERNATE_OFF ? (even + odd) / 2 : NAN;
+}
+
 static void set_figures(struct work *w, struct knee_train_log *log)
 {
     size_t skip = warm_up(w), count = collect(w, skip);
     double coarse = coarse_seconds(w, log);
+    size_t late = skip + (count >= WARM_ROWS ? count / 2 : 0);
+    double alternating = alternating_seconds(w, late);
+    collect(w, skip);
     log->counts.warm_up = skip;
     log->timed = count;
     size_t early = count >= WARM_ROWS ? count / 2 : 0;
     log->median_s = knee_median(w->scratch + early, count - early);
+    log->alternates = !isnan(alternating) && isnan(coarse);
+    if (log->alternates)
+        log->median_s = alternating;
     if (!isnan(coarse))
         log->median_s = coarse;
     qsort(w->scratch + early, count - early, sizeof *w->scratch, knee_ascending);
@@ -487,6 +540,14 @@ static knee_status write_rows(struct work *w, struct knee_train_log *log, struct
     return KNEE_OK;
 }
 
+/* Rates may have three digits: of the counts that they allow a multiple of eight is the likeliest.
+ */
+static double whole_workers(double ratio)
+{
+    double eights = 8 * rint(ratio / 8);
+    return eights >= 64 && fabs(ratio / eights - 1) <= 0.01 ? eights : rint(ratio);
+}
+
 /* Batch and workers that only the rows know. */
 static void complete_job(struct work *w, struct knee_train_log *log)
 {
@@ -494,9 +555,12 @@ static void complete_job(struct work *w, struct knee_train_log *log)
     double tokens = median_of(w, TRAIN_BATCH_TOKENS);
     if (!isnan(batch))
         log->batch = batch;
-    if (isnan(log->batch))
-        log->batch = tokens / log->seq;
-    double workers = rint(median_of(w, TRAIN_TOKENS_PER_S) / median_of(w, TRAIN_WORKER_TOKENS));
+    if (isnan(log->batch)) /* nanotron counted sequences before it counted tokens */
+        log->batch = tokens < 0.5 * median_of(w, TRAIN_TOKENS_PER_S) * median_of(w, TRAIN_SECONDS)
+                         ? tokens
+                         : tokens / log->seq;
+    double workers =
+        whole_workers(median_of(w, TRAIN_TOKENS_PER_S) / median_of(w, TRAIN_WORKER_TOKENS));
     if (isnan(log->workers) && workers >= 1 && workers <= KNEE_WORKERS_MAX) {
         log->workers = workers;
         log->workers_from = "rate of all over rate of one";
@@ -540,6 +604,9 @@ knee_status knee_train_steps_finish(struct knee_train_reader *r, struct knee_tra
         return knee_fail(err, KNEE_SYSTEM, r->name, "out of memory");
     }
     w.count = keep_format(r, format);
+    for (size_t i = 0; i < w.count; i++) /* "Total optimization steps = 375" */
+        if (isnan(w.raw[i].value[TRAIN_RUN_STEPS]))
+            w.raw[i].value[TRAIN_RUN_STEPS] = r->facts.run_steps;
     w.flags = knee_train_formats[format].flags;
     find_runs(&w, &r->counts);
     log->format = knee_train_formats[format].name;
