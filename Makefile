@@ -274,7 +274,7 @@ $(B)/bench/measure: bench/measure.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) $< -o $@
 
-$(B)/gen_trace: tools/gen_trace.c
+$(B)/gen_trace $(B)/gen_rollcall: $(B)/%: tools/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) $(WARN) -Wno-format-nonliteral $(CFLAGS) $< -o $@
 

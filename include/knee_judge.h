@@ -163,6 +163,8 @@ enum knee_gap { /* what the data cannot answer, and why */
                 KNEE_GAP_SHARED_GPU = 1 << 14, /* ranks take turns on one GPU */
                 KNEE_GAP_SERVING = 1 << 15,    /* a model that is served: levers of training are not
                                                   for it, and there are none */
+                KNEE_GAP_ONE_WORKER = 1 << 16, /* the job says that it has no other */
+                KNEE_GAP_NO_COMPUTE = 1 << 17, /* next to none, but communication: R says nothing */
 };
 
 /* How far steps differ, each taken as the mean of its ranks. */
@@ -182,10 +184,14 @@ struct knee_step_spread {
 /* A step this much longer than the median one stands out, and what made it is named. */
 #define KNEE_STANDS_OUT 1.2
 
+/* Above this R the compute that is recorded is not a training step's. */
+#define KNEE_HIGHEST_RATIO 1000
+
 /* Those that a better recording cures. */
 #define KNEE_GAPS_OF_RECORDING                                                                     \
     (KNEE_GAP_ONE_RANK | KNEE_GAP_RANKS_MISSING | KNEE_GAP_UNMATCHED | KNEE_GAP_NO_STEPS |         \
-     KNEE_GAP_WHOLE_GRAPHS | KNEE_GAP_NO_LAUNCHES | KNEE_GAP_OTHER_STEPS | KNEE_GAP_BOUNDS)
+     KNEE_GAP_WHOLE_GRAPHS | KNEE_GAP_NO_LAUNCHES | KNEE_GAP_OTHER_STEPS | KNEE_GAP_BOUNDS |       \
+     KNEE_GAP_NO_COMPUTE)
 
 /* Products and attention whose shapes are recorded, against what the GPU can do. Times are of their
  * kernels, a step. What has no known peak (32 bits without tensor cores, other GPUs) is not judged.

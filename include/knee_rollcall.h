@@ -45,6 +45,8 @@ struct knee_rollcall {
     size_t entry_count, entry_capacity;
     struct knee_comm_group *groups;
     size_t group_count, group_capacity;
+    uint32_t *slots; /* groups by name: row + 1, or 0; for whoever adds to it */
+    size_t slot_count;
     struct knee_roll_source *sources;
     size_t source_count, source_capacity;
     uint64_t skipped; /* lines or entries that cannot be read */

@@ -31,6 +31,7 @@ struct knee_step {
 };
 const char *knee_label_name(enum knee_label label);
 double knee_step_exposed_s(const struct knee_step *step);  /* X = wait + transfer */
+double knee_step_busy_s(const struct knee_step *step);     /* anything runs: no gap */
 double knee_step_ratio(const struct knee_step *step);      /* R = X / compute */
 double knee_step_gamma(const struct knee_step *step);      /* |M| / |C|: all communication */
 double knee_step_efficiency(const struct knee_step *step); /* 1 / (1 + R) */

@@ -3,11 +3,14 @@
 #include "cli/rollcalls.h"
 
 #include "base/error.h"
+#include "cli/threads.h"
 #include "cli/traces.h"
 #include "read/trace/reader.h"
+#include "timeline/rollcall.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -75,7 +78,6 @@ static knee_status read_one(struct knee_rollcall *roll, const char *name, struct
     size_t length = 0;
     if (fd < 0)
         return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
-    cli_note_input(name);
     knee_status status = knee_gunzip_all(cli_reader(&fd), LARGEST, NULL, &data, &length);
     if (status)
         knee_fail(err, KNEE_INPUT, name, "cannot be read, or is larger than %zu MB", LARGEST >> 20);
@@ -86,29 +88,78 @@ static knee_status read_one(struct knee_rollcall *roll, const char *name, struct
     return status;
 }
 
+/* Files are read as they come to their turns, and taken in by their order: what is said of them
+ * does not depend on threads. */
+struct reading {
+    char **names;
+    size_t count, taken;
+    struct one_file {
+        struct knee_rollcall roll;
+        knee_status status;
+        struct knee_err err;
+        bool done;
+    } * files;
+    struct knee_rollcall *roll;
+    pthread_mutex_t lock;
+};
+
+static void take_in(struct reading *r, struct one_file *file)
+{
+    if (!file->status)
+        file->status = knee_rollcall_take(r->roll, &file->roll, &file->err);
+    knee_rollcall_release(&file->roll);
+}
+
+static void read_in_turn(void *ctx, size_t i)
+{
+    struct reading *r = ctx;
+    struct one_file *file = &r->files[i];
+    file->status = read_one(&file->roll, r->names[i], &file->err);
+    pthread_mutex_lock(&r->lock);
+    file->done = true;
+    for (; r->taken < r->count && r->files[r->taken].done; r->taken++)
+        take_in(r, &r->files[r->taken]);
+    pthread_mutex_unlock(&r->lock);
+}
+
 /* What one file suffers does not touch the others; *refused counts. */
+static knee_status sum_up(const struct reading *r, size_t *refused, struct knee_err *err)
+{
+    knee_status first = KNEE_OK;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct one_file *file = &r->files[i];
+        if (file->status == KNEE_SYSTEM) {
+            *err = file->err;
+            return KNEE_SYSTEM;
+        }
+        if (!file->status)
+            continue;
+        if (first)
+            fprintf(stderr, "knee: %s: %s\n", file->err.where, file->err.what);
+        *err = first ? *err : file->err;
+        first = first ? first : file->status;
+        (*refused)++;
+    }
+    if (first && r->roll->source_count) /* else it is what the command ends with */
+        fprintf(stderr, "knee: %s: %s\n", err->where, err->what);
+    return r->roll->source_count ? KNEE_OK : first ? first : KNEE_INPUT;
+}
+
 static knee_status read_all(char **names, struct knee_rollcall *roll, size_t *refused,
                             struct knee_err *err)
 {
-    knee_status first = KNEE_OK;
-    for (size_t i = 0; names[i]; i++) {
-        struct knee_err own = {0};
-        knee_status status = read_one(roll, names[i], &own);
-        if (status == KNEE_SYSTEM) {
-            *err = own;
-            return status;
-        }
-        if (!status)
-            continue;
-        if (first)
-            fprintf(stderr, "knee: %s: %s\n", own.where, own.what);
-        *err = first ? *err : own;
-        first = first ? first : status;
-        (*refused)++;
-    }
-    if (first && roll->source_count) /* else it is what the command ends with */
-        fprintf(stderr, "knee: %s: %s\n", err->where, err->what);
-    return roll->source_count ? KNEE_OK : first ? first : KNEE_INPUT;
+    struct reading r = {.names = names, .roll = roll};
+    for (; names[r.count]; r.count++)
+        cli_note_input(names[r.count]);
+    r.files = calloc(r.count + 1, sizeof *r.files);
+    if (!r.files)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    pthread_mutex_init(&r.lock, NULL);
+    cli_each(NULL, r.count, read_in_turn, &r);
+    pthread_mutex_destroy(&r.lock);
+    knee_status status = sum_up(&r, refused, err);
+    free(r.files);
+    return status;
 }
 
 knee_status cli_rollcall(struct cli_run *run, const struct knee_cluster *cluster, bool strict)

@@ -7,6 +7,7 @@
 #include "cli/traces.h"
 
 #include "base/error.h"
+#include "cli/threads.h"
 #include "read/trace/reader.h"
 #include "timeline/recordings.h"
 #include "timeline/wire_format.h"
@@ -22,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEEPEST = 6, MOST_THREADS = 256 };
+enum { DEEPEST = 6 };
 
 /* A database larger than this is not unpacked; half of what a size_t can say where that is less. */
 #define UNPACKED_MAX (SIZE_MAX / 2 < (uint64_t)8 << 30 ? SIZE_MAX / 2 : (size_t)((uint64_t)8 << 30))
@@ -240,7 +241,7 @@ struct work {
     struct knee_trace *traces; /* per file */
     struct knee_err *errors;   /* per file */
     knee_status *statuses;
-    size_t next, done;
+    size_t done;
     pthread_mutex_t lock;
     struct knee_runtime *rt; /* NULL: alone */
     bool whole;              /* rank 0 gets whole traces, not outlines */
@@ -375,52 +376,21 @@ static void show_progress(const struct work *work)
                 work->done == work->files->count ? "\r\033[K" : "");
 }
 
-static void *reader_thread(void *ctx)
+static void read_in_turn(void *ctx, size_t i)
 {
     struct work *work = ctx;
-    for (;;) {
-        pthread_mutex_lock(&work->lock);
-        size_t i = work->next++;
-        pthread_mutex_unlock(&work->lock);
-        if (i >= work->files->count)
-            return NULL;
-        if (!is_mine(work, i))
-            continue;
-        if (cancelled)
-            work->statuses[i] =
-                knee_fail(&work->errors[i], KNEE_INPUT, work->files->names[i], "not read: stopped");
-        else
-            work->statuses[i] =
-                read_file(work->files->names[i], work->options, &work->traces[i], &work->errors[i]);
-        pthread_mutex_lock(&work->lock);
-        work->done++;
-        show_progress(work);
-        pthread_mutex_unlock(&work->lock);
-    }
-}
-
-/* Ranks on one host share its cores. */
-static size_t cores_for(const struct knee_runtime *rt)
-{
-    long cores = sysconf(_SC_NPROCESSORS_ONLN), ranks = 0;
-    for (int r = 0; rt && r < rt->size; r++)
-        ranks += rt->host_of[r] == rt->host;
-    cores /= ranks ? ranks : 1;
-    return cores > 1 ? (size_t)cores : 1;
-}
-
-static void read_all(struct work *work)
-{
-    pthread_t threads[MOST_THREADS];
-    size_t wanted = cores_for(work->rt), started = 0;
-    wanted = wanted < MOST_THREADS ? wanted : MOST_THREADS;
-    wanted = wanted < work->files->count ? wanted : work->files->count;
-    while (started + 1 < wanted &&
-           pthread_create(&threads[started], NULL, reader_thread, work) == 0)
-        started++;
-    reader_thread(work); /* this thread works too */
-    for (size_t i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
+    if (!is_mine(work, i))
+        return;
+    if (cancelled)
+        work->statuses[i] =
+            knee_fail(&work->errors[i], KNEE_INPUT, work->files->names[i], "not read: stopped");
+    else
+        work->statuses[i] =
+            read_file(work->files->names[i], work->options, &work->traces[i], &work->errors[i]);
+    pthread_mutex_lock(&work->lock);
+    work->done++;
+    show_progress(work);
+    pthread_mutex_unlock(&work->lock);
 }
 
 /* ---- Over several processes ---- */
@@ -695,7 +665,7 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
         struct sigaction before, on = {.sa_handler = on_interrupt}; /* reads do not go on */
         sigaction(SIGINT, &on, &before);
         pthread_mutex_init(&work.lock, NULL);
-        read_all(&work);
+        cli_each(rt, files.count, read_in_turn, &work);
         pthread_mutex_destroy(&work.lock);
         sigaction(SIGINT, &before, NULL);
         out->interrupted = cancelled;

@@ -109,8 +109,10 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
         gaps |= KNEE_GAP_SERVING;
     if (share_a_gpu(account))
         gaps |= KNEE_GAP_SHARED_GPU;
+    if (d->step.comm_s > 0 && !(d->ratio <= KNEE_HIGHEST_RATIO))
+        gaps |= KNEE_GAP_NO_COMPUTE;
     if (calls == 0)
-        gaps |= KNEE_GAP_NO_COLLECTIVES;
+        gaps |= account->world_size == 1 ? KNEE_GAP_ONE_WORKER : KNEE_GAP_NO_COLLECTIVES;
     else if (account->rank_count == 1)
         gaps |= KNEE_GAP_ONE_RANK;
     else if (d->split && d->bounded)
@@ -121,7 +123,7 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
         gaps |= KNEE_GAP_OTHER_STEPS;
     else if (!d->split)
         gaps |= account->unmatched ? KNEE_GAP_UNMATCHED : KNEE_GAP_LOOSE;
-    if (account->step_source == KNEE_STEPS_NONE)
+    if (account->step_source == KNEE_STEPS_NONE && !(gaps & KNEE_GAP_SERVING))
         gaps |= KNEE_GAP_NO_STEPS;
     if (launched * 2 < work && !is_cpu_job(account)) /* hosts launch nothing */
         gaps |= KNEE_GAP_NO_LAUNCHES;
@@ -317,7 +319,7 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
     if (status)
         return status;
     knee_diagnosis_choose(&d);
-    if (d.gaps & KNEE_GAP_SERVING) {
+    if (d.gaps & (KNEE_GAP_SERVING | KNEE_GAP_NO_COMPUTE)) {
         d.lever = SIZE_MAX;
         d.prediction.lever_count = 0;
     }

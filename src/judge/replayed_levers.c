@@ -122,6 +122,8 @@ static const char *unsuited(const struct knee_account *account, const struct kne
 {
     const unsigned alone =
         KNEE_GAP_ONE_RANK | KNEE_GAP_RANKS_MISSING | KNEE_GAP_UNMATCHED | KNEE_GAP_OTHER_STEPS;
+    if (d->gaps & KNEE_GAP_NO_COMPUTE)
+        return "there is next to no compute";
     if (d->gaps & KNEE_GAP_SERVING)
         return "a model is served here: levers of training are not told";
     if (d->gaps & alone)

@@ -100,7 +100,7 @@ static void say_differences(const struct sides *s, struct knee_text *text)
 {
     const struct knee_account *b = s->before, *a = s->after;
     if (s->c->differs & KNEE_DIFFER_WORLD)
-        knee_text_printf(text, " Not the same job: %lld ranks against %lld.",
+        knee_text_printf(text, " Not the same job: %lld against %lld ranks.",
                          (long long)(b->world_size > 0 ? b->world_size : (int64_t)b->rank_count),
                          (long long)(a->world_size > 0 ? a->world_size : (int64_t)a->rank_count));
     if (s->c->differs & KNEE_DIFFER_GPU)
@@ -137,8 +137,8 @@ static void sentence(const struct sides *s, struct knee_text *text)
         say_differences(s, text);
         return;
     }
-    knee_text_printf(text, "The step is %s %s: %s -> %s.", knee_percent(fabs(c->share_of_before)).s,
-                     c->change > 0 ? "longer" : "shorter", MS(c->before.wall_s),
+    knee_text_printf(text, "The step is %s: %s -> %s.",
+                     knee_change_word(c->before.wall_s, c->after.wall_s).s, MS(c->before.wall_s),
                      MS(c->after.wall_s));
     say_noise(c, text);
     if (c->late_makes_it) {

@@ -281,6 +281,27 @@ static void heading(struct knee_text *text, enum knee_format format, const struc
         knee_text_printf(text, style->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", words);
 }
 
+/* A step that stands out is told even in a brief answer. */
+static void say_outlier(const struct knee_account *account, const struct knee_step_spread *s,
+                        enum knee_format format, const struct knee_style *style,
+                        struct knee_text *text)
+{
+    struct knee_text line = {.alloc = text->alloc};
+    if (s->steps < 2 || s->worst_s <= KNEE_STANDS_OUT * s->median_s)
+        return;
+    knee_text_printf(&line,
+                     "Step %lld stands out of %zu: %s, where the median is %s; %s on rank "
+                     "%lld takes %s longer than usual.",
+                     (long long)s->worst, s->steps, knee_human(s->worst_s, KNEE_UNIT_SECONDS).s,
+                     knee_human(s->median_s, KNEE_UNIT_SECONDS).s, knee_label_name(s->label),
+                     (long long)account->ranks[s->rank].rank,
+                     knee_human(s->excess_s, KNEE_UNIT_SECONDS).s);
+    if (line.data)
+        knee_wrap(line.data, knee_columns(format, style), "  ", text);
+    text->failed = text->failed || line.failed;
+    knee_text_release(&line);
+}
+
 static void verdict(const struct knee_account *account, const struct knee_diagnosis *d,
                     enum knee_format format, const struct knee_style *style, struct knee_text *text)
 {
@@ -301,6 +322,7 @@ static void verdict(const struct knee_account *account, const struct knee_diagno
         if (bold)
             knee_text_puts(text, "\033[0m");
     }
+    say_outlier(account, &d->spread, format, style, text);
     for (size_t i = 0; (gap = knee_gap_sentence(d->gaps & ~(unsigned)KNEE_GAP_LARGE_BATCH, i)); i++)
         knee_wrap(gap, knee_columns(format, style), "  ", text);
     if (d->gaps & KNEE_GAPS_OF_RECORDING && format == KNEE_TEXT)
@@ -430,10 +452,14 @@ static void write_text(const struct knee_trace_report *report, enum knee_format 
     }
     if (report->where)
         knee_write_where(account, d, report->where, format, style, text);
-    heading(text, format, style, "Suspects");
-    suspects_table(d, format, style, text);
-    heading(text, format, style, "Levers");
-    levers_table(d, format, style, text);
+    if (!(d->gaps & KNEE_GAP_SERVING)) { /* suspects are of training */
+        heading(text, format, style, "Suspects");
+        suspects_table(d, format, style, text);
+    }
+    if (d->prediction.lever_count) {
+        heading(text, format, style, "Levers");
+        levers_table(d, format, style, text);
+    }
     heading(text, format, style, "Steps");
     if (pictures) {
         static const char *const words[] = {

@@ -209,9 +209,25 @@ static const struct {
                                      "(.item(), .cpu()), events, another process on the GPU"},
 };
 
+/* Whoever serves a model asks how busy its GPUs are, not what to change in training. */
+static void say_served(const struct knee_diagnosis *d, struct knee_text *text)
+{
+    const struct knee_step *step = &d->step;
+    knee_text_printf(text,
+                     "Of the %s it computes for %s, is in exposed communication for %s and in "
+                     "copies for %s; in gaps it waits for its host for %s and is idle for %s.",
+                     MS(step->wall_s), MS(step->label_s[KNEE_COMPUTE]),
+                     MS(knee_step_exposed_s(step)), MS(step->label_s[KNEE_COPY]),
+                     MS(step->label_s[KNEE_HOST]), MS(step->label_s[KNEE_IDLE]));
+}
+
 static void say_reason(const struct knee_account *account, const struct knee_diagnosis *d,
                        struct knee_text *text)
 {
+    if (d->gaps & KNEE_GAP_SERVING) {
+        say_served(d, text);
+        return;
+    }
     if (d->suspect == KNEE_SUSPECT_NONE) {
         knee_text_printf(text, "No suspect takes %g %% of the step.", 100 * KNEE_NO_BOTTLENECK);
     } else {
@@ -264,7 +280,10 @@ static void say_advice(const struct knee_account *account, const struct knee_dia
                        struct knee_text *text)
 {
     const struct knee_lever *lever = d->lever == SIZE_MAX ? NULL : &d->prediction.levers[d->lever];
-    if (wire_is_first(d)) {
+    if (d->gaps & KNEE_GAP_SERVING) {
+        knee_text_printf(text, "The GPU that serves is busy for %s of the recording.",
+                         knee_percent(knee_step_busy_s(&d->step) / d->step.wall_s).s);
+    } else if (wire_is_first(d)) {
         knee_text_puts(text, "Look at the transport first: NCCL_DEBUG=INFO shows what NCCL "
                              "uses (NVLink, IB, sockets).");
     } else if (late_ranks_are_first(d)) {
@@ -293,7 +312,15 @@ static void say_gain(const struct knee_account *account, const struct knee_diagn
     const struct knee_prediction *p = &d->prediction;
     double transfer = d->step.label_s[KNEE_TRANSFER], wall = d->step.wall_s;
     bool cpu = strcmp(account->ranks[0].trace->format, "cpu") == 0;
-    if (late_ranks_are_first(d))
+    if (d->gaps & KNEE_GAP_SERVING)
+        ; /* nothing of training is promised */
+    else if (late_ranks_are_first(d) &&
+             d->punctual_step_s > (1 - KNEE_WORTH_A_WORD) * d->step.wall_s)
+        knee_text_printf(text,
+                         "Without its lateness the step stays at %s by replay: what else holds it, "
+                         "the host's pace for one, comes first.",
+                         MS(wall));
+    else if (late_ranks_are_first(d))
         knee_text_printf(text,
                          "The step goes from %s to %s at best; a faster network would save %s at "
                          "most.",
@@ -364,6 +391,13 @@ const char *knee_gap_sentence(unsigned gaps, size_t which)
         {KNEE_GAP_BOUNDS,
          "Ranks are missing: what is called waiting is the least that it can be. Give the files of "
          "all ranks of a group together."},
+        {KNEE_GAP_ONE_WORKER,
+         "One worker: how the job scales is not in this trace. Ask knee predict --params N "
+         "--compute-time T --cluster NAME, with T as the compute of its step."},
+        {KNEE_GAP_NO_COMPUTE,
+         "There is next to no compute beside the communication: R says nothing, and no lever is "
+         "told. Record whole steps with the GPU's kernels (ProfilerActivity.CUDA); of a benchmark "
+         "of collectives ask knee fit."},
         {KNEE_GAP_NO_COLLECTIVES,
          "There are no collectives. If the job has several workers, record a step "
          "that synchronises."},

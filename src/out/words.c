@@ -38,10 +38,27 @@ bool knee_shows(double share)
     return share > 0.0005; /* one decimal of a percentage */
 }
 
+/* From ten times as much on, per cent are no help. */
 struct knee_word knee_signed_percent(double share)
 {
     struct knee_word word = {""};
-    knee_format(word.s, sizeof word.s, isnan(share) ? "-" : "%+.1f %%", 100 * share);
+    if (share >= 9)
+        knee_format(word.s, sizeof word.s, share < 99 ? "%.1f times" : "%.0f times", 1 + share);
+    else
+        knee_format(word.s, sizeof word.s, isnan(share) ? "-" : "%+.1f %%", 100 * share);
+    return word;
+}
+
+struct knee_word knee_change_word(double before, double after)
+{
+    struct knee_word word = {""};
+    double times = after > before ? after / before : before / after;
+    const char *how = after > before ? "longer" : "shorter";
+    if (times < 3)
+        knee_format(word.s, sizeof word.s, "%.1f %% %s", 100 * fabs(after - before) / before, how);
+    else
+        knee_format(word.s, sizeof word.s, times < 100 ? "%.1f times %s" : "%.0f times %s", times,
+                    after > before ? "as long" : "shorter");
     return word;
 }
 
@@ -65,8 +82,8 @@ struct knee_word knee_ratio_word(double ratio)
     const char *format = ratio < 9.95 ? "%.2f" : ratio < 99.5 ? "%.1f" : "%.0f";
     if (isnan(ratio))
         knee_format(word.s, sizeof word.s, "-");
-    else if (ratio > 1000)
-        knee_format(word.s, sizeof word.s, "over 1000");
+    else if (ratio > KNEE_HIGHEST_RATIO)
+        knee_format(word.s, sizeof word.s, "over %d", KNEE_HIGHEST_RATIO);
     else
         knee_format(word.s, sizeof word.s, format, ratio);
     return word;

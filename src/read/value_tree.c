@@ -66,8 +66,12 @@ uint32_t knee_tree_next(const struct knee_tree *tree, uint32_t node)
 uint32_t knee_tree_get(const struct knee_tree *tree, uint32_t map, const char *key)
 {
     uint32_t at = holds(tree, map, KNEE_TREE_MAP) ? tree->nodes[map].first : KNEE_TREE_NONE;
-    while (at != KNEE_TREE_NONE && !knee_slice_is(tree->nodes[tree->nodes[at].key].text, key))
-        at = tree->nodes[at].next;
+    size_t length = strlen(key);
+    for (; at != KNEE_TREE_NONE; at = tree->nodes[at].next) {
+        struct knee_slice name = knee_tree_text(tree, tree->nodes[at].key);
+        if (name.length == length && memcmp(name.at, key, length) == 0)
+            break;
+    }
     return at;
 }
 
@@ -176,10 +180,13 @@ static char *escape(struct json *j, char *to)
     return put_character(to, code);
 }
 
-/* From after the quote to after the closing one. */
+/* From after the quote to after the closing one. Most texts have no escape: nothing moves. */
 static uint32_t text(struct json *j)
 {
     char *from = j->p, *to = j->p;
+    while (to < j->end && *to != '"' && *to != '\\')
+        to++;
+    j->p = to;
     while (j->p < j->end && *j->p != '"') {
         if (*j->p == '\\') {
             j->p++;
@@ -197,7 +204,8 @@ static uint32_t text(struct json *j)
         j, (struct knee_tree_node){.kind = KNEE_TREE_TEXT, .text = {from, (size_t)(to - from)}});
 }
 
-static uint32_t number(struct json *j)
+/* Anything but a short whole number. */
+static uint32_t long_number(struct json *j)
 {
     char digits[40];
     size_t used = 0;
@@ -221,6 +229,25 @@ static uint32_t number(struct json *j)
                       .kind = KNEE_TREE_NUMBER, .number = read, .is_whole = whole, .whole = value});
 }
 
+static uint32_t number(struct json *j)
+{
+    bool negative = j->p < j->end && *j->p == '-';
+    const char *from = j->p + negative, *at = from;
+    int64_t value = 0;
+    for (; at < j->end && at - from < 18 && knee_is_digit(*at); at++)
+        value = value * 10 + (*at - '0');
+    bool more = at < j->end && (knee_is_digit(*at) || *at == '.' || *at == 'e' || *at == 'E' ||
+                                *at == '+' || *at == '-');
+    if (at == from || more)
+        return long_number(j);
+    j->p += at - j->p;
+    value = negative ? -value : value;
+    return add(j, (struct knee_tree_node){.kind = KNEE_TREE_NUMBER,
+                                          .number = (double)value,
+                                          .is_whole = true,
+                                          .whole = value});
+}
+
 /* true, false, null, and what Python writes for numbers that are none. */
 static uint32_t word(struct json *j)
 {
@@ -230,6 +257,8 @@ static uint32_t word(struct json *j)
     } words[] = {{"true", KNEE_TREE_TRUE},     {"false", KNEE_TREE_FALSE},
                  {"null", KNEE_TREE_NULL},     {"NaN", KNEE_TREE_NULL},
                  {"Infinity", KNEE_TREE_NULL}, {"-Infinity", KNEE_TREE_NULL}};
+    if (knee_is_digit(*j->p))
+        return number(j);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t length = strlen(words[i].spelt);
         if ((size_t)(j->end - j->p) >= length && memcmp(j->p, words[i].spelt, length) == 0) {

@@ -26,12 +26,19 @@ enum knee_tree_kind {
 
 struct knee_tree_node {
     enum knee_tree_kind kind;
-    bool is_whole;              /* `whole` holds the number exactly */
-    uint32_t next, first, last; /* sibling; children of lists and maps; KNEE_TREE_NONE: none */
-    uint32_t key;               /* of a map's child: the node of its key */
-    int64_t whole;
-    double number;
-    struct knee_slice text;
+    bool is_whole; /* `whole` holds the number exactly */
+    uint32_t next; /* sibling; KNEE_TREE_NONE: none */
+    uint32_t key;  /* of a map's child: the node of its key */
+    union {        /* by kind */
+        struct {
+            uint32_t first, last; /* children of lists and maps */
+        };
+        struct {
+            int64_t whole;
+            double number;
+        };
+        struct knee_slice text;
+    };
 };
 
 /* Node 0 is the document. Zeroed is empty; free with knee_tree_release(). */

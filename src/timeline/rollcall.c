@@ -8,6 +8,7 @@
 #include "knee_rollcall.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "timeline/rollcall.h"
@@ -17,6 +18,12 @@
 #include <string.h>
 
 /* ---- Collecting ---- */
+
+static void drop(const struct knee_alloc *alloc, void *memory)
+{
+    if (memory)
+        knee_resize(alloc, memory, 0);
+}
 
 /* Room for one more row; NULL: no memory, and the array is as it was. */
 static bool room(const struct knee_alloc *alloc, void **array, size_t count, size_t *capacity,
@@ -57,13 +64,43 @@ bool knee_rollcall_add(struct knee_rollcall *roll, struct knee_entry entry)
     return true;
 }
 
-/* Few groups are met again and again: the last one first. */
+/* Where the group of this name stands in the index, or would. */
+static size_t slot_of(const struct knee_rollcall *roll, struct knee_slice name)
+{
+    size_t at = knee_hash(name.at, name.length) & (roll->slot_count - 1);
+    while (roll->slots[at] && !knee_slice_is(name, roll->groups[roll->slots[at] - 1].name))
+        at = (at + 1) & (roll->slot_count - 1);
+    return at;
+}
+
+/* The index is at most half full. */
+static bool grow_slots(struct knee_rollcall *roll)
+{
+    size_t count = roll->slot_count ? roll->slot_count * 2 : 16;
+    if (2 * (roll->group_count + 1) <= roll->slot_count)
+        return true;
+    uint32_t *slots = knee_resize(roll->alloc, NULL, count * sizeof *slots);
+    if (!slots)
+        return false;
+    memset(slots, 0, count * sizeof *slots);
+    drop(roll->alloc, roll->slots);
+    roll->slots = slots;
+    roll->slot_count = count;
+    for (size_t g = 0; g < roll->group_count; g++)
+        roll->slots[slot_of(roll, knee_slice_of(roll->groups[g].name))] = (uint32_t)g + 1;
+    return true;
+}
+
 uint32_t knee_rollcall_group(struct knee_rollcall *roll, struct knee_slice name)
 {
-    struct knee_slice cut = {name.at, name.length < KNEE_ROLL_NAME ? name.length : KNEE_ROLL_NAME};
-    for (size_t i = roll->group_count; i-- > 0;)
-        if (knee_slice_is(cut, roll->groups[i].name))
-            return (uint32_t)i;
+    char kept[KNEE_ROLL_NAME + 1]; /* as it is kept: cut, control bytes as '?' */
+    knee_slice_copy(name, kept, sizeof kept);
+    struct knee_slice cut = knee_slice_of(kept);
+    if (!grow_slots(roll))
+        return UINT32_MAX;
+    size_t slot = slot_of(roll, cut);
+    if (roll->slots[slot])
+        return roll->slots[slot] - 1;
     void *rows = roll->groups;
     if (roll->group_count >= KNEE_ROLL_GROUPS ||
         !room(roll->alloc, &rows, roll->group_count, &roll->group_capacity, sizeof *roll->groups))
@@ -73,7 +110,8 @@ uint32_t knee_rollcall_group(struct knee_rollcall *roll, struct knee_slice name)
     if (!group.name)
         return UINT32_MAX;
     roll->groups[roll->group_count] = group;
-    return (uint32_t)roll->group_count++;
+    roll->slots[slot] = (uint32_t)++roll->group_count;
+    return roll->slots[slot] - 1;
 }
 
 bool knee_rollcall_describe(struct knee_rollcall *roll, uint32_t group, struct knee_slice words)
@@ -101,12 +139,6 @@ bool knee_rollcall_source(struct knee_rollcall *roll, const char *file, int64_t 
     return source.file;
 }
 
-static void drop(const struct knee_alloc *alloc, void *memory)
-{
-    if (memory)
-        knee_resize(alloc, memory, 0);
-}
-
 void knee_rollcall_release(struct knee_rollcall *roll)
 {
     for (size_t i = 0; i < roll->group_count; i++) {
@@ -119,23 +151,118 @@ void knee_rollcall_release(struct knee_rollcall *roll)
     drop(roll->alloc, roll->entries);
     drop(roll->alloc, roll->groups);
     drop(roll->alloc, roll->sources);
+    drop(roll->alloc, roll->slots);
     const struct knee_alloc *alloc = roll->alloc;
     *roll = (struct knee_rollcall){.alloc = alloc};
 }
 
+/* ---- Taking one into another ---- */
+
+/* All files of one call are of one format, and each rank of a Flight Recorder is there once. */
+static knee_status may_take(const struct knee_rollcall *roll, const struct knee_rollcall *from,
+                            struct knee_err *err)
+{
+    const char *file = from->source_count ? from->sources[0].file : "";
+    if (roll->format && from->format && strcmp(roll->format, from->format) != 0)
+        return knee_fail(err, KNEE_INPUT, file, "a %s file among files of %s: left out",
+                         from->format, roll->format);
+    for (size_t f = 0; f < from->source_count; f++)
+        for (size_t i = 0; i < roll->source_count && from->sources[f].rank >= 0; i++)
+            if (roll->sources[i].rank == from->sources[f].rank)
+                return knee_fail(err, KNEE_INPUT, file,
+                                 "rank %lld was there already, from %.60s: left out",
+                                 (long long)roll->sources[i].rank, roll->sources[i].file);
+    return KNEE_OK;
+}
+
+/* The row of a group of another roll call, which gives what it knows of it. */
+static uint32_t take_group(struct knee_rollcall *roll, struct knee_comm_group *from)
+{
+    uint32_t row = knee_rollcall_group(roll, knee_slice_of(from->name));
+    if (row == UINT32_MAX)
+        return row;
+    struct knee_comm_group *into = &roll->groups[row];
+    into->size = from->size > 0 ? from->size : into->size;
+    if (!into->description) {
+        into->description = from->description;
+        from->description = NULL;
+    }
+    if (!into->members) {
+        into->members = from->members;
+        into->member_count = from->member_count;
+        from->members = NULL;
+    }
+    return row;
+}
+
+static bool take_entries(struct knee_rollcall *roll, struct knee_rollcall *from)
+{
+    size_t wanted = roll->entry_count + from->entry_count;
+    uint32_t *rows = knee_resize(roll->alloc, NULL, (from->group_count + 1) * sizeof *rows);
+    bool good = rows;
+    for (size_t g = 0; g < from->group_count && good; g++)
+        good = (rows[g] = take_group(roll, &from->groups[g])) != UINT32_MAX;
+    if (good && wanted > roll->entry_capacity) {
+        size_t larger = wanted + wanted / 4;
+        void *grown = knee_resize(roll->alloc, roll->entries, larger * sizeof *roll->entries);
+        good = grown;
+        roll->entries = good ? grown : roll->entries;
+        roll->entry_capacity = good ? larger : roll->entry_capacity;
+    }
+    for (size_t i = 0; i < from->entry_count && good; i++) {
+        roll->entries[roll->entry_count] = from->entries[i];
+        roll->entries[roll->entry_count++].group = rows[from->entries[i].group];
+    }
+    drop(roll->alloc, rows);
+    return good;
+}
+
+static bool take_sources(struct knee_rollcall *roll, struct knee_rollcall *from)
+{
+    for (size_t i = 0; i < from->source_count; i++) {
+        void *rows = roll->sources;
+        if (!room(roll->alloc, &rows, roll->source_count, &roll->source_capacity,
+                  sizeof *roll->sources))
+            return false;
+        roll->sources = rows;
+        roll->sources[roll->source_count++] = from->sources[i];
+        from->sources[i].file = NULL;
+    }
+    return true;
+}
+
+knee_status knee_rollcall_take(struct knee_rollcall *roll, struct knee_rollcall *from,
+                               struct knee_err *err)
+{
+    knee_status status = may_take(roll, from, err);
+    if (status)
+        return status;
+    if (!take_entries(roll, from) || !take_sources(roll, from))
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the collectives");
+    roll->format = roll->format ? roll->format : from->format;
+    roll->skipped += from->skipped;
+    roll->untimed += from->untimed;
+    knee_rollcall_release(from);
+    return KNEE_OK;
+}
+
 /* ---- In order ---- */
 
-/* By group, then collectives before sends, then number, then rank. */
-static bool sort_entries(struct knee_rollcall *roll)
+/* By group, then collectives before sends, then number, then rank. Ranks get no more bits than they
+ * need: sorting takes its time by bytes that differ. */
+static bool sort_entries(struct knee_rollcall *roll, size_t ranks)
 {
     size_t count = roll->entry_count;
+    int bits = 1;
+    while ((ranks - 1) >> bits)
+        bits++;
     struct knee_sort_key *keys = knee_resize(roll->alloc, NULL, (2 * count + 1) * sizeof *keys);
     struct knee_entry *sorted = knee_resize(roll->alloc, NULL, (count + 1) * sizeof *sorted);
     bool good = keys && sorted;
     for (size_t i = 0; i < count && good; i++) {
         const struct knee_entry *e = &roll->entries[i];
         keys[i] = (struct knee_sort_key){
-            (uint64_t)e->p2p << 63 | (uint64_t)e->sequence << 20 | (uint64_t)e->rank, i};
+            (uint64_t)e->p2p << 63 | (uint64_t)e->sequence << bits | (uint64_t)e->rank, i};
     }
     if (good)
         knee_sort(keys, keys + count, count);
@@ -175,6 +302,7 @@ struct join {
     int64_t *newest;         /* newest of all; -1: none */
     int64_t *stays;          /* of the collective at hand */
     size_t *behind, *absent; /* by rank: groups in which it is so */
+    size_t *given, *pending; /* by rank: its file is there; entries of it that are not done */
     size_t ranks;            /* highest rank + 1 */
     size_t group_kinds;      /* first row of collectives of the group at hand */
 };
@@ -343,21 +471,16 @@ static bool in_group(const struct join *j, const struct knee_comm_group *g, size
     return g->member_count == 0 && (j->oldest[rank] != INT64_MAX || j->newest[rank] >= 0);
 }
 
-static bool has_source(const struct join *j, int64_t rank)
+/* What the files say of each rank, once. */
+static void look_at_sources(struct join *j)
 {
-    for (size_t i = 0; i < j->roll->source_count; i++)
-        if (j->roll->sources[i].rank == rank)
-            return true;
-    return false;
-}
-
-static size_t pending_of(const struct join *j, int64_t rank)
-{
-    size_t pending = 0;
-    for (size_t i = 0; i < j->roll->source_count; i++)
-        if (j->roll->sources[i].rank == rank)
-            pending += j->roll->sources[i].pending;
-    return pending;
+    for (size_t i = 0; i < j->roll->source_count; i++) {
+        const struct knee_roll_source *source = &j->roll->sources[i];
+        if (source->rank < 0)
+            continue;
+        j->given[source->rank] = 1;
+        j->pending[source->rank] += source->pending;
+    }
 }
 
 /* What is known of the collective that somebody waits in. */
@@ -382,7 +505,7 @@ static bool add_stuck(struct join *j, const struct knee_entry *e, size_t count, 
             continue;
         bool entered = j->newest[r] >= oldest;
         stuck.entered += entered;
-        if (!entered && has_source(j, (int64_t)r)) {
+        if (!entered && j->given[r]) {
             stuck.absent[stuck.absent_count++] = (int32_t)r;
             j->absent[r]++;
         }
@@ -444,7 +567,7 @@ static bool blame(struct join *j)
     bool good = true;
     size_t most = 0;
     for (size_t r = 0; r < j->ranks && good; r++)
-        if (j->absent[r] && pending_of(j, (int64_t)r) == 0)
+        if (j->absent[r] && j->pending[r] == 0)
             good = add_blamed(j, (struct knee_blamed){(int32_t)r, KNEE_BLAME_SILENT, j->absent[r]});
     if (j->out->blamed_count)
         return good;
@@ -466,7 +589,7 @@ static bool find_missing(struct join *j)
         for (size_t i = 0; i < j->roll->groups[g].member_count; i++)
             member[j->roll->groups[g].members[i]] = 1;
     for (size_t r = 0; r < j->ranks && out->missing; r++)
-        if (member[r] && !has_source(j, (int64_t)r))
+        if (member[r] && !j->given[r])
             out->missing[out->missing_count++] = (int32_t)r;
     return out->missing;
 }
@@ -602,31 +725,40 @@ static size_t highest_rank(const struct knee_rollcall *roll)
     int64_t most = 0;
     for (size_t i = 0; i < roll->entry_count; i++)
         most = roll->entries[i].rank > most ? roll->entries[i].rank : most;
+    for (size_t i = 0; i < roll->source_count; i++)
+        most = roll->sources[i].rank > most ? roll->sources[i].rank : most;
     for (size_t g = 0; g < roll->group_count; g++)
         for (size_t i = 0; i < roll->groups[g].member_count; i++)
             most = roll->groups[g].members[i] > most ? roll->groups[g].members[i] : most;
     return (size_t)most + 1;
 }
 
+/* The counters by rank begin at 0, the rest is filled where it is used. */
 static bool make_tables(struct join *j)
 {
     size_t ranks = j->ranks = highest_rank(j->roll);
+    size_t **counters[] = {&j->behind, &j->absent, &j->given, &j->pending};
+    bool good = true;
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++) {
+        *counters[i] = knee_resize(j->alloc, NULL, (ranks + 1) * sizeof **counters[i]);
+        if (*counters[i])
+            memset(*counters[i], 0, (ranks + 1) * sizeof **counters[i]);
+        good = good && *counters[i];
+    }
     j->row_of_rank = knee_resize(j->alloc, NULL, (ranks + 1) * sizeof *j->row_of_rank);
     j->oldest = knee_resize(j->alloc, NULL, (ranks + 1) * sizeof *j->oldest);
     j->newest = knee_resize(j->alloc, NULL, (ranks + 1) * sizeof *j->newest);
     j->stays = knee_resize(j->alloc, NULL, (ranks + 1) * sizeof *j->stays);
-    j->behind = knee_resize(j->alloc, NULL, (ranks + 1) * sizeof *j->behind);
-    j->absent = knee_resize(j->alloc, NULL, (ranks + 1) * sizeof *j->absent);
-    if (!j->row_of_rank || !j->oldest || !j->newest || !j->stays || !j->behind || !j->absent)
-        return false;
-    memset(j->behind, 0, (ranks + 1) * sizeof *j->behind);
-    memset(j->absent, 0, (ranks + 1) * sizeof *j->absent);
-    return true;
+    good = good && j->row_of_rank && j->oldest && j->newest && j->stays;
+    if (good)
+        look_at_sources(j);
+    return good;
 }
 
 static void free_tables(struct join *j)
 {
-    void *all[] = {j->row_of_rank, j->oldest, j->newest, j->stays, j->behind, j->absent, j->sums};
+    void *all[] = {j->row_of_rank, j->oldest, j->newest,  j->stays, j->behind,
+                   j->absent,      j->given,  j->pending, j->sums};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         drop(j->alloc, all[i]);
 }
@@ -636,8 +768,8 @@ knee_status knee_rollcall_join(struct knee_rollcall *roll, const struct knee_all
 {
     struct knee_roll_answer answer = {.alloc = alloc, .slow_wire = SIZE_MAX};
     struct join j = {.roll = roll, .out = &answer, .alloc = alloc};
-    bool good =
-        make_tables(&j) && sort_entries(roll) && join_all(&j) && blame(&j) && find_missing(&j);
+    bool good = make_tables(&j) && sort_entries(roll, j.ranks) && join_all(&j) && blame(&j) &&
+                find_missing(&j);
     if (good) {
         take_means(&j);
         name_late(&j);

@@ -23,4 +23,9 @@ bool knee_rollcall_describe(struct knee_rollcall *roll, uint32_t group, struct k
 bool knee_rollcall_source(struct knee_rollcall *roll, const char *file, int64_t rank,
                           size_t first_entry);
 
+/* Moves what one file gave into the roll call of all; `from` is empty afterwards, except that
+ * KNEE_INPUT says why nothing was moved: another format, or a rank that is there already. */
+knee_status knee_rollcall_take(struct knee_rollcall *roll, struct knee_rollcall *from,
+                               struct knee_err *err);
+
 #endif

@@ -22,6 +22,12 @@ double knee_step_exposed_s(const struct knee_step *step)
     return step->label_s[KNEE_TRANSFER] + step->label_s[KNEE_WAIT];
 }
 
+double knee_step_busy_s(const struct knee_step *step)
+{
+    return step->wall_s - step->label_s[KNEE_STARVED] - step->label_s[KNEE_HOST] -
+           step->label_s[KNEE_IDLE];
+}
+
 double knee_step_ratio(const struct knee_step *step)
 {
     return knee_step_exposed_s(step) / step->label_s[KNEE_COMPUTE];

@@ -171,6 +171,73 @@ static void headers_are_carried_over(void **state)
     knee_rollcall_release(&roll);
 }
 
+static const char *any_of(uint64_t *seed, const char *const *words, size_t count)
+{
+    return words[(size_t)(chance(seed) * (double)count)];
+}
+#define ANY_OF(seed, ...)                                                                          \
+    any_of(seed, (const char *const[]){__VA_ARGS__},                                               \
+           sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
+
+/* A line as somebody may write it; `mark` stands where a value is that nobody asks for. */
+static void any_line(struct maker *m, uint64_t *seed, const char *mark)
+{
+    const char *space = ANY_OF(seed, "", "", " ");
+    put(m, "{\"header\":%s", space);
+    put(m, "{\"id\":%s,", ANY_OF(seed, "\"0xa\"", "\"0xa\"", "\"0xb\"", "7"));
+    if (chance(seed) < 0.8)
+        put(m, "\"comm_name\":\"dp\",\"rank\":%s%s,", space,
+            ANY_OF(seed, "0", "1", "-1", "\"2\"", "1.0"));
+    put(m, "\"n_ranks\":%s},", ANY_OF(seed, "4", "4", "null", "99999999999999999999"));
+    put(m, "\"metadata\":{\"git_rev\":\"%s\",\"list\":[1,{\"coll_perf\":2}]}", mark);
+    if (chance(seed) < 0.1)
+        put(m, ",\"header\":{\"id\":\"0xc\"}");
+    put(m, ",%s%s:{", space, ANY_OF(seed, "\"coll_perf\"", "\"coll_perf\"", "\"p2p_perf\""));
+    put(m, "\"coll\":\"%s\",", ANY_OF(seed, "AllReduce", "AllGather", "ReduceScatter", "x"));
+    put(m, "\"p2p_sn\":4,\"coll_sn\":%s,", ANY_OF(seed, "0", "17", "-3", "\"5\"", "1e3", "[3]"));
+    put(m, "\"coll_msg_size_bytes\":%s,%s", ANY_OF(seed, "1024", "1048576", "0.5", "true"), space);
+    put(m, "\"coll_exec_time_us\":%s}", ANY_OF(seed, "17", "12.5", "1e2", "\"3\"", "-1", "nan"));
+    put(m, "%s}%s\n", space, ANY_OF(seed, "", "", "}", " trailing"));
+}
+
+/* Lines are read by their bytes where they are plain, and by a tree where anything is not, an
+ * escape for one: both say the same. */
+static void bytes_say_what_a_tree_says(void **state)
+{
+    (void)state;
+    size_t read = 0;
+    for (uint64_t seed = 1; seed < 300; seed++) {
+        struct maker plain = {.used = 0}, escaped = {.used = 0};
+        struct knee_rollcall by_bytes = {0}, by_tree = {0};
+        for (int i = 0; i < 40; i++) {
+            uint64_t line = seed * 1000 + (uint64_t)i, again = line;
+            any_line(&plain, &line, "A");
+            any_line(&escaped, &again, "\\u0041");
+        }
+        add(&by_bytes, "a.log", plain.text, plain.used);
+        add(&by_tree, "a.log", escaped.text, escaped.used);
+        assert_int_equal(by_bytes.entry_count, by_tree.entry_count);
+        assert_int_equal(by_bytes.skipped, by_tree.skipped);
+        assert_int_equal(by_bytes.untimed, by_tree.untimed);
+        assert_int_equal(by_bytes.group_count, by_tree.group_count);
+        for (size_t g = 0; g < by_tree.group_count; g++)
+            assert_string_equal(by_bytes.groups[g].name, by_tree.groups[g].name);
+        for (size_t i = 0; i < by_tree.entry_count; i++) {
+            const struct knee_entry *a = &by_bytes.entries[i], *b = &by_tree.entries[i];
+            assert_int_equal(a->group, b->group);
+            assert_int_equal(a->rank, b->rank);
+            assert_int_equal(a->sequence, b->sequence);
+            assert_int_equal(a->bytes, b->bytes);
+            assert_int_equal(a->duration_ns, b->duration_ns);
+            assert_true(a->op == b->op && a->p2p == b->p2p);
+        }
+        read += by_tree.entry_count;
+        knee_rollcall_release(&by_bytes);
+        knee_rollcall_release(&by_tree);
+    }
+    assert_true(read > 1000);
+}
+
 /* ---- Flight Recorder ---- */
 
 #define DUMP                                                                                       \
@@ -500,6 +567,7 @@ int main(void)
         cmocka_unit_test(what_is_small_is_nobody),
         cmocka_unit_test(several_groups_and_kinds),
         cmocka_unit_test(headers_are_carried_over),
+        cmocka_unit_test(bytes_say_what_a_tree_says),
         cmocka_unit_test(a_pickle_says_what_json_says),
         cmocka_unit_test(who_stays_away_is_named),
         cmocka_unit_test(who_holds_up_most_groups_comes_first),

@@ -170,11 +170,6 @@ knee_status knee_flight_recorder_read(struct knee_rollcall *roll, const char *fi
         knee_hint(err, "names end in the rank: nccl_trace_rank_3, _dump_3");
         return KNEE_INPUT;
     }
-    for (size_t i = 0; i < roll->source_count; i++)
-        if (roll->sources[i].rank == rank)
-            return knee_fail(err, KNEE_INPUT, file,
-                             "rank %lld was there already, from %.60s: left out", (long long)rank,
-                             roll->sources[i].file);
     bool good = read_groups(roll, tree);
     uint32_t at = knee_tree_first(tree, knee_tree_get(tree, 0, "entries"));
     for (; at != KNEE_TREE_NONE && good; at = knee_tree_next(tree, at))

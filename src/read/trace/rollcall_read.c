@@ -31,18 +31,6 @@ bool knee_rollcall_recognise(const char *head, size_t length)
            begins_like_dump(head, length);
 }
 
-/* All files of one call are of one format. */
-static knee_status agree(struct knee_rollcall *roll, const char *format, const char *file,
-                         struct knee_err *err)
-{
-    if (!roll->format)
-        roll->format = format;
-    if (strcmp(roll->format, format) == 0)
-        return KNEE_OK;
-    return knee_fail(err, KNEE_INPUT, file, "a %s file among files of %s: left out", format,
-                     roll->format);
-}
-
 static knee_status read_tree(struct knee_rollcall *roll, const char *file, char *data,
                              size_t length, struct knee_err *err)
 {
@@ -53,19 +41,29 @@ static knee_status read_tree(struct knee_rollcall *roll, const char *file, char 
     if (!status && !knee_is_flight_recorder(&tree))
         status = knee_fail(err, KNEE_INPUT, file,
                            "not a Flight Recorder dump: no entries and process groups in it");
-    if (!status)
-        status = agree(roll, "flight recorder", file, err);
+    roll->format = "flight recorder";
     if (!status)
         status = knee_flight_recorder_read(roll, file, &tree, err);
     knee_tree_release(&tree);
     return status;
 }
 
-knee_status knee_rollcall_read(struct knee_rollcall *roll, const char *file, char *data,
-                               size_t length, struct knee_err *err)
+static knee_status read_own(struct knee_rollcall *roll, const char *file, char *data, size_t length,
+                            struct knee_err *err)
 {
     if (!knee_is_inspector(data, length < 4096 ? length : 4096))
         return read_tree(roll, file, data, length, err);
-    knee_status status = agree(roll, "nccl inspector", file, err);
-    return status ? status : knee_inspector_read(roll, file, data, length, err);
+    roll->format = "nccl inspector";
+    return knee_inspector_read(roll, file, data, length, err);
+}
+
+knee_status knee_rollcall_read(struct knee_rollcall *roll, const char *file, char *data,
+                               size_t length, struct knee_err *err)
+{
+    struct knee_rollcall own = {.alloc = roll->alloc};
+    knee_status status = read_own(&own, file, data, length, err);
+    if (!status)
+        status = knee_rollcall_take(roll, &own, err);
+    knee_rollcall_release(&own);
+    return status;
 }

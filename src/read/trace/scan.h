@@ -58,6 +58,21 @@ static inline const char *knee_scan_spaces(const char *p)
     }
 }
 
+/* The same without a sentinel: the next one before `limit`, or a place before it and near the limit
+ * from where on it has to be looked for byte by byte. */
+static inline const char *knee_scan_quote_within(const char *p, const char *limit)
+{
+    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\');
+    for (; limit - p >= 16; p += 16) {
+        __m128i block = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(block, quote), _mm_cmpeq_epi8(block, slash));
+        int mask = _mm_movemask_epi8(hit);
+        if (mask)
+            return p + __builtin_ctz((unsigned)mask);
+    }
+    return p;
+}
+
 #else
 
 /* Bytes of a word that equal c get their high bit set (and, rarely, one above such a byte). */
@@ -80,6 +95,14 @@ static inline const char *knee_scan_quote(const char *p)
         p += 8;
     while (*p != '"' && *p != '\\')
         p++;
+    return p;
+}
+
+static inline const char *knee_scan_quote_within(const char *p, const char *limit)
+{
+    while (limit - p >= 8 &&
+           !(knee_scan_same(knee_scan_load(p), '"') | knee_scan_same(knee_scan_load(p), '\\')))
+        p += 8;
     return p;
 }
 
