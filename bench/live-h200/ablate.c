@@ -152,6 +152,14 @@ int64_t ablate_on(int count)
     return code ? -code : now_ns() - began_ns;
 }
 
+int ablate_kind(int kind)
+{
+    if (!cupti_register && load() != 0)
+        return 999;
+    cupti_register((void *)on_request, (void *)on_complete);
+    return cupti_enable(kind);
+}
+
 int64_t ablate_off(void)
 {
     int64_t began_ns = now_ns();

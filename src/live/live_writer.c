@@ -184,7 +184,7 @@ static void note_plain(int64_t dur_ns)
     memcpy(plain_ns, newest_ns, sizeof newest_ns); /* this is usual from now on */
     plain_count = NEWEST;
     newest_count = 0;
-    soon = overhead(live_now_ns()) < live_config()->budget ? SOON : 0;
+    soon = SOON;
 }
 
 static void note_duration(int64_t dur_ns)
@@ -209,6 +209,19 @@ static int64_t ahead(void)
     return 1 + (steps < MOST_AHEAD ? (int64_t)steps : MOST_AHEAD);
 }
 
+static bool is_mpi(void)
+{
+    return live_about().source == LIVE_FROM_MPI;
+}
+
+/* The first sample is always taken; after that what they cost so far must be within the budget.
+ * Without a GPU they cost nothing. */
+static bool can_pay(void)
+{
+    return !sample.done || is_mpi() || live_config()->always ||
+           overhead(live_now_ns()) < live_config()->budget;
+}
+
 static bool wants_sample(int64_t number)
 {
     int64_t often = every;
@@ -218,7 +231,7 @@ static bool wants_sample(int64_t number)
         often = LEAST_EVERY;
     else if (!sample.done)
         often = FIRST_EVERY;
-    return number % often == 0 && (plain_count >= 8 || soon || live_config()->always);
+    return number % often == 0 && (plain_count >= 8 || soon || live_config()->always) && can_pay();
 }
 
 /* ---- Lines ---- */
@@ -337,11 +350,6 @@ static void write_call(const struct live_event *e, int64_t step)
 }
 
 /* ---- Samples ---- */
-
-static bool is_mpi(void)
-{
-    return live_about().source == LIVE_FROM_MPI;
-}
 
 static bool recorder_begins(void)
 {
@@ -546,10 +554,38 @@ static void watch_rate(int64_t now_ns)
     rate_since_ns = now_ns;
 }
 
-static void on_ran(const struct live_event *e)
+/* In a replayed CUDA graph the GPU's times are those of an earlier replay, or a mixture: a
+ * collective begins no earlier than the one before it on its communicator, and its channels run
+ * side by side.
+ */
+static bool is_stale(const struct live_event *e)
+{
+    static struct {
+        uint64_t seq;
+        int64_t gpu_ns;
+        uint32_t launch;
+    } newest[LIVE_COMMS];
+    size_t row = e->comm % LIVE_COMMS;
+    bool mixed = e->longest_ns && e->dur_ns > 2 * (int64_t)e->longest_ns;
+    if (e->pair || e->seq < newest[row].seq)
+        return mixed;
+    bool together = e->launch && e->launch == newest[row].launch;
+    bool stale = mixed || (!together && newest[row].gpu_ns && e->gpu_ns <= newest[row].gpu_ns);
+    newest[row].seq = e->seq;
+    newest[row].launch = e->launch;
+    newest[row].gpu_ns = e->gpu_ns > newest[row].gpu_ns ? e->gpu_ns : newest[row].gpu_ns;
+    return stale;
+}
+
+static void on_ran(struct live_event *e)
 {
     uint64_t key;
     size_t at = place_of(e, &key);
+    if (e->gpu_ns && is_stale(e)) {
+        e->dur_ns = -1;
+        e->gpu_ns = 0;
+        e->shortest_ns = e->longest_ns = 0;
+    }
     int64_t step = step_of[at].key == key ? step_of[at].step : -1;
     if (is_mpi())
         recent[recent_count++ % RECENT] = *e;

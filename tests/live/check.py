@@ -135,6 +135,25 @@ def leaves(log, steps, came):
         fail(f"CUPTI was attached in {said['attached']} of {said['launches']} launches, {steps} steps")
 
 
+def stuck(directory):
+    """The GPU's times of the first collective come again and again: they are said once."""
+    (folder,) = folders(directory)
+    known = [c for c in lines(folder, "calls.jsonl") if c["dur_ns"] >= 0]
+    if len(known) != 1 or known[0]["seq"] != 0:
+        fail(f"{len(known)} calls have a time: {known[:3]}")
+
+
+def windows(directory):
+    """From launch to launch or from announcement to announcement, never from one to the other."""
+    (folder,) = folders(directory)
+    rows = [s for s in lines(folder, "steps.jsonl") if s["sampled"]]
+    if len(rows) < 2:
+        fail(f"{len(rows)} steps sampled")
+    for s in rows:
+        if abs(s["window_s"] / s["step_s"] - 1) > 0.25:
+            fail(f"step {s['step']} took {s['step_s']} s, its window is {s['window_s']} s")
+
+
 def soon(directory, changed_at):
     """A job that changes is sampled within 20 steps, though its samples are far apart."""
     (folder,) = folders(directory)
@@ -210,4 +229,4 @@ def mpi(directory, late, truth_file, knee):
 
 
 if __name__ == "__main__":
-    {"events": events, "threads": threads, "sampled": sampled, "starved": starved, "leaves": leaves, "soon": soon, "killed": killed, "bounded": bounded, "mpi": mpi}[sys.argv[1]](*sys.argv[2:])
+    {"events": events, "threads": threads, "sampled": sampled, "starved": starved, "leaves": leaves, "soon": soon, "stuck": stuck, "windows": windows, "killed": killed, "bounded": bounded, "mpi": mpi}[sys.argv[1]](*sys.argv[2:])
