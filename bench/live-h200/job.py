@@ -4,8 +4,10 @@
 It times its steps between CUDA synchronisations, with --suspect it is late (in the host, on the GPU, in its loader or in
 the backward pass), with --trace it has PyTorch's profiler record three steps in the middle. Prints one line of JSON."""
 import argparse
+import ctypes
 import json
 import os
+import random
 import time
 
 import torch
@@ -27,13 +29,16 @@ p.add_argument("--ms", type=float, default=30)
 p.add_argument("--trace", default="")
 p.add_argument("--pause", default="", help="file that is there in every second block of steps")
 p.add_argument("--block", type=int, default=40)
+p.add_argument("--workers", type=int, default=-1, help="a real DataLoader with so many processes")
+p.add_argument("--ablate", default="", help="ablate.so: what of the agent costs what, in blocks of steps in one job")
+p.add_argument("--rounds", type=int, default=12)
 p.add_argument("--sync", type=int, default=1, help="wait for the GPU after every step, as loss.item() does")
 o = p.parse_args()
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 torch.cuda.set_device(0)
 torch.manual_seed(0)
 dist.init_process_group("nccl", rank=rank, world_size=world)
-late = rank == o.who
+late = o.who in (rank, -1)
 
 
 class Slow(torch.autograd.Function):
@@ -84,7 +89,24 @@ x = torch.randn(o.batch, o.seq, o.hidden).bfloat16().pin_memory()
 heavy = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) if o.suspect == "gpu" and late else None
 
 
+class Batches(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, i):
+        if o.suspect == "loader" and late:
+            time.sleep(o.ms / 1e3)
+        return x.clone()
+
+
+batches = None
+if o.workers >= 0:
+    batches = iter(torch.utils.data.DataLoader(Batches(), batch_size=None, num_workers=o.workers, pin_memory=True))
+
+
 def load():
+    if batches:
+        return next(batches).cuda(non_blocking=True)
     if o.suspect == "loader" and late:
         time.sleep(o.ms / 1e3)
     return x.cuda(non_blocking=True)
@@ -138,12 +160,96 @@ def blocks():
     return halves
 
 
+def micro():
+    """Microseconds of the host for one launch."""
+    t = torch.zeros(1024, device="cuda")
+    best = 1e9
+    for _ in range(5):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        for _ in range(1000):
+            t.add_(1)
+        torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - began)
+    return best * 1e3
+
+
+class Ablation:
+    """Blocks of steps in one job, in an order that chance chose, each in one state of the agent's parts."""
+
+    def __init__(self):
+        self.shim = ctypes.CDLL(o.ablate)
+        for name in ("ablate_calls", "ablate_took_ns", "ablate_on", "ablate_off", "ablate_detach"):
+            getattr(self.shim, name).restype = ctypes.c_int64
+        self.chance = random.Random(1)
+        self.took, self.calls, self.spent, self.micros = {}, {}, {}, {}
+
+    def spend(self, name, ns):
+        self.spent.setdefault(name, []).append(ns)
+
+    def block(self, name):
+        torch.cuda.synchronize()
+        dist.barrier()
+        timed(3)
+        self.shim.ablate_calls(), self.shim.ablate_took_ns()
+        self.took.setdefault(name, []).append(timed(o.block))
+        self.calls.setdefault(name, []).append((self.shim.ablate_calls(), self.shim.ablate_took_ns()))
+
+    def ask(self, name):
+        dist.barrier()
+        if rank == 0:
+            self.micros.setdefault(name, []).append(micro())
+        dist.barrier()
+
+    def masks(self):
+        self.ask("never attached")
+        for _ in range(o.rounds):
+            for name, mask in self.chance.sample([("mask 0", 0), ("mask 0 again", 0), ("calls", 7), ("calls and kernels", 71)], 4):
+                self.shim.ablate_mask(mask)
+                self.block(name)
+        self.shim.ablate_mask(0)
+
+    def attached(self):
+        for i in range(o.rounds):
+            torch.cuda.synchronize()
+            self.spend("attach", self.shim.ablate_on(6))
+            self.spend("off", self.shim.ablate_off())
+            self.block("attached, off")
+            if i < 2:
+                self.ask("attached, off")
+            torch.cuda.synchronize()
+            self.spend("detach", self.shim.ablate_detach())
+            self.block("detached")
+            if i < 2:
+                self.ask("detached")
+
+    def recording(self):
+        self.shim.ablate_on(0)
+        for i in range(o.rounds * 2 // 3):
+            for name, count in self.chance.sample([("attached, off again", 0), ("kernels, copies", 4), ("with host calls", 6)], 3):
+                self.spend("on " + name, self.shim.ablate_on(count))
+                self.block(name)
+                if i < 2:
+                    self.ask(name)
+                self.spend("off " + name, self.shim.ablate_off())
+
+
+def ablate():
+    a = Ablation()
+    a.masks()
+    a.attached()
+    a.recording()
+    return {"took": a.took, "calls": a.calls, "spent_ns": a.spent, "launch_us": a.micros}
+
+
 for _ in range(5):
     step()
 torch.cuda.synchronize()
 dist.barrier()
 out = {"rank": rank}
-if o.pause:
+if o.ablate:
+    out.update(ablate())
+elif o.pause:
     out["on"], out["off"] = blocks()
 else:
     took = timed(o.steps // 2)

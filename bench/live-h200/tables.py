@@ -13,20 +13,55 @@ def median(values):
 
 
 def overhead():
-    """Lines "RUN KIND LIVE {...}": paired by run."""
+    """Lines "RUN KIND MODE {...}": each mode beside the runs without the agent of the same round. "none2" is a run without the
+    agent too: what it shows is chance."""
     times = {}
     for line in sys.stdin:
-        run, kind, live, text = line.split(None, 3)
-        times[kind, live, int(run)] = json.loads(text)
+        run, kind, mode, text = line.split(None, 3)
+        if "median_s" in text:
+            times[kind, mode, int(run)] = json.loads(text)
     for kind in sorted({k for k, _, _ in times}):
-        runs = sorted({r for k, _, r in times if k == kind})
-        for live in ("sampled", "always"):
-            for which in ("median_s", "mean_s"):
-                both = [r for r in runs if (kind, live, r) in times and (kind, "off", r) in times]
-                more = [100 * (times[kind, live, r][which] / times[kind, "off", r][which] - 1) for r in both]
-                base = median([times[kind, "off", r][which] for r in both])
-                print(f"{kind:8} {live:8} {which:9} {base * 1e3:8.3f} ms without; with: median {median(more):+.3f} %, "
-                      f"from {min(more):+.3f} to {max(more):+.3f} % in {len(more)} pairs")
+        modes = [m for m in ("none2", "inject", "muted", "calls", "old", "sampled", "always") if any(k[:2] == (kind, m) for k in times)]
+        for mode in modes:
+            for which in ("median_s", "trimmed_s", "mean_s"):
+                compare(kind, mode, which, times)
+
+
+def compare(kind, mode, which, times):
+    more, bases = [], []
+    for _, _, r in sorted(k for k in times if k[:2] == (kind, mode)):
+        names = ("none",) if mode == "none2" else ("none", "none2")
+        base = [times[kind, m, r][which] for m in names if (kind, m, r) in times]
+        if base:
+            bases.append(statistics.mean(base))
+            more.append(100 * (times[kind, mode, r][which] / bases[-1] - 1))
+    if more:
+        error = statistics.stdev(more) / len(more) ** 0.5 if len(more) > 1 else float("nan")
+        print(f"{kind:6} {mode:8} {which:9} {median(bases) * 1e3:8.3f} ms without; median {median(more):+.3f} %, mean {statistics.mean(more):+.3f} "
+              f"+- {error:.3f}, from {min(more):+.3f} to {max(more):+.3f} % in {len(more)} pairs")
+
+
+def ablate():
+    """Blocks of one job: each state beside its base, block by block in the order in which they came."""
+    data = json.loads([line for line in sys.stdin if line.startswith("{")][0])
+    bases = {"mask 0 again": "mask 0", "calls": "mask 0", "calls and kernels": "mask 0", "attached, off": "detached",
+             "kernels, copies": "attached, off again", "with host calls": "attached, off again"}
+    for name, blocks_of in data["took"].items():
+        calls = data["calls"][name]
+        steps = sum(len(b) for b in blocks_of)
+        line = (f"{name:20} {1e3 * median([median(b) for b in blocks_of]):8.3f} ms, callbacks {sum(c for c, _ in calls) / steps:.1f} a step, "
+                f"{sum(ns for _, ns in calls) / steps / 1e3:.2f} us a step")
+        if name in bases:
+            for title, of in (("median", median), ("mean", statistics.mean)):
+                more = [100 * (of(x) / of(y) - 1) for x, y in zip(blocks_of, data["took"][bases[name]])]
+                error = statistics.stdev(more) / len(more) ** 0.5
+                line += f"; {title} {statistics.mean(more):+.3f} +- {error:.3f} %"
+            line += f" against {bases[name]} in {len(more)} pairs"
+        print(line)
+    for name, ns in data["spent_ns"].items():
+        print(f"{name:24} first {ns[0] / 1e6:.3f} ms, then median {median(ns[1:]) / 1e6:.3f}, most {max(ns[1:]) / 1e6:.3f} ms")
+    for name, us in data["launch_us"].items():
+        print(f"a launch, {name:20}", " ".join(f"{v:.3f}" for v in us), "us")
 
 
 def blocks():
@@ -125,4 +160,4 @@ def straggler(knee, live, suspect):
 
 
 if __name__ == "__main__":
-    {"overhead": overhead, "blocks": blocks, "against": against, "straggler": straggler}[sys.argv[1]](*sys.argv[2:])
+    {"overhead": overhead, "ablate": ablate, "blocks": blocks, "against": against, "straggler": straggler}[sys.argv[1]](*sys.argv[2:])

@@ -5,9 +5,9 @@
 
 #include "judge/ras_judge.h"
 
-enum { CLI_RAS_ANSWERS = 20 };
+enum { CLI_RAS_ANSWERS = 40 };
 
-/* Asks HOST[:PORT] (28028) that many times within a second or so. Free each answer with
+/* Asks HOST[:PORT] (28028) that many times within two seconds or so. Free each answer with
  * knee_ras_release(); *count says how many there are. KNEE_INPUT: nobody answers there, or somebody
  * else does. */
 knee_status cli_ras_ask(const char *where, struct knee_ras *answers, size_t *count,

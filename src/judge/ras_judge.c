@@ -10,7 +10,8 @@
 #define BEHIND  0.8 /* of the answers in which counts differ */
 #define STILL_S 0.5 /* without a call: shorter says nothing */
 
-enum { FEWEST = 3 }; /* such answers */
+/* Such answers. Of two ranks, one is behind in six of six by chance once in 32 times. */
+enum { FEWEST = 6 };
 
 /* The same rank of the same communicator; most often it stands where it stood. */
 static const struct knee_ras_rank *find(const struct knee_ras *ras, const struct knee_ras_rank *of,

@@ -165,12 +165,29 @@ struct live_recording {
 enum live_cupti_state { LIVE_CUPTI_OFF, LIVE_CUPTI_READY, LIVE_CUPTI_TAKEN, LIVE_CUPTI_ON };
 enum live_cupti_state live_cupti_begin(void);
 void live_cupti_end(void);
+/* After the end: CUPTI leaves the process, if it can; up to half a second. */
+void live_cupti_leave(void);
 /* Fetches what has come in; the number of new records. */
 size_t live_cupti_drain(void);
 struct live_recording live_cupti_recording(void);
 /* Forgets what began before; the buffers stay. */
 void live_cupti_forget(int64_t before_ns);
 const char *live_cupti_name(uint32_t name);
+
+/* Who CUPTI's one client is (live_client.c). Come: 0, or CUPTI's code when somebody else is;
+ * `for_good`: without leaving again. Leave: true: CUPTI is gone. Stay: it remains, without us as
+ * its client. */
+enum { LIVE_DOMAIN_DRIVER = 1, LIVE_DOMAIN_RUNTIME = 2 };
+struct live_symbol {
+    const char *name;
+    void *function; /* where to put it */
+};
+/* All of them, or none. */
+bool live_symbols_find(void *library, const struct live_symbol *list, size_t count);
+bool live_client_load(void *library);
+int live_client_come(bool for_good);
+void live_client_stay(void);
+bool live_client_leave(void);
 
 /* A sampled step as a trace, with its labels by the account of knee trace (live_trace.c). */
 struct live_sample {

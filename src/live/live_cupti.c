@@ -2,7 +2,7 @@
 /*
  * CUPTI's activity records, for a step at a time. Nothing of CUDA is linked: the library that the
  * process has loaded is found by name, else the usual one is loaded. A process has one client of
- * CUPTI at most: before each sample we ask whether somebody else is it, and step back if so.
+ * CUPTI at most (live_client.c): if somebody else is it we step back.
  *
  * Offsets into records are those of CUDA 11 to 13, whose records share their beginnings.
  */
@@ -20,12 +20,11 @@ enum {
     KIND_RUNTIME = 5,
     KIND_KERNEL = 10,
     KIND_MEMCPY2 = 22,
-    DOMAIN_DRIVER = 1,
-    DOMAIN_RUNTIME = 2,
     OTHER_CLIENT = 39, /* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED */
 };
 
 enum {
+    FLUSH_FORCED = 1,
     BUFFERS = 16,
     BUFFER_BYTES = 1 << 20,
     RECORDS = 1 << 18,
@@ -40,17 +39,13 @@ static int (*activity_next)(uint8_t *buffer, size_t size, void **record);
 static int (*activity_dropped)(void *context, uint32_t stream, size_t *dropped);
 static int (*get_timestamp)(uint64_t *ns);
 static int (*callback_name)(int domain, uint32_t id, const char **name);
-static int (*subscribe)(void **subscriber, void *callback, void *data);
-static int (*unsubscribe)(void *subscriber);
 
 static bool tried, enabled;
+static bool attached; /* by us; any call attaches it */
 
 /* ---- The library ---- */
 
-static const struct {
-    const char *name;
-    void *function;
-} symbols[] = {
+static const struct live_symbol symbols[] = {
     {"cuptiActivityRegisterCallbacks", &activity_register},
     {"cuptiActivityEnable", &activity_enable},
     {"cuptiActivityDisable", &activity_disable},
@@ -59,8 +54,6 @@ static const struct {
     {"cuptiActivityGetNumDroppedRecords", &activity_dropped},
     {"cuptiGetTimestamp", &get_timestamp},
     {"cuptiGetCallbackName", &callback_name},
-    {"cuptiSubscribe", &subscribe},
-    {"cuptiUnsubscribe", &unsubscribe},
 };
 
 static void *open_library(void)
@@ -77,6 +70,19 @@ static void *open_library(void)
     return library;
 }
 
+bool live_symbols_find(void *library, const struct live_symbol *list, size_t count)
+{
+    bool all = library != NULL;
+    for (size_t i = 0; i < count; i++) {
+        void *symbol = all ? dlsym(library, list[i].name) : NULL;
+        memcpy(list[i].function, &symbol, sizeof symbol);
+        all = all && symbol;
+    }
+    for (size_t i = 0; !all && i < count; i++)
+        memset(list[i].function, 0, sizeof(void *));
+    return all;
+}
+
 static bool load(void)
 {
     static int told;
@@ -84,14 +90,10 @@ static bool load(void)
     if (tried)
         return activity_register != NULL;
     tried = true;
-    for (size_t i = 0; library && i < sizeof symbols / sizeof *symbols; i++) {
-        void *symbol = dlsym(library, symbols[i].name);
-        if (!symbol) {
-            library = NULL;
-            activity_register = NULL;
-            break;
-        }
-        memcpy(symbols[i].function, &symbol, sizeof symbol);
+    if (!live_symbols_find(library, symbols, sizeof symbols / sizeof *symbols) ||
+        !live_client_load(library)) {
+        activity_register = NULL;
+        library = NULL;
     }
     if (!library)
         live_say(&told, "no CUPTI was found: collectives are recorded, kernels are not; "
@@ -207,7 +209,7 @@ static uint32_t find_call(int domain, uint32_t id)
 
 static uint32_t call_row(int domain, uint32_t id)
 {
-    uint32_t *row = &call_names[domain == DOMAIN_RUNTIME][id < CALLBACKS ? id : 0];
+    uint32_t *row = &call_names[domain == LIVE_DOMAIN_RUNTIME][id < CALLBACKS ? id : 0];
     if (id >= CALLBACKS)
         return 1;
     if (*row == 0)
@@ -262,8 +264,8 @@ static uint32_t name_of(const struct shape *shape, const uint8_t *record)
                                          "Memcpy PtoP"};
     const char *name = "Memset (Device)";
     if (shape->as == LIVE_HOST_CALL) {
-        uint32_t row =
-            call_row(shape->kind == KIND_RUNTIME ? DOMAIN_RUNTIME : DOMAIN_DRIVER, u32(record, 4));
+        uint32_t row = call_row(
+            shape->kind == KIND_RUNTIME ? LIVE_DOMAIN_RUNTIME : LIVE_DOMAIN_DRIVER, u32(record, 4));
         return row == 1 ? UINT32_MAX : row - 2;
     }
     if (shape->as == LIVE_KERNEL)
@@ -331,24 +333,6 @@ static void set_clock(void)
         clock_shift_ns = before + (live_now_ns() - before) / 2 - (int64_t)theirs;
 }
 
-static void ignore_callback(void *data, int domain, uint32_t id, const void *what)
-{
-    (void)data, (void)domain, (void)id, (void)what;
-}
-
-/* Is nobody else a client? Asking is becoming one for a moment. 0: nobody is. */
-static int ask(void)
-{
-    void *subscriber = NULL;
-    void (*callback)(void *, int, uint32_t, const void *) = ignore_callback;
-    void *pointer;
-    memcpy(&pointer, &callback, sizeof pointer);
-    int code = subscribe(&subscriber, pointer, NULL);
-    if (code == 0)
-        unsubscribe(subscriber);
-    return code;
-}
-
 static const int kinds[] = {KIND_KERNEL,  KIND_MEMCPY,  KIND_MEMSET,
                             KIND_MEMCPY2, KIND_RUNTIME, KIND_DRIVER};
 
@@ -380,12 +364,14 @@ enum live_cupti_state live_cupti_begin(void)
     if (!make_room())
         return LIVE_CUPTI_OFF;
     static int told;
-    int code = ask();
+    int code = live_client_come(live_config()->always);
+    attached = code == 0;
     if (code == 0 && (code = enable()) == 0) {
         enabled = true;
         set_clock();
         return LIVE_CUPTI_ON;
     }
+    live_client_stay();
     if (code == OTHER_CLIENT)
         return LIVE_CUPTI_TAKEN;
     live_say(&told,
@@ -404,7 +390,7 @@ void live_cupti_end(void)
 size_t live_cupti_drain(void)
 {
     size_t before = record_count;
-    if (!activity_register)
+    if (!attached)
         return 0;
     activity_flush(0);
     for (size_t i = 0; i < BUFFERS; i++)
@@ -431,6 +417,17 @@ void live_cupti_forget(int64_t before_ns)
     no_room = 0;
     atomic_store(&refused, 0);
     atomic_store(&dropped, 0);
+}
+
+/* What CUPTI had of our buffers it has handed back or forgotten. */
+void live_cupti_leave(void)
+{
+    if (!attached || enabled)
+        return;
+    activity_flush(FLUSH_FORCED);
+    attached = !live_client_leave();
+    for (size_t i = 0; !attached && i < BUFFERS; i++)
+        atomic_store(&buffers[i].state, EMPTY);
 }
 
 /* The driver loads this object and calls this, when CUDA_INJECTION64_PATH names it. The writer does

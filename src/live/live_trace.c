@@ -134,6 +134,104 @@ static void begin(struct knee_text *t, const char *category, const char *name, i
                      (int)(dur_ns % 1000));
 }
 
+/* ---- Waiting for input ---- */
+
+/*
+ * Nobody tells the agent of loaders. But a host that waits for a batch hands nothing over, and what
+ * it hands over next is the batch: the silence before the step's largest run of copies to the
+ * device is taken for loading. A run: copies with no launch in between.
+ */
+enum { LEAST_INPUT_BYTES = 4096, LEAST_SILENCE_NS = 50000 };
+
+struct host_call {
+    int64_t start_ns, end_ns;
+    uint64_t input_bytes; /* that it copied to the device */
+    bool launch;
+};
+
+struct run {
+    size_t first, end;
+    uint64_t bytes;
+};
+
+static int by_start(const void *a, const void *b)
+{
+    const struct host_call *x = a, *y = b;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static void count_inputs(const struct writing *w, uint64_t *bytes)
+{
+    const struct live_recording *r = &w->sample->recording;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct live_record *copy = &r->records[i];
+        if (copy->kind != LIVE_COPY || !strstr(live_cupti_name(copy->name), "HtoD"))
+            continue;
+        uint32_t row = w->launch_at[slot(w, copy->correlation)];
+        if (row)
+            bytes[row - 1] += copy->bytes;
+    }
+}
+
+/* The host's calls in the order of time. */
+static size_t list_calls(const struct writing *w, const uint64_t *bytes, struct host_call *out)
+{
+    const struct live_recording *r = &w->sample->recording;
+    size_t count = 0;
+    for (size_t i = 0; i < r->count; i++)
+        if (r->records[i].kind == LIVE_HOST_CALL)
+            out[count++] =
+                (struct host_call){r->records[i].start_ns, r->records[i].end_ns, bytes[i],
+                                   strstr(live_cupti_name(r->records[i].name), "Launch") != NULL};
+    qsort(out, count, sizeof *out, by_start);
+    return count;
+}
+
+/* The next run from `at` on; false: there is none. */
+static bool next_run(const struct host_call *calls, size_t count, size_t at, struct run *run)
+{
+    while (at < count && !calls[at].input_bytes)
+        at++;
+    *run = (struct run){at, at, 0};
+    for (; run->end < count && (run->end == at || !calls[run->end].launch); run->end++)
+        run->bytes += calls[run->end].input_bytes;
+    return at < count;
+}
+
+static void put_silence(struct knee_text *text, const struct host_call *calls, size_t first)
+{
+    int64_t quiet_ns = first ? calls[0].end_ns : calls[first].start_ns;
+    for (size_t i = 1; i < first; i++)
+        quiet_ns = calls[i].end_ns > quiet_ns ? calls[i].end_ns : quiet_ns;
+    int64_t silence_ns = calls[first].start_ns - quiet_ns;
+    if (silence_ns < LEAST_SILENCE_NS)
+        return;
+    begin(text, "user_annotation", "enumerate(DataLoader)#inferred: silence before the input",
+          HOST_PID, 1, quiet_ns, silence_ns);
+    knee_text_puts(text, "},\n");
+}
+
+static void put_loads(const struct writing *w)
+{
+    size_t room = w->sample->recording.count + 1, count = 0;
+    struct host_call *calls = calloc(room, sizeof *calls);
+    uint64_t *bytes = calloc(room, sizeof *bytes), most = LEAST_INPUT_BYTES;
+    struct run run;
+    if (calls && bytes) {
+        count_inputs(w, bytes);
+        count = list_calls(w, bytes, calls);
+    }
+    for (size_t at = 0; next_run(calls, count, at, &run); at = run.end)
+        most = run.bytes > most ? run.bytes : most;
+    for (size_t at = 0; next_run(calls, count, at, &run); at = run.end)
+        if (run.bytes > most / 2)
+            put_silence(w->text, calls, run.first);
+    free(calls);
+    free(bytes);
+}
+
+/* ---- Collectives and records ---- */
+
 /* All calls of one launch travel in one kernel: their elements together. */
 static uint64_t elements_of(const struct live_sample *s, const struct live_event *call)
 {
@@ -205,18 +303,28 @@ static void put_records(struct writing *w)
         put_record(w, i, &r->records[i]);
 }
 
-/* NCCL announces the collective that begins a step when it has launched it already: the step begins
- * with the launch. */
-static int64_t began_ns(const struct writing *w, const struct live_boundary *b)
+/* When the collective that begins a step was launched, if that is known. */
+static bool launch_of(const struct writing *w, const struct live_boundary *b, int64_t *ns)
 {
     for (size_t i = 0; w->call_of && i < w->collective_count; i++) {
         const struct live_event *call = w->call_of[i];
         if (!call || call->pair || call->comm != b->comm || call->seq != b->seq)
             continue;
-        int64_t ns = launched_ns(w, &w->sample->recording.records[w->collectives[i]]) - 1;
-        return ns < b->at_ns ? ns : b->at_ns;
+        *ns = launched_ns(w, &w->sample->recording.records[w->collectives[i]]) - 1;
+        *ns = *ns < b->at_ns ? *ns : b->at_ns;
+        return true;
     }
-    return b->at_ns;
+    return false;
+}
+
+/* NCCL announces the collective that begins a step when it has launched it already, in a CUDA graph
+ * long after: the step goes from launch to launch, or else from announcement to announcement. */
+static void find_window(const struct writing *w, int64_t *start_ns, int64_t *end_ns)
+{
+    if (launch_of(w, &w->sample->start, start_ns) && launch_of(w, &w->sample->end, end_ns))
+        return;
+    *start_ns = w->sample->start.at_ns;
+    *end_ns = w->sample->end.at_ns;
 }
 
 static void put_own_work(struct writing *w, int64_t from_ns, int64_t to_ns)
@@ -279,8 +387,10 @@ void live_trace_write(const struct live_sample *sample, const struct live_about 
         list_collectives(&w);
         match_calls(&w);
         put_records(&w);
+        put_loads(&w);
     }
-    int64_t start_ns = began_ns(&w, &sample->start), end_ns = began_ns(&w, &sample->end);
+    int64_t start_ns = 0, end_ns = 0;
+    find_window(&w, &start_ns, &end_ns);
     begin(text, "user_annotation", name, HOST_PID, 1, start_ns, end_ns - start_ns);
     knee_text_puts(text, "},\n");
     knee_text_puts(text, "{\"ph\": \"M\", \"name\": \"end\", \"pid\": 0, \"tid\": 0}\n]}\n");

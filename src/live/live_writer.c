@@ -3,10 +3,11 @@
  * The writer's round: empty the queue, find steps, sample some of them, write lines.
  *
  * A sample of step N begins while step N - 1 runs, so that the recording is on when N begins, and
- * ends after N + 1 has begun; what the GPU still has to do then is waited for. What it cost is seen
- * in the durations of the steps around it against those of the others; `every` follows from that
- * and the budget. It is a power of two and steps are sampled whose number it divides, so that ranks
- * sample the same steps though each goes by its own costs.
+ * ends after N + 1 has begun; what the GPU still has to do then is waited for, and then CUPTI
+ * leaves. What it cost is seen in the durations of the steps from its coming to its going against
+ * those of the others; `every` follows from that and the budget. It is a power of two and steps are
+ * sampled whose number it divides, so that ranks sample the same steps though each goes by its own
+ * costs.
  */
 #include "live/live_agent.h"
 
@@ -25,9 +26,13 @@ enum {
     FIRST_EVERY = 16,    /* the first sample is soon ... */
     ASSUMED_EVERY = 128, /* ... and the next when its cost can be told from chance */
     MOST_EVERY = 1 << 16,
+    NEWEST = 4,      /* steps in a row that are all longer, or all shorter: the job has changed */
+    SOON = 2,        /* samples then: ranks may see it a step apart, and miss one */
+    KNOWN_FROM = 16, /* steps, before that can be said */
     LINES_A_SECOND = 2000,
-    AROUND = 3, /* steps that a sample may slow: before, its own, after */
+    AROUND = 3, /* steps that are held against the others where all are recorded */
 };
+#define REGULAR     0.75 /* of the budget; the rest is for changes */
 #define LINE_NS     INT64_C(50000000)
 #define INTERVAL_NS INT64_C(1000000000)
 #define RETRY_NS    INT64_C(10000000000)
@@ -67,13 +72,14 @@ static struct {
     struct live_boundary start, end;
     int quiet_rounds, boundaries;
     uint64_t first_recent;
-    int64_t around_ns;
-    int around, around_steps; /* steps still to be added to around_ns; of so many */
-    int64_t done;             /* samples so far */
+    bool costs; /* its steps are added up, until CUPTI has left again */
+    int64_t around_ns, around_steps;
+    int64_t done; /* samples so far */
 } sample;
 
-static int64_t plain_ns[PLAIN_STEPS], cost_ns[SAMPLES];
-static size_t plain_count, cost_count;
+static int64_t plain_ns[PLAIN_STEPS], cost_ns[SAMPLES], newest_ns[NEWEST];
+static size_t plain_count, cost_count, newest_count;
+static int soon; /* samples that a change asks for */
 static int64_t cost_in_all_ns, every = ASSUMED_EVERY;
 static int64_t calls_every = 1, rate_since_ns;
 static uint64_t rate_calls, left_out;
@@ -132,7 +138,8 @@ static void choose_every(void)
         return;
     double cost = (double)median(cost_ns, count) + (double)spread(cost_ns, count) / (double)count;
     double least = 0.002 * (double)step_ns;
-    double wanted = (cost > least ? cost : least) / (live_config()->budget * (double)step_ns);
+    double budget = REGULAR * live_config()->budget;
+    double wanted = (cost > least ? cost : least) / (budget * (double)step_ns);
     for (every = LEAST_EVERY; (double)every < wanted && every < MOST_EVERY;)
         every *= 2;
 }
@@ -146,14 +153,51 @@ static void note_cost(void)
     choose_every();
 }
 
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+static double overhead(int64_t now_ns)
+{
+    return share((double)(live_took_in_all_ns() + cost_in_all_ns), (double)(now_ns - first_ns));
+}
+
+/* The newest steps all differ from the usual one to the same side, by a tenth of it or more. */
+static bool has_changed(void)
+{
+    int64_t usual_ns = plain_step_ns();
+    int longer = 0, shorter = 0;
+    for (size_t i = 0; i < NEWEST; i++) {
+        longer += newest_ns[i] > usual_ns + usual_ns / 10;
+        shorter += newest_ns[i] < usual_ns - usual_ns / 10;
+    }
+    return longer == NEWEST || shorter == NEWEST;
+}
+
+static void note_plain(int64_t dur_ns)
+{
+    plain_ns[plain_count++ % PLAIN_STEPS] = dur_ns;
+    newest_ns[newest_count++ % NEWEST] = dur_ns;
+    if (plain_count < KNOWN_FROM || newest_count < NEWEST || !has_changed())
+        return;
+    memcpy(plain_ns, newest_ns, sizeof newest_ns); /* this is usual from now on */
+    plain_count = NEWEST;
+    newest_count = 0;
+    soon = SOON;
+}
+
 static void note_duration(int64_t dur_ns)
 {
-    if (sample.around > 0) {
+    if (sample.costs) {
         sample.around_ns += dur_ns;
-        if (--sample.around == 0)
+        sample.around_steps++;
+        sample.costs =
+            live_config()->always ? sample.around_steps < AROUND : sample.phase != WAITING;
+        if (!sample.costs)
             note_cost();
     } else if (sample.phase == WAITING || live_config()->always)
-        plain_ns[plain_count++ % PLAIN_STEPS] = dur_ns;
+        note_plain(dur_ns);
 }
 
 /* So many steps before a sample its recording begins: this thread looks every 20 ms. */
@@ -165,24 +209,32 @@ static int64_t ahead(void)
     return 1 + (steps < MOST_AHEAD ? (int64_t)steps : MOST_AHEAD);
 }
 
+static bool is_mpi(void)
+{
+    return live_about().source == LIVE_FROM_MPI;
+}
+
+/* The first sample is always taken; after that what they cost so far must be within the budget.
+ * Without a GPU they cost nothing. */
+static bool can_pay(void)
+{
+    return !sample.done || is_mpi() || live_config()->always ||
+           overhead(live_now_ns()) < live_config()->budget;
+}
+
 static bool wants_sample(int64_t number)
 {
     int64_t often = every;
     if (live_config()->always)
         often = 1;
-    else if (sample.retry_ns) /* it was somebody else's: as soon as that may have changed */
+    else if (sample.retry_ns || soon) /* it was somebody else's: as soon as that may have changed */
         often = LEAST_EVERY;
     else if (!sample.done)
         often = FIRST_EVERY;
-    return number % often == 0 && (plain_count >= 8 || live_config()->always);
+    return number % often == 0 && (plain_count >= 8 || soon || live_config()->always) && can_pay();
 }
 
 /* ---- Lines ---- */
-
-static double share(double part, double whole)
-{
-    return whole > 0 ? part / whole : 0;
-}
 
 static void put_gpu(struct knee_text *text)
 {
@@ -208,8 +260,7 @@ static void put_agent(struct knee_text *text, int64_t now_ns)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     knee_text_printf(
         text, ", \"overhead\": %.7f, \"cpu\": %.6f, \"every\": %" PRId64 ", \"left_out\": %" PRIu64,
-        share((double)(live_took_in_all_ns() + cost_in_all_ns), elapsed),
-        share((double)cpu.tv_sec * 1e9 + (double)cpu.tv_nsec, elapsed),
+        overhead(now_ns), share((double)cpu.tv_sec * 1e9 + (double)cpu.tv_nsec, elapsed),
         live_config()->cupti || live_about().source == LIVE_FROM_MPI ? every : 0,
         left_out + live_pushed_too_many() + live_slots_lost());
 }
@@ -300,11 +351,6 @@ static void write_call(const struct live_event *e, int64_t step)
 
 /* ---- Samples ---- */
 
-static bool is_mpi(void)
-{
-    return live_about().source == LIVE_FROM_MPI;
-}
-
 static bool recorder_begins(void)
 {
     static int told;
@@ -334,8 +380,9 @@ static void arm(int64_t number)
     sample.phase = ARMED;
     sample.number = number;
     sample.on_ns = live_now_ns();
-    sample.around_ns = 0;
-    sample.around = sample.around_steps = AROUND - 1 + (int)ahead();
+    sample.around_ns = sample.around_steps = 0;
+    sample.costs = true;
+    soon -= soon > 0;
 }
 
 static void forget_sample(void)
@@ -343,6 +390,7 @@ static void forget_sample(void)
     if (!is_mpi()) {
         live_cupti_end();
         live_cupti_forget(INT64_MAX);
+        live_cupti_leave();
     }
     sample.phase = WAITING;
 }
@@ -409,6 +457,8 @@ static void drain(void)
     bool settled =
         sample.boundaries > 1 || waited_ns > INTERVAL_NS || is_mpi() || live_config()->always;
     if ((settled && sample.quiet_rounds >= 2) || waited_ns > 5 * INTERVAL_NS) {
+        if (!is_mpi() && !live_config()->always)
+            live_cupti_leave();
         write_sample();
         next_sample();
     }
@@ -504,10 +554,38 @@ static void watch_rate(int64_t now_ns)
     rate_since_ns = now_ns;
 }
 
-static void on_ran(const struct live_event *e)
+/* In a replayed CUDA graph the GPU's times are those of an earlier replay, or a mixture: a
+ * collective begins no earlier than the one before it on its communicator, and its channels run
+ * side by side.
+ */
+static bool is_stale(const struct live_event *e)
+{
+    static struct {
+        uint64_t seq;
+        int64_t gpu_ns;
+        uint32_t launch;
+    } newest[LIVE_COMMS];
+    size_t row = e->comm % LIVE_COMMS;
+    bool mixed = e->longest_ns && e->dur_ns > 2 * (int64_t)e->longest_ns;
+    if (e->pair || e->seq < newest[row].seq)
+        return mixed;
+    bool together = e->launch && e->launch == newest[row].launch;
+    bool stale = mixed || (!together && newest[row].gpu_ns && e->gpu_ns <= newest[row].gpu_ns);
+    newest[row].seq = e->seq;
+    newest[row].launch = e->launch;
+    newest[row].gpu_ns = e->gpu_ns > newest[row].gpu_ns ? e->gpu_ns : newest[row].gpu_ns;
+    return stale;
+}
+
+static void on_ran(struct live_event *e)
 {
     uint64_t key;
     size_t at = place_of(e, &key);
+    if (e->gpu_ns && is_stale(e)) {
+        e->dur_ns = -1;
+        e->gpu_ns = 0;
+        e->shortest_ns = e->longest_ns = 0;
+    }
     int64_t step = step_of[at].key == key ? step_of[at].step : -1;
     if (is_mpi())
         recent[recent_count++ % RECENT] = *e;
@@ -534,7 +612,7 @@ static void look_for_pause(int64_t now_ns)
             forget_sample();
         begun = false;
         gathered = (struct line){.number = -1};
-        sample.around = 0;
+        sample.costs = false;
     }
     was = is;
 }

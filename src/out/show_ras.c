@@ -76,7 +76,8 @@ static void say_still(const struct knee_ras_answer *a, struct knee_text *text)
                      a->comms, knee_human(a->seconds, KNEE_UNIT_SECONDS).s);
     if (!unequal) {
         knee_text_puts(text, "all ranks are equally far, so they wait on a GPU or outside of NCCL "
-                             "(or the communicator is not in use). ");
+                             "(or the communicator is not in use, or its calls run in CUDA graphs, "
+                             "which NCCL does not count). ");
         return;
     }
     knee_text_puts(text, "the others wait for rank");

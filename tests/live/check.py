@@ -113,6 +113,56 @@ def sampled(directory, knee):
         fail("the ranks sampled no step in common")
 
 
+def starved(directory, which, wait_us):
+    """Of the waits of wait_us in every step: all for input, or none."""
+    (folder,) = folders(directory)
+    rows = [s for s in lines(folder, "steps.jsonl") if s["sampled"]]
+    if not rows:
+        fail("no step was sampled")
+    for s in rows:
+        waited, other = (s["starved_s"], s["host_s"]) if which == "loader" else (s["host_s"], s["starved_s"])
+        if waited < 0.8e-6 * int(wait_us) or (which == "host" and other > 0.5 * waited):
+            fail(f"{which} of {wait_us} us: starved {s['starved_s']}, host {s['host_s']}")
+
+
+def leaves(log, steps, came):
+    """CUPTI is there in samples alone: it came as often as it left, and few launches saw it."""
+    words = open(log).read().split()
+    said = dict(zip(words[::2], map(int, words[1::2])))
+    if said["wrong"] or said["came"] < int(came) or not 0 <= said["came"] - said["left"] <= 1:
+        fail(f"CUPTI: {said}")
+    if said["attached"] > 0.6 * said["launches"]:
+        fail(f"CUPTI was attached in {said['attached']} of {said['launches']} launches, {steps} steps")
+
+
+def stuck(directory):
+    """The GPU's times of the first collective come again and again: they are said once."""
+    (folder,) = folders(directory)
+    known = [c for c in lines(folder, "calls.jsonl") if c["dur_ns"] >= 0]
+    if len(known) != 1 or known[0]["seq"] != 0:
+        fail(f"{len(known)} calls have a time: {known[:3]}")
+
+
+def windows(directory):
+    """From launch to launch or from announcement to announcement, never from one to the other."""
+    (folder,) = folders(directory)
+    rows = [s for s in lines(folder, "steps.jsonl") if s["sampled"]]
+    if len(rows) < 2:
+        fail(f"{len(rows)} steps sampled")
+    for s in rows:
+        if abs(s["window_s"] / s["step_s"] - 1) > 0.25:
+            fail(f"step {s['step']} took {s['step_s']} s, its window is {s['window_s']} s")
+
+
+def soon(directory, changed_at):
+    """A job that changes is sampled within 20 steps, though its samples are far apart."""
+    (folder,) = folders(directory)
+    rows = lines(folder, "steps.jsonl")
+    at, numbers = int(changed_at), [s["step"] for s in rows if s["sampled"]]
+    if not any(at < n <= at + 20 for n in numbers) or rows[-1]["every"] < 64:
+        fail(f"steps became longer at {at}; sampled: {numbers}, one in {rows[-1]['every']}")
+
+
 def killed(directory, steps):
     (folder,) = folders(directory)
     about(folder)
@@ -179,4 +229,4 @@ def mpi(directory, late, truth_file, knee):
 
 
 if __name__ == "__main__":
-    {"events": events, "threads": threads, "sampled": sampled, "killed": killed, "bounded": bounded, "mpi": mpi}[sys.argv[1]](*sys.argv[2:])
+    {"events": events, "threads": threads, "sampled": sampled, "starved": starved, "leaves": leaves, "soon": soon, "stuck": stuck, "windows": windows, "killed": killed, "bounded": bounded, "mpi": mpi}[sys.argv[1]](*sys.argv[2:])

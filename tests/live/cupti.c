@@ -2,7 +2,15 @@
 /*
  * A stand-in for CUPTI: the calls that the agent makes, and stand_in_launch(), by which a test
  * "launches" kernels on two streams of a GPU that runs them one after the other on its own clock.
- * STAND_IN_TAKEN_MS=A-B: between so many milliseconds after the start somebody else is the client.
+ * A name that begins with Memcpy is a copy to the device, with Graph the launch of a graph: CUPTI
+ * may not leave any more after one that it saw.
+ *
+ * As CUPTI does, any call attaches it, and it may leave only where a call into CUDA ends.
+ *   STAND_IN_TAKEN_MS=A-B  between so many milliseconds after the start somebody else is the client
+ *   STAND_IN_VERSION=N     what cuptiGetVersion() says (130000)
+ *   STAND_IN_COST_US=N     the first launch after it came takes so long (0)
+ *   STAND_IN_LOG=FILE      gets a line at the end: launches, of them attached, times that it came
+ * and left, calls that were wrong
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -11,9 +19,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SHOWN __attribute__((visibility("default")))
-enum { KERNEL = 10, RUNTIME = 5, KERNEL_BYTES = 144, CALL_BYTES = 40, TAKEN = 39, NO_MORE = 12 };
+enum {
+    KERNEL = 10,
+    RUNTIME = 5,
+    MEMCPY = 1,
+    KERNEL_BYTES = 144,
+    CALL_BYTES = 40,
+    COPY_BYTES = 64,
+    LAUNCH_ID = 211,
+    COPY_ID = 41,
+    GRAPH_ID = 311,
+    TAKEN = 39,
+    NO_MORE = 12,
+    EXIT_SITE = 1
+};
 #define SHIFT_NS INT64_C(777000000000) /* its clock is not the host's */
 
 typedef void request_fn(uint8_t **, size_t *, size_t *);
@@ -27,6 +49,10 @@ SHOWN int cuptiGetTimestamp(uint64_t *ns);
 SHOWN int cuptiGetCallbackName(int domain, uint32_t id, const char **name);
 SHOWN int cuptiSubscribe(void **subscriber, void *callback, void *data),
     cuptiUnsubscribe(void *subscriber);
+SHOWN int cuptiEnableDomain(uint32_t on, void *subscriber, int domain);
+SHOWN int cuptiEnableCallback(uint32_t on, void *subscriber, int domain, uint32_t id);
+SHOWN int cuptiGetVersion(uint32_t *version);
+SHOWN int cuptiFinalize(void);
 SHOWN void stand_in_launch(const char *name, uint32_t stream, int64_t dur_ns);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,6 +63,40 @@ static uint8_t *buffer;
 static size_t size, used, dropped;
 static uint32_t correlation;
 static int64_t stream_free_ns[64];
+
+typedef void callback_fn(void *, int, uint32_t, const void *);
+static callback_fn *subscriber_callback; /* NULL: nobody subscribes */
+static bool domains[8], attached, is_new, graph_callback;
+static bool graphs_seen;
+static long launches, launches_attached, came, left, wrong;
+static _Thread_local bool in_callback;
+
+/* With the lock. */
+static void attach(void)
+{
+    came += !attached;
+    is_new = is_new || !attached;
+    attached = true;
+}
+
+/* A call that nobody makes who has just sent it away. */
+static void must_be_attached(void)
+{
+    pthread_mutex_lock(&lock);
+    wrong += !attached;
+    pthread_mutex_unlock(&lock);
+}
+
+__attribute__((destructor)) static void tell_at_end(void)
+{
+    const char *path = getenv("STAND_IN_LOG");
+    FILE *f = path ? fopen(path, "w") : NULL;
+    if (!f)
+        return;
+    fprintf(f, "launches %ld attached %ld came %ld left %ld wrong %ld\n", launches,
+            launches_attached, came, left, wrong);
+    fclose(f);
+}
 
 static int64_t clock_ns(void)
 {
@@ -58,6 +118,7 @@ static bool taken(void)
 int cuptiActivityRegisterCallbacks(request_fn *r, complete_fn *c)
 {
     pthread_mutex_lock(&lock);
+    attach();
     request = r;
     complete = c;
     pthread_mutex_unlock(&lock);
@@ -67,6 +128,7 @@ int cuptiActivityRegisterCallbacks(request_fn *r, complete_fn *c)
 int cuptiActivityEnable(int kind)
 {
     pthread_mutex_lock(&lock);
+    attach();
     enabled[kind] = true;
     pthread_mutex_unlock(&lock);
     return taken() ? TAKEN : 0;
@@ -83,6 +145,7 @@ int cuptiActivityDisable(int kind)
 int cuptiActivityFlushAll(uint32_t flag)
 {
     (void)flag;
+    must_be_attached();
     pthread_mutex_lock(&lock);
     uint8_t *full = buffer;
     size_t valid = used, whole = size;
@@ -100,7 +163,9 @@ int cuptiActivityGetNextRecord(uint8_t *bytes, size_t valid, void **record)
     uint32_t kind = 0;
     if (*record) {
         memcpy(&kind, *record, sizeof kind);
-        next = (uint8_t *)*record + (kind == KERNEL ? KERNEL_BYTES : CALL_BYTES);
+        next = (uint8_t *)*record + (kind == KERNEL   ? KERNEL_BYTES
+                                     : kind == MEMCPY ? COPY_BYTES
+                                                      : CALL_BYTES);
     }
     if (next >= bytes + valid)
         return NO_MORE;
@@ -118,26 +183,103 @@ int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *ou
 
 int cuptiGetTimestamp(uint64_t *ns)
 {
+    must_be_attached();
     *ns = (uint64_t)clock_ns();
     return 0;
 }
 
 int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
 {
-    *name = domain == 2 && id == 211 ? "cudaLaunchKernel_v7000" : "cudaEventQuery_v3020";
+    must_be_attached();
+    *name = domain == 2 && id == LAUNCH_ID  ? "cudaLaunchKernel_v7000"
+            : domain == 2 && id == COPY_ID  ? "cudaMemcpyAsync_v3020"
+            : domain == 2 && id == GRAPH_ID ? "cudaGraphLaunch_v10000"
+                                            : "cudaEventQuery_v3020";
     return 0;
 }
 
 int cuptiSubscribe(void **subscriber, void *callback, void *data)
 {
-    (void)callback, (void)data;
+    (void)data;
+    pthread_mutex_lock(&lock);
+    attach();
+    int code = taken() || subscriber_callback ? TAKEN : 0;
+    if (!code)
+        memcpy(&subscriber_callback, &callback, sizeof callback);
     *subscriber = &lock;
-    return taken() ? TAKEN : 0;
+    pthread_mutex_unlock(&lock);
+    return code;
 }
 
 int cuptiUnsubscribe(void *subscriber)
 {
+    pthread_mutex_lock(&lock);
+    wrong += !attached || !subscriber_callback;
+    subscriber_callback = NULL;
+    memset(domains, 0, sizeof domains);
+    graph_callback = false;
+    pthread_mutex_unlock(&lock);
     return subscriber == &lock ? 0 : 1;
+}
+
+int cuptiEnableDomain(uint32_t on, void *subscriber, int domain)
+{
+    pthread_mutex_lock(&lock);
+    wrong += subscriber != &lock || !subscriber_callback;
+    domains[domain % 8] = on;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int cuptiEnableCallback(uint32_t on, void *subscriber, int domain, uint32_t id)
+{
+    pthread_mutex_lock(&lock);
+    wrong += subscriber != &lock || !subscriber_callback;
+    graph_callback = domain == 2 && id == GRAPH_ID ? on : graph_callback;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int cuptiGetVersion(uint32_t *version)
+{
+    const char *said = getenv("STAND_IN_VERSION");
+    *version = said ? (uint32_t)strtoul(said, NULL, 10) : 130000;
+    return 0;
+}
+
+int cuptiFinalize(void)
+{
+    pthread_mutex_lock(&lock);
+    wrong += !attached || !in_callback || buffer != NULL || graphs_seen;
+    for (size_t i = 0; i < sizeof enabled / sizeof *enabled; i++)
+        wrong += enabled[i];
+    attached = false;
+    left++;
+    subscriber_callback = NULL;
+    request = NULL;
+    complete = NULL;
+    memset(domains, 0, sizeof domains);
+    graph_callback = false;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+/* A call into CUDA ends: whoever subscribes hears of it. */
+static void end_of_call(uint32_t id)
+{
+    struct {
+        uint32_t site;
+        const char *name;
+    } what = {EXIT_SITE, "a call"};
+    pthread_mutex_lock(&lock);
+    bool heard = domains[2] || (graph_callback && id == GRAPH_ID);
+    callback_fn *callback = heard ? subscriber_callback : NULL;
+    pthread_mutex_unlock(&lock);
+    if (!callback)
+        return;
+    in_callback = true;
+    callback(NULL, 2, id, &what);
+    in_callback = false;
 }
 
 /* Room for one record; NULL: there is none. */
@@ -164,33 +306,71 @@ static uint8_t *room(size_t bytes)
 
 #define PUT(at, offset, type, value) memcpy((at) + (offset), &(type){value}, sizeof(type))
 
+static void put_call(uint32_t id, int64_t now)
+{
+    uint8_t *call = enabled[RUNTIME] && request ? room(CALL_BYTES) : NULL;
+    if (!call)
+        return;
+    PUT(call, 0, uint32_t, RUNTIME);
+    PUT(call, 4, uint32_t, id);
+    PUT(call, 8, uint64_t, (uint64_t)now);
+    PUT(call, 16, uint64_t, (uint64_t)now + 1000);
+    PUT(call, 32, uint32_t, correlation);
+}
+
+static void put_kernel(const char *name, uint32_t stream, int64_t begin, int64_t dur_ns)
+{
+    uint8_t *k = enabled[KERNEL] && request ? room(KERNEL_BYTES) : NULL;
+    if (!k)
+        return;
+    PUT(k, 0, uint32_t, KERNEL);
+    PUT(k, 16, uint64_t, (uint64_t)begin);
+    PUT(k, 24, uint64_t, (uint64_t)(begin + dur_ns));
+    PUT(k, 48, uint32_t, stream);
+    PUT(k, 92, uint32_t, correlation);
+    PUT(k, 104, const char *,
+        strstr(name, "AllReduce")   ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+        : strstr(name, "AllGather") ? "ncclDevKernel_AllGather_RING_LL"
+        : strstr(name, "Scatter")   ? "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL"
+                                    : "gemm");
+}
+
+static void put_copy(uint32_t stream, int64_t begin, int64_t dur_ns)
+{
+    uint8_t *c = enabled[MEMCPY] && request ? room(COPY_BYTES) : NULL;
+    if (!c)
+        return;
+    PUT(c, 0, uint32_t, MEMCPY);
+    PUT(c, 4, uint8_t, 1); /* host to device */
+    PUT(c, 8, uint64_t, 1 << 20);
+    PUT(c, 16, uint64_t, (uint64_t)begin);
+    PUT(c, 24, uint64_t, (uint64_t)(begin + dur_ns));
+    PUT(c, 40, uint32_t, stream);
+    PUT(c, 44, uint32_t, correlation);
+}
+
 void stand_in_launch(const char *name, uint32_t stream, int64_t dur_ns)
 {
+    bool copy = strncmp(name, "Memcpy", 6) == 0, graph = strncmp(name, "Graph", 5) == 0;
+    uint32_t id = copy ? COPY_ID : graph ? GRAPH_ID : LAUNCH_ID;
     pthread_mutex_lock(&lock);
     int64_t now = clock_ns(),
             begin = stream_free_ns[stream % 64] > now ? stream_free_ns[stream % 64] : now + 2000;
     stream_free_ns[stream % 64] = begin + dur_ns;
     correlation++;
-    uint8_t *call = enabled[RUNTIME] && request ? room(CALL_BYTES) : NULL;
-    if (call) {
-        PUT(call, 0, uint32_t, RUNTIME);
-        PUT(call, 4, uint32_t, 211);
-        PUT(call, 8, uint64_t, (uint64_t)now);
-        PUT(call, 16, uint64_t, (uint64_t)now + 1000);
-        PUT(call, 32, uint32_t, correlation);
-    }
-    uint8_t *k = enabled[KERNEL] && request ? room(KERNEL_BYTES) : NULL;
-    if (k) {
-        PUT(k, 0, uint32_t, KERNEL);
-        PUT(k, 16, uint64_t, (uint64_t)begin);
-        PUT(k, 24, uint64_t, (uint64_t)(begin + dur_ns));
-        PUT(k, 48, uint32_t, stream);
-        PUT(k, 92, uint32_t, correlation);
-        PUT(k, 104, const char *,
-            strstr(name, "AllReduce")   ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
-            : strstr(name, "AllGather") ? "ncclDevKernel_AllGather_RING_LL"
-            : strstr(name, "Scatter")   ? "ncclDevKernel_ReduceScatter_Sum_f32_RING_LL"
-                                        : "gemm");
-    }
+    launches++;
+    launches_attached += attached;
+    graphs_seen = graphs_seen || (graph && attached);
+    put_call(id, now);
+    if (copy)
+        put_copy(stream, begin, dur_ns);
+    else
+        put_kernel(name, stream, begin, dur_ns);
+    bool pays = is_new;
+    is_new = false;
     pthread_mutex_unlock(&lock);
+    const char *cost_us = getenv("STAND_IN_COST_US");
+    if (pays && cost_us)
+        usleep((useconds_t)strtoul(cost_us, NULL, 10));
+    end_of_call(id);
 }

@@ -25,13 +25,13 @@ def calls(rank):
 def status():
     missing = [r for r in range(ranks) if str(r) == p.get("dead")]
     row = lambda r: {"rank": r, "host": f"node{r // 8}", "pid": 4000 + r, "cuda_dev": r % 8, "nvml_dev": r % 8}
-    there = [dict(row(r), status={"init_state": 0, "async_error": 0, "finalize_called": False, "destroy_flag": 0, "abort_flag": 0},
+    there = [dict(row(r), status={"init_state": 0, "async_error": 0, "finalize_called": False, "destroy_flag": False, "abort_flag": False},
                   collective_counts={"Broadcast": 1, "Reduce": 0, "AllGather": 0, "ReduceScatter": 0, "AllReduce": calls(r)})
              for r in range(ranks) if r not in missing]
     gone = [dict(row(r), status={"unresponsive": True, "considered_dead": True}) for r in missing]
-    comm = {"hash": "0x1f2e3d4c5b6a7988", "secondary_hash": "0x1", "size": ranks, "ranks_count": len(there),
+    comm = {"hash": "0x1f2e3d4c5b6a7988", "secondary_hash": "0xca531c9cdbb89992:0x22faab754609c2e8", "size": ranks, "ranks_count": len(there),
             "missing_ranks_count": len(gone), "ranks": there, "missing_ranks": gone}
-    return {"nccl_version": "2.28.9", "cuda_runtime_version": 13000, "cuda_driver_version": 13000, "timestamp": "now",
+    return {"nccl_version": "2.28.9", "cuda_runtime_version": 13000, "cuda_driver_version": 13000, "timestamp": "2026-11-15 22:40:23",
             "communicators_count": 1, "communicators": [comm], "ras": {"collection_time_sec": 0.003, "timeouts_count": 0}}
 
 

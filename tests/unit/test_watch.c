@@ -412,41 +412,164 @@ static struct knee_ras ras_of(const int64_t *calls, size_t count, int64_t at_ns)
     return ras;
 }
 
-/* Counts of two ranks under NCCL 2.28.9, asked every 50 ms, one of which slept 30 ms a step. */
+/* Counts of two ranks under NCCL 2.28.9 on an H200, asked every 50 ms, of which rank 1 slept 30 ms
+ * a step. */
+static const int64_t sleeper[][2] = {
+    {53, 50}, {53, 53}, {53, 53}, {56, 53}, {56, 56}, {56, 56}, {56, 56}, {59, 56},
+    {59, 59}, {59, 59}, {62, 59}, {62, 62}, {62, 62}, {62, 62}, {65, 62}, {65, 65},
+    {65, 65}, {65, 65}, {68, 68}, {68, 68}, {68, 68}, {71, 68}, {71, 71}, {71, 71},
+    {74, 71}, {74, 74}, {74, 74}, {74, 74}, {77, 74}, {77, 77}, {77, 77}, {80, 77},
+    {80, 80}, {80, 80}, {80, 80}, {83, 80}, {83, 83}, {83, 83}, {86, 83}, {86, 86},
+};
+
+static struct knee_ras_answer judged(const int64_t (*counts)[2], size_t count)
+{
+    struct knee_ras *answers = calloc(count, sizeof *answers);
+    struct knee_ras_answer answer;
+    struct knee_err err;
+    for (size_t i = 0; i < count; i++)
+        answers[i] = ras_of(counts[i], 2, (int64_t)i * 50700000);
+    assert_int_equal(knee_ras_judge(answers, count, NULL, &answer, &err), KNEE_OK);
+    assert_int_equal(answer.count, 3);
+    assert_string_equal(answer.rows[0].rank->host, "a");
+    assert_int_equal(answer.rows[0].rank->calls, counts[count - 1][0] + 1); /* all operations */
+    for (size_t i = 0; i < count; i++)
+        knee_ras_release(&answers[i]);
+    free(answers);
+    return answer;
+}
+
 static void test_the_sleeper_is_never_ahead(void **state)
 {
     (void)state;
-    static const int64_t counts[][2] = {{397, 397}, {401, 397}, {401, 401}, {405, 405},
-                                        {409, 405}, {413, 409}, {413, 413}, {417, 413}};
-    enum { ANSWERS = sizeof counts / sizeof *counts };
-    struct knee_ras answers[ANSWERS];
-    struct knee_ras_answer answer;
-    struct knee_err err;
-    for (size_t i = 0; i < ANSWERS; i++)
-        answers[i] = ras_of(counts[i], 2, (int64_t)i * 100000000);
-    assert_int_equal(knee_ras_judge(answers, ANSWERS, NULL, &answer, &err), KNEE_OK);
-    assert_int_equal(answer.count, 3);
-    assert_string_equal(answer.rows[0].rank->host, "a");
-    assert_int_equal(answer.rows[0].rank->calls, 418); /* all operations */
+    enum { ANSWERS = sizeof sleeper / sizeof *sleeper };
+    struct knee_ras_answer answer = judged(sleeper, ANSWERS);
     assert_false(answer.rows[0].late);
     assert_true(answer.rows[1].late);
-    assert_int_equal(answer.rows[1].uneven, 4);
-    assert_int_equal(answer.rows[1].lag, 4);
-    assert_near(answer.rows[0].calls_per_s, 20 / 0.7, 1e-9);
+    assert_int_equal(answer.rows[1].uneven, 11);
+    assert_int_equal(answer.rows[1].behind, 11);
+    assert_near(answer.rows[0].calls_per_s,
+                (double)(sleeper[ANSWERS - 1][0] - sleeper[0][0]) / 1.9773, 1e-6);
     assert_int_equal(answer.unresponsive, 1);
     assert_int_equal(answer.dead, 0);
     assert_int_equal(answer.still_comms, 0);
     knee_ras_answer_release(&answer);
-    for (size_t i = 1; i < ANSWERS; i++) { /* the same answer again and again: nothing moves */
-        knee_ras_release(&answers[i]);
-        answers[i] = ras_of(counts[1], 2, (int64_t)i * 100000000);
-    }
-    assert_int_equal(knee_ras_judge(answers + 1, ANSWERS - 1, NULL, &answer, &err), KNEE_OK);
+}
+
+/* Behind three times of three: chance does that once in four times, and did on a healthy job. */
+static void test_chance_names_nobody(void **state)
+{
+    (void)state;
+    static const int64_t counts[][2] = {{455, 455}, {455, 456}, {456, 456}, {456, 457}, {457, 457},
+                                        {457, 458}, {458, 458}, {459, 459}, {459, 459}, {460, 460},
+                                        {461, 461}, {461, 461}, {462, 462}};
+    struct knee_ras_answer answer = judged(counts, sizeof counts / sizeof *counts);
+    assert_int_equal(answer.rows[0].behind, 3);
+    assert_int_equal(answer.late, 0);
+    knee_ras_answer_release(&answer);
+}
+
+static void test_what_stands_still(void **state)
+{
+    (void)state;
+    static const int64_t counts[][2] = {{401, 397}, {401, 397}, {401, 397}, {401, 397},
+                                        {401, 397}, {401, 397}, {401, 397}, {401, 397},
+                                        {401, 397}, {401, 397}, {401, 397}, {401, 397}};
+    struct knee_ras_answer answer = judged(counts, sizeof counts / sizeof *counts);
     assert_int_equal(answer.still_comms, 1);
     assert_true(answer.rows[1].still && answer.rows[1].lag == 4);
     knee_ras_answer_release(&answer);
-    for (size_t i = 0; i < ANSWERS; i++)
-        knee_ras_release(&answers[i]);
+}
+
+/* What NCCL 2.28.9 answered on an H200, letter for letter. */
+static const char real_answer[] =
+    "SERVER PROTOCOL 2\n"
+    "OK\n"
+    "{\n"
+    "  \"nccl_version\": \"2.28.9\",\n"
+    "  \"cuda_runtime_version\": 13000,\n"
+    "  \"cuda_driver_version\": 13000,\n"
+    "  \"timestamp\": \"2026-11-15 22:40:23\",\n"
+    "  \"communicators_count\": 1,\n"
+    "  \"communicators\": [\n"
+    "    {\n"
+    "      \"hash\": \"0x9e0cb5e1b61a8df1\",\n"
+    "      \"secondary_hash\": \"0xca531c9cdbb89992:0x22faab754609c2e8\",\n"
+    "      \"size\": 2,\n"
+    "      \"ranks_count\": 2,\n"
+    "      \"missing_ranks_count\": 0,\n"
+    "      \"ranks\": [\n"
+    "        {\n"
+    "          \"rank\": 0,\n"
+    "          \"host\": \"127.0.0.1\",\n"
+    "          \"pid\": 464,\n"
+    "          \"cuda_dev\": 0,\n"
+    "          \"nvml_dev\": 0,\n"
+    "          \"status\": {\n"
+    "            \"init_state\": 0,\n"
+    "            \"async_error\": 0,\n"
+    "            \"finalize_called\": false,\n"
+    "            \"destroy_flag\": false,\n"
+    "            \"abort_flag\": false\n"
+    "          },\n"
+    "          \"collective_counts\": {\n"
+    "            \"Broadcast\": 4,\n"
+    "            \"Reduce\": 0,\n"
+    "            \"AllGather\": 1,\n"
+    "            \"ReduceScatter\": 0,\n"
+    "            \"AllReduce\": 53\n"
+    "          }\n"
+    "        },\n"
+    "        {\n"
+    "          \"rank\": 1,\n"
+    "          \"host\": \"127.0.0.1\",\n"
+    "          \"pid\": 465,\n"
+    "          \"cuda_dev\": 0,\n"
+    "          \"nvml_dev\": 0,\n"
+    "          \"status\": {\n"
+    "            \"init_state\": 0,\n"
+    "            \"async_error\": 0,\n"
+    "            \"finalize_called\": false,\n"
+    "            \"destroy_flag\": false,\n"
+    "            \"abort_flag\": false\n"
+    "          },\n"
+    "          \"collective_counts\": {\n"
+    "            \"Broadcast\": 4,\n"
+    "            \"Reduce\": 0,\n"
+    "            \"AllGather\": 1,\n"
+    "            \"ReduceScatter\": 0,\n"
+    "            \"AllReduce\": 50\n"
+    "          }\n"
+    "        }\n"
+    "      ],\n"
+    "      \"missing_ranks\": [\n"
+    "\n"
+    "      ]\n"
+    "    }\n"
+    "  ],\n"
+    "  \"ras\": {\n"
+    "    \"collection_time_sec\": 0.000,\n"
+    "    \"timeouts_count\": 0\n"
+    "  }\n"
+    "}\n";
+
+static void test_a_real_answer(void **state)
+{
+    (void)state;
+    struct knee_ras ras;
+    struct knee_err err;
+    assert_int_equal(knee_ras_read(real_answer, strlen(real_answer), NULL, &ras, &err), KNEE_OK);
+    assert_string_equal(ras.nccl, "2.28.9");
+    assert_int_equal(ras.count, 2);
+    for (size_t i = 0; i < ras.count; i++) {
+        const struct knee_ras_rank *r = &ras.ranks[i];
+        assert_string_equal(r->comm, "0x9e0cb5e1b61a8df1");
+        assert_int_equal(r->rank, i);
+        assert_int_equal(r->pid, 464 + i);
+        assert_int_equal(r->calls, 4 + 1 + (i ? 50 : 53));
+        assert_false(r->missing || r->unresponsive || r->dead || r->failed);
+    }
+    knee_ras_release(&ras);
 }
 
 static void test_what_is_no_answer(void **state)
@@ -476,6 +599,9 @@ int main(void)
         cmocka_unit_test(test_conditions_that_are_none),
         cmocka_unit_test(test_metrics),
         cmocka_unit_test(test_the_sleeper_is_never_ahead),
+        cmocka_unit_test(test_a_real_answer),
+        cmocka_unit_test(test_chance_names_nobody),
+        cmocka_unit_test(test_what_stands_still),
         cmocka_unit_test(test_what_is_no_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
