@@ -283,6 +283,10 @@ growth: all $(B)/bench/measure ; tests/growth $(B)/knee
 # Every call that can fail fails, in every command: a long run.
 faults: all $(B)/failmalloc.so ; tests/faults $(B)/knee --all
 
+# watch, lab, bench and the live agent with random signals for an hour; SOAK_HOURS=0.1 for less.
+SOAK_HOURS ?= 1
+soak: all ; tests/soak $(B)/knee --hours $(SOAK_HOURS)
+
 bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 	$(B)/bench/closed
 	$(B)/bench/collective
@@ -430,6 +434,6 @@ dist:
 	@git archive --format=tar --prefix=knee-$(version)/ HEAD | gzip -9n > $(B)/knee-$(version).tar.gz
 	@echo "$(B)/knee-$(version).tar.gz: $$(sha256sum < $(B)/knee-$(version).tar.gz | cut -c1-16)"
 
-.PHONY: FORCE all growth faults corpus replay-build web unit live-tests fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
+.PHONY: FORCE all growth faults soak corpus replay-build web unit live-tests fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
   deb static packages-test wheel dist asan-live tsan-live
 .DELETE_ON_ERROR:
