@@ -308,13 +308,13 @@ asan-live: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' $(call
 tsan-live: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' $(call live_tests,build/tsan)
 # Another C library, and nothing that need not be there; the page is shared.
 musl: ; $(MAKE) -s B=build/musl CC='$(MUSL)' CFLAGS='-O0' YAML=0 ISAL=0 ZLIB=0 SQLITE=0 MPI=0 CUDA=0 BLAS=0 all
-coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage' WASM=0 MPI=0 CUDA=0 all unit replay-build && tools/coverage build/cov
+coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage -include tests/cov_exit.h' WASM=0 CUDA=0 all unit replay-build build/cov/failmalloc.so live-tests && tools/coverage build/cov
 
 # HOURS=1: all targets in turn, an equal part of it each; tools/fuzz prints executions and rates.
 HOURS ?=
 FUZZ_SECONDS ?= 20
 fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-fuzz_flags = -O2 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+fuzz_flags = -O2 -g -DKNEE_WINDOW_BYTES=2048 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 # What bytes are compared with guides the search where they are read; behind that it costs half of the time.
 fuzz_compares = $(if $(filter src/base/% src/read/%,$(1)),,-fno-sanitize-coverage=trace-cmp)
 fuzz_obj := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(lib_src) $(gen_src))
@@ -333,7 +333,7 @@ $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/cheaper.c tests/fuzz/seldom.h $(fuzz
 fuzz-build: $(addprefix $(B)/fuzz/,$(fuzz_targets))
 fuzz-%: $(B)/fuzz/%
 	@mkdir -p $(B)/corpus/$*
-	$(B)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
+	$(B)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -entropic=0 -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
 	  -artifact_prefix=$(B)/fuzz/ -verbosity=0 $(B)/corpus/$* $(wildcard tests/corpus/$*) tests/fuzz/seeds/$*
 ifeq ($(HOURS),)
 fuzz: $(addprefix fuzz-,$(fuzz_targets))

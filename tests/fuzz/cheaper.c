@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * AddressSanitizer's settings for many short runs. Freed memory is kept aside for a while to catch
- * its use: the usual 256 MB are new pages for each run, 8 MB come again from the cache. Eight frames
- * are enough to see who allocated.
+ * its use: the usual 256 MB are new pages for each run, 8 MB come again from the cache. Eight
+ * frames are enough to see who allocated.
  */
 const char *__asan_default_options(void);
 
