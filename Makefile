@@ -283,6 +283,10 @@ growth: all $(B)/bench/measure ; tests/growth $(B)/knee
 # Every call that can fail fails, in every command: a long run.
 faults: all $(B)/failmalloc.so ; tests/faults $(B)/knee --all
 
+# watch, lab, bench and the live agent with random signals for an hour; SOAK_HOURS=0.1 for less.
+SOAK_HOURS ?= 1
+soak: all ; tests/soak $(B)/knee --hours $(SOAK_HOURS)
+
 bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 	$(B)/bench/closed
 	$(B)/bench/collective
@@ -296,34 +300,45 @@ bench: $(B)/bench/closed $(B)/bench/collective $(B)/bench/plan all
 SAN = CC='$(CLANG)' CFLAGS='-O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 asan: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' all unit
 msan: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=memory' all unit
-# Only the test that runs the library's calls in several threads at once.
-tsan: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' build/tsan/tests/test_guest
+# What has threads, or several processes on shared memory: the library's calls at once, lab, bench, live, the program.
+tsan_tests = test_guest test_lab test_bench test_live test_runtime test_stop
+tsan: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' build/tsan/knee $(tsan_tests:%=build/tsan/tests/%)
+# What ranks send each other over MPI, rings of live, traces of several ranks: the corpus, under MSan.
+msan_corpus = share ranks live rollcall ras trace series lists peers
+msan-corpus: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=memory' $(msan_corpus:%=build/msan/replay/%)
+	@for t in $(msan_corpus); do printf '%s: ' $$t; build/msan/replay/$$t tests/fuzz/seeds/$$t $$(ls -d tests/corpus/$$t 2>/dev/null) || exit 1; done
 # The agent of live, with what stands in for NCCL and CUPTI (tests/measure/live).
 live_tests = $(1)/libknee_live.so $(1)/tests/live/play $(1)/tests/live/cupti.so
 asan-live: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' $(call live_tests,build/asan)
 tsan-live: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' $(call live_tests,build/tsan)
 # Another C library, and nothing that need not be there; the page is shared.
 musl: ; $(MAKE) -s B=build/musl CC='$(MUSL)' CFLAGS='-O0' YAML=0 ISAL=0 ZLIB=0 SQLITE=0 MPI=0 CUDA=0 BLAS=0 all
-coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage' WASM=0 MPI=0 CUDA=0 all unit replay-build && tools/coverage build/cov
+coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage -include tests/cov_exit.h' WASM=0 CUDA=0 all unit replay-build build/cov/failmalloc.so live-tests && tools/coverage build/cov
 
 # HOURS=1: all targets in turn, an equal part of it each; tools/fuzz prints executions and rates.
 HOURS ?=
 FUZZ_SECONDS ?= 20
 fuzz_targets := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-fuzz_flags = -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+fuzz_flags = -O2 -g -DKNEE_WINDOW_BYTES=2048 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+# What bytes are compared with guides the search where they are read; behind that it costs half of the time.
+fuzz_compares = $(if $(filter src/base/% src/read/%,$(1)),,-fno-sanitize-coverage=trace-cmp)
 fuzz_obj := $(patsubst %.c,$(B)/fuzz/obj/%.o,$(lib_src) $(gen_src))
 $(B)/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(STD) $(fuzz_flags) -MMD -MP $(CPPFLAGS) -c $< -o $@
-$(B)/fuzz/%: tests/fuzz/fuzz_%.c $(fuzz_obj)
+	$(Q)$(CLANG) $(STD) $(fuzz_flags) $(call fuzz_compares,$<) -MMD -MP $(CPPFLAGS) -c $< -o $@
+$(fuzz_obj): $(B)/fuzz/flags
+$(B)/fuzz/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(STD) $(fuzz_flags)' | cmp -s - $@ || printf '%s\n' '$(STD) $(fuzz_flags)' > $@
+$(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/cheaper.c tests/fuzz/seldom.h $(fuzz_obj)
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$@)
-	$(Q)$(CLANG) $(STD) $(fuzz_flags) -fsanitize=fuzzer $(CPPFLAGS) $^ $(LDLIBS) -o $@
+	$(Q)$(CLANG) $(STD) $(fuzz_flags) -fsanitize=fuzzer $(CPPFLAGS) $(filter-out %.h,$^) $(FUZZ_LIBS) $(LDLIBS) -o $@
 -include $(fuzz_obj:.o=.d)
 fuzz-build: $(addprefix $(B)/fuzz/,$(fuzz_targets))
 fuzz-%: $(B)/fuzz/%
 	@mkdir -p $(B)/corpus/$*
-	$(B)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
+	$(B)/fuzz/$* -max_total_time=$(FUZZ_SECONDS) -entropic=0 -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
 	  -artifact_prefix=$(B)/fuzz/ -verbosity=0 $(B)/corpus/$* $(wildcard tests/corpus/$*) tests/fuzz/seeds/$*
 ifeq ($(HOURS),)
 fuzz: $(addprefix fuzz-,$(fuzz_targets))
@@ -333,10 +348,13 @@ endif
 # The corpus and the seeds, without libFuzzer: each target is a program that takes files, and does all it can with each.
 $(B)/replay/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/seldom.h $(B)/libknee.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -DKNEE_FUZZ_ALL=1 $(CPPFLAGS) $< tests/fuzz/replay.c $(B)/libknee.a $(LDLIBS) -o $@
+	$(Q)$(CC) $(STD) $(WARN) $(CFLAGS) -DKNEE_FUZZ_ALL=1 $(CPPFLAGS) $< tests/fuzz/replay.c -Wl,--wrap=realloc,--wrap=abort $(B)/libknee.a $(LDLIBS) -o $@
 replay-build: $(addprefix $(B)/replay/,$(fuzz_targets))
 corpus: replay-build
-	@for t in $(fuzz_targets); do printf '%s: ' $$t; $(B)/replay/$$t tests/fuzz/seeds/$$t $$(ls -d tests/corpus/$$t 2>/dev/null) || exit 1; done
+	@for t in $(fuzz_targets); do printf '%s: ' $$t; $(B)/replay/$$t --memory 4 tests/fuzz/seeds/$$t $$(ls -d tests/corpus/$$t 2>/dev/null) || exit 1; done
+# Every reader without memory, at every place: where the corpus is, under ASan.
+corpus-memory: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' replay-build
+	@for t in $(fuzz_targets); do printf '%s: ' $$t; ASAN_OPTIONS=detect_leaks=0 build/asan/replay/$$t --memory 100 tests/fuzz/seeds/$$t $$(ls -d tests/corpus/$$t 2>/dev/null) || exit 1; done
 
 lint: all tidy
 	tools/rooms $(B)
@@ -430,6 +448,6 @@ dist:
 	@git archive --format=tar --prefix=knee-$(version)/ HEAD | gzip -9n > $(B)/knee-$(version).tar.gz
 	@echo "$(B)/knee-$(version).tar.gz: $$(sha256sum < $(B)/knee-$(version).tar.gz | cut -c1-16)"
 
-.PHONY: FORCE all growth faults corpus replay-build web unit live-tests fuzz-build calibrate bench asan msan tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
+.PHONY: FORCE all growth faults soak corpus corpus-memory replay-build web unit live-tests fuzz-build calibrate bench asan msan msan-corpus tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
   deb static packages-test wheel dist asan-live tsan-live
 .DELETE_ON_ERROR:

@@ -52,12 +52,31 @@ static const struct knee_key rows[] = {
 
 static const struct knee_keys watch_keys = KNEE_KEY_TABLE(rows, struct watch_options);
 
+/* ---- Signals ---- */
+
 static volatile sig_atomic_t stopped;
 
 static void stop(int signal_number)
 {
     (void)signal_number;
     stopped = 1;
+}
+
+/* Also a terminal that goes ends it well: metrics that nobody renews would be believed. The signals
+ * are held back except while it rests, or one that comes just before the rest would be slept over.
+ * `before` is the mask to rest with. What is ignored (nohup) stays so. */
+static void take_signals(sigset_t *before)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = stop}, was;
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        sigaddset(&held, ends[i]);
+        if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            sigaction(ends[i], &action, NULL);
+    }
+    sigprocmask(SIG_BLOCK, &held, before);
 }
 
 /* ---- Alarms ---- */
@@ -68,6 +87,9 @@ static knee_status run_command(const char *command, const char *words, struct kn
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
         setenv("KNEE_ALARM", words, 1);
         execl("/bin/sh", "sh", "-c", command, (char *)NULL);
         _exit(127);
@@ -144,23 +166,14 @@ static knee_status show(struct cli_run *run)
     return status;
 }
 
-static void rest(int fd, const struct knee_text *metrics, double seconds)
-{
-    if (fd >= 0)
-        cli_serve(fd, metrics, seconds, &stopped);
-    else
-        poll(NULL, 0, (int)(1000 * seconds));
-}
-
 static knee_status watch_on(struct cli_run *run, struct cli_watcher *watcher, int fd)
 {
     const struct watch_options *options = run->objects[0];
     struct knee_text metrics = {0};
     bool was[CLI_ALARMS] = {false};
     knee_status status = KNEE_OK;
-    struct sigaction action = {.sa_handler = stop};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    sigset_t resting;
+    take_signals(&resting);
     while (!stopped) {
         status = look(run, watcher, was, &metrics);
         if (status)
@@ -168,7 +181,7 @@ static knee_status watch_on(struct cli_run *run, struct cli_watcher *watcher, in
         status = show(run);
         if (status)
             break;
-        rest(fd, &metrics, isnan(options->every_s) ? 2 : options->every_s);
+        cli_serve(fd, &metrics, isnan(options->every_s) ? 2 : options->every_s, &resting, &stopped);
     }
     if (options->prom)
         unlink(options->prom); /* a job that nobody watches has no metrics */

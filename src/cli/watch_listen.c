@@ -6,8 +6,8 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <poll.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
@@ -42,8 +42,8 @@ knee_status cli_listen(const char *where, int *fd, struct knee_err *err)
         knee_hint(err, "9757 is the loopback only, 0.0.0.0:9757 lets other hosts ask");
         return KNEE_USAGE;
     }
-    int server = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, 0);
-    bool good = server >= 0 &&
+    int server = socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool good = server >= 0 && server < FD_SETSIZE && /* it is waited for by a set */
                 setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
                 bind(server, found->ai_addr, found->ai_addrlen) == 0 && listen(server, 16) == 0;
     int why = errno;
@@ -115,13 +115,24 @@ static double now_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void cli_serve(int fd, const struct knee_text *metrics, double seconds,
+/* Is there a client within so many seconds? Signals come in here alone. */
+static bool client_comes(int fd, double seconds, const sigset_t *resting)
+{
+    struct timespec limit = {.tv_sec = (time_t)seconds};
+    fd_set ready;
+    FD_ZERO(&ready);
+    if (fd >= 0)
+        FD_SET(fd, &ready);
+    limit.tv_nsec = (long)(1e9 * (seconds - (double)limit.tv_sec));
+    return pselect(fd + 1, &ready, NULL, NULL, &limit, resting) > 0;
+}
+
+void cli_serve(int fd, const struct knee_text *metrics, double seconds, const sigset_t *resting,
                const volatile sig_atomic_t *stop)
 {
     double end_s = now_s() + seconds;
     for (double left_s = seconds; left_s > 0 && !*stop; left_s = end_s - now_s()) {
-        struct pollfd ready = {.fd = fd, .events = POLLIN};
-        if (poll(&ready, 1, (int)(1000 * left_s) + 1) <= 0)
+        if (!client_comes(fd, left_s, resting))
             continue;
         int client = accept(fd, NULL, NULL);
         if (client < 0)

@@ -43,8 +43,9 @@ void cli_watcher_release(struct cli_watcher *watcher);
 
 /* An HTTP server for one file, on the loopback unless a host is said: *fd. */
 knee_status cli_listen(const char *where, int *fd, struct knee_err *err);
-/* Answers those who ask within so many seconds (of GET /metrics); sooner when *stop is set. */
-void cli_serve(int fd, const struct knee_text *metrics, double seconds,
+/* Rests for so many seconds and answers those who ask meanwhile (GET /metrics; fd < 0: nobody);
+ * shorter when *stop is set, by a signal that only `resting`, the mask while it rests, lets in. */
+void cli_serve(int fd, const struct knee_text *metrics, double seconds, const sigset_t *resting,
                const volatile sig_atomic_t *stop);
 
 #endif

@@ -22,6 +22,13 @@ struct knee_packer {
     unsigned char block[BLOCK];
 };
 
+/* What must be zero at first. */
+#if KNEE_HAVE_ISAL
+#define HEAD offsetof(struct knee_packer, level)
+#else
+#define HEAD offsetof(struct knee_packer, block)
+#endif
+
 /* Each library: start; work on what is in the stream, all of it, and end it if `last`; stop. */
 #if KNEE_HAVE_ISAL
 static bool start(struct knee_packer *p)
@@ -82,7 +89,7 @@ struct knee_packer *knee_pack_begin(struct knee_text *out)
     out->failed = out->failed || !p;
     if (!p)
         return NULL;
-    memset(p, 0, sizeof *p);
+    memset(p, 0, HEAD);
     p->out = out;
 #if KNEE_HAVE_ISAL || KNEE_HAVE_ZLIB
     out->failed = out->failed || !start(p);

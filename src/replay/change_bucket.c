@@ -183,23 +183,37 @@ static void fill_buckets(struct filler *f, double size, double *sent)
     }
 }
 
-/* What waited for an old bucket waits for the new one that carries its last byte; the old one goes
- * to a lane of its own, where it is in nobody's way. */
-static void replace_old(struct filler *f, int32_t lane)
+/* An old bucket goes to a lane of its own, where it is in nobody's way. */
+static void retire_old(struct filler *f, int32_t lane)
 {
-    struct knee_graph *g = f->g;
-    size_t edges = g->edge_count;
     for (size_t o = 0; o < f->b->old_count; o++) {
-        for (size_t e = 0; e < edges; e++)
-            if (g->edges[e].from == f->b->old[o] && g->edges[e].lag_ns != KNEE_EDGE_CUT &&
-                g->nodes[g->edges[e].to].kind != KNEE_NODE_COMM) {
-                knee_graph_add_edge(g, f->b->made[o], g->edges[e].to, g->edges[e].lag_ns,
-                                    KNEE_EDGE_RULED);
-                g->edges[e].lag_ns = KNEE_EDGE_CUT;
-            }
-        g->nodes[f->b->old[o]].gone = true;
-        g->nodes[f->b->old[o]].lane = lane;
+        f->g->nodes[f->b->old[o]].gone = true;
+        f->g->nodes[f->b->old[o]].lane = lane;
     }
+}
+
+/* What waited for an old bucket waits for the new one that carries its last byte. One pass over all
+ * edges for all buckets of all ranks. */
+static void move_waiters(struct knee_graph *g, const struct rank_buckets *ranks)
+{
+    int32_t *instead = knee_resize(g->alloc, NULL, (g->count + 1) * sizeof *instead);
+    size_t edges = g->edge_count;
+    g->failed = g->failed || !instead;
+    for (size_t i = 0; instead && i < g->count; i++)
+        instead[i] = KNEE_NO_NODE;
+    for (size_t r = 0; instead && r < g->rank_count; r++)
+        for (size_t o = 0; o < ranks[r].old_count; o++)
+            instead[ranks[r].old[o]] = ranks[r].made[o];
+    for (size_t e = 0; !g->failed && e < edges; e++) {
+        struct knee_graph_edge edge = g->edges[e];
+        if (instead[edge.from] == KNEE_NO_NODE || edge.lag_ns == KNEE_EDGE_CUT ||
+            g->nodes[edge.to].kind == KNEE_NODE_COMM)
+            continue;
+        g->edges[e].lag_ns = KNEE_EDGE_CUT;
+        knee_graph_add_edge(g, instead[edge.from], edge.to, edge.lag_ns, KNEE_EDGE_RULED);
+    }
+    if (instead)
+        knee_resize(g->alloc, instead, 0);
 }
 
 static void release(const struct knee_graph *g, struct rank_buckets *b)
@@ -286,11 +300,13 @@ bool knee_apply_bucket(struct knee_change_run *run)
         struct filler f = {run, g, (int32_t)r, &ranks[r]};
         if (ranks[r].old_count) {
             fill_buckets(&f, run->ask->bucket_bytes, sent);
-            replace_old(&f, g->ranks[r].lanes++);
+            retire_old(&f, g->ranks[r].lanes++);
         }
         alike = alike && ranks[r].added_count == ranks[0].added_count;
     }
     g->failed = g->failed || !good;
+    if (good && alike && !g->failed)
+        move_waiters(g, ranks);
     if (good && !ranks[0].old_count)
         good = knee_refuse(run, g->fsdp ? "FSDP sends the gradients of a module at once"
                                         : "no all-reduce of gradients is recorded");
@@ -310,85 +326,167 @@ bool knee_apply_bucket(struct knee_change_run *run)
 
 #define LATE_SHARE 0.05 /* of the gradients that may be sent after the backward pass */
 
-/* The work of the backward pass of a step, in the order it was called. */
-struct pass {
-    int32_t *nodes;
+/* A rank's nodes in the order of their calls, and the same step by step. */
+struct calls {
+    struct knee_graph *g;
+    int32_t *rows;
     size_t count;
+    int32_t *by_step; /* places in rows; those of step s from ends[s] to ends[s + 1] */
+    size_t *ends, steps;
+    int32_t *next;     /* per place: what comes next in its lane and meets nobody */
+    int32_t *backward; /* work of the backward pass of the step at hand */
+    size_t backward_count;
+    int32_t lane; /* for what is moved */
 };
 
-static bool list_pass(const struct knee_graph *g, const int32_t *rows, size_t count, int32_t step,
-                      struct pass *out)
+/* Steps begin at -1: what is in none. */
+static void sort_by_step(struct calls *c)
 {
-    out->count = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct knee_node *n = &g->nodes[rows[i]];
-        if (n->step == step && n->phase == KNEE_WORK_BACKWARD && n->kind == KNEE_NODE_COMPUTE)
-            out->nodes[out->count++] = rows[i];
-    }
-    return out->count > 0;
+    memset(c->ends, 0, (c->steps + 2) * sizeof *c->ends);
+    for (size_t i = 0; i < c->count; i++)
+        c->ends[c->g->nodes[c->rows[i]].step + 2]++;
+    for (size_t s = 1; s < c->steps + 2; s++)
+        c->ends[s] += c->ends[s - 1];
+    for (size_t i = 0; i < c->count;
+         i++) /* ends[s + 1] is where the next of s goes, until all are */
+        c->by_step[c->ends[c->g->nodes[c->rows[i]].step + 1]++] = (int32_t)i;
+    memmove(c->ends + 1, c->ends, (c->steps + 1) * sizeof *c->ends);
+    c->ends[0] = 0;
 }
 
-/* Exchange that is called after the last work of the backward pass starts when its share of that
- * work is done, on a stream of its own; what came after it on its stream still does. */
-static double spread_exchange(struct knee_graph *g, const int32_t *rows, size_t count, int32_t step,
-                              const struct pass *pass, int32_t lane)
+/* False: no memory. */
+static bool find_next(struct calls *c, int32_t lanes)
 {
-    int64_t last_call = g->nodes[pass->nodes[pass->count - 1]].call_ns;
+    int32_t *last = knee_resize(c->g->alloc, NULL, ((size_t)lanes + 1) * sizeof *last);
+    if (!last)
+        return false;
+    for (int32_t lane = 0; lane <= lanes; lane++)
+        last[lane] = KNEE_NO_NODE;
+    for (size_t i = c->count; i-- > 0;) {
+        const struct knee_node *n = &c->g->nodes[c->rows[i]];
+        c->next[i] = last[n->lane];
+        if (!n->meet)
+            last[n->lane] = c->rows[i];
+    }
+    knee_resize(c->g->alloc, last, 0);
+    return true;
+}
+
+static void calls_release(struct calls *c)
+{
+    void *const all[] = {c->rows, c->by_step, c->ends, c->next, c->backward};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            knee_resize(c->g->alloc, all[i], 0);
+}
+
+static bool calls_init(struct calls *c, struct knee_graph *g, size_t rank)
+{
+    *c = (struct calls){.g = g, .steps = g->account->ranks[rank].trace->step_count + 1};
+    c->rows = knee_nodes_by_call(g, (int32_t)rank, &c->count);
+    c->lane = g->ranks[rank].lanes++;
+    size_t size = (c->count + 1) * sizeof(int32_t);
+    c->by_step = knee_resize(g->alloc, NULL, size);
+    c->next = knee_resize(g->alloc, NULL, size);
+    c->backward = knee_resize(g->alloc, NULL, size);
+    c->ends = knee_resize(g->alloc, NULL, (c->steps + 2) * sizeof *c->ends);
+    if (!c->rows || !c->by_step || !c->next || !c->backward || !c->ends ||
+        !find_next(c, g->ranks[rank].lanes)) {
+        calls_release(c);
+        return false;
+    }
+    sort_by_step(c);
+    return true;
+}
+
+/* The work of the backward pass of a step, in the order it was called. */
+static bool list_backward(struct calls *c, size_t step)
+{
+    c->backward_count = 0;
+    for (size_t i = c->ends[step]; i < c->ends[step + 1]; i++) {
+        int32_t row = c->rows[c->by_step[i]];
+        const struct knee_node *n = &c->g->nodes[row];
+        if (n->phase == KNEE_WORK_BACKWARD && n->kind == KNEE_NODE_COMPUTE)
+            c->backward[c->backward_count++] = row;
+    }
+    return c->backward_count > 0;
+}
+
+/* Starts when `share` of the backward pass is done, on a stream of its own; what came after it on
+ * its stream still does. What it waited for is cut later. */
+static void move_exchange(struct calls *c, int32_t place, double share)
+{
+    struct knee_graph *g = c->g;
+    size_t at = (size_t)ceil(share * (double)c->backward_count);
+    int32_t row = c->rows[place], before = c->backward[at > 0 ? at - 1 : 0];
+    knee_graph_add_edge(g, before, row, 0, KNEE_EDGE_RULED);
+    if (c->next[place] != KNEE_NO_NODE)
+        knee_graph_add_edge(g, row, c->next[place], 0, KNEE_EDGE_RULED);
+    g->nodes[row].lane = c->lane;
+    g->nodes[row].host = g->nodes[before].host;
+    g->nodes[row].host_lag_ns = g->nodes[before].host_lag_ns;
+    g->nodes[row].order = g->nodes[before].order;
+}
+
+/* Exchange that is called after the last work of the backward pass is spread over it; its bytes. */
+static double spread_exchange(struct calls *c, size_t step, bool *moved)
+{
+    const struct knee_graph *g = c->g;
+    int64_t last_call = g->nodes[c->backward[c->backward_count - 1]].call_ns;
     double all = 0, sent = 0;
     for (int counting = 1; counting >= 0; counting--)
-        for (size_t i = 0; i < count; i++) {
-            struct knee_node *n = &g->nodes[rows[i]];
-            if (n->step != step || !n->meet || !g->meets[n->meet - 1].gradients ||
-                n->call_ns <= last_call || n->gone)
+        for (size_t i = c->ends[step]; i < c->ends[step + 1]; i++) {
+            int32_t row = c->rows[c->by_step[i]];
+            const struct knee_node *n = &g->nodes[row];
+            if (!n->meet || !g->meets[n->meet - 1].gradients || n->call_ns <= last_call || n->gone)
                 continue;
             double bytes = fmax(1, (double)g->meets[n->meet - 1].bytes);
-            if (counting) {
-                all += bytes;
-                continue;
+            all += counting ? bytes : 0;
+            sent += counting ? 0 : bytes;
+            if (!counting) {
+                moved[row] = true;
+                move_exchange(c, c->by_step[i], sent / all);
             }
-            sent += bytes;
-            size_t at = (size_t)ceil(sent / all * (double)pass->count);
-            const struct knee_node *after = &g->nodes[pass->nodes[at > 0 ? at - 1 : 0]];
-            for (size_t e = 0; e < g->edge_count; e++)
-                if (g->edges[e].to == rows[i])
-                    g->edges[e].lag_ns = KNEE_EDGE_CUT;
-            knee_graph_add_edge(g, pass->nodes[at > 0 ? at - 1 : 0], rows[i], 0, KNEE_EDGE_RULED);
-            for (size_t k = i + 1; k < count; k++)
-                if (g->nodes[rows[k]].lane == n->lane && !g->nodes[rows[k]].meet) {
-                    knee_graph_add_edge(g, rows[i], rows[k], 0, KNEE_EDGE_RULED);
-                    break;
-                }
-            n->lane = lane;
-            n->host = after->host;
-            n->host_lag_ns = after->host_lag_ns;
-            n->order = after->order;
         }
     return all;
+}
+
+static void cut_before(struct knee_graph *g, size_t edges, const bool *moved)
+{
+    for (size_t e = 0; e < edges; e++)
+        if (moved[g->edges[e].to])
+            g->edges[e].lag_ns = KNEE_EDGE_CUT;
 }
 
 bool knee_apply_overlap(struct knee_change_run *run)
 {
     struct knee_graph *g = run->g;
-    double moved = 0, all = 0;
+    double moved_bytes = 0, all = 0;
     if (!g->phased)
         return knee_refuse(run, "the recording does not tell the backward pass apart: record with "
                                 "ProfilerActivity.CPU");
+    size_t edges = g->edge_count;
+    bool *moved = knee_resize(g->alloc, NULL, (g->count + 1) * sizeof *moved);
+    g->failed = g->failed || !moved;
+    if (moved)
+        memset(moved, 0, (g->count + 1) * sizeof *moved);
     for (size_t r = 0; r < g->rank_count && !g->failed; r++) {
-        size_t count = 0;
-        int32_t *rows = knee_nodes_by_call(g, (int32_t)r, &count), lane = g->ranks[r].lanes++;
-        struct pass pass = {knee_resize(g->alloc, NULL, (count + 1) * sizeof *pass.nodes), 0};
-        g->failed = g->failed || !rows || !pass.nodes;
-        for (int32_t step = -1;
-             !g->failed && step < (int32_t)g->account->ranks[r].trace->step_count; step++)
-            if (list_pass(g, rows, count, step, &pass))
-                moved += spread_exchange(g, rows, count, step, &pass, lane);
-        if (rows)
-            knee_resize(g->alloc, rows, 0);
-        if (pass.nodes)
-            knee_resize(g->alloc, pass.nodes, 0);
+        struct calls calls;
+        if (!calls_init(&calls, g, r)) {
+            g->failed = true;
+            break;
+        }
+        for (size_t step = 0; step < calls.steps; step++)
+            if (list_backward(&calls, step))
+                moved_bytes += spread_exchange(&calls, step, moved);
+        calls_release(&calls);
     }
+    if (!g->failed)
+        cut_before(g, edges, moved);
+    if (moved)
+        knee_resize(g->alloc, moved, 0);
     for (size_t i = 0; i < g->meet_count; i++)
         all += g->meets[i].gradients ? fmax(1, (double)g->meets[i].bytes) * g->meets[i].count : 0;
-    return !g->failed && (moved > LATE_SHARE * all ||
+    return !g->failed && (moved_bytes > LATE_SHARE * all ||
                           knee_refuse(run, "gradients are sent during the backward pass already"));
 }

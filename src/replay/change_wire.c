@@ -77,26 +77,85 @@ static double wire_bytes(const struct format *format, double parameter, double e
     return elements * format->bytes * (format->sums ? 1 : 1 + 1.0 / 128);
 }
 
-/* The rank's next work of the backward pass comes after the exchange: nothing hides it. */
-static void wait_for_exchange(struct knee_graph *g, int32_t comm)
+/* ---- What comes next ---- */
+
+/* Per rank: its work in the order of its calls, and for each place the first after it that is in
+ * another lane. */
+struct following {
+    int32_t *rows, *other;
+    size_t count;
+};
+
+static bool following_init(struct following *f, const struct knee_graph *g, int32_t rank)
+{
+    size_t all = 0;
+    f->rows = knee_nodes_by_call(g, rank, &all);
+    f->other = knee_resize(g->alloc, NULL, (all + 1) * sizeof *f->other);
+    f->count = 0;
+    if (!f->rows || !f->other)
+        return false;
+    for (size_t i = 0; i < all; i++) {
+        const struct knee_node *n = &g->nodes[f->rows[i]];
+        if (n->kind != KNEE_NODE_HOST && n->kind != KNEE_NODE_COMM)
+            f->rows[f->count++] = f->rows[i];
+    }
+    for (size_t i = f->count; i-- > 0;) {
+        bool same = i + 1 < f->count && g->nodes[f->rows[i + 1]].lane == g->nodes[f->rows[i]].lane;
+        f->other[i] = same ? f->other[i + 1] : (int32_t)i + 1;
+    }
+    return true;
+}
+
+static void followings_release(struct following *all, const struct knee_graph *g)
+{
+    for (size_t r = 0; all && r < g->rank_count; r++) {
+        if (all[r].rows)
+            knee_resize(g->alloc, all[r].rows, 0);
+        if (all[r].other)
+            knee_resize(g->alloc, all[r].other, 0);
+    }
+    if (all)
+        knee_resize(g->alloc, all, 0);
+}
+
+/* NULL: no memory. */
+static struct following *followings_new(const struct knee_graph *g)
+{
+    struct following *all = knee_resize(g->alloc, NULL, (g->rank_count + 1) * sizeof *all);
+    bool good = all;
+    if (all)
+        memset(all, 0, (g->rank_count + 1) * sizeof *all);
+    for (size_t r = 0; good && r < g->rank_count; r++)
+        good = following_init(&all[r], g, (int32_t)r);
+    if (good)
+        return all;
+    followings_release(all, g);
+    return NULL;
+}
+
+/* The rank's next work in another lane comes after the exchange: nothing hides it. */
+static void wait_for_exchange(struct knee_graph *g, const struct following *f, int32_t comm)
 {
     const struct knee_node *c = &g->nodes[comm];
-    const struct knee_graph_rank *rank = &g->ranks[c->rank];
-    int32_t next = KNEE_NO_NODE;
-    for (int32_t i = rank->first; i < rank->first + rank->count; i++) {
-        const struct knee_node *n = &g->nodes[i];
-        bool after = n->kind != KNEE_NODE_HOST && n->kind != KNEE_NODE_COMM && n->lane != c->lane &&
-                     n->call_ns > c->call_ns;
-        if (after && (next == KNEE_NO_NODE || n->call_ns < g->nodes[next].call_ns))
-            next = i;
+    size_t low = 0, high = f->count;
+    while (low < high) { /* the first that is called after it */
+        size_t middle = low + (high - low) / 2;
+        if (g->nodes[f->rows[middle]].call_ns > c->call_ns)
+            high = middle;
+        else
+            low = middle + 1;
     }
-    if (next != KNEE_NO_NODE)
-        knee_graph_add_edge(g, comm, next, 0, KNEE_EDGE_RULED);
+    if (low < f->count && g->nodes[f->rows[low]].lane == c->lane)
+        low = (size_t)f->other[low];
+    if (low < f->count)
+        knee_graph_add_edge(g, comm, f->rows[low], 0, KNEE_EDGE_RULED);
 }
+
+/* ---- The wire ---- */
 
 /* What comes after a node is put down in after_ns[node]. */
 static void recode(struct knee_change_run *run, uint32_t row, const struct format *format,
-                   double bytes, int64_t *after_ns)
+                   double bytes, const struct following *following, int64_t *after_ns)
 {
     struct knee_graph *g = run->g;
     struct knee_graph_meet *meet = &g->meets[row - 1];
@@ -112,7 +171,7 @@ static void recode(struct knee_change_run *run, uint32_t row, const struct forma
     double launch = format->kernels * call / 2;
     for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i]) {
         if (format->waits)
-            wait_for_exchange(g, i);
+            wait_for_exchange(g, &following[g->nodes[i].rank], i);
         g->nodes[i].delay_ns += (int64_t)(format->encode * pass + launch);
         after_ns[i] += (int64_t)(format->decode * pass + launch);
     }
@@ -130,8 +189,12 @@ bool knee_apply_wire(struct knee_change_run *run)
                              run->ask->wire);
     size_t size = (run->g->count + 1) * sizeof(int64_t);
     int64_t *after_ns = knee_resize(run->g->alloc, NULL, size);
-    if (!after_ns) {
+    struct following *following = format->waits ? followings_new(run->g) : NULL;
+    if (!after_ns || (format->waits && !following)) {
         run->g->failed = true;
+        followings_release(following, run->g);
+        if (after_ns)
+            knee_resize(run->g->alloc, after_ns, 0);
         return false;
     }
     memset(after_ns, 0, size);
@@ -145,12 +208,13 @@ bool knee_apply_wire(struct knee_change_run *run)
         found++;
         if (format->bytes == element || (format->parameter && bytes >= (double)meet->bytes))
             continue;
-        recode(run, (uint32_t)i + 1, format, bytes, after_ns);
+        recode(run, (uint32_t)i + 1, format, bytes, following, after_ns);
         meet->element_bytes = format->bytes > 0 ? (int32_t)format->bytes : meet->element_bytes;
         done++;
     }
     knee_delay_after(run->g, after_ns);
     knee_resize(run->g->alloc, after_ns, 0);
+    followings_release(following, run->g);
     if (!found)
         return knee_refuse(run, "no exchange of gradients between all its ranks is recorded");
     return done || knee_refuse(run, "gradients travel as %.40s already", run->ask->wire);

@@ -15,6 +15,106 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #if KNEE_HAVE_SQLITE
 #include <sqlite3.h>
 
+/* ---- SQLite's memory ----
+ * A database is some hundred small blocks, and AddressSanitizer takes its time for each. What is
+ * freed is used again at once, by powers of two; fuzz_nsys.c has the checked memory. */
+
+enum { SMALLEST = 5, CLASSES = 16 }; /* 32 bytes to 1 MiB */
+
+struct block {
+    union {
+        int class;
+        long double aligned;
+    } head;
+    union {
+        struct block *next; /* while it is free */
+        long double aligned;
+    } rest;
+};
+
+static struct block *free_blocks[CLASSES];
+
+static int class_of(int size)
+{
+    int class = 0;
+    while (class < CLASSES && (1 << (SMALLEST + class)) < size)
+        class ++;
+    return class;
+}
+
+static void *get(int size)
+{
+    int class = class_of(size);
+    struct block *block = class < CLASSES ? free_blocks[class] : NULL;
+    if (block)
+        free_blocks[class] = block->rest.next;
+    else if (class < CLASSES)
+        block = malloc(offsetof(struct block, rest) + ((size_t)1 << (SMALLEST + class)));
+    if (!block)
+        return NULL;
+    block->head.class = class;
+    return &block->rest;
+}
+
+static struct block *block_of(void *memory)
+{
+    return (struct block *)((char *)memory - offsetof(struct block, rest));
+}
+
+static void put(void *memory)
+{
+    struct block *block = block_of(memory);
+    block->rest.next = free_blocks[block->head.class];
+    free_blocks[block->head.class] = block;
+}
+
+static int size_of(void *memory)
+{
+    return memory ? 1 << (SMALLEST + block_of(memory)->head.class) : 0;
+}
+
+static void *change(void *memory, int size)
+{
+    void *larger = size <= size_of(memory) ? memory : get(size);
+    if (larger && larger != memory) {
+        memcpy(larger, memory, (size_t)size_of(memory));
+        put(memory);
+    }
+    return larger;
+}
+
+static int round_up(int size)
+{
+    int class = class_of(size);
+    return class < CLASSES ? 1 << (SMALLEST + class) : size;
+}
+
+static int begin(void *unused)
+{
+    (void)unused;
+    return SQLITE_OK;
+}
+
+static void end(void *unused)
+{
+    (void)unused;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    static const sqlite3_mem_methods memory = {get,      put,   change, size_of,
+                                               round_up, begin, end,    NULL};
+    (void)argc, (void)argv;
+    sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &memory);
+    return 0;
+}
+
+/* ---- Databases ---- */
+
 static const struct {
     const char *name, *columns[8];
 } tables[] = {

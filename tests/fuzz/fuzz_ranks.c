@@ -73,6 +73,8 @@ static size_t build(const uint8_t *data, size_t size, struct knee_trace *traces)
     size_t ranks = 1 + data[0] % RANKS;
     for (size_t r = 0; r < ranks; r++) {
         struct knee_builder *b = knee_builder_new(NULL, NULL);
+        if (!b)
+            abort();
         traces[r] = (struct knee_trace){.rank = data[0] & 16 ? 0 : (int64_t)r,
                                         .rank_stated = data[0] & 32,
                                         .world_size = data[0] & 64 ? (int64_t)ranks : -1,

@@ -18,6 +18,8 @@ static struct knee_trace made_up(int rank)
     static const char all_reduce[] = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)";
     struct knee_trace trace = {.rank = rank, .world_size = RANKS, .format = "fuzz"};
     struct knee_builder *b = knee_builder_new(NULL, NULL);
+    if (!b)
+        abort();
     for (int c = 0; c < CALLS; c++) {
         int64_t at = 1000 * c;
         knee_builder_span(b, 0, at, at + 300 + 100 * rank, knee_builder_name(b, "gemm", 4), 7,

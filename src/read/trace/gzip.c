@@ -15,7 +15,7 @@
 #include <zlib.h>
 #endif
 
-enum { INPUT = 1 << 18 };
+enum { INPUT = KNEE_WINDOW_BYTES / 2 };
 
 struct knee_gunzip {
     struct knee_reader inner;
@@ -163,7 +163,7 @@ struct knee_gunzip *knee_gunzip_new(struct knee_reader inner, const struct knee_
     struct knee_gunzip *g = knee_resize(alloc, NULL, sizeof *g);
     if (!g)
         return NULL;
-    memset(g, 0, sizeof *g);
+    memset(g, 0, offsetof(struct knee_gunzip, input));
     g->inner = inner;
     g->alloc = alloc;
     return g;

@@ -5,6 +5,12 @@
 
 #include "knee_timeline.h"
 
+/* A window over a file, as it is first. Where it is small (fuzzing), every input comes to its edge.
+ */
+#ifndef KNEE_WINDOW_BYTES
+#define KNEE_WINDOW_BYTES (1 << 19)
+#endif
+
 /* Inflates gzip and passes everything else through. Several members are read one after another. */
 struct knee_gunzip;
 

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { WINDOW = 1 << 19, LARGEST_EVENT = 1 << 26, ENOUGH_TO_TELL = 64 };
+enum { WINDOW = KNEE_WINDOW_BYTES, LARGEST_EVENT = 1 << 26, ENOUGH_TO_TELL = 64 };
 
 /* Where in a document the next piece stands. */
 enum place { AT_START, BETWEEN, IN_OBJECT, IN_EVENTS, SEEKING };
