@@ -117,7 +117,8 @@ $(B)/gen/models.c: tools/presets.awk data/models.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=job/models.h -f $^ > $@.tmp && mv $@.tmp $@
 
-$(B)/gen/profiles.c: tools/presets.awk data/profiles.csv data/constants.csv data/architectures.csv data/profile_rules.csv data/bands.csv
+$(B)/gen/profiles.c: tools/presets.awk data/profiles.csv data/constants.csv data/architectures.csv data/profile_rules.csv data/bands.csv \
+    data/doubts.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=job/profile.h -f $^ > $@.tmp && mv $@.tmp $@
 
@@ -399,6 +400,9 @@ calibrate: $(B)/calibrate
 	$(MAKE) -s $(B)/calibrate
 	$(B)/calibrate --bands $(DATA)/published/published_dev.csv > $(B)/bands.csv
 	mv $(B)/bands.csv data/bands.csv
+	tools/dp-curves --runs $(DATA) > $(B)/bert.csv
+	$(B)/calibrate --doubts $(DATA)/published/published_dev.csv $(B)/bert.csv@0 > $(B)/doubts.csv
+	mv $(B)/doubts.csv data/doubts.csv
 
 test: ; ./check
 

@@ -181,7 +181,8 @@ struct knee_machine {
     double clock;                /* what a power cap leaves of the compute rate */
     double price_per_hour, power_w;
     struct knee_rates rates;
-    bool assumed; /* the software is not told, or no run on such a GPU was ever seen */
+    bool assumed;            /* the software is not told, or no run on such a GPU was ever seen */
+    const char *why_assumed; /* in words, with the cure; static; NULL: nothing is */
 };
 
 /* Completes *platform and resolves it. `changes` (may be NULL) are constants that replace those
@@ -237,6 +238,13 @@ void knee_plan_init(struct knee_plan *plan);
 knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *shape,
                                const struct knee_machine *machine, struct knee_err *err);
 
+/* ---- How sure -------------------------------------------------------------------------------- */
+
+/* Where 90 of 100 measured values lie about one that is predicted; NaN: nothing is known. */
+struct knee_sure {
+    double low, high;
+};
+
 /* ---- Memory of one GPU --------------------------------------------------------------------- */
 
 struct knee_memory {
@@ -244,11 +252,15 @@ struct knee_memory {
     double fragmentation, base; /* what allocation wastes; context and libraries */
     double total;               /* sum */
     double capacity;            /* of the GPU, as it is sold: what its driver gives is more */
+    double spread;              /* the total may be off by exp(spread), one standard deviation */
 };
 
-/* The probability that it fits: what is needed may be off by the factor exp(spread) (one standard
- * deviation), and the driver gives nearly the GiB that the GPU's GB stand for. */
-double knee_memory_fit(const struct knee_memory *memory, double spread);
+/* The probability that it fits: what is needed is as sure as its spread says, and the driver gives
+ * nearly the GiB that the GPU's GB stand for. */
+double knee_memory_fit(const struct knee_memory *memory);
+
+/* Bytes between which the total lies, by the same spread. */
+struct knee_sure knee_memory_sure(const struct knee_memory *memory);
 
 KNEE_PUBLIC_END
 #ifdef __cplusplus

@@ -23,6 +23,13 @@ struct knee_knee {
     double tolerance_efficiency;    /* E(K) at tolerance_workers ... */
     double next_efficiency;         /* ... and at the count after it */
     double limit_workers;           /* one example each: no knee lies beyond; NaN: no limit */
+    struct knee_sure sure; /* tolerance_workers of E(K)'s low and high end; high NaN: no knee */
+};
+
+/* How sure closed forms are of a job. */
+struct knee_closed_doubt {
+    struct knee_sure compute; /* factors on it; 1 where it was told */
+    double anchor;            /* workers at which the exchange was measured; 1: it was not */
 };
 
 struct knee_regime {
@@ -93,6 +100,8 @@ enum knee_note_kind {
     KNEE_NOTE_LATENCY,      /* latency, not bandwidth, is most of the exchange from `value` on */
     KNEE_NOTE_MEASURED_AT,  /* measured times are taken to be for `value` workers */
     KNEE_NOTE_NO_ENCODE,    /* encoding is left out of the compression levers: no params */
+    KNEE_NOTE_SURE,         /* what low and high stand on */
+    KNEE_NOTE_MFU,          /* the share of the peak was not told: `value` percent is assumed */
     KNEE_NOTES
 };
 struct knee_note {
@@ -109,7 +118,7 @@ struct knee_feasibility {
     double zero3_workers;  /* that share everything */
 };
 
-#define KNEE_LEVERS_MAX 24
+#define KNEE_LEVERS_MAX 21
 
 struct knee_prediction {
     struct knee_job job;     /* completed */
@@ -118,6 +127,7 @@ struct knee_prediction {
     size_t row_count;
     struct knee_row at; /* the row that verdict, levers, walls and cost speak of */
     struct knee_knee knee;
+    struct knee_closed_doubt doubt;
     struct knee_feasibility memory;
     struct knee_lever levers[KNEE_LEVERS_MAX]; /* most gain first */
     size_t lever_count;

@@ -64,7 +64,8 @@ struct knee_tax {
     double bubble;    /* (pp-1)/(M+pp-1) of the step */
     double bubble_s;  /* what it costs */
     double step_s, mfu;
-    struct knee_memory memory; /* of one GPU; total 0: not known */
+    struct knee_sure step_sure; /* NaN with bare numbers: nothing was ever held against those */
+    struct knee_memory memory;  /* of one GPU; total 0: not known */
     enum knee_axis binding;
     bool bubble_binds;            /* the bubble costs more than any axis */
     double local_tokens_min;      /* fewer and the gathers cannot hide */
@@ -264,8 +265,10 @@ struct knee_plan_row {
     bool fits;                       /* some plan does */
     struct knee_search_result found; /* best plans, or the nearest when none fits */
     double efficiency;               /* E(K): tokens per second and GPU against the baseline's */
-    double time_s, cost;             /* for all tokens, or NaN */
-    double cost_per_billion;         /* dollars per 1e9 tokens; NaN without a price */
+    struct knee_sure efficiency_sure;
+    double time_s, cost; /* for all tokens, or NaN */
+    struct knee_sure time_sure, cost_sure;
+    double cost_per_billion; /* dollars per 1e9 tokens; NaN without a price */
 };
 
 struct knee_plan_question {
@@ -288,6 +291,7 @@ struct knee_plan_answer {
     size_t ties;                  /* how many of the chosen row's plans are, the first counted */
     size_t chosen;                /* the row that answers; SIZE_MAX: none does */
     double knee_gpus;             /* last count with E(K) >= tolerance; NaN: no plan fits */
+    struct knee_sure knee_sure;   /* the same of E(K)'s low and high end */
     /* The same job as knee predict sees it, data parallel alone, at the MFU of the chosen plan. */
     double replicas_knee;         /* its knee; NaN: none, or nothing chosen */
     double replicas_limit;        /* one sequence each */

@@ -29,6 +29,8 @@ struct knee_row {
     double joules, stall_joules; /* per step */
     double steps_to_quality, time_to_quality_s;
     enum knee_binding binding;
+    struct knee_sure step_sure, efficiency_sure,
+        ratio_sure; /* NaN until knee_predict() sets them */
 };
 const char *knee_binding_name(enum knee_binding binding);
 

@@ -53,6 +53,10 @@ struct knee_run_result {
     double held_out_spread; /* how far off that may be: one standard deviation of its logarithm */
     double fits;            /* probability that it fits */
     double low_s, high_s;   /* where 90 of 100 such runs lie */
+    struct knee_sure bytes; /* the same of the memory ... */
+    size_t anchor;          /* the run of its curve that E(K) is against; SIZE_MAX: none */
+    double measured_efficiency, predicted_efficiency; /* E(K); NaN: an anchor, or none */
+    struct knee_sure efficiency;                      /* ... and of E(K) */
 };
 
 /* Errors of a group of rows: |error| averaged, its median, the mean of error, shares. */
@@ -89,7 +93,8 @@ struct knee_run_band {
     double covered;          /* share of the rows that lie in it */
     double covered_left_out; /* the same, each source against a band from the other sources */
 };
-#define KNEE_RUN_BANDS 3
+#define KNEE_RUN_BANDS  3
+#define KNEE_RUN_DOUBTS 3 /* E(K), everything known; E(K), something assumed; MFU not told */
 
 #define KNEE_GROUPS_MAX 128
 
@@ -117,6 +122,9 @@ struct knee_validation {
     struct knee_run_room room;
     struct knee_run_band band[KNEE_RUN_BANDS];          /* as shipped, over these rows */
     struct knee_run_band left_out_band[KNEE_RUN_BANDS]; /* made of sources left out; rows 0: none */
+    /* The same of E(K), whose factors are for one doubling, and of closed forms whose share of the
+     * peak is not told; and of memory. */
+    struct knee_run_band doubt[KNEE_RUN_DOUBTS], left_out_doubt[KNEE_RUN_DOUBTS], memory_band;
     const struct knee_alloc *alloc;
 };
 

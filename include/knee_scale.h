@@ -292,6 +292,7 @@ struct knee_scale_question {
 struct knee_scale_ask {
     struct knee_scale_forecast at;
     double efficiency, speed_up;
+    struct knee_sure efficiency_sure, time_sure, cost_sure;
     double time_s, cost; /* of the tokens asked for; NaN */
     char refused[128];   /* why there is none; empty: there is */
 };

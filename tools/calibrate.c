@@ -4,6 +4,7 @@
  *
  *   calibrate CONSTANTS.csv RUNS[@WEIGHT[@GPU]] ... > NEW.csv
  *   calibrate --bands RUNS > BANDS.csv
+ *   calibrate --doubts RUNS[@WEIGHT] ... > DOUBTS.csv
  *
  * RUNS is a table as `knee validate` takes it. Lines without a prior go through unchanged. What the
  * fit reaches is printed to standard error. `make calibrate` runs it on ../shared/data.
@@ -125,8 +126,42 @@ static int write_bands(char *table)
     return 0;
 }
 
+/* The same of E(K) and of closed forms. */
+static int write_doubts(int count, char **tables)
+{
+    static struct knee_validation v;
+    struct knee_runs runs = {0};
+    struct knee_err err;
+    for (int i = 0; i < count; i++)
+        add_runs(tables[i], &runs);
+    if (knee_validate(&runs, NULL, 0.8, NULL, &v, &err) ||
+        knee_cross_validate(&v, 0, 1, NULL, NULL, &err)) {
+        fprintf(stderr, "calibrate: %s\n", err.what);
+        return 4;
+    }
+    puts("# How sure what is no step time of knee plan is: measured over predicted lies between "
+         "low and high in 90 of 100 runs of sources that nothing was fitted to. E(K): a factor per "
+         "root of the doublings between K and the count it is measured from. Share of the peak: of "
+         "a closed form's step. Made by `make calibrate` (docs/validate.md); the rows are those of "
+         "enum knee_doubt_kind.");
+    puts("name,low,high,rows,sources");
+    for (int i = 0; i < KNEE_DOUBTS; i++) {
+        const struct knee_run_band *b = &v.left_out_doubt[i], *first = &v.left_out_doubt[0];
+        bool curve = i == KNEE_DOUBT_CURVE_ASSUMED; /* what is assumed cannot make a curve surer */
+        printf("%s,%.4g,%.4g,%zu,%zu\n", b->name, curve ? fmin(b->low, first->low) : b->low,
+               curve ? fmax(b->high, first->high) : b->high, b->rows, b->sources);
+        fprintf(stderr, "calibrate: %s: sources left out inside %.3g\n", b->name,
+                b->covered_left_out);
+    }
+    knee_validation_release(&v);
+    knee_runs_release(&runs);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc >= 3 && strcmp(argv[1], "--doubts") == 0)
+        return write_doubts(argc - 2, argv + 2);
     if (argc == 3 && strcmp(argv[1], "--bands") == 0)
         return write_bands(argv[2]);
     struct knee_runs runs = {0};

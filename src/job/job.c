@@ -136,7 +136,7 @@ static void fill_gpu(struct knee_job *job, const struct knee_gpu *gpu)
     if (!gpu)
         return;
     if (!given(job->flops_per_s) && !given(job->compute_time_s)) {
-        fill(job, &job->mfu, 0.4, KNEE_DEFAULT);
+        fill(job, &job->mfu, KNEE_USUAL_MFU, KNEE_DEFAULT);
         fill(job, &job->flops_per_s, gpu->bf16_flops * job->mfu, KNEE_DERIVED);
     }
 }

@@ -5,6 +5,9 @@
 
 #include "knee_plan.h"
 
+/* Share of a GPU's peak that a closed form takes when none is told. */
+#define KNEE_USUAL_MFU 0.4
+
 /* The all-reduce that was asked for; NULL: what the library picks. */
 const struct knee_algorithm *knee_job_algorithm(const struct knee_job *job);
 

@@ -231,6 +231,7 @@ void knee_memory_of(const struct knee_footprint *f, const struct knee_shape *sha
         .fragmentation = rates->fragmentation * (activations + buffers),
         .base = rates->base_memory_bytes,
         .capacity = machine->memory_bytes,
+        .spread = rates->memory_spread,
     };
     m.total = m.parameters + m.gradients + m.optimizer + m.activations + m.buffers +
               m.fragmentation + m.base;
@@ -241,8 +242,16 @@ void knee_memory_of(const struct knee_footprint *f, const struct knee_shape *sha
  * H100 of 80 GB, 183359 MiB of a B200 of 180). */
 #define DRIVER_GIVES (0.99 * 1.073741824)
 
-double knee_memory_fit(const struct knee_memory *m, double spread)
+double knee_memory_fit(const struct knee_memory *m)
 {
     double away = log(DRIVER_GIVES * m->capacity / m->total);
-    return spread > 0 ? 0.5 * erfc(-away / (spread * sqrt(2))) : away >= 0;
+    return m->spread > 0 ? 0.5 * erfc(-away / (m->spread * sqrt(2))) : away >= 0;
+}
+
+#define NINETY 1.6449 /* standard deviations to each side of 90 % of a normal distribution */
+
+struct knee_sure knee_memory_sure(const struct knee_memory *m)
+{
+    double off = exp(NINETY * m->spread);
+    return (struct knee_sure){m->total / off, m->total * off};
 }

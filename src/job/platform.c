@@ -71,6 +71,15 @@ static bool never_seen(const char *gpu)
     return true;
 }
 
+static const char *why_assumed(const struct knee_platform *p, const char *gpu)
+{
+    if (p->source[knee_keys_find(&knee_platform_keys, "profile")] == KNEE_DEFAULT)
+        return "the software is not told (--profile names it)";
+    if (p->profile == knee_profile_row("generic"))
+        return "the profile is generic, which no software was fitted to";
+    return never_seen(gpu) ? "no run on such a GPU was ever seen" : NULL;
+}
+
 knee_status knee_machine_init(struct knee_platform *platform, const struct knee_rates *changes,
                               struct knee_machine *out, struct knee_err *err)
 {
@@ -103,8 +112,8 @@ knee_status knee_machine_init(struct knee_platform *platform, const struct knee_
     knee_recipe_init(gpu->name, p.profile, &recipe);
     knee_rates_resolve(&recipe, NULL, &machine.rates);
     take_changes(&machine.rates, changes);
-    machine.assumed = p.source[knee_keys_find(&knee_platform_keys, "profile")] == KNEE_DEFAULT ||
-                      p.profile == knee_profile_row("generic") || never_seen(gpu->name);
+    machine.why_assumed = why_assumed(&p, gpu->name);
+    machine.assumed = machine.why_assumed != NULL;
     *platform = p;
     *out = machine;
     return KNEE_OK;

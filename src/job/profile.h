@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Profiles and the constants they are made of: tables from data/profiles.csv, data/constants.csv,
- * data/architectures.csv, data/profile_rules.csv and data/bands.csv.
+ * data/architectures.csv, data/profile_rules.csv, data/bands.csv and data/doubts.csv.
  *
  * A constant's value is found by walking from the general to the special: what holds for all, for
  * the GPU's architecture, for the GPU, then down the profile's line of bases. A row either sets
@@ -63,6 +63,28 @@ struct knee_band {
 extern const struct knee_band knee_bands[];
 extern const size_t knee_bands_count;
 enum knee_band_class knee_band_class_of(const struct knee_shape *shape, bool assumed);
+struct knee_sure knee_band_step(enum knee_band_class class, double step_s);
+
+/* The same of what is no step time: factors on what is predicted. */
+enum knee_doubt_kind {
+    KNEE_DOUBT_CURVE,         /* E(K), a doubling from what it is measured from */
+    KNEE_DOUBT_CURVE_ASSUMED, /* the same where something was assumed, or there are experts */
+    KNEE_DOUBT_MFU,           /* a closed form at the usual share of the peak */
+    KNEE_DOUBTS
+};
+struct knee_doubt {
+    const char *name;
+    double low, high;
+    double rows, sources; /* that say so */
+};
+extern const struct knee_doubt knee_doubts[];
+extern const size_t knee_doubts_count;
+
+/* Factors on E(workers), given E(anchor) = 1: they grow with the root of the doublings between the
+ * two, as errors do that come one by one. */
+struct knee_sure knee_band_curve(enum knee_band_class class, double workers, double anchor);
+/* Factors on a step whose share of the peak was not told. */
+struct knee_sure knee_band_mfu(void);
 
 /* The row of a GPU preset, or NULL; and its architecture's name, "" if it has none. */
 const struct knee_architecture *knee_architecture_row(const char *gpu);

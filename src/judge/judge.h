@@ -23,6 +23,17 @@ enum knee_lever_kind {
 /* The last count at the tolerance or better; NaN: none up to KNEE_SEARCH_MAX. */
 double knee_tolerance_workers(const struct knee_terms *terms, double tolerance);
 
+/* The same of any curve over workers, on a wider grid than knee_find()'s. */
+double knee_last_workers(double (*of)(const void *ctx, double workers), const void *ctx,
+                         double most_workers, double least);
+
+/* How sure the closed forms of a completed job are; of one row; of the knee. */
+void knee_doubt_init(const struct knee_job *job, struct knee_closed_doubt *out);
+void knee_doubt_row(const struct knee_terms *terms, const struct knee_closed_doubt *doubt,
+                    struct knee_row *row);
+void knee_doubt_knee(const struct knee_terms *terms, const struct knee_closed_doubt *doubt,
+                     double tolerance, struct knee_knee *knee);
+
 /* Weights, gradients and optimizer states of so many parameters on one GPU. */
 double knee_unsharded_bytes(double params);
 

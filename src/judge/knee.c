@@ -149,30 +149,41 @@ static double peak(const struct knee_terms *terms, int best, double most, curve 
     return found;
 }
 
-/* On a wider grid, for changes of a job that are only compared with each other. */
-double knee_tolerance_workers(const struct knee_terms *terms, double tolerance)
+static double terms_efficiency(const void *terms, double workers)
+{
+    return at(terms, workers, efficiency_of);
+}
+
+double knee_last_workers(double (*of)(const void *ctx, double workers), const void *ctx,
+                         double most_workers, double least)
 {
     enum { WIDE = 8, PLACES = WIDE * (OCTAVES + 8) };
     double good = 1, bad = NAN;
     for (int i = 1; i <= PLACES; i++) {
         double workers = rint(exp2((double)i / WIDE));
-        if (workers > terms->most_workers)
+        if (workers > most_workers)
             break;
-        if (at(terms, workers, efficiency_of) >= tolerance) {
+        if (of(ctx, workers) >= least) {
             good = workers;
             bad = NAN;
         } else if (isnan(bad)) {
             bad = workers;
         }
     }
-    if (isnan(bad) && !isfinite(terms->most_workers))
+    if (isnan(bad) && !isfinite(most_workers))
         return NAN;
-    bad = fmin(isnan(bad) ? INFINITY : bad, terms->most_workers + 1);
+    bad = fmin(isnan(bad) ? INFINITY : bad, most_workers + 1);
     while (bad - good > 1) {
         double middle = floor((good + bad) / 2);
-        *(at(terms, middle, efficiency_of) >= tolerance ? &good : &bad) = middle;
+        *(of(ctx, middle) >= least ? &good : &bad) = middle;
     }
     return good;
+}
+
+/* For changes of a job that are only compared with each other. */
+double knee_tolerance_workers(const struct knee_terms *terms, double tolerance)
+{
+    return knee_last_workers(terms_efficiency, terms, terms->most_workers, tolerance);
 }
 
 void knee_find(const struct knee_terms *terms, double tolerance, struct knee_knee *out,

@@ -80,15 +80,25 @@ double knee_plan_billion_cost(const struct knee_plan_answer *answer, double gpus
     return 1e9 / cost->tokens_per_s * dollars_per_s(answer, gpus);
 }
 
+/* What grows with the step. */
+static struct knee_sure as_sure_as_the_step(const struct knee_plan_cost *cost, double value)
+{
+    return (struct knee_sure){value * cost->low_s / cost->step_s,
+                              value * cost->high_s / cost->step_s};
+}
+
 static void price_row(const struct knee_plan_answer *a, struct knee_plan_row *row)
 {
     row->fits = row->found.count > 0;
     row->efficiency = row->time_s = row->cost = row->cost_per_billion = NAN;
+    row->efficiency_sure = row->time_sure = row->cost_sure = (struct knee_sure){NAN, NAN};
     if (!row->fits)
         return;
     const struct knee_plan_cost *best = &row->found.best[0].cost;
     row->time_s = a->question.tokens / best->tokens_per_s;
     row->cost = row->time_s * dollars_per_s(a, row->gpus);
+    row->time_sure = as_sure_as_the_step(best, row->time_s);
+    row->cost_sure = as_sure_as_the_step(best, row->cost);
     row->cost_per_billion = knee_plan_billion_cost(a, row->gpus, best);
 }
 
@@ -167,6 +177,30 @@ static void count_ties(struct knee_plan_answer *a)
         a->ties++;
 }
 
+static struct knee_sure efficiency_sure(const struct knee_plan_answer *a,
+                                        const struct knee_plan_row *row)
+{
+    struct knee_sure sure = knee_band_curve(knee_band_class_of(&a->shape, a->machine.assumed),
+                                            row->gpus, a->baseline_gpus);
+    return (struct knee_sure){sure.low * row->efficiency, sure.high * row->efficiency};
+}
+
+/* Up to where every count that fits is worth it, were E(K) at its low or at its high end. */
+static double last_worth_it(const struct knee_plan_answer *a, bool high)
+{
+    double last = NAN;
+    for (size_t i = 0; i < a->row_count; i++) {
+        const struct knee_plan_row *row = &a->rows[i];
+        if (!row->fits)
+            continue;
+        double end = high ? row->efficiency_sure.high : row->efficiency_sure.low;
+        if (end < a->question.tolerance)
+            break;
+        last = row->gpus;
+    }
+    return last;
+}
+
 void knee_plan_judge(struct knee_plan_answer *a)
 {
     const struct knee_plan_row *smallest = NULL;
@@ -183,6 +217,7 @@ void knee_plan_judge(struct knee_plan_answer *a)
         a->fastest_s = fmin(a->fastest_s, row->time_s);
         a->cheapest = fmin(a->cheapest, row->cost);
         row->efficiency = per_gpu(row) / base;
+        row->efficiency_sure = efficiency_sure(a, row);
         falling = falling || row->efficiency < a->question.tolerance;
         if (!falling)
             a->knee_gpus = row->gpus;
@@ -191,6 +226,7 @@ void knee_plan_judge(struct knee_plan_answer *a)
             a->peak_gpus = row->gpus;
         }
     }
+    a->knee_sure = (struct knee_sure){last_worth_it(a, false), last_worth_it(a, true)};
     choose(a);
     count_ties(a);
     judge_replicas(a);

@@ -165,6 +165,7 @@ static void ask_one(struct knee_scale_answer *a, double workers, struct knee_sca
     struct knee_err err = {0};
     memset(ask, 0, sizeof *ask);
     ask->time_s = ask->cost = ask->efficiency = ask->speed_up = NAN;
+    ask->efficiency_sure = ask->time_sure = ask->cost_sure = (struct knee_sure){NAN, NAN};
     ask->at.workers = workers;
     if (knee_scale_predict(&a->fit, workers, a->question.at_batch, &ask->at, &err)) {
         ask->at = (struct knee_scale_forecast){workers, NAN, NAN, NAN, NAN, NAN, NAN, 0};
@@ -177,6 +178,10 @@ static void ask_one(struct knee_scale_answer *a, double workers, struct knee_sca
     double tokens_per_s = last->tokens_per_s / last->speed_up * ask->speed_up;
     ask->time_s = a->question.tokens / tokens_per_s;
     ask->cost = ask->time_s / HOUR_S * workers * a->question.price_per_hour;
+    double low = ask->at.low_s / ask->at.step_s, high = ask->at.high_s / ask->at.step_s;
+    ask->efficiency_sure = (struct knee_sure){ask->efficiency / high, ask->efficiency / low};
+    ask->time_sure = (struct knee_sure){ask->time_s * low, ask->time_s * high};
+    ask->cost_sure = (struct knee_sure){ask->cost * low, ask->cost * high};
 }
 
 static void ask_all(struct knee_scale_answer *a)

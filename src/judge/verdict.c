@@ -39,6 +39,9 @@ static void add_notes(struct knee_prediction *p, const struct knee_terms *terms)
         note(p, KNEE_NOTE_MEASURED_AT, p->job.measured_workers);
     if (isnan(p->job.params))
         note(p, KNEE_NOTE_NO_ENCODE, NAN);
+    note(p, KNEE_NOTE_SURE, NAN);
+    if (p->doubt.compute.high > 1)
+        note(p, KNEE_NOTE_MFU, 100 * p->job.mfu);
 }
 
 /* The row the verdict speaks of: asked for, else the first that no longer pays, else the last at
@@ -99,6 +102,15 @@ static struct knee_feasibility feasibility(const struct knee_job *job)
     return f;
 }
 
+static void judge_doubt(struct knee_prediction *p)
+{
+    knee_doubt_init(&p->job, &p->doubt);
+    for (size_t i = 0; i < p->row_count; i++)
+        knee_doubt_row(&p->terms, &p->doubt, &p->rows[i]);
+    knee_doubt_row(&p->terms, &p->doubt, &p->at);
+    knee_doubt_knee(&p->terms, &p->doubt, p->job.tolerance, &p->knee);
+}
+
 /* Everything that follows from job and terms. */
 static knee_status judge(struct knee_prediction *p, struct knee_err *err)
 {
@@ -108,6 +120,7 @@ static knee_status judge(struct knee_prediction *p, struct knee_err *err)
         return status;
     knee_evaluate(&p->terms, verdict_workers(p, p->terms.most_workers), &p->at);
     knee_find(&p->terms, p->job.tolerance, &p->knee, &quality_workers);
+    judge_doubt(p);
     p->memory = feasibility(&p->job);
     struct knee_lever_facts facts = knee_lever_facts_of(&p->job, &p->knee);
     knee_levers(&p->terms, &facts, p);

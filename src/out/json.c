@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "out/json.h"
 
+#include "base/format.h"
 #include "base/number.h"
+
+#include <string.h>
 
 /* What is not UTF-8 becomes U+FFFD: names come from files that promise nothing. */
 static void quoted(struct knee_text *text, const char *string)
@@ -78,6 +81,17 @@ void knee_json_number(struct knee_json *json, const char *key, double value)
     knee_number_exact(number, sizeof number, value);
     lead(json, key);
     knee_text_puts(json->text, number);
+}
+
+void knee_json_sure(struct knee_json *json, const char *key, double value, struct knee_sure sure)
+{
+    char name[64];
+    const char *of = strcmp(key, "step_s") == 0 ? "s" : key; /* low_s is older than the others */
+    knee_json_number(json, key, value);
+    knee_format(name, sizeof name, "low_%s", of);
+    knee_json_number(json, name, sure.low);
+    knee_format(name, sizeof name, "high_%s", of);
+    knee_json_number(json, name, sure.high);
 }
 
 void knee_json_whole(struct knee_json *json, const char *key, int64_t value)

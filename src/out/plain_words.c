@@ -60,11 +60,14 @@ static void predict_advice(const struct knee_prediction *p, struct knee_text *te
     else if (stop < 1)
         knee_text_puts(text, "Stay with one worker.");
     else if (p->at.workers > stop)
-        knee_text_printf(text, "Stop at %.0f %s.", stop, workers_word(p, stop));
+        knee_text_printf(text, "Stop at %.0f %s%s.", stop, workers_word(p, stop),
+                         knee_knee_word(knee).s);
     else if (stop == knee->limit_workers)
-        knee_text_printf(text, "Go up to %.0f %s, one example each.", stop, workers_word(p, stop));
+        knee_text_printf(text, "Go up to %.0f %s%s, one example each.", stop, workers_word(p, stop),
+                         knee_knee_word(knee).s);
     else
-        knee_text_printf(text, "Go up to %.0f %s, not further.", stop, workers_word(p, stop));
+        knee_text_printf(text, "Go up to %.0f %s%s, not further.", stop, workers_word(p, stop),
+                         knee_knee_word(knee).s);
 }
 
 static const char *plain_suspect(enum knee_suspect suspect)
@@ -84,7 +87,8 @@ static void predict_reason(const struct knee_prediction *p, struct knee_text *te
 {
     const struct knee_verdict *v = &p->verdict;
     knee_text_printf(text, "With %.0f %s you get %s of the throughput you pay for", p->at.workers,
-                     workers_word(p, p->at.workers), knee_percent(p->at.efficiency).s);
+                     workers_word(p, p->at.workers),
+                     knee_surely(p->at.efficiency, p->at.efficiency_sure, KNEE_UNIT_FRACTION).s);
     if (v->suspect == KNEE_SUSPECT_NONE)
         knee_text_puts(text, ": nothing takes more than 2 % of the step.");
     else if (v->suspect == KNEE_SUSPECT_LARGE_BATCH)
@@ -94,7 +98,8 @@ static void predict_reason(const struct knee_prediction *p, struct knee_text *te
                          knee_percent(v->suspect_share).s, COUNT(p->job.critical_batch));
     else
         knee_text_printf(text, ": %s of every %s step is %s.", knee_percent(v->suspect_share).s,
-                         SECONDS(p->at.step.wall_s), plain_suspect(v->suspect));
+                         knee_surely(p->at.step.wall_s, p->at.step_sure, KNEE_UNIT_SECONDS).s,
+                         plain_suspect(v->suspect));
 }
 
 /* A lever's name for who does not know it yet. */
@@ -225,6 +230,11 @@ void knee_tax_plain(const struct knee_tax *tax, struct knee_plain *plain)
 
 /* ---- plan ---- */
 
+static struct knee_word step_words(const struct knee_plan_cost *c)
+{
+    return knee_surely(c->step_s, (struct knee_sure){c->low_s, c->high_s}, KNEE_UNIT_SECONDS);
+}
+
 static void nothing_fits(const struct knee_plan_answer *a, struct knee_plain *plain)
 {
     const struct knee_plan_row *row = &a->rows[a->row_count - 1];
@@ -246,7 +256,7 @@ static void nothing_fits(const struct knee_plan_answer *a, struct knee_plain *pl
                      row->gpus, row->gpus == 1 ? "" : "s", BYTES(m->total), BYTES(m->capacity));
     if (a->remedy_count)
         knee_text_printf(&plain->gain, "With that a step takes %s.",
-                         SECONDS(a->remedies[0].cost.step_s));
+                         step_words(&a->remedies[0].cost).s);
 }
 
 static void plan_advice(const struct knee_plan_answer *a, const struct knee_plan_row *row,
@@ -266,8 +276,8 @@ static void plan_reason(const struct knee_plan_row *row, struct knee_text *text)
 {
     const struct knee_plan_cost *c = &row->found.best[0].cost;
     enum knee_part part = knee_plan_binding(c);
-    knee_text_printf(text, "It fits (%s of %s), and of the plans that fit it is the quickest: ",
-                     BYTES(c->memory.total), BYTES(c->memory.capacity));
+    knee_text_printf(text, "It fits, %s of %s, and of the plans that fit it is the quickest: ",
+                     knee_memory_word(&c->memory).s, BYTES(c->memory.capacity));
     if (part == KNEE_PART_GEMM)
         knee_text_puts(text, "nothing but work takes more than 2 % of the step.");
     else
@@ -279,13 +289,14 @@ static void plan_gain(const struct knee_plan_answer *a, const struct knee_plan_r
                       struct knee_text *text)
 {
     const struct knee_plan_cost *c = &row->found.best[0].cost;
-    knee_text_printf(text, "%s a step, %s tokens/s, %s of the GPUs' peak (MFU).",
-                     SECONDS(c->step_s), COUNT(c->tokens_per_s), knee_percent(c->mfu_causal).s);
+    knee_text_printf(text, "%s a step, %s tokens/s, %s of the GPUs' peak (MFU).", step_words(c).s,
+                     COUNT(c->tokens_per_s), knee_percent(c->mfu_causal).s);
     if (!isnan(row->time_s)) {
         knee_text_printf(text, " %s tokens take %s", COUNT(a->question.tokens),
-                         SECONDS(row->time_s));
+                         knee_surely(row->time_s, row->time_sure, KNEE_UNIT_SECONDS).s);
         if (!isnan(row->cost))
-            knee_text_printf(text, " and cost %s", DOLLARS(row->cost));
+            knee_text_printf(text, " and cost %s",
+                             knee_surely(row->cost, row->cost_sure, KNEE_UNIT_DOLLARS).s);
         knee_text_puts(text, ".");
     } else if (!isnan(row->cost_per_billion)) {
         knee_text_printf(text, " A billion tokens cost %s.", DOLLARS(row->cost_per_billion));
@@ -297,9 +308,9 @@ static void too_many(const struct knee_plan_answer *a, struct knee_plain *plain)
 {
     const struct knee_plan_row *row = knee_plan_smallest(a);
     knee_text_printf(&plain->advice, "Use fewer than %.0f GPUs.", row->gpus);
-    knee_text_printf(&plain->reason,
-                     "There each gives %s of what it gives with %.0f GPUs; the best plan is ",
-                     knee_percent(row->efficiency).s, a->baseline_gpus);
+    knee_text_printf(
+        &plain->reason, "There each gives %s of what it gives with %.0f GPUs; the best plan is ",
+        knee_surely(row->efficiency, row->efficiency_sure, KNEE_UNIT_FRACTION).s, a->baseline_gpus);
     knee_plan_words(&row->found.best[0].plan, &plain->reason);
     knee_text_puts(&plain->reason, ".");
     plan_gain(a, row, &plain->gain);

@@ -62,6 +62,21 @@ void knee_plan_words(const struct knee_plan *p, struct knee_text *text)
 
 /* ---- The verdict ---- */
 
+static struct knee_sure step_sure(const struct knee_plan_cost *c)
+{
+    return (struct knee_sure){c->low_s, c->high_s};
+}
+
+static struct knee_word step_word(const struct knee_plan_cost *c)
+{
+    return knee_surely(c->step_s, step_sure(c), KNEE_UNIT_SECONDS);
+}
+
+static struct knee_word efficiency_word(const struct knee_plan_row *row)
+{
+    return knee_surely(row->efficiency, row->efficiency_sure, KNEE_UNIT_FRACTION);
+}
+
 static void no_plan(const struct knee_plan_answer *a, struct knee_text *text)
 {
     const struct knee_plan_row *row = &a->rows[a->row_count - 1];
@@ -81,7 +96,7 @@ static void no_plan(const struct knee_plan_answer *a, struct knee_text *text)
     knee_text_puts(text, ").");
     if (a->remedy_count > 0)
         knee_text_printf(text, " Cheapest that makes it fit: %s, step %s.", a->remedies[0].what,
-                         knee_human(a->remedies[0].cost.step_s, KNEE_UNIT_SECONDS).s);
+                         step_word(&a->remedies[0].cost).s);
     else
         knee_text_puts(text, " No single change makes it fit: use more GPUs.");
 }
@@ -105,12 +120,11 @@ static void not_worth_it(const struct knee_plan_answer *a, struct knee_text *tex
     const struct knee_plan_row *row = knee_plan_smallest(a);
     const struct knee_found *best = &row->found.best[0];
     knee_text_printf(text, "%.0f GPUs are too many: E(%.0f) = %s < %s", row->gpus, row->gpus,
-                     knee_percent(row->efficiency).s, knee_percent(a->question.tolerance).s);
+                     efficiency_word(row).s, knee_percent(a->question.tolerance).s);
     baseline_words(a, text);
     knee_text_puts(text, " The best plan there is ");
     knee_plan_words(&best->plan, text);
-    knee_text_printf(text, ": step %s, %s tokens/s.",
-                     knee_human(best->cost.step_s, KNEE_UNIT_SECONDS).s,
+    knee_text_printf(text, ": step %s, %s tokens/s.", step_word(&best->cost).s,
                      knee_human(best->cost.tokens_per_s, KNEE_UNIT_COUNT).s);
 }
 
@@ -133,6 +147,15 @@ static void not_met(const struct knee_plan_answer *a, struct knee_text *text)
     knee_text_puts(text, ".");
 }
 
+/* Why the bands are the wider ones. */
+static void less_sure(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    if (a->machine.why_assumed)
+        knee_text_printf(text, " It could be surer: %s.", a->machine.why_assumed);
+    else if (a->shape.experts > 1)
+        knee_text_puts(text, " It could be surer: few measured runs have experts.");
+}
+
 static void best_words(const struct knee_plan_answer *a, const struct knee_plan_row *row,
                        struct knee_text *text)
 {
@@ -143,11 +166,10 @@ static void best_words(const struct knee_plan_answer *a, const struct knee_plan_
     knee_text_printf(text, "Best plan for %s (%s parameters) on %.0f %s: ", model_name(a),
                      knee_human(params.total, KNEE_UNIT_COUNT).s, row->gpus, gpu_name(a));
     knee_plan_words(&best->plan, text);
-    knee_text_printf(
-        text, ". Step %s (%s), %s tokens/s, MFU %s counting attention over all pairs, %s causal.",
-        knee_human(c->step_s, KNEE_UNIT_SECONDS).s, knee_range(c->low_s, c->high_s).s,
-        knee_human(c->tokens_per_s, KNEE_UNIT_COUNT).s, knee_percent(c->mfu_full).s,
-        knee_percent(c->mfu_causal).s);
+    knee_text_printf(text,
+                     ". Step %s, %s tokens/s, MFU %s counting attention over all pairs, %s causal.",
+                     step_word(c).s, knee_human(c->tokens_per_s, KNEE_UNIT_COUNT).s,
+                     knee_percent(c->mfu_full).s, knee_percent(c->mfu_causal).s);
     enum knee_part part = knee_plan_binding(c);
     if (part == KNEE_PART_GEMM)
         knee_text_printf(text, " No overhead above %g %%.", 100 * KNEE_NO_BOTTLENECK);
@@ -156,9 +178,10 @@ static void best_words(const struct knee_plan_answer *a, const struct knee_plan_
                          knee_percent(c->part_s[part] / c->step_s).s,
                          knee_human(c->part_s[part], KNEE_UNIT_SECONDS).s);
     knee_text_printf(text, " It takes %s of the GPU's %s and fits with a probability of %.0f %%.",
-                     knee_human(c->memory.total, KNEE_UNIT_BYTES).s,
+                     knee_memory_word(&c->memory).s,
                      knee_human(c->memory.capacity, KNEE_UNIT_BYTES).s,
-                     fmin(99, 100 * knee_memory_fit(&c->memory, a->machine.rates.memory_spread)));
+                     fmin(99, 100 * knee_memory_fit(&c->memory)));
+    less_sure(a, text);
     if (a->ties > 1 && row == &a->rows[a->chosen])
         knee_text_printf(text, " The first %zu plans are closer than knee can tell (%s): time %s.",
                          a->ties, knee_percent(a->apart).s,
@@ -171,9 +194,10 @@ static void cost_words(const struct knee_plan_answer *a, const struct knee_plan_
     if (!isnan(row->time_s))
         knee_text_printf(text, " %s tokens take %s",
                          knee_human(a->question.tokens, KNEE_UNIT_COUNT).s,
-                         knee_human(row->time_s, KNEE_UNIT_SECONDS).s);
+                         knee_surely(row->time_s, row->time_sure, KNEE_UNIT_SECONDS).s);
     if (!isnan(row->cost))
-        knee_text_printf(text, " and cost $%.0f", row->cost);
+        knee_text_printf(text, " and cost %s",
+                         knee_surely(row->cost, row->cost_sure, KNEE_UNIT_DOLLARS).s);
     if (!isnan(row->time_s))
         knee_text_puts(text, ".");
     else if (!isnan(row->cost_per_billion))
@@ -193,15 +217,14 @@ static void knee_words(const struct knee_plan_answer *a, struct knee_text *text)
         return;
     if (!next) {
         knee_text_printf(text, " Up to %.0f GPUs every count tried is worth it: E(%.0f) = %s >= %s",
-                         at->gpus, at->gpus, knee_percent(at->efficiency).s,
+                         at->gpus, at->gpus, efficiency_word(at).s,
                          knee_percent(a->question.tolerance).s);
         baseline_words(a, text);
         return;
     }
     knee_text_printf(text, " Do not scale past %.0f GPUs: E(%.0f) = %s >= %s > %s = E(%.0f)",
-                     at->gpus, at->gpus, knee_percent(at->efficiency).s,
-                     knee_percent(a->question.tolerance).s, knee_percent(next->efficiency).s,
-                     next->gpus);
+                     at->gpus, at->gpus, efficiency_word(at).s,
+                     knee_percent(a->question.tolerance).s, efficiency_word(next).s, next->gpus);
     baseline_words(a, text);
 }
 
@@ -279,13 +302,19 @@ static void plan_cells(const struct knee_plan *p, struct knee_table *table)
     knee_table_cell(table, "%s", p->offload == KNEE_OFFLOAD_OPTIMIZER ? "optimizer" : "-");
 }
 
+static void memory_cell(const struct knee_memory *m, struct knee_table *table)
+{
+    struct knee_sure sure = knee_memory_sure(m);
+    knee_table_cell(table, "%.1f (%.1f to %.1f)", m->total / GB, sure.low / GB, sure.high / GB);
+}
+
 static void cost_cells(const struct knee_plan_cost *c, double gpus, struct knee_table *table)
 {
     enum knee_part part = knee_plan_binding(c);
-    knee_table_number(table, c->step_s, KNEE_UNIT_SECONDS);
+    knee_table_cell(table, "%s", step_word(c).s);
     knee_table_cell(table, "%.0f", c->tokens_per_s / gpus);
     knee_table_cell(table, "%s", knee_percent(c->mfu_full).s);
-    knee_table_cell(table, "%.1f", c->memory.total / GB);
+    memory_cell(&c->memory, table);
     knee_table_cell(table, "%s", part == KNEE_PART_GEMM ? "the work" : knee_part_name(part));
 }
 
@@ -322,12 +351,12 @@ static void counts_table(const struct knee_plan_answer *a, enum knee_format form
         knee_table_cell(&table, "%.0f%s", row->gpus, i == a->chosen ? " <" : "");
         if (row->fits)
             knee_plan_words(&row->found.best[0].plan, &plan);
-        knee_table_number(&table, row->fits ? c->step_s : NAN, KNEE_UNIT_SECONDS);
+        knee_table_cell(&table, "%s", row->fits ? step_word(c).s : "-");
         knee_table_number(&table, row->fits ? c->tokens_per_s : NAN, KNEE_UNIT_COUNT);
-        knee_table_cell(&table, "%s", row->fits ? knee_percent(row->efficiency).s : "-");
+        knee_table_cell(&table, "%s", row->fits ? efficiency_word(row).s : "-");
         knee_table_cell(&table, "%s", row->fits ? knee_percent(c->mfu_full).s : "-");
         if (row->fits)
-            knee_table_cell(&table, "%.1f", c->memory.total / GB);
+            memory_cell(&c->memory, &table);
         else
             knee_table_cell(&table, "-");
         knee_table_number(&table, row->time_s, KNEE_UNIT_SECONDS);
@@ -369,8 +398,8 @@ static void front_table(const struct knee_plan_answer *a, const struct knee_plan
         struct knee_text plan = {.alloc = text->alloc};
         knee_plan_words(&f->plan, &plan);
         double dollars = knee_plan_billion_cost(a, row->gpus, &f->cost);
-        knee_table_cell(&table, "%.1f", f->cost.memory.total / GB);
-        knee_table_number(&table, f->cost.step_s, KNEE_UNIT_SECONDS);
+        memory_cell(&f->cost.memory, &table);
+        knee_table_cell(&table, "%s", step_word(&f->cost).s);
         knee_table_cell(&table, "%s",
                         knee_signed_percent(f->cost.step_s / row->found.best[0].cost.step_s - 1).s);
         if (isnan(dollars))
@@ -432,8 +461,12 @@ static void memory_table(const struct knee_memory *m, enum knee_format format,
     static const char *const names[] = {"memory of one GPU", "bytes"};
     KNEE_HEADS(&table, names);
     for (size_t i = 0; i < ROOMS; i++) {
+        bool total = rooms[i].offset == offsetof(struct knee_memory, total);
         knee_table_cell(&table, "%s", rooms[i].name);
-        knee_table_number(&table, room(m, i), KNEE_UNIT_BYTES);
+        if (total)
+            knee_table_cell(&table, "%s", knee_memory_word(m).s);
+        else
+            knee_table_number(&table, room(m, i), KNEE_UNIT_BYTES);
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
@@ -448,8 +481,8 @@ static void remedies_table(const struct knee_plan_answer *a, enum knee_format fo
     KNEE_HEADS(&table, names);
     for (size_t i = 0; i < a->remedy_count; i++) {
         knee_table_cell(&table, "%s", a->remedies[i].what);
-        knee_table_number(&table, a->remedies[i].cost.step_s, KNEE_UNIT_SECONDS);
-        knee_table_cell(&table, "%.1f", a->remedies[i].cost.memory.total / GB);
+        knee_table_cell(&table, "%s", step_word(&a->remedies[i].cost).s);
+        memory_cell(&a->remedies[i].cost.memory, &table);
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
@@ -619,14 +652,39 @@ static void write_text(const struct knee_plan_answer *a, enum knee_format format
 static void write_csv(const struct knee_plan_answer *a, const struct knee_style *style,
                       struct knee_text *text)
 {
-    static const char *const names[] = {
-        "gpus",      "rank",       "tp",           "pp",          "vp",     "cp",
-        "ep",        "etp",        "dp",           "micro_batch", "shard",  "shard_size",
-        "recompute", "schedule",   "offload",      "seq_par",     "step_s", "tokens_per_s",
-        "mfu_full",  "mfu_causal", "memory_bytes", "efficiency",  "cost",   "binds",
-        "low_s",     "high_s"};
+    static const char *const names[] = {"gpus",
+                                        "rank",
+                                        "tp",
+                                        "pp",
+                                        "vp",
+                                        "cp",
+                                        "ep",
+                                        "etp",
+                                        "dp",
+                                        "micro_batch",
+                                        "shard",
+                                        "shard_size",
+                                        "recompute",
+                                        "schedule",
+                                        "offload",
+                                        "seq_par",
+                                        "step_s",
+                                        "tokens_per_s",
+                                        "mfu_full",
+                                        "mfu_causal",
+                                        "memory_bytes",
+                                        "efficiency",
+                                        "cost",
+                                        "binds",
+                                        "low_s",
+                                        "high_s",
+                                        "low_bytes",
+                                        "high_bytes",
+                                        "fit_probability",
+                                        "low_efficiency",
+                                        "high_efficiency"};
     struct knee_table table;
-    knee_table_init(&table, "rrrrrrrrrrlrlllrrrrrrrrlrr", text->alloc);
+    knee_table_init(&table, "rrrrrrrrrrlrlllrrrrrrrrlrrrrrrr", text->alloc);
     KNEE_HEADS(&table, names);
     for (size_t i = 0; i < a->row_count; i++)
         for (size_t k = 0; k < a->rows[i].found.count; k++) {
@@ -652,8 +710,16 @@ static void write_csv(const struct knee_plan_answer *a, const struct knee_style 
             for (size_t j = 0; j < sizeof after / sizeof *after; j++)
                 knee_table_exact(&table, after[j]);
             knee_table_cell(&table, "%s", knee_part_name(knee_plan_binding(c)));
-            knee_table_exact(&table, c->low_s);
-            knee_table_exact(&table, c->high_s);
+            struct knee_sure bytes = knee_memory_sure(&c->memory);
+            const double sure[] = {c->low_s,
+                                   c->high_s,
+                                   bytes.low,
+                                   bytes.high,
+                                   knee_memory_fit(&c->memory),
+                                   k == 0 ? a->rows[i].efficiency_sure.low : NAN,
+                                   k == 0 ? a->rows[i].efficiency_sure.high : NAN};
+            for (size_t j = 0; j < sizeof sure / sizeof *sure; j++)
+                knee_table_exact(&table, sure[j]);
         }
     knee_table_write(&table, KNEE_CSV, style, text);
     knee_table_release(&table);
@@ -692,6 +758,9 @@ void knee_memory_json(struct knee_json *json, const struct knee_memory *memory)
     knee_json_open_flat(json, "memory", '{');
     for (size_t i = 0; i < ROOMS; i++)
         knee_json_number(json, rooms[i].key, room(memory, i));
+    knee_json_number(json, "low_bytes", knee_memory_sure(memory).low);
+    knee_json_number(json, "high_bytes", knee_memory_sure(memory).high);
+    knee_json_number(json, "fit_probability", knee_memory_fit(memory));
     knee_json_close(json, '}');
 }
 
@@ -725,9 +794,9 @@ static void json_row(struct knee_json *json, const struct knee_plan_row *row)
     knee_json_open(json, NULL, '{');
     knee_json_number(json, "gpus", row->gpus);
     knee_json_bool(json, "fits", row->fits);
-    knee_json_number(json, "efficiency", row->efficiency);
-    knee_json_number(json, "time_s", row->time_s);
-    knee_json_number(json, "cost", row->cost);
+    knee_json_sure(json, "efficiency", row->efficiency, row->efficiency_sure);
+    knee_json_sure(json, "time_s", row->time_s, row->time_sure);
+    knee_json_sure(json, "cost", row->cost, row->cost_sure);
     knee_json_number(json, "cost_per_billion_tokens", row->cost_per_billion);
     knee_json_open(json, "best", '[');
     for (size_t i = 0; i < row->found.count; i++)
@@ -796,7 +865,8 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     knee_plan_plain(a, &plain);
     knee_json_plain(&json, &plain);
     knee_json_number(&json, "gpus", a->chosen == SIZE_MAX ? NAN : a->rows[a->chosen].gpus);
-    knee_json_number(&json, "knee_gpus", a->knee_gpus);
+    knee_json_sure(&json, "knee_gpus", a->knee_gpus, a->knee_sure);
+    knee_json_string(&json, "less_sure", a->machine.why_assumed);
     knee_json_number(&json, "peak_throughput_gpus", a->peak_gpus);
     knee_json_number(&json, "tolerance", a->question.tolerance);
     knee_json_number(&json, "ties", (double)a->ties);
@@ -813,8 +883,10 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     for (size_t i = 0; i < a->remedy_count; i++) {
         knee_json_open(&json, NULL, '{');
         knee_json_string(&json, "what", a->remedies[i].what);
-        knee_json_number(&json, "step_s", a->remedies[i].cost.step_s);
-        knee_json_number(&json, "memory_bytes", a->remedies[i].cost.memory.total);
+        knee_json_sure(&json, "step_s", a->remedies[i].cost.step_s,
+                       step_sure(&a->remedies[i].cost));
+        knee_json_sure(&json, "memory_bytes", a->remedies[i].cost.memory.total,
+                       knee_memory_sure(&a->remedies[i].cost.memory));
         json_plan(&json, "plan", &a->remedies[i].plan);
         knee_json_close(&json, '}');
     }

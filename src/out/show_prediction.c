@@ -42,6 +42,12 @@ FIELD(speedup, speedup)
 FIELD(efficiency, efficiency)
 FIELD(ratio, ratio)
 FIELD(gamma_of, gamma)
+FIELD(low_s, step_sure.low)
+FIELD(high_s, step_sure.high)
+FIELD(low_efficiency, efficiency_sure.low)
+FIELD(high_efficiency, efficiency_sure.high)
+FIELD(low_ratio, ratio_sure.low)
+FIELD(high_ratio, ratio_sure.high)
 FIELD(cost, cost)
 FIELD(stall_cost, stall_cost)
 FIELD(joules, joules)
@@ -84,6 +90,12 @@ static const struct column columns[] = {
     {"stall_joules", NULL, PLAIN, stall_joules},
     {"steps_to_quality", NULL, PLAIN, steps_to_quality},
     {"time_to_quality_s", NULL, PLAIN, time_to_quality},
+    {"low_s", NULL, TIME, low_s},
+    {"high_s", NULL, TIME, high_s},
+    {"low_efficiency", NULL, PERCENT, low_efficiency},
+    {"high_efficiency", NULL, PERCENT, high_efficiency},
+    {"low_ratio", NULL, SHORT, low_ratio},
+    {"high_ratio", NULL, SHORT, high_ratio},
 };
 #define COLUMNS (sizeof columns / sizeof *columns)
 
@@ -132,6 +144,21 @@ static void text_cell(struct knee_table *table, const struct column *column, dou
     }
 }
 
+/* A step and an E(K) with how sure they are, the others bare. */
+static void row_cell(struct knee_table *table, const struct column *column,
+                     const struct knee_row *row, double factor)
+{
+    struct knee_sure step = row->step_sure;
+    if (column->of == step_s && step.low < step.high)
+        knee_table_cell(table, "%.2f (%.2f to %.2f)", row->step.wall_s * factor, step.low * factor,
+                        step.high * factor);
+    else if (column->of == efficiency)
+        knee_table_cell(table, "%s",
+                        knee_surely(row->efficiency, row->efficiency_sure, KNEE_UNIT_FRACTION).s);
+    else
+        text_cell(table, column, column->of(row), factor);
+}
+
 static void rows_table(const struct knee_prediction *p, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
@@ -153,7 +180,7 @@ static void rows_table(const struct knee_prediction *p, enum knee_format format,
     knee_table_cell(&table, "binds");
     for (size_t r = 0; r < p->row_count; r++) {
         for (size_t i = 0; i < count; i++)
-            text_cell(&table, shown[i], shown[i]->of(&p->rows[r]), unit.factor);
+            row_cell(&table, shown[i], &p->rows[r], unit.factor);
         knee_table_cell(&table, "%s%s", knee_binding_name(p->rows[r].binding),
                         p->rows[r].workers == p->at.workers && p->row_count > 1 ? "  <" : "");
     }
@@ -252,6 +279,9 @@ static void knee_text_block(const struct knee_prediction *p, const struct knee_s
               "never");
     knee_format(name, sizeof name, "last K with E(K) >= %.0f %%", 100 * p->job.tolerance);
     put_count(text, name, p->knee.tolerance_workers, "E(K) never falls below it");
+    if (knee_knee_word(&p->knee).s[0])
+        knee_text_printf(text, "  %-46s%s\n", "  the same of E(K)'s low and high end",
+                         knee_knee_word(&p->knee).s);
     put_count(text, "K of the highest throughput", p->knee.peak_throughput_workers, "still rising");
 }
 
@@ -477,7 +507,7 @@ static void json_knee(struct knee_json *json, const struct knee_prediction *p)
     knee_json_number(json, "gamma_one_workers", p->knee.gamma_one_workers);
     knee_json_number(json, "ratio_one_workers", p->knee.ratio_one_workers);
     knee_json_number(json, "tolerance", p->job.tolerance);
-    knee_json_number(json, "tolerance_workers", p->knee.tolerance_workers);
+    knee_json_sure(json, "tolerance_workers", p->knee.tolerance_workers, p->knee.sure);
     knee_json_number(json, "peak_throughput_workers", p->knee.peak_throughput_workers);
     knee_json_number(json, "limit_workers", p->knee.limit_workers);
     knee_json_close(json, '}');

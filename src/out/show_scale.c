@@ -32,6 +32,16 @@ static void say_step(const struct knee_scale_row *row, struct knee_text *text)
     knee_text_puts(text, ".");
 }
 
+static struct knee_sure model_sure(const struct knee_scale_model *m)
+{
+    return (struct knee_sure){m->low_s, m->high_s};
+}
+
+static struct knee_word model_word(const struct knee_scale_model *m)
+{
+    return knee_surely(m->step_s, model_sure(m), KNEE_UNIT_SECONDS);
+}
+
 static void say_one(const struct knee_scale_answer *a, struct knee_text *text)
 {
     const struct knee_scale_row *row = last_row(a);
@@ -54,10 +64,8 @@ static void say_one(const struct knee_scale_answer *a, struct knee_text *text)
     if (isnan(m->step_s))
         knee_text_printf(text, " Still needed for the model: %s. ", m->missing);
     else
-        knee_text_printf(text, " The model says %s (%s to %s), measured over model %.2f. ",
-                         knee_human(m->step_s, KNEE_UNIT_SECONDS).s,
-                         knee_human(m->low_s, KNEE_UNIT_SECONDS).s,
-                         knee_human(m->high_s, KNEE_UNIT_SECONDS).s, over);
+        knee_text_printf(text, " The model says %s, measured over model %.2f. ", model_word(m).s,
+                         over);
     knee_text_puts(text, "A second run at half as many workers, or twice, would show the curve.");
 }
 
@@ -184,6 +192,12 @@ static void number_or_dash(struct knee_table *table, double value, enum knee_uni
         knee_table_number(table, value, unit);
 }
 
+static void surely_or_dash(struct knee_table *table, double value, struct knee_sure sure,
+                           enum knee_unit unit)
+{
+    knee_table_cell(table, "%s", isnan(value) ? "-" : knee_surely(value, sure, unit).s);
+}
+
 static void factor_or_dash(struct knee_table *table, const char *fmt, double value)
 {
     if (isnan(value))
@@ -211,7 +225,7 @@ static void points_table(const struct knee_scale_answer *a, enum knee_format for
         number_or_dash(&table, row->tokens_per_s, KNEE_UNIT_COUNT);
         factor_or_dash(&table, "%.3f", row->efficiency);
         factor_or_dash(&table, "%.2f", row->speed_up);
-        number_or_dash(&table, row->model.step_s, KNEE_UNIT_SECONDS);
+        surely_or_dash(&table, row->model.step_s, model_sure(&row->model), KNEE_UNIT_SECONDS);
         factor_or_dash(&table, "%.2f", row->step_s / row->model.step_s);
         factor_or_dash(&table, "%.3f", row->ratio);
         knee_table_cell(&table, "%s", knee_safe(row->source, 40).s);
@@ -234,12 +248,16 @@ static void asks_table(const struct knee_scale_answer *a, enum knee_format forma
         number_or_dash(&table, ask->at.step_s, KNEE_UNIT_SECONDS);
         number_or_dash(&table, ask->at.low_s, KNEE_UNIT_SECONDS);
         number_or_dash(&table, ask->at.high_s, KNEE_UNIT_SECONDS);
-        factor_or_dash(&table, "%.3f", ask->efficiency);
+        if (isnan(ask->efficiency))
+            knee_table_cell(&table, "-");
+        else
+            knee_table_cell(&table, "%.3f (%.3f to %.3f)", ask->efficiency,
+                            ask->efficiency_sure.low, ask->efficiency_sure.high);
         factor_or_dash(&table, "%.2f", ask->speed_up);
         number_or_dash(&table, ask->at.amdahl_s, KNEE_UNIT_SECONDS);
         number_or_dash(&table, ask->at.usl_s, KNEE_UNIT_SECONDS);
-        number_or_dash(&table, ask->time_s, KNEE_UNIT_SECONDS);
-        number_or_dash(&table, ask->cost, KNEE_UNIT_DOLLARS);
+        surely_or_dash(&table, ask->time_s, ask->time_sure, KNEE_UNIT_SECONDS);
+        surely_or_dash(&table, ask->cost, ask->cost_sure, KNEE_UNIT_DOLLARS);
     }
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
@@ -435,14 +453,34 @@ static void write_text(const struct knee_scale_answer *a, enum knee_format forma
 
 /* ---- CSV and JSON ---- */
 
+static void csv_sure(struct knee_table *table, struct knee_sure efficiency, struct knee_sure model)
+{
+    const double ends[] = {efficiency.low, efficiency.high, model.low, model.high};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        knee_table_exact(table, ends[i]);
+}
+
 static void write_csv(const struct knee_scale_answer *a, const struct knee_style *style,
                       struct knee_text *text)
 {
-    static const char *const names[] = {
-        "kind",  "workers",    "step_s",   "low_s",        "high_s",           "batch",
-        "p95_s", "efficiency", "speed_up", "tokens_per_s", "predicted_step_s", "source"};
+    static const char *const names[] = {"kind",
+                                        "workers",
+                                        "step_s",
+                                        "low_s",
+                                        "high_s",
+                                        "batch",
+                                        "p95_s",
+                                        "efficiency",
+                                        "speed_up",
+                                        "tokens_per_s",
+                                        "predicted_step_s",
+                                        "source",
+                                        "low_efficiency",
+                                        "high_efficiency",
+                                        "low_predicted_step_s",
+                                        "high_predicted_step_s"};
     struct knee_table table;
-    knee_table_init(&table, "lrrrrrrrrrrl", text->alloc);
+    knee_table_init(&table, "lrrrrrrrrrrlrrrr", text->alloc);
     KNEE_HEADS(&table, names);
     for (size_t i = 0; i < a->row_count; i++) {
         const struct knee_scale_row *r = &a->rows[i];
@@ -453,6 +491,7 @@ static void write_csv(const struct knee_scale_answer *a, const struct knee_style
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++)
             knee_table_exact(&table, numbers[k]);
         knee_table_cell(&table, "%s", r->source);
+        csv_sure(&table, (struct knee_sure){NAN, NAN}, model_sure(&r->model));
     }
     for (size_t i = 0; i < a->ask_count; i++) {
         const struct knee_scale_ask *k = &a->asks[i];
@@ -463,6 +502,7 @@ static void write_csv(const struct knee_scale_answer *a, const struct knee_style
         for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
             knee_table_exact(&table, numbers[n]);
         knee_table_cell(&table, "%s", k->refused);
+        csv_sure(&table, k->efficiency_sure, (struct knee_sure){NAN, NAN});
     }
     knee_table_write(&table, KNEE_CSV, style, text);
     knee_table_release(&table);
@@ -565,13 +605,13 @@ static void json_forecast(struct knee_json *json, const struct knee_scale_answer
         knee_json_number(json, "step_s", k->at.step_s);
         knee_json_number(json, "low_s", k->at.low_s);
         knee_json_number(json, "high_s", k->at.high_s);
-        knee_json_number(json, "efficiency", k->efficiency);
+        knee_json_sure(json, "efficiency", k->efficiency, k->efficiency_sure);
         knee_json_number(json, "speed_up", k->speed_up);
         knee_json_number(json, "amdahl_s", k->at.amdahl_s);
         knee_json_number(json, "usl_s", k->at.usl_s);
         knee_json_number(json, "unhidden_s", k->at.unhidden_s);
-        knee_json_number(json, "time_s", k->time_s);
-        knee_json_number(json, "cost", k->cost);
+        knee_json_sure(json, "time_s", k->time_s, k->time_sure);
+        knee_json_sure(json, "cost", k->cost, k->cost_sure);
         knee_json_string(json, "refused", k->refused);
         knee_json_close(json, '}');
     }

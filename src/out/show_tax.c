@@ -52,8 +52,8 @@ static void summary(const struct knee_tax *tax, struct knee_text *text)
                      knee_human(tax->tokens_per_gpu, KNEE_UNIT_COUNT).s);
     knee_text_printf(text, "  compute %s, step %s; bubble (pp-1)/(M+pp-1) = %s; MFU about %s\n",
                      knee_human(tax->compute_s, KNEE_UNIT_SECONDS).s,
-                     knee_human(tax->step_s, KNEE_UNIT_SECONDS).s, knee_percent(tax->bubble).s,
-                     knee_percent(tax->mfu).s);
+                     knee_surely(tax->step_s, tax->step_sure, KNEE_UNIT_SECONDS).s,
+                     knee_percent(tax->bubble).s, knee_percent(tax->mfu).s);
     knee_text_printf(text,
                      "  gathers hide when local tokens >= peak MFU / BW = %.0f over the network\n",
                      ceil(tax->local_tokens_min));
@@ -160,7 +160,7 @@ static void write_json(const struct knee_tax *tax, struct knee_text *text)
     knee_json_number(&json, "gpus", tax->gpus);
     knee_json_number(&json, "compute_s", tax->compute_s);
     knee_json_number(&json, "bubble", tax->bubble);
-    knee_json_number(&json, "step_s", tax->step_s);
+    knee_json_sure(&json, "step_s", tax->step_s, tax->step_sure);
     knee_json_number(&json, "mfu", tax->mfu);
     if (tax->memory.total > 0) {
         knee_memory_json(&json, &tax->memory);

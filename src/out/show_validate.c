@@ -143,29 +143,80 @@ static const char *profile_name(const struct knee_measured_run *run)
     return profile ? profile->name : "-";
 }
 
+/* What was measured, and the prediction with how sure it is; nothing where nothing was measured. */
+static void surely_cells(struct knee_table *table, double measured, double predicted,
+                         struct knee_sure sure, enum knee_unit unit)
+{
+    struct knee_sure none = {NAN, NAN};
+    bool both = !isnan(measured) && !isnan(predicted);
+    knee_table_cell(table, "%s", both ? knee_surely(measured, none, unit).s : "-");
+    knee_table_cell(table, "%s", both ? knee_surely(predicted, sure, unit).s : "-");
+}
+
+/* Columns of what no row has are left out. */
+struct shown {
+    bool curves, memory;
+};
+
+static void heads(struct knee_table *table, struct shown shown, const struct knee_alloc *alloc)
+{
+    const struct {
+        const char *name, *align;
+        bool there;
+    } columns[] = {
+        {"row", "l", true},
+        {"GPUs", "r", true},
+        {"measured", "r", true},
+        {"predicted", "r", true},
+        {"90 %", "l", true},
+        {"error", "r", true},
+        {"E(K)", "r", shown.curves},
+        {"E(K) predicted", "r", shown.curves},
+        {"memory", "r", shown.memory},
+        {"memory predicted", "r", shown.memory},
+        {"profile", "l", true},
+        {"remark", "l", true},
+    };
+    char align[16] = "";
+    size_t count = sizeof columns / sizeof *columns;
+    for (size_t i = 0, n = 0; i < count; i++)
+        if (columns[i].there)
+            align[n++] = columns[i].align[0];
+    knee_table_init(table, align, alloc);
+    for (size_t i = 0; i < count; i++)
+        if (columns[i].there)
+            knee_table_cell(table, "%s", columns[i].name);
+}
+
+static void one_row(struct knee_table *table, const struct knee_measured_run *run,
+                    const struct knee_run_result *r, struct shown shown)
+{
+    knee_table_cell(table, "%s", run->id);
+    knee_table_number(table, run->plan.gpus, KNEE_UNIT_COUNT);
+    knee_table_number(table, run->step_s, KNEE_UNIT_SECONDS);
+    knee_table_number(table, r->predicted_s, KNEE_UNIT_SECONDS);
+    knee_table_cell(table, "%s", isnan(r->low_s) ? "-" : knee_range(r->low_s, r->high_s).s);
+    knee_table_cell(table, "%s", isnan(r->error) ? "-" : knee_signed_percent(r->error).s);
+    if (shown.curves)
+        surely_cells(table, r->measured_efficiency, r->predicted_efficiency, r->efficiency,
+                     KNEE_UNIT_FRACTION);
+    if (shown.memory)
+        surely_cells(table, run->memory_bytes, r->predicted_bytes, r->bytes, KNEE_UNIT_BYTES);
+    knee_table_cell(table, "%s", profile_name(run));
+    if (run->skipped[0])
+        knee_table_cell(table, "skipped: %s", run->skipped);
+    else
+        knee_table_cell(table, "%s%s", run->assumed[0] ? "assumed: " : "", run->assumed);
+}
+
 static void rows_table(const struct knee_validation *v, enum knee_format format,
                        const struct knee_style *style, struct knee_text *text)
 {
-    static const char *const names[] = {"row",  "GPUs",  "measured", "predicted",
-                                        "90 %", "error", "profile",  "remark"};
+    struct shown shown = {.curves = v->curve_rows > 0, .memory = v->memory.rows > 0};
     struct knee_table table;
-    knee_table_init(&table, "lrrrlrll", text->alloc);
-    KNEE_HEADS(&table, names);
-    for (size_t i = 0; i < v->runs->count; i++) {
-        const struct knee_measured_run *run = &v->runs->run[i];
-        const struct knee_run_result *r = &v->result[i];
-        knee_table_cell(&table, "%s", run->id);
-        knee_table_number(&table, run->plan.gpus, KNEE_UNIT_COUNT);
-        knee_table_number(&table, run->step_s, KNEE_UNIT_SECONDS);
-        knee_table_number(&table, r->predicted_s, KNEE_UNIT_SECONDS);
-        knee_table_cell(&table, "%s", isnan(r->low_s) ? "-" : knee_range(r->low_s, r->high_s).s);
-        knee_table_cell(&table, "%s", isnan(r->error) ? "-" : knee_signed_percent(r->error).s);
-        knee_table_cell(&table, "%s", profile_name(run));
-        if (run->skipped[0])
-            knee_table_cell(&table, "skipped: %s", run->skipped);
-        else
-            knee_table_cell(&table, "%s%s", run->assumed[0] ? "assumed: " : "", run->assumed);
-    }
+    heads(&table, shown, text->alloc);
+    for (size_t i = 0; i < v->runs->count; i++)
+        one_row(&table, &v->runs->run[i], &v->result[i], shown);
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
 }
@@ -189,24 +240,32 @@ static void decisions_table(const struct knee_validation *v, enum knee_format fo
     knee_table_release(&table);
 }
 
+static void band_row(struct knee_table *table, const struct knee_run_band *band, double left_out)
+{
+    if (band->rows == 0)
+        return;
+    knee_table_cell(table, "%s", band->name);
+    knee_table_cell(table, "%zu", band->rows);
+    knee_table_cell(table, "%s", knee_signed_percent(band->low - 1).s);
+    knee_table_cell(table, "%s", knee_signed_percent(band->high - 1).s);
+    percent(table, band->covered);
+    percent(table, left_out);
+}
+
+/* Of E(K) low and high are for one doubling. */
 static void bands_table(const struct knee_validation *v, enum knee_format format,
                         const struct knee_style *style, struct knee_text *text)
 {
     static const char *const names[] = {"how sure", "rows", "low", "high", "inside", "left out"};
+    bool crossed = cross_validated(v);
     struct knee_table table;
     knee_table_init(&table, "lrrrrr", text->alloc);
     KNEE_HEADS(&table, names);
-    for (int i = 0; i < KNEE_RUN_BANDS; i++) {
-        const struct knee_run_band *band = &v->band[i];
-        if (band->rows == 0)
-            continue;
-        knee_table_cell(&table, "%s", band->name);
-        knee_table_cell(&table, "%zu", band->rows);
-        knee_table_cell(&table, "%s", knee_signed_percent(band->low - 1).s);
-        knee_table_cell(&table, "%s", knee_signed_percent(band->high - 1).s);
-        percent(&table, band->covered);
-        percent(&table, cross_validated(v) ? v->left_out_band[i].covered_left_out : NAN);
-    }
+    for (int i = 0; i < KNEE_RUN_BANDS; i++)
+        band_row(&table, &v->band[i], crossed ? v->left_out_band[i].covered_left_out : NAN);
+    for (int i = 0; i < KNEE_RUN_DOUBTS; i++)
+        band_row(&table, &v->doubt[i], crossed ? v->left_out_doubt[i].covered_left_out : NAN);
+    band_row(&table, &v->memory_band, NAN);
     knee_table_write(&table, format, style, text);
     knee_table_release(&table);
 }
@@ -327,9 +386,15 @@ static void write_csv(const struct knee_validation *v, const struct knee_style *
                                         "assumed",
                                         "low_s",
                                         "high_s",
-                                        "fit_probability"};
+                                        "fit_probability",
+                                        "efficiency",
+                                        "predicted_efficiency",
+                                        "low_efficiency",
+                                        "high_efficiency",
+                                        "low_bytes",
+                                        "high_bytes"};
     struct knee_table table;
-    knee_table_init(&table, "lllrlrrrrrrrrllrrr", text->alloc);
+    knee_table_init(&table, "lllrlrrrrrrrrllrrrrrrrrr", text->alloc);
     KNEE_HEADS(&table, names);
     for (size_t i = 0; i < v->runs->count; i++) {
         const struct knee_measured_run *run = &v->runs->run[i];
@@ -346,9 +411,17 @@ static void write_csv(const struct knee_validation *v, const struct knee_style *
             knee_table_exact(&table, numbers[k]);
         knee_table_cell(&table, "%s", run->skipped);
         knee_table_cell(&table, "%s", run->assumed);
-        knee_table_exact(&table, r->low_s);
-        knee_table_exact(&table, r->high_s);
-        knee_table_exact(&table, r->fits);
+        const double sure[] = {r->low_s,
+                               r->high_s,
+                               r->fits,
+                               r->measured_efficiency,
+                               r->predicted_efficiency,
+                               r->efficiency.low,
+                               r->efficiency.high,
+                               r->bytes.low,
+                               r->bytes.high};
+        for (size_t k = 0; k < sizeof sure / sizeof *sure; k++)
+            knee_table_exact(&table, sure[k]);
     }
     knee_table_write(&table, KNEE_CSV, style, text);
     knee_table_release(&table);
@@ -394,25 +467,36 @@ static void json_decisions(struct knee_json *json, const struct knee_validation 
     knee_json_close(json, '}');
 }
 
+/* `out`: what sources left out say; NULL: not asked. */
+static void json_band(struct knee_json *json, const struct knee_run_band *own,
+                      const struct knee_run_band *out)
+{
+    knee_json_open_flat(json, NULL, '{');
+    knee_json_string(json, "name", own->name);
+    knee_json_number(json, "rows", (double)own->rows);
+    knee_json_number(json, "low", own->low);
+    knee_json_number(json, "high", own->high);
+    knee_json_number(json, "covered", own->covered);
+    if (out) {
+        knee_json_number(json, "sources_left_out", (double)out->sources);
+        knee_json_number(json, "low_left_out", out->low);
+        knee_json_number(json, "high_left_out", out->high);
+        knee_json_number(json, "covered_left_out", out->covered_left_out);
+    }
+    knee_json_close(json, '}');
+}
+
 static void json_bands(struct knee_json *json, const struct knee_validation *v)
 {
+    bool crossed = cross_validated(v);
     knee_json_open(json, "bands", '[');
-    for (int i = 0; i < KNEE_RUN_BANDS; i++) {
-        const struct knee_run_band *own = &v->band[i], *out = &v->left_out_band[i];
-        knee_json_open_flat(json, NULL, '{');
-        knee_json_string(json, "name", own->name);
-        knee_json_number(json, "rows", (double)own->rows);
-        knee_json_number(json, "low", own->low);
-        knee_json_number(json, "high", own->high);
-        knee_json_number(json, "covered", own->covered);
-        if (cross_validated(v)) {
-            knee_json_number(json, "sources_left_out", (double)out->sources);
-            knee_json_number(json, "low_left_out", out->low);
-            knee_json_number(json, "high_left_out", out->high);
-            knee_json_number(json, "covered_left_out", out->covered_left_out);
-        }
-        knee_json_close(json, '}');
-    }
+    for (int i = 0; i < KNEE_RUN_BANDS; i++)
+        json_band(json, &v->band[i], crossed ? &v->left_out_band[i] : NULL);
+    knee_json_close(json, ']');
+    knee_json_open(json, "doubts", '[');
+    for (int i = 0; i < KNEE_RUN_DOUBTS; i++)
+        json_band(json, &v->doubt[i], crossed ? &v->left_out_doubt[i] : NULL);
+    json_band(json, &v->memory_band, NULL);
     knee_json_close(json, ']');
 }
 
@@ -462,6 +546,12 @@ static void json_row(struct knee_json *json, const struct knee_measured_run *run
     knee_json_number(json, "curve_error", r->curve_error);
     knee_json_number(json, "measured_bytes", run->memory_bytes);
     knee_json_number(json, "predicted_bytes", r->predicted_bytes);
+    knee_json_number(json, "low_bytes", r->bytes.low);
+    knee_json_number(json, "high_bytes", r->bytes.high);
+    knee_json_number(json, "efficiency", r->measured_efficiency);
+    knee_json_number(json, "predicted_efficiency", r->predicted_efficiency);
+    knee_json_number(json, "low_efficiency", r->efficiency.low);
+    knee_json_number(json, "high_efficiency", r->efficiency.high);
     if (crossed)
         knee_json_number(json, "held_out_error", r->held_out_error);
     knee_json_string(json, "assumed", run->assumed);

@@ -15,15 +15,45 @@ struct knee_word knee_human(double value, enum knee_unit unit)
     return word;
 }
 
+/* Takes the unit away from what is said to be in the same one right after; "1 d 3 h" has two. */
+static void drop_unit(struct knee_word *word, const char *after)
+{
+    char *unit = strrchr(word->s, ' '), *same = strrchr(after, ' ');
+    if (unit && same && strcmp(unit, same) == 0 && strchr(word->s, ' ') == unit)
+        *unit = '\0';
+}
+
 struct knee_word knee_range(double low_s, double high_s)
 {
     struct knee_word low = knee_human(low_s, KNEE_UNIT_SECONDS), word = {""};
     struct knee_word high = knee_human(high_s, KNEE_UNIT_SECONDS);
-    char *unit = strrchr(low.s, ' '), *same = strrchr(high.s, ' ');
-    if (unit && same && strcmp(unit, same) == 0 && strchr(low.s, ' ') == unit)
-        *unit = '\0';
+    drop_unit(&low, high.s);
     knee_format(word.s, sizeof word.s, "%.100s to %.100s", low.s, high.s);
     return word;
+}
+
+static struct knee_word in_unit(double value, enum knee_unit unit)
+{
+    return unit == KNEE_UNIT_FRACTION ? knee_percent(value) : knee_human(value, unit);
+}
+
+struct knee_word knee_surely(double value, struct knee_sure sure, enum knee_unit unit)
+{
+    struct knee_word it = in_unit(value, unit), word = {""};
+    if (isnan(value) || isnan(sure.low) || isnan(sure.high))
+        return it;
+    struct knee_word low = in_unit(sure.low, unit), high = in_unit(sure.high, unit);
+    if (strcmp(low.s, high.s) == 0) /* as sure as it is written */
+        return it;
+    drop_unit(&low, high.s);
+    drop_unit(&high, it.s);
+    knee_format(word.s, sizeof word.s, "%.80s (%.80s to %.80s)", it.s, low.s, high.s);
+    return word;
+}
+
+struct knee_word knee_memory_word(const struct knee_memory *memory)
+{
+    return knee_surely(memory->total, knee_memory_sure(memory), KNEE_UNIT_BYTES);
 }
 
 struct knee_word knee_percent(double share)
@@ -114,9 +144,10 @@ const char *knee_unit_word(enum knee_unit unit)
                                            : "factor";
 }
 
-#define COUNT(value)   knee_human(value, KNEE_UNIT_COUNT).s
-#define SECONDS(value) knee_human(value, KNEE_UNIT_SECONDS).s
-#define DOLLARS(value) knee_human(value, KNEE_UNIT_DOLLARS).s
+#define EFFICIENCY(row) knee_surely((row)->efficiency, (row)->efficiency_sure, KNEE_UNIT_FRACTION).s
+#define COUNT(value)    knee_human(value, KNEE_UNIT_COUNT).s
+#define SECONDS(value)  knee_human(value, KNEE_UNIT_SECONDS).s
+#define DOLLARS(value)  knee_human(value, KNEE_UNIT_DOLLARS).s
 
 static void say_memory(const struct knee_prediction *p, struct knee_text *text)
 {
@@ -139,6 +170,28 @@ static void say_memory(const struct knee_prediction *p, struct knee_text *text)
     knee_text_puts(text, "knee plan finds the split. ");
 }
 
+struct knee_word knee_knee_word(const struct knee_knee *knee)
+{
+    struct knee_word word = {""};
+    if (isnan(knee->sure.low) || knee->sure.low == knee->sure.high)
+        return word;
+    if (isnan(knee->sure.high))
+        knee_format(word.s, sizeof word.s, " (%.0f or more)", knee->sure.low);
+    else
+        knee_format(word.s, sizeof word.s, " (%.0f to %.0f)", knee->sure.low, knee->sure.high);
+    return word;
+}
+
+static struct knee_word knee_ratio_surely(const struct knee_row *row)
+{
+    struct knee_word word = knee_short(row->ratio), low = knee_short(row->ratio_sure.low);
+    struct knee_word high = knee_short(row->ratio_sure.high);
+    if (strcmp(low.s, high.s) != 0)
+        knee_format(word.s, sizeof word.s, "%.40s (%.40s to %.40s)", knee_short(row->ratio).s,
+                    low.s, high.s);
+    return word;
+}
+
 static void say_knee(const struct knee_prediction *p, struct knee_text *text)
 {
     const struct knee_knee *knee = &p->knee;
@@ -149,11 +202,11 @@ static void say_knee(const struct knee_prediction *p, struct knee_text *text)
     } else if (knee->tolerance_workers == knee->limit_workers) {
         knee_text_printf(
             text,
-            "The knee is at %.0f worker%s, where each has one example left: E(%.0f) = %s "
+            "The knee is at %.0f worker%s%s, where each has one example left: E(%.0f) = %s "
             ">= %s. More takes an axis that splits an example (knee plan).",
             knee->tolerance_workers, knee->tolerance_workers == 1 ? "" : "s",
-            knee->tolerance_workers, knee_percent(knee->tolerance_efficiency).s,
-            knee_percent(tolerance).s);
+            knee_knee_word(knee).s, knee->tolerance_workers,
+            knee_percent(knee->tolerance_efficiency).s, knee_percent(tolerance).s);
     } else {
         /* As many decimals as tell the two sides of the tolerance apart. */
         int decimals = 1;
@@ -161,10 +214,11 @@ static void say_knee(const struct knee_prediction *p, struct knee_text *text)
                100 * (knee->tolerance_efficiency - knee->next_efficiency) < 2 * pow(10, -decimals))
             decimals++;
         knee_text_printf(
-            text, "The knee is at %.0f worker%s: E(%.0f) = %.*f %% >= %g %% > %.*f %% = E(%.0f).",
+            text, "The knee is at %.0f worker%s%s: E(%.0f) = %.*f %% >= %g %% > %.*f %% = E(%.0f).",
             knee->tolerance_workers, knee->tolerance_workers == 1 ? "" : "s",
-            knee->tolerance_workers, decimals, 100 * knee->tolerance_efficiency, 100 * tolerance,
-            decimals, 100 * knee->next_efficiency, knee->tolerance_workers + 1);
+            knee_knee_word(knee).s, knee->tolerance_workers, decimals,
+            100 * knee->tolerance_efficiency, 100 * tolerance, decimals,
+            100 * knee->next_efficiency, knee->tolerance_workers + 1);
     }
     if (!isnan(knee->gamma_one_workers))
         knee_text_printf(text, " Communication equals compute (gamma = 1) at K = %.4g.",
@@ -175,10 +229,10 @@ static void say_cause(const struct knee_prediction *p, struct knee_text *text)
 {
     const struct knee_row *at = &p->at;
     const struct knee_verdict *verdict = &p->verdict;
-    knee_text_printf(text, " At %.0f worker%s R = %s (%s exposed / %s compute), E(K) = %s",
-                     at->workers, at->workers == 1 ? "" : "s", knee_short(at->ratio).s,
+    knee_text_printf(text, " At %.0f worker%s R = %s: %s exposed / %s compute. E(K) = %s",
+                     at->workers, at->workers == 1 ? "" : "s", knee_ratio_surely(at).s,
                      SECONDS(knee_step_exposed_s(&at->step)),
-                     SECONDS(at->step.label_s[KNEE_COMPUTE]), knee_percent(at->efficiency).s);
+                     SECONDS(at->step.label_s[KNEE_COMPUTE]), EFFICIENCY(at));
     switch (verdict->suspect) {
     case KNEE_SUSPECT_NONE:
         knee_text_printf(text, ": no bottleneck above %g %% of the step", 100 * KNEE_NO_BOTTLENECK);
@@ -192,7 +246,8 @@ static void say_cause(const struct knee_prediction *p, struct knee_text *text)
         break;
     default:
         knee_text_printf(text, ": %s takes %s of the %s step", knee_suspect_name(verdict->suspect),
-                         knee_percent(verdict->suspect_share).s, SECONDS(at->step.wall_s));
+                         knee_percent(verdict->suspect_share).s,
+                         knee_surely(at->step.wall_s, at->step_sure, KNEE_UNIT_SECONDS).s);
     }
     knee_text_printf(text, "; rule for %s: %s.", verdict->regime->name, verdict->regime->rule);
 }
@@ -272,6 +327,11 @@ void knee_note_sentence(const struct knee_note *note, struct knee_text *text)
         [KNEE_NOTE_MEASURED_AT] = "The measured times are taken to be for %.0f workers: "
                                   "--measured-workers says otherwise.",
         [KNEE_NOTE_NO_ENCODE] = "Compression levers leave out the encoding: it needs --params.",
+        [KNEE_NOTE_SURE] = "In brackets: where 90 of 100 measured curves lie (docs/validate.md); "
+                           "what you gave is taken at your word.",
+        [KNEE_NOTE_MFU] = "%.0f %% of the peak is assumed, and published runs are far from it on "
+                          "both sides: --mfu, --flops or a measured --compute-time makes the step "
+                          "surer, and so does knee plan.",
     };
     if (isnan(note->value))
         knee_text_puts(text, fmt[note->kind]);
@@ -285,7 +345,7 @@ void knee_tax_sentence(const struct knee_tax *tax, struct knee_text *text)
     const struct knee_axis_tax *worst = &tax->axes[tax->binding];
     if (tax->memory.total > tax->memory.capacity)
         knee_text_printf(text, "It does not fit: %s > %s of a GPU. ",
-                         knee_human(tax->memory.total, KNEE_UNIT_BYTES).s,
+                         knee_memory_word(&tax->memory).s,
                          knee_human(tax->memory.capacity, KNEE_UNIT_BYTES).s);
     if (tax->bubble_binds)
         knee_text_printf(text,
@@ -312,10 +372,14 @@ void knee_tax_sentence(const struct knee_tax *tax, struct knee_text *text)
                          tax->tokens_per_gpu >= tax->local_tokens_min ? ">=" : "<",
                          ceil(tax->local_tokens_min));
     if (tax->textbook)
-        knee_text_printf(text, " MFU %s -> about %s.", knee_percent(job->mfu).s,
-                         knee_percent(tax->mfu).s);
+        knee_text_printf(text,
+                         " MFU %s -> about %s; how sure that is nobody has measured: --gpu prices "
+                         "it as knee plan does, with a low and a high end.",
+                         knee_percent(job->mfu).s, knee_percent(tax->mfu).s);
     else
-        knee_text_printf(text, " Step %s, MFU %s.", SECONDS(tax->step_s), knee_percent(tax->mfu).s);
+        knee_text_printf(text, " Step %s, MFU %s, %s of memory.",
+                         knee_surely(tax->step_s, tax->step_sure, KNEE_UNIT_SECONDS).s,
+                         knee_percent(tax->mfu).s, knee_memory_word(&tax->memory).s);
 }
 
 struct knee_word knee_safe(const char *name, size_t width)

@@ -75,6 +75,49 @@ static void labels_sum_to_the_step(void **state)
     }
 }
 
+static bool inside(struct knee_sure sure, double value)
+{
+    return sure.low <= value * (1 + 1e-12) && value <= sure.high * (1 + 1e-12);
+}
+
+static double width(struct knee_sure sure)
+{
+    return sure.high - sure.low;
+}
+
+/* Every prediction lies in its band, which is none at one worker, widens with the count, and is
+ * narrower where the exchange was measured; a share of the peak that is told narrows the step. */
+static void bands_hold_what_they_are_about(void **state)
+{
+    FOR_RANDOM_JOBS
+    {
+        struct knee_job job = random_job(&seed);
+        struct knee_terms terms = terms_of(&job);
+        struct knee_closed_doubt none = {{1, 1}, 1}, mfu = {{0.5, 2}, 1}, near = {{1, 1}, 64};
+        struct knee_row row, loose, one, at, twice;
+        double workers = floor(between(&seed, 32, 128));
+        knee_evaluate(&terms, 1, &one);
+        knee_evaluate(&terms, workers, &row);
+        knee_evaluate(&terms, 2 * workers, &twice);
+        loose = at = row;
+        assert_true(isnan(row.step_sure.low));
+        knee_doubt_row(&terms, &none, &one);
+        knee_doubt_row(&terms, &none, &row);
+        knee_doubt_row(&terms, &none, &twice);
+        knee_doubt_row(&terms, &mfu, &loose);
+        knee_doubt_row(&terms, &near, &at);
+        assert_relative(one.efficiency_sure.low, one.efficiency_sure.high, 1e-12);
+        assert_true(inside(row.step_sure, row.step.wall_s));
+        assert_true(inside(row.efficiency_sure, row.efficiency));
+        assert_true(inside(row.ratio_sure, row.ratio));
+        assert_true(row.efficiency_sure.high <= 1 + 1e-12);
+        assert_true(row.efficiency / row.efficiency_sure.low <
+                    twice.efficiency / twice.efficiency_sure.low);
+        assert_true(width(at.efficiency_sure) <= width(row.efficiency_sure));
+        assert_true(width(loose.step_sure) > width(row.step_sure));
+    }
+}
+
 static void step_is_never_below_its_floors(void **state)
 {
     FOR_RANDOM_JOBS
@@ -380,6 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_sum_to_the_step),
         cmocka_unit_test(step_is_never_below_its_floors),
+        cmocka_unit_test(bands_hold_what_they_are_about),
         cmocka_unit_test(more_bandwidth_never_slows),
         cmocka_unit_test(full_overlap_is_the_maximum),
         cmocka_unit_test(gamma_is_the_same_for_every_model_size),

@@ -322,18 +322,22 @@ static void hosts_wait_for_each_other(void **state)
 static void fitting_is_a_probability(void **state)
 {
     (void)state;
-    struct knee_memory m = {.capacity = 80e9, .total = 85.04e9};
-    assert_near(knee_memory_fit(&m, 0.12), 0.5, 0.01);
+    struct knee_memory m = {.capacity = 80e9, .total = 85.04e9, .spread = 0.12};
+    assert_near(knee_memory_fit(&m), 0.5, 0.01);
     double before = 1;
     for (m.total = 40e9; m.total < 160e9; m.total += 5e9) {
-        double now = knee_memory_fit(&m, 0.12);
+        double now = knee_memory_fit(&m);
         assert_true(now <= before && now >= 0);
         before = now;
     }
     assert_true(before < 1e-6);
     m.total = 60e9;
-    assert_true(knee_memory_fit(&m, 0.12) > 0.99);
-    assert_near(knee_memory_fit(&m, 0), 1, 0);
+    assert_true(knee_memory_fit(&m) > 0.99);
+    struct knee_sure sure = knee_memory_sure(&m);
+    assert_near(log(sure.high / m.total), 1.645 * 0.12, 1e-4);
+    assert_near(sure.low * sure.high, m.total * m.total, 1e-9 * m.total * m.total);
+    m.spread = 0;
+    assert_near(knee_memory_fit(&m), 1, 0);
 }
 
 static void recomputing_and_sharding_save_memory(void **state)
@@ -799,6 +803,11 @@ static void budget_and_deadline_choose(void **state)
     assert_near(a.knee_gpus, 2, 0);
     assert_near(a.peak_gpus, 4, 0);
     assert_near(rows[2].efficiency, 0.7, 1e-12);
+    assert_near(rows[0].efficiency_sure.low, 1, 1e-12); /* E(1) is 1 by definition */
+    assert_true(rows[2].efficiency_sure.low < 0.7 && rows[2].efficiency_sure.high > 0.7);
+    assert_true(rows[2].efficiency_sure.high < 0.8); /* so the knee is at 2 at its high end too */
+    assert_near(a.knee_sure.low, 2, 0);
+    assert_near(a.knee_sure.high, 2, 0);
     assert_near(rows[0].time_s, 1000, 1e-9);
     assert_near(rows[0].cost, 1, 1e-9);
     assert_near((double)a.chosen, 1, 0); /* the last that is worth it */

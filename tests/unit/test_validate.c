@@ -476,6 +476,50 @@ static void what_a_fit_leaves_open(void **state)
     knee_runs_release(&runs);
 }
 
+/* Two sources of one curve each, at 2, 4, ... times their anchor; residuals put in by hand are
+ * found again, over the root of the doublings, and each source is held against the other's. */
+static void curve_bands_by_hand(void **state)
+{
+    (void)state;
+    char rows[4096] = "";
+    for (int i = 0; i < 12; i++) {
+        char row[160];
+        snprintf(row, sizeof row,
+                 "r%d,%s,x,,h100,8,%d,llama3-8b,bf16,4096,1,1,1,1,0,none,DP,1,%s,Y\n", i,
+                 i < 6 ? "near" : "far", 8 << i % 6, i < 6 ? "a" : "b");
+        strcat(rows, row);
+    }
+    struct knee_runs runs = runs_of(rows);
+    struct knee_validation v;
+    struct knee_err err;
+    double room[12];
+    for (int i = 0; i < 12; i++)
+        runs.run[i].same_job = true;
+    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_int_equal(v.result[0].anchor, SIZE_MAX);
+    for (int i = 0; i < 12; i++) { /* log(E measured / E predicted) = +-0.1 a root of doublings */
+        int far = i % 6;
+        double off = (i < 6 ? 0.1 : -0.1) * sqrt(far);
+        runs.run[i].step_s = exp(-off) * v.result[i].predicted_s;
+        v.result[i].held_out_s = v.result[i].predicted_s;
+    }
+    knee_judge_doubts(&v, room);
+    const struct knee_run_band *band = &v.left_out_doubt[KNEE_DOUBT_CURVE_ASSUMED];
+    assert_int_equal(v.left_out_doubt[KNEE_DOUBT_CURVE].rows, 0); /* the software is not named */
+    assert_int_equal(band->rows, 10);
+    assert_int_equal(band->sources, 2);
+    assert_near(band->low, exp(-0.1), 1e-9);
+    assert_near(band->high, exp(0.1), 1e-9);
+    assert_near(band->covered_left_out, 0, 0);
+    /* the shipped band about E(K) grows by the root of the doublings */
+    struct knee_sure one = v.result[1].efficiency, four = v.result[4].efficiency;
+    double first = one.high / v.result[1].predicted_efficiency;
+    assert_near(four.high / v.result[4].predicted_efficiency, first * first, 1e-9);
+    assert_true(v.result[1].bytes.low < v.result[1].predicted_bytes);
+    knee_validation_release(&v);
+    knee_runs_release(&runs);
+}
+
 /* ---- Fits ---- */
 
 /* Runs that a machine with other constants would have had. */
@@ -704,6 +748,7 @@ int main(void)
         cmocka_unit_test(decisions_by_hand),
         cmocka_unit_test(bands_by_hand),
         cmocka_unit_test(bands_that_are_borrowed),
+        cmocka_unit_test(curve_bands_by_hand),
         cmocka_unit_test(what_a_fit_leaves_open),
         cmocka_unit_test(far_sources_have_reasons),
         cmocka_unit_test(layers_that_columns_do_not_have),

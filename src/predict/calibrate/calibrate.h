@@ -66,6 +66,17 @@ void knee_judge_bands(struct knee_validation *validation, double *room);
 /* Fills band: how many rows the shipped bands hold. */
 void knee_count_covered(struct knee_validation *validation);
 
+/* Which step times an efficiency is of. */
+enum knee_run_step { KNEE_RUN_MEASURED, KNEE_RUN_PREDICTED, KNEE_RUN_HELD_OUT };
+/* Throughput per GPU of a run against that of its anchor. */
+double knee_run_efficiency(const struct knee_validation *validation, size_t run, size_t anchor,
+                           enum knee_run_step of);
+
+/* Fills left_out_doubt; `room` as above. And doubt and memory_band, of the shipped ones. */
+void knee_judge_doubts(struct knee_validation *validation, double *room);
+void knee_count_doubts(struct knee_validation *validation);
+_Static_assert(KNEE_RUN_DOUBTS == KNEE_DOUBTS, "a row of validate for every doubt");
+
 /* Fills decisions and room of a validation whose results stand; false: out of memory. */
 bool knee_judge_decisions(struct knee_validation *validation);
 

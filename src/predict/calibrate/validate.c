@@ -157,6 +157,7 @@ static void summarise_held_out(struct knee_validation *v, double *room)
     for (size_t i = 0; i < v->source_count; i++)
         v->held_out[i] = group(v, room, of_source, v->source[i].name, held_out_error);
     knee_judge_bands(v, room);
+    knee_judge_doubts(v, room);
 }
 
 /* Room for one error per run: asked for before anything is written. */
@@ -189,15 +190,39 @@ static size_t anchor_of(const struct knee_validation *v, const char *name)
     return anchor;
 }
 
-/* Throughput per GPU against the anchor's, measured or predicted. */
+static double rate_per_gpu(const struct knee_validation *v, size_t i, enum knee_run_step of)
+{
+    const struct knee_measured_run *r = &v->runs->run[i];
+    const double step_s[] = {[KNEE_RUN_MEASURED] = r->step_s,
+                             [KNEE_RUN_PREDICTED] = v->result[i].predicted_s,
+                             [KNEE_RUN_HELD_OUT] = v->result[i].held_out_s};
+    return r->plan.global_batch * r->shape.seq / r->plan.gpus / step_s[of];
+}
+
+double knee_run_efficiency(const struct knee_validation *v, size_t i, size_t anchor,
+                           enum knee_run_step of)
+{
+    return rate_per_gpu(v, i, of) / rate_per_gpu(v, anchor, of);
+}
+
 static double efficiency(const struct knee_validation *v, size_t i, size_t anchor, bool measured)
 {
-    const struct knee_measured_run *a = &v->runs->run[anchor], *r = &v->runs->run[i];
-    double work_a = a->plan.global_batch * a->shape.seq / a->plan.gpus;
-    double work_r = r->plan.global_batch * r->shape.seq / r->plan.gpus;
-    double time_a = measured ? a->step_s : v->result[anchor].predicted_s;
-    double time_r = measured ? r->step_s : v->result[i].predicted_s;
-    return work_r / time_r / (work_a / time_a);
+    return knee_run_efficiency(v, i, anchor, measured ? KNEE_RUN_MEASURED : KNEE_RUN_PREDICTED);
+}
+
+/* A point of a curve, its anchor left out. */
+static void follow_point(const struct knee_validation *v, size_t i, size_t anchor)
+{
+    struct knee_run_result *r = &v->result[i];
+    const struct knee_measured_run *run = &v->runs->run[i];
+    struct knee_sure sure =
+        knee_band_curve(knee_run_class(run), run->plan.gpus, v->runs->run[anchor].plan.gpus);
+    r->anchor = anchor;
+    r->measured_efficiency = efficiency(v, i, anchor, true);
+    r->predicted_efficiency = efficiency(v, i, anchor, false);
+    r->curve_error = r->predicted_efficiency / r->measured_efficiency - 1;
+    r->efficiency =
+        (struct knee_sure){sure.low * r->predicted_efficiency, sure.high * r->predicted_efficiency};
 }
 
 /* The largest count of the curve up to which efficiency stays at or above the tolerance. */
@@ -224,8 +249,7 @@ static void follow_curve(struct knee_validation *v, const char *name, double tol
     for (size_t i = 0; i < v->runs->count; i++) {
         if (!on_curve(v, i, name) || v->runs->run[i].plan.gpus == curve.anchor_gpus)
             continue;
-        v->result[i].curve_error =
-            efficiency(v, i, anchor, false) / efficiency(v, i, anchor, true) - 1;
+        follow_point(v, i, anchor);
         curve.mape += fabs(v->result[i].curve_error);
         curve.rows++;
     }
@@ -257,7 +281,8 @@ static void predict_run(const struct knee_measured_run *run, const struct knee_r
     struct knee_machine machine;
     struct knee_platform platform = run->platform;
     struct knee_plan_cost cost;
-    *out = (struct knee_run_result){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    *out = (struct knee_run_result){NAN, NAN, NAN, NAN,        NAN,      NAN, NAN, NAN,
+                                    NAN, NAN, NAN, {NAN, NAN}, SIZE_MAX, NAN, NAN, {NAN, NAN}};
     if (run->skipped[0] || knee_machine_init(&platform, changes, &machine, NULL))
         return;
     out->predicted_s = knee_plan_phase_s(&run->shape, &machine, &run->plan, run->phase);
@@ -268,7 +293,8 @@ static void predict_run(const struct knee_measured_run *run, const struct knee_r
     out->high_s = out->predicted_s * cost.high_s / cost.step_s;
     out->predicted_bytes = cost.memory.total;
     out->memory_error = cost.memory.total / run->memory_bytes - 1;
-    out->fits = knee_memory_fit(&cost.memory, machine.rates.memory_spread);
+    out->bytes = knee_memory_sure(&cost.memory);
+    out->fits = knee_memory_fit(&cost.memory);
 }
 
 void knee_validation_release(struct knee_validation *v)
@@ -303,6 +329,7 @@ knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates 
     summarise(v, room);
     follow_curves(v, tolerance);
     knee_count_covered(v);
+    knee_count_doubts(v);
     knee_resize(alloc, room, 0);
     if (knee_judge_decisions(v))
         return KNEE_OK;

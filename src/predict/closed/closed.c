@@ -159,6 +159,7 @@ void knee_evaluate(const struct knee_terms *terms, double workers, struct knee_r
     row->cost = workers * terms->price_per_s * step_s;
     row->stall_cost = workers * terms->price_per_s * stall_s;
     row->stall_joules = workers * terms->idle_power_w * stall_s;
+    row->step_sure = row->efficiency_sure = row->ratio_sure = (struct knee_sure){NAN, NAN};
     row->joules = row->stall_joules + workers * terms->power_w * row->step.label_s[KNEE_COMPUTE];
     evaluate_quality(terms, row);
 }

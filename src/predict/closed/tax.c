@@ -149,6 +149,7 @@ static void add_up(struct knee_tax *tax)
     for (int i = 0; i < KNEE_AXES; i++)
         exposed += tax->axes[i].exposed_s;
     tax->step_s = (tax->compute_s + exposed) / (1 - tax->bubble);
+    tax->step_sure = (struct knee_sure){NAN, NAN};
     tax->bubble_s = tax->bubble * tax->step_s;
     tax->mfu = tax->job.mfu * tax->compute_s / tax->step_s;
 }

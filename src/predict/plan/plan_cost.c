@@ -328,9 +328,10 @@ static void finish(const struct price *p)
         cost->step_s += cost->part_s[part];
     for (int w = 0; w < KNEE_WIRES; w++)
         cost->comm_s += cost->wire_s[w];
-    const struct knee_band *band = &knee_bands[knee_band_class_of(p->shape, p->machine->assumed)];
-    cost->low_s = band->low * cost->step_s;
-    cost->high_s = band->high * cost->step_s;
+    struct knee_sure sure =
+        knee_band_step(knee_band_class_of(p->shape, p->machine->assumed), cost->step_s);
+    cost->low_s = sure.low;
+    cost->high_s = sure.high;
     double tokens = p->plan->global_batch * p->shape->seq;
     double peak = p->machine->peak_flops[KNEE_16BIT] * p->plan->gpus * cost->step_s;
     cost->tokens_per_s = tokens / cost->step_s;

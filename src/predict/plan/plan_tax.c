@@ -115,6 +115,7 @@ knee_status knee_tax_by_plan(struct knee_tax *tax, struct knee_err *err)
     tax->compute_s = step.label_s[KNEE_COMPUTE] + step.label_s[KNEE_HOST];
     tax->bubble_s = cost.part_s[KNEE_PART_BUBBLE];
     tax->step_s = cost.step_s;
+    tax->step_sure = (struct knee_sure){cost.low_s, cost.high_s};
     tax->mfu = cost.mfu_causal;
     tax->memory = cost.memory;
     /* Gathers grow with parameters, compute with tokens: they break even at so many. */

@@ -10,10 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Sources that the constants were not fitted to are off by 10.5 % on average (docs/validate.md,
- * held out); a ratio within two and a half times that says nothing. */
-#define BAND 0.25
-
 static double share(const struct knee_plan_cost *cost, enum knee_part part)
 {
     return cost->part_s[part] / cost->step_s;
@@ -65,8 +61,8 @@ void knee_scale_model(const struct knee_shape *given_shape, const struct knee_pl
     out->mfu_full = cost.mfu_full * cost.step_s / measured_s;
     out->mfu_causal = cost.mfu_causal * cost.step_s / measured_s;
     out->step_s = cost.step_s;
-    out->low_s = cost.step_s * (1 - BAND);
-    out->high_s = cost.step_s * (1 + BAND);
+    out->low_s = cost.low_s;
+    out->high_s = cost.high_s;
     out->comm_share = 0;
     for (size_t i = 0; i < sizeof wires / sizeof *wires; i++)
         out->comm_share += share(&cost, wires[i]);

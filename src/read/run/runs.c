@@ -253,7 +253,7 @@ static void least_recompute(struct knee_measured_run *run, const struct knee_mac
     for (run->plan.recompute = KNEE_KEEP; run->plan.recompute < KNEE_FULL; run->plan.recompute++) {
         struct knee_memory memory;
         knee_memory_of(&footprint, &run->shape, machine, &run->plan, &memory);
-        if (knee_memory_fit(&memory, machine->rates.memory_spread) >= CANNOT_FIT)
+        if (knee_memory_fit(&memory) >= CANNOT_FIT)
             return;
     }
 }
