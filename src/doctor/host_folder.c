@@ -19,7 +19,7 @@
 
 #define HOSTS_MAX      4096
 #define OUTPUT_MAX     256  /* names of one folder of a host */
-#define OUTPUTS_MAX    1024 /* files of a host, beside /sys, /proc and /etc */
+#define OUTPUTS_MAX    1024 /* files and folders of a host, beside /sys, /proc and /etc */
 #define DEPTH_MAX      4
 #define SETTINGS_BYTES ((size_t)1 << 20)
 #define FILE_BYTES     ((size_t)256 << 20)
@@ -139,10 +139,11 @@ static void read_outputs(struct knee_facts *facts, const char *folder, size_t de
         if ((kind == 'd' && depth == 0 && is_tree(names[i])) ||
             (depth > 0 && strcmp(names[i], "nccl.conf") == 0)) /* counts where NCCL looks for it */
             continue;
+        *left -= room;
         if (kind == 'd' && room && depth < DEPTH_MAX)
             read_outputs(facts, path, depth + 1, left);
         else if (kind == 'f' && room)
-            --*left, output_file(facts, folder, names[i]);
+            output_file(facts, folder, names[i]);
         else
             facts->unread++; /* too deep, too many, or no file */
     }

@@ -154,6 +154,32 @@ static void variables(struct both *both)
     knee_text_release(&text);
 }
 
+#define PCI_DEVICES "sys/bus/pci/devices/"
+
+/* A server has hundreds of PCI devices: GPUs and adapters are worth their facts. Their classes are
+ * read before anything else of them. */
+static bool of_other_device(const struct knee_facts *facts, const char *path, const char *data,
+                            size_t length)
+{
+    static const char *const classes[] = {"0x03", "0x12", "0x02"};
+    char device[64];
+    if (strncmp(path, PCI_DEVICES, strlen(PCI_DEVICES)) != 0)
+        return false;
+    path += strlen(PCI_DEVICES);
+    if (strstr(path, "/class")) {
+        for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+            if (length >= 4 && memcmp(data, classes[i], 4) == 0)
+                return false;
+        return true;
+    }
+    snprintf(device, sizeof device, "%.*s", (int)strcspn(path, "/"), path);
+    for (size_t i = 0; i < facts->count; i++)
+        if (strcmp(facts->rows[i].key, "pcidev.class") == 0 &&
+            strcmp(facts->rows[i].subject, device) == 0)
+            return false;
+    return true;
+}
+
 /* What a process was started with is not what it has (see variables()), and what is mounted is
  * nobody's business: a call tells how large /dev/shm is. */
 static void take_what_holds(void *ctx, const char *path, const char *data, size_t length)
@@ -163,7 +189,9 @@ static void take_what_holds(void *ctx, const char *path, const char *data, size_
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(path, others[i]) == 0)
             return;
-    take(ctx, path, data, length);
+    const struct both *both = ctx;
+    if (!of_other_device(both->facts, path, data, length))
+        take(ctx, path, data, length);
 }
 
 void knee_host_variables(struct knee_facts *facts)

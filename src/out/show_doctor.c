@@ -31,10 +31,19 @@ static bool costs(const struct knee_ailment *a)
     return a->price.slows_wire || a->price.slows_job;
 }
 
+/* Priced at all: what is not slowed by it is told as well. */
+static bool priced(const struct knee_ailment *a)
+{
+    return costs(a) || !isnan(a->price.share);
+}
+
 static void cost_sentence(const struct knee_checkup *c, const struct knee_ailment *a,
                           struct knee_text *text)
 {
     const struct knee_toll *p = &a->price;
+    if (!costs(a))
+        knee_text_printf(text, "nothing that an all-reduce of %s over %.0f GPUs would show",
+                         knee_size(c->bytes).s, c->ranks);
     if (p->lost == 1 && isnan(p->ratio_after))
         knee_text_puts(text, "your job: does not run");
     else if (p->slows_job)
@@ -95,7 +104,7 @@ static void one(const struct knee_checkup *c, const struct knee_ailment *a, enum
     place(a, text);
     knee_text_puts(text, "\n");
     knee_wrap(knee_safe(a->evidence, 250).s, width, "    ", text);
-    if (costs(a)) {
+    if (priced(a)) {
         knee_text_puts(&words, "costs: ");
         cost_sentence(c, a, &words);
         indented(&words, width, text);
@@ -190,7 +199,7 @@ static void json_cost(struct knee_json *json, const struct knee_checkup *c,
     knee_json_number(json, "step_after_s", p->step_after_s);
     knee_json_number(json, "throughput_lost", p->lost);
     knee_json_number(json, "dollars_per_day", p->dollars_per_day);
-    if (costs(a))
+    if (priced(a))
         cost_sentence(c, a, &words);
     knee_json_words(json, "words", &words);
     knee_json_close(json, '}');

@@ -959,6 +959,31 @@ static void a_job_pays_what_predict_says(void **state)
     knee_facts_release(&facts);
 }
 
+/* A lower limit costs more; without a limit there is no cost; what nobody would notice is not told
+ * as a loss. */
+static void lower_limits_cost_more(void **state)
+{
+    (void)state;
+    static const char *const limits[] = {"690.00 W", "500.00 W", "350.00 W"};
+    double before = 0;
+    for (size_t i = 0; i < 3; i++) {
+        struct knee_facts facts = {0};
+        struct gpu_values values = good_gpu;
+        struct knee_job job =
+            job_of("model llama2-7b cluster dgx-h100 global-batch 512 workers 64 price 3");
+        struct knee_doctor_options options = {.job = &job};
+        values.limit = limits[i];
+        gpus(&facts, 8, "NVIDIA H100 80GB HBM3", &values);
+        struct knee_checkup c = examine(&facts, 1, &options);
+        double lost = found(&c, "power_limit_low")->price.lost;
+        assert_true(lost > before && lost < 0.5);
+        before = lost;
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+    assert_true(before > 0.1); /* half the power: the clock's cube root, 21 %, of the compute */
+}
+
 /* ---- Forms ---- */
 
 static void facts_go_and_come_back(void **state)
@@ -1091,6 +1116,7 @@ int main(void)
         cmocka_unit_test(equal_hosts_do_not_differ),
         cmocka_unit_test(slower_rails_cost_more),
         cmocka_unit_test(a_job_pays_what_predict_says),
+        cmocka_unit_test(lower_limits_cost_more),
         cmocka_unit_test(facts_go_and_come_back),
         cmocka_unit_test(json_is_json),
         cmocka_unit_test(site_rules),

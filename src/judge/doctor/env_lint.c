@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LINTED_MAX 1024 /* variables of a host; no environment has as many that matter */
+
 const struct knee_nccl_variable *knee_nccl_variable_at(size_t row)
 {
     return row < knee_nccl_variables_count ? &knee_nccl_variables[row] : NULL;
@@ -702,8 +704,11 @@ static void overridden(struct knee_exam *exam)
 void knee_check_env(struct knee_exam *exam)
 {
     size_t first, end = knee_facts_range(exam->facts, "env", &first);
-    for (size_t i = first; i < end; i++)
+    for (size_t i = first; i < end && i < first + LINTED_MAX; i++)
         one_variable(exam, &exam->facts->rows[i]);
+    if (end > first + LINTED_MAX)
+        knee_blame(exam, "env_unknown", "", NAN, "%zu further variables were not looked at",
+                   end - first - LINTED_MAX);
     transports(exam);
     fabric(exam);
     channels(exam);

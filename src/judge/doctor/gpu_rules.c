@@ -52,7 +52,9 @@ static void pcie_width(struct knee_exam *exam)
     }
 }
 
-/* On a workstation somebody wanted it so; in a cluster it makes one GPU the straggler of all. */
+/* On a workstation somebody wanted it so; in a cluster it makes one GPU the straggler of all. Power
+ * grows with the clock and the square of the voltage, which follows it: the clock goes with the
+ * cube root of the power. */
 static void power(struct knee_exam *exam)
 {
     size_t first, end = knee_facts_range(exam->facts, "gpu.power_limit", &first);
@@ -61,8 +63,8 @@ static void power(struct knee_exam *exam)
         double usual = knee_fact_value(exam->facts, row->subject, "gpu.power_default");
         if (row->number < 0.99 * usual)
             knee_blame_at(exam, exam->geforce ? KNEE_NOTE : KNEE_WARNING, "power_limit_low",
-                          row->subject, NAN, "power limit %.0f W, the default is %.0f W",
-                          row->number, usual);
+                          row->subject, cbrt(row->number / usual),
+                          "power limit %.0f W, the default is %.0f W", row->number, usual);
     }
 }
 
@@ -91,6 +93,21 @@ static void clocks(struct knee_exam *exam)
         if (row->number < 0.5 * most && util >= 50)
             knee_blame(exam, "clock_low", row->subject, row->number / most,
                        "%.0f of %.0f MHz at %.0f %% load", row->number, most, util);
+    }
+}
+
+/* What is left of a clock that heat lowers shows under load only. */
+static void heat(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "gpu.event.sw_thermal", &first);
+    for (size_t i = first; i < end; i++) {
+        const char *gpu = exam->facts->rows[i].subject;
+        double util = knee_fact_value(exam->facts, gpu, "gpu.util");
+        double left = knee_fact_value(exam->facts, gpu, "gpu.clock") /
+                      knee_fact_value(exam->facts, gpu, "gpu.clock_max");
+        if (strcmp(exam->facts->rows[i].value, "Active") == 0)
+            knee_blame(exam, "sw_thermal", gpu, util >= 50 ? left : NAN,
+                       "the driver lowers the clock because of heat");
     }
 }
 
@@ -227,6 +244,7 @@ void knee_check_gpus(struct knee_exam *exam)
     pcie_width(exam);
     power(exam);
     clocks(exam);
+    heat(exam);
     without_ecc(exam);
     held_memory(exam);
     failures(exam);

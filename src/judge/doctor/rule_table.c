@@ -84,9 +84,7 @@ static const struct knee_rule rules[] = {
     COST("hw_slowdown", ERROR, "gpu.event.hw_slowdown", "is", "Active",
          "hardware slowdown: heat or power",
          "nvidia-smi -q -d PERFORMANCE says which; check cooling and power", COMPUTE, 0.5, NULL),
-    COST("sw_thermal", WARNING, "gpu.event.sw_thermal", "is", "Active",
-         "the driver lowers the clock because of heat", "check fans and air flow", COMPUTE, NAN,
-         NULL),
+    CODE("sw_thermal", WARNING, "check fans and air flow", COMPUTE, NAN, NULL),
     CODE(
         "gpu_lost", ERROR,
         "drain the node and reboot it; look for Xid 79 in dmesg; reseat or replace the GPU when it "
@@ -183,9 +181,11 @@ static const struct knee_rule rules[] = {
          "check cable and switch port; ip link set DEVICE up; ibstat", NETWORK, NAN, NULL),
     FACT("frontend_down", NOTE, NULL, NULL, NULL, NULL,
          "none, if nothing is plugged in there; keep it out of NCCL_IB_HCA and NCCL_SOCKET_IFNAME"),
-    COST("rail_slow", ERROR, NULL, NULL, NULL, NULL,
-         "reseat or replace the cable; check the switch port's speed: mlxlink -d DEVICE", NETWORK,
-         NAN, NULL),
+    COST(
+        "rail_slow", ERROR, NULL, NULL, NULL, NULL,
+        "reseat or replace the cable; check the switch port's speed: mlxlink -d DEVICE; until then "
+        "NCCL_IB_HCA=^={where} on all hosts: the others may be quicker without it",
+        NETWORK, NAN, NULL),
     COST("rail_narrow", WARNING, NULL, NULL, NULL, NULL,
          "reseat or replace the cable: lanes are missing", NETWORK, NAN, NULL),
     COST("rail_below_cluster", WARNING, NULL, NULL, NULL, NULL,

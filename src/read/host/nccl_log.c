@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICES_MAX 64
+#define DEVICES_MAX  64
+#define SETTINGS_MAX 256 /* different variables; NCCL has as many */
 
 /* Where a row looks: in every line, in NCCL's lines, in its warnings. */
 enum where { ANY, NCCL, WARN };
@@ -173,7 +174,8 @@ struct nccl_log {
     double gdr, plain, socket, shm, p2p; /* channels by what they go over */
     double ranks, nodes, local_ranks;
     bool omni_path;
-    bool last_error; /* the line before announced NCCL's last warning */
+    size_t setting[SETTINGS_MAX], settings; /* rows of the facts */
+    bool last_error;                        /* the line before announced NCCL's last warning */
 };
 
 /* The number behind the last colon of a word, which is cut off. */
@@ -224,17 +226,33 @@ static void setting(struct nccl_log *log, struct knee_slice line)
         char text[64], seen[1024];
         knee_slice_copy(name, text, sizeof text);
         knee_slice_copy(value, seen, sizeof seen);
-        for (size_t k = 0; k < log->facts->count; k++)
-            if (strcmp(log->facts->rows[k].key, "env") == 0 &&
-                strcmp(log->facts->rows[k].subject, text) == 0) {
-                if (strcmp(log->facts->rows[k].value, seen) != 0 && i == 0)
-                    knee_fact_put(log->facts, text, "env.other", value);
-                return;
-            }
+        for (size_t k = 0; k < log->settings; k++) {
+            const struct knee_fact *known = &log->facts->rows[log->setting[k]];
+            if (strcmp(known->subject, text) != 0)
+                continue;
+            if (strcmp(known->value, seen) != 0 && i == 0)
+                knee_fact_put(log->facts, text, "env.other", value);
+            return;
+        }
+        size_t before = log->facts->count;
+        if (log->settings == SETTINGS_MAX) {
+            log->facts->dropped++;
+            return;
+        }
         knee_fact_put(log->facts, text, "env", value);
+        if (log->facts->count > before)
+            log->setting[log->settings++] = before;
         knee_fact_put(log->facts, text, "env.from", knee_slice_of("the log"));
         return;
     }
+}
+
+/* Variables that are known already, from a file beside the log. */
+static void known_settings(struct nccl_log *log)
+{
+    for (size_t i = 0; i < log->facts->count && log->settings < SETTINGS_MAX; i++)
+        if (strcmp(log->facts->rows[i].key, "env") == 0)
+            log->setting[log->settings++] = i;
 }
 
 /* "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>" */
@@ -503,6 +521,8 @@ static void take_line(struct nccl_log *log, struct knee_slice line)
         channel(log, line);
     }
     is_warning = last_error(log, line) || is_warning;
+    if (!is_warning && knee_slice_has(line, " via "))
+        return; /* most lines of a log are channels, and those never tell of trouble */
     if (trouble(log, line, is_warning ? WARN : at == line.length ? ANY : NCCL))
         log->lines++;
     else if (is_warning && !knee_slice_has(line, "Got completion"))
@@ -561,6 +581,7 @@ bool knee_read_nccl_log(struct knee_facts *facts, struct knee_slice text)
         likely = is_old_line(line);
     if (!likely)
         return false;
+    known_settings(&log);
     while (knee_slice_line(&text, &line))
         take_line(&log, line);
     if (log.lines > 0)
