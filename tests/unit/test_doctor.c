@@ -792,12 +792,26 @@ static const struct {
     {N "NCCL INFO NET/IB : No device found.\n" N
        "NCCL INFO NET/Socket : Using [0]ibp12s0:10.0.0.1<0>",
      "ib_absent", KNEE_WARNING},
+    {N "NCCL INFO NET : Using interface ib0:10.0.0.1<0>\n" N
+       "NCCL INFO Using internal Network Socket",
+     "ib_absent", KNEE_WARNING},
     {N "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB e:10.0.0.1<0>\nn2:1:2 [0] "
        "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB e:10.0.0.2<0>",
      "rails_differ", KNEE_WARNING},
     {N "NCCL INFO Bootstrap : Using eth0:172.17.0.2<0>\nn2:1:2 [0] NCCL INFO Bootstrap : Using "
        "eth0:172.17.0.2<0>",
      "wrong_interface", KNEE_ERROR},
+    {N "misc/ibvwrap.cc:9 NCCL WARN Call to ibv_create_qp failed with error Unknown error -12",
+     "memlock_low", KNEE_ERROR},
+    {N
+     "misc/ibvwrap.cc:9 NCCL WARN Call to ibv_modify_qp failed with error No data available errno "
+     "61",
+     "gid_index", KNEE_ERROR},
+    {N "graph/topo.h:9 NCCL WARN Could not find NET with id 3", "topology_broken", KNEE_ERROR},
+    {N "graph/xml.h:9 NCCL WARN Attribute vendor of node cpu not found", "topo_file_wrong",
+     KNEE_ERROR},
+    {N "enqueue.cc:9 NCCL WARN Error : no algorithm/protocol available", "no_algorithm",
+     KNEE_ERROR},
     /* A rank that died of something else is missed by its peers */
     {N "alloc.h:9 NCCL WARN Cuda failure 2 'out of memory'\nn2:1:2 [0] socket.cc:9 NCCL WARN "
        "socketPollConnect: Connect to 10.0.0.4<5> returned 111(Connection refused)",

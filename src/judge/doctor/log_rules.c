@@ -61,6 +61,10 @@ static void without_verbs(struct knee_exam *exam)
     else if (device && wanted)
         knee_blame(exam, "ib_absent", device->subject, NAN, "%s%s%s", device->value,
                    env(exam, "NCCL_IB_HCA")[0] ? "; NCCL_IB_HCA=" : "", env(exam, "NCCL_IB_HCA"));
+    else if (!device && !verbs && over_ipoib(exam) && exam->nodes != KNEE_ABSENT &&
+             log_fact(exam, "log.network.Socket"))
+        knee_blame(exam, "ib_absent", "", NAN,
+                   "sockets over IPoIB: InfiniBand is there and is not used as such");
     else if (device && exam->nodes == KNEE_PRESENT)
         knee_blame(exam, "socket_only", device->subject, NAN,
                    "%s: traffic between nodes goes over TCP", device->value);

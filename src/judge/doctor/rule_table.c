@@ -653,6 +653,18 @@ static const struct knee_rule rules[] = {
     LOG("efa_fork", WARNING, "log.efa_fork",
         "FI_EFA_FORK_SAFE=1 (RDMAV_FORK_SAFE=1 before libfabric 1.13), or a newer kernel", NOTHING,
         NAN, NULL),
+    LOG("topology_broken", ERROR, "log.topology_broken",
+        "NCCL 2.27.3 or newer: 2.25 and 2.26 lose adapters of other nodes; the same adapters on "
+        "all "
+        "nodes",
+        ALL, NAN, "env_mismatch"),
+    LOG("topo_file_wrong", ERROR, "log.topo_file",
+        "correct or unset NCCL_TOPO_FILE (plugins bring one of their own): it lacks what this NCCL "
+        "reads",
+        ALL, NAN, "graph_file_wrong"),
+    LOG("no_algorithm", ERROR, "log.no_algorithm",
+        "unset NCCL_ALGO and NCCL_PROTO: what they ask for is not there", ALL, NAN,
+        "algo_contradict"),
     LOG("topology_poor", WARNING, "log.topology_poor",
         "NCCL found no ring that fits: in a VM give it NCCL_TOPO_FILE; else check P2P, ACS and "
         "which NICs it may use",
