@@ -20,6 +20,7 @@
 #define HOSTS_MAX      4096
 #define OUTPUT_MAX     256  /* names of one folder of a host */
 #define OUTPUTS_MAX    1024 /* files and folders of a host, beside /sys, /proc and /etc */
+#define PROCESSES_MAX  16
 #define DEPTH_MAX      4
 #define SETTINGS_BYTES ((size_t)1 << 20)
 #define FILE_BYTES     ((size_t)256 << 20)
@@ -173,6 +174,29 @@ static void read_named_settings(struct knee_facts *facts, const char *folder)
     free(data);
 }
 
+/* Of a saved host, the processes that somebody thought worth saving: proc/1234/environ, limits. */
+static void read_processes(struct knee_facts *facts, const char *folder)
+{
+    static const char *const files[] = {"environ", "limits"};
+    char proc[PATH_MAX], path[PATH_MAX];
+    size_t count = 0, read = 0;
+    bool cut = false;
+    if (snprintf(proc, sizeof proc, "%s/proc", folder) >= (int)sizeof proc ||
+        kind_of(folder, "proc") != 'd')
+        return;
+    char **names = names_of(proc, OUTPUT_MAX, &count, &cut);
+    for (size_t i = 0; names && i < count && read < PROCESSES_MAX; i++) {
+        if (names[i][0] < '1' || names[i][0] > '9' || kind_of(proc, names[i]) != 'd' ||
+            snprintf(path, sizeof path, "%s/%s", proc, names[i]) >= (int)sizeof path)
+            continue;
+        read++;
+        for (size_t k = 0; k < sizeof files / sizeof *files; k++)
+            if (kind_of(path, files[k]) == 'f')
+                output_file(facts, path, files[k]);
+    }
+    release_names(names, count);
+}
+
 static void read_host(struct knee_facts *facts, const char *folder, const char *name)
 {
     size_t left = OUTPUTS_MAX;
@@ -180,6 +204,7 @@ static void read_host(struct knee_facts *facts, const char *folder, const char *
     size_t unread = knee_host_walk(folder, true, (struct knee_file_sink){take, facts});
     facts->no_memory = unread == SIZE_MAX;
     facts->unread += unread == SIZE_MAX ? 0 : unread;
+    read_processes(facts, folder);
     read_outputs(facts, folder, 0, &left);
     read_named_settings(facts, folder);
 }

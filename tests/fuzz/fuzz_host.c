@@ -20,7 +20,7 @@ static knee_host_reader *const readers[] = {
     knee_read_nvlink_errors, knee_read_rdma_link,   knee_read_fabric_service, knee_read_df,
     knee_read_smi_failure,   knee_read_dcgm,        knee_read_fabric_word,    knee_read_imex,
     knee_read_clock,         knee_read_ip_link,     knee_read_ibdev2netdev,   knee_read_mounts,
-    knee_read_nccl_named,
+    knee_read_nccl_named,    knee_read_paths,
 };
 #define READERS (sizeof readers / sizeof *readers)
 

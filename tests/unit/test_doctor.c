@@ -161,6 +161,22 @@ static const struct fault {
      "host_out_of_memory", "", "memory"},
     {cpu_only, "dmesg", "[ 12.5] amdgpu 0000:83:00.0: amdgpu: GPU reset begin!\n", "amd_gpu_reset",
      "0000:83:00.0", "firmware"},
+    {dgx_h100, "dmesg",
+     "[ 1.5] mlx5_core 0000:1a:00.0 ens1: Link down\n[ 9.5] mlx5_core 0000:1a:00.0 ens1: Link "
+     "down\n[ 11.5] mlx5_core 0000:1a:00.0 ens1: Link down\n",
+     "link_flaps", "0000:1a:00.0", "cable"},
+    {dgx_h100, "dmesg",
+     "[ 1.5] pcieport 0000:16:00.0: AER: Uncorrected (Fatal) error received: 0000:1a:00.0\n",
+     "aer_uncorrected", "", "device"},
+    {dgx_h100, "lspci.txt",
+     "1a:00.0 Infiniband controller: Mellanox Technologies MT2910\n\t\tLnkCap:\tPort #0, Speed "
+     "32GT/s, Width x16\n\t\tLnkSta:\tSpeed 32GT/s, Width x8, TrErr- Train-\n",
+     "nic_pcie_narrow", "0000:1a:00.0", "reseat"},
+    {dgx_h100, "gpu.csv",
+     "index, name, utilization.gpu [%], clocks.sm [MHz], clocks.max.sm [MHz]\n0, NVIDIA H100, 99 "
+     "%, "
+     "600 MHz, 1980 MHz\n",
+     "clock_low", "GPU 0", "CLOCK"},
     {cpu_only, "smi.txt",
      "Unable to determine the device handle for GPU 0000:5D:00.0: GPU is lost.  Reboot\n",
      "gpu_lost", "GPU 0000:5d:00.0", "reboot"},
@@ -642,6 +658,13 @@ static const struct {
      "", "gpu.process", "python3"},
     {"\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir-\n\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+\n", "",
      "pci.acs", "SrcValid+ TransBlk- ReqRedir+"},
+    {"/sys/bus/pci/devices/0000:1a:00.0/max_link_width:16\n/sys/class/infiniband/mlx5_3/ports/1/"
+     "state:4: ACTIVE\n",
+     "0000:1a:00.0", "pcidev.width_max", "16"},
+    {"pid, process_name, used_gpu_memory [MiB]\n4242, python, 61000 MiB\n", "", "gpu.process",
+     "python"},
+    {"# job\nexport NCCL_NTHREADS=256   # as measured\nexport NCCL_DEBUG=\"WARN\"\n",
+     "NCCL_NTHREADS", "env", "256"},
     {"eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 8900\n        inet 10.0.0.1\n", "eth0",
      "net.mtu", "8900"},
     {"[    1.250000] virtio_net virtio0 ens3: renamed from eth0\n", "", "kernel.log", "read"},

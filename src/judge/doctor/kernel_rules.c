@@ -112,8 +112,20 @@ static void check_sxids(struct knee_exam *exam)
                    exam->facts->rows[i].number, message(exam->facts->rows[i].value));
 }
 
+/* Once or twice comes with booting; three times is a link that flaps (gpud counts so, too). */
+static void check_links(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "kernel.link_down", &first);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *row = &exam->facts->rows[i];
+        knee_blame_at(exam, row->number >= 3 ? KNEE_WARNING : KNEE_NOTE, "link_flaps", row->subject,
+                      NAN, "the link went down %.0fx: %.200s", row->number, row->value);
+    }
+}
+
 void knee_check_kernel(struct knee_exam *exam)
 {
+    check_links(exam);
     check_xids(exam);
     check_sxids(exam);
 }

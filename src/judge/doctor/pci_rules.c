@@ -62,9 +62,21 @@ static void check_acs(struct knee_exam *exam)
     }
 }
 
+/* Slots of eight lanes are common: a remark, unless another GPU of the host has all of its own. */
+static bool a_gpu_is_whole(const struct knee_facts *facts)
+{
+    size_t first, end = knee_facts_range(facts, "pci.lnk_width", &first);
+    for (size_t i = first; i < end; i++)
+        if (knee_fact_is(facts, facts->rows[i].subject, "pci.what", "gpu") &&
+            !strstr(facts->rows[i].value, "downgraded"))
+            return true;
+    return false;
+}
+
 static void check_links(struct knee_exam *exam)
 {
     size_t first, end = knee_facts_range(exam->facts, "pci.lnk_width", &first);
+    enum knee_severity narrow = a_gpu_is_whole(exam->facts) ? KNEE_WARNING : KNEE_NOTE;
     for (size_t i = first; i < end; i++) {
         const struct knee_fact *row = &exam->facts->rows[i];
         const struct knee_fact *what = knee_fact_find(exam->facts, row->subject, "pci.what");
@@ -72,8 +84,9 @@ static void check_links(struct knee_exam *exam)
         bool nic = what && strcmp(what->value, "nic") == 0,
              gpu = what && strcmp(what->value, "gpu") == 0;
         if ((nic || gpu) && strstr(row->value, "downgraded"))
-            knee_blame(exam, nic ? "nic_pcie_narrow" : "gpu_pcie_narrow", row->subject, NAN,
-                       "PCIe width %s", row->value);
+            knee_blame_at(exam, nic ? KNEE_WARNING : narrow,
+                          nic ? "nic_pcie_narrow" : "gpu_pcie_narrow", row->subject, NAN,
+                          "PCIe width %s", row->value);
         if (nic && speed && strstr(speed->value, "downgraded"))
             knee_blame(exam, "nic_pcie_slow", row->subject, NAN, "PCIe speed %s", speed->value);
     }

@@ -87,11 +87,16 @@ static bool is_name(struct knee_slice name)
 static bool assignment(struct knee_slice line, struct knee_slice *name, struct knee_slice *value)
 {
     line = knee_slice_trim(line);
-    if (knee_slice_starts(line, "export "))
+    bool shell = knee_slice_starts(line, "export ");
+    if (shell)
         line = knee_slice_trim(knee_slice_from(line, 7));
     size_t at = knee_slice_find(line, "=");
     *name = (struct knee_slice){line.at, at};
     *value = knee_slice_from(line, at + 1);
+    if (shell) { /* a remark behind it */
+        value->length = knee_slice_find(*value, " #");
+        *value = knee_slice_trim(*value);
+    }
     if (value->length > 1 && (value->at[0] == '"' || value->at[0] == '\'') &&
         value->at[value->length - 1] == value->at[0])
         *value = (struct knee_slice){value->at + 1, value->length - 2};

@@ -6,21 +6,16 @@
 #include <string.h>
 
 static knee_host_reader *const readers[] = {
-    knee_read_smi_xml,      knee_read_smi_text,
-    knee_read_smi_metrics,  knee_read_smi_table,
-    knee_read_dcgm,         knee_read_nvlink_errors,
-    knee_read_nvlink,       knee_read_fabric_service,
-    knee_read_imex,         knee_read_clock,
-    knee_read_df,           knee_read_rdma_link,
-    knee_read_ibdev2netdev, knee_read_ip_link,
-    knee_read_ibstat,       knee_read_ibstatus,
-    knee_read_show_gids,    knee_read_rocm,
-    knee_read_nccl_log,     knee_read_devinfo,
-    knee_read_ethtool,      knee_read_ulimit,
-    knee_read_lspci,        knee_read_topo_matrix,
-    knee_read_kernel_log,   knee_read_lsmod,
-    knee_read_smi_csv,      knee_read_smi_failure,
-    knee_read_env,
+    knee_read_paths,         knee_read_smi_xml,      knee_read_smi_text,
+    knee_read_smi_metrics,   knee_read_smi_table,    knee_read_dcgm,
+    knee_read_nvlink_errors, knee_read_nvlink,       knee_read_fabric_service,
+    knee_read_imex,          knee_read_clock,        knee_read_df,
+    knee_read_rdma_link,     knee_read_ibdev2netdev, knee_read_ip_link,
+    knee_read_ibstat,        knee_read_ibstatus,     knee_read_show_gids,
+    knee_read_rocm,          knee_read_nccl_log,     knee_read_devinfo,
+    knee_read_ethtool,       knee_read_ulimit,       knee_read_lspci,
+    knee_read_topo_matrix,   knee_read_kernel_log,   knee_read_lsmod,
+    knee_read_smi_csv,       knee_read_smi_failure,  knee_read_env,
 };
 
 /* Files whose name says more than their content; `part`: somewhere in the name. */

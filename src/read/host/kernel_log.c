@@ -25,7 +25,11 @@ static const struct {
     {"kernel.cable", "Cable unplugged", ""},
     {"kernel.cable", "cable unplugged", ""},
     {"kernel.aer_uncorrected", "PCIe Bus Error: severity=Uncorrect", ""},
+    {"kernel.aer_uncorrected", "AER: ", "ncorrect"},
     {"kernel.aer_corrected", "PCIe Bus Error: severity=Corrected", ""},
+    {"kernel.aer_corrected", "AER: Corrected error", ""},
+    {"kernel.link_down", "mlx5_core", ": Link down"},
+    {"kernel.link_down", "NIC Link is Down", ""},
     {"kernel.gpu_init", "RmInitAdapter failed", ""},
     {"kernel.off_bus", "fallen off the bus", "NVRM"},
     {"kernel.driver_mismatch", "NVRM: API mismatch", ""},
@@ -34,6 +38,7 @@ static const struct {
     {"kernel.amd_ras", "amdgpu", "uncorrectable hardware errors"},
     {"kernel.cpu_hot", "cpu clock throttled", ""},
     {"kernel.mce", "Machine Check", "Hardware Error"},
+    {"kernel.mce", "Machine check events logged", "Hardware Error"},
     {"kernel.mce", "EDAC ", " UE "},
     {"kernel.module", "mlx5_core", "Port module event[error]"},
     {"kernel.nic_hot", "mlx5_core", "High temperature"},
@@ -126,14 +131,16 @@ static bool sxid_line(struct knee_facts *facts, struct knee_slice line)
     return true;
 }
 
-/* The device a line of a driver speaks of: "mlx5_core 0000:41:00.0: ...". */
+/* The device a line of a driver speaks of: "mlx5_core 0000:41:00.0: ...", "... 0000:41:00.0 ens1:
+ * ...". */
 static void device_in(struct knee_slice line, char *out, size_t size)
 {
     struct knee_slice word;
     out[0] = '\0';
     while (knee_slice_word(&line, &word))
-        if (word.length == 13 && word.at[4] == ':' && word.at[7] == ':' && word.at[10] == '.') {
-            word.length--;
+        if ((word.length == 12 || word.length == 13) && word.at[4] == ':' && word.at[7] == ':' &&
+            word.at[10] == '.') {
+            word.length = 12;
             knee_slice_copy(word, out, size);
             return;
         }

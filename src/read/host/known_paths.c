@@ -225,3 +225,31 @@ bool knee_read_known_path(struct knee_facts *facts, const char *path, struct kne
     }
     return false;
 }
+
+/* grep -r . /sys/class/infiniband: "/sys/class/infiniband/mlx5_0/ports/1/state:4: ACTIVE".
+ * Addresses of the PCI bus have colons too: the path ends where a known one does. */
+static bool path_line(struct knee_facts *facts, struct knee_slice line)
+{
+    char path[160];
+    if (line.length > 0 && line.at[0] == '/')
+        line = knee_slice_from(line, 1);
+    if (!knee_slice_starts(line, "sys/") && !knee_slice_starts(line, "proc/"))
+        return false;
+    for (size_t i = 0; i < line.length && i < sizeof path; i++) {
+        if (line.at[i] != ':')
+            continue;
+        knee_slice_copy((struct knee_slice){line.at, i}, path, sizeof path);
+        if (knee_read_known_path(facts, path, knee_slice_trim(knee_slice_from(line, i + 1))))
+            return true;
+    }
+    return false;
+}
+
+bool knee_read_paths(struct knee_facts *facts, struct knee_slice text)
+{
+    struct knee_slice line;
+    bool any = false;
+    while (knee_slice_line(&text, &line))
+        any = path_line(facts, line) || any;
+    return any;
+}

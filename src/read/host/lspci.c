@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,9 +74,36 @@ static void bus_line(struct knee_facts *facts, const char *device, struct knee_s
     }
 }
 
-/* "LnkSta: Speed 16GT/s (downgraded), Width x8 (downgraded)" */
-static void link_line(struct knee_facts *facts, const char *device, struct knee_slice line)
+/* What a link can do, of the line before. */
+struct link_most {
+    double speed, width;
+};
+
+/* "LnkCap: Port #0, Speed 32GT/s, Width x16, ASPM not supported" */
+static struct link_most most_of(struct knee_slice line)
 {
+    struct link_most most = {NAN, NAN};
+    knee_slice_number_after(line, "Speed ", &most.speed);
+    knee_slice_number_after(line, "Width x", &most.width);
+    return most;
+}
+
+/* The word as lspci writes it since 3.6; before, the numbers had to be compared. */
+static void put_link(struct knee_facts *facts, const char *device, const char *key,
+                     struct knee_slice value, double number, double most)
+{
+    char text[64];
+    bool less = number < most && !knee_slice_has(value, "(");
+    knee_format(text, sizeof text, "%.*s%s", (int)(value.length < 40 ? value.length : 40), value.at,
+                less ? " (downgraded)" : "");
+    knee_fact_put(facts, device, key, knee_slice_of(text));
+}
+
+/* "LnkSta: Speed 16GT/s (downgraded), Width x8 (downgraded)" */
+static void link_line(struct knee_facts *facts, const char *device, struct knee_slice line,
+                      struct link_most most)
+{
+    struct link_most now = most_of(line);
     struct knee_slice speed = knee_slice_from(line, knee_slice_find(line, "Speed ") + 6), rest;
     size_t width = knee_slice_find(line, "Width ");
     if (width == line.length)
@@ -85,8 +113,8 @@ static void link_line(struct knee_facts *facts, const char *device, struct knee_
     knee_slice_until(&rest, ',', &speed);
     rest = wide;
     knee_slice_until(&rest, ',', &wide);
-    knee_fact_put(facts, device, "pci.lnk_speed", speed);
-    knee_fact_put(facts, device, "pci.lnk_width", wide);
+    put_link(facts, device, "pci.lnk_speed", speed, now.speed, most.speed);
+    put_link(facts, device, "pci.lnk_width", wide, now.width, most.width);
 }
 
 /* lspci -vvv | grep ACSCtl: no device is named; how many of them redirect. */
@@ -111,6 +139,7 @@ bool knee_read_lspci(struct knee_facts *facts, struct knee_slice text)
 {
     struct knee_slice line, whole = text;
     char device[32] = "";
+    struct link_most most = {NAN, NAN};
     size_t devices = 0, lines = 0, before = facts->count;
     while (knee_slice_line(&text, &line)) {
         lines += line.length > 0;
@@ -123,8 +152,11 @@ bool knee_read_lspci(struct knee_facts *facts, struct knee_slice text)
                 return alone(facts, whole);
         } else if (knee_slice_starts(inner, "Bus: primary=")) {
             bus_line(facts, device, inner);
+        } else if (knee_slice_starts(inner, "LnkCap:")) {
+            most = most_of(inner);
         } else if (knee_slice_starts(inner, "LnkSta:")) {
-            link_line(facts, device, inner);
+            link_line(facts, device, inner, most);
+            most = (struct link_most){NAN, NAN};
         } else if (knee_slice_starts(inner, "ACSCtl:")) {
             knee_fact_put(facts, device, "pci.acs", knee_slice_from(inner, 7));
         }

@@ -21,6 +21,17 @@ static const struct {
     {"pcie.link.width.current", "gpu.pcie_width"},
     {"pcie.link.width.max", "gpu.pcie_width_max"},
     {"utilization.gpu", "gpu.util"},
+    {"clocks.sm", "gpu.clock"},
+    {"clocks.current.sm", "gpu.clock"},
+    {"clocks.max.sm", "gpu.clock_max"},
+    {"clocks.applications.graphics", "gpu.app_clock"},
+    {"clocks.default_applications.graphics", "gpu.app_default"},
+    {"memory.used", "gpu.memory_used"},
+    {"temperature.gpu", "gpu.temperature"},
+    {"compute_mode", "gpu.compute_mode"},
+    {"mig.mode.current", "gpu.mig"},
+    {"ecc.mode.current", "gpu.ecc"},
+    {"vbios_version", "gpu.vbios"},
     {"power.limit", "gpu.power_limit"},
     {"power.default_limit", "gpu.power_default"},
     {"ecc.errors.uncorrected.volatile.total", "gpu.ecc.uncorrected.total"},
@@ -75,6 +86,21 @@ static void cell(struct knee_facts *facts, const char *gpu, struct knee_slice na
                       knee_slice_of(bits & events[i].bit ? "Active" : "Not Active"));
 }
 
+/* nvidia-smi --query-compute-apps: programs, a line each. */
+static bool compute_apps(struct knee_facts *facts, struct knee_csv *csv,
+                         const struct knee_csv *header)
+{
+    size_t name = 0, rows = 0;
+    while (name < header->fields && !knee_slice_is(knee_csv_slice(header, name), "process_name"))
+        name++;
+    if (name == header->fields)
+        return false;
+    for (; knee_csv_row(csv) && rows < 1024; rows++)
+        if (name < csv->fields)
+            knee_fact_put(facts, "", "gpu.process", knee_csv_slice(csv, name));
+    return true;
+}
+
 bool knee_read_smi_csv(struct knee_facts *facts, struct knee_slice text)
 {
     struct knee_csv csv, header;
@@ -83,6 +109,8 @@ bool knee_read_smi_csv(struct knee_facts *facts, struct knee_slice text)
     if (!knee_csv_row(&csv) || csv.fields < 2)
         return false;
     header = csv;
+    if (compute_apps(facts, &csv, &header))
+        return true;
     for (size_t i = 0; i < header.fields; i++) {
         struct knee_slice name = knee_csv_slice(&header, i);
         name.length = knee_slice_find(name, " [");
