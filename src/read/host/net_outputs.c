@@ -159,8 +159,8 @@ bool knee_read_df(struct knee_facts *facts, struct knee_slice text)
     return false;
 }
 
-/* /proc/mounts, /proc/self/mountinfo and mount: "shm /dev/shm tmpfs rw,nosuid,size=65536k 0 0".
- * Without a size it is half of the memory. */
+/* The kernel's list of mounts, mountinfo, and mount: "shm /dev/shm tmpfs rw,nosuid,size=65536k 0
+ * 0". Without a size it is half of the memory. */
 bool knee_read_mounts(struct knee_facts *facts, struct knee_slice text)
 {
     struct knee_slice line, size;
