@@ -445,14 +445,16 @@ static double coarse_seconds(const struct work *w, const struct knee_train_log *
 {
     size_t most = 0, begin = 0;
     double found = NAN;
-    if (log->timing != KNEE_TIMED_ELAPSED || tick_of(w, TRAIN_ELAPSED) < 1)
+    bool stamps = log->timing == KNEE_TIMED_STAMP;
+    enum train_what clock = stamps ? TRAIN_STAMP : TRAIN_ELAPSED;
+    if ((!stamps && log->timing != KNEE_TIMED_ELAPSED) || tick_of(w, clock) < 1)
         return NAN;
     for (size_t i = 0; i < w->count; i++) {
         bool gap =
             i > begin + 1 && steps_between(w, i - 1, i) > 3 * steps_between(w, begin, begin + 1);
         begin = w->run[i] == w->run[begin] && !gap ? begin : i;
         double steps = steps_between(w, begin, i);
-        double seconds = (get(w, i, TRAIN_ELAPSED) - get(w, begin, TRAIN_ELAPSED)) / steps;
+        double seconds = (get(w, i, clock) - get(w, begin, clock)) / steps;
         if (i - begin > most && !isnan(positive(seconds))) {
             most = i - begin;
             found = seconds;
