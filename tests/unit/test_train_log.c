@@ -368,6 +368,12 @@ static const struct {
      "Training:   0%|   | 10/5000 [02:30<5:21:42,  3.87s/step, loss=11.413, acc=0.040]\r"
      "Training:   0%|   | 20/5000 [03:10<5:21:42,  4.00s/step, loss=11.413, acc=0.040]\n",
      4, KNEE_TIMED_ELAPSED},
+    {"picotron",
+     "[rank 0] Step: 5     | Loss: 3.2000 | Global batch size:  32.77K | Tokens/s:  16.39K | "
+     "Tokens/s/GPU:   4.10K | Tokens: 163.84K | MFU: 30.3% | Memory usage:   5.20GB\n",
+     32.77 / 16.39, KNEE_TIMED_RATE},
+    {"LitGPT", /* a benchmark that marks no steps */
+     "iter 0: loss 10.5000, iter time: 383.11ms, t: 4096\n", 0.38311, KNEE_TIMED_PRINTED},
     {"OpenCLIP",
      "2023-01-01,10:00:00 | INFO | Train Epoch: 0 [  12800/1000000 (1%)] Data (t): 0.010 Batch "
      "(t): 0.456, 280.7/s, 280.7/s/gpu LR: 0.000010 Logit Scale: 14.2 Loss: 4.8 (4.8)\n",

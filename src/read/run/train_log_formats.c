@@ -173,6 +173,13 @@ static const struct train_key verl[] = {{"step", TRAIN_STEP, 1},
  * lr: 0.0001" */
 static const struct train_key batch_lines[] = {
     {"batch", TRAIN_STEP, 1}, {"loss", TRAIN_LOSS, 1}, {"speed", TRAIN_SAMPLES_PER_S, 1}, END};
+static const struct train_key picotron[] = {{"step", TRAIN_STEP, 1},
+                                            {"loss", TRAIN_LOSS, 1},
+                                            {"time_step", TRAIN_SECONDS, 1e-3},
+                                            {"global_batch_size", TRAIN_TOKENS, 1},
+                                            {"tokens_s", TRAIN_TOKENS_PER_S, 1},
+                                            {"tokens_s_gpu", TRAIN_WORKER_TOKENS, 1},
+                                            END};
 static const struct train_key automodel[] = {
     {"step", TRAIN_STEP, 1}, {"loss", TRAIN_LOSS, 1}, {"tps", TRAIN_TOKENS_PER_S, 1}, END};
 static const struct train_key open_clip[] = {
@@ -608,6 +615,7 @@ const struct train_format knee_train_formats[] = {
     {"verl", {"timing_s/step:"}, verl, TRAIN_NO_STAMP, NULL},
     {"FSDP example", {" samples/sec, lr: "}, batch_lines, 0, NULL},
     {"Automodel", {" GiB | tps "}, NULL, 0, read_automodel},
+    {"picotron", {"Tokens/s/GPU: "}, picotron, TRAIN_NO_STAMP | TRAIN_SUFFIXES, NULL},
     {"OpenCLIP", {"Batch (t):"}, open_clip, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
     {"TensorFlow", {" sec/step)", "global_step/sec:"}, NULL, TRAIN_NO_STAMP, read_tensorflow},
     {"DeepSpeed", {"SamplesPerSec="}, NULL, 0, read_deepspeed},

@@ -66,9 +66,9 @@ static double positive(double value)
 static bool has_time(const struct train_raw *raw)
 {
     static const enum train_what ways[] = {
-        TRAIN_SECONDS,       TRAIN_ELAPSED,      TRAIN_STAMP,
-        TRAIN_SAMPLES_PER_S, TRAIN_TOKENS_PER_S, TRAIN_WORKER_TOKENS,
-        TRAIN_STEPS_PER_S,   TRAIN_RUNTIME,      TRAIN_INTERVAL};
+        TRAIN_SECONDS,      TRAIN_ELAPSED,       TRAIN_STAMP,       TRAIN_SAMPLES_PER_S,
+        TRAIN_TOKENS_PER_S, TRAIN_WORKER_TOKENS, TRAIN_STEPS_PER_S, TRAIN_RUNTIME,
+        TRAIN_INTERVAL,     TRAIN_PART};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (raw->value[ways[i]] > 0)
             return true;
@@ -146,6 +146,19 @@ static size_t by_printed(struct work *w, double batch, double seq)
     (void)seq;
     for (size_t i = 0; i < w->count; i++) {
         w->seconds[i] = positive(get(w, i, TRAIN_SECONDS));
+        found += known(w->seconds[i]);
+    }
+    return found;
+}
+
+/* Micro-batches of a log that marks no steps: each is one. */
+static size_t by_part(struct work *w, double batch, double seq)
+{
+    size_t found = 0;
+    (void)batch;
+    (void)seq;
+    for (size_t i = 0; i < w->count; i++) {
+        w->seconds[i] = positive(get(w, i, TRAIN_PART));
         found += known(w->seconds[i]);
     }
     return found;
@@ -289,10 +302,11 @@ static const struct {
     size_t (*find)(struct work *w, double batch, double seq);
     size_t enough;
 } timings[] = {
-    {KNEE_TIMED_PRINTED, by_printed, 1}, {KNEE_TIMED_PRINTED, by_interval, 1},
-    {KNEE_TIMED_ELAPSED, by_elapsed, 1}, {KNEE_TIMED_RATE, by_own_rate, 1},
-    {KNEE_TIMED_STAMP, by_stamp, 4},     {KNEE_TIMED_RATE, by_rate, 1},
-    {KNEE_TIMED_STAMP, by_stamp, 1},     {KNEE_TIMED_WHOLE_RUN, by_whole_run, 1},
+    {KNEE_TIMED_PRINTED, by_printed, 1},     {KNEE_TIMED_PRINTED, by_part, 1},
+    {KNEE_TIMED_PRINTED, by_interval, 1},    {KNEE_TIMED_ELAPSED, by_elapsed, 1},
+    {KNEE_TIMED_RATE, by_own_rate, 1},       {KNEE_TIMED_STAMP, by_stamp, 4},
+    {KNEE_TIMED_RATE, by_rate, 1},           {KNEE_TIMED_STAMP, by_stamp, 1},
+    {KNEE_TIMED_WHOLE_RUN, by_whole_run, 1},
 };
 
 static enum knee_train_timing find_seconds(struct work *w, double batch, double seq)
