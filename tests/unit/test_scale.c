@@ -535,10 +535,52 @@ static void what_hides_comes_to_light(void **state)
     assert_true(f.unhidden_s == 0);
 }
 
+/* A ring of `buckets` buckets that get ready evenly over the backward pass: wire and hops, one
+ * after the other. The closed form of the lab's job. */
+static void ring_job(double workers, double wire, double hop, double buckets, bool overlap,
+                     struct knee_scale_inside *out)
+{
+    double compute = COMPUTE_S / workers, backward = 2.0 / 3 * compute;
+    double comm = wire * (1 - 1 / workers) + hop * (workers - 1), done = 0;
+    for (double b = 1; b <= buckets; b++) {
+        double ready = overlap ? compute - backward + backward * b / buckets : compute;
+        done = fmax(done, ready) + comm / buckets;
+    }
+    *out = (struct knee_scale_inside){workers, 64, done, compute, comm, done - compute};
+}
+
+static void hops_and_buckets_are_carried_on(void **state)
+{
+    (void)state;
+    for (double wire = 0.02; wire < 0.25; wire *= 1.5)
+        for (double hop = 0; hop < 0.01; hop += 0.003)
+            for (int how = 0; how < 6; how++) {
+                struct knee_scale_inside at[4];
+                struct knee_scale_point points[3];
+                struct knee_scale_fit fit;
+                struct knee_scale_forecast f;
+                for (size_t i = 0; i < 4; i++)
+                    ring_job((double)(1 << i), wire, hop, how < 3 ? 4 : 25, how % 3 != 0, &at[i]);
+                for (size_t i = 0; i < 3; i++)
+                    points[i] = (struct knee_scale_point){.workers = at[i].workers,
+                                                          .step_s = at[i].step_s,
+                                                          .batch = 64,
+                                                          .error = NAN};
+                assert_int_equal(knee_scale_fit(points, 3, &fit, NULL), KNEE_OK);
+                fit.inside_before = at[1];
+                fit.inside = at[2];
+                assert_int_equal(knee_scale_predict(&fit, 8, NAN, &f, NULL), KNEE_OK);
+                if (!(fabs(f.step_s / at[3].step_s - 1) <= 0.05))
+                    fail_msg("wire %g hop %g how %d: %g instead of %g", wire, hop, how, f.step_s,
+                             at[3].step_s);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_hides_comes_to_light),
+        cmocka_unit_test(hops_and_buckets_are_carried_on),
         cmocka_unit_test(known_terms_come_back),
         cmocka_unit_test(perfect_scaling_stays_perfect),
         cmocka_unit_test(amdahl_and_usl_find_themselves),

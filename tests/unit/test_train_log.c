@@ -177,6 +177,18 @@ static const struct {
      "153.81GB/102.17GB/255.98GB/60.09% | throughput per GPU (TFLOP/s/GPU): 501.6/498.0 | tokens "
      "per GPU (tokens/s/GPU): 9801.4/9807.3 | global batch size: 128 | lm loss: 6.5E+00 |\n",
      5.852, KNEE_TIMED_PRINTED},
+    {"Megatron-LM", /* Argonne's Megatron-DeepSpeed */
+     "[2024-06-21 10:50:42][INFO][training:1609] -  iteration=       2/  317892 | "
+     "consumed_samples=  "
+     "       768 | consumed_tokens=     3145728 | elapsed_time_per_iteration_ms=18893.0 | "
+     "learning_rate=1.88743e-08 | global_batch_size=  768 | lm loss=11.133188 | loss_scale=1.0 | "
+     "samples_per_second=7.053 | tokens_per_gpu_per_second_tgs=1203.674 | [LM]-TFLOPs=49.66 |\n",
+     18.893, KNEE_TIMED_PRINTED},
+    {"PaddleNLP", /* 2021 */
+     "[2021-07-27 12:42:47,102] [    INFO] - global step 20, epoch: 0, batch: 19, loss: "
+     "11.030861855, "
+     "speed: 6.40 step/s, ips: 52429 tokens/s, learning rate: 8.33333e-09\n",
+     0.15625, KNEE_TIMED_RATE},
     {"Megatron-LM", /* 2019 */
      " iteration      100/  500000 | elapsed time per iteration (ms): 613.0 | learning rate "
      "1.500E-04 | lm loss 7.79E+00 | loss scale 131072.0 |\n",
@@ -329,6 +341,39 @@ static const struct {
      "step:10 - actor/pg_loss:0.01 - timing_s/gen:20.1 - timing_s/step:45.3 - "
      "perf/total_num_tokens:123456 - perf/time_per_step:45.3 - perf/throughput:1234.5\n",
      45.3, KNEE_TIMED_PRINTED},
+    {"FSDP example", /* whole seconds: from the first to the last */
+     "0: 2024-05-15 02:37:59 I [train.py:110] Batch 20 Loss: 8.42184, Speed: 47.06 samples/sec, "
+     "lr: "
+     "0.000100\n"
+     "0: 2024-05-15 02:37:59 I [train.py:110] Batch 21 Loss: 8.26941, Speed: 47.30 samples/sec, "
+     "lr: "
+     "0.000100\n"
+     "0: 2024-05-15 02:38:00 I [train.py:110] Batch 22 Loss: 8.19849, Speed: 47.12 samples/sec, "
+     "lr: "
+     "0.000100\n"
+     "0: 2024-05-15 02:38:00 I [train.py:110] Batch 23 Loss: 7.74492, Speed: 46.86 samples/sec, "
+     "lr: "
+     "0.000100\n"
+     "0: 2024-05-15 02:38:01 I [train.py:110] Batch 24 Loss: 7.74492, Speed: 46.86 samples/sec, "
+     "lr: "
+     "0.000100\n",
+     0.5, KNEE_TIMED_STAMP},
+    {"Automodel",
+     "2025-12-25 19:44:39 | INFO | root | step 34 | epoch 1 | loss 1.1590 | grad_norm 0.8866 | lr "
+     "1.00e-04 | mem 73.51 GiB | tps 39477.49(4934.69/gpu) | num_label_tokens 49473\n"
+     "2025-12-25 19:44:42 | INFO | root | step 35 | epoch 1 | loss 1.1512 | grad_norm 0.8644 | lr "
+     "1.00e-04 | mem 73.51 GiB | tps 44458.20(5557.28/gpu) | num_label_tokens 49368\n",
+     3, KNEE_TIMED_STAMP},
+    {"bar",
+     "Training:   0%|   | 10/5000 [02:30<5:21:42,  3.87s/step, loss=11.413, acc=0.040]\r"
+     "Training:   0%|   | 20/5000 [03:10<5:21:42,  4.00s/step, loss=11.413, acc=0.040]\n",
+     4, KNEE_TIMED_ELAPSED},
+    {"picotron",
+     "[rank 0] Step: 5     | Loss: 3.2000 | Global batch size:  32.77K | Tokens/s:  16.39K | "
+     "Tokens/s/GPU:   4.10K | Tokens: 163.84K | MFU: 30.3% | Memory usage:   5.20GB\n",
+     32.77 / 16.39, KNEE_TIMED_RATE},
+    {"LitGPT", /* a benchmark that marks no steps */
+     "iter 0: loss 10.5000, iter time: 383.11ms, t: 4096\n", 0.38311, KNEE_TIMED_PRINTED},
     {"OpenCLIP",
      "2023-01-01,10:00:00 | INFO | Train Epoch: 0 [  12800/1000000 (1%)] Data (t): 0.010 Batch "
      "(t): 0.456, 280.7/s, 280.7/s/gpu LR: 0.000010 Logit Scale: 14.2 Loss: 4.8 (4.8)\n",

@@ -523,8 +523,9 @@ static double batch_at(const struct knee_scale_fit *fit, double workers)
 
 /* ---- What hides behind compute ---- */
 
-#define BACKWARD (2.0 / 3) /* of compute, behind which gradients can travel */
-#define GROWTH   0.02      /* of an exchange from one count to the next that is no noise */
+#define BACKWARD  (2.0 / 3) /* of compute, behind which gradients can travel */
+#define EXPLAINED 0.05      /* of a step that the parts of two counts may leave unexplained */
+#define GROWTH    0.02      /* of an exchange from one count to the next that is no noise */
 
 /* An exchange over K: its wire goes on as (K - 1) / K, its hops as K - 1. Two counts tell them
  * apart: comm / (1 - 1 / K) is a straight line in K. One count is taken for wire alone. */
@@ -549,23 +550,46 @@ static double never_hidden(const struct knee_scale_fit *fit)
     return q->workers > 1 ? fmin(share, q->exposed_s / q->comm_s) : fmin(share, 1);
 }
 
-/* Steps alone cannot show communication that hides behind compute; it comes to light where compute
- * shrinks below it. Where the largest count with figures tells what it is: the exchange goes on by
- * itself, compute with the work, and behind a share of compute it hides: as much as it did there,
- * and at least the backward pass from its first bucket on. What is then not hidden is more than the
- * terms say by so much; 0 when they say as much themselves. */
-static double unhidden(const struct knee_scale_fit *fit, double workers, double units,
-                       double step_s)
+/* A step made of its parts: the exchange goes on by itself, compute with the work, and behind a
+ * share of compute it hides: as much as it did at the largest count with figures, and at least the
+ * backward pass from its first bucket on. What else a step has stays as it is. */
+static double step_of_parts(const struct knee_scale_fit *fit, double workers, double units,
+                            double *exposed_s)
 {
     const struct knee_scale_inside *p = &fit->inside;
-    if (!(p->workers > 1) || workers <= p->workers)
-        return 0;
     double shrunk = units / workers / (p->batch / p->workers);
     double comm_s = exchange_s(fit, workers), shows = never_hidden(fit);
     double behind = fmax((p->comm_s - p->exposed_s) / p->compute_s, BACKWARD * (1 - shows));
-    double exposed_s = fmax(shows * comm_s, comm_s - behind * p->compute_s * shrunk);
-    double least_s = p->step_s - p->compute_s * (1 - shrunk) + exposed_s - p->exposed_s;
-    return exposed_s > p->exposed_s ? fmax(0, least_s - step_s) : 0;
+    *exposed_s = fmax(shows * comm_s, comm_s - behind * p->compute_s * shrunk);
+    return p->step_s - p->compute_s * (1 - shrunk) + *exposed_s - p->exposed_s;
+}
+
+/* Whether the parts explain the steps of both counts with figures: what else a step has is the
+ * same, and compute went with the work. */
+static bool parts_explain(const struct knee_scale_fit *fit)
+{
+    const struct knee_scale_inside *p = &fit->inside, *q = &fit->inside_before;
+    if (!(q->workers > 1))
+        return false;
+    double other =
+        (p->step_s - p->compute_s - p->exposed_s) - (q->step_s - q->compute_s - q->exposed_s);
+    double compute_s = q->compute_s * (p->batch / p->workers) / (q->batch / q->workers);
+    return fabs(other) <= EXPLAINED * p->step_s && fabs(p->compute_s / compute_s - 1) <= EXPLAINED;
+}
+
+/* Steps alone cannot show communication that hides behind compute; it comes to light where compute
+ * shrinks below it. Where figures of a count tell what a step is made of, what is then not hidden
+ * is added if the terms say less; where two counts tell, and agree, the parts are the forecast. */
+static double unhidden(const struct knee_scale_fit *fit, double workers, double units,
+                       double step_s)
+{
+    double exposed_s, off;
+    if (!(fit->inside.workers > 1) || workers <= fit->inside.workers)
+        return 0;
+    off = step_of_parts(fit, workers, units, &exposed_s) - step_s;
+    if (parts_explain(fit))
+        return fmax(off, -0.9 * step_s);
+    return exposed_s > fit->inside.exposed_s ? fmax(0, off) : 0;
 }
 
 knee_status knee_scale_predict(const struct knee_scale_fit *fit, double workers, double batch,
@@ -605,8 +629,10 @@ knee_status knee_scale_predict(const struct knee_scale_fit *fit, double workers,
         .amdahl_s = law(fit, workers, units, amdahl, COUNT(amdahl)),
         .usl_s = law(fit, workers, units, usl, COUNT(usl)),
     };
-    out->unhidden_s = unhidden(fit, workers, units, out->step_s);
-    out->step_s += out->unhidden_s;
+    double off = unhidden(fit, workers, units, out->step_s);
+    out->unhidden_s = fmax(0, off);
+    out->step_s += off;
     out->high_s += out->unhidden_s;
+    out->low_s = fmin(out->low_s, out->step_s);
     return KNEE_OK;
 }

@@ -125,7 +125,7 @@ static bool says_something(const struct train_raw *raw)
     static const enum train_what any[] = {
         TRAIN_SECONDS,       TRAIN_ELAPSED,        TRAIN_SAMPLES_PER_S, TRAIN_TOKENS_PER_S,
         TRAIN_WORKER_TOKENS, TRAIN_WORKER_SAMPLES, TRAIN_STEPS_PER_S,   TRAIN_LOSS,
-        TRAIN_EVAL,          TRAIN_RUNTIME};
+        TRAIN_EVAL,          TRAIN_RUNTIME,        TRAIN_INTERVAL,      TRAIN_PART};
     for (size_t i = 0; i < sizeof any / sizeof *any; i++)
         if (!isnan(raw->value[any[i]]))
             return true;

@@ -166,7 +166,7 @@ static void take_parts(struct train_facts *facts, struct knee_slice rest)
             if (pair.length >= length && pair.value >= 1 && pair.value < 1e12 &&
                 strcmp(pair.name + pair.length - length, parts[i].name) == 0 &&
                 (pair.length == length || pair.name[pair.length - length - 1] == '_'))
-                *(double *)((char *)facts + parts[i].offset) = pair.value;
+                *(double *)(void *)((char *)facts + parts[i].offset) = pair.value;
         }
 }
 
@@ -200,7 +200,8 @@ static bool take_degrees(struct train_facts *facts, struct knee_slice rest)
     names = (struct knee_slice){rest.at, open};
     degrees = knee_slice_from(rest, open < rest.length ? open + 3 : open);
     const char *p = degrees.at, *end = p + degrees.length;
-    while (knee_slice_until(&names, '\'', &name) && knee_slice_until(&names, '\'', &name)) {
+    knee_slice_until(&names, '\'', &name); /* to the first name */
+    while (knee_slice_until(&names, '\'', &name)) {
         double degree = knee_train_number(&p, end);
         if (!(degree >= 1 && degree <= KNEE_WORKERS_MAX))
             return false;
@@ -210,6 +211,7 @@ static bool take_degrees(struct train_facts *facts, struct knee_slice rest)
                 *(double *)(void *)((char *)facts + axes[i].offset) = degree;
         while (p < end && (*p == ',' || *p == ' '))
             p++;
+        knee_slice_until(&names, '\'', &name); /* to the next */
     }
     if (size >= 1 && size <= KNEE_WORKERS_MAX && open < rest.length)
         facts->mesh = size;

@@ -98,15 +98,12 @@ static const struct train_key paddle_trainer[] = {
     {"interval_tokens_per_second_per_device", TRAIN_WORKER_TOKENS, 1},
     {"interval_hardware_tflops_per_device", TRAIN_TFLOPS, 1},
     END};
-static const struct train_key paddle[] = {{"total_step", TRAIN_STEP, 1},
-                                          {"tobal_step", TRAIN_STEP, 1}, /* as it is spelled */
-                                          {"global_step", TRAIN_STEP, 1},
-                                          {"batch", TRAIN_STEP, 1},
-                                          {"loss", TRAIN_LOSS, 1},
-                                          {"avg_batch_cost", TRAIN_SECONDS, 1},
-                                          {"ips_total", TRAIN_TOKENS_PER_S, 1},
-                                          {"ips", TRAIN_WORKER_TOKENS, 1},
-                                          END};
+static const struct train_key paddle[] = {
+    {"total_step", TRAIN_STEP, 1},   {"tobal_step", TRAIN_STEP, 1}, /* as it is spelled */
+    {"global_step", TRAIN_STEP, 1},  {"batch", TRAIN_STEP, 1},
+    {"loss", TRAIN_LOSS, 1},         {"avg_batch_cost", TRAIN_SECONDS, 1},
+    {"speed", TRAIN_STEPS_PER_S, 1}, {"ips_total", TRAIN_TOKENS_PER_S, 1},
+    {"ips", TRAIN_WORKER_TOKENS, 1}, END};
 static const struct train_key paddle_words[] = {{"step_idx", TRAIN_STEP, 1},
                                                 {"avg_loss", TRAIN_LOSS, 1},
                                                 {"batch_cost", TRAIN_SECONDS, 1},
@@ -172,6 +169,19 @@ static const struct train_key verl[] = {{"step", TRAIN_STEP, 1},
                                         {"perf_time_per_step", TRAIN_SECONDS, 1},
                                         {"perf_throughput", TRAIN_WORKER_TOKENS, 1},
                                         END};
+/* The FSDP example of awsome-distributed-training: "Batch 34 Loss: 7.9, Speed: 5.80 samples/sec,
+ * lr: 0.0001" */
+static const struct train_key batch_lines[] = {
+    {"batch", TRAIN_STEP, 1}, {"loss", TRAIN_LOSS, 1}, {"speed", TRAIN_SAMPLES_PER_S, 1}, END};
+static const struct train_key picotron[] = {{"step", TRAIN_STEP, 1},
+                                            {"loss", TRAIN_LOSS, 1},
+                                            {"time_step", TRAIN_SECONDS, 1e-3},
+                                            {"global_batch_size", TRAIN_TOKENS, 1},
+                                            {"tokens_s", TRAIN_TOKENS_PER_S, 1},
+                                            {"tokens_s_gpu", TRAIN_WORKER_TOKENS, 1},
+                                            END};
+static const struct train_key automodel[] = {
+    {"step", TRAIN_STEP, 1}, {"loss", TRAIN_LOSS, 1}, {"tps", TRAIN_TOKENS_PER_S, 1}, END};
 static const struct train_key open_clip[] = {
     {"batch_t", TRAIN_SECONDS, 1}, {"loss", TRAIN_LOSS, 1}, END};
 /* "global step 5: loss = 62.5 (20.205 sec/step)", "global_step/sec: 4.2" */
@@ -471,6 +481,16 @@ static bool read_torchtitan(struct knee_train_reader *reader, struct train_line 
     return true;
 }
 
+/* "step 4 | epoch 0 | loss 1.55 | ... | mem 11.66 GiB | tps 6924.50(3462.25/gpu) | ..." */
+static bool read_automodel(struct knee_train_reader *reader, struct train_line line,
+                           struct train_raw *raw)
+{
+    (void)reader;
+    take_pairs(line, automodel, raw);
+    raw->value[TRAIN_WORKER_TOKENS] = number_before(line.text, "/gpu)");
+    return true;
+}
+
 static bool read_tensorflow(struct knee_train_reader *reader, struct train_line line,
                             struct train_raw *raw)
 {
@@ -550,7 +570,8 @@ static bool read_mllog(struct knee_train_reader *reader, struct train_line line,
 
 const struct train_format knee_train_formats[] = {
     {"Megatron-LM",
-     {"elapsed time per iteration (ms):", "validation loss at iteration"},
+     {"elapsed time per iteration (ms):", "elapsed_time_per_iteration_ms=",
+      "validation loss at iteration"},
      megatron,
      TRAIN_NO_STAMP,
      NULL},
@@ -567,7 +588,7 @@ const struct train_format knee_train_formats[] = {
     {"lsai", {"Tokens per second:"}, lsai, 0, NULL},
     {"MaxText", {"completed step:"}, maxtext, TRAIN_NO_STAMP, NULL},
     {"PaddleNLP trainer", {"interval_steps_per_second:"}, paddle_trainer, TRAIN_NO_STAMP, NULL},
-    {"PaddleNLP", {"avg_batch_cost:"}, paddle, TRAIN_NO_STAMP, NULL},
+    {"PaddleNLP", {"avg_batch_cost:", ", speed: "}, paddle, TRAIN_NO_STAMP, NULL},
     {"PaddleNLP words", {"step_idx:"}, paddle_words, TRAIN_NO_STAMP, NULL},
     {"DLLogger",
      {"Training Iteration:", "throughput_train", "frames/s | took "},
@@ -592,6 +613,9 @@ const struct train_format knee_train_formats[] = {
     {"fms-fsdp", {"current step time:"}, step_lines, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
     {"NeMo-RL", {"Total step time:"}, step_lines, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
     {"verl", {"timing_s/step:"}, verl, TRAIN_NO_STAMP, NULL},
+    {"FSDP example", {" samples/sec, lr: "}, batch_lines, 0, NULL},
+    {"Automodel", {" GiB | tps "}, NULL, 0, read_automodel},
+    {"picotron", {"Tokens/s/GPU: "}, picotron, TRAIN_NO_STAMP | TRAIN_SUFFIXES, NULL},
     {"OpenCLIP", {"Batch (t):"}, open_clip, TRAIN_NO_STAMP | TRAIN_EACH_LINE, NULL},
     {"TensorFlow", {" sec/step)", "global_step/sec:"}, NULL, TRAIN_NO_STAMP, read_tensorflow},
     {"DeepSpeed", {"SamplesPerSec="}, NULL, 0, read_deepspeed},
@@ -603,6 +627,11 @@ const struct train_format knee_train_formats[] = {
     {"TensorBoard", {NULL}, knee_train_table_keys, 0, NULL},
     {"Hugging Face Trainer",
      {"s/it]", "s/it,", "it/s]", "it/s,"},
+     NULL,
+     TRAIN_NO_STAMP | TRAIN_LAST_RESORT,
+     read_bar},
+    {"bar",
+     {"s/step,", "s/step]", "step/s,", "step/s]", "s/batch,", "batch/s,"},
      NULL,
      TRAIN_NO_STAMP | TRAIN_LAST_RESORT,
      read_bar},

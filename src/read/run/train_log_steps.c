@@ -66,9 +66,9 @@ static double positive(double value)
 static bool has_time(const struct train_raw *raw)
 {
     static const enum train_what ways[] = {
-        TRAIN_SECONDS,       TRAIN_ELAPSED,      TRAIN_STAMP,
-        TRAIN_SAMPLES_PER_S, TRAIN_TOKENS_PER_S, TRAIN_WORKER_TOKENS,
-        TRAIN_STEPS_PER_S,   TRAIN_RUNTIME,      TRAIN_INTERVAL};
+        TRAIN_SECONDS,      TRAIN_ELAPSED,       TRAIN_STAMP,       TRAIN_SAMPLES_PER_S,
+        TRAIN_TOKENS_PER_S, TRAIN_WORKER_TOKENS, TRAIN_STEPS_PER_S, TRAIN_RUNTIME,
+        TRAIN_INTERVAL,     TRAIN_PART};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (raw->value[ways[i]] > 0)
             return true;
@@ -146,6 +146,19 @@ static size_t by_printed(struct work *w, double batch, double seq)
     (void)seq;
     for (size_t i = 0; i < w->count; i++) {
         w->seconds[i] = positive(get(w, i, TRAIN_SECONDS));
+        found += known(w->seconds[i]);
+    }
+    return found;
+}
+
+/* Micro-batches of a log that marks no steps: each is one. */
+static size_t by_part(struct work *w, double batch, double seq)
+{
+    size_t found = 0;
+    (void)batch;
+    (void)seq;
+    for (size_t i = 0; i < w->count; i++) {
+        w->seconds[i] = positive(get(w, i, TRAIN_PART));
         found += known(w->seconds[i]);
     }
     return found;
@@ -289,10 +302,11 @@ static const struct {
     size_t (*find)(struct work *w, double batch, double seq);
     size_t enough;
 } timings[] = {
-    {KNEE_TIMED_PRINTED, by_printed, 1}, {KNEE_TIMED_PRINTED, by_interval, 1},
-    {KNEE_TIMED_ELAPSED, by_elapsed, 1}, {KNEE_TIMED_RATE, by_own_rate, 1},
-    {KNEE_TIMED_STAMP, by_stamp, 4},     {KNEE_TIMED_RATE, by_rate, 1},
-    {KNEE_TIMED_STAMP, by_stamp, 1},     {KNEE_TIMED_WHOLE_RUN, by_whole_run, 1},
+    {KNEE_TIMED_PRINTED, by_printed, 1},     {KNEE_TIMED_PRINTED, by_part, 1},
+    {KNEE_TIMED_PRINTED, by_interval, 1},    {KNEE_TIMED_ELAPSED, by_elapsed, 1},
+    {KNEE_TIMED_RATE, by_own_rate, 1},       {KNEE_TIMED_STAMP, by_stamp, 4},
+    {KNEE_TIMED_RATE, by_rate, 1},           {KNEE_TIMED_STAMP, by_stamp, 1},
+    {KNEE_TIMED_WHOLE_RUN, by_whole_run, 1},
 };
 
 static enum knee_train_timing find_seconds(struct work *w, double batch, double seq)
@@ -445,14 +459,16 @@ static double coarse_seconds(const struct work *w, const struct knee_train_log *
 {
     size_t most = 0, begin = 0;
     double found = NAN;
-    if (log->timing != KNEE_TIMED_ELAPSED || tick_of(w, TRAIN_ELAPSED) < 1)
+    bool stamps = log->timing == KNEE_TIMED_STAMP;
+    enum train_what clock = stamps ? TRAIN_STAMP : TRAIN_ELAPSED;
+    if ((!stamps && log->timing != KNEE_TIMED_ELAPSED) || tick_of(w, clock) < 1)
         return NAN;
     for (size_t i = 0; i < w->count; i++) {
         bool gap =
             i > begin + 1 && steps_between(w, i - 1, i) > 3 * steps_between(w, begin, begin + 1);
         begin = w->run[i] == w->run[begin] && !gap ? begin : i;
         double steps = steps_between(w, begin, i);
-        double seconds = (get(w, i, TRAIN_ELAPSED) - get(w, begin, TRAIN_ELAPSED)) / steps;
+        double seconds = (get(w, i, clock) - get(w, begin, clock)) / steps;
         if (i - begin > most && !isnan(positive(seconds))) {
             most = i - begin;
             found = seconds;
