@@ -49,8 +49,10 @@ struct knee_trace_report {
 void knee_write_trace(const struct knee_trace_report *report, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text);
 
-/* Several runs in one call, one row each; as JSON (schema knee.runs/1) each in full. */
-void knee_write_runs(const struct knee_trace_report *runs, size_t count, enum knee_format format,
+/* Several runs in one call, one row each; as JSON (schema knee.runs/1) each in full. The curve that
+ * they make (NULL: none) comes first, as knee_write_scale() has it. */
+void knee_write_runs(const struct knee_trace_report *runs, size_t count,
+                     const struct knee_scale_answer *curve, enum knee_format format,
                      const struct knee_style *style, struct knee_text *text);
 
 /* A roll call and what follows from it; as JSON schema knee.rollcall/1. */

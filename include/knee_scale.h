@@ -106,6 +106,7 @@ struct knee_scale_point {
     double error;   /* of step_s, a share of it; NaN: not known */
     double replica; /* workers that share one copy of the model, tp x pp x cp; NaN: 1 */
     size_t repeats; /* runs that it is the mean of; 0 and 1: one */
+    double work_s;  /* compute of a worker's step on a GPU of its own; 0: not known */
 };
 
 /* Where the seconds of a step go as workers are added; the terms of the closed forms. With w for
@@ -141,7 +142,8 @@ struct knee_scale_fit {
     struct knee_scale_point points[KNEE_SCALE_POINTS]; /* ascending, repeats merged */
     size_t count;
     enum knee_scale_kind kind;
-    bool kind_assumed; /* told from step times, for want of batches */
+    bool kind_assumed; /* for want of batches told from step times, or ... */
+    bool kind_by_work; /* ... from what a worker computes, where all points know it */
     double noise;      /* spread of repeated runs, a share; NaN: none were repeated */
     double misfit;     /* root mean square of what the terms leave over, a share */
     bool strange;      /* too much of it: the curve is only carried on as a power of the count */
@@ -259,12 +261,18 @@ struct knee_scale_row {
     double tokens_per_s;
     double ratio, gamma;                 /* of a trace; NaN: there was none */
     double compute_s, comm_s, exposed_s; /* of a step; 0: not known */
+    double work_s;                       /* as in a point */
     const struct knee_train_log *log;    /* NULL: from a table or a trace. Borrowed */
     /* set by knee_scale_judge() */
     double efficiency, speed_up; /* against the smallest count */
     double rate_per_s;           /* units of work per second */
     struct knee_scale_model model;
 };
+
+/* A row from the account of a run's traces: its mean step over ranks and complete steps, which is
+ * what knee trace says, with p95 and error over steps; how many workers: as its world size says. */
+void knee_scale_row_of_run(const struct knee_account *account, const struct knee_diagnosis *d,
+                           const char *source, struct knee_scale_row *row);
 
 /* Is it a table with a column of worker counts and one of steps or rates? Its beginning is enough.
  */

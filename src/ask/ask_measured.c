@@ -255,44 +255,24 @@ static knee_status read_table(struct knee_ask_measured *m, struct source *s, con
 
 /* ---- Traces ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-#define MOST_STEPS 1024
-
-/* The median step of the first rank; NaN: the trace has none. */
-static double median_step(const struct knee_account *account)
-{
-    int64_t windows[MOST_STEPS] = {0};
-    size_t count = 0;
-    for (size_t i = 0; i < account->step_count && count < MOST_STEPS; i++)
-        if (account->steps[i].rank == 0 && account->steps[i].number >= 0)
-            windows[count++] = account->steps[i].ledger.window_ns;
-    qsort(windows, count, sizeof *windows, ascending);
-    size_t middle = count / 2;
-    return count ? 1e-9 * (double)windows[middle] : NAN;
-}
-
-static knee_status add_account(struct knee_ask_measured *m, const struct knee_account *account,
+static knee_status add_account(struct knee_ask_measured *m, struct knee_account *account,
                                const char *word, double workers, struct knee_err *err)
 {
-    const struct knee_ledger *ledger = &account->ranks[0].ledger;
-    double step_s = median_step(account);
-    double world =
-        account->world_size > 0 ? (double)account->world_size : (double)account->rank_count;
-    if (isnan(step_s))
+    struct knee_diagnosis d;
+    struct knee_job job;
+    bool steps = false;
+    knee_job_init(&job);
+    for (size_t i = 0; i < account->step_count; i++)
+        steps = steps || account->steps[i].number >= 0;
+    if (!steps)
         return knee_fail(err, KNEE_INPUT, word, "the trace has no steps to time");
-    struct knee_scale_row *row = new_row(m, knee_ask_base_name(word));
-    row->workers = isnan(workers) ? world : workers;
-    row->step_s = step_s;
-    row->ratio = knee_ledger_ratio(ledger);
-    row->gamma = (double)ledger->comm_ns / (double)ledger->label_ns[KNEE_COMPUTE];
-    row->compute_s = step_s * (double)ledger->label_ns[KNEE_COMPUTE] / (double)ledger->window_ns;
-    row->comm_s = row->gamma * row->compute_s;
-    row->exposed_s = row->ratio * row->compute_s;
+    knee_status status = knee_diagnose(account, &job, m->alloc, &d, err);
+    if (status)
+        return status;
+    struct knee_scale_row *row = new_row(m, "");
+    knee_scale_row_of_run(account, &d, knee_ask_base_name(word), row);
+    row->workers = isnan(workers) ? row->workers : workers;
+    knee_diagnosis_release(&d);
     return KNEE_OK;
 }
 

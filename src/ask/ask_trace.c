@@ -2,6 +2,7 @@
 /* trace: what recorded steps say, of one run or of several. */
 #include "ask/ask_trace.h"
 
+#include "ask/ask_measured.h"
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/text.h"
@@ -230,13 +231,65 @@ static knee_status tell_all(struct knee_ask_question *q, const struct knee_ask_t
     return status;
 }
 
-static void write_runs(struct knee_ask_question *q, const struct knee_ask_told *runs,
-                       struct knee_trace_report *reports, size_t count)
+/* Several world sizes of one kind of GPU, each with steps, are a curve. */
+static bool is_curve(const struct knee_ask_told *runs, size_t count)
 {
+    bool worlds = false, good = count <= KNEE_SCALE_ROWS;
+    for (size_t j = 0; j < count && good; j++) {
+        const struct knee_account *account = &runs[j].account, *first = &runs[0].account;
+        worlds = worlds || account->world_size != first->world_size;
+        good = account->world_size > 0 && account->step_source != KNEE_STEPS_NONE &&
+               strcmp(account->ranks[0].trace->gpu_name, first->ranks[0].trace->gpu_name) == 0;
+    }
+    return good && worlds;
+}
+
+/* The curve as knee scale judges it. *curve is NULL where there is none; the caller frees its rows.
+ */
+static knee_status make_curve(const struct knee_ask_question *q, const struct knee_ask_told *runs,
+                              size_t count, struct knee_scale_answer *room,
+                              const struct knee_scale_answer **curve, struct knee_err *err)
+{
+    const struct knee_job *job = q->objects[1];
+    struct knee_ask_said said;
+    if (!is_curve(runs, count))
+        return KNEE_OK;
+    knee_ask_said_init(&said);
+    *room = (struct knee_scale_answer){
+        .question = {.tolerance = isnan(job->tolerance) ? 0.8 : job->tolerance,
+                     .tokens = NAN,
+                     .price_per_hour = NAN,
+                     .at_batch = NAN,
+                     .symptoms = {NAN, NAN, NAN, NAN, false}},
+        .rows = knee_resize(knee_ask_alloc(q->ask), NULL, (count + 1) * sizeof *room->rows),
+        .row_count = count};
+    if (!room->rows)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the curve");
+    for (size_t j = 0; j < count; j++) {
+        knee_scale_row_of_run(&runs[j].account, &runs[j].diagnosis,
+                              knee_ask_base_name(runs[j].traces[0].file), &room->rows[j]);
+        knee_ask_model_row(&said, &room->rows[j], NULL);
+    }
+    if (knee_scale_judge(room, err) == KNEE_OK)
+        *curve = room;
+    return KNEE_OK; /* more counts than a curve has: the runs are told all the same */
+}
+
+static knee_status write_runs(struct knee_ask_question *q, const struct knee_ask_told *runs,
+                              struct knee_trace_report *reports, size_t count, struct knee_err *err)
+{
+    struct knee_scale_answer room = {.rows = NULL};
+    const struct knee_scale_answer *curve = NULL;
+    knee_status status = make_curve(q, runs, count, &room, &curve, err);
+    if (status)
+        return status;
     for (size_t j = 0; j < count; j++)
         reports[j] = report_of(q, &runs[j], j == 0);
-    ASK_WRITE(q, knee_write_runs, reports, count);
+    ASK_WRITE(q, knee_write_runs, reports, count, curve);
+    if (room.rows)
+        knee_resize(knee_ask_alloc(q->ask), room.rows, 0);
     q->answered = true;
+    return KNEE_OK;
 }
 
 /* Files of several runs are told apart and accounted one by one. */
@@ -260,7 +313,7 @@ static knee_status answer_runs(struct knee_ask_question *q, const struct knee_as
         knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     }
     if (!status && !knee_ask_silent(q)) {
-        write_runs(q, runs, reports, all->job_count);
+        status = write_runs(q, runs, reports, all->job_count, err);
         for (size_t j = 0; j < all->job_count && !status; j++)
             status = check_gates(options, &runs[j].diagnosis, err);
         status = status ? status : check_strict(q, all, err);

@@ -18,6 +18,27 @@
 
 /* ---- Rows ---- */
 
+void knee_scale_row_of_run(const struct knee_account *account, const struct knee_diagnosis *d,
+                           const char *source, struct knee_scale_row *row)
+{
+    const struct knee_step *step = &d->step;
+    double ranks = (double)account->rank_count, sharing = d->gaps & KNEE_GAP_SHARED_GPU ? ranks : 1;
+    memset(row, 0, sizeof *row);
+    knee_format(row->source, sizeof row->source, "%s", source);
+    row->batch = row->replica = row->tokens_per_s = NAN;
+    row->workers = account->world_size > 0 ? (double)account->world_size : ranks;
+    row->step_s = step->wall_s;
+    row->p95_s = d->spread.steps > 1 ? d->spread.p95_s : NAN;
+    row->error = d->spread.error_s / step->wall_s;
+    row->compute_s = step->label_s[KNEE_COMPUTE];
+    row->comm_s = step->comm_s;
+    row->exposed_s = knee_step_exposed_s(step);
+    row->ratio = d->ratio;
+    row->gamma = knee_step_gamma(step);
+    row->work_s =
+        row->compute_s / sharing; /* ranks that take turns compute for each other's time */
+}
+
 static void sort_rows(struct knee_scale_answer *a)
 {
     for (size_t i = 1; i < a->row_count; i++) {
@@ -51,7 +72,8 @@ static knee_status fit_rows(struct knee_scale_answer *a, struct knee_err *err)
                                               .step_s = row->step_s,
                                               .batch = work_of(a, row),
                                               .error = row->error,
-                                              .replica = row->replica};
+                                              .replica = row->replica,
+                                              .work_s = row->work_s};
     }
     return knee_scale_fit(points, a->row_count, &a->fit, err);
 }

@@ -9,9 +9,9 @@
 
 static void headers(struct knee_table *table)
 {
-    static const char *const words[] = {"run",     "first file", "world",   "ranks",
-                                        "step",    "steps",      "compute", "exposed",
-                                        "against", "R",          "cause",   "late ranks"};
+    static const char *const words[] = {"run",   "first file", "world",     "ranks",   "step",
+                                        "steps", "compute",    "exposed",   "against", "R",
+                                        "gamma", "cause",      "late ranks"};
     KNEE_HEADS(table, words);
 }
 
@@ -50,11 +50,13 @@ static void row(struct knee_table *table, const struct knee_trace_report *runs, 
     knee_table_number(table, knee_step_exposed_s(&d->step), KNEE_UNIT_SECONDS);
     knee_table_cell(table, "%s", knee_percent(runs[0].diagnosis->step.wall_s / d->step.wall_s).s);
     knee_table_cell(table, "%s", knee_short(d->ratio).s);
+    knee_table_cell(table, "%s", knee_short(knee_step_gamma(&d->step)).s);
     knee_table_cell(table, "%s", knee_suspect_name(d->suspect));
     late_cell(table, &runs[i]);
 }
 
-static void say_runs(const struct knee_trace_report *runs, size_t count, struct knee_text *text)
+static void say_runs(const struct knee_trace_report *runs, size_t count, bool curve,
+                     struct knee_text *text)
 {
     bool worlds = false;
     for (size_t i = 1; i < count; i++)
@@ -63,13 +65,23 @@ static void say_runs(const struct knee_trace_report *runs, size_t count, struct 
                      worlds ? " (several world sizes)" : " of the same ranks");
     knee_text_puts(text, " one row each. Name the files of one for its full account. 'against' is "
                          "the first run's step over this one's");
-    knee_text_puts(text, worlds ? ": with the same work per rank, the scaling efficiency." : ".");
+    knee_text_puts(text, !worlds ? "."
+                         : curve ? "; E(K) stands above."
+                                 : ". No curve is drawn: the runs are not of one kind of GPU, or a "
+                                   "trace has no steps.");
 }
 
-static void write_json(const struct knee_trace_report *runs, size_t count, struct knee_text *text)
+static void write_json(const struct knee_trace_report *runs, size_t count,
+                       const struct knee_scale_answer *curve, struct knee_text *text)
 {
     struct knee_style style = {0};
-    knee_text_puts(text, "{\n  \"schema\": \"knee.runs/1\",\n  \"runs\": [\n");
+    knee_text_puts(text, "{\n  \"schema\": \"knee.runs/1\",\n");
+    if (curve) {
+        knee_text_puts(text, "  \"curve\": ");
+        knee_write_scale(curve, KNEE_JSON, &style, text);
+        knee_text_puts(text, "  ,\n");
+    }
+    knee_text_puts(text, "  \"runs\": [\n");
     for (size_t i = 0; i < count; i++) {
         if (i)
             knee_text_puts(text, ",\n");
@@ -78,21 +90,26 @@ static void write_json(const struct knee_trace_report *runs, size_t count, struc
     knee_text_puts(text, "  ]\n}\n");
 }
 
-void knee_write_runs(const struct knee_trace_report *runs, size_t count, enum knee_format format,
+void knee_write_runs(const struct knee_trace_report *runs, size_t count,
+                     const struct knee_scale_answer *curve, enum knee_format format,
                      const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text sentence = {.alloc = text->alloc};
     struct knee_table table;
     if (format == KNEE_JSON) {
-        write_json(runs, count, text);
+        write_json(runs, count, curve, text);
         return;
     }
+    if (curve && format != KNEE_CSV) {
+        knee_write_scale(curve, format, style, text);
+        knee_text_puts(text, "\n");
+    }
     if (format != KNEE_CSV) {
-        say_runs(runs, count, &sentence);
+        say_runs(runs, count, curve, &sentence);
         knee_say(&sentence, format, style, text);
         knee_text_puts(text, "\n");
     }
-    knee_table_init(&table, "rlrrrrrrrrll", text->alloc);
+    knee_table_init(&table, "rlrrrrrrrrrll", text->alloc);
     headers(&table);
     for (size_t i = 0; i < count; i++)
         row(&table, runs, i);

@@ -105,8 +105,10 @@ static void say_several(const struct knee_scale_answer *a, struct knee_text *tex
     else
         knee_text_printf(text, " The fit sees no knee up to %g workers.", a->searched_workers);
     knee_text_printf(text, " Scaling is %s%s.", knee_scale_kind_name(a->fit.kind),
-                     a->fit.kind_assumed ? " (told from the steps: the batches are not known)"
-                                         : "");
+                     !a->fit.kind_assumed  ? ""
+                     : a->fit.kind_by_work ? " (told from a worker's compute: the batches are not "
+                                             "known)"
+                                           : " (told from the steps: the batches are not known)");
 }
 
 static void say_batch(const struct knee_scale_answer *a, struct knee_text *text)
@@ -623,6 +625,7 @@ static void json_fit(struct knee_json *json, const struct knee_scale_answer *a)
     knee_json_open(json, "fit", '{');
     knee_json_string(json, "scaling", knee_scale_kind_name(a->fit.kind));
     knee_json_bool(json, "scaling_assumed", a->fit.kind_assumed);
+    knee_json_bool(json, "scaling_told_by_compute", a->fit.kind_by_work);
     knee_json_number(json, "noise", a->fit.noise);
     knee_json_number(json, "misfit", a->fit.misfit);
     knee_json_bool(json, "strange", a->fit.strange);

@@ -2,8 +2,10 @@
 /*
  * What the host did while the GPU waited for it. The thread that handed over the work which ended
  * the gap is looked at: the innermost thing that it was in, moment by moment. A gap is filed under
- * what the host was in when the GPU ran dry: that is why it did. After a wait for the GPU the host
- * has lost its lead, and the gaps that follow are the wait's too, until it is ahead again.
+ * what the host was in when the GPU ran dry: that is why it did. In a wait for the GPU (or a
+ * loader, an allocation, a collection) the host loses as much of its lead as it stays there: gaps
+ * that follow are filed under it too until the host is ahead again, and after that up to what it
+ * stayed there, for without it the host would have been so much further ahead.
  */
 #include "timeline/where.h"
 
@@ -66,12 +68,22 @@ struct line { /* of one thread */
     int64_t id;
     struct moment *moments;
     size_t count, capacity, depth;
+    bool launches; /* work for the GPU */
     struct open stack[DEPTH];
+};
+
+/* The host was in something that takes its lead. */
+struct stay {
+    int64_t start_ns, end_ns;
+    int64_t thread;
+    unsigned char act;
 };
 
 struct lines {
     struct line *list; /* THREADS of them */
     size_t count;
+    struct stay *stays; /* of all threads, by their start */
+    size_t stay_count, stay_capacity;
     const struct knee_alloc *alloc;
     bool failed;
 };
@@ -118,6 +130,32 @@ static int act_of(const struct knee_trace *trace, const struct knee_host_event *
     return around == KNEE_ACT_ITEM || around == KNEE_ACT_LOADER ? around : act;
 }
 
+static bool takes_the_lead(int act)
+{
+    return act >= KNEE_ACT_ITEM && act <= KNEE_ACT_GC;
+}
+
+/* The outermost of those that are inside each other. */
+static void add_stay(struct lines *lines, const struct line *line,
+                     const struct knee_host_event *event, int act)
+{
+    int around = line->depth ? line->stack[line->depth - 1].act : KNEE_ACT_PYTHON;
+    if (!takes_the_lead(act) || takes_the_lead(around))
+        return;
+    if (lines->stay_count == lines->stay_capacity) {
+        size_t capacity = lines->stay_capacity ? 2 * lines->stay_capacity : 64;
+        struct stay *stays = knee_resize(lines->alloc, lines->stays, capacity * sizeof *stays);
+        if (!stays) {
+            lines->failed = true;
+            return;
+        }
+        lines->stays = stays;
+        lines->stay_capacity = capacity;
+    }
+    lines->stays[lines->stay_count++] =
+        (struct stay){event->start_ns, event->end_ns, event->thread, (unsigned char)act};
+}
+
 static struct line *line_of(struct lines *lines, int64_t id)
 {
     size_t i = 0;
@@ -142,11 +180,23 @@ static void draw_lines(struct lines *lines, const struct knee_trace *trace)
         close_until(lines, line, event->start_ns);
         int act = act_of(trace, event, line);
         add_moment(lines, line, event->start_ns, act);
+        add_stay(lines, line, event, act);
         if (line->depth < DEPTH)
             line->stack[line->depth++] = (struct open){event->end_ns, (unsigned char)act};
     }
     for (size_t i = 0; i < lines->count && !lines->failed; i++)
         close_until(lines, &lines->list[i], INT64_MAX);
+}
+
+static void find_launching(struct lines *lines, const struct knee_rank_account *rank)
+{
+    for (size_t i = 0; i < rank->source->span_count; i++) {
+        uint32_t launch = rank->source->spans[i].launch;
+        struct line *line =
+            launch ? line_of(lines, rank->trace->host_events[launch - 1].thread) : NULL;
+        if (line)
+            line->launches = true;
+    }
 }
 
 /* ---- Gaps ---- */
@@ -164,19 +214,41 @@ static size_t moment_at(const struct line *line, int64_t ns)
     return low; /* row + 1 */
 }
 
-static bool takes_the_lead(int act)
+/* Who took the host's lead, and how much of it no gap has shown yet. */
+struct lead {
+    int drained; /* the act; -1: nobody did */
+    int64_t owed_ns;
+    bool regained; /* the host was ahead again since */
+    size_t next;   /* of the stays */
+};
+
+/* A longer stay of another kind begins anew: it would have taken the lead in any case. */
+static void lose_lead(const struct lines *lines, struct lead *lead, int64_t until_ns)
 {
-    return act >= KNEE_ACT_ITEM && act <= KNEE_ACT_GC;
+    for (; lead->next < lines->stay_count && lines->stays[lead->next].start_ns < until_ns;
+         lead->next++) {
+        const struct stay *stay = &lines->stays[lead->next];
+        const struct line *line = lines->list;
+        while (line < lines->list + lines->count && line->id != stay->thread)
+            line++;
+        if (line == lines->list + lines->count || !line->launches)
+            continue; /* watchdogs and loaders of their own keep nobody */
+        int64_t took_ns = stay->end_ns - stay->start_ns;
+        bool same = lead->drained == stay->act;
+        if (!same && took_ns < lead->owed_ns)
+            continue; /* an allocator's quick look at an event, for one */
+        lead->owed_ns = same ? knee_add_ns(lead->owed_ns, took_ns) : took_ns;
+        lead->drained = stay->act;
+        lead->regained = false;
+    }
 }
 
-static void add_gap(const struct line *line, int64_t from, int64_t to, double each, int *drained,
-                    struct knee_where *out)
+/* A gap, or a part of one, under `reason`. */
+static void file_gap(const struct line *line, int64_t from, int64_t to, double each, int reason,
+                     struct knee_where *out)
 {
     size_t at = moment_at(line, from);
-    int act = at ? line->moments[at - 1].act : KNEE_ACT_PYTHON;
-    if (takes_the_lead(act))
-        *drained = act;
-    struct knee_host_gap *gap = &out->gaps[*drained >= 0 ? *drained : act];
+    struct knee_host_gap *gap = &out->gaps[reason];
     gap->count += each;
     gap->total_s += each * 1e-9 * (double)(to - from);
     out->gaps_s += each * 1e-9 * (double)(to - from);
@@ -188,6 +260,24 @@ static void add_gap(const struct line *line, int64_t from, int64_t to, double ea
         from = next;
         at++;
     }
+}
+
+static void add_gap(const struct line *line, int64_t from, int64_t to, double each,
+                    struct lead *lead, struct knee_where *out)
+{
+    size_t at = moment_at(line, from);
+    int act = at ? line->moments[at - 1].act : KNEE_ACT_PYTHON;
+    if (takes_the_lead(act)) {
+        lead->drained = act;
+        lead->regained = false;
+    }
+    int64_t owed = lead->owed_ns < to - from ? lead->owed_ns : to - from;
+    int64_t theirs = lead->drained < 0 ? from : lead->regained ? from + owed : to;
+    lead->owed_ns -= owed;
+    if (theirs > from)
+        file_gap(line, from, theirs, each, lead->drained, out);
+    if (theirs < to)
+        file_gap(line, theirs, to, each, act, out);
 }
 
 static bool is_ahead(const struct knee_span *span)
@@ -203,19 +293,19 @@ static void add_gaps(const struct knee_account *account, size_t r, struct lines 
     const struct knee_rank *source = rank->source;
     double each = 1 / ((double)account->rank_count * knee_complete_steps(account, r));
     size_t next = 0;
-    int drained = -1; /* the act that took the host's lead; -1: it has it */
+    struct lead lead = {.drained = -1};
     for (size_t i = 0; i < rank->run_count; i++) {
         int64_t from = rank->runs[i].start_ns, to = knee_run_end(rank, i);
         bool host = rank->runs[i].label == KNEE_HOST || rank->runs[i].label == KNEE_STARVED;
+        lose_lead(lines, &lead, from);
         for (; next < source->span_count && source->spans[next].start_ns < to; next++)
-            if (is_ahead(&source->spans[next]))
-                drained = -1;
+            lead.regained = lead.regained || is_ahead(&source->spans[next]);
         uint32_t launch = next < source->span_count ? source->spans[next].launch : 0;
         if (!host || !launch || !knee_in_complete_step(account, r, from))
             continue;
         struct line *line = line_of(lines, rank->trace->host_events[launch - 1].thread);
         if (line)
-            add_gap(line, from, to, each, &drained, out);
+            add_gap(line, from, to, each, &lead, out);
     }
 }
 
@@ -257,12 +347,15 @@ bool knee_find_host_gaps(const struct knee_account *account, struct knee_where *
             draw_lines(&lines, account->ranks[r].trace);
         good = good && !lines.failed;
         if (good) {
+            find_launching(&lines, &account->ranks[r]);
             add_gaps(account, r, &lines, out);
             add_launches(account, r, out);
         }
         for (size_t i = 0; i < lines.count; i++)
             if (lines.list[i].moments)
                 knee_resize(out->alloc, lines.list[i].moments, 0);
+        if (lines.stays)
+            knee_resize(out->alloc, lines.stays, 0);
         if (lines.list)
             knee_resize(out->alloc, lines.list, 0);
     }

@@ -9,7 +9,7 @@
 
 static struct knee_scale_point point(double workers, double step_s, double batch)
 {
-    return (struct knee_scale_point){workers, step_s, batch, NAN, NAN, 1};
+    return (struct knee_scale_point){workers, step_s, batch, NAN, NAN, 1, 0};
 }
 
 static struct knee_scale_fit fit_of(const struct knee_scale_point *points, size_t count)
@@ -192,6 +192,14 @@ static void strong_weak_and_mixed(void **state)
     for (size_t i = 0; i < 3; i++)
         p[i] = point((double)(1 << i), 4.0 / (1 << i), NAN);
     assert_int_equal(fit_of(p, 3).kind, KNEE_SCALE_STRONG);
+    assert_false(fit_of(p, 3).kind_by_work);
+    for (size_t i = 0; i < 3;
+         i++) { /* the wire grows, but each worker computes its part of one batch */
+        p[i] = point((double)(1 << i), 4.0 + (double)i, NAN);
+        p[i].work_s = 3.0 / (1 << i);
+    }
+    assert_int_equal(fit_of(p, 3).kind, KNEE_SCALE_STRONG);
+    assert_true(fit_of(p, 3).kind_by_work);
 }
 
 static void repeats_give_the_noise(void **state)

@@ -458,6 +458,10 @@ static void xprof_counts_streams_once(void **state)
         "Ops\"}},"
         "{\"ph\":\"M\",\"pid\":2,\"tid\":3,\"name\":\"thread_name\",\"args\":{\"name\":\"XLA "
         "Ops\"}},"
+        "{\"ph\":\"M\",\"pid\":2,\"tid\":4,\"name\":\"thread_name\",\"args\":{\"name\":\"Async XLA "
+        "Ops\"}},"
+        "{\"ph\":\"X\",\"pid\":2,\"tid\":4,\"ts\":8,\"dur\":3,\"name\":\"async-copy\"},"
+        "{\"ph\":\"X\",\"pid\":2,\"tid\":4,\"ts\":12,\"dur\":3,\"name\":\"all-gather-start.1\"},"
         "{\"ph\":\"X\",\"pid\":1,\"tid\":13,\"ts\":1.5,\"dur\":2.000001,\"name\":\"fusion.3\"},"
         "{\"ph\":\"X\",\"pid\":1,\"tid\":99,\"ts\":1.5,\"dur\":2,\"name\":\"fusion.3\"},"
         "{\"ph\":\"X\",\"pid\":1,\"tid\":13,\"ts\":5,\"dur\":2,\"name\":\"ncclDevKernel_AllReduce_"
@@ -471,6 +475,9 @@ static void xprof_counts_streams_once(void **state)
     assert_int_equal(trace.ranks[0].spans[0].end_ns, 3500);
     assert_int_equal(trace.ranks[0].spans[2].kind, KNEE_SPAN_COMM);
     assert_int_equal(trace.ranks[1].spans[0].kind, KNEE_SPAN_COMM);
+    assert_int_equal(trace.ranks[1].span_count, 3); /* what goes on beside the operations counts */
+    assert_int_equal(trace.ranks[1].spans[1].kind, KNEE_SPAN_COPY);
+    assert_int_equal(trace.ranks[1].spans[2].kind, KNEE_SPAN_COMM);
     knee_trace_release(&trace);
 }
 

@@ -390,6 +390,38 @@ static void work_finds_its_module_and_gaps_their_reason(void **state)
     knee_trace_release(&trace);
 }
 
+/* .item() for 302 us, after which the host has so much less of a lead: when it is ahead again, the
+ * next 302 us of gaps are still the .item()'s, the rest is Python's. */
+static void a_wait_is_blamed_for_what_it_took(void **state)
+{
+    (void)state;
+    struct knee_builder *b = knee_builder_new(NULL, NULL);
+    struct knee_account account;
+    struct knee_where w;
+    kernel(b, 0, 1, 2000, 310000, 1);
+    host(b, 10000, 312000, 1, KNEE_HOST_OPERATION, "aten::item");
+    host(b, 20000, 21000, 1, KNEE_HOST_SYNC, "cudaEventQuery");
+    host(b, 311000, 600000, 2, KNEE_HOST_SYNC, "cudaEventSynchronize"); /* hands over nothing */
+    kernel(b, 312500, 1, 314000, 500000, 2);
+    kernel(b, 320000, 1, 500000, 510000, 3);
+    kernel(b, 599000, 1, 602000, 900000, 4);
+    kernel(b, 610000, 1, 900000, 910000, 5);
+    kernel(b, 1310000, 1, 1312000, 1400000, 6);
+    struct knee_trace trace = {.rank = 0, .world_size = 1, .format = "kineto"};
+    trace.file = strdup("story");
+    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    knee_builder_free(b);
+    assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
+    assert_int_equal(knee_find_where(&account, NULL, &w, NULL), KNEE_OK);
+    assert_near(w.gaps_s, 3.5e-6 + 90e-6 + 401e-6, 1e-12);
+    assert_near(w.gaps[KNEE_ACT_ITEM].total_s, 302e-6, 1e-12);
+    assert_near(w.gaps[KNEE_ACT_PYTHON].total_s, 494.5e-6 - 302e-6, 1e-12);
+    assert_near(w.gaps[KNEE_ACT_SYNC].total_s, 0, 1e-15);
+    knee_where_release(&w);
+    knee_account_release(&account);
+    knee_trace_release(&trace);
+}
+
 /* More names than any table begins with: each kernel has its row, the longest first. */
 static void many_kernels_are_told_apart(void **state)
 {
@@ -469,6 +501,7 @@ int main(void)
         cmocka_unit_test(every_nanosecond_has_one_owner),
         cmocka_unit_test(the_chain_goes_through_the_late_rank),
         cmocka_unit_test(work_finds_its_module_and_gaps_their_reason),
+        cmocka_unit_test(a_wait_is_blamed_for_what_it_took),
         cmocka_unit_test(many_kernels_are_told_apart),
         cmocka_unit_test(no_memory_is_said),
     };

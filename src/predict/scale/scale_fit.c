@@ -426,7 +426,16 @@ static enum knee_scale_kind kind_by_batch(const struct knee_scale_fit *fit)
     return strong ? KNEE_SCALE_STRONG : weak ? KNEE_SCALE_WEAK : KNEE_SCALE_MIXED;
 }
 
-/* Without batches: steps that shrink by more than the root of the count have one batch. */
+/* Without batches: what shrinks by more than the root of the count is of one batch. A worker's
+ * compute tells it better than its step, which communication keeps from shrinking. */
+static bool looks_strong(struct knee_scale_fit *fit)
+{
+    const struct knee_scale_point *a = &fit->points[0], *b = &fit->points[fit->count - 1];
+    fit->kind_by_work = a->work_s > 0 && b->work_s > 0;
+    double shrinks = fit->kind_by_work ? a->work_s / b->work_s : a->step_s / b->step_s;
+    return shrinks > sqrt(b->workers / a->workers);
+}
+
 static void tell_kind(struct knee_scale_fit *fit)
 {
     const struct knee_scale_point *a = &fit->points[0], *b = &fit->points[fit->count - 1];
@@ -437,7 +446,7 @@ static void tell_kind(struct knee_scale_fit *fit)
     if (known)
         return;
     fit->kind_assumed = true;
-    bool strong = a->step_s / b->step_s > sqrt(b->workers / a->workers);
+    bool strong = looks_strong(fit);
     fit->kind = b->workers == a->workers ? KNEE_SCALE_UNKNOWN
                 : strong                 ? KNEE_SCALE_STRONG
                                          : KNEE_SCALE_WEAK;

@@ -2,10 +2,11 @@
 /*
  * XPlane protobuf, what JAX and TensorFlow profilers write before it is made into JSON, and without
  * that one's limit of a million events. Planes named /device:... are devices; on a GPU the lines
- * named "Stream #..." are its work, on a TPU the line "XLA Ops". All other lines repeat the same
- * work or group it. A TPU's waiting for the other chips stands in the line "XLA TraceMe", as
- * barrier-cores right before the collective: the two are put together again. Names follow the lines
- * in the file, so each plane is walked twice. Times are picoseconds after the line's start.
+ * named "Stream #..." are its work, on a TPU the lines "XLA Ops" and "Async XLA Ops". All other
+ * lines repeat the same work or group it. A TPU's waiting for the other chips stands in the line
+ * "XLA TraceMe", as barrier-cores right before the collective: the two are put together again.
+ * Names follow the lines in the file, so each plane is walked twice. Times are picoseconds after
+ * the line's start.
  */
 #include "base/error.h"
 #include "base/fold.h"
@@ -127,7 +128,7 @@ static int64_t ordinal(struct knee_slice name)
 
 /* ---- Lines ---- */
 
-enum role { OTHER, STREAM, XLA_OPS, BARRIERS, STEPS };
+enum role { OTHER, STREAM, XLA_OPS, XLA_ASYNC, BARRIERS, STEPS };
 
 /* XLine: 1 id, 2 name, 3 timestamp_ns, 4 events */
 struct line {
@@ -141,6 +142,7 @@ static enum role role_of(struct knee_slice name)
 {
     return knee_slice_starts(name, "Stream #")      ? STREAM
            : knee_slice_is(name, "XLA Ops")         ? XLA_OPS
+           : knee_slice_is(name, "Async XLA Ops")   ? XLA_ASYNC
            : knee_slice_starts(name, "XLA TraceMe") ? BARRIERS
            : knee_slice_is(name, "Steps")           ? STEPS
                                                     : OTHER;
@@ -226,7 +228,8 @@ static void take_work(struct plane *p, const struct line *line, uint64_t id, str
 {
     struct knee_slice name = name_of(p, id);
     bool copy = knee_slice_starts(name, "Memcpy") || knee_slice_starts(name, "Memset") ||
-                knee_slice_starts(name, "copy-");
+                knee_slice_starts(name, "copy-") ||
+                (line->role == XLA_ASYNC && !is_communication(p, name)); /* "async-copy" ... */
     if (line->role == XLA_OPS && p->barrier_count && is_communication(p, name))
         at.start_ns = with_barrier(p, at.start_ns);
     knee_image_span(p->image, p->device, at.start_ns, at.end_ns, name,
@@ -246,7 +249,7 @@ static void take_line(struct plane *p, struct knee_slice bytes, const struct lin
             p->image->trace->losses[KNEE_LOSS_TIME].count++;
         else if (line->role == BARRIERS && knee_slice_is(name_of(p, id), "barrier-cores"))
             add_barrier(p, at);
-        else if (line->role == STREAM || line->role == XLA_OPS)
+        else if (line->role == STREAM || line->role == XLA_OPS || line->role == XLA_ASYNC)
             take_work(p, line, id, at);
         else if (line->role == STEPS && at.end_ns > at.start_ns)
             knee_builder_step_of(p->image->builder, p->device, KNEE_STEPS_PROFILER, 0, at.start_ns,
@@ -264,8 +267,9 @@ static void take_lines(struct plane *p, struct knee_slice bytes, bool work)
         if (c.field != 3 || !c.is_bytes)
             continue;
         struct line line = line_of(c.bytes);
-        bool wanted = work ? line.role == STEPS || line.role == (p->streams ? STREAM : XLA_OPS)
-                           : line.role == BARRIERS;
+        bool ops =
+            p->streams ? line.role == STREAM : line.role == XLA_OPS || line.role == XLA_ASYNC;
+        bool wanted = work ? line.role == STEPS || ops : line.role == BARRIERS;
         p->image->trace->losses[KNEE_LOSS_EVENT].count += work && line.bad;
         if (wanted && !line.bad)
             take_line(p, c.bytes, &line);

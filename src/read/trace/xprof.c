@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What XProf's (JAX, TensorFlow) events mean. Processes named /device:... are devices and threads
- * named Stream #... their streams; a TPU has no streams but a row "XLA Ops". The other rows of a
- * device repeat the same work grouped otherwise and are left out. Metadata events come first.
+ * named Stream #... their streams; a TPU has no streams but a row "XLA Ops", and beside it "Async
+ * XLA Ops": what goes on while others compute, collectives and copies from their start to their
+ * end. The other rows of a device repeat the same work grouped otherwise and are left out. Metadata
+ * events come first.
  */
 #include "base/text.h"
 #include "read/trace/trace_json.h"
+#include "timeline/kinds.h"
 
 #include <string.h>
 
 enum { ROWS = 4096 };
 
-enum role { OTHER, STREAM, XLA_OPS, STEPS };
+enum role { OTHER, STREAM, XLA_OPS, XLA_ASYNC, STEPS };
 
 struct knee_xprof {
     struct {
@@ -67,7 +70,8 @@ static void name_thread(struct knee_xprof *x, const struct knee_event *e)
         return;
     enum role role = begins(e->args.label, "Stream #")        ? STREAM
                      : begins(e->args.label, "XLA Ops")       ? XLA_OPS
-                     : begins(e->args.label, "XLA Async Ops") ? XLA_OPS
+                     : begins(e->args.label, "Async XLA Ops") ? XLA_ASYNC
+                     : begins(e->args.label, "XLA Async Ops") ? XLA_ASYNC
                      : SLICE_IS(e->args.label, "Steps")       ? STEPS
                                                               : OTHER;
     x->devices[device].streams |= role == STREAM;
@@ -84,10 +88,20 @@ static enum role role_of(const struct knee_xprof *x, int64_t pid, int64_t tid)
     return OTHER;
 }
 
-static void take_span(struct knee_event_sink *sink, const struct knee_event *e)
+/* What is done aside and is no collective moves data: "async-copy" and whatever else it is called.
+ */
+static bool is_aside(const struct knee_event_sink *sink, const struct knee_event *e, enum role role)
+{
+    char name[256];
+    knee_slice_copy(e->name, name, sizeof name);
+    return role == XLA_ASYNC && knee_kernel_facts(name, sink->options).kind != KNEE_SPAN_COMM;
+}
+
+static void take_span(struct knee_event_sink *sink, const struct knee_event *e, enum role role)
 {
     int64_t end_ns = e->start_ns + (e->duration_ns > 0 ? e->duration_ns : 0);
-    bool copy = begins(e->name, "Memcpy") || begins(e->name, "Memset") || begins(e->name, "copy-");
+    bool copy = begins(e->name, "Memcpy") || begins(e->name, "Memset") ||
+                begins(e->name, "copy-") || is_aside(sink, e, role);
     sink->xprof_spans++;
     knee_builder_span(sink->builder, e->pid, e->start_ns, end_ns,
                       knee_builder_name(sink->builder, e->name.at, e->name.length),
@@ -110,7 +124,7 @@ bool knee_xprof_event(struct knee_event_sink *sink, const struct knee_event *e)
     if (device == x->device_count)
         return true;
     enum role role = role_of(x, e->pid, e->tid);
-    bool work = role == (x->devices[device].streams ? STREAM : XLA_OPS);
+    bool work = x->devices[device].streams ? role == STREAM : role == XLA_OPS || role == XLA_ASYNC;
     if (!work && role != STEPS)
         return true;
     if (e->bad_time || !e->has_start || !e->has_duration)
@@ -119,7 +133,7 @@ bool knee_xprof_event(struct knee_event_sink *sink, const struct knee_event *e)
     if (e->duration_ns > 0 && !knee_time_is_good(e->start_ns, e->start_ns + e->duration_ns))
         return false;
     if (work)
-        take_span(sink, e);
+        take_span(sink, e, role);
     else if (device == 0)
         knee_builder_step(sink->builder, e->start_ns, e->start_ns + e->duration_ns,
                           (int64_t)sink->trace->events);
