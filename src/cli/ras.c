@@ -21,6 +21,9 @@
 
 enum { PAUSE_MS = 50, LIMIT_S = 10, LINE = 256 };
 
+/* So many answers quickly; then, until the counts have moved often enough, slowly. */
+enum { QUICK = 40, SLOW_PAUSE_MS = 200, MOVES = 16 };
+
 static int64_t now_ns(void)
 {
     struct timespec now;
@@ -146,16 +149,32 @@ static knee_status ask_once(const char *where, struct knee_ras *out, struct knee
     return status;
 }
 
+/* How often the largest count has changed from one answer to the next. */
+static size_t count_moves(const struct knee_ras *answers, size_t count)
+{
+    size_t moves = 0;
+    int64_t before = -1;
+    for (size_t i = 0; i < count; i++) {
+        int64_t most = -1;
+        for (size_t r = 0; r < answers[i].count; r++)
+            most = answers[i].ranks[r].calls > most ? answers[i].ranks[r].calls : most;
+        moves += i > 0 && most != before;
+        before = most;
+    }
+    return moves;
+}
+
 knee_status cli_ras_ask(const char *where, struct knee_ras *answers, size_t *count,
                         struct knee_err *err)
 {
     *count = 0;
-    while (*count < CLI_RAS_ANSWERS) {
+    for (;;) {
         knee_status status = ask_once(where, &answers[*count], err);
         if (status)
             return status;
-        if (++*count < CLI_RAS_ANSWERS)
-            poll(NULL, 0, PAUSE_MS);
+        size_t moves = ++*count < QUICK ? 1 : count_moves(answers, *count);
+        if (*count == CLI_RAS_ANSWERS || moves == 0 || moves >= MOVES)
+            return KNEE_OK;
+        poll(NULL, 0, *count < QUICK ? PAUSE_MS : SLOW_PAUSE_MS);
     }
-    return KNEE_OK;
 }

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#define BEHIND  0.8 /* of the answers in which counts differ */
+#define BEHIND  0.8 /* of the occasions on which counts differ */
 #define STILL_S 0.5 /* without a call: shorter says nothing */
 
-/* Such answers. Of two ranks, one is behind in six of six by chance once in 32 times. */
+/* Such occasions. Of two ranks, one is behind in six of six by chance once in 32 times. */
 enum { FEWEST = 6 };
 
 /* The same rank of the same communicator; most often it stands where it stood. */
@@ -69,8 +69,11 @@ static void count_behind(const struct knee_ras *ras, struct knee_ras_answer *a)
             if (!row || ras->ranks[i].missing)
                 continue;
             row->lag = most - ras->ranks[i].calls;
-            row->uneven += most > least;
-            row->behind += most > least && row->lag > 0;
+            if (most == least || most == row->occasion)
+                continue;
+            row->occasion = most;
+            row->uneven++;
+            row->behind += row->lag > 0;
         }
     }
 }

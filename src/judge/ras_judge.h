@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Who is behind, from a few answers of NCCL's RAS service in a row. Its counts are collectives that
- * hosts have enqueued: a rank that is never ahead of the others is late in its host; a communicator
+ * hosts have enqueued: a rank that is never ahead of the others is late in its host (answers with
+ * the same largest count are one occasion: a long step is not many); a communicator
  * in which nothing moves hangs or waits, at equal counts in its GPUs, else for those behind.
  */
 #ifndef KNEE_JUDGE_RAS_JUDGE_H
@@ -13,11 +14,12 @@
 struct knee_ras_row {
     const struct knee_ras_rank *rank; /* in the last answer; borrowed */
     double calls_per_s;               /* NaN: one answer only */
-    size_t uneven, behind;            /* answers in which its communicator's counts differ; of them
-                                         with this rank below the largest */
-    int64_t lag;                      /* calls that it is behind in the last answer */
-    bool late;                        /* behind whenever somebody is */
-    bool still;                       /* nothing moved in its communicator */
+    size_t uneven, behind; /* occasions on which its communicator's counts differ; of them
+                              with this rank below the largest */
+    int64_t occasion;      /* the largest count of the last one; 0: none yet */
+    int64_t lag;           /* calls that it is behind in the last answer */
+    bool late;             /* behind whenever somebody is */
+    bool still;            /* nothing moved in its communicator */
 };
 
 /* Free with knee_ras_answer_release(). */

@@ -102,7 +102,7 @@ int64_t live_now_ns(void)
 
 void live_took_ns(int64_t ns)
 {
-    enum { PREEMPTED_NS = 64 * 20000 }; /* somebody else ran meanwhile: that is not ours */
+    enum { PREEMPTED_NS = 61 * 20000 }; /* somebody else ran meanwhile: that is not ours */
     if (ns > 0 && ns < PREEMPTED_NS)
         atomic_fetch_add_explicit(&took_ns, ns, memory_order_relaxed);
 }

@@ -108,7 +108,7 @@ void live_off(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void live_say(int *once, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const struct live_config *live_config(void);
 int64_t live_now_ns(void); /* since 1970 */
-/* Nanoseconds that callbacks took of the job's threads; every 64th is timed. */
+/* Nanoseconds that callbacks took of the job's threads; one in 61 is timed. */
 void live_took_ns(int64_t ns);
 int64_t live_took_in_all_ns(void);
 

@@ -73,13 +73,14 @@ static void *open_library(void)
 bool live_symbols_find(void *library, const struct live_symbol *list, size_t count)
 {
     bool all = library != NULL;
+    void *none = NULL;
     for (size_t i = 0; i < count; i++) {
         void *symbol = all ? dlsym(library, list[i].name) : NULL;
         memcpy(list[i].function, &symbol, sizeof symbol);
         all = all && symbol;
     }
     for (size_t i = 0; !all && i < count; i++)
-        memset(list[i].function, 0, sizeof(void *));
+        memcpy(list[i].function, &none, sizeof none);
     return all;
 }
 

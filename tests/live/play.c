@@ -25,6 +25,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -133,6 +134,38 @@ static void event(unsigned char *d, unsigned type, void *parent)
     PUT(d, 8, void *, parent);
 }
 
+/* ---- What the job's threads spend in the agent, by a clock of their own ---- */
+
+static _Atomic int64_t spent_ns;
+
+static void spend(int64_t began_ns)
+{
+    int64_t took_ns = now_ns() - began_ns;
+    if (took_ns < 20000) /* else somebody else ran meanwhile */
+        atomic_fetch_add_explicit(&spent_ns, took_ns, memory_order_relaxed);
+}
+
+static void play_start(void *context, void **handle, void *descr)
+{
+    int64_t began_ns = now_ns();
+    profiler->start(context, handle, descr);
+    spend(began_ns);
+}
+
+static void play_stop(void *handle)
+{
+    int64_t began_ns = now_ns();
+    profiler->stop(handle);
+    spend(began_ns);
+}
+
+static void play_state(void *handle, int state, void *args)
+{
+    int64_t began_ns = now_ns();
+    profiler->state(handle, state, args);
+    spend(began_ns);
+}
+
 /* ---- The proxy thread: tells of kernels some time after the host has stopped the collective ----
  */
 
@@ -160,17 +193,17 @@ static void tell(const struct told *t)
             d[24] = (unsigned char)c;
             PUT(d, 32, uint64_t, (uint64_t)(t->begin_ns + 100 * c));
         }
-        profiler->start(t->context, &parts[c], d);
+        play_start(t->context, &parts[c], d);
     }
     for (long c = 0; c < channels; c++) {
         PUT(args, 0, uint64_t, (uint64_t)(t->end_ns - 100 * c));
         if (parts[c]) {
             if (set.api >= 3)
-                profiler->state(parts[c], 22, args);
-            profiler->stop(parts[c]);
+                play_state(parts[c], 22, args);
+            play_stop(parts[c]);
             if (set.stale) {
-                profiler->state(parts[c], 22, args);
-                profiler->stop(parts[c]);
+                play_state(parts[c], 22, args);
+                play_stop(parts[c]);
             }
         }
     }
@@ -233,16 +266,16 @@ static void one_call(struct worker *w, int kind, size_t count)
             usleep((useconds_t)set.graph_us);
     }
     event(d, 1, NULL);
-    profiler->start(w->context, &group, d);
+    play_start(w->context, &group, d);
     coll(d, group, w->hash, w->seq[kind]++, funcs[kind], count);
-    profiler->start(w->context, &call, d);
+    play_start(w->context, &call, d);
     int64_t end_ns = w->gpu_ns + set.dur_ns + set.wait_ns;
     struct told t = {call, w->context, w->gpu_ns, end_ns};
     bool lost = set.lost && ++w->told % set.lost == 0;
     if (!set.late && !lost)
         tell(&t);
-    profiler->stop(call);
-    profiler->stop(group);
+    play_stop(call);
+    play_stop(group);
     if (set.late && !lost)
         hand_to_proxy(t);
     if (set.stale) {
@@ -254,8 +287,8 @@ static void one_call(struct worker *w, int kind, size_t count)
                        (void *)(uintptr_t)-1};
         unsigned char args[16] = {0};
         for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
-            profiler->stop(odd[i]);
-            profiler->state(odd[i], 22, args);
+            play_stop(odd[i]);
+            play_state(odd[i], 22, args);
         }
     }
     if (!set.stuck)
@@ -403,6 +436,7 @@ int main(int argc, char **argv)
     pthread_join(proxy_thread, NULL);
     printf("a step took %.1f us\n",
            (double)(now_ns() - began_ns) / 1e3 / (double)(set.steps ? set.steps : 1));
+    printf("callbacks took %lld ns\n", (long long)atomic_load(&spent_ns));
     printf("memory in kB %ld then %ld\n", memory_early, memory_kb());
     dlclose(agent); /* as NCCL does; the agent stays */
     usleep(30000);

@@ -469,6 +469,18 @@ static void test_chance_names_nobody(void **state)
     knee_ras_answer_release(&answer);
 }
 
+/* A long step: the other rank is behind for nine answers, once. */
+static void test_one_occasion_is_not_many(void **state)
+{
+    (void)state;
+    static const int64_t counts[][2] = {{10, 10}, {14, 10}, {14, 10}, {14, 10}, {14, 10}, {14, 10},
+                                        {14, 10}, {14, 10}, {14, 10}, {14, 10}, {14, 14}, {18, 18}};
+    struct knee_ras_answer answer = judged(counts, sizeof counts / sizeof *counts);
+    assert_int_equal(answer.rows[1].uneven, 1);
+    assert_int_equal(answer.late, 0);
+    knee_ras_answer_release(&answer);
+}
+
 static void test_what_stands_still(void **state)
 {
     (void)state;
@@ -601,6 +613,7 @@ int main(void)
         cmocka_unit_test(test_the_sleeper_is_never_ahead),
         cmocka_unit_test(test_a_real_answer),
         cmocka_unit_test(test_chance_names_nobody),
+        cmocka_unit_test(test_one_occasion_is_not_many),
         cmocka_unit_test(test_what_stands_still),
         cmocka_unit_test(test_what_is_no_answer),
     };
