@@ -229,6 +229,123 @@ static void planted_faults_are_found(void **state)
     assert_true(sizeof faults / sizeof *faults >= 30);
 }
 
+/* Values as people write them: what is said of each on a healthy machine, or nothing (""). */
+static void values_of_the_environment(void **state)
+{
+    static const struct {
+        const char *line, *rule;
+    } rows[] = {
+        {"NCCL_IB_TIMEOUT=40\n", "ib_timeout_short"},
+        {"NCCL_IB_TIMEOUT=0\n", "ib_timeout_short"},
+        {"NCCL_IB_TIMEOUT=10\n", "ib_timeout_short"},
+        {"NCCL_IB_TIMEOUT=22\n", ""},
+        {"NCCL_SOCKET_NTHREADS=32\n", "socket_threads"},
+        {"NCCL_SOCKET_NTHREADS=8\nNCCL_NSOCKS_PERTHREAD=16\n", "socket_threads"},
+        {"NCCL_IB_AR_THRESHOLD=8388608\n", "ar_threshold"},
+        {"NCCL_IB_AR_THRESHOLD=2097152\nNCCL_BUFFSIZE=1048576\n", "ar_threshold"},
+        {"NCCL_P2P_LEVEL=LOC\n", "p2p_disabled"},
+        {"NCCL_P2P_LEVEL=0\n", "p2p_disabled"},
+        {"NCCL_P2P_LEVEL=NVL\n", ""},
+        {"NCCL_P2P_LEVEL=-1\n", "env_bad_level"},
+        {"NCCL_P2P_LEVEL=3x\n", "env_bad_level"},
+        {"NCCL_P2P_LEVEL=99999999999999999999\n", "env_bad_level"},
+        {"NCCL_NET_GDR_LEVEL=0\n", "gdr_level_off"},
+        {"NCCL_NET_GDR_LEVEL=LOC\n", "gdr_level_off"},
+        {"NCCL_CROSS_NIC=1\n", "cross_nic_set"},
+        {"NCCL_NET=Socket\n", "ib_disabled"},
+        {"NCCL_IB_ROCE_VERSION_NUM=2\n", "roce_version_crash"},
+        {"NCCL_ALGO=^Tree\n", ""},
+        {"NCCL_ALGO=allreduce:ring;allgather:pat\n", ""},
+        {"NCCL_ALGO=Ring,,Tree\n", ""},
+        {"NCCL_ALGO=Rign\n", "env_bad_word"},
+        {"NCCL_ALGO=abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz\n", "env_bad_word"},
+        {"NCCL_IB_TIMEOUT=99999999999999999999\n", "env_not_a_number"},
+        {"NCCL_IB_TIMEOUT=-99999999999999999999\n", "env_not_a_number"},
+        {"NCCL_IB_TIMEOUT=20 \n", ""},
+        {"NCCL_IB_TIMEOUT=20ms\n", "env_not_a_number"},
+        {"NCCL_IB_TIMEOUT=024\n", "env_octal"},
+        {"NCCL_IB_TIMEOUT=\n", ""},
+        {"NCCL_DEBUG_FILE=~/nccl.log\n", "env_tilde"},
+        {"NCCL_CONF_FILE=~/nccl.conf\n", "env_tilde"},
+        {"NCCL_IB_TIMEOUTT=20\n", "env_misspelt"},
+        {"NCCL_NOTHING_LIKE_IT_AT_ALL=1\n", "env_unknown"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct knee_facts facts = {0};
+        dgx_h100(&facts);
+        give(&facts, "env", rows[i].line);
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        if (rows[i].rule[0] && !found(&c, rows[i].rule))
+            fail_msg("%s: %s is not found", rows[i].line, rows[i].rule);
+        for (size_t k = 0; k < c.count && !rows[i].rule[0]; k++)
+            if (c.findings[k].severity > KNEE_NOTE)
+                fail_msg("%s: %s", rows[i].line, c.findings[k].rule->id);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+}
+
+/* Facts of a host, and the rule that must or must not say so. */
+static void facts_of_a_host(void **state)
+{
+#define NIC  "\tib.rate\t400\t400 Gb/sec\n\tmodule.list\t1\t1\n"
+#define OPEN "\tdriver.version_text\tnan\tNVIDIA UNIX Open Kernel Module for x86_64  560\n"
+    static const struct {
+        const char *lines, *rule;
+        bool holds;
+    } rows[] = {
+        {"mlx5_0:1" NIC, "gdr_off", true},
+        {"mlx5_0:1" NIC "\tmodule.nvidia_peermem\t1\t1\n", "gdr_off", false},
+        {"mlx5_0:1" NIC "\tmodule.nv_peer_mem\t1\t1\n", "gdr_off", false},
+        {"mlx5_0:1" NIC OPEN "\tkernel.release\tnan\t6.8.0-31-generic\n", "gdr_off", false},
+        {"mlx5_0:1" NIC OPEN "\tkernel.release\tnan\t5.4.0\n", "gdr_off", true},
+        {"mlx5_0:1" NIC OPEN, "gdr_off", true},
+        {"eth9\tnet.mtu\t1500\t1500\neth9\tnet.speed\t200000\t200000\neth9\tnet.state\tnan\tup\n",
+         "mtu_small", true},
+        {"eth9\tnet.mtu\t1500\t1500\neth9\tnet.speed\t200000\t200000\neth9\tnet.state\tnan\tdown\n",
+         "mtu_small", false},
+        {"eth9\tnet.mtu\t9000\t9000\neth9\tnet.speed\t200000\t200000\neth9\tnet.state\tnan\tup\n",
+         "mtu_small", false},
+        {"\tprocess.cpus\tnan\t0-3,x,8\nLOCAL_RANK\tenv\t0\t0\n0000:01:00.0\tgpupci.cpus\tnan\t64-"
+         "79\n",
+         "affinity_far", true},
+        {"\tprocess.cpus\tnan\t0-3,70\nLOCAL_RANK\tenv\t0\t0\n0000:01:00.0\tgpupci.cpus\tnan\t64-"
+         "79\n",
+         "affinity_far", false},
+        {"\tprocess.cpus\tnan\t0-3\nLOCAL_RANK\tenv\t-1\t-1\n0000:01:00.0\tgpupci.cpus\tnan\t64-"
+         "79\n",
+         "affinity_far", false},
+        {"\tprocess.cpus\tnan\t0-3\nLOCAL_RANK\tenv\t900\t900\n0000:01:00.0\tgpupci.cpus\tnan\t64-"
+         "79\n",
+         "affinity_far", false},
+        {"\tkernel.cmdline\tnan\tquiet iommu=force\n", "iommu_translates", true},
+        {"\tkernel.cmdline\tnan\tquiet intel_iommu=on\n", "iommu_translates", true},
+        {"\tkernel.cmdline\tnan\tintel_iommu=on iommu=pt\n", "iommu_translates", false},
+        {"\tkernel.cmdline\tnan\tarm64 iommu.passthrough=1\n", "iommu_translates", false},
+        {"\tcgroup.cpus\t4\t4\n", "cpu_quota", true},
+        {"host3\tbench.slow_host\t61\t61 % of the others\n", "slow_host", true},
+        {"host3\tbench.slow_link\t50\t50 % of the others\n", "slow_link", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct knee_facts facts = {0};
+        knee_facts_read(&facts, rows[i].lines, strlen(rows[i].lines));
+        for (int gpu = 0; gpu < 8; gpu++) {
+            char name[32];
+            snprintf(name, sizeof name, "GPU%d", gpu);
+            knee_fact_put(&facts, name, "gpu.name", knee_slice_of("NVIDIA H100 80GB HBM3"));
+        }
+        struct knee_checkup c = examine(&facts, 1, NULL);
+        if ((found(&c, rows[i].rule) != NULL) != rows[i].holds)
+            fail_msg("row %zu, %s", i, rows[i].rule);
+        knee_checkup_release(&c);
+        knee_facts_release(&facts);
+    }
+#undef NIC
+#undef OPEN
+}
+
 /* The same for values of one GPU of eight. */
 static void sick_gpus_are_found(void **state)
 {
@@ -1132,6 +1249,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(healthy_machines_are_healthy),
         cmocka_unit_test(planted_faults_are_found),
+        cmocka_unit_test(values_of_the_environment),
+        cmocka_unit_test(facts_of_a_host),
         cmocka_unit_test(sick_gpus_are_found),
         cmocka_unit_test(devices_of_the_bus),
         cmocka_unit_test(quota_of_cgroup_1),

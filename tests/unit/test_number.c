@@ -2,9 +2,11 @@
 /* Numbers, units, lists of workers: what is read, and what is refused with which words. */
 #include "unit.h"
 
+#include "base/json_values.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/spell.h"
+#include "base/text.h"
 
 static void units_are_read(void **state)
 {
@@ -207,6 +209,93 @@ static void spelling_is_guessed(void **state)
     }
 }
 
+/* ---- Text as it comes ---- */
+
+static void characters_are_whole_or_none(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t length;
+    } rows[] = {
+        {"a", 1},
+        {"\xc3\xa4", 2},
+        {"\xe2\x82\xac", 3},
+        {"\xf0\x9f\x98\x80", 4},
+        {"\x80", 0},             /* the rest of one */
+        {"\xc1\x81", 0},         /* two bytes for what takes one */
+        {"\xe0\x9f\xbf", 0},     /* three for what takes two */
+        {"\xe0\xa0\x80", 3},     /* the first that takes three */
+        {"\xed\xa0\x80", 0},     /* half of a pair */
+        {"\xed\x9f\xbf", 3},     /* the last before them */
+        {"\xf0\x8f\xbf\xbf", 0}, /* four for what takes three */
+        {"\xf4\x8f\xbf\xbf", 4}, /* the last there is */
+        {"\xf4\x90\x80\x80", 0}, /* past it */
+        {"\xf5\x80\x80\x80", 0},
+        {"\xe2\x82", 0}, /* cut */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (knee_utf8_length(rows[i].text) != rows[i].length)
+            fail_msg("row %zu: %zu", i, knee_utf8_length(rows[i].text));
+}
+
+static void strings_of_json(void **state)
+{
+    static const struct {
+        const char *json, *text; /* NULL: refused */
+    } rows[] = {
+        {"\"a\\n\\t\\r\\b\\f\\\\\\\"\"", "a\n\t\r\b\f\\\""},
+        {"\"\\u00e4x\"", "?x"},
+        {"\"\\u00", NULL},
+        {"\"\\", NULL},
+        {"\"a", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct knee_json_values v;
+        knee_json_values_init(&v, rows[i].json, strlen(rows[i].json));
+        assert_int_equal(knee_json_values_next(&v), rows[i].text != NULL);
+        if (rows[i].text)
+            assert_string_equal(v.text, rows[i].text);
+        else
+            assert_non_null(v.error);
+        assert_false(knee_json_values_next(&v));
+    }
+}
+
+static void numbers_at_their_ends(void **state)
+{
+    static const struct {
+        const char *text;
+        double value; /* NAN: refused */
+    } rows[] = {
+        {"+5", 5},    {"-5", -5},   {"5e+2", 500},  {"5E-1", 0.5}, {"5e", NAN},
+        {".", NAN},   {"5 \t", 5},  {"\t 5", 5},    {"", NAN},     {"0x10", NAN},
+        {"nan", NAN}, {"inf", NAN}, {"1e999", NAN}, {"1e-999", 0},
+    };
+    char out[32];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct knee_err err;
+        double value = 77;
+        knee_status status = knee_number_parse(rows[i].text, KNEE_UNIT_COUNT, "x", &value, &err);
+        if (isnan(rows[i].value) ? !status || value != 77 : status || value != rows[i].value)
+            fail_msg("'%s': status %d, %g", rows[i].text, (int)status, value);
+    }
+    knee_number_human(out, sizeof out, INFINITY, KNEE_UNIT_SECONDS);
+    assert_string_equal(out, "no limit");
+    knee_number_human(out, sizeof out, INFINITY, KNEE_UNIT_FACTOR);
+    assert_string_equal(out, "no limit");
+    knee_number_human(out, sizeof out, 2.5, KNEE_UNIT_FACTOR);
+    assert_string_equal(out, "2.5x");
+    knee_number_human(out, sizeof out, NAN, KNEE_UNIT_FACTOR);
+    assert_string_equal(out, "-");
+    knee_number_ns(out, sizeof out, INT64_MIN);
+    assert_string_equal(out, "-9223372036.854775808");
+    knee_number_ns(out, sizeof out, 1000000000);
+    assert_string_equal(out, "1.0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +306,9 @@ int main(void)
         cmocka_unit_test(worker_lists_are_read),
         cmocka_unit_test(bad_worker_lists_are_refused),
         cmocka_unit_test(too_many_rows_are_refused),
+        cmocka_unit_test(characters_are_whole_or_none),
+        cmocka_unit_test(strings_of_json),
+        cmocka_unit_test(numbers_at_their_ends),
         cmocka_unit_test(spelling_is_guessed),
     };
     return RUN(tests);
