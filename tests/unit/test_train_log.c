@@ -694,6 +694,26 @@ static void validation_of_torchtitan(void **state)
     knee_train_log_release(&log);
 }
 
+/* Lines that have a word of some format and are none of it. */
+static void look_alikes_are_no_steps(void **state)
+{
+    static const char *const texts[] = {
+        "Epoch 1, step 10, loss: 2.0, speed: 12.3 samples/s\n",
+        "backup finished, time: 350 s\n",
+        "Validation DataLoader 0: 100%|####| 20/20 [00:10<00:00,  2.0it/s]\n",
+        "Loading checkpoint shards: 100%|####| 20/20 [00:10<00:00,  2.0s/it]\n",
+        "Fetching 8 files: 100%|####| 8/8 [00:09<00:00,  1.33s/it]\n",
+        "generated 512 tokens (35.2 tok/s)\n",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct knee_train_log log;
+        struct knee_err err;
+        if (!read_in(texts[i], strlen(texts[i]), 4096, NULL, &log, &err))
+            fail_msg("%s: taken for %s", texts[i], log.format);
+    }
+}
+
 /* ---- What is not there ---- */
 
 static void losses_without_times_are_said_to_be_that(void **state)
@@ -1110,6 +1130,7 @@ int main(void)
         cmocka_unit_test(long_and_short_steps_in_turn),
         cmocka_unit_test(a_listing_before_the_log_says_nothing),
         cmocka_unit_test(validation_of_torchtitan),
+        cmocka_unit_test(look_alikes_are_no_steps),
         cmocka_unit_test(losses_without_times_are_said_to_be_that),
         cmocka_unit_test(no_log_is_refused),
         cmocka_unit_test(tensorboard_scalars),

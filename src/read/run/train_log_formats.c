@@ -588,7 +588,7 @@ const struct train_format knee_train_formats[] = {
     {"lsai", {"Tokens per second:"}, lsai, 0, NULL},
     {"MaxText", {"completed step:"}, maxtext, TRAIN_NO_STAMP, NULL},
     {"PaddleNLP trainer", {"interval_steps_per_second:"}, paddle_trainer, TRAIN_NO_STAMP, NULL},
-    {"PaddleNLP", {"avg_batch_cost:", ", speed: "}, paddle, TRAIN_NO_STAMP, NULL},
+    {"PaddleNLP", {"avg_batch_cost:", " step/s, "}, paddle, TRAIN_NO_STAMP, NULL},
     {"PaddleNLP words", {"step_idx:"}, paddle_words, TRAIN_NO_STAMP, NULL},
     {"DLLogger",
      {"Training Iteration:", "throughput_train", "frames/s | took "},
