@@ -227,7 +227,8 @@ struct knee_plan {
     double imbalance, drop_tokens;             /* busiest expert rank over the mean; 1 or 0 */
     double dedup;                              /* 1: a token goes to a rank, and a node, once */
     double compress, local_steps, loader_rate_per_s, jitter;
-    double gradient_bytes; /* on the wire; NaN: as the profile says */
+    double gradient_bytes;          /* on the wire; NaN: as the profile says */
+    double recompute_share, graphs; /* of layers recomputed; of launches that CUDA graphs replace */
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_plan_keys;

@@ -209,8 +209,10 @@ void knee_memory_of(const struct knee_footprint *f, const struct knee_shape *sha
     if (shape->lora_rank > 0)
         all.common += trained.common;
     struct states states = states_of(&all, &trained, f, machine, plan);
-    double layer[2] = {f->kept_bytes[0][plan->recompute], f->kept_bytes[1][plan->recompute]};
-    double whole[2] = {f->kept_bytes[0][KNEE_KEEP], f->kept_bytes[1][KNEE_KEEP]};
+    double whole[2] = {f->kept_bytes[0][KNEE_KEEP], f->kept_bytes[1][KNEE_KEEP]}, layer[2];
+    for (int kind = 0; kind < 2; kind++)
+        layer[kind] = plan->recompute_share * f->kept_bytes[kind][plan->recompute] +
+                      (1 - plan->recompute_share) * whole[kind];
     double stage = fmax(stages.first, stages.most - 1) * mixed(layer, share);
     double again = plan->recompute == KNEE_FULL ? mixed(whole, share) : 0;
     double first = in_flight(plan) * stage, last = stage + f->logits_bytes;

@@ -75,6 +75,10 @@ static const struct knee_key rows[] = {
            "sequences per second that one GPU's loader delivers"),
     NUMBER("extra-jitter", jitter, KNEE_UNIT_FRACTION, 0, 10, "Plan", "0",
            "how much ranks differ beyond the usual, as a share of the step"),
+    NUMBER("recompute-share", recompute_share, KNEE_UNIT_FRACTION, 0, 1, "Plan", "1",
+           "share of the layers that --recompute is for"),
+    NUMBER("cuda-graphs", graphs, KNEE_UNIT_FRACTION, 0, 1, "Plan", "0, or as the profile has it",
+           "share of the kernels that the host launches as CUDA graphs"),
     NUMBER("gradient-bytes", gradient_bytes, KNEE_UNIT_BYTES, 0.125, 8, "Plan", "from the profile",
            "bytes per gradient on the wire and in memory"),
 };
@@ -306,6 +310,8 @@ knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *
     fill(&full, &full.local_steps, 1);
     fill(&full, &full.jitter, 0);
     fill(&full, &full.gradient_bytes, machine->rates.gradient_bytes);
+    fill(&full, &full.recompute_share, 1);
+    fill(&full, &full.graphs, 0);
     const char *objection = knee_plan_objection(&full, shape, machine);
     if (objection) {
         knee_fail(err, KNEE_USAGE, "", "%s", objection);

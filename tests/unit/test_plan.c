@@ -209,6 +209,43 @@ static void more_of_a_resource_never_hurts(void **state)
 
 /* A token that goes to a node once, and there to a rank once, is never slower than one for each of
  * its experts; eight of them over four nodes are 3.6 copies (4 (1 - 0.75^8)). */
+/* Launching more as graphs is never slower; recomputing fewer layers is never slower and never
+ * takes less room, and the ends of the range are what recomputing nothing and everything cost. */
+static void graphs_and_fewer_recomputed_layers_help(void **state)
+{
+    (void)state;
+    uint64_t dice = 43;
+    size_t seen = 0;
+    struct knee_machine machine = machine_of("h100", "megatron-core");
+    for (int i = 0; i < 1000; i++) {
+        struct knee_shape shape = some_shape(i);
+        struct knee_plan plan;
+        struct knee_plan_cost cost[3], none;
+        if (!random_plan(&shape, &machine, &dice, &plan) || plan.recompute == KNEE_KEEP)
+            continue;
+        for (int share = 0; share < 3; share++) {
+            plan.recompute_share = share / 2.0;
+            knee_plan_price(&shape, &machine, &plan, &cost[share]);
+        }
+        assert_true(cost[0].step_s < cost[1].step_s && cost[1].step_s < cost[2].step_s);
+        assert_true(cost[0].memory.activations > cost[1].memory.activations &&
+                    cost[1].memory.activations > cost[2].memory.activations);
+        for (int share = 0; share < 3; share++) {
+            plan.graphs = share / 2.0;
+            knee_plan_price(&shape, &machine, &plan, &cost[share]);
+        }
+        assert_true(cost[0].step_s > cost[1].step_s && cost[1].step_s > cost[2].step_s);
+        plan.graphs = plan.recompute_share = 0;
+        knee_plan_price(&shape, &machine, &plan, &cost[0]);
+        plan.recompute = KNEE_KEEP;
+        knee_plan_price(&shape, &machine, &plan, &none);
+        assert_relative(cost[0].step_s, none.step_s, 1e-12);
+        assert_relative(cost[0].memory.activations, none.memory.activations, 1e-12);
+        seen++;
+    }
+    assert_true(seen > 200);
+}
+
 /* Training adapters alone never takes longer or more room than training everything, exchanges no
  * more, and takes the longer the higher their rank. */
 static void frozen_weights_cost_less(void **state)
@@ -856,6 +893,7 @@ int main(void)
         cmocka_unit_test(nothing_is_faster_than_its_floors),
         cmocka_unit_test(axes_by_hand),
         cmocka_unit_test(more_of_a_resource_never_hurts),
+        cmocka_unit_test(graphs_and_fewer_recomputed_layers_help),
         cmocka_unit_test(frozen_weights_cost_less),
         cmocka_unit_test(state_space_is_linear),
         cmocka_unit_test(tokens_sent_once_never_hurt),

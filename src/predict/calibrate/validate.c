@@ -354,7 +354,7 @@ static void hold_out(struct knee_validation *v, struct knee_fit *fit, const char
         if (of_source(&v->runs->run[i], source)) {
             v->result[i].held_out_s = fit->predicted_s[i];
             v->result[i].held_out_error = fit->predicted_s[i] / v->runs->run[i].step_s - 1;
-            v->result[i].held_out_spread = spread[i];
+            v->result[i].held_out_spread = spread ? spread[i] : NAN;
         }
 }
 

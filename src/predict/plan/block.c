@@ -59,8 +59,10 @@ static void add_host(const struct knee_machine *machine, const struct knee_plan 
                      double launch_s, struct knee_pass pass[2])
 {
     const struct knee_rates *rates = &machine->rates;
-    double each = launch_s + (plan->tp > 1 ? rates->tp_launch_s : 0);
-    double idle = rates->gap_s + (plan->tp > machine->node_size ? plan->tp * rates->tp_hop_s : 0);
+    double kept = 1 - plan->graphs; /* a graph is launched once for many kernels */
+    double each = kept * (launch_s + (plan->tp > 1 ? rates->tp_launch_s : 0));
+    double idle =
+        kept * rates->gap_s + (plan->tp > machine->node_size ? plan->tp * rates->tp_hop_s : 0);
     for (int b = FORWARD; b <= BACKWARD; b++) {
         const struct knee_pass *p = &pass[b];
         double busy = p->gemm + p->attention + p->memory + p->tp + p->cp + p->ep;

@@ -134,7 +134,8 @@ static struct layer_time layer_time(const struct price *p)
         t.part[KNEE_PART_HOST] += wait[pass];
     }
     int mode = p->plan->recompute;
-    double again = mixed(p, block->recompute_s[0][mode], block->recompute_s[1][mode]);
+    double again = p->plan->recompute_share *
+                   mixed(p, block->recompute_s[0][mode], block->recompute_s[1][mode]);
     t.part[KNEE_PART_RECOMPUTE] = again;
     add_gathers(p, MIXED(p, 0, total) + wait[0], MIXED(p, 1, total) + again + wait[1], &t);
     for (int part = 0; part < KNEE_PARTS; part++)
@@ -337,7 +338,7 @@ static void finish(const struct price *p)
     cost->tokens_per_s = tokens / cost->step_s;
     cost->mfu_full = tokens * (flops->matmul + flops->attention_full) / peak;
     cost->mfu_causal = tokens * (flops->matmul + flops->attention_causal) / peak;
-    double again = p->plan->recompute == KNEE_FULL ? 4.0 / 3 : 1;
+    double again = p->plan->recompute == KNEE_FULL ? 1 + p->plan->recompute_share / 3 : 1;
     cost->hfu = again * cost->mfu_causal;
     cost->fits = cost->memory.total <= cost->memory.capacity;
 }

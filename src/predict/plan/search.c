@@ -383,6 +383,7 @@ static struct knee_plan begin_plan(const struct knee_search *search)
         {&plan.drop_tokens, 0}, {&plan.dedup, search->machine->rates.expert_dedup},
         {&plan.compress, 1},    {&plan.local_steps, 1},
         {&plan.jitter, 0},      {&plan.gradient_bytes, search->machine->rates.gradient_bytes},
+        {&plan.graphs, 0},      {&plan.recompute_share, 1},
     };
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (isnan(*usual[i].field))

@@ -300,7 +300,8 @@ static int32_t add_recompute(struct maker *m, int32_t stage, int32_t layer)
 {
     bool experts = m->shape->experts > 1 && layer >= (int32_t)m->shape->dense_layers;
     return add_compute(m, stage, "recompute layer",
-                       m->block.recompute_s[experts][m->plan->recompute]);
+                       m->plan->recompute_share *
+                           m->block.recompute_s[experts][m->plan->recompute]);
 }
 
 /* The products for weight gradients of a layer, where the schedule puts them off. */

@@ -25,9 +25,9 @@ struct raw {
     double experts, topk, expert_ffn, shared_ffn, q_rank, kv_rank, unrotated, rope, value, extra;
     double micro, batch, world, nodes, per_node, tp, pp, vp, vp_layers, cp, ep, etp;
     double grouped, swiglu, untied, seq_par, distributed, fsdp, overlap_dp, overlap_tp;
-    double bf16, fp16, mla, bf16_reduce, no_bias, offload, copies;
-    char recompute[VALUE_MAX], sharding[VALUE_MAX], fp8[VALUE_MAX], fp8_recipe[VALUE_MAX],
-        position_type[VALUE_MAX];
+    double bf16, fp16, mla, bf16_reduce, no_bias, offload, copies, recomputed, graphs;
+    char recompute[VALUE_MAX], method[VALUE_MAX], sharding[VALUE_MAX], fp8[VALUE_MAX],
+        fp8_recipe[VALUE_MAX], position_type[VALUE_MAX];
     double times_ms[TIMES_MAX];
     size_t times;
 };
@@ -83,12 +83,16 @@ static const struct knee_raw_name numbers[] = {
     KNEE_RAW("grad_reduce_in_bf16", bf16_reduce),
     KNEE_RAW("optimizer_cpu_offload", offload),
     KNEE_RAW("num_distributed_optimizer_instances", copies),
+    KNEE_RAW("recompute_num_layers", recomputed),
+    KNEE_RAW("enable_cuda_graph", graphs),
+    KNEE_RAW("external_cuda_graph", graphs),
 };
 
 #define NUMBERS (sizeof numbers / sizeof *numbers)
 
 static const struct knee_raw_name texts[] = {
     KNEE_RAW("recompute_granularity", recompute),
+    KNEE_RAW("recompute_method", method),
     KNEE_RAW("data_parallel_sharding_strategy", sharding),
     KNEE_RAW("fp8", fp8),
     KNEE_RAW("fp8_format", fp8),
@@ -305,6 +309,16 @@ static double shard_of(const struct raw *raw)
     return raw->fsdp > 0 ? KNEE_ZERO3 : raw->distributed > 0 ? KNEE_ZERO1 : KNEE_REPLICATE;
 }
 
+/* The method "block" recomputes so many layers of a stage, or of each of its pieces; "uniform" all,
+ * so many at a time. NaN: all. */
+static double recomputed_share(const struct raw *raw, double vp)
+{
+    double pieces = (raw->pp > 1 ? raw->pp : 1) * (vp > 1 ? vp : 1);
+    if (strcmp(raw->method, "block") != 0 || !(raw->recomputed >= 0))
+        return NAN;
+    return fmin(1, raw->recomputed * pieces / raw->layers);
+}
+
 static void set_plan(struct knee_plan *plan, const struct raw *raw)
 {
     const struct knee_keys *k = &knee_plan_keys;
@@ -332,6 +346,8 @@ static void set_plan(struct knee_plan *plan, const struct raw *raw)
         strcmp(raw->recompute, "full") == 0        ? KNEE_FULL
         : strcmp(raw->recompute, "selective") == 0 ? KNEE_SELECTIVE
                                                    : KNEE_KEEP);
+    set(k, plan, "recompute-share", recomputed_share(raw, vp));
+    set(k, plan, "cuda-graphs", raw->graphs > 0 ? 1 : NAN);
     set(k, plan, "precision", precision_of(raw));
     set(k, plan, "gradient-bytes", raw->bf16_reduce > 0 ? 2 : NAN);
 }

@@ -72,6 +72,8 @@ static const struct {
     {"seq_par", INTO(plan, seq_par), 1},
     {"gradient_bytes", INTO(plan, gradient_bytes), 1},
     {"imbalance", INTO(plan, imbalance), 1},
+    {"recompute_share", INTO(plan, recompute_share), 1},
+    {"cuda_graphs", INTO(plan, graphs), 1},
     {"extra_layers", INTO(shape, extra_layers), 1},
     {"linear_layers", INTO(shape, linear_layers), 1},
     {"lora_rank", INTO(shape, lora_rank), 1},
@@ -226,6 +228,12 @@ static void read_sharding(struct row *row, bool sharded_profile)
         plan->shard = sharded_profile ? KNEE_ZERO3 : KNEE_REPLICATE;
         note(row->run->assumed, "zero");
     }
+    /* sharded in the node and copied over nodes (for a TPU: slices) */
+    static const char *const inside[] = {"hsdp", "hybrid", "in slice", "in node"};
+    for (size_t i = 0; i < sizeof inside / sizeof *inside; i++)
+        if (strstr(row->word[ZERO], inside[i]) && isnan(plan->shard_size))
+            plan->shard_size = fmin(row->run->platform.hw.gpus_per_node, plan->gpus) /
+                               (isnan(plan->tp) ? 1 : plan->tp);
     const char *group = strstr(row->word[NOTES], "fsdp group ");
     if (group && isnan(plan->shard_size))
         plan->shard_size = knee_decimal_parse(group + strlen("fsdp group "), NULL);
