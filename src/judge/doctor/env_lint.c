@@ -185,10 +185,10 @@ static bool begins(const char *name, const char *const *list, size_t count)
 
 /* The variable of NCCL that a name is nearest to, case and - _ alike; NULL: none within two edits.
  */
-static const char *nearest_variable(const char *name)
+static const struct knee_nccl_variable *nearest_variable(const char *name)
 {
     size_t best = 3;
-    const char *found = NULL;
+    const struct knee_nccl_variable *found = NULL;
     for (size_t i = 0; i < knee_nccl_variables_count; i++) {
         char full[64];
         struct knee_nearest one = {.wanted = name};
@@ -196,7 +196,7 @@ static const char *nearest_variable(const char *name)
         knee_nearest_offer(&one, full);
         if (one.name && one.distance < best) {
             best = one.distance;
-            found = knee_nccl_variables[i].name;
+            found = &knee_nccl_variables[i];
         }
     }
     return found;
@@ -204,9 +204,9 @@ static const char *nearest_variable(const char *name)
 
 /* A name that has all of a variable's and more (NCCL_DEBUG_SUBSYSTEM), or only its end
  * (NCCL_IFNAME); NULL: none, or several. */
-static const char *longer_or_shorter(const char *rest)
+static const struct knee_nccl_variable *longer_or_shorter(const char *rest)
 {
-    const char *found = NULL;
+    const struct knee_nccl_variable *found = NULL;
     size_t length = strlen(rest), count = 0;
     for (size_t i = 0; i < knee_nccl_variables_count; i++) {
         const char *name = knee_nccl_variables[i].name;
@@ -216,7 +216,7 @@ static const char *longer_or_shorter(const char *rest)
         bool less = length >= 4 && known > length + 1 && name[known - length - 1] == '_' &&
                     strcmp(name + known - length, rest) == 0;
         if (more || less) {
-            found = name;
+            found = &knee_nccl_variables[i];
             count++;
         }
     }
@@ -225,7 +225,8 @@ static const char *longer_or_shorter(const char *rest)
 
 static void unknown_name(struct knee_exam *exam, const struct knee_fact *fact)
 {
-    const char *name = fact->subject, *nearest;
+    const char *name = fact->subject;
+    const struct knee_nccl_variable *nearest = nearest_variable(name);
     if (strpbrk(name, " \t")) {
         knee_blame(exam, "env_blank_name", name, NAN,
                    "'%s=%s' sets a variable with a blank in its name", name, fact->value);
@@ -237,14 +238,14 @@ static void unknown_name(struct knee_exam *exam, const struct knee_fact *fact)
     }
     if (begins(name, foreign, sizeof foreign / sizeof *foreign))
         return;
-    if ((nearest = nearest_variable(name))) {
+    if (nearest) {
         knee_blame(exam, "env_misspelt", name, NAN,
                    "%s=%s: NCCL has no such variable; NCCL_%s is meant?", name, fact->value,
-                   nearest);
+                   nearest->name);
     } else if (strncmp(name, "NCCL_", 5) == 0) {
         nearest = longer_or_shorter(name + 5);
         knee_blame(exam, "env_unknown", name, NAN, "%s=%s: no NCCL up to 2.30 has it%s%s%s", name,
-                   fact->value, nearest ? "; NCCL_" : "", nearest ? nearest : "",
+                   fact->value, nearest ? "; NCCL_" : "", nearest ? nearest->name : "",
                    nearest ? " is meant?" : "");
     }
 }
