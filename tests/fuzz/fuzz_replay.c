@@ -97,8 +97,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct source source = {data, size, 0};
         if (!knee_trace_read((struct knee_reader){source_read, &source},
                              rank ? "rank1.json" : "rank0.json", &options, NULL, &traces[count],
-                             &err))
-            count++;
+                             &err)) {
+            traces[count].rank = rank; /* whatever the bytes say: their calls are to meet */
+            traces[count].rank_stated = true;
+            traces[count++].world_size = 2;
+        }
     }
     if (count && seldom(data, size, 16))
         replay(traces, count);

@@ -57,13 +57,20 @@ static const char train_text[] =
     "7.0 |\n";
 static const char table_text[] = "workers,step_s,global_batch\n32,1.2,128\n64,0.7,128\n,0.6,128\n";
 
+static const char measured_text[] =
+    "id,source,gpu,n_gpus,model,precision,global_batch,micro_batch,tp,pp,zero,recompute,overlap,"
+    "curve,step_time_s,notes\n"
+    "r1,a,h100,8,llama3-8b,bf16,128,1,1,1,fsdp,none,,c1,13.1,torchtitan\n"
+    "r2,b,h100,16,llama3-8b,bf16,128,1,1,1,fsdp,none,,c1,6.7,torchtitan\n";
+
 static void attach_all(struct knee_ask *ask, knee_status *status)
 {
     static const struct {
         const char *name, *data;
-    } all[] = {{"a.log", log_text},      {"job.yaml", job_text}, {"config.json", config_text},
-               {"runs.csv", runs_text},  {"ops.json", ops_text}, {"train.log", train_text},
-               {"table.csv", table_text}};
+    } all[] = {{"a.log", log_text},          {"job.yaml", job_text},
+               {"config.json", config_text}, {"runs.csv", runs_text},
+               {"ops.json", ops_text},       {"train.log", train_text},
+               {"table.csv", table_text},    {"measured.csv", measured_text}};
     for (size_t i = 0; i < sizeof all / sizeof *all && !*status; i++)
         *status = knee_attach(ask, all[i].name, all[i].data, strlen(all[i].data), NULL);
 }
@@ -287,6 +294,102 @@ static void test_memory_runs_out(void **state)
     (void)state;
 }
 
+/* ---- The same for a job of two ranks, with what the host did ---- */
+
+static const struct question of_a_job[] = {
+    {"replay", "bucket = 100KB\n"},
+    {"replay", "overlap\nbucket = 100MB\n"},
+    {"replay", "wire = powersgd:1\n"},
+    {"replay", "even\nno-host-gaps\nloader-ahead\nbatch = 2x\nnetwork = 2x\nworkers = 8\n"},
+    {"replay", "wire = bf16\neven\nperfetto = after.json\n"},
+    {"trace", "where\n"},
+    {"trace", "levers = closed\nprice = 3\nperfetto = all.json\n"},
+    {"diff", "word = rank0.json\nword = rank1.json\n"},
+    {"plan", "model = gpt2\ngpu = h100\ngpus = 4\ntp = 1\npp = 2\nglobal-batch = 8\nsimulate\n"},
+    {"plan",
+     "model = gpt2\ngpu = h100\ngpus = 8\ntp = 2\npp = 2\nvp = 2\nglobal-batch = 16\nsimulate\n"},
+    {"validate", "word = measured.csv\n"},
+};
+
+static char events_of_job[16384]; /* what comes after the opening brace */
+
+static knee_status push_job(struct knee_ask *ask, int rank)
+{
+    char name[32], text[sizeof events_of_job + 100];
+    size_t size = 0;
+    snprintf(name, sizeof name, "rank%d.json", rank);
+    size_t length = (size_t)snprintf(text, sizeof text,
+                                     "{\"distributedInfo\": {\"rank\": %d, \"world_size\": 2}, %s",
+                                     rank, events_of_job);
+    knee_status status = knee_push_begin(ask, name, NULL);
+    for (size_t from = 0; !status && from < length; from += size) {
+        char *room = knee_push_room(ask, &size);
+        if (!room)
+            return KNEE_SYSTEM;
+        size = size < length - from ? size : length - from;
+        memcpy(room, text + from, size);
+        knee_push_filled(ask, size);
+    }
+    return status ? status : knee_push_end(ask, NULL);
+}
+
+static knee_status ask_of_job(const struct knee_alloc *alloc, const struct question *question,
+                              enum knee_format format, struct knee_text *answer,
+                              struct knee_err *err)
+{
+    struct knee_ask *ask = knee_ask_begin(alloc);
+    knee_status status = ask ? KNEE_OK : KNEE_SYSTEM;
+    bool traces =
+        question->command[0] == 'r' || question->command[0] == 't' || question->command[0] == 'd';
+    if (!status)
+        attach_all(ask, &status);
+    for (int rank = 0; rank < 2 && !status && traces; rank++)
+        status = push_job(ask, rank);
+    if (!status)
+        status = knee_ask(ask, question->command, question->lines, format, answer, err);
+    knee_ask_end(ask);
+    return status;
+}
+
+static void fail_in_turn(const struct question *question, enum knee_format format)
+{
+    struct knee_text whole = {0};
+    struct knee_err err = {0};
+    if (ask_of_job(NULL, question, format, &whole, &err))
+        fail_msg("%s %s: %s %s; %s", question->command, question->lines, err.where, err.what,
+                 err.hint);
+    for (size_t fail_at = 1, done = 0; !done; fail_at += 1 + fail_at / 12) {
+        struct failing failing = {.fail_at = fail_at};
+        struct knee_alloc alloc = {failing_resize, &failing};
+        struct knee_text answer = {.alloc = &alloc};
+        knee_status status = ask_of_job(&alloc, question, format, &answer, &err);
+        done = failing.calls < fail_at;
+        if (status == KNEE_OK &&
+            (answer.length != whole.length || memcmp(answer.data, whole.data, whole.length) != 0))
+            fail_msg("%s %s: another answer without allocation %zu", question->command,
+                     question->lines, fail_at);
+        if (status != KNEE_OK && status != KNEE_SYSTEM)
+            fail_msg("%s %s: status %d without allocation %zu", question->command, question->lines,
+                     (int)status, fail_at);
+        knee_text_release(&answer);
+        assert_int_equal(failing.live, 0);
+    }
+    knee_text_release(&whole);
+}
+
+static void test_memory_runs_out_for_a_job(void **state)
+{
+    FILE *file = fopen("tests/fuzz/seeds/replay/ddp.json", "rb");
+    (void)state;
+    if (!file)
+        skip();
+    fseek(file, 1, SEEK_SET);
+    events_of_job[fread(events_of_job, 1, sizeof events_of_job - 1, file)] = '\0';
+    fclose(file);
+    for (size_t i = 0; i < sizeof of_a_job / sizeof *of_a_job; i++)
+        fail_in_turn(&of_a_job[i], i % 2 ? KNEE_JSON : KNEE_TEXT);
+}
+
 static void *ask_everything(void *argument)
 {
     struct knee_text *answer = argument;
@@ -390,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_watched_and_stopped),
         cmocka_unit_test(test_emitted_plans_are_read_back),
         cmocka_unit_test(test_memory_runs_out),
+        cmocka_unit_test(test_memory_runs_out_for_a_job),
         cmocka_unit_test(test_two_small_threads),
     };
     return RUN(tests);
