@@ -11,9 +11,9 @@ struct knee_word {
     char s[256];
 };
 struct knee_word knee_human(double value, enum knee_unit unit);
-struct knee_word knee_percent(double share);              /* "83.3 %" */
-bool knee_shows(double share);                            /* not as "0.0 %" */
-struct knee_word knee_signed_percent(double share);       /* "+36.7 %", "12.5 times" */
+struct knee_word knee_percent(double share);        /* "83.3 %" */
+bool knee_shows(double share);                      /* not as "0.0 %" */
+struct knee_word knee_signed_percent(double share); /* "+36.7 %", "12.5 times" */
 /* "18.4 % longer", "5.1 times as long", "12.0 times shorter": of times above 0 that differ. */
 struct knee_word knee_change_word(double before, double after);
 struct knee_word knee_range(double low_s, double high_s); /* "5.7 to 7.2 s", "900 ms to 1.1 s" */
@@ -21,7 +21,7 @@ struct knee_word knee_range(double low_s, double high_s); /* "5.7 to 7.2 s", "90
  * nothing is known of how sure it is. */
 struct knee_word knee_surely(double value, struct knee_sure sure, enum knee_unit unit);
 struct knee_word knee_memory_word(const struct knee_memory *memory); /* its total, likewise */
-struct knee_word knee_short(double value);                /* R, gamma: "0.667", "10.7" */
+struct knee_word knee_short(double value);                           /* R, gamma: "0.667", "10.7" */
 struct knee_word knee_size(double bytes);       /* "4K", "8G" as nccl-tests; else "1.5 MB" */
 struct knee_word knee_ratio_word(double ratio); /* R that was measured: "0.67", "11" */
 
