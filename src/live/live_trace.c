@@ -303,28 +303,18 @@ static void put_records(struct writing *w)
         put_record(w, i, &r->records[i]);
 }
 
-/* When the collective that begins a step was launched, if that is known. */
-static bool launch_of(const struct writing *w, const struct live_boundary *b, int64_t *ns)
+/* NCCL announces the collective that begins a step when it has launched it already: the step begins
+ * with the launch. */
+static int64_t began_ns(const struct writing *w, const struct live_boundary *b)
 {
     for (size_t i = 0; w->call_of && i < w->collective_count; i++) {
         const struct live_event *call = w->call_of[i];
         if (!call || call->pair || call->comm != b->comm || call->seq != b->seq)
             continue;
-        *ns = launched_ns(w, &w->sample->recording.records[w->collectives[i]]) - 1;
-        *ns = *ns < b->at_ns ? *ns : b->at_ns;
-        return true;
+        int64_t ns = launched_ns(w, &w->sample->recording.records[w->collectives[i]]) - 1;
+        return ns < b->at_ns ? ns : b->at_ns;
     }
-    return false;
-}
-
-/* NCCL announces the collective that begins a step when it has launched it already, in a CUDA graph
- * long after: the step goes from launch to launch, or else from announcement to announcement. */
-static void find_window(const struct writing *w, int64_t *start_ns, int64_t *end_ns)
-{
-    if (launch_of(w, &w->sample->start, start_ns) && launch_of(w, &w->sample->end, end_ns))
-        return;
-    *start_ns = w->sample->start.at_ns;
-    *end_ns = w->sample->end.at_ns;
+    return b->at_ns;
 }
 
 static void put_own_work(struct writing *w, int64_t from_ns, int64_t to_ns)
@@ -389,8 +379,7 @@ void live_trace_write(const struct live_sample *sample, const struct live_about 
         put_records(&w);
         put_loads(&w);
     }
-    int64_t start_ns = 0, end_ns = 0;
-    find_window(&w, &start_ns, &end_ns);
+    int64_t start_ns = began_ns(&w, &sample->start), end_ns = began_ns(&w, &sample->end);
     begin(text, "user_annotation", name, HOST_PID, 1, start_ns, end_ns - start_ns);
     knee_text_puts(text, "},\n");
     knee_text_puts(text, "{\"ph\": \"M\", \"name\": \"end\", \"pid\": 0, \"tid\": 0}\n]}\n");

@@ -15,12 +15,13 @@
  *   kill=N        ends itself with SIGKILL after N steps (0)
  *   cuda=0|1      calls InitializeInjection first; a stand-in for CUPTI launches kernels (0)
  *   loader_us=N   every step waits so long for its input, which is then copied to the device (0)
- *   graph=0|1|2   its own kernels are launched as graphs, with 2 those of NCCL too, which is then
- * told graph_us=N (2000) later, as by the host's node of a graph (0) stuck=0|1     the GPU's times
- * stay those of the first collective, as in replayed graphs (0) slow_from=N   from this step on all
- * are slow_us=N longer (0) host_us=N     every step copies its input at once, and then the host
- * does something else (0) Prints how long a step took, in microseconds, and how much memory the
- * process had.
+ *   host_us=N     every step copies its input at once, and then the host does something else (0)
+ *   graph=0|1     its own kernels are launched as graphs (0)
+ *   stuck=0|1     the GPU's times stay those of the first collective (0)
+ *   slow_from=N   from this step on all are slow_us=N longer (0)
+ *
+ * Prints how long a step took, in microseconds, how long the agent's callbacks took in all, and how
+ * much memory the process had.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -46,24 +47,24 @@ struct profiler {
 
 static struct settings {
     long api, steps, calls, channels, step_us, late, stale, dur_ns, wait_ns, alike, fork, threads,
-        lost, kill, cuda, loader_us, host_us, slow_from, slow_us, graph, graph_us, stuck;
-} set = {5, 200, 4, 2, 2000, 1, 0, 400000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2000, 0};
+        lost, kill, cuda, loader_us, host_us, slow_from, slow_us, graph, stuck;
+} set = {5, 200, 4, 2, 2000, 1, 0, 400000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
 static const struct {
     const char *name;
     long *value;
 } names[] = {
-    {"api", &set.api},           {"steps", &set.steps},
-    {"calls", &set.calls},       {"channels", &set.channels},
-    {"step_us", &set.step_us},   {"late", &set.late},
-    {"stale", &set.stale},       {"dur_ns", &set.dur_ns},
-    {"wait_ns", &set.wait_ns},   {"alike", &set.alike},
-    {"fork", &set.fork},         {"threads", &set.threads},
-    {"lost", &set.lost},         {"kill", &set.kill},
-    {"cuda", &set.cuda},         {"loader_us", &set.loader_us},
-    {"host_us", &set.host_us},   {"slow_from", &set.slow_from},
-    {"slow_us", &set.slow_us},   {"graph", &set.graph},
-    {"graph_us", &set.graph_us}, {"stuck", &set.stuck},
+    {"api", &set.api},         {"steps", &set.steps},
+    {"calls", &set.calls},     {"channels", &set.channels},
+    {"step_us", &set.step_us}, {"late", &set.late},
+    {"stale", &set.stale},     {"dur_ns", &set.dur_ns},
+    {"wait_ns", &set.wait_ns}, {"alike", &set.alike},
+    {"fork", &set.fork},       {"threads", &set.threads},
+    {"lost", &set.lost},       {"kill", &set.kill},
+    {"cuda", &set.cuda},       {"loader_us", &set.loader_us},
+    {"host_us", &set.host_us}, {"slow_from", &set.slow_from},
+    {"slow_us", &set.slow_us}, {"graph", &set.graph},
+    {"stuck", &set.stuck},
 };
 
 static const struct profiler *profiler;
@@ -258,12 +259,9 @@ static void one_call(struct worker *w, int kind, size_t count)
     void *group = NULL, *call = NULL;
     if (launch_kernel) {
         char name[80];
-        snprintf(name, sizeof name, "%sncclDevKernel_%s_Sum_f32_RING_LL",
-                 set.graph > 1 ? "Graph " : "", funcs[kind]);
+        snprintf(name, sizeof name, "ncclDevKernel_%s_Sum_f32_RING_LL", funcs[kind]);
         launch_kernel(set.graph ? "Graph" : "gemm", 7, set.dur_ns);
         launch_kernel(name, 20, set.dur_ns);
-        if (set.graph > 1)
-            usleep((useconds_t)set.graph_us);
     }
     event(d, 1, NULL);
     play_start(w->context, &group, d);
