@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Put before every source of a coverage build: a process that ends by _exit() would leave no counts. */
+/* Put before every source of a coverage build: a process that ends by _exit() would leave no
+ * counts. */
 #ifndef KNEE_COV_EXIT_H
 #define KNEE_COV_EXIT_H
 

@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             traces[count++].world_size = 2;
         }
     }
-    if (count && seldom(data, size, 16))
+    if (count && seldom(data, size, 32))
         replay(traces, count);
     for (size_t i = 0; i < count; i++)
         knee_trace_release(&traces[i]);
