@@ -13,10 +13,9 @@ knee_host_reader knee_read_smi_text, knee_read_smi_xml, knee_read_smi_metrics, k
     knee_read_devinfo, knee_read_show_gids, knee_read_lspci, knee_read_rocm, knee_read_kernel_log,
     knee_read_ulimit, knee_read_lsmod, knee_read_env, knee_read_nccl_conf, knee_read_nccl_home,
     knee_read_nccl_log, knee_read_ethtool, knee_read_smi_csv, knee_read_nvlink_errors,
-    knee_read_rdma_link, knee_read_fabric_service, knee_read_df,
-    knee_read_smi_failure, knee_read_dcgm, knee_read_fabric_word, knee_read_imex, knee_read_clock,
-    knee_read_ip_link, knee_read_ibdev2netdev, knee_read_mounts, knee_read_nccl_named,
-    knee_read_paths;
+    knee_read_rdma_link, knee_read_fabric_service, knee_read_df, knee_read_smi_failure,
+    knee_read_dcgm, knee_read_fabric_word, knee_read_imex, knee_read_clock, knee_read_ip_link,
+    knee_read_ibdev2netdev, knee_read_mounts, knee_read_nccl_named, knee_read_paths;
 
 /* A file by where it lies: sys/class/net/eth0/mtu. */
 bool knee_read_known_path(struct knee_facts *facts, const char *path, struct knee_slice text);
