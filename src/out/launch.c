@@ -392,6 +392,29 @@ static void write_nemo(const struct knee_plan_answer *a, const struct knee_plan 
 
 /* ---- The best plan ---- */
 
+/* What decided the plan and is not among the words above: the reader has to set it. */
+static void say_unwritten(const struct knee_shape *s, const struct knee_plan *p, bool shaped,
+                          struct knee_text *text)
+{
+    const struct {
+        bool here;
+        const char *what;
+    } rows[] = {
+        {shaped && s->experts > 1 && s->dense_layers > 0, "which layers have experts"},
+        {shaped && s->linear_layers > 0, "layers with state space or linear attention"},
+        {s->lora_rank > 0, "adapters (LoRA)"},
+        {p->recompute != KNEE_KEEP && p->recompute_share < 1, "how many layers are recomputed"},
+        {p->graphs > 0, "CUDA graphs"},
+    };
+    const char *before = "# not written here, set by hand: ";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].here) {
+            knee_text_printf(text, "%s%s", before, rows[i].what);
+            before = "; ";
+        }
+    knee_text_puts(text, *before == ';' ? "\n" : "");
+}
+
 static void write_as(enum knee_format format, int framework, struct knee_text *launch,
                      struct knee_text *text)
 {
@@ -419,10 +442,11 @@ knee_status knee_write_launch(const struct knee_plan_answer *answer, int framewo
         const char *title;
         void (*write)(const struct knee_plan_answer *, const struct knee_plan *,
                       struct knee_text *);
-    } writers[] = {{"Megatron-LM", write_megatron},
-                   {"DeepSpeed", write_deepspeed},
-                   {"torchtitan", write_torchtitan},
-                   {"NeMo", write_nemo}};
+        bool comments, shaped; /* its words can hold comments; say the model's shape */
+    } writers[] = {{"Megatron-LM", write_megatron, true, true},
+                   {"DeepSpeed", write_deepspeed, false, false},
+                   {"torchtitan", write_torchtitan, true, false},
+                   {"NeMo", write_nemo, true, true}};
     const struct knee_plan_row *row = knee_plan_shown(answer);
     if (!row)
         return knee_fail(err, KNEE_GATE, "--emit", "no plan fits into the memory of these GPUs");
@@ -432,6 +456,8 @@ knee_status knee_write_launch(const struct knee_plan_answer *answer, int framewo
     if (status)
         return status;
     struct knee_text launch = {.alloc = text->alloc};
+    if (writers[framework].comments)
+        say_unwritten(&answer->shape, plan, writers[framework].shaped, &launch);
     writers[framework].write(answer, plan, &launch);
     if (launch.data)
         write_as(format, framework, &launch, text);
