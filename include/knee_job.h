@@ -239,6 +239,14 @@ void knee_plan_init(struct knee_plan *plan);
 knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *shape,
                                const struct knee_machine *machine, struct knee_err *err);
 
+/* A framework, and what it can do: rows of knee_framework_names; 0 is any. */
+struct knee_framework;
+extern const struct knee_choices knee_framework_names;
+const struct knee_framework *knee_framework_at(int row); /* NULL: any, or past the end */
+const struct knee_framework *knee_framework_named(const char *name);        /* NULL: none of them */
+const char *knee_framework_word(const struct knee_framework *framework);    /* its name */
+const char *knee_framework_profile(const struct knee_framework *framework); /* its software */
+
 /* ---- How sure -------------------------------------------------------------------------------- */
 
 /* Where 90 of 100 measured values lie about one that is predicted; NaN: nothing is known. */

@@ -219,8 +219,9 @@ struct knee_search {
     const struct knee_shape *shape;
     const struct knee_machine *machine;
     const struct knee_plan *fixed;
-    size_t top; /* how many plans to keep, 1 ... KNEE_PLANS_MAX */
-    bool brute; /* price every plan, without bounds: for tests */
+    const struct knee_framework *framework; /* whose plans are looked at; NULL: all */
+    size_t top;                             /* how many plans to keep, 1 ... KNEE_PLANS_MAX */
+    bool brute;                             /* price every plan, without bounds: for tests */
 };
 
 /* Of plans that differ in less than tp, cp, pp, ep and sharding only the best is kept. */
@@ -261,7 +262,7 @@ size_t knee_plan_remedies(const struct knee_shape *shape, const struct knee_mach
 
 /* What the best plans at several GPU counts add up to. */
 struct knee_plan_row {
-    double gpus;
+    double gpus;                     /* that there are; a plan may leave some of them idle */
     bool fits;                       /* some plan does */
     struct knee_search_result found; /* best plans, or the nearest when none fits */
     double efficiency;               /* E(K): tokens per second and GPU against the baseline's */
@@ -283,15 +284,19 @@ struct knee_plan_answer {
     struct knee_platform platform;
     struct knee_machine machine;
     struct knee_plan fixed;
+    const struct knee_framework *framework; /* NULL: any */
+    struct knee_found free; /* the best plan of any framework at the chosen count, same software */
+    bool free_known;        /* it was looked for and there is one */
     struct knee_plan_row *rows; /* ascending in gpus; borrowed */
     size_t row_count;
     double baseline_gpus;         /* what E(K) is against, whatever counts were asked; NaN: none */
     double baseline_tokens_per_s; /* of its best plan */
-    double apart;                 /* plans whose steps are closer than this share are ties */
-    size_t ties;                  /* how many of the chosen row's plans are, the first counted */
-    size_t chosen;                /* the row that answers; SIZE_MAX: none does */
-    double knee_gpus;             /* last count with E(K) >= tolerance; NaN: no plan fits */
-    struct knee_sure knee_sure;   /* the same of E(K)'s low and high end */
+    double smallest_gpus; /* round count that something fits on at all; NaN: none, not looked for */
+    double apart;         /* plans whose steps are closer than this share are ties */
+    size_t ties;          /* how many of the chosen row's plans are, the first counted */
+    size_t chosen;        /* the row that answers; SIZE_MAX: none does */
+    double knee_gpus;     /* last count with E(K) >= tolerance; NaN: no plan fits */
+    struct knee_sure knee_sure; /* the same of E(K)'s low and high end */
     /* The same job as knee predict sees it, data parallel alone, at the MFU of the chosen plan. */
     double replicas_knee;         /* its knee; NaN: none, or nothing chosen */
     double replicas_limit;        /* one sequence each */
@@ -307,6 +312,12 @@ struct knee_plan_answer {
 /* The counts at which a baseline is looked for, in turn, until a plan fits: 1, 2, 4, ... and the
  * node's size. 0 past the end. */
 double knee_plan_baseline_at(const struct knee_machine *machine, size_t i);
+
+/* Round counts: 1 to 8, then 10, 12, 14, 16, 20, 24, 28, 32 ...: up to 7 times a power of two. */
+double knee_plan_round_count(size_t i);
+
+/* Whether the best plan of a search has the higher throughput. */
+bool knee_plan_quicker(const struct knee_search_result *a, const struct knee_search_result *b);
 
 /* Dollars per 1e9 tokens of a plan on so many GPUs; NaN without a price. */
 double knee_plan_billion_cost(const struct knee_plan_answer *answer, double gpus,

@@ -33,6 +33,16 @@ knee_status knee_megatron_read(const char *text, size_t length, const char *name
                                struct knee_shape *shape, struct knee_plan *plan, double *step_s,
                                struct knee_err *err);
 
+/* The same from NeMo: Megatron-Bridge's configuration as YAML, or overrides
+ * (model.hidden_size=4096) on a command line. */
+knee_status knee_nemo_read(const char *text, size_t length, const char *name,
+                           struct knee_shape *shape, struct knee_plan *plan, struct knee_err *err);
+
+/* A torchtitan configuration: TOML, or overrides on a command line. It names its model only;
+ * `layers` (NaN: not known) tells how many pieces a stage has. */
+knee_status knee_torchtitan_read(const char *text, size_t length, const char *name, double layers,
+                                 struct knee_plan *plan, struct knee_err *err);
+
 /* ---- Read --------------------------------------------------------------------------------- */
 
 /* A cluster from the text of a file: knee's YAML, `nvidia-smi topo -m` or NCCL's topology XML, told

@@ -8,7 +8,7 @@ const planKeys = (p) => ({ gpus: p.gpus, tp: p.tp, pp: p.pp, vp: p.vp, cp: p.cp,
 const launchLines = (plan, inputs) => {
   const keys = { ...inputs, ...planKeys(plan) };
   const words = (framework) => { const a = core.ask("plan", { ...keys, emit: framework }); return a.launch ?? `${a.error}; ${a.hint}`; };
-  return [["Megatron-LM", words("megatron")], ["DeepSpeed", words("deepspeed")],
+  return [["Megatron-LM", words("megatron")], ["DeepSpeed", words("deepspeed")], ["torchtitan", words("torchtitan")], ["NeMo", words("nemo")],
     ["knee, the same plan again", `knee plan ${Object.entries(keys).map(([key, value]) => `--${key} ${quoted(String(value))}`).join(" ")}`]];
 };
 

@@ -4,7 +4,7 @@ const plan = {};
 
 plan.start = () => {
   plan.form = makeForm({ view: "plan", id: "plan-form", keys: core.keys.plan, chosen: ["model", "gpu", "cluster"], plain: ["gpus", "tokens", "budget", "deadline"],
-    sliders: { "global-batch": counts(8, 65536), seq: powers(512, 131072) }, state: settings.plan, left: ["hf", "deepspeed", "megatron", "rates", "perfetto", "ops", "emit", "simulate", "threads"],
+    sliders: { "global-batch": counts(8, 65536), seq: powers(512, 131072) }, state: settings.plan, left: ["hf", "deepspeed", "megatron", "nemo", "torchtitan", "rates", "perfetto", "ops", "emit", "simulate", "threads"],
     choices: { model: (list) => list.filter((name) => !notTransformers.includes(name)) }, reset: () => { plan.files = null; resetView("plan"); },
     change: (name) => { spread("plan", name); plan.update(); saveState(); } });
   byId("plan-stop").addEventListener("click", () => { asides.plan?.end(); plan.busy(false); });

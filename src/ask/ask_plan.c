@@ -7,6 +7,8 @@
 #include "base/keys.h"
 #include "base/text.h"
 #include "job/batch.h"
+#include "job/framework.h"
+#include "job/profile.h"
 #include "knee_read.h"
 
 #include <math.h>
@@ -17,12 +19,14 @@
 #define USUAL_TOP      5
 #define COUNTS_MAX     64
 #define PIECES_AT_ONCE 64
+#define SMALLEST_MOST  65536
 
 struct plan_options {
     struct knee_workers gpus;
     double tokens, budget, deadline_s, tolerance, top, threads;
-    const char *hf, *deepspeed, *megatron, *rates, *perfetto;
-    int emit; /* row of knee_launch_frameworks; -1: not asked */
+    const char *hf, *deepspeed, *megatron, *nemo, *torchtitan, *rates, *perfetto;
+    int emit;      /* row of knee_launch_frameworks; -1: not asked */
+    int framework; /* row of knee_framework_names; -1: any */
     bool ops, simulate;
     unsigned char source[KNEE_KEYS_MAX];
 };
@@ -52,9 +56,15 @@ static const struct knee_key rows[] = {
     NUMBER("top", top, KNEE_UNIT_COUNT, 1, KNEE_PLANS_MAX, "5", "plans to show"),
     NUMBER("threads", threads, KNEE_UNIT_COUNT, 1, ASK_THREADS_MAX, "one per core",
            "threads that search"),
+    KNEE_CHOICE(struct plan_options, "framework", framework, knee_framework_names, "Question",
+                "any",
+                "only plans that it can run, priced as its software: megatron, torchtitan, fsdp, "
+                "deepspeed, nemo, any"),
     WORD("hf", hf, "Hugging Face config.json with the model's shape"),
     WORD("deepspeed", deepspeed, "DeepSpeed configuration with parts of the plan"),
     WORD("megatron", megatron, "Megatron log or launch script with shape and plan"),
+    WORD("nemo", nemo, "NeMo (Megatron-Bridge) configuration with shape and plan"),
+    WORD("torchtitan", torchtitan, "torchtitan configuration with parts of the plan"),
     WORD("rates", rates, "YAML file with constants that replace those of the profile"),
     {.name = "simulate",
      .kind = KNEE_KEY_SWITCH,
@@ -71,7 +81,8 @@ static const struct knee_key rows[] = {
      .otherwise = "",
      .help = "list the operations of a layer under the best plan instead"},
     KNEE_CHOICE(struct plan_options, "emit", emit, knee_launch_frameworks, "Question", "none",
-                "the best plan as what this framework takes, instead: megatron, deepspeed"),
+                "the best plan as what this framework takes, instead: megatron, deepspeed, "
+                "torchtitan, nemo"),
 };
 
 static const struct knee_keys plan_keys = KNEE_KEY_TABLE(rows, struct plan_options);
@@ -108,8 +119,23 @@ static knee_status import_files(struct knee_ask *ask, const struct plan_options 
         status = knee_megatron_read(file.data, file.length, options->megatron, &a->shape, &a->fixed,
                                     NULL, err);
     knee_ask_done(&file);
+    if (!status && options->nemo && !(status = read_full(ask, options->nemo, &file, err)))
+        status = knee_nemo_read(file.data, file.length, options->nemo, &a->shape, &a->fixed, err);
+    knee_ask_done(&file);
     if (!status && options->deepspeed && !(status = read_full(ask, options->deepspeed, &file, err)))
         status = knee_deepspeed_read(file.data, file.length, options->deepspeed, &a->fixed, err);
+    knee_ask_done(&file);
+    return status;
+}
+
+static knee_status import_torchtitan(struct knee_ask *ask, const char *name,
+                                     struct knee_plan_answer *a, struct knee_err *err)
+{
+    struct knee_ask_bytes file = {0};
+    knee_status status = read_full(ask, name, &file, err);
+    if (!status)
+        status =
+            knee_torchtitan_read(file.data, file.length, name, a->shape.layers, &a->fixed, err);
     knee_ask_done(&file);
     return status;
 }
@@ -130,6 +156,27 @@ static size_t list_counts(const struct plan_options *options, const struct knee_
     return count;
 }
 
+/* The software that is not named is the framework's; what is asked for must be something it has. */
+static knee_status take_framework(const struct plan_options *options, struct knee_plan_answer *a,
+                                  struct knee_err *err)
+{
+    struct knee_obstacle obstacle;
+    a->framework = knee_framework_at(options->framework);
+    int rule = knee_framework_breaks(a->framework, &a->fixed, &a->shape);
+    if (rule >= 0) {
+        knee_framework_says(a->framework, rule, &obstacle);
+        knee_fail(err, KNEE_USAGE, "--framework", "%s does not have %s",
+                  knee_framework_word(a->framework), obstacle.what);
+        knee_hint(err, "ask with %s", obstacle.instead);
+        return KNEE_USAGE;
+    }
+    if (a->framework && a->platform.profile < 0) {
+        a->platform.profile = knee_profile_row(knee_framework_profile(a->framework));
+        a->platform.source[knee_keys_find(&knee_platform_keys, "profile")] = KNEE_DERIVED;
+    }
+    return KNEE_OK;
+}
+
 static knee_status gather(struct knee_ask *ask, const struct plan_options *options,
                           struct knee_plan_answer *a, struct knee_err *err)
 {
@@ -137,6 +184,10 @@ static knee_status gather(struct knee_ask *ask, const struct plan_options *optio
     knee_status status = import_files(ask, options, a, err);
     if (!status)
         status = knee_shape_complete(&a->shape, err);
+    if (!status && options->torchtitan) /* which says layers per stage, not how many there are */
+        status = import_torchtitan(ask, options->torchtitan, a, err);
+    if (!status)
+        status = take_framework(options, a, err);
     if (!status)
         status = knee_ask_read_rates(ask, options->rates, &rates, err);
     if (!status)
@@ -172,6 +223,7 @@ static knee_status gather(struct knee_ask *ask, const struct plan_options *optio
 struct searching {
     struct knee_ask_question *q;
     struct knee_plan_answer *answer;
+    const struct knee_framework *framework;
     size_t top, part, parts;
     double done; /* of all counts, for who watches */
     bool stopped;
@@ -196,8 +248,11 @@ static knee_status search_plans(struct searching *s, const struct knee_plan *fix
                                 struct knee_search_result *out, struct knee_err *err)
 {
     const struct knee_ask_work *work = s->q->work;
-    struct knee_search search = {
-        .shape = &s->answer->shape, .machine = &s->answer->machine, .fixed = fixed, .top = top};
+    struct knee_search search = {.shape = &s->answer->shape,
+                                 .machine = &s->answer->machine,
+                                 .fixed = fixed,
+                                 .framework = s->framework,
+                                 .top = top};
     if (!work || !work->search) {
         search_alone(s, &search, out);
         return KNEE_OK;
@@ -236,11 +291,55 @@ static knee_status find_baseline(struct searching *s, struct knee_err *err)
     return status;
 }
 
+/* Fewer GPUs than there are, in round numbers down to half of them, where that gives more: not
+ * every count divides heads, layers and batch. */
+static knee_status try_fewer(struct searching *s, struct knee_plan_row *row,
+                             struct knee_search_result *other, struct knee_err *err)
+{
+    knee_status status = KNEE_OK;
+    struct knee_plan fixed = s->answer->fixed;
+    if (exp2(floor(log2(row->gpus))) == row->gpus)
+        return KNEE_OK; /* a power of two divides best */
+    for (size_t i = 0; !status && !s->stopped; i++) {
+        fixed.gpus = knee_plan_round_count(i);
+        if (fixed.gpus >= row->gpus)
+            break;
+        if (fixed.gpus < row->gpus / 2)
+            continue;
+        status = search_plans(s, &fixed, s->top, other, err);
+        if (!status && knee_plan_quicker(other, &row->found))
+            row->found = *other;
+    }
+    return status;
+}
+
+/* The first round count that something fits on. */
+static knee_status find_smallest(struct searching *s, struct knee_search_result *found,
+                                 struct knee_err *err)
+{
+    struct knee_plan_answer *a = s->answer;
+    struct knee_plan fixed = a->fixed;
+    knee_status status = KNEE_OK;
+    for (size_t i = 0; !status && !s->stopped && isnan(a->smallest_gpus); i++) {
+        fixed.gpus = knee_plan_round_count(i);
+        if (fixed.gpus > SMALLEST_MOST)
+            break;
+        status = search_plans(s, &fixed, 1, found, err);
+        if (!status && found->count)
+            a->smallest_gpus = fixed.gpus;
+    }
+    return status;
+}
+
 static knee_status search_counts(struct searching *s, struct knee_err *err)
 {
     struct knee_plan_answer *a = s->answer;
     const struct plan_options *options = s->q->objects[0];
     bool compared = options->emit < 0 || a->row_count > 1; /* one plan's words need no E(K) */
+    const struct knee_alloc *alloc = knee_ask_alloc(s->q->ask);
+    struct knee_search_result *other = knee_resize(alloc, NULL, sizeof *other);
+    if (!other)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     knee_status status = compared ? find_baseline(s, err) : KNEE_OK;
     double each = 1 / (double)a->row_count;
     for (size_t i = s->part; i < a->row_count && !status; i += s->parts) {
@@ -248,9 +347,15 @@ static knee_status search_counts(struct searching *s, struct knee_err *err)
         struct knee_plan fixed = a->fixed;
         fixed.gpus = a->rows[i].gpus;
         status = search_plans(s, &fixed, s->top, &a->rows[i].found, err);
+        if (!status)
+            status = try_fewer(s, &a->rows[i], other, err);
         if (s->stopped && s->parts == 1)
             a->row_count = i + 1;
     }
+    a->smallest_gpus = NAN;
+    if (!status && compared)
+        status = find_smallest(s, other, err);
+    knee_resize(alloc, other, 0);
     return status;
 }
 
@@ -258,7 +363,7 @@ static knee_status search(struct knee_ask_question *q, struct plan_room *all, st
 {
     const struct knee_ask_work *work = q->work;
     struct knee_plan_answer *a = &all->answer;
-    struct searching s = {.q = q, .answer = a, .parts = 1};
+    struct searching s = {.q = q, .answer = a, .framework = a->framework, .parts = 1};
     s.top = isnan(all->options.top) ? USUAL_TOP : (size_t)all->options.top;
     for (size_t i = 0; i < a->row_count; i++)
         a->rows[i].gpus = all->counts[i];
@@ -271,6 +376,29 @@ static knee_status search(struct knee_ask_question *q, struct plan_room *all, st
     all->stopped = s.stopped;
     if (work && work->merge_rows)
         work->merge_rows(work->ctx, a, status, err);
+    return status;
+}
+
+/* The best plan of any framework where one was named, so that it can be said what that costs. */
+static knee_status search_free(struct knee_ask_question *q, struct plan_room *all,
+                               struct knee_err *err)
+{
+    struct knee_plan_answer *a = &all->answer;
+    const struct knee_alloc *alloc = knee_ask_alloc(q->ask);
+    if (!a->framework || a->chosen == SIZE_MAX || all->stopped || all->options.emit >= 0)
+        return KNEE_OK;
+    struct knee_search_result *found = knee_resize(alloc, NULL, sizeof *found);
+    if (!found)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    struct searching s = {.q = q, .answer = a, .parts = 1};
+    struct knee_plan fixed = a->fixed;
+    fixed.gpus = a->rows[a->chosen].gpus;
+    knee_status status = search_plans(&s, &fixed, 1, found, err);
+    if (!status && found->count && !s.stopped) {
+        a->free = found->best[0];
+        a->free_known = true;
+    }
+    knee_resize(alloc, found, 0);
     return status;
 }
 
@@ -331,7 +459,9 @@ static knee_status conclude(struct knee_ask_question *q, struct plan_room *all,
 {
     struct knee_plan_answer *a = &all->answer;
     knee_plan_judge(a);
-    knee_status status = simulate(q->ask, all, err);
+    knee_status status = search_free(q, all, err);
+    if (!status)
+        status = simulate(q->ask, all, err);
     if (!status)
         status = write_answer(q, all, err);
     if (!status) {

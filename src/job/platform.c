@@ -74,7 +74,7 @@ static bool never_seen(const char *gpu)
 static const char *why_assumed(const struct knee_platform *p, const char *gpu)
 {
     if (p->source[knee_keys_find(&knee_platform_keys, "profile")] == KNEE_DEFAULT)
-        return "the software is not told (--profile names it)";
+        return "the software is not told (--framework or --profile names it)";
     if (p->profile == knee_profile_row("generic"))
         return "the profile is generic, which no software was fitted to";
     return never_seen(gpu) ? "no run on such a GPU was ever seen" : NULL;

@@ -7,6 +7,7 @@
  * count of a fixed list at which a plan fits: it does not depend on the counts that were asked. The
  * batch is the same at all counts.
  */
+#include "job/framework.h"
 #include "job/profile.h"
 #include "judge/judge.h"
 #include "knee_plan.h"
@@ -62,6 +63,24 @@ double knee_plan_baseline_at(const struct knee_machine *machine, size_t i)
                                             : next;
     }
     return 0;
+}
+
+double knee_plan_round_count(size_t i)
+{
+    return i < 4 ? (double)i + 1 : exp2((double)(i / 4 - 1)) * (double)(5 + i % 4);
+}
+
+bool knee_plan_quicker(const struct knee_search_result *a, const struct knee_search_result *b)
+{
+    return a->count > 0 &&
+           (b->count == 0 || a->best[0].cost.tokens_per_s > b->best[0].cost.tokens_per_s);
+}
+
+/* More GPUs than the row before never give less: what is too many stays idle. */
+static void take_over(const struct knee_plan_row *before, struct knee_plan_row *row)
+{
+    if (knee_plan_quicker(&before->found, &row->found))
+        row->found = before->found;
 }
 
 static double per_gpu(const struct knee_plan_row *row)
@@ -201,6 +220,14 @@ static double last_worth_it(const struct knee_plan_answer *a, bool high)
     return last;
 }
 
+/* Of the first `count` remedies those that the framework can do. */
+static void keep_possible(struct knee_plan_answer *a, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (knee_framework_breaks(a->framework, &a->remedies[i].plan, &a->shape) < 0)
+            a->remedies[a->remedy_count++] = a->remedies[i];
+}
+
 void knee_plan_judge(struct knee_plan_answer *a)
 {
     const struct knee_plan_row *smallest = NULL;
@@ -210,6 +237,8 @@ void knee_plan_judge(struct knee_plan_answer *a)
     a->remedy_count = 0;
     for (size_t i = 0; i < a->row_count; i++) {
         struct knee_plan_row *row = &a->rows[i];
+        if (i > 0)
+            take_over(&a->rows[i - 1], row);
         price_row(a, row);
         if (!row->fits)
             continue;
@@ -233,7 +262,7 @@ void knee_plan_judge(struct knee_plan_answer *a)
     if (!smallest && a->row_count > 0) {
         const struct knee_search_result *last = &a->rows[a->row_count - 1].found;
         if (last->nearest_valid)
-            a->remedy_count = knee_plan_remedies(&a->shape, &a->machine, &last->nearest.plan,
-                                                 a->remedies, KNEE_REMEDIES_MAX);
+            keep_possible(a, knee_plan_remedies(&a->shape, &a->machine, &last->nearest.plan,
+                                                a->remedies, KNEE_REMEDIES_MAX));
     }
 }

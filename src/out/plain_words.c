@@ -250,6 +250,9 @@ static void nothing_fits(const struct knee_plan_answer *a, struct knee_plain *pl
     if (a->remedy_count)
         knee_text_printf(&plain->advice, "It does not fit as asked. This makes it fit: %s.",
                          a->remedies[0].what);
+    else if (!isnan(a->smallest_gpus))
+        knee_text_printf(&plain->advice, "It does not fit: use %.0f GPUs or more.",
+                         a->smallest_gpus);
     else
         knee_text_puts(&plain->advice, "It does not fit: use more GPUs.");
     knee_text_printf(&plain->reason, "The smallest plan on %.0f GPU%s needs %s of a GPU's %s.",
@@ -265,7 +268,12 @@ static void plan_advice(const struct knee_plan_answer *a, const struct knee_plan
     bool more = false;
     for (size_t i = 0; i < a->row_count; i++)
         more = more || (a->rows[i].fits && a->rows[i].gpus > a->knee_gpus);
-    knee_text_printf(text, "Use %.0f GPU%s: ", row->gpus, row->gpus == 1 ? "" : "s");
+    double used = row->found.best[0].plan.gpus;
+    if (used < row->gpus)
+        knee_text_printf(text, "Use %.0f of the %.0f GPUs, more would not be quicker: ", used,
+                         row->gpus);
+    else
+        knee_text_printf(text, "Use %.0f GPU%s: ", row->gpus, row->gpus == 1 ? "" : "s");
     knee_plan_words(&row->found.best[0].plan, text);
     knee_text_puts(text, ".");
     if (more && !isnan(a->knee_gpus))

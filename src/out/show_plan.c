@@ -77,6 +77,13 @@ static struct knee_word efficiency_word(const struct knee_plan_row *row)
     return knee_surely(row->efficiency, row->efficiency_sure, KNEE_UNIT_FRACTION);
 }
 
+static void smallest_words(const struct knee_plan_answer *a, struct knee_text *text)
+{
+    if (!isnan(a->smallest_gpus))
+        knee_text_printf(text, " The smallest number of GPUs that it fits on is %.0f.",
+                         a->smallest_gpus);
+}
+
 static void no_plan(const struct knee_plan_answer *a, struct knee_text *text)
 {
     const struct knee_plan_row *row = &a->rows[a->row_count - 1];
@@ -99,6 +106,7 @@ static void no_plan(const struct knee_plan_answer *a, struct knee_text *text)
                          step_word(&a->remedies[0].cost).s);
     else
         knee_text_puts(text, " No single change makes it fit: use more GPUs.");
+    smallest_words(a, text);
 }
 
 static void baseline_words(const struct knee_plan_answer *a, struct knee_text *text)
@@ -156,6 +164,26 @@ static void less_sure(const struct knee_plan_answer *a, struct knee_text *text)
         knee_text_puts(text, " It could be surer: few measured runs have experts.");
 }
 
+/* What naming a framework costs: its plan against the best that any could run, as the same
+ * software. */
+static void framework_words(const struct knee_plan_answer *a, const struct knee_plan_row *row,
+                            struct knee_text *text)
+{
+    if (!a->framework || !a->free_known)
+        return;
+    double quicker = row->found.best[0].cost.step_s / a->free.cost.step_s - 1;
+    const char *name = knee_framework_word(a->framework);
+    if (!knee_shows(quicker)) {
+        knee_text_printf(text, " What %s cannot do was left out; none of it would be quicker.",
+                         name);
+        return;
+    }
+    knee_text_printf(text, " What %s cannot do was left out; without --framework: %s quicker (",
+                     name, knee_percent(quicker).s);
+    knee_plan_words(&a->free.plan, text);
+    knee_text_puts(text, ").");
+}
+
 static void best_words(const struct knee_plan_answer *a, const struct knee_plan_row *row,
                        struct knee_text *text)
 {
@@ -163,8 +191,11 @@ static void best_words(const struct knee_plan_answer *a, const struct knee_plan_
     const struct knee_plan_cost *c = &best->cost;
     struct knee_params params;
     knee_shape_params(&a->shape, &params);
-    knee_text_printf(text, "Best plan for %s (%s parameters) on %.0f %s: ", model_name(a),
+    knee_text_printf(text, "Best plan for %s (%s parameters) on %.0f %s", model_name(a),
                      knee_human(params.total, KNEE_UNIT_COUNT).s, row->gpus, gpu_name(a));
+    if (best->plan.gpus < row->gpus)
+        knee_text_printf(text, ", of which %.0f stay idle", row->gpus - best->plan.gpus);
+    knee_text_puts(text, ": ");
     knee_plan_words(&best->plan, text);
     knee_text_printf(text,
                      ". Step %s, %s tokens/s, MFU %s counting attention over all pairs, %s causal.",
@@ -181,6 +212,8 @@ static void best_words(const struct knee_plan_answer *a, const struct knee_plan_
                      knee_memory_word(&c->memory).s,
                      knee_human(c->memory.capacity, KNEE_UNIT_BYTES).s,
                      fmin(99, 100 * knee_memory_fit(&c->memory)));
+    smallest_words(a, text);
+    framework_words(a, row, text);
     less_sure(a, text);
     if (a->ties > 1 && row == &a->rows[a->chosen])
         knee_text_printf(text, " The first %zu plans are closer than knee can tell (%s): time %s.",
@@ -336,6 +369,13 @@ static void best_table(const struct knee_plan_row *row, enum knee_format format,
     knee_table_release(&table);
 }
 
+static void idle_words(const struct knee_plan_row *row, struct knee_text *text)
+{
+    double idle = row->gpus - row->found.best[0].plan.gpus;
+    if (idle > 0)
+        knee_text_printf(text, "%.0f idle; ", idle);
+}
+
 static void counts_table(const struct knee_plan_answer *a, enum knee_format format,
                          const struct knee_style *style, struct knee_text *text)
 {
@@ -350,7 +390,7 @@ static void counts_table(const struct knee_plan_answer *a, enum knee_format form
         struct knee_text plan = {.alloc = text->alloc};
         knee_table_cell(&table, "%.0f%s", row->gpus, i == a->chosen ? " <" : "");
         if (row->fits)
-            knee_plan_words(&row->found.best[0].plan, &plan);
+            idle_words(row, &plan), knee_plan_words(&row->found.best[0].plan, &plan);
         knee_table_cell(&table, "%s", row->fits ? step_word(c).s : "-");
         knee_table_number(&table, row->fits ? c->tokens_per_s : NAN, KNEE_UNIT_COUNT);
         knee_table_cell(&table, "%s", row->fits ? efficiency_word(row).s : "-");
@@ -794,6 +834,7 @@ static void json_row(struct knee_json *json, const struct knee_plan_row *row)
     knee_json_open(json, NULL, '{');
     knee_json_number(json, "gpus", row->gpus);
     knee_json_bool(json, "fits", row->fits);
+    knee_json_number(json, "idle_gpus", row->fits ? row->gpus - row->found.best[0].plan.gpus : NAN);
     knee_json_sure(json, "efficiency", row->efficiency, row->efficiency_sure);
     knee_json_sure(json, "time_s", row->time_s, row->time_sure);
     knee_json_sure(json, "cost", row->cost, row->cost_sure);
@@ -854,6 +895,7 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     knee_json_string(&json, "schema", "knee.plan/1");
     knee_json_number(&json, "baseline_gpus", a->baseline_gpus);
     knee_json_number(&json, "baseline_tokens_per_s", a->baseline_tokens_per_s);
+    knee_json_number(&json, "smallest_gpus", a->smallest_gpus);
     knee_json_open_flat(&json, "data_parallel_alone", '{');
     knee_json_number(&json, "knee_workers", a->replicas_knee);
     knee_json_number(&json, "limit_workers", a->replicas_limit);
@@ -867,6 +909,9 @@ static void write_json(const struct knee_plan_answer *a, struct knee_text *text)
     knee_json_number(&json, "gpus", a->chosen == SIZE_MAX ? NAN : a->rows[a->chosen].gpus);
     knee_json_sure(&json, "knee_gpus", a->knee_gpus, a->knee_sure);
     knee_json_string(&json, "less_sure", a->machine.why_assumed);
+    knee_json_string(&json, "framework", a->framework ? knee_framework_word(a->framework) : "any");
+    if (a->free_known)
+        knee_found_json(&json, "without_framework", &a->free);
     knee_json_number(&json, "peak_throughput_gpus", a->peak_gpus);
     knee_json_number(&json, "tolerance", a->question.tolerance);
     knee_json_number(&json, "ties", (double)a->ties);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Megatron logs and scripts from any bytes. */
+/* Megatron logs and scripts, NeMo's YAML and torchtitan's TOML from any bytes. */
 #include "knee_read.h"
 
 #include <math.h>
@@ -9,8 +9,28 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What is refused leaves everything as it was. */
+static void others(const char *text, size_t size)
+{
+    struct knee_shape shape, before;
+    struct knee_plan plan, untouched;
+    struct knee_err err;
+    knee_shape_init(&shape);
+    knee_plan_init(&plan);
+    before = shape;
+    untouched = plan;
+    if (knee_torchtitan_read(text, size, "fuzz", 32, &plan, &err) &&
+        memcmp(&plan, &untouched, sizeof plan))
+        abort();
+    knee_plan_init(&plan);
+    if (knee_nemo_read(text, size, "fuzz", &shape, &plan, &err) &&
+        (memcmp(&shape, &before, sizeof shape) || memcmp(&plan, &untouched, sizeof plan)))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    others((const char *)data, size);
     struct knee_shape shape, before;
     struct knee_plan plan;
     struct knee_err err;

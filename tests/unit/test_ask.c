@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include "knee.h"
+#include "knee_plan.h"
 
 #include <pthread.h>
 
@@ -450,9 +451,25 @@ static void test_emitted_plans_are_read_back(void **state)
         {"megatron", "schedule=interleaved\nrecompute=selective\nshard=zero1\n", ""},
         {"megatron", "pp=1\ncp=2\nrecompute=full\nshard=zero3\nshard-size=8\n", ""},
         {"megatron", "recompute=none\nshard=zero2\npp=1\noffload=optimizer\n", ""},
-        {"deepspeed", "pp=1\ncp=1\nep=1\nrecompute=full\n", "pp=1\ncp=1\nep=1\nrecompute=full\n"},
-        {"deepspeed", "pp=1\ncp=1\nep=1\nshard=zero3\nshard-size=8\nrecompute=full\n",
-         "pp=1\ncp=1\nep=1\nrecompute=full\n"},
+        {"deepspeed", "framework=deepspeed\nrecompute=full\n",
+         "framework=deepspeed\nrecompute=full\n"},
+        {"deepspeed", "framework=deepspeed\nshard=zero3\nshard-size=8\nrecompute=full\n",
+         "framework=deepspeed\nrecompute=full\n"},
+        {"nemo", "schedule=interleaved\nrecompute=selective\nshard=zero1\n", ""},
+        {"nemo", "pp=1\ncp=2\nrecompute=full\nshard=zero3\nshard-size=8\n", ""},
+        {"nemo", "framework=nemo\nprecision=fp8\n", "framework=nemo\n"},
+        {"nemo", "recompute=none\nshard=zero2\npp=1\noffload=optimizer\n", ""},
+        {"torchtitan", "framework=torchtitan\n", "framework=torchtitan\n"},
+        {"torchtitan", "framework=torchtitan\nschedule=interleaved\nrecompute=full\n",
+         "framework=torchtitan\n"},
+        {"torchtitan", "framework=torchtitan\npp=4\nschedule=1f1b\nrecompute=op\n",
+         "framework=torchtitan\n"},
+        {"torchtitan", "framework=torchtitan\npp=1\ncp=2\nshard=zero2\nprecision=fp8-rowwise\n",
+         "framework=torchtitan\n"},
+        {"torchtitan", "framework=torchtitan\npp=2\nschedule=gpipe\nrecompute=full\n",
+         "framework=torchtitan\n"},
+        {"torchtitan", "framework=torchtitan\nshard=zero3\nshard-size=8\n",
+         "framework=torchtitan\n"},
     };
     for (size_t m = 0; m < sizeof models / sizeof *models; m++)
         for (size_t f = 0; f < sizeof frameworks / sizeof *frameworks; f++) {
@@ -480,6 +497,110 @@ static void test_emitted_plans_are_read_back(void **state)
     (void)state;
 }
 
+/* ---- Frameworks, GPUs that stay idle, the smallest count ---- */
+
+/* A column of the first row of the CSV answer to these lines; NaN where nothing fits. */
+static double first_row(const char *lines, const char *column)
+{
+    struct knee_ask *ask = knee_ask_begin(NULL);
+    struct knee_text csv = {0};
+    struct knee_err err = {0};
+    double value = NAN;
+    knee_status status = knee_ask(ask, "plan", lines, KNEE_CSV, &csv, &err);
+    if (status && status != KNEE_GATE)
+        fail_msg("%s: %s; %s", lines, err.what, err.hint);
+    char *head = csv.data, *row = strchr(csv.data, '\n') + 1;
+    while (*row && strncmp(head, column, strlen(column)) != 0) {
+        head = strchr(head, ',') + 1;
+        row = strchr(row, ',') + 1;
+    }
+    if (*row)
+        value = strtod(row, NULL);
+    knee_text_release(&csv);
+    knee_ask_end(ask);
+    return value;
+}
+
+/* What a framework is searched for can be written down for it, and is never quicker than the best
+ * of all plans as the same software. */
+static void test_frameworks_do_what_they_can(void **state)
+{
+    static const char *const frameworks[] = {"megatron", "deepspeed", "torchtitan", "nemo"};
+    static const char *const models[] = {"llama3-8b", "llama3-70b", "mixtral-8x7b", "gpt2-xl"};
+    static const int counts[] = {8, 24, 256};
+    (void)state;
+    for (size_t i = 0; i < 4 * 4 * 3; i++) {
+        struct knee_ask *ask = knee_ask_begin(NULL);
+        struct knee_text emitted = {0};
+        struct knee_err err = {0};
+        const char *framework = frameworks[i % 4];
+        char lines[256], free_lines[256];
+        snprintf(lines, sizeof lines, "model=%s\ngpu=h100\ngpus=%d\nprofile=nemo\nframework=%s\n",
+                 models[i / 4 % 4], counts[i / 16], framework);
+        snprintf(free_lines, sizeof free_lines,
+                 "model=%s\ngpu=h100\ngpus=%d\nprofile=nemo\nframework=any\n", models[i / 4 % 4],
+                 counts[i / 16]);
+        double own = first_row(lines, "step_s"), best = first_row(free_lines, "step_s");
+        if (!isnan(own))
+            assert_true(own >= best * (1 - 1e-12));
+        strcat(lines, "emit=");
+        strcat(lines, framework);
+        knee_status status = knee_ask(ask, "plan", lines, KNEE_TEXT, &emitted, &err);
+        if (status != (isnan(own) ? KNEE_GATE : KNEE_OK))
+            fail_msg("%s: %s; %s", lines, err.what, err.hint);
+        knee_text_release(&emitted);
+        knee_ask_end(ask);
+    }
+}
+
+/* A GPU more never gives less; those that are too many stay idle and are not part of the plan. */
+static void test_too_many_gpus_stay_idle(void **state)
+{
+    static const int counts[] = {24, 25, 26, 31, 96, 97, 100, 127};
+    double before = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        char lines[128];
+        snprintf(lines, sizeof lines, "model=llama3-8b\ngpu=h100\ngpus=%d\n", counts[i]);
+        double rate = first_row(lines, "tokens_per_s"), gpus = first_row(lines, "gpus");
+        double used = first_row(lines, "tp") * first_row(lines, "pp") * first_row(lines, "cp") *
+                      first_row(lines, "dp");
+        assert_true(rate >= before);
+        assert_near(gpus, counts[i], 0);
+        assert_true(used <= gpus);
+        before = rate;
+    }
+}
+
+/* Nothing fits: a failed gate, and the smallest count that does is said; on it something fits, on
+ * the round count before it nothing does. */
+static void test_what_does_not_fit(void **state)
+{
+    struct knee_ask *ask = knee_ask_begin(NULL);
+    struct knee_text answer = {0};
+    struct knee_err err = {0};
+    (void)state;
+    assert_int_equal(
+        knee_ask(ask, "plan", "model=llama3-405b\ngpu=h100\ngpus=8\n", KNEE_JSON, &answer, &err),
+        KNEE_GATE);
+    const char *key = "\"smallest_gpus\": ", *at = strstr(answer.data, key);
+    assert_non_null(at);
+    int smallest = atoi(at + strlen(key));
+    assert_true(smallest > 8);
+    size_t i = 0;
+    while (knee_plan_round_count(i) < smallest)
+        i++;
+    assert_near(knee_plan_round_count(i), smallest, 0);
+    for (int less = 0; less < 2; less++) {
+        char lines[128];
+        snprintf(lines, sizeof lines, "model=llama3-405b\ngpu=h100\ngpus=%.0f\n",
+                 knee_plan_round_count(i - (size_t)less));
+        assert_int_equal(isnan(first_row(lines, "step_s")), less);
+    }
+    knee_text_release(&answer);
+    knee_ask_end(ask);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +613,9 @@ int main(void)
         cmocka_unit_test(test_gate),
         cmocka_unit_test(test_watched_and_stopped),
         cmocka_unit_test(test_emitted_plans_are_read_back),
+        cmocka_unit_test(test_frameworks_do_what_they_can),
+        cmocka_unit_test(test_too_many_gpus_stay_idle),
+        cmocka_unit_test(test_what_does_not_fit),
         cmocka_unit_test(test_memory_runs_out),
         cmocka_unit_test(test_memory_runs_out_for_a_job),
         cmocka_unit_test(test_two_small_threads),

@@ -11,6 +11,7 @@
  * Ties are broken by memory and then by the plan itself, so that the order in which pieces are
  * searched and merged does not matter.
  */
+#include "job/framework.h"
 #include "job/plan.h"
 #include "predict/plan/block.h"
 
@@ -112,7 +113,7 @@ static bool open_piece(const struct knee_search *search, const struct axes *axes
     plan->etp = value[ETP];
     plan->micro_batch = value[MICRO];
     plan->seq_par = value[SEQ_PAR];
-    return true;
+    return knee_framework_breaks(search->framework, plan, search->shape) < 0;
 }
 
 /* ---- Which of two is better ---- */
@@ -234,6 +235,8 @@ struct piece {
 static void try_plan(struct piece *p, const struct knee_plan *plan)
 {
     const struct knee_search *s = p->search;
+    if (knee_framework_breaks(s->framework, plan, s->shape) >= 0)
+        return;
     struct knee_found found = {.plan = *plan};
     p->result->plans++;
     knee_memory_of(&p->block.footprint, s->shape, s->machine, plan, &found.cost.memory);
@@ -266,7 +269,8 @@ static void try_memory_choices(struct piece *p, struct knee_plan *plan)
 {
     const struct knee_plan *fixed = p->search->fixed;
     for (int r = from_of(fixed->recompute); r <= to_of(fixed->recompute, KNEE_RECOMPUTES); r++) {
-        if (r == KNEE_BY_OP && fixed->recompute < 0)
+        bool between = knee_framework_has(p->search->framework, KNEE_SELECTIVE);
+        if (r == KNEE_BY_OP && fixed->recompute < 0 && between)
             continue; /* lies between selective and full */
         plan->recompute = r;
         for (int o = from_of(fixed->offload); o <= to_of(fixed->offload, KNEE_OFFLOADS); o++) {

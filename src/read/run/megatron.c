@@ -26,8 +26,9 @@ struct raw {
     double micro, batch, world, nodes, per_node, tp, pp, vp, vp_layers, cp, ep, etp;
     double grouped, swiglu, untied, seq_par, distributed, fsdp, overlap_dp, overlap_tp;
     double bf16, fp16, mla, bf16_reduce, no_bias, offload, copies, recomputed, graphs;
+    double tied, bias, fp32_reduce; /* NeMo says these the other way round */
     char recompute[VALUE_MAX], method[VALUE_MAX], sharding[VALUE_MAX], fp8[VALUE_MAX],
-        fp8_recipe[VALUE_MAX], position_type[VALUE_MAX];
+        fp8_recipe[VALUE_MAX], position_type[VALUE_MAX], mixed[VALUE_MAX];
     double times_ms[TIMES_MAX];
     size_t times;
 };
@@ -86,6 +87,11 @@ static const struct knee_raw_name numbers[] = {
     KNEE_RAW("recompute_num_layers", recomputed),
     KNEE_RAW("enable_cuda_graph", graphs),
     KNEE_RAW("external_cuda_graph", graphs),
+    KNEE_RAW("num_moe_experts", experts),
+    KNEE_RAW("gated_linear_unit", swiglu),
+    KNEE_RAW("share_embeddings_and_output_weights", tied),
+    KNEE_RAW("add_bias_linear", bias),
+    KNEE_RAW("grad_reduce_in_fp32", fp32_reduce),
 };
 
 #define NUMBERS (sizeof numbers / sizeof *numbers)
@@ -98,6 +104,7 @@ static const struct knee_raw_name texts[] = {
     KNEE_RAW("fp8_format", fp8),
     KNEE_RAW("fp8_recipe", fp8_recipe),
     KNEE_RAW("position_embedding_type", position_type),
+    KNEE_RAW("mixed_precision", mixed),
 };
 
 static void take(struct raw *raw, const char *key, const char *value)
@@ -110,9 +117,9 @@ static void take(struct raw *raw, const char *key, const char *value)
     double number = knee_decimal_parse(value, &rest);
     if (!field)
         return;
-    if (strcmp(value, "True") == 0 || *value == '\0')
+    if (strcmp(value, "True") == 0 || strcmp(value, "true") == 0 || *value == '\0')
         *field = 1;
-    else if (strcmp(value, "False") == 0)
+    else if (strcmp(value, "False") == 0 || strcmp(value, "false") == 0)
         *field = 0;
     else if (rest != value && !*rest && fabs(number) <= 1e15)
         *field = number; /* else None, or a variable of the script */
@@ -236,58 +243,51 @@ static void read_options(struct raw *raw, const char *text, const char *end)
 
 /* ---- Into shape and plan ---- */
 
-static void set(const struct knee_keys *keys, void *object, const char *name, double value)
-{
-    size_t row = knee_keys_find(keys, name);
-    unsigned char *source = knee_keys_source(keys, object);
-    const struct knee_key *key = &keys->rows[row];
-    if (isnan(value) || source[row] == KNEE_FLAG)
-        return;
-    if (key->kind == KNEE_KEY_NUMBER && !(value >= key->min && value <= key->max))
-        return;
-    void *field = (char *)object + key->offset;
-    if (key->kind == KNEE_KEY_CHOICE)
-        *(int *)field = (int)value;
-    else
-        *(double *)field = value;
-    source[row] = KNEE_FILE;
-}
-
 static void set_shape(struct knee_shape *shape, const struct raw *raw)
 {
     const struct knee_keys *k = &knee_shape_keys;
     bool grouped = raw->grouped != 0 && raw->groups > 0;
     bool experts = raw->experts > 1;
-    set(k, shape, "layers", raw->layers);
-    set(k, shape, "hidden", raw->hidden);
-    set(k, shape, "heads", raw->heads);
-    set(k, shape, "kv-heads", grouped ? raw->groups : raw->heads);
-    set(k, shape, "ffn", isnan(raw->ffn) ? 4 * raw->hidden : raw->ffn);
-    set(k, shape, "glu", raw->swiglu > 0);
-    set(k, shape, "seq", raw->seq);
-    set(k, shape, "vocab", raw->vocab);
-    set(k, shape, "tied", !(raw->untied > 0));
-    set(k, shape, "bias", raw->no_bias > 0 ? 0 : 2);
+    knee_raw_set(k, shape, "layers", raw->layers);
+    knee_raw_set(k, shape, "hidden", raw->hidden);
+    knee_raw_set(k, shape, "heads", raw->heads);
+    knee_raw_set(k, shape, "kv-heads", grouped ? raw->groups : raw->heads);
+    knee_raw_set(k, shape, "ffn", isnan(raw->ffn) ? 4 * raw->hidden : raw->ffn);
+    knee_raw_set(k, shape, "glu", raw->swiglu > 0);
+    knee_raw_set(k, shape, "seq", raw->seq);
+    knee_raw_set(k, shape, "vocab", raw->vocab);
+    knee_raw_set(k, shape, "tied", isnan(raw->tied) ? !(raw->untied > 0) : raw->tied);
+    knee_raw_set(k, shape, "bias", raw->no_bias > 0 || raw->bias == 0 ? 0 : 2);
     if (strcmp(raw->position_type, "learned_absolute") == 0)
-        set(k, shape, "positions", raw->positions);
-    set(k, shape, "experts", experts ? raw->experts : 1);
-    set(k, shape, "topk", experts ? raw->topk : NAN);
-    set(k, shape, "expert-ffn", experts ? raw->expert_ffn : NAN);
-    set(k, shape, "shared-ffn", experts ? raw->shared_ffn : NAN);
-    set(k, shape, "extra-layers", raw->extra);
+        knee_raw_set(k, shape, "positions", raw->positions);
+    knee_raw_set(k, shape, "experts", experts ? raw->experts : 1);
+    knee_raw_set(k, shape, "topk", experts ? raw->topk : NAN);
+    knee_raw_set(k, shape, "expert-ffn", experts ? raw->expert_ffn : NAN);
+    knee_raw_set(k, shape, "shared-ffn", experts ? raw->shared_ffn : NAN);
+    knee_raw_set(k, shape, "extra-layers", raw->extra);
     if (raw->mla > 0) {
-        set(k, shape, "q-rank", raw->q_rank);
-        set(k, shape, "kv-rank", raw->kv_rank);
-        set(k, shape, "rope-dim", raw->rope);
-        set(k, shape, "value-dim", raw->value);
-        set(k, shape, "head-dim", raw->unrotated + raw->rope);
+        knee_raw_set(k, shape, "q-rank", raw->q_rank);
+        knee_raw_set(k, shape, "kv-rank", raw->kv_rank);
+        knee_raw_set(k, shape, "rope-dim", raw->rope);
+        knee_raw_set(k, shape, "value-dim", raw->value);
+        knee_raw_set(k, shape, "head-dim", raw->unrotated + raw->rope);
     } else {
-        set(k, shape, "head-dim", raw->head_dim);
+        knee_raw_set(k, shape, "head-dim", raw->head_dim);
     }
+}
+
+/* "bf16_with_fp8_delayed_scaling_mixed", "fp16_mixed", "bf16-mixed" ... */
+static double mixed_precision(const char *word)
+{
+    if (strstr(word, "fp8"))
+        return strstr(word, "mx") || strstr(word, "subchannel") ? KNEE_FP8_BLOCK : KNEE_FP8;
+    return strstr(word, "bf16") ? KNEE_BF16 : strstr(word, "16") ? KNEE_FP16 : NAN;
 }
 
 static double precision_of(const struct raw *raw)
 {
+    if (raw->mixed[0])
+        return mixed_precision(raw->mixed);
     if (!raw->fp8[0])
         return raw->bf16 > 0 ? KNEE_BF16 : raw->fp16 > 0 ? KNEE_FP16 : NAN;
     return strstr(raw->fp8_recipe, "mx") || strstr(raw->fp8_recipe, "block") ? KNEE_FP8_BLOCK
@@ -328,28 +328,48 @@ static void set_plan(struct knee_plan *plan, const struct raw *raw)
     double world = isnan(raw->world) ? raw->nodes * raw->per_node : raw->world;
     if (isnan(plan->gpus) && world >= 1)
         plan->gpus = world;
-    set(k, plan, "global-batch", raw->batch);
-    set(k, plan, "micro-batch", raw->micro);
-    set(k, plan, "tp", raw->tp);
-    set(k, plan, "pp", raw->pp);
-    set(k, plan, "vp", isnan(vp) ? 1 : vp);
-    set(k, plan, "cp", raw->cp);
-    set(k, plan, "ep", raw->ep);
-    set(k, plan, "etp", raw->etp);
-    set(k, plan, "shard", shard_of(raw));
-    set(k, plan, "shard-size", raw->copies > 1 ? world / (raw->tp * raw->pp * raw->copies) : NAN);
-    set(k, plan, "offload", raw->offload > 0 ? KNEE_OFFLOAD_OPTIMIZER : NAN);
-    set(k, plan, "sequence-parallel", raw->seq_par > 0);
-    set(k, plan, "overlap-dp", raw->overlap_dp > 0);
-    set(k, plan, "overlap-tp", raw->overlap_tp > 0);
-    set(k, plan, "recompute",
-        strcmp(raw->recompute, "full") == 0        ? KNEE_FULL
-        : strcmp(raw->recompute, "selective") == 0 ? KNEE_SELECTIVE
-                                                   : KNEE_KEEP);
-    set(k, plan, "recompute-share", recomputed_share(raw, vp));
-    set(k, plan, "cuda-graphs", raw->graphs > 0 ? 1 : NAN);
-    set(k, plan, "precision", precision_of(raw));
-    set(k, plan, "gradient-bytes", raw->bf16_reduce > 0 ? 2 : NAN);
+    knee_raw_set(k, plan, "global-batch", raw->batch);
+    knee_raw_set(k, plan, "micro-batch", raw->micro);
+    knee_raw_set(k, plan, "tp", raw->tp);
+    knee_raw_set(k, plan, "pp", raw->pp);
+    knee_raw_set(k, plan, "vp", isnan(vp) ? 1 : vp);
+    knee_raw_set(k, plan, "cp", raw->cp);
+    knee_raw_set(k, plan, "ep", raw->ep);
+    knee_raw_set(k, plan, "etp", raw->etp);
+    knee_raw_set(k, plan, "shard", shard_of(raw));
+    knee_raw_set(k, plan, "shard-size",
+                 raw->copies > 1 ? world / (raw->tp * raw->pp * raw->copies) : NAN);
+    knee_raw_set(k, plan, "offload", raw->offload > 0 ? KNEE_OFFLOAD_OPTIMIZER : NAN);
+    knee_raw_set(k, plan, "sequence-parallel", raw->seq_par > 0);
+    knee_raw_set(k, plan, "overlap-dp", raw->overlap_dp > 0);
+    knee_raw_set(k, plan, "overlap-tp", raw->overlap_tp > 0);
+    knee_raw_set(k, plan, "recompute",
+                 strcmp(raw->recompute, "full") == 0        ? KNEE_FULL
+                 : strcmp(raw->recompute, "selective") == 0 ? KNEE_SELECTIVE
+                                                            : KNEE_KEEP);
+    knee_raw_set(k, plan, "recompute-share", recomputed_share(raw, vp));
+    knee_raw_set(k, plan, "cuda-graphs", raw->graphs > 0 ? 1 : NAN);
+    knee_raw_set(k, plan, "precision", precision_of(raw));
+    knee_raw_set(k, plan, "gradient-bytes",
+                 raw->bf16_reduce > 0 || raw->fp32_reduce == 0 ? 2 : NAN);
+}
+
+static knee_status finish(const struct raw *raw, const char *what, const char *cure,
+                          const char *name, struct knee_shape *shape, struct knee_plan *plan,
+                          struct knee_err *err)
+{
+    if (!(raw->hidden > 0) || !(raw->layers > 0)) {
+        knee_fail(err, KNEE_INPUT, name, "no %s: hidden size or layers are missing", what);
+        knee_hint(err, "%s", cure);
+        return KNEE_INPUT;
+    }
+    struct knee_shape s = *shape;
+    struct knee_plan p = *plan;
+    set_shape(&s, raw);
+    set_plan(&p, raw);
+    *shape = s;
+    *plan = p;
+    return KNEE_OK;
 }
 
 knee_status knee_megatron_read(const char *text, size_t length, const char *name,
@@ -369,19 +389,63 @@ knee_status knee_megatron_read(const char *text, size_t length, const char *name
     }
     if (!(raw.hidden > 0))
         read_options(&raw, text, end);
-    if (!(raw.hidden > 0) || !(raw.layers > 0)) {
-        knee_fail(err, KNEE_INPUT, name,
-                  "no Megatron arguments: hidden size or layers are missing");
-        knee_hint(err, "give a log with its block of arguments, or a script with --hidden-size");
-        return KNEE_INPUT;
-    }
-    struct knee_shape s = *shape;
-    struct knee_plan p = *plan;
-    set_shape(&s, &raw);
-    set_plan(&p, &raw);
-    *shape = s;
-    *plan = p;
-    if (step_s)
+    knee_status status =
+        finish(&raw, "Megatron arguments",
+               "give a log with its block of arguments, or a script with --hidden-size", name,
+               shape, plan, err);
+    if (!status && step_s)
         *step_s = knee_median(raw.times_ms, raw.times) / 1e3;
-    return KNEE_OK;
+    return status;
+}
+
+/* ---- NeMo: the same names as settings ("  hidden_size: 4096", model.hidden_size=4096) ---- */
+
+static void read_setting(struct raw *raw, const char *at, const char *end)
+{
+    char key[KEY_MAX], value[VALUE_MAX];
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '"'))
+        at++;
+    for (const char *dot; (dot = memchr(at, '.', (size_t)(end - at))) != NULL && dot < end;) {
+        const char *sign = memchr(at, '=', (size_t)(end - at));
+        if (!sign || dot > sign)
+            break;
+        at = dot + 1; /* the groups before the name */
+    }
+    at = copy_word(at, end, key, sizeof key, true);
+    if (at == end || (*at != ':' && *at != '='))
+        return;
+    at++;
+    while (at < end && (*at == ' ' || *at == '"'))
+        at++;
+    copy_word(at, end, value, sizeof value, false);
+    if (*key && *value)
+        take(raw, key, value);
+}
+
+static bool is_override(const char *at, const char *stop)
+{
+    return memchr(at, '=', (size_t)(stop - at)) && memchr(at, '.', (size_t)(stop - at));
+}
+
+knee_status knee_nemo_read(const char *text, size_t length, const char *name,
+                           struct knee_shape *shape, struct knee_plan *plan, struct knee_err *err)
+{
+    struct raw raw;
+    memset(&raw, 0, sizeof raw);
+    knee_raw_clear(numbers, NUMBERS, &raw);
+    const char *end = text + length;
+    for (const char *line = text; line < end;) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        stop = stop ? stop : end;
+        read_setting(&raw, line, stop);
+        line = stop + 1;
+    }
+    const char *stop = text;
+    for (const char *at; (at = next_word(stop, end, &stop)) < end;)
+        if (is_override(at, stop))
+            read_setting(&raw, at, stop);
+    read_options(&raw, text, end); /* torchrun's counts */
+    return finish(&raw, "NeMo configuration",
+                  "give Megatron-Bridge's YAML with model.hidden_size, or its overrides", name,
+                  shape, plan, err);
 }
