@@ -154,7 +154,7 @@ FORCE:
 wasm_flags = --target=wasm32-wasi -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -Oz -flto -DKNEE_JSON_ONLY=1 -Iinclude -Isrc
 web_src   := web/core.c web/spans.c web/lean.c
 # What web/lean.c stands in for.
-page_leaves := src/timeline/where.c src/predict/simulate/simulate.c src/read/trace/op_log.c src/replay/slowdown.c src/out/show_slowdown.c src/read/yaml.c src/read/cluster/cluster_read.c src/fit/fit.c src/ask/ask_perfetto.c src/ask/ask_commands.c src/ask/ask_diff_logs.c
+page_leaves := src/read/run/torchtitan.c src/timeline/where.c src/predict/simulate/simulate.c src/read/trace/op_log.c src/replay/slowdown.c src/out/show_slowdown.c src/read/yaml.c src/read/cluster/cluster_read.c src/fit/fit.c src/ask/ask_perfetto.c src/ask/ask_commands.c src/ask/ask_diff_logs.c
 wasm_obj  := $(patsubst %.c,build/wasm/%.o,$(filter-out $(page_leaves),$(lib_src)) $(web_src) $(patsubst $(B)/%,build/%,$(gen_src)))
 build/wasm/%.o: %.c
 	@mkdir -p $(@D)

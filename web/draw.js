@@ -37,6 +37,8 @@ const scaled = (value, steps) => {
   return `${digits(value / factor)}${thin}${unit}`;
 };
 const seconds = (v) => (v === 0 ? `0${thin}s` : scaled(v, [[86400, "d"], [3600, "h"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]));
+// "6.4 s (5.7 s to 7.2 s)": how sure a prediction is.
+const sure = (show, v, low, high) => (low == null || high === low ? show(v) : `${show(v)} (${show(low)} to ${show(high)})`);
 const bytes = (v) => (v == null ? "–" : v === 0 ? `0${thin}B` : scaled(v, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]));
 const perSecond = (v) => (v == null ? "–" : `${bytes(v)}/s`);
 const percent = (v, sign = "") => {

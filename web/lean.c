@@ -32,6 +32,13 @@ knee_status knee_cluster_read(const char *text, size_t length, const char *name,
     return not_here(name, "reads no cluster files", err);
 }
 
+knee_status knee_torchtitan_read(const char *text, size_t length, const char *name, double layers,
+                                 struct knee_plan *plan, struct knee_err *err)
+{
+    (void)text, (void)length, (void)layers, (void)plan;
+    return not_here(name, "reads no torchtitan files", err);
+}
+
 /* Presets are held against logs as they are; hosts without GPUs have none, and would need a fit. */
 knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_cluster *prior,
                      const struct knee_alloc *alloc, struct knee_cluster *out,

@@ -39,9 +39,9 @@ predict.draw = (answer) => {
   setTiles("predict",
     [whole(answer.knee.tolerance_workers), `GPUs are still worth it: the last count with efficiency of ${percent(answer.knee.tolerance)} or more (the knee)`, { id: "tile-knee", raw: answer.knee.tolerance_workers }],
     [whole(answer.knee.gamma_one_workers), "GPUs at which communication takes as long as compute (gamma = 1)", { id: "tile-gamma", raw: answer.knee.gamma_one_workers }],
-    [percent(now.efficiency), `of the throughput you pay for, with ${whole(at)} GPUs: E(K)`, { id: "tile-efficiency", raw: now.efficiency }],
+    [percent(now.efficiency), `of the throughput you pay for, with ${whole(at)} GPUs: E(K) (${percent(now.low_efficiency)} to ${percent(now.high_efficiency)})`, { id: "tile-efficiency", raw: now.efficiency }],
     [ratio(now.ratio), `R with ${whole(at)} GPUs: exposed communication over compute`, { id: "tile-ratio", raw: now.ratio, flip: now.ratio > 1 }],
-    [seconds(now.step_s), "a step", { id: "tile-step", raw: now.step_s }],
+    [seconds(now.step_s), `a step (${seconds(now.low_s)} to ${seconds(now.high_s)})`, { id: "tile-step", raw: now.step_s }],
     [dollars(answer.cost.stall_day), `of ${dollars(answer.cost.day)} a day pays for waiting`, { id: "tile-stall", raw: answer.cost.stall_day }],
     [answer.memory.needed_bytes == null ? "–" : bytes(answer.memory.needed_bytes), answer.memory.capacity_bytes == null ? "of states on a GPU, unsharded" : `of states on a GPU of ${bytes(answer.memory.capacity_bytes)}, unsharded`, { id: "tile-states", raw: answer.memory.needed_bytes, flip: !fits }]);
   predict.curves(answer, combined);
@@ -52,7 +52,7 @@ predict.draw = (answer) => {
   const full = answer.rows.filter((r) => !(r.local_batch < 1) || r.workers === at);
   later("table", () => fill("predict-table", table(["GPUs (K)", "batch of each", "compute", "communication", "exposed", "step", "speed-up", "E(K)", "R", "gamma", "bound by"],
     full.map((r) => ({ marked: r.workers === at, cells: [count(r.workers), r.local_batch == null ? "–" : digits(r.local_batch), seconds(r.compute_s), seconds(r.comm_s),
-      seconds(r.exposed_comm_s), seconds(r.step_s), digits(r.speedup), percent(r.efficiency), ratio(r.ratio), ratio(r.gamma), r.bottleneck] }))),
+      seconds(r.exposed_comm_s), sure(seconds, r.step_s, r.low_s, r.high_s), digits(r.speedup), sure(percent, r.efficiency, r.low_efficiency, r.high_efficiency), ratio(r.ratio), ratio(r.gamma), r.bottleneck] }))),
   full.length < answer.rows.length ? el("p", { class: "hint" }, `Past ${whole(answer.knee.limit_workers)} GPUs each has less than one sequence: Plan finds other ways to split the work.`) : null));
 };
 

@@ -161,8 +161,13 @@ const ask = async (key, words) => { await page.evaluate(() => { delete document.
 await page.click("#tab-plan");
 await plan("at first");
 check("launch flags are there to copy", /--tensor-model-parallel-size \d/.test(await page.$$eval("#plan-result textarea", (list) => list.map((t) => t.value).join("\n"))));
-const [megatron, , shown] = await page.$$eval("#plan-result textarea", (list) => list.map((t) => t.value));
-check("and are those of --emit", megatron === native(...shown.split(" ").slice(1), "--emit", "megatron").launch);
+const launches = await page.$$eval("#plan-result textarea", (list) => list.map((t) => t.value)), shown = launches.at(-1);
+check("and are those of --emit", launches[0] === native(...shown.split(" ").slice(1), "--emit", "megatron").launch);
+check("one for every framework that can be told", launches.length === 5);
+await ask("framework", "fsdp");
+check("a framework is chosen", (await plan("only what FSDP can do")).verdict.framework === "fsdp");
+await ask("framework", "any");
+await plan("any framework again");
 const [, ...words] = shown.split(" ");
 near("the plan's own line gives the plan again", native(...words, "--top", "1").rows[0].best[0].step_s, await value(page, "tile-plan-step"));
 check("memory bars have a legend", /activations/.test(await text(page, "plan-result")));
