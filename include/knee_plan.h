@@ -219,9 +219,9 @@ struct knee_search {
     const struct knee_shape *shape;
     const struct knee_machine *machine;
     const struct knee_plan *fixed;
-    const struct knee_framework *framework; /* whose plans are looked at; NULL: all */
     size_t top;                             /* how many plans to keep, 1 ... KNEE_PLANS_MAX */
     bool brute;                             /* price every plan, without bounds: for tests */
+    const struct knee_framework *framework; /* whose plans are looked at; NULL: all */
 };
 
 /* Of plans that differ in less than tp, cp, pp, ep and sharding only the best is kept. */

@@ -222,7 +222,7 @@ static void a_slower_network_never_helps(void **state)
             knee_plan_init(&fixed);
             fixed.gpus = 64;
             fixed.global_batch = 64;
-            struct knee_search search = {&shape, &machine, &fixed, 1, false};
+            struct knee_search search = {&shape, &machine, &fixed, 1, false, NULL};
             knee_search_result_init(&found);
             knee_search_run(&search, 0, knee_search_pieces(&search), &found);
             assert_true(found.count > 0);

@@ -694,7 +694,7 @@ static void search_finds_what_brute_force_finds(void **state)
                 knee_plan_init(&fixed);
                 fixed.gpus = counts[i];
                 fixed.global_batch = batch;
-                struct knee_search search = {&shape, &machine, &fixed, 3, false};
+                struct knee_search search = {&shape, &machine, &fixed, 3, false, NULL};
                 struct knee_search_result result;
                 knee_search_result_init(&result);
                 knee_search_run(&search, 0, knee_search_pieces(&search), &result);
@@ -730,7 +730,7 @@ static void pruning_and_dividing_change_nothing(void **state)
         knee_plan_init(&fixed);
         fixed.gpus = cases[i].gpus;
         fixed.global_batch = cases[i].batch;
-        struct knee_search search = {&shape, &machine, &fixed, 6, true};
+        struct knee_search search = {&shape, &machine, &fixed, 6, true, NULL};
         static struct knee_search_result brute, pruned, pieces, part;
         size_t count = knee_search_pieces(&search);
         knee_search_result_init(&brute);
@@ -773,7 +773,7 @@ static void what_is_fixed_stays(void **state)
     fixed.pp = 2;
     fixed.recompute = KNEE_FULL;
     fixed.shard = KNEE_ZERO1;
-    struct knee_search search = {&shape, &machine, &fixed, 8, false};
+    struct knee_search search = {&shape, &machine, &fixed, 8, false, NULL};
     struct knee_search_result result;
     knee_search_result_init(&result);
     knee_search_run(&search, 0, knee_search_pieces(&search), &result);
