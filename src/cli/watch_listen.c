@@ -122,7 +122,7 @@ static bool client_comes(int fd, double seconds, const sigset_t *resting)
     fd_set ready;
     FD_ZERO(&ready);
     if (fd >= 0)
-        FD_SET(fd, &ready);
+        FD_SET((unsigned)fd, &ready); /* the macro of musl divides by a size */
     limit.tv_nsec = (long)(1e9 * (seconds - (double)limit.tv_sec));
     return pselect(fd + 1, &ready, NULL, NULL, &limit, resting) > 0;
 }
