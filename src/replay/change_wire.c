@@ -170,7 +170,7 @@ static void recode(struct knee_change_run *run, uint32_t row, const struct forma
     double call = format->waits ? paces[run->lean + 1] * run->call_ns : KERNEL_NS;
     double launch = format->kernels * call / 2;
     for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i]) {
-        if (format->waits)
+        if (following)
             wait_for_exchange(g, &following[g->nodes[i].rank], i);
         g->nodes[i].delay_ns += (int64_t)(format->encode * pass + launch);
         after_ns[i] += (int64_t)(format->decode * pass + launch);
