@@ -47,21 +47,23 @@ struct replayer {
     struct knee_err *err;
 };
 
-/* The host's pace: the mean time between calls that hand over work, pauses left out. */
+/* The host's pace: the mean time between calls that hand over work, pauses left out. NaN: no
+ * memory. */
 static double pace_of(const struct knee_graph *g)
 {
     double sum = 0, count = 0;
     for (size_t r = 0; r < g->rank_count; r++) {
         size_t rows = 0;
         int32_t *order = knee_nodes_by_call(g, (int32_t)r, &rows);
-        for (size_t i = 1; order && i < rows; i++) {
+        if (!order)
+            return NAN;
+        for (size_t i = 1; i < rows; i++) {
             int64_t gap = g->nodes[order[i]].call_ns - g->nodes[order[i - 1]].call_ns;
             bool work = g->nodes[order[i]].kind != KNEE_NODE_HOST && gap > 0 && gap < PAUSE_NS;
             sum += work ? (double)gap : 0;
             count += work;
         }
-        if (order)
-            knee_resize(g->alloc, order, 0);
+        knee_resize(g->alloc, order, 0);
     }
     return count > 0 ? sum / count : DEFAULT_CALL_NS;
 }
@@ -358,8 +360,8 @@ knee_status knee_replay(const struct knee_account *account, const struct knee_ch
     r->memory_bytes_per_s = memory_rate(account);
     r->noise = noise_of(account);
     knee_status status = knee_graph_init(&r->graph, account, alloc, err);
-    if (!status)
-        r->call_ns = pace_of(&r->graph);
+    if (!status && isnan(r->call_ns = pace_of(&r->graph)))
+        status = out_of_memory(err);
     if (!status && !knee_own_prices_init(&r->prices, &r->graph))
         status = out_of_memory(err);
     if (!status && !(status = knee_graph_run(&r->graph, &times, err))) {

@@ -75,7 +75,7 @@ for (const file of sources.filter((f) => /\.(md|txt)$/.test(f)))
     for (let i = 0; i < list.length; i++) {
       const [flag, value] = list[i].includes("=") ? list[i].split(/=(.*)/s) : [list[i], null];
       if (["--json", "--csv", "--markdown", "--brief", "--ascii"].includes(flag)) continue;
-      if (!flag.startsWith("--") || /^--(solve|for|job|example|cluster-file|help|output|html|hel|hf|megatron|deepspeed|rates|perfetto|ops|mpi|simulate)$/.test(flag)) plain = false;
+      if (!flag.startsWith("--") || /^--(solve|for|job|example|cluster-file|help|output|html|hel|hf|megatron|deepspeed|torchtitan|nemo|rates|perfetto|ops|mpi|simulate)$/.test(flag)) plain = false;
       const given = value ?? list[++i];
       if (given === undefined || flag === "--bandwith") plain = false; // what only a command line can get wrong
       if (flag.includes("|") || given?.includes("|") || given?.startsWith("'")) plain = false; // a shell's
