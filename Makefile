@@ -151,7 +151,7 @@ FORCE:
 
 # ---- The page: the same core as WebAssembly, one file ----
 
-wasm_flags = --target=wasm32-wasi -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -Oz -flto -DKNEE_JSON_ONLY=1 -Iinclude -Isrc
+wasm_flags = --target=wasm32-wasi -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -Oz -flto -mnontrapping-fptoint -msign-ext -mbulk-memory -DKNEE_JSON_ONLY=1 -Iinclude -Isrc
 web_src   := web/core.c web/spans.c web/lean.c
 # What web/lean.c stands in for.
 page_leaves := src/read/run/torchtitan.c src/timeline/where.c src/predict/simulate/simulate.c src/read/trace/op_log.c src/replay/slowdown.c src/out/show_slowdown.c src/read/yaml.c src/read/cluster/cluster_read.c src/fit/fit.c src/ask/ask_perfetto.c src/ask/ask_commands.c src/ask/ask_diff_logs.c
@@ -164,7 +164,7 @@ build/core.wasm: $(wasm_obj)
 	$(call say,LINK,$@)
 	$(Q)$(CLANG) --target=wasm32-wasi -mexec-model=reactor -flto -Wl,--strip-all -Wl,--gc-sections \
 	  -Wl,-z,stack-size=1048576 $^ -lm -o $@
-	$(Q)if command -v wasm-opt >/dev/null; then wasm-opt -Oz --converge $@ -o $@; fi
+	$(Q)if command -v wasm-opt >/dev/null; then wasm-opt --enable-bulk-memory --enable-sign-ext --enable-nontrapping-float-to-int -Oz --converge $@ -o $@; fi
 $(page): build/core.wasm tools/page.mjs $(wildcard web/*.js web/*.css web/*.html)
 	$(call say,PAGE,$@)
 	$(Q)node tools/page.mjs build/core.wasm $@

@@ -43,13 +43,15 @@ const packed = (data) => {
 };
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-const style = read(`${uplot}/dist/uPlot.min.css`) + read("web/style.css").replace(/\n\s*/g, "\n");
+// The style stands unpacked, so that the page is never seen without it: its spaces are bytes of the page.
+const tight = (css) => css.replace(/\/\*[^]*?\*\//g, "").replace(/\s*([{};,])\s*/g, "$1").replace(/: /g, ":").replace(/;}/g, "}");
+const style = read(`${uplot}/dist/uPlot.min.css`) + tight(read("web/style.css"));
 const loader = source("loader");
 const worker = `"use strict";\n${source("core")}\n${source("worker")}`;
 const app = `${read(`${uplot}/dist/uPlot.iife.min.js`)}\n"use strict";\n(() => {\nconst workerSource = ${JSON.stringify(worker)};\n${scripts.map(source).join("\n")}\n})();`;
 const policy = ["default-src 'none'", `script-src ${hash(loader)} ${hash(app)} 'wasm-unsafe-eval'`, `style-src ${hash(style)}`, "worker-src blob:", "img-src data: blob:", "base-uri 'none'", "form-action 'none'"].join("; ");
 
-let page = read("web/index.html");
+let page = read("web/index.html").replace(/\n +</g, "\n<");
 page = put(page, "/*POLICY*/", policy);
 page = put(page, "/*STYLE*/", style);
 page = put(page, "<!--LICENCES-->", `Curves by uPlot (MIT licence).<!--\nuPlot\n${licence}\n-->`);
