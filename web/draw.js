@@ -94,7 +94,7 @@ const partsLegend = (bars, show) => {
     first[name] != null ? el("span", { class: "quiet" }, ` ${show(first[name])}`) : null)));
 };
 
-const someParts = (object, end) => Object.entries(object).filter(([key, value]) => value > 0 && key.endsWith(end) && !/^(total|capacity)/.test(key))
+const someParts = (object, end) => Object.entries(object).filter(([key, value]) => value > 0 && key.endsWith(end) && !/^(total|capacity|low|high)/.test(key))
   .map(([key, value]) => [key.slice(0, key.length - end.length), value])
   .map(([key, value]) => [end === "_bytes" && key === "optimizer" ? "optimizer states" : partNames[key] ?? key, value]);
 

@@ -160,6 +160,7 @@ const plan = async (what, waitFor = true) => {
 const ask = async (key, words) => { await page.evaluate(() => { delete document.body.dataset.plan; }); await type(page, `plan-form-${key}`, words); };
 await page.click("#tab-plan");
 await plan("at first");
+check("parts of a bar are of what it shows", (await page.$$eval("#plan-result .bar", (list) => list.map((bar) => [...bar.querySelectorAll("i")].reduce((sum, i) => sum + parseFloat(i.style.width), 0)))).every((sum) => sum > 0 && sum <= 100.01));
 check("launch flags are there to copy", /--tensor-model-parallel-size \d/.test(await page.$$eval("#plan-result textarea", (list) => list.map((t) => t.value).join("\n"))));
 const launches = await page.$$eval("#plan-result textarea", (list) => list.map((t) => t.value)), shown = launches.at(-1);
 check("and are those of --emit", launches[0] === native(...shown.split(" ").slice(1), "--emit", "megatron").launch);
