@@ -67,7 +67,10 @@ double knee_plan_baseline_at(const struct knee_machine *machine, size_t i)
 
 double knee_plan_round_count(size_t i)
 {
-    return i < 4 ? (double)i + 1 : exp2((double)(i / 4 - 1)) * (double)(5 + i % 4);
+    if (i < 4)
+        return (double)i + 1;
+    size_t doublings = i / 4 - 1;
+    return exp2((double)doublings) * (double)(5 + i % 4);
 }
 
 bool knee_plan_quicker(const struct knee_search_result *a, const struct knee_search_result *b)
