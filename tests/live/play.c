@@ -351,7 +351,7 @@ static long memory_kb(void)
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-static long memory_early; /* after a quarter of the steps */
+static _Atomic long memory_early; /* after a quarter of the steps */
 
 static void *play(void *which)
 {
