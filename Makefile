@@ -357,11 +357,14 @@ corpus: replay-build
 corpus-memory: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' replay-build
 	@for t in $(fuzz_targets); do printf '%s: ' $$t; ASAN_OPTIONS=detect_leaks=0 build/asan/replay/$$t --memory 100 tests/fuzz/seeds/$$t $$(ls -d tests/corpus/$$t 2>/dev/null) || exit 1; done
 
-lint: all tidy
+lint: all tidy style
 	tools/rooms $(B)
 	tools/options $(B)/knee
+# What takes seconds: ./check quick does it too. cppcheck goes only through what changed.
+style:
 	@clang-format --dry-run -Werror $(wildcard include/*.h src/*/*.[ch] src/*/*/*.[ch] tests/*.c tests/*/*.[ch] examples/*.c bench/*.c tools/*.c web/*.c)
-	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
+	@mkdir -p $(B)/cppcheck
+	@cppcheck --quiet -j$$(nproc) --cppcheck-build-dir=$(B)/cppcheck --error-exitcode=1 --std=c11 --inline-suppr --enable=warning,performance,portability \
 	  --suppress=missingIncludeSystem --suppress=invalidPointerCast -Iinclude -Isrc -DKNEE_HAVE_YAML=1 -DKNEE_HAVE_ZLIB=1 -DKNEE_HAVE_SQLITE=1 src examples bench web
 
 # clang-tidy, again only for what was compiled again: an object is newer when its source or a header is.
@@ -452,6 +455,6 @@ dist:
 	@git archive --format=tar --prefix=knee-$(version)/ HEAD | gzip -9n > $(B)/knee-$(version).tar.gz
 	@echo "$(B)/knee-$(version).tar.gz: $$(sha256sum < $(B)/knee-$(version).tar.gz | cut -c1-16)"
 
-.PHONY: FORCE all growth faults soak corpus corpus-memory replay-build web unit live-tests fuzz-build calibrate bench asan msan msan-corpus tsan musl coverage fuzz lint tidy format docs test install uninstall clean \
+.PHONY: FORCE all growth faults soak corpus corpus-memory replay-build web unit live-tests fuzz-build calibrate bench asan msan msan-corpus tsan musl coverage fuzz lint style tidy format docs test install uninstall clean \
   deb static packages-test wheel dist asan-live tsan-live
 .DELETE_ON_ERROR:

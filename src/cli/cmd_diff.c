@@ -3,7 +3,6 @@
 #include "ask/ask_measured.h"
 #include "cli/traces.h"
 
-
 static knee_status read_and_answer(struct cli_run *run)
 {
     bool logs = false;

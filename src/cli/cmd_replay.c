@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "cli/traces.h"
 
-
 static knee_status read_and_answer(struct cli_run *run)
 {
     struct knee_trace_options reading = {.host = true};

@@ -114,7 +114,9 @@ const struct knee_choices knee_framework_names = {
 
 const struct knee_framework *knee_framework_at(int row)
 {
-    return row > 0 && (size_t)row < FRAMEWORKS ? &frameworks[row] : NULL;
+    if (row <= 0 || row >= (int)FRAMEWORKS)
+        return NULL;
+    return &frameworks[row];
 }
 
 const struct knee_framework *knee_framework_named(const char *name)
