@@ -15,4 +15,7 @@ static inline __attribute__((noreturn)) void cov_exit(int status)
 }
 #define _exit(status) cov_exit(status)
 
+/* It is as slow as a sanitizer's: tests/unit/unit.h. */
+#define UNIT_SANITIZED 1
+
 #endif

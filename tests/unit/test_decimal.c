@@ -24,7 +24,7 @@ static uint64_t draw(void)
 static size_t draws(size_t usual)
 {
     const char *asked = getenv("KNEE_DECIMALS");
-    return asked ? (size_t)strtoull(asked, NULL, 10) : usual;
+    return asked ? (size_t)strtoull(asked, NULL, 10) : UNIT_SOME(usual);
 }
 
 static double any_double(void)

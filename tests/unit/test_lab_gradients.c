@@ -33,7 +33,7 @@ static void gradients_are_slopes(void **state)
         struct lab_shape shape = {mlp, 8, 2, 2, CONTEXT};
         fill(&net, &shape, tokens, targets);
         lab_net_run(&net, true);
-        for (size_t i = 0; i < net.param_count; i++) {
+        for (size_t i = 0; i < net.param_count; i += UNIT_SANITIZED ? 7 : 1) {
             double kept = net.params[i], h = 1e-5;
             net.params[i] = kept + h;
             double above = lab_net_run(&net, false);

@@ -91,7 +91,7 @@ static void exact_numbers_read_back(void **state)
 {
     (void)state;
     uint64_t seed = 7;
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < UNIT_SOME(100000); i++) {
         char text[40];
         double value = (chance(&seed) - 0.5) * pow(10, 600 * chance(&seed) - 300);
         knee_number_exact(text, sizeof text, value);

@@ -86,7 +86,7 @@ static void everybody_prices_an_all_reduce_alike(void **state)
 {
     (void)state;
     uint64_t dice = 3;
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < UNIT_SOME(400); i++) {
         struct knee_cluster cluster = any_cluster(&dice);
         double node = cluster.levels[0].count, bytes = rint(exp(between(&dice, 5, 23)));
         double ranks = chance(&dice) < 0.3 ? exp2(ceil(chance(&dice) * log2(node)))
@@ -202,7 +202,7 @@ static void a_slower_network_never_helps(void **state)
     (void)state;
     static const char *const models[] = {"llama3-70b", "mixtral-8x7b", "gpt3-175b"};
     static const double rates[] = {50e9, 10e9, 1.5e9, 1e8, 1e6};
-    for (size_t m = 0; m < 3; m++) {
+    for (size_t m = 0; m < UNIT_SOME(3); m++) {
         double before = 0;
         for (size_t i = 0; i < 5; i++) {
             static struct knee_search_result found;
