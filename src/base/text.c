@@ -9,6 +9,8 @@
 
 void *knee_resize(const struct knee_alloc *alloc, void *ptr, size_t size)
 {
+    if (!ptr && !size)
+        return NULL; /* nothing to free: nobody's resize() is asked what it makes of that */
     if (alloc)
         return alloc->resize(alloc->ctx, ptr, size);
     if (size)
@@ -19,8 +21,7 @@ void *knee_resize(const struct knee_alloc *alloc, void *ptr, size_t size)
 
 void knee_text_release(struct knee_text *text)
 {
-    if (text->data)
-        knee_resize(text->alloc, text->data, 0);
+    knee_resize(text->alloc, text->data, 0);
     text->data = NULL;
     text->length = text->capacity = 0;
     text->failed = false;

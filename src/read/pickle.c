@@ -380,9 +380,7 @@ knee_status knee_tree_pickle(struct knee_tree *tree, const void *data, size_t le
         bad(&m, "it holds nothing");
     if (!known || broken(&m))
         status = refuse(&m, at, op, name, err);
-    if (m.stack)
-        knee_resize(tree->alloc, m.stack, 0);
-    if (m.memo)
-        knee_resize(tree->alloc, m.memo, 0);
+    knee_resize(tree->alloc, m.stack, 0);
+    knee_resize(tree->alloc, m.memo, 0);
     return status;
 }

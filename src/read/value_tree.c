@@ -41,8 +41,7 @@ void knee_tree_append(struct knee_tree *tree, uint32_t parent, uint32_t child, u
 
 void knee_tree_release(struct knee_tree *tree)
 {
-    if (tree->nodes)
-        knee_resize(tree->alloc, tree->nodes, 0);
+    knee_resize(tree->alloc, tree->nodes, 0);
     tree->nodes = NULL;
     tree->count = tree->capacity = 0;
 }

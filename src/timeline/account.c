@@ -300,8 +300,7 @@ bool knee_account_rank(struct knee_rank_account *rank, const struct knee_rank_br
     memset(out, 0, sizeof *out);
     bool good = knee_cut_steps(rank, alloc, &cuts) && knee_label_rank(rank, task, alloc) &&
                 measure_kernels(rank, alloc) && knee_account_steps(rank, &cuts, alloc, out);
-    if (cuts.list)
-        knee_resize(alloc, cuts.list, 0);
+    knee_resize(alloc, cuts.list, 0);
     return good;
 }
 
@@ -362,15 +361,13 @@ knee_status knee_account(const struct knee_trace *traces, size_t count,
 
 void knee_task_release(struct knee_rank_brief *task, const struct knee_alloc *alloc)
 {
-    if (task->meetings)
-        knee_resize(alloc, task->meetings, 0);
+    knee_resize(alloc, task->meetings, 0);
     memset(task, 0, sizeof *task);
 }
 
 void knee_outcome_release(struct knee_outcome *outcome, const struct knee_alloc *alloc)
 {
-    if (outcome->steps)
-        knee_resize(alloc, outcome->steps, 0);
+    knee_resize(alloc, outcome->steps, 0);
     memset(outcome, 0, sizeof *outcome);
 }
 
@@ -381,10 +378,8 @@ void knee_between_release(struct knee_between *between)
         knee_task_release(&between->tasks[r], between->alloc);
         knee_outcome_release(&between->outcomes[r], between->alloc);
     }
-    if (between->tasks)
-        knee_resize(between->alloc, between->tasks, 0);
-    if (between->outcomes)
-        knee_resize(between->alloc, between->outcomes, 0);
+    knee_resize(between->alloc, between->tasks, 0);
+    knee_resize(between->alloc, between->outcomes, 0);
     memset(between, 0, sizeof *between);
 }
 
@@ -392,11 +387,9 @@ void knee_account_release(struct knee_account *account)
 {
     const struct knee_alloc *alloc = account->alloc;
     for (size_t r = 0; r < account->rank_count; r++)
-        if (account->ranks[r].runs)
-            knee_resize(alloc, account->ranks[r].runs, 0);
+        knee_resize(alloc, account->ranks[r].runs, 0);
     void *const all[] = {account->ranks, account->steps, account->collectives, account->stragglers};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(alloc, all[i], 0);
+        knee_resize(alloc, all[i], 0);
     memset(account, 0, sizeof *account);
 }

@@ -177,9 +177,7 @@ bool knee_align(struct knee_account *account, const struct knee_matches *m)
     bool good = a.extents && a.keys;
     if (good)
         align_all(&a);
-    if (a.extents)
-        knee_resize(account->alloc, a.extents, 0);
-    if (a.keys)
-        knee_resize(account->alloc, a.keys, 0);
+    knee_resize(account->alloc, a.extents, 0);
+    knee_resize(account->alloc, a.keys, 0);
     return good;
 }

@@ -95,7 +95,6 @@ bool knee_find_buckets(const struct knee_account *account, knee_own_row *const *
         qsort(items, count, sizeof *items, by_key);
         out->bucket_count = merge(items, count, out->buckets);
     }
-    if (items)
-        knee_resize(out->alloc, items, 0);
+    knee_resize(out->alloc, items, 0);
     return good;
 }

@@ -90,8 +90,7 @@ static void *grow(struct knee_builder *b, struct list *list, size_t size)
 
 static void drop(const struct knee_alloc *alloc, struct list *list)
 {
-    if (list->data)
-        knee_resize(alloc, list->data, 0);
+    knee_resize(alloc, list->data, 0);
     memset(list, 0, sizeof *list);
 }
 
@@ -127,8 +126,7 @@ static void drop_device(struct knee_builder *b, struct device *device)
 {
     struct raw_span *spans = device->spans.data;
     for (size_t i = 0; i < device->spans.count; i++)
-        if (spans[i].facts)
-            knee_resize(b->alloc, spans[i].facts, 0);
+        knee_resize(b->alloc, spans[i].facts, 0);
     drop(b->alloc, &device->spans);
 }
 
@@ -149,10 +147,8 @@ void knee_builder_free(struct knee_builder *b)
     drop(b->alloc, &b->copies);
     drop(b->alloc, &b->products);
     drop(b->alloc, &b->grids);
-    if (b->slots)
-        knee_resize(b->alloc, b->slots, 0);
-    if (b->device_slots)
-        knee_resize(b->alloc, b->device_slots, 0);
+    knee_resize(b->alloc, b->slots, 0);
+    knee_resize(b->alloc, b->device_slots, 0);
     knee_resize(b->alloc, b, 0);
 }
 
@@ -196,8 +192,7 @@ static bool grow_slots(struct knee_builder *b)
             at = (at + 1) & (count - 1);
         slots[at] = row + 1;
     }
-    if (b->slots)
-        knee_resize(b->alloc, b->slots, 0);
+    knee_resize(b->alloc, b->slots, 0);
     b->slots = slots;
     b->slot_count = count;
     return true;
@@ -729,8 +724,7 @@ static bool finish_device(struct knee_builder *b, struct device *device, struct 
         else if (join(b, &raw[order[i].row], kept, joiner, &calls, &spans[kept]))
             kept++;
     }
-    if (order)
-        knee_resize(b->alloc, order, 0);
+    knee_resize(b->alloc, order, 0);
     rank->device = device->key;
     rank->spans = spans;
     rank->span_count = kept;
@@ -831,8 +825,7 @@ static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
         good = finish_device(b, &devices[i], &joiner, &out->ranks[i],
                              &out->losses[KNEE_REPAIR_DUPLICATE]);
     }
-    if (index->order)
-        knee_resize(b->alloc, index->order, 0);
+    knee_resize(b->alloc, index->order, 0);
     for (size_t i = 0; i < count && good; i++) /* only damage puts a time beyond all clocks */
         if (out->ranks[i].end_ns > 0 && out->base_ns > KNEE_LAST_NS - out->ranks[i].end_ns)
             out->base_ns = 0;
@@ -931,8 +924,7 @@ static bool finish_all_marks(struct knee_builder *b, struct knee_trace *out)
         keys && keep_optimizers(b, out) &&
         finish_marks(b, &b->steps, keys, &out->step_source, &out->steps, &out->step_count) &&
         finish_marks(b, &b->loads, keys, NULL, &out->loads, &out->load_count);
-    if (keys)
-        knee_resize(b->alloc, keys, 0);
+    knee_resize(b->alloc, keys, 0);
     out->first_step = out->last_step = -1;
     for (size_t i = 0; good && out->step_source == KNEE_STEPS_PROFILER && i < out->step_count;
          i++) {

@@ -205,12 +205,10 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
         account->collectives = t.rows;
         account->collective_count = t.count;
         account->further = t.further;
-    } else if (t.rows) {
+    } else {
         knee_resize(alloc, t.rows, 0);
     }
-    if (t.sums)
-        knee_resize(alloc, t.sums, 0);
-    if (t.slots)
-        knee_resize(alloc, t.slots, 0);
+    knee_resize(alloc, t.sums, 0);
+    knee_resize(alloc, t.slots, 0);
     return good;
 }

@@ -352,12 +352,9 @@ bool knee_find_host_gaps(const struct knee_account *account, struct knee_where *
             add_launches(account, r, out);
         }
         for (size_t i = 0; i < lines.count; i++)
-            if (lines.list[i].moments)
-                knee_resize(out->alloc, lines.list[i].moments, 0);
-        if (lines.stays)
-            knee_resize(out->alloc, lines.stays, 0);
-        if (lines.list)
-            knee_resize(out->alloc, lines.list, 0);
+            knee_resize(out->alloc, lines.list[i].moments, 0);
+        knee_resize(out->alloc, lines.stays, 0);
+        knee_resize(out->alloc, lines.list, 0);
     }
     if (out->launches.kernels > 0)
         out->launches.short_share /= out->launches.kernels;

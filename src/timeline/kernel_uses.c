@@ -221,10 +221,8 @@ static void add_rank(struct table *t, const struct knee_account *account, size_t
     t->turns = w.turn;
     if (!t->failed)
         add_products(t, &w);
-    if (hashes)
-        knee_resize(t->alloc, hashes, 0);
-    if (comm)
-        knee_resize(t->alloc, comm, 0);
+    knee_resize(t->alloc, hashes, 0);
+    knee_resize(t->alloc, comm, 0);
 }
 
 static int by_place(const void *left, const void *right)
@@ -284,14 +282,11 @@ bool knee_find_kernel_uses(const struct knee_account *account, knee_own_row *con
         add_rank(&t, account, r, own[r]);
     if (!t.failed)
         compare_beside(&t);
-    if (t.samples)
-        knee_resize(t.alloc, t.samples, 0);
+    knee_resize(t.alloc, t.samples, 0);
     if (t.count)
         qsort(t.rows, t.count, sizeof *t.rows, most_first);
-    if (t.hashes)
-        knee_resize(t.alloc, t.hashes, 0);
-    if (t.slots)
-        knee_resize(t.alloc, t.slots, 0);
+    knee_resize(t.alloc, t.hashes, 0);
+    knee_resize(t.alloc, t.slots, 0);
     out->kernels = t.rows;
     out->kernel_count = t.count;
     return !t.failed;

@@ -294,8 +294,7 @@ bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brie
         fill_strip(rank, task);
     void *const all[] = {keys, there_ns, room};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(alloc, all[i], 0);
+        knee_resize(alloc, all[i], 0);
     return good;
 }
 

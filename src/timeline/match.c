@@ -160,11 +160,9 @@ static bool list_entries(const struct knee_account *account, struct entry **out,
         for (size_t i = 0; i < total; i++)
             sorted[i] = entries[keys[i].row];
     }
-    if (entries)
-        knee_resize(account->alloc, entries, 0);
-    if (keys)
-        knee_resize(account->alloc, keys, 0);
-    if (!good && sorted)
+    knee_resize(account->alloc, entries, 0);
+    knee_resize(account->alloc, keys, 0);
+    if (!good)
         knee_resize(account->alloc, sorted, 0);
     *out = sorted;
     *count = total;
@@ -347,8 +345,7 @@ bool knee_match(const struct knee_account *account, struct knee_matches *out)
             to++;
         match_channel(account, out, entries + from, to - from, keys);
     }
-    if (keys)
-        knee_resize(account->alloc, keys, 0);
+    knee_resize(account->alloc, keys, 0);
     knee_resize(account->alloc, entries, 0);
     if (!good)
         knee_matches_release(out);
@@ -430,16 +427,11 @@ bool knee_match_times(const struct knee_account *account, struct knee_matches *m
 
 void knee_matches_release(struct knee_matches *m)
 {
-    if (m->instances)
-        knee_resize(m->alloc, m->instances, 0);
-    if (m->members)
-        knee_resize(m->alloc, m->members, 0);
-    if (m->order)
-        knee_resize(m->alloc, m->order, 0);
+    knee_resize(m->alloc, m->instances, 0);
+    knee_resize(m->alloc, m->members, 0);
+    knee_resize(m->alloc, m->order, 0);
     for (size_t r = 0; m->instance_of && r < m->rank_count; r++)
-        if (m->instance_of[r])
-            knee_resize(m->alloc, m->instance_of[r], 0);
-    if (m->instance_of)
-        knee_resize(m->alloc, m->instance_of, 0);
+        knee_resize(m->alloc, m->instance_of[r], 0);
+    knee_resize(m->alloc, m->instance_of, 0);
     memset(m, 0, sizeof *m);
 }

@@ -152,11 +152,9 @@ static struct scope *scopes_of(const struct knee_trace *trace, const struct knee
         sweep_over(&s, at, true);
         sweep_over(&s, at, false);
     }
-    if (s.threads)
-        knee_resize(alloc, s.threads, 0);
-    if (s.origins)
-        knee_resize(alloc, s.origins, 0);
-    if (!good && at)
+    knee_resize(alloc, s.threads, 0);
+    knee_resize(alloc, s.origins, 0);
+    if (!good)
         knee_resize(alloc, at, 0);
     return good ? at : NULL;
 }
@@ -245,8 +243,7 @@ static bool add_rank(const struct knee_account *account, size_t r, const knee_ow
         add_own(&module[scope.module], own[i], each);
         add_own(&range[scope.range], own[i], each);
     }
-    if (at)
-        knee_resize(out->alloc, at, 0);
+    knee_resize(out->alloc, at, 0);
     return range != NULL;
 }
 

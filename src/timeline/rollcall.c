@@ -21,8 +21,7 @@
 
 static void drop(const struct knee_alloc *alloc, void *memory)
 {
-    if (memory)
-        knee_resize(alloc, memory, 0);
+    knee_resize(alloc, memory, 0);
 }
 
 /* Room for one more row; NULL: no memory, and the array is as it was. */

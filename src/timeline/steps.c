@@ -230,8 +230,7 @@ bool knee_cut_steps(struct knee_rank_account *rank, const struct knee_alloc *all
     cuts->source = marks.count     ? trace->step_source
                    : repeat.period ? KNEE_STEPS_SEQUENCE
                                    : KNEE_STEPS_NONE;
-    if (scratch)
-        knee_resize(alloc, scratch, 0);
+    knee_resize(alloc, scratch, 0);
     if (good) {
         rank->from_ns = cuts->list[0].at_ns < rank->start_ns ? cuts->list[0].at_ns : rank->start_ns;
         rank->to_ns = cuts->end_ns;

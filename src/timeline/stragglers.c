@@ -189,7 +189,6 @@ bool knee_find_stragglers(struct knee_account *account, const struct knee_matche
     }
     void *const all[] = {conducts, values, starts};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(alloc, all[i], 0);
+        knee_resize(alloc, all[i], 0);
     return good;
 }

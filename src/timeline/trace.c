@@ -41,30 +41,18 @@ void knee_trace_release(struct knee_trace *trace)
 {
     const struct knee_alloc *alloc = trace->alloc;
     for (size_t i = 0; i < trace->rank_count; i++) {
-        if (trace->ranks[i].spans)
-            knee_resize(alloc, trace->ranks[i].spans, 0);
-        if (trace->ranks[i].calls)
-            knee_resize(alloc, trace->ranks[i].calls, 0);
+        knee_resize(alloc, trace->ranks[i].spans, 0);
+        knee_resize(alloc, trace->ranks[i].calls, 0);
     }
-    if (trace->ranks)
-        knee_resize(alloc, trace->ranks, 0);
-    if (trace->steps)
-        knee_resize(alloc, trace->steps, 0);
-    if (trace->loads)
-        knee_resize(alloc, trace->loads, 0);
-    if (trace->host_events)
-        knee_resize(alloc, trace->host_events, 0);
-    if (trace->copies)
-        knee_resize(alloc, trace->copies, 0);
-    if (trace->optimizers)
-        knee_resize(alloc, trace->optimizers, 0);
-    if (trace->grids)
-        knee_resize(alloc, trace->grids, 0);
-    if (trace->products)
-        knee_resize(alloc, trace->products, 0);
-    if (trace->names)
-        knee_resize(alloc, trace->names, 0);
-    if (trace->file)
-        knee_resize(alloc, trace->file, 0);
+    knee_resize(alloc, trace->ranks, 0);
+    knee_resize(alloc, trace->steps, 0);
+    knee_resize(alloc, trace->loads, 0);
+    knee_resize(alloc, trace->host_events, 0);
+    knee_resize(alloc, trace->copies, 0);
+    knee_resize(alloc, trace->optimizers, 0);
+    knee_resize(alloc, trace->grids, 0);
+    knee_resize(alloc, trace->products, 0);
+    knee_resize(alloc, trace->names, 0);
+    knee_resize(alloc, trace->file, 0);
     memset(trace, 0, sizeof *trace);
 }

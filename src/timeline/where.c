@@ -9,8 +9,7 @@
 
 static void drop(const struct knee_alloc *alloc, void *data)
 {
-    if (data)
-        knee_resize(alloc, data, 0);
+    knee_resize(alloc, data, 0);
 }
 
 static bool find_all(const struct knee_account *account, knee_own_row **own, struct knee_where *out)

@@ -205,8 +205,7 @@ void knee_log_end(struct knee_log_reader *r, bool same_run)
         knee_log_complete(r);
         keep(r);
     }
-    if (r->log.samples)
-        knee_resize(r->logs->alloc, r->log.samples, 0);
+    knee_resize(r->logs->alloc, r->log.samples, 0);
     r->log.samples = NULL;
     begin(r, same_run);
 }

@@ -293,8 +293,7 @@ knee_status knee_gunzip_all(struct knee_reader reader, size_t cap, const struct 
     }
     knee_gunzip_free(gunzip);
     if (got < 0) {
-        if (buffer)
-            knee_resize(alloc, buffer, 0);
+        knee_resize(alloc, buffer, 0);
         return KNEE_SYSTEM;
     }
     *data = buffer;

@@ -221,8 +221,7 @@ knee_status knee_rocprof_json_read(struct knee_image *image, struct knee_err *er
             status = knee_fail(err, KNEE_SYSTEM, image->file, "out of memory");
     }
     knee_tree_release(&tree);
-    if (p)
-        knee_resize(image->alloc, p, 0);
+    knee_resize(image->alloc, p, 0);
     return status ? status : nothing_in_it(image, err);
 }
 

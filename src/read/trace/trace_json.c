@@ -508,8 +508,7 @@ void knee_trace_abandon(struct knee_trace_reader *r)
 {
     if (!r)
         return;
-    if (r->buffer)
-        knee_resize(r->alloc, r->buffer, 0);
+    knee_resize(r->alloc, r->buffer, 0);
     knee_builder_free(r->sink.builder);
     knee_xprof_free(r->sink.xprof, r->alloc);
     knee_trace_release(&r->trace);

@@ -319,10 +319,8 @@ knee_status knee_xplane_read(struct knee_image *image, struct knee_err *err)
         planes++;
         image->trace->losses[KNEE_LOSS_EVENT].count += !take_plane(&p, c.bytes);
     }
-    if (p.names)
-        knee_resize(image->alloc, p.names, 0);
-    if (p.barriers)
-        knee_resize(image->alloc, p.barriers, 0);
+    knee_resize(image->alloc, p.names, 0);
+    knee_resize(image->alloc, p.barriers, 0);
     if (p.no_memory)
         return knee_fail(err, KNEE_SYSTEM, image->file, "out of memory");
     image->trace->losses[KNEE_LOSS_TRUNCATED].count += c.bad && planes > 0;

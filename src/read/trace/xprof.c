@@ -30,8 +30,7 @@ struct knee_xprof {
 
 void knee_xprof_free(struct knee_xprof *xprof, const struct knee_alloc *alloc)
 {
-    if (xprof)
-        knee_resize(alloc, xprof, 0);
+    knee_resize(alloc, xprof, 0);
 }
 
 static bool begins(struct knee_slice s, const char *word)
