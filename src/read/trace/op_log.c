@@ -82,7 +82,8 @@ static int32_t whole(double value)
     return isfinite(value) && fabs(value) < MOST_RANK ? (int32_t)value : -1;
 }
 
-/* The number after a word, or -1. */
+/* The number after a word, or -1; MOST_RANK stands for all that are larger, so that products of
+ * three of them fit. */
 static int32_t number_after(const char *text, const char *word)
 {
     const char *at = strstr(text, word);
@@ -94,7 +95,7 @@ static int32_t number_after(const char *text, const char *word)
         return -1;
     for (; *at >= '0' && *at <= '9' && number < MOST_RANK; at++)
         number = 10 * number + (*at - '0');
-    return number;
+    return number < MOST_RANK ? number : MOST_RANK;
 }
 
 static void take_event(struct parser *p, const struct event *e)
@@ -243,10 +244,8 @@ static void sort_out(struct knee_op_log *log)
 
 void knee_op_log_release(struct knee_op_log *log)
 {
-    if (log->ops)
-        knee_resize(log->alloc, log->ops, 0);
-    if (log->file)
-        knee_resize(log->alloc, log->file, 0);
+    knee_resize(log->alloc, log->ops, 0);
+    knee_resize(log->alloc, log->file, 0);
     memset(log, 0, sizeof *log);
 }
 
@@ -263,10 +262,8 @@ knee_status knee_op_log_read(const char *json, size_t length, const char *file,
         place_ops(&p);
         sort_out(&p.log);
     }
-    if (p.threads)
-        knee_resize(alloc, p.threads, 0);
-    if (p.tids)
-        knee_resize(alloc, p.tids, 0);
+    knee_resize(alloc, p.threads, 0);
+    knee_resize(alloc, p.tids, 0);
     if (!p.failed && p.log.count &&
         (int64_t)p.log.replicas * p.log.stages * p.log.parts <= MOST_RANK) {
         *out = p.log;
