@@ -96,8 +96,8 @@ void knee_nsys_each_row(struct knee_nsys *n, const char *sql, knee_nsys_taker *t
     sqlite3_finalize(statement);
 }
 
-/* One value of the catalogue, or -1; what is asked for comes as ?1 and ?2. */
-static int64_t look_up(struct knee_nsys *n, const char *sql, const char *first, const char *second)
+int64_t knee_nsys_look_up(struct knee_nsys *n, const char *sql, const char *first,
+                          const char *second)
 {
     sqlite3_stmt *statement = NULL;
     int64_t found = -1;
@@ -118,16 +118,17 @@ static int64_t look_up(struct knee_nsys *n, const char *sql, const char *first, 
 /* A table that has rows of its own. Something else of that name (a view) is a loss. */
 bool knee_nsys_has_table(struct knee_nsys *n, const char *table)
 {
-    int64_t root =
-        look_up(n, "SELECT type = 'table' AND rootpage > 0 FROM sqlite_master WHERE name = ?1",
-                table, NULL);
+    int64_t root = knee_nsys_look_up(
+        n, "SELECT type = 'table' AND rootpage > 0 FROM sqlite_master WHERE name = ?1", table,
+        NULL);
     n->trace->losses[KNEE_LOSS_COLUMN].count += root == 0;
     return root > 0;
 }
 
-static bool has_column(struct knee_nsys *n, const char *table, const char *column)
+bool knee_nsys_has_column(struct knee_nsys *n, const char *table, const char *column)
 {
-    return look_up(n, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", table, column) > 0;
+    return knee_nsys_look_up(n, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", table,
+                             column) > 0;
 }
 
 /* Columns that are not there read as NULL; those that are needed are counted. */
@@ -138,7 +139,7 @@ void knee_nsys_read_source(struct knee_nsys *n, const struct knee_nsys_source *s
     if (n->failed || !knee_nsys_has_table(n, source->table))
         return;
     for (size_t i = 0; i < KNEE_NSYS_COLUMNS && source->columns[i]; i++) {
-        bool there = has_column(n, source->table, source->columns[i]);
+        bool there = knee_nsys_has_column(n, source->table, source->columns[i]);
         n->trace->losses[KNEE_LOSS_COLUMN].count += !there && i < source->needed;
         used += (size_t)knee_format(sql + used, sizeof sql - used, "%s%s%s%s", i ? ", " : "",
                                     there ? "\"" : "", there ? source->columns[i] : "NULL",
@@ -211,9 +212,10 @@ static void take_pair(struct knee_nsys *n, sqlite3_stmt *row)
         size_t capacity = n->pair_capacity ? n->pair_capacity * 2 : 64;
         struct knee_nsys_pair *pairs =
             knee_resize(n->trace->alloc, n->pairs, capacity * sizeof *pairs);
-        n->failed = n->failed || !pairs;
-        if (!pairs)
+        if (!pairs) {
+            n->failed = true;
             return;
+        }
         n->pairs = pairs;
         n->pair_capacity = capacity;
     }
@@ -569,12 +571,9 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
     if (!status)
         status = read_open(&n, err);
     sqlite3_close(n.db);
-    if (n.strings)
-        knee_resize(alloc, n.strings, 0);
-    if (n.symbols)
-        knee_resize(alloc, n.symbols, 0);
-    if (n.pairs)
-        knee_resize(alloc, n.pairs, 0);
+    knee_resize(alloc, n.strings, 0);
+    knee_resize(alloc, n.symbols, 0);
+    knee_resize(alloc, n.pairs, 0);
     knee_builder_free(n.builder);
     if (trace.rank < 0)
         trace.rank = knee_rank_from_name(path);

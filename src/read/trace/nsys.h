@@ -34,6 +34,7 @@ struct knee_nsys {
     /* rocpd: its kernels' names stand in a list of their own; which of a file's databases it is */
     struct knee_nsys_string *symbols;
     size_t symbol_count;
+    struct knee_rocpd_parts *parts;
     int64_t part;
 };
 
@@ -52,7 +53,11 @@ struct knee_nsys_source {
 
 /* Calls `take` for each row. Damage in the middle is counted. */
 void knee_nsys_each_row(struct knee_nsys *n, const char *sql, knee_nsys_taker *take);
+/* One value of the catalogue, or -1; what is asked for comes as ?1 and (may be NULL) ?2. */
+int64_t knee_nsys_look_up(struct knee_nsys *n, const char *sql, const char *first,
+                          const char *second);
 bool knee_nsys_has_table(struct knee_nsys *n, const char *table);
+bool knee_nsys_has_column(struct knee_nsys *n, const char *table, const char *column);
 void knee_nsys_read_source(struct knee_nsys *n, const struct knee_nsys_source *source);
 
 /* Names by id: read and sorted; one row of them; the one of an id, or NULL. */

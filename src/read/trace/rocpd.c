@@ -20,30 +20,17 @@
 enum { SUFFIX = 128, PARTS = 64 };
 
 /* One set of tables after the other. */
-struct parts {
+struct knee_rocpd_parts {
     char suffix[PARTS][SUFFIX];
     size_t count;
 };
 
 #define DISPATCHES "rocpd_kernel_dispatch"
 
-static bool has_any(struct knee_nsys *n, const char *pattern)
-{
-    sqlite3_stmt *statement = NULL;
-    bool found = false;
-    if (sqlite3_prepare_v2(n->db,
-                           "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name GLOB ?1", -1,
-                           &statement, NULL) == SQLITE_OK) {
-        sqlite3_bind_text(statement, 1, pattern, -1, SQLITE_STATIC);
-        found = sqlite3_step(statement) == SQLITE_ROW;
-    }
-    sqlite3_finalize(statement);
-    return found;
-}
-
 bool knee_rocpd_is(struct knee_nsys *n)
 {
-    return has_any(n, DISPATCHES "*") || has_any(n, "rocpd_memory_copy*");
+    return knee_nsys_look_up(n, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name GLOB ?1",
+                             DISPATCHES "*", NULL) > 0;
 }
 
 /* Only letters, digits and underscores: it is put into statements. */
@@ -55,22 +42,14 @@ static bool is_plain(const char *text)
     return true;
 }
 
-static void find_parts(struct knee_nsys *n, struct parts *parts)
+static void take_part(struct knee_nsys *n, sqlite3_stmt *row)
 {
-    sqlite3_stmt *statement = NULL;
-    if (sqlite3_prepare_v2(n->db,
-                           "SELECT substr(name, 22) FROM sqlite_master WHERE type = 'table' AND "
-                           "name GLOB '" DISPATCHES "*' ORDER BY 1",
-                           -1, &statement, NULL) == SQLITE_OK)
-        while (sqlite3_step(statement) == SQLITE_ROW) {
-            const char *suffix = (const char *)sqlite3_column_text(statement, 0);
-            bool good = suffix && strlen(suffix) < SUFFIX && is_plain(suffix);
-            if (good && parts->count < PARTS)
-                knee_format(parts->suffix[parts->count++], SUFFIX, "%s", suffix);
-            else
-                n->trace->losses[KNEE_LOSS_COLUMN].count++;
-        }
-    sqlite3_finalize(statement);
+    const char *suffix = (const char *)sqlite3_column_text(row, 0);
+    bool good = suffix && strlen(suffix) < SUFFIX && is_plain(suffix);
+    if (good && n->parts->count < PARTS)
+        knee_format(n->parts->suffix[n->parts->count++], SUFFIX, "%s", suffix);
+    else
+        n->trace->losses[KNEE_LOSS_COLUMN].count++;
 }
 
 /* ---- Rows ---- */
@@ -142,20 +121,6 @@ static void take_host(struct knee_nsys *n, sqlite3_stmt *row)
 
 /* ---- One set of tables ---- */
 
-static bool has_column(struct knee_nsys *n, const char *table, const char *column)
-{
-    sqlite3_stmt *statement = NULL;
-    bool found = false;
-    if (sqlite3_prepare_v2(n->db, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", -1,
-                           &statement, NULL) == SQLITE_OK) {
-        sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
-        sqlite3_bind_text(statement, 2, column, -1, SQLITE_STATIC);
-        found = sqlite3_step(statement) == SQLITE_ROW;
-    }
-    sqlite3_finalize(statement);
-    return found;
-}
-
 /* Reads columns of "name<suffix>" where that table is there. */
 static void read_named(struct knee_nsys *n, const char *name, const char *suffix,
                        struct knee_nsys_source source)
@@ -171,12 +136,11 @@ static void read_names(struct knee_nsys *n, const char *suffix)
     char table[SUFFIX + 64];
     struct knee_nsys_source strings = {table, {"id", "string"}, 2, NULL, knee_nsys_take_string};
     knee_format(table, sizeof table, "rocpd_info_kernel_symbol%s", suffix);
-    bool display = has_column(n, table, "display_name");
+    bool display = knee_nsys_has_column(n, table, "display_name");
     struct knee_nsys_source symbols = {
         table, {"id", display ? "display_name" : "kernel_name"}, 2, NULL, knee_nsys_take_string};
     knee_nsys_read_strings(n, &symbols);
-    if (n->symbols)
-        knee_resize(n->trace->alloc, n->symbols, 0);
+    knee_resize(n->trace->alloc, n->symbols, 0);
     n->symbols = n->strings;
     n->symbol_count = n->string_count;
     n->strings = NULL;
@@ -192,8 +156,8 @@ static void event_words(struct knee_nsys *n, const char *suffix, const char *tab
     char events[SUFFIX + 64], rows[SUFFIX + 64];
     knee_format(events, sizeof events, "rocpd_event%s", suffix);
     knee_format(rows, sizeof rows, "%s%s", table, suffix);
-    bool there = knee_nsys_has_table(n, events) && has_column(n, events, "stack_id") &&
-                 has_column(n, rows, "event_id");
+    bool there = knee_nsys_has_table(n, events) && knee_nsys_has_column(n, events, "stack_id") &&
+                 knee_nsys_has_column(n, rows, "event_id");
     knee_format(column, size, "%s", there ? "e.stack_id" : "0");
     if (there)
         knee_format(joined, size, "LEFT JOIN \"%s\" e ON e.id = r.event_id", events);
@@ -205,7 +169,7 @@ static void event_words(struct knee_nsys *n, const char *suffix, const char *tab
 static const char *column_or_null(struct knee_nsys *n, const char *table, const char *column,
                                   const char *qualified)
 {
-    return has_column(n, table, column) ? qualified : "NULL";
+    return knee_nsys_has_column(n, table, column) ? qualified : "NULL";
 }
 
 static void read_work(struct knee_nsys *n, const char *suffix)
@@ -245,27 +209,33 @@ static void read_regions(struct knee_nsys *n, const char *suffix)
     knee_nsys_each_row(n, sql, take_region);
 }
 
+static void read_part(struct knee_nsys *n, const char *suffix)
+{
+    read_names(n, suffix);
+    read_named(n, "rocpd_info_node", suffix,
+               (struct knee_nsys_source){NULL, {"hostname"}, 0, "LIMIT 1", take_host});
+    read_named(n, "rocpd_info_agent", suffix,
+               (struct knee_nsys_source){
+                   NULL, {"product_name"}, 0, "WHERE type = 'GPU' LIMIT 1", knee_nsys_take_gpu});
+    read_work(n, suffix);
+    read_regions(n, suffix);
+    n->string_count = 0;
+}
+
 void knee_rocpd_read(struct knee_nsys *n)
 {
-    struct parts *parts = knee_resize(n->trace->alloc, NULL, sizeof *parts);
-    n->failed = n->failed || !parts;
-    if (!parts)
+    n->parts = knee_resize(n->trace->alloc, NULL, sizeof *n->parts);
+    if (!n->parts) {
+        n->failed = true;
         return;
-    parts->count = 0;
-    find_parts(n, parts);
-    for (n->part = 0; n->part < (int64_t)parts->count && !n->failed; n->part++) {
-        const char *suffix = parts->suffix[n->part];
-        read_names(n, suffix);
-        read_named(n, "rocpd_info_node", suffix,
-                   (struct knee_nsys_source){NULL, {"hostname"}, 0, "LIMIT 1", take_host});
-        read_named(
-            n, "rocpd_info_agent", suffix,
-            (struct knee_nsys_source){
-                NULL, {"product_name"}, 0, "WHERE type = 'GPU' LIMIT 1", knee_nsys_take_gpu});
-        read_work(n, suffix);
-        read_regions(n, suffix);
-        n->string_count = 0;
     }
-    knee_resize(n->trace->alloc, parts, 0);
+    n->parts->count = 0;
+    knee_nsys_each_row(n,
+                       "SELECT substr(name, 22) FROM sqlite_master WHERE type = 'table' AND "
+                       "name GLOB '" DISPATCHES "*' ORDER BY 1",
+                       take_part);
+    for (n->part = 0; n->part < (int64_t)n->parts->count && !n->failed; n->part++)
+        read_part(n, n->parts->suffix[n->part]);
+    knee_resize(n->trace->alloc, n->parts, 0);
 }
 #endif

@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Databases of profilers (Nsight Systems, RPD, rocprofv3), made with SQL so that their truth is
+ * known; then tables and columns that are missing or something else, damage, and too little memory,
+ * ours and SQLite's.
+ */
+#include "trace_help.h"
+
+#if KNEE_HAVE_SQLITE
+#include <sqlite3.h>
+
+struct database {
+    unsigned char *bytes;
+    sqlite3_int64 size;
+};
+
+static struct database database_of(const char *sql)
+{
+    struct database d = {0};
+    sqlite3 *db = NULL;
+    char *trouble = NULL;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &trouble) != SQLITE_OK)
+        fail_msg("%s", trouble);
+    d.bytes = sqlite3_serialize(db, "main", &d.size, 0);
+    assert_non_null(d.bytes);
+    sqlite3_close(db);
+    return d;
+}
+
+static knee_status read_database(const struct database *d, const struct knee_trace_options *options,
+                                 const struct knee_alloc *alloc, struct knee_trace *out,
+                                 struct knee_err *err)
+{
+    return knee_nsys_read("run.sqlite", d->bytes, (size_t)d->size, options, alloc, out, err);
+}
+
+static struct knee_trace trace_from(const char *sql)
+{
+    struct database d = database_of(sql);
+    struct knee_trace trace;
+    struct knee_err err;
+    if (read_database(&d, NULL, NULL, &trace, &err))
+        fail_msg("%s: %s", err.where, err.what);
+    sqlite3_free(d.bytes);
+    return trace;
+}
+
+/* "name stream start end; ..." of one device's work. */
+static void assert_work(const struct knee_trace *trace, size_t rank, const char *expected)
+{
+    char seen[4096] = "";
+    size_t used = 0;
+    assert_true(rank < trace->rank_count);
+    for (size_t i = 0; i < trace->ranks[rank].span_count; i++) {
+        const struct knee_span *s = &trace->ranks[rank].spans[i];
+        used += (size_t)snprintf(seen + used, sizeof seen - used, "%s%s %d %lld %lld",
+                                 i ? "; " : "", trace->names[s->name], (int)s->stream,
+                                 (long long)s->start_ns, (long long)s->end_ns);
+    }
+    assert_string_equal(seen, expected);
+}
+
+#define PID(number) "(" #number " << 24)"
+
+/* ---- Nsight Systems ---- */
+
+#define STRINGS                                                                                    \
+    "CREATE TABLE StringIds(id INTEGER, value TEXT);"                                              \
+    "INSERT INTO StringIds VALUES (3, 'gemm'), (1, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL'),"    \
+    "(2, 'cudaLaunchKernel_v7000'), (5, 'ProfilerStep#4'), (6, 'DataLoader next'), (7, NULL),"     \
+    "(8, 'cudaDeviceSynchronize'), (9, 'cuMemcpyHtoDAsync_v2'), (10, 'cudaMemsetAsync_v3020');"
+#define KERNELS                                                                                    \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start, \"end\", deviceId, streamId, correlationId, "  \
+    "globalPid, demangledName, shortName);"
+
+static const char nsight[] = STRINGS KERNELS
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 2000, 0, 7, "
+    "1, " PID(1) ", 3, 0),"
+                 "(2500, 4000, 0, 20, 2, " PID(
+                     1) ", 1, 0), (5000, 5500, 0, 7, "
+                        "3, " PID(1) ", 99, 3),"
+                                     "(6000, 6100, 0, 7, "
+                                     "0, " PID(1) ", 99, 98), "
+                                                  "(7000, 6900, "
+                                                  "0, 7, 5, " PID(1) ", 3, 0),"
+                                                                     "(-5, 10, 0, 7, 6, " PID(1) ","
+                                                                                                 " "
+                                                                                                 "3"
+                                                                                                 ","
+                                                                                                 " "
+                                                                                                 "0"
+                                                                                                 ")"
+                                                                                                 ";"
+                                                                                                 "C"
+                                                                                                 "R"
+                                                                                                 "E"
+                                                                                                 "A"
+                                                                                                 "T"
+                                                                                                 "E"
+                                                                                                 " "
+                                                                                                 "T"
+                                                                                                 "A"
+                                                                                                 "B"
+                                                                                                 "L"
+                                                                                                 "E"
+                                                                                                 " "
+                                                                                                 "C"
+                                                                                                 "U"
+                                                                                                 "P"
+                                                                                                 "T"
+                                                                                                 "I"
+                                                                                                 "_"
+                                                                                                 "A"
+                                                                                                 "C"
+                                                                                                 "T"
+                                                                                                 "I"
+                                                                                                 "V"
+                                                                                                 "I"
+                                                                                                 "T"
+                                                                                                 "Y"
+                                                                                                 "_"
+                                                                                                 "K"
+                                                                                                 "I"
+                                                                                                 "N"
+                                                                                                 "D"
+                                                                                                 "_"
+                                                                                                 "M"
+                                                                                                 "E"
+                                                                                                 "M"
+                                                                                                 "C"
+                                                                                                 "P"
+                                                                                                 "Y"
+                                                                                                 "("
+                                                                                                 "s"
+                                                                                                 "t"
+                                                                                                 "a"
+                                                                                                 "r"
+                                                                                                 "t"
+                                                                                                 ","
+                                                                                                 " "
+                                                                                                 "\"en"
+                                                                                                 "d"
+                                                                                                 "\","
+                                                                                                 " "
+                                                                                                 "d"
+                                                                                                 "e"
+                                                                                                 "v"
+                                                                                                 "i"
+                                                                                                 "c"
+                                                                                                 "e"
+                                                                                                 "I"
+                                                                                                 "d"
+                                                                                                 ","
+                                                                                                 " "
+                                                                                                 "s"
+                                                                                                 "t"
+                                                                                                 "r"
+                                                                                                 "e"
+                                                                                                 "a"
+                                                                                                 "m"
+                                                                                                 "I"
+                                                                                                 "d"
+                                                                                                 ","
+                                                                                                 " "
+                                                                                                 "c"
+                                                                                                 "o"
+                                                                                                 "r"
+                                                                                                 "r"
+                                                                                                 "e"
+                                                                                                 "l"
+                                                                                                 "a"
+                                                                                                 "t"
+                                                                                                 "i"
+                                                                                                 "o"
+                                                                                                 "n"
+                                                                                                 "I"
+                                                                                                 "d"
+                                                                                                 ","
+                                                                                                 " "
+                                                                                                 "g"
+                                                                                                 "l"
+                                                                                                 "o"
+                                                                                                 "b"
+                                                                                                 "a"
+                                                                                                 "l"
+                                                                                                 "P"
+                                                                                                 "i"
+                                                                                                 "d"
+                                                                                                 ","
+                                                                                                 " "
+                                                                                                 "c"
+                                                                                                 "o"
+                                                                                                 "p"
+                                                                                                 "y"
+                                                                                                 "K"
+                                                                                                 "i"
+                                                                                                 "n"
+                                                                                                 "d"
+                                                                                                 ")"
+                                                                                                 ";"
+                                                                                                 "I"
+                                                                                                 "N"
+                                                                                                 "S"
+                                                                                                 "E"
+                                                                                                 "R"
+                                                                                                 "T"
+                                                                                                 " "
+                                                                                                 "I"
+                                                                                                 "N"
+                                                                                                 "T"
+                                                                                                 "O"
+                                                                                                 " "
+                                                                                                 "C"
+                                                                                                 "U"
+                                                                                                 "P"
+                                                                                                 "T"
+                                                                                                 "I"
+                                                                                                 "_"
+                                                                                                 "A"
+                                                                                                 "C"
+                                                                                                 "T"
+                                                                                                 "I"
+                                                                                                 "V"
+                                                                                                 "I"
+                                                                                                 "T"
+                                                                                                 "Y"
+                                                                                                 "_"
+                                                                                                 "K"
+                                                                                                 "I"
+                                                                                                 "N"
+                                                                                                 "D"
+                                                                                                 "_"
+                                                                                                 "M"
+                                                                                                 "E"
+                                                                                                 "M"
+                                                                                                 "C"
+                                                                                                 "P"
+                                                                                                 "Y"
+                                                                                                 " "
+                                                                                                 "V"
+                                                                                                 "A"
+                                                                                                 "L"
+                                                                                                 "U"
+                                                                                                 "E"
+                                                                                                 "S"
+                                                                                                 " "
+                                                                                                 "("
+                                                                                                 "1"
+                                                                                                 "0"
+                                                                                                 "0"
+                                                                                                 ","
+                                                                                                 " "
+                                                                                                 "1"
+                                                                                                 "1"
+                                                                                                 "0"
+                                                                                                 ","
+                                                                                                 " "
+                                                                                                 "0"
+                                                                                                 ","
+                                                                                                 " "
+                                                                                                 "7"
+                                                                                                 ","
+                                                                                                 " "
+                                                                                                 "1"
+                                                                                                 "1"
+                                                                                                 ","
+                                                                                                 " " PID(1) ", 1),"
+                                                                                                            "(200, 210, 0, 7, 12, " PID(1) ", 2), (300, 310, 0, 7, 13, " PID(
+                                                                                                                1) ", 8),"
+                                                                                                                   "(400, 410, 0, 7, 14, " PID(
+                                                                                                                       1) ", 10), (500, 510, 0, 7, 15, " PID(1) ", 11);"
+                                                                                                                                                                "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start, \"end\", deviceId, streamId, correlationId, "
+                                                                                                                                                                "globalPid);"
+                                                                                                                                                                "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (600, 610, 0, 7, 16, " PID(1) ");"
+                                                                                                                                                                                                                                             "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start, \"end\", deviceId, streamId, "
+                                                                                                                                                                                                                                             "correlationId, globalPid);"
+                                                                                                                                                                                                                                             "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (700, 710, 0, 7, 17, " PID(1) ");"
+                                                                                                                                                                                                                                                                                                                               "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start, \"end\", globalTid, correlationId, nameId);"
+                                                                                                                                                                                                                                                                                                                               "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (900, 950, " PID(1) " | 1, 1, 2),"
+                                                                                                                                                                                                                                                                                                                                                                                                   "(910, 920, " PID(1) " | 1, 2, 8), (10, 20, " PID(1) " | 1, 11, 9),"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                        "(590, 595, " PID(1) " | 1, 16, 10), (930, 940, " PID(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                            1) " | 1, 3, 77),"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                               "(-9, 940, " PID(1) " | 1, 3, 2);"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "CREATE TABLE NVTX_EVENTS(start, \"end\", globalTid, text, textId, eventType);"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "INSERT INTO NVTX_EVENTS VALUES (0, 3000, " PID(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       1) " | 1, 'ProfilerStep#3', NULL, 59),"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          "(3000, 8000, " PID(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                              1) " | 1, NULL, 5, 59), (10, 90, " PID(1) " | 1, NULL, 6, 60),"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "(91, 99, " PID(1) " | 1, 'the dataloader waits', NULL, 60),"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           "(95, 99, " PID(1) " | 1, 'forward', NULL, 59), (96, 99, " PID(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                               1) " | 1, NULL, 77, 59),"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  "(97, 97, " PID(1) " | 1, 'ProfilerStep#9', NULL, 59),"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     "(-7, 97, " PID(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                         1) " | 1, 'ProfilerStep#9', NULL, 59),"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                            "(98, NULL, " PID(
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                1) " | 1, 'ProfilerStep#9', NULL, 59);"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "CREATE TABLE TARGET_INFO_GPU(name); INSERT INTO TARGET_INFO_GPU VALUES ('NVIDIA H200');"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs);"
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000);";
+
+static void an_export_says_what_it_says(void **state)
+{
+    (void)state;
+    struct knee_trace trace = trace_from(nsight);
+    assert_string_equal(trace.format, "nsys");
+    assert_string_equal(trace.gpu_name, "NVIDIA H200");
+    assert_int_equal(trace.base_ns, 1700000000000000000);
+    assert_true(trace.whole_graphs);
+    assert_int_equal(trace.rank_count, 1);
+    assert_work(&trace, 0,
+                "Memcpy HtoD 7 100 110; Memcpy DtoH 7 200 210; Memcpy DtoD 7 300 310; "
+                "Memcpy PtoP 7 400 410; Memcpy 7 500 510; Memset 7 600 610; CUDA graph 7 700 710; "
+                "gemm 7 1000 2000; ncclDevKernel_AllReduce_Sum_f32_RING_LL 20 2500 4000; "
+                "gemm 7 5000 5500; unnamed kernel 7 6000 6100; gemm 7 7000 7000");
+    assert_int_equal(trace.ranks[0].launched, 3); /* what only synchronises launches nothing */
+    assert_int_equal(trace.step_count, 2);
+    assert_int_equal(trace.steps[0].number, 3);
+    assert_int_equal(trace.steps[1].number, 4);
+    assert_int_equal(trace.load_count, 2);
+    assert_int_equal(trace.losses[KNEE_REPAIR_DURATION].count, 1);
+    assert_int_equal(trace.losses[KNEE_LOSS_TIME].count, 3); /* a kernel, a call, a range */
+    assert_int_equal(trace.losses[KNEE_LOSS_COLUMN].count, 0);
+    knee_trace_release(&trace);
+}
+
+/* Ranges of a process with one device are that device's. */
+#define RANGES                                                                                     \
+    "CREATE TABLE NVTX_EVENTS(start, \"end\", globalTid, text, textId, eventType);"                \
+    "INSERT INTO NVTX_EVENTS VALUES (0, 50, " PID(                                                 \
+        1) ", 'ProfilerStep#0', 0, 59),"                                                           \
+           "(50, 500, " PID(1) ", 'ProfilerStep#1', 0, 59), (0, 60, " PID(                         \
+               2) ", 'ProfilerStep#0', 0, "                                                        \
+                  "59), (60, 500, " PID(2) ", 'ProfilerStep#1', 0, 59);"
+
+static void processes_may_share_a_device(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *rows;
+        size_t devices;
+    } cases[] = {
+        {"each has its own", "(1, 9, 0, 7, 1, " PID(1) ", 3, 0), (1, 9, 1, 7, 1, " PID(2) ", 3, 0)",
+         2},
+        {"both use one", "(1, 9, 0, 7, 1, " PID(1) ", 3, 0), (1, 9, 0, 7, 1, " PID(2) ", 3, 0)", 2},
+        {"one uses both", "(1, 9, 0, 7, 1, " PID(1) ", 3, 0), (1, 9, 1, 7, 1, " PID(1) ", 3, 0)",
+         2},
+        {"one uses one", "(1, 9, 0, 7, 1, " PID(1) ", 3, 0), (10, 19, 0, 7, 2, " PID(1) ", 3, 0)",
+         1},
+        {"one uses both, of which one is another's too",
+         "(1, 9, 0, 7, 1, " PID(1) ", 3, 0), (1, 9, 1, 7, 1, " PID(
+             1) ", 3, 0), (2, 9, 1, 7, 1, " PID(2) ", 3, 0), (20, 29, 1, 7, 3, " PID(2) ", 3, 0)",
+         3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char sql[4096];
+        snprintf(sql, sizeof sql, "%sINSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES %s;",
+                 STRINGS KERNELS RANGES, cases[i].rows);
+        struct knee_trace trace = trace_from(sql);
+        if (trace.rank_count != cases[i].devices)
+            fail_msg("%s: %zu devices", cases[i].what, trace.rank_count);
+        knee_trace_release(&trace);
+    }
+}
+
+/* ---- RPD ---- */
+
+static const char rpd[] =
+    "CREATE TABLE rocpd_string(id INTEGER, string TEXT);"
+    "INSERT INTO rocpd_string VALUES (1, 'gemm'), (2, ''), (3, 'KernelExecution'),"
+    "(4, 'CopyHostToDevice'), (5, 'FillBuffer');"
+    "CREATE TABLE rocpd_op(id INTEGER, start, \"end\", gpuId, queueId, description_id, opType_id);"
+    "INSERT INTO rocpd_op VALUES (1, 10, 20, 0, 1, 1, 3), (2, 30, 40, 0, 1, 2, 4),"
+    "(3, 50, 60, 0, 1, 77, 5), (4, 70, 65, 0, 1, 77, 78), (5, -70, 65, 0, 1, 1, 3);"
+    "CREATE TABLE rocpd_api(id INTEGER, start, \"end\", tid);"
+    "INSERT INTO rocpd_api VALUES (1, 1, 2, 9), (2, 25, 24, 9), (3, -1, 5, 9);"
+    "CREATE TABLE rocpd_api_ops(api_id, op_id);"
+    "INSERT INTO rocpd_api_ops VALUES (1, 1), (2, 2), (3, 3);";
+
+static void rpd_says_what_it_says(void **state)
+{
+    (void)state;
+    struct knee_trace trace = trace_from(rpd);
+    assert_string_equal(trace.format, "rpd");
+    assert_work(&trace, 0,
+                "gemm 1 10 20; CopyHostToDevice 1 30 40; FillBuffer 1 50 60; unnamed kernel 1 70 "
+                "70");
+    assert_int_equal(trace.ranks[0].spans[1].kind, KNEE_SPAN_COPY);
+    assert_int_equal(trace.ranks[0].spans[2].kind, KNEE_SPAN_COPY);
+    assert_int_equal(trace.ranks[0].launched, 2);
+    assert_int_equal(trace.losses[KNEE_REPAIR_DURATION].count, 1);
+    assert_int_equal(trace.losses[KNEE_LOSS_TIME].count, 2);
+    knee_trace_release(&trace);
+    /* without the calls' tables the work is there all the same */
+    trace = trace_from("CREATE TABLE rocpd_op(id INTEGER, start, \"end\", gpuId, queueId, "
+                       "description_id, opType_id); INSERT INTO rocpd_op VALUES (1, 10, 20, 0, 1, "
+                       "1, 3); CREATE TABLE rocpd_api(id INTEGER, start, \"end\", tid);");
+    assert_int_equal(spans_of(&trace), 1);
+    assert_int_equal(trace.ranks[0].launched, 0);
+    knee_trace_release(&trace);
+}
+
+/* ---- rocprofv3 ---- */
+
+/* One set of tables; two of them in a file were merged. */
+#define SET(s)                                                                                     \
+    "CREATE TABLE rocpd_string" s "(id INTEGER, string TEXT);"                                     \
+    "INSERT INTO rocpd_string" s " VALUES (1, 'hipLaunchKernel'), (2, 'ProfilerStep#2'), "         \
+    "(3, 'MEMORY_COPY_HOST_TO_DEVICE'), (4, 'hipDeviceSynchronize');"                              \
+    "CREATE TABLE rocpd_info_kernel_symbol" s "(id INTEGER, display_name, kernel_name);"           \
+    "INSERT INTO rocpd_info_kernel_symbol" s " VALUES (1, 'gemm', 'gemm.kd');"                     \
+    "CREATE TABLE rocpd_info_node" s "(hostname);"                                                 \
+    "INSERT INTO rocpd_info_node" s " VALUES ('node" s "');"                                       \
+    "CREATE TABLE rocpd_info_agent" s "(id INTEGER, type, product_name);"                          \
+    "INSERT INTO rocpd_info_agent" s " VALUES (0, 'CPU', 'EPYC'), (1, 'GPU', 'MI300X'), "          \
+    "(2, 'GPU', 'MI300X');"                                                                        \
+    "CREATE TABLE rocpd_event" s "(id INTEGER, stack_id);"                                         \
+    "INSERT INTO rocpd_event" s " VALUES (1, 11), (2, 12), (3, 13);"                               \
+    "CREATE TABLE rocpd_kernel_dispatch" s "(start, \"end\", agent_id, queue_id, stream_id, "      \
+    "kernel_id, event_id);"                                                                        \
+    "INSERT INTO rocpd_kernel_dispatch" s " VALUES (100, 200, 1, 8, 3, 1, 1), "                    \
+    "(300, 290, 1, 8, NULL, 9, 2), (-3, 290, 1, 8, 3, 1, 2);"                                      \
+    "CREATE TABLE rocpd_memory_copy" s "(start, \"end\", dst_agent_id, src_agent_id, name_id, "    \
+    "queue_id, stream_id, event_id);"                                                              \
+    "INSERT INTO rocpd_memory_copy" s " VALUES (400, 410, 1, 0, 3, 8, 3, 3), "                     \
+    "(500, 490, 0, 1, 99, 8, NULL, 3), (600, 610, 1, 2, 3, 8, 3, 3), (-600, 610, 1, 2, 3, 8, 3, "  \
+    "3);"                                                                                          \
+    "CREATE TABLE rocpd_region" s "(start, \"end\", tid, name_id, event_id);"                      \
+    "INSERT INTO rocpd_region" s " VALUES (50, 60, 5, 1, 1), (40, 1000, 5, 2, 2), "                \
+    "(61, 62, 5, 4, 2), (63, 64, 5, 77, 2), (66, 65, 5, 1, 2), (-66, 65, 5, 1, 2);"
+
+static void rocpd_says_what_it_says(void **state)
+{
+    (void)state;
+    static const char work[] = "gemm 3 100 200; unnamed kernel 8 300 300; "
+                               "MEMORY_COPY_HOST_TO_DEVICE 3 400 410; Memcpy 8 500 500; "
+                               "Memcpy PtoP 3 600 610";
+    struct knee_trace trace = trace_from(SET("_00ab"));
+    assert_string_equal(trace.format, "rocpd");
+    assert_string_equal(trace.host, "node_00ab");
+    assert_string_equal(trace.gpu_name, "MI300X");
+    assert_work(&trace, 0, work);
+    assert_int_equal(trace.ranks[0].launched, 1);
+    assert_int_equal(trace.step_count, 1);
+    assert_int_equal(trace.losses[KNEE_REPAIR_DURATION].count, 2);
+    assert_int_equal(trace.losses[KNEE_LOSS_TIME].count, 3);
+    assert_int_equal(trace.losses[KNEE_LOSS_COLUMN].count, 0);
+    knee_trace_release(&trace);
+    trace = trace_from(SET("_00ab") SET("_00cd")); /* two files in one: two GPUs */
+    assert_int_equal(trace.rank_count, 2);
+    assert_string_equal(trace.host, "node_00ab");
+    assert_work(&trace, 0, work);
+    assert_work(&trace, 1, work);
+    knee_trace_release(&trace);
+}
+
+/* ---- What is not as it should be ---- */
+
+#define DISPATCHES                                                                                 \
+    "CREATE TABLE rocpd_kernel_dispatch_a(start, \"end\", agent_id, queue_id, kernel_id);"         \
+    "INSERT INTO rocpd_kernel_dispatch_a VALUES (1, 2, 1, 8, 1);"
+#define ONE_KERNEL                                                                                 \
+    KERNELS "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 9, 0, 7, 1, " PID(1) ", 3, 0);"
+
+static void what_is_missing_is_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *sql;
+        size_t spans;
+        uint64_t columns, events;
+    } cases[] = {
+        {"no names", ONE_KERNEL, 1, 0, 0},
+        {"a view in place of names", ONE_KERNEL "CREATE VIEW StringIds AS SELECT 1 AS id;", 1, 1,
+         0},
+        {"no streams",
+         STRINGS "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start, \"end\", deviceId); INSERT INTO "
+                 "CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0);",
+         1, 2, 0},
+        {"ranges without a type",
+         ONE_KERNEL "CREATE TABLE NVTX_EVENTS(start, \"end\"); INSERT INTO NVTX_EVENTS VALUES (1, "
+                    "2);",
+         1, 1, 0},
+        {"a GPU without a name, a time before 1970",
+         ONE_KERNEL "CREATE TABLE TARGET_INFO_GPU(name); INSERT INTO TARGET_INFO_GPU VALUES "
+                    "(NULL); CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs); INSERT INTO "
+                    "TARGET_INFO_SESSION_START_TIME VALUES (-5);",
+         1, 0, 0},
+        {"a time that no sum can hold",
+         ONE_KERNEL "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs); INSERT INTO "
+                    "TARGET_INFO_SESSION_START_TIME VALUES (9223372036854775807);",
+         1, 0, 0},
+        {"dispatches only", DISPATCHES, 1, 0, 0},
+        {"events without stacks", DISPATCHES "CREATE TABLE rocpd_event_a(id);", 1, 0, 0},
+        {"rows without events", DISPATCHES "CREATE TABLE rocpd_event_a(id, stack_id);", 1, 0, 0},
+        {"names under their old heading, a host without one",
+         DISPATCHES "CREATE TABLE rocpd_info_kernel_symbol_a(id, kernel_name); INSERT INTO "
+                    "rocpd_info_kernel_symbol_a VALUES (1, 'gemm'); CREATE TABLE "
+                    "rocpd_info_node_a(hostname); INSERT INTO rocpd_info_node_a VALUES (NULL);",
+         1, 0, 0},
+        {"a set whose name would be part of a statement",
+         DISPATCHES "CREATE TABLE \"rocpd_kernel_dispatch\"\"; --\"(start);", 1, 1, 0},
+        {"a set with a name that is too long",
+         DISPATCHES "CREATE TABLE "
+                    "rocpd_kernel_dispatch_"
+                    "0123456789012345678901234567890123456789012345678901234567890123456789012345"
+                    "67890123456789012345678901234567890123456789012345678901234567890(start);",
+         1, 1, 0},
+        {"copies whose agents are nowhere",
+         DISPATCHES "CREATE TABLE rocpd_memory_copy_a(start, \"end\", dst_agent_id, src_agent_id, "
+                    "name_id, queue_id); INSERT INTO rocpd_memory_copy_a VALUES (1, 2, 1, 0, 1, "
+                    "8);",
+         1, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_trace trace = trace_from(cases[i].sql);
+        if (spans_of(&trace) != cases[i].spans ||
+            trace.losses[KNEE_LOSS_COLUMN].count != cases[i].columns ||
+            trace.losses[KNEE_LOSS_EVENT].count != cases[i].events)
+            fail_msg("%s: %zu pieces, %d columns, %d events", cases[i].what, spans_of(&trace),
+                     (int)trace.losses[KNEE_LOSS_COLUMN].count,
+                     (int)trace.losses[KNEE_LOSS_EVENT].count);
+        assert_true(trace.base_ns == 0);
+        knee_trace_release(&trace);
+    }
+}
+
+static void what_is_no_trace_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *sql, *what;
+    } cases[] = {
+        {"CREATE TABLE bookmarks(url);",
+         "an SQLite database without CUPTI_ACTIVITY, rocpd_op or rocpd_kernel_dispatch tables"},
+        {"CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT 1;",
+         "an SQLite database whose tables cannot be read"},
+        {"CREATE TABLE rocpd_op(id);", "an SQLite database whose tables cannot be read"},
+    };
+    struct knee_trace trace;
+    struct knee_err err;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct database d = database_of(cases[i].sql);
+        assert_int_equal(read_database(&d, NULL, NULL, &trace, &err), KNEE_INPUT);
+        assert_string_equal(err.what, cases[i].what);
+        assert_string_equal(err.hint, "export Nsight's report with: nsys export --type sqlite");
+        sqlite3_free(d.bytes);
+    }
+    assert_int_equal(knee_nsys_read("/nowhere/a?b#c%d.sqlite", NULL, 0, NULL, NULL, &trace, &err),
+                     KNEE_INPUT);
+    assert_string_equal(err.what, "cannot be opened: unable to open database file");
+    char noise[4096];
+    memset(noise, 'x', sizeof noise);
+    assert_int_equal(knee_nsys_read("noise", noise, sizeof noise, NULL, NULL, &trace, &err),
+                     KNEE_INPUT);
+    assert_string_equal(err.what, "cannot be read: file is not a database");
+}
+
+/* Cut off or overwritten anywhere: read, or refused in words, and nothing is left behind. */
+static void damage_is_counted(void **state)
+{
+    (void)state;
+    struct database d = database_of(nsight);
+    size_t step = UNIT_SANITIZED ? 997 : 101, counted = 0;
+    for (size_t at = 100; at < (size_t)d.size; at += step) {
+        struct failing memory = {0};
+        struct knee_alloc alloc = {failing_resize, &memory};
+        struct knee_trace trace;
+        struct knee_err err = {0};
+        unsigned char kept[16];
+        memcpy(kept, d.bytes + at - 16, sizeof kept);
+        memset(d.bytes + at - 16, 0xff, sizeof kept);
+        if (read_database(&d, NULL, &alloc, &trace, &err)) {
+            assert_true(err.what[0]);
+        } else {
+            counted += trace.losses[KNEE_LOSS_EVENT].count > 0;
+            knee_trace_release(&trace);
+        }
+        assert_int_equal(memory.live, 0);
+        memcpy(d.bytes + at - 16, kept, sizeof kept);
+    }
+    assert_true(counted > 0);
+    sqlite3_free(d.bytes);
+}
+
+/* Stopped before the first row: what was read is kept, that it was stopped is said. */
+static void a_stop_is_counted(void **state)
+{
+    (void)state;
+    static const volatile int stop = 1, go = 0;
+    struct database d = database_of(nsight);
+    struct knee_trace trace;
+    struct knee_err err;
+    struct knee_trace_options options = {.cancel = &go};
+    assert_int_equal(read_database(&d, &options, NULL, &trace, &err), KNEE_OK);
+    assert_int_equal(trace.losses[KNEE_LOSS_INTERRUPTED].count, 0);
+    knee_trace_release(&trace);
+    options.cancel = &stop;
+    assert_int_equal(read_database(&d, &options, NULL, &trace, &err), KNEE_OK);
+    assert_int_equal(trace.losses[KNEE_LOSS_INTERRUPTED].count, 1);
+    knee_trace_release(&trace);
+    sqlite3_free(d.bytes);
+}
+
+static void no_memory_is_said(void **state)
+{
+    (void)state;
+    const char *const all[] = {nsight, rpd, SET("_a") SET("_b")};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct database d = database_of(all[i]);
+        struct knee_trace whole = trace_from(all[i]);
+        bool enough = false;
+        for (size_t at = 1; !enough; at++) {
+            struct failing memory = {.fail_at = at};
+            struct knee_alloc alloc = {failing_resize, &memory};
+            struct knee_trace trace;
+            struct knee_err err = {0};
+            knee_status status = read_database(&d, NULL, &alloc, &trace, &err);
+            enough = memory.calls < at;
+            if (status) {
+                assert_int_equal(status, KNEE_SYSTEM);
+                assert_string_equal(err.what, "out of memory");
+            } else { /* a list that could not be made shorter is no loss */
+                assert_int_equal(spans_of(&trace), spans_of(&whole));
+                knee_trace_release(&trace);
+            }
+            assert_int_equal(memory.live, 0);
+        }
+        knee_trace_release(&whole);
+        sqlite3_free(d.bytes);
+    }
+}
+
+/* SQLite's own memory, capped at more and more bytes: whatever comes of it, a reason is given. */
+static void sqlite_without_memory_is_said(void **state)
+{
+    (void)state;
+    struct database d = database_of(nsight);
+    sqlite3_int64 before = sqlite3_memory_used();
+    size_t refused = 0;
+    for (sqlite3_int64 more = 1024; more < 160 << 10; more += UNIT_SANITIZED ? 8192 : 512) {
+        struct failing memory = {0};
+        struct knee_alloc alloc = {failing_resize, &memory};
+        struct knee_trace trace;
+        struct knee_err err = {0};
+        sqlite3_hard_heap_limit64(before + more);
+        knee_status status = read_database(&d, NULL, &alloc, &trace, &err);
+        sqlite3_hard_heap_limit64(0);
+        if (status)
+            assert_true(err.what[0]);
+        else
+            knee_trace_release(&trace);
+        refused += status != KNEE_OK;
+        assert_int_equal(memory.live, 0);
+    }
+    assert_true(refused > 0);
+    sqlite3_free(d.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_export_says_what_it_says),
+        cmocka_unit_test(processes_may_share_a_device),
+        cmocka_unit_test(rpd_says_what_it_says),
+        cmocka_unit_test(rocpd_says_what_it_says),
+        cmocka_unit_test(what_is_missing_is_counted),
+        cmocka_unit_test(what_is_no_trace_is_refused),
+        cmocka_unit_test(damage_is_counted),
+        cmocka_unit_test(a_stop_is_counted),
+        cmocka_unit_test(no_memory_is_said),
+        cmocka_unit_test(sqlite_without_memory_is_said),
+    };
+    return RUN(tests);
+}
+
+#else
+
+/* A build without SQLite says so, and what to do. */
+static void databases_are_refused(void **state)
+{
+    (void)state;
+    struct knee_trace trace;
+    struct knee_err err;
+    assert_int_equal(knee_nsys_read("a.sqlite", NULL, 0, NULL, NULL, &trace, &err), KNEE_SYSTEM);
+    assert_string_equal(err.what, "this knee was built without SQLite");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(databases_are_refused)};
+    return RUN(tests);
+}
+
+#endif
