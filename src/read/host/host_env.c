@@ -207,25 +207,34 @@ bool knee_read_ulimit(struct knee_facts *facts, struct knee_slice text)
 static const char *const modules[] = {"nvidia_peermem", "nv_peer_mem", "nvidia", "gdrdrv",
                                       "mlx5_ib",        "efa",         "amdgpu", "ib_uverbs"};
 
+/* Every line of two words or more has a size behind the name. */
+static bool is_module_list(struct knee_slice text)
+{
+    struct knee_slice line, name, size;
+    double number;
+    while (knee_slice_line(&text, &line))
+        if (knee_slice_word(&line, &name) && knee_slice_word(&line, &size) &&
+            !knee_slice_number(size, &number) && !knee_slice_is(size, "Size"))
+            return false;
+    return true;
+}
+
 bool knee_read_lsmod(struct knee_facts *facts, struct knee_slice text)
 {
-    struct knee_slice line, word;
-    size_t like = 0, all = 0, before = facts->count;
+    struct knee_slice line, word, size;
+    size_t before = facts->count;
+    if (!is_module_list(text))
+        return false;
     while (knee_slice_line(&text, &line)) {
-        struct knee_slice size;
-        double number;
         char key[48];
-        if (!knee_slice_word(&line, &word) || !knee_slice_word(&line, &size))
-            continue;
-        all++;
-        like += knee_slice_number(size, &number) || knee_slice_is(size, "Size");
-        for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+        bool row = knee_slice_word(&line, &word) && knee_slice_word(&line, &size);
+        for (size_t i = 0; row && i < sizeof modules / sizeof *modules; i++)
             if (knee_slice_is(word, modules[i])) {
                 knee_format(key, sizeof key, "module.%s", modules[i]);
                 knee_fact_put(facts, "", key, knee_slice_of("loaded"));
             }
     }
-    if (all == 0 || like < all || facts->count == before)
+    if (facts->count == before)
         return false;
     knee_fact_put(facts, "", "module.list", knee_slice_of("read"));
     return true;

@@ -535,12 +535,14 @@ static void take_line(struct nccl_log *log, struct knee_slice line)
         return; /* most lines of a log are channels, and those never tell of trouble */
     if (trouble(log, line, is_warning ? WARN : at == line.length ? ANY : NCCL))
         log->lines++;
-    else if (is_warning && !knee_slice_has(line, "Got completion"))
+    else if (is_warning && !knee_slice_has(line, "Got completion")) {
+        log->lines += at == line.length; /* PyTorch's line is NCCL's too */
         knee_fact_count(log->facts, log->host,
                         knee_slice_has(line, "uda failure") || knee_slice_has(line, "HIP failure")
                             ? "log.cuda_failure"
                             : "log.other_warning",
                         line);
+    }
 }
 
 static void tell(const struct nccl_log *log)

@@ -32,8 +32,9 @@ bool knee_read_rocm(struct knee_facts *facts, struct knee_slice text)
         const char *dot = strchr(values.path, '.');
         if (!dot || values.kind != KNEE_JSON_STRING)
             continue;
-        any = any || strncmp(values.path, "card", 4) == 0;
-        if (strcmp(values.path, "system.Driver version") == 0)
+        bool driver = strcmp(values.path, "system.Driver version") == 0;
+        any = any || driver || strncmp(values.path, "card", 4) == 0;
+        if (driver)
             knee_fact_put(facts, "", "driver", knee_slice_of(values.text));
         knee_format(subject, sizeof subject, "GPU %.*s",
                     (int)(dot - values.path < 20 ? dot - values.path : 20), values.path);
