@@ -595,7 +595,11 @@ static void a_stop_is_counted(void **state)
     assert_int_equal(read_database(&d, &options, NULL, &trace, &err), KNEE_OK);
     assert_int_equal(trace.losses[KNEE_LOSS_INTERRUPTED].count, 0);
     knee_trace_release(&trace);
+    struct database none = database_of(STRINGS);
     options.cancel = &stop;
+    assert_int_equal(read_database(&none, &options, NULL, &trace, &err), KNEE_INPUT);
+    assert_string_equal(err.what, "not read: stopped");
+    sqlite3_free(none.bytes);
     assert_int_equal(read_database(&d, &options, NULL, &trace, &err), KNEE_OK);
     assert_int_equal(trace.losses[KNEE_LOSS_INTERRUPTED].count, 1);
     knee_trace_release(&trace);

@@ -52,6 +52,19 @@ static void times_are_exact(void **state)
         {"12345678901234.5678e0,", 12345678901234568},
         {"0e5,", 0},
         {"3999999999999999.999,", 3999999999999999999},
+        {"1.234567890123456789e3,", 1234568}, /* more digits than are counted */
+        {"1.50000000000000000000e0,", 1500},
+        {"1234567890123456.50000000000000000000e-1,", 123456789012345650},
+        {"2.5e-3,", 2},
+        {"2.50000000000000000001e-3,", 3}, /* above the half by what is not counted */
+        {"2.5000000001e-3,", 3},
+        {"3.5e-3,", 4},
+        {"2.6e-3,", 3},
+        {"123.4e-7,", 0},
+        {"1e-9999,", 0},
+        {"0e99999,", 0},
+        {"4e15,", 4000000000000000000},
+        {"\"1.5e3\",", 1500000},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct window w = window_of(cases[i].text, strlen(cases[i].text));
@@ -78,7 +91,13 @@ static void what_is_no_time_is_refused(void **state)
                                       "4000000000000001,",
                                       "-2e15,",
                                       ".5,",
-                                      "-inf,"};
+                                      "-inf,",
+                                      "1e+x,",
+                                      "1e-,",
+                                      "4.1e15,",
+                                      "1e99999,",
+                                      "e5,",
+                                      "-1.1e15,"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct window w = window_of(bad[i], strlen(bad[i]));
         int64_t ns = 7;
@@ -92,17 +111,21 @@ static void what_is_no_time_is_refused(void **state)
 static void a_cut_number_asks_for_more(void **state)
 {
     (void)state;
-    const char *text = "1712195495519806.264";
-    for (size_t cut = 0; cut <= strlen(text); cut++) {
-        struct window w = window_of(text, cut);
-        int64_t ns;
-        const char *after = knee_scan_us(w.data, w.end, &ns);
-        assert_true(after == NULL || after == KNEE_SCAN_BAD);
-        assert_true(after == NULL || cut == 0);
-        after = knee_scan_int(w.data, w.end, &ns);
-        assert_true(after == NULL || cut == 0);
-        free(w.data);
-    }
+    static const char *const texts[] = {"1712195495519806.264", "15e3", "1.5e-3", "2E+10", "7.5"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (size_t cut = 0; cut <= strlen(texts[i]); cut++) {
+            struct window w = window_of(texts[i], cut);
+            int64_t ns;
+            const char *after = knee_scan_us(w.data, w.end, &ns);
+            assert_true(after == NULL || (after == KNEE_SCAN_BAD && cut == 0));
+            after = knee_scan_int(w.data, w.end, &ns);
+            assert_true(after == NULL || cut == 0);
+            free(w.data);
+        }
+    struct window w = window_of("\"1.5", 4); /* the sentinel is no closing quote */
+    int64_t ns;
+    assert_null(knee_scan_us(w.data, w.end, &ns));
+    free(w.data);
 }
 
 static void whole_numbers(void **state)
@@ -117,6 +140,8 @@ static void whole_numbers(void **state)
                  {"123456789,", 123456789},
                  {"1790857026000000000,", 1790857026000000000},
                  {"3.7,", 3},
+                 {"3e+7,", 3},
+                 {"3E-7,", 3},
                  {"9007199254740993,", 9007199254740993}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct window w = window_of(cases[i].text, strlen(cases[i].text));
@@ -242,6 +267,38 @@ static void values_end_where_they_end(void **state)
     }
 }
 
+#ifdef __SSE2__
+/* 16 and 32 bytes at a time say the same: where the brackets end, or that it is not known. */
+static void narrow_and_wide_skip_alike(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    static char text[1 << 18];
+    size_t known = 0;
+    for (int i = 0; i < 3000; i++) {
+        text[0] = '[';
+        size_t length = 1 + random_value(&seed, text + 1, 5);
+        text[length] = ']';
+        memset(text + length + 1, ' ', 64); /* a block is looked at as a whole */
+        struct window w = window_of(text, length + 65);
+        const char *narrow = knee_scan_skip(w.data + 1, w.end, 1, false);
+        const char *wide =
+            knee_scan_can_be_wide() ? knee_scan_skip(w.data + 1, w.end, 1, true) : narrow;
+        assert_ptr_equal(narrow, wide);
+        if (narrow)
+            assert_int_equal(narrow - w.data, length + 1);
+        known += narrow != NULL;
+        free(w.data);
+    }
+    assert_true(known > 100);
+    memset(text, ' ', sizeof text); /* too far away */
+    text[10000] = ']';
+    struct window w = window_of(text, 20000);
+    assert_null(knee_scan_skip(w.data, w.end, 1, false));
+    free(w.data);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +309,9 @@ int main(void)
         cmocka_unit_test(random_digits_agree_with_the_library),
         cmocka_unit_test(strings_end_where_json_goes_on),
         cmocka_unit_test(values_end_where_they_end),
+#ifdef __SSE2__
+        cmocka_unit_test(narrow_and_wide_skip_alike),
+#endif
     };
     return RUN(tests);
 }

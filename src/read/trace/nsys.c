@@ -511,6 +511,8 @@ static knee_status read_open(struct knee_nsys *n, struct knee_err *err)
     n->trace->format = rpd ? "rpd" : rocpd ? "rocpd" : "nsys";
     if (n->trace->events)
         return KNEE_OK;
+    if (n->trace->losses[KNEE_LOSS_INTERRUPTED].count)
+        return knee_fail(err, KNEE_INPUT, n->trace->file, "not read: stopped");
     bool broken = n->trace->losses[KNEE_LOSS_COLUMN].count > 0;
     knee_fail(err, KNEE_INPUT, n->trace->file,
               broken

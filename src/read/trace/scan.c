@@ -225,10 +225,20 @@ AVX2 static inline struct marks marks_avx2(const char *p)
 
 DEFINE_SKIP(skip_avx2, AVX2, marks_avx2, inside_by_product)
 
+bool knee_scan_can_be_wide(void)
+{
+    int avx2 = __builtin_cpu_supports("avx2") != 0, pclmul = __builtin_cpu_supports("pclmul") != 0;
+    return avx2 & pclmul;
+}
+
+const char *knee_scan_skip(const char *p, const char *end, size_t depth, bool wide)
+{
+    return wide ? skip_avx2(p, end, depth) : skip_sse2(p, end, depth);
+}
+
 const char *knee_scan_rest(const char *p, const char *end, size_t depth, uint64_t *repaired)
 {
-    bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul");
-    const char *after = wide ? skip_avx2(p, end, depth) : skip_sse2(p, end, depth);
+    const char *after = knee_scan_skip(p, end, depth, knee_scan_can_be_wide());
     if (after && after < end) {
         const char *next = knee_scan_space(after);
         if (next < end && (*next == ',' || *next == '}' || *next == ']'))
@@ -351,7 +361,7 @@ static const char *scan_exponent(const char *p, const char *end, int64_t *ns)
     int64_t digits = 0;
     int scale = 3, exponent = 0; /* value = digits 10^scale nanoseconds */
     bool point = false, sticky = false;
-    for (; is_digit(*p) || (*p == '.' && !point); p++) {
+    for (; is_digit(*p) || *p == '.'; p++) {
         if (*p == '.') {
             point = true;
         } else if (digits < 100000000000000000) {

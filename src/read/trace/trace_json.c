@@ -58,12 +58,10 @@ static void lose(struct knee_trace_reader *r, enum knee_loss_kind kind, const ch
 
 /* ---- After damage ---- */
 
-/* Does an event start at p? 1 yes, 0 no, -1 the window ends too early to tell. */
+/* Does an event start at p, where a brace is? 1 yes, 0 no, -1 the window ends too early to tell. */
 static int starts_event(const struct knee_trace_reader *r, const char *p, const char *end)
 {
     static const char *const keys[] = {"ph", "name", "cat", "pid", "ts"};
-    if (*p != '{')
-        return 0;
     p = knee_scan_space(p + 1);
     if (p + 16 > end)
         return -1;
@@ -545,9 +543,11 @@ static knee_status finish(struct knee_trace_reader *r, struct knee_err *err)
         trace->losses[KNEE_LOSS_CAPPED] = (struct knee_loss){1, trace->bytes};
     if (trace->events)
         return KNEE_OK;
+    if (stopped(r))
+        return knee_fail(err, KNEE_INPUT, trace->file, "not read: stopped");
     if (trace->losses[KNEE_LOSS_READ].count)
         return knee_fail(err, KNEE_INPUT, trace->file, "cannot be read: the system refuses");
-    knee_fail(err, KNEE_INPUT, trace->file, "not a trace: %s", r->look ? r->look : "an empty file");
+    knee_fail(err, KNEE_INPUT, trace->file, "not a trace: %s", r->look);
     knee_hint(err, "knee reads Kineto and XProf JSON, Nsight Systems sqlite exports, RPD, rocpd, "
                    "rocprofv3, XPlane and Chakra (also .gz)");
     return KNEE_INPUT;

@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The container of traces: what stands around the events, documents of several kinds, damage and
+ * what it costs, events that are too large, stops, and too little memory. Then what single events
+ * say: devices of XProf, shapes of products.
+ */
+#include "read/trace/product_args.h"
+#include "read/trace/reader.h"
+#include "trace_help.h"
+
+/* ---- Around the events ---- */
+
+#define WITH(member) "{" member ", \"traceEvents\": [" K("gemm", "1", "2") "]}"
+
+static void members_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *member;
+        int64_t rank, world, base_ns;
+        const char *backend, *gpu, *host;
+    } cases[] = {
+        {"\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": 3, \"world_size\": 8}", 3, 8, 0,
+         "nccl", "", ""},
+        {"\"distributedInfo\": {\"rank\" : \"3\", \"world_size\" :8}", 3, 8, 0, "", "", ""},
+        {"\"distributedInfo\": {\"rank\" 3, \"ranking\": 4, \"world_size\": 0}", -1, -1, 0, "", "",
+         ""},
+        {"\"distributedInfo\": {\"rank\": none, \"backend\": 7}", -1, -1, 0, "", "", ""},
+        {"\"distributedInfo\": {\"rank\": -1, \"world_size\": -8}", -1, -1, 0, "", "", ""},
+        {"\"distributedInfo\": {\"backend\": \"a\tb\"}", -1, -1, 0, "a?b", "", ""},
+        {"\"distributedInfo\": {\"backend\": \"0123456789012345678901234567890123456789\"}", -1, -1,
+         0, "0123456789012345678901234567890", "", ""},
+        {"\"distributedInfo\": {\"rank\"   }", -1, -1, 0, "", "", ""},
+        {"\"distributedInfo\": {\"backend\":   }", -1, -1, 0, "", "", ""},
+        {"\"baseTimeNanoseconds\": 1700000000000000000", -1, -1, 1700000000000000000, "", "", ""},
+        {"\"baseTimeNanoseconds\": -5", -1, -1, 0, "", "", ""},
+        {"\"baseTimeNanoseconds\": 9223372036854775800", -1, -1, 0, "", "", ""},
+        {"\"baseTimeNanoseconds\": null", -1, -1, 0, "", "", ""},
+        {"\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H200\"}]", -1, -1, 0, "",
+         "NVIDIA H200", ""},
+        {"\"host_name\": \"node\t1\"", -1, -1, 0, "", "", "node?1"},
+        {"\"hostname\": "
+         "\"0123456789012345678901234567890123456789012345678901234567890123456789\"",
+         -1, -1, 0, "", "", "012345678901234567890123456789012345678901234567890123456789012"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, "{%s, \"traceEvents\": [%s]}", cases[i].member,
+                 K("gemm", "1", "2"));
+        struct knee_trace t = trace_of(text);
+        if (t.rank != cases[i].rank || t.world_size != cases[i].world ||
+            t.base_ns != cases[i].base_ns || strcmp(t.backend, cases[i].backend) ||
+            strcmp(t.gpu_name, cases[i].gpu) || strcmp(t.host, cases[i].host))
+            fail_msg("%s: rank %d of %d, %s, %s, %s", cases[i].member, (int)t.rank,
+                     (int)t.world_size, t.backend, t.gpu_name, t.host);
+        assert_int_equal(spans_of(&t), 1);
+        knee_trace_release(&t);
+    }
+}
+
+static void every_kind_of_document_is_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *text;
+        size_t spans;
+        enum knee_loss_kind loss;
+        uint64_t count;
+    } cases[] = {
+        {"an array", "[" K("a", "1", "2") ", " K("b", "4", "2") "]", 2, KNEE_LOSS_EVENT, 0},
+        {"without its end", "[" K("a", "1", "2") ", " K("b", "4", "2"), 2, KNEE_LOSS_TRUNCATED, 0},
+        {"cut in an event", "[" K("a", "1", "2") ", {\"ph\": \"X\", ", 1, KNEE_LOSS_TRUNCATED, 1},
+        {"an object without its end", "{\"traceEvents\": [" K("a", "1", "2"), 1,
+         KNEE_LOSS_TRUNCATED, 1},
+        {"events, one a line", K("a", "1", "2") "\n" K("b", "4", "2") "\n", 2, KNEE_REPAIR_COMMA,
+         1},
+        {"two documents", "[" K("a", "1", "2") "][" K("b", "4", "2") "]", 2, KNEE_REPAIR_DOCUMENT,
+         1},
+        {"a byte order mark", "\xef\xbb\xbf[" K("a", "1", "2") "]", 1, KNEE_LOSS_EVENT, 0},
+        {"noise before", "noise [" K("a", "1", "2") "]", 1, KNEE_LOSS_EVENT, 1},
+        {"noise between", "[" K("a", "1", "2") " noise " K("b", "4", "2") "]", 2, KNEE_LOSS_EVENT,
+         1},
+        {"no comma", "[" K("a", "1", "2") " " K("b", "4", "2") "]", 2, KNEE_REPAIR_COMMA, 1},
+        {"an event cut short",
+         "[" K("a", "1", "2") ", {\"ph\": \"X\", \"cat\" \"kernel\"}, " K("b", "4", "2") "]", 2,
+         KNEE_LOSS_EVENT, 1},
+        {"a member without a value", "{\"a\": , \"traceEvents\": [" K("a", "1", "2") "]}", 1,
+         KNEE_LOSS_EVENT, 1},
+        {"a member without a name", "{5, \"traceEvents\": [" K("a", "1", "2") "]}", 1,
+         KNEE_LOSS_EVENT, 1},
+        {"events that are no list",
+         "{\"traceEvents\": {\"a\": 1}, \"more\": 2}[" K("a", "1", "2") "]", 1,
+         KNEE_REPAIR_DOCUMENT, 1},
+        {"a string that swallows an event",
+         "[{\"ph\": \"X\", \"name\": \"a\"b}, " K("b", "4", "2") ", " K("c", "8", "2") "]", 2,
+         KNEE_LOSS_EVENT, 1},
+        {"a first key of another name",
+         "[{\"a_key_that_is_much_too_long\": 1, \"ph\": \"X\", \"cat\": \"kernel\", \"name\": "
+         "\"a\", \"pid\": 0, \"tid\": 7, \"ts\": 1, \"dur\": 2}]",
+         1, KNEE_LOSS_EVENT, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_trace t = trace_of(cases[i].text);
+        if (spans_of(&t) != cases[i].spans || t.losses[cases[i].loss].count != cases[i].count)
+            fail_msg("%s: %zu pieces, %d of %s", cases[i].what, spans_of(&t),
+                     (int)t.losses[cases[i].loss].count, knee_loss_name(cases[i].loss));
+        knee_trace_release(&t);
+    }
+}
+
+static void what_is_no_trace_says_what_it_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *what;
+    } cases[] = {
+        {"", "not a trace: an empty file"},
+        {"{}", "not a trace: no trace events in it"},
+        {"hello", "not a trace: no trace events in it"},
+        {"\x89PNG\r\n", "not a trace: a PNG picture"},
+        {"PK\x03\x04", "not a trace: a zip archive"},
+        {"%PDF-1.7", "not a trace: a PDF"},
+        {"\x7f"
+         "ELF",
+         "not a trace: a program"},
+        {"SQLite format 3", "not a trace: an SQLite database"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_trace trace;
+        struct knee_err err;
+        assert_int_equal(read_bytes(cases[i].text, strlen(cases[i].text), "a.json", &trace, &err),
+                         KNEE_INPUT);
+        assert_string_equal(err.what, cases[i].what);
+        assert_non_null(strstr(err.hint, "Kineto"));
+    }
+}
+
+/* ---- Damage, and what it costs ---- */
+
+/* Events inside events, each of them damaged: all of them looked at from each start would take as
+ * long as the square of their number. Past a budget they are left out together. */
+static void nested_damage_is_given_up(void **state)
+{
+    (void)state;
+    enum { DEEP = 4000 };
+    static const char open[] = "{\"ph\":\"X\",\"a\":", shut[] = "1 @}";
+    char *text = malloc(DEEP * (sizeof open + sizeof shut) + 1024);
+    size_t used = (size_t)sprintf(text, "[");
+    for (int i = 0; i < DEEP; i++)
+        used += (size_t)sprintf(text + used, "%s", open);
+    for (int i = 0; i < DEEP; i++)
+        used += (size_t)sprintf(text + used, "%s", i ? " @}" : shut);
+    used += (size_t)sprintf(text + used, ", %s]", K("gemm", "1", "2"));
+    struct knee_trace t = trace_of(text);
+    assert_int_equal(spans_of(&t), 1);
+    assert_true(t.losses[KNEE_LOSS_EVENT].count > 10 && t.losses[KNEE_LOSS_EVENT].count < DEEP / 2);
+    knee_trace_release(&t);
+    free(text);
+}
+
+/* Larger than the window may grow (64 MiB): counted, and reading goes on behind it. */
+static void what_is_too_large_is_counted(void **state)
+{
+    (void)state;
+    size_t large = (size_t)70 << 20, used = 0;
+    if (UNIT_SANITIZED)
+        return;
+    static const char *const starts[] = {"[{\"ph\": \"X\", \"name\": \"", "{\"stackFrames\": \""};
+    char *text = malloc(large + 1024);
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        used = (size_t)sprintf(text, "%s", starts[i]);
+        memset(text + used, 'x', large);
+        used += large;
+        sprintf(text + used, "\"}, %s]", K("gemm", "1", "2"));
+        struct knee_trace t = trace_of(text);
+        assert_int_equal(spans_of(&t), 1);
+        assert_int_equal(t.losses[KNEE_LOSS_OVERLONG].count + t.losses[KNEE_LOSS_EVENT].count, 1);
+        knee_trace_release(&t);
+    }
+    free(text);
+}
+
+static void a_stop_is_counted(void **state)
+{
+    (void)state;
+    static const char text[] = "[" K("a", "1", "2") ", " K("b", "4", "2") "]";
+    for (size_t after = 0; after < 4; after++) {
+        volatile int stop = after == 0;
+        struct knee_trace_options options = {.cancel = &stop};
+        struct knee_trace_reader *r = knee_trace_begin("a.json", &options, NULL);
+        struct knee_trace trace;
+        struct knee_err err;
+        size_t size, at = 0, piece = strlen(text) / 3;
+        for (size_t i = 0; i < 3; i++, at += piece) {
+            char *room = knee_trace_room(r, &size);
+            assert_true(room && size >= piece);
+            memcpy(room, text + at, piece);
+            knee_trace_filled(r, piece);
+            stop = stop || i + 1 == after;
+        }
+        knee_status status = knee_trace_end(r, &trace, &err);
+        assert_int_equal(status, after > 1 ? KNEE_OK : KNEE_INPUT);
+        if (status) { /* it was not looked at: nothing is said about what it is */
+            assert_string_equal(err.what, "not read: stopped");
+        } else {
+            assert_int_equal(spans_of(&trace), after - 1);
+            knee_trace_release(&trace);
+        }
+    }
+    struct source source = {.data = text, .length = strlen(text)};
+    volatile int stop = 1;
+    struct knee_trace_options options = {.cancel = &stop};
+    struct knee_trace trace;
+    struct knee_err err;
+    assert_int_equal(knee_trace_read((struct knee_reader){source_read, &source}, "a.json", &options,
+                                     NULL, &trace, &err),
+                     KNEE_INPUT);
+    assert_string_equal(err.what, "not read: stopped");
+    knee_trace_abandon(NULL);
+}
+
+/* Also where the window has to grow. */
+static void no_memory_is_said(void **state)
+{
+    (void)state;
+    enum { LARGE = 3 << 20 };
+    char *text = malloc(LARGE + 1024);
+    int used = sprintf(text, "[%s, {\"ph\": \"X\", \"args\": \"", K("a", "1", "2"));
+    memset(text + used, 'x', LARGE);
+    sprintf(text + used + LARGE, "\"}, %s]", K("b", "4", "2"));
+    bool enough = false;
+    for (size_t at = 1; !enough; at++) {
+        struct failing memory = {.fail_at = at};
+        struct knee_alloc alloc = {failing_resize, &memory};
+        struct source source = {.data = text, .length = strlen(text)};
+        struct knee_trace trace;
+        struct knee_err err = {0};
+        knee_status status = knee_trace_read((struct knee_reader){source_read, &source}, "a.json",
+                                             NULL, &alloc, &trace, &err);
+        enough = memory.calls < at;
+        if (status) {
+            assert_int_equal(status, KNEE_SYSTEM);
+            assert_string_equal(err.what, "out of memory");
+        } else {
+            assert_int_equal(spans_of(&trace), 2);
+            knee_trace_release(&trace);
+        }
+        assert_int_equal(memory.live, 0);
+    }
+    free(text);
+}
+
+/* ---- Compressed bytes ---- */
+
+#if KNEE_HAVE_ISAL || KNEE_HAVE_ZLIB
+/* "hello\n", made by gzip -n. */
+static const char hello[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xcd\xc9\xc9\xe7\x02"
+                            "\x00\x20\x30\x3a\x36\x06\x00\x00\x00";
+enum { HELLO = sizeof hello - 1 };
+
+static void members_follow_each_other(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *text, *trouble;
+        size_t members, zeros, cut, fail_at;
+        const char *then;
+    } cases[] = {
+        {"one", "hello\n", NULL, 1, 0, 0, 0, ""},
+        {"two", "hello\nhello\n", NULL, 2, 0, 0, 0, ""},
+        {"zeros behind it", "hello\n", NULL, 1, 5, 0, 0, ""},
+        {"something else behind it", "hello\n", "something else follows the compressed data", 1, 0,
+         0, 0, "text"},
+        {"cut off", "hello\n", "it ends early", 1, 0, 9, 0, ""},
+        {"cut off in the head", "", "it ends early", 1, 0, 20, 0, ""},
+        {"cut off in the second one", "hello\n", "it ends early", 2, 0, 18, 0, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (size_t piece = 1; piece < 40; piece += 13) {
+            char data[256] = "", out[64] = "";
+            size_t used = 0, got = 0;
+            for (size_t m = 0; m < cases[i].members; m++, used += HELLO)
+                memcpy(data + used, hello, HELLO);
+            used += cases[i].zeros;
+            used += (size_t)sprintf(data + used, "%s", cases[i].then);
+            used -= cases[i].cut;
+            struct source source = {.data = data, .length = used, .piece = piece};
+            struct knee_gunzip *g =
+                knee_gunzip_new((struct knee_reader){source_read, &source}, NULL);
+            for (ptrdiff_t n; (n = knee_gunzip_read(g, out + got, sizeof out - got - 1)) > 0;)
+                got += (size_t)n;
+            const char *trouble = knee_gunzip_trouble(g);
+            if (strcmp(out, cases[i].text) || !trouble != !cases[i].trouble ||
+                (trouble && strcmp(trouble, cases[i].trouble)))
+                fail_msg("%s, %zu bytes at a time: '%s', %s", cases[i].what, piece, out,
+                         trouble ? trouble : "no trouble");
+            knee_gunzip_free(g);
+        }
+}
+
+/* The system refuses: before the first byte, in a member, behind one. */
+static void reads_that_fail_are_said(void **state)
+{
+    (void)state;
+    for (size_t fail_at = 1; fail_at <= HELLO + 1; fail_at++) {
+        struct source source = {.data = hello, .length = HELLO, .piece = 1, .fail_at = fail_at};
+        struct knee_gunzip *g = knee_gunzip_new((struct knee_reader){source_read, &source}, NULL);
+        char out[64];
+        size_t got = 0;
+        ptrdiff_t n;
+        while ((n = knee_gunzip_read(g, out + got, sizeof out - got)) > 0)
+            got += (size_t)n;
+        if (fail_at == HELLO + 1)
+            assert_int_equal(got, 6);
+        if (fail_at > 3)
+            assert_string_equal(knee_gunzip_trouble(g), "it could not be read to its end");
+        else
+            assert_true(n < 0 || fail_at == 2);
+        knee_gunzip_free(g);
+    }
+}
+
+static void damaged_members_are_said(void **state)
+{
+    (void)state;
+    char data[HELLO];
+    memcpy(data, hello, HELLO);
+    data[12] ^= 0x55;
+    data[20] ^= 0x55; /* the checksum, too */
+    struct source source = {.data = data, .length = HELLO};
+    struct knee_gunzip *g = knee_gunzip_new((struct knee_reader){source_read, &source}, NULL);
+    char out[64];
+    while (knee_gunzip_read(g, out, sizeof out) > 0)
+        ;
+    assert_non_null(knee_gunzip_trouble(g));
+    assert_int_equal(knee_gunzip_read(g, out, SIZE_MAX), 0); /* and nothing comes after it */
+    knee_gunzip_free(g);
+    knee_gunzip_free(NULL);
+}
+#endif
+
+static void all_of_a_file_up_to_a_cap(void **state)
+{
+    (void)state;
+    static char text[3 << 20];
+    memset(text, 'x', sizeof text);
+    bool enough = false;
+    for (size_t at = 1; !enough; at++) {
+        struct failing memory = {.fail_at = at};
+        struct knee_alloc alloc = {failing_resize, &memory};
+        struct source source = {.data = text, .length = sizeof text};
+        void *data = NULL;
+        size_t length = 0;
+        knee_status status = knee_gunzip_all((struct knee_reader){source_read, &source}, SIZE_MAX,
+                                             &alloc, &data, &length);
+        enough = memory.calls < at;
+        assert_int_equal(status, enough ? KNEE_OK : KNEE_SYSTEM);
+        if (enough) {
+            assert_int_equal(length, sizeof text);
+            assert_memory_equal(data, text, sizeof text);
+            failing_resize(&memory, data, 0);
+        }
+        assert_int_equal(memory.live, 0);
+    }
+    struct source source = {.data = text, .length = sizeof text};
+    void *data = NULL;
+    size_t length = 0;
+    assert_int_equal(
+        knee_gunzip_all((struct knee_reader){source_read, &source}, 1 << 20, NULL, &data, &length),
+        KNEE_SYSTEM);
+    source = (struct source){.data = text, .length = sizeof text, .fail_at = 1};
+    assert_int_equal(
+        knee_gunzip_all((struct knee_reader){source_read, &source}, SIZE_MAX, NULL, &data, &length),
+        KNEE_SYSTEM);
+    assert_null(data);
+}
+
+/* ---- XProf ---- */
+
+#define PROCESS(pid, label)                                                                        \
+    "{\"ph\": \"M\", \"pid\": " pid ", \"name\": \"process_name\", \"args\": {\"name\": \"" label  \
+    "\"}}"
+#define THREAD(pid, tid, label)                                                                    \
+    "{\"ph\": \"M\", \"pid\": " pid ", \"tid\": " tid ", \"name\": \"thread_name\", \"args\": "    \
+    "{\"name\": \"" label "\"}}"
+#define RAN(pid, tid, name, ts, dur)                                                               \
+    "{\"ph\": \"X\", \"pid\": " pid ", \"tid\": " tid ", \"name\": \"" name "\", \"ts\": " ts      \
+    ", \"dur\": " dur "}"
+
+static void rows_of_devices_are_told_apart(void **state)
+{
+    (void)state;
+    static const char
+        text
+            [] =
+                "[" THREAD("1", "1", "Stream #1") ", " PROCESS("1", "/device:TPU:0") ", " PROCESS(
+                    "1", "/device:TPU:0") ", " PROCESS("2", "/device:CUSTOM:x") ", " PROCESS("3", "/host:CPU") ", " THREAD("1", "1", "XLA Ops") ", " THREAD("1", "2", "Async XLA Ops") ", " THREAD("1", "3", "Steps") ", " THREAD("1", "4", "XLA Modules") ", " THREAD("1", "5", "XLA Async Ops") ", " THREAD("2",
+                                                                                                                                                                                                                                                                                                              "1",
+                                                                                                                                                                                                                                                                                                              "XLA Ops") ", " RAN("1",
+                                                                                                                                                                                                                                                                                                                                  "1",
+                                                                                                                                                                                                                                                                                                                                  "fusion.1", "10",
+                                                                                                                                                                                                                                                                                                                                  "5") ", " RAN("1",
+                                                                                                                                                                                                                                                                                                                                                "1",
+                                                                                                                                                                                                                                                                                                                                                "copy-start",
+                                                                                                                                                                                                                                                                                                                                                "20",
+                                                                                                                                                                                                                                                                                                                                                "5") ", " RAN("1",
+                                                                                                                                                                                                                                                                                                                                                              "2",
+                                                                                                                                                                                                                                                                                                                                                              "async-copy", "30", "5") ", " RAN("1",
+                                                                                                                                                                                                                                                                                                                                                                                                "2",
+                                                                                                                                                                                                                                                                                                                                                                                                "all-reduce.1", "40", "5") ", " RAN("1",
+                                                                                                                                                                                                                                                                                                                                                                                                                                    "5",
+                                                                                                                                                                                                                                                                                                                                                                                                                                    "all-gather.2",
+                                                                                                                                                                                                                                                                                                                                                                                                                                    "46", "1") ", " RAN("1",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                        "3", "7", "5", "95") ", " RAN("1",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                      "4", "jit_step",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                      "5", "95") ", " RAN("1",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          "9",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          "nobody", "5", "95") ", " RAN("2",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "1",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "custom", "5",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "95") ", " RAN("3", "1", "python", "5", "95") ", " RAN("1", "1", "Memset", "50", "-1") ", " RAN("1",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "1",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "Memcpy",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "60",
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "2e13") ", "
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                "{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"name\": \"no end\", \"ts\": 70}, "
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                "{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"name\": \"no start\", \"dur\": 70}, "
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                "{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"name\": \"nan\", \"ts\": nan, \"dur\": 70}]";
+    struct knee_trace t = trace_of(text);
+    static const enum knee_span_kind kinds[] = {KNEE_SPAN_COMPUTE, KNEE_SPAN_COPY, KNEE_SPAN_COPY,
+                                                KNEE_SPAN_COMM,    KNEE_SPAN_COMM, KNEE_SPAN_COPY};
+    assert_string_equal(t.format, "xprof");
+    assert_int_equal(t.rank_count, 1);
+    assert_int_equal(t.ranks[0].span_count, 6);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(t.ranks[0].spans[i].kind, kinds[i]);
+    assert_int_equal(t.step_count, 1);
+    assert_int_equal(t.losses[KNEE_LOSS_TIME].count, 4);
+    assert_int_equal(t.losses[KNEE_REPAIR_DURATION].count, 1);
+    knee_trace_release(&t);
+}
+
+/* ---- Shapes of products ---- */
+
+static void shapes_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *dims, *inputs, *types;
+        bool read;
+        struct knee_product product;
+    } cases[] = {
+        {"aten::mm",
+         "[[8, 512], [512, 64]]",
+         "[\"\", \"\"]",
+         "[\"c10::BFloat16\", \"float\"]",
+         true,
+         {.count = 1, .m = 8, .k = 512, .n = 64, .element_bytes = 2}},
+        {"aten::addmm",
+         "[[64], [8, 512], [512, 64]]",
+         "",
+         "[\"\", \"float\"]",
+         true,
+         {.count = 1, .m = 8, .k = 512, .n = 64, .element_bytes = 4}},
+        {"aten::bmm",
+         "[[3, 8, 512], [3, 512, 64]]",
+         "",
+         "[\"double\"]",
+         true,
+         {.count = 3, .m = 8, .k = 512, .n = 64, .element_bytes = 8}},
+        {"aten::_scaled_mm",
+         "[[8, 512], [512, 64]]",
+         "",
+         "[\"c10::Float8_e4m3fn\"]",
+         true,
+         {.count = 1, .m = 8, .k = 512, .n = 64, .element_bytes = 1}},
+        {"aten::mm",
+         "[[8, 512], [512, 64]]",
+         "",
+         "[\"c10::Something\", \"",
+         true,
+         {.count = 1, .m = 8, .k = 512, .n = 64}},
+        {"aten::mm",
+         "[[8, 512], [512, 64]]",
+         "",
+         "[]",
+         true,
+         {.count = 1, .m = 8, .k = 512, .n = 64}},
+        {"aten::_scaled_dot_product_flash_attention",
+         "[[2, 4, 128, 64], [2, 4, 256, 64], [2, 4, 256, 64], [], []]",
+         "[\"\", \"\", \"\", \"0.\", \"True\", \"False\"]",
+         "[\"c10::Half\"]",
+         true,
+         {.count = 8,
+          .m = 128,
+          .n = 256,
+          .k = 64,
+          .element_bytes = 2,
+          .attention = true,
+          .causal = true}},
+        {"aten::_scaled_dot_product_flash_attention",
+         "[[2, 4, 128, 64], [2, 4, 256, 64]]",
+         "[\"\", \"\", \"\", \"0.\", \"Maybe",
+         "[\"c10::Half\"]",
+         true,
+         {.count = 8, .m = 128, .n = 256, .k = 64, .element_bytes = 2, .attention = true}},
+        {"aten::_scaled_dot_product_flash_attention",
+         "[[2, 4, 128], [2, 4, 256, 64]]",
+         "",
+         "",
+         false,
+         {0}},
+        {"aten::_scaled_dot_product_flash_attention",
+         "[[2, 4, 128, 64], [2, 256, 64]]",
+         "",
+         "",
+         false,
+         {0}},
+        {"aten::_scaled_dot_product_flash_attention",
+         "[[2, 4, 128, 64], [2, 4, 256, 32]]",
+         "",
+         "",
+         false,
+         {0}},
+        {"aten::mm", "[[8, 512], [512]]", "", "", false, {0}},
+        {"aten::mm", "[[8], [512]]", "", "", false, {0}},
+        {"aten::mm", "[[1, 2, 3, 4], [1, 2, 3, 4]]", "", "", false, {0}},
+        {"aten::mm", "[[1, 2, 3, 4, 5], [1, 2]]", "", "", false, {0}},
+        {"aten::mm", "[[8, 512], [64, 512]]", "", "", false, {0}},
+        {"aten::bmm", "[[3, 8, 512], [4, 512, 64]]", "", "", false, {0}},
+        {"aten::mm", "[[8, 0], [0, 64]]", "", "", false, {0}},
+        {"aten::mm", "[[8, 99999999999], [512, 64]]", "", "", false, {0}},
+        {"aten::mm", "[[[8, 512]], [512, 64]]", "", "", false, {0}},
+        {"aten::mm", "[[8, 512], [[512, 64]]]", "", "", false, {0}},
+        {"aten::mm", "[[8, 512], []]", "", "", false, {0}},
+        {"aten::mm", "[[8, 512]]", "", "", false, {0}},
+        {"aten::mm", "", "", "", false, {0}},
+        {"aten::relu", "[[8, 512], [512, 64]]", "", "", false, {0}},
+        {"aten::mmm", "[[8, 512], [512, 64]]", "", "", false, {0}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_event e = {.name = knee_slice_of(cases[i].name), .has_args = true};
+        struct knee_product p = {0}, want = cases[i].product;
+        e.args.dims = knee_slice_of(cases[i].dims);
+        e.args.inputs = knee_slice_of(cases[i].inputs);
+        e.args.types = knee_slice_of(cases[i].types);
+        bool read = knee_product_from(&e, &p);
+        if (read != cases[i].read || p.count != want.count || p.m != want.m || p.n != want.n ||
+            p.k != want.k || p.element_bytes != want.element_bytes ||
+            p.attention != want.attention || p.causal != want.causal || p.backward)
+            fail_msg("%s of %s: %d, %g x %g %g %g, %d bytes", cases[i].name, cases[i].dims, read,
+                     p.count, p.m, p.n, p.k, (int)p.element_bytes);
+    }
+    struct knee_event without = {.name = knee_slice_of("aten::mm")};
+    struct knee_product p;
+    assert_false(knee_product_from(&without, &p));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_are_read),
+        cmocka_unit_test(every_kind_of_document_is_read),
+        cmocka_unit_test(what_is_no_trace_says_what_it_is),
+        cmocka_unit_test(nested_damage_is_given_up),
+        cmocka_unit_test(what_is_too_large_is_counted),
+        cmocka_unit_test(a_stop_is_counted),
+        cmocka_unit_test(no_memory_is_said),
+#if KNEE_HAVE_ISAL || KNEE_HAVE_ZLIB
+        cmocka_unit_test(members_follow_each_other),
+        cmocka_unit_test(reads_that_fail_are_said),
+        cmocka_unit_test(damaged_members_are_said),
+#endif
+        cmocka_unit_test(all_of_a_file_up_to_a_cap),
+        cmocka_unit_test(rows_of_devices_are_told_apart),
+        cmocka_unit_test(shapes_are_read),
+    };
+    return RUN(tests);
+}
