@@ -612,9 +612,312 @@ static void sizes_as_nccl_tests_writes_them(void **state)
             fail_msg("'%s' was taken", bad[i]);
 }
 
+/* ---- What single lines say ---- */
+
+/* Behind a row of a table, as a run prints it. */
+static struct knee_logs with_line(const char *line)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "%s%s%s\n%s", HEADER, ROW_1M, line, ROW_1G);
+    return read_logs(text, "x.log");
+}
+
+static void lines_of_nccl_say(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        unsigned seen;
+        double adapters, ranks, nodes;
+    } cases[] = {
+        {"n1:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via NET/Socket/0",
+         KNEE_SEEN_SOCKET | KNEE_SEEN_NO_GDR, NAN, 16, 1},
+        {"n1:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via NET/IB/0",
+         KNEE_SEEN_RDMA | KNEE_SEEN_NO_GDR, NAN, 16, 1},
+        {"n1:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via NET/IB/0/GDRDMA",
+         KNEE_SEEN_RDMA | KNEE_SEEN_GDR, NAN, 16, 1},
+        {"n1:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM", KNEE_SEEN_SHM, NAN, 16, 1},
+        {"n1:1:2 [0] NCCL INFO NET/OFI Selected Provider is efa (found 4 nics)", 0, 4, 16, 1},
+        {"n1:1:2 [0] NCCL INFO NET/IB : Using [x]mlx5_0 [0]mlx5_1 [:", 0, 1, 16, 1},
+        {"n1:1:2 [0] NCCL INFO NET/IB : Using [0]a [1]b\nn1:1:2 [0] NCCL INFO NET/IB : Using [0]a",
+         0, 2, 16, 1},
+        {"n1:1:2 [0] NCCL WARN P2P is disabled between connected GPUs", KNEE_SEEN_NO_P2P, NAN, 16,
+         1},
+        {"n1:1:2 [0] NCCL INFO comm 0x1 rank 0 nRanks 16 nNodes 4 localRanks 4", 0, NAN, 16, 4},
+        {"NCCL INFO without a host", 0, NAN, 16, 2},
+        {"[0] NCCL INFO without a host", 0, NAN, 16, 2},
+        {"] NCCL INFO without a host", 0, NAN, 16, 2},
+        {"word NCCL INFO without a host", 0, NAN, 16, 2},
+        {":1:2 [0] NCCL INFO without a host", 0, NAN, 16, 2},
+        {"x] n1:1:2 [0] NCCL INFO something before", 0, NAN, 16, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_logs logs = with_line(cases[i].line);
+        const struct knee_log *log = &logs.logs[0];
+        bool adapters = log->adapters == cases[i].adapters ||
+                        (isnan(log->adapters) && isnan(cases[i].adapters));
+        if (log->sample_count != 2 ||
+            (log->seen | KNEE_SEEN_NCCL) != (cases[i].seen | KNEE_SEEN_NCCL) || !adapters ||
+            log->ranks != cases[i].ranks || log->nodes != cases[i].nodes)
+            fail_msg("%s: %zu rows, seen %x, %g adapters, %g ranks on %g nodes", cases[i].line,
+                     log->sample_count, log->seen, log->adapters, log->ranks, log->nodes);
+        knee_logs_release(&logs);
+    }
+}
+
+static void tuning_is_kept_by_size(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *algorithm, *protocol;
+    } cases[] = {
+        {"AllReduce: 8192 Bytes -> Algo RING proto SIMPLE channel", "RING", "SIMPLE"},
+        {"8192 Bytes -> Algo 1 proto 2 time 86.07", "RING", "SIMPLE"},
+        {"8192 Bytes -> Algo 0 proto 0 time 86.07", "TREE", "LL"},
+        {"8192 Bytes -> Algo 9 proto 9 time 86.07", "9", "9"},
+        {"8192 Bytes -> Algo -1 proto -1 time 86.07", "-1", "-1"},
+        {"many Bytes -> Algo 1 proto 2 time 86.07", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "n1:1:2 [0] NCCL INFO %s\nn1:1:2 [0] NCCL INFO %s",
+                 cases[i].words, cases[i].words);
+        struct knee_logs logs = with_line(line);
+        const struct knee_log *log = &logs.logs[0];
+        assert_int_equal(log->tuning_count, cases[i].algorithm != NULL);
+        if (log->tuning_count) {
+            assert_string_equal(log->tunings[0].algorithm, cases[i].algorithm);
+            assert_string_equal(log->tunings[0].protocol, cases[i].protocol);
+        }
+        knee_logs_release(&logs);
+    }
+    struct knee_text text = {0};
+    knee_text_printf(&text, "%s%s", HEADER, ROW_1M);
+    for (int i = 0; i < 2 * KNEE_TUNINGS_KEPT; i++)
+        knee_text_printf(&text, "n1:1:2 [0] NCCL INFO %d Bytes -> Algo 1 proto 2\n", 8 * i + 8);
+    struct knee_logs logs = read_logs(text.data, "x.log");
+    assert_int_equal(logs.logs[0].tuning_count, KNEE_TUNINGS_KEPT);
+    knee_logs_release(&logs);
+    knee_text_release(&text);
+}
+
+/* Each is one element of "rows" or "results". */
+static void elements_are_refused_with_a_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *element, *reason; /* NULL: it is used */
+    } cases[] = {
+        {"{\"bytes\": 8, \"time_s\": 1e-5}", NULL},
+        {"{\"bytes\": \"8\", \"time_us\": \"10\"}", NULL},
+        {"{\"bytes\": 8, \"in_place\": {\"time\": 10}}", NULL},
+        {"{\"bytes\": 8, \"out_of_place\": {\"time\": 10}, \"in_place\": {\"time\": 9}}", NULL},
+        {"{\"time_s\": 1e-5}", "no size"},
+        {"{\"bytes\": \"many\", \"time_s\": 1e-5}", "no size"},
+        {"{\"bytes\": 0, \"time_s\": 1e-5}", "0 bytes"},
+        {"{\"bytes\": 8}", "no time"},
+        {"{\"bytes\": 8, \"time_s\": 0}", "the time is 0 or less"},
+        {"{\"bytes\": 8, \"time_s\": 1e-5, \"in_place\": {\"time\": -1}}", "the time is 0 or less"},
+        {"{\"bytes\": 8, \"time_s\": 1e-5, \"out_of_place\": {\"nwrong\": 3}}",
+         "the run had wrong results"},
+        {"{\"bytes\": 8, \"time_s\": 1e-5, \"in_place\": {\"nwrong\": 3}}",
+         "the run had wrong results"},
+        {"{\"bytes\": 8, \"time_s\": 1e-5, \"collective\": \"juggle\"}",
+         "the collective is not known"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "\n \r\n{\"config\": {\"ngpus\": \"x\"}, \"devices\": [{\"rank\": \"x\", "
+                 "\"device\": \"x\", \"else\": 1}, {\"rank\": 1, \"device\": 1, "
+                 "\"device_info\": \"A\"}, {\"rank\": 0, \"device\": 0, \"device_info\": \"B\"}], "
+                 "\"rows\": [{\"bytes\": 1, \"time_s\": 1e-6}, %s]}",
+                 cases[i].element);
+        struct knee_logs logs = read_logs(text, "x.json");
+        const struct knee_log *log = &logs.logs[0];
+        assert_int_equal(log->sample_count, cases[i].reason ? 1 : 2);
+        assert_int_equal(log->refused, cases[i].reason != NULL);
+        if (cases[i].reason)
+            assert_string_equal(log->refusals[0].reason, cases[i].reason);
+        assert_string_equal(log->gpu, "A");
+        assert_near(log->ranks, 2, 0);
+        knee_logs_release(&logs);
+    }
+}
+
+/* What differs makes another table: in JSON and in CSV. */
+static void what_differs_is_another_table(void **state)
+{
+    (void)state;
+    static const char *const json[] = {
+        "\"collective\": \"all_gather\", \"ranks\": 4, \"nodes\": 2",
+        "\"collective\": \"all_reduce\", \"ranks\": 8, \"nodes\": 2",
+        "\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": 1",
+        "\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": 2, \"algorithm\": \"ring\", "
+        "\"hops\": 6, \"share\": 1.5",
+        "\"ranks\": 1, \"nodes\": 0.5",
+    };
+    for (size_t i = 0; i < sizeof json / sizeof *json; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "{\"rows\": [{\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": 2, "
+                 "\"bytes\": 8, \"time_s\": 1e-5}, {%s, \"bytes\": 8, \"time_s\": 1e-5}]}",
+                 json[i]);
+        struct knee_logs logs = read_logs(text, "x.json");
+        if (logs.count != 2)
+            fail_msg("%s: %zu tables", json[i], logs.count);
+        assert_near(logs.logs[1].hops, i == 3 ? 6 : 0, 0);
+        knee_logs_release(&logs);
+    }
+    static const char *const csv[] = {
+        "all_gather,a,x,ring,4,2,6,1.5", "all_reduce,b,x,ring,4,2,6,1.5",
+        "all_reduce,a,y,ring,4,2,6,1.5", "all_reduce,a,x,tree,4,2,6,1.5",
+        "all_reduce,a,x,ring,8,2,6,1.5", "all_reduce,a,x,ring,4,1,6,1.5",
+        "all_reduce,a,x,ring,4,2,7,1.5", "all_reduce,a,x,ring,4,2,6,2.5",
+        "all_reduce,a,x,ring,4,,6,1.5",  "all_reduce,,x,ring,4,2,6,1.5",
+        "all_reduce,a,x,ring,4,2,6,1.5"};
+    enum { KINDS = sizeof csv / sizeof *csv };
+    struct knee_text text = {0};
+    knee_text_puts(&text, "op,gpu,dtype,algorithm,ranks,nodes,hops,share,bytes,time_us\n");
+    for (int turn = 0; turn < 3; turn++)
+        for (size_t i = 0; i < KINDS; i++)
+            knee_text_printf(&text, "%s,%d,%d\n", csv[i], 8 << turn, turn + 1);
+    struct knee_logs logs = read_logs(text.data, "x.csv");
+    assert_int_equal(logs.count, KINDS);
+    for (size_t i = 0; i < logs.count; i++)
+        assert_int_equal(logs.logs[i].sample_count, 3);
+    knee_logs_release(&logs);
+    knee_text_release(&text);
+}
+
+/* Sizes of one rank: the table of which collectives has them is OSU's. */
+static void osu_counts_the_whole_buffer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *title;
+        enum knee_op op;
+        bool per_rank;
+    } cases[] = {
+        {"Allgather", KNEE_OP_ALL_GATHER, true},  {"Gather", KNEE_OP_GATHER, true},
+        {"Scatter", KNEE_OP_SCATTER, true},       {"All-to-All", KNEE_OP_ALL_TO_ALL, true},
+        {"Alltoallv", KNEE_OP_ALL_TO_ALLV, true}, {"Allreduce", KNEE_OP_ALL_REDUCE, false},
+        {"Broadcast", KNEE_OP_BROADCAST, false},  {"Reduce", KNEE_OP_REDUCE, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "noise before\n# OSU MPI-CUDA %s Latency Test v7.0\n# Size Avg\n0 5\n8 -1\n9\n8 "
+                 "10\n\n",
+                 cases[i].title);
+        struct knee_logs logs = {0};
+        struct knee_err err;
+        knee_status status = knee_logs_read(&logs, text, strlen(text), "x", NULL, &err);
+        assert_int_equal(status, cases[i].per_rank ? KNEE_INPUT : KNEE_OK); /* how many ranks? */
+        knee_logs_release(&logs);
+        struct knee_log_hints hints = {.ranks = 4, .nodes = NAN, .op = KNEE_OP_UNKNOWN};
+        memset(&logs, 0, sizeof logs);
+        assert_int_equal(knee_logs_read(&logs, text, strlen(text), "x", &hints, &err), KNEE_OK);
+        assert_int_equal(logs.logs[0].op, cases[i].op);
+        assert_near(logs.logs[0].samples[0].bytes, cases[i].per_rank ? 32 : 8, 0);
+        assert_int_equal(logs.logs[0].refused, 3);
+        knee_logs_release(&logs);
+    }
+}
+
+/* Not prefixes, though they begin like one: nothing of a row is cut off with them. */
+static void what_looks_like_a_prefix(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"2024-05-01X12:00:00.123 ",
+                                        "2024-05-01T12.00:00.123 ",
+                                        "2024/05-01T12:00:00.123 ",
+                                        "2024-05/01T12:00:00.123 ",
+                                        "\033[00000000000000000000",
+                                        "1234567: ",
+                                        "node-17: x",
+                                        "node-17:",
+                                        "(never closed",
+                                        "[never closed",
+                                        "12:x"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct knee_logs logs = with_line(lines[i]);
+        assert_int_equal(logs.logs[0].sample_count, 2);
+        knee_logs_release(&logs);
+    }
+    struct knee_logs logs =
+        with_line("NCCL_PROTO=LL ./all_reduce_perf -b 8\n./all_gather_perf\n"
+                  "# algorithm: ring hops 6 share 1.5\n"
+                  "# algorithm: the library's\n# algorithm: ring hops 6 share x\n"
+                  "# algorithm: ring hops x\n# algorithm: ring hops 0 share 1\n"
+                  "# algorithm: ring hops 6 share 0\n# nThread 1");
+    assert_int_equal(logs.logs[0].op, KNEE_OP_ALL_REDUCE);
+    assert_true(logs.logs[0].seen & KNEE_SEEN_FORCED_ALGO);
+    assert_near(logs.logs[0].hops, 6, 0);
+    assert_near(logs.logs[0].share, 1.5, 0);
+    knee_logs_release(&logs);
+}
+
+/* The words that tell the machine: a name and a description of any length. */
+static void long_descriptions_fit(void **state)
+{
+    (void)state;
+    char about[4096], name[4096];
+    memset(about, 'x', sizeof about - 1);
+    memset(name, 'y', sizeof name - 1);
+    for (size_t length = 1; length < sizeof about; length = 3 * length / 2 + 1) {
+        struct knee_log_hints hints = {.ranks = NAN, .nodes = NAN, .op = KNEE_OP_UNKNOWN, about};
+        struct knee_logs logs = {0};
+        struct knee_err err;
+        about[length] = name[length] = '\0';
+        assert_int_equal(
+            knee_logs_read(&logs, HEADER ROW_1M, strlen(HEADER ROW_1M), name, &hints, &err),
+            KNEE_OK);
+        assert_near(logs.logs[0].nodes, 2, 0);
+        knee_logs_release(&logs);
+        about[length] = 'x', name[length] = 'y';
+    }
+}
+
+/* Caps: what is beyond them is counted or said. */
+static void caps_are_kept(void **state)
+{
+    (void)state;
+    struct knee_text text = {0};
+    struct knee_logs logs = {0};
+    struct knee_err err;
+    knee_text_printf(&text, "%s%s", HEADER, ROW_1M);
+    for (int i = 0; i < 2 * KNEE_REFUSALS_KEPT; i++)
+        knee_text_puts(&text, "0 0 float sum -1 1.0 0.0 0.0 0 1.0 0.0 0.0 0\n");
+    for (int i = 0; i < 5000; i++)
+        knee_text_printf(&text, "# Rank %d Pid 1 on host%d device 0 [0x07] NVIDIA H100\n", i % 16,
+                         i);
+    logs = read_logs(text.data, "x.log");
+    assert_int_equal(logs.logs[0].refused, 2 * KNEE_REFUSALS_KEPT);
+    assert_int_equal(logs.logs[0].refusal_count, KNEE_REFUSALS_KEPT);
+    knee_logs_release(&logs);
+    text.length = 0;
+    knee_text_puts(&text, "bytes,time_us\n");
+    for (int i = 0; i < (1 << 18) + 2; i++)
+        knee_text_puts(&text, "8,1\n");
+    memset(&logs, 0, sizeof logs);
+    assert_int_equal(knee_logs_read(&logs, text.data, text.length, "x.csv", NULL, &err),
+                     KNEE_INPUT);
+    assert_string_equal(err.what, "more than 262144 rows in one table");
+    knee_text_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_of_nccl_say),
+        cmocka_unit_test(tuning_is_kept_by_size),
+        cmocka_unit_test(elements_are_refused_with_a_reason),
+        cmocka_unit_test(what_differs_is_another_table),
+        cmocka_unit_test(osu_counts_the_whole_buffer),
+        cmocka_unit_test(what_looks_like_a_prefix),
+        cmocka_unit_test(long_descriptions_fit),
+        cmocka_unit_test(caps_are_kept),
         cmocka_unit_test(a_plain_table),
         cmocka_unit_test(prefixes_are_cut_off),
         cmocka_unit_test(nccl_lines_interleave),

@@ -91,8 +91,8 @@ struct knee_log_format {
 };
 extern const struct knee_log_format knee_log_json, knee_log_csv, knee_log_osu, knee_log_nccl_tests;
 
-/* NCCL's own lines: true if the line is one. Facts go into the log and its run. */
-bool knee_nccl_debug_line(struct knee_log_reader *r, struct knee_slice line);
+/* A line of NCCL, whose words are found `at`: facts go into the log and its run. */
+void knee_nccl_debug_line(struct knee_log_reader *r, struct knee_slice line, size_t at);
 
 /* What stands on a line before NCCL's own words, which are found `at`; often nothing. */
 struct knee_slice knee_log_before_nccl(struct knee_slice line, size_t at);

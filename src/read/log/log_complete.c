@@ -4,6 +4,7 @@
  * bus over algorithm bandwidth (2(n-1)/n, (n-1)/n), nodes from hosts and device numbers. Where two
  * sources contradict each other, the one that comes from the measurement wins and a note says so.
  */
+#include "base/format.h"
 #include "base/order.h"
 #include "base/text.h"
 #include "read/log/log.h"
@@ -178,19 +179,9 @@ static void complete_ranks(struct knee_log_reader *r)
 
 static double usual_node(struct knee_log_reader *r)
 {
-    char words[512];
-    size_t used = 0;
-    const char *const sources[] = {r->log.gpu, r->hints.about, r->name};
-    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
-        size_t length = sources[i] ? strlen(sources[i]) : 0;
-        if (length > sizeof words - used - 2)
-            length = sizeof words - used - 2;
-        if (length)
-            memcpy(words + used, sources[i], length);
-        used += length;
-        words[used++] = ' ';
-        words[used] = '\0';
-    }
+    char words[1024];
+    knee_format(words, sizeof words, "%s %.400s %.400s", r->log.gpu,
+                r->hints.about ? r->hints.about : "", r->name);
     struct knee_cluster *cluster = knee_resize(r->logs->alloc, NULL, sizeof *cluster);
     if (!cluster)
         r->status = knee_fail(r->err, KNEE_SYSTEM, r->name, "out of memory");

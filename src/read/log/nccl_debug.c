@@ -133,15 +133,10 @@ static void see_host(struct knee_log_reader *r, struct knee_slice line, size_t a
         knee_run_host(&r->run.nccl_hosts, r->run.nccl_host, host);
 }
 
-bool knee_nccl_debug_line(struct knee_log_reader *r, struct knee_slice line)
+void knee_nccl_debug_line(struct knee_log_reader *r, struct knee_slice line, size_t at)
 {
     struct knee_log *log = &r->log;
-    size_t at = knee_slice_find(line, "NCCL INFO");
     double value;
-    if (at == line.length)
-        at = knee_slice_find(line, "NCCL WARN");
-    if (at == line.length)
-        return false;
     log->seen |= KNEE_SEEN_NCCL;
     see_host(r, line, at);
     for (size_t i = 0; i < sizeof evidence / sizeof *evidence; i++)
@@ -158,5 +153,4 @@ bool knee_nccl_debug_line(struct knee_log_reader *r, struct knee_slice line)
     size_t version = knee_slice_find(line, "NCCL version ");
     if (version < line.length && !log->library[0])
         knee_slice_copy(knee_slice_from(line, version), log->library, sizeof log->library);
-    return true;
 }

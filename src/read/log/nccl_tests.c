@@ -490,10 +490,10 @@ static void read_tables(struct knee_log_reader *r)
         if (info < line.length) {
             /* A row may stand before it: "8192 2048 float sum -1[0] host:1:2 [0] NCCL INFO ..." */
             struct knee_slice before = knee_log_before_nccl(line, info);
-            if (knee_nccl_debug_line(r, line))
-                r->facts++;
-            if (before.length == 0 || !(begin_row(&t, before) || continue_row(&t, before)))
-                continue;
+            knee_nccl_debug_line(r, line, info);
+            r->facts++;
+            if (!begin_row(&t, before))
+                continue_row(&t, before);
         } else {
             take_line(&t, line);
         }

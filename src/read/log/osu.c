@@ -21,17 +21,15 @@ static bool sniff(struct knee_slice text)
 /* "# OSU MPI-CUDA Allreduce Latency Test v5.9": the word before Latency or Bandwidth. */
 static enum knee_op read_title(struct knee_slice line)
 {
-    struct knee_slice word, name = {0};
+    struct knee_slice word;
     enum knee_op op = KNEE_OP_UNKNOWN;
     line = knee_slice_from(line, knee_slice_find(line, "OSU ") + 4);
     while (knee_slice_word(&line, &word)) {
         if (knee_slice_is(word, "Latency") || knee_slice_is(word, "Bandwidth") ||
             knee_slice_is(word, "Bi-Directional"))
             break;
-        name = word;
         op = knee_op_of(word.at, word.length);
     }
-    (void)name;
     return op == KNEE_OP_UNKNOWN ? KNEE_OP_SEND_RECV : op;
 }
 
