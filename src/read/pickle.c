@@ -94,7 +94,7 @@ static void push_node(struct machine *m, struct knee_tree_node node)
 {
     uint32_t row = broken(m) ? KNEE_TREE_NONE : knee_tree_add(m->tree, node);
     if (row == KNEE_TREE_NONE)
-        m->no_memory = m->no_memory || !m->trouble;
+        m->no_memory = !m->trouble;
     else
         push(m, row);
 }
@@ -165,37 +165,24 @@ static size_t to_mark(struct machine *m)
     return at;
 }
 
-/* A node with siblings is part of something already. */
-static uint32_t free_row(struct machine *m, size_t at)
-{
-    uint32_t row = (uint32_t)m->stack[at];
-    if (m->tree->nodes[row].next == KNEE_TREE_NONE)
-        return row;
-    bad(m, "it is put together in a way that dumps are not");
-    return KNEE_TREE_NONE;
-}
-
-/* The items of the stack from `from` on become children of the container under them. */
+/* The items of the stack from `from` on become children of the container under them. What is part of
+ * something has left the stack, and comes back from the memo as a copy: no item has siblings. */
 static void extend(struct machine *m, size_t from, size_t below, enum knee_tree_kind kind)
 {
     size_t stride = kind == KNEE_TREE_MAP ? 2 : 1;
-    if (broken(m))
-        return;
-    if (below == 0 || from < below || m->stack[below - 1] == MARK ||
+    if (below == 0 || m->stack[below - 1] == MARK ||
         m->tree->nodes[m->stack[below - 1]].kind != kind || (m->depth - from) % stride) {
         bad(m, "it adds to something that is no container");
         return;
     }
     uint32_t above = (uint32_t)m->stack[below - 1];
-    for (size_t i = from; i < m->depth && !broken(m); i += stride) {
+    for (size_t i = from; i < m->depth; i += stride) {
         if (m->stack[i] == MARK || m->stack[i + stride - 1] == MARK) {
             bad(m, "a mark is too much");
             return;
         }
-        uint32_t row = free_row(m, i + stride - 1);
-        if (row != KNEE_TREE_NONE && row != above)
-            knee_tree_append(m->tree, above, row,
-                             stride == 2 ? (uint32_t)m->stack[i] : KNEE_TREE_NONE);
+        knee_tree_append(m->tree, above, (uint32_t)m->stack[i + stride - 1],
+                         stride == 2 ? (uint32_t)m->stack[i] : KNEE_TREE_NONE);
     }
     m->depth = below;
 }
@@ -203,22 +190,15 @@ static void extend(struct machine *m, size_t from, size_t below, enum knee_tree_
 /* The last `count` items, or all above the mark (which is at count - 1 then), as a list. */
 static void tuple(struct machine *m, size_t from, size_t below)
 {
-    if (broken(m))
-        return;
-    if (from > m->depth || below > from) {
-        bad(m, "it takes from an empty stack");
-        return;
-    }
     uint32_t row = knee_tree_add(m->tree, (struct knee_tree_node){.kind = KNEE_TREE_LIST,
                                                                   .first = KNEE_TREE_NONE,
                                                                   .last = KNEE_TREE_NONE});
-    m->no_memory = m->no_memory || row == KNEE_TREE_NONE;
+    m->no_memory = row == KNEE_TREE_NONE;
     for (size_t i = from; i < m->depth && !broken(m); i++) {
-        uint32_t item = m->stack[i] == MARK ? KNEE_TREE_NONE : free_row(m, i);
-        if (item == KNEE_TREE_NONE)
+        if (m->stack[i] == MARK)
             bad(m, "a mark is too much");
         else
-            knee_tree_append(m->tree, row, item, KNEE_TREE_NONE);
+            knee_tree_append(m->tree, row, (uint32_t)m->stack[i], KNEE_TREE_NONE);
     }
     m->depth = below;
     if (!broken(m))

@@ -120,7 +120,7 @@ static void skip_space(struct json *j)
 static uint32_t add(struct json *j, struct knee_tree_node node)
 {
     uint32_t row = knee_tree_add(j->tree, node);
-    j->no_memory = j->no_memory || row == KNEE_TREE_NONE;
+    j->no_memory |= row == KNEE_TREE_NONE;
     return row;
 }
 
@@ -211,7 +211,7 @@ static uint32_t long_number(struct json *j)
     bool whole = true;
     int64_t value = 0;
     while (j->p < j->end && used + 1 < sizeof digits &&
-           (knee_is_digit(*j->p) || strchr("+-.eE", *j->p)))
+           (knee_is_digit(*j->p) || (*j->p && strchr("+-.eE", *j->p))))
         digits[used++] = *j->p++;
     digits[used] = '\0';
     for (size_t i = digits[0] == '-'; i < used; i++) {
@@ -230,7 +230,7 @@ static uint32_t long_number(struct json *j)
 
 static uint32_t number(struct json *j)
 {
-    bool negative = j->p < j->end && *j->p == '-';
+    bool negative = *j->p == '-';
     const char *from = j->p + negative, *at = from;
     int64_t value = 0;
     for (; at < j->end && at - from < 18 && knee_is_digit(*at); at++)
@@ -322,8 +322,7 @@ static void document(struct json *j)
     skip_space(j);
     row = value(j);
     for (bool closed = false; !j->trouble && !j->no_memory;) {
-        enum knee_tree_kind kind =
-            row == KNEE_TREE_NONE || closed ? KNEE_TREE_NULL : j->tree->nodes[row].kind;
+        enum knee_tree_kind kind = closed ? KNEE_TREE_NULL : j->tree->nodes[row].kind;
         if (kind == KNEE_TREE_LIST || kind == KNEE_TREE_MAP) {
             if (depth == KNEE_TREE_DEPTH) {
                 bad(j, "nested too deeply");
@@ -339,7 +338,7 @@ static void document(struct json *j)
 }
 
 knee_status knee_tree_json(struct knee_tree *tree, char *json, size_t length, const char *name,
-                           size_t *used, struct knee_err *err)
+                           struct knee_err *err)
 {
     struct json j = {.tree = tree, .start = json, .p = json, .end = json + length};
     tree->count = 0;
@@ -349,7 +348,5 @@ knee_status knee_tree_json(struct knee_tree *tree, char *json, size_t length, co
     if (j.trouble)
         return knee_fail(err, KNEE_INPUT, name, "not JSON at byte %zu: %s", (size_t)(j.p - j.start),
                          j.trouble);
-    if (used)
-        *used = (size_t)(j.p - j.start);
     return KNEE_OK;
 }

@@ -49,10 +49,10 @@ struct knee_tree {
 };
 
 /* Puts the JSON value that `json` begins with in place of what the tree held; what follows it is
- * not looked at, *used (may be NULL) says how long it is. Escapes are resolved in place: the bytes
- * change, and must outlive the tree. KNEE_INPUT: not JSON. */
+ * not looked at. Escapes are resolved in place: the bytes change, and must outlive the tree.
+ * KNEE_INPUT: not JSON. */
 knee_status knee_tree_json(struct knee_tree *tree, char *json, size_t length, const char *name,
-                           size_t *used, struct knee_err *err);
+                           struct knee_err *err);
 
 /* The same for a pickle. */
 knee_status knee_tree_pickle(struct knee_tree *tree, const void *bytes, size_t length,

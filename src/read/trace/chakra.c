@@ -331,8 +331,7 @@ static bool lay_out(struct graph *g)
     }
     void *all[] = {f.first, f.list, q.rows, lanes};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(g->image->alloc, all[i], 0);
+        knee_resize(g->image->alloc, all[i], 0);
     return good;
 }
 
@@ -377,6 +376,8 @@ static knee_status make_timeline(struct graph *g, struct knee_err *err)
         struct item *item = &g->items[i];
         if (item->duration_ns < 0 || item->duration_ns > KNEE_LONGEST_NS)
             item->duration_ns = 0;
+        if (item->start_ns > KNEE_LAST_NS) /* refused later; until then its end must fit */
+            item->start_ns = KNEE_LAST_NS + 1;
         total |= item->on_host ? 0 : item->duration_ns;
     }
     if (!g->timed && !g->no_memory)
@@ -400,10 +401,8 @@ static knee_status make_timeline(struct graph *g, struct knee_err *err)
 static knee_status finish(struct graph *g, struct knee_err *err)
 {
     knee_status status = make_timeline(g, err);
-    if (g->items)
-        knee_resize(g->image->alloc, g->items, 0);
-    if (g->deps)
-        knee_resize(g->image->alloc, g->deps, 0);
+    knee_resize(g->image->alloc, g->items, 0);
+    knee_resize(g->image->alloc, g->deps, 0);
     return status;
 }
 
@@ -452,7 +451,7 @@ knee_status knee_chakra_json_read(struct knee_image *image, struct knee_err *err
 {
     struct knee_tree tree = {.alloc = image->alloc};
     struct graph g = {.image = image};
-    knee_status status = knee_tree_json(&tree, image->data, image->length, image->file, NULL, err);
+    knee_status status = knee_tree_json(&tree, image->data, image->length, image->file, err);
     if (status) {
         knee_tree_release(&tree);
         return status;

@@ -92,7 +92,7 @@ static inline bool same_word(struct knee_slice text, const char *word)
     if (text.length >= 8)
         return load8(text.at) == load8(word) &&
                load8(text.at + text.length - 8) == load8(word + text.length - 8);
-    return text.length == 0 || ((load8(text.at) ^ load8(word)) & first_bytes(text.length)) == 0;
+    return ((load8(text.at) ^ load8(word)) & first_bytes(text.length)) == 0;
 }
 
 /* Upper and lower case are alike: files of 2021 write Kernel, Memcpy, Operator, Runtime. */
@@ -251,7 +251,7 @@ const char *knee_scan_args(const char *p, const char *end, struct knee_event *e,
         if (*p == ',')
             p = knee_scan_space(p + 1);
         if (*p == '}')
-            return p < end ? p + 1 : NULL;
+            return p + 1; /* the sentinel is no brace */
         if (*p != '"')
             return KNEE_SCAN_BAD;
         const char *close = knee_scan_string(p + 1, end, KNEE_STRING_KEY, repaired);

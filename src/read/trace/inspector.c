@@ -382,7 +382,7 @@ static knee_status read_object(struct knee_tree *tree, char *object, size_t leng
     if (line_of_bytes((struct plain){object, object + length, limit}, head, line))
         return KNEE_OK;
     *head = (struct knee_slice){0}; /* escapes are resolved in place: no bytes to compare with */
-    knee_status status = knee_tree_json(tree, object, length, file, NULL, NULL);
+    knee_status status = knee_tree_json(tree, object, length, file, NULL);
     if (!status)
         *line = line_of_tree(tree);
     return status;
