@@ -292,6 +292,166 @@ static void work_is_laid_out(void **state)
     knee_trace_release(&trace);
 }
 
+/* Nodes of an execution trace, message by message; the first one is metadata. */
+static void attribute(struct bytes *node, const char *called, uint64_t value)
+{
+    struct bytes a = {.used = 0};
+    word(&a, 1, called);
+    number(&a, 9, value);
+    message(node, 10, &a);
+}
+
+static void add_node(struct bytes *file, const struct bytes *node)
+{
+    varint(file, node->used);
+    memcpy(file->data + file->used, node->data, node->used);
+    file->used += node->used;
+}
+
+static struct bytes begun_node(uint64_t id, const char *called, uint64_t type, uint64_t took_us)
+{
+    struct bytes node = {.used = 0};
+    number(&node, 1, id);
+    word(&node, 2, called);
+    number(&node, 3, type);
+    number(&node, 7, took_us);
+    return node;
+}
+
+/* The same dependencies one by one and packed; on nodes that are not there, and on itself. */
+static void dependencies_in_any_form(void **state)
+{
+    (void)state;
+    for (int packed = 0; packed < 2; packed++) {
+        struct bytes file = {.used = 0}, metadata = {.used = 0};
+        add_node(&file, &metadata);
+        for (uint64_t id = 1; id <= 3; id++) {
+            struct bytes node = begun_node(id, "gemm", 4, 10), list = {.used = 0};
+            uint64_t deps[] = {id - 1, id, 99};
+            attribute(&node, "stream", id);
+            for (size_t d = 0; d < 3; d++)
+                if (packed)
+                    varint(&list, deps[d]);
+                else
+                    number(&node, d ? 5 : 4, deps[d]);
+            if (packed)
+                message(&node, 4, &list);
+            attribute(&node, "is_cpu_op", 0);
+            add_node(&file, &node);
+        }
+        struct knee_trace trace = image_of("run.3.et", file.data, file.used);
+        assert_int_equal(trace.rank, 3);
+        assert_true(trace.laid_out);
+        assert_int_equal(spans_of(&trace), 3);
+        for (size_t i = 0; i < 3; i++)
+            assert_int_equal(trace.ranks[0].spans[i].start_ns, 10000 * (int64_t)i);
+        knee_trace_release(&trace);
+    }
+}
+
+/* Starts as attributes (ns) or fields (us); times that no sum can hold are counted, not added up.
+ */
+static void starts_and_calls_are_taken(void **state)
+{
+    (void)state;
+    struct bytes file = {.used = 0}, metadata = {.used = 0}, text_value = {.used = 0};
+    struct bytes field = begun_node(1, "a", 4, 5), own = begun_node(2, "b", 4, 5);
+    struct bytes late = begun_node(3, "c", 4, 5), call = begun_node(4, "d", 7, 5);
+    struct bytes sent = begun_node(5, "e", 5, 5), odd = begun_node(6, "f", 7, 5);
+    struct bytes endless = begun_node(7, "g", 4, UINT64_MAX);
+    number(&field, 6, 100);
+    attribute(&own, "start_ns", 200000);
+    attribute(&late, "start_ns", INT64_MAX);
+    attribute(&call, "start_ns", 300000);
+    attribute(&call, "comm_type", 2);
+    attribute(&call, "comm_size", 4096);
+    word(&text_value, 1, "pg_name");
+    word(&text_value, 30, "dp");
+    message(&call, 10, &text_value);
+    attribute(&sent, "start_ns", 400000);
+    attribute(&odd, "start_ns", 500000);
+    attribute(&odd, "comm_type", 77);
+    attribute(&endless, "duration_ns", (uint64_t)-5);
+    attribute(&endless, "start_ns", 600000);
+    const struct bytes *all[] = {&metadata, &field, &own, &late, &call, &sent, &odd, &endless};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        add_node(&file, all[i]);
+    struct knee_trace trace = image_of("run.et", file.data, file.used);
+    assert_int_equal(trace.rank, -1);
+    assert_false(trace.laid_out);
+    assert_int_equal(trace.losses[KNEE_LOSS_TIME].count, 1);
+    assert_int_equal(trace.losses[KNEE_REPAIR_DURATION].count, 0);
+    static const int64_t starts[] = {100000, 200000, 300000, 400000, 500000, 600000};
+    static const enum knee_span_kind kinds[] = {KNEE_SPAN_COMPUTE, KNEE_SPAN_COMPUTE,
+                                                KNEE_SPAN_COMM,    KNEE_SPAN_COMM,
+                                                KNEE_SPAN_COMM,    KNEE_SPAN_COMPUTE};
+    assert_int_equal(spans_of(&trace), 6);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(trace.ranks[0].spans[i].start_ns, starts[i]);
+        assert_int_equal(trace.ranks[0].spans[i].kind, kinds[i]);
+    }
+    assert_int_equal(trace.ranks[0].calls[0].op, KNEE_OP_ALL_GATHER);
+    knee_trace_release(&trace);
+    /* cut inside of a message: what was whole is read */
+    trace = image_of("run.et", file.data, file.used - 3);
+    assert_int_equal(trace.losses[KNEE_LOSS_TRUNCATED].count, 1);
+    assert_int_equal(spans_of(&trace), 5);
+    knee_trace_release(&trace);
+}
+
+static void files_are_named_by_their_rank(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        int64_t rank;
+    } cases[] = {{"run.7.et", 7}, {"/a.9/run.12.et.gz", 12}, {"run.et", -1},
+                 {"7.et", -1},    {"run7.et", -1},           {"run.1234567.et", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bytes file = {.used = 0}, metadata = {.used = 0}, node = begun_node(1, "a", 4, 5);
+        add_node(&file, &metadata);
+        add_node(&file, &node);
+        struct knee_trace trace = image_of(cases[i].file, file.data, file.used);
+        if (trace.rank != cases[i].rank)
+            fail_msg("%s: %d", cases[i].file, (int)trace.rank);
+        knee_trace_release(&trace);
+    }
+}
+
+/* More streams than are told apart: the last ones share one, and nothing is lost. */
+static void many_streams_are_laid_out(void **state)
+{
+    (void)state;
+    struct bytes file = {.used = 0}, metadata = {.used = 0};
+    add_node(&file, &metadata);
+    for (uint64_t id = 1; id <= 300; id++) {
+        struct bytes node = begun_node(id, "k", 4, 1);
+        attribute(&node, "tid", id);
+        add_node(&file, &node);
+    }
+    struct knee_trace trace = image_of("a.et", file.data, file.used);
+    assert_int_equal(spans_of(&trace), 300);
+    assert_int_equal(trace.ranks[0].end_ns, 45000); /* 255 alone, 45 on the last one */
+    knee_trace_release(&trace);
+}
+
+static void what_is_no_execution_trace_is_refused(void **state)
+{
+    (void)state;
+    struct bytes file = {.used = 0}, metadata = {.used = 0}, node = begun_node(1, "a", 4, 0);
+    struct knee_trace trace;
+    struct knee_err err;
+    add_node(&file, &metadata);
+    assert_int_equal(read_image("a.et", file.data, file.used, &trace, &err), KNEE_INPUT);
+    assert_string_equal(err.what, "not a Chakra trace: there are no nodes in it");
+    add_node(&file, &node);
+    assert_int_equal(read_image("a.et", file.data, file.used, &trace, &err), KNEE_INPUT);
+    assert_string_equal(err.what,
+                        "a Chakra workload without times: what is to be done, not what was");
+    assert_int_equal(read_image("a.txt", "x", 1, &trace, &err), KNEE_INPUT);
+    assert_string_equal(err.what, "not a trace that is read as a whole");
+}
+
 /* ---- Damage ---- */
 
 /* Whatever comes of it, nothing is left behind. */
@@ -339,26 +499,42 @@ static void damage_does_no_harm(void **state)
         }
 }
 
-static void no_memory_is_said(void **state)
+static void run_out(const char *file, const void *bytes, size_t length)
 {
-    (void)state;
     for (size_t at = 1; at < 500; at++) {
         struct failing memory = {.fail_at = at};
         struct knee_alloc alloc = {failing_resize, &memory};
         struct knee_trace trace;
         struct knee_err err = {0};
-        char data[sizeof rocprof];
-        memcpy(data, rocprof, sizeof rocprof);
-        knee_status status =
-            knee_image_read("r.json", data, sizeof rocprof - 1, NULL, &alloc, &trace, &err);
+        char *data = malloc(length);
+        memcpy(data, bytes, length);
+        knee_status status = knee_image_read(file, data, length, NULL, &alloc, &trace, &err);
         assert_true(status == KNEE_OK || status == KNEE_SYSTEM);
         if (!status)
             knee_trace_release(&trace);
         assert_int_equal(memory.live, 0);
+        free(data);
         if (memory.calls < at)
             return;
     }
     fail_msg("never enough memory");
+}
+
+static void no_memory_is_said(void **state)
+{
+    (void)state;
+    struct bytes space = {.used = 0}, file = {.used = 0}, metadata = {.used = 0};
+    run_out("r.json", rocprof, strlen(rocprof));
+    tpu(&space, 0, 0);
+    tpu(&space, 1, 300);
+    run_out("a.xplane.pb", space.data, space.used);
+    add_node(&file, &metadata);
+    for (uint64_t id = 1; id <= 600; id++) { /* more than are made room for at once */
+        struct bytes node = begun_node(id, "k", 4, 1);
+        number(&node, 4, id / 2);
+        add_node(&file, &node);
+    }
+    run_out("a.et", file.data, file.used);
 }
 
 /* ---- Names ---- */
@@ -477,6 +653,11 @@ int main(void)
         cmocka_unit_test(columns_are_found_by_name),
         cmocka_unit_test(chakra_comes_back),
         cmocka_unit_test(work_is_laid_out),
+        cmocka_unit_test(dependencies_in_any_form),
+        cmocka_unit_test(starts_and_calls_are_taken),
+        cmocka_unit_test(files_are_named_by_their_rank),
+        cmocka_unit_test(many_streams_are_laid_out),
+        cmocka_unit_test(what_is_no_execution_trace_is_refused),
         cmocka_unit_test(damage_does_no_harm),
         cmocka_unit_test(no_memory_is_said),
         cmocka_unit_test(families_are_known),

@@ -340,6 +340,192 @@ static void a_pickle_says_what_json_says(void **state)
     }
 }
 
+/* Whose dump it is stands in the name of the file, or in the dump. */
+static void ranks_of_dumps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *more;
+        int rank; /* -1: refused */
+    } cases[] = {
+        {"nccl_trace_rank_3", "", 3},
+        {"/tmp/4/_dump_12", "", 12},
+        {"rank3.json", "", 3},
+        {"dump7.pickle", "", 7},
+        {".hidden5", "", 5},
+        {"dump", "", -1},
+        {"dump.1", "", -1},
+        {"dump12345678", "", -1},
+        {"5", "", 5},
+        {"dump", "\"rank\": 9, ", 9},
+        {"dump", "\"rank\": 99999999, ", -1},
+        {"dump", "\"rank\": -2, ", -1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct maker m = {.used = 0};
+        struct knee_rollcall roll = {0};
+        struct knee_err err = {0};
+        put(&m, "{%s%s", cases[i].more, &DUMP[1]);
+        dump_entry(&m, 1, "all_reduce", "completed", 1);
+        put(&m, "]}");
+        knee_status status = knee_rollcall_read(&roll, cases[i].file, m.text, m.used, &err);
+        if (!status != (cases[i].rank >= 0))
+            fail_msg("%s %s: %s", cases[i].file, cases[i].more, status ? err.what : "taken");
+        if (status)
+            assert_string_equal(err.what, "no rank in the name of this Flight Recorder dump");
+        else
+            assert_int_equal(roll.entries[0].rank, cases[i].rank);
+        knee_rollcall_release(&roll);
+    }
+}
+
+static void entries_say(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *entry;
+        size_t kept, skipped, untimed;
+        int64_t bytes, duration_ns;
+    } cases[] = {
+        {"\"process_group\": [\"7\"], \"state\": \"completed\", \"duration_ms\": 1.5, "
+         "\"input_sizes\": [[2, 3]], \"input_dtypes\": [\"Float\"]",
+         1, 0, 0, 24, 1500000},
+        {"\"process_group\": [\"7\"], \"state\": \"completed\", \"duration_ms\": 1.5, "
+         "\"input_sizes\": [[2], [3]], \"input_dtypes\": [\"Float\", \"Double\"]",
+         1, 0, 0, 32, 1500000},
+        {"\"process_group\": [\"7\"], \"state\": \"completed\", \"duration_ms\": 1.5, "
+         "\"input_sizes\": [[2], [3]], \"input_dtypes\": [\"Float\"], \"output_sizes\": [[9]], "
+         "\"output_dtypes\": [\"odd\"]",
+         1, 0, 0, 20, 1500000},
+        {"\"process_group\": [\"7\"], \"state\": \"completed\", \"duration_ms\": -1", 1, 0, 1, -1,
+         -1},
+        {"\"process_group\": [\"7\"], \"state\": \"completed\", \"duration_ms\": 1e12", 1, 0, 1, -1,
+         -1},
+        {"\"process_group\": [\"7\"], \"state\": \"started\", \"duration_ms\": 1", 1, 0, 0, -1, -1},
+        {"\"process_group\": [\"7\"], \"state\": \"scheduled\", \"is_p2p\": true, \"p2p_seq_id\": "
+         "2, "
+         "\"profiling_name\": \"send\"",
+         1, 0, 0, -1, -1},
+        {"\"process_group\": [\"7\"]", 0, 1, 0, 0, 0},
+        {"\"process_group\": [], \"state\": \"completed\"", 0, 1, 0, 0, 0},
+        {"\"state\": \"completed\"", 0, 1, 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct maker m = {.used = 0};
+        struct knee_rollcall roll = {0};
+        put(&m,
+            "{\"pg_status\": {}, \"pg_config\": {\"7\": {\"name\": \"7\", \"ranks\": \"[0, x, "
+            "99999999999, 1]\"}, \"again\": {\"name\": \"7\", \"ranks\": \"[5]\"}, \"8\": {}}, "
+            "\"entries\": [{\"collective_seq_id\": 1, %s}]}",
+            cases[i].entry);
+        add(&roll, "_dump_0", m.text, m.used);
+        if (roll.entry_count != cases[i].kept || roll.skipped != cases[i].skipped ||
+            roll.untimed != cases[i].untimed)
+            fail_msg("%s: %zu kept, %zu skipped", cases[i].entry, roll.entry_count,
+                     (size_t)roll.skipped);
+        if (roll.entry_count) {
+            assert_int_equal(roll.entries[0].bytes, cases[i].bytes);
+            assert_int_equal(roll.entries[0].duration_ns, cases[i].duration_ns);
+            assert_int_equal(roll.groups[roll.entries[0].group].member_count, 2);
+        }
+        knee_rollcall_release(&roll);
+    }
+}
+
+/* A trace of Kineto lists process groups too: it is none of these. */
+static void roll_calls_are_told_from_traces(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head;
+        bool is;
+    } cases[] = {
+        {"{\"pg_config\": {}}", true},
+        {" {\"pg_status\": {}}", true},
+        {"{\"entries\": [{\"collective_seq_id\": 1", true},
+        {"{\"pg_config\": {}, \"schemaVersion\": 1}", false},
+        {"{\"pg_config\": {}, \"deviceProperties\": []}", false},
+        {"{\"pg_config\": {}, \"distributedInfo\": {}}", false},
+        {"{\"pg_config\": {}, \"traceEvents\": []}", false},
+        {"{\"else\": 1}", false},
+        {"[\"pg_config\"]", false},
+        {"\x80\x02}.", true},
+        {"\x80\x09}.", false},
+        {"\x80", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (knee_rollcall_recognise(cases[i].head, strlen(cases[i].head)) != cases[i].is)
+            fail_msg("%s", cases[i].head);
+}
+
+/* Odd spacing and odd values of Inspector's lines: a line is taken, or counted as skipped. */
+static void lines_of_inspector_say(void **state)
+{
+    (void)state;
+#define HEAD "{\"header\":{\"id\":\"0xa\",\"rank\":1,\"n_ranks\":4}"
+    static const struct {
+        const char *line;
+        size_t kept;
+        int rank;
+        int64_t bytes, duration_ns;
+    } cases[] = {
+        {HEAD ",\"coll_perf\":{\"coll\":\"AllReduce\",\"coll_sn\":1,\"coll_msg_size_bytes\":8,"
+              "\"coll_exec_time_us\":5}}",
+         1, 1, 8, 5000},
+        {HEAD " , \"coll_perf\" : { \"coll\" : \"AllReduce\" , \"coll_sn\" : 1 , "
+              "\"coll_msg_size_bytes\" : 8 , \"coll_exec_time_us\" : 5.5 } }",
+         1, 1, 8, 5500},
+        {HEAD ",\"coll_perf\":{\"coll\":\"AllGather\",\"coll_sn\":1,\"coll_msg_size_bytes\":8,"
+              "\"coll_exec_time_us\":5}}",
+         1, 1, 32, 5000},
+        {HEAD ",\"coll_perf\":{\"coll\":\"AllGather\",\"coll_sn\":1,"
+              "\"coll_msg_size_bytes\":1000000000000000000,\"coll_exec_time_us\":1e13}}",
+         1, 1, 1000000000000000000, -1},
+        {"{\"header\":{\"id\":\"0xa\",\"rank\":99999999,\"n_ranks\":0},\"coll_perf\":{\"coll\":"
+         "\"AllGather\",\"coll_sn\":1,\"coll_msg_size_bytes\":8,\"coll_exec_time_us\":-5}}",
+         0, 0, 0, 0},
+        {HEAD ",\"p2p_perf\":{\"p2p_sn\":3}}", 1, 1, -1, -1},
+        {HEAD ",\"coll_perf\":{\"coll\":\"AllReduce\",\"coll\":\"AllGather\",\"coll_sn\":1,"
+              "\"extra\":{\"a\":[1,\"}\"]},\"coll_msg_size_bytes\":8,\"coll_exec_time_us\":5}}",
+         1, 1, 8, 5000},
+        {HEAD ",\"coll_perf\":[1]}", 0, 0, 0, 0},
+        {HEAD ",\"coll_perf\":{\"coll\":\"AllRed", 0, 0, 0, 0},
+        {HEAD ",\"coll_perf\":{\"coll\"", 0, 0, 0, 0},
+        {HEAD ",\"coll_perf\":{\"coll\":", 0, 0, 0, 0},
+        {HEAD ",\"coll_perf\":{\"coll\":\"x\"", 0, 0, 0, 0},
+        {HEAD ",\"coll_perf\":{\"coll\":{\"a\":", 0, 0, 0, 0},
+        {HEAD ",\"coll_perf\":", 0, 0, 0, 0},
+        {HEAD ",\"coll_perf\"", 0, 0, 0, 0},
+        {HEAD ",", 0, 0, 0, 0},
+        {HEAD, 0, 0, 0, 0},
+        {"{\"header\":{\"id\":", 0, 0, 0, 0},
+        {"{\"header\":", 0, 0, 0, 0},
+        {"{\"header\":5,\"coll_perf\":{}}", 0, 0, 0, 0},
+        {"{\"coll_perf\":{\"coll_sn\":1}}", 1, 0, -1, -1}, /* of the header before */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct maker m = {.used = 0};
+        struct knee_rollcall roll = {0};
+        put(&m,
+            "{\"header\":{\"id\":\"0xb\",\"rank\":0,\"n_ranks\":2},\"metadata\":{"
+            "\"inspector_output_format_version\":\"v4.0\"},\"coll_perf\":{\"coll\":\"AllReduce\""
+            ",\"coll_sn\":0,\"coll_msg_size_bytes\":1,\"coll_exec_time_us\":1}}\n");
+        put(&m, "%s\n", cases[i].line);
+        add(&roll, "host-pid1.log", m.text, m.used);
+        if (roll.entry_count != 1 + cases[i].kept)
+            fail_msg("%s: %zu kept", cases[i].line, roll.entry_count - 1);
+        if (cases[i].kept) {
+            const struct knee_entry *e = &roll.entries[1];
+            if (e->rank != cases[i].rank || e->bytes != cases[i].bytes ||
+                e->duration_ns != cases[i].duration_ns)
+                fail_msg("%s: rank %d, %lld bytes, %lld ns", cases[i].line, (int)e->rank,
+                         (long long)e->bytes, (long long)e->duration_ns);
+        }
+        knee_rollcall_release(&roll);
+    }
+}
+
 static void dump(struct knee_rollcall *roll, int rank, int oldest_pending, int newest)
 {
     struct maker m = {.used = 0};
@@ -562,6 +748,10 @@ static void folders_of_traces_are_no_roll_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_of_dumps),
+        cmocka_unit_test(entries_say),
+        cmocka_unit_test(roll_calls_are_told_from_traces),
+        cmocka_unit_test(lines_of_inspector_say),
         cmocka_unit_test(the_late_rank_is_named),
         cmocka_unit_test(ranks_in_turn_are_nobody),
         cmocka_unit_test(what_is_small_is_nobody),

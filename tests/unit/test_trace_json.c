@@ -135,6 +135,48 @@ static void what_is_no_trace_says_what_it_is(void **state)
     }
 }
 
+/* Pushed in pieces of any size a trace is the same. */
+static void pieces_of_any_size(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"schemaVersion\": 1, \"distributedInfo\": {\"rank\": 3, \"world_size\": 8}, "
+        "\"traceEvents\": [" K(
+            "gemm", "1.5",
+            "2") ", {\"name\": \"x\", \"ph\": \"X\", \"cat\": "
+                 "\"cpu_op\", \"pid\": \"worker 5\", \"tid\": \"stream 12345678901\", \"ts\": 5e0, "
+                 "\"dur\": "
+                 "\"7\", \"args\": {\"Sequence number\": 7, \"Seq\": 1.5, \"x\": {\"y\": [1]}}}, "
+                 "{\"ph\": \"kernel\", \"cat\": \"kernel\", \"name\": \"odd\", \"pid\": null, "
+                 "\"tid\": [7], "
+                 "\"ts\": 1, \"dur\": 1}, {\"ph\": \"X\", \"cat\": \"\", \"name\": \"none\", "
+                 "\"ts\": 1}, " K("relu", "8", "2") "], \"hostname\": \"n1\"}";
+    struct knee_trace whole = trace_of(text);
+    assert_int_equal(whole.rank, 3);
+    assert_string_equal(whole.host, "n1");
+    for (size_t piece = 1; piece < sizeof text; piece += piece < 80 ? 1 : 37) {
+        struct knee_trace_reader *r = knee_trace_begin("test.json", NULL, NULL);
+        struct knee_trace trace;
+        struct knee_err err;
+        for (size_t at = 0, size; at < strlen(text); at += size) {
+            char *room = knee_trace_room(r, &size);
+            size = size < piece ? size : piece;
+            size = size < strlen(text) - at ? size : strlen(text) - at;
+            memcpy(room, text + at, size);
+            knee_trace_filled(r, size);
+        }
+        assert_int_equal(knee_trace_end(r, &trace, &err), KNEE_OK);
+        assert_int_equal(spans_of(&trace), spans_of(&whole));
+        assert_int_equal(trace.events, whole.events);
+        assert_int_equal(trace.rank, 3);
+        assert_string_equal(trace.host, "n1");
+        for (size_t loss = 0; loss < KNEE_LOSSES; loss++)
+            assert_int_equal(trace.losses[loss].count, whole.losses[loss].count);
+        knee_trace_release(&trace);
+    }
+    knee_trace_release(&whole);
+}
+
 /* ---- Damage, and what it costs ---- */
 
 /* Events inside events, each of them damaged: all of them looked at from each start would take as
@@ -562,6 +604,7 @@ int main(void)
         cmocka_unit_test(members_are_read),
         cmocka_unit_test(every_kind_of_document_is_read),
         cmocka_unit_test(what_is_no_trace_says_what_it_is),
+        cmocka_unit_test(pieces_of_any_size),
         cmocka_unit_test(nested_damage_is_given_up),
         cmocka_unit_test(what_is_too_large_is_counted),
         cmocka_unit_test(a_stop_is_counted),
