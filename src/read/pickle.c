@@ -165,8 +165,8 @@ static size_t to_mark(struct machine *m)
     return at;
 }
 
-/* The items of the stack from `from` on become children of the container under them. What is part of
- * something has left the stack, and comes back from the memo as a copy: no item has siblings. */
+/* The items of the stack from `from` on become children of the container under them. What is part
+ * of something has left the stack, and comes back from the memo as a copy: no item has siblings. */
 static void extend(struct machine *m, size_t from, size_t below, enum knee_tree_kind kind)
 {
     size_t stride = kind == KNEE_TREE_MAP ? 2 : 1;

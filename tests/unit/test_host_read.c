@@ -82,6 +82,11 @@ static const struct sample samples[] = {
      "GPU 0000:3b:00.0|gpu.persistence|Disabled\n"
      "|gpu.process|mixed\n"
      "|gpus.listed|2\n"},
+    {X(smi_table),
+     "| NVIDIA-SMI 550.54   Driver Version: \n"
+     "|   0  H100 |   00000000:19:00.0 Off |  0 |\n| Processes |\n|    0   1    M+C   both   1 |\n",
+     "GPU 0000:19:00.0|gpu.ecc.uncorrected.table|0\nGPU 0000:19:00.0|gpu.name|\n"
+     "GPU 0000:19:00.0|gpu.persistence|Disabled\n|gpu.process|both\n|gpus.listed|1\n"},
     {X(smi_table), "| something else |\n", NULL},
     {X(smi_metrics),
      "# HELP nvidia_smi_x\n"
@@ -383,6 +388,41 @@ static const struct sample samples[] = {
      "|log.cuda_failure|Last error: Cuda failure 'no such device'\n|log.lines|1\n"},
     {X(nccl_log), "NCCL_ is what its variables begin with\n", NULL},
     {X(nccl_log), "nothing\n", NULL},
+    {X(nccl_log),
+     "a:1:2 [0] NCCL INFO RCCL_X set by environment to 1.\n"
+     "a:1:2 [0] NCCL INFO RCCL_X set by environment to 2.\n"
+     "a:1:2 [0] NCCL INFO RCCL_X set by environment to 1.\n"
+     "a:1:2 [0] NCCL INFO RCCL_X set by env to 3\na:1:2 [0] NCCL INFO OTHER_X set to 5\n"
+     "a:1:2 [0] NCCL INFO NCCL_Y set to \n",
+     "NCCL_Y|env|\nRCCL_X|env|1\nNCCL_Y|env.from|the log\nRCCL_X|env.from|the log\n"
+     "RCCL_X|env.other|2\na|log.host|seen\n|log.lines|6\n"},
+    {X(nccl_log),
+     "a:1:2 [0] NCCL INFO NET/IB : Using [0]hfi1_0:1/IB [1]opa_1:1/IB [0]hfi1_0:1/IB [2]x ; OOB "
+     "eth0\na:1:2 [0] NCCL INFO Channel 00 : 0[0] -> 1[0] via NVL\n",
+     "hfi1_0:1|log.device|IB\nopa_1:1|log.device|IB\na|log.device_count|3\na|log.host|seen\n"
+     "|log.lines|2\n|log.omni_path|yes\n|log.via.p2p|1\n"},
+    {X(nccl_log),
+     "a:1:2 [0] NCCL INFO MNNVL healthMask \na:1:2 [0] NCCL INFO MNNVL healthMask 0xa\n"
+     "a:1:2 [0] NCCL INFO MNNVL healthMask 0x1 x\n",
+     "a|log.host|seen\n|log.lines|3\na|log.nvls_fabric|a:1:2 [0] NCCL INFO MNNVL healthMask 0x1 "
+     "x\n"},
+    {X(nccl_log), "NCCL version \nNCCL version x.y\nRCCL version : \nNCCL version 2.19.3-x+cuda\n",
+     "|log.lines|1\n2.19.3|log.version|NCCL version 2.19.3-x+cuda\n"},
+    {X(nccl_log), "NCCL error\nnobody INFO something\nLast error: HIP failure 'x'\n",
+     "|log.cuda_failure|Last error: HIP failure 'x'\n|log.lines|1\n"},
+    {X(nccl_log),
+     "a:1:2 [0] NCCL WARN NET/IB : Got completion with error 12, opcode 0\n"
+     "a:1:2 [0] NCCL WARN NET/IB : Got completion from peer 10.0.0.2 with status=13\n"
+     "a:1:2 [0] NCCL WARN NET/IB : Got completion status=IBV_WC_RETRY_EXC_ERR(12) from peer x\n"
+     "a:1:2 [0] NCCL WARN NET/IB : Got completion of nothing\n",
+     "a|log.completion.12|a:1:2 [0] NCCL WARN NET/IB : Got completion with error 12, opcode 0\n"
+     "a|log.completion.13|a:1:2 [0] NCCL WARN NET/IB : Got completion from peer 10.0.0.2 with "
+     "status=13\n"
+     "a|log.completion_old|a:1:2 [0] NCCL WARN NET/IB : Got completion with error 12, opcode 0\n"
+     "a|log.host|seen\n|log.lines|4\n"},
+    {X(nccl_log),
+     "a:1:2 [0] NCCL INFO Bootstrap : Using [0]eth0:10.0.0.1<0> odd :x<0> eth1:10.0.0.2 x<0:5\n",
+     "a|log.address|10.0.0.1\neth0|log.bootstrap|10.0.0.1\na|log.host|seen\n|log.lines|1\n"},
     {X(nccl_log), "a:1:2 [0] INFO nothing in particular\n", "a|log.host|seen\n|log.lines|1\n"},
 };
 #define SAMPLES (sizeof samples / sizeof *samples)
@@ -505,6 +545,87 @@ static void files_find_their_reader(void **state)
     assert_int_equal(facts.strange, 1);
 }
 
+/* Sections and tags deeper, and names longer, than any that nvidia-smi prints are passed over. */
+static void deep_outputs_are_passed_over(void **state)
+{
+    (void)state;
+    static const char word[] = "a_name_that_is_longer_than_thirty_bytes";
+    struct knee_text text = {0}, xml = {0};
+    struct knee_facts facts = {0};
+    knee_text_puts(&text, "NVSMI LOG\n");
+    knee_text_puts(&xml, "<nvidia_smi_log>");
+    for (size_t depth = 1; depth <= 24; depth++) {
+        knee_text_repeat(&text, " ", depth);
+        knee_text_printf(&text, "%s\n", word);
+        knee_text_repeat(&text, " ", depth + 1);
+        knee_text_puts(&text, "Product Name : x\n");
+        knee_text_printf(&xml, "<%s>", depth % 2 ? word : "b");
+    }
+    for (size_t depth = 24; depth >= 1; depth--)
+        knee_text_printf(&xml, "x</%s>", depth % 2 ? word : "b");
+    knee_text_puts(&text, "Driver Version : 550.54\n");
+    knee_text_puts(&xml, "<long>");
+    knee_text_repeat(&xml, "0123456789", 60);
+    knee_text_puts(&xml, "</long><driver_version>551.00</driver_version><gpu id=\"></gpu>"
+                         "</nvidia_smi_log>");
+    assert_true(knee_read_smi_text(&facts, (struct knee_slice){text.data, text.length}));
+    knee_facts_sort(&facts);
+    assert_true(knee_fact_is(&facts, "", "driver", "550.54"));
+    knee_facts_release(&facts);
+    assert_true(knee_read_smi_xml(&facts, (struct knee_slice){xml.data, xml.length}));
+    knee_facts_sort(&facts);
+    assert_true(knee_fact_is(&facts, "", "driver", "551.00"));
+    assert_true(knee_fact_is(&facts, "", "gpus.listed", "0"));
+    knee_facts_release(&facts);
+    knee_text_release(&text);
+    knee_text_release(&xml);
+}
+
+static void addresses_of_one_gpu(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {{"00000000:19:00.0", "GPU 0000:19:00.0"},
+                                           {"0000:19:00.0", "GPU 0000:19:00.0"},
+                                           {" 19:00.0 ", "GPU 0000:19:00.0"},
+                                           {"0000:19:00", "GPU 0000:19:00.0"},
+                                           {"00000000:AB:00.0", "GPU 0000:ab:00.0"},
+                                           {"a:b:c", "GPU a:b:c.0"},
+                                           {"x", "GPU x.0"},
+                                           {"", "GPU .0"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[48];
+        knee_gpu_subject(knee_slice_of(cases[i][0]), name, sizeof name);
+        assert_string_equal(name, cases[i][1]);
+    }
+}
+
+/* More variables and devices than NCCL has: the first ones are kept, the rest is counted. What the
+ * environment said holds against the log. */
+static void many_settings_are_counted(void **state)
+{
+    (void)state;
+    struct knee_text text = {0};
+    struct knee_facts facts = {0};
+    static const char env[] = "NCCL_DEBUG=INFO\n";
+    for (int i = 0; i < 300; i++)
+        knee_text_printf(&text, "a:1:2 [0] NCCL INFO NCCL_V%d set by environment to %d.\n", i, i);
+    knee_text_puts(&text, "a:1:2 [0] NCCL INFO NCCL_DEBUG set by environment to WARN.\n"
+                          "a:1:2 [0] NCCL INFO NET/IB : Using");
+    for (int i = 0; i < 70; i++)
+        knee_text_printf(&text, " [%d]mlx5_%d:1/IB", i, i);
+    knee_text_puts(&text, "\n");
+    assert_true(knee_host_file(&facts, "env", env, strlen(env)));
+    assert_true(knee_read_nccl_log(&facts, (struct knee_slice){text.data, text.length}));
+    assert_int_equal(facts.dropped, 300 - 255);
+    knee_facts_sort(&facts);
+    assert_true(knee_fact_is(&facts, "NCCL_DEBUG", "env", "INFO"));
+    assert_true(knee_fact_is(&facts, "NCCL_DEBUG", "env.other", "WARN"));
+    assert_true(knee_fact_is(&facts, "mlx5_63:1", "log.device", "IB"));
+    assert_null(knee_fact_find(&facts, "mlx5_64:1", "log.device"));
+    knee_facts_release(&facts);
+    knee_text_release(&text);
+}
+
 /* ---- Facts ---- */
 
 static size_t rows_of(const struct knee_facts *facts, const char *key)
@@ -598,6 +719,9 @@ int main(void)
         cmocka_unit_test(outputs_say_what_they_say),
         cmocka_unit_test(who_says_no_adds_nothing),
         cmocka_unit_test(files_find_their_reader),
+        cmocka_unit_test(deep_outputs_are_passed_over),
+        cmocka_unit_test(addresses_of_one_gpu),
+        cmocka_unit_test(many_settings_are_counted),
         cmocka_unit_test(facts_come_back),
         cmocka_unit_test(lines_that_are_no_facts_are_left_out),
         cmocka_unit_test(no_memory_is_said),

@@ -753,8 +753,8 @@ static void what_differs_is_another_table(void **state)
         "\"collective\": \"all_gather\", \"ranks\": 4, \"nodes\": 2",
         "\"collective\": \"all_reduce\", \"ranks\": 8, \"nodes\": 2",
         "\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": 1",
-        "\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": 2, \"algorithm\": \"ring\", "
-        "\"hops\": 6, \"share\": 1.5",
+        ("\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": 2, \"algorithm\": \"ring\", "
+         "\"hops\": 6, \"share\": 1.5"),
         "\"ranks\": 1, \"nodes\": 0.5",
     };
     for (size_t i = 0; i < sizeof json / sizeof *json; i++) {

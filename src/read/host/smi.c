@@ -435,8 +435,9 @@ static bool metric_line(struct knee_facts *facts, struct knee_slice line)
     struct knee_slice name, labels, rest = line;
     char subject[64];
     double value;
-    if (!knee_slice_starts(line, "nvidia_smi_") || !knee_slice_until(&rest, '{', &name) ||
-        !knee_slice_until(&rest, '}', &labels) || !knee_slice_number(knee_slice_trim(rest), &value))
+    knee_slice_until(&rest, '{', &name);
+    if (!knee_slice_starts(line, "nvidia_smi_") || !knee_slice_until(&rest, '}', &labels) ||
+        !knee_slice_number(knee_slice_trim(rest), &value))
         return false;
     name = knee_slice_from(name, 11);
     struct knee_slice uuid = knee_slice_from(labels, knee_slice_find(labels, "uuid=\"") + 6), id;

@@ -208,9 +208,8 @@ knee_status knee_rocprof_json_read(struct knee_image *image, struct knee_err *er
 {
     struct knee_tree tree = {.alloc = image->alloc};
     struct process *p = knee_resize(image->alloc, NULL, sizeof *p);
-    knee_status status =
-        p ? knee_tree_json(&tree, image->data, image->length, image->file, err)
-          : knee_fail(err, KNEE_SYSTEM, image->file, "out of memory");
+    knee_status status = p ? knee_tree_json(&tree, image->data, image->length, image->file, err)
+                           : knee_fail(err, KNEE_SYSTEM, image->file, "out of memory");
     uint32_t at = knee_tree_first(&tree, knee_tree_get(&tree, 0, "rocprofiler-sdk-tool"));
     for (int64_t number = 0; p && !status && at != KNEE_TREE_NONE; at = knee_tree_next(&tree, at)) {
         memset(p, 0, sizeof *p);

@@ -35,9 +35,8 @@ static knee_status read_tree(struct knee_rollcall *roll, const char *file, char 
                              size_t length, struct knee_err *err)
 {
     struct knee_tree tree = {.alloc = roll->alloc};
-    knee_status status = is_pickle(data, length)
-                             ? knee_tree_pickle(&tree, data, length, file, err)
-                             : knee_tree_json(&tree, data, length, file, err);
+    knee_status status = is_pickle(data, length) ? knee_tree_pickle(&tree, data, length, file, err)
+                                                 : knee_tree_json(&tree, data, length, file, err);
     if (!status && !knee_is_flight_recorder(&tree))
         status = knee_fail(err, KNEE_INPUT, file,
                            "not a Flight Recorder dump: no entries and process groups in it");

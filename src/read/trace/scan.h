@@ -149,8 +149,8 @@ static inline const char *knee_scan_string(const char *p, const char *end,
 const char *knee_scan_value(const char *p, const char *end, uint64_t *repaired);
 
 #ifdef __SSE2__
-/* Where the objects and arrays end that are `depth` deep at p, if their quotes come in pairs and the
- * end is near; NULL: it is not known. `wide`: 32 bytes at a time, which not every CPU can. */
+/* Where the objects and arrays end that are `depth` deep at p, if their quotes come in pairs and
+ * the end is near; NULL: it is not known. `wide`: 32 bytes at a time, which not every CPU can. */
 bool knee_scan_can_be_wide(void);
 const char *knee_scan_skip(const char *p, const char *end, size_t depth, bool wide);
 #endif
