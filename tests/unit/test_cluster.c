@@ -187,6 +187,13 @@ static void bad_files_are_refused(void **state)
         "from: dgx-h100\ncurves:\n  - {collective: reduce, bytes: [4, 8], time: [2, 1]}\n",
         "from: dgx-h100\nprotocols:\n  - {name: Simple}\n",
         "a: &a b\nb: *a\n",
+        "from: dgx-h100\ncurves:\n  - {collective: reduce, bytes: [0, 8], time: [1, 2]}\n",
+        "from: dgx-h100\ncurves:\n  - {collective: reduce, bytes: [4, 8], time: [0, 2]}\n",
+        "from: dgx-h100\nlevels: [1, 2]\n",
+        "from: dgx-h100\nlevels:\n  - {count: 8}\n  - {count: 2}\n  - {count: 2}\n  - {count: "
+        "2}\n  - {count: 2}\n  - {count: 2}\n  - {count: 2}\n  - {count: 2}\n  - {count: 2}\n",
+        "levels:\n  - {count: 8, bandwidth: 1 GB/s}\n  - {count: 8, bandwidth: 1 GB/s, ports: "
+        "0}\n",
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct knee_cluster t;
@@ -269,6 +276,17 @@ static void nccl_xml(void **state)
                      KNEE_INPUT);
     assert_int_equal(knee_cluster_read("<system></system>", 17, "empty", &t, &record, &err),
                      KNEE_INPUT);
+    /* An adapter too fast, tags that only begin like known ones, ids that are none, a loose end. */
+    static const char fast[] = "<system version=\"1\"><cpu numaid=\"0\"><gpu dev=\"0\" sm=\"90\"/>"
+                               "<net name=\"x\" speed=\"99999999999\"/></cpu></system>";
+    assert_int_equal(knee_cluster_read(fast, sizeof fast - 1, "fast", &t, &record, &err),
+                     KNEE_INPUT);
+    t = read_text("<system version=\"1\"><cpu numaid=\"0\"><gpus/><netting a=\"1\"/><pci "
+                  "class=\"0x030200\" vendor=\"nvidia\" device=\"h100\" link_speed=\"16.0 "
+                  "GT/s\"/><pci class=\"0x030200\" vendor=\"0x10de\"/><gpu dev=\"0\" "
+                  "sm=\"90\"/><net name=\"cxi0\" speed=\"200000\"/></cpu></system><");
+    assert_near(t.levels[0].count, 1, 0);
+    assert_near(t.levels[1].ports, 1, 0);
 }
 
 static void what_people_write(void **state)

@@ -81,6 +81,7 @@ static void trouble_names_its_line_and_changes_nothing(void **state)
         {"workers: [1, 2\nparams: 7B\n", "job.yaml:2", "not YAML"},
         {"\x01\x02\x03", "job.yaml:1", "not YAML"},
         {"params: 7B\ngpu: h10\n", "job.yaml:2", "no GPU preset"},
+        {"workers: [1, x]\nparams: [7B]\n", "job.yaml:1", "is not a worker count"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct knee_job job, before;
@@ -122,6 +123,27 @@ static void bombs_do_not_go_off(void **state)
     free(large);
 }
 
+/* Names and lists longer than any key's. */
+static void long_paths_are_refused(void **state)
+{
+    (void)state;
+    struct knee_job job;
+    struct knee_err err;
+    char yaml[16384] = "";
+    size_t used = 0;
+    knee_job_init(&job);
+    for (int depth = 0; depth < 7; depth++)
+        used += (size_t)sprintf(
+            yaml + used, "{\"0123456789012345678901234567890123456789012345678901234567\": ");
+    assert_int_equal(read_yaml(yaml, &job, &err), KNEE_INPUT);
+    used = (size_t)sprintf(yaml, "workers: [");
+    while (used < 8000)
+        used += (size_t)sprintf(yaml + used, "%s1048576", yaml[used - 1] == '[' ? "" : ", ");
+    sprintf(yaml + used, "]\n");
+    assert_int_equal(read_yaml(yaml, &job, &err), KNEE_INPUT);
+    assert_string_equal(err.what, "a value is too long");
+}
+
 /* Cut anywhere, a job file is read or refused, never half applied. */
 static void every_prefix_is_read_or_refused(void **state)
 {
@@ -145,6 +167,7 @@ int main(void)
         cmocka_unit_test(flags_are_kept),
         cmocka_unit_test(trouble_names_its_line_and_changes_nothing),
         cmocka_unit_test(bombs_do_not_go_off),
+        cmocka_unit_test(long_paths_are_refused),
         cmocka_unit_test(every_prefix_is_read_or_refused),
     };
     return RUN(tests);
