@@ -35,6 +35,8 @@ struct knee_facts {
     size_t dropped; /* beyond KNEE_FACTS_MAX */
     bool sorted, no_memory;
     struct knee_fact_page *pages;
+    uint32_t *slots; /* rows + 1 by the hash of key and subject, as far as they are indexed */
+    size_t slot_count, indexed;
     const struct knee_alloc *alloc;
 };
 #define KNEE_FACTS_MAX ((size_t)1 << 17)

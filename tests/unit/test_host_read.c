@@ -674,6 +674,28 @@ static void facts_come_back(void **state)
     knee_facts_release(&again);
 }
 
+/* What many hosts say in turn is counted for each of them, and does not fill the table. */
+static void counts_go_on_whatever_comes_between(void **state)
+{
+    (void)state;
+    enum { HOSTS = 3000, TURNS = 50 };
+    struct knee_facts facts = {0};
+    for (int turn = 0; turn < TURNS; turn++)
+        for (int host = 0; host < HOSTS; host++) {
+            char name[32];
+            snprintf(name, sizeof name, "node%d", host);
+            knee_fact_count(&facts, name, "log.host", knee_slice_of("seen"));
+        }
+    assert_int_equal(facts.count, HOSTS);
+    knee_facts_sort(&facts);
+    for (int host = 0; host < HOSTS; host++)
+        assert_true(facts.rows[host].number == TURNS);
+    knee_fact_count(&facts, "node7", "log.host", knee_slice_of("seen")); /* and after that */
+    assert_int_equal(facts.count, HOSTS);
+    assert_true(knee_fact_value(&facts, "node7", "log.host") == TURNS + 1);
+    knee_facts_release(&facts);
+}
+
 static void lines_that_are_no_facts_are_left_out(void **state)
 {
     (void)state;
@@ -723,6 +745,7 @@ int main(void)
         cmocka_unit_test(addresses_of_one_gpu),
         cmocka_unit_test(many_settings_are_counted),
         cmocka_unit_test(facts_come_back),
+        cmocka_unit_test(counts_go_on_whatever_comes_between),
         cmocka_unit_test(lines_that_are_no_facts_are_left_out),
         cmocka_unit_test(no_memory_is_said),
     };

@@ -5,6 +5,7 @@
  */
 #include "read/host/facts.h"
 
+#include "base/hash.h"
 #include "base/number.h"
 #include "base/text.h"
 
@@ -29,6 +30,7 @@ void knee_facts_release(struct knee_facts *facts)
         facts->pages = next;
     }
     knee_resize(facts->alloc, facts->rows, 0);
+    knee_resize(facts->alloc, facts->slots, 0);
     *facts = (struct knee_facts){.alloc = facts->alloc};
 }
 
@@ -119,14 +121,52 @@ void knee_fact_number(struct knee_facts *facts, const char *subject, const char 
         facts->rows[before].number = value;
 }
 
+/* The slot of a key and subject: that of the last row that has them, or an empty one. */
+static uint32_t *slot_of(const struct knee_facts *facts, const char *subject, const char *key)
+{
+    uint64_t hash = knee_hash_add(knee_hash(key, strlen(key)), subject, strlen(subject));
+    for (size_t i = (size_t)(hash ^ hash >> 32);; i++) {
+        uint32_t *slot = &facts->slots[i & (facts->slot_count - 1)];
+        const struct knee_fact *row = *slot ? &facts->rows[*slot - 1] : NULL;
+        if (!row || (strcmp(row->key, key) == 0 && strcmp(row->subject, subject) == 0))
+            return slot;
+    }
+}
+
+/* All rows by key and subject, in a table that is at most half full. */
+static bool index_rows(struct knee_facts *facts)
+{
+    if (2 * facts->count >= facts->slot_count) {
+        size_t wanted = facts->slot_count ? facts->slot_count : 512;
+        while (2 * facts->count >= wanted)
+            wanted *= 2;
+        void *slots = knee_resize(facts->alloc, facts->slots, wanted * sizeof *facts->slots);
+        if (!slots) {
+            facts->no_memory = true;
+            return false;
+        }
+        facts->slots = slots;
+        facts->slot_count = wanted;
+        facts->indexed = 0;
+        memset(slots, 0, wanted * sizeof *facts->slots);
+    }
+    for (; facts->indexed < facts->count; facts->indexed++) {
+        const struct knee_fact *row = &facts->rows[facts->indexed];
+        *slot_of(facts, row->subject, row->key) = (uint32_t)facts->indexed + 1;
+    }
+    return true;
+}
+
 void knee_fact_count(struct knee_facts *facts, const char *subject, const char *key,
                      struct knee_slice first)
 {
-    for (size_t i = facts->count; i-- > 0 && facts->count - i < 512;)
-        if (strcmp(facts->rows[i].key, key) == 0 && strcmp(facts->rows[i].subject, subject) == 0) {
-            facts->rows[i].number++;
-            return;
-        }
+    if (!index_rows(facts))
+        return;
+    uint32_t row = *slot_of(facts, subject, key);
+    if (row) {
+        facts->rows[row - 1].number++;
+        return;
+    }
     size_t before = facts->count;
     knee_fact_put(facts, subject, key, first);
     if (facts->count > before)
@@ -145,6 +185,9 @@ static int by_key(const void *a, const void *b)
 void knee_facts_sort(struct knee_facts *facts)
 {
     size_t kept = 0;
+    knee_resize(facts->alloc, facts->slots, 0); /* rows move */
+    facts->slots = NULL;
+    facts->slot_count = facts->indexed = 0;
     if (!facts->sorted && facts->count > 1)
         qsort(facts->rows, facts->count, sizeof *facts->rows, by_key);
     /* Of several values of one thing the last one that came holds. */
