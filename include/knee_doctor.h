@@ -143,6 +143,7 @@ struct knee_checkup {
     size_t count, capacity;
     size_t hosts;
     size_t facts, files, strange, unread; /* over all hosts */
+    size_t dropped;                       /* facts that there was no room for */
     struct knee_cluster cluster;          /* what prices are for; level_count 0: none */
     char cluster_from[96];
     double ranks, bytes;   /* of the collective that is priced */

@@ -157,6 +157,9 @@ static void closing(const struct knee_checkup *c, enum knee_format format,
                          "%zu files could not be read (no permission, too large, not a file, or a "
                          "link that leads outside). ",
                          c->unread);
+    if (c->dropped)
+        knee_text_printf(&words, "%zu facts were left out: there was no room for them. ",
+                         c->dropped);
     if (c->cluster.level_count && knee_checkup_count(c, KNEE_NOTE))
         knee_text_printf(&words, "Prices are for %s. ", knee_safe(c->cluster_from, 90).s);
     if (c->ethernet_assumed)
@@ -234,6 +237,7 @@ static void write_json(const struct knee_checkup *c, struct knee_text *text)
     knee_json_number(&json, "files", (double)c->files);
     knee_json_number(&json, "files_not_understood", (double)c->strange);
     knee_json_number(&json, "files_not_read", (double)c->unread);
+    knee_json_number(&json, "facts_left_out", (double)c->dropped);
     knee_json_string(&json, "cluster", c->cluster.level_count ? c->cluster_from : "");
     knee_json_number(&json, "errors", (double)knee_checkup_count(c, KNEE_ERROR));
     knee_json_number(

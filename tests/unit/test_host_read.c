@@ -617,6 +617,17 @@ static void many_settings_are_counted(void **state)
     assert_true(knee_host_file(&facts, "env", env, strlen(env)));
     assert_true(knee_read_nccl_log(&facts, (struct knee_slice){text.data, text.length}));
     assert_int_equal(facts.dropped, 300 - 255);
+    struct knee_checkup checkup; /* and it is said */
+    struct knee_text said = {0};
+    struct knee_style style = {0};
+    struct knee_err err;
+    assert_int_equal(knee_doctor_examine(&facts, 1, NULL, NULL, &checkup, &err), KNEE_OK);
+    knee_write_checkup(&checkup, KNEE_TEXT, &style, &said);
+    knee_write_checkup(&checkup, KNEE_JSON, &style, &said);
+    assert_non_null(strstr(said.data, "45 facts were left out"));
+    assert_non_null(strstr(said.data, "\"facts_left_out\": 45"));
+    knee_text_release(&said);
+    knee_checkup_release(&checkup);
     knee_facts_sort(&facts);
     assert_true(knee_fact_is(&facts, "NCCL_DEBUG", "env", "INFO"));
     assert_true(knee_fact_is(&facts, "NCCL_DEBUG", "env.other", "WARN"));

@@ -344,6 +344,7 @@ knee_status knee_doctor_examine(struct knee_facts *hosts, size_t host_count,
         checkup.files += hosts[i].files;
         checkup.strange += hosts[i].strange;
         checkup.unread += hosts[i].unread;
+        checkup.dropped += hosts[i].dropped;
         checkup.no_memory = checkup.no_memory || hosts[i].no_memory;
     }
     for (size_t i = 0; i < host_count; i++)
