@@ -37,76 +37,73 @@ static void assert_says(const struct knee_keys *keys, const void *object, const 
     }
 }
 
+static const struct {
+    const char *text;
+    double gpus;
+    const char *plan;
+} titans[] = {
+    {"[parallelism]\n  tensor_parallel_degree = 2\t# two\ndata_parallel_shard_degree = 4\r\n", NAN,
+     "tp=2 gpus=8 shard=zero3 shard-size=4 sequence-parallel=1 overlap-tp=0 precision=bf16"},
+    {"tensor_parallel_degree = 2\ndata_parallel_shard_degree = -1", 16,
+     "tp=2 gpus=16 shard=zero3 shard-size=8"},
+    {"data_parallel_shard_degree = -1\ntensor_parallel_degree = 3", 16, "shard=zero3 shard-size="},
+    {"data_parallel_shard_degree = -1", NAN, "gpus= shard=zero3 shard-size="},
+    {"data_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 8", NAN,
+     "gpus=8 shard=none shard-size="},
+    {"data_parallel_shard_degree = 8\nfsdp_reshard_after_forward = 'never'\nlocal_batch_size = "
+     "2",
+     NAN, "shard=zero2 global-batch=16 micro-batch=2"},
+    {"global_batch_size = 64\nlocal_batch_size = 2\ndata_parallel_shard_degree = 8", NAN,
+     "global-batch=64"},
+    {"global_batch_size = 6.5\nlocal_batch_size = many\ntensor_parallel_degree = 2e10", NAN,
+     "global-batch= tp=1"},
+    {"enable_async_tensor_parallel = true\ntensor_parallel_degree = 2", NAN, "overlap-tp=1"},
+    {"enable_async_tensor_parallel = True\ntensor_parallel_degree = 2", NAN, "overlap-tp=1"},
+    {"enable_async_tensor_parallel =\ntensor_parallel_degree = 2", NAN, "overlap-tp=1"},
+    {"enable_sequence_parallel = false\ntensor_parallel_degree = 2", NAN, "sequence-parallel=0"},
+    {"enable_sequence_parallel = False\ntensor_parallel_degree = 2", NAN, "sequence-parallel=0"},
+    {"pipeline_parallel_degree = 4\npipeline_parallel_layers_per_stage = 4", NAN,
+     "pp=4 vp=3 schedule=1f1b micro-batch=1"},
+    {"pipeline_parallel_degree = 4\npipeline_parallel_layers_per_stage = "
+     "4\npipeline_parallel_first_stage_less_layers = "
+     "0\npipeline_parallel_last_stage_less_layers = 0",
+     NAN, "vp=2"},
+    {"pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"", NAN,
+     "vp=2 schedule=interleaved"},
+    {"pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"GPipe", NAN,
+     "vp=1 schedule=gpipe"},
+    {"pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"else\"", NAN,
+     "vp=1 schedule=1f1b"},
+    {"[activation_checkpoint]\nmode = \"full\"\n", NAN, "recompute=full"},
+    {"[activation_checkpoint\nmode = 'selective'\n", NAN, "recompute=op"},
+    {"[elsewhere]\nmode = \"full\"\n[training]\nbatch_size = 3", NAN,
+     "recompute=none micro-batch=3"},
+    {"converters = [\"quantize.linear.mx\"]", NAN, "precision=fp8-block"},
+    {"converters = [\"float8\"]\nrecipe_name = \"rowwise\"", NAN, "precision=fp8-rowwise"},
+    {"converters = [\"float8\"]", NAN, "precision=fp8"},
+    {"mixed_precision_reduce = \"bfloat16\"", NAN, "gradient-bytes=2"},
+    {"mixed_precision_reduce = \"float32\"", NAN, "gradient-bytes="},
+    {"expert_parallel_degree = 8\nexpert_tensor_parallel_degree = 2", NAN, "ep=8 etp=2"},
+    {"# remark\n\nodd\ntorchrun --nproc_per_node 8 train.py "
+     "--parallelism.tensor_parallel_degree 8 --parallelism.context_parallel_degree=2 "
+     "--parallelism.enable_async_tensor_parallel --x.y",
+     NAN, "tp=8 cp=2 overlap-tp=1"},
+    {"-- - --training.local_batch_size", NAN, "micro-batch=1"},
+};
+
 /* ---- torchtitan ---- */
 
 static void torchtitan_says(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        double gpus;
-        const char *plan;
-    } cases[] = {
-        {"[parallelism]\n  tensor_parallel_degree = 2\t# two\ndata_parallel_shard_degree = 4\r\n",
-         NAN,
-         "tp=2 gpus=8 shard=zero3 shard-size=4 sequence-parallel=1 overlap-tp=0 precision=bf16"},
-        {"tensor_parallel_degree = 2\ndata_parallel_shard_degree = -1", 16,
-         "tp=2 gpus=16 shard=zero3 shard-size=8"},
-        {"data_parallel_shard_degree = -1\ntensor_parallel_degree = 3", 16,
-         "shard=zero3 shard-size="},
-        {"data_parallel_shard_degree = -1", NAN, "gpus= shard=zero3 shard-size="},
-        {"data_parallel_shard_degree = 1\ndata_parallel_replicate_degree = 8", NAN,
-         "gpus=8 shard=none shard-size="},
-        {"data_parallel_shard_degree = 8\nfsdp_reshard_after_forward = 'never'\nlocal_batch_size = "
-         "2",
-         NAN, "shard=zero2 global-batch=16 micro-batch=2"},
-        {"global_batch_size = 64\nlocal_batch_size = 2\ndata_parallel_shard_degree = 8", NAN,
-         "global-batch=64"},
-        {"global_batch_size = 6.5\nlocal_batch_size = many\ntensor_parallel_degree = 2e10", NAN,
-         "global-batch= tp=1"},
-        {"enable_async_tensor_parallel = true\ntensor_parallel_degree = 2", NAN, "overlap-tp=1"},
-        {"enable_async_tensor_parallel = True\ntensor_parallel_degree = 2", NAN, "overlap-tp=1"},
-        {"enable_async_tensor_parallel =\ntensor_parallel_degree = 2", NAN, "overlap-tp=1"},
-        {"enable_sequence_parallel = false\ntensor_parallel_degree = 2", NAN,
-         "sequence-parallel=0"},
-        {"enable_sequence_parallel = False\ntensor_parallel_degree = 2", NAN,
-         "sequence-parallel=0"},
-        {"pipeline_parallel_degree = 4\npipeline_parallel_layers_per_stage = 4", NAN,
-         "pp=4 vp=3 schedule=1f1b micro-batch=1"},
-        {"pipeline_parallel_degree = 4\npipeline_parallel_layers_per_stage = "
-         "4\npipeline_parallel_first_stage_less_layers = "
-         "0\npipeline_parallel_last_stage_less_layers = 0",
-         NAN, "vp=2"},
-        {"pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"", NAN,
-         "vp=2 schedule=interleaved"},
-        {"pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"GPipe", NAN,
-         "vp=1 schedule=gpipe"},
-        {"pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"else\"", NAN,
-         "vp=1 schedule=1f1b"},
-        {"[activation_checkpoint]\nmode = \"full\"\n", NAN, "recompute=full"},
-        {"[activation_checkpoint\nmode = 'selective'\n", NAN, "recompute=op"},
-        {"[elsewhere]\nmode = \"full\"\n[training]\nbatch_size = 3", NAN,
-         "recompute=none micro-batch=3"},
-        {"converters = [\"quantize.linear.mx\"]", NAN, "precision=fp8-block"},
-        {"converters = [\"float8\"]\nrecipe_name = \"rowwise\"", NAN, "precision=fp8-rowwise"},
-        {"converters = [\"float8\"]", NAN, "precision=fp8"},
-        {"mixed_precision_reduce = \"bfloat16\"", NAN, "gradient-bytes=2"},
-        {"mixed_precision_reduce = \"float32\"", NAN, "gradient-bytes="},
-        {"expert_parallel_degree = 8\nexpert_tensor_parallel_degree = 2", NAN, "ep=8 etp=2"},
-        {"# remark\n\nodd\ntorchrun --nproc_per_node 8 train.py "
-         "--parallelism.tensor_parallel_degree 8 --parallelism.context_parallel_degree=2 "
-         "--parallelism.enable_async_tensor_parallel --x.y",
-         NAN, "tp=8 cp=2 overlap-tp=1"},
-        {"-- - --training.local_batch_size", NAN, "micro-batch=1"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof titans / sizeof *titans; i++) {
         struct knee_plan plan;
         struct knee_err err;
         knee_plan_init(&plan);
-        plan.gpus = cases[i].gpus;
-        if (knee_torchtitan_read(cases[i].text, strlen(cases[i].text), "t.toml", 32, &plan, &err))
-            fail_msg("%s: %s", cases[i].text, err.what);
-        assert_says(&knee_plan_keys, &plan, cases[i].plan, cases[i].text);
+        plan.gpus = titans[i].gpus;
+        if (knee_torchtitan_read(titans[i].text, strlen(titans[i].text), "t.toml", 32, &plan, &err))
+            fail_msg("%s: %s", titans[i].text, err.what);
+        assert_says(&knee_plan_keys, &plan, titans[i].plan, titans[i].text);
     }
     struct knee_plan plan;
     struct knee_err err;

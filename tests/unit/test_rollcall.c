@@ -459,67 +459,68 @@ static void roll_calls_are_told_from_traces(void **state)
             fail_msg("%s", cases[i].head);
 }
 
+#define HEAD "{\"header\":{\"id\":\"0xa\",\"rank\":1,\"n_ranks\":4}"
+static const struct {
+    const char *line;
+    size_t kept;
+    int rank;
+    int64_t bytes, duration_ns;
+} inspected[] = {
+    {HEAD ",\"coll_perf\":{\"coll\":\"AllReduce\",\"coll_sn\":1,\"coll_msg_size_bytes\":8,"
+          "\"coll_exec_time_us\":5}}",
+     1, 1, 8, 5000},
+    {HEAD " , \"coll_perf\" : { \"coll\" : \"AllReduce\" , \"coll_sn\" : 1 , "
+          "\"coll_msg_size_bytes\" : 8 , \"coll_exec_time_us\" : 5.5 } }",
+     1, 1, 8, 5500},
+    {HEAD ",\"coll_perf\":{\"coll\":\"AllGather\",\"coll_sn\":1,\"coll_msg_size_bytes\":8,"
+          "\"coll_exec_time_us\":5}}",
+     1, 1, 32, 5000},
+    {HEAD ",\"coll_perf\":{\"coll\":\"AllGather\",\"coll_sn\":1,"
+          "\"coll_msg_size_bytes\":1000000000000000000,\"coll_exec_time_us\":1e13}}",
+     1, 1, 1000000000000000000, -1},
+    {"{\"header\":{\"id\":\"0xa\",\"rank\":99999999,\"n_ranks\":0},\"coll_perf\":{\"coll\":"
+     "\"AllGather\",\"coll_sn\":1,\"coll_msg_size_bytes\":8,\"coll_exec_time_us\":-5}}",
+     0, 0, 0, 0},
+    {HEAD ",\"p2p_perf\":{\"p2p_sn\":3}}", 1, 1, -1, -1},
+    {HEAD ",\"coll_perf\":{\"coll\":\"AllReduce\",\"coll\":\"AllGather\",\"coll_sn\":1,"
+          "\"extra\":{\"a\":[1,\"}\"]},\"coll_msg_size_bytes\":8,\"coll_exec_time_us\":5}}",
+     1, 1, 8, 5000},
+    {HEAD ",\"coll_perf\":[1]}", 0, 0, 0, 0},
+    {HEAD ",\"coll_perf\":{\"coll\":\"AllRed", 0, 0, 0, 0},
+    {HEAD ",\"coll_perf\":{\"coll\"", 0, 0, 0, 0},
+    {HEAD ",\"coll_perf\":{\"coll\":", 0, 0, 0, 0},
+    {HEAD ",\"coll_perf\":{\"coll\":\"x\"", 0, 0, 0, 0},
+    {HEAD ",\"coll_perf\":{\"coll\":{\"a\":", 0, 0, 0, 0},
+    {HEAD ",\"coll_perf\":", 0, 0, 0, 0},
+    {HEAD ",\"coll_perf\"", 0, 0, 0, 0},
+    {HEAD ",", 0, 0, 0, 0},
+    {HEAD, 0, 0, 0, 0},
+    {"{\"header\":{\"id\":", 0, 0, 0, 0},
+    {"{\"header\":", 0, 0, 0, 0},
+    {"{\"header\":5,\"coll_perf\":{}}", 0, 0, 0, 0},
+    {"{\"coll_perf\":{\"coll_sn\":1}}", 1, 0, -1, -1}, /* of the header before */
+};
+
 /* Odd spacing and odd values of Inspector's lines: a line is taken, or counted as skipped. */
 static void lines_of_inspector_say(void **state)
 {
     (void)state;
-#define HEAD "{\"header\":{\"id\":\"0xa\",\"rank\":1,\"n_ranks\":4}"
-    static const struct {
-        const char *line;
-        size_t kept;
-        int rank;
-        int64_t bytes, duration_ns;
-    } cases[] = {
-        {HEAD ",\"coll_perf\":{\"coll\":\"AllReduce\",\"coll_sn\":1,\"coll_msg_size_bytes\":8,"
-              "\"coll_exec_time_us\":5}}",
-         1, 1, 8, 5000},
-        {HEAD " , \"coll_perf\" : { \"coll\" : \"AllReduce\" , \"coll_sn\" : 1 , "
-              "\"coll_msg_size_bytes\" : 8 , \"coll_exec_time_us\" : 5.5 } }",
-         1, 1, 8, 5500},
-        {HEAD ",\"coll_perf\":{\"coll\":\"AllGather\",\"coll_sn\":1,\"coll_msg_size_bytes\":8,"
-              "\"coll_exec_time_us\":5}}",
-         1, 1, 32, 5000},
-        {HEAD ",\"coll_perf\":{\"coll\":\"AllGather\",\"coll_sn\":1,"
-              "\"coll_msg_size_bytes\":1000000000000000000,\"coll_exec_time_us\":1e13}}",
-         1, 1, 1000000000000000000, -1},
-        {"{\"header\":{\"id\":\"0xa\",\"rank\":99999999,\"n_ranks\":0},\"coll_perf\":{\"coll\":"
-         "\"AllGather\",\"coll_sn\":1,\"coll_msg_size_bytes\":8,\"coll_exec_time_us\":-5}}",
-         0, 0, 0, 0},
-        {HEAD ",\"p2p_perf\":{\"p2p_sn\":3}}", 1, 1, -1, -1},
-        {HEAD ",\"coll_perf\":{\"coll\":\"AllReduce\",\"coll\":\"AllGather\",\"coll_sn\":1,"
-              "\"extra\":{\"a\":[1,\"}\"]},\"coll_msg_size_bytes\":8,\"coll_exec_time_us\":5}}",
-         1, 1, 8, 5000},
-        {HEAD ",\"coll_perf\":[1]}", 0, 0, 0, 0},
-        {HEAD ",\"coll_perf\":{\"coll\":\"AllRed", 0, 0, 0, 0},
-        {HEAD ",\"coll_perf\":{\"coll\"", 0, 0, 0, 0},
-        {HEAD ",\"coll_perf\":{\"coll\":", 0, 0, 0, 0},
-        {HEAD ",\"coll_perf\":{\"coll\":\"x\"", 0, 0, 0, 0},
-        {HEAD ",\"coll_perf\":{\"coll\":{\"a\":", 0, 0, 0, 0},
-        {HEAD ",\"coll_perf\":", 0, 0, 0, 0},
-        {HEAD ",\"coll_perf\"", 0, 0, 0, 0},
-        {HEAD ",", 0, 0, 0, 0},
-        {HEAD, 0, 0, 0, 0},
-        {"{\"header\":{\"id\":", 0, 0, 0, 0},
-        {"{\"header\":", 0, 0, 0, 0},
-        {"{\"header\":5,\"coll_perf\":{}}", 0, 0, 0, 0},
-        {"{\"coll_perf\":{\"coll_sn\":1}}", 1, 0, -1, -1}, /* of the header before */
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof inspected / sizeof *inspected; i++) {
         struct maker m = {.used = 0};
         struct knee_rollcall roll = {0};
         put(&m,
             "{\"header\":{\"id\":\"0xb\",\"rank\":0,\"n_ranks\":2},\"metadata\":{"
             "\"inspector_output_format_version\":\"v4.0\"},\"coll_perf\":{\"coll\":\"AllReduce\""
             ",\"coll_sn\":0,\"coll_msg_size_bytes\":1,\"coll_exec_time_us\":1}}\n");
-        put(&m, "%s\n", cases[i].line);
+        put(&m, "%s\n", inspected[i].line);
         add(&roll, "host-pid1.log", m.text, m.used);
-        if (roll.entry_count != 1 + cases[i].kept)
-            fail_msg("%s: %zu kept", cases[i].line, roll.entry_count - 1);
-        if (cases[i].kept) {
+        if (roll.entry_count != 1 + inspected[i].kept)
+            fail_msg("%s: %zu kept", inspected[i].line, roll.entry_count - 1);
+        if (inspected[i].kept) {
             const struct knee_entry *e = &roll.entries[1];
-            if (e->rank != cases[i].rank || e->bytes != cases[i].bytes ||
-                e->duration_ns != cases[i].duration_ns)
-                fail_msg("%s: rank %d, %lld bytes, %lld ns", cases[i].line, (int)e->rank,
+            if (e->rank != inspected[i].rank || e->bytes != inspected[i].bytes ||
+                e->duration_ns != inspected[i].duration_ns)
+                fail_msg("%s: rank %d, %lld bytes, %lld ns", inspected[i].line, (int)e->rank,
                          (long long)e->bytes, (long long)e->duration_ns);
         }
         knee_rollcall_release(&roll);

@@ -110,76 +110,77 @@ static void json_says(void **state)
     check(&d, 1, false);
 }
 
+static const struct document pickles[] = {
+    GOOD("\x80\x02}(X\x01\x00\x00\x00"
+         "aK\x05X\x01\x00\x00\x00"
+         "bNu.",
+         "{'a':5 'b':null}"),
+    GOOD("]K\x01"
+         "aM\x02\x01"
+         "a.",
+         "[1 258]"),
+    GOOD("}\x8c\x01"
+         "a\x88s.",
+         "{'a':true}"),
+    GOOD("](\x89J\xff\xff\xff\xff\x8a\x01\xfe\x8a\x00"
+         "e.",
+         "[false -1 -2 0]"),
+    GOOD("(K\x01K\x02t.", "[1 2]"),
+    GOOD("(t.", "[]"),
+    GOOD("K\x01K\x02\x86.", "[1 2]"),
+    GOOD("K\x01\x85.", "[1]"),
+    GOOD("K\x01K\x02K\x03\x87.", "[1 2 3]"),
+    GOOD("G\x3f\xf8\x00\x00\x00\x00\x00\x00.", "1.5f"),
+    GOOD("U\x02"
+         "ab.",
+         "'ab'"),
+    GOOD("\x8d\x02\x00\x00\x00\x00\x00\x00\x00"
+         "ab.",
+         "'ab'"),
+    GOOD("\x80\x04\x95\x00\x00\x00\x00\x00\x00\x00\x00](\x8c\x01"
+         "a\x94h\x00"
+         "e.",
+         "['a' 'a']"),
+    GOOD("](X\x01\x00\x00\x00"
+         "aq\x00j\x00\x00\x00\x00r\x01\x00\x00\x00"
+         "e.",
+         "['a' 'a']"),
+    GOOD(").", "[]"),
+    BAD("", "a damaged pickle at byte 0: it ends early"),
+    BAD("K", "a damaged pickle at byte 0: it ends early"),
+    BAD("U\x05"
+        "ab",
+        "a damaged pickle at byte 0: it ends inside of a text"),
+    BAD(".", "a damaged pickle at byte 0: it holds nothing"),
+    BAD("(.", "a damaged pickle at byte 1: it holds nothing"),
+    BAD("q\x00", "a damaged pickle at byte 0: it takes from an empty stack"),
+    BAD("(q\x00", "a damaged pickle at byte 1: it takes from an empty stack"),
+    BAD("Nq\x07", "a damaged pickle at byte 1: it remembers out of turn"),
+    BAD("h\x00", "a damaged pickle at byte 0: it recalls what was not remembered"),
+    BAD("Nu", "a damaged pickle at byte 1: a mark is missing"),
+    BAD("Nt", "a damaged pickle at byte 1: a mark is missing"),
+    BAD("(Ne", "a damaged pickle at byte 2: it adds to something that is no container"),
+    BAD("((Ne", "a damaged pickle at byte 3: it adds to something that is no container"),
+    BAD("N(Ne", "a damaged pickle at byte 3: it adds to something that is no container"),
+    BAD("}(Nu", "a damaged pickle at byte 3: it adds to something that is no container"),
+    BAD("NNa", "a damaged pickle at byte 2: it adds to something that is no container"),
+    BAD("Na", "a damaged pickle at byte 1: it takes from an empty stack"),
+    BAD("}Ns", "a damaged pickle at byte 2: it takes from an empty stack"),
+    BAD("](a", "a damaged pickle at byte 2: a mark is too much"),
+    BAD("}(Ns", "a damaged pickle at byte 3: a mark is too much"),
+    BAD("}N(s", "a damaged pickle at byte 3: a mark is too much"),
+    BAD("(\x85", "a damaged pickle at byte 1: a mark is too much"),
+    BAD("\x85", "a damaged pickle at byte 0: it takes from an empty stack"),
+    BAD("\x8a\x09", "a damaged pickle at byte 0: a number of more than 8 bytes"),
+    BAD("R", "a pickle with opcode 0x52 at byte 0, which would run code: not read"),
+    BAD("z", "a pickle with opcode 0x7a at byte 0, which dumps do not have"),
+    BAD("\0", "a pickle with opcode 0x00 at byte 0, which dumps do not have"),
+};
+
 static void pickles_say(void **state)
 {
     (void)state;
-    static const struct document documents[] = {
-        GOOD("\x80\x02}(X\x01\x00\x00\x00"
-             "aK\x05X\x01\x00\x00\x00"
-             "bNu.",
-             "{'a':5 'b':null}"),
-        GOOD("]K\x01"
-             "aM\x02\x01"
-             "a.",
-             "[1 258]"),
-        GOOD("}\x8c\x01"
-             "a\x88s.",
-             "{'a':true}"),
-        GOOD("](\x89J\xff\xff\xff\xff\x8a\x01\xfe\x8a\x00"
-             "e.",
-             "[false -1 -2 0]"),
-        GOOD("(K\x01K\x02t.", "[1 2]"),
-        GOOD("(t.", "[]"),
-        GOOD("K\x01K\x02\x86.", "[1 2]"),
-        GOOD("K\x01\x85.", "[1]"),
-        GOOD("K\x01K\x02K\x03\x87.", "[1 2 3]"),
-        GOOD("G\x3f\xf8\x00\x00\x00\x00\x00\x00.", "1.5f"),
-        GOOD("U\x02"
-             "ab.",
-             "'ab'"),
-        GOOD("\x8d\x02\x00\x00\x00\x00\x00\x00\x00"
-             "ab.",
-             "'ab'"),
-        GOOD("\x80\x04\x95\x00\x00\x00\x00\x00\x00\x00\x00](\x8c\x01"
-             "a\x94h\x00"
-             "e.",
-             "['a' 'a']"),
-        GOOD("](X\x01\x00\x00\x00"
-             "aq\x00j\x00\x00\x00\x00r\x01\x00\x00\x00"
-             "e.",
-             "['a' 'a']"),
-        GOOD(").", "[]"),
-        BAD("", "a damaged pickle at byte 0: it ends early"),
-        BAD("K", "a damaged pickle at byte 0: it ends early"),
-        BAD("U\x05"
-            "ab",
-            "a damaged pickle at byte 0: it ends inside of a text"),
-        BAD(".", "a damaged pickle at byte 0: it holds nothing"),
-        BAD("(.", "a damaged pickle at byte 1: it holds nothing"),
-        BAD("q\x00", "a damaged pickle at byte 0: it takes from an empty stack"),
-        BAD("(q\x00", "a damaged pickle at byte 1: it takes from an empty stack"),
-        BAD("Nq\x07", "a damaged pickle at byte 1: it remembers out of turn"),
-        BAD("h\x00", "a damaged pickle at byte 0: it recalls what was not remembered"),
-        BAD("Nu", "a damaged pickle at byte 1: a mark is missing"),
-        BAD("Nt", "a damaged pickle at byte 1: a mark is missing"),
-        BAD("(Ne", "a damaged pickle at byte 2: it adds to something that is no container"),
-        BAD("((Ne", "a damaged pickle at byte 3: it adds to something that is no container"),
-        BAD("N(Ne", "a damaged pickle at byte 3: it adds to something that is no container"),
-        BAD("}(Nu", "a damaged pickle at byte 3: it adds to something that is no container"),
-        BAD("NNa", "a damaged pickle at byte 2: it adds to something that is no container"),
-        BAD("Na", "a damaged pickle at byte 1: it takes from an empty stack"),
-        BAD("}Ns", "a damaged pickle at byte 2: it takes from an empty stack"),
-        BAD("](a", "a damaged pickle at byte 2: a mark is too much"),
-        BAD("}(Ns", "a damaged pickle at byte 3: a mark is too much"),
-        BAD("}N(s", "a damaged pickle at byte 3: a mark is too much"),
-        BAD("(\x85", "a damaged pickle at byte 1: a mark is too much"),
-        BAD("\x85", "a damaged pickle at byte 0: it takes from an empty stack"),
-        BAD("\x8a\x09", "a damaged pickle at byte 0: a number of more than 8 bytes"),
-        BAD("R", "a pickle with opcode 0x52 at byte 0, which would run code: not read"),
-        BAD("z", "a pickle with opcode 0x7a at byte 0, which dumps do not have"),
-        BAD("\0", "a pickle with opcode 0x00 at byte 0, which dumps do not have"),
-    };
-    check(documents, sizeof documents / sizeof *documents, true);
+    check(pickles, sizeof pickles / sizeof *pickles, true);
 }
 
 /* Deep stacks and long memos, on which memory runs out everywhere in turn. */
