@@ -132,8 +132,8 @@ struct knee_rates {
     double gemm_16bit, gemm_8bit, gemm_4bit; /* share of the peak that large products reach */
     double gemm_depth_16bit, gemm_depth_8bit, gemm_depth_4bit; /* inner length at half of it */
     double gemm_waves_16bit, gemm_waves_8bit, gemm_waves_4bit; /* waves of tiles at half of it */
-    double gemm_start_s, gemm_memory, processors;
-    double memory; /* share of the memory rate */
+    double gemm_start_s, gemm_memory, gemm_alone, processors;  /* alone: as gemm_16bit */
+    double memory;                                             /* share of the memory rate */
     double flash_forward, flash_backward, flash_length, flash_small_head;
     double host_bytes_per_s;
     /* software */

@@ -124,6 +124,8 @@ void knee_write_log_comparison(const struct knee_log_comparison *comparison,
                                enum knee_format format, const struct knee_style *style,
                                struct knee_text *text);
 /* Constants that are set, as YAML for --rates. */
+/* The lines of such a file alone: every constant that is not NaN. */
+void knee_write_constants(const struct knee_rates *rates, struct knee_text *text);
 void knee_write_rates(const struct knee_rates *rates, const struct knee_platform *platform,
                       struct knee_text *text);
 

@@ -19,7 +19,8 @@
 struct knee_bench_options {
     int collective, algorithm; /* rows of the lists below; -1: not given */
     double min_bytes, max_bytes, factor, iterations, warmup, row_time_s, ranks;
-    bool pairs, gpu;
+    bool pairs, gpu, gemm;
+    const char *table, *on, *calibrate; /* of gemm */
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_bench_keys;

@@ -45,6 +45,13 @@ const struct knee_choices knee_bench_algorithms = {
         .otherwise = "", .help = words                                                             \
     }
 
+#define WORD(key_name, field_name, absent, words)                                                  \
+    {                                                                                              \
+        .name = key_name, .kind = KNEE_KEY_WORD,                                                   \
+        .offset = offsetof(struct knee_bench_options, field_name), .group = "Bench",               \
+        .otherwise = absent, .help = words                                                         \
+    }
+
 static const struct knee_key rows[] = {
     KNEE_CHOICE(struct knee_bench_options, "collective", collective, knee_bench_collectives,
                 "Bench", "all_reduce", "what to time; all: every one"),
@@ -56,11 +63,15 @@ static const struct knee_key rows[] = {
     NUMBER("iterations", iterations, KNEE_UNIT_COUNT, 1, 1e6, "20", "timed runs of each size"),
     NUMBER("warmup", warmup, KNEE_UNIT_COUNT, 2, 1e6, "5", "runs before, not timed"),
     NUMBER("row-time", row_time_s, KNEE_UNIT_SECONDS, 0.01, 1e6, "10s",
-           "a size takes about this long at most, by fewer iterations, not below 5"),
+           "a size takes about this long at most, by fewer iterations, not below 5; --gemm: 50ms"),
     NUMBER("ranks", ranks, KNEE_UNIT_COUNT, 1, 64, "those of mpirun",
            "so many processes on this host, without mpirun"),
     SWITCH("pairs", pairs, "the bandwidth between every two hosts, and which are unlike the rest"),
     SWITCH("gpu", gpu, "GPU buffers, through NCCL"),
+    SWITCH("gemm", gemm, "matrix products of this GPU instead, and plan's constants from them"),
+    WORD("table", table, "this GPU's", "with --gemm: a table of products that were timed (CSV)"),
+    WORD("on", on, "what the table or the driver says", "with --table: the GPU, h200 say"),
+    WORD("calibrate", calibrate, "none", "with --gemm: write the constants, for plan's --rates"),
 };
 
 const struct knee_keys knee_bench_keys = KNEE_KEY_TABLE(rows, struct knee_bench_options);
@@ -76,6 +87,22 @@ static void fill(struct knee_bench_options *options, double *field, double value
     knee_keys_fill(&knee_bench_keys, options, field, value, KNEE_DEFAULT);
 }
 
+static knee_status check_gemm(const struct knee_bench_options *options, struct knee_err *err)
+{
+    const char *beside = options->table ? "--table" : options->on ? "--on" : "--calibrate";
+    if (!options->gemm && (options->table || options->on || options->calibrate)) {
+        knee_fail(err, KNEE_USAGE, beside, "goes with --gemm");
+        knee_hint(err, "knee bench --gemm %s ...", beside);
+        return KNEE_USAGE;
+    }
+    if (options->gemm && (options->pairs || options->gpu || !isnan(options->ranks))) {
+        knee_fail(err, KNEE_USAGE, "--gemm", "products have nothing to do with a network");
+        knee_hint(err, "leave out --pairs, --gpu and --ranks");
+        return KNEE_USAGE;
+    }
+    return KNEE_OK;
+}
+
 knee_status knee_bench_options_complete(struct knee_bench_options *options, struct knee_err *err)
 {
     if (options->collective < 0)
@@ -88,7 +115,10 @@ knee_status knee_bench_options_complete(struct knee_bench_options *options, stru
     fill(options, &options->factor, 4);
     fill(options, &options->iterations, 20);
     fill(options, &options->warmup, 5);
-    fill(options, &options->row_time_s, 10);
+    fill(options, &options->row_time_s, options->gemm ? 0.05 : 10);
+    knee_status status = check_gemm(options, err);
+    if (status)
+        return status;
     if (options->min_bytes > options->max_bytes) {
         knee_fail(err, KNEE_USAGE, "--min-bytes", "larger than --max-bytes");
         knee_hint(err, "turn them round");

@@ -2,6 +2,7 @@
 /* knee bench: what this network really does. Only rank 0 writes. */
 #include "base/error.h"
 #include "bench/bench.h"
+#include "cli/bench_gemm.h"
 #include "cli/cli.h"
 #include "cli/ranks.h"
 #include "reach/stop.h"
@@ -109,6 +110,8 @@ static knee_status bench_main(struct cli_run *run, int argc, char **argv)
         return status;
     if ((status = knee_bench_options_complete(&options, &run->err)))
         return status;
+    if (options.gemm)
+        return cli_bench_gemm(run, &options);
     if ((status = open_runtime(run, &options, &rt)))
         return status;
     run->quiet = rt->rank > 0;
@@ -125,11 +128,14 @@ const struct cli_command cli_bench = {
     .about =
         "Times collectives and messages between the ranks of an MPI job, checks what they\n"
         "return, and holds the times against what pairs of hosts reach. The output is that of\n"
-        "nccl-tests, with more columns.",
+        "nccl-tests, with more columns. --gemm times matrix products of one GPU instead, holds\n"
+        "them against what plan assumes, and writes constants of one's own.",
     .examples = "  mpirun -n 4 knee bench --collective all\n"
                 "  mpirun -H a,b,c,d knee bench --algorithm ring --json --output ring.json\n"
                 "  mpirun -H a,b,c,d knee bench --pairs\n"
-                "  knee bench --ranks 2 --gpu\n",
+                "  knee bench --ranks 2 --gpu\n"
+                "  knee bench --gemm --calibrate mine.yaml\n"
+                "  knee bench --gemm --table h200.csv --on h200\n",
     .keys = {&knee_bench_keys},
     .main = bench_main,
 };

@@ -72,18 +72,31 @@ static struct knee_operation *add(struct list *list, const char *name,
     return op;
 }
 
+void knee_op_product(double m, double n, double k, enum knee_dtype dtype,
+                     struct knee_operation *out)
+{
+    static const double bytes_of[KNEE_DTYPES] = {2, 1, 0.5625}; /* 4 bits with their scales */
+    *out = (struct knee_operation){
+        .kind = KNEE_OPERATION_GEMM,
+        .part = KNEE_PART_GEMM,
+        .count = 1,
+        .m = m,
+        .n = n,
+        .k = k,
+        .dtype = dtype,
+        .flops = 2 * m * n * k,
+        .bytes = (m + n) * k * bytes_of[dtype] + 2 * m * n,
+    };
+}
+
 static void product(struct list *list, const char *name, bool backward, double m, double n,
                     double k, double count, enum knee_dtype dtype)
 {
-    static const double bytes_of[KNEE_DTYPES] = {2, 1, 0.5625}; /* 4 bits with their scales */
     struct knee_operation *op = add(list, name, KNEE_OPERATION_GEMM, KNEE_PART_GEMM, backward);
-    op->m = m;
-    op->n = n;
-    op->k = k;
+    knee_op_product(m, n, k, dtype, op);
+    op->name = name;
+    op->backward = backward;
     op->count = count;
-    op->dtype = dtype;
-    op->flops = 2 * m * n * k;
-    op->bytes = (m + n) * k * bytes_of[dtype] + 2 * m * n;
 }
 
 static void moved(struct list *list, const char *name, bool backward, double bytes)

@@ -27,6 +27,16 @@ struct knee_split knee_split_of(const struct knee_shape *shape, const struct kne
 size_t knee_ops_list(const struct knee_split *split, enum knee_operations_of what,
                      struct knee_operation *out);
 
+/* A product of m x k by k x n that was measured. */
+struct knee_timed_product {
+    enum knee_dtype dtype;
+    double m, n, k, seconds;
+};
+
+/* A product of m x k by k x n, results of 16 bits. */
+void knee_op_product(double m, double n, double k, enum knee_dtype dtype,
+                     struct knee_operation *out);
+
 /* Tokens, times their experts, that one rank works through when all are equally busy. */
 double knee_split_routed(const struct knee_split *split);
 

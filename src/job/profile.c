@@ -40,6 +40,8 @@ static const struct knee_key rows[] = {
     FACTOR("gemm-waves-4bit", gemm_waves_4bit, HARD, "the same, 4 bits"),
     TIME("gemm-start", gemm_start_s, HARD, "start of a product"),
     SHARE("gemm-memory", gemm_memory, HARD, "share of the memory rate that a product reaches"),
+    SHARE("gemm-alone", gemm_alone, HARD,
+          "share of the peak of large 16-bit products timed alone; for knee bench --gemm"),
     SPEED("processors", processors, HARD, "multiprocessors of the GPU"),
     SHARE("memory", memory, HARD, "share of the memory rate that streaming operations reach"),
     SHARE("flash-forward", flash_forward, HARD, "share of the 16-bit peak, fused attention"),

@@ -636,6 +636,19 @@ void knee_write_validation(const struct knee_validation *v, enum knee_format for
 
 /* ---- A profile of one's own ---- */
 
+void knee_write_constants(const struct knee_rates *rates, struct knee_text *text)
+{
+    for (size_t i = 0; i < knee_rates_keys.count; i++) {
+        const struct knee_key *key = &knee_rates_keys.rows[i];
+        double value = *(const double *)(const void *)((const char *)rates + key->offset);
+        char number[48];
+        if (isnan(value))
+            continue;
+        knee_number_exact(number, sizeof number, value);
+        knee_text_printf(text, "%s: %s  # %s\n", key->name, number, key->help);
+    }
+}
+
 void knee_write_rates(const struct knee_rates *rates, const struct knee_platform *platform,
                       struct knee_text *text)
 {
@@ -648,13 +661,5 @@ void knee_write_rates(const struct knee_rates *rates, const struct knee_platform
         "# Constants fitted by knee validate --calibrate, for %s with the profile %s.\n"
         "# Use with --rates, on top of that profile.\n",
         gpu ? gpu->name : "a GPU", base ? base->name : "generic");
-    for (size_t i = 0; i < knee_rates_keys.count; i++) {
-        const struct knee_key *key = &knee_rates_keys.rows[i];
-        double value = *(const double *)(const void *)((const char *)rates + key->offset);
-        char number[48];
-        if (isnan(value))
-            continue;
-        knee_number_exact(number, sizeof number, value);
-        knee_text_printf(text, "%s: %s  # %s\n", key->name, number, key->help);
-    }
+    knee_write_constants(rates, text);
 }
