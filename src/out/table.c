@@ -248,7 +248,7 @@ static bool reads_as_number(const char *cell)
 {
     const char *digits = cell + (*cell == '-' || *cell == '+');
     const char *rest = digits + strspn(digits, "0123456789.");
-    if ((*rest | 0x20) == 'e' && strchr("+-0123456789", rest[1]))
+    if ((*rest | 0x20) == 'e' && rest[1] && strchr("+-0123456789", rest[1]))
         rest += 2 + strspn(rest + 2, "0123456789");
     return rest > digits &&
            strspn(rest, " %/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(rest);
