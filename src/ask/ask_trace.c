@@ -286,8 +286,7 @@ static knee_status write_runs(struct knee_ask_question *q, const struct knee_ask
     for (size_t j = 0; j < count; j++)
         reports[j] = report_of(q, &runs[j], j == 0);
     ASK_WRITE(q, knee_write_runs, reports, count, curve);
-    if (room.rows)
-        knee_resize(knee_ask_alloc(q->ask), room.rows, 0);
+    knee_resize(knee_ask_alloc(q->ask), room.rows, 0);
     q->answered = true;
     return KNEE_OK;
 }

@@ -69,10 +69,8 @@ static bool list_program(const struct knee_graph *g, int32_t rank, struct progra
         out->load_ns += (double)out->calls[i].since_ns;
         out->load_ns += n->kind == KNEE_NODE_COMPUTE || n->kind == KNEE_NODE_COPY ? n->work_ns : 0;
     }
-    if (rows)
-        knee_resize(g->alloc, rows, 0);
-    if (known)
-        knee_resize(g->alloc, known, 0);
+    knee_resize(g->alloc, rows, 0);
+    knee_resize(g->alloc, known, 0);
     return good;
 }
 
@@ -176,10 +174,8 @@ static bool even_out(struct knee_graph *g, const struct program *late, const str
         compare(g, late, other, &x);
         take_away(g, late, &x);
     }
-    if (x.host_ns)
-        knee_resize(g->alloc, x.host_ns, 0);
-    if (x.ratio)
-        knee_resize(g->alloc, x.ratio, 0);
+    knee_resize(g->alloc, x.host_ns, 0);
+    knee_resize(g->alloc, x.ratio, 0);
     return good;
 }
 
@@ -213,10 +209,8 @@ bool knee_apply_even(struct knee_change_run *run)
         if (r != middle && programs[r].load_ns > programs[middle].load_ns)
             good = even_out(g, &programs[r], &programs[middle]);
     for (size_t r = 0; programs && r < g->rank_count; r++)
-        if (programs[r].calls)
-            knee_resize(g->alloc, programs[r].calls, 0);
-    if (programs)
-        knee_resize(g->alloc, programs, 0);
+        knee_resize(g->alloc, programs[r].calls, 0);
+    knee_resize(g->alloc, programs, 0);
     g->failed = g->failed || !good;
     return good;
 }
