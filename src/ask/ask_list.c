@@ -131,7 +131,7 @@ static void list_algorithms(struct knee_table *table, const struct knee_alloc *a
         knee_table_cell(table, "%s", algorithm->origin);
     }
     for (size_t row = 0; (algorithm = knee_algorithm_at(row)); row++) {
-        if (algorithm->count)
+        if (algorithm == knee_scheme_at(row))
             continue;
         knee_table_cell(table, "%s", algorithm->name);
         knee_table_cell(table, "-");
