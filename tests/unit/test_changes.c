@@ -5,6 +5,7 @@
  */
 #include "trace_help.h"
 
+#include "knee_out.h"
 #include "knee_replay.h"
 
 struct recording {
@@ -255,12 +256,76 @@ static void memory_may_run_out(void **state)
     }
 }
 
+/* ---- Chakra ---- */
+
+struct counted {
+    size_t writes, fail_at, bytes;
+};
+
+static bool count_bytes(void *ctx, const char *data, size_t size)
+{
+    struct counted *c = ctx;
+    (void)data;
+    c->bytes += size;
+    return ++c->writes != c->fail_at;
+}
+
+/* All ranks as execution traces; false: memory or the sink did not let it. */
+static bool as_chakra(const struct knee_account *account, const struct knee_alloc *alloc,
+                      struct counted *counted)
+{
+    struct knee_chakra_graph *graph;
+    struct knee_err err;
+    knee_status status = knee_chakra_begin(account, alloc, &graph, &err);
+    if (status) {
+        assert_int_equal(status, KNEE_SYSTEM);
+        return false;
+    }
+    bool good = true;
+    for (size_t rank = 0; rank < account->rank_count && good; rank++)
+        good = knee_chakra_write(graph, rank, (struct knee_sink){count_bytes, counted});
+    knee_chakra_end(graph);
+    return good;
+}
+
+static void execution_traces_are_whole_or_fail(void **state)
+{
+    (void)state;
+    for (int fsdp = 0; fsdp < 2; fsdp++) {
+        struct recording all;
+        struct counted whole = {0};
+        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
+               &all);
+        assert_true(as_chakra(&all.account, NULL, &whole));
+        assert_true(whole.bytes > 500);
+        for (size_t fail_at = 1; fail_at <= whole.writes; fail_at++) {
+            struct counted some = {.fail_at = fail_at};
+            assert_false(as_chakra(&all.account, NULL, &some));
+            assert_int_equal(some.writes, fail_at); /* nothing more is written */
+        }
+        for (size_t fail_at = 1, more = 1; more; fail_at++) {
+            struct failing f = {.fail_at = fail_at};
+            struct knee_alloc alloc = {failing_resize, &f};
+            struct counted some = {0};
+            bool good = as_chakra(&all.account, &alloc, &some);
+            more = f.calls >= fail_at;
+            if (good && some.bytes != whole.bytes)
+                fail_msg("%zu bytes, not %zu, without allocation %zu", some.bytes, whole.bytes,
+                         fail_at);
+            assert_int_equal(f.live, 0);
+        }
+        release(&all);
+    }
+    knee_chakra_end(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changes_are_answered_or_refused),
         cmocka_unit_test(changed_timelines_have_the_step),
         cmocka_unit_test(memory_may_run_out),
+        cmocka_unit_test(execution_traces_are_whole_or_fail),
     };
     return RUN(tests);
 }

@@ -6,6 +6,7 @@
 #include "shown.h"
 
 #include "knee_replay.h"
+#include "out/gzip_out.h"
 #include "out/show_lab.h"
 #include "out/show_ras.h"
 #include "out/show_watch.h"
@@ -810,6 +811,113 @@ static void solutions_are_sentences(void **state)
     }
 }
 
+static void names_are_made_safe(void **state)
+{
+    static const struct {
+        const char *name, *safe;
+    } cases[] =
+        {
+            {"gemm_bf16", "gemm_bf16"},
+            {"a\x1b[31mb\x7f\n", "a?[31mb??"},
+            {"caf\xc3\xa9", "caf\xc3\xa9"},
+            {"broken \xc3", "broken ?"},
+            {"\xc2\x85next", "?next"},  /* a control character of two bytes */
+            {"\xc2\xa0x", "\xc2\xa0x"}, /* the first that is none */
+            {"\xe2\x80\xae"
+             "exe.x",
+             "?exe.x"}, /* turns the direction of text */
+            {"\xe2\x80\x8b"
+             "x",
+             "?x"}, /* no width */
+            {"\xe2\x80\x8a"
+             "x\xe2\x80\xaf",
+             "\xe2\x80\x8a"
+             "x\xe2\x80\xaf"},
+            {"\xe2\x82\xac", "\xe2\x82\xac"},
+        },
+      markdown[] = {
+          {"a<b>c", "a&lt;b>c"},
+          {"1 < 2", "1 < 2"},
+          {"</p><!-- x --><?y", "&lt;/p>&lt;!-- x -->&lt;?y"},
+          {"[a](b)", "[a]\\(b)"},
+          {"a] (b)", "a] (b)"},
+          {"x<", "x<"},
+          {"<Z>", "&lt;Z>"},
+          {"<1>", "<1>"},
+          {"<[", "<["},
+      };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(knee_safe(cases[i].name, 60).s, cases[i].safe);
+    assert_string_equal(knee_safe("caf\xc3\xa9s", 4).s, "caf\xc3\xa9"); /* characters, not bytes */
+    for (size_t i = 0; i < sizeof markdown / sizeof *markdown; i++) {
+        struct knee_text text = {0};
+        knee_markdown_add(&text, markdown[i].name, strlen(markdown[i].name));
+        assert_string_equal(text.data, markdown[i].safe);
+        knee_text_release(&text);
+    }
+}
+
+static void numbers_are_words(void **state)
+{
+    (void)state;
+    assert_string_equal(knee_change_word(1, 1.184).s, "18.4 % longer");
+    assert_string_equal(knee_change_word(2, 1).s, "50.0 % shorter");
+    assert_string_equal(knee_change_word(1, 5.1).s, "5.1 times as long");
+    assert_string_equal(knee_change_word(1, 500).s, "500 times as long");
+    assert_string_equal(knee_change_word(12, 1).s, "12.0 times shorter");
+    assert_string_equal(knee_signed_percent(NAN).s, "-");
+    assert_string_equal(knee_signed_percent(0.367).s, "+36.7 %");
+    assert_string_equal(knee_size(4096).s, "4K");
+    assert_string_equal(knee_size(8.0 * (1 << 30)).s, "8G");
+    assert_string_equal(knee_size(1.5e6).s, "1.5 MB");
+    assert_string_equal(knee_surely(6.4, (struct knee_sure){NAN, NAN}, KNEE_UNIT_SECONDS).s,
+                        "6.4 s");
+    assert_string_equal(knee_surely(6.4, (struct knee_sure){5.7, 7.2}, KNEE_UNIT_SECONDS).s,
+                        "6.4 s (5.7 to 7.2)");
+    assert_string_equal(knee_surely(0.95, (struct knee_sure){0.9, 1.1}, KNEE_UNIT_SECONDS).s,
+                        "950 ms (900 ms to 1.1 s)");
+    for (int cause = 0; cause <= KNEE_LABELS; cause++) /* each has a cure, the unknown too */
+        assert_true(strlen(knee_cause_cure((enum knee_label)cause)) > 10);
+}
+
+/* RFC 4648, section 10; and packed bytes that fail with their text. */
+static void base64_by_its_vectors(void **state)
+{
+    static const char *const vectors[][2] = {{"", ""},
+                                             {"f", "Zg=="},
+                                             {"fo", "Zm8="},
+                                             {"foo", "Zm9v"},
+                                             {"foob", "Zm9vYg=="},
+                                             {"fooba", "Zm9vYmE="},
+                                             {"foobar", "Zm9vYmFy"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        struct knee_text text = {0};
+        knee_put_base64(&text, vectors[i][0], strlen(vectors[i][0]));
+        assert_string_equal(text.data ? text.data : "", vectors[i][1]);
+        knee_text_release(&text);
+    }
+    for (size_t fail_at = 1, more = 1; more; fail_at++) {
+        struct failing f = {.fail_at = fail_at};
+        struct knee_alloc alloc = {failing_resize, &f};
+        struct knee_text text = {.alloc = &alloc};
+        struct knee_packer *packer = knee_pack_begin(&text);
+        uint64_t dice = 3;
+        for (int i = 0; packer && i < 40; i++) {
+            char bytes[5000];
+            for (size_t k = 0; k < sizeof bytes; k++)
+                bytes[k] = (char)(256 * chance(&dice));
+            knee_pack_add(packer, bytes, sizeof bytes);
+        }
+        knee_pack_end(packer);
+        more = f.calls >= fail_at;
+        assert_true(text.failed == (more != 0));
+        knee_text_release(&text);
+        assert_int_equal(f.live, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -826,6 +934,9 @@ int main(void)
         cmocka_unit_test(comparisons_say_why),
         cmocka_unit_test(comparisons_say_what_else_differs),
         cmocka_unit_test(solutions_are_sentences),
+        cmocka_unit_test(names_are_made_safe),
+        cmocka_unit_test(numbers_are_words),
+        cmocka_unit_test(base64_by_its_vectors),
     };
     return RUN(tests);
 }
