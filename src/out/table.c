@@ -280,6 +280,29 @@ static void write_csv(const struct knee_table *table, struct knee_text *text)
     }
 }
 
+void knee_table_json(const struct knee_table *table, const char *key, struct knee_json *json)
+{
+    const char *heads[KNEE_COLUMNS_MAX] = {NULL}, *cell = table->cells.data;
+    if (table->cells.failed) {
+        json->text->failed = true;
+        return;
+    }
+    knee_json_open(json, key, '[');
+    for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
+        size_t column = i % table->columns;
+        if (i < table->columns) {
+            heads[i] = cell;
+            continue;
+        }
+        if (column == 0)
+            knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, heads[column], cell);
+        if (column + 1 == table->columns)
+            knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
+}
+
 void knee_table_write(const struct knee_table *table, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text)
 {

@@ -3,10 +3,12 @@
  * Every change that a replay can be asked for, on a small recording of DDP and one of FSDP: what is
  * answered lies in its band, what is refused or misspelt says why, and memory may run out anywhere.
  */
+#include "shown.h"
 #include "trace_help.h"
 
-#include "knee_out.h"
+#include "judge/judge.h"
 #include "knee_replay.h"
+#include "timeline/where.h"
 
 struct recording {
     struct knee_trace traces[2];
@@ -256,6 +258,64 @@ static void memory_may_run_out(void **state)
     }
 }
 
+/* ---- What is said of it ---- */
+
+struct told {
+    struct recording all;
+    struct knee_diagnosis diagnosis;
+    struct knee_where where;
+    struct knee_trace_report report[2];
+};
+
+static void write_trace(const void *thing, enum knee_format format, const struct knee_style *style,
+                        struct knee_text *text)
+{
+    knee_write_trace(&((const struct told *)thing)->report[0], format, style, text);
+}
+
+static void write_names(const void *thing, enum knee_format format, const struct knee_style *style,
+                        struct knee_text *text)
+{
+    knee_write_names(&((const struct told *)thing)->report[0], format, style, text);
+}
+
+static void write_runs(const void *thing, enum knee_format format, const struct knee_style *style,
+                       struct knee_text *text)
+{
+    knee_write_runs(((const struct told *)thing)->report, 2, NULL, format, style, text);
+}
+
+/* Both recordings as knee trace tells them, with everything that it can tell. */
+static void recordings_are_told(void **state)
+{
+    (void)state;
+    for (int fsdp = 0; fsdp < 2; fsdp++) {
+        struct told t = {.where = {0}};
+        struct knee_job job;
+        struct knee_err err;
+        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
+               &t.all);
+        knee_job_init(&job);
+        assert_int_equal(knee_diagnose(&t.all.account, &job, NULL, &t.diagnosis, &err), KNEE_OK);
+        assert_int_equal(knee_find_where(&t.all.account, NULL, &t.where, &err), KNEE_OK);
+        knee_judge_where(&t.diagnosis, &t.where);
+        t.report[0] = (struct knee_trace_report){.traces = t.all.traces,
+                                                 .trace_count = 2,
+                                                 .account = &t.all.account,
+                                                 .diagnosis = &t.diagnosis,
+                                                 .where = &t.where};
+        t.report[1] = t.report[0];
+        assert_shown(write_trace, &t, SAYS("R = ", "compute"));
+        assert_shown(write_names, &t, SAYS("comm"));
+        assert_shown(
+            write_runs, &t,
+            SAYS("These are 2 runs of the same ranks, told apart by what their files say"));
+        knee_where_release(&t.where);
+        knee_diagnosis_release(&t.diagnosis);
+        release(&t.all);
+    }
+}
+
 /* ---- Chakra ---- */
 
 struct counted {
@@ -326,6 +386,7 @@ int main(void)
         cmocka_unit_test(changed_timelines_have_the_step),
         cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(execution_traces_are_whole_or_fail),
+        cmocka_unit_test(recordings_are_told),
     };
     return RUN(tests);
 }

@@ -106,6 +106,8 @@ static struct knee_ask *begin(const struct knee_alloc *alloc, enum pushed pushed
 
 /* ---- Questions ---- */
 
+#define GPT2 "model=gpt2\ngpu=h100\ngpus=8\ntp=1\npp=1\ncp=1\nmicro-batch=1\nrecompute=none\n"
+
 static const struct question {
     const char *command, *lines;
     enum pushed pushed;
@@ -187,6 +189,42 @@ static const struct question {
     {"fit", "word = nccl.log\ncheck", NONE, KNEE_OK, "knee.fit/"},
     {"fit", "word = nccl.log\ncollective = all_gather\nranks = 16\nnodes = 2", NONE, KNEE_OK, ""},
     {"fit", "", NONE, KNEE_USAGE, "no logs are given"},
+    {"plan", GPT2 "emit = megatron", NONE, KNEE_OK, "--num-layers 12"},
+    {"plan", GPT2 "emit = nemo\nprecision = fp8", NONE, KNEE_OK, "fp8"},
+    {"plan", GPT2 "emit = torchtitan\nframework = torchtitan", NONE, KNEE_OK, "training"},
+    {"plan", GPT2 "emit = deepspeed\nframework = deepspeed\nprecision = fp16", NONE, KNEE_OK,
+     "fp16"},
+    {"plan", GPT2 "emit = megatrn", NONE, KNEE_USAGE, "megatrn"},
+    {"plan", GPT2 "framework = megatron\ntokens = 1T", NONE, KNEE_OK, "megatron"},
+    {"plan", GPT2 "ops", NONE, KNEE_OK, "knee.ops/1"},
+    {"plan", "model=mixtral-8x7b\ngpu=h100\ngpus=64\ntp=8\npp=1\ncp=1\nmicro-batch=1\nops", NONE,
+     KNEE_OK, "experts"},
+    {"plan", GPT2 "tokens = 1T\nbudget = 1", NONE, KNEE_GATE,
+     "no GPU count that was tried meets it"},
+    {"plan", GPT2 "tokens = 1T\nbudget = 1\ndeadline = 1h", NONE, KNEE_GATE, ""},
+    {"plan", GPT2 "tokens = 1T\ndeadline = 10000d\nbudget = 1e9", NONE, KNEE_OK, "knee.plan/"},
+    {"plan", GPT2 "budget = 1", NONE, KNEE_USAGE, ""},
+    {"plan", "model=llama3-70b\ngpu=h100\ngpus=1..64x8\ntp=1\npp=1\ncp=1\nmicro-batch=1", NONE,
+     KNEE_OK, "knee.plan/"},
+    {"plan", "model=llama3-70b\ngpu=h100\ngpus=1\ntp=1\npp=1\ncp=1\nmicro-batch=1", NONE, KNEE_GATE,
+     ""},
+    {"plan",
+     "model=deepseek-v3\ngpu=h100\ngpus=256\ntp=1\npp=8\nep=32\ncp=1\nmicro-batch=1\n"
+     "schedule=1f1b\nemit=megatron",
+     NONE, KNEE_USAGE, "Megatron-LM cannot be told: stages of unlike length"},
+    {"predict",
+     "params=7B\ngpu=h100\nglobal-batch=4M\nsolve=bandwidth\nfor=efficiency=0.9\n"
+     "workers=4096",
+     NONE, KNEE_OK, "knee.predict/"},
+    {"predict", "params=7B\ngpu=h100\nlocal-batch=4\nworkers=1", NONE, KNEE_OK, "weak"},
+    {"tax", "layers=12\nhidden=768\nbandwidth=10GB/s\npeak=100TFLOP/s\ntp=16\npp=2", NONE,
+     KNEE_USAGE, ""},
+    {"tax", "model=llama3-8b\ngpu=h100\ntp=16\nfsdp=4\nbytes-per-value=4", NONE, KNEE_OK,
+     "knee.tax/"},
+    {"tax", "model=llama3-8b\ngpu=h100\ntp=3", NONE, KNEE_USAGE, "tp does not divide the heads"},
+    {"collective", "word=all_reduce\ncluster=dgx-h100\nbytes=8..1Gx8\nranks=64\nsharp", NONE,
+     KNEE_OK, "knee.collective/"},
+    {"collective", "against=nccl.log", NONE, KNEE_OK, "knee.collective/"},
     {"validate", "word = runs.csv\ntolerance = 0.7", NONE, KNEE_OK, "knee.validate/"},
     {"validate", "word = runs.csv\ncross-validate", NONE, KNEE_OK, "held_out"},
     {"validate", "word = runs.csv\ncalibrate = rates.yaml", NONE, KNEE_OK, "knee.validate/"},
@@ -213,7 +251,7 @@ static void questions_are_answered(void **state)
         for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
             struct knee_text answer = {0};
             struct knee_err err = {0};
-            bool json = format == KNEE_JSON && strcmp(q->command, "list") != 0;
+            bool json = format == KNEE_JSON;
             knee_status status = ask_one(q, NULL, (enum knee_format)format, &answer, &err);
             if (status != q->status)
                 fail_msg("%s %s: status %d, not %d: %s; %s", q->command, q->lines, (int)status,
