@@ -266,7 +266,7 @@ static void every_run_keeps_its_order(void **state)
     uint64_t dice = 23;
     struct knee_machine usual = machine_of("h100");
     int done = 0;
-    for (int i = 0; i < (UNIT_SANITIZED ? 90 : 160); i++) {
+    for (int i = 0; i < (UNIT_SANITIZED ? 90 : 130); i++) {
         struct knee_shape shape = shape_named(models[i % 4]);
         struct knee_machine machine = usual;
         struct knee_plan plan;
@@ -304,7 +304,7 @@ static void memory_may_run_out(void **state)
         plan.shard = pipeline ? KNEE_ZERO1 : KNEE_ZERO3;
         plan.micro_batch = 1;
         plan.global_batch =
-            pipeline && !UNIT_SANITIZED ? 80 : 8; /* more tasks than one piece has */
+            pipeline && !UNIT_SANITIZED ? 48 : 8; /* more tasks than one piece has */
         assert_int_equal(knee_plan_complete(&plan, &shape, &machine, &err), KNEE_OK);
         assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &whole, NULL, &err), KNEE_OK);
         for (size_t fail_at = 1, more = 1; more; fail_at++) {
