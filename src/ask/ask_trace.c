@@ -306,8 +306,11 @@ static knee_status answer_runs(struct knee_ask_question *q, const struct knee_as
         knee_resize(all->alloc, NULL, all->job_count * sizeof *reports);
     if (runs)
         memset(runs, 0, all->job_count * sizeof *runs); /* released whatever comes */
-    knee_status status = runs && reports ? tell_all(q, all, runs, err)
-                                         : knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    knee_status status = KNEE_SYSTEM;
+    if (runs && reports)
+        status = tell_all(q, all, runs, err);
+    else
+        knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     if (!status && !knee_ask_silent(q)) {
         status = write_runs(q, runs, reports, all->job_count, err);
         for (size_t j = 0; j < all->job_count && !status; j++)
