@@ -86,7 +86,7 @@ static knee_status push(struct knee_ask *ask, const char *name, int rank, int wo
     return status ? status : knee_push_end(ask, NULL);
 }
 
-enum pushed { NONE, JOB, RUNS };
+enum pushed { NONE, JOB, RUNS, TWICE }; /* twice: rank 1 again, under another name */
 
 static struct knee_ask *begin(const struct knee_alloc *alloc, enum pushed pushed,
                               knee_status *status)
@@ -101,6 +101,8 @@ static struct knee_ask *begin(const struct knee_alloc *alloc, enum pushed pushed
         *status = push(ask, "job/rank1.json", 1, 2);
     for (int rank = 0; rank < 4 && !*status && pushed == RUNS; rank++)
         *status = push(ask, rank % 2 ? "more/rank1.json" : "more/rank0.json", rank, 4);
+    if (!*status && pushed == TWICE)
+        *status = push(ask, "job/copy1.json", 1, 2);
     return ask;
 }
 
@@ -145,6 +147,12 @@ static const struct question {
     {"trace", "word = more/", RUNS, KNEE_OK, "knee.trace/"},
     {"trace", "word = mor", RUNS, KNEE_INPUT, "no trace was pushed under this name"},
 
+    {"trace", "", TWICE, KNEE_OK, "knee.trace/"},
+    {"trace", "strict", TWICE, KNEE_INPUT, "some of the input was not used"},
+    {"trace", "perfetto = all.json", RUNS, KNEE_INPUT, "these are traces of 2 runs"},
+    {"trace", "patterns = noise.csv", JOB, KNEE_USAGE, ""},
+    {"trace", "levers = best", JOB, KNEE_USAGE, "best"},
+
     {"replay", "", RUNS, KNEE_INPUT, "these are traces of 2 runs"},
     {"replay", "word = job", RUNS, KNEE_OK, "knee.replay/"},
     {"replay", "without = 1", JOB, KNEE_OK, "without"},
@@ -159,6 +167,8 @@ static const struct question {
     {"diff", "word = job\nword = job\nmax-slower = 0.1", RUNS, KNEE_OK, "knee.diff/1"},
     {"diff", "word = a.log\nword = b.log\nmax-slower = 0.1", NONE, KNEE_OK, "knee.diff-logs/1"},
     {"diff", "word = b.log\nword = a.log", NONE, KNEE_OK, "knee.diff-logs/1"},
+    {"diff", "word = b.log\nword = a.log\nmax-slower = 0.1", NONE, KNEE_GATE, "longer"},
+    {"diff", "word = job\nword = no", RUNS, KNEE_INPUT, "no trace was pushed under this name"},
     {"diff", "word = a.log\nword = loss.log", NONE, KNEE_INPUT, ""},
     {"diff", "word = a.log\nword = empty.log", NONE, KNEE_INPUT, ""},
 
@@ -178,6 +188,10 @@ static const struct question {
     {"scale", "word = 8=idle.json", NONE, KNEE_INPUT, ""},
     {"scale", "word = 2=job\nword = 4=more", RUNS, KNEE_OK, "knee.scale/1"},
     {"scale", "word = job", RUNS, KNEE_OK, "knee.scale/1"},
+    {"scale", "word = table.csv\ntolerance = 0.7\nat-batch = 256", NONE, KNEE_OK, "knee.scale/1"},
+    {"scale", "word = table.csv\ngpu = h100\nmodel = gpt2\nruns = out.csv", NONE, KNEE_OK,
+     "table.csv"},
+    {"scale", "cpu-util = 100%", NONE, KNEE_OK, "knee.scale/1"},
     {"scale", "late-rank = 3", NONE, KNEE_OK, "straggler"},
     {"scale", "flops-achieved = 20%", NONE, KNEE_OK, "knee.scale/1"},
     {"scale", "loss-behind", NONE, KNEE_OK, "knee.scale/1"},
@@ -203,6 +217,12 @@ static const struct question {
      "no GPU count that was tried meets it"},
     {"plan", GPT2 "tokens = 1T\nbudget = 1\ndeadline = 1h", NONE, KNEE_GATE, ""},
     {"plan", GPT2 "tokens = 1T\ndeadline = 10000d\nbudget = 1e9", NONE, KNEE_OK, "knee.plan/"},
+    {"plan", "megatron = no.sh\ngpu = h100", NONE, KNEE_INPUT, "nothing is attached"},
+    {"plan", "nemo = no.yaml\ngpu = h100", NONE, KNEE_INPUT, "nothing is attached"},
+    {"plan", "deepspeed = no.json\ngpu = h100", NONE, KNEE_INPUT, "nothing is attached"},
+    {"plan", "model=gpt2\ngpu=h100\ngpus=1..9999", NONE, KNEE_USAGE, ""},
+    {"plan", GPT2 "tolerance = 0.7\nglobal-batch = 7\nglobal-tokens = 9M", NONE, KNEE_USAGE, ""},
+    {"predict", "example\nparams = 7B", NONE, KNEE_OK, "knee.predict/"},
     {"plan", GPT2 "budget = 1", NONE, KNEE_USAGE, ""},
     {"plan", "model=llama3-70b\ngpu=h100\ngpus=1..64x8\ntp=1\npp=1\ncp=1\nmicro-batch=1", NONE,
      KNEE_OK, "knee.plan/"},
