@@ -77,8 +77,9 @@ struct knee_err {
     char hint[256]; /* what to do, or the nearest valid spelling; may be empty */
 };
 
-/* The door memory comes through. resize(ctx, NULL, n) allocates, resize(ctx, p, 0) frees and
- * returns NULL. Where a call takes `const struct knee_alloc *`, NULL means the C library's. */
+/* The door memory comes through. resize(ctx, NULL, n) allocates, resize(ctx, p, 0) frees (nothing
+ * where p is NULL) and returns NULL. Where a call takes `const struct knee_alloc *`, NULL means the
+ * C library's. */
 struct knee_alloc {
     void *(*resize)(void *ctx, void *ptr, size_t size);
     void *ctx;

@@ -131,7 +131,7 @@ static void list_algorithms(struct knee_table *table, const struct knee_alloc *a
         knee_table_cell(table, "%s", algorithm->origin);
     }
     for (size_t row = 0; (algorithm = knee_algorithm_at(row)); row++) {
-        if (algorithm->count)
+        if (algorithm == knee_scheme_at(row))
             continue;
         knee_table_cell(table, "%s", algorithm->name);
         knee_table_cell(table, "-");
@@ -229,20 +229,38 @@ static const struct {
 };
 #define LISTS (sizeof lists / sizeof *lists)
 
+static void begin_json(struct knee_json *json, bool begun)
+{
+    if (begun)
+        return;
+    knee_json_open(json, NULL, '{');
+    knee_json_string(json, "schema", "knee.list/1");
+}
+
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
 {
     struct knee_text *text = q->outs[0].text;
-    bool any = false;
+    struct knee_json json = {.text = text};
+    bool any = false, as_json = ASK_FORMAT(q->outs[0]) == KNEE_JSON;
     for (size_t i = 0; i < LISTS; i++) {
         if (q->word_count && strcmp(q->words[0], lists[i].name) != 0)
             continue;
         struct knee_table table;
-        if (any)
+        lists[i].fill(&table, knee_ask_alloc(q->ask));
+        if (as_json)
+            begin_json(&json, any);
+        else if (any)
             knee_text_puts(text, "\n");
         any = true;
-        lists[i].fill(&table, knee_ask_alloc(q->ask));
-        knee_table_write(&table, q->outs[0].format, &q->style, text);
+        if (as_json)
+            knee_table_json(&table, lists[i].name, &json);
+        else
+            knee_table_write(&table, q->outs[0].format, &q->style, text);
         knee_table_release(&table);
+    }
+    if (any && as_json) {
+        knee_json_close(&json, '}');
+        knee_text_puts(text, "\n");
     }
     if (any)
         return KNEE_OK;

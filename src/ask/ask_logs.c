@@ -151,6 +151,8 @@ knee_status knee_ask_logs_read(struct knee_ask *ask, const char *const *names, s
         status = read_all(ask, names, count, options, &index, &logs, err);
     }
     knee_ask_done(&index.bytes);
+    if (logs.complaints.failed)
+        status = knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     if (status == KNEE_SYSTEM || logs.logs.count == 0) {
         knee_ask_logs_release(&logs);
         return status;

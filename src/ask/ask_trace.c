@@ -286,8 +286,7 @@ static knee_status write_runs(struct knee_ask_question *q, const struct knee_ask
     for (size_t j = 0; j < count; j++)
         reports[j] = report_of(q, &runs[j], j == 0);
     ASK_WRITE(q, knee_write_runs, reports, count, curve);
-    if (room.rows)
-        knee_resize(knee_ask_alloc(q->ask), room.rows, 0);
+    knee_resize(knee_ask_alloc(q->ask), room.rows, 0);
     q->answered = true;
     return KNEE_OK;
 }
@@ -305,13 +304,13 @@ static knee_status answer_runs(struct knee_ask_question *q, const struct knee_as
     struct knee_ask_told *runs = knee_resize(all->alloc, NULL, all->job_count * sizeof *runs);
     struct knee_trace_report *reports =
         knee_resize(all->alloc, NULL, all->job_count * sizeof *reports);
+    if (runs)
+        memset(runs, 0, all->job_count * sizeof *runs); /* released whatever comes */
     knee_status status = KNEE_SYSTEM;
-    if (runs && reports) {
-        memset(runs, 0, all->job_count * sizeof *runs);
+    if (runs && reports)
         status = tell_all(q, all, runs, err);
-    } else {
+    else
         knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    }
     if (!status && !knee_ask_silent(q)) {
         status = write_runs(q, runs, reports, all->job_count, err);
         for (size_t j = 0; j < all->job_count && !status; j++)

@@ -95,8 +95,7 @@ static bool find_lanes(struct knee_chakra_graph *c)
                 i && places[i - 1].lane == places[i].lane ? places[i - 1].node : KNEE_NO_NODE;
     }
     bool good = places && c->before;
-    if (places)
-        knee_resize(c->alloc, places, 0);
+    knee_resize(c->alloc, places, 0);
     return good;
 }
 
@@ -145,8 +144,7 @@ void knee_chakra_end(struct knee_chakra_graph *c)
         return;
     void *all[] = {c->before, c->edges, c->from};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(c->alloc, all[i], 0);
+        knee_resize(c->alloc, all[i], 0);
     knee_graph_release(&c->graph);
     knee_resize(c->alloc, c, 0);
 }

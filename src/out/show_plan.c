@@ -983,6 +983,54 @@ static void ops_rows(const struct knee_plan_answer *a, const struct knee_plan *p
     }
 }
 
+static void json_ops(struct knee_json *json, const struct knee_plan_answer *a,
+                     const struct knee_plan *plan, enum knee_operations_of what, const char *where)
+{
+    struct knee_operation ops[KNEE_OPERATIONS_MAX];
+    size_t count = knee_plan_ops(&a->shape, &a->machine, plan, what, ops, KNEE_OPERATIONS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const struct knee_operation *op = &ops[i];
+        bool product = op->kind == KNEE_OPERATION_GEMM;
+        double rate = op->flops * op->count / op->seconds;
+        knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, "layer", where);
+        knee_json_string(json, "pass", op->backward ? "backward" : "forward");
+        knee_json_string(json, "name", op->name);
+        knee_json_bool(json, "weights", op->weights);
+        knee_json_number(json, "m", product ? op->m : NAN);
+        knee_json_number(json, "n", product ? op->n : NAN);
+        knee_json_number(json, "k", product ? op->k : NAN);
+        knee_json_number(json, "count", op->count);
+        knee_json_number(json, "flops", op->flops * op->count);
+        knee_json_number(json, "bytes", op->bytes * op->count);
+        knee_json_number(json, "seconds", op->seconds);
+        knee_json_number(json, "of_peak",
+                         op->flops > 0 ? rate / a->machine.peak_flops[op->dtype] : NAN);
+        knee_json_close(json, '}');
+    }
+}
+
+static void write_ops_json(const struct knee_plan_answer *a, const struct knee_plan_row *row,
+                           struct knee_text *text)
+{
+    struct knee_json json = {.text = text};
+    knee_json_open(&json, NULL, '{');
+    knee_json_string(&json, "schema", "knee.ops/1");
+    knee_json_open(&json, "operations", '[');
+    if (row) {
+        const struct knee_plan *plan = &row->found.best[0].plan;
+        if (a->shape.dense_layers > 0)
+            json_ops(&json, a, plan, KNEE_OPERATIONS_DENSE, "dense");
+        if (a->shape.experts > 1)
+            json_ops(&json, a, plan, KNEE_OPERATIONS_EXPERT, "experts");
+        json_ops(&json, a, plan, KNEE_OPERATIONS_EMBEDDING, "embedding");
+        json_ops(&json, a, plan, KNEE_OPERATIONS_HEAD, "head");
+    }
+    knee_json_close(&json, ']');
+    knee_json_close(&json, '}');
+    knee_text_puts(text, "\n");
+}
+
 void knee_write_ops(const struct knee_plan_answer *a, enum knee_format format,
                     const struct knee_style *style, struct knee_text *text)
 {
@@ -990,7 +1038,9 @@ void knee_write_ops(const struct knee_plan_answer *a, enum knee_format format,
                                         "FLOPs", "bytes", "time",      "of the peak"};
     const struct knee_plan_row *row = knee_plan_shown(a);
     struct knee_table table;
-    if (!row)
+    if (format == KNEE_JSON)
+        write_ops_json(a, row, text);
+    if (format == KNEE_JSON || !row)
         return;
     const struct knee_plan *plan = &row->found.best[0].plan;
     knee_table_init(&table, "lllrrrrrr", text->alloc);

@@ -19,7 +19,7 @@ static const struct knee_comm_group *group_of(const struct knee_roll_report *r, 
     return &r->roll->groups[row];
 }
 
-/* "9 and 14", "0, 1, 2 and 5 more" */
+/* "9 and 14", "0, 1, 2 and 5 more": of `ranks` the first LIST are looked at. */
 static void say_ranks(const int32_t *ranks, size_t count, struct knee_text *text)
 {
     size_t shown = count > LIST ? LIST : count;
@@ -38,15 +38,12 @@ static void say_blamed(const struct knee_roll_answer *a, struct knee_text *text)
                                "they have entered nothing that the others wait in"},
         [KNEE_BLAME_BEHIND] = {"its oldest unfinished collective is older than the others'",
                                "their oldest unfinished collectives are older than the others'"}};
-    int32_t ranks[LIST + 1];
+    int32_t ranks[LIST] = {0};
     bool several = a->blamed_count > 1;
-    size_t shown = a->blamed_count > LIST + 1 ? LIST + 1 : a->blamed_count;
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < a->blamed_count && i < LIST; i++)
         ranks[i] = a->blamed[i].rank;
     knee_text_printf(text, "Look at rank%s ", several ? "s" : "");
-    say_ranks(ranks, shown, text);
-    if (shown < a->blamed_count)
-        knee_text_printf(text, " (of %zu)", a->blamed_count);
+    say_ranks(ranks, a->blamed_count, text);
     knee_text_printf(text, " first: %s", why[a->blamed[0].blame][several]);
     if (a->blamed[0].blame == KNEE_BLAME_BEHIND)
         knee_text_printf(text, ", in %zu group%s", a->blamed[0].groups,
@@ -177,6 +174,7 @@ static void stuck_table(const struct knee_roll_report *r, enum knee_format forma
         knee_table_number(&table, s->bytes >= 0 ? (double)s->bytes : NAN, KNEE_UNIT_BYTES);
         knee_table_cell(&table, "%zu", s->entered);
         knee_table_cell(&table, "%s", ranks.data ? ranks.data : "");
+        text->failed = text->failed || ranks.failed;
         knee_text_release(&ranks);
     }
     knee_table_write(&table, format, style, text);
@@ -253,7 +251,7 @@ static void ranks_table(const struct knee_roll_report *r, enum knee_format forma
             time_cell(&table, rank->held_ns, format);
             knee_table_cell(&table, "%s", rank->late ? "late" : "");
         }
-    if (shown)
+    if (shown || format == KNEE_CSV) /* a file has its heads, even without rows */
         knee_table_write(&table, format, style, text);
     knee_table_release(&table);
     if (joined > shown)

@@ -5,7 +5,8 @@
 #include "out/words.h"
 
 #include <math.h>
-#include <string.h>
+
+enum { LIST = 8 }; /* late ranks that are named */
 
 static void headers(struct knee_table *table)
 {
@@ -17,20 +18,16 @@ static void headers(struct knee_table *table)
 
 static void late_cell(struct knee_table *table, const struct knee_trace_report *run)
 {
-    char list[64] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < run->diagnosis->late_ranks && used + 12 < sizeof list; i++) {
-        const struct knee_straggler *late = &run->account->stragglers[i];
-        struct knee_text one = {0};
-        knee_text_printf(&one, "%s%lld", i ? ", " : "",
-                         (long long)run->account->ranks[late->rank].rank);
-        if (one.data && used + one.length + 1 < sizeof list) {
-            memcpy(list + used, one.data, one.length + 1);
-            used += one.length;
-        }
-        knee_text_release(&one);
-    }
-    knee_table_cell(table, "%s", list);
+    struct knee_text list = {.alloc = table->cells.alloc};
+    size_t late = run->diagnosis->late_ranks;
+    for (size_t i = 0; i < late && i < LIST; i++)
+        knee_text_printf(&list, "%s%lld", i ? ", " : "",
+                         (long long)run->account->ranks[run->account->stragglers[i].rank].rank);
+    if (late > LIST)
+        knee_text_printf(&list, " and %zu more", late - LIST);
+    knee_table_cell(table, "%s", list.data ? list.data : "");
+    table->cells.failed = table->cells.failed || list.failed;
+    knee_text_release(&list);
 }
 
 static void row(struct knee_table *table, const struct knee_trace_report *runs, size_t i)

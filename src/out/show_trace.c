@@ -95,8 +95,7 @@ static bool *pick_ranks(const struct knee_account *account, size_t most,
         for (size_t i = 0; i < most; i++)
             shown[list[i].row] = true;
     }
-    if (list)
-        knee_resize(alloc, list, 0);
+    knee_resize(alloc, list, 0);
     return shown;
 }
 

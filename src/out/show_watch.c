@@ -532,12 +532,10 @@ void knee_write_watch(const struct knee_watch_report *report, enum knee_format f
         say_ratio(report, &words);
         knee_say(&words, format, style, text);
         say_cost(report->watch, &words);
-        if (words.length)
-            knee_say(&words, format, style, text);
-        say_losses(report, &words);
-        if (words.length && !style->brief)
-            knee_say(&words, format, style, text);
-        knee_text_release(&words);
+        knee_say(&words, format, style, text); /* where there is something */
+        if (!style->brief)
+            say_losses(report, &words);
+        knee_say(&words, format, style, text);
         knee_text_puts(text, "\n");
         if (report->watch->wire_count && !style->brief)
             wires_table(report, format, style, text);

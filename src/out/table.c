@@ -248,7 +248,7 @@ static bool reads_as_number(const char *cell)
 {
     const char *digits = cell + (*cell == '-' || *cell == '+');
     const char *rest = digits + strspn(digits, "0123456789.");
-    if ((*rest | 0x20) == 'e' && strchr("+-0123456789", rest[1]))
+    if ((*rest | 0x20) == 'e' && rest[1] && strchr("+-0123456789", rest[1]))
         rest += 2 + strspn(rest + 2, "0123456789");
     return rest > digits &&
            strspn(rest, " %/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(rest);
@@ -278,6 +278,29 @@ static void write_csv(const struct knee_table *table, struct knee_text *text)
             knee_text_puts(text, "\"");
         knee_text_puts(text, i % table->columns + 1 == table->columns ? "\n" : ",");
     }
+}
+
+void knee_table_json(const struct knee_table *table, const char *key, struct knee_json *json)
+{
+    const char *heads[KNEE_COLUMNS_MAX] = {NULL}, *cell = table->cells.data;
+    if (table->cells.failed) {
+        json->text->failed = true;
+        return;
+    }
+    knee_json_open(json, key, '[');
+    for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
+        size_t column = i % table->columns;
+        if (i < table->columns) {
+            heads[i] = cell;
+            continue;
+        }
+        if (column == 0)
+            knee_json_open_flat(json, NULL, '{');
+        knee_json_string(json, heads[column], cell);
+        if (column + 1 == table->columns)
+            knee_json_close(json, '}');
+    }
+    knee_json_close(json, ']');
 }
 
 void knee_table_write(const struct knee_table *table, enum knee_format format,

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "knee_out.h"
+#include "out/json.h"
 
 #define KNEE_COLUMNS_MAX 24
 
@@ -29,6 +30,9 @@ void knee_table_heads(struct knee_table *table, const char *const *names, size_t
 /* The next cell: a number as knee_number_human() or knee_number_exact() writes it. */
 void knee_table_number(struct knee_table *table, double value, enum knee_unit unit);
 void knee_table_exact(struct knee_table *table, double value);
+
+/* Rows as objects of texts, named by the heads, in an array under `key`. */
+void knee_table_json(const struct knee_table *table, const char *key, struct knee_json *json);
 
 void knee_table_write(const struct knee_table *table, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text);

@@ -130,8 +130,7 @@ static bool list_pieces(struct filler *f)
     }
     if (good)
         take_sizes(f, rows, count);
-    if (rows)
-        knee_resize(f->g->alloc, rows, 0);
+    knee_resize(f->g->alloc, rows, 0);
     return good;
 }
 
@@ -212,16 +211,14 @@ static void move_waiters(struct knee_graph *g, const struct rank_buckets *ranks)
         g->edges[e].lag_ns = KNEE_EDGE_CUT;
         knee_graph_add_edge(g, instead[edge.from], edge.to, edge.lag_ns, KNEE_EDGE_RULED);
     }
-    if (instead)
-        knee_resize(g->alloc, instead, 0);
+    knee_resize(g->alloc, instead, 0);
 }
 
 static void release(const struct knee_graph *g, struct rank_buckets *b)
 {
     void *const all[] = {b->old, b->pieces, b->made, b->added, b->sizes};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(g->alloc, all[i], 0);
+        knee_resize(g->alloc, all[i], 0);
 }
 
 static int by_value(const void *left, const void *right)
@@ -315,10 +312,8 @@ bool knee_apply_bucket(struct knee_change_run *run)
     good = good && !g->failed && join_buckets(run, ranks, sent);
     for (size_t r = 0; ranks && r < g->rank_count; r++)
         release(g, &ranks[r]);
-    if (ranks)
-        knee_resize(g->alloc, ranks, 0);
-    if (sent)
-        knee_resize(g->alloc, sent, 0);
+    knee_resize(g->alloc, ranks, 0);
+    knee_resize(g->alloc, sent, 0);
     return good;
 }
 
@@ -376,8 +371,7 @@ static void calls_release(struct calls *c)
 {
     void *const all[] = {c->rows, c->by_step, c->ends, c->next, c->backward};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(c->g->alloc, all[i], 0);
+        knee_resize(c->g->alloc, all[i], 0);
 }
 
 static bool calls_init(struct calls *c, struct knee_graph *g, size_t rank)
@@ -483,8 +477,7 @@ bool knee_apply_overlap(struct knee_change_run *run)
     }
     if (!g->failed)
         cut_before(g, edges, moved);
-    if (moved)
-        knee_resize(g->alloc, moved, 0);
+    knee_resize(g->alloc, moved, 0);
     for (size_t i = 0; i < g->meet_count; i++)
         all += g->meets[i].gradients ? fmax(1, (double)g->meets[i].bytes) * g->meets[i].count : 0;
     return !g->failed && (moved_bytes > LATE_SHARE * all ||

@@ -69,10 +69,8 @@ static bool list_program(const struct knee_graph *g, int32_t rank, struct progra
         out->load_ns += (double)out->calls[i].since_ns;
         out->load_ns += n->kind == KNEE_NODE_COMPUTE || n->kind == KNEE_NODE_COPY ? n->work_ns : 0;
     }
-    if (rows)
-        knee_resize(g->alloc, rows, 0);
-    if (known)
-        knee_resize(g->alloc, known, 0);
+    knee_resize(g->alloc, rows, 0);
+    knee_resize(g->alloc, known, 0);
     return good;
 }
 
@@ -176,10 +174,8 @@ static bool even_out(struct knee_graph *g, const struct program *late, const str
         compare(g, late, other, &x);
         take_away(g, late, &x);
     }
-    if (x.host_ns)
-        knee_resize(g->alloc, x.host_ns, 0);
-    if (x.ratio)
-        knee_resize(g->alloc, x.ratio, 0);
+    knee_resize(g->alloc, x.host_ns, 0);
+    knee_resize(g->alloc, x.ratio, 0);
     return good;
 }
 
@@ -213,29 +209,42 @@ bool knee_apply_even(struct knee_change_run *run)
         if (r != middle && programs[r].load_ns > programs[middle].load_ns)
             good = even_out(g, &programs[r], &programs[middle]);
     for (size_t r = 0; programs && r < g->rank_count; r++)
-        if (programs[r].calls)
-            knee_resize(g->alloc, programs[r].calls, 0);
-    if (programs)
-        knee_resize(g->alloc, programs, 0);
+        knee_resize(g->alloc, programs[r].calls, 0);
+    knee_resize(g->alloc, programs, 0);
     g->failed = g->failed || !good;
     return good;
 }
 
 /* ---- Ranks left out ---- */
 
+/* Of a list that check_ranks() let pass. */
 static bool names_rank(const char *list, int64_t rank)
 {
-    const char *p = list;
-    for (;;) {
-        char *end;
-        long long value = strtoll(p, &end, 10);
-        if (end == p)
-            return false;
-        if (value == rank)
+    char *end;
+    for (const char *p = list;; p = end + 1)
+        if (strtoll(p, &end, 10) == rank)
             return true;
-        if (*end != ',')
+        else if (!*end)
             return false;
-        p = end + 1;
+}
+
+/* Numbers with commas between them, all of ranks that are recorded. */
+static bool check_ranks(struct knee_change_run *run)
+{
+    const struct knee_account *account = run->g->account;
+    char *end;
+    for (const char *p = run->ask->without;; p = end + 1) {
+        long long rank = strtoll(p, &end, 10);
+        bool known = false;
+        if (end == p || (*end && *end != ','))
+            return knee_misspelt(run, "'%.40s' is no list of ranks, such as 3 or 3,7",
+                                 run->ask->without);
+        for (size_t r = 0; r < account->rank_count; r++)
+            known = known || account->ranks[r].rank == rank;
+        if (!known)
+            return knee_refuse(run, "rank %lld is not recorded", rank);
+        if (!*end)
+            return true;
     }
 }
 
@@ -243,10 +252,10 @@ bool knee_apply_without(struct knee_change_run *run)
 {
     struct knee_graph *g = run->g;
     size_t left = 0;
+    if (!check_ranks(run))
+        return false;
     for (size_t r = 0; r < g->rank_count; r++)
         left += !names_rank(run->ask->without, g->account->ranks[r].rank);
-    if (left == g->rank_count)
-        return knee_refuse(run, "rank %.40s is not recorded", run->ask->without);
     if (left == 0)
         return knee_refuse(run, "no rank would be left");
     for (size_t i = 0; i < g->count; i++) {

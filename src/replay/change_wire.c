@@ -109,13 +109,10 @@ static bool following_init(struct following *f, const struct knee_graph *g, int3
 static void followings_release(struct following *all, const struct knee_graph *g)
 {
     for (size_t r = 0; all && r < g->rank_count; r++) {
-        if (all[r].rows)
-            knee_resize(g->alloc, all[r].rows, 0);
-        if (all[r].other)
-            knee_resize(g->alloc, all[r].other, 0);
+        knee_resize(g->alloc, all[r].rows, 0);
+        knee_resize(g->alloc, all[r].other, 0);
     }
-    if (all)
-        knee_resize(g->alloc, all, 0);
+    knee_resize(g->alloc, all, 0);
 }
 
 /* NULL: no memory. */
@@ -193,8 +190,7 @@ bool knee_apply_wire(struct knee_change_run *run)
     if (!after_ns || (format->waits && !following)) {
         run->g->failed = true;
         followings_release(following, run->g);
-        if (after_ns)
-            knee_resize(run->g->alloc, after_ns, 0);
+        knee_resize(run->g->alloc, after_ns, 0);
         return false;
     }
     memset(after_ns, 0, size);

@@ -252,21 +252,19 @@ int32_t *knee_nodes_by_call(const struct knee_graph *g, int32_t rank, size_t *co
     struct knee_sort_key *sort = knee_resize(g->alloc, NULL, 2 * most * sizeof *sort);
     int32_t *rows = knee_resize(g->alloc, NULL, most * sizeof *rows);
     *count = 0;
+    if (!sort || !rows) {
+        knee_resize(g->alloc, sort, 0);
+        knee_resize(g->alloc, rows, 0);
+        return NULL;
+    }
     size_t end = (size_t)own->first + (size_t)own->count;
-    for (size_t i = (size_t)own->first; sort && rows && i < g->count;
-         i = i + 1 == end ? added : i + 1)
+    for (size_t i = (size_t)own->first; i < g->count; i = i + 1 == end ? added : i + 1)
         if (g->nodes[i].rank == rank)
             sort[(*count)++] = (struct knee_sort_key){knee_sort_signed(g->nodes[i].call_ns), i};
-    if (sort && rows)
-        knee_sort(sort, sort + *count, *count);
-    for (size_t i = 0; sort && rows && i < *count; i++)
+    knee_sort(sort, sort + *count, *count);
+    for (size_t i = 0; i < *count; i++)
         rows[i] = (int32_t)sort[i].row;
-    if (sort)
-        knee_resize(g->alloc, sort, 0);
-    else if (rows) {
-        knee_resize(g->alloc, rows, 0);
-        rows = NULL;
-    }
+    knee_resize(g->alloc, sort, 0);
     return rows;
 }
 

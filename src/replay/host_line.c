@@ -121,14 +121,12 @@ bool knee_host_line_init(struct knee_host_line *line, const struct knee_trace *t
         note_event(&s, i);
     for (size_t i = 0; good && i < trace->host_event_count; i++)
         line->notes[i].worker = thread_of(&s, trace->host_events[i].thread)->launches > 0;
-    if (s.threads)
-        knee_resize(alloc, s.threads, 0);
+    knee_resize(alloc, s.threads, 0);
     return good;
 }
 
 void knee_host_line_release(struct knee_host_line *line)
 {
-    if (line->notes)
-        knee_resize(line->alloc, line->notes, 0);
+    knee_resize(line->alloc, line->notes, 0);
     line->notes = NULL;
 }

@@ -92,10 +92,8 @@ static bool put_in_order(const struct knee_graph *g, struct change *changes, siz
         changes[i].own_ns = changes[i - 1].own_ns + (ranks > 1 ? passed / ranks : passed);
         changes[i].ranks += ranks;
     }
-    if (keys)
-        knee_resize(g->alloc, keys, 0);
-    if (sorted)
-        knee_resize(g->alloc, sorted, 0);
+    knee_resize(g->alloc, keys, 0);
+    knee_resize(g->alloc, sorted, 0);
     return good;
 }
 
@@ -141,8 +139,7 @@ static bool have_turns(struct knee_graph *g, bool *turns)
     *turns = good && prices->turn_ns > 0;
     g->one_gpu = false;
     g->failed = g->failed || !good;
-    if (prices)
-        knee_resize(g->alloc, prices, 0);
+    knee_resize(g->alloc, prices, 0);
     return good;
 }
 
@@ -166,7 +163,6 @@ bool knee_graph_find_shares(struct knee_graph *g)
         n->share = own / (double)(n->end_ns - ready);
     }
     g->one_gpu = good;
-    if (changes)
-        knee_resize(g->alloc, changes, 0);
+    knee_resize(g->alloc, changes, 0);
     return good;
 }

@@ -359,8 +359,7 @@ static bool order_by_end(struct sweep *s, struct gap_search *search)
     for (size_t i = 0; keys && search->by_end && i < search->count; i++)
         search->by_end[i] = (int32_t)keys[i].row;
     bool good = keys && search->by_end;
-    if (keys)
-        knee_resize(g->alloc, keys, 0);
+    knee_resize(g->alloc, keys, 0);
     return good;
 }
 
@@ -410,10 +409,8 @@ static bool find_gaps(struct sweep *s)
         explain_waits(s, &search, ready);
         explain_gaps(s, &search, ready);
     }
-    if (ready)
-        knee_resize(s->g->alloc, ready, 0);
-    if (search.by_end)
-        knee_resize(s->g->alloc, search.by_end, 0);
+    knee_resize(s->g->alloc, ready, 0);
+    knee_resize(s->g->alloc, search.by_end, 0);
     return good;
 }
 
@@ -478,7 +475,6 @@ bool knee_graph_add_edges(struct knee_graph *g, size_t rank, const struct knee_h
     }
     void *const all[] = {block_of, s.node_of, s.last_on_lane, s.before, s.unwaited};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(g->alloc, all[i], 0);
+        knee_resize(g->alloc, all[i], 0);
     return good;
 }

@@ -289,7 +289,6 @@ void knee_graph_release(struct knee_graph *g)
 {
     void *const all[] = {g->nodes, g->next_member, g->edges, g->meets, g->ranks};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(g->alloc, all[i], 0);
+        knee_resize(g->alloc, all[i], 0);
     memset(g, 0, sizeof *g);
 }

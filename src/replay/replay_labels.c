@@ -52,10 +52,8 @@ static bool settle(struct set *set, const struct knee_alloc *alloc)
             memcpy(sorted[i], set->list[keys[i].row], sizeof *sorted);
         if (good)
             memcpy(set->list, sorted, set->count * sizeof *sorted);
-        if (keys)
-            knee_resize(alloc, keys, 0);
-        if (sorted)
-            knee_resize(alloc, sorted, 0);
+        knee_resize(alloc, keys, 0);
+        knee_resize(alloc, sorted, 0);
         if (!good)
             return false;
     }
@@ -187,7 +185,6 @@ bool knee_label_replay(const struct knee_graph *g, const struct knee_replay_time
     void *const all[] = {
         at, nodes, last_start, l.sets[0].list, l.sets[1].list, l.sets[2].list, l.sets[3].list};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(g->alloc, all[i], 0);
+        knee_resize(g->alloc, all[i], 0);
     return good;
 }

@@ -415,8 +415,7 @@ static void add_spans(struct maker *m)
         lanes[lane].last = knee_graph_add_node(m->g, &node);
     }
     m->g->ranks[m->row].lanes = (int32_t)count + 1;
-    if (lanes)
-        knee_resize(m->g->alloc, lanes, 0);
+    knee_resize(m->g->alloc, lanes, 0);
 }
 
 static void sum_up(struct knee_graph *g, struct knee_graph_rank *rank,
@@ -455,9 +454,7 @@ bool knee_graph_add_rank(struct knee_graph *g, size_t rank, const struct knee_ho
     if (!g->failed)
         add_spans(&m);
     sum_up(g, &g->ranks[rank], m.rank);
-    if (m.span_of)
-        knee_resize(g->alloc, m.span_of, 0);
-    if (m.blocks)
-        knee_resize(g->alloc, m.blocks, 0);
+    knee_resize(g->alloc, m.span_of, 0);
+    knee_resize(g->alloc, m.blocks, 0);
     return !g->failed;
 }

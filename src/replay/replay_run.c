@@ -243,8 +243,7 @@ static bool compile(struct compiler *c)
         join_meets(c);
         link_edges(c);
     }
-    if (last)
-        knee_resize(g->alloc, last, 0);
+    knee_resize(g->alloc, last, 0);
     return good;
 }
 
@@ -329,8 +328,7 @@ static bool read_times(const struct compiler *c, struct knee_replay_times *out)
         spread_times(c, out, ends, first, last);
         out->step_s = step_of(g, out->end_ns, first, last);
     }
-    if (ends)
-        knee_resize(g->alloc, ends, 0);
+    knee_resize(g->alloc, ends, 0);
     return good;
 }
 
@@ -345,8 +343,7 @@ knee_status knee_graph_run(const struct knee_graph *graph, struct knee_replay_ti
     void *const all[] = {c.task_of, c.order, c.flags};
     knee_tasks_release(&c.tasks);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i])
-            knee_resize(graph->alloc, all[i], 0);
+        knee_resize(graph->alloc, all[i], 0);
     if (good) {
         *out = times;
         return KNEE_OK;
@@ -360,9 +357,7 @@ knee_status knee_graph_run(const struct knee_graph *graph, struct knee_replay_ti
 
 void knee_replay_times_release(struct knee_replay_times *times, const struct knee_alloc *alloc)
 {
-    if (times->start_ns)
-        knee_resize(alloc, times->start_ns, 0);
-    if (times->end_ns)
-        knee_resize(alloc, times->end_ns, 0);
+    knee_resize(alloc, times->start_ns, 0);
+    knee_resize(alloc, times->end_ns, 0);
     memset(times, 0, sizeof *times);
 }

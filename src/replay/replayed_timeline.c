@@ -215,10 +215,8 @@ static bool write_rank(const struct knee_graph *before, const struct knee_graph 
         if (after->nodes[i].rank == w.rank && after->nodes[i].span && !after->nodes[i].gone)
             put_node(&w, i);
     good = good && put_passengers(&w) && put_in_order(&w, &out->ranks[0]);
-    if (w.spans)
-        knee_resize(after->alloc, w.spans, 0);
-    if (w.calls)
-        knee_resize(after->alloc, w.calls, 0);
+    knee_resize(after->alloc, w.spans, 0);
+    knee_resize(after->alloc, w.calls, 0);
     return good;
 }
 
@@ -229,8 +227,7 @@ void knee_replayed_release(struct knee_replayed *replayed)
         replayed->traces[i].name_count = 0;
         knee_trace_release(&replayed->traces[i]);
     }
-    if (replayed->traces)
-        knee_resize(replayed->alloc, replayed->traces, 0);
+    knee_resize(replayed->alloc, replayed->traces, 0);
     memset(replayed, 0, sizeof *replayed);
 }
 

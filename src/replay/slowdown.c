@@ -280,10 +280,8 @@ static bool link_ranks(const struct analysis *a, struct step *s)
         struct rank_ops ops = {rows + from, to - from};
         link_rank(s, &ops);
     }
-    if (keys)
-        knee_resize(a->alloc, keys, 0);
-    if (rows)
-        knee_resize(a->alloc, rows, 0);
+    knee_resize(a->alloc, keys, 0);
+    knee_resize(a->alloc, rows, 0);
     return good;
 }
 
@@ -488,10 +486,8 @@ static bool blame_workers(struct analysis *a, struct knee_slowdown *out, double 
         struct part part = {-1, -1, -1, chosen, false};
         out->worst_workers = run(a, &part) / out->even_step_s;
     }
-    if (mean)
-        knee_resize(a->alloc, mean, 0);
-    if (chosen)
-        knee_resize(a->alloc, chosen, 0);
+    knee_resize(a->alloc, mean, 0);
+    knee_resize(a->alloc, chosen, 0);
     return good;
 }
 
@@ -555,13 +551,10 @@ static void release(struct analysis *a)
 {
     for (size_t i = 0; a->steps && i < a->step_count; i++) {
         knee_tasks_release(&a->steps[i].tasks);
-        if (a->steps[i].waits)
-            knee_resize(a->alloc, a->steps[i].waits, 0);
-        if (a->steps[i].own_ns)
-            knee_resize(a->alloc, a->steps[i].own_ns, 0);
+        knee_resize(a->alloc, a->steps[i].waits, 0);
+        knee_resize(a->alloc, a->steps[i].own_ns, 0);
     }
-    if (a->steps)
-        knee_resize(a->alloc, a->steps, 0);
+    knee_resize(a->alloc, a->steps, 0);
 }
 
 static double measured_step_s(const struct analysis *a)

@@ -814,6 +814,58 @@ static void remedies_fit_and_are_sorted(void **state)
     }
 }
 
+static bool whole(double value)
+{
+    return value >= 1 && value == floor(value);
+}
+
+static void assert_remedies(const struct knee_shape *shape, const struct knee_machine *machine,
+                            const struct knee_plan *plan)
+{
+    struct knee_remedy all[KNEE_REMEDIES_MAX], few[KNEE_REMEDIES_MAX];
+    size_t count = knee_plan_remedies(shape, machine, plan, all, KNEE_REMEDIES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const struct knee_plan *p = &all[i].plan;
+        assert_true(all[i].cost.fits);
+        assert_null(knee_plan_objection(p, shape, machine));
+        assert_true(i == 0 || all[i].cost.step_s >= all[i - 1].cost.step_s);
+        if (!whole(p->micro_batch) || !whole(p->dp) || !whole(p->shard_size) || !whole(p->vp))
+            fail_msg("%s: micro-batch %g, dp %g, shards %g, vp %g", all[i].what, p->micro_batch,
+                     p->dp, p->shard_size, p->vp);
+        assert_true(p->vp <= 1 || p->schedule == KNEE_INTERLEAVED);
+    }
+    for (size_t room = 0; room < count; room++) { /* the first ones, whatever room there is */
+        assert_int_equal(knee_plan_remedies(shape, machine, plan, few, room), count);
+        for (size_t i = 0; i < room; i++)
+            assert_string_equal(few[i].what, all[i].what);
+    }
+}
+
+/* Whatever plan does not fit, what is offered can be run as it stands: no half sequences. */
+static void remedies_can_be_run(void **state)
+{
+    (void)state;
+    uint64_t dice = 41;
+    struct knee_machine machine = machine_of("h100", "megatron-core");
+    int asked = 0;
+    for (int i = 0; i < (UNIT_SANITIZED ? 200 : 800); i++) {
+        struct knee_shape shape = some_shape(i);
+        struct knee_plan plan;
+        struct knee_plan_cost cost;
+        if (!random_plan(&shape, &machine, &dice, &plan))
+            continue;
+        plan.micro_batch *= i % 2 ? 3 : 1;
+        plan.global_batch *= i % 2 ? 3 : 1;
+        machine.memory_bytes = between(&dice, 2e9, 2e11);
+        knee_plan_price(&shape, &machine, &plan, &cost);
+        if (knee_plan_objection(&plan, &shape, &machine) || cost.fits)
+            continue;
+        assert_remedies(&shape, &machine, &plan);
+        asked++;
+    }
+    assert_true(asked > 20);
+}
+
 /* ---- The judge ---- */
 
 static void budget_and_deadline_choose(void **state)
@@ -909,6 +961,7 @@ int main(void)
         cmocka_unit_test(pruning_and_dividing_change_nothing),
         cmocka_unit_test(what_is_fixed_stays),
         cmocka_unit_test(remedies_fit_and_are_sorted),
+        cmocka_unit_test(remedies_can_be_run),
         cmocka_unit_test(budget_and_deadline_choose),
         cmocka_unit_test(advantage_is_the_largest_difference),
     };

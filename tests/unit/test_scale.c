@@ -255,7 +255,64 @@ static void bad_points_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(knee_scale_fit(&bad[i], 1, &fit, &err), KNEE_USAGE);
     assert_int_equal(knee_scale_fit(bad, 0, &fit, &err), KNEE_USAGE);
+    struct knee_scale_point many[KNEE_SCALE_POINTS + 1];
+    for (size_t i = 0; i <= KNEE_SCALE_POINTS; i++)
+        many[i] = point(1 + (double)i, 1, 64);
+    assert_int_equal(knee_scale_fit(many, KNEE_SCALE_POINTS + 1, &fit, &err), KNEE_USAGE);
+    assert_string_equal(err.what, "more than 16 worker counts");
     assert_int_equal(fit.count, 77);
+    assert_int_equal(knee_scale_fit(many, KNEE_SCALE_POINTS, &fit, &err), KNEE_OK);
+    assert_int_equal(fit.count, KNEE_SCALE_POINTS);
+}
+
+/* One count may come with several batches, and with none: repeats are those of count and batch. */
+static void counts_and_batches_are_kept_apart(void **state)
+{
+    (void)state;
+    const struct knee_scale_point all[] = {point(8, 2, 128), point(16, 1.1, 128), point(8, 1, 64),
+                                           point(16, 0.6, 64), point(8, 1.02, 64)};
+    struct knee_scale_point turned[5];
+    for (size_t i = 0; i < 5; i++)
+        turned[i] = all[4 - i];
+    struct knee_scale_fit a = fit_of(all, 5), b = fit_of(turned, 5);
+    assert_int_equal(a.count, 4);
+    assert_int_equal(a.kind, KNEE_SCALE_MIXED);
+    for (size_t i = 0; i < 4; i++) {
+        assert_near(a.points[i].workers, b.points[i].workers, 0);
+        assert_near(a.points[i].batch, b.points[i].batch, 0);
+        assert_relative(a.points[i].step_s, b.points[i].step_s, 1e-12);
+        assert_true(i == 0 || a.points[i].workers > a.points[i - 1].workers ||
+                    a.points[i].batch > a.points[i - 1].batch);
+    }
+    const struct knee_scale_point unknown[] = {point(8, 2, NAN), point(8, 2.1, NAN),
+                                               point(8, 2, 64), point(16, 1, NAN)};
+    a = fit_of(unknown, 4);
+    assert_int_equal(a.count, 3); /* what is known of one is not taken for the other's */
+    assert_true(a.kind_assumed);
+}
+
+/* Numbers that no computer tells apart any more: a forecast all the same, and a finite one. */
+static void extremes_are_carried_on(void **state)
+{
+    (void)state;
+    const struct knee_scale_point apart[] = {point(1, 1, 1e-12), point(8, 1, 1e16),
+                                             point(16, 1, 1e-12)};
+    struct knee_scale_fit fit = fit_of(apart, 3);
+    struct knee_scale_forecast f;
+    struct knee_err err;
+    assert_int_equal(knee_scale_predict(&fit, 32, 1e3, &f, &err), KNEE_OK);
+    if (!isfinite(f.step_s) || !(f.low_s <= f.step_s && f.step_s <= f.high_s))
+        fail_msg("%g, from %g to %g", f.step_s, f.low_s, f.high_s);
+}
+
+/* What is none has no name. */
+static void numbers_past_the_last_have_no_name(void **state)
+{
+    (void)state;
+    assert_string_equal(knee_scale_term_name(KNEE_SCALE_TERMS), "?");
+    assert_string_equal(knee_scale_kind_name((enum knee_scale_kind)(KNEE_SCALE_MIXED + 1)), "?");
+    assert_string_equal(knee_part_name(KNEE_PARTS), "?");
+    assert_string_equal(knee_axis_name(KNEE_AXES), "?");
 }
 
 /* ---- Verdict ---- */
@@ -442,6 +499,166 @@ static void one_batch_size_says_nothing(void **state)
     assert_true(isnan(fit.critical) && !fit.behind);
 }
 
+enum { RUN_ROWS = 120, MANY_RUNS = KNEE_BATCH_RUNS + 3 };
+
+/* Runs at growing batches, each with `more` rows between that say nothing. */
+static struct knee_batch_fit fit_batches(size_t count, const size_t *order, bool evaluation,
+                                         bool more)
+{
+    static struct knee_train_row made[RUN_ROWS], rows[MANY_RUNS][2 * RUN_ROWS];
+    static double room[2 * MANY_RUNS * 2 * RUN_ROWS];
+    struct knee_batch_run runs[MANY_RUNS];
+    struct knee_batch_fit fit;
+    for (size_t i = 0; i < count; i++) {
+        double batch = 64 * exp2((double)order[i]);
+        size_t n = 0;
+        make_run(made, RUN_ROWS, batch, 1000);
+        for (size_t k = 0; k < RUN_ROWS; k++) {
+            struct knee_train_row row = made[k], empty = made[k];
+            row.eval_loss = evaluation ? row.loss : NAN;
+            row.loss = evaluation ? NAN : row.loss;
+            empty.loss = empty.eval_loss = NAN;
+            if (more && k % 2)
+                empty = (struct knee_train_row){.loss = 1, .eval_loss = 1, .samples = 0};
+            rows[i][n++] = row;
+            if (more)
+                rows[i][n++] = empty;
+        }
+        runs[i] = (struct knee_batch_run){batch, rows[i], n};
+    }
+    knee_batch_fit(runs, count, room, &fit);
+    return fit;
+}
+
+/* In which order runs come, and rows without a loss or without samples, do not matter. Losses of
+ * evaluations are taken as they are; more runs than there is room for are left out. */
+static void what_says_nothing_changes_nothing(void **state)
+{
+    static const size_t up[MANY_RUNS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, mixed[] = {2, 0, 3, 1};
+    (void)state;
+    struct knee_batch_fit fit = fit_batches(4, up, false, false);
+    assert_relative(fit.critical, 1000.0, 0.1);
+    assert_false(fit.by_evaluation);
+    struct knee_batch_fit others[] = {fit_batches(4, mixed, false, false),
+                                      fit_batches(4, up, false, true)};
+    for (size_t i = 0; i < 2; i++) {
+        assert_relative(others[i].critical, fit.critical, 1e-9);
+        assert_relative(others[i].min_steps, fit.min_steps, 1e-9);
+        assert_near(others[i].small_batch, 64, 0);
+        assert_near(others[i].large_batch, 512, 0);
+        assert_near(others[i].large_loss, fit.large_loss, 1e-12);
+        assert_int_equal(others[i].losses, fit.losses);
+    }
+    struct knee_batch_fit evaluated = fit_batches(4, up, true, true);
+    assert_true(evaluated.by_evaluation);
+    assert_near(evaluated.loss_noise, 0, 0);
+    assert_relative(evaluated.critical, 1000.0, 0.02);
+    assert_int_equal(fit_batches(MANY_RUNS, up, false, false).runs, KNEE_BATCH_RUNS);
+    assert_true(isnan(fit_batches(0, up, false, false).critical));
+}
+
+/* Runs that no critical batch describes: none is said. */
+static void runs_that_contradict_say_nothing(void **state)
+{
+    static struct knee_train_row rows[3][RUN_ROWS];
+    double room[2 * 3 * RUN_ROWS];
+    struct knee_batch_run runs[3];
+    struct knee_batch_fit fit;
+    (void)state;
+    for (size_t i = 0; i < 3; i++) { /* the larger the batch, the fewer samples it takes */
+        double batch = 64 * exp2((double)i);
+        make_run(rows[i], RUN_ROWS, batch, 0);
+        for (size_t k = 0; k < RUN_ROWS; k++)
+            rows[i][k].samples /= batch * batch;
+        runs[i] = (struct knee_batch_run){batch, rows[i], RUN_ROWS};
+    }
+    knee_batch_fit(runs, 3, room, &fit);
+    assert_int_equal(fit.runs, 3);
+    assert_int_equal(fit.losses, 0);
+    assert_true(isnan(fit.critical) && isnan(fit.low) && isnan(fit.high));
+    runs[0].row_count = 2; /* too few rows, and a batch that is none */
+    runs[1].batch = 0;
+    knee_batch_fit(runs, 3, room, &fit);
+    assert_int_equal(fit.runs, 1);
+    assert_false(fit.behind);
+    for (size_t i = 0; i < 3; i++) { /* a run that is there from the start */
+        double batch = 64 * exp2((double)i);
+        make_run(rows[i], RUN_ROWS, batch, 100);
+        runs[i] = (struct knee_batch_run){batch, rows[i], RUN_ROWS};
+        for (size_t k = 0; i == 2 && k < RUN_ROWS; k++)
+            rows[i][k].loss = 1 + rows[i][k].loss / 100;
+    }
+    knee_batch_fit(runs, 3, room, &fit);
+    assert_int_equal(fit.runs, 3);
+    assert_true(isnan(fit.critical));
+}
+
+/* ---- The model beside the measurement ---- */
+
+static struct knee_scale_model model_of(const char *words, double workers, double batch)
+{
+    struct knee_shape shape;
+    struct knee_plan plan;
+    struct knee_platform platform;
+    struct knee_scale_model model;
+    struct knee_err err;
+    char copy[200], *rest = NULL;
+    const struct {
+        const struct knee_keys *keys;
+        void *thing;
+    } all[] = {
+        {&knee_shape_keys, &shape}, {&knee_plan_keys, &plan}, {&knee_platform_keys, &platform}};
+    knee_shape_init(&shape);
+    knee_plan_init(&plan);
+    knee_platform_init(&platform);
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *key = strtok_r(copy, " ", &rest); key; key = strtok_r(NULL, " ", &rest)) {
+        char *value = strtok_r(NULL, " ", &rest);
+        bool known = false;
+        for (size_t i = 0; i < 3 && !known; i++)
+            known = !knee_keys_set(all[i].keys, all[i].thing, key, value, KNEE_FLAG, &err);
+        if (!known)
+            fail_msg("%s %s: %s", key, value, err.what);
+    }
+    knee_scale_model(&shape, &plan, &platform, workers, batch, 1, &model);
+    return model;
+}
+
+static void what_a_model_lacks_is_asked_for(void **state)
+{
+    static const struct {
+        const char *words;
+        double workers, batch;
+        const char *missing;
+    } cases[] = {
+        {"", NAN, NAN,
+         "the model: --model, or --layers and --hidden; the GPU: --gpu; the batch: --global-batch; "
+         "the worker count: COUNT=FILE"},
+        {"layers 12 gpu h100", 8, 64, "the model: --model, or --layers and --hidden"},
+        {"layers 12 hidden 768", 8, 64, "the GPU: --gpu"},
+        {"model gpt2 gpu h100", 8, NAN, "the batch: --global-batch"},
+        {"model gpt2 gpu h100", NAN, 64, "the worker count: COUNT=FILE"},
+        {"model gpt2 gpu h100 tp 5", 8, 64, "tp x pp x cp does not divide the GPUs"},
+        {"model gpt2 gpu h100 experts 2 topk 3", 8, 64,
+         "topk is larger than the number of experts: lower --topk"},
+        {"model gpt2 gpu h100 global-tokens 1048576", 8, NAN, NULL},
+        {"layers 12 hidden 768 gpu h100", 8, 64, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_scale_model m = model_of(cases[i].words, cases[i].workers, cases[i].batch);
+        if (cases[i].missing) {
+            if (strncmp(m.missing, cases[i].missing, strlen(cases[i].missing)) != 0 ||
+                !m.missing[0] || !isnan(m.step_s))
+                fail_msg("%s: lacks '%s'", cases[i].words, m.missing);
+            continue;
+        }
+        assert_string_equal(m.missing, "");
+        assert_true(m.low_s <= m.step_s && m.step_s <= m.high_s);
+        assert_true(m.comm_share + m.bubble_share + m.host_share <= 1);
+    }
+}
+
 /* ---- Tables ---- */
 
 static void tables_of_runs(void **state)
@@ -600,6 +817,12 @@ int main(void)
         cmocka_unit_test(repeats_give_the_noise),
         cmocka_unit_test(less_than_one_sequence_each_is_refused),
         cmocka_unit_test(bad_points_are_refused),
+        cmocka_unit_test(counts_and_batches_are_kept_apart),
+        cmocka_unit_test(extremes_are_carried_on),
+        cmocka_unit_test(numbers_past_the_last_have_no_name),
+        cmocka_unit_test(what_says_nothing_changes_nothing),
+        cmocka_unit_test(runs_that_contradict_say_nothing),
+        cmocka_unit_test(what_a_model_lacks_is_asked_for),
         cmocka_unit_test(efficiency_does_not_depend_on_the_range),
         cmocka_unit_test(the_smallest_count_is_the_baseline),
         cmocka_unit_test(stop_and_grow),

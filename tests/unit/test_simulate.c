@@ -198,35 +198,131 @@ static void assert_one_at_a_time(struct knee_tasks *t)
     }
 }
 
+/* What few people run: no overlap, gathers further ahead than is kept, adapters, host memory,
+ * halves of attention, layers that do not divide. */
+static bool odd_plan(struct knee_shape *shape, struct knee_machine *machine, uint64_t *dice,
+                     struct knee_plan *plan)
+{
+    static const double ahead[] = {0, 1, 2, 3, 4, 9};
+    static const char *const odd[] = {"deepseek-v3", "llama3-405b", "gpt2", "qwen3-30b-a3b"};
+    static const double stages[] = {1, 2, 4, 8};
+    *shape = shape_named(odd[(int)(chance(dice) * 4)]);
+    shape->lora_rank = chance(dice) < 0.3 ? 16 : 0;
+    machine->rates.balanced_stages = chance(dice) < 0.5;
+    machine->rates.dp_exposed = chance(dice) < 0.3 ? 1.5 : 0.2;
+    knee_plan_init(plan);
+    plan->gpus = 64;
+    plan->tp = exp2(floor(chance(dice) * 3));
+    plan->pp = stages[(int)(chance(dice) * 4)];
+    plan->cp = chance(dice) < 0.3 ? 2 : 1;
+    plan->vp = plan->pp > 1 && chance(dice) < 0.3 ? 1 + floor(chance(dice) * 8) : 1;
+    plan->ep = shape->experts > 1 ? exp2(floor(chance(dice) * 3)) : 1;
+    plan->micro_batch = 1;
+    plan->global_batch =
+        64 / (plan->tp * plan->pp * plan->cp) * floor(1 + (UNIT_SANITIZED ? 8 : 24) * chance(dice));
+    plan->shard = (int)(chance(dice) * KNEE_SHARDS);
+    plan->prefetch = ahead[(int)(chance(dice) * 6)];
+    plan->recompute = (int)(chance(dice) * KNEE_RECOMPUTES);
+    plan->offload = chance(dice) < 0.4;
+    plan->overlap_dp = chance(dice) < 0.5;
+    plan->overlap_pp = chance(dice) < 0.5;
+    plan->overlap_tp = chance(dice) < 0.5;
+    plan->seq_par = plan->tp > 1 && chance(dice) < 0.5;
+    plan->local_steps = chance(dice) < 0.2 ? 4 : 1;
+    if (plan->vp <= 1)
+        plan->schedule = (int[]){KNEE_1F1B, KNEE_GPIPE, KNEE_ZERO_BUBBLE}[(int)(chance(dice) * 3)];
+    return knee_plan_complete(plan, shape, machine, NULL) == KNEE_OK;
+}
+
+/* Nothing before what it waits for, streams in order, one thing at a time, every layer of every
+ * micro-batch once each way. */
+static void assert_in_order(struct knee_tasks *t, const struct knee_shape *shape,
+                            const struct knee_plan *plan)
+{
+    int64_t end_ns, stream_free[64][KNEE_STREAMS] = {{0}};
+    double forward = 0, backward = 0;
+    assert_true(knee_tasks_run(t, &end_ns));
+    for (size_t k = 0; k < t->count; k++) {
+        const struct knee_task *task = &t->task[k];
+        assert_int_equal(task->waits, 0);
+        assert_true(task->end_ns >= task->start_ns + (int64_t)task->work_ns - 1);
+        assert_true(task->end_ns <= end_ns);
+        for (int32_t e = task->next_edge; e >= 0; e = t->edge[e].next)
+            assert_true(t->task[t->edge[e].to].start_ns >= task->end_ns);
+        int64_t *free_ns = &stream_free[task->stage][task->stream];
+        assert_true(task->start_ns >= *free_ns); /* in order, one after the other */
+        *free_ns = task->end_ns;
+        forward += strcmp(task->name, "forward layer") == 0;
+        backward += strcmp(task->name, "backward layer") == 0;
+    }
+    assert_near(forward, shape->layers * knee_plan_micro_batches(plan), 0);
+    assert_near(backward, forward, 0);
+    assert_one_at_a_time(t);
+}
+
 static void every_run_keeps_its_order(void **state)
 {
     (void)state;
     uint64_t dice = 23;
-    struct knee_machine machine = machine_of("h100");
-    for (int i = 0; i < 60; i++) {
+    struct knee_machine usual = machine_of("h100");
+    int done = 0;
+    for (int i = 0; i < (UNIT_SANITIZED ? 90 : 130); i++) {
         struct knee_shape shape = shape_named(models[i % 4]);
+        struct knee_machine machine = usual;
         struct knee_plan plan;
         struct knee_tasks t;
         struct knee_err err;
-        int64_t end_ns, stream_free[64][KNEE_STREAMS] = {{0}};
-        if (!random_plan(&shape, &machine, &dice, &plan))
+        bool can_be = i < 60 ? random_plan(&shape, &machine, &dice, &plan)
+                             : odd_plan(&shape, &machine, &dice, &plan);
+        if (!can_be)
             continue;
         if (knee_tasks_init(&t, &shape, &machine, &plan, NULL, &err))
             fail_msg("%s", err.what);
-        assert_true(knee_tasks_run(&t, &end_ns));
-        for (size_t k = 0; k < t.count; k++) {
-            const struct knee_task *task = &t.task[k];
-            assert_int_equal(task->waits, 0);
-            assert_true(task->end_ns >= task->start_ns + (int64_t)task->work_ns - 1);
-            assert_true(task->end_ns <= end_ns);
-            for (int32_t e = task->next_edge; e >= 0; e = t.edge[e].next)
-                assert_true(t.task[t.edge[e].to].start_ns >= task->end_ns);
-            int64_t *free_ns = &stream_free[task->stage][task->stream];
-            assert_true(task->start_ns >= *free_ns); /* in order, one after the other */
-            *free_ns = task->end_ns;
-        }
-        assert_one_at_a_time(&t);
+        assert_in_order(&t, &shape, &plan);
         knee_tasks_release(&t);
+        done++;
+    }
+    assert_true(done > 50);
+}
+
+/* Memory runs out at one place after the other: said each time, nothing is lost, and the step that
+ * comes out in the end is the one with all the memory there is. */
+static void memory_may_run_out(void **state)
+{
+    (void)state;
+    struct knee_machine machine = machine_of("h100");
+    struct knee_shape shape = shape_named("gpt2");
+    for (int pipeline = 0; pipeline < 2; pipeline++) {
+        struct knee_plan plan;
+        struct knee_trace whole, trace;
+        struct knee_err err;
+        knee_status status = KNEE_SYSTEM;
+        knee_plan_init(&plan);
+        plan.gpus = 4;
+        plan.pp = pipeline ? 2 : 1;
+        plan.vp = pipeline ? 3 : 1;
+        plan.shard = pipeline ? KNEE_ZERO1 : KNEE_ZERO3;
+        plan.micro_batch = 1;
+        plan.global_batch =
+            pipeline && !UNIT_SANITIZED ? 48 : 8; /* more tasks than one piece has */
+        assert_int_equal(knee_plan_complete(&plan, &shape, &machine, &err), KNEE_OK);
+        assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &whole, NULL, &err), KNEE_OK);
+        for (size_t fail_at = 1, more = 1; more; fail_at++) {
+            struct failing f = {.fail_at = fail_at};
+            struct knee_alloc alloc = {failing_resize, &f};
+            status = knee_simulate(&shape, &machine, &plan, &alloc, &trace, NULL, &err);
+            more = f.calls >= fail_at;
+            if (status) {
+                assert_int_equal(status, KNEE_SYSTEM);
+                assert_true(strlen(err.what) > 10);
+            } else {
+                assert_true(trace.steps[0].end_ns == whole.steps[0].end_ns);
+                knee_trace_release(&trace);
+            }
+            assert_int_equal(f.live, 0);
+        }
+        assert_int_equal(status, KNEE_OK);
+        knee_trace_release(&whole);
     }
 }
 
@@ -444,6 +540,7 @@ int main(void)
         cmocka_unit_test(too_large_is_said),
         cmocka_unit_test(constants_at_their_ends_have_an_end),
         cmocka_unit_test(endless_work_is_refused),
+        cmocka_unit_test(memory_may_run_out),
     };
     return RUN(tests);
 }

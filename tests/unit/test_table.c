@@ -76,11 +76,110 @@ static void a_pipe_gets_all_columns_in_one_line(void **state)
     knee_table_release(&table);
 }
 
+/* A spreadsheet must not compute what a file's name says; numbers stay numbers, also those that end
+ * where an exponent would begin. */
+static void formulas_are_defused_and_numbers_kept(void **state)
+{
+    static const struct {
+        const char *cell, *csv;
+    } cases[] = {
+        {"-1e", "-1e"},
+        {"+12.5 %", "+12.5 %"},
+        {"-1e-05 s", "-1e-05 s"},
+        {"-1E+3", "-1E+3"},
+        {"-0.5", "-0.5"},
+        {"+5e3x", "+5e3x"},
+        {"-1e-05!", "'-1e-05!"},
+        {"=1+1", "'=1+1"},
+        {"+SUM(A1)", "'+SUM(A1)"},
+        {"@x", "'@x"},
+        {"-", "-"},
+        {"-a", "'-a"},
+        {"\tx", "'\tx"},
+        {"1e", "1e"},
+        {"", ""},
+        {"a\"b", "\"a\"\"b\""},
+        {"-1,5", "\"'-1,5\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_table table;
+        struct knee_text text = {0};
+        char want[64];
+        knee_table_init(&table, "ll", NULL);
+        knee_table_cell(&table, "%s", cases[i].cell);
+        knee_table_cell(&table, "=|"); /* what comes after it does not matter */
+        knee_table_write(&table, KNEE_CSV, &(struct knee_style){0}, &text);
+        snprintf(want, sizeof want, "%s,'=|\n", cases[i].csv);
+        assert_string_equal(text.data, want);
+        knee_text_release(&text);
+        knee_table_release(&table);
+    }
+}
+
+/* Rows that their first column does not tell apart get numbers when they are stacked, and so do
+ * very many; what is the same in all of them is said once, "-" where it is nothing. */
+static void stacked_rows_can_be_told_apart(void **state)
+{
+    (void)state;
+    for (size_t rows = 3; rows <= 600; rows += 597)
+        for (int color = 0; color < 2; color++) {
+            struct knee_table table;
+            struct knee_text text = {0};
+            const struct knee_style style = {.table_width = 30, .color = color};
+            knee_table_init(&table, "llrl", NULL);
+            knee_table_heads(&table, (const char *const[]){"same", "left", "right", "none"}, 4);
+            for (size_t row = 0; row < rows; row++) {
+                knee_table_cell(&table, rows > 500 ? "%zu" : "all", row);
+                knee_table_cell(&table, "a long cell %zu", row);
+                knee_table_cell(&table, "another one %zu", row);
+                knee_table_cell(&table, "%s", "");
+            }
+            knee_table_write(&table, KNEE_TEXT, &style, &text);
+            assert_non_null(strstr(text.data, "     #"));
+            assert_non_null(strstr(text.data, "\n     1"));
+            assert_non_null(strstr(text.data, "none -"));
+            assert_true((strchr(text.data, '\033') != NULL) == (color > 0));
+            knee_text_release(&text);
+            knee_table_release(&table);
+        }
+    struct knee_table empty;
+    struct knee_text text = {0};
+    knee_table_init(&empty, "l", NULL);
+    knee_table_write(&empty, KNEE_TEXT, &(struct knee_style){0}, &text);
+    assert_int_equal(text.length, 0);
+}
+
+static void memory_may_run_out(void **state)
+{
+    (void)state;
+    for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
+        for (size_t fail_at = 1, more = 1; more; fail_at++) {
+            struct failing f = {.fail_at = fail_at};
+            struct knee_alloc alloc = {failing_resize, &f};
+            struct knee_table table;
+            struct knee_text text = {.alloc = &alloc};
+            uint64_t seed = 9;
+            knee_table_init(&table, "rrr", &alloc);
+            fill(&table, 40, 3, &seed);
+            knee_table_write(&table, (enum knee_format)format,
+                             &(struct knee_style){.table_width = 20}, &text);
+            more = f.calls >= fail_at;
+            assert_true(text.failed == (more != 0));
+            knee_text_release(&text);
+            knee_table_release(&table);
+            assert_int_equal(f.live, 0);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(narrow_tables_fit_and_lose_nothing),
         cmocka_unit_test(a_pipe_gets_all_columns_in_one_line),
+        cmocka_unit_test(formulas_are_defused_and_numbers_kept),
+        cmocka_unit_test(stacked_rows_can_be_told_apart),
+        cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

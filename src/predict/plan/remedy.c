@@ -131,8 +131,7 @@ size_t knee_plan_remedies(const struct knee_shape *shape, const struct knee_mach
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         struct knee_remedy remedy = {.what = changes[i].what, .plan = *plan};
         changes[i].apply(&remedy.plan, shape);
-        if (remedy.plan.micro_batch < 1 || remedy.plan.dp < 1 ||
-            remedy.plan.dp != floor(remedy.plan.dp) ||
+        if (remedy.plan.micro_batch != floor(remedy.plan.micro_batch) ||
             knee_plan_objection(&remedy.plan, shape, machine))
             continue;
         knee_plan_price(shape, machine, &remedy.plan, &remedy.cost);

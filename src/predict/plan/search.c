@@ -95,7 +95,7 @@ static bool open_piece(const struct knee_search *search, const struct axes *axes
 {
     double value[AXES];
     for (int i = AXES; i-- > 0;) {
-        if (axes->of[i].count == 0)
+        if (axes->of[i].count == 0) /* unreachable: there would be no pieces */
             return false;
         value[i] = axes->of[i].value[piece % axes->of[i].count];
         piece /= axes->of[i].count;

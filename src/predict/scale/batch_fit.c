@@ -37,6 +37,7 @@ struct descent {
     double noise; /* of a smoothed loss, a share */
 };
 
+/* Of at least three losses: see knee_batch_fit(). */
 static void smooth(const struct knee_batch_run *run, bool evaluation, struct descent *out)
 {
     size_t count = 0, all = losses(run, evaluation);
@@ -53,10 +54,8 @@ static void smooth(const struct knee_batch_run *run, bool evaluation, struct des
     /* Neighbours differ by noise more than by progress: their differences give it. */
     for (size_t i = 1; i < count; i++)
         squares += (out->loss[i] - out->loss[i - 1]) * (out->loss[i] - out->loss[i - 1]) / 2;
-    double last = count ? out->loss[count - 1] : NAN;
-    out->noise = count > 1 && !evaluation
-                     ? sqrt(squares / (double)(count - 1) / (double)window) / fabs(last)
-                     : 0;
+    double last = out->loss[count - 1];
+    out->noise = evaluation ? 0 : sqrt(squares / (double)(count - 1) / (double)window) / fabs(last);
     size_t kept = 0; /* means over the last `window` rows, kept where a window is full */
     for (size_t i = 0; i < count; i++) {
         sum += out->loss[i];
@@ -84,13 +83,12 @@ static double samples_to(const struct descent *d, double target)
     return NAN;
 }
 
+/* `samples` at most its last. */
 static double loss_after(const struct descent *d, double samples)
 {
     size_t i = 0;
-    while (i < d->count && d->sample[i] < samples)
+    while (d->sample[i] < samples)
         i++;
-    if (i == d->count)
-        return d->count ? d->loss[d->count - 1] : NAN;
     return d->loss[i];
 }
 
@@ -115,7 +113,7 @@ static bool line(const struct descent *runs, size_t count, double target, double
     }
     double spread = n * sxx - sx * sx;
     double slope = (n * sxy - sx * sy) / spread, height = (sy - slope * sx) / n;
-    if (!(spread > 0) || !(slope > 0) || !(height > 0))
+    if (!(slope > 0) || !(height > 0))
         return false;
     *critical = height / slope;
     *steps = slope;
@@ -189,8 +187,7 @@ void knee_batch_fit(const struct knee_batch_run *runs, size_t count, double *roo
         descents[used].sample = room;
         descents[used].loss = room + rows;
         room += 2 * rows;
-        smooth(&runs[i], evaluation, &descents[used]);
-        used += descents[used].count >= 2;
+        smooth(&runs[i], evaluation, &descents[used++]);
     }
     for (size_t i = 1; i < used; i++)
         distinct = distinct || descents[i].batch != descents[0].batch;

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every change that a replay can be asked for, on a small recording of DDP and one of FSDP: what is
+ * answered lies in its band, what is refused or misspelt says why, and memory may run out anywhere.
+ */
+#include "shown.h"
+#include "trace_help.h"
+
+#include "judge/judge.h"
+#include "knee_replay.h"
+#include "timeline/where.h"
+
+struct recording {
+    struct knee_trace traces[2];
+    struct knee_account account;
+};
+
+/* The seed's events as two ranks of one job. */
+static void record(const char *file, struct recording *out)
+{
+    static char text[16384], whole[sizeof text + 100];
+    struct knee_err err;
+    FILE *stream = fopen(file, "rb");
+    assert_non_null(stream);
+    fseek(stream, 1, SEEK_SET);
+    text[fread(text, 1, sizeof text - 1, stream)] = '\0';
+    fclose(stream);
+    for (int rank = 0; rank < 2; rank++) {
+        int length =
+            snprintf(whole, sizeof whole,
+                     "{\"distributedInfo\": {\"rank\": %d, \"world_size\": 2}, %s", rank, text);
+        struct source source = {.data = whole, .length = (size_t)length};
+        struct knee_trace_options options = {.host = true};
+        if (knee_trace_read((struct knee_reader){source_read, &source}, "seed", &options, NULL,
+                            &out->traces[rank], &err))
+            fail_msg("%s", err.what);
+    }
+    assert_int_equal(knee_account(out->traces, 2, NULL, &out->account, &err), KNEE_OK);
+}
+
+static void release(struct recording *all)
+{
+    knee_account_release(&all->account);
+    for (int rank = 0; rank < 2; rank++)
+        knee_trace_release(&all->traces[rank]);
+}
+
+/* "key value key value ..."; a switch has the value on. With `on` collectives cost what they do
+ * there. */
+static struct knee_changes changes_of(const char *words, const struct knee_cluster *on)
+{
+    static char copy[200];
+    struct knee_changes changes;
+    struct knee_err err;
+    char *rest = NULL;
+    knee_changes_init(&changes);
+    snprintf(copy, sizeof copy, "%s", words);
+    for (char *key = strtok_r(copy, " ", &rest); key; key = strtok_r(NULL, " ", &rest)) {
+        char *value = strtok_r(NULL, " ", &rest);
+        if (knee_keys_set(&knee_change_keys, &changes, key, value, KNEE_FLAG, &err))
+            fail_msg("%s %s: %s", key, value, err.what);
+    }
+    changes.on = changes.cluster ? on : NULL;
+    return changes;
+}
+
+/* Why it is refused on DDP and on FSDP; "": it is answered; NULL: it is misspelt. */
+static const struct {
+    const char *words, *ddp, *fsdp;
+} cases[] = {
+    {"", "", ""},
+    {"wire bf16", "", ""},
+    {"wire fp16", "", ""},
+    {"wire fp8", "", ""},
+    {"wire int8", "", ""},
+    {"wire f32", "gradients travel as f32 already", "gradients travel as f32 already"},
+    {"wire topk:0.01", "", ""},
+    {"wire powersgd:4", "", ""},
+    {"wire topk", NULL, NULL},
+    {"wire topk:x", NULL, NULL},
+    {"wire topk:0", NULL, NULL},
+    {"wire bf16:2", NULL, NULL},
+    {"wire zip", NULL, NULL},
+    {"network 2x", "", ""},
+    {"network free", "", ""},
+    {"network 0x", NULL, NULL},
+    {"network fast", NULL, NULL},
+    {"scale gemm=2", "", "no kernel has 'gemm' in its name"},
+    {"scale nccl=2", "", ""},
+    {"scale zzz=2", "no kernel has", "no kernel has"},
+    {"scale =2", NULL, NULL},
+    {"scale gemm", NULL, NULL},
+    {"scale gemm=x", NULL, NULL},
+    {"scale gemm=-1", NULL, NULL},
+    {"scale "
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+     "aaaaaaaaa"
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa=2",
+     NULL, NULL},
+    {"batch 2x", "", ""},
+    {"batch 0.5x", "", ""},
+    {"accumulate 4", "", "the recording does not tell the backward pass apart"},
+    {"sync-every 4", "", "with FSDP no rank has all parameters"},
+    {"even on", "", ""},
+    {"loader-ahead on", "no waiting for a DataLoader", "no waiting for a DataLoader"},
+    {"no-host-gaps on", "", ""},
+    {"pinned on", "", "no copy from pageable memory is recorded"},
+    {"overlap on", "", "the recording does not tell the backward pass apart"},
+    {"keep-params on", "this is no FSDP job", "parameters are not gathered again"},
+    {"prefetch 2", "this is no FSDP job", "no gather is seen to wait"},
+    {"hsdp 1", "this is no FSDP job", "name a --cluster"},
+    {"hsdp 1 cluster x", "", ""},
+    {"hsdp 2 cluster x", "", ""},
+    {"hsdp 3 cluster x", "", ""},
+    {"bucket 1KB", "", "FSDP sends the gradients of a module at once"},
+    {"bucket 1GB", "", "FSDP sends the gradients of a module at once"},
+    {"cluster x", "", ""},
+    {"cluster x algorithm ring", "", ""},
+    {"cluster x algorithm rnig", NULL, NULL},
+    {"algorithm ring", "name one with --cluster", "name one with --cluster"},
+    {"workers 1", "", ""},
+    {"workers 2", "", ""},
+    {"workers 16", "", ""},
+    {"workers 16 strong on", "", ""},
+    {"workers 16 cluster x", "", ""},
+    {"without 1", "", ""},
+    {"without 7", "rank 7 is not recorded", "rank 7 is not recorded"},
+    {"without 1,7", "rank 7 is not recorded", "rank 7 is not recorded"},
+    {"without 1,x", NULL, NULL},
+    {"without 1;0", NULL, NULL},
+    {"without 0,1", "no rank would be left", "no rank would be left"},
+    {"without a", NULL, NULL},
+    {"wire bf16 even on bucket 1KB overlap on", "", ""},
+    {"keep-params on prefetch 3 wire fp8 network 2x", "", ""},
+    {"batch 2x accumulate 2 workers 8 no-host-gaps on pinned on", "", ""},
+};
+
+static struct knee_cluster dgx(void)
+{
+    struct knee_cluster cluster;
+    struct knee_err err;
+    if (knee_cluster_parse("8xh100 * 16 @ ib400x8", &cluster, &err))
+        fail_msg("%s", err.what);
+    return cluster;
+}
+
+static void check_answer(const char *words, const char *want, const struct knee_replay *a)
+{
+    bool one = strlen(words) > 0;
+    for (const char *c = strchr(words, ' '); c && (c = strchr(c + 1, ' ')); c = strchr(c + 1, ' '))
+        one = one && strstr(words, "cluster") == NULL && strstr(words, "strong") != NULL;
+    for (size_t r = 0; r < a->row_count; r++) {
+        const struct knee_replay_row *row = &a->rows[r];
+        if (row->refused[0])
+            continue;
+        if (!(row->step_s > 0) || !(row->low_s <= row->step_s && row->step_s <= row->high_s))
+            fail_msg("%s, %s: %g, from %g to %g", words, row->name, row->step_s, row->low_s,
+                     row->high_s);
+    }
+    assert_true(a->replayed_step_s > 0 && a->all.step_s > 0);
+    if (one && !(want[0] ? strstr(a->rows[0].refused, want) != NULL : !a->rows[0].refused[0]))
+        fail_msg("%s: refused: '%s', not '%s'", words, a->rows[0].refused, want);
+}
+
+static void changes_are_answered_or_refused(void **state)
+{
+    struct knee_cluster cluster = dgx();
+    (void)state;
+    for (int fsdp = 0; fsdp < 2; fsdp++) {
+        struct recording all;
+        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
+               &all);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            struct knee_changes changes = changes_of(cases[i].words, &cluster);
+            const char *want = fsdp ? cases[i].fsdp : cases[i].ddp;
+            struct knee_replay answer;
+            struct knee_err err = {0};
+            knee_status status = knee_replay(&all.account, &changes, NULL, &answer, &err);
+            assert_int_equal(status, want ? KNEE_OK : KNEE_USAGE);
+            if (status) { /* misspelt: the word itself is in what is said */
+                assert_non_null(strchr(err.what, '\''));
+                continue;
+            }
+            check_answer(cases[i].words, want, &answer);
+        }
+        release(&all);
+    }
+}
+
+/* The timeline of every change: it accounts for the step that the answer tells, or it is refused.
+ */
+static void changed_timelines_have_the_step(void **state)
+{
+    struct knee_cluster cluster = dgx();
+    (void)state;
+    for (int fsdp = 0; fsdp < 2; fsdp++) {
+        struct recording all;
+        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
+               &all);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            struct knee_changes changes = changes_of(cases[i].words, &cluster);
+            struct knee_replayed replayed;
+            struct knee_account account;
+            struct knee_err err = {0};
+            knee_status status =
+                knee_replay_timeline(&all.account, &changes, NULL, &replayed, &err);
+            if (status) {
+                assert_true(status == KNEE_INPUT || status == KNEE_USAGE);
+                assert_true(strlen(err.what) > 10);
+                continue;
+            }
+            assert_int_equal(knee_account(replayed.traces, replayed.count, NULL, &account, &err),
+                             KNEE_OK);
+            assert_true(account.rank_count >= 1 && account.rank_count <= 2);
+            knee_account_release(&account);
+            knee_replayed_release(&replayed);
+        }
+        release(&all);
+    }
+}
+
+/* One allocation after the other fails: no answer, and nothing is left behind. */
+static void memory_may_run_out(void **state)
+{
+    struct knee_cluster cluster = dgx();
+    (void)state;
+    for (int fsdp = 0; fsdp < 2; fsdp++) {
+        struct recording all;
+        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
+               &all);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i += UNIT_SANITIZED ? 5 : 1) {
+            struct knee_changes changes = changes_of(cases[i].words, &cluster);
+            struct knee_replay whole;
+            knee_status whole_status = knee_replay(&all.account, &changes, NULL, &whole, NULL);
+            for (size_t fail_at = 1, more = 1; more; fail_at++) {
+                struct failing f = {.fail_at = fail_at};
+                struct knee_alloc alloc = {failing_resize, &f};
+                struct knee_replay answer;
+                struct knee_replayed replayed;
+                struct knee_err err = {0};
+                bool timeline = (i + (size_t)fsdp) % 2;
+                knee_status status =
+                    timeline ? knee_replay_timeline(&all.account, &changes, &alloc, &replayed, &err)
+                             : knee_replay(&all.account, &changes, &alloc, &answer, &err);
+                more = f.calls >= fail_at;
+                bool told = timeline ? status != KNEE_GATE : status == whole_status;
+                if (!told && status != KNEE_SYSTEM)
+                    fail_msg("%s: %d without allocation %zu: %s", cases[i].words, (int)status,
+                             fail_at, err.what);
+                if (!status && !timeline && answer.all.step_s != whole.all.step_s)
+                    fail_msg("%s: another answer without allocation %zu", cases[i].words, fail_at);
+                if (!status && timeline)
+                    knee_replayed_release(&replayed);
+                assert_int_equal(f.live, 0);
+            }
+        }
+        release(&all);
+    }
+}
+
+/* ---- What is said of it ---- */
+
+struct told {
+    struct recording all;
+    struct knee_diagnosis diagnosis;
+    struct knee_where where;
+    struct knee_trace_report report[2];
+};
+
+static void write_trace(const void *thing, enum knee_format format, const struct knee_style *style,
+                        struct knee_text *text)
+{
+    knee_write_trace(&((const struct told *)thing)->report[0], format, style, text);
+}
+
+static void write_names(const void *thing, enum knee_format format, const struct knee_style *style,
+                        struct knee_text *text)
+{
+    knee_write_names(&((const struct told *)thing)->report[0], format, style, text);
+}
+
+static void write_runs(const void *thing, enum knee_format format, const struct knee_style *style,
+                       struct knee_text *text)
+{
+    knee_write_runs(((const struct told *)thing)->report, 2, NULL, format, style, text);
+}
+
+/* Both recordings as knee trace tells them, with everything that it can tell. */
+static void recordings_are_told(void **state)
+{
+    (void)state;
+    for (int fsdp = 0; fsdp < 2; fsdp++) {
+        struct told t = {.where = {0}};
+        struct knee_job job;
+        struct knee_err err;
+        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
+               &t.all);
+        knee_job_init(&job);
+        assert_int_equal(knee_diagnose(&t.all.account, &job, NULL, &t.diagnosis, &err), KNEE_OK);
+        assert_int_equal(knee_find_where(&t.all.account, NULL, &t.where, &err), KNEE_OK);
+        knee_judge_where(&t.diagnosis, &t.where);
+        t.report[0] = (struct knee_trace_report){.traces = t.all.traces,
+                                                 .trace_count = 2,
+                                                 .account = &t.all.account,
+                                                 .diagnosis = &t.diagnosis,
+                                                 .where = &t.where};
+        t.report[1] = t.report[0];
+        assert_shown(write_trace, &t, SAYS("R = ", "compute"));
+        assert_shown(write_names, &t, SAYS("comm"));
+        assert_shown(
+            write_runs, &t,
+            SAYS("These are 2 runs of the same ranks, told apart by what their files say"));
+        knee_where_release(&t.where);
+        knee_diagnosis_release(&t.diagnosis);
+        release(&t.all);
+    }
+}
+
+/* ---- Chakra ---- */
+
+struct counted {
+    size_t writes, fail_at, bytes;
+};
+
+static bool count_bytes(void *ctx, const char *data, size_t size)
+{
+    struct counted *c = ctx;
+    (void)data;
+    c->bytes += size;
+    return ++c->writes != c->fail_at;
+}
+
+/* All ranks as execution traces; false: memory or the sink did not let it. */
+static bool as_chakra(const struct knee_account *account, const struct knee_alloc *alloc,
+                      struct counted *counted)
+{
+    struct knee_chakra_graph *graph;
+    struct knee_err err;
+    knee_status status = knee_chakra_begin(account, alloc, &graph, &err);
+    if (status) {
+        assert_int_equal(status, KNEE_SYSTEM);
+        return false;
+    }
+    bool good = true;
+    for (size_t rank = 0; rank < account->rank_count && good; rank++)
+        good = knee_chakra_write(graph, rank, (struct knee_sink){count_bytes, counted});
+    knee_chakra_end(graph);
+    return good;
+}
+
+static void execution_traces_are_whole_or_fail(void **state)
+{
+    (void)state;
+    for (int fsdp = 0; fsdp < 2; fsdp++) {
+        struct recording all;
+        struct counted whole = {0};
+        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
+               &all);
+        assert_true(as_chakra(&all.account, NULL, &whole));
+        assert_true(whole.bytes > 500);
+        for (size_t fail_at = 1; fail_at <= whole.writes; fail_at++) {
+            struct counted some = {.fail_at = fail_at};
+            assert_false(as_chakra(&all.account, NULL, &some));
+            assert_int_equal(some.writes, fail_at); /* nothing more is written */
+        }
+        for (size_t fail_at = 1, more = 1; more; fail_at++) {
+            struct failing f = {.fail_at = fail_at};
+            struct knee_alloc alloc = {failing_resize, &f};
+            struct counted some = {0};
+            bool good = as_chakra(&all.account, &alloc, &some);
+            more = f.calls >= fail_at;
+            if (good && some.bytes != whole.bytes)
+                fail_msg("%zu bytes, not %zu, without allocation %zu", some.bytes, whole.bytes,
+                         fail_at);
+            assert_int_equal(f.live, 0);
+        }
+        release(&all);
+    }
+    knee_chakra_end(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changes_are_answered_or_refused),
+        cmocka_unit_test(changed_timelines_have_the_step),
+        cmocka_unit_test(memory_may_run_out),
+        cmocka_unit_test(execution_traces_are_whole_or_fail),
+        cmocka_unit_test(recordings_are_told),
+    };
+    return RUN(tests);
+}
