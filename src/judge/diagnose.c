@@ -192,8 +192,7 @@ static void find_late_ranks(const struct knee_account *account, struct knee_diag
     double all = 0, some = 0;
     for (size_t i = 0; i < account->straggler_count; i++)
         all += (double)account->stragglers[i].held_ns;
-    double steps = d->steps > 0 ? d->steps : 1;
-    if (1e-9 * all / steps < KNEE_NO_BOTTLENECK * d->step.wall_s)
+    if (1e-9 * all / d->steps < KNEE_NO_BOTTLENECK * d->step.wall_s)
         return;
     while (d->late_ranks < account->straggler_count && some < 0.75 * all)
         some += (double)account->stragglers[d->late_ranks++].held_ns;
@@ -281,10 +280,8 @@ static knee_status measure(const struct knee_account *account, const struct knee
         knee_find_roofline(account, gpu_row(account, given), d);
         weigh_suspects(account, means, room, given, d);
     }
-    if (means)
-        knee_resize(alloc, means, 0);
-    if (room)
-        knee_resize(alloc, room, 0);
+    knee_resize(alloc, means, 0);
+    knee_resize(alloc, room, 0);
     return good ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, "", "out of memory for the diagnosis");
 }
 

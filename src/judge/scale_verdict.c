@@ -213,7 +213,7 @@ static void ask_all(struct knee_scale_answer *a)
     const double *at = a->question.at_count ? a->question.at : usual;
     size_t count = a->question.at_count ? a->question.at_count : 2;
     a->ask_count = 0;
-    for (size_t i = 0; i < count && i < KNEE_SCALE_FORECASTS; i++)
+    for (size_t i = 0; i < count; i++)
         ask_one(a, at[i], &a->asks[a->ask_count++]);
 }
 

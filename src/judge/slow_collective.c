@@ -237,20 +237,21 @@ static double median_slowdown(const struct knee_collective *c, size_t finding)
 {
     double list[KNEE_SIZES_MAX] = {0};
     size_t count = 0;
-    for (size_t i = 0; i < c->query.size_count && count < KNEE_SIZES_MAX; i++)
+    for (size_t i = 0; i < c->query.size_count; i++)
         if (c->sizes[i].finding == finding)
             list[count++] = c->sizes[i].slowdown;
     return knee_median(list, count);
 }
 
-/* Gives the slow sizes that nothing explains yet to one reason. */
+/* Gives the slow sizes that nothing explains yet to one reason: all of its scope, so that there are
+ * at most as many findings as scopes, six. */
 static void blame(struct knee_collective *c, const struct knee_log *log, size_t reason)
 {
     char evidence[160];
     struct matter m = {c, log, evidence};
     struct knee_finding *finding = &c->findings[c->finding_count];
     bool any = false;
-    if (c->finding_count == KNEE_FINDINGS_MAX || !reasons[reason].holds(&m))
+    if (!reasons[reason].holds(&m))
         return;
     for (size_t i = 0; i < c->query.size_count; i++) {
         struct knee_collective_size *size = &c->sizes[i];
