@@ -54,8 +54,7 @@ static void mean_step(const struct knee_account *account, const struct knee_mean
 /* Its hosts do the work: no GPU is paid for, and nothing is launched. */
 static bool is_cpu_job(const struct knee_account *account)
 {
-    const char *format = account->ranks[0].trace->format;
-    return format && strcmp(format, "cpu") == 0;
+    return strcmp(account->ranks[0].trace->format, "cpu") == 0;
 }
 
 /* Processes on one GPU take turns of milliseconds, so their collectives end that far apart; those
@@ -68,7 +67,6 @@ static bool share_a_gpu(const struct knee_account *account)
                   account->residual_ns > APART_NS;
     for (size_t r = 1; r < account->rank_count && shared; r++)
         shared = account->ranks[r].source->device == first->source->device &&
-                 account->ranks[r].trace != first->trace &&
                  strcmp(account->ranks[r].trace->host, first->trace->host) == 0;
     return shared;
 }

@@ -78,7 +78,7 @@ static knee_status fit_rows(struct knee_scale_answer *a, struct knee_err *err)
     return knee_scale_fit(points, a->row_count, &a->fit, err);
 }
 
-/* The two largest counts of which it is known what a step is made of. */
+/* The two largest counts of which it is known what a step is made of; rows are sorted. */
 static void look_inside(struct knee_scale_answer *a)
 {
     for (size_t i = 0; i < a->row_count; i++) {
@@ -91,10 +91,8 @@ static void look_inside(struct knee_scale_answer *a)
             continue;
         if (row->workers > a->fit.inside.workers)
             a->fit.inside_before = a->fit.inside;
-        if (row->workers >= a->fit.inside.workers)
-            a->fit.inside =
-                (struct knee_scale_inside){row->workers,   point->batch, row->step_s,
-                                           row->compute_s, row->comm_s,  row->exposed_s};
+        a->fit.inside = (struct knee_scale_inside){row->workers,   point->batch, row->step_s,
+                                                   row->compute_s, row->comm_s,  row->exposed_s};
     }
 }
 
@@ -247,7 +245,7 @@ static void advise_several(struct knee_scale_answer *a)
         bool stop = ask->efficiency < a->question.tolerance || below >= WORTH * ask->speed_up;
         if (ask->at.workers <= largest || (ask->refused[0] && a->advice_ask != SIZE_MAX))
             continue;
-        if (a->advice_ask != SIZE_MAX && !stop && !ask->refused[0] && a->advice == KNEE_ADVICE_GROW)
+        if (a->advice_ask != SIZE_MAX && !stop)
             continue;
         a->advice_ask = i;
         a->advice_workers = count;

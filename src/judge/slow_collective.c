@@ -55,9 +55,8 @@ static const struct knee_sample *sample_of(const struct knee_log *log, double by
 
 static bool uneven(const struct matter *m, const struct knee_collective_size *size)
 {
-    const struct knee_sample *s = sample_of(m->log, size->bytes);
-    return s &&
-           fmax(s->out_of_place_s, s->in_place_s) > 1.5 * fmin(s->out_of_place_s, s->in_place_s);
+    const struct knee_sample *s = sample_of(m->log, size->bytes); /* by which it is slow */
+    return fmax(s->out_of_place_s, s->in_place_s) > 1.5 * fmin(s->out_of_place_s, s->in_place_s);
 }
 
 /* Seconds of one of NCCL's algorithms with its best protocol; NaN: it does not do this. */
@@ -130,7 +129,7 @@ static bool one_port(const struct matter *m)
 {
     const struct knee_collective *c = m->c;
     double ports = c->cluster.levels[crosses(m)].ports;
-    if (!crosses(m) || ports < 2 || c->query.size_count == 0)
+    if (!crosses(m) || ports < 2)
         return false;
     const struct knee_collective_size *last = &c->sizes[c->query.size_count - 1];
     knee_format(m->evidence, 160, "%.1f times slower than %.0f ports allow, about as one would be",

@@ -10,8 +10,10 @@
 #include "judge/judge.h"
 #include "judge/symptoms.h"
 #include "knee_logs.h"
+#include "knee_plan.h"
 #include "knee_rollcall.h"
 #include "timeline/builder.h"
+#include "timeline/where.h"
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -402,6 +404,13 @@ static void rules_of_symptoms(void **state)
         if (got->standing != symptoms[i].standing || !strstr(got->rule, symptoms[i].words))
             fail_msg("row %zu: %s: %s", i, knee_standing_name(got->standing), got->rule);
     }
+    bool excluded[KNEE_SUSPECTS] = {false};
+    enum knee_suspect suspect;
+    enum knee_standing says;
+    for (size_t i = 0; knee_symptom_rule(i, &suspect, &says); i++) { /* those that confirm first */
+        assert_false(excluded[suspect] && says == KNEE_CONFIRMED);
+        excluded[suspect] = excluded[suspect] || says == KNEE_EXCLUDED;
+    }
     assert_string_equal(knee_standing_name((enum knee_standing)(KNEE_EXCLUDED + 1)), "?");
     assert_string_equal(knee_suspect_name(KNEE_SUSPECTS), "?");
 }
@@ -461,6 +470,17 @@ static void advice_on_a_curve(void **state)
     assert_int_equal(a->advice, KNEE_ADVICE_STOP);
     assert_int_equal(a->wall, KNEE_WALL_SYSTEMS);
     assert_true(a->measured_knee >= 4 && a->measured_knee <= 16);
+    a = judged(rows, curve(rows, 6, 0.002), 64); /* efficient enough; but 32 have most of it */
+    a->question.tolerance = 0.01;
+    a->rows[5].step_s = 1.1;
+    struct knee_err err;
+    assert_int_equal(knee_scale_judge(a, &err), KNEE_OK);
+    assert_int_equal(a->advice, a->advice_share >= 0.9 ? KNEE_ADVICE_STOP : KNEE_ADVICE_GROW);
+    a = judged(rows, curve(rows, 5, 1e-4), 0);
+    a->question.at[0] = 32, a->question.at[1] = 128, a->question.at_count = 2;
+    assert_int_equal(knee_scale_judge(a, &err), KNEE_OK); /* the first is worth it, none can have
+                                                             the second */
+    assert_true(a->advice == KNEE_ADVICE_GROW && a->advice_ask == 0 && a->asks[1].refused[0]);
     a = judged(rows, curve(rows, 6, 1e-4), 16); /* a count that was measured already */
     assert_int_equal(a->advice_ask, SIZE_MAX);
     a = judged(rows, curve(rows, 6, 1e-4), 1024); /* more workers than examples */
@@ -672,6 +692,8 @@ static const struct measured measured[] = {
     {"dgx-h100", 16, 3, 5, 8, 0, NAN, NAN, NULL, 2, "a disturbed measurement", "in-place"},
     {"dgx-h100", 16, 3, 0, 8, 0, NAN, NAN, "TREE", 1, "wrong algorithm", "tuning lines"},
     {"dgx-h100", 16, 3, 0, 8, 0, NAN, NAN, "NOTHING", 1, NULL, NULL},
+    {"dgx-h100", 8, 3, 0, 8, 0, NAN, NAN, "NVLS", 1, "wrong algorithm", "tuning lines"},
+    {"h100 1x400 Gb/s InfiniBand", 16, 3, 5, 8, 0, NAN, NAN, NULL, 1, NULL, NULL},
 };
 
 static struct knee_collective swept(const char *cluster_words, double ranks, const double *bytes)
@@ -726,6 +748,131 @@ static void why_it_is_slow(void **state)
             assert_true(isnan(c.sizes[k].measured_s) && !c.sizes[k].slow);
         knee_collective_release(&c);
     }
+}
+
+/* Large sizes that take what the slowest of NCCL's algorithms would. */
+static void looks_like_another(void **state)
+{
+    static struct knee_log log;
+    double bytes[LADDER];
+    struct knee_sample samples[LADDER];
+    (void)state;
+    for (int i = 0; i < LADDER; i++)
+        bytes[i] = 64e6 * pow(2, i);
+    struct knee_collective c = swept("dgx-h100", 8, bytes);
+    for (size_t k = 0; k < LADDER; k++) {
+        double most_s = 0;
+        for (size_t r = c.sizes[k].first; r < c.sizes[k].last; r++)
+            if (c.rows[r].algorithm->nccl)
+                most_s = fmax(most_s, c.rows[r].time_s);
+        samples[k] = (struct knee_sample){bytes[k], most_s, most_s, most_s, 1};
+        assert_true(most_s > 1.5 * c.sizes[k].expected_s);
+    }
+    log.samples = samples;
+    log.sample_count = LADDER;
+    log.adapters = log.gpus_per_process = NAN;
+    knee_collective_against(&c, &log);
+    assert_int_equal(c.finding_count, 1);
+    assert_string_equal(c.findings[0].name, "wrong algorithm");
+    assert_non_null(strstr(c.findings[0].evidence, "8 of 8 large sizes take what"));
+    knee_collective_release(&c);
+}
+
+/* ---- Predictions ---- */
+
+static void predictions(void **state)
+{
+    struct knee_job job = job_of("params 1e9 gpu h100 workers 1..64+1 global-batch 1e7");
+    struct knee_prediction p, q;
+    struct knee_terms terms;
+    struct knee_err err;
+    (void)state;
+    job.workers.range[0].to = 1e6;
+    assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_USAGE);
+    assert_non_null(strstr(err.what, "worker counts"));
+    p = predict("params 1e9 gpu h100 workers 1..64 global-batch 512 steps 1000");
+    assert_true(p.cost.run > 0);
+    double workers = knee_levers_pull(&p, "overlap+nothing of the kind+more workers", &terms);
+    assert_near(workers, 2 * p.at.workers, 1e-9);
+    for (size_t fail_at = 1; fail_at < 3; fail_at++) { /* nothing is left, and nothing is changed */
+        struct failing memory = {.fail_at = fail_at};
+        struct knee_alloc alloc = {failing_resize, &memory};
+        struct knee_prediction before = p;
+        before.alloc = &alloc;
+        assert_int_equal(knee_predict_changed(&before, &terms, workers, &q, &err), KNEE_SYSTEM);
+        assert_int_equal(memory.live, 0);
+    }
+    assert_int_equal(knee_predict_changed(&p, &terms, workers, &q, &err), KNEE_OK);
+    assert_int_equal(knee_predict_changed(&p, &terms, workers, &p, &err), KNEE_OK);
+    assert_near(p.at.step.wall_s, q.at.step.wall_s, 0);
+    knee_prediction_release(&p);
+    knee_prediction_release(&q);
+}
+
+/* ---- Plans ---- */
+
+/* Rows of 1, 2, 4 ... GPUs with so many tokens a second; 0: none fits. */
+static struct knee_plan_answer *plan_answer(const double *rates, size_t count, double budget,
+                                            double deadline_s, double price)
+{
+    static struct knee_plan_row rows[8];
+    static struct knee_plan_answer a;
+    struct knee_err err;
+    memset(&a, 0, sizeof a);
+    memset(rows, 0, sizeof rows);
+    a.shape = shape_named("gpt2");
+    knee_platform_init(&a.platform);
+    a.platform.hw.gpu = job_of("gpu h100").hw.gpu;
+    assert_int_equal(knee_machine_init(&a.platform, NULL, &a.machine, &err), KNEE_OK);
+    a.machine.price_per_hour = price;
+    knee_plan_init(&a.fixed);
+    a.fixed.global_batch = 64;
+    a.question = (struct knee_plan_question){
+        .tokens = 1000, .budget = budget, .deadline_s = deadline_s, .tolerance = 0.8};
+    for (size_t i = 0; i < count; i++) {
+        rows[i].gpus = exp2((double)i);
+        rows[i].found.count = rates[i] > 0;
+        rows[i].found.best[0].cost.tokens_per_s = rates[i];
+        rows[i].found.best[0].cost.step_s = rows[i].found.best[0].cost.low_s =
+            rows[i].found.best[0].cost.high_s = 1;
+        rows[i].found.best[0].cost.mfu_causal = 0.4;
+    }
+    a.rows = rows;
+    a.row_count = count;
+    a.baseline_gpus = 1;
+    a.baseline_tokens_per_s = 10;
+    knee_plan_judge(&a);
+    return &a;
+}
+
+static void plans_by_hand(void **state)
+{
+    static const double rising[] = {10, 19, 36, 40, 30}, late[] = {0, 0, 36, 70}, none[] = {0, 0};
+    (void)state;
+    struct knee_plan_answer *a = plan_answer(rising, 5, NAN, NAN, 3600);
+    assert_near(a->knee_gpus, 4, 0); /* 36 of 40 is 0.9; 40 of 80 is not worth it */
+    assert_int_equal(a->chosen, 2);
+    assert_near(a->peak_gpus, 8, 0);
+    assert_near(a->rows[4].found.best[0].cost.tokens_per_s, 40,
+                0);                             /* idle GPUs take nothing away */
+    assert_near(a->rows[0].cost, 100, 1e-9);    /* 100 s at a dollar a second */
+    a = plan_answer(rising, 5, 106, NAN, 3600); /* the fastest that it pays for */
+    assert_int_equal(a->chosen, 1);
+    a = plan_answer(rising, 5, NAN, 60, 3600); /* the cheapest in time */
+    assert_int_equal(a->chosen, 1);
+    a = plan_answer(rising, 5, NAN, 60, NAN); /* without a price the fewest */
+    assert_int_equal(a->chosen, 1);
+    assert_true(isnan(a->cheapest));
+    a = plan_answer(rising, 5, 90, 60, 3600);
+    assert_int_equal(a->chosen, SIZE_MAX);
+    assert_true(isnan(a->replicas_knee));
+    a = plan_answer(late, 4, 1000, 100, 3600);
+    assert_int_equal(a->chosen, 3);
+    assert_false(a->rows[1].fits);
+    a = plan_answer(none, 2, 1000, NAN, 3600);
+    assert_true(a->chosen == SIZE_MAX && isnan(a->knee_gpus) && a->remedy_count == 0);
+    a = plan_answer(none, 0, NAN, NAN, NAN);
+    assert_true(isnan(a->knee_sure.low) && isnan(a->fastest_s));
 }
 
 /* ---- A recorded job ---- */
@@ -891,6 +1038,7 @@ static void levers_of_a_recording(void **state)
         {0, 0, false, true, "the host's calls are not in the recording"},
         {0, KNEE_LEVERS_MOST_BYTES, false, false, "the recording is large"},
         {0, KNEE_LEVERS_MOST_BYTES, true, false, ""},
+        {0, 1, false, false, "the recording is large"}, /* of work */
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct knee_diagnosis d = diagnosed(&job, "");
@@ -898,6 +1046,9 @@ static void levers_of_a_recording(void **state)
         d.gaps |= rows[i].gap;
         job.traces[0].bytes = job.traces[1].bytes = rows[i].bytes;
         job.traces[1].host_event_count = rows[i].silent ? 0 : events;
+        size_t work = job.traces[1].ranks[0].span_count;
+        if (rows[i].bytes == 1)
+            job.traces[1].ranks[0].span_count = KNEE_LEVERS_MOST_WORK;
         assert_int_equal(knee_replay_levers(&job.account, rows[i].large, NULL, &d, &err), KNEE_OK);
         if (strncmp(d.closed_because, rows[i].because, strlen(rows[i].because)) != 0 ||
             !rows[i].because[0] != !d.closed_because[0])
@@ -905,6 +1056,7 @@ static void levers_of_a_recording(void **state)
         for (size_t k = 0; k < d.prediction.lever_count; k++)
             assert_int_equal(d.prediction.levers[k].replayed, !rows[i].because[0]);
         job.traces[1].host_event_count = events;
+        job.traces[1].ranks[0].span_count = work;
         knee_diagnosis_release(&d);
     }
     struct knee_diagnosis d = diagnosed(&job, "");
@@ -917,6 +1069,32 @@ static void levers_of_a_recording(void **state)
         assert_int_equal(memory.live, 0);
     }
     knee_diagnosis_release(&d);
+    release(&job);
+}
+
+/* ---- Steps ---- */
+
+/* Complete steps count; where there are none, the others; without any, the whole window. */
+static void which_steps_count(void **state)
+{
+    struct recorded job;
+    struct knee_mean_step means[JOB_RANKS];
+    (void)state;
+    record(&job);
+    struct knee_account *account = &job.account;
+    for (size_t i = 0; i < account->step_count; i++)
+        account->steps[i].complete = account->steps[i].number == 1;
+    knee_mean_steps(account, means);
+    assert_near(means[0].steps, 1, 0);
+    for (size_t i = 0; i < account->step_count; i++)
+        account->steps[i].complete = false;
+    knee_mean_steps(account, means);
+    assert_near(means[0].steps, JOB_STEPS, 0);
+    for (size_t i = 0; i < account->step_count; i++)
+        account->steps[i].number = -1;
+    knee_mean_steps(account, means);
+    assert_near(means[0].steps, 1, 0);
+    assert_near(means[0].step.wall_s, 1e-9 * (double)account->ranks[0].ledger.window_ns, 1e-12);
     release(&job);
 }
 
@@ -946,7 +1124,8 @@ static void what_has_a_roofline(void **state)
         {2, "gemm", 0, MILLI, true, true},      {1, "gemm", 0, MILLI, true, true},
         {4, "gemm_tf32", 0, MILLI, true, true}, {4, "gemm", 0, MILLI, false, true},
         {4, NULL, 0, MILLI, false, true},       {0, "gemm", 0, MILLI, false, true},
-        {2, "gemm", 1, MILLI, false, false},    {2, "gemm", 0, 0, false, false},
+        {2, "gemm", -1, MILLI, false, false},   {2, "gemm", 1, MILLI, false, false},
+        {2, "gemm", 0, 0, false, false},
     };
     struct recorded job;
     (void)state;
@@ -956,6 +1135,10 @@ static void what_has_a_roofline(void **state)
         char *names[] = {(char *)(uintptr_t)(rows[i].kernel ? rows[i].kernel : "")};
         char **own = job.traces[0].names;
         p.device = rows[i].device;
+        if (p.device < 0) { /* after all steps */
+            p.device = 0;
+            p.first_ns = 1000 * MILLI;
+        }
         p.kernel_ns = rows[i].kernel_ns;
         p.kernel = rows[i].kernel != NULL;
         struct knee_diagnosis d = diagnosed(&job, "gpu h100");
@@ -1011,6 +1194,39 @@ static void sides_of_the_batch(void **state)
     release(&job);
 }
 
+/* Whether graphs would help, and how much of the time fills less than half of the GPU. */
+static void graphs_and_grids(void **state)
+{
+    static const struct {
+        double host, short_share, graphs;
+        bool help;
+    } rows[] = {
+        {0.5, 0.5, 0, true}, {0.001, 0.5, 0, false}, {0.5, 0.1, 0, false}, {0.5, 0.5, 50, false}};
+    struct knee_diagnosis d;
+    struct knee_job job = job_of("gpu h100");
+    (void)state;
+    memset(&d, 0, sizeof d);
+    d.step.wall_s = 1;
+    d.prediction.job = job;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct knee_kernel_use kernels[] = {{.blocks = -1, .exposed_s = 5},
+                                            {.blocks = 8, .exposed_s = 2},
+                                            {.blocks = 4096, .exposed_s = 1}};
+        struct knee_where where = {.kernels = kernels, .kernel_count = i ? 3 : 1};
+        where.launches.launches = 100;
+        where.launches.short_share = rows[i].short_share;
+        where.launches.graphs = rows[i].graphs;
+        d.step.label_s[KNEE_HOST] = rows[i].host;
+        knee_judge_where(&d, &where);
+        assert_int_equal(where.graphs_help, rows[i].help);
+        assert_true(i ? where.half_empty_s == 2 : isnan(where.half_empty_s));
+        d.prediction.job.hw.gpu = -1;
+        knee_judge_where(&d, &where);
+        assert_true(isnan(where.half_empty_s));
+        d.prediction.job.hw.gpu = job.hw.gpu;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1035,6 +1251,11 @@ int main(void)
         cmocka_unit_test(ranks_on_one_gpu),
         cmocka_unit_test(a_diagnosis_without_memory),
         cmocka_unit_test(levers_of_a_recording),
+        cmocka_unit_test(which_steps_count),
+        cmocka_unit_test(looks_like_another),
+        cmocka_unit_test(graphs_and_grids),
+        cmocka_unit_test(predictions),
+        cmocka_unit_test(plans_by_hand),
         cmocka_unit_test(what_has_a_roofline),
         cmocka_unit_test(sides_of_the_batch),
     };
