@@ -210,7 +210,8 @@ static void a_comparison_without_memory(void **state)
     some_work(&other, &seed);
     size_t fail_at = 0;
     for (bool enough = false; !enough;) {
-        struct failing memory = {.fail_at = ++fail_at};
+        fail_at++;
+        struct failing memory = {.fail_at = fail_at};
         struct knee_alloc alloc = {failing_resize, &memory};
         struct knee_comparison c;
         struct knee_err err;
@@ -1003,7 +1004,8 @@ static void a_diagnosis_without_memory(void **state)
     (void)state;
     record(&job);
     for (bool enough = false; !enough;) {
-        struct failing memory = {.fail_at = ++fail_at};
+        fail_at++;
+        struct failing memory = {.fail_at = fail_at};
         struct knee_alloc alloc = {failing_resize, &memory};
         struct knee_diagnosis d;
         struct knee_err err;

@@ -448,7 +448,8 @@ static void memory_runs_out(void **state)
     late_job(&made, 2, KNEE_COMPUTE, 1200, 0x40);
     size_t failed = 0;
     for (bool enough = false; !enough;) {
-        struct failing memory = {.fail_at = ++failed};
+        failed++;
+        struct failing memory = {.fail_at = failed};
         struct knee_alloc alloc = {failing_resize, &memory};
         struct knee_watch_given given = {0, NAN};
         struct knee_watch w;
@@ -466,6 +467,8 @@ static void memory_runs_out(void **state)
 }
 
 /* ---- Alarms ---- */
+
+#define TOO_LONG "R > 1111111111111111111111111111111111111111111111111111111111111111111111111111"
 
 static void alarms(void **state)
 {
@@ -487,9 +490,8 @@ static void alarms(void **state)
         {"late > 0.1 for 0.5m", true},
     };
     static const char *const bad[] = {
-        "late > xm", "late > 1 for h", "R ! 1", "R >> 1",
-        "R > "
-        "1111111111111111111111111111111111111111111111111111111111111111111111111111"};
+        "late > xm", "late > 1 for h", "R ! 1", "R >> 1", TOO_LONG,
+    };
     struct knee_alarm alarm;
     struct knee_err err;
     (void)state;
