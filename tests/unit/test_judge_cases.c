@@ -194,9 +194,32 @@ static void in_what_they_differ(void **state)
     }
     make_side(&a, 9);
     make_side(&b, 9);
+    a.account.world_size = 8; /* the other does not say: ranks are compared */
+    assert_int_equal(compare(&a, &b).differs, 0);
+    a.account.world_size = -1;
     b.d.steps = 4;
     b.ranks[0].kernels = b.ranks[1].kernels = 20;
     assert_int_equal(compare(&a, &b).differs, KNEE_DIFFER_STEPS);
+}
+
+/* A change beyond what steps differ by chance, half of it made by a late rank, or less. */
+static void who_makes_the_change(void **state)
+{
+    static struct side a, b;
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        struct knee_straggler late = {.held_ns = way ? 500000000 : 100000000};
+        make_side(&a, 9);
+        make_side(&b, 9);
+        a.d.spread.error_s = b.d.spread.error_s = 0.01;
+        b.d.step.wall_s = 1.4;
+        b.account.stragglers = &late;
+        b.account.straggler_count = b.d.late_ranks = 1;
+        struct knee_comparison c = compare(&a, &b);
+        assert_true(c.significant && c.chance_s > 0);
+        assert_near(c.late_s, way ? 0.25 : 0.05, 1e-9); /* in two steps */
+        assert_int_equal(c.late_makes_it, way);
+    }
 }
 
 static void a_comparison_without_memory(void **state)
@@ -795,6 +818,9 @@ static void predictions(void **state)
     assert_true(p.cost.run > 0);
     double workers = knee_levers_pull(&p, "overlap+nothing of the kind+more workers", &terms);
     assert_near(workers, 2 * p.at.workers, 1e-9);
+    struct knee_terms same;
+    assert_near(knee_levers_pull(&p, "over+faster loader", &same), p.at.workers, 0);
+    assert_memory_equal(&same.cluster, &p.terms.cluster, sizeof same.cluster);
     for (size_t fail_at = 1; fail_at < 3; fail_at++) { /* nothing is left, and nothing is changed */
         struct failing memory = {.fail_at = fail_at};
         struct knee_alloc alloc = {failing_resize, &memory};
@@ -808,6 +834,35 @@ static void predictions(void **state)
     assert_near(p.at.step.wall_s, q.at.step.wall_s, 0);
     knee_prediction_release(&p);
     knee_prediction_release(&q);
+}
+
+/* Another algorithm is offered where one was named that is not the quickest, and workers exchange
+ * anything; half an example is spoken of where there are more workers than examples. */
+static void what_is_offered(void **state)
+{
+    static const struct {
+        const char *words;
+        bool algorithm, half;
+    } rows[] = {
+        {"params 1e5 link eth10 flops 1e14 algorithm ring global-batch 4096 at 256", true, false},
+        {"params 1e9 link eth10 flops 1e14 algorithm ring global-batch 4096 at 1", false, false},
+        {"params 1e9 link eth10 flops 1e14 algorithm sparse-gather global-batch 4096 at 256", false,
+         false},
+        {"compute-time 1 comm-time 0.1 global-batch 64 workers 1..256", false, true},
+        {"model llama2-7b gpu h100 global-batch 64 workers 1..256", false, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct knee_prediction p = predict(rows[i].words);
+        bool algorithm = false, half = false;
+        for (size_t k = 0; k < p.lever_count; k++)
+            algorithm = algorithm || strcmp(p.levers[k].name, "another algorithm") == 0;
+        for (size_t k = 0; k < p.note_count; k++)
+            half = half || p.notes[k].kind == KNEE_NOTE_HALF_EXAMPLE;
+        if (algorithm != rows[i].algorithm || half != rows[i].half)
+            fail_msg("%s: %d %d", rows[i].words, algorithm, half);
+        knee_prediction_release(&p);
+    }
 }
 
 /* ---- Plans ---- */
@@ -870,6 +925,10 @@ static void plans_by_hand(void **state)
     a = plan_answer(late, 4, 1000, 100, 3600);
     assert_int_equal(a->chosen, 3);
     assert_false(a->rows[1].fits);
+    a->platform.hw.gpu = -1; /* what one GPU does is not known: no answer of predict's */
+    knee_cluster_init(&a->platform.hw.cluster);
+    knee_plan_judge(a);
+    assert_true(a->chosen == 3 && isnan(a->replicas_knee));
     a = plan_answer(none, 2, 1000, NAN, 3600);
     assert_true(a->chosen == SIZE_MAX && isnan(a->knee_gpus) && a->remedy_count == 0);
     a = plan_answer(none, 0, NAN, NAN, NAN);
@@ -1061,7 +1120,17 @@ static void levers_of_a_recording(void **state)
         job.traces[1].ranks[0].span_count = work;
         knee_diagnosis_release(&d);
     }
-    struct knee_diagnosis d = diagnosed(&job, "");
+    struct knee_diagnosis d = diagnosed(&job, "global-batch 64 critical-batch 100 min-steps 1000");
+    assert_int_equal(knee_replay_levers(&job.account, true, NULL, &d, &err), KNEE_OK);
+    for (size_t k = 0; k < d.prediction.lever_count; k++)
+        assert_true(!isnan(d.prediction.levers[k].quality_gain));
+    job.traces[0].bytes = job.traces[1].bytes = KNEE_LEVERS_MOST_BYTES + 1;
+    job.account.ranks[1].trace = job.account.ranks[0].trace; /* both of one file */
+    assert_int_equal(knee_replay_levers(&job.account, false, NULL, &d, &err), KNEE_OK);
+    assert_non_null(strstr(d.closed_because, "the recording is large"));
+    job.account.ranks[1].trace = &job.traces[1];
+    knee_diagnosis_release(&d);
+    d = diagnosed(&job, "");
     for (size_t fail_at = 1; fail_at < 12; fail_at++) {
         struct failing memory = {.fail_at = fail_at};
         struct knee_alloc alloc = {failing_resize, &memory};
@@ -1236,6 +1305,7 @@ int main(void)
         cmocka_unit_test(movers_add_up),
         cmocka_unit_test(many_kinds),
         cmocka_unit_test(in_what_they_differ),
+        cmocka_unit_test(who_makes_the_change),
         cmocka_unit_test(a_comparison_without_memory),
         cmocka_unit_test(what_is_expected),
         cmocka_unit_test(what_is_expected_of_a_node),
@@ -1257,6 +1327,7 @@ int main(void)
         cmocka_unit_test(looks_like_another),
         cmocka_unit_test(graphs_and_grids),
         cmocka_unit_test(predictions),
+        cmocka_unit_test(what_is_offered),
         cmocka_unit_test(plans_by_hand),
         cmocka_unit_test(what_has_a_roofline),
         cmocka_unit_test(sides_of_the_batch),
