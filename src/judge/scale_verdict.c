@@ -83,16 +83,16 @@ static void look_inside(struct knee_scale_answer *a)
 {
     for (size_t i = 0; i < a->row_count; i++) {
         const struct knee_scale_row *row = &a->rows[i];
-        const struct knee_scale_point *point = NULL;
-        for (size_t k = 0; k < a->fit.count; k++)
-            if (a->fit.points[k].workers == row->workers)
-                point = &a->fit.points[k];
-        if (!point || !(row->workers > 1 && row->compute_s > 0 && row->comm_s > 0))
+        size_t k = a->fit.count - 1; /* the last point of as many workers: every row has one */
+        while (k > 0 && a->fit.points[k].workers != row->workers)
+            k--;
+        if (!(row->workers > 1 && row->compute_s > 0 && row->comm_s > 0))
             continue;
         if (row->workers > a->fit.inside.workers)
             a->fit.inside_before = a->fit.inside;
-        a->fit.inside = (struct knee_scale_inside){row->workers,   point->batch, row->step_s,
-                                                   row->compute_s, row->comm_s,  row->exposed_s};
+        a->fit.inside = (struct knee_scale_inside){row->workers, a->fit.points[k].batch,
+                                                   row->step_s,  row->compute_s,
+                                                   row->comm_s,  row->exposed_s};
     }
 }
 

@@ -849,6 +849,8 @@ static void what_is_offered(void **state)
         {"params 1e9 link eth10 flops 1e14 algorithm sparse-gather global-batch 4096 at 256", false,
          false},
         {"compute-time 1 comm-time 0.1 global-batch 64 workers 1..256", false, true},
+        {"params 1e9 gpu h100 seq 0.5 global-batch 64 workers 1..256", false,
+         false}, /* no tokens */
         {"model llama2-7b gpu h100 global-batch 64 workers 1..256", false, true},
     };
     (void)state;
