@@ -138,6 +138,7 @@ struct knee_doctor_options {
     const char *nccl;                   /* version in use; NULL: as the facts say */
 };
 
+#define KNEE_CHECKUP_GAPS 16
 struct knee_checkup {
     struct knee_ailment *findings; /* worst first */
     size_t count, capacity;
@@ -151,8 +152,9 @@ struct knee_checkup {
     double price_per_hour; /* of one GPU; NaN: not known */
     struct {
         const char *what, *why;
-    } gaps[16]; /* what could not be looked at */
+    } gaps[KNEE_CHECKUP_GAPS]; /* what could not be looked at */
     size_t gap_count;
+    size_t unlisted;               /* findings beyond the most that are kept */
     struct knee_setting *settings; /* of the first host that has any; by name */
     size_t setting_count;
     bool no_memory;

@@ -105,8 +105,8 @@ static bool find_metric(struct knee_slice name, size_t *out)
 static bool read_value(struct knee_slice word, enum knee_unit unit, double *out)
 {
     char text[64];
-    char last = word.length ? word.at[word.length - 1] : '\0';
-    if (word.length + 1 > sizeof text || !word.length)
+    char last = word.at[word.length - 1];
+    if (word.length + 1 > sizeof text)
         return false;
     knee_slice_copy(word, text, sizeof text);
     if (unit == KNEE_UNIT_SECONDS && (last == 'm' || last == 'h')) {

@@ -43,8 +43,7 @@ static void grow(struct names *names)
         if (names->list[i].name)
             *slot_of(&larger, names->list[i].name) = names->list[i];
     larger.count = names->count;
-    if (names->list)
-        knee_resize(names->alloc, names->list, 0);
+    knee_resize(names->alloc, names->list, 0);
     *names = larger;
 }
 
@@ -288,13 +287,11 @@ knee_compare(const struct knee_account *before, const struct knee_diagnosis *bef
     c.before_dtype = main_dtype(before);
     c.after_dtype = main_dtype(after);
     if (names.failed) {
-        if (names.list)
-            knee_resize(alloc, names.list, 0);
+        knee_resize(alloc, names.list, 0);
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the comparison");
     }
     take_movers(&names, &c);
-    if (names.list)
-        knee_resize(alloc, names.list, 0);
+    knee_resize(alloc, names.list, 0);
     weigh_change(before, before_diagnosis, after, after_diagnosis, &c);
     find_label(&c);
     bool longer = c.change > 0;

@@ -54,8 +54,7 @@ static void mean_step(const struct knee_account *account, const struct knee_mean
 /* Its hosts do the work: no GPU is paid for, and nothing is launched. */
 static bool is_cpu_job(const struct knee_account *account)
 {
-    const char *format = account->ranks[0].trace->format;
-    return format && strcmp(format, "cpu") == 0;
+    return strcmp(account->ranks[0].trace->format, "cpu") == 0;
 }
 
 /* Processes on one GPU take turns of milliseconds, so their collectives end that far apart; those
@@ -68,7 +67,6 @@ static bool share_a_gpu(const struct knee_account *account)
                   account->residual_ns > APART_NS;
     for (size_t r = 1; r < account->rank_count && shared; r++)
         shared = account->ranks[r].source->device == first->source->device &&
-                 account->ranks[r].trace != first->trace &&
                  strcmp(account->ranks[r].trace->host, first->trace->host) == 0;
     return shared;
 }
@@ -192,8 +190,7 @@ static void find_late_ranks(const struct knee_account *account, struct knee_diag
     double all = 0, some = 0;
     for (size_t i = 0; i < account->straggler_count; i++)
         all += (double)account->stragglers[i].held_ns;
-    double steps = d->steps > 0 ? d->steps : 1;
-    if (1e-9 * all / steps < KNEE_NO_BOTTLENECK * d->step.wall_s)
+    if (1e-9 * all / d->steps < KNEE_NO_BOTTLENECK * d->step.wall_s)
         return;
     while (d->late_ranks < account->straggler_count && some < 0.75 * all)
         some += (double)account->stragglers[d->late_ranks++].held_ns;
@@ -281,10 +278,8 @@ static knee_status measure(const struct knee_account *account, const struct knee
         knee_find_roofline(account, gpu_row(account, given), d);
         weigh_suspects(account, means, room, given, d);
     }
-    if (means)
-        knee_resize(alloc, means, 0);
-    if (room)
-        knee_resize(alloc, room, 0);
+    knee_resize(alloc, means, 0);
+    knee_resize(alloc, room, 0);
     return good ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, "", "out of memory for the diagnosis");
 }
 

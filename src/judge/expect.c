@@ -49,17 +49,15 @@ void knee_expect_rollcall(struct knee_roll_answer *answer, const struct knee_clu
 void knee_expect_of_gpus(struct knee_account *account)
 {
     struct knee_cluster cluster;
-    const char *gpu = account->rank_count ? account->ranks[0].trace->gpu_name : "";
-    bool hosts = account->rank_count && strcmp(account->ranks[0].trace->format, "cpu") == 0;
+    const char *gpu = account->ranks[0].trace->gpu_name;
+    bool hosts = strcmp(account->ranks[0].trace->format, "cpu") == 0;
     if (!*gpu || hosts || !knee_cluster_recognise(gpu, &cluster))
         return;
-    double node = cluster.levels[0].count > 0 ? cluster.levels[0].count : 8;
     for (size_t i = 0; i < account->collective_count; i++) {
         struct knee_collective_account *c = &account->collectives[i];
-        c->expected_s = c->group_size <= node ? expected_s(c, &cluster) : NAN;
+        c->expected_s = c->group_size <= cluster.levels[0].count ? expected_s(c, &cluster) : NAN;
     }
-    knee_format(account->machine, sizeof account->machine, "a node of %.40s",
-                *cluster.gpu ? cluster.gpu : gpu);
+    knee_format(account->machine, sizeof account->machine, "a node of %.40s", cluster.gpu);
     account->machine_assumed = true;
 }
 

@@ -55,12 +55,9 @@ static double quality_of(const struct knee_row *row)
 /* Between low (below 1) and high (not below): the first double that is not below. */
 static double cross_one(const struct knee_terms *terms, double low, double high, curve *of)
 {
-    for (int i = 0; i < 100; i++) {
-        double middle = low + (high - low) / 2;
-        if (middle == low || middle == high)
-            break;
+    double middle;
+    while ((middle = low + (high - low) / 2) > low && middle < high)
         *(at(terms, middle, of) < 1 ? &low : &high) = middle;
-    }
     return high;
 }
 
@@ -132,15 +129,13 @@ static double peak(const struct knee_terms *terms, int best, double most, curve 
         return NAN;
     double low = grid_workers(best > 0 ? best - 1 : 0);
     double high = fmin(grid_workers(best + 1), terms->most_workers);
-    while (high - low > 2) { /* ternary search on whole numbers */
+    while (high - low >= 3) { /* ternary search on whole numbers */
         double third = floor((high - low) / 3);
         double a = low + third, b = high - third;
         if (at(terms, a, of) < at(terms, b, of))
             low = a;
         else
             high = b;
-        if (third == 0)
-            break;
     }
     double found = grid_workers(best);
     for (double k = low; k <= high; k++)

@@ -132,7 +132,7 @@ static void compare_keys(struct knee_log_comparison *c, const struct knee_keys *
         if (key->kind == KNEE_KEY_NUMBER)
             compare_number(c, key->name, *(const double *)(const void *)b,
                            *(const double *)(const void *)a);
-        else if (key->kind == KNEE_KEY_CHOICE)
+        else /* shapes and plans have numbers and choices */
             compare_words(c, key->name, choice_name(key, *(const int *)(const void *)b),
                           choice_name(key, *(const int *)(const void *)a));
     }

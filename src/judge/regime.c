@@ -28,8 +28,8 @@ const struct knee_regime *knee_regime_of(double ratio)
 
 unsigned knee_regime_kinds(const struct knee_regime *regime)
 {
-    for (size_t i = 0; i < RULES; i++)
-        if (&rules[i].regime == regime)
-            return rules[i].kinds;
-    return 0;
+    size_t i = 0;
+    while (i < RULES - 1 && &rules[i].regime != regime)
+        i++;
+    return rules[i].kinds;
 }

@@ -87,11 +87,10 @@ static struct knee_lever lever_of(const struct knee_prediction *p,
     return lever;
 }
 
-/* A name that ends in a space is followed by a number. */
+/* A name that ends in a space is followed by a number; none begins with another. */
 static bool is_row(const char *known, const char *name)
 {
-    size_t length = strlen(known);
-    return strncmp(known, name, length) == 0 && (known[length - 1] == ' ' || !name[length]);
+    return strncmp(known, name, strlen(known)) == 0;
 }
 
 /* Rows are in the replay's order: what leaves training as it is first, then most gain. */
@@ -100,7 +99,7 @@ static void take_rows(struct knee_prediction *p, const struct knee_replay *repla
     struct knee_lever levers[KNEE_LEVERS_MAX] = {{0}};
     size_t count = 0;
     for (size_t i = 0; i < replay->row_count; i++)
-        for (size_t known = 0; known < TABLE && count < KNEE_LEVERS_MAX; known++)
+        for (size_t known = 0; known < TABLE; known++)
             if (!replay->rows[i].refused[0] && is_row(table[known].row, replay->rows[i].name))
                 levers[count++] = lever_of(p, &replay->rows[i], known);
     memcpy(p->levers, levers, count * sizeof *levers);

@@ -250,7 +250,7 @@ void knee_find_roofline(const struct knee_account *account, int gpu, struct knee
     r.large_s = isnan(r.rows) ? NAN : r.scaled_s[KNEE_BATCH_FACTORS - 1];
     d->roofline = r;
     double compute_s = d->step.label_s[KNEE_COMPUTE];
-    if (!(r.judged_s > 0) || !(r.large_s > 0) || d->step.wall_s <= 0)
+    if (!(r.judged_s > 0) || !(r.large_s > 0))
         return;
     find_mend(d);
     d->roofline.optimizer_counts = r.optimizer_s >= KNEE_NO_BOTTLENECK * d->step.wall_s;

@@ -78,23 +78,21 @@ static knee_status fit_rows(struct knee_scale_answer *a, struct knee_err *err)
     return knee_scale_fit(points, a->row_count, &a->fit, err);
 }
 
-/* The two largest counts of which it is known what a step is made of. */
+/* The two largest counts of which it is known what a step is made of; rows are sorted. */
 static void look_inside(struct knee_scale_answer *a)
 {
     for (size_t i = 0; i < a->row_count; i++) {
         const struct knee_scale_row *row = &a->rows[i];
-        const struct knee_scale_point *point = NULL;
-        for (size_t k = 0; k < a->fit.count; k++)
-            if (a->fit.points[k].workers == row->workers)
-                point = &a->fit.points[k];
-        if (!point || !(row->workers > 1 && row->compute_s > 0 && row->comm_s > 0))
+        size_t k = a->fit.count - 1; /* the last point of as many workers: every row has one */
+        while (k > 0 && a->fit.points[k].workers != row->workers)
+            k--;
+        if (!(row->workers > 1 && row->compute_s > 0 && row->comm_s > 0))
             continue;
         if (row->workers > a->fit.inside.workers)
             a->fit.inside_before = a->fit.inside;
-        if (row->workers >= a->fit.inside.workers)
-            a->fit.inside =
-                (struct knee_scale_inside){row->workers,   point->batch, row->step_s,
-                                           row->compute_s, row->comm_s,  row->exposed_s};
+        a->fit.inside = (struct knee_scale_inside){row->workers, a->fit.points[k].batch,
+                                                   row->step_s,  row->compute_s,
+                                                   row->comm_s,  row->exposed_s};
     }
 }
 
@@ -213,7 +211,7 @@ static void ask_all(struct knee_scale_answer *a)
     const double *at = a->question.at_count ? a->question.at : usual;
     size_t count = a->question.at_count ? a->question.at_count : 2;
     a->ask_count = 0;
-    for (size_t i = 0; i < count && i < KNEE_SCALE_FORECASTS; i++)
+    for (size_t i = 0; i < count; i++)
         ask_one(a, at[i], &a->asks[a->ask_count++]);
 }
 
@@ -247,7 +245,7 @@ static void advise_several(struct knee_scale_answer *a)
         bool stop = ask->efficiency < a->question.tolerance || below >= WORTH * ask->speed_up;
         if (ask->at.workers <= largest || (ask->refused[0] && a->advice_ask != SIZE_MAX))
             continue;
-        if (a->advice_ask != SIZE_MAX && !stop && !ask->refused[0] && a->advice == KNEE_ADVICE_GROW)
+        if (a->advice_ask != SIZE_MAX && !stop)
             continue;
         a->advice_ask = i;
         a->advice_workers = count;

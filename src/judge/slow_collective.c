@@ -55,9 +55,8 @@ static const struct knee_sample *sample_of(const struct knee_log *log, double by
 
 static bool uneven(const struct matter *m, const struct knee_collective_size *size)
 {
-    const struct knee_sample *s = sample_of(m->log, size->bytes);
-    return s &&
-           fmax(s->out_of_place_s, s->in_place_s) > 1.5 * fmin(s->out_of_place_s, s->in_place_s);
+    const struct knee_sample *s = sample_of(m->log, size->bytes); /* by which it is slow */
+    return fmax(s->out_of_place_s, s->in_place_s) > 1.5 * fmin(s->out_of_place_s, s->in_place_s);
 }
 
 /* Seconds of one of NCCL's algorithms with its best protocol; NaN: it does not do this. */
@@ -130,7 +129,7 @@ static bool one_port(const struct matter *m)
 {
     const struct knee_collective *c = m->c;
     double ports = c->cluster.levels[crosses(m)].ports;
-    if (!crosses(m) || ports < 2 || c->query.size_count == 0)
+    if (!crosses(m) || ports < 2)
         return false;
     const struct knee_collective_size *last = &c->sizes[c->query.size_count - 1];
     knee_format(m->evidence, 160, "%.1f times slower than %.0f ports allow, about as one would be",
@@ -237,20 +236,21 @@ static double median_slowdown(const struct knee_collective *c, size_t finding)
 {
     double list[KNEE_SIZES_MAX] = {0};
     size_t count = 0;
-    for (size_t i = 0; i < c->query.size_count && count < KNEE_SIZES_MAX; i++)
+    for (size_t i = 0; i < c->query.size_count; i++)
         if (c->sizes[i].finding == finding)
             list[count++] = c->sizes[i].slowdown;
     return knee_median(list, count);
 }
 
-/* Gives the slow sizes that nothing explains yet to one reason. */
+/* Gives the slow sizes that nothing explains yet to one reason: all of its scope, so that there are
+ * at most as many findings as scopes, six. */
 static void blame(struct knee_collective *c, const struct knee_log *log, size_t reason)
 {
     char evidence[160];
     struct matter m = {c, log, evidence};
     struct knee_finding *finding = &c->findings[c->finding_count];
     bool any = false;
-    if (c->finding_count == KNEE_FINDINGS_MAX || !reasons[reason].holds(&m))
+    if (!reasons[reason].holds(&m))
         return;
     for (size_t i = 0; i < c->query.size_count; i++) {
         struct knee_collective_size *size = &c->sizes[i];

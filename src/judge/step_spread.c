@@ -171,10 +171,8 @@ knee_status knee_step_spread_of(const struct knee_account *account, const struct
         name_worst(account, list, count, values, &spread);
     }
     bool good = list && values;
-    if (list)
-        knee_resize(alloc, list, 0);
-    if (values)
-        knee_resize(alloc, values, 0);
+    knee_resize(alloc, list, 0);
+    knee_resize(alloc, values, 0);
     if (!good)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the steps");
     *out = spread;

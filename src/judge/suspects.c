@@ -82,7 +82,7 @@ const char *knee_suspect_name(enum knee_suspect suspect)
 
 unsigned knee_suspect_kinds(enum knee_suspect suspect)
 {
-    return suspect < KNEE_SUSPECTS ? rules[suspect].kinds : 0;
+    return rules[suspect].kinds;
 }
 
 void knee_judge_suspect(struct knee_prediction *prediction)

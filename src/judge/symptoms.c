@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The suspects by elimination, without a trace. Each rule is a row: what was seen, which suspect it
- * speaks of, whether it confirms or excludes it. Confirming beats excluding; where no rule speaks
- * the suspect stays open, with the measurement that would tell.
+ * speaks of, whether it confirms or excludes it. The first that speaks decides, and those that
+ * confirm come first: confirming beats excluding. Where no rule speaks the suspect stays open, with
+ * the measurement that would tell.
  */
 #include "judge/symptoms.h"
 
@@ -142,13 +143,11 @@ const char *knee_symptom_rule(size_t row, enum knee_suspect *suspect, enum knee_
 
 static void ask_rules(const struct evidence *e, struct knee_scale_suspect *s)
 {
-    for (size_t i = 0; i < RULES && s->standing != KNEE_CONFIRMED; i++) {
+    for (size_t i = 0; i < RULES && s->standing == KNEE_OPEN; i++) {
         if (rules[i].suspect != s->suspect || !rules[i].holds(e))
             continue;
-        if (s->standing == KNEE_OPEN || rules[i].says == KNEE_CONFIRMED) {
-            s->standing = rules[i].says;
-            s->rule = rules[i].words;
-        }
+        s->standing = rules[i].says;
+        s->rule = rules[i].words;
     }
 }
 

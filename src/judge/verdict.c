@@ -15,6 +15,13 @@ static void note(struct knee_prediction *p, enum knee_note_kind kind, double val
     p->notes[p->note_count++] = (struct knee_note){kind, value};
 }
 
+static void note_once(struct knee_prediction *p, bool *said, enum knee_note_kind kind, double value)
+{
+    if (!*said)
+        note(p, kind, value);
+    *said = true;
+}
+
 /* Where the model is stretched; said once, for the first worker count it happens at. */
 static void add_notes(struct knee_prediction *p, const struct knee_terms *terms)
 {
@@ -26,13 +33,12 @@ static void add_notes(struct knee_prediction *p, const struct knee_terms *terms)
         double hidden = row->step.comm_s - row->step.label_s[KNEE_TRANSFER];
         struct knee_row without;
         knee_evaluate(&free_latency, row->workers, &without);
-        if (!half && row->local_batch < 1 && p->job.seq >= 1 && (half = true))
-            note(p, KNEE_NOTE_HALF_EXAMPLE, row->workers);
-        if (!overhidden && !isnan(terms->hidden) && hidden > row->step.label_s[KNEE_COMPUTE] &&
-            (overhidden = true))
-            note(p, KNEE_NOTE_OVERHIDDEN, row->workers);
-        if (!latency && without.step.comm_s < 0.5 * row->step.comm_s && (latency = true))
-            note(p, KNEE_NOTE_LATENCY, row->workers);
+        if (row->local_batch < 1 && p->job.seq >= 1)
+            note_once(p, &half, KNEE_NOTE_HALF_EXAMPLE, row->workers);
+        if (!isnan(terms->hidden) && hidden > row->step.label_s[KNEE_COMPUTE])
+            note_once(p, &overhidden, KNEE_NOTE_OVERHIDDEN, row->workers);
+        if (without.step.comm_s < 0.5 * row->step.comm_s)
+            note_once(p, &latency, KNEE_NOTE_LATENCY, row->workers);
     }
     size_t measured = knee_keys_find(&knee_job_keys, "measured-workers");
     if (!isnan(p->job.comm_time_s) && p->job.source[measured] == KNEE_DEFAULT)
@@ -168,8 +174,7 @@ knee_status knee_predict_changed(const struct knee_prediction *before,
 
 void knee_prediction_release(struct knee_prediction *prediction)
 {
-    if (prediction->rows)
-        knee_resize(prediction->alloc, prediction->rows, 0);
+    knee_resize(prediction->alloc, prediction->rows, 0);
     prediction->rows = NULL;
     prediction->row_count = 0;
 }

@@ -115,12 +115,12 @@ static struct knee_watch_rank take_rank(const struct knee_live_rank *rank, int64
 
 /* ---- All of them ---- */
 
-/* The median of step_s over points [from, to). */
+/* The median of step_s over points [from, to), which are at most KNEE_WATCH_RECENT. */
 static double typical_step_s(const struct knee_watch *w, size_t from, size_t to)
 {
     double values[KNEE_WATCH_RECENT];
     size_t n = 0;
-    for (size_t p = from; p < to && n < KNEE_WATCH_RECENT; p++)
+    for (size_t p = from; p < to; p++)
         if (!isnan(w->points[p].step_s))
             values[n++] = w->points[p].step_s;
     return knee_median(values, n);

@@ -116,12 +116,12 @@ static void add_calls(const struct knee_live_rank *rank, struct heap *heaps, dou
     double wait_ns = 0, late_ns = 0;
     int64_t step = -1, steps = 0;
     size_t point = w->point_count;
-    for (size_t i = 0; i <= rank->call_count; i++) {
+    for (size_t i = 0;; i++) {
         const struct knee_live_call *call = i < rank->call_count ? &rank->calls[i] : NULL;
         if (call && (call->step < 0 || call->wait_ns < 0))
             continue;
         size_t p = call ? point_of(w, call->step) : w->point_count;
-        if (p != point && point < w->point_count && steps > 0) {
+        if (p != point && point < w->point_count) {
             heaps[point].wait_ns += wait_ns / (double)steps;
             heaps[point].waiting++;
             late[point] = 1e-9 * late_ns / (double)steps;

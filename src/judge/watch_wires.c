@@ -15,12 +15,14 @@
 
 enum { ALIKE = 3 }; /* communicators that a comparison takes */
 
+/* On one communicator. */
 static bool same_kind(const struct knee_watch_wire *wire, const struct knee_live_meeting *m,
                       const char *op)
 {
-    return wire->comm == m->comm && wire->bytes == m->bytes && strcmp(wire->op_name, op) == 0;
+    return wire->bytes == m->bytes && strcmp(wire->op_name, op) == 0;
 }
 
+/* Rows from `comm_from` on are of the meeting's communicator. */
 static void add_meeting(const struct knee_live_rank *ranks, const struct knee_live_meeting *m,
                         size_t comm_from, struct knee_watch *w)
 {

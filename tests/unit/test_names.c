@@ -47,7 +47,7 @@ static const char *by_table_of_runs(const char *name)
 
 static const char *by_trace(const char *name)
 {
-    static struct knee_trace trace;
+    static struct knee_trace trace = {.format = "kineto"};
     static struct knee_rank source;
     struct knee_rank_account rank = {.trace = &trace, .source = &source};
     struct knee_account account = {.ranks = &rank, .rank_count = 1, .world_size = 1};

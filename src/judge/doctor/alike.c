@@ -93,15 +93,6 @@ static double share(const struct knee_fact *a, const struct knee_fact *b)
     return x > 0 && y > 0 ? fmin(x, y) / fmax(x, y) : NAN;
 }
 
-static void add_name(char *names, size_t size, const char *host)
-{
-    size_t used = strlen(names);
-    if (used + strlen(host) + 8 < size)
-        knee_format(names + used, size - used, "%s%s", used ? ", " : "", host);
-    else if (used > 0 && used + 4 < size && names[used - 1] != '.')
-        knee_format(names + used, size - used, "...");
-}
-
 static void report(struct knee_checkup *out, struct knee_facts *hosts, const struct votes *v,
                    size_t row, const char *subject)
 {
@@ -116,7 +107,7 @@ static void report(struct knee_checkup *out, struct knee_facts *hosts, const str
             exam.facts = &hosts[i];
             other = v->fact[i];
         }
-        add_name(names, sizeof names, hosts[i].host);
+        knee_names_add(names, sizeof names, hosts[i].host);
     }
     if (strange == 0)
         return;

@@ -19,9 +19,9 @@ struct name_list {
 static struct name_list list_of(const char *value)
 {
     struct name_list list = {.rest = knee_slice_of(value)};
-    list.not = list.rest.length > 0 && list.rest.at[0] == '^';
+    list.not = list.rest.at[0] == '^';
     list.rest = knee_slice_from(list.rest, list.not );
-    list.exact = list.rest.length > 0 && list.rest.at[0] == '=';
+    list.exact = list.rest.at[0] == '='; /* the string's end where nothing is left */
     list.rest = knee_slice_from(list.rest, list.exact);
     return list;
 }
@@ -65,6 +65,7 @@ static struct tally count(const struct knee_facts *facts, const char *key, const
     while (next_name(&list, &name, &port)) {
         size_t hits = 0;
         bool whole = false;
+        char longer[64] = "";
         for (size_t i = first; i < end; i++) {
             char device[64];
             knee_format(device, sizeof device, "%.*s", (int)strcspn(facts->rows[i].subject, ":"),
@@ -78,13 +79,15 @@ static struct tally count(const struct knee_facts *facts, const char *key, const
             if (strlen(device) > name.length && name.at[name.length - 1] >= '0' &&
                 name.at[name.length - 1] <= '9' && device[name.length] >= '0' &&
                 device[name.length] <= '9')
-                knee_format(t.longer, sizeof t.longer, "%s", device);
+                knee_format(longer, sizeof longer, "%s", device);
         }
         t.taken += hits;
         if (hits == 0)
             knee_slice_copy(name, t.missing, sizeof t.missing);
-        if (t.longer[0] && whole && !t.shorter[0])
+        if (longer[0] && whole && !t.shorter[0]) {
             knee_slice_copy(name, t.shorter, sizeof t.shorter);
+            memcpy(t.longer, longer, sizeof longer);
+        }
     }
     return t;
 }

@@ -39,6 +39,9 @@ void knee_blame_rule(struct knee_exam *exam, const struct knee_rule *rule,
 /* A rule's findings on this host become notes: what they say follows from something else. */
 void knee_soften(struct knee_exam *exam, const char *id);
 
+/* "a, b, c ...": another name in a list of `size` bytes, or that there are more. */
+void knee_names_add(char *names, size_t size, const char *name);
+
 /* "2.28.9" as 22809; NaN: no version. */
 double knee_version_number(const char *text);
 

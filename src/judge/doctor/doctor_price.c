@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "cluster/hardware.h"
+#include "cluster/presets.h"
 
 #include <math.h>
 #include <string.h>
@@ -90,44 +91,28 @@ static double ethernet_bytes_per_s(const struct knee_facts *hosts, size_t count)
     return best;
 }
 
-static void set_level(struct knee_level *level, const struct knee_link *link, double ports)
+/* The share that is left of what is hurt; NaN: not known, or nothing is lost. */
+static double left_of(const struct knee_ailment *a)
 {
-    if (link)
-        knee_level_set_link(level, link, ports);
-}
-
-static const struct knee_link *link_named(const char *name)
-{
-    const struct knee_link *link;
-    for (size_t i = 0; (link = knee_link_at(i)); i++)
-        if (strcmp(link->name, name) == 0)
-            return link;
-    return NULL;
+    return a->left > 0 && a->left < 1 ? a->left : NAN;
 }
 
 /* Measured curves describe the healthy cluster: they do not hold for the hurt one. */
 static bool hurt(struct knee_cluster *c, const struct knee_ailment *a, double ethernet)
 {
-    double left = a->left > 0 && a->left < 1 ? a->left : NAN;
-    size_t net = c->level_count > 1 ? 1 : 0;
+    double left = left_of(a);
+    bool net = c->level_count > 1,
+         pcie4 = strcmp(c->gpu, "v100") == 0 || strncmp(c->gpu, "a100", 4) == 0;
     c->fitted = NULL;
     switch (a->rule->hurts) {
-    case KNEE_HURTS_NETWORK:
-        if (net)
-            c->levels[1].bytes_per_s *= left;
-        return net && !isnan(left);
+    case KNEE_HURTS_NETWORK: c->levels[1].bytes_per_s *= left; return net && !isnan(left);
     case KNEE_HURTS_NODE: c->levels[0].bytes_per_s *= left; return !isnan(left);
     case KNEE_HURTS_NVLS: c->nvls_share = 0; return true;
     case KNEE_HURTS_SOCKET:
-        if (net)
-            set_level(&c->levels[1], knee_link_nearest("eth", ethernet), 1);
-        return net != 0;
+        knee_level_set_link(&c->levels[1], knee_link_nearest("eth", ethernet), 1);
+        return net;
     case KNEE_HURTS_SHM:
-        set_level(&c->levels[0],
-                  link_named(strcmp(c->gpu, "v100") == 0 || strncmp(c->gpu, "a100", 4) == 0
-                                 ? "pcie4"
-                                 : "pcie5"),
-                  1);
+        knee_level_set_link(&c->levels[0], knee_link_named(pcie4 ? "pcie4" : "pcie5"), 1);
         c->nvls_share = 0;
         return true;
     default: return false;
@@ -150,7 +135,7 @@ static void price_job(struct knee_checkup *out, struct knee_ailment *a, struct p
     struct knee_job *job = &p->job;
     struct knee_err err;
     *job = before->job;
-    double left = a->left > 0 && a->left < 1 ? a->left : NAN;
+    double left = left_of(a);
     if (a->rule->hurts == KNEE_HURTS_COMPUTE) {
         if (isnan(left))
             return;

@@ -5,10 +5,9 @@
  */
 #include "judge/doctor/doctor_judge.h"
 
-#include "base/csv.h"
 #include "base/format.h"
-#include "base/keys.h"
 #include "base/text.h"
+#include "cluster/presets.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -48,7 +47,11 @@ static struct knee_ailment *same(struct knee_exam *exam, const struct knee_rule 
 
 static struct knee_ailment *fresh(struct knee_checkup *out)
 {
-    if (out->count == out->capacity && out->count < FINDINGS_MAX) {
+    if (out->count == FINDINGS_MAX) {
+        out->unlisted++;
+        return NULL;
+    }
+    if (out->count == out->capacity) {
         size_t capacity = out->capacity ? 2 * out->capacity : 64;
         void *rows = knee_resize(out->alloc, out->findings, capacity * sizeof *out->findings);
         if (!rows) {
@@ -58,7 +61,7 @@ static struct knee_ailment *fresh(struct knee_checkup *out)
         out->findings = rows;
         out->capacity = capacity;
     }
-    return out->count < out->capacity ? &out->findings[out->count++] : NULL;
+    return &out->findings[out->count++];
 }
 
 /* The cure with the part's name in it. */
@@ -71,18 +74,33 @@ static void fill_cure(struct knee_ailment *a, const char *subject)
                 mark ? mark + 7 : "");
 }
 
+void knee_names_add(char *names, size_t size, const char *name)
+{
+    size_t used = strlen(names), ends = used > 4 ? used - 4 : 0;
+    bool fits = used + strlen(name) + sizeof ",  ..." <= size;
+    if (fits)
+        knee_format(names + used, size - used, "%s%s", used ? ", " : "", name);
+    else if (strcmp(names + ends, " ...") != 0)
+        knee_format(names + used, size - used, " ...");
+}
+
+/* "eth1" is one of "br-eth1, eth1", and not of "br-eth1" alone. */
+static bool is_named(const char *names, const char *name)
+{
+    struct knee_slice rest = knee_slice_of(names), one;
+    while (knee_slice_until(&rest, ',', &one))
+        if (knee_slice_is(knee_slice_trim(one), name))
+            return true;
+    return false;
+}
+
 static void another_part(struct knee_ailment *a, const char *subject, double left)
 {
-    size_t used = strlen(a->where), length = strlen(subject);
-    if (strstr(a->where, subject))
+    a->left = fmin(a->left, left); /* drops NaN */
+    if (!subject[0] || is_named(a->where, subject))
         return;
     a->parts++;
-    if (used + length + 8 < sizeof a->where)
-        knee_format(a->where + used, sizeof a->where - used, ", %s", subject);
-    else if (used + 5 < sizeof a->where && a->where[used - (used > 0)] != '.')
-        knee_format(a->where + used, sizeof a->where - used, " ...");
-    if (left < a->left)
-        a->left = left;
+    knee_names_add(a->where, sizeof a->where, subject);
 }
 
 void knee_blame_rule(struct knee_exam *exam, const struct knee_rule *rule,
@@ -114,8 +132,7 @@ static void blame(struct knee_exam *exam, const enum knee_severity *severity, co
     const struct knee_rule *rule = knee_rule_of(id);
     char evidence[320];
     knee_vformat(evidence, sizeof evidence, fmt, args);
-    if (rule)
-        knee_blame_rule(exam, rule, severity ? *severity : rule->severity, subject, left, evidence);
+    knee_blame_rule(exam, rule, severity ? *severity : rule->severity, subject, left, evidence);
 }
 
 void knee_blame(struct knee_exam *exam, const char *id, const char *subject, double left,
@@ -197,6 +214,14 @@ static double version_of(const struct knee_facts *facts, const char *given)
     return library ? knee_version_number(library->value) : NAN;
 }
 
+/* What a port of the cluster's network carries; NaN: no cluster, or a network without a name. */
+static double port_of(const struct knee_cluster *cluster)
+{
+    const struct knee_link *link =
+        cluster && cluster->level_count > 1 ? knee_link_named(cluster->levels[1].name) : NULL;
+    return link ? link->bytes_per_s : NAN;
+}
+
 static double gpus_of(const struct knee_facts *facts)
 {
     size_t first, end = knee_facts_range(facts, "gpu.name", &first);
@@ -205,7 +230,7 @@ static double gpus_of(const struct knee_facts *facts)
 
 /* ---- Gaps: what could not be looked at ---- */
 
-static const struct {
+static const struct gap {
     const char *key, *what, *why;
 } gaps[] = {
     {"gpu.name", "GPUs", "no output of nvidia-smi or rocm-smi"},
@@ -218,17 +243,34 @@ static const struct {
     {"net.mtu", "interfaces", "nothing under /sys/class/net"},
 };
 
+/* What there was too much of. */
+static const struct gap more_facts = {NULL, "further facts", "a host tells more than 131072"},
+                        more_findings = {NULL, "further findings", "there are more than 4096"};
+_Static_assert(KNEE_FACTS_MAX == 131072 && FINDINGS_MAX == 4096, "as the words say");
+_Static_assert(sizeof gaps / sizeof *gaps + 2 <= KNEE_CHECKUP_GAPS, "all of them at once");
+
+static void note_gap(struct knee_checkup *out, const struct gap *gap)
+{
+    out->gaps[out->gap_count].what = gap->what;
+    out->gaps[out->gap_count++].why = gap->why;
+}
+
 static void note_gaps(struct knee_checkup *out, struct knee_facts *hosts, size_t count)
 {
+    size_t dropped = 0;
     for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++) {
         bool seen = false;
         for (size_t i = 0; i < count && !seen; i++)
             seen = any(&hosts[i], gaps[g].key);
-        if (!seen && out->gap_count < sizeof out->gaps / sizeof *out->gaps) {
-            out->gaps[out->gap_count].what = gaps[g].what;
-            out->gaps[out->gap_count++].why = gaps[g].why;
-        }
+        if (!seen)
+            note_gap(out, &gaps[g]);
     }
+    for (size_t i = 0; i < count; i++)
+        dropped += hosts[i].dropped;
+    if (dropped)
+        note_gap(out, &more_facts);
+    if (out->unlisted)
+        note_gap(out, &more_findings);
 }
 
 static void list_settings(struct knee_checkup *out, const struct knee_facts *hosts, size_t count)
@@ -254,13 +296,7 @@ static void examine_host(struct knee_facts *facts, size_t hosts,
     exam.geforce = named(facts, "gpu.name", geforce);
     exam.virtual_machine = named(facts, "machine.*", machines);
     exam.gpus = gpus_of(facts);
-    exam.expected_bytes_per_s = NAN;
-    if (options->cluster && options->cluster->level_count > 1) {
-        const struct knee_link *link;
-        for (size_t i = 0; (link = knee_link_at(i)); i++)
-            if (strcmp(link->name, options->cluster->levels[1].name) == 0)
-                exam.expected_bytes_per_s = link->bytes_per_s;
-    }
+    exam.expected_bytes_per_s = port_of(options->cluster);
     static void (*const checks[])(struct knee_exam *) = {
         knee_check_table, knee_check_env, knee_check_names,  knee_check_ports, knee_check_gids,
         knee_check_gpus,  knee_check_pci, knee_check_kernel, knee_check_host,  knee_check_log,

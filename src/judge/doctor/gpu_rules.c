@@ -125,6 +125,19 @@ static void without_ecc(struct knee_exam *exam)
                 "ECC is off%s: errors of its memory stay unseen", on ? ", on on its fellows" : "");
 }
 
+/* What was asked for and waits for a reset. */
+static void ecc_to_come(struct knee_exam *exam)
+{
+    size_t first, end = knee_facts_range(exam->facts, "gpu.ecc_pending", &first);
+    for (size_t i = first; i < end; i++) {
+        const struct knee_fact *row = &exam->facts->rows[i],
+                               *now = knee_fact_find(exam->facts, row->subject, "gpu.ecc");
+        if (now && strcmp(now->value, row->value) != 0)
+            knee_blame(exam, "ecc_mode_pending", row->subject, NAN,
+                       "ECC is %s, and %s after a reset", now->value, row->value);
+    }
+}
+
 /* Memory that nobody in sight uses, on a GPU that does nothing. */
 static void held_memory(struct knee_exam *exam)
 {
@@ -246,6 +259,7 @@ void knee_check_gpus(struct knee_exam *exam)
     clocks(exam);
     heat(exam);
     without_ecc(exam);
+    ecc_to_come(exam);
     held_memory(exam);
     failures(exam);
     no_switches(exam);

@@ -183,7 +183,9 @@ static void interfaces(struct knee_exam *exam)
     const struct knee_fact *failed = log_fact(exam, "log.peer_unreachable"), *bad = NULL;
     if (!failed && !log_fact(exam, "log.complete")) /* retries are usual while others still start */
         failed = log_fact(exam, "log.peer_retried");
-    for (size_t k = 0; k < 2 && !bad && exam->facts->rows; k++) {
+    if (!exam->facts->rows) /* unreachable: the caller saw log.lines, a row; the analyzer did not */
+        return;
+    for (size_t k = 0; k < 2 && !bad; k++) {
         size_t first, end = knee_facts_range(exam->facts, keys[k], &first);
         for (size_t i = first; i < end && !bad; i++) {
             const struct knee_fact *row = &exam->facts->rows[i];

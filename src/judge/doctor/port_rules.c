@@ -58,7 +58,7 @@ static void add_port(struct ports *p, const struct knee_facts *facts, const stru
     *port = (struct rail_port){
         .name = name, .rate = knee_fact_value(facts, name, "ib.rate"), .width = lanes(rate)};
     port->active = says(state->value, "ctive") || says(state->value, "ACTIVE");
-    port->up = !phys || says(phys, "LinkUp") || says(phys, "LINK_UP") || port->active;
+    port->up = !phys || says(phys, "LinkUp") || says(phys, "LINK_UP");
     port->infiniband = says(layer, "InfiniBand");
     knee_format(port->kind, sizeof port->kind, "%s %s", type ? type : "", layer ? layer : "");
 }
@@ -196,6 +196,12 @@ static const char *best_gid(const struct knee_facts *facts, const char *port, en
     return index;
 }
 
+static void gid_is_useless(struct knee_exam *exam, const char *wanted)
+{
+    knee_blame(exam, "gid_index_useless", "NCCL_IB_GID_INDEX", NAN,
+               "NCCL_IB_GID_INDEX=%s on InfiniBand", wanted);
+}
+
 static void check_port_gids(struct knee_exam *exam, const char *port, const char *wanted)
 {
     enum gid best;
@@ -204,8 +210,7 @@ static void check_port_gids(struct knee_exam *exam, const char *port, const char
     const char *index = best_gid(exam->facts, port, &best);
     if (says(layer, "InfiniBand")) {
         if (wanted)
-            knee_blame(exam, "gid_index_useless", "NCCL_IB_GID_INDEX", NAN,
-                       "NCCL_IB_GID_INDEX=%s on InfiniBand", wanted);
+            gid_is_useless(exam, wanted);
         return;
     }
     if (!index || (layer && !says(layer, "Ethernet")) || /* EFA has none and needs none */
@@ -228,9 +233,9 @@ static void guess_gid(struct knee_exam *exam, const char *wanted)
 {
     double row = NAN;
     knee_slice_number(knee_slice_of(wanted), &row);
-    if (says(text(exam->facts, NULL, "ib.layer"), "InfiniBand") || !(row >= 0))
-        return;
-    if (row == 1 || fmod(row, 2) == 0)
+    if (says(text(exam->facts, NULL, "ib.layer"), "InfiniBand"))
+        gid_is_useless(exam, wanted);
+    else if (row == 1 || fmod(row, 2) == 0)
         knee_blame_at(
             exam, KNEE_WARNING, "gid_index", "NCCL_IB_GID_INDEX", NAN,
             "row %s of a GID table is %s as kernels fill it; the table itself is not here", wanted,
@@ -257,8 +262,4 @@ void knee_check_gids(struct knee_exam *exam)
     }
     if (first == end && wanted)
         guess_gid(exam, wanted);
-    if (first == end && wanted && text(exam->facts, NULL, "ib.layer") &&
-        says(text(exam->facts, NULL, "ib.layer"), "InfiniBand"))
-        knee_blame(exam, "gid_index_useless", "NCCL_IB_GID_INDEX", NAN,
-                   "NCCL_IB_GID_INDEX=%s on InfiniBand", wanted);
 }

@@ -732,8 +732,7 @@ static bool holds(const struct knee_facts *facts, const struct knee_rule *rule,
         *other = knee_fact_find(facts, fact->subject, rule->limit);
         return *other && compare(fact, (*other)->number, rule->test[0] == 'o');
     }
-    if (!knee_slice_number(knee_slice_of(rule->limit), &limit))
-        return false;
+    knee_slice_number(knee_slice_of(rule->limit), &limit);
     return strcmp(rule->test, "above") == 0 ? fact->number > limit : fact->number < limit;
 }
 

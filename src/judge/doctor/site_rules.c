@@ -13,15 +13,41 @@
 #define SITE_RULES_MAX 1024
 #define COLUMNS        7
 
-static const char *const tests[] = {"is",    "not",   "has",  "lacks", "any",
-                                    "above", "below", "over", "under"};
+/* What each test holds a fact against. */
+static const struct test {
+    const char *name;
+    bool number, key;
+} tests[] = {
+    {"is", false, false},    {"not", false, false}, {"has", false, false},
+    {"lacks", false, false}, {"any", false, false}, {"above", true, false},
+    {"below", true, false},  {"over", false, true}, {"under", false, true},
+};
 
-static bool known_test(const char *test)
+static const struct test *test_named(const char *name)
 {
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
-        if (strcmp(tests[i], test) == 0)
-            return true;
-    return false;
+        if (strcmp(tests[i].name, name) == 0)
+            return &tests[i];
+    return NULL;
+}
+
+/* A limit that no fact can be held against would be a rule that never speaks. */
+static knee_status check_test(const char *name, const char *limit, const char *where,
+                              struct knee_err *err)
+{
+    const struct test *test = test_named(name);
+    double number;
+    if (!test) {
+        knee_fail(err, KNEE_INPUT, where, "there is no test '%.40s'", name);
+        knee_hint(err, "is, not, has, lacks, any, above, below, over, under");
+        return KNEE_INPUT;
+    }
+    if (test->number && !knee_slice_number(knee_slice_of(limit), &number))
+        return knee_fail(err, KNEE_INPUT, where, "the limit of '%s' is a number, not '%.40s'", name,
+                         limit);
+    if (test->key && !limit[0])
+        return knee_fail(err, KNEE_INPUT, where, "the limit of '%s' is another key", name);
+    return KNEE_OK;
 }
 
 /* The fields of the row, one after the other in the strings of `out`. */
@@ -41,11 +67,8 @@ static knee_status take_row(const struct knee_csv *csv, const char *name, char *
         return KNEE_INPUT;
     if (!field[0][0] || !field[2][0])
         return knee_fail(err, KNEE_INPUT, where, "a rule needs an id and a key");
-    if (!known_test(field[3])) {
-        knee_fail(err, KNEE_INPUT, where, "there is no test '%.40s'", field[3]);
-        knee_hint(err, "is, not, has, lacks, any, above, below, over, under");
+    if (check_test(field[3], field[4], where, err))
         return KNEE_INPUT;
-    }
     *rule = (struct knee_rule){
         field[0], (enum knee_severity)severity, field[2], field[3], field[4], field[5],
         field[6], KNEE_HURTS_NOTHING,           NAN,      NULL};
