@@ -390,10 +390,10 @@ static void put_odd(uint32_t stream, int64_t begin)
     static const uint32_t kinds[] = {MEMSET, MEMCPY2, MEMCPY, DRIVER, RUNTIME, UNKNOWN, KERNEL};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         bool call = kinds[i] == DRIVER || kinds[i] == RUNTIME || kinds[i] == UNKNOWN;
-        uint8_t *at = request ? room(call                 ? CALL_BYTES
-                                     : kinds[i] == KERNEL ? KERNEL_BYTES
-                                                          : COPY_BYTES)
-                              : NULL;
+        uint8_t *at = enabled[KERNEL] && request ? room(call                 ? CALL_BYTES
+                                                        : kinds[i] == KERNEL ? KERNEL_BYTES
+                                                                             : COPY_BYTES)
+                                                 : NULL;
         if (!at)
             return;
         PUT(at, 0, uint32_t, kinds[i]);

@@ -427,7 +427,7 @@ static void *play(void *which)
 }
 
 /* What NCCL says of itself; without STAND_IN_NCCL it cannot tell. */
-int ncclGetVersion(int *version);
+__attribute__((visibility("default"))) int ncclGetVersion(int *version);
 int ncclGetVersion(int *version)
 {
     const char *said = getenv("STAND_IN_NCCL");
