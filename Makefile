@@ -331,7 +331,7 @@ asan-live: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' $(call
 tsan-live: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' $(call live_tests,build/tsan)
 # Another C library, and nothing that need not be there; the page is shared.
 musl: ; $(MAKE) -s B=build/musl CC='$(MUSL)' CFLAGS='-O0' YAML=0 ISAL=0 ZLIB=0 SQLITE=0 MPI=0 CUDA=0 BLAS=0 all
-coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage -include tests/cov_exit.h' WASM=0 CUDA=0 all unit replay-build build/cov/failmalloc.so live-tests && tools/coverage build/cov
+coverage: ; $(MAKE) -s B=build/cov CFLAGS='-O0 --coverage -include tests/cov_exit.h' CUDA=0 all unit replay-build build/cov/failmalloc.so build/cov/tests/wire/knee-mpi.so live-tests && tools/coverage build/cov
 
 # HOURS=1: all targets in turn, an equal part of it each; tools/fuzz prints executions and rates.
 HOURS ?=
