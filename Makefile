@@ -276,7 +276,7 @@ live_stand_ins = $(addprefix $(1)/tests/live/,play cupti.so gpu.so gpu_older.so)
 live-tests: $(call live_stand_ins,$(B)) $(if $(filter 1,$(use_mpi)),$(B)/tests/live/mpi_job) $(agents)
 
 # In the place of knee-mpi.so: forked processes, and calls that fail (tests/measure/wire).
-$(B)/tests/wire/knee-mpi.so: tests/wire.c tests/place.h src/reach/runtime.h $(B)/measure.a $(B)/libknee.a
+$(B)/tests/wire/knee-mpi.so: tests/wire.c tests/place.h src/reach/local.c src/reach/runtime.h $(B)/measure.a $(B)/libknee.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(STD) -D_GNU_SOURCE $(WARN) $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@ -Wl,--exclude-libs,ALL $(B)/measure.a $(B)/libknee.a $(LDLIBS)
 

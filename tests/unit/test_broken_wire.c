@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include "bench/bench.h"
+#include "lab/lab_group.h"
 #include "lab/lab_hunt.h"
 #include "reach/exchange.h"
 #include "reach/host_buffer.h"
@@ -296,13 +297,31 @@ static void trainings_end(void **state)
     }
 }
 
+/* Why the link cannot be measured is said as it is: no memory on a rank, or a wire that broke. */
+static void link_says_why(void **state)
+{
+    struct peers peers;
+    struct training plain = {0, LAB_EVERY_STEP, true, true};
+    struct lab_setup setup = set_up(&plain);
+    struct lab_link link;
+    struct knee_err err = {0};
+    (void)state;
+    assert_int_equal(lab_sweep_link(begin(&peers, 0, 2, 9), &setup, &link, &err), KNEE_SYSTEM);
+    assert_non_null(strstr(err.what, reason));
+#if !UNIT_SANITIZED /* which end a program that asks for so much */
+    struct lab_group group = {.runtime = begin(&peers, 0, 2, 0), .rank = 0, .size = 2};
+    assert_false(lab_measure_link(&group, SIZE_MAX / 2 + 1, &link));
+    assert_true(group.failed);
+    assert_string_equal(peers.runtime.fault, "out of memory");
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exchanges_end),
-        cmocka_unit_test(starts_end),
-        cmocka_unit_test(benches_end),
-        cmocka_unit_test(trainings_end),
+        cmocka_unit_test(exchanges_end), cmocka_unit_test(starts_end),
+        cmocka_unit_test(benches_end),   cmocka_unit_test(trainings_end),
+        cmocka_unit_test(link_says_why),
     };
     return RUN(tests);
 }
