@@ -5,8 +5,12 @@
  * (KNEE_FAIL_ALL) from there on, as the system would let it fail; with KNEE_FAIL_KILL the process
  * is killed there instead, a write with half its bytes written. To the file KNEE_FAIL_COUNT goes a
  * line for each kind, its name and the number of calls, and one with the blocks of memory that were
- * not given back. strdup() and the others of the C library stand on malloc(), what fprintf()
- * writes does not come by here: what knee says about a failure is never lost to it.
+ * not given back. To the file KNEE_FAIL_PLACES goes a line for each place that calls, the first
+ * time it does: the kind, the number of the call, the place, which is the same in every run of the
+ * same program, and 1 where it is knee's own call; with KNEE_FAIL_PLACE the first call from there
+ * fails. What writes the counts of a coverage build does not fail. strdup() and the others of the C
+ * library stand on malloc(), what fprintf() writes does not come by here: what knee says about a
+ * failure is never lost to it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -23,6 +27,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "place.h"
 
 /* glibc's own, by the names that it keeps for those who replace them. */
 void *__libc_malloc(size_t size);
@@ -44,6 +50,8 @@ static int wanted = -1; /* a kind; KINDS: all of them, counted together */
 static atomic_long together;
 static long fail_at;
 static bool ready, all, kills;
+static const char *places; /* file; NULL: they are not looked for */
+static uint64_t fail_place;
 
 __attribute__((constructor)) static void begin(void)
 {
@@ -51,6 +59,11 @@ __attribute__((constructor)) static void begin(void)
     fail_at = at ? atol(at) : 0;
     all = getenv("KNEE_FAIL_ALL") != NULL;
     kills = getenv("KNEE_FAIL_KILL") != NULL;
+    places = getenv("KNEE_FAIL_PLACES");
+    fail_place = place_wanted("KNEE_FAIL_PLACE");
+    bool direct;
+    if (places || fail_place)
+        place_here(&direct); /* what the unwinder loads, it loads now */
     wanted = kind && strcmp(kind, "all") == 0 ? KINDS : ALLOC;
     for (int i = 0; i < KINDS; i++)
         if (kind && strcmp(kind, kinds[i].name) == 0)
@@ -75,11 +88,34 @@ __attribute__((destructor)) static void end(void)
     fclose(file);
 }
 
+/* The unwinder may allocate: that is nobody's call. */
+static bool fails_here(enum kind kind, long call)
+{
+    static _Thread_local bool inside;
+    static atomic_bool done;
+    if (inside)
+        return false;
+    inside = true;
+    bool direct;
+    uint64_t place = place_here(&direct);
+    bool known = place != 0;
+    place ^= (uint64_t)kind << 56;
+    if (places && known && place_is_new(place))
+        place_note(places, kinds[kind].name, call, place, direct);
+    bool failing = known && place == fail_place && !atomic_exchange(&done, true);
+    if (failing)
+        errno = kinds[kind].error;
+    inside = false;
+    return failing;
+}
+
 static bool fails(enum kind kind)
 {
     if (!ready)
         return false;
     long call = atomic_fetch_add(&calls[kind], 1) + 1;
+    if (places || fail_place)
+        return fails_here(kind, call);
     if (wanted != KINDS && wanted != (int)kind)
         return false;
     call = wanted == KINDS ? atomic_fetch_add(&together, 1) + 1 : call;
@@ -141,9 +177,17 @@ void *mmap(void *at, size_t length, int rights, int flags, int fd, off_t offset)
 
 /* ---- Files ---- */
 
+/* A coverage build writes its counts: from here on nothing fails. */
+static void look_for_counts(const char *path)
+{
+    size_t length = strlen(path);
+    ready = ready && !(length > 5 && strcmp(path + length - 5, ".gcda") == 0);
+}
+
 int open(const char *path, int flags, ...)
 {
     FIND(open)
+    look_for_counts(path);
     va_list arguments;
     va_start(arguments, flags);
     mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
@@ -154,6 +198,7 @@ int open(const char *path, int flags, ...)
 int open64(const char *path, int flags, ...)
 {
     FIND(open64)
+    look_for_counts(path);
     va_list arguments;
     va_start(arguments, flags);
     mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;

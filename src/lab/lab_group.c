@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -309,10 +310,16 @@ bool lab_measure_link(struct lab_group *group, size_t large_bytes, struct lab_li
     unsigned char *room = good ? calloc(2, large_bytes) : NULL;
     struct lab_group pair = *group;
     pair.size = 2;
-    if (room && group->rank < 2)
+    if (good && !room) {
+        snprintf(group->runtime->fault, sizeof group->runtime->fault, "out of memory");
+        group->failed = true;
+        return false;
+    }
+    if (good && group->rank < 2)
         good = time_ping(&pair, &small_s) && time_swaps(&pair, room, large_bytes, &large_s);
     free(room);
-    if (!good || !room)
+    group->failed = group->failed || pair.failed;
+    if (!good)
         return false;
     if (group->rank == 0) {
         values[0] = small_s;
@@ -325,7 +332,6 @@ bool lab_measure_link(struct lab_group *group, size_t large_bytes, struct lab_li
         else if (group->rank == other)
             good = lab_swap(group, 0, NULL, 0, 0, values, sizeof values);
     }
-    group->failed = group->failed || pair.failed;
     *out = (struct lab_link){values[0], values[1]};
     return good && values[1] > 0;
 }

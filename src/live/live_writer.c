@@ -448,20 +448,27 @@ static void next_sample(void)
     arm(last.number + 1);
 }
 
-/* What was launched last may not have run yet: two looks that bring nothing new, a step later. */
+/* What was launched last may not have run yet: two looks that bring nothing new, a step later.
+ * Where all is recorded every look brings something new: two steps later it is over. */
+static bool is_drained(int64_t waited_ns)
+{
+    if (live_config()->always)
+        return sample.boundaries > 2 || waited_ns > INTERVAL_NS;
+    bool settled = sample.boundaries > 1 || waited_ns > INTERVAL_NS || is_mpi();
+    return (settled && sample.quiet_rounds >= 2) || waited_ns > 5 * INTERVAL_NS;
+}
+
 static void drain(void)
 {
     int64_t waited_ns = live_now_ns() - sample.end.at_ns;
     size_t news = is_mpi() ? 0 : live_cupti_drain();
     sample.quiet_rounds = news ? 0 : sample.quiet_rounds + 1;
-    bool settled =
-        sample.boundaries > 1 || waited_ns > INTERVAL_NS || is_mpi() || live_config()->always;
-    if ((settled && sample.quiet_rounds >= 2) || waited_ns > 5 * INTERVAL_NS) {
-        if (!is_mpi() && !live_config()->always)
-            live_cupti_leave();
-        write_sample();
-        next_sample();
-    }
+    if (!is_drained(waited_ns))
+        return;
+    if (!is_mpi() && !live_config()->always)
+        live_cupti_leave();
+    write_sample();
+    next_sample();
 }
 
 /* ---- Steps ---- */

@@ -162,6 +162,113 @@ def soon(directory, changed_at):
         fail(f"steps became longer at {at}; sampled: {numbers}, one in {rows[-1]['every']}")
 
 
+def traces(folder):
+    for path in sorted(glob.glob(folder + "step-*.json")):
+        with open(path) as f:
+            yield json.load(f)["traceEvents"]
+
+
+def traced(directory, *names):
+    """Kernels and copies of these names are in the sampled steps."""
+    (folder,) = folders(directory)
+    found = {e["name"] for events in traces(folder) for e in events}
+    if not set(names) <= found:
+        fail(f"{set(names) - found} not among {sorted(found)}")
+
+
+def untraced(directory):
+    (folder,) = folders(directory)
+    if any(s["sampled"] for s in lines(folder, "steps.jsonl")) or not lines(folder, "calls.jsonl"):
+        fail("sampled without CUPTI, or no collectives")
+
+
+def flooded(directory):
+    """More kernels than buffers: those that were lost are counted, and names beyond the table are said to be unknown."""
+    (folder,) = folders(directory)
+    rows = [s for s in lines(folder, "steps.jsonl") if s["sampled"]]
+    if not rows or not any(s["lost"] > 0 for s in rows) or max(s["kernels"] for s in rows) < 10000:
+        fail(f"lost {[s['lost'] for s in rows]}, kernels {[s['kernels'] for s in rows]}")
+    traced(directory, "unknown", "kernel_1")
+
+
+def always(directory):
+    """Steps are sampled all the time, though every look brings kernels of the next; their labels are whole."""
+    (folder,) = folders(directory)
+    rows = [s for s in lines(folder, "steps.jsonl") if s["step"] >= 0]
+    done = [s for s in rows if s["sampled"]]
+    if about(folder)["cupti"] != "always" or len(done) < 5:
+        fail(f"{len(done)} of {len(rows)} lines are sampled steps")
+    if not all(0.8e-3 < s["compute_s"] < 3e-3 for s in done[1:]):
+        fail(f"a step of 3 ms with 1.6 ms of kernels: {[s['compute_s'] for s in done]}")
+
+
+def gpu(directory, which, silent):
+    (folder,) = folders(directory)
+    a, keys = about(folder), {"energy_j", "power_w", "sm_mhz", "throttle", "temp_c"}
+    known = not silent or silent[0] in "ECRTPN"
+    uuid, name = "GPU-30313233-3435-3637-3839-3a3b3c3d3e3f", 'Stand-in "3"'
+    if a.get("gpu_uuid") != (None if silent[:4] in ("Uuid", "Devi") else uuid):
+        fail(str(a))
+    if a.get("gpu") != (name if which == "gpu" and silent[:4] not in ("Uuid", "Devi", "Name") else None):
+        fail(str(a))
+    told = [s for s in lines(folder, "steps.jsonl") if "gpu_s" in s]
+    lacks = {"Energy=1": {"energy_j"}, "Clock=1": {"sm_mhz", "throttle"}, "Temperature=1": {"temp_c"}, "Power=1": {"power_w"}}
+    for s in told:
+        here = keys - lacks.get(silent, set())
+        if set(s) & keys != here or s.get("power_w", 500) != 500 or s.get("sm_mhz", 1980) != 1980 or s.get("temp_c", 61) != 61:
+            fail(f"{which} {silent}: {s}")
+        if s.get("throttle", 4) != (0 if silent == "Reasons=1" else 4) and "throttle" in s:
+            fail(f"{which} {silent}: {s}")
+    if bool(told) != known:
+        fail(f"{which} '{silent}': {len(told)} lines tell of the GPU")
+
+
+def pairs(directory, steps, each):
+    (folder,) = folders(directory)
+    rows = [c for c in lines(folder, "calls.jsonl") if "peer" in c]
+    for op in ("Send", "Recv"):
+        mine = [c for c in rows if c["op"] == op]
+        if len(mine) != int(steps) * int(each) or any(c["peer"] != 1 or c["bytes"] != 4096 for c in mine):
+            fail(f"{len(mine)} of {op}: {mine[:2]}")
+        if sorted(c["seq"] for c in mine) != list(range(len(mine))):
+            fail(f"{op} are numbered {sorted(c['seq'] for c in mine)[:9]}")
+
+
+def left_out(directory, least):
+    (folder,) = folders(directory)
+    if lines(folder, "steps.jsonl")[-1]["left_out"] < int(least):
+        fail(f"left out: {lines(folder, 'steps.jsonl')[-1]['left_out']}")
+
+
+def release(directory, version, times):
+    (folder,) = folders(directory)
+    a = about(folder)
+    if a["nccl"] != version or a["kernel_times"] != (times == "yes") or ("why" in a) != (times == "no"):
+        fail(str(a))
+
+
+def paused(directory):
+    (folder,) = [f for f in folders(directory)]
+    starts = sorted(c["start_ns"] for c in lines(folder, "calls.jsonl"))
+    gaps = [b - a for a, b in zip(starts, starts[1:]) if b - a > 400e6]
+    if len(gaps) != 1 or not 0.4e9 < gaps[0] < 2.5e9 or starts[-1] - starts[0] < 2e9:
+        fail(f"gaps of {gaps} ns in {starts[-1] - starts[0]} ns")
+
+
+def every(directory):
+    """Each kind of call of MPI is recorded, on both ranks, with its bytes."""
+    wanted = {"AllReduce": 32768, "Reduce": 800, "Broadcast": 800, "AllGather": 800, "ReduceScatter": 800, "AlltoAll": 800, "Gather": 800,
+              "Scatter": 800, "Barrier": 0, "Wait": 0}
+    for folder in folders(directory):
+        rows = lines(folder, "calls.jsonl")
+        for op, size in wanted.items():
+            if not any(c["op"] == op and c["bytes"] == size for c in rows):
+                fail(f"{op} of {size} bytes is missing: {[c for c in rows if c['op'] == op]}")
+        rank = about(folder)["rank"]
+        if not any(c["op"] == ("Send" if rank == 0 else "Recv") and c["peer"] == 1 - rank for c in rows):
+            fail(f"no message of rank {rank}")
+
+
 def killed(directory, steps):
     (folder,) = folders(directory)
     about(folder)
@@ -228,4 +335,4 @@ def mpi(directory, late, truth_file, knee):
 
 
 if __name__ == "__main__":
-    {"events": events, "threads": threads, "sampled": sampled, "starved": starved, "leaves": leaves, "soon": soon, "stuck": stuck, "spent": spent, "killed": killed, "bounded": bounded, "mpi": mpi}[sys.argv[1]](*sys.argv[2:])
+    globals()[sys.argv[1]](*sys.argv[2:])

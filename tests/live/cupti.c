@@ -9,6 +9,9 @@
  *   STAND_IN_TAKEN_MS=A-B  between so many milliseconds after the start somebody else is the client
  *   STAND_IN_VERSION=N     what cuptiGetVersion() says (130000)
  *   STAND_IN_COST_US=N     the first launch after it came takes so long (0)
+ *   STAND_IN_SAYS=NAME=N   the call whose name ends so says N; with it, nothing is done
+ *   STAND_IN_ODD=1         every launch brings records of all other kinds too, and damaged ones
+ *   STAND_IN_FLOOD=N       every launch brings N kernels more, of ten thousand names
  *   STAND_IN_LOG=FILE      gets a line at the end: launches, of them attached, times that it came
  * and left, calls that were wrong
  */
@@ -32,6 +35,11 @@ enum {
     LAUNCH_ID = 211,
     COPY_ID = 41,
     GRAPH_ID = 311,
+    MEMSET = 2,
+    DRIVER = 4,
+    MEMCPY2 = 22,
+    UNKNOWN = 60,
+    NAMES = 10000,
     TAKEN = 39,
     NO_MORE = 12,
     EXIT_SITE = 1
@@ -105,6 +113,16 @@ static int64_t clock_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - SHIFT_NS;
 }
 
+/* What a call is told to say; 0: what it says of itself. */
+static int told(const char *name)
+{
+    const char *text = getenv("STAND_IN_SAYS");
+    size_t length = strlen(name);
+    return text && strncmp(text, name, length) == 0 && text[length] == '='
+               ? (int)strtol(text + length + 1, NULL, 10)
+               : 0;
+}
+
 static bool taken(void)
 {
     static int64_t began_ns;
@@ -117,6 +135,8 @@ static bool taken(void)
 
 int cuptiActivityRegisterCallbacks(request_fn *r, complete_fn *c)
 {
+    if (told("RegisterCallbacks"))
+        return told("RegisterCallbacks");
     pthread_mutex_lock(&lock);
     attach();
     request = r;
@@ -127,6 +147,8 @@ int cuptiActivityRegisterCallbacks(request_fn *r, complete_fn *c)
 
 int cuptiActivityEnable(int kind)
 {
+    if (told("Enable") && kind == RUNTIME) /* one of the last */
+        return told("Enable");
     pthread_mutex_lock(&lock);
     attach();
     enabled[kind] = true;
@@ -163,9 +185,10 @@ int cuptiActivityGetNextRecord(uint8_t *bytes, size_t valid, void **record)
     uint32_t kind = 0;
     if (*record) {
         memcpy(&kind, *record, sizeof kind);
-        next = (uint8_t *)*record + (kind == KERNEL   ? KERNEL_BYTES
-                                     : kind == MEMCPY ? COPY_BYTES
-                                                      : CALL_BYTES);
+        next = (uint8_t *)*record + (kind == KERNEL ? KERNEL_BYTES
+                                     : kind == MEMCPY || kind == MEMCPY2 || kind == MEMSET
+                                         ? COPY_BYTES
+                                         : CALL_BYTES);
     }
     if (next >= bytes + valid)
         return NO_MORE;
@@ -176,6 +199,8 @@ int cuptiActivityGetNextRecord(uint8_t *bytes, size_t valid, void **record)
 int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *out)
 {
     (void)context, (void)stream;
+    if (told("DroppedRecords"))
+        return told("DroppedRecords");
     *out = dropped;
     dropped = 0;
     return 0;
@@ -183,6 +208,8 @@ int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *ou
 
 int cuptiGetTimestamp(uint64_t *ns)
 {
+    if (told("Timestamp"))
+        return told("Timestamp");
     must_be_attached();
     *ns = (uint64_t)clock_ns();
     return 0;
@@ -190,6 +217,8 @@ int cuptiGetTimestamp(uint64_t *ns)
 
 int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
 {
+    if (told("CallbackName"))
+        return told("CallbackName");
     must_be_attached();
     *name = domain == 2 && id == LAUNCH_ID  ? "cudaLaunchKernel_v7000"
             : domain == 2 && id == COPY_ID  ? "cudaMemcpyAsync_v3020"
@@ -201,6 +230,8 @@ int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
 int cuptiSubscribe(void **subscriber, void *callback, void *data)
 {
     (void)data;
+    if (told("Subscribe"))
+        return told("Subscribe");
     pthread_mutex_lock(&lock);
     attach();
     int code = taken() || subscriber_callback ? TAKEN : 0;
@@ -224,6 +255,8 @@ int cuptiUnsubscribe(void *subscriber)
 
 int cuptiEnableDomain(uint32_t on, void *subscriber, int domain)
 {
+    if (told("EnableDomain"))
+        return told("EnableDomain");
     pthread_mutex_lock(&lock);
     wrong += subscriber != &lock || !subscriber_callback;
     domains[domain % 8] = on;
@@ -242,6 +275,8 @@ int cuptiEnableCallback(uint32_t on, void *subscriber, int domain, uint32_t id)
 
 int cuptiGetVersion(uint32_t *version)
 {
+    if (told("Version"))
+        return told("Version");
     const char *said = getenv("STAND_IN_VERSION");
     *version = said ? (uint32_t)strtoul(said, NULL, 10) : 130000;
     return 0;
@@ -349,6 +384,46 @@ static void put_copy(uint32_t stream, int64_t begin, int64_t dur_ns)
     PUT(c, 44, uint32_t, correlation);
 }
 
+/* What the agent does not use, or cannot know. */
+static void put_odd(uint32_t stream, int64_t begin)
+{
+    static const uint32_t kinds[] = {MEMSET, MEMCPY2, MEMCPY, DRIVER, RUNTIME, UNKNOWN, KERNEL};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        bool call = kinds[i] == DRIVER || kinds[i] == RUNTIME || kinds[i] == UNKNOWN;
+        uint8_t *at = enabled[KERNEL] && request ? room(call                 ? CALL_BYTES
+                                                        : kinds[i] == KERNEL ? KERNEL_BYTES
+                                                                             : COPY_BYTES)
+                                                 : NULL;
+        if (!at)
+            return;
+        PUT(at, 0, uint32_t, kinds[i]);
+        PUT(at, 4, uint32_t, kinds[i] == RUNTIME ? 5000 : 77); /* no such call, no such copy */
+        PUT(at, call ? 8 : 16, uint64_t, (uint64_t)begin);
+        PUT(at, call ? 16 : 24, uint64_t, (uint64_t)begin + 500);
+        if (!call)
+            PUT(at, kinds[i] == KERNEL ? 48 : 40, uint32_t, stream);
+    }
+}
+
+static void put_flood(long count, uint32_t stream, int64_t begin)
+{
+    static char names[NAMES][16];
+    static long next;
+    for (long i = 0; i < count; i++, next++) {
+        uint8_t *k = enabled[KERNEL] && request ? room(KERNEL_BYTES) : NULL;
+        char *name = names[next % NAMES];
+        if (!k)
+            return;
+        if (!*name)
+            snprintf(name, sizeof names[0], "kernel_%ld", next);
+        PUT(k, 0, uint32_t, KERNEL);
+        PUT(k, 16, uint64_t, (uint64_t)begin);
+        PUT(k, 24, uint64_t, (uint64_t)begin + 10);
+        PUT(k, 48, uint32_t, stream);
+        PUT(k, 104, const char *, name);
+    }
+}
+
 void stand_in_launch(const char *name, uint32_t stream, int64_t dur_ns)
 {
     bool copy = strncmp(name, "Memcpy", 6) == 0, graph = strncmp(name, "Graph", 5) == 0;
@@ -366,6 +441,11 @@ void stand_in_launch(const char *name, uint32_t stream, int64_t dur_ns)
         put_copy(stream, begin, dur_ns);
     else
         put_kernel(name, stream, begin, dur_ns);
+    const char *flood = getenv("STAND_IN_FLOOD");
+    if (getenv("STAND_IN_ODD"))
+        put_odd(stream, begin);
+    if (flood)
+        put_flood(strtol(flood, NULL, 10), stream, begin);
     bool pays = is_new;
     is_new = false;
     pthread_mutex_unlock(&lock);

@@ -18,6 +18,9 @@
  *   host_us=N     every step copies its input at once, and then the host does something else (0)
  *   graph=0|1     its own kernels are launched as graphs (0)
  *   stuck=0|1     the GPU's times stay those of the first collective (0)
+ *   pairs=N       every step also sends N messages to the next rank and receives as many (0)
+ *   comms=N       so many communicators are made before (0)
+ *   gpu=0|1       CUDA's driver is there: the stand-in that STAND_IN_GPU names (0)
  *   slow_from=N   from this step on all are slow_us=N longer (0)
  *
  * Prints how long a step took, in microseconds, how long the agent's callbacks took in all, and how
@@ -47,8 +50,8 @@ struct profiler {
 
 static struct settings {
     long api, steps, calls, channels, step_us, late, stale, dur_ns, wait_ns, alike, fork, threads,
-        lost, kill, cuda, loader_us, host_us, slow_from, slow_us, graph, stuck;
-} set = {5, 200, 4, 2, 2000, 1, 0, 400000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+        lost, kill, cuda, loader_us, host_us, slow_from, slow_us, graph, stuck, pairs, comms, gpu;
+} set = {5, 200, 4, 2, 2000, 1, 0, 400000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
 static const struct {
     const char *name;
@@ -64,7 +67,8 @@ static const struct {
     {"cuda", &set.cuda},       {"loader_us", &set.loader_us},
     {"host_us", &set.host_us}, {"slow_from", &set.slow_from},
     {"slow_us", &set.slow_us}, {"graph", &set.graph},
-    {"stuck", &set.stuck},
+    {"stuck", &set.stuck},     {"pairs", &set.pairs},
+    {"comms", &set.comms},     {"gpu", &set.gpu},
 };
 
 static const struct profiler *profiler;
@@ -293,6 +297,43 @@ static void one_call(struct worker *w, int kind, size_t count)
         w->gpu_ns = end_ns + 1000;
 }
 
+static void p2p(unsigned char *d, void *group, uint64_t hash, bool sends, size_t count)
+{
+    bool old = set.api <= 3;
+    size_t func = old ? 40 : 24, type = old ? 56 : 40, peer = old ? 72 : 56;
+    event(d, 4, group);
+    if (set.api <= 3)
+        PUT(d, 32, uint64_t, hash);
+    if (set.api == 1) {
+        d[func] = sends ? 6 : 7;
+        d[type] = 7;
+    } else {
+        PUT(d, func, const char *, sends ? "Send" : "Recv");
+        PUT(d, type, const char *, "ncclFloat32");
+    }
+    PUT(d, type + 8, size_t, count);
+    PUT(d, peer, int, 1);
+    if (set.api >= 4)
+        d[60] = (unsigned char)set.channels;
+    if (set.api >= 5)
+        PUT(d, 64, void *, group);
+}
+
+static void one_pair(struct worker *w, bool sends)
+{
+    unsigned char d[256];
+    void *group = NULL, *call = NULL;
+    event(d, 1, NULL);
+    play_start(w->context, &group, d);
+    p2p(d, group, w->hash, sends, 1 << 10);
+    play_start(w->context, &call, d);
+    struct told t = {call, w->context, w->gpu_ns, w->gpu_ns + 1000};
+    tell(&t);
+    play_stop(call);
+    play_stop(group);
+    w->gpu_ns += 2000;
+}
+
 static void load_input(void)
 {
     if (!launch_kernel || !(set.loader_us || set.host_us))
@@ -306,6 +347,8 @@ static void one_step(struct worker *w)
 {
     load_input();
     long calls = set.alike ? 2 * set.alike : set.calls;
+    for (long i = 0; i < 2 * set.pairs; i++)
+        one_pair(w, i % 2 == 0);
     for (long i = 0; i < calls; i++) {
         if (set.alike)
             one_call(w, i < set.alike ? 1 : 2, 1 << 20);
@@ -383,6 +426,15 @@ static void *play(void *which)
     return NULL;
 }
 
+/* What NCCL says of itself; without STAND_IN_NCCL it cannot tell. */
+__attribute__((visibility("default"))) int ncclGetVersion(int *version);
+int ncclGetVersion(int *version)
+{
+    const char *said = getenv("STAND_IN_NCCL");
+    *version = said ? atoi(said) : 0;
+    return said ? 0 : 1;
+}
+
 static void parse(int argc, char **argv)
 {
     for (int i = 2; i < argc; i++) {
@@ -421,6 +473,10 @@ int main(int argc, char **argv)
         return 2;
     if (set.cuda)
         begin_cuda(agent);
+    if (set.gpu && !dlopen(getenv("STAND_IN_GPU"), RTLD_NOW))
+        return 2;
+    for (long i = 0; i < set.comms; i++)
+        part(&(struct worker){.hash = 0xc0000 + (uint64_t)i});
     pthread_create(&proxy_thread, NULL, proxy, NULL);
     int64_t began_ns = now_ns();
     for (long i = 1; i < set.threads && i < 16; i++)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Speaks the protocol of NCCL's RAS service for a job that never ran: ras.py RANKS [late=R] [hang=R|all] [dead=R] [old=1]
-[noise=1]. Prints its port. Every rank enqueues 4 collectives a step of 100 ms; a late one 60 ms after the others; from the
+[noise=1] [ends=N] [other=1] [damaged=1]. ends: it breaks off after N lines; other: it is another service; damaged: what it says is no JSON. Prints its port. Every rank enqueues 4 collectives a step of 100 ms; a late one 60 ms after the others; from the
 start on nothing moves with hang (rank R has not enqueued the last step's)."""
 import json
 import random
@@ -40,8 +40,18 @@ print(server.getsockname()[1], flush=True)
 while True:
     client, _ = server.accept()
     with client, client.makefile("rw", newline="\n") as lines:
-        for line in lines:
+        for count, line in enumerate(lines):
             words = line.strip().upper()
+            if str(count) == p.get("ends"):
+                lines.write("S" * 400 if "longer" in p else "SERVER PROT")
+                break
+            if "other" in p:
+                lines.write("220 ready\n")
+                lines.flush()
+                continue
+            if "damaged" in p and words == "VERBOSE STATUS":
+                lines.write('{"nccl_version": "2.28.9", "communicators": [{"hash":')
+                break
             if words.startswith("CLIENT PROTOCOL"):
                 lines.write("SERVER PROTOCOL 2\n")
             elif words == "SET FORMAT JSON":
