@@ -1116,14 +1116,14 @@ static void too_much_is_told(void **state)
     struct knee_checkup c = examine(&facts, 1, NULL);
     assert_int_equal(c.count, 4096);
     assert_int_equal(c.unlisted, 5000 - 4096);
-    assert_true(has_gap(&c, "further findings") && !has_gap(&c, "further facts"));
+    assert_true(has_gap(&c, "further findings") && c.dropped == 0);
     knee_checkup_release(&c);
     knee_facts_release(&facts);
     knee_fact_put(&facts, "NCCL_IB_TIMEOUT", "env", knee_slice_of("22"));
     for (size_t i = 0; i <= KNEE_FACTS_MAX; i++)
         knee_fact_put(&facts, "", "x", knee_slice_of("y"));
     c = examine(&facts, 1, NULL);
-    assert_true(has_gap(&c, "further facts") && !has_gap(&c, "further findings"));
+    assert_true(c.dropped > 0 && !has_gap(&c, "further findings"));
     assert_int_equal(c.count, 0);
     knee_checkup_release(&c);
     knee_facts_release(&facts);

@@ -244,10 +244,9 @@ static const struct gap {
 };
 
 /* What there was too much of. */
-static const struct gap more_facts = {NULL, "further facts", "a host tells more than 131072"},
-                        more_findings = {NULL, "further findings", "there are more than 4096"};
-_Static_assert(KNEE_FACTS_MAX == 131072 && FINDINGS_MAX == 4096, "as the words say");
-_Static_assert(sizeof gaps / sizeof *gaps + 2 <= KNEE_CHECKUP_GAPS, "all of them at once");
+static const struct gap more_findings = {NULL, "further findings", "there are more than 4096"};
+_Static_assert(FINDINGS_MAX == 4096, "as the words say");
+_Static_assert(sizeof gaps / sizeof *gaps + 1 <= KNEE_CHECKUP_GAPS, "all of them at once");
 
 static void note_gap(struct knee_checkup *out, const struct gap *gap)
 {
@@ -257,7 +256,6 @@ static void note_gap(struct knee_checkup *out, const struct gap *gap)
 
 static void note_gaps(struct knee_checkup *out, struct knee_facts *hosts, size_t count)
 {
-    size_t dropped = 0;
     for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++) {
         bool seen = false;
         for (size_t i = 0; i < count && !seen; i++)
@@ -265,10 +263,6 @@ static void note_gaps(struct knee_checkup *out, struct knee_facts *hosts, size_t
         if (!seen)
             note_gap(out, &gaps[g]);
     }
-    for (size_t i = 0; i < count; i++)
-        dropped += hosts[i].dropped;
-    if (dropped)
-        note_gap(out, &more_facts);
     if (out->unlisted)
         note_gap(out, &more_findings);
 }
