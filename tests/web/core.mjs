@@ -77,7 +77,7 @@ for (const file of sources.filter((f) => /\.(md|txt)$/.test(f)))
       if (["--json", "--csv", "--markdown", "--brief", "--ascii"].includes(flag)) continue;
       if (!flag.startsWith("--") || /^--(solve|for|job|example|cluster-file|help|output|html|hel|hf|megatron|deepspeed|torchtitan|nemo|rates|perfetto|ops|mpi|simulate)$/.test(flag)) plain = false;
       const given = value ?? list[++i];
-      if (given === undefined || flag === "--bandwith") plain = false; // what only a command line can get wrong
+      if (given === undefined || flag === "--bandwith" || flag === "--") plain = false; // what only a command line can get wrong
       if (flag.includes("|") || given?.includes("|") || given?.startsWith("'")) plain = false; // a shell's
       if (flag === "--cluster" && given?.includes("/")) plain = false; // a file, which the core is given another way
       args.push(flag, given ?? "");
