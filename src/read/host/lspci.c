@@ -25,8 +25,13 @@ static bool address_of(struct knee_slice line, char *out, size_t size)
     for (size_t i = 0; i < word.length; i++)
         if (!hex(word.at[i]) && word.at[i] != ':' && word.at[i] != '.')
             return false;
-    knee_format(out, size, "%s%.*s", word.length == 7 ? "0000:" : "", (int)word.length, word.at);
-    return out[4] == ':' && out[7] == ':' && out[10] == '.';
+    char whole[16];
+    knee_format(whole, sizeof whole, "%s%.*s", word.length == 7 ? "0000:" : "", (int)word.length,
+                word.at);
+    if (whole[4] != ':' || whole[7] != ':' || whole[10] != '.')
+        return false;
+    knee_format(out, size, "%s", whole);
+    return true;
 }
 
 /* First that fits; NVSwitches are "Bridge: NVIDIA", not "PCI bridge". */
