@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,21 +20,26 @@ static void keep(char letter)
     knee_stop_keep(&text);
 }
 
-static void *idle(void *ctx)
+static void *idle(void *running)
 {
+    atomic_store((atomic_bool *)running, true);
     for (;;)
         pause();
-    return ctx;
+    return NULL;
 }
 
-/* The handler writes in a thread of its own and waits for its reader; this one keeps more. */
+/* The handler writes in a thread of its own and waits for its reader; this one keeps more. The
+ * signal waits for the thread: a sanitizer complains of one that ends before it knows its stack. */
 static void work_and_be_stopped(bool disarm)
 {
     pthread_t thread;
+    static atomic_bool running;
     knee_stop_arm("stopped\n");
     keep('a');
-    if (pthread_create(&thread, NULL, idle, NULL) != 0)
+    if (pthread_create(&thread, NULL, idle, &running) != 0)
         _exit(9);
+    while (!atomic_load(&running))
+        usleep(1000);
     pthread_kill(thread, SIGTERM);
     usleep(100000);
     if (disarm)
