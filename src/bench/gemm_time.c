@@ -77,6 +77,13 @@ static knee_status not_here(const char *what, struct knee_err *err)
     return KNEE_SYSTEM;
 }
 
+static knee_status no_libraries(struct knee_err *err)
+{
+    knee_fail(err, KNEE_SYSTEM, "--gemm", "libcudart and libcublas are not found");
+    knee_hint(err, "LD_LIBRARY_PATH says where they lie: CUDA's lib64, or PyTorch's nvidia/*/lib");
+    return KNEE_SYSTEM;
+}
+
 static knee_status load(struct cuda *cuda, struct knee_err *err)
 {
     static const char *const drivers[] = {"libcuda.so.1", NULL};
@@ -87,7 +94,7 @@ static knee_status load(struct cuda *cuda, struct knee_err *err)
     if (!(cuda->driver = library(drivers)))
         return not_here("there is no driver of one here (libcuda.so.1)", err);
     if (!(cuda->runtime = library(runtimes)) || !(cuda->blas = library(blases)))
-        return not_here("CUDA's libraries libcudart and libcublas are not found", err);
+        return no_libraries(err);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         void *from, *symbol;
         memcpy(&from, (char *)cuda + calls[i].library, sizeof from);

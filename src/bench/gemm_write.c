@@ -25,18 +25,48 @@ static double off_by(const struct knee_machine *machine, const struct knee_timed
 
 /* ---- Words ---- */
 
-/* "4.1 % quicker than" */
-static void say_speed(double speed, struct knee_text *text)
+#define ALIKE 0.02 /* GPUs of one name differ by as much */
+
+/* What to do. */
+static void say_advice(const struct knee_gemm_report *report, struct knee_text *text)
 {
-    if (fabs(speed - 1) < 0.01)
-        knee_text_puts(text, "as quick as");
+    double speed = report->fit->speed;
+    if (fabs(speed - 1) < ALIKE)
+        knee_text_printf(text, "Nothing to change: products take this %s as long as knee assumes.",
+                         report->gpu->name);
     else
-        knee_text_printf(text, "%s %s than", knee_percent(fabs(speed - 1)).s,
-                         speed > 1 ? "quicker" : "slower");
+        knee_text_printf(text,
+                         "Use its own constants, knee plan --rates FILE (--calibrate FILE writes "
+                         "them): products take this %s %s %s than knee assumes.",
+                         report->gpu->name, knee_percent(fabs(1 / speed - 1)).s,
+                         speed > 1 ? "less time" : "longer");
 }
 
-static void say_left_aside(const struct knee_timed_products *gemm, struct knee_text *text)
+/* Why. */
+static void say_reason(const struct knee_gemm_report *report, struct knee_text *text)
 {
+    const struct knee_products_fit *fit = report->fit;
+    knee_text_printf(text, "%zu products were timed alone.", fit->count);
+    if (fit->of[KNEE_16BIT])
+        knee_text_printf(text,
+                         " Large 16-bit ones reach %s of the peak, where %s were assumed; in "
+                         "training %s, by the same factor.",
+                         knee_percent(fit->machine.rates.gemm_16bit).s,
+                         knee_percent(fit->as_known.rates.gemm_16bit).s,
+                         knee_percent(fit->rates.gemm_16bit).s);
+}
+
+/* How sure. */
+static void say_error(const struct knee_gemm_report *report, struct knee_text *text)
+{
+    const struct knee_products_fit *fit = report->fit;
+    const struct knee_timed_products *gemm = report->gemm;
+    knee_text_printf(text, "The model was off by %s and is by %s (median of single products",
+                     knee_percent(fit->shipped).s, knee_percent(fit->fitted).s);
+    if (!isnan(fit->left_out))
+        knee_text_printf(text, "; %s on every second one, fitted on the others",
+                         knee_percent(fit->left_out).s);
+    knee_text_puts(text, ").");
     if (gemm->others)
         knee_text_printf(text, " %zu of other types (%s) left aside.", gemm->others,
                          knee_safe(gemm->other, 20).s);
@@ -45,26 +75,9 @@ static void say_left_aside(const struct knee_timed_products *gemm, struct knee_t
                          gemm->first_line);
 }
 
-static void sentence(const struct knee_gemm_report *report, struct knee_text *text)
-{
-    const struct knee_products_fit *fit = report->fit;
-    knee_text_printf(text, "This %s is ", report->gpu->name);
-    say_speed(fit->speed, text);
-    knee_text_printf(text, " knee takes it to be: %zu products, timed alone, median.", fit->count);
-    if (fit->of[KNEE_16BIT])
-        knee_text_printf(text, " Large 16-bit ones reach %s of the peak; %s were assumed.",
-                         knee_percent(fit->machine.rates.gemm_16bit).s,
-                         knee_percent(fit->as_known.rates.gemm_16bit).s);
-    knee_text_printf(text, " The model was off by %s and is now by %s (median",
-                     knee_percent(fit->shipped).s, knee_percent(fit->fitted).s);
-    if (!isnan(fit->left_out))
-        knee_text_printf(text, "; %s on every second one, fitted on the others",
-                         knee_percent(fit->left_out).s);
-    knee_text_puts(text,
-                   "). --calibrate FILE writes the constants, and knee plan --rates FILE uses "
-                   "them.");
-    say_left_aside(report->gemm, text);
-}
+typedef void sayer(const struct knee_gemm_report *report, struct knee_text *text);
+static sayer *const sayers[] = {say_advice, say_reason, say_error};
+#define SAYERS (sizeof sayers / sizeof *sayers)
 
 /* ---- Tables ---- */
 
@@ -123,8 +136,10 @@ static void write_text(const struct knee_gemm_report *report, enum knee_format f
                        const struct knee_style *style, struct knee_text *text)
 {
     struct knee_text words = {.alloc = text->alloc};
-    sentence(report, &words);
-    knee_say(&words, format, style, text);
+    for (size_t i = 0; i < SAYERS; i++) {
+        sayers[i](report, &words);
+        knee_say(&words, format, style, text);
+    }
     knee_text_puts(text, "\n");
     products_table(report, format, style, text);
     if (style->brief)
@@ -154,7 +169,10 @@ static void write_json(const struct knee_gemm_report *report, struct knee_text *
     struct knee_text words = {.alloc = text->alloc};
     knee_json_open(&json, NULL, '{');
     knee_json_string(&json, "schema", "knee.gemm/1");
-    sentence(report, &words);
+    for (size_t i = 0; i < SAYERS; i++) {
+        knee_text_puts(&words, i ? " " : "");
+        sayers[i](report, &words);
+    }
     knee_json_words(&json, "verdict", &words);
     knee_json_string(&json, "gpu", report->gpu->name);
     knee_json_whole(&json, "products", (int64_t)report->gemm->count);

@@ -85,6 +85,22 @@ static void slower_products_are_slower_in_plans(void **state)
                     1.1 * knee_timed_product_s(&shipped, &large), 0.02);
 }
 
+/* Where the share of training was itself taken from products timed alone, both are one. */
+static void alone_and_training_differ_where_runs_told(void **state)
+{
+    static const struct {
+        const char *gpu;
+        double quicker; /* alone than in training */
+    } cases[] = {{"l40s", 1},    {"mi300x", 1},  {"mi355x", 1},  {"gaudi3", 1}, {"v100", 1},
+                 {"a100", 1.06}, {"h100", 1.23}, {"h200", 1.23}, {"b200", 1.52}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_machine machine = machine_of(cases[i].gpu);
+        assert_relative(machine.rates.gemm_alone / machine.rates.gemm_16bit, cases[i].quicker,
+                        cases[i].quicker > 1 ? 0.05 : 1e-9);
+    }
+}
+
 static void few_products_are_no_fit(void **state)
 {
     struct knee_machine machine = machine_of("h100");
@@ -146,6 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_known_machine_is_found),
         cmocka_unit_test(slower_products_are_slower_in_plans),
+        cmocka_unit_test(alone_and_training_differ_where_runs_told),
         cmocka_unit_test(few_products_are_no_fit),
         cmocka_unit_test(tables_are_read),
     };

@@ -74,7 +74,7 @@ static void note(struct spread *spread, double error)
 static double middle(const struct spread *spread)
 {
     size_t below = 0, i = 0;
-    while (2 * (below += spread->seen[i]) < spread->count) /* in the end all are below */
+    while (i < STEPS && 2 * (below += spread->seen[i]) < spread->count)
         i++;
     return spread->count ? ((double)i + 0.5) * STEP : NAN;
 }

@@ -171,18 +171,29 @@ static void run(struct fitting *fit)
 
 /* ---- How good it is ---- */
 
-static double median_off(const struct fitting *fit, const struct knee_machine *machine, bool sides)
+static double median_off(const struct fitting *fit, const struct knee_machine *machine)
 {
     double off[MOST];
     size_t count = 0;
     for (size_t i = fit->from; i < fit->count; i += fit->every) {
         if (!known(fit, i))
             continue;
-        double error =
-            log(knee_timed_product_s(machine, &fit->products[i]) / fit->products[i].seconds);
-        off[count++] = sides ? error : fabs(error);
+        double model_s = knee_timed_product_s(machine, &fit->products[i]);
+        off[count++] = fabs(log(model_s / fit->products[i].seconds));
     }
     return knee_median(off, count);
+}
+
+/* All of them together, so that those count that take time: the model's time over the measured. */
+static double speed_of(const struct fitting *fit, const struct knee_machine *machine)
+{
+    double model_s = 0, measured_s = 0;
+    for (size_t i = fit->from; i < fit->count; i += fit->every)
+        if (known(fit, i)) {
+            model_s += knee_timed_product_s(machine, &fit->products[i]);
+            measured_s += fit->products[i].seconds;
+        }
+    return model_s / measured_s;
 }
 
 /* Fitted on every second product, the others predicted. */
@@ -192,7 +203,7 @@ static double left_out(const struct fitting *all)
     half.every *= 2;
     run(&half);
     half.from += all->every;
-    return median_off(&half, &half.machine, false);
+    return median_off(&half, &half.machine);
 }
 
 /* As the GPU is when nothing else runs. */
@@ -243,9 +254,9 @@ knee_status knee_products_fit(const struct knee_timed_product *products, size_t 
     out->left_out = out->count < 2 * KNEE_PRODUCTS_FEWEST ? NAN : left_out(&fit);
     run(&fit);
     out->machine = fit.machine;
-    out->shipped = median_off(&fit, &out->as_known, false);
-    out->fitted = median_off(&fit, &out->machine, false);
-    out->speed = exp(median_off(&fit, &out->as_known, true));
+    out->shipped = median_off(&fit, &out->as_known);
+    out->fitted = median_off(&fit, &out->machine);
+    out->speed = speed_of(&fit, &out->as_known);
     keep_fitted(machine, out);
     return KNEE_OK;
 }

@@ -16,7 +16,7 @@ struct knee_products_fit {
     size_t of[KNEE_DTYPES];  /* of them, by dtype */
     double shipped, fitted;  /* median |log(model / measured)| with either constants */
     double left_out;         /* of every second product, fitted on the others; NaN: too few */
-    double speed;            /* median of shipped model / measured: above 1 quicker */
+    double speed;            /* shipped model's time of all over the measured: above 1 quicker */
     struct knee_rates rates; /* as in training; those that were not fitted are NaN */
     struct knee_rates shipped_rates; /* likewise, before */
     struct knee_machine machine;     /* as it is alone, with the fitted constants */

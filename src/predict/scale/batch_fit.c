@@ -87,7 +87,7 @@ static double samples_to(const struct descent *d, double target)
 static double loss_after(const struct descent *d, double samples)
 {
     size_t i = 0;
-    while (d->sample[i] < samples)
+    while (i + 1 < d->count && d->sample[i] < samples)
         i++;
     return d->loss[i];
 }

@@ -499,7 +499,7 @@ knee_status knee_scale_fit(const struct knee_scale_point *points, size_t count,
 static struct answer go_on(const struct knee_scale_fit *fit, double workers, double units)
 {
     const struct knee_scale_point *b = &fit->points[fit->count - 1], *a = b - 1;
-    while (a->workers == b->workers) /* the first has another count: see kind_by_batch() */
+    while (a > fit->points && a->workers == b->workers)
         a--;
     double slope = log(unit_seconds(b) / unit_seconds(a)) / log(b->workers / a->workers);
     double doublings = log(workers / b->workers);
