@@ -3,6 +3,7 @@
  * The doctor's rules by facts alone: for each rule the facts that make it speak, those that change
  * how bad it is, and those that silence it.
  */
+#include "base/text.h"
 #include "judge/doctor/doctor_judge.h"
 #include "machines.h"
 
@@ -189,6 +190,28 @@ static const struct said ports[] = {
     {PORT("0", "1: DOWN") AT_H100 GPU1 GPU2 GPU3 PORT("1", "4: ACTIVE") LAYER("1", "Ethernet"),
      "rail_down", SILENT, NULL},
 };
+
+/* One more than are looked at: it is told of, in either table. */
+static void too_many_ports(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"ib.state\tnan\t4: ACTIVE", "ib.gid.0\tnan\tfe80:: v2"};
+    for (size_t kind = 0; kind < 2; kind++)
+        for (size_t count = 96; count <= 97; count++) {
+            struct knee_text text = {0};
+            for (size_t i = 0; i < count; i++)
+                knee_text_printf(&text, "mlx5_%zu:1\t%s\n", i, keys[kind]);
+            struct knee_facts facts = facts_of(text.data);
+            struct knee_checkup c = examine(&facts, 1, NULL);
+            const struct knee_ailment *a = found(&c, "ports_many");
+            assert_int_equal(a != NULL, count > 96);
+            if (a)
+                assert_non_null(strstr(a->evidence, kind ? "1 GIDs of further" : "1 further port"));
+            knee_checkup_release(&c);
+            knee_facts_release(&facts);
+            knee_text_release(&text);
+        }
+}
 
 #define ROUTED             "0000:0000:0000:0000:0000:ffff:0a01:0203"
 #define NOTHING            "0000:0000:0000:0000:0000:0000:0000:0000"
@@ -1566,6 +1589,7 @@ int main(void)
         cmocka_unit_test(what_is_asked_first),
         cmocka_unit_test(versions),
         cmocka_unit_test(lists_of_cpus),
+        cmocka_unit_test(too_many_ports),
         cmocka_unit_test(ports_and_their_addresses),
         cmocka_unit_test(names_of_devices),
         cmocka_unit_test(gpus_bus_and_kernel),

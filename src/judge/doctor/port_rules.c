@@ -142,6 +142,9 @@ void knee_check_ports(struct knee_exam *exam)
     size_t first, end = knee_facts_range(exam->facts, "ib.state", &first);
     for (size_t i = first; i < end && p.count < PORTS_MAX; i++)
         add_port(&p, exam->facts, &exam->facts->rows[i]);
+    if (end > first + PORTS_MAX)
+        knee_blame(exam, "ports_many", "", NAN, "%zu further ports were not looked at",
+                   end - first - PORTS_MAX);
     find_rails(&p);
     for (size_t i = 0; i < p.count; i++) {
         bool rail = strcmp(p.port[i].kind, p.rail) == 0;
@@ -247,19 +250,26 @@ void knee_check_gids(struct knee_exam *exam)
     const char *wanted = text(exam->facts, "NCCL_IB_GID_INDEX", "env");
     size_t first, end = knee_facts_range(exam->facts, "ib.gid.*", &first);
     const char *done[PORTS_MAX];
-    size_t count = 0;
+    size_t count = 0, further = 0;
     if (wanted && (!wanted[0] || wanted[0] == '-'))
         wanted = NULL;
-    for (size_t i = first; i < end && count < PORTS_MAX; i++) {
+    for (size_t i = first; i < end; i++) {
         const char *port = exam->facts->rows[i].subject;
         size_t k = 0;
         while (k < count && strcmp(done[k], port) != 0)
             k++;
         if (k < count)
             continue;
+        if (count == PORTS_MAX) {
+            further++;
+            continue;
+        }
         done[count++] = port;
         check_port_gids(exam, port, wanted);
     }
+    if (further)
+        knee_blame(exam, "ports_many", "", NAN, "%zu GIDs of further ports were not looked at",
+                   further);
     if (first == end && wanted)
         guess_gid(exam, wanted);
 }

@@ -181,6 +181,8 @@ static const struct knee_rule rules[] = {
          "check cable and switch port; ip link set DEVICE up; ibstat", NETWORK, NAN, NULL),
     FACT("frontend_down", NOTE, NULL, NULL, NULL, NULL,
          "none, if nothing is plugged in there; keep it out of NCCL_IB_HCA and NCCL_SOCKET_IFNAME"),
+    FACT("ports_many", NOTE, NULL, NULL, NULL, NULL,
+         "virtual functions? show doctor the ports that the job uses: --from a folder with theirs"),
     COST(
         "rail_slow", ERROR, NULL, NULL, NULL, NULL,
         "reseat or replace the cable; check the switch port's speed: mlxlink -d DEVICE; until then "

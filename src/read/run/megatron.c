@@ -30,7 +30,7 @@ struct raw {
     char recompute[VALUE_MAX], method[VALUE_MAX], sharding[VALUE_MAX], fp8[VALUE_MAX],
         fp8_recipe[VALUE_MAX], position_type[VALUE_MAX], mixed[VALUE_MAX];
     double times_ms[TIMES_MAX];
-    size_t times;
+    size_t times, times_seen, times_every; /* of every so many one is kept; 0: 1 */
 };
 
 static const struct knee_raw_name numbers[] = {
@@ -169,6 +169,20 @@ static void read_block_line(struct raw *raw, const char *line, const char *end)
         take(raw, key, value);
 }
 
+/* A long log is looked at all through: when there is no more room every second one goes, and of
+ * those that come as many. */
+static void keep_time(struct raw *raw, double ms)
+{
+    if (raw->times == TIMES_MAX) {
+        for (raw->times = 0; raw->times < TIMES_MAX / 2; raw->times++)
+            raw->times_ms[raw->times] = raw->times_ms[2 * raw->times];
+        raw->times_every *= 2;
+    }
+    raw->times_every = raw->times_every ? raw->times_every : 1;
+    if (raw->times_seen++ % raw->times_every == 0)
+        raw->times_ms[raw->times++] = ms;
+}
+
 static void read_time(struct raw *raw, const char *line, const char *end)
 {
     static const char marker[] = "elapsed time per iteration (ms):";
@@ -182,8 +196,8 @@ static void read_time(struct raw *raw, const char *line, const char *end)
             at++;
         copy_word(at, end, value, sizeof value, false);
         double ms = knee_decimal_parse(value, NULL);
-        if (ms > 0 && ms < 1e12 && raw->times < TIMES_MAX)
-            raw->times_ms[raw->times++] = ms;
+        if (ms > 0 && ms < 1e12)
+            keep_time(raw, ms);
         return;
     }
 }
