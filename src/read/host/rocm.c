@@ -33,9 +33,12 @@ bool knee_read_rocm(struct knee_facts *facts, struct knee_slice text)
         if (!dot || values.kind != KNEE_JSON_STRING)
             continue;
         bool driver = strcmp(values.path, "system.Driver version") == 0;
-        any = any || driver || strncmp(values.path, "card", 4) == 0;
+        bool card = strncmp(values.path, "card", 4) == 0;
+        any = any || driver || card;
         if (driver)
             knee_fact_put(facts, "", "driver", knee_slice_of(values.text));
+        if (!card)
+            continue;
         knee_format(subject, sizeof subject, "GPU %.*s",
                     (int)(dot - values.path < 20 ? dot - values.path : 20), values.path);
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
