@@ -325,7 +325,7 @@ tsan: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thr
 msan_corpus = share ranks live rollcall ras trace series lists peers
 msan-corpus: ; $(MAKE) -s B=build/msan YAML=0 ISAL=0 ZLIB=0 SQLITE=0 WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -O2 -fsanitize=memory' $(msan_corpus:%=build/msan/replay/%)
 	@for t in $(msan_corpus); do printf '%s: ' $$t; build/msan/replay/$$t tests/fuzz/seeds/$$t $$(ls -d tests/corpus/$$t 2>/dev/null) || exit 1; done
-# The agent of live, with what stands in for NCCL and CUPTI (tests/measure/live).
+# The agent of live, with what stands in for NCCL and CUPTI (tests/measure/live, agent).
 live_tests = $(1)/libknee_live.so $(1)/tests/live/play $(1)/tests/live/cupti.so
 asan-live: ; $(MAKE) -s B=build/asan $(SAN) -fsanitize=address,undefined' $(call live_tests,build/asan)
 tsan-live: ; $(MAKE) -s B=build/tsan WASM=0 MPI=0 CUDA=0 BLAS=0 $(SAN) -fsanitize=thread' $(call live_tests,build/tsan)

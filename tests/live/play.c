@@ -359,6 +359,8 @@ static void one_step(struct worker *w)
     }
 }
 
+static int mask; /* NCCL has one for all communicators, and the agent may set it at any time */
+
 static void part(struct worker *w)
 {
     typedef int init_older(void **, int *);
@@ -368,7 +370,7 @@ static void part(struct worker *w)
     init_fourth *fourth;
     init_newer *newer;
     const char *rank = getenv("RANK"), *world = getenv("WORLD_SIZE");
-    int r = rank ? atoi(rank) : 0, n = world ? atoi(world) : 2, mask = 0;
+    int r = rank ? atoi(rank) : 0, n = world ? atoi(world) : 2;
     memcpy(&older, &profiler->init, sizeof older);
     memcpy(&fourth, &profiler->init, sizeof fourth);
     memcpy(&newer, &profiler->init, sizeof newer);
@@ -378,7 +380,7 @@ static void part(struct worker *w)
     if (failed)
         printf("init said no\n");
     else
-        fprintf(stderr, "mask %d\n", mask);
+        fprintf(stderr, "mask %d\n", __atomic_load_n(&mask, __ATOMIC_RELAXED));
     if (failed)
         w->context = NULL;
 }
@@ -403,7 +405,9 @@ static void *play(void *which)
     for (long i = 0; i < set.steps && w.context; i++) {
         if (set.fork && i == set.steps / 2) {
             fflush(stdout);
+            pthread_mutex_lock(&queue_lock); /* in the child nobody would let go of it */
             pid_t child = fork();
+            pthread_mutex_unlock(&queue_lock);
             if (child == 0) {
                 one_step(&w);
                 exit(0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The live agent's parts: steps found in what is enqueued, a sampled step as a trace, lines read
- * back and joined. What it does inside a process is tested by tests/measure/live. */
+ * back and joined. What it does inside a process is tested by
+ * tests/measure/live and agent. */
 #include "trace_help.h"
 
 #include "live/live_agent.h"
