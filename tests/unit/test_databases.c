@@ -61,8 +61,6 @@ static void assert_work(const struct knee_trace *trace, size_t rank, const char 
     assert_string_equal(seen, expected);
 }
 
-#define PID(number) "(" #number " << 24)"
-
 /* ---- Nsight Systems ---- */
 
 #define STRINGS                                                                                    \
@@ -75,229 +73,41 @@ static void assert_work(const struct knee_trace *trace, size_t rank, const char 
     "globalPid, demangledName, shortName);"
 
 static const char nsight[] = STRINGS KERNELS
-    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1000, 2000, 0, 7, "
-    "1, " PID(1) ", 3, 0),"
-                 "(2500, 4000, 0, 20, 2, " PID(
-                     1) ", 1, 0), (5000, 5500, 0, 7, "
-                        "3, " PID(1) ", 99, 3),"
-                                     "(6000, 6100, 0, 7, "
-                                     "0, " PID(1) ", 99, 98), "
-                                                  "(7000, 6900, "
-                                                  "0, 7, 5, " PID(1) ", 3, 0),"
-                                                                     "(-5, 10, 0, 7, 6, " PID(1) ","
-                                                                                                 " "
-                                                                                                 "3"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "0"
-                                                                                                 ")"
-                                                                                                 ";"
-                                                                                                 "C"
-                                                                                                 "R"
-                                                                                                 "E"
-                                                                                                 "A"
-                                                                                                 "T"
-                                                                                                 "E"
-                                                                                                 " "
-                                                                                                 "T"
-                                                                                                 "A"
-                                                                                                 "B"
-                                                                                                 "L"
-                                                                                                 "E"
-                                                                                                 " "
-                                                                                                 "C"
-                                                                                                 "U"
-                                                                                                 "P"
-                                                                                                 "T"
-                                                                                                 "I"
-                                                                                                 "_"
-                                                                                                 "A"
-                                                                                                 "C"
-                                                                                                 "T"
-                                                                                                 "I"
-                                                                                                 "V"
-                                                                                                 "I"
-                                                                                                 "T"
-                                                                                                 "Y"
-                                                                                                 "_"
-                                                                                                 "K"
-                                                                                                 "I"
-                                                                                                 "N"
-                                                                                                 "D"
-                                                                                                 "_"
-                                                                                                 "M"
-                                                                                                 "E"
-                                                                                                 "M"
-                                                                                                 "C"
-                                                                                                 "P"
-                                                                                                 "Y"
-                                                                                                 "("
-                                                                                                 "s"
-                                                                                                 "t"
-                                                                                                 "a"
-                                                                                                 "r"
-                                                                                                 "t"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "\"en"
-                                                                                                 "d"
-                                                                                                 "\","
-                                                                                                 " "
-                                                                                                 "d"
-                                                                                                 "e"
-                                                                                                 "v"
-                                                                                                 "i"
-                                                                                                 "c"
-                                                                                                 "e"
-                                                                                                 "I"
-                                                                                                 "d"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "s"
-                                                                                                 "t"
-                                                                                                 "r"
-                                                                                                 "e"
-                                                                                                 "a"
-                                                                                                 "m"
-                                                                                                 "I"
-                                                                                                 "d"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "c"
-                                                                                                 "o"
-                                                                                                 "r"
-                                                                                                 "r"
-                                                                                                 "e"
-                                                                                                 "l"
-                                                                                                 "a"
-                                                                                                 "t"
-                                                                                                 "i"
-                                                                                                 "o"
-                                                                                                 "n"
-                                                                                                 "I"
-                                                                                                 "d"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "g"
-                                                                                                 "l"
-                                                                                                 "o"
-                                                                                                 "b"
-                                                                                                 "a"
-                                                                                                 "l"
-                                                                                                 "P"
-                                                                                                 "i"
-                                                                                                 "d"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "c"
-                                                                                                 "o"
-                                                                                                 "p"
-                                                                                                 "y"
-                                                                                                 "K"
-                                                                                                 "i"
-                                                                                                 "n"
-                                                                                                 "d"
-                                                                                                 ")"
-                                                                                                 ";"
-                                                                                                 "I"
-                                                                                                 "N"
-                                                                                                 "S"
-                                                                                                 "E"
-                                                                                                 "R"
-                                                                                                 "T"
-                                                                                                 " "
-                                                                                                 "I"
-                                                                                                 "N"
-                                                                                                 "T"
-                                                                                                 "O"
-                                                                                                 " "
-                                                                                                 "C"
-                                                                                                 "U"
-                                                                                                 "P"
-                                                                                                 "T"
-                                                                                                 "I"
-                                                                                                 "_"
-                                                                                                 "A"
-                                                                                                 "C"
-                                                                                                 "T"
-                                                                                                 "I"
-                                                                                                 "V"
-                                                                                                 "I"
-                                                                                                 "T"
-                                                                                                 "Y"
-                                                                                                 "_"
-                                                                                                 "K"
-                                                                                                 "I"
-                                                                                                 "N"
-                                                                                                 "D"
-                                                                                                 "_"
-                                                                                                 "M"
-                                                                                                 "E"
-                                                                                                 "M"
-                                                                                                 "C"
-                                                                                                 "P"
-                                                                                                 "Y"
-                                                                                                 " "
-                                                                                                 "V"
-                                                                                                 "A"
-                                                                                                 "L"
-                                                                                                 "U"
-                                                                                                 "E"
-                                                                                                 "S"
-                                                                                                 " "
-                                                                                                 "("
-                                                                                                 "1"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "1"
-                                                                                                 "1"
-                                                                                                 "0"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "0"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "7"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "1"
-                                                                                                 "1"
-                                                                                                 ","
-                                                                                                 " " PID(1) ", 1),"
-                                                                                                            "(200, 210, 0, 7, 12, " PID(1) ", 2), (300, 310, 0, 7, 13, " PID(
-                                                                                                                1) ", 8),"
-                                                                                                                   "(400, 410, 0, 7, 14, " PID(
-                                                                                                                       1) ", 10), (500, 510, 0, 7, 15, " PID(1) ", 11);"
-                                                                                                                                                                "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start, \"end\", deviceId, streamId, correlationId, "
-                                                                                                                                                                "globalPid);"
-                                                                                                                                                                "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (600, 610, 0, 7, 16, " PID(1) ");"
-                                                                                                                                                                                                                                             "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start, \"end\", deviceId, streamId, "
-                                                                                                                                                                                                                                             "correlationId, globalPid);"
-                                                                                                                                                                                                                                             "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (700, 710, 0, 7, 17, " PID(1) ");"
-                                                                                                                                                                                                                                                                                                                               "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start, \"end\", globalTid, correlationId, nameId);"
-                                                                                                                                                                                                                                                                                                                               "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (900, 950, " PID(1) " | 1, 1, 2),"
-                                                                                                                                                                                                                                                                                                                                                                                                   "(910, 920, " PID(1) " | 1, 2, 8), (10, 20, " PID(1) " | 1, 11, 9),"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                        "(590, 595, " PID(1) " | 1, 16, 10), (930, 940, " PID(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                            1) " | 1, 3, 77),"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                               "(-9, 940, " PID(1) " | 1, 3, 2);"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "CREATE TABLE NVTX_EVENTS(start, \"end\", globalTid, text, textId, eventType);"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "INSERT INTO NVTX_EVENTS VALUES (0, 3000, " PID(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       1) " | 1, 'ProfilerStep#3', NULL, 59),"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          "(3000, 8000, " PID(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                              1) " | 1, NULL, 5, 59), (10, 90, " PID(1) " | 1, NULL, 6, 60),"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        "(91, 99, " PID(1) " | 1, 'the dataloader waits', NULL, 60),"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           "(95, 99, " PID(1) " | 1, 'forward', NULL, 59), (96, 99, " PID(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                               1) " | 1, NULL, 77, 59),"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                  "(97, 97, " PID(1) " | 1, 'ProfilerStep#9', NULL, 59),"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     "(-7, 97, " PID(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                         1) " | 1, 'ProfilerStep#9', NULL, 59),"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                            "(98, NULL, " PID(
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                1) " | 1, 'ProfilerStep#9', NULL, 59);"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "CREATE TABLE TARGET_INFO_GPU(name); INSERT INTO TARGET_INFO_GPU VALUES ('NVIDIA H200');"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs);"
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000);";
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES "
+    "(1000, 2000, 0, 7, 1, (1 << 24), 3, 0),(2500, 4000, 0, 20, 2, (1 << 24), 1, 0), "
+    "(5000, 5500, 0, 7, 3, (1 << 24), 99, 3),(6000, 6100, 0, 7, 0, (1 << 24), 99, 98), "
+    "(7000, 6900, 0, 7, 5, (1 << 24), 3, 0),(-5, 10, 0, 7, 6, (1 << 24), 3, 0);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start, \"end\", deviceId, streamId, "
+    "correlationId, globalPid, copyKind);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (100, 110, 0, 7, 11, (1 << 24), 1),"
+    "(200, 210, 0, 7, 12, (1 << 24), 2), (300, 310, 0, 7, 13, (1 << 24), 8),"
+    "(400, 410, 0, 7, 14, (1 << 24), 10), (500, 510, 0, 7, 15, (1 << 24), 11);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start, \"end\", deviceId, streamId, "
+    "correlationId, globalPid);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (600, 610, 0, 7, 16, (1 << 24));"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start, \"end\", deviceId, streamId, "
+    "correlationId, globalPid);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (700, 710, 0, 7, 17, (1 << 24));"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start, \"end\", globalTid, correlationId, "
+    "nameId);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (900, 950, (1 << 24) | 1, 1, 2),"
+    "(910, 920, (1 << 24) | 1, 2, 8), (10, 20, (1 << 24) | 1, 11, 9),"
+    "(590, 595, (1 << 24) | 1, 16, 10), (930, 940, (1 << 24) | 1, 3, 77),"
+    "(-9, 940, (1 << 24) | 1, 3, 2);"
+    "CREATE TABLE NVTX_EVENTS(start, \"end\", globalTid, text, textId, eventType);"
+    "INSERT INTO NVTX_EVENTS VALUES "
+    "(0, 3000, (1 << 24) | 1, 'ProfilerStep#3', NULL, 59),"
+    "(3000, 8000, (1 << 24) | 1, NULL, 5, 59), (10, 90, (1 << 24) | 1, NULL, 6, 60),"
+    "(91, 99, (1 << 24) | 1, 'the dataloader waits', NULL, 60),"
+    "(95, 99, (1 << 24) | 1, 'forward', NULL, 59), "
+    "(96, 99, (1 << 24) | 1, NULL, 77, 59),"
+    "(97, 97, (1 << 24) | 1, 'ProfilerStep#9', NULL, 59),"
+    "(-7, 97, (1 << 24) | 1, 'ProfilerStep#9', NULL, 59),"
+    "(98, NULL, (1 << 24) | 1, 'ProfilerStep#9', NULL, 59);"
+    "CREATE TABLE TARGET_INFO_GPU(name); "
+    "INSERT INTO TARGET_INFO_GPU VALUES ('NVIDIA H200');"
+    "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs);"
+    "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000);";
 
 static void an_export_says_what_it_says(void **state)
 {
@@ -327,11 +137,9 @@ static void an_export_says_what_it_says(void **state)
 /* Ranges of a process with one device are that device's. */
 #define RANGES                                                                                     \
     "CREATE TABLE NVTX_EVENTS(start, \"end\", globalTid, text, textId, eventType);"                \
-    "INSERT INTO NVTX_EVENTS VALUES (0, 50, " PID(                                                 \
-        1) ", 'ProfilerStep#0', 0, 59),"                                                           \
-           "(50, 500, " PID(1) ", 'ProfilerStep#1', 0, 59), (0, 60, " PID(                         \
-               2) ", 'ProfilerStep#0', 0, "                                                        \
-                  "59), (60, 500, " PID(2) ", 'ProfilerStep#1', 0, 59);"
+    "INSERT INTO NVTX_EVENTS VALUES (0, 50, (1 << 24), 'ProfilerStep#0', 0, 59),"                  \
+    "(50, 500, (1 << 24), 'ProfilerStep#1', 0, 59), (0, 60, (2 << 24), 'ProfilerStep#0', 0, "      \
+    "59), (60, 500, (2 << 24), 'ProfilerStep#1', 0, 59);"
 
 static void processes_may_share_a_device(void **state)
 {
@@ -340,16 +148,14 @@ static void processes_may_share_a_device(void **state)
         const char *what, *rows;
         size_t devices;
     } cases[] = {
-        {"each has its own", "(1, 9, 0, 7, 1, " PID(1) ", 3, 0), (1, 9, 1, 7, 1, " PID(2) ", 3, 0)",
+        {"each has its own", "(1, 9, 0, 7, 1, (1 << 24), 3, 0), (1, 9, 1, 7, 1, (2 << 24), 3, 0)",
          2},
-        {"both use one", "(1, 9, 0, 7, 1, " PID(1) ", 3, 0), (1, 9, 0, 7, 1, " PID(2) ", 3, 0)", 2},
-        {"one uses both", "(1, 9, 0, 7, 1, " PID(1) ", 3, 0), (1, 9, 1, 7, 1, " PID(1) ", 3, 0)",
-         2},
-        {"one uses one", "(1, 9, 0, 7, 1, " PID(1) ", 3, 0), (10, 19, 0, 7, 2, " PID(1) ", 3, 0)",
-         1},
+        {"both use one", "(1, 9, 0, 7, 1, (1 << 24), 3, 0), (1, 9, 0, 7, 1, (2 << 24), 3, 0)", 2},
+        {"one uses both", "(1, 9, 0, 7, 1, (1 << 24), 3, 0), (1, 9, 1, 7, 1, (1 << 24), 3, 0)", 2},
+        {"one uses one", "(1, 9, 0, 7, 1, (1 << 24), 3, 0), (10, 19, 0, 7, 2, (1 << 24), 3, 0)", 1},
         {"one uses both, of which one is another's too",
-         "(1, 9, 0, 7, 1, " PID(1) ", 3, 0), (1, 9, 1, 7, 1, " PID(
-             1) ", 3, 0), (2, 9, 1, 7, 1, " PID(2) ", 3, 0), (20, 29, 1, 7, 3, " PID(2) ", 3, 0)",
+         "(1, 9, 0, 7, 1, (1 << 24), 3, 0), (1, 9, 1, 7, 1, (1 << 24), 3, 0), (2, 9, 1, 7, 1, (2 "
+         "<< 24), 3, 0), (20, 29, 1, 7, 3, (2 << 24), 3, 0)",
          3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -460,7 +266,7 @@ static void rocpd_says_what_it_says(void **state)
     "CREATE TABLE rocpd_kernel_dispatch_a(start, \"end\", agent_id, queue_id, kernel_id);"         \
     "INSERT INTO rocpd_kernel_dispatch_a VALUES (1, 2, 1, 8, 1);"
 #define ONE_KERNEL                                                                                 \
-    KERNELS "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 9, 0, 7, 1, " PID(1) ", 3, 0);"
+    KERNELS "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 9, 0, 7, 1, (1 << 24), 3, 0);"
 
 static void what_is_missing_is_counted(void **state)
 {

@@ -26,22 +26,26 @@
 static void shapes_become_products(void **state)
 {
     (void)state;
-    struct knee_trace trace = trace_of("[" OP("aten::linear", "0", "50", "[\"\"]", "[\"c10::Half\"]", "[[2, 3, 64], [8, 64]]") "," OP(
-        "aten::addmm", "1", "40", "[\"\", \"\", \"\", \"1\"]",
-        "[\"c10::Half\", \"c10::Half\", \"c10::Half\", \"Scalar\"]",
-        "[[8], [6, 64], [64, 8], []]") "," LAUNCH("5", "1") "," LAUNCH("9",
-                                                                       "2") "," KERNEL("gemm", "10",
-                                                                                       "3",
-                                                                                       "1") "," KERNEL("splitKreduce",
-                                                                                                       "14",
-                                                                                                       "1", "2") "," OP("aten::bmm",
-                                                                                                                        "60", "10", "[\"\", \"\"]", "[\"float\", \"float\"]", "[[4, 5, 6], [4, 6, 7]]") "," OP("aten::_scaled_dot_product_cudnn_attention", "80", "10", "[\"\", \"\", \"\", \"\", \"True\", \"0.\", \"True\"]", "[\"c10::BFloat16\", \"c10::BFloat16\"]", "[[2, 3, 16, 8], [2, 3, 16, 8]]") "," OP("aten::mm", "95", "1", "[]", "[\"float\", \"float\"]", "[[[4, 2]], [2, 3]]") "," OP("aten::mm",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "96",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "1", "[]",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                       "[\"float\", \"float\"]", "[[4, 2], [3, 3]]") "," OP("aten::mm", "97", "1", "[]", "[\"float\", \"float\"]", "[[4, 2]") "," OP("aten::mm",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     "98", "1",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     "[]",
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     "[\"float\", \"float\"]", "[[99999999999, 2], [2, 3]]") "]");
+    /* clang-format off */
+    struct knee_trace trace = trace_of(
+        "["
+        OP("aten::linear", "0", "50", "[\"\"]", "[\"c10::Half\"]", "[[2, 3, 64], [8, 64]]") ","
+        OP("aten::addmm", "1", "40", "[\"\", \"\", \"\", \"1\"]",
+           "[\"c10::Half\", \"c10::Half\", \"c10::Half\", \"Scalar\"]", "[[8], [6, 64], [64, 8], []]") ","
+        LAUNCH("5", "1") ","
+        LAUNCH("9", "2") ","
+        KERNEL("gemm", "10", "3", "1") ","
+        KERNEL("splitKreduce", "14", "1", "2") ","
+        OP("aten::bmm", "60", "10", "[\"\", \"\"]", "[\"float\", \"float\"]", "[[4, 5, 6], [4, 6, 7]]") ","
+        OP("aten::_scaled_dot_product_cudnn_attention", "80", "10",
+           "[\"\", \"\", \"\", \"\", \"True\", \"0.\", \"True\"]",
+           "[\"c10::BFloat16\", \"c10::BFloat16\"]",
+           "[[2, 3, 16, 8], [2, 3, 16, 8]]") ","
+        OP("aten::mm", "95", "1", "[]", "[\"float\", \"float\"]", "[[[4, 2]], [2, 3]]") ","
+        OP("aten::mm", "96", "1", "[]", "[\"float\", \"float\"]", "[[4, 2], [3, 3]]") ","
+        OP("aten::mm", "97", "1", "[]", "[\"float\", \"float\"]", "[[4, 2]") ","
+        OP("aten::mm", "98", "1", "[]", "[\"float\", \"float\"]", "[[99999999999, 2], [2, 3]]") "]");
+    /* clang-format on */
     assert_int_equal(trace.product_count, 3); /* the others make no sense; linear only calls */
     const struct knee_product *p = trace.products;
     assert_int_equal(p[0].kernel_ns, 4000); /* both its kernels */
