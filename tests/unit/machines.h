@@ -16,6 +16,25 @@ static inline void give(struct knee_facts *facts, const char *path, const char *
         fail_msg("%s is not understood", path);
 }
 
+static inline struct knee_checkup examine(struct knee_facts *facts, size_t count,
+                                          const struct knee_doctor_options *options)
+{
+    struct knee_checkup checkup;
+    struct knee_err err;
+    if (knee_doctor_examine(facts, count, options, NULL, &checkup, &err))
+        fail_msg("%s %s", err.where, err.what);
+    return checkup;
+}
+
+/* The worst of a rule; findings are sorted so. */
+static inline const struct knee_ailment *found(const struct knee_checkup *c, const char *id)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (strcmp(c->findings[i].rule->id, id) == 0)
+            return &c->findings[i];
+    return NULL;
+}
+
 /* ---- Parts ---- */
 
 struct gpu_values {

@@ -4,6 +4,7 @@
  * named, memory may run out at any place, little stacks and two threads give the same bytes. That
  * answers are those of the program is tests/ask.
  */
+#include "pushes.h"
 #include "unit.h"
 
 #include "knee.h"
@@ -317,21 +318,11 @@ static char events_of_job[16384]; /* what comes after the opening brace */
 static knee_status push_job(struct knee_ask *ask, int rank)
 {
     char name[32], text[sizeof events_of_job + 100];
-    size_t size = 0;
     snprintf(name, sizeof name, "rank%d.json", rank);
     size_t length = (size_t)snprintf(text, sizeof text,
                                      "{\"distributedInfo\": {\"rank\": %d, \"world_size\": 2}, %s",
                                      rank, events_of_job);
-    knee_status status = knee_push_begin(ask, name, NULL);
-    for (size_t from = 0; !status && from < length; from += size) {
-        char *room = knee_push_room(ask, &size);
-        if (!room)
-            return KNEE_SYSTEM;
-        size = size < length - from ? size : length - from;
-        memcpy(room, text + from, size);
-        knee_push_filled(ask, size);
-    }
-    return status ? status : knee_push_end(ask, NULL);
+    return push_text(ask, name, text, length);
 }
 
 static knee_status ask_of_job(const struct knee_alloc *alloc, const struct question *question,

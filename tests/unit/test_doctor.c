@@ -9,24 +9,6 @@
 #include "base/json_values.h"
 #include "base/text.h"
 
-static struct knee_checkup examine(struct knee_facts *facts, size_t count,
-                                   const struct knee_doctor_options *options)
-{
-    struct knee_checkup checkup;
-    struct knee_err err;
-    if (knee_doctor_examine(facts, count, options, NULL, &checkup, &err))
-        fail_msg("%s %s", err.where, err.what);
-    return checkup;
-}
-
-static const struct knee_ailment *found(const struct knee_checkup *c, const char *id)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (strcmp(c->findings[i].rule->id, id) == 0)
-            return &c->findings[i];
-    return NULL;
-}
-
 /* ---- Healthy machines ---- */
 
 static void healthy_machines_are_healthy(void **state)

@@ -4,6 +4,7 @@
  * tables, and everything that is not as it should be, with the words that say so. Each is asked in
  * all formats, and while memory runs out.
  */
+#include "pushes.h"
 #include "shown.h"
 
 #include "knee.h"
@@ -70,20 +71,11 @@ static char events[16384];
 static knee_status push(struct knee_ask *ask, const char *name, int rank, int world)
 {
     char text[sizeof events + 100];
-    size_t size = 0, length = (size_t)snprintf(text, sizeof text,
-                                               "{\"distributedInfo\": {\"rank\": %d, "
-                                               "\"world_size\": %d}, %s",
-                                               rank, world, events);
-    knee_status status = knee_push_begin(ask, name, NULL);
-    for (size_t from = 0; !status && from < length; from += size) {
-        char *room = knee_push_room(ask, &size);
-        if (!room)
-            return KNEE_SYSTEM;
-        size = size < length - from ? size : length - from;
-        memcpy(room, text + from, size);
-        knee_push_filled(ask, size);
-    }
-    return status ? status : knee_push_end(ask, NULL);
+    size_t length = (size_t)snprintf(text, sizeof text,
+                                     "{\"distributedInfo\": {\"rank\": %d, "
+                                     "\"world_size\": %d}, %s",
+                                     rank, world, events);
+    return push_text(ask, name, text, length);
 }
 
 enum pushed { NONE, JOB, RUNS, TWICE }; /* twice: rank 1 again, under another name */
