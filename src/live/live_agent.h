@@ -167,8 +167,9 @@ enum live_cupti_state live_cupti_begin(void);
 void live_cupti_end(void);
 /* After the end: CUPTI leaves the process, if it can; up to half a second. */
 void live_cupti_leave(void);
-/* Fetches what has come in; the number of new records. */
-size_t live_cupti_drain(void);
+/* Fetches what has come in; the number of new records. `ask`: and what CUPTI still holds, which may
+ * keep the job's launches waiting. */
+size_t live_cupti_drain(bool ask);
 struct live_recording live_cupti_recording(void);
 /* Forgets what began before; the buffers stay. */
 void live_cupti_forget(int64_t before_ns);

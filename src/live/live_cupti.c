@@ -27,7 +27,7 @@ enum {
     FLUSH_FORCED = 1,
     BUFFERS = 16,
     BUFFER_BYTES = 1 << 20,
-    RECORDS = 1 << 18,
+    RECORDS = 1 << 17, /* their trace is less than half of KNEE_LIVE_BYTES, unless names are long */
     NAMES = 1 << 13,
     CALLBACKS = 2048, /* of the driver and of the runtime: more than there are */
 };
@@ -388,12 +388,13 @@ void live_cupti_end(void)
     enabled = false;
 }
 
-size_t live_cupti_drain(void)
+size_t live_cupti_drain(bool ask)
 {
     size_t before = record_count;
     if (!attached)
         return 0;
-    activity_flush(0);
+    if (ask)
+        activity_flush(0);
     for (size_t i = 0; i < BUFFERS; i++)
         if (atomic_load(&buffers[i].state) == FULL)
             take_buffer(i);
@@ -410,7 +411,7 @@ void live_cupti_forget(int64_t before_ns)
 {
     size_t left = 0;
     if (before_ns == INT64_MAX)
-        live_cupti_drain();
+        live_cupti_drain(true);
     for (size_t i = 0; i < record_count; i++)
         if (records[i].end_ns >= before_ns)
             records[left++] = records[i];

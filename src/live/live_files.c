@@ -257,8 +257,14 @@ static void drop_oldest(void)
 
 bool live_files_trace(int64_t step, const struct knee_text *text, char *name, size_t size)
 {
+    static int told;
     int64_t room = live_config()->limit_bytes / 2, length = (int64_t)text->length;
-    if (!make_folder() || length > room)
+    if (length > room)
+        live_say(&told,
+                 "a sampled step takes %" PRId64 " MB, more than half of what its folder may hold: "
+                 "it is not written; KNEE_LIVE_BYTES sets the limit",
+                 length / 1000000);
+    if (length > room || !make_folder())
         return false;
     while (kept_count && (kept_count == KEPT_TRACES || bytes_kept() + length > room))
         drop_oldest();

@@ -5,7 +5,8 @@
  *
  * NCCL tells of a collective on the host's side, CUPTI of the kernel; they meet by time: NCCL
  * announces the calls of a launch right after it has launched (or right before: whichever order
- * makes more names agree is the one).
+ * makes more names agree is the one). Those of a CUDA graph it announces when the graph comes to
+ * them, which may be after the next launch: then they meet by their order.
  */
 #include "live/live_agent.h"
 
@@ -13,6 +14,7 @@
 #include "knee_timeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,14 +106,86 @@ static size_t match(struct writing *w, bool announced_before, const struct live_
     return agree;
 }
 
+/* Of the calls of each launch the first: they travel in one kernel. */
+static size_t list_firsts(const struct live_sample *s, const struct live_event **firsts)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->call_count; i++)
+        if (!i || !s->calls[i].launch || s->calls[i].launch != s->calls[i - 1].launch)
+            firsts[count++] = &s->calls[i];
+    return count;
+}
+
+/* A way to match, and how well it does: kernels that have their call; nanoseconds from launches to
+ * announcements in all, either way. */
+struct order {
+    size_t skipped, agree;
+    double apart_ns;
+};
+
+/* Gives each kernel the call `skipped` places further: one that was announced after the launch
+ * before its own and before the second next. False: not all are such. */
+static bool match_order(struct writing *w, const struct live_event *const *firsts, size_t count,
+                        struct order *order, const struct live_event **out)
+{
+    const struct live_recording *r = &w->sample->recording;
+    order->agree = 0;
+    order->apart_ns = 0;
+    for (size_t i = 0; i < w->collective_count; i++) {
+        size_t at = i + order->skipped;
+        const struct live_record *record = &r->records[w->collectives[i]];
+        int64_t from = INT64_MIN, to = INT64_MAX;
+        if (i > 0)
+            from = launched_ns(w, &r->records[w->collectives[i - 1]]);
+        if (i + 2 < w->collective_count)
+            to = launched_ns(w, &r->records[w->collectives[i + 2]]);
+        out[i] = at < count ? firsts[at] : NULL;
+        if (!out[i])
+            continue;
+        if (out[i]->at_ns < from || out[i]->at_ns >= to ||
+            !live_kernel_runs(live_cupti_name(record->name), out[i]->op))
+            return false;
+        order->agree++;
+        order->apart_ns += fabs((double)(out[i]->at_ns - launched_ns(w, record)));
+    }
+    return order->agree > 0;
+}
+
+/* Some of the first calls were launched before the recording began: of the orders with the most
+ * calls the closest. The number of calls. */
+static size_t match_best_order(struct writing *w, const struct live_event **out)
+{
+    struct order best = {0};
+    size_t count = 0;
+    const struct live_event **firsts = calloc(w->sample->call_count + 1, sizeof *firsts);
+    if (firsts)
+        count = list_firsts(w->sample, firsts);
+    for (size_t skipped = 0; skipped < count; skipped++) {
+        struct order order = {.skipped = skipped};
+        if (match_order(w, firsts, count, &order, out) &&
+            (order.agree > best.agree ||
+             (order.agree == best.agree && order.apart_ns < best.apart_ns)))
+            best = order;
+    }
+    if (best.agree)
+        match_order(w, firsts, count, &best, out);
+    free(firsts);
+    return best.agree;
+}
+
 static void match_calls(struct writing *w)
 {
     size_t count = w->collective_count + 1;
-    const struct live_event **before = calloc(count, sizeof *before);
+    const struct live_event **other = calloc(count, sizeof *other);
     w->call_of = calloc(count, sizeof *w->call_of);
-    if (before && w->call_of && match(w, true, before) > match(w, false, w->call_of))
-        memcpy(w->call_of, before, count * sizeof *before);
-    free(before);
+    if (other && w->call_of) {
+        size_t after = match(w, false, w->call_of), before = match(w, true, other);
+        if (before > after)
+            memcpy(w->call_of, other, count * sizeof *other);
+        if (match_best_order(w, other) > (before > after ? before : after))
+            memcpy(w->call_of, other, count * sizeof *other);
+    }
+    free(other);
 }
 
 /* ---- Events ---- */

@@ -37,6 +37,7 @@ enum {
 #define INTERVAL_NS INT64_C(1000000000)
 #define RETRY_NS    INT64_C(10000000000)
 #define TRAIL_NS    INT64_C(5000000)
+#define ALWAYS_NS   INT64_C(500000000) /* where all steps are recorded, one is written so often */
 
 enum phase {
     WAITING,
@@ -71,6 +72,7 @@ static struct {
     int64_t on_ns; /* since when it records */
     struct live_boundary start, end;
     int quiet_rounds, boundaries;
+    bool asked; /* CUPTI, for what it holds of this sample */
     uint64_t first_recent;
     bool costs; /* its steps are added up, until CUPTI has left again */
     int64_t around_ns, around_steps;
@@ -218,20 +220,19 @@ static bool is_mpi(void)
  * Without a GPU they cost nothing. */
 static bool can_pay(void)
 {
-    return !sample.done || is_mpi() || live_config()->always ||
-           overhead(live_now_ns()) < live_config()->budget;
+    return !sample.done || is_mpi() || overhead(live_now_ns()) < live_config()->budget;
 }
 
 static bool wants_sample(int64_t number)
 {
     int64_t often = every;
     if (live_config()->always)
-        often = 1;
+        return live_now_ns() - sample.start.at_ns > ALWAYS_NS;
     else if (sample.retry_ns || soon) /* it was somebody else's: as soon as that may have changed */
         often = LEAST_EVERY;
     else if (!sample.done)
         often = FIRST_EVERY;
-    return number % often == 0 && (plain_count >= 8 || soon || live_config()->always) && can_pay();
+    return number % often == 0 && (plain_count >= 8 || soon) && can_pay();
 }
 
 /* ---- Lines ---- */
@@ -380,6 +381,8 @@ static void arm(int64_t number)
     sample.phase = ARMED;
     sample.number = number;
     sample.on_ns = live_now_ns();
+    if (live_config()->always && !is_mpi())
+        live_cupti_forget(sample.on_ns - plain_step_ns());
     sample.around_ns = sample.around_steps = 0;
     sample.costs = true;
     soon -= soon > 0;
@@ -435,35 +438,33 @@ static void write_sample(void)
     free(calls);
 }
 
-/* Always: the recording goes on, and what was launched after this step belongs to the next. */
+/* Always: the recording goes on. */
 static void next_sample(void)
 {
-    if (!live_config()->always) {
+    if (live_config()->always)
+        sample.phase = WAITING;
+    else
         forget_sample();
-        return;
-    }
-    if (!is_mpi())
-        live_cupti_forget(sample.end.at_ns - plain_step_ns() / 2);
-    sample.phase = WAITING;
-    arm(last.number + 1);
 }
 
 /* What was launched last may not have run yet: two looks that bring nothing new, a step later.
  * Where all is recorded every look brings something new: two steps later it is over. */
 static bool is_drained(int64_t waited_ns)
 {
-    if (live_config()->always)
-        return sample.boundaries > 2 || waited_ns > INTERVAL_NS;
-    bool settled = sample.boundaries > 1 || waited_ns > INTERVAL_NS || is_mpi();
-    return (settled && sample.quiet_rounds >= 2) || waited_ns > 5 * INTERVAL_NS;
+    bool goes_on = live_config()->always && !is_mpi();
+    return goes_on || sample.quiet_rounds >= 2 || waited_ns > 5 * INTERVAL_NS;
 }
 
+/* Asked are once, so that CUPTI closes its buffer, and then when all may be there. */
 static void drain(void)
 {
     int64_t waited_ns = live_now_ns() - sample.end.at_ns;
-    size_t news = is_mpi() ? 0 : live_cupti_drain();
-    sample.quiet_rounds = news ? 0 : sample.quiet_rounds + 1;
-    if (!is_drained(waited_ns))
+    bool settled =
+        sample.boundaries > 1 + live_config()->always || waited_ns > INTERVAL_NS || is_mpi();
+    size_t news = is_mpi() ? 0 : live_cupti_drain(settled || !sample.asked);
+    sample.asked = true;
+    sample.quiet_rounds = news || !settled ? 0 : sample.quiet_rounds + 1;
+    if (!settled || !is_drained(waited_ns))
         return;
     if (!is_mpi() && !live_config()->always)
         live_cupti_leave();
@@ -504,6 +505,7 @@ static void on_boundary(const struct live_boundary *b)
         sample.phase = TRAILING;
         sample.end = *b;
         sample.quiet_rounds = sample.boundaries = 0;
+        sample.asked = false;
     } else if (sample.phase == ARMED && b->number == sample.number && b->at_ns > sample.on_ns) {
         sample.phase = RECORDING;
         sample.start = *b;
@@ -688,6 +690,8 @@ void live_writer_round(bool is_last)
         swept_ns = now_ns;
     }
     empty_queue();
+    if (sample.phase != DRAINING && live_config()->cupti && !is_mpi())
+        live_cupti_drain(false); /* what CUPTI has filled: there are few buffers */
     if (sample.phase == TRAILING && now_ns - sample.end.at_ns > TRAIL_NS)
         stop_trailing();
     else if (sample.phase == DRAINING && !is_last)

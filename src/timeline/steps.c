@@ -77,6 +77,18 @@ static int64_t begins(const struct reach *rows, size_t row, int64_t host_ns)
     return gpu > host_ns ? gpu : host_ns;
 }
 
+/* Work of its stream that was handed over before it is in the trace: it waited for none that is
+ * not.
+ */
+static bool queue_is_known(const struct knee_rank *source, const struct knee_span *first)
+{
+    for (const struct knee_span *span = source->spans; span < first; span++)
+        if (span->stream == first->stream && span->launch_ns != KNEE_NO_TIME &&
+            span->launch_ns < first->launch_ns)
+            return true;
+    return false;
+}
+
 /* The first step's first kernel, handed over long before it ran, waited for work that is not in the
  * trace: the step begins with it. "Long" is a tenth of the step, as short queues are everywhere. */
 static int64_t first_begins(const struct knee_rank_account *rank, struct knee_marks marks,
@@ -90,7 +102,8 @@ static int64_t first_begins(const struct knee_rank_account *rank, struct knee_ma
             continue;
         int64_t free_ns = span->launch_ns > rows[0].last_ns ? span->launch_ns : rows[0].last_ns;
         int64_t queued = span->start_ns - free_ns;
-        if (queued > (marks.list[0].end_ns - host_ns) / 10 && span->launch_ns >= host_ns)
+        if (queued > (marks.list[0].end_ns - host_ns) / 10 && span->launch_ns >= host_ns &&
+            !queue_is_known(source, span))
             return span->start_ns > at_ns ? span->start_ns : at_ns;
         break;
     }

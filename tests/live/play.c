@@ -17,6 +17,8 @@
  *   loader_us=N   every step waits so long for its input, which is then copied to the device (0)
  *   host_us=N     every step copies its input at once, and then the host does something else (0)
  *   graph=0|1     its own kernels are launched as graphs (0)
+ *   behind=0|1    the first collective of a step is announced after the second is launched, as that
+ *                 of a graph (0)
  *   stuck=0|1     the GPU's times stay those of the first collective (0)
  *   pairs=N       every step also sends N messages to the next rank and receives as many (0)
  *   comms=N       so many communicators are made before (0)
@@ -50,8 +52,9 @@ struct profiler {
 
 static struct settings {
     long api, steps, calls, channels, step_us, late, stale, dur_ns, wait_ns, alike, fork, threads,
-        lost, kill, cuda, loader_us, host_us, slow_from, slow_us, graph, stuck, pairs, comms, gpu;
-} set = {5, 200, 4, 2, 2000, 1, 0, 400000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+        lost, kill, cuda, loader_us, host_us, slow_from, slow_us, graph, stuck, pairs, comms, gpu,
+        behind;
+} set = {5, 200, 4, 2, 2000, 1, 0, 400000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
 static const struct {
     const char *name;
@@ -69,6 +72,7 @@ static const struct {
     {"slow_us", &set.slow_us}, {"graph", &set.graph},
     {"stuck", &set.stuck},     {"pairs", &set.pairs},
     {"comms", &set.comms},     {"gpu", &set.gpu},
+    {"behind", &set.behind},
 };
 
 static const struct profiler *profiler;
@@ -256,17 +260,23 @@ struct worker {
     long told;
 };
 
+static const char *const funcs[] = {"AllReduce", "AllGather", "ReduceScatter"};
+
+static void launch_call(int kind)
+{
+    char name[80];
+    if (!launch_kernel)
+        return;
+    snprintf(name, sizeof name, "ncclDevKernel_%s_Sum_f32_RING_LL", funcs[kind]);
+    launch_kernel(set.graph ? "Graph" : "gemm", 7, set.dur_ns);
+    launch_kernel(name, 20, set.dur_ns);
+}
+
+/* Announces a collective, and hands over when it ran. */
 static void one_call(struct worker *w, int kind, size_t count)
 {
-    static const char *const funcs[] = {"AllReduce", "AllGather", "ReduceScatter"};
     unsigned char d[256];
     void *group = NULL, *call = NULL;
-    if (launch_kernel) {
-        char name[80];
-        snprintf(name, sizeof name, "ncclDevKernel_%s_Sum_f32_RING_LL", funcs[kind]);
-        launch_kernel(set.graph ? "Graph" : "gemm", 7, set.dur_ns);
-        launch_kernel(name, 20, set.dur_ns);
-    }
     event(d, 1, NULL);
     play_start(w->context, &group, d);
     coll(d, group, w->hash, w->seq[kind]++, funcs[kind], count);
@@ -350,11 +360,13 @@ static void one_step(struct worker *w)
     for (long i = 0; i < 2 * set.pairs; i++)
         one_pair(w, i % 2 == 0);
     for (long i = 0; i < calls; i++) {
-        if (set.alike)
-            one_call(w, i < set.alike ? 1 : 2, 1 << 20);
-        else
-            one_call(w, 0, (size_t)(1 << 20) + (size_t)i * 4096);
-        if (set.step_us)
+        int kind = !set.alike ? 0 : i < set.alike ? 1 : 2;
+        if (!(set.behind && i == 1))
+            launch_call(kind);
+        if (set.behind && i == 0)
+            launch_call(kind);
+        one_call(w, kind, set.alike ? 1 << 20 : (size_t)(1 << 20) + (size_t)i * 4096);
+        if (set.step_us && !(set.behind && i == 0))
             usleep((useconds_t)(set.step_us / calls));
     }
 }

@@ -557,8 +557,8 @@ static void a_kernel_belongs_to_the_step_of_its_launch(void **state)
     add(b, "d", 600, 610, 7, 350);    /* after the last step */
     struct knee_trace trace = finish(b, 0, 1);
     struct knee_account account = account_of(&trace, 1);
-    static const int64_t numbers[] = {-1, 7, 8, -1}, starts[] = {90, 150, 400, 500},
-                         windows[] = {60, 250, 100, 110};
+    static const int64_t numbers[] = {-1, 7, 8, -1}, starts[] = {90, 120, 400, 500},
+                         windows[] = {30, 280, 100, 110};
     assert_int_equal(account.step_count, 4);
     int64_t sum = 0;
     for (size_t i = 0; i < 4; i++) {
@@ -632,6 +632,22 @@ static void a_lagging_gpu_does_not_change_the_step(void **state)
             add(b, "gemm", 10000 + 100 * k, 10000 + 100 * k + 95, 7, KNEE_NO_TIME);
         check_steps(finish(b, 0, 1), 4,
                     recorded ? 1000e-9 : 998.75e-9); /* ends with its last kernel */
+    }
+}
+
+/* Handed over long before it runs, the first kernel waits: for work that is not in the trace, and
+ * the step begins with it; or, where what its stream had before is there, for somebody else on the
+ * GPU, and that is the step's own time. */
+static void what_the_first_kernel_waits_for(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        struct knee_builder *b = builder();
+        knee_builder_step(b, 1000, 2000, 4);
+        add(b, "gemm", 400, 900, 7, known ? 300 : KNEE_NO_TIME);
+        add(b, "gemm", 1300, 1900, 7, 1000);
+        add(b, "gemm", 2300, 2400, 7, 2050);
+        check_steps(finish(b, 0, 1), 1, known ? 1000e-9 : 700e-9);
     }
 }
 
@@ -1041,6 +1057,7 @@ int main(void)
         cmocka_unit_test(a_kernel_belongs_to_the_step_of_its_launch),
         cmocka_unit_test(a_gap_before_the_first_kernel_is_in_the_step),
         cmocka_unit_test(a_lagging_gpu_does_not_change_the_step),
+        cmocka_unit_test(what_the_first_kernel_waits_for),
         cmocka_unit_test(annotated_steps_run_from_start_to_start),
         cmocka_unit_test(the_worst_step_is_named),
         cmocka_unit_test(steps_from_the_repeating_collectives),
