@@ -173,6 +173,8 @@ size_t live_cupti_drain(bool ask);
 struct live_recording live_cupti_recording(void);
 /* Forgets what began before; the buffers stay. */
 void live_cupti_forget(int64_t before_ns);
+/* Names of kernels and calls, in rows; UINT32_MAX: no room. */
+uint32_t live_cupti_name_row(const char *given, const char *text);
 const char *live_cupti_name(uint32_t name);
 
 /* Who CUPTI's one client is (live_client.c). Come: 0, or CUPTI's code when somebody else is;

@@ -154,7 +154,7 @@ static size_t name_count;
 
 /* The same name comes with the same pointer as long as its module is loaded; a new module may reuse
  * one, so the text is looked at too. */
-static uint32_t name_row(const char *given, const char *text)
+uint32_t live_cupti_name_row(const char *given, const char *text)
 {
     size_t at = (size_t)(((uintptr_t)given * UINT64_C(0x9fb21c651e98df25)) >> 51) % NAMES;
     for (size_t i = 0; i < NAMES; i++, at = (at + 1) % NAMES) {
@@ -191,7 +191,7 @@ static uint32_t plain_row(const char *name)
     char *version = strstr(plain, "_v");
     if (version && version[2] >= '0' && version[2] <= '9')
         *version = '\0';
-    return name_row(name, plain);
+    return live_cupti_name_row(name, plain);
 }
 
 static uint32_t find_call(int domain, uint32_t id)
@@ -274,7 +274,7 @@ static uint32_t name_of(const struct shape *shape, const uint8_t *record)
     else if (shape->as == LIVE_COPY)
         name = copies[record[4] < sizeof copies / sizeof *copies ? record[4] : 0];
     name = name ? name : "unknown";
-    return name_row(name, name);
+    return live_cupti_name_row(name, name);
 }
 
 static void take_record(const uint8_t *record)

@@ -14,7 +14,6 @@
 #include "knee_timeline.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,26 +116,24 @@ static size_t list_firsts(const struct live_sample *s, const struct live_event *
 }
 
 /* A way to match, and how well it does: kernels that have their call; nanoseconds from launches to
- * announcements in all, either way. */
+ * announcements in all. */
 struct order {
     size_t skipped, agree;
-    double apart_ns;
+    double late_ns;
 };
 
-/* Gives each kernel the call `skipped` places further: one that was announced after the launch
- * before its own and before the second next. False: not all are such. */
+/* Gives each kernel the call `skipped` places further: one that was announced after its launch and
+ * before the second next. False: not all are such. */
 static bool match_order(struct writing *w, const struct live_event *const *firsts, size_t count,
                         struct order *order, const struct live_event **out)
 {
     const struct live_recording *r = &w->sample->recording;
     order->agree = 0;
-    order->apart_ns = 0;
+    order->late_ns = 0;
     for (size_t i = 0; i < w->collective_count; i++) {
         size_t at = i + order->skipped;
         const struct live_record *record = &r->records[w->collectives[i]];
-        int64_t from = INT64_MIN, to = INT64_MAX;
-        if (i > 0)
-            from = launched_ns(w, &r->records[w->collectives[i - 1]]);
+        int64_t from = launched_ns(w, record), to = INT64_MAX;
         if (i + 2 < w->collective_count)
             to = launched_ns(w, &r->records[w->collectives[i + 2]]);
         out[i] = at < count ? firsts[at] : NULL;
@@ -146,13 +143,13 @@ static bool match_order(struct writing *w, const struct live_event *const *first
             !live_kernel_runs(live_cupti_name(record->name), out[i]->op))
             return false;
         order->agree++;
-        order->apart_ns += fabs((double)(out[i]->at_ns - launched_ns(w, record)));
+        order->late_ns += (double)(out[i]->at_ns - from);
     }
     return order->agree > 0;
 }
 
 /* Some of the first calls were launched before the recording began: of the orders with the most
- * calls the closest. The number of calls. */
+ * calls the quickest. The number of calls. */
 static size_t match_best_order(struct writing *w, const struct live_event **out)
 {
     struct order best = {0};
@@ -164,7 +161,7 @@ static size_t match_best_order(struct writing *w, const struct live_event **out)
         struct order order = {.skipped = skipped};
         if (match_order(w, firsts, count, &order, out) &&
             (order.agree > best.agree ||
-             (order.agree == best.agree && order.apart_ns < best.apart_ns)))
+             (order.agree == best.agree && order.late_ns < best.late_ns)))
             best = order;
     }
     if (best.agree)

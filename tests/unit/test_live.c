@@ -224,6 +224,98 @@ static void test_work_before_a_call_that_still_runs(void **state)
         assert_int_equal(labels[1].label_ns[k], labels[0].label_ns[k]);
 }
 
+/*
+ * Two ranks on one H200 (2026-11-15): a graph with an all-reduce, then one more. NCCL announces the
+ * graph's when the graph comes to it: in the middle step after the next launch. The calls before
+ * the first kernel were launched before the recording began.
+ */
+static const struct {
+    double launch_us, run_us, took_us;
+} graph_kernels[] = {
+    {-27042.2, -11567.0, 6051.9}, {-26328.5, -5512.2, 5079.7}, {-360.5, 15420.2, 5778.5},
+    {0.0, 21202.5, 6996.5},       {28286.0, 40003.2, 5589.1},  {28643.2, 45596.5, 4846.1},
+};
+static const double graph_calls_us[] = {-51537.0, -51441.0, -26434.0, -26312.5,
+                                        106.5,    155.8,    28552.0,  28662.8};
+enum { GRAPH_KERNELS = 6, GRAPH_CALLS = 8 };
+
+static int64_t graph_ns(double us)
+{
+    return INT64_C(1794783236670000000) + (int64_t)(us * 1e3);
+}
+
+/* As the agent writes it; `late_us`: so much later the second of the middle step is announced. */
+static struct knee_text graph_sample(double late_us)
+{
+    struct live_record records[2 * GRAPH_KERNELS];
+    struct live_event calls[GRAPH_CALLS];
+    uint16_t comm = live_comm_row(0x5022, 0, 2);
+    const char *const kernel = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", *launch = "cudaLaunch";
+    for (size_t i = 0; i < GRAPH_KERNELS; i++) {
+        int64_t launched = graph_ns(graph_kernels[i].launch_us);
+        int64_t ran = graph_ns(graph_kernels[i].run_us);
+        records[2 * i] = (struct live_record){.start_ns = launched,
+                                              .end_ns = launched + 15000,
+                                              .correlation = (uint32_t)i + 1,
+                                              .name = live_cupti_name_row(launch, launch),
+                                              .kind = LIVE_HOST_CALL};
+        records[2 * i + 1] =
+            (struct live_record){.start_ns = ran,
+                                 .end_ns = ran + (int64_t)(graph_kernels[i].took_us * 1e3),
+                                 .correlation = (uint32_t)i + 1,
+                                 .name = live_cupti_name_row(kernel, kernel),
+                                 .stream = 7,
+                                 .kind = LIVE_KERNEL};
+    }
+    for (size_t i = 0; i < GRAPH_CALLS; i++)
+        calls[i] = (struct live_event){.op = live_op_of("AllReduce"),
+                                       .comm = comm,
+                                       .count = i % 2 ? 1 << 20 : 1 << 22,
+                                       .seq = 897 + i,
+                                       .at_ns = graph_ns(graph_calls_us[i])};
+    calls[5].at_ns += (int64_t)(late_us * 1e3);
+    struct live_about about = {.rank = 0, .world = 2, .source = LIVE_FROM_CUDA};
+    struct live_sample sample = {.start = {600, calls[4].at_ns, comm, 901},
+                                 .end = {601, calls[6].at_ns, comm, 903},
+                                 .calls = calls,
+                                 .call_count = GRAPH_CALLS,
+                                 .recording = {records, 2 * GRAPH_KERNELS, 0}};
+    struct knee_text text = {0};
+    live_trace_write(&sample, &about, &text);
+    assert_false(text.failed);
+    return text;
+}
+
+static void test_collectives_of_graphs_meet_by_order(void **state)
+{
+    (void)state;
+    struct knee_text text = graph_sample(0);
+    struct live_labels labels = {0};
+    const char *at = text.data;
+    for (int seq = 899; seq <= 904; seq++) {
+        char word[32];
+        snprintf(word, sizeof word, "\"Seq\": %d}", seq);
+        at = strstr(at, word); /* kernels stand in the order of their launches */
+        assert_non_null(at);
+    }
+    live_trace_label(&text, 600, &labels);
+    assert_true(labels.known);
+    assert_near((double)labels.window_ns, (28286.0 + 360.5) * 1e3, 10);
+    knee_text_release(&text);
+}
+
+/* No order holds: by time, and a kernel whose call nobody knows has none. */
+static void test_calls_without_an_order_meet_by_time(void **state)
+{
+    (void)state;
+    struct knee_text text = graph_sample(40000);
+    int named = 0;
+    for (const char *at = text.data; (at = strstr(at, "\"Seq\": ")); at++)
+        named++;
+    assert_in_range(named, 3, GRAPH_KERNELS - 1);
+    knee_text_release(&text);
+}
+
 /* ---- Lines ---- */
 
 static const char step_line[] = "{\"t_ns\": 1794769847345814268, \"step\": 136, \"steps\": 1, "
@@ -323,6 +415,8 @@ int main(void)
         cmocka_unit_test(test_another_phase_of_the_job),
         cmocka_unit_test(test_ring_and_trace_give_one_step),
         cmocka_unit_test(test_work_before_a_call_that_still_runs),
+        cmocka_unit_test(test_collectives_of_graphs_meet_by_order),
+        cmocka_unit_test(test_calls_without_an_order_meet_by_time),
         cmocka_unit_test(test_lines_are_read),
         cmocka_unit_test(test_join_finds_the_truth),
     };
