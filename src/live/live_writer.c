@@ -455,7 +455,7 @@ static bool is_drained(int64_t waited_ns)
     return goes_on || sample.quiet_rounds >= 2 || waited_ns > 5 * INTERVAL_NS;
 }
 
-/* Asked are once, so that CUPTI closes its buffer, and then when all may be there. */
+/* CUPTI is asked once, so that it closes its buffer, and then when all may be there. */
 static void drain(void)
 {
     int64_t waited_ns = live_now_ns() - sample.end.at_ns;
@@ -643,12 +643,13 @@ static bool ready(void)
     return true;
 }
 
-/* Before steps are known, or when none ends any more: a line a second, if anything happened. */
-static void write_interval(int64_t now_ns)
+/* Before steps are known, or when none ends any more: a line a second and one at the end, if
+ * anything happened. */
+static void write_interval(int64_t now_ns, bool is_last)
 {
     static int64_t since_ns;
     since_ns = since_ns ? since_ns : now_ns;
-    if (begun || now_ns - since_ns < INTERVAL_NS)
+    if (begun || (now_ns - since_ns < INTERVAL_NS && !is_last))
         return;
     if (gathered.calls) {
         gathered.at_ns = now_ns;
@@ -701,7 +702,7 @@ void live_writer_round(bool is_last)
         forget_sample();
     look_for_pause(now_ns);
     look_at_gpu(now_ns);
-    write_interval(now_ns);
+    write_interval(now_ns, is_last);
     if (is_last && gathered.steps)
         write_line(&gathered);
     if (is_last || now_ns - flushed_ns > INTERVAL_NS / 2) {
