@@ -27,7 +27,8 @@ static const struct knee_key rows[] = {
      .offset = offsetof(struct live_options, always),
      .group = "Recording",
      .otherwise = "",
-     .help = "record every step, not only as many as stay under 0.1 % of the job's time"},
+     .help = "record every step, not only as many as stay under 0.1 % of the job's time; one is "
+             "written every half second"},
     {.name = "mpi",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct live_options, mpi),
