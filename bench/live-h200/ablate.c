@@ -3,6 +3,7 @@
  * tell less, has CUPTI come and go, and counts what the agent's callbacks take. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -103,18 +104,61 @@ int64_t ablate_took_ns(void)
 
 static int (*cupti_register)(void *, void *), (*cupti_enable)(int), (*cupti_disable)(int);
 static int (*cupti_flush)(uint32_t), (*cupti_finalize)(void);
+static int (*cupti_next)(uint8_t *, size_t, void **), (*cupti_attribute)(int, size_t *, void *);
+
+/* Buffers are kept: a fresh one's pages would be made under CUPTI's hands. */
+enum { BUFFERS = 64, BYTES = 1 << 20, KINDS = 64 };
+static struct {
+    _Atomic int given;
+    uint8_t *bytes;
+} buffers[BUFFERS];
+static _Atomic int64_t requests, records[KINDS];
+static _Atomic int counts, zeroed;
 
 static void on_request(uint8_t **buffer, size_t *size, size_t *most)
 {
-    *size = 1 << 20;
-    *buffer = aligned_alloc(64, *size);
+    *size = BYTES;
     *most = 0;
+    atomic_fetch_add(&requests, 1);
+    for (size_t i = 0; i < BUFFERS; i++) {
+        int expected = 0;
+        if (!atomic_compare_exchange_strong(&buffers[i].given, &expected, 1))
+            continue;
+        if (!buffers[i].bytes) {
+            buffers[i].bytes = aligned_alloc(64, BYTES);
+            memset(buffers[i].bytes, 0, BYTES);
+        }
+        *buffer = buffers[i].bytes;
+        return;
+    }
+    *buffer = NULL;
+    *size = 0;
 }
 
 static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
-    (void)context, (void)stream, (void)size, (void)valid;
-    free(buffer);
+    void *record = NULL;
+    (void)context, (void)stream, (void)size;
+    while (counts && valid && cupti_next(buffer, valid, &record) == 0) {
+        uint32_t kind = *(uint32_t *)record;
+        atomic_fetch_add(&records[kind < KINDS ? kind : 0], 1);
+    }
+    if (zeroed) /* by CUPTI's own thread, or the one that asks */
+        memset(buffer, 0, BYTES);
+    for (size_t i = 0; i < BUFFERS; i++)
+        if (buffers[i].bytes == buffer)
+            atomic_store(&buffers[i].given, 0);
+}
+
+/* Records of a kind since it was asked last; kind -1: buffers that were asked for. */
+int64_t ablate_records(int kind)
+{
+    return atomic_exchange(kind < 0 ? &requests : &records[kind], 0);
+}
+
+void ablate_count(int on)
+{
+    counts = on;
 }
 
 static void find(void *library, const char *name, void *function)
@@ -135,7 +179,47 @@ static int load(void)
     find(library, "cuptiActivityDisable", &cupti_disable);
     find(library, "cuptiActivityFlushAll", &cupti_flush);
     find(library, "cuptiFinalize", &cupti_finalize);
+    find(library, "cuptiActivityGetNextRecord", &cupti_next);
+    find(library, "cuptiActivitySetAttribute", &cupti_attribute);
     return 0;
+}
+
+/* Who hands CUPTI its buffers zeroed: CUPTI itself, in the job's thread, or us. */
+int ablate_zeroed(int by_us)
+{
+    enum { ATTR_ZEROED_OUT = 5 };
+    uint8_t value = (uint8_t)by_us;
+    size_t bytes = sizeof value;
+    for (size_t i = 0; by_us && i < BUFFERS; i++)
+        if (buffers[i].bytes && !buffers[i].given)
+            memset(buffers[i].bytes, 0, BYTES);
+    zeroed = by_us;
+    return cupti_attribute ? cupti_attribute(ATTR_ZEROED_OUT, &bytes, &value) : 999;
+}
+
+/* A thread that asks CUPTI for what it holds. */
+static _Atomic int asks_ms;
+static pthread_t asker;
+
+static void *ask(void *data)
+{
+    (void)data;
+    while (asks_ms) {
+        struct timespec nap = {asks_ms / 1000, asks_ms % 1000 * 1000000L};
+        nanosleep(&nap, NULL);
+        cupti_flush(0);
+    }
+    return NULL;
+}
+
+void ablate_ask_every(int ms)
+{
+    int before = asks_ms;
+    asks_ms = ms;
+    if (!before && ms)
+        pthread_create(&asker, NULL, ask, NULL);
+    else if (before && !ms)
+        pthread_join(asker, NULL);
 }
 
 static const int kinds[] = {10, 1, 2, 22, 5, 4}; /* kernels, copies, fills; calls of the host */

@@ -31,6 +31,7 @@ p.add_argument("--pause", default="", help="file that is there in every second b
 p.add_argument("--block", type=int, default=40)
 p.add_argument("--workers", type=int, default=-1, help="a real DataLoader with so many processes")
 p.add_argument("--ablate", default="", help="ablate.so: what of the agent costs what, in blocks of steps in one job")
+p.add_argument("--parts", default="masks,attached,recording")
 p.add_argument("--rounds", type=int, default=12)
 p.add_argument("--sync", type=int, default=1, help="wait for the GPU after every step, as loss.item() does")
 o = p.parse_args()
@@ -85,7 +86,8 @@ if o.fsdp:
 else:
     model = nn.parallel.DistributedDataParallel(net, device_ids=[0])
 opt = torch.optim.SGD(model.parameters(), lr=1e-3)
-x = torch.randn(o.batch, o.seq, o.hidden).bfloat16().pin_memory()
+batch_now = o.batch
+x = torch.randn(o.batch * (2 if o.ablate else 1), o.seq, o.hidden).bfloat16().pin_memory()
 heavy = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) if o.suspect == "gpu" and late else None
 
 
@@ -96,7 +98,7 @@ class Batches(torch.utils.data.Dataset):
     def __getitem__(self, i):
         if o.suspect == "loader" and late:
             time.sleep(o.ms / 1e3)
-        return x.clone()
+        return x[:batch_now].clone()
 
 
 batches = None
@@ -109,7 +111,7 @@ def load():
         return next(batches).cuda(non_blocking=True)
     if o.suspect == "loader" and late:
         time.sleep(o.ms / 1e3)
-    return x.cuda(non_blocking=True)
+    return x[:batch_now].cuda(non_blocking=True)
 
 
 def step():
@@ -146,7 +148,7 @@ def record(path):
 
 
 def blocks():
-    """Steps with the agent and steps with it paused, in turn; the first ten of a block do not count."""
+    """Steps with the agent and steps with it paused, in turn; the first quarter of a block does not count."""
     halves = ([], [])
     for i in range(max(2, o.steps // o.block)):
         dist.barrier()
@@ -156,7 +158,7 @@ def blocks():
             os.remove(o.pause)
         time.sleep(0.8)
         dist.barrier()
-        halves[i % 2].append(timed(o.block)[10:])
+        halves[i % 2].append(timed(o.block)[o.block // 4:])
     return halves
 
 
@@ -174,15 +176,24 @@ def micro():
     return best * 1e3
 
 
+KINDS = (1, 2, 4, 5, 10, 22)  # copies, fills, driver, runtime, kernels, copies between GPUs
+
+
 class Ablation:
     """Blocks of steps in one job, in an order that chance chose, each in one state of the agent's parts."""
 
     def __init__(self):
         self.shim = ctypes.CDLL(o.ablate)
-        for name in ("ablate_calls", "ablate_took_ns", "ablate_on", "ablate_off", "ablate_detach"):
+        for name in ("ablate_calls", "ablate_took_ns", "ablate_on", "ablate_off", "ablate_detach", "ablate_records"):
             getattr(self.shim, name).restype = ctypes.c_int64
         self.chance = random.Random(1)
-        self.took, self.calls, self.spent, self.micros = {}, {}, {}, {}
+        self.took, self.calls, self.spent, self.micros, self.kept = {}, {}, {}, {}, {}
+
+    def size(self, i):
+        """Another batch in each round: where processes take turns on a GPU a step lasts whole turns, and what adds a little may add a turn
+        or nothing. Over many lengths of step that evens out."""
+        global batch_now
+        batch_now = o.batch * (16 + i % 8) // 16
 
     def spend(self, name, ns):
         self.spent.setdefault(name, []).append(ns)
@@ -203,7 +214,8 @@ class Ablation:
 
     def masks(self):
         self.ask("never attached")
-        for _ in range(o.rounds):
+        for i in range(o.rounds):
+            self.size(i)
             for name, mask in self.chance.sample([("mask 0", 0), ("mask 0 again", 0), ("calls", 7), ("calls and kernels", 71)], 4):
                 self.shim.ablate_mask(mask)
                 self.block(name)
@@ -211,6 +223,7 @@ class Ablation:
 
     def attached(self):
         for i in range(o.rounds):
+            self.size(i)
             torch.cuda.synchronize()
             self.spend("attach", self.shim.ablate_on(6))
             self.spend("off", self.shim.ablate_off())
@@ -223,23 +236,41 @@ class Ablation:
             if i < 2:
                 self.ask("detached")
 
+    # name: kinds of records, asked for them every so many ms, buffers zeroed by us
+    STATES = {
+        "attached, off again": (0, 0, 0),
+        "kernels, copies": (4, 0, 0),
+        "with host calls": (6, 0, 0),
+        "asked every 20 ms": (6, 20, 0),
+        "asked, zeroed by us": (6, 20, 1),
+        "asked every 250 ms": (6, 250, 1),
+    }
+
     def recording(self):
         self.shim.ablate_on(0)
-        for i in range(o.rounds * 2 // 3):
-            for name, count in self.chance.sample([("attached, off again", 0), ("kernels, copies", 4), ("with host calls", 6)], 3):
-                self.spend("on " + name, self.shim.ablate_on(count))
+        for i in range(o.rounds):
+            self.size(i)
+            for name, (kinds, every, zeroed) in self.chance.sample(list(self.STATES.items()), len(self.STATES)):
+                code = self.shim.ablate_zeroed(zeroed)
+                self.spend("on " + name, self.shim.ablate_on(kinds))
+                self.shim.ablate_ask_every(every)
+                self.shim.ablate_count(int(i == 0))
+                for kind in (-1, *KINDS):
+                    self.shim.ablate_records(kind)
                 self.block(name)
+                self.shim.ablate_ask_every(0)
                 if i < 2:
                     self.ask(name)
                 self.spend("off " + name, self.shim.ablate_off())
+                if i == 0:
+                    self.kept[name] = {"zeroed says": code, "steps": o.block + 3, "records": {k: self.shim.ablate_records(k) for k in (-1, *KINDS)}}
 
 
 def ablate():
     a = Ablation()
-    a.masks()
-    a.attached()
-    a.recording()
-    return {"took": a.took, "calls": a.calls, "spent_ns": a.spent, "launch_us": a.micros}
+    for part in o.parts.split(","):
+        getattr(a, part)()
+    return {"took": a.took, "calls": a.calls, "spent_ns": a.spent, "launch_us": a.micros, "records": a.kept}
 
 
 for _ in range(5):

@@ -86,6 +86,13 @@ def run(agent, mode, ranks, words):
     return out
 
 
+def sized(words, i):
+    """The same job with another batch in each round, equal for all modes of the round: where processes take turns on a GPU a step lasts
+    whole turns (2 ms), so that a little more work may add a turn or nothing; over many lengths of step that evens out."""
+    at = words.index("--batch") + 1
+    return [*words[:at], str(int(words[at]) * (16 + i % 8) // 16), *words[at + 1:]]
+
+
 def main():
     path, agent, ranks, rounds, modes = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5].split(",")
     words = sys.argv[6:]
@@ -95,7 +102,7 @@ def main():
         for i in range(rounds):
             for mode in chance.sample(modes, len(modes)):
                 began = time.time()
-                out = run(agent, mode, ranks, words)
+                out = run(agent, mode, ranks, sized(words, i))
                 out["run_s"] = round(time.time() - began, 1)
                 f.write(f"{i} {kind} {mode} {json.dumps(out)}\n")
                 f.flush()

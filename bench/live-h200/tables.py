@@ -44,8 +44,9 @@ def compare(kind, mode, which, times):
 def ablate():
     """Blocks of one job: each state beside its base, block by block in the order in which they came."""
     data = json.loads([line for line in sys.stdin if line.startswith("{")][0])
-    bases = {"mask 0 again": "mask 0", "calls": "mask 0", "calls and kernels": "mask 0", "attached, off": "detached",
-             "kernels, copies": "attached, off again", "with host calls": "attached, off again"}
+    bases = {"mask 0 again": "mask 0", "calls": "mask 0", "calls and kernels": "mask 0", "attached, off": "detached"}
+    if "attached, off again" in data["took"]:  # all that is recorded beside nothing recorded
+        bases.update({name: "attached, off again" for name in data["records"] if name != "attached, off again"})
     for name, blocks_of in data["took"].items():
         calls = data["calls"][name]
         steps = sum(len(b) for b in blocks_of)
@@ -60,17 +61,19 @@ def ablate():
         print(line)
     for name, ns in data["spent_ns"].items():
         print(f"{name:24} first {ns[0] / 1e6:.3f} ms, then median {median(ns[1:]) / 1e6:.3f}, most {max(ns[1:]) / 1e6:.3f} ms")
+    for name, kept in data.get("records", {}).items():
+        print(f"{name:24} {kept}")
     for name, us in data["launch_us"].items():
         print(f"a launch, {name:20}", " ".join(f"{v:.3f}" for v in us), "us")
 
 
-def blocks():
+def blocks(title):
     """Blocks of steps with and without, in one job; each block's median and mean."""
     data = json.loads([line for line in sys.stdin if line.startswith("{")][0])
     for name, of in (("median", median), ("mean", statistics.mean)):
         on, off = [of(b) for b in data["on"]], [of(b) for b in data["off"]]
         pairs = [100 * (a / b - 1) for a, b in zip(on, off)]
-        print(f"{name:6} of a block: {median(off) * 1e3:.3f} ms paused, {median(on) * 1e3:.3f} ms with; median {median(pairs):+.3f} %, "
+        print(f"{title} {name:6} of a block: {median(off) * 1e3:.3f} ms paused, {median(on) * 1e3:.3f} ms with; median {median(pairs):+.3f} %, "
               f"from {min(pairs):+.3f} to {max(pairs):+.3f} % in {len(pairs)} pairs")
 
 

@@ -39,6 +39,7 @@ static int (*activity_next)(uint8_t *buffer, size_t size, void **record);
 static int (*activity_dropped)(void *context, uint32_t stream, size_t *dropped);
 static int (*get_timestamp)(uint64_t *ns);
 static int (*callback_name)(int domain, uint32_t id, const char **name);
+static int (*set_attribute)(int attribute, size_t *size, void *value); /* since CUDA 11 */
 
 static bool tried, enabled;
 static bool attached; /* by us; any call attaches it */
@@ -55,6 +56,7 @@ static const struct live_symbol symbols[] = {
     {"cuptiGetTimestamp", &get_timestamp},
     {"cuptiGetCallbackName", &callback_name},
 };
+static const struct live_symbol wanted[] = {{"cuptiActivitySetAttribute", &set_attribute}};
 
 static void *open_library(void)
 {
@@ -96,6 +98,7 @@ static bool load(void)
         activity_register = NULL;
         library = NULL;
     }
+    live_symbols_find(library, wanted, sizeof wanted / sizeof *wanted);
     if (!library)
         live_say(&told, "no CUPTI was found: collectives are recorded, kernels are not; "
                         "LD_LIBRARY_PATH may name the folder of libcupti.so");
@@ -142,6 +145,24 @@ static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
             atomic_store(&buffers[i].state, FULL);
             return;
         }
+}
+
+/* CUPTI wants buffers of zeros. It would write them itself, a megabyte at a time in the thread of
+ * the job that launches; here it costs the job nothing. */
+static void empty_buffer(size_t i)
+{
+    if (buffers[i].bytes)
+        memset(buffers[i].bytes, 0, BUFFER_BYTES);
+    atomic_store(&buffers[i].state, EMPTY);
+}
+
+static void promise_zeros(void)
+{
+    enum { ZEROED_OUT_BUFFERS = 5 };
+    uint8_t yes = 1;
+    size_t size = sizeof yes;
+    if (set_attribute)
+        set_attribute(ZEROED_OUT_BUFFERS, &size, &yes);
 }
 
 /* ---- Names ---- */
@@ -311,7 +332,7 @@ static void take_buffer(size_t i)
     size_t valid = atomic_load(&buffers[i].valid);
     while (valid && activity_next(buffers[i].bytes, valid, &record) == 0)
         take_record(record);
-    atomic_store(&buffers[i].state, EMPTY);
+    empty_buffer(i);
 }
 
 /* ---- Sampling ---- */
@@ -320,9 +341,13 @@ static bool make_room(void)
 {
     if (!records && !(records = malloc(RECORDS * sizeof *records)))
         return false;
-    for (size_t i = 0; i < BUFFERS; i++)
-        if (!buffers[i].bytes && !(buffers[i].bytes = aligned_alloc(64, BUFFER_BYTES)))
+    for (size_t i = 0; i < BUFFERS; i++) {
+        if (buffers[i].bytes)
+            continue;
+        if (!(buffers[i].bytes = aligned_alloc(64, BUFFER_BYTES)))
             return false;
+        empty_buffer(i);
+    }
     return true;
 }
 
@@ -345,6 +370,7 @@ static int enable(void)
     void *r, *c;
     memcpy(&r, &request, sizeof r);
     memcpy(&c, &complete, sizeof c);
+    promise_zeros();
     if ((code = activity_register(r, c)) != 0)
         return code;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -429,7 +455,8 @@ void live_cupti_leave(void)
     activity_flush(FLUSH_FORCED);
     attached = !live_client_leave();
     for (size_t i = 0; !attached && i < BUFFERS; i++)
-        atomic_store(&buffers[i].state, EMPTY);
+        if (atomic_load(&buffers[i].state) != EMPTY)
+            empty_buffer(i);
 }
 
 /* The driver loads this object and calls this, when CUDA_INJECTION64_PATH names it. The writer does

@@ -160,9 +160,11 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-static double overhead(int64_t now_ns)
+/* Of the job's time so far, with `more_ns` to come. */
+static double spent_share(int64_t now_ns, int64_t more_ns)
 {
-    return share((double)(live_took_in_all_ns() + cost_in_all_ns), (double)(now_ns - first_ns));
+    return share((double)(live_took_in_all_ns() + cost_in_all_ns + more_ns),
+                 (double)(now_ns - first_ns));
 }
 
 /* The newest steps all differ from the usual one to the same side, by a tenth of it or more. */
@@ -216,11 +218,13 @@ static bool is_mpi(void)
     return live_about().source == LIVE_FROM_MPI;
 }
 
-/* The first sample is always taken; after that what they cost so far must be within the budget.
- * Without a GPU they cost nothing. */
+/* The first sample is always taken; after that what they cost so far, and the next with them, must
+ * be within the budget. Without a GPU they cost nothing. */
 static bool can_pay(void)
 {
-    return !sample.done || is_mpi() || overhead(live_now_ns()) < live_config()->budget;
+    int64_t next_ns = cost_count ? median(cost_ns, kept(cost_count, SAMPLES)) : cost_in_all_ns;
+    double needs = spent_share(live_now_ns(), next_ns > 0 ? next_ns : 0);
+    return !sample.done || is_mpi() || needs < live_config()->budget;
 }
 
 static bool wants_sample(int64_t number)
@@ -254,6 +258,14 @@ static void put_gpu(struct knee_text *text)
         knee_text_printf(text, ", \"temp_c\": %d", gpu.temp_c);
 }
 
+/* One step in so many; 0: none. */
+static int64_t recorded_every(void)
+{
+    if (!live_config()->cupti && !is_mpi())
+        return 0;
+    return live_config()->always ? 1 : every;
+}
+
 static void put_agent(struct knee_text *text, int64_t now_ns)
 {
     struct timespec cpu = {0, 0};
@@ -261,9 +273,8 @@ static void put_agent(struct knee_text *text, int64_t now_ns)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     knee_text_printf(
         text, ", \"overhead\": %.7f, \"cpu\": %.6f, \"every\": %" PRId64 ", \"left_out\": %" PRIu64,
-        overhead(now_ns), share((double)cpu.tv_sec * 1e9 + (double)cpu.tv_nsec, elapsed),
-        live_config()->cupti || live_about().source == LIVE_FROM_MPI ? every : 0,
-        left_out + live_pushed_too_many() + live_slots_lost());
+        spent_share(now_ns, 0), share((double)cpu.tv_sec * 1e9 + (double)cpu.tv_nsec, elapsed),
+        recorded_every(), left_out + live_pushed_too_many() + live_slots_lost());
 }
 
 static void put_labels(struct knee_text *text, const char *file, const struct live_recording *r,
@@ -384,7 +395,7 @@ static void arm(int64_t number)
     if (live_config()->always && !is_mpi())
         live_cupti_forget(sample.on_ns - plain_step_ns());
     sample.around_ns = sample.around_steps = 0;
-    sample.costs = true;
+    sample.costs = !live_config()->always || !sample.done; /* always: CUPTI comes but once */
     soon -= soon > 0;
 }
 
@@ -617,7 +628,7 @@ static void look_for_pause(int64_t now_ns)
     looked_ns = now_ns;
     bool is = live_look_for_pause();
     if (is && !was) {
-        if (sample.phase != WAITING)
+        if (sample.phase != WAITING || live_config()->always) /* which records all the time */
             forget_sample();
         begun = false;
         gathered = (struct line){.number = -1};

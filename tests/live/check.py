@@ -125,10 +125,16 @@ def starved(directory, which, wait_us):
             fail(f"{which} of {wait_us} us: starved {s['starved_s']}, host {s['host_s']}")
 
 
+def stand_in(log):
+    """What the stand-in for CUPTI counted."""
+    with open(log) as f:
+        words = f.read().split()
+    return dict(zip(words[::2], map(int, words[1::2])))
+
+
 def leaves(log, steps, came):
     """CUPTI is there in samples alone: it came as often as it left, and stayed for some steps of 3 ms (samples begin 30 ms early)."""
-    words = open(log).read().split()
-    said = dict(zip(words[::2], map(int, words[1::2])))
+    said = stand_in(log)
     if said["wrong"] or said["came"] < int(came) or not 0 <= said["came"] - said["left"] <= 1:
         fail(f"CUPTI: {said}")
     if said["attached"] > 40 * said["came"] * said["launches"] / int(steps):
@@ -153,13 +159,16 @@ def stuck(directory):
         fail(f"{len(known)} calls have a time: {known[:3]}")
 
 
-def soon(directory, changed_at):
-    """A job that changes is sampled within 20 steps, though its samples are far apart."""
+def soon(directory, changed_at, budget):
+    """A job that changes is sampled within 20 steps, though its samples are far apart; from the second on they keep to the budget."""
     (folder,) = folders(directory)
     rows = lines(folder, "steps.jsonl")
     at, numbers = int(changed_at), [s["step"] for s in rows if s["sampled"]]
     if not any(at < n <= at + 20 for n in numbers) or rows[-1]["every"] < 64:
         fail(f"steps became longer at {at}; sampled: {numbers}, one in {rows[-1]['every']}")
+    after = [s["overhead"] for s in rows if s["step"] >= numbers[1]]
+    if max(after) > 1.2 * float(budget):
+        fail(f"samples took {max(after):.4f} of the time, {budget} was the budget; sampled: {numbers}")
 
 
 def traces(folder):
@@ -198,6 +207,8 @@ def always(directory):
     done = [s for s in rows if s["sampled"]]
     if about(folder)["cupti"] != "always" or len(done) < 5:
         fail(f"{len(done)} of {len(rows)} lines are sampled steps")
+    if rows[-1]["every"] != 1:
+        fail(f"one step in {rows[-1]['every']} is recorded")
     if not all(0.8e-3 < s["compute_s"] < 3e-3 for s in done[1:]):
         fail(f"a step of 3 ms with 1.6 ms of kernels: {[s['compute_s'] for s in done]}")
 
@@ -247,8 +258,12 @@ def release(directory, version, times):
         fail(str(a))
 
 
-def paused(directory):
-    (folder,) = [f for f in folders(directory)]
+def paused(directory, log):
+    """Nothing of the pause is written, and CUPTI does not record then, though it does all the time else."""
+    (folder,) = folders(directory)
+    said = stand_in(log)
+    if said["wrong"] or not 0.3 < said["recorded"] / said["launches"] < 0.8:
+        fail(f"CUPTI: {said}")
     starts = sorted(c["start_ns"] for c in lines(folder, "calls.jsonl"))
     gaps = [b - a for a, b in zip(starts, starts[1:]) if b - a > 400e6]
     if len(gaps) != 1 or not 0.4e9 < gaps[0] < 2.5e9 or starts[-1] - starts[0] < 2e9:

@@ -12,8 +12,8 @@
  *   STAND_IN_SAYS=NAME=N   the call whose name ends so says N; with it, nothing is done
  *   STAND_IN_ODD=1         every launch brings records of all other kinds too, and damaged ones
  *   STAND_IN_FLOOD=N       every launch brings N kernels more, of ten thousand names
- *   STAND_IN_LOG=FILE      gets a line at the end: launches, of them attached, times that it came
- * and left, calls that were wrong
+ *   STAND_IN_LOG=FILE      gets a line at the end: launches, of them attached and recorded, times
+ * that it came and left, calls that were wrong
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -42,7 +42,8 @@ enum {
     NAMES = 10000,
     TAKEN = 39,
     NO_MORE = 12,
-    EXIT_SITE = 1
+    EXIT_SITE = 1,
+    ZEROED_OUT_BUFFERS = 5
 };
 #define SHIFT_NS INT64_C(777000000000) /* its clock is not the host's */
 
@@ -61,6 +62,7 @@ SHOWN int cuptiEnableDomain(uint32_t on, void *subscriber, int domain);
 SHOWN int cuptiEnableCallback(uint32_t on, void *subscriber, int domain, uint32_t id);
 SHOWN int cuptiGetVersion(uint32_t *version);
 SHOWN int cuptiFinalize(void);
+SHOWN int cuptiActivitySetAttribute(int attribute, size_t *bytes, void *value);
 SHOWN void stand_in_launch(const char *name, uint32_t stream, int64_t dur_ns);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -75,8 +77,8 @@ static int64_t stream_free_ns[64];
 typedef void callback_fn(void *, int, uint32_t, const void *);
 static callback_fn *subscriber_callback; /* NULL: nobody subscribes */
 static bool domains[8], attached, is_new, graph_callback;
-static bool graphs_seen;
-static long launches, launches_attached, came, left, wrong;
+static bool graphs_seen, zeros_promised;
+static long launches, launches_attached, launches_recorded, came, left, wrong;
 static _Thread_local bool in_callback;
 
 /* With the lock. */
@@ -101,8 +103,8 @@ __attribute__((destructor)) static void tell_at_end(void)
     FILE *f = path ? fopen(path, "w") : NULL;
     if (!f)
         return;
-    fprintf(f, "launches %ld attached %ld came %ld left %ld wrong %ld\n", launches,
-            launches_attached, came, left, wrong);
+    fprintf(f, "launches %ld attached %ld recorded %ld came %ld left %ld wrong %ld\n", launches,
+            launches_attached, launches_recorded, came, left, wrong);
     fclose(f);
 }
 
@@ -141,6 +143,15 @@ int cuptiActivityRegisterCallbacks(request_fn *r, complete_fn *c)
     attach();
     request = r;
     complete = c;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int cuptiActivitySetAttribute(int attribute, size_t *bytes, void *value)
+{
+    pthread_mutex_lock(&lock);
+    attach();
+    zeros_promised = attribute == ZEROED_OUT_BUFFERS && *bytes == 1 && *(uint8_t *)value == 1;
     pthread_mutex_unlock(&lock);
     return 0;
 }
@@ -248,7 +259,7 @@ int cuptiUnsubscribe(void *subscriber)
     wrong += !attached || !subscriber_callback;
     subscriber_callback = NULL;
     memset(domains, 0, sizeof domains);
-    graph_callback = false;
+    graph_callback = zeros_promised = false;
     pthread_mutex_unlock(&lock);
     return subscriber == &lock ? 0 : 1;
 }
@@ -294,7 +305,7 @@ int cuptiFinalize(void)
     request = NULL;
     complete = NULL;
     memset(domains, 0, sizeof domains);
-    graph_callback = false;
+    graph_callback = zeros_promised = false;
     pthread_mutex_unlock(&lock);
     return 0;
 }
@@ -317,6 +328,15 @@ static void end_of_call(uint32_t id)
     in_callback = false;
 }
 
+static bool holds_zeros(void)
+{
+    static const uint8_t zeros[4096];
+    bool so = zeros_promised;
+    for (size_t at = 0; so && at < size; at += sizeof zeros)
+        so = memcmp(buffer + at, zeros, size - at < sizeof zeros ? size - at : sizeof zeros) == 0;
+    return so;
+}
+
 /* Room for one record; NULL: there is none. */
 static uint8_t *room(size_t bytes)
 {
@@ -327,6 +347,7 @@ static uint8_t *room(size_t bytes)
     }
     if (!buffer) {
         request(&buffer, &size, &most);
+        wrong += buffer && !holds_zeros(); /* else CUPTI would write them, in this thread */
         used = 0;
     }
     if (!buffer) {
@@ -435,6 +456,7 @@ void stand_in_launch(const char *name, uint32_t stream, int64_t dur_ns)
     correlation++;
     launches++;
     launches_attached += attached;
+    launches_recorded += enabled[KERNEL];
     graphs_seen = graphs_seen || (graph && attached);
     put_call(id, now);
     if (copy)
