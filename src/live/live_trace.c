@@ -53,6 +53,11 @@ static void list_launches(struct writing *w)
             w->launch_at[slot(w, r->records[i].correlation)] = (uint32_t)i + 1;
 }
 
+static bool is_launch_known(const struct writing *w, const struct live_record *record)
+{
+    return w->launch_at[slot(w, record->correlation)] != 0;
+}
+
 static int64_t launched_ns(const struct writing *w, const struct live_record *record)
 {
     uint32_t row = w->launch_at[slot(w, record->correlation)];
@@ -123,20 +128,20 @@ struct order {
 };
 
 /* Gives each kernel the call `skipped` places further: one that was announced after its launch and
- * before the second next. False: not all are such. */
+ * before the second next. Kernels launched before the recording began have none. False: not all
+ * are such. */
 static bool match_order(struct writing *w, const struct live_event *const *firsts, size_t count,
                         struct order *order, const struct live_event **out)
 {
     const struct live_recording *r = &w->sample->recording;
     order->agree = 0;
     order->late_ns = 0;
-    for (size_t i = 0; i < w->collective_count; i++) {
-        size_t at = i + order->skipped;
+    for (size_t i = 0, at = order->skipped; i < w->collective_count; i++) {
         const struct live_record *record = &r->records[w->collectives[i]];
         int64_t from = launched_ns(w, record), to = INT64_MAX;
         if (i + 2 < w->collective_count)
             to = launched_ns(w, &r->records[w->collectives[i + 2]]);
-        out[i] = at < count ? firsts[at] : NULL;
+        out[i] = at < count && is_launch_known(w, record) ? firsts[at++] : NULL;
         if (!out[i])
             continue;
         if (out[i]->at_ns < from || out[i]->at_ns >= to ||

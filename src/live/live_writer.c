@@ -218,12 +218,19 @@ static bool is_mpi(void)
     return live_about().source == LIVE_FROM_MPI;
 }
 
+/* What the next sample will cost, by what others did. */
+static int64_t next_cost_ns(void)
+{
+    int64_t ns = cost_count ? median(cost_ns, kept(cost_count, SAMPLES)) : cost_in_all_ns;
+    return ns > 0 ? ns : 0;
+}
+
 /* The first sample is always taken; after that what they cost so far, and the next with them, must
- * be within the budget. Without a GPU they cost nothing. */
+ * be within the budget. A job that has changed does not wait for the latter: its cause is wanted
+ * now. Without a GPU they cost nothing. */
 static bool can_pay(void)
 {
-    int64_t next_ns = cost_count ? median(cost_ns, kept(cost_count, SAMPLES)) : cost_in_all_ns;
-    double needs = spent_share(live_now_ns(), next_ns > 0 ? next_ns : 0);
+    double needs = spent_share(live_now_ns(), soon ? 0 : next_cost_ns());
     return !sample.done || is_mpi() || needs < live_config()->budget;
 }
 
