@@ -23,7 +23,8 @@ enum {
     PLAIN_STEPS = 64, /* durations of steps without a sample */
     SAMPLES = 16,     /* costs of samples */
     LEAST_EVERY = 8,
-    FIRST_EVERY = 16,    /* the first sample is soon ... */
+    FIRST_EVERY = 16, /* the first sample is soon ... */
+    FIRST_TRIES = 3,
     ASSUMED_EVERY = 128, /* ... and the next when its cost can be told from chance */
     MOST_EVERY = 1 << 16,
     NEWEST = 4,      /* steps in a row that are all longer, or all shorter: the job has changed */
@@ -76,7 +77,7 @@ static struct {
     uint64_t first_recent;
     bool costs; /* its steps are added up, until CUPTI has left again */
     int64_t around_ns, around_steps;
-    int64_t done; /* samples so far */
+    int64_t done, written; /* samples so far; this thread may be too late for one */
 } sample;
 
 static int64_t plain_ns[PLAIN_STEPS], cost_ns[SAMPLES], newest_ns[NEWEST];
@@ -225,13 +226,18 @@ static int64_t next_cost_ns(void)
     return ns > 0 ? ns : 0;
 }
 
-/* The first sample is always taken; after that what they cost so far, and the next with them, must
- * be within the budget. A job that has changed does not wait for the latter: its cause is wanted
- * now. Without a GPU they cost nothing. */
+/* The first sample is always taken, in three tries at most; after that what they cost so far, and
+ * the next with them, must be within the budget. A job that has changed does not wait for the
+ * latter: its cause is wanted now. Without a GPU they cost nothing. */
+static bool is_first(void)
+{
+    return !sample.written && sample.done < FIRST_TRIES;
+}
+
 static bool can_pay(void)
 {
     double needs = spent_share(live_now_ns(), soon ? 0 : next_cost_ns());
-    return !sample.done || is_mpi() || needs < live_config()->budget;
+    return is_first() || is_mpi() || needs < live_config()->budget;
 }
 
 static bool wants_sample(int64_t number)
@@ -241,7 +247,7 @@ static bool wants_sample(int64_t number)
         return live_now_ns() - sample.start.at_ns > ALWAYS_NS;
     else if (sample.retry_ns || soon) /* it was somebody else's: as soon as that may have changed */
         often = LEAST_EVERY;
-    else if (!sample.done)
+    else if (is_first())
         often = FIRST_EVERY;
     return number % often == 0 && (plain_count >= 8 || soon) && can_pay();
 }
@@ -451,6 +457,7 @@ static void write_sample(void)
     begin_line(&text, &held, file[0] != '\0');
     if (file[0])
         put_labels(&text, file, &taken.recording, &labels);
+    sample.written += file[0] != '\0';
     end_line(&text, held.at_ns);
     knee_text_release(&trace);
     free(calls);
