@@ -23,10 +23,10 @@ enum {
     PLAIN_STEPS = 64, /* durations of steps without a sample */
     SAMPLES = 16,     /* costs of samples */
     LEAST_EVERY = 8,
-    FIRST_EVERY = 16, /* the first sample is soon ... */
-    FIRST_TRIES = 3,
+    FIRST_EVERY = 16,    /* the first sample is soon ... */
     ASSUMED_EVERY = 128, /* ... and the next when its cost can be told from chance */
     MOST_EVERY = 1 << 16,
+    FIRST_TRIES = 3, /* this thread may come too late */
     NEWEST = 4,      /* steps in a row that are all longer, or all shorter: the job has changed */
     SOON = 2,        /* samples then: ranks may see it a step apart, and miss one */
     KNOWN_FROM = 16, /* steps, before that can be said */
@@ -77,7 +77,7 @@ static struct {
     uint64_t first_recent;
     bool costs; /* its steps are added up, until CUPTI has left again */
     int64_t around_ns, around_steps;
-    int64_t done, written; /* samples so far; this thread may be too late for one */
+    int64_t done, written; /* samples so far, and those that brought a trace */
 } sample;
 
 static int64_t plain_ns[PLAIN_STEPS], cost_ns[SAMPLES], newest_ns[NEWEST];
