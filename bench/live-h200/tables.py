@@ -59,12 +59,35 @@ def ablate():
                 line += f"; {title} {statistics.mean(more):+.3f} +- {error:.3f} %"
             line += f" against {bases[name]} in {len(more)} pairs"
         print(line)
+    recorded(data)
     for name, ns in data["spent_ns"].items():
         print(f"{name:24} first {ns[0] / 1e6:.3f} ms, then median {median(ns[1:]) / 1e6:.3f}, most {max(ns[1:]) / 1e6:.3f} ms")
     for name, kept in data.get("records", {}).items():
         print(f"{name:24} {kept}")
     for name, us in data["launch_us"].items():
         print(f"a launch, {name:20}", " ".join(f"{v:.3f}" for v in us), "us")
+
+
+def recorded(data):
+    """Batch by batch: the step with nothing recorded, what recording adds to it (all states that record, together), and for each kernel."""
+    off = [median(b) for b in data["took"].get("attached, off again", [])]
+    states = [name for name in data.get("records", {}) if name != "attached, off again"]
+    if not off or not states:
+        return
+    more = [statistics.mean(median(data["took"][s][i]) for s in states) - base for i, base in enumerate(off)]
+    kernels = max(k["records"]["10"] / k["steps"] for k in data["records"].values())
+    error = statistics.stdev(more) / len(more) ** 0.5
+    print("nothing recorded, batch by batch:", " ".join(f"{1e3 * v:.2f}" for v in off), "ms; recording adds", " ".join(f"{1e3 * v:+.2f}" for v in more))
+    print(f"recording adds {1e3 * statistics.mean(more):+.3f} +- {1e3 * error:.3f} ms to a step of {kernels:.0f} kernels a rank")
+
+
+def windows(live):
+    """Sampled steps of a job: is the window that the GPU's work fills as long as the step that NCCL's calls tell of?"""
+    rows = [s for d in glob.glob(live + "/*/") for s in lines(d + "steps.jsonl") if s.get("sampled") and "window_s" in s]
+    near = sum(abs(s["window_s"] / s["step_s"] - 1) <= 0.02 for s in rows)
+    usual = median([s["compute_s"] for s in rows])
+    alike = sum(abs(s["compute_s"] / usual - 1) <= 0.015 for s in rows)
+    print(f"{len(rows)} samples: {near} with a window within 2 % of the step, {alike} with compute within 1.5 % of their median, {1e3 * usual:.3f} ms")
 
 
 def blocks(title):
@@ -163,4 +186,4 @@ def straggler(knee, live, suspect):
 
 
 if __name__ == "__main__":
-    {"overhead": overhead, "ablate": ablate, "blocks": blocks, "against": against, "straggler": straggler}[sys.argv[1]](*sys.argv[2:])
+    {"overhead": overhead, "ablate": ablate, "blocks": blocks, "windows": windows, "against": against, "straggler": straggler}[sys.argv[1]](*sys.argv[2:])

@@ -151,8 +151,7 @@ static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
  * the job that launches; here it costs the job nothing. */
 static void empty_buffer(size_t i)
 {
-    if (buffers[i].bytes)
-        memset(buffers[i].bytes, 0, BUFFER_BYTES);
+    memset(buffers[i].bytes, 0, BUFFER_BYTES);
     atomic_store(&buffers[i].state, EMPTY);
 }
 

@@ -9,6 +9,7 @@
  *   STAND_IN_TAKEN_MS=A-B  between so many milliseconds after the start somebody else is the client
  *   STAND_IN_VERSION=N     what cuptiGetVersion() says (130000)
  *   STAND_IN_COST_US=N     the first launch after it came takes so long (0)
+ *   STAND_IN_SLOW_MS=N     the first time it takes so long to come (0)
  *   STAND_IN_SAYS=NAME=N   the call whose name ends so says N; with it, nothing is done
  *   STAND_IN_ODD=1         every launch brings records of all other kinds too, and damaged ones
  *   STAND_IN_FLOOD=N       every launch brings N kernels more, of ten thousand names
@@ -135,10 +136,19 @@ static bool taken(void)
     return when && sscanf(when, "%ld-%ld", &from, &to) == 2 && ms >= from && ms < to;
 }
 
+static void come_slowly(void)
+{
+    static bool done;
+    const char *ms = done ? NULL : getenv("STAND_IN_SLOW_MS");
+    done = true;
+    usleep(ms ? (unsigned)strtoul(ms, NULL, 10) * 1000 : 0);
+}
+
 int cuptiActivityRegisterCallbacks(request_fn *r, complete_fn *c)
 {
     if (told("RegisterCallbacks"))
         return told("RegisterCallbacks");
+    come_slowly();
     pthread_mutex_lock(&lock);
     attach();
     request = r;
