@@ -47,7 +47,7 @@ static void read_field(struct knee_csv *csv, struct knee_csv_field *field)
     *field = (struct knee_csv_field){start, (size_t)(csv->at - start), false};
 }
 
-/* A comment may hold quotes that do not close: it is no row at all. */
+/* A comment is not a row: it may hold quotes that do not close. */
 static bool skip_comment(struct knee_csv *csv)
 {
     if (!csv->comment || *csv->at != csv->comment)

@@ -2,17 +2,10 @@
 #include "base/error.h"
 
 #include "base/format.h"
+#include "base/printable.h"
 
 #include <stdarg.h>
 #include <string.h>
-
-/* Terminals act on control bytes, so a name quoted from the input must not carry any. */
-static void make_printable(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-}
 
 knee_status knee_fail(struct knee_err *err, knee_status status, const char *where, const char *fmt,
                       ...)
@@ -26,8 +19,8 @@ knee_status knee_fail(struct knee_err *err, knee_status status, const char *wher
     va_start(args, fmt);
     knee_vformat(err->what, sizeof err->what, fmt, args);
     va_end(args);
-    make_printable(err->where);
-    make_printable(err->what);
+    knee_printable(err->where, strlen(err->where));
+    knee_printable(err->what, strlen(err->what));
     return status;
 }
 
@@ -39,5 +32,5 @@ void knee_hint(struct knee_err *err, const char *fmt, ...)
     va_start(args, fmt);
     knee_vformat(err->hint, sizeof err->hint, fmt, args);
     va_end(args);
-    make_printable(err->hint);
+    knee_printable(err->hint, strlen(err->hint));
 }

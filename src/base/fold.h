@@ -27,6 +27,8 @@ static inline bool knee_is_word_char(char c)
     return knee_is_letter(c) || knee_is_digit(c);
 }
 
+#define KNEE_FOLDED 2048 /* of a name: more of it than tells what it is */
+
 /* Copies as much of text as fits, in small letters, NUL-terminated; returns the bytes written. */
 static inline size_t knee_fold(const char *text, char *out, size_t size)
 {

@@ -6,11 +6,13 @@
 #include "base/keys.h"
 
 #include "base/error.h"
+#include "base/fold.h"
 #include "base/format.h"
 #include "base/number.h"
 #include "base/spell.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 bool knee_same_name(const char *a, const char *b)
@@ -87,15 +89,16 @@ static bool said(unsigned char source)
     return source == KNEE_FILE || source == KNEE_FLAG;
 }
 
-knee_status knee_keys_settle(const struct knee_keys *keys, void *object, size_t one, size_t other,
-                             const char *what, const char *hint, struct knee_err *err)
+knee_status knee_keys_settle(const struct knee_keys *keys, void *object,
+                             const struct knee_conflict *rows, struct knee_err *err)
 {
+    size_t one = rows->one, other = rows->other;
     const unsigned char *source = knee_keys_source(keys, object);
     if (!said(source[one]) || !said(source[other]))
         return KNEE_OK;
     if (source[one] == source[other]) {
-        knee_fail(err, KNEE_USAGE, "", "%s", what);
-        knee_hint(err, "%s", hint);
+        knee_fail(err, KNEE_USAGE, "", "%s", rows->what);
+        knee_hint(err, "%s", rows->hint);
         return KNEE_USAGE;
     }
     knee_keys_unset(keys, object, source[one] == KNEE_FILE ? one : other);
@@ -115,26 +118,127 @@ const struct knee_key *knee_keys_out_of_range(const struct knee_keys *keys, cons
     return NULL;
 }
 
+/* ---- Names ---- */
+
+/* Letters and digits alone decide: dgxh100 is dgx-h100. */
+static bool same_letters(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        while (*a && !knee_is_word_char(*a))
+            a++;
+        while (*b && !knee_is_word_char(*b))
+            b++;
+        if (knee_lower(*a) != knee_lower(*b))
+            return false;
+        if (!*a)
+            return true;
+    }
+}
+
+/* The name has this word: "8b" is one of llama3-8b, "b" is none. */
+static bool has_word(const char *name, const char *word, size_t length)
+{
+    for (const char *at = name; *at; at++) {
+        size_t same = 0;
+        if (at > name && knee_is_word_char(at[-1]))
+            continue;
+        while (same < length && knee_lower(at[same]) == knee_lower(word[same]))
+            same++;
+        if (same == length && !knee_is_word_char(at[length]))
+            return true;
+    }
+    return false;
+}
+
+/* Words of the text that the name has, with a bonus for one that names a size ("8B"). */
+static size_t words_shared(const char *text, const char *name)
+{
+    size_t shared = 0;
+    for (const char *at = text; *at;) {
+        size_t length = 0;
+        while (knee_is_word_char(at[length]))
+            length++;
+        if (length > 1 && has_word(name, at, length))
+            shared += knee_is_digit(at[0]) ? 2 : 1;
+        at += length ? length : 1;
+    }
+    return shared;
+}
+
+#define OFFERED 3
+#define FEW     8 /* a list this short is shown whole */
+
+/* At most three names that share words with the text, the nearest in spelling first. */
+static size_t offers(const struct knee_choices *choices, const char *text, const char **out)
+{
+    size_t rank[OFFERED] = {0}, found = 0, count = choices->count();
+    struct knee_nearest nearest = {.wanted = text};
+    for (size_t row = 0; row < count; row++)
+        knee_nearest_offer(&nearest, choices->name(row));
+    for (size_t row = 0; row < count; row++) {
+        const char *name = choices->name(row);
+        size_t score = name == nearest.name ? SIZE_MAX : words_shared(text, name), at = found;
+        if (score == 0)
+            continue;
+        while (at > 0 && rank[at - 1] < score)
+            at--;
+        for (size_t i = found < OFFERED ? found : OFFERED - 1; i > at; i--) {
+            rank[i] = rank[i - 1];
+            out[i] = out[i - 1];
+        }
+        if (at < OFFERED) {
+            rank[at] = score;
+            out[at] = name;
+            found += found < OFFERED;
+        }
+    }
+    return found;
+}
+
+static void offer(const struct knee_choices *choices, const char *text, struct knee_err *err)
+{
+    const char *near[FEW];
+    char list[160] = "";
+    bool all = false;
+    size_t used = 0, count = offers(choices, text, near);
+    if (count == 0 && choices->count() <= FEW) {
+        all = true;
+        for (; count < choices->count(); count++)
+            near[count] = choices->name(count);
+    }
+    for (size_t i = 0; i < count && used < sizeof list; i++)
+        used += (size_t)knee_format(list + used, sizeof list - used, "%s%s%s%s",
+                                    i == 0           ? ""
+                                    : i + 1 == count ? " or "
+                                                     : ", ",
+                                    all ? "" : "'", near[i], all ? "" : "'");
+    if (all)
+        knee_hint(err, "use %s", list);
+    else if (count)
+        knee_hint(err, "did you mean %s?", list);
+    else
+        knee_hint(err, "'knee list' shows them all");
+}
+
 int knee_choice_find(const struct knee_choices *choices, const char *name, const char *where,
                      struct knee_err *err)
 {
-    struct knee_nearest nearest = {.wanted = name};
     size_t count = choices->count();
-    for (size_t row = 0; row < count; row++) {
+    for (size_t row = 0; row < count; row++)
         if (knee_same_name(name, choices->name(row)))
             return (int)row;
-        knee_nearest_offer(&nearest, choices->name(row));
-    }
     int spelt = choices->spelt ? choices->spelt(name) : -1;
+    bool path = name[0] == '.' || name[0] == '/'; /* ./NAME is a file */
+    for (size_t row = 0; row < count && spelt < 0 && !path; row++)
+        if (same_letters(name, choices->name(row)))
+            spelt = (int)row;
     if (spelt >= 0)
         return spelt;
     knee_fail(err, KNEE_USAGE, where, "there is no %s '%.60s'", choices->what, name);
     if (choices->known && choices->known(name))
-        knee_hint(err, "'knee list' shows those there are");
-    else if (nearest.name)
-        knee_hint(err, "did you mean '%s'?", nearest.name);
+        knee_hint(err, "give a similar GPU with --flops and --memory; knee list gpus");
     else
-        knee_hint(err, "'knee list' shows them all");
+        offer(choices, name, err);
     return -1;
 }
 
@@ -173,6 +277,27 @@ static bool means_percent(const struct knee_key *key, double number)
            number == floor(number);
 }
 
+/* Lengths that models have in powers of two: --seq 8k is 8192, 4M tokens are 4Mi. */
+static double in_powers_of_two(const struct knee_key *key, const char *text, double number)
+{
+    static const char *const lengths[] = {"seq", "vocab", "window", "positions", "global-tokens"};
+    char last = text[0] ? text[strlen(text) - 1] : 0;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        if (strcmp(key->name, lengths[i]) == 0)
+            return last == 'k' || last == 'K'   ? number / 1e3 * 1024
+                   : last == 'm' || last == 'M' ? number / 1e6 * 1024 * 1024
+                                                : number;
+    return number;
+}
+
+/* A small rate without a unit: 400 is Gb/s to one reader and GB/s to another. Programs may pass
+ * bytes per second. */
+static bool needs_unit(const struct knee_key *key, const char *text, double number)
+{
+    return key->unit == KNEE_UNIT_BYTES_PER_S && number > 0 && number < 1e6 &&
+           strspn(text, "0123456789.eE+- ") == strlen(text);
+}
+
 static knee_status set_field(const struct knee_key *key, void *field, const char *text,
                              const char *where, struct knee_err *err)
 {
@@ -183,6 +308,12 @@ static knee_status set_field(const struct knee_key *key, void *field, const char
         status = knee_number_parse(text, key->unit, where, &number, err);
         if (!status && means_percent(key, number))
             number /= 100;
+        if (!status)
+            number = in_powers_of_two(key, text, number);
+        if (!status && needs_unit(key, text, number)) {
+            status = knee_fail(err, KNEE_USAGE, where, "'%.60s' needs a unit", text);
+            knee_hint(err, "for example 400Gb/s or 50GB/s");
+        }
         if (!status)
             status = check_range(key, text, number, where, err);
         if (!status)
@@ -218,7 +349,9 @@ knee_status knee_keys_set(const struct knee_keys *keys, void *object, const char
         return KNEE_USAGE;
     }
     const struct knee_key *key = &keys->rows[row];
-    knee_format(where, sizeof where, "%s%s", source == KNEE_FLAG ? "--" : "", key->name);
+    bool flag = source == KNEE_FLAG; /* the flag is --gpus; files may say workers */
+    knee_format(where, sizeof where, "%s%s", flag ? "--" : "",
+                flag && strcmp(key->name, "workers") == 0 ? "gpus" : key->name);
     knee_status status = set_field(key, (char *)object + key->offset, text, where, err);
     if (!status)
         knee_keys_source(keys, object)[row] = (unsigned char)source;

@@ -3,11 +3,18 @@
 #ifndef KNEE_BASE_KEYS_H
 #define KNEE_BASE_KEYS_H
 
-#include "knee_job.h"
+#include "knee_keys.h"
 
 #define KNEE_HUGE 1e30 /* "no upper limit", still finite after any product of a few */
 
 /* One row of a key table: a number, a choice or a switch in a field of `type`. */
+/* Help of options for which the page has no field: it would only make the page larger. */
+#if KNEE_JSON_ONLY
+#define KNEE_OFF_PAGE(words) ""
+#else
+#define KNEE_OFF_PAGE(words) words
+#endif
+
 #define KNEE_NUMBER(type, key_name, field, key_unit, low, high, heading, absent, words)            \
     {                                                                                              \
         .name = key_name, .kind = KNEE_KEY_NUMBER, .unit = key_unit, .min = low, .max = high,      \
@@ -61,10 +68,15 @@ void knee_keys_clear(const struct knee_keys *keys, void *object);
 /* Marks one field as not given. */
 void knee_keys_unset(const struct knee_keys *keys, void *object, size_t row);
 
+struct knee_conflict {
+    size_t one, other; /* rows */
+    const char *what, *hint;
+};
+
 /* Two rows of which only one can hold. A flag beats a file, and the other is then not given; two of
  * a kind contradict: KNEE_USAGE with `what` and `hint`. */
-knee_status knee_keys_settle(const struct knee_keys *keys, void *object, size_t one, size_t other,
-                             const char *what, const char *hint, struct knee_err *err);
+knee_status knee_keys_settle(const struct knee_keys *keys, void *object,
+                             const struct knee_conflict *rows, struct knee_err *err);
 
 /* Sets a number of the object that is not given yet, and its source. NaN leaves it. */
 void knee_keys_fill(const struct knee_keys *keys, void *object, double *field, double value,

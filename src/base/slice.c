@@ -2,6 +2,7 @@
 #include "base/slice.h"
 
 #include "base/decimal.h"
+#include "base/printable.h"
 
 #include <math.h>
 #include <string.h>
@@ -97,7 +98,7 @@ bool knee_slice_has(struct knee_slice text, const char *string)
     return knee_slice_find(text, string) < text.length;
 }
 
-/* Digits, a point, an exponent: what else C takes (hex, inf, nan) is no number here. */
+/* Digits, a point, an exponent. Other numbers of C (hex, inf, nan) are refused. */
 static bool decimal(struct knee_slice text)
 {
     for (size_t i = 0; i < text.length; i++)
@@ -139,7 +140,8 @@ bool knee_slice_number_after(struct knee_slice text, const char *before, double 
 void knee_slice_copy(struct knee_slice text, char *out, size_t size)
 {
     size_t length = text.length < size - 1 ? text.length : size - 1;
-    for (size_t i = 0; i < length; i++)
-        out[i] = (unsigned char)text.at[i] < 0x20 || text.at[i] == 0x7f ? '?' : text.at[i];
+    if (length)
+        memcpy(out, text.at, length);
+    knee_printable(out, length);
     out[length] = '\0';
 }

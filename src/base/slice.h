@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text that belongs to somebody else, as a place and a length: what readers of logs cut lines and
- * words out of. Nothing here reads past the length, and nothing needs a NUL.
+ * Borrowed text: a pointer and a length. Readers of logs cut lines and
+ * words out of it. Nothing here reads past the length, and nothing needs a NUL.
  */
 #ifndef KNEE_BASE_SLICE_H
 #define KNEE_BASE_SLICE_H
@@ -40,7 +40,7 @@ bool knee_slice_number(struct knee_slice text, double *out);
 /* The number that follows the first `before` in the text: "nranks 16", "-np=8". */
 bool knee_slice_number_after(struct knee_slice text, const char *before, double *out);
 
-/* Copies as much as fits, NUL-terminated, control bytes as '?'. */
+/* Copies as much as fits, NUL-terminated, what may not be shown (base/printable.h) as '?'. */
 void knee_slice_copy(struct knee_slice text, char *out, size_t size);
 
 #endif

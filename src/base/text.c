@@ -10,7 +10,7 @@
 void *knee_resize(const struct knee_alloc *alloc, void *ptr, size_t size)
 {
     if (!ptr && !size)
-        return NULL; /* nothing to free: nobody's resize() is asked what it makes of that */
+        return NULL; /* nothing to free: allocators differ on resize(NULL, 0) */
     if (alloc)
         return alloc->resize(alloc->ctx, ptr, size);
     if (size)

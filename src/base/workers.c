@@ -21,7 +21,7 @@ static knee_status parse_count(const char *text, const char *piece, const char *
 {
     double value = 0;
     if (knee_number_parse(text, KNEE_UNIT_COUNT, where, &value, NULL))
-        return bad(piece, "is not a worker count", where, err);
+        return bad(piece, "is not a count", where, err);
     if (value != rint(value) || value < 1 || value > KNEE_WORKERS_MAX)
         return bad(piece, "is not a whole number from 1 to 16777216", where, err);
     *out = value;
@@ -66,7 +66,7 @@ static knee_status parse_range(char *piece, const char *where, struct knee_worke
     if (to < from)
         return bad(whole, "is empty: it ends before it starts", where, err);
     if (range_length(from, to, factor, step) > KNEE_ROWS_MAX) {
-        status = knee_fail(err, KNEE_USAGE, where, "'%s' is %.0f worker counts, %d at most", whole,
+        status = knee_fail(err, KNEE_USAGE, where, "'%s' is %.0f counts, %d at most", whole,
                            range_length(from, to, factor, step), KNEE_ROWS_MAX);
         knee_hint(err, "%.0f..%.0fx2 doubles instead", from, to);
         return status;
