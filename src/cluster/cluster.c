@@ -27,10 +27,10 @@
  * GPUs of five types in one node (aiconfigurator's NCCL tables) and 24 nccl-tests logs over two to
  * four nodes, every log counting the same; rounded. The median error over those logs is 14.9 %;
  * with each log left out in turn it is 15.4 % on the ones left out, so that no single log decides
- * them. NCCL's own constants say the same in kind: LL has the quickest hop and little of the wire,
- * LL128 more of it, Simple all of it and a slow hop. Nearly all of those logs are of two nodes and
- * say nothing about further hops (net_more): that comes from published training runs on up to 1,500
- * GPUs, whose error falls steadily from 7 to about 1.2, 9 us a hop on InfiniBand.
+ * them. NCCL's own constants say the same in kind: LL has the lowest latency per hop and little
+ * bandwidth, LL128 more bandwidth, Simple all of it and a slow hop. Nearly all of those logs are of
+ * two nodes and say nothing about further hops (net_more): that comes from published training runs
+ * on up to 1,500 GPUs, whose error falls steadily from 7 to about 1.2, 9 us a hop on InfiniBand.
  */
 static const struct knee_protocol protocols[KNEE_PROTOCOLS] = {
     [KNEE_LL] = {.launch_s = 0,

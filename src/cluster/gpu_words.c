@@ -98,6 +98,12 @@ const struct knee_gpu *knee_gpu_in(const char *text)
     return name ? knee_gpu_named(name) : NULL;
 }
 
+int knee_gpu_row_in(const char *text)
+{
+    const struct knee_gpu *gpu = knee_gpu_in(text);
+    return gpu ? (int)(gpu - knee_gpus) : -1;
+}
+
 /* Only these words, or what memory and sockets are called, up to `end`. */
 static bool only(const char *at, const char *end, const char *const *words, size_t count)
 {
@@ -123,8 +129,16 @@ static bool only(const char *at, const char *end, const char *const *words, size
 
 int knee_gpu_spelt(const char *text)
 {
-    static const char *const vendors[] = {"nvidia", "amd", "instinct", "intel", "habana", "tesla"};
-    static const char *const parts[] = {"hbm", "sxm", "nvl72", "tensor", "core", "gpu"};
+    static const char *const vendors[] = {"nvidia", "amd",   "instinct", "intel",
+                                          "habana", "tesla", "geforce"};
+    static const char *const parts[] = {"hbm",    "sxm",     "nvl72",     "tensor",
+                                        "core",   "gpu",     "blackwell", "workstation",
+                                        "server", "edition", "generation"};
+    char number[24]; /* "4090" alone is a GeForce card */
+    if (strlen(text) == 4 && strspn(text, "0123456789") == 4) {
+        knee_format(number, sizeof number, "rtx %s", text);
+        text = number;
+    }
     struct place found = find(text);
     const struct knee_gpu *gpu = found.word ? knee_gpu_named(found.word->gpu) : NULL;
     if (!gpu || !only(text, found.start, vendors, sizeof vendors / sizeof *vendors) ||
@@ -156,6 +170,14 @@ void knee_cluster_of_gpu(const char *name, struct knee_cluster *out)
 
 bool knee_gpu_is_known(const char *text)
 {
+    /* accelerators that people ask for; they have no row, because logs never name them as GPUs */
+    static const char *const others[] = {"tpu", "trainium", "trn"};
+    char low[16] = "";
+    for (size_t i = 0; text[i] && i + 1 < sizeof low; i++)
+        low[i] = knee_lower(text[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strncmp(low, others[i], strlen(others[i])) == 0)
+            return true;
     return knee_gpu_name_in(text) != NULL;
 }
 

@@ -15,18 +15,18 @@
 knee_status knee_cluster_word(const char *text, const char *where, void *cluster,
                               struct knee_err *err)
 {
-    for (size_t row = 0; knee_cluster_preset_at(row); row++)
-        if (knee_same_name(text, knee_cluster_preset_at(row)->name)) {
-            knee_cluster_from_preset(knee_cluster_preset_at(row), cluster);
-            return KNEE_OK;
-        }
     if (strchr(text, '*') || strchr(text, ':') || (text[0] >= '0' && text[0] <= '9'))
         return knee_cluster_parse(text, cluster, err);
-    knee_choice_find(&knee_cluster_preset_names, text, where, err);
-    if (err)
+    int row = knee_choice_find(&knee_cluster_preset_names, text, where, err);
+    if (row >= 0) {
+        knee_cluster_from_preset(knee_cluster_preset_at((size_t)row), cluster);
+        return KNEE_OK;
+    }
+    if (err && !strstr(err->hint, "did you mean")) {
         err->hint[0] = '\0';
-    knee_hint(err, "name a preset ('knee list clusters'), a file that is there, or write "
-                   "'8xh100 * 16 @ ib400x8'");
+        knee_hint(err, "name a preset ('knee list clusters'), a file that exists, or write "
+                       "'8xh100 * 16 @ ib400x8'");
+    }
     return KNEE_USAGE;
 }
 

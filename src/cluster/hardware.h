@@ -16,7 +16,7 @@ knee_status knee_cluster_word(const char *text, const char *where, void *cluster
 /* Rows for a table of `type`, which has a struct knee_hardware called hw. */
 #define KNEE_HARDWARE_ROWS(type)                                                                   \
     KNEE_CHOICE(type, "gpu", hw.gpu, knee_gpu_names, "Hardware", "from --cluster",                 \
-                "GPU preset: peak, memory, power, price, usual node"),                             \
+                "h100, a100, mi300x, ...; see knee list gpus"),                                    \
         {.name = "cluster",                                                                        \
          .kind = KNEE_KEY_PARSED,                                                                  \
          .parse = knee_cluster_word,                                                               \
@@ -24,30 +24,30 @@ knee_status knee_cluster_word(const char *text, const char *where, void *cluster
          .size = sizeof(struct knee_cluster),                                                      \
          .offset = offsetof(type, hw.cluster),                                                     \
          .group = "Hardware",                                                                      \
-         .otherwise = "the usual node of --gpu",                                                   \
-         .help = "cluster: a preset, a file (knee fit, knee cluster, nvidia-smi topo -m, NCCL's "  \
-                 "XML) or a line such as '8xh100 * 16 @ ib400x8'"},                                \
+         .otherwise = "usual node of --gpu",                                                       \
+         .help = "preset name, file (from knee fit, nvidia-smi topo -m or NCCL's XML) or one "     \
+                 "line: '8xh100 * 16 @ ib400x8'"},                                                 \
         KNEE_CHOICE(type, "link", hw.link, knee_link_names, "Hardware", "none",                    \
-                    "link preset instead of --bandwidth and --latency"),                           \
+                    "network type instead of --bandwidth and --latency"),                          \
         KNEE_HW_NUMBER(type, "bandwidth", bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1,         \
                        KNEE_HUGE, "from --cluster, --link or --gpu",                               \
-                       "what one GPU achieves over the network, one direction; with neither "      \
-                       "--cluster nor --gpu over every hop, as in the textbook"),                  \
+                       "network bandwidth per GPU in one direction, as achieved; needs a unit: "   \
+                       "50GB/s or 400Gb/s"),                                                       \
         KNEE_HW_NUMBER(type, "latency", latency_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE,                \
-                       "as --bandwidth; 0 with a number", "alpha: one hop over the network"),      \
+                       "from --cluster or --link, else 0", "network latency of one hop"),          \
         KNEE_HW_NUMBER(type, "gpus-per-node", gpus_per_node, KNEE_UNIT_COUNT, 1, 1e6,              \
-                       "from the cluster, else 1", "GPUs that share the node's link"),             \
+                       "from the cluster, else 1", "GPUs per node"),                               \
         KNEE_HW_NUMBER(type, "node-bandwidth", node_bandwidth_bytes_per_s, KNEE_UNIT_BYTES_PER_S,  \
                        1, KNEE_HUGE, "from the cluster, else --bandwidth",                         \
-                       "what one GPU achieves inside its node, one direction"),                    \
+                       "bandwidth per GPU inside the node, one direction"),                        \
         KNEE_HW_NUMBER(type, "node-latency", node_latency_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE,      \
-                       "from the cluster, else 0", "one hop inside the node"),                     \
+                       "from the cluster, else 0", "latency of one hop inside the node"),          \
         KNEE_HW_NUMBER(type, "memory-bandwidth", memory_bytes_per_s, KNEE_UNIT_BYTES_PER_S, 1,     \
-                       KNEE_HUGE, "from --gpu, else 2 TB/s", "memory rate of one GPU"),            \
+                       KNEE_HUGE, "from --gpu, else 2 TB/s", "memory bandwidth of one GPU"),       \
         KNEE_HW_NUMBER(type, "price", price_per_hour, KNEE_UNIT_DOLLARS, 0, 1e9,                   \
-                       "indicative, from --gpu", "dollars per GPU-hour"),                          \
+                       "list price of --gpu", "price of one GPU per hour"),                        \
         KNEE_HW_NUMBER(type, "power", power_w, KNEE_UNIT_WATTS, 0, 1e9, "from --gpu",              \
-                       "power of one busy GPU")
+                       "power draw of one busy GPU")
 
 /* Nothing given. */
 void knee_hardware_init(struct knee_hardware *hw);

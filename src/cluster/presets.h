@@ -3,7 +3,7 @@
 #ifndef KNEE_CLUSTER_PRESETS_H
 #define KNEE_CLUSTER_PRESETS_H
 
-#include "knee_plan.h"
+#include "knee_cluster.h"
 
 /* A spelling of a GPU's name, which may have no preset. */
 struct knee_gpu_word {
