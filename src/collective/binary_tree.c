@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One binary tree, piece by piece: up to reduce, down to broadcast, both for an all-reduce. Each
- * level of links has a tree of its own, its root the unit that goes on to the level above. An inner
- * rank takes the buffer from two children and, on the way down, from its parent.
+ * One binary tree, pipelined in pieces: upwards to reduce, downwards to broadcast, both for an
+ * all-reduce. Each level of links has a separate tree, whose root takes part in the level above. An
+ * inner rank receives the buffer from two children and, on the way down, from its parent.
  */
 #include "collective/collective.h"
 

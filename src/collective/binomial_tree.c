@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Binomial tree: every round those who have it pass it on, so that twice as many have it. The whole
- * buffer each time for broadcast and reduce; halves of what is left for scatter and gather. Between
- * nodes first, then inside them.
+ * Binomial tree: in every round each rank that has the data passes it on, so the number of ranks
+ * that have it doubles. Broadcast and reduce send the whole buffer each time; scatter and gather
+ * send half of what is left. Rounds between nodes come first, then those inside them.
  */
 #include "collective/collective.h"
 

@@ -60,6 +60,9 @@ const struct knee_algorithm *knee_scheme_at(size_t row)
     return row < SCHEMES ? algorithms[row] : NULL;
 }
 
+/* GPUs of one host at most: a larger NVLink domain spans hosts (NVL72: 18 of 4 GPUs). */
+#define HOST_MOST 16
+
 bool knee_scheme_runs(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm)
 {
     switch (algorithm->needs) {
@@ -75,11 +78,19 @@ bool knee_scheme_used(const struct knee_cluster *cluster, const struct knee_algo
     return (cluster->plain || algorithm->nccl) && knee_scheme_runs(cluster, algorithm);
 }
 
+bool knee_layout_joins_racks(const struct knee_cluster *cluster, const struct knee_layout *layout)
+{
+    return cluster->levels[0].count > HOST_MOST && knee_layout_crosses(layout);
+}
+
 bool knee_scheme_count(const struct knee_cluster *cluster, const struct knee_layout *layout,
                        enum knee_op op, double bytes, const struct knee_algorithm *algorithm,
                        struct knee_counts *out)
 {
     struct knee_counts counts = {0};
+    bool tree = algorithm == &knee_tree || algorithm == &knee_nvls_tree;
+    if (tree && knee_layout_joins_racks(cluster, layout))
+        return false;
     if (!knee_scheme_runs(cluster, algorithm) || !algorithm->count(layout, op, bytes, &counts) ||
         (counts.pipelined && cluster->whole))
         return false;

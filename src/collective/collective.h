@@ -5,12 +5,12 @@
  * K ranks, S bytes, alpha = latency of a hop, B = bytes per second. An algorithm says, for a
  * collective and a layout (ranks laid out on levels of links), how many hops its longest path has
  * at each level and how many bytes pass the busiest port of each level. Times follow from that in
- * one place (collective_time.c), and everybody asks for them at one door (price.c).
+ * one place (collective_time.c), and all callers ask for them in one place (price.c).
  */
 #ifndef KNEE_COLLECTIVE_COLLECTIVE_H
 #define KNEE_COLLECTIVE_COLLECTIVE_H
 
-#include "knee_logs.h"
+#include "knee_collective.h"
 
 extern const struct knee_algorithm knee_ring, knee_tree, knee_recursive_doubling,
     knee_halving_doubling, knee_hierarchical, knee_sparse_gather;
@@ -18,7 +18,7 @@ extern const struct knee_algorithm knee_binary_tree, knee_bruck, knee_pairwise, 
     knee_send_recv, knee_binomial_tree, knee_scatter_ring, knee_nvls, knee_nvls_tree, knee_collnet,
     knee_pat;
 
-/* Row of an algorithm in the table of knee predict, for defaults and levers. */
+/* Row of an algorithm in the table of knee predict, for defaults and changes. */
 int knee_algorithm_row(const struct knee_algorithm *algorithm);
 
 /* Seconds of counts before the host's floor: a straight line in bytes. */
@@ -44,6 +44,10 @@ double knee_layout_group(const struct knee_layout *layout, size_t level);
 /* More than one node. */
 bool knee_layout_crosses(const struct knee_layout *layout);
 
+/* More than one NVLink domain, each of several hosts. NCCL builds trees of hosts, whose few ports
+ * then carry the whole buffer, so rings remain (NCCL 2.26 on 20 racks of GB200). */
+bool knee_layout_joins_racks(const struct knee_cluster *cluster, const struct knee_layout *layout);
+
 /* The level where the farthest two ranks meet. */
 size_t knee_layout_top(const struct knee_layout *layout);
 
@@ -56,7 +60,7 @@ double knee_cluster_ranks(const struct knee_cluster *cluster);
 /* Whether it is what runs there: NCCL's own, or on plain hosts anything. */
 bool knee_scheme_used(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm);
 
-/* Seconds with the protocol that is quickest for it; `protocol` may be NULL. */
+/* Seconds with the fastest protocol; `protocol` may be NULL. */
 double knee_best_protocol_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                             const struct knee_counts *counts,
                             const struct knee_algorithm *algorithm,
@@ -83,8 +87,8 @@ void knee_count_bytes(const struct knee_layout *layout, double bytes, struct kne
 void knee_count_double_tree(const struct knee_layout *layout, double bytes,
                             struct knee_counts *counts);
 
-/* K that is no power of two: the rest folds in before, and gets the result after; `ways` of the two
- * are on the longest path. */
+/* If K is not a power of two, the remaining ranks fold in before and get the result after; `ways`
+ * of these two rounds are on the longest path. */
 void knee_count_fold(const struct knee_layout *layout, double extra, double bytes, double ways,
                      struct knee_counts *counts);
 
@@ -94,20 +98,8 @@ void knee_count_skew(const struct knee_layout *layout, struct knee_counts *count
 /* All-to-all: bytes through the port of one unit. */
 double knee_to_all_bytes(const struct knee_layout *layout, size_t level, double bytes);
 
-/* Rounds of doubling over K ranks, and whether K is a power of two. */
+/* Rounds of doubling over K ranks. */
 double knee_log2_up(double ranks);
-bool knee_power_of_two(double ranks);
-
-/* ---- Logs ---- */
-
-/* Hops and bytes of the algorithm that a log names, for one byte; false: the library chose. */
-bool knee_log_counts(const struct knee_log *log, const struct knee_layout *layout,
-                     struct knee_counts *out);
-
-/* What a run of a log's kind takes: by the algorithm it names, else by the quickest one or, with
- * `curves`, by the curve that was fitted to such runs. */
-double knee_log_time_s(const struct knee_log *log, const struct knee_cluster *cluster,
-                       const struct knee_layout *layout, double bytes, bool curves);
 
 /* Seconds, from counts. */
 double knee_counts_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,

@@ -64,7 +64,7 @@ static const struct spelling {
     const char *letters;
     size_t length;
     enum knee_op op;
-    bool alone; /* means it only where nothing else is said: osu_latency */
+    bool alone; /* counts only if no other name matches: osu_latency */
 } spellings[] = {
 #define SPELT(letters, op)                                                                         \
     {                                                                                              \

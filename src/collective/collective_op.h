@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which collective a name means, for everybody who meets one. */
+/* Which collective a name means, for all readers. */
 #ifndef KNEE_COLLECTIVE_COLLECTIVE_OP_H
 #define KNEE_COLLECTIVE_COLLECTIVE_OP_H
 

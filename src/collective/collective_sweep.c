@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* One algorithm with the protocol that is quickest for it. */
+/* One algorithm with its fastest protocol. */
 struct timing {
     const struct knee_algorithm *algorithm;
     enum knee_protocol_name protocol;

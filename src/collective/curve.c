@@ -163,7 +163,7 @@ static bool has_knot(const struct chain *c, double bytes)
     return false;
 }
 
-/* Adds the best knot of all; false when there is no place left. */
+/* Adds the best knot of all; false if no place is left. */
 static bool add_knot(struct work *w, const double *places, size_t place_count, struct chain *c)
 {
     struct chain best = {.cost = INFINITY};

@@ -39,7 +39,7 @@ static bool count_halving(const struct knee_layout *layout, enum knee_op op, dou
 
 const struct knee_algorithm knee_halving_doubling = {
     .name = "halving-doubling",
-    .formula = "2 log2 K alpha + 2 (K-1)/K S/B; + 2(alpha + S/B) when K is no power of two "
+    .formula = "2 log2 K alpha + 2 (K-1)/K S/B; + 2(alpha + S/B) unless K is a power of two "
                "(broadcast, reduce: once)",
     .origin = "Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005",
     .count = count_halving,

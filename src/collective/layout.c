@@ -45,11 +45,6 @@ double knee_log2_up(double ranks)
     return ranks > 1 ? ceil(log2(ranks) - 1e-12) : 0;
 }
 
-bool knee_power_of_two(double ranks)
-{
-    return exp2(rint(log2(ranks))) == ranks;
-}
-
 /* What one unit of `level` sends into it, alone. */
 static double unit_rate(const struct knee_level *level, double below, double ranks, double room)
 {

@@ -68,7 +68,7 @@ struct comm {
     enum where inside;
     double ranks, nodes, per_node, channels;
     double node_gbps, net_gbps; /* all channels together */
-    bool nvls, sharp;
+    bool nvls, sharp, racks;
 };
 
 /* GB/s in NCCL's own units (graph/topo.h): a link counts what NCCL assumes, not what it can do. */
@@ -103,6 +103,7 @@ static bool see(const struct knee_cluster *cluster, const struct knee_layout *la
     }
     c.nvls = cluster->nvls_share > 0 && c.per_node >= 4;
     c.sharp = cluster->sharp;
+    c.racks = knee_layout_joins_racks(cluster, layout);
     *out = c;
     return true;
 }
@@ -122,11 +123,11 @@ static bool enabled(const struct comm *c, enum knee_op op, enum algo a, enum kne
     case RING:
         return op == KNEE_OP_ALL_REDUCE || one_pass || op == KNEE_OP_BROADCAST ||
                op == KNEE_OP_REDUCE;
-    case TREE: return op == KNEE_OP_ALL_REDUCE;
+    case TREE: return op == KNEE_OP_ALL_REDUCE && !c->racks;
     case COLLNET: return simple && c->sharp && many && (op == KNEE_OP_ALL_REDUCE || one_pass);
     case NVLS:
         return simple && c->nvls && (!many || c->sharp) && (op == KNEE_OP_ALL_REDUCE || one_pass);
-    case NVLS_TREE: return simple && c->nvls && many && op == KNEE_OP_ALL_REDUCE;
+    case NVLS_TREE: return simple && c->nvls && many && op == KNEE_OP_ALL_REDUCE && !c->racks;
     case PAT: return simple && one_pass && many && c->per_node <= 1;
     case ALGOS: break;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one price: what a collective takes on a cluster. Everybody who needs it asks here.
+ * The one place that computes the time ("price") of a collective on a cluster.
  *
  * A group of ranks is laid out on the cluster's levels, every algorithm that runs there is counted
  * once, and since counts grow in step with bytes, each of them with each protocol is a straight
@@ -85,8 +85,8 @@ void knee_group_layout(const struct knee_cluster *cluster, struct knee_group gro
 
 /* ---- Lines ---- */
 
-/* Lines from the quickest start to the widest; one between two is of use only where it lies below
- * their crossing. */
+/* Lines from the lowest start-up time to the highest bandwidth. A line between two others helps
+ * only if it lies below their crossing. */
 static bool of_use(const struct knee_price_line *a, const struct knee_price_line *b,
                    const struct knee_price_line *c)
 {
@@ -116,7 +116,7 @@ static void add_line(struct knee_price *price, double fixed_s, double per_byte_s
     for (size_t i = 0; i < count; i++) {
         struct knee_price_line *line = price->line;
         if (price->count > 0 && all[i].per_byte_s >= line[price->count - 1].per_byte_s)
-            continue; /* starts later and is no wider */
+            continue; /* starts later and has no higher bandwidth */
         while (price->count > 0 && all[i].fixed_s == line[price->count - 1].fixed_s)
             price->count--;
         while (price->count > 1 &&

@@ -27,7 +27,7 @@ static bool count_doubling(const struct knee_layout *layout, enum knee_op op, do
 
 const struct knee_algorithm knee_recursive_doubling = {
     .name = "recursive-doubling",
-    .formula = "log2 K (alpha + S/B); 2 more rounds when K is no power of two",
+    .formula = "log2 K (alpha + S/B); 2 more rounds unless K is a power of two",
     .origin = "Thakur, Rabenseifner, Gropp 2005",
     .count = count_doubling,
 };

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "collective/collective.h"
 #include "collective/curve.h"
+#include "knee_logs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -390,8 +391,8 @@ static void find_intervals(struct problem *p, const double *theta, const struct 
 
 /* ---- Plain hosts: where to start ---- */
 
-/* The quickest row is all latency, the one with the highest rate all bytes: not far off, since the
- * fit goes on from there. Levels are those in use by some log. */
+/* The fastest row is all latency and the row with the highest rate is all bytes: close enough to
+ * start the fit. Levels are those that some log uses. */
 static void start_from_rows(const struct problem *p, struct knee_cluster *prior)
 {
     double latency_s[KNEE_LEVELS_MAX] = {0}, rate[KNEE_LEVELS_MAX] = {0};
@@ -516,23 +517,22 @@ static knee_status solve(struct problem *p, struct knee_cluster *out, struct kne
     return KNEE_OK;
 }
 
-knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_cluster *prior,
-                     const struct knee_alloc *alloc, struct knee_cluster *out,
-                     struct knee_fitted *record, struct knee_err *err)
+knee_status knee_fit(const struct knee_log_view *logs, const struct knee_cluster *prior,
+                     struct knee_cluster *out, struct knee_fitted *record, struct knee_err *err)
 {
     struct problem p = {0};
     struct knee_cluster start = *prior, fitted = *prior;
     start.fitted = NULL;
     record->curve_count = record->parameter_count = 0;
-    knee_status status = set_up(&p, logs, count, &start, alloc, err);
+    knee_status status = set_up(&p, logs->logs, logs->count, &start, logs->alloc, err);
     if (!status && start.plain)
         start_from_rows(&p, &start);
     if (!status)
         status = solve(&p, &fitted, record);
     for (size_t i = 0; i < p.table_count && !status; i++)
-        status = add_curve(&p, i, alloc, record, err);
-    knee_resize(alloc, p.residual, 0);
-    knee_resize(alloc, p.tables, 0);
+        status = add_curve(&p, i, logs->alloc, record, err);
+    knee_resize(logs->alloc, p.residual, 0);
+    knee_resize(logs->alloc, p.tables, 0);
     if (!status) {
         *out = fitted;
         out->fitted = record;

@@ -7,17 +7,19 @@
  */
 #include "base/error.h"
 #include "base/format.h"
+#include "base/list.h"
 #include "base/order.h"
 #include "base/text.h"
 #include "cluster/cluster.h"
 #include "collective/collective.h"
+#include "knee_logs.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What is promised: docs/fit.md says which logs keep it. */
+/* What is promised: docs/reference/fit.md says which logs keep it. */
 #define LEFT_OUT_MEDIAN 0.08
 #define LEFT_OUT_P90    0.25
 #define PRESET_MEDIAN   0.25
@@ -95,7 +97,8 @@ knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *a
     struct knee_fitted *record = knee_resize(alloc, NULL, sizeof *record);
     if (!record)
         return knee_fail(err, KNEE_SYSTEM, log->file, "out of memory");
-    knee_status status = knee_fit(log, 1, cluster, alloc, cluster, record, err);
+    knee_status status =
+        knee_fit(&(struct knee_log_view){log, 1, alloc}, cluster, cluster, record, err);
     knee_resize(alloc, record, 0);
     cluster->fitted = NULL;
     knee_format(cluster->name, sizeof cluster->name, "the link that this log shows");
@@ -136,14 +139,8 @@ struct errors {
 static bool add_error(struct errors *e, double predicted_s, double measured_s,
                       const struct knee_alloc *alloc)
 {
-    if (e->count == e->capacity) {
-        size_t capacity = e->capacity ? 2 * e->capacity : 256;
-        double *values = knee_resize(alloc, e->values, capacity * sizeof *values);
-        if (!values)
-            return false;
-        e->values = values;
-        e->capacity = capacity;
-    }
+    if (!knee_room(alloc, &e->values, &e->capacity, e->count + 1, sizeof *e->values))
+        return false;
     e->values[e->count++] = fabs(predicted_s / measured_s - 1);
     return true;
 }
@@ -196,31 +193,37 @@ static void take_half(const struct knee_log *log, struct knee_sample *samples, b
     }
 }
 
+/* Errors of all logs, to which those of one are added, and the summary of the one. */
+struct pooled {
+    struct errors *pool;
+    struct knee_errors *out;
+};
+
+/* `raw` (may be NULL): the same for times out of place. */
 static knee_status predict_rows(struct checker *c, const struct knee_cluster *cluster,
-                                const struct knee_log *log, bool curves, struct errors *pool,
-                                struct errors *raw_pool, struct knee_errors *out,
-                                struct knee_errors *raw_out)
+                                const struct knee_log *log, bool curves, const struct pooled *rows,
+                                const struct pooled *raw)
 {
     struct knee_cluster *t = &c->rooms->laid;
     struct knee_layout layout;
     *t = *cluster;
-    size_t start = pool->count, raw_start = raw_pool ? raw_pool->count : 0;
+    size_t start = rows->pool->count, raw_start = raw ? raw->pool->count : 0;
     knee_status status = knee_log_layout(log, t, &layout, c->err);
     for (size_t n = 0; n < log->sample_count && !status; n++) {
         const struct knee_sample *s = &log->samples[n];
         double predicted_s = knee_log_time_s(log, t, &layout, s->bytes, curves);
         if (isnan(predicted_s))
             continue;
-        if (!add_error(pool, predicted_s, s->time_s, c->alloc) ||
-            (raw_pool && !isnan(s->out_of_place_s) &&
-             !add_error(raw_pool, predicted_s, s->out_of_place_s, c->alloc)))
+        if (!add_error(rows->pool, predicted_s, s->time_s, c->alloc) ||
+            (raw && !isnan(s->out_of_place_s) &&
+             !add_error(raw->pool, predicted_s, s->out_of_place_s, c->alloc)))
             status = no_memory(c);
     }
     if (status)
         return status;
-    *out = summarise(pool, start);
-    if (raw_pool)
-        *raw_out = summarise(raw_pool, raw_start);
+    *rows->out = summarise(rows->pool, start);
+    if (raw)
+        *raw->out = summarise(raw->pool, raw_start);
     return KNEE_OK;
 }
 
@@ -234,14 +237,15 @@ static knee_status check_halves(struct checker *c, struct knee_log_check *check)
     if (!samples)
         return no_memory(c);
     take_half(log, samples, true, half);
-    knee_status status =
-        knee_fit(half, 1, &check->cluster, c->alloc, fitted, &c->rooms->record, c->err);
+    knee_status status = knee_fit(&(struct knee_log_view){half, 1, c->alloc}, &check->cluster,
+                                  fitted, &c->rooms->record, c->err);
     if (!status)
-        status = predict_rows(c, fitted, half, true, &own, NULL, &check->fitted, NULL);
+        status = predict_rows(c, fitted, half, true, &(struct pooled){&own, &check->fitted}, NULL);
     if (!status) {
         take_half(log, samples, false, half);
-        status = predict_rows(c, fitted, half, true, &c->left_out, &c->out_of_place,
-                              &check->left_out, &check->out_of_place);
+        status =
+            predict_rows(c, fitted, half, true, &(struct pooled){&c->left_out, &check->left_out},
+                         &(struct pooled){&c->out_of_place, &check->out_of_place});
     }
     knee_resize(c->alloc, own.values, 0);
     knee_resize(c->alloc, samples, 0);
@@ -270,11 +274,12 @@ static knee_status check_log(struct checker *c, const struct knee_log *log,
     if (!usable(log))
         return KNEE_OK;
     knee_status status = log->sample_count > 1 ? check_halves(c, out) : KNEE_OK;
-    if (status || !out->recognised || out->cluster.plain) /* a guess is no preset */
+    if (status || !out->recognised || out->cluster.plain) /* a guessed cluster is not a preset */
         return status;
     struct errors apart = {0}; /* the pooled figure is that of two nodes */
-    status = predict_rows(c, &out->cluster, log, false, log->nodes == 2 ? &c->preset : &apart, NULL,
-                          &out->preset, NULL);
+    status =
+        predict_rows(c, &out->cluster, log, false,
+                     &(struct pooled){log->nodes == 2 ? &c->preset : &apart, &out->preset}, NULL);
     knee_resize(c->alloc, apart.values, 0);
     return status;
 }
@@ -323,8 +328,8 @@ static knee_status check_transfers(struct checker *c, struct knee_check *check, 
                 continue;
             }
             if (!done) {
-                knee_status status =
-                    knee_fit(a->log, 1, &a->cluster, c->alloc, fitted, &c->rooms->record, c->err);
+                knee_status status = knee_fit(&(struct knee_log_view){a->log, 1, c->alloc},
+                                              &a->cluster, fitted, &c->rooms->record, c->err);
                 if (status)
                     return status;
                 done = true;
@@ -333,8 +338,8 @@ static knee_status check_transfers(struct checker *c, struct knee_check *check, 
             *t = (struct knee_transfer){.from = from, .to = to};
             *there = *fitted; /* ports are a matter of each run */
             there->levels[1].ports = b->cluster.levels[1].ports;
-            knee_status status =
-                predict_rows(c, there, b->log, false, &c->transfer, NULL, &t->errors, NULL);
+            knee_status status = predict_rows(c, there, b->log, false,
+                                              &(struct pooled){&c->transfer, &t->errors}, NULL);
             if (status)
                 return status;
             check->transfer_count++;
@@ -387,8 +392,9 @@ static knee_status fit_cluster(struct checker *c, struct knee_check *check, size
         logs[count++] = *row->log; /* borrowed: the samples stay theirs */
         row->fit = check->cluster_count;
     }
-    knee_status status = knee_fit(logs, count, &check->checks[first].cluster, c->alloc,
-                                  &cluster->cluster, &cluster->record, c->err);
+    knee_status status =
+        knee_fit(&(struct knee_log_view){logs, count, c->alloc}, &check->checks[first].cluster,
+                 &cluster->cluster, &cluster->record, c->err);
     knee_resize(c->alloc, logs, 0);
     cluster->logs = count;
     for (size_t i = first; i < check->count && !status; i++)
@@ -430,11 +436,12 @@ static void promise(struct knee_check *check)
         check->checks[i].left_out.promised_median = LEFT_OUT_MEDIAN;
 }
 
-knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_about *about,
-                            size_t count, const struct knee_cluster *prior,
-                            const struct knee_alloc *alloc, struct knee_check *out,
+knee_status knee_check_logs(const struct knee_log_view *logs, const struct knee_log_about *about,
+                            const struct knee_cluster *prior, struct knee_check *out,
                             struct knee_err *err)
 {
+    const struct knee_alloc *alloc = logs->alloc;
+    size_t count = logs->count;
     struct checker c = {.alloc = alloc, .err = err};
     struct knee_check check = {.alloc = alloc};
     check.checks = knee_resize(alloc, NULL, (count + 1) * sizeof *check.checks);
@@ -450,14 +457,14 @@ knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_a
     check.count = count;
     knee_status status = KNEE_OK;
     for (size_t i = 0; i < count && !status; i++)
-        status = check_log(&c, &logs[i], about ? &about[i] : NULL, prior, &check.checks[i]);
+        status = check_log(&c, &logs->logs[i], about ? &about[i] : NULL, prior, &check.checks[i]);
     if (!status)
         status = check_transfers(&c, &check, prior != NULL);
     if (!status)
         status = fit_clusters(&c, &check, prior != NULL);
     if (!status) {
         for (size_t i = 0; i < count; i++)
-            check.preset_logs += check.checks[i].preset.rows > 0 && logs[i].nodes == 2;
+            check.preset_logs += check.checks[i].preset.rows > 0 && logs->logs[i].nodes == 2;
         check.left_out = summarise(&c.left_out, 0);
         check.out_of_place = summarise(&c.out_of_place, 0);
         check.preset = summarise(&c.preset, 0);
