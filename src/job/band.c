@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How sure predictions are: the one place that says between what 90 of 100 measured values lie. The
- * numbers are residuals of runs whose source the constants were not fitted to (data/bands.csv,
- * data/doubts.csv; docs/validate.md).
+ * Intervals of predictions: the only place that defines the range that holds 90% of measured
+ * values. The numbers are residuals of runs whose source was left out of the fit (data/bands.csv,
+ * data/doubts.csv; docs/evidence/validate.md).
  */
 #include "job/profile.h"
 
@@ -19,12 +19,20 @@ static struct knee_sure doubt(enum knee_doubt_kind kind)
     return (struct knee_sure){knee_doubts[kind].low, knee_doubts[kind].high};
 }
 
-struct knee_sure knee_band_curve(enum knee_band_class class, double workers, double anchor)
+#define UNSEEN 0.04 /* of E(K) that is lost where the forecast sees no loss */
+#define TIMES  3    /* what is lost may be so many times what is forecast, and no more */
+
+struct knee_sure knee_band_curve(enum knee_band_class class, double workers, double anchor,
+                                 double efficiency)
 {
     bool known = class == KNEE_BAND_KNOWN;
-    struct knee_sure one = doubt(known ? KNEE_DOUBT_CURVE : KNEE_DOUBT_CURVE_ASSUMED);
-    double far = sqrt(fabs(log2(workers / anchor)));
-    return (struct knee_sure){pow(one.low, far), pow(one.high, far)};
+    if (workers == anchor)
+        return (struct knee_sure){1, 1};
+    struct knee_sure sure = doubt(known ? KNEE_DOUBT_CURVE : KNEE_DOUBT_CURVE_ASSUMED);
+    double lost = fmax(0, 1 - efficiency);
+    if (known) /* otherwise the loss forecast may miss what loses most */
+        sure.low = fmax(sure.low, 1 - (UNSEEN + (TIMES - 1) * lost) / efficiency);
+    return sure;
 }
 
 struct knee_sure knee_band_mfu(void)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "job/batch.h"
 
+#include "base/error.h"
+#include "base/number.h"
+
 #include <math.h>
 
 #define USUAL_TOKENS 4194304 /* 4Mi, what models of this size are trained with */
@@ -15,6 +18,33 @@ double knee_batch_usual(double seq)
     return knee_batch_of_tokens(USUAL_TOKENS, seq);
 }
 
+knee_status knee_claim_check(const struct knee_claim *claim, struct knee_err *err)
+{
+    const struct {
+        bool wrong;
+        double value;
+        enum knee_unit unit;
+        const char *what, *hint;
+    } rows[] = {
+        {claim->bytes_per_s < 1e6, claim->bytes_per_s, KNEE_UNIT_BYTES_PER_S,
+         "no network is as slow as", "check the unit of --bandwidth, or add --force"},
+        {claim->tokens > 1e8, claim->tokens, KNEE_UNIT_COUNT, "no run has a batch in tokens of",
+         "--global-batch counts sequences, --global-tokens tokens; or add --force"},
+        {claim->step_s > 3600, claim->step_s, KNEE_UNIT_SECONDS, "no run has a step of",
+         "use more GPUs, check batch and bandwidth, or add --force"},
+    };
+    char value[32];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!rows[i].wrong)
+            continue;
+        knee_number_human(value, sizeof value, rows[i].value, rows[i].unit);
+        knee_fail(err, KNEE_USAGE, "", "%s %s", rows[i].what, value);
+        knee_hint(err, "%s", rows[i].hint);
+        return KNEE_USAGE;
+    }
+    return KNEE_OK;
+}
+
 static double *field(const struct knee_keys *keys, void *object, size_t row)
 {
     return (double *)(void *)((char *)object + keys->rows[row].offset);
@@ -26,10 +56,12 @@ knee_status knee_batch_settle(const struct knee_keys *keys, void *object, double
     size_t batch = knee_keys_find(keys, "global-batch");
     size_t tokens = knee_keys_find(keys, "global-tokens");
     unsigned char *source = knee_keys_source(keys, object);
-    knee_status status =
-        knee_keys_settle(keys, object, batch, tokens,
-                         "both global-batch (sequences) and global-tokens (tokens) are given",
-                         "keep one of them", err);
+    knee_status status = knee_keys_settle(
+        keys, object,
+        &(struct knee_conflict){
+            batch, tokens, "both global-batch (sequences) and global-tokens (tokens) are given",
+            "keep one of them"},
+        err);
     double given = *field(keys, object, tokens);
     if (status || isnan(given) || source[batch] == KNEE_DERIVED)
         return status;

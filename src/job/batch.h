@@ -12,16 +12,24 @@
 /* The two rows of an object with the fields global_batch and global_tokens. */
 #define KNEE_BATCH_ROWS(type, least, most, heading, absent)                                        \
     KNEE_NUMBER(type, "global-batch", global_batch, KNEE_UNIT_COUNT, least, most, heading, absent, \
-                "sequences (examples) per step over all workers: strong scaling"),                 \
+                "sequences per step over all GPUs"),                                               \
         KNEE_NUMBER(type, "global-tokens", global_tokens, KNEE_UNIT_COUNT, least, 1e18, heading,   \
-                    "from --global-batch",                                                         \
-                    "the same in tokens: as many sequences as hold them, to the nearest")
+                    "from --global-batch", "tokens per step over all GPUs; 4M is 4194304")
 
 /* Sequences that hold so many tokens: the nearest whole number, at least 1. */
 double knee_batch_of_tokens(double tokens, double seq);
 
-/* What is taken where nobody says: 4Mi tokens. */
+/* The default global batch: 4Mi tokens. */
 double knee_batch_usual(double seq);
+
+/* A step as it comes out; NaN: not known. */
+struct knee_claim {
+    double step_s, tokens, bytes_per_s;
+};
+
+/* Refuses what no machine or training run has: a step above an hour, a batch above 100M tokens, a
+ * network below 1 MB/s. It is a slip in a unit. */
+knee_status knee_claim_check(const struct knee_claim *claim, struct knee_err *err);
 
 /* Makes sequences of the tokens, where those are given. A flag beats a file; two of a kind
  * contradict (KNEE_USAGE). Settling twice changes nothing. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frameworks, as their documents describe them (2025-26; docs/plan.md lists the addresses).
- * Where a document says nothing a thing is taken not to be there.
+ * The frameworks, as their documents describe them (2025-26; docs/guide/plan.md lists the
+ * addresses). Where a document says nothing a thing is taken not to be there.
  *
  *   Megatron-LM  docs.nvidia.com/megatron-core: schedules 1F1B and interleaved, whose micro-batches
  *                must be a multiple of the stages; distributed optimizer (zero1), also inside parts
@@ -42,6 +42,7 @@ struct knee_framework {
     enum sequence sequence; /* parallelism of sequences under TP */
     bool expert_sequence;   /* the same, only with experts */
     bool whole_rounds;      /* interleaving takes micro-batches in multiples of the stages */
+    bool short_last;        /* the last stage may have fewer layers than the others */
     bool one_axis_copies;   /* without sharding no other axis */
 };
 
@@ -51,10 +52,10 @@ struct knee_framework {
     .schedules = BIT(KNEE_1F1B) | BIT(KNEE_INTERLEAVED),                                           \
     .precisions = BIT(KNEE_BF16) | BIT(KNEE_FP16) | BIT(KNEE_FP8) | BIT(KNEE_FP8_BLOCK),           \
     .offloads = ALL, .tp = true, .pp = true, .cp = true, .ep = true, .expert_sequence = true,      \
-    .whole_rounds = true
+    .whole_rounds = true, .short_last = true
 
 static const struct knee_framework frameworks[] = {
-    {.name = "any"}, /* no row of its own: see knee_framework_at() */
+    {.name = "any"}, /* never returned as a row: see knee_framework_at() */
     {.name = "megatron", .profile = "megatron-core", MEGATRON},
     {
         .name = "torchtitan",
@@ -228,7 +229,8 @@ static bool no_sequence(const struct question *q)
 static bool uneven(const struct question *q)
 {
     double pieces = q->p->pp * q->p->vp, layers = q->shape->layers;
-    return pieces > 1 && fmod(layers, pieces) != 0 && fmod(layers + 2, pieces) != 0;
+    bool even = !(pieces > 1) || fmod(layers, pieces) == 0 || fmod(layers + 2, pieces) == 0;
+    return !even && !(q->f->short_last && knee_plan_short_last(q->p, layers) > 0);
 }
 
 static bool rounds(const struct question *q)

@@ -24,77 +24,78 @@ static const struct knee_key rows[] = {
     KNEE_HARDWARE_ROWS(struct knee_job),
 
     CHOICE("model", model, knee_model_names, "Model", "none",
-           "model preset: parameters, FLOPs, sequence length, usual batch"),
+           "llama3-8b or a Hugging Face id; see knee list models"),
     NUMBER("params", params, KNEE_UNIT_COUNT, 1, 1e15, "Model", "from --model",
-           "parameters whose gradients are exchanged"),
+           "trainable parameters"),
     NUMBER("flops-per-param", flops_per_param, KNEE_UNIT_COUNT, 1e-6, 1e9, "Model", "6",
-           "FLOPs per parameter and token (or example), forward and backward"),
+           "FLOPs per parameter and token, forward and backward"),
     NUMBER("seq", seq, KNEE_UNIT_COUNT, 1e-3, 1e9, "Model", "1, or from --model",
-           "tokens per sequence; 1: the batch counts tokens, or images"),
+           "tokens per sequence; 8k is 8192; 1: the batch counts tokens"),
     NUMBER("bytes-per-param", bytes_per_param, KNEE_UNIT_BYTES, 1e-6, 1024, "Model", "2",
-           "bytes on the wire per parameter before compression"),
+           "bytes per gradient value sent, before --compress"),
 
     KNEE_BATCH_ROWS(struct knee_job, 1e-6, 1e15, "Batch", "4Mi tokens, or from --model"),
-    NUMBER("local-batch", local_batch, KNEE_UNIT_COUNT, 1e-6, 1e15, "Batch", "strong scaling",
-           "sequences (examples) per worker and micro-step: weak scaling"),
+    NUMBER("local-batch", local_batch, KNEE_UNIT_COUNT, 1e-6, 1e15, "Batch", "fixed global batch",
+           "sequences per GPU; the global batch then grows with the GPUs"),
     NUMBER("accumulate", accumulate, KNEE_UNIT_COUNT, 1, 1e9, "Batch", "1",
-           "micro-steps per step; only the last one's compute can hide the exchange"),
+           "micro-batches per step (gradient accumulation)"),
     NUMBER("local-steps", local_steps, KNEE_UNIT_COUNT, 1, 1e9, "Batch", "1",
-           "steps between synchronisations (local SGD, DiLoCo)"),
+           "steps between gradient exchanges (local SGD, DiLoCo)"),
 
     NUMBER("flops", flops_per_s, KNEE_UNIT_FLOPS, 1, KNEE_HUGE, "Compute", "--gpu peak x --mfu",
-           "sustained FLOP/s of one worker"),
+           "FLOP/s that one GPU sustains"),
     NUMBER("mfu", mfu, KNEE_UNIT_FRACTION, 1e-6, 1, "Compute", "0.4",
-           "share of the GPU's peak that compute reaches while it runs"),
+           "share of peak FLOP/s that compute reaches"),
+    CHOICE("profile", profile, knee_profile_names, "Compute", "megatron-core",
+           KNEE_OFF_PAGE("framework and version ('knee list profiles')")),
     NUMBER("compute-time", compute_time_s, KNEE_UNIT_SECONDS, 1e-12, KNEE_HUGE, "Compute",
-           "from the model", "measured compute of one step, instead of a model"),
+           "from the model", "measured compute time of one step"),
     NUMBER("comm-time", comm_time_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Compute", "from the model",
-           "measured communication of one step, hidden or not"),
+           "measured communication time of one step"),
     NUMBER("measured-workers", measured_workers, KNEE_UNIT_COUNT, 1, KNEE_WORKERS_MAX, "Compute",
-           "1; with --comm-time the one worker count listed, else 8",
-           "worker count that --compute-time and --comm-time were measured at"),
+           "1; with --comm-time: the count of --gpus, else 8",
+           "GPU count of --compute-time and --comm-time"),
 
     CHOICE("algorithm", algorithm, knee_algorithm_names, "Hardware",
-           "what NCCL picks on a cluster, a ring on bare numbers", "all-reduce algorithm"),
+           "NCCL's choice on a known cluster, else ring", "all-reduce algorithm"),
 
     NUMBER("overlap", overlap, KNEE_UNIT_FRACTION, 0, 1, "Overlap and compression", "0",
-           "eta: share of min(compute, communication) that runs at the same time"),
-    NUMBER("hidden", hidden, KNEE_UNIT_FRACTION, 0, 1, "Overlap and compression",
-           "--overlap decides", "measured share of communication that is hidden, taken as it is"),
+           "share of the shorter of compute and communication that overlaps"),
+    NUMBER("hidden", hidden, KNEE_UNIT_FRACTION, 0, 1, "Overlap and compression", "from --overlap",
+           "measured share of communication that overlaps compute"),
     NUMBER("compress", compress, KNEE_UNIT_FACTOR, 1, 1e9, "Overlap and compression", "1",
-           "compression: bytes on the wire are divided by it"),
+           "bytes sent are divided by this factor"),
     NUMBER("encode-time", encode_time_s, KNEE_UNIT_SECONDS, 0, KNEE_HUGE, "Overlap and compression",
-           "0", "time to encode and decode, per synchronisation"),
+           "0", "time to compress and decompress, per exchange"),
 
     NUMBER("loader-rate", loader_rate_per_s, KNEE_UNIT_PER_S, 1e-6, KNEE_HUGE,
            "Input and stragglers", "no limit",
-           "examples per second that one worker's loader delivers"),
+           "examples per second that the data loader of one GPU delivers"),
     NUMBER("loader-overlap", loader_overlap, KNEE_UNIT_FRACTION, 0, 1, "Input and stragglers",
-           "as --overlap or --hidden", "share of loading that hides behind compute"),
+           "same as --overlap or --hidden", "share of data loading that overlaps compute"),
     NUMBER("jitter", jitter, KNEE_UNIT_FRACTION, 0, 10, "Input and stragglers", "0",
-           "standard deviation of a worker's compute time, as a share of it"),
+           "relative standard deviation of compute between ranks"),
 
     NUMBER("idle-power", idle_power_w, KNEE_UNIT_WATTS, 0, 1e9, "Money and energy",
-           "0.4 of --power", "power of one GPU that waits"),
+           "0.18 of --power", "power draw of one idle GPU"),
     NUMBER("steps", steps, KNEE_UNIT_COUNT, 1, KNEE_HUGE, "Money and energy", "from --min-steps",
-           "steps of the run, for what the run costs"),
+           "steps of the whole run: adds its total cost"),
 
     NUMBER("critical-batch", critical_batch, KNEE_UNIT_COUNT, 1e-6, KNEE_HUGE, "Statistics",
-           "not known", "batch (examples) past which more examples per step stop helping"),
-    NUMBER("min-steps", min_steps, KNEE_UNIT_COUNT, 1, KNEE_HUGE, "Statistics", "not known",
-           "steps to the target quality with an unlimited batch"),
+           "unknown", "batch size beyond which larger batches stop helping"),
+    NUMBER("min-steps", min_steps, KNEE_UNIT_COUNT, 1, KNEE_HUGE, "Statistics", "unknown",
+           "steps to the target loss with a very large batch"),
 
     {.name = "workers",
      .kind = KNEE_KEY_WORKERS,
      .offset = offsetof(struct knee_job, workers),
      .group = "Question",
      .otherwise = "1..1024x2",
-     .help = "worker counts: 8, 1,2,4, 1..1024x2 (doubling) or 8..64+8"},
+     .help = "GPU counts: 64, a list 8,16,32, or a range 8..1024x2 (doubling) or 8..64+8"},
     NUMBER("tolerance", tolerance, KNEE_UNIT_FRACTION, 1e-6, 1, "Question", "0.8",
-           "efficiency E(K) below which a worker no longer pays"),
+           "lowest efficiency still worth paying for"),
     NUMBER("at", at, KNEE_UNIT_COUNT, 1, KNEE_WORKERS_MAX, "Question",
-           "the first listed count below tolerance, else the last",
-           "worker count that verdict, levers and cost speak of"),
+           "first count below --tolerance, else the last", "GPU count that the answer describes"),
 };
 
 const struct knee_keys knee_job_keys = KNEE_KEY_TABLE(rows, struct knee_job);
@@ -104,7 +105,7 @@ void knee_job_init(struct knee_job *job)
     memset(job, 0, sizeof *job);
     knee_hardware_init(&job->hw);
     knee_keys_clear(&knee_job_keys, job);
-    job->batch_scale = job->comm_scale = 1;
+    job->batch_scale = job->comm_scale = job->slower = 1;
 }
 
 /* ---- Completing ---- */
@@ -131,9 +132,50 @@ static void fill_model(struct knee_job *job)
         fill(job, &job->global_batch, model->global_batch, KNEE_PRESET);
 }
 
+/* Given by a person: neither a preset nor computed. */
+static bool told(const struct knee_job *job, const char *key)
+{
+    size_t row = knee_keys_find(&knee_job_keys, key);
+    double value =
+        *(const double *)(const void *)((const char *)job + knee_job_keys.rows[row].offset);
+    unsigned char source = job->source[row];
+    return given(value) && source != KNEE_DEFAULT && source != KNEE_PRESET &&
+           source != KNEE_DERIVED;
+}
+
+#define SMALLEST_CANONICAL 1e8 /* parameters; smaller models are of any kind */
+
+/* A transformer on a known GPU is priced as knee plan prices it, unless a rate or a time is given.
+ * Bare parameters are those of a transformer where the batch is counted in sequences. */
+static bool has_forecast(const struct knee_job *job)
+{
+    static const char *const bare[] = {"mfu", "flops", "compute-time", "comm-time",
+                                       "flops-per-param"};
+    if (!knee_hardware_gpu(&job->hw))
+        return false;
+    for (size_t i = 0; i < sizeof bare / sizeof *bare; i++)
+        if (told(job, bare[i]))
+            return false;
+    if (job->model >= 0)
+        return knee_model_has_shape(knee_model_at((size_t)job->model)) && !told(job, "params");
+    bool batch = given(job->global_batch) || given(job->global_tokens) || given(job->local_batch);
+    return job->params >= SMALLEST_CANONICAL && (job->seq > 1 || (!given(job->seq) && !batch));
+}
+
+#define CANONICAL_SEQ 4096
+
+static void fill_forecast(struct knee_job *job)
+{
+    job->forecast = has_forecast(job);
+    if (!job->forecast)
+        return;
+    fill(job, &job->seq, CANONICAL_SEQ, KNEE_DEFAULT);
+    fill(job, &job->loader_overlap, 1, KNEE_DEFAULT);
+}
+
 static void fill_gpu(struct knee_job *job, const struct knee_gpu *gpu)
 {
-    if (!gpu)
+    if (!gpu || job->forecast)
         return;
     if (!given(job->flops_per_s) && !given(job->compute_time_s)) {
         fill(job, &job->mfu, KNEE_USUAL_MFU, KNEE_DEFAULT);
@@ -146,18 +188,20 @@ static void fill_defaults(struct knee_job *job)
     bool measured = given(job->compute_time_s);
     fill(job, &job->flops_per_param, 6, KNEE_DEFAULT);
     fill(job, &job->seq, 1, KNEE_DEFAULT);
-    fill(job, &job->bytes_per_param, 2, KNEE_DEFAULT);
+    if (!job->forecast) /* else as the software does */
+        fill(job, &job->bytes_per_param, 2, KNEE_DEFAULT);
     if (!given(job->local_batch) && !measured)
         fill(job, &job->global_batch, knee_batch_usual(job->seq), KNEE_DEFAULT);
     fill(job, &job->accumulate, 1, KNEE_DEFAULT);
     fill(job, &job->local_steps, 1, KNEE_DEFAULT);
-    if (!given(job->hidden))
+    if (!given(job->hidden) && !job->forecast)
         fill(job, &job->overlap, 0, KNEE_DEFAULT);
     fill(job, &job->loader_overlap, given(job->hidden) ? job->hidden : job->overlap, KNEE_DEFAULT);
     fill(job, &job->compress, 1, KNEE_DEFAULT);
     fill(job, &job->encode_time_s, 0, KNEE_DEFAULT);
     fill(job, &job->jitter, 0, KNEE_DEFAULT);
-    fill(job, &job->idle_power_w, 0.4 * job->hw.power_w, KNEE_DEFAULT);
+    /* An H200 whose collectives wait draws 125 of 700 W (data/power.csv). */
+    fill(job, &job->idle_power_w, 0.18 * job->hw.power_w, KNEE_DEFAULT);
     fill(job, &job->tolerance, 0.8, KNEE_DEFAULT);
 }
 
@@ -216,7 +260,7 @@ static bool no_params(const struct knee_job *job)
 
 static bool no_rate(const struct knee_job *job)
 {
-    return !given(job->flops_per_s) && !given(job->compute_time_s);
+    return !job->forecast && !given(job->flops_per_s) && !given(job->compute_time_s);
 }
 
 static bool no_link(const struct knee_job *job)
@@ -247,14 +291,14 @@ struct rule {
 static const struct rule rules[] = {
     {comm_alone, "comm-time is given without compute-time",
      "add --compute-time, for example 180ms"},
-    {no_params, "the size of the model is not known",
+    {no_params, "no model given",
      "add --params (for example 7B) or --model; 'knee list models' shows the presets"},
-    {no_rate, "the speed of a worker is not known",
+    {no_rate, "the compute speed is unknown",
      "add --gpu (for example h100), --flops (60TFLOP/s) or --compute-time (180ms)"},
     {no_link, "the speed of the link is not known",
      "add --bandwidth (for example 50GB/s), --link, --cluster or --gpu"},
-    {comm_of_one, "communication cannot be measured with one worker",
-     "set --measured-workers to the count that it was measured at"},
+    {comm_of_one, "--comm-time needs at least 2 GPUs",
+     "set --measured-workers to the GPU count of the measurement"},
     {loader_without_batch, "loader-rate needs a batch to load",
      "add --global-batch or --local-batch"},
 };
@@ -294,10 +338,12 @@ static knee_status settle_pairs(struct knee_job *job, struct knee_err *err)
 {
     knee_status status = KNEE_OK;
     for (size_t i = 0; !status && i < sizeof exclusive / sizeof *exclusive; i++)
-        status =
-            knee_keys_settle(&knee_job_keys, job, knee_keys_find(&knee_job_keys, exclusive[i].one),
-                             knee_keys_find(&knee_job_keys, exclusive[i].other), exclusive[i].what,
-                             exclusive[i].hint, err);
+        status = knee_keys_settle(
+            &knee_job_keys, job,
+            &(struct knee_conflict){knee_keys_find(&knee_job_keys, exclusive[i].one),
+                                    knee_keys_find(&knee_job_keys, exclusive[i].other),
+                                    exclusive[i].what, exclusive[i].hint},
+            err);
     return status;
 }
 
@@ -308,9 +354,10 @@ knee_status knee_job_complete(struct knee_job *job, struct knee_err *err)
     if (status)
         return status;
     fill_model(&full);
+    knee_hardware_complete(&knee_job_keys, &full, &full.hw, !given(full.comm_time_s));
+    fill_forecast(&full);
     if ((status = knee_batch_settle(&knee_job_keys, &full, given(full.seq) ? full.seq : 1, err)))
         return status;
-    knee_hardware_complete(&knee_job_keys, &full, &full.hw, !given(full.comm_time_s));
     fill_gpu(&full, knee_hardware_gpu(&full.hw));
     fill_defaults(&full);
     fill_workers(&full);

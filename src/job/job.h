@@ -5,7 +5,7 @@
 
 #include "knee_plan.h"
 
-/* Share of a GPU's peak that a closed form takes when none is told. */
+/* The MFU that closed forms assume when none is given. */
 #define KNEE_USUAL_MFU 0.4
 
 /* The all-reduce that was asked for; NULL: what the library picks. */

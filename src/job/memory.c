@@ -50,13 +50,31 @@ static double ffn_bytes(const struct knee_split *s, double width)
     return 2 * ((s->shape->glu > 0 ? 2 : 1) + 1) * width;
 }
 
-/* What can be dropped cheaply: scores, or where those are fused, norm outputs and activations. */
-static double cheap_bytes(const struct knee_split *s, double width, double tokens)
+/* What a token that goes to experts leaves there beside its feed-forward part: the permuted input.
+ * Results need not be kept, the router's weights being applied before the last product. */
+static double permuted_bytes(const struct knee_split *s)
+{
+    return (s->dtype == KNEE_16BIT ? 2 : 1) * s->shape->hidden;
+}
+
+/* What selective recomputation drops: scores, or the results of the modules that it names. */
+static double dropped_bytes(const struct knee_split *s, bool experts, double width, double tokens)
 {
     const struct knee_shape *shape = s->shape;
-    if (s->rates->fused_attention <= 0)
-        return 5 * shape->heads / s->tp * s->tokens * shape->seq;
-    return 2 * width * tokens + 4 * shape->hidden / (s->seq_par ? s->tp : 1) * s->tokens;
+    double across = shape->hidden / (s->seq_par ? s->tp : 1),
+           value = s->dtype == KNEE_16BIT ? 2 : 1;
+    double q = shape->heads * shape->head_dim;
+    double kv = shape->kv_heads * (shape->head_dim + shape->value_dim), sum = 0;
+    if (s->modules == 0 || (s->modules & KNEE_MODULE_ATTENTION && !s->fused))
+        sum += 5 * shape->heads / s->tp * s->tokens * shape->seq;
+    if (s->modules & KNEE_MODULE_NORM)
+        sum += 2 * value * across * s->tokens;
+    if (s->modules & KNEE_MODULE_LATENT)
+        sum += 2 * (q + kv) / s->tp * s->tokens;
+    bool whole = s->modules & (experts ? KNEE_MODULE_EXPERTS : KNEE_MODULE_MLP);
+    if (whole)
+        return sum + tokens * (ffn_bytes(s, width) + (experts ? permuted_bytes(s) : 0));
+    return sum + (s->modules & KNEE_MODULE_ACTIVATION ? value * width * tokens : 0);
 }
 
 static void kept(const struct knee_split *s, bool experts, struct knee_footprint *out)
@@ -71,11 +89,11 @@ static void kept(const struct knee_split *s, bool experts, struct knee_footprint
         all += 5 * shape->heads / s->tp * t * shape->seq;
     if (s->dtype != KNEE_16BIT) /* what goes into products is kept as it was cast */
         all -= t * (2 * across + shape->heads * shape->value_dim / s->tp) + tokens * width;
-    if (experts) /* permuted inputs, and results before they are weighed */
-        all += 4 * tokens * shape->hidden + t * ffn_bytes(s, shape->shared_ffn / s->tp);
+    if (experts)
+        all += tokens * permuted_bytes(s) + t * ffn_bytes(s, shape->shared_ffn / s->tp);
     double *keep = out->kept_bytes[experts];
     keep[KNEE_KEEP] = all;
-    keep[KNEE_SELECTIVE] = all - cheap_bytes(s, width, tokens);
+    keep[KNEE_SELECTIVE] = all - dropped_bytes(s, experts, width, tokens);
     keep[KNEE_BY_OP] = OP_KEEPS * all;
     keep[KNEE_FULL] = 2 * across * t;
 }
@@ -186,13 +204,20 @@ static struct states states_of(const struct held *all, const struct held *traine
         each[i] =
             split ? of->common / group + of->experts / expert_group : of->common + of->experts;
     }
-    double layer = fmax(f->common[0], f->common[1] + f->experts[1]);
+    double layer = fmax(f->common[0], f->common[1] + f->experts[1]), kept = 0;
+    bool once = knee_plan_gathers_once(plan) && group > 1;
+    if (once) { /* gathered parameters and gradients of the whole stage stay for all micro-batches
+                 */
+        kept = all->common + all->experts;
+        each[1] = trained->common + trained->experts;
+    }
     return (struct states){
-        .parameters = 2 * each[0],
+        .parameters = 2 * (each[0] + kept),
         .gradients = plan->gradient_bytes * each[1],
         .optimizer =
             plan->offload == KNEE_OFFLOAD_OPTIMIZER ? 0 : machine->rates.state_bytes * each[2],
-        .gathered = plan->shard == KNEE_ZERO3 && group > 1 ? 4 * (1 + plan->prefetch) * layer : 0,
+        .gathered =
+            plan->shard == KNEE_ZERO3 && group > 1 && !once ? 4 * (1 + plan->prefetch) * layer : 0,
     };
 }
 
@@ -222,7 +247,7 @@ void knee_memory_of(const struct knee_footprint *f, const struct knee_shape *sha
     double buffers = rates->activation_memory * (again + f->permuted_bytes) + states.gathered;
     /* Gradients that come and go take the room that activations leave. */
     double gradients = states.gradients;
-    if (rates->gradients_stay <= 0)
+    if (rates->gradients_stay <= 0 && !knee_plan_gathers_once(plan))
         activations = fmax(0, activations + buffers - gradients), buffers = 0;
     struct knee_memory m = {
         .parameters = states.parameters,
@@ -248,6 +273,16 @@ double knee_memory_fit(const struct knee_memory *m)
 {
     double away = log(DRIVER_GIVES * m->capacity / m->total);
     return m->spread > 0 ? 0.5 * erfc(-away / (m->spread * sqrt(2))) : away >= 0;
+}
+
+double knee_memory_limit(double capacity, double spread, double risk)
+{
+    double low = 0, high = 8; /* standard deviations: halving, once per search */
+    for (int i = 0; i < 40; i++) {
+        double middle = (low + high) / 2;
+        *(0.5 * erfc(middle / sqrt(2)) > risk ? &low : &high) = middle;
+    }
+    return DRIVER_GIVES * capacity * exp(-high * spread);
 }
 
 #define NINETY 1.6449 /* standard deviations to each side of 90 % of a normal distribution */

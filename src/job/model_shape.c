@@ -22,47 +22,49 @@
 
 static const struct knee_key rows[] = {
     KNEE_CHOICE(struct knee_shape, "model", model, knee_model_names, "Model", "none",
-                "preset of a well-known model; the options below change it"),
+                "llama3-8b or a Hugging Face id; see knee list models"),
     NUMBER("layers", layers, 1, 1e5, "hidden / 128", "transformer layers"),
-    NUMBER("hidden", hidden, 1, 1e6, "from --model", "width of the model"),
-    NUMBER("heads", heads, 1, 1e5, "hidden / 128", "query heads"),
-    NUMBER("kv-heads", kv_heads, 1, 1e5, "as many as heads", "key and value heads"),
-    NUMBER("head-dim", head_dim, 1, 1e5, "hidden / heads", "length of a query or key"),
-    NUMBER("ffn", ffn, 1, 1e7, "4 hidden", "width of the feed-forward part"),
-    NUMBER("glu", glu, 0, 1, "1", "1: gated (three matrices), 0: plain (two)"),
-    NUMBER("vocab", vocab, 1, 1e8, "32000", "vocabulary"),
-    NUMBER("seq", seq, 1, 1e8, "4096, or from --model", "tokens per sequence"),
-    NUMBER("experts", experts, 1, 1e5, "1", "experts per layer; 1: none"),
-    NUMBER("topk", topk, 1, 1e4, "2 with experts", "experts that a token visits"),
-    NUMBER("expert-ffn", expert_ffn, 1, 1e7, "ffn", "width of one expert"),
-    NUMBER("shared-ffn", shared_ffn, 0, 1e7, "0", "width of the experts that every token visits"),
-    NUMBER("dense-layers", dense_layers, 0, 1e5, "0", "layers without experts"),
-    NUMBER("q-rank", q_rank, 0, 1e6, "0", "latent attention: rank of the queries; 0: full"),
-    NUMBER("kv-rank", kv_rank, 0, 1e6, "0", "latent attention: rank of keys and values; 0: none"),
-    NUMBER("rope-dim", rope_dim, 0, 1e5, "64 with latent attention",
-           "latent attention: rotated part of head-dim"),
-    NUMBER("value-dim", value_dim, 1, 1e5, "head-dim", "length of a value"),
-    NUMBER("window", window, 1, 1e8, "none", "sliding window in tokens"),
-    NUMBER("global-every", global_every, 0, 1e5, "0: all layers have the window",
-           "one layer of so many sees the whole sequence"),
-    NUMBER("causal", causal, 0, 1, "1", "1: a token sees only what is before it"),
-    NUMBER("tied", tied, 0, 1, "0", "1: embedding and head share their matrix"),
-    NUMBER("bias", bias, 0, 2, "0", "0: no biases, 1: query, key, value, 2: everywhere"),
+    NUMBER("hidden", hidden, 1, 1e6, "from --model", "hidden size"),
+    NUMBER("heads", heads, 1, 1e5, "hidden / 128", "attention (query) heads"),
+    NUMBER("kv-heads", kv_heads, 1, 1e5, "same as --heads", "key/value heads (GQA)"),
+    NUMBER("head-dim", head_dim, 1, 1e5, "hidden / heads", "size of one head"),
+    NUMBER("ffn", ffn, 1, 1e7, "4 x hidden", "feed-forward (intermediate) size"),
+    NUMBER("glu", glu, 0, 1, "1", "1: gated MLP with three matrices (SwiGLU), 0: two matrices"),
+    NUMBER("vocab", vocab, 1, 1e8, "32000", "vocabulary size; 128k is 131072"),
+    NUMBER("seq", seq, 1, 1e8, "4096, or from --model", "tokens per sequence; 8k is 8192"),
+    NUMBER("experts", experts, 1, 1e5, "1", "experts per MoE layer; 1: dense model"),
+    NUMBER("topk", topk, 1, 1e4, "2 with experts", "experts per token"),
+    NUMBER("expert-ffn", expert_ffn, 1, 1e7, "same as --ffn", "feed-forward size of one expert"),
+    NUMBER("shared-ffn", shared_ffn, 0, 1e7, "0", "total feed-forward size of the shared experts"),
+    NUMBER("dense-layers", dense_layers, 0, 1e5, "0", "dense layers of an MoE model"),
+    NUMBER("q-rank", q_rank, 0, 1e6, "0", "MLA: rank of the query projection; 0: full rank"),
+    NUMBER("kv-rank", kv_rank, 0, 1e6, "0", "MLA: rank of the key/value projection; 0: no MLA"),
+    NUMBER("rope-dim", rope_dim, 0, 1e5, "64 with MLA",
+           "MLA: part of --head-dim with rotary embedding"),
+    NUMBER("value-dim", value_dim, 1, 1e5, "same as --head-dim", "size of a value vector"),
+    NUMBER("window", window, 1, 1e8, "none", "sliding attention window in tokens"),
+    NUMBER("global-every", global_every, 0, 1e5, "0: every layer has the window",
+           "every n-th layer attends to the whole sequence"),
+    NUMBER("causal", causal, 0, 1, "1", "1: causal attention"),
+    NUMBER("tied", tied, 0, 1, "0", "1: input and output embeddings share weights"),
+    NUMBER("bias", bias, 0, 2, "0", "0: no biases, 1: on query, key and value, 2: everywhere"),
     NUMBER("qk-norm", qk_norm, 0, 1, "0", "1: queries and keys are normalised"),
-    NUMBER("sinks", sinks, 0, 1, "0", "1: attention has a learned sink per head"),
-    NUMBER("positions", positions, 0, 1e8, "0", "learned position embeddings"),
+    NUMBER("sinks", sinks, 0, 1, "0", "1: learned attention sink per head"),
+    NUMBER("positions", positions, 0, 1e8, "0", "number of learned position embeddings"),
     NUMBER("extra-layers", extra_layers, 0, 1e3, "0", "multi-token-prediction layers"),
     NUMBER("linear-layers", linear_layers, 0, 1e5, "0",
-           "layers with state space (Mamba) or linear attention in place of attention"),
-    NUMBER("linear-heads", linear_heads, 1, 1e5, "2 hidden / linear-dim", "their heads"),
-    NUMBER("linear-key-heads", linear_key_heads, 1, 1e5, "8", "their groups of keys"),
-    NUMBER("linear-dim", linear_dim, 1, 1e5, "64", "length of one of their values"),
-    NUMBER("state", state, 1, 1e5, "128", "length of one of their keys: the state's other side"),
-    NUMBER("bare-layers", bare_layers, 0, 1e5, "0",
-           "of dense-layers those without a feed-forward part"),
-    NUMBER("attention-gate", attention_gate, 0, 1, "0", "1: queries bring a gate of their size"),
-    NUMBER("lora-rank", lora_rank, 0, 1e5, "0: all is trained",
-           "LoRA: rank of the adapters that are trained; everything else is frozen"),
+           "layers with Mamba or linear attention instead of attention"),
+    NUMBER("linear-heads", linear_heads, 1, 1e5, "2 x hidden / linear-dim",
+           "heads of the linear layers"),
+    NUMBER("linear-key-heads", linear_key_heads, 1, 1e5, "8", "key groups of the linear layers"),
+    NUMBER("linear-dim", linear_dim, 1, 1e5, "64", "head size of the linear layers"),
+    NUMBER("state", state, 1, 1e5, "128", "state size of the linear layers"),
+    NUMBER("bare-layers", bare_layers, 0, 1e5, "0", "dense layers without a feed-forward block"),
+    NUMBER("attention-gate", attention_gate, 0, 1, "0", "1: output gate on attention"),
+    NUMBER("lora-rank", lora_rank, 0, 1e5, "0: full fine-tuning",
+           "LoRA: rank of the adapters; the base model is frozen"),
+    NUMBER("lora-attention", lora_attention, 0, 1, "0: on all linear layers",
+           "LoRA: 1 for adapters on attention only"),
 };
 
 const struct knee_keys knee_shape_keys = KNEE_KEY_TABLE(rows, struct knee_shape);
@@ -157,7 +159,7 @@ void knee_shape_fill(struct knee_shape *shape, const struct knee_model *preset)
 static void fill_linear(struct knee_shape *shape)
 {
     double *none[] = {&shape->linear_layers, &shape->bare_layers, &shape->attention_gate,
-                      &shape->lora_rank};
+                      &shape->lora_rank, &shape->lora_attention};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         fill(shape, none[i], 0, KNEE_DEFAULT);
     fill(shape, &shape->linear_dim, 64, KNEE_DEFAULT);
@@ -254,7 +256,8 @@ knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err)
 {
     struct knee_shape full = *shape;
     if (full.model >= 0 && !knee_model_has_shape(&knee_models[full.model])) {
-        knee_fail(err, KNEE_USAGE, "--model", "%s is no transformer", knee_models[full.model].name);
+        knee_fail(err, KNEE_USAGE, "--model", "%s is not a transformer",
+                  knee_models[full.model].name);
         knee_hint(err, "knee predict takes it");
         return KNEE_USAGE;
     }
@@ -270,6 +273,17 @@ knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err)
         }
     *shape = full;
     return KNEE_OK;
+}
+
+void knee_shape_canonical(double params, struct knee_shape *out)
+{
+    double h = 128 * fmax(4, rint(32 * pow(params / 7e9, 0.31))), vocab = 32000;
+    double inner = params - 2 * vocab * h; /* without embedding and head */
+    knee_shape_init(out);
+    out->hidden = h;
+    out->vocab = vocab;
+    out->layers = fmax(1, rint(inner / (12 * h * h)));
+    out->ffn = fmax(128, rint((inner / out->layers - 4 * h * h) / (3 * h)));
 }
 
 /* ---- Parameters ---- */
@@ -291,7 +305,7 @@ double knee_linear_in(const struct knee_shape *s, double tp)
            keys / fmin(tp, s->linear_key_heads);
 }
 
-/* In, a convolution over four tokens, what each head has of its own, norm, out. */
+/* Input projection, a convolution over four tokens, parameters per head, norm, output. */
 static double linear_params(const struct knee_shape *s)
 {
     double inner = s->linear_heads * s->linear_dim;
@@ -373,8 +387,10 @@ void knee_shape_params(const struct knee_shape *s, struct knee_params *out)
                   (s->bias >= 2 ? 2 : 1) * s->hidden + s->extra_layers * 2 * s->hidden * s->hidden;
     p.total = rest + moe_layers * s->experts * p.expert;
     p.active = rest + moe_layers * s->topk * p.expert;
-    p.adapter[0] = s->lora_rank * (attention_sides(s) + knee_shape_fed(s) * ffn_sides(s, s->ffn));
-    p.adapter[1] = s->lora_rank * (attention_sides(s) + ffn_sides(s, s->shared_ffn));
+    double fed = s->lora_attention > 0 ? 0 : 1;
+    p.adapter[0] =
+        s->lora_rank * (attention_sides(s) + fed * knee_shape_fed(s) * ffn_sides(s, s->ffn));
+    p.adapter[1] = s->lora_rank * (attention_sides(s) + fed * ffn_sides(s, s->shared_ffn));
     p.trained = s->lora_rank > 0 ? (layers - moe_layers) * p.adapter[0] + moe_layers * p.adapter[1]
                                  : p.total;
     *out = p;
@@ -420,7 +436,7 @@ void knee_shape_flops(const struct knee_shape *s, struct knee_flops *out)
     double scans = 3 * (layers - attended) * knee_linear_scan_flops(s);
     double weights = p.active - looked_up + logits_again;
     *out = (struct knee_flops){
-        /* frozen weights have no gradients of their own: 4 of the 6 */
+        /* frozen weights need no weight gradients: 4 of the 6 */
         .matmul = (s->lora_rank > 0 ? 4 * weights + 6 * p.trained : 6 * weights) + scans,
         .attention_full = scores * s->seq,
         .attention_causal = scores * knee_shape_pairs(s, s->causal > 0),

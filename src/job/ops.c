@@ -27,6 +27,7 @@
 struct knee_split knee_split_of(const struct knee_shape *shape, const struct knee_rates *rates,
                                 const struct knee_plan *plan)
 {
+    bool fused = rates->fused_attention > 0;
     return (struct knee_split){
         .shape = shape,
         .rates = rates,
@@ -37,7 +38,9 @@ struct knee_split knee_split_of(const struct knee_shape *shape, const struct kne
         .ep = plan->ep,
         .imbalance = plan->imbalance,
         .seq_par = plan->seq_par > 0,
-        .fused = rates->fused_attention > 0 && !(shape->sinks > 0 && rates->fused_sinks <= 0),
+        .fused = fused,
+        .fp8_attention = plan->fp8_attention > 0,
+        .modules = fused || plan->modules >= 0 ? knee_plan_modules(plan, shape) : 0,
         .dtype = knee_precision_dtype(plan->precision),
         .precision = plan->precision,
     };
@@ -89,14 +92,19 @@ void knee_op_product(double m, double n, double k, enum knee_dtype dtype,
     };
 }
 
-static void product(struct list *list, const char *name, bool backward, double m, double n,
-                    double k, double count, enum knee_dtype dtype)
+/* `count` products of m x k and k x n. */
+struct product {
+    double m, n, k, count;
+};
+
+static void product(struct list *list, const char *name, bool backward, struct product p,
+                    enum knee_dtype dtype)
 {
     struct knee_operation *op = add(list, name, KNEE_OPERATION_GEMM, KNEE_PART_GEMM, backward);
-    knee_op_product(m, n, k, dtype, op);
+    knee_op_product(p.m, p.n, p.k, dtype, op);
     op->name = name;
     op->backward = backward;
-    op->count = count;
+    op->count = p.count;
 }
 
 static void moved(struct list *list, const char *name, bool backward, double bytes)
@@ -106,22 +114,22 @@ static void moved(struct list *list, const char *name, bool backward, double byt
 }
 
 /* `count` linear maps of m x k -> m x n, forward and backward. */
-static void linear(struct list *list, const struct knee_split *s, const char *name, double m,
-                   double n, double k, double count)
+static void linear(struct list *list, const struct knee_split *s, const char *name,
+                   struct product p)
 {
-    product(list, name, false, m, n, k, count, s->dtype);
-    product(list, name, true, m, k, n, count, s->dtype);
-    list->adapted_in += m * k * count;
-    list->adapted_out += m * n * count;
+    product(list, name, false, p, s->dtype);
+    product(list, name, true, (struct product){p.m, p.k, p.n, p.count}, s->dtype);
+    list->adapted_in += p.m * p.k * p.count;
+    list->adapted_out += p.m * p.n * p.count;
     if (s->shape->lora_rank <= 0) { /* frozen weights need no gradients */
-        product(list, name, true, n, k, m, count, s->dtype);
+        product(list, name, true, (struct product){p.n, p.k, p.m, p.count}, s->dtype);
         list->op[list->count - 1].weights = true;
     }
     if (s->dtype == KNEE_16BIT)
         return;
-    double cast = 4 * s->rates->cast * m * count / knee_split_scaling(s);
-    moved(list, "cast", false, cast * k);
-    moved(list, "cast", true, cast * n);
+    double cast = 4 * s->rates->cast * p.m * p.count / knee_split_scaling(s);
+    moved(list, "cast", false, cast * p.k);
+    moved(list, "cast", true, cast * p.n);
 }
 
 /* Only a share of the layers has what the list has more than it had `before`. */
@@ -145,20 +153,23 @@ static void projections(struct list *list, const struct knee_split *s)
     if (shape->kv_rank > 0) {
         double unrotated = shape->head_dim - shape->rope_dim;
         if (shape->q_rank > 0)
-            linear(list, s, "query down", t, shape->q_rank, h, 1);
-        linear(list, s, "query", t, heads * shape->head_dim, shape->q_rank > 0 ? shape->q_rank : h,
-               1);
-        linear(list, s, "key-value down", t, shape->kv_rank + shape->rope_dim, h, 1);
-        linear(list, s, "key-value up", t, heads * (unrotated + shape->value_dim), shape->kv_rank,
-               1);
+            linear(list, s, "query down", (struct product){t, shape->q_rank, h, 1});
+        linear(
+            list, s, "query",
+            (struct product){t, heads * shape->head_dim, shape->q_rank > 0 ? shape->q_rank : h, 1});
+        linear(list, s, "key-value down",
+               (struct product){t, shape->kv_rank + shape->rope_dim, h, 1});
+        linear(list, s, "key-value up",
+               (struct product){t, heads * (unrotated + shape->value_dim), shape->kv_rank, 1});
     } else {
         double wide = shape->heads + 2 * fmax(shape->kv_heads, fmin(s->tp, shape->heads));
         if (shape->attention_gate > 0)
             wide += shape->heads;
-        linear(list, s, "query-key-value", t, wide * shape->head_dim / s->tp, h, 1);
-        list->adapted_in += 2 * t * h; /* three maps in one, each with an adapter of its own */
+        linear(list, s, "query-key-value",
+               (struct product){t, wide * shape->head_dim / s->tp, h, 1});
+        list->adapted_in += 2 * t * h; /* three maps in one, each with its own adapter */
     }
-    linear(list, s, "attention out", t, h, heads * shape->value_dim, 1);
+    linear(list, s, "attention out", (struct product){t, h, heads * shape->value_dim, 1});
 }
 
 static void scores(struct list *list, const struct knee_split *s)
@@ -186,8 +197,8 @@ static void state_space(struct list *list, const struct knee_split *s)
     double inner = shape->linear_heads * shape->linear_dim / s->tp, t = s->tokens;
     double in = knee_linear_in(shape, s->tp), factor = 2 * s->rates->elementwise * t;
     double moves = 2 * (in - inner) + 4 * inner; /* convolution in and out, gate, norm */
-    linear(list, s, "state in", t, in, shape->hidden, 1);
-    linear(list, s, "state out", t, shape->hidden, inner, 1);
+    linear(list, s, "state in", (struct product){t, in, shape->hidden, 1});
+    linear(list, s, "state out", (struct product){t, shape->hidden, inner, 1});
     for (int backward = 0; backward < 2; backward++) {
         struct knee_operation *op =
             add(list, "scan", KNEE_OPERATION_SCAN, KNEE_PART_ATTENTION, backward);
@@ -236,11 +247,27 @@ static void feed_forward(struct list *list, const struct knee_split *s, const ch
 {
     double in = s->shape->glu > 0 ? 2 : 1, h = s->shape->hidden;
     double acted = 2 * s->rates->elementwise * m * count * (in + 1) * width;
-    linear(list, s, name, m, in * width, h, count);
+    linear(list, s, name, (struct product){m, in * width, h, count});
     list->adapted_in += (in - 1) * m * h * count;
-    linear(list, s, name, m, h, width, count);
+    linear(list, s, name, (struct product){m, h, width, count});
     moved(list, "activation", false, acted);
     moved(list, "activation", true, 1.7 * acted);
+}
+
+/* Biases of experts (gpt-oss) are added expert by expert, times the router's weight, outside the
+ * products: what comes out of one is read, promoted to 32 bits, joined and rounded again. */
+#define BIAS_FORWARD_BYTES 20.0 /* 2 + 4 sum, 4 + 4 join, 4 + 2 round */
+#define BIAS_BACKWARD_BYTES                                                                        \
+    36.0 /* rounding 12; gradients of the bias and of the weight 12 each                           \
+          */
+
+static void expert_biases(struct list *list, const struct knee_split *s, double routed)
+{
+    const struct knee_shape *shape = s->shape;
+    double in = shape->glu > 0 ? 2 : 1, values = in * shape->expert_ffn / s->etp + shape->hidden;
+    double each = shape->bias > 1 ? s->rates->expert_bias * routed * values : 0;
+    moved(list, "expert biases", false, BIAS_FORWARD_BYTES * each);
+    moved(list, "expert biases", true, BIAS_BACKWARD_BYTES * each);
 }
 
 static void experts(struct list *list, const struct knee_split *s)
@@ -261,6 +288,7 @@ static void experts(struct list *list, const struct knee_split *s)
         moved(list, "router", backward, router);
         moved(list, "permutation", backward, permuted);
     }
+    expert_biases(list, s, routed);
     if (shape->shared_ffn > 0)
         feed_forward(list, s, "shared expert", s->tokens, shape->shared_ffn / s->tp, 1);
 }
@@ -272,8 +300,10 @@ static void adapters(struct list *list, const struct knee_split *s)
     double rank = s->shape->lora_rank, in = list->adapted_in, out = list->adapted_out;
     if (rank <= 0 || s->tokens <= 0)
         return;
-    product(list, "adapters", false, s->tokens, rank, (in + out) / s->tokens, 1, KNEE_16BIT);
-    product(list, "adapters", true, s->tokens, rank, (in + out) / s->tokens, 2, KNEE_16BIT);
+    product(list, "adapters", false, (struct product){s->tokens, rank, (in + out) / s->tokens, 1},
+            KNEE_16BIT);
+    product(list, "adapters", true, (struct product){s->tokens, rank, (in + out) / s->tokens, 2},
+            KNEE_16BIT);
     moved(list, "adapters", false, 4 * out);
     moved(list, "adapters", true, 4 * in);
 }
@@ -281,10 +311,10 @@ static void adapters(struct list *list, const struct knee_split *s)
 static void head(struct list *list, const struct knee_split *s)
 {
     double n = s->shape->vocab / s->tp, h = s->shape->hidden, t = s->tokens;
-    product(list, "logits", false, t, n, h, 1, KNEE_16BIT);
-    product(list, "logits", true, t, h, n, 1, KNEE_16BIT);
+    product(list, "logits", false, (struct product){t, n, h, 1}, KNEE_16BIT);
+    product(list, "logits", true, (struct product){t, h, n, 1}, KNEE_16BIT);
     if (s->shape->lora_rank <= 0) {
-        product(list, "logits", true, n, h, t, 1, KNEE_16BIT);
+        product(list, "logits", true, (struct product){n, h, t, 1}, KNEE_16BIT);
         list->op[list->count - 1].weights = true;
     }
     moved(list, "loss", false, 10 * s->rates->loss * t * n);
@@ -314,6 +344,10 @@ size_t knee_ops_list(const struct knee_split *s, enum knee_operations_of what,
         feed_forward(&list, s, "feed-forward", s->tokens, s->shape->ffn / s->tp, 1);
     if (what == KNEE_OPERATIONS_DENSE)
         only_in(&list, &before, knee_shape_fed(s->shape));
+    if (s->shape->lora_attention > 0) {
+        list.adapted_in = before.adapted_in;
+        list.adapted_out = before.adapted_out;
+    }
     adapters(&list, s);
     return list.count;
 }

@@ -15,7 +15,9 @@ struct knee_split {
     double tokens;        /* per micro-batch and context rank */
     double context_share; /* of the sequence on one rank */
     double tp, etp, ep, imbalance;
-    bool seq_par, fused;   /* fused attention */
+    bool seq_par, fused; /* fused attention */
+    bool fp8_attention;
+    unsigned modules;      /* that selective recomputation covers; 0: scores */
     enum knee_dtype dtype; /* of the layers' products */
     int precision;
 };

@@ -27,6 +27,85 @@ KNEE_WORDS(knee_schedule_names, "pipeline schedule", schedule_words);
 KNEE_WORDS(knee_precision_names, "precision", precision_words);
 KNEE_WORDS(knee_offload_names, "way to offload", offload_words);
 
+/* ---- Recomputation by module ---- */
+
+#define NORM    KNEE_MODULE_NORM
+#define ACT     KNEE_MODULE_ACTIVATION
+#define LATENT  KNEE_MODULE_LATENT
+#define SCORES  KNEE_MODULE_ATTENTION
+#define MLP     KNEE_MODULE_MLP
+#define EXPERTS KNEE_MODULE_EXPERTS
+static const struct {
+    const char *name;
+    unsigned bits;
+} module_sets[] = {
+    {"layernorm", NORM},
+    {"moe_act", ACT},
+    {"mla_up_proj", LATENT},
+    {"core_attn", SCORES},
+    {"mlp", MLP},
+    {"moe", EXPERTS},
+    {"layernorm+moe_act", NORM | ACT},
+    {"layernorm+mla_up_proj", NORM | LATENT},
+    {"layernorm+mlp", NORM | MLP},
+    {"mla_up_proj+mlp", LATENT | MLP},
+    {"mlp+moe", MLP | EXPERTS},
+    {"moe_act+mla_up_proj", ACT | LATENT},
+    {"moe_act+mlp", ACT | MLP},
+    {"moe_act+mla_up_proj+mlp", ACT | LATENT | MLP},
+    {"layernorm+moe_act+mla_up_proj", NORM | ACT | LATENT},
+    {"layernorm+mla_up_proj+mlp", NORM | LATENT | MLP},
+    {"layernorm+moe_act+mlp", NORM | ACT | MLP},
+    {"layernorm+moe_act+mla_up_proj+mlp", NORM | ACT | LATENT | MLP},
+    {"core_attn+mlp", SCORES | MLP},
+    {"core_attn+layernorm", SCORES | NORM},
+};
+#define MODULES     6 /* the first rows are one module each */
+#define MODULE_SETS (sizeof module_sets / sizeof *module_sets)
+
+static size_t module_set_count(void)
+{
+    return MODULE_SETS;
+}
+
+static const char *module_set_name(size_t row)
+{
+    return row < MODULE_SETS ? module_sets[row].name : NULL;
+}
+
+static unsigned module_bit(const char *name, size_t length)
+{
+    for (size_t i = 0; i < MODULES; i++)
+        if (strlen(module_sets[i].name) == length &&
+            strncmp(module_sets[i].name, name, length) == 0)
+            return module_sets[i].bits;
+    return 0;
+}
+
+/* Modules in any order, joined by + or commas. */
+static int module_set_spelt(const char *text)
+{
+    static const char between[] = "+, ;";
+    unsigned bits = 0;
+    for (const char *at = text; *at; at += strspn(at, between)) {
+        size_t length = strcspn(at, between);
+        unsigned bit = module_bit(at, length);
+        if (bit == 0)
+            return -1;
+        bits |= bit;
+        at += length;
+    }
+    for (size_t i = 0; i < MODULE_SETS; i++)
+        if (module_sets[i].bits == bits)
+            return (int)i;
+    return -1;
+}
+
+const struct knee_choices knee_modules_names = {.what = "set of modules",
+                                                .count = module_set_count,
+                                                .name = module_set_name,
+                                                .spelt = module_set_spelt};
+
 #define NUMBER(name, field, unit, low, high, heading, absent, words)                               \
     KNEE_NUMBER(struct knee_plan, name, field, unit, low, high, heading, absent, words)
 #define DEGREE(name, field, words)                                                                 \
@@ -38,49 +117,58 @@ KNEE_WORDS(knee_offload_names, "way to offload", offload_words);
 
 static const struct knee_key rows[] = {
     KNEE_BATCH_ROWS(struct knee_plan, 1, 1e12, "Batch", "4Mi tokens"),
-    DEGREE("micro-batch", micro_batch, "sequences per replica and micro-step"),
+    DEGREE("micro-batch", micro_batch, "sequences per micro-batch and replica"),
     DEGREE("tp", tp, "tensor-parallel degree"),
     DEGREE("pp", pp, "pipeline stages"),
-    DEGREE("vp", vp, "pieces of layers per stage (interleaving)"),
+    DEGREE("vp", vp, "virtual stages per pipeline stage (interleaving)"),
     DEGREE("cp", cp, "context-parallel degree"),
     DEGREE("ep", ep, "expert-parallel degree"),
-    DEGREE("etp", etp, "tensor-parallel degree inside an expert"),
+    DEGREE("etp", etp, "tensor-parallel degree inside each expert"),
     CHOICE("shard", shard, knee_shard_names, "searched",
-           "none, zero1 (optimizer), zero2 (and gradients) or zero3 (and parameters: FSDP)"),
-    DEGREE("shard-size", shard_size, "GPUs that share one copy of what is sharded"),
+           "none, zero1 (optimizer), zero2 (and gradients), zero3 (and parameters, as FSDP)"),
+    DEGREE("shard-size", shard_size, "GPUs in one sharding group (less than all: HSDP)"),
     NUMBER("prefetch", prefetch, KNEE_UNIT_COUNT, 0, 1e3, "Plan", "1",
-           "zero3: layers gathered ahead; 0: gathers do not hide"),
+           "zero3: layers gathered ahead; 0: no overlap"),
     CHOICE("recompute", recompute, knee_recompute_names, "searched",
-           "activations computed twice: none, selective, op or full"),
+           "activation recomputation: none, selective, op or full"),
+    CHOICE("recompute-modules", modules, knee_modules_names, "the framework's default",
+           "with --recompute selective: modules joined by +, such as layernorm+moe_act"),
     CHOICE("schedule", schedule, knee_schedule_names, "searched",
-           "1f1b, interleaved, gpipe or zero-bubble"),
+           "pipeline schedule: 1f1b, interleaved, gpipe or zero-bubble"),
     CHOICE("precision", precision, knee_precision_names, "bf16",
-           "of the matrix products of layers"),
-    CHOICE("offload", offload, knee_offload_names, "searched", "optimizer states on the host"),
-    SWITCH("sequence-parallel", seq_par, "1 with tp", "1: norms are split over tp ranks too"),
-    SWITCH("cp-gather", cp_gather, "0: a ring", "1: keys and values are gathered at once"),
-    SWITCH("overlap-tp", overlap_tp, "1", "1: tensor-parallel traffic hides behind products"),
-    SWITCH("overlap-dp", overlap_dp, "1", "1: gradient exchange hides behind the backward pass"),
-    SWITCH("overlap-pp", overlap_pp, "1", "1: traffic between stages hides"),
+           "precision of the matrix products"),
+    CHOICE("offload", offload, knee_offload_names, "searched",
+           "none, or optimizer states in host memory"),
+    SWITCH("sequence-parallel", seq_par, "1 with --tp above 1",
+           "1: sequence parallelism (norms split over TP ranks)"),
+    SWITCH("cp-gather", cp_gather, "0",
+           "context parallelism: 1 gathers all keys and values, 0 uses a ring"),
+    SWITCH("overlap-tp", overlap_tp, "1", "1: TP communication overlaps matrix products"),
+    SWITCH("overlap-dp", overlap_dp, "1", "1: gradient exchange overlaps the backward pass"),
+    SWITCH("overlap-ep", overlap_ep, "0",
+           "1: MoE all-to-all overlaps compute of another micro-batch"),
+    SWITCH("overlap-pp", overlap_pp, "1", "1: communication between stages overlaps compute"),
     NUMBER("imbalance", imbalance, KNEE_UNIT_FACTOR, 1, 1e4, "Plan", "1",
-           "tokens of the busiest expert rank over the mean"),
-    SWITCH("drop-tokens", drop_tokens, "0", "1: experts drop tokens beyond their capacity"),
-    SWITCH("dedup", dedup, "from the profile",
-           "1: a token for several experts of a rank, or a node, is sent there once"),
+           "tokens of the busiest expert rank, relative to the mean"),
+    SWITCH("drop-tokens", drop_tokens, "0", "1: experts drop tokens above their capacity"),
+    SWITCH("dedup", dedup, "from the profile", "1: send a token once per rank or node"),
+    NUMBER("dispatch-bytes", dispatch_bytes, KNEE_UNIT_BYTES, 0.5, 4, "Plan", "2",
+           "bytes per value in MoE dispatch (fp8: 1)"),
+    SWITCH("fp8-attention", fp8_attention, "0", "1: attention in fp8"),
     NUMBER("compress", compress, KNEE_UNIT_FACTOR, 1, 1e6, "Plan", "1",
-           "gradients are sent in so many times fewer bytes"),
+           "bytes sent are divided by this factor"),
     NUMBER("local-steps", local_steps, KNEE_UNIT_COUNT, 1, 1e9, "Plan", "1",
            "steps between gradient exchanges"),
-    NUMBER("loader-rate", loader_rate_per_s, KNEE_UNIT_PER_S, 1e-6, 1e15, "Plan", "not a limit",
-           "sequences per second that one GPU's loader delivers"),
+    NUMBER("loader-rate", loader_rate_per_s, KNEE_UNIT_PER_S, 1e-6, 1e15, "Plan", "no limit",
+           "sequences per second that the data loader of one GPU delivers"),
     NUMBER("extra-jitter", jitter, KNEE_UNIT_FRACTION, 0, 10, "Plan", "0",
-           "how much ranks differ beyond the usual, as a share of the step"),
+           "extra variation between ranks, as a share of the step"),
     NUMBER("recompute-share", recompute_share, KNEE_UNIT_FRACTION, 0, 1, "Plan", "1",
-           "share of the layers that --recompute is for"),
-    NUMBER("cuda-graphs", graphs, KNEE_UNIT_FRACTION, 0, 1, "Plan", "0, or as the profile has it",
-           "share of the kernels that the host launches as CUDA graphs"),
+           "share of the layers that are recomputed"),
+    NUMBER("cuda-graphs", graphs, KNEE_UNIT_FRACTION, 0, 1, "Plan", "from the profile",
+           "share of kernels launched in CUDA graphs"),
     NUMBER("gradient-bytes", gradient_bytes, KNEE_UNIT_BYTES, 0.125, 8, "Plan", "from the profile",
-           "bytes per gradient on the wire and in memory"),
+           "bytes per gradient value, sent and stored"),
 };
 
 const struct knee_keys knee_plan_keys = KNEE_KEY_TABLE(rows, struct knee_plan);
@@ -102,6 +190,28 @@ double knee_plan_reductions(const struct knee_plan *plan)
     return plan->shard == KNEE_ZERO2 && plan->pp <= 1 ? knee_plan_micro_batches(plan) : 1;
 }
 
+double knee_plan_short_last(const struct knee_plan *plan, double layers)
+{
+    double each = ceil(layers / plan->pp - 1e-9), last = layers - each * (plan->pp - 1);
+    return plan->pp > 1 && plan->vp <= 1 && last < each ? fmax(0, last) : 0;
+}
+
+#define LONG_SEQUENCE 32768.0
+#define MOST_GPUS     (2 * 10752.0) /* MLPerf v3.1, GPT-3 */
+
+enum knee_basis knee_plan_basis(const struct knee_plan *plan, const struct knee_shape *shape,
+                                enum knee_basis basis)
+{
+    bool unusual = plan->offload != KNEE_ON_GPU || knee_plan_gathers_once(plan) ||
+                   (plan->cp > 1 && shape->seq > LONG_SEQUENCE) || plan->gpus > MOST_GPUS;
+    return unusual && basis == KNEE_BASIS_KNOWN ? KNEE_BASIS_ASSUMED : basis;
+}
+
+bool knee_plan_gathers_once(const struct knee_plan *plan)
+{
+    return plan->shard == KNEE_ZERO3 && plan->pp > 1;
+}
+
 struct knee_group knee_plan_pipeline(const struct knee_plan *plan)
 {
     return (struct knee_group){plan->pp, plan->tp * plan->cp * plan->dp, false};
@@ -112,8 +222,6 @@ double knee_plan_micro_batches(const struct knee_plan *plan)
     return fmax(1, plan->global_batch / (plan->dp * plan->micro_batch));
 }
 
-/* Layers are spread evenly. When they do not divide but two more would, embedding and loss stand
- * in for a layer each, which is how uneven counts such as 126 on 8 x 8 pieces are run. */
 /* As fmod() would say, in a fraction of its time: this is asked for every plan that is priced. */
 static bool divides(double a, double b)
 {
@@ -121,6 +229,10 @@ static bool divides(double a, double b)
     return times == floor(times);
 }
 
+/* Layers are spread evenly. When they do not divide but two more would, embedding and loss stand
+ * in for a layer each, which is how uneven counts such as 126 on 8 x 8 pieces are run. Otherwise
+ * pieces have at most ceil(layers / pieces) layers and the last stage takes what is left, as in
+ * explicit layouts (Megatron's --pipeline-model-parallel-layout). */
 struct knee_stages knee_plan_stages(double layers, double pp, double vp)
 {
     if (pp <= 1)
@@ -132,6 +244,14 @@ struct knee_stages knee_plan_stages(double layers, double pp, double vp)
     }
     double most = ceil(layers / pp - 1e-9);
     return (struct knee_stages){most, fmin(most, fmax(1, layers - most * (pp - 1))), most};
+}
+
+unsigned knee_plan_modules(const struct knee_plan *plan, const struct knee_shape *shape)
+{
+    if (plan->modules >= 0)
+        return module_sets[plan->modules].bits;
+    return KNEE_MODULE_NORM | KNEE_MODULE_ACTIVATION |
+           (shape->kv_rank > 0 ? KNEE_MODULE_LATENT : 0U);
 }
 
 /* ---- Placement ---- */
@@ -303,6 +423,9 @@ knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *
     fill(&full, &full.overlap_tp, 1);
     fill(&full, &full.overlap_dp, 1);
     fill(&full, &full.overlap_pp, 1);
+    fill(&full, &full.overlap_ep, 0);
+    fill(&full, &full.dispatch_bytes, 2);
+    fill(&full, &full.fp8_attention, 0);
     fill(&full, &full.imbalance, 1);
     fill(&full, &full.drop_tokens, 0);
     fill(&full, &full.dedup, machine->rates.expert_dedup);
@@ -315,8 +438,18 @@ knee_status knee_plan_complete(struct knee_plan *plan, const struct knee_shape *
     const char *objection = knee_plan_objection(&full, shape, machine);
     if (objection) {
         knee_fail(err, KNEE_USAGE, "", "%s", objection);
-        knee_hint(err, "tp %g x pp %g x cp %g x dp %g = %g GPUs, batch %g, micro-batch %g", full.tp,
-                  full.pp, full.cp, full.dp, full.gpus, full.global_batch, full.micro_batch);
+        double below = full.tp - 1, above = full.tp + 1;
+        while (below > 1 && fmod(shape->heads, below) != 0)
+            below--;
+        while (above < shape->heads && fmod(shape->heads, above) != 0)
+            above++;
+        if (fmod(shape->heads, full.tp) != 0 && full.tp < shape->heads)
+            knee_hint(err, "--tp %g and %g heads; try %g or %g", full.tp, shape->heads, below,
+                      above);
+        else
+            knee_hint(err, "tp %g x pp %g x cp %g x dp %g = %g GPUs, batch %g, micro-batch %g",
+                      full.tp, full.pp, full.cp, full.dp, full.gpus, full.global_batch,
+                      full.micro_batch);
         return KNEE_USAGE;
     }
     *plan = full;

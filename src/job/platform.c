@@ -21,11 +21,11 @@ static const struct knee_key rows[] = {
 
     NUMBER("memory", memory_bytes, KNEE_UNIT_BYTES, 1e6, 1e15, "from --gpu", "memory of one GPU"),
     NUMBER("flops", peak_flops, KNEE_UNIT_FLOPS, 1, KNEE_HUGE, "from --gpu",
-           "dense 16-bit peak of one GPU"),
+           "peak bf16 FLOP/s of one GPU, dense"),
     NUMBER("power-cap", power_cap_w, KNEE_UNIT_WATTS, 1, 1e5, "board power",
-           "power limit of one GPU; compute runs at the square root of its share"),
+           "power limit of one GPU; compute slows with the square root of it"),
     CHOICE("profile", profile, knee_profile_names, "Software", "megatron-core",
-           "framework and version; 'knee list profiles' shows them"),
+           "software to model: framework and version ('knee list profiles')"),
 };
 
 const struct knee_keys knee_platform_keys = KNEE_KEY_TABLE(rows, struct knee_platform);
@@ -71,13 +71,26 @@ static bool never_seen(const char *gpu)
     return true;
 }
 
-static const char *why_assumed(const struct knee_platform *p, const char *gpu)
+#define ENOUGH_SOURCES 2 /* one alone cannot tell its software from its cluster */
+
+enum knee_basis knee_basis_of(int profile, const char *gpu, const char **why)
 {
-    if (p->source[knee_keys_find(&knee_platform_keys, "profile")] == KNEE_DEFAULT)
-        return "the software is not told (--framework or --profile names it)";
-    if (p->profile == knee_profile_row("generic"))
-        return "the profile is generic, which no software was fitted to";
-    return never_seen(gpu) ? "no run on such a GPU was ever seen" : NULL;
+    *why = NULL;
+    if (profile == knee_profile_row("generic"))
+        *why = "the profile is generic, which no software was fitted to";
+    else if (knee_profiles[profile].sources < ENOUGH_SOURCES)
+        *why = "runs of this software come from one source";
+    else if (never_seen(gpu))
+        *why = "no run on such a GPU was ever seen";
+    return *why ? KNEE_BASIS_ASSUMED : KNEE_BASIS_KNOWN;
+}
+
+static enum knee_basis basis_of(const struct knee_platform *p, const char *gpu, const char **why)
+{
+    if (p->source[knee_keys_find(&knee_platform_keys, "profile")] != KNEE_DEFAULT)
+        return knee_basis_of(p->profile, gpu, why);
+    *why = "Megatron-Core software; set --framework";
+    return KNEE_BASIS_UNNAMED;
 }
 
 knee_status knee_machine_init(struct knee_platform *platform, const struct knee_rates *changes,
@@ -87,7 +100,7 @@ knee_status knee_machine_init(struct knee_platform *platform, const struct knee_
     knee_hardware_complete(&knee_platform_keys, &p, &p.hw, true);
     const struct knee_gpu *gpu = knee_hardware_gpu(&p.hw);
     if (!gpu) {
-        knee_fail(err, KNEE_USAGE, "", "the GPU is not known");
+        knee_fail(err, KNEE_USAGE, "", "no GPU given");
         knee_hint(err, "add --gpu (for example h100) or --cluster; 'knee list gpus' shows them");
         return KNEE_USAGE;
     }
@@ -112,8 +125,7 @@ knee_status knee_machine_init(struct knee_platform *platform, const struct knee_
     knee_recipe_init(gpu->name, p.profile, &recipe);
     knee_rates_resolve(&recipe, NULL, &machine.rates);
     take_changes(&machine.rates, changes);
-    machine.why_assumed = why_assumed(&p, gpu->name);
-    machine.assumed = machine.why_assumed != NULL;
+    machine.basis = basis_of(&p, gpu->name, &machine.why_assumed);
     *platform = p;
     *out = machine;
     return KNEE_OK;

@@ -11,7 +11,8 @@
 /* ---- The constants, one row each ---- */
 
 #define RATE(key_name, field, unit, low, high, heading, absent, words)                             \
-    KNEE_NUMBER(struct knee_rates, key_name, field, unit, low, high, heading, absent, words)
+    KNEE_NUMBER(struct knee_rates, key_name, field, unit, low, high, heading, absent,              \
+                KNEE_OFF_PAGE(words))
 #define SHARE(key_name, field, heading, words)                                                     \
     RATE(key_name, field, KNEE_UNIT_FRACTION, 1e-4, 4, heading, "from the profile", words)
 #define FACTOR(key_name, field, heading, words)                                                    \
@@ -42,6 +43,7 @@ static const struct knee_key rows[] = {
     SHARE("gemm-memory", gemm_memory, HARD, "share of the memory rate that a product reaches"),
     SHARE("gemm-alone", gemm_alone, HARD,
           "share of the peak of large 16-bit products timed alone; for knee bench --gemm"),
+    SPEED("clock", clock, HARD, "sustained clock against the peak rate's, over its relatives"),
     SPEED("processors", processors, HARD, "multiprocessors of the GPU"),
     SHARE("memory", memory, HARD, "share of the memory rate that streaming operations reach"),
     SHARE("flash-forward", flash_forward, HARD, "share of the 16-bit peak, fused attention"),
@@ -55,8 +57,12 @@ static const struct knee_key rows[] = {
     SPEED("gemm", gemm, SOFT, "speed of products against the hardware's"),
     SPEED("weight-gradient", weight_gradient, SOFT, "speed of weight gradients against others"),
     SPEED("flash", flash, SOFT, "speed of fused attention against the hardware's"),
+    SPEED("flash-8bit", flash_8bit, HARD, "speed of attention in 8 bits against 16"),
+    SPEED(
+        "flash-portable", flash_portable, HARD,
+        "speed of attention kernels not written for this architecture (FlashAttention 2, Triton)"),
+    FACTOR("portable-attention", portable_attention, SOFT, "1: attention is such a kernel"),
     FACTOR("fused-attention", fused_attention, SOFT, "1: fused, 0: scores go through memory"),
-    FACTOR("fused-sinks", fused_sinks, SOFT, "1: fused attention knows learned sinks"),
     BYTES("scores-forward-bytes", scores_forward_bytes, SOFT, "moved per score, not fused"),
     BYTES("scores-backward-bytes", scores_backward_bytes, SOFT, "the same, backward"),
     FACTOR("elementwise", elementwise, SOFT, "bytes of norms and activations against the fewest"),
@@ -87,16 +93,21 @@ static const struct knee_key rows[] = {
            "1: stages with embedding or head get fewer layers"),
     RATE("bucket-bytes", bucket_bytes, KNEE_UNIT_BYTES, 1, 1e15, SOFT, "from the profile",
          "gradients exchanged in one call"),
+    FACTOR("bucket-per-rank", bucket_per_rank, SOFT,
+           "Megatron-Core's rule: a bucket has so many parameters for each rank; 0: bucket-bytes"),
     SPEED("shard-rate", shard_rate, SOFT, "rate of parameter gathers against the link's"),
     FACTOR("shard-exposed", shard_exposed, SOFT, "least share of the gathers that shows"),
     TIME("shard-latency", shard_latency_s, SOFT, "per gather"),
     FACTOR("slowdown", slowdown, SOFT, "of compute while communication runs beside it"),
     FACTOR("shard-group", shard_group, SOFT, "GPUs that share one copy by default; 0: all"),
     SPEED("expert-gemm", expert_gemm, SOFT, "speed of grouped products against others"),
-    FACTOR("expert-exposed", expert_exposed, SOFT, "all-to-all that is not hidden"),
+    TIME("expert-sync", expert_sync_s, SOFT,
+         "per exchange of tokens: ranks meet, counts are exchanged, buffers set up"),
+    FACTOR("expert-slowdown", expert_slowdown, SOFT,
+           "of compute while an expert exchange runs beside it (processors it takes)"),
     FACTOR("expert-copies", expert_copies, SOFT, "bytes of permutations against the fewest"),
+    FACTOR("expert-bias", expert_bias, SOFT, "bytes of adding experts' biases; 0: in the product"),
     FACTOR("expert-dedup", expert_dedup, SOFT, "1: a token goes to a rank, and a node, once"),
-    FACTOR("dropless", dropless, SOFT, "cost of never dropping a token"),
     TIME("expert-launch", expert_launch_s, SOFT, "host time per local expert"),
     TIME("moe-launch", moe_launch_s, SOFT, "host time per layer with experts"),
 
@@ -155,13 +166,15 @@ const char *knee_architecture_of(const char *gpu)
     return row ? row->architecture : "";
 }
 
-enum knee_band_class knee_band_class_of(const struct knee_shape *shape, bool assumed)
+enum knee_band_class knee_band_class_of(const struct knee_shape *shape, enum knee_basis basis)
 {
-    /* no measured run says how long a scan takes, or a step of adapters */
+    /* no measured run says how long a scan takes, and one benchmark has all runs with adapters */
     bool unseen = shape->linear_layers > 0 || shape->lora_rank > 0;
-    return shape->experts > 1  ? KNEE_BAND_EXPERTS
-           : assumed || unseen ? KNEE_BAND_ASSUMED
-                               : KNEE_BAND_KNOWN;
+    if (basis == KNEE_BASIS_UNNAMED)
+        return shape->experts > 1 ? KNEE_BAND_UNNAMED_EXPERTS : KNEE_BAND_UNNAMED;
+    return shape->experts > 1                      ? KNEE_BAND_EXPERTS
+           : basis == KNEE_BASIS_ASSUMED || unseen ? KNEE_BAND_ASSUMED
+                                                   : KNEE_BAND_KNOWN;
 }
 
 /* ---- Resolving ---- */

@@ -47,11 +47,13 @@ struct knee_profile_rule {
 extern const struct knee_profile_rule knee_profile_rules[];
 extern const size_t knee_profile_rules_count;
 
-/* How sure a predicted time is, by what is known about the run. */
+/* Classes of intervals of predicted times, by what is known about the run. */
 enum knee_band_class {
     KNEE_BAND_KNOWN,   /* dense, nothing had to be assumed */
     KNEE_BAND_ASSUMED, /* something about software or plan was */
     KNEE_BAND_EXPERTS,
+    KNEE_BAND_UNNAMED,         /* dense, priced as typical software because none is named */
+    KNEE_BAND_UNNAMED_EXPERTS, /* the same with experts */
     KNEE_BANDS
 };
 struct knee_band {
@@ -62,10 +64,12 @@ struct knee_band {
 };
 extern const struct knee_band knee_bands[];
 extern const size_t knee_bands_count;
-enum knee_band_class knee_band_class_of(const struct knee_shape *shape, bool assumed);
+/* What a forecast for a named profile on a GPU rests on; `why` it is not known, else NULL. */
+enum knee_basis knee_basis_of(int profile, const char *gpu, const char **why);
+enum knee_band_class knee_band_class_of(const struct knee_shape *shape, enum knee_basis basis);
 struct knee_sure knee_band_step(enum knee_band_class class, double step_s);
 
-/* The same of what is no step time: factors on what is predicted. */
+/* The same for other predictions than step times: factors on the predicted value. */
 enum knee_doubt_kind {
     KNEE_DOUBT_CURVE,         /* E(K), a doubling from what it is measured from */
     KNEE_DOUBT_CURVE_ASSUMED, /* the same where something was assumed, or there are experts */
@@ -80,9 +84,11 @@ struct knee_doubt {
 extern const struct knee_doubt knee_doubts[];
 extern const size_t knee_doubts_count;
 
-/* Factors on E(workers), given E(anchor) = 1: they grow with the root of the doublings between the
- * two, as errors do that come one by one. */
-struct knee_sure knee_band_curve(enum knee_band_class class, double workers, double anchor);
+/* Factors on E(workers) = efficiency, given E(anchor) = 1. They do not grow with the distance:
+ * measured curves are no further off after ten doublings than after two. Where little is lost,
+ * little more can be. */
+struct knee_sure knee_band_curve(enum knee_band_class class, double workers, double anchor,
+                                 double efficiency);
 /* Factors on a step whose share of the peak was not told. */
 struct knee_sure knee_band_mfu(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers as a file of somebody else's has them: a table from its keys to the doubles of a reader's
- * own `struct raw`. Several keys may name one field; NaN: the file does not say.
+ * Numbers from another tool's file: a table that maps its keys to the doubles of a reader's
+ * `struct raw`. Several keys may name one field; NaN: the file does not give it.
  */
 #ifndef KNEE_JOB_RAW_H
 #define KNEE_JOB_RAW_H

@@ -21,6 +21,10 @@ double knee_linear_in(const struct knee_shape *shape, double tp);
  * form): inside a chunk as attention, between chunks through the states. */
 double knee_linear_scan_flops(const struct knee_shape *shape);
 
+/* A transformer of so many parameters and nothing else known: h = 4096 (P / 7e9)^0.31, layers near
+ * P / 12 h^2 (published models from 1 to 540 billion), the feed-forward width that makes up P. */
+void knee_shape_canonical(double params, struct knee_shape *out);
+
 /* FLOPs of the model per token, forward and backward, recomputation not counted. Two conventions
  * are in use: attention over all pairs of positions, or over those a causal mask leaves. */
 struct knee_flops {

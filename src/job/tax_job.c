@@ -17,42 +17,42 @@
 static const struct knee_key rows[] = {
     KNEE_HARDWARE_ROWS(struct knee_tax_job),
 
-    CHOICE("model", model, knee_model_names, "Model", "none", "model preset: the shape below"),
+    CHOICE("model", model, knee_model_names, "Model", "none",
+           "llama3-8b or a Hugging Face id; see knee list models"),
     NUMBER("layers", layers, KNEE_UNIT_COUNT, 1, 1e6, "Model", "hidden / 128",
            "transformer layers"),
-    NUMBER("hidden", hidden, KNEE_UNIT_COUNT, 1, 1e7, "Model", "from --model", "model width h"),
-    NUMBER("ffn", ffn, KNEE_UNIT_COUNT, 1, 1e8, "Model",
-           "4 h; a preset gives the width that two matrices would need",
-           "width of the feed-forward part (two matrices of h x ffn)"),
-    NUMBER("seq", seq, KNEE_UNIT_COUNT, 1, 1e9, "Model", "4096", "tokens per sequence"),
-    NUMBER("vocab", vocab, KNEE_UNIT_COUNT, 1, 1e9, "Model", "32000", "vocabulary"),
-    NUMBER("experts", experts, KNEE_UNIT_COUNT, 1, 1e6, "Model", "1", "experts per layer"),
+    NUMBER("hidden", hidden, KNEE_UNIT_COUNT, 1, 1e7, "Model", "from --model", "hidden size"),
+    NUMBER("ffn", ffn, KNEE_UNIT_COUNT, 1, 1e8, "Model", "4 x hidden, or from --model",
+           "feed-forward size, counted as two matrices"),
+    NUMBER("seq", seq, KNEE_UNIT_COUNT, 1, 1e9, "Model", "4096", "tokens per sequence; 8k is 8192"),
+    NUMBER("vocab", vocab, KNEE_UNIT_COUNT, 1, 1e9, "Model", "32000", "vocabulary size"),
+    NUMBER("experts", experts, KNEE_UNIT_COUNT, 1, 1e6, "Model", "1",
+           "experts per MoE layer; 1: dense model"),
     NUMBER("topk", topk, KNEE_UNIT_COUNT, 1, 1e6, "Model", "1, or 2 with experts",
-           "experts that each token visits"),
+           "experts per token"),
     NUMBER("bytes-per-value", bytes_per_value, KNEE_UNIT_BYTES, 0.5, 8, "Model", "2",
-           "bytes of a parameter, gradient or activation on the wire"),
+           "bytes per value sent"),
 
     NUMBER("dp", degree[KNEE_AXIS_DP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1",
            "data-parallel replicas"),
     NUMBER("fsdp", degree[KNEE_AXIS_FSDP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1",
-           "workers over which parameters are sharded (FSDP, ZeRO-3)"),
+           "GPUs over which parameters are sharded (FSDP, ZeRO-3)"),
     NUMBER("tp", degree[KNEE_AXIS_TP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1",
-           "tensor-parallel degree; past a node it takes the slow link"),
+           "tensor-parallel degree; beyond one node it uses the network"),
     NUMBER("pp", degree[KNEE_AXIS_PP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1", "pipeline stages"),
     NUMBER("ep", degree[KNEE_AXIS_EP], KNEE_UNIT_COUNT, 1, 1e6, "Degrees", "1",
            "expert-parallel degree, inside dp x fsdp"),
     KNEE_BATCH_ROWS(struct knee_tax_job, 1, 1e12, "Degrees",
                     "dp x fsdp x micro-batch x micro-batches"),
     NUMBER("micro-batch", micro_batch, KNEE_UNIT_COUNT, 1e-3, 1e9, "Degrees", "1",
-           "sequences per replica and micro-step"),
-    NUMBER("micro-batches", micro_batches, KNEE_UNIT_COUNT, 1, 1e9, "Degrees", "4 pp, or 1",
-           "micro-steps per step, M"),
+           "sequences per micro-batch and replica"),
+    NUMBER("micro-batches", micro_batches, KNEE_UNIT_COUNT, 1, 1e9, "Degrees",
+           "4 x pp with a pipeline, else 1", "micro-batches per step"),
 
     NUMBER("flops", peak_flops, KNEE_UNIT_FLOPS, 1, KNEE_HUGE, "Hardware", "from --gpu",
            "peak FLOP/s of one GPU"),
     NUMBER("mfu", mfu, KNEE_UNIT_FRACTION, 1e-6, 1, "Hardware",
-           "0.4 with --flops; with a GPU its operations are priced",
-           "share of the peak that compute reaches while it runs"),
+           "0.4 with --flops; computed with --gpu", "share of peak FLOP/s that compute reaches"),
 };
 
 const struct knee_keys knee_tax_keys = KNEE_KEY_TABLE(rows, struct knee_tax_job);
@@ -127,9 +127,12 @@ static knee_status fill_batch(struct knee_tax_job *job, struct knee_err *err)
     knee_status status = knee_batch_settle(&knee_tax_keys, job, job->seq, err);
     static const char *const whole[] = {"global-batch", "global-tokens"};
     for (size_t i = 0; !status && i < 2; i++)
-        status = knee_keys_settle(&knee_tax_keys, job, knee_keys_find(&knee_tax_keys, whole[i]),
-                                  micro, "both the whole batch and micro-batches are given",
-                                  "keep one of them", err);
+        status = knee_keys_settle(
+            &knee_tax_keys, job,
+            &(struct knee_conflict){knee_keys_find(&knee_tax_keys, whole[i]), micro,
+                                    "both the whole batch and micro-batches are given",
+                                    "keep one of them"},
+            err);
     if (status)
         return status;
     fill(job, &job->micro_batches, job->global_batch / turn, KNEE_DERIVED);
@@ -163,8 +166,7 @@ knee_status knee_tax_job_complete(struct knee_tax_job *job, struct knee_err *err
     if (degree[KNEE_AXIS_EP] > job->experts)
         return refuse(err, "there are fewer experts than --ep", "lower --ep or raise --experts");
     if (degree[KNEE_AXIS_EP] > degree[KNEE_AXIS_DP] * degree[KNEE_AXIS_FSDP])
-        return refuse(err, "ep is larger than dp x fsdp, whose workers it is made of",
-                      "raise --dp or --fsdp, or lower --ep");
+        return refuse(err, "--ep is larger than dp x fsdp", "raise --dp or --fsdp, or lower --ep");
     if (job->topk > job->experts)
         return refuse(err, "topk is larger than the number of experts", "lower --topk");
     return KNEE_OK;
