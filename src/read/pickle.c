@@ -5,12 +5,16 @@
  * machine has a stack of nodes, marks on it, and a memo. A container that is fetched from the memo
  * comes as a copy of what it held then, so that no cycle can be made.
  */
+#include "base/list.h"
 #include "base/text.h"
 #include "read/value_tree.h"
 
 #include <string.h>
 
 enum { MARK = -1 };
+
+/* What a file may make of its bytes. */
+enum { FREE_NODES = 65536, VISITS_A_BYTE = 8 };
 
 struct machine {
     struct knee_tree *tree;
@@ -19,6 +23,9 @@ struct machine {
     size_t depth, stack_capacity;
     uint32_t *memo;
     size_t memo_count, memo_capacity;
+    size_t nodes_left; /* limits memory: one or two bytes make a node of 32, and no dump consists of
+                          nothing else */
+    uint64_t visits_left; /* nodes below recalled values: a reader of the tree walks them again */
     const char *trouble;
     bool no_memory, stopped;
 };
@@ -65,33 +72,25 @@ static struct knee_slice bytes(struct machine *m, uint64_t count)
 
 /* ---- Stack and memo ---- */
 
-static bool grow(struct machine *m, void **array, size_t *capacity, size_t wanted, size_t size)
+static bool grow(struct machine *m, void *array, size_t *capacity, size_t wanted, size_t size)
 {
-    if (wanted <= *capacity)
+    if (knee_room(m->tree->alloc, array, capacity, wanted, size))
         return true;
-    size_t larger = *capacity ? *capacity * 2 : 256;
-    larger = larger < wanted ? wanted : larger;
-    void *grown = knee_resize(m->tree->alloc, *array, larger * size);
-    if (!grown) {
-        m->no_memory = true;
-        return false;
-    }
-    *array = grown;
-    *capacity = larger;
-    return true;
+    m->no_memory = true;
+    return false;
 }
 
 static void push(struct machine *m, int64_t row)
 {
-    void *stack = m->stack;
-    if (grow(m, &stack, &m->stack_capacity, m->depth + 1, sizeof *m->stack)) {
-        m->stack = stack;
+    if (grow(m, &m->stack, &m->stack_capacity, m->depth + 1, sizeof *m->stack))
         m->stack[m->depth++] = row;
-    }
 }
 
 static void push_node(struct machine *m, struct knee_tree_node node)
 {
+    if (m->nodes_left == 0)
+        bad(m, "too many values for its size");
+    m->nodes_left -= m->nodes_left > 0;
     uint32_t row = broken(m) ? KNEE_TREE_NONE : knee_tree_add(m->tree, node);
     if (row == KNEE_TREE_NONE)
         m->no_memory = !m->trouble;
@@ -132,13 +131,11 @@ static uint32_t top(struct machine *m)
 static void remember(struct machine *m, uint64_t at)
 {
     uint32_t row = top(m);
-    void *memo = m->memo;
     if (row == KNEE_TREE_NONE || at > m->memo_count) {
         bad(m, "it remembers out of turn");
         return;
     }
-    if (grow(m, &memo, &m->memo_capacity, m->memo_count + 1, sizeof *m->memo)) {
-        m->memo = memo;
+    if (grow(m, &m->memo, &m->memo_capacity, m->memo_count + 1, sizeof *m->memo)) {
         m->memo[at] = row;
         m->memo_count += at == m->memo_count;
     }
@@ -146,10 +143,18 @@ static void remember(struct machine *m, uint64_t at)
 
 static void recall(struct machine *m, uint64_t at)
 {
-    if (at >= m->memo_count)
+    if (at >= m->memo_count) {
         bad(m, "it recalls what was not remembered");
-    else
-        push_node(m, m->tree->nodes[m->memo[at]]);
+        return;
+    }
+    const struct knee_tree_node *node = &m->tree->nodes[m->memo[at]];
+    uint64_t below = node->kind == KNEE_TREE_LIST || node->kind == KNEE_TREE_MAP ? node->below : 0;
+    if (below > m->visits_left) {
+        bad(m, "it repeats what it holds too often");
+        return;
+    }
+    m->visits_left -= below;
+    push_node(m, *node);
 }
 
 /* ---- Containers ---- */
@@ -172,7 +177,7 @@ static void extend(struct machine *m, size_t from, size_t below, enum knee_tree_
     size_t stride = kind == KNEE_TREE_MAP ? 2 : 1;
     if (below == 0 || m->stack[below - 1] == MARK ||
         m->tree->nodes[m->stack[below - 1]].kind != kind || (m->depth - from) % stride) {
-        bad(m, "it adds to something that is no container");
+        bad(m, "it adds to something that is not a container");
         return;
     }
     uint32_t above = (uint32_t)m->stack[below - 1];
@@ -215,7 +220,7 @@ static void tuple_of(struct machine *m, size_t count)
 
 /* ---- Opcodes ---- */
 
-/* Two's complement, lowest byte first; longer than 8 bytes is no number of a dump. */
+/* Two's complement, lowest byte first. No number of a dump is longer than 8 bytes. */
 static void long_number(struct machine *m, uint64_t count)
 {
     if (count > 8) {
@@ -304,7 +309,7 @@ static bool say(struct machine *m, unsigned op)
     }
 }
 
-/* False: not one of those that number what was said, or frame it. */
+/* Opcodes of the memo and of framing, and STOP; false for any other opcode. */
 static bool keep(struct machine *m, unsigned op)
 {
     switch (op) {
@@ -340,7 +345,11 @@ knee_status knee_tree_pickle(struct knee_tree *tree, const void *data, size_t le
                              const char *name, struct knee_err *err)
 {
     const unsigned char *start = data;
-    struct machine m = {.tree = tree, .p = start, .end = start + length};
+    struct machine m = {.tree = tree,
+                        .p = start,
+                        .end = start + length,
+                        .nodes_left = length / 2 + FREE_NODES,
+                        .visits_left = (uint64_t)VISITS_A_BYTE * length + FREE_NODES};
     size_t at = 0;
     unsigned op = 0;
     bool known = true;

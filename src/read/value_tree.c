@@ -28,6 +28,16 @@ uint32_t knee_tree_add(struct knee_tree *tree, struct knee_tree_node node)
     return (uint32_t)tree->count++;
 }
 
+static uint32_t below(const struct knee_tree_node *node)
+{
+    return node->kind == KNEE_TREE_LIST || node->kind == KNEE_TREE_MAP ? node->below : 0;
+}
+
+static uint32_t sum(uint32_t a, uint32_t b)
+{
+    return a > UINT32_MAX / 2 - b ? UINT32_MAX / 2 : a + b;
+}
+
 void knee_tree_append(struct knee_tree *tree, uint32_t parent, uint32_t child, uint32_t key)
 {
     struct knee_tree_node *above = &tree->nodes[parent];
@@ -37,6 +47,7 @@ void knee_tree_append(struct knee_tree *tree, uint32_t parent, uint32_t child, u
     else
         tree->nodes[above->last].next = child;
     above->last = child;
+    above->below = sum(above->below, 1 + below(&tree->nodes[child]));
 }
 
 void knee_tree_release(struct knee_tree *tree)
@@ -223,7 +234,7 @@ static uint32_t long_number(struct json *j)
     const char *end = digits + used;
     double read = whole ? (double)value : knee_decimal_parse(digits, &end);
     if (end == digits || *end)
-        return bad(j, "something that is no value");
+        return bad(j, "something that is not a value");
     return add(j, (struct knee_tree_node){
                       .kind = KNEE_TREE_NUMBER, .number = read, .is_whole = whole, .whole = value});
 }

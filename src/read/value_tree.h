@@ -32,6 +32,7 @@ struct knee_tree_node {
     union {        /* by kind */
         struct {
             uint32_t first, last; /* children of lists and maps */
+            uint32_t below;       /* of a pickle: nodes below it, whichever way they got there */
         };
         struct {
             int64_t whole;

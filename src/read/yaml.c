@@ -110,18 +110,18 @@ static knee_status take(void *ctx, const struct knee_scalar *scalar)
     return status ? status : set_key(r, key, scalar->value, scalar->line);
 }
 
-knee_status knee_yaml_read(const char *yaml, size_t length, const char *name,
-                           const struct knee_keys *keys, void *object, size_t object_size,
-                           struct knee_err *err)
+knee_status knee_yaml_read(struct knee_named_text from, const struct knee_keys *keys, void *object,
+                           size_t object_size, struct knee_err *err)
 {
     _Alignas(max_align_t) unsigned char copy[LARGEST_OBJECT];
-    struct reader r = {.name = name, .keys = keys, .object = copy, .err = err};
-    if (length > LARGEST_FILE)
-        return knee_fail(err, KNEE_INPUT, name, "larger than 1 MiB: not a job file");
+    struct reader r = {.name = from.name, .keys = keys, .object = copy, .err = err};
+    if (from.length > LARGEST_FILE)
+        return knee_fail(err, KNEE_INPUT, from.name, "larger than 1 MiB: not a job file");
     if (object_size > sizeof copy)
-        return knee_fail(err, KNEE_SYSTEM, name, "object too large");
+        return knee_fail(err, KNEE_SYSTEM, from.name, "object too large");
     memcpy(copy, object, object_size);
-    knee_status status = knee_yaml_scan((struct knee_slice){yaml, length}, name, take, &r, err);
+    struct knee_slice yaml = {from.text, from.length};
+    knee_status status = knee_yaml_scan(yaml, from.name, take, &r, err);
     if (!status)
         status = end_list(&r);
     if (!status)

@@ -139,7 +139,7 @@ knee_status knee_yaml_scan(struct knee_slice text, const char *name, knee_scalar
     bool done = false;
     if (!yaml_parser_initialize(&y.parser))
         return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
-    const char *from = text.at ? text.at : ""; /* libyaml ends the program where there is no text */
+    const char *from = text.at ? text.at : ""; /* libyaml aborts on a NULL text */
     yaml_parser_set_input_string(&y.parser, (const unsigned char *)from, text.length);
     while (!status && !done) {
         yaml_event_t event;

@@ -15,6 +15,7 @@
 #include "cluster/cluster.h"
 #include "cluster/gpu_words.h"
 #include "cluster/presets.h"
+#include "knee_collective.h"
 #include "read/yaml_scan.h"
 
 #include <math.h>
@@ -165,7 +166,7 @@ static void take_top(struct reading *r, const char *key, const char *value)
             read_number(r, value, numbers[i].unit, 0, numbers[i].max, field);
             return;
         }
-    refuse(r, "there is no key", key);
+    refuse(r, "unknown key", key);
 }
 
 static void take_level(struct reading *r, size_t index, const char *key, const char *value)
@@ -261,7 +262,7 @@ static void take_curve(struct reading *r, size_t index, const char *key, const c
     if (strcmp(key, "collective") == 0) {
         curve->op = (int)knee_op_of(value, strlen(value));
         if (curve->op == KNEE_OP_UNKNOWN)
-            refuse(r, "there is no collective", value);
+            refuse(r, "unknown collective", value);
     } else if (strcmp(key, "source") == 0) {
         knee_format(curve->source, sizeof curve->source, "%s", value);
     } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A cluster from a file: NCCL's XML, nvidia-smi's matrix, or knee's own YAML, told apart by
- * content. */
+/* Reads a cluster from a file: NCCL's XML, the matrix of nvidia-smi, or knee's own YAML. The
+ * content shows which of them it is. */
 #include "read/cluster/cluster_read.h"
 #include "knee_read.h"
 

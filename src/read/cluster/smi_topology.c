@@ -100,8 +100,8 @@ static double links_of(const struct matrix *m)
     return m->most_in_row > NVLINKS_MAX ? m->most_links : m->most_in_row;
 }
 
-/* What the GPUs are, or what their links look like: four that share 18 links are GH200 as a rule;
- * 18 are those of H100, H200, B200 and B300, which the matrix does not tell apart. */
+/* The GPU model, or what the links suggest: four GPUs that share 18 links are GH200 as a rule. 18
+ * links alone fit H100, H200, B200 and B300; the matrix does not distinguish them. */
 static void set_gpu(const struct matrix *m, struct knee_cluster *t)
 {
     double links = links_of(m);

@@ -124,8 +124,9 @@ void knee_fact_number(struct knee_facts *facts, const char *subject, const char 
 /* The slot of a key and subject: that of the last row that has them, or an empty one. */
 static uint32_t *slot_of(const struct knee_facts *facts, const char *subject, const char *key)
 {
-    uint64_t hash = knee_hash_add(knee_hash(key, strlen(key)), subject, strlen(subject));
-    for (size_t i = (size_t)(hash ^ hash >> 32);; i++) {
+    struct knee_hash_key chance = knee_hash_key_for(facts->slots);
+    uint64_t hash = knee_keyed(chance, subject, strlen(subject)) * 31;
+    for (size_t i = (size_t)(hash ^ knee_keyed(chance, key, strlen(key)));; i++) {
         uint32_t *slot = &facts->slots[i & (facts->slot_count - 1)];
         const struct knee_fact *row = *slot ? &facts->rows[*slot - 1] : NULL;
         if (!row || (strcmp(row->key, key) == 0 && strcmp(row->subject, subject) == 0))

@@ -2,8 +2,8 @@
 /*
  * The environment and what acts like it: env's output, /proc/PID/environ, and NCCL's files of
  * settings (NCCL_CONF_FILE, ~/.nccl.conf, /etc/nccl.conf), whose names are taken up to '=' without
- * trimming. Also ulimit -a and lsmod. Only variables that matter to training are kept:
- * others may be secrets.
+ * trimming. Also ulimit -a and lsmod. Only variables that matter to training are kept, by the
+ * prefixes of libraries and by name; none that sounds like a secret is.
  */
 #include "read/host/host_read.h"
 
@@ -13,43 +13,61 @@
 #include <string.h>
 
 static const char *const kept[] = {
-    "NCCL_",
-    "RCCL_",
-    "CUDA_",
-    "TORCH_",
-    "PYTORCH_",
-    "OMP_",
-    "MKL_NUM",
-    "FI_",
-    "UCX_",
-    "GLOO_",
-    "EFA_",
-    "HSA_",
-    "HIP_",
-    "ROCR_",
-    "MASTER_",
-    "OMPI_MCA_btl",
-    "WORLD_",
-    "LOCAL_",
-    "SLURM_NN",
-    "SLURM_NT",
-    "SLURM_GP",
-    "KMP_",
-    "GOMP_",
-    "NVIDIA_",
+    "NCCL_",        "RCCL_",     "CUDA_",    "TORCH_",   "PYTORCH_", "OMP_",     "MKL_NUM",
+    "FI_",          "UCX_",      "GLOO_",    "EFA_",     "HSA_",     "HIP_",     "ROCR_",
+    "OMPI_MCA_btl", "SLURM_NN",  "SLURM_NT", "SLURM_GP", "KMP_",     "GOMP_",    "NVSHMEM_",
+    "SHARP_",       "MELLANOX_", "AWS_OFI",  "LD_PRELO", "XLA_",     "OPENBLAS",
+};
+
+/* Prefixes that others use too, for tokens among other things: by their full names. */
+static const char *const kept_names[] = {
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
     "SLURM_LOCALID",
     "OMPI_COMM_WORLD_LOCAL_RANK",
     "MPI_LOCALRANKID",
     "PMI_LOCAL_RANK",
-    "NVSHMEM_",
-    "SHARP_",
-    "MELLANOX_",
-    "AWS_OFI",
-    "LD_PRELO",
-    "XLA_",
-    "TF_",
-    "OPENBLAS",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_TF32_OVERRIDE",
+    "TF_CPP_MIN_LOG_LEVEL",
+    "TF_FORCE_GPU_ALLOW_GROWTH",
+    "TF_GPU_THREAD_MODE",
+    "TF_XLA_FLAGS",
 };
+
+/* Words of names that are never kept, and the names of settings that only contain one. */
+static const char *const secret_words[] = {"KEY", "TOKEN", "SECRET", "PASS", "CRED"};
+static const char *const no_secrets[] = {"PKEY", "BYPASS"};
+
+static char upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+static bool sounds_secret(struct knee_slice name)
+{
+    char text[128];
+    struct knee_slice rest, part;
+    size_t length = name.length < sizeof text ? name.length : sizeof text;
+    if (name.length > sizeof text)
+        return true; /* no setting has such a name */
+    for (size_t i = 0; i < length; i++)
+        text[i] = upper(name.at[i]);
+    rest = (struct knee_slice){text, length};
+    while (knee_slice_until(&rest, '_', &part)) {
+        bool setting = false;
+        for (size_t i = 0; i < sizeof no_secrets / sizeof *no_secrets; i++)
+            setting = setting || knee_slice_is(part, no_secrets[i]);
+        for (size_t i = 0; !setting && i < sizeof secret_words / sizeof *secret_words; i++)
+            if (knee_slice_has(part, secret_words[i]))
+                return true;
+    }
+    return false;
+}
 
 /* NCLL_, NNCL_, nccl_, NCCLDEBUG: what people write for NCCL_. Its letters come in any order. */
 static bool meant_for_nccl(struct knee_slice name)
@@ -63,8 +81,13 @@ static bool meant_for_nccl(struct knee_slice name)
 
 static bool keep(struct knee_slice name)
 {
+    if (sounds_secret(name))
+        return false;
     if (meant_for_nccl(name))
         return true;
+    for (size_t i = 0; i < sizeof kept_names / sizeof *kept_names; i++)
+        if (knee_slice_is(name, kept_names[i]))
+            return true;
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         if (knee_slice_starts(name, kept[i]))
             return true;
@@ -134,7 +157,8 @@ static bool settings(struct knee_facts *facts, struct knee_slice text, const cha
         if (line.length == 0 || line.at[0] == '#' || at == line.length)
             continue;
         struct knee_slice name = {line.at, at};
-        knee_fact_add(facts, name, key, knee_slice_from(line, at + 1));
+        if (!sounds_secret(name))
+            knee_fact_add(facts, name, key, knee_slice_from(line, at + 1));
     }
     return true;
 }

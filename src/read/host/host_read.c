@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A file of a host: by where it lies, else by what it looks like. Readers are asked in turn; the
- * most particular ones come first. */
+/* Reads one file of a host. Its path decides the reader; if that is not enough, its content does.
+ * Readers are tried in turn, the most specific ones first. */
 #include "read/host/host_read.h"
 
 #include <string.h>

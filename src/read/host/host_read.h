@@ -23,4 +23,16 @@ bool knee_read_known_path(struct knee_facts *facts, const char *path, struct kne
 /* "GPU 0000:19:00.0" of any spelling of a bus address: 00000000:19:00.0, 0000:19:00, 19:00.0. */
 void knee_gpu_subject(struct knee_slice address, char *out, size_t size);
 
+/* A row of data/nccl_log_patterns.csv: a message that means trouble. Where it looks: in every line,
+ * in NCCL's lines, in its warnings. */
+enum knee_log_where { KNEE_IN_ANY, KNEE_IN_NCCL, KNEE_IN_WARN };
+struct knee_nccl_log_pattern {
+    const char *key;
+    enum knee_log_where where;
+    const char *word, *also, *without; /* all of the first two, none of the last */
+    const char *origin;
+};
+extern const struct knee_nccl_log_pattern knee_nccl_log_patterns[];
+extern const size_t knee_nccl_log_patterns_count;
+
 #endif

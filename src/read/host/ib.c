@@ -2,7 +2,7 @@
 /*
  * Ports of InfiniBand and RoCE as the tools print them: ibstat, ibstatus, ibv_devinfo -v,
  * show_gids. A port is "mlx5_0:1". The same facts come from /sys (known_paths.c); a port that is
- * down prints a rate that nobody negotiated.
+ * down prints a rate that was not negotiated.
  */
 #include "read/host/host_read.h"
 
@@ -28,7 +28,7 @@ static void set_port(struct port *port, double number)
     knee_format(port->name, sizeof port->name, "%s:%.0f", port->device, number);
 }
 
-/* "name: value"; false when there is no colon. */
+/* "name: value"; false if the line has no colon. */
 static bool pair(struct knee_slice line, struct knee_slice *name, struct knee_slice *value)
 {
     size_t colon = knee_slice_find(line, ":");

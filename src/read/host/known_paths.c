@@ -151,7 +151,7 @@ static void pressure(struct knee_facts *facts, struct knee_slice text)
         knee_fact_put(facts, "", "pressure.cpu", word);
 }
 
-/* "200000 100000" is two CPUs; "max 100000" is no limit. */
+/* "200000 100000" is two CPUs; "max 100000" means unlimited. */
 static void quota(struct knee_facts *facts, struct knee_slice text)
 {
     struct knee_slice word;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * NCCL's and RCCL's lines (NCCL_DEBUG=INFO or WARN), alone or inside a training log: which network,
- * which devices, what the channels go over, which settings; and a table of words that stand for
- * trouble. What a word means is the rules' business. Lines are matched by what NCCL's sources
- * print, in their old and new forms, not by files and line numbers.
+ * which devices, what the channels go over, which settings; and the messages of
+ * data/nccl_log_patterns.csv. What a word means is the rules' business. Lines are matched by what
+ * NCCL's sources print, in their old and new forms, not by files and line numbers.
  */
 #include "read/host/host_read.h"
 
 #include "base/format.h"
+#include "base/hash.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,160 +18,16 @@
 #define DEVICES_MAX  64
 #define SETTINGS_MAX 256 /* different variables; NCCL has as many */
 
-/* Where a row looks: in every line, in NCCL's lines, in its warnings. */
-enum where { ANY, NCCL, WARN };
-
-static const struct {
-    const char *key;
-    enum where where;
-    const char *word, *and, *not_this; /* all of the first two, none of the last */
-} words[] = {
-    /* ---- Shared memory, limits, processes ---- */
-    {"log.shm_full", ANY, "No space left on device", "/dev/shm", NULL},
-    {"log.shm_full", WARN, "No space left on device", "", NULL},
-    {"log.shm_full", WARN, "Error while creating shared memory segment", "", NULL},
-    {"log.shm_full", ANY, "out of shared memory", "", "cuda"},
-    {"log.hosts_confused", WARN, "/dev/shm/nccl-", "No such file or directory", NULL},
-    {"log.open_files", NCCL, "Too many open files", "", NULL},
-    {"log.threads", WARN, "pthread_create", "Resource temporarily unavailable", NULL},
-    {"log.rank_count", WARN, "mismatch in rank count", "", NULL},
-    {"log.rank_count", WARN, "has already checked in", "", NULL},
-    {"log.stranger", WARN, "socketFinalizeAccept", "wrong ", NULL},
-    {"log.stranger", WARN, "socketFinalizeConnect", "wrong ", NULL},
-    {"log.graph_file", WARN, "XML Import Channel", "not found", NULL},
-
-    /* ---- The network's devices ---- */
-    {"log.libibverbs_missing", NCCL, "Failed to open libibverbs.so", "", NULL},
-    {"log.ib_no_device", NCCL, "No device found", "NET/IB", NULL},
-    {"log.device_unusable", NCCL, "Unable to open device", "NET/IB", NULL},
-    {"log.port_flap", NCCL, "async event", "port error", NULL},
-    {"log.port_flap", NCCL, "async event", "link down", NULL},
-    {"log.port_flap", NCCL, "async event", "port active", NULL},
-    {"log.port_flap", WARN, "async fatal event", "", NULL},
-    {"log.gid_changed", NCCL, "async event", "GID table change", NULL},
-    {"log.ip_missing", WARN, "ibv_modify_qp", "Network is unreachable", NULL},
-    {"log.ip_missing", WARN, "ibv_modify_qp", "No route to host", NULL},
-    {"log.gid_index", WARN, "ibv_modify_qp", "Invalid argument", NULL},
-    {"log.gid_index", WARN, "ibv_modify_qp", "No such device", NULL},
-    {"log.gid_index", WARN, "ibv_modify_qp", "local GID fe80", NULL},
-    {"log.gid_index", WARN, "ibv_modify_qp", "No data available", NULL},
-    {"log.gid_index", WARN, "ibv_create_ah", "failed", NULL},
-    {"log.gid_index", WARN, "ibv_query_gid", "failed", NULL},
-    {"log.gid_index", WARN, "RoceGetVersionNum", "failed", NULL},
-    {"log.cross_nic", WARN, "ibv_modify_qp", "timed out", "local GID fe80"},
-    {"log.memlock", WARN, "ibv_reg_mr", "Cannot allocate memory", NULL},
-    {"log.memlock", WARN, "Unable to register memory", "Cannot allocate memory", NULL},
-    {"log.memlock", WARN, "ibv_create_", "Cannot allocate memory", NULL},
-    {"log.memlock", WARN, "ibv_create_", "Unknown error -12", NULL}, /* ENOMEM of some drivers */
-    {"log.memlock", WARN, "ibv_reg_mr", "Unknown error -12", NULL},
-    /* Before 2.9 NCCL did not print the reason; its manual names the limit. */
-    {"log.memlock", WARN, "Call to ibv_create_", "failed", "failed with"},
-    {"log.memlock", WARN, "Call to ibv_reg_mr", "failed", "failed with"},
-    {"log.registration", WARN, "ibv_reg_", "failed with", "Cannot allocate memory"},
-    {"log.registration", WARN, "Unable to register memory", "", "Cannot allocate memory"},
-    {"log.gdr_distance", NCCL, "GPU Direct RDMA Disabled for GPU", "distance", NULL},
-    {"log.gdr_off", NCCL, "GPU Direct RDMA Disabled for HCA", "NET/IB", NULL},
-    {"log.gdr_enabled", NCCL, "GPU Direct RDMA Enabled for GPU", "", NULL},
-    {"log.gdr_unsupported", NCCL, "disabling GDR", "", NULL},
-    {"log.gdr_unsupported", NCCL, "NET/OFI", "GDR support not found", NULL},
-
-    /* ---- libfabric ---- */
-    {"log.efa_absent", NCCL, "NET/OFI Selected Provider is", "", " efa"},
-    {"log.efa_absent", NCCL, "NET/OFI Selected provider is", "", " efa"},
-    {"log.efa_absent", NCCL, "NET/OFI No eligible providers", "", NULL},
-    {"log.efa_absent", NCCL, "NET/OFI", "initialization failed", NULL},
-    {"log.efa_absent", ANY, "fi_getinfo", "provider efa output empty list", NULL},
-    {"log.ofi_failed", WARN, "NET/OFI", "ailed", "initialization failed"},
-    {"log.ofi_failed", WARN, "NET/OFI", "Couldn't", NULL},
-    {"log.ofi_failed", WARN, "NET/OFI", "completed with error", NULL},
-    {"log.ofi_failed", NCCL, "EFA provider requires at least libfabric", "", NULL},
-    {"log.efa_fork", ANY, "EFA provider is operating in a condition", "", NULL},
-
-    /* ---- Plugins ---- */
-    {"log.plugin_absent", NCCL, "NET/Plugin", "o plugin found", NULL},
-    {"log.plugin_absent", NCCL, "NET/Plugin", "Could not find: libnccl-net.so", NULL},
-    {"log.plugin_too_old", NCCL, "ncclNetPlugin symbol (>=", "not supported", "CollNet"},
-    {"log.net_not_found", NCCL, "network", "not found", "Plugin"},
-    {"log.net_not_found", WARN, "Failed to initialize any NET plugin", "", NULL},
-
-    /* ---- CUDA's and HIP's own words, behind "Cuda failure 2 '...'" ---- */
-    {"log.nvls_fabric", WARN, "nvls.cc", "uda failure", "'initialization error'"},
-    {"log.nvls_fabric", WARN, "nvls.cc", "CUDA error", NULL},
-    {"log.nvls_fabric", ANY, "Failed to bind NVLink SHARP", "", NULL},
-    {"log.nvls_fabric", ANY, "configuration error in the Fabric Manager", "", NULL},
-    {"log.nvls_fabric", ANY, "system not yet initialized", "", NULL},
-    {"log.gpu_memory", ANY, " failure", "'out of memory'", NULL},
-    {"log.invalid_device", ANY, " failure", "'invalid device ordinal'", NULL},
-    {"log.version_too_old", ANY, "no kernel image is available", "", NULL},
-    {"log.version_too_old", ANY, "device kernel image is invalid", "", NULL},
-    {"log.version_too_old", ANY, " failure", "'named symbol not found'", NULL},
-    {"log.version_too_old", ANY, " failure", "'invalid device function'", NULL},
-    {"log.version_too_old", NCCL, "ncclMaxSharedMem", "exceeds", NULL},
-    {"log.driver_too_old", ANY, "CUDA driver version is insufficient", "", NULL},
-    {"log.driver_too_old", ANY, "is not supported in the installed CUDA driver", "", NULL},
-    {"log.driver_too_old", ANY, "PTX was compiled with an unsupported toolchain", "", NULL},
-    {"log.driver_too_old", ANY, "forward compatibility was attempted", "", NULL},
-    {"log.driver_too_old", ANY, "unsupported display driver / cuda driver", "", NULL},
-    {"log.driver_too_old", NCCL, "some PFN functions not found", "", NULL},
-    {"log.p2p_unsupported", ANY, "P2P is disabled between connected GPUs", "", NULL},
-    {"log.p2p_unsupported", NCCL, "Could not enable P2P between dev", "", NULL},
-    {"log.p2p_unsupported", ANY, "peer access is not supported between", "", NULL},
-    {"log.nvlink_broken", ANY, "P2P is disabled between NVLINK connected GPUs", "", NULL},
-    {"log.nvlink_broken", WARN, "Failed to find reverse path", "nlinks", NULL},
-    {"log.nvlink_error", ANY, "uncorrectable NVLink error", "", NULL},
-    {"log.cumem_refused", ANY, " failure", "'OS call failed", NULL},
-    {"log.gpu_unavailable", ANY, "busy or unavailable", "CUDA", NULL},
-    {"log.gpu_unavailable", ANY, "no CUDA-capable device is detected", "", NULL},
-    {"log.ecc", ANY, "uncorrectable ECC error", "", NULL},
-    {"log.app_fault", ANY, "an illegal memory access was encountered", "", NULL},
-    {"log.app_fault", ANY, "device-side assert triggered", "", NULL},
-    {"log.app_fault", ANY, " failure", "'unspecified launch failure'", NULL},
-    {"log.libcuda", NCCL, "Failed to find CUDA library", "", NULL},
-    {"log.duplicate_gpu", ANY, "Duplicate GPU detected", "", NULL},
-
-    /* ---- Ranks that do not agree ---- */
-    {"log.env_mismatch", ANY, "collective mismatch error", "", NULL},
-    {"log.env_mismatch", WARN, "Mismatched collective", "", NULL},
-    {"log.env_mismatch", WARN, "essage truncated", "", NULL},
-    {"log.version_mismatch", ANY, "ismatched NCCL version", "", NULL},
-    {"log.version_mismatch", WARN, "NCCL version", "mismatch", NULL},
-    {"log.network_mismatch", WARN, "network", "mismatch", "version"},
-
-    /* ---- Sockets ---- */
-    {"log.interface_absent", ANY, "no socket interface found", "", NULL},
-    {"log.interface_absent", WARN, "o usable listening interface found", "", NULL},
-    {"log.interface_absent", ANY, "connecting to address", "neither AF_INET", NULL},
-    {"log.interface_absent", WARN, "ocket creation failed", "Address family not supported", NULL},
-    {"log.peer_unreachable", WARN, "onnect", "Connection timed out", "ibv_"},
-    {"log.peer_unreachable", WARN, "onnect", "Connection refused", "ibv_"},
-    {"log.peer_unreachable", WARN, "onnect", "Network is unreachable", "ibv_"},
-    {"log.peer_unreachable", WARN, "onnect", "No route to host", "ibv_"},
-    {"log.peer_unreachable", WARN, "onnect", "Software caused connection abort", "ibv_"},
-    {"log.peer_unreachable", WARN, "onnect", "Cannot assign requested address", "ibv_"},
-    {"log.peer_unreachable", WARN, "in the same subnet as remote address", "", NULL},
-    {"log.peer_unreachable", WARN, "exceeded retries", "", NULL},
-    {"log.peer_unreachable", ANY, "client socket has timed out", "", NULL},
-    {"log.peer_retried", NCCL, "Call to connect returned", "retrying", NULL},
-    {"log.peer_retried", NCCL, "etrying", "onnect", NULL},
-    {"log.peer_died", WARN, "Connection closed by remote peer", "", NULL},
-    {"log.peer_died", WARN, "Connection reset by peer", "", NULL},
-    {"log.peer_died", WARN, "Broken pipe", "", NULL},
-    {"log.peer_died", ANY, "ncclRemoteError", "", NULL},
-
-    /* ---- The host ---- */
-    {"log.sysfs_topology", WARN, "Could not find real path of /sys/", "", "/sys/class/net"},
-    {"log.topology_poor", NCCL, "Could not find a path for pattern", "", NULL},
-    {"log.topology_broken", WARN, "Could not find NET with id", "", NULL},
-    {"log.topo_file", WARN, "Attribute ", " not found", NULL},
-    {"log.topo_file", WARN, "Could not open XML topology file", "", NULL},
-    {"log.topo_file", WARN, "XML Parse", "", NULL},
-    {"log.no_algorithm", WARN, "no algorithm/protocol available", "", NULL},
-    {"log.no_algorithm", WARN, "Invalid value for NCCL_ALGO", "", NULL},
-    {"log.kernel_flags", NCCL, "from kernel command line", "Missing", NULL},
-    {"log.hsa_variable", NCCL, "HSA_", "from environment", NULL},
-    {"log.complete", NCCL, "Init COMPLETE", "", NULL},
-    {"log.mnnvl", NCCL, "MNNVL 1 cliqueId", "", NULL},
-    {"log.timeout", ANY, "Watchdog caught collective operation timeout", "", NULL},
+/* The values of one variable. A program may set one between two communicators, so that every rank
+ * prints several: only a value that the first process never printed differs between ranks. */
+enum { VALUES = 4 };
+struct seen_values {
+    uint64_t process; /* that printed the variable first */
+    size_t count;
+    struct {
+        struct knee_slice text;
+        bool by_first;
+    } value[VALUES];
 };
 
 struct nccl_log {
@@ -185,6 +43,8 @@ struct nccl_log {
     double ranks, nodes, local_ranks;
     bool omni_path;
     size_t setting[SETTINGS_MAX], settings; /* rows of the facts */
+    struct seen_values *values;             /* beside them; NULL: no memory */
+    uint64_t process;                       /* that printed the line: its host and number */
     bool last_error;                        /* the line before announced NCCL's last warning */
 };
 
@@ -218,6 +78,67 @@ static void find_host(struct knee_slice line, size_t at, char *out, size_t size)
     knee_slice_copy(best, out, size);
 }
 
+static bool same_text(struct knee_slice a, struct knee_slice b)
+{
+    return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+}
+
+static void note_value(const struct nccl_log *log, struct seen_values *seen,
+                       struct knee_slice value)
+{
+    size_t i = 0;
+    if (seen->count == 0)
+        seen->process = log->process;
+    while (i < seen->count && !same_text(seen->value[i].text, value))
+        i++;
+    if (i == VALUES)
+        return;
+    if (i == seen->count) {
+        seen->value[i].text = value;
+        seen->value[i].by_first = false;
+        seen->count++;
+    }
+    seen->value[i].by_first = seen->value[i].by_first || seen->process == log->process;
+}
+
+/* Which of the values is `text`; their count: none. */
+static size_t printed(const struct seen_values *seen, const char *text)
+{
+    size_t i = 0;
+    while (i < seen->count && !same_text(seen->value[i].text, knee_slice_of(text)))
+        i++;
+    return i;
+}
+
+/* A value that only other processes have; one from a file beside the log is the first. */
+static void tell_values(const struct nccl_log *log)
+{
+    for (size_t k = 0; log->values && k < log->settings; k++) {
+        const struct knee_fact *known = &log->facts->rows[log->setting[k]];
+        bool from_log = printed(&log->values[k], known->value) < log->values[k].count;
+        for (size_t i = 0; i < log->values[k].count; i++) {
+            if ((from_log && log->values[k].value[i].by_first) ||
+                printed(&log->values[k], known->value) == i)
+                continue;
+            knee_fact_put(log->facts, known->subject, "env.other", log->values[k].value[i].text);
+            break;
+        }
+    }
+}
+
+/* "host:pid" of "host:pid:tid [0] NCCL INFO": what threads of one process have in common. */
+static size_t process_end(struct knee_slice line, size_t at)
+{
+    size_t colons = 0, end = 0;
+    for (size_t i = 0; i < at; i++) {
+        if (line.at[i] == ' ')
+            colons = 0;
+        else if (line.at[i] == ':' && ++colons == 2)
+            end = i;
+    }
+    return end ? end : at;
+}
+
 /* "NCCL_IB_DISABLE set by environment to 1." and "NCCL_IB_HCA set to mlx5_0,mlx5_1". */
 static void setting(struct nccl_log *log, struct knee_slice line)
 {
@@ -233,15 +154,14 @@ static void setting(struct nccl_log *log, struct knee_slice line)
         struct knee_slice value = knee_slice_trim(knee_slice_from(line, at + strlen(forms[i])));
         if (value.length > 0 && value.at[value.length - 1] == '.')
             value.length--;
-        char text[64], seen[1024];
+        char text[64];
         knee_slice_copy(name, text, sizeof text);
-        knee_slice_copy(value, seen, sizeof seen);
         for (size_t k = 0; k < log->settings; k++) {
             const struct knee_fact *known = &log->facts->rows[log->setting[k]];
             if (strcmp(known->subject, text) != 0)
                 continue;
-            if (strcmp(known->value, seen) != 0 && i == 0)
-                knee_fact_put(log->facts, text, "env.other", value);
+            if (i == 0 && log->values)
+                note_value(log, &log->values[k], value);
             return;
         }
         size_t before = log->facts->count;
@@ -250,8 +170,12 @@ static void setting(struct nccl_log *log, struct knee_slice line)
             return;
         }
         knee_fact_put(log->facts, text, "env", value);
-        if (log->facts->count > before)
-            log->setting[log->settings++] = before;
+        if (log->facts->count > before) {
+            log->setting[log->settings] = before;
+            if (log->values)
+                note_value(log, &log->values[log->settings], value);
+            log->settings++;
+        }
         knee_fact_put(log->facts, text, "env.from", knee_slice_of("the log"));
         return;
     }
@@ -469,21 +393,23 @@ static void nccl_line(struct nccl_log *log, struct knee_slice line)
     }
 }
 
-/* An empty word stands everywhere. */
+/* NULL: no such condition. */
 static bool has(struct knee_slice line, const char *word)
 {
-    return !word[0] || knee_slice_has(line, word);
+    return !word || knee_slice_has(line, word);
 }
 
-static bool trouble(struct nccl_log *log, struct knee_slice line, enum where where)
+static bool trouble(struct nccl_log *log, struct knee_slice line, enum knee_log_where where)
 {
     bool any = false;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i].where <= where && has(line, words[i].word) && has(line, words[i].and) &&
-            !(words[i].not_this && knee_slice_has(line, words[i].not_this))) {
-            knee_fact_count(log->facts, log->host, words[i].key, line);
+    for (size_t i = 0; i < knee_nccl_log_patterns_count; i++) {
+        const struct knee_nccl_log_pattern *p = &knee_nccl_log_patterns[i];
+        if (p->where <= where && has(line, p->word) && has(line, p->also) &&
+            !(*p->without && knee_slice_has(line, p->without))) {
+            knee_fact_count(log->facts, log->host, p->key, line);
             any = true;
         }
+    }
     return any;
 }
 
@@ -524,6 +450,7 @@ static void take_line(struct nccl_log *log, struct knee_slice line)
     version(log, line);
     if (at < line.length) {
         find_host(line, at, log->host, sizeof log->host);
+        log->process = knee_hash(line.at, process_end(line, at));
         if (log->host[0])
             knee_fact_count(log->facts, log->host, "log.host", knee_slice_of("seen"));
         nccl_line(log, line);
@@ -532,8 +459,11 @@ static void take_line(struct nccl_log *log, struct knee_slice line)
     }
     is_warning = last_error(log, line) || is_warning;
     if (!is_warning && knee_slice_has(line, " via "))
-        return; /* most lines of a log are channels, and those never tell of trouble */
-    if (trouble(log, line, is_warning ? WARN : at == line.length ? ANY : NCCL))
+        return; /* most lines of a log list channels, and those never report an error */
+    if (trouble(log, line,
+                is_warning          ? KNEE_IN_WARN
+                : at == line.length ? KNEE_IN_ANY
+                                    : KNEE_IN_NCCL))
         log->lines++;
     else if (is_warning && !knee_slice_has(line, "Got completion")) {
         log->lines += at == line.length; /* PyTorch's line is NCCL's too */
@@ -573,7 +503,7 @@ static const char *const signs[] = {
     "NCCL INFO",    "NCCL WARN",        "NCCL version",    "NCCL error",
     "NCCL failure", "ProcessGroupNCCL", "ncclSystemError", "ncclInternalError",
     "ncclInvalid",  "ncclUnhandled",    "ncclRemoteError", "P2P is disabled between",
-    "NCCL_"};
+    "NCCL_",        "NET/OFI"};
 
 /* "host:12:34 [0] include/socket.h:344 WARN ..." of releases up to 2.3. */
 static bool is_old_line(struct knee_slice line)
@@ -593,9 +523,15 @@ bool knee_read_nccl_log(struct knee_facts *facts, struct knee_slice text)
         likely = is_old_line(line);
     if (!likely)
         return false;
+    log.values = knee_resize(facts->alloc, NULL, SETTINGS_MAX * sizeof *log.values);
+    facts->no_memory = facts->no_memory || !log.values;
+    if (log.values)
+        memset(log.values, 0, SETTINGS_MAX * sizeof *log.values);
     known_settings(&log);
     while (knee_slice_line(&text, &line))
         take_line(&log, line);
+    tell_values(&log);
+    knee_resize(facts->alloc, log.values, 0);
     if (log.lines > 0)
         tell(&log);
     return log.lines > 0;

@@ -115,7 +115,7 @@ static void meet_all(struct knee_live_rank *ranks, const struct place *places, s
         const struct knee_live_call *first = call_at(ranks, places[i]);
         for (next = i + 1; next < total && together(first, call_at(ranks, places[next]));)
             next++;
-        bool twice = false; /* a process that began anew: nobody knows which is which */
+        bool twice = false; /* a process that restarted: its two lives cannot be distinguished */
         for (size_t k = i + 1; k < next; k++)
             twice |= call_at(ranks, places[k])->rank == call_at(ranks, places[k - 1])->rank;
         if (!twice && (int64_t)(next - i) == first->n)

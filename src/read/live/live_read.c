@@ -5,6 +5,7 @@
 
 #include "base/decimal.h"
 #include "base/error.h"
+#include "base/list.h"
 #include "base/slice.h"
 #include "base/text.h"
 
@@ -222,7 +223,7 @@ static bool set(const struct field *f, char *at, const char *text, struct knee_s
     }
 }
 
-/* Members nobody asked for may be strings, plain values or arrays of those. */
+/* Unknown members may be strings, plain values or arrays of those. */
 static bool take_value(struct scan *s, const struct field *f, char *row)
 {
     char text[256] = "";
@@ -284,24 +285,16 @@ knee_status knee_live_read_about(struct knee_live_rank *rank, const char *text, 
     return KNEE_OK;
 }
 
-static bool grow(const struct knee_live_rank *rank, void **rows, size_t count, size_t *room,
-                 size_t size)
-{
-    if (count < *room)
-        return true;
-    size_t more = *room ? *room * 2 : 256;
-    void *larger = knee_resize(rank->alloc, *rows, more * size);
-    if (!larger)
-        return false;
-    *rows = larger;
-    *room = more;
-    return true;
-}
+struct rows {
+    void *rows;
+    size_t *count, *room;
+};
 
-static knee_status read_lines(struct knee_live_rank *rank, const struct table *t, const char *text,
-                              size_t length, void **rows, size_t *count, size_t *room,
-                              struct knee_err *err)
+static knee_status read_lines(struct knee_live_rank *rank, const struct table *t,
+                              struct knee_slice all, struct rows *out, struct knee_err *err)
 {
+    const char *text = all.at;
+    size_t length = all.length;
     for (size_t at = 0; at < length;) {
         const char *newline = memchr(text + at, '\n', length - at);
         if (!newline) {
@@ -310,10 +303,10 @@ static knee_status read_lines(struct knee_live_rank *rank, const struct table *t
         }
         struct knee_slice line = {text + at, (size_t)(newline - text) - at};
         at += line.length + 1;
-        if (!grow(rank, rows, *count, room, t->size))
+        if (!knee_room(rank->alloc, &out->rows, out->room, *out->count + 1, t->size))
             return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-        if (read_object(t, line, (char *)*rows + *count * t->size))
-            (*count)++;
+        if (read_object(t, line, (char *)out->rows + *out->count * t->size))
+            (*out->count)++;
         else
             rank->damaged++;
     }
@@ -323,21 +316,21 @@ static knee_status read_lines(struct knee_live_rank *rank, const struct table *t
 knee_status knee_live_read_steps(struct knee_live_rank *rank, const char *text, size_t length,
                                  struct knee_err *err)
 {
-    void *rows = rank->steps;
-    knee_status status = read_lines(rank, &step_table, text, length, &rows, &rank->step_count,
-                                    &rank->step_room, err);
-    rank->steps = rows;
+    struct rows rows = {rank->steps, &rank->step_count, &rank->step_room};
+    knee_status status =
+        read_lines(rank, &step_table, (struct knee_slice){text, length}, &rows, err);
+    rank->steps = rows.rows;
     return status;
 }
 
 knee_status knee_live_read_calls(struct knee_live_rank *rank, const char *text, size_t length,
                                  struct knee_err *err)
 {
-    void *rows = rank->calls;
+    struct rows rows = {rank->calls, &rank->call_count, &rank->call_room};
     size_t before = rank->call_count;
-    knee_status status = read_lines(rank, &call_table, text, length, &rows, &rank->call_count,
-                                    &rank->call_room, err);
-    rank->calls = rows;
+    knee_status status =
+        read_lines(rank, &call_table, (struct knee_slice){text, length}, &rows, err);
+    rank->calls = rows.rows;
     for (size_t i = before; i < rank->call_count; i++)
         rank->calls[i].wait_ns = rank->calls[i].late_ns = -1;
     return status;

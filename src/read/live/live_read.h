@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lines that the live agent writes (docs/live.md): about.json, steps.jsonl and calls.jsonl of a
- * rank, from text in memory; and the calls of several ranks joined. A line that is damaged or has
- * no end (the writer was killed) is counted and left out.
+ * The lines that the live agent writes (docs/guide/watch.md): about.json, steps.jsonl and
+ * calls.jsonl of a rank, from text in memory; and the calls of several ranks joined. A line that is
+ * damaged or has no end (the writer was killed) is counted and left out.
  */
 #ifndef KNEE_READ_LIVE_READ_H
 #define KNEE_READ_LIVE_READ_H

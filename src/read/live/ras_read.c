@@ -8,6 +8,7 @@
 #include "base/slice.h"
 #include "base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define RANKS   "communicators[].ranks[]."
@@ -96,6 +97,13 @@ static void take(struct reading *r, const struct knee_json_values *v)
     }
 }
 
+int knee_ras_compare(const void *a, const void *b)
+{
+    const struct knee_ras_rank *x = a, *y = b;
+    int order = strcmp(x->comm, y->comm);
+    return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
+}
+
 knee_status knee_ras_read(const char *text, size_t length, const struct knee_alloc *alloc,
                           struct knee_ras *out, struct knee_err *err)
 {
@@ -118,6 +126,8 @@ knee_status knee_ras_read(const char *text, size_t length, const struct knee_all
         return knee_fail(err, KNEE_INPUT, "", "this is not an answer of NCCL's RAS service%s%s",
                          values.error ? ": " : "", values.error ? values.error : "");
     }
+    if (ras.count)
+        qsort(ras.ranks, ras.count, sizeof *ras.ranks, knee_ras_compare);
     *out = ras;
     return KNEE_OK;
 }

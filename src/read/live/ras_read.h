@@ -18,7 +18,7 @@ struct knee_ras_rank {
 
 /* One answer. Free with knee_ras_release(). */
 struct knee_ras {
-    struct knee_ras_rank *ranks; /* as they come: by communicator */
+    struct knee_ras_rank *ranks; /* by communicator, then by rank */
     size_t count, room;
     char nccl[24];
     int64_t at_ns; /* the caller's */
@@ -29,5 +29,8 @@ struct knee_ras {
 knee_status knee_ras_read(const char *text, size_t length, const struct knee_alloc *alloc,
                           struct knee_ras *out, struct knee_err *err);
 void knee_ras_release(struct knee_ras *ras);
+
+/* The order of `ranks`, for bsearch(). */
+int knee_ras_compare(const void *a, const void *b);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What launchers do to a log: prefixes before every line ("0: ", "[1,0]<stdout>:", "(head,
- * rank=0)", time stamps, quotation marks), and lines of their own that give away ranks, nodes and
- * the test. Both are tables.
+ * What launchers add to a log: prefixes before every line ("0: ", "[1,0]<stdout>:", "(head,
+ * rank=0)", time stamps, quotation marks), and separate lines that show ranks, nodes and the test.
+ * Both are tables.
  */
 #include "read/log/log.h"
 

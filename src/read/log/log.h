@@ -68,8 +68,8 @@ void knee_log_note(struct knee_log *log, const char *fmt, ...) KNEE_PRINTF(2, 3)
 void knee_log_own_algorithm(struct knee_log *log, struct knee_slice name, double hops,
                             double share);
 
-/* Hosts without GPUs are shared with others: the quickest run tells what the link does, what
- * disturbs one only ever makes it longer. */
+/* Hosts without GPUs are shared with other jobs. The fastest run shows the speed of the link: a
+ * disturbance only ever makes a run longer. */
 void knee_log_quickest(const struct knee_log *log, double quickest_s, struct knee_sample *sample);
 
 /* The table is over: works out what it does not say and keeps it; an empty one is dropped. The

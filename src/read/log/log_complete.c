@@ -201,7 +201,7 @@ static double nodes_seen(const struct knee_log_reader *r)
     if (!isnan(run->per_node_said) && run->per_node_said <= ranks)
         return ceil(ranks / run->per_node_said);
     if (r->log.seen & KNEE_SEEN_SAME_GPU)
-        return ranks; /* NCCL only runs such ranks as hosts of their own */
+        return ranks; /* NCCL runs such ranks only as separate hosts */
     if (run->hosts > 0 && run->listed >= ranks)
         return run->hosts;
     if (run->hosts > 0 && !isnan(run->max_device)) /* not all are listed */

@@ -274,8 +274,8 @@ static void drop_pending(struct table *t)
     }
 }
 
-/* Takes the numbers of a line onto the row. A time stamp at its end is no number. False: there is
- * something else in it. */
+/* Puts the numbers of a line into the row. A time stamp at the end of the line is skipped. False if
+ * the line contains anything else. */
 static bool take_numbers(struct row *row, struct knee_slice line)
 {
     struct knee_slice word;
@@ -345,7 +345,7 @@ static bool continue_row(struct table *t, struct knee_slice line)
     return true;
 }
 
-/* Something that begins with a size and is no row we know: say so rather than lose it. */
+/* A line that begins with a size but is not a known row is reported instead of lost. */
 static bool refuse_like_row(struct table *t, struct knee_slice line)
 {
     struct knee_slice rest = line, word;

@@ -79,7 +79,7 @@ static knee_status read_heads(const struct knee_csv *csv, const char *name, stru
     }
     for (size_t c = 0; c < GPU; c++)
         if (out->field[c] == KNEE_CSV_FIELDS) {
-            knee_fail(err, KNEE_INPUT, name, "this is no table of products");
+            knee_fail(err, KNEE_INPUT, name, "not a table of products");
             knee_hint(err, "its first line names the columns m, n, k, dtype, seconds");
             return KNEE_INPUT;
         }

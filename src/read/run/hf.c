@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The shape of a model from a Hugging Face config.json. Families name the same things differently:
- * one table maps names to fields; a second one says what a family has without saying so. What the
- * file has in a nested text_config counts as if it stood at the top.
+ * one table maps names to fields; a second one holds what a family has but its file does not name.
+ * Keys of a nested text_config count like keys at the top.
  *
- * Hybrids say which layers have state space or linear attention in three ways: a list of kinds, an
- * interval, or a string with a letter per part (M*-E), where attention, state space and
- * feed-forward parts are layers of their own; those are put together to layers as they are here,
- * one of the first two with one of the last where there is one.
+ * Hybrid models list the layers with state space or linear attention in three ways: a list of
+ * kinds, an interval, or a string with a letter per part (M*-E). In the string, attention, state
+ * space and feed-forward parts are separate layers; here an attention or state space part and the
+ * feed-forward part after it form one layer.
  */
 #include "base/error.h"
 #include "base/format.h"

@@ -169,8 +169,8 @@ static void read_block_line(struct raw *raw, const char *line, const char *end)
         take(raw, key, value);
 }
 
-/* A long log is looked at all through: when there is no more room every second one goes, and of
- * those that come as many. */
+/* Samples the whole of a long log: when the list is full, every second time is dropped, and from
+ * then on every second of the new ones too. */
 static void keep_time(struct raw *raw, double ms)
 {
     if (raw->times == TIMES_MAX) {
@@ -368,15 +368,11 @@ static void set_plan(struct knee_plan *plan, const struct raw *raw)
                  raw->bf16_reduce > 0 || raw->fp32_reduce == 0 ? 2 : NAN);
 }
 
-static knee_status finish(const struct raw *raw, const char *what, const char *cure,
-                          const char *name, struct knee_shape *shape, struct knee_plan *plan,
-                          struct knee_err *err)
+/* KNEE_INPUT: hidden size or layers are missing, and nothing was set. */
+static knee_status finish(const struct raw *raw, struct knee_shape *shape, struct knee_plan *plan)
 {
-    if (!(raw->hidden > 0) || !(raw->layers > 0)) {
-        knee_fail(err, KNEE_INPUT, name, "no %s: hidden size or layers are missing", what);
-        knee_hint(err, "%s", cure);
+    if (!(raw->hidden > 0) || !(raw->layers > 0))
         return KNEE_INPUT;
-    }
     struct knee_shape s = *shape;
     struct knee_plan p = *plan;
     set_shape(&s, raw);
@@ -386,15 +382,14 @@ static knee_status finish(const struct raw *raw, const char *what, const char *c
     return KNEE_OK;
 }
 
-knee_status knee_megatron_read(const char *text, size_t length, const char *name,
-                               struct knee_shape *shape, struct knee_plan *plan, double *step_s,
-                               struct knee_err *err)
+knee_status knee_megatron_read(struct knee_named_text from, struct knee_shape *shape,
+                               struct knee_plan *plan, double *step_s, struct knee_err *err)
 {
     struct raw raw;
     memset(&raw, 0, sizeof raw);
     knee_raw_clear(numbers, NUMBERS, &raw);
-    const char *end = text + length;
-    for (const char *line = text; line < end;) {
+    const char *end = from.text + from.length;
+    for (const char *line = from.text; line < end;) {
         const char *stop = memchr(line, '\n', (size_t)(end - line));
         stop = stop ? stop : end;
         read_block_line(&raw, line, stop);
@@ -402,11 +397,13 @@ knee_status knee_megatron_read(const char *text, size_t length, const char *name
         line = stop + 1;
     }
     if (!(raw.hidden > 0))
-        read_options(&raw, text, end);
-    knee_status status =
-        finish(&raw, "Megatron arguments",
-               "give a log with its block of arguments, or a script with --hidden-size", name,
-               shape, plan, err);
+        read_options(&raw, from.text, end);
+    knee_status status = finish(&raw, shape, plan);
+    if (status) {
+        knee_fail(err, status, from.name,
+                  "no Megatron arguments: hidden size or layers are missing");
+        knee_hint(err, "give a log with its block of arguments, or a script with --hidden-size");
+    }
     if (!status && step_s)
         *step_s = knee_median(raw.times_ms, raw.times) / 1e3;
     return status;
@@ -459,7 +456,10 @@ knee_status knee_nemo_read(const char *text, size_t length, const char *name,
         if (is_override(at, stop))
             read_setting(&raw, at, stop);
     read_options(&raw, text, end); /* torchrun's counts */
-    return finish(&raw, "NeMo configuration",
-                  "give Megatron-Bridge's YAML with model.hidden_size, or its overrides", name,
-                  shape, plan, err);
+    knee_status status = finish(&raw, shape, plan);
+    if (status) {
+        knee_fail(err, status, name, "no NeMo configuration: hidden size or layers are missing");
+        knee_hint(err, "give Megatron-Bridge's YAML with model.hidden_size, or its overrides");
+    }
+    return status;
 }

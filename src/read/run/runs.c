@@ -20,6 +20,7 @@
 #include "job/models.h"
 #include "job/profile.h"
 #include "knee_runs.h"
+#include "read/run/runs_row.h"
 
 #include <math.h>
 #include <string.h>
@@ -73,10 +74,10 @@ static const struct {
     {"gradient_bytes", INTO(plan, gradient_bytes), 1},
     {"imbalance", INTO(plan, imbalance), 1},
     {"recompute_share", INTO(plan, recompute_share), 1},
-    {"cuda_graphs", INTO(plan, graphs), 1},
     {"extra_layers", INTO(shape, extra_layers), 1},
     {"linear_layers", INTO(shape, linear_layers), 1},
     {"lora_rank", INTO(shape, lora_rank), 1},
+    {"lora_attention", INTO(shape, lora_attention), 1},
     {"gpus_per_node", INTO(platform, hw.gpus_per_node), 1},
     {"nvlink_GBps", INTO(platform, hw.node_bandwidth_bytes_per_s), GB},
     {"peak_tflops", INTO(platform, peak_flops), 1e12},
@@ -88,101 +89,30 @@ static const struct {
 
 /* ---- Columns that are words ---- */
 
-enum word {
-    ID,
-    SET,
-    SOURCE,
-    GPU,
-    MODEL,
-    PRECISION,
-    ZERO,
-    RECOMPUTE,
-    OVERLAP,
-    NOTES,
-    CONFIG,
-    CURVE,
-    PROFILE,
-    WORDS
-};
 static const char *const words[WORDS] = {
-    "id",        "set",     "source", "gpu",         "model", "precision", "zero",
-    "recompute", "overlap", "notes",  "config_full", "curve", "profile",
+    "id",
+    "set",
+    "source",
+    "gpu",
+    "model",
+    "precision",
+    "zero",
+    "recompute",
+    "overlap",
+    "notes",
+    "config_full",
+    "curve",
+    "profile",
+    "cuda_graphs",
+    "graph_scope",
+    "ep_overlap",
+    "dispatcher",
+    "recompute_modules",
+    "fp8_attention",
+    "pipeline_layout",
+    "switches",
+    "match",
 };
-
-struct row {
-    const char *gpu; /* of rows that do not name one */
-    char word[WORDS][KNEE_CSV_TEXT];
-    char description[3 * KNEE_CSV_TEXT]; /* all that may name the software, in lower case */
-    struct knee_measured_run *run;
-};
-
-static void lower(char *text)
-{
-    for (; *text; text++)
-        *text = knee_lower(*text);
-}
-
-static void note(char out[KNEE_RUN_TEXT], const char *what)
-{
-    size_t used = strlen(out);
-    knee_format(out + used, KNEE_RUN_TEXT - used, "%s%s", used ? ", " : "", what);
-}
-
-static void skip(struct row *row, const char *fmt, const char *what)
-{
-    if (!row->run->skipped[0])
-        knee_format(row->run->skipped, KNEE_RUN_TEXT, fmt, what);
-}
-
-/* ---- GPU ---- */
-
-/* The number that stands before `unit` in a name like H100-96GB-HBM2e-500W; NaN: none does. */
-static double number_before(const char *text, const char *unit)
-{
-    for (const char *at = text; (at = strstr(at, unit)); at++) {
-        const char *start = at;
-        while (start > text && start[-1] >= '0' && start[-1] <= '9')
-            start--;
-        bool ends = !((at[strlen(unit)] >= 'a' && at[strlen(unit)] <= 'z'));
-        if (start < at && ends)
-            return knee_decimal_parse(start, NULL);
-    }
-    return NAN;
-}
-
-/* Tables give raw link rates; what collectives achieve of them is a matter of the kind of link. */
-static void achieve(struct knee_hardware *hw, const struct knee_gpu *gpu)
-{
-    const struct knee_cluster_preset *usual = knee_cluster_preset_named(gpu->cluster);
-    hw->node_bandwidth_bytes_per_s *= knee_link_named(usual->node_link)->achieved;
-    hw->bandwidth_bytes_per_s *= knee_link_named(usual->net_link)->achieved;
-    if (!isnan(hw->bandwidth_bytes_per_s) || !isnan(hw->node_bandwidth_bytes_per_s))
-        knee_cluster_from_preset(usual, &hw->cluster);
-}
-
-static const char *read_gpu(struct row *row)
-{
-    struct knee_platform *platform = &row->run->platform;
-    char text[KNEE_CSV_TEXT];
-    if (!row->word[GPU][0] && row->gpu)
-        knee_format(row->word[GPU], sizeof row->word[GPU], "%s", row->gpu);
-    knee_format(text, sizeof text, "%s", row->word[GPU]);
-    lower(text);
-    const struct knee_gpu *gpu = knee_gpu_in(text);
-    if (!gpu) {
-        skip(row, *text ? "there are no constants for %.60s" : "the GPU is not named",
-             row->word[GPU]);
-        return "";
-    }
-    platform->hw.gpu = knee_choice_find(&knee_gpu_names, gpu->name, "", NULL);
-    platform->power_cap_w = number_before(text, "w");
-    double size = number_before(text, "gb");
-    platform->memory_bytes = size * GB;
-    if (strcmp(gpu->name, "h100") == 0 && strstr(text, "hbm2e"))
-        platform->hw.memory_bytes_per_s = 2.4e12; /* the 96 GB part of cloud providers */
-    achieve(&platform->hw, gpu);
-    return gpu->name;
-}
 
 /* ---- Precision, sharding, recomputation, overlap ---- */
 
@@ -201,7 +131,7 @@ static int meaning_of(const struct meaning *table, size_t count, const char *tex
 }
 #define MEANING(table, text) meaning_of(table, sizeof table / sizeof *table, text)
 
-static void read_precision(struct row *row)
+static void read_precision(struct knee_run_row *row)
 {
     static const struct meaning table[] = {
         {"fp4", KNEE_FP4}, {"mx", KNEE_FP8_BLOCK}, {"block", KNEE_FP8_BLOCK}, {"row", KNEE_FP8_ROW},
@@ -210,23 +140,25 @@ static void read_precision(struct row *row)
     row->run->plan.precision = MEANING(table, row->word[PRECISION]);
     if (!row->word[PRECISION][0]) {
         row->run->plan.precision = KNEE_BF16;
-        note(row->run->assumed, "precision");
+        knee_run_note(row->run->assumed, "precision");
     } else if (row->run->plan.precision < 0) {
-        skip(row, "precision %.60s is not modelled", row->word[PRECISION]);
+        knee_run_skip(row, "precision %.60s is not modelled", row->word[PRECISION]);
     }
 }
 
-static void read_sharding(struct row *row, bool sharded_profile)
+static void read_sharding(struct knee_run_row *row, bool sharded_profile)
 {
     static const struct meaning table[] = {
-        {"grad-op", KNEE_ZERO2}, {"fsdp", KNEE_ZERO3},  {"3", KNEE_ZERO3},        {"2", KNEE_ZERO2},
-        {"1", KNEE_ZERO1},       {"0", KNEE_REPLICATE}, {"none", KNEE_REPLICATE},
+        {"grad-op", KNEE_ZERO2}, {"zero2", KNEE_ZERO2},    {"zero-2", KNEE_ZERO2},
+        {"zero1", KNEE_ZERO1},   {"zero-1", KNEE_ZERO1},   {"fsdp", KNEE_ZERO3},
+        {"3", KNEE_ZERO3},       {"2", KNEE_ZERO2},        {"1", KNEE_ZERO1},
+        {"0", KNEE_REPLICATE},   {"none", KNEE_REPLICATE},
     };
     struct knee_plan *plan = &row->run->plan;
     plan->shard = MEANING(table, row->word[ZERO]);
     if (plan->shard < 0) {
         plan->shard = sharded_profile ? KNEE_ZERO3 : KNEE_REPLICATE;
-        note(row->run->assumed, "zero");
+        knee_run_note(row->run->assumed, "zero");
     }
     /* sharded in the node and copied over nodes (for a TPU: slices) */
     static const char *const inside[] = {"hsdp", "hybrid", "in slice", "in node"};
@@ -239,7 +171,7 @@ static void read_sharding(struct row *row, bool sharded_profile)
         plan->shard_size = knee_decimal_parse(group + strlen("fsdp group "), NULL);
 }
 
-static void read_recompute(struct row *row)
+static void read_recompute(struct knee_run_row *row)
 {
     static const struct meaning table[] = {
         {"selective(op)", KNEE_BY_OP}, {"op", KNEE_BY_OP},  {"selective", KNEE_SELECTIVE},
@@ -247,12 +179,13 @@ static void read_recompute(struct row *row)
     };
     row->run->plan.recompute = MEANING(table, row->word[RECOMPUTE]);
     if (row->run->plan.recompute < 0)
-        note(row->run->assumed, "recompute");
+        knee_run_note(row->run->assumed, "recompute");
 }
 
 #define CANNOT_FIT 0.02 /* probability: what the account leaves open is given the benefit */
 
-/* Nobody recomputes more than it takes to fit: where a row does not say, the least that may fit. */
+/* Runs recompute no more than they need to fit. If a row does not give it, assume the least that
+ * may fit. */
 static void least_recompute(struct knee_measured_run *run, const struct knee_machine *machine)
 {
     struct knee_split split = knee_split_of(&run->shape, &machine->rates, &run->plan);
@@ -266,7 +199,7 @@ static void least_recompute(struct knee_measured_run *run, const struct knee_mac
     }
 }
 
-static void read_overlap(struct row *row)
+static void read_overlap(struct knee_run_row *row)
 {
     struct knee_plan *plan = &row->run->plan;
     const char *text = row->word[OVERLAP];
@@ -277,6 +210,111 @@ static void read_overlap(struct row *row)
     plan->drop_tokens = strstr(row->word[NOTES], "tokendrop") != NULL;
     if (isnan(plan->gradient_bytes) && strstr(row->word[NOTES], "mp mode pure"))
         plan->gradient_bytes = 2;
+}
+
+/* ---- Switches of a recipe ----
+ *
+ * Each switch has its own column, with the words of Megatron-Bridge's recipes or 0 and 1. If that
+ * is empty, the words of the columns "overlap" and "switches" decide. */
+
+/* Share of a layer's launches that a CUDA graph replaces. By how much of a layer the scopes of
+ * Transformer Engine's graphs cover; a graph of the whole step leaves the data and the optimizer.
+ */
+#define WHOLE_STEP_GRAPH 0.98
+#define LAYER_GRAPH      0.9
+#define ATTENTION_GRAPH  0.7
+#define ROUTER_GRAPH     0.4
+
+static double graphs_of(const struct knee_run_row *row, const char *said)
+{
+    const char *word = row->word[GRAPHS], *scope = row->word[GRAPH_SCOPE];
+    double share = knee_decimal_parse(word, NULL);
+    if (!*word)
+        word = said;
+    else if (share > 0 && share < 1)
+        return share;
+    if (strstr(word, "none") || strstr(word, "no cuda graph") || word[0] == '0')
+        return 0;
+    if (strstr(word, "full") || strstr(said, "full-iteration"))
+        return WHOLE_STEP_GRAPH;
+    if (strstr(scope, "attn") || strstr(scope, "mlp"))
+        return ATTENTION_GRAPH;
+    if (strstr(scope, "moe"))
+        return ROUTER_GRAPH;
+    bool any = strstr(word, "transformer_engine") || strstr(word, "cuda graph") || word[0] == '1';
+    return any ? LAYER_GRAPH : NAN;
+}
+
+/* 1 or 0 from a column, else from a phrase; NaN: neither says. */
+static double switch_of(const char *word, const char *said, const char *phrase)
+{
+    if (*word)
+        return word[0] == '1' || word[0] == 't' || word[0] == 'y';
+    return strstr(said, phrase) ? 1 : NAN;
+}
+
+/* A recipe that was found (column match: how many of its degrees agree) and names no dispatcher has
+ * the plain exchange. */
+static double dispatcher_of(const struct knee_run_row *row, const char *said)
+{
+    const char *word = row->word[DISPATCHER];
+    static const char *const once[] = {"deepep", "hybridep", "hybrid_ep", "1"};
+    const char *text = *word ? word : said;
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+        if (strstr(text, once[i]) && (*word || i < 3))
+            return 1;
+    bool found = row->word[MATCH][0] > '0';
+    return *word || found ? 0 : NAN;
+}
+
+/* Pieces of a layout such as Et*4|(t*4|)*14tmL: bars, those in parentheses as often as the group.
+ */
+static double layout_pieces(const char *text)
+{
+    double bars = 0, inside = 0;
+    bool group = false;
+    for (const char *at = text; *at; at++) {
+        if (*at == '(')
+            group = true, inside = 0;
+        else if (*at == ')') {
+            double times = at[1] == '*' ? knee_decimal_parse(at + 2, NULL) : 1;
+            bars += inside * (isnan(times) ? 1 : times);
+            group = false;
+        } else if (*at == '|')
+            *(group ? &inside : &bars) += 1;
+    }
+    return *text ? bars + 1 : NAN;
+}
+
+static void read_modules(struct knee_run_row *row)
+{
+    struct knee_plan *plan = &row->run->plan;
+    const char *word = row->word[MODULES];
+    if (!*word || strcmp(word, "none") == 0 || word[0] == '0')
+        return;
+    plan->modules = knee_choice_find(&knee_modules_names, word, "", NULL);
+    if (plan->modules < 0)
+        knee_run_note(row->run->assumed, "recompute_modules");
+    else if (plan->recompute < KNEE_SELECTIVE)
+        plan->recompute = KNEE_SELECTIVE;
+}
+
+static void read_switches(struct knee_run_row *row)
+{
+    struct knee_plan *plan = &row->run->plan;
+    char said[2 * KNEE_CSV_TEXT];
+    knee_format(said, sizeof said, "%.400s; %.400s", row->word[OVERLAP], row->word[SWITCHES]);
+    plan->graphs = graphs_of(row, said);
+    plan->overlap_ep = switch_of(row->word[EP_OVERLAP], said, "moe 1f1b overlap");
+    plan->fp8_attention = switch_of(row->word[FP8_ATTENTION], said, "fp8 attention");
+    if (isnan(plan->dedup))
+        plan->dedup = dispatcher_of(row, said);
+    double pieces = layout_pieces(row->word[LAYOUT]);
+    if (isnan(plan->vp) && plan->pp >= 1 && !isnan(pieces))
+        plan->vp = fmax(1, floor(pieces / plan->pp));
+    if (isnan(row->run->shape.extra_layers) && strstr(row->word[NOTES], "multi-token-prediction"))
+        row->run->shape.extra_layers = 1;
+    read_modules(row);
 }
 
 /* ---- What a row does not say ---- */
@@ -291,16 +329,21 @@ static bool in_line(int profile, const char *base)
     return false;
 }
 
-/* Megatron-Core's recipes interleave as finely as the layers allow, older ones with two pieces. */
+/* Recipes interleave as finely as the layers allow (embedding and loss may stand in for a layer
+ * each, as in knee_plan_stages()), those of 2021 with two pieces. */
 static double usual_pieces(const struct knee_measured_run *run)
 {
     double layers = run->shape.layers, pp = run->plan.pp, most = 1;
     if (!(pp > 1))
         return 1;
     for (double pieces = 1; pieces * pp <= layers; pieces++)
-        if (fmod(layers, pieces * pp) == 0)
+        if (fmod(layers, pieces * pp) == 0 ||
+            (layers + 2 > pieces * pp && fmod(layers + 2, pieces * pp) == 0))
             most = pieces;
-    return in_line(run->platform.profile, "megatron-core") ? most : fmin(most, 2);
+    double share = run->plan.gpus / (pp * (isnan(run->plan.tp) ? 1 : run->plan.tp));
+    if (run->plan.global_batch / (share * fmax(1, run->plan.micro_batch)) < pp)
+        return 1; /* too few micro-batches to interleave */
+    return in_line(run->platform.profile, "megatron-lm") ? fmin(most, 2) : most;
 }
 
 static void assume(struct knee_measured_run *run, double *field, double value, const char *name)
@@ -309,7 +352,7 @@ static void assume(struct knee_measured_run *run, double *field, double value, c
         return;
     *field = value;
     if (name)
-        note(run->assumed, name);
+        knee_run_note(run->assumed, name);
 }
 
 static void fill_usual(struct knee_measured_run *run)
@@ -326,12 +369,12 @@ static void fill_usual(struct knee_measured_run *run)
     bool cut = strcmp(profile->family, "nemo") == 0 && profile->version < 25;
     assume(run, &plan->etp, cut && run->shape.experts > 1 ? plan->tp : 1, NULL);
     if (isnan(plan->micro_batch))
-        note(run->assumed, "micro_batch");
+        knee_run_note(run->assumed, "micro_batch");
 }
 
 /* ---- A row ---- */
 
-static void read_profile(struct row *row, const char *gpu)
+static void read_profile(struct knee_run_row *row, const char *gpu)
 {
     struct knee_platform *platform = &row->run->platform;
     if (row->word[PROFILE][0])
@@ -339,7 +382,7 @@ static void read_profile(struct row *row, const char *gpu)
     else
         platform->profile = knee_profile_pick(row->description, gpu, row->word[PRECISION]);
     if (platform->profile < 0) {
-        skip(row, "there is no profile '%.60s'", row->word[PROFILE]);
+        knee_run_skip(row, "unknown profile '%.60s'", row->word[PROFILE]);
         platform->profile = knee_profile_row("generic");
     }
 }
@@ -353,30 +396,35 @@ static bool says_lora(const char *text)
     return false;
 }
 
-/* Layers that the columns have no place for: said, not taken as plain attention. */
-static void check_layers(struct row *row)
+/* Layers for which the columns have no place are reported, not taken as plain attention. */
+static void check_layers(struct knee_run_row *row)
 {
     static const char *const hybrids[] = {"mamba",     "jamba",      "zamba",      "nemotron-h",
                                           "nemotronh", "nemotron-3", "qwen3-next", "falcon-h1"};
     char model[KNEE_RUN_TEXT];
     knee_format(model, sizeof model, "%s", row->run->model);
-    lower(model);
+    knee_run_lower(model);
     for (size_t i = 0; i < sizeof hybrids / sizeof *hybrids; i++)
         if (strstr(model, hybrids[i]) && isnan(row->run->shape.linear_layers))
-            skip(row, "which layers of %.40s have state space is not given", row->run->model);
+            knee_run_skip(row, "which layers of %.40s have state space is not given",
+                          row->run->model);
     if ((says_lora(row->description) || says_lora(model)) && isnan(row->run->shape.lora_rank)) {
         row->run->shape.lora_rank = USUAL_RANK;
-        note(row->run->assumed, "lora_rank");
+        knee_run_note(row->run->assumed, "lora_rank");
     }
+    /* MLPerf's benchmark has adapters on attention's maps alone. */
+    if (row->run->shape.lora_rank > 0 && isnan(row->run->shape.lora_attention))
+        row->run->shape.lora_attention = strstr(row->description, "mlperf") != NULL;
 }
 
 /* A preset of the same name and width knows what the columns do not: latent attention, windows. */
-static void read_shape(struct row *row)
+static void read_shape(struct knee_run_row *row)
 {
     struct knee_measured_run *run = row->run;
     const struct knee_model *preset = knee_model_named(run->model);
     if (isnan(run->shape.hidden) && !preset)
-        skip(row, "the shape of %.60s is not given", *run->model ? run->model : "the model");
+        knee_run_skip(row, "the shape of %.60s is not given",
+                      *run->model ? run->model : "the model");
     if (run->shape.experts <= 1)
         run->shape.experts = NAN;
     if (preset && (isnan(run->shape.hidden) || run->shape.hidden == preset->hidden))
@@ -384,11 +432,11 @@ static void read_shape(struct row *row)
     check_layers(row);
     struct knee_err err;
     if (!run->skipped[0] && knee_shape_complete(&run->shape, &err))
-        skip(row, "%.90s", err.what);
+        knee_run_skip(row, "%.90s", err.what);
 }
 
 /* Numbers that no such thing has, and counts that are not whole. */
-static void check_ranges(struct row *row)
+static void check_ranges(struct knee_run_row *row)
 {
     struct knee_measured_run *run = row->run;
     const struct knee_key *wrong = knee_keys_out_of_range(&knee_shape_keys, &run->shape);
@@ -397,14 +445,14 @@ static void check_ranges(struct row *row)
     if (!wrong)
         wrong = knee_keys_out_of_range(&knee_platform_keys, &run->platform);
     if (wrong)
-        skip(row, "%.40s is out of range", wrong->name);
+        knee_run_skip(row, "%.40s is out of range", wrong->name);
     if (!isnan(run->plan.gpus) && !(run->plan.gpus >= 1 && run->plan.gpus <= KNEE_WORKERS_MAX))
-        skip(row, "%s", "n_gpus is out of range");
+        knee_run_skip(row, "%s", "n_gpus is out of range");
     if (!isnan(run->plan.dp) && !(run->plan.dp >= 1 && run->plan.dp <= KNEE_WORKERS_MAX))
-        skip(row, "%s", "dp is out of range");
+        knee_run_skip(row, "%s", "dp is out of range");
 }
 
-static void check_run(struct row *row)
+static void check_run(struct knee_run_row *row)
 {
     struct knee_measured_run *run = row->run;
     struct knee_machine machine;
@@ -412,15 +460,15 @@ static void check_run(struct row *row)
     bool told = run->plan.recompute >= 0;
     check_ranges(row);
     if (!(run->step_s > 0))
-        skip(row, "%s", "no step time");
+        knee_run_skip(row, "%s", "no step time");
     if (!run->skipped[0] && isnan(run->plan.gpus))
-        skip(row, "%s", "the number of GPUs is not given");
+        knee_run_skip(row, "%s", "the number of GPUs is not given");
     if (!run->skipped[0] && isnan(run->plan.global_batch))
-        skip(row, "%s", "the global batch is not given");
+        knee_run_skip(row, "%s", "the global batch is not given");
     if (!run->skipped[0] && knee_machine_init(&run->platform, NULL, &machine, &err))
-        skip(row, "%.90s", err.what);
+        knee_run_skip(row, "%.90s", err.what);
     if (!run->skipped[0] && knee_plan_complete(&run->plan, &run->shape, &machine, &err))
-        skip(row, "%.90s", err.what);
+        knee_run_skip(row, "%.90s", err.what);
     /* A vendor's recipe or a compiler has little of it, in ways that the account does not know:
      * taken as none, which was seen to be nearer than the least that fits. */
     told = told || row->word[RECOMPUTE][0] != '\0';
@@ -428,7 +476,7 @@ static void check_run(struct row *row)
         least_recompute(run, &machine);
 }
 
-static void read_words(struct row *row)
+static void read_words(struct knee_run_row *row)
 {
     struct knee_measured_run *run = row->run;
     knee_format(run->id, sizeof run->id, "%.90s", row->word[ID]);
@@ -441,21 +489,24 @@ static void read_words(struct row *row)
     run->full_config = row->word[CONFIG][0] != 'N';
     knee_format(row->description, sizeof row->description, "%.400s; %.400s; %.400s; %.400s",
                 row->word[SET], row->word[SOURCE], row->word[NOTES], row->word[OVERLAP]);
-    lower(row->description);
-    static const enum word read_lower[] = {PRECISION, ZERO, RECOMPUTE, OVERLAP, NOTES};
+    knee_run_lower(row->description);
+    static const enum word read_lower[] = {PRECISION, ZERO,       RECOMPUTE,     OVERLAP,
+                                           NOTES,     GRAPHS,     GRAPH_SCOPE,   EP_OVERLAP,
+                                           MODULES,   DISPATCHER, FP8_ATTENTION, SWITCHES};
     for (size_t i = 0; i < sizeof read_lower / sizeof *read_lower; i++)
-        lower(row->word[read_lower[i]]);
+        knee_run_lower(row->word[read_lower[i]]);
 }
 
-static void read_row(struct row *row)
+static void read_row(struct knee_run_row *row)
 {
     read_words(row);
-    const char *gpu = read_gpu(row);
+    const char *gpu = knee_run_gpu(row);
     read_profile(row, gpu);
     read_precision(row);
     read_sharding(row, in_line(row->run->platform.profile, "fsdp"));
     read_recompute(row);
     read_overlap(row);
+    read_switches(row);
     check_ranges(row);
     read_shape(row);
     fill_usual(row->run);
@@ -492,7 +543,7 @@ static knee_status find_columns(const struct knee_csv *csv, const char *name,
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (column_of(csv, needed[i]) == KNEE_CSV_FIELDS) {
             knee_fail(err, KNEE_INPUT, name, "the table has no column '%s'", needed[i]);
-            knee_hint(err, "docs/validate.md lists the columns");
+            knee_hint(err, "docs/evidence/validate.md lists the columns");
             return KNEE_INPUT;
         }
     return KNEE_OK;
@@ -508,7 +559,8 @@ static void clear_run(struct knee_measured_run *run)
     knee_platform_init(&run->platform);
 }
 
-static void take_row(const struct knee_csv *csv, const struct columns *columns, struct row *row)
+static void take_row(const struct knee_csv *csv, const struct columns *columns,
+                     struct knee_run_row *row)
 {
     struct knee_measured_run *run = row->run;
     char text[64];
@@ -520,7 +572,7 @@ static void take_row(const struct knee_csv *csv, const struct columns *columns, 
         knee_csv_text(csv, columns->number[i], text, sizeof text);
         if (*text && knee_number_parse(text, KNEE_UNIT_COUNT, "", &value, NULL)) {
             value = NAN;
-            skip(row, "%.40s is not a number", text);
+            knee_run_skip(row, "%.40s is not a number", text);
         }
         *(double *)(void *)((char *)run + numbers[i].offset) = value * numbers[i].scale;
     }
@@ -528,8 +580,8 @@ static void take_row(const struct knee_csv *csv, const struct columns *columns, 
 }
 
 /* Room for one more run, which goes to row->run. */
-static knee_status next_run(struct knee_runs *runs, size_t *room, const char *name, struct row *row,
-                            struct knee_err *err)
+static knee_status next_run(struct knee_runs *runs, size_t *room, const char *name,
+                            struct knee_run_row *row, struct knee_err *err)
 {
     if (runs->count >= ROWS_MAX)
         return knee_fail(err, KNEE_INPUT, name, "more than %d rows", ROWS_MAX);
@@ -545,8 +597,9 @@ static knee_status next_run(struct knee_runs *runs, size_t *room, const char *na
     return KNEE_OK;
 }
 
-static knee_status read_table(const char *data, size_t length, const char *name, struct row *row,
-                              struct knee_runs *runs, struct knee_err *err)
+static knee_status read_table(const char *data, size_t length, const char *name,
+                              struct knee_run_row *row, struct knee_runs *runs,
+                              struct knee_err *err)
 {
     struct knee_csv csv;
     struct columns columns;
@@ -613,7 +666,8 @@ static const char *read_step(const char *line, size_t length, struct knee_measur
     return v.error;
 }
 
-static void take_step(struct row *row, size_t line, size_t phase, double seconds, bool compiled)
+static void take_step(struct knee_run_row *row, size_t line, size_t phase, double seconds,
+                      bool compiled)
 {
     struct knee_measured_run *run = row->run;
     memset(row->word, 0, sizeof row->word);
@@ -630,7 +684,7 @@ static void take_step(struct row *row, size_t line, size_t phase, double seconds
     knee_format(row->description, sizeof row->description, "pytorch %s",
                 compiled ? "compile" : "eager");
     knee_format(run->gpu, sizeof run->gpu, "%.90s", row->gpu ? row->gpu : "");
-    read_profile(row, read_gpu(row));
+    read_profile(row, knee_run_gpu(row));
     check_ranges(row);
     read_shape(row);
     fill_usual(run);
@@ -638,8 +692,9 @@ static void take_step(struct row *row, size_t line, size_t phase, double seconds
     check_run(row);
 }
 
-static knee_status read_steps(const char *data, size_t length, const char *name, struct row *row,
-                              struct knee_runs *runs, struct knee_err *err)
+static knee_status read_steps(const char *data, size_t length, const char *name,
+                              struct knee_run_row *row, struct knee_runs *runs,
+                              struct knee_err *err)
 {
     size_t room = 0, line = 0;
     for (const char *at = data, *end = data + length; at < end;) {
@@ -668,22 +723,22 @@ static knee_status read_steps(const char *data, size_t length, const char *name,
     return KNEE_OK;
 }
 
-knee_status knee_runs_read(const char *data, size_t length, const char *name, const char *gpu,
+knee_status knee_runs_read(struct knee_named_text from, const char *gpu,
                            const struct knee_alloc *alloc, struct knee_runs *out,
                            struct knee_err *err)
 {
     struct knee_runs runs = {.alloc = alloc};
-    struct row *row = knee_resize(alloc, NULL, sizeof *row);
+    struct knee_run_row *row = knee_resize(alloc, NULL, sizeof *row);
     if (!row)
-        return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
+        return knee_fail(err, KNEE_SYSTEM, from.name, "out of memory");
     memset(row, 0, sizeof *row);
     row->gpu = gpu;
-    bool lines = length > 0 && data[0] == '{';
-    knee_status status = lines ? read_steps(data, length, name, row, &runs, err)
-                               : read_table(data, length, name, row, &runs, err);
+    bool lines = from.length > 0 && from.text[0] == '{';
+    knee_status status = lines ? read_steps(from.text, from.length, from.name, row, &runs, err)
+                               : read_table(from.text, from.length, from.name, row, &runs, err);
     knee_resize(alloc, row, 0);
     if (!status && runs.count == 0)
-        status = knee_fail(err, KNEE_INPUT, name, "the table has no rows");
+        status = knee_fail(err, KNEE_INPUT, from.name, "the table has no rows");
     if (status) {
         knee_runs_release(&runs);
         return status;

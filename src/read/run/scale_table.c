@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of measured runs, one a row: worker count, and the step or a rate with the batch. Names
- * of columns are those that people use; `curve` tells several jobs apart.
+ * A table of measured runs, one per row: the GPU count, and the step or a rate with the batch.
+ * Column names are those in common use; `curve` separates several jobs.
  */
 #include "base/csv.h"
 #include "base/error.h"
@@ -118,6 +118,15 @@ static double first(double a, double b)
     return isnan(a) ? b : a;
 }
 
+/* Workers of one copy of the model; NaN: the table does not say. */
+static double replica(const struct table *t)
+{
+    double tp = number(t, COLUMN_TP), pp = number(t, COLUMN_PP), cp = number(t, COLUMN_CP);
+    if (isnan(tp) && isnan(pp) && isnan(cp))
+        return NAN;
+    return first(tp, 1) * first(pp, 1) * first(cp, 1);
+}
+
 /* False: the row has no count or nothing timed. */
 static bool read_row(const struct table *t, struct knee_scale_row *row)
 {
@@ -136,9 +145,7 @@ static bool read_row(const struct table *t, struct knee_scale_row *row)
                                    .step_s = step_s,
                                    .p95_s = NAN,
                                    .batch = batch,
-                                   .replica = first(number(t, COLUMN_TP), 1) *
-                                              first(number(t, COLUMN_PP), 1) *
-                                              first(number(t, COLUMN_CP), 1),
+                                   .replica = replica(t),
                                    .error = NAN,
                                    .tokens_per_s = first(tokens, batch * seq / step_s),
                                    .ratio = NAN,
@@ -149,15 +156,15 @@ static bool read_row(const struct table *t, struct knee_scale_row *row)
     return workers >= 1 && workers <= KNEE_WORKERS_MAX && step_s > 0 && step_s < 1e9;
 }
 
-knee_status knee_scale_table_read(const char *data, size_t length, const char *name,
-                                  const char *curve, struct knee_scale_row *rows, size_t room,
-                                  size_t *count, size_t *refused, struct knee_err *err)
+knee_status knee_scale_table_read(struct knee_named_text from, const char *curve,
+                                  const struct knee_scale_table *out, struct knee_err *err)
 {
+    const char *name = from.name;
     struct table t;
     size_t used = 0, bad = 0;
     char seen[KNEE_TRAIN_TEXT] = "";
-    if (!begin(&t, data, length))
-        return knee_fail(err, KNEE_INPUT, name, "no table of worker counts and steps");
+    if (!begin(&t, from.text, from.length))
+        return knee_fail(err, KNEE_INPUT, name, "no table of GPU counts and steps");
     while (knee_csv_row(&t.csv)) {
         char text[KNEE_TRAIN_TEXT] = "";
         if (t.at[COLUMN_CURVE] < KNEE_CSV_FIELDS)
@@ -171,19 +178,20 @@ knee_status knee_scale_table_read(const char *data, size_t length, const char *n
             return KNEE_INPUT;
         }
         knee_format(seen, sizeof seen, "%s", text);
-        if (used == room)
-            return knee_fail(err, KNEE_INPUT, name, "more than %zu runs", room);
-        if (!read_row(&t, &rows[used])) {
+        if (used == out->room)
+            return knee_fail(err, KNEE_INPUT, name, "more than %zu runs", out->room);
+        struct knee_scale_row *row = &out->rows[used];
+        if (!read_row(&t, row)) {
             bad++;
             continue;
         }
-        knee_format(rows[used].source, sizeof rows[used].source, "%.80s:%zu", name, t.csv.line);
+        knee_format(row->source, sizeof row->source, "%.80s:%zu", name, t.csv.line);
         used++;
     }
     if (used == 0)
-        return knee_fail(err, KNEE_INPUT, name, "no row with a worker count and a step%s",
+        return knee_fail(err, KNEE_INPUT, name, "no row with a GPU count and a step%s",
                          curve ? " on this curve" : "");
-    *count = used;
-    *refused = bad;
+    *out->count = used;
+    *out->refused = bad;
     return KNEE_OK;
 }

@@ -15,6 +15,7 @@
 
 #define ARGUMENT_LINES 2000
 #define BLOCK_BYTES    ((size_t)1 << 20)
+#define ENOUGH_ROWS    2 /* a log with fewer rows of known shape is looked at again */
 
 /* Pattern ids: formats first, then facts, then the beginnings of blocks. */
 static unsigned fact_id(void)
@@ -27,7 +28,12 @@ static unsigned block_id(void)
     return fact_id() + (unsigned)knee_train_fact_count();
 }
 
-enum { BLOCK_ARGUMENTS, BLOCK_DEEPSPEED, BLOCK_NANOTRON };
+enum { BLOCK_ARGUMENTS, BLOCK_DEEPSPEED, BLOCK_NANOTRON, BLOCKS };
+
+static unsigned event_id(void)
+{
+    return block_id() + BLOCKS;
+}
 
 struct knee_train_reader *knee_train_begin(const char *name, const struct knee_alloc *alloc)
 {
@@ -35,7 +41,7 @@ struct knee_train_reader *knee_train_begin(const char *name, const struct knee_a
     if (!r)
         return NULL;
     memset(r, 0, sizeof *r);
-    r->alloc = r->arguments.alloc = r->deepspeed.alloc = r->document.alloc = alloc;
+    r->alloc = r->arguments.alloc = r->deepspeed.alloc = r->document.alloc = r->kept.alloc = alloc;
     knee_slice_copy(knee_slice_of(name), r->name, sizeof r->name);
     for (unsigned f = 0; f < knee_train_format_count; f++)
         for (size_t m = 0; m < TRAIN_MARKS; m++)
@@ -44,8 +50,10 @@ struct knee_train_reader *knee_train_begin(const char *name, const struct knee_a
     knee_train_finder_add(&r->finder, "- arguments -", block_id() + BLOCK_ARGUMENTS);
     knee_train_finder_add(&r->finder, "json = {", block_id() + BLOCK_DEEPSPEED);
     knee_train_finder_add(&r->finder, "Config(general=GeneralArgs(", block_id() + BLOCK_NANOTRON);
+    knee_train_event_marks(&r->finder, event_id());
     knee_train_finder_ready(&r->finder);
     knee_train_facts_init(&r->facts);
+    knee_train_words_init(&r->words);
     r->stride = 1;
     r->rank = -1;
     r->first_line = true;
@@ -64,9 +72,11 @@ void knee_train_abandon(struct knee_train_reader *r)
     knee_resize(r->alloc, r->buffer, 0);
     knee_resize(r->alloc, r->clean, 0);
     knee_resize(r->alloc, r->raw, 0);
+    knee_resize(r->alloc, r->events.row, 0);
     knee_text_release(&r->arguments);
     knee_text_release(&r->deepspeed);
     knee_text_release(&r->document);
+    knee_text_release(&r->kept);
     knee_resize(r->alloc, r, 0);
 }
 
@@ -125,26 +135,15 @@ static bool says_something(const struct train_raw *raw)
     static const enum train_what any[] = {
         TRAIN_SECONDS,       TRAIN_ELAPSED,        TRAIN_SAMPLES_PER_S, TRAIN_TOKENS_PER_S,
         TRAIN_WORKER_TOKENS, TRAIN_WORKER_SAMPLES, TRAIN_STEPS_PER_S,   TRAIN_LOSS,
-        TRAIN_EVAL,          TRAIN_RUNTIME,        TRAIN_INTERVAL,      TRAIN_PART};
+        TRAIN_EVAL,          TRAIN_RUNTIME,        TRAIN_INTERVAL,      TRAIN_PART,
+        TRAIN_BLOCK_S,       TRAIN_RUN_RATE,       TRAIN_MEAN_S};
     for (size_t i = 0; i < sizeof any / sizeof *any; i++)
         if (!isnan(raw->value[any[i]]))
             return true;
     return false;
 }
 
-static void read_pairs(const struct train_format *format, struct knee_slice text,
-                       struct train_raw *raw)
-{
-    struct train_pairs pairs = {text.at, text.at + text.length, format->flags & TRAIN_SUFFIXES};
-    struct train_pair pair;
-    while (knee_train_pairs_next(&pairs, &pair)) {
-        const struct train_key *key = knee_train_key_find(format->keys, pair.name, pair.length);
-        if (key && (isnan(raw->value[key->what]) || format->flags & TRAIN_COUNT_LAST))
-            raw->value[key->what] = knee_train_value(key, &pair);
-    }
-}
-
-/* The first rank that speaks is listened to. */
+/* Only the first rank that prints is read. */
 static bool other_rank(struct knee_train_reader *r, struct knee_slice line)
 {
     double of;
@@ -162,6 +161,21 @@ static bool other_rank(struct knee_train_reader *r, struct knee_slice line)
     return true;
 }
 
+/* The line's own date and time; else one that a pair gave in seconds since 1970; else the time of
+ * day, which goes back at midnight. */
+static void set_stamp(struct knee_train_reader *r, struct knee_slice line, struct train_raw *raw)
+{
+    double stamp = knee_train_stamp(line), clock;
+    if (isnan(stamp) && raw->value[TRAIN_STAMP] > 1e8)
+        return;
+    raw->value[TRAIN_STAMP] = stamp;
+    if (!isnan(stamp) || isnan(clock = knee_train_time_of_day(line)))
+        return;
+    r->day_s += clock < r->clock_s - 43200 ? 86400 : 0;
+    r->clock_s = clock;
+    raw->value[TRAIN_STAMP] = r->day_s + clock;
+}
+
 static void read_row(struct knee_train_reader *r, unsigned format, struct train_line line)
 {
     const struct train_format *f = &knee_train_formats[format];
@@ -173,9 +187,9 @@ static void read_row(struct knee_train_reader *r, unsigned format, struct train_
     if (f->read)
         good = f->read(r, line, &raw);
     else
-        read_pairs(f, line.text, &raw);
+        knee_train_read_pairs(r, f, line.text, &raw);
     if (!(f->flags & TRAIN_NO_STAMP))
-        raw.value[TRAIN_STAMP] = knee_train_stamp(line.text);
+        set_stamp(r, line.text, &raw);
     if (!good || !says_something(&raw)) {
         r->counts.unusable += f->read == NULL && !(f->flags & TRAIN_LAST_RESORT);
         return;
@@ -187,6 +201,8 @@ static void read_row(struct knee_train_reader *r, unsigned format, struct train_
     if (r->stride > 1 && f->read && passed_over(r))
         return;
     r->counts.used++;
+    r->timed_rows += knee_train_has_time(&raw) &&
+                     (!isnan(raw.value[TRAIN_STEP]) || !isnan(raw.value[TRAIN_SECONDS]));
     knee_train_row_add(r, &raw);
 }
 
@@ -324,10 +340,9 @@ enum train_what knee_train_column(const char *text, double *scale)
         name[used++] = c;
     }
     name[used] = '\0';
-    const struct train_key *key =
-        used ? knee_train_key_find(knee_train_table_keys, name, used) : NULL;
+    const struct train_key *key = used ? knee_train_table_key(name, used) : NULL;
     *scale = key ? key->scale : 1;
-    return key ? key->what : TRAIN_NOTHING;
+    return key ? key->what == TRAIN_TIME ? TRAIN_NOTHING : key->what : TRAIN_NOTHING;
 }
 
 /* A first line whose words are names of columns, a step and something beside it among them. */
@@ -371,8 +386,12 @@ static void table_line(struct knee_train_reader *r, struct knee_slice line)
         char text[64];
         double value;
         knee_csv_text(&csv, i, text, sizeof text);
-        if (r->column[i].what != TRAIN_NOTHING && knee_slice_number(knee_slice_of(text), &value))
+        if (r->column[i].what == TRAIN_NOTHING)
+            continue;
+        if (knee_slice_number(knee_slice_of(text), &value))
             raw.value[r->column[i].what] = value * r->column[i].scale;
+        else if (r->column[i].what == TRAIN_STAMP)
+            raw.value[TRAIN_STAMP] = knee_train_stamp(knee_slice_of(text));
     }
     if (!says_something(&raw)) {
         r->counts.unusable++;
@@ -418,11 +437,14 @@ static void marked_line(struct knee_train_reader *r, struct knee_slice given, si
         }
         if (format < fact_id() && !(knee_train_formats[format].flags & TRAIN_LAST_RESORT))
             break;
-        if (id >= block_id()) {
+        if (id >= event_id()) {
+            r->failed = !knee_train_event_read(r, id - event_id(), line, at) || r->failed;
+            fact = true;
+        } else if (id >= block_id()) {
             begin_block(r, id - block_id(), line, at);
             return;
         }
-        if (id >= fact_id())
+        if (id >= fact_id() && id < block_id())
             fact = knee_train_fact_read(&r->facts, id - fact_id(), line, at) || fact;
         at = knee_train_finder_next(&r->finder, line.at, line.length, at + 1, &id);
     }
@@ -545,7 +567,7 @@ static void push_events(struct knee_train_reader *r, const char *data, size_t si
     knee_text_add(&r->document, data, size < room ? size : room);
 }
 
-/* How many lines end here; carriage returns before newlines are no lines of their own. */
+/* Number of lines that end here; a carriage return before a newline does not count as a line. */
 static size_t count_lines(const char *data, size_t length)
 {
     size_t count = 0;
@@ -591,6 +613,11 @@ void knee_train_push(struct knee_train_reader *r, const char *data, size_t size)
         return;
     }
     r->counts.lines += count_lines(data, size);
+    knee_train_tail(&r->events, data, size);
+    if (r->timed_rows < ENOUGH_ROWS && r->kept.length < TRAIN_KEPT_MAX)
+        knee_text_add(&r->kept, data,
+                      size < TRAIN_KEPT_MAX - r->kept.length ? size
+                                                             : TRAIN_KEPT_MAX - r->kept.length);
     while (size > 0) {
         size_t take = r->used || r->first_line ? line_end(data, size, 0) + 1 : 0;
         size_t room = TRAIN_CHUNK - r->used;
@@ -623,6 +650,8 @@ knee_status knee_train_end(struct knee_train_reader *r, struct knee_train_log *o
     }
     if (r->state == TRAIN_DOCUMENT)
         knee_train_document_read(r);
+    if (r->state == TRAIN_TEXT && r->timed_rows < ENOUGH_ROWS)
+        knee_train_read_unknown(r, format_named("lines with time stamps"));
     if (r->state == TRAIN_EVENTS && r->document.data)
         knee_train_events_read(r, format_named("TensorBoard"));
     memcpy(log.name, r->name, sizeof log.name);

@@ -9,6 +9,7 @@
 #include "base/fold.h"
 #include "base/format.h"
 #include "base/keys.h"
+#include "cluster/gpu_words.h"
 #include "knee_read.h"
 
 #include <math.h>
@@ -23,6 +24,9 @@ enum fact_kind {
     FACT_AFTER,   /* the number after a stroke: 1/8 */
     FACT_DEGREES, /* "['pp', 'dp'], [2, 4]" */
     FACT_FIELDS,  /* several "name=value," in parentheses: a model */
+    FACT_BEFORE,  /* the number before the mark */
+    FACT_TASKS,   /* "--ntasks=64 --ntasks-per-node=8": tasks, where a node has several */
+    FACT_GPU,     /* words that name a GPU */
 };
 
 #define FACT(text, field, kind, from)                                                              \
@@ -42,6 +46,18 @@ static const struct {
     FACT("World size: ", workers, FACT_NUMBER, "world size"),
     FACT("WORLD_SIZE: ", workers, FACT_NUMBER, "world size"),
     FACT("WORLD_SIZE=", workers, FACT_NUMBER, "world size"),
+    FACT("world_size: ", workers, FACT_NUMBER, "world size"),
+    FACT("world_size\": ", workers, FACT_NUMBER, "world size"),
+    FACT("world_size': ", workers, FACT_NUMBER, "world size"),
+    FACT(" world_size ..", workers, FACT_NUMBER, "world size"),
+    FACT(" nranks ", workers, FACT_NUMBER, "NCCL's nranks"),
+    FACT(" nranks: ", workers, FACT_NUMBER, "NCCL's nranks"),
+    FACT(" devices (GPUs", workers, FACT_BEFORE, "device line"),
+    FACT("Num GPUs = ", workers, FACT_NUMBER, "device line"),
+    FACT("Num GPUs used = ", workers, FACT_NUMBER, "device line"),
+    FACT("GPU number: ", workers, FACT_NUMBER, "device line"),
+    FACT("Num processes: ", workers, FACT_NUMBER, "world size"),
+    FACT("--ntasks-per-node=", workers, FACT_TASKS, "launch command"),
     FACT("dist_world_size=", workers, FACT_NUMBER, "world size"),
     FACT("world_size=", workers, FACT_NUMBER, "world size"),
     FACT("Num_devices: ", workers, FACT_NUMBER, "world size"),
@@ -54,6 +70,10 @@ static const struct {
     FACT("--nproc_per_node", per_node, FACT_NUMBER, NULL),
     FACT("--nproc-per-node", per_node, FACT_NUMBER, NULL),
     FACT("--num_gpus", per_node, FACT_NUMBER, NULL),
+    FACT(", num_gpus=", per_node, FACT_NUMBER, NULL),
+    FACT("trainer.n_gpus_per_node=", per_node, FACT_NUMBER, NULL),
+    FACT("trainer.nnodes=", nodes, FACT_NUMBER, NULL),
+    FACT(", num_machines=", nodes, FACT_NUMBER, NULL),
     FACT("--nnodes", nodes, FACT_NUMBER, NULL),
     FACT("--num_nodes", nodes, FACT_NUMBER, NULL),
     FACT("device mesh with parallelism:", mesh, FACT_PARTS, "mesh"),
@@ -88,10 +108,15 @@ static const struct {
     FACT("param head_dim: ", head_dim, FACT_NUMBER, NULL),
     FACT("param vocab_size: ", vocab, FACT_NUMBER, NULL),
     FACT("capacity: ", gpu, FACT_TEXT, NULL),
+    FACT("NVIDIA ", gpu, FACT_GPU, NULL),
+    FACT("Tesla ", gpu, FACT_GPU, NULL),
+    FACT("GeForce ", gpu, FACT_GPU, NULL),
     FACT("mModel ", model, FACT_TEXT, NULL),
     FACT(" - Model ", model, FACT_TEXT, NULL),
     FACT("Number of parameters: ", params, FACT_NUMBER, NULL),
     FACT("num. model params: ", params, FACT_NUMBER, NULL),
+    FACT("Number of trainable parameters = ", params, FACT_NUMBER, NULL),
+    FACT("number of parameters: ", params, FACT_NUMBER, NULL),
 };
 
 size_t knee_train_fact_count(void)
@@ -109,8 +134,9 @@ void knee_train_facts_init(struct train_facts *facts)
 {
     memset(facts, 0, sizeof *facts);
     facts->workers_from = "";
-    for (double *field = &facts->workers; field <= &facts->block_samples; field++)
-        *field = NAN;
+    for (size_t at = offsetof(struct train_facts, workers);
+         at <= offsetof(struct train_facts, block_samples); at += sizeof(double))
+        *(double *)(void *)((char *)facts + at) = NAN;
 }
 
 /* ---- Reading one ---- */
@@ -170,7 +196,7 @@ static void take_parts(struct train_facts *facts, struct knee_slice rest)
         }
 }
 
-/* dp_replicate x dp_shard x cp x tp x pp of what is said. */
+/* dp_replicate x dp_shard x cp x tp x pp, of those that the log prints. */
 static double mesh_size(const struct train_facts *f)
 {
     const double degree[] = {f->dp, f->shard, f->cp, f->tp, f->pp};
@@ -273,6 +299,43 @@ static void take_fields(struct train_facts *facts, struct knee_slice rest)
         knee_train_fact_field(facts, piece);
 }
 
+/* The number that ends where the mark begins; NaN. */
+static double number_before(struct knee_slice line, size_t mark)
+{
+    size_t start = mark;
+    while (start > 0 && knee_is_digit(line.at[start - 1]))
+        start--;
+    const char *p = line.at + start;
+    return knee_train_number(&p, line.at + mark);
+}
+
+/* Tasks of a launch line that starts several on a node: one for each GPU. With one task per node
+ * another program starts the ranks. */
+static double tasks(struct knee_slice line, double per_node)
+{
+    double count = NAN;
+    size_t at = knee_slice_find(line, "--ntasks=");
+    if (at == line.length || !(per_node > 1))
+        return NAN;
+    const char *p = line.at + at + strlen("--ntasks=");
+    count = knee_train_number(&p, line.at + line.length);
+    return count >= per_node ? count : NAN;
+}
+
+/* The first GPU that is named stays. */
+static bool take_gpu(struct knee_slice line, size_t mark, char *out)
+{
+    char words[KNEE_TRAIN_TEXT];
+    struct knee_slice rest = knee_slice_from(line, mark);
+    rest.length = knee_slice_find(rest, "|");
+    rest.length = rest.length < 48 ? rest.length : 48;
+    knee_slice_copy(knee_slice_trim(rest), words, sizeof words);
+    if (out[0] || !knee_gpu_in(words))
+        return false;
+    memcpy(out, words, sizeof words);
+    return true;
+}
+
 bool knee_train_fact_read(struct train_facts *facts, size_t row, struct knee_slice line,
                           size_t mark)
 {
@@ -292,6 +355,8 @@ bool knee_train_fact_read(struct train_facts *facts, size_t row, struct knee_sli
     }
     if (facts_table[row].kind == FACT_DEGREES)
         return take_degrees(facts, rest);
+    if (facts_table[row].kind == FACT_GPU)
+        return take_gpu(line, mark, facts->gpu);
     if (facts_table[row].kind == FACT_FIELDS) {
         take_fields(facts, rest);
         return true;
@@ -312,6 +377,10 @@ bool knee_train_fact_read(struct train_facts *facts, size_t row, struct knee_sli
             p++;
         value = knee_train_number(&p, end);
     }
+    if (facts_table[row].kind == FACT_BEFORE)
+        value = number_before(line, mark);
+    if (facts_table[row].kind == FACT_TASKS)
+        value = tasks(line, value);
     if (!(value >= 1 && value < 1e15))
         return false;
     if (facts_table[row].from && *field >= value)
@@ -376,7 +445,8 @@ static void fill_job(const struct train_facts *f, struct knee_train_log *log)
     log->has_plan = f->mesh >= 1 || log->plan.tp >= 1 || log->plan.shard >= 0;
 }
 
-/* Workers by what is the surest: dump, mesh, world size, launcher, batch over local batch. */
+/* The GPU count, from the most reliable source: argument dump, mesh, world size, launcher, batch
+ * over local batch. */
 static void set_workers(const struct train_facts *f, struct knee_train_log *log)
 {
     double by_batch = f->batch / (f->local_batch * (f->accumulate >= 1 ? f->accumulate : 1));
@@ -396,6 +466,37 @@ static void set_workers(const struct train_facts *f, struct knee_train_log *log)
         }
 }
 
+/* Arguments that make another model than the importer makes of the dump, where they are set. */
+static void find_unpriced(const struct knee_text *arguments, char *out, size_t size)
+{
+    static const char *const names[] = {
+        "experimental_attention_variant",  "linear_attention_freq", "hybrid_layer_pattern",
+        "hybrid_override_pattern",         "window_attn_skip_freq", "no_rope_freq",
+        "heterogeneous_layers_config_path"};
+    static const char *const unset[] = {"None", "False", "0", "0.0", ""};
+    struct knee_slice rest = {arguments->data, arguments->length}, line, name;
+    while (rest.at && knee_slice_line(&rest, &line)) {
+        size_t dots = knee_slice_find(line, " ..");
+        struct knee_slice head = {line.at, dots}, value = knee_slice_from(line, dots);
+        while (value.length > 0 && (value.at[0] == '.' || value.at[0] == ' '))
+            value = knee_slice_from(value, 1);
+        value = knee_slice_trim(value);
+        name = (struct knee_slice){head.at, 0};
+        while (knee_slice_word(&head, &line)) /* the last word: ranks may stand before it */
+            name = line;
+        bool known = false, off = false;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            known = known || knee_slice_is(name, names[i]);
+        for (size_t i = 0; i < sizeof unset / sizeof *unset; i++)
+            off = off || knee_slice_is(value, unset[i]);
+        if (!known || off)
+            continue;
+        knee_format(out, size, "%.*s %.*s", (int)name.length, name.at,
+                    (int)(value.length < 40 ? value.length : 40), value.at);
+        return;
+    }
+}
+
 void knee_train_facts_finish(const struct train_facts *facts, const struct knee_text *arguments,
                              const struct knee_text *deepspeed, struct knee_train_log *log)
 {
@@ -404,8 +505,10 @@ void knee_train_facts_finish(const struct train_facts *facts, const struct knee_
     log->workers = NAN;
     log->workers_from = "";
     if (arguments->data && !arguments->failed)
-        knee_megatron_read(arguments->data, arguments->length, log->name, &log->shape, &log->plan,
-                           NULL, NULL);
+        knee_megatron_read((struct knee_named_text){arguments->data, arguments->length, log->name},
+                           &log->shape, &log->plan, NULL, NULL);
+    if (arguments->data && !arguments->failed)
+        find_unpriced(arguments, log->unpriced, sizeof log->unpriced);
     if (deepspeed->data && !deepspeed->failed)
         knee_deepspeed_read(deepspeed->data, deepspeed->length, log->name, &log->plan, NULL);
     set_workers(facts, log);

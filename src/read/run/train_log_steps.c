@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From rows to steps. One format speaks for the log (the first of the table that has times); rows
- * fall into runs where the step number goes back; runs that take as long as the longest one are one
- * job with restarts, others are left out and counted. Seconds come from what is printed, else from
- * differences of elapsed time, rates with the batch, or time stamps. The first rows are left out
- * while they are not like the rest; the median is that of the later half, the job as it runs now.
+ * fall into runs where the step number goes back. The last run that is long enough is the job as it
+ * runs now; runs that take as long are the same job, others are shown and left out of the figures.
+ * Seconds come from what is printed, else from differences of elapsed time, rates with the batch,
+ * or time stamps; where a second source differs by more than a tenth that is kept to be said. The
+ * first rows are left out while they are not like the rest; the median is that of the later half.
  */
 #include "read/run/train_log.h"
 
@@ -15,60 +16,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME_JOB       0.2 /* medians of runs that count as one job differ by less */
-#define WARM_ROWS      8   /* fewer rows than this are all kept */
+#define SAME_JOB       0.1 /* medians of runs that count as one job differ by less */
+#define LONG_RUN       0.1 /* of the rows of the longest run: enough to speak for the job */
+#define TOTALS         16  /* bars of different lengths in one log */
 #define WARM_OFF       0.25
+#define FIRST_SLOW     1.1
 #define OUTLIER        1.5
 #define ALTERNATE_OFF  0.1
 #define ALTERNATE_NEAR 0.05
-#define COARSE_STEPS   100 /* a difference of a clock counts once it has this many ticks */
-#define SAMPLES_TRUST  0.05
-
-const char *knee_train_timing_name(enum knee_train_timing timing)
-{
-    static const char *const names[KNEE_TRAIN_TIMINGS] = {
-        [KNEE_TIMED_NOT] = "not timed",        [KNEE_TIMED_PRINTED] = "printed per step",
-        [KNEE_TIMED_ELAPSED] = "elapsed time", [KNEE_TIMED_RATE] = "batch over rate",
-        [KNEE_TIMED_STAMP] = "time stamps",    [KNEE_TIMED_WHOLE_RUN] = "whole run over its steps",
-    };
-    return timing < KNEE_TRAIN_TIMINGS ? names[timing] : "?";
-}
-
-/* One row under way: what was read, and what was made of it. */
-struct work {
-    struct train_raw *raw;
-    size_t count;
-    double *seconds;
-    unsigned *run;
-    double *scratch;
-    size_t runs;
-    unsigned flags;
-    const struct knee_alloc *alloc;
-};
-
-static double get(const struct work *w, size_t i, enum train_what what)
-{
-    return w->raw[i].value[what];
-}
-
-static bool known(double value)
-{
-    return !isnan(value);
-}
-
-static double positive(double value)
-{
-    return value > 0 && value < 1e9 ? value : NAN;
-}
 
 /* ---- Which format, which rows ---- */
 
-static bool has_time(const struct train_raw *raw)
+bool knee_train_has_time(const struct train_raw *raw)
 {
     static const enum train_what ways[] = {
         TRAIN_SECONDS,      TRAIN_ELAPSED,       TRAIN_STAMP,       TRAIN_SAMPLES_PER_S,
         TRAIN_TOKENS_PER_S, TRAIN_WORKER_TOKENS, TRAIN_STEPS_PER_S, TRAIN_RUNTIME,
-        TRAIN_INTERVAL,     TRAIN_PART};
+        TRAIN_INTERVAL,     TRAIN_PART,          TRAIN_BLOCK_S,     TRAIN_RUN_RATE,
+        TRAIN_MEAN_S};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (raw->value[ways[i]] > 0)
             return true;
@@ -82,42 +47,235 @@ static unsigned main_format(const struct knee_train_reader *r)
     for (size_t i = 0; i < r->raw_count; i++) {
         unsigned f = r->raw[i].format;
         any = f < any ? f : any;
-        if (f < timed && has_time(&r->raw[i]))
+        if (f < timed && knee_train_has_time(&r->raw[i]))
             timed = f;
     }
     return timed < knee_train_format_count ? timed : any;
 }
 
+/* Bars of one total are one loop. */
+struct loop {
+    double total, elapsed_s, steps; /* of all its passes */
+    double last_s, last;
+    size_t losses; /* lines of training losses next to its bars */
+};
+
+static void loop_add(struct loop *loop, double step, double elapsed_s)
+{
+    bool again = step < loop->last || elapsed_s < loop->last_s;
+    loop->steps += again ? step : step - loop->last;
+    loop->elapsed_s += again ? elapsed_s : fmax(0, elapsed_s - loop->last_s);
+    loop->last = step;
+    loop->last_s = isnan(elapsed_s) ? 0 : elapsed_s;
+}
+
+static bool is_loss(const struct knee_train_reader *r, size_t i)
+{
+    return i < r->raw_count && !isnan(r->raw[i].value[TRAIN_LOSS]);
+}
+
+static size_t collect_loops(const struct knee_train_reader *r, unsigned format, struct loop *loops)
+{
+    size_t count = 0, k;
+    for (size_t i = 0; i < r->raw_count; i++) {
+        const struct train_raw *raw = &r->raw[i];
+        if (raw->format != format || isnan(raw->value[TRAIN_TOTAL]))
+            continue;
+        for (k = 0; k < count && loops[k].total != raw->value[TRAIN_TOTAL];)
+            k++;
+        if (k == TOTALS)
+            continue;
+        if (k == count)
+            loops[count++] = (struct loop){.total = raw->value[TRAIN_TOTAL]};
+        loop_add(&loops[k], raw->value[TRAIN_STEP], raw->value[TRAIN_ELAPSED]);
+        bool beside = is_loss(r, i) || is_loss(r, i + 1) || (i > 0 && is_loss(r, i - 1));
+        loops[k].losses += beside;
+    }
+    return count;
+}
+
+/* A loop inside another one: it takes most of the other's time, in shorter steps. */
+static bool inside(const struct loop *inner, const struct loop *outer)
+{
+    return inner->elapsed_s > 0.5 * outer->elapsed_s &&
+           inner->elapsed_s / inner->steps < 0.5 * outer->elapsed_s / outer->steps;
+}
+
+/* Of bars with several totals those are the training's that stand beside its losses, else those
+ * that took longest; the others evaluate or prepare. A bar of epochs has that of the steps inside.
+ * NaN: all are of one total. */
+static double training_total(const struct knee_train_reader *r, unsigned format)
+{
+    struct loop loops[TOTALS];
+    size_t count = knee_train_formats[format].read == knee_train_read_bar
+                       ? collect_loops(r, format, loops)
+                       : 0,
+           best = 0;
+    for (size_t i = 1; i < count; i++)
+        if (loops[i].losses > loops[best].losses ||
+            (loops[i].losses == loops[best].losses && loops[i].elapsed_s > loops[best].elapsed_s))
+            best = i;
+    size_t outer = best;
+    for (size_t i = 0; i < count; i++)
+        if (inside(&loops[i], &loops[outer]) &&
+            (best == outer || loops[i].elapsed_s > loops[best].elapsed_s))
+            best = i;
+    return count > 1 ? loops[best].total : NAN;
+}
+
+/* A line that counts no steps, or epochs only. */
+static bool is_summary(const struct train_raw *raw)
+{
+    double step = raw->value[TRAIN_STEP];
+    return isnan(step) ? isnan(raw->value[TRAIN_EVAL])
+                       : step == raw->value[TRAIN_EPOCH] && !isnan(raw->value[TRAIN_TOTAL]);
+}
+
+/* Lines of any shape with a time, most of which count steps: the others sum up an epoch. */
+static bool counts_steps(const struct knee_train_reader *r, unsigned format)
+{
+    size_t steps = 0, all = 0;
+    if (knee_train_formats[format].read != knee_train_read_line)
+        return false;
+    for (size_t i = 0; i < r->raw_count; i++)
+        if (r->raw[i].format == format && knee_train_has_time(&r->raw[i])) {
+            all++;
+            steps += !is_summary(&r->raw[i]);
+        }
+    return 2 * steps > all;
+}
+
+/* Lines of any shape that count epochs, and no steps. */
+static bool counts_epochs(const struct knee_train_reader *r, unsigned format)
+{
+    size_t epochs = 0;
+    for (size_t i = 0; i < r->raw_count; i++) {
+        const double *value = r->raw[i].value;
+        if (r->raw[i].format != format || isnan(value[TRAIN_STEP]))
+            continue;
+        if (value[TRAIN_STEP] != value[TRAIN_EPOCH])
+            return false;
+        epochs++;
+    }
+    return epochs > 0;
+}
+
 /* Rows of other formats say the same steps again; only their evaluations are news. */
-static size_t keep_format(struct knee_train_reader *r, unsigned format)
+static size_t keep_format(struct knee_train_reader *r, unsigned format, struct knee_train_log *log)
 {
     size_t kept = 0;
+    double total = training_total(r, format);
+    bool steps = counts_steps(r, format);
+    log->epochs = !steps && counts_epochs(r, format);
     for (size_t i = 0; i < r->raw_count; i++) {
         const struct train_raw *raw = &r->raw[i];
         bool evaluation = !isnan(raw->value[TRAIN_EVAL]) && !isnan(raw->value[TRAIN_STEP]);
-        if (raw->format == format || evaluation)
+        bool other = !isnan(total) && raw->format == format && raw->value[TRAIN_TOTAL] != total;
+        other = other || (steps && raw->format == format && is_summary(raw));
+        if ((raw->format == format || evaluation) && !other)
             r->raw[kept++] = r->raw[i];
+        else if (other)
+            r->counts.left_out++;
         else
             r->counts.duplicates++;
     }
     return kept;
 }
 
+/* A clock that does not grow is the time since the line before: "total time: 0:02:28" of each
+ * epoch. */
+static void check_clock(struct train_work *w)
+{
+    size_t pairs = 0, grows = 0;
+    for (size_t i = 1; i < w->count; i++) {
+        double now = knee_train_get(w, i, TRAIN_ELAPSED);
+        double before = knee_train_get(w, i - 1, TRAIN_ELAPSED);
+        bool on = knee_train_get(w, i, TRAIN_STEP) > knee_train_get(w, i - 1, TRAIN_STEP);
+        pairs += on && !isnan(now) && !isnan(before);
+        grows += on && now > before;
+    }
+    if (pairs < 2 || 10 * grows >= 7 * pairs)
+        return;
+    for (size_t i = 0; i < w->count; i++) {
+        w->raw[i].value[TRAIN_INTERVAL] = w->raw[i].value[TRAIN_ELAPSED];
+        w->raw[i].value[TRAIN_ELAPSED] = NAN;
+    }
+}
+
+/* Of "batch 3/100" in a log where the second number grows it is the batch, of epoch 3. */
+static void swap_counters(struct train_work *w)
+{
+    size_t swapped = 0;
+    for (size_t i = 1; i < w->count; i++)
+        swapped += knee_train_get(w, i, TRAIN_STEP) == knee_train_get(w, i - 1, TRAIN_STEP) &&
+                   knee_train_get(w, i, TRAIN_TOTAL) > knee_train_get(w, i - 1, TRAIN_TOTAL);
+    if (swapped == 0 || 2 * swapped < w->count)
+        return;
+    for (size_t i = 0; i < w->count; i++) {
+        double *value = w->raw[i].value;
+        value[TRAIN_EPOCH] = value[TRAIN_STEP];
+        value[TRAIN_STEP] = value[TRAIN_TOTAL];
+        value[TRAIN_TOTAL] = NAN;
+    }
+}
+
+/* Counters that begin again with each epoch go on counting. Where no total is printed an epoch
+ * ends with its last row. */
+static void join_epochs(struct train_work *w)
+{
+    double before = 0, last = NAN, stride = NAN, last_epoch = NAN;
+    for (size_t i = 0; i < w->count; i++) {
+        double step = knee_train_get(w, i, TRAIN_STEP), total = knee_train_get(w, i, TRAIN_TOTAL);
+        double epoch = knee_train_get(w, i, TRAIN_EPOCH);
+        if (isnan(step) || (isnan(total) && isnan(epoch)))
+            continue;
+        bool full = last >= 0.9 * total && step <= 0.2 * total;
+        if (step <= last && epoch > last_epoch)
+            before += isnan(total) ? last + fmax(0, stride - step) : total * (epoch - last_epoch);
+        else if (step < last && full && !(epoch < last_epoch))
+            before += total;
+        stride = step > last ? step - last : stride;
+        last = step;
+        last_epoch = epoch;
+        w->raw[i].value[TRAIN_STEP] = step + before;
+    }
+}
+
+/* Bars begin again with each epoch, and so do their clocks. */
+static bool ends_epoch(double last, double total)
+{
+    double left = fmod(last, total);
+    return left == 0 || left >= 0.9 * total;
+}
+
 /* Numbers the runs and drops steps that were there already. */
-static void find_runs(struct work *w, struct knee_train_counts *counts)
+static void find_runs(struct train_work *w, struct knee_train_counts *counts)
 {
     size_t kept = 0;
-    double last = -INFINITY, elapsed = -INFINITY;
+    double last = -INFINITY, elapsed = -INFINITY, before = 0;
+    swap_counters(w);
+    if (w->lines)
+        check_clock(w);
+    join_epochs(w);
     w->runs = w->count > 0;
     for (size_t i = 0; i < w->count; i++) {
-        double step = get(w, i, TRAIN_STEP), now = get(w, i, TRAIN_ELAPSED);
-        bool evaluation = !isnan(get(w, i, TRAIN_EVAL)), each = w->flags & TRAIN_EACH_LINE;
-        bool parts = !isnan(get(w, i, TRAIN_PART));
+        double step = knee_train_get(w, i, TRAIN_STEP);
+        double now = knee_train_get(w, i, TRAIN_ELAPSED) + before;
+        if (step > last && now < elapsed - 1 &&
+            ends_epoch(last, knee_train_get(w, i, TRAIN_TOTAL))) {
+            now += elapsed - before;
+            before = elapsed;
+            w->clocks++;
+        }
+        bool evaluation = !isnan(knee_train_get(w, i, TRAIN_EVAL)),
+             each = w->flags & TRAIN_EACH_LINE;
+        bool parts = !isnan(knee_train_get(w, i, TRAIN_PART));
         if (!each && !isnan(step) && !evaluation && step <= last) {
             bool later = now >= elapsed; /* another rank's bar */
             if (parts || step == last || later) {
                 bool again = step == last && !parts && now < elapsed - 1;
                 if (!again) {
+                    w->mixed += step < last && !isnan(now);
                     counts->duplicates += !parts;
                     if (!parts)
                         continue;
@@ -132,196 +290,15 @@ static void find_runs(struct work *w, struct knee_train_counts *counts)
             elapsed = isnan(now) ? elapsed : now;
         }
         w->raw[kept] = w->raw[i];
+        w->raw[kept].value[TRAIN_ELAPSED] = now;
         w->run[kept++] = (unsigned)w->runs - 1;
     }
     w->count = kept;
 }
 
-/* ---- Seconds ---- */
-
-static size_t by_printed(struct work *w, double batch, double seq)
-{
-    size_t found = 0;
-    (void)batch;
-    (void)seq;
-    for (size_t i = 0; i < w->count; i++) {
-        w->seconds[i] = positive(get(w, i, TRAIN_SECONDS));
-        found += known(w->seconds[i]);
-    }
-    return found;
-}
-
-/* Micro-batches of a log that marks no steps: each is one. */
-static size_t by_part(struct work *w, double batch, double seq)
-{
-    size_t found = 0;
-    (void)batch;
-    (void)seq;
-    for (size_t i = 0; i < w->count; i++) {
-        w->seconds[i] = positive(get(w, i, TRAIN_PART));
-        found += known(w->seconds[i]);
-    }
-    return found;
-}
-
-/* Seconds since the row before over the steps since then. */
-static size_t by_interval(struct work *w, double batch, double seq)
-{
-    size_t found = 0;
-    (void)batch;
-    (void)seq;
-    for (size_t i = 0; i < w->count; i++) {
-        bool follows = i > 0 && w->run[i] == w->run[i - 1];
-        double steps = follows ? get(w, i, TRAIN_STEP) - get(w, i - 1, TRAIN_STEP) : NAN;
-        w->seconds[i] = steps > 0 ? positive(get(w, i, TRAIN_INTERVAL) / steps) : NAN;
-        found += known(w->seconds[i]);
-    }
-    return found;
-}
-
-/* Steps between two rows: by their numbers, or one per line. */
-static double steps_between(const struct work *w, size_t from, size_t to)
-{
-    if (w->flags & TRAIN_EACH_LINE)
-        return (double)(to - from);
-    return get(w, to, TRAIN_STEP) - get(w, from, TRAIN_STEP);
-}
-
-/* The smallest tick of a clock: 1 s when all readings are whole seconds. */
-static double tick_of(const struct work *w, enum train_what clock)
-{
-    for (size_t i = 0; i < w->count; i++)
-        if (!isnan(get(w, i, clock)) && get(w, i, clock) != floor(get(w, i, clock)))
-            return 1e-3;
-    return 1;
-}
-
-/* Differences over as many rows as give the clock enough ticks. */
-static size_t differences(struct work *w, enum train_what clock, size_t reach)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < w->count; i++) {
-        w->seconds[i] = NAN;
-        if (i < reach || w->run[i] != w->run[i - reach])
-            continue;
-        double steps = steps_between(w, i - reach, i);
-        double seconds = (get(w, i, clock) - get(w, i - reach, clock)) / steps;
-        if (steps > 0)
-            w->seconds[i] = positive(seconds);
-        found += known(w->seconds[i]);
-    }
-    return found;
-}
-
-static size_t by_clock(struct work *w, enum train_what clock)
-{
-    size_t found = differences(w, clock, 1), used = 0, reach = 1;
-    for (size_t i = 1; i < w->count; i++)
-        if (!isnan(w->seconds[i]) && w->run[i] == w->run[i - 1])
-            w->scratch[used++] = get(w, i, clock) - get(w, i - 1, clock);
-    double usual = knee_median(w->scratch, used), tick = tick_of(w, clock);
-    while (found > 4 && usual > 0 && usual * (double)reach < COARSE_STEPS * tick &&
-           reach < used / 4)
-        reach++;
-    return reach > 1 ? differences(w, clock, reach) : found;
-}
-
-static size_t by_elapsed(struct work *w, double batch, double seq)
-{
-    (void)batch;
-    (void)seq;
-    return by_clock(w, TRAIN_ELAPSED);
-}
-
-static size_t by_stamp(struct work *w, double batch, double seq)
-{
-    (void)batch;
-    (void)seq;
-    return by_clock(w, TRAIN_STAMP);
-}
-
-static double rate_seconds(const struct work *w, size_t i, double batch, double seq)
-{
-    double own_batch = isnan(get(w, i, TRAIN_BATCH)) ? batch : get(w, i, TRAIN_BATCH);
-    double tokens = get(w, i, TRAIN_TOKENS);
-    if (isnan(tokens))
-        tokens = own_batch * seq;
-    bool whole = !isnan(get(w, i, TRAIN_RUNTIME)); /* a mean of three digits: see by_whole_run() */
-    const double ways[] = {whole ? NAN : 1 / get(w, i, TRAIN_STEPS_PER_S),
-                           own_batch / get(w, i, TRAIN_SAMPLES_PER_S),
-                           tokens / get(w, i, TRAIN_TOKENS_PER_S)};
-    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++)
-        if (!isnan(positive(ways[k])))
-            return ways[k];
-    return NAN;
-}
-
-/* Rows that print the tokens of their own step beside the rate: steps per second beside them have
- * fewer digits. */
-static size_t by_own_rate(struct work *w, double batch, double seq)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < w->count; i++) {
-        double tokens = get(w, i, TRAIN_TOKENS);
-        w->seconds[i] = positive(tokens / get(w, i, TRAIN_TOKENS_PER_S));
-        if (isnan(w->seconds[i]) && !isnan(tokens))
-            w->seconds[i] = rate_seconds(w, i, batch, seq);
-        found += known(w->seconds[i]);
-    }
-    return found;
-}
-
-static size_t by_rate(struct work *w, double batch, double seq)
-{
-    size_t found = 0;
-    for (size_t i = 0; i < w->count; i++) {
-        w->seconds[i] = rate_seconds(w, i, batch, seq);
-        found += known(w->seconds[i]);
-    }
-    return found;
-}
-
-/* Seconds of the run over its steps. Rates of three digits are only good above 0.05 a second. */
-static size_t by_whole_run(struct work *w, double batch, double seq)
-{
-    size_t found = 0;
-    (void)batch;
-    (void)seq;
-    for (size_t i = 0; i < w->count; i++) {
-        double steps = get(w, i, TRAIN_RUN_STEPS), rate = get(w, i, TRAIN_STEPS_PER_S);
-        w->seconds[i] = positive(get(w, i, TRAIN_RUNTIME) / steps);
-        if (isnan(w->seconds[i]) && rate >= SAMPLES_TRUST)
-            w->seconds[i] = positive(1 / rate);
-        found += known(w->seconds[i]);
-    }
-    return found;
-}
-
-static const struct {
-    enum knee_train_timing timing;
-    size_t (*find)(struct work *w, double batch, double seq);
-    size_t enough;
-} timings[] = {
-    {KNEE_TIMED_PRINTED, by_printed, 1},     {KNEE_TIMED_PRINTED, by_part, 1},
-    {KNEE_TIMED_PRINTED, by_interval, 1},    {KNEE_TIMED_ELAPSED, by_elapsed, 1},
-    {KNEE_TIMED_RATE, by_own_rate, 1},       {KNEE_TIMED_STAMP, by_stamp, 4},
-    {KNEE_TIMED_RATE, by_rate, 1},           {KNEE_TIMED_STAMP, by_stamp, 1},
-    {KNEE_TIMED_WHOLE_RUN, by_whole_run, 1},
-};
-
-static enum knee_train_timing find_seconds(struct work *w, double batch, double seq)
-{
-    for (size_t i = 0; i < sizeof timings / sizeof *timings; i++)
-        if (timings[i].find(w, batch, seq) >= timings[i].enough)
-            return timings[i].timing;
-    for (size_t i = 0; i < w->count; i++)
-        w->seconds[i] = NAN;
-    return KNEE_TIMED_NOT;
-}
-
 /* ---- Runs that belong together ---- */
 
-static double run_median(struct work *w, unsigned run, size_t *timed)
+static double run_median(struct train_work *w, unsigned run, size_t *timed)
 {
     size_t used = 0;
     for (size_t i = 0; i < w->count; i++)
@@ -331,26 +308,58 @@ static double run_median(struct work *w, unsigned run, size_t *timed)
     return knee_median(w->scratch, used);
 }
 
-/* Leaves out the runs that do not take as long as the longest one. */
-static void keep_runs(struct work *w, struct knee_train_counts *counts)
+static void grow_run(const struct train_work *w, size_t i, struct knee_train_run *run)
 {
-    size_t most = 0, timed, kept = 0;
+    double step = knee_train_get(w, i, TRAIN_STEP), stamp = knee_train_get(w, i, TRAIN_STAMP);
+    run->from = fmin(run->from, step);
+    run->to = fmax(run->to, step);
+    run->begin_s = fmin(run->begin_s, stamp);
+    run->end_s = fmax(run->end_s, stamp);
+}
+
+/* The runs of the log; those past the last that there is room for are judged by their own rows. */
+static void describe_runs(struct train_work *w, struct knee_train_log *log)
+{
+    log->run_count = w->runs < KNEE_TRAIN_RUNS ? w->runs : KNEE_TRAIN_RUNS;
+    for (unsigned k = 0; k < log->run_count; k++) {
+        struct knee_train_run *run = &log->runs[k];
+        *run = (struct knee_train_run){NAN, NAN, NAN, NAN, NAN, 0, true};
+        run->step_s = run_median(w, k, &run->timed);
+    }
+    for (size_t i = 0; i < w->count; i++)
+        if (w->run[i] < log->run_count && isnan(knee_train_get(w, i, TRAIN_EVAL)))
+            grow_run(w, i, &log->runs[w->run[i]]);
+}
+
+/* The last run that is long enough to represent the job: the run started last is the current one.
+ */
+static double usual_step(const struct knee_train_log *log)
+{
+    size_t most = 0;
     double usual = NAN;
-    size_t runs = w->runs < 64 ? w->runs : 64; /* what comes after is judged by its own rows */
-    bool keep[64];
-    for (unsigned run = 0; run < runs; run++) {
-        double m = run_median(w, run, &timed);
-        if (timed > most) {
-            most = timed;
-            usual = m;
+    for (size_t k = 0; k < log->run_count; k++)
+        if (log->runs[k].timed > most) {
+            most = log->runs[k].timed;
+            usual = log->runs[k].step_s;
         }
-    }
-    for (unsigned run = 0; run < runs; run++) {
-        double m = run_median(w, run, &timed);
-        keep[run] = isnan(usual) || timed == 0 || fabs(m / usual - 1) <= SAME_JOB;
-    }
+    for (size_t k = 0; k < log->run_count; k++)
+        if (log->runs[k].timed >= TRAIN_WARM_ROWS &&
+            (double)log->runs[k].timed >= LONG_RUN * (double)most)
+            usual = log->runs[k].step_s;
+    return usual;
+}
+
+/* Leaves out the runs that do not take as long as the job does now. */
+static void keep_runs(struct train_work *w, struct knee_train_log *log,
+                      struct knee_train_counts *counts)
+{
+    size_t kept = 0;
+    double usual = usual_step(log);
+    for (size_t k = 0; k < log->run_count; k++)
+        log->runs[k].used = isnan(usual) || log->runs[k].timed == 0 ||
+                            fabs(log->runs[k].step_s / usual - 1) <= SAME_JOB;
     for (size_t i = 0; i < w->count; i++) {
-        if (w->run[i] < runs && !keep[w->run[i]]) {
+        if (w->run[i] < log->run_count && !log->runs[w->run[i]].used) {
             counts->left_out++;
             continue;
         }
@@ -363,7 +372,7 @@ static void keep_runs(struct work *w, struct knee_train_counts *counts)
 
 /* ---- Figures ---- */
 
-static size_t collect(struct work *w, size_t skip)
+static size_t collect(struct train_work *w, size_t skip)
 {
     size_t used = 0;
     for (size_t i = 0; i < w->count; i++)
@@ -377,11 +386,20 @@ static size_t collect(struct work *w, size_t skip)
 }
 
 /* How many of the first rows are not like the rest. */
-static size_t warm_up(struct work *w)
+static size_t warm_up(struct train_work *w)
 {
     size_t count = collect(w, 0), skip = 0, most = count / 2;
-    if (count < WARM_ROWS)
+    if (count < 2)
         return 0;
+    if (count < TRAIN_WARM_ROWS) { /* a first epoch that is slower: it has the start-up in it */
+        double first = w->scratch[0];
+        size_t row = 0;
+        while (isnan(w->seconds[row]))
+            row++;
+        bool epoch = !isnan(knee_train_get(w, row, TRAIN_TOTAL)) &&
+                     isnan(knee_train_get(w, row, TRAIN_STEP));
+        return epoch && first > FIRST_SLOW * knee_median(w->scratch + 1, count - 1);
+    }
     double usual = knee_median(w->scratch, collect(w, count / 2));
     for (size_t i = 0; i < w->count && skip < most; i++) {
         if (isnan(w->seconds[i]))
@@ -407,14 +425,15 @@ static void set_spread(const double *seconds, size_t count, struct knee_train_lo
 }
 
 /* Outliers, and whether they come at equal distances. */
-static void find_outliers(struct work *w, size_t skip, struct knee_train_log *log)
+static void find_outliers(struct train_work *w, size_t skip, struct knee_train_log *log)
 {
     size_t gaps = 0, alike = 0;
     double last = NAN, excess = 0;
     for (size_t i = 0, timed = 0; i < w->count; i++) {
         if (isnan(w->seconds[i]) || timed++ < skip || !(w->seconds[i] > OUTLIER * log->median_s))
             continue;
-        double at = isnan(get(w, i, TRAIN_STEP)) ? (double)i : get(w, i, TRAIN_STEP);
+        double at =
+            isnan(knee_train_get(w, i, TRAIN_STEP)) ? (double)i : knee_train_get(w, i, TRAIN_STEP);
         log->counts.outliers++;
         excess += w->seconds[i] - log->median_s;
         if (at > last)
@@ -433,86 +452,102 @@ static void find_outliers(struct work *w, size_t skip, struct knee_train_log *lo
         log->outlier_every = usual;
 }
 
-static double median_of(struct work *w, enum train_what what)
-{
-    size_t used = 0;
-    for (size_t i = 0; i < w->count; i++)
-        if (get(w, i, what) > 0)
-            w->scratch[used++] = get(w, i, what);
-    return knee_median(w->scratch, used);
-}
-
 /* Tokens per second of all workers, by what is printed or by batch and sequence. */
-static double tokens_per_s(struct work *w, const struct knee_train_log *log)
+static double tokens_per_s(struct train_work *w, const struct knee_train_log *log)
 {
-    double all = median_of(w, TRAIN_TOKENS_PER_S);
+    double all = knee_train_median_of(w, TRAIN_TOKENS_PER_S);
     if (isnan(all))
         all = log->batch * log->seq / log->median_s;
     if (isnan(all))
-        all = median_of(w, TRAIN_WORKER_TOKENS) * log->workers;
+        all = knee_train_median_of(w, TRAIN_WORKER_TOKENS) * log->workers;
     return all;
 }
 
-/* A clock of whole seconds is no good for single steps of a short run: from its first reading to
- * its last one, of the run with the most. NaN: the clock is good enough. */
-static double coarse_seconds(const struct work *w, const struct knee_train_log *log)
+/* The spread of the differences of a clock, largest over smallest. */
+static double widest(const struct train_work *w)
+{
+    double low = INFINITY, high = 0;
+    for (size_t i = 0; i < w->count; i++)
+        if (!isnan(w->seconds[i])) {
+            low = fmin(low, w->seconds[i]);
+            high = fmax(high, w->seconds[i]);
+        }
+    return high / low;
+}
+
+/* A clock of whole seconds is too coarse for single steps of a short run, and so are a few
+ * differences over many steps. Then the time from the first reading to the last is used, of the run
+ * with the most steps. NaN: the clock is good enough. */
+static double coarse_seconds(const struct train_work *w, const struct knee_train_log *log)
 {
     size_t most = 0, begin = 0;
-    double found = NAN;
+    double found = NAN, left_out_s = 0, left_out = 0; /* between epochs of unknown length */
     bool stamps = log->timing == KNEE_TIMED_STAMP;
     enum train_what clock = stamps ? TRAIN_STAMP : TRAIN_ELAPSED;
-    if ((!stamps && log->timing != KNEE_TIMED_ELAPSED) || tick_of(w, clock) < 1)
+    if (!stamps && log->timing != KNEE_TIMED_ELAPSED)
+        return NAN;
+    bool few = w->count < TRAIN_WARM_ROWS && w->count > 1 && widest(w) < 2 &&
+               knee_train_steps_between(w, 0, 1) > 1;
+    if (knee_train_tick(w, clock) < 1 && !few)
         return NAN;
     for (size_t i = 0; i < w->count; i++) {
-        bool gap =
-            i > begin + 1 && steps_between(w, i - 1, i) > 3 * steps_between(w, begin, begin + 1);
-        begin = w->run[i] == w->run[begin] && !gap ? begin : i;
-        double steps = steps_between(w, begin, i);
-        double seconds = (get(w, i, clock) - get(w, begin, clock)) / steps;
-        if (i - begin > most && !isnan(positive(seconds))) {
+        bool gap = i > begin + 1 && knee_train_steps_between(w, i - 1, i) >
+                                        3 * knee_train_steps_between(w, begin, begin + 1);
+        if (w->run[i] != w->run[begin] || gap) {
+            begin = i;
+            left_out = left_out_s = 0;
+        }
+        if (i > begin && knee_train_unknown_steps(w, i - 1, i)) {
+            left_out += knee_train_steps_between(w, i - 1, i);
+            left_out_s += knee_train_get(w, i, clock) - knee_train_get(w, i - 1, clock);
+        }
+        double steps = knee_train_steps_between(w, begin, i) - left_out;
+        double seconds =
+            (knee_train_get(w, i, clock) - knee_train_get(w, begin, clock) - left_out_s) / steps;
+        if (i - begin > most && !isnan(knee_train_possible(seconds))) {
             most = i - begin;
             found = seconds;
         }
     }
-    return most < COARSE_STEPS ? found : NAN;
+    return most < TRAIN_COARSE ? found : NAN;
 }
 
 /* Median of the steps with this parity after the first `skip` timed rows, NaN unless there are
  * enough and most are near it. */
-static double parity_median(struct work *w, size_t skip, int parity)
+static double parity_median(struct train_work *w, size_t skip, int parity)
 {
     size_t used = 0, near = 0;
     for (size_t i = 0, timed = 0; i < w->count; i++) {
         if (isnan(w->seconds[i]) || timed++ < skip)
             continue;
-        if (fmod(get(w, i, TRAIN_STEP), 2) == parity)
+        if (fmod(knee_train_get(w, i, TRAIN_STEP), 2) == parity)
             w->scratch[used++] = w->seconds[i];
     }
     double middle = knee_median(w->scratch, used);
     for (size_t i = 0; i < used; i++)
         near += fabs(w->scratch[i] / middle - 1) <= ALTERNATE_NEAR;
-    return used >= WARM_ROWS && near * 10 >= used * 8 ? middle : NAN;
+    return used >= TRAIN_WARM_ROWS && near * 10 >= used * 8 ? middle : NAN;
 }
 
 /* Where every second step is longer (an optimizer that runs every other step) the median of all is
  * one of the two by chance; a step takes what two of them take, halved. NaN: they do not alternate.
  */
-static double alternating_seconds(struct work *w, size_t skip)
+static double alternating_seconds(struct train_work *w, size_t skip)
 {
     double even = parity_median(w, skip, 0), odd = parity_median(w, skip, 1);
     return fabs(even / odd - 1) > ALTERNATE_OFF ? (even + odd) / 2 : NAN;
 }
 
-static void set_figures(struct work *w, struct knee_train_log *log)
+static void set_figures(struct train_work *w, struct knee_train_log *log)
 {
     size_t skip = warm_up(w), count = collect(w, skip);
     double coarse = coarse_seconds(w, log);
-    size_t late = skip + (count >= WARM_ROWS ? count / 2 : 0);
+    size_t late = skip + (count >= TRAIN_WARM_ROWS ? count / 2 : 0);
     double alternating = alternating_seconds(w, late);
     collect(w, skip);
     log->counts.warm_up = skip;
     log->timed = count;
-    size_t early = count >= WARM_ROWS ? count / 2 : 0;
+    size_t early = count >= TRAIN_WARM_ROWS ? count / 2 : 0;
     log->median_s = knee_median(w->scratch + early, count - early);
     log->alternates = !isnan(alternating) && isnan(coarse);
     if (log->alternates)
@@ -524,34 +559,52 @@ static void set_figures(struct work *w, struct knee_train_log *log)
     set_spread(w->scratch + early, count - early, log);
     find_outliers(w, skip, log);
     log->tokens_per_s = tokens_per_s(w, log);
-    log->tflops = median_of(w, TRAIN_TFLOPS);
+    log->tflops = knee_train_median_of(w, TRAIN_TFLOPS);
+}
+
+/* Seconds of a step that wait for data. A single step's do not go with the mean of all; more than
+ * the step itself is that of other steps. */
+static double data_seconds(struct train_work *w, const struct knee_train_log *log)
+{
+    double mean = knee_train_median_of(w, TRAIN_DATA_MEAN_S);
+    double data = log->timing == KNEE_TIMED_PRINTED || isnan(mean)
+                      ? knee_train_median_of(w, TRAIN_DATA_S)
+                      : mean;
+    return data <= log->median_s ? data : NAN;
 }
 
 /* ---- Rows that go out ---- */
 
-static struct knee_train_row row_of(const struct work *w, size_t i,
+static struct knee_train_row row_of(const struct train_work *w, size_t i,
                                     const struct knee_train_log *log)
 {
-    double batch = isnan(get(w, i, TRAIN_BATCH)) ? log->batch : get(w, i, TRAIN_BATCH);
-    double samples = get(w, i, TRAIN_SAMPLES), step = get(w, i, TRAIN_STEP);
+    double batch =
+        isnan(knee_train_get(w, i, TRAIN_BATCH)) ? log->batch : knee_train_get(w, i, TRAIN_BATCH);
+    double samples = knee_train_get(w, i, TRAIN_SAMPLES), step = knee_train_get(w, i, TRAIN_STEP);
     return (struct knee_train_row){
         .step = isnan(step) && batch > 0 ? samples / batch : step,
         .step_s = w->seconds[i],
         .batch = batch,
         .samples = isnan(samples) ? step * batch : samples,
-        .tokens_per_s = get(w, i, TRAIN_TOKENS_PER_S),
-        .loss = get(w, i, TRAIN_LOSS),
-        .eval_loss = get(w, i, TRAIN_EVAL),
+        .tokens_per_s = knee_train_get(w, i, TRAIN_TOKENS_PER_S),
+        .loss = knee_train_get(w, i, TRAIN_LOSS),
+        .eval_loss = knee_train_get(w, i, TRAIN_EVAL),
+        .stamp_s = knee_train_get(w, i, TRAIN_STAMP),
+        .run = w->run[i],
+        .skipped = knee_train_get(w, i, TRAIN_SKIPPED) > 0,
     };
 }
 
-static knee_status write_rows(struct work *w, struct knee_train_log *log, struct knee_err *err)
+static knee_status write_rows(struct train_work *w, struct knee_train_log *log,
+                              struct knee_err *err)
 {
     log->rows = knee_resize(w->alloc, NULL, (w->count + 1) * sizeof *log->rows);
     if (!log->rows)
         return knee_fail(err, KNEE_SYSTEM, log->name, "out of memory");
-    for (size_t i = 0; i < w->count; i++)
+    for (size_t i = 0; i < w->count; i++) {
         log->rows[i] = row_of(w, i, log);
+        log->skipped += log->rows[i].skipped;
+    }
     log->row_count = w->count;
     return KNEE_OK;
 }
@@ -564,34 +617,59 @@ static double whole_workers(double ratio)
     return eights >= 64 && fabs(ratio / eights - 1) <= 0.01 ? eights : rint(ratio);
 }
 
-/* Batch and workers that only the rows know. */
-static void complete_job(struct work *w, struct knee_train_log *log)
+/* Batch and GPU count, if only the rows give them. */
+static void complete_job(struct train_work *w, struct knee_train_log *log)
 {
-    double batch = median_of(w, TRAIN_BATCH);
-    double tokens = median_of(w, TRAIN_BATCH_TOKENS);
+    double batch = knee_train_median_of(w, TRAIN_BATCH);
+    double tokens = knee_train_median_of(w, TRAIN_BATCH_TOKENS);
     if (!isnan(batch))
         log->batch = batch;
     if (isnan(log->batch)) /* nanotron counted sequences before it counted tokens */
-        log->batch = tokens < 0.5 * median_of(w, TRAIN_TOKENS_PER_S) * median_of(w, TRAIN_SECONDS)
+        log->batch = tokens < 0.5 * knee_train_median_of(w, TRAIN_TOKENS_PER_S) *
+                                  knee_train_median_of(w, TRAIN_SECONDS)
                          ? tokens
                          : tokens / log->seq;
-    double workers =
-        whole_workers(median_of(w, TRAIN_TOKENS_PER_S) / median_of(w, TRAIN_WORKER_TOKENS));
+    double workers = whole_workers(knee_train_median_of(w, TRAIN_TOKENS_PER_S) /
+                                   knee_train_median_of(w, TRAIN_WORKER_TOKENS));
     if (isnan(log->workers) && workers >= 1 && workers <= KNEE_WORKERS_MAX) {
         log->workers = workers;
         log->workers_from = "rate of all over rate of one";
     }
 }
 
+/* All rows that have a step and a stamp, on the clock. */
+static knee_status account(const struct knee_train_reader *r, const struct train_work *w,
+                           struct knee_train_log *log, struct knee_err *err)
+{
+    struct train_point *points = knee_resize(w->alloc, NULL, (w->count + 1) * sizeof *points);
+    size_t used = 0;
+    bool evaluation = false;
+    if (!points)
+        return knee_fail(err, KNEE_SYSTEM, log->name, "out of memory");
+    for (size_t i = 0; i < w->count; i++) {
+        double step = knee_train_get(w, i, TRAIN_STEP), stamp = knee_train_get(w, i, TRAIN_STAMP);
+        evaluation = evaluation || !isnan(knee_train_get(w, i, TRAIN_EVAL));
+        bool later = used == 0 || stamp >= points[used - 1].stamp_s;
+        if (isnan(step) || isnan(stamp) || !later || !isnan(knee_train_get(w, i, TRAIN_EVAL)))
+            continue;
+        points[used++] = (struct train_point){stamp, step, w->seconds[i], w->run[i], evaluation};
+        evaluation = false;
+    }
+    knee_train_account(r, points, used, log);
+    knee_resize(w->alloc, points, 0);
+    return KNEE_OK;
+}
+
 static knee_status nothing_found(const struct knee_train_reader *r, struct knee_err *err)
 {
-    knee_fail(err, KNEE_INPUT, r->name, "no line of it speaks of a training step");
-    knee_hint(err,
-              "docs/scale.md lists the formats; any table with columns step and step_s will do");
+    knee_fail(err, KNEE_INPUT, r->name, "no training steps found");
+    knee_hint(
+        err,
+        "docs/guide/scale.md lists the formats; any table with columns step and step_s will do");
     return KNEE_INPUT;
 }
 
-static knee_status make_room(struct work *w, size_t rows)
+static knee_status make_room(struct train_work *w, size_t rows)
 {
     w->seconds = knee_resize(w->alloc, NULL, (rows + 1) * sizeof *w->seconds);
     w->scratch = knee_resize(w->alloc, NULL, (rows + 1) * sizeof *w->scratch);
@@ -599,7 +677,7 @@ static knee_status make_room(struct work *w, size_t rows)
     return w->seconds && w->scratch && w->run ? KNEE_OK : KNEE_SYSTEM;
 }
 
-static void release(struct work *w)
+static void release(struct train_work *w)
 {
     knee_resize(w->alloc, w->seconds, 0);
     knee_resize(w->alloc, w->scratch, 0);
@@ -609,8 +687,9 @@ static void release(struct work *w)
 knee_status knee_train_steps_finish(struct knee_train_reader *r, struct knee_train_log *log,
                                     struct knee_err *err)
 {
-    struct work w = {.raw = r->raw, .alloc = r->alloc};
-    if (r->failed || r->arguments.failed || r->deepspeed.failed || r->document.failed)
+    struct train_work w = {.raw = r->raw, .alloc = r->alloc};
+    if (r->failed || r->arguments.failed || r->deepspeed.failed || r->document.failed ||
+        r->kept.failed)
         return knee_fail(err, KNEE_SYSTEM, r->name, "out of memory");
     if (r->raw_count == 0)
         return nothing_found(r, err);
@@ -619,22 +698,32 @@ knee_status knee_train_steps_finish(struct knee_train_reader *r, struct knee_tra
         release(&w);
         return knee_fail(err, KNEE_SYSTEM, r->name, "out of memory");
     }
-    w.count = keep_format(r, format);
+    w.count = keep_format(r, format, log);
     for (size_t i = 0; i < w.count; i++) /* "Total optimization steps = 375" */
         if (isnan(w.raw[i].value[TRAIN_RUN_STEPS]))
             w.raw[i].value[TRAIN_RUN_STEPS] = r->facts.run_steps;
     w.flags = knee_train_formats[format].flags;
+    w.lines = knee_train_formats[format].read == knee_train_read_line;
     find_runs(&w, &r->counts);
     log->format = knee_train_formats[format].name;
     knee_train_facts_finish(&r->facts, &r->arguments, &r->deepspeed, log);
     complete_job(&w, log);
-    log->timing = find_seconds(&w, log->batch, log->seq);
-    keep_runs(&w, &r->counts);
+    w.workers = log->workers;
+    log->timing = knee_train_seconds(&w, log->batch, log->seq);
+    describe_runs(&w, log);
+    log->median_s = knee_train_median_seconds(&w); /* for runs that are not described */
+    knee_status status = account(r, &w, log, err);
+    keep_runs(&w, log, &r->counts);
     complete_job(&w, log); /* once more: the batch of the runs that are left */
     log->counts = r->counts;
     log->counts.runs = w.runs;
     set_figures(&w, log);
-    knee_status status = write_rows(&w, log, err);
+    log->account.step_s = log->median_s;
+    log->data_s = data_seconds(&w, log);
+    log->comm_s = knee_train_median_of(&w, TRAIN_COMM_S);
+    if (!status)
+        status = write_rows(&w, log, err);
+    knee_train_compare_sources(&w, log); /* last: it takes the room of the seconds */
     release(&w);
     return status;
 }

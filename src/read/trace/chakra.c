@@ -361,10 +361,12 @@ static void add_span(struct graph *g, const struct item *item)
     facts.bytes = item->comm_size > 0 ? item->comm_size : -1;
     if (item->group.length)
         facts.group = knee_builder_name(g->image->builder, item->group.at, item->group.length) + 1;
-    knee_image_span(g->image, 0, item->start_ns, item->start_ns + item->duration_ns, called,
-                    (int32_t)(item->stream & INT32_MAX), KNEE_NO_CORRELATION,
-                    knee_slice_starts(called, "Memcpy") || knee_slice_starts(called, "Memset"),
-                    talks ? &facts : NULL);
+    knee_image_span(g->image, called,
+                    (struct knee_gpu_work){0, item->start_ns, item->start_ns + item->duration_ns, 0,
+                                           (int32_t)(item->stream & INT32_MAX), KNEE_NO_CORRELATION,
+                                           knee_slice_starts(called, "Memcpy") ||
+                                               knee_slice_starts(called, "Memset"),
+                                           talks ? &facts : NULL});
 }
 
 static knee_status make_timeline(struct graph *g, struct knee_err *err)
@@ -391,10 +393,10 @@ static knee_status make_timeline(struct graph *g, struct knee_err *err)
     if (total > 0)
         return KNEE_OK;
     knee_fail(err, KNEE_INPUT, g->image->file,
-              g->count ? "a Chakra workload without times: what is to be done, not what was"
+              g->count ? "a Chakra workload without times: it lists work, not measurements"
                        : "not a Chakra trace: there are no nodes in it");
     if (g->count)
-        knee_hint(err, "knee collective says what its collectives should take");
+        knee_hint(err, "knee collective predicts the time of its collectives");
     return KNEE_INPUT;
 }
 
@@ -406,11 +408,13 @@ static knee_status finish(struct graph *g, struct knee_err *err)
     return status;
 }
 
-/* "run.3.et": files are named by their rank. */
+/* "run.3.et", "run.3.json": files are named by their rank. */
 static void take_rank(struct knee_image *image)
 {
     const char *slash = strrchr(image->file, '/'), *base = slash ? slash + 1 : image->file;
-    const char *end = strstr(base, ".et"), *at = end ? end : base;
+    const char *end = strstr(base, ".et");
+    end = end ? end : strstr(base, ".json");
+    const char *at = end ? end : base;
     int64_t rank = 0;
     while (at > base && at[-1] >= '0' && at[-1] <= '9')
         at--;
@@ -471,6 +475,7 @@ knee_status knee_chakra_json_read(struct knee_image *image, struct knee_err *err
         take_list(&g, &item, &tree, knee_tree_get(&tree, at, "data_deps"));
         add_item(&g, &item);
     }
+    take_rank(image);
     status = finish(&g, err);
     knee_tree_release(&tree);
     return status;

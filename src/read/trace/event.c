@@ -145,7 +145,7 @@ static const char *scan_raw(const char *p, const char *end, struct knee_slice *o
     return after;
 }
 
-/* One member of args. The keys are told apart by their length first. */
+/* One member of args. Switching on the length of the key avoids most comparisons. */
 static const char *scan_arg(const char *p, const char *end, struct knee_slice key,
                             struct knee_event_args *a, uint64_t *repaired)
 {
@@ -238,20 +238,50 @@ const struct knee_event_args knee_no_event_args = {.stream = -1,
                                                    .to = -1,
                                                    .bytes = -1};
 
+/* Members of args as Kineto writes them, whole numbers of at most seven digits, until the stream
+ * and the correlation are known. Returns where the general way goes on. */
+static const char *scan_ids(const char *p, struct knee_event_args *a, bool runtime)
+{
+    for (;;) {
+        const char *key = knee_scan_space(p);
+        if (*key != '"')
+            return p;
+        const char *close = knee_scan_quote(key + 1);
+        unsigned digits = 0;
+        uint32_t number = 0;
+        if (close[0] == '"' && close[1] == ':' && close[2] == ' ')
+            number = knee_scan_eight(close + 3, &digits);
+        if (digits == 0 || digits == 8 || close[3 + digits] != ',')
+            return p;
+        struct knee_slice name = {key + 1, (size_t)(close - key - 1)};
+        if (SLICE_IS(name, "stream"))
+            a->stream = number;
+        else if (SLICE_IS(name, "correlation") && number > 0)
+            a->correlation = number;
+        p = close + 3 + digits + 1;
+        if (a->correlation != KNEE_NO_CORRELATION && (runtime || a->stream >= 0))
+            return p;
+    }
+}
+
 /* The members of args, from after the brace to after the end. */
 const char *knee_scan_args(const char *p, const char *end, struct knee_event *e, uint64_t *repaired)
 {
     e->has_args = true;
     e->args = knee_no_event_args;
     bool more = knee_event_wants_more(e), runtime = e->category == KNEE_CAT_RUNTIME;
+    if (!more)
+        p = scan_ids(p, &e->args, runtime);
     for (;;) {
         p = knee_scan_space(p);
         if (p >= end)
             return NULL;
+        if (!more && e->args.correlation != KNEE_NO_CORRELATION && (runtime || e->args.stream >= 0))
+            return knee_scan_rest(p, end, 1, repaired);
         if (*p == ',')
             p = knee_scan_space(p + 1);
         if (*p == '}')
-            return p + 1; /* the sentinel is no brace */
+            return p + 1; /* safe at the end of the buffer: the sentinel is not a brace */
         if (*p != '"')
             return KNEE_SCAN_BAD;
         const char *close = knee_scan_string(p + 1, end, KNEE_STRING_KEY, repaired);
@@ -262,8 +292,6 @@ const char *knee_scan_args(const char *p, const char *end, struct knee_event *e,
         p = scan_arg(knee_scan_space(p + 1), end, key, &e->args, repaired);
         if (!p || p == KNEE_SCAN_BAD)
             return p;
-        if (!more && e->args.correlation != KNEE_NO_CORRELATION && (runtime || e->args.stream >= 0))
-            return knee_scan_rest(p, end, 1, repaired);
     }
 }
 
@@ -342,7 +370,7 @@ static inline const char *scan_member(enum key key, const char *p, const char *e
 }
 
 /* Is it clear by now that nothing in the event concerns us? */
-static inline bool is_of_no_use(const struct knee_event *e, enum key last, unsigned keep)
+static inline bool is_of_no_use(struct knee_event *e, enum key last, unsigned keep)
 {
     switch (last) {
     case PH: return e->phase != 'X' && e->phase != 'M';
@@ -374,6 +402,36 @@ static inline const char *scan_usual_start(const char *p, struct knee_event *e)
     return text_end + 1;
 }
 
+/* p behind `text`, or NULL: it does not stand there. */
+#define AFTER(p, text)                                                                             \
+    (memcmp((p), (text), sizeof(text) - 1) == 0 ? (p) + sizeof(text) - 1 : (const char *)NULL)
+
+static inline bool is_good(const char *after)
+{
+    return after && after != KNEE_SCAN_BAD;
+}
+
+/* What follows it in the same layout: ids and times. Returns the comma after them, or p. */
+static inline const char *scan_usual_times(const char *p, const char *end, struct knee_event *e)
+{
+    const char *q = AFTER(p, ", \"pid\": ");
+    if (!q || !is_good(q = knee_scan_int(q, end, &e->pid)) || !(q = AFTER(q, ", \"tid\": ")) ||
+        !is_good(q = knee_scan_int(q, end, &e->tid)) || !(q = AFTER(q, ",\n    \"ts\": ")) ||
+        !is_good(q = knee_scan_us(q, end, &e->start_ns)) || !(q = AFTER(q, ", \"dur\": ")) ||
+        !is_good(q = knee_scan_us(q, end, &e->duration_ns)))
+        return p; /* members that were taken are taken again */
+    e->has_start = e->has_duration = true;
+    return q;
+}
+
+/* Start, step or end of a flow arrow: up to a third of a file, and never needed. The window is
+ * padded, so nine bytes can always be read. */
+static inline bool is_arrow(const char *p)
+{
+    return memcmp(p, "\"ph\": \"", 7) == 0 && (p[7] == 's' || p[7] == 'f' || p[7] == 't') &&
+           p[8] == '"';
+}
+
 /* Remembers how far the event was looked at. */
 static __attribute__((noinline)) const char *bad_at(struct knee_event *e, const char *p)
 {
@@ -387,7 +445,13 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
     bool comma = true; /* or the opening brace */
     memset(e, 0, offsetof(struct knee_event, args));
     e->keep = keep;
-    p = scan_usual_start(knee_scan_space(p + 1), e);
+    p = knee_scan_space(p + 1);
+    if (is_arrow(p)) {
+        e->phase = p[7];
+        e->category = KNEE_CAT_SKIP;
+        return knee_scan_rest(p + 9, end, 1, repaired);
+    }
+    p = scan_usual_start(p, e);
     if (e->phase) {
         comma = false;
         if (p >= end)
@@ -396,6 +460,7 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
             e->category = KNEE_CAT_SKIP;
             return knee_scan_rest(p, end, 1, repaired);
         }
+        p = scan_usual_times(p, end, e);
     }
     for (;;) {
         p = knee_scan_space(p);

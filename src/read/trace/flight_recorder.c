@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "base/fold.h"
+#include "base/format.h"
 #include "base/text.h"
 #include "read/trace/roll_readers.h"
 #include "read/trace/trace_json.h"
@@ -121,6 +122,62 @@ static enum knee_op op_of(struct knee_slice name)
     return knee_op_from_name(word.at, word.length);
 }
 
+/* Elements that go in, as PyTorch's NumelIn counts them. */
+static int64_t elements_in(const struct knee_tree *tree, uint32_t entry)
+{
+    double sum = 0;
+    uint32_t shape = knee_tree_first(tree, knee_tree_get(tree, entry, "input_sizes"));
+    if (shape == KNEE_TREE_NONE)
+        return -1;
+    for (; shape != KNEE_TREE_NONE; shape = knee_tree_next(tree, shape)) {
+        double elements = 1;
+        for (uint32_t d = knee_tree_first(tree, shape); d != KNEE_TREE_NONE;
+             d = knee_tree_next(tree, d))
+            elements *= knee_tree_number(tree, d, 0);
+        sum += elements;
+    }
+    return sum >= 0 && sum < 1e18 ? (int64_t)sum : -1;
+}
+
+/* Is this file the program's own, and not a library's? */
+static bool is_own_file(struct knee_slice file)
+{
+    return file.length && !knee_slice_has(file, "site-packages/") &&
+           !knee_slice_has(file, "dist-packages/") && !knee_slice_has(file, "/torch/") &&
+           !knee_slice_starts(file, "<");
+}
+
+/* The innermost frame of the program itself, else the innermost: "train.py:16 (evaluate)". */
+static uint32_t frame_of(struct knee_rollcall *roll, const struct knee_tree *tree, uint32_t entry)
+{
+    uint32_t frame = knee_tree_first(tree, knee_tree_get(tree, entry, "frames")), best = frame;
+    char place[KNEE_ROLL_NAME], file[128], name[48];
+    for (; frame != KNEE_TREE_NONE; frame = knee_tree_next(tree, frame))
+        if (is_own_file(knee_tree_text(tree, knee_tree_get(tree, frame, "filename")))) {
+            best = frame;
+            break;
+        }
+    if (best == KNEE_TREE_NONE)
+        return 0;
+    knee_slice_copy(knee_tree_text(tree, knee_tree_get(tree, best, "filename")), file, sizeof file);
+    knee_slice_copy(knee_tree_text(tree, knee_tree_get(tree, best, "name")), name, sizeof name);
+    knee_format(place, sizeof place, "%s:%lld (%s)", file,
+                (long long)knee_tree_whole(tree, knee_tree_get(tree, best, "line"), 0), name);
+    return knee_rollcall_frame(roll, knee_slice_of(place));
+}
+
+/* How old the call was when the dump was made, against its timeout; -1: the dump does not say. */
+static int waited_out(const struct knee_tree *tree, uint32_t entry)
+{
+    int64_t made = knee_tree_whole(tree, knee_tree_get(tree, entry, "time_created_ns"), -1);
+    int64_t seen =
+        knee_tree_whole(tree, knee_tree_get(tree, entry, "time_discovered_started_ns"), -1);
+    int64_t limit_ms = knee_tree_whole(tree, knee_tree_get(tree, entry, "timeout_ms"), -1);
+    if (made < 0 || seen < made || limit_ms <= 0 || limit_ms > INT64_MAX / 2000000)
+        return -1;
+    return (seen - made) / 1000000 >= limit_ms - limit_ms / 20;
+}
+
 static bool add_entry(struct knee_rollcall *roll, const struct knee_tree *tree, uint32_t at,
                       int64_t rank)
 {
@@ -132,9 +189,13 @@ static bool add_entry(struct knee_rollcall *roll, const struct knee_tree *tree, 
         .p2p = knee_tree_true(tree, knee_tree_get(tree, at, "is_p2p")),
         .op = op_of(knee_tree_text(tree, knee_tree_get(tree, at, "profiling_name"))),
         .bytes = call_bytes(tree, at),
+        .elements = elements_in(tree, at),
+        .started = knee_slice_is(state, "started"),
         .pending = knee_slice_is(state, "scheduled") || knee_slice_is(state, "started"),
         .duration_ns = -1,
     };
+    uint32_t retired = knee_tree_get(tree, at, "retired");
+    entry.aborted = !entry.pending && retired != KNEE_TREE_NONE && !knee_tree_true(tree, retired);
     double ms = knee_tree_number(tree, knee_tree_get(tree, at, "duration_ms"), NAN);
     entry.sequence = knee_tree_whole(
         tree, knee_tree_get(tree, at, entry.p2p ? "p2p_seq_id" : "collective_seq_id"), -1);
@@ -146,7 +207,9 @@ static bool add_entry(struct knee_rollcall *roll, const struct knee_tree *tree, 
         entry.duration_ns = (int64_t)(ms * 1e6 + 0.5);
     roll->untimed += !entry.pending && entry.duration_ns < 0;
     entry.group = knee_rollcall_group(roll, name);
-    return entry.group != UINT32_MAX &&
+    if (entry.pending)
+        entry.frame = frame_of(roll, tree, at);
+    return entry.frame != UINT32_MAX && entry.group != UINT32_MAX &&
            knee_rollcall_describe(roll, entry.group,
                                   knee_tree_text(tree, knee_tree_next(tree, group))) &&
            knee_rollcall_add(roll, entry);
@@ -172,9 +235,17 @@ knee_status knee_flight_recorder_read(struct knee_rollcall *roll, const char *fi
     }
     bool good = read_groups(roll, tree);
     uint32_t at = knee_tree_first(tree, knee_tree_get(tree, 0, "entries"));
-    for (; at != KNEE_TREE_NONE && good; at = knee_tree_next(tree, at))
+    int waited = -1;
+    bool whole = knee_tree_whole(tree, knee_tree_get(tree, at, "record_id"), -1) == 0;
+    for (; at != KNEE_TREE_NONE && good; at = knee_tree_next(tree, at)) {
+        size_t before = roll->entry_count;
         good = add_entry(roll, tree, at, rank);
+        if (waited < 0 && roll->entry_count > before && roll->entries[before].pending)
+            waited = waited_out(tree, at);
+    }
     if (!good || !knee_rollcall_source(roll, file, rank, first))
         return knee_fail(err, KNEE_SYSTEM, file, "out of memory");
+    roll->sources[roll->source_count - 1].waited_out = waited;
+    roll->sources[roll->source_count - 1].whole = whole;
     return KNEE_OK;
 }

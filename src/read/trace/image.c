@@ -4,94 +4,47 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "read/file_kinds.h"
 #include "read/trace/trace_json.h"
 
 #include <string.h>
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name), tail = strlen(end);
-    return length >= tail && strcmp(name + length - tail, end) == 0;
-}
-
-static bool has(const char *head, size_t length, const char *word)
-{
-    return knee_slice_has((struct knee_slice){head, length}, word);
-}
-
-static bool named_xplane(const char *file, const char *head, size_t length)
-{
-    (void)head, (void)length;
-    return ends_with(file, ".xplane.pb") || ends_with(file, ".xplane.pb.gz");
-}
-
-static bool named_chakra(const char *file, const char *head, size_t length)
-{
-    (void)head, (void)length;
-    return ends_with(file, ".et") || ends_with(file, ".et.gz");
-}
-
-static bool is_rocprof_json(const char *file, const char *head, size_t length)
-{
-    (void)file;
-    return has(head, length, "\"rocprofiler-sdk-tool\"");
-}
-
-static bool is_chakra_json(const char *file, const char *head, size_t length)
-{
-    (void)file;
-    return has(head, length, "\"workload_graph\"");
-}
-
-static bool is_rocprof_csv(const char *file, const char *head, size_t length)
-{
-    (void)file;
-    return has(head, length, "Start_Timestamp") && has(head, length, "End_Timestamp") &&
-           has(head, length, "Correlation_Id");
-}
-
+/* By the names of kinds (read/file_kinds.h). */
 static const struct format {
-    const char *name;
-    bool (*recognise)(const char *file, const char *head, size_t length);
+    const char *kind, *name;
     knee_status (*read)(struct knee_image *image, struct knee_err *err);
 } formats[] = {
-    {"xplane", named_xplane, knee_xplane_read},
-    {"chakra", named_chakra, knee_chakra_read},
-    {"rocprofv3", is_rocprof_json, knee_rocprof_json_read},
-    {"rocprofv3", is_rocprof_csv, knee_rocprof_csv_read},
-    {"chakra", is_chakra_json, knee_chakra_json_read},
+    {"xplane", "xplane", knee_xplane_read},
+    {"chakra", "chakra", knee_chakra_read},
+    {"chakra json", "chakra", knee_chakra_json_read},
+    {"rocprofv3", "rocprofv3", knee_rocprof_csv_read},
+    {"rocprofv3 json", "rocprofv3", knee_rocprof_json_read},
 };
 
 static const struct format *format_of(const char *file, const char *head, size_t length)
 {
-    length = length < KNEE_IMAGE_HEAD ? length : KNEE_IMAGE_HEAD;
+    const struct knee_file_kind *kind = knee_file_kind_of(file, head, length);
+    if (!kind || kind->reader != KNEE_READ_IMAGE)
+        return NULL;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (formats[i].recognise(file, head, length))
+        if (strcmp(formats[i].kind, kind->name) == 0)
             return &formats[i];
-    return NULL;
+    return NULL; /* unreachable: every kind that is read as a whole has a row */
 }
 
-bool knee_image_recognise(const char *file, const char *head, size_t length)
+void knee_image_span(struct knee_image *image, struct knee_slice name, struct knee_gpu_work work)
 {
-    return format_of(file, head, length) != NULL;
-}
-
-void knee_image_span(struct knee_image *image, int64_t device, int64_t start_ns, int64_t end_ns,
-                     struct knee_slice name, int32_t stream, uint64_t correlation, bool copy,
-                     const struct knee_call_facts *facts)
-{
-    image->trace->losses[KNEE_REPAIR_DURATION].count += end_ns < start_ns;
-    end_ns = end_ns < start_ns ? start_ns : end_ns;
+    image->trace->losses[KNEE_REPAIR_DURATION].count += work.end_ns < work.start_ns;
+    work.end_ns = work.end_ns < work.start_ns ? work.start_ns : work.end_ns;
     image->trace->events++;
-    if (!knee_time_is_good(start_ns, end_ns)) {
+    if (!knee_time_is_good(work.start_ns, work.end_ns)) {
         image->trace->losses[KNEE_LOSS_TIME].count++;
         return;
     }
     if (name.length == 0)
         name = knee_slice_of("unnamed kernel");
-    knee_builder_span(image->builder, device, start_ns, end_ns,
-                      knee_builder_name(image->builder, name.at, name.length), stream, correlation,
-                      copy, facts);
+    work.name = knee_builder_name(image->builder, name.at, name.length);
+    knee_builder_span(image->builder, &work);
 }
 
 static knee_status read_with(const struct format *format, struct knee_image *image,
@@ -109,36 +62,36 @@ static knee_status read_with(const struct format *format, struct knee_image *ima
     return KNEE_OK;
 }
 
-knee_status knee_image_read(const char *file, char *data, size_t length,
-                            const struct knee_trace_options *options,
+knee_status knee_image_read(struct knee_file_bytes in, const struct knee_trace_options *options,
                             const struct knee_alloc *alloc, struct knee_trace *out,
                             struct knee_err *err)
 {
     static const struct knee_trace_options plain = {0};
-    const struct format *format = format_of(file, data, length);
+    const struct format *format = format_of(in.name, in.data, in.length);
     struct knee_trace trace = {.rank = -1,
                                .world_size = -1,
                                .first_step = -1,
                                .last_step = -1,
                                .alloc = alloc,
-                               .bytes = length};
-    struct knee_image image = {.file = file,
-                               .data = data,
-                               .length = length,
+                               .bytes = in.length};
+    struct knee_image image = {.file = in.name,
+                               .data = in.data,
+                               .length = in.length,
                                .options = options ? options : &plain,
                                .alloc = alloc,
                                .trace = &trace};
-    size_t name_size = strlen(file) + 1;
+    size_t name_size = strlen(in.name) + 1;
     knee_status status = KNEE_OK;
     trace.file = knee_resize(alloc, NULL, name_size);
     image.builder = knee_builder_new(image.options, alloc);
     if (!trace.file || !image.builder)
-        status = knee_fail(err, KNEE_SYSTEM, file, "out of memory");
+        status = knee_fail(err, KNEE_SYSTEM, in.name, "out of memory");
     else
-        memcpy(trace.file, file, name_size);
+        memcpy(trace.file, in.name, name_size);
     if (!status)
-        status = format ? read_with(format, &image, err)
-                        : knee_fail(err, KNEE_INPUT, file, "not a trace that is read as a whole");
+        status = format
+                     ? read_with(format, &image, err)
+                     : knee_fail(err, KNEE_INPUT, in.name, "not a trace that is read as a whole");
     knee_builder_free(image.builder);
     if (status)
         knee_trace_release(&trace);

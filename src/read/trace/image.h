@@ -25,8 +25,6 @@ knee_status knee_chakra_read(struct knee_image *image, struct knee_err *err);
 knee_status knee_chakra_json_read(struct knee_image *image, struct knee_err *err);
 
 /* Work with checked times; what cannot be used is counted. */
-void knee_image_span(struct knee_image *image, int64_t device, int64_t start_ns, int64_t end_ns,
-                     struct knee_slice name, int32_t stream, uint64_t correlation, bool copy,
-                     const struct knee_call_facts *facts);
+void knee_image_span(struct knee_image *image, struct knee_slice name, struct knee_gpu_work work);
 
 #endif

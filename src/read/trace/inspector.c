@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What NCCL Inspector writes: a JSON object per line, with a header (communicator, rank in it, its
- * size), metadata and one collective or send. From version 4.3 on header and metadata may stand in
- * a line of their own, for the lines that follow. Sizes are those of one rank where ranks hold
- * parts (all-gather, reduce-scatter); times are whole microseconds, some writers' with a point.
- * dump_timestamp_us is when the line was written, and says nothing of when the call was.
+ * size), metadata and one collective or send. From version 4.3 on header and metadata may be on a
+ * separate line, for the lines that follow. Sizes are those of one rank where ranks hold parts
+ * (all-gather, reduce-scatter); times are whole microseconds; some writers print a decimal point.
+ * dump_timestamp_us is the time of writing the line, not of the call.
  */
 #include "base/error.h"
 #include "base/fold.h"
@@ -72,9 +72,10 @@ static struct call_line line_of_tree(const struct knee_tree *tree)
 
 /* ---- From the bytes: the lines that Inspector writes, at the speed of traces ---- */
 
-/* Everything here returns false where a line is not as plain as Inspector's are (escapes, numbers
- * in quotes, anything that is not JSON): then the tree has its say. Values that nobody asks for are
- * passed by their quotes and brackets. Bytes up to `limit` may be looked at. */
+/* The functions of this fast path return false if a line is not as simple as Inspector writes it
+ * (escapes, numbers in quotes, anything that is not JSON); the general parser reads such a line.
+ * Values that are not needed are skipped by their quotes and brackets. Bytes up to `limit` may be
+ * read. */
 struct plain {
     const char *p, *end, *limit;
 };
@@ -208,7 +209,7 @@ static bool take_value(struct plain *l, struct wanted *w)
     case WANTED_TEXT: return unquote(value, w->out);
     case WANTED_WHOLE: return plain_whole(value, w->out);
     case WANTED_NUMBER: return plain_number(value, w->out);
-    case WANTED_OBJECT: break; /* nobody asks */
+    case WANTED_OBJECT: break; /* not needed */
     }
     return true;
 }
@@ -311,6 +312,7 @@ static bool add_call(struct knee_rollcall *roll, const struct call_line *line,
                      const struct header *header, enum knee_op op)
 {
     struct knee_entry entry = {
+        .elements = -1,
         .group = header->group,
         .rank = header->rank >= 0 && header->rank < KNEE_ROLL_RANKS ? (int32_t)header->rank : -1,
         .sequence = line->sequence,
@@ -376,13 +378,12 @@ static bool take_line(struct knee_rollcall *roll, const struct call_line *line,
 
 /* One object, by its bytes where it is plain, else by its tree. KNEE_INPUT: not JSON. */
 static knee_status read_object(struct knee_tree *tree, char *object, size_t length,
-                               const char *limit, struct knee_slice *head, struct call_line *line,
-                               const char *file)
+                               const char *limit, struct knee_slice *head, struct call_line *line)
 {
     if (line_of_bytes((struct plain){object, object + length, limit}, head, line))
         return KNEE_OK;
     *head = (struct knee_slice){0}; /* escapes are resolved in place: no bytes to compare with */
-    knee_status status = knee_tree_json(tree, object, length, file, NULL);
+    knee_status status = knee_tree_json(tree, object, length, "", NULL);
     if (!status)
         *line = line_of_tree(tree);
     return status;
@@ -403,7 +404,7 @@ knee_status knee_inspector_read(struct knee_rollcall *roll, const char *file, ch
         if (!object.length)
             continue;
         knee_status status = read_object(&tree, data + (object.at - data), object.length,
-                                         data + length, &head, &line, file);
+                                         data + length, &head, &line);
         if (status == KNEE_INPUT)
             roll->skipped++;
         good = status == KNEE_INPUT || (!status && take_line(roll, &line, &header, &op));

@@ -43,13 +43,6 @@ static inline uint64_t bytes_like(uint64_t word, unsigned char c)
     return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
 }
 
-/* "Memcpy DtoD (Device -> Device)": copies into and out of buckets, whose sizes tell of parameters.
- */
-static bool is_device_copy(struct knee_slice name)
-{
-    return begins(name, "Memcpy DtoD");
-}
-
 /* Collectives that describe themselves have ccl near the start of their names. Eight bytes at a
  * time; saying yes too often only costs time. */
 bool knee_event_wants_more(const struct knee_event *e)
@@ -57,7 +50,7 @@ bool knee_event_wants_more(const struct knee_event *e)
     if (e->keep & KNEE_KEEP_ALL)
         return e->category != KNEE_CAT_RUNTIME;
     if (e->category == KNEE_CAT_COPY)
-        return is_device_copy(e->name);
+        return true; /* how much it moves */
     if (e->category != KNEE_CAT_KERNEL)
         return e->category == KNEE_CAT_HOST || e->phase == 'M';
     for (size_t i = 0; i < 24 && i + 3 <= e->name.length; i += 6) {
@@ -74,15 +67,10 @@ bool knee_event_wants_more(const struct knee_event *e)
     return false;
 }
 
-/* cudaLaunchKernel, cuLaunchKernelEx, hipMemcpyWithStream, cudaGraphLaunch ... */
-static bool hands_over_work(struct knee_slice name)
+/* Not a copy, which may wait for the GPU. */
+static bool launches_kernel(struct knee_slice name)
 {
-    static const char *const words[] = {"Launch", "Memcpy", "Memset"};
-    for (size_t i = 2; i + 6 <= name.length && i < 24; i++)
-        for (size_t w = 0; w < 3; w++)
-            if (name.at[i] == words[w][0] && memcmp(name.at + i, words[w], 6) == 0)
-                return true;
-    return false;
+    return knee_slice_has(name, "Launch");
 }
 
 static bool names_module(struct knee_slice name)
@@ -96,14 +84,50 @@ static bool names_step(struct knee_slice name)
     return name.length < 32 && knee_names_step(name.at, name.length, &number);
 }
 
-bool knee_kineto_wants(const struct knee_event *e, unsigned keep)
+/* cudaLaunchKernel, cuLaunchKernelEx, hipMemcpyWithStream, cudaGraphLaunch ... */
+static bool hands_over_work(const struct knee_event *e)
 {
+    return e->host_kind == KNEE_HOST_LAUNCH;
+}
+
+/* "MmBackward0", "autograd::engine::evaluate_function: AddBackward": of autograd. */
+static inline bool names_backward(struct knee_slice name)
+{
+    size_t length = name.length;
+    length -= length > 0 && name.at[length - 1] == '0';
+    return length > 8 && name.at[length - 1] == 'd' &&
+           memcmp(name.at + length - 8, "Backward", 8) == 0;
+}
+
+/* A call that may be what the GPU waits for: not one that launches kernels or records events. */
+static bool may_wait(const struct knee_event *e)
+{
+    return e->host_kind == KNEE_HOST_SYNC || e->host_kind == KNEE_HOST_CALL ||
+           e->host_kind == KNEE_HOST_LAUNCH;
+}
+
+static void see(struct knee_event *e)
+{
+    if (e->category == KNEE_CAT_HOST && names_backward(e->name))
+        e->seen |= KNEE_SEEN_BACKWARD;
+    else if (e->host_kind == KNEE_HOST_CALL && (begins(e->name, "cudaStreamBeginCapture") ||
+                                                begins(e->name, "hipStreamBeginCapture")))
+        e->seen |= KNEE_SEEN_CAPTURE;
+}
+
+bool knee_kineto_wants(struct knee_event *e, unsigned keep)
+{
+    e->named = true;
+    e->host_kind = KNEE_HOST_UNUSED;
+    if (e->category == KNEE_CAT_RUNTIME || (keep & KNEE_KEEP_HOST))
+        e->host_kind = knee_kineto_host_kind(e);
+    see(e);
     if (e->category == KNEE_CAT_PYTHON || (keep & KNEE_KEEP_ALL))
         return (keep & KNEE_KEEP_ALL) && (e->category != KNEE_CAT_PYTHON || names_module(e->name));
-    if ((keep & KNEE_KEEP_HOST) && knee_kineto_host_kind(e) != KNEE_HOST_UNUSED)
+    if ((keep & KNEE_KEEP_HOST) && e->host_kind != KNEE_HOST_UNUSED)
         return true;
     if (e->category == KNEE_CAT_RUNTIME)
-        return hands_over_work(e->name);
+        return may_wait(e);
     if (e->category != KNEE_CAT_HOST || (keep & KNEE_KEEP_CPU) || e->name.length == 0)
         return true;
     static const bool first_letters[256] = {
@@ -193,10 +217,14 @@ static void take_gpu(struct knee_event_sink *sink, const struct knee_event *e, i
     sink->gpu_spans++;
     if (sink->options->detail && e->category == KNEE_CAT_KERNEL)
         keep_grid(sink, e);
+    if (e->category == KNEE_CAT_COPY && e->args.bytes > 0)
+        knee_builder_copied(sink->builder, name, e->args.bytes, end_ns - e->start_ns);
     if (sink->options->host && e->args.bytes > 0)
         knee_builder_copy(sink->builder, e->args.correlation, e->args.bytes);
-    knee_builder_span(sink->builder, e->pid, e->start_ns, end_ns, name, stream_of(e),
-                      e->args.correlation, e->category == KNEE_CAT_COPY, described ? &facts : NULL);
+    knee_builder_span(sink->builder,
+                      &(struct knee_gpu_work){e->pid, e->start_ns, end_ns, name, stream_of(e),
+                                              e->args.correlation, e->category == KNEE_CAT_COPY,
+                                              described ? &facts : NULL});
 }
 
 /* "ProfilerStep#12", "Optimizer.step#SGD.step", "iteration 7". False: it marks no step. */
@@ -213,7 +241,8 @@ static bool take_step(struct knee_event_sink *sink, const struct knee_event *e, 
     } else if (e->name.at[0] == 'P') {
         source = KNEE_STEPS_PROFILER;
     }
-    knee_builder_step_of(sink->builder, e->pid, source, name, e->start_ns, end_ns, number);
+    knee_builder_step_of(sink->builder, &(struct knee_raw_mark){
+                                            {e->start_ns, end_ns, number, e->pid}, source, name});
     return true;
 }
 
@@ -225,9 +254,11 @@ static void take_cpu_work(struct knee_event_sink *sink, const struct knee_event 
         begins(e->name, "_c10d") || begins(e->name, "Optimizer.") || begins(e->name, "nccl:"))
         return; /* wrappers around other events */
     facts.op = knee_op_from_name(e->name.at, e->name.length);
-    knee_builder_span(sink->builder, e->pid, e->start_ns, end_ns,
-                      knee_builder_name(sink->builder, e->name.at, e->name.length), stream_of(e),
-                      KNEE_NO_CORRELATION, false, &facts);
+    knee_builder_span(
+        sink->builder,
+        &(struct knee_gpu_work){e->pid, e->start_ns, end_ns,
+                                knee_builder_name(sink->builder, e->name.at, e->name.length),
+                                stream_of(e), KNEE_NO_CORRELATION, false, &facts});
 }
 
 static void take_product(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
@@ -243,7 +274,13 @@ static void take_product(struct knee_event_sink *sink, const struct knee_event *
 
 static void take_host(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
 {
-    if (take_step(sink, e, end_ns)) {
+    bool is_operation = e->name.length && e->name.at[0] == 'a'; /* aten::, autograd:: */
+    if (is_operation && !sink->options->cpu) {
+        if (knee_names_product(e->name)) {
+            knee_builder_operation(sink->builder);
+            take_product(sink, e, end_ns);
+        }
+    } else if (take_step(sink, e, end_ns)) {
         return;
     } else if (begins(e->name, "enumerate(DataLoader)")) {
         knee_builder_load(sink->builder, e->pid, e->start_ns, end_ns);
@@ -256,8 +293,6 @@ static void take_host(struct knee_event_sink *sink, const struct knee_event *e, 
             facts.op = knee_op_from_name(e->name.at, e->name.length);
         if (facts.op != KNEE_OP_UNKNOWN)
             knee_builder_comm_op(sink->builder, e->start_ns, end_ns, e->tid, &facts);
-    } else if (e->name.length && e->name.at[0] == 'a') {
-        take_product(sink, e, end_ns);
     }
 }
 
@@ -266,7 +301,7 @@ enum { LONG_CALL_NS = 20000 }; /* shorter ones are part of the host's own time *
 /* With detail everything is kept that replay does not ask for. */
 static int host_kind(const struct knee_event *e, bool detail)
 {
-    int kind = knee_kineto_host_kind(e);
+    int kind = e->host_kind;
     if (!detail || kind != KNEE_HOST_UNUSED)
         return kind;
     if (e->category == KNEE_CAT_PYTHON)
@@ -295,15 +330,18 @@ static void keep_host(struct knee_event_sink *sink, const struct knee_event *e, 
 static bool is_host_only(const struct knee_event *e)
 {
     return e->category == KNEE_CAT_RUNTIME &&
-           (e->args.correlation == KNEE_NO_CORRELATION || !hands_over_work(e->name));
+           (e->args.correlation == KNEE_NO_CORRELATION || !hands_over_work(e));
 }
 
-bool knee_kineto_event(struct knee_event_sink *sink, const struct knee_event *e)
+bool knee_kineto_event(struct knee_event_sink *sink, struct knee_event *e)
 {
     if (e->phase != 'X' || e->category == KNEE_CAT_SKIP)
         return true;
-    if (!knee_kineto_wants(e, knee_keep_of(sink->options)) ||
-        (is_host_only(e) && !sink->options->host))
+    /* the name came before the category: it was not looked at yet */
+    if (!e->named && !knee_kineto_wants(e, knee_keep_of(sink->options)))
+        return true;
+    bool waits = e->category == KNEE_CAT_RUNTIME && may_wait(e);
+    if (is_host_only(e) && !sink->options->host && !waits)
         return true;
     if (e->bad_time || !e->has_start || !e->has_duration)
         return false;
@@ -317,12 +355,18 @@ bool knee_kineto_event(struct knee_event_sink *sink, const struct knee_event *e)
         return false;
     if (sink->options->host)
         keep_host(sink, e, end_ns);
+    if (waits && duration_ns >= KNEE_LONG_CALL_NS)
+        knee_builder_long_call(sink->builder, e->start_ns, end_ns, e->tid,
+                               (enum knee_host_kind)e->host_kind,
+                               knee_builder_name(sink->builder, e->name.at, e->name.length));
     if (is_host_only(e))
         return true;
     switch (e->category) {
     case KNEE_CAT_KERNEL:
     case KNEE_CAT_COPY: take_gpu(sink, e, end_ns); break;
     case KNEE_CAT_RUNTIME:
+        if (duration_ns >= KNEE_LONG_LAUNCH_NS && launches_kernel(e->name))
+            knee_builder_long_launch(sink->builder, e->start_ns, end_ns);
         knee_builder_launch(sink->builder, e->start_ns, end_ns, e->tid, e->args.correlation);
         break;
     case KNEE_CAT_HOST: take_host(sink, e, end_ns); break;

@@ -11,59 +11,79 @@
 
 struct word {
     const char *text;
-    int kind;
+    unsigned char length;
+    signed char kind;
 };
+#define WORD(text, kind)                                                                           \
+    {                                                                                              \
+        text, sizeof(text) - 1, kind                                                               \
+    }
 
 /* Anywhere in the name of a call into the driver, behind "cuda", "cu" or "hip". */
 static const struct word calls[] = {
-    {"Launch", KNEE_HOST_LAUNCH},       {"Memcpy", KNEE_HOST_LAUNCH},
-    {"Memset", KNEE_HOST_LAUNCH},       {"Synchronize", KNEE_HOST_SYNC},
-    {"WaitEvent", KNEE_HOST_WAIT},      {"EventRecord", KNEE_HOST_RECORD},
-    {"EventQuery", KNEE_HOST_UNUSED},   {"IsCapturing", KNEE_HOST_UNUSED},
-    {"GetAttribute", KNEE_HOST_UNUSED}, {"CaptureMode", KNEE_HOST_UNUSED},
-    {"INVALID", KNEE_HOST_UNUSED},
+    WORD("CaptureMode", KNEE_HOST_UNUSED), WORD("EventQuery", KNEE_HOST_UNUSED),
+    WORD("EventRecord", KNEE_HOST_RECORD), WORD("GetAttribute", KNEE_HOST_UNUSED),
+    WORD("INVALID", KNEE_HOST_UNUSED),     WORD("IsCapturing", KNEE_HOST_UNUSED),
+    WORD("Launch", KNEE_HOST_LAUNCH),      WORD("Memcpy", KNEE_HOST_LAUNCH),
+    WORD("Memset", KNEE_HOST_LAUNCH),      WORD("Synchronize", KNEE_HOST_SYNC),
+    WORD("WaitEvent", KNEE_HOST_WAIT),
 };
+
+/* First row + 1 of each letter; rows of one letter stand together. */
+static const unsigned char calls_by_letter[256] = {
+    ['C'] = 1, ['E'] = 2, ['G'] = 4, ['I'] = 5, ['L'] = 7, ['M'] = 8, ['S'] = 10, ['W'] = 11};
 
 /* At the start of the name of an operation or annotation. */
 static const struct word scopes[] = {
-    {"autograd::engine::evaluate_function", KNEE_HOST_SCOPE},
-    {"record_param_comms", KNEE_HOST_SCOPE},
-    {"nccl:", KNEE_HOST_SCOPE},
-    {"gloo:", KNEE_HOST_SCOPE},
-    {"FSDP::", KNEE_HOST_SCOPE},
-    {"Optimizer.", KNEE_HOST_SCOPE},
-    {"DistributedDataParallel.forward", KNEE_HOST_SCOPE},
-    {"torch::distributed::reducer::", KNEE_HOST_SCOPE},
-    {"torch.distributed.ddp.reducer::", KNEE_HOST_SCOPE},
-    {"enumerate(DataLoader)", KNEE_HOST_SCOPE},
-    {"ProfilerStep#", KNEE_HOST_SCOPE},
+    WORD("DistributedDataParallel.forward", KNEE_HOST_SCOPE),
+    WORD("FSDP::", KNEE_HOST_SCOPE),
+    WORD("Optimizer.", KNEE_HOST_SCOPE),
+    WORD("ProfilerStep#", KNEE_HOST_SCOPE),
+    WORD("autograd::engine::evaluate_function", KNEE_HOST_SCOPE),
+    WORD("enumerate(DataLoader)", KNEE_HOST_SCOPE),
+    WORD("gloo:", KNEE_HOST_SCOPE),
+    WORD("nccl:", KNEE_HOST_SCOPE),
+    WORD("record_param_comms", KNEE_HOST_SCOPE),
+    WORD("torch.distributed.ddp.reducer::", KNEE_HOST_SCOPE),
+    WORD("torch::distributed::reducer::", KNEE_HOST_SCOPE),
 };
+static const unsigned char scopes_by_letter[256] = {
+    ['D'] = 1, ['F'] = 2, ['O'] = 3, ['P'] = 4, ['a'] = 5,
+    ['e'] = 6, ['g'] = 7, ['n'] = 8, ['r'] = 9, ['t'] = 10};
 
-static bool contains(struct knee_slice name, const char *word)
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+/* The word that `text` begins with, among the rows of its first letter from `row` + 1 on. */
+static inline const struct word *word_at(const struct word *table, size_t count, size_t row,
+                                         struct knee_slice text)
 {
-    size_t length = strlen(word);
-    for (size_t i = 0; i + length <= name.length; i++)
-        if (name.at[i] == word[0] && memcmp(name.at + i, word, length) == 0)
-            return true;
-    return false;
+    for (; row && row <= count && table[row - 1].text[0] == text.at[0]; row++) {
+        const struct word *word = &table[row - 1];
+        if (text.length >= word->length && text.at[1] == word->text[1] &&
+            memcmp(text.at, word->text, word->length) == 0)
+            return word;
+    }
+    return NULL;
 }
 
 static int kind_of_call(struct knee_slice name)
 {
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (contains(name, calls[i].text))
-            return calls[i].kind;
+    for (size_t i = 0; i < name.length; i++) {
+        size_t row = calls_by_letter[(unsigned char)name.at[i]];
+        const struct word *word = row ? word_at(calls, COUNT(calls), row,
+                                                (struct knee_slice){name.at + i, name.length - i})
+                                      : NULL;
+        if (word)
+            return word->kind;
+    }
     return KNEE_HOST_CALL;
 }
 
 static int kind_of_scope(struct knee_slice name)
 {
-    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
-        size_t length = strlen(scopes[i].text);
-        if (name.length >= length && memcmp(name.at, scopes[i].text, length) == 0)
-            return scopes[i].kind;
-    }
-    return KNEE_HOST_UNUSED;
+    size_t row = name.length ? scopes_by_letter[(unsigned char)name.at[0]] : 0;
+    const struct word *word = row ? word_at(scopes, COUNT(scopes), row, name) : NULL;
+    return word ? word->kind : KNEE_HOST_UNUSED;
 }
 
 int knee_kineto_host_kind(const struct knee_event *e)

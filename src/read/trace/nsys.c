@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Nsight Systems sqlite exports, and RPD databases (rocmProfileData; those of rocprofv3 are in
- * rocpd.c). Tables are scanned in file
- * order and joined here, which is three times as fast as letting SQL join and sort. Any table or
- * column may be missing; what is needed and cannot be read is counted. The file is somebody else's:
- * nothing in it is run. Times are nanoseconds since the session's start; correlations are per
- * process.
+ * rocpd.c). Tables are scanned in file order and joined here, which is three times as fast as
+ * letting SQL join and sort. Any table or column may be missing; what is needed and cannot be read
+ * is counted. The file is not trusted: nothing in it is executed. Times are nanoseconds since the
+ * session's start; correlations are per process.
  */
 #include "base/error.h"
 #include "base/format.h"
@@ -32,7 +31,7 @@ uint64_t knee_nsys_correlation(int64_t process, int64_t correlation)
     return (uint64_t)process << 32 | (uint64_t)(correlation & 0xffffffff);
 }
 
-/* ---- A database that somebody else made ---- */
+/* ---- A database from an untrusted source ---- */
 
 /* Stops what runs when the user wants it. */
 static int wants_to_stop(void *ctx)
@@ -115,7 +114,7 @@ int64_t knee_nsys_look_up(struct knee_nsys *n, const char *sql, const char *firs
     return found;
 }
 
-/* A table that has rows of its own. Something else of that name (a view) is a loss. */
+/* A table that stores rows. Anything else with that name (a view) counts as a loss. */
 bool knee_nsys_has_table(struct knee_nsys *n, const char *table)
 {
     int64_t root = knee_nsys_look_up(
@@ -175,6 +174,8 @@ void knee_nsys_take_string(struct knee_nsys *n, sqlite3_stmt *row)
     struct knee_nsys_string string = {.id = sqlite3_column_int64(row, 0),
                                       .name = knee_builder_name(n->builder, text, strlen(text)),
                                       .launches = hands_over_work(text),
+                                      .runs = strstr(text, "Launch") != NULL,
+                                      .captures = strstr(text, "StreamBeginCapture") != NULL,
                                       .step = -1,
                                       .empty = !*text,
                                       .copies = strncmp(text, "Copy", 4) == 0 ||
@@ -302,9 +303,11 @@ static void take_work(struct knee_nsys *n, sqlite3_stmt *row, uint32_t name, boo
         end = start;
     }
     n->trace->events++;
-    knee_builder_span(n->builder, device_key(n, process, sqlite3_column_int64(row, 2)), start, end,
-                      name, (int32_t)sqlite3_column_int64(row, 3),
-                      knee_nsys_correlation(process, sqlite3_column_int64(row, 4)), copy, NULL);
+    knee_builder_span(n->builder, &(struct knee_gpu_work){
+                                      device_key(n, process, sqlite3_column_int64(row, 2)), start,
+                                      end, name, (int32_t)sqlite3_column_int64(row, 3),
+                                      knee_nsys_correlation(process, sqlite3_column_int64(row, 4)),
+                                      copy, NULL});
 }
 
 static void take_kernel(struct knee_nsys *n, sqlite3_stmt *row)
@@ -322,11 +325,24 @@ static void take_copy(struct knee_nsys *n, sqlite3_stmt *row)
         int kind;
         const char *name;
     } kinds[] = {{1, "Memcpy HtoD"}, {2, "Memcpy DtoH"}, {8, "Memcpy DtoD"}, {10, "Memcpy PtoP"}};
+    static const char *const memories[] = {"Pageable", "Pinned", "Device"};
+    char text[64];
     const char *name = "Memcpy";
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (sqlite3_column_int(row, 6) == kinds[i].kind)
             name = kinds[i].name;
-    take_work(n, row, knee_builder_name(n->builder, name, strlen(name)), true);
+    int64_t from = sqlite3_column_int64(row, 8), to = sqlite3_column_int64(row, 9);
+    bool known = sqlite3_column_type(row, 8) == SQLITE_INTEGER && from >= 0 && from < 3 &&
+                 sqlite3_column_type(row, 9) == SQLITE_INTEGER && to >= 0 && to < 3;
+    if (known) /* as Kineto writes it */
+        knee_format(text, sizeof text, "%s (%s -> %s)", name, memories[from], memories[to]);
+    else
+        knee_format(text, sizeof text, "%s", name);
+    uint32_t row_name = knee_builder_name(n->builder, text, strlen(text));
+    if (sqlite3_column_type(row, 7) == SQLITE_INTEGER)
+        knee_builder_copied(n->builder, row_name, sqlite3_column_int64(row, 7),
+                            sqlite3_column_int64(row, 1) - sqlite3_column_int64(row, 0));
+    take_work(n, row, row_name, true);
 }
 
 static void take_memset(struct knee_nsys *n, sqlite3_stmt *row)
@@ -344,15 +360,20 @@ static void take_graph(struct knee_nsys *n, sqlite3_stmt *row)
 static void take_call(struct knee_nsys *n, sqlite3_stmt *row)
 {
     const struct knee_nsys_string *string = knee_nsys_string_of(n, sqlite3_column_int64(row, 4));
+    if (string && string->captures)
+        knee_builder_capture(n->builder);
     if (!string || !string->launches)
         return;
     int64_t thread = sqlite3_column_int64(row, 2);
     int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
     n->trace->events++;
-    if (knee_nsys_usable(n, start, end))
-        knee_builder_launch(
-            n->builder, start, end, thread,
-            knee_nsys_correlation(process_of(thread), sqlite3_column_int64(row, 3)));
+    if (!knee_nsys_usable(n, start, end))
+        return;
+    end = end > start ? end : start;
+    if (string->runs && end - start >= KNEE_LONG_LAUNCH_NS)
+        knee_builder_long_launch(n->builder, start, end);
+    knee_builder_launch(n->builder, start, end, thread,
+                        knee_nsys_correlation(process_of(thread), sqlite3_column_int64(row, 3)));
 }
 
 /* ---- Ranges ---- */
@@ -381,15 +402,17 @@ static void take_range(struct knee_nsys *n, sqlite3_stmt *row)
     if ((number < 0 && !loads) || end <= start || !knee_nsys_usable(n, start, end))
         return;
     if (number >= 0)
-        knee_builder_step_of(n->builder, device, KNEE_STEPS_ANNOTATION, 0, start, end, number);
+        knee_builder_step_of(
+            n->builder,
+            &(struct knee_raw_mark){{start, end, number, device}, KNEE_STEPS_ANNOTATION, 0});
     else
         knee_builder_load(n->builder, device, start, end);
 }
 
 /* ---- RPD ---- */
 
-/* start, end, gpuId, queueId, id, description_id, opType_id. Kernels of a hipGraph have another
- * type than others (Task): whatever is no copy is a kernel. */
+/* start, end, gpuId, queueId, id, description_id, opType_id. Kernels of a hipGraph have a different
+ * type (Task), so every operation except a copy is a kernel. */
 static void take_op(struct knee_nsys *n, sqlite3_stmt *row)
 {
     int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
@@ -401,11 +424,13 @@ static void take_op(struct knee_nsys *n, sqlite3_stmt *row)
     n->trace->events++;
     if (!name || name->empty)
         name = type;
-    knee_builder_span(n->builder, sqlite3_column_int64(row, 2), start, end < start ? start : end,
-                      name ? name->name : knee_builder_name(n->builder, "unnamed kernel", 14),
-                      (int32_t)sqlite3_column_int64(row, 3),
-                      knee_nsys_correlation(0, sqlite3_column_int64(row, 4)), type && type->copies,
-                      NULL);
+    knee_builder_span(n->builder,
+                      &(struct knee_gpu_work){
+                          sqlite3_column_int64(row, 2), start, end < start ? start : end,
+                          name ? name->name : knee_builder_name(n->builder, "unnamed kernel", 14),
+                          (int32_t)sqlite3_column_int64(row, 3),
+                          knee_nsys_correlation(0, sqlite3_column_int64(row, 4)),
+                          type && type->copies, NULL});
 }
 
 /* start, end, tid, op */
@@ -440,7 +465,11 @@ static const struct knee_nsys_source sources[] = {
     {"CUPTI_ACTIVITY_KIND_KERNEL", {"globalPid", "deviceId"}, 0, "GROUP BY 1, 2", take_pair},
     {"CUPTI_ACTIVITY_KIND_MEMCPY", {"globalPid", "deviceId"}, 0, "GROUP BY 1, 2", take_pair},
     {"CUPTI_ACTIVITY_KIND_KERNEL", {WORK, "demangledName", "shortName"}, 5, NULL, take_kernel},
-    {"CUPTI_ACTIVITY_KIND_MEMCPY", {WORK, "copyKind"}, 5, NULL, take_copy},
+    {"CUPTI_ACTIVITY_KIND_MEMCPY",
+     {WORK, "copyKind", "bytes", "srcKind", "dstKind"},
+     5,
+     NULL,
+     take_copy},
     {"CUPTI_ACTIVITY_KIND_MEMSET", {WORK}, 4, NULL, take_memset},
     {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", {WORK}, 4, NULL, take_graph},
     {"CUPTI_ACTIVITY_KIND_RUNTIME",
@@ -540,36 +569,38 @@ static void write_uri(const char *path, char *out, size_t size)
     knee_format(out + used, size - used, "?immutable=1");
 }
 
-static int open_database(struct knee_nsys *n, const char *path, void *image, size_t image_size)
+static int open_database(struct knee_nsys *n, struct knee_file_bytes file)
 {
     char uri[8192];
-    write_uri(path, uri, sizeof uri);
-    int opened = image ? sqlite3_open_v2(":memory:", &n->db, SQLITE_OPEN_READWRITE, NULL)
-                       : sqlite3_open_v2(uri, &n->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-    if (opened == SQLITE_OK && image)
-        opened = sqlite3_deserialize(n->db, "main", image, (sqlite3_int64)image_size,
-                                     (sqlite3_int64)image_size, SQLITE_DESERIALIZE_READONLY);
+    write_uri(file.name, uri, sizeof uri);
+    int opened = file.data
+                     ? sqlite3_open_v2(":memory:", &n->db, SQLITE_OPEN_READWRITE, NULL)
+                     : sqlite3_open_v2(uri, &n->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    if (opened == SQLITE_OK && file.data)
+        opened = sqlite3_deserialize(n->db, "main", file.data, (sqlite3_int64)file.length,
+                                     (sqlite3_int64)file.length, SQLITE_DESERIALIZE_READONLY);
     return opened;
 }
 
-knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
-                           const struct knee_trace_options *options, const struct knee_alloc *alloc,
-                           struct knee_trace *out, struct knee_err *err)
+knee_status knee_nsys_read(struct knee_file_bytes file, const struct knee_trace_options *options,
+                           const struct knee_alloc *alloc, struct knee_trace *out,
+                           struct knee_err *err)
 {
     static const struct knee_trace_options plain = {0};
-    struct knee_trace trace = {.rank = -1, .world_size = -1, .alloc = alloc, .bytes = image_size};
+    struct knee_trace trace = {.rank = -1, .world_size = -1, .alloc = alloc, .bytes = file.length};
     struct knee_nsys n = {.trace = &trace, .options = options ? options : &plain};
-    size_t length = strlen(path) + 1;
+    size_t length = strlen(file.name) + 1;
     trace.file = knee_resize(alloc, NULL, length);
     n.builder = knee_builder_new(n.options, alloc);
     knee_status status = KNEE_OK;
     if (!trace.file || !n.builder)
-        status = knee_fail(err, KNEE_SYSTEM, path, "out of memory");
+        status = knee_fail(err, KNEE_SYSTEM, file.name, "out of memory");
     if (trace.file)
-        memcpy(trace.file, path, length);
-    int opened = status ? SQLITE_OK : open_database(&n, path, image, image_size);
+        memcpy(trace.file, file.name, length);
+    int opened = status ? SQLITE_OK : open_database(&n, file);
     if (!status && opened != SQLITE_OK)
-        status = knee_fail(err, KNEE_INPUT, path, "cannot be opened: %s", sqlite3_errstr(opened));
+        status =
+            knee_fail(err, KNEE_INPUT, file.name, "cannot be opened: %s", sqlite3_errstr(opened));
     if (!status)
         status = read_open(&n, err);
     sqlite3_close(n.db);
@@ -578,7 +609,7 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
     knee_resize(alloc, n.pairs, 0);
     knee_builder_free(n.builder);
     if (trace.rank < 0)
-        trace.rank = knee_rank_from_name(path);
+        trace.rank = knee_rank_from_name(file.name);
     if (status)
         knee_trace_release(&trace);
     else
@@ -588,12 +619,12 @@ knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
 
 #else
 
-knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
-                           const struct knee_trace_options *options, const struct knee_alloc *alloc,
-                           struct knee_trace *out, struct knee_err *err)
+knee_status knee_nsys_read(struct knee_file_bytes file, const struct knee_trace_options *options,
+                           const struct knee_alloc *alloc, struct knee_trace *out,
+                           struct knee_err *err)
 {
-    (void)image, (void)image_size, (void)options, (void)alloc, (void)out;
-    knee_fail(err, KNEE_SYSTEM, path, "this knee was built without SQLite");
+    (void)options, (void)alloc, (void)out;
+    knee_fail(err, KNEE_SYSTEM, file.name, "this knee was built without SQLite");
     knee_hint(err, "apt-get install libsqlite3-dev and build again");
     return KNEE_SYSTEM;
 }

@@ -17,6 +17,8 @@ struct knee_nsys {
         int64_t id;
         uint32_t name;
         bool launches; /* the name of a call that hands over work */
+        bool runs;     /* ... a kernel or a graph */
+        bool captures; /* ... that begins the capture of a graph */
         int64_t step;  /* number of the step that it names; -1: it names none */
         bool loads;    /* it names waiting for a batch */
         bool empty;    /* it says nothing */
@@ -31,7 +33,7 @@ struct knee_nsys {
     bool settled; /* each pair stands there once */
     bool shared;  /* some device is used by several processes */
     bool failed;
-    /* rocpd: its kernels' names stand in a list of their own; which of a file's databases it is */
+    /* rocpd: the names of its kernels are in a separate list; index of the database in the file */
     struct knee_nsys_string *symbols;
     size_t symbol_count;
     struct knee_rocpd_parts *parts;
@@ -40,7 +42,7 @@ struct knee_nsys {
 
 typedef void knee_nsys_taker(struct knee_nsys *n, sqlite3_stmt *row);
 
-#define KNEE_NSYS_COLUMNS 8
+#define KNEE_NSYS_COLUMNS 10
 
 /* A table that is read: its columns, of which the first `needed` belong to every version. */
 struct knee_nsys_source {

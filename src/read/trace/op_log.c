@@ -6,6 +6,7 @@
  */
 #include "base/error.h"
 #include "base/json_values.h"
+#include "base/list.h"
 #include "base/text.h"
 #include "knee_replay.h"
 
@@ -63,18 +64,11 @@ struct parser {
     bool failed;
 };
 
-static bool room(struct parser *p, void **data, size_t count, size_t *capacity, size_t size)
+static bool room(struct parser *p, void *rows, size_t count, size_t *capacity, size_t size)
 {
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 256;
-    void *more = knee_resize(p->log.alloc, *data, wanted * size);
-    p->failed = p->failed || !more;
-    if (more) {
-        *data = more;
-        *capacity = wanted;
-    }
-    return more != NULL;
+    bool good = knee_room(p->log.alloc, rows, capacity, count + 1, size);
+    p->failed = p->failed || !good;
+    return good;
 }
 
 static int32_t whole(double value)
@@ -101,7 +95,7 @@ static int32_t number_after(const char *text, const char *word)
 static void take_event(struct parser *p, const struct event *e)
 {
     if (e->thread_name && e->stage >= 0 && p->thread_count < MOST_THREADS &&
-        room(p, (void **)&p->threads, p->thread_count, &p->thread_capacity, sizeof *p->threads))
+        room(p, &p->threads, p->thread_count, &p->thread_capacity, sizeof *p->threads))
         p->threads[p->thread_count++] = (struct thread){e->pid, e->tid, e->stage, e->part};
     if (!e->complete || !isfinite(e->start_us) || !isfinite(e->took_us))
         return;
@@ -109,8 +103,8 @@ static void take_event(struct parser *p, const struct event *e)
         p->log.skipped++;
         return;
     }
-    if (!room(p, (void **)&p->log.ops, p->log.count, &p->capacity, sizeof *p->log.ops) ||
-        !room(p, (void **)&p->tids, p->log.count, &p->tid_capacity, sizeof *p->tids))
+    if (!room(p, &p->log.ops, p->log.count, &p->capacity, sizeof *p->log.ops) ||
+        !room(p, &p->tids, p->log.count, &p->tid_capacity, sizeof *p->tids))
         return;
     int64_t start = (int64_t)(1e3 * e->start_us);
     p->tids[p->log.count] = e->tid;

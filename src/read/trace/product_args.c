@@ -11,35 +11,35 @@
 
 struct row {
     const char *name;     /* behind "aten::" */
+    unsigned char length; /* of the name */
     unsigned char factor; /* the first factor, or the queries; the next input is the other */
     unsigned char causal; /* of attention */
     bool attention, backward;
 };
 
 static const struct row table[] = {
-    {"mm", 0, 0, false, false},
-    {"bmm", 0, 0, false, false},
-    {"addmm", 1, 0, false, false},
-    {"baddbmm", 1, 0, false, false},
-    {"_scaled_mm", 0, 0, false, false},
-    {"_scaled_dot_product_flash_attention", 0, 4, true, false},
-    {"_scaled_dot_product_cudnn_attention", 0, 6, true, false},
-    {"_scaled_dot_product_efficient_attention", 0, 6, true, false},
-    {"_scaled_dot_product_flash_attention_backward", 1, 11, true, true},
-    {"_scaled_dot_product_cudnn_attention_backward", 1, 14, true, true},
-    {"_scaled_dot_product_efficient_attention_backward", 1, 11, true, true},
+    {"mm", 2, 0, 0, false, false},
+    {"bmm", 3, 0, 0, false, false},
+    {"addmm", 5, 1, 0, false, false},
+    {"baddbmm", 7, 1, 0, false, false},
+    {"_scaled_mm", 10, 0, 0, false, false},
+    {"_scaled_dot_product_flash_attention", 35, 0, 4, true, false},
+    {"_scaled_dot_product_cudnn_attention", 35, 0, 6, true, false},
+    {"_scaled_dot_product_efficient_attention", 39, 0, 6, true, false},
+    {"_scaled_dot_product_flash_attention_backward", 44, 1, 11, true, true},
+    {"_scaled_dot_product_cudnn_attention_backward", 44, 1, 14, true, true},
+    {"_scaled_dot_product_efficient_attention_backward", 48, 1, 11, true, true},
 };
 
 static const struct row *row_of(struct knee_slice name)
 {
     if (name.length < 8 || name.length > 64 || memcmp(name.at, "aten::", 6) != 0 ||
-        !strchr("mab_", name.at[6]))
+        (name.at[6] != 'm' && name.at[6] != 'a' && name.at[6] != 'b' && name.at[6] != '_'))
         return NULL;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        size_t length = strlen(table[i].name);
-        if (name.length == 6 + length && memcmp(name.at + 6, table[i].name, length) == 0)
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (name.length == 6u + table[i].length &&
+            memcmp(name.at + 6, table[i].name, table[i].length) == 0)
             return &table[i];
-    }
     return NULL;
 }
 

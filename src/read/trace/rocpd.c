@@ -72,11 +72,13 @@ static void take_dispatch(struct knee_nsys *n, sqlite3_stmt *row)
         return;
     n->trace->losses[KNEE_REPAIR_DURATION].count += end < start;
     n->trace->events++;
-    knee_builder_span(n->builder, device_of(n, sqlite3_column_int64(row, 2)), start,
-                      end < start ? start : end,
-                      name ? name->name : knee_builder_name(n->builder, "unnamed kernel", 14),
-                      (int32_t)sqlite3_column_int64(row, streams ? 4 : 3),
-                      knee_nsys_correlation(n->part, sqlite3_column_int64(row, 6)), false, NULL);
+    knee_builder_span(
+        n->builder,
+        &(struct knee_gpu_work){
+            device_of(n, sqlite3_column_int64(row, 2)), start, end < start ? start : end,
+            name ? name->name : knee_builder_name(n->builder, "unnamed kernel", 14),
+            (int32_t)sqlite3_column_int64(row, streams ? 4 : 3),
+            knee_nsys_correlation(n->part, sqlite3_column_int64(row, 6)), false, NULL});
 }
 
 /* start, end, agent (the GPU's), name, queue, stream, stack_id, both agents are GPUs */
@@ -92,10 +94,12 @@ static void take_memory_copy(struct knee_nsys *n, sqlite3_stmt *row)
     uint32_t called = peer   ? knee_builder_name(n->builder, "Memcpy PtoP", 11)
                       : name ? name->name
                              : knee_builder_name(n->builder, "Memcpy", 6);
-    knee_builder_span(n->builder, device_of(n, sqlite3_column_int64(row, 2)), start,
-                      end < start ? start : end, called,
-                      (int32_t)sqlite3_column_int64(row, streams ? 5 : 4),
-                      knee_nsys_correlation(n->part, sqlite3_column_int64(row, 6)), true, NULL);
+    knee_builder_span(n->builder, &(struct knee_gpu_work){
+                                      device_of(n, sqlite3_column_int64(row, 2)), start,
+                                      end < start ? start : end, called,
+                                      (int32_t)sqlite3_column_int64(row, streams ? 5 : 4),
+                                      knee_nsys_correlation(n->part, sqlite3_column_int64(row, 6)),
+                                      true, NULL});
 }
 
 /* start, end, tid, stack_id, name */
@@ -106,7 +110,9 @@ static void take_region(struct knee_nsys *n, sqlite3_stmt *row)
     if (!name || !knee_nsys_usable(n, start, end) || end < start)
         return;
     if (name->step >= 0)
-        knee_builder_step_of(n->builder, -1, KNEE_STEPS_ANNOTATION, 0, start, end, name->step);
+        knee_builder_step_of(
+            n->builder,
+            &(struct knee_raw_mark){{start, end, name->step, -1}, KNEE_STEPS_ANNOTATION, 0});
     else if (name->launches)
         knee_builder_launch(n->builder, start, end, sqlite3_column_int64(row, 2),
                             knee_nsys_correlation(n->part, sqlite3_column_int64(row, 3)));

@@ -124,7 +124,7 @@ static int64_t gpu_of(const struct process *p, int64_t agent)
     return -1;
 }
 
-/* Processes may share a GPU: each has devices of its own. */
+/* Processes may share a GPU, so each process has separate devices. */
 static int64_t device_of(const struct process *p, int64_t gpu)
 {
     return p->number * MOST_AGENTS + (gpu < 0 ? 0 : gpu);
@@ -140,11 +140,12 @@ static void take_dispatch(struct process *p, uint32_t at)
 {
     uint32_t info = get(p, at, "dispatch_info");
     int64_t stream = handle(p, at, "stream_id"), queue = handle(p, info, "queue_id");
-    knee_image_span(p->image, device_of(p, gpu_of(p, handle(p, info, "agent_id"))),
-                    whole(p, at, "start_timestamp"), whole(p, at, "end_timestamp"),
-                    name_of(p, whole(p, info, "kernel_id")),
-                    (int32_t)((stream >= 0 ? stream : queue) & INT32_MAX), correlation_of(p, at),
-                    false, NULL);
+    knee_image_span(p->image, name_of(p, whole(p, info, "kernel_id")),
+                    (struct knee_gpu_work){device_of(p, gpu_of(p, handle(p, info, "agent_id"))),
+                                           whole(p, at, "start_timestamp"),
+                                           whole(p, at, "end_timestamp"), 0,
+                                           (int32_t)((stream >= 0 ? stream : queue) & INT32_MAX),
+                                           correlation_of(p, at), false, NULL});
 }
 
 static void take_copy(struct process *p, uint32_t at)
@@ -154,10 +155,12 @@ static void take_copy(struct process *p, uint32_t at)
     const char *name = from >= 0 && to >= 0 ? from == to ? "Memcpy DtoD" : "Memcpy PtoP"
                        : to >= 0            ? "Memcpy HtoD"
                                             : "Memcpy DtoH";
-    knee_image_span(p->image, device_of(p, to >= 0 ? to : from), whole(p, at, "start_timestamp"),
-                    whole(p, at, "end_timestamp"), knee_slice_of(name),
-                    (int32_t)(handle(p, at, "stream_id") & INT32_MAX), correlation_of(p, at), true,
-                    NULL);
+    knee_image_span(p->image, knee_slice_of(name),
+                    (struct knee_gpu_work){device_of(p, to >= 0 ? to : from),
+                                           whole(p, at, "start_timestamp"),
+                                           whole(p, at, "end_timestamp"), 0,
+                                           (int32_t)(handle(p, at, "stream_id") & INT32_MAX),
+                                           correlation_of(p, at), true, NULL});
 }
 
 static void take_call(struct process *p, uint32_t at)
@@ -254,10 +257,13 @@ static void take_row(struct knee_image *image, const struct knee_csv *csv, const
     char name[KNEE_CSV_TEXT];
     int64_t correlation = number_in(csv, at[CORRELATION], 0);
     knee_csv_text(csv, at[NAME], name, sizeof name);
-    knee_image_span(image, number_in(csv, at[AGENT], 0), number_in(csv, at[START], INT64_MAX),
-                    number_in(csv, at[END], INT64_MAX), knee_slice_of(name),
-                    (int32_t)(number_in(csv, at[STREAM], number_in(csv, at[QUEUE], 0)) & INT32_MAX),
-                    correlation > 0 ? (uint64_t)correlation : KNEE_NO_CORRELATION, false, NULL);
+    knee_image_span(
+        image, knee_slice_of(name),
+        (struct knee_gpu_work){
+            number_in(csv, at[AGENT], 0), number_in(csv, at[START], INT64_MAX),
+            number_in(csv, at[END], INT64_MAX), 0,
+            (int32_t)(number_in(csv, at[STREAM], number_in(csv, at[QUEUE], 0)) & INT32_MAX),
+            correlation > 0 ? (uint64_t)correlation : KNEE_NO_CORRELATION, false, NULL});
 }
 
 knee_status knee_rocprof_csv_read(struct knee_image *image, struct knee_err *err)

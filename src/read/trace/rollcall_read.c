@@ -2,41 +2,24 @@
 /* Which kind of roll call a file holds. */
 #include "base/error.h"
 #include "knee_rollcall.h"
+#include "read/file_kinds.h"
 #include "read/trace/roll_readers.h"
 
 #include <string.h>
 
-/* Protocol 2 and later begin so. */
-static bool is_pickle(const char *head, size_t length)
-{
-    return length > 2 && (unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
-}
-
-/* The first names of a dump, in any order. A trace of Kineto lists process groups too. */
-static bool begins_like_dump(const char *head, size_t length)
-{
-    struct knee_slice text = {head, length};
-    text = knee_slice_trim(text);
-    return knee_slice_starts(text, "{") && !knee_slice_has(text, "\"schemaVersion\"") &&
-           !knee_slice_has(text, "\"deviceProperties\"") &&
-           !knee_slice_has(text, "\"distributedInfo\"") &&
-           !knee_slice_has(text, "\"traceEvents\"") &&
-           (knee_slice_has(text, "\"pg_config\"") || knee_slice_has(text, "\"pg_status\"") ||
-            knee_slice_has(text, "\"collective_seq_id\""));
-}
-
 bool knee_rollcall_recognise(const char *head, size_t length)
 {
-    return is_pickle(head, length) || knee_is_inspector(head, length) ||
-           begins_like_dump(head, length);
+    const struct knee_file_kind *kind = knee_file_kind_of("", head, length);
+    return kind && kind->reader == KNEE_READ_ROLLCALL;
 }
 
 static knee_status read_tree(struct knee_rollcall *roll, const char *file, char *data,
                              size_t length, struct knee_err *err)
 {
     struct knee_tree tree = {.alloc = roll->alloc};
-    knee_status status = is_pickle(data, length) ? knee_tree_pickle(&tree, data, length, file, err)
-                                                 : knee_tree_json(&tree, data, length, file, err);
+    bool pickle = length > 0 && (unsigned char)data[0] == 0x80;
+    knee_status status = pickle ? knee_tree_pickle(&tree, data, length, file, err)
+                                : knee_tree_json(&tree, data, length, file, err);
     if (!status && !knee_is_flight_recorder(&tree))
         status = knee_fail(err, KNEE_INPUT, file,
                            "not a Flight Recorder dump: no entries and process groups in it");

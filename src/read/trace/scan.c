@@ -103,9 +103,8 @@ static const char *rest_with_care(const char *p, const char *end, size_t depth, 
  * byte is inside a string: the running exclusive-or of the quotes' bits. This counts on quotes
  * coming in pairs, which damaged files do not keep, so a skip is believed only when it is short,
  * meets no backslash, and ends where an event may end; all else is gone through again with care.
+ * Every processor does the same, so that a damaged file gives the same answer everywhere.
  */
-#ifdef __SSE2__
-
 enum { LONGEST_SKIP = 4096 };
 
 struct marks {
@@ -160,6 +159,8 @@ static const char *end_in_block(const char *block, uint64_t opens, uint64_t clos
         return NULL;                                                                               \
     }
 
+#ifdef __SSE2__
+
 static inline uint64_t join4(int a, int b, int c, int d)
 {
     return (uint64_t)(unsigned)a | (uint64_t)(unsigned)b << 16 | (uint64_t)(unsigned)c << 32 |
@@ -190,7 +191,7 @@ static inline struct marks marks_sse2(const char *p)
     return m;
 }
 
-DEFINE_SKIP(skip_sse2, , marks_sse2, inside_by_shifts)
+DEFINE_SKIP(skip_narrow, , marks_sse2, inside_by_shifts)
 
 #define AVX2 __attribute__((target("avx2,pclmul,popcnt")))
 
@@ -233,28 +234,60 @@ bool knee_scan_can_be_wide(void)
 
 const char *knee_scan_skip(const char *p, const char *end, size_t depth, bool wide)
 {
-    return wide ? skip_avx2(p, end, depth) : skip_sse2(p, end, depth);
+    return wide ? skip_avx2(p, end, depth) : skip_narrow(p, end, depth);
 }
+
+#else
+
+/* One bit for each of 8 bytes that equals `what`, the first byte the lowest. The high bit of a byte
+ * of `differs` is clear where all of its bits are; the product gathers one bit of each byte. */
+static inline uint64_t equal8(uint64_t word, unsigned char what)
+{
+    const uint64_t ones = 0x0101010101010101u, low = 0x7f7f7f7f7f7f7f7fu;
+    uint64_t x = word ^ ones * what, differs = ((x & low) + low) | x | low;
+    return (~differs >> 7) * 0x0102040810204080u >> 56;
+}
+
+static inline struct marks marks_of(const char *p)
+{
+    struct marks m = {0};
+    for (int i = 0; i < 8; i++) {
+        uint64_t word = knee_scan_load(p + 8 * i), folded = word | 0x2020202020202020u;
+        m.quotes |= equal8(word, '"') << 8 * i;
+        m.slashes |= equal8(word, '\\') << 8 * i;
+        m.opens |= equal8(folded, '{') << 8 * i;
+        m.closes |= equal8(folded, '}') << 8 * i;
+    }
+    return m;
+}
+
+DEFINE_SKIP(skip_narrow, , marks_of, inside_by_shifts)
+
+bool knee_scan_can_be_wide(void)
+{
+    return false;
+}
+
+const char *knee_scan_skip(const char *p, const char *end, size_t depth, bool wide)
+{
+    (void)wide;
+    return skip_narrow(p, end, depth);
+}
+
+#endif
 
 const char *knee_scan_rest(const char *p, const char *end, size_t depth, uint64_t *repaired)
 {
+#if !KNEE_JSON_ONLY /* the page: smaller without */
     const char *after = knee_scan_skip(p, end, depth, knee_scan_can_be_wide());
     if (after && after < end) {
         const char *next = knee_scan_space(after);
         if (next < end && (*next == ',' || *next == '}' || *next == ']'))
             return after;
     }
-    return rest_with_care(p, end, depth, repaired);
-}
-
-#else
-
-const char *knee_scan_rest(const char *p, const char *end, size_t depth, uint64_t *repaired)
-{
-    return rest_with_care(p, end, depth, repaired);
-}
-
 #endif
+    return rest_with_care(p, end, depth, repaired);
+}
 
 /* Bytes of numbers and literals: 1.5e+3, true, null, inf. */
 static const bool in_word[256] = {
@@ -289,51 +322,20 @@ const char *knee_scan_value(const char *p, const char *end, uint64_t *repaired)
     return scan_word(p, end);
 }
 
-static inline bool is_digit(char c)
-{
-    return (unsigned char)(c - '0') < 10;
-}
-
-/* The digits at p, 8 at most, as a number; their count in *count. Eight bytes at once: those that
- * are not digits show in the high bits, and pairs, then fours, then eights are added up. */
-static inline uint32_t eight_digits(const char *p, unsigned *count)
-{
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    uint64_t word;
-    memcpy(&word, p, 8);
-    uint64_t digits = word - 0x3030303030303030u;
-    uint64_t other = ((word + 0x4646464646464646u) | digits) & 0x8080808080808080u;
-    /* Carries and borrows leave a byte that is no digit, and spoil only what comes after it. */
-    *count = other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
-    if (*count == 0)
-        return 0;
-    digits <<= 64 - 8 * *count;
-    digits = digits * 10 + (digits >> 8);
-    return (uint32_t)((((digits & 0x000000ff000000ffu) * 0x000f424000000064u) +
-                       (((digits >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u)) >>
-                      32);
-#else
-    uint32_t value = 0;
-    for (*count = 0; *count < 8 && is_digit(p[*count]); ++*count)
-        value = value * 10 + (uint32_t)(p[*count] - '0');
-    return value;
-#endif
-}
-
 static const uint32_t powers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
 /* All digits at p; false when there are none, or more than 16. */
 static inline bool scan_digits(const char **p, uint64_t *value)
 {
     unsigned count, more;
-    *value = eight_digits(*p, &count);
+    *value = knee_scan_eight(*p, &count);
     *p += count;
     if (count < 8)
         return count > 0;
-    uint32_t rest = eight_digits(*p, &more);
+    uint32_t rest = knee_scan_eight(*p, &more);
     *value = *value * powers[more] + rest;
     *p += more;
-    return more < 8 || !is_digit(**p);
+    return more < 8 || !knee_scan_is_digit(**p);
 }
 
 /* Up to the year 2096, and a little before 1970: sums and differences of two such times, a base
@@ -346,9 +348,9 @@ static const char *round_rest(const char *p, int64_t *ns)
 {
     bool half = *p == '5', above = *p > '5';
     if (half)
-        for (const char *q = p + 1; is_digit(*q); q++)
+        for (const char *q = p + 1; knee_scan_is_digit(*q); q++)
             above = above || *q != '0';
-    while (is_digit(*p))
+    while (knee_scan_is_digit(*p))
         p++;
     if (above || (half && (*ns & 1)))
         ++*ns;
@@ -361,7 +363,7 @@ static const char *scan_exponent(const char *p, const char *end, int64_t *ns)
     int64_t digits = 0;
     int scale = 3, exponent = 0; /* value = digits 10^scale nanoseconds */
     bool point = false, sticky = false;
-    for (; is_digit(*p) || *p == '.'; p++) {
+    for (; knee_scan_is_digit(*p) || *p == '.'; p++) {
         if (*p == '.') {
             point = true;
         } else if (digits < 100000000000000000) {
@@ -374,9 +376,9 @@ static const char *scan_exponent(const char *p, const char *end, int64_t *ns)
     }
     bool down = *++p == '-';
     p += *p == '-' || *p == '+';
-    if (p >= end || !is_digit(*p))
+    if (p >= end || !knee_scan_is_digit(*p))
         return p >= end ? NULL : KNEE_SCAN_BAD;
-    for (; is_digit(*p); p++)
+    for (; knee_scan_is_digit(*p); p++)
         exponent = exponent < 1000 ? exponent * 10 + (*p - '0') : exponent;
     scale += down ? -exponent : exponent;
     for (; scale > 0 && digits != 0; scale--) {
@@ -409,7 +411,7 @@ const char *knee_scan_us(const char *p, const char *end, int64_t *ns)
     int64_t value = good ? (int64_t)whole * 1000 : 0;
     if (*p == '.' && good) {
         unsigned count;
-        uint32_t decimals = eight_digits(++p, &count);
+        uint32_t decimals = knee_scan_eight(++p, &count);
         if (count <= 3) {
             value += decimals * powers[3 - count];
             p += count;
@@ -421,7 +423,7 @@ const char *knee_scan_us(const char *p, const char *end, int64_t *ns)
     if (p >= end)
         return NULL;
     if (*p == 'e' || *p == 'E') {
-        p = is_digit(*start) ? scan_exponent(start, end, &value) : KNEE_SCAN_BAD;
+        p = knee_scan_is_digit(*start) ? scan_exponent(start, end, &value) : KNEE_SCAN_BAD;
         if (!p || p == KNEE_SCAN_BAD)
             return p;
     } else if (!good) {
@@ -444,11 +446,11 @@ const char *knee_scan_int(const char *p, const char *end, int64_t *value)
     uint64_t result;
     const char *start = p;
     bool good = scan_digits(&p, &result) || p > start;
-    for (; is_digit(*p); p++) { /* more than 16 of them */
+    for (; knee_scan_is_digit(*p); p++) { /* more than 16 of them */
         good = good && result <= (uint64_t)(INT64_MAX - 9) / 10;
         result = result * 10 + (uint64_t)(*p - '0');
     }
-    while (is_digit(*p) || *p == '.' || *p == 'e' || *p == 'E' || *p == '+' || *p == '-')
+    while (knee_scan_is_digit(*p) || *p == '.' || *p == 'e' || *p == 'E' || *p == '+' || *p == '-')
         p++; /* a fraction is cut off */
     if (p >= end)
         return NULL;

@@ -148,15 +148,45 @@ static inline const char *knee_scan_string(const char *p, const char *end,
  * recursed into. */
 const char *knee_scan_value(const char *p, const char *end, uint64_t *repaired);
 
-#ifdef __SSE2__
 /* Where the objects and arrays end that are `depth` deep at p, if their quotes come in pairs and
  * the end is near; NULL: it is not known. `wide`: 32 bytes at a time, which not every CPU can. */
 bool knee_scan_can_be_wide(void);
 const char *knee_scan_skip(const char *p, const char *end, size_t depth, bool wide);
-#endif
 
 /* The same for what is left of `depth` objects and arrays, from anywhere outside of a string. */
 const char *knee_scan_rest(const char *p, const char *end, size_t depth, uint64_t *repaired);
+
+static inline bool knee_scan_is_digit(char c)
+{
+    return (unsigned char)(c - '0') < 10;
+}
+
+/* The digits at p, 8 at most, as a number; their count in *count. Eight bytes at once: those that
+ * are not digits show in the high bits, and pairs, then fours, then eights are added up. */
+static inline uint32_t knee_scan_eight(const char *p, unsigned *count)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t word;
+    __builtin_memcpy(&word, p, 8);
+    uint64_t digits = word - 0x3030303030303030u;
+    uint64_t other = ((word + 0x4646464646464646u) | digits) & 0x8080808080808080u;
+    /* A byte that is not a digit is always found: carries and borrows spoil only the bytes after
+     * it. */
+    *count = other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
+    if (*count == 0)
+        return 0;
+    digits <<= 64 - 8 * *count;
+    digits = digits * 10 + (digits >> 8);
+    return (uint32_t)((((digits & 0x000000ff000000ffu) * 0x000f424000000064u) +
+                       (((digits >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u)) >>
+                      32);
+#else
+    uint32_t value = 0;
+    for (*count = 0; *count < 8 && knee_scan_is_digit(p[*count]); ++*count)
+        value = value * 10 + (uint32_t)(p[*count] - '0');
+    return value;
+#endif
+}
 
 /* A decimal number of microseconds at p as nanoseconds, exactly, rounded half to even past the
  * third decimal; returns what follows it. A number in quotes is taken too. */

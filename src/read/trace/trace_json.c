@@ -7,7 +7,7 @@
  * the outer object, an event. A piece that the window cuts off waits until more bytes have come,
  * then is read again from its start. What cannot be read is counted with its position, and reading
  * goes on at the next thing that starts like the events before it. So bytes may come in any
- * portions, from a file or pushed by somebody else.
+ * portions, read from a file or pushed by the caller.
  */
 #include "read/trace/trace_json.h"
 
@@ -122,7 +122,7 @@ static bool seek(struct knee_trace_reader *r)
     return false;
 }
 
-/* A mended string may have swallowed the start of the next event. */
+/* A repaired string may have swallowed the start of the next event. */
 static bool swallowed_event(const struct knee_trace_reader *r, const char *p, const char *end)
 {
     for (p++; (p = memchr(p, '{', (size_t)(end - p))); p++)
@@ -196,24 +196,32 @@ static bool read_event(struct knee_trace_reader *r)
         lose(r, KNEE_REPAIR_COMMA, start);
     if (event.phase)
         remember_first_key(r, start, r->end);
+    r->sink.seen |= event.seen;
     take_event(r, &event, start);
     r->p = after;
     r->comma = false;
     return true;
 }
 
+/* The next event, with the comma before it: the two stand together nearly always. */
 static bool read_events(struct knee_trace_reader *r, char next)
 {
+    if (next == ',') {
+        r->comma = true;
+        r->p = knee_scan_space(r->p + 1);
+        if (r->p >= r->end) {
+            r->p = r->end; /* not into the sentinel */
+            return false;
+        }
+        next = *r->p;
+    }
     switch (next) {
     case '{':
         if (!r->comma)
             lose(r, KNEE_REPAIR_COMMA, r->p);
         r->comma = true; /* counted once, even when the event has to be read again */
         return read_event(r);
-    case ',':
-        r->comma = true;
-        r->p++;
-        return true;
+    case ',': return true;
     case ']':
         r->p++;
         r->place = r->in_object ? IN_OBJECT : BETWEEN;
@@ -299,6 +307,14 @@ static void take_metadata(struct knee_trace *trace, struct knee_slice key, struc
     }
 }
 
+/* Host events are needed only if all ranks of the job are present. */
+static void leave_host(struct knee_trace_reader *r)
+{
+    struct knee_trace_options *o = &r->options;
+    if (o->host_ranks && r->trace.world_size > 0 && (uint64_t)r->trace.world_size > o->host_ranks)
+        o->host = o->detail = false;
+}
+
 /* One "key": value of the outer object. False: more bytes are needed. */
 static bool read_member(struct knee_trace_reader *r)
 {
@@ -319,6 +335,7 @@ static bool read_member(struct knee_trace_reader *r)
         after = knee_scan_value(p, r->end, &repaired);
         if (after && after != KNEE_SCAN_BAD) {
             take_metadata(&r->trace, name, (struct knee_slice){p, (size_t)(after - p)});
+            leave_host(r);
             r->p = after;
             return true;
         }
@@ -532,6 +549,10 @@ static knee_status finish(struct knee_trace_reader *r, struct knee_err *err)
     if (r->no_memory)
         return knee_fail(err, KNEE_SYSTEM, trace->file, "out of memory");
     read_tail(r);
+    if (r->sink.seen & KNEE_SEEN_BACKWARD)
+        knee_builder_backward(r->sink.builder);
+    if (r->sink.seen & KNEE_SEEN_CAPTURE)
+        knee_builder_capture(r->sink.builder);
     knee_status status = knee_builder_finish(r->sink.builder, trace, err);
     if (status)
         return status;

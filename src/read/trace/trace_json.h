@@ -34,8 +34,11 @@ struct knee_event {
     char phase;
     enum knee_category category;
     bool has_start, has_duration, bad_time;
-    bool has_args;  /* `args` is filled */
-    bool annotates; /* of KNEE_CAT_HOST: the user's words, not an operation */
+    bool has_args;      /* `args` is filled */
+    bool annotates;     /* of KNEE_CAT_HOST: the user's words, not an operation */
+    bool named;         /* the name was looked at: host_kind is set */
+    unsigned char seen; /* of enum knee_seen, also of events that are of no other use */
+    int host_kind;      /* enum knee_host_kind or KNEE_HOST_UNUSED */
     struct knee_slice name, raw_args;
     int64_t pid, tid, start_ns, duration_ns;
     struct knee_event_args args;
@@ -43,9 +46,15 @@ struct knee_event {
     const char *reached; /* how far an event that cannot be read was looked at */
 };
 
+/* What one event shows of the recording. */
+enum knee_seen {
+    KNEE_SEEN_BACKWARD = 1, /* it belongs to a backward pass */
+    KNEE_SEEN_CAPTURE = 2,  /* a CUDA graph is captured */
+};
+
 /* What is kept beside GPU work. */
 enum knee_keep {
-    KNEE_KEEP_CPU = 1,  /* there is no GPU: host operations are the work */
+    KNEE_KEEP_CPU = 1,  /* without a GPU: host operations are the work */
     KNEE_KEEP_HOST = 2, /* what the host did */
     KNEE_KEEP_ALL = 4,  /* all of it, and the grids of kernels */
 };
@@ -56,11 +65,11 @@ static inline unsigned knee_keep_of(const struct knee_trace_options *options)
 }
 
 /* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. `keep`: of
- * enum knee_keep. *repaired and *commas count what was mended. */
+ * enum knee_keep. *repaired and *commas count the repairs. */
 const char *knee_scan_event(const char *p, const char *end, struct knee_event *event, unsigned keep,
                             uint64_t *repaired, uint64_t *commas);
 
-extern const struct knee_event_args knee_no_event_args; /* nothing is said */
+extern const struct knee_event_args knee_no_event_args; /* all members empty */
 
 /* The members of args, from after the brace to after the end, into event->args. */
 const char *knee_scan_args(const char *p, const char *end, struct knee_event *event,
@@ -72,8 +81,9 @@ struct knee_event_sink {
     const struct knee_trace_options *options;
     struct knee_trace *trace;
     uint64_t negative; /* durations below zero */
-    uint64_t cpu_comm; /* host-side communication: worth a second look when there is no GPU */
+    uint64_t cpu_comm; /* host-side communication: needed if the trace has no GPU work */
     uint64_t gpu_spans, xprof_spans;
+    unsigned seen;            /* of enum knee_seen */
     struct knee_xprof *xprof; /* made when the first process is named like a device */
 };
 
@@ -82,11 +92,12 @@ struct knee_event_sink {
 bool knee_event_wants_args(const struct knee_event *event);
 bool knee_event_wants_more(const struct knee_event *event);
 
-/* Can an event of this category and name be of use? (`keep`: of enum knee_keep.) */
-bool knee_kineto_wants(const struct knee_event *event, unsigned keep);
+/* Can an event of this category and name be of use? (`keep`: of enum knee_keep.) Looks at the name
+ * once and keeps what it says: sets event->named and event->host_kind. */
+bool knee_kineto_wants(struct knee_event *event, unsigned keep);
 
 /* Takes one event whose category is known. False: its time cannot be used. */
-bool knee_kineto_event(struct knee_event_sink *sink, const struct knee_event *event);
+bool knee_kineto_event(struct knee_event_sink *sink, struct knee_event *event);
 
 /* What kind of host event it is; KNEE_HOST_UNUSED: of no use to replay. (kineto_host.c) */
 #define KNEE_HOST_UNUSED (-1)

@@ -232,8 +232,10 @@ static void take_work(struct plane *p, const struct line *line, uint64_t id, str
                 (line->role == XLA_ASYNC && !is_communication(p, name)); /* "async-copy" ... */
     if (line->role == XLA_OPS && p->barrier_count && is_communication(p, name))
         at.start_ns = with_barrier(p, at.start_ns);
-    knee_image_span(p->image, p->device, at.start_ns, at.end_ns, name,
-                    (int32_t)(line->id & INT32_MAX), KNEE_NO_CORRELATION, copy, NULL);
+    knee_image_span(p->image, name,
+                    (struct knee_gpu_work){p->device, at.start_ns, at.end_ns, 0,
+                                           (int32_t)(line->id & INT32_MAX), KNEE_NO_CORRELATION,
+                                           copy, NULL});
 }
 
 /* The events of a line, if it is one of those wanted now. */
@@ -252,8 +254,11 @@ static void take_line(struct plane *p, struct knee_slice bytes, const struct lin
         else if (line->role == STREAM || line->role == XLA_OPS || line->role == XLA_ASYNC)
             take_work(p, line, id, at);
         else if (line->role == STEPS && at.end_ns > at.start_ns)
-            knee_builder_step_of(p->image->builder, p->device, KNEE_STEPS_PROFILER, 0, at.start_ns,
-                                 at.end_ns, ordinal(name_of(p, id)));
+            knee_builder_step_of(p->image->builder,
+                                 &(struct knee_raw_mark){
+                                     {at.start_ns, at.end_ns, ordinal(name_of(p, id)), p->device},
+                                     KNEE_STEPS_PROFILER,
+                                     0});
     }
 }
 

@@ -87,8 +87,7 @@ static enum role role_of(const struct knee_xprof *x, int64_t pid, int64_t tid)
     return OTHER;
 }
 
-/* What is done aside and is no collective moves data: "async-copy" and whatever else it is called.
- */
+/* An asynchronous operation that is not a collective moves data: "async-copy" and similar names. */
 static bool is_aside(const struct knee_event_sink *sink, const struct knee_event *e, enum role role)
 {
     char name[256];
@@ -102,9 +101,11 @@ static void take_span(struct knee_event_sink *sink, const struct knee_event *e, 
     bool copy = begins(e->name, "Memcpy") || begins(e->name, "Memset") ||
                 begins(e->name, "copy-") || is_aside(sink, e, role);
     sink->xprof_spans++;
-    knee_builder_span(sink->builder, e->pid, e->start_ns, end_ns,
-                      knee_builder_name(sink->builder, e->name.at, e->name.length),
-                      (int32_t)(e->tid & INT32_MAX), KNEE_NO_CORRELATION, copy, NULL);
+    knee_builder_span(
+        sink->builder,
+        &(struct knee_gpu_work){e->pid, e->start_ns, end_ns,
+                                knee_builder_name(sink->builder, e->name.at, e->name.length),
+                                (int32_t)(e->tid & INT32_MAX), KNEE_NO_CORRELATION, copy, NULL});
 }
 
 bool knee_xprof_event(struct knee_event_sink *sink, const struct knee_event *e)

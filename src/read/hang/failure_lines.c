@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lines that say why a process ended. A table of words gives the class; the last line of a Python
+ * traceback is an exception by its form. Some lines only follow from another rank's failure: they
+ * are known and are no cause.
+ */
+#include "base/fold.h"
+#include "read/hang/job_lines.h"
+
+enum { BACK = 80 };
+
+/* Both words are in the line. */
+struct failure_row {
+    const char *word, *and;
+    enum knee_failure failure; /* KNEE_FAILED_NOT: known, and no failure */
+};
+static const struct failure_row failures[] = {
+    /* no failures */
+    {"frame #", "", KNEE_FAILED_NOT},
+    {"Exception raised from", "(most recent call first)", KNEE_FAILED_NOT},
+    {"CUDA kernel errors might be asynchronously reported", "", KNEE_FAILED_NOT},
+    {"NET/Socket : Using", "", KNEE_FAILED_NOT},
+    {"Killing subprocess", "", KNEE_FAILED_NOT},
+    {"Error in cpuinfo", "", KNEE_FAILED_NOT},
+    {"flag on TCPStore, (maybe", "", KNEE_FAILED_NOT}, /* also where the ranks end one by one */
+    {"nthreads cannot be larger than", "NUMEXPR", KNEE_FAILED_NOT},
+    {"pip's dependency resolver", "", KNEE_FAILED_NOT},
+    {"when one has already been registered", "", KNEE_FAILED_NOT},
+    {"closing signal", "", KNEE_FAILED_NOT},
+    {"If the shutdown was caused by an exception", "", KNEE_FAILED_LATER},
+    /* what follows from another rank's failure */
+    {"Watchdog caught collective operation timeout", "", KNEE_FAILED_LATER},
+    {"NCCL watchdog thread terminated with exception: [", "", KNEE_FAILED_NOT},
+    {"remote process exited", "", KNEE_FAILED_LATER},
+    {"ncclRemoteError", "", KNEE_FAILED_LATER},
+    {"Connection closed by", "peer", KNEE_FAILED_LATER},
+    {"Connection reset by peer", "", KNEE_FAILED_LATER},
+    {"communicator was aborted", "", KNEE_FAILED_LATER},
+    {"message truncated", "", KNEE_FAILED_LATER},
+    {"retrieving ncclUniqueId", "", KNEE_FAILED_LATER},
+    {"ChildFailedError", "", KNEE_FAILED_LATER},
+    {"BrokenPipeError", "", KNEE_FAILED_LATER},
+    {"Broken pipe", "", KNEE_FAILED_LATER},
+    {"terminate called", "", KNEE_FAILED_LATER},
+    {"checkForNCCLErrors", "", KNEE_FAILED_LATER},
+    {"Timed out waiting", "ms for", KNEE_FAILED_LATER},
+    {"RuntimeError: Socket Timeout", "", KNEE_FAILED_LATER},
+    {"wait timeout after", "keys:", KNEE_FAILED_LATER},
+    {"successfully reached monitoredBarrier", "", KNEE_FAILED_LATER},
+    {"JAX distributed service detected fatal errors", "", KNEE_FAILED_LATER},
+    {"Polled an error from coordination service", "", KNEE_FAILED_LATER},
+    {"Failed to send RPC to coordination service", "", KNEE_FAILED_LATER},
+    {"ProcessRaisedException", "", KNEE_FAILED_LATER},
+    {"failed to pass monitoredBarrier", "", KNEE_FAILED_LATER},
+    {"DEADLINE_EXCEEDED: Barrier timed out", "", KNEE_FAILED_LATER},
+    /* the job as a whole */
+    {"CANCELLED", "DUE TO TIME LIMIT", KNEE_FAILED_TIME},
+    {"DUE TO TIME LIMIT", "", KNEE_FAILED_TIME},
+    {"TERM_RUNLIMIT", "", KNEE_FAILED_TIME},
+    {"job killed: walltime", "", KNEE_FAILED_TIME},
+    {"CANCELLED", "NODE FAIL", KNEE_FAILED_NODE},
+    {"NODE_FAIL", "", KNEE_FAILED_NODE},
+    {"ode failure on", "", KNEE_FAILED_NODE},
+    {"CANCELLED AT", "", KNEE_FAILED_CANCEL},
+    {"KeyboardInterrupt", "", KNEE_FAILED_CANCEL},
+    {"death signal, shutting down workers", "", KNEE_FAILED_CANCEL},
+    {"SignalException", "got signal: ", KNEE_FAILED_CANCEL},
+    {"DataLoader worker", "is killed by signal: Terminated", KNEE_FAILED_CANCEL},
+    {"SignalException", "", KNEE_FAILED_LATER},
+    {"RendezvousConnectionError", "", KNEE_FAILED_NO_START},
+    {"RendezvousTimeoutError", "", KNEE_FAILED_NO_START},
+    {"client socket has timed out", "", KNEE_FAILED_NO_START},
+    {"connect() timed out", "", KNEE_FAILED_NO_START},
+    {"seconds waiting for", "joined", KNEE_FAILED_NO_START},
+    {"coordination service", "cluster registration failed", KNEE_FAILED_NO_START},
+    /* one rank's own */
+    {"OutOfMemoryError: Task was killed", "", KNEE_FAILED_HOST_OOM},
+    {"killed due to memory pressure", "", KNEE_FAILED_HOST_OOM},
+    {"OutOfMemoryError", "", KNEE_FAILED_OOM},
+    {"out of memory. Tried to allocate", "", KNEE_FAILED_OOM},
+    {"CUDA out of memory", "", KNEE_FAILED_OOM},
+    {"CUDA error: out of memory", "", KNEE_FAILED_OOM},
+    {"CUDA_ERROR_OUT_OF_MEMORY", "", KNEE_FAILED_OOM},
+    {"HIP out of memory", "", KNEE_FAILED_OOM},
+    {"RESOURCE_EXHAUSTED", "llocat", KNEE_FAILED_OOM},
+    {"RESOURCE_EXHAUSTED", "emory", KNEE_FAILED_OOM},
+    {"OOM when allocating tensor", "", KNEE_FAILED_OOM},
+    {"Cuda failure", "'out of memory'", KNEE_FAILED_OOM},
+    {"oom-kill", "", KNEE_FAILED_HOST_OOM},
+    {"oom_kill", "", KNEE_FAILED_HOST_OOM},
+    {"OOMKilled", "", KNEE_FAILED_HOST_OOM},
+    {"ut of memory: Kill", "", KNEE_FAILED_HOST_OOM},
+    {"out-of-memory handler", "", KNEE_FAILED_HOST_OOM},
+    {"xceeded", "memory limit", KNEE_FAILED_HOST_OOM},
+    {"TERM_MEMLIMIT", "", KNEE_FAILED_HOST_OOM},
+    {"job killed: mem", "", KNEE_FAILED_HOST_OOM},
+    {"DataLoader worker", "is killed by signal: Killed", KNEE_FAILED_HOST_OOM},
+    {"DefaultCPUAllocator", "allocate memory", KNEE_FAILED_HOST_OOM},
+    {"MemoryError", "", KNEE_FAILED_HOST_OOM},
+    {"[Errno 12] Cannot allocate memory", "", KNEE_FAILED_HOST_OOM},
+    {"uncorrectable ECC", "", KNEE_FAILED_GPU},
+    {"NVRM: Xid", "", KNEE_FAILED_GPU},
+    {"fallen off the bus", "", KNEE_FAILED_GPU},
+    {"ore halted unexpectedly", "", KNEE_FAILED_GPU},
+    {"device halted prematurely", "", KNEE_FAILED_GPU},
+    {"Memory access fault by GPU", "", KNEE_FAILED_FAULT},
+    {"illegal memory access", "", KNEE_FAILED_FAULT},
+    {"device-side assert", "", KNEE_FAILED_FAULT},
+    {"unspecified launch failure", "", KNEE_FAILED_FAULT},
+    {"Got completion", "error", KNEE_FAILED_NETWORK},
+    {"Got completion", "status=", KNEE_FAILED_NETWORK},
+    {"NET/IB", "Got async event : port error", KNEE_FAILED_NETWORK},
+    {"Link is Down", "", KNEE_FAILED_NETWORK},
+    {"mlx5", "Link down", KNEE_FAILED_NETWORK},
+    {"Mismatched NCCL version", "", KNEE_FAILED_VERSION},
+    {"NCCL version mismatch", "", KNEE_FAILED_VERSION},
+    {"mismatch: ", "NCCL", KNEE_FAILED_VERSION},
+    {"StopIteration", "", KNEE_FAILED_DATA_END},
+    {"Duplicate GPU detected", "", KNEE_FAILED_NCCL},
+    {"ncclInternalError", "", KNEE_FAILED_NCCL},
+    {"ncclSystemError", "", KNEE_FAILED_NCCL},
+    {"ncclUnhandledCudaError", "", KNEE_FAILED_NCCL},
+    {"unhandled cuda error", "", KNEE_FAILED_NCCL},
+    {"unhandled system error", "", KNEE_FAILED_NCCL},
+    {"NCCL error in", "internal error", KNEE_FAILED_NCCL},
+    {"NCCL error in", "invalid usage", KNEE_FAILED_NCCL},
+    {"ncclInvalidUsage", "", KNEE_FAILED_LATER},
+    /* a launcher without a table: a rank of its node only, so none is named */
+    {"terminated with signal SIGKILL", "", KNEE_FAILED_KILLED},
+    {"terminated with signal", "", KNEE_FAILED_SIGNAL},
+    {"died with <Signals.SIGKILL", "", KNEE_FAILED_KILLED},
+    {"died with <Signals.", "", KNEE_FAILED_SIGNAL},
+    {"*** SIG", "received by PID", KNEE_FAILED_SIGNAL},
+};
+
+/* "torch.OutOfMemoryError: ...", "RuntimeError: ...", "StopIteration": the last line of a
+ * traceback. Names of exceptions begin with a capital and end in one of these. */
+static bool is_exception(struct knee_slice text)
+{
+    static const char *const ends[] = {"Error",     "Exception", "StopIteration", "Exit",
+                                       "Interrupt", "Timeout",   "Failure"};
+    size_t length = 0, name = 0;
+    while (length < text.length &&
+           (knee_is_word_char(text.at[length]) || strchr("._", text.at[length]))) {
+        name = text.at[length] == '.' ? length + 1 : name;
+        length++;
+    }
+    if (length == 0 || (length < text.length && text.at[length] != ':') || name >= length ||
+        text.at[name] < 'A' || text.at[name] > 'Z')
+        return false;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+        if (length - name >= end && memcmp(text.at + length - end, ends[i], end) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool matches(const struct failure_row *row, struct knee_slice text)
+{
+    return knee_slice_has(text, row->word) && (!row->and[0] || knee_slice_has(text, row->and));
+}
+
+static const struct failure_row *failure_of(struct knee_slice text)
+{
+    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
+        if (matches(&failures[i], text))
+            return &failures[i];
+    return NULL;
+}
+
+static bool is_jobs(enum knee_failure failure)
+{
+    return failure == KNEE_FAILED_TIME || failure == KNEE_FAILED_NODE ||
+           failure == KNEE_FAILED_CANCEL || failure == KNEE_FAILED_NO_START;
+}
+
+/* How much a job's failure explains: one that may be the end of another gives way to it. */
+static int rank_of(enum knee_failure failure)
+{
+    return failure == KNEE_FAILED_NOT                                          ? 0
+           : failure == KNEE_FAILED_CANCEL || failure == KNEE_FAILED_EXCEPTION ? 1
+           : failure == KNEE_FAILED_NCCL || failure == KNEE_FAILED_SIGNAL ||
+                   failure == KNEE_FAILED_KILLED
+               ? 2
+               : 3;
+}
+
+/* Only the first and the last failure are kept: some programs print thousands. */
+static uint32_t mark_last(struct knee_job_place *place, const struct knee_job_line *line,
+                          enum knee_failure failure, uint32_t first, uint32_t last)
+{
+    uint32_t mark = knee_job_mark_line(place, line, failure);
+    return last == first ? mark : knee_job_mark_over(place->record, last, mark);
+}
+
+void knee_job_fail(struct knee_job_place *place, const struct knee_job_line *line,
+                   enum knee_failure failure)
+{
+    struct knee_job_record *record = place->record;
+    struct knee_job_rank *row = knee_job_rank_at(record, knee_job_whose(place, line));
+    if (is_jobs(failure) || !row) {
+        uint32_t mark =
+            mark_last(place, line, failure, record->failed_mark, record->failed_last.mark);
+        record->failed_last = (struct knee_job_failure){failure, mark, place->time_s};
+        if (rank_of(failure) <= rank_of(record->failed))
+            return;
+        record->failed = failure;
+        record->failed_mark = mark;
+        record->failed_warned = false;
+        return;
+    }
+    row->text = true;
+    uint32_t mark = mark_last(place, line, failure, row->failure_mark, row->last.mark);
+    row->last = (struct knee_job_failure){failure, mark, place->time_s};
+    /* the first one counts; a specific class replaces "an exception" */
+    if (row->failure != KNEE_FAILED_NOT &&
+        !(row->failure == KNEE_FAILED_EXCEPTION && failure != KNEE_FAILED_EXCEPTION &&
+          failure != KNEE_FAILED_NCCL))
+        return;
+    row->failure = failure;
+    row->failure_s = place->time_s;
+    row->failure_mark = mark;
+}
+
+/* The innermost `File "train.py", line 24` of the program's own above an exception. */
+static uint32_t find_frame(struct knee_job_place *place, const struct knee_job_line *line)
+{
+    struct knee_slice text = place->before;
+    int64_t rank = knee_job_whose(place, line);
+    for (int i = 0; i < BACK && text.length > 1; i++) {
+        struct knee_job_line one = knee_job_line_of(knee_job_line_above(&text));
+        if (one.named && rank >= 0 && one.rank != rank)
+            continue;
+        if (knee_slice_starts(one.text, "Traceback"))
+            break;
+        if (!knee_slice_starts(one.text, "File \"") || knee_slice_has(one.text, "-packages/") ||
+            knee_slice_has(one.text, "lib/python") || knee_slice_has(one.text, "\"<"))
+            continue;
+        return knee_job_mark(place->record,
+                             (struct knee_job_mark){(int32_t)rank, place->file,
+                                                    place->line - (uint32_t)i - 1, place->time_s,
+                                                    KNEE_FAILED_NOT, NULL},
+                             one.text);
+    }
+    return KNEE_JOB_NO_MARK;
+}
+
+/* The frame of the failure that this line set, if it set one. */
+static void keep_frame(struct knee_job_place *place, const struct knee_job_line *line)
+{
+    struct knee_job_record *record = place->record;
+    struct knee_job_rank *row = knee_job_rank_at(record, knee_job_whose(place, line));
+    uint32_t failed = row ? row->failure_mark : KNEE_JOB_NO_MARK;
+    if (failed != KNEE_JOB_NO_MARK && record->marks[failed].line == place->line &&
+        record->marks[failed].file == place->file)
+        row->frame_mark = find_frame(place, line);
+}
+
+/* Does a traceback quote this line? The line above it in the same rank's text is the file's. */
+static bool is_code(const struct knee_job_place *place, const struct knee_job_line *line)
+{
+    struct knee_slice text = place->before;
+    for (int i = 0; i < 8 && text.length > 1 && line->indent >= 3; i++) {
+        struct knee_job_line one = knee_job_line_of(knee_job_line_above(&text));
+        if (one.named == line->named && one.rank == line->rank)
+            return knee_slice_starts(one.text, "File \"");
+    }
+    return false;
+}
+
+/* The name of an exception behind a logger's prefix: only where a traceback goes before. Behind
+ * glog's stamp it is one that PyTorch caught and logged. */
+static bool is_logged_exception(const struct knee_job_place *place, struct knee_slice text)
+{
+    if (!place->traceback || place->line - place->traceback > (uint32_t)BACK * 4)
+        return false;
+    for (size_t i = 1; i + 1 < text.length && i < 200; i++)
+        if (text.at[i] == ' ' && strchr("]|:-", text.at[i - 1]) &&
+            is_exception(knee_slice_from(text, i + 1)))
+            return true;
+    return false;
+}
+
+/* The agent lost its store while the job ran: the node that kept it had ended. */
+static bool while_running(const struct knee_job_place *place)
+{
+    struct knee_slice before = place->before;
+    return knee_slice_has(knee_slice_from(before, before.length > 6000 ? before.length - 6000 : 0),
+                          "num_nodes_waiting");
+}
+
+static void note_later(struct knee_job_place *place, const struct knee_job_line *line)
+{
+    struct knee_job_rank *rank = knee_job_rank_at(place->record, knee_job_whose(place, line));
+    if (rank && knee_slice_has(line->text, "onnection closed by"))
+        rank->peer_closed = rank->peer_closed || rank->timeout_s < 0;
+    place->record->timed_out =
+        place->record->timed_out || knee_slice_has(line->text, "Watchdog caught");
+    if (place->record->later_errors++ == 0)
+        place->record->later_mark = knee_job_mark_line(place, line, KNEE_FAILED_NOT);
+}
+
+bool knee_job_failure_line(struct knee_job_place *place, const struct knee_job_line *line)
+{
+    const struct failure_row *row = failure_of(line->text);
+    enum knee_failure failure = row ? row->failure : KNEE_FAILED_NOT;
+    static const char *const message = "\"message\": \""; /* torchelastic's error file */
+    bool exception = is_exception(line->text) ||
+                     (!row && !line->level && is_logged_exception(place, line->text)) ||
+                     (knee_slice_starts(line->text, message) &&
+                      is_exception(knee_slice_from(line->text, strlen(message))));
+    if (knee_slice_starts(line->text, "Exception ignored in"))
+        place->ignored = place->line;
+    if (!line->level && (knee_slice_starts(line->text, "Traceback (most recent") ||
+                         knee_slice_has(line->text, " Traceback (most recent")))
+        place->traceback = place->line;
+    if ((row || exception || knee_slice_has(line->text, "Error")) && is_code(place, line))
+        return true;
+    if (exception && place->ignored && place->line - place->ignored < BACK) {
+        place->ignored = 0; /* an object that was deleted: the program goes on */
+        return true;
+    }
+    if (failure == KNEE_FAILED_DATA_END && !exception)
+        return true; /* only mentioned */
+    if (failure == KNEE_FAILED_NO_START && while_running(place))
+        failure = KNEE_FAILED_LATER;
+    if (failure == KNEE_FAILED_LATER)
+        note_later(place, line);
+    else if (failure != KNEE_FAILED_NOT)
+        knee_job_fail(place, line, failure);
+    else if (exception && !row)
+        knee_job_fail(place, line, KNEE_FAILED_EXCEPTION);
+    if (exception && failure != KNEE_FAILED_LATER)
+        keep_frame(place, line);
+    return row || exception || knee_slice_starts(line->text, "Traceback (most recent") ||
+           knee_slice_starts(line->text, "File \"");
+}

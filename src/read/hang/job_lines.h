@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* One line of a job's text at a time. Each reader says whether the line was its own. */
+#ifndef KNEE_READ_HANG_JOB_LINES_H
+#define KNEE_READ_HANG_JOB_LINES_H
+
+#include "read/hang/job_record.h"
+
+#include <string.h>
+
+/* Lines with one launcher's prefix, "(Worker pid=7, ip=10.0.0.1)", are one process's. */
+struct knee_job_stream {
+    uint32_t hash; /* 0: free */
+    int32_t rank;  /* KNEE_JOB_NO_RANK: several */
+};
+#define KNEE_JOB_STREAMS 1024
+
+/* Where we are in a file. */
+struct knee_job_place {
+    struct knee_job_record *record;
+    uint32_t file, line;
+    size_t first_mark;        /* marks of the files before */
+    int64_t file_rank;        /* from the file's name; KNEE_JOB_NO_RANK */
+    struct knee_slice before; /* the file up to this line */
+    struct knee_slice after;  /* the file behind it */
+    double time_s;            /* of this line, by its stamp or the last one before it */
+    double last_s;            /* of the last stamp in the file */
+    double shift_s;           /* from the stamps in front of lines to PyTorch's; 0 */
+    bool name_only;           /* nothing but a rank's name makes the line worth reading */
+    bool disordered;          /* stamps go back: the ranks' lines do not stand in time's order */
+    uint32_t traceback;       /* the line of the last one; 0: none */
+    uint32_t ignored;         /* the line of "Exception ignored in"; 0: none */
+    int64_t table_rank;       /* torchrun's table: the rank of the block we are in */
+    double table_s;           /* its time */
+    bool table_root;          /* it is the first observed failure */
+    char table_host[64];
+    bool starting; /* JAX: the barrier that timed out is the first one */
+    struct knee_job_stream streams[KNEE_JOB_STREAMS]; /* by hash */
+};
+
+/* The rank that a line belongs to, by the line or the file; KNEE_JOB_NO_RANK. */
+int64_t knee_job_whose(const struct knee_job_place *place, const struct knee_job_line *line);
+uint32_t knee_job_mark_line(struct knee_job_place *place, const struct knee_job_line *line,
+                            enum knee_failure failure);
+
+/* Takes the last line off a text; an empty one where there is none. */
+struct knee_slice knee_job_line_above(struct knee_slice *text);
+
+/* The number behind `before`; -1: none. Signs and quotes may stand between. */
+int64_t knee_job_number(struct knee_slice text, const char *before);
+
+/* PyTorch's process groups: timeouts, numbers, dump signals, fingerprints. */
+bool knee_job_group_line(struct knee_job_place *place, const struct knee_job_line *line);
+/* Ranks that others name because they did not come. */
+bool knee_job_absence_line(struct knee_job_place *place, const struct knee_job_line *line);
+/* Errors that end a process or a job. */
+void knee_job_fail(struct knee_job_place *place, const struct knee_job_line *line,
+                   enum knee_failure failure);
+bool knee_job_failure_line(struct knee_job_place *place, const struct knee_job_line *line);
+/* torchrun, srun, slurmstepd, mpirun: who ended how. */
+bool knee_job_launcher_line(struct knee_job_place *place, const struct knee_job_line *line);
+
+#endif
