@@ -33,6 +33,11 @@ double knee_ledger_ratio(const struct knee_ledger *ledger)
     return compute > 0 ? (double)knee_ledger_exposed_ns(ledger) / (double)compute : NAN;
 }
 
+double knee_ledger_efficiency(const struct knee_ledger *ledger)
+{
+    return 1 / (1 + knee_ledger_ratio(ledger));
+}
+
 double knee_ledger_overlap(const struct knee_ledger *ledger)
 {
     if (ledger->comm_ns <= 0)
@@ -45,7 +50,8 @@ static int by_rank(const void *left, const void *right)
     const struct knee_rank_account *a = left, *b = right;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
-    return strcmp(a->trace->file, b->trace->file);
+    const char *one = a->trace->file, *other = b->trace->file; /* NULL: sent without a name */
+    return strcmp(one ? one : "", other ? other : "");
 }
 
 static int by_place(const void *left, const void *right)
@@ -206,7 +212,7 @@ static bool share_meetings(struct knee_account *account, struct knee_between *be
     return true;
 }
 
-/* A send that ended before its receive began, and that receive, waited for nobody. */
+/* A send that ended before its receive began, and that receive, did not wait for each other. */
 static void share_settled(const struct knee_account *account, struct knee_between *between)
 {
     const struct knee_matches *m = &between->matches;
@@ -279,9 +285,17 @@ knee_status knee_account_begin(const struct knee_trace *traces, size_t count,
     bool good = list_ranks(account, traces, count);
     if (good && account->rank_count == 0) {
         knee_account_release(account);
-        knee_fail(err, KNEE_INPUT, "", "there is no GPU work in %s",
-                  count == 1 ? traces[0].file : "these traces");
-        knee_hint(err, "record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]");
+        bool nsys = count > 0 && traces[0].format && strcmp(traces[0].format, "nsys") == 0;
+        bool lost = !nsys && count > 0 && traces[0].launch_calls > 0;
+        knee_fail(err, KNEE_INPUT, "", "no GPU work in %s%s",
+                  count == 1 ? traces[0].file : "these traces",
+                  nsys   ? ""
+                  : lost ? ": kernels were launched, but their records are missing"
+                         : ": only the CPU is recorded");
+        knee_hint(err, "%s",
+                  nsys   ? "record with nsys profile -t cuda,nvtx"
+                  : lost ? "call torch.cuda.synchronize() before the profiler stops"
+                         : "record with ProfilerActivity.CUDA");
         return KNEE_INPUT;
     }
     if (good && match_and_align(account, between))
@@ -299,7 +313,8 @@ bool knee_account_rank(struct knee_rank_account *rank, const struct knee_rank_br
     struct knee_cuts cuts;
     memset(out, 0, sizeof *out);
     bool good = knee_cut_steps(rank, alloc, &cuts) && knee_label_rank(rank, task, alloc) &&
-                measure_kernels(rank, alloc) && knee_account_steps(rank, &cuts, alloc, out);
+                measure_kernels(rank, alloc) && knee_account_steps(rank, &cuts, alloc, out) &&
+                knee_find_rank_facts(rank, out, alloc);
     knee_resize(alloc, cuts.list, 0);
     return good;
 }

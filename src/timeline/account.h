@@ -54,7 +54,7 @@ struct knee_meeting {
 struct knee_rank_brief {
     struct knee_meeting *meetings; /* by last start, on whose order all ranks agree */
     size_t meeting_count;
-    int64_t settled_ns; /* duration of calls of which it is known that nobody waited in them */
+    int64_t settled_ns; /* duration of calls that are known to contain no waiting */
     int64_t strip_start_ns, strip_part_ns; /* the common window, in KNEE_STRIP parts */
 };
 
@@ -124,6 +124,10 @@ bool knee_label_rank(struct knee_rank_account *rank, const struct knee_rank_brie
 /* The labels of every step, and the host's time in them. False: no memory. */
 bool knee_account_steps(struct knee_rank_account *rank, const struct knee_cuts *cuts,
                         const struct knee_alloc *alloc, struct knee_outcome *out);
+
+/* Sets rank->facts; needs its labels and steps. False: no memory. */
+bool knee_find_rank_facts(struct knee_rank_account *rank, const struct knee_outcome *outcome,
+                          const struct knee_alloc *alloc);
 
 /* ---- Steps of the end ---- */
 

@@ -1,114 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "timeline/builder.h"
+#include "timeline/builder_parts.h"
 
-#include "base/error.h"
-#include "base/sort.h"
-#include "base/text.h"
+#include "base/hash.h"
 #include "timeline/account.h"
-#include "timeline/marks.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Lists that grow ---- */
-
-struct list {
-    void *data;
-    size_t count, capacity;
-};
-
-struct name {
-    size_t offset, length; /* in the text of all names */
-    uint64_t hash;
-    struct knee_kernel_facts facts;
-    bool classified;
-};
-
-/* A span before it is joined. */
-struct raw_span {
-    struct knee_span span;
-    uint64_t correlation;
-    struct knee_call_facts *facts; /* NULL for most */
-    bool copy;
-};
-
-struct launch {
-    uint64_t correlation;
-    int64_t start_ns, end_ns, thread;
-    uint32_t host; /* row of the host's events + 1; 0: not kept */
-};
-
-struct copy {
-    uint64_t correlation;
-    int64_t bytes;
-};
-
-struct comm_op {
-    int64_t start_ns, end_ns, thread;
-    struct knee_call_facts facts;
-};
-
-struct device {
-    int64_t key;
-    struct list spans; /* raw_span */
-};
-
-enum { MOST_DEVICES = 1 << 16 }; /* in one file; as many ranks as knee writes into one */
-
-struct knee_builder {
-    const struct knee_trace_options *options;
-    const struct knee_alloc *alloc;
-    bool failed;
-    struct list text, names; /* char, struct name */
-    uint32_t *slots;         /* hash table of names: row + 1 */
-    size_t slot_count;
-    struct list devices, launches, comm_ops, steps, loads; /* marks are raw until the end */
-    struct list host, copies, products, grids;
-    uint32_t *device_slots; /* hash table of devices: row + 1 */
-    size_t device_slot_count;
-    int64_t last_device_key;
-    size_t last_device;
-    uint64_t bad_times, lost_devices; /* events that were not taken, and why */
-};
-
-static void *grow(struct knee_builder *b, struct list *list, size_t size)
-{
-    if (b->failed)
-        return NULL;
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 4;
-        void *data = knee_resize(b->alloc, list->data, capacity * size);
-        if (!data) {
-            b->failed = true;
-            return NULL;
-        }
-        list->data = data;
-        list->capacity = capacity;
-    }
-    return (char *)list->data + list->count++ * size;
-}
-
-static void drop(const struct knee_alloc *alloc, struct list *list)
-{
-    knee_resize(alloc, list->data, 0);
-    memset(list, 0, sizeof *list);
-}
-
-/* Hands the data over, shrunk to its count; NULL for an empty list. */
-static void *take(const struct knee_alloc *alloc, struct list *list, size_t size)
-{
-    void *data = list->data;
-    if (data && list->count == 0) {
-        drop(alloc, list);
-        return NULL;
-    }
-    if (data && list->count < list->capacity) {
-        void *smaller = knee_resize(alloc, data, list->count * size);
-        data = smaller ? smaller : data;
-    }
-    memset(list, 0, sizeof *list);
-    return data;
-}
 
 struct knee_builder *knee_builder_new(const struct knee_trace_options *options,
                                       const struct knee_alloc *alloc)
@@ -122,12 +19,12 @@ struct knee_builder *knee_builder_new(const struct knee_trace_options *options,
     return b;
 }
 
-static void drop_device(struct knee_builder *b, struct device *device)
+void knee_builder_drop_device(struct knee_builder *b, struct knee_raw_device *device)
 {
-    struct raw_span *spans = device->spans.data;
+    struct knee_raw_span *spans = device->spans.data;
     for (size_t i = 0; i < device->spans.count; i++)
         knee_resize(b->alloc, spans[i].facts, 0);
-    drop(b->alloc, &device->spans);
+    knee_list_release(&device->spans, b->alloc);
 }
 
 void knee_builder_free(struct knee_builder *b)
@@ -135,18 +32,19 @@ void knee_builder_free(struct knee_builder *b)
     if (!b)
         return;
     for (size_t d = 0; d < b->devices.count; d++)
-        drop_device(b, &((struct device *)b->devices.data)[d]);
-    drop(b->alloc, &b->devices);
-    drop(b->alloc, &b->text);
-    drop(b->alloc, &b->names);
-    drop(b->alloc, &b->launches);
-    drop(b->alloc, &b->comm_ops);
-    drop(b->alloc, &b->steps);
-    drop(b->alloc, &b->loads);
-    drop(b->alloc, &b->host);
-    drop(b->alloc, &b->copies);
-    drop(b->alloc, &b->products);
-    drop(b->alloc, &b->grids);
+        knee_builder_drop_device(b, &((struct knee_raw_device *)b->devices.data)[d]);
+    knee_list_release(&b->devices, b->alloc);
+    knee_list_release(&b->text, b->alloc);
+    knee_list_release(&b->names, b->alloc);
+    knee_list_release(&b->launches, b->alloc);
+    knee_list_release(&b->comm_ops, b->alloc);
+    knee_list_release(&b->steps, b->alloc);
+    knee_list_release(&b->loads, b->alloc);
+    knee_list_release(&b->host, b->alloc);
+    knee_list_release(&b->copies, b->alloc);
+    knee_list_release(&b->products, b->alloc);
+    knee_list_release(&b->grids, b->alloc);
+    knee_list_release(&b->long_calls, b->alloc);
     knee_resize(b->alloc, b->slots, 0);
     knee_resize(b->alloc, b->device_slots, 0);
     knee_resize(b->alloc, b, 0);
@@ -154,26 +52,9 @@ void knee_builder_free(struct knee_builder *b)
 
 /* ---- Names ---- */
 
-/* Eight bytes at a time; the names are long and few of them differ. `seed` keeps a file from being
- * made so that all its names meet in one slot. */
-static uint64_t hash_bytes(const char *data, size_t length, uint64_t seed)
-{
-    uint64_t hash = (length ^ seed) * 0x9e3779b97f4a7c15u;
-    for (; length >= 8; data += 8, length -= 8) {
-        uint64_t word;
-        memcpy(&word, data, 8);
-        hash = (hash ^ word) * 0x9fb21c651e98df25u;
-        hash ^= hash >> 32;
-    }
-    uint64_t tail = 0;
-    memcpy(&tail, data, length);
-    hash = (hash ^ tail) * 0x9fb21c651e98df25u;
-    return hash ^ (hash >> 29);
-}
-
 static const char *name_text(const struct knee_builder *b, uint32_t row)
 {
-    return (const char *)b->text.data + ((const struct name *)b->names.data)[row].offset;
+    return (const char *)b->text.data + ((const struct knee_text_row *)b->names.data)[row].offset;
 }
 
 static bool grow_slots(struct knee_builder *b)
@@ -185,7 +66,7 @@ static bool grow_slots(struct knee_builder *b)
         return false;
     }
     memset(slots, 0, count * sizeof *slots);
-    const struct name *names = b->names.data;
+    const struct knee_text_row *names = b->names.data;
     for (uint32_t row = 0; row < b->names.count; row++) {
         size_t at = names[row].hash & (count - 1);
         while (slots[at])
@@ -201,7 +82,7 @@ static bool grow_slots(struct knee_builder *b)
 /* Room for `length` more bytes of names. */
 static char *grow_text(struct knee_builder *b, size_t length)
 {
-    struct list *text = &b->text;
+    struct knee_list *text = &b->text;
     if (text->capacity - text->count < length) {
         size_t capacity = text->capacity ? text->capacity : 16384;
         while (capacity - text->count < length)
@@ -238,11 +119,11 @@ static uint32_t name_with_nul(struct knee_builder *b, const char *text, size_t l
 uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t length)
 {
     text = text ? text : ""; /* an event without a name */
-    uint64_t hash = hash_bytes(text, length, (uint64_t)(uintptr_t)b);
+    uint64_t hash = knee_keyed(knee_hash_key_for(b), text, length);
     if (b->failed || (b->names.count * 2 >= b->slot_count && !grow_slots(b)))
         return KNEE_NO_NAME;
     size_t at = hash & (b->slot_count - 1);
-    const struct name *names = b->names.data;
+    const struct knee_text_row *names = b->names.data;
     for (; b->slots[at]; at = (at + 1) & (b->slot_count - 1)) {
         uint32_t row = b->slots[at] - 1;
         if (names[row].hash == hash && names[row].length == length &&
@@ -253,21 +134,21 @@ uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t leng
         return name_with_nul(b, text, length);
     if (b->names.count >= UINT32_MAX - 2)
         return KNEE_NO_NAME;
-    struct name *name = grow(b, &b->names, sizeof *name);
+    struct knee_text_row *name = knee_builder_grow(b, &b->names, sizeof *name);
     char *copy = name ? grow_text(b, length + 1) : NULL;
     if (!copy)
         return KNEE_NO_NAME;
     memcpy(copy, text, length);
     copy[length] = '\0';
-    *name = (struct name){
+    *name = (struct knee_text_row){
         .offset = (size_t)(copy - (char *)b->text.data), .length = length, .hash = hash};
     b->slots[at] = (uint32_t)b->names.count;
     return (uint32_t)b->names.count - 1;
 }
 
-static const struct knee_kernel_facts *facts_of(struct knee_builder *b, uint32_t row)
+const struct knee_kernel_facts *knee_builder_facts(struct knee_builder *b, uint32_t row)
 {
-    struct name *name = &((struct name *)b->names.data)[row];
+    struct knee_text_row *name = &((struct knee_text_row *)b->names.data)[row];
     if (!name->classified) {
         name->facts = knee_kernel_facts(name_text(b, row), b->options);
         name->classified = true;
@@ -280,8 +161,9 @@ static const struct knee_kernel_facts *facts_of(struct knee_builder *b, uint32_t
 /* The slot of a device, or the empty one where it belongs. */
 static uint32_t *device_slot(const struct knee_builder *b, int64_t key)
 {
-    const struct device *devices = b->devices.data;
-    size_t at = (size_t)((uint64_t)key * 0x9e3779b97f4a7c15u >> 32) & (b->device_slot_count - 1);
+    const struct knee_raw_device *devices = b->devices.data;
+    uint64_t hash = knee_keyed(knee_hash_key_for(b), &key, sizeof key);
+    size_t at = (size_t)hash & (b->device_slot_count - 1);
     while (b->device_slots[at] && devices[b->device_slots[at] - 1].key != key)
         at = (at + 1) & (b->device_slot_count - 1);
     return &b->device_slots[at];
@@ -299,13 +181,13 @@ static bool grow_device_slots(struct knee_builder *b)
     b->device_slots = slots;
     b->device_slot_count = count;
     for (uint32_t row = 0; row < b->devices.count; row++)
-        *device_slot(b, ((struct device *)b->devices.data)[row].key) = row + 1;
+        *device_slot(b, ((struct knee_raw_device *)b->devices.data)[row].key) = row + 1;
     return true;
 }
 
-static struct device *device_of(struct knee_builder *b, int64_t key)
+static struct knee_raw_device *device_of(struct knee_builder *b, int64_t key)
 {
-    struct device *devices = b->devices.data;
+    struct knee_raw_device *devices = b->devices.data;
     if (b->devices.count && b->last_device_key == key)
         return &devices[b->last_device];
     if (b->failed || (b->devices.count * 2 >= b->device_slot_count && !grow_device_slots(b)))
@@ -316,10 +198,10 @@ static struct device *device_of(struct knee_builder *b, int64_t key)
             b->lost_devices++;
             return NULL;
         }
-        if (!grow(b, &b->devices, sizeof *devices))
+        if (!knee_builder_grow(b, &b->devices, sizeof *devices))
             return NULL;
         devices = b->devices.data;
-        devices[b->devices.count - 1] = (struct device){.key = key};
+        devices[b->devices.count - 1] = (struct knee_raw_device){.key = key};
         *slot = (uint32_t)b->devices.count;
     }
     size_t row = *slot - 1;
@@ -328,35 +210,34 @@ static struct device *device_of(struct knee_builder *b, int64_t key)
     return &devices[row];
 }
 
-void knee_builder_span(struct knee_builder *b, int64_t device_key, int64_t start_ns, int64_t end_ns,
-                       uint32_t name, int32_t stream, uint64_t correlation, bool copy,
-                       const struct knee_call_facts *facts)
+void knee_builder_span(struct knee_builder *b, const struct knee_gpu_work *work)
 {
-    bool good = knee_time_is_good(start_ns, end_ns);
+    bool good = knee_time_is_good(work->start_ns, work->end_ns);
     b->bad_times += !good;
-    struct device *device = name == KNEE_NO_NAME || !good ? NULL : device_of(b, device_key);
-    struct raw_span *raw = device ? grow(b, &device->spans, sizeof *raw) : NULL;
+    struct knee_raw_device *device =
+        work->name == KNEE_NO_NAME || !good ? NULL : device_of(b, work->device);
+    struct knee_raw_span *raw = device ? knee_builder_grow(b, &device->spans, sizeof *raw) : NULL;
     if (!raw)
         return;
-    enum knee_span_kind kind = facts_of(b, name)->kind;
-    if (copy && kind != KNEE_SPAN_COMM)
+    enum knee_span_kind kind = knee_builder_facts(b, work->name)->kind;
+    if (work->copy && kind != KNEE_SPAN_COMM)
         kind = KNEE_SPAN_COPY;
-    *raw = (struct raw_span){
-        .span = {.start_ns = start_ns,
-                 .end_ns = end_ns,
+    *raw = (struct knee_raw_span){
+        .span = {.start_ns = work->start_ns,
+                 .end_ns = work->end_ns,
                  .launch_ns = KNEE_NO_TIME,
-                 .name = name,
-                 .stream = stream,
+                 .name = work->name,
+                 .stream = work->stream,
                  .step = -1,
                  .kind = kind},
-        .correlation = correlation,
-        .copy = copy,
+        .correlation = work->correlation,
+        .copy = work->copy,
     };
-    if (!facts || (kind != KNEE_SPAN_COMM && kind != KNEE_SPAN_FUSED))
+    if (!work->facts || (kind != KNEE_SPAN_COMM && kind != KNEE_SPAN_FUSED))
         return;
     raw->facts = knee_resize(b->alloc, NULL, sizeof *raw->facts);
     if (raw->facts)
-        *raw->facts = *facts;
+        *raw->facts = *work->facts;
     else
         b->failed = true;
 }
@@ -366,26 +247,72 @@ void knee_builder_launch(struct knee_builder *b, int64_t start_ns, int64_t end_n
 {
     bool good = knee_time_is_good(start_ns, end_ns);
     b->bad_times += !good;
-    struct launch *launch = good ? grow(b, &b->launches, sizeof *launch) : NULL;
+    struct knee_raw_launch *launch =
+        good ? knee_builder_grow(b, &b->launches, sizeof *launch) : NULL;
     if (launch)
-        *launch = (struct launch){correlation, start_ns, end_ns, thread, (uint32_t)b->host.count};
+        *launch = (struct knee_raw_launch){correlation, start_ns, end_ns, thread,
+                                           (uint32_t)b->host.count};
 }
 
 void knee_builder_copy(struct knee_builder *b, uint64_t correlation, int64_t bytes)
 {
-    struct copy *copy = grow(b, &b->copies, sizeof *copy);
+    struct knee_raw_copy *copy = knee_builder_grow(b, &b->copies, sizeof *copy);
     if (copy)
-        *copy = (struct copy){correlation, bytes};
+        *copy = (struct knee_raw_copy){correlation, bytes};
+}
+
+void knee_builder_copied(struct knee_builder *b, uint32_t name, int64_t bytes, int64_t duration_ns)
+{
+    if (name == KNEE_NO_NAME || bytes < 0 || bytes > INT64_MAX / 4096 || duration_ns < 0)
+        return;
+    struct knee_copied *copied = &b->copied[knee_copy_kind_of(name_text(b, name))];
+    copied->count++;
+    copied->bytes = knee_add_ns(copied->bytes, bytes); /* held at the largest number */
+    copied->time_ns = knee_add_ns(copied->time_ns, duration_ns);
+}
+
+void knee_builder_long_launch(struct knee_builder *b, int64_t start_ns, int64_t end_ns)
+{
+    if (end_ns - start_ns > b->long_launch_end_ns - b->long_launch_start_ns) {
+        b->long_launch_start_ns = start_ns;
+        b->long_launch_end_ns = end_ns;
+    }
+}
+
+void knee_builder_capture(struct knee_builder *b)
+{
+    b->captures++;
+}
+
+void knee_builder_operation(struct knee_builder *b)
+{
+    b->operations++;
+}
+
+void knee_builder_backward(struct knee_builder *b)
+{
+    b->backward = true;
+}
+
+static void add_host(struct knee_builder *b, struct knee_list *list, struct knee_host_event row)
+{
+    struct knee_host_event *event = row.name == KNEE_NO_NAME || list->count >= UINT32_MAX - 1
+                                        ? NULL
+                                        : knee_builder_grow(b, list, sizeof *event);
+    if (event)
+        *event = row;
 }
 
 void knee_builder_host(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
                        enum knee_host_kind kind, uint32_t name)
 {
-    struct knee_host_event *event = name == KNEE_NO_NAME || b->host.count >= UINT32_MAX - 1
-                                        ? NULL
-                                        : grow(b, &b->host, sizeof *event);
-    if (event)
-        *event = (struct knee_host_event){start_ns, end_ns, thread, name, kind, -1};
+    add_host(b, &b->host, (struct knee_host_event){start_ns, end_ns, thread, name, kind, -1});
+}
+
+void knee_builder_long_call(struct knee_builder *b, int64_t start_ns, int64_t end_ns,
+                            int64_t thread, enum knee_host_kind kind, uint32_t name)
+{
+    add_host(b, &b->long_calls, (struct knee_host_event){start_ns, end_ns, thread, name, kind, -1});
 }
 
 void knee_builder_sequence(struct knee_builder *b, int64_t sequence)
@@ -397,9 +324,9 @@ void knee_builder_sequence(struct knee_builder *b, int64_t sequence)
 
 void knee_builder_grid(struct knee_builder *b, uint64_t correlation, int64_t blocks)
 {
-    struct copy *grid = grow(b, &b->grids, sizeof *grid);
+    struct knee_raw_copy *grid = knee_builder_grow(b, &b->grids, sizeof *grid);
     if (grid)
-        *grid = (struct copy){correlation, blocks};
+        *grid = (struct knee_raw_copy){correlation, blocks};
 }
 
 void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t thread,
@@ -407,27 +334,28 @@ void knee_builder_comm_op(struct knee_builder *b, int64_t start_ns, int64_t end_
 {
     bool good = knee_time_is_good(start_ns, end_ns);
     b->bad_times += !good;
-    struct comm_op *op = good ? grow(b, &b->comm_ops, sizeof *op) : NULL;
+    struct knee_raw_comm_op *op = good ? knee_builder_grow(b, &b->comm_ops, sizeof *op) : NULL;
     if (op)
-        *op = (struct comm_op){start_ns, end_ns, thread, *facts};
+        *op = (struct knee_raw_comm_op){start_ns, end_ns, thread, *facts};
 }
 
 void knee_builder_product(struct knee_builder *b, const struct knee_product *product)
 {
     bool good = knee_time_is_good(product->start_ns, product->end_ns);
     b->bad_times += !good;
-    struct knee_product *row = good ? grow(b, &b->products, sizeof *row) : NULL;
+    struct knee_product *row = good ? knee_builder_grow(b, &b->products, sizeof *row) : NULL;
     if (row)
         *row = *product;
 }
 
-static void add_mark(struct knee_builder *b, struct list *list, const struct knee_raw_mark *raw)
+static void add_mark(struct knee_builder *b, struct knee_list *list,
+                     const struct knee_raw_mark *raw)
 {
     struct knee_mark whole = raw->mark;
     whole.end_ns = whole.end_ns < whole.start_ns ? whole.start_ns : whole.end_ns;
     bool good = knee_time_is_good(whole.start_ns, whole.end_ns);
     b->bad_times += !good;
-    struct knee_raw_mark *mark = good ? grow(b, list, sizeof *mark) : NULL;
+    struct knee_raw_mark *mark = good ? knee_builder_grow(b, list, sizeof *mark) : NULL;
     if (!mark)
         return;
     *mark = *raw;
@@ -436,519 +364,16 @@ static void add_mark(struct knee_builder *b, struct list *list, const struct kne
 
 void knee_builder_step(struct knee_builder *b, int64_t start_ns, int64_t end_ns, int64_t number)
 {
-    knee_builder_step_of(b, -1, KNEE_STEPS_PROFILER, 0, start_ns, end_ns, number);
+    knee_builder_step_of(
+        b, &(struct knee_raw_mark){{start_ns, end_ns, number, -1}, KNEE_STEPS_PROFILER, 0});
 }
 
-void knee_builder_step_of(struct knee_builder *b, int64_t process, enum knee_step_source source,
-                          uint32_t name, int64_t start_ns, int64_t end_ns, int64_t number)
+void knee_builder_step_of(struct knee_builder *b, const struct knee_raw_mark *step)
 {
-    add_mark(b, &b->steps,
-             &(struct knee_raw_mark){{start_ns, end_ns, number, process}, source, name});
+    add_mark(b, &b->steps, step);
 }
 
 void knee_builder_load(struct knee_builder *b, int64_t process, int64_t start_ns, int64_t end_ns)
 {
     add_mark(b, &b->loads, &(struct knee_raw_mark){.mark = {start_ns, end_ns, 0, process}});
-}
-
-/* ---- Finishing: sort, drop doubles, join, number ---- */
-
-#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-
-static int by_comm_op(const void *left, const void *right)
-{
-    const struct comm_op *a = left, *b = right;
-    return COMPARE(a->start_ns, b->start_ns);
-}
-
-static int by_product(const void *left, const void *right)
-{
-    const struct knee_product *a = left, *b = right;
-    return COMPARE(a->start_ns, b->start_ns);
-}
-
-static int by_device(const void *left, const void *right)
-{
-    const struct device *a = left, *b = right;
-    return COMPARE(a->key, b->key);
-}
-
-/* The order of `count` rows by a key of theirs: keys to free, or NULL without memory. */
-static struct knee_sort_key *order_of(struct knee_builder *b, const void *rows, size_t count,
-                                      size_t size, uint64_t (*key)(const void *row))
-{
-    struct knee_sort_key *keys = knee_resize(b->alloc, NULL, 2 * (count + 1) * sizeof *keys);
-    if (!keys) {
-        b->failed = true;
-        return NULL;
-    }
-    for (size_t i = 0; i < count; i++)
-        keys[i] = (struct knee_sort_key){key((const char *)rows + i * size), i};
-    knee_sort(keys, keys + count, count);
-    return keys;
-}
-
-static uint64_t span_key(const void *row)
-{
-    return knee_sort_signed(((const struct raw_span *)row)->span.start_ns);
-}
-
-static uint64_t launch_key(const void *row)
-{
-    return ((const struct launch *)row)->correlation;
-}
-
-/* The same work written twice: merged files. Work without a correlation may well repeat. */
-static bool same_work(const struct raw_span *a, const struct raw_span *b)
-{
-    return a->correlation != KNEE_NO_CORRELATION && a->correlation == b->correlation &&
-           a->span.start_ns == b->span.start_ns && a->span.end_ns == b->span.end_ns &&
-           a->span.stream == b->span.stream && a->span.name == b->span.name;
-}
-
-/* Does an earlier row of the same start describe the same work? `order` is sorted by start. */
-static bool is_double(const struct raw_span *raw, const struct knee_sort_key *order, size_t i)
-{
-    for (size_t j = i; j-- > 0 && order[j].key == order[i].key && i - j < 64;)
-        if (same_work(&raw[order[j].row], &raw[order[i].row]))
-            return true;
-    return false;
-}
-
-/* Launches by correlation. Kernels run nearly in the order of their launches, so the next look-up
- * mostly ends one row after the last. */
-struct launch_index {
-    const struct launch *launches;
-    struct knee_sort_key *order;
-    size_t count, last;
-};
-
-static const struct launch *find_launch(struct launch_index *index, uint64_t correlation)
-{
-    const struct knee_sort_key *order = index->order;
-    size_t low = 0, high = index->count;
-    for (size_t near = index->last; near < index->count && near < index->last + 4; near++)
-        if (order[near].key == correlation) {
-            index->last = near;
-            return &index->launches[order[near].row];
-        }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (order[middle].key < correlation)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == index->count || order[low].key != correlation)
-        return NULL;
-    index->last = low;
-    return &index->launches[order[low].row];
-}
-
-/* What spans are joined with: launches, and the steps of the device. */
-struct joiner {
-    struct launch_index launches;
-    int64_t device;
-    struct knee_marks steps;
-    const struct knee_mark *first_step; /* of the whole file: row 0 */
-};
-
-/* The step whose host time contains `ns`, or -1. */
-static int32_t find_step(const struct joiner *joiner, int64_t ns)
-{
-    size_t row = knee_marks_before(joiner->steps, ns);
-    if (row == 0 || ns >= joiner->steps.list[row - 1].end_ns)
-        return -1;
-    return (int32_t)(&joiner->steps.list[row - 1] - joiner->first_step);
-}
-
-/* The innermost described operation around a launch, on the same thread. */
-static const struct comm_op *find_comm_op(const struct knee_builder *b, const struct launch *launch)
-{
-    const struct comm_op *ops = b->comm_ops.data;
-    size_t low = 0, high = b->comm_ops.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ops[middle].start_ns <= launch->start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t back = 0; back < 16 && low > 0; back++) {
-        const struct comm_op *op = &ops[--low];
-        if (op->thread == launch->thread && launch->start_ns < op->end_ns)
-            return op;
-    }
-    return NULL;
-}
-
-/* Gives a kernel to the product that launched it: the last one begun on that thread, if it had not
- * ended. */
-static void add_to_product(struct knee_builder *b, const struct launch *launch, int64_t device,
-                           const struct knee_span *span)
-{
-    struct knee_product *products = b->products.data;
-    size_t low = 0, high = b->products.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (products[middle].start_ns <= launch->start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t back = 0; back < 8 && low > 0; back++) {
-        struct knee_product *product = &products[--low];
-        if (product->thread != launch->thread || launch->start_ns >= product->end_ns)
-            continue;
-        int64_t ns = span->end_ns - span->start_ns;
-        if (product->kernel_ns == 0)
-            product->first_ns = span->start_ns;
-        product->kernel_ns = knee_add_ns(product->kernel_ns, ns);
-        product->device = device;
-        if (ns >= product->longest_ns) {
-            product->longest_ns = ns;
-            product->kernel = span->name + 1;
-            product->launch = span->launch;
-        }
-        return;
-    }
-}
-
-/* The buffer as nccl-tests counts it: the larger side. */
-static int64_t call_bytes(enum knee_op op, const struct knee_call_facts *facts, const char *dtype)
-{
-    int size = facts->dtype_bytes ? facts->dtype_bytes : knee_dtype_bytes(dtype, strlen(dtype));
-    int64_t elements = facts->in_elements;
-    if (op == KNEE_OP_ALL_GATHER || facts->out_elements > elements)
-        elements = facts->out_elements;
-    if (facts->bytes >= 0)
-        return facts->bytes;
-    return size > 0 && elements >= 0 && elements <= INT64_MAX / 16 ? elements * size : -1;
-}
-
-static bool add_call(struct knee_builder *b, struct list *calls, struct raw_span *raw, size_t span,
-                     const struct launch *launch)
-{
-    static const struct knee_call_facts unknown = KNEE_CALL_UNKNOWN;
-    const struct comm_op *op = launch ? find_comm_op(b, launch) : NULL;
-    const struct knee_call_facts *facts = raw->facts ? raw->facts : op ? &op->facts : &unknown;
-    const struct knee_kernel_facts *kernel = facts_of(b, raw->span.name);
-    struct knee_call *call = grow(b, calls, sizeof *call);
-    if (!call)
-        return false;
-    /* A SendRecv kernel may carry an all-to-all: what was asked for says more than the kernel. */
-    enum knee_op what = facts->op != KNEE_OP_UNKNOWN ? facts->op : kernel->op;
-    *call = (struct knee_call){
-        .span = (uint32_t)span,
-        .op = what,
-        .algorithm = kernel->algorithm,
-        .protocol = kernel->protocol,
-        .dtype = kernel->dtype,
-        .bytes = call_bytes(what, facts, kernel->dtype),
-        .group_size = facts->group_size > INT32_MAX ? -1 : (int32_t)facts->group_size,
-        .element_bytes = facts->dtype_bytes
-                             ? facts->dtype_bytes
-                             : knee_dtype_bytes(kernel->dtype, strlen(kernel->dtype)),
-        .group = facts->group,
-        .description = facts->description,
-        .members = facts->members,
-        .sequence = facts->sequence,
-        .peer = facts->peer >= 0 && facts->peer <= INT32_MAX ? (int32_t)facts->peer : -1,
-        .sends = facts->sends,
-    };
-    raw->span.call = (uint32_t)calls->count;
-    return true;
-}
-
-/* Joins one span with its launch, its step and its call. */
-static bool join(struct knee_builder *b, struct raw_span *raw, size_t row, struct joiner *joiner,
-                 struct list *calls, struct knee_span *out)
-{
-    const struct launch *launch = raw->correlation == KNEE_NO_CORRELATION
-                                      ? NULL
-                                      : find_launch(&joiner->launches, raw->correlation);
-    if (launch) {
-        raw->span.launch_ns = launch->end_ns;
-        raw->span.launch = launch->host;
-    }
-    raw->span.step = find_step(joiner, launch ? launch->start_ns : raw->span.start_ns);
-    bool comm = raw->span.kind == KNEE_SPAN_COMM || raw->span.kind == KNEE_SPAN_FUSED;
-    if (comm && !add_call(b, calls, raw, row, launch))
-        return false;
-    if (launch && b->products.count && raw->span.kind == KNEE_SPAN_COMPUTE)
-        add_to_product(b, launch, joiner->device, &raw->span);
-    *out = raw->span;
-    return true;
-}
-
-/* Where launches are recorded, work without one was launched before the recording began, or by
- * something that is not recorded: it belongs to the step of the work before it, not to the step in
- * which the GPU came to it. */
-static void settle_unlaunched(struct knee_rank *rank)
-{
-    int32_t step = -1;
-    if (rank->launched * 2 < rank->span_count)
-        return;
-    for (size_t i = 0; i < rank->span_count; i++) {
-        if (rank->spans[i].launch_ns == KNEE_NO_TIME)
-            rank->spans[i].step = step;
-        else
-            step = rank->spans[i].step;
-    }
-}
-
-/* What is said of a rank without its spans. */
-static void sum_up(struct knee_rank *rank)
-{
-    rank->work = rank->span_count;
-    rank->start_ns = rank->end_ns = rank->span_count ? rank->spans[0].start_ns : 0;
-    for (size_t i = 0; i < rank->span_count; i++) {
-        const struct knee_span *span = &rank->spans[i];
-        rank->end_ns = span->end_ns > rank->end_ns ? span->end_ns : rank->end_ns;
-        rank->launched += span->launch_ns != KNEE_NO_TIME;
-    }
-}
-
-static bool finish_device(struct knee_builder *b, struct device *device, struct joiner *joiner,
-                          struct knee_rank *rank, struct knee_loss *doubles)
-{
-    struct raw_span *raw = device->spans.data;
-    struct list calls = {0};
-    size_t count = device->spans.count, kept = 0;
-    struct knee_sort_key *order = order_of(b, raw, count, sizeof *raw, span_key);
-    struct knee_span *spans = knee_resize(b->alloc, NULL, (count + 1) * sizeof *spans);
-    b->failed = b->failed || !spans;
-    for (size_t i = 0; i < count && !b->failed; i++) {
-        if (is_double(raw, order, i))
-            doubles->count++;
-        else if (join(b, &raw[order[i].row], kept, joiner, &calls, &spans[kept]))
-            kept++;
-    }
-    knee_resize(b->alloc, order, 0);
-    rank->device = device->key;
-    rank->spans = spans;
-    rank->span_count = kept;
-    sum_up(rank);
-    settle_unlaunched(rank);
-    rank->call_count = calls.count;
-    rank->calls = take(b->alloc, &calls, sizeof *rank->calls);
-    drop_device(b, device);
-    return !b->failed;
-}
-
-static bool finish_names(struct knee_builder *b, struct knee_trace *out)
-{
-    const struct name *names = b->names.data;
-    size_t count = b->names.count;
-    if (count == 0)
-        return true;
-    /* One block: the pointers, then the text. */
-    char **pointers = knee_resize(b->alloc, NULL, count * sizeof *pointers + b->text.count);
-    if (!pointers)
-        return false;
-    char *text = (char *)(pointers + count);
-    memcpy(text, b->text.data, b->text.count);
-    for (size_t i = 0; i < count; i++)
-        pointers[i] = text + names[i].offset;
-    out->names = pointers;
-    out->name_count = count;
-    return true;
-}
-
-static int by_launch(const void *left, const void *right)
-{
-    const struct knee_copy_size *a = left, *b = right;
-    return COMPARE(a->launch, b->launch);
-}
-
-/* The sizes of copies, by the calls that handed them over. */
-static bool finish_copies(struct knee_builder *b, struct launch_index *index,
-                          struct knee_trace *out)
-{
-    const struct copy *copies = b->copies.data;
-    size_t count = b->copies.count;
-    if (count == 0)
-        return true;
-    out->copies = knee_resize(b->alloc, NULL, count * sizeof *out->copies);
-    for (size_t i = 0; out->copies && i < count; i++) {
-        const struct launch *launch = find_launch(index, copies[i].correlation);
-        if (launch && launch->host)
-            out->copies[out->copy_count++] = (struct knee_copy_size){launch->host, copies[i].bytes};
-    }
-    if (out->copies)
-        qsort(out->copies, out->copy_count, sizeof *out->copies, by_launch);
-    return out->copies != NULL;
-}
-
-static int by_grid(const void *left, const void *right)
-{
-    const struct knee_grid *a = left, *b = right;
-    return COMPARE(a->launch, b->launch);
-}
-
-static bool finish_grids(struct knee_builder *b, struct launch_index *index, struct knee_trace *out)
-{
-    const struct copy *grids = b->grids.data;
-    size_t count = b->grids.count;
-    if (count == 0)
-        return true;
-    out->grids = knee_resize(b->alloc, NULL, count * sizeof *out->grids);
-    for (size_t i = 0; out->grids && i < count; i++) {
-        const struct launch *launch = find_launch(index, grids[i].correlation);
-        if (launch && launch->host)
-            out->grids[out->grid_count++] = (struct knee_grid){launch->host, grids[i].bytes};
-    }
-    if (out->grids)
-        qsort(out->grids, out->grid_count, sizeof *out->grids, by_grid);
-    return out->grids != NULL;
-}
-
-static bool finish_ranks(struct knee_builder *b, struct knee_trace *out)
-{
-    struct device *devices = b->devices.data;
-    size_t count = b->devices.count;
-    if (count == 0 || b->failed)
-        return !b->failed;
-    out->ranks = knee_resize(b->alloc, NULL, count * sizeof *out->ranks);
-    if (!out->ranks)
-        return false;
-    memset(out->ranks, 0, count * sizeof *out->ranks);
-    out->rank_count = count;
-    struct joiner joiner = {.launches = {.launches = b->launches.data, .count = b->launches.count},
-                            .first_step = out->steps};
-    struct launch_index *index = &joiner.launches;
-    index->order = order_of(b, b->launches.data, index->count, sizeof *index->launches, launch_key);
-    bool good = index->order != NULL && finish_copies(b, index, out) && finish_grids(b, index, out);
-    for (size_t i = 0; i < count && good; i++) {
-        joiner.steps = knee_marks_of(out->steps, out->step_count, devices[i].key);
-        joiner.device = devices[i].key;
-        good = finish_device(b, &devices[i], &joiner, &out->ranks[i],
-                             &out->losses[KNEE_REPAIR_DUPLICATE]);
-    }
-    knee_resize(b->alloc, index->order, 0);
-    for (size_t i = 0; i < count && good; i++) /* only damage puts a time beyond all clocks */
-        if (out->ranks[i].end_ns > 0 && out->base_ns > KNEE_LAST_NS - out->ranks[i].end_ns)
-            out->base_ns = 0;
-    return good;
-}
-
-static uint64_t host_key(const void *row)
-{
-    return knee_sort_signed(((const struct knee_host_event *)row)->start_ns);
-}
-
-/* The host's events by start, and the launches' rows with them. */
-static bool sort_host(struct knee_builder *b)
-{
-    size_t count = b->host.count;
-    struct knee_host_event *events = b->host.data;
-    struct launch *launches = b->launches.data;
-    if (count == 0)
-        return true;
-    struct knee_sort_key *order = order_of(b, events, count, sizeof *events, host_key);
-    struct knee_host_event *sorted = knee_resize(b->alloc, NULL, count * sizeof *sorted);
-    uint32_t *place = knee_resize(b->alloc, NULL, count * sizeof *place);
-    bool good = order && sorted && place;
-    for (size_t i = 0; good && i < count; i++) {
-        sorted[i] = events[order[i].row];
-        place[order[i].row] = (uint32_t)i;
-    }
-    for (size_t i = 0; good && i < b->launches.count; i++)
-        if (launches[i].host)
-            launches[i].host = place[launches[i].host - 1] + 1;
-    knee_resize(b->alloc, order, 0);
-    knee_resize(b->alloc, place, 0);
-    if (good)
-        memcpy(events, sorted, count * sizeof *sorted);
-    knee_resize(b->alloc, sorted, 0);
-    return good;
-}
-
-/* qsort() must not be given a null pointer, even for nothing. */
-static void sort_list(struct list *list, size_t size, int (*compare)(const void *, const void *))
-{
-    if (list->count > 1)
-        qsort(list->data, list->count, size, compare);
-}
-
-/* Settles raw marks and hands them over as marks. */
-static bool finish_marks(struct knee_builder *b, struct list *list, const int64_t *devices,
-                         enum knee_step_source *source, struct knee_mark **out, size_t *count)
-{
-    struct knee_raw_mark *raw = list->data;
-    size_t kept =
-        knee_marks_settle(raw, list->count, devices, devices ? b->devices.count : 0, source);
-    if (kept) {
-        *out = knee_resize(b->alloc, NULL, kept * sizeof **out);
-        if (!*out)
-            return false;
-        for (size_t i = 0; i < kept; i++)
-            (*out)[i] = raw[i].mark;
-    }
-    *count = kept;
-    drop(b->alloc, list);
-    return true;
-}
-
-static int by_mark(const void *left, const void *right)
-{
-    const struct knee_mark *a = left, *b = right;
-    return COMPARE(a->start_ns, b->start_ns);
-}
-
-/* Optimizer steps are kept beside the steps, whoever marks those. */
-static bool keep_optimizers(struct knee_builder *b, struct knee_trace *out)
-{
-    const struct knee_raw_mark *raw = b->steps.data;
-    size_t count = 0;
-    for (size_t i = 0; i < b->steps.count; i++)
-        count += raw[i].source == KNEE_STEPS_OPTIMIZER;
-    out->optimizers = count ? knee_resize(b->alloc, NULL, count * sizeof *out->optimizers) : NULL;
-    if (count && !out->optimizers)
-        return false;
-    for (size_t i = 0; i < b->steps.count; i++)
-        if (raw[i].source == KNEE_STEPS_OPTIMIZER)
-            out->optimizers[out->optimizer_count++] = raw[i].mark;
-    if (count)
-        qsort(out->optimizers, count, sizeof *out->optimizers, by_mark);
-    return true;
-}
-
-static bool finish_all_marks(struct knee_builder *b, struct knee_trace *out)
-{
-    const struct device *devices = b->devices.data;
-    int64_t *keys = knee_resize(b->alloc, NULL, (b->devices.count + 1) * sizeof *keys);
-    for (size_t i = 0; i < b->devices.count && keys; i++)
-        keys[i] = devices[i].key;
-    bool good =
-        keys && keep_optimizers(b, out) &&
-        finish_marks(b, &b->steps, keys, &out->step_source, &out->steps, &out->step_count) &&
-        finish_marks(b, &b->loads, keys, NULL, &out->loads, &out->load_count);
-    knee_resize(b->alloc, keys, 0);
-    out->first_step = out->last_step = -1;
-    for (size_t i = 0; good && out->step_source == KNEE_STEPS_PROFILER && i < out->step_count;
-         i++) {
-        int64_t number = out->steps[i].number;
-        out->first_step = i == 0 || number < out->first_step ? number : out->first_step;
-        out->last_step = number > out->last_step ? number : out->last_step;
-    }
-    return good;
-}
-
-knee_status knee_builder_finish(struct knee_builder *b, struct knee_trace *out,
-                                struct knee_err *err)
-{
-    sort_list(&b->comm_ops, sizeof(struct comm_op), by_comm_op);
-    sort_list(&b->products, sizeof(struct knee_product), by_product);
-    sort_list(&b->devices, sizeof(struct device), by_device);
-    if (!sort_host(b) || !finish_all_marks(b, out) || !finish_ranks(b, out) ||
-        !finish_names(b, out))
-        return knee_fail(err, KNEE_SYSTEM, out->file, "out of memory");
-    out->losses[KNEE_LOSS_TIME].count += b->bad_times;
-    out->losses[KNEE_LOSS_DEVICE].count += b->lost_devices;
-    out->product_count = b->products.count;
-    out->products = take(b->alloc, &b->products, sizeof(struct knee_product));
-    out->host_event_count = b->host.count;
-    out->host_events = take(b->alloc, &b->host, sizeof(struct knee_host_event));
-    return KNEE_OK;
 }

@@ -9,6 +9,7 @@
 #define KNEE_TIMELINE_BUILDER_H
 
 #include "timeline/kinds.h"
+#include "timeline/marks.h"
 
 #define KNEE_NO_CORRELATION UINT64_MAX
 #define KNEE_NO_NAME        UINT32_MAX
@@ -36,11 +37,17 @@ struct knee_call_facts {
         KNEE_OP_UNKNOWN, -1, -1, -1, -1, -1, 0, 0, 0, 0, -1, false                                 \
     }
 
-/* GPU work on a device (any number that names it). A copy stays one unless its name says that it
- * goes to another GPU. `facts` may be NULL. */
-void knee_builder_span(struct knee_builder *builder, int64_t device, int64_t start_ns,
-                       int64_t end_ns, uint32_t name, int32_t stream, uint64_t correlation,
-                       bool copy, const struct knee_call_facts *facts);
+/* A kernel or copy. A copy stays one unless its name says that it goes to another GPU. */
+struct knee_gpu_work {
+    int64_t device; /* any number that names it */
+    int64_t start_ns, end_ns;
+    uint32_t name; /* row */
+    int32_t stream;
+    uint64_t correlation;
+    bool copy;
+    const struct knee_call_facts *facts; /* may be NULL */
+};
+void knee_builder_span(struct knee_builder *builder, const struct knee_gpu_work *work);
 
 /* A host call that hands work to the GPU. */
 void knee_builder_launch(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
@@ -50,12 +57,12 @@ void knee_builder_launch(struct knee_builder *builder, int64_t start_ns, int64_t
 void knee_builder_comm_op(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
                           int64_t thread, const struct knee_call_facts *facts);
 
-/* Something the host did that GPU work depends on. A launch is told to knee_builder_launch() right
- * after it. */
+/* Adds a host event that GPU work depends on. For a launch, call knee_builder_launch() right after
+ * it. */
 void knee_builder_host(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
                        int64_t thread, enum knee_host_kind kind, uint32_t name);
 
-/* Autograd's number of the host event that was told last. */
+/* Sets the autograd sequence number of the host event that was added last. */
 void knee_builder_sequence(struct knee_builder *builder, int64_t sequence);
 
 /* In how many blocks the kernel of this correlation runs. */
@@ -67,13 +74,23 @@ void knee_builder_product(struct knee_builder *builder, const struct knee_produc
 /* How much the copy of this correlation moves. */
 void knee_builder_copy(struct knee_builder *builder, uint64_t correlation, int64_t bytes);
 
+/* The same for a sum over all copies of its kind, in the whole file. */
+void knee_builder_copied(struct knee_builder *builder, uint32_t name, int64_t bytes,
+                         int64_t duration_ns);
+
+/* What the host's side says of the recording (see struct knee_trace). */
+void knee_builder_long_launch(struct knee_builder *builder, int64_t start_ns, int64_t end_ns);
+void knee_builder_long_call(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
+                            int64_t thread, enum knee_host_kind kind, uint32_t name);
+void knee_builder_capture(struct knee_builder *builder);
+void knee_builder_operation(struct knee_builder *builder);
+void knee_builder_backward(struct knee_builder *builder);
+
 /* A training step on the host, as the profiler marks it. The second one says in which process it
  * stands (-1: not known), who marked it, and the name + 1 of the optimizer whose step it is. */
 void knee_builder_step(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
                        int64_t number);
-void knee_builder_step_of(struct knee_builder *builder, int64_t process,
-                          enum knee_step_source source, uint32_t name, int64_t start_ns,
-                          int64_t end_ns, int64_t number);
+void knee_builder_step_of(struct knee_builder *builder, const struct knee_raw_mark *step);
 /* Waiting for a batch. */
 void knee_builder_load(struct knee_builder *builder, int64_t process, int64_t start_ns,
                        int64_t end_ns);

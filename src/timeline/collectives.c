@@ -28,17 +28,23 @@ struct table {
     struct knee_collective_account *rows;
     struct sums *sums;
     size_t count;
-    size_t further;  /* calls of kinds that no row was left for */
-    uint16_t *slots; /* hash table: row + 1 */
+    size_t further;      /* calls of kinds that no row was left for */
+    uint16_t *slots;     /* hash table: row + 1 */
+    struct timed *timed; /* of one rank alone, by call; else NULL */
 };
 
-static size_t hash_kind(const struct knee_call *call, const char *group)
+/* How long a call took, and the row of its kind. */
+struct timed {
+    size_t row;
+    int64_t duration_ns;
+};
+
+static size_t hash_kind(const struct table *t, const struct knee_call *call, const char *group)
 {
-    uint64_t hash =
-        ((uint64_t)call->op << 40) ^ (uint64_t)call->bytes ^ ((uint64_t)call->group_size << 48);
-    hash = knee_hash_add(hash, group, strlen(group));
-    hash *= 0x9e3779b97f4a7c15u;
-    return (size_t)(hash >> 40);
+    struct knee_hash_key key = knee_hash_key_for(t->slots);
+    uint64_t numbers[] = {(uint64_t)call->op, (uint64_t)call->bytes, (uint64_t)call->group_size,
+                          knee_keyed(key, group, strlen(group))};
+    return (size_t)(knee_keyed(key, numbers, sizeof numbers) >> 40);
 }
 
 static bool same_kind(const struct knee_collective_account *row, const struct knee_call *call,
@@ -54,7 +60,7 @@ static size_t row_of(struct table *t, const struct knee_rank_account *rank,
                      const struct knee_call *call)
 {
     const char *group = name_at(rank->trace, call->group);
-    size_t slot = hash_kind(call, group) % SLOTS;
+    size_t slot = hash_kind(t, call, group) % SLOTS;
     for (; t->slots[slot]; slot = (slot + 1) % SLOTS)
         if (same_kind(&t->rows[t->slots[slot] - 1], call, group))
             return t->slots[slot] - 1u;
@@ -88,6 +94,8 @@ static void add_call(const struct knee_account *account, const struct knee_match
     struct sums *sums = &t->sums[row];
     int64_t duration = span->end_ns - span->start_ns;
     t->rows[row].calls++;
+    if (t->timed)
+        t->timed[c] = (struct timed){row, duration};
     sums->duration_ns = knee_add_ns(sums->duration_ns, duration);
     sums->shortest_ns = duration < sums->shortest_ns ? duration : sums->shortest_ns;
     uint32_t found = m->instance_of[r][c];
@@ -161,10 +169,34 @@ static void take_means(struct table *t)
             row->matched ? 1e-9 * (double)sums->transfer_ns / (double)row->matched : NAN;
         row->wait_s = sums->waits ? 1e-9 * (double)sums->wait_ns / (double)sums->waits : NAN;
         double time = row->matched ? row->transfer_s : 1e-9 * (double)sums->shortest_ns;
+        row->quick_s = time;
         double factor = row->group_size > 0 ? knee_op_bus_factor(row->op, row->group_size) : NAN;
         row->expected_s = NAN;
         row->bus_bytes_per_s =
             row->bytes > 0 && time > 0 ? factor * (double)row->bytes / time : NAN;
+    }
+}
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int by_row_and_duration(const void *left, const void *right)
+{
+    const struct timed *a = left, *b = right;
+    if (a->row != b->row)
+        return COMPARE(a->row, b->row);
+    return COMPARE(a->duration_ns, b->duration_ns);
+}
+
+/* One rank alone: its fastest call may have found the data of the other ranks already there, and be
+ * shorter than the wire allows. So the lower quartile is used. */
+static void take_quick(struct table *t, size_t calls)
+{
+    qsort(t->timed, calls, sizeof *t->timed, by_row_and_duration);
+    for (size_t i = 0, next; i < calls; i = next) {
+        for (next = i; next < calls && t->timed[next].row == t->timed[i].row; next++)
+            ;
+        size_t quartile = i + (next - i) / 4;
+        t->rows[t->timed[i].row].quick_s = 1e-9 * (double)t->timed[quartile].duration_ns;
     }
 }
 
@@ -188,12 +220,14 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
     if (calls == 0)
         return true;
     size_t most = calls < MOST_KINDS ? calls : MOST_KINDS;
+    bool alone = account->rank_count == 1;
     struct table t = {
         .rows = knee_resize(alloc, NULL, most * sizeof *t.rows),
         .sums = knee_resize(alloc, NULL, most * sizeof *t.sums),
         .slots = knee_resize(alloc, NULL, SLOTS * sizeof *t.slots),
+        .timed = alone ? knee_resize(alloc, NULL, calls * sizeof *t.timed) : NULL,
     };
-    bool good = t.rows && t.sums && t.slots;
+    bool good = t.rows && t.sums && t.slots && (t.timed || !alone);
     if (good) {
         memset(t.slots, 0, SLOTS * sizeof *t.slots);
         for (size_t r = 0; r < account->rank_count; r++)
@@ -201,6 +235,8 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
                 add_call(account, m, r, c, &t);
         name_axes(&t, account);
         take_means(&t);
+        if (alone)
+            take_quick(&t, calls);
         qsort(t.rows, t.count, sizeof *t.rows, most_time_first);
         account->collectives = t.rows;
         account->collective_count = t.count;
@@ -210,5 +246,6 @@ bool knee_sum_collectives(struct knee_account *account, const struct knee_matche
     }
     knee_resize(alloc, t.sums, 0);
     knee_resize(alloc, t.slots, 0);
+    knee_resize(alloc, t.timed, 0);
     return good;
 }

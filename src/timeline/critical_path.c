@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The chain over ranks that makes the steps as long as they are. It is walked backwards from the
- * end of the last complete step on the rank that ends last: what a rank did by itself is on the
- * chain; where it waited for another one in a collective, the chain goes on at the rank that came
- * last, at the same moment. So it covers the time without a hole, and each nanosecond of it has one
- * rank and one label. Waiting stays on it only where nobody is known to be waited for.
+ * The critical path over ranks: the chain of work that determines the length of the steps. It is
+ * walked backwards from the end of the last complete step on the rank that ends last: what a rank
+ * did by itself is on the chain. If it waited in a collective, the chain continues at the same
+ * moment on the rank that arrived last. So the chain covers the time without gaps, and each
+ * nanosecond has one rank and one label. Waiting stays on the chain only if the rank that caused it
+ * is unknown.
  */
 #include "timeline/where.h"
 
@@ -53,7 +54,7 @@ static size_t last_member(const struct chain *chain, const struct knee_instance 
     return SIZE_MAX;
 }
 
-/* Who came at the moment at which the waiting that ends here ended; SIZE_MAX: nobody is known. */
+/* The rank whose arrival ended the waiting that ends here; SIZE_MAX: unknown. */
 static size_t waited_for(const struct chain *chain, int64_t own_ns)
 {
     enum { LOOK_BACK = 64 };

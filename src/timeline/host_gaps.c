@@ -9,6 +9,7 @@
  */
 #include "timeline/where.h"
 
+#include "base/list.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -92,18 +93,11 @@ static void add_moment(struct lines *lines, struct line *line, int64_t at_ns, in
 {
     if (line->count && line->moments[line->count - 1].act == act)
         return;
-    if (line->count == line->capacity) {
-        size_t capacity = line->capacity ? 2 * line->capacity : 256;
-        struct moment *moments =
-            knee_resize(lines->alloc, line->moments, capacity * sizeof *moments);
-        if (!moments) {
-            lines->failed = true;
-            return;
-        }
-        line->moments = moments;
-        line->capacity = capacity;
-    }
-    line->moments[line->count++] = (struct moment){at_ns, (unsigned char)act};
+    if (knee_room(lines->alloc, &line->moments, &line->capacity, line->count + 1,
+                  sizeof *line->moments))
+        line->moments[line->count++] = (struct moment){at_ns, (unsigned char)act};
+    else
+        lines->failed = true;
 }
 
 /* Closes what has ended by `now`. */
@@ -116,8 +110,8 @@ static void close_until(struct lines *lines, struct line *line, int64_t now_ns)
     }
 }
 
-/* The user's words and modules are no work of their own: what is in them and in nothing else is
- * Python. Inside a wait for a number everything is part of it. */
+/* User annotations and modules are not work: time inside them and in nothing else is Python. Inside
+ * a wait for a number, everything is part of the wait. */
 static int act_of(const struct knee_trace *trace, const struct knee_host_event *event,
                   const struct line *line)
 {
@@ -142,18 +136,12 @@ static void add_stay(struct lines *lines, const struct line *line,
     int around = line->depth ? line->stack[line->depth - 1].act : KNEE_ACT_PYTHON;
     if (!takes_the_lead(act) || takes_the_lead(around))
         return;
-    if (lines->stay_count == lines->stay_capacity) {
-        size_t capacity = lines->stay_capacity ? 2 * lines->stay_capacity : 64;
-        struct stay *stays = knee_resize(lines->alloc, lines->stays, capacity * sizeof *stays);
-        if (!stays) {
-            lines->failed = true;
-            return;
-        }
-        lines->stays = stays;
-        lines->stay_capacity = capacity;
-    }
-    lines->stays[lines->stay_count++] =
-        (struct stay){event->start_ns, event->end_ns, event->thread, (unsigned char)act};
+    if (knee_room(lines->alloc, &lines->stays, &lines->stay_capacity, lines->stay_count + 1,
+                  sizeof *lines->stays))
+        lines->stays[lines->stay_count++] =
+            (struct stay){event->start_ns, event->end_ns, event->thread, (unsigned char)act};
+    else
+        lines->failed = true;
 }
 
 static struct line *line_of(struct lines *lines, int64_t id)
@@ -214,15 +202,16 @@ static size_t moment_at(const struct line *line, int64_t ns)
     return low; /* row + 1 */
 }
 
-/* Who took the host's lead, and how much of it no gap has shown yet. */
+/* What used up the host's lead over the GPU, and the part of it that no gap has shown yet. */
 struct lead {
-    int drained; /* the act; -1: nobody did */
+    int drained; /* the act; -1: none */
     int64_t owed_ns;
     bool regained; /* the host was ahead again since */
     size_t next;   /* of the stays */
 };
 
-/* A longer stay of another kind begins anew: it would have taken the lead in any case. */
+/* A longer stay of another kind replaces the current one: it would have used up the lead in any
+ * case. */
 static void lose_lead(const struct lines *lines, struct lead *lead, int64_t until_ns)
 {
     for (; lead->next < lines->stay_count && lines->stays[lead->next].start_ns < until_ns;
@@ -232,11 +221,12 @@ static void lose_lead(const struct lines *lines, struct lead *lead, int64_t unti
         while (line < lines->list + lines->count && line->id != stay->thread)
             line++;
         if (line == lines->list + lines->count || !line->launches)
-            continue; /* watchdogs and loaders of their own keep nobody */
+            continue; /* threads that launch nothing, such as watchdogs and loaders, delay no GPU
+                         work */
         int64_t took_ns = stay->end_ns - stay->start_ns;
         bool same = lead->drained == stay->act;
         if (!same && took_ns < lead->owed_ns)
-            continue; /* an allocator's quick look at an event, for one */
+            continue; /* such as an allocator that polls an event */
         lead->owed_ns = same ? knee_add_ns(lead->owed_ns, took_ns) : took_ns;
         lead->drained = stay->act;
         lead->regained = false;

@@ -66,8 +66,8 @@ static bool grow(struct table *t)
 static struct knee_kernel_use *row_of(struct table *t, const char *name, uint64_t hash,
                                       int64_t blocks)
 {
-    hash ^= (uint64_t)blocks * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 29;
+    uint64_t both[] = {hash, (uint64_t)blocks};
+    hash = knee_keyed(knee_hash_key_for(t), both, sizeof both);
     if (t->failed || (t->count == t->capacity && !grow(t)))
         return NULL;
     size_t at = (size_t)(hash & (t->slot_count - 1));
@@ -210,7 +210,8 @@ static void add_rank(struct table *t, const struct knee_account *account, size_t
     struct interval *comm = knee_resize(t->alloc, NULL, (source->call_count + 1) * sizeof *comm);
     t->failed = t->failed || !hashes || !comm;
     for (size_t i = 0; i < names && hashes; i++)
-        hashes[i] = knee_hash_add(0, rank->trace->names[i], strlen(rank->trace->names[i]));
+        hashes[i] =
+            knee_keyed(knee_hash_key_for(t), rank->trace->names[i], strlen(rank->trace->names[i]));
     struct rank_walk w = {
         .account = account, .rank = r, .comm = comm, .hashes = hashes, .turn = t->turns + 1};
     w.each = 1 / ((double)account->rank_count * knee_complete_steps(account, r));

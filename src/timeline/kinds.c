@@ -21,7 +21,13 @@ static const struct knee_pattern patterns[] = {
     {"gemm_rs", KNEE_SPAN_FUSED, KNEE_OP_REDUCE_SCATTER},
     {"gemm_reducescatter", KNEE_SPAN_FUSED, KNEE_OP_REDUCE_SCATTER},
     {"gemm_allreduce", KNEE_SPAN_FUSED, KNEE_OP_ALL_REDUCE},
-    /* work of the host or of the tools that only looks like it */
+    {"gemm_ag", KNEE_SPAN_FUSED, KNEE_OP_ALL_GATHER},
+    /* work of the host or of the tools that only looks like it; inductor names a kernel after the
+     * operations that it fuses, collectives that it waits for among them */
+    {"triton_poi_fused", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
+    {"triton_red_fused", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
+    {"triton_per_fused", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
+    {"triton_tem_fused", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
     {"get_dispatch_layout", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
     /* NCCL, RCCL, HCCL of every era */
     {"nccl", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
@@ -43,13 +49,16 @@ static const struct knee_pattern patterns[] = {
     {"userbuffers_fp16_sum_inplace", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
     /* expert parallelism: DeepEP and its relatives, NVSHMEM */
     {"deep_ep", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
-    {"::ep::internode", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
-    {"::ep::intranode", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"ep::internode", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"ep::intranode", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
     {"low_latency::dispatch", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
     {"low_latency::combine", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
     {"hybrid_ep::", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
     {"pplx::", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
     {"mori::", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"mori_ep", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
+    {"iris::all_scatter", KNEE_SPAN_COMM, KNEE_OP_ALL_GATHER},
+    {"iris::", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
     {"nvshmem", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},
     /* inference: vLLM, AITER, QuickReduce, FlashInfer, TensorRT-LLM */
     {"cross_device_reduce", KNEE_SPAN_COMM, KNEE_OP_ALL_REDUCE},
@@ -261,4 +270,138 @@ struct knee_kernel_facts knee_kernel_facts(const char *name,
     facts.protocol = LOOK_UP(name, protocols);
     facts.dtype = LOOK_UP(name, dtypes);
     return facts;
+}
+
+/* ---- Copies ---- */
+
+static const char *const copy_kinds[KNEE_COPY_KINDS] = {
+    [KNEE_COPY_DEVICE] = "device to device",
+    [KNEE_COPY_IN_PAGEABLE] = "pageable host memory to device",
+    [KNEE_COPY_IN_PINNED] = "pinned host memory to device",
+    [KNEE_COPY_IN] = "host to device",
+    [KNEE_COPY_OUT_PAGEABLE] = "device to pageable host memory",
+    [KNEE_COPY_OUT_PINNED] = "device to pinned host memory",
+    [KNEE_COPY_OUT] = "device to host",
+    [KNEE_COPY_SET] = "memset",
+    [KNEE_COPY_OTHER] = "other copies",
+};
+
+const char *knee_copy_kind_name(enum knee_copy_kind kind)
+{
+    return kind < KNEE_COPY_KINDS ? copy_kinds[kind] : "?";
+}
+
+/* The row of `one` or, one and two further on, of pinned memory and of memory not named. */
+static enum knee_copy_kind by_memory(const char *name, enum knee_copy_kind pageable)
+{
+    if (knee_has_word(name, "pageable"))
+        return pageable;
+    return (enum knee_copy_kind)((int)pageable + (knee_has_word(name, "pinned") ? 1 : 2));
+}
+
+enum knee_copy_kind knee_copy_kind_of(const char *name)
+{
+    if (knee_has_word(name, "memset"))
+        return KNEE_COPY_SET;
+    if (knee_has_word(name, "dtod") || knee_has_word(name, "devicetodevice"))
+        return KNEE_COPY_DEVICE;
+    if (knee_has_word(name, "htod") || knee_has_word(name, "hosttodevice"))
+        return by_memory(name, KNEE_COPY_IN_PAGEABLE);
+    if (knee_has_word(name, "dtoh") || knee_has_word(name, "devicetohost"))
+        return by_memory(name, KNEE_COPY_OUT_PAGEABLE);
+    return KNEE_COPY_OTHER;
+}
+
+/* ---- What compute is ---- */
+
+/* A word anywhere in the name; the first row that fits wins. Names are those of PyTorch's own
+ * kernels, cuBLAS, cuDNN, CUTLASS, rocBLAS (Cijk), MIOpen, inductor (triton_poi, _red, _per: not
+ * templates), Triton libraries and XLA. */
+static const struct {
+    const char *word;
+    enum knee_kernel_kind kind;
+} works[] = {
+    {"adam", KNEE_KERNEL_OPTIMIZER},
+    {"fusedoptimizer", KNEE_KERNEL_OPTIMIZER},
+    {"multi_tensor", KNEE_KERNEL_OPTIMIZER},
+    {"foreach", KNEE_KERNEL_OPTIMIZER},
+    {"triton_tem_", KNEE_KERNEL_PRODUCT},
+    {"triton_poi", KNEE_KERNEL_ELEMENTWISE},
+    {"triton_red", KNEE_KERNEL_ELEMENTWISE},
+    {"triton_per", KNEE_KERNEL_ELEMENTWISE},
+    {"layer_norm", KNEE_KERNEL_NORM},
+    {"layernorm", KNEE_KERNEL_NORM},
+    {"rms_norm", KNEE_KERNEL_NORM},
+    {"rmsnorm", KNEE_KERNEL_NORM},
+    {"batch_norm", KNEE_KERNEL_NORM},
+    {"batchnorm", KNEE_KERNEL_NORM},
+    {"group_norm", KNEE_KERNEL_NORM},
+    {"groupnorm", KNEE_KERNEL_NORM},
+    {"rowwisemoments", KNEE_KERNEL_NORM},
+    {"gammabeta", KNEE_KERNEL_NORM},
+    {"bn_fw", KNEE_KERNEL_NORM},
+    {"bn_bw", KNEE_KERNEL_NORM},
+    {"elementwise", KNEE_KERNEL_ELEMENTWISE},
+    {"flash", KNEE_KERNEL_ATTENTION},
+    {"fmha", KNEE_KERNEL_ATTENTION},
+    {"attention", KNEE_KERNEL_ATTENTION},
+    {"attn", KNEE_KERNEL_ATTENTION},
+    {"gemm", KNEE_KERNEL_PRODUCT},
+    {"gemv", KNEE_KERNEL_PRODUCT},
+    {"cutlass", KNEE_KERNEL_PRODUCT},
+    {"nvjet", KNEE_KERNEL_PRODUCT},
+    {"xmma", KNEE_KERNEL_PRODUCT},
+    {"cijk_", KNEE_KERNEL_PRODUCT},
+    {"wgrad", KNEE_KERNEL_PRODUCT},
+    {"dgrad", KNEE_KERNEL_PRODUCT},
+    {"conv", KNEE_KERNEL_PRODUCT},
+    {"winograd", KNEE_KERNEL_PRODUCT},
+    {"fprop", KNEE_KERNEL_PRODUCT},
+    {"matmul", KNEE_KERNEL_PRODUCT},
+    {"splitkreduce", KNEE_KERNEL_PRODUCT},
+    {"dot_product", KNEE_KERNEL_PRODUCT},
+    {"cublas", KNEE_KERNEL_PRODUCT},
+    {"reduce", KNEE_KERNEL_ELEMENTWISE},
+    {"softmax", KNEE_KERNEL_ELEMENTWISE},
+    {"copy", KNEE_KERNEL_ELEMENTWISE},
+    {"catarray", KNEE_KERNEL_ELEMENTWISE},
+    {"dropout", KNEE_KERNEL_ELEMENTWISE},
+    {"embedding", KNEE_KERNEL_ELEMENTWISE},
+    {"index", KNEE_KERNEL_ELEMENTWISE},
+    {"gather", KNEE_KERNEL_ELEMENTWISE},
+    {"scatter", KNEE_KERNEL_ELEMENTWISE},
+    {"transpose", KNEE_KERNEL_ELEMENTWISE},
+    {"permute", KNEE_KERNEL_ELEMENTWISE},
+    {"gelu", KNEE_KERNEL_ELEMENTWISE},
+    {"silu", KNEE_KERNEL_ELEMENTWISE},
+    {"swiglu", KNEE_KERNEL_ELEMENTWISE},
+    {"act_and_mul", KNEE_KERNEL_ELEMENTWISE},
+    {"rotary", KNEE_KERNEL_ELEMENTWISE},
+    {"rope", KNEE_KERNEL_ELEMENTWISE},
+    {"cross_entropy", KNEE_KERNEL_ELEMENTWISE},
+    {"nll_loss", KNEE_KERNEL_ELEMENTWISE},
+    {"cast", KNEE_KERNEL_ELEMENTWISE},
+    {"fill", KNEE_KERNEL_ELEMENTWISE},
+    {"pool", KNEE_KERNEL_ELEMENTWISE},
+    {"fusion", KNEE_KERNEL_ELEMENTWISE},
+};
+
+enum knee_kernel_kind knee_kernel_kind_of(const char *name)
+{
+    char folded[KNEE_FOLDED];
+    knee_fold(name, folded, sizeof folded);
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++)
+        if (strstr(folded, works[i].word))
+            return works[i].kind;
+    return KNEE_KERNEL_OTHER;
+}
+
+const char *knee_kernel_kind_name(enum knee_kernel_kind kind)
+{
+    static const char *const names[KNEE_KERNEL_KINDS] = {
+        [KNEE_KERNEL_PRODUCT] = "GEMM",        [KNEE_KERNEL_ATTENTION] = "attention",
+        [KNEE_KERNEL_NORM] = "norm",           [KNEE_KERNEL_ELEMENTWISE] = "elementwise",
+        [KNEE_KERNEL_OPTIMIZER] = "optimizer", [KNEE_KERNEL_OTHER] = "other",
+    };
+    return kind < KNEE_KERNEL_KINDS ? names[kind] : "?";
 }

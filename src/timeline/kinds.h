@@ -22,6 +22,12 @@ int knee_dtype_bytes(const char *name, size_t length);
 /* Does every member need data of every other before it can end? Then the last to come decides. */
 bool knee_op_is_barrier(enum knee_op op);
 
+/* What a kernel does, by its name. */
+enum knee_kernel_kind knee_kernel_kind_of(const char *name);
+
+/* What a copy's name says of where it goes: "Memcpy HtoD (Pinned -> Device)". */
+enum knee_copy_kind knee_copy_kind_of(const char *name);
+
 /* Case-insensitive search. */
 bool knee_has_word(const char *text, const char *word);
 

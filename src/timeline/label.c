@@ -8,6 +8,7 @@
  */
 #include "timeline/account.h"
 
+#include "base/list.h"
 #include "base/text.h"
 #include "timeline/marks.h"
 
@@ -49,8 +50,8 @@ static int64_t total(const struct cover *cover)
     return sum;
 }
 
-/* When the last member of each call's collective had come: the call's start where that is not
- * known, or nobody waits for anybody. */
+/* The time at which the last member of each call's collective arrived. If that is unknown, or no
+ * member waits for another, the start of the call. */
 static void find_arrivals(const struct knee_rank *source, const struct knee_rank_brief *task,
                           bool split, int64_t *there_ns)
 {
@@ -66,7 +67,7 @@ static void find_arrivals(const struct knee_rank *source, const struct knee_rank
     }
 }
 
-/* Transfers start at other times than their kernels: they are sorted anew. */
+/* Transfers do not start in the order of their kernels, so they must be sorted again. */
 static void add_transfers(struct cover *transfer, const struct interval *parts,
                           struct knee_sort_key *keys, size_t count)
 {
@@ -141,17 +142,10 @@ static void add_run(struct walk *w, int64_t from_ns, int64_t to_ns, enum knee_la
         rank->ledger.label_ns[label] += to_ns - from_ns;
     if (rank->run_count && rank->runs[rank->run_count - 1].label == label)
         return;
-    if (rank->run_count == w->run_capacity) {
-        size_t capacity = w->run_capacity ? w->run_capacity * 2 : 256;
-        struct knee_run *runs = knee_resize(w->alloc, rank->runs, capacity * sizeof *runs);
-        if (!runs) {
-            w->failed = true;
-            return;
-        }
-        rank->runs = runs;
-        w->run_capacity = capacity;
-    }
-    rank->runs[rank->run_count++] = (struct knee_run){from_ns, label};
+    if (knee_room(w->alloc, &rank->runs, &w->run_capacity, rank->run_count + 1, sizeof *rank->runs))
+        rank->runs[rank->run_count++] = (struct knee_run){from_ns, label};
+    else
+        w->failed = true;
 }
 
 /* [from, to) waited for the host: for a batch where a load covers it. */

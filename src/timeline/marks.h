@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks on the host: training steps and waiting for batches, as a file shows them and as they are
- * kept: of one source, not nested, and told apart by device where a file holds several processes.
- */
+/* Marks on the host, which show training steps and waiting for batches: as a file shows them, and
+ * as they are kept. Kept marks come from one source and are not nested. In a file with several
+ * processes each mark belongs to a device. */
 #ifndef KNEE_TIMELINE_MARKS_H
 #define KNEE_TIMELINE_MARKS_H
 

@@ -6,10 +6,10 @@
  * the same sequence number belong together, else calls at the same place in the order; an order is
  * believed only when the calls agree along it.
  *
- * A rendezvous is what ends together: all-reduces and their like by nature; all-to-alls and pairs
- * of send and receive where nobody ended before the last had come, since each needs something of
- * the others; everything else where the ends of this very call agree, once the clocks do. Where
- * members are missing, the last of those that are there is a bound: nobody waited less.
+ * A rendezvous is a collective whose members end together: all-reduces and similar ones always;
+ * all-to-alls and pairs of send and receive if no member ended before the last had arrived, since
+ * each needs data from the others; any other call if its own ends agree, once the clocks do. If
+ * members are missing, the last one present gives a lower bound on the waiting.
  */
 #include "timeline/account.h"
 

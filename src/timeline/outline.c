@@ -86,7 +86,7 @@ static bool keep_ranks(const struct knee_trace *trace, const uint32_t *kept, str
     return good;
 }
 
-/* What is said of the file as a whole. */
+/* Facts about the file as a whole. */
 static bool keep_facts(const struct knee_trace *trace, struct knee_trace *out)
 {
     size_t length = trace->file ? strlen(trace->file) + 1 : 0;
@@ -105,12 +105,12 @@ knee_status knee_trace_outline(const struct knee_trace *trace, const struct knee
     outline.ranks = NULL;
     outline.steps = outline.loads = NULL;
     outline.names = NULL;
-    outline.host_events = NULL;
+    outline.host_events = outline.long_calls = NULL;
     outline.copies = NULL;
     outline.products = NULL;
     outline.optimizers = NULL;
     outline.product_count = outline.optimizer_count = 0;
-    outline.host_event_count = outline.copy_count = 0;
+    outline.host_event_count = outline.long_call_count = outline.copy_count = 0;
     outline.rank_count = outline.step_count = outline.load_count = outline.name_count = 0;
     uint32_t *kept = knee_resize(alloc, NULL, (trace->name_count + 1) * sizeof *kept);
     bool good = kept != NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What work belongs to: the pass (forward, backward, optimizer, exchange), the innermost module and
- * the innermost annotation around the host's call that handed it over. A sweep over the host's
- * events with a stack for each thread. Backward runs in a thread of its own, outside of all
- * modules: autograd's number of an operation leads from there to the module of its forward.
+ * What GPU work belongs to: the pass (forward, backward, optimizer, exchange), the innermost module
+ * and the innermost annotation around the host call that launched it. A sweep over the host's
+ * events with a stack for each thread. The backward pass runs in a separate thread, outside of all
+ * modules; there the autograd sequence number of an operation leads to the module of its forward
+ * pass.
  */
 #include "timeline/where.h"
 
@@ -169,18 +170,25 @@ static void add_own(struct knee_place *place, const int64_t *own, double each)
     }
 }
 
+static int compare_names(const struct knee_place *a, const struct knee_place *b)
+{
+    size_t m = a->class_length ? a->class_length : strlen(a->name);
+    size_t n = b->class_length ? b->class_length : strlen(b->name);
+    int differs = memcmp(a->name, b->name, m < n ? m : n);
+    return differs ? differs : (m > n) - (m < n);
+}
+
 static int most_first(const void *left, const void *right)
 {
     const struct knee_place *a = left, *b = right;
     if (a->total_s != b->total_s)
         return a->total_s < b->total_s ? 1 : -1;
-    return strcmp(a->name, b->name);
+    return compare_names(a, b);
 }
 
 static int by_name(const void *left, const void *right)
 {
-    return strcmp(((const struct knee_place *)left)->name,
-                  ((const struct knee_place *)right)->name);
+    return compare_names(left, right);
 }
 
 /* Rows of the same name become one; then most first. */
@@ -190,7 +198,8 @@ static size_t merge(struct knee_place *places, size_t count)
     if (count)
         qsort(places, count, sizeof *places, by_name);
     for (size_t i = 0; i < count; i++) {
-        if (kept && strcmp(places[kept - 1].name, places[i].name) == 0) {
+        if (kept && compare_names(&places[kept - 1], &places[i]) == 0) {
+            places[kept - 1].members += places[i].members;
             for (int label = 0; label < KNEE_LABELS; label++)
                 places[kept - 1].label_s[label] += places[i].label_s[label];
             places[kept - 1].total_s += places[i].total_s;
@@ -247,14 +256,33 @@ static bool add_rank(const struct knee_account *account, size_t r, const knee_ow
     return range != NULL;
 }
 
+/* Models have dozens of layers: the modules of a class as one row. "Linear_12" is a Linear. */
+static bool sum_classes(struct knee_where *out)
+{
+    size_t count = out->place_count[KNEE_PLACE_MODULE];
+    struct knee_place *classes = more(out, KNEE_PLACE_CLASS, count + 1);
+    for (size_t i = 0; i < count && classes; i++) {
+        classes[i] = out->places[KNEE_PLACE_MODULE][i];
+        size_t length = strlen(classes[i].name), digits = length;
+        while (digits > 0 && classes[i].name[digits - 1] >= '0' &&
+               classes[i].name[digits - 1] <= '9')
+            digits--;
+        bool numbered = digits > 1 && digits < length && classes[i].name[digits - 1] == '_';
+        classes[i].class_length = numbered ? digits - 1 : length;
+        classes[i].members = 1;
+    }
+    out->place_count[KNEE_PLACE_CLASS] = classes ? merge(classes, count) : 0;
+    return classes != NULL;
+}
+
 bool knee_find_places(const struct knee_account *account, knee_own_row *const *own,
                       struct knee_where *out)
 {
     bool good = true;
     for (size_t r = 0; r < account->rank_count && good; r++) {
         good = add_rank(account, r, own[r], out);
-        for (int kind = 0; kind < KNEE_PLACES && good; kind++)
+        for (int kind = 0; kind < KNEE_PLACE_CLASS && good; kind++)
             out->place_count[kind] = merge(out->places[kind], out->place_count[kind]);
     }
-    return good;
+    return good && sum_classes(out);
 }

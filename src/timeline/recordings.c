@@ -11,17 +11,20 @@
 #include "base/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* A trace as it is told apart. */
+/* What distinguishes one trace from another. */
 struct stub {
     size_t row, work, turn;
     int64_t world, rank; /* rank -1: it does not say */
+    bool laid_out;       /* all such recordings begin at the same time */
     int64_t start_ns, end_ns;
 };
 
 static struct stub stub_of(const struct knee_trace *trace, size_t row)
 {
-    struct stub stub = {.row = row, .world = trace->world_size, .rank = -1};
+    struct stub stub = {
+        .row = row, .world = trace->world_size, .rank = -1, .laid_out = trace->laid_out};
     for (size_t r = 0; r < trace->rank_count; r++) {
         const struct knee_rank *rank = &trace->ranks[r];
         int64_t start = rank->start_ns + trace->base_ns, end = rank->end_ns + trace->base_ns;
@@ -31,7 +34,10 @@ static struct stub stub_of(const struct knee_trace *trace, size_t row)
         stub.end_ns = stub.work == 0 || end > stub.end_ns ? end : stub.end_ns;
         stub.work += rank->work;
     }
-    if (trace->rank_stated && trace->rank_count == 1)
+    /* Chakra names files by their rank; without collectives the name of the file is enough */
+    bool named = trace->rank_count == 1 && (trace->ranks[0].call_count == 0 ||
+                                            (trace->format && !strcmp(trace->format, "chakra")));
+    if ((trace->rank_stated || named) && trace->rank_count == 1)
         stub.rank = trace->rank;
     return stub;
 }
@@ -57,13 +63,13 @@ static bool is_repeat(const struct stub *a, const struct stub *b)
     if (a->work == 0 || b->work == 0 || a->world != b->world || a->rank != b->rank)
         return false;
     bool start = a->start_ns == b->start_ns, end = a->end_ns == b->end_ns;
-    return a->rank >= 0 ? start || end : start && end && a->work == b->work;
+    return a->rank >= 0 && !a->laid_out ? start || end : start && end && a->work == b->work;
 }
 
 /* Repeats are next to what they repeat; `turn` counts the recordings of a rank. */
 static void find_repeats(struct stub *stubs, size_t count, struct knee_recording *out)
 {
-    size_t kept = 0; /* the one before that is no repeat */
+    size_t kept = 0; /* the last one that does not repeat another */
     for (size_t i = 0; i < count; i++) {
         bool same_rank = i && stubs[i].world == stubs[kept].world &&
                          stubs[i].rank == stubs[kept].rank && stubs[i].rank >= 0;

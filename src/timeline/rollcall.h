@@ -10,14 +10,18 @@
 #define KNEE_ROLL_RANKS     (1 << 20)
 #define KNEE_ROLL_GROUPS    (1 << 20)
 #define KNEE_ROLL_KINDS     4096 /* operations and sizes in one group */
+#define KNEE_ROLL_FRAMES    1024
 #define KNEE_ROLL_SEQUENCES ((int64_t)1 << 43)
 
 /* One entry; what cannot be one is counted in roll->skipped. */
 bool knee_rollcall_add(struct knee_rollcall *roll, struct knee_entry entry);
 
-/* The row of a group of this name, made when it is new; and what it is said to be for. */
+/* The row of the group with this name, created if it is new; and the description of a group. */
 uint32_t knee_rollcall_group(struct knee_rollcall *roll, struct knee_slice name);
 bool knee_rollcall_describe(struct knee_rollcall *roll, uint32_t group, struct knee_slice words);
+
+/* The row + 1 of a place in the program; 0: too many of them. UINT32_MAX: no memory. */
+uint32_t knee_rollcall_frame(struct knee_rollcall *roll, struct knee_slice place);
 
 /* A file whose entries are those from `first_entry` on. */
 bool knee_rollcall_source(struct knee_rollcall *roll, const char *file, int64_t rank,
@@ -27,5 +31,8 @@ bool knee_rollcall_source(struct knee_rollcall *roll, const char *file, int64_t 
  * KNEE_INPUT says why nothing was moved: another format, or a rank that is there already. */
 knee_status knee_rollcall_take(struct knee_rollcall *roll, struct knee_rollcall *from,
                                struct knee_err *err);
+
+/* Puts the entries into the order of groups, numbers and ranks; ranks are below `ranks`. */
+bool knee_rollcall_sort(struct knee_rollcall *roll, size_t ranks);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which moments of a rank lie in complete steps: what is said "a step" is the mean over those. */
+/* Which moments of a rank lie in complete steps: figures per step are the mean over those. */
 #include "timeline/where.h"
 
 /* The first step of a rank, and how many it has; they stand together, in order of time. */

@@ -110,7 +110,7 @@ static int64_t first_begins(const struct knee_rank_account *rank, struct knee_ma
     return at_ns;
 }
 
-/* So much is left out between two marks that it is no part of a step. */
+/* The gap between two marks is too long to be part of a step. */
 static bool is_hole(const struct knee_mark *mark)
 {
     return mark[1].start_ns - mark->end_ns > (mark->end_ns - mark->start_ns) / 2;
@@ -178,9 +178,9 @@ static bool is_varied(const struct knee_rank *source, size_t period)
     return false;
 }
 
-/* The longest end of the sequence that repeats with a period that comes at least twice: what comes
- * before it (building groups, sending weights round) is no step. It must be most of the calls.
- * borders[n]: the longest proper border of the last n calls (Knuth, Morris, Pratt). */
+/* Finds the longest end of the sequence that repeats with a period at least twice. The calls before
+ * it (building groups, broadcasting weights) belong to no step. The repeating part must be most of
+ * the calls. borders[n]: the longest proper border of the last n calls (Knuth, Morris, Pratt). */
 static struct repeat find_repeat(const struct knee_rank *source, uint32_t *borders)
 {
     struct repeat best = {0};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who came last to each rendezvous, how late, and why. Coming last is a fact; being the cause is
- * not: a rank may be late because it waited for another one elsewhere, or because somebody has to
- * be last. So what a rank is held for is no more than what it does longer than the others by
- * itself, step by step: computing, copying, waiting for its host or its input. The label in which
- * it exceeds the others' median most is the cause. Lateness within what clocks and scheduling leave
- * is nobody's, and so is what that can add up to over the rendezvous of a step.
+ * Who arrived last at each rendezvous, how late, and why. Arriving last does not prove that a rank
+ * is the cause: it may have waited for another rank elsewhere, and some rank is always last. So a
+ * rank is blamed for no more than its own excess over the others, step by step: computing, copying,
+ * waiting for its host or its input. The label with the largest excess over the median of the
+ * others is the cause. Lateness below clock and scheduling noise, summed over the rendezvous of a
+ * step, is not attributed to any rank.
  */
-#include "timeline/account.h"
-
+#include "base/order.h"
 #include "base/text.h"
+#include "timeline/account.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -95,12 +95,6 @@ static void find_conduct(const struct knee_account *account, struct conduct *con
             add_labels(&conducts[r], &account->ranks[r].ledger);
 }
 
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* The median of sorted values without one of them. */
 static double median_of_others(const double *sorted, size_t count, double own)
 {
@@ -128,7 +122,7 @@ static void compare(struct knee_account *account, const struct conduct *conducts
                 values[r] += conducts[r].label_ns[l] / conducts[r].steps;
     }
     memcpy(sorted, values, count * sizeof *values);
-    qsort(sorted, count, sizeof *sorted, ascending);
+    qsort(sorted, count, sizeof *sorted, knee_ascending);
     for (size_t r = 0; r < count; r++) {
         struct knee_straggler *s = &account->stragglers[r];
         double excess = values[r] - median_of_others(sorted, count, values[r]);

@@ -19,6 +19,9 @@ static const struct {
     [KNEE_LOSS_CAPPED] = {"the profiler stopped at its limit of events", true},
     [KNEE_LOSS_DEVICE] = {"pieces of work on more than 65536 devices", true},
     [KNEE_LOSS_COLUMN] = {"tables or columns of the database that cannot be read", true},
+    [KNEE_LOSS_JOURNAL] = {"-wal or -journal files beside the database, whose rows are not read; "
+                           "first run: sqlite3 FILE 'pragma wal_checkpoint'",
+                           true},
     [KNEE_REPAIR_STRING] = {"quotes that were not escaped, taken as text", false},
     [KNEE_REPAIR_COMMA] = {"missing commas, read on", false},
     [KNEE_REPAIR_DURATION] = {"negative durations, taken as 0", false},
@@ -48,6 +51,7 @@ void knee_trace_release(struct knee_trace *trace)
     knee_resize(alloc, trace->steps, 0);
     knee_resize(alloc, trace->loads, 0);
     knee_resize(alloc, trace->host_events, 0);
+    knee_resize(alloc, trace->long_calls, 0);
     knee_resize(alloc, trace->copies, 0);
     knee_resize(alloc, trace->optimizers, 0);
     knee_resize(alloc, trace->grids, 0);

@@ -47,10 +47,18 @@ struct knee_kernel_use {
 /* A module, an annotation or a pass. */
 struct knee_place {
     const char *name;
+    size_t class_length; /* of the name, without the number of one module of the class; 0: all */
+    size_t members;      /* modules of the class */
     double label_s[KNEE_LABELS]; /* per step */
     double total_s;
 };
-enum knee_place_kind { KNEE_PLACE_PASS, KNEE_PLACE_MODULE, KNEE_PLACE_RANGE, KNEE_PLACES };
+enum knee_place_kind {
+    KNEE_PLACE_PASS,
+    KNEE_PLACE_MODULE,
+    KNEE_PLACE_RANGE,
+    KNEE_PLACE_CLASS, /* modules by class: Linear_0 and Linear_1 are one row */
+    KNEE_PLACES
+};
 
 /* What began a gap, and what the host did in it. */
 enum knee_host_act {
@@ -91,6 +99,9 @@ struct knee_where {
     double half_empty_s; /* compute in kernels of so few blocks that half of the GPU has none; NaN:
                             no grids are recorded, or the GPU is not known (set by judge) */
     bool graphs_help;    /* CUDA graphs are worth a try (set by judge) */
+    enum knee_host_act main_act; /* began a third of the gaps or more (set by judge); KNEE_ACTS:
+                                    none */
+    enum { KNEE_LOOK_KERNELS, KNEE_LOOK_COLLECTIVES, KNEE_LOOK_GAPS } look; /* first (by judge) */
     bool host;           /* the host's events were there: places, gaps and launches are known */
     double *path_s;      /* of the chain, per step: rank_count rows of KNEE_LABELS */
     double path_step_s;  /* sum of it */

@@ -237,14 +237,14 @@ static void walk_marks(struct knee_cursor *c, struct knee_mark **marks, size_t *
     }
 }
 
-/* What the host did, by start, and what its copies moved, by launch. */
-static void walk_host(struct knee_cursor *c, struct knee_trace *trace)
+static void walk_host_events(struct knee_cursor *c, const struct knee_trace *trace,
+                             struct knee_host_event **list, size_t *count)
 {
-    void *events = trace->host_events, *copies = trace->copies;
-    knee_cursor_rows(c, &trace->host_event_count, HOST_BYTES, &events, sizeof *trace->host_events);
-    trace->host_events = events;
-    for (size_t i = 0; i < trace->host_event_count; i++) {
-        struct knee_host_event *e = &trace->host_events[i];
+    void *events = *list;
+    knee_cursor_rows(c, count, HOST_BYTES, &events, sizeof **list);
+    *list = events;
+    for (size_t i = 0; i < *count; i++) {
+        struct knee_host_event *e = &(*list)[i];
         KNEE_FIELD(c, e->start_ns);
         KNEE_FIELD(c, e->end_ns);
         KNEE_FIELD(c, e->thread);
@@ -254,6 +254,14 @@ static void walk_host(struct knee_cursor *c, struct knee_trace *trace)
                                  (i == 0 || e[-1].start_ns <= e->start_ns));
         knee_cursor_check(c, c->bad || knee_time_is_good(e->start_ns, e->end_ns));
     }
+}
+
+/* What the host did, by start, and what its copies moved, by launch. */
+static void walk_host(struct knee_cursor *c, struct knee_trace *trace)
+{
+    void *copies = trace->copies;
+    walk_host_events(c, trace, &trace->host_events, &trace->host_event_count);
+    walk_host_events(c, trace, &trace->long_calls, &trace->long_call_count);
     knee_cursor_rows(c, &trace->copy_count, COPY_BYTES, &copies, sizeof *trace->copies);
     trace->copies = copies;
     for (size_t i = 0; i < trace->copy_count; i++) {
@@ -323,6 +331,18 @@ static void walk_facts(struct knee_cursor *c, struct knee_trace *trace, struct w
         KNEE_FIELD(c, trace->losses[i].first_byte);
     }
     KNEE_FIELD(c, trace->cpu_comm);
+    for (int i = 0; i < KNEE_COPY_KINDS; i++) {
+        KNEE_FIELD(c, trace->copied[i].count);
+        KNEE_FIELD(c, trace->copied[i].bytes);
+        KNEE_FIELD(c, trace->copied[i].time_ns);
+        knee_cursor_check(c, trace->copied[i].bytes >= 0 && trace->copied[i].time_ns >= 0);
+    }
+    KNEE_FIELD(c, trace->long_launch_start_ns);
+    KNEE_FIELD(c, trace->long_launch_end_ns);
+    knee_cursor_check(c, knee_time_is_good(trace->long_launch_start_ns, trace->long_launch_end_ns));
+    KNEE_FIELD(c, trace->captures);
+    KNEE_FIELD(c, trace->operations);
+    trace->backward = knee_cursor_small(c, trace->backward, 2) != 0;
     KNEE_FIELD(c, trace->first_step);
     KNEE_FIELD(c, trace->last_step);
     trace->rank_stated = knee_cursor_small(c, trace->rank_stated, 2) != 0;

@@ -2,6 +2,7 @@
 /* What goes between the parts of an account, as bytes and back. */
 #include "base/cursor.h"
 #include "timeline/wire_format.h"
+#include <string.h>
 
 static const uint64_t task_mark = 0x31746b656566316b, outcome_mark = 0x316f6b656566316b;
 
@@ -112,11 +113,54 @@ static void walk_steps(struct knee_cursor *c, struct knee_outcome *outcome)
     }
 }
 
+static void walk_flag(struct knee_cursor *c, bool *flag)
+{
+    *flag = knee_cursor_small(c, *flag, 2) != 0;
+}
+
+static void walk_count(struct knee_cursor *c, int64_t *count)
+{
+    KNEE_FIELD(c, *count);
+    knee_cursor_check(c, *count >= 0);
+}
+
+static void walk_rank_facts(struct knee_cursor *c, struct knee_rank_facts *facts)
+{
+    for (int k = 0; k < KNEE_COPY_KINDS; k++) {
+        walk_count(c, &facts->copies[k].count);
+        walk_count(c, &facts->copies[k].total_ns);
+        walk_count(c, &facts->copies[k].exposed_ns);
+    }
+    for (int k = 0; k < KNEE_KERNEL_KINDS; k++) {
+        walk_count(c, &facts->kernels[k].count);
+        walk_count(c, &facts->kernels[k].total_ns);
+        walk_count(c, &facts->kernels[k].short_ns);
+    }
+    walk_count(c, &facts->generated_ns);
+    KNEE_FIELD(c, facts->gap_start_ns);
+    knee_cursor_check_time(c, facts->gap_start_ns);
+    walk_count(c, &facts->gap_ns);
+    knee_cursor_check(c, facts->gap_ns <= KNEE_LONGEST_NS);
+    facts->gap_label =
+        (enum knee_label)knee_cursor_small(c, (unsigned)facts->gap_label, KNEE_LABELS);
+    walk_count(c, &facts->long_host_ns);
+    KNEE_FIELD(c, facts->gap_next);
+    knee_cursor_check(c, memchr(facts->gap_next, '\0', sizeof facts->gap_next) != NULL);
+    walk_count(c, &facts->cold_ns);
+    walk_count(c, &facts->cold_window_ns);
+    walk_flag(c, &facts->cold_compiles);
+    walk_flag(c, &facts->trains);
+    walk_flag(c, &facts->serves);
+    walk_flag(c, &facts->decodes);
+    walk_flag(c, &facts->prefills);
+}
+
 static void walk_outcome(struct knee_cursor *c, const struct knee_share *share)
 {
     struct knee_outcome *outcome = share->outcome;
     walk_rank(c, share->rank);
     walk_steps(c, outcome);
+    walk_rank_facts(c, &share->rank->facts);
 }
 
 /* ---- Messages: the ranks one after the other ---- */
@@ -139,15 +183,6 @@ static size_t pack(uint64_t mark, walk_fn *each, const struct knee_share *shares
     return c.at;
 }
 
-static knee_status unpack(const char *what, uint64_t mark, walk_fn *each,
-                          const unsigned char *bytes, size_t size, const struct knee_share *shares,
-                          size_t count, const struct knee_alloc *alloc, struct knee_err *err)
-{
-    struct knee_cursor c = {.mode = KNEE_READ, .from = bytes, .size = size, .alloc = alloc};
-    walk(&c, mark, each, shares, count);
-    return knee_cursor_end(&c, what, err);
-}
-
 size_t knee_tasks_pack(const struct knee_share *shares, size_t count, unsigned char *out)
 {
     return pack(task_mark, walk_task, shares, count, out);
@@ -157,7 +192,9 @@ knee_status knee_tasks_unpack(const unsigned char *bytes, size_t size,
                               const struct knee_share *shares, size_t count,
                               const struct knee_alloc *alloc, struct knee_err *err)
 {
-    return unpack("a task", task_mark, walk_task, bytes, size, shares, count, alloc, err);
+    struct knee_cursor c = {.mode = KNEE_READ, .from = bytes, .size = size, .alloc = alloc};
+    walk(&c, task_mark, walk_task, shares, count);
+    return knee_cursor_end(&c, "a task", err);
 }
 
 size_t knee_outcomes_pack(const struct knee_share *shares, size_t count, unsigned char *out)
@@ -169,5 +206,7 @@ knee_status knee_outcomes_unpack(const unsigned char *bytes, size_t size,
                                  const struct knee_share *shares, size_t count,
                                  const struct knee_alloc *alloc, struct knee_err *err)
 {
-    return unpack("an outcome", outcome_mark, walk_outcome, bytes, size, shares, count, alloc, err);
+    struct knee_cursor c = {.mode = KNEE_READ, .from = bytes, .size = size, .alloc = alloc};
+    walk(&c, outcome_mark, walk_outcome, shares, count);
+    return knee_cursor_end(&c, "an outcome", err);
 }

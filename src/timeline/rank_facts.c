@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Facts about one rank that need its spans, runs and names, and so are found where those are: what
+ * its compute and copies are made of, the longest stretch in which it does nothing, whether the
+ * names speak of training or of serving, and whether code was loaded or compiled meanwhile. Sums
+ * are over complete steps (all of the recording where there are none).
+ */
+#include "base/fold.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "timeline/account.h"
+#include "timeline/kinds.h"
+
+#include <string.h>
+
+/* ---- Names ---- */
+
+static const char *const serving_words[] = {
+    "vllm::",       "sglang",       "sgl_kernel",       "paged_attention",   "pagedattention",
+    "flashinfer",   "tensorrt_llm", "decode_attention", "reshape_and_cache", "batchdecode",
+    "batchprefill", "kv_cache",     "llama_token",
+};
+static const char *const decode_words[] = {"decode", "paged_attention", "pagedattention"};
+static const char *const prefill_words[] = {"prefill", "extend_attention", "context_attention"};
+/* In names of kernels and of host scopes. `multi_tensor` alone proves nothing: servers copy with
+ * it. */
+static const char *const training_words[] = {
+    "backward",         "_bwd", "bwd_", "adam", "optimizer", "dgrad", "wgrad", "nll_loss",
+    "autograd::engine",
+};
+
+/* Does a name, in small letters, have one of the words? */
+static bool any_of(const char *folded, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strstr(folded, words[i]))
+            return true;
+    return false;
+}
+#define ANY(folded, words) any_of(folded, words, sizeof(words) / sizeof *(words))
+
+/* Names of GPU work only: which of the host's are known depends on what the reader kept. */
+static bool read_names(const struct knee_trace *trace, const struct knee_alloc *alloc,
+                       struct knee_rank_facts *facts)
+{
+    bool *used = knee_resize(alloc, NULL, trace->name_count + 1);
+    if (!used)
+        return false;
+    memset(used, 0, trace->name_count + 1);
+    for (size_t r = 0; r < trace->rank_count; r++)
+        for (size_t i = 0; i < trace->ranks[r].span_count; i++)
+            used[trace->ranks[r].spans[i].name] = true;
+    facts->trains = trace->optimizer_count > 0 || trace->backward;
+    for (size_t n = 0; n < trace->name_count; n++) {
+        char folded[KNEE_FOLDED];
+        if (!used[n])
+            continue;
+        knee_fold(trace->names[n], folded, sizeof folded);
+        facts->trains = facts->trains || ANY(folded, training_words);
+        facts->serves = facts->serves || ANY(folded, serving_words);
+        facts->decodes = facts->decodes || ANY(folded, decode_words);
+        facts->prefills = facts->prefills || ANY(folded, prefill_words);
+    }
+    knee_resize(alloc, used, 0);
+    return true;
+}
+
+/* ---- Complete steps ---- */
+
+struct steps {
+    const struct knee_step_account *list;
+    size_t count, at; /* moves on with time */
+    bool any;         /* complete one */
+};
+
+static struct steps steps_of(const struct knee_outcome *outcome)
+{
+    struct steps steps = {.list = outcome->steps, .count = outcome->step_count};
+    for (size_t i = 0; i < steps.count; i++)
+        steps.any = steps.any || steps.list[i].complete;
+    return steps;
+}
+
+/* Calls must go forward in time. */
+static bool in_complete(struct steps *steps, int64_t ns)
+{
+    if (!steps->any)
+        return true;
+    while (steps->at + 1 < steps->count && steps->list[steps->at + 1].start_ns <= ns)
+        steps->at++;
+    const struct knee_step_account *step = &steps->list[steps->at];
+    return step->complete && ns >= step->start_ns && ns - step->start_ns < step->ledger.window_ns;
+}
+
+/* ---- What work is made of ---- */
+
+/* What is to be known of a name, looked up when it is first met: most are the host's. */
+struct name_kind {
+    unsigned char work, copy;
+    bool generated; /* by a compiler that fuses already */
+    bool known;
+};
+
+/* Inductor's kernels: triton_poi_fused_add_0, triton__0d1d2. Others of Triton are written by hand.
+ */
+static bool is_generated(const char *name)
+{
+    return strncmp(name, "triton_", 7) == 0 && (name[7] == '_' || strstr(name, "_fused"));
+}
+
+static const struct name_kind *kind_of(const struct knee_trace *trace, uint32_t name,
+                                       struct name_kind *kinds)
+{
+    const char *text = trace->names[name];
+    if (!kinds[name].known)
+        kinds[name] =
+            (struct name_kind){(unsigned char)knee_kernel_kind_of(text),
+                               (unsigned char)knee_copy_kind_of(text), is_generated(text), true};
+    return &kinds[name];
+}
+
+/* How much of a span is labelled as an exposed copy; `run` moves on with the spans' starts. */
+static int64_t exposed_ns(const struct knee_rank_account *rank, const struct knee_span *span,
+                          size_t *run)
+{
+    int64_t sum = 0;
+    while (*run + 1 < rank->run_count && rank->runs[*run + 1].start_ns <= span->start_ns)
+        ++*run;
+    for (size_t i = *run; i < rank->run_count && rank->runs[i].start_ns < span->end_ns; i++) {
+        int64_t from = rank->runs[i].start_ns, to = knee_run_end(rank, i);
+        from = from > span->start_ns ? from : span->start_ns;
+        to = to < span->end_ns ? to : span->end_ns;
+        if (rank->runs[i].label == KNEE_COPY && to > from)
+            sum += to - from;
+    }
+    return sum;
+}
+
+static void add_span(const struct knee_rank_account *rank, const struct knee_span *span,
+                     const struct name_kind *kind, size_t *run, struct knee_rank_facts *facts)
+{
+    int64_t ns = span->end_ns - span->start_ns;
+    if (span->kind == KNEE_SPAN_COPY) {
+        facts->copies[kind->copy].count++;
+        facts->copies[kind->copy].total_ns = knee_add_ns(facts->copies[kind->copy].total_ns, ns);
+        facts->copies[kind->copy].exposed_ns =
+            knee_add_ns(facts->copies[kind->copy].exposed_ns, exposed_ns(rank, span, run));
+    } else {
+        facts->kernels[kind->work].count++;
+        facts->kernels[kind->work].total_ns = knee_add_ns(facts->kernels[kind->work].total_ns, ns);
+        if (ns < KNEE_SHORT_KERNEL_NS)
+            facts->kernels[kind->work].short_ns += ns;
+        facts->generated_ns = knee_add_ns(facts->generated_ns, kind->generated ? ns : 0);
+    }
+}
+
+static bool share_work(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
+                       const struct knee_alloc *alloc, struct knee_rank_facts *facts)
+{
+    size_t size = (rank->trace->name_count + 1) * sizeof(struct name_kind), run = 0;
+    struct name_kind *kinds = knee_resize(alloc, NULL, size);
+    struct steps steps = steps_of(outcome);
+    if (!kinds)
+        return false;
+    memset(kinds, 0, size);
+    for (size_t i = 0; i < rank->source->span_count; i++) {
+        const struct knee_span *span = &rank->source->spans[i];
+        if (span->kind != KNEE_SPAN_COMM && in_complete(&steps, span->start_ns))
+            add_span(rank, span, kind_of(rank->trace, span->name, kinds), &run, facts);
+    }
+    knee_resize(alloc, kinds, 0);
+    return true;
+}
+
+/* ---- Gaps ---- */
+
+static void name_next(const struct knee_rank_account *rank, struct knee_rank_facts *facts)
+{
+    const struct knee_rank *source = rank->source;
+    int64_t end_ns = facts->gap_start_ns + facts->gap_ns;
+    size_t low = 0, high = source->span_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (source->spans[middle].start_ns < end_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (facts->gap_ns > 0 && low < source->span_count)
+        knee_format(facts->gap_next, sizeof facts->gap_next, "%.63s",
+                    rank->trace->names[source->spans[low].name]);
+}
+
+/* Between two kernels that are launched one by one there is less; a longer gap is something else
+ * that the host does: sleep, read, compute, collect garbage. */
+#define LONGEST_LAUNCH_NS 2000000
+
+static void find_gaps(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
+                      struct knee_rank_facts *facts)
+{
+    struct steps steps = steps_of(outcome);
+    for (size_t i = 0; i < rank->run_count; i++) {
+        int64_t from = rank->runs[i].start_ns, to = knee_run_end(rank, i);
+        if (rank->runs[i].label < KNEE_STARVED || !in_complete(&steps, from))
+            continue;
+        const struct knee_step_account *step = steps.any ? &steps.list[steps.at] : NULL;
+        if (step && to - step->start_ns > step->ledger.window_ns)
+            to = step->start_ns + step->ledger.window_ns;
+        if (rank->runs[i].label == KNEE_HOST && to - from > LONGEST_LAUNCH_NS)
+            facts->long_host_ns = knee_add_ns(facts->long_host_ns, to - from);
+        if (to - from <= facts->gap_ns)
+            continue;
+        facts->gap_start_ns = from;
+        facts->gap_ns = to - from;
+        facts->gap_label = rank->runs[i].label;
+    }
+    name_next(rank, facts);
+}
+
+/* ---- A first step ---- */
+
+/* A first step: one launch takes so much of the recording; or gaps of the host that are far longer
+ * than a launch, one of them very long, make half of it. */
+#define LAUNCH_SHARE 0.1
+#define GAP_SHARE    0.5
+#define LONG_GAP_NS  5000000
+#define VERY_LONG_NS 50000000
+#define CALL_SHARE   0.5 /* of a gap: the call that the host is in explains it */
+
+/* How long a rank's GPU had nothing to do in [from, to). */
+static int64_t empty_ns(const struct knee_rank_account *rank, int64_t from, int64_t to)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < rank->run_count; i++) {
+        int64_t start = rank->runs[i].start_ns, end = knee_run_end(rank, i);
+        start = start > from ? start : from;
+        end = end < to ? end : to;
+        if (rank->runs[i].label >= KNEE_STARVED && end > start)
+            sum += end - start;
+    }
+    return sum;
+}
+
+static int64_t window_ns(const struct knee_rank_account *rank)
+{
+    return rank->to_ns > rank->from_ns ? rank->to_ns - rank->from_ns : 1;
+}
+
+/* One launch that takes long while the GPU has nothing to do loads or compiles code; with a busy
+ * GPU it only waits for room in the queue. The recording may begin with it: then the GPU's window
+ * does not. */
+static bool launch_loads(const struct knee_rank_account *rank, struct knee_rank_facts *facts)
+{
+    int64_t start = rank->trace->long_launch_start_ns, end = rank->trace->long_launch_end_ns;
+    int64_t all =
+        window_ns(rank) + (start < rank->from_ns && end > start ? rank->from_ns - start : 0);
+    int64_t inside_from = start > rank->from_ns ? start : rank->from_ns;
+    if (end <= start || (double)(end - start) < LAUNCH_SHARE * (double)all)
+        return false;
+    if (end > inside_from && 2 * empty_ns(rank, inside_from, end) < end - inside_from)
+        return false;
+    facts->cold_ns = end - start;
+    facts->cold_window_ns = all;
+    return true;
+}
+
+/* Is the host for most of [from, to) in a call into the driver, which waits for something else? */
+static bool waits_in_call(const struct knee_trace *trace, int64_t from, int64_t to)
+{
+    for (size_t i = 0; i < trace->long_call_count; i++) {
+        const struct knee_host_event *e = &trace->long_calls[i];
+        bool call = e->kind != KNEE_HOST_LAUNCH || strstr(trace->names[e->name], "emcpy");
+        int64_t start = e->start_ns > from ? e->start_ns : from;
+        int64_t end = e->end_ns < to ? e->end_ns : to;
+        if (call && (double)(end - start) > CALL_SHARE * (double)(to - from))
+            return true;
+    }
+    return false;
+}
+
+/* What the host takes long for on its own, in one step or in all of the recording. */
+struct long_gaps {
+    int64_t sum_ns, longest_ns, window_ns;
+};
+
+static struct long_gaps gaps_of(const struct knee_rank_account *rank,
+                                const struct knee_step_account *step)
+{
+    int64_t from = step ? step->start_ns : rank->from_ns;
+    int64_t to = step ? from + step->ledger.window_ns : rank->to_ns;
+    struct long_gaps gaps = {.window_ns = to > from ? to - from : 1};
+    for (size_t i = 0; i < rank->run_count; i++) {
+        int64_t start = rank->runs[i].start_ns, end = knee_run_end(rank, i);
+        start = start > from ? start : from;
+        end = end < to ? end : to;
+        if (rank->runs[i].label != KNEE_HOST || end - start < LONG_GAP_NS ||
+            waits_in_call(rank->trace, start, end))
+            continue;
+        gaps.sum_ns += end - start;
+        gaps.longest_ns = end - start > gaps.longest_ns ? end - start : gaps.longest_ns;
+    }
+    return gaps;
+}
+
+static bool is_long(const struct long_gaps *gaps)
+{
+    return gaps->longest_ns >= VERY_LONG_NS &&
+           (double)gaps->sum_ns >= GAP_SHARE * (double)gaps->window_ns;
+}
+
+/* Or the host compiles: it is long on its own in the first step, and not in another. */
+static void see_compiling(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
+                          struct knee_rank_facts *facts)
+{
+    size_t first = 0, count = outcome->step_count;
+    while (first < count && outcome->steps[first].number < 0)
+        first++;
+    struct long_gaps gaps = gaps_of(rank, first < count ? &outcome->steps[first] : NULL);
+    if (strcmp(rank->trace->format, "kineto") != 0 || !rank->source->launched || !is_long(&gaps))
+        return;
+    for (size_t i = first + 1; i < count; i++) {
+        struct long_gaps other = gaps_of(rank, &outcome->steps[i]);
+        if (outcome->steps[i].complete && 2 * other.sum_ns > gaps.sum_ns)
+            return;
+    }
+    facts->cold_ns = gaps.sum_ns;
+    facts->cold_window_ns = gaps.window_ns;
+    facts->cold_compiles = true;
+}
+
+bool knee_find_rank_facts(struct knee_rank_account *rank, const struct knee_outcome *outcome,
+                          const struct knee_alloc *alloc)
+{
+    struct knee_rank_facts facts = {.gap_label = KNEE_IDLE};
+    if (!share_work(rank, outcome, alloc, &facts))
+        return false;
+    if (rank->source == rank->trace->ranks && !read_names(rank->trace, alloc, &facts))
+        return false; /* names are those of the file */
+    find_gaps(rank, outcome, &facts);
+    if (!launch_loads(rank, &facts))
+        see_compiling(rank, outcome, &facts);
+    rank->facts = facts;
+    return true;
+}
