@@ -4,15 +4,19 @@
  *
  * DDP fills buckets in the order in which gradients come and sends one when it is full: when a
  * parameter makes it reach its size. Which parameters there are is seen in the copies into buckets
- * (or, where there are none, in the kernels of the backward pass): each stands for a share of its
- * bucket by the time that it took. The new buckets are filled by the same rule.
+ * (or, where there are none, in the kernels of the backward pass; where passes are not known, in
+ * the last two thirds of the compute): each stands for a share of its bucket by the time that it
+ * took. The new buckets are filled by the same rule.
  */
+#include "base/order.h"
 #include "base/text.h"
 #include "replay/changes.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NEARLY_FULL 0.98 /* a bucket whose pieces are known by their times alone */
 
 /* One parameter, or a piece of a bucket: after `node` so many bytes more are there. */
 struct piece {
@@ -26,7 +30,8 @@ struct rank_buckets {
     size_t old_count;
     struct piece *pieces;
     size_t piece_count;
-    double *sizes; /* of pieces, as copies say */
+    double *sizes; /* of pieces, as copies say; ... */
+    bool exact;    /* ... and they are right: shares by time are not quite */
     int32_t *made; /* per old bucket: the new comm node that carries its last byte */
     int32_t *added;
     size_t added_count;
@@ -37,6 +42,9 @@ struct filler {
     struct knee_graph *g;
     int32_t rank;
     struct rank_buckets *b;
+    size_t node_count;
+    size_t
+        *forward; /* kernels of the forward pass, of all ranks alike; SIZE_MAX: not counted yet */
 };
 
 static bool is_bucket(const struct knee_graph *g, const struct knee_node *n)
@@ -47,25 +55,61 @@ static bool is_bucket(const struct knee_graph *g, const struct knee_node *n)
     return meet->gradients && meet->op == KNEE_OP_ALL_REDUCE && meet->bytes > 0;
 }
 
-/* Work between two buckets that prepares gradients; shares of the bucket by time. */
+/* Where the recording does not distinguish passes: how many kernels of a step are the forward pass,
+ * a third of its compute. Every step of every rank has as many. */
+static size_t count_forward(const struct filler *f, const int32_t *rows, int32_t step)
+{
+    double all = 0, sum = 0;
+    size_t count = 0;
+    for (int counting = 1; counting >= 0; counting--)
+        for (size_t i = 0; i < f->node_count; i++) {
+            const struct knee_node *n = &f->g->nodes[rows[i]];
+            if (n->kind != KNEE_NODE_COMPUTE || n->step != step)
+                continue;
+            all += counting ? n->work_ns : 0;
+            count += !counting && sum + n->work_ns / 2 < all / 3;
+            sum += counting ? 0 : n->work_ns;
+        }
+    return count;
+}
+
+/* Adds the work between two buckets that makes the gradients of the second: by its pass, or
+ * (KNEE_WORKS) all compute after the forward pass. */
+static void add_pieces(struct filler *f, const int32_t *rows, size_t from, size_t to, size_t old,
+                       enum knee_work_pass pass)
+{
+    const struct knee_graph *g = f->g;
+    int32_t step = g->nodes[f->b->old[old]].step;
+    bool any = pass == KNEE_WORKS;
+    bool first = old == 0 || g->nodes[f->b->old[old - 1]].step != step;
+    if (any && *f->forward == SIZE_MAX)
+        *f->forward = count_forward(f, rows, step);
+    size_t skip = any && first ? *f->forward : 0;
+    for (size_t i = from; i < to; i++) {
+        const struct knee_node *n = &g->nodes[rows[i]];
+        if (n->kind == KNEE_NODE_HOST || n->kind == KNEE_NODE_COMM || n->step != step ||
+            (any ? n->kind != KNEE_NODE_COMPUTE : n->phase != pass))
+            continue;
+        if (skip == 0)
+            f->b->pieces[f->b->piece_count++] = (struct piece){rows[i], n->work_ns, old};
+        skip -= skip > 0;
+    }
+}
+
+/* The pieces of a bucket, with shares of it by time. What every copy takes, however small, says
+ * nothing of its size. */
 static void share_bucket(struct filler *f, const int32_t *rows, size_t from, size_t to, size_t old)
 {
     const struct knee_graph *g = f->g;
-    unsigned char phase = KNEE_WORK_EXCHANGE;
+    static const enum knee_work_pass passes[] = {KNEE_WORK_EXCHANGE, KNEE_WORK_BACKWARD,
+                                                 KNEE_WORKS};
     double bytes = (double)g->meets[g->nodes[f->b->old[old]].meet - 1].bytes, sum = 0;
-    double least = INFINITY;
-    size_t first = f->b->piece_count;
-    for (int pass = 0; pass < 2 && f->b->piece_count == first; pass++) {
-        for (size_t i = from; i < to; i++) {
-            const struct knee_node *n = &g->nodes[rows[i]];
-            if (n->kind == KNEE_NODE_HOST || n->kind == KNEE_NODE_COMM || n->phase != phase ||
-                n->step != g->nodes[f->b->old[old]].step)
-                continue;
-            least = fmin(least, n->work_ns);
-            f->b->pieces[f->b->piece_count++] = (struct piece){rows[i], n->work_ns, old};
-        }
-        phase = KNEE_WORK_BACKWARD;
-    }
+    size_t first = f->b->piece_count, pass = 0, tries = g->phased ? 2 : 3;
+    for (; pass < tries && f->b->piece_count == first; pass++)
+        add_pieces(f, rows, from, to, old, passes[pass]);
+    double least = pass == 1 ? INFINITY : 0;
+    for (size_t i = first; i < f->b->piece_count; i++)
+        least = fmin(least, f->b->pieces[i].bytes);
     for (size_t i = first; i < f->b->piece_count; i++) {
         f->b->pieces[i].bytes = fmax(f->b->pieces[i].bytes - least, 1);
         sum += f->b->pieces[i].bytes;
@@ -101,6 +145,7 @@ static void take_sizes(struct filler *f, const int32_t *rows, size_t count)
     }
     for (size_t p = 0; p < piece; p++)
         b->pieces[p].bytes = b->sizes[p];
+    b->exact = true;
 }
 
 /* Pieces of a bucket are those called after the bucket before it. */
@@ -108,6 +153,7 @@ static bool list_pieces(struct filler *f)
 {
     size_t count = 0, from = 0;
     int32_t *rows = knee_nodes_by_call(f->g, f->rank, &count);
+    f->node_count = count;
     struct rank_buckets *b = f->b;
     size_t size = (count + 1) * sizeof(int32_t);
     b->old = knee_resize(f->g->alloc, NULL, size);
@@ -167,12 +213,12 @@ static bool starts_step(const struct filler *f, size_t piece)
 static void fill_buckets(struct filler *f, double size, double *sent)
 {
     struct rank_buckets *b = f->b;
-    double filled = 0;
+    double filled = 0, full = b->exact ? size : NEARLY_FULL * size;
     size_t first_old = 0, count = b->piece_count;
     for (size_t i = 0; i < count && !f->g->failed; i++) {
         bool last = i + 1 == count || starts_step(f, i + 1);
         filled += b->pieces[i].bytes;
-        if (filled < size && !last)
+        if (filled < full && !last)
             continue;
         sent[b->added_count] = filled;
         send_bucket(f, &b->pieces[i], first_old);
@@ -182,7 +228,7 @@ static void fill_buckets(struct filler *f, double size, double *sent)
     }
 }
 
-/* An old bucket goes to a lane of its own, where it is in nobody's way. */
+/* Moves an old bucket to a separate lane, where it delays nothing. */
 static void retire_old(struct filler *f, int32_t lane)
 {
     for (size_t o = 0; o < f->b->old_count; o++) {
@@ -219,12 +265,6 @@ static void release(const struct knee_graph *g, struct rank_buckets *b)
     void *const all[] = {b->old, b->pieces, b->made, b->added, b->sizes};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         knee_resize(g->alloc, all[i], 0);
-}
-
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
 }
 
 /* New buckets of all ranks meet, each priced at its size. The first rank's bytes are all ranks'. */
@@ -269,7 +309,7 @@ static bool settle_shares(struct knee_graph *g, struct rank_buckets *ranks)
         for (size_t r = 0; r < g->rank_count; r++)
             for (size_t s = 0; s < steps; s++)
                 values[n++] = ranks[r].pieces[s * each + p].bytes;
-        qsort(values, n, sizeof *values, by_value);
+        qsort(values, n, sizeof *values, knee_ascending);
         for (size_t r = 0; r < g->rank_count; r++)
             for (size_t s = 0; s < steps; s++)
                 ranks[r].pieces[s * each + p].bytes = values[n / 2];
@@ -279,22 +319,35 @@ static bool settle_shares(struct knee_graph *g, struct rank_buckets *ranks)
     return true;
 }
 
+/* Buckets of this size are what the recording has. */
+static bool is_the_same(const struct knee_graph *g, const struct rank_buckets *b,
+                        const double *sent)
+{
+    bool same = b->added_count == b->old_count;
+    for (size_t k = 0; same && k < b->old_count; k++) {
+        double bytes = (double)g->meets[g->nodes[b->old[k]].meet - 1].bytes;
+        same = fabs(sent[k] / bytes - 1) < 1 - NEARLY_FULL;
+    }
+    return same;
+}
+
 bool knee_apply_bucket(struct knee_change_run *run)
 {
     struct knee_graph *g = run->g;
     struct rank_buckets *ranks = knee_resize(g->alloc, NULL, g->rank_count * sizeof *ranks);
     double *sent = knee_resize(g->alloc, NULL, (g->count + 1) * sizeof *sent);
     bool good = ranks && sent, alike = true;
+    size_t forward = SIZE_MAX;
     if (ranks)
         memset(ranks, 0, g->rank_count * sizeof *ranks);
     for (size_t r = 0; good && r < g->rank_count; r++) {
-        struct filler f = {run, g, (int32_t)r, &ranks[r]};
+        struct filler f = {run, g, (int32_t)r, &ranks[r], 0, &forward};
         good = list_pieces(&f);
     }
     alike = good && settle_shares(g, ranks);
     good = good && !g->failed;
     for (size_t r = 0; good && alike && r < g->rank_count; r++) {
-        struct filler f = {run, g, (int32_t)r, &ranks[r]};
+        struct filler f = {run, g, (int32_t)r, &ranks[r], 0, &forward};
         if (ranks[r].old_count) {
             fill_buckets(&f, run->ask->bucket_bytes, sent);
             retire_old(&f, g->ranks[r].lanes++);
@@ -309,6 +362,8 @@ bool knee_apply_bucket(struct knee_change_run *run)
                                         : "no all-reduce of gradients is recorded");
     else if (good && !alike)
         good = knee_refuse(run, "the ranks do not send the same gradients");
+    else if (good && is_the_same(g, &ranks[0], sent))
+        good = knee_refuse(run, "gradients travel in such buckets already");
     good = good && !g->failed && join_buckets(run, ranks, sent);
     for (size_t r = 0; ranks && r < g->rank_count; r++)
         release(g, &ranks[r]);
@@ -328,7 +383,7 @@ struct calls {
     size_t count;
     int32_t *by_step; /* places in rows; those of step s from ends[s] to ends[s + 1] */
     size_t *ends, steps;
-    int32_t *next;     /* per place: what comes next in its lane and meets nobody */
+    int32_t *next;     /* per place: the next node in its lane, if that meets no other rank */
     int32_t *backward; /* work of the backward pass of the step at hand */
     size_t backward_count;
     int32_t lane; /* for what is moved */
@@ -406,8 +461,8 @@ static bool list_backward(struct calls *c, size_t step)
     return c->backward_count > 0;
 }
 
-/* Starts when `share` of the backward pass is done, on a stream of its own; what came after it on
- * its stream still does. What it waited for is cut later. */
+/* Starts when `share` of the backward pass is done, on a separate stream. What came after it on its
+ * old stream still does. What it waited for is cut later. */
 static void move_exchange(struct calls *c, int32_t place, double share)
 {
     struct knee_graph *g = c->g;

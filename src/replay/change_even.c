@@ -6,8 +6,11 @@
  * the calls of each rank that has more are laid beside its calls, by name and order. Where the host
  * of the late rank took longer between two calls it takes as long; work that the other does not
  * have goes; and if its kernels are slower throughout, they take the other's time. What one kernel
- * took longer by chance stays: it is as likely on the others.
+ * took longer by chance stays: it is as likely on the others. A rank that waits longer for its
+ * batches than the rank in the middle waits as long as that one; loading is left out where calls
+ * are compared.
  */
+#include "base/order.h"
 #include "base/text.h"
 #include "replay/changes.h"
 
@@ -50,8 +53,20 @@ static uint64_t name_hash(const struct knee_graph *g, const struct knee_node *n,
     return known[row] = hash | 2;
 }
 
+/* Loads of a rank that ended by `ns`, from row *at on. */
+static int64_t loaded_until(const struct knee_graph *g, int32_t rank, size_t *at, int64_t ns)
+{
+    const struct knee_rank_account *account = &g->account->ranks[rank];
+    const struct knee_trace *trace = account->trace;
+    int64_t clock = knee_common_time(account, 0) - g->origin_ns, sum = 0;
+    for (; *at < trace->load_count && trace->loads[*at].end_ns + clock <= ns; ++*at)
+        sum += trace->loads[*at].end_ns - trace->loads[*at].start_ns;
+    return sum;
+}
+
 static bool list_program(const struct knee_graph *g, int32_t rank, struct program *out)
 {
+    size_t loads = 0;
     int32_t *rows = knee_nodes_by_call(g, rank, &out->count);
     out->calls = knee_resize(g->alloc, NULL, (out->count + 1) * sizeof *out->calls);
     size_t size = (g->account->ranks[rank].trace->name_count + 1) * sizeof(uint64_t);
@@ -64,7 +79,9 @@ static bool list_program(const struct knee_graph *g, int32_t rank, struct progra
         const struct knee_node *n = &g->nodes[rows[i]];
         int64_t wait_end = n->host == KNEE_NO_NODE ? 0 : g->nodes[n->host].end_ns;
         since = wait_end > since ? wait_end : since;
-        out->calls[i] = (struct call){rows[i], name_hash(g, n, known), n->call_ns - since};
+        int64_t loading = loaded_until(g, rank, &loads, n->call_ns), took = n->call_ns - since;
+        out->calls[i] =
+            (struct call){rows[i], name_hash(g, n, known), took > loading ? took - loading : 0};
         since = n->call_ns;
         out->load_ns += (double)out->calls[i].since_ns;
         out->load_ns += n->kind == KNEE_NODE_COMPUTE || n->kind == KNEE_NODE_COPY ? n->work_ns : 0;
@@ -137,19 +154,13 @@ static void compare(struct knee_graph *g, const struct program *late, const stru
     }
 }
 
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static void take_away(struct knee_graph *g, const struct program *late, struct excess *x)
 {
     int64_t earlier = 0;
     int32_t host = KNEE_NO_NODE;
     double slower = 1;
     if (x->ratio_count) {
-        qsort(x->ratio, x->ratio_count, sizeof *x->ratio, by_value);
+        qsort(x->ratio, x->ratio_count, sizeof *x->ratio, knee_ascending);
         slower = x->ratio[x->ratio_count / 2];
     }
     for (size_t i = 0; i < late->count; i++) {
@@ -193,11 +204,41 @@ static size_t middle_rank(const struct program *programs, size_t count)
     return 0;
 }
 
+/* What a rank waits for its batches in a step. */
+static double load_of(const struct knee_graph *g, size_t rank)
+{
+    size_t at = 0;
+    return (double)loaded_until(g, (int32_t)rank, &at, INT64_MAX) / g->ranks[rank].steps;
+}
+
+/* No rank waits longer for its batches than the one in the middle, the lesser of two. */
+static bool even_out_loads(struct knee_graph *g)
+{
+    double *loads = knee_resize(g->alloc, NULL, g->rank_count * sizeof *loads);
+    bool good = loads != NULL;
+    for (size_t r = 0; good && r < g->rank_count; r++)
+        loads[r] = load_of(g, r);
+    if (good)
+        qsort(loads, g->rank_count, sizeof *loads, knee_ascending);
+    double middle = good ? loads[(g->rank_count - 1) / 2] : 0;
+    for (size_t r = 0; good && r < g->rank_count; r++) {
+        double own = load_of(g, r);
+        if (own > middle + NOTABLE_NS)
+            good = knee_scale_loads(g, r, middle / own, 0);
+    }
+    knee_resize(g->alloc, loads, 0);
+    return good;
+}
+
 bool knee_apply_even(struct knee_change_run *run)
 {
     struct knee_graph *g = run->g;
     if (g->rank_count < 2)
         return knee_refuse(run, "one rank is recorded: there are no others");
+    if (!even_out_loads(g)) {
+        g->failed = true;
+        return false;
+    }
     struct program *programs = knee_resize(g->alloc, NULL, g->rank_count * sizeof *programs);
     bool good = programs != NULL;
     if (good)
@@ -237,7 +278,7 @@ static bool check_ranks(struct knee_change_run *run)
         long long rank = strtoll(p, &end, 10);
         bool known = false;
         if (end == p || (*end && *end != ','))
-            return knee_misspelt(run, "'%.40s' is no list of ranks, such as 3 or 3,7",
+            return knee_misspelt(run, "'%.40s': not a list of ranks, such as 3 or 3,7",
                                  run->ask->without);
         for (size_t r = 0; r < account->rank_count; r++)
             known = known || account->ranks[r].rank == rank;

@@ -7,7 +7,7 @@ bool knee_apply_keep_params(struct knee_change_run *run)
 {
     size_t gathers = 0;
     if (!run->g->fsdp)
-        return knee_refuse(run, "this is no FSDP job, or its annotations are not recorded");
+        return knee_refuse(run, "no FSDP annotations in this recording");
     for (size_t i = 0; i < run->g->count; i++) {
         struct knee_node *n = &run->g->nodes[i];
         if (!n->backward || (n->shard != KNEE_SHARD_GATHER && n->shard != KNEE_SHARD_COPY_OUT))
@@ -24,7 +24,7 @@ bool knee_apply_prefetch(struct knee_change_run *run)
     struct knee_graph *g = run->g;
     size_t gates = 0;
     if (!g->fsdp)
-        return knee_refuse(run, "this is no FSDP job, or its annotations are not recorded");
+        return knee_refuse(run, "no FSDP annotations in this recording");
     for (size_t i = 0; i < g->edge_count; i++) {
         struct knee_graph_edge *edge = &g->edges[i];
         if (g->nodes[edge->from].shard != KNEE_SHARD_COPY_OUT ||

@@ -5,6 +5,7 @@
  */
 #include "base/keys.h"
 #include "base/number.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "knee_collective.h"
 #include "replay/changes.h"
@@ -163,8 +164,7 @@ static void recode(struct knee_change_run *run, uint32_t row, const struct forma
     if (format->collectives > 1 && !isnan(small))
         knee_set_pure(g, row, meet->pure_ns + (format->collectives - 1) * small);
     double pass = 1e9 * full / run->memory_bytes_per_s;
-    static const double paces[] = {0.6, 1, 1.25}; /* of the host, which is not alone */
-    double call = format->waits ? paces[run->lean + 1] * run->call_ns : KERNEL_NS;
+    double call = format->waits ? run->call_ns : KERNEL_NS;
     double launch = format->kernels * call / 2;
     for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i]) {
         if (following)
@@ -181,8 +181,8 @@ bool knee_apply_wire(struct knee_change_run *run)
     size_t found = 0, done = 0;
     if (!format)
         return knee_misspelt(run,
-                             "'%.40s' is no wire format: f32, bf16, fp16, fp8, int8, powersgd:R "
-                             "or topk:P",
+                             "'%.40s': not a wire format; use f32, bf16, fp16, fp8, int8, "
+                             "powersgd:R or topk:P",
                              run->ask->wire);
     size_t size = (run->g->count + 1) * sizeof(int64_t);
     int64_t *after_ns = knee_resize(run->g->alloc, NULL, size);
@@ -226,7 +226,8 @@ bool knee_apply_network(struct knee_change_run *run)
     if (!free_network &&
         (knee_number_parse(run->ask->network, KNEE_UNIT_FACTOR, "--network", &factor, &err) ||
          !(factor > 0)))
-        return knee_misspelt(run, "'%.40s' is no factor, nor free", run->ask->network);
+        return knee_misspelt(run, "'%.40s': not a factor; use a number above 0 or free",
+                             run->ask->network);
     if (!run->g->meet_count)
         return knee_refuse(run, "no communication between all its ranks is recorded");
     for (size_t i = 0; i < run->g->meet_count && factor != 1; i++) {
@@ -251,7 +252,7 @@ static double expected_ns(const struct knee_cluster *cluster, const struct knee_
     return 1e9 * knee_collective_s(cluster, meet->op, group, bytes, algorithm);
 }
 
-/* NULL: what the library would choose. False: there is no such algorithm. */
+/* NULL: the algorithm that the library would choose. False: unknown name. */
 static bool algorithm_asked(const struct knee_changes *ask, const struct knee_algorithm **out)
 {
     *out = NULL;
@@ -271,7 +272,7 @@ bool knee_apply_cluster(struct knee_change_run *run)
         return knee_refuse(run,
                            "an algorithm has a price on a cluster only: name one with --cluster");
     if (!algorithm_asked(run->ask, &algorithm))
-        return knee_misspelt(run, "'%.40s' is no algorithm: see knee list algorithms",
+        return knee_misspelt(run, "'%.40s': unknown algorithm; see knee list algorithms",
                              run->ask->algorithm);
     for (size_t i = 0; i < run->g->meet_count; i++) {
         const struct knee_graph_meet *meet = &run->g->meets[i];
@@ -291,12 +292,6 @@ bool knee_apply_cluster(struct knee_change_run *run)
 static double ring_share(double ranks)
 {
     return ranks > 1 ? (ranks - 1) / ranks : 0;
-}
-
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
 }
 
 /* E of the largest of k drawn from sorted[count], with replacement. */
@@ -325,7 +320,7 @@ static double more_lateness_ns(const struct knee_graph *g, double before, double
         knee_resize(g->alloc, late, 0);
         return 0;
     }
-    qsort(late, count, sizeof *late, by_value);
+    qsort(late, count, sizeof *late, knee_ascending);
     double more = expected_largest(late, count, after) - expected_largest(late, count, before);
     knee_resize(g->alloc, late, 0);
     return more;
@@ -412,7 +407,7 @@ bool knee_apply_hsdp(struct knee_change_run *run)
     struct knee_graph *g = run->g;
     double within = floor(run->ask->hsdp), ranks = (double)g->rank_count;
     if (!g->fsdp)
-        return knee_refuse(run, "this is no FSDP job");
+        return knee_refuse(run, "no FSDP annotations in this recording");
     if (!run->ask->on)
         return knee_refuse(run, "one group of ranks shows one kind of link: name a --cluster");
     if (within >= ranks || fmod(ranks, within) != 0)

@@ -73,8 +73,8 @@ bool knee_apply_batch(struct knee_change_run *run)
 
 /* ---- Steps without exchange ---- */
 
-/* Does a step without exchange do without it? FSDP gathers its parameters all the same, and
- * reduces no gradients (set_requires_gradient_sync(False)). */
+/* Does a step without gradient exchange avoid this collective? FSDP still gathers its parameters,
+ * but reduces no gradients (set_requires_gradient_sync(False)). */
 static bool is_exchange(const struct knee_graph *g, const struct knee_node *n)
 {
     if (g->fsdp)
@@ -100,7 +100,7 @@ static bool quiet_step(struct knee_change_run *run, bool optimizer, struct knee_
     }
     for (size_t i = 0; !optimizer && i < quiet.edge_count; i++)
         if (quiet.nodes[quiet.edges[i].to].kind == KNEE_NODE_HOST && quiet.edges[i].lag_ns >= 0)
-            quiet.edges[i].lag_ns = KNEE_EDGE_CUT; /* nobody waits for the device */
+            quiet.edges[i].lag_ns = KNEE_EDGE_CUT; /* the host does not wait for the device */
     knee_graph_count_lanes(&quiet);
     bool ran = knee_graph_run(&quiet, &times, NULL) == KNEE_OK;
     bool good = ran && knee_label_replay(&quiet, &times, out);
@@ -153,7 +153,7 @@ bool knee_apply_sync_every(struct knee_change_run *run)
         return true;
     if (!has_gradients(run) || run->g->fsdp)
         return knee_refuse(run, run->g->fsdp ? "with FSDP no rank has all parameters"
-                                             : "there is no exchange of gradients");
+                                             : "no exchange of gradients in this recording");
     if (!quiet_step(run, true, &quiet))
         return false;
     run->share = 1 / every;

@@ -17,48 +17,52 @@
 #include <string.h>
 
 #define NUMBER(name, field, unit, low, high, absent, words)                                        \
-    KNEE_NUMBER(struct knee_changes, name, field, unit, low, high, "Changes", absent, words)
+    KNEE_NUMBER(struct knee_changes, name, field, unit, low, high, "Changes", absent,              \
+                KNEE_OFF_PAGE(words))
 #define WORD(key_name, field, absent, words)                                                       \
     {                                                                                              \
         .name = key_name, .kind = KNEE_KEY_WORD, .offset = offsetof(struct knee_changes, field),   \
-        .group = "Changes", .otherwise = absent, .help = words                                     \
+        .group = "Changes", .otherwise = absent, .help = KNEE_OFF_PAGE(words)                      \
     }
 #define SWITCH(key_name, field, words)                                                             \
     {                                                                                              \
         .name = key_name, .kind = KNEE_KEY_SWITCH, .offset = offsetof(struct knee_changes, field), \
-        .group = "Changes", .otherwise = "", .help = words                                         \
+        .group = "Changes", .otherwise = "", .help = KNEE_OFF_PAGE(words)                          \
     }
 
 static const struct knee_key keys[] = {
     WORD("wire", wire, "as recorded",
-         "gradients (FSDP: shards too) travel as f32, bf16, fp16, fp8, int8, powersgd:R or topk:P"),
+         "send gradients as f32, bf16, fp16, fp8, int8, powersgd:R or topk:P"),
     NUMBER("bucket", bucket_bytes, KNEE_UNIT_BYTES, 1, KNEE_HUGE, "as recorded",
-           "size of a bucket of gradients (DDP): 100MB"),
+           "DDP bucket size, such as 100MB"),
     NUMBER("accumulate", accumulate, KNEE_UNIT_COUNT, 1, 1e6, "1",
-           "micro-batches per exchange of gradients"),
-    NUMBER("batch", batch, KNEE_UNIT_FACTOR, 1e-3, 1e3, "1x", "local batch, as a factor: 2x"),
-    SWITCH("even", even, "late ranks no later than the others"),
-    SWITCH("loader-ahead", loader_ahead, "batches are loaded while the GPU computes"),
-    SWITCH("no-host-gaps", no_host_gaps, "work is handed over at once, as with CUDA graphs"),
-    SWITCH("pinned", pinned, "batches are copied from pinned memory, without waiting"),
-    SWITCH("overlap", overlap, "gradients travel as soon as they are there"),
-    SWITCH("keep-params", keep_params, "FSDP keeps parameters between forward and backward"),
+           "micro-batches per gradient exchange"),
+    NUMBER("batch", batch, KNEE_UNIT_FACTOR, 1e-3, 1e3, "1x",
+           "multiply the batch per GPU, such as 2x"),
+    SWITCH("even", even, "late ranks arrive with the others"),
+    SWITCH("loader-ahead", loader_ahead, "load batches while the GPU computes"),
+    SWITCH("no-host-gaps", no_host_gaps, "no launch gaps, as with CUDA graphs"),
+    SWITCH("pinned", pinned, "copy batches from pinned memory, asynchronously"),
+    SWITCH("overlap", overlap, "send gradients during the backward pass"),
+    SWITCH("keep-params", keep_params, "FSDP: keep parameters between forward and backward"),
     NUMBER("prefetch", prefetch, KNEE_UNIT_COUNT, 1, 1000, "as recorded",
-           "FSDP gathers parameters so many modules ahead"),
+           "FSDP: gather parameters this many modules ahead"),
     NUMBER("hsdp", hsdp, KNEE_UNIT_COUNT, 1, 1e6, "as recorded",
-           "FSDP shards over so many ranks only, and replicates; needs --cluster"),
-    WORD("network", network, "1x", "bandwidth between ranks, as a factor, or free: 2x"),
-    WORD("cluster", cluster, "as recorded", "collectives take what they should on this cluster"),
-    WORD("algorithm", algorithm, "the best of --cluster",
-         "algorithm of the collectives, with --cluster: see knee list algorithms"),
+           "FSDP: shard over this many ranks and replicate (HSDP); needs --cluster"),
+    WORD("network", network, "1x",
+         "multiply the network bandwidth, such as 2x; free: no transfer time"),
+    WORD("cluster", cluster, "as recorded", "collectives take their expected time on this cluster"),
+    WORD("algorithm", algorithm, "the fastest",
+         "with --cluster: collective algorithm ('knee list algorithms')"),
     NUMBER("sync-every", sync_every, KNEE_UNIT_COUNT, 1, 1e6, "1",
-           "steps per exchange of gradients (local SGD)"),
+           "steps per gradient exchange (local SGD)"),
     NUMBER("workers", workers, KNEE_UNIT_COUNT, 1, 1e6, "as recorded",
-           "data-parallel ranks; the local batch stays, see --strong"),
-    SWITCH("strong", strong, "with --workers: the global batch stays"),
-    WORD("without", without, "none", "ranks that are left out: 3 or 3,7"),
-    WORD("scale", scale, "none",
-         "PATTERN=F: kernels with PATTERN in their names take F times as long"),
+           "number of data-parallel ranks, with the same batch per rank"),
+    SWITCH("strong", strong, "with --gpus: keep the global batch instead"),
+    WORD("without", without, "none", "leave out these ranks: 3 or 3,7"),
+    WORD("scale", scale, "none", "kernels with PATTERN in their name take F times as long"),
+    NUMBER("step-time", step_s, KNEE_UNIT_SECONDS, 1e-9, KNEE_HUGE, "as recorded",
+           "measured step time without the profiler, such as 13.5ms"),
 };
 
 const struct knee_keys knee_change_keys = KNEE_KEY_TABLE(keys, struct knee_changes);

@@ -18,7 +18,8 @@ struct knee_change_run {
     const struct knee_own_prices *prices;
     enum knee_lean lean;
     double memory_bytes_per_s; /* of the GPU */
-    double call_ns;            /* of the host, from one call to the next */
+    double host_bytes_per_s;   /* of its link to the host; NaN: not known */
+    double call_ns;            /* of the host without a profiler, from one call to the next */
     double work;               /* how much a step does, against before */
     struct knee_step extra;    /* to be added to the replayed step, */
     double share;              /* of which only so much counts; 1 */
@@ -38,7 +39,8 @@ struct knee_change_kind {
 extern const struct knee_change_kind knee_change_kinds[];
 extern const size_t knee_change_kind_count;
 
-/* Says why not, and is false: the recording cannot answer it, or nobody could. */
+/* Store the reason and return false: the recording cannot answer the question; the question itself
+ * is misspelt. */
 bool knee_refuse(struct knee_change_run *run, const char *fmt, ...) KNEE_PRINTF(2, 3);
 bool knee_misspelt(struct knee_change_run *run, const char *fmt, ...) KNEE_PRINTF(2, 3);
 

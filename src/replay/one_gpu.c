@@ -14,8 +14,8 @@
 #include <string.h>
 
 enum {
-    APART_NS = 500000, /* ends of a collective that ranks with GPUs of their own never show */
-    TURN_NS = 200000   /* a gap that can be somebody else's turn */
+    APART_NS = 500000, /* ranks on separate GPUs never end a collective so far apart */
+    TURN_NS = 200000   /* a gap that can be the turn of another process */
 };
 
 static int64_t spread_ns(const struct knee_graph *g, const struct knee_graph_meet *meet)

@@ -24,9 +24,10 @@
 #define FAR         4.0  /* sizes further apart than this do not tell what is between them */
 #define SMALL       8.0  /* a size this much smaller than another shows the latency */
 #define MOST_SHARE  0.8  /* of a time that can be latency */
-#define NOT_KNOWN   0.05 /* of a time that is taken to be latency when nothing shows it */
-#define MOST_MISFIT 0.1  /* of times to whole turns; chance alone gives 0.25 */
-#define LEAST_TURN  5e5  /* ns: members of a collective that end so far apart do not run at once */
+#define HOP_NS      5e4  /* when nothing shows it; data/transports.csv has 1 to 70 us */
+#define SLOW_HOP_NS 2e5
+#define MOST_MISFIT 0.1 /* of times to whole turns; chance alone gives 0.25 */
+#define LEAST_TURN  5e5 /* ns: members of a collective that end so far apart do not run at once */
 
 /* ---- Sizes ---- */
 
@@ -39,14 +40,16 @@ static const struct knee_own_line *find_line(const struct knee_own_prices *p, ui
     return NULL;
 }
 
-static struct knee_own_line *make_line(struct knee_own_prices *p, uint64_t group, enum knee_op op)
+static struct knee_own_line *make_line(struct knee_own_prices *p,
+                                       const struct knee_graph_meet *meet)
 {
-    const struct knee_own_line *line = find_line(p, group, op);
+    const struct knee_own_line *line = find_line(p, meet->group, meet->op);
     if (line)
         return &p->lines[line - p->lines];
     if (p->count == KNEE_OWN_LINES)
         return NULL;
-    p->lines[p->count] = (struct knee_own_line){.group = group, .op = op};
+    p->lines[p->count] =
+        (struct knee_own_line){.group = meet->group, .op = meet->op, .ranks = meet->group_size};
     return &p->lines[p->count++];
 }
 
@@ -61,7 +64,7 @@ static void add_size(struct knee_own_prices *p, const struct knee_graph *g,
                      const struct knee_sort_key *keys, size_t from, size_t to)
 {
     const struct knee_graph_meet *meet = &g->meets[keys[from + (to - from) / 2].row];
-    struct knee_own_line *line = make_line(p, meet->group, meet->op);
+    struct knee_own_line *line = make_line(p, meet);
     if (!line || line->count == KNEE_OWN_SIZES)
         return;
     size_t at = line->count++;
@@ -201,8 +204,9 @@ static double latency_of(const struct knee_own_prices *p, const struct knee_own_
 {
     double small = small_ns(p, line), halves = line->op == KNEE_OP_ALL_REDUCE ? 1.5 : 1;
     double low = isnan(small) ? 0 : small;
-    double high = isnan(small) ? 4 * NOT_KNOWN * least_ns : halves * small;
-    double middle = isnan(small) ? NOT_KNOWN * least_ns : (low + high) / 2;
+    double hops = (line->op == KNEE_OP_ALL_REDUCE ? 2 : 1) * fmax(1, line->ranks - 1);
+    double high = isnan(small) ? hops * SLOW_HOP_NS : halves * small;
+    double middle = isnan(small) ? hops * HOP_NS : (low + high) / 2;
     double latency = lean < 0 ? low : lean > 0 ? high : middle;
     return fmin(latency, MOST_SHARE * least_ns);
 }

@@ -16,6 +16,7 @@ enum knee_lean { KNEE_LEAN_QUICK = -1, KNEE_LEAN_MIDDLE, KNEE_LEAN_SLOW };
 struct knee_own_line {
     uint64_t group;
     enum knee_op op;
+    int32_t ranks;
     size_t count;
     struct {
         double bytes, pure_ns; /* median */

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/text.h"
+#include "cluster/gpu_words.h"
+#include "knee_job.h"
 #include "replay/changes.h"
 #include "replay/replayed_timeline.h"
 
@@ -19,20 +21,30 @@
 #define MOVED_DOUBT     0.09  /* of the change: the further from what was measured, the less sure */
 #define DEFAULT_CALL_NS 2e4
 #define DEFAULT_BYTES   1e12 /* per second, of the memory of a GPU that no preset knows */
+#define MOST_GAIN       20.0 /* times: what promises more has left something out */
 
-/* Words that a GPU's name has, the most telling first. */
-static double memory_rate(const struct knee_account *account)
+/* If more of the time than this is unexplained, the graph does not know the dependencies. */
+#define MOST_UNEXPLAINED 0.25
+
+/* What the presets know of the GPU that the recording names. */
+struct rates {
+    double memory_bytes_per_s;
+    double host_bytes_per_s; /* of its link to the host; NaN: not known */
+};
+
+static struct rates rates_of(const struct knee_account *account)
 {
-    const char *name = account->ranks[0].trace->gpu_name;
-    double found = DEFAULT_BYTES;
-    for (size_t i = 0; knee_gpu_at(i); i++) {
-        const struct knee_gpu *gpu = knee_gpu_at(i);
-        size_t length = strcspn(gpu->full_name, "-");
-        for (const char *p = name; *p; p++)
-            if (strncmp(p, gpu->full_name, length) == 0 && length > 2)
-                found = gpu->memory_bytes_per_s;
-    }
-    return found;
+    const struct knee_gpu *gpu = knee_gpu_in(account->ranks[0].trace->gpu_name);
+    struct rates rates = {gpu ? gpu->memory_bytes_per_s : DEFAULT_BYTES, NAN};
+    struct knee_platform platform;
+    struct knee_machine machine;
+    if (!gpu)
+        return rates;
+    knee_platform_init(&platform);
+    platform.hw.gpu = (int)(gpu - knee_gpu_at(0));
+    if (!knee_machine_init(&platform, NULL, &machine, NULL))
+        rates.host_bytes_per_s = machine.rates.host_bytes_per_s;
+    return rates;
 }
 
 enum { PAUSE_NS = 500000 };
@@ -41,10 +53,12 @@ struct replayer {
     const struct knee_account *account;
     struct knee_graph graph, scratch; /* as recorded; to be changed */
     struct knee_own_prices prices;
-    double memory_bytes_per_s, call_ns;
+    struct rates rates;
+    double call_ns;
     double noise; /* of recorded steps, as a share */
     struct knee_replay *out;
     struct knee_err *err;
+    const struct knee_alloc *alloc;
 };
 
 /* The host's pace: the mean time between calls that hand over work, pauses left out. NaN: no
@@ -70,7 +84,35 @@ static double pace_of(const struct knee_graph *g)
 
 /* ---- One run ---- */
 
-/* All changes that are asked for, in the table's order. False: memory; a refusal is no failure. */
+/* What the busiest stream of a rank has to do in a step: no change of what waits for what makes the
+ * step shorter than that. NaN: no memory. */
+static double busiest_s(const struct knee_graph *g)
+{
+    double most = 0;
+    for (size_t r = 0; r < g->rank_count; r++) {
+        const struct knee_graph_rank *rank = &g->ranks[r];
+        size_t lanes = (size_t)rank->lanes + 1;
+        double *busy = knee_resize(g->alloc, NULL, lanes * sizeof *busy);
+        if (!busy)
+            return NAN;
+        for (size_t i = 0; i < lanes; i++)
+            busy[i] = 0;
+        for (int32_t i = rank->first; i < rank->first + rank->count; i++) {
+            const struct knee_node *n = &g->nodes[i];
+            if (n->kind != KNEE_NODE_HOST && !n->gone && n->start_ns >= rank->from_ns &&
+                n->end_ns <= rank->to_ns)
+                busy[n->lane] += n->share > 0 ? n->share * n->work_ns : n->work_ns;
+        }
+        double window = (double)(rank->to_ns - rank->from_ns);
+        for (size_t i = 0; i < lanes && window > 0; i++)
+            most = fmax(most, rank->measured_step_s * busy[i] / window);
+        knee_resize(g->alloc, busy, 0);
+    }
+    return most;
+}
+
+/* Applies all requested changes, in the table's order. False: out of memory; a refused change is
+ * not a failure. */
 static bool apply_all(struct knee_change_run *run)
 {
     for (size_t i = 0; i < knee_change_kind_count; i++)
@@ -88,7 +130,30 @@ struct outcome {
 
 static knee_status out_of_memory(struct knee_err *err)
 {
-    return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the replay");
+    knee_fail(err, KNEE_SYSTEM, "", "out of memory for the replay");
+    return KNEE_SYSTEM;
+}
+
+/* The host's time between calls without a profiler, which at worst costs nothing. A step that was
+ * measured (--step-time) says it better. */
+static double call_ns_of(const struct replayer *r, enum knee_lean lean)
+{
+    static const double unprofiled[] = {1 / KNEE_SLOWEST_HOST, 1 / KNEE_SLOWED_HOST, 1};
+    return r->call_ns * (r->out->host_pace != 1 ? r->out->host_pace : unprofiled[lean + 1]);
+}
+
+static struct knee_change_run run_of(struct replayer *r, const struct knee_changes *ask,
+                                     enum knee_lean lean)
+{
+    return (struct knee_change_run){.g = &r->scratch,
+                                    .ask = ask,
+                                    .prices = &r->prices,
+                                    .lean = lean,
+                                    .memory_bytes_per_s = r->rates.memory_bytes_per_s,
+                                    .host_bytes_per_s = r->rates.host_bytes_per_s,
+                                    .call_ns = call_ns_of(r, lean),
+                                    .work = 1,
+                                    .share = 1};
 }
 
 /* The changed graph's run. A refusal gives KNEE_OK and a reason. */
@@ -98,14 +163,7 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
     struct knee_replay_times times = {0};
     struct knee_err run_err = {.status = KNEE_OK};
     struct knee_graph *g = &r->scratch;
-    struct knee_change_run run = {.g = g,
-                                  .ask = ask,
-                                  .prices = &r->prices,
-                                  .lean = lean,
-                                  .memory_bytes_per_s = r->memory_bytes_per_s,
-                                  .call_ns = r->call_ns,
-                                  .work = 1,
-                                  .share = 1};
+    struct knee_change_run run = run_of(r, ask, lean);
     memset(out, 0, sizeof *out);
     if (!knee_graph_copy_again(&r->graph, g))
         return out_of_memory(r->err);
@@ -125,9 +183,13 @@ static knee_status run_changed(struct replayer *r, const struct knee_changes *as
         applied = false;
     }
     if (!status && applied) {
+        double busy = busiest_s(g);
+        if (isnan(busy))
+            status = out_of_memory(r->err);
         out->work = run.work;
-        out->step_s = fmax(run.floor_s, run.share * times.step_s + run.extra.wall_s);
-        if (labels && !knee_label_replay(g, &times, &out->step))
+        out->step_s = fmax(run.floor_s, run.share * fmax(busy, times.step_s) + run.extra.wall_s);
+        out->step_s = fmax(out->step_s, run.work * r->out->replayed_step_s / MOST_GAIN);
+        if (!status && labels && !knee_label_replay(g, &times, &out->step))
             status = out_of_memory(r->err);
         for (int label = 0; label < KNEE_LABELS; label++)
             out->step.label_s[label] =
@@ -292,6 +354,65 @@ static knee_status answer_standard(struct replayer *r)
     return status ? status : fill_row(r, &none, &r->out->all);
 }
 
+/* ---- A step that was measured without the profiler ---- */
+
+#define CLOSE        0.002 /* of the step: the pace is found */
+#define NEAR_ENOUGH  0.03  /* as near as a step comes whose length is not the host's */
+#define FASTEST_HOST 0.02
+#define SLOWEST_HOST 4.0
+
+/* The host takes `pace` times as long for all that it does between its waits. */
+static void scale_host(struct knee_graph *g, double pace)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        struct knee_node *n = &g->nodes[i];
+        const struct knee_graph_rank *rank = &g->ranks[n->rank];
+        int64_t from = n->host == rank->root ? rank->from_ns : 0; /* before that: no step */
+        if (n->host != KNEE_NO_NODE && n->host_lag_ns > from)
+            n->host_lag_ns = from + (int64_t)(pace * (double)(n->host_lag_ns - from));
+    }
+}
+
+static knee_status step_at(struct replayer *r, double pace, double *step_s)
+{
+    struct knee_replay_times times;
+    if (!knee_graph_copy_again(&r->graph, &r->scratch))
+        return out_of_memory(r->err);
+    scale_host(&r->scratch, pace);
+    knee_status status = knee_graph_run(&r->scratch, &times, r->err);
+    if (!status) {
+        *step_s = times.step_s;
+        knee_replay_times_release(&times, r->alloc);
+    }
+    return status;
+}
+
+/* Finds the host's pace at which the recording has the step that was measured. */
+static knee_status set_pace(struct replayer *r, double wanted_s)
+{
+    double low = FASTEST_HOST, high = SLOWEST_HOST, pace = 1, step_s = 0;
+    knee_status status = step_at(r, pace, &step_s);
+    for (int i = 0; i < 40 && !status && fabs(step_s / wanted_s - 1) > CLOSE; i++) {
+        low = step_s < wanted_s ? pace : low;
+        high = step_s < wanted_s ? high : pace;
+        pace = sqrt(low * high);
+        status = step_at(r, pace, &step_s);
+    }
+    if (status)
+        return status;
+    if (fabs(step_s / wanted_s - 1) > NEAR_ENOUGH) {
+        knee_fail(r->err, KNEE_USAGE, "--step-time",
+                  "the recorded work cannot take %.3g ms a step: %s %.3g ms", 1e3 * wanted_s,
+                  step_s > wanted_s ? "with a faster host it takes" : "with a slower host it takes",
+                  1e3 * step_s);
+        knee_hint(r->err, "give the step of the same job, measured without the profiler");
+        return KNEE_USAGE;
+    }
+    r->out->host_pace = pace;
+    scale_host(&r->graph, pace);
+    return KNEE_OK;
+}
+
 /* ---- The whole ---- */
 
 static double measured_step_s(const struct knee_graph *g)
@@ -336,6 +457,17 @@ static void describe(struct replayer *r, const struct knee_replay_times *times)
     out->unexplained = all > 0 ? 1e-9 * (double)g->unexplained_ns / all : 0;
 }
 
+static knee_status check_explained(const struct knee_replay *replay, struct knee_err *err)
+{
+    if (replay->unexplained <= MOST_UNEXPLAINED)
+        return KNEE_OK;
+    knee_fail(err, KNEE_INPUT, "", "nothing in the recording explains %.0f %% of its time",
+              100 * fmin(1, replay->unexplained));
+    knee_hint(err, "record whole steps with ProfilerActivity.CPU and CUDA; knee trace says where "
+                   "the time goes");
+    return KNEE_INPUT;
+}
+
 static bool nothing_asked(const struct knee_changes *ask)
 {
     for (size_t i = 0; i < knee_change_kind_count; i++)
@@ -344,40 +476,69 @@ static bool nothing_asked(const struct knee_changes *ask)
     return true;
 }
 
-knee_status knee_replay(const struct knee_account *account, const struct knee_changes *changes,
-                        const struct knee_alloc *alloc, struct knee_replay *out,
-                        struct knee_err *err)
+static void release(struct replayer *r)
 {
-    struct knee_replay answered = {0};
+    knee_graph_release(&r->graph);
+    r->scratch.alloc = r->alloc;
+    knee_graph_release(&r->scratch);
+    knee_resize(r->alloc, r, 0);
+}
+
+/* The graph of a recording, its prices and its pace, at the step that was measured where one is
+ * given. */
+static knee_status begin(const struct knee_account *account, const struct knee_changes *changes,
+                         const struct knee_alloc *alloc, struct knee_replay *answer,
+                         struct knee_err *err, struct replayer **out)
+{
     struct replayer *r = knee_resize(alloc, NULL, sizeof *r);
-    struct knee_replay_times times;
     if (!r)
         return out_of_memory(err);
     memset(r, 0, sizeof *r);
     r->account = account;
-    r->out = &answered;
+    r->out = answer;
     r->err = err;
-    r->memory_bytes_per_s = memory_rate(account);
+    r->alloc = alloc;
+    r->graph.alloc = alloc;
+    r->rates = rates_of(account);
     r->noise = noise_of(account);
     knee_status status = knee_graph_init(&r->graph, account, alloc, err);
-    if (!status && isnan(r->call_ns = pace_of(&r->graph)))
+    if (!status &&
+        (isnan(r->call_ns = pace_of(&r->graph)) || !knee_own_prices_init(&r->prices, &r->graph)))
         status = out_of_memory(err);
-    if (!status && !knee_own_prices_init(&r->prices, &r->graph))
-        status = out_of_memory(err);
-    if (!status && !(status = knee_graph_run(&r->graph, &times, err))) {
+    if (!status && !isnan(changes->step_s))
+        status = set_pace(r, changes->step_s);
+    if (status)
+        release(r);
+    else
+        *out = r;
+    return status;
+}
+
+knee_status knee_replay(const struct knee_account *account, const struct knee_changes *changes,
+                        const struct knee_alloc *alloc, struct knee_replay *out,
+                        struct knee_err *err)
+{
+    struct knee_replay answered = {.host_pace = 1};
+    struct replayer *r = NULL;
+    struct knee_replay_times times;
+    knee_status status = begin(account, changes, alloc, &answered, err, &r);
+    if (status)
+        return status;
+    status = knee_graph_run(&r->graph, &times, err);
+    if (!status) {
         struct knee_step step;
         describe(r, &times);
         if (!knee_label_replay(&r->graph, &times, &step))
             status = out_of_memory(err);
         answered.ratio = knee_step_ratio(&step);
+        answered.host_share = step.label_s[KNEE_HOST] / step.wall_s;
         knee_replay_times_release(&times, alloc);
     }
     if (!status)
+        status = check_explained(&answered, err);
+    if (!status)
         status = nothing_asked(changes) ? answer_standard(r) : answer(r, changes);
-    knee_graph_release(&r->graph);
-    r->scratch.alloc = alloc;
-    knee_graph_release(&r->scratch);
-    knee_resize(alloc, r, 0);
+    release(r);
     if (!status)
         *out = answered;
     return status;
@@ -387,41 +548,26 @@ knee_status knee_replay_timeline(const struct knee_account *account,
                                  const struct knee_changes *changes, const struct knee_alloc *alloc,
                                  struct knee_replayed *out, struct knee_err *err)
 {
-    struct knee_graph before, after;
-    struct knee_own_prices *prices = knee_resize(alloc, NULL, sizeof *prices);
+    struct knee_replay unused = {.host_pace = 1};
     struct knee_replay_times times;
-    if (!prices)
-        return out_of_memory(err);
-    knee_status status = knee_graph_init(&before, account, alloc, err);
-    if (status) {
-        knee_resize(alloc, prices, 0);
+    struct replayer *r = NULL;
+    knee_status status = begin(account, changes, alloc, &unused, err, &r);
+    if (status)
         return status;
-    }
-    if (!knee_own_prices_init(prices, &before) || !knee_graph_copy(&before, &after)) {
-        knee_graph_release(&before);
-        knee_resize(alloc, prices, 0);
-        return out_of_memory(err);
-    }
-    struct knee_change_run run = {.g = &after,
-                                  .ask = changes,
-                                  .prices = prices,
-                                  .work = 1,
-                                  .share = 1,
-                                  .memory_bytes_per_s = memory_rate(account),
-                                  .call_ns = pace_of(&before)};
-    if (!apply_all(&run))
+    struct knee_change_run run = run_of(r, changes, KNEE_LEAN_MIDDLE);
+    if (!knee_graph_copy_again(&r->graph, &r->scratch))
+        status = out_of_memory(err);
+    if (!status && !apply_all(&run))
         status =
-            after.failed ? out_of_memory(err) : knee_fail(err, KNEE_INPUT, "", "%s", run.reason);
-    else if (run.extra.wall_s > 0 || run.share != 1)
+            run.g->failed ? out_of_memory(err) : knee_fail(err, KNEE_INPUT, "", "%s", run.reason);
+    else if (!status && (run.extra.wall_s > 0 || run.share != 1))
         status = knee_fail(err, KNEE_INPUT, "--perfetto",
                            "a step that is several recorded ones cannot be drawn: leave out "
                            "--accumulate and --sync-every");
-    if (!status && !(status = knee_graph_run(&after, &times, err))) {
-        status = knee_write_replay(&before, &after, &times, out, err);
+    if (!status && !(status = knee_graph_run(run.g, &times, err))) {
+        status = knee_write_replay(&r->graph, run.g, &times, out, err);
         knee_replay_times_release(&times, alloc);
     }
-    knee_graph_release(&after);
-    knee_graph_release(&before);
-    knee_resize(alloc, prices, 0);
+    release(r);
     return status;
 }

@@ -6,9 +6,9 @@
  *   - a collective waits for the work its thread handed over last (the event recorded at its head),
  *     and for the collective before it on the same communicator;
  *   - a wait for an event that is not part of a collective's own call takes the oldest collective
- *     that nobody has waited for: the thread's next work comes after it. With FSDP's annotations
- * the copy-out of a shard takes the oldest all-gather, and the end of the backward pass takes all
- *     reduce-scatters;
+ *     that no work has waited for yet: the thread's next work comes after it. With FSDP's
+ *     annotations the copy-out of a shard takes the oldest all-gather, and the end of the backward
+ *     pass takes all reduce-scatters;
  *   - a synchronisation waits for what was handed over before it: of all lanes, or of the one that
  *     explains when it came back.
  *
@@ -42,7 +42,7 @@ struct sweep {
     int32_t *node_of;      /* per host event: the node it handed over, or the block it is */
     int32_t *last_on_lane; /* per lane: handed over last */
     int32_t *before;       /* per node of the rank: the one before it on its lane */
-    int32_t *unwaited;     /* collectives that nobody has waited for, oldest first */
+    int32_t *unwaited;     /* collectives that no work has waited for yet, oldest first */
     size_t unwaited_first, unwaited_count;
     int32_t pending[WAITING]; /* what the thread's next work waits for */
     size_t pending_count;
@@ -171,7 +171,7 @@ static enum knee_op op_of(struct sweep *s, int32_t node)
     return n->call ? s->g->account->ranks[n->rank].source->calls[n->call - 1].op : KNEE_OP_UNKNOWN;
 }
 
-/* Takes the oldest collective of a kind (KNEE_OPS: any) that nobody has waited for. */
+/* Takes the oldest collective of a kind (KNEE_OPS: any) that no work has waited for yet. */
 static bool take_oldest(struct sweep *s, int op)
 {
     for (size_t i = s->unwaited_first; i < s->unwaited_count; i++) {
@@ -278,7 +278,8 @@ static void synchronise(struct sweep *s, size_t row)
         set_blocked(s, block);
 }
 
-/* A copy that its call waits for; the call may return a moment before the copy is said to end. */
+/* A copy that its call waits for; the call may return a moment before the recorded end of the copy.
+ */
 static void copy_and_wait(struct sweep *s, size_t row, int32_t block)
 {
     int32_t copy = s->node_of[row];
@@ -369,7 +370,7 @@ static void explain_waits(struct sweep *s, const struct gap_search *search, int6
     struct knee_graph *g = s->g;
     for (int32_t i = s->rank->first; i < s->rank->first + s->rank->count; i++) {
         const struct knee_node *n = &g->nodes[i];
-        if (n->kind != KNEE_NODE_HOST || n->call || i == s->rank->root)
+        if (n->kind != KNEE_NODE_HOST || n->call || i == s->rank->root || i == s->rank->to_host)
             continue;
         int32_t cause = ended_before(s, search, n->lane, n->start_ns);
         if (cause == KNEE_NO_NODE)

@@ -90,7 +90,7 @@ static int32_t node_of(int32_t *const *nodes, const struct knee_member *member)
     return calls ? calls[member->call] : KNEE_NO_NODE;
 }
 
-/* Can these members have met? Then nobody had ended when the last one came. */
+/* Can these members have met? Only if none had ended when the last one arrived. */
 static bool have_met(const struct knee_graph *g, const struct knee_matches *m,
                      const struct knee_instance *instance, int32_t *const *nodes)
 {
@@ -243,41 +243,31 @@ bool knee_graph_copy(const struct knee_graph *g, struct knee_graph *out)
     return true;
 }
 
-/* Room for `count` rows, one to spare. */
-static bool refill(const struct knee_alloc *alloc, void **rows, size_t capacity, const void *from,
-                   size_t count, size_t size)
+/* `rows`, which have `capacity`, as a copy of `count` rows, one to spare. NULL: no memory; they
+ * stay as they are. */
+static void *refill(const struct knee_alloc *alloc, void *rows, size_t capacity, const void *from,
+                    size_t count, size_t size)
 {
-    if (capacity < count + 1 || !*rows) {
-        void *more = knee_resize(alloc, *rows, (count + 1) * size);
-        if (!more)
-            return false;
-        *rows = more;
-    }
-    if (count)
-        memcpy(*rows, from, count * size);
-    return true;
+    if (capacity < count + 1 || !rows)
+        rows = knee_resize(alloc, rows, (count + 1) * size);
+    if (rows && count)
+        memcpy(rows, from, count * size);
+    return rows;
 }
+
+#define REFILL(field, capacity, rows)                                                              \
+    ((copy.field = refill(g->alloc, out->field, capacity, g->field, rows, sizeof *g->field)) &&    \
+     (out->field = copy.field))
 
 bool knee_graph_copy_again(const struct knee_graph *g, struct knee_graph *out)
 {
     struct knee_graph copy = *g;
     size_t nodes = out->capacity, edges = out->edge_capacity, meets = out->meet_capacity;
-    bool good =
-        refill(g->alloc, (void **)&out->nodes, nodes, g->nodes, g->count, sizeof *g->nodes) &&
-        refill(g->alloc, (void **)&out->next_member, nodes, g->next_member, g->count,
-               sizeof *g->next_member) &&
-        refill(g->alloc, (void **)&out->edges, edges, g->edges, g->edge_count, sizeof *g->edges) &&
-        refill(g->alloc, (void **)&out->meets, meets, g->meets, g->meet_count, sizeof *g->meets) &&
-        refill(g->alloc, (void **)&out->ranks, out->rank_count + 1, g->ranks, g->rank_count,
-               sizeof *g->ranks);
     out->alloc = g->alloc;
-    if (!good)
+    if (!REFILL(nodes, nodes, g->count) || !REFILL(next_member, nodes, g->count) ||
+        !REFILL(edges, edges, g->edge_count) || !REFILL(meets, meets, g->meet_count) ||
+        !REFILL(ranks, out->rank_count + 1, g->rank_count))
         return false;
-    copy.nodes = out->nodes;
-    copy.next_member = out->next_member;
-    copy.edges = out->edges;
-    copy.meets = out->meets;
-    copy.ranks = out->ranks;
     copy.capacity = nodes > g->count + 1 ? nodes : g->count + 1;
     copy.edge_capacity = edges > g->edge_count + 1 ? edges : g->edge_count + 1;
     copy.meet_capacity = meets > g->meet_count + 1 ? meets : g->meet_count + 1;

@@ -56,7 +56,7 @@ struct knee_node {
     unsigned char kind, phase, shard; /* shard: enum knee_shard_role */
     bool backward;                    /* handed over inside the backward pass */
     bool both;                        /* communication and compute in one kernel */
-    bool gone;                        /* takes no time and meets nobody; order and edges stay */
+    bool gone; /* takes no time and meets no other rank; order and edges stay */
 };
 
 enum knee_edge_source {
@@ -96,7 +96,7 @@ struct knee_graph_rank {
     int64_t start_ns, end_ns;  /* of GPU work, as measured */
     int64_t from_ns;           /* where the first step begins */
     int64_t to_ns;             /* where the last one ends; ... */
-    int32_t to_host;        /* ... where the host ends it: its last wait before that; else none */
+    int32_t to_host;        /* ... the host's node there, where it ends after all work; else none */
     double measured_step_s; /* mean of complete steps */
 };
 
@@ -116,7 +116,7 @@ struct knee_graph {
     size_t unmet;           /* communication without its partners: keeps its measured time */
     size_t sources[KNEE_EDGE_SOURCES];
     bool one_gpu; /* of all ranks: they take turns on it */
-    bool phased;  /* backward passes and the exchange of gradients can be told apart */
+    bool phased;  /* backward passes and the exchange of gradients can be distinguished */
     bool fsdp;    /* parameters are gathered by FSDP, which says so */
     const struct knee_alloc *alloc;
     bool failed;

@@ -66,6 +66,7 @@ static bool settle(struct set *set, const struct knee_alloc *alloc)
         }
     }
     set->count = kept;
+    set->in_order = true;
     return true;
 }
 
@@ -77,11 +78,15 @@ static int64_t size_of(const struct set *set)
     return sum;
 }
 
-/* The union of two sets. */
+/* The union of two settled sets, merged from their ends. */
 static bool join(struct set *into, const struct set *with, const struct knee_alloc *alloc)
 {
-    for (size_t i = 0; i < with->count; i++)
-        add(into, with->list[i][0], with->list[i][1]);
+    size_t i = into->count, j = with->count;
+    into->count += with->count;
+    for (size_t k = into->count; j > 0; k--) {
+        bool own = i > 0 && into->list[i - 1][0] > with->list[j - 1][0];
+        memcpy(into->list[k - 1], own ? into->list[--i] : with->list[--j], sizeof *into->list);
+    }
     return settle(into, alloc);
 }
 

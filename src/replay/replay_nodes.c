@@ -6,6 +6,7 @@
  * when the second starts.
  */
 #include "base/error.h"
+#include "base/list.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "replay/replay_graph.h"
@@ -15,40 +16,26 @@
 
 enum {
     BLOCKS_NS = 50000, /* a copy whose call takes longer than this waits for it */
-    LATENCY_SHARE = 50 /* the launch latency is that of the quickest 1/50 */
+    LATENCY_SHARE = 50 /* the launch latency is the time that 1/50 of the launches beat */
 };
 
 /* ---- Lists ---- */
 
-static bool room(struct knee_graph *g, void **data, size_t count, size_t *capacity, size_t size)
+/* Room for one more row after `count` of them. False and g->failed: no memory, now or before. */
+static bool room(struct knee_graph *g, void *rows, size_t count, size_t *capacity, size_t size)
 {
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 1024;
-    void *more = count < INT32_MAX / 2 ? knee_resize(g->alloc, *data, wanted * size) : NULL;
-    if (!more) {
-        g->failed = true;
-        return false;
-    }
-    *data = more;
-    *capacity = wanted;
-    return true;
+    bool good =
+        !g->failed && count < INT32_MAX / 2 && knee_room(g->alloc, rows, capacity, count + 1, size);
+    g->failed = !good;
+    return good;
 }
 
 int32_t knee_graph_add_node(struct knee_graph *g, const struct knee_node *node)
 {
     size_t capacity = g->capacity;
-    if (g->failed || !room(g, (void **)&g->nodes, g->count, &capacity, sizeof *g->nodes))
+    if (!room(g, &g->nodes, g->count, &capacity, sizeof *g->nodes) ||
+        !room(g, &g->next_member, g->count, &g->capacity, sizeof *g->next_member))
         return KNEE_NO_NODE;
-    if (capacity != g->capacity) {
-        int32_t *members = knee_resize(g->alloc, g->next_member, capacity * sizeof *members);
-        if (!members) {
-            g->failed = true;
-            return KNEE_NO_NODE;
-        }
-        g->next_member = members;
-        g->capacity = capacity;
-    }
     g->nodes[g->count] = *node;
     g->next_member[g->count] = KNEE_NO_NODE;
     return (int32_t)g->count++;
@@ -57,8 +44,7 @@ int32_t knee_graph_add_node(struct knee_graph *g, const struct knee_node *node)
 void knee_graph_add_edge(struct knee_graph *g, int32_t from, int32_t to, int64_t lag_ns,
                          enum knee_edge_source source)
 {
-    if (g->failed || from == to ||
-        !room(g, (void **)&g->edges, g->edge_count, &g->edge_capacity, sizeof *g->edges))
+    if (from == to || !room(g, &g->edges, g->edge_count, &g->edge_capacity, sizeof *g->edges))
         return;
     g->edges[g->edge_count++] = (struct knee_graph_edge){from, to, lag_ns, (unsigned char)source};
     g->sources[source]++;
@@ -66,8 +52,7 @@ void knee_graph_add_edge(struct knee_graph *g, int32_t from, int32_t to, int64_t
 
 uint32_t knee_graph_add_meet(struct knee_graph *g, const struct knee_graph_meet *meet)
 {
-    if (g->failed ||
-        !room(g, (void **)&g->meets, g->meet_count, &g->meet_capacity, sizeof *g->meets))
+    if (!room(g, &g->meets, g->meet_count, &g->meet_capacity, sizeof *g->meets))
         return 0;
     g->meets[g->meet_count] = *meet;
     g->meets[g->meet_count].first = KNEE_NO_NODE;
@@ -103,6 +88,8 @@ struct maker {
     size_t block_count;
     int64_t latency_ns;
     int64_t clock_ns; /* added to the trace's times */
+    int64_t to_ns;    /* where the last step ends, as the host marks it after all work; 0: it does
+                         not, or its node is made */
 };
 
 static void map_launches(struct maker *m)
@@ -153,6 +140,34 @@ static void add_root(struct maker *m)
     m->blocks[m->block_count++] = (struct block){0, INT64_MIN, m->g->ranks[m->row].root};
 }
 
+/* A moment of the host, `from_ns` after its wait before that ended. */
+static int32_t add_moment(struct maker *m, int64_t call_ns, int64_t end_ns, int64_t lag_ns,
+                          uint32_t event)
+{
+    const struct block *before = block_before(m, call_ns);
+    struct knee_node node = {.rank = m->row,
+                             .kind = KNEE_NODE_HOST,
+                             .step = -1,
+                             .start_ns = end_ns,
+                             .end_ns = end_ns,
+                             .order = end_ns,
+                             .call_ns = call_ns,
+                             .call = event, /* of a host node: the host's event */
+                             .host = before->node};
+    int64_t since = before->node == m->g->ranks[m->row].root ? 0 : before->end_ns;
+    node.host_lag_ns = lag_ns > since ? lag_ns - since : 0;
+    return knee_graph_add_node(m->g, &node);
+}
+
+/* The end of the last step, once no wait that ends before it is left. */
+static void add_end(struct maker *m, int64_t next_ns)
+{
+    if (!m->to_ns || next_ns <= m->to_ns)
+        return;
+    m->g->ranks[m->row].to_host = add_moment(m, m->to_ns, m->to_ns, m->to_ns, 0);
+    m->to_ns = 0;
+}
+
 /* ---- Waits of the host that are not recorded ---- */
 
 /* Profilers that do not record synchronisations (the lab's, sampled traces) show them as pauses of
@@ -182,18 +197,9 @@ static bool records_waits(const struct maker *m)
 
 static void add_wait(struct maker *m, int64_t from_ns, int64_t end_ns)
 {
-    const struct block *before = &m->blocks[m->block_count - 1];
-    int64_t since = before->node == m->g->ranks[m->row].root ? 0 : before->end_ns;
-    struct knee_node node = {.rank = m->row,
-                             .kind = KNEE_NODE_HOST,
-                             .step = -1,
-                             .start_ns = end_ns,
-                             .end_ns = end_ns,
-                             .order = end_ns,
-                             .call_ns = from_ns,
-                             .host = before->node,
-                             .host_lag_ns = from_ns > since ? from_ns - since : 0};
-    m->blocks[m->block_count++] = (struct block){from_ns, end_ns, knee_graph_add_node(m->g, &node)};
+    add_end(m, end_ns);
+    int32_t node = add_moment(m, from_ns, end_ns, from_ns, 0);
+    m->blocks[m->block_count++] = (struct block){from_ns, end_ns, node};
 }
 
 static int64_t last_step_end(const struct knee_trace *trace, int64_t device)
@@ -207,6 +213,16 @@ static int64_t last_step_end(const struct knee_trace *trace, int64_t device)
     return end;
 }
 
+/* What of the time from `from_ns` to `to_ns` (own clock) the host spent loading. */
+static int64_t loading_between(const struct knee_trace *trace, int64_t from_ns, int64_t to_ns)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < trace->load_count; i++)
+        if (trace->loads[i].start_ns >= from_ns && trace->loads[i].end_ns <= to_ns)
+            sum += trace->loads[i].end_ns - trace->loads[i].start_ns;
+    return sum;
+}
+
 static void add_unrecorded(struct maker *m)
 {
     const struct knee_trace *trace = m->rank->trace;
@@ -217,7 +233,8 @@ static void add_unrecorded(struct maker *m)
         if (event->kind != KNEE_HOST_LAUNCH || !m->span_of[i])
             continue;
         bool pause = last_call != INT64_MIN && event->start_ns - last_call > PAUSE_NS;
-        if (pause && resumes_after(last_call, done, event->start_ns))
+        int64_t loading = pause ? loading_between(trace, done, event->start_ns) : 0;
+        if (pause && resumes_after(last_call, done, event->start_ns - loading))
             add_wait(m, last_call + m->clock_ns, done + m->clock_ns);
         const struct knee_span *span = &source->spans[m->span_of[i] - 1];
         done = span->end_ns > done ? span->end_ns : done;
@@ -246,25 +263,14 @@ static void add_blocks(struct maker *m)
     for (size_t k = 0; keys && k < count; k++) {
         const struct knee_host_event *event = &trace->host_events[keys[k].row];
         int64_t start = event->start_ns + m->clock_ns, end = event->end_ns + m->clock_ns;
-        const struct block *before = block_before(m, start);
-        int64_t from = before->node == m->g->ranks[m->row].root ? 0 : before->end_ns;
-        struct knee_node node = {.rank = m->row,
-                                 .kind = KNEE_NODE_HOST,
-                                 .step = -1,
-                                 .start_ns = end,
-                                 .end_ns = end,
-                                 .order = end,
-                                 .call_ns = start,
-                                 .host = before->node,
-                                 .host_lag_ns = end - from};
-        node.span = 0;
-        node.call = (uint32_t)keys[k].row + 1; /* of a host node: the host's event */
-        m->blocks[m->block_count++] = (struct block){start, end, knee_graph_add_node(m->g, &node)};
+        add_end(m, end);
+        int32_t node = add_moment(m, start, end, end, (uint32_t)keys[k].row + 1);
+        m->blocks[m->block_count++] = (struct block){start, end, node};
     }
     knee_resize(m->g->alloc, keys, 0);
 }
 
-/* The quickest launches show what a launch takes when nothing is in its way. */
+/* The fastest launches show how long a launch takes if nothing delays it. */
 static bool measure_latency(struct maker *m)
 {
     const struct knee_rank *source = m->rank->source;
@@ -387,7 +393,7 @@ static int32_t lane_of(struct knee_graph *g, struct lane **lanes, size_t *count,
     for (size_t i = 0; i < *count; i++)
         if ((*lanes)[i].stream == stream)
             return (int32_t)i;
-    if (!room(g, (void **)lanes, *count, capacity, sizeof **lanes))
+    if (!room(g, lanes, *count, capacity, sizeof **lanes))
         return 0;
     (*lanes)[*count] = (struct lane){stream, KNEE_NO_NODE};
     return (int32_t)(*count)++;
@@ -418,19 +424,14 @@ static void add_spans(struct maker *m)
     knee_resize(m->g->alloc, lanes, 0);
 }
 
-static void sum_up(struct knee_graph *g, struct knee_graph_rank *rank,
-                   const struct knee_rank_account *account)
+static void set_window(const struct knee_graph *g, struct knee_graph_rank *rank,
+                       const struct knee_rank_account *account)
 {
-    rank->count = (int32_t)g->count - rank->first;
     rank->start_ns = knee_common_time(account, account->start_ns) - g->origin_ns;
     rank->end_ns = knee_common_time(account, account->end_ns) - g->origin_ns;
     rank->from_ns = knee_common_time(account, account->from_ns) - g->origin_ns;
     rank->to_ns = knee_common_time(account, account->to_ns) - g->origin_ns;
-    rank->to_host = rank->to_ns > rank->end_ns ? rank->root : KNEE_NO_NODE;
-    for (int32_t i = rank->first; rank->to_host != KNEE_NO_NODE && i < (int32_t)g->count; i++)
-        if (g->nodes[i].kind == KNEE_NODE_HOST && g->nodes[i].end_ns <= rank->to_ns &&
-            g->nodes[i].end_ns >= g->nodes[rank->to_host].end_ns)
-            rank->to_host = i;
+    rank->to_host = KNEE_NO_NODE;
 }
 
 bool knee_graph_add_rank(struct knee_graph *g, size_t rank, const struct knee_host_line *line)
@@ -442,6 +443,8 @@ bool knee_graph_add_rank(struct knee_graph *g, size_t rank, const struct knee_ho
     m.blocks = knee_resize(g->alloc, NULL, (events + 1) * sizeof *m.blocks);
     g->failed = g->failed || !m.span_of || !m.blocks;
     g->ranks[rank].first = (int32_t)g->count;
+    set_window(g, &g->ranks[rank], m.rank);
+    m.to_ns = g->ranks[rank].to_ns > g->ranks[rank].end_ns ? g->ranks[rank].to_ns : 0;
     if (!g->failed) {
         map_launches(&m);
         add_root(&m);
@@ -449,11 +452,12 @@ bool knee_graph_add_rank(struct knee_graph *g, size_t rank, const struct knee_ho
             add_blocks(&m);
         else
             add_unrecorded(&m);
+        add_end(&m, INT64_MAX);
         g->failed = g->failed || !measure_latency(&m);
     }
     if (!g->failed)
         add_spans(&m);
-    sum_up(g, &g->ranks[rank], m.rank);
+    g->ranks[rank].count = (int32_t)g->count - g->ranks[rank].first;
     knee_resize(g->alloc, m.span_of, 0);
     knee_resize(g->alloc, m.blocks, 0);
     return !g->failed;

@@ -257,10 +257,8 @@ static double window_of(const struct knee_graph *g, size_t r, const int64_t *end
     const struct knee_graph_rank *rank = &g->ranks[r];
     int64_t from =
         rank->from_ns <= rank->start_ns ? rank->from_ns : first + rank->from_ns - rank->start_ns;
-    if (rank->to_host != KNEE_NO_NODE) {
-        int64_t to = end_ns[rank->to_host] + rank->to_ns - g->nodes[rank->to_host].end_ns;
-        last = to > last ? to : last;
-    }
+    if (rank->to_host != KNEE_NO_NODE && end_ns[rank->to_host] > last)
+        last = end_ns[rank->to_host];
     return (double)(last - from);
 }
 

@@ -9,6 +9,7 @@
  * With one part of the job as it was and the rest even: what that part costs.
  */
 #include "base/error.h"
+#include "base/order.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "knee_replay.h"
@@ -362,12 +363,6 @@ static double run(struct analysis *a, const struct part *part)
     return sum / (double)a->step_count;
 }
 
-static int by_value(const void *left, const void *right)
-{
-    double x = *(const double *)left, y = *(const double *)right;
-    return (x > y) - (x < y);
-}
-
 /* The mean of computation, the median of communication. */
 static bool find_even(struct analysis *a)
 {
@@ -382,7 +377,7 @@ static bool find_even(struct analysis *a)
                     sum += a->steps[k].own_ns[i];
                 }
         if (count && traits[kind].wire)
-            qsort(values, count, sizeof *values, by_value);
+            qsort(values, count, sizeof *values, knee_ascending);
         a->even_ns[kind] = !count               ? NAN
                            : !traits[kind].wire ? sum / (double)count
                            : count % 2          ? values[count / 2]
@@ -519,7 +514,7 @@ const char *knee_slow_cause_name(enum knee_slow_cause cause)
         [KNEE_SLOW_NONE] = "none",
         [KNEE_SLOW_STAGE] = "stage partitioning imbalance",
         [KNEE_SLOW_SEQUENCE] = "sequence length imbalance",
-        [KNEE_SLOW_WORKER] = "slow worker",
+        [KNEE_SLOW_WORKER] = "slow rank",
         [KNEE_SLOW_WIRE] = "communication",
         [KNEE_SLOW_MIXED] = "mixed",
     };
