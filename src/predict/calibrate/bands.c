@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How sure predictions are. Residuals log(measured / predicted) of runs whose whole source was left
- * out of the fit, by class; a band holds the middle 90 of 100 of them (split conformal prediction:
- * of n residuals the ceil(0.95 (n + 1))-th smallest is the upper end). Whether such bands hold is
- * asked the same way: each source against a band from the other sources' residuals.
+ * Intervals of predicted step times. Residuals log(measured / predicted) of runs whose whole source
+ * was left out of the fit, by class; a band holds the middle 90 of 100 of them (split conformal
+ * prediction: of n residuals the ceil(0.95 (n + 1))-th smallest is the upper end). Whether such
+ * bands hold is asked the same way: each source against a band from the other sources' residuals.
  *
  * A class of few sources cannot tell how its sources differ: it borrows the residuals of all
  * classes, each divided by its own spread (what a fit without its source leaves open,
- * knee_fit_spread()), and takes them times the spread of its own runs, which no measured time goes
- * into (normalised conformal prediction).
+ * knee_fit_spread()), and multiplies them by the spread of the class's runs, which does not
+ * depend on measured times (normalised conformal prediction).
+ *
+ * Sources differ more than rows of one source do, so a band of pooled rows holds too few of a new
+ * source's. It is stretched (in the logarithm) until bands made in the same way without a source
+ * hold LEAST of the rows left out, source by source.
  */
 #include "base/order.h"
 #include "base/text.h"
+#include "job/plan.h"
 #include "job/profile.h"
 #include "predict/calibrate/calibrate.h"
 
@@ -20,11 +25,28 @@
 
 #define OUTSIDE     0.05 /* on each side */
 #define FEW_SOURCES 5
+#define LEAST       0.88 /* of rows left out */
+#define STRETCH     1.01 /* at a time */
+#define MOST        4.0
 
 enum knee_band_class knee_run_class(const struct knee_measured_run *run)
 {
+    const char *why;
+    int profile = run->platform.profile, gpu = run->platform.hw.gpu;
+    if (profile < 0)
+        return knee_band_class_of(&run->shape, KNEE_BASIS_UNNAMED);
+    enum knee_basis basis = KNEE_BASIS_ASSUMED;
+    if (!run->assumed[0] && gpu >= 0)
+        basis = knee_basis_of(profile, knee_gpu_at((size_t)gpu)->name, &why);
+    return knee_band_class_of(&run->shape, knee_plan_basis(&run->plan, &run->shape, basis));
+}
+
+enum knee_band_class knee_run_curve_class(const struct knee_measured_run *run)
+{
     bool generic = run->platform.profile == knee_profile_row("generic");
-    return knee_band_class_of(&run->shape, run->assumed[0] || generic);
+    return knee_band_class_of(&run->shape, run->platform.profile < 0    ? KNEE_BASIS_UNNAMED
+                                           : run->assumed[0] || generic ? KNEE_BASIS_ASSUMED
+                                                                        : KNEE_BASIS_KNOWN);
 }
 
 static double residual(const struct knee_run_result *r)
@@ -34,7 +56,7 @@ static double residual(const struct knee_run_result *r)
 
 static bool in_class(const struct knee_validation *v, size_t i, enum knee_band_class class)
 {
-    return !isnan(v->result[i].held_out_error) && knee_run_class(&v->runs->run[i]) == class;
+    return !isnan(v->result[i].held_out_error) && v->result[i].interval_class == (size_t) class;
 }
 
 static bool first_of_source(const struct knee_validation *v, size_t i, enum knee_band_class class)
@@ -65,10 +87,19 @@ static double spread_of(const struct knee_validation *v, enum knee_band_class cl
     return sqrt(sum / count);
 }
 
+/* A band being made. */
+struct making {
+    const struct knee_validation *v;
+    enum knee_band_class class;
+    double stretch, *room;
+};
+
 /* The band of a class from all sources but `without` (NULL: from all); false: no residuals. */
-static bool band_from(const struct knee_validation *v, enum knee_band_class class,
-                      const char *without, double *room, struct knee_run_band *out)
+static bool band_from(const struct making *m, const char *without, struct knee_run_band *out)
 {
+    const struct knee_validation *v = m->v;
+    enum knee_band_class class = m->class;
+    double *room = m->room;
     size_t n = 0;
     bool borrow = sources_of(v, class) < FEW_SOURCES;
     double unit = borrow ? spread_of(v, class) : 1;
@@ -83,8 +114,8 @@ static bool band_from(const struct knee_validation *v, enum knee_band_class clas
     knee_median(room, n); /* sorts */
     double count = (double)n, above = ceil((1 - OUTSIDE) * (count + 1));
     size_t high = (size_t)fmin(above, count) - 1;
-    out->low = exp(unit * room[n - 1 - high]);
-    out->high = exp(unit * room[high]);
+    out->low = exp(m->stretch * unit * room[n - 1 - high]);
+    out->high = exp(m->stretch * unit * room[high]);
     return true;
 }
 
@@ -95,25 +126,26 @@ static size_t held_by(const struct knee_validation *v, enum knee_band_class clas
     size_t held = 0;
     for (size_t i = 0; i < v->runs->count; i++) {
         double ratio = exp(residual(&v->result[i]));
-        bool mine = in_class(v, i, class) && strcmp(v->runs->run[i].source, source) == 0;
+        bool mine = source && in_class(v, i, class) && strcmp(v->runs->run[i].source, source) == 0;
         held += mine && ratio >= band->low && ratio <= band->high;
     }
     return held;
 }
 
-static void left_out(const struct knee_validation *v, enum knee_band_class class, double *room,
-                     struct knee_run_band *band)
+static void left_out(const struct making *m, struct knee_run_band *band)
 {
+    const struct knee_validation *v = m->v;
     size_t held = 0;
+    band->rows = band->sources = 0;
     for (size_t i = 0; i < v->runs->count; i++) {
         struct knee_run_band others = {0};
         const char *source = v->runs->run[i].source;
-        band->rows += in_class(v, i, class);
-        if (!first_of_source(v, i, class))
+        band->rows += in_class(v, i, m->class);
+        if (!first_of_source(v, i, m->class))
             continue;
         band->sources++;
-        if (band_from(v, class, source, room, &others))
-            held += held_by(v, class, source, &others);
+        if (band_from(m, source, &others))
+            held += held_by(v, m->class, source, &others);
     }
     band->covered_left_out = band->rows ? (double)held / (double)band->rows : NAN;
 }
@@ -122,9 +154,19 @@ void knee_judge_bands(struct knee_validation *v, double *room)
 {
     for (int c = 0; c < KNEE_BANDS; c++) {
         struct knee_run_band *band = &v->left_out_band[c];
+        struct making making = {v, (enum knee_band_class)c, 1, room};
         *band = (struct knee_run_band){.name = knee_bands[c].name, .low = NAN, .high = NAN};
-        band_from(v, (enum knee_band_class)c, NULL, room, band);
-        left_out(v, (enum knee_band_class)c, room, band);
+        for (; making.stretch <= MOST; making.stretch *= STRETCH) {
+            band_from(&making, NULL, band);
+            left_out(&making, band);
+            if (!(band->covered_left_out < LEAST) || band->sources < 2)
+                break;
+        }
+        if (!(band->covered_left_out < LEAST))
+            continue;
+        making.stretch = 1; /* sources have nothing in common: no stretch helps */
+        band_from(&making, NULL, band);
+        left_out(&making, band);
     }
 }
 
@@ -137,7 +179,7 @@ void knee_count_covered(struct knee_validation *v)
         for (size_t i = 0; i < v->runs->count; i++) {
             const struct knee_run_result *r = &v->result[i];
             double measured = v->runs->run[i].step_s;
-            if (isnan(r->error) || (int)knee_run_class(&v->runs->run[i]) != c)
+            if (isnan(r->error) || r->interval_class != (size_t)c)
                 continue;
             band.rows++;
             held += measured >= r->low_s && measured <= r->high_s;

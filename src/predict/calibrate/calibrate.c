@@ -64,14 +64,8 @@ void knee_fit_predict(struct knee_fit *fit)
 
 void knee_fit_release(struct knee_fit *fit)
 {
-    void **owned[] = {(void **)&fit->values,    (void **)&fit->fitted,      (void **)&fit->use,
-                      (void **)&fit->log_error, (void **)&fit->predicted_s, (void **)&fit->machine,
-                      (void **)&fit->recipe,    (void **)&fit->jacobian,    (void **)&fit->normal,
-                      (void **)&fit->kept,      (void **)&fit->open};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
-        knee_resize(fit->alloc, *owned[i], 0);
-        *owned[i] = NULL;
-    }
+    knee_resize(fit->alloc, fit->memory, 0);
+    fit->memory = NULL;
 }
 
 /* What a user's own rows can tell, and how far it may move. */
@@ -86,7 +80,7 @@ static const struct {
     {offsetof(struct knee_rates, dp_exposed), 0.5},
     {offsetof(struct knee_rates, shard_rate), 0.5},
     {offsetof(struct knee_rates, expert_gemm), 0.4},
-    {offsetof(struct knee_rates, expert_exposed), 0.5},
+    {offsetof(struct knee_rates, expert_sync_s), 0.5},
     {offsetof(struct knee_rates, gap_s), 1},
     {offsetof(struct knee_rates, step_s), 1},
 };
@@ -105,31 +99,36 @@ static size_t count_fitted(enum knee_fit_kind kind)
     return kind == KNEE_FIT_OWN ? OWN : n;
 }
 
+/* All arrays in one piece of memory. */
 static bool allocate(struct knee_fit *fit)
 {
-    size_t runs = fit->runs->count, n = fit->fitted_count;
+    size_t runs = fit->runs->count, n = fit->fitted_count, total = 0;
     const struct {
-        void **field;
+        void *field; /* the address of a pointer of any type */
         size_t size;
-    } wanted[] = {
-        {(void **)&fit->values, (knee_constants_count + OWN) * sizeof(double)},
-        {(void **)&fit->fitted, n * sizeof *fit->fitted},
-        {(void **)&fit->use, runs * sizeof(bool)},
-        {(void **)&fit->log_error, runs * sizeof(double)},
-        {(void **)&fit->predicted_s, runs * sizeof(double)},
-        {(void **)&fit->machine, runs * sizeof *fit->machine},
-        {(void **)&fit->recipe, runs * sizeof *fit->recipe},
-        {(void **)&fit->jacobian, runs * n * sizeof(double)},
-        {(void **)&fit->normal, n * (n + 1) * sizeof(double)},
-        {(void **)&fit->kept, n * sizeof(double)},
-        {(void **)&fit->open, n * (n + 1) * sizeof(double)},
+    } parts[] = {
+        {&fit->values, (knee_constants_count + OWN) * sizeof(double)},
+        {&fit->fitted, n * sizeof *fit->fitted},
+        {&fit->use, runs * sizeof(bool)},
+        {&fit->log_error, runs * sizeof(double)},
+        {&fit->predicted_s, runs * sizeof(double)},
+        {&fit->machine, runs * sizeof *fit->machine},
+        {&fit->recipe, runs * sizeof *fit->recipe},
+        {&fit->jacobian, runs * n * sizeof(double)},
+        {&fit->normal, n * (n + 1) * sizeof(double)},
+        {&fit->kept, n * sizeof(double)},
+        {&fit->open, n * (n + 1) * sizeof(double)},
     };
-    bool good = true;
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        *wanted[i].field = knee_resize(fit->alloc, NULL, wanted[i].size);
-        good = good && *wanted[i].field;
+    enum { PARTS = sizeof parts / sizeof *parts };
+    size_t at[PARTS];
+    for (size_t i = 0; i < PARTS; i++) {
+        at[i] = total;
+        total += (parts[i].size + 15) / 16 * 16;
     }
-    return good;
+    fit->memory = knee_resize(fit->alloc, NULL, total);
+    for (size_t i = 0; i < PARTS && fit->memory; i++)
+        memcpy(parts[i].field, &(char *){fit->memory + at[i]}, sizeof(char *));
+    return fit->memory;
 }
 
 static void list_fitted(struct knee_fit *fit, enum knee_fit_kind kind)

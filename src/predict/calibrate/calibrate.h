@@ -17,6 +17,7 @@ struct knee_fit_constant {
 struct knee_fit {
     const struct knee_runs *runs;
     const struct knee_alloc *alloc;
+    char *memory;   /* of all arrays */
     double *values; /* one per row of knee_constants, then one per own constant */
     struct knee_fit_constant *fitted;
     size_t fitted_count;
@@ -59,6 +60,8 @@ void knee_fit_spread(struct knee_fit *fit, double *spread);
 void knee_fit_reset(struct knee_fit *fit);
 
 enum knee_band_class knee_run_class(const struct knee_measured_run *run);
+/* The same for E(K): a ratio of two forecasts for one software, which one source can tell about. */
+enum knee_band_class knee_run_curve_class(const struct knee_measured_run *run);
 
 /* Fills left_out_band from the held-out errors; `room` has a place per run. */
 void knee_judge_bands(struct knee_validation *validation, double *room);

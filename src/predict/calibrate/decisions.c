@@ -3,7 +3,7 @@
  * Were the decisions right? Runs of one job (model, batch, precision, GPUs, software) under several
  * plans: what it costs to take the plan that is predicted to be the fastest, or to time the first
  * three of them, against the fastest that was measured; and how many pairs of plans are in the
- * right order. And memory: whether runs that ran are said to fit.
+ * right order. And memory: whether runs that ran are predicted to fit.
  */
 #include "base/text.h"
 #include "predict/calibrate/calibrate.h"
@@ -15,7 +15,7 @@
 #define APART     0.05 /* plans measured closer than this are not asked about */
 #define CLOSE     0.3  /* pairs whose ratio is asked about */
 #define NEAR      0.03 /* of the best: as good */
-#define MAY_FIT   0.1  /* probability below which a run is said not to fit */
+#define MAY_FIT   0.1  /* probability below which the answer is "does not fit" */
 #define PLANS_MAX 1000 /* of one job that are compared in pairs */
 
 static bool counts(const struct knee_validation *v, size_t i)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How sure E(K), memory and closed forms are, as bands.c does it for step times: residuals
- * log(measured / predicted) of runs that nothing was fitted to; the band holds the middle 90 of 100
- * of them, and is held against each source in turn by what the other sources say.
+ * Intervals of E(K), memory and closed forms, by the method that bands.c uses for step times:
+ * residuals log(measured / predicted) of runs that nothing was fitted to; the band holds the middle
+ * 90 of 100 of them, and is held against each source in turn by what the other sources say.
  *
  *   E(K)    one job at several counts, against its smallest; both predicted without their source.
- *           Errors grow with the doublings between the two as those of a random walk: residuals are
- *           over their root. Where something is assumed, or there are experts, the residuals are
- *           those of all curves: anything may be the case.
- *   MFU     dense runs in 16 bits against 6 P tokens / (usual share x peak): nothing is fitted.
- *   memory  by the spread that the probability of fitting has, over the runs of each source.
+ *           Errors do not grow with the doublings between the two. Where something is assumed, or
+ * there are experts, the residuals are those of all curves: anything may be the case. MFU     dense
+ * runs in 16 bits against 6 P tokens / (usual share x peak): nothing is fitted. memory  by the
+ * spread that the probability of fitting has, over the runs of each source.
  */
 #include "base/order.h"
 #include "job/job.h"
@@ -24,20 +23,19 @@ typedef double residual_of(const struct knee_validation *v, size_t i);
 
 /* ---- Residuals; NaN: the run says nothing ---- */
 
-/* Doublings between a run and its anchor, and the residual of E(K) by these step times. */
+/* Of E(K) by these step times. */
 static double curve_residual(const struct knee_validation *v, size_t i, enum knee_run_step of)
 {
     size_t anchor = v->result[i].anchor;
     if (anchor == SIZE_MAX || anchor == i)
         return NAN;
-    double doublings = log2(v->runs->run[i].plan.gpus / v->runs->run[anchor].plan.gpus);
     double measured = knee_run_efficiency(v, i, anchor, KNEE_RUN_MEASURED);
-    return log(measured / knee_run_efficiency(v, i, anchor, of)) / sqrt(doublings);
+    return log(measured / knee_run_efficiency(v, i, anchor, of));
 }
 
 static bool known(const struct knee_validation *v, size_t i)
 {
-    return knee_run_class(&v->runs->run[i]) == KNEE_BAND_KNOWN;
+    return knee_run_curve_class(&v->runs->run[i]) == KNEE_BAND_KNOWN;
 }
 
 static bool assumed(const struct knee_validation *v, size_t i)

@@ -215,7 +215,7 @@ static struct knee_machine alone(const struct knee_machine *machine)
     return out;
 }
 
-/* What is said of training: the shares there move as those alone did. */
+/* Rates in training change by the same factors as those measured alone. */
 static void keep_fitted(const struct knee_machine *machine, struct knee_products_fit *out)
 {
     for (size_t i = 0; i < knee_rates_keys.count; i++)

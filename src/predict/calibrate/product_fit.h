@@ -2,9 +2,9 @@
 /*
  * Constants of matrix products from products that were timed alone, on one's own GPU.
  *
- * Alone a GPU is quicker than in training: it is cooler, and nothing else wants its memory. What
- * large products reach alone is a constant of its own (gemm-alone), so that a GPU that is 5 %
- * slower alone than others of its name is taken to be 5 % slower in training.
+ * A GPU that runs only products is faster than in training: it is cooler, and nothing else uses its
+ * memory. The rate of large products alone is therefore a separate constant (gemm-alone). A GPU
+ * that is 5 % slower alone than others of its name is assumed to be 5 % slower in training.
  */
 #ifndef KNEE_PREDICT_CALIBRATE_PRODUCT_FIT_H
 #define KNEE_PREDICT_CALIBRATE_PRODUCT_FIT_H
@@ -16,7 +16,7 @@ struct knee_products_fit {
     size_t of[KNEE_DTYPES];  /* of them, by dtype */
     double shipped, fitted;  /* median |log(model / measured)| with either constants */
     double left_out;         /* of every second product, fitted on the others; NaN: too few */
-    double speed;            /* shipped model's time of all over the measured: above 1 quicker */
+    double speed;            /* shipped model's time of all / measured; above 1: a faster GPU */
     struct knee_rates rates; /* as in training; those that were not fitted are NaN */
     struct knee_rates shipped_rates; /* likewise, before */
     struct knee_machine machine;     /* as it is alone, with the fitted constants */

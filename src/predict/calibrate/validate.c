@@ -215,11 +215,12 @@ static void follow_point(const struct knee_validation *v, size_t i, size_t ancho
 {
     struct knee_run_result *r = &v->result[i];
     const struct knee_measured_run *run = &v->runs->run[i];
-    struct knee_sure sure =
-        knee_band_curve(knee_run_class(run), run->plan.gpus, v->runs->run[anchor].plan.gpus);
     r->anchor = anchor;
     r->measured_efficiency = efficiency(v, i, anchor, true);
     r->predicted_efficiency = efficiency(v, i, anchor, false);
+    struct knee_sure sure =
+        knee_band_curve(knee_run_curve_class(run), run->plan.gpus, v->runs->run[anchor].plan.gpus,
+                        r->predicted_efficiency);
     r->curve_error = r->predicted_efficiency / r->measured_efficiency - 1;
     r->efficiency =
         (struct knee_sure){sure.low * r->predicted_efficiency, sure.high * r->predicted_efficiency};
@@ -281,13 +282,15 @@ static void predict_run(const struct knee_measured_run *run, const struct knee_r
     struct knee_machine machine;
     struct knee_platform platform = run->platform;
     struct knee_plan_cost cost;
-    *out = (struct knee_run_result){NAN, NAN, NAN, NAN,        NAN,      NAN, NAN, NAN,
-                                    NAN, NAN, NAN, {NAN, NAN}, SIZE_MAX, NAN, NAN, {NAN, NAN}};
+    *out = (struct knee_run_result){NAN, NAN, NAN,        NAN,      NAN, NAN, NAN,        NAN, NAN,
+                                    NAN, NAN, {NAN, NAN}, SIZE_MAX, NAN, NAN, {NAN, NAN}, 0};
     if (run->skipped[0] || knee_machine_init(&platform, changes, &machine, NULL))
         return;
     out->predicted_s = knee_plan_phase_s(&run->shape, &machine, &run->plan, run->phase);
     out->error = out->predicted_s / run->step_s - 1;
-    machine.assumed = machine.assumed || run->assumed[0];
+    out->interval_class = (size_t)knee_run_class(run);
+    if (run->assumed[0] && machine.basis == KNEE_BASIS_KNOWN)
+        machine.basis = KNEE_BASIS_ASSUMED;
     knee_plan_price(&run->shape, &machine, &run->plan, &cost);
     out->low_s = out->predicted_s * cost.low_s / cost.step_s;
     out->high_s = out->predicted_s * cost.high_s / cost.step_s;
@@ -301,6 +304,19 @@ void knee_validation_release(struct knee_validation *v)
 {
     knee_resize(v->alloc, v->result, 0);
     v->result = NULL;
+}
+
+static void count_reason(struct knee_validation *v, const char *why)
+{
+    size_t i = 0;
+    while (i < v->reason_count && strcmp(v->reason[i].why, why) != 0)
+        i++;
+    if (i >= KNEE_RUN_REASONS)
+        v->reason[i = KNEE_RUN_REASONS].why = "other reasons";
+    else
+        v->reason[i].why = why;
+    v->reason[i].rows++;
+    v->reason_count = i < v->reason_count ? v->reason_count : i + 1;
 }
 
 knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates *changes,
@@ -325,6 +341,8 @@ knee_status knee_validate(const struct knee_runs *runs, const struct knee_rates 
         v->skipped += run->skipped[0] != '\0';
         v->full += run->full_config;
         v->skipped_full += run->full_config && run->skipped[0];
+        if (run->skipped[0])
+            count_reason(v, run->skipped);
     }
     summarise(v, room);
     follow_curves(v, tolerance);

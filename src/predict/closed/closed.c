@@ -8,10 +8,14 @@
  *   exposed loading  = T_load - eta min(T_comp, T_load)
  *   wait   = E[max of K] - mean of the workers' compute times
  *   T_step = T_comp + wait + max(exposed transfer, exposed loading)
+ *
+ * Where model and GPU are named, compute, exchange and what shows of it are knee plan's
+ * (forecast.c).
  */
 #include "cluster/hardware.h"
 #include "job/job.h"
 #include "knee_predict.h"
+#include "predict/closed/forecast.h"
 
 #include <math.h>
 #include <string.h>
@@ -103,20 +107,26 @@ static enum knee_binding binding_of(const struct knee_terms *terms, const struct
 static void evaluate_step(const struct knee_terms *terms, double workers, struct knee_row *row)
 {
     double share = terms->scaling == KNEE_STRONG ? 1 / workers : 1;
-    double compute_s = terms->compute_s * share;
+    struct knee_forecast_step forecast = {.compute_s = terms->compute_s * share};
+    bool own = terms->forecast.known && !terms->algorithm && terms->shard <= 1;
+    double wire = own ? NAN : wire_s(terms, workers), encode = workers > 1 ? terms->encode_s : 0;
+    if (terms->forecast.known)
+        knee_forecast_at(terms, workers, wire, &forecast);
+    wire = own ? forecast.wire_s : wire;
+    double compute_s = forecast.compute_s;
     double window_s = compute_s / terms->accumulate; /* only the last micro-step can hide */
-    double wire = wire_s(terms, workers), encode = workers > 1 ? terms->encode_s : 0;
-    double exposed = isnan(terms->hidden) ? not_hidden(wire, window_s, terms->overlap)
-                                          : (1 - terms->hidden) * wire;
+    double exposed = !isnan(terms->hidden)    ? (1 - terms->hidden) * wire
+                     : !isnan(terms->overlap) ? not_hidden(wire, window_s, terms->overlap)
+                                              : forecast.shown_s;
     double axis = workers > 1 ? terms->axis_tax * compute_s : 0; /* on the critical path */
     double transfer = (exposed + encode) / terms->local_steps + axis;
     row->load_s =
         isnan(terms->loader_rate_per_s) ? 0 : terms->batch * share / terms->loader_rate_per_s;
     row->exposed_load_s = not_hidden(row->load_s, compute_s, terms->loader_overlap);
     /* H steps between meetings: H independent deviations add up as sqrt(H), shared by H steps. */
-    double wait = 0;
+    double wait = forecast.wait_s;
     if (terms->jitter > 0)
-        wait =
+        wait +=
             compute_s * terms->jitter * knee_expected_maximum(workers) / sqrt(terms->local_steps);
     double starved = fmax(0, row->exposed_load_s - transfer);
 
@@ -168,6 +178,8 @@ void knee_terms_settle(struct knee_terms *terms)
 {
     bool strong = terms->scaling == KNEE_STRONG, known = !isnan(terms->batch);
     struct knee_row one;
+    if (terms->forecast.known)
+        terms->forecast.machine.cluster = terms->cluster;
     evaluate_step(terms, 1, &one);
     terms->one_worker_step_s = one.step.wall_s;
     terms->most_workers =
@@ -206,6 +218,10 @@ void knee_terms_init(const struct knee_job *job, struct knee_terms *terms)
         .min_steps = job->min_steps,
     };
     knee_hardware_cluster(&job->hw, &terms->cluster);
-    memcpy(terms->stall_s, job->stall_s, sizeof terms->stall_s);
+    if (job->forecast && knee_forecast_init(job, &terms->forecast)) {
+        const struct knee_forecast *f = &terms->forecast;
+        terms->compute_s = f->example_s * batch + f->end_s;
+        terms->bytes = f->bytes / job->compress;
+    }
     knee_terms_settle(terms);
 }

@@ -203,6 +203,8 @@ static const struct variable *find_variable(const char *name, struct knee_err *e
     struct knee_nearest nearest = {.wanted = name};
     if (strcmp(name, "compression") == 0)
         name = "compress";
+    if (strcmp(name, "gpus") == 0)
+        name = "workers";
     for (size_t i = 0; i < VARIABLES; i++) {
         if (knee_same_name(variables[i].name, name))
             return &variables[i];
@@ -213,7 +215,7 @@ static const struct variable *find_variable(const char *name, struct knee_err *e
         knee_hint(err, "did you mean '%s'?", nearest.name);
     else
         knee_hint(err, "bandwidth, latency, local-batch, overlap, hidden, compress, local-steps, "
-                       "loader-rate or workers");
+                       "loader-rate or gpus");
     return NULL;
 }
 
@@ -257,8 +259,8 @@ static knee_status find_workers(const struct knee_job *job, double *workers, str
     *workers = !isnan(job->at) ? job->at : one;
     if (count == 1 || !isnan(job->at))
         return KNEE_OK;
-    knee_fail(err, KNEE_USAGE, "--solve", "it is not clear at which worker count");
-    knee_hint(err, "add --workers with one count, for example --workers 64");
+    knee_fail(err, KNEE_USAGE, "--solve", "the GPU count is missing");
+    knee_hint(err, "add one count, for example --gpus 64");
     return KNEE_USAGE;
 }
 

@@ -7,17 +7,21 @@
  *       and a reduce-scatter with sequence parallelism, and backward one more gather for the
  *       weight gradients); what is exposed of it is a constant of the software
  *   cp  keys and values travel once round the ring forward, twice backward
- *   ep  two exchanges of routed tokens each way, over the ranks that share the experts
+ *   ep  two exchanges of routed tokens each way, over the ranks that share the experts: out with
+ *       dispatch_bytes a value, back with 2, each after its ranks have met (expert-sync). With
+ *       overlap_ep they run beside another micro-batch's compute, which they slow by the processors
+ *       they take: what shows is longer(compute, wire) - compute
  */
 #include "predict/plan/block.h"
 
 #include "predict/plan/op_time.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { FORWARD, BACKWARD };
 enum { TP, CP = KNEE_PART_CP - KNEE_PART_TP, EP = KNEE_PART_EP - KNEE_PART_TP };
-#define CP_STEP_S 30e-6 /* start and merge of one piece of ring attention */
+#define CP_STEP_S 30e-6 /* launches of one piece of ring attention, and of its merge */
 
 /* All-gather or reduce-scatter of `bytes`, the whole buffer. */
 static double gather_s(const struct knee_machine *machine, struct knee_group group, double bytes)
@@ -53,14 +57,19 @@ static void sum_ops(const struct knee_split *split, const struct knee_machine *m
     }
 }
 
+/* Graphs of layers leave out the experts' products, whose sizes change from step to step; a graph
+ * that has more of the kernels than this is of the whole step. */
+#define LAYER_GRAPH 0.9
+
 /* Launches overlap with the GPU's work and with what shows of communication, which is launched like
  * it; only the longer of the two counts, and gaps remain. */
 static void add_host(const struct knee_machine *machine, const struct knee_plan *plan,
-                     double launch_s, struct knee_pass pass[2])
+                     double launch_s, double experts_s, struct knee_pass pass[2])
 {
     const struct knee_rates *rates = &machine->rates;
     double kept = 1 - plan->graphs; /* a graph is launched once for many kernels */
-    double each = kept * (launch_s + (plan->tp > 1 ? rates->tp_launch_s : 0));
+    double each = kept * (launch_s + (plan->tp > 1 ? rates->tp_launch_s : 0)) +
+                  (plan->graphs > LAYER_GRAPH ? kept : 1) * experts_s;
     double idle =
         kept * rates->gap_s + (plan->tp > machine->node_size ? plan->tp * rates->tp_hop_s : 0);
     for (int b = FORWARD; b <= BACKWARD; b++) {
@@ -117,7 +126,7 @@ static void add_cp(const struct knee_split *split, const struct knee_machine *ma
     double bytes = 2 * split->tokens * plan->cp * wide;
     double ring = gather_s(machine, (struct knee_group){plan->cp, plan->tp, false}, bytes);
     double shown = plan->cp_gather > 0 ? 1 : machine->rates.cp_exposed;
-    double steps = plan->cp_gather > 0 ? 0 : (plan->cp - 1) * CP_STEP_S;
+    double steps = plan->cp_gather > 0 ? 0 : (1 - plan->graphs) * (plan->cp - 1) * CP_STEP_S;
     double full = 1 - knee_shape_linear(shape); /* states that the others pass on are small */
     ring *= full;
     steps *= full;
@@ -158,17 +167,29 @@ struct knee_dispatch knee_dispatch_of(const struct knee_split *split,
     return between_s > within_s ? between : within;
 }
 
+/* What shows of an exchange that runs beside another micro-batch's pass through the layer. */
+static double beside_s(const struct knee_machine *machine, const struct knee_pass *pass,
+                       double exchange)
+{
+    double compute = pass->gemm + pass->attention + pass->memory;
+    double slowed = compute + machine->rates.expert_slowdown * fmin(compute, exchange);
+    return knee_longer(slowed, exchange) - compute;
+}
+
 static void add_ep(const struct knee_split *split, const struct knee_machine *machine,
                    const struct knee_plan *plan, struct knee_pass pass[2])
 {
     double h = split->shape->hidden, routed = knee_split_routed(split) * plan->imbalance;
     struct knee_dispatch way = knee_dispatch_of(split, machine, plan);
-    double wire =
-        2 * knee_collective_s(&machine->cluster, KNEE_OP_ALL_TO_ALL, way.ranks, way.bytes, NULL);
+    const struct knee_cluster *cluster = &machine->cluster;
+    double out = way.bytes * plan->dispatch_bytes / 2;
+    double wire = knee_collective_s(cluster, KNEE_OP_ALL_TO_ALL, way.ranks, out, NULL) +
+                  knee_collective_s(cluster, KNEE_OP_ALL_TO_ALL, way.ranks, way.bytes, NULL);
     if (plan->etp > 1)
         wire += 2 * gather_s(machine, (struct knee_group){plan->etp, 1, false}, 2 * routed * h);
+    double meet = plan->ep > 1 ? 2 * machine->rates.expert_sync_s : 0;
     for (int b = FORWARD; b <= BACKWARD; b++) {
-        pass[b].ep = machine->rates.expert_exposed * wire;
+        pass[b].ep = plan->overlap_ep > 0 ? beside_s(machine, &pass[b], wire + meet) : wire + meet;
         pass[b].wire[EP] = wire;
     }
 }
@@ -181,14 +202,6 @@ static void finish(struct knee_pass pass[2])
     }
 }
 
-static void scale(struct knee_pass *pass, double factor)
-{
-    double *fields[] = {&pass->gemm, &pass->attention, &pass->memory, &pass->host,
-                        &pass->tp,   &pass->cp,        &pass->ep};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        *fields[i] *= factor;
-}
-
 static void add_experts(const struct knee_split *split, const struct knee_machine *machine,
                         const struct knee_plan *plan, struct knee_block *block)
 {
@@ -199,9 +212,7 @@ static void add_experts(const struct knee_split *split, const struct knee_machin
     add_tp(split, machine, plan, 1, pass);
     add_cp(split, machine, plan, pass);
     add_ep(split, machine, plan, pass);
-    add_host(machine, plan, rates->moe_launch_s + local * rates->expert_launch_s, pass);
-    for (int b = FORWARD; b <= BACKWARD && plan->drop_tokens <= 0; b++)
-        scale(&pass[b], rates->dropless);
+    add_host(machine, plan, rates->moe_launch_s, local * rates->expert_launch_s, pass);
     finish(pass);
 }
 
@@ -219,14 +230,50 @@ static void add_ends(const struct knee_split *split, const struct knee_machine *
     block->embedding_tp_s = reduce_s(machine, plan, (struct knee_group){plan->tp, 1, false}, bytes);
 }
 
-/* Seconds of forward work done again before the backward pass of a layer. */
-static void add_recompute(const struct knee_split *split, struct knee_block *block)
+/* Which operations a module names, and how much of each. */
+static const struct {
+    const char *name;
+    unsigned module;
+    double share;
+} module_ops[] = {
+    {"norms and residuals", KNEE_MODULE_NORM, 0.5}, /* the norms; residuals are kept */
+    {"activation", KNEE_MODULE_ACTIVATION, 1},
+    {"query", KNEE_MODULE_LATENT, 1},
+    {"key-value up", KNEE_MODULE_LATENT, 1},
+    {"rotation", KNEE_MODULE_LATENT, 1},
+    {"scores", KNEE_MODULE_ATTENTION, 1},
+    {"feed-forward", KNEE_MODULE_MLP, 1},
+    {"experts", KNEE_MODULE_EXPERTS, 1},
+    {"permutation", KNEE_MODULE_EXPERTS, 1},
+};
+
+/* Forward work of the modules that are computed twice. */
+static double modules_s(const struct knee_split *split, const struct knee_machine *machine,
+                        enum knee_operations_of what, const struct knee_pass *forward)
 {
+    struct knee_operation ops[KNEE_OPERATIONS_MAX];
+    size_t count = knee_ops_timed(split, machine, what, ops);
+    double sum = split->modules & KNEE_MODULE_EXPERTS ? forward->ep : 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof module_ops / sizeof *module_ops; k++)
+            if (!ops[i].backward && (split->modules & module_ops[k].module) &&
+                strcmp(ops[i].name, module_ops[k].name) == 0)
+                sum += module_ops[k].share * ops[i].seconds;
+    return sum;
+}
+
+/* Seconds of forward work done again before the backward pass of a layer. */
+static void add_recompute(const struct knee_split *split, const struct knee_machine *machine,
+                          struct knee_block *block)
+{
+    static const enum knee_operations_of what[] = {KNEE_OPERATIONS_DENSE, KNEE_OPERATIONS_EXPERT};
     for (int kind = 0; kind < 2; kind++) {
         const struct knee_pass *forward = &block->layer[kind][FORWARD];
         double *again = block->recompute_s[kind];
         again[KNEE_KEEP] = 0;
-        again[KNEE_SELECTIVE] = split->fused ? 0.5 * forward->memory : forward->attention;
+        if (forward->total > 0)
+            again[KNEE_SELECTIVE] = split->modules ? modules_s(split, machine, what[kind], forward)
+                                                   : forward->attention;
         again[KNEE_BY_OP] = split->rates->recompute_op * forward->total;
         again[KNEE_FULL] = forward->total;
     }
@@ -241,13 +288,13 @@ void knee_block_init(const struct knee_shape *shape, const struct knee_machine *
         sum_ops(&split, machine, KNEE_OPERATIONS_DENSE, block.layer[0]);
         add_tp(&split, machine, plan, 1 + knee_shape_fed(shape), block.layer[0]);
         add_cp(&split, machine, plan, block.layer[0]);
-        add_host(machine, plan, machine->rates.launch_s, block.layer[0]);
+        add_host(machine, plan, machine->rates.launch_s, 0, block.layer[0]);
         finish(block.layer[0]);
     }
     if (shape->experts > 1)
         add_experts(&split, machine, plan, &block);
     add_ends(&split, machine, plan, &block);
-    add_recompute(&split, &block);
+    add_recompute(&split, machine, &block);
     knee_footprint_of(&split, &block.footprint);
     knee_shape_flops(shape, &block.flops);
     *out = block;

@@ -10,8 +10,9 @@ static double moe_share(const struct knee_shape *shape)
 
 double knee_shard_wire_s(const struct knee_block *block, const struct knee_shape *shape,
                          const struct knee_machine *machine, const struct knee_plan *plan,
-                         enum knee_op op, double bytes_per_param, struct knee_prices *prices)
+                         enum knee_op op, struct knee_prices *prices)
 {
+    double bytes_per_param = op == KNEE_OP_REDUCE_SCATTER ? plan->gradient_bytes : 2;
     const struct knee_footprint *f = &block->footprint;
     double share = moe_share(shape);
     double common = f->common[0] + share * (f->common[1] - f->common[0]);
@@ -30,6 +31,19 @@ double knee_shard_wire_s(const struct knee_block *block, const struct knee_shape
     return wire > 0 ? wire / machine->rates.shard_rate + machine->rates.shard_latency_s : 0;
 }
 
+#define MEGATRON_LEAST 40e6 /* parameters of a bucket; distributed_data_parallel.py */
+
+double knee_bucket_calls(const struct knee_machine *machine, const struct knee_plan *plan,
+                         double params)
+{
+    const struct knee_rates *r = &machine->rates;
+    if (r->bucket_per_rank <= 0)
+        return fmax(1, plan->gradient_bytes * params / plan->compress / r->bucket_bytes);
+    if (plan->pp > 1)
+        return plan->vp;
+    return fmax(1, params / fmax(MEGATRON_LEAST, r->bucket_per_rank * plan->dp * plan->cp));
+}
+
 /* `bytes` in buckets. */
 static double in_buckets_s(const struct knee_price *price, double bytes, double calls)
 {
@@ -42,7 +56,7 @@ static void add_reduction(const struct knee_machine *machine, const struct knee_
 {
     const struct knee_cluster *cluster = &machine->cluster;
     double sent = plan->gradient_bytes * params / plan->compress;
-    double calls = fmax(1, sent / machine->rates.bucket_bytes), out_s, back_s;
+    double calls = knee_bucket_calls(machine, plan, params), out_s, back_s;
     if (group.size <= 1)
         return;
     if (plan->shard == KNEE_REPLICATE) { /* one all-reduce is out and back */
@@ -79,4 +93,33 @@ struct knee_gradient_exchange knee_exchange_of(const struct knee_block *block,
     if (experts > 0 && plan->shard != KNEE_ZERO3)
         add_reduction(machine, plan, experts, copies, prices, &sum);
     return sum;
+}
+
+struct knee_gradient_exchange knee_copies_exchange(const struct knee_machine *machine,
+                                                   const struct knee_plan *plan, double common,
+                                                   double experts)
+{
+    struct knee_prices prices = {0};
+    struct knee_gradient_exchange sum = {0, 0};
+    struct knee_group all = {plan->dp, 1, false};
+    add_reduction(machine, plan, common, all, &prices, &sum);
+    if (experts > 0)
+        add_reduction(machine, plan, experts, all, &prices, &sum);
+    return sum;
+}
+
+#define BACKWARD_WINDOW 0.7 /* of a micro-batch's time: gradients hide behind its backward pass */
+
+double knee_exchange_shown_s(const struct knee_rates *rates, const struct knee_plan *plan,
+                             const struct knee_gradient_exchange *wire, double pass_s)
+{
+    double times = knee_plan_reductions(plan), out = times * wire->out_s, all = out + wire->back_s;
+    if (plan->overlap_dp <= 0)
+        return all;
+    double backward = BACKWARD_WINDOW * pass_s, forward = pass_s - backward, left;
+    if (plan->shard == KNEE_REPLICATE)
+        left = all - backward;
+    else
+        left = fmax(0, out - times * backward) + fmax(0, wire->back_s - forward);
+    return fmax(rates->dp_exposed * all, left);
 }

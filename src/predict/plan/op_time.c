@@ -58,7 +58,8 @@ static double product_s(const struct knee_split *split, const struct knee_machin
     double share = reach.share * r->gemm * k / (k + reach.depth) * waves / (waves + reach.waves);
     if (op->weights)
         share *= r->weight_gradient;
-    double compute = 2 * m * n * k / (share * machine->peak_flops[op->dtype] * machine->clock);
+    double rate = share * machine->peak_flops[op->dtype] * machine->clock * r->clock;
+    double compute = 2 * m * n * k / rate;
     double memory = op->bytes / (r->gemm_memory * machine->memory_bytes_per_s);
     double once = knee_longer(compute, memory) + r->gemm_start_s;
     return op->grouped ? op->count * once / r->expert_gemm : op->count * once;
@@ -70,9 +71,14 @@ static double flash_s(const struct knee_split *split, const struct knee_machine 
     const struct knee_rates *r = split->rates;
     double length = op->n * split->context_share;
     double share = (op->backward ? r->flash_backward : r->flash_forward) * r->flash;
+    if (r->portable_attention > 0)
+        share *= r->flash_portable;
+    if (split->fp8_attention)
+        share *= r->flash_8bit;
     share *= length / (length + r->flash_length) * (op->k <= 64 ? r->flash_small_head : 1);
     double start = FLASH_START_S * (op->backward ? ATTENTION_LAUNCHES : 1);
-    return op->flops / (share * machine->peak_flops[KNEE_16BIT] * machine->clock) + start;
+    double rate = share * machine->peak_flops[KNEE_16BIT] * machine->clock * r->clock;
+    return op->flops / rate + start;
 }
 
 static double streamed_s(const struct knee_split *split, const struct knee_machine *machine,

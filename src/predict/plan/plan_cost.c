@@ -8,7 +8,8 @@
  *                           zero-bubble  1F1B's less the weight gradients on its path and those
  *                                        that fill it
  *   gathers (zero3)         per layer and pass; hidden behind compute, which they slow, except
- *                           a share that always shows
+ *                           a share that always shows. Under a pipeline once per step: what
+ *                           was gathered for the first micro-batch is kept for the others
  *   gradients               after the last micro-batch; hidden behind a backward pass except a
  *                           share that always shows; new parameters behind a forward pass
  *   optimizer               bytes of its states over the memory rate
@@ -21,10 +22,11 @@
 #include "predict/plan/gradient_exchange.h"
 #include "predict/plan/op_time.h"
 
+#include "knee_predict.h"
+
 #include <math.h>
 
 #define OPTIMIZER_BYTES 30.0 /* per parameter: read gradient, weights, moments; write back */
-#define BACKWARD_WINDOW 0.7  /* of a micro-batch's time: gradients hide behind its backward pass */
 #define HOST_BYTES      28.0 /* per parameter that an optimizer on the host reads and writes */
 
 static const char *const names[KNEE_PARTS] = {
@@ -78,6 +80,7 @@ static double mixed(const struct price *p, double dense, double moe)
 struct layer_time {
     double part[KNEE_PARTS];
     double total, wire[KNEE_WIRES];
+    double first_gather; /* what shows of the one gather under a pipeline */
 };
 
 /* Gathering a layer's parameters beside `compute` seconds of work: what shows of it. */
@@ -95,10 +98,17 @@ static void add_gathers(const struct price *p, double forward, double backward,
 {
     if (p->plan->shard != KNEE_ZERO3 || p->plan->shard_size <= 1)
         return;
-    double gather = knee_shard_wire_s(p->block, p->shape, p->machine, p->plan, KNEE_OP_ALL_GATHER,
-                                      2, p->prices);
+    double gather =
+        knee_shard_wire_s(p->block, p->shape, p->machine, p->plan, KNEE_OP_ALL_GATHER, p->prices);
     double scatter = knee_shard_wire_s(p->block, p->shape, p->machine, p->plan,
-                                       KNEE_OP_REDUCE_SCATTER, p->plan->gradient_bytes, p->prices);
+                                       KNEE_OP_REDUCE_SCATTER, p->prices);
+    if (knee_plan_gathers_once(p->plan)) {
+        t->first_gather = gather_shown(p, forward, gather);
+        double once = t->first_gather + gather_shown(p, backward, scatter);
+        t->part[KNEE_PART_SHARD] = once / p->micro_batches;
+        t->wire[KNEE_PART_SHARD - KNEE_PART_TP] = (gather + scatter) / p->micro_batches;
+        return;
+    }
     t->part[KNEE_PART_SHARD] =
         gather_shown(p, forward, gather) + gather_shown(p, backward, gather + scatter);
     t->wire[KNEE_PART_SHARD - KNEE_PART_TP] = 2 * gather + scatter;
@@ -208,7 +218,16 @@ struct knee_stages knee_block_stages(const struct knee_block *block, const struc
     return knee_plan_stages(shape->layers, plan->pp, plan->vp);
 }
 
-static struct pipeline pipeline_of(const struct price *p, double layer_s)
+/* Where parameters are gathered once, the first micro-batch waits for gathers on every stage on its
+ * way. */
+static double first_gathers_s(const struct price *p, double layers, double gather_s)
+{
+    if (!knee_plan_gathers_once(p->plan))
+        return 0;
+    return (p->shape->layers - layers) / p->plan->vp * gather_s;
+}
+
+static struct pipeline pipeline_of(const struct price *p, double layer_s, double gather_s)
 {
     const struct knee_plan *plan = p->plan;
     const struct knee_block *block = p->block;
@@ -238,27 +257,11 @@ static struct pipeline pipeline_of(const struct price *p, double layer_s)
         pipe.bubble = (pp - 1) / plan->vp * total / pp;
     else if (plan->schedule == KNEE_ZERO_BUBBLE)
         pipe.bubble *= zero_bubble_share(p, layer_s);
+    pipe.bubble += first_gathers_s(p, pipe.layers, gather_s);
     return pipe;
 }
 
 /* ---- After the last micro-batch ---- */
-
-/* What shows of the exchange. Gradients hide behind backward passes, what comes back of a sharded
- * optimizer behind a forward pass. */
-static double exchange_shown(const struct price *p, const struct knee_gradient_exchange *wire,
-                             double pass_s)
-{
-    double out = knee_plan_reductions(p->plan) * wire->out_s, all = out + wire->back_s;
-    if (p->plan->overlap_dp <= 0)
-        return all;
-    double backward = BACKWARD_WINDOW * pass_s, forward = pass_s - backward, left;
-    if (p->plan->shard == KNEE_REPLICATE)
-        left = all - backward;
-    else
-        left = fmax(0, out - knee_plan_reductions(p->plan) * backward) +
-               fmax(0, wire->back_s - forward);
-    return fmax(p->rates->dp_exposed * all, left);
-}
 
 /* Parameters whose optimizer states this rank has: experts have fewer copies to share them. */
 static double own_params(const struct price *p)
@@ -307,14 +310,16 @@ static void add_ends(const struct price *p, const struct pipeline *pipe)
     double *part = p->cost->part_s;
     struct knee_gradient_exchange wire =
         knee_exchange_of(p->block, p->shape, p->machine, p->plan, p->prices);
-    part[KNEE_PART_DP] += exchange_shown(p, &wire, pipe->busy / p->micro_batches);
+    part[KNEE_PART_DP] +=
+        knee_exchange_shown_s(p->rates, p->plan, &wire, pipe->busy / p->micro_batches);
     part[KNEE_PART_OPTIMIZER] += p->plan->offload == KNEE_OFFLOAD_OPTIMIZER ? 0 : optimizer_s(p);
     part[KNEE_PART_OFFLOAD] += offload_s(p);
     part[KNEE_PART_HOST] += p->rates->step_s;
     p->cost->wire_s[KNEE_PART_DP - KNEE_PART_TP] +=
         knee_plan_reductions(p->plan) * wire.out_s + wire.back_s;
     double jitter = p->rates->jitter + p->plan->jitter;
-    part[KNEE_PART_JITTER] += jitter * sqrt(2 * log(p->plan->gpus)) * (pipe->busy + pipe->bubble);
+    part[KNEE_PART_JITTER] +=
+        jitter * knee_expected_maximum(p->plan->gpus) * (pipe->busy + pipe->bubble);
     if (!isnan(p->plan->loader_rate_per_s)) {
         double load = p->plan->global_batch / p->plan->gpus / p->plan->loader_rate_per_s;
         part[KNEE_PART_LOADER] += fmax(0, load - pipe->busy - pipe->bubble);
@@ -329,8 +334,8 @@ static void finish(const struct price *p)
         cost->step_s += cost->part_s[part];
     for (int w = 0; w < KNEE_WIRES; w++)
         cost->comm_s += cost->wire_s[w];
-    struct knee_sure sure =
-        knee_band_step(knee_band_class_of(p->shape, p->machine->assumed), cost->step_s);
+    enum knee_basis basis = knee_plan_basis(p->plan, p->shape, p->machine->basis);
+    struct knee_sure sure = knee_band_step(knee_band_class_of(p->shape, basis), cost->step_s);
     cost->low_s = sure.low;
     cost->high_s = sure.high;
     double tokens = p->plan->global_batch * p->shape->seq;
@@ -376,7 +381,7 @@ void knee_block_price(const struct knee_block *block, const struct knee_shape *s
     p.cost = &cost;
     knee_stage_trained(&block->footprint, shape, plan, &p.common, &p.experts);
     struct layer_time layer = layer_time(&p);
-    struct pipeline pipe = pipeline_of(&p, layer.total);
+    struct pipeline pipe = pipeline_of(&p, layer.total, layer.first_gather);
     add_layers(&p, &layer, &pipe);
     add_ends(&p, &pipe);
     knee_memory_of(&block->footprint, shape, machine, plan, &cost.memory);
@@ -456,4 +461,9 @@ void knee_plan_step(const struct knee_plan_cost *cost, struct knee_step *out)
     for (int part = 0; part < KNEE_PARTS; part++)
         step.label_s[labels[part]] += cost->part_s[part];
     *out = step;
+}
+
+double knee_plan_simulated_s(const struct knee_plan_cost *cost)
+{
+    return cost->step_s - cost->part_s[KNEE_PART_JITTER] - cost->part_s[KNEE_PART_LOADER];
 }

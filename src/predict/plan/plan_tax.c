@@ -4,6 +4,7 @@
 #include "base/keys.h"
 #include "base/number.h"
 #include "job/models.h"
+#include "knee_timeline.h"
 
 #include <math.h>
 

@@ -8,6 +8,8 @@
  *   - a plan that does not fit: its memory is computed first;
  *   - a piece whose bound (knee_block_bound_s) is no better than the slowest plan kept and than
  *     what the front already has at the least memory that any plan of the model can take.
+ * An unusual feature must gain more than knee can tell plans apart by (search->oddity); what is
+ * compared is the step with that handicap, which is never below the step itself, so bounds hold.
  * Ties are broken by memory and then by the plan itself, so that the order in which pieces are
  * searched and merged does not matter.
  */
@@ -138,9 +140,29 @@ static int compare_plans(const struct knee_plan *a, const struct knee_plan *b)
     return 0;
 }
 
-static bool better(const struct knee_found *a, const struct knee_found *b)
+#define LONG_SEQUENCE 32768
+#define MANY_PIECES   8
+
+int knee_plan_oddities(const struct knee_plan *plan, const struct knee_shape *shape,
+                       const struct knee_machine *machine)
 {
-    int order = compare(a->cost.step_s, b->cost.step_s);
+    bool shards = plan->shard >= KNEE_ZERO2 && plan->shard_size * plan->tp > machine->node_size;
+    return (plan->offload == KNEE_OFFLOAD_OPTIMIZER) + (plan->schedule == KNEE_ZERO_BUBBLE) +
+           (plan->cp > 1 && shape->seq < LONG_SEQUENCE) + (plan->vp > MANY_PIECES) + shards;
+}
+
+static double handicapped_s(const struct knee_search *s, const struct knee_found *found)
+{
+    if (s->oddity <= 0 || !isfinite(found->cost.step_s))
+        return found->cost.step_s;
+    int odd = knee_plan_oddities(&found->plan, s->shape, s->machine);
+    return found->cost.step_s * (1 + s->oddity * odd);
+}
+
+static bool better(const struct knee_search *s, const struct knee_found *a,
+                   const struct knee_found *b)
+{
+    int order = compare(handicapped_s(s, a), handicapped_s(s, b));
     if (order == 0)
         order = compare(a->cost.memory.total, b->cost.memory.total);
     if (order == 0)
@@ -157,31 +179,34 @@ static bool related(const struct knee_plan *a, const struct knee_plan *b)
 /* ---- Keeping the best ---- */
 
 /* Keeps the list sorted, one plan of each kin. */
-static void keep_best(const struct knee_found *found, size_t top, struct knee_search_result *r)
+static void keep_best(const struct knee_search *s, const struct knee_found *found,
+                      struct knee_search_result *r)
 {
+    size_t top = s->top;
     size_t same = 0;
     while (same < r->count && !related(&r->best[same].plan, &found->plan))
         same++;
-    if (same < r->count && !better(found, &r->best[same]))
+    if (same < r->count && !better(s, found, &r->best[same]))
         return;
     size_t at = same < r->count ? same : r->count < top ? r->count : r->count - 1;
-    if (same == r->count && r->count == top && !better(found, &r->best[at]))
+    if (same == r->count && r->count == top && !better(s, found, &r->best[at]))
         return;
     if (at == r->count)
         r->count++;
-    while (at > 0 && better(found, &r->best[at - 1])) {
+    while (at > 0 && better(s, found, &r->best[at - 1])) {
         r->best[at] = r->best[at - 1];
         at--;
     }
     r->best[at] = *found;
 }
 
-static void keep_front(const struct knee_found *found, struct knee_search_result *r)
+static void keep_front(const struct knee_search *s, const struct knee_found *found,
+                       struct knee_search_result *r)
 {
     double share = found->cost.memory.total / found->cost.memory.capacity;
     int first = (int)fmax(0, ceil(share * KNEE_FRONT - 1e-9) - 1);
     for (int i = first; i < KNEE_FRONT; i++)
-        if (better(found, &r->front[i]))
+        if (better(s, found, &r->front[i]))
             r->front[i] = *found;
 }
 
@@ -211,9 +236,10 @@ void knee_search_merge(const struct knee_search *search, const struct knee_searc
                        struct knee_search_result *into)
 {
     for (size_t i = 0; i < other->count; i++)
-        keep_best(&other->best[i], search->top, into);
+        keep_best(search, &other->best[i], into);
     for (int i = 0; i < KNEE_FRONT; i++)
-        if (isfinite(other->front[i].cost.step_s) && better(&other->front[i], &into->front[i]))
+        if (isfinite(other->front[i].cost.step_s) &&
+            better(search, &other->front[i], &into->front[i]))
             into->front[i] = other->front[i];
     if (other->nearest_valid)
         keep_nearest(&other->nearest, into);
@@ -230,6 +256,7 @@ struct piece {
     struct knee_block block;
     struct knee_prices prices;
     struct knee_search_result *result;
+    double limit; /* bytes that a plan may take */
 };
 
 static void try_plan(struct piece *p, const struct knee_plan *plan)
@@ -240,7 +267,7 @@ static void try_plan(struct piece *p, const struct knee_plan *plan)
     struct knee_found found = {.plan = *plan};
     p->result->plans++;
     knee_memory_of(&p->block.footprint, s->shape, s->machine, plan, &found.cost.memory);
-    if (found.cost.memory.total > found.cost.memory.capacity) {
+    if (found.cost.memory.total > p->limit) {
         p->result->too_large++;
         if (!p->result->nearest_valid || lacking(&found) <= lacking(&p->result->nearest)) {
             knee_block_price(&p->block, s->shape, s->machine, plan, &p->prices, &found.cost);
@@ -250,8 +277,8 @@ static void try_plan(struct piece *p, const struct knee_plan *plan)
     }
     knee_block_price(&p->block, s->shape, s->machine, plan, &p->prices, &found.cost);
     p->result->priced++;
-    keep_best(&found, s->top, p->result);
-    keep_front(&found, p->result);
+    keep_best(s, &found, p->result);
+    keep_front(s, &found, p->result);
 }
 
 /* A choice that is fixed, or each of `count`. */
@@ -319,7 +346,15 @@ static void try_schedules(struct piece *p, struct knee_plan *plan)
     }
 }
 
-/* Pieces of layers per stage: any number that leaves all pieces alike. */
+/* Layers lacking until all pieces are alike are at most one for each stage, so that the last stage,
+ * which has the head, is the short one. */
+static bool nearly_even(double layers, double pp, double pieces)
+{
+    double whole = ceil(layers / pieces) * pieces;
+    return whole - layers <= pp || fmod(layers + 2, pieces) == 0;
+}
+
+/* Pieces of layers per stage: any number that leaves all pieces alike, or nearly. */
 static void try_stages(struct piece *p, struct knee_plan *plan)
 {
     const struct knee_plan *fixed = p->search->fixed;
@@ -327,9 +362,7 @@ static void try_stages(struct piece *p, struct knee_plan *plan)
     double most = plan->pp > 1 ? (shape->layers + 2) / plan->pp : 1;
     double from = isnan(fixed->vp) ? 1 : fixed->vp, to = isnan(fixed->vp) ? most : fixed->vp;
     for (double vp = from; vp <= to; vp++) {
-        bool even =
-            fmod(shape->layers, plan->pp * vp) == 0 || fmod(shape->layers + 2, plan->pp * vp) == 0;
-        if (vp > 1 && !even && isnan(fixed->vp))
+        if (vp > 1 && isnan(fixed->vp) && !nearly_even(shape->layers, plan->pp, plan->pp * vp))
             continue;
         plan->vp = vp;
         plan->schedule = KNEE_1F1B;
@@ -370,8 +403,8 @@ static bool cannot_win(const struct piece *p, const struct knee_plan *plan)
     if (s->brute || r->count < s->top)
         return false;
     double bound = knee_block_bound_s(&p->block, s->shape, s->machine, plan);
-    return bound > r->best[r->count - 1].cost.step_s &&
-           bound > r->front[least_front(s, plan)].cost.step_s;
+    return bound > handicapped_s(s, &r->best[r->count - 1]) &&
+           bound > handicapped_s(s, &r->front[least_front(s, plan)]);
 }
 
 /* What the search does not vary. */
@@ -381,13 +414,23 @@ static struct knee_plan begin_plan(const struct knee_search *search)
     struct {
         double *field, value;
     } usual[] = {
-        {&plan.prefetch, 1},    {&plan.cp_gather, 0},
-        {&plan.overlap_tp, 1},  {&plan.overlap_dp, 1},
-        {&plan.overlap_pp, 1},  {&plan.imbalance, 1},
-        {&plan.drop_tokens, 0}, {&plan.dedup, search->machine->rates.expert_dedup},
-        {&plan.compress, 1},    {&plan.local_steps, 1},
-        {&plan.jitter, 0},      {&plan.gradient_bytes, search->machine->rates.gradient_bytes},
-        {&plan.graphs, 0},      {&plan.recompute_share, 1},
+        {&plan.prefetch, 1},
+        {&plan.cp_gather, 0},
+        {&plan.overlap_tp, 1},
+        {&plan.overlap_dp, 1},
+        {&plan.overlap_pp, 1},
+        {&plan.imbalance, 1},
+        {&plan.overlap_ep, 0},
+        {&plan.dispatch_bytes, 2},
+        {&plan.fp8_attention, 0},
+        {&plan.drop_tokens, 0},
+        {&plan.dedup, search->machine->rates.expert_dedup},
+        {&plan.compress, 1},
+        {&plan.local_steps, 1},
+        {&plan.jitter, 0},
+        {&plan.gradient_bytes, search->machine->rates.gradient_bytes},
+        {&plan.graphs, 0},
+        {&plan.recompute_share, 1},
     };
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (isnan(*usual[i].field))
@@ -402,6 +445,11 @@ void knee_search_run(const struct knee_search *search, size_t from, size_t to,
 {
     struct axes axes;
     struct piece piece = {.search = search, .result = result};
+    const struct knee_machine *machine = search->machine;
+    piece.limit = search->memory_risk > 0
+                      ? knee_memory_limit(machine->memory_bytes, machine->rates.memory_spread,
+                                          search->memory_risk)
+                      : machine->memory_bytes;
     list_axes(search, &axes);
     size_t count = piece_count(&axes);
     for (size_t i = from; i < to && i < count; i++) {

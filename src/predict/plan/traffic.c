@@ -64,7 +64,11 @@ static void add_experts(struct list *l, const struct knee_split *split)
     if (l->moe <= 0)
         return;
     struct knee_dispatch way = knee_dispatch_of(split, l->machine, p);
-    add(l, KNEE_PART_EP, KNEE_OP_ALL_TO_ALL, way.ranks, way.bytes, calls);
+    bool alike = p->dispatch_bytes == 2;
+    if (!alike)
+        add(l, KNEE_PART_EP, KNEE_OP_ALL_TO_ALL, way.ranks, way.bytes * p->dispatch_bytes / 2,
+            calls / 2);
+    add(l, KNEE_PART_EP, KNEE_OP_ALL_TO_ALL, way.ranks, way.bytes, alike ? calls : calls / 2);
     add(l, KNEE_PART_EP, KNEE_OP_ALL_GATHER, (struct knee_group){p->etp, 1, false},
         2 * knee_split_routed(split) * p->imbalance * h, calls);
 }
@@ -81,12 +85,15 @@ static void add_shards(struct list *l)
     struct knee_group experts = {size, p->ep * p->etp, false};
     if (p->shard != KNEE_ZERO3)
         return;
-    add(l, KNEE_PART_SHARD, KNEE_OP_ALL_GATHER, group, 2 * common, 2 * l->passes);
-    add(l, KNEE_PART_SHARD, KNEE_OP_REDUCE_SCATTER, group, p->gradient_bytes * trained, l->passes);
+    bool once = knee_plan_gathers_once(p);
+    double passes = once ? l->passes / knee_plan_micro_batches(p) : l->passes;
+    double gathers = once ? passes : 2 * passes;
+    add(l, KNEE_PART_SHARD, KNEE_OP_ALL_GATHER, group, 2 * common, gathers);
+    add(l, KNEE_PART_SHARD, KNEE_OP_REDUCE_SCATTER, group, p->gradient_bytes * trained, passes);
     if (expert > 0) {
-        add(l, KNEE_PART_SHARD, KNEE_OP_ALL_GATHER, experts, 2 * expert, 2 * l->passes);
+        add(l, KNEE_PART_SHARD, KNEE_OP_ALL_GATHER, experts, 2 * expert, gathers);
         add(l, KNEE_PART_SHARD, KNEE_OP_REDUCE_SCATTER, experts,
-            p->gradient_bytes * trained_experts, l->passes);
+            p->gradient_bytes * trained_experts, passes);
     }
 }
 
@@ -94,7 +101,7 @@ static void add_reduction(struct list *l, double params, struct knee_group group
 {
     const struct knee_plan *p = l->plan;
     double sent = p->gradient_bytes * params / p->compress;
-    double calls = fmax(1, sent / l->machine->rates.bucket_bytes), once = calls / p->local_steps;
+    double calls = knee_bucket_calls(l->machine, p, params), once = calls / p->local_steps;
     if (p->shard == KNEE_REPLICATE) {
         add(l, KNEE_PART_DP, KNEE_OP_ALL_REDUCE, group, sent / calls, once);
         return;

@@ -3,7 +3,7 @@
  * The curve of one job over worker counts. A step is a sum of terms with coefficients that are not
  * negative (knee_scale.h lists them), plus what the terms do not explain: a part that neighbouring
  * counts share (a slow base row, another software on the larger runs), falling off with the
- * distance in doublings, and noise of its own. With few counts and more terms than counts the
+ * distance in doublings, and its own noise. With few counts and more terms than counts the
  * answer is a matter of what is likely beforehand: coefficients are drawn towards none, at four
  * strengths; noise and shared part have a few sizes each; every combination is weighed by how
  * likely it makes the measured steps (Gaussian processes with a linear part: Rasmussen and Williams
@@ -78,7 +78,7 @@ static void place_init(const struct knee_scale_fit *fit, double workers, double 
     out->x[KNEE_SCALE_BANDWIDTH] = (workers - 1) / workers;
     out->x[KNEE_SCALE_LATENCY] = out->doublings;
     out->x[KNEE_SCALE_HOPS] = (workers - 1) / fit->points[fit->count - 1].workers;
-    out->x[KNEE_SCALE_STRAGGLER] = work * sqrt(2 * log(workers));
+    out->x[KNEE_SCALE_STRAGGLER] = work * knee_expected_maximum(workers);
     out->x[KNEE_SCALE_MICRO] = work * out->doublings;
 }
 
@@ -168,8 +168,8 @@ static bool solve(struct solved *s, const struct place *places, size_t count)
 }
 
 /* Combination number `which`. `least` is the smallest work of a worker that was measured, `begun`
- * how much of an exchange begins within the counts measured: all but 1 / K of it from one worker
- * on, next to nothing from eight on, where it cannot be told from what is fixed. */
+ * how much of an exchange begins within the counts measured: all but 1 / K of it from one GPU
+ * on, almost nothing from eight on, where it looks like a fixed cost. */
 static void begin(struct solved *s, size_t which, double least, double begun)
 {
     double strength = strengths[which % COUNT(strengths)];
@@ -284,7 +284,7 @@ static double unit_seconds(const struct knee_scale_point *p)
 }
 
 /* Least squares of the relative errors over one subset; false: there is no answer, or a negative
- * one. Terms that are left out get a row of their own that says nothing. */
+ * one. Each term left out gets a row that fixes it at zero. */
 static bool law_fit(const struct knee_scale_fit *fit, unsigned subset, double *coefficient)
 {
     struct knee_matrix m = {.size = LAW_TERMS};
@@ -393,7 +393,7 @@ static knee_status gather(const struct knee_scale_point *points, size_t count,
         if (seen)
             continue;
         if (fit->count == KNEE_SCALE_POINTS) {
-            knee_fail(err, KNEE_USAGE, "", "more than %d worker counts", KNEE_SCALE_POINTS);
+            knee_fail(err, KNEE_USAGE, "", "more than %d GPU counts", KNEE_SCALE_POINTS);
             knee_hint(err, "leave some out");
             return KNEE_USAGE;
         }
@@ -513,13 +513,15 @@ static struct answer go_on(const struct knee_scale_fit *fit, double workers, dou
 double knee_scale_most_workers(const struct knee_scale_fit *fit, double batch)
 {
     double shared = 1; /* workers of one unit of the batch */
+    bool known = false;
     if (fit->kind_assumed || isnan(batch))
         return INFINITY;
     for (size_t i = 0; i < fit->count; i++) {
         const struct knee_scale_point *p = &fit->points[i];
+        known = known || p->replica >= 1;
         shared = fmax(shared, fmax(p->workers / p->batch, p->replica >= 1 ? p->replica : 1));
     }
-    return floor(batch * shared + 1e-9);
+    return known ? floor(batch * shared + 1e-9) : INFINITY;
 }
 
 static double batch_at(const struct knee_scale_fit *fit, double workers)
@@ -534,7 +536,7 @@ static double batch_at(const struct knee_scale_fit *fit, double workers)
 
 #define BACKWARD  (2.0 / 3) /* of compute, behind which gradients can travel */
 #define EXPLAINED 0.05      /* of a step that the parts of two counts may leave unexplained */
-#define GROWTH    0.02      /* of an exchange from one count to the next that is no noise */
+#define GROWTH    0.02      /* growth of an exchange between two counts that is above the noise */
 
 /* An exchange over K: its wire goes on as (K - 1) / K, its hops as K - 1. Two counts tell them
  * apart: comm / (1 - 1 / K) is a straight line in K. One count is taken for wire alone. */
@@ -608,17 +610,16 @@ knee_status knee_scale_predict(const struct knee_scale_fit *fit, double workers,
     struct place at;
     struct answer a;
     if (fit->count < 2 || fit->kind == KNEE_SCALE_UNKNOWN) {
-        knee_fail(err, KNEE_USAGE, "", "a forecast needs two worker counts");
-        knee_hint(err, "add a run at half as many workers, or twice");
+        knee_fail(err, KNEE_USAGE, "", "a forecast needs two GPU counts");
+        knee_hint(err, "add a run with half or twice as many GPUs");
         return KNEE_USAGE;
     }
     if (!(workers >= 1 && workers <= KNEE_WORKERS_MAX))
-        return knee_fail(err, KNEE_USAGE, "", "no worker count: %g", workers);
+        return knee_fail(err, KNEE_USAGE, "", "not a GPU count: %g", workers);
     double units = isnan(batch) ? batch_at(fit, workers) : batch;
     if (workers > knee_scale_most_workers(fit, units)) {
         knee_fail(err, KNEE_USAGE, "",
-                  "%g workers on a batch of %g: less than one for each copy of the model", workers,
-                  units);
+                  "a batch of %g has less than one sequence for each copy of the model", units);
         knee_hint(err, "ask for at most %g, or give a larger batch",
                   knee_scale_most_workers(fit, units));
         return KNEE_USAGE;

@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "cluster/hardware.h"
 #include "knee_scale.h"
+#include "predict/plan/published_runs.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,12 +19,12 @@ static double share(const struct knee_plan_cost *cost, enum knee_part part)
 static void lacks(struct knee_scale_model *out, const char *what)
 {
     size_t used = strlen(out->missing);
-    knee_format(out->missing + used, sizeof out->missing - used, "%s%s", used ? "; " : "", what);
+    knee_format(out->missing + used, sizeof out->missing - used, "%s%s", used ? ", " : "add ",
+                what);
 }
 
 void knee_scale_model(const struct knee_shape *given_shape, const struct knee_plan *given_plan,
-                      const struct knee_platform *given_platform, double workers, double batch,
-                      double measured_s, struct knee_scale_model *out)
+                      const struct knee_platform *given_platform, struct knee_scale_row *row)
 {
     static const enum knee_part wires[] = {KNEE_PART_TP, KNEE_PART_CP, KNEE_PART_EP,
                                            KNEE_PART_PP, KNEE_PART_DP, KNEE_PART_SHARD};
@@ -33,22 +34,23 @@ void knee_scale_model(const struct knee_shape *given_shape, const struct knee_pl
     struct knee_machine machine;
     struct knee_plan_cost cost;
     struct knee_err err = {0};
+    struct knee_scale_model *out = &row->model;
     memset(out, 0, sizeof *out);
     out->step_s = out->low_s = out->high_s = out->mfu_full = out->mfu_causal = NAN;
     out->comm_share = out->bubble_share = out->host_share = NAN;
-    plan.gpus = workers;
-    if (!isnan(batch)) {
-        plan.global_batch = batch;
+    plan.gpus = row->workers;
+    if (!isnan(row->batch)) {
+        plan.global_batch = row->batch;
         plan.global_tokens = NAN;
     }
     if (shape.model < 0 && !(shape.layers > 0 && shape.hidden > 0))
-        lacks(out, "the model: --model, or --layers and --hidden");
+        lacks(out, "--model (or --layers and --hidden)");
     if (!knee_hardware_gpu(&platform.hw))
-        lacks(out, "the GPU: --gpu");
+        lacks(out, "--gpu");
     if (isnan(plan.global_batch) && isnan(plan.global_tokens))
-        lacks(out, "the batch: --global-batch");
-    if (isnan(workers))
-        lacks(out, "the worker count: COUNT=FILE");
+        lacks(out, "--global-batch");
+    if (isnan(row->workers))
+        lacks(out, "the GPU count (COUNT=FILE)");
     if (out->missing[0])
         return;
     if (knee_shape_complete(&shape, &err) || knee_machine_init(&platform, NULL, &machine, &err) ||
@@ -58,8 +60,8 @@ void knee_scale_model(const struct knee_shape *given_shape, const struct knee_pl
         return;
     }
     knee_plan_price(&shape, &machine, &plan, &cost);
-    out->mfu_full = cost.mfu_full * cost.step_s / measured_s;
-    out->mfu_causal = cost.mfu_causal * cost.step_s / measured_s;
+    out->mfu_full = cost.mfu_full * cost.step_s / row->step_s;
+    out->mfu_causal = cost.mfu_causal * cost.step_s / row->step_s;
     out->step_s = cost.step_s;
     out->low_s = cost.low_s;
     out->high_s = cost.high_s;
@@ -69,4 +71,6 @@ void knee_scale_model(const struct knee_shape *given_shape, const struct knee_pl
     out->bubble_share = share(&cost, KNEE_PART_BUBBLE);
     out->host_share = share(&cost, KNEE_PART_HOST);
     out->binding = knee_plan_binding(&cost);
+    double token_s = plan.gpus / cost.tokens_per_s * row->step_s / cost.step_s;
+    out->alike_count = knee_alike_find(&shape, &platform, &plan, token_s, out->alike);
 }

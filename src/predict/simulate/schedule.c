@@ -6,7 +6,7 @@
  *   1F1B         pp - 1 - s forwards, then one forward, one backward, then the backwards left
  *   GPipe        all forwards, all backwards
  *   interleaved  the same over pieces, in groups of pp micro-batches (Narayanan et al. 2021);
- * larger groups where fewer than pp would be left over, which stages would wait for for ever
+ * larger groups where fewer than pp would be left over, which would deadlock the stages
  *   zero-bubble  1F1B, weight gradients apart: stage s puts off those of s micro-batches at most
  * and does them in what would be gaps (Qi et al. 2023, ZB-H1)
  *
@@ -17,6 +17,7 @@
  * meet for the norm of the gradients, the host takes its time, and the optimizer ends the step.
  */
 #include "base/error.h"
+#include "base/list.h"
 #include "base/text.h"
 #include "job/plan.h"
 #include "predict/plan/gradient_exchange.h"
@@ -49,26 +50,18 @@ struct maker {
 
 /* ---- Tasks and edges ---- */
 
-static bool room(struct knee_tasks *t, void **data, size_t count, size_t *capacity, size_t size)
+static bool room(struct knee_tasks *t, void *rows, size_t count, size_t *capacity, size_t size)
 {
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? 2 * *capacity : 4096;
-    void *more = count < KNEE_TASKS_MAX ? knee_resize(t->alloc, *data, wanted * size) : NULL;
-    if (!more) {
-        t->failed = true;
-        return false;
-    }
-    *data = more;
-    *capacity = wanted;
-    return true;
+    bool good = count < KNEE_TASKS_MAX && knee_room(t->alloc, rows, capacity, count + 1, size);
+    t->failed = t->failed || !good;
+    return good;
 }
 
 static int32_t add_task(struct maker *m, int32_t stage, enum knee_stream stream,
                         enum knee_task_kind kind, const char *name, double seconds)
 {
     struct knee_tasks *t = m->tasks;
-    if (t->failed || !room(t, (void **)&t->task, t->count, &t->capacity, sizeof *t->task))
+    if (t->failed || !room(t, &t->task, t->count, &t->capacity, sizeof *t->task))
         return NONE;
     t->task[t->count] = (struct knee_task){
         .work_ns = rint(NS * seconds),
@@ -90,7 +83,7 @@ static void after(struct maker *m, int32_t task, int32_t before)
 {
     struct knee_tasks *t = m->tasks;
     if (task == NONE || before == NONE || t->failed ||
-        !room(t, (void **)&t->edge, t->edge_count, &t->edge_capacity, sizeof *t->edge))
+        !room(t, &t->edge, t->edge_count, &t->edge_capacity, sizeof *t->edge))
         return;
     t->edge[t->edge_count] = (struct knee_edge){.to = task, .next = t->task[before].next_edge};
     t->task[before].next_edge = (int32_t)t->edge_count++;
@@ -283,7 +276,8 @@ static int32_t add_parameters(struct maker *m, int32_t stage)
 static void add_forward_layer(struct maker *m, int32_t stage, int32_t layer, bool first)
 {
     const struct knee_pass *pass = pass_of(m, layer, 0);
-    int32_t gather = add_gather(m, stage), before = m->last_compute[stage];
+    bool gathers = first || !knee_plan_gathers_once(m->plan);
+    int32_t gather = gathers ? add_gather(m, stage) : NONE, before = m->last_compute[stage];
     int32_t parameters = first ? add_parameters(m, stage) : NONE;
     add_host(m, stage, pass->host + knee_pass_wait_s(m->machine, m->plan, 0, pass->total));
     int32_t row = add_compute(m, stage, "forward layer", work_of(pass));
@@ -291,7 +285,8 @@ static void add_forward_layer(struct maker *m, int32_t stage, int32_t layer, boo
     after(m, row, parameters);
     add_hidden_comm(m, stage, pass, before);
     add_inner_comm(m, stage, pass);
-    add_shown_shard(m, stage, m->seconds_gather);
+    if (gathers)
+        add_shown_shard(m, stage, m->seconds_gather);
     note_layer(m, stage);
 }
 
@@ -322,11 +317,13 @@ static void add_weights(struct maker *m, int32_t stage, int32_t micro_batch, int
     m->weights[(size_t)stage * (size_t)m->micro_batches + (size_t)micro_batch] = row;
 }
 
-static void add_backward_layer(struct maker *m, int32_t stage, int32_t layer, int32_t micro_batch)
+static void add_backward_layer(struct maker *m, int32_t stage, int32_t layer, int32_t micro_batch,
+                               bool last)
 {
     const struct knee_pass *pass = pass_of(m, layer, 1);
     double work = work_of(pass), later = put_off_s(m, pass);
-    int32_t gather = add_gather(m, stage);
+    bool once = knee_plan_gathers_once(m->plan);
+    int32_t gather = once ? NONE : add_gather(m, stage);
     int32_t again = add_recompute(m, stage, layer);
     int32_t before = m->last_compute[stage];
     add_host(m, stage, pass->host + knee_pass_wait_s(m->machine, m->plan, 1, pass->total));
@@ -335,10 +332,10 @@ static void add_backward_layer(struct maker *m, int32_t stage, int32_t layer, in
     add_hidden_comm(m, stage, pass, before);
     add_weights(m, stage, micro_batch, row, later);
     add_inner_comm(m, stage, pass);
-    if (sharded(m)) {
+    if (sharded(m) && (last || !once)) {
         struct wire wire = shard_wire(m, KNEE_OP_REDUCE_SCATTER);
         wire.stream = KNEE_STREAM_DP; /* gathers do not queue behind it */
-        add_shown_shard(m, stage, m->seconds_gather + m->seconds_scatter);
+        add_shown_shard(m, stage, (once ? 0 : m->seconds_gather) + m->seconds_scatter);
         after(m, add_comm(m, stage, &wire, m->seconds_scatter), m->last_compute[stage]);
     }
     note_layer(m, stage);
@@ -468,7 +465,7 @@ static void add_unit(struct maker *m, const struct unit *unit)
         if (ends)
             add_compute(m, unit->stage, "head backward", m->block.head_s[1]);
         for (int32_t i = count; i-- > 0;) {
-            add_backward_layer(m, unit->stage, first + i, unit->micro_batch);
+            add_backward_layer(m, unit->stage, first + i, unit->micro_batch, unit->last);
             bucket = add_bucket(m, unit);
         }
     }
@@ -698,9 +695,9 @@ static void price_exchange(struct maker *m)
     if (!sharded(m))
         return;
     m->seconds_gather =
-        knee_shard_wire_s(&m->block, m->shape, m->machine, p, KNEE_OP_ALL_GATHER, 2, &prices);
-    m->seconds_scatter = knee_shard_wire_s(&m->block, m->shape, m->machine, p,
-                                           KNEE_OP_REDUCE_SCATTER, p->gradient_bytes, &prices);
+        knee_shard_wire_s(&m->block, m->shape, m->machine, p, KNEE_OP_ALL_GATHER, &prices);
+    m->seconds_scatter =
+        knee_shard_wire_s(&m->block, m->shape, m->machine, p, KNEE_OP_REDUCE_SCATTER, &prices);
 }
 
 knee_status knee_tasks_init(struct knee_tasks *out, const struct knee_shape *shape,

@@ -35,16 +35,16 @@ static int64_t rank_of(const struct writer *w, int32_t stage)
     return (int64_t)stage * (int64_t)(w->plan->gpus / w->plan->pp);
 }
 
-static void write_span(struct writer *w, int32_t stage, int32_t stream, const char *name,
-                       int64_t start_ns, int64_t end_ns, int64_t launch_ns, bool copy,
-                       const struct knee_call_facts *facts)
+static void write_span(struct writer *w, int32_t stage, const char *name, int64_t launch_ns,
+                       struct knee_gpu_work span)
 {
-    if (end_ns <= start_ns)
+    if (span.end_ns <= span.start_ns)
         return;
-    uint64_t correlation = ++w->correlation;
-    knee_builder_launch(w->builder, launch_ns, launch_ns, stage, correlation);
-    knee_builder_span(w->builder, rank_of(w, stage), start_ns, end_ns, name_of(w, name), stream,
-                      correlation, copy, facts);
+    span.device = rank_of(w, stage);
+    span.name = name_of(w, name);
+    span.correlation = ++w->correlation;
+    knee_builder_launch(w->builder, launch_ns, launch_ns, stage, span.correlation);
+    knee_builder_span(w->builder, &span);
 }
 
 /* Sender and receiver of one message call it by the same number; what all stages wait for has one
@@ -73,24 +73,30 @@ static void write_receive(struct writer *w, const struct knee_task *sent,
 {
     const struct knee_task *to = &w->tasks->task[sent->received_by];
     int64_t start = free_ns < sent->start_ns ? free_ns : sent->start_ns;
-    write_span(w, to->stage, KNEE_STREAM_PP, sent->name, start, sent->end_ns, start, false, facts);
+    write_span(
+        w, to->stage, sent->name, start,
+        (struct knee_gpu_work){
+            .start_ns = start, .end_ns = sent->end_ns, .stream = KNEE_STREAM_PP, .facts = facts});
 }
 
 static void write_task(struct writer *w, const struct knee_task *task, bool host_bound,
                        int64_t step_ns)
 {
     int64_t launch = host_bound ? task->start_ns : step_ns;
-    if (task->kind != KNEE_TASK_COMM) {
-        if (task->kind != KNEE_TASK_HOST)
-            write_span(w, task->stage, task->stream, task->name, task->start_ns, task->end_ns,
-                       launch, task->kind == KNEE_TASK_COPY, NULL);
+    struct knee_gpu_work span = {.start_ns = task->start_ns,
+                                 .end_ns = task->end_ns,
+                                 .stream = task->stream,
+                                 .copy = task->kind == KNEE_TASK_COPY};
+    if (task->kind == KNEE_TASK_HOST)
         return;
+    struct knee_call_facts facts;
+    if (task->kind == KNEE_TASK_COMM) {
+        facts = facts_of(w, task);
+        span.facts = &facts;
+        if (task->called_after >= 0)
+            span.start_ns = launch = w->tasks->task[task->called_after].end_ns;
     }
-    struct knee_call_facts facts = facts_of(w, task);
-    bool waited = task->called_after >= 0;
-    int64_t start = waited ? w->tasks->task[task->called_after].end_ns : task->start_ns;
-    write_span(w, task->stage, task->stream, task->name, start, task->end_ns,
-               waited ? start : launch, false, &facts);
+    write_span(w, task->stage, task->name, launch, span);
 }
 
 /* Tasks of one stage and stream are in the order they ran; `free_ns` is when the compute stream
@@ -147,20 +153,15 @@ static knee_status write_trace(const struct knee_tasks *tasks, const struct knee
     knee_status status = good ? knee_builder_finish(w.builder, trace, err)
                               : knee_fail(err, KNEE_SYSTEM, "", "out of memory for the timeline");
     knee_builder_free(w.builder);
+    if (!status &&
+        trace->step_count == 0) /* longer than KNEE_LONGEST_NS: the builder left it out */
+        return knee_fail(err, KNEE_USAGE, "", "the step takes more than 115 days: not simulated");
     return status;
-}
-
-static double closed_of(const struct knee_shape *shape, const struct knee_machine *machine,
-                        const struct knee_plan *plan)
-{
-    struct knee_plan_cost cost;
-    knee_plan_price(shape, machine, plan, &cost);
-    return cost.step_s - cost.part_s[KNEE_PART_JITTER] - cost.part_s[KNEE_PART_LOADER];
 }
 
 knee_status knee_simulate(const struct knee_shape *shape, const struct knee_machine *machine,
                           const struct knee_plan *plan, const struct knee_alloc *alloc,
-                          struct knee_trace *out, double *closed_s, struct knee_err *err)
+                          struct knee_trace *out, struct knee_err *err)
 {
     struct knee_tasks tasks;
     struct knee_trace trace = {.format = "simulated", .rank = -1, .alloc = alloc};
@@ -178,8 +179,6 @@ knee_status knee_simulate(const struct knee_shape *shape, const struct knee_mach
         knee_trace_release(&trace);
         return status;
     }
-    if (closed_s)
-        *closed_s = closed_of(shape, machine, plan);
     *out = trace;
     return KNEE_OK;
 }
