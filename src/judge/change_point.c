@@ -5,7 +5,8 @@
  * change lies where |U_k| is largest, K, and chance makes such a K with a probability of about
  * 2 exp(-6 K^2 / (n^3 + n^2)). Ranks place it only roughly where one side is longer than the other;
  * so it is moved to where distances from the two medians are least. What follows a change is
- * searched again: the newest one is wanted.
+ * searched again: the newest one is wanted. A ramp is one change: what follows a change, in the
+ * same direction and less than half as large, belongs to it.
  */
 #include "judge/change_point.h"
 
@@ -86,17 +87,31 @@ static size_t sharpen(const double *values, size_t n, double before, double afte
     return best;
 }
 
-/* Searches values[from ..); true: there is one, at least as large as it has to be. */
-static bool search(const double *values, size_t from, size_t count, double least,
-                   struct placed *sorted, double *ranks, struct knee_change *out)
+struct series {
+    const double *values;
+    size_t count;
+    struct placed *sorted; /* [count], scratch, as are */
+    double *ranks;
+};
+
+static bool same_change(const struct knee_change *first, const struct knee_change *next)
 {
-    struct knee_change change = clearest(values + from, count - from, sorted, ranks);
+    double jump = first->after - first->before, more = next->after - next->before;
+    return first->found && jump * more > 0 && fabs(jump) > 2 * fabs(more);
+}
+
+/* Searches values[from ..); true: there is one, at least as large as it has to be. */
+static bool search(const struct series *s, size_t from, double least, struct knee_change *out)
+{
+    const double *values = s->values;
+    size_t count = s->count;
+    struct knee_change change = clearest(values + from, count - from, s->sorted, s->ranks);
     if (!change.found || change.chance > CHANCE)
         return false;
     for (int round = 0; round < 2; round++) {
         size_t at = from + change.at;
-        change.before = median_of(values + from, at - from, ranks);
-        change.after = median_of(values + at, count - at, ranks);
+        change.before = median_of(values + from, at - from, s->ranks);
+        change.after = median_of(values + at, count - at, s->ranks);
         change.at = sharpen(values + from, count - from, change.before, change.after);
     }
     change.at += from;
@@ -113,10 +128,18 @@ knee_status knee_change_point(const double *values, size_t count, double least,
     struct knee_change newest = {0};
     struct placed *sorted = knee_resize(alloc, NULL, (count + 1) * sizeof *sorted);
     double *ranks = knee_resize(alloc, NULL, (count + 1) * sizeof *ranks);
+    struct series series = {values, count, sorted, ranks};
     bool good = sorted && ranks;
-    for (size_t from = 0; good && count - from >= 2 * (size_t)FEWEST; from = newest.at)
-        if (!search(values, from, count, least, sorted, ranks, &newest))
+    for (size_t from = 0; good && count - from >= 2 * (size_t)FEWEST;) {
+        struct knee_change next;
+        if (!search(&series, from, least, &next))
             break;
+        from = next.at;
+        if (same_change(&newest, &next))
+            newest.after = next.after;
+        else
+            newest = next;
+    }
     knee_resize(alloc, sorted, 0);
     knee_resize(alloc, ranks, 0);
     if (!good)

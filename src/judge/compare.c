@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "judge/judge.h"
+#include "timeline/account.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -23,7 +24,8 @@ struct names {
 /* Open addressing; `capacity` is a power of two and never full. */
 static struct knee_mover *slot_of(struct names *names, const char *name)
 {
-    size_t at = knee_hash(name, strlen(name)) & (names->capacity - 1);
+    size_t at =
+        knee_keyed(knee_hash_key_for(names->list), name, strlen(name)) & (names->capacity - 1);
     while (names->list[at].name && strcmp(names->list[at].name, name) != 0)
         at = (at + 1) & (names->capacity - 1);
     return &names->list[at];
@@ -47,7 +49,7 @@ static void grow(struct names *names)
     *names = larger;
 }
 
-/* Adds an account's time per step and rank, name by name. */
+/* Adds an account's time per step and rank, name by name: work of complete steps only. */
 static void add_account(struct names *names, const struct knee_account *account, double steps,
                         bool after)
 {
@@ -57,6 +59,8 @@ static void add_account(struct names *names, const struct knee_account *account,
         for (size_t i = 0; i < rank->source->span_count && !names->failed; i++) {
             const struct knee_span *span = &rank->source->spans[i];
             const char *name = rank->trace->names[span->name];
+            if (!knee_in_complete_step(account, r, span->start_ns))
+                continue;
             if (names->count * 2 >= names->capacity)
                 grow(names);
             if (names->failed)
@@ -104,22 +108,35 @@ static double held_s(const struct knee_account *account, const struct knee_diagn
     return held / d->steps;
 }
 
+/* The share of all calls that is in complete steps. */
+static double complete_share(const struct knee_account *account)
+{
+    size_t inside = 0, all = 0;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_rank *rank = account->ranks[r].source;
+        for (size_t i = 0; i < rank->call_count; i++)
+            inside += knee_in_complete_step(account, r, rank->spans[rank->calls[i].span].start_ns);
+        all += rank->call_count;
+    }
+    return inside ? (double)inside / (double)all : 1;
+}
+
 /* Bytes that a rank's collectives move in a step, and its kernels. */
-static double traffic(const struct knee_account *account, const struct knee_diagnosis *d)
+double knee_step_traffic(const struct knee_account *account, const struct knee_diagnosis *d)
 {
     double bytes = 0;
     for (size_t i = 0; i < account->collective_count; i++)
         if (account->collectives[i].bytes > 0)
             bytes += (double)account->collectives[i].bytes * (double)account->collectives[i].calls;
-    return bytes / d->steps / (double)account->rank_count;
+    return bytes * complete_share(account) / d->steps / (double)account->rank_count;
 }
 
-static double kernels(const struct knee_account *account, const struct knee_diagnosis *d)
+static double kernels(const struct knee_diagnosis *d)
 {
     double sum = 0;
-    for (size_t r = 0; r < account->rank_count; r++)
-        sum += (double)account->ranks[r].kernels;
-    return sum / d->steps / (double)account->rank_count;
+    for (int k = 0; k < KNEE_KERNEL_KINDS; k++)
+        sum += d->works[k].count;
+    return sum;
 }
 
 /* ---- Collectives ---- */
@@ -140,7 +157,7 @@ static const char *main_dtype(const struct knee_account *account)
     return found;
 }
 
-/* The row of this kind, made when it is new; NULL: there is no room. */
+/* The row of this kind, created if it is new; NULL if the list is full. */
 static struct knee_collective_mover *kind_of(struct knee_collective_mover *list, size_t *count,
                                              const struct knee_collective_account *c)
 {
@@ -162,10 +179,11 @@ static struct knee_collective_mover *kind_of(struct knee_collective_mover *list,
 static void add_collectives(struct knee_collective_mover *list, size_t *count,
                             const struct knee_account *account, double steps, bool after)
 {
+    double scale = complete_share(account) / (steps * (double)account->rank_count);
     for (size_t i = 0; i < account->collective_count; i++) {
         const struct knee_collective_account *c = &account->collectives[i];
         struct knee_collective_mover *m = kind_of(list, count, c);
-        double calls = (double)c->calls / (steps * (double)account->rank_count);
+        double calls = (double)c->calls * scale;
         if (!m)
             continue;
         *(after ? &m->after_s : &m->before_s) += c->duration_s * calls;
@@ -183,16 +201,15 @@ static int more_change_first(const void *left, const void *right)
     return (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
-static bool compare_collectives(const struct knee_account *before, double before_steps,
-                                const struct knee_account *after, double after_steps,
+static bool compare_collectives(struct knee_judged_run before, struct knee_judged_run after,
                                 const struct knee_alloc *alloc, struct knee_comparison *out)
 {
     struct knee_collective_mover *list = knee_resize(alloc, NULL, KINDS * sizeof *list);
     size_t count = 0;
     if (!list)
         return false;
-    add_collectives(list, &count, before, before_steps, false);
-    add_collectives(list, &count, after, after_steps, true);
+    add_collectives(list, &count, before.account, before.diagnosis->steps, false);
+    add_collectives(list, &count, after.account, after.diagnosis->steps, true);
     if (count > 1)
         qsort(list, count, sizeof *list, more_change_first);
     out->collective_count = count < KNEE_MOVERS ? count : KNEE_MOVERS;
@@ -219,8 +236,9 @@ static unsigned differences(const struct knee_account *before, const struct knee
     return (dtype ? KNEE_DIFFER_DTYPE : 0u) | (steps ? KNEE_DIFFER_STEPS : 0u) |
            (world ? KNEE_DIFFER_WORLD : 0u) |
            (*gpus[0] && *gpus[1] && strcmp(gpus[0], gpus[1]) != 0 ? KNEE_DIFFER_GPU : 0u) |
-           (differ(traffic(before, b), traffic(after, a)) ? KNEE_DIFFER_TRAFFIC : 0u) |
-           (differ(kernels(before, b), kernels(after, a)) ? KNEE_DIFFER_KERNELS : 0u);
+           (differ(knee_step_traffic(before, b), knee_step_traffic(after, a)) ? KNEE_DIFFER_TRAFFIC
+                                                                              : 0u) |
+           (differ(kernels(b), kernels(a)) ? KNEE_DIFFER_KERNELS : 0u);
 }
 
 static void weigh_change(const struct knee_account *before, const struct knee_diagnosis *b,
@@ -238,9 +256,13 @@ static void weigh_change(const struct knee_account *before, const struct knee_di
     c->differs = differences(before, b, after, a);
     c->late_s = held_s(after, a) - held_s(before, b);
     c->late_makes_it = change != 0 && c->late_s / change >= 0.5;
+    const struct knee_account *late = c->late_s > 0 ? after : before;
+    if (c->late_makes_it && late->straggler_count)
+        c->late_excess_s =
+            1e-9 * (double)late->stragglers[0].excess_ns / (c->late_s > 0 ? a->steps : b->steps);
 }
 
-/* The label that goes the way of the step. */
+/* The label that goes the way of the step most. */
 static void find_label(struct knee_comparison *c)
 {
     double most = -1, way = c->change < 0 ? -1 : 1;
@@ -251,13 +273,36 @@ static void find_label(struct knee_comparison *c)
             c->label = (enum knee_label)label;
         }
     }
-    c->share =
-        c->change != 0 ? (c->after.label_s[c->label] - c->before.label_s[c->label]) / c->change : 0;
 }
 
-static void find_largest(const struct knee_account *account, const struct knee_diagnosis *d,
-                         struct knee_comparison *c)
+/* Label by label. Shares are of all that moved, so that they sum to 1 whatever the signs. */
+static void list_parts(struct knee_comparison *c)
 {
+    double moved = 0;
+    for (int label = 0; label < KNEE_LABELS; label++)
+        moved += fabs(c->after.label_s[label] - c->before.label_s[label]);
+    for (int label = 0; label < KNEE_LABELS; label++) {
+        double before = c->before.label_s[label], after = c->after.label_s[label];
+        c->parts[label] =
+            (struct knee_part_change){.name = knee_label_name((enum knee_label)label),
+                                      .before_s = before,
+                                      .after_s = after,
+                                      .change_s = after - before,
+                                      .share = moved > 0 ? fabs(after - before) / moved : 0,
+                                      .most = label == (int)c->label};
+    }
+    c->parts[KNEE_LABELS] = (struct knee_part_change){.name = "step",
+                                                      .before_s = c->before.wall_s,
+                                                      .after_s = c->after.wall_s,
+                                                      .change_s = c->change,
+                                                      .share = NAN};
+    c->part_count = KNEE_LABELS + 1;
+    c->share = c->parts[c->label].share;
+}
+
+static void find_largest(struct knee_judged_run longer, struct knee_comparison *c)
+{
+    const struct knee_account *account = longer.account;
     size_t most = 0;
     double sum = 0, value = 0;
     for (size_t r = 0; r < account->rank_count; r++) {
@@ -270,32 +315,32 @@ static void find_largest(const struct knee_account *account, const struct knee_d
     }
     bool much = account->rank_count > 1 && value > MUCH_LARGER * sum / (double)account->rank_count;
     c->largest_rank = much ? most : SIZE_MAX;
-    c->largest_s = 1e-9 * value / d->steps;
+    c->largest_s = 1e-9 * value / longer.diagnosis->steps;
 }
 
-knee_status
-knee_compare(const struct knee_account *before, const struct knee_diagnosis *before_diagnosis,
-             const struct knee_account *after, const struct knee_diagnosis *after_diagnosis,
-             const struct knee_alloc *alloc, struct knee_comparison *out, struct knee_err *err)
+knee_status knee_compare(struct knee_judged_run before, struct knee_judged_run after,
+                         const struct knee_alloc *alloc, struct knee_comparison *out,
+                         struct knee_err *err)
 {
-    struct knee_comparison c = {.before = before_diagnosis->step, .after = after_diagnosis->step};
+    struct knee_comparison c = {.before = before.diagnosis->step, .after = after.diagnosis->step};
     struct names names = {.alloc = alloc};
-    add_account(&names, before, before_diagnosis->steps, false);
-    add_account(&names, after, after_diagnosis->steps, true);
-    names.failed = names.failed || !compare_collectives(before, before_diagnosis->steps, after,
-                                                        after_diagnosis->steps, alloc, &c);
-    c.before_dtype = main_dtype(before);
-    c.after_dtype = main_dtype(after);
+    add_account(&names, before.account, before.diagnosis->steps, false);
+    add_account(&names, after.account, after.diagnosis->steps, true);
+    names.failed = names.failed || !compare_collectives(before, after, alloc, &c);
+    c.before_dtype = main_dtype(before.account);
+    c.after_dtype = main_dtype(after.account);
     if (names.failed) {
         knee_resize(alloc, names.list, 0);
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the comparison");
     }
     take_movers(&names, &c);
     knee_resize(alloc, names.list, 0);
-    weigh_change(before, before_diagnosis, after, after_diagnosis, &c);
+    weigh_change(before.account, before.diagnosis, after.account, after.diagnosis, &c);
     find_label(&c);
-    bool longer = c.change > 0;
-    find_largest(longer ? after : before, longer ? after_diagnosis : before_diagnosis, &c);
+    list_parts(&c);
+    c.before_kernels = kernels(before.diagnosis);
+    c.after_kernels = kernels(after.diagnosis);
+    find_largest(c.change > 0 ? after : before, &c);
     *out = c;
     return KNEE_OK;
 }

@@ -2,16 +2,12 @@
 /* Dollars and joules per step, day and run, and how much of them buys no useful work. */
 #include "judge/judge.h"
 
-#include <math.h>
-
 #define SECONDS_PER_DAY 86400.0
 
-void knee_judge_cost(struct knee_prediction *prediction)
+struct knee_cost knee_cost_of(const struct knee_row *at, double run)
 {
-    const struct knee_row *at = &prediction->at;
     double per_day = SECONDS_PER_DAY / at->step.wall_s;
-    double run = isnan(prediction->job.steps) ? at->steps_to_quality : prediction->job.steps;
-    prediction->cost = (struct knee_cost){
+    return (struct knee_cost){
         .step = at->cost,
         .day = at->cost * per_day,
         .run = at->cost * run,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an account to a diagnosis: the mean step, which suspect takes the largest share of it,
- * what the data cannot answer, and, through the same closed forms as a prediction,
- * what each lever would buy from here.
+ * From an account to a diagnosis: the mean step, what was recorded, what the data cannot answer,
+ * which suspect takes the largest share of the step, and which change is worth most (the changes
+ * are in trace_changes.c).
  */
 #include "base/error.h"
 #include "base/keys.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "cluster/gpu_words.h"
+#include "cluster/hardware.h"
 #include "judge/judge.h"
 
 #include <math.h>
@@ -57,8 +59,8 @@ static bool is_cpu_job(const struct knee_account *account)
     return strcmp(account->ranks[0].trace->format, "cpu") == 0;
 }
 
-/* Processes on one GPU take turns of milliseconds, so their collectives end that far apart; those
- * with GPUs of their own end within microseconds, even where each calls its GPU 0. */
+/* Processes that share a GPU take turns of milliseconds, so their collectives end that far apart.
+ * On separate GPUs collectives end within microseconds, even if each process calls its GPU 0. */
 static bool share_a_gpu(const struct knee_account *account)
 {
     enum { APART_NS = 500000 };
@@ -103,8 +105,6 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
         if (rank->trace->laid_out)
             gaps |= KNEE_GAP_LAID_OUT;
     }
-    if (knee_is_serving(account))
-        gaps |= KNEE_GAP_SERVING;
     if (share_a_gpu(account))
         gaps |= KNEE_GAP_SHARED_GPU;
     if (d->step.comm_s > 0 && !(d->ratio <= KNEE_HIGHEST_RATIO))
@@ -121,7 +121,7 @@ static unsigned find_gaps(const struct knee_account *account, const struct knee_
         gaps |= KNEE_GAP_OTHER_STEPS;
     else if (!d->split)
         gaps |= account->unmatched ? KNEE_GAP_UNMATCHED : KNEE_GAP_LOOSE;
-    if (account->step_source == KNEE_STEPS_NONE && !(gaps & KNEE_GAP_SERVING))
+    if (account->step_source == KNEE_STEPS_NONE)
         gaps |= KNEE_GAP_NO_STEPS;
     if (launched * 2 < work && !is_cpu_job(account)) /* hosts launch nothing */
         gaps |= KNEE_GAP_NO_LAUNCHES;
@@ -140,12 +140,6 @@ static double of_step(const struct knee_diagnosis *d, enum knee_label label)
     return d->step.wall_s > 0 ? d->step.label_s[label] / d->step.wall_s : 0;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* The lower median over ranks of a label's share: what most ranks suffer is the job's trouble, what
  * one of them suffers makes a straggler of it. */
 static double common_share(const struct knee_account *account, const struct knee_mean_step *means,
@@ -155,7 +149,7 @@ static double common_share(const struct knee_account *account, const struct knee
     for (size_t r = 0; r < count; r++)
         room[r] =
             means[r].step.wall_s > 0 ? means[r].step.label_s[label] / means[r].step.wall_s : 0;
-    qsort(room, count, sizeof *room, ascending);
+    qsort(room, count, sizeof *room, knee_ascending);
     return room[(count - 1) / 2];
 }
 
@@ -167,8 +161,9 @@ static void weigh_suspects(const struct knee_account *account, const struct knee
     double batch = given->global_batch, critical = given->critical_batch;
     if (isnan(batch))
         batch = given->local_batch * (double)account->rank_count;
-    d->share[KNEE_SUSPECT_COMM] = of_step(d, KNEE_TRANSFER);
-    d->share[KNEE_SUSPECT_STRAGGLER] = of_step(d, KNEE_WAIT);
+    double lone = d->lone.least_s / d->step.wall_s;
+    d->share[KNEE_SUSPECT_COMM] = of_step(d, KNEE_TRANSFER) - lone;
+    d->share[KNEE_SUSPECT_STRAGGLER] = of_step(d, KNEE_WAIT) + lone;
     d->share[KNEE_SUSPECT_INPUT] = common_share(account, means, KNEE_STARVED, room);
     d->share[KNEE_SUSPECT_TINY_BATCH] =
         common_share(account, means, KNEE_HOST, room) + d->small_shapes;
@@ -195,72 +190,22 @@ static void find_late_ranks(const struct knee_account *account, struct knee_diag
     while (d->late_ranks < account->straggler_count && some < 0.75 * all)
         some += (double)account->stragglers[d->late_ranks++].held_ns;
     if (d->late_ranks > 1 && 2 * d->late_ranks >= account->rank_count)
-        d->late_ranks = 0; /* everybody in turn is nobody in particular */
+        d->late_ranks = 0; /* if half of the ranks take turns, blame none */
 }
 
-/* What curing the two causes that no lever stands for would leave of the step. */
-static void at_best(struct knee_diagnosis *d)
+/* What was given, with the hardware that the traces name. */
+static void take_inputs(const struct knee_account *account, const struct knee_job *given,
+                        struct knee_diagnosis *d)
 {
-    double wall_s = d->step.wall_s, transfer_s = d->step.label_s[KNEE_TRANSFER];
-    d->punctual_step_s = wall_s - d->step.label_s[KNEE_WAIT];
-    d->wired_step_s =
-        d->slow_wire == SIZE_MAX ? NAN : wall_s - transfer_s * (1 - 1 / d->wire_slowdown);
-}
-
-/* ---- Levers, through the closed forms ---- */
-
-static void put(struct knee_job *job, double *field, double value)
-{
-    knee_keys_fill(&knee_job_keys, job, field, value, KNEE_DERIVED);
-}
-
-/* Traffic of activations grows with the batch and cannot be put off: levers for gradients do
- * nothing for it. So they are barred when most of the time on the wire is not data parallel. */
-static unsigned barred_levers(const struct knee_account *account)
-{
-    double gradients = 0, others = 0;
-    for (size_t i = 0; i < account->collective_count; i++) {
-        const struct knee_collective_account *c = &account->collectives[i];
-        double time = (double)c->calls * (isnan(c->transfer_s) ? c->duration_s : c->transfer_s);
-        bool gradient = strcmp(c->axis, "DP") == 0 || strcmp(c->axis, "FSDP") == 0 || !*c->axis;
-        *(gradient ? &gradients : &others) += time;
-    }
-    if (others <= gradients)
-        return 0;
-    return KNEE_LEVER_BATCH | KNEE_LEVER_COMPRESS | KNEE_LEVER_SYNC | KNEE_LEVER_WORKERS |
-           KNEE_LEVER_FEWER;
-}
-
-/* The measured step as a job: what is not communication stays as it is. */
-static struct knee_job job_of(const struct knee_account *account, const struct knee_job *given,
-                              const struct knee_diagnosis *d)
-{
-    struct knee_job job = *given;
     double workers = fmax((double)account->world_size, (double)account->rank_count);
-    double exposed = d->step.label_s[KNEE_TRANSFER], wait = d->step.label_s[KNEE_WAIT];
-    /* Waiting that is hidden behind compute cannot be told from transfer: it counts as transfer. */
-    double transfer = fmax(exposed, d->step.comm_s - wait);
-    job.hw.gpu = gpu_row(account, given);
-    put(&job, &job.compute_time_s, fmax(1e-9, d->step.label_s[KNEE_COMPUTE]));
-    put(&job, &job.comm_time_s, transfer);
-    if (isnan(job.overlap))
-        put(&job, &job.hidden, transfer > 0 ? 1 - exposed / transfer : 0);
-    put(&job, &job.measured_workers, transfer > 0 ? fmax(2, workers) : workers);
-    put(&job, &job.at, job.measured_workers);
-    put(&job, &job.loader_overlap, 1);
-    if (isnan(job.bytes_per_param) && account->collective_count > 0 &&
-        strcmp(account->collectives[0].dtype, "f32") == 0)
-        put(&job, &job.bytes_per_param, 4); /* what takes the most time travels in 32 bits */
-    for (int label = KNEE_WAIT; label < KNEE_LABELS; label++)
-        job.stall_s[label] = d->step.label_s[label];
-    job.barred = barred_levers(account);
-    if (!job.workers.ranges) {
-        job.workers.ranges = 1;
-        job.workers.range[0].from = job.workers.range[0].to = job.at;
-        job.workers.range[0].factor = job.workers.range[0].step = 1;
-    }
-    return job;
+    d->inputs = *given;
+    d->inputs.hw.gpu = gpu_row(account, given);
+    knee_hardware_complete(&knee_job_keys, &d->inputs, &d->inputs.hw, false);
+    d->workers = d->step.comm_s > 0 ? fmax(2, workers) : workers;
 }
+
+/* Waiting for the host for more than a fifth of the step: such steps are longer with a profiler. */
+#define PROFILED_SHARE 0.2
 
 /* What is seen in the account before anything is concluded: step, gaps, shares. */
 static knee_status measure(const struct knee_account *account, const struct knee_job *given,
@@ -274,25 +219,21 @@ static knee_status measure(const struct knee_account *account, const struct knee
     if (good) {
         knee_mean_steps(account, means);
         mean_step(account, means, d);
+        take_inputs(account, given, d);
         d->gaps = find_gaps(account, d, given);
-        knee_find_roofline(account, gpu_row(account, given), d);
+        knee_recognise_recording(account, d);
+        knee_find_longest_gap(account, d);
+        knee_find_lone_wait(account, d);
+        knee_find_roofline(account, d->inputs.hw.gpu, d);
+        knee_share_work(account, d);
         weigh_suspects(account, means, room, given, d);
+        d->profiled_host = of_step(d, KNEE_HOST) > PROFILED_SHARE &&
+                           2 * d->long_host_s < d->step.label_s[KNEE_HOST] &&
+                           !(d->gaps & KNEE_GAP_NO_LAUNCHES) && !is_cpu_job(account);
     }
     knee_resize(alloc, means, 0);
     knee_resize(alloc, room, 0);
     return good ? KNEE_OK : knee_fail(err, KNEE_SYSTEM, "", "out of memory for the diagnosis");
-}
-
-void knee_diagnosis_choose(struct knee_diagnosis *d)
-{
-    unsigned kinds = knee_suspect_kinds(d->suspect);
-    if (!kinds)
-        kinds = knee_regime_kinds(knee_regime_of(d->ratio));
-    if (d->suspect == KNEE_SUSPECT_TINY_BATCH)
-        kinds = KNEE_LEVER_HOST | KNEE_LEVER_BATCH;
-    d->lever = knee_levers_best(&d->prediction, kinds, KNEE_WORTH_IT);
-    if (d->lever == SIZE_MAX && d->suspect != KNEE_SUSPECT_NONE && d->suspect != KNEE_SUSPECT_IDLE)
-        d->lever = knee_levers_best(&d->prediction, ~(unsigned)KNEE_LEVER_WORKERS, KNEE_WORTH_IT);
 }
 
 knee_status knee_diagnose(const struct knee_account *account, const struct knee_job *given,
@@ -306,23 +247,12 @@ knee_status knee_diagnose(const struct knee_account *account, const struct knee_
         status = knee_step_spread_of(account, alloc, &d.spread, err);
     if (status)
         return status;
+    knee_find_energy(gpu_row(account, given), &d);
     find_late_ranks(account, &d);
     knee_find_slow_wire(account, &d);
-    at_best(&d);
-    struct knee_job job = job_of(account, given, &d);
-    status = knee_predict(&job, alloc, &d.prediction, err);
-    if (status)
-        return status;
+    d.punctual_step_s = d.step.wall_s - d.step.label_s[KNEE_WAIT];
+    knee_diagnosis_levers(account, given, &d);
     knee_diagnosis_choose(&d);
-    if (d.gaps & (KNEE_GAP_SERVING | KNEE_GAP_NO_COMPUTE)) {
-        d.lever = SIZE_MAX;
-        d.prediction.lever_count = 0;
-    }
     *out = d;
     return KNEE_OK;
-}
-
-void knee_diagnosis_release(struct knee_diagnosis *diagnosis)
-{
-    knee_prediction_release(&diagnosis->prediction);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How sure a closed form is. Nothing is fitted in it, so it has no residuals of its own; known is
- *   - how far E(K) lay from what was measured on curves that nothing was fitted to, per root of the
- *     doublings from where E(K) is known: one worker by definition, and the count at which the
- *     exchange was measured, if it was;
- *   - how far from the usual share of the peak published runs are. A share, a rate or a time that
- *     the user gives is taken at his word.
- * Step, R and knee follow from E(K) and compute: no third doubt is needed.
+ * The interval of a closed form. A closed form is not fitted, so it has no residuals. Two errors
+ * are known:
+ *   - the error of E(K), the efficiency on K GPUs, on measured curves that were used in no fit. It
+ *     is zero at the counts where E(K) is known: one GPU by definition, and the count at which the
+ *     exchange was measured, if it was. It does not depend on the distance from them;
+ *   - the spread of published runs around the usual share of peak FLOP/s. A share, a rate or a time
+ *     that the user gives is treated as exact.
+ * Step, R and knee follow from E(K) and compute, so they need no third error. A forecast by the
+ * calibrated model has the interval of knee plan on its step.
  */
 #include "base/keys.h"
 #include "job/profile.h"
@@ -19,16 +21,18 @@ void knee_doubt_init(const struct knee_job *job, struct knee_closed_doubt *out)
     size_t mfu = knee_keys_find(&knee_job_keys, "mfu");
     bool told = isnan(job->mfu) || job->source[mfu] != KNEE_DEFAULT;
     *out = (struct knee_closed_doubt){
-        .compute = told ? (struct knee_sure){1, 1} : knee_band_mfu(),
+        .compute = told || job->forecast ? (struct knee_sure){1, 1} : knee_band_mfu(),
         .anchor = isnan(job->comm_time_s) ? 1 : job->measured_workers,
     };
 }
 
 /* Factors on E(K) at one count: by the nearer of the two places at which it is known. */
-static struct knee_sure curve_sure(const struct knee_closed_doubt *doubt, double workers)
+static struct knee_sure curve_sure(const struct knee_closed_doubt *doubt,
+                                   const struct knee_row *row)
 {
+    double workers = row->workers;
     double near = fabs(log2(workers / doubt->anchor)) < log2(workers) ? doubt->anchor : 1;
-    return knee_band_curve(KNEE_BAND_ASSUMED, workers, near);
+    return knee_band_curve(KNEE_BAND_ASSUMED, workers, near, row->efficiency);
 }
 
 static void widen(struct knee_sure *sure, double low, double high)
@@ -48,7 +52,6 @@ static double ratio_at(const struct knee_row *row, double factor)
 void knee_doubt_row(const struct knee_terms *terms, const struct knee_closed_doubt *doubt,
                     struct knee_row *row)
 {
-    struct knee_sure curve = curve_sure(doubt, row->workers);
     const double computes[] = {1, doubt->compute.low, doubt->compute.high};
     row->step_sure = row->efficiency_sure = row->ratio_sure =
         (struct knee_sure){INFINITY, -INFINITY};
@@ -58,11 +61,15 @@ void knee_doubt_row(const struct knee_terms *terms, const struct knee_closed_dou
         other.compute_s *= computes[i];
         knee_terms_settle(&other);
         knee_evaluate(&other, row->workers, &end);
+        struct knee_sure curve = curve_sure(doubt, &end);
         double high = fmin(curve.high, fmax(1, 1 / end.efficiency)); /* never beyond linear */
         widen(&row->step_sure, end.step.wall_s / high, end.step.wall_s / curve.low);
         widen(&row->efficiency_sure, end.efficiency * curve.low, end.efficiency * high);
         widen(&row->ratio_sure, ratio_at(&end, high), ratio_at(&end, curve.low));
     }
+    if (terms->forecast.known)
+        row->step_sure = (struct knee_sure){terms->forecast.step.low * row->step.wall_s,
+                                            terms->forecast.step.high * row->step.wall_s};
 }
 
 struct search {

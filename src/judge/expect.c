@@ -61,29 +61,42 @@ void knee_expect_of_gpus(struct knee_account *account)
     account->machine_assumed = true;
 }
 
-/* Its time on the wire; where waiting cannot be told, by its shortest call. */
-static double wire_s(const struct knee_collective_account *c)
+/* Its time on the wire. If waiting and transfer cannot be separated, the shortest time that the
+ * recording shows for a message of this size. */
+static double wire_s(const struct knee_account *account, const struct knee_collective_account *c)
 {
-    if (c->matched)
-        return c->transfer_s;
-    return c->bus_bytes_per_s > 0
-               ? knee_op_bus_factor(c->op, c->group_size) * (double)c->bytes / c->bus_bytes_per_s
-               : NAN;
+    return c->matched ? c->transfer_s : knee_wire_bound_s(account, c);
 }
+
+/* No link is so slow that some collectives of the same job are quick on it. */
+#define SLOW_FOR_QUICK 10e9
 
 void knee_find_slow_wire(const struct knee_account *account, struct knee_diagnosis *d)
 {
-    double most = 0, calls_per_step = d->steps * (double)account->rank_count;
+    double most = 0, all = 0, calls_per_step = d->steps * (double)account->rank_count;
+    double exposed = d->step.label_s[KNEE_TRANSFER] - d->lone.least_s; /* waiting stays */
+    bool quick = account->rank_count == 1 && knee_has_quick_calls(account);
     d->slow_wire = SIZE_MAX;
     for (size_t i = 0; i < account->collective_count; i++) {
         const struct knee_collective_account *c = &account->collectives[i];
-        double time = wire_s(c), lost = (time - c->expected_s) * (double)c->calls / calls_per_step;
-        if (!(time >= KNEE_FAR_SLOWER * c->expected_s) || !(lost > most) ||
-            lost < KNEE_NO_BOTTLENECK * d->step.wall_s)
+        double time = wire_s(account, c);
+        double lost = (time - c->expected_s) * (double)c->calls / calls_per_step;
+        double rate = knee_op_bus_factor(c->op, c->group_size) * (double)c->bytes / time;
+        bool waits = account->rank_count == 1 && c->op == KNEE_OP_SEND_RECV; /* for its peer */
+        if (!(time >= KNEE_FAR_SLOWER * c->expected_s) || waits)
+            continue;
+        if (quick && rate < SLOW_FOR_QUICK) {
+            if (lost > most && lost >= KNEE_NO_BOTTLENECK * d->step.wall_s)
+                d->gaps |= KNEE_GAP_QUICK_WIRE;
+            continue;
+        }
+        all += lost;
+        if (!(lost > most) || lost < KNEE_NO_BOTTLENECK * d->step.wall_s)
             continue;
         most = lost;
         d->slow_wire = i;
         d->wire_slowdown = time / c->expected_s;
-        d->wire_bytes_per_s = knee_op_bus_factor(c->op, c->group_size) * (double)c->bytes / time;
+        d->wire_bytes_per_s = rate;
     }
+    d->wired_step_s = d->slow_wire == SIZE_MAX ? NAN : d->step.wall_s - fmin(all, exposed);
 }

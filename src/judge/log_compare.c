@@ -19,7 +19,7 @@
 #define OUTLIER   1.5  /* medians, as in the log */
 #define SAME_WORK 1e-6 /* what is printed with a few digits */
 
-/* Steps like the others: a checkpoint or a first step is no spread of steps. */
+/* Only steps like the others: a checkpoint or a first step would widen the spread. */
 static bool is_usual(const struct knee_train_log *log, const struct knee_train_row *row)
 {
     return row->step_s > log->median_s / OUTLIER && row->step_s < log->median_s * OUTLIER;
@@ -116,7 +116,7 @@ static const char *choice_name(const struct knee_key *key, int row)
     return row < 0 ? "" : key->choices->name((size_t)row);
 }
 
-/* Rows of a table of keys: numbers and choices. `skip` has a number of its own above. */
+/* Rows of a table of keys: numbers and choices. `skip` is compared separately above. */
 static void compare_keys(struct knee_log_comparison *c, const struct knee_keys *keys,
                          const void *before, const void *after)
 {
@@ -141,7 +141,7 @@ static void compare_keys(struct knee_log_comparison *c, const struct knee_keys *
 static void compare_jobs(struct knee_log_comparison *c, const struct knee_train_log *before,
                          const struct knee_train_log *after)
 {
-    compare_number(c, "workers", before->workers, after->workers);
+    compare_number(c, "GPUs", before->workers, after->workers);
     compare_number(c, "global batch", before->batch, after->batch);
     compare_number(c, "micro-batch", before->micro_batch, after->micro_batch);
     compare_number(c, "sequence", before->seq, after->seq);
@@ -155,7 +155,7 @@ static void compare_jobs(struct knee_log_comparison *c, const struct knee_train_
 
 /* ---- Together ---- */
 
-/* Work of one worker in a step: sequences, times their length where both logs say it. */
+/* Work of one GPU in a step: sequences, times their length if both logs give it. */
 static double work_ratio(const struct knee_train_log *before, const struct knee_train_log *after)
 {
     double batch = after->batch / before->batch, workers = after->workers / before->workers;

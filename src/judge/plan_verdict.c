@@ -10,7 +10,10 @@
 #include "job/framework.h"
 #include "job/profile.h"
 #include "judge/judge.h"
+#include "judge/run_verdict.h"
 #include "knee_plan.h"
+#include "predict/closed/forecast.h"
+#include "predict/plan/published_runs.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -109,9 +112,36 @@ static struct knee_sure as_sure_as_the_step(const struct knee_plan_cost *cost, d
                               value * cost->high_s / cost->step_s};
 }
 
+/* Two independent intervals about one product: shares off the middle add as their squares. */
+static struct knee_sure both_sure(double value, struct knee_sure a, struct knee_sure b)
+{
+    double down = sqrt((1 - a.low) * (1 - a.low) + (1 - b.low) * (1 - b.low));
+    double up = sqrt((a.high - 1) * (a.high - 1) + (b.high - 1) * (b.high - 1));
+    return (struct knee_sure){value * fmax(0, 1 - down), value * (1 + up)};
+}
+
+/* With failures the run takes longer, and how much longer is not known exactly either. */
+static void price_failures(const struct knee_plan_answer *a, struct knee_plan_row *row)
+{
+    struct knee_plan_run *run = &a->runs[row - a->rows];
+    const struct knee_plan_cost *best = &row->found.best[0].cost;
+    const struct knee_run_cost *cost = &run->cost;
+    knee_plan_run_of(a, row, run);
+    double kept = cost->goodput.kept;
+    struct knee_sure step = as_sure_as_the_step(best, 1);
+    struct knee_sure failures = {kept / cost->sure.high, kept / cost->sure.low};
+    row->kept = kept / knee_plan_goodput_at(a, a->baseline_gpus);
+    row->time_s = cost->time_s;
+    row->cost = cost->cost;
+    row->time_sure = both_sure(row->time_s, step, failures);
+    row->cost_sure = both_sure(row->cost, step, failures);
+    row->cost_per_billion /= kept;
+}
+
 static void price_row(const struct knee_plan_answer *a, struct knee_plan_row *row)
 {
     row->fits = row->found.count > 0;
+    row->kept = 1;
     row->efficiency = row->time_s = row->cost = row->cost_per_billion = NAN;
     row->efficiency_sure = row->time_sure = row->cost_sure = (struct knee_sure){NAN, NAN};
     if (!row->fits)
@@ -122,10 +152,12 @@ static void price_row(const struct knee_plan_answer *a, struct knee_plan_row *ro
     row->time_sure = as_sure_as_the_step(best, row->time_s);
     row->cost_sure = as_sure_as_the_step(best, row->cost);
     row->cost_per_billion = knee_plan_billion_cost(a, row->gpus, best);
+    if (a->runs)
+        price_failures(a, row);
 }
 
-/* With a budget the fastest that it pays for; with a deadline the cheapest that meets it; with
- * neither the last count that is still worth it. */
+/* With a budget, the fastest plan within it; with a deadline, the cheapest that meets it; with
+ * neither, the last GPU count that is still worth paying for. */
 static bool suits(const struct knee_plan_answer *a, const struct knee_plan_row *row)
 {
     const struct knee_plan_question *q = &a->question;
@@ -159,37 +191,36 @@ static void choose(struct knee_plan_answer *a)
 /* knee predict's answer to the same question, and where they part. */
 static void judge_replicas(struct knee_plan_answer *a)
 {
-    struct knee_job job;
-    struct knee_params params;
-    struct knee_terms terms;
+    struct knee_terms terms = {
+        .batch = a->fixed.global_batch,
+        .work = a->fixed.global_batch,
+        .comm_scale = 1,
+        .shard = 1,
+        .accumulate = 1,
+        .local_steps = 1,
+        .overlap = NAN,
+        .hidden = NAN,
+        .loader_rate_per_s = NAN,
+        .cluster = a->machine.cluster,
+    };
     struct knee_knee knee;
     double ignored;
     a->replicas_knee = a->replicas_limit = a->replicas_needed_bytes = NAN;
-    if (a->chosen == SIZE_MAX)
+    if (a->chosen == SIZE_MAX ||
+        !knee_forecast_of(&a->shape, &a->machine, a->fixed.gradient_bytes, &terms.forecast))
         return;
-    const struct knee_plan_cost *cost = &a->rows[a->chosen].found.best[0].cost;
-    knee_shape_params(&a->shape, &params);
-    knee_job_init(&job);
-    job.hw = a->platform.hw;
-    job.params = params.total;
-    job.flops_per_param = 6 * params.active / params.total;
-    job.seq = a->shape.seq;
-    job.global_batch = a->fixed.global_batch;
-    job.mfu = cost->mfu_causal;
-    job.overlap = 1;
-    if (knee_job_complete(&job, NULL))
-        return;
-    knee_terms_init(&job, &terms);
+    terms.bytes = terms.forecast.bytes;
+    knee_terms_settle(&terms);
     knee_find(&terms, a->question.tolerance, &knee, &ignored);
     a->replicas_knee = knee.tolerance_workers;
     a->replicas_limit = knee.limit_workers;
-    a->replicas_needed_bytes = knee_unsharded_bytes(params.total);
+    a->replicas_needed_bytes = terms.forecast.memory.total;
 }
 
-/* Plans of the chosen row that cannot be told from its first. */
+/* Counts the plans of the chosen row whose times are within knee's error of the first. */
 static void count_ties(struct knee_plan_answer *a)
 {
-    a->apart = knee_bands[knee_band_class_of(&a->shape, a->machine.assumed)].pair;
+    a->apart = knee_bands[knee_band_class_of(&a->shape, a->machine.basis)].pair;
     a->ties = 0;
     if (a->chosen == SIZE_MAX)
         return;
@@ -202,8 +233,8 @@ static void count_ties(struct knee_plan_answer *a)
 static struct knee_sure efficiency_sure(const struct knee_plan_answer *a,
                                         const struct knee_plan_row *row)
 {
-    struct knee_sure sure = knee_band_curve(knee_band_class_of(&a->shape, a->machine.assumed),
-                                            row->gpus, a->baseline_gpus);
+    struct knee_sure sure = knee_band_curve(knee_band_class_of(&a->shape, a->machine.basis),
+                                            row->gpus, a->baseline_gpus, row->efficiency);
     return (struct knee_sure){sure.low * row->efficiency, sure.high * row->efficiency};
 }
 
@@ -215,7 +246,7 @@ static double last_worth_it(const struct knee_plan_answer *a, bool high)
         const struct knee_plan_row *row = &a->rows[i];
         if (!row->fits)
             continue;
-        double end = high ? row->efficiency_sure.high : row->efficiency_sure.low;
+        double end = row->kept * (high ? row->efficiency_sure.high : row->efficiency_sure.low);
         if (end < a->question.tolerance)
             break;
         last = row->gpus;
@@ -250,7 +281,7 @@ void knee_plan_judge(struct knee_plan_answer *a)
         a->cheapest = fmin(a->cheapest, row->cost);
         row->efficiency = per_gpu(row) / base;
         row->efficiency_sure = efficiency_sure(a, row);
-        falling = falling || row->efficiency < a->question.tolerance;
+        falling = falling || row->kept * row->efficiency < a->question.tolerance;
         if (!falling)
             a->knee_gpus = row->gpus;
         if (row->found.best[0].cost.tokens_per_s > most) {
@@ -267,5 +298,57 @@ void knee_plan_judge(struct knee_plan_answer *a)
         if (last->nearest_valid)
             keep_possible(a, knee_plan_remedies(&a->shape, &a->machine, &last->nearest.plan,
                                                 a->remedies, KNEE_REMEDIES_MAX));
+    }
+}
+
+const struct knee_plan_row *knee_plan_shown(const struct knee_plan_answer *a)
+{
+    if (a->chosen != SIZE_MAX)
+        return &a->rows[a->chosen];
+    for (size_t i = a->row_count; i-- > 0;)
+        if (a->rows[i].fits)
+            return &a->rows[i];
+    return NULL;
+}
+
+void knee_plan_details(struct knee_plan_answer *a)
+{
+    const struct knee_plan_row *row = knee_plan_shown(a);
+    a->traffic_count = a->axis_count = a->alike_count = 0;
+    if (!row)
+        return;
+    const struct knee_plan *plan = &row->found.best[0].plan;
+    double token_s = plan->gpus / row->found.best[0].cost.tokens_per_s;
+    a->axis_count = knee_plan_axes(plan, &a->machine, a->axes);
+    a->alike_count = knee_alike_find(&a->shape, &a->platform, plan, token_s, a->alike);
+    if (a->chosen != SIZE_MAX)
+        a->traffic_count =
+            knee_plan_traffic(&a->shape, &a->machine, plan, a->traffic, KNEE_TRAFFIC_MAX);
+    if (a->traffic_count > KNEE_TRAFFIC_MAX)
+        a->traffic_count = KNEE_TRAFFIC_MAX;
+}
+
+void knee_plan_operations(struct knee_plan_answer *a, struct knee_layer_operation *room)
+{
+    const struct {
+        const char *layer;
+        enum knee_operations_of what;
+        bool there;
+    } layers[] = {{"dense", KNEE_OPERATIONS_DENSE, a->shape.dense_layers > 0},
+                  {"experts", KNEE_OPERATIONS_EXPERT, a->shape.experts > 1},
+                  {"embedding", KNEE_OPERATIONS_EMBEDDING, true},
+                  {"head", KNEE_OPERATIONS_HEAD, true}};
+    const struct knee_plan_row *row = knee_plan_shown(a);
+    a->ops = room;
+    a->op_count = 0;
+    for (size_t i = 0; row && i < sizeof layers / sizeof *layers; i++) {
+        struct knee_operation ops[KNEE_OPERATIONS_MAX];
+        size_t count = layers[i].there
+                           ? knee_plan_ops(&a->shape, &a->machine, &row->found.best[0].plan,
+                                           layers[i].what, ops, KNEE_OPERATIONS_MAX)
+                           : 0;
+        for (size_t k = 0; k < count; k++)
+            room[a->op_count++] =
+                (struct knee_layer_operation){.op = ops[k], .layer = layers[i].layer};
     }
 }

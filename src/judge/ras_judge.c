@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BEHIND  0.8 /* of the occasions on which counts differ */
@@ -17,12 +18,11 @@ enum { FEWEST = 6 };
 static const struct knee_ras_rank *find(const struct knee_ras *ras, const struct knee_ras_rank *of,
                                         size_t hint)
 {
-    for (size_t k = 0; k < ras->count; k++) {
-        const struct knee_ras_rank *rank = &ras->ranks[(hint + k) % ras->count];
-        if (rank->rank == of->rank && strcmp(rank->comm, of->comm) == 0)
-            return rank;
-    }
-    return NULL;
+    if (!ras->ranks)
+        return NULL;
+    if (hint < ras->count && knee_ras_compare(&ras->ranks[hint], of) == 0)
+        return &ras->ranks[hint];
+    return bsearch(of, ras->ranks, ras->count, sizeof *of, knee_ras_compare);
 }
 
 /* Rows [from, to) of an answer are one communicator. */
@@ -39,7 +39,7 @@ static void largest_and_least(const struct knee_ras *ras, size_t from, size_t to
 {
     *most = -1;
     *least = INT64_MAX;
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < to && ras->ranks; i++) {
         if (ras->ranks[i].missing)
             continue;
         *most = ras->ranks[i].calls > *most ? ras->ranks[i].calls : *most;
@@ -47,27 +47,18 @@ static void largest_and_least(const struct knee_ras *ras, size_t from, size_t to
     }
 }
 
-static struct knee_ras_row *row_of(struct knee_ras_answer *a, const struct knee_ras_rank *of,
-                                   size_t hint)
-{
-    for (size_t k = 0; k < a->count; k++) {
-        struct knee_ras_row *row = &a->rows[(hint + k) % a->count];
-        if (row->rank->rank == of->rank && strcmp(row->rank->comm, of->comm) == 0)
-            return row;
-    }
-    return NULL;
-}
-
-static void count_behind(const struct knee_ras *ras, struct knee_ras_answer *a)
+static void count_behind(const struct knee_ras *ras, const struct knee_ras *last,
+                         struct knee_ras_answer *a)
 {
     for (size_t from = 0, to; from < ras->count; from = to) {
         int64_t most, least;
         to = comm_end(ras, from);
         largest_and_least(ras, from, to, &most, &least);
         for (size_t i = from; i < to; i++) {
-            struct knee_ras_row *row = row_of(a, &ras->ranks[i], i);
-            if (!row || ras->ranks[i].missing)
+            const struct knee_ras_rank *now = last->count ? find(last, &ras->ranks[i], i) : NULL;
+            if (!now || ras->ranks[i].missing)
                 continue;
+            struct knee_ras_row *row = &a->rows[now - last->ranks];
             row->lag = most - ras->ranks[i].calls;
             if (most == least || most == row->occasion)
                 continue;
@@ -83,7 +74,7 @@ static bool is_late(const struct knee_ras_row *row)
     return row->uneven >= FEWEST && (double)row->behind >= BEHIND * (double)row->uneven;
 }
 
-/* Everybody is behind somebody now and then; if most of a communicator were, none would be late. */
+/* Any rank falls behind now and then. If most of a communicator were behind, none would be late. */
 static void judge_comm(struct knee_ras_answer *a, size_t from, size_t to)
 {
     size_t late = 0;
@@ -123,7 +114,7 @@ knee_status knee_ras_judge(const struct knee_ras *answers, size_t count,
             a.rows[i].calls_per_s = ((double)rank->calls - (double)then->calls) / a.seconds;
     }
     for (size_t k = 0; k < count; k++)
-        count_behind(&answers[k], &a);
+        count_behind(&answers[k], last, &a);
     for (size_t from = 0, to; from < a.count; from = to) {
         to = comm_end(last, from);
         judge_comm(&a, from, to);

@@ -18,7 +18,7 @@ struct knee_ras_row {
                               with this rank below the largest */
     int64_t occasion;      /* the largest count of the last one; 0: none yet */
     int64_t lag;           /* calls that it is behind in the last answer */
-    bool late;             /* behind whenever somebody is */
+    bool late;             /* behind whenever any rank is */
     bool still;            /* nothing moved in its communicator */
 };
 
@@ -32,7 +32,7 @@ struct knee_ras_answer {
     const struct knee_alloc *alloc;
 };
 
-/* `answers` in the order of time, at least one. */
+/* `answers` as knee_ras_read() gives them, in the order of time, at least one. */
 knee_status knee_ras_judge(const struct knee_ras *answers, size_t count,
                            const struct knee_alloc *alloc, struct knee_ras_answer *out,
                            struct knee_err *err);

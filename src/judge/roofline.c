@@ -5,9 +5,9 @@
  * and what the same FLOPs would take in a large batch. The last two differ by what is lost because
  * the batch is small; the first two by everything else (contention, layout, clocks).
  *
- * Which side of a product is the batch is told by the rows of the first factor: in a linear layer
- * they are examples times positions on the way forward and for the gradient of the input, and the
- * inner length for the gradient of the weights.
+ * The rows of the first factor show which side of a product is the batch. In a linear layer they
+ * are examples times positions for the forward pass and for the gradient of the input; for the
+ * gradient of the weights the inner length is the batch.
  */
 #include "cluster/gpu_words.h"
 #include "judge/judge.h"
@@ -235,11 +235,27 @@ static void heed_recording(struct knee_roofline *r)
         r->scaled_s[i] *= fit;
 }
 
+/* The shares that are reported. */
+static void set_shares(struct knee_roofline *r, double compute_s)
+{
+    bool judged = r->judged_s > 0;
+    r->of_compute = r->product_s / compute_s;
+    r->flops_per_s = r->flops / r->product_s;
+    r->judged_flops_per_s = judged ? r->judged_flops / r->judged_s : NAN;
+    r->flops_per_byte = judged ? r->judged_flops / r->judged_bytes : NAN;
+    r->of_peak = r->judged_flops_per_s / r->peak_flops;
+    r->shapes_of_peak = judged ? r->judged_flops / r->reach_s / r->peak_flops : NAN;
+    r->large_of_peak = judged ? r->judged_flops / r->large_s / r->peak_flops : NAN;
+    /* Larger shapes lose as much against the model as these do */
+    r->reached_of_peak = r->large_of_peak * r->reach_s / r->judged_s;
+}
+
 void knee_find_roofline(const struct knee_account *account, int gpu, struct knee_diagnosis *d)
 {
     struct knee_roofline r = {.rows = batch_rows(account), .mend = NAN, .mended_s = NAN};
     struct knee_machine machine;
     bool known = machine_of(gpu, &machine);
+    d->host_bytes_per_s = known ? machine.rates.host_bytes_per_s : NAN;
     double ranks = (double)account->rank_count, peak_s = 0;
     for (size_t i = 0; i < account->rank_count; i++) {
         struct sums sums = sum_rank(account, i, known ? &machine : NULL, r.rows);
@@ -248,8 +264,9 @@ void knee_find_roofline(const struct knee_account *account, int gpu, struct knee
     heed_recording(&r);
     r.peak_flops = peak_s > 0 ? r.judged_flops / peak_s : NAN;
     r.large_s = isnan(r.rows) ? NAN : r.scaled_s[KNEE_BATCH_FACTORS - 1];
-    d->roofline = r;
     double compute_s = d->step.label_s[KNEE_COMPUTE];
+    set_shares(&r, compute_s);
+    d->roofline = r;
     if (!(r.judged_s > 0) || !(r.large_s > 0))
         return;
     find_mend(d);
@@ -268,7 +285,7 @@ static void find_half_empty(const struct knee_diagnosis *d, struct knee_where *w
 {
     struct knee_machine machine;
     where->half_empty_s = NAN;
-    if (!machine_of(d->prediction.job.hw.gpu, &machine))
+    if (!machine_of(d->inputs.hw.gpu, &machine))
         return;
     double known = 0, sum = 0;
     for (size_t i = 0; i < where->kernel_count; i++) {
@@ -280,10 +297,26 @@ static void find_half_empty(const struct knee_diagnosis *d, struct knee_where *w
     where->half_empty_s = known > 0 ? sum : NAN;
 }
 
+/* What took the host's lead in a third of its gaps or more, and can be changed. */
+static enum knee_host_act main_act_of(const struct knee_where *where)
+{
+    int most = KNEE_ACT_ITEM;
+    for (int act = KNEE_ACT_ITEM; act <= KNEE_ACT_GC; act++)
+        most = where->gaps[act].total_s > where->gaps[most].total_s ? act : most;
+    bool counts = where->gaps_s > 0 && 3 * where->gaps[most].total_s >= where->gaps_s;
+    return counts ? (enum knee_host_act)most : KNEE_ACTS;
+}
+
 void knee_judge_where(const struct knee_diagnosis *d, struct knee_where *where)
 {
     const struct knee_launches *l = &where->launches;
     find_half_empty(d, where);
+    where->main_act = main_act_of(where);
+    double host_s = d->step.label_s[KNEE_HOST], exposed_s = knee_step_exposed_s(&d->step);
+    double most_s = fmax(d->step.label_s[KNEE_COMPUTE], fmax(host_s, exposed_s));
+    where->look = most_s == host_s && where->host ? KNEE_LOOK_GAPS
+                  : most_s == exposed_s           ? KNEE_LOOK_COLLECTIVES
+                                                  : KNEE_LOOK_KERNELS;
     where->graphs_help = d->step.label_s[KNEE_HOST] >= KNEE_NO_BOTTLENECK * d->step.wall_s &&
                          l->short_share >= MANY_SHORT && l->graphs < FEW_GRAPHS * l->launches;
 }

@@ -6,6 +6,9 @@
  */
 #include "base/error.h"
 #include "base/format.h"
+#include "base/order.h"
+#include "base/text.h"
+#include "judge/change_point.h"
 #include "judge/symptoms.h"
 
 #include <math.h>
@@ -39,22 +42,30 @@ void knee_scale_row_of_run(const struct knee_account *account, const struct knee
         row->compute_s / sharing; /* ranks that take turns compute for each other's time */
 }
 
+/* By worker count; rows of unknown counts come last. */
+static bool before(const struct knee_scale_row *a, const struct knee_scale_row *b)
+{
+    return isnan(b->workers) ? !isnan(a->workers) : a->workers < b->workers;
+}
+
 static void sort_rows(struct knee_scale_answer *a)
 {
     for (size_t i = 1; i < a->row_count; i++) {
         struct knee_scale_row row = a->rows[i];
         size_t at = i;
-        for (; at > 0 && row.workers < a->rows[at - 1].workers; at--)
+        for (; at > 0 && before(&row, &a->rows[at - 1]); at--)
             a->rows[at] = a->rows[at - 1];
         a->rows[at] = row;
     }
+    for (a->counted = 0; a->counted < a->row_count && !isnan(a->rows[a->counted].workers);)
+        a->counted++;
 }
 
 /* The unit of work: sequences where all rows know their batch, tokens where all know those. */
 static double work_of(const struct knee_scale_answer *a, const struct knee_scale_row *row)
 {
     bool batches = true, tokens = true;
-    for (size_t i = 0; i < a->row_count; i++) {
+    for (size_t i = 0; i < a->counted; i++) {
         batches = batches && a->rows[i].batch > 0;
         tokens = tokens && a->rows[i].tokens_per_s > 0;
     }
@@ -66,7 +77,7 @@ static knee_status fit_rows(struct knee_scale_answer *a, struct knee_err *err)
     struct knee_scale_point points[KNEE_SCALE_ROWS];
     if (a->row_count > KNEE_SCALE_ROWS)
         return knee_fail(err, KNEE_USAGE, "", "more than %d runs", KNEE_SCALE_ROWS);
-    for (size_t i = 0; i < a->row_count; i++) {
+    for (size_t i = 0; i < a->counted; i++) {
         const struct knee_scale_row *row = &a->rows[i];
         points[i] = (struct knee_scale_point){.workers = row->workers,
                                               .step_s = row->step_s,
@@ -75,13 +86,13 @@ static knee_status fit_rows(struct knee_scale_answer *a, struct knee_err *err)
                                               .replica = row->replica,
                                               .work_s = row->work_s};
     }
-    return knee_scale_fit(points, a->row_count, &a->fit, err);
+    return knee_scale_fit(points, a->counted, &a->fit, err);
 }
 
 /* The two largest counts of which it is known what a step is made of; rows are sorted. */
 static void look_inside(struct knee_scale_answer *a)
 {
-    for (size_t i = 0; i < a->row_count; i++) {
+    for (size_t i = 0; i < a->counted; i++) {
         const struct knee_scale_row *row = &a->rows[i];
         size_t k = a->fit.count - 1; /* the last point of as many workers: every row has one */
         while (k > 0 && a->fit.points[k].workers != row->workers)
@@ -194,7 +205,7 @@ static void ask_one(struct knee_scale_answer *a, double workers, struct knee_sca
     }
     ask->efficiency = fitted_efficiency(a, workers, a->question.at_batch);
     ask->speed_up = ask->efficiency * workers / a->base_workers;
-    const struct knee_scale_row *last = &a->rows[a->row_count - 1];
+    const struct knee_scale_row *last = &a->rows[a->counted - 1];
     double tokens_per_s = last->tokens_per_s / last->speed_up * ask->speed_up;
     ask->time_s = a->question.tokens / tokens_per_s;
     ask->cost = ask->time_s / HOUR_S * workers * a->question.price_per_hour;
@@ -257,13 +268,16 @@ static void advise_several(struct knee_scale_answer *a)
     }
 }
 
+#define NO_BLAME 1.25 /* measured over model, or the other way round: less says nothing */
+
 static void advise_one(struct knee_scale_answer *a)
 {
     const struct knee_scale_row *row = &a->rows[a->row_count - 1];
-    a->advice = isnan(row->model.step_s)          ? KNEE_ADVICE_MEASURE
-                : row->step_s > row->model.high_s ? KNEE_ADVICE_SLOW
-                : row->step_s < row->model.low_s  ? KNEE_ADVICE_FAST
-                                                  : KNEE_ADVICE_FINE;
+    double over = row->step_s / row->model.step_s;
+    a->advice = isnan(row->model.step_s)                                ? KNEE_ADVICE_MEASURE
+                : row->step_s > row->model.high_s && over > NO_BLAME    ? KNEE_ADVICE_SLOW
+                : row->step_s < row->model.low_s && over < 1 / NO_BLAME ? KNEE_ADVICE_FAST
+                                                                        : KNEE_ADVICE_FINE;
 }
 
 static void advise(struct knee_scale_answer *a)
@@ -284,23 +298,114 @@ static void advise(struct knee_scale_answer *a)
     }
 }
 
+/* ---- Changes inside a log ---- */
+
+#define CHANGE_VALUES 2000 /* at most: medians of stretches of a longer log */
+#define CHANGE_LEAST  0.05 /* of the step */
+#define CHANGE_ROWS   24   /* fewer rows are no series */
+
+/* Rows first[] of each stretch and their median steps, without the warm-up. */
+static size_t collect(const struct knee_train_log *log, double *values, size_t *first)
+{
+    size_t used = 0, skip = log->counts.warm_up;
+    size_t stretch = (log->timed + CHANGE_VALUES - 1) / CHANGE_VALUES, in = 0;
+    double scratch[64];
+    stretch = stretch < 1 ? 1 : stretch < 63 ? stretch : 63;
+    for (size_t i = 0; i < log->row_count && used < CHANGE_VALUES; i++) {
+        if (isnan(log->rows[i].step_s) || skip > 0) {
+            skip -= isnan(log->rows[i].step_s) ? 0 : 1;
+            continue;
+        }
+        if (in == 0)
+            first[used] = i;
+        scratch[in++] = log->rows[i].step_s;
+        if (in < stretch)
+            continue;
+        values[used++] = knee_median(scratch, in);
+        in = 0;
+    }
+    return used;
+}
+
+static void describe_change(const struct knee_train_log *log, const struct knee_change *found,
+                            size_t row, struct knee_scale_change *out)
+{
+    const struct knee_train_row *at = &log->rows[row];
+    *out = (struct knee_scale_change){.found = true,
+                                      .step = at->step,
+                                      .before_s = found->before,
+                                      .after_s = found->after,
+                                      .stamp_s = at->stamp_s,
+                                      .restart = row > 0 && log->rows[row - 1].run != at->run};
+}
+
+static knee_status find_change(struct knee_scale_row *row, struct knee_err *err)
+{
+    const struct knee_train_log *log = row->log;
+    struct knee_change found = {0};
+    row->change = (struct knee_scale_change){0};
+    if (!log || log->timed < CHANGE_ROWS || log->alternates)
+        return KNEE_OK;
+    double *values = knee_resize(log->alloc, NULL, CHANGE_VALUES * sizeof *values);
+    size_t *first = knee_resize(log->alloc, NULL, CHANGE_VALUES * sizeof *first);
+    knee_status status = values && first ? KNEE_OK : KNEE_SYSTEM;
+    size_t count = status ? 0 : collect(log, values, first);
+    if (!status)
+        status =
+            knee_change_point(values, count, CHANGE_LEAST * log->median_s, log->alloc, &found, err);
+    if (!status && found.found)
+        describe_change(log, &found, first[found.at], &row->change);
+    knee_resize(log->alloc, values, 0);
+    knee_resize(log->alloc, first, 0);
+    return status ? knee_fail(err, KNEE_SYSTEM, log->name, "out of memory") : KNEE_OK;
+}
+
+/* ---- One run over several logs ---- */
+
+/* Logs of one count, none of which overlaps another in time, are one job that was started again. */
+static void join_logs(struct knee_scale_answer *a)
+{
+    const struct knee_train_log *logs[KNEE_SCALE_ROWS] = {NULL};
+    size_t count = 0;
+    double span = 0;
+    for (size_t i = 0; i < a->row_count; i++)
+        if (a->rows[i].log && !isnan(a->rows[i].log->account.wall_s))
+            logs[count++] = a->rows[i].log;
+    knee_run_account(logs, count, &a->account);
+    for (size_t i = 0; i < count; i++)
+        span += logs[i]->account.wall_s;
+    double all = a->account.all.end_s - a->account.all.begin_s;
+    a->joined = count > 0 && !a->several && span <= 1.001 * all;
+}
+
 knee_status knee_scale_judge(struct knee_scale_answer *a, struct knee_err *err)
 {
     sort_rows(a);
     a->ask_count = 0;
     a->several = false;
     a->measured_knee = a->predicted_knee = a->searched_workers = NAN;
+    knee_status status = KNEE_OK;
+    for (size_t i = 0; i < a->row_count && !status; i++) {
+        status = find_change(&a->rows[i], err);
+        a->rows[i].efficiency = a->rows[i].speed_up = a->rows[i].rate_per_s = NAN;
+    }
+    a->base_workers = NAN;
     knee_symptoms_judge(a);
-    if (a->row_count == 0)
-        return KNEE_OK;
-    knee_status status = fit_rows(a, err);
-    if (status)
+    if (a->counted > 0 && !status)
+        status = fit_rows(a, err);
+    if (status || a->counted == 0) {
+        join_logs(a);
+        if (a->row_count)
+            advise(a);
         return status;
+    }
     look_inside(a);
     a->base_workers = a->fit.points[0].workers;
     a->several = a->fit.points[a->fit.count - 1].workers > a->base_workers;
-    for (size_t i = 0; i < a->row_count; i++)
+    for (size_t i = 0; i < a->counted; i++)
         judge_row(a, &a->rows[i]);
+    knee_scale_network(a->rows, a->counted, &a->question.network, &a->network);
+    join_logs(a);
     if (a->several) {
         a->measured_knee = measured_knee(a);
         predicted_knee(a);

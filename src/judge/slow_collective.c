@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "collective/collective.h"
 #include "judge/judge.h"
+#include "knee_logs.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -69,7 +70,7 @@ static double algorithm_s(const struct matter *m, const struct knee_algorithm *r
     return knee_best_protocol_s(&m->c->cluster, &m->c->layout, &counts, row, NULL);
 }
 
-/* NCCL's own words about this size, where it took another algorithm than the quickest it has. */
+/* True if NCCL's log names another algorithm for this size than the fastest one available. */
 static bool other_algorithm(const struct matter *m, const struct knee_collective_size *size)
 {
     const struct knee_algorithm *best = NULL, *row;
@@ -132,8 +133,7 @@ static bool one_port(const struct matter *m)
     if (!crosses(m) || ports < 2)
         return false;
     const struct knee_collective_size *last = &c->sizes[c->query.size_count - 1];
-    knee_format(m->evidence, 160, "%.1f times slower than %.0f ports allow, about as one would be",
-                last->slowdown, ports);
+    knee_format(m->evidence, 160, "%.1f times slower than %.0f ports allow", last->slowdown, ports);
     return large(m, last) && last->slowdown > 0.7 * ports && last->slowdown < 1.4 * ports;
 }
 
@@ -172,7 +172,7 @@ static bool forced(const struct matter *m)
 
 static bool chosen(const struct matter *m)
 {
-    knee_format(m->evidence, 160, "NCCL's tuning lines name another algorithm than the quickest");
+    knee_format(m->evidence, 160, "NCCL's tuning lines name another algorithm than the fastest");
     return m->log->tuning_count > 0;
 }
 
@@ -224,7 +224,7 @@ static const struct {
      large},
     {"wrong algorithm", "another --algorithm of knee bench, or the library's own", named, as_named},
     {"wrong algorithm", "unset NCCL_ALGO and NCCL_PROTO", forced, any_size},
-    {"wrong algorithm", "try NCCL_ALGO with the quickest; a tuner plugin may be at work", chosen,
+    {"wrong algorithm", "set NCCL_ALGO to the fastest; a tuner plugin may be at work", chosen,
      other_algorithm},
     {"wrong algorithm", "compare NCCL_ALGO settings; a tuner plugin may be at work",
      looks_like_another, large},

@@ -4,6 +4,7 @@
  * percentile and the worst, with the label and the rank that made the worst what it is.
  */
 #include "base/error.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "judge/judge.h"
 
@@ -55,16 +56,10 @@ void knee_mean_steps(const struct knee_account *account, struct knee_mean_step *
 
 /* ---- Spread ---- */
 
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static void sort(double *values, size_t count)
 {
     if (count > 1)
-        qsort(values, count, sizeof *values, ascending);
+        qsort(values, count, sizeof *values, knee_ascending);
 }
 
 static double standard_error(const double *values, size_t count)
@@ -123,8 +118,8 @@ static double usual(const struct knee_account *account, size_t row, int label, d
     return values[made / 2];
 }
 
-/* Waiting and transfer follow from what somebody else did: they are named only if nothing that a
- * rank does by itself explains half of the excess. */
+/* Waiting and transfer depend on other ranks. They are named only if nothing that the rank does by
+ * itself explains half of the excess. */
 static void name_worst(const struct knee_account *account, const struct numbered *list,
                        size_t count, double *values, struct knee_step_spread *out)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which of the suspects, and hence which lever. Each rule weighs its own evidence as a share
- * of the step; the largest wins, and what is below 2 % of the step is no bottleneck.
+ * Chooses the bottleneck among the suspects. Each rule weighs its own evidence as a share of the
+ * step. The largest share wins; a share below 2 % of the step is not a bottleneck.
  */
+#include "base/keys.h"
 #include "judge/judge.h"
 
 #include <math.h>
@@ -58,21 +59,20 @@ static double idle_gpu(const struct knee_prediction *p)
     return share(p, KNEE_IDLE);
 }
 
+/* A rule without a share is of recordings only. */
 static const struct {
     const char *name;
     double (*share)(const struct knee_prediction *);
-    unsigned kinds; /* levers that cure it; 0: as the rule on R says */
 } rules[KNEE_SUSPECTS] = {
-    [KNEE_SUSPECT_NONE] = {"none", NULL, KNEE_LEVER_WORKERS},
-    [KNEE_SUSPECT_COMM] = {"exposed communication", exposed_comm, 0},
-    [KNEE_SUSPECT_INPUT] = {"starved input", starved_input, KNEE_LEVER_INPUT},
-    [KNEE_SUSPECT_STRAGGLER] = {"straggler", straggler, KNEE_LEVER_STRAGGLER | KNEE_LEVER_SYNC},
-    [KNEE_SUSPECT_TINY_BATCH] = {"tiny per-GPU batch", tiny_batch,
-                                 KNEE_LEVER_BATCH | KNEE_LEVER_HOST | KNEE_LEVER_COMPRESS |
-                                     KNEE_LEVER_NETWORK},
-    [KNEE_SUSPECT_LARGE_BATCH] = {"large-batch breakdown", large_batch, KNEE_LEVER_FEWER},
-    [KNEE_SUSPECT_COPY] = {"exposed copies", exposed_copies, KNEE_LEVER_HOST},
-    [KNEE_SUSPECT_IDLE] = {"idle GPU", idle_gpu, KNEE_LEVER_HOST},
+    [KNEE_SUSPECT_NONE] = {"none", NULL},
+    [KNEE_SUSPECT_COMM] = {"exposed communication", exposed_comm},
+    [KNEE_SUSPECT_INPUT] = {"starved input", starved_input},
+    [KNEE_SUSPECT_STRAGGLER] = {"straggler", straggler},
+    [KNEE_SUSPECT_TINY_BATCH] = {"tiny per-GPU batch", tiny_batch},
+    [KNEE_SUSPECT_LARGE_BATCH] = {"large-batch breakdown", large_batch},
+    [KNEE_SUSPECT_COPY] = {"exposed copies", exposed_copies},
+    [KNEE_SUSPECT_IDLE] = {"idle GPU", idle_gpu},
+    [KNEE_SUSPECT_UNFUSED] = {"unfused kernels", NULL},
 };
 
 const char *knee_suspect_name(enum knee_suspect suspect)
@@ -80,9 +80,21 @@ const char *knee_suspect_name(enum knee_suspect suspect)
     return suspect < KNEE_SUSPECTS ? rules[suspect].name : "?";
 }
 
-unsigned knee_suspect_kinds(enum knee_suspect suspect)
+/* Changes of the GPU count are offered only if the count is the problem, or if no other suspect is
+ * found: up to R = 0.1 the rule is to scale out. */
+static unsigned barred_for(const struct knee_prediction *p, double ratio)
 {
-    return rules[suspect].kinds;
+    const struct knee_verdict *verdict = &p->verdict;
+    /* Every framework overlaps, so overlap is not advised if its value is only assumed. Measured
+     * times follow the textbook's formulas. */
+    size_t row = knee_keys_find(&knee_job_keys, "overlap");
+    bool assumed = p->job.source[row] == KNEE_DEFAULT && isnan(p->job.comm_time_s);
+    unsigned done = assumed ? KNEE_LEVER_OVERLAP : 0;
+    bool scale_out = verdict->suspect == KNEE_SUSPECT_NONE ||
+                     (verdict->suspect == KNEE_SUSPECT_COMM && ratio <= 0.1);
+    if (verdict->suspect == KNEE_SUSPECT_LARGE_BATCH)
+        return done | KNEE_LEVER_WORKERS;
+    return done | (scale_out ? KNEE_LEVER_FEWER : KNEE_LEVER_FEWER | KNEE_LEVER_WORKERS);
 }
 
 void knee_judge_suspect(struct knee_prediction *prediction)
@@ -91,7 +103,7 @@ void knee_judge_suspect(struct knee_prediction *prediction)
     const struct knee_row *at = &prediction->at;
     *verdict = (struct knee_verdict){.regime = knee_regime_of(at->ratio)};
     for (int i = KNEE_SUSPECT_NONE + 1; i < KNEE_SUSPECTS; i++) {
-        double found = rules[i].share(prediction);
+        double found = rules[i].share ? rules[i].share(prediction) : 0;
         if (found >= KNEE_NO_BOTTLENECK && found > verdict->suspect_share) {
             verdict->suspect = (enum knee_suspect)i;
             verdict->suspect_share = found;
@@ -102,10 +114,6 @@ void knee_judge_suspect(struct knee_prediction *prediction)
     else if (at->efficiency < prediction->job.tolerance)
         verdict->wall = KNEE_WALL_SYSTEMS;
 
-    unsigned kinds = rules[verdict->suspect].kinds;
-    if (!kinds)
-        kinds = knee_regime_kinds(verdict->regime);
-    verdict->lever = knee_levers_best(prediction, kinds, KNEE_WORTH_IT);
-    if (verdict->lever == SIZE_MAX)
-        verdict->lever = knee_levers_best(prediction, ~(unsigned)KNEE_LEVER_WORKERS, KNEE_WORTH_IT);
+    verdict->lever = knee_levers_best(prediction->levers, prediction->lever_count,
+                                      barred_for(prediction, at->ratio), KNEE_WORTH_IT);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The suspects by elimination, without a trace. Each rule is a row: what was seen, which suspect it
- * speaks of, whether it confirms or excludes it. The first that speaks decides, and those that
- * confirm come first: confirming beats excluding. Where no rule speaks the suspect stays open, with
- * the measurement that would tell.
+ * Finds the suspects by elimination, without a trace. Each rule is a row: what was seen, which
+ * suspect it concerns, and whether it confirms or excludes that suspect. The first rule that
+ * applies decides. Rules that confirm come first, so confirming beats excluding. If no rule
+ * applies, the suspect stays open, with the measurement that would decide it.
  */
 #include "judge/symptoms.h"
 
@@ -15,7 +15,7 @@
 #define LOW_FLOPS 0.3  /* of the peak */
 #define JITTER    1.1  /* p95 over median of a steady job */
 #define ENOUGH    30   /* steps whose spread says something */
-#define SMALL     0.02 /* share of the step that is no bottleneck */
+#define SMALL     0.02 /* a share of the step below this is not a bottleneck */
 #define LARGE     0.2
 
 /* All that is known about one job. */
@@ -26,12 +26,34 @@ struct evidence {
     double slower;                    /* measured over modelled step; NaN */
     const struct knee_scale_model *model;
     bool loss_behind;
-    double ratio; /* R of a trace; NaN */
+    double ratio;      /* R of a trace; NaN */
+    double data, comm; /* shares of the step by the log's own timers; NaN */
+    double workers;
 };
 
 static bool starved(const struct evidence *e)
 {
     return e->seen.gpu_util < IDLE && e->seen.cpu_util >= PINNED;
+}
+
+static bool waits_for_data(const struct evidence *e)
+{
+    return e->data > 0.1;
+}
+
+static bool data_ready(const struct evidence *e)
+{
+    return e->data < SMALL;
+}
+
+static bool exchange_timed(const struct evidence *e)
+{
+    return e->comm > 0.1;
+}
+
+static bool alone(const struct evidence *e)
+{
+    return e->workers == 1;
 }
 
 static bool cpu_free(const struct evidence *e)
@@ -67,7 +89,7 @@ static bool late(const struct evidence *e)
 static bool jitters(const struct evidence *e)
 {
     return e->p95_over_median > JITTER && e->outliers < 0.05 && e->steps >= ENOUGH &&
-           !(e->seen.gpu_util >= BUSY);
+           e->workers > 1 && !(e->seen.gpu_util >= BUSY);
 }
 
 static bool busy_and_slow(const struct evidence *e)
@@ -98,16 +120,24 @@ static const struct {
 } rules[] = {
     {KNEE_SUSPECT_INPUT, KNEE_CONFIRMED, starved,
      "GPUs below 70 % busy, CPUs above 90 %: they wait for batches"},
+    {KNEE_SUSPECT_INPUT, KNEE_CONFIRMED, waits_for_data,
+     "the log's own data time is above 10 % of the step"},
+    {KNEE_SUSPECT_INPUT, KNEE_EXCLUDED, data_ready,
+     "the log's own data time is below 2 % of the step"},
     {KNEE_SUSPECT_INPUT, KNEE_EXCLUDED, cpu_free, "CPUs below 70 % busy: loaders keep up"},
+    {KNEE_SUSPECT_COMM, KNEE_CONFIRMED, exchange_timed,
+     "the log's own timer of the exchange is above 10 % of the step"},
     {KNEE_SUSPECT_COMM, KNEE_CONFIRMED, exposed, "a trace has R above 0.1"},
     {KNEE_SUSPECT_COMM, KNEE_CONFIRMED, waits,
      "GPUs below 70 % busy, CPUs below 90 %, no late rank: they wait for data"},
+    {KNEE_SUSPECT_COMM, KNEE_EXCLUDED, alone, "one GPU: it exchanges nothing"},
     {KNEE_SUSPECT_COMM, KNEE_EXCLUDED, not_exposed, "a trace has R of at most 0.02"},
     {KNEE_SUSPECT_COMM, KNEE_EXCLUDED, little_wire,
      "less than 2 % exposed in the model, and the step is as it says"},
     {KNEE_SUSPECT_STRAGGLER, KNEE_CONFIRMED, late, "one rank is late: all wait for it"},
     {KNEE_SUSPECT_STRAGGLER, KNEE_CONFIRMED, jitters,
      "steps spread: p95 above 1.1 times the median, few outliers"},
+    {KNEE_SUSPECT_STRAGGLER, KNEE_EXCLUDED, alone, "one GPU: it waits for no other"},
     {KNEE_SUSPECT_TINY_BATCH, KNEE_CONFIRMED, busy_and_slow,
      "GPUs above 90 % busy below 30 % of peak: kernels too small"},
     {KNEE_SUSPECT_TINY_BATCH, KNEE_CONFIRMED, launches,
@@ -162,6 +192,9 @@ void knee_symptoms_judge(struct knee_scale_answer *a)
                          .slower = row ? row->step_s / row->model.step_s : NAN,
                          .model = row ? &row->model : &none,
                          .loss_behind = a->batch.behind,
+                         .data = row && row->log ? row->log->data_s / row->step_s : NAN,
+                         .comm = row && row->log ? row->log->comm_s / row->step_s : NAN,
+                         .workers = row ? row->workers : NAN,
                          .ratio = row ? row->ratio : NAN};
     if (row && row->log && row->log->timed > 0) {
         e.steps = (double)row->log->timed;

@@ -70,7 +70,7 @@ static knee_status make_rows(struct knee_prediction *p, const struct knee_terms 
 {
     double *workers = knee_resize(p->alloc, NULL, KNEE_ROWS_MAX * sizeof *workers);
     if (!workers)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for worker counts");
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for GPU counts");
     p->row_count = knee_workers_list(&p->job.workers, workers, KNEE_ROWS_MAX);
     if (p->row_count)
         p->rows = knee_resize(p->alloc, NULL, p->row_count * sizeof *p->rows);
@@ -78,7 +78,7 @@ static knee_status make_rows(struct knee_prediction *p, const struct knee_terms 
         knee_evaluate(terms, workers[i], &p->rows[i]);
     knee_resize(p->alloc, workers, 0);
     if (p->row_count == 0)
-        return knee_fail(err, KNEE_USAGE, "--workers", "more than %d worker counts", KNEE_ROWS_MAX);
+        return knee_fail(err, KNEE_USAGE, "--gpus", "more than %d GPU counts", KNEE_ROWS_MAX);
     return p->rows ? KNEE_OK
                    : knee_fail(err, KNEE_SYSTEM, "", "out of memory for %zu rows", p->row_count);
 }
@@ -91,9 +91,25 @@ double knee_unsharded_bytes(double params)
     return (WEIGHTS_AND_GRADIENTS + STATES) * params;
 }
 
-/* Whether data parallelism alone can hold the model, and what would. */
-static struct knee_feasibility feasibility(const struct knee_job *job)
+/* By the memory account of knee plan: all of it counts, activations too. */
+static struct knee_feasibility fits_by_forecast(const struct knee_memory *m)
 {
+    double limit = knee_memory_limit(m->capacity, m->spread, KNEE_MEMORY_RISK);
+    double states = m->parameters + m->gradients + m->optimizer;
+    struct knee_feasibility f = {m->total, m->capacity, m->total <= limit, NAN, NAN};
+    if (m->total - m->optimizer < limit)
+        f.zero1_workers = ceil(m->optimizer / (limit - m->total + m->optimizer));
+    double left = limit - m->total + states;
+    f.zero3_workers = ceil(states / (left > 0 ? left : limit)); /* else with recomputation too */
+    return f;
+}
+
+/* Whether data parallelism alone can hold the model, and what would. */
+static struct knee_feasibility feasibility(const struct knee_job *job,
+                                           const struct knee_forecast *forecast)
+{
+    if (forecast->known)
+        return fits_by_forecast(&forecast->memory);
     const struct knee_gpu *gpu = knee_hardware_gpu(&job->hw);
     struct knee_feasibility f = {NAN, NAN, true, NAN, NAN};
     if (!gpu || isnan(job->params))
@@ -127,14 +143,29 @@ static knee_status judge(struct knee_prediction *p, struct knee_err *err)
     knee_evaluate(&p->terms, verdict_workers(p, p->terms.most_workers), &p->at);
     knee_find(&p->terms, p->job.tolerance, &p->knee, &quality_workers);
     judge_doubt(p);
-    p->memory = feasibility(&p->job);
+    p->memory = feasibility(&p->job, &p->terms.forecast);
     struct knee_lever_facts facts = knee_lever_facts_of(&p->job, &p->knee);
-    knee_levers(&p->terms, &facts, p);
+    p->lever_count = knee_levers(&p->terms, &facts, &p->at, p->levers);
     knee_judge_walls(p, quality_workers);
-    knee_judge_cost(p);
+    p->cost = knee_cost_of(&p->at, isnan(p->job.steps) ? p->at.steps_to_quality : p->job.steps);
     knee_judge_suspect(p);
     add_notes(p, &p->terms);
     return KNEE_OK;
+}
+
+/* What the forecast takes for inputs that were not given, so that the report can show them. */
+static void take_forecast(struct knee_prediction *p)
+{
+    const struct knee_forecast *f = &p->terms.forecast;
+    struct knee_job *job = &p->job;
+    const struct knee_gpu *gpu = knee_hardware_gpu(&job->hw);
+    if (!f->known)
+        return;
+    knee_keys_fill(&knee_job_keys, job, &job->bytes_per_param, f->plan.gradient_bytes,
+                   KNEE_DERIVED);
+    knee_keys_fill(&knee_job_keys, job, &job->mfu, f->mfu / job->slower, KNEE_DERIVED);
+    knee_keys_fill(&knee_job_keys, job, &job->flops_per_s, gpu->bf16_flops * job->mfu,
+                   KNEE_DERIVED);
 }
 
 knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *alloc,
@@ -148,6 +179,7 @@ knee_status knee_predict(const struct knee_job *job, const struct knee_alloc *al
     if (status)
         return status;
     knee_terms_init(&p.job, &p.terms);
+    take_forecast(&p);
     if (!(status = judge(&p, err)))
         *out = p;
     return status;

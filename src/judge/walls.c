@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two walls with different cures. Systems: the hardware idles. Statistical: the batch is past the
- * critical size, so that examples are wasted although nothing idles.
+ * Two limits that need different fixes. Systems: the hardware idles. Statistical: the batch is
+ * above the critical size, so examples are wasted although no hardware idles.
  */
 #include "judge/judge.h"
 

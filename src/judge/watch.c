@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cluster/gpu_words.h"
 #include "judge/watch_parts.h"
+#include "predict/goodput/energy.h"
 
 #include <math.h>
 #include <string.h>
@@ -73,6 +74,26 @@ static void take_gpu(const struct knee_live_rank *rank, struct knee_watch_rank *
     out->joules = seconds > 0 ? joules / seconds * elapsed_s(rank, out->last_ns) : NAN;
 }
 
+/* Where NVML says nothing: the labels of the newest sampled step, and what such a GPU draws. */
+static void take_table(const struct knee_live_rank *rank, struct knee_watch_rank *out)
+{
+    const struct knee_gpu *gpu = rank->about.gpu[0] ? knee_gpu_in(rank->about.gpu) : NULL;
+    const double *label = out->step_sampled.label_s;
+    double wall_s = out->step_sampled.wall_s;
+    struct knee_watts watts;
+    if (!isnan(out->joules) || !gpu || !(wall_s > 0))
+        return;
+    struct knee_gpu_seconds seconds = {
+        .product_s = label[KNEE_COMPUTE],
+        .copy_s = label[KNEE_COPY],
+        .wait_s = label[KNEE_TRANSFER] + label[KNEE_WAIT],
+        .idle_s = label[KNEE_STARVED] + label[KNEE_HOST] + label[KNEE_IDLE],
+    };
+    knee_watts_of(gpu->name, gpu->power_w, NAN, &watts);
+    out->joules = knee_gpu_joules(&watts, &seconds) / wall_s * elapsed_s(rank, out->last_ns);
+    out->joules_by_table = true;
+}
+
 /* The newest step is left away: not all of its calls need be there. */
 static double recent_wait_s(const struct knee_live_rank *rank)
 {
@@ -110,6 +131,7 @@ static struct knee_watch_rank take_rank(const struct knee_live_rank *rank, int64
                                   .every = any ? last->every : -1,
                                   .left_out = any ? last->left_out : 0};
     take_gpu(rank, &out);
+    take_table(rank, &out);
     return out;
 }
 
@@ -159,18 +181,25 @@ static void take_sampled(struct knee_watch *w)
     w->sampled.comm_s /= n > 0 ? n : 1;
 }
 
-static void take_silence(struct knee_watch *w, int64_t now_ns)
+/* A rank is silent if others have written for ten steps since its last line. The job hangs if some
+ * ranks are silent, or if no rank writes although its processes are alive. */
+static void take_silence(struct knee_watch *w, const struct knee_watch_given *given)
 {
     int64_t newest_ns = 0;
     for (size_t r = 0; r < w->rank_count; r++)
         newest_ns = w->ranks[r].last_ns > newest_ns ? w->ranks[r].last_ns : newest_ns;
-    w->age_s = newest_ns > 0 && now_ns > newest_ns ? 1e-9 * (double)(now_ns - newest_ns) : 0;
+    w->age_s =
+        newest_ns > 0 && given->now_ns > newest_ns ? 1e-9 * (double)(given->now_ns - newest_ns) : 0;
     double limit_s = fmax(SILENT_S, isnan(w->step_s) ? 0 : SILENT_STEPS * w->step_s);
     for (size_t r = 0; r < w->rank_count; r++) {
         double behind_s = 1e-9 * ((double)newest_ns - (double)w->ranks[r].last_ns);
         w->ranks[r].silent = behind_s > limit_s;
         w->silent += w->ranks[r].silent;
     }
+    bool old = w->age_s > limit_s;
+    w->state = w->silent || (old && given->alive) ? KNEE_WATCH_HUNG
+               : old                              ? KNEE_WATCH_STALE
+                                                  : KNEE_WATCH_RUNNING;
 }
 
 static double price_of(const struct knee_live_about *about)
@@ -189,6 +218,7 @@ static void take_cost(const struct knee_live_rank *ranks, double given, struct k
         w->rank_s += elapsed_s(&ranks[r], w->ranks[r].last_ns);
         measured += isnan(w->ranks[r].joules) ? 0 : 1;
         joules += isnan(w->ranks[r].joules) ? 0 : w->ranks[r].joules;
+        w->joules_by_table = w->joules_by_table || w->ranks[r].joules_by_table;
     }
     w->joules = measured && measured == w->rank_count ? joules : NAN;
     w->dollars = w->rank_s / 3600 * w->price_per_hour;
@@ -219,15 +249,16 @@ static knee_status fill(const struct knee_live_rank *ranks, const struct knee_li
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     take_times(w);
     take_sampled(w);
-    take_silence(w, given->now_ns);
+    take_silence(w, given);
     take_cost(ranks, given->price_per_hour, w);
     return knee_watch_lateness(w, err);
 }
 
 knee_status knee_watch(const struct knee_live_rank *ranks, size_t count,
                        const struct knee_live_joined *joined, const struct knee_watch_given *given,
-                       const struct knee_alloc *alloc, struct knee_watch *out, struct knee_err *err)
+                       struct knee_watch *out, struct knee_err *err)
 {
+    const struct knee_alloc *alloc = given->alloc;
     struct knee_watch w = {
         .rank_count = count, .meetings = joined->count, .partial = joined->partial, .alloc = alloc};
     w.ranks = knee_resize(alloc, NULL, (count + 1) * sizeof *w.ranks);

@@ -19,8 +19,15 @@ enum knee_watch_cause {
     KNEE_WATCH_UNKNOWN, /* nothing was sampled */
     KNEE_WATCH_HOT,     /* its clocks are held down for heat */
     KNEE_WATCH_POWER,   /* ... or for power */
-    KNEE_WATCH_CLOCK,   /* ... lower than the others', nobody says why */
+    KNEE_WATCH_CLOCK,   /* ... lower than the others', for an unknown reason */
     KNEE_WATCH_LABEL,   /* it does `label` longer than the others */
+};
+
+/* What the newest lines say of the job as a whole. */
+enum knee_watch_state {
+    KNEE_WATCH_RUNNING,
+    KNEE_WATCH_STALE, /* no rank has written for long: it ended, or its node is gone */
+    KNEE_WATCH_HUNG,  /* no step for long, while some of its processes live or some ranks go on */
 };
 
 /* Seconds are of one step. NaN, -1: not known. */
@@ -34,7 +41,8 @@ struct knee_watch_rank {
     double power_w, joules, sm_mhz, temp_c, overhead;
     uint64_t throttle; /* NVML's clock event reasons */
     int64_t every, left_out;
-    bool silent; /* the others have written since, for long */
+    bool silent;          /* the others have written since, for long */
+    bool joules_by_table; /* NVML did not say: labels times data/power.csv */
 };
 
 /* One step, or a few: mean over ranks. */
@@ -72,7 +80,7 @@ struct knee_watch {
     double wait_s;               /* recent, mean over ranks */
     struct knee_step sampled;    /* the newest, mean over ranks; wall_s 0: none */
     int64_t sampled_step;        /* the newest of them */
-    size_t late_rank;            /* row; SIZE_MAX: nobody */
+    size_t late_rank;            /* row; SIZE_MAX: none */
     double late_s;
     enum knee_watch_cause cause;
     enum knee_label label;
@@ -83,14 +91,16 @@ struct knee_watch {
     size_t wire_count;
     size_t slow_wire; /* row of wires, far slower than others like it; SIZE_MAX: none */
     size_t meetings, partial;
-    size_t silent;                 /* ranks */
+    size_t silent; /* ranks */
+    enum knee_watch_state state;
     double age_s;                  /* since the newest line of all */
     double rank_s;                 /* seconds of ranks, since each began */
     double dollars, stall_dollars; /* so far; NaN: no price, nothing sampled */
     double price_per_hour;
-    bool price_assumed; /* indicative, of the GPU that the ranks name */
-    double joules;      /* so far, by the mean power of what was read */
-    double overhead;    /* the agent's own share, the largest of all ranks */
+    bool price_assumed;   /* indicative, of the GPU that the ranks name */
+    double joules;        /* so far, by the mean power of what was read */
+    bool joules_by_table; /* of some rank by its labels and data/power.csv: NVML did not say */
+    double overhead;      /* the agent's own share, the largest of all ranks */
     uint64_t damaged, left_out;
     const struct knee_alloc *alloc;
 };
@@ -98,13 +108,14 @@ struct knee_watch {
 struct knee_watch_given {
     int64_t now_ns;
     double price_per_hour; /* of a rank; NaN: by its GPU's name */
+    size_t alive;          /* processes of ranks that run on this host; 0: none, or not known */
+    const struct knee_alloc *alloc;
 };
 
 /* `joined` is of the same ranks. KNEE_SYSTEM when out of memory. */
 knee_status knee_watch(const struct knee_live_rank *ranks, size_t count,
                        const struct knee_live_joined *joined, const struct knee_watch_given *given,
-                       const struct knee_alloc *alloc, struct knee_watch *out,
-                       struct knee_err *err);
+                       struct knee_watch *out, struct knee_err *err);
 void knee_watch_release(struct knee_watch *watch);
 
 /* Are there steps between this point and the one before it of which nothing was read? */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who keeps the others waiting, why, and since when. Named is a rank that most others wait for, in
- * nearly all recent points, for a share of the step that is worth a word: noise has no favourite.
+ * Which rank keeps the others waiting, why, and since when. A rank is named if most others wait for
+ * it, in nearly all recent points, for a noticeable share of the step. Noise hits a different rank
+ * each time.
  */
 #include "base/error.h"
 #include "base/order.h"
@@ -57,7 +58,7 @@ static void find_late(struct knee_watch *w)
     }
 }
 
-/* The median over the other ranks of what `of` says; NaN: nobody knows. */
+/* The median of `of` over the other ranks; NaN if no other rank has a value. */
 static double others(const struct knee_watch *w, double (*of)(const struct knee_watch_rank *, int),
                      int which, double *scratch)
 {
@@ -79,8 +80,9 @@ static double clock_of(const struct knee_watch_rank *rank, int which)
     return rank->sm_mhz;
 }
 
-/* What it does longer than the others: of its own doings, not of waiting and the wire. Samples that
- * do not show most of the lateness are from before it, and say nothing. */
+/* Finds the label in which the rank exceeds the others most. Waiting and transfer do not count:
+ * they depend on other ranks. Samples that do not show most of the lateness were taken before it
+ * began and are ignored. */
 static void find_label(struct knee_watch *w, double *scratch)
 {
     w->label_s = 0;
@@ -108,7 +110,7 @@ static void find_cause(struct knee_watch *w, double *scratch)
                                                                   : KNEE_WATCH_CLOCK;
 }
 
-/* A series without what is not known, and the point that each value is of. */
+/* A series without its unknown values, and the point that each value belongs to. */
 struct series {
     double values[KNEE_WATCH_POINTS];
     size_t points[KNEE_WATCH_POINTS], count;

@@ -140,7 +140,8 @@ static void add_calls(const struct knee_live_rank *rank, struct heap *heaps, dou
     }
 }
 
-/* Lateness is what a rank has more of than most: noise makes everybody late now and then. */
+/* A rank's lateness is its excess over the median rank: noise makes every rank late now and then.
+ */
 static void settle_late(struct knee_watch *w, size_t p, double *scratch)
 {
     size_t n = 0;

@@ -16,8 +16,7 @@ static const struct {
     const char *key, *what, *rule;
     bool absence; /* not having it differs from having it */
     bool ratio;   /* numbers: the share that is left is smaller over larger */
-    bool merged;  /* one value a host, whatever the subjects: they have names of their own on each
-                     host */
+    bool merged;  /* one value per host, whatever the subjects: their names differ between hosts */
 } alike[] = {
     {"ib.rate", "rate", "rails_differ", true, true, false},
     {"net.mtu", "MTU", "hosts_differ", false, false, false},

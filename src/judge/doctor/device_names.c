@@ -26,7 +26,8 @@ static struct name_list list_of(const char *value)
     return list;
 }
 
-/* The next name, with its port apart (NaN: any). NCCL does not trim: " mlx5_1" is no mlx5_1. */
+/* The next name, with its port apart (NaN: any). NCCL does not trim: " mlx5_1" does not match
+ * mlx5_1. */
 static bool next_name(struct name_list *list, struct knee_slice *name, double *port)
 {
     while (knee_slice_until(&list->rest, ',', name)) {

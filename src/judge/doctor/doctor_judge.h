@@ -9,6 +9,8 @@
 
 extern const struct knee_nccl_variable knee_nccl_variables[];
 extern const size_t knee_nccl_variables_count;
+extern const struct knee_doctor_rule knee_doctor_rules[];
+extern const size_t knee_doctor_rules_count;
 
 /* What is known of whether a thing is there. */
 enum knee_presence { KNEE_UNKNOWN, KNEE_ABSENT, KNEE_PRESENT };
@@ -32,7 +34,7 @@ void knee_blame(struct knee_exam *exam, const char *id, const char *subject, dou
 void knee_blame_at(struct knee_exam *exam, enum knee_severity severity, const char *id,
                    const char *subject, double left, const char *fmt, ...) KNEE_PRINTF(6, 7);
 
-void knee_blame_rule(struct knee_exam *exam, const struct knee_rule *rule,
+void knee_blame_rule(struct knee_exam *exam, const struct knee_doctor_rule *rule,
                      enum knee_severity severity, const char *subject, double left,
                      const char *evidence);
 
@@ -70,7 +72,7 @@ size_t knee_env_list(const struct knee_facts *facts, struct knee_setting *settin
 void knee_env_retire(struct knee_exam *exam);
 
 /* The checks, one file each. */
-void knee_check_rows(struct knee_exam *exam, const struct knee_rule *rows, size_t count);
+void knee_check_rows(struct knee_exam *exam, const struct knee_doctor_rule *rows, size_t count);
 void knee_check_table(struct knee_exam *exam);
 void knee_check_env(struct knee_exam *exam);
 void knee_check_names(struct knee_exam *exam);

@@ -13,11 +13,12 @@
 #include "cluster/cluster.h"
 #include "cluster/hardware.h"
 #include "cluster/presets.h"
+#include "knee_judge.h"
 
 #include <math.h>
 #include <string.h>
 
-#define WHOLE_RATE   0.995  /* what is left of a rate that is said to be whole */
+#define WHOLE_RATE   0.995  /* a rate above this share counts as full */
 #define LOST_LEAST   0.0005 /* of a job's throughput, to be worth a word */
 #define PRICED_BYTES 1073741824.0
 #define PRICED_NODES 8
@@ -141,6 +142,7 @@ static void price_job(struct knee_checkup *out, struct knee_ailment *a, struct p
             return;
         job->compute_time_s /= left;
         job->flops_per_s *= left;
+        job->slower /= left;
     } else {
         job->hw.cluster = *bad;
         job->hw.bandwidth_bytes_per_s = job->hw.latency_s = NAN;
@@ -184,7 +186,8 @@ static void price_one(struct knee_checkup *out, struct knee_ailment *a, double e
         struct knee_cluster good = out->cluster;
         good.fitted = NULL; /* both from the model, or the curve's own error becomes a cost */
         a->price.healthy_s = all_reduce_s(&good, out->ranks, out->bytes);
-        a->price.hurt_s = all_reduce_s(&bad, out->ranks, out->bytes);
+        /* a fault makes nothing faster, whatever link it is priced as */
+        a->price.hurt_s = fmax(a->price.healthy_s, all_reduce_s(&bad, out->ranks, out->bytes));
         a->price.share = a->price.healthy_s / a->price.hurt_s;
     }
     if (job && (known || a->rule->hurts == KNEE_HURTS_COMPUTE))

@@ -240,13 +240,13 @@ static void unknown_name(struct knee_exam *exam, const struct knee_fact *fact)
         return;
     if (nearest) {
         knee_blame(exam, "env_misspelt", name, NAN,
-                   "%s=%s: NCCL has no such variable; NCCL_%s is meant?", name, fact->value,
+                   "%s=%s: unknown NCCL variable; did you mean NCCL_%s?", name, fact->value,
                    nearest->name);
     } else if (strncmp(name, "NCCL_", 5) == 0) {
         nearest = longer_or_shorter(name + 5);
         knee_blame(exam, "env_unknown", name, NAN, "%s=%s: no NCCL up to 2.30 has it%s%s%s", name,
-                   fact->value, nearest ? "; NCCL_" : "", nearest ? nearest->name : "",
-                   nearest ? " is meant?" : "");
+                   fact->value, nearest ? "; did you mean NCCL_" : "", nearest ? nearest->name : "",
+                   nearest ? "?" : "");
     }
 }
 
@@ -295,8 +295,8 @@ static void other_prefix(struct knee_exam *exam, const struct knee_fact *fact)
     /* A name that only begins another (CUDA_VISIBLE) counts as near for questions, not here. */
     if (nearest.name && nearest.distance > 0 && nearest.distance <= 2 && length + 2 >= other)
         knee_blame(exam, "env_misspelt", fact->subject, NAN,
-                   "%s=%s: nothing reads such a variable; %s is meant?", fact->subject, fact->value,
-                   nearest.name);
+                   "%s=%s: no program reads this variable; did you mean %s?", fact->subject,
+                   fact->value, nearest.name);
 }
 
 static bool other_release(struct knee_exam *exam, const struct knee_fact *fact,
@@ -304,6 +304,9 @@ static bool other_release(struct knee_exam *exam, const struct knee_fact *fact,
 {
     double since = knee_version_number(v->since),
            last = v->last[0] ? knee_version_number(v->last) : NAN;
+    /* NCCL prints "set by environment" when it reads a variable: builds know more than releases */
+    if (knee_fact_is(exam->facts, fact->subject, "env.from", "the log"))
+        return false;
     if (!isnan(last) && !(exam->nccl <= last)) {
         knee_blame(exam, "env_gone", fact->subject, NAN,
                    "%s=%s does nothing: the last NCCL with it was %s", fact->subject, fact->value,
@@ -364,7 +367,7 @@ static void level_value(struct knee_exam *exam, const struct knee_fact *fact)
     if (fact->value[0] &&
         !(knee_nccl_integer(fact->value, &number, &clean) && clean && number >= 0))
         knee_blame(exam, "env_bad_level", fact->subject, NAN,
-                   "%s=%s is no level: ignored in silence", fact->subject, fact->value);
+                   "%s=%s: not a level, so NCCL ignores it", fact->subject, fact->value);
 }
 
 /* Words of a list, in any case; '^' before it means "all but these". */
@@ -504,10 +507,15 @@ static const char *word(const struct knee_exam *exam, const char *name)
     return fact ? fact->value : "";
 }
 
+/* A log may have the lines of one node of many: only so few ranks fit into one. */
+enum { MOST_GPUS_OF_A_NODE = 16 };
+
 static void transports(struct knee_exam *exam)
 {
     /* A leftover where there is something to lose, a remark where there is not. */
-    enum knee_severity net = exam->rdma == KNEE_ABSENT ? KNEE_NOTE : KNEE_WARNING;
+    bool one_node = exam->nodes == KNEE_ABSENT &&
+                    knee_fact_value(exam->facts, "", "log.ranks") <= MOST_GPUS_OF_A_NODE;
+    enum knee_severity net = exam->rdma == KNEE_ABSENT || one_node ? KNEE_NOTE : KNEE_WARNING;
     enum knee_severity p2p = exam->geforce ? KNEE_NOTE : KNEE_WARNING;
     const char *gdr = word(exam, "NCCL_NET_GDR_LEVEL"), *level = word(exam, "NCCL_P2P_LEVEL");
     if (number(exam, "IB_DISABLE") > 0)
@@ -542,7 +550,7 @@ static void fabric(struct knee_exam *exam)
     double cross = number(exam, "CROSS_NIC");
     if (timeout == 0 || timeout >= 32)
         knee_blame(exam, "ib_timeout_short", "NCCL_IB_TIMEOUT", NAN,
-                   "NCCL_IB_TIMEOUT=%.0f waits for ever", timeout);
+                   "NCCL_IB_TIMEOUT=%.0f never times out", timeout);
     else if (timeout < 14) /* the shortest default there ever was */
         knee_blame(exam, "ib_timeout_short", "NCCL_IB_TIMEOUT", NAN,
                    "NCCL_IB_TIMEOUT=%.0f gives up after %.3g s (4.096 us x 2^%.0f x 7 tries)",
@@ -601,7 +609,7 @@ static void kernels(struct knee_exam *exam)
         knee_blame(exam, "nthreads_odd", "NCCL_NTHREADS", NAN, "NCCL_NTHREADS=%.0f", threads);
     if (buffer > 0 && fmod(log2(buffer), 1) != 0)
         knee_blame(exam, "buffsize_odd", "NCCL_BUFFSIZE", NAN,
-                   "NCCL_BUFFSIZE=%.0f is no power of two", buffer);
+                   "NCCL_BUFFSIZE=%.0f is not a power of two", buffer);
     if (strcmp(proto, "LL128") == 0 || strcmp(proto, "ll128") == 0)
         knee_blame(exam, "proto_ll128", "NCCL_PROTO", NAN, "NCCL_PROTO=%s alone", proto);
     else if (proto[0])

@@ -33,7 +33,7 @@ double knee_version_number(const char *text)
 /* ---- Findings ---- */
 
 /* Parts of one host with one trouble are one finding; variables are not: each says its own. */
-static struct knee_ailment *same(struct knee_exam *exam, const struct knee_rule *rule,
+static struct knee_ailment *same(struct knee_exam *exam, const struct knee_doctor_rule *rule,
                                  enum knee_severity severity, const char *subject)
 {
     bool variable = exam->apart || knee_fact_find(exam->facts, subject, "env") != NULL;
@@ -64,7 +64,7 @@ static struct knee_ailment *fresh(struct knee_checkup *out)
     return &out->findings[out->count++];
 }
 
-/* The cure with the part's name in it. */
+/* The fix, with the name of the part filled in. */
 static void fill_cure(struct knee_ailment *a, const char *subject)
 {
     const char *cure = a->rule->cure, *mark = strstr(cure, "{where}");
@@ -103,7 +103,7 @@ static void another_part(struct knee_ailment *a, const char *subject, double lef
     knee_names_add(a->where, sizeof a->where, subject);
 }
 
-void knee_blame_rule(struct knee_exam *exam, const struct knee_rule *rule,
+void knee_blame_rule(struct knee_exam *exam, const struct knee_doctor_rule *rule,
                      enum knee_severity severity, const char *subject, double left,
                      const char *evidence)
 {
@@ -125,32 +125,29 @@ void knee_blame_rule(struct knee_exam *exam, const struct knee_rule *rule,
     fill_cure(a, subject);
 }
 
-/* `severity` NULL: as the rule says. */
-static void blame(struct knee_exam *exam, const enum knee_severity *severity, const char *id,
-                  const char *subject, double left, const char *fmt, va_list args)
-{
-    const struct knee_rule *rule = knee_rule_of(id);
-    char evidence[320];
-    knee_vformat(evidence, sizeof evidence, fmt, args);
-    knee_blame_rule(exam, rule, severity ? *severity : rule->severity, subject, left, evidence);
-}
+enum { EVIDENCE = 320 };
 
 void knee_blame(struct knee_exam *exam, const char *id, const char *subject, double left,
                 const char *fmt, ...)
 {
+    const struct knee_doctor_rule *rule = knee_rule_of(id);
+    char evidence[EVIDENCE];
     va_list args;
     va_start(args, fmt);
-    blame(exam, NULL, id, subject, left, fmt, args);
+    knee_vformat(evidence, sizeof evidence, fmt, args);
     va_end(args);
+    knee_blame_rule(exam, rule, rule->severity, subject, left, evidence);
 }
 
 void knee_blame_at(struct knee_exam *exam, enum knee_severity severity, const char *id,
                    const char *subject, double left, const char *fmt, ...)
 {
+    char evidence[EVIDENCE];
     va_list args;
     va_start(args, fmt);
-    blame(exam, &severity, id, subject, left, fmt, args);
+    knee_vformat(evidence, sizeof evidence, fmt, args);
     va_end(args);
+    knee_blame_rule(exam, knee_rule_of(id), severity, subject, left, evidence);
 }
 
 void knee_soften(struct knee_exam *exam, const char *id)
@@ -359,6 +356,82 @@ static int worst_first(const void *a, const void *b)
     return order ? order : strcmp(x->where, y->where);
 }
 
+/* Hosts that a log has lines of, beside the one whose facts these are. */
+static size_t other_hosts(const struct knee_facts *facts)
+{
+    size_t first, end = knee_facts_range(facts, "log.host", &first);
+    return end > first + 1 ? end - first - 1 : 0;
+}
+
+/* ---- How the job ended ---- */
+
+/* A finding of no host: it is made where the others are ready. NULL: no room. */
+static struct knee_ailment *add_finding(struct knee_checkup *out, const char *id, const char *says)
+{
+    struct knee_ailment *a = fresh(out);
+    if (!a)
+        return NULL;
+    const struct knee_doctor_rule *rule = knee_rule_of(id);
+    *a = (struct knee_ailment){
+        .rule = rule, .severity = rule->severity, .hosts = 1, .parts = 1, .left = NAN};
+    a->price = (struct knee_toll){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, false, false};
+    knee_format(a->evidence, sizeof a->evidence, "%s", says);
+    knee_format(a->cure, sizeof a->cure, "%s", rule->cure);
+    return a;
+}
+
+/* A peer that closed its connection follows from something: a note, where that is known. */
+static void fold_peer(struct knee_checkup *out)
+{
+    for (size_t i = 0; i < out->count && knee_checkup_count(out, KNEE_WARNING) > 1; i++)
+        if (strcmp(out->findings[i].rule->id, "peer_died") == 0)
+            out->findings[i].severity = KNEE_NOTE;
+}
+
+/* What the others say of the failure follows from it. */
+static void fold_consequences(struct knee_checkup *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < out->count; i++) {
+        struct knee_ailment *a = &out->findings[i];
+        if (strcmp(a->rule->id, "collective_timeout") == 0)
+            continue;
+        if (strcmp(a->rule->id, "peer_died") == 0 || strcmp(a->rule->id, "env_mismatch") == 0)
+            a->severity = KNEE_NOTE;
+        out->findings[kept++] = *a;
+    }
+    out->count = kept;
+}
+
+/* The end of the job comes first. A bare error without a rank says less than a rule that names its
+ * cause. */
+static void add_end(struct knee_checkup *out, const struct knee_doctor_options *options)
+{
+    fold_peer(out);
+    bool told = knee_checkup_count(out, KNEE_WARNING) > 0;
+    if (options->job_end && (options->job_blames || !told)) {
+        if (options->job_blames)
+            fold_consequences(out);
+        struct knee_ailment *a = add_finding(out, "job_failed", options->job_end);
+        if (!a)
+            return;
+        knee_format(a->cure, sizeof a->cure, "%s", options->job_fix);
+        knee_format(a->where, sizeof a->where, "%s", options->job_where);
+        struct knee_ailment first = *a;
+        memmove(out->findings + 1, out->findings, (out->count - 1) * sizeof first);
+        out->findings[0] = first;
+    }
+    if (options->unknown_errors) {
+        char says[320];
+        knee_format(says, sizeof says, "%zu error line%s knee does not know, first: %.220s",
+                    options->unknown_errors, options->unknown_errors == 1 ? "" : "s",
+                    options->unknown_error);
+        struct knee_ailment *a = add_finding(out, "unknown_errors", says);
+        if (a && knee_checkup_count(out, KNEE_ERROR))
+            a->severity = KNEE_NOTE; /* there is something to do already */
+    }
+}
+
 knee_status knee_doctor_examine(struct knee_facts *hosts, size_t host_count,
                                 const struct knee_doctor_options *options,
                                 const struct knee_alloc *alloc, struct knee_checkup *out,
@@ -375,6 +448,7 @@ knee_status knee_doctor_examine(struct knee_facts *hosts, size_t host_count,
         checkup.strange += hosts[i].strange;
         checkup.unread += hosts[i].unread;
         checkup.dropped += hosts[i].dropped;
+        checkup.hosts += other_hosts(&hosts[i]);
         checkup.no_memory = checkup.no_memory || hosts[i].no_memory;
     }
     for (size_t i = 0; i < host_count; i++)
@@ -387,6 +461,7 @@ knee_status knee_doctor_examine(struct knee_facts *hosts, size_t host_count,
     list_settings(&checkup, hosts, host_count);
     if (checkup.count > 1)
         qsort(checkup.findings, checkup.count, sizeof *checkup.findings, worst_first);
+    add_end(&checkup, options);
     if (checkup.no_memory)
         status = knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     if (status) {

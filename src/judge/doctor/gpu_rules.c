@@ -52,9 +52,9 @@ static void pcie_width(struct knee_exam *exam)
     }
 }
 
-/* On a workstation somebody wanted it so; in a cluster it makes one GPU the straggler of all. Power
- * grows with the clock and the square of the voltage, which follows it: the clock goes with the
- * cube root of the power. */
+/* On a workstation a lower power limit is a choice; in a cluster it makes one GPU the straggler for
+ * all. Power grows with the clock and the square of the voltage, which follows the clock: the clock
+ * goes with the cube root of the power. */
 static void power(struct knee_exam *exam)
 {
     size_t first, end = knee_facts_range(exam->facts, "gpu.power_limit", &first);
@@ -122,7 +122,7 @@ static void without_ecc(struct knee_exam *exam)
         if (strcmp(exam->facts->rows[i].value, "Disabled") == 0)
             knee_blame_at(
                 exam, on ? KNEE_WARNING : KNEE_NOTE, "ecc_off", exam->facts->rows[i].subject, NAN,
-                "ECC is off%s: errors of its memory stay unseen", on ? ", on on its fellows" : "");
+                "ECC is off%s: memory errors go undetected", on ? " here, on for other GPUs" : "");
 }
 
 /* What was asked for and waits for a reset. */
@@ -138,7 +138,7 @@ static void ecc_to_come(struct knee_exam *exam)
     }
 }
 
-/* Memory that nobody in sight uses, on a GPU that does nothing. */
+/* Memory in use on an idle GPU although no visible process holds it. */
 static void held_memory(struct knee_exam *exam)
 {
     size_t first, end = knee_facts_range(exam->facts, "gpu.memory_used", &first);

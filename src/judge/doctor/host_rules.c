@@ -74,7 +74,7 @@ static void iommu(struct knee_exam *exam)
     if (exam->virtual_machine ||
         (line && (strstr(line->value, "iommu=pt") || strstr(line->value, "iommu.passthrough=1"))))
         return;
-    /* Kernels since 5.15 translate unless told otherwise; the cure is the same, the harm less. */
+    /* Kernels since 5.15 translate by default; the fix is the same, the harm is smaller. */
     if (translated > 0 && (exam->gpus > 1 || exam->rdma == KNEE_PRESENT))
         knee_blame_at(exam, KNEE_NOTE, "iommu_translates", "", NAN,
                       "%zu of %zu IOMMU groups are translated (type DMA)", translated, end - first);
@@ -146,9 +146,18 @@ static void frames(struct knee_exam *exam)
     }
 }
 
-/* ---- Interfaces against their fellows ---- */
+/* ---- Interfaces compared with others of the host ---- */
 
-/* Names without their digits: ens1np0 and ens2np0 are fellows. */
+#define INTERFACES_MAX 256 /* each is compared with all others */
+
+/* Rows [*first, end) of a key of interfaces, at most so many. */
+static size_t interfaces(const struct knee_facts *facts, const char *key, size_t *first)
+{
+    size_t end = knee_facts_range(facts, key, first);
+    return end < *first + INTERFACES_MAX ? end : *first + INTERFACES_MAX;
+}
+
+/* Names without their digits: ens1np0 and ens2np0 are of one kind. */
 static void stem_of(const char *name, char *out, size_t size)
 {
     size_t used = 0;
@@ -167,12 +176,13 @@ static bool fellows(const struct knee_facts *facts, const char *a, const char *b
            knee_fact_is(facts, b, "net.state", "up");
 }
 
-/* What most fellows (three and more) have above this one; NaN: nothing. `first`: no fellow comes
- * before it; the first interface of a host often is another network's. */
+/* The value that most interfaces of this kind (three or more) have, if it is above this one's;
+ * otherwise NaN. `first`: this is the first interface of its kind; it often belongs to another
+ * network. */
 static double fellows_have(const struct knee_facts *facts, const char *key,
                            const struct knee_fact *row, bool *is_first)
 {
-    size_t first, end = knee_facts_range(facts, key, &first), more = 0, all = 0;
+    size_t first, end = interfaces(facts, key, &first), more = 0, all = 0;
     double best = 0;
     *is_first = true;
     for (size_t i = first; i < end; i++) {
@@ -197,7 +207,11 @@ static void odd_interfaces(struct knee_exam *exam)
         {"net.speed", "net_slow", "Mb/s", true},
     };
     for (size_t k = 0; k < 2; k++) {
-        size_t first, end = knee_facts_range(exam->facts, table[k].key, &first);
+        size_t first, end = interfaces(exam->facts, table[k].key, &first);
+        size_t further = knee_facts_range(exam->facts, table[k].key, &first) - end;
+        if (further)
+            knee_blame(exam, "ports_many", "", NAN, "%zu further interfaces were not compared",
+                       further);
         for (size_t i = first; i < end; i++) {
             const struct knee_fact *row = &exam->facts->rows[i];
             bool is_first;
@@ -206,8 +220,7 @@ static void odd_interfaces(struct knee_exam *exam)
                 continue;
             double left = table[k].slows && exam->rdma != KNEE_PRESENT ? row->number / usual : NAN;
             knee_blame_at(exam, is_first ? KNEE_NOTE : KNEE_WARNING, table[k].rule, row->subject,
-                          left, "%.0f %s, its fellows have %.0f", row->number, table[k].unit,
-                          usual);
+                          left, "%.0f %s; others have %.0f", row->number, table[k].unit, usual);
         }
     }
 }
@@ -269,7 +282,7 @@ static double local_rank(const struct knee_facts *facts)
     return NAN;
 }
 
-/* The GPU of a rank among those that CUDA_VISIBLE_DEVICES leaves: one alone is everybody's first.
+/* The GPU of a rank among those in CUDA_VISIBLE_DEVICES. If it lists one, all ranks use that one.
  */
 static double gpu_of_rank(const struct knee_facts *facts, double rank)
 {
@@ -286,7 +299,7 @@ static double gpu_of_rank(const struct knee_facts *facts, double rank)
     return at == 0 ? rank : at == 1 ? only : NAN;
 }
 
-/* The CPUs beside a GPU, counted in the order of the bus. */
+/* The CPUs near a GPU, counted in the order of the bus. */
 static const struct knee_fact *cpus_of_gpu(const struct knee_facts *facts, double gpu)
 {
     size_t first, end = knee_facts_range(facts, "gpupci.cpus", &first);
@@ -312,7 +325,8 @@ static void affinity(struct knee_exam *exam)
         if (in_list(own->value, cpu) && in_list(gpu->value, cpu))
             return;
     knee_blame(exam, "affinity_far", gpu->subject, NAN,
-               "rank %.0f runs on CPUs %s, its GPU is beside %s", rank, own->value, gpu->value);
+               "rank %.0f runs on CPUs %s; its GPU is attached to %s", rank, own->value,
+               gpu->value);
 }
 
 /* What knee bench measured; the values begin with per cent. */

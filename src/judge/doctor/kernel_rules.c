@@ -18,7 +18,7 @@ static const struct xid {
     {31, "xid_application", "memory page fault: an illegal address of the program"},
     {32, "xid_application", "invalid push buffer"},
     {38, "xid_driver", "driver firmware error"},
-    {43, "xid_application", "the program's work was stopped after a fault of its own"},
+    {43, "xid_application", "the program's work was stopped after an error in it"},
     {44, "xid_hardware", "fault during context switch"},
     {45, "xid_consequence", "work of a program was ended"},
     {48, "xid_hardware", "double bit memory error"},
@@ -83,7 +83,7 @@ static void check_xids(struct knee_exam *exam)
         int number = (int)strtoll(row->key + 4, NULL, 10);
         const struct xid *xid = xid_of(number);
         const char *rule = xid ? xid->rule : "xid_other";
-        /* Every number is a finding of its own, with all devices that have it. */
+        /* Every number is a separate finding, with all devices that reported it. */
         exam->apart = i == first || strcmp(row->key, exam->facts->rows[i - 1].key) != 0;
         bool mild = number >= 144 && number <= 150 && !strstr(row->key, ".fatal") &&
                     strstr(row->value, "Nonfatal");

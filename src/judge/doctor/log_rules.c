@@ -41,7 +41,7 @@ static bool over_ipoib(const struct knee_exam *exam)
     return false;
 }
 
-/* Why there is no verbs device, and whether that matters: on one node it does not. */
+/* Why no verbs device was found, and whether that matters: on one node it does not. */
 static void without_verbs(struct knee_exam *exam)
 {
     const struct knee_fact *verbs = log_fact(exam, "log.libibverbs_missing");
@@ -52,8 +52,8 @@ static void without_verbs(struct knee_exam *exam)
         knee_blame(exam, "efa_plugin_missing", verbs->subject, NAN,
                    "FI_PROVIDER=efa, but no plugin was loaded: %s", verbs->value);
     else if (verbs)
-        knee_blame_at(exam, one_node ? KNEE_NOTE : KNEE_WARNING, "libibverbs_missing",
-                      verbs->subject, NAN, "%s%s", verbs->value,
+        knee_blame_at(exam, one_node || log_fact(exam, "log.efa_absent") ? KNEE_NOTE : KNEE_WARNING,
+                      "libibverbs_missing", verbs->subject, NAN, "%s%s", verbs->value,
                       one_node ? " (one node: nothing is lost)" : "");
     const struct knee_fact *shut = log_fact(exam, "log.device_unusable");
     if (device && shut)
@@ -97,7 +97,7 @@ static void channels(struct knee_exam *exam)
     const struct knee_fact *far = log_fact(exam, "log.gdr_distance");
     if (log_fact(exam, "log.omni_path"))
         return;
-    /* Every GPU tells of the NICs that are far from it; it matters when none is near. */
+    /* Every GPU reports the NICs that are far from it; it matters only if no NIC is near. */
     if (far && gdr == 0 && !log_fact(exam, "log.gdr_enabled"))
         knee_blame(exam, "gdr_distance", far->subject, NAN, "%s", far->value);
     if (off && gdr == 0)
@@ -160,7 +160,7 @@ static bool unreachable(const struct knee_fact *row)
     return strncmp(row->value, "127.", 4) == 0 || strcmp(row->subject, "lo") == 0;
 }
 
-/* Containers behind a bridge of their own all have its first address. */
+/* Containers behind separate bridges all have the same first address. */
 static void same_address(struct knee_exam *exam)
 {
     size_t first, end = knee_facts_range(exam->facts, "log.address", &first);
@@ -195,13 +195,16 @@ static void interfaces(struct knee_exam *exam)
         }
     }
     bool over_tcp = log_fact(exam, "log.network.Socket") || log_fact(exam, "log.via.socket");
+    /* a link-local address of a tunnel, or a bridge where NCCL's sockets failed */
+    bool sure = bad && (strncmp(bad->value, "fe80", 4) == 0 || log_fact(exam, "log.system_error"));
     if (bad && failed)
         knee_blame_at(exam, KNEE_ERROR, "wrong_interface", bad->subject, NAN,
                       "%s (%s) is used, and a peer cannot be reached: %s", bad->subject, bad->value,
                       failed->value);
-    else if (bad && exam->nodes != KNEE_ABSENT && (unreachable(bad) || over_tcp))
+    else if (bad && exam->nodes != KNEE_ABSENT && (unreachable(bad) || over_tcp || sure))
         knee_blame_at(exam,
-                      exam->nodes == KNEE_PRESENT || unreachable(bad) ? KNEE_WARNING : KNEE_NOTE,
+                      exam->nodes == KNEE_PRESENT || unreachable(bad) || sure ? KNEE_WARNING
+                                                                              : KNEE_NOTE,
                       "wrong_interface", bad->subject, NAN,
                       "%s (%s) is used: other hosts cannot reach it", bad->subject, bad->value);
     else if (failed)
@@ -259,7 +262,8 @@ static void between_nodes(struct knee_exam *exam)
     }
 }
 
-/* A rank that died of its own accord is missed by the others: they say that it does not answer. */
+/* If a rank died by itself, the other ranks report that it does not answer: a consequence, not a
+ * cause. */
 static void consequences(struct knee_exam *exam)
 {
     static const char *const deaths[] = {
@@ -269,7 +273,7 @@ static void consequences(struct knee_exam *exam)
     for (size_t i = 0; i < sizeof deaths / sizeof *deaths; i++)
         if (log_fact(exam, deaths[i]))
             knee_soften(exam, "peer_unreachable");
-    if (log_fact(exam, "log.gpu_memory")) /* NVLS has buffers of its own */
+    if (log_fact(exam, "log.gpu_memory")) /* NVLS needs additional buffers */
         knee_soften(exam, "nvls_fabric");
 }
 

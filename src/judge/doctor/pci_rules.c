@@ -62,7 +62,8 @@ static void check_acs(struct knee_exam *exam)
     }
 }
 
-/* Slots of eight lanes are common: a remark, unless another GPU of the host has all of its own. */
+/* Slots of eight lanes are common: only a note, unless another GPU of the host has all its lanes.
+ */
 static bool a_gpu_is_whole(const struct knee_facts *facts)
 {
     size_t first, end = knee_facts_range(facts, "pci.lnk_width", &first);
@@ -121,10 +122,10 @@ static bool is_nic(const struct knee_facts *facts, const char *device)
             strcmp(pci_text(facts, device, "pcidev.vendor"), "0x15b3") == 0);
 }
 
-/* Under its most, and under what its fellows of one kind have: slots of eight lanes are common. */
-static void check_fellows(struct knee_exam *exam, const char *key, const char *most_key,
-                          bool (*kind)(const struct knee_facts *, const char *), const char *rule,
-                          const char *what)
+/* Below its own maximum and below other devices of its kind: slots of eight lanes are common. */
+static void check_others(struct knee_exam *exam, const char *key, const char *most_key,
+                         bool (*kind)(const struct knee_facts *, const char *), const char *rule,
+                         const char *what)
 {
     size_t first, end = knee_facts_range(exam->facts, key, &first);
     double best = 0;
@@ -154,12 +155,12 @@ static bool any(const struct knee_facts *facts, const char *key)
 static void check_sysfs(struct knee_exam *exam)
 {
     if (!any(exam->facts, "gpu.pcie_width"))
-        check_fellows(exam, "pcidev.width", "pcidev.width_max", knee_pci_is_gpu, "gpu_pcie_narrow",
-                      "width");
+        check_others(exam, "pcidev.width", "pcidev.width_max", knee_pci_is_gpu, "gpu_pcie_narrow",
+                     "width");
     if (any(exam->facts, "ib.pcie_width"))
         return;
-    check_fellows(exam, "pcidev.width", "pcidev.width_max", is_nic, "nic_pcie_narrow", "width");
-    check_fellows(exam, "pcidev.speed", "pcidev.speed_max", is_nic, "nic_pcie_slow", "speed");
+    check_others(exam, "pcidev.width", "pcidev.width_max", is_nic, "nic_pcie_narrow", "width");
+    check_others(exam, "pcidev.speed", "pcidev.speed_max", is_nic, "nic_pcie_slow", "speed");
 }
 
 void knee_check_pci(struct knee_exam *exam)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ports of InfiniBand and RoCE. The rails are the ports of the kind (model of the adapter, or link
- * layer where no model is known) that has the most rate in all: eight at 400 Gb/s, not the two of
- * the front end. A rail that is down or slower than its fellows is a fault; another port that is
- * down is a remark. Rates of ports that are not active mean nothing, and totals of counters
- * neither.
+ * Ports of InfiniBand and RoCE. The rails are the ports of the kind with the highest total rate:
+ * eight ports at 400 Gb/s, not the two of the front end. The kind is the adapter's model, or the
+ * link layer if the model is unknown. A rail that is down or slower than the other rails is a
+ * fault; any other port that is down is a note. The rate of an inactive port means nothing, and
+ * neither does the total of a counter.
  */
 #include "judge/doctor/doctor_judge.h"
 
@@ -40,7 +40,7 @@ static const char *text(const struct knee_facts *facts, const char *subject, con
     return fact ? fact->value : NULL;
 }
 
-/* "400 Gb/sec (4X NDR)": lanes; NaN where it is not said. */
+/* "400 Gb/sec (4X NDR)": lanes; NaN if the text does not contain them. */
 static double lanes(const char *rate)
 {
     const char *open = rate ? strchr(rate, '(') : NULL;
@@ -115,15 +115,15 @@ static void check_rate(struct knee_exam *exam, const struct ports *p, const stru
 {
     if (rail && port->rate < 0.99 * p->rate) {
         knee_blame(exam, "rail_slow", port->name, port->rate / p->rate,
-                   "%.0f Gb/s, its fellows have %.0f: rings through it run at %.0f %%", port->rate,
-                   p->rate, 100 * port->rate / p->rate);
+                   "%.0f Gb/s; the other ports run at %.0f. Rings through this port get %.0f%%",
+                   port->rate, p->rate, 100 * port->rate / p->rate);
     } else if (port->width < 4 && port->infiniband) {
         knee_blame(exam, "rail_narrow", port->name, port->width / 4, "%.0f of 4 lanes (%.0f Gb/s)",
                    port->width, port->rate);
     } else if (rail && port->rate * 1e9 / 8 < 0.99 * exam->expected_bytes_per_s) {
         double expected = exam->expected_bytes_per_s * 8e-9;
         knee_blame(exam, "rail_below_cluster", port->name, port->rate / expected,
-                   "%.0f Gb/s, the cluster is said to have %.0f", port->rate, expected);
+                   "%.0f Gb/s; expected %.0f for this cluster", port->rate, expected);
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows that a site adds to the table: CSV with the columns id,severity,key,test,limit,says,cure. */
+/* Rules that a site adds: CSV with the columns id,severity,key,test,limit,says and the fix, which
+ * is named `cure`. words: ok, the column's name */
 #include "judge/doctor/doctor_judge.h"
 
 #include "base/csv.h"
@@ -31,14 +32,14 @@ static const struct test *test_named(const char *name)
     return NULL;
 }
 
-/* A limit that no fact can be held against would be a rule that never speaks. */
+/* A limit that no fact can be compared with would make a rule that never fires. */
 static knee_status check_test(const char *name, const char *limit, const char *where,
                               struct knee_err *err)
 {
     const struct test *test = test_named(name);
     double number;
     if (!test) {
-        knee_fail(err, KNEE_INPUT, where, "there is no test '%.40s'", name);
+        knee_fail(err, KNEE_INPUT, where, "unknown test '%.40s'", name);
         knee_hint(err, "is, not, has, lacks, any, above, below, over, under");
         return KNEE_INPUT;
     }
@@ -52,7 +53,7 @@ static knee_status check_test(const char *name, const char *limit, const char *w
 
 /* The fields of the row, one after the other in the strings of `out`. */
 static knee_status take_row(const struct knee_csv *csv, const char *name, char **next,
-                            const char *end, struct knee_rule *rule, struct knee_err *err)
+                            const char *end, struct knee_doctor_rule *rule, struct knee_err *err)
 {
     const char *field[COLUMNS];
     char where[128];
@@ -69,9 +70,16 @@ static knee_status take_row(const struct knee_csv *csv, const char *name, char *
         return knee_fail(err, KNEE_INPUT, where, "a rule needs an id and a key");
     if (check_test(field[3], field[4], where, err))
         return KNEE_INPUT;
-    *rule = (struct knee_rule){
-        field[0], (enum knee_severity)severity, field[2], field[3], field[4], field[5],
-        field[6], KNEE_HURTS_NOTHING,           NAN,      NULL};
+    *rule = (struct knee_doctor_rule){.id = field[0],
+                                      .severity = (enum knee_severity)severity,
+                                      .key = field[2],
+                                      .test = field[3],
+                                      .limit = field[4],
+                                      .says = field[5],
+                                      .cure = field[6],
+                                      .hurts = KNEE_HURTS_NOTHING,
+                                      .share = NAN,
+                                      .origin = "this site"};
     return KNEE_OK;
 }
 

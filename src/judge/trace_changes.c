@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What could be changed about a recorded job, and what that would buy. Three sources, each better
+ * than the one before where it answers: closed forms of the mean step, what the recording itself
+ * shows (a link as fast as it should be, copies by kind, kernels that a compiler would fuse), and a
+ * replay of the timeline. Rows of the one table of changes (changes.c); the best safe one is what
+ * the headline advises.
+ */
+#include "base/error.h"
+#include "base/format.h"
+#include "base/text.h"
+#include "cluster/hardware.h"
+#include "job/job.h"
+#include "judge/judge.h"
+#include "knee_replay.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SECONDS_PER_HOUR 3600.0
+enum { PAUSE_NS = 500000 }; /* of the host, between two launches */
+
+/* From pageable memory a copy goes at a fraction of the link's rate. */
+#define PAGEABLE_FACTOR 5
+/* Fused, elementwise kernels read and write less; how much less was measured by others at a half to
+ * two thirds of their time. The lower end is taken, and only where they are this much of compute,
+ * and compute half of the step. */
+#define FUSED_LEFT   0.5
+#define MUCH_UNFUSED 0.4
+#define MOST_UNFUSED 0.6 /* of a job that nothing else holds back: this is an estimate */
+#define MOSTLY_FUSED 0.5 /* of elementwise time: a compiler is at work already */
+
+static size_t find(const struct knee_diagnosis *d, const char *name)
+{
+    size_t i = 0;
+    while (i < d->lever_count && strcmp(d->levers[i].name, name) != 0)
+        i++;
+    return i < d->lever_count ? i : SIZE_MAX;
+}
+
+static bool is_healthy(const struct knee_diagnosis *d)
+{
+    bool efficient = d->step.comm_s <= 0 || d->efficiency >= KNEE_HEALTHY_EFFICIENCY;
+    return efficient && d->step.label_s[KNEE_COMPUTE] >= KNEE_HEALTHY_COMPUTE * d->step.wall_s;
+}
+
+/* ---- Closed forms ---- */
+
+/* Traffic of activations grows with the batch and cannot be delayed, so changes that act on
+ * gradients do not help it. They are barred if most of the time on the wire is not data parallel.
+ */
+static unsigned barred_by_axis(const struct knee_account *account)
+{
+    double gradients = 0, others = 0;
+    for (size_t i = 0; i < account->collective_count; i++) {
+        const struct knee_collective_account *c = &account->collectives[i];
+        double time = (double)c->calls * (isnan(c->transfer_s) ? c->duration_s : c->transfer_s);
+        bool gradient = strcmp(c->axis, "DP") == 0 || strcmp(c->axis, "FSDP") == 0 || !*c->axis;
+        *(gradient ? &gradients : &others) += time;
+    }
+    return others <= gradients ? 0 : KNEE_LEVER_BATCH | KNEE_LEVER_COMPRESS | KNEE_LEVER_SYNC;
+}
+
+/* Without an optimizer the job has no batch to grow and no gradients to exchange; without steps it
+ * has no batch either. More GPUs is never offered: one recording does not show how the job scales.
+ */
+static unsigned barred_by_recording(const struct knee_diagnosis *d)
+{
+    unsigned kinds = KNEE_LEVER_WORKERS | KNEE_LEVER_FEWER;
+    if (d->recording != KNEE_RECORDED_TRAINING)
+        kinds |= KNEE_LEVER_BATCH | KNEE_LEVER_COMPRESS | KNEE_LEVER_SYNC;
+    if (d->gaps & KNEE_GAP_NO_STEPS)
+        kinds |= KNEE_LEVER_BATCH | KNEE_LEVER_SYNC;
+    return kinds;
+}
+
+/* The measured step as terms: everything except communication stays as it is. Waiting that is
+ * hidden behind compute cannot be separated from transfer and counts as transfer. */
+static void terms_of(const struct knee_diagnosis *d, const struct knee_job *given,
+                     double gradient_bytes, struct knee_terms *terms)
+{
+    double exposed = d->step.label_s[KNEE_TRANSFER], wait = d->step.label_s[KNEE_WAIT];
+    double transfer = fmax(exposed, d->step.comm_s - wait);
+    double batch =
+        isnan(given->local_batch) ? given->global_batch / d->workers : given->local_batch;
+    struct knee_group all = {d->workers, 1, true};
+    *terms = (struct knee_terms){
+        .scaling = KNEE_WEAK,
+        .algorithm = knee_job_algorithm(given),
+        .compute_s = fmax(1e-9, d->step.label_s[KNEE_COMPUTE]),
+        .batch = batch,
+        .work = isnan(batch) ? 1 : batch,
+        .bytes = gradient_bytes,
+        .shard = 1,
+        .accumulate = 1,
+        .local_steps = 1,
+        .hidden = isnan(given->overlap) && transfer > 0 ? 1 - exposed / transfer : NAN,
+        .overlap = isnan(given->overlap) ? 0 : given->overlap,
+        .loader_overlap = 1,
+        .loader_rate_per_s = NAN,
+        .price_per_s = d->inputs.hw.price_per_hour / SECONDS_PER_HOUR,
+        .power_w = d->inputs.hw.power_w,
+        .idle_power_w = given->idle_power_w,
+        .critical_batch = given->critical_batch,
+        .min_steps = given->min_steps,
+    };
+    knee_hardware_cluster(&d->inputs.hw, &terms->cluster);
+    if (transfer > 0)
+        terms->comm_scale = transfer / knee_collective_s(&terms->cluster, KNEE_OP_ALL_REDUCE, all,
+                                                         gradient_bytes, terms->algorithm);
+    for (int label = KNEE_WAIT; label < KNEE_LABELS; label++)
+        terms->stall_s[label] = d->step.label_s[label];
+    knee_terms_settle(terms);
+}
+
+static struct knee_lever_facts facts_of(const struct knee_account *account,
+                                        const struct knee_job *given,
+                                        const struct knee_diagnosis *d)
+{
+    bool f32 = account->collective_count > 0 && strcmp(account->collectives[0].dtype, "f32") == 0;
+    double bytes = isnan(given->bytes_per_param) ? (f32 ? 4 : 2) : given->bytes_per_param;
+    const struct knee_gpu *gpu = knee_hardware_gpu(&d->inputs.hw);
+    return (struct knee_lever_facts){
+        .params = given->params,
+        .bytes_per_param = bytes,
+        .gradient_bytes = isnan(given->params) ? 1 : given->params * bytes,
+        .width = isnan(given->params) ? 4096 : cbrt(given->params * 128 / 12),
+        .flops_per_s = gpu ? KNEE_USUAL_MFU * gpu->bf16_flops : NAN,
+        .memory_bytes_per_s = d->inputs.hw.memory_bytes_per_s,
+        .node_bytes_per_s = d->inputs.hw.node_bandwidth_bytes_per_s,
+        .gpus_per_node = d->inputs.hw.gpus_per_node,
+        .link_known = !isnan(d->inputs.hw.bandwidth_bytes_per_s),
+        .tolerance = isnan(given->tolerance) ? 0.8 : given->tolerance,
+        .limit_workers = NAN,
+        .knee_workers = NAN,
+        /* what copies cost is priced below, by kind */
+        .barred = barred_by_recording(d) | barred_by_axis(account) | KNEE_LEVER_COPY,
+    };
+}
+
+/* ---- What the recording shows ---- */
+
+/* Adds a row of the table with the step that it leaves, or sets it where it is. */
+static void put_step(struct knee_diagnosis *d, const char *name, double step_s, double low_s,
+                     double high_s)
+{
+    struct knee_lever lever = knee_change_named(name);
+    size_t found = find(d, name), row = found == SIZE_MAX ? d->lever_count : found;
+    if (!(step_s > 0) || !(step_s < d->step.wall_s) || row == KNEE_LEVERS_MAX)
+        return;
+    lever.by = KNEE_BY_RECORDING;
+    lever.row.step.wall_s = step_s;
+    lever.row.ratio = d->ratio;
+    lever.row.efficiency = d->efficiency;
+    lever.row.workers = d->workers;
+    lever.low_s = low_s;
+    lever.high_s = high_s;
+    lever.gain = d->step.wall_s / step_s - 1;
+    d->levers[row] = lever;
+    d->lever_count += row == d->lever_count;
+}
+
+/* What the host takes to hand over a step's work, pauses and waits left out: what GPU work hides
+ * today. 0: not recorded. */
+static double handing_over_s(const struct knee_account *account, const struct knee_diagnosis *d)
+{
+    const struct knee_rank *rank = account->ranks[0].source;
+    int64_t before = KNEE_NO_TIME;
+    double sum = 0;
+    for (size_t i = 0; i < rank->span_count; i++) {
+        int64_t at = rank->spans[i].launch_ns;
+        if (at == KNEE_NO_TIME)
+            continue;
+        int64_t gap = before == KNEE_NO_TIME ? 0 : at - before;
+        sum += gap > 0 && gap < PAUSE_NS ? 1e-9 * (double)gap : 0;
+        before = at;
+    }
+    return d->steps > 0 ? sum / d->steps : 0;
+}
+
+/* Copies from pinned memory run at the rate of the link. On a separate stream they cost only the
+ * part that is longer than compute. */
+static void add_copies(const struct knee_account *account, struct knee_diagnosis *d)
+{
+    const struct knee_copy_share *c = d->copies;
+    double wall = d->step.wall_s, compute = d->step.label_s[KNEE_COMPUTE];
+    double pageable = c[KNEE_COPY_IN_PAGEABLE].exposed_s + c[KNEE_COPY_OUT_PAGEABLE].exposed_s;
+    double hosted = c[KNEE_COPY_IN_PINNED].exposed_s + c[KNEE_COPY_OUT_PINNED].exposed_s +
+                    c[KNEE_COPY_IN].exposed_s + c[KNEE_COPY_OUT].exposed_s;
+    double total = c[KNEE_COPY_IN_PINNED].total_s + c[KNEE_COPY_OUT_PINNED].total_s +
+                   c[KNEE_COPY_IN].total_s + c[KNEE_COPY_OUT].total_s;
+    double bytes = (c[KNEE_COPY_IN_PAGEABLE].bytes > 0 ? c[KNEE_COPY_IN_PAGEABLE].bytes : 0) +
+                   (c[KNEE_COPY_OUT_PAGEABLE].bytes > 0 ? c[KNEE_COPY_OUT_PAGEABLE].bytes : 0);
+    double pinned = bytes > 0 ? bytes / d->host_bytes_per_s : NAN;
+    if (pageable > 0)
+        put_step(d, "hidden copies",
+                 wall - pageable + (isnan(pinned) ? pageable / PAGEABLE_FACTOR : pinned),
+                 wall - pageable, wall - pageable / 2);
+    if (c[KNEE_COPY_DEVICE].exposed_s > 0) { /* at worst its user reads what the copy read */
+        double without = wall - c[KNEE_COPY_DEVICE].exposed_s, host = handing_over_s(account, d);
+        put_step(d, "no device copies", fmax(without, host / KNEE_SLOWED_HOST),
+                 fmax(without, host / KNEE_SLOWEST_HOST),
+                 fmax(wall - c[KNEE_COPY_DEVICE].exposed_s / 2, host));
+    }
+    if (hosted > 0)
+        put_step(d, "copies beside compute",
+                 wall - fmin(hosted, fmax(0, compute - (total - hosted))), NAN, NAN);
+}
+
+static void add_fusion(struct knee_diagnosis *d)
+{
+    double least = is_healthy(d) ? MOST_UNFUSED : MUCH_UNFUSED;
+    double unfused = d->works[KNEE_KERNEL_ELEMENTWISE].total_s + d->works[KNEE_KERNEL_NORM].total_s;
+    double kernels = unfused;
+    for (int w = 0; w < KNEE_KERNEL_KINDS; w++)
+        if (w != KNEE_KERNEL_ELEMENTWISE && w != KNEE_KERNEL_NORM)
+            kernels += d->works[w].total_s;
+    /* streams beside each other: no more than compute's share of the step */
+    unfused *= kernels > 0 ? fmin(1, d->step.label_s[KNEE_COMPUTE] / kernels) : 0;
+    if (unfused < least * d->step.label_s[KNEE_COMPUTE] ||
+        d->step.label_s[KNEE_COMPUTE] < 0.5 * d->step.wall_s ||
+        d->generated_s > MOSTLY_FUSED * unfused)
+        return;
+    put_step(d, "fused kernels", d->step.wall_s - unfused * (1 - FUSED_LEFT),
+             d->step.wall_s - unfused * 2 / 3, d->step.wall_s - unfused / 4);
+}
+
+static void add_recorded(const struct knee_account *account, struct knee_diagnosis *d)
+{
+    if (d->slow_wire != SIZE_MAX)
+        put_step(d, "expected link rate", d->wired_step_s, NAN, NAN);
+    if (d->lone.least_s > d->step.label_s[KNEE_HOST]) /* else it is late itself */
+        put_step(d, "even workers", d->step.wall_s - d->lone.least_s, NAN, NAN);
+    add_copies(account, d);
+    add_fusion(d);
+}
+
+void knee_diagnosis_levers(const struct knee_account *account, const struct knee_job *given,
+                           struct knee_diagnosis *d)
+{
+    struct knee_lever_facts facts = facts_of(account, given, d);
+    struct knee_terms terms;
+    struct knee_row at;
+    terms_of(d, given, facts.gradient_bytes, &terms);
+    knee_evaluate(&terms, d->workers, &at);
+    d->lever_count = knee_levers(&terms, &facts, &at, d->levers);
+    d->cost = knee_cost_of(&at, isnan(given->steps) ? at.steps_to_quality : given->steps);
+    add_recorded(account, d);
+}
+
+/* ---- What is promised ---- */
+
+/* No step is shorter than its compute, and launches that cost nothing shorten it by the gaps that
+ * they made: not by waiting for input. A batch that grows is priced by its own compute. */
+static void hold_floor(const struct knee_diagnosis *d, struct knee_lever *lever)
+{
+    double floor_s = d->step.label_s[KNEE_COMPUTE];
+    if ((lever->kind & KNEE_LEVER_HOST) && lever->by != KNEE_BY_REPLAY)
+        floor_s = d->step.wall_s - d->step.label_s[KNEE_HOST] - d->step.label_s[KNEE_IDLE];
+    if (lever->kind & (KNEE_LEVER_BATCH | KNEE_LEVER_FUSE) || !(lever->row.step.wall_s < floor_s))
+        return;
+    lever->row.step.wall_s = floor_s;
+    lever->gain = d->step.wall_s / floor_s - 1;
+    lever->low_s = fmax(lever->low_s, floor_s);
+    lever->high_s = fmax(lever->high_s, floor_s);
+}
+
+/* Leaves out what cannot be promised. */
+static void keep_sober(struct knee_diagnosis *d)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < d->lever_count; i++) {
+        struct knee_lever lever = d->levers[i];
+        hold_floor(d, &lever);
+        lever.cost_ratio = knee_lever_cost(&lever, d->workers);
+        lever.saved_per_day = (1 - lever.cost_ratio) * d->cost.day;
+        if (!(lever.gain + 1 > KNEE_MOST_TIMES))
+            d->levers[kept++] = lever;
+    }
+    d->lever_count = kept;
+}
+
+/* The shapes of the products, not the launches, are what is too small. */
+static bool shapes_are_small(const struct knee_diagnosis *d)
+{
+    return d->suspect == KNEE_SUSPECT_TINY_BATCH && d->roofline.mend > 1 &&
+           2 * d->small_shapes > d->share[KNEE_SUSPECT_TINY_BATCH];
+}
+
+static bool advises(const struct knee_diagnosis *d)
+{
+    return d->recording == KNEE_RECORDED_TRAINING || d->recording == KNEE_RECORDED_FORWARD ||
+           d->recording == KNEE_RECORDED_SERVING;
+}
+
+/* Launches are what takes the time: a good part of the step, mostly short gaps, and more than input
+ * does, which comes first otherwise. */
+#define LAUNCH_BOUND 0.15
+
+static bool launches_explain(const struct knee_diagnosis *d)
+{
+    double host = d->step.label_s[KNEE_HOST];
+    return host >= LAUNCH_BOUND * d->step.wall_s && 2 * d->long_host_s <= host &&
+           host >= d->step.label_s[KNEE_STARVED];
+}
+
+/* What the headline does not advise: hardware; what one rank alone cannot show to be transfer and
+ * not waiting; evening out where no rank waits for another; fewer launches where launches are not
+ * what takes the time. */
+static unsigned never_first(const struct knee_diagnosis *d)
+{
+    unsigned kinds = KNEE_LEVER_HARDWARE;
+    if (d->step.comm_s > 0 && !d->split)
+        kinds |= KNEE_LEVER_OVERLAP | KNEE_LEVER_COMPRESS;
+    if (d->share[KNEE_SUSPECT_STRAGGLER] < KNEE_WORTH_IT && !(d->lone.least_s > 0))
+        kinds |= KNEE_LEVER_STRAGGLER;
+    return launches_explain(d) ? kinds : kinds | KNEE_LEVER_HOST;
+}
+
+void knee_diagnosis_choose(struct knee_diagnosis *d)
+{
+    if (!advises(d) || (d->gaps & KNEE_GAP_NO_COMPUTE)) {
+        d->lever_count = 0;
+        d->lever = SIZE_MAX;
+        d->headline = advises(d) ? KNEE_SAYS_REMAINDER : KNEE_SAYS_RECORDING;
+        return;
+    }
+    keep_sober(d);
+    knee_levers_sort(d->levers, d->lever_count);
+    d->lever = knee_levers_best(d->levers, d->lever_count, never_first(d), KNEE_WORTH_A_CHANGE);
+    if (d->lever != SIZE_MAX && d->levers[d->lever].numerics == KNEE_NUMERICS_TRAINING)
+        d->lever = shapes_are_small(d) ? find(d, "bigger local batch") : SIZE_MAX;
+    if (d->lever != SIZE_MAX && (d->levers[d->lever].kind & KNEE_LEVER_BATCH))
+        d->levers[d->lever].saved_per_day = /* as the headline says, by its products */
+            (1 - d->roofline.mended_s / d->step.wall_s) * d->cost.day;
+    d->headline = d->recording == KNEE_RECORDED_SERVING ? KNEE_SAYS_RECORDING
+                  : d->lever != SIZE_MAX                ? KNEE_SAYS_CHANGE
+                  : is_healthy(d)                       ? KNEE_SAYS_HEALTHY
+                                                        : KNEE_SAYS_REMAINDER;
+}
+
+/* ---- Replay ---- */
+
+/* Examples needed before over after a change, as its closed form knows them; those without one need
+ * as many as before. NaN: not known. */
+static double examples_of(const struct knee_lever *forms, size_t count, const char *name)
+{
+    bool known = count > 0 && !isnan(forms[0].quality_gain);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(forms[i].name, name) == 0)
+            return (1 + forms[i].quality_gain) / (1 + forms[i].gain);
+    return known ? 1 : NAN;
+}
+
+static void take_row(struct knee_diagnosis *d, const struct knee_replay_row *row,
+                     struct knee_lever lever, double examples_ratio)
+{
+    size_t found = find(d, lever.name), at = found == SIZE_MAX ? d->lever_count : found;
+    if (at == KNEE_LEVERS_MAX)
+        return;
+    lever.by = KNEE_BY_REPLAY;
+    lever.gain = row->gain;
+    lever.low_s = row->low_s;
+    lever.high_s = row->high_s;
+    lever.row.step.wall_s = row->step_s;
+    lever.row.ratio = row->ratio;
+    lever.row.efficiency = 1 / (1 + row->ratio);
+    lever.row.workers = d->workers;
+    lever.quality_gain = (1 + row->gain) * examples_ratio - 1;
+    d->levers[at] = lever;
+    d->lever_count += at == d->lever_count;
+}
+
+/* Closed forms do not know what hides behind what: where a replay was made, rows that it could have
+ * answered and did not are left out. */
+static void take_replay(const struct knee_replay *replay, struct knee_diagnosis *d)
+{
+    struct knee_lever lever, forms[KNEE_LEVERS_MAX];
+    unsigned never = barred_by_recording(d);
+    size_t kept = 0, form_count = 0;
+    for (size_t i = 0; i < d->lever_count; i++)
+        if (d->levers[i].by != KNEE_BY_FORM)
+            d->levers[kept++] = d->levers[i];
+        else
+            forms[form_count++] = d->levers[i];
+    d->lever_count = kept;
+    for (size_t i = 0; i < replay->row_count; i++) {
+        const struct knee_replay_row *row = &replay->rows[i];
+        if (!row->refused[0] && knee_change_replayed(row->name, &lever) && !(lever.kind & never))
+            take_row(d, row, lever, examples_of(forms, form_count, lever.name));
+    }
+}
+
+/* Even if no rank is late, ranks that depend on each other wait; only the replay can show that. */
+static void take_punctual(struct knee_diagnosis *d)
+{
+    size_t even = find(d, "even workers");
+    if (even != SIZE_MAX)
+        d->punctual_step_s = d->levers[even].row.step.wall_s;
+}
+
+/* Why this recording is not replayed unasked; NULL: it is. */
+static const char *unsuited(const struct knee_account *account, const struct knee_diagnosis *d)
+{
+    const unsigned alone =
+        KNEE_GAP_ONE_RANK | KNEE_GAP_RANKS_MISSING | KNEE_GAP_UNMATCHED | KNEE_GAP_OTHER_STEPS;
+    if (d->gaps & KNEE_GAP_NO_COMPUTE)
+        return "almost no compute is recorded";
+    if (!advises(d))
+        return "this is not a training step";
+    if (d->gaps & alone)
+        return "ranks are missing, and what they exchange cannot be replayed";
+    for (size_t r = 0; r < account->rank_count; r++)
+        if (account->ranks[r].trace->host_event_count == 0)
+            return "the host's calls are not in the recording, or were not kept";
+    return NULL;
+}
+
+static bool is_large(const struct knee_account *account)
+{
+    size_t work = 0;
+    uint64_t bytes = 0;
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_rank_account *rank = &account->ranks[r];
+        work += rank->source->span_count;
+        if (r == 0 || rank->trace != account->ranks[r - 1].trace)
+            bytes += rank->trace->bytes;
+    }
+    return work > KNEE_LEVERS_MOST_WORK || bytes > KNEE_LEVERS_MOST_BYTES;
+}
+
+knee_status knee_replay_levers(const struct knee_account *account, bool also_large,
+                               const struct knee_alloc *alloc, struct knee_diagnosis *d,
+                               struct knee_err *err)
+{
+    struct knee_replay *replay = NULL;
+    struct knee_changes none;
+    struct knee_err why = {.status = KNEE_OK};
+    const char *reason = unsuited(account, d);
+    if (!reason && !also_large && is_large(account))
+        reason = "the recording is large; add `--levers replay` to replay it";
+    knee_format(d->closed_because, sizeof d->closed_because, "%s", reason ? reason : "");
+    if (reason)
+        return KNEE_OK;
+    if (!(replay = knee_resize(alloc, NULL, sizeof *replay)))
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the changes");
+    knee_changes_init(&none);
+    knee_status status = knee_replay(account, &none, alloc, replay, &why);
+    if (!status) {
+        take_replay(replay, d);
+        take_punctual(d);
+        knee_diagnosis_choose(d);
+    } else if (status == KNEE_SYSTEM && err) {
+        *err = why;
+    } else {
+        knee_format(d->closed_because, sizeof d->closed_because, "%s", why.what);
+    }
+    knee_resize(alloc, replay, 0);
+    return status == KNEE_SYSTEM ? status : KNEE_OK;
+}
