@@ -5,13 +5,10 @@
 
 #include "base/text.h"
 #include "knee_out.h"
+#include "say/fields.h"
 
-/* One step as a bar, each label its own shading, with a legend. */
-void knee_bar_write(const struct knee_step *step, const struct knee_style *style,
-                    struct knee_text *text);
-
-/* A row per rank, time from left to right, darker where more of it is waiting. */
-void knee_strip_write(const struct knee_account *account, const struct knee_style *style,
-                      struct knee_text *text);
+/* Parts of one bar, each with its shading, and a legend with their shares. */
+void knee_parts_write(const struct knee_bar_part *parts, size_t count,
+                      const struct knee_style *style, struct knee_text *text);
 
 #endif

@@ -24,12 +24,8 @@ void knee_json_whole(struct knee_json *json, const char *key, int64_t value);
 /* Nanoseconds as seconds, every digit of them; null when `known` is false. */
 void knee_json_ns(struct knee_json *json, const char *key, int64_t ns, bool known);
 
-/* The fields of a labelled window: seconds of each label, R, E; `split`: waiting is told from
- * transfer; `whole`: communication hidden or not too. */
-void knee_json_ledger(struct knee_json *json, const struct knee_ledger *ledger, bool split,
-                      bool whole);
-/* The fields of a fitted parameter. */
-void knee_json_parameter(struct knee_json *json, const struct knee_parameter *parameter);
+/* The fields of a labelled window: seconds of each label, R, E; `split`: wait and transfer are
+ * separate; `whole`: also all communication, hidden or exposed. */
 void knee_json_string(struct knee_json *json, const char *key, const char *value);
 /* A string that was put together elsewhere; releases it. */
 void knee_json_words(struct knee_json *json, const char *key, struct knee_text *words);

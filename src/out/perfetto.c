@@ -38,15 +38,21 @@ static void put_us(struct writer *w, const char *key, int64_t ns)
                      (unsigned long long)((ns < 0 ? -ns : ns) % 1000));
 }
 
-static void begin_event(struct writer *w, const char *category, const char *name, int64_t pid,
-                        int64_t tid, int64_t start_ns, int64_t end_ns)
+/* Where an event is drawn: process, thread, time on the common clock. */
+struct place {
+    int64_t pid, tid, start_ns, end_ns;
+};
+
+static void begin_event(struct writer *w, const char *category, const char *name,
+                        struct place place)
 {
     struct knee_json quote = {.text = &w->text, .flat = {true, true}};
     knee_text_printf(&w->text, ",\n{\"ph\": \"X\", \"cat\": \"%s\", \"name\": ", category);
     knee_json_string(&quote, NULL, name);
-    knee_text_printf(&w->text, ", \"pid\": %lld, \"tid\": %lld", (long long)pid, (long long)tid);
-    put_us(w, "ts", start_ns - w->origin_ns);
-    put_us(w, "dur", end_ns - start_ns);
+    knee_text_printf(&w->text, ", \"pid\": %lld, \"tid\": %lld", (long long)place.pid,
+                     (long long)place.tid);
+    put_us(w, "ts", place.start_ns - w->origin_ns);
+    put_us(w, "dur", place.end_ns - place.start_ns);
 }
 
 static void put_name(struct writer *w, const char *what, int64_t pid, int64_t tid, const char *name)
@@ -98,8 +104,8 @@ static void put_span(struct writer *w, const struct knee_rank_account *rank,
     const char *name = rank->trace->names[span->name];
     /* A copy to another GPU counts as communication by its name, whatever the category. */
     bool copy = span->kind == KNEE_SPAN_COPY;
-    begin_event(w, copy ? "gpu_memcpy" : "kernel", name, rank->rank, span->stream,
-                span->start_ns + own, span->end_ns + own);
+    begin_event(w, copy ? "gpu_memcpy" : "kernel", name,
+                (struct place){rank->rank, span->stream, span->start_ns + own, span->end_ns + own});
     knee_text_printf(&w->text, ", \"args\": {\"stream\": %d", (int)span->stream);
     if (span->launch_ns != KNEE_NO_TIME)
         knee_text_printf(&w->text, ", \"correlation\": %llu", (unsigned long long)++w->correlation);
@@ -108,8 +114,8 @@ static void put_span(struct writer *w, const struct knee_rank_account *rank,
     knee_text_puts(&w->text, "}}");
     if (span->launch_ns == KNEE_NO_TIME)
         return;
-    begin_event(w, "cuda_runtime", "cudaLaunchKernel", rank->rank, HOST_ROW, span->launch_ns + own,
-                span->launch_ns + own);
+    begin_event(w, "cuda_runtime", "cudaLaunchKernel",
+                (struct place){rank->rank, HOST_ROW, span->launch_ns + own, span->launch_ns + own});
     knee_text_printf(&w->text, ", \"args\": {\"correlation\": %llu}}",
                      (unsigned long long)w->correlation);
 }
@@ -123,16 +129,16 @@ static void put_marks(struct writer *w, const struct knee_rank_account *rank)
         if (step->device != -1 && step->device != rank->source->device)
             continue;
         knee_format(name, sizeof name, "ProfilerStep#%lld", (long long)step->number);
-        begin_event(w, "user_annotation", name, rank->rank, HOST_ROW, step->start_ns + own,
-                    step->end_ns + own);
+        begin_event(w, "user_annotation", name,
+                    (struct place){rank->rank, HOST_ROW, step->start_ns + own, step->end_ns + own});
         knee_text_puts(&w->text, "}");
     }
     for (size_t i = 0; i < rank->trace->load_count; i++) {
         const struct knee_mark *load = &rank->trace->loads[i];
         if (load->device != -1 && load->device != rank->source->device)
             continue;
-        begin_event(w, "user_annotation", "enumerate(DataLoader)#__next__", rank->rank, HOST_ROW,
-                    load->start_ns + own, load->end_ns + own);
+        begin_event(w, "user_annotation", "enumerate(DataLoader)#__next__",
+                    (struct place){rank->rank, HOST_ROW, load->start_ns + own, load->end_ns + own});
         knee_text_puts(&w->text, "}");
     }
 }
@@ -142,8 +148,8 @@ static void put_labels(struct writer *w, const struct knee_rank_account *rank)
     int64_t own = rank->trace->base_ns + rank->shift_ns;
     for (size_t i = 0; i < rank->run_count && !w->failed; i++) {
         int64_t end = i + 1 < rank->run_count ? rank->runs[i + 1].start_ns : rank->to_ns;
-        begin_event(w, "knee_label", knee_label_name(rank->runs[i].label), rank->rank, LABEL_ROW,
-                    rank->runs[i].start_ns + own, end + own);
+        begin_event(w, "knee_label", knee_label_name(rank->runs[i].label),
+                    (struct place){rank->rank, LABEL_ROW, rank->runs[i].start_ns + own, end + own});
         knee_text_puts(&w->text, "}");
         flush(w, FLUSH);
     }

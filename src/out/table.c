@@ -12,13 +12,21 @@ void knee_table_init(struct knee_table *table, const char *align, const struct k
 {
     memset(table, 0, sizeof *table);
     table->columns = strlen(align);
-    memcpy(table->align, align, table->columns);
-    table->cells.alloc = alloc;
+    table->cells.alloc = table->align.alloc = alloc;
+    knee_text_puts(&table->align, align);
+}
+
+void knee_table_begin(struct knee_table *table, size_t columns, const struct knee_alloc *alloc)
+{
+    knee_table_init(table, "", alloc);
+    table->columns = columns;
+    knee_text_repeat(&table->align, "r", columns);
 }
 
 void knee_table_release(struct knee_table *table)
 {
     knee_text_release(&table->cells);
+    knee_text_release(&table->align);
     table->cell_count = 0;
 }
 
@@ -30,12 +38,6 @@ void knee_table_cell(struct knee_table *table, const char *fmt, ...)
     va_end(args);
     knee_text_add(&table->cells, "", 1);
     table->cell_count++;
-}
-
-void knee_table_heads(struct knee_table *table, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        knee_table_cell(table, "%s", names[i]);
 }
 
 void knee_table_number(struct knee_table *table, double value, enum knee_unit unit)
@@ -81,16 +83,16 @@ static void trim_line(struct knee_text *text)
 struct layout {
     const struct knee_table *table;
     const char **cells; /* all of them, the header's first */
-    size_t widths[KNEE_COLUMNS_MAX];
-    bool shown[KNEE_COLUMNS_MAX];
-    bool numbered; /* the first column does not tell rows apart: number them */
+    size_t *widths;     /* of each column; 0: it is not shown */
+    bool numbered;      /* the first column does not tell rows apart: number them */
 };
 
 #define GAP 2 /* spaces before each column */
 
 static size_t layout_rows(const struct layout *layout)
 {
-    return layout->table->cell_count / layout->table->columns;
+    size_t columns = layout->table->columns;
+    return columns ? layout->table->cell_count / columns : 0;
 }
 
 static const char *layout_cell(const struct layout *layout, size_t row, size_t column)
@@ -104,7 +106,6 @@ static void layout_measure(struct layout *layout)
     for (size_t i = 0; i < layout->table->cell_count; i++, cell += strlen(cell) + 1) {
         size_t width = display_width(cell), column = i % layout->table->columns;
         layout->cells[i] = cell;
-        layout->shown[column] = true;
         layout->widths[column] = width > layout->widths[column] ? width : layout->widths[column];
     }
 }
@@ -113,7 +114,7 @@ static size_t layout_width(const struct layout *layout)
 {
     size_t width = 0;
     for (size_t column = 0; column < layout->table->columns; column++)
-        width += layout->shown[column] ? GAP + layout->widths[column] : 0;
+        width += layout->widths[column] ? GAP + layout->widths[column] : 0;
     return width;
 }
 
@@ -126,13 +127,13 @@ static bool one_value(const struct layout *layout, size_t column)
     return layout_rows(layout) > 2;
 }
 
-/* Columns that tell nothing apart go into a line of their own until the rest fits. */
+/* Columns with the same value in all rows move to a separate line until the rest fits. */
 static void drop_columns(struct layout *layout, size_t room, struct knee_text *left_out)
 {
     for (size_t column = layout->table->columns; column-- > 1 && layout_width(layout) > room;) {
         if (!one_value(layout, column))
             continue;
-        layout->shown[column] = false;
+        layout->widths[column] = 0;
         const char *value = layout_cell(layout, 1, column);
         knee_text_printf(left_out, "%s%s %s", left_out->length ? ", " : "",
                          layout_cell(layout, 0, column), *value ? value : "-");
@@ -145,7 +146,7 @@ static size_t stack_end(const struct layout *layout, size_t from, size_t room)
     size_t width = (layout->numbered ? GAP + 4 : 0) + (from > 0 ? GAP + layout->widths[0] : 0);
     size_t to = from;
     for (; to < layout->table->columns; to++) {
-        size_t more = layout->shown[to] ? GAP + layout->widths[to] : 0;
+        size_t more = layout->widths[to] ? GAP + layout->widths[to] : 0;
         if (to > from && width + more > room)
             break;
         width += more;
@@ -176,10 +177,10 @@ static void write_line(const struct layout *layout, size_t row, size_t from, siz
     else if (layout->numbered)
         knee_text_puts(text, "     #");
     for (size_t column = 0; column < to; column++) {
-        if (!layout->shown[column] || (column > 0 && column < from))
+        if (!layout->widths[column] || (column > 0 && column < from))
             continue;
         knee_text_puts(text, "  ");
-        write_padded(layout_cell(layout, row, column), layout->table->align[column],
+        write_padded(layout_cell(layout, row, column), layout->table->align.data[column],
                      layout->widths[column], text);
     }
     trim_line(text);
@@ -214,11 +215,14 @@ static void write_text(const struct knee_table *table, const struct knee_style *
     if (table->cell_count == 0)
         return;
     layout.cells = knee_resize(table->cells.alloc, NULL, table->cell_count * sizeof *layout.cells);
-    if (!layout.cells) {
+    layout.widths = knee_resize(table->cells.alloc, NULL, table->columns * sizeof *layout.widths);
+    if (layout.cells && layout.widths) {
+        memset(layout.widths, 0, table->columns * sizeof *layout.widths);
+        write_layout(&layout, style, text);
+    } else {
         text->failed = true;
-        return;
     }
-    write_layout(&layout, style, text);
+    knee_resize(table->cells.alloc, layout.widths, 0);
     knee_resize(table->cells.alloc, layout.cells, 0);
 }
 
@@ -238,7 +242,7 @@ static void write_markdown(const struct knee_table *table, struct knee_text *tex
         if (i + 1 != table->columns)
             continue;
         for (size_t column = 0; column < table->columns; column++)
-            knee_text_puts(text, table->align[column] == 'r' ? "|---:" : "|---");
+            knee_text_puts(text, table->align.data[column] == 'r' ? "|---:" : "|---");
         knee_text_puts(text, "|\n");
     }
 }
@@ -282,21 +286,22 @@ static void write_csv(const struct knee_table *table, struct knee_text *text)
 
 void knee_table_json(const struct knee_table *table, const char *key, struct knee_json *json)
 {
-    const char *heads[KNEE_COLUMNS_MAX] = {NULL}, *cell = table->cells.data;
-    if (table->cells.failed) {
+    const char *head = table->cells.data, *cell = table->cells.data;
+    if (table->cells.failed || table->align.failed) {
         json->text->failed = true;
         return;
     }
     knee_json_open(json, key, '[');
     for (size_t i = 0; i < table->cell_count; i++, cell += strlen(cell) + 1) {
         size_t column = i % table->columns;
-        if (i < table->columns) {
-            heads[i] = cell;
+        if (i < table->columns)
             continue;
-        }
-        if (column == 0)
+        if (column == 0) {
             knee_json_open_flat(json, NULL, '{');
-        knee_json_string(json, heads[column], cell);
+            head = table->cells.data;
+        }
+        knee_json_string(json, head, cell);
+        head += strlen(head) + 1;
         if (column + 1 == table->columns)
             knee_json_close(json, '}');
     }
@@ -306,7 +311,7 @@ void knee_table_json(const struct knee_table *table, const char *key, struct kne
 void knee_table_write(const struct knee_table *table, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text)
 {
-    if (table->cells.failed) {
+    if (table->cells.failed || table->align.failed) {
         text->failed = true;
         return;
     }

@@ -7,25 +7,23 @@
 #include "knee_out.h"
 #include "out/json.h"
 
-#define KNEE_COLUMNS_MAX 24
+#define KNEE_COLUMNS_MAX 24 /* of collective's table, which has one for each algorithm */
 
 struct knee_table {
     size_t columns;
-    char align[KNEE_COLUMNS_MAX + 1]; /* 'l' or 'r' each */
-    struct knee_text cells;           /* NUL after each, the header's first */
+    struct knee_text align; /* 'l' or 'r' for each column */
+    struct knee_text cells; /* NUL after each, the header's first */
     size_t cell_count;
 };
 
 /* `align` has one letter per column. Free with knee_table_release(). */
 void knee_table_init(struct knee_table *table, const char *align, const struct knee_alloc *alloc);
+/* The same with `columns` columns, all to the right. */
+void knee_table_begin(struct knee_table *table, size_t columns, const struct knee_alloc *alloc);
 void knee_table_release(struct knee_table *table);
 
 /* The next cell, row by row. */
 void knee_table_cell(struct knee_table *table, const char *fmt, ...) KNEE_PRINTF(2, 3);
-
-/* The first row, from an array of strings. */
-void knee_table_heads(struct knee_table *table, const char *const *names, size_t count);
-#define KNEE_HEADS(table, names) knee_table_heads(table, names, sizeof names / sizeof *names)
 
 /* The next cell: a number as knee_number_human() or knee_number_exact() writes it. */
 void knee_table_number(struct knee_table *table, double value, enum knee_unit unit);

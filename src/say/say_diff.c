@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/* knee diff of two recordings: which part of the step changed, and which kernels and collectives
+ * changed with it. Schema knee.diff/1. */
+#include "judge/judge.h"
+#include "knee_reports.h"
+#include "say/short.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#define REPORT     struct knee_comparison_report
+#define COMPARISON struct knee_comparison
+#define DATA       KNEE_TIER_DATA
+#define SCREEN     KNEE_TIER_SCREEN
+#define FULL       KNEE_TIER_FULL
+
+/* ---- Fields ---- */
+
+A_TEXT(get_label, COMPARISON, knee_label_name(it->label))
+#define SAME(name, difference)                                                                     \
+    static void name(const struct knee_at *at, struct knee_value *out)                             \
+    {                                                                                              \
+        knee_value_bool(out, !(((const COMPARISON *)at->row)->differs & difference));              \
+    }
+SAME(same_world, KNEE_DIFFER_WORLD)
+SAME(same_gpu, KNEE_DIFFER_GPU)
+SAME(same_traffic, KNEE_DIFFER_TRAFFIC)
+SAME(same_kernels, KNEE_DIFFER_KERNELS)
+SAME(same_dtype, KNEE_DIFFER_DTYPE)
+SAME(same_steps, KNEE_DIFFER_STEPS)
+#define IS_SAME(get, name, words) KNEE_GET(get, name, NULL, KNEE_AS_YES_NO, DATA, words)
+
+static const struct knee_field change_fields[] = {
+    KNEE_GET(get_label, "label", NULL, KNEE_AS_TEXT, DATA, "the part that changed most"),
+    KNEE_FIELD(COMPARISON, share, "share", NULL, KNEE_AS_SHARE, DATA, "of all that changed"),
+    KNEE_FIELD(COMPARISON, share_of_before, "change", NULL, KNEE_AS_CHANGE, DATA,
+               "of the step: after / before - 1"),
+    KNEE_FIELD(COMPARISON, noise_s, "noise_s", NULL, KNEE_AS_SECONDS, DATA,
+               "standard error of the difference"),
+    KNEE_FIELD(COMPARISON, significant, "significant", NULL, KNEE_AS_YES_NO, DATA,
+               "more than twice the noise"),
+    KNEE_FIELD(COMPARISON, late_s, "late_ranks_s", NULL, KNEE_AS_SECONDS, DATA,
+               "what late ranks do longer, after - before"),
+    KNEE_FIELD(COMPARISON, late_makes_it, "late_ranks_make_it", NULL, KNEE_AS_YES_NO, DATA,
+               "that is half of the change or more"),
+    IS_SAME(same_world, "same_world", "as many ranks"),
+    IS_SAME(same_gpu, "same_gpu", "the same GPU"),
+    IS_SAME(same_traffic, "same_traffic", "as many bytes in collectives"),
+    IS_SAME(same_kernels, "same_kernels", "as many kernels"),
+    IS_SAME(same_dtype, "same_dtype", "the same type on the wire"),
+    IS_SAME(same_steps, "same_steps", "about as many steps"),
+};
+static const struct knee_field verdict_fields[] = {
+    KNEE_SENTENCE,
+    KNEE_AMONG(REPORT, c, change_fields, .pointer = true),
+};
+
+#define IN_STEP(label, name)                                                                       \
+    KNEE_FIELD(struct knee_step, label_s[label], name, NULL, KNEE_AS_SECONDS, DATA, "per step")
+static const struct knee_field step_fields[] = {
+    KNEE_FIELD(struct knee_step, wall_s, "step_s", NULL, KNEE_AS_SECONDS, DATA, "mean step"),
+    IN_STEP(KNEE_COMPUTE, "compute"),
+    IN_STEP(KNEE_TRANSFER, "exposed transfer"),
+    IN_STEP(KNEE_WAIT, "exposed wait"),
+    IN_STEP(KNEE_COPY, "exposed copy"),
+    IN_STEP(KNEE_STARVED, "starved input"),
+    IN_STEP(KNEE_HOST, "host-bound"),
+    IN_STEP(KNEE_IDLE, "idle"),
+    KNEE_FIELD(struct knee_step, comm_s, "comm_s", NULL, KNEE_AS_SECONDS, DATA,
+               "all communication"),
+};
+A_TEXT(get_suspect, struct knee_diagnosis, knee_suspect_name(it->suspect))
+static const struct knee_field side_fields[] = {
+    KNEE_AMONG(struct knee_diagnosis, step, step_fields),
+    KNEE_FIELD(struct knee_diagnosis, ratio, "ratio", NULL, KNEE_AS_NUMBER, DATA, "R"),
+    KNEE_GET(get_suspect, "suspect", NULL, KNEE_AS_TEXT, DATA, "main cause of lost time"),
+};
+
+#define PART struct knee_part_change
+static const char *const plain[KNEE_LABELS] = {
+    [KNEE_COMPUTE] = "compute",
+    [KNEE_TRANSFER] = "exposed transfer",
+    [KNEE_WAIT] = "waiting for ranks",
+    [KNEE_COPY] = "exposed copies",
+    [KNEE_STARVED] = "waiting for input",
+    [KNEE_HOST] = "waiting for launches",
+    [KNEE_IDLE] = "idle time",
+};
+static void part_words(const struct knee_at *at, struct knee_value *out)
+{
+    const PART *part = at->row;
+    ptrdiff_t label = part - ((const REPORT *)at->up->row)->c->parts;
+    knee_value_text(out, label < KNEE_LABELS ? plain[label] : part->name);
+}
+static void part_mark(const struct knee_at *at, struct knee_value *out)
+{
+    const COMPARISON *c = ((const REPORT *)at->up->row)->c;
+    knee_value_text(out, ((const PART *)at->row)->most && !c->as_before ? "<- most" : "");
+}
+static const struct knee_field part_fields[] = {
+    KNEE_FIELD(PART, name, "label", NULL, KNEE_AS_TEXT, DATA, "part of the step"),
+    KNEE_GET(part_words, "words", "per step, ms", KNEE_AS_TEXT, SCREEN, "the same in words"),
+    KNEE_FIELD(PART, before_s, "before", "before", KNEE_AS_MS, SCREEN, "seconds"),
+    KNEE_FIELD(PART, after_s, "after", "after", KNEE_AS_MS, SCREEN, "seconds"),
+    KNEE_FIELD(PART, change_s, "change", "change", KNEE_AS_MS, SCREEN, "seconds"),
+    KNEE_FIELD(PART, share, "share", "share of change", KNEE_AS_SHARE, SCREEN,
+               "of all that changed, up or down"),
+    KNEE_GET(part_mark, "mark", "", KNEE_AS_TEXT, SCREEN, "the largest"),
+};
+
+#define MOVER struct knee_mover
+static void kind_name(const struct knee_at *at, struct knee_value *out)
+{
+    static const char *const words[] = {[KNEE_SPAN_COMPUTE] = "compute",
+                                        [KNEE_SPAN_COMM] = "comm",
+                                        [KNEE_SPAN_FUSED] = "fused",
+                                        [KNEE_SPAN_COPY] = "copy"};
+    knee_value_text(out, words[((const MOVER *)at->row)->kind]);
+}
+#define OF_MOVER(type, member, name, head, kind)                                                   \
+    KNEE_FIELD(type, member, name, head, kind, FULL, "per step")
+static const struct knee_field mover_fields[] = {
+    KNEE_FIELD(MOVER, name, "name", "kernel", KNEE_AS_TEXT, FULL, "as recorded"),
+    KNEE_GET(kind_name, "kind", "kind", KNEE_AS_TEXT, FULL, "compute, comm, fused or copy"),
+    OF_MOVER(MOVER, before_s, "before_s", "before", KNEE_AS_SECONDS),
+    OF_MOVER(MOVER, after_s, "after_s", "after", KNEE_AS_SECONDS),
+    OF_MOVER(MOVER, before_calls, "before_calls", "calls before", KNEE_AS_NUMBER),
+    OF_MOVER(MOVER, after_calls, "after_calls", "calls after", KNEE_AS_NUMBER),
+};
+
+/* Kernels by what they compute: GPUs of different makers have no kernel name in common. */
+#define WORK struct knee_kernel_share
+static const void *work_row(const struct knee_at *at, size_t index)
+{
+    const REPORT *r = at->row;
+    const WORK *before = r->before_diagnosis->works, *after = r->after_diagnosis->works;
+    for (size_t w = 0; w < KNEE_KERNEL_KINDS; w++)
+        if ((before[w].count > 0 || after[w].count > 0) && index-- == 0)
+            return &before[w];
+    return NULL;
+}
+static const WORK *after_of(const struct knee_at *at, int *kind)
+{
+    const REPORT *r = at->up->row;
+    *kind = (int)((const WORK *)at->row - r->before_diagnosis->works);
+    return &r->after_diagnosis->works[*kind];
+}
+static void work_name(const struct knee_at *at, struct knee_value *out)
+{
+    int kind;
+    after_of(at, &kind);
+    knee_value_text(out, knee_kernel_kind_name((enum knee_kernel_kind)kind));
+}
+static void work_after_s(const struct knee_at *at, struct knee_value *out)
+{
+    int kind;
+    knee_value_number(out, after_of(at, &kind)->total_s);
+}
+static void work_after_calls(const struct knee_at *at, struct knee_value *out)
+{
+    int kind;
+    knee_value_number(out, after_of(at, &kind)->count);
+}
+static const struct knee_field work_fields[] = {
+    KNEE_GET(work_name, "kind", "work", KNEE_AS_TEXT, FULL, "GEMM, attention, elementwise ..."),
+    OF_MOVER(WORK, total_s, "before_s", "before", KNEE_AS_SECONDS),
+    KNEE_GET(work_after_s, "after_s", "after", KNEE_AS_SECONDS, FULL, "per step"),
+    OF_MOVER(WORK, count, "before_calls", "calls before", KNEE_AS_NUMBER),
+    KNEE_GET(work_after_calls, "after_calls", "calls after", KNEE_AS_NUMBER, FULL, "per step"),
+};
+
+#define COLL struct knee_collective_mover
+A_TEXT(coll_name, COLL, knee_op_name(it->op))
+static void coll_bytes(const struct knee_at *at, struct knee_value *out)
+{
+    int64_t bytes = ((const COLL *)at->row)->bytes;
+    knee_value_number(out, bytes >= 0 ? (double)bytes : NAN);
+}
+static void coll_ranks(const struct knee_at *at, struct knee_value *out)
+{
+    int32_t size = ((const COLL *)at->row)->group_size;
+    knee_value_number(out, size > 0 ? (double)size : NAN);
+}
+static const struct knee_field collective_fields[] = {
+    KNEE_GET(coll_name, "name", "collective", KNEE_AS_TEXT, FULL, "operation"),
+    KNEE_GET(coll_bytes, "bytes", "size", KNEE_AS_BYTES, FULL, "message size"),
+    KNEE_GET(coll_ranks, "group_size", "ranks", KNEE_AS_COUNT, FULL, ""),
+    KNEE_FIELD(COLL, description, "description", NULL, KNEE_AS_TEXT, DATA, "of the communicator"),
+    OF_MOVER(COLL, before_s, "before_s", "before", KNEE_AS_SECONDS),
+    OF_MOVER(COLL, after_s, "after_s", "after", KNEE_AS_SECONDS),
+    OF_MOVER(COLL, before_wait_s, "before_wait_s", "wait before", KNEE_AS_SECONDS),
+    OF_MOVER(COLL, after_wait_s, "after_wait_s", "wait after", KNEE_AS_SECONDS),
+    OF_MOVER(COLL, before_calls, "before_calls", "calls before", KNEE_AS_NUMBER),
+    OF_MOVER(COLL, after_calls, "after_calls", "calls after", KNEE_AS_NUMBER),
+};
+
+#define ROWS_OF(function, list, count)                                                             \
+    static const void *function(const struct knee_at *at, size_t index)                            \
+    {                                                                                              \
+        const COMPARISON *c = ((const REPORT *)at->row)->c;                                        \
+        return index < c->count ? &c->list[index] : NULL;                                          \
+    }
+/* Parts that are in neither step are no rows. */
+static const void *part_row(const struct knee_at *at, size_t index)
+{
+    const COMPARISON *c = ((const REPORT *)at->row)->c;
+    for (size_t i = 0; i < c->part_count; i++)
+        if ((c->parts[i].before_s > 0 || c->parts[i].after_s > 0) && index-- == 0)
+            return &c->parts[i];
+    return NULL;
+}
+ROWS_OF(mover_row, movers, mover_count)
+ROWS_OF(collective_row, collectives, collective_count)
+
+static const struct knee_field fields[] = {
+    KNEE_GROUP("verdict", verdict_fields, "what changed"),
+    KNEE_INSIDE(REPORT, before_diagnosis, "before", side_fields, "the first recording",
+                .pointer = true),
+    KNEE_INSIDE(REPORT, after_diagnosis, "after", side_fields, "the second", .pointer = true),
+    KNEE_ROWS_BY(part_row, "parts", part_fields, "the step part by part"),
+    KNEE_ROWS_BY(work_row, "work", work_fields, "kernels by what they compute"),
+    KNEE_ROWS_BY(mover_row, "kernels", mover_fields, "kernels that changed most"),
+    KNEE_ROWS_BY(collective_row, "collectives", collective_fields, "likewise"),
+};
+
+static const struct knee_view views[] = {
+    {.list = "parts"},
+    {.list = "work", .tier = FULL, .title = "Work by kind"},
+    {.list = "kernels", .tier = FULL, .title = "Kernels that changed most"},
+    {.list = "collectives", .tier = FULL, .title = "Collectives that changed most"},
+};
+
+/* ---- Sentences ---- */
+
+static void say_headline(const COMPARISON *c, struct knee_text *text)
+{
+    double times = c->after.wall_s / c->before.wall_s;
+    if (c->as_before)
+        knee_text_printf(text, "No change: the step takes %s before and %s after.",
+                         SAY_TIME(c->before.wall_s), SAY_TIME(c->after.wall_s));
+    else if (!c->significant)
+        knee_text_printf(text, "No significant change: %s before, %s after, noise %s.",
+                         SAY_TIME(c->before.wall_s), SAY_TIME(c->after.wall_s),
+                         SAY_TIME(c->chance_s));
+    else if (times >= 2 || times <= 0.5)
+        knee_text_printf(text, "The step is %s %s: %s before, %s after.",
+                         SAY_TIMES(times > 1 ? times : 1 / times),
+                         times > 1 ? "as long" : "shorter", SAY_TIME(c->before.wall_s),
+                         SAY_TIME(c->after.wall_s));
+    else
+        knee_text_printf(text, "The step is %s %s: %s before, %s after.",
+                         SAY_SHARE(fabs(c->share_of_before)), times > 1 ? "longer" : "shorter",
+                         SAY_TIME(c->before.wall_s), SAY_TIME(c->after.wall_s));
+}
+
+/* The kernel or copy that changed most; one that is gone or new comes with its replacement. */
+static void say_kernel(const COMPARISON *c, enum knee_span_kind kind, struct knee_text *text)
+{
+    const MOVER *first = NULL;
+    for (size_t i = 0; i < c->mover_count; i++) {
+        const MOVER *m = &c->movers[i];
+        bool gone = m->after_calls <= 0, added = m->before_calls <= 0;
+        if (m->kind != kind)
+            continue;
+        if (!first && !gone && !added) {
+            knee_text_printf(text, " Most: %s, %s -> %s in %s -> %s calls.",
+                             knee_safe(m->name, 40).s, SAY_TIME(m->before_s), SAY_TIME(m->after_s),
+                             SAY(KNEE_AS_NUMBER, m->before_calls),
+                             SAY(KNEE_AS_NUMBER, m->after_calls));
+            return;
+        }
+        if (first ? (first->after_calls <= 0 ? added : gone) : true) {
+            knee_text_printf(text, " %s: %s, %s.", gone ? "Gone" : "New", knee_safe(m->name, 40).s,
+                             SAY_TIME(gone ? m->before_s : m->after_s));
+            if (first)
+                return;
+            first = m;
+        }
+    }
+}
+
+/* Why a part changed, from what else changed with it. */
+static void say_why(const REPORT *r, struct knee_text *text)
+{
+    const COMPARISON *c = r->c;
+    bool now = r->after_diagnosis->late_ranks;
+    const struct knee_account *late = now ? r->after : r->before;
+    switch (c->label) {
+    case KNEE_COMPUTE: say_kernel(c, KNEE_SPAN_COMPUTE, text); break;
+    case KNEE_COPY: say_kernel(c, KNEE_SPAN_COPY, text); break;
+    case KNEE_WAIT:
+        if (now || r->before_diagnosis->late_ranks)
+            knee_text_printf(text, " Rank %lld is %s late (%s).",
+                             (long long)late->ranks[late->stragglers[0].rank].rank,
+                             now ? "now" : "no longer", knee_label_name(late->stragglers[0].cause));
+        break;
+    case KNEE_STARVED:
+        knee_text_printf(text, " The loader takes %s of the host's step, %s before.",
+                         SAY_SHARE(r->after_diagnosis->load_share),
+                         SAY_SHARE(r->before_diagnosis->load_share));
+        break;
+    case KNEE_HOST:
+        knee_text_printf(text, " Kernels per step: %s before, %s after.",
+                         SAY_COUNT(rint(c->before_kernels)), SAY_COUNT(rint(c->after_kernels)));
+        break;
+    case KNEE_TRANSFER:
+        knee_text_printf(text, " All communication: %s before, %s after; overlap %s -> %s.",
+                         SAY_TIME(c->before.comm_s), SAY_TIME(c->after.comm_s),
+                         SAY_SHARE(r->before_diagnosis->overlap),
+                         SAY_SHARE(r->after_diagnosis->overlap));
+        break;
+    default: break;
+    }
+    if (c->largest_rank != SIZE_MAX && c->label != KNEE_WAIT)
+        knee_text_printf(
+            text, " Largest on rank %lld: %s per step.",
+            (long long)(c->change > 0 ? r->after : r->before)->ranks[c->largest_rank].rank,
+            SAY_TIME(c->largest_s));
+}
+
+/* A rank that is late explains what the others' labels only show. */
+static void say_late(const REPORT *r, struct knee_text *text)
+{
+    bool now = r->c->late_s > 0;
+    const struct knee_account *account = now ? r->after : r->before;
+    const struct knee_straggler *late = &account->stragglers[0];
+    knee_text_printf(text, "Rank %lld is the cause: %s it is %s for %s longer than the others.",
+                     (long long)account->ranks[late->rank].rank, now ? "now" : "before",
+                     knee_label_name(late->cause), SAY_TIME(r->c->late_excess_s));
+}
+
+/* Another GPU or GPU count is not a slower job: that comes before the comparison. */
+static void say_void(const REPORT *r, struct knee_text *text)
+{
+    const struct knee_account *b = r->before, *a = r->after;
+    if (r->c->differs & KNEE_DIFFER_GPU)
+        knee_text_printf(text, "Not the same GPU: %s before, %s after.",
+                         knee_safe(b->ranks[0].trace->gpu_name, 24).s,
+                         knee_safe(a->ranks[0].trace->gpu_name, 24).s);
+    if (r->c->differs & KNEE_DIFFER_WORLD)
+        knee_text_printf(
+            text, "%sNot the same job: %s before, %lld after.", text->length ? " " : "",
+            knee_say_count((double)(b->world_size > 0 ? b->world_size : (int64_t)b->rank_count),
+                           "rank")
+                .s,
+            (long long)(a->world_size > 0 ? a->world_size : (int64_t)a->rank_count));
+}
+
+/* What else differs, so that another job is not taken for a slower one. */
+static void say_differences(const REPORT *r, struct knee_text *text)
+{
+    unsigned differs = r->c->differs & ~(unsigned)(KNEE_DIFFER_GPU | KNEE_DIFFER_WORLD);
+    if (!differs)
+        return;
+    knee_text_puts(text, "Also different:");
+    if (differs & KNEE_DIFFER_DTYPE)
+        knee_text_printf(text, " type on the wire (%s, %s),", r->c->before_dtype,
+                         r->c->after_dtype);
+    if (differs & KNEE_DIFFER_STEPS)
+        knee_text_printf(text, " steps recorded (%s, %s),", SAY_COUNT(r->before_diagnosis->steps),
+                         SAY_COUNT(r->after_diagnosis->steps));
+    if (differs & KNEE_DIFFER_TRAFFIC)
+        knee_text_puts(text, " bytes in collectives,");
+    if (differs & KNEE_DIFFER_KERNELS)
+        knee_text_printf(text, " kernels per step (%s, %s),", SAY_COUNT(rint(r->c->before_kernels)),
+                         SAY_COUNT(rint(r->c->after_kernels)));
+    if (!text->failed)
+        text->data[text->length - 1] = '.';
+    if (differs & KNEE_DIFFER_TRAFFIC)
+        knee_text_puts(text, " These may be different jobs.");
+}
+
+static void say(const void *result, struct knee_said *said)
+{
+    const REPORT *r = result;
+    const COMPARISON *c = r->c;
+    knee_text_printf(&said->title, "before: %s, %s; after: %s, %s",
+                     knee_say_count((double)r->before->rank_count, "rank").s,
+                     knee_say_count(rint(r->before_diagnosis->steps), "step").s,
+                     knee_say_count((double)r->after->rank_count, "rank").s,
+                     knee_say_count(rint(r->after_diagnosis->steps), "step").s);
+    say_void(r, &said->voids);
+    say_headline(c, &said->headline);
+    if (!c->as_before && c->late_makes_it) {
+        say_late(r, &said->reason);
+    } else if (!c->as_before && c->significant) {
+        knee_text_printf(&said->reason, "%s of the change is %s: %s before, %s after.",
+                         SAY_SHARE(c->share), plain[c->label],
+                         SAY_TIME(c->before.label_s[c->label]),
+                         SAY_TIME(c->after.label_s[c->label]));
+        say_why(r, &said->reason);
+    }
+    say_differences(r, &said->effect);
+    if (isnan(c->noise_s))
+        knee_text_puts(&said->assumed, "steps vary little; one side has a single step");
+}
+
+const struct knee_answer_type knee_diff_answer = {
+    .schema = "knee.diff/1", KNEE_FIELDS(fields), KNEE_VIEWS(views), .say = say};

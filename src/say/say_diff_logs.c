@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* knee diff of two training logs: is the step longer than noise, and what did the logs say changed.
+ * Schema knee.diff-logs/1. */
+#include "judge/judge.h"
+#include "knee_scale.h"
+#include "say/answers.h"
+#include "say/numbers.h"
+
+#include <math.h>
+
+#define COMPARISON struct knee_log_comparison
+#define SIDE       struct knee_log_side
+#define DATA       KNEE_TIER_DATA
+#define SCREEN     KNEE_TIER_SCREEN
+
+/* ---- Fields ---- */
+
+#define OF_LOG(name, kind_of, member)                                                              \
+    static void name(const struct knee_at *at, struct knee_value *out)                             \
+    {                                                                                              \
+        kind_of(out, ((const SIDE *)at->row)->log->member);                                        \
+    }
+OF_LOG(log_source, knee_value_text, name)
+OF_LOG(log_format, knee_value_text, format)
+OF_LOG(log_p95, knee_value_number, p95_s)
+OF_LOG(log_tokens, knee_value_number, tokens_per_s)
+OF_LOG(log_outliers, knee_value_number, outlier_share)
+OF_LOG(log_tflops, knee_value_number, tflops)
+
+static const struct knee_field side_fields[] = {
+    KNEE_GET(log_source, "source", "log", KNEE_AS_TEXT, SCREEN, "the log"),
+    KNEE_GET(log_format, "format", NULL, KNEE_AS_TEXT, DATA, "who wrote it"),
+    KNEE_FIELD(SIDE, step_s, "step_s", "median step", KNEE_AS_SECONDS, SCREEN, "median step"),
+    KNEE_FIELD(SIDE, error_s, "error_s", NULL, KNEE_AS_SECONDS, DATA, "its standard error"),
+    KNEE_GET(log_p95, "p95_s", "95th percentile", KNEE_AS_SECONDS, SCREEN, "95th percentile"),
+    KNEE_GET(log_tokens, "tokens_per_s", "tokens/s", KNEE_AS_LARGE, SCREEN, "throughput"),
+    KNEE_GET(log_outliers, "outlier_share", "in outliers", KNEE_AS_SHARE, SCREEN,
+             "of the time, in steps far above the median"),
+    KNEE_GET(log_tflops, "tflops", "TFLOP/s printed", KNEE_AS_NUMBER, KNEE_TIER_FULL,
+             "as the log prints"),
+    KNEE_FIELD(SIDE, steps, "steps", "steps", KNEE_AS_COUNT, SCREEN, "steps compared"),
+};
+static const struct knee_field change_fields[] = {
+    KNEE_FIELD(struct knee_log_change, what, "what", "changed", KNEE_AS_TEXT, KNEE_TIER_FULL,
+               "a setting"),
+    KNEE_FIELD(struct knee_log_change, before, "before", "before", KNEE_AS_TEXT, KNEE_TIER_FULL,
+               ""),
+    KNEE_FIELD(struct knee_log_change, after, "after", "after", KNEE_AS_TEXT, KNEE_TIER_FULL, ""),
+};
+
+static const void *side_row(const struct knee_at *at, size_t index)
+{
+    const COMPARISON *c = at->row;
+    return index == 0 ? &c->before : index == 1 ? &c->after : NULL;
+}
+
+static const struct knee_field fields[] = {
+    KNEE_SENTENCE,
+    KNEE_FIELD(COMPARISON, longer, "longer", NULL, KNEE_AS_CHANGE, DATA,
+               "step: after / before - 1"),
+    KNEE_FIELD(COMPARISON, slower, "slower_at_equal_work", NULL, KNEE_AS_CHANGE, DATA,
+               "the same per unit of work"),
+    KNEE_FIELD(COMPARISON, work, "work", NULL, KNEE_AS_TIMES, DATA,
+               "work of a GPU per step, after / before"),
+    KNEE_FIELD(COMPARISON, noise, "noise", NULL, KNEE_AS_SHARE, DATA, "standard error"),
+    KNEE_FIELD(COMPARISON, chance, "chance", NULL, KNEE_AS_SHARE, DATA, "what counts as noise"),
+    KNEE_FIELD(COMPARISON, significant, "significant", NULL, KNEE_AS_YES_NO, DATA,
+               "more than noise"),
+    KNEE_INSIDE(COMPARISON, before, "before", side_fields, "the first log", .flat = true),
+    KNEE_INSIDE(COMPARISON, after, "after", side_fields, "the second", .flat = true),
+    KNEE_ROWS_BY(side_row, "logs", side_fields, "both, as rows"),
+    KNEE_ARRAY(COMPARISON, changes, change_count, "changes", change_fields,
+               "what the logs say of their jobs that differs"),
+    KNEE_FIELD(COMPARISON, more_changes, "more_changes", NULL, KNEE_AS_COUNT, DATA, "not listed"),
+};
+static const struct knee_view views[] = {
+    {.list = "logs"},
+    {.list = "changes", .tier = KNEE_TIER_FULL, .title = "Settings that changed"},
+};
+
+/* ---- Sentences ---- */
+
+static void say_changes(const COMPARISON *c, struct knee_text *text)
+{
+    for (size_t i = 0; i < c->change_count && i < 3; i++)
+        knee_text_printf(text, "%s%s %s -> %s", i ? ", " : "Changed: ", c->changes[i].what,
+                         knee_safe(c->changes[i].before, 24).s,
+                         knee_safe(c->changes[i].after, 24).s);
+    if (c->change_count > 3 || c->more_changes)
+        knee_text_puts(text, " and more (-v)");
+    if (c->change_count)
+        knee_text_puts(text, ".");
+    else if (c->significant)
+        knee_text_puts(text, "Same configuration in both logs: suspect the machine (knee doctor), "
+                             "or record both and compare the traces.");
+}
+
+static void say(const void *result, struct knee_said *said)
+{
+    const COMPARISON *c = result;
+    bool same_work = fabs(c->work - 1) < KNEE_WORTH_A_WORD;
+    const char *way = c->slower < 0 ? "faster" : "slower";
+    knee_text_printf(&said->title, "%s against %s", knee_safe(c->after.log->name, 30).s,
+                     knee_safe(c->before.log->name, 30).s);
+    if (isnan(c->noise))
+        knee_text_printf(&said->headline, "The step is %s %s; too few steps to rule out noise.",
+                         SAY_SHARE(fabs(c->slower)), way);
+    else if (!c->significant)
+        knee_text_printf(&said->headline, "No significant change: %s, noise is %s.",
+                         SAY(KNEE_AS_CHANGE, c->slower), SAY_SHARE(c->chance));
+    else
+        knee_text_printf(&said->headline, "The step is %s %s%s; noise is %s.",
+                         SAY_SHARE(fabs(c->slower)), way, same_work ? "" : " at equal work",
+                         SAY_SHARE(c->chance));
+    knee_text_printf(&said->reason, "Step: %s before, %s after.", SAY_TIME(c->before.step_s),
+                     SAY_TIME(c->after.step_s));
+    if (!same_work)
+        knee_text_printf(&said->reason, " Each GPU does %s the work per step.", SAY_TIMES(c->work));
+    say_changes(c, &said->effect);
+}
+
+const struct knee_answer_type knee_diff_logs_answer = {
+    .schema = "knee.diff-logs/1", KNEE_FIELDS(fields), KNEE_VIEWS(views), .say = say};

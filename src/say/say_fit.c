@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+/* knee fit: a cluster from its logs, and how well the logs are predicted. Schemas knee.fit/1 and
+ * knee.cluster/1. */
+#include "knee_logs.h"
+#include "say/short.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CHECK  struct knee_check
+#define LOG    struct knee_log
+#define LOGGED struct knee_log_check
+#define PARAM  struct knee_parameter
+
+/* ---- Fields ---- */
+
+static const char *known_name(enum knee_known known)
+{
+    static const char *const names[] = {"not known", "assumed", "inferred", "log", "given"};
+    return names[known];
+}
+
+#define REFUSAL struct knee_refusal
+static const struct knee_field refusal_fields[] = {
+    KNEE_FIELD(REFUSAL, line, "line", "line", COUNT, FULL, "of the file"),
+    KNEE_FIELD(REFUSAL, reason, "reason", "reason", TEXT, FULL, "why it was not used"),
+    KNEE_FIELD(REFUSAL, text, "text", "text", TEXT, FULL, "its beginning"),
+};
+static const void *note_row(const struct knee_at *at, size_t i)
+{
+    const LOG *log = at->row;
+    return i < log->note_count ? log->notes[i] : NULL;
+}
+A_TEXT(note_text, void, it)
+static const struct knee_field note_fields[] = {
+    KNEE_GET(note_text, NULL, NULL, TEXT, DATA, "a sentence")};
+
+A_TEXT(op, LOG, knee_op_name(it->op))
+A_TEXT(op_from, LOG, known_name(it->op_known))
+A_TEXT(ranks_from, LOG, known_name(it->ranks_known))
+A_TEXT(nodes_from, LOG, known_name(it->nodes_known))
+A_TEXT(algorithm, LOG, it->algorithm[0] ? it->algorithm : NULL)
+#define L(member, key, head, kind, tier, words)                                                    \
+    KNEE_FIELD(LOG, member, key, head, kind, tier, words)
+static const struct knee_field log_facts[] = {
+    L(file, "file", "log", TEXT, SCREEN, "the file"),
+    KNEE_GET(op, "collective", "collective", TEXT, SCREEN, "the operation"),
+    L(ranks, "ranks", "ranks", COUNT, SCREEN, "of the communicator"),
+    L(sample_count, "rows", "rows", COUNT, SCREEN, "used"),
+    L(nodes, "nodes", "nodes", COUNT, FULL, "they are on"),
+    L(table, "table", "table", COUNT, FULL, "of the file, from 1"),
+    KNEE_GET(ranks_from, "ranks_from", NULL, TEXT, DATA, "how it is known"),
+    KNEE_GET(nodes_from, "nodes_from", NULL, TEXT, DATA, "how it is known"),
+    KNEE_GET(op_from, "collective_from", NULL, TEXT, DATA, "how it is known"),
+    KNEE_GET(algorithm, "algorithm", "algorithm", TEXT, FULL, "of knee bench; null: the library's"),
+    L(refused, "refused", "refused", COUNT, FULL, "rows"),
+    L(lines, "lines", NULL, COUNT, DATA, "of the file"),
+    L(facts, "lines_of_facts", NULL, COUNT, DATA, "understood"),
+    L(others, "lines_of_other_text", NULL, COUNT, DATA, "not understood"),
+    L(gpu, "gpu", NULL, TEXT, DATA, "as the log names it"),
+    L(library, "library", NULL, TEXT, DATA, "likewise"),
+    KNEE_ARRAY(LOG, refusals, refusal_count, "refusals", refusal_fields, "rows not used"),
+    KNEE_ROWS_BY(note_row, "notes", note_fields, "contradictions and assumptions"),
+};
+#define SAMPLE struct knee_sample
+A_NUMBER(fitted_s, void, ((const LOGGED *)at->up->row)->fitted_s[at->index])
+A_NUMBER(fit_error, SAMPLE, ((const LOGGED *)at->up->row)->fitted_s[at->index] / it->time_s - 1)
+static const struct knee_field sample_fields[] = {
+    KNEE_FIELD(SAMPLE, bytes, "bytes", NULL, BYTES, DATA, "message size"),
+    KNEE_FIELD(SAMPLE, time_s, "measured_s", NULL, TIME, DATA, "of the log"),
+    KNEE_GET(fitted_s, "fitted_s", NULL, TIME, DATA, "of the fit"),
+    KNEE_GET(fit_error, "error", NULL, CHANGE, DATA, "fitted / measured - 1"),
+};
+static const void *sample_row(const struct knee_at *at, size_t i)
+{
+    const LOG *log = ((const LOGGED *)at->row)->log;
+    return i < log->sample_count ? &log->samples[i] : NULL;
+}
+WHEN(was_fitted, LOGGED, it->fitted_s != NULL)
+A_TEXT(recognised, LOGGED, it->recognised ? it->cluster.name : NULL)
+#define K(member, key, head, kind, tier, words)                                                    \
+    KNEE_FIELD(LOGGED, member, key, head, kind, tier, words)
+static const struct knee_field logged_fields[] = {
+    {.kind = KNEE_AS_INLINE,
+     .offset = offsetof(LOGGED, log),
+     .pointer = true,
+     FIELDS_OF(log_facts, KNEE_COUNT_OF(log_facts))},
+    K(left_out.median, "median_error", "error", SHARE, SCREEN,
+      "median, at every second size, fitted to the others"),
+    K(left_out.p90, "p90_error", "90th percentile", SHARE, FULL, "likewise"),
+    K(left_out.rows, "left_out_rows", NULL, COUNT, DATA, "left out"),
+    K(out_of_place.median, "out_of_place_median_error", NULL, SHARE, DATA, "out of place alone"),
+    K(fitted.median, "fitted_median_error", NULL, SHARE, DATA, "at the sizes it was fitted to"),
+    K(preset.median, "preset_median_error", "preset's error", SHARE, SCREEN, "without a fit"),
+    K(preset.p90, "preset_p90_error", NULL, SHARE, DATA, "without a fit"),
+    KNEE_GET(recognised, "recognised", "recognised as", TEXT, FULL, "null: not recognised"),
+    KNEE_ROWS_BY(sample_row, "samples", sample_fields, "one row per size", .when = was_fitted),
+};
+
+/* Every row of every log, flat: the CSV. */
+struct flat {
+    const LOGGED *log;
+    size_t sample;
+};
+static struct flat flat_at(const CHECK *check, size_t index)
+{
+    for (size_t i = 0; i < check->count; index -= check->checks[i++].log->sample_count)
+        if (index < check->checks[i].log->sample_count)
+            return (struct flat){&check->checks[i], index};
+    return (struct flat){NULL, 0};
+}
+static const void *flat_row(const struct knee_at *at, size_t i)
+{
+    struct flat flat = flat_at(at->row, i);
+    return flat.log ? &flat.log->log->samples[flat.sample] : NULL;
+}
+static const void *flat_log(const struct knee_at *at)
+{
+    return flat_at(at->up->row, at->index).log->log;
+}
+static void flat_fit(const struct knee_at *at, struct knee_value *out)
+{
+    struct flat flat = flat_at(at->up->row, at->index);
+    bool fitted = flat.log && flat.log->fitted_s;
+    knee_value_number(out, fitted ? flat.log->fitted_s[flat.sample] : (double)NAN);
+}
+static void flat_error(const struct knee_at *at, struct knee_value *out)
+{
+    flat_fit(at, out);
+    knee_value_number(out, out->number / ((const SAMPLE *)at->row)->time_s - 1);
+}
+static const struct knee_field flat_facts[] = {
+    L(file, "file", NULL, TEXT, DATA, "the file"),
+    L(table, "table", NULL, COUNT, DATA, "of the file"),
+    KNEE_GET(op, "collective", NULL, TEXT, DATA, "the operation"),
+    L(ranks, "ranks", NULL, COUNT, DATA, "of the communicator"),
+    L(nodes, "nodes", NULL, COUNT, DATA, "they are on"),
+};
+static const struct knee_field flat_fields[] = {
+    {.kind = KNEE_AS_INLINE, .object = flat_log, FIELDS_OF(flat_facts, KNEE_COUNT_OF(flat_facts))},
+    KNEE_FIELD(SAMPLE, bytes, "bytes", NULL, BYTES, DATA, "message size"),
+    KNEE_FIELD(SAMPLE, time_s, "measured_s", NULL, TIME, DATA, "of the log"),
+    KNEE_GET(flat_fit, "fitted_s", NULL, TIME, DATA, "of the fit"),
+    KNEE_GET(flat_error, "error", NULL, CHANGE, DATA, "fitted / measured - 1"),
+};
+
+#define ERRORS struct knee_errors
+static const struct knee_field error_fields[] = {
+    KNEE_FIELD(ERRORS, rows, "rows", NULL, COUNT, DATA, "rows"),
+    KNEE_FIELD(ERRORS, median, "median_error", NULL, SHARE, DATA, "of |fitted / measured - 1|"),
+    KNEE_FIELD(ERRORS, p90, "p90_error", NULL, SHARE, DATA, "90th percentile"),
+    KNEE_FIELD(ERRORS, promised_median, "promised_median_error", NULL, SHARE, DATA,
+               "what docs/reference/fit.md promises"),
+};
+#define POOLED(member, key, words)                                                                 \
+    KNEE_INSIDE(CHECK, member, key, error_fields, words, .flat = true)
+#define TRANSFER struct knee_transfer
+A_TEXT(from_file, TRANSFER, ((const CHECK *)at->up->row)->checks[it->from].log->file)
+A_TEXT(to_file, TRANSFER, ((const CHECK *)at->up->row)->checks[it->to].log->file)
+static const struct knee_field transfer_fields[] = {
+    KNEE_GET(from_file, "from", "fitted on", TEXT, FULL, "a log"),
+    KNEE_GET(to_file, "to", "predicts", TEXT, FULL, "another of the same cluster"),
+    KNEE_FIELD(TRANSFER, errors.rows, "rows", "rows", COUNT, FULL, "rows"),
+    KNEE_FIELD(TRANSFER, errors.median, "median_error", "error", SHARE, FULL, "median"),
+    KNEE_FIELD(TRANSFER, errors.p90, "p90_error", "90th percentile", SHARE, FULL, "of it"),
+};
+
+/* Each parameter has its own unit: JSON has the number, text has number and unit. */
+static enum knee_kind kind_of(enum knee_unit unit)
+{
+    return unit == KNEE_UNIT_SECONDS       ? TIME
+           : unit == KNEE_UNIT_BYTES_PER_S ? RATE
+           : unit == KNEE_UNIT_FRACTION    ? SHARE
+                                           : NUMBER;
+}
+A_TEXT(unit_name, PARAM,
+       it->unit == KNEE_UNIT_SECONDS       ? "s"
+       : it->unit == KNEE_UNIT_BYTES_PER_S ? "bytes/s"
+       : it->unit == KNEE_UNIT_FRACTION    ? "share"
+                                           : "factor")
+GETTER(in_words, PARAM,
+       knee_value_printf(out, "%s",
+                         knee_say_interval(it->value, it->low, it->high, kind_of(it->unit)).s))
+#define PARAMETER                                                                                  \
+    KNEE_FIELD(PARAM, name, "name", "parameter", TEXT, FULL, "of the cost model"),                 \
+        KNEE_FIELD(PARAM, value, "value", NULL, NUMBER, DATA, "in its unit"),                      \
+        KNEE_FIELD(PARAM, low, "low", NULL, NUMBER, DATA, "low end of the 90% interval"),          \
+        KNEE_FIELD(PARAM, high, "high", NULL, NUMBER, DATA, "high end"),                           \
+        KNEE_GET(unit_name, "unit", NULL, TEXT, DATA, "s, bytes/s, share or factor"),              \
+        KNEE_FIELD(PARAM, fitted, "fitted", "from the logs", YES_NO, FULL, "false: the preset's")
+static const void *parameter_row(const struct knee_at *at, size_t index)
+{
+    const CHECK *check = at->row;
+    for (size_t i = 0; i < check->cluster_count;
+         index -= check->clusters[i++].record.parameter_count)
+        if (index < check->clusters[i].record.parameter_count)
+            return &check->clusters[i].record.parameters[index];
+    return NULL;
+}
+static void cluster_name(const struct knee_at *at, struct knee_value *out)
+{
+    const CHECK *check = at->up->row;
+    size_t i = 0, index = at->index;
+    while (index >= check->clusters[i].record.parameter_count)
+        index -= check->clusters[i++].record.parameter_count;
+    knee_value_text(out, check->clusters[i].cluster.name);
+}
+static const struct knee_field parameter_fields[] = {
+    PARAMETER, KNEE_GET(in_words, "text", "value", TEXT, FULL, "in words, with its 90% interval"),
+    KNEE_GET(cluster_name, "cluster", "cluster", TEXT, FULL, "it is of")};
+
+static const struct knee_field fields[] = {
+    KNEE_SENTENCE,
+    KNEE_ROWS(CHECK, checks, count, "logs", logged_fields, "one row per log"),
+    POOLED(left_out, "pooled", "all logs, at sizes left out"),
+    POOLED(out_of_place, "pooled_out_of_place", "the same, out of place"),
+    POOLED(preset, "presets", "two-node logs by the presets, without a fit"),
+    POOLED(transfer, "transfer", "one log from another"),
+    KNEE_ROWS(CHECK, transfers, transfer_count, "transfers", transfer_fields, "pairs of logs"),
+    KNEE_FIELD(CHECK, transfers_left, "transfers_not_tried", NULL, COUNT, DATA, "pairs"),
+    KNEE_ROWS_BY(parameter_row, "parameters", parameter_fields, "of all fitted clusters"),
+    KNEE_ROWS_BY(flat_row, "rows", flat_fields, "every row of every log"),
+};
+static const struct knee_view views[] = {
+    {.list = "rows", .tier = DATA},
+    {.list = "logs"},
+    {.list = "parameters", .title = "Parameters", .tier = FULL},
+    {.list = "transfers", .title = "One log from another", .tier = FULL},
+};
+
+/* ---- Sentences ---- */
+
+static const PARAM *named(const struct knee_cluster *cluster, const char *name)
+{
+    for (size_t i = 0; cluster->fitted && i < cluster->fitted->parameter_count; i++)
+        if (strcmp(cluster->fitted->parameters[i].name, name) == 0)
+            return &cluster->fitted->parameters[i];
+    return NULL;
+}
+
+static void say_links(const struct knee_cluster *cluster, struct knee_text *text)
+{
+    static const struct {
+        const char *latency, *rate, *where;
+    } links[] = {{"node latency", "node bandwidth", "In a node"},
+                 {"network latency", "network bandwidth", "Between nodes"}};
+    for (size_t i = 0; i < 2 && i < cluster->level_count; i++) {
+        const PARAM *latency = named(cluster, links[i].latency),
+                    *rate = named(cluster, links[i].rate);
+        knee_text_printf(text, "%s%s: %s per hop, %s", i ? " " : "", links[i].where,
+                         SAY_TIME(latency ? latency->value : cluster->levels[i].latency_s),
+                         SAY_RATE(rate ? rate->value : cluster->levels[i].bytes_per_s));
+        knee_text_printf(text, i && cluster->levels[i].ports > 1 ? " x %.0f." : ".",
+                         cluster->levels[i].ports);
+    }
+}
+
+static void say(const void *result, struct knee_said *said)
+{
+    const CHECK *check = result;
+    size_t used = 0, refused = 0;
+    for (size_t i = 0; i < check->count; i++) {
+        const LOG *log = check->checks[i].log;
+        used += log->sample_count;
+        refused += log->refused;
+        for (size_t n = 0; n < log->note_count; n++)
+            knee_text_printf(&said->notes, "%s: %s\n", log->file, log->notes[n]);
+        for (size_t n = 0; n < log->refusal_count && n < 3; n++)
+            knee_text_printf(&said->notes, "%s:%zu refused: %s\n", log->file, log->refusals[n].line,
+                             log->refusals[n].reason);
+    }
+    knee_text_printf(&said->title, "%s, %s used, %zu refused",
+                     knee_say_count((double)check->count, "log").s,
+                     knee_say_count((double)used, "row").s, refused);
+    if (check->left_out.rows) {
+        bool kept = !(check->left_out.median > check->left_out.promised_median);
+        knee_text_printf(&said->headline, "%s: it predicts sizes left out within %s.",
+                         kept ? "The fit holds" : "Do not trust this fit",
+                         SAY_SHARE(check->left_out.median));
+        knee_text_printf(&said->reason, "Median error %s, 90th percentile %s over %s.",
+                         SAY_SHARE(check->left_out.median), SAY_SHARE(check->left_out.p90),
+                         knee_say_count((double)check->left_out.rows, "row").s);
+    } else
+        knee_text_puts(&said->headline, "Too few sizes to check the fit.");
+    if (check->cluster_count == 1)
+        say_links(&check->clusters[0].cluster, &said->effect);
+    if (check->preset.rows)
+        knee_text_printf(&said->after, "Presets without a fit: median error %s, two-node logs.\n",
+                         SAY_SHARE(check->preset.median));
+    if (check->transfer.rows)
+        knee_text_printf(&said->after, "One log predicted from another: median error %s.\n",
+                         SAY_SHARE(check->transfer.median));
+    knee_text_puts(&said->next, "knee fit LOGS -o cluster.yaml, then --cluster cluster.yaml");
+}
+
+const struct knee_answer_type knee_fit_answer = {
+    .schema = "knee.fit/1", KNEE_FIELDS(fields), KNEE_VIEWS(views), .say = say};
+
+/* ---- knee cluster --json: the file's keys ---- */
+
+#define CLUSTER struct knee_cluster
+#define LEVEL   struct knee_level
+A_TEXT(sharing, LEVEL, it->shared ? "shared" : "striped")
+static const struct knee_field level_fields[] = {
+    KNEE_FIELD(LEVEL, name, "link", "link", TEXT, SCREEN, "its name"),
+    KNEE_FIELD(LEVEL, count, "count", "count", COUNT, SCREEN, "units below; 0: any number"),
+    KNEE_FIELD(LEVEL, latency_s, "latency", "latency", TIME, SCREEN, "of a hop, seconds"),
+    KNEE_FIELD(LEVEL, bytes_per_s, "bandwidth", "bandwidth", RATE, SCREEN, "bytes/s and port"),
+    KNEE_FIELD(LEVEL, ports, "ports", "ports", COUNT, SCREEN, "of a unit"),
+    KNEE_FIELD(LEVEL, oversubscription, "oversubscription", NULL, NUMBER, DATA, "factor"),
+    KNEE_GET(sharing, "sharing", NULL, TEXT, DATA, "shared or striped"),
+};
+#define PROTOCOL struct knee_protocol
+A_TEXT(protocol_name, void, knee_protocol_name((enum knee_protocol_name)at->index))
+#define T(member, key) KNEE_FIELD(PROTOCOL, member, key, NULL, NUMBER, DATA, "of the cost model")
+static const struct knee_field protocol_fields[] = {
+    KNEE_GET(protocol_name, "name", NULL, TEXT, DATA, "LL, LL128 or Simple"),
+    T(launch_s, "launch"),
+    T(node_hop, "node-hop"),
+    T(net_hop, "net-hop"),
+    T(node_share, "node-share"),
+    T(net_share, "net-share"),
+    T(net_more, "net-more"),
+};
+static const void *protocol_row(const struct knee_at *at, size_t i)
+{
+    return i < KNEE_PROTOCOLS ? &((const CLUSTER *)at->row)->protocols[i] : NULL;
+}
+static const void *own_parameter(const struct knee_at *at, size_t i)
+{
+    const struct knee_fitted *fitted = ((const CLUSTER *)at->row)->fitted;
+    return fitted && i < fitted->parameter_count ? &fitted->parameters[i] : NULL;
+}
+static const struct knee_field own_parameter_fields[] = {PARAMETER};
+#define CURVE struct knee_curve
+A_TEXT(curve_op, CURVE, knee_op_name((enum knee_op)it->op))
+LIST_OF(knot_bytes, CURVE, bytes, knots)
+LIST_OF(knot_time, CURVE, time_s, knots)
+A_NUMBER(knot, double, *it)
+static const struct knee_field knot_fields[] = {KNEE_GET(knot, NULL, NULL, NUMBER, DATA, "")};
+#define V(member, key, words) KNEE_FIELD(CURVE, member, key, NULL, NUMBER, DATA, words)
+static const struct knee_field curve_fields[] = {
+    KNEE_GET(curve_op, "collective", NULL, TEXT, DATA, "the operation"),
+    V(ranks, "ranks", "of the communicator"),
+    V(nodes, "nodes", "they are on"),
+    KNEE_FIELD(CURVE, source, "source", NULL, TEXT, DATA, "the log"),
+    V(rows, "rows", "used"),
+    V(refused, "refused", "rows"),
+    V(median_error, "median-error", "at sizes left out"),
+    V(p90_error, "p90-error", "likewise"),
+    KNEE_ROWS_BY(knot_bytes, "bytes", knot_fields, "sizes"),
+    KNEE_ROWS_BY(knot_time, "time", knot_fields, "seconds"),
+};
+static const void *curve_row(const struct knee_at *at, size_t i)
+{
+    const struct knee_fitted *fitted = ((const CLUSTER *)at->row)->fitted;
+    return fitted && i < fitted->curve_count ? &fitted->curves[i] : NULL;
+}
+static const struct knee_field cluster_fields[] = {
+    KNEE_FIELD(CLUSTER, name, "name", NULL, TEXT, DATA, "its name"),
+    KNEE_FIELD(CLUSTER, gpu, "gpu", NULL, TEXT, DATA, "its GPU"),
+    KNEE_ARRAY(CLUSTER, levels, level_count, "levels", level_fields, "from the node outwards"),
+    KNEE_FIELD(CLUSTER, launch_s, "launch", NULL, TIME, DATA, "of a collective"),
+    KNEE_FIELD(CLUSTER, peer_s, "peer", NULL, TIME, DATA, "per further message"),
+    KNEE_FIELD(CLUSTER, floor_s, "floor", NULL, TIME, DATA, "shortest call"),
+    KNEE_FIELD(CLUSTER, nvls_share, "nvls-share", NULL, NUMBER, DATA, "0: no NVLS"),
+    KNEE_FIELD(CLUSTER, sharp, "sharp", NULL, YES_NO, DATA, "switches reduce"),
+    KNEE_FIELD(CLUSTER, plain, "plain", NULL, YES_NO, DATA, "hosts that send messages"),
+    KNEE_ROWS_BY(protocol_row, "protocols", protocol_fields, "LL, LL128, Simple"),
+    KNEE_ROWS_BY(own_parameter, "parameters", own_parameter_fields, "what was fitted"),
+    KNEE_ROWS_BY(curve_row, "curves", curve_fields, "what each log shows"),
+};
+static const struct knee_view cluster_views[] = {{.list = "levels"}};
+const struct knee_answer_type knee_cluster_answer = {
+    .schema = "knee.cluster/1", KNEE_FIELDS(cluster_fields), KNEE_VIEWS(cluster_views)};

@@ -1,0 +1,726 @@
+/* SPDX-License-Identifier: MIT */
+/* knee hang: which rank, which collective, why. Schema knee.hang/1. */
+#include "judge/hang/hang.h"
+#include "say/short.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LISTED = 12 };
+
+#define REPORT struct knee_hang_report
+
+static const struct knee_hang_answer *answer_of(const struct knee_at *at)
+{
+    while (at->up)
+        at = at->up;
+    return ((const REPORT *)at->row)->answer;
+}
+
+static const struct knee_job_record *record_of(const struct knee_at *at)
+{
+    while (at->up)
+        at = at->up;
+    return ((const REPORT *)at->row)->record;
+}
+
+static const char *certainty_name(enum knee_certainty certainty)
+{
+    static const char *const names[] = {"certain", "likely", "cannot tell"};
+    return names[certainty];
+}
+
+/* ---- Fields of a call ---- */
+
+static const struct knee_hang_call *call_at(const struct knee_at *at)
+{
+    return at->row;
+}
+
+A_TEXT(call_group, void, record_of(at)->roll.groups[call_at(at)->group].name)
+A_TEXT(call_description, void, record_of(at)->roll.groups[call_at(at)->group].description)
+
+static void call_number(const struct knee_at *at, struct knee_value *out)
+{
+    if (call_at(at)->waits >= 0)
+        knee_value_number(out, (double)call_at(at)->waits);
+}
+
+static void call_operation(const struct knee_at *at, struct knee_value *out)
+{
+    if (call_at(at)->waits >= 0)
+        knee_value_text(out, knee_op_name(call_at(at)->op));
+}
+
+static void call_elements(const struct knee_at *at, struct knee_value *out)
+{
+    if (call_at(at)->waits >= 0 && call_at(at)->elements >= 0)
+        knee_value_number(out, (double)call_at(at)->elements);
+}
+
+static const struct knee_field call_fields[] = {
+    KNEE_GET(call_group, "group", NULL, TEXT, DATA, "process group"),
+    KNEE_GET(call_description, "description", NULL, TEXT, DATA, "what the group is for"),
+    KNEE_GET(call_number, "number", NULL, COUNT, DATA, "sequence number in the group"),
+    KNEE_GET(call_operation, "operation", NULL, TEXT, DATA, "the collective"),
+    KNEE_GET(call_elements, "elements", NULL, COUNT, DATA, "elements that go in"),
+    KNEE_FIELD(struct knee_hang_call, frame, "frame", NULL, TEXT, DATA,
+               "line of the program that made the call"),
+};
+
+/* ---- Ranks ---- */
+
+static const struct knee_hang_rank *rank_at(const struct knee_at *at)
+{
+    return at->row;
+}
+
+static void rank_class(const struct knee_at *at, struct knee_value *out)
+{
+    if (rank_at(at)->kind != KNEE_HANG_NOT)
+        knee_value_text(out, knee_hang_kind(rank_at(at)->kind)->name);
+}
+
+static void rank_exit(const struct knee_at *at, struct knee_value *out)
+{
+    if (rank_at(at)->exit >= 0)
+        knee_value_number(out, rank_at(at)->exit);
+}
+
+static const char *state_of(const struct knee_hang_rank *rank)
+{
+    const struct knee_hang_call *call = rank->call;
+    if (call && call->waits >= 0)
+        return call->broken                  ? "lost its connection"
+               : call->dump && call->started ? "started, not done"
+               : call->dump                  ? "enqueued, not started"
+                                             : "waits";
+    if (rank->exit == 0)
+        return "ended well";
+    if (call)
+        return rank->dump || rank->talked ? "alive, did not enter" : "ended";
+    return rank->dump ? "nothing recorded" : rank->text ? "no collective line" : "no line";
+}
+
+A_TEXT(rank_state, void, state_of(rank_at(at)))
+
+static const void *rank_call(const struct knee_at *at)
+{
+    const struct knee_hang_call *call = rank_at(at)->call;
+    return call && call->waits >= 0 ? call : NULL;
+}
+
+static void number_or_none(struct knee_value *out, const struct knee_hang_call *call, bool entered)
+{
+    int64_t number = !call ? -1 : entered ? call->entered : call->completed;
+    if (number >= 0)
+        knee_value_number(out, (double)number);
+}
+
+GETTER(rank_completed, void, number_or_none(out, rank_at(at)->call, false))
+GETTER(rank_entered, void, number_or_none(out, rank_at(at)->call, true))
+
+static const struct knee_field rank_fields[] = {
+    KNEE_FIELD(struct knee_hang_rank, rank, "rank", NULL, COUNT, DATA, "rank"),
+    KNEE_FIELD(struct knee_hang_rank, host, "host", NULL, TEXT, DATA, "its node"),
+    KNEE_GET(rank_completed, "completed", NULL, COUNT, DATA, "last call that it finished"),
+    KNEE_GET(rank_entered, "enqueued", NULL, COUNT, DATA, "last call that it enqueued"),
+    {.key = "waiting",
+     .kind = KNEE_AS_OBJECT,
+     .about = "the call it waits in",
+     .object = rank_call,
+     .fields = call_fields,
+     .field_count = KNEE_COUNT_OF(call_fields),
+     .flat = true},
+    KNEE_GET(rank_state, "state", NULL, TEXT, DATA, "what it does"),
+    KNEE_GET(rank_class, "class", NULL, TEXT, DATA, "of the ranks named: the verdict's class"),
+    KNEE_GET(rank_exit, "exit", NULL, COUNT, DATA, "exit status, 128 + signal"),
+};
+
+/* ---- The same for ranks in one state ---- */
+
+/* "0-2, 5 and 3 more" */
+static void list_ranks(const struct knee_hang_answer *a, uint32_t state, struct knee_text *text)
+{
+    size_t pieces = 0;
+    for (size_t r = 0; r < a->rank_count && pieces <= LISTED; r++) {
+        size_t end = r;
+        if (a->ranks[r].state != state)
+            continue;
+        while (end + 1 < a->rank_count && a->ranks[end + 1].state == state)
+            end++;
+        if (pieces == LISTED)
+            knee_text_puts(text, " ...");
+        else if (end > r + 1)
+            knee_text_printf(text, "%s%zu-%zu", pieces ? ", " : "", r, end);
+        else if (end > r)
+            knee_text_printf(text, "%s%zu, %zu", pieces ? ", " : "", r, end);
+        else
+            knee_text_printf(text, "%s%zu", pieces ? ", " : "", r);
+        pieces++;
+        r = end;
+    }
+}
+
+static const struct knee_hang_state *state_at(const struct knee_at *at)
+{
+    return at->row;
+}
+
+static void state_ranks(const struct knee_at *at, struct knee_value *out)
+{
+    out->is = KNEE_A_TEXT;
+    list_ranks(answer_of(at), state_at(at)->like->state, &out->words);
+}
+
+A_TEXT(state_node, void, state_at(at)->count == 1 ? state_at(at)->like->host : "")
+GETTER(state_completed, void, number_or_none(out, state_at(at)->like->call, false))
+
+static void state_waits(const struct knee_at *at, struct knee_value *out)
+{
+    const struct knee_hang_call *call = state_at(at)->like->call;
+    if (!call || call->waits < 0)
+        return;
+    knee_value_printf(out, "%s %lld", knee_op_name(call->op), (long long)call->waits);
+    if (call->elements >= 0)
+        knee_text_printf(&out->words, ", %s", SAY_COUNT((double)call->elements));
+}
+
+A_TEXT(state_word, void, state_of(state_at(at)->like))
+
+static void state_class(const struct knee_at *at, struct knee_value *out)
+{
+    enum knee_hang_class kind = state_at(at)->like->kind;
+    if (kind != KNEE_HANG_NOT)
+        knee_value_text(out, knee_hang_kind(kind)->name);
+}
+
+static const struct knee_field state_fields[] = {
+    KNEE_GET(state_ranks, "ranks", "ranks", TEXT, SCREEN, "ranks in this state"),
+    KNEE_GET(state_class, "class", "class", TEXT, SCREEN,
+             "of the ranks named: the verdict's class"),
+    KNEE_GET(state_node, "node", "node", TEXT, SCREEN, "of a single rank"),
+    KNEE_GET(state_completed, "completed", "completed", COUNT, SCREEN,
+             "last call that they finished"),
+    KNEE_GET(state_waits, "waiting", "waiting in", TEXT, SCREEN, "operation, number, elements"),
+    KNEE_GET(state_word, "state", "state", TEXT, SCREEN, "what they do"),
+};
+
+/* ---- Evidence ---- */
+
+static const void *evidence_row(const struct knee_at *at, size_t index)
+{
+    const struct knee_hang_answer *a = answer_of(at);
+    return index < a->evidence_count ? &record_of(at)->marks[a->evidence[index]] : NULL;
+}
+
+static const struct knee_job_mark *mark_at(const struct knee_at *at)
+{
+    return at->row;
+}
+
+A_TEXT(mark_file, void, record_of(at)->files[mark_at(at)->file].name)
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void mark_place(const struct knee_at *at, struct knee_value *out)
+{
+    knee_value_printf(out, "%.40s:%u", base_name(record_of(at)->files[mark_at(at)->file].name),
+                      mark_at(at)->line);
+}
+
+static void mark_rank(const struct knee_at *at, struct knee_value *out)
+{
+    if (mark_at(at)->rank >= 0)
+        knee_value_number(out, mark_at(at)->rank);
+}
+
+static void mark_short(const struct knee_at *at, struct knee_value *out)
+{
+    const char *text = mark_at(at)->text;
+    size_t length = strcspn(text, "\r\n");
+    knee_value_printf(out, "%.*s%s", (int)(length > 72 ? 72 : length), text,
+                      length > 72 ? "..." : "");
+}
+
+static const struct knee_field evidence_fields[] = {
+    KNEE_GET(mark_rank, "rank", "rank", COUNT, SCREEN, "whose line it is"),
+    KNEE_GET(mark_file, "file", NULL, TEXT, DATA, "file"),
+    KNEE_GET(mark_place, "place", "evidence", TEXT, SCREEN, "file:line"),
+    KNEE_FIELD(struct knee_job_mark, line, "line", NULL, COUNT, DATA, "from 1; 0: the whole file"),
+    KNEE_FIELD(struct knee_job_mark, text, "text", NULL, TEXT, DATA, "the line"),
+    KNEE_GET(mark_short, "says", "says", TEXT, SCREEN, "its beginning"),
+};
+
+/* ---- The verdict ---- */
+
+A_TEXT(verdict_class, void, knee_hang_kind(answer_of(at)->kind)->name)
+A_TEXT(verdict_certainty, void, certainty_name(answer_of(at)->certainty))
+
+static const void *named_row(const struct knee_at *at, size_t index)
+{
+    const struct knee_hang_answer *a = answer_of(at);
+    return index < a->named_count ? &a->named[index] : NULL;
+}
+
+A_NUMBER(bare_rank, void, *(const int32_t *)at->row)
+
+static const struct knee_field bare_rank_fields[] = {
+    {.kind = COUNT, .tier = DATA, .get = bare_rank, .about = "rank"},
+};
+
+static const void *verdict_collective(const struct knee_at *at)
+{
+    return answer_of(at)->waits;
+}
+
+static const void *verdict_instead(const struct knee_at *at)
+{
+    const struct knee_hang_call *call = answer_of(at)->instead;
+    return call && call->waits >= 0 ? call : NULL;
+}
+
+static void verdict_fix(const struct knee_at *at, struct knee_value *out)
+{
+    const struct knee_hang_report report = {record_of(at), answer_of(at)};
+    knee_value_text(out, knee_hang_fix(&report));
+}
+
+static const struct knee_field verdict_fields[] = {
+    KNEE_GET(verdict_class, "class", NULL, TEXT, DATA,
+             "what happened; docs/guide/hang.md lists the classes"),
+    KNEE_ROWS_BY(named_row, "ranks", bare_rank_fields, "the ranks to look at"),
+    KNEE_GET(verdict_certainty, "certainty", NULL, TEXT, DATA,
+             "`certain`, `likely` or `cannot tell`"),
+    {.key = "collective",
+     .kind = KNEE_AS_OBJECT,
+     .about = "what the others wait in",
+     .object = verdict_collective,
+     .fields = call_fields,
+     .field_count = KNEE_COUNT_OF(call_fields),
+     .flat = true},
+    {.key = "instead",
+     .kind = KNEE_AS_OBJECT,
+     .about = "the call that a rank named is in",
+     .object = verdict_instead,
+     .fields = call_fields,
+     .field_count = KNEE_COUNT_OF(call_fields),
+     .flat = true},
+    KNEE_SENTENCE,
+    KNEE_GET(verdict_fix, "fix", NULL, TEXT, DATA, "what to do"),
+};
+
+A_NUMBER(unknown_errors, void, (double)record_of(at)->unknown_errors)
+
+static void first_unknown(const struct knee_at *at, struct knee_value *out)
+{
+    const struct knee_job_record *r = record_of(at);
+    if (r->unknown_mark != KNEE_JOB_NO_MARK)
+        knee_value_text(out, r->marks[r->unknown_mark].text);
+}
+
+A_NUMBER(file_count, void, (double)record_of(at)->file_count)
+A_NUMBER(files_unknown, void, (double)(record_of(at)->unknown_files + record_of(at)->refused_files))
+
+static const void *states_row(const struct knee_at *at, size_t index)
+{
+    const struct knee_hang_answer *a = answer_of(at);
+    return index < a->state_count ? &a->states[index] : NULL;
+}
+
+static const void *ranks_row(const struct knee_at *at, size_t index)
+{
+    const struct knee_hang_answer *a = answer_of(at);
+    return index < a->rank_count ? &a->ranks[index] : NULL;
+}
+
+static const struct knee_field fields[] = {
+    KNEE_GROUP("verdict", verdict_fields, "the answer"),
+    KNEE_ROWS_BY(states_row, "states", state_fields, "ranks in the same state, those named first"),
+    KNEE_ROWS_BY(evidence_row, "evidence", evidence_fields, "the lines behind the answer"),
+    KNEE_ROWS_BY(ranks_row, "ranks", rank_fields, "one row per rank"),
+    KNEE_GET(file_count, "files", NULL, COUNT, DATA, "files read"),
+    KNEE_GET(files_unknown, "files_not_used", NULL, COUNT, DATA,
+             "files that are not recognised or cannot be read"),
+    KNEE_GET(unknown_errors, "unknown_errors", NULL, COUNT, DATA,
+             "lines that report an error and that no rule knows"),
+    KNEE_GET(first_unknown, "first_unknown", NULL, TEXT, DATA, "the first of them"),
+};
+
+static const struct knee_view views[] = {
+    {.list = "states", .most = 6},
+    {.list = "evidence", .tier = FULL},
+};
+
+/* ---- Sentences ---- */
+
+/* "Rank 2", "Ranks 0 and 1", "Ranks 0, 2, 4 and 25 more" */
+static void say_ranks(const int32_t *ranks, size_t count, struct knee_text *text)
+{
+    size_t shown = count > 6 ? 5 : count;
+    knee_text_printf(text, "Rank%s ", count == 1 ? "" : "s");
+    for (size_t i = 0; i < shown; i++)
+        knee_text_printf(text, "%s%d", i == 0 ? "" : i + 1 == count ? " and " : ", ", ranks[i]);
+    if (count > shown)
+        knee_text_printf(text, " and %zu more", count - shown);
+}
+
+static void say_call(const REPORT *r, const struct knee_hang_call *call, struct knee_text *text)
+{
+    const struct knee_comm_group *group = &r->record->roll.groups[call->group];
+    knee_text_printf(text, "%s %lld", knee_op_name(call->op), (long long)call->waits);
+    if (call->elements >= 0)
+        knee_text_printf(text, " of %s element%s", SAY_COUNT((double)call->elements),
+                         call->elements == 1 ? "" : "s");
+    const char *about = group->description ? group->description : "";
+    about = strcmp(about, "undefined") == 0 ? "" : about;
+    if (strcmp(group->name, "?") != 0 && strcmp(about, "default_pg") != 0)
+        knee_text_printf(text, " in group %.40s%s%.40s%s", group->name, about[0] ? " (" : "", about,
+                         about[0] ? ")" : "");
+}
+
+static void say_frame(const struct knee_hang_call *call, struct knee_text *text)
+{
+    if (call->frame[0])
+        knee_text_printf(text, ", at %s", base_name(call->frame));
+}
+
+static bool is_busy(enum knee_hang_class kind)
+{
+    return kind >= KNEE_HANG_LOADER && kind <= KNEE_HANG_BUSY;
+}
+
+/* " was killed by signal 11, a segmentation fault" */
+static bool say_signal(const struct knee_hang_answer *a, struct knee_text *text)
+{
+    static const struct {
+        int signal;
+        const char *name;
+    } signals[] = {{4, "an illegal instruction"},
+                   {6, "an abort"},
+                   {7, "a bus error"},
+                   {8, "a floating point exception"},
+                   {11, "a segmentation fault"}};
+    int signal = a->named_count == 1 ? a->ranks[a->named[0]].exit - 128 : 0;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (a->kind == KNEE_HANG_SIGNAL && signals[i].signal == signal) {
+            knee_text_printf(text, " was killed by signal %d, %s.", signal, signals[i].name);
+            return true;
+        }
+    return false;
+}
+
+/* The calls that differ are the answer themselves. */
+static bool say_other(const struct knee_hang_answer *a, struct knee_text *text)
+{
+    if (a->kind != KNEE_HANG_OTHER_OP || !a->waits || !a->instead || a->named_count != 1 ||
+        a->instead->op == a->waits->op)
+        return false;
+    knee_text_printf(text, " called %s where the others called %s: number %lld.",
+                     knee_op_name(a->instead->op), knee_op_name(a->waits->op),
+                     (long long)a->waits->waits);
+    return true;
+}
+
+/* What the ranks named did. `call` is what the others wait in; NULL leaves it out. */
+static void say_deed(const struct knee_hang_answer *a, const struct knee_hang_call *call,
+                     struct knee_text *text)
+{
+    const char *does = knee_hang_kind(a->kind)->does;
+    bool guess = a->certainty == KNEE_LIKELY && a->kind != KNEE_HANG_FROZEN;
+    if (say_signal(a, text) || (call && say_other(a, text)))
+        return;
+    if (a->tie)
+        knee_text_printf(text, " are in different calls under one number, %lld.",
+                         (long long)(a->waits ? a->waits->waits : -1));
+    else if (a->kind == KNEE_HANG_BUSY && call)
+        knee_text_printf(text, " did not enter %s %lld.", knee_op_name(call->op),
+                         (long long)call->waits);
+    else if (is_busy(a->kind) && call)
+        knee_text_printf(text, " probably %s and did not enter %s %lld.", does,
+                         knee_op_name(call->op), (long long)call->waits);
+    else if (call && ((a->kind >= KNEE_HANG_LEFT_OUT && a->kind <= KNEE_HANG_OTHER_SIZE) ||
+                      a->kind == KNEE_HANG_GPU_LATE || a->kind == KNEE_HANG_ALONE))
+        knee_text_printf(text, " %s%s: %s %lld.", guess ? "probably " : "", does,
+                         knee_op_name(call->op), (long long)call->waits);
+    else
+        knee_text_printf(text, " %s%s.", guess ? "probably " : "", does);
+}
+
+enum { HEADLINE = 80 };
+
+/* The ranks and what they did. Where that is longer than a line, the ranks are counted instead of
+ * named, then the collective is left out: the next line has it. */
+static void headline_ranks(const REPORT *r, struct knee_text *text)
+{
+    const struct knee_hang_answer *a = r->answer;
+    const struct knee_hang_call *call = a->waits && a->waits->waits >= 0 ? a->waits : NULL;
+    for (int shorter = 0; shorter < 3; shorter++) {
+        struct knee_text line = {.alloc = text->alloc};
+        if (shorter && a->named_count > 1)
+            knee_text_puts(&line, knee_say_count((double)a->named_count, "rank").s);
+        else
+            say_ranks(a->named, a->named_count, &line);
+        say_deed(a, shorter < 2 ? call : NULL, &line);
+        if (line.length <= HEADLINE || shorter == 2)
+            knee_text_add(text, line.data ? line.data : "", line.length);
+        text->failed = text->failed || line.failed;
+        bool fits = line.length <= HEADLINE;
+        knee_text_release(&line);
+        if (fits)
+            return;
+    }
+}
+
+/* No rank waits in a known call. */
+static const char *unexplained(const REPORT *r)
+{
+    const struct knee_hang_answer *a = r->answer;
+    bool stuck = false, killed = r->record->rank_count > 0, idle = a->call_count > 0;
+    for (size_t i = 0; i < r->record->rank_count; i++) {
+        stuck = stuck || r->record->ranks[i].watchdog_stuck;
+        killed = killed && r->record->ranks[i].exit > 128;
+    }
+    for (size_t i = 0; i < a->call_count; i++)
+        idle = idle && a->calls[i].completed >= 0 && a->calls[i].completed == a->calls[i].entered;
+    if (r->record->mixed[1])
+        return "Cannot tell: give the files of one job, or of its last attempt.";
+    return stuck  ? "The watchdog itself is stuck: a CUDA call or the GIL, not a collective."
+           : idle ? "Nothing is outstanding in these groups: look at the host or other groups."
+           : killed && !r->record->unknown_errors
+               ? "Cannot tell: every rank was killed, and none left an error line."
+           : r->record->later_errors && !r->record->unknown_errors
+               ? "Cannot tell: these errors follow from another rank's, which is not here."
+               : "Cannot tell: an error that no rule explains.";
+}
+
+static void say_headline(const REPORT *r, struct knee_text *text)
+{
+    const struct knee_hang_answer *a = r->answer;
+    if (a->kind == KNEE_HANG_NOT && a->certainty == KNEE_CERTAIN)
+        knee_text_printf(text, "Not hung: all %zu ranks ended well.", a->rank_count);
+    else if (a->kind == KNEE_HANG_NOT)
+        knee_text_puts(text, "Not hung: no timeout, error or bad exit status in these files.");
+    else if (a->behind && a->named_count)
+        knee_text_printf(text, "%zu of %zu ranks are %lld collective%s behind the others.",
+                         a->named_count, a->rank_count, (long long)a->behind,
+                         a->behind == 1 ? "" : "s");
+    else if (a->named_count)
+        headline_ranks(r, text);
+    else if (a->kind == KNEE_HANG_WIRE)
+        knee_text_puts(text, "All ranks are in the same call: a GPU or the network is stuck.");
+    else if (a->kind == KNEE_HANG_UNKNOWN && a->waits)
+        knee_text_puts(text, "Cannot tell which rank: it left no line and no dump here.");
+    else if (a->kind == KNEE_HANG_UNKNOWN)
+        knee_text_puts(text, unexplained(r));
+    else if (knee_hang_sentence(a->kind))
+        knee_text_puts(text, knee_hang_sentence(a->kind));
+    else
+        knee_text_printf(text, "The job %s; no line says which rank.",
+                         knee_hang_kind(a->kind)->does);
+}
+
+/* Where a line begins to say something: behind hosts, places and commands. */
+static const char *point_of(const char *line)
+{
+    static const char *const words[] = {"WorkNCCL(",          "NCCL WARN ",
+                                        "UserWarning: ",      "exits with return code = ",
+                                        "failed (exitcode: ", "[c10d] "};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(line, words[i]))
+            return strstr(line, words[i]);
+    return line;
+}
+
+/* Its first sentence, which the table of evidence has in full. */
+static void say_first_error(const char *line, struct knee_text *text)
+{
+    line = point_of(line);
+    const char *end = strstr(line, ". ");
+    size_t length = end ? (size_t)(end - line) : strlen(line);
+    knee_text_printf(text, "First error: %.*s%s", (int)(length < 90 ? length : 90), line,
+                     length < 90 ? "." : "...");
+}
+
+/* The line of the program that raised it: File "/w/train.py", line 24, in main. */
+static void say_place(const REPORT *r, int32_t rank, struct knee_text *text)
+{
+    const struct knee_job_rank *row = &r->record->ranks[rank];
+    if (row->frame_mark == KNEE_JOB_NO_MARK || row->failure_mark != r->answer->evidence[0])
+        return;
+    const char *file = r->record->marks[row->frame_mark].text;
+    const char *quote = strchr(file, '"'), *end = quote ? strchr(quote + 1, '"') : NULL,
+               *number = strstr(file, "line ");
+    if (!end || !number)
+        return;
+    const char *base = end;
+    while (base > quote + 1 && base[-1] != '/')
+        base--;
+    knee_text_printf(text, " At %.*s:%.*s.", (int)(end - base < 60 ? end - base : 60), base,
+                     (int)strspn(number + 5, "0123456789"), number + 5);
+}
+
+/* What the others wait in, and what the rank does instead. */
+static void say_reason(const REPORT *r, struct knee_text *text)
+{
+    const struct knee_hang_answer *a = r->answer;
+    if (r->record->mixed[1])
+        return;
+    if (a->waits && a->waits->waits >= 0) {
+        if (a->waiting)
+            knee_text_printf(text, "%s wait%s in ", knee_say_count((double)a->waiting, "rank").s,
+                             a->waiting == 1 ? "s" : "");
+        else
+            knee_text_puts(text, "The others wait in ");
+        say_call(r, a->waits, text);
+        say_frame(a->waits, text);
+        knee_text_puts(text, ". ");
+    }
+    if (a->kind == KNEE_HANG_GPU_LATE) {
+        knee_text_puts(text, "Its GPU has not started it. ");
+    } else if (a->instead && a->instead->waits >= 0 && a->instead != a->waits) {
+        bool alike = a->waits && a->instead->op == a->waits->op &&
+                     a->instead->waits == a->waits->waits && a->instead->elements >= 0;
+        bool same = alike && a->instead->elements == a->waits->elements;
+        knee_text_printf(text, "Rank %d is in ", a->instead->rank);
+        if (same)
+            knee_text_puts(text, "the same call");
+        else if (alike)
+            knee_text_printf(text, "one of %s elements", SAY_COUNT((double)a->instead->elements));
+        else
+            say_call(r, a->instead, text);
+        say_frame(a->instead, text);
+        knee_text_puts(text, ". ");
+    } else if (a->instead && a->instead->waits < 0 && a->instead->completed >= 0) {
+        bool barrier = r->record->ranks[a->instead->rank].barrier;
+        knee_text_printf(text, "Rank %d finished call %lld and %s. ", a->instead->rank,
+                         (long long)a->instead->completed,
+                         barrier ? "went into a barrier" : "entered none after it");
+        if (a->guess)
+            knee_text_puts(text, "No line says what it does: rank 0 usually saves, others load. ");
+    }
+    bool later = a->kind == KNEE_HANG_UNKNOWN && !a->waits && r->record->later_errors;
+    if (a->evidence_count && (later || r->record->marks[a->evidence[0]].failure != KNEE_FAILED_NOT))
+        say_first_error(r->record->marks[a->evidence[0]].text, text);
+    if (a->named_count && a->evidence_count)
+        say_place(r, a->named[0], text);
+    if (a->silent_count && !a->named_count) {
+        knee_text_puts(text, "No line of ");
+        struct knee_text ranks = {.alloc = text->alloc};
+        say_ranks(a->silent, a->silent_count, &ranks);
+        knee_text_printf(text, "r%s.", ranks.data ? ranks.data + 1 : "");
+        knee_text_release(&ranks);
+    }
+}
+
+static void say_effect(const REPORT *r, struct knee_text *text)
+{
+    const struct knee_hang_answer *a = r->answer;
+    const char *host = a->named_count == 1 ? a->ranks[a->named[0]].host : "";
+    if (a->kind == KNEE_HANG_NOT || r->record->mixed[1])
+        return;
+    knee_text_printf(text, "Fix: %s.", knee_hang_fix(r));
+    if (host[0])
+        knee_text_printf(text, " Its node: %s.", host);
+    if (a->lost_s > 0)
+        knee_text_printf(text, " The others waited %s.", SAY_TIME(a->lost_s));
+}
+
+static void say_voids(const REPORT *r, struct knee_text *text)
+{
+    const struct knee_job_record *record = r->record;
+    enum knee_hang_class kind = r->answer->kind;
+    if (record->mixed[1]) {
+        knee_text_printf(text, "Files of several jobs or attempts are mixed: %.15s, %.15s.",
+                         base_name(record->files[record->mixed[0] - 1].name),
+                         base_name(record->files[record->mixed[1] - 1].name));
+        return;
+    }
+    if (record->refused_files)
+        knee_text_printf(text, "%s cannot be read, first: %s. ",
+                         knee_say_count((double)record->refused_files, "file").s, record->refused);
+    if (record->unknown_errors && (kind == KNEE_HANG_NOT || kind == KNEE_HANG_UNKNOWN) &&
+        record->unknown_mark != KNEE_JOB_NO_MARK)
+        knee_text_printf(text, "%s knee does not know, first: %.80s",
+                         knee_say_count((double)record->unknown_errors, "error line").s,
+                         record->marks[record->unknown_mark].text);
+}
+
+static size_t count_kind(const struct knee_job_record *record, const char *kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < record->file_count; i++)
+        count += record->files[i].kind && strcmp(record->files[i].kind, kind) == 0;
+    return count;
+}
+
+static void say_title(const REPORT *r, struct knee_text *text)
+{
+    static const struct {
+        const char *kind, *noun;
+    } kinds[] = {{"text", "text file"},
+                 {"flight recorder", "Flight Recorder dump"},
+                 {"ras", "RAS answer"},
+                 {"exit status", "exit file"}};
+    bool ranks = r->answer->rank_count > 0;
+    const char *before = ranks ? ": " : "";
+    if (ranks)
+        knee_text_puts(text, knee_say_count((double)r->answer->rank_count, "rank").s);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t count = count_kind(r->record, kinds[i].kind);
+        if (!count)
+            continue;
+        knee_text_printf(text, "%s%s", before, knee_say_count((double)count, kinds[i].noun).s);
+        before = ", ";
+    }
+    size_t lost = r->record->unknown_files + r->record->refused_files;
+    if (lost)
+        knee_text_printf(text, "; %s not used", knee_say_count((double)lost, "file").s);
+}
+
+/* The lines behind it: file, number, beginning. */
+static void say_evidence(const REPORT *r, struct knee_text *text)
+{
+    const struct knee_hang_answer *a = r->answer;
+    if (a->evidence_count)
+        knee_text_puts(text, "Evidence:\n");
+    for (size_t i = 0; i < a->evidence_count && i < 4; i++) {
+        const struct knee_job_mark *mark = &r->record->marks[a->evidence[i]];
+        const char *base = base_name(r->record->files[mark->file].name);
+        size_t used = strlen(base) < 30 ? strlen(base) : 30;
+        const char *line = point_of(mark->text);
+        size_t length = strcspn(line, "\r\n"), most = 75 - used;
+        knee_text_printf(text, "%.30s:%u %.*s%s\n", base, mark->line,
+                         (int)(length > most ? most - 3 : length), line,
+                         length > most ? "..." : "");
+    }
+}
+
+static void say(const void *result, struct knee_said *said)
+{
+    const REPORT *r = result;
+    const struct knee_hang_answer *a = r->answer;
+    say_title(r, &said->title);
+    say_voids(r, &said->voids);
+    say_headline(r, &said->headline);
+    say_reason(r, &said->reason);
+    say_effect(r, &said->effect);
+    say_evidence(r, &said->after);
+    if (a->kind != KNEE_HANG_NOT)
+        knee_text_printf(&said->after, "Certainty: %s.%s\n", certainty_name(a->certainty),
+                         a->dumps || a->certainty == KNEE_CERTAIN || !a->call_count ||
+                                 a->kind == KNEE_HANG_UNKNOWN
+                             ? ""
+                             : " Record dumps next time: TORCH_FR_BUFFER_SIZE=2000 "
+                               "TORCH_NCCL_DUMP_ON_TIMEOUT=1 TORCH_FR_DUMP_TEMP_FILE=/shared/fr_");
+    if (a->followed)
+        knee_text_printf(&said->after, "%s failed after it.\n",
+                         knee_say_count((double)a->followed, "rank").s);
+}
+
+const struct knee_answer_type knee_hang_answer_type = {
+    .schema = "knee.hang/1", KNEE_FIELDS(fields), KNEE_VIEWS(views), .say = say};

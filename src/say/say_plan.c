@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* knee plan: the best plans, what they need and cost, and where to stop. The values are in
+ * say_plan_fields.c. */
+#include "cluster/hardware.h"
+#include "job/framework.h"
+#include "judge/judge.h"
+#include "knee_plan.h"
+#include "say/plan_fields.h"
+#include "say/short.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define A    struct knee_plan_answer
+#define ROW  struct knee_plan_row
+#define COST struct knee_plan_cost
+
+/* ---- A plan in words ---- */
+
+/* "TP 2, PP 4x7, DP 16" */
+static void say_degrees(const struct knee_plan *p, struct knee_text *text)
+{
+    const struct {
+        const char *name;
+        double degree;
+    } axes[] = {{"TP", p->tp}, {"PP", p->pp}, {"CP", p->cp}, {"EP", p->ep}, {"DP", p->dp}};
+    const char *before = "";
+    for (size_t i = 0; i < KNEE_COUNT_OF(axes); i++) {
+        if (!(axes[i].degree > 1))
+            continue;
+        knee_text_printf(text, i == 1 && p->vp > 1 ? "%s%s %.0fx%.0f" : "%s%s %.0f", before,
+                         axes[i].name, axes[i].degree, p->vp);
+        before = ", ";
+    }
+}
+
+/* "icro-batch 1, ZeRO-1, selective recompute": the first letter depends on where it stands. */
+static void say_options(const struct knee_plan *p, struct knee_text *text)
+{
+    static const char *const shards[] = {[KNEE_REPLICATE] = "no sharding",
+                                         [KNEE_ZERO1] = "ZeRO-1",
+                                         [KNEE_ZERO2] = "ZeRO-2",
+                                         [KNEE_ZERO3] = "ZeRO-3"};
+    const char *recompute = knee_recompute_names.name((size_t)p->recompute);
+    knee_text_printf(text, "icro-batch %.0f", p->micro_batch);
+    if (p->dp * p->cp > 1 && p->shard >= 0 && p->shard <= KNEE_ZERO3)
+        knee_text_printf(text, ", %s", shards[p->shard]);
+    if (p->shard == KNEE_ZERO3 && p->shard_size < p->dp * p->cp)
+        knee_text_printf(text, " in groups of %.0f", p->shard_size);
+    if (p->recompute == KNEE_KEEP)
+        knee_text_puts(text, ", no recompute");
+    else
+        knee_text_printf(text, ", %s recompute", recompute);
+    if (p->offload == KNEE_OFFLOAD_OPTIMIZER)
+        knee_text_puts(text, ", optimizer on the host");
+}
+
+void knee_say_plan(const struct knee_plan *p, struct knee_text *text)
+{
+    size_t start = text->length;
+    say_degrees(p, text);
+    knee_text_puts(text, text->length > start ? ", m" : "m");
+    say_options(p, text);
+}
+
+/* ---- Sentences ---- */
+
+static const char *gpu_name(const A *a)
+{
+    const struct knee_gpu *gpu = knee_hardware_gpu(&a->platform.hw);
+    return gpu ? gpu->name : "GPU";
+}
+
+static void say_title(const A *a, struct knee_text *text)
+{
+    const ROW *row = knee_plan_shown(a), *last = &a->rows[a->row_count - 1];
+    const struct knee_plan *plan = row                         ? &row->found.best[0].plan
+                                   : last->found.nearest_valid ? &last->found.nearest.plan
+                                                               : NULL;
+    knee_text_puts(text, a->shape.model >= 0 ? knee_model_names.name((size_t)a->shape.model)
+                                             : "Your model");
+    if (a->row_count > 1)
+        knee_text_printf(text, " on %.0f-%.0f %s", a->rows[0].gpus, last->gpus, gpu_name(a));
+    else
+        knee_text_printf(text, " on %.0f %s", last->gpus, gpu_name(a));
+    if (a->machine.node_size > 0 && last->gpus > a->machine.node_size && a->row_count == 1)
+        knee_text_printf(text, " (%.0f nodes)", ceil(last->gpus / a->machine.node_size));
+    if (plan)
+        knee_text_printf(text, ", batch %.0f x %.0f tokens, %s", plan->global_batch, a->shape.seq,
+                         knee_precision_names.name((size_t)plan->precision));
+}
+
+static struct knee_word step_words(const COST *c)
+{
+    return knee_say_interval(c->step_s, c->low_s, c->high_s, TIME);
+}
+
+static void no_plan(const A *a, struct knee_said *said)
+{
+    const ROW *row = &a->rows[a->row_count - 1];
+    double tp = a->fixed.tp, heads = a->shape.heads;
+    if (!row->found.nearest_valid && tp > 1 && (fmod(heads, tp) != 0 || fmod(row->gpus, tp) != 0)) {
+        knee_text_printf(&said->headline, "TP %.0f does not divide %.0f heads and %s.", tp, heads,
+                         GPUS(row->gpus));
+        for (double t = 1; t <= 16; t *= 2)
+            if (fmod(heads, t) == 0 && fmod(row->gpus, t) == 0)
+                knee_text_printf(&said->reason, "%s%.0f", t > 1 ? ", " : "Try --tp ", t);
+        knee_text_puts(&said->reason, ".");
+        return;
+    }
+    if (!row->found.nearest_valid) {
+        knee_text_printf(&said->headline, "No plan exists on %s.", GPUS(row->gpus));
+        knee_text_puts(&said->reason, "No degrees divide the GPUs, heads, layers and batch at "
+                                      "once. Change --gpus or --global-batch.");
+        return;
+    }
+    const struct knee_memory *m = &row->found.nearest.cost.memory;
+    knee_text_printf(&said->voids, "Does not fit on %.0f %s: the smallest plan needs %s of %s.",
+                     row->gpus, gpu_name(a), SAY_BYTES(m->total), SAY_BYTES(m->capacity));
+    if (a->remedy_count)
+        knee_text_printf(&said->headline, "This makes it fit: %s.", a->remedies[0].what);
+    else if (isnan(a->smallest_gpus))
+        knee_text_puts(&said->headline, "Use more GPUs: no single change makes it fit.");
+    if (!isnan(a->smallest_gpus))
+        knee_text_printf(a->remedy_count ? &said->reason : &said->headline,
+                         a->remedy_count ? "Or use %.0f GPUs or more. " : "Use %.0f GPUs or more.",
+                         a->smallest_gpus);
+    if (a->remedy_count)
+        knee_text_printf(&said->reason, "With the change a step takes %s.",
+                         step_words(&a->remedies[0].cost).s);
+    else {
+        knee_text_puts(&said->reason, "The smallest plan is ");
+        knee_say_plan(&row->found.nearest.plan, &said->reason);
+        knee_text_puts(&said->reason, ".");
+    }
+}
+
+static void not_met(const A *a, struct knee_said *said)
+{
+    const struct knee_plan_question *q = &a->question;
+    knee_text_printf(&said->headline, "No GPU count meets the %s%s%s.",
+                     isnan(q->budget) ? "" : "budget",
+                     isnan(q->budget) || isnan(q->deadline_s) ? "" : " and the ",
+                     isnan(q->deadline_s) ? "" : "deadline");
+    knee_text_printf(&said->reason, "The fastest takes %s", SAY_TIME(a->fastest_s));
+    if (!isnan(a->cheapest))
+        knee_text_printf(&said->reason, "; the cheapest costs %s", SAY_DOLLARS(a->cheapest));
+    knee_text_puts(&said->reason, ".");
+}
+
+enum { HEADLINE = 80 };
+
+/* The plan; where a line does not hold all of it, the degrees, and the rest in the next line. */
+static void say_use(const A *a, const ROW *row, struct knee_said *said)
+{
+    const struct knee_plan *plan = &row->found.best[0].plan;
+    struct knee_text *text = &said->headline, whole = {.alloc = text->alloc};
+    if (a->chosen == SIZE_MAX) {
+        knee_text_printf(text, "Use fewer than %s.", GPUS(row->gpus));
+        return;
+    }
+    bool open = a->counts_assumed && isnan(a->question.budget) && isnan(a->question.deadline_s);
+    knee_text_puts(text, open ? "Worth up to " : "Use ");
+    if (plan->gpus < row->gpus)
+        knee_text_printf(text, "%s of the %s GPUs: ", SAY_COUNT(plan->gpus), SAY_COUNT(row->gpus));
+    else if (a->row_count > 1)
+        knee_text_printf(text, "%s: ", GPUS(row->gpus));
+    knee_say_plan(plan, &whole);
+    if (text->length + whole.length < HEADLINE) {
+        knee_text_add(text, whole.data ? whole.data : "", whole.length);
+    } else {
+        say_degrees(plan, text);
+        knee_text_puts(&said->reason, "M");
+        say_options(plan, &said->reason);
+        knee_text_puts(&said->reason, ". ");
+    }
+    knee_text_puts(text, ".");
+    text->failed = text->failed || whole.failed;
+    knee_text_release(&whole);
+}
+
+static void say_speed(const A *a, const ROW *row, struct knee_text *text)
+{
+    const COST *c = &row->found.best[0].cost;
+    knee_text_printf(text, "%s per step, %s tokens/s, %s MFU", step_words(c).s,
+                     SAY_LARGE(c->tokens_per_s), SAY_SHARE(c->mfu_causal));
+    if (isnan(row->time_s) && !isnan(row->cost_per_billion))
+        knee_text_printf(text, ", %s per billion tokens", SAY_DOLLARS(row->cost_per_billion));
+    knee_text_puts(text, ".");
+    if (!isnan(row->time_s))
+        knee_text_printf(text, " %s tokens take %s", SAY_LARGE(a->question.tokens),
+                         SAY_TIME(row->time_s));
+    if (!isnan(row->cost))
+        knee_text_printf(text, " and cost %s", SAY_DOLLARS(row->cost));
+    knee_text_puts(text, isnan(row->time_s) ? "" : ".");
+}
+
+static void say_memory(const COST *c, struct knee_text *text)
+{
+    knee_text_printf(text, "%s of %s: %s risk of running out of memory.",
+                     SAY_BYTES(c->memory.total), SAY_BYTES(c->memory.capacity),
+                     SAY_SHARE(1 - knee_memory_fit(&c->memory)));
+}
+
+/* Where to stop, against what. */
+static void say_stop(const A *a, const ROW *row, struct knee_text *text)
+{
+    const ROW *at = NULL, *next = NULL;
+    for (size_t i = 0; i < a->row_count; i++) {
+        if (a->rows[i].gpus == a->knee_gpus)
+            at = &a->rows[i];
+        else if (at && !next && a->rows[i].fits)
+            next = &a->rows[i];
+    }
+    if (a->chosen == SIZE_MAX)
+        knee_text_printf(text, "Efficiency is %s against %s. ",
+                         SAY_SHARE(row->kept * row->efficiency), GPUS(a->baseline_gpus));
+    else if (at && next)
+        knee_text_printf(text, "More than %s are not worth it: %s run at %s. ", GPUS(at->gpus),
+                         SAY_COUNT(next->gpus), SAY_SHARE(next->kept * next->efficiency));
+    else if (at && a->row_count > 1)
+        knee_text_printf(text, "All counts tried are worth it; efficiency is against %s. ",
+                         GPUS(a->baseline_gpus));
+}
+
+static void say_run(const A *a, const ROW *row, struct knee_text *text)
+{
+    const struct knee_plan_run *run = knee_plan_run_at(a, row);
+    if (!run)
+        return;
+    const struct knee_run_cost *c = &run->cost;
+    knee_text_printf(text, "Goodput %s: a failure every %s",
+                     knee_say_interval(c->goodput.kept, c->sure.low, c->sure.high, SHARE).s,
+                     SAY_TIME(c->stops.mean_s));
+    if (c->stops.every_s == c->best_every_s)
+        knee_text_printf(text, "; take a checkpoint every %s.\n", SAY_TIME(c->best_every_s));
+    else
+        knee_text_printf(text, "; best with a checkpoint every %s: %s.\n",
+                         SAY_TIME(c->best_every_s), SAY_SHARE(c->best_kept));
+}
+
+/* "Step: products 62%, attention 18%, ..." */
+static void say_parts(const COST *c, struct knee_text *text)
+{
+    bool used[KNEE_PARTS] = {false};
+    for (size_t shown = 0; shown < 4; shown++) {
+        int most = -1;
+        for (int part = 0; part < KNEE_PARTS; part++)
+            if (!used[part] && (most < 0 || c->part_s[part] > c->part_s[most]))
+                most = part;
+        if (!(c->part_s[most] / c->step_s > 0.01))
+            break;
+        used[most] = true;
+        knee_text_printf(text, "%s %s %s",
+                         shown ? "," : "Step:", knee_part_name((enum knee_part)most),
+                         SAY_SHARE(c->part_s[most] / c->step_s));
+    }
+    knee_text_puts(text, "\n");
+}
+
+static void say_free(const A *a, const ROW *row, struct knee_text *text)
+{
+    double gain = row->found.best[0].cost.step_s / a->free.cost.step_s - 1;
+    if (!a->framework || !a->free_known || !(gain > 0.005))
+        return;
+    knee_text_printf(text, "Without --framework %s, %s faster: ", knee_framework_word(a->framework),
+                     SAY_SHARE(gain));
+    knee_say_plan(&a->free.plan, text);
+    knee_text_puts(text, "\n");
+}
+
+static void say_after(const A *a, const ROW *row, struct knee_text *text)
+{
+    const COST *c = &row->found.best[0].cost;
+    if (a->ties > 1 && row == &a->rows[a->chosen])
+        knee_text_printf(text, "Plans 1-%zu are within knee's error (%s): time two or three.\n",
+                         a->ties, SAY_SHARE(a->apart));
+    say_parts(c, text);
+    say_run(a, row, text);
+    say_free(a, row, text);
+    if (a->simulated)
+        knee_text_printf(text, "Simulated event by event: %s per step; the closed form gives %s.\n",
+                         SAY_TIME(a->simulated_s), SAY_TIME(a->closed_s));
+    if (knee_rough(c->low_s, c->high_s))
+        knee_text_puts(text, "Rough: time one step and pass it to knee validate --calibrate.\n");
+}
+
+static void say_assumed(const A *a, struct knee_text *text)
+{
+    if (a->machine.cluster.name[0])
+        knee_text_printf(text, "cluster %s", a->machine.cluster.name);
+    const char *why = a->machine.why_assumed ? a->machine.why_assumed
+                      : a->shape.experts > 1 ? "wider interval: few measured runs have experts"
+                                             : NULL;
+    if (why)
+        knee_text_printf(text, "%s%s", text->length ? "; " : "", why);
+}
+
+static void say_notes(const A *a, const ROW *row, struct knee_text *text)
+{
+    if (!isnan(a->smallest_gpus))
+        knee_text_printf(text, "fits on %s or more\n", GPUS(a->smallest_gpus));
+    if (row && !isnan(a->baseline_gpus))
+        knee_text_printf(text, "efficiency is against the best plan on %s%s\n",
+                         GPUS(a->baseline_gpus), a->runs ? ", goodput included" : "");
+    if (!isnan(a->replicas_knee) && a->row_count > 1)
+        knee_text_printf(text, "plain data parallel would stop at %s%s\n", GPUS(a->replicas_knee),
+                         a->replicas_needed_bytes > a->machine.memory_bytes ? " and does not fit"
+                                                                            : "");
+}
+
+static void say(const void *result, struct knee_said *said)
+{
+    const A *a = result;
+    const ROW *row = knee_plan_shown(a);
+    bool asked = !isnan(a->question.budget) || !isnan(a->question.deadline_s);
+    say_title(a, &said->title);
+    say_notes(a, row, &said->notes);
+    if (!row) {
+        no_plan(a, said);
+        return;
+    }
+    if (a->chosen == SIZE_MAX && asked)
+        not_met(a, said);
+    else {
+        say_use(a, row, said);
+        say_speed(a, row, &said->reason);
+    }
+    if (!(a->chosen == SIZE_MAX && asked))
+        say_stop(a, row, &said->effect);
+    say_memory(&row->found.best[0].cost, &said->effect);
+    say_after(a, row, &said->after);
+    say_assumed(a, &said->assumed);
+    knee_text_puts(&said->next,
+                   a->chosen == SIZE_MAX ? "try other counts with --gpus, or another --gpu"
+                   : a->counts_assumed
+                       ? "add --gpus N for the plan on your GPUs"
+                       : "add --emit megatron, torchtitan, nemo or deepspeed for launch flags");
+}
+
+/* ---- Views ---- */
+
+/* Rows around the one that is chosen. */
+static bool near(const struct knee_at *row)
+{
+    const A *a = row->up->row;
+    size_t last = a->row_count > 4 ? a->row_count - 4 : 0;
+    size_t first = a->chosen == SIZE_MAX || a->chosen < 2 ? 0 : a->chosen - 2;
+    return row->index >= (first < last ? first : last);
+}
+static bool one_count(const void *result)
+{
+    return ((const A *)result)->row_count == 1;
+}
+static bool several_counts(const void *result)
+{
+    const A *a = result;
+    return a->row_count > 1 && knee_plan_shown(a);
+}
+static bool nothing_fits(const void *result)
+{
+    return !knee_plan_shown(result);
+}
+static const struct knee_view views[] = {
+    {.list = "plans", .when = one_count},
+    {.list = "rows", .when = several_counts, .pick = near},
+    {.list = "remedies", .when = nothing_fits},
+    {.list = "simulation", .tier = KNEE_TIER_FULL},
+    {.list = "simulation.stages", .tier = KNEE_TIER_FULL},
+    {.list = "run", .tier = KNEE_TIER_FULL},
+    {.list = "parts", .tier = KNEE_TIER_FULL},
+    {.list = "placement", .tier = KNEE_TIER_FULL},
+    {.list = "collectives", .tier = KNEE_TIER_FULL},
+    {.list = "memory", .tier = KNEE_TIER_FULL},
+    {.list = "tradeoff", .tier = KNEE_TIER_FULL},
+    {.list = "published_runs", .tier = KNEE_TIER_FULL},
+    {.list = "model.inputs", .tier = KNEE_TIER_FULL},
+    {.list = "platform.inputs", .tier = KNEE_TIER_FULL},
+    {.list = "failures.inputs", .tier = KNEE_TIER_FULL},
+};
+
+const struct knee_answer_type knee_plan_answer_type = {.schema = "knee.plan/1",
+                                                       .fields = knee_plan_fields,
+                                                       .field_count = KNEE_PLAN_FIELDS,
+                                                       KNEE_VIEWS(views),
+                                                       .say = say};
+
+static void say_ops(const void *result, struct knee_said *said)
+{
+    const A *a = result;
+    say_title(a, &said->title);
+    if (!knee_plan_shown(a)) {
+        no_plan(a, said);
+        return;
+    }
+    knee_text_puts(&said->reason, "Operations of one layer on one GPU, for one micro-batch.");
+}
+static const struct knee_view ops_views[] = {{.list = "operations"}};
+const struct knee_answer_type knee_ops_answer = {.schema = "knee.ops/1",
+                                                 .fields = knee_ops_fields,
+                                                 .field_count = 1,
+                                                 KNEE_VIEWS(ops_views),
+                                                 .say = say_ops};

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* knee watch --ras: what NCCL's RAS service says of a running job: who is behind, what stands
+ * still, who is gone. */
+#include "say/short.h"
+#include "say/watch_report.h"
+
+#include <math.h>
+
+enum { NAMED = 6 };
+
+#define REPORT struct knee_ras_report
+#define ANSWER struct knee_ras_answer
+#define ROW    struct knee_ras_row
+
+static const ROW *row_at(const struct knee_at *at)
+{
+    return at->row;
+}
+
+static const char *state_of(const ROW *row)
+{
+    return row->rank->dead           ? "dead"
+           : row->rank->unresponsive ? "unresponsive"
+           : row->rank->missing      ? "missing"
+           : row->rank->failed       ? "error"
+           : row->late               ? "late"
+           : row->still              ? "still"
+                                     : "";
+}
+
+A_TEXT(state, void, state_of(row_at(at)))
+
+static const void *rank_object(const struct knee_at *at)
+{
+    return row_at(at)->rank;
+}
+
+static const void *answer_object(const struct knee_at *at)
+{
+    return ((const REPORT *)at->row)->answer;
+}
+
+#define OF_RANK(member, name, head, look, tier, words)                                             \
+    KNEE_FIELD(struct knee_ras_rank, member, name, head, look, tier, words)
+static const struct knee_field rank_fields[] = {
+    OF_RANK(comm, "communicator", "communicator", TEXT, FULL, "its hash"),
+    OF_RANK(rank, "rank", "rank", COUNT, SCREEN, "rank in the communicator"),
+    OF_RANK(host, "host", "node", TEXT, SCREEN, "its node"),
+    OF_RANK(pid, "pid", "pid", NUMBER, FULL, "its process"),
+    OF_RANK(calls, "calls", "calls", COUNT, SCREEN, "collectives enqueued"),
+};
+static const struct knee_field row_fields[] = {
+    {.kind = KNEE_AS_INLINE,
+     .object = rank_object,
+     .fields = rank_fields,
+     .field_count = KNEE_COUNT_OF(rank_fields)},
+    KNEE_FIELD(ROW, calls_per_s, "calls_per_s", "calls/s", NUMBER, FULL, "rate while it was asked"),
+    KNEE_FIELD(ROW, lag, "lag", "calls behind", COUNT, SCREEN,
+               "calls behind the first rank, at the last answer"),
+    KNEE_FIELD(ROW, uneven, "uneven", "looks with a gap", COUNT, FULL,
+               "occasions on which counts differed"),
+    KNEE_FIELD(ROW, behind, "behind", "behind in", COUNT, FULL, "of these, with this rank behind"),
+    KNEE_GET(state, "state", "state", TEXT, SCREEN,
+             "dead, unresponsive, missing, error, late, still or empty"),
+};
+#define OF_JOB(member, name, look, words) KNEE_FIELD(ANSWER, member, name, NULL, look, DATA, words)
+static const struct knee_field answer_fields[] = {
+    OF_JOB(answers, "answers", COUNT, "answers of the service"),
+    OF_JOB(seconds, "seconds", TIME, "from the first to the last"),
+    OF_JOB(comms, "communicators", COUNT, "communicators"),
+    OF_JOB(still_comms, "still", COUNT, "of these, without a new call"),
+    KNEE_ROWS(ANSWER, rows, count, "ranks", row_fields, "one row per rank and communicator"),
+};
+static const struct knee_field fields[] = {
+    KNEE_SENTENCE,
+    KNEE_FIELD(REPORT, nccl, "nccl", NULL, TEXT, DATA, "release of NCCL"),
+    {.kind = KNEE_AS_INLINE,
+     .object = answer_object,
+     .fields = answer_fields,
+     .field_count = KNEE_COUNT_OF(answer_fields)},
+};
+
+static bool stands_out(const struct knee_at *row)
+{
+    const ANSWER *a = row->up->row;
+    bool any = a->dead || a->unresponsive || a->failed || a->late || a->still_comms;
+    return !any || *state_of(row_at(row));
+}
+
+static const struct knee_view views[] = {{.list = "ranks", .pick = stands_out}};
+
+/* ---- Sentences ---- */
+
+static bool is_dead(const ROW *row)
+{
+    return row->rank->dead;
+}
+
+static bool is_unresponsive(const ROW *row)
+{
+    return row->rank->unresponsive && !row->rank->dead;
+}
+
+static bool is_failed(const ROW *row)
+{
+    return row->rank->failed;
+}
+
+static bool is_late(const ROW *row)
+{
+    return row->late;
+}
+
+static bool is_waited_for(const ROW *row)
+{
+    return row->still && row->lag > 0;
+}
+
+/* "Rank 3 on node0 is dead." "Ranks 3 on node0, 5 on node1 are dead." False: none is. */
+static bool say_ranks(const ANSWER *a, bool (*is)(const ROW *), const char *one, const char *many,
+                      struct knee_text *text)
+{
+    size_t count = 0, shown = 0;
+    for (size_t i = 0; i < a->count; i++)
+        count += is(&a->rows[i]);
+    if (!count)
+        return false;
+    knee_text_printf(text, "%sRank%s ", text->length ? " " : "", count == 1 ? "" : "s");
+    for (size_t i = 0; i < a->count && shown < NAMED; i++)
+        if (is(&a->rows[i]))
+            knee_text_printf(text, "%s%lld on %.40s", shown++ ? ", " : "",
+                             (long long)a->rows[i].rank->rank, a->rows[i].rank->host);
+    if (count > shown)
+        knee_text_printf(text, " and %zu more", count - shown);
+    knee_text_printf(text, " %s.", count == 1 ? one : many);
+    return true;
+}
+
+static void say_still(const ANSWER *a, struct knee_said *said)
+{
+    knee_text_printf(said->headline.length ? &said->reason : &said->headline,
+                     "HUNG or idle: %zu of %zu communicators enqueued nothing for %s.",
+                     a->still_comms, a->comms, SAY_TIME(a->seconds));
+    if (!say_ranks(a, is_waited_for, "is behind: the others wait for it",
+                   "are behind: the others wait for them", &said->effect))
+        knee_text_puts(&said->effect,
+                       "All ranks have enqueued as many calls: they wait on a GPU or "
+                       "outside NCCL, or run CUDA graphs.");
+}
+
+static void say(const void *result, struct knee_said *said)
+{
+    const REPORT *r = result;
+    const ANSWER *a = r->answer;
+    knee_text_printf(&said->title, "%s in %s, NCCL %.20s, %s in %s",
+                     knee_say_count((double)a->count, "rank").s,
+                     knee_say_count((double)a->comms, "communicator").s, r->nccl,
+                     knee_say_count((double)a->answers, "answer").s, SAY_TIME(a->seconds));
+    say_ranks(a, is_dead, "is dead", "are dead", &said->headline);
+    say_ranks(a, is_unresponsive, "does not respond", "do not respond", &said->headline);
+    say_ranks(a, is_failed, "reports an error", "report errors", &said->headline);
+    say_ranks(a, is_late, "is always behind", "are always behind",
+              said->headline.length ? &said->reason : &said->headline);
+    if (a->still_comms)
+        say_still(a, said);
+    if (!said->headline.length)
+        knee_text_puts(&said->headline, "All ranks respond; none is consistently behind.");
+    else
+        knee_text_puts(&said->next, "knee doctor on that node | knee hang --ras HOST");
+}
+
+const struct knee_answer_type knee_ras_answer_type = {
+    .schema = "knee.ras/1", KNEE_FIELDS(fields), KNEE_VIEWS(views), .say = say};

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* knee replay: a recorded job run again with something changed. Schema knee.replay/1. */
+#include "judge/judge.h"
+#include "knee_replay.h"
+#include "say/short.h"
+
+#include <math.h>
+
+/* ---- Fields ---- */
+
+A_TEXT(binds, struct knee_replay_row, knee_label_name(it->binds))
+A_NUMBER(throughput, struct knee_replay_row, 1 + it->gain)
+A_TEXT(numerics, struct knee_replay_row,
+       it->bound ? "upper bound"
+                 : knee_numerics_name(knee_change_numerics(it->name, it->training_changes)))
+
+static void words(const struct knee_at *at, struct knee_value *out)
+{
+    knee_value_printf(out, "%s", "");
+    knee_change_words(((const struct knee_replay_row *)at->row)->name, &out->words);
+}
+
+/* Rows come in this order; each group has a heading line. */
+static const char *group(const struct knee_at *at)
+{
+    const struct knee_replay_row *row = at->row;
+    return row->bound ? "upper bounds:" : row->training_changes ? "changes the optimizer:" : NULL;
+}
+
+#define ROW struct knee_replay_row
+/* What is known of a changed step; of one row, and of all changes together. */
+static const struct knee_field step_fields[] = {
+    KNEE_FIELD(ROW, step_s, "step_s", "step", KNEE_AS_SECONDS, KNEE_TIER_SCREEN,
+               "step with the change; `low_s` and `high_s` are its interval", .interval = true,
+               .interval_offset = offsetof(ROW, low_s)),
+    KNEE_FIELD(ROW, gain, "gain", NULL, KNEE_AS_CHANGE, KNEE_TIER_DATA,
+               "work per second after / before - 1"),
+    KNEE_FIELD(ROW, ratio, "ratio", "R", KNEE_AS_NUMBER, KNEE_TIER_FULL,
+               "exposed communication / compute"),
+    KNEE_GET(binds, "binds", "limited by", KNEE_AS_TEXT, KNEE_TIER_FULL,
+             "largest part of the step"),
+    KNEE_FIELD(ROW, training_changes, "training_changes", NULL, KNEE_AS_YES_NO, KNEE_TIER_DATA,
+               "changes what is learned in a step"),
+};
+static const struct knee_field change_fields[] = {
+    KNEE_GET(words, "words", "change", KNEE_AS_TEXT, KNEE_TIER_SCREEN, "the change in words"),
+    KNEE_FIELD(ROW, name, "name", "option", KNEE_AS_TEXT, KNEE_TIER_FULL, "the change"),
+    {.kind = KNEE_AS_INLINE,
+     .object = knee_same_row,
+     .fields = step_fields,
+     .field_count = KNEE_COUNT_OF(step_fields)},
+    KNEE_FIELD(ROW, bound, "bound", NULL, KNEE_AS_YES_NO, KNEE_TIER_DATA,
+               "shows what something costs; not a change that can be made"),
+    KNEE_GET(throughput, "throughput", "throughput", KNEE_AS_TIMES, KNEE_TIER_SCREEN,
+             "work per second after / before"),
+    KNEE_GET(numerics, "side_effect", "numerics", KNEE_AS_TEXT, KNEE_TIER_SCREEN,
+             "same, rounding, changes the optimizer; or an upper bound"),
+};
+static const struct knee_field refused_fields[] = {
+    KNEE_FIELD(ROW, name, "name", "not answered", KNEE_AS_TEXT, KNEE_TIER_FULL, "the change"),
+    KNEE_FIELD(ROW, refused, "reason", "reason", KNEE_AS_TEXT, KNEE_TIER_FULL,
+               "why the recording cannot answer it"),
+};
+
+/* The rows that were answered, or not; of what was asked for also all of it together. */
+static const void *nth(const struct knee_replay *r, size_t index, bool refused)
+{
+    for (size_t i = 0; i < r->row_count; i++)
+        if (!r->rows[i].refused[0] == !refused && index-- == 0)
+            return &r->rows[i];
+    return refused && index == 0 && r->all.refused[0] ? &r->all : NULL;
+}
+
+static const void *answered_row(const struct knee_at *at, size_t index)
+{
+    return nth(at->row, index, false);
+}
+
+static const void *refused_row(const struct knee_at *at, size_t index)
+{
+    return nth(at->row, index, true);
+}
+
+static void trust(const struct knee_at *at, struct knee_value *out)
+{
+    const struct knee_replay *r = at->row;
+    knee_value_printf(out,
+                      "Measured step %s, replayed %s. Dependencies: %zu recorded, %zu inferred, "
+                      "%zu guessed; %s of the step unexplained.",
+                      SAY_TIME(r->measured_step_s), SAY_TIME(r->replayed_step_s), r->real, r->ruled,
+                      r->guessed, SAY_SHARE(r->unexplained));
+}
+
+#define REPLAY struct knee_replay
+static const struct knee_field edge_fields[] = {
+    KNEE_FIELD(REPLAY, real, "real", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA, "recorded"),
+    KNEE_FIELD(REPLAY, ruled, "ruled", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
+               "follow from what the framework does"),
+    KNEE_FIELD(REPLAY, guessed, "guessed", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
+               "guessed from gaps"),
+};
+static const struct knee_field fields[] = {
+    KNEE_SENTENCE,
+    KNEE_GET(trust, "trust", NULL, KNEE_AS_TEXT, KNEE_TIER_DATA, "how far to trust the graph"),
+    KNEE_FIELD(REPLAY, measured_step_s, "measured_step_s", NULL, KNEE_AS_SECONDS, KNEE_TIER_DATA,
+               "step as recorded"),
+    KNEE_FIELD(REPLAY, replayed_step_s, "replayed_step_s", NULL, KNEE_AS_SECONDS, KNEE_TIER_DATA,
+               "step replayed without a change"),
+    KNEE_AMONG(REPLAY, all, step_fields),
+    KNEE_FIELD(REPLAY, ratio, "ratio_before", NULL, KNEE_AS_NUMBER, KNEE_TIER_DATA,
+               "exposed communication / compute as recorded"),
+    KNEE_FIELD(REPLAY, ranks, "ranks", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA, "ranks recorded"),
+    KNEE_FIELD(REPLAY, steps, "steps", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA, "steps per rank"),
+    KNEE_FIELD(REPLAY, unexplained, "unexplained", NULL, KNEE_AS_SHARE, KNEE_TIER_DATA,
+               "share of the step that no dependency explains; kept as it was"),
+    KNEE_GROUP("edges", edge_fields, "dependencies between streams and to the host", .flat = true),
+    KNEE_FIELD(REPLAY, collectives, "collectives", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
+               "collectives matched over ranks"),
+    KNEE_FIELD(REPLAY, unmet, "unmet", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
+               "calls without their partners; they keep their measured time"),
+    KNEE_FIELD(REPLAY, host_share, "host_share", NULL, KNEE_AS_SHARE, KNEE_TIER_DATA,
+               "share of the replayed step in which the GPU waits for the host"),
+    KNEE_FIELD(REPLAY, host_pace, "host_pace", NULL, KNEE_AS_NUMBER, KNEE_TIER_DATA,
+               "host time against the recording, set by --step-time; 1: as recorded"),
+    KNEE_FIELD(REPLAY, turn_s, "turn_s", NULL, KNEE_AS_SECONDS, KNEE_TIER_DATA,
+               "ranks share a GPU in turns of this length; 0: they do not"),
+    KNEE_FIELD(REPLAY, standard, "standard", NULL, KNEE_AS_YES_NO, KNEE_TIER_DATA,
+               "no change was asked for: `changes` is the standard table"),
+    KNEE_ROWS_BY(answered_row, "changes", change_fields, "one row per change"),
+    KNEE_ROWS_BY(refused_row, "refused", refused_fields, "changes the recording cannot answer"),
+};
+
+static const struct knee_view views[] = {
+    {.list = "changes", .group = group},
+    {.list = "refused", .tier = KNEE_TIER_FULL},
+};
+
+/* ---- Sentences ---- */
+
+/* "send gradients as bf16", or the noun where a change has no row in the table. */
+static void say_action(const char *row, struct knee_text *text)
+{
+    struct knee_lever lever;
+    if (knee_change_replayed(row, &lever))
+        knee_text_puts(text, lever.action);
+    else
+        knee_change_words(row, text);
+}
+
+static void say_best(const struct knee_replay *r, const struct knee_replay_row *best,
+                     struct knee_said *said)
+{
+    struct knee_text name = {.alloc = said->headline.alloc};
+    struct knee_lever lever;
+    bool one = r->standard || r->row_count == 1;
+    if (!one)
+        knee_text_puts(&name, "all changes together");
+    else if (best->gain > 0)
+        say_action(r->rows[0].name, &name);
+    else {
+        knee_text_puts(&name, "no gain from ");
+        knee_change_words(r->rows[0].name, &name);
+    }
+    if (name.data)
+        knee_text_printf(&said->headline, "%c%s: %s throughput.", knee_capital(*name.data),
+                         name.data + 1, SAY_TIMES(1 + best->gain));
+    said->headline.failed = said->headline.failed || name.failed;
+    knee_text_release(&name);
+    knee_text_printf(&said->reason, "The step goes from %s to %s.", SAY_TIME(r->replayed_step_s),
+                     knee_say_interval(best->step_s, best->low_s, best->high_s, KNEE_AS_SECONDS).s);
+    if (best->training_changes)
+        knee_text_puts(&said->reason, " It changes training: check the loss.");
+    if (r->standard && knee_change_replayed(r->rows[0].name, &lever) && *lever.how)
+        knee_text_printf(&said->effect, "Try: %s.", lever.how);
+}
+
+static void say_headline(const struct knee_replay *r, struct knee_said *said)
+{
+    const struct knee_replay_row *best = r->standard && r->row_count ? &r->rows[0] : &r->all;
+    if (!nth(r, 0, false))
+        knee_text_puts(&said->headline, "This recording cannot answer any of these changes.");
+    else if (best->refused[0] || isnan(best->step_s))
+        knee_text_puts(&said->headline, "These changes cannot be combined in one replay.");
+    else if (r->standard && best->gain < KNEE_WORTH_IT)
+        knee_text_puts(&said->headline,
+                       "No change that keeps training as it is shortens the step by 5%.");
+    else
+        say_best(r, best, said);
+}
+
+static void say_notes(const struct knee_replay *r, struct knee_said *said)
+{
+    knee_text_printf(&said->notes,
+                     "dependencies: %zu recorded, %zu inferred, %zu guessed; %s of the step "
+                     "unexplained\n",
+                     r->real, r->ruled, r->guessed, SAY_SHARE(r->unexplained));
+    if (r->unmet)
+        knee_text_printf(&said->notes,
+                         "%zu communication calls lack partners and keep their measured time\n",
+                         r->unmet);
+    if (r->turn_s > 0)
+        knee_text_printf(&said->notes, "ranks share a GPU in turns of %s\n", SAY_TIME(r->turn_s));
+}
+
+/* Profilers slow the host, not the GPU: 1.7 to 2.5 times on five jobs measured with and without. */
+static void say_profiler(const struct knee_replay *r, struct knee_said *said)
+{
+    if (r->host_pace != 1)
+        knee_text_printf(&said->assumed, "host time is %s of the recorded one, by --step-time",
+                         SAY_SHARE(r->host_pace));
+    else if (r->host_share > KNEE_HOST_BOUND)
+        knee_text_puts(&said->assumed,
+                       "the host is as slow as recorded. Profilers slow it: such steps ran 1.7 to "
+                       "2.5 times faster without one. Pass the measured step with --step-time");
+}
+
+enum { NAMED = 4 }; /* changes that do not apply */
+
+static void say(const void *result, struct knee_said *said)
+{
+    const struct knee_replay *r = result;
+    size_t refused = 0;
+    knee_text_printf(&said->title, "%s, %s, %s per step; replayed unchanged: %s",
+                     knee_say_count((double)r->ranks, "rank").s, knee_say_count(r->steps, "step").s,
+                     SAY_TIME(r->measured_step_s), SAY_TIME(r->replayed_step_s));
+    if (r->turn_s > 0)
+        knee_text_puts(&said->voids,
+                       "The ranks share one GPU: give each its own with CUDA_VISIBLE_DEVICES.");
+    say_headline(r, said);
+    while (nth(r, refused, true))
+        refused++;
+    for (size_t i = 0; i < refused && i < NAMED; i++) {
+        knee_text_puts(&said->after, i ? ", " : "Does not apply: ");
+        knee_change_words(((const struct knee_replay_row *)nth(r, i, true))->name, &said->after);
+    }
+    if (refused > NAMED)
+        knee_text_printf(&said->after, " and %zu more", refused - NAMED);
+    say_profiler(r, said);
+    say_notes(r, said);
+}
+
+const struct knee_answer_type knee_replay_answer = {
+    .schema = "knee.replay/1", KNEE_FIELDS(fields), KNEE_VIEWS(views), .say = say};

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+/* knee trace over a roll call (Flight Recorder dumps, NCCL Inspector files): who is missing, who is
+ * late. Schema knee.rollcall/1. */
+#include "knee_reports.h"
+#include "say/short.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NAMED = 6 };
+
+#define REPORT struct knee_roll_report
+#define ANSWER struct knee_roll_answer
+#define RANK   struct knee_roll_rank
+#define STUCK  struct knee_stuck
+#define KIND   struct knee_collective_account
+
+static const REPORT *report_of(const struct knee_at *at)
+{
+    while (at->up)
+        at = at->up;
+    return at->row;
+}
+
+static const struct knee_comm_group *group_of(const struct knee_at *at, uint32_t row)
+{
+    return &report_of(at)->roll->groups[row];
+}
+
+static void known(struct knee_value *out, int64_t value)
+{
+    if (value >= 0)
+        knee_value_number(out, (double)value);
+}
+
+/* "9 and 14", "0, 1, 2 and 5 more" */
+static void say_ranks(const int32_t *ranks, size_t count, struct knee_text *text)
+{
+    size_t shown = count > NAMED ? NAMED : count;
+    for (size_t i = 0; i < shown; i++)
+        knee_text_printf(text, "%s%d", i == 0 ? "" : i + 1 == count ? " and " : ", ", ranks[i]);
+    if (count > shown)
+        knee_text_printf(text, " and %zu more", count - shown);
+}
+
+/* ---- Lists ---- */
+
+A_NUMBER(bare_rank, void, *(const int32_t *)at->row)
+
+static const struct knee_field bare_fields[] = {
+    {.kind = COUNT, .tier = DATA, .get = bare_rank, .about = "rank"},
+};
+
+static void why(const struct knee_at *at, struct knee_value *out)
+{
+    bool silent = ((const struct knee_blamed *)at->row)->blame == KNEE_BLAME_SILENT;
+    knee_value_text(out, silent ? "silent" : "behind");
+}
+
+static const struct knee_field blamed_fields[] = {
+    KNEE_FIELD(struct knee_blamed, rank, "rank", NULL, COUNT, DATA, "rank"),
+    KNEE_GET(why, "why", NULL, TEXT, DATA, "`silent` or `behind`"),
+    KNEE_FIELD(struct knee_blamed, groups, "groups", NULL, COUNT, DATA, "groups that wait for it"),
+};
+
+static const STUCK *stuck_at(const struct knee_at *at)
+{
+    return at->row;
+}
+
+A_TEXT(stuck_group, void, group_of(at, stuck_at(at)->group)->name)
+
+static void stuck_for(const struct knee_at *at, struct knee_value *out)
+{
+    const char *words = group_of(at, stuck_at(at)->group)->description;
+    knee_value_text(out, words ? words : "");
+}
+
+A_TEXT(stuck_op, void, knee_op_name(stuck_at(at)->op))
+GETTER(stuck_bytes, void, known(out, stuck_at(at)->bytes))
+
+static void stuck_absent(const struct knee_at *at, struct knee_value *out)
+{
+    out->is = KNEE_A_TEXT;
+    say_ranks(stuck_at(at)->absent, stuck_at(at)->absent_count, &out->words);
+}
+
+static const struct knee_field stuck_fields[] = {
+    KNEE_GET(stuck_group, "group", "group", TEXT, SCREEN, "process group"),
+    KNEE_GET(stuck_for, "description", "used for", TEXT, FULL, "what the group is for"),
+    KNEE_FIELD(STUCK, sequence, "number", "number", COUNT, SCREEN, "sequence number in the group"),
+    KNEE_GET(stuck_op, "name", "operation", TEXT, SCREEN, "operation"),
+    KNEE_GET(stuck_bytes, "bytes", "size", MESSAGE, SCREEN, "message size"),
+    KNEE_FIELD(STUCK, entered, "entered", "entered", COUNT, SCREEN, "ranks that wait in it"),
+    KNEE_GET(stuck_absent, NULL, "missing ranks", TEXT, SCREEN, "members"),
+    KNEE_ROWS(STUCK, absent, absent_count, "not_in_it", bare_fields, "members that did not enter"),
+};
+
+static void kind_size(const struct knee_at *at, struct knee_value *out)
+{
+    if (((const KIND *)at->row)->group_size > 0)
+        knee_value_number(out, ((const KIND *)at->row)->group_size);
+}
+
+A_TEXT(kind_op, KIND, knee_op_name(it->op))
+GETTER(kind_bytes, KIND, known(out, it->bytes))
+
+#define OF_KIND(member, name, head, look, words)                                                   \
+    KNEE_FIELD(KIND, member, name, head, look, FULL, words)
+static const struct knee_field kind_fields[] = {
+    OF_KIND(group, "group", "group", TEXT, "process group"),
+    OF_KIND(description, "description", NULL, TEXT, "what the group is for"),
+    KNEE_GET(kind_size, "group_size", "ranks", COUNT, FULL, "its size"),
+    KNEE_GET(kind_op, "name", "operation", TEXT, FULL, "operation"),
+    KNEE_GET(kind_bytes, "bytes", "size", MESSAGE, FULL, "message size"),
+    OF_KIND(calls, "calls", "calls", COUNT, "calls on all ranks"),
+    OF_KIND(matched, "joined", "joined", COUNT, "collectives found on all ranks"),
+    OF_KIND(duration_s, "duration_s", "duration", TIME, "of a call, waiting included"),
+    OF_KIND(wait_s, "wait_s", "wait", TIME, "for the last rank"),
+    OF_KIND(transfer_s, "transfer_s", "transfer", TIME, "without waiting"),
+    OF_KIND(bus_bytes_per_s, "busbw_bytes_per_s", "bus bandwidth", RATE, "bus bandwidth"),
+    OF_KIND(expected_s, "expected_s", "expected", TIME, "transfer on the cluster given"),
+};
+
+static const RANK *rank_at(const struct knee_at *at)
+{
+    return at->row;
+}
+
+A_TEXT(rank_group, void, group_of(at, rank_at(at)->group)->name)
+A_TEXT(rank_mark, void, rank_at(at)->late ? "<- late" : "")
+
+#define OF_RANK(member, name, head, look, tier, words)                                             \
+    KNEE_FIELD(RANK, member, name, head, look, tier, words)
+static const struct knee_field rank_fields[] = {
+    KNEE_GET(rank_group, "group", "group", TEXT, FULL, "process group"),
+    OF_RANK(rank, "rank", "rank", COUNT, SCREEN, "rank"),
+    OF_RANK(calls, "calls", NULL, COUNT, DATA, "calls seen"),
+    OF_RANK(joined, "joined", "collectives", COUNT, SCREEN, "collectives timed on all their ranks"),
+    OF_RANK(last, "last", "came last", COUNT, SCREEN, "of these, it came last"),
+    KNEE_NS(RANK, wait_ns, "wait_s", "wait", TIME, SCREEN, "for the last rank"),
+    KNEE_NS(RANK, transfer_ns, "transfer_s", "transfer", TIME, FULL, "without waiting"),
+    KNEE_NS(RANK, held_ns, "held_s", "delays others by", TIME, SCREEN,
+            "what the others waited for it"),
+    OF_RANK(late, "late", NULL, YES_NO, DATA, "last too often for chance"),
+    KNEE_GET(rank_mark, NULL, "", TEXT, SCREEN, "late"),
+};
+
+/* ---- The answer ---- */
+
+static const void *roll_object(const struct knee_at *at)
+{
+    return report_of(at)->roll;
+}
+
+static const void *answer_object(const struct knee_at *at)
+{
+    return report_of(at)->answer;
+}
+
+A_NUMBER(skipped, void, (double)report_of(at)->roll->skipped)
+
+static void machine(const struct knee_at *at, struct knee_value *out)
+{
+    const char *name = report_of(at)->answer->machine;
+    knee_value_text(out, *name ? name : NULL);
+}
+
+#define ONLY(type, member, name, look, words)                                                      \
+    KNEE_FIELD(type, member, name, NULL, look, DATA, words)
+static const struct knee_field roll_fields[] = {
+    ONLY(struct knee_rollcall, format, "format", TEXT, "kind of the files"),
+    ONLY(struct knee_rollcall, source_count, "files", COUNT, "files read"),
+    ONLY(struct knee_rollcall, entry_count, "entries", COUNT, "calls in them"),
+    KNEE_GET(skipped, "skipped", NULL, COUNT, DATA, "entries not readable"),
+};
+static const struct knee_field answer_fields[] = {
+    ONLY(ANSWER, joined, "joined", COUNT, "collectives timed on all their ranks"),
+    ONLY(ANSWER, partial, "partial", COUNT, "collectives with some of their ranks"),
+    ONLY(ANSWER, mismatched, "mismatched", COUNT, "ranks disagree on operation or size"),
+    ONLY(ANSWER, p2p, "p2p", COUNT, "sends and receives, only counted"),
+    KNEE_NS(ANSWER, wait_ns, "wait_s", NULL, TIME, DATA, "over all ranks"),
+    KNEE_NS(ANSWER, transfer_ns, "transfer_s", NULL, TIME, DATA, "over all ranks"),
+    KNEE_GET(machine, "machine", NULL, TEXT, DATA, "cluster of expected times"),
+    KNEE_ROWS(ANSWER, blamed, blamed_count, "blamed", blamed_fields, "ranks the others wait for"),
+    KNEE_ROWS(ANSWER, missing, missing_count, "missing", bare_fields, "ranks without a dump"),
+    KNEE_ROWS(ANSWER, stuck, stuck_count, "stuck", stuck_fields, "unfinished collectives"),
+    KNEE_ROWS(ANSWER, collectives, collective_count, "collectives", kind_fields, "most time first"),
+    KNEE_ROWS(ANSWER, ranks, rank_count, "ranks", rank_fields, "one row per group and rank"),
+};
+static const struct knee_field verdict_fields[] = {KNEE_SENTENCE};
+static const struct knee_field fields[] = {
+    KNEE_GROUP("verdict", verdict_fields, "the answer"),
+    {.kind = KNEE_AS_INLINE,
+     .object = roll_object,
+     .fields = roll_fields,
+     .field_count = KNEE_COUNT_OF(roll_fields)},
+    {.kind = KNEE_AS_INLINE,
+     .object = answer_object,
+     .fields = answer_fields,
+     .field_count = KNEE_COUNT_OF(answer_fields)},
+};
+
+/* One table on a screen: what is stuck, or else who is late and who waits. */
+static bool timed(const struct knee_at *row)
+{
+    const RANK *rank = row->row;
+    return !report_of(row)->answer->stuck_count && (rank->joined || rank->duration_ns > 0);
+}
+
+static const struct knee_view views[] = {
+    {.list = "ranks", .title = "Ranks", .pick = timed},
+    {.list = "stuck", .title = "Unfinished collectives"},
+    {.list = "collectives", .title = "Collectives", .tier = FULL},
+};
+
+/* ---- Sentences ---- */
+
+/* Groups in which ranks wait and of which a rank without a dump is a member. */
+static size_t groups_that_wait(const REPORT *r)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->answer->stuck_count; i++) {
+        const struct knee_comm_group *group = &r->roll->groups[r->answer->stuck[i].group];
+        bool found = false;
+        for (size_t m = 0; m < group->member_count && !found; m++)
+            for (size_t k = 0; k < r->answer->missing_count && !found; k++)
+                found = group->members[m] == r->answer->missing[k];
+        count += found;
+    }
+    return count;
+}
+
+static void say_blamed(const ANSWER *a, struct knee_text *text)
+{
+    int32_t ranks[NAMED] = {0};
+    bool one = a->blamed_count == 1, silent = a->blamed[0].blame == KNEE_BLAME_SILENT;
+    for (size_t i = 0; i < a->blamed_count && i < NAMED; i++)
+        ranks[i] = a->blamed[i].rank;
+    knee_text_printf(text, "Look at rank%s ", one ? "" : "s");
+    say_ranks(ranks, a->blamed_count, text);
+    knee_text_printf(text,
+                     silent ? ": %s not entered what the others wait in. "
+                            : ": %s fallen behind the others. ",
+                     one ? "it has" : "they have");
+}
+
+/* A rank that is killed, locked or whose node is gone writes no dump: it comes first. */
+static void say_stuck(const REPORT *r, struct knee_said *said)
+{
+    const ANSWER *a = r->answer;
+    size_t groups = groups_that_wait(r);
+    if (a->missing_count) {
+        bool one = a->missing_count == 1;
+        knee_text_printf(&said->headline, "%s rank%s ", groups ? "Check" : "No dump of",
+                         one ? "" : "s");
+        say_ranks(a->missing, a->missing_count, &said->headline);
+        knee_text_puts(&said->headline, groups ? " first: no dump, and other ranks wait." : ".");
+        if (groups)
+            knee_text_printf(&said->reason, "%s with %s wait%s. ",
+                             knee_say_count((double)groups, "group").s, one ? "it" : "them",
+                             groups == 1 ? "s" : "");
+    }
+    if (a->blamed_count)
+        say_blamed(a, a->missing_count ? &said->reason : &said->headline);
+    else if (a->stuck_count && !a->missing_count)
+        knee_text_puts(&said->headline,
+                       "All ranks are in the same collectives: a GPU or the network is stuck.");
+    if (a->mismatched)
+        knee_text_printf(&said->reason,
+                         "Ranks disagree on operation or size in %s, first number %lld of group "
+                         "%.40s. ",
+                         knee_say_count((double)a->mismatched, "collective").s,
+                         (long long)a->mismatch_sequence, r->roll->groups[a->mismatch_group].name);
+    if (said->headline.length)
+        knee_text_puts(&said->next, "knee hang with the same files and the ranks' logs");
+}
+
+static void say_late(const REPORT *r, struct knee_said *said)
+{
+    const ANSWER *a = r->answer;
+    const RANK *late = NULL;
+    for (size_t i = 0; i < a->rank_count; i++)
+        if (a->ranks[i].late && (!late || a->ranks[i].held_ns > late->held_ns))
+            late = &a->ranks[i];
+    struct knee_text *text = said->headline.length ? &said->effect : &said->headline;
+    if (late) {
+        knee_text_printf(text, "Rank %d is late: it comes last at %zu of %zu collectives.",
+                         late->rank, late->last, late->joined);
+        knee_text_printf(&said->reason, "The others waited %s for it. ",
+                         SAY_TIME(1e-9 * (double)late->held_ns));
+        if (!said->next.length)
+            knee_text_printf(&said->next, "knee doctor on the node of rank %d, then record a trace",
+                             late->rank);
+    } else if (a->joined) {
+        knee_text_puts(text, "No rank is late more often than by chance.");
+    }
+    if (a->wait_ns + a->transfer_ns > 0)
+        knee_text_printf(&said->reason,
+                         "Waiting is %s%s of the time in collectives, the rest is transfer. ",
+                         a->partial ? "at least " : "",
+                         SAY_SHARE((double)a->wait_ns / (double)(a->wait_ns + a->transfer_ns)));
+    if (a->slow_wire != SIZE_MAX) {
+        const KIND *c = &a->collectives[a->slow_wire];
+        knee_text_printf(&said->effect,
+                         "Slow link: %s of %s at %s; %s reaches %s. Check the transport: "
+                         "NCCL_DEBUG=INFO.",
+                         knee_op_name(c->op), SAY_MESSAGE((double)c->bytes),
+                         SAY_RATE(c->bus_bytes_per_s), a->machine,
+                         SAY_RATE(c->bus_bytes_per_s * c->transfer_s / c->expected_s));
+    }
+}
+
+static void say_title(const REPORT *r, struct knee_text *text)
+{
+    const ANSWER *a = r->answer;
+    size_t pending = 0;
+    bool dumps = strcmp(r->roll->format, "flight recorder") == 0;
+    for (size_t i = 0; r->roll->sources && i < r->roll->source_count; i++)
+        pending += r->roll->sources[i].pending;
+    knee_text_printf(text, "%s, %s, ",
+                     knee_say_count((double)r->roll->source_count,
+                                    dumps ? "Flight Recorder dump" : "NCCL Inspector file")
+                         .s,
+                     knee_say_count((double)r->roll->group_count, "group").s);
+    if (a->joined + a->partial == 0 && pending)
+        knee_text_printf(text, "%s compared", knee_say_count((double)pending, "unfinished call").s);
+    else
+        knee_text_printf(text, "%s matched", knee_say_count((double)a->joined, "collective").s);
+}
+
+static void say(const void *result, struct knee_said *said)
+{
+    const REPORT *r = result;
+    const ANSWER *a = r->answer;
+    say_title(r, &said->title);
+    say_stuck(r, said);
+    say_late(r, said);
+    if (!said->headline.length)
+        knee_text_puts(&said->headline, "No collective was found on two or more ranks.");
+    if (!a->joined && !a->partial && !a->stuck_count)
+        knee_text_puts(&said->reason, r->roll->untimed
+                                          ? "No times recorded: set TORCH_NCCL_ENABLE_TIMING=1."
+                                          : "Give the files of all ranks.");
+    if (r->roll->skipped)
+        knee_text_printf(&said->after, "Skipped: %s.\n",
+                         knee_say_count((double)r->roll->skipped, "unreadable record").s);
+    knee_text_printf(&said->notes, "%s had only some of their ranks; %s only counted.\n",
+                     knee_say_count((double)a->partial, "collective").s,
+                     knee_say_count((double)a->p2p, "point-to-point call").s);
+    knee_text_puts(&said->notes, "No clocks were compared. These files hold no compute; efficiency "
+                                 "needs a trace: docs/guide/record.md.\n");
+}
+
+const struct knee_answer_type knee_roll_answer_type = {
+    .schema = "knee.rollcall/1", KNEE_FIELDS(fields), KNEE_VIEWS(views), .say = say};

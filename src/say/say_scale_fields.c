@@ -1,0 +1,658 @@
+/* SPDX-License-Identifier: MIT */
+/* The tree of values of knee scale (schema knee.scale/1): measured runs with what their logs say,
+ * forecasts, suspects, where the hours went, the network; and which of it are tables. */
+#include "base/slice.h"
+#include "judge/judge.h"
+#include "knee_scale.h"
+#include "say/plan_fields.h"
+#include "say/scale_fields.h"
+#include "say/short.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ANSWER  struct knee_scale_answer
+#define ROW     struct knee_scale_row
+#define ASK     struct knee_scale_ask
+#define LOG     struct knee_train_log
+#define ACCOUNT struct knee_run_account
+#define SCHED   struct knee_sched_account
+#define HOST    struct knee_sched_suspect
+#define NETWORK struct knee_scale_network
+
+/* ---- Logs ---- */
+
+A_TEXT(timed_by, LOG, knee_train_timing_name(it->timing))
+
+static void other_source(const struct knee_at *at, struct knee_value *out)
+{
+    const LOG *log = at->row;
+    if (!isnan(log->other_s))
+        knee_value_text(out, knee_train_timing_name(log->other_timing));
+}
+
+A_TEXT(ended, LOG, knee_train_end_name(it->account.ended))
+
+#define COUNTED(field, words) KNEE_FIELD(LOG, counts.field, #field, NULL, COUNT, DATA, words)
+static const struct knee_field run_fields[] = {
+    KNEE_FIELD(struct knee_train_run, from, "from", "from step", COUNT, SCREEN, "first step"),
+    KNEE_FIELD(struct knee_train_run, to, "to", "to", COUNT, SCREEN, "last step"),
+    KNEE_FIELD(struct knee_train_run, step_s, "step_s", "step", TIME, SCREEN, "median step"),
+    KNEE_FIELD(struct knee_train_run, timed, "timed", "timed", COUNT, SCREEN, "rows with a time"),
+    KNEE_FIELD(struct knee_train_run, used, "used", "used", YES_NO, SCREEN,
+               "in the log's median: the same job as the last long run"),
+    KNEE_FIELD(struct knee_train_run, begin_s, "begin_s", NULL, TIME, DATA,
+               "first stamp, seconds since 1970"),
+    KNEE_FIELD(struct knee_train_run, end_s, "end_s", NULL, TIME, DATA, "last stamp"),
+};
+static const struct knee_field log_fields[] = {
+    KNEE_FIELD(LOG, format, "format", NULL, TEXT, DATA, "what its lines look like"),
+    KNEE_GET(timed_by, "timed_by", NULL, TEXT, DATA, "where the seconds of a step come from"),
+    KNEE_FIELD(LOG, other_s, "other_step_s", NULL, TIME, DATA,
+               "what a second source in the log says, where it differs by more than 10 %"),
+    KNEE_GET(other_source, "other_timed_by", NULL, TEXT, DATA, "that source"),
+    KNEE_FIELD(LOG, workers_from, "workers_from", NULL, TEXT, DATA, "where the count comes from"),
+    KNEE_FIELD(LOG, data_s, "data_s", NULL, TIME, DATA, "waiting for data, by the log's own timer"),
+    KNEE_FIELD(LOG, comm_s, "comm_s", NULL, TIME, DATA, "exposed exchange, by the log's own timer"),
+    KNEE_FIELD(LOG, outlier_every, "outlier_every", NULL, NUMBER, DATA, "steps between outliers"),
+    KNEE_FIELD(LOG, outlier_s, "outlier_s", NULL, TIME, DATA,
+               "what an outlier costs beyond the median"),
+    KNEE_FIELD(LOG, tflops, "tflops", NULL, NUMBER, DATA, "per GPU, as printed"),
+    COUNTED(lines, "lines of the log"),
+    COUNTED(used, "lines that gave a row"),
+    COUNTED(facts, "lines about the job"),
+    KNEE_FIELD(LOG, timed, "timed", NULL, COUNT, DATA, "rows with seconds"),
+    COUNTED(warm_up, "first rows that are not like the rest"),
+    COUNTED(duplicates, "rows of steps that were there already"),
+    COUNTED(other_ranks, "rows of other ranks"),
+    COUNTED(runs, "runs in the file"),
+    COUNTED(left_out, "rows of other runs or loops"),
+    COUNTED(unusable, "lines without anything to use"),
+    COUNTED(cut, "lines that were too long"),
+    COUNTED(thinned, "rows left out of a long log"),
+    COUNTED(outliers, "rows above 1.5 medians"),
+    KNEE_FIELD(LOG, skipped, "skipped", NULL, COUNT, DATA, "steps that the optimiser skipped"),
+    KNEE_GET(ended, "ended", NULL, TEXT, DATA, "how the log ended, as far as it says"),
+    KNEE_FIELD(LOG, host, "host", NULL, TEXT, DATA, "node that its end names"),
+    KNEE_FIELD(LOG, unpriced, "unpriced", NULL, TEXT, DATA,
+               "an argument that changes the model and is not understood"),
+};
+static const struct knee_field job_fields[] = {
+    KNEE_FIELD(LOG, gpu, "gpu", NULL, TEXT, DATA, "GPU that the log names"),
+    KNEE_FIELD(LOG, model, "model", NULL, TEXT, DATA, "model that it names"),
+    KNEE_FIELD(LOG, workers, "workers", NULL, COUNT, DATA, "GPUs"),
+    KNEE_FIELD(LOG, batch, "global_batch", NULL, COUNT, DATA, "sequences a step"),
+    KNEE_FIELD(LOG, micro_batch, "micro_batch", NULL, COUNT, DATA, "sequences a micro-step"),
+    KNEE_FIELD(LOG, seq, "seq", NULL, COUNT, DATA, "tokens a sequence"),
+    KNEE_FIELD(LOG, params, "params", NULL, COUNT, DATA, "parameters"),
+    KNEE_FIELD(LOG, shape.layers, "layers", NULL, COUNT, DATA, "layers"),
+    KNEE_FIELD(LOG, shape.hidden, "hidden", NULL, COUNT, DATA, "width"),
+    KNEE_FIELD(LOG, shape.heads, "heads", NULL, COUNT, DATA, "heads"),
+    KNEE_FIELD(LOG, plan.tp, "tp", NULL, COUNT, DATA, "tensor parallel"),
+    KNEE_FIELD(LOG, plan.pp, "pp", NULL, COUNT, DATA, "pipeline stages"),
+    KNEE_FIELD(LOG, plan.cp, "cp", NULL, COUNT, DATA, "context parallel"),
+    KNEE_FIELD(LOG, plan.ep, "ep", NULL, COUNT, DATA, "expert parallel"),
+};
+
+/* ---- Measured counts ---- */
+
+WHEN(has_log, ROW, it->log != NULL)
+
+static const void *log_of(const struct knee_at *at)
+{
+    return ((const ROW *)at->row)->log;
+}
+
+WHEN(has_change, ROW, it->change.found)
+WHEN(has_runs, ROW, has_log(at) && it->log->run_count > 1)
+
+static const void *run_of(const struct knee_at *at, size_t index)
+{
+    const LOG *log = ((const ROW *)at->row)->log;
+    return log && index < log->run_count ? &log->runs[index] : NULL;
+}
+
+static const struct knee_field change_fields[] = {
+    KNEE_FIELD(struct knee_scale_change, step, "step", NULL, COUNT, DATA,
+               "first step of the new time"),
+    KNEE_FIELD(struct knee_scale_change, before_s, "before_s", NULL, TIME, DATA, "median before"),
+    KNEE_FIELD(struct knee_scale_change, after_s, "after_s", NULL, TIME, DATA, "median since"),
+    KNEE_FIELD(struct knee_scale_change, stamp_s, "stamp_s", NULL, TIME, DATA,
+               "when, seconds since 1970"),
+    KNEE_FIELD(struct knee_scale_change, restart, "restart", NULL, YES_NO, DATA,
+               "a run began there"),
+};
+static const struct knee_field point_fields[] = {
+    KNEE_FIELD(ROW, workers, "workers", NULL, COUNT, DATA, "GPUs; null: the log does not say"),
+    KNEE_FIELD(ROW, step_s, "step_s", NULL, TIME, DATA, "median step"),
+    KNEE_FIELD(ROW, p95_s, "p95_s", NULL, TIME, DATA, "95 % of the steps are below"),
+    KNEE_FIELD(ROW, batch, "batch", NULL, COUNT, DATA, "sequences a step"),
+    KNEE_FIELD(ROW, tokens_per_s, "tokens_per_s", NULL, NUMBER, DATA, "of all GPUs"),
+    KNEE_FIELD(ROW, efficiency, "efficiency", NULL, NUMBER, DATA, "against the smallest count"),
+    KNEE_FIELD(ROW, speed_up, "speed_up", NULL, NUMBER, DATA, "against the smallest count"),
+    KNEE_FIELD(ROW, ratio, "R", NULL, NUMBER, DATA, "exposed communication / compute, of a trace"),
+    KNEE_FIELD(ROW, gamma, "gamma", NULL, NUMBER, DATA, "communication / compute, of a trace"),
+    KNEE_FIELD(ROW, model.step_s, "predicted_step_s", NULL, TIME, DATA,
+               "what the model of knee plan says"),
+    KNEE_FIELD(ROW, model.low_s, "low_s", NULL, TIME, DATA, "its interval"),
+    KNEE_FIELD(ROW, model.high_s, "high_s", NULL, TIME, DATA, "its interval"),
+    KNEE_FIELD(ROW, model.mfu_full, "mfu_full", NULL, NUMBER, DATA, "full attention counted"),
+    KNEE_FIELD(ROW, model.mfu_causal, "mfu_causal", NULL, NUMBER, DATA, "causal attention counted"),
+    KNEE_FIELD(ROW, model.missing, "missing", NULL, TEXT, DATA, "what the model still needs"),
+    KNEE_FIELD(ROW, source, "source", NULL, TEXT, DATA, "file"),
+    {.key = "log",
+     .kind = KNEE_AS_OBJECT,
+     .about = "what was read of a log",
+     .object = log_of,
+     .when = has_log,
+     .fields = log_fields,
+     .field_count = KNEE_COUNT_OF(log_fields),
+     .flat = true},
+    {.key = "job",
+     .kind = KNEE_AS_OBJECT,
+     .about = "what the log says about its job",
+     .object = log_of,
+     .when = has_log,
+     .fields = job_fields,
+     .field_count = KNEE_COUNT_OF(job_fields),
+     .flat = true},
+    KNEE_INSIDE(ROW, change, "change", change_fields, "where the step changed for good",
+                .when = has_change, .flat = true),
+    KNEE_ROWS_BY(run_of, "runs", run_fields, "runs of a log that has several", .when = has_runs),
+};
+
+LIST_OF(point_row, ANSWER, rows, row_count)
+
+/* ---- The curve: measured counts, then forecasts ---- */
+
+static bool is_measured(const struct knee_at *at)
+{
+    return at->index < ((const ANSWER *)at->up->row)->row_count;
+}
+
+static const void *curve_row(const struct knee_at *at, size_t index)
+{
+    const ANSWER *a = at->row;
+    if (index < a->row_count)
+        return &a->rows[index];
+    index -= a->row_count;
+    return index < a->ask_count ? &a->asks[index] : NULL;
+}
+
+A_TEXT(curve_kind, void, is_measured(at) ? "measured" : "forecast")
+A_NUMBER(curve_workers, void,
+         is_measured(at) ? ((const ROW *)at->row)->workers : ((const ASK *)at->row)->at.workers)
+
+static void curve_step(const struct knee_at *at, struct knee_value *out)
+{
+    const ASK *ask = at->row;
+    if (is_measured(at))
+        knee_value_number(out, ((const ROW *)at->row)->step_s);
+    else
+        knee_value_between(out, ask->at.step_s, ask->at.low_s, ask->at.high_s);
+}
+
+A_NUMBER(curve_p95, ROW, is_measured(at) ? it->p95_s : NAN)
+A_NUMBER(curve_batch, void,
+         is_measured(at) ? ((const ROW *)at->row)->batch : ((const ASK *)at->row)->at.batch)
+
+static void curve_tokens(const struct knee_at *at, struct knee_value *out)
+{
+    const ANSWER *a = at->up->row;
+    const ROW *last = a->counted ? &a->rows[a->counted - 1] : NULL;
+    if (is_measured(at))
+        knee_value_number(out, ((const ROW *)at->row)->tokens_per_s);
+    else if (last)
+        knee_value_number(out,
+                          last->tokens_per_s / last->speed_up * ((const ASK *)at->row)->speed_up);
+}
+
+A_NUMBER(curve_speed_up, void,
+         is_measured(at) ? ((const ROW *)at->row)->speed_up : ((const ASK *)at->row)->speed_up)
+
+static void curve_efficiency(const struct knee_at *at, struct knee_value *out)
+{
+    const ASK *ask = at->row;
+    if (!((const ANSWER *)at->up->row)->several) /* against itself: says nothing */
+        knee_value_number(out, NAN);
+    else if (is_measured(at))
+        knee_value_number(out, ((const ROW *)at->row)->efficiency);
+    else
+        knee_value_between(out, ask->efficiency, ask->efficiency_sure.low,
+                           ask->efficiency_sure.high);
+}
+
+static void curve_model(const struct knee_at *at, struct knee_value *out)
+{
+    const ROW *row = at->row;
+    if (is_measured(at) && !isnan(row->model.step_s))
+        knee_value_between(out, row->model.step_s, row->model.low_s, row->model.high_s);
+}
+
+static void curve_source(const struct knee_at *at, struct knee_value *out)
+{
+    const ASK *ask = at->row;
+    if (is_measured(at))
+        knee_value_text(out, ((const ROW *)at->row)->source);
+    else
+        knee_value_text(out, ask->refused[0] ? ask->refused : "forecast");
+}
+
+static const struct knee_field curve_fields[] = {
+    KNEE_GET(curve_kind, "kind", NULL, TEXT, DATA, "measured or forecast"),
+    KNEE_GET(curve_workers, "workers", "GPUs", COUNT, SCREEN, "GPUs"),
+    KNEE_GET(curve_step, "step_s", "step", TIME, SCREEN, "median step", .interval = true),
+    KNEE_GET(curve_p95, "p95_s", "p95", TIME, FULL, "95 % are below"),
+    KNEE_GET(curve_batch, "batch", "batch", COUNT, FULL, "sequences a step"),
+    KNEE_GET(curve_tokens, "tokens_per_s", "tokens/s", LARGE, SCREEN, ""),
+    KNEE_GET(curve_speed_up, "speed_up", "speed-up", TIMES, FULL, "against the smallest count"),
+    KNEE_GET(curve_efficiency, "efficiency", "efficiency", SHARE, SCREEN,
+             "against the smallest count", .interval = true),
+    KNEE_GET(curve_model, "predicted_step_s", "expected", TIME, SCREEN,
+             "what the model of knee plan says", .interval = true),
+    KNEE_GET(curve_source, "source", "source", TEXT, SCREEN, "file"),
+};
+
+/* ---- Forecasts ---- */
+
+static const struct knee_field ask_fields[] = {
+    KNEE_FIELD(ASK, at.workers, "workers", NULL, COUNT, DATA, "GPUs asked for"),
+    KNEE_FIELD(ASK, at.step_s, "step_s", NULL, TIME, DATA,
+               "forecast; `low_s`, `high_s` are its interval", .interval = true,
+               .interval_offset = offsetof(ASK, at.low_s)),
+    KNEE_BETWEEN(ASK, efficiency, efficiency_sure, "efficiency", NULL, NUMBER, DATA,
+                 "against the smallest count measured"),
+    KNEE_FIELD(ASK, speed_up, "speed_up", NULL, NUMBER, DATA,
+               "against the smallest count measured"),
+    KNEE_FIELD(ASK, at.amdahl_s, "amdahl_s", NULL, TIME, DATA, "what Amdahl's law says"),
+    KNEE_FIELD(ASK, at.usl_s, "usl_s", NULL, TIME, DATA, "what the universal scalability law says"),
+    KNEE_FIELD(ASK, at.unhidden_s, "unhidden_s", NULL, TIME, DATA,
+               "communication that hid at the counts measured and no longer does"),
+    KNEE_BETWEEN(ASK, time_s, time_sure, "time_s", "time", TIME, FULL, "for the tokens asked for"),
+    KNEE_BETWEEN(ASK, cost, cost_sure, "cost", "cost", DOLLARS, FULL, "for the tokens asked for"),
+    KNEE_FIELD(ASK, refused, "refused", NULL, TEXT, DATA, "why there is none"),
+};
+
+/* ---- The fit ---- */
+
+#define TERM(t, name) KNEE_FIELD(struct knee_scale_fit, term_s[t], name, NULL, TIME, DATA, "")
+static const struct knee_field term_keys[] = {
+    TERM(KNEE_SCALE_COMPUTE, "compute"),
+    TERM(KNEE_SCALE_FIXED, "fixed per step"),
+    TERM(KNEE_SCALE_BANDWIDTH, "bandwidth"),
+    TERM(KNEE_SCALE_LATENCY, "latency"),
+    TERM(KNEE_SCALE_HOPS, "ring hops"),
+    TERM(KNEE_SCALE_STRAGGLER, "stragglers"),
+    TERM(KNEE_SCALE_MICRO, "exchanges per micro-batch"),
+};
+
+A_TEXT(scaling, struct knee_scale_fit, knee_scale_kind_name(it->kind))
+
+static const struct knee_field fit_fields[] = {
+    KNEE_GET(scaling, "scaling", NULL, TEXT, DATA,
+             "strong: one batch; weak: it grows with the GPUs"),
+    KNEE_FIELD(struct knee_scale_fit, kind_assumed, "scaling_assumed", NULL, YES_NO, DATA,
+               "batches are not known"),
+    KNEE_FIELD(struct knee_scale_fit, kind_by_work, "scaling_told_by_compute", NULL, YES_NO, DATA,
+               "from the compute in traces"),
+    KNEE_FIELD(struct knee_scale_fit, noise, "noise", NULL, NUMBER, DATA,
+               "spread of repeated runs, a share"),
+    KNEE_FIELD(struct knee_scale_fit, misfit, "misfit", NULL, NUMBER, DATA,
+               "root mean square, a share"),
+    KNEE_FIELD(struct knee_scale_fit, strange, "strange", NULL, YES_NO, DATA,
+               "the terms do not describe it"),
+    KNEE_GROUP("terms_s", term_keys, "seconds of the step at the largest count", .flat = true),
+};
+
+/* Terms as rows of a table: the term's number is the row's index. */
+WHEN(several, ANSWER, it->several)
+
+static const void *term_row(const struct knee_at *at, size_t index)
+{
+    const ANSWER *a = at->row;
+    return a->several && index < KNEE_SCALE_TERMS ? &a->fit.term_s[index] : NULL;
+}
+
+double knee_scale_term_sum(const struct knee_scale_fit *fit)
+{
+    double sum = 0;
+    for (int t = 0; t < KNEE_SCALE_TERMS; t++)
+        sum += fit->term_s[t];
+    return sum;
+}
+
+A_TEXT(term_name, void, knee_scale_term_name((enum knee_scale_term)at->index))
+A_NUMBER(term_seconds, void, *(const double *)at->row)
+
+static void term_share(const struct knee_at *at, struct knee_value *out)
+{
+    const ANSWER *a = at->up->row;
+    knee_value_number(out, *(const double *)at->row / knee_scale_term_sum(&a->fit));
+}
+
+static const struct knee_field term_fields[] = {
+    KNEE_GET(term_name, "term", "the fit's terms at the largest count", TEXT, FULL,
+             "where the step goes"),
+    KNEE_GET(term_seconds, "seconds", "per step", TIME, FULL, ""),
+    KNEE_GET(term_share, "share", "share", SHARE, FULL, ""),
+};
+
+/* ---- Suspects ---- */
+
+static const void *suspect_row(const struct knee_at *at, size_t index)
+{
+    return index < KNEE_SCALE_SUSPECTS ? &((const ANSWER *)at->row)->suspects[index] : NULL;
+}
+
+A_TEXT(suspect_name, struct knee_scale_suspect, knee_suspect_name(it->suspect))
+A_TEXT(suspect_standing, struct knee_scale_suspect, knee_standing_name(it->standing))
+A_TEXT(suspect_because, struct knee_scale_suspect,
+       it->standing == KNEE_OPEN ? it->measure : it->rule)
+
+static const struct knee_field suspect_fields[] = {
+    KNEE_GET(suspect_name, "suspect", "suspect", TEXT, SCREEN, ""),
+    KNEE_GET(suspect_standing, "standing", "is", TEXT, SCREEN, "confirmed, excluded or open"),
+    KNEE_FIELD(struct knee_scale_suspect, rule, "rule", NULL, TEXT, DATA, "that decided"),
+    KNEE_FIELD(struct knee_scale_suspect, measure, "measure", NULL, TEXT, DATA, "what would tell"),
+    KNEE_GET(suspect_because, "because", "because, or what would tell", TEXT, SCREEN, ""),
+};
+
+/* The table of rules, where symptoms alone were given. */
+static const void *rule_row(const struct knee_at *at, size_t index)
+{
+    enum knee_suspect suspect;
+    enum knee_standing says;
+    const ANSWER *a = at->row;
+    return a->row_count == 0 ? knee_symptom_rule(index, &suspect, &says) : NULL;
+}
+
+A_TEXT(rule_words, void, it)
+
+static void rule_says(const struct knee_at *at, struct knee_value *out)
+{
+    enum knee_suspect suspect;
+    enum knee_standing says;
+    if (knee_symptom_rule(at->index, &suspect, &says))
+        knee_value_text(out, knee_standing_name(says));
+}
+
+static void rule_suspect(const struct knee_at *at, struct knee_value *out)
+{
+    enum knee_suspect suspect;
+    enum knee_standing says;
+    if (knee_symptom_rule(at->index, &suspect, &says))
+        knee_value_text(out, knee_suspect_name(suspect));
+}
+
+static const struct knee_field rule_fields[] = {
+    KNEE_GET(rule_words, "rule", "rule", TEXT, FULL, ""),
+    KNEE_GET(rule_says, "says", "says", TEXT, FULL, ""),
+    KNEE_GET(rule_suspect, "suspect", "suspect", TEXT, FULL, ""),
+};
+
+/* ---- Where the hours went ---- */
+
+WHEN(has_account, ANSWER, it->joined && !isnan(it->account.all.wall_s))
+
+static const void *part_row(const struct knee_at *at, size_t index)
+{
+    const ACCOUNT *account = at->row;
+    return index < KNEE_TIME_PARTS ? &account->all.part_s[index] : NULL;
+}
+
+A_TEXT(part_name, void, knee_time_part_name((enum knee_time_part)at->index))
+
+static void part_share(const struct knee_at *at, struct knee_value *out)
+{
+    const ACCOUNT *account = at->up->row;
+    knee_value_number(out, *(const double *)at->row / account->all.wall_s);
+}
+
+static bool part_shows(const struct knee_at *row)
+{
+    const ACCOUNT *account = row->up->row;
+    return *(const double *)row->row >= 0.005 * account->all.wall_s;
+}
+
+static const struct knee_field part_fields[] = {
+    KNEE_GET(part_name, "part", "wall time", TEXT, SCREEN, "where it went"),
+    KNEE_GET(term_seconds, "seconds", "time", TIME, SCREEN, ""),
+    KNEE_GET(part_share, "share", "share", SHARE, SCREEN, ""),
+};
+
+A_NUMBER(goodput, ACCOUNT, it->all.part_s[KNEE_TIME_STEPS] / it->all.wall_s)
+
+static const struct knee_field account_fields[] = {
+    KNEE_FIELD(ACCOUNT, all.wall_s, "wall_s", NULL, TIME, DATA,
+               "from the first time stamp to the last"),
+    KNEE_GET(goodput, "goodput", NULL, NUMBER, DATA, "steps kept / wall time"),
+    KNEE_ROWS_BY(part_row, "parts", part_fields, "sum to the wall time"),
+    KNEE_FIELD(ACCOUNT, logs, "logs", NULL, COUNT, DATA, "logs with time stamps"),
+    KNEE_FIELD(ACCOUNT, jobs, "jobs", NULL, COUNT, DATA,
+               "that they are of: logs that do not go on from one another"),
+    KNEE_FIELD(ACCOUNT, all.starts, "starts", NULL, COUNT, DATA, "times that the steps began"),
+    KNEE_FIELD(ACCOUNT, all.saves, "checkpoints", NULL, COUNT, DATA, "that were begun"),
+    KNEE_FIELD(ACCOUNT, all.lost_steps, "lost_steps", NULL, COUNT, DATA,
+               "done again after a restart"),
+    KNEE_FIELD(ACCOUNT, all.unsaved_steps, "unsaved_steps", NULL, COUNT, DATA,
+               "after the last checkpoint of a job that did not finish"),
+    KNEE_FIELD(ACCOUNT, all.gap_s, "longest_gap_s", NULL, TIME, DATA, "the longest gap"),
+    KNEE_FIELD(ACCOUNT, all.gap_after, "gap_after_step", NULL, COUNT, DATA, "step before it"),
+    KNEE_FIELD(ACCOUNT, stops, "stops", NULL, COUNT, DATA,
+               "hangs, cancellations, restarts inside a log"),
+    KNEE_FIELD(ACCOUNT, stop_every_s, "stop_every_s", NULL, TIME, DATA,
+               "wall time between two stops (MTBF)"),
+    KNEE_FIELD(ACCOUNT, restart_s, "restart_s", NULL, TIME, DATA,
+               "start-up and first step of one start"),
+    KNEE_FIELD(ACCOUNT, checkpoint_s, "checkpoint_s", NULL, TIME, DATA, "one checkpoint"),
+    KNEE_FIELD(ACCOUNT, checkpoint_every_s, "checkpoint_every_s", NULL, TIME, DATA,
+               "steps between two"),
+};
+
+/* ---- Jobs of a scheduler ---- */
+
+static bool has_jobs(const struct knee_at *at)
+{
+    return ((const ANSWER *)at->row)->sched.jobs > 0;
+}
+
+#define HOURS(member)                                                                              \
+    static void member##_hours(const struct knee_at *at, struct knee_value *out)                   \
+    {                                                                                              \
+        knee_value_number(out, ((const SCHED *)at->row)->member##_s / 3600);                       \
+    }
+HOURS(node)
+HOURS(gpu)
+
+static void lost_share(const struct knee_at *at, struct knee_value *out)
+{
+    const SCHED *s = at->row;
+    knee_value_number(out, s->failed_node_s / s->node_s);
+}
+
+static const struct knee_field host_fields[] = {
+    KNEE_FIELD(HOST, name, "host", "host", KNEE_AS_TEXT, KNEE_TIER_SCREEN, ""),
+    KNEE_FIELD(HOST, failed, "failed", "failed jobs", KNEE_AS_COUNT, KNEE_TIER_SCREEN, ""),
+    KNEE_FIELD(HOST, slow, "slow", "slow jobs", KNEE_AS_COUNT, KNEE_TIER_SCREEN,
+               "jobs of the slowest quarter"),
+    KNEE_FIELD(HOST, jobs, "jobs", "all jobs", KNEE_AS_COUNT, KNEE_TIER_SCREEN, ""),
+    KNEE_FIELD(HOST, chance, "chance", "by chance", KNEE_AS_SHARE, KNEE_TIER_SCREEN,
+               "how often some host would have as many by chance"),
+};
+
+static const struct knee_field sched_fields[] = {
+    KNEE_FIELD(SCHED, jobs, "jobs", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA, "that ran"),
+    KNEE_FIELD(SCHED, failed, "failed", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
+               "FAILED, NODE_FAIL, OUT_OF_MEMORY"),
+    KNEE_GET(node_hours, "node_hours", NULL, KNEE_AS_NUMBER, KNEE_TIER_DATA, ""),
+    KNEE_GET(gpu_hours, "gpu_hours", NULL, KNEE_AS_NUMBER, KNEE_TIER_DATA, ""),
+    KNEE_GET(lost_share, "failed_share", NULL, KNEE_AS_SHARE, KNEE_TIER_DATA,
+             "of the node-hours: in jobs that failed"),
+    KNEE_FIELD(SCHED, host_count, "hosts", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA, "different ones"),
+    KNEE_FIELD(SCHED, suspects, "suspects", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
+               "hosts with more failures or slow jobs than chance allows"),
+    KNEE_ARRAY(SCHED, host, listed, "by_host", host_fields, "least likely by chance first"),
+};
+
+/* ---- Two nodes ---- */
+
+WHEN(has_network, ANSWER, it->network.asked)
+A_TEXT(network_cause, NETWORK, knee_network_cause_name(it->cause))
+
+#define GBPS(member)                                                                               \
+    static void member##_gbps(const struct knee_at *at, struct knee_value *out)                    \
+    {                                                                                              \
+        knee_value_number(out, ((const NETWORK *)at->row)->member * 8e-9);                         \
+    }
+GBPS(have)
+GBPS(need_hidden)
+GBPS(need_exposed)
+
+static const struct knee_field network_fields[] = {
+    KNEE_GET(network_cause, "cause", NULL, TEXT, DATA, "network, not the network, fine or unknown"),
+    KNEE_FIELD(NETWORK, one_workers, "one_workers", NULL, COUNT, DATA, "GPUs within a node"),
+    KNEE_FIELD(NETWORK, two_workers, "two_workers", NULL, COUNT, DATA, "GPUs over several nodes"),
+    KNEE_FIELD(NETWORK, nodes, "nodes", NULL, COUNT, DATA, "nodes of the larger run"),
+    KNEE_FIELD(NETWORK, efficiency, "efficiency", NULL, NUMBER, DATA,
+               "of the larger run against the smaller"),
+    KNEE_FIELD(NETWORK, params, "params", NULL, COUNT, DATA, "parameters"),
+    KNEE_FIELD(NETWORK, bytes, "bytes", NULL, NUMBER, DATA, "over each node's link in a step"),
+    KNEE_FIELD(NETWORK, added_s, "added_s", NULL, TIME, DATA, "what the step got longer"),
+    KNEE_GET(have_gbps, "have_gbps", NULL, NUMBER, DATA, "Gb/s that the link gave in that time"),
+    KNEE_GET(need_hidden_gbps, "need_hidden_gbps", NULL, NUMBER, DATA,
+             "Gb/s for 90 % efficiency where all of it hides behind compute"),
+    KNEE_GET(need_exposed_gbps, "need_exposed_gbps", NULL, NUMBER, DATA, "where none of it hides"),
+    KNEE_FIELD(NETWORK, missing, "missing", NULL, TEXT, DATA, "what is still needed"),
+};
+
+/* ---- The rest of the tree ---- */
+
+static void advice(const struct knee_at *at, struct knee_value *out)
+{
+    static const char *const names[] = {"measure", "as expected", "too slow",   "too fast",
+                                        "grow",    "stop",        "batch limit"};
+    const ANSWER *a = at->row;
+    knee_value_text(out, a->advice <= KNEE_ADVICE_BATCH ? names[a->advice] : "?");
+}
+
+A_TEXT(wall, ANSWER, knee_wall_name(it->wall))
+
+static const struct knee_field verdict_fields[] = {
+    KNEE_GET(advice, "advice", NULL, TEXT, DATA, "what to do"),
+    KNEE_GET(wall, "wall", NULL, TEXT, DATA, "which comes first: systems, statistical, none"),
+    KNEE_FIELD(ANSWER, advice_workers, "workers", NULL, COUNT, DATA,
+               "the count that the advice compares with"),
+    KNEE_FIELD(ANSWER, advice_share, "share", NULL, NUMBER, DATA,
+               "of the speed-up that is there already"),
+};
+static const struct knee_field knee_fields[] = {
+    KNEE_FIELD(ANSWER, measured_knee, "measured_workers", NULL, COUNT, DATA,
+               "last count worth paying for"),
+    KNEE_FIELD(ANSWER, predicted_knee, "predicted_workers", NULL, COUNT, DATA, "by the fit"),
+    KNEE_FIELD(ANSWER, searched_workers, "searched_workers", NULL, COUNT, DATA,
+               "how far the fit was asked"),
+    KNEE_FIELD(ANSWER, question.tolerance, "tolerance", NULL, NUMBER, DATA,
+               "efficiency that is enough"),
+};
+
+static void batch_value(const struct knee_at *at, double value, struct knee_value *out)
+{
+    knee_value_number(out, ((const struct knee_batch_fit *)at->row)->runs ? value : NAN);
+}
+
+GETTER(batch_critical, struct knee_batch_fit, batch_value(at, it->critical, out))
+GETTER(batch_low, struct knee_batch_fit, batch_value(at, it->low, out))
+GETTER(batch_high, struct knee_batch_fit, batch_value(at, it->high, out))
+LIST_OF(loss_row, struct knee_batch_fit, at_loss, losses)
+A_NUMBER(loss_critical, void, ((const struct knee_batch_fit *)at->up->row)->critical_at[at->index])
+
+static const struct knee_field loss_fields[] = {
+    KNEE_GET(term_seconds, "loss", NULL, NUMBER, DATA, "loss that all runs reach"),
+    KNEE_GET(loss_critical, "critical", NULL, NUMBER, DATA, "critical batch for it"),
+};
+static const struct knee_field batch_fields[] = {
+    KNEE_GET(batch_critical, "critical", NULL, NUMBER, DATA, "critical batch"),
+    KNEE_GET(batch_low, "low", NULL, NUMBER, DATA, "its spread over the losses"),
+    KNEE_GET(batch_high, "high", NULL, NUMBER, DATA, "its spread over the losses"),
+    KNEE_FIELD(struct knee_batch_fit, behind, "behind", NULL, YES_NO, DATA,
+               "the large batch's loss is behind at equal samples"),
+    KNEE_ROWS_BY(loss_row, "by_loss", loss_fields, "one row per loss"),
+};
+
+/* Lines of `left_out`. */
+static const void *left_out_row(const struct knee_at *at, size_t index)
+{
+    const char *line = ((const ANSWER *)at->row)->left_out;
+    for (; line && index > 0; index--) {
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return line && *line ? line : NULL;
+}
+
+static void left_out_line(const struct knee_at *at, struct knee_value *out)
+{
+    const char *line = at->row;
+    struct knee_slice text = knee_slice_trim((struct knee_slice){line, strcspn(line, "\n")});
+    knee_value_printf(out, "%.*s", (int)text.length, text.at);
+}
+
+static const struct knee_field left_out_fields[] = {
+    KNEE_GET(left_out_line, NULL, NULL, TEXT, DATA, "a line")};
+
+/* Of the largest count whose model and GPU are known. */
+static const void *alike_row(const struct knee_at *at, size_t index)
+{
+    const ANSWER *a = at->row;
+    size_t i = a->row_count;
+    while (i > 0 && a->rows[i - 1].model.alike_count == 0)
+        i--;
+    return i > 0 && index < a->rows[i - 1].model.alike_count ? &a->rows[i - 1].model.alike[index]
+                                                             : NULL;
+}
+
+const struct knee_field knee_scale_fields[] = {
+    KNEE_SENTENCE,
+    KNEE_GROUP("verdict", verdict_fields, "what to do", .flat = true),
+    KNEE_FIELD(ANSWER, base_workers, "base_workers", NULL, COUNT, DATA,
+               "the smallest count measured"),
+    {.key = "points",
+     .kind = KNEE_AS_LIST,
+     .about = "what was measured",
+     .row = point_row,
+     .fields = point_fields,
+     .field_count = KNEE_COUNT_OF(point_fields)},
+    KNEE_GROUP("knee", knee_fields, "the last count worth paying for", .flat = true),
+    KNEE_INSIDE(ANSWER, batch, "batch", batch_fields, "the statistical wall", .flat = true),
+    KNEE_ROWS_BY(suspect_row, "suspects", suspect_fields, "the five suspects"),
+    KNEE_ARRAY(ANSWER, asks, ask_count, "forecast", ask_fields, "counts that were asked for"),
+    KNEE_INSIDE(ANSWER, fit, "fit", fit_fields, "the curve's terms", .when = several),
+    KNEE_INSIDE(ANSWER, account, "account", account_fields, "where the wall time went",
+                .when = has_account),
+    KNEE_INSIDE(ANSWER, network, "network", network_fields, "two nodes against one",
+                .when = has_network),
+    KNEE_INSIDE(ANSWER, sched, "jobs", sched_fields, "jobs of the scheduler", .when = has_jobs),
+    KNEE_ROWS_BY(curve_row, "curve", curve_fields, "points and forecasts as one table"),
+    KNEE_ROWS_BY(term_row, "terms", term_fields, "the fit's terms as a table"),
+    KNEE_ROWS_BY(rule_row, "rules", rule_fields, "which symptom says what"),
+    KNEE_ROWS_BY(left_out_row, "left_out", left_out_fields, "what could not be used"),
+    {.key = "published_runs",
+     .kind = KNEE_AS_LIST,
+     .about = "measured runs like it",
+     .row = alike_row,
+     .fields = knee_alike_fields,
+     .field_count = KNEE_ALIKE_FIELDS},
+};
+
+_Static_assert(KNEE_COUNT_OF(knee_scale_fields) == KNEE_SCALE_FIELDS, "see scale_fields.h");
+
+const struct knee_view knee_scale_views[] = {
+    {.list = "curve"},
+    {.list = "account.parts", .pick = part_shows, .most = 9},
+    {.list = "jobs.by_host", .most = 4},
+    {.list = "suspects", .tier = FULL},
+    {.list = "terms", .tier = FULL},
+    {.list = "rules", .tier = FULL},
+    {.list = "published_runs", .tier = FULL},
+};
+_Static_assert(KNEE_COUNT_OF(knee_scale_views) == KNEE_SCALE_VIEWS, "see scale_fields.h");

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* knee replay of a pipeline's operation log: which part slows the job down. Schema knee.replay/1.
+ */
+#include "judge/judge.h"
+#include "knee_replay.h"
+#include "say/short.h"
+
+#include <math.h>
+
+#define SLOW struct knee_slowdown
+
+A_TEXT(get_cause, SLOW, knee_slow_cause_name(it->cause))
+WHEN(is_stage, SLOW, it->cause == KNEE_SLOW_STAGE)
+A_NUMBER(get_gain, SLOW, it->slowdown - 1)
+static void get_even(const struct knee_at *at, struct knee_value *out)
+{
+    (void)at;
+    knee_value_text(out, "even");
+}
+static void get_false(const struct knee_at *at, struct knee_value *out)
+{
+    (void)at;
+    knee_value_bool(out, false);
+}
+
+/* Rows are numbers inside the result: of a kind of operation, a stage, a replica. */
+static const double *known(const double *list, size_t count, size_t index)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(list[i]) && index-- == 0)
+            return &list[i];
+    return NULL;
+}
+static const void *stage_row(const struct knee_at *at, size_t index)
+{
+    const SLOW *s = at->row;
+    bool there = index < KNEE_SLOW_PARTS && (int32_t)index < s->stages;
+    return there ? &s->by_stage[index] : NULL;
+}
+static const void *replica_row(const struct knee_at *at, size_t index)
+{
+    const SLOW *s = at->row;
+    bool there = index < KNEE_SLOW_PARTS && (int32_t)index < s->replicas;
+    return there ? &s->by_replica[index] : NULL;
+}
+/* Operations, then stages, then the slowest ranks. */
+static const void *part_row(const struct knee_at *at, size_t index)
+{
+    const SLOW *s = at->row;
+    size_t kinds = 0;
+    while (known(s->by_kind, KNEE_LOGGED_KINDS, kinds))
+        kinds++;
+    if (index < kinds)
+        return known(s->by_kind, KNEE_LOGGED_KINDS, index);
+    index -= kinds;
+    const void *stage = stage_row(at, index);
+    size_t stages = s->stages < KNEE_SLOW_PARTS ? (size_t)s->stages : KNEE_SLOW_PARTS;
+    return stage ? stage : index == stages ? &s->worst_workers : NULL;
+}
+static void part_name(const struct knee_at *at, struct knee_value *out)
+{
+    const SLOW *s = at->up->row;
+    const double *row = at->row;
+    if (row >= s->by_kind && row < s->by_kind + KNEE_LOGGED_KINDS)
+        knee_value_text(out, knee_logged_name((enum knee_logged_kind)(row - s->by_kind)));
+    else if (row >= s->by_stage && row < s->by_stage + KNEE_SLOW_PARTS)
+        knee_value_printf(out, "stage %d", (int)(row - s->by_stage));
+    else
+        knee_value_text(out, "slowest 3% of ranks");
+}
+A_NUMBER(part_value, void, *(const double *)at->row)
+
+static const struct knee_field value_fields[] = {
+    KNEE_GET(part_value, NULL, NULL, TIMES, DATA, "slowdown by it alone")};
+static const struct knee_field part_fields[] = {
+    KNEE_GET(part_name, "name", "only this as recorded", TEXT, SCREEN,
+             "the part that is not evened out"),
+    KNEE_GET(part_value, "slowdown", "slowdown", TIMES, SCREEN, "step / even step"),
+};
+static const struct knee_field even_fields[] = {
+    KNEE_GET(get_even, "name", NULL, TEXT, DATA, "the change"),
+    KNEE_FIELD(SLOW, even_step_s, "step_s", NULL, TIME, DATA, "", .interval = true,
+               .interval_offset = offsetof(SLOW, low_s)),
+    KNEE_GET(get_gain, "gain", NULL, CHANGE, DATA, "of throughput"),
+    KNEE_GET(get_false, "training_changes", NULL, YES_NO, DATA, ""),
+};
+static const void *even_row(const struct knee_at *at, size_t index)
+{
+    return index == 0 ? at->row : NULL;
+}
+#define BY(kind, name) KNEE_FIELD(SLOW, by_kind[kind], name, NULL, TIMES, DATA, "null: none logged")
+static const struct knee_field kind_fields[] = {
+    BY(KNEE_LOGGED_FORWARD, "forward-compute"),
+    BY(KNEE_LOGGED_BACKWARD, "backward-compute"),
+    BY(KNEE_LOGGED_FORWARD_SEND, "forward-send"),
+    BY(KNEE_LOGGED_FORWARD_RECV, "forward-recv"),
+    BY(KNEE_LOGGED_BACKWARD_SEND, "backward-send"),
+    BY(KNEE_LOGGED_BACKWARD_RECV, "backward-recv"),
+    BY(KNEE_LOGGED_PARAMS, "params-all-gather"),
+    BY(KNEE_LOGGED_GRADS, "grads-reduce-scatter"),
+    BY(KNEE_LOGGED_NORMS, "layernorm-grads-all-reduce"),
+    BY(KNEE_LOGGED_EMBEDDING, "embedding-grads-all-reduce"),
+    BY(KNEE_LOGGED_SEPARATE, "separate-grads-all-reduce"),
+    BY(KNEE_LOGGED_CLIP, "optimizer-clip-main-grad"),
+    BY(KNEE_LOGGED_OPTIMIZER, "optimizer"),
+    BY(KNEE_LOGGED_COLLECT, "gc"),
+};
+
+#define OF(member, name, kind, words) KNEE_FIELD(SLOW, member, name, NULL, kind, DATA, words)
+static const struct knee_field fields[] = {
+    KNEE_SENTENCE,
+    OF(measured_step_s, "measured_step_s", TIME, "as recorded"),
+    OF(plain_step_s, "replayed_step_s", TIME, "without launch delays"),
+    KNEE_FIELD(SLOW, even_step_s, "step_s", NULL, TIME, DATA, "all parts even", .interval = true,
+               .interval_offset = offsetof(SLOW, low_s)),
+    OF(slowdown, "slowdown", TIMES, "replayed / even"),
+    KNEE_GET(get_cause, "cause", NULL, TEXT, DATA, "what makes it uneven"),
+    KNEE_FIELD(SLOW, stage, "stage", NULL, COUNT, DATA, "that has more to do", .when = is_stage),
+    OF(variation, "variation", SHARE, "of micro-batches of a stage"),
+    OF(likeness, "likeness", NUMBER, "of forward to backward in that"),
+    OF(worst_workers, "worst_workers", TIMES, "slowdown by the slowest 3% of ranks"),
+    OF(ranks, "ranks", COUNT, ""),
+    OF(steps, "steps", COUNT, ""),
+    KNEE_GROUP("by_operation", kind_fields, "slowdown by kind of operation", .flat = true),
+    KNEE_ROWS_BY(stage_row, "by_stage", value_fields, "slowdown by stage"),
+    KNEE_ROWS_BY(replica_row, "by_replica", value_fields, "slowdown by replica"),
+    KNEE_ROWS_BY(part_row, "parts", part_fields, "all of them with names"),
+    KNEE_ROWS_BY(even_row, "changes", even_fields, "the one change that is priced"),
+};
+static bool counts(const struct knee_at *row)
+{
+    return *(const double *)row->row >= 1 + KNEE_WORTH_A_WORD;
+}
+static const struct knee_view views[] = {{.list = "parts", .pick = counts}};
+
+static void say_cause(const SLOW *s, struct knee_text *text)
+{
+    switch (s->cause) {
+    case KNEE_SLOW_NONE: break;
+    case KNEE_SLOW_STAGE:
+        knee_text_printf(text,
+                         "Stage %d does more work than the others: alone it costs %s. Move layers "
+                         "to other stages.",
+                         (int)s->stage, SAY_TIMES(s->by_stage[s->stage]));
+        break;
+    case KNEE_SLOW_SEQUENCE:
+        knee_text_printf(text,
+                         "Micro-batches differ by %s, forward and backward alike: sequences of "
+                         "unequal length. Balance tokens over micro-batches and replicas.",
+                         SAY_SHARE(s->variation));
+        break;
+    case KNEE_SLOW_WORKER:
+        knee_text_printf(text, "The slowest 3%% of ranks alone make the step %s as long.",
+                         SAY_TIMES(s->worst_workers));
+        break;
+    case KNEE_SLOW_WIRE: knee_text_puts(text, "Communication time varies."); break;
+    default: knee_text_puts(text, "No single part explains it."); break;
+    }
+}
+
+static void say(const void *result, struct knee_said *said)
+{
+    static const char *const heads[KNEE_SLOW_CAUSES] = {
+        [KNEE_SLOW_NONE] = "Healthy: the pipeline is even.",
+        [KNEE_SLOW_STAGE] = "Balance the pipeline: one stage has more work than the others.",
+        [KNEE_SLOW_SEQUENCE] = "Balance sequence lengths over micro-batches.",
+        [KNEE_SLOW_WORKER] = "A few ranks are slow: replace or repair them.",
+        [KNEE_SLOW_WIRE] = "Communication varies: check the network.",
+        [KNEE_SLOW_MIXED] = "The pipeline is uneven; no single part explains it.",
+    };
+    const SLOW *s = result;
+    knee_text_printf(&said->title, "%zu ranks (%d replicas of %d stages), %s, %s operations",
+                     s->ranks, (int)s->replicas, (int)s->stages,
+                     knee_say_count((double)s->steps, "step").s, SAY_COUNT((double)s->ops));
+    knee_text_puts(&said->headline, heads[s->cause]);
+    say_cause(s, &said->reason);
+    knee_text_printf(&said->effect, "Slowdown %s: the step takes %s, %s if all parts were even.",
+                     SAY_TIMES(s->slowdown), SAY_TIME(s->plain_step_s), SAY_TIME(s->even_step_s));
+    knee_text_printf(&said->notes, "measured step %s, without launch delays %s\n",
+                     SAY_TIME(s->measured_step_s), SAY_TIME(s->plain_step_s));
+}
+
+const struct knee_answer_type knee_slowdown_answer = {
+    .schema = "knee.replay/1", KNEE_FIELDS(fields), KNEE_VIEWS(views), .say = say};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* knee tax: what each parallel axis of a given split costs. Schema knee.tax/1. */
+#include "cluster/hardware.h"
+#include "knee_plan.h"
+#include "say/short.h"
+
+#include <math.h>
+
+#define TAX  struct knee_tax
+#define AXIS struct knee_axis_tax
+
+/* The axis that costs most; NULL: none does, or the bubble costs more. */
+static const AXIS *worst_of(const TAX *tax)
+{
+    const AXIS *worst = &tax->axes[tax->binding];
+    return tax->bubble_binds || !(worst->exposed_s > 0) ? NULL : worst;
+}
+static bool fits(const TAX *tax)
+{
+    return !(tax->memory.total > tax->memory.capacity);
+}
+
+/* ---- Fields ---- */
+
+A_TEXT(axis_name, AXIS, knee_axis_name(it->axis))
+A_TEXT(link_name, AXIS, it->crosses_nodes ? "network" : "node")
+A_NUMBER(step_share, AXIS, it->exposed_s / ((const TAX *)at->up->row)->step_s)
+A_BOOL(binds, AXIS, worst_of(at->up->row) == it)
+A_TEXT(mark, AXIS, worst_of(at->up->row) == it ? "<- costs most" : "")
+static const struct knee_field axis_fields[] = {
+    KNEE_GET(axis_name, "axis", "axis", TEXT, SCREEN, "DP, FSDP, TP, PP, EP"),
+    KNEE_FIELD(AXIS, degree, "degree", "degree", COUNT, SCREEN, "ranks along it"),
+    KNEE_GET(link_name, "link", "link", TEXT, SCREEN, "node or network"),
+    KNEE_FIELD(AXIS, comm_s, "comm_s", "comm", TIME, SCREEN, "communication per step"),
+    KNEE_FIELD(AXIS, exposed_s, "exposed_s", "exposed", TIME, SCREEN, "that nothing hides"),
+    KNEE_FIELD(AXIS, collective, "collective", "collective", TEXT, FULL, "its operation"),
+    KNEE_FIELD(AXIS, buffer_bytes, "buffer_bytes", "buffer", MESSAGE, FULL, "one call"),
+    KNEE_FIELD(AXIS, calls, "calls", "calls", COUNT, FULL, "per step and GPU"),
+    KNEE_FIELD(AXIS, window_s, "window_s", "can hide behind", TIME, FULL, "compute per step"),
+    KNEE_FIELD(AXIS, tax, "tax", "exposed / compute", SHARE, FULL, "the tax"),
+    KNEE_GET(step_share, "step_share", NULL, SHARE, DATA, "exposed / step"),
+    KNEE_GET(binds, "binds", NULL, YES_NO, DATA, "it costs most"),
+    KNEE_GET(mark, "mark", "", TEXT, SCREEN, "the axis that costs most"),
+};
+static const void *axis_row(const struct knee_at *at, size_t i)
+{
+    return i < KNEE_AXES ? &((const TAX *)at->row)->axes[i] : NULL;
+}
+WHEN(used, AXIS, it->degree > 1)
+
+static void binding(const struct knee_at *at, struct knee_value *out)
+{
+    const TAX *tax = at->row;
+    const AXIS *worst = worst_of(tax);
+    knee_value_text(out, tax->bubble_binds ? "bubble"
+                         : worst           ? knee_axis_name(worst->axis)
+                                           : "none");
+}
+static const struct knee_field verdict_fields[] = {
+    KNEE_SENTENCE,
+    KNEE_DO_WHY_BUYS,
+    KNEE_GET(binding, "binding", NULL, TEXT, DATA, "the axis that costs most, bubble or none"),
+};
+static const struct knee_field threshold_fields[] = {
+    KNEE_FIELD(TAX, local_tokens_min, "local_tokens_min", "tokens per GPU that hide the gathers",
+               COUNT, FULL, "fewer: FSDP's gathers are exposed"),
+    KNEE_FIELD(TAX, tokens_per_gpu, "local_tokens", "tokens per GPU", COUNT, FULL,
+               "per micro-step"),
+    KNEE_FIELD(TAX, tp_tax_in, "tp_tax_node", "TP tax per rank, node link", SHARE, FULL,
+               "peak / (3 x bandwidth x hidden)"),
+    KNEE_FIELD(TAX, tp_tax_out, "tp_tax_network", "TP tax per rank, network", SHARE, FULL,
+               "likewise"),
+};
+WHEN(memory_known, TAX, it->memory.total > 0)
+A_BOOL(tax_fits, TAX, fits(it))
+static const struct knee_field fields[] = {
+    KNEE_GROUP("verdict", verdict_fields, "what to change"),
+    KNEE_ROWS_BY(axis_row, "axes", axis_fields, "one row per axis"),
+    KNEE_GROUP("thresholds", threshold_fields, "rules of thumb for this machine"),
+    KNEE_FIELD(TAX, params, "params", NULL, LARGE, DATA, "parameters"),
+    KNEE_FIELD(TAX, params_per_gpu, "params_per_gpu", NULL, LARGE, DATA, "on one GPU"),
+    KNEE_FIELD(TAX, gpus, "gpus", NULL, COUNT, DATA, "product of the degrees"),
+    KNEE_FIELD(TAX, compute_s, "compute_s", NULL, TIME, DATA, "per step and GPU"),
+    KNEE_FIELD(TAX, bubble, "bubble", NULL, SHARE, DATA, "(pp-1)/(micro-batches+pp-1)"),
+    KNEE_BETWEEN(TAX, step_s, step_sure, "step_s", NULL, TIME, DATA, "one step"),
+    KNEE_FIELD(TAX, mfu, "mfu", NULL, SHARE, DATA, "model FLOPs utilisation"),
+    {.key = "memory",
+     .heading = KNEE_SHOWN("memory of one GPU"),
+     .kind = KNEE_AS_OBJECT,
+     .about = KNEE_ABOUT("of one GPU"),
+     .offset = offsetof(TAX, memory),
+     FIELDS_OF(knee_memory_fields, KNEE_MEMORY_FIELDS),
+     .flat = true,
+     .when = memory_known},
+    KNEE_GET(tax_fits, "fits", NULL, YES_NO, DATA, "into the GPU's memory", .when = memory_known),
+    KNEE_USED(TAX, job, knee_tax_keys),
+};
+static const struct knee_view views[] = {
+    {.list = "axes", .pick = used},
+    {.list = "thresholds", .tier = FULL},
+    {.list = "memory", .tier = FULL},
+    {.list = "inputs", .tier = FULL},
+};
+
+/* ---- Sentences ---- */
+
+static void say_title(const TAX *tax, struct knee_text *text)
+{
+    const struct knee_tax_job *job = &tax->job;
+    const struct knee_gpu *gpu = knee_hardware_gpu(&job->hw);
+    if (job->model >= 0)
+        knee_text_puts(text, knee_model_names.name((size_t)job->model));
+    else
+        knee_text_printf(text, "%s parameters", SAY_LARGE(tax->params));
+    knee_text_printf(text, " on %.0f %s, micro-batch %.0f x %.0f tokens x %s", tax->gpus,
+                     gpu ? gpu->name : "GPUs", job->micro_batch, job->seq,
+                     SAY_COUNT(job->micro_batches));
+}
+
+static void say_do(const TAX *tax, const AXIS *worst, struct knee_text *text)
+{
+    static const char *const fixes[KNEE_AXES] = {
+        [KNEE_AXIS_DP] = "Use more or larger micro-batches: gradients are sent less often.",
+        [KNEE_AXIS_FSDP] = "Give each GPU more tokens, or shard inside a node only.",
+        [KNEE_AXIS_TP] = "Use less tensor parallelism, as far as memory allows.",
+        [KNEE_AXIS_PP] = "Use fewer pipeline stages, or larger micro-batches.",
+        [KNEE_AXIS_EP] = "Spread experts over fewer GPUs, best inside a node.",
+    };
+    if (!fits(tax))
+        knee_text_puts(text, "Split further with FSDP, TP or PP, or use smaller micro-batches.");
+    else if (tax->bubble_binds)
+        knee_text_puts(text, "Use more micro-batches, or fewer pipeline stages.");
+    else if (worst && worst->axis == KNEE_AXIS_TP && worst->crosses_nodes)
+        knee_text_printf(text, "Keep tensor parallelism inside a node: TP %.0f%s.",
+                         tax->job.hw.gpus_per_node,
+                         tax->job.hw.gpus_per_node > 1 ? " or less" : "");
+    else
+        knee_text_puts(text, worst ? fixes[worst->axis] : "Keep this split: no axis costs time.");
+}
+
+static void say_why(const TAX *tax, const AXIS *worst, struct knee_text *text)
+{
+    if (tax->bubble_binds)
+        knee_text_printf(text, "GPUs wait for other pipeline stages in %s of the step.",
+                         SAY_SHARE(tax->bubble_s / tax->step_s));
+    else if (worst && worst->exposed_s >= worst->comm_s)
+        knee_text_printf(text, "%s costs most: %s over the %s, %s per step, all exposed.",
+                         knee_axis_name(worst->axis), worst->collective,
+                         worst->crosses_nodes ? "network" : "node link", SAY_TIME(worst->comm_s));
+    else if (worst)
+        knee_text_printf(text, "%s costs most: %s over the %s, %s per step; compute hides %s.",
+                         knee_axis_name(worst->axis), worst->collective,
+                         worst->crosses_nodes ? "network" : "node link", SAY_TIME(worst->comm_s),
+                         SAY_TIME(worst->comm_s - worst->exposed_s));
+    else
+        knee_text_puts(text, "Compute hides all communication.");
+}
+
+static void say(const void *result, struct knee_said *said)
+{
+    const TAX *tax = result;
+    const AXIS *worst = worst_of(tax);
+    double lost = worst ? worst->exposed_s : tax->bubble_binds ? tax->bubble_s : 0;
+    say_title(tax, &said->title);
+    if (!fits(tax))
+        knee_text_printf(&said->voids, "Does not fit: %s needed, %s available.",
+                         SAY_BYTES(tax->memory.total), SAY_BYTES(tax->memory.capacity));
+    say_do(tax, worst, &said->headline);
+    say_why(tax, worst, &said->reason);
+    knee_text_printf(
+        &said->effect, "%s per step, %s MFU",
+        knee_say_interval(tax->step_s, tax->step_sure.low, tax->step_sure.high, TIME).s,
+        SAY_SHARE(tax->mfu));
+    if (lost > 0)
+        knee_text_printf(&said->effect, "; at most %s of the step can be saved",
+                         SAY_SHARE(lost / tax->step_s));
+    knee_text_puts(&said->effect, ".");
+    if (tax->textbook)
+        knee_text_printf(&said->assumed, "%s MFU while computing; no error interval without --gpu",
+                         SAY_SHARE(tax->job.mfu));
+    knee_text_puts(&said->next, tax->job.model >= 0 ? "knee plan finds the best split"
+                                                    : "knee plan --model finds the best split");
+    if (tax->job.degree[KNEE_AXIS_FSDP] > 1)
+        knee_text_printf(&said->notes, "%s tokens per GPU; %s hide the gathers\n",
+                         SAY_COUNT(tax->tokens_per_gpu), SAY_COUNT(ceil(tax->local_tokens_min)));
+}
+
+const struct knee_answer_type knee_tax_answer = {
+    .schema = "knee.tax/1", KNEE_FIELDS(fields), KNEE_VIEWS(views), .say = say};

@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: MIT */
+/* knee watch: a running job, its state first, then who holds it up and since when. */
+#include "say/short.h"
+#include "say/watch_report.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { JSON_WIRES = 16, NAMED = 8 };
+
+#define REPORT struct knee_watch_report
+#define WATCH  struct knee_watch
+#define RANK   struct knee_watch_rank
+#define WIRE   struct knee_watch_wire
+#define STEP   struct knee_step
+
+static const REPORT *report_of(const struct knee_at *at)
+{
+    while (at->up)
+        at = at->up;
+    return at->row;
+}
+
+static const WATCH *watch_of(const struct knee_at *at)
+{
+    return report_of(at)->watch;
+}
+
+static const void *watch_object(const struct knee_at *at)
+{
+    return watch_of(at);
+}
+
+/* The step that R, E, exposed and wait are of: accounted where it was, else of the ranks' own
+ * lines; NULL: nothing was sampled. */
+static const STEP *sampled_of(const REPORT *r)
+{
+    const STEP *step = r->diagnosis ? &r->diagnosis->step : &r->watch->sampled;
+    return step->wall_s > 0 ? step : NULL;
+}
+
+/* ---- The sampled step ---- */
+
+static const void *sampled_object(const struct knee_at *at)
+{
+    return sampled_of(report_of(at));
+}
+
+static bool is_sampled(const struct knee_at *at)
+{
+    return sampled_object(at) != NULL;
+}
+
+static int64_t sampled_number(const REPORT *r)
+{
+    return r->diagnosis ? r->trace_step : r->watch->sampled_step;
+}
+
+A_NUMBER(sampled_step, void, (double)sampled_number(report_of(at)))
+A_BOOL(joined, void, report_of(at)->diagnosis != NULL)
+
+static void split(const struct knee_at *at, struct knee_value *out)
+{
+    const REPORT *r = report_of(at);
+    knee_value_bool(out, r->diagnosis && r->diagnosis->split);
+}
+
+A_NUMBER(ratio, void, knee_step_ratio(it))
+A_NUMBER(efficiency, void, knee_step_efficiency(it))
+A_NUMBER(exposed, void, knee_step_exposed_s(it))
+
+static const struct knee_straggler *straggler_of(const struct knee_at *at)
+{
+    const REPORT *r = report_of(at);
+    return r->diagnosis && r->diagnosis->late_ranks ? &r->account->stragglers[0] : NULL;
+}
+
+static bool has_straggler(const struct knee_at *at)
+{
+    return straggler_of(at) != NULL;
+}
+
+A_NUMBER(straggler_rank, void, (double)report_of(at)->account->ranks[straggler_of(at)->rank].rank)
+A_TEXT(straggler_cause, void, knee_label_name(straggler_of(at)->cause))
+
+#define ONLY(function, name, look, words, ...)                                                     \
+    KNEE_GET(function, name, NULL, look, DATA, words, __VA_ARGS__)
+#define LABEL(label, name) KNEE_FIELD(STEP, label_s[label], name, NULL, TIME, DATA, "of the step")
+static const struct knee_field sampled_fields[] = {
+    ONLY(sampled_step, "step", COUNT, "number of the step"),
+    ONLY(joined, "joined", YES_NO, "all ranks sampled it and it was read as a trace"),
+    ONLY(split, "split", YES_NO, "wait and transfer are separate"),
+    ONLY(ratio, "R", NUMBER, "R: exposed communication over compute, of the newest sampled steps.",
+         .metric = "knee_ratio"),
+    ONLY(efficiency, "E", SHARE, "E = 1 / (1 + R).", .metric = "knee_efficiency_ratio"),
+    ONLY(exposed, "exposed_s", TIME, "Communication that is not hidden, per sampled step.",
+         .metric = "knee_exposed_seconds"),
+    KNEE_FIELD(STEP, wall_s, "step_s", NULL, TIME, DATA, "its time"),
+    LABEL(KNEE_COMPUTE, "compute_s"),
+    LABEL(KNEE_TRANSFER, "transfer_s"),
+    LABEL(KNEE_WAIT, "wait_s"),
+    LABEL(KNEE_COPY, "copy_s"),
+    LABEL(KNEE_STARVED, "starved_s"),
+    LABEL(KNEE_HOST, "host_s"),
+    LABEL(KNEE_IDLE, "idle_s"),
+    ONLY(straggler_rank, "late_rank", COUNT, "the straggler of that step", .when = has_straggler),
+    ONLY(straggler_cause, "late_cause", TEXT, "what it does longer", .when = has_straggler),
+};
+
+/* ---- The late rank, and changes ---- */
+
+static bool has_late(const struct knee_at *at)
+{
+    return watch_of(at)->late_rank != SIZE_MAX;
+}
+
+static const RANK *late_of(const WATCH *w)
+{
+    return &w->ranks[w->late_rank];
+}
+
+A_NUMBER(late_rank, void, (double)late_of(watch_of(at))->about->rank)
+A_NUMBER(late_or_none, void, has_late(at) ? (double)late_of(watch_of(at))->about->rank : -1)
+A_TEXT(late_host, void, late_of(watch_of(at))->about->host)
+
+static void late_cause(const struct knee_at *at, struct knee_value *out)
+{
+    static const char *const causes[] = {[KNEE_WATCH_UNKNOWN] = "unknown",
+                                         [KNEE_WATCH_HOT] = "hot",
+                                         [KNEE_WATCH_POWER] = "power",
+                                         [KNEE_WATCH_CLOCK] = "clock",
+                                         [KNEE_WATCH_LABEL] = "label"};
+    const WATCH *w = watch_of(at);
+    knee_value_text(out,
+                    w->cause == KNEE_WATCH_LABEL ? knee_label_name(w->label) : causes[w->cause]);
+}
+
+static const struct knee_field late_fields[] = {
+    ONLY(late_rank, "rank", COUNT, "the rank that the others wait for"),
+    ONLY(late_host, "host", TEXT, "its node"),
+    KNEE_FIELD(WATCH, late_s, "late_s", NULL, TIME, DATA, "what the others wait per step"),
+    ONLY(late_cause, "cause", TEXT, "hot, power, clock, a label of the step, or unknown"),
+};
+
+static const struct knee_change *change_of(const struct knee_at *at)
+{
+    return at->row;
+}
+
+A_NUMBER(since_step, void, (double)watch_of(at)->points[change_of(at)->at].step)
+A_BOOL(or_before, void, knee_watch_gap(watch_of(at), change_of(at)->at))
+
+static bool of_a_rank(const struct knee_at *at)
+{
+    const WATCH *w = watch_of(at);
+    return at->row == &w->late_change && w->late_change_rank != SIZE_MAX;
+}
+
+static void change_rank(const struct knee_at *at, struct knee_value *out)
+{
+    const WATCH *w = watch_of(at);
+    knee_value_number(out, (double)w->ranks[w->late_change_rank].about->rank);
+}
+
+#define CHANGED(member, name, look, words)                                                         \
+    KNEE_FIELD(struct knee_change, member, name, NULL, look, DATA, words)
+static const struct knee_field change_fields[] = {
+    ONLY(since_step, "since_step", COUNT, "first step after the change"),
+    ONLY(or_before, "or_before", YES_NO, "steps before it were not read"),
+    ONLY(change_rank, "rank", COUNT, "whose lateness changed", .when = of_a_rank),
+    CHANGED(before, "before_s", TIME, "before"),
+    CHANGED(after, "after_s", TIME, "after"),
+    CHANGED(chance, "chance", NUMBER, "probability of such a change by chance"),
+};
+
+static bool step_changed(const struct knee_at *at)
+{
+    return watch_of(at)->step_change.found;
+}
+
+static bool late_changed(const struct knee_at *at)
+{
+    return watch_of(at)->late_change.found;
+}
+
+static void change_step(const struct knee_at *at, struct knee_value *out)
+{
+    const WATCH *w = watch_of(at);
+    if (w->step_change.found)
+        knee_value_number(out, (double)w->points[w->step_change.at].step);
+}
+
+/* ---- Lists ---- */
+
+static const void *alarm_row(const struct knee_at *at, size_t index)
+{
+    const REPORT *r = report_of(at);
+    return index < r->alarm_count ? &r->states[index] : NULL;
+}
+
+A_TEXT(alarm_when, void, report_of(at)->alarm_words[at->index])
+
+#define ALARM(member, name, look, words)                                                           \
+    KNEE_FIELD(struct knee_alarm_state, member, name, NULL, look, DATA, words)
+static const struct knee_field alarm_fields[] = {
+    ONLY(alarm_when, "when", TEXT, "the condition"),
+    ALARM(goes, "goes", YES_NO, "it holds, and has held for so long"),
+    ALARM(value, "value", NUMBER, "now"),
+    ALARM(since_step, "since_step", COUNT, "-1: it does not hold"),
+    ALARM(held_s, "held_s", TIME, "how long it has held"),
+};
+
+static void whole(struct knee_value *out, uint64_t count)
+{
+    knee_value_number(out, (double)count);
+}
+
+GETTER(trace_bytes, void, whole(out, report_of(at)->trace_bytes))
+GETTER(damaged, void, whole(out, watch_of(at)->damaged))
+GETTER(no_line, void, whole(out, watch_of(at)->left_out))
+GETTER(partial, void, whole(out, watch_of(at)->partial))
+
+static const struct knee_field loss_fields[] = {
+    ONLY(trace_bytes, "trace_bytes", BYTES, "of sampled steps too large to read here"),
+    KNEE_FIELD(REPORT, earlier, "earlier_folders", NULL, COUNT, DATA, "of earlier starts of ranks"),
+    KNEE_FIELD(REPORT, unusable, "unusable_folders", NULL, COUNT, DATA, "without a usable line"),
+    ONLY(damaged, "damaged_lines", COUNT, "Lines of rings that could not be read.",
+         .metric = "knee_damaged_lines"),
+    ONLY(no_line, "collectives_without_line", COUNT, "the recorder left them out"),
+    ONLY(partial, "collectives_partial", COUNT, "not found on all their ranks"),
+};
+
+static const void *wire_row(const struct knee_at *at, size_t index)
+{
+    const WATCH *w = watch_of(at);
+    return index < w->wire_count && index < JSON_WIRES ? &w->wires[index] : NULL;
+}
+
+A_NUMBER(wire_bytes, WIRE, (double)it->bytes)
+A_NUMBER(wire_rank, WIRE, (double)watch_of(at)->ranks[it->a_rank].about->rank)
+
+static const struct knee_field wire_fields[] = {
+    KNEE_FIELD(WIRE, op_name, "op", "collective", TEXT, FULL, "operation"),
+    KNEE_GET(wire_bytes, "bytes", "size", MESSAGE, FULL, "message size"),
+    KNEE_FIELD(WIRE, members, "ranks", "ranks", COUNT, FULL, "ranks of the group"),
+    ONLY(wire_rank, "a_rank", COUNT, "one of them"),
+    KNEE_FIELD(WIRE, calls, "calls", "calls", COUNT, FULL, "calls joined"),
+    KNEE_FIELD(WIRE, wire_s, "wire_s", "transfer", TIME, FULL, "of one call, without waiting"),
+    KNEE_FIELD(WIRE, bus_bytes_per_s, "bus_bytes_per_s", "bus bandwidth", RATE, FULL,
+               "bus bandwidth"),
+    KNEE_FIELD(WIRE, slowdown, "over_others", "slower by", TIMES, FULL,
+               "time over the same on other communicators"),
+};
+
+static const RANK *rank_at(const struct knee_at *at)
+{
+    return at->row;
+}
+
+static const void *rank_row(const struct knee_at *at, size_t index)
+{
+    const WATCH *w = watch_of(at);
+    return index < w->rank_count ? &w->ranks[index] : NULL;
+}
+
+A_NUMBER(rank_number, void, (double)rank_at(at)->about->rank)
+A_TEXT(rank_host, void, rank_at(at)->about->host)
+
+static void rank_compute(const struct knee_at *at, struct knee_value *out)
+{
+    const STEP *step = &rank_at(at)->step_sampled;
+    knee_value_number(out, step->wall_s > 0 ? step->label_s[KNEE_COMPUTE] : (double)NAN);
+}
+
+static void rank_exposed(const struct knee_at *at, struct knee_value *out)
+{
+    const STEP *step = &rank_at(at)->step_sampled;
+    knee_value_number(out, step->wall_s > 0 ? knee_step_exposed_s(step) : (double)NAN);
+}
+
+A_NUMBER(rank_clock, void, 1e6 * rank_at(at)->sm_mhz)
+A_NUMBER(rank_last, void, rank_at(at)->step < 0 ? (double)NAN : (double)rank_at(at)->step)
+
+static void rank_mark(const struct knee_at *at, struct knee_value *out)
+{
+    bool late = watch_of(at)->late_rank == at->index;
+    knee_value_text(out, rank_at(at)->silent ? "<- silent" : late ? "<- straggler" : "");
+}
+
+static const struct knee_field rank_fields[] = {
+    KNEE_GET(rank_number, "rank", "rank", COUNT, SCREEN, "rank", .label = true),
+    KNEE_GET(rank_host, "host", "node", TEXT, SCREEN, "its node", .label = true),
+    KNEE_FIELD(RANK, step, "step", "step", COUNT, FULL, "newest step"),
+    KNEE_METRIC(rank_last, "knee_rank_step", "Newest step of the rank."),
+    KNEE_FIELD(RANK, step_s, "step_s", "time", TIME, FULL, "of a step"),
+    KNEE_GET(rank_compute, "compute_s", "compute", TIME, SCREEN,
+             "compute of its newest sampled step"),
+    KNEE_GET(rank_exposed, "exposed_s", "exposed", TIME, FULL,
+             "communication that compute does not hide"),
+    KNEE_FIELD(RANK, wait_s, "wait_s", "wait", TIME, SCREEN, "Waiting in collectives, per step.",
+               .metric = "knee_rank_wait_seconds"),
+    KNEE_FIELD(RANK, late_s, "late_s", "delays others by", TIME, SCREEN,
+               "What most others wait for this rank, per step.",
+               .metric = "knee_rank_late_seconds"),
+    KNEE_FIELD(RANK, sm_mhz, "sm_mhz", "MHz", COUNT, FULL, "clock of its GPU"),
+    KNEE_METRIC(rank_clock, "knee_rank_sm_clock_hertz", "Clock of its GPU's multiprocessors."),
+    KNEE_FIELD(RANK, power_w, "power_w", "power", WATTS, FULL, "Power of its GPU.",
+               .metric = "knee_rank_power_watts"),
+    KNEE_FIELD(RANK, temp_c, "temp_c", "C", COUNT, FULL, "Temperature of its GPU.",
+               .metric = "knee_rank_temperature_celsius"),
+    KNEE_FIELD(RANK, joules, "joules", NULL, JOULES, DATA, "energy so far"),
+    KNEE_FIELD(RANK, silent, "silent", NULL, YES_NO, DATA, "writes nothing while others do"),
+    KNEE_GET(rank_mark, NULL, "", TEXT, SCREEN, "what stands out"),
+};
+
+/* ---- The answer ---- */
+
+static const char *const states[] = {
+    [KNEE_WATCH_RUNNING] = "RUNNING", [KNEE_WATCH_STALE] = "STALE", [KNEE_WATCH_HUNG] = "HUNG"};
+
+A_TEXT(state_word, void, states[watch_of(at)->state])
+A_NUMBER(trend, void, knee_watch_trend(watch_of(at)))
+
+#define OF_JOB(member, name, look, words, ...)                                                     \
+    KNEE_FIELD(WATCH, member, name, NULL, look, DATA, words, __VA_ARGS__)
+static const struct knee_field job_fields[] = {
+    OF_JOB(step, "step", COUNT, "newest step; -1: no steps were found"),
+    OF_JOB(first_step, "first_step", COUNT, "oldest step that was read"),
+    OF_JOB(world, "world", COUNT, "ranks of the job; -1: not known"),
+    OF_JOB(step_s, "step_s", TIME, "Recent median time of a step, mean over ranks.",
+           .metric = "knee_step_seconds"),
+    OF_JOB(first_step_s, "first_step_s", TIME, "the same of the first steps"),
+    ONLY(trend, "trend", CHANGE, "Growth of the step since the start of what is recorded.",
+         .metric = "knee_step_growth_ratio"),
+    OF_JOB(wait_s, "wait_s", TIME,
+           "Waiting in collectives for the last rank, per step, mean over ranks.",
+           .metric = "knee_wait_seconds"),
+    OF_JOB(age_s, "age_s", TIME, "Time since the newest line of any rank.",
+           .metric = "knee_age_seconds"),
+    OF_JOB(silent, "silent", COUNT, "Ranks that write nothing while others do.",
+           .metric = "knee_silent_ranks"),
+    OF_JOB(rank_count, "rank_count", COUNT, "Ranks that write.", .metric = "knee_ranks"),
+    OF_JOB(meetings, "joined", COUNT, "collectives found on all their ranks"),
+    {.key = "sampled",
+     .kind = KNEE_AS_OBJECT,
+     .about = "the newest sampled step",
+     .object = sampled_object,
+     .when = is_sampled,
+     .fields = sampled_fields,
+     .field_count = KNEE_COUNT_OF(sampled_fields)},
+    KNEE_METRIC(late_or_none, "knee_late_rank",
+                "The rank that keeps the others waiting; -1: none does."),
+    KNEE_GROUP("late", late_fields, "the rank that the others wait for", .when = has_late),
+    KNEE_INSIDE(WATCH, step_change, "step_change", change_fields, "steps take longer or shorter",
+                .when = step_changed),
+    KNEE_METRIC(change_step, "knee_step_change_step",
+                "Step since which steps take longer or shorter."),
+    KNEE_INSIDE(WATCH, late_change, "late_change", change_fields, "a rank comes later or earlier",
+                .when = late_changed),
+    /* gauges: estimates over a ring that forgets may fall, and counters may not */
+    OF_JOB(dollars, "dollars", DOLLARS, "Price of all ranks' time so far.",
+           .metric = "knee_cost_dollars"),
+    OF_JOB(stall_dollars, "stall_dollars", DOLLARS,
+           "Of it exposed communication, at the share now sampled.",
+           .metric = "knee_stall_cost_dollars"),
+    OF_JOB(joules, "joules", JOULES, "Energy so far, by the mean power of what is recorded.",
+           .metric = "knee_energy_joules"),
+    OF_JOB(joules_by_table, "joules_by_table", YES_NO, "from data/power.csv, not from NVML"),
+    OF_JOB(overhead, "overhead", SHARE,
+           "Share of the job's time that the agent takes, by its own count.",
+           .metric = "knee_agent_overhead_ratio"),
+};
+static const struct knee_field fields[] = {
+    KNEE_SENTENCE,
+    KNEE_FIELD(REPORT, name, "job_dir", NULL, TEXT, DATA, "the folder", .label = true),
+    ONLY(state_word, "state", TEXT, "`RUNNING`, `STALE` or `HUNG`"),
+    KNEE_FIELD(REPORT, hang, "hang", NULL, TEXT, DATA,
+               "of a job that stands still: what knee hang says"),
+    {.kind = KNEE_AS_INLINE,
+     .object = watch_object,
+     .fields = job_fields,
+     .field_count = KNEE_COUNT_OF(job_fields)},
+    KNEE_FIELD(REPORT, command_failures, NULL, NULL, COUNT, DATA,
+               "Commands of --run that failed or took over 30 s.",
+               .metric = "knee_alarm_command_failures"),
+    KNEE_FIELD(REPORT, failed_looks, NULL, NULL, COUNT, DATA,
+               "Looks at the folder that failed since the watcher began.",
+               .metric = "knee_failed_looks"),
+    KNEE_ROWS_BY(alarm_row, "alarms", alarm_fields, "the conditions of --when"),
+    KNEE_GROUP("left_out", loss_fields, "what was not read or not used"),
+    KNEE_ROWS_BY(wire_row, "collectives", wire_fields, "most time first"),
+    KNEE_ROWS_BY(rank_row, "ranks", rank_fields, "one row per rank"),
+};
+
+/* Of many ranks those that something is to be said of. */
+static bool rank_shown(const struct knee_at *row)
+{
+    const WATCH *w = watch_of(row);
+    bool all = w->rank_count <= NAMED || (!w->silent && w->late_rank == SIZE_MAX);
+    return all || rank_at(row)->silent || row->index == w->late_rank;
+}
+
+static const struct knee_view views[] = {
+    {.list = "ranks", .title = "Ranks, per step", .pick = rank_shown},
+    {.list = "collectives", .title = "Collectives", .tier = FULL},
+};
+
+/* ---- Sentences ---- */
+
+static void say_title(const REPORT *r, struct knee_text *text)
+{
+    const WATCH *w = r->watch;
+    knee_text_printf(text, "%s: %.60s, %zu", states[w->state], r->name ? r->name : "job",
+                     w->rank_count);
+    if (w->world > (int64_t)w->rank_count)
+        knee_text_printf(text, " of %lld", (long long)w->world);
+    knee_text_printf(text, " rank%s", w->rank_count == 1 ? "" : "s");
+    if (w->step >= 0)
+        knee_text_printf(text, ", step %lld, %s per step", (long long)w->step, SAY_TIME(w->step_s));
+    knee_text_printf(text, ", updated %s ago", SAY_TIME(w->age_s));
+}
+
+/* "ALARM: late > 20ms: late is 39.9 ms since step 89." */
+static void say_alarm(const REPORT *r, size_t row, struct knee_text *text)
+{
+    enum knee_unit unit;
+    const char *metric = knee_alarm_metric(&r->alarms[row], &unit);
+    enum knee_kind kind = unit == KNEE_UNIT_SECONDS    ? KNEE_AS_SECONDS
+                          : unit == KNEE_UNIT_FRACTION ? KNEE_AS_SHARE
+                                                       : KNEE_AS_NUMBER;
+    knee_text_printf(text, "ALARM: %.60s: %s is %s since step %lld. ", r->alarm_words[row], metric,
+                     SAY(kind, r->states[row].value), (long long)r->states[row].since_step);
+}
+
+/* What makes the rest old or urgent: alarms, a job that stands still. */
+static void say_voids(const REPORT *r, struct knee_text *text)
+{
+    const WATCH *w = r->watch;
+    size_t named = 0;
+    for (size_t i = 0; i < r->alarm_count; i++) {
+        if (r->states[i].goes)
+            say_alarm(r, i, text);
+    }
+    if (w->silent) {
+        knee_text_printf(text, "HUNG: no update from rank%s ", w->silent == 1 ? "" : "s");
+        for (size_t i = 0; i < w->rank_count && named < NAMED; i++)
+            if (w->ranks[i].silent)
+                knee_text_printf(text, "%s%lld", named++ ? ", " : "",
+                                 (long long)w->ranks[i].about->rank);
+        knee_text_printf(text, "%s while others go on.", named < w->silent ? " and more" : "");
+    } else if (w->state == KNEE_WATCH_HUNG) {
+        knee_text_printf(text, "HUNG: its processes live and no step ended for %s.",
+                         SAY_TIME(w->age_s));
+    } else if (w->state == KNEE_WATCH_STALE) {
+        knee_text_printf(text, "STALE: no update for %s; this was its last state.",
+                         SAY_TIME(w->age_s));
+    }
+}
+
+static void say_cause(const WATCH *w, struct knee_text *text)
+{
+    const RANK *rank = late_of(w);
+    const char *is = w->state == KNEE_WATCH_STALE ? "was" : "is";
+    switch (w->cause) {
+    case KNEE_WATCH_HOT:
+        knee_text_printf(text, "Its GPU %s hot: %.0f C, clock %.0f MHz. ", is, rank->temp_c,
+                         rank->sm_mhz);
+        break;
+    case KNEE_WATCH_POWER:
+        knee_text_printf(text, "The power limit holds its clock at %.0f MHz. ", rank->sm_mhz);
+        break;
+    case KNEE_WATCH_CLOCK:
+        knee_text_printf(text, "Its clock %s %.0f MHz, lower than elsewhere. ", is, rank->sm_mhz);
+        break;
+    case KNEE_WATCH_LABEL:
+        knee_text_printf(text, "Its %s takes %s longer than elsewhere. ", knee_label_name(w->label),
+                         SAY_TIME(w->label_s));
+        break;
+    case KNEE_WATCH_UNKNOWN: knee_text_puts(text, "Cause unknown: no step sampled yet. "); break;
+    }
+}
+
+static void say_since(const WATCH *w, const struct knee_change *change, struct knee_text *text)
+{
+    long long step = (long long)w->points[change->at].step;
+    if (knee_watch_gap(w, change->at))
+        knee_text_printf(text, "between steps %lld and %lld",
+                         (long long)w->points[change->at - 1].step, step);
+    else
+        knee_text_printf(text, "at step %lld", step);
+}
+
+static void say_changes(const WATCH *w, struct knee_text *text)
+{
+    if (w->step_change.found) {
+        knee_text_printf(text, "Steps went from %s to %s ", SAY_TIME(w->step_change.before),
+                         SAY_TIME(w->step_change.after));
+        say_since(w, &w->step_change, text);
+        knee_text_puts(text, ". ");
+    } else if (w->late_change_rank != SIZE_MAX && w->late_change.found) {
+        knee_text_printf(text, "Rank %lld became %s later ",
+                         (long long)w->ranks[w->late_change_rank].about->rank,
+                         SAY_TIME(w->late_change.after - w->late_change.before));
+        say_since(w, &w->late_change, text);
+        knee_text_puts(text, ". ");
+    }
+}
+
+static void say_wire(const WATCH *w, struct knee_text *text)
+{
+    if (w->slow_wire == SIZE_MAX)
+        return;
+    const WIRE *wire = &w->wires[w->slow_wire];
+    knee_text_printf(text,
+                     "Slow link: %s of %s on rank %lld's communicator takes %s as long as "
+                     "on others like it. ",
+                     wire->op_name, SAY_MESSAGE((double)wire->bytes),
+                     (long long)w->ranks[wire->a_rank].about->rank, SAY_TIMES(wire->slowdown));
+}
+
+static void say_headline(const REPORT *r, struct knee_said *said)
+{
+    const WATCH *w = r->watch;
+    bool past = w->state != KNEE_WATCH_RUNNING;
+    const STEP *step = sampled_of(r);
+    if (past && r->hang) {
+        knee_text_puts(&said->headline, r->hang);
+        if (r->hang_fix)
+            knee_text_printf(&said->reason, "Fix: %s.", r->hang_fix);
+        return;
+    }
+    if (w->late_rank != SIZE_MAX) {
+        const RANK *late = late_of(w);
+        knee_text_printf(&said->headline,
+                         "Rank %lld on %.40s %s the straggler: the others wait%s %s of every %s.",
+                         (long long)late->about->rank, late->about->host, past ? "was" : "is",
+                         past ? "ed" : "", SAY_TIME(w->late_s), SAY_TIME(w->step_s));
+        say_cause(w, &said->reason);
+        knee_text_printf(&said->next, "run knee doctor on %.40s", late->about->host);
+    } else if (w->step < 0) {
+        knee_text_puts(&said->headline,
+                       "No steps found yet: nothing repeats in what ranks enqueue.");
+    } else if (!w->meetings) {
+        knee_text_puts(&said->headline, "Cannot tell whether a rank is late.");
+        knee_text_puts(&said->reason, "No collective was found on all its ranks. ");
+    } else if (step && w->slow_wire == SIZE_MAX) {
+        knee_text_printf(&said->headline, "%s: %s efficiency; no rank is holding up the others.",
+                         knee_step_efficiency(step) >= 0.9 ? "Healthy" : "No straggler",
+                         SAY_SHARE(knee_step_efficiency(step)));
+    } else {
+        knee_text_puts(&said->headline, "No rank is holding up the others.");
+    }
+    say_wire(w, &said->reason);
+    say_changes(w, &said->effect);
+}
+
+static void say_rates(const REPORT *r, struct knee_text *text)
+{
+    const WATCH *w = r->watch;
+    const STEP *step = sampled_of(r);
+    if (step) {
+        bool older = w->step_change.found && sampled_number(r) < w->points[w->step_change.at].step;
+        knee_text_printf(text, "Efficiency %s at step %lld%s. ",
+                         SAY_SHARE(knee_step_efficiency(step)), (long long)sampled_number(r),
+                         older ? ", before steps changed" : "");
+    } else {
+        knee_text_puts(text, "Efficiency unknown: no step sampled yet. ");
+    }
+    if (!isnan(w->dollars))
+        knee_text_printf(text, "Cost so far %s%s. ", SAY_DOLLARS(w->dollars),
+                         w->price_assumed ? " at list price" : "");
+    if (!isnan(w->joules))
+        knee_text_printf(text, "Energy so far %s. ", SAY(JOULES, w->joules));
+    if (!isnan(w->overhead))
+        knee_text_printf(text, "Recorder overhead %s.", SAY_SHARE(w->overhead));
+    knee_text_puts(text, "\n");
+}
+
+/* What was left out, repaired or capped; alarms that cannot be judged yet. */
+static void say_notes(const REPORT *r, struct knee_text *text)
+{
+    const WATCH *w = r->watch;
+    const STEP *step = sampled_of(r);
+    for (size_t i = 0; i < r->alarm_count; i++) {
+        enum knee_unit unit;
+        if (!r->states[i].goes && !r->states[i].known)
+            knee_text_printf(text, "Unknown yet: %s.\n", knee_alarm_metric(&r->alarms[i], &unit));
+    }
+    if (step)
+        knee_text_printf(text, "R = %s: %s of %s is exposed communication.\n",
+                         SAY(NUMBER, knee_step_ratio(step)), SAY_TIME(knee_step_exposed_s(step)),
+                         SAY_TIME(step->wall_s));
+    if (!isnan(w->stall_dollars))
+        knee_text_printf(text, "Exposed communication cost %s of it.\n",
+                         SAY_DOLLARS(w->stall_dollars));
+    if (w->joules_by_table)
+        knee_text_puts(text, "Energy is from the power of such GPUs: NVML gave none.\n");
+    if (r->trace_bytes)
+        knee_text_printf(text, "Traces of step %lld (%s) were not read; use knee trace.\n",
+                         (long long)r->trace_step, SAY_BYTES((double)r->trace_bytes));
+    const struct {
+        double count;
+        const char *noun, *does;
+    } losses[] = {{(double)r->earlier, "folder", "belong to earlier starts"},
+                  {(double)r->unusable, "folder", "have no usable line"},
+                  {(double)w->damaged, "line", "are damaged or cut"},
+                  {(double)w->left_out, "collective", "were not recorded"},
+                  {(double)w->partial, "collective", "were not found on all their ranks"}};
+    for (size_t i = 0; i < KNEE_COUNT_OF(losses); i++)
+        if (losses[i].count > 0)
+            knee_text_printf(text, "Skipped: %s that %s.\n",
+                             knee_say_count(losses[i].count, losses[i].noun).s, losses[i].does);
+}
+
+static void say(const void *result, struct knee_said *said)
+{
+    const REPORT *r = result;
+    say_title(r, &said->title);
+    say_voids(r, &said->voids);
+    say_headline(r, said);
+    say_rates(r, &said->after);
+    if (r->watch->state != KNEE_WATCH_RUNNING && !said->next.length)
+        knee_text_puts(&said->next, "knee hang with the job's logs and Flight Recorder dumps");
+    say_notes(r, &said->notes);
+}
+
+const struct knee_answer_type knee_watch_answer = {
+    .schema = "knee.watch/1", KNEE_FIELDS(fields), KNEE_VIEWS(views), .say = say};

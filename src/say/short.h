@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Short names for tables of fields: kinds, tiers, and getters of one expression. */
+#ifndef KNEE_SAY_SHORT_H
+#define KNEE_SAY_SHORT_H
+
+#include "say/answers.h"
+#include "say/numbers.h"
+
+#define TEXT    KNEE_AS_TEXT
+#define COUNT   KNEE_AS_COUNT
+#define LARGE   KNEE_AS_LARGE
+#define NUMBER  KNEE_AS_NUMBER
+#define TIME    KNEE_AS_SECONDS
+#define MS      KNEE_AS_MS
+#define BYTES   KNEE_AS_BYTES
+#define MESSAGE KNEE_AS_MESSAGE
+#define RATE    KNEE_AS_RATE
+#define FLOPS   KNEE_AS_FLOPS
+#define SHARE   KNEE_AS_SHARE
+#define CHANGE  KNEE_AS_CHANGE
+#define TIMES   KNEE_AS_TIMES
+#define DOLLARS KNEE_AS_DOLLARS
+#define JOULES  KNEE_AS_JOULES
+#define WATTS   KNEE_AS_WATTS
+#define YES_NO  KNEE_AS_YES_NO
+#define SCREEN  KNEE_TIER_SCREEN
+#define FULL    KNEE_TIER_FULL
+#define DATA    KNEE_TIER_DATA
+
+/* A getter: `it` is the row, `out` takes the value. */
+#define GETTER(name, type, call)                                                                   \
+    static void name(const struct knee_at *at, struct knee_value *out)                             \
+    {                                                                                              \
+        const type *it = at->row;                                                                  \
+        (void)it;                                                                                  \
+        call;                                                                                      \
+    }
+/* The same for one kind of value. A getter that looks elsewhere takes `void`. */
+#define A_NUMBER(name, type, value) GETTER(name, type, knee_value_number(out, value))
+#define A_TEXT(name, type, value)   GETTER(name, type, knee_value_text(out, value))
+#define A_BOOL(name, type, value)   GETTER(name, type, knee_value_bool(out, value))
+/* Is a field there? */
+#define WHEN(name, type, is)                                                                       \
+    static bool name(const struct knee_at *at)                                                     \
+    {                                                                                              \
+        const type *it = at->row;                                                                  \
+        return is;                                                                                 \
+    }
+/* The rows of a list in the row. */
+#define LIST_OF(name, type, list, count)                                                           \
+    static const void *name(const struct knee_at *at, size_t index)                                \
+    {                                                                                              \
+        const type *it = at->row;                                                                  \
+        return index < it->count ? &it->list[index] : NULL;                                        \
+    }
+/* A list or an object whose table of fields is elsewhere, with its count. */
+#define FIELDS_OF(table, number) .fields = table, .field_count = number
+/* "1 GPU", "64 GPUs" */
+#define GPUS(count) knee_say_count(count, "GPU").s
+
+#endif
