@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * knee.h - where does the next worker stop paying, why, and what should be changed.
+ * knee.h - how many GPUs are worth paying for, what limits a job, and what to change.
  *
  * A question is a command and lines of key = value, the answer is JSON:
  *
@@ -101,8 +101,9 @@ enum knee_format { KNEE_TEXT, KNEE_JSON, KNEE_CSV, KNEE_MARKDOWN };
 
 /*
  * What lives between questions: the bytes that questions name, the traces they are about, and what
- * they made beside their answers. Everything comes from `alloc` (NULL: the C library's). One ask is
- * for one thread at a time; several asks may be at work in several threads. NULL: no memory.
+ * they made in addition to their answers. Everything comes from `alloc` (NULL: the C library's).
+ * One ask is for one thread at a time; several asks may be at work in several threads. NULL: no
+ * memory.
  */
 struct knee_ask;
 struct knee_ask *knee_ask_begin(const struct knee_alloc *alloc);
@@ -111,20 +112,21 @@ void knee_ask_end(struct knee_ask *ask); /* NULL: nothing */
 /*
  * Asks. `command` is one of those of the program:
  *
- *     predict     a data-parallel job by closed forms: knee, levers, walls, cost
- *     tax         what each parallel axis pays, and which one binds
+ *     predict     a data-parallel job by closed forms: knee, changes, walls, cost
+ *     tax         the overhead of each parallel axis, and which one is largest
  *     plan        the best way to spread a model over GPUs: one plan where the keys fix it all,
  *                 the search where they do not
- *     collective  what a collective takes, by which algorithm, beside a measured log
+ *     collective  the time of a collective, the best algorithm, compared with a log
  *     fit         a cluster from logs of nccl-tests and others, and how far to trust it
  *     cluster     a cluster from a preset, one line or a file, as YAML
- *     trace       what recorded steps say: R, the cause, the late rank, the lever
+ *     trace       recorded steps: R, the cause, the late rank, the best change
  *     diff        why one recording's step is longer than another's; of two logs whether it is
  *     replay      what a recorded job would do with something changed
  *     scale       a job's own curve from training logs, tables of runs and traces
  *     validate    how well measured runs are predicted
  *     list        the presets, with where their figures come from
  *     example     a job file to start from
+ *     options     the commands and the keys that each takes, as JSON
  *
  * `lines` (may be NULL) has one input per line, with the names and the spellings of the command
  * line: "global-batch = 4M" for --global-batch 4M. A switch may stand alone: "simulate". What the
@@ -208,11 +210,14 @@ char *knee_push_room(struct knee_ask *ask, size_t *size); /* NULL: no memory, or
 void knee_push_filled(struct knee_ask *ask, size_t size);
 /* KNEE_INPUT when there is nothing in it that can be used. */
 knee_status knee_push_end(struct knee_ask *ask, struct knee_err *err);
+/* True when the trace that just ended has no GPU work but communication between hosts (gloo). Push
+ * it once more under the same name: it is then read as a job without GPUs. */
+bool knee_push_again(struct knee_ask *ask);
 
 /* Forgets the traces that were pushed. */
 void knee_push_clear(struct knee_ask *ask);
 
-/* ---- Pull: what a question made beside its answer ------------------------------------------ */
+/* ---- Pull: further output of a question ---------------------------------------------------- */
 
 /*
  * Where the command line names a file to write, a line names what can be pulled afterwards:

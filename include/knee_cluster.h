@@ -6,11 +6,6 @@
 
 #include "knee_keys.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
-
 /* ---- Cluster: presets and collective costs ------------------------------------------------ */
 
 struct knee_gpu {
@@ -21,7 +16,7 @@ struct knee_gpu {
     double gpus_per_node;         /* GPUs that share it */
     double power_w;               /* board power */
     double price_low, price_high; /* indicative, $ per GPU-hour; NaN where not known */
-    const char *cluster;          /* cluster preset taken when nothing else is said */
+    const char *cluster;          /* cluster preset used when no cluster is given */
     const char *origin;           /* where the figures come from */
 };
 
@@ -48,7 +43,7 @@ const struct knee_cluster_preset *knee_cluster_preset_at(size_t row); /* NULL pa
 
 /* ---- Topology: the levels of links a cluster is made of ----------------------------------- */
 
-/* A transport: what a hop over it costs beside the wire. */
+/* A transport: what a hop over it costs in addition to the wire. */
 struct knee_transport {
     const char *name; /* "ib"; the link presets whose names begin with it use it */
     const char *full_name;
@@ -63,7 +58,7 @@ const struct knee_transport *knee_transport_at(size_t row); /* NULL past the end
 /* A protocol of NCCL as a regime in size: quick and narrow, or slow to start and wide. */
 enum knee_protocol_name { KNEE_LL, KNEE_LL128, KNEE_SIMPLE, KNEE_PROTOCOLS };
 struct knee_protocol {
-    double launch_s;              /* beside the cluster's launch_s */
+    double launch_s;              /* added to the cluster's launch_s */
     double node_hop, net_hop;     /* times the latency of a level: the lowest, the others */
     double node_share, net_share; /* of a level's rate */
     double net_more; /* as net_hop, for hops that a path over two units would not have */
@@ -106,7 +101,7 @@ struct knee_parameter {
 #define KNEE_CURVES_MAX     64
 #define KNEE_PARAMETERS_MAX 16
 
-/* What a fit to logs says beside the cluster's own numbers. Plain data, about 30 KB. */
+/* What a fit to logs adds to the cluster's numbers. Plain data, about 30 KB. */
 struct knee_fitted {
     size_t curve_count;
     struct knee_curve curves[KNEE_CURVES_MAX];
@@ -168,8 +163,4 @@ struct knee_hardware {
 /* Indicative dollars per GPU-hour; NaN: not known. */
 double knee_gpu_price(const struct knee_gpu *gpu);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

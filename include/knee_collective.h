@@ -6,11 +6,6 @@
 
 #include "knee_cluster.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
-
 /* ---- Collectives: what they cost there ---------------------------------------------------- */
 
 /* `bytes` of a collective are those of nccl-tests: the whole buffer (what all ranks contribute to
@@ -89,8 +84,8 @@ struct knee_algorithm {
 const struct knee_algorithm *knee_algorithm_at(size_t row); /* for predict; NULL past the end */
 const struct knee_algorithm *knee_scheme_at(size_t row);    /* for sweeps; NULL past the end */
 
-/* The quickest of NCCL's algorithms and protocols: what a run should take at best. NaN when NCCL
- * has none for it. `algorithm` and `protocol` may be NULL. */
+/* The time of the fastest NCCL algorithm and protocol: a lower bound for a run. NaN when NCCL
+ * has none for this collective. `algorithm` and `protocol` may be NULL. */
 double knee_model_time_s(const struct knee_cluster *cluster, const struct knee_layout *layout,
                          enum knee_op op, double bytes, const struct knee_algorithm **algorithm,
                          enum knee_protocol_name *protocol);
@@ -110,8 +105,8 @@ struct knee_group {
     bool alone;
 };
 
-/* What `bytes` (as nccl-tests counts them) take, for the group that is worst off: the curve that
- * was fitted to such runs, else the quickest that the library has (NCCL's on GPUs), or `algorithm`
+/* What `bytes` (as nccl-tests counts them) take, for the group that is worst off: the curve
+ * fitted to such runs, else the fastest algorithm of the library (NCCL's on GPUs), or `algorithm`
  * where one is given and runs there. 0 for one rank, NaN where nothing does this collective. A send
  * goes to the rank `stride` further, from all ranks of the group at once: where one of them sits in
  * another node, that is what counts. predict, tax, plan, simulate, collective and trace ask this.
@@ -178,7 +173,7 @@ struct knee_collective_row {
     const struct knee_algorithm *algorithm;
     enum knee_protocol_name protocol;
     double time_s, algbw_bytes_per_s, busbw_bytes_per_s; /* as nccl-tests counts them */
-    bool winner;                                         /* the quickest at this size */
+    bool winner;                                         /* the fastest at this size */
 };
 
 /* One size. */
@@ -193,7 +188,7 @@ struct knee_collective_size {
     double measured_s; /* NaN: not measured */
     double slowdown;   /* measured over expected */
     bool slow;         /* more than a curve or the model explains */
-    size_t finding;    /* row of findings[]; SIZE_MAX: nothing is wrong, or nobody knows what */
+    size_t finding;    /* row of findings[]; SIZE_MAX: no problem, or an unknown one */
 };
 
 /* From this size on, another winner. */
@@ -240,8 +235,4 @@ knee_status knee_collective_run(const struct knee_cluster *cluster,
                                 struct knee_err *err);
 void knee_collective_release(struct knee_collective *collective);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,12 +5,7 @@
 #ifndef KNEE_DOCTOR_H
 #define KNEE_DOCTOR_H
 
-#include "knee_out.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
+#include "knee_collective.h"
 
 /* ---- Facts: what is known of one host ------------------------------------------------------- */
 
@@ -18,7 +13,7 @@ KNEE_PUBLIC_BEGIN
  * one, and for outputs of commands. */
 struct knee_fact {
     const char *subject; /* which part: a port, a GPU, a variable; "" is the host itself */
-    const char *key;     /* what: docs/doctor.md lists them */
+    const char *key;     /* what: docs/guide/doctor.md lists them */
     const char *value;   /* as it was written, without blanks at its ends */
     double number;       /* the number that the value begins with; NaN: none */
     size_t order;        /* in which it came */
@@ -46,8 +41,8 @@ void knee_facts_release(struct knee_facts *facts);
 
 /* One file of a host: `path` as seen from its root ("sys/class/net/eth0/mtu"), or the output of a
  * command (nvidia-smi -q, -q -x, nvlink -s, topo -m; ibstat, ibstatus, ibv_devinfo, show_gids;
- * lspci -vvv; dmesg; ulimit -a; lsmod; env; rocm-smi --json; a log with NCCL's lines), told apart
- * by content. False: nothing in it is known. */
+ * lspci -vvv; dmesg; ulimit -a; lsmod; env; rocm-smi --json; a log with NCCL's lines), recognised
+ * by content. False: nothing in it was recognised. */
 bool knee_host_file(struct knee_facts *facts, const char *path, const char *text, size_t length);
 
 /* The files of a host that are worth reading, with * for any name; NULL past the end. */
@@ -74,22 +69,24 @@ enum knee_hurt {
     KNEE_HURTS_ALL,    /* the job does not run, or hangs */
 };
 
-/* A row of the table of rules. */
-struct knee_rule {
+/* A row of data/doctor_rules.csv. */
+struct knee_doctor_rule {
     const char *id;
     enum knee_severity severity;
-    const char *key; /* the fact it looks at; NULL: a function of its own */
+    const char *title; /* the headline; NULL: the first sentence of the evidence */
+    const char *key;   /* the fact it tests; NULL: a function tests it */
     const char
         *test; /* is, not, above, below, has, lacks, over (another key), under (another key), any */
     const char *limit;
     const char *says; /* {where} {value} {other} are filled in */
     const char *cure;
     enum knee_hurt hurts;
-    double share;     /* left of what it hurts; NaN: value over other */
-    const char *also; /* other causes that look the same, by id; NULL: none */
+    double share;       /* left of what it hurts; NaN: value over other */
+    const char *also;   /* other causes that look the same, by id; NULL: none */
+    const char *origin; /* where it is documented */
 };
-const struct knee_rule *knee_rule_at(size_t row);     /* NULL past the end */
-const struct knee_rule *knee_rule_of(const char *id); /* NULL: none */
+const struct knee_doctor_rule *knee_rule_at(size_t row);     /* NULL past the end */
+const struct knee_doctor_rule *knee_rule_of(const char *id); /* NULL: none */
 
 /* What it costs. NaN: not known. */
 struct knee_toll {
@@ -103,7 +100,7 @@ struct knee_toll {
 };
 
 struct knee_ailment { /* a finding */
-    const struct knee_rule *rule;
+    const struct knee_doctor_rule *rule;
     enum knee_severity severity;
     char host[64];  /* the first one */
     char where[96]; /* the parts, "" when it is the host */
@@ -123,7 +120,7 @@ struct knee_setting {
 
 /* Rows that a site adds: CSV with the columns id,severity,key,test,limit,says,cure. */
 struct knee_site_rules {
-    struct knee_rule *rows;
+    struct knee_doctor_rule *rows;
     size_t count;
     char *strings;
 };
@@ -136,6 +133,11 @@ struct knee_doctor_options {
     const struct knee_job *job;         /* may be NULL: the price is that of a collective */
     const struct knee_cluster *cluster; /* may be NULL: as far as the facts tell */
     const char *nccl;                   /* version in use; NULL: as the facts say */
+    /* How the job ended, as the hang rules say it; NULL: nothing is known, or it ended well */
+    const char *job_end, *job_fix, *job_where;
+    bool job_blames;           /* it names a rank or a call */
+    size_t unknown_errors;     /* lines that report an error and that no rule knows */
+    const char *unknown_error; /* the first of them, with its place */
 };
 
 #define KNEE_CHECKUP_GAPS 16
@@ -145,6 +147,7 @@ struct knee_checkup {
     size_t hosts;
     size_t facts, files, strange, unread; /* over all hosts */
     size_t dropped;                       /* facts that there was no room for */
+    char strange_names[200];              /* files that are not known */
     struct knee_cluster cluster;          /* what prices are for; level_count 0: none */
     char cluster_from[96];
     double ranks, bytes;   /* of the collective that is priced */
@@ -171,12 +174,6 @@ void knee_checkup_release(struct knee_checkup *checkup);
 /* How many findings are at least this bad. */
 size_t knee_checkup_count(const struct knee_checkup *checkup, enum knee_severity least);
 
-void knee_write_checkup(const struct knee_checkup *checkup, enum knee_format format,
-                        const struct knee_style *style, struct knee_text *text);
-/* The table of rules itself. */
-void knee_write_rules(enum knee_format format, const struct knee_style *style,
-                      struct knee_text *text);
-
 /* ---- NCCL's variables ------------------------------------------------------------------------ */
 
 struct knee_nccl_variable {
@@ -192,8 +189,4 @@ const struct knee_nccl_variable *knee_nccl_variable_at(size_t row); /* NULL past
  * the value was a number. False: empty, or too large: the default holds. */
 bool knee_nccl_integer(const char *value, long long *out, bool *clean);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

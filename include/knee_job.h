@@ -5,33 +5,15 @@
 #define KNEE_JOB_H
 
 #include "knee_collective.h"
-#include "knee_timeline.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
 
 /* ---- Job: what is trained, on what, how --------------------------------------------------- */
-
-#define KNEE_WORKER_RANGES 32
-#define KNEE_WORKERS_MAX   16777216.0 /* largest worker count */
-#define KNEE_ROWS_MAX      10000      /* most worker counts in one table */
-
-/* Worker counts as written: from..to by a factor (x2) or by a step (+8). */
-struct knee_workers {
-    size_t ranges;
-    struct {
-        double from, to, factor, step;
-    } range[KNEE_WORKER_RANGES];
-};
 
 enum knee_scaling { KNEE_STRONG, KNEE_WEAK }; /* global batch fixed, or local batch fixed */
 
 /* Every field is described by its row in knee_job_keys; NaN or -1 is "not given". */
 struct knee_job {
     struct knee_hardware hw;
-    int model, algorithm; /* algorithm -1: what the library picks */
+    int model, profile, algorithm; /* -1: none; typical software; what the library picks */
     double params, flops_per_param, seq, bytes_per_param;
     double global_batch, global_tokens, local_batch, accumulate, local_steps;
     double flops_per_s, mfu;
@@ -43,10 +25,10 @@ struct knee_job {
     struct knee_workers workers;
     /* Filled by knee_job_complete(). */
     enum knee_scaling scaling;
-    double batch_scale;          /* times the batch above, whether that is known or not; 1 */
-    double comm_scale;           /* measured over modelled communication; 1 when it is modelled */
-    double stall_s[KNEE_LABELS]; /* measured per step, beside what is modelled; 0 */
-    unsigned barred; /* kinds of lever that make no sense for it (enum knee_lever_kind); 0 */
+    double batch_scale; /* times the batch above, whether that is known or not; 1 */
+    double comm_scale;  /* measured over modelled communication; 1 when it is modelled */
+    double slower;      /* compute of the forecast takes so many times longer; 1 */
+    bool forecast;      /* model and GPU are named and no rate: priced as knee plan prices it */
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_job_keys;
@@ -57,11 +39,6 @@ void knee_job_init(struct knee_job *job);
 /* Fills what is not given from presets and defaults, marks where each value came from, and
  * refuses contradictions and gaps (KNEE_USAGE). Completing twice changes nothing. */
 knee_status knee_job_complete(struct knee_job *job, struct knee_err *err);
-
-/* The worker counts of a list, ascending and without repeats, into `out`, which has room for
- * `capacity` of them; KNEE_ROWS_MAX is always enough. Returns how many, 0 for a list that is too
- * long. */
-size_t knee_workers_list(const struct knee_workers *workers, double *out, size_t capacity);
 
 /* ---- Shape: a transformer ----------------------------------------------------------------- */
 
@@ -80,8 +57,9 @@ struct knee_shape {
     double linear_layers; /* layers with state space (Mamba) or linear attention instead */
     double linear_heads, linear_key_heads, linear_dim, state; /* theirs; dim: of a value */
     double bare_layers;    /* of dense_layers: those without a feed-forward part */
-    double attention_gate; /* 1: queries bring a gate of their own size */
+    double attention_gate; /* 1: queries carry a gate as large as themselves */
     double lora_rank;      /* adapters are trained and the rest is frozen; 0: all is trained */
+    double lora_attention; /* 1: adapters on the maps of attention only */
     unsigned char source[KNEE_KEYS_MAX];
 };
 extern const struct knee_keys knee_shape_keys;
@@ -114,7 +92,7 @@ knee_status knee_shape_complete(struct knee_shape *shape, struct knee_err *err);
 struct knee_params {
     double attention, dense_ffn, router, expert, shared; /* `expert`: one of them */
     double norms;                                        /* of a layer */
-    double adapter[2]; /* LoRA, of a layer without experts and with; beside `total` */
+    double adapter[2]; /* LoRA, of a layer without experts and with; not in `total` */
     double trained;    /* all, or the adapters */
     double embedding, head, positions; /* head: 0 when tied */
     double total, active;              /* active: what one token visits */
@@ -126,26 +104,29 @@ void knee_shape_params(const struct knee_shape *shape, struct knee_params *out);
 enum knee_dtype { KNEE_16BIT, KNEE_8BIT, KNEE_4BIT, KNEE_DTYPES };
 
 /* The constants of the operation model. Each is described (unit, meaning) by its row in
- * knee_rates_keys; docs/model.md says how they were got. */
+ * knee_rates_keys; docs/reference/model.md says how they were got. */
 struct knee_rates {
     /* hardware */
     double gemm_16bit, gemm_8bit, gemm_4bit; /* share of the peak that large products reach */
     double gemm_depth_16bit, gemm_depth_8bit, gemm_depth_4bit; /* inner length at half of it */
     double gemm_waves_16bit, gemm_waves_8bit, gemm_waves_4bit; /* waves of tiles at half of it */
     double gemm_start_s, gemm_memory, gemm_alone, processors;  /* alone: as gemm_16bit */
-    double memory;                                             /* share of the memory rate */
+    double clock;  /* sustained, against what the others of its architecture have */
+    double memory; /* share of the memory rate */
     double flash_forward, flash_backward, flash_length, flash_small_head;
+    double flash_8bit, flash_portable, portable_attention;
     double host_bytes_per_s;
     /* software */
-    double gemm, weight_gradient, flash, fused_attention, fused_sinks;
+    double gemm, weight_gradient, flash, fused_attention;
     double scores_forward_bytes, scores_backward_bytes;
     double elementwise, loss, cast, fp8_block, fp8_row, recompute_op;
     double launch_s, tp_launch_s, gap_s, micro_batch_s, step_s, optimizer, jitter;
     double tp_wait_s, tp_wait_rank_s, tp_hop_s, stall_s, stall_gpus;
     double tp_exposed, cp_exposed, pp_exposed, dp_exposed, bucket_bytes, balanced_stages;
+    double bucket_per_rank;
     double shard_rate, shard_exposed, shard_latency_s, slowdown, shard_group;
-    double expert_gemm, expert_exposed, expert_copies, expert_dedup, dropless, expert_launch_s,
-        moe_launch_s;
+    double expert_gemm, expert_sync_s, expert_slowdown, expert_copies, expert_bias, expert_dedup,
+        expert_launch_s, moe_launch_s;
     /* memory */
     double gradient_bytes, state_bytes, activation_memory, base_memory_bytes, gradients_stay;
     double fragmentation, logits_bytes, memory_spread;
@@ -158,6 +139,7 @@ extern const struct knee_choices knee_profile_names;
 struct knee_profile {
     const char *name, *base, *family;
     double version; /* year and month: 26.04; NaN: none */
+    double sources; /* of runs that it, or its family, was fitted to */
     const char *summary, *origin;
 };
 const struct knee_profile *knee_profile_at(size_t row); /* NULL past the end */
@@ -172,6 +154,10 @@ struct knee_platform {
 extern const struct knee_keys knee_platform_keys;
 void knee_platform_init(struct knee_platform *platform);
 
+/* What a prediction rests on: measured runs like it; something assumed; typical software, because
+ * none is named. */
+enum knee_basis { KNEE_BASIS_KNOWN, KNEE_BASIS_ASSUMED, KNEE_BASIS_UNNAMED };
+
 /* A platform boiled down to numbers. */
 struct knee_machine {
     double peak_flops[KNEE_DTYPES]; /* NaN where it has none */
@@ -181,8 +167,8 @@ struct knee_machine {
     double clock;                /* what a power cap leaves of the compute rate */
     double price_per_hour, power_w;
     struct knee_rates rates;
-    bool assumed;            /* the software is not told, or no run on such a GPU was ever seen */
-    const char *why_assumed; /* in words, with the cure; static; NULL: nothing is */
+    enum knee_basis basis;
+    const char *why_assumed; /* in words, with the fix; static; NULL: nothing is assumed */
 };
 
 /* Completes *platform and resolves it. `changes` (may be NULL) are constants that replace those
@@ -210,9 +196,18 @@ enum knee_precision {
     KNEE_FP4,
     KNEE_PRECISIONS
 };
+/* Parts of a layer that Megatron-Core recomputes by name (--recompute-modules), as bits. */
+enum knee_module {
+    KNEE_MODULE_NORM = 1,       /* layernorm: outputs of norms */
+    KNEE_MODULE_ACTIVATION = 2, /* moe_act, mlp activation: output of the activation function */
+    KNEE_MODULE_LATENT = 4,     /* mla_up_proj: queries, keys and values from their latents */
+    KNEE_MODULE_ATTENTION = 8,  /* core_attn: scores where these are not fused */
+    KNEE_MODULE_MLP = 16,       /* mlp: the whole feed-forward half of layers without experts */
+    KNEE_MODULE_EXPERTS = 32,   /* moe: the whole expert half, its exchange included */
+};
 enum knee_offload { KNEE_ON_GPU, KNEE_OFFLOAD_OPTIMIZER, KNEE_OFFLOADS };
 extern const struct knee_choices knee_shard_names, knee_recompute_names, knee_schedule_names,
-    knee_precision_names, knee_offload_names;
+    knee_precision_names, knee_offload_names, knee_modules_names;
 
 /* Every field is described by its row in knee_plan_keys. In a question NaN or -1 means "any"; in
  * an answer all are set. */
@@ -222,10 +217,13 @@ struct knee_plan {
     double tp, pp, vp, cp, ep, etp, dp;     /* dp = gpus / (tp pp cp) */
     double shard_size, prefetch;            /* GPUs that share one copy; layers gathered ahead */
     int shard, recompute, schedule, precision, offload;
-    double seq_par, cp_gather;                 /* 1 or 0 */
-    double overlap_tp, overlap_dp, overlap_pp; /* 1 or 0 */
-    double imbalance, drop_tokens;             /* busiest expert rank over the mean; 1 or 0 */
-    double dedup;                              /* 1: a token goes to a rank, and a node, once */
+    double seq_par, cp_gather;                             /* 1 or 0 */
+    double overlap_tp, overlap_dp, overlap_pp, overlap_ep; /* 1 or 0 */
+    double imbalance, drop_tokens; /* busiest expert rank over the mean; 1 or 0 */
+    double dedup;                  /* 1: a token goes to a rank, and a node, once */
+    double dispatch_bytes; /* per value of a token on its way to an expert; back it takes 2 */
+    double fp8_attention;  /* 1: scores and values in 8 bits */
+    int modules;           /* with KNEE_SELECTIVE: row of knee_modules_names; -1: the usual ones */
     double compress, local_steps, loader_rate_per_s, jitter;
     double gradient_bytes;          /* on the wire; NaN: as the profile says */
     double recompute_share, graphs; /* of layers recomputed; of launches that CUDA graphs replace */
@@ -247,7 +245,7 @@ const struct knee_framework *knee_framework_named(const char *name);        /* N
 const char *knee_framework_word(const struct knee_framework *framework);    /* its name */
 const char *knee_framework_profile(const struct knee_framework *framework); /* its software */
 
-/* ---- How sure -------------------------------------------------------------------------------- */
+/* ---- Intervals ------------------------------------------------------------------------------- */
 
 /* Where 90 of 100 measured values lie about one that is predicted; NaN: nothing is known. */
 struct knee_sure {
@@ -268,11 +266,13 @@ struct knee_memory {
  * nearly the GiB that the GPU's GB stand for. */
 double knee_memory_fit(const struct knee_memory *memory);
 
+#define KNEE_MEMORY_RISK 0.05 /* that a plan may run out of memory where nothing else is asked */
+
+/* The most bytes that a plan may take on a GPU of `capacity` so that it runs out of memory with a
+ * probability of at most `risk`. */
+double knee_memory_limit(double capacity, double spread, double risk);
+
 /* Bytes between which the total lies, by the same spread. */
 struct knee_sure knee_memory_sure(const struct knee_memory *memory);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -6,10 +6,28 @@
 
 #include "knee.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
+/* The text of a file, and the name by which errors call it. */
+struct knee_named_text {
+    const char *text;
+    size_t length;
+    const char *name;
+};
+
+#define KNEE_WORKERS_MAX   16777216.0 /* largest worker count */
+#define KNEE_ROWS_MAX      10000      /* most worker counts in one table */
+#define KNEE_WORKER_RANGES 32
+/* Worker counts as written: from..to by a factor (x2) or by a step (+8). */
+struct knee_workers {
+    size_t ranges;
+    struct {
+        double from, to, factor, step;
+    } range[KNEE_WORKER_RANGES];
+};
+
+/* The worker counts of a list, ascending and without repeats, into `out`, which has room for
+ * `capacity` of them; KNEE_ROWS_MAX is always enough. Returns how many, 0 for a list that is too
+ * long. */
+size_t knee_workers_list(const struct knee_workers *workers, double *out, size_t capacity);
 
 /* ---- Keys: one row per input; flags, YAML keys, help and completion come from it ---------- */
 
@@ -27,6 +45,10 @@ enum knee_unit {
     KNEE_UNIT_JOULES,      /* 5kJ */
     KNEE_UNITS
 };
+
+/* How much of an answer is shown: -q, the default, -v. KNEE_TIER_DATA marks a field that only JSON
+ * and CSV have. */
+enum knee_tier { KNEE_TIER_SCREEN, KNEE_TIER_BRIEF, KNEE_TIER_FULL, KNEE_TIER_DATA };
 
 enum knee_key_kind {
     KNEE_KEY_NUMBER,  /* double */
@@ -78,13 +100,9 @@ struct knee_keys {
     size_t source_offset; /* of `unsigned char source[KNEE_KEYS_MAX]` in the object */
 };
 
-/* Sets one input from text. `source` is remembered beside the value. An unknown name or a bad
+/* Sets one input from text. `source` is kept with the value. An unknown name or a bad
  * value gives KNEE_USAGE with the nearest valid spelling; a word is kept by reference. */
 knee_status knee_keys_set(const struct knee_keys *keys, void *object, const char *name,
                           const char *text, enum knee_source source, struct knee_err *err);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

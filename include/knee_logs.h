@@ -6,16 +6,11 @@
 
 #include "knee_collective.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
-
 /* ---- Logs: measured collectives ----------------------------------------------------------- */
 
 struct knee_sample {
     double bytes;
-    double time_s; /* the faster of the two below, or the quickest run: disturbances only add */
+    double time_s; /* the faster of the two below, or the fastest run: disturbances only add time */
     double out_of_place_s, in_place_s; /* NaN: the log has no such column */
     size_t line;
 };
@@ -124,24 +119,31 @@ bool knee_log_plain(const struct knee_log *log);
  * was recognised. */
 bool knee_log_cluster(const struct knee_log *log, const char *about, struct knee_cluster *out);
 
+/* Logs that belong to the caller, and where memory for what is made of them comes from. */
+struct knee_log_view {
+    const struct knee_log *logs;
+    size_t count;
+    const struct knee_alloc *alloc;
+};
+
 /* Fits one cluster to logs that are all of one cluster, starting from `prior`: latencies, rates
  * and protocols, with their uncertainty and a curve for each log in *record, which out->fitted
  * then points to. On failure only *record may have changed. */
-knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_cluster *prior,
-                     const struct knee_alloc *alloc, struct knee_cluster *out,
-                     struct knee_fitted *record, struct knee_err *err);
+knee_status knee_fit(const struct knee_log_view *logs, const struct knee_cluster *prior,
+                     struct knee_cluster *out, struct knee_fitted *record, struct knee_err *err);
 
-/* Plain hosts have no preset to hold a log against: puts the link that its own rows show in the
- * place of the guess, without a curve, so that the quickest algorithm on that link is expected.
- * Other clusters stay. */
+/* No preset describes plain hosts. Replaces the guessed link by the one fitted to the log's own
+ * rows, without a curve; the expected time is that of the fastest algorithm on that link. Other
+ * clusters are not changed. */
 knee_status knee_log_wire(const struct knee_log *log, const struct knee_alloc *alloc,
                           struct knee_cluster *cluster, struct knee_err *err);
 
 /* Errors |predicted / measured - 1| of some rows. */
 struct knee_errors {
     size_t rows;
-    double median, p90;                   /* NaN without rows */
-    double promised_median, promised_p90; /* docs/fit.md says which logs keep it; NaN: nothing is */
+    double median, p90; /* NaN without rows */
+    double promised_median,
+        promised_p90; /* docs/reference/fit.md says which logs keep it; NaN: nothing is */
 };
 
 /* How well one log is predicted ... */
@@ -195,20 +197,24 @@ struct knee_log_about {
 /* `about` may be NULL, or has a row for each log. Logs must outlive the check. Two logs are of one
  * cluster when their origins do not differ, they were recognised as the same, and both or neither
  * have more than one node; with `prior`, what they all start from, all of them are. */
-knee_status knee_check_logs(const struct knee_log *logs, const struct knee_log_about *about,
-                            size_t count, const struct knee_cluster *prior,
-                            const struct knee_alloc *alloc, struct knee_check *out,
+knee_status knee_check_logs(const struct knee_log_view *logs, const struct knee_log_about *about,
+                            const struct knee_cluster *prior, struct knee_check *out,
                             struct knee_err *err);
 void knee_check_release(struct knee_check *check);
 
-/* ---- Against: a measured collective beside what it should take ----------------------------- */
+/* Hops and bytes of the algorithm that a log names, for one byte; false: the library chose. */
+bool knee_log_counts(const struct knee_log *log, const struct knee_layout *layout,
+                     struct knee_counts *out);
 
-/* Puts the log's times beside the expected ones of the same size, marks the sizes that are slower
+/* The time of a run of a log's kind: by the algorithm that the log names, otherwise by the fastest
+ * one or, with `curves`, by the curve that was fitted to such runs. */
+double knee_log_time_s(const struct knee_log *log, const struct knee_cluster *cluster,
+                       const struct knee_layout *layout, double bytes, bool curves);
+
+/* ---- Against: measured and expected times of a collective ---------------------------------- */
+
+/* Compares the log's times with the expected ones of the same size, marks the sizes that are slower
  * than they should be, and names the likely reason where the log shows one. */
 void knee_collective_against(struct knee_collective *collective, const struct knee_log *log);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

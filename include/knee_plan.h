@@ -6,11 +6,6 @@
 
 #include "knee_job.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
-
 /* ---- Tax: what each parallel axis pays ---------------------------------------------------- */
 
 enum knee_axis {
@@ -22,10 +17,10 @@ enum knee_axis {
     KNEE_AXES
 };
 
-/* Every field is described by its row in knee_tax_keys. A question of its own, not a knee_job: it
- * is bare numbers of the textbook (one width, two matrices, fsdp as an axis) that a knee_job has no
- * place for and a knee_shape with a knee_plan would refuse. What they share, hardware and batch, is
- * one set of rows each; with a GPU or a cluster knee_tax_plan() makes shape, machine and plan of
+/* Every field is described by its row in knee_tax_keys. Not a knee_job: it
+ * holds bare numbers of the textbook (one width, two matrices, fsdp as an axis) that a knee_job has
+ * no place for and a knee_shape with a knee_plan would refuse. What they share, hardware and batch,
+ * is one set of rows each; with a GPU or a cluster knee_tax_plan() makes shape, machine and plan of
  * it, and those are priced. */
 struct knee_tax_job {
     struct knee_hardware hw;
@@ -158,16 +153,21 @@ struct knee_plan_axis {
 size_t knee_plan_axes(const struct knee_plan *plan, const struct knee_machine *machine,
                       struct knee_plan_axis out[KNEE_AXES_MAX]);
 
+struct knee_step;
+struct knee_trace;
+struct knee_account;
+
 /* The cost as a labelled step: compute, transfer, wait, starved, host, idle. */
 void knee_plan_step(const struct knee_plan_cost *cost, struct knee_step *out);
 
 /* A simulated step, event by event: the first rank of every pipeline stage, each with its lanes, as
- * a timeline that knee_account() labels like a recorded one. `closed_s` (may be NULL) gets what the
- * closed path says about the same things, stragglers and loader left out. The plan must be
- * completed. Free the trace with knee_trace_release(). */
+ * a timeline that knee_account() labels like a recorded one. The plan must be completed. Free
+ * the trace with knee_trace_release(). */
 knee_status knee_simulate(const struct knee_shape *shape, const struct knee_machine *machine,
                           const struct knee_plan *plan, const struct knee_alloc *alloc,
-                          struct knee_trace *out, double *closed_s, struct knee_err *err);
+                          struct knee_trace *out, struct knee_err *err);
+/* The part of a plan's price that a simulation covers: all but stragglers and loader. */
+double knee_plan_simulated_s(const struct knee_plan_cost *cost);
 
 /* One operation of one layer, as the model sees it. */
 enum knee_operation_kind {
@@ -222,7 +222,14 @@ struct knee_search {
     size_t top;                             /* how many plans to keep, 1 ... KNEE_PLANS_MAX */
     bool brute;                             /* price every plan, without bounds: for tests */
     const struct knee_framework *framework; /* whose plans are looked at; NULL: all */
+    double memory_risk; /* most a plan may risk to run out of memory; 0: all that the GPU has */
+    double oddity; /* share of the step that each unusual feature must gain; 0: the fastest wins */
 };
+
+/* How many features of a plan are unusual: the optimizer on the host, a zero-bubble schedule, a
+ * split sequence below 32k tokens, more than 8 pieces a stage, zero2 or zero3 over nodes. */
+int knee_plan_oddities(const struct knee_plan *plan, const struct knee_shape *shape,
+                       const struct knee_machine *machine);
 
 /* Of plans that differ in less than tp, cp, pp, ep and sharding only the best is kept. */
 struct knee_search_result {
@@ -266,11 +273,15 @@ struct knee_plan_row {
     bool fits;                       /* some plan does */
     struct knee_search_result found; /* best plans, or the nearest when none fits */
     double efficiency;               /* E(K): tokens per second and GPU against the baseline's */
+    double kept;                     /* goodput against the baseline's; 1: a run is not asked */
     struct knee_sure efficiency_sure;
     double time_s, cost; /* for all tokens, or NaN */
     struct knee_sure time_sure, cost_sure;
     double cost_per_billion; /* dollars per 1e9 tokens; NaN without a price */
 };
+
+struct knee_run_inputs;
+struct knee_plan_run;
 
 struct knee_plan_question {
     double tokens;             /* to train; NaN: not asked */
@@ -278,13 +289,25 @@ struct knee_plan_question {
     double tolerance;          /* E(K) still worth it */
 };
 
+/* A published run to put beside a plan. */
+#define KNEE_ALIKE_MAX 3
+struct knee_alike {
+    const char *model, *gpu, *precision, *source;
+    double gpus, token_s; /* GPU seconds per token */
+    double difference;    /* forecast over measured - 1, per FLOP of the model */
+};
+
 struct knee_plan_answer {
     struct knee_plan_question question;
+    double memory_risk, oddity; /* as in struct knee_search */
     struct knee_shape shape;
     struct knee_platform platform;
     struct knee_machine machine;
     struct knee_plan fixed;
+    const struct knee_run_inputs *run; /* failures and energy; NULL: a run is not asked. Borrowed */
+    struct knee_plan_run *runs; /* beside rows, of those that fit; NULL as run is. Borrowed */
     const struct knee_framework *framework; /* NULL: any */
+    bool counts_assumed;    /* no GPU counts are given: those of the rows are knee's own */
     struct knee_found free; /* the best plan of any framework at the chosen count, same software */
     bool free_known;        /* it was looked for and there is one */
     struct knee_plan_row *rows; /* ascending in gpus; borrowed */
@@ -295,7 +318,7 @@ struct knee_plan_answer {
     double apart;         /* plans whose steps are closer than this share are ties */
     size_t ties;          /* how many of the chosen row's plans are, the first counted */
     size_t chosen;        /* the row that answers; SIZE_MAX: none does */
-    double knee_gpus;     /* last count with E(K) >= tolerance; NaN: no plan fits */
+    double knee_gpus;     /* last count with E(K) x kept >= tolerance; NaN: no plan fits */
     struct knee_sure knee_sure; /* the same of E(K)'s low and high end */
     /* The same job as knee predict sees it, data parallel alone, at the MFU of the chosen plan. */
     double replicas_knee;         /* its knee; NaN: none, or nothing chosen */
@@ -307,7 +330,23 @@ struct knee_plan_answer {
     size_t remedy_count;
     const struct knee_account *simulated; /* the best plan's step; NULL: not asked. Borrowed */
     double simulated_s, closed_s;         /* its length, and what the closed path says */
+    /* Of the plan that the answer shows; see knee_plan_details(). */
+    struct knee_traffic traffic[KNEE_TRAFFIC_MAX];
+    size_t traffic_count;
+    struct knee_plan_axis axes[KNEE_AXES_MAX];
+    size_t axis_count;
+    struct knee_alike alike[KNEE_ALIKE_MAX]; /* published runs, nearest first */
+    size_t alike_count;
+    struct knee_layer_operation *ops; /* NULL: not asked; borrowed */
+    size_t op_count;
 };
+
+/* An operation and the layer that it is of: "dense", "experts", "embedding", "head". */
+struct knee_layer_operation {
+    struct knee_operation op;
+    const char *layer;
+};
+#define KNEE_LAYER_OPERATIONS_MAX (4 * KNEE_OPERATIONS_MAX)
 
 /* The counts at which a baseline is looked for, in turn, until a plan fits: 1, 2, 4, ... and the
  * node's size. 0 past the end. */
@@ -327,6 +366,13 @@ double knee_plan_billion_cost(const struct knee_plan_answer *answer, double gpus
  * must be set; rows hold finished searches. */
 void knee_plan_judge(struct knee_plan_answer *answer);
 
+/* The row that the answer shows: the one chosen, else the last that fits; NULL: none does. */
+const struct knee_plan_row *knee_plan_shown(const struct knee_plan_answer *answer);
+/* Collectives and placement of its best plan; and its operations, into room for
+ * KNEE_LAYER_OPERATIONS_MAX of them. Both after knee_plan_judge(). */
+void knee_plan_details(struct knee_plan_answer *answer);
+void knee_plan_operations(struct knee_plan_answer *answer, struct knee_layer_operation *room);
+
 /* What a plan has over another: the part of the step that it saves most in, and how much. */
 struct knee_advantage {
     enum knee_part part;
@@ -336,11 +382,7 @@ struct knee_advantage {
 struct knee_advantage knee_plan_advantage(const struct knee_plan_cost *better,
                                           const struct knee_plan_cost *worse);
 
-/* The part that costs most beside the work itself; KNEE_PART_GEMM when nothing is above 2 %. */
+/* The largest overhead; KNEE_PART_GEMM when nothing is above 2 %. */
 enum knee_part knee_plan_binding(const struct knee_plan_cost *cost);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -5,11 +5,7 @@
 #define KNEE_PREDICT_H
 
 #include "knee_job.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
+#include "knee_timeline.h"
 
 /* ---- Predict: closed forms ---------------------------------------------------------------- */
 
@@ -34,7 +30,22 @@ struct knee_row {
 };
 const char *knee_binding_name(enum knee_binding binding);
 
-/* A completed job boiled down to what the closed forms need. Plain data, about 1 KB. */
+/* The calibrated forecast: what knee plan says of the data-parallel plan with a whole copy on every
+ * GPU and micro-batches of one example, worked out once. For whole micro-batches the step, its
+ * parts and the memory are those of knee_plan_price(). */
+struct knee_forecast {
+    bool known; /* the rest is set */
+    struct knee_machine machine;
+    struct knee_plan plan;   /* of one GPU */
+    double example_s, end_s; /* compute: of one example; after the last one, once per step */
+    double common, experts;  /* parameters whose gradients are exchanged */
+    double bytes;            /* of gradients, uncompressed */
+    double mfu;              /* causal, of one GPU */
+    struct knee_memory memory;
+    struct knee_sure step; /* factors on a step */
+};
+
+/* A completed job boiled down to what the closed forms need. Plain data, about 4 KB. */
 struct knee_terms {
     enum knee_scaling scaling;
     struct knee_cluster cluster;
@@ -53,6 +64,7 @@ struct knee_terms {
     double most_workers; /* each has one example left; infinite where the batch grows or is not
                             known */
     double one_worker_step_s;
+    struct knee_forecast forecast;
 };
 
 /* `job` must be completed. */
@@ -88,8 +100,4 @@ struct knee_solution {
 knee_status knee_solve(const struct knee_job *job, const char *variable, const char *wanted,
                        struct knee_solution *out, struct knee_err *err);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,11 +7,6 @@
 #include "knee_job.h"
 #include "knee_plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
-
 /* ---- Importers: shapes and plans from files that exist already ----------------------------- */
 
 struct knee_plan;
@@ -29,9 +24,8 @@ knee_status knee_deepspeed_read(const char *json, size_t length, const char *nam
 /* Megatron arguments: a launch script, or a log with its block of arguments; both the shape and
  * the plan. `step_s` (may be NULL) gets the median time per iteration when it is a log, else NaN.
  */
-knee_status knee_megatron_read(const char *text, size_t length, const char *name,
-                               struct knee_shape *shape, struct knee_plan *plan, double *step_s,
-                               struct knee_err *err);
+knee_status knee_megatron_read(struct knee_named_text from, struct knee_shape *shape,
+                               struct knee_plan *plan, double *step_s, struct knee_err *err);
 
 /* The same from NeMo: Megatron-Bridge's configuration as YAML, or overrides
  * (model.hidden_size=4096) on a command line. */
@@ -52,15 +46,20 @@ knee_status knee_cluster_read(const char *text, size_t length, const char *name,
                               struct knee_cluster *out, struct knee_fitted *record,
                               struct knee_err *err);
 
-/* Sets the keys of `object` from YAML (or JSON) text, `name` being shown in errors. Keys that
+/* Sets the keys of `object` from YAML (or JSON) text. Keys that
  * were already set from a flag are kept. Words are not allowed in files. Nothing is changed on
  * failure. The object must be `object_size` bytes. */
-knee_status knee_yaml_read(const char *yaml, size_t length, const char *name,
-                           const struct knee_keys *keys, void *object, size_t object_size,
-                           struct knee_err *err);
+knee_status knee_yaml_read(struct knee_named_text from, const struct knee_keys *keys, void *object,
+                           size_t object_size, struct knee_err *err);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
+/* ---- Files that knee writes ---------------------------------------------------------------- */
+
+struct knee_text;
+/* YAML that knee_cluster_read() reads back. */
+void knee_write_cluster(const struct knee_cluster *cluster, struct knee_text *text);
+/* Every constant that is not NaN, as YAML for --rates; and the same with what it was fitted for. */
+void knee_write_constants(const struct knee_rates *rates, struct knee_text *text);
+void knee_write_rates(const struct knee_rates *rates, const struct knee_platform *platform,
+                      struct knee_text *text);
+
 #endif

@@ -8,11 +8,6 @@
 #include "knee_keys.h"
 #include "knee_timeline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
-
 /* What to change, alone or together. Numbers are NaN and words NULL when not asked for. */
 struct knee_changes {
     const char *wire;      /* "bf16", "powersgd:4" ...: what gradients (and shards) travel as */
@@ -22,6 +17,7 @@ struct knee_changes {
     const char *without;   /* ranks that are left out: "3,7" */
     const char *scale;     /* "PATTERN=F": kernels whose names have PATTERN take F times as long */
     double bucket_bytes, accumulate, batch, prefetch, hsdp, sync_every, workers;
+    double step_s; /* measured without the profiler: the host's pace is set to it first */
     bool even, loader_ahead, no_host_gaps, pinned, overlap, keep_params, strong;
     const struct knee_cluster *on;
     unsigned char source[KNEE_KEYS_MAX];
@@ -37,11 +33,18 @@ struct knee_replay_row {
     double ratio;          /* R; NaN without compute */
     enum knee_label binds; /* the largest part of the step */
     bool training_changes; /* not only the time of a step, but what is learned in it */
-    bool bound;            /* shows what something costs: nobody can do it as it is */
+    bool bound;            /* an upper bound that shows a cost; it cannot be done in practice */
     char refused[200];     /* why the recording cannot answer it; "" when it can */
 };
 
 enum { KNEE_REPLAY_ROWS = 24 };
+
+/* A step whose GPU waits for the host for more than this share of it is longer in a recording than
+ * without the profiler. */
+#define KNEE_HOST_BOUND 0.2
+/* Times that a profiler slows the host: five jobs run with and without had 1.7 to 2.5. */
+#define KNEE_SLOWED_HOST  1.87
+#define KNEE_SLOWEST_HOST 2.5
 
 struct knee_replay {
     double measured_step_s, replayed_step_s;
@@ -52,8 +55,11 @@ struct knee_replay {
     size_t real, ruled,
         guessed;               /* edges between streams, and to the host, by where they are from */
     size_t collectives, unmet; /* calls that met; and that did not: they keep their time */
-    double turn_s;             /* ranks share a GPU and take turns of this length; 0: no */
-    bool standard;             /* nothing was asked for: rows are the standard table */
+    double
+        host_share;   /* of the replayed step, in which the GPU waits for the host or for nothing */
+    double host_pace; /* the host's time against the recorded one, by the measured step; 1 */
+    double turn_s;    /* ranks share a GPU and take turns of this length; 0: no */
+    bool standard;    /* nothing was asked for: rows are the standard table */
     struct knee_replay_row
         rows[KNEE_REPLAY_ROWS]; /* as asked; the standard table best safe first */
     size_t row_count;
@@ -66,7 +72,7 @@ knee_status knee_replay(const struct knee_account *account, const struct knee_ch
                         const struct knee_alloc *alloc, struct knee_replay *out,
                         struct knee_err *err);
 
-/* The timeline after the changes, as traces of their own: their names are borrowed from the
+/* The timeline after the changes, as separate traces. Their names belong to the
  * account, which must outlive them. Free with knee_replayed_release(). */
 struct knee_replayed {
     struct knee_trace *traces; /* one per rank of the account */
@@ -157,8 +163,4 @@ struct knee_slowdown {
 knee_status knee_find_slowdown(const struct knee_op_log *log, const struct knee_alloc *alloc,
                                struct knee_slowdown *out, struct knee_err *err);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

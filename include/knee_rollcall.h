@@ -7,11 +7,6 @@
 
 #include "knee_timeline.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
-
 /* One rank's part in one collective. Ranks that name the same group and sequence number are in the
  * same collective, whatever their clocks say. */
 struct knee_entry {
@@ -20,9 +15,13 @@ struct knee_entry {
     int64_t sequence;
     int64_t bytes;       /* as nccl-tests counts; -1: not known */
     int64_t duration_ns; /* -1: not known */
+    int64_t elements;    /* that go in; -1: not known */
     enum knee_op op;
-    bool pending; /* entered, not done */
-    bool p2p;     /* a send or receive: its number is the rank's own, nothing is joined by it */
+    uint32_t frame; /* of an unfinished call: row of frames + 1; 0: no stack */
+    bool pending;   /* entered, not done */
+    bool started;   /* pending, and the GPU has reached it */
+    bool aborted;   /* done, and the watchdog had not taken it for done: NCCL's abort ended it */
+    bool p2p;       /* a send or receive: its number is the rank's own, nothing is joined by it */
 };
 
 struct knee_comm_group {
@@ -37,6 +36,8 @@ struct knee_roll_source {
     char *file;
     int64_t rank; /* -1: the file has several, or does not say */
     size_t entries, pending;
+    int waited_out; /* was its oldest unfinished call older than its timeout? -1: not known */
+    bool whole;     /* the record begins with the rank's first call */
 };
 
 struct knee_rollcall {
@@ -49,13 +50,15 @@ struct knee_rollcall {
     size_t slot_count;
     struct knee_roll_source *sources;
     size_t source_count, source_capacity;
+    char **frames; /* "/home/a/train.py:16 (evaluate)", each once */
+    size_t frame_count, frame_capacity;
     uint64_t skipped; /* lines or entries that cannot be read */
     uint64_t untimed; /* entries without a duration that are done */
     const struct knee_alloc *alloc;
 };
 
-/* Adds what a file holds, told apart by content. `data` may be changed. KNEE_INPUT: it is neither,
- * or not of the kind of those before it. */
+/* Adds one file; its kind is recognised by content. `data` may be changed. KNEE_INPUT: neither
+ * kind, or not the kind of the files before it. */
 knee_status knee_rollcall_read(struct knee_rollcall *roll, const char *file, char *data,
                                size_t length, struct knee_err *err);
 void knee_rollcall_release(struct knee_rollcall *roll);
@@ -74,7 +77,7 @@ struct knee_roll_rank {
     bool late;       /* last too often for chance, and for long */
 };
 
-/* A collective in which somebody waits. */
+/* A collective in which at least one rank waits. */
 struct knee_stuck {
     uint32_t group;
     int64_t sequence;
@@ -124,8 +127,4 @@ knee_status knee_rollcall_join(struct knee_rollcall *roll, const struct knee_all
                                struct knee_roll_answer *out, struct knee_err *err);
 void knee_roll_answer_release(struct knee_roll_answer *answer);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

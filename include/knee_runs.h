@@ -6,11 +6,6 @@
 
 #include "knee_plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
-
 /* ---- Runs: measured training steps, and how well they are predicted ------------------------ */
 
 #define KNEE_RUN_TEXT 96
@@ -39,9 +34,10 @@ struct knee_runs {
 void knee_runs_release(struct knee_runs *runs);
 
 /* Reads a table of runs: CSV with a header (unknown columns are ignored), or JSON lines of timed
- * phases (see docs/validate.md). `gpu` is for rows that do not name one; NULL: none. A row that
- * cannot be expressed is kept with `skipped` set. KNEE_INPUT when it is no such table. */
-knee_status knee_runs_read(const char *data, size_t length, const char *name, const char *gpu,
+ * phases (see docs/evidence/validate.md). `gpu` is for rows that do not name one; NULL: none. A row
+ * that cannot be expressed is kept with `skipped` set. KNEE_INPUT when the text is not such a
+ * table. */
+knee_status knee_runs_read(struct knee_named_text from, const char *gpu,
                            const struct knee_alloc *alloc, struct knee_runs *out,
                            struct knee_err *err);
 
@@ -57,6 +53,7 @@ struct knee_run_result {
     size_t anchor;          /* the run of its curve that E(K) is against; SIZE_MAX: none */
     double measured_efficiency, predicted_efficiency; /* E(K); NaN: an anchor, or none */
     struct knee_sure efficiency;                      /* ... and of E(K) */
+    size_t interval_class;                            /* enum knee_band_class: what is known */
 };
 
 /* Errors of a group of rows: |error| averaged, its median, the mean of error, shares. */
@@ -93,7 +90,7 @@ struct knee_run_band {
     double covered;          /* share of the rows that lie in it */
     double covered_left_out; /* the same, each source against a band from the other sources */
 };
-#define KNEE_RUN_BANDS  3
+#define KNEE_RUN_BANDS  5
 #define KNEE_RUN_DOUBTS 3 /* E(K), everything known; E(K), something assumed; MFU not told */
 
 #define KNEE_GROUPS_MAX 128
@@ -103,6 +100,13 @@ struct knee_run_curve {
     size_t rows;
     double anchor_gpus, mape;             /* of E(K) */
     double knee_measured, knee_predicted; /* last count with E >= tolerance */
+};
+
+/* Why rows could not be expressed, and how many for each reason; the last one is the rest. */
+#define KNEE_RUN_REASONS 32
+struct knee_run_reason {
+    const char *why; /* borrowed from the runs */
+    size_t rows;
 };
 
 struct knee_validation {
@@ -119,6 +123,8 @@ struct knee_validation {
     double curve_mape; /* over the rows of curves, anchors left out */
     size_t curve_rows;
     struct knee_run_decisions decisions;
+    struct knee_run_reason reason[KNEE_RUN_REASONS + 1];
+    size_t reason_count;
     struct knee_run_room room;
     struct knee_run_band band[KNEE_RUN_BANDS];          /* as shipped, over these rows */
     struct knee_run_band left_out_band[KNEE_RUN_BANDS]; /* made of sources left out; rows 0: none */
@@ -164,8 +170,4 @@ knee_status knee_calibrate(const struct knee_runs *runs, const struct knee_alloc
                            struct knee_rates *out, struct knee_platform *platform,
                            struct knee_err *err);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,11 +7,6 @@
 #include "knee_judge.h"
 #include "knee_plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
-
 /* ---- Training logs ------------------------------------------------------------------------- */
 
 #define KNEE_TRAIN_TEXT 96
@@ -24,6 +19,9 @@ struct knee_train_row {
     double batch;        /* sequences of all workers in this step */
     double tokens_per_s; /* of all workers */
     double loss, eval_loss;
+    double stamp_s; /* when the line was written, seconds since 1970 */
+    unsigned run;   /* number in knee_train_log.runs */
+    bool skipped;   /* the optimiser skipped the step */
 };
 
 /* How the seconds of a step were found out. */
@@ -33,6 +31,8 @@ enum knee_train_timing {
     KNEE_TIMED_ELAPSED,   /* differences of printed elapsed time */
     KNEE_TIMED_RATE,      /* batch over samples or tokens per second */
     KNEE_TIMED_STAMP,     /* differences of the lines' time stamps */
+    KNEE_TIMED_BLOCK,     /* seconds of a block of steps over their number */
+    KNEE_TIMED_MEAN,      /* a running mean that is printed: a bar's "2.9s/it" */
     KNEE_TIMED_WHOLE_RUN, /* whole run over its steps */
     KNEE_TRAIN_TIMINGS
 };
@@ -54,10 +54,90 @@ struct knee_train_counts {
     size_t outliers;    /* rows of more than 1.5 times the median */
 };
 
+#define KNEE_TRAIN_RUNS 64
+
+/* Steps from one start to the next: a run of a log that has several. NaN: not known. */
+struct knee_train_run {
+    double from, to;       /* step numbers */
+    double step_s;         /* median */
+    double begin_s, end_s; /* time stamps of its first and last row */
+    size_t timed;          /* rows with seconds */
+    bool used;             /* in the log's own median; the others are of another job or setting */
+};
+
+/* Where the wall time of a job went. The parts sum to the wall time. */
+enum knee_time_part {
+    KNEE_TIME_STEPS,      /* steps that were kept, each as long as the median of its run */
+    KNEE_TIME_LOST,       /* steps that were done again after a restart */
+    KNEE_TIME_STARTUP,    /* before the first step of a run, and after the last one */
+    KNEE_TIME_COMPILE,    /* what the first step took beyond the median */
+    KNEE_TIME_CHECKPOINT, /* saving */
+    KNEE_TIME_EVALUATION, /* */
+    KNEE_TIME_SLOW,       /* steps that took longer than the median */
+    KNEE_TIME_GAP,        /* nothing was written, or nothing ran between two jobs */
+    KNEE_TIME_HANG,       /* until a timeout ended it */
+    KNEE_TIME_PARTS
+};
+const char *knee_time_part_name(enum knee_time_part part);
+
+/* How a log ended, as far as it says. */
+enum knee_train_end_kind {
+    KNEE_ENDED_UNKNOWN,
+    KNEE_ENDED_WELL,
+    KNEE_ENDED_LIMIT,     /* the scheduler's time limit */
+    KNEE_ENDED_CANCELLED, /* by a user or the scheduler */
+    KNEE_ENDED_HANG       /* a collective timed out */
+};
+const char *knee_train_end_name(enum knee_train_end_kind kind);
+
+/* Times are seconds since 1970 by the lines' stamps; without a year those of 1970. */
+struct knee_train_account {
+    double wall_s; /* NaN: the lines have no time stamps */
+    double begin_s, end_s;
+    double part_s[KNEE_TIME_PARTS];
+    double first_step, last_step, saved_step; /* saved_step: of the last checkpoint; NaN: none */
+    double lost_steps;                        /* done again */
+    double unsaved_steps; /* after the last checkpoint of a job that was stopped */
+    double step_s;        /* of its last run */
+    size_t starts, saves;
+    double gap_s, gap_after; /* the longest gap, and the step before it */
+    enum knee_train_end_kind ended;
+};
+
+/* One run over several logs, sorted by time: the same parts, with the time between the logs and the
+ * steps that a later log did again. What `plan` wants of it are the last four. */
+struct knee_run_account {
+    struct knee_train_account all;
+    size_t logs;         /* with time stamps */
+    size_t jobs;         /* that they are of: logs that do not go on from one another */
+    size_t stops;        /* unplanned: hangs, cancellations, steps done again */
+    double stop_every_s; /* wall time between them; NaN: none */
+    double restart_s;    /* start-up and compilation of one start */
+    double checkpoint_s; /* one checkpoint blocks for so long; NaN: none was seen */
+    double checkpoint_every_s;
+    enum knee_time_part worst; /* the largest part except the steps */
+};
+/* The logs are borrowed; those without time stamps are passed over. */
+struct knee_train_log;
+void knee_run_account(const struct knee_train_log *const *logs, size_t count,
+                      struct knee_run_account *out);
+
 struct knee_train_log {
     char name[KNEE_TRAIN_TEXT];
     const char *format; /* static */
     enum knee_train_timing timing;
+    /* What another source in the same log says of the step, where that differs by more than 10 %:
+     * evaluations and checkpoints are in it, or it is wrong. NaN: none does. */
+    double other_s;
+    enum knee_train_timing other_timing;
+    double data_s,
+        comm_s; /* of a step: waiting for data, exposed exchange; median, NaN: not said */
+    struct knee_train_run runs[KNEE_TRAIN_RUNS];
+    size_t run_count;
+    struct knee_train_account account;
+    size_t skipped;    /* steps that the optimiser skipped, of those that were read */
+    char host[64];     /* the first node that it names; "" */
+    char unpriced[96]; /* an argument that changes the model and is not understood; "" */
     struct knee_train_counts counts;
     struct knee_train_row *rows; /* of the runs that were used, in the order of the log */
     size_t row_count, timed;     /* timed: rows with seconds, warm-up left out */
@@ -66,6 +146,7 @@ struct knee_train_log {
     double outlier_every;        /* steps from one outlier to the next; NaN: no rhythm */
     double outlier_s;            /* what an outlier costs beyond the median step, on average */
     double outlier_share;        /* of the time of the steps, all of them together */
+    bool epochs;                 /* its lines count epochs: a "step" is one */
     bool alternates;             /* every second step is longer: median_s is the mean of both */
     double tokens_per_s;         /* of all workers, median; NaN: not known */
     double tflops;               /* per worker as printed, median; NaN */
@@ -106,7 +187,7 @@ struct knee_scale_point {
     double error;   /* of step_s, a share of it; NaN: not known */
     double replica; /* workers that share one copy of the model, tp x pp x cp; NaN: 1 */
     size_t repeats; /* runs that it is the mean of; 0 and 1: one */
-    double work_s;  /* compute of a worker's step on a GPU of its own; 0: not known */
+    double work_s;  /* compute of one rank's step without sharing its GPU; 0: unknown */
 };
 
 /* Where the seconds of a step go as workers are added; the terms of the closed forms. With w for
@@ -154,7 +235,7 @@ struct knee_scale_fit {
 };
 
 /* One count that was not measured. low_s ... high_s holds the truth nine times in ten on the public
- * curves that docs/scale.md lists. */
+ * curves that docs/guide/scale.md lists. */
 struct knee_scale_forecast {
     double workers, batch;
     double step_s, low_s, high_s;
@@ -222,16 +303,13 @@ struct knee_scale_model {
     double comm_share;           /* of the model's step: exposed communication of all axes */
     double bubble_share;
     double host_share;
-    enum knee_part binding; /* the largest part beside the work */
+    enum knee_part binding;                  /* the largest overhead */
+    struct knee_alike alike[KNEE_ALIKE_MAX]; /* published runs, against the measured step */
+    size_t alike_count;
     char missing[KNEE_TRAIN_TEXT * 2];
 };
 
-/* Everything is borrowed and not changed. `batch` NaN: as the plan says. */
-void knee_scale_model(const struct knee_shape *shape, const struct knee_plan *plan,
-                      const struct knee_platform *platform, double workers, double batch,
-                      double measured_s, struct knee_scale_model *out);
-
-/* What somebody has seen without a trace; NaN: not said. */
+/* Observations made without a trace; NaN: not given. */
 struct knee_symptoms {
     double gpu_util, cpu_util, flops_achieved; /* shares */
     double late_rank;
@@ -254,6 +332,15 @@ struct knee_scale_suspect {
  * last. */
 const char *knee_symptom_rule(size_t row, enum knee_suspect *suspect, enum knee_standing *says);
 
+/* A step that changed for good inside a log. */
+struct knee_scale_change {
+    bool found;
+    double step;              /* the first of the new time; NaN: the log does not number them */
+    double before_s, after_s; /* medians */
+    double stamp_s;           /* when; NaN */
+    bool restart;             /* a run began there */
+};
+
 /* One measured run. */
 struct knee_scale_row {
     char source[KNEE_TRAIN_TEXT];
@@ -267,7 +354,126 @@ struct knee_scale_row {
     double efficiency, speed_up; /* against the smallest count */
     double rate_per_s;           /* units of work per second */
     struct knee_scale_model model;
+    struct knee_scale_change change;
 };
+
+/* Sets row->model for its worker count, batch (NaN: as the plan says) and measured step. */
+void knee_scale_model(const struct knee_shape *shape, const struct knee_plan *plan,
+                      const struct knee_platform *platform, struct knee_scale_row *row);
+
+/* Two nodes against one: what the network gave, and what it would have to give. The smaller count
+ * fits into a node, so that its step is the compute; what was added is the network's, if it is. */
+enum knee_network_cause {
+    KNEE_NETWORK_UNKNOWN, /* see `missing` */
+    KNEE_NETWORK_FINE,    /* 90 % efficiency is reached */
+    KNEE_NETWORK_SLOW,    /* it gave less than is needed */
+    KNEE_NETWORK_NOT_IT   /* so few bytes in so much time: something else */
+};
+const char *knee_network_cause_name(enum knee_network_cause cause);
+
+/* What is known in addition to the logs. NaN and -1: not given. */
+struct knee_network_facts {
+    double params, gradient_bytes, gpus_per_node, accumulate;
+    int shard; /* of enum knee_shard */
+};
+
+struct knee_scale_network {
+    bool asked; /* there are two counts, one of them within a node */
+    enum knee_network_cause cause;
+    double one_workers, two_workers, nodes;
+    double one_s, two_s, ideal_s; /* ideal: what two_workers would take at 100 % */
+    double efficiency;
+    double params, bytes; /* over each node's link in a step */
+    double added_s;
+    double have, need_hidden, need_exposed; /* bytes/s; for 90 % efficiency */
+    int shard;
+    char missing[KNEE_TRAIN_TEXT];
+};
+/* rows sorted by workers. */
+void knee_scale_network(const struct knee_scale_row *rows, size_t count,
+                        const struct knee_network_facts *facts, struct knee_scale_network *out);
+/* Nominal rates of networks, slowest first; 0 past the last. */
+double knee_network_rate(size_t row, const char **name);
+
+/* ---- Jobs of a scheduler: sacct ---------------------------------------------------------------*/
+
+enum knee_sched_state {
+    KNEE_SCHED_OTHER, /* pending, or a word that is not known */
+    KNEE_SCHED_COMPLETED,
+    KNEE_SCHED_FAILED,
+    KNEE_SCHED_NODE_FAIL,
+    KNEE_SCHED_MEMORY,
+    KNEE_SCHED_TIMEOUT,
+    KNEE_SCHED_CANCELLED,
+    KNEE_SCHED_PREEMPTED,
+    KNEE_SCHED_RUNNING,
+    KNEE_SCHED_STATES
+};
+const char *knee_sched_state_name(enum knee_sched_state state);
+
+/* NaN: not printed. */
+struct knee_sched_job {
+    char id[32];
+    enum knee_sched_state state;
+    double begin_s, end_s; /* seconds since 1970, as the log's stamps */
+    double elapsed_s, nodes, gpus;
+    double step_s;              /* of its log, where one was given */
+    size_t hosts, hosts_length; /* its node list in `text` of the jobs */
+};
+
+struct knee_sched_jobs {
+    struct knee_sched_job *row;
+    size_t count, room;
+    size_t left_out; /* lines past the limit */
+    size_t cut;      /* node lists that sacct cut short */
+    struct knee_text text;
+    const struct knee_alloc *alloc;
+};
+/* Is it an output of sacct? Its beginning is enough. */
+bool knee_is_sacct(const char *data, size_t length);
+/* Adds its jobs. Free with knee_sched_release(). */
+knee_status knee_sched_read(struct knee_named_text from, struct knee_sched_jobs *out,
+                            struct knee_err *err);
+void knee_sched_release(struct knee_sched_jobs *jobs);
+
+/* Walks "node[01-03,07],login1". */
+struct knee_sched_hosts {
+    const char *rest, *piece, *group;
+    size_t rest_length, piece_length;
+    double last; /* number of the range that was given last; NaN: none yet */
+};
+void knee_sched_hosts_init(struct knee_sched_hosts *walk, const char *list, size_t length);
+/* The next host's name; false: there is none. */
+bool knee_sched_host(struct knee_sched_hosts *walk, char *out, size_t size);
+
+#define KNEE_SCHED_HOSTS 8
+struct knee_sched_suspect {
+    char name[48];
+    size_t jobs, failed, slow;
+    /* How often as many failures (or slow jobs) would fall on some host by chance. */
+    double chance;
+    bool by_slow; /* the chance is that of its slow jobs */
+};
+
+/* Where the hours of many jobs went. Failed: FAILED, NODE_FAIL and OUT_OF_MEMORY. Slow: the slowest
+ * quarter of the jobs of as many nodes whose logs were given. */
+struct knee_sched_account {
+    size_t jobs, failed, slow, timed;
+    size_t by_state[KNEE_SCHED_STATES];
+    double node_s, gpu_s; /* gpu_s: NaN where no job prints its GPUs */
+    double failed_node_s;
+    size_t host_count; /* different ones */
+    size_t repeated;   /* of them, those of two jobs or more */
+    size_t unnamed;    /* jobs whose node list was cut or is missing */
+    struct knee_sched_suspect host[KNEE_SCHED_HOSTS]; /* least likely by chance first */
+    size_t suspects;                                  /* of them, those below 5 % */
+    size_t listed;
+};
+/* What the scheduler knows about a log's job: start, end, state and GPUs, by the job's number in
+ * the log's name. The job gets the log's step. */
+void knee_sched_join(struct knee_sched_jobs *jobs, struct knee_train_log *log);
+knee_status knee_sched_account(const struct knee_sched_jobs *jobs, struct knee_sched_account *out,
+                               struct knee_err *err);
 
 /* A row from the account of a run's traces: its mean step over ranks and complete steps, which is
  * what knee trace says, with p95 and error over steps; how many workers: as its world size says. */
@@ -278,12 +484,17 @@ void knee_scale_row_of_run(const struct knee_account *account, const struct knee
  */
 bool knee_scale_is_table(const char *data, size_t length);
 
-/* Reads such a table (docs/scale.md lists the columns) into rows[room]. `curve` chooses among
- * several jobs of a column `curve`; NULL: there must be one. Rows without a count or a step are
- * counted in *refused. */
-knee_status knee_scale_table_read(const char *data, size_t length, const char *name,
-                                  const char *curve, struct knee_scale_row *rows, size_t room,
-                                  size_t *count, size_t *refused, struct knee_err *err);
+/* Where the rows of a table go: rows[room]; *count of them are set on success, and *refused had no
+ * count or no step. */
+struct knee_scale_table {
+    struct knee_scale_row *rows;
+    size_t room, *count, *refused;
+};
+
+/* Reads such a table (docs/guide/scale.md lists the columns). `curve` chooses among several jobs of
+ * a column `curve`; NULL: there must be one. */
+knee_status knee_scale_table_read(struct knee_named_text from, const char *curve,
+                                  const struct knee_scale_table *out, struct knee_err *err);
 
 #define KNEE_SCALE_ROWS      256
 #define KNEE_SCALE_FORECASTS 32
@@ -295,6 +506,7 @@ struct knee_scale_question {
     size_t at_count; /* 0: twice and four times the largest */
     double at_batch; /* of the counts asked for; NaN: as the curve goes on */
     struct knee_symptoms symptoms;
+    struct knee_network_facts network;
 };
 
 struct knee_scale_ask {
@@ -320,7 +532,12 @@ struct knee_scale_answer {
     struct knee_scale_row *rows; /* borrowed; sorted by workers */
     size_t row_count;
     const char *left_out; /* lines on what could not be used; NULL: nothing. Borrowed */
+    size_t counted;       /* rows whose worker count is known; they come first */
     bool several;         /* worker counts */
+    bool joined;          /* the logs are one run: `account` is theirs */
+    struct knee_run_account account;
+    struct knee_scale_network network;
+    struct knee_sched_account sched; /* jobs 0: no output of sacct was given */
     struct knee_scale_fit fit;
     double base_workers;
     double measured_knee;  /* last measured count with E >= tolerance before it falls below; NaN */
@@ -374,8 +591,4 @@ struct knee_log_comparison {
 void knee_compare_logs(const struct knee_train_log *before, const struct knee_train_log *after,
                        struct knee_log_comparison *out);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -6,11 +6,6 @@
 
 #include "knee_collective.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-KNEE_PUBLIC_BEGIN
-
 /* ---- Step: one step, every second labelled ------------------------------------------------ */
 
 enum knee_label {
@@ -78,6 +73,39 @@ struct knee_copy_size {
     int64_t bytes;
 };
 
+/* What a kernel does, by its name. */
+enum knee_kernel_kind {
+    KNEE_KERNEL_PRODUCT, /* GEMM, convolution */
+    KNEE_KERNEL_ATTENTION,
+    KNEE_KERNEL_NORM,
+    KNEE_KERNEL_ELEMENTWISE, /* pointwise, reductions, indexing: limited by memory */
+    KNEE_KERNEL_OPTIMIZER,
+    KNEE_KERNEL_OTHER,
+    KNEE_KERNEL_KINDS
+};
+const char *knee_kernel_kind_name(enum knee_kernel_kind kind); /* "GEMM" */
+
+/* Where a copy goes from and to. */
+enum knee_copy_kind {
+    KNEE_COPY_DEVICE,       /* inside one GPU */
+    KNEE_COPY_IN_PAGEABLE,  /* from the host: the driver stages it, and the call waits */
+    KNEE_COPY_IN_PINNED,    /* from the host at the link's rate */
+    KNEE_COPY_IN,           /* from the host, kind of memory not recorded */
+    KNEE_COPY_OUT_PAGEABLE, /* to the host */
+    KNEE_COPY_OUT_PINNED,
+    KNEE_COPY_OUT,
+    KNEE_COPY_SET, /* memset */
+    KNEE_COPY_OTHER,
+    KNEE_COPY_KINDS
+};
+const char *knee_copy_kind_name(enum knee_copy_kind kind); /* "device to device" */
+
+/* What the copies of one kind moved in the whole file, where it says how much. */
+struct knee_copied {
+    uint64_t count;
+    int64_t bytes, time_ns; /* sums */
+};
+
 /* In how many blocks a kernel runs; kept with knee_trace_options.detail. */
 struct knee_grid {
     uint32_t launch; /* as in knee_span */
@@ -97,6 +125,9 @@ enum knee_host_kind {
     KNEE_HOST_RANGE,     /* an annotation of the user's */
     KNEE_HOST_MODULE,    /* a call of a module */
 };
+
+/* A call into the driver that takes as long may be what the GPU waits for. */
+#define KNEE_LONG_CALL_NS 50000
 
 struct knee_host_event {
     int64_t start_ns, end_ns, thread;
@@ -175,21 +206,25 @@ enum knee_loss_kind {
     KNEE_LOSS_CAPPED,      /* the profiler stopped writing at its event limit */
     KNEE_LOSS_DEVICE,      /* work on more devices than one file can have */
     KNEE_LOSS_COLUMN,      /* a column or table of a database that cannot be read */
-    KNEE_REPAIR_STRING,    /* a quote that was not escaped */
-    KNEE_REPAIR_COMMA,     /* a comma that was missing */
+    KNEE_LOSS_JOURNAL,  /* a -wal or -journal next to the database holds changes that are not in it
+                         */
+    KNEE_REPAIR_STRING, /* a quote that was not escaped */
+    KNEE_REPAIR_COMMA,  /* a comma that was missing */
     KNEE_REPAIR_DURATION,  /* a negative duration, taken as 0 */
     KNEE_REPAIR_DUPLICATE, /* an event that stands there twice, taken once */
     KNEE_REPAIR_DOCUMENT,  /* a second document in the file, read on */
     KNEE_REPAIR_CIRCLE,    /* dependencies that go round, cut at the lowest number */
     KNEE_LOSSES
 };
-/* In words; and whether something is missing, rather than mended. */
+/* Its name; and whether data is missing, as opposed to repaired. */
 const char *knee_loss_name(enum knee_loss_kind kind);
 bool knee_loss_is_lost(enum knee_loss_kind kind);
 
 struct knee_loss {
     uint64_t count, first_byte; /* where the first one was, in uncompressed bytes */
 };
+
+#define KNEE_LONG_LAUNCH_NS 5000000
 
 /* One file. Owns everything in it; free with knee_trace_release(). */
 struct knee_trace {
@@ -213,6 +248,19 @@ struct knee_trace {
     size_t grid_count;
     struct knee_product *products; /* by start; NULL where no shapes are recorded */
     size_t product_count;
+    struct knee_copied copied[KNEE_COPY_KINDS];
+    /* The longest call that launched a kernel, if it took KNEE_LONG_LAUNCH_NS or more: it loaded or
+     * compiled code, or waited for room in a full queue. Both 0: there is none. */
+    int64_t long_launch_start_ns, long_launch_end_ns;
+    /* Calls into the driver that took KNEE_LONG_CALL_NS or more, by start; also without
+     * options.host. */
+    struct knee_host_event *long_calls;
+    size_t long_call_count;
+    size_t launch_calls; /* of the host, with a correlation */
+    uint64_t captures;   /* CUDA graphs whose capture is recorded */
+    uint64_t operations; /* matrix products among the framework's operations: the host's side of the
+                            model is recorded */
+    bool backward;       /* an operation of a backward pass is recorded */
     char **names;
     size_t name_count;
     int64_t rank, world_size;      /* as the file says; -1: it does not */
@@ -244,10 +292,12 @@ struct knee_pattern {
 struct knee_trace_options {
     const struct knee_pattern *patterns; /* looked at before the built-in ones */
     size_t pattern_count;
-    bool cpu;                   /* there is no GPU: host operations are the work */
-    bool host;                  /* keep what the host did, for replay */
-    bool detail;                /* with host: all that it did, and grids; for --where */
-    const volatile int *cancel; /* stops reading when it becomes nonzero; may be NULL */
+    bool cpu;          /* there is no GPU: host operations are the work */
+    bool host;         /* keep what the host did, for replay */
+    size_t host_ranks; /* with host: not where the file says that its job has more ranks than this,
+                          which cannot be replayed; 0: always */
+    bool detail;       /* with host: all that it did, and grids; for --where */
+    const _Atomic int *cancel; /* stops reading when it becomes nonzero; may be NULL */
 };
 
 /* Reads Kineto or XProf JSON, plain or gzip, from `reader`. Damage is counted in out->losses and
@@ -272,20 +322,23 @@ knee_status knee_trace_end(struct knee_trace_reader *reader, struct knee_trace *
                            struct knee_err *err);
 void knee_trace_abandon(struct knee_trace_reader *reader);
 
-/* Reads an Nsight Systems sqlite export or an RPD database from a file, or from `image_size` bytes
- * of one in memory (then `path` is only a name, and `image` is not changed). Contract as
- * knee_trace_read(). */
-knee_status knee_nsys_read(const char *path, void *image, size_t image_size,
-                           const struct knee_trace_options *options, const struct knee_alloc *alloc,
-                           struct knee_trace *out, struct knee_err *err);
+/* A file in memory. Borrowed. */
+struct knee_file_bytes {
+    const char *name;
+    void *data;
+    size_t length;
+};
+
+/* Reads an Nsight Systems sqlite export or an RPD database from memory, which is not changed, or
+ * with `data` NULL from the file of this name. Contract as knee_trace_read(). */
+knee_status knee_nsys_read(struct knee_file_bytes file, const struct knee_trace_options *options,
+                           const struct knee_alloc *alloc, struct knee_trace *out,
+                           struct knee_err *err);
 
 /* Formats that are read from memory as a whole: XPlane protobuf (JAX, TensorFlow), rocprofv3's JSON
  * and its CSV of kernels (AMD), Chakra execution traces. Told by name and by the first bytes.
  * `data` may be changed. Contract as knee_trace_read(). */
-#define KNEE_IMAGE_HEAD 4096
-bool knee_image_recognise(const char *file, const char *head, size_t length);
-knee_status knee_image_read(const char *file, char *data, size_t length,
-                            const struct knee_trace_options *options,
+knee_status knee_image_read(struct knee_file_bytes file, const struct knee_trace_options *options,
                             const struct knee_alloc *alloc, struct knee_trace *out,
                             struct knee_err *err);
 
@@ -307,6 +360,7 @@ struct knee_ledger {
 struct knee_step knee_ledger_step(const struct knee_ledger *ledger, double steps);
 int64_t knee_ledger_exposed_ns(const struct knee_ledger *ledger); /* X = wait + transfer */
 double knee_ledger_ratio(const struct knee_ledger *ledger);       /* R; NaN without compute */
+double knee_ledger_efficiency(const struct knee_ledger *ledger);  /* 1 / (1 + R) */
 double knee_ledger_overlap(const struct knee_ledger *ledger);     /* NaN without communication */
 
 /* From here on, until the next one's start. */
@@ -317,6 +371,26 @@ struct knee_run {
 
 #define KNEE_STRIP 72 /* parts of the common window for a picture of who waits when */
 
+#define KNEE_SHORT_KERNEL_NS 10000 /* shorter kernels do not fill a large GPU */
+
+/* What one rank's spans and names show, in complete steps. */
+struct knee_rank_facts {
+    struct {
+        int64_t count, total_ns, exposed_ns; /* exposed: nothing hides it */
+    } copies[KNEE_COPY_KINDS];
+    struct {
+        int64_t count, total_ns, short_ns; /* short: in kernels too short to fill the GPU */
+    } kernels[KNEE_KERNEL_KINDS];
+    int64_t generated_ns;         /* kernels that a compiler has made */
+    int64_t gap_start_ns, gap_ns; /* the longest stretch in which nothing runs */
+    enum knee_label gap_label;
+    char gap_next[64];    /* what runs after it; empty: nothing */
+    int64_t long_host_ns; /* waiting for the host in gaps that are longer than launches make */
+    int64_t cold_ns, cold_window_ns; /* loading or compiling code, and of how much; 0: none seen */
+    bool cold_compiles;              /* on the host, not in one launch */
+    bool trains, serves, decodes, prefills; /* by the names in its file */
+};
+
 struct knee_rank_account {
     const struct knee_trace *trace;
     const struct knee_rank *source;
@@ -324,7 +398,7 @@ struct knee_rank_account {
     int64_t start_ns, end_ns; /* the window: first to last GPU event, own clock */
     int64_t from_ns, to_ns;   /* the window widened to whole steps; runs cover it */
     int64_t shift_ns;         /* added to own times gives the common clock */
-    bool split;               /* wait and transfer are told apart ... */
+    bool split;               /* wait and transfer are separate ... */
     bool bounded;             /* ... from below and above: some members are missing */
     struct knee_ledger ledger;
     struct knee_run *runs; /* NULL where the spans are in another process */
@@ -332,7 +406,8 @@ struct knee_rank_account {
     int64_t waits_ns[KNEE_STRIP]; /* waiting in each part of the common window */
     int64_t load_ns;              /* host time spent waiting for batches, inside steps */
     int64_t stepped_ns;           /* host time inside steps */
-    size_t kernels;               /* compute kernels, and their median duration */
+    struct knee_rank_facts facts;
+    size_t kernels; /* compute kernels, and their median duration */
     int64_t median_kernel_ns;
 };
 
@@ -358,7 +433,8 @@ struct knee_collective_account {
     double transfer_s, duration_s; /* mean; transfer is NaN when no instance was matched */
     double wait_s;                 /* mean over calls of matched instances */
     double bus_bytes_per_s;        /* of the transfer, else of the shortest member's duration */
-    double expected_s;             /* on a cluster: knee_expect_collectives(); NaN: not asked */
+    double quick_s;    /* of one rank: a quarter of its calls took no longer; else as above */
+    double expected_s; /* on a cluster: knee_expect_collectives(); NaN: not asked */
 };
 
 /* A rank that came last. */
@@ -381,18 +457,18 @@ struct knee_account {
     struct knee_straggler *stragglers; /* those held for most first */
     size_t straggler_count;
     enum knee_step_source step_source;
-    int64_t world_size;  /* -1: not known */
-    size_t instances;    /* rendezvous with all their members: they ended together */
-    size_t partial;      /* rendezvous with some of their members: waits are lower bounds */
-    size_t loose;        /* matched, but not ended together: nothing waits for anything */
-    size_t unmatched;    /* calls that found no partners, or not all */
-    size_t further;      /* calls of kinds beyond the 4096 that are told apart: in another row */
-    int64_t transfer_ns; /* of all matched instances: last end - last start */
+    int64_t world_size;       /* -1: not known */
+    size_t instances;         /* rendezvous with all their members: they ended together */
+    size_t partial;           /* rendezvous with some of their members: waits are lower bounds */
+    size_t loose;             /* matched, but not ended together: nothing waits for anything */
+    size_t unmatched;         /* calls that found no partners, or not all */
+    size_t further;           /* calls of kinds beyond the first 4096: in one common row */
+    int64_t transfer_ns;      /* of all matched instances: last end - last start */
     int64_t largest_shift_ns; /* clocks of hosts; 0: none was needed */
     int64_t residual_ns;      /* median spread of matched ends that is left */
     int64_t strip_part_ns;    /* the common window of all ranks / KNEE_STRIP, rounded up */
     bool other_steps;         /* ranks recorded other steps: nothing of theirs can be matched */
-    bool machine_assumed;     /* nobody named it: a node of the GPUs in the traces */
+    bool machine_assumed;     /* no --cluster: a node of the GPUs in the traces */
     char machine[64];         /* what expected_s is of; "": nothing is expected */
     const struct knee_alloc *alloc;
 };
@@ -404,8 +480,4 @@ knee_status knee_account(const struct knee_trace *traces, size_t count,
                          struct knee_err *err);
 void knee_account_release(struct knee_account *account);
 
-KNEE_PUBLIC_END
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -279,8 +279,8 @@ knee_status knee_ask_read_rates(struct knee_ask *ask, const char *name, struct k
     knee_status status = knee_ask_read(ask, name, LARGEST_RATES, &bytes, err);
     if (status)
         return status;
-    status =
-        knee_yaml_read(bytes.data, bytes.length, name, &knee_rates_keys, rates, sizeof *rates, err);
+    status = knee_yaml_read((struct knee_named_text){bytes.data, bytes.length, name},
+                            &knee_rates_keys, rates, sizeof *rates, err);
     knee_ask_done(&bytes);
     return status;
 }

@@ -10,8 +10,10 @@
 
 #include "knee_out.h"
 #include "knee_timeline.h"
+#include "out/answer.h"
+#include "say/answers.h"
 
-#define ASK_TABLES 4
+#define ASK_TABLES 5
 #define ASK_WORDS  65536
 
 /* Bytes that are read as they come. */
@@ -105,8 +107,11 @@ struct knee_ask_command {
 };
 extern const struct knee_ask_command knee_ask_predict, knee_ask_example, knee_ask_tax,
     knee_ask_collective, knee_ask_fit, knee_ask_cluster, knee_ask_list, knee_ask_plan,
-    knee_ask_trace, knee_ask_diff, knee_ask_replay, knee_ask_scale, knee_ask_validate;
+    knee_ask_trace, knee_ask_diff, knee_ask_replay, knee_ask_scale, knee_ask_validate,
+    knee_ask_hang, knee_ask_doctor, knee_ask_options;
 extern const struct knee_ask_command *const knee_ask_commands[]; /* NULL ends */
+/* What these commands take, as JSON (schema knee.options/1). */
+void knee_ask_put_options(const struct knee_ask_command *const *commands, struct knee_text *text);
 
 /* ---- The ask ---- */
 
@@ -161,9 +166,14 @@ bool knee_ask_takes(const char *const *only, const struct knee_key *key);
 knee_status knee_ask_set(struct knee_ask *ask, const struct knee_keys *keys, void *object,
                          size_t row, const char *text, struct knee_err *err);
 
-/* Answers `command`, a row of `commands`, from lines of key = value. */
-knee_status knee_ask_lines(struct knee_ask *ask, const struct knee_ask_command *const *commands,
-                           const char *command, const char *lines, enum knee_format format,
+/* A question: `command`, a row of `commands`, and its lines of key = value. */
+struct knee_ask_asked {
+    const struct knee_ask_command *const *commands;
+    const char *command, *lines;
+    enum knee_format format;
+};
+
+knee_status knee_ask_lines(struct knee_ask *ask, const struct knee_ask_asked *said,
                            struct knee_text *text, struct knee_err *err);
 
 /* The page has JSON alone, and the linker leaves away what it need not write. */
@@ -172,6 +182,12 @@ knee_status knee_ask_lines(struct knee_ask *ask, const struct knee_ask_command *
 #else
 #define ASK_FORMAT(out) ((out).format)
 #endif
+
+/* Writes an answer to all of the question's texts. */
+#define ASK_ANSWER(question, type, result)                                                         \
+    for (size_t out_ = 0; out_ < 2 && (question)->outs[out_].text; out_++)                         \
+    knee_answer_write(type, result, ASK_FORMAT((question)->outs[out_]), &(question)->style,        \
+                      (question)->outs[out_].text)
 
 /* Writes a result to all of the question's texts with one of the knee_write_...() calls. */
 #define ASK_WRITE(question, write, ...)                                                            \

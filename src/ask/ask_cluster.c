@@ -3,18 +3,23 @@
 #include "ask/ask.h"
 
 #include "base/error.h"
+#include "knee_read.h"
 
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
 {
     struct knee_cluster cluster;
     if (q->word_count == 0) {
-        knee_fail(err, KNEE_USAGE, "", "which cluster is not said");
-        knee_hint(err, "for example knee cluster dgx-h100, or a topology file");
+        knee_fail(err, KNEE_USAGE, "", "no cluster given");
+        knee_hint(err, "for example: knee cluster dgx-h100, or a topology file");
         return KNEE_USAGE;
     }
     knee_status status = knee_ask_read_cluster(q->ask, q->words[0], &cluster, err);
     for (size_t i = 0; i < 2 && q->outs[i].text && !status; i++)
-        knee_write_cluster(&cluster, q->outs[i].format, q->outs[i].text);
+        if (q->outs[i].format == KNEE_TEXT)
+            knee_write_cluster(&cluster, q->outs[i].text);
+        else
+            knee_answer_write(&knee_cluster_answer, &cluster, q->outs[i].format, &q->style,
+                              q->outs[i].text);
     return status;
 }
 

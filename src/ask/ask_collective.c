@@ -19,33 +19,33 @@ struct collective_options {
     {                                                                                              \
         .name = key_name, .kind = KNEE_KEY_WORD,                                                   \
         .offset = offsetof(struct collective_options, field), .group = "Question",                 \
-        .otherwise = absent, .help = words                                                         \
+        .otherwise = absent, .help = KNEE_OFF_PAGE(words)                                          \
     }
 #define NUMBER(key_name, field, unit, low, high, absent, words)                                    \
     KNEE_NUMBER(struct collective_options, key_name, field, unit, low, high, "Question", absent,   \
-                words)
+                KNEE_OFF_PAGE(words))
 
 static const struct knee_key rows[] = {
-    WORD(
-        "bytes", bytes, "1K..8Gx4, or those of the log",
-        "message sizes: 1M, 4K..8G, 4K..8Gx4; K is 1024, the whole buffer counts as in nccl-tests"),
-    NUMBER("ranks", ranks, KNEE_UNIT_COUNT, 2, KNEE_WORKERS_MAX, "those of the log, or one node",
-           "ranks of the communicator"),
-    WORD("cluster", cluster, "what the log is recognised as",
-         "a preset, a file (YAML, nvidia-smi topo -m, NCCL's XML) or '8xh100 * 16 @ ib400x8'"),
+    WORD("bytes", bytes, "1K..8Gx4, or from the log",
+         "message sizes as in nccl-tests: 1M, 4K..8G or 4K..8Gx4; K is 1024"),
+    NUMBER("ranks", ranks, KNEE_UNIT_COUNT, 2, KNEE_WORKERS_MAX, "from the log, else one node",
+           "number of ranks"),
+    WORD("cluster", cluster, "recognised from the log",
+         "preset name, file (YAML, nvidia-smi topo -m, NCCL's XML) or one line: '8xh100 * 16 @ "
+         "ib400x8'"),
     NUMBER("ranks-per-node", per_node, KNEE_UNIT_COUNT, 1, KNEE_WORKERS_MAX, "as many as fit",
-           "ranks that the communicator has in a node"),
+           "ranks per node"),
     NUMBER("sharers", sharers, KNEE_UNIT_COUNT, 1, 1e6, "1",
-           "communicators that use the same links at the same time"),
+           "communicators that share the links at the same time"),
     NUMBER("skew", skew, KNEE_UNIT_FACTOR, 1, 1e6, "1",
-           "all_to_allv: largest share over mean share"),
+           "all_to_allv: largest message divided by the mean"),
     {.name = "sharp",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct collective_options, sharp),
      .group = "Question",
      .otherwise = "",
-     .help = "the network's switches reduce (SHARP)"},
-    WORD("against", against, "nothing", "a log of nccl-tests or another to put beside it"),
+     .help = KNEE_OFF_PAGE("reduce in the network switches (SHARP)")},
+    WORD("against", against, "none", "compare with this nccl-tests log"),
 };
 
 static const struct knee_keys collective_keys = KNEE_KEY_TABLE(rows, struct collective_options);
@@ -70,7 +70,7 @@ static knee_status find_op(const struct knee_ask_question *asked, struct questio
     if (word)
         knee_choice_find(&knee_op_names, word, "", err);
     else
-        knee_fail(err, KNEE_USAGE, "", "which collective is not said");
+        knee_fail(err, KNEE_USAGE, "", "no collective given");
     knee_hint(err, "for example knee collective all_reduce --ranks 64 --cluster dgx-h100");
     return KNEE_USAGE;
 }
@@ -83,7 +83,7 @@ static knee_status find_cluster(const struct knee_ask_question *asked, struct qu
     bool known = q->log && knee_log_cluster(q->log, q->logs.about[0].hardware, &q->cluster);
     if (known)
         return knee_log_wire(q->log, knee_ask_alloc(asked->ask), &q->cluster, err);
-    knee_fail(err, KNEE_USAGE, "", "which cluster is not known");
+    knee_fail(err, KNEE_USAGE, "", "the cluster is unknown");
     knee_hint(err, "add --cluster: a preset, a file, or '8xh100 * 16 @ ib400x8'");
     return KNEE_USAGE;
 }
@@ -132,7 +132,7 @@ static knee_status price(struct knee_ask_question *asked, struct question *q, st
         return status;
     if (q->log)
         knee_collective_against(&collective, q->log);
-    ASK_WRITE(asked, knee_write_collective, &collective);
+    ASK_ANSWER(asked, &knee_collective_answer, &collective);
     knee_collective_release(&collective);
     return KNEE_OK;
 }

@@ -4,6 +4,8 @@
 #include "ask/ask_trace.h"
 #include "base/error.h"
 #include "base/keys.h"
+#include "out/answer.h"
+#include "say/answers.h"
 
 #include <math.h>
 
@@ -14,8 +16,9 @@ struct diff_options {
 
 static const struct knee_key rows[] = {
     KNEE_NUMBER(struct diff_options, "max-slower", max_slower, KNEE_UNIT_FRACTION, 0, 100, "Diff",
-                "no gate",
-                "exit with 1 when the step is longer by more than this, and not by chance"),
+                "off",
+                KNEE_OFF_PAGE(
+                    "exit with status 1 if the step is slower by more than this, noise excluded")),
 };
 
 static const struct knee_keys diff_keys = KNEE_KEY_TABLE(rows, struct diff_options);
@@ -23,7 +26,7 @@ static const struct knee_keys diff_keys = KNEE_KEY_TABLE(rows, struct diff_optio
 /* The options come first: they are the command's first object. */
 struct diff_room {
     struct diff_options options;
-    struct knee_job job; /* of which nothing is said */
+    struct knee_job job; /* all unknown */
     struct knee_ask_told before, after;
     struct knee_comparison comparison;
 };
@@ -34,7 +37,7 @@ static knee_status check_gate(const struct diff_options *options, const struct k
 {
     double slower = c->after.wall_s / c->before.wall_s - 1;
     if (!isnan(options->max_slower) && isnan(slower))
-        return knee_fail(err, KNEE_GATE, "--max-slower", "the steps cannot be told");
+        return knee_fail(err, KNEE_GATE, "--max-slower", "the step time is unknown");
     if (!(slower > options->max_slower) || !c->significant)
         return KNEE_OK;
     return knee_fail(err, KNEE_GATE, "--max-slower", "the step is %.3g %% longer > %.3g %%",
@@ -48,7 +51,13 @@ static knee_status tell_side(struct knee_ask_question *q, size_t side, const str
     knee_status status = knee_ask_pick(q->ask, &q->words[side], 1, side, out, err);
     if (!status)
         status = knee_ask_one_run(out, q->words[side], err);
-    return status ? status : knee_ask_diagnose(NULL, job, false, out, err);
+    if (!status)
+        status = knee_ask_diagnose(NULL, job, false, out, err);
+    if (status || !(out->diagnosis.gaps & KNEE_GAP_NO_STEPS))
+        return status;
+    knee_fail(err, KNEE_INPUT, q->words[side], "no steps are marked: windows do not compare");
+    knee_hint(err, "call prof.step() after each step, or mark steps with NVTX ranges (step 1)");
+    return KNEE_INPUT;
 }
 
 static knee_status compare(struct knee_ask_question *q, struct diff_room *all, struct knee_err *err)
@@ -58,11 +67,13 @@ static knee_status compare(struct knee_ask_question *q, struct diff_room *all, s
     if (!status)
         status = tell_side(q, 1, &all->job, after, err);
     if (!status)
-        status = knee_compare(&before->account, &before->diagnosis, &after->account,
-                              &after->diagnosis, knee_ask_alloc(q->ask), &all->comparison, err);
+        status = knee_compare((struct knee_judged_run){&before->account, &before->diagnosis},
+                              (struct knee_judged_run){&after->account, &after->diagnosis},
+                              knee_ask_alloc(q->ask), &all->comparison, err);
     if (!status) {
-        ASK_WRITE(q, knee_write_comparison, &all->comparison, &before->account, &before->diagnosis,
-                  &after->account, &after->diagnosis);
+        struct knee_comparison_report report = {&all->comparison, &before->account, &after->account,
+                                                &before->diagnosis, &after->diagnosis};
+        ASK_WRITE(q, knee_answer_write, &knee_diff_answer, &report);
         status = check_gate(&all->options, &all->comparison, err);
     }
     knee_ask_told_release(before);
@@ -73,7 +84,7 @@ static knee_status compare(struct knee_ask_question *q, struct diff_room *all, s
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
 {
     if (q->word_count != 2) {
-        knee_fail(err, KNEE_USAGE, "", "two recordings are compared, not %zu", q->word_count);
+        knee_fail(err, KNEE_USAGE, "", "diff compares 2 recordings, %zu given", q->word_count);
         knee_hint(err, "knee diff BEFORE AFTER, each a folder or a file");
         return KNEE_USAGE;
     }

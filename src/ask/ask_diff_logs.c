@@ -3,6 +3,8 @@
 #include "ask/ask_measured.h"
 #include "base/error.h"
 #include "knee_out.h"
+#include "out/answer.h"
+#include "say/answers.h"
 
 static knee_status check_gate(double most, const struct knee_log_comparison *c,
                               struct knee_err *err)
@@ -35,7 +37,7 @@ knee_status knee_ask_compare_logs(struct knee_ask_question *q, double max_slower
     if (!status) {
         struct knee_log_comparison compared;
         knee_compare_logs(&before, &after, &compared);
-        ASK_WRITE(q, knee_write_log_comparison, &compared);
+        ASK_WRITE(q, knee_answer_write, &knee_diff_logs_answer, &compared);
         status = check_gate(max_slower, &compared, err);
         knee_train_log_release(&after);
     }

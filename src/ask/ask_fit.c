@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/text.h"
+#include "knee_read.h"
 
 struct fit_options {
     const char *cluster;
@@ -16,20 +17,20 @@ static const struct knee_key rows[] = {
      .kind = KNEE_KEY_WORD,
      .offset = offsetof(struct fit_options, cluster),
      .group = "Fit",
-     .otherwise = "what the logs, their names and the index say",
-     .help = "where the fit starts: a preset, a file, or '8xh100 * 16 @ ib400x8'"},
+     .otherwise = "recognised from the logs",
+     .help = "cluster to start from: preset name, file or one line: '8xh100 * 16 @ ib400x8'"},
     {.name = "check",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct fit_options, check),
      .group = "Fit",
      .otherwise = "",
-     .help = "only say how well the logs, of any clusters, are predicted"},
+     .help = "only check how well the logs are predicted"},
     {.name = "strict",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct fit_options, strict),
      .group = "Fit",
      .otherwise = "",
-     .help = "exit with 3 when a row or a file was refused"},
+     .help = "exit with status 3 if any file or row cannot be used"},
 };
 
 static const struct knee_keys fit_keys = KNEE_KEY_TABLE(rows, struct fit_options);
@@ -69,7 +70,7 @@ static knee_status write_cluster(struct knee_ask_question *q, const struct knee_
         return knee_fail(err, KNEE_INPUT, "", "no log has rows and a known number of ranks");
     struct knee_text *yaml = knee_ask_pulled(q->ask, q->output);
     if (yaml)
-        knee_write_cluster(&check->clusters[0].cluster, KNEE_TEXT, yaml);
+        knee_write_cluster(&check->clusters[0].cluster, yaml);
     if (!yaml || yaml->failed)
         return knee_fail(err, KNEE_SYSTEM, q->output, "out of memory for the output");
     return KNEE_OK;
@@ -84,15 +85,15 @@ static knee_status report(struct knee_ask_question *q, const struct fit_options 
     if (!options->check || options->cluster)
         status = find_prior(q, options, logs, &prior, err);
     if (!status)
-        status = knee_check_logs(logs->logs.logs, logs->about, logs->logs.count,
-                                 options->check && !options->cluster ? NULL : &prior,
-                                 knee_ask_alloc(q->ask), &check, err);
+        status = knee_check_logs(
+            &(struct knee_log_view){logs->logs.logs, logs->logs.count, knee_ask_alloc(q->ask)},
+            logs->about, options->check && !options->cluster ? NULL : &prior, &check, err);
     if (status)
         return status;
     if (!options->check)
         status = write_cluster(q, &check, err);
     if (!status) {
-        ASK_WRITE(q, knee_write_check, &check);
+        ASK_ANSWER(q, &knee_fit_answer, &check);
         if (q->outs[0].format == KNEE_TEXT && logs->complaints.data)
             knee_text_puts(q->outs[0].text, logs->complaints.data);
     }

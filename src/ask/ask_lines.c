@@ -4,6 +4,7 @@
 #include "base/keys.h"
 #include "base/spell.h"
 #include "base/text.h"
+#include "out/words.h"
 
 #include <string.h>
 
@@ -16,11 +17,20 @@ bool knee_ask_takes(const char *const *only, const struct knee_key *key)
     return *only != NULL;
 }
 
+static bool is_choice(const struct knee_key *key, const char *text)
+{
+    for (size_t i = 0; key->choices && i < key->choices->count(); i++)
+        if (strcmp(key->choices->name(i), text) == 0)
+            return true;
+    return false;
+}
+
 knee_status knee_ask_set(struct knee_ask *ask, const struct knee_keys *keys, void *object,
                          size_t row, const char *text, struct knee_err *err)
 {
     const struct knee_key *key = &keys->rows[row];
-    if (key->kind == KNEE_KEY_PARSED && knee_ask_has(ask, text)) {
+    /* A preset goes before a file of its name; ./NAME is the file. */
+    if (key->kind == KNEE_KEY_PARSED && !is_choice(key, text) && knee_ask_has(ask, text)) {
         knee_keys_source(keys, object)[row] = KNEE_FLAG;
         return knee_ask_read_cluster(ask, text, (void *)((char *)object + key->offset), err);
     }
@@ -155,21 +165,22 @@ static knee_status answer(struct lines *all, void *room, char *copy, struct knee
     knee_status status = take_lines(all, copy, err);
     if (!status)
         status = all->command->answer(&all->question, err);
+    knee_finish_answer(text, all->question.outs[0].format, false);
     if (text->failed)
         status = knee_fail(err, KNEE_SYSTEM, "", "out of memory for the output");
     return status;
 }
 
-knee_status knee_ask_lines(struct knee_ask *ask, const struct knee_ask_command *const *commands,
-                           const char *command, const char *lines, enum knee_format format,
+knee_status knee_ask_lines(struct knee_ask *ask, const struct knee_ask_asked *said,
                            struct knee_text *text, struct knee_err *err)
 {
     const struct knee_alloc *alloc = knee_ask_alloc(ask);
-    struct lines all = {.command = find_command(commands, command, err)};
+    struct lines all = {.command = find_command(said->commands, said->command, err)};
     if (!all.command)
         return KNEE_USAGE;
-    lines = lines ? lines : "";
-    all.question = (struct knee_ask_question){.ask = ask, .outs = {{format, text}}};
+    const char *lines = said->lines ? said->lines : "";
+    all.question = (struct knee_ask_question){
+        .ask = ask, .style = {.screen = true}, .outs = {{said->format, text}}};
     size_t length = strlen(lines) + 1;
     char *copy = knee_resize(alloc, NULL, length);
     void *room = knee_resize(alloc, NULL, all.command->size ? all.command->size : 1);

@@ -237,11 +237,49 @@ static void begin_json(struct knee_json *json, bool begun)
     knee_json_string(json, "schema", "knee.list/1");
 }
 
+/* The default screen: how many there are and their names; `most` bytes of them. */
+static void put_names(const struct knee_table *table, const char *name, size_t most,
+                      const struct knee_style *style, struct knee_text *text)
+{
+    struct knee_text line = {.alloc = text->alloc};
+    const char *cell = table->cells.data;
+    size_t rows = table->columns ? table->cell_count / table->columns - 1 : 0;
+    knee_text_printf(&line, "%s, %zu:", name, rows);
+    for (size_t i = 0; table->columns && i < table->cell_count && !table->cells.failed;
+         i++, cell += strlen(cell) + 1) {
+        if (i % table->columns != 0 || i < table->columns)
+            continue;
+        if (line.length + strlen(cell) + 8 > most) {
+            knee_text_puts(&line, " ...");
+            break;
+        }
+        knee_text_printf(&line, "%s %s", i > table->columns ? "," : "", cell);
+    }
+    if (line.data && style->tier == KNEE_TIER_BRIEF)
+        knee_text_printf(text, "%s\n", line.data);
+    else if (line.data)
+        knee_wrap(line.data, style->width > 20 ? style->width : 80, "", text);
+    text->failed = text->failed || line.failed || table->cells.failed;
+    knee_text_release(&line);
+}
+
+static void brief_lists(struct knee_text *text)
+{
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        knee_text_printf(text, "%s%s", i ? ", " : "Lists: ", lists[i].name);
+    knee_text_puts(text, "\n");
+}
+
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
 {
     struct knee_text *text = q->outs[0].text;
     struct knee_json json = {.text = text};
     bool any = false, as_json = ASK_FORMAT(q->outs[0]) == KNEE_JSON;
+    bool names = q->outs[0].format == KNEE_TEXT && q->style.tier != KNEE_TIER_FULL && !as_json;
+    if (names && q->style.tier == KNEE_TIER_BRIEF && !q->word_count) {
+        brief_lists(text);
+        return KNEE_OK;
+    }
     for (size_t i = 0; i < LISTS; i++) {
         if (q->word_count && strcmp(q->words[0], lists[i].name) != 0)
             continue;
@@ -249,11 +287,13 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
         lists[i].fill(&table, knee_ask_alloc(q->ask));
         if (as_json)
             begin_json(&json, any);
-        else if (any)
+        else if (any && !names)
             knee_text_puts(text, "\n");
         any = true;
         if (as_json)
             knee_table_json(&table, lists[i].name, &json);
+        else if (names)
+            put_names(&table, lists[i].name, q->word_count ? 1600 : 78, &q->style, text);
         else
             knee_table_write(&table, q->outs[0].format, &q->style, text);
         knee_table_release(&table);
@@ -262,10 +302,13 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
         knee_json_close(&json, '}');
         knee_text_puts(text, "\n");
     }
+    if (any && names && q->style.tier != KNEE_TIER_BRIEF)
+        knee_text_puts(text, q->word_count ? "Next: -v shows their figures and origins\n"
+                                           : "Next: knee list gpus, or -v for all figures\n");
     if (any)
         return KNEE_OK;
-    knee_fail(err, KNEE_USAGE, "", "there is no list '%.60s'", q->words[0]);
-    knee_hint(err, "gpus, links, transports, clusters, models, algorithms, collectives, shapes "
+    knee_fail(err, KNEE_USAGE, "", "no list '%.60s'", q->words[0]);
+    knee_hint(err, "try gpus, links, transports, clusters, models, algorithms, collectives, shapes "
                    "or profiles");
     return KNEE_USAGE;
 }

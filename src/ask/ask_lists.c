@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists in files that are said beside traces: names of communication, and gradient norms. */
+/* Lists in files given in addition to traces: names of communication, and gradient norms. */
 #include "ask/ask_trace.h"
 #include "base/decimal.h"
 #include "base/error.h"
@@ -59,7 +59,7 @@ static knee_status take_pattern(struct knee_ask_patterns *list, struct knee_slic
     struct knee_pattern *pattern = &list->rows[list->count];
     if (!has_kind || !kind_named(kind, &pattern->kind)) {
         int length = (int)(kind.length < 40 ? kind.length : 40);
-        knee_fail(err, KNEE_INPUT, where, "'%.*s' is no kind of work", length,
+        knee_fail(err, KNEE_INPUT, where, "'%.*s' is not a kind of work", length,
                   has_kind ? kind.at : "");
         knee_hint(err, "write WORD and compute, comm, fused or copy");
         return KNEE_INPUT;

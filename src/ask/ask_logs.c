@@ -11,18 +11,17 @@
 
 static const struct knee_key rows[] = {
     KNEE_NUMBER(struct knee_ask_log_options, "ranks", ranks, KNEE_UNIT_COUNT, 2, KNEE_WORKERS_MAX,
-                "Logs", "what the log says, or busbw / algbw", "ranks of the run"),
+                "Logs", "from the log", KNEE_OFF_PAGE("ranks of the run")),
     KNEE_NUMBER(struct knee_ask_log_options, "nodes", nodes, KNEE_UNIT_COUNT, 1, KNEE_WORKERS_MAX,
-                "Logs", "what the log says, or 8 GPUs a node", "nodes of the run"),
+                "Logs", "from the log, else 8 GPUs per node", KNEE_OFF_PAGE("nodes of the run")),
     KNEE_CHOICE(struct knee_ask_log_options, "collective", op, knee_op_names, "Logs",
-                "what the log says, or its columns", "which collective was timed"),
+                "from the log", KNEE_OFF_PAGE("collective that was timed")),
     {.name = "index",
      .kind = KNEE_KEY_WORD,
      .offset = offsetof(struct knee_ask_log_options, index),
      .group = "Logs",
-     .otherwise = "index.csv beside a log",
-     .help =
-         "CSV with columns file and hardware (and cluster or source_url): what the logs are of"},
+     .otherwise = "index.csv in the folder of the log",
+     .help = KNEE_OFF_PAGE("CSV with columns file and hardware that describes the logs")},
 };
 
 const struct knee_keys knee_ask_log_keys = KNEE_KEY_TABLE(rows, struct knee_ask_log_options);
@@ -46,7 +45,7 @@ static knee_status read_named(struct knee_ask *ask, const char *path, struct ind
     if (status)
         return status;
     if (!knee_log_index_good((struct knee_slice){index->bytes.data, index->bytes.length})) {
-        knee_fail(err, KNEE_INPUT, path, "this is no index: it has no column 'file'");
+        knee_fail(err, KNEE_INPUT, path, "not an index: column 'file' is missing");
         knee_hint(err, "a CSV with the columns file and hardware");
         return KNEE_INPUT;
     }
@@ -67,7 +66,8 @@ static void read_beside(struct knee_ask *ask, const char *log, struct index *ind
     knee_ask_done(&index->bytes);
     memcpy(index->path, path, folder + sizeof "index.csv");
     if (knee_ask_has(ask, path) && knee_ask_read(ask, path, LARGEST_LOG, &index->bytes, NULL))
-        index->bytes = (struct knee_ask_bytes){0}; /* nobody named it: it may be closed to us */
+        index->bytes =
+            (struct knee_ask_bytes){0}; /* the user did not name it: it may be unreadable */
 }
 
 /* The file's row of an index, and in *hints what it says about the hardware. */
@@ -79,22 +79,29 @@ static void find_row(const char *name, const struct index *index, struct knee_lo
         hints->about = row->hardware;
 }
 
-static knee_status read_one(struct knee_ask *ask, const char *name,
-                            const struct knee_ask_log_options *options, struct index *index,
-                            struct knee_log_index_row *row, struct knee_ask_logs *out,
-                            struct knee_err *err)
+struct reading {
+    struct knee_ask *ask;
+    const struct knee_ask_log_options *options;
+    struct index *index;
+    struct knee_ask_logs *out;
+};
+
+static knee_status read_one(const struct reading *r, const char *name,
+                            struct knee_log_index_row *row, struct knee_err *err)
 {
+    const struct knee_ask_log_options *options = r->options;
+    struct knee_ask_logs *out = r->out;
     struct knee_log_hints hints = {
         options->ranks, options->nodes,
         options->op < 0 ? KNEE_OP_UNKNOWN : (enum knee_op)(KNEE_OP_ALL_REDUCE + options->op), NULL};
     struct knee_ask_bytes log;
     size_t before = out->logs.count;
-    knee_status status = knee_ask_read(ask, name, LARGEST_LOG, &log, err);
+    knee_status status = knee_ask_read(r->ask, name, LARGEST_LOG, &log, err);
     if (status)
         return status;
     if (!options->index)
-        read_beside(ask, name, index);
-    find_row(name, index, row, &hints);
+        read_beside(r->ask, name, r->index);
+    find_row(name, r->index, row, &hints);
     status =
         knee_logs_read(&out->logs, log.data, log.length, knee_ask_input_name(name), &hints, err);
     knee_ask_done(&log);
@@ -111,15 +118,15 @@ static knee_status read_one(struct knee_ask *ask, const char *name,
 }
 
 /* All of them; the status is the last one's. */
-static knee_status read_all(struct knee_ask *ask, const char *const *names, size_t count,
-                            const struct knee_ask_log_options *options, struct index *index,
-                            struct knee_ask_logs *out, struct knee_err *err)
+static knee_status read_all(const struct reading *r, const char *const *names, size_t count,
+                            struct knee_err *err)
 {
+    struct knee_ask_logs *out = r->out;
     knee_status status = KNEE_OK;
     for (size_t i = 0; i < count && (!status || status == KNEE_INPUT); i++) {
         struct knee_err one = {.status = KNEE_OK};
         struct knee_log_index_row *index_rows = out->index_rows;
-        status = read_one(ask, names[i], options, index, &index_rows[i], out, &one);
+        status = read_one(r, names[i], &index_rows[i], &one);
         if (status && err)
             *err = one;
         if (status == KNEE_INPUT) {
@@ -148,7 +155,7 @@ knee_status knee_ask_logs_read(struct knee_ask *ask, const char *const *names, s
         status = knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     if (logs.index_rows) {
         memset(logs.index_rows, 0, size);
-        status = read_all(ask, names, count, options, &index, &logs, err);
+        status = read_all(&(struct reading){ask, options, &index, &logs}, names, count, err);
     }
     knee_ask_done(&index.bytes);
     if (logs.complaints.failed)

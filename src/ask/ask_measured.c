@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measured runs: every name is a training log, a table of runs or a trace, told apart by its first
- * bytes. Logs and traces are read as they come, so a log may be larger than the memory.
+ * Measured runs: every name is a training log, a table of runs or a trace, recognised by its first
+ * bytes. Logs and traces are read piece by piece, so a log may be larger than the memory.
  */
 #include "ask/ask_measured.h"
 
@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/slice.h"
 #include "base/text.h"
+#include "read/file_kinds.h"
 #include "read/trace/reader.h"
 
 #include <math.h>
@@ -85,9 +86,13 @@ static ptrdiff_t read_source(void *ctx, void *buffer, size_t size)
 
 static bool is_trace(const struct source *s)
 {
-    struct knee_slice text = {s->piece, s->size};
-    return knee_slice_has(text, "\"traceEvents\"") || knee_slice_has(text, "\"ph\"") ||
-           knee_slice_starts(text, "SQLite format 3");
+    const struct knee_file_kind *kind = knee_file_kind_of("", s->piece, s->size);
+    return kind && kind->reader != KNEE_READ_OTHERWISE;
+}
+
+static bool is_jobs(const struct source *s)
+{
+    return knee_is_sacct(s->piece, s->size);
 }
 
 static bool is_table(const struct source *s)
@@ -108,7 +113,7 @@ knee_status knee_ask_is_train_log(struct knee_ask *ask, const char *name, bool *
         return knee_fail(err, status, name, "%s", none.what);
     if (status)
         return KNEE_OK;
-    *log = s.size > 0 && !is_trace(&s) && !is_table(&s);
+    *log = s.size > 0 && !is_trace(&s) && !is_table(&s) && !is_jobs(&s);
     close_source(&s);
     return KNEE_OK;
 }
@@ -163,28 +168,19 @@ static struct knee_scale_row *new_row(struct knee_ask_measured *m, const char *n
     return row;
 }
 
-static knee_status count_missing(const char *name, struct knee_err *err)
-{
-    knee_fail(err, KNEE_INPUT, name, "the log does not say how many workers it is of");
-    knee_hint(err, "say it: 64=%.60s", name);
-    return KNEE_INPUT;
-}
-
 /* A log that is not timed has losses for the batch fit, and no row of the curve. */
-static knee_status add_log(struct knee_ask_measured *m, struct knee_train_log *log, double workers,
-                           struct knee_err *err)
+static void add_log(struct knee_ask_measured *m, const struct knee_train_log *read, double workers)
 {
+    struct knee_train_log *log = &m->logs[m->log_count++];
+    *log = *read;
     if (!isnan(workers)) {
         log->workers = workers;
-        log->workers_from = "what was said";
+        log->workers_from = "the command line";
     }
-    if (isnan(log->workers) && log->timing != KNEE_TIMED_NOT)
-        return count_missing(log->name, err);
-    m->logs[m->log_count++] = *log;
     if (log->timing == KNEE_TIMED_NOT) {
         knee_text_printf(&m->complaints, "  %s: losses, but nothing says how long a step takes\n",
                          log->name);
-        return KNEE_OK;
+        return;
     }
     struct knee_scale_row *row = new_row(m, log->name);
     row->workers = log->workers;
@@ -192,10 +188,8 @@ static knee_status add_log(struct knee_ask_measured *m, struct knee_train_log *l
     row->p95_s = log->p95_s;
     row->error = log->error;
     row->batch = log->batch;
-    row->replica = knee_ask_copy_workers(&log->plan);
     row->tokens_per_s = log->tokens_per_s;
-    row->log = &m->logs[m->log_count - 1];
-    return KNEE_OK;
+    row->log = log;
 }
 
 static knee_status read_log(struct knee_ask_measured *m, struct source *s, const char *name,
@@ -211,10 +205,8 @@ static knee_status read_log(struct knee_ask_measured *m, struct source *s, const
         knee_text_printf(&m->complaints, "  %s: %s; what was read before that is used\n", log.name,
                          damage);
     }
-    status = add_log(m, &log, workers, err);
-    if (status)
-        knee_train_log_release(&log);
-    return status;
+    add_log(m, &log, workers);
+    return KNEE_OK;
 }
 
 /* The rest of a table after its first piece. */
@@ -239,18 +231,47 @@ static knee_status read_table(struct knee_ask_measured *m, struct source *s, con
     size_t count = 0, refused = 0;
     knee_status status = whole_table(s, word, &table, err);
     if (!status)
-        status = knee_scale_table_read(table.data ? table.data : "", table.length, name, curve,
-                                       m->rows + m->row_count, KNEE_SCALE_ROWS - m->row_count,
-                                       &count, &refused, err);
+        status = knee_scale_table_read(
+            (struct knee_named_text){table.data ? table.data : "", table.length, name}, curve,
+            &(struct knee_scale_table){m->rows + m->row_count, KNEE_SCALE_ROWS - m->row_count,
+                                       &count, &refused},
+            err);
     knee_text_release(&table);
     if (status)
         return status;
     m->row_count += count;
     m->refused += refused;
     if (refused)
-        knee_text_printf(&m->complaints, "  %s: %zu rows without a worker count or a step\n", name,
+        knee_text_printf(&m->complaints, "  %s: %zu rows without a GPU count or a step\n", name,
                          refused);
     return KNEE_OK;
+}
+
+static knee_status read_jobs(struct knee_ask_measured *m, struct source *s, const char *word,
+                             struct knee_err *err)
+{
+    struct knee_text table = {.alloc = s->alloc};
+    knee_status status = whole_table(s, word, &table, err);
+    size_t left_out = m->jobs.left_out;
+    if (!status)
+        status = knee_sched_read(
+            (struct knee_named_text){table.data, table.length, knee_ask_input_name(word)}, &m->jobs,
+            err);
+    knee_text_release(&table);
+    if (m->jobs.left_out > left_out)
+        knee_text_printf(&m->complaints, "  %s: %zu jobs past the limit\n",
+                         knee_ask_input_name(word), m->jobs.left_out - left_out);
+    return status;
+}
+
+/* What the scheduler says of the logs' jobs. */
+static void join_jobs(struct knee_ask_measured *m)
+{
+    for (size_t i = 0; i < m->log_count; i++)
+        knee_sched_join(&m->jobs, &m->logs[i]);
+    for (size_t i = 0; i < m->row_count; i++)
+        if (m->rows[i].log && isnan(m->rows[i].workers))
+            m->rows[i].workers = m->rows[i].log->workers;
 }
 
 /* ---- Traces ---- */
@@ -272,7 +293,6 @@ static knee_status add_account(struct knee_ask_measured *m, struct knee_account 
     struct knee_scale_row *row = new_row(m, "");
     knee_scale_row_of_run(account, &d, knee_ask_base_name(word), row);
     row->workers = isnan(workers) ? row->workers : workers;
-    knee_diagnosis_release(&d);
     return KNEE_OK;
 }
 
@@ -302,25 +322,6 @@ static knee_status read_trace(struct knee_ask_measured *m, struct source *s, con
     return status;
 }
 
-/* Traces that were pushed under the name, or that the program read for word number `number`. */
-static knee_status take_pushed(struct knee_ask *ask, struct knee_ask_measured *m, const char *word,
-                               size_t number, double workers, bool *there, struct knee_err *err)
-{
-    struct knee_ask_told told;
-    struct knee_err none = {0};
-    knee_status status = knee_ask_pick(ask, &word, 1, number, &told, &none);
-    *there = status != KNEE_INPUT;
-    if (status == KNEE_INPUT)
-        return KNEE_OK;
-    if (status)
-        return knee_fail(err, status, none.where, "%s", none.what);
-    status = knee_ask_one_run(&told, word, err);
-    if (!status)
-        status = add_traces(m, told.traces, told.count, word, workers, err);
-    knee_ask_told_release(&told);
-    return status;
-}
-
 /* ---- Words ---- */
 
 double knee_ask_said_workers(const char **word)
@@ -333,6 +334,27 @@ double knee_ask_said_workers(const char **word)
     return count;
 }
 
+/* Traces that were pushed under the name of word `number`, or that the program read for it. */
+static knee_status take_pushed(struct knee_ask_question *q, size_t number,
+                               struct knee_ask_measured *m, bool *there, struct knee_err *err)
+{
+    const char *word = q->words[number];
+    double workers = knee_ask_said_workers(&word);
+    struct knee_ask_told told;
+    struct knee_err none = {0};
+    knee_status status = knee_ask_pick(q->ask, &word, 1, number, &told, &none);
+    *there = status != KNEE_INPUT;
+    if (status == KNEE_INPUT)
+        return KNEE_OK;
+    if (status)
+        return knee_fail(err, status, none.where, "%s", none.what);
+    status = knee_ask_one_run(&told, word, err);
+    if (!status)
+        status = add_traces(m, told.traces, told.count, word, workers, err);
+    knee_ask_told_release(&told);
+    return status;
+}
+
 static knee_status read_word(struct knee_ask_question *q, size_t number, const char *curve,
                              struct knee_ask_measured *m, struct knee_err *err)
 {
@@ -342,13 +364,14 @@ static knee_status read_word(struct knee_ask_question *q, size_t number, const c
     bool pushed = false;
     if (m->row_count == KNEE_SCALE_ROWS || m->log_count == KNEE_SCALE_ROWS)
         return knee_fail(err, KNEE_USAGE, "", "more than %d runs", KNEE_SCALE_ROWS);
-    knee_status status = take_pushed(q->ask, m, word, number, workers, &pushed, err);
+    knee_status status = take_pushed(q, number, m, &pushed, err);
     if (pushed || status)
         return status;
     status = open_source(q->ask, word, &s, err);
     if (status)
         return status;
     status = is_trace(&s)   ? read_trace(m, &s, word, workers, err)
+             : is_jobs(&s)  ? read_jobs(m, &s, word, err)
              : is_table(&s) ? read_table(m, &s, word, curve, err)
                             : read_log(m, &s, word, workers, err);
     close_source(&s);
@@ -358,7 +381,7 @@ static knee_status read_word(struct knee_ask_question *q, size_t number, const c
 knee_status knee_ask_measured_read(struct knee_ask_question *q, const char *curve,
                                    struct knee_ask_measured *m, struct knee_err *err)
 {
-    m->alloc = m->complaints.alloc = knee_ask_alloc(q->ask);
+    m->alloc = m->complaints.alloc = m->jobs.alloc = knee_ask_alloc(q->ask);
     for (size_t i = 0; i < q->word_count; i++) {
         struct knee_err one = {0};
         knee_status status = read_word(q, i, curve, m, &one);
@@ -375,7 +398,8 @@ knee_status knee_ask_measured_read(struct knee_ask_question *q, const char *curv
     }
     if (m->complaints.failed)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    if (q->word_count > 0 && m->row_count == 0 && m->log_count == 0) {
+    join_jobs(m);
+    if (q->word_count > 0 && m->row_count == 0 && m->log_count == 0 && m->jobs.count == 0) {
         knee_fail(err, KNEE_INPUT, "", "none of the %zu files can be used", q->word_count);
         knee_hint(err, "%.200s", m->complaints.data ? m->complaints.data + 2 : "");
         return KNEE_INPUT;
@@ -388,5 +412,6 @@ void knee_ask_measured_release(struct knee_ask_measured *m)
     for (size_t i = 0; i < m->log_count; i++)
         knee_train_log_release(&m->logs[i]);
     knee_text_release(&m->complaints);
+    knee_sched_release(&m->jobs);
     m->log_count = m->row_count = 0;
 }

@@ -12,12 +12,13 @@ struct knee_ask_measured {
     size_t log_count;
     struct knee_scale_row rows[KNEE_SCALE_ROWS]; /* those of logs point into logs[] */
     size_t row_count;
+    struct knee_sched_jobs jobs; /* of outputs of sacct */
     size_t refused;              /* files and rows */
     struct knee_text complaints; /* a line for each file */
     const struct knee_alloc *alloc;
 };
 
-/* "64=run.log": the count, and the name after it in *word; NaN: none was said. */
+/* "64=run.log": the count, and the name after it in *word; NaN: no count given. */
 double knee_ask_said_workers(const char **word);
 
 /* Is what is named a training log, by its first bytes? Not a table of runs, and not a trace. */
@@ -36,7 +37,8 @@ knee_status knee_ask_diff_logs(struct knee_ask *ask, const char *const *words, b
 knee_status knee_ask_train_log(struct knee_ask *ask, const char *name, struct knee_train_log *out,
                                struct knee_err *err);
 
-/* Reads what the question's words name, told apart by content; COUNT=NAME says the worker count.
+/* Reads the files that the question's words name, recognised by content; COUNT=NAME gives the GPU
+ * count.
  * `curve` as for knee_scale_table_read(). What cannot be used does not stop the others, and fails
  * only when it is all there is. `out` must be zeroed; free it with knee_ask_measured_release(). */
 knee_status knee_ask_measured_read(struct knee_ask_question *question, const char *curve,

@@ -9,7 +9,10 @@
 #include "job/batch.h"
 #include "job/framework.h"
 #include "job/profile.h"
+#include "judge/plan_counts.h"
+#include "judge/run_verdict.h"
 #include "knee_read.h"
+#include "read/run/launch.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -19,15 +22,14 @@
 #define USUAL_TOP      5
 #define COUNTS_MAX     64
 #define PIECES_AT_ONCE 64
-#define SMALLEST_MOST  65536
 
 struct plan_options {
     struct knee_workers gpus;
-    double tokens, budget, deadline_s, tolerance, top, threads;
+    double tokens, budget, deadline_s, tolerance, top, threads, memory_risk;
     const char *hf, *deepspeed, *megatron, *nemo, *torchtitan, *rates, *perfetto;
     int emit;      /* row of knee_launch_frameworks; -1: not asked */
     int framework; /* row of knee_framework_names; -1: any */
-    bool ops, simulate;
+    bool ops, simulate, at_any_price, force;
     unsigned char source[KNEE_KEYS_MAX];
 };
 
@@ -36,7 +38,7 @@ struct plan_options {
 #define WORD(key_name, field, words)                                                               \
     {                                                                                              \
         .name = key_name, .kind = KNEE_KEY_WORD, .offset = offsetof(struct plan_options, field),   \
-        .group = "Question", .otherwise = "none", .help = words                                    \
+        .group = "Question", .otherwise = "none", .help = KNEE_OFF_PAGE(words)                     \
     }
 
 static const struct knee_key rows[] = {
@@ -44,45 +46,60 @@ static const struct knee_key rows[] = {
      .kind = KNEE_KEY_WORKERS,
      .offset = offsetof(struct plan_options, gpus),
      .group = "Question",
-     .otherwise = "from one node to 4096, doubling",
-     .help = "GPU counts: 64, 64,128, 64..4096x2"},
-    NUMBER("tokens", tokens, KNEE_UNIT_COUNT, 1, 1e18, "none", "tokens to train: prices the run"),
+     .otherwise = "one node to 4096, doubling",
+     .help = "GPU counts: 64, a list 64,128, or a range 64..4096x2 (doubling)"},
+    NUMBER("tokens", tokens, KNEE_UNIT_COUNT, 1, 1e18, "none",
+           "tokens to train on: adds days and cost of the run"),
     NUMBER("budget", budget, KNEE_UNIT_DOLLARS, 0, 1e15, "none",
-           "dollars for all tokens: the fastest count that they pay for"),
+           "with --tokens: most dollars for the run; picks the fastest GPU count"),
     NUMBER("deadline", deadline_s, KNEE_UNIT_SECONDS, 0, 1e12, "none",
-           "time for all tokens: the cheapest count that meets it"),
+           "with --tokens: longest time for the run; picks the cheapest GPU count"),
     NUMBER("tolerance", tolerance, KNEE_UNIT_FRACTION, 0.01, 1, "0.8",
-           "E(K) down to which more GPUs are worth it"),
-    NUMBER("top", top, KNEE_UNIT_COUNT, 1, KNEE_PLANS_MAX, "5", "plans to show"),
+           "lowest efficiency still worth paying for"),
+    NUMBER("top", top, KNEE_UNIT_COUNT, 1, KNEE_PLANS_MAX, "5", "number of plans to show"),
     NUMBER("threads", threads, KNEE_UNIT_COUNT, 1, ASK_THREADS_MAX, "one per core",
-           "threads that search"),
+           "search threads"),
     KNEE_CHOICE(struct plan_options, "framework", framework, knee_framework_names, "Question",
                 "any",
-                "only plans that it can run, priced as its software: megatron, torchtitan, fsdp, "
-                "deepspeed, nemo, any"),
-    WORD("hf", hf, "Hugging Face config.json with the model's shape"),
-    WORD("deepspeed", deepspeed, "DeepSpeed configuration with parts of the plan"),
-    WORD("megatron", megatron, "Megatron log or launch script with shape and plan"),
-    WORD("nemo", nemo, "NeMo (Megatron-Bridge) configuration with shape and plan"),
-    WORD("torchtitan", torchtitan, "torchtitan configuration with parts of the plan"),
-    WORD("rates", rates, "YAML file with constants that replace those of the profile"),
+                "only plans this framework supports, timed as it runs them: megatron, torchtitan, "
+                "fsdp, deepspeed, nemo or any"),
+    WORD("hf", hf, "take the model from a Hugging Face config.json"),
+    WORD("deepspeed", deepspeed, "take sharding and batch from a DeepSpeed configuration"),
+    WORD("megatron", megatron, "take model and plan from a Megatron log or launch script"),
+    WORD("nemo", nemo, "take model and plan from a NeMo (Megatron-Bridge) configuration"),
+    WORD("torchtitan", torchtitan, "take the plan from a torchtitan configuration"),
+    WORD("rates", rates, "YAML file with calibrated constants (knee validate --calibrate)"),
+    NUMBER("memory-risk", memory_risk, KNEE_UNIT_FRACTION, 0, 0.5, "5%",
+           "highest accepted risk of running out of memory"),
+    {.name = "force",
+     .kind = KNEE_KEY_SWITCH,
+     .offset = offsetof(struct plan_options, force),
+     .group = "Question",
+     .otherwise = "",
+     .help = KNEE_OFF_PAGE("accept values that no real machine has")},
+    {.name = "at-any-price",
+     .kind = KNEE_KEY_SWITCH,
+     .offset = offsetof(struct plan_options, at_any_price),
+     .group = "Question",
+     .otherwise = "",
+     .help = KNEE_OFF_PAGE("the fastest plan, even if it is unusual or nearly fills the memory")},
     {.name = "simulate",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct plan_options, simulate),
      .group = "Question",
      .otherwise = "",
-     .help = "also run the best plan's step event by event"},
+     .help = KNEE_OFF_PAGE("also simulate one step of the best plan, event by event")},
     WORD("perfetto", perfetto,
-         "write the simulated step as a trace for ui.perfetto.dev; knee trace reads it too"),
+         "write the simulated step as a trace for ui.perfetto.dev or knee trace"),
     {.name = "ops",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct plan_options, ops),
      .group = "Question",
      .otherwise = "",
-     .help = "list the operations of a layer under the best plan instead"},
+     .help = KNEE_OFF_PAGE("print the operations of one layer under the best plan")},
     KNEE_CHOICE(struct plan_options, "emit", emit, knee_launch_frameworks, "Question", "none",
-                "the best plan as what this framework takes, instead: megatron, deepspeed, "
-                "torchtitan, nemo"),
+                KNEE_OFF_PAGE("print the best plan as launch flags or configuration for megatron, "
+                              "deepspeed, torchtitan or nemo")),
 };
 
 static const struct knee_keys plan_keys = KNEE_KEY_TABLE(rows, struct plan_options);
@@ -90,6 +107,7 @@ static const struct knee_keys plan_keys = KNEE_KEY_TABLE(rows, struct plan_optio
 struct plan_room {
     struct plan_options options;
     struct knee_plan_answer answer;
+    struct knee_run_inputs run;
     double counts[KNEE_ROWS_MAX];
     struct knee_trace trace; /* the simulated step */
     struct knee_account account;
@@ -116,8 +134,9 @@ static knee_status import_files(struct knee_ask *ask, const struct plan_options 
         status = knee_hf_read(file.data, file.length, options->hf, &a->shape, err);
     knee_ask_done(&file);
     if (!status && options->megatron && !(status = read_full(ask, options->megatron, &file, err)))
-        status = knee_megatron_read(file.data, file.length, options->megatron, &a->shape, &a->fixed,
-                                    NULL, err);
+        status =
+            knee_megatron_read((struct knee_named_text){file.data, file.length, options->megatron},
+                               &a->shape, &a->fixed, NULL, err);
     knee_ask_done(&file);
     if (!status && options->nemo && !(status = read_full(ask, options->nemo, &file, err)))
         status = knee_nemo_read(file.data, file.length, options->nemo, &a->shape, &a->fixed, err);
@@ -194,6 +213,12 @@ static knee_status gather(struct knee_ask *ask, const struct plan_options *optio
         status = knee_machine_init(&a->platform, &rates, &a->machine, err);
     if (status)
         return status;
+    a->memory_risk =
+        options->at_any_price
+            ? 0
+            : fmin(0.5, fmax(1e-6, isnan(options->memory_risk) ? KNEE_MEMORY_RISK
+                                                               : options->memory_risk));
+    a->oddity = options->at_any_price ? 0 : knee_bands[0].pair;
     a->question = (struct knee_plan_question){
         .tokens = options->tokens,
         .budget = options->budget,
@@ -201,7 +226,7 @@ static knee_status gather(struct knee_ask *ask, const struct plan_options *optio
         .tolerance = isnan(options->tolerance) ? 0.8 : options->tolerance,
     };
     if ((!isnan(options->budget) || !isnan(options->deadline_s)) && isnan(options->tokens)) {
-        knee_fail(err, KNEE_USAGE, "", "a budget or a deadline is for a number of tokens");
+        knee_fail(err, KNEE_USAGE, "", "--budget and --deadline need the number of tokens");
         knee_hint(err, "add --tokens, for example 1T");
         return KNEE_USAGE;
     }
@@ -219,143 +244,31 @@ static knee_status gather(struct knee_ask *ask, const struct plan_options *optio
 
 /* ---- The search ---- */
 
-/* Who shares the search: counts i with i % parts == part are this process's. */
-struct searching {
-    struct knee_ask_question *q;
-    struct knee_plan_answer *answer;
-    const struct knee_framework *framework;
-    size_t top, part, parts;
-    double done; /* of all counts, for who watches */
-    bool stopped;
-};
-
 /* A few pieces at a time, so that the caller can watch and stop. */
-static void search_alone(struct searching *s, const struct knee_search *search,
+static void search_alone(struct knee_counts_search *s, const struct knee_search *search,
                          struct knee_search_result *out)
 {
+    struct knee_ask_question *q = s->ctx;
     size_t pieces = knee_search_pieces(search);
     double each = 1 / (double)s->answer->row_count;
     knee_search_result_init(out);
     for (size_t from = 0; from < pieces && !s->stopped; from += PIECES_AT_ONCE) {
         knee_search_run(search, from, from + PIECES_AT_ONCE, out);
         double share = fmin(1, (double)(from + PIECES_AT_ONCE) / (double)pieces);
-        s->stopped = !knee_ask_progress(s->q->ask, fmin(1, s->done + each * share));
+        s->stopped = !knee_ask_progress(q->ask, fmin(1, s->done + each * share));
     }
 }
 
-/* The best `top` plans that keep what is fixed. */
-static knee_status search_plans(struct searching *s, const struct knee_plan *fixed, size_t top,
-                                struct knee_search_result *out, struct knee_err *err)
+static knee_status search_once(struct knee_counts_search *s, const struct knee_search *search,
+                               struct knee_search_result *out, struct knee_err *err)
 {
-    const struct knee_ask_work *work = s->q->work;
-    struct knee_search search = {.shape = &s->answer->shape,
-                                 .machine = &s->answer->machine,
-                                 .fixed = fixed,
-                                 .framework = s->framework,
-                                 .top = top};
+    const struct knee_ask_work *work = ((struct knee_ask_question *)s->ctx)->work;
     if (!work || !work->search) {
-        search_alone(s, &search, out);
+        search_alone(s, search, out);
         return KNEE_OK;
     }
-    knee_status status = work->search(work->ctx, &search, out, err);
+    knee_status status = work->search(work->ctx, search, out, err);
     s->stopped = work->stopped && work->stopped(work->ctx);
-    return status;
-}
-
-/* What E(K) is against: the first of a fixed list of counts at which a plan fits, with the
- * optimizer on the GPU unless it was said otherwise: what only just fits is no measure of anything.
- */
-static knee_status find_baseline(struct searching *s, struct knee_err *err)
-{
-    const struct knee_alloc *alloc = knee_ask_alloc(s->q->ask);
-    struct knee_plan_answer *a = s->answer;
-    struct knee_search_result *found = knee_resize(alloc, NULL, sizeof *found);
-    knee_status status = KNEE_OK;
-    struct knee_plan fixed = a->fixed;
-    if (!found)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    a->baseline_gpus = a->baseline_tokens_per_s = NAN;
-    if (fixed.offload < 0)
-        fixed.offload = KNEE_ON_GPU;
-    for (size_t i = 0; !status && !s->stopped && isnan(a->baseline_gpus); i++) {
-        fixed.gpus = knee_plan_baseline_at(&a->machine, i);
-        if (fixed.gpus == 0)
-            break;
-        status = search_plans(s, &fixed, 1, found, err);
-        if (status || found->count == 0)
-            continue;
-        a->baseline_gpus = fixed.gpus;
-        a->baseline_tokens_per_s = found->best[0].cost.tokens_per_s;
-    }
-    knee_resize(alloc, found, 0);
-    return status;
-}
-
-/* Fewer GPUs than there are, in round numbers down to half of them, where that gives more: not
- * every count divides heads, layers and batch. */
-static knee_status try_fewer(struct searching *s, struct knee_plan_row *row,
-                             struct knee_search_result *other, struct knee_err *err)
-{
-    knee_status status = KNEE_OK;
-    struct knee_plan fixed = s->answer->fixed;
-    if (exp2(floor(log2(row->gpus))) == row->gpus)
-        return KNEE_OK; /* a power of two divides best */
-    for (size_t i = 0; !status && !s->stopped; i++) {
-        fixed.gpus = knee_plan_round_count(i);
-        if (fixed.gpus >= row->gpus)
-            break;
-        if (fixed.gpus < row->gpus / 2)
-            continue;
-        status = search_plans(s, &fixed, s->top, other, err);
-        if (!status && knee_plan_quicker(other, &row->found))
-            row->found = *other;
-    }
-    return status;
-}
-
-/* The first round count that something fits on. */
-static knee_status find_smallest(struct searching *s, struct knee_search_result *found,
-                                 struct knee_err *err)
-{
-    struct knee_plan_answer *a = s->answer;
-    struct knee_plan fixed = a->fixed;
-    knee_status status = KNEE_OK;
-    for (size_t i = 0; !status && !s->stopped && isnan(a->smallest_gpus); i++) {
-        fixed.gpus = knee_plan_round_count(i);
-        if (fixed.gpus > SMALLEST_MOST)
-            break;
-        status = search_plans(s, &fixed, 1, found, err);
-        if (!status && found->count)
-            a->smallest_gpus = fixed.gpus;
-    }
-    return status;
-}
-
-static knee_status search_counts(struct searching *s, struct knee_err *err)
-{
-    struct knee_plan_answer *a = s->answer;
-    const struct plan_options *options = s->q->objects[0];
-    bool compared = options->emit < 0 || a->row_count > 1; /* one plan's words need no E(K) */
-    const struct knee_alloc *alloc = knee_ask_alloc(s->q->ask);
-    struct knee_search_result *other = knee_resize(alloc, NULL, sizeof *other);
-    if (!other)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    knee_status status = compared ? find_baseline(s, err) : KNEE_OK;
-    double each = 1 / (double)a->row_count;
-    for (size_t i = s->part; i < a->row_count && !status; i += s->parts) {
-        s->done = each * (double)i;
-        struct knee_plan fixed = a->fixed;
-        fixed.gpus = a->rows[i].gpus;
-        status = search_plans(s, &fixed, s->top, &a->rows[i].found, err);
-        if (!status)
-            status = try_fewer(s, &a->rows[i], other, err);
-        if (s->stopped && s->parts == 1)
-            a->row_count = i + 1;
-    }
-    a->smallest_gpus = NAN;
-    if (!status && compared)
-        status = find_smallest(s, other, err);
-    knee_resize(alloc, other, 0);
     return status;
 }
 
@@ -363,16 +276,20 @@ static knee_status search(struct knee_ask_question *q, struct plan_room *all, st
 {
     const struct knee_ask_work *work = q->work;
     struct knee_plan_answer *a = &all->answer;
-    struct searching s = {.q = q, .answer = a, .framework = a->framework, .parts = 1};
+    struct knee_counts_search s = {.answer = a,
+                                   .framework = a->framework,
+                                   .alloc = knee_ask_alloc(q->ask),
+                                   .search = search_once,
+                                   .ctx = q,
+                                   .parts = 1};
     s.top = isnan(all->options.top) ? USUAL_TOP : (size_t)all->options.top;
-    for (size_t i = 0; i < a->row_count; i++)
-        a->rows[i].gpus = all->counts[i];
+    s.compared = all->options.emit < 0 || a->row_count > 1; /* one plan's words need no E(K) */
     knee_status status = KNEE_OK;
     if (work && work->join)
         status = work->join(work->ctx, &s.part, &s.parts, err);
     if (status)
         return status;
-    status = search_counts(&s, err);
+    status = knee_plan_search_counts(&s, err);
     all->stopped = s.stopped;
     if (work && work->merge_rows)
         work->merge_rows(work->ctx, a, status, err);
@@ -384,22 +301,11 @@ static knee_status search_free(struct knee_ask_question *q, struct plan_room *al
                                struct knee_err *err)
 {
     struct knee_plan_answer *a = &all->answer;
-    const struct knee_alloc *alloc = knee_ask_alloc(q->ask);
+    struct knee_counts_search s = {
+        .answer = a, .alloc = knee_ask_alloc(q->ask), .search = search_once, .ctx = q, .parts = 1};
     if (!a->framework || a->chosen == SIZE_MAX || all->stopped || all->options.emit >= 0)
         return KNEE_OK;
-    struct knee_search_result *found = knee_resize(alloc, NULL, sizeof *found);
-    if (!found)
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    struct searching s = {.q = q, .answer = a, .parts = 1};
-    struct knee_plan fixed = a->fixed;
-    fixed.gpus = a->rows[a->chosen].gpus;
-    knee_status status = search_plans(&s, &fixed, 1, found, err);
-    if (!status && found->count && !s.stopped) {
-        a->free = found->best[0];
-        a->free_known = true;
-    }
-    knee_resize(alloc, found, 0);
-    return status;
+    return knee_plan_search_free(&s, err);
 }
 
 /* ---- The simulated step ---- */
@@ -412,12 +318,13 @@ static knee_status simulate(struct knee_ask *ask, struct plan_room *all, struct 
     if ((!options->simulate && !options->perfetto) || a->chosen == SIZE_MAX)
         return KNEE_OK;
     const struct knee_found *best = &a->rows[a->chosen].found.best[0];
-    knee_status status = knee_simulate(&a->shape, &a->machine, &best->plan, knee_ask_alloc(ask),
-                                       &all->trace, &a->closed_s, err);
+    knee_status status =
+        knee_simulate(&a->shape, &a->machine, &best->plan, knee_ask_alloc(ask), &all->trace, err);
     if (!status)
         status = knee_account(&all->trace, 1, knee_ask_alloc(ask), &all->account, err);
     if (status)
         return status;
+    a->closed_s = knee_plan_simulated_s(&best->cost);
     a->simulated = &all->account;
     a->simulated_s = 1e-9 * (double)all->trace.steps[0].end_ns;
     return options->perfetto ? knee_ask_perfetto(ask, options->perfetto, &all->account, err)
@@ -426,21 +333,59 @@ static knee_status simulate(struct knee_ask *ask, struct plan_room *all, struct 
 
 /* ---- The answer ---- */
 
-static knee_status write_answer(struct knee_ask_question *q, const struct plan_room *all,
+/* What a framework takes, as text or in JSON. */
+static knee_status write_launch(struct knee_ask_question *q, const struct plan_room *all,
+                                struct knee_ask_out *out, struct knee_err *err)
+{
+    const struct knee_plan_row *row = knee_plan_shown(&all->answer);
+    struct knee_text words = {.alloc = knee_ask_alloc(q->ask)};
+    if (!row)
+        return knee_fail(err, KNEE_GATE, "--emit", "no plan fits into the memory of these GPUs");
+    knee_status status =
+        knee_launch_write(&all->answer, &row->found.best[0].plan, all->options.emit, &words, err);
+    if (!status && ASK_FORMAT(*out) == KNEE_JSON) {
+        struct knee_launch_result result = {knee_launch_frameworks.name((size_t)all->options.emit),
+                                            words.data};
+        knee_answer_write(&knee_launch_answer, &result, KNEE_JSON, &q->style, out->text);
+    } else if (!status) {
+        const char *fence = ASK_FORMAT(*out) == KNEE_MARKDOWN ? "```\n" : "";
+        knee_text_printf(out->text, "%s%s%s", fence, words.data ? words.data : "", fence);
+    }
+    out->text->failed = out->text->failed || words.failed;
+    knee_text_release(&words);
+    return status;
+}
+
+static knee_status write_ops(struct knee_ask_question *q, struct knee_plan_answer *a,
+                             struct knee_ask_out *out, struct knee_err *err)
+{
+    const struct knee_alloc *alloc = knee_ask_alloc(q->ask);
+    struct knee_layer_operation *room =
+        knee_resize(alloc, NULL, KNEE_LAYER_OPERATIONS_MAX * sizeof *room);
+    if (!room)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    knee_plan_operations(a, room);
+    knee_answer_write(&knee_ops_answer, a, ASK_FORMAT(*out), &q->style, out->text);
+    a->ops = NULL;
+    knee_resize(alloc, room, 0);
+    return KNEE_OK;
+}
+
+static knee_status write_answer(struct knee_ask_question *q, struct plan_room *all,
                                 struct knee_err *err)
 {
     struct knee_ask_out *out = &q->outs[0];
     knee_status status = KNEE_OK;
     if (all->options.emit >= 0) {
-        status =
-            knee_write_launch(&all->answer, all->options.emit, ASK_FORMAT(*out), out->text, err);
+        status = write_launch(q, all, out, err);
         out++;
     } else if (all->options.ops) {
-        knee_write_ops(&all->answer, ASK_FORMAT(*out), &q->style, out->text);
+        status = write_ops(q, &all->answer, out, err);
         out++;
     }
     for (; out < q->outs + 2 && out->text; out++)
-        knee_write_plan(&all->answer, ASK_FORMAT(*out), &q->style, out->text);
+        knee_answer_write(&knee_plan_answer_type, &all->answer, ASK_FORMAT(*out), &q->style,
+                          out->text);
     return status;
 }
 
@@ -459,6 +404,7 @@ static knee_status conclude(struct knee_ask_question *q, struct plan_room *all,
 {
     struct knee_plan_answer *a = &all->answer;
     knee_plan_judge(a);
+    knee_plan_details(a);
     knee_status status = search_free(q, all, err);
     if (!status)
         status = simulate(q->ask, all, err);
@@ -471,11 +417,43 @@ static knee_status conclude(struct knee_ask_question *q, struct plan_room *all,
                 knee_fail(err, KNEE_GATE, isnan(a->question.budget) ? "--deadline" : "--budget",
                           "no GPU count that was tried meets it");
         else if (!some_fits(a) && !all->stopped)
-            status = knee_fail(err, KNEE_GATE, "", "no plan fits into the memory of these GPUs");
+            status = knee_fail(err, KNEE_GATE, "", "%s",
+                               a->rows[a->row_count - 1].found.nearest_valid
+                                   ? "no plan fits into the memory of these GPUs"
+                                   : "no plan exists with these degrees, GPUs and batch");
     }
     knee_account_release(&all->account);
     knee_trace_release(&all->trace);
     return status;
+}
+
+/* With tokens, or with anything said of failures, plans are priced as runs. */
+static knee_status ask_run(struct knee_ask_question *q, struct plan_room *all, struct knee_err *err)
+{
+    struct knee_plan_answer *a = &all->answer;
+    if (!knee_run_asked(&all->run, all->options.tokens))
+        return KNEE_OK;
+    knee_run_complete(&all->run);
+    a->run = &all->run;
+    a->runs = knee_resize(knee_ask_alloc(q->ask), NULL, a->row_count * sizeof *a->runs);
+    if (!a->runs)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    memset(a->runs, 0, a->row_count * sizeof *a->runs);
+    return knee_plan_run_check(a, err);
+}
+
+/* The largest count: a sweep may begin where a step takes long. */
+static knee_status check(const struct knee_plan_answer *a, struct knee_err *err)
+{
+    const struct knee_plan_row *last = &a->rows[a->row_count - 1];
+    struct knee_claim claim = {.step_s = NAN, .tokens = NAN};
+    claim.bytes_per_s = a->platform.hw.bandwidth_bytes_per_s;
+    if (last->found.count) {
+        const struct knee_found *best = &last->found.best[0];
+        claim.step_s = best->cost.step_s;
+        claim.tokens = best->plan.global_batch * a->shape.seq;
+    }
+    return knee_claim_check(&claim, err);
 }
 
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
@@ -486,6 +464,7 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     if (status)
         return status;
     a->row_count = list_counts(&all->options, a, all->counts);
+    a->counts_assumed = all->options.gpus.ranges == 0 && a->row_count > 1;
     if (a->row_count == 0 || a->row_count > COUNTS_MAX) {
         knee_fail(err, KNEE_USAGE, "--gpus", "too many GPU counts");
         knee_hint(err, "at most %d, for example 64..4096x2", COUNTS_MAX);
@@ -496,9 +475,16 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     if (!a->rows)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     memset(a->rows, 0, size);
-    status = search(q, all, err);
+    for (size_t i = 0; i < a->row_count; i++)
+        a->rows[i].gpus = all->counts[i];
+    status = ask_run(q, all, err);
+    if (!status)
+        status = search(q, all, err);
+    if (!status && !all->options.force)
+        status = check(a, err);
     if (!status && !knee_ask_silent(q))
         status = conclude(q, all, err);
+    knee_resize(knee_ask_alloc(q->ask), a->runs, 0);
     knee_resize(knee_ask_alloc(q->ask), a->rows, 0);
     return status;
 }
@@ -514,11 +500,13 @@ static void init(void *room, void **objects)
     objects[1] = &all->answer.shape;
     objects[2] = &all->answer.fixed;
     objects[3] = &all->answer.platform;
+    knee_run_init(&all->run);
+    objects[4] = &all->run;
 }
 
 const struct knee_ask_command knee_ask_plan = {
     .name = "plan",
-    .keys = {&plan_keys, &knee_shape_keys, &knee_plan_keys, &knee_platform_keys},
+    .keys = {&plan_keys, &knee_shape_keys, &knee_plan_keys, &knee_platform_keys, &knee_run_keys},
     .operands = "",
     .size = sizeof(struct plan_room),
     .init = init,

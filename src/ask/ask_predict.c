@@ -3,13 +3,17 @@
 #include "ask/ask.h"
 #include "base/keys.h"
 #include "base/text.h"
+#include "job/batch.h"
 #include "knee_read.h"
+
+#include <math.h>
+#include <string.h>
 
 #define LARGEST_JOB ((size_t)1 << 20)
 
 struct predict_options {
     const char *job, *solve, *target;
-    bool example;
+    bool example, force;
     unsigned char source[KNEE_KEYS_MAX];
 };
 
@@ -17,23 +21,29 @@ struct predict_options {
     {                                                                                              \
         .name = key_name, .kind = KNEE_KEY_WORD,                                                   \
         .offset = offsetof(struct predict_options, field), .group = "Question",                    \
-        .otherwise = absent, .help = words                                                         \
+        .otherwise = absent, .help = KNEE_OFF_PAGE(words)                                          \
     }
 
 static const struct knee_key rows[] = {
-    WORD("job", job, "none", "job file: YAML with the options above as keys; flags win over it"),
-    WORD("solve", solve, "nothing",
-         "input to solve for: bandwidth, latency, local-batch, overlap, "
-         "hidden, compress, local-steps, loader-rate, workers"),
+    WORD("job", job, "none",
+         "YAML job file with these options as keys; options on the command line win"),
+    WORD("solve", solve, "none",
+         "find the value of this input that reaches --for: bandwidth, latency, local-batch, "
+         "overlap, hidden, compress, local-steps, loader-rate or gpus"),
     WORD("for", target, "",
-         "what --solve must reach: efficiency=0.9, ratio=0.1, gamma=1, "
-         "step=150ms, throughput=1000"),
+         "target of --solve: efficiency=0.9, step=150ms, throughput=1000, ratio=0.1 or gamma=1"),
     {.name = "example",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct predict_options, example),
      .group = "Question",
      .otherwise = "",
-     .help = "start from the built-in job (knee example shows it)"},
+     .help = KNEE_OFF_PAGE("use the built-in example job ('knee example' prints it)")},
+    {.name = "force",
+     .kind = KNEE_KEY_SWITCH,
+     .offset = offsetof(struct predict_options, force),
+     .group = "Question",
+     .otherwise = "",
+     .help = KNEE_OFF_PAGE("accept values that no real machine has")},
 };
 
 static const struct knee_keys predict_keys = KNEE_KEY_TABLE(rows, struct predict_options);
@@ -48,7 +58,7 @@ static const struct {
     {"cluster", "p4de", "8 x A100 a node, 4 x 100 Gbit/s EFA"},
     {"mfu", "45%", "while it computes"},
     {"overlap", "0.5", "half of what could hide does"},
-    {"jitter", "1%", "how much workers differ from step to step"},
+    {"jitter", "1%", "how much ranks differ from step to step"},
     {"critical-batch", "1000", "sequences; assumed for the sake of the example"},
     {"min-steps", "100k", "likewise"},
     {"workers", "8..512x2", ""},
@@ -103,7 +113,8 @@ static knee_status read_job(struct knee_ask *ask, const char *name, struct knee_
     knee_status status = knee_ask_read(ask, name, LARGEST_JOB, &bytes, err);
     if (status)
         return status;
-    status = knee_yaml_read(bytes.data, bytes.length, name, &knee_job_keys, job, sizeof *job, err);
+    status = knee_yaml_read((struct knee_named_text){bytes.data, bytes.length, name},
+                            &knee_job_keys, job, sizeof *job, err);
     knee_ask_done(&bytes);
     return status;
 }
@@ -117,7 +128,7 @@ static knee_status gather(struct knee_ask_question *q, const struct predict_opti
                          q->words[0]);
     if (!options->solve != !options->target) {
         knee_fail(err, KNEE_USAGE, "", "--solve and --for go together");
-        knee_hint(err, "for example --solve bandwidth --for efficiency=0.9 --workers 64");
+        knee_hint(err, "for example --solve bandwidth --for efficiency=0.9 --gpus 64");
         return KNEE_USAGE;
     }
     if (!options->example)
@@ -125,6 +136,28 @@ static knee_status gather(struct knee_ask_question *q, const struct predict_opti
     if (file)
         return knee_fail(err, KNEE_USAGE, "", "both --example and a job file");
     return set_example(job, err);
+}
+
+/* What is asked for need not be known: the search for a bandwidth starts from 100 Gb/s. */
+static void assume_link(const struct predict_options *options, struct knee_job *job)
+{
+    struct knee_hardware *hw = &job->hw;
+    bool asked = options->solve && strcmp(options->solve, "bandwidth") == 0;
+    bool known = hw->gpu >= 0 || hw->link >= 0 || hw->cluster.level_count > 0 ||
+                 !isnan(hw->bandwidth_bytes_per_s) || !isnan(job->comm_time_s);
+    if (asked && !known)
+        knee_keys_fill(&knee_job_keys, job, &hw->bandwidth_bytes_per_s, 12.5e9, KNEE_DEFAULT);
+}
+
+/* Of what was given; times that were measured are what they are. */
+static knee_status check(const struct knee_prediction *p, struct knee_err *err)
+{
+    const struct knee_job *job = &p->job;
+    struct knee_claim claim = {.step_s =
+                                   isnan(job->compute_time_s) ? p->at.step.wall_s : (double)NAN,
+                               .tokens = job->seq > 1 ? p->at.global_batch * job->seq : (double)NAN,
+                               .bytes_per_s = job->hw.bandwidth_bytes_per_s};
+    return knee_claim_check(&claim, err);
 }
 
 static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
@@ -135,13 +168,25 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     struct knee_solution solution;
     knee_status status = gather(q, options, job, err);
     if (!status)
+        assume_link(options, job);
+    if (!status)
         status = knee_predict(job, knee_ask_alloc(q->ask), &prediction, err);
     if (status)
         return status;
-    if (options->solve)
+    if (!options->force)
+        status = check(&prediction, err);
+    if (!status && options->solve)
         status = knee_solve(&prediction.job, options->solve, options->target, &solution, err);
     if (!status)
-        ASK_WRITE(q, knee_write_prediction, &prediction, options->solve ? &solution : NULL);
+        prediction.solution = options->solve ? &solution : NULL;
+    if (!status)
+        ASK_ANSWER(q, &knee_predict_answer, &prediction);
+    if (!status && prediction.memory.zero3_workers > prediction.at.workers) {
+        status = knee_fail(err, KNEE_GATE, "",
+                           "the model does not fit, not even sharded over all %.0f GPUs",
+                           prediction.at.workers);
+        q->answered = true;
+    }
     knee_prediction_release(&prediction);
     return status;
 }

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/keys.h"
 #include "base/text.h"
+#include "out/answer.h"
+#include "say/answers.h"
 
 #include <string.h>
 
@@ -20,7 +22,7 @@ static const struct knee_key rows[] = {
      .offset = offsetof(struct replay_options, perfetto),
      .group = "Replay",
      .otherwise = "none",
-     .help = "write the changed timeline for ui.perfetto.dev; knee trace reads it too"},
+     .help = KNEE_OFF_PAGE("write the changed timeline for ui.perfetto.dev or knee trace")},
 };
 
 static const struct knee_keys replay_keys = KNEE_KEY_TABLE(rows, struct replay_options);
@@ -64,7 +66,7 @@ static knee_status answer_traces(struct knee_ask_question *q, struct replay_room
     if (!status && all->options.perfetto)
         status = write_timeline(q, all, &account, err);
     if (!status)
-        ASK_WRITE(q, knee_write_replay_answer, &all->replay);
+        ASK_ANSWER(q, &knee_replay_answer, &all->replay);
     knee_account_release(&account);
     return status;
 }
@@ -121,7 +123,7 @@ static knee_status answer_log(struct knee_ask_question *q, struct knee_err *err)
         return status;
     status = knee_find_slowdown(&log, alloc, &slowdown, err);
     if (!status)
-        ASK_WRITE(q, knee_write_slowdown, &slowdown);
+        ASK_WRITE(q, knee_answer_write, &knee_slowdown_answer, &slowdown);
     knee_op_log_release(&log);
     return status;
 }

@@ -5,12 +5,13 @@
 #include "base/keys.h"
 #include "base/text.h"
 #include "cluster/hardware.h"
+#include "say/answers.h"
 
 #include <math.h>
 
 struct scale_options {
     struct knee_workers at;
-    double tolerance, tokens, at_batch;
+    double tolerance, tokens, at_batch, params;
     double gpu_util, cpu_util, flops_achieved, late_rank;
     bool loss_behind, strict;
     const char *curve, *runs;
@@ -25,46 +26,48 @@ static const struct knee_key rows[] = {
      .kind = KNEE_KEY_WORKERS,
      .offset = offsetof(struct scale_options, at),
      .group = "Question",
-     .otherwise = "twice and four times the largest count",
-     .help = "worker counts to forecast: 512, 512,1024, 64..1024x2"},
-    NUMBER("at-batch", at_batch, KNEE_UNIT_COUNT, 1, 1e15, "Question", "as the curve goes on",
-           "global batch at those counts, in sequences (examples)"),
+     .otherwise = "2 and 4 times the largest count",
+     .help = "GPU counts to forecast: 512, a list 512,1024, or a range 64..1024x2"},
+    NUMBER("at-batch", at_batch, KNEE_UNIT_COUNT, 1, 1e15, "Question", "same rule as in the logs",
+           "global batch at those counts, in sequences"),
     NUMBER("tolerance", tolerance, KNEE_UNIT_FRACTION, 0.01, 1, "Question", "0.8",
-           "E(K) down to which more workers are worth it"),
+           "lowest efficiency still worth paying for"),
     NUMBER("tokens", tokens, KNEE_UNIT_COUNT, 1, 1e18, "Question", "none",
-           "tokens to train: days at each count, and dollars with --price"),
+           "tokens to train on: adds days at each count, and dollars with --price"),
+    NUMBER("params", params, KNEE_UNIT_COUNT, 1, 1e15, "Question", "from the log or --model",
+           "model parameters, to compute the bytes sent per step"),
     {.name = "curve",
      .kind = KNEE_KEY_WORD,
      .offset = offsetof(struct scale_options, curve),
      .group = "Question",
-     .otherwise = "the only one",
-     .help = "which job of a table's column `curve`"},
+     .otherwise = "the only job",
+     .help = KNEE_OFF_PAGE("with a table: the job to read, by its column `curve`")},
     {.name = "runs",
      .kind = KNEE_KEY_WORD,
      .offset = offsetof(struct scale_options, runs),
      .group = "Question",
      .otherwise = "none",
-     .help = "write the runs as a table, for knee validate and its --calibrate"},
+     .help = KNEE_OFF_PAGE("write the runs as a CSV table for knee validate")},
     {.name = "strict",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct scale_options, strict),
      .group = "Question",
      .otherwise = "",
-     .help = "exit with 3 when a file or a row was refused"},
-    NUMBER("gpu-util", gpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "not known",
-           "share of time the GPUs are busy"),
-    NUMBER("cpu-util", cpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "not known",
-           "share of time the CPUs are busy"),
-    NUMBER("flops-achieved", flops_achieved, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "not known",
-           "share of the GPUs' peak that is reached"),
+     .help = KNEE_OFF_PAGE("exit with status 3 if any file or row cannot be used")},
+    NUMBER("gpu-util", gpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "unknown",
+           KNEE_OFF_PAGE("GPU utilisation as nvidia-smi shows it")),
+    NUMBER("cpu-util", cpu_util, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "unknown",
+           KNEE_OFF_PAGE("CPU utilisation")),
+    NUMBER("flops-achieved", flops_achieved, KNEE_UNIT_FRACTION, 0, 1, "Symptoms", "unknown",
+           KNEE_OFF_PAGE("MFU: share of peak FLOP/s")),
     NUMBER("late-rank", late_rank, KNEE_UNIT_COUNT, 0, KNEE_WORKERS_MAX, "Symptoms", "none",
-           "a rank that the others wait for"),
+           KNEE_OFF_PAGE("a rank that the other ranks wait for")),
     {.name = "loss-behind",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct scale_options, loss_behind),
      .group = "Symptoms",
      .otherwise = "",
-     .help = "the loss is behind that of a smaller batch at equal tokens"},
+     .help = KNEE_OFF_PAGE("the loss is worse than with a smaller batch at equal tokens")},
 };
 
 static const struct knee_keys scale_keys = KNEE_KEY_TABLE(rows, struct scale_options);
@@ -128,6 +131,24 @@ static knee_status take_counts(const struct knee_workers *at, const struct knee_
     return status;
 }
 
+/* What the options say about the network and its traffic. */
+static struct knee_network_facts network_facts(const struct scale_room *all)
+{
+    struct knee_shape shape = all->said.shape;
+    const struct knee_plan *plan = &all->said.plan;
+    double params = all->options.params;
+    struct knee_params counted;
+    if (isnan(params) && all->said.shape.model >= 0 && !knee_shape_complete(&shape, NULL)) {
+        knee_shape_params(&shape, &counted);
+        params = counted.total;
+    }
+    return (struct knee_network_facts){.params = params,
+                                       .gradient_bytes = plan->gradient_bytes,
+                                       .gpus_per_node = all->said.platform.hw.gpus_per_node,
+                                       .accumulate = NAN,
+                                       .shard = plan->shard};
+}
+
 static knee_status set_question(struct scale_room *all, const struct knee_alloc *alloc,
                                 struct knee_err *err)
 {
@@ -139,6 +160,7 @@ static knee_status set_question(struct scale_room *all, const struct knee_alloc 
         .price_per_hour = price(&all->said.platform),
         .symptoms = {o->gpu_util, o->cpu_util, o->flops_achieved, o->late_rank, o->loss_behind},
     };
+    all->answer.question.network = network_facts(all);
     return take_counts(&o->at, alloc, &all->answer.question, err);
 }
 
@@ -178,9 +200,10 @@ static knee_status judge(struct knee_ask_question *q, struct scale_room *all, st
     all->answer.rows = m->rows;
     all->answer.row_count = m->row_count;
     all->answer.left_out = m->complaints.data;
-    if ((status = knee_scale_judge(&all->answer, err)))
+    if ((status = knee_scale_judge(&all->answer, err)) ||
+        (status = knee_sched_account(&m->jobs, &all->answer.sched, err)))
         return status;
-    ASK_WRITE(q, knee_write_scale, &all->answer);
+    ASK_ANSWER(q, &knee_scale_answer_type, &all->answer);
     if (!all->options.strict || !m->refused)
         return KNEE_OK;
     q->answered = true;

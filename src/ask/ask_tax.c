@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tax: what each parallel axis pays. */
 #include "ask/ask.h"
+#include "base/error.h"
 
 static void init(void *room, void **objects)
 {
@@ -13,7 +14,11 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     struct knee_tax tax;
     knee_status status = knee_tax_run(q->objects[0], &tax, err);
     if (!status)
-        ASK_WRITE(q, knee_write_tax, &tax);
+        ASK_ANSWER(q, &knee_tax_answer, &tax);
+    if (!status && tax.memory.total > tax.memory.capacity) {
+        status = knee_fail(err, KNEE_GATE, "", "this split does not fit into the GPUs' memory");
+        q->answered = true;
+    }
     return status;
 }
 

@@ -7,45 +7,52 @@
 #include "base/keys.h"
 #include "base/text.h"
 #include "judge/judge.h"
+#include "judge/work_names.h"
+#include "out/answer.h"
 #include "out/words.h"
+#include "say/answers.h"
 #include "timeline/where.h"
 
 #include <math.h>
 #include <string.h>
 
 static const char *const levers_words[] = {"auto", "replay", "closed"};
-KNEE_WORDS(knee_ask_levers_names, "way to find levers", levers_words);
+KNEE_WORDS(knee_ask_levers_names, "way to price changes", levers_words);
 
 #define OPTION(key_name, key_kind, field, absent, words)                                           \
     {                                                                                              \
         .name = key_name, .kind = key_kind,                                                        \
         .offset = offsetof(struct knee_ask_trace_options, field), .group = "Trace",                \
-        .otherwise = absent, .help = words                                                         \
+        .otherwise = absent, .help = KNEE_OFF_PAGE(words)                                          \
     }
 #define GATE(name, field, unit, high, words)                                                       \
-    KNEE_NUMBER(struct knee_ask_trace_options, name, field, unit, 0, high, "Trace", "no gate",     \
-                words)
+    KNEE_NUMBER(struct knee_ask_trace_options, name, field, unit, 0, high, "Trace", "off",         \
+                KNEE_OFF_PAGE(words))
 
 static const struct knee_key rows[] = {
     OPTION("perfetto", KNEE_KEY_WORD, perfetto, "none",
-           "write all ranks, aligned and labelled, as one trace for ui.perfetto.dev"),
+           "write all ranks as one labelled trace for ui.perfetto.dev"),
     OPTION("chakra", KNEE_KEY_WORD, chakra, "none",
-           "write each rank as a Chakra execution trace: PREFIX.RANK.et"),
+           "write each rank as a Chakra trace PREFIX.RANK.et; FILE is the prefix"),
     OPTION("names", KNEE_KEY_SWITCH, names, "",
-           "list the names of the work and what each was taken for"),
-    OPTION("patterns", KNEE_KEY_WORD, patterns, "the built-in ones",
-           "more names of communication: lines of WORD KIND [OPERATION]"),
-    OPTION("noise", KNEE_KEY_WORD, noise, "none",
-           "gradient norms: lines of BATCH,SQUARED_NORM at two batch sizes or more"),
-    GATE("max-ratio", max_ratio, KNEE_UNIT_FACTOR, 1e9, "exit with 1 when R is above this"),
+           "list the kernel names and how each was classified"),
+    OPTION("patterns", KNEE_KEY_WORD, patterns, "built-in names",
+           "file with more names of communication kernels, lines of WORD KIND [OPERATION]"),
+    OPTION(
+        "noise", KNEE_KEY_WORD, noise, "none",
+        "file with lines BATCH,SQUARED_NORM at two or more batch sizes: gives the critical batch"),
+    GATE("max-ratio", max_ratio, KNEE_UNIT_FACTOR, 1e9,
+         "exit with status 1 if exposed communication divided by compute (R) is above this"),
     GATE("min-overlap", min_overlap, KNEE_UNIT_FRACTION, 1,
-         "exit with 1 when less of communication than this is hidden"),
+         "exit with status 1 if less of the communication is overlapped"),
     KNEE_CHOICE(struct knee_ask_trace_options, "levers", levers, knee_ask_levers_names, "Trace",
                 "auto",
-                "from where: replay of the timeline, closed forms, or auto: replay up to 800 MB"),
+                KNEE_OFF_PAGE("how changes are estimated: replay, closed forms, or auto (replay up "
+                              "to 800 MB)")),
     OPTION("where", KNEE_KEY_SWITCH, where, "",
-           "each collective, kernels, modules, gaps of the host, critical path; reads slower"),
-    OPTION("strict", KNEE_KEY_SWITCH, strict, "", "exit with 3 when anything was lost"),
+           "show where: collectives, kernels, modules, host gaps, critical path"),
+    OPTION("strict", KNEE_KEY_SWITCH, strict, "",
+           "exit with status 3 if anything could not be read"),
 };
 
 static const struct knee_keys trace_keys = KNEE_KEY_TABLE(rows, struct knee_ask_trace_options);
@@ -79,27 +86,23 @@ knee_status knee_ask_diagnose(const struct knee_ask_work *work, const struct kne
     return knee_diagnose(&told->account, job, told->alloc, &told->diagnosis, err);
 }
 
-/* Will a lever be shown? Of the whole answer always, of a brief one when its sentence has one; a
- * table of ranks or of runs has none. */
-static bool shows_lever(const struct knee_ask_question *q, const struct knee_ask_told *told,
-                        bool one)
+/* Will a change be shown? The first line of one run's answer is one; a table of ranks has none. */
+static bool shows_lever(const struct knee_ask_question *q, bool one)
 {
     for (size_t i = 0; i < 2 && q->outs[i].text; i++) {
         enum knee_format format = ASK_FORMAT(q->outs[i]);
-        if (format == KNEE_JSON || (one && format != KNEE_CSV && !q->style.brief))
-            return true;
-        if (one && format != KNEE_CSV && knee_diagnosis_says_lever(&told->diagnosis))
+        if (format == KNEE_JSON || (one && format != KNEE_CSV))
             return true;
     }
     return false;
 }
 
-/* Levers from the timeline, where they are shown and it can be replayed here. */
+/* Prices of changes by replay, when they are shown and this timeline can be replayed. */
 static knee_status find_levers(const struct knee_ask_question *q, bool one,
                                struct knee_ask_told *told, struct knee_err *err)
 {
     const struct knee_ask_trace_options *options = q->objects[0];
-    if (knee_ask_silent(q) || options->levers == KNEE_ASK_CLOSED || !shows_lever(q, told, one))
+    if (knee_ask_silent(q) || options->levers == KNEE_ASK_CLOSED || !shows_lever(q, one))
         return KNEE_OK;
     return knee_replay_levers(&told->account, options->levers == KNEE_ASK_REPLAY, told->alloc,
                               &told->diagnosis, err);
@@ -113,13 +116,13 @@ static knee_status check_gates(const struct knee_ask_trace_options *options,
 {
     if (!isnan(options->max_ratio) && isnan(d->ratio))
         return knee_fail(err, KNEE_GATE, "--max-ratio",
-                         "R cannot be told: there is no compute in these traces");
+                         "R is unknown: these traces contain no compute");
     if (d->ratio > options->max_ratio)
         return knee_fail(err, KNEE_GATE, "--max-ratio", "R = %.4g > %.4g", d->ratio,
                          options->max_ratio);
     if (!isnan(options->min_overlap) && isnan(d->overlap))
         return knee_fail(err, KNEE_GATE, "--min-overlap",
-                         "overlap cannot be told: there is no communication in these traces");
+                         "overlap is unknown: these traces contain no communication");
     if (d->overlap < options->min_overlap)
         return knee_fail(err, KNEE_GATE, "--min-overlap", "overlap %.4g < %.4g", d->overlap,
                          options->min_overlap);
@@ -129,7 +132,7 @@ static knee_status check_gates(const struct knee_ask_trace_options *options,
 static bool lost_something(const struct knee_ask_question *q, const struct knee_ask_told *told)
 {
     bool lost =
-        told->repeats > 0 || told->account.further > 0 || (q->work && q->work->left_out > 0);
+        told->unused_count > 0 || told->account.further > 0 || (q->work && q->work->left_out > 0);
     for (size_t t = 0; t < told->count; t++)
         for (int k = 0; k < KNEE_LOSSES; k++)
             lost = lost ||
@@ -150,17 +153,67 @@ static knee_status check_strict(const struct knee_ask_question *q, const struct 
 
 /* ---- The answer, of one run and of several ---- */
 
-/* What was refused belongs to no run: the first one tells it. */
-static struct knee_trace_report report_of(const struct knee_ask_question *q,
-                                          const struct knee_ask_told *told, bool first)
+/* Files that were refused before join those that were left out here. */
+static knee_status take_refused(const struct knee_ask_work *work, struct knee_ask_told *told,
+                                struct knee_err *err)
 {
-    bool refused = first && q->work;
+    size_t more = work ? work->refused_count : 0;
+    struct knee_refused_file *all =
+        more ? knee_resize(told->alloc, told->unused,
+                           (told->unused_count + more) * sizeof *told->unused)
+             : told->unused;
+    if (more && !all)
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    told->unused = all;
+    for (size_t i = 0; i < more; i++)
+        told->unused[told->unused_count++] = work->refused[i];
+    return KNEE_OK;
+}
+
+/* A file that was left out belongs to no run: `unused` is NULL for all but the first. */
+static struct knee_trace_report report_of(const struct knee_ask_told *told,
+                                          const struct knee_ask_told *unused)
+{
     return (struct knee_trace_report){.traces = told->traces,
                                       .trace_count = told->count,
                                       .account = &told->account,
                                       .diagnosis = &told->diagnosis,
-                                      .refused = refused ? q->work->refused : NULL,
-                                      .refused_count = refused ? q->work->refused_count : 0};
+                                      .refused = unused ? unused->unused : NULL,
+                                      .refused_count = unused ? unused->unused_count : 0};
+}
+
+static knee_status write_names(struct knee_ask_question *q, const struct knee_trace_report *report,
+                               struct knee_err *err)
+{
+    const struct knee_alloc *alloc = knee_ask_alloc(q->ask);
+    struct knee_work_names names;
+    if (!knee_work_names_sum(report->traces, report->trace_count, alloc, &names))
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    ASK_ANSWER(q, &knee_names_answer, &names);
+    knee_resize(alloc, names.rows, 0);
+    return KNEE_OK;
+}
+
+/* What the next command is given: the file, or the folder that the user named; nothing where there
+ * are more files than that, or the name is too long for a line. */
+static void name_files(const struct knee_ask_question *q, const struct knee_ask_told *told,
+                       struct knee_text *text)
+{
+    const char *first = told->count ? told->traces[0].file : "", *slash = strrchr(first, '/');
+    size_t folder = slash ? (size_t)(slash - first) : 0, length = strlen(first);
+    bool alone = true, named = false;
+    for (size_t i = 1; i < told->count; i++) {
+        const char *file = told->traces[i].file;
+        alone = alone && strcmp(file, first) == 0;
+        if (strncmp(file, first, folder) != 0 || file[folder] != '/')
+            folder = 0;
+    }
+    for (size_t i = 0; i < q->word_count && folder; i++)
+        named = named || (strncmp(q->words[i], first, folder) == 0 &&
+                          strspn(q->words[i] + folder, "/") == strlen(q->words[i] + folder));
+    length = alone ? length : named ? folder : 0;
+    if (length > 0 && length <= 60)
+        knee_text_add(text, first, length);
 }
 
 static knee_status answer_one(struct knee_ask_question *q, struct knee_ask_told *told,
@@ -173,19 +226,33 @@ static knee_status answer_one(struct knee_ask_question *q, struct knee_ask_told 
     if (status || knee_ask_silent(q))
         return status;
     struct knee_where where = {0};
-    struct knee_trace_report report = report_of(q, told, true);
+    struct knee_trace_report report = report_of(told, told);
     report.where = options->where ? &where : NULL;
-    if (options->where)
+    struct knee_rank_step *per_step = NULL;
+    struct knee_idle_gaps gaps;
+    struct knee_text asked = {.alloc = told->alloc};
+    name_files(q, told, &asked);
+    report.asked = asked.data;
+    status = knee_rank_steps(&told->account, &told->diagnosis, told->alloc, &per_step, err);
+    if (!status && options->where)
         status = knee_find_where(&told->account, told->alloc, &where, err);
+    report.per_step = per_step;
+    knee_list_idle_gaps(&told->account, told->diagnosis.step.wall_s, &gaps);
+    /* Scopes come with the host's events, which the program does not read for closed forms. */
+    for (size_t i = 0; i < gaps.count && options->levers == KNEE_ASK_CLOSED && !options->where; i++)
+        gaps.rows[i].annotation = gaps.rows[i].module = NULL;
+    report.gaps = &gaps;
+    if (!status && options->where)
+        knee_judge_where(&told->diagnosis, &where);
+    if (!status && options->names)
+        status = write_names(q, &report, err);
+    else if (!status)
+        ASK_ANSWER(q, &knee_trace_answer, &report);
+    knee_where_release(&where);
+    knee_resize(told->alloc, per_step, 0);
+    knee_text_release(&asked);
     if (status)
         return status;
-    if (options->where)
-        knee_judge_where(&told->diagnosis, &where);
-    if (options->names)
-        ASK_WRITE(q, knee_write_names, &report);
-    else
-        ASK_WRITE(q, knee_write_trace, &report);
-    knee_where_release(&where);
     q->answered = true;
     if (options->perfetto)
         status = knee_ask_perfetto(q->ask, options->perfetto, &told->account, err);
@@ -231,7 +298,39 @@ static knee_status tell_all(struct knee_ask_question *q, const struct knee_ask_t
     return status;
 }
 
-/* Several world sizes of one kind of GPU, each with steps, are a curve. */
+static double kernels_of(const struct knee_diagnosis *d)
+{
+    double sum = 0;
+    for (int k = 0; k < KNEE_KERNEL_KINDS; k++)
+        sum += d->works[k].count;
+    return sum;
+}
+
+/* The same job at another count runs as many kernels in a step, and where it exchanges gradients,
+ * as many bytes. */
+static bool same_job(const struct knee_ask_told *a, const struct knee_ask_told *b)
+{
+    double kernels[] = {kernels_of(&a->diagnosis), kernels_of(&b->diagnosis)};
+    double bytes[] = {knee_step_traffic(&a->account, &a->diagnosis),
+                      knee_step_traffic(&b->account, &b->diagnosis)};
+    bool talk = bytes[0] > 0 && bytes[1] > 0;
+    return fabs(kernels[0] - kernels[1]) <= 0.1 * fmax(kernels[0], kernels[1]) &&
+           (!talk || fabs(bytes[0] - bytes[1]) <= 0.05 * fmax(bytes[0], bytes[1]));
+}
+
+/* Runs of one count that differ by more than noise are experiments, not points of a curve. */
+static bool is_repeat(const struct knee_ask_told *runs, size_t row)
+{
+    for (size_t j = 0; j < row; j++) {
+        double here = runs[row].diagnosis.step.wall_s, there = runs[j].diagnosis.step.wall_s;
+        if (runs[j].account.world_size == runs[row].account.world_size &&
+            fabs(here - there) > 0.2 * fmax(here, there))
+            return false;
+    }
+    return true;
+}
+
+/* Several world sizes of one job on one kind of GPU, each with steps, are a curve. */
 static bool is_curve(const struct knee_ask_told *runs, size_t count)
 {
     bool worlds = false, good = count <= KNEE_SCALE_ROWS;
@@ -239,7 +338,8 @@ static bool is_curve(const struct knee_ask_told *runs, size_t count)
         const struct knee_account *account = &runs[j].account, *first = &runs[0].account;
         worlds = worlds || account->world_size != first->world_size;
         good = account->world_size > 0 && account->step_source != KNEE_STEPS_NONE &&
-               strcmp(account->ranks[0].trace->gpu_name, first->ranks[0].trace->gpu_name) == 0;
+               strcmp(account->ranks[0].trace->gpu_name, first->ranks[0].trace->gpu_name) == 0 &&
+               same_job(&runs[j], &runs[0]) && is_repeat(runs, j);
     }
     return good && worlds;
 }
@@ -272,26 +372,56 @@ static knee_status make_curve(const struct knee_ask_question *q, const struct kn
     }
     if (knee_scale_judge(room, err) == KNEE_OK)
         *curve = room;
-    return KNEE_OK; /* more counts than a curve has: the runs are told all the same */
+    return KNEE_OK; /* more counts than a curve holds: the runs are still listed */
 }
 
-static knee_status write_runs(struct knee_ask_question *q, const struct knee_ask_told *runs,
-                              struct knee_trace_report *reports, size_t count, struct knee_err *err)
+static void write_run_list(const struct knee_runs_report *report, enum knee_format format,
+                           const struct knee_style *style, struct knee_text *text)
 {
+    bool json = format == KNEE_JSON;
+    if (json)
+        knee_text_puts(text, "{\n  \"schema\": \"knee.runs/1\",\n");
+    if (json && report->curve)
+        knee_text_puts(text, "  \"curve\": ");
+    if (report->curve && format != KNEE_CSV)
+        knee_answer_write(&knee_scale_answer_type, report->curve, format, style, text);
+    if (!json) {
+        bool shown = report->curve && format == KNEE_TEXT && style->tier != KNEE_TIER_FULL;
+        if (shown) /* the curve is the answer, and fills the screen */
+            return;
+        knee_answer_write(&knee_runs_answer, report, format, style, text);
+        return;
+    }
+    knee_text_puts(text, report->curve ? "  ,\n  \"runs\": [\n" : "  \"runs\": [\n");
+    for (size_t i = 0; i < report->count; i++) {
+        knee_text_puts(text, i ? ",\n" : "");
+        knee_answer_write(&knee_trace_answer, &report->runs[i], KNEE_JSON, style, text);
+    }
+    knee_text_puts(text, "  ]\n}\n");
+}
+
+static knee_status write_runs(struct knee_ask_question *q, const struct knee_ask_told *all,
+                              const struct knee_ask_told *runs, struct knee_trace_report *reports,
+                              struct knee_err *err)
+{
+    size_t count = all->job_count;
     struct knee_scale_answer room = {.rows = NULL};
     const struct knee_scale_answer *curve = NULL;
     knee_status status = make_curve(q, runs, count, &room, &curve, err);
     if (status)
         return status;
     for (size_t j = 0; j < count; j++)
-        reports[j] = report_of(q, &runs[j], j == 0);
-    ASK_WRITE(q, knee_write_runs, reports, count, curve);
+        reports[j] = report_of(&runs[j], j == 0 ? all : NULL);
+    struct knee_runs_report list = {.runs = reports, .count = count, .curve = curve};
+    for (size_t j = 1; j < count; j++)
+        list.worlds = list.worlds || runs[j].account.world_size != runs[0].account.world_size;
+    ASK_WRITE(q, write_run_list, &list);
     knee_resize(knee_ask_alloc(q->ask), room.rows, 0);
     q->answered = true;
     return KNEE_OK;
 }
 
-/* Files of several runs are told apart and accounted one by one. */
+/* Files of several runs are grouped by run, and each run is accounted alone. */
 static knee_status answer_runs(struct knee_ask_question *q, const struct knee_ask_told *all,
                                struct knee_err *err)
 {
@@ -312,7 +442,7 @@ static knee_status answer_runs(struct knee_ask_question *q, const struct knee_as
     else
         knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     if (!status && !knee_ask_silent(q)) {
-        status = write_runs(q, runs, reports, all->job_count, err);
+        status = write_runs(q, all, runs, reports, err);
         for (size_t j = 0; j < all->job_count && !status; j++)
             status = check_gates(options, &runs[j].diagnosis, err);
         status = status ? status : check_strict(q, all, err);
@@ -346,6 +476,8 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
         status = knee_ask_noise(q->ask, options->noise, &job->critical_batch, err);
     if (!status)
         status = knee_ask_pick(q->ask, q->words, q->word_count, 0, told, err);
+    if (!status)
+        status = take_refused(q->work, told, err);
     if (status)
         return status;
     return told->job_count > 1 ? answer_runs(q, told, err) : answer_one(q, told, err);

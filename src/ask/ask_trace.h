@@ -6,7 +6,8 @@
 #include "ask/ask.h"
 #include "ask/pushed.h"
 
-/* Where levers come from: the timeline where it is not too large, always, or closed forms. */
+/* How changes are priced: by replay unless the timeline is too large, always by replay, or by
+ * closed forms. */
 enum knee_ask_levers { KNEE_ASK_AUTO, KNEE_ASK_REPLAY, KNEE_ASK_CLOSED };
 
 extern const struct knee_choices knee_ask_levers_names;

@@ -3,6 +3,7 @@
 #include "ask/ask_measured.h"
 #include "base/keys.h"
 #include "base/text.h"
+#include "knee_read.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,17 +25,17 @@ struct validate_options {
     }
 
 static const struct knee_key rows[] = {
-    WORD("gpu", gpu, "none", "GPU of rows that do not name one, for example h200"),
-    WORD("rates", rates, "the shipped ones",
-         "YAML file with constants that replace those of the profiles"),
+    WORD("gpu", gpu, "none", "GPU for rows without one, such as h200"),
+    WORD("rates", rates, "built-in constants",
+         "YAML file with calibrated constants, instead of the built-in ones"),
     WORD("calibrate", calibrate, "none",
-         "write a YAML file with constants fitted to these rows, for --rates"),
+         "fit constants to these rows and write them as YAML, for --rates"),
     {.name = "cross-validate",
      .kind = KNEE_KEY_SWITCH,
      .offset = offsetof(struct validate_options, cross_validate),
      .group = "Question",
      .otherwise = "",
-     .help = "also predict each source with constants fitted without its rows"},
+     .help = "also predict each source from constants fitted to the others"},
     {.name = "tolerance",
      .kind = KNEE_KEY_NUMBER,
      .unit = KNEE_UNIT_FRACTION,
@@ -43,7 +44,7 @@ static const struct knee_key rows[] = {
      .offset = offsetof(struct validate_options, tolerance),
      .group = "Question",
      .otherwise = "0.8",
-     .help = "E(K) down to which more GPUs are worth it: defines the knee of a curve"},
+     .help = "lowest efficiency still worth paying for"},
 };
 
 static const struct knee_keys validate_keys = KNEE_KEY_TABLE(rows, struct validate_options);
@@ -108,7 +109,7 @@ static knee_status compare(struct knee_ask_question *q, const struct knee_runs *
     if (!status && options->cross_validate)
         status = cross_validate(q, v, err);
     if (!status && !knee_ask_silent(q))
-        ASK_WRITE(q, knee_write_validation, v);
+        ASK_ANSWER(q, &knee_validate_answer, v);
     if (made)
         knee_validation_release(v);
     return status;
@@ -124,8 +125,8 @@ static knee_status read_table(struct knee_ask_question *q, struct knee_runs *out
     knee_status status = knee_ask_read(q->ask, q->words[0], LARGEST_TABLE, &table, err);
     if (status)
         return status;
-    status = knee_runs_read(table.data, table.length, q->words[0], options->gpu,
-                            knee_ask_alloc(q->ask), out, err);
+    status = knee_runs_read((struct knee_named_text){table.data, table.length, q->words[0]},
+                            options->gpu, knee_ask_alloc(q->ask), out, err);
     knee_ask_done(&table);
     return status;
 }
@@ -168,7 +169,8 @@ static knee_status read_logs(struct knee_ask_question *q, struct knee_runs *out,
     memset(m, 0, sizeof *m);
     knee_status status = table_of_logs(q, m, &table, err);
     if (!status)
-        status = knee_runs_read(table.data, table.length, "the logs", NULL, alloc, out, err);
+        status = knee_runs_read((struct knee_named_text){table.data, table.length, "the logs"},
+                                NULL, alloc, out, err);
     *logs = *logs || m->log_count;
     knee_text_release(&table);
     knee_ask_measured_release(m);
@@ -199,8 +201,8 @@ static knee_status answer(struct knee_ask_question *q, struct knee_err *err)
     struct knee_runs runs = {0};
     if (q->word_count == 0) {
         knee_fail(err, KNEE_USAGE, "", "no table of runs is given");
-        knee_hint(err,
-                  "knee validate RUNS.csv, or training logs; docs/validate.md lists the columns");
+        knee_hint(err, "knee validate RUNS.csv, or training logs; docs/evidence/validate.md lists "
+                       "the columns");
         return KNEE_USAGE;
     }
     if (knee_ask_silent(q) && !options->cross_validate)

@@ -3,6 +3,7 @@
 #include "ask/ask_measured.h"
 
 #include "base/fold.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/text.h"
 #include "cluster/gpu_words.h"
@@ -32,16 +33,6 @@ static void overlay(const struct knee_keys *keys, const void *given, void *onto)
         memcpy((char *)onto + offset, (const char *)given + offset, size);
         own[i] = KNEE_FLAG;
     }
-}
-
-/* Row of the preset of the GPU that the log names; -1: it names none. */
-static int find_gpu(const char *said)
-{
-    const struct knee_gpu *gpu = knee_gpu_in(said);
-    for (size_t row = 0; gpu && knee_gpu_at(row); row++)
-        if (knee_gpu_at(row) == gpu)
-            return (int)row;
-    return -1;
 }
 
 /* The profile that the log's framework has. */
@@ -130,6 +121,16 @@ double knee_ask_copy_workers(const struct knee_plan *plan)
     return fmax(plan->tp, 1) * fmax(plan->pp, 1) * fmax(plan->cp, 1);
 }
 
+/* An argument that knee does not understand makes another model: no ratio. */
+static void leave_out(struct knee_scale_row *row)
+{
+    struct knee_scale_model *m = &row->model;
+    m->step_s = m->low_s = m->high_s = m->mfu_full = m->mfu_causal = NAN;
+    m->comm_share = m->bubble_share = m->host_share = NAN;
+    knee_format(m->missing, sizeof m->missing, "an argument that knee does not model: %.90s",
+                row->log->unpriced);
+}
+
 void knee_ask_model_row(const struct knee_ask_said *said, struct knee_scale_row *row,
                         struct knee_text *table)
 {
@@ -142,14 +143,17 @@ void knee_ask_model_row(const struct knee_ask_said *said, struct knee_scale_row 
         shape = row->log->shape;
         plan = row->log->plan;
         if (!knee_hardware_gpu(&platform.hw))
-            platform.hw.gpu = find_gpu(row->log->gpu);
+            platform.hw.gpu = knee_gpu_row_in(row->log->gpu);
         pick_profile(row->log, &platform);
     }
     overlay(&knee_shape_keys, &said->shape, &shape);
     overlay(&knee_plan_keys, &said->plan, &plan);
-    if (isnan(row->replica) || row->replica < knee_ask_copy_workers(&plan))
+    bool split = plan.tp >= 1 || plan.pp >= 1 || plan.cp >= 1;
+    if (split && !(row->replica >= knee_ask_copy_workers(&plan)))
         row->replica = knee_ask_copy_workers(&plan);
-    knee_scale_model(&shape, &plan, &platform, row->workers, row->batch, row->step_s, &row->model);
+    knee_scale_model(&shape, &plan, &platform, row);
+    if (row->log && row->log->unpriced[0])
+        leave_out(row);
     if (table)
         add_run(row, shape, &plan, &platform, table);
 }

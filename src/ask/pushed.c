@@ -9,11 +9,11 @@
 
 void knee_ask_told_release(struct knee_ask_told *told)
 {
-    knee_diagnosis_release(&told->diagnosis);
     knee_account_release(&told->account);
     knee_resize(told->alloc, told->traces, 0);
     knee_resize(told->alloc, told->jobs, 0);
     knee_resize(told->alloc, told->holders, 0);
+    knee_resize(told->alloc, told->unused, 0);
     *told = (struct knee_ask_told){0};
 }
 
@@ -41,10 +41,35 @@ static bool make_room(struct knee_ask_pushed *pushed, size_t more)
     return sets != NULL;
 }
 
+/* The trace that was pushed last, where it has no GPU work and hosts that communicate (gloo). */
+static struct knee_trace *of_hosts(struct knee_ask_pushed *pushed)
+{
+    struct knee_trace *last = pushed->count ? &pushed->traces[pushed->count - 1] : NULL;
+    return last && !pushed->reader && last->rank_count == 0 && last->cpu_comm ? last : NULL;
+}
+
+bool knee_push_again(struct knee_ask *ask)
+{
+    return of_hosts(knee_ask_pushed_of(ask)) != NULL;
+}
+
+/* Drops the trace of hosts when it is begun again: it is then read as a job without GPUs. */
+static bool begins_again(struct knee_ask_pushed *pushed, const char *name)
+{
+    struct knee_trace *last = of_hosts(pushed);
+    if (!last || strcmp(last->file, name) != 0)
+        return false;
+    knee_ask_told_release(&pushed->last); /* it may point into it */
+    knee_trace_release(last);
+    pushed->count--;
+    return true;
+}
+
 knee_status knee_push_begin(struct knee_ask *ask, const char *name, struct knee_err *err)
 {
     struct knee_ask_pushed *pushed = knee_ask_pushed_of(ask);
-    struct knee_trace_options options = {.host = true, /* for replay */
+    struct knee_trace_options options = {.cpu = begins_again(pushed, name),
+                                         .host = true, /* for replay */
                                          .patterns = pushed->patterns.rows,
                                          .pattern_count = pushed->patterns.count};
     knee_trace_abandon(pushed->reader);
@@ -143,7 +168,7 @@ static knee_status pick(const struct knee_ask_pushed *pushed, const char *word, 
     return KNEE_INPUT;
 }
 
-/* What other processes have told apart already. */
+/* The runs that other processes have already found. */
 static void take_shared(const struct knee_ask_pushed *pushed, struct knee_ask_told *told)
 {
     told->job_count = pushed->job_count;
@@ -152,9 +177,31 @@ static void take_shared(const struct knee_ask_pushed *pushed, struct knee_ask_to
         memcpy(told->holders, pushed->holders, told->count * sizeof *told->holders);
 }
 
+static void leave_out(struct knee_ask_told *told, const char *file, const char *why)
+{
+    told->unused[told->unused_count++] = (struct knee_refused_file){file, why};
+}
+
+/* A file without GPU work is ignored when other files have some: it is not a separate run. */
+static void set_idle_aside(struct knee_ask_told *told)
+{
+    size_t kept = 0, working = 0;
+    for (size_t i = 0; i < told->count; i++)
+        working += told->traces[i].rank_count > 0;
+    if (working == 0)
+        return; /* the account says what is missing */
+    for (size_t i = 0; i < told->count; i++)
+        if (told->traces[i].rank_count)
+            told->traces[kept++] = told->traces[i];
+        else
+            leave_out(told, told->traces[i].file, "no GPU work in it");
+    told->count = kept;
+}
+
 /* Tells runs apart, and leaves out recordings that repeat others. */
 static knee_status tell_runs(struct knee_ask_told *told, struct knee_err *err)
 {
+    set_idle_aside(told);
     struct knee_recording *rows = knee_resize(told->alloc, NULL, (told->count + 1) * sizeof *rows);
     size_t kept = 0;
     if (!rows)
@@ -162,9 +209,10 @@ static knee_status tell_runs(struct knee_ask_told *told, struct knee_err *err)
     knee_status status =
         knee_tell_recordings(told->traces, told->count, told->alloc, rows, &told->job_count, err);
     for (size_t i = 0; i < told->count && !status; i++) {
-        told->repeats += rows[i].same_as != SIZE_MAX;
-        if (rows[i].same_as != SIZE_MAX)
+        if (rows[i].same_as != SIZE_MAX) {
+            leave_out(told, told->traces[i].file, "the same recording as another file");
             continue;
+        }
         told->jobs[kept] = rows[i].job;
         told->traces[kept++] = told->traces[i];
     }
@@ -184,10 +232,11 @@ knee_status knee_ask_pick(struct knee_ask *ask, const char *const *words, size_t
     out->alloc = pushed->alloc;
     out->traces = knee_resize(out->alloc, NULL, most * sizeof *out->traces);
     out->jobs = knee_resize(out->alloc, NULL, most * sizeof *out->jobs);
+    out->unused = knee_resize(out->alloc, NULL, most * sizeof *out->unused);
     out->holders =
         pushed->holders ? knee_resize(out->alloc, NULL, most * sizeof *out->holders) : NULL;
     knee_status status = KNEE_OK;
-    if (!out->traces || !out->jobs || (pushed->holders && !out->holders))
+    if (!out->traces || !out->jobs || !out->unused || (pushed->holders && !out->holders))
         status = knee_fail(err, KNEE_SYSTEM, "", "out of memory");
     for (size_t w = 0; w < rounds && !status; w++)
         status = pick(pushed, word_count ? words[w] : NULL, first + w, out, err);

@@ -4,6 +4,7 @@
 #define KNEE_ASK_PUSHED_H
 
 #include "knee_judge.h"
+#include "knee_out.h"
 
 /* Some of the traces, accounted and diagnosed. Zeroed is nothing. */
 struct knee_ask_told {
@@ -11,7 +12,8 @@ struct knee_ask_told {
     size_t *jobs;              /* per trace: the run that it is a recording of */
     int *holders;              /* per trace: who has its spans; NULL: they are here */
     size_t count, job_count;
-    size_t repeats; /* left out: they say nothing that another one does not say */
+    struct knee_refused_file *unused; /* left out: no GPU work, or recorded twice */
+    size_t unused_count;
     struct knee_account account;
     struct knee_diagnosis diagnosis;
     const struct knee_alloc *alloc;
@@ -34,7 +36,7 @@ struct knee_ask_pushed {
     int *sets; /* per trace: the word that it was read for; KNEE_ASK_BY_NAME: pushed,
                   KNEE_ASK_TOGETHER: for all words */
     size_t count;
-    /* Of traces that several processes share, told apart by them; NULL and 0: not shared. */
+    /* Of traces shared by several processes, the run of each; NULL and 0: not shared. */
     const size_t *jobs;
     const int *holders;
     size_t job_count;
@@ -56,8 +58,8 @@ knee_status knee_ask_adopt(struct knee_ask *ask, struct knee_trace *traces, size
  * row per trace, must stay until the question is answered. `holders` may be NULL. */
 void knee_ask_share(struct knee_ask *ask, const size_t *jobs, const int *holders, size_t job_count);
 
-/* The traces that words mean, which are numbered from `first` on; without words all. They are told
- * apart and not yet accounted. On failure *out is empty. */
+/* The traces that words mean, which are numbered from `first` on; without words all. They are
+ * grouped by run and not yet accounted. On failure *out is empty. */
 knee_status knee_ask_pick(struct knee_ask *ask, const char *const *words, size_t word_count,
                           size_t first, struct knee_ask_told *out, struct knee_err *err);
 /* KNEE_INPUT when they are of several runs. */
