@@ -19,7 +19,7 @@
 struct knee_bench_options {
     int collective, algorithm; /* rows of the lists below; -1: not given */
     double min_bytes, max_bytes, factor, iterations, warmup, row_time_s, ranks;
-    bool pairs, gpu, gemm;
+    bool pairs, gpu, gemm, power;
     const char *table, *on, *calibrate; /* of gemm */
     unsigned char source[KNEE_KEYS_MAX];
 };
@@ -95,7 +95,7 @@ double knee_bench_expected_s(enum knee_op op, const struct knee_exchange *exchan
  * than they should be or of two kinds. Appends to findings. */
 void knee_bench_judge(struct knee_bench *bench);
 
-/* alpha and beta from the quickest runs of one of our algorithms. False: too few rows. */
+/* alpha and beta from the fastest runs of one of our algorithms. False: too few rows. */
 bool knee_bench_refit(const struct knee_bench *bench, const struct knee_exchange *exchange,
                       struct knee_line *out);
 

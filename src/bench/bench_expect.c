@@ -88,7 +88,7 @@ static double exchange_s(const struct knee_exchange *exchange, double ranks, dou
            exchange->share(ranks) * bytes * wire->s_per_byte;
 }
 
-/* The engine may choose any algorithm: the price of the quickest, or of one of ours. */
+/* The engine may choose any algorithm: the time of the fastest, or of one of ours. */
 static double engine_s(enum knee_op op, double ranks, double bytes, const struct knee_line *wire)
 {
     struct knee_cluster hosts;
@@ -108,7 +108,7 @@ double knee_bench_expected_s(enum knee_op op, const struct knee_exchange *exchan
     return exchange ? exchange_s(exchange, ranks, bytes, wire) : engine_s(op, ranks, bytes, wire);
 }
 
-/* From the quickest run of each size: what disturbs a run only ever makes it longer. */
+/* From the fastest run of each size: disturbances only make a run longer. */
 bool knee_bench_refit(const struct knee_bench *bench, const struct knee_exchange *exchange,
                       struct knee_line *out)
 {

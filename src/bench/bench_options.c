@@ -54,24 +54,27 @@ const struct knee_choices knee_bench_algorithms = {
 
 static const struct knee_key rows[] = {
     KNEE_CHOICE(struct knee_bench_options, "collective", collective, knee_bench_collectives,
-                "Bench", "all_reduce", "what to time; all: every one"),
+                "Bench", "all_reduce", "collective to time, or all"),
     KNEE_CHOICE(struct knee_bench_options, "algorithm", algorithm, knee_bench_algorithms, "Bench",
-                "mpi", "mpi: the library's own choice; others are knee's own, over messages"),
+                "mpi", "mpi: as the MPI library does it; others: knee's own implementation"),
     NUMBER("min-bytes", min_bytes, KNEE_UNIT_BYTES, 4, 1e12, "1KiB", "smallest buffer"),
     NUMBER("max-bytes", max_bytes, KNEE_UNIT_BYTES, 4, 1e12, "4MiB", "largest buffer"),
-    NUMBER("factor", factor, KNEE_UNIT_FACTOR, 1.1, 1024, "4", "from one size to the next"),
-    NUMBER("iterations", iterations, KNEE_UNIT_COUNT, 1, 1e6, "20", "timed runs of each size"),
-    NUMBER("warmup", warmup, KNEE_UNIT_COUNT, 2, 1e6, "5", "runs before, not timed"),
+    NUMBER("factor", factor, KNEE_UNIT_FACTOR, 1.1, 1024, "4", "ratio of one size to the next"),
+    NUMBER("iterations", iterations, KNEE_UNIT_COUNT, 1, 1e6, "20", "timed iterations per size"),
+    NUMBER("warmup", warmup, KNEE_UNIT_COUNT, 2, 1e6, "5", "untimed iterations first"),
     NUMBER("row-time", row_time_s, KNEE_UNIT_SECONDS, 0.01, 1e6, "10s",
-           "a size takes about this long at most, by fewer iterations, not below 5; --gemm: 50ms"),
-    NUMBER("ranks", ranks, KNEE_UNIT_COUNT, 1, 64, "those of mpirun",
-           "so many processes on this host, without mpirun"),
-    SWITCH("pairs", pairs, "the bandwidth between every two hosts, and which are unlike the rest"),
-    SWITCH("gpu", gpu, "GPU buffers, through NCCL"),
-    SWITCH("gemm", gemm, "matrix products of this GPU instead, and plan's constants from them"),
-    WORD("table", table, "this GPU's", "with --gemm: a table of products that were timed (CSV)"),
-    WORD("on", on, "what the table or the driver says", "with --table: the GPU, h200 say"),
-    WORD("calibrate", calibrate, "none", "with --gemm: write the constants, for plan's --rates"),
+           "longest time per size: fewer iterations, but at least 5; --gemm: 50ms, --power: 5s"),
+    NUMBER("ranks", ranks, KNEE_UNIT_COUNT, 1, 64, "from mpirun",
+           "start this many processes on this host, without mpirun"),
+    SWITCH("pairs", pairs, "measure every pair of hosts and name the slow ones"),
+    SWITCH("gpu", gpu, "use GPU buffers and NCCL"),
+    SWITCH("gemm", gemm, "time matrix products on this GPU and fit the constants of knee plan"),
+    SWITCH("power", power,
+           "measure the power of this GPU: idle, waiting, memory-bound, computing (about 30 s)"),
+    WORD("table", table, "measured here", "with --gemm: CSV table of products timed elsewhere"),
+    WORD("on", on, "from the table or the driver", "with --table: the GPU, such as h200"),
+    WORD("calibrate", calibrate, "none",
+         "with --gemm: write the fitted constants, for knee plan --rates"),
 };
 
 const struct knee_keys knee_bench_keys = KNEE_KEY_TABLE(rows, struct knee_bench_options);
@@ -95,6 +98,12 @@ static knee_status check_gemm(const struct knee_bench_options *options, struct k
         knee_hint(err, "knee bench --gemm %s ...", beside);
         return KNEE_USAGE;
     }
+    if (options->power &&
+        (options->gemm || options->pairs || options->gpu || !isnan(options->ranks))) {
+        knee_fail(err, KNEE_USAGE, "--power", "measures one GPU and nothing else");
+        knee_hint(err, "leave out --gemm, --pairs, --gpu and --ranks");
+        return KNEE_USAGE;
+    }
     if (options->gemm && (options->pairs || options->gpu || !isnan(options->ranks))) {
         knee_fail(err, KNEE_USAGE, "--gemm", "products have nothing to do with a network");
         knee_hint(err, "leave out --pairs, --gpu and --ranks");
@@ -115,7 +124,7 @@ knee_status knee_bench_options_complete(struct knee_bench_options *options, stru
     fill(options, &options->factor, 4);
     fill(options, &options->iterations, 20);
     fill(options, &options->warmup, 5);
-    fill(options, &options->row_time_s, options->gemm ? 0.05 : 10);
+    fill(options, &options->row_time_s, options->gemm ? 0.05 : options->power ? 5 : 10);
     knee_status status = check_gemm(options, err);
     if (status)
         return status;

@@ -97,8 +97,8 @@ static bool ping(struct knee_runtime *rt, char *data, size_t bytes, size_t piece
     return true;
 }
 
-/* Large ones also in pieces, and the quicker way counts: how an engine sends one large message (it
- * may ask first, and wait) is its matter, not the wire's. */
+/* Large messages are also sent in pieces, and the faster way counts: a handshake that an engine
+ * adds to large messages does not describe the wire. */
 static bool quickest_ping(struct knee_runtime *rt, char *data, size_t bytes, int other,
                           double *time_s)
 {

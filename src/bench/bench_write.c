@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A bench as text in the columns of nccl-tests, as its JSON, or as CSV, so that everything that
- * reads nccl-tests reads this; what knee adds stands in columns and members of its own after
- * theirs.
+ * reads nccl-tests reads this; what knee adds follows in separate columns and members.
  */
 #include "base/number.h"
 #include "bench/bench.h"
@@ -155,7 +154,7 @@ static void text_fits(const struct knee_bench *bench, struct knee_text *text)
         char what[96];
         if (!exchange || seen_before(bench, i) || !knee_bench_refit(bench, exchange, &line))
             continue;
-        snprintf(what, sizeof what, "fit of %s %s, quickest runs", exchange->algorithm,
+        snprintf(what, sizeof what, "fit of %s %s, fastest runs", exchange->algorithm,
                  knee_op_name(exchange->op));
         text_line(text, what, &line);
         knee_text_printf(text, ", worst row %.1f %% off (%s)\n", line.worst * 100,

@@ -1,121 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Products through cuBLAS. CUDA's libraries are loaded when they are asked for, not linked. Random
- * values: a GPU that multiplies zeros takes less power, and is quicker than one that works.
- */
+/* Products through cuBLAS. */
 #include "base/error.h"
+#include "bench/cuda.h"
 #include "bench/gemm.h"
 
-#include <dlfcn.h>
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* CUDA's and cuBLAS' own values. */
-enum { OP_N = 0, OP_T = 1, BF16 = 14, COMPUTE_F32 = 68, ALGORITHM_DEFAULT = -1, TO_DEVICE = 1 };
 enum { WARMUP = 3, FEWEST_RUNS = 3, MOST_RUNS = 1000 };
 
 #define LARGEST 16384.0                 /* of a side: three square matrices take 1.6 GB */
 #define ROOM    (2 * LARGEST * LARGEST) /* bytes of one of them */
 
-struct cuda {
-    void *driver, *runtime, *blas; /* libraries; they stay */
-    int (*init)(unsigned);
-    int (*device_name)(char *, int, int);
-    int (*malloc)(void **, size_t);
-    int (*free)(void *);
-    int (*copy)(void *, const void *, size_t, int);
-    int (*event_create)(void **);
-    int (*event_destroy)(void *);
-    int (*event_record)(void *, void *stream);
-    int (*event_wait)(void *);
-    int (*event_ms)(float *, void *, void *);
-    int (*blas_create)(void **);
-    int (*blas_destroy)(void *);
-    int (*gemm)(void *, int, int, int, int, int, const void *, const void *, int, int, const void *,
-                int, int, const void *, void *, int, int, int, int);
-};
-
-static void *library(const char *const *names)
-{
-    void *found = NULL;
-    for (size_t i = 0; names[i] && !found; i++)
-        found = dlopen(names[i], RTLD_NOW | RTLD_GLOBAL);
-    return found;
-}
-
-/* What is called, and where it lies in struct cuda. */
-#define CALL(library, name, field)                                                                 \
-    {                                                                                              \
-        offsetof(struct cuda, library), name, offsetof(struct cuda, field)                         \
-    }
-static const struct {
-    size_t library;
-    const char *name;
-    size_t field;
-} calls[] = {
-    CALL(driver, "cuInit", init),
-    CALL(driver, "cuDeviceGetName", device_name),
-    CALL(runtime, "cudaMalloc", malloc),
-    CALL(runtime, "cudaFree", free),
-    CALL(runtime, "cudaMemcpy", copy),
-    CALL(runtime, "cudaEventCreate", event_create),
-    CALL(runtime, "cudaEventDestroy", event_destroy),
-    CALL(runtime, "cudaEventRecord", event_record),
-    CALL(runtime, "cudaEventSynchronize", event_wait),
-    CALL(runtime, "cudaEventElapsedTime", event_ms),
-    CALL(blas, "cublasCreate_v2", blas_create),
-    CALL(blas, "cublasDestroy_v2", blas_destroy),
-    CALL(blas, "cublasGemmEx", gemm),
-};
-
-static knee_status not_here(const char *what, struct knee_err *err)
-{
-    knee_fail(err, KNEE_SYSTEM, "--gemm", "products are timed on a GPU, and %s", what);
-    knee_hint(err, "run it where the job runs, or give --table with products timed there");
-    return KNEE_SYSTEM;
-}
-
-static knee_status no_libraries(struct knee_err *err)
-{
-    knee_fail(err, KNEE_SYSTEM, "--gemm", "libcudart and libcublas are not found");
-    knee_hint(err, "LD_LIBRARY_PATH says where they lie: CUDA's lib64, or PyTorch's nvidia/*/lib");
-    return KNEE_SYSTEM;
-}
-
-static knee_status load(struct cuda *cuda, struct knee_err *err)
-{
-    static const char *const drivers[] = {"libcuda.so.1", NULL};
-    static const char *const runtimes[] = {"libcudart.so.13", "libcudart.so.12",
-                                           "libcudart.so.11.0", "libcudart.so", NULL};
-    static const char *const blases[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
-                                         "libcublas.so", NULL};
-    if (!(cuda->driver = library(drivers)))
-        return not_here("there is no driver of one here (libcuda.so.1)", err);
-    if (!(cuda->runtime = library(runtimes)) || !(cuda->blas = library(blases)))
-        return no_libraries(err);
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        void *from, *symbol;
-        memcpy(&from, (char *)cuda + calls[i].library, sizeof from);
-        symbol = dlsym(from, calls[i].name);
-        memcpy((char *)cuda + calls[i].field, &symbol, sizeof symbol);
-        if (!symbol)
-            return not_here("CUDA's libraries lack a call that is needed", err);
-    }
-    return KNEE_OK;
-}
-
 /* ---- One product ---- */
 
 struct bench_room {
-    const struct cuda *cuda;
+    const struct knee_cuda *cuda;
     void *a, *b, *c, *blas, *from, *to; /* from, to: events */
 };
 
-/* Each run has matrices of its own, as long as there is room: those of the run before would still
- * lie in the GPU's cache, and be read faster than memory can (1.14 times, seen on an H200). */
+/* Each run uses its own matrices while memory lasts. Those of the previous run would still be in
+ * the GPU's cache and read faster than from memory (1.14 times, measured on an H200). */
 static void *own(void *matrix, double bytes, int run)
 {
     int places = (int)(ROOM / bytes);
@@ -129,14 +33,15 @@ static bool multiply(const struct bench_room *room, const struct knee_timed_prod
     int m = (int)p->m, n = (int)p->n, k = (int)p->k;
     void *a = own(room->a, 2 * p->m * p->k, run), *b = own(room->b, 2 * p->n * p->k, run),
          *c = own(room->c, 2 * p->m * p->n, run);
-    return room->cuda->gemm(room->blas, OP_T, OP_N, n, m, k, &one, b, BF16, k, a, BF16, k, &nothing,
-                            c, BF16, n, COMPUTE_F32, ALGORITHM_DEFAULT) == 0;
+    return room->cuda->gemm(room->blas, CUDA_OP_T, CUDA_OP_N, n, m, k, &one, b, CUDA_BF16, k, a,
+                            CUDA_BF16, k, &nothing, c, CUDA_BF16, n, CUDA_COMPUTE_F32,
+                            CUDA_ALGORITHM_DEFAULT) == 0;
 }
 
 /* Seconds of one of `runs` in a row; NaN: CUDA says no. */
 static double timed(const struct bench_room *room, const struct knee_timed_product *p, int runs)
 {
-    const struct cuda *cuda = room->cuda;
+    const struct knee_cuda *cuda = room->cuda;
     float ms = 0;
     bool good = cuda->event_record(room->from, NULL) == 0;
     for (int i = 0; i < runs && good; i++)
@@ -148,27 +53,9 @@ static double timed(const struct bench_room *room, const struct knee_timed_produ
 
 /* ---- All of them ---- */
 
-static uint16_t random_bf16(uint64_t *dice)
-{
-    *dice = *dice * 6364136223846793005u + 1442695040888963407u;
-    float value = (float)(int32_t)(*dice >> 32) / 2147483648.0f; /* -1 to 1 */
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (uint16_t)(bits >> 16);
-}
-
-static bool fill(const struct cuda *cuda, char *matrix, size_t bytes, uint16_t *values, size_t size)
-{
-    bool good = true;
-    for (size_t at = 0; at < bytes && good; at += size)
-        good =
-            cuda->copy(matrix + at, values, size < bytes - at ? size : bytes - at, TO_DEVICE) == 0;
-    return good;
-}
-
 static void leave(struct bench_room *room)
 {
-    const struct cuda *cuda = room->cuda;
+    const struct knee_cuda *cuda = room->cuda;
     void *const matrices[] = {room->a, room->b, room->c}, *const events[] = {room->from, room->to};
     for (size_t i = 0; i < 3; i++)
         if (matrices[i])
@@ -182,22 +69,15 @@ static void leave(struct bench_room *room)
 
 static bool enter(struct bench_room *room)
 {
-    const struct cuda *cuda = room->cuda;
-    size_t bytes = (size_t)ROOM, some = (size_t)4 << 20;
-    uint16_t *values = malloc(some);
-    uint64_t dice = 1;
-    for (size_t i = 0; values && i < some / sizeof *values; i++)
-        values[i] = random_bf16(&dice);
-    bool good = values && cuda->malloc(&room->a, bytes) == 0 &&
-                cuda->malloc(&room->b, bytes) == 0 && cuda->malloc(&room->c, bytes) == 0 &&
-                cuda->event_create(&room->from) == 0 && cuda->event_create(&room->to) == 0 &&
-                cuda->blas_create(&room->blas) == 0 && fill(cuda, room->a, bytes, values, some) &&
-                fill(cuda, room->b, bytes, values, some);
-    free(values);
-    return good;
+    const struct knee_cuda *cuda = room->cuda;
+    size_t bytes = (size_t)ROOM;
+    return cuda->malloc(&room->a, bytes) == 0 && cuda->malloc(&room->b, bytes) == 0 &&
+           cuda->malloc(&room->c, bytes) == 0 && cuda->event_create(&room->from) == 0 &&
+           cuda->event_create(&room->to) == 0 && cuda->blas_create(&room->blas) == 0 &&
+           knee_cuda_fill(cuda, room->a, bytes) && knee_cuda_fill(cuda, room->b, bytes);
 }
 
-/* From a few tokens to many, from narrow to wide: what the constants tell apart. */
+/* From a few tokens to many, from narrow to wide: the range that the constants describe. */
 static const double tokens[] = {256, 1024, 4096, 16384};
 static const double widths[] = {512, 2048, 4096, 8192, 16384};
 #define TOKENS (sizeof tokens / sizeof *tokens)
@@ -234,16 +114,15 @@ static knee_status time_all(const struct bench_room *room, double row_time_s, kn
 knee_status knee_gemm_measure(double row_time_s, knee_gemm_tell *tell, void *ctx,
                               struct knee_timed_products *out, struct knee_err *err)
 {
-    struct cuda cuda = {0};
+    struct knee_cuda cuda = {0};
     struct knee_timed_products gemm = {0};
     struct bench_room room = {.cuda = &cuda};
-    knee_status status = load(&cuda, err);
+    knee_status status = knee_cuda_open("--gemm", &cuda, gemm.gpu, sizeof gemm.gpu, err);
     if (status)
         return status;
-    if (cuda.init(0) != 0 || cuda.device_name(gemm.gpu, sizeof gemm.gpu, 0) != 0)
-        return not_here("CUDA finds none here", err);
     if (!enter(&room))
-        status = not_here("this one has no 1.6 GB of memory to spare, or is not working", err);
+        status = knee_cuda_refuse("--gemm", "this one lacks 1.6 GB of free memory or does not work",
+                                  err);
     else
         status = time_all(&room, row_time_s, tell, ctx, &gemm, err);
     leave(&room);

@@ -10,7 +10,7 @@
 /* Takes one file of the host, as it was read. */
 struct knee_file_sink {
     void (*take)(void *ctx, const char *path, const char *data, size_t length);
-    void *ctx; /* NULL take: nobody wants it */
+    void *ctx; /* NULL take: the data is not needed */
 };
 
 /* This host: its files, variables, and what nvidia-smi and others print within `limit_s` seconds.
@@ -19,7 +19,7 @@ struct knee_file_sink {
 void knee_host_live(struct knee_facts *facts, double limit_s, double window_s,
                     struct knee_file_sink also);
 
-/* Variables of this process only: what a further rank of a host has of its own. */
+/* Variables of this process only: the part that differs between the ranks of one host. */
 void knee_host_variables(struct knee_facts *facts);
 
 /* A folder: one host (it has files, or sys, proc, etc), or one folder per host. Nothing of it is
@@ -28,17 +28,13 @@ void knee_host_variables(struct knee_facts *facts);
 knee_status knee_host_folder(const char *folder, struct knee_facts **hosts, size_t *count,
                              struct knee_err *err);
 
-/* One file, or "-": an output of a command or a log, added to `facts`. */
-knee_status knee_host_input(struct knee_facts *facts, const char *path, const char *data,
-                            size_t length, struct knee_err *err);
-
 /* This host's files into a folder that knee_host_folder() reads; `left_out` gets the names of
  * variables that were not written, for they may be secrets. */
 knee_status knee_host_save(const char *folder, double limit_s, struct knee_facts *facts,
                            struct knee_text *left_out, struct knee_err *err);
 
 /* The facts of all ranks at rank 0, one set per host: *hosts and *count, as above; the others get
- * none. A variable that differs between ranks of one host is a fact of its own. */
+ * none. A variable that differs between ranks of one host becomes a separate fact. */
 void knee_host_gather(struct knee_runtime *rt, struct knee_facts *mine, struct knee_facts **hosts,
                       size_t *count);
 
@@ -49,13 +45,14 @@ void knee_host_bench(struct knee_runtime *rt, struct knee_facts *hosts, size_t c
 
 /* ---- Inside the room ---- */
 
-/* Runs commands at the same time; each one's output comes to `take` when it ends in time. */
+/* Runs commands at the same time; each one's output comes to `take` when it ends in time. Returns
+ * those that did not, a bit each. */
 struct knee_host_command {
     const char *name; /* as which file its output is kept */
     const char *argv[8];
 };
-void knee_host_commands(const struct knee_host_command *commands, size_t count, double limit_s,
-                        struct knee_file_sink to);
+unsigned knee_host_commands(const struct knee_host_command *commands, size_t count, double limit_s,
+                            struct knee_file_sink to);
 
 /* All known paths under `root` ("" is this host); `inside`: links must not lead out of it. Returns
  * how many could not be read. */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "doctor/doctor.h"
+#include "reach/files.h"
 #include "read/host/facts.h"
 
 #include <dirent.h>
@@ -174,7 +175,7 @@ static void read_named_settings(struct knee_facts *facts, const char *folder)
     free(data);
 }
 
-/* Of a saved host, the processes that somebody thought worth saving: proc/1234/environ, limits. */
+/* The processes in a saved host: proc/1234/environ, limits. */
 static void read_processes(struct knee_facts *facts, const char *folder)
 {
     static const char *const files[] = {"environ", "limits"};
@@ -231,7 +232,7 @@ knee_status knee_host_folder(const char *folder, struct knee_facts **hosts, size
     struct stat info;
     bool cut;
     if (stat(folder, &info) || !S_ISDIR(info.st_mode)) {
-        knee_fail(err, KNEE_INPUT, folder, "is no folder%s%s", errno ? ": " : "",
+        knee_fail(err, KNEE_INPUT, folder, "is not a folder%s%s", errno ? ": " : "",
                   errno ? strerror(errno) : "");
         knee_hint(err, "knee doctor --save DIR writes one");
         return KNEE_INPUT;
@@ -273,18 +274,6 @@ knee_status knee_host_folder(const char *folder, struct knee_facts **hosts, size
     return KNEE_OK;
 }
 
-knee_status knee_host_input(struct knee_facts *facts, const char *path, const char *data,
-                            size_t length, struct knee_err *err)
-{
-    if (knee_host_file(facts, last_part(path), data, length))
-        return KNEE_OK;
-    knee_fail(err, KNEE_INPUT, path, "is no output that knee doctor knows");
-    knee_hint(err, "it reads nvidia-smi -q [-x], nvlink -s, topo -m, ibstat, ibstatus, show_gids, "
-                   "lspci -vvv, dmesg, "
-                   "ulimit -a, lsmod, env, rocm-smi --json and logs of NCCL");
-    return KNEE_INPUT;
-}
-
 /* ---- Saving ---- */
 
 struct saving {
@@ -298,7 +287,7 @@ static bool make_folders(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        bool bad = mkdir(path, 0777) && errno != EEXIST;
+        bool bad = mkdir(path, 0700) && errno != EEXIST;
         *slash = '/';
         if (bad)
             return false;
@@ -311,15 +300,17 @@ static void write_one(struct saving *s, const char *name, const char *data, size
     char path[PATH_MAX];
     if (s->status || snprintf(path, sizeof path, "%s/%s", s->folder, name) >= (int)sizeof path)
         return;
-    FILE *file = make_folders(path) ? fopen(path, "wb") : NULL;
-    bool bad = !file || fwrite(data, 1, length, file) != length;
-    if (file)
-        bad = fclose(file) != 0 || bad;
-    if (bad)
+    struct knee_output out;
+    if (!make_folders(path)) {
         s->status = knee_fail(s->err, KNEE_SYSTEM, path, "cannot be written: %s", strerror(errno));
+        return;
+    }
+    s->status = knee_output_open(&out, path, 0600, s->err);
+    if (!s->status)
+        s->status = knee_output_close(&out, fwrite(data, 1, length, out.file) == length, s->err);
 }
 
-/* Of variables only those go out that were kept as facts; the names of the others are told. */
+/* Writes only the variables that are kept as facts, and lists the names of the others. */
 static void write_variables(struct saving *s, const char *data, size_t length)
 {
     struct knee_facts kept = {0};
@@ -356,7 +347,7 @@ knee_status knee_host_save(const char *folder, double limit_s, struct knee_facts
     static const char *const only_calls_tell[] = {"shm.bytes", "nccl.version"};
     struct saving s = {folder, left_out, err, KNEE_OK};
     struct knee_text extra = {0};
-    if (mkdir(folder, 0777) && errno != EEXIST)
+    if (mkdir(folder, 0700) && errno != EEXIST)
         return knee_fail(err, KNEE_SYSTEM, folder, "cannot be made: %s", strerror(errno));
     knee_host_live(facts, limit_s, 0, (struct knee_file_sink){save_file, &s});
     for (size_t i = 0; i < facts->count; i++)

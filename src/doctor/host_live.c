@@ -3,6 +3,7 @@
  * tell. */
 #include "base/text.h"
 #include "doctor/doctor.h"
+#include "reach/stop.h"
 #include "read/host/facts.h"
 
 #include <dlfcn.h>
@@ -78,7 +79,8 @@ static void library(struct knee_facts *facts)
     if (!nccl)
         return;
     int (*get)(int *) = NULL;
-    *(void **)&get = dlsym(nccl, "ncclGetVersion");
+    void *symbol = dlsym(nccl, "ncclGetVersion");
+    memcpy(&get, &symbol, sizeof get);
     if (get && get(&version) == 0 && version > 0) {
         int base = version >= 10000 ? 10000 : 1000; /* 2.9 and newer: 20900 */
         snprintf(text, sizeof text, "%d.%d.%d", version / base, version % base / 100,
@@ -121,8 +123,8 @@ static void read_counter(void *ctx, const char *path, const char *data, size_t l
 static void growth(struct knee_facts *facts, double window_s)
 {
     struct knee_facts later = {0};
-    struct timespec nap = {(time_t)window_s, (long)((window_s - (double)(time_t)window_s) * 1e9)};
-    nanosleep(&nap, NULL);
+    if (!knee_stop_sleep(window_s))
+        return;
     knee_host_walk("", false, (struct knee_file_sink){read_counter, &later});
     knee_facts_sort(facts);
     knee_facts_sort(&later);
@@ -180,8 +182,8 @@ static bool of_other_device(const struct knee_facts *facts, const char *path, co
     return true;
 }
 
-/* What a process was started with is not what it has (see variables()), and what is mounted is
- * nobody's business: a call tells how large /dev/shm is. */
+/* Skips the environment a process was started with, which may have changed since (see
+ * variables()), and the list of mounts, which is private: statvfs() gives the size of /dev/shm. */
 static void take_what_holds(void *ctx, const char *path, const char *data, size_t length)
 {
     static const char *const others[] = {"proc/self/environ", "proc/mounts", "proc/self/mounts",
@@ -200,6 +202,15 @@ void knee_host_variables(struct knee_facts *facts)
     variables(&both);
 }
 
+static void program_hangs(struct knee_facts *facts, const struct knee_host_command *command,
+                          double limit_s)
+{
+    char words[128];
+    snprintf(words, sizeof words, "%s %s did not end within %.3g s", command->argv[0],
+             command->argv[1], limit_s);
+    knee_fact_put(facts, command->argv[0], "program.hangs", knee_slice_of(words));
+}
+
 void knee_host_live(struct knee_facts *facts, double limit_s, double window_s,
                     struct knee_file_sink also)
 {
@@ -216,8 +227,11 @@ void knee_host_live(struct knee_facts *facts, double limit_s, double window_s,
     variables(&both);
     settings(&both);
     kernel_log(&both);
-    knee_host_commands(commands, sizeof commands / sizeof *commands, limit_s,
-                       (struct knee_file_sink){take, &both});
+    unsigned hanging = knee_host_commands(commands, sizeof commands / sizeof *commands, limit_s,
+                                          (struct knee_file_sink){take, &both});
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (hanging & 1u << i)
+            program_hangs(facts, &commands[i], limit_s);
     library(facts);
     shared_memory(facts);
     if (window_s > 0)

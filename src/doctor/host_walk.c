@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The files that the table of known paths names, under any root. */
 #include "doctor/doctor.h"
+#include "reach/files.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 char *knee_host_slurp(const char *path, size_t cap, size_t *length)
 {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = knee_open_input(AT_FDCWD, path, KNEE_INPUT_LISTED);
     if (fd < 0)
         return NULL;
     char *data = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (size_t)info.st_size <= cap
@@ -51,8 +52,19 @@ char *knee_host_slurp(const char *path, size_t cap, size_t *length)
     return data;
 }
 
+/* A saved host is untrusted: a folder that many links lead to is listed once for each pattern, and
+ * the walk has a limit. */
+#define VISITS_MAX  65536 /* files */
+#define FOLDERS_MAX 8192  /* listed, for one pattern */
+
 struct walk {
     const char *root;
+    size_t visits;
+    struct listed {
+        dev_t device;
+        ino_t number;
+    } * listed;
+    size_t listed_count;
     char inside[PATH_MAX]; /* real path of the root; "": links may lead anywhere */
     struct knee_file_sink to;
     size_t unread;
@@ -74,6 +86,10 @@ static void one_file(struct walk *w, const char *path)
 {
     char full[PATH_MAX];
     size_t length = 0;
+    if (++w->visits > VISITS_MAX && w->inside[0]) {
+        w->unread += w->visits == VISITS_MAX + 1;
+        return;
+    }
     if (snprintf(full, sizeof full, "%s/%s", w->root, path) >= (int)sizeof full ||
         access(full, F_OK) != 0)
         return;
@@ -86,6 +102,23 @@ static void one_file(struct walk *w, const char *path)
              (errno != EINVAL && errno != ENOTSUP)) /* the speed of an interface that is down */
         w->unread++;
     free(data);
+}
+
+/* Has this pattern listed the folder already, by another name? */
+static bool listed_before(struct walk *w, int folder)
+{
+    struct stat info;
+    if (!w->inside[0] || fstat(folder, &info) != 0)
+        return false;
+    for (size_t i = 0; i < w->listed_count; i++)
+        if (w->listed[i].number == info.st_ino && w->listed[i].device == info.st_dev)
+            return true;
+    if (w->listed_count == FOLDERS_MAX) {
+        w->unread++;
+        return true;
+    }
+    w->listed[w->listed_count++] = (struct listed){info.st_dev, info.st_ino};
+    return false;
 }
 
 static void expand(struct walk *w, const char *pattern);
@@ -103,7 +136,8 @@ static void each_name(struct walk *w, const char *pattern, const char *star)
     if (!dir)
         return;
     struct dirent *entry;
-    for (size_t names = 0; (entry = readdir(dir));) {
+    bool again = listed_before(w, dirfd(dir));
+    for (size_t names = 0; !again && (entry = readdir(dir));) {
         if (entry->d_name[0] == '.' || strchr(entry->d_name, '*'))
             continue;
         if (++names > NAMES_MAX) { /* counted once: how many there are is not looked for */
@@ -133,7 +167,12 @@ size_t knee_host_walk(const char *root, bool inside, struct knee_file_sink to)
     const char *pattern;
     if (inside && !realpath(root, w.inside))
         return errno == ENOMEM ? SIZE_MAX : 0;
-    for (size_t i = 0; (pattern = knee_host_path(i)); i++)
+    w.listed = malloc(FOLDERS_MAX * sizeof *w.listed);
+    w.no_memory = !w.listed;
+    for (size_t i = 0; !w.no_memory && (pattern = knee_host_path(i)); i++) {
+        w.listed_count = 0;
         expand(&w, pattern);
+    }
+    free(w.listed);
     return w.no_memory ? SIZE_MAX : w.unread;
 }

@@ -8,10 +8,11 @@
 #ifndef KNEE_LAB_LAB_H
 #define KNEE_LAB_LAB_H
 
+#include "knee_out.h"
 #include "lab/lab_loader.h"
 #include "lab/lab_net.h"
 #include "lab/lab_wire.h"
-#include "out/show_lab.h"
+#include "say/lab_result.h"
 
 enum { LAB_BUCKETS_MAX = 256, LAB_SYNTHETIC_PARTS = 8 };
 
@@ -78,7 +79,7 @@ void lab_outcome_release(struct lab_outcome *outcome);
 /* Its loss, and its parameters where `params` is not NULL (free them with free()); releases it. */
 void lab_outcome_take(struct lab_outcome *outcome, double *loss, float **params);
 
-/* Runs on the first `workers` ranks; the others return at once with zeros. Everybody calls. */
+/* Runs on the first `workers` ranks; the others return at once with zeros. All ranks must call. */
 knee_status lab_run(struct knee_runtime *runtime, const struct lab_setup *setup, int workers,
                     struct lab_outcome *out, struct knee_err *err);
 

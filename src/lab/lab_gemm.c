@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifndef KNEE_HAVE_BLAS
 #define KNEE_HAVE_BLAS 0
@@ -29,8 +30,8 @@ bool lab_blas(bool wanted)
     setenv("OMP_NUM_THREADS", "1", 1);
     for (size_t i = 0; i < sizeof names / sizeof *names && !sgemm; i++) {
         void *library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        if (library)
-            *(void **)&sgemm = dlsym(library, "cblas_sgemm");
+        void *symbol = library ? dlsym(library, "cblas_sgemm") : NULL;
+        memcpy(&sgemm, &symbol, sizeof sgemm);
     }
     return sgemm != NULL;
 }

@@ -7,6 +7,7 @@
  */
 #include "lab/lab_group.h"
 #include "base/order.h"
+#include "reach/clock.h"
 
 #include <math.h>
 #include <sched.h>
@@ -19,9 +20,7 @@ enum { TAG = 7 };
 
 int64_t lab_now_ns(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return knee_clock_ns(CLOCK_MONOTONIC);
 }
 
 void lab_sleep_until(int64_t ns)
@@ -50,20 +49,19 @@ static void hold_back(const struct lab_group *group, size_t bytes)
                                                         (double)bytes / group->pace_bytes_per_s)));
 }
 
-bool lab_swap(struct lab_group *group, int to, const void *out, size_t out_bytes, int from,
-              void *in, size_t in_bytes)
+bool lab_swap(struct lab_group *group, struct lab_sent out, struct lab_received in)
 {
     struct knee_runtime *rt = group->runtime;
     struct knee_request *sending = NULL, *receiving = NULL;
-    bool sent = out_bytes == 0, came = in_bytes == 0, good = !group->failed;
+    bool sent = out.bytes == 0, came = in.bytes == 0, good = !group->failed;
     if (group->dry)
         return true;
     if (good && !came)
-        good = rt->receive_start(rt, in, in_bytes, from, TAG, &receiving);
+        good = rt->receive_start(rt, in.data, in.bytes, in.from, TAG, &receiving);
     if (good && !sent) {
-        hold_back(group, out_bytes);
-        good = rt->send_start(rt, out, out_bytes, to, TAG, &sending);
-        group->sent_bytes += (int64_t)out_bytes;
+        hold_back(group, out.bytes);
+        good = rt->send_start(rt, out.data, out.bytes, out.to, TAG, &sending);
+        group->sent_bytes += (int64_t)out.bytes;
         group->messages++;
     }
     for (unsigned looks = 0; good && !(sent && came); looks++) {
@@ -154,8 +152,10 @@ static bool reduce_in_ring(const struct sum *s)
         size_t count = chunk_count(s->count, in_chunk, size);
         unsigned char *out = encoded(s, around(rank + 1, size));
         s->format->encode(values_of(s, out_chunk), chunk_count(s->count, out_chunk, size), out);
-        if (!lab_swap(s->group, around(rank + 1, size), out, encoded_bytes(s, out_chunk),
-                      around(rank - 1, size), in, encoded_bytes(s, in_chunk)))
+        if (!lab_swap(
+                s->group,
+                (struct lab_sent){around(rank + 1, size), out, encoded_bytes(s, out_chunk)},
+                (struct lab_received){around(rank - 1, size), in, encoded_bytes(s, in_chunk)}))
             return false;
         s->format->decode(in, count, s->decoded);
         add(values_of(s, in_chunk), s->decoded, count);
@@ -191,8 +191,8 @@ static bool reduce_at_owner(const struct sum *s)
     }
     for (int round = 1; round < size; round++) {
         int to = around(rank + round, size), from = around(rank - round, size);
-        if (!lab_swap(s->group, to, encoded(s, to), encoded_bytes(s, to), from, encoded(s, rank),
-                      encoded_bytes(s, rank)))
+        if (!lab_swap(s->group, (struct lab_sent){to, encoded(s, to), encoded_bytes(s, to)},
+                      (struct lab_received){from, encoded(s, rank), encoded_bytes(s, rank)}))
             return false;
         s->format->decode(encoded(s, rank), own, s->decoded);
         add(values_of(s, rank), s->decoded, own);
@@ -212,8 +212,11 @@ static bool hand_round(const struct sum *s)
         remember(s, values_of(s, rank), own, encoded(s, rank), s->owner_memory);
     for (int hop = 0; hop + 1 < size; hop++) {
         int out = around(rank - hop, size), in = around(rank - hop - 1, size);
-        if (!lab_swap(s->group, around(rank + 1, size), encoded(s, out), encoded_bytes(s, out),
-                      around(rank - 1, size), encoded(s, in), encoded_bytes(s, in)))
+        if (!lab_swap(
+                s->group,
+                (struct lab_sent){around(rank + 1, size), encoded(s, out), encoded_bytes(s, out)},
+                (struct lab_received){around(rank - 1, size), encoded(s, in),
+                                      encoded_bytes(s, in)}))
             return false;
     }
     for (int chunk = 0; chunk < size; chunk++)
@@ -222,19 +225,19 @@ static bool hand_round(const struct sum *s)
     return true;
 }
 
-bool lab_ring_sum(struct lab_group *group, const struct lab_format *format, float *values,
-                  size_t count, float *memory, float *owner_memory, unsigned char *room)
+bool lab_ring_sum(struct lab_group *group, const struct lab_format *format,
+                  const struct lab_vector *v)
 {
     struct sum s = {
         .group = group,
         .format = format,
-        .values = values,
-        .memory = memory,
-        .owner_memory = owner_memory,
-        .decoded = (float *)(void *)room,
-        .count = count,
-        .chunk_room = chunk_room(format, count, group->size),
-        .chunks = room + (count + 1) * sizeof(float),
+        .values = v->values,
+        .memory = v->memory,
+        .owner_memory = v->owner_memory,
+        .decoded = (float *)(void *)v->room,
+        .count = v->count,
+        .chunk_room = chunk_room(format, v->count, group->size),
+        .chunks = v->room + (v->count + 1) * sizeof(float),
     };
     if (group->size == 1)
         return true;
@@ -246,8 +249,9 @@ bool lab_ring_gather(struct lab_group *group, unsigned char *all, size_t bytes)
     int size = group->size, rank = group->rank;
     for (int hop = 0; hop + 1 < size; hop++) {
         int out = around(rank - hop, size), in = around(rank - hop - 1, size);
-        if (!lab_swap(group, around(rank + 1, size), all + (size_t)out * bytes, bytes,
-                      around(rank - 1, size), all + (size_t)in * bytes, bytes))
+        if (!lab_swap(
+                group, (struct lab_sent){around(rank + 1, size), all + (size_t)out * bytes, bytes},
+                (struct lab_received){around(rank - 1, size), all + (size_t)in * bytes, bytes}))
             return false;
     }
     return true;
@@ -255,11 +259,12 @@ bool lab_ring_gather(struct lab_group *group, unsigned char *all, size_t bytes)
 
 bool lab_meet(struct lab_group *group)
 {
-    /* log2 K rounds of one byte: after round i everybody knows of 2^(i+1) others */
+    /* log2 K rounds of one byte: after round i every rank has heard from 2^(i+1) - 1 others */
     for (int distance = 1; distance < group->size; distance *= 2) {
         char out = 1, in = 0;
-        if (!lab_swap(group, around(group->rank + distance, group->size), &out, 1,
-                      around(group->rank - distance, group->size), &in, 1))
+        if (!lab_swap(group,
+                      (struct lab_sent){around(group->rank + distance, group->size), &out, 1},
+                      (struct lab_received){around(group->rank - distance, group->size), &in, 1}))
             return false;
     }
     return true;
@@ -277,8 +282,10 @@ static bool time_ping(struct lab_group *pair, double *out)
     for (size_t i = 0; i < ROUNDS * TURNS_EACH; i++) {
         int64_t start = lab_now_ns();
         size_t first = pair->rank == 0, other = (size_t)(1 - pair->rank);
-        if (!lab_swap(pair, (int)other, &byte, first, (int)other, &byte, !first) ||
-            !lab_swap(pair, (int)other, &byte, !first, (int)other, &byte, first))
+        if (!lab_swap(pair, (struct lab_sent){(int)other, &byte, first},
+                      (struct lab_received){(int)other, &byte, !first}) ||
+            !lab_swap(pair, (struct lab_sent){(int)other, &byte, !first},
+                      (struct lab_received){(int)other, &byte, first}))
             return false;
         taken[i] = 0.5e-9 * (double)(lab_now_ns() - start);
     }
@@ -294,7 +301,8 @@ static bool time_swaps(struct lab_group *pair, unsigned char *room, size_t bytes
     for (int round = -1; round < ROUNDS; round++) { /* the first one warms up */
         int64_t start = lab_now_ns();
         for (int i = 0; i < TURNS_EACH; i++)
-            if (!lab_swap(pair, 1 - pair->rank, room, bytes, 1 - pair->rank, room + bytes, bytes))
+            if (!lab_swap(pair, (struct lab_sent){1 - pair->rank, room, bytes},
+                          (struct lab_received){1 - pair->rank, room + bytes, bytes}))
                 return false;
         if (round >= 0)
             taken[round] = 1e-9 * (double)(lab_now_ns() - start) / TURNS_EACH;
@@ -325,12 +333,14 @@ bool lab_measure_link(struct lab_group *group, size_t large_bytes, struct lab_li
         values[0] = small_s;
         values[1] = large_s > small_s ? (double)large_bytes / (large_s - small_s) : 0;
     }
-    /* everybody hears it from the first */
+    /* rank 0 sends it to all others */
     for (int other = 1; other < group->size && good; other++) {
         if (group->rank == 0)
-            good = lab_swap(group, other, values, sizeof values, 0, NULL, 0);
+            good = lab_swap(group, (struct lab_sent){other, values, sizeof values},
+                            (struct lab_received){0, NULL, 0});
         else if (group->rank == other)
-            good = lab_swap(group, 0, NULL, 0, 0, values, sizeof values);
+            good = lab_swap(group, (struct lab_sent){0, NULL, 0},
+                            (struct lab_received){0, values, sizeof values});
     }
     *out = (struct lab_link){values[0], values[1]};
     return good && values[1] > 0;

@@ -20,15 +20,33 @@ struct lab_group {
     bool failed; /* runtime->fault says why */
 };
 
-/* Sends to `to` and receives from `from` at once; either size may be 0, and then nothing goes. */
-bool lab_swap(struct lab_group *group, int to, const void *out, size_t out_bytes, int from,
-              void *in, size_t in_bytes);
+struct lab_sent {
+    int to;
+    const void *data;
+    size_t bytes;
+};
 
-/* Sums `values` over the group, in place, the same on all. `room` holds 2 * lab_ring_room(). With a
- * format that loses something, `memory` (count values) and `owner_memory` (as many) keep what was
- * lost for the next time; both may be NULL. */
-bool lab_ring_sum(struct lab_group *group, const struct lab_format *format, float *values,
-                  size_t count, float *memory, float *owner_memory, unsigned char *room);
+struct lab_received {
+    int from;
+    void *data;
+    size_t bytes;
+};
+
+/* Sends and receives at once; either may be of 0 bytes, and then nothing goes. */
+bool lab_swap(struct lab_group *group, struct lab_sent out, struct lab_received in);
+
+/* With a format that loses something, `memory` (count values) and `owner_memory` (as many) keep
+ * what was lost for the next time; both may be NULL. `room` holds 2 * lab_ring_room(). */
+struct lab_vector {
+    float *values;
+    size_t count;
+    float *memory, *owner_memory;
+    unsigned char *room;
+};
+
+/* Sums the values over the group, in place, the same on all. */
+bool lab_ring_sum(struct lab_group *group, const struct lab_format *format,
+                  const struct lab_vector *vector);
 size_t lab_ring_room(const struct lab_format *format, size_t count, int size);
 
 /* all[rank * bytes] is own; afterwards all of `all` is filled. */
@@ -37,7 +55,7 @@ bool lab_ring_gather(struct lab_group *group, unsigned char *all, size_t bytes);
 /* What one rank sends in lab_ring_sum(), exactly; the largest over ranks. */
 double lab_ring_sum_bytes(const struct lab_format *format, size_t count, int size);
 
-/* Everybody has come. */
+/* A barrier: returns when all ranks have called it. */
 bool lab_meet(struct lab_group *group);
 
 /* Alpha and beta between the first two ranks, from two-way exchanges of small and large messages

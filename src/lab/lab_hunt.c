@@ -78,8 +78,6 @@ static knee_status judge(struct hunt *h, const char *all, const size_t *sizes,
         h->healthy_buckets =
             (double)account.ranks[0].source->call_count / fmax(1, (double)traces[0].step_count);
         h->latest = account.straggler_count ? account.stragglers[0] : (struct knee_straggler){0};
-        if (!status)
-            knee_diagnosis_release(out);
         knee_account_release(&account);
     }
     for (size_t i = 0; i < read; i++)
@@ -328,7 +326,7 @@ knee_status lab_hunt(struct knee_runtime *runtime, const struct lab_setup *base,
 {
     struct hunt h = {.runtime = runtime, .healthy = healthy_setup(base), .record = base->record};
     if (runtime->size < 2) {
-        knee_fail(err, KNEE_USAGE, "--hunt", "one process has nobody to wait for");
+        knee_fail(err, KNEE_USAGE, "--hunt", "needs at least two ranks");
         knee_hint(err, "run it on two or more: mpirun -n 2 knee lab --hunt --synthetic-compute");
         return KNEE_USAGE;
     }

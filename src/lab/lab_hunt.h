@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The five suspects induced one at a time, and the levers applied one at a time. */
+/* The five suspects induced one at a time, and the changes applied one at a time. */
 #ifndef KNEE_LAB_LAB_HUNT_H
 #define KNEE_LAB_LAB_HUNT_H
 

@@ -57,7 +57,7 @@ void lab_batch_release(struct lab_batch *batch);
 /* Text made by knee: the same for the same size; false when it cannot be written. */
 bool lab_write_text(int fd, size_t bytes);
 
-/* Opens `file`, or when it is NULL writes text to a nameless file of its own and opens that. */
+/* Opens `file`, or when it is NULL writes text to an unnamed temporary file and opens that. */
 knee_status lab_open_text(const char *file, int *fd, size_t *bytes, struct knee_err *err);
 
 #endif

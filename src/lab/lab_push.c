@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The levers, one at a time, on a set-up where communication is 0.6 of compute at all ranks: where
- * the knee goes, measured and predicted, and what the same examples teach when that lever is used.
+ * The changes, one at a time, on a set-up where communication is 0.6 of compute at all ranks: where
+ * the knee moves, measured and predicted, and the loss after the same examples with that change.
  * Then, past the critical batch: more network does nothing for the loss, another optimizer does.
  */
 #include "lab/lab_hunt.h"
@@ -70,7 +70,7 @@ static struct lab_setup timing_setup(const struct lab_setup *base, const struct 
 }
 
 static knee_status train(struct knee_runtime *rt, const struct lab_setup *base,
-                         const struct lever *lever, double *examples, double *loss, float **params,
+                         const struct lever *lever, struct knee_lab_push *push, float **params,
                          struct knee_err *err)
 {
     struct lab_setup s = timing_setup(base, lever);
@@ -86,26 +86,33 @@ static knee_status train(struct knee_runtime *rt, const struct lab_setup *base,
     knee_status status = lab_run(rt, &s, rt->size, &outcome, err);
     if (status)
         return status;
-    *examples = (double)(s.batch * s.steps);
-    lab_outcome_take(&outcome, loss, params);
+    push->examples = (double)(s.batch * s.steps);
+    lab_outcome_take(&outcome, &push->loss, params);
     return KNEE_OK;
 }
 
-static knee_status push_one(struct knee_runtime *rt, const struct lab_setup *base,
-                            const struct lever *lever, const struct lab_sweep *plan,
-                            struct knee_lab *lab, float **params, struct knee_err *err)
+struct pushing {
+    struct knee_runtime *rt;
+    const struct lab_setup *base;
+    const struct lab_sweep *plan;
+    struct knee_lab *lab;
+};
+
+static knee_status push_one(const struct pushing *p, const struct lever *lever, float **params,
+                            struct knee_err *err)
 {
+    struct knee_lab *lab = p->lab;
     struct lab_sweep *sweep = malloc(sizeof *sweep);
-    struct lab_setup setup = timing_setup(base, lever);
+    struct lab_setup setup = timing_setup(p->base, lever);
     struct knee_lab_push push = {.lever = lever->name, .part = "communication"};
     if (!sweep)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    *sweep = *plan;
-    knee_status status = lab_sweep_link(rt, &setup, &sweep->link, err);
+    *sweep = *p->plan;
+    knee_status status = lab_sweep_link(p->rt, &setup, &sweep->link, err);
     if (!status)
-        status = lab_sweep_run(rt, &setup, sweep, err);
+        status = lab_sweep_run(p->rt, &setup, sweep, err);
     if (!status)
-        status = train(rt, base, lever, &push.examples, &push.loss, params, err);
+        status = train(p->rt, p->base, lever, &push, params, err);
     if (!status && lab->push_count < KNEE_LAB_PUSHES) {
         const struct knee_lab_row *last = &sweep->rows[sweep->count - 1];
         snprintf(push.change, sizeof push.change, "%s", lever->change);
@@ -241,7 +248,8 @@ knee_status lab_push_levers(struct knee_runtime *runtime, const struct lab_setup
     lab->steps = PUSH_STEPS;
     for (size_t i = 0; i < sizeof levers / sizeof *levers && !status; i++)
         if (levers[i].pace <= 1 || lab->paced)
-            status = push_one(runtime, &s, &levers[i], sweep, lab, i == 0 ? &params : NULL, err);
+            status = push_one(&(struct pushing){runtime, &s, sweep, lab}, &levers[i],
+                              i == 0 ? &params : NULL, err);
     if (!status)
         status = lab_measure_noise(runtime, &s, params, &noise, err);
     free(params);

@@ -4,18 +4,12 @@
 
 #include "base/error.h"
 #include "lab/lab_group.h"
+#include "reach/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
-
-static int64_t wall_clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void write_members(struct lab_record *r)
 {
@@ -34,8 +28,7 @@ knee_status lab_record_check(const struct lab_record *r, const char *file, struc
                      : KNEE_OK;
 }
 
-/* What is written need not stay in memory, unless somebody wants it afterwards. The first reason
- * why something could not be written is kept. */
+/* Written text is freed unless the caller keeps it. The first write error is kept. */
 static void flush(struct lab_record *r)
 {
     if (!r->file || r->text.failed || r->failed)
@@ -48,15 +41,16 @@ static void flush(struct lab_record *r)
         r->text.length = r->flushed = 0;
 }
 
-knee_status lab_record_start(struct lab_record *r, const char *file, bool keep, int rank,
-                             int workers, bool synthetic, struct knee_err *err)
+knee_status lab_record_start(struct lab_record *r, const struct lab_record_of *of,
+                             struct knee_err *err)
 {
+    const char *file = of->file;
     memset(r, 0, sizeof *r);
     r->on = true;
-    r->keep = keep;
-    r->rank = rank;
-    r->workers = workers;
-    r->epoch_ns = wall_clock_ns();
+    r->keep = of->keep;
+    r->rank = of->rank;
+    r->workers = of->workers;
+    r->epoch_ns = knee_clock_ns(CLOCK_REALTIME);
     r->base_ns = lab_now_ns();
     if (file && !(r->file = fopen(file, "wb"))) {
         r->on = false;
@@ -70,16 +64,19 @@ knee_status lab_record_start(struct lab_record *r, const char *file, bool keep, 
                      "\"distributedInfo\": {\"backend\": \"knee\", \"rank\": %d, \"world_size\": "
                      "%d},\n\"synthetic_compute\": %s,\n\"baseTimeNanoseconds\": %" PRId64
                      ",\n\"traceEvents\": [\n",
-                     synthetic ? "synthetic compute" : "CPU", rank, workers,
-                     synthetic ? "true" : "false", r->epoch_ns);
+                     of->synthetic ? "synthetic compute" : "CPU", of->rank, of->workers,
+                     of->synthetic ? "true" : "false", r->epoch_ns);
     flush(r);
     return lab_record_check(r, file, err);
 }
 
+enum { HOST_PID = 1000, DEVICE_PID = 0 };
+
 /* The members that every event has; the caller adds the rest. */
-static void event(struct lab_record *r, const char *category, const char *name, int pid, int lane,
+static void event(struct lab_record *r, const char *category, const char *name, int lane,
                   int64_t start_ns, int64_t end_ns)
 {
+    int pid = lane == LAB_LANE_HOST ? HOST_PID : DEVICE_PID;
     int64_t at = start_ns - r->base_ns, length = end_ns - start_ns;
     at = at > 0 ? at : 0;
     length = length > 0 ? length : 0;
@@ -90,15 +87,13 @@ static void event(struct lab_record *r, const char *category, const char *name, 
                      (int)(length % 1000));
 }
 
-enum { HOST_PID = 1000, DEVICE_PID = 0 };
-
 void lab_record_work(struct lab_record *r, const char *name, int64_t start_ns, int64_t end_ns,
                      int64_t correlation)
 {
     if (!r->on)
         return;
     pthread_mutex_lock(&r->lock);
-    event(r, "kernel", name, DEVICE_PID, LAB_LANE_DEVICE, start_ns, end_ns);
+    event(r, "kernel", name, LAB_LANE_DEVICE, start_ns, end_ns);
     knee_text_printf(
         &r->text, ", \"args\": {\"device\": 0, \"correlation\": %" PRId64 ", \"stream\": %d}},\n",
         correlation, LAB_LANE_DEVICE);
@@ -110,7 +105,7 @@ void lab_record_launch(struct lab_record *r, int64_t start_ns, int64_t end_ns, i
     if (!r->on)
         return;
     pthread_mutex_lock(&r->lock);
-    event(r, "privateuse1_runtime", "labLaunchKernel", HOST_PID, LAB_LANE_HOST, start_ns, end_ns);
+    event(r, "privateuse1_runtime", "labLaunchKernel", LAB_LANE_HOST, start_ns, end_ns);
     knee_text_printf(&r->text, ", \"args\": {\"correlation\": %" PRId64 "}},\n", correlation);
     pthread_mutex_unlock(&r->lock);
 }
@@ -130,13 +125,13 @@ static const char *dtype_of(const char *kernel)
     return "Float";
 }
 
-void lab_record_collective(struct lab_record *r, const char *kernel, enum knee_op op, size_t values,
-                           int64_t sequence, int64_t start_ns, int64_t end_ns, int64_t correlation)
+void lab_record_collective(struct lab_record *r, const struct lab_collective *c, int64_t start_ns,
+                           int64_t end_ns, int64_t correlation)
 {
     if (!r->on)
         return;
     pthread_mutex_lock(&r->lock);
-    event(r, "kernel", kernel, DEVICE_PID, LAB_LANE_COMM, start_ns, end_ns);
+    event(r, "kernel", c->kernel, LAB_LANE_COMM, start_ns, end_ns);
     knee_text_printf(
         &r->text,
         ", \"args\": {\"device\": 0, \"Collective name\": \"%s\", \"In msg nelems\": "
@@ -144,8 +139,8 @@ void lab_record_collective(struct lab_record *r, const char *kernel, enum knee_o
         "\"Process Group Name\": \"0\", \"Process Group Description\": \"default_pg\", "
         "\"Process Group Ranks\": \"%s\", \"Seq\": %" PRId64 ", \"correlation\": %" PRId64
         ", \"stream\": %d}},\n",
-        knee_op_name(op), values, values, r->workers, dtype_of(kernel), r->members, sequence,
-        correlation, LAB_LANE_COMM);
+        knee_op_name(c->op), c->values, c->values, r->workers, dtype_of(c->kernel), r->members,
+        c->sequence, correlation, LAB_LANE_COMM);
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -154,8 +149,8 @@ void lab_record_load(struct lab_record *r, int64_t start_ns, int64_t end_ns)
     if (!r->on)
         return;
     pthread_mutex_lock(&r->lock);
-    event(r, "user_annotation", "enumerate(DataLoader)#_LabLoader.__next__", HOST_PID,
-          LAB_LANE_HOST, start_ns, end_ns);
+    event(r, "user_annotation", "enumerate(DataLoader)#_LabLoader.__next__", LAB_LANE_HOST,
+          start_ns, end_ns);
     knee_text_puts(&r->text, "},\n");
     pthread_mutex_unlock(&r->lock);
 }
@@ -167,7 +162,7 @@ void lab_record_step(struct lab_record *r, size_t number, int64_t start_ns, int6
         return;
     snprintf(name, sizeof name, "ProfilerStep#%zu", number);
     pthread_mutex_lock(&r->lock);
-    event(r, "user_annotation", name, HOST_PID, LAB_LANE_HOST, start_ns, end_ns);
+    event(r, "user_annotation", name, LAB_LANE_HOST, start_ns, end_ns);
     knee_text_puts(&r->text, "},\n");
     flush(r);
     pthread_mutex_unlock(&r->lock);

@@ -29,16 +29,28 @@ struct lab_record {
     char members[256];
 };
 
-/* `keep`: the text stays in memory; without a `file` it must. `synthetic` is said in the file. */
-knee_status lab_record_start(struct lab_record *record, const char *file, bool keep, int rank,
-                             int workers, bool synthetic, struct knee_err *err);
+struct lab_record_of {
+    const char *file; /* NULL: none */
+    bool keep;
+    int rank, workers;
+    bool synthetic;
+};
+
+/* `keep`: the text stays in memory; without a `file` it must. `synthetic` is noted in the file. */
+knee_status lab_record_start(struct lab_record *record, const struct lab_record_of *of,
+                             struct knee_err *err);
 void lab_record_work(struct lab_record *record, const char *name, int64_t start_ns, int64_t end_ns,
                      int64_t correlation);
 void lab_record_launch(struct lab_record *record, int64_t start_ns, int64_t end_ns,
                        int64_t correlation);
-void lab_record_collective(struct lab_record *record, const char *kernel, enum knee_op op,
-                           size_t values, int64_t sequence, int64_t start_ns, int64_t end_ns,
-                           int64_t correlation);
+struct lab_collective {
+    const char *kernel;
+    enum knee_op op;
+    size_t values;
+    int64_t sequence;
+};
+void lab_record_collective(struct lab_record *record, const struct lab_collective *c,
+                           int64_t start_ns, int64_t end_ns, int64_t correlation);
 void lab_record_load(struct lab_record *record, int64_t start_ns, int64_t end_ns);
 /* Ends a step and flushes. */
 void lab_record_step(struct lab_record *record, size_t number, int64_t start_ns, int64_t end_ns);

@@ -128,8 +128,8 @@ static bool run_step(struct lab_worker *w, size_t step, double share)
     w->batch = lab_loader_take(&w->loader);
     int64_t loaded = lab_now_ns();
     w->load_ns += loaded - start;
-    /* The first batch is waited for while the loader starts: that comes before the recording, as a
-     * profiler's warm-up does, and is no part of a step. */
+    /* The first batch is waited for while the loader starts: that happens before the recording, as
+     * a profiler's warm-up does, and does not count as part of a step. */
     bool first = step == 0;
     if (!first)
         lab_record_load(&w->record, start, loaded);
@@ -233,8 +233,11 @@ static knee_status set_up(struct lab_worker *w, struct knee_err *err)
                                          s->record ? s->record : "", w->group.rank);
         if (length >= sizeof file)
             return knee_fail(err, KNEE_SYSTEM, "--record", "the folder's name is too long");
-        status = lab_record_start(&w->record, s->record ? file : NULL, s->keep_timeline,
-                                  w->group.rank, w->group.size, s->synthetic, err);
+        status =
+            lab_record_start(&w->record,
+                             &(struct lab_record_of){s->record ? file : NULL, s->keep_timeline,
+                                                     w->group.rank, w->group.size, s->synthetic},
+                             err);
     }
     if (!status && !lab_worker_start(w))
         status = knee_fail(err, KNEE_SYSTEM, "", "no thread can be started");
@@ -392,8 +395,8 @@ static knee_status keep_results(struct lab_worker *w, struct lab_outcome *out, s
 
 enum { FIGURES = 9 };
 
-/* Before the median sorts them. A worker that meets others rarely has a loss of its own examples.
- */
+/* Called before the median sorts them. With rare synchronisation each rank reports the loss of its
+ * own examples. */
 static knee_status keep_steps(const struct lab_worker *w, const struct meter *m,
                               struct lab_outcome *out, struct knee_err *err)
 {

@@ -22,8 +22,8 @@ static void put(struct knee_job *job, double *field, double value)
 
 /* Where the exchange stands in the step. `hidden` is what the schedule of buckets hides at K. */
 static double hidden_share(const struct lab_setup *s, const struct lab_outcome *one,
-                           const struct lab_layout *layout, const struct lab_link *link,
-                           double local_s, int workers, double compute_s)
+                           const struct lab_layout *layout, const struct lab_wire_cost *cost,
+                           int workers, double compute_s)
 {
     const struct lab_wire *wire = lab_wire_at(s->wire);
     const struct lab_strategy *strategy = lab_strategy_of(s);
@@ -31,9 +31,9 @@ static double hidden_share(const struct lab_setup *s, const struct lab_outcome *
     size_t n = layout->bucket_count, turn = s->local_steps / (2 * (n ? n : 1));
     for (size_t b = 0; b < n; b++) {
         ready_s[b] = one->ready_share[b] * compute_s;
-        comm_s[b] = wire->hops(workers) * link->latency_s +
-                    wire->bytes(wire, &layout->buckets[b], workers) / link->bytes_per_s +
-                    local_s * (double)layout->buckets[b].count / (double)layout->param_count;
+        comm_s[b] = wire->hops(workers) * cost->link->latency_s +
+                    wire->bytes(wire, &layout->buckets[b], workers) / cost->link->bytes_per_s +
+                    cost->local_s * (double)layout->buckets[b].count / (double)layout->param_count;
         all += comm_s[b];
         exposed += fmax(0, comm_s[b] - (double)(turn ? turn : 1) * compute_s);
     }
@@ -47,9 +47,10 @@ static double hidden_share(const struct lab_setup *s, const struct lab_outcome *
 /* The whole exchange as one ring (or gather) of the closed forms: the same bytes, and the latency
  * of all its buckets' hops. */
 static void describe_exchange(struct knee_job *job, const struct lab_setup *s,
-                              const struct lab_layout *layout, const struct lab_link *link,
-                              double local_s, int workers)
+                              const struct lab_layout *layout, const struct lab_wire_cost *cost,
+                              int workers)
 {
+    const struct lab_link *link = cost->link;
     const struct lab_wire *wire = lab_wire_at(s->wire);
     bool gathers = wire->op == KNEE_OP_ALL_GATHER;
     double bytes = 0, hops = 0, k = workers > 1 ? workers : 2;
@@ -60,7 +61,7 @@ static void describe_exchange(struct knee_job *job, const struct lab_setup *s,
     put(job, &job->params, (double)layout->param_count);
     put(job, &job->bytes_per_param, model_bytes / (double)layout->param_count);
     put(job, &job->hw.latency_s, link->latency_s * hops / model_hops);
-    put(job, &job->hw.bandwidth_bytes_per_s, bytes / (bytes / link->bytes_per_s + local_s));
+    put(job, &job->hw.bandwidth_bytes_per_s, bytes / (bytes / link->bytes_per_s + cost->local_s));
 }
 
 static bool lay_out(struct lab_layout *layout, const struct lab_setup *s, int workers)
@@ -81,8 +82,8 @@ static bool lay_out(struct lab_layout *layout, const struct lab_setup *s, int wo
 }
 
 knee_status lab_predict(const struct lab_setup *s, const struct lab_outcome *one,
-                        const struct lab_link *link, double local_s, double workers,
-                        struct knee_row *out, struct knee_err *err)
+                        const struct lab_wire_cost *cost, double workers, struct knee_row *out,
+                        struct knee_err *err)
 {
     struct knee_job job;
     struct knee_terms terms;
@@ -100,12 +101,10 @@ knee_status lab_predict(const struct lab_setup *s, const struct lab_outcome *one
     put(&job, s->weak ? &job.local_batch : &job.global_batch, (double)s->batch);
     put(&job, &job.local_steps, s->sync == LAB_EVERY_STEP ? 1 : (double)s->local_steps);
     struct lab_link none = {0, 1e30};
-    const struct lab_link *wire = isnan(link->latency_s) ? &none : link;
-    describe_exchange(&job, s, layout, wire, local_s, (int)workers);
+    struct lab_wire_cost wire = {isnan(cost->link->latency_s) ? &none : cost->link, cost->local_s};
+    describe_exchange(&job, s, layout, &wire, (int)workers);
     put(&job, &job.hidden,
-        fmax(0, fmin(1, hidden_share(s, one, layout, wire, local_s, (int)workers, here))));
-    job.stall_s[KNEE_COMPUTE] = fixed;
-    job.stall_s[KNEE_HOST] = fmax(0, one->step_s - one->compute_s);
+        fmax(0, fmin(1, hidden_share(s, one, layout, &wire, (int)workers, here))));
     lab_layout_release(layout);
     free(layout);
     job.workers.ranges = 1;
@@ -115,6 +114,9 @@ knee_status lab_predict(const struct lab_setup *s, const struct lab_outcome *one
     if (status)
         return status;
     knee_terms_init(&job, &terms);
+    terms.stall_s[KNEE_COMPUTE] = fixed;
+    terms.stall_s[KNEE_HOST] = fmax(0, one->step_s - one->compute_s);
+    knee_terms_settle(&terms);
     knee_evaluate(&terms, workers, out);
     return KNEE_OK;
 }
@@ -257,7 +259,8 @@ knee_status lab_sweep_run(struct knee_runtime *runtime, const struct lab_setup *
             one.params = NULL;
             one.steps = NULL;
         }
-        status = lab_predict(setup, &one, &sweep->link, local_s, sweep->workers[i], &row, err);
+        status = lab_predict(setup, &one, &(struct lab_wire_cost){&sweep->link, local_s},
+                             sweep->workers[i], &row, err);
         if (status)
             break;
         fill_row(&sweep->rows[i], setup, sweep->workers[i], &outcome, &one, &row);

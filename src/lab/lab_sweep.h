@@ -22,11 +22,16 @@ struct lab_sweep {
 knee_status lab_sweep_run(struct knee_runtime *runtime, const struct lab_setup *setup,
                           struct lab_sweep *sweep, struct knee_err *err);
 
+struct lab_wire_cost {
+    const struct lab_link *link;
+    double local_s; /* encoding, adding, decoding of one exchange */
+};
+
 /* The step that the closed forms predict at K from one worker's outcome, the link, and what an
  * exchange costs beside the wire. */
 knee_status lab_predict(const struct lab_setup *setup, const struct lab_outcome *one,
-                        const struct lab_link *link, double local_s, double workers,
-                        struct knee_row *out, struct knee_err *err);
+                        const struct lab_wire_cost *cost, double workers, struct knee_row *out,
+                        struct knee_err *err);
 
 /* What an exchange over `workers` costs a rank beside the wire: encoding, adding, decoding.
  * Measured by going through one without sending anything. All ranks call. */

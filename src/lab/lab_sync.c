@@ -164,7 +164,8 @@ bool lab_sync_end(struct lab_worker *w)
     unsigned char *room = malloc(lab_ring_room(&lab_f32, count, w->group.size));
     for (size_t i = 0; i < count; i++)
         w->params[i] /= (float)w->group.size;
-    bool good = room && lab_ring_sum(&w->group, &lab_f32, w->params, count, NULL, NULL, room);
+    bool good = room && lab_ring_sum(&w->group, &lab_f32,
+                                     &(struct lab_vector){w->params, count, NULL, NULL, room});
     free(room);
     return good;
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "lab/lab_net.h"
+#include "reach/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,7 +119,7 @@ knee_status lab_open_text(const char *file, int *fd, size_t *bytes, struct knee_
     enum { LEAST = 65536 };
     if (!file)
         return own_text(fd, bytes, err);
-    int opened = open(file, O_RDONLY | O_CLOEXEC);
+    int opened = knee_open_input(AT_FDCWD, file, KNEE_INPUT_LISTED);
     if (opened < 0)
         return knee_fail(err, KNEE_INPUT, file, "cannot be opened: %s", strerror(errno));
     if (fstat(opened, &facts) != 0 || facts.st_size < LEAST) {

@@ -18,7 +18,9 @@ enum { RANK = 4 };     /* of PowerSGD's factors */
 static bool format_exchange(const struct lab_wire *wire, struct lab_group *group,
                             struct lab_bucket *b, float *values)
 {
-    return lab_ring_sum(group, wire->format, values, b->count, b->memory, b->owner_memory, b->room);
+    return lab_ring_sum(
+        group, wire->format,
+        &(struct lab_vector){values, b->count, b->memory, b->owner_memory, b->room});
 }
 
 static double format_bytes(const struct lab_wire *wire, const struct lab_bucket *b, int workers)
@@ -108,7 +110,8 @@ static bool low_rank_exchange(const struct lab_wire *wire, struct lab_group *gro
             left += t->rows * t->columns;
         }
     }
-    if (!lab_ring_sum(group, &lab_f32, b->work, left_count, NULL, NULL, b->room))
+    if (!lab_ring_sum(group, &lab_f32,
+                      &(struct lab_vector){b->work, left_count, NULL, NULL, b->room}))
         return false;
     left = right = 0;
     for (size_t i = 0; i < b->tensor_count; i++) {
@@ -120,7 +123,8 @@ static bool low_rank_exchange(const struct lab_wire *wire, struct lab_group *gro
         }
         left += is_low_rank(t) ? RANK * t->rows : t->rows * t->columns;
     }
-    if (!lab_ring_sum(group, &lab_f32, b->factors, right_count, NULL, NULL, b->room))
+    if (!lab_ring_sum(group, &lab_f32,
+                      &(struct lab_vector){b->factors, right_count, NULL, NULL, b->room}))
         return false;
     left = right = 0;
     for (size_t i = 0; i < b->tensor_count; i++) {

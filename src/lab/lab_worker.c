@@ -65,8 +65,10 @@ static void run_post(struct lab_worker *w, const struct lab_post *post, size_t s
     wire->exchange(wire, &w->group, bucket, post->values + bucket->at);
     int64_t end = lab_now_ns();
     w->comm_ns += end - start;
-    lab_record_collective(&w->record, wire->kernel, wire->op, bucket->count, (int64_t)sequence,
-                          start, end, post->correlation);
+    lab_record_collective(
+        &w->record,
+        &(struct lab_collective){wire->kernel, wire->op, bucket->count, (int64_t)sequence}, start,
+        end, post->correlation);
 }
 
 static void *communication_thread(void *ctx)

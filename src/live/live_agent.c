@@ -5,6 +5,7 @@
 #include "base/decimal.h"
 #include "knee.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -38,7 +39,7 @@ static void say(const char *fmt, va_list args)
     length = strlen(line);
     line[length++] = '\n';
     if (write(STDERR_FILENO, line, length) < 0)
-        return; /* nobody listens */
+        return; /* standard error is closed */
 }
 
 void live_off(const char *fmt, ...)
@@ -54,7 +55,7 @@ void live_off(const char *fmt, ...)
 void live_say(int *once, const char *fmt, ...)
 {
     va_list args;
-    if ((*once)++)
+    if (__atomic_fetch_add(once, 1, __ATOMIC_RELAXED)) /* NCCL calls from several threads */
         return;
     va_start(args, fmt);
     say(fmt, args);
@@ -102,7 +103,8 @@ int64_t live_now_ns(void)
 
 void live_took_ns(int64_t ns)
 {
-    enum { PREEMPTED_NS = 61 * 20000 }; /* somebody else ran meanwhile: that is not ours */
+    /* A longer time means that another process ran meanwhile; that is not the agent's cost. */
+    enum { PREEMPTED_NS = 61 * 20000 };
     if (ns > 0 && ns < PREEMPTED_NS)
         atomic_fetch_add_explicit(&took_ns, ns, memory_order_relaxed);
 }
@@ -114,7 +116,13 @@ static double number_of(const char *name, double otherwise)
     const char *text = getenv(name);
     const char *end = text;
     double value = text && *text ? knee_decimal_parse(text, &end) : 0;
-    return end != text ? value : otherwise;
+    return end != text && isfinite(value) ? value : otherwise;
+}
+
+/* Within what a cast and arithmetic on it can hold. */
+static double clamp(double value, double low, double high)
+{
+    return fmin(fmax(value, low), high);
 }
 
 static bool is_set(const char *name, bool otherwise)
@@ -132,7 +140,7 @@ static void read_config(void)
 {
     const char *dir = getenv("KNEE_LIVE_DIR");
     copy_text(config.dir, sizeof config.dir, dir && *dir ? dir : "knee-live");
-    config.limit_bytes = (int64_t)number_of("KNEE_LIVE_BYTES", 64 << 20);
+    config.limit_bytes = (int64_t)clamp(number_of("KNEE_LIVE_BYTES", 64 << 20), 0, 1e15);
     config.budget = number_of("KNEE_LIVE_BUDGET", 0.001);
     config.always = is_set("KNEE_LIVE_ALWAYS", false);
     config.kernel_times = is_set("KNEE_LIVE_KERNEL_TIMES", false);
@@ -140,7 +148,7 @@ static void read_config(void)
     config.nvml = is_set("KNEE_LIVE_NVML", true);
     copy_text(config.cupti_library, sizeof config.cupti_library, getenv("KNEE_LIVE_CUPTI_LIBRARY"));
     copy_text(config.nvml_library, sizeof config.nvml_library, getenv("KNEE_LIVE_NVML_LIBRARY"));
-    config.clock_scale = number_of("KNEE_LIVE_CLOCK_SCALE", 1);
+    config.clock_scale = clamp(number_of("KNEE_LIVE_CLOCK_SCALE", 1), 0, 1000);
     if (config.clock_scale != 1)
         atomic_store(&base_ns, clock_ns(CLOCK_REALTIME));
 }
@@ -217,13 +225,15 @@ int64_t live_took_in_all_ns(void)
 static void *write_on(void *unused)
 {
     (void)unused;
+    struct live_writer *own = live_writer_new();
     while (live_is_on() && !atomic_load(&stopping)) {
-        live_writer_round(false);
-        struct timespec nap = {0, live_writer_hurried() ? 1000000 : 20000000};
+        live_writer_round(own, false);
+        struct timespec nap = {0, live_writer_hurried(own) ? 1000000 : 20000000};
         nanosleep(&nap, NULL);
     }
     if (live_is_on())
-        live_writer_round(true);
+        live_writer_round(own, true);
+    live_writer_free(own);
     atomic_store(&writer_done, true);
     return NULL;
 }
@@ -266,7 +276,6 @@ static void at_end(void)
     if (!atomic_load(&writer_done))
         return;
     pthread_join(writer, NULL);
-    live_writer_release();
 }
 
 bool live_start(enum live_source source)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent: what runs inside somebody else's job. Three kinds of threads meet here:
+ * The agent: the code that runs inside a user's job. Three kinds of threads meet here:
  *
  *   the job's own threads and NCCL's   call in (live_nccl.c, live_pmpi.c): they fill slots of a
  *                                      fixed pool and push events into a fixed queue, no more
@@ -8,7 +8,7 @@
  *   the writer, the agent's only one   empties the queue, finds steps, samples, writes files
  *
  * Whatever fails turns the agent off with one line on standard error (live_off()), and the job goes
- * on. docs/live.md tells of the files.
+ * on. docs/guide/watch.md describes the files.
  */
 #ifndef KNEE_LIVE_AGENT_H
 #define KNEE_LIVE_AGENT_H
@@ -177,9 +177,23 @@ void live_cupti_forget(int64_t before_ns);
 uint32_t live_cupti_name_row(const char *given, const char *text);
 const char *live_cupti_name(uint32_t name);
 
-/* Who CUPTI's one client is (live_client.c). Come: 0, or CUPTI's code when somebody else is;
- * `for_good`: without leaving again. Leave: true: CUPTI is gone. Stay: it remains, without us as
- * its client. */
+/* Who records a sampled step (live_recorder.c). NULL: steps are timed and not sampled. */
+struct live_recorder {
+    bool (*begin)(void);       /* false: not now */
+    size_t (*drain)(bool ask); /* fetches what has come in; how many are new */
+    void (*end)(void);         /* what is launched from now on is not wanted */
+    void (*leave)(void);       /* after the last drain of a sample */
+    void (*stop)(void);        /* at once; what was recorded is forgotten */
+    struct live_recording (*recording)(void);
+    void (*forget)(int64_t before_ns); /* what is older than a sample that begins */
+    bool has_gpu;                      /* else calls are remembered when they have run */
+    bool goes_on;                      /* between samples, too: every drain brings something new */
+};
+const struct live_recorder *live_recorder(void);
+
+/* Who CUPTI's one client is (live_client.c). Come: 0, or CUPTI's code when another tool is;
+ * `for_good`: without leaving again. Leave: true: CUPTI is finalised. Stay: it remains, without us
+ * as its client. */
 enum { LIVE_DOMAIN_DRIVER = 1, LIVE_DOMAIN_RUNTIME = 2 };
 struct live_symbol {
     const char *name;
@@ -217,14 +231,16 @@ struct live_gpu {
 void live_nvml_read(struct live_gpu *out);
 
 /* The writer's round (live_writer.c). */
-void live_writer_round(bool last);
-bool live_writer_hurried(void); /* something must happen soon */
-void live_writer_release(void);
+struct live_writer;
+struct live_writer *live_writer_new(void); /* NULL: no memory, and the agent is off */
+void live_writer_round(struct live_writer *writer, bool last);
+bool live_writer_hurried(struct live_writer *writer); /* something must happen soon */
+void live_writer_free(struct live_writer *writer);
 
 /* Slots of collectives that nothing more will be heard of (live_slots.c). */
 void live_slots_sweep(bool all);
 
-/* Lets NCCL tell of everything, or of nothing (live_nccl.c). */
+/* Turns NCCL's profiler events on or off (live_nccl.c). */
 void live_nccl_listen(bool on);
 
 /* Which GPU this thread uses, from the driver if it is there (live_nvml.c). */

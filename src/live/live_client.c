@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Being CUPTI's one client, for the time of a sample. Attached, CUPTI makes every launch of the job
- * 2 to 5 us longer, whether it records or not (docs/live.md): so it leaves the process after each
- * sample and comes again for the next.
+ * 2 to 5 us longer, whether it records or not (docs/guide/watch.md): so it leaves the process after
+ * each sample and comes again for the next.
  *
- * It may leave safely only where a call into CUDA ends: the first thread of the job that comes by
- * there sees it off. And not when a CUDA graph was launched meanwhile: what CUPTI put into the
- * graph would stay there, and the next replay fails (seen with CUDA 13.0). Calls that name graphs
- * are therefore listened to all the time, and once one was heard CUPTI stays for good.
+ * CUPTI can be finalised safely only when a call into CUDA returns: the first job thread to return
+ * from such a call does it. It must stay when a CUDA graph was launched meanwhile: what CUPTI put
+ * into the graph would remain, and the next replay would fail (seen with CUDA 13.0). Calls that
+ * name graphs are therefore listened to all the time, and once one was heard CUPTI stays for good.
  */
 #include "live/live_agent.h"
 
@@ -117,7 +117,7 @@ int live_client_come(bool for_good)
     if (code != 0)
         subscriber = NULL;
     else if (for_good || atomic_load(&graphs) || !can_leave())
-        live_client_stay(); /* asking was all: nobody else is the client */
+        live_client_stay(); /* no other tool is the client */
     if (!subscriber)
         return code;
     if (!graph_call_count)
@@ -136,7 +136,7 @@ void live_client_stay(void)
     subscriber = NULL;
 }
 
-/* Somebody of the job must come by: where nobody does, or with a graph, it stays. */
+/* A job thread must return from a CUDA call. If none does, or with a graph, CUPTI stays. */
 static bool see_off(void)
 {
     enum { PATIENCE_MS = 500 };

@@ -2,7 +2,7 @@
 /*
  * CUPTI's activity records, for a step at a time. Nothing of CUDA is linked: the library that the
  * process has loaded is found by name, else the usual one is loaded. A process has one client of
- * CUPTI at most (live_client.c): if somebody else is it we step back.
+ * CUPTI at most (live_client.c): if another tool is the client, the agent does not use CUPTI.
  *
  * Offsets into records are those of CUDA 11 to 13, whose records share their beginnings.
  */

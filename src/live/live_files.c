@@ -3,6 +3,10 @@
  * The folder of this process: two rings of lines and one of traces. Lines are gathered and written
  * whole, in one write; a file that cannot take them all is cut back to where it was, so that it
  * ends with a whole line, and the agent is off.
+ *
+ * The folder above may be shared, and the name of this one can be guessed. So it must be this
+ * user's, everything in it is opened relative to its descriptor, and every file is created anew:
+ * whatever is already there, above all a link, is removed and not followed.
  */
 #include "live/live_agent.h"
 
@@ -30,6 +34,7 @@ struct ring {
 static struct ring steps = {"steps.jsonl", -1, 2, 0, {0}};
 static struct ring calls = {"calls.jsonl", -1, 6, 0, {0}};
 static char folder[PATH_MAX];
+static int folder_fd = -1;
 static bool made;
 
 struct kept {
@@ -40,11 +45,7 @@ static size_t kept_count;
 
 /* ---- The folder ---- */
 
-static void path_of(char *path, const char *name, const char *suffix)
-{
-    snprintf(path, PATH_MAX, "%.3000s/%s%s", folder, name, suffix);
-}
-
+/* The folders above are made as any are; the last one is written by this user only. */
 static bool make_folders(char *path)
 {
     for (char *p = path + 1; *p; p++) {
@@ -56,18 +57,47 @@ static bool make_folders(char *path)
         if (!good)
             return false;
     }
-    return mkdir(path, 0777) == 0 || errno == EEXIST;
+    return mkdir(path, 0755) == 0 || errno == EEXIST;
+}
+
+/* A folder of this name may be left from an earlier start; one of another user is refused. */
+static bool open_folder(void)
+{
+    struct stat info;
+    folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder_fd < 0 || fstat(folder_fd, &info) != 0)
+        return false;
+    if (info.st_uid == geteuid() && fchmod(folder_fd, info.st_mode & 0755) == 0)
+        return true;
+    errno = EACCES;
+    return false;
+}
+
+static int open_new(const char *name, int flags)
+{
+    unlinkat(folder_fd, name, 0);
+    return openat(folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | flags,
+                  0666);
 }
 
 static bool open_ring(struct ring *ring)
 {
-    char path[PATH_MAX];
-    path_of(path, ring->name, "");
-    ring->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    ring->fd = open_new(ring->name, O_APPEND);
     ring->size = 0;
     if (ring->fd < 0)
-        live_off("%s cannot be written: %s; recording is off", path, strerror(errno));
+        live_off("%.300s/%s cannot be written: %s; recording is off", folder, ring->name,
+                 strerror(errno));
     return ring->fd >= 0;
+}
+
+/* What is written into a folder that is gone is lost without an error. */
+static bool folder_is_gone(void)
+{
+    struct stat info;
+    if (fstat(folder_fd, &info) == 0 && info.st_nlink > 0)
+        return false;
+    live_off("%.300s was removed; recording is off", folder);
+    return true;
 }
 
 static bool make_folder(void)
@@ -79,7 +109,7 @@ static bool make_folder(void)
     int rank = about.rank >= 0 ? about.rank : live_comm(0).rank;
     snprintf(folder, sizeof folder, "%s/%s-r%d-%ld", live_config()->dir, about.host,
              rank >= 0 ? rank : 0, (long)getpid());
-    if (!make_folders(folder)) {
+    if (!make_folders(folder) || !open_folder()) {
         live_off("%.300s cannot be made: %s; recording is off", folder, strerror(errno));
         return false;
     }
@@ -105,19 +135,18 @@ static bool write_all(int fd, const char *data, size_t length)
 
 static bool write_file(const char *name, const struct knee_text *text)
 {
-    char path[PATH_MAX], beside[PATH_MAX];
-    path_of(path, name, "");
-    snprintf(beside, sizeof beside, "%.3000s/.%s", folder, name);
-    int fd = text->failed ? -1 : open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    char beside[128];
+    snprintf(beside, sizeof beside, ".%s", name);
+    int fd = text->failed ? -1 : open_new(beside, 0);
     bool good = fd >= 0 && write_all(fd, text->data, text->length);
     int reason = errno;
     if (fd >= 0 && close(fd) != 0)
         good = false;
-    if (good && rename(beside, path) == 0)
+    if (good && renameat(folder_fd, beside, folder_fd, name) == 0)
         return true;
-    unlink(beside);
-    live_off("%.300s cannot be written: %s; recording is off", path,
-             strerror(good ? errno : reason));
+    reason = good ? errno : reason;
+    unlinkat(folder_fd, beside, 0);
+    live_off("%.300s/%s cannot be written: %s; recording is off", folder, name, strerror(reason));
     return false;
 }
 
@@ -172,13 +201,13 @@ void live_files_about(void)
 /* The full file becomes the older half. */
 static bool turn(struct ring *ring)
 {
-    char path[PATH_MAX], older[PATH_MAX];
-    path_of(path, ring->name, "");
-    path_of(older, ring->name, ".1");
+    char older[128];
+    snprintf(older, sizeof older, "%s.1", ring->name);
     close(ring->fd);
     ring->fd = -1;
-    if (rename(path, older) != 0) {
-        live_off("%.300s cannot be renamed: %s; recording is off", path, strerror(errno));
+    if (renameat(folder_fd, ring->name, folder_fd, older) != 0) {
+        live_off("%.300s/%s cannot be renamed: %s; recording is off", folder, ring->name,
+                 strerror(errno));
         return false;
     }
     return open_ring(ring);
@@ -187,7 +216,7 @@ static bool turn(struct ring *ring)
 static void write_batch(struct ring *ring)
 {
     struct knee_text *batch = &ring->batch;
-    if (!batch->length || !make_folder())
+    if (!batch->length || !make_folder() || folder_is_gone())
         return;
     if (ring->size + (int64_t)batch->length > live_config()->limit_bytes * ring->share / 32 &&
         ring->size > 0 && !turn(ring))
@@ -248,10 +277,9 @@ static int64_t bytes_kept(void)
 
 static void drop_oldest(void)
 {
-    char name[64], path[PATH_MAX];
+    char name[64];
     name_trace(name, sizeof name, kept[0].step);
-    path_of(path, name, "");
-    unlink(path);
+    unlinkat(folder_fd, name, 0);
     memmove(&kept[0], &kept[1], --kept_count * sizeof *kept);
 }
 

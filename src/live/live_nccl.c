@@ -2,8 +2,8 @@
 /*
  * NCCL's profiler interface, versions 1 to 6, from one object: NCCL takes the newest it knows.
  * Where a member of a descriptor lies in which version is a table (layouts); offsets are those of
- * the public headers on 64-bit machines (docs/live.md). NCCL never waits for anything here: events
- * go into slots and a queue.
+ * the public headers on 64-bit machines (docs/guide/watch.md). NCCL never waits for anything here:
+ * events go into slots and a queue.
  */
 #include "live/live_slots.h"
 
@@ -317,14 +317,21 @@ static int mask_of(const struct layout *l)
            (l->kernel_ch ? 0 : EVENT_PROXY_OP);
 }
 
-/* Fails (and NCCL goes on without a profiler) only when the agent is off. */
+/* Fails (and NCCL goes on without a profiler) when the agent is off, and for communicators past the
+ * limit: if two of them shared a row, calls would be counted for the wrong one. */
 static int begin(int api, void **context, int *mask, uint64_t id, int rank, int size)
 {
     const struct layout *l = &layouts[api - 1];
     if (!context || !mask || !live_start(LIVE_FROM_NCCL))
         return 1;
+    static int told;
     unsigned row = atomic_fetch_add(&context_count, 1);
-    row = row < LIVE_COMMS ? row : LIVE_COMMS - 1;
+    if (row >= LIVE_COMMS) {
+        atomic_fetch_sub(&context_count, 1);
+        live_say(&told, "more than %d communicators: the calls of further ones are not recorded",
+                 LIVE_COMMS);
+        return 1;
+    }
     contexts[row].layout = l;
     if (l->hash == NONE)
         contexts[row].comm = live_comm_row(id, rank, size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Collectives in flight, in a pool of fixed size. NCCL keeps handles longer than it says (a parent
- * that was stopped long ago, a record after the stop: NVIDIA/nccl#1992), so a handle is no pointer:
- * it names a slot, the slot's generation, and what kind of event it is; one whose generation has
- * passed is ignored.
+ * that was stopped long ago, a record after the stop: NVIDIA/nccl#1992), so a handle is not a
+ * pointer: it names a slot, the slot's generation, and what kind of event it is; one whose
+ * generation has passed is ignored.
  */
 #ifndef KNEE_LIVE_SLOTS_H
 #define KNEE_LIVE_SLOTS_H
@@ -20,7 +20,7 @@ void live_slot_enqueued(void *handle);
  * whatever clock the parts have; `gpu` says that it is the GPU's. */
 void *live_slot_part_began(void *handle, unsigned channel, int64_t at_ns, bool gpu);
 void live_slot_part_ended(void *part, int64_t at_ns);
-/* NCCL is through with a part: its end, if nobody has told it on the parts' clock. */
+/* NCCL is done with a part: its end, unless the end is already known on the parts' clock. */
 void live_slot_part_stopped(void *part);
 
 enum live_handle_kind live_handle_kind(const void *handle);

@@ -3,7 +3,7 @@
  * A sampled step as a trace, as PyTorch's profiler would write it, and its labels by the same
  * reader and account that knee trace has.
  *
- * NCCL tells of a collective on the host's side, CUPTI of the kernel; they meet by time: NCCL
+ * NCCL reports a collective on the host, CUPTI its kernel; the two are matched by time: NCCL
  * announces the calls of a launch right after it has launched (or right before: whichever order
  * makes more names agree is the one). Those of a CUDA graph it announces when the graph comes to
  * them, which may be after the next launch: then they meet by their order.
@@ -154,7 +154,7 @@ static bool match_order(struct writing *w, const struct live_event *const *first
 }
 
 /* Some of the first calls were launched before the recording began: of the orders with the most
- * calls the quickest. The number of calls. */
+ * calls the fastest is taken. Returns the number of calls. */
 static size_t match_best_order(struct writing *w, const struct live_event **out)
 {
     struct order best = {0};
@@ -192,11 +192,15 @@ static void match_calls(struct writing *w)
 
 /* ---- Events ---- */
 
-static void begin(struct knee_text *t, const char *category, const char *name, int64_t pid,
-                  int64_t tid, int64_t start_ns, int64_t dur_ns)
+struct place {
+    int64_t pid, tid, start_ns, dur_ns;
+};
+
+static void begin(struct knee_text *t, const char *category, const char *name,
+                  const struct place *at)
 {
-    start_ns = start_ns > 0 ? start_ns : 0;
-    dur_ns = dur_ns > 0 ? dur_ns : 0;
+    int64_t start_ns = at->start_ns > 0 ? at->start_ns : 0;
+    int64_t dur_ns = at->dur_ns > 0 ? at->dur_ns : 0;
     knee_text_printf(t, "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"", category);
     for (; *name; name++)
         if (*name == '"' || *name == '\\')
@@ -206,16 +210,16 @@ static void begin(struct knee_text *t, const char *category, const char *name, i
     knee_text_printf(t,
                      "\", \"pid\": %" PRId64 ", \"tid\": %" PRId64 ", \"ts\": %" PRId64
                      ".%03d, \"dur\": %" PRId64 ".%03d",
-                     pid, tid, start_ns / 1000, (int)(start_ns % 1000), dur_ns / 1000,
+                     at->pid, at->tid, start_ns / 1000, (int)(start_ns % 1000), dur_ns / 1000,
                      (int)(dur_ns % 1000));
 }
 
 /* ---- Waiting for input ---- */
 
 /*
- * Nobody tells the agent of loaders. But a host that waits for a batch hands nothing over, and what
- * it hands over next is the batch: the silence before the step's largest run of copies to the
- * device is taken for loading. A run: copies with no launch in between.
+ * The agent gets no events from data loaders. But a host that waits for a batch launches nothing,
+ * and what it launches next is the copy of the batch: the silence before the step's largest run of
+ * copies to the device is taken for loading. A run: copies with no launch in between.
  */
 enum { LEAST_INPUT_BYTES = 4096, LEAST_SILENCE_NS = 50000 };
 
@@ -283,7 +287,7 @@ static void put_silence(struct knee_text *text, const struct host_call *calls, s
     if (silence_ns < LEAST_SILENCE_NS)
         return;
     begin(text, "user_annotation", "enumerate(DataLoader)#inferred: silence before the input",
-          HOST_PID, 1, quiet_ns, silence_ns);
+          &(struct place){HOST_PID, 1, quiet_ns, silence_ns});
     knee_text_puts(text, "},\n");
 }
 
@@ -356,11 +360,12 @@ static void put_record(struct writing *w, size_t row, const struct live_record *
     int64_t dur_ns = r->end_ns - r->start_ns;
     const char *name = live_cupti_name(r->name);
     if (r->kind == LIVE_HOST_CALL) {
-        begin(t, categories[r->kind], name, HOST_PID, r->thread, r->start_ns, dur_ns);
+        begin(t, categories[r->kind], name,
+              &(struct place){HOST_PID, r->thread, r->start_ns, dur_ns});
         knee_text_printf(t, ", \"args\": {\"correlation\": %" PRIu32 "}},\n", r->correlation);
         return;
     }
-    begin(t, categories[r->kind], name, r->device, r->stream, r->start_ns, dur_ns);
+    begin(t, categories[r->kind], name, &(struct place){r->device, r->stream, r->start_ns, dur_ns});
     knee_text_printf(
         t, ", \"args\": {\"device\": %d, \"stream\": %" PRIu32 ", \"correlation\": %" PRIu32,
         r->device, r->stream, r->correlation);
@@ -397,7 +402,7 @@ static void put_own_work(struct writing *w, int64_t from_ns, int64_t to_ns)
 {
     if (!from_ns || to_ns <= from_ns)
         return;
-    begin(w->text, "kernel", "outside of MPI", 0, 1, from_ns, to_ns - from_ns);
+    begin(w->text, "kernel", "outside of MPI", &(struct place){0, 1, from_ns, to_ns - from_ns});
     knee_text_puts(w->text, ", \"args\": {\"device\": 0, \"stream\": 1}},\n");
 }
 
@@ -412,7 +417,7 @@ static void put_calls(struct writing *w)
         if (c->dur_ns < 0)
             continue;
         put_own_work(w, free_ns, c->at_ns);
-        begin(w->text, "kernel", "ncclMPI", 0, 2, c->at_ns, c->dur_ns);
+        begin(w->text, "kernel", "ncclMPI", &(struct place){0, 2, c->at_ns, c->dur_ns});
         knee_text_puts(w->text, ", \"args\": {\"device\": 0, \"stream\": 2");
         put_call(w, c);
         knee_text_puts(w->text, "}},\n");
@@ -456,7 +461,7 @@ void live_trace_write(const struct live_sample *sample, const struct live_about 
         put_loads(&w);
     }
     int64_t start_ns = began_ns(&w, &sample->start), end_ns = began_ns(&w, &sample->end);
-    begin(text, "user_annotation", name, HOST_PID, 1, start_ns, end_ns - start_ns);
+    begin(text, "user_annotation", name, &(struct place){HOST_PID, 1, start_ns, end_ns - start_ns});
     knee_text_puts(text, "},\n");
     knee_text_puts(text, "{\"ph\": \"M\", \"name\": \"end\", \"pid\": 0, \"tid\": 0}\n]}\n");
     free(w.launch_at);

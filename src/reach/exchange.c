@@ -26,12 +26,23 @@ static bool receive_only(struct knee_runtime *rt, void *data, size_t count, int 
 }
 
 /* Both at once; either may be empty. */
-static bool exchange(struct knee_runtime *rt, const float *out, size_t out_count, int to, float *in,
-                     size_t in_count, int from)
+struct sent {
+    const float *data;
+    size_t count;
+    int to;
+};
+
+struct received {
+    float *data;
+    size_t count;
+    int from;
+};
+
+static bool exchange(struct knee_runtime *rt, struct sent out, struct received in)
 {
     struct knee_request *send = NULL, *receive = NULL;
-    return rt->receive_start(rt, in, in_count * sizeof(float), from, TAG, &receive) &&
-           rt->send_start(rt, out, out_count * sizeof(float), to, TAG, &send) &&
+    return rt->receive_start(rt, in.data, in.count * sizeof(float), in.from, TAG, &receive) &&
+           rt->send_start(rt, out.data, out.count * sizeof(float), out.to, TAG, &send) &&
            rt->wait(rt, &receive) && rt->wait(rt, &send);
 }
 
@@ -69,8 +80,9 @@ static bool ring_reduce_scatter(struct knee_runtime *rt, float *data, float *scr
         size_t out = (rank + size - hop) % size, in = (rank + 2 * size - hop - 1) % size;
         size_t out_at = knee_part(count, out, size), in_at = knee_part(count, in, size);
         size_t in_count = knee_part(count, in + 1, size) - in_at;
-        if (!exchange(rt, data + out_at, knee_part(count, out + 1, size) - out_at, next, scratch,
-                      in_count, before))
+        if (!exchange(rt,
+                      (struct sent){data + out_at, knee_part(count, out + 1, size) - out_at, next},
+                      (struct received){scratch, in_count, before}))
             return false;
         add(data + in_at, scratch, in_count);
     }
@@ -86,8 +98,9 @@ static bool ring_all_gather(struct knee_runtime *rt, float *data, float *scratch
     for (size_t hop = 0; hop + 1 < size; hop++) {
         size_t out = (rank + size - hop) % size, in = (rank + 2 * size - hop - 1) % size;
         size_t out_at = knee_part(count, out, size), in_at = knee_part(count, in, size);
-        if (!exchange(rt, data + out_at, knee_part(count, out + 1, size) - out_at, next,
-                      data + in_at, knee_part(count, in + 1, size) - in_at, before))
+        if (!exchange(
+                rt, (struct sent){data + out_at, knee_part(count, out + 1, size) - out_at, next},
+                (struct received){data + in_at, knee_part(count, in + 1, size) - in_at, before}))
             return false;
     }
     return true;
@@ -235,7 +248,8 @@ static bool doubling_all_reduce(struct knee_runtime *rt, float *data, float *scr
         return false;
     for (int bit = 1; fold.place >= 0 && bit < fold.active; bit *= 2) {
         int other = rank_at(rt, &fold, fold.place ^ bit);
-        if (!exchange(rt, data, count, other, scratch, count, other))
+        if (!exchange(rt, (struct sent){data, count, other},
+                      (struct received){scratch, count, other}))
             return false;
         add(data, scratch, count);
     }
@@ -262,7 +276,8 @@ static bool halve(struct knee_runtime *rt, const struct fold *fold, float *data,
         half_at(count, fold, bit, &mine_from, &mine_to);
         size_t sent_at = mine_from == from ? mine_to : from;
         size_t sent = (to - from) - (mine_to - mine_from);
-        if (!exchange(rt, data + sent_at, sent, other, scratch, mine_to - mine_from, other))
+        if (!exchange(rt, (struct sent){data + sent_at, sent, other},
+                      (struct received){scratch, mine_to - mine_from, other}))
             return false;
         add(data + mine_from, scratch, mine_to - mine_from);
     }
@@ -278,7 +293,8 @@ static bool double_up(struct knee_runtime *rt, const struct fold *fold, float *d
         half_at(count, fold, bit * 2, &from, &to);
         size_t in_at = mine_from == from ? mine_to : from;
         size_t in = (to - from) - (mine_to - mine_from);
-        if (!exchange(rt, data + mine_from, mine_to - mine_from, other, data + in_at, in, other))
+        if (!exchange(rt, (struct sent){data + mine_from, mine_to - mine_from, other},
+                      (struct received){data + in_at, in, other}))
             return false;
     }
     return true;
@@ -329,7 +345,7 @@ static double halving_share(double ranks)
 static bool next_send_recv(struct knee_runtime *rt, float *data, float *scratch, size_t count)
 {
     int next = (rt->rank + 1) % rt->size, before = (rt->rank + rt->size - 1) % rt->size;
-    if (!exchange(rt, data, count, next, scratch, count, before))
+    if (!exchange(rt, (struct sent){data, count, next}, (struct received){scratch, count, before}))
         return false;
     memcpy(data, scratch, count * sizeof *data);
     return true;

@@ -7,7 +7,7 @@
 #ifndef KNEE_REACH_EXCHANGE_H
 #define KNEE_REACH_EXCHANGE_H
 
-#include "knee_plan.h"
+#include "knee_collective.h"
 #include "reach/runtime.h"
 
 struct knee_exchange {
@@ -26,7 +26,7 @@ extern const size_t knee_exchange_count;
 /* The row, or NULL: the algorithm does not do that. */
 const struct knee_exchange *knee_exchange_find(const char *algorithm, enum knee_op op);
 
-/* The largest *time_s of all ranks. Nobody leaves before all have come. */
+/* The largest *time_s of all ranks. No rank returns before all have called. */
 bool knee_exchange_latest(struct knee_runtime *rt, double *time_s);
 
 /* First element of part `part` of `parts` of count elements. */

@@ -54,7 +54,7 @@ struct knee_request {
 struct peer {
     struct knee_request *sending;  /* first to go out first */
     struct knee_request *arriving; /* the message whose bytes come now; NULL: a head comes next */
-    struct knee_request *kept;     /* arrived, nobody has asked yet; oldest first */
+    struct knee_request *kept;     /* arrived, no receive posted yet; oldest first */
     struct knee_request *asked;    /* receives without a message yet; oldest first */
     struct head head;
     size_t head_moved;
@@ -393,18 +393,24 @@ static bool local_all_reduce_start(struct knee_runtime *rt, void *buffer, size_t
 }
 
 /* Part r of `in` to rank r and part r of `out` from it, where this rank sends and receives. */
-static bool parts(struct knee_runtime *rt, bool sends, bool spread_in, bool receives,
-                  bool spread_out, const float *in, float *out, size_t part, int only)
+struct pattern {
+    bool sends, spread_in;     /* part r to rank r, or all to `only` */
+    bool receives, spread_out; /* likewise */
+    int only;
+};
+
+static bool parts(struct knee_runtime *rt, const struct pattern *p, const float *in, float *out,
+                  size_t part)
 {
     struct knee_request *requests[2 * RANKS_MAX] = {0};
     size_t bytes = part * sizeof(float);
     bool good = true;
     for (int r = 0; good && r < rt->size; r++) {
-        if (receives && (spread_out || r == only))
-            good = local_receive_start(rt, out + (spread_out ? (size_t)r * part : 0), bytes, r,
+        if (p->receives && (p->spread_out || r == p->only))
+            good = local_receive_start(rt, out + (p->spread_out ? (size_t)r * part : 0), bytes, r,
                                        INTERNAL_TAG, &requests[2 * r]);
-        if (good && sends && (spread_in || r == only))
-            good = local_send_start(rt, in + (spread_in ? (size_t)r * part : 0), bytes, r,
+        if (good && p->sends && (p->spread_in || r == p->only))
+            good = local_send_start(rt, in + (p->spread_in ? (size_t)r * part : 0), bytes, r,
                                     INTERNAL_TAG, &requests[2 * r + 1]);
     }
     for (int i = 0; good && i < 2 * rt->size; i++)
@@ -442,9 +448,12 @@ static bool local_collective(struct knee_runtime *rt, enum knee_op op, const voi
     bool root = rt->rank == 0;
     switch (op) {
     case KNEE_OP_ALL_TO_ALL:
-    case KNEE_OP_ALL_TO_ALLV: return parts(rt, true, true, true, true, in, out, share, -1);
-    case KNEE_OP_GATHER: return parts(rt, true, false, root, true, in, out, share, 0);
-    case KNEE_OP_SCATTER: return parts(rt, root, true, true, false, in, out, share, 0);
+    case KNEE_OP_ALL_TO_ALLV:
+        return parts(rt, &(struct pattern){true, true, true, true, -1}, in, out, share);
+    case KNEE_OP_GATHER:
+        return parts(rt, &(struct pattern){true, false, root, true, 0}, in, out, share);
+    case KNEE_OP_SCATTER:
+        return parts(rt, &(struct pattern){root, true, true, false, 0}, in, out, share);
     case KNEE_OP_BROADCAST:
     case KNEE_OP_REDUCE: return exchanged(rt, "tree", op, in, out, count);
     case KNEE_OP_BARRIER: return local_barrier(rt);
@@ -502,7 +511,7 @@ static void local_abort(struct knee_runtime *rt, const char *why)
     for (int i = 0; i < 1000 && atomic_load(stopped) != STOPPED; i++)
         usleep(1000); /* another one is saying why, and must not be ended before it has */
     for (int r = 1; rt->rank == 0 && r < rt->size; r++)
-        kill(state->children[r], SIGKILL); /* why is said: they have nothing to add */
+        kill(state->children[r], SIGKILL); /* the reason is already printed */
     _exit(KNEE_SYSTEM);
 }
 
@@ -542,8 +551,8 @@ static const struct knee_runtime table = {
     .finish = local_finish,
 };
 
-/* Rank 0's end, however it comes, is the end of the others, wherever they are: rest() sees it too,
- * but not from inside somebody else's library. */
+/* When rank 0 ends for any reason, the others end too, wherever they are. rest() also notices it,
+ * but not while another library runs. */
 static void end_with_parent(pid_t parent)
 {
 #ifdef __linux__

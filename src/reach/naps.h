@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sleeping for as long as was said: Linux adds up to 50 us of slack unless a thread asks for less.
- */
+/* Precise sleeps: Linux adds up to 50 us of slack unless a thread asks for less. */
 #ifndef KNEE_REACH_NAPS_H
 #define KNEE_REACH_NAPS_H
 

@@ -87,6 +87,13 @@ static bool object_in(const char *folder, size_t length, const char *below, cons
     return wrote > 0 && (size_t)wrote < size && access(path, R_OK) == 0;
 }
 
+bool knee_runtime_program(char *path, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    path[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
 /* Code is loaded from where this program came from and from nowhere else: its own folder when that
  * is where it was built, ../lib/knee when it was installed, or the folder that KNEE_PLUGIN_DIR
  * names, which then is the only one. */
@@ -96,15 +103,15 @@ bool knee_runtime_object(const char *object, char *path, size_t size)
     if (told && *told)
         return object_in(told, strlen(told), "", object, path, size);
     char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    size_t length = knee_runtime_program(program, sizeof program) ? strlen(program) : 0;
     while (length > 0 && program[length - 1] != '/')
         length--;
-    return length > 0 && (object_in(program, (size_t)length - 1, "", object, path, size) ||
-                          object_in(program, (size_t)length, "../lib/knee", object, path, size));
+    return length > 0 && (object_in(program, length - 1, "", object, path, size) ||
+                          object_in(program, length, "../lib/knee", object, path, size));
 }
 
-/* May this program run what is kept there? Only what root, this user or whoever put the program
- * there has made, in a folder that not everybody may write to. */
+/* May this program load that file? Only if root, this user or the owner of the program owns it, in
+ * a folder that is not writable by all users. */
 static bool trusted(const char *path)
 {
     struct stat program, part;
@@ -127,7 +134,7 @@ static bool trusted(const char *path)
 
 static knee_status refuse_object(const char *path, struct knee_err *err)
 {
-    knee_fail(err, KNEE_SYSTEM, path, "is not loaded: somebody else could have put it there");
+    knee_fail(err, KNEE_SYSTEM, path, "is not loaded: another user could have put it there");
     knee_hint(err, "it and its folder must be root's or yours, and not writable by all");
     return KNEE_SYSTEM;
 }

@@ -48,7 +48,7 @@ struct knee_runtime {
     bool (*receive_start)(struct knee_runtime *rt, void *data, size_t bytes, int from, int tag,
                           struct knee_request **out);
     /* Makes progress; when it is done, sets *request to NULL and *done. A NULL *request is done.
-     * Nothing moves on while nobody calls test or wait. */
+     * Messages progress only inside test and wait. */
     bool (*test)(struct knee_runtime *rt, struct knee_request **request, bool *done);
     bool (*wait)(struct knee_runtime *rt, struct knee_request **request);
     /* The engine's own collective on f32, out of place, sum, root 0. `count` is what nccl-tests
@@ -85,6 +85,8 @@ knee_status knee_runtime_open_over(const char *name, struct knee_runtime *base,
 /* Makes `ranks` of this one process: every one of them returns from here, with its rank. */
 knee_status knee_runtime_fork(int ranks, struct knee_runtime **out, struct knee_err *err);
 
+/* The file of this program, for starting it again; false: the system does not say. */
+bool knee_runtime_program(char *path, size_t size);
 /* Where an object that belongs to this program lies; false: it is not there. */
 bool knee_runtime_object(const char *object, char *path, size_t size);
 

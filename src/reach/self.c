@@ -110,7 +110,7 @@ static bool self_wait(struct knee_runtime *rt, struct knee_request **request)
     bool done = false;
     if (!self_test(rt, request, &done))
         return false;
-    return done || refuse(rt, "waits for a message that nobody has sent");
+    return done || refuse(rt, "waits for a message that was never sent");
 }
 
 static bool self_collective(struct knee_runtime *rt, enum knee_op op, const void *in, void *out,

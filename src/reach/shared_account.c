@@ -163,10 +163,19 @@ static struct knee_share share_of(struct knee_account *account, struct knee_betw
 }
 
 /* The rows of the account are by rank number: first back into the order of the traces. */
+struct held {
+    const struct knee_trace *traces;
+    size_t count;
+    const int *holders; /* [count], the process of each */
+    int processes;
+};
+
 static bool list_spread(struct knee_account *account, struct knee_between *between,
-                        const struct knee_trace *traces, size_t count, const int *holders,
-                        int processes, struct spread *out)
+                        const struct held *held, struct spread *out)
 {
+    const struct knee_trace *traces = held->traces;
+    const int *holders = held->holders, processes = held->processes;
+    size_t count = held->count;
     size_t ranks = 0, n = 0;
     size_t *first_of = calloc(count + 1, sizeof *first_of);
     for (size_t t = 0; t < count && first_of; t++) {
@@ -256,7 +265,7 @@ static knee_status lead(struct knee_runtime *rt, const struct knee_trace *traces
                 give_up(rt, "");
         return status;
     }
-    if (!list_spread(&account, &between, traces, count, holders, rt->size, &spread))
+    if (!list_spread(&account, &between, &(struct held){traces, count, holders, rt->size}, &spread))
         give_up(rt, no_memory);
     work_everywhere(rt, &spread);
     free(spread.shares);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* knee_account() over processes that each hold the spans of their own traces. */
+/* knee_account() over several processes; each holds the spans of the traces it read. */
 #ifndef KNEE_REACH_SHARED_ACCOUNT_H
 #define KNEE_REACH_SHARED_ACCOUNT_H
 

@@ -2,7 +2,7 @@
 /*
  * Starting together. Ranks leave a barrier one after the other, up to a message's time apart, and a
  * collective timed from there carries that. So the ranks find out how far their clocks are apart
- * (ping-pong with rank 0, the quickest round trip counts, half of it each way), agree on a moment
+ * (ping-pong with rank 0; the fastest round trip counts, half of it each way), agree on a moment
  * that lies a little ahead, and all begin then.
  */
 #ifndef KNEE_REACH_START_H
