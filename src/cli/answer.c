@@ -3,15 +3,15 @@
 #include "base/error.h"
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 static bool file_exists(void *ctx, const char *name)
 {
     (void)ctx;
-    return strcmp(name, "-") == 0 || access(name, F_OK) == 0;
+    struct stat info; /* a folder of a preset's name is not what --cluster means */
+    return strcmp(name, "-") == 0 || (stat(name, &info) == 0 && !S_ISDIR(info.st_mode));
 }
 
 static knee_status read_file(void *ctx, const char *name, size_t cap, char **data, size_t *length,
@@ -21,30 +21,31 @@ static knee_status read_file(void *ctx, const char *name, size_t cap, char **dat
     return cli_read_file(name, cap, data, length, err);
 }
 
-static ptrdiff_t read_stream(void *ctx, void *buffer, size_t size)
-{
-    size_t got = fread(buffer, 1, size, ctx);
-    return got == 0 && ferror((FILE *)ctx) ? -1 : (ptrdiff_t)got;
-}
+struct stream {
+    int fd;
+};
 
 static void close_stream(void *ctx)
 {
-    if (ctx != stdin)
-        fclose(ctx);
+    cli_close(((struct stream *)ctx)->fd);
+    free(ctx);
 }
 
 static knee_status open_stream(void *ctx, const char *name, struct knee_ask_stream *stream,
                                struct knee_err *err)
 {
     (void)ctx;
-    FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
-    if (!file)
-        return knee_fail(err, errno == ENOMEM ? KNEE_SYSTEM : KNEE_INPUT, name,
-                         "cannot be opened: %s", strerror(errno));
-    cli_note_input(name);
-    stream->reader = (struct knee_reader){read_stream, file};
+    struct stream *opened = malloc(sizeof *opened);
+    if (!opened)
+        return knee_fail(err, KNEE_SYSTEM, name, "out of memory");
+    knee_status status = cli_open(name, &opened->fd, err);
+    if (status) {
+        free(opened);
+        return status;
+    }
+    stream->reader = knee_input_reader(&opened->fd);
     stream->close = close_stream;
-    stream->ctx = file;
+    stream->ctx = opened;
     return KNEE_OK;
 }
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* knee bench --gemm: products from this GPU or from a table, and the constants that follow. */
+/* knee bench of one GPU: --gemm (products, and the constants that follow) and --power (watts). */
 #include "cli/bench_gemm.h"
+#include "knee_read.h"
 
 #include "base/error.h"
 #include "bench/gemm.h"
+#include "bench/power_bench.h"
+#include "bench/power_say.h"
 #include "cluster/gpu_words.h"
 #include "cluster/presets.h"
+#include "out/answer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +38,7 @@ static knee_status get_products(struct cli_run *run, const struct knee_bench_opt
     return status;
 }
 
-/* The GPU that was said, or what the table or the driver calls it. */
+/* The GPU given by --gpu, or the name in the table or from the driver. */
 static knee_status find_gpu(struct cli_run *run, const struct knee_bench_options *options,
                             const struct knee_timed_products *gemm, const struct knee_gpu **out)
 {
@@ -92,9 +96,26 @@ knee_status cli_bench_gemm(struct cli_run *run, const struct knee_bench_options 
     if (!status)
         status = knee_products_fit(gemm.rows, gemm.count, &machine, &fit, &run->err);
     if (!status)
-        knee_gemm_write(&report, cli_format(run), &style, &run->text);
+        knee_answer_write(&knee_gemm_answer, &report, cli_format(run), &style, &run->text);
     if (!status && options->calibrate)
         status = write_constants(run, options->calibrate, &report);
     knee_timed_products_release(&gemm);
+    return status;
+}
+
+static void show_power_progress(void *ctx, size_t done, size_t of)
+{
+    (void)ctx;
+    fprintf(stderr, "\r\033[K  power: %zu of %zu%s", done, of, done == of ? "\r\033[K" : "");
+}
+
+knee_status cli_bench_power(struct cli_run *run, const struct knee_bench_options *options)
+{
+    struct knee_power_bench bench;
+    struct knee_style style = cli_style(run);
+    knee_status status = knee_power_measure(
+        options->row_time_s, cli_progress() ? show_power_progress : NULL, NULL, &bench, &run->err);
+    if (!status)
+        knee_answer_write(&knee_power_answer, &bench, cli_format(run), &style, &run->text);
     return status;
 }

@@ -9,12 +9,13 @@
 #include "ask/ask.h"
 #include "base/text.h"
 #include "knee_out.h"
+#include "reach/files.h"
 
 #include <stdio.h>
 
 /* What every command understands. */
 struct cli_common {
-    bool help, json, csv, markdown, ascii, brief, wide, color;
+    bool help, help_all, json, csv, markdown, ascii, brief, full, wide, color;
     const char *output, *html;
     unsigned char source[KNEE_KEYS_MAX];
 };
@@ -48,6 +49,7 @@ struct cli_command {
     const char *summary;                /* one line */
     const char *about;                  /* a paragraph */
     const char *examples;               /* one per line */
+    const char *common[8];              /* options that --help shows first; NULL ends */
     const struct knee_ask_command *ask; /* one that the library answers: what follows is there, but
                                          * main (NULL: cli_ask) */
     const struct knee_keys *keys[CLI_TABLES]; /* beyond the common ones; NULL ends */
@@ -71,6 +73,11 @@ struct knee_ask *cli_ask_open(void);
 knee_status cli_ask_with(struct cli_run *run, int argc, char **argv,
                          knee_status (*answer)(struct cli_run *));
 
+/* The files of a job that hang and doctor read, folders searched; NULL: no memory. Free each and
+ * the list. */
+char **cli_job_files(const char *const *words, size_t count, size_t *passed_over,
+                     struct knee_err *err);
+
 /* Reads flags into the objects of run->command and words into run->words. */
 knee_status cli_parse(struct cli_run *run, int argc, char **argv);
 
@@ -78,7 +85,9 @@ knee_status cli_parse(struct cli_run *run, int argc, char **argv);
 enum knee_format cli_format(const struct cli_run *run);
 /* Terminal facts: width, colour, character set. */
 struct knee_style cli_style(const struct cli_run *run);
-/* Does somebody watch standard error? Under mpirun: that of mpirun. */
+/* Columns of the terminal, of $COLUMNS, or 80. */
+int cli_width(void);
+/* Is standard error a terminal? Under mpirun: that of mpirun. */
 bool cli_progress(void);
 
 /* An input that cannot be `what` ("opened", "read"), by errno: KNEE_INPUT, or KNEE_SYSTEM where the
@@ -94,18 +103,12 @@ knee_status cli_read_file(const char *name, size_t cap, char **data, size_t *len
 const char *cli_base_name(const char *path);
 const char *cli_input_name(const char *path);
 
-/* Remembers a file that is read: no output may take its place. cli_read_file() does it itself. */
-void cli_note_input(const char *name);
+/* The error of a run that was stopped before it had an answer; main() makes the status of it. */
+knee_status cli_stopped(struct knee_err *err);
 
-/* A file being written; what was there stays until cli_output_close() has all of the new one. */
-struct cli_output {
-    FILE *file;
-    const char *name;       /* as the user said it; borrowed */
-    char *path, *temporary; /* NULL: written in place */
-};
-knee_status cli_output_open(struct cli_output *out, const char *name, struct knee_err *err);
-/* `good` false: something could not be written, and the old file stays. */
-knee_status cli_output_close(struct cli_output *out, bool good, struct knee_err *err);
+/* The file that the user named, by reach/files.h; "-" is standard input. */
+knee_status cli_open(const char *name, int *fd, struct knee_err *err);
+void cli_close(int fd);
 
 /* Writes text to a file. */
 knee_status cli_write_file(const char *name, const struct knee_text *text, struct knee_err *err);
@@ -117,8 +120,9 @@ knee_status cli_write_perfetto(const char *name, const struct knee_account *acco
 knee_status cli_write_chakra(const char *prefix, const struct knee_account *account,
                              struct knee_err *err);
 
-/* A file or pipe as a reader; `fd` must stay open. */
-struct knee_reader cli_reader(int *fd);
+/* What a job's environment needs so that the agent runs in it, one call of set() for each. */
+knee_status cli_live_environment(const char *dir, void (*set)(void *, const char *, const char *),
+                                 void *ctx, struct knee_err *err);
 
 /* Prints run->text to standard output or the file asked for. */
 knee_status cli_print(struct cli_run *run);
@@ -127,15 +131,21 @@ knee_status cli_print(struct cli_run *run);
 knee_status cli_write_page(struct cli_run *run);
 
 /* Help of one command, and of all. */
-void cli_help(const struct cli_command *command, struct knee_text *text);
-void cli_overview(struct knee_text *text);
+/* The options that most people need, or all of them, in `width` columns. */
+void cli_help(const struct cli_command *command, bool all, int width, struct knee_text *text);
+/* The commands by question; or all of them. */
+void cli_overview(bool all, struct knee_text *text);
 
 /* The value a key takes, as help writes it: "BYTES/S"; "" for a switch. */
 const char *cli_metavar(const struct knee_key *key);
+/* The option as help, man page and completion write it: tables call the GPU count "workers". */
+const char *cli_option(const struct knee_key *key);
+/* "-n" for --gpus; "" where there is none. */
+const char *cli_short_flag(const struct knee_key *key);
 
 extern const struct cli_command cli_predict, cli_tax, cli_plan, cli_scale, cli_validate, cli_trace,
     cli_replay, cli_diff, cli_collective, cli_fit, cli_cluster, cli_report, cli_bench, cli_lab,
-    cli_doctor, cli_live, cli_watch, cli_capture, cli_list, cli_example, cli_man, cli_completion,
-    cli_version;
+    cli_doctor, cli_schema, cli_live, cli_record, cli_watch, cli_capture, cli_list, cli_example,
+    cli_hang, cli_man, cli_completion, cli_version, cli_run_job, cli_mcp, cli_command;
 
 #endif

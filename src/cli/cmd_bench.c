@@ -23,8 +23,8 @@ static void tell(void *ctx, const struct knee_bench *bench)
     const struct telling *telling = ctx;
     struct knee_text text = {0};
     knee_bench_write(bench, telling->format, &telling->style, &text);
-    /* Whichever rank dies: what was measured is in the file, whole. A file that cannot be written
-     * is said at the end, when it matters. */
+    /* If a rank dies, the file holds all sizes measured so far. A failure to write it is reported
+     * at the end. */
     if (telling->output && !cli_write_file(telling->output, &text, NULL))
         knee_text_release(&text);
     else
@@ -38,7 +38,7 @@ static void tell(void *ctx, const struct knee_bench *bench)
 
 static knee_status nobody_to_talk_to(struct cli_run *run)
 {
-    knee_fail(&run->err, KNEE_USAGE, "", "a bench takes two processes or more");
+    knee_fail(&run->err, KNEE_USAGE, "", "bench needs 2 or more ranks");
     knee_hint(&run->err,
               "mpirun -H a,b,c,d knee bench over hosts, or knee bench --ranks 4 on this one");
     return KNEE_USAGE;
@@ -112,6 +112,8 @@ static knee_status bench_main(struct cli_run *run, int argc, char **argv)
         return status;
     if (options.gemm)
         return cli_bench_gemm(run, &options);
+    if (options.power)
+        return cli_bench_power(run, &options);
     if ((status = open_runtime(run, &options, &rt)))
         return status;
     run->quiet = rt->rank > 0;
@@ -124,18 +126,18 @@ static knee_status bench_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_bench = {
     .name = "bench",
     .operands = "",
-    .summary = "what this network really does, and whether it should do better; under mpirun",
-    .about =
-        "Times collectives and messages between the ranks of an MPI job, checks what they\n"
-        "return, and holds the times against what pairs of hosts reach. The output is that of\n"
-        "nccl-tests, with more columns. --gemm times matrix products of one GPU instead, holds\n"
-        "them against what plan assumes, and writes constants of one's own.",
+    .summary = "bandwidth of this network against what it should reach",
+    .common = {"collective", "max-bytes", "ranks", "gpu", "pairs", "gemm", "power"},
+    .about = "Times collectives between the ranks of an MPI job, checks their results and compares "
+             "them with the bandwidth between pairs of nodes. The output has the format of "
+             "nccl-tests. --gemm times matrix products on one GPU; --power measures its power.",
     .examples = "  mpirun -n 4 knee bench --collective all\n"
                 "  mpirun -H a,b,c,d knee bench --algorithm ring --json --output ring.json\n"
                 "  mpirun -H a,b,c,d knee bench --pairs\n"
                 "  knee bench --ranks 2 --gpu\n"
                 "  knee bench --gemm --calibrate mine.yaml\n"
-                "  knee bench --gemm --table h200.csv --on h200\n",
+                "  knee bench --gemm --table h200.csv --on h200\n"
+                "  knee bench --power --csv\n",
     .keys = {&knee_bench_keys},
     .main = bench_main,
 };

@@ -26,11 +26,11 @@ static knee_status diff_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_diff = {
     .name = "diff",
     .operands = "BEFORE AFTER",
-    .summary = "which label changed between two recordings, and why",
-    .about =
-        "Reads two recordings of a job, each a folder of traces or one file, and says which label\n"
-        "of the step changed and what changed with it. Of two training logs it says whether the\n"
-        "step changed by more than chance, and what changed in the configuration.",
+    .summary = "what changed between two runs: traces or logs",
+    .common = {"max-slower"},
+    .about = "Compares two recordings of a job (traces or folders of traces) and names the part of "
+             "the step that changed. For two training logs: is the difference more than noise, "
+             "and what differs in the configuration?",
     .examples = "  knee diff monday/ tuesday/\n"
                 "  knee diff good/ now/ --max-slower 5%\n"
                 "  knee diff last_week.log today.log --max-slower 2%\n",

@@ -5,12 +5,11 @@
 const struct cli_command cli_fit = {
     .name = "fit",
     .operands = "LOG...",
-    .summary = "a cluster file from the logs of nccl-tests and others, and how far to trust it",
-    .about =
-        "Reads logs of nccl-tests (text of every era, JSON), rccl-tests, OSU, knee bench or CSV,\n"
-        "all of one cluster, and fits latencies, rates and protocols to them, with their\n"
-        "uncertainty; -o writes the cluster file. With --check the logs may be of any clusters:\n"
-        "it says how well sizes that were left out, and other logs, are predicted.",
+    .common = {"cluster", "check", "ranks", "nodes", "collective", "index"},
+    .summary = "make a cluster file from nccl-tests logs",
+    .about = "Fits latency and bandwidth of one cluster to logs of nccl-tests, rccl-tests, OSU, "
+             "knee bench or CSV; -o writes the cluster file. --check only tests how well sizes "
+             "left out of the fit are predicted; its logs may come from several clusters.",
     .examples = "  knee fit all_reduce_16.log all_gather_16.log -o cluster.yaml\n"
                 "  knee fit --check logs/*.log --json\n"
                 "  knee collective all_reduce --ranks 64 --cluster cluster.yaml\n",

@@ -8,6 +8,7 @@
 #include "job/batch.h"
 #include "lab/lab_hunt.h"
 #include "lab/lab_optimizer.h"
+#include "out/answer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,70 +57,71 @@ static const struct knee_choices model_names = {
 
 static const struct knee_key rows[] = {
     OTHER("hunt", KNEE_KEY_SWITCH, hunt, "Question", "",
-          "induce each of the five suspects alone and see whether it is named"),
+          "cause each of the five problems in turn and check that knee names it"),
     OTHER("push", KNEE_KEY_SWITCH, push, "Question", "",
-          "apply the levers one by one: how far each moves the knee, and what it costs in loss"),
-    OTHER("workers", KNEE_KEY_WORKERS, workers, "Question", "1, 2, 4 ... all ranks",
-          "worker counts of the sweep: 1,2,4 or 1..8x2; the first K ranks work"),
+          "apply the changes one by one and measure efficiency and loss"),
+    OTHER("ranks", KNEE_KEY_WORKERS, workers, "Question", "1, 2, 4 ... all ranks",
+          "rank counts to run: 1,2,4 or 1..8x2"),
     NUMBER("tolerance", tolerance, KNEE_UNIT_FRACTION, 1e-6, 1, "Question", "0.8",
-           "efficiency E(K) below which a worker no longer pays"),
-    NUMBER("seeds", seeds, KNEE_UNIT_COUNT, 1, 9, "Question", "3", "seeds of --hunt"),
+           "lowest efficiency still worth paying for"),
+    NUMBER("seeds", seeds, KNEE_UNIT_COUNT, 1, 9, "Question", "3", "number of seeds for --hunt"),
     OTHER("record", KNEE_KEY_WORD, record, "Question", "none",
-          "folder for the timelines of the largest count, for knee trace"),
+          "write the timelines of the largest count to this folder, for knee trace"),
 
     CHOICE("model", model, model_names, "Model", "transformer",
-           "transformer or mlp: both guess the next byte of a text"),
-    NUMBER("width", width, KNEE_UNIT_COUNT, 4, 4096, "Model", "32", "values per layer"),
-    NUMBER("layers", layers, KNEE_UNIT_COUNT, 1, 48, "Model", "2", "blocks, or hidden layers"),
-    NUMBER("heads", heads, KNEE_UNIT_COUNT, 1, 64, "Model", "4", "of attention; must divide width"),
+           "transformer or mlp; both predict the next byte of a text"),
+    NUMBER("width", width, KNEE_UNIT_COUNT, 4, 4096, "Model", "32", "hidden size"),
+    NUMBER("layers", layers, KNEE_UNIT_COUNT, 1, 48, "Model", "2", "layers"),
+    NUMBER("heads", heads, KNEE_UNIT_COUNT, 1, 64, "Model", "4",
+           "attention heads; must divide --width"),
     NUMBER("context", context, KNEE_UNIT_COUNT, 2, 1024, "Model", "32",
            "bytes (tokens) per sequence"),
-    OTHER("text", KNEE_KEY_WORD, text, "Model", "1 MiB made by knee", "file to learn from"),
+    OTHER("text", KNEE_KEY_WORD, text, "Model", "1 MiB of generated text", "training text"),
 
     KNEE_BATCH_ROWS(struct lab_options, 1, 1e6, "Training", "32"),
-    NUMBER("local-batch", local_batch, KNEE_UNIT_COUNT, 1, 1e6, "Training", "strong scaling",
-           "sequences (examples) per step and worker: weak scaling"),
-    NUMBER(
-        "accumulate", accumulate, KNEE_UNIT_COUNT, 1, 1e4, "Training", "1",
-        "micro-steps that a step's examples come in; the last one's backward hides the exchange"),
-    NUMBER("steps", steps, KNEE_UNIT_COUNT, 2, 1e7, "Training", "20", "of each run"),
+    NUMBER("local-batch", local_batch, KNEE_UNIT_COUNT, 1, 1e6, "Training", "fixed global batch",
+           "sequences per step and rank: the global batch then grows with the ranks"),
+    NUMBER("accumulate", accumulate, KNEE_UNIT_COUNT, 1, 1e4, "Training", "1",
+           "micro-batches per step (gradient accumulation)"),
+    NUMBER("steps", steps, KNEE_UNIT_COUNT, 2, 1e7, "Training", "20", "steps of each run"),
     CHOICE("optimizer", optimizer, lab_optimizer_names, "Training", "adam",
            "sgd, adam, lars or lamb"),
-    NUMBER("rate", rate, KNEE_UNIT_FACTOR, 0, 1e6, "Training", "the optimizer's usual one",
-           "learning rate at its highest; half a cosine down to a tenth of it"),
+    NUMBER("rate", rate, KNEE_UNIT_FACTOR, 0, 1e6, "Training", "usual rate of the optimizer",
+           "peak learning rate, then cosine decay to a tenth of it"),
     NUMBER("warmup", warmup, KNEE_UNIT_COUNT, 0, 1e7, "Training", "a tenth of the steps",
            "steps of linear warm-up"),
     OTHER("constant-rate", KNEE_KEY_SWITCH, constant_rate, "Training", "",
-          "keep the learning rate after the warm-up: runs of other lengths then begin alike"),
-    NUMBER("seed", seed, KNEE_UNIT_COUNT, 0, 1e9, "Training", "1", "of parameters and batches"),
+          "keep the learning rate constant after the warm-up"),
+    NUMBER("seed", seed, KNEE_UNIT_COUNT, 0, 1e9, "Training", "1",
+           "random seed of parameters and batches"),
 
     CHOICE("sync", sync, lab_sync_names, "Exchange", "every-step",
            "every-step, local-sgd, diloco or streaming-diloco"),
     NUMBER("local-steps", local_steps, KNEE_UNIT_COUNT, 1, 1e6, "Exchange", "8",
-           "steps between two meetings, where they are rare"),
+           "steps between exchanges, with --sync other than every-step"),
     CHOICE("wire", wire, lab_wire_names, "Exchange", "f32",
            "f32, bf16, fp8, int8, 1-bit, powersgd or top-k"),
     OTHER("no-overlap", KNEE_KEY_SWITCH, no_overlap, "Exchange", "",
           "exchange after the backward pass, not during it"),
     NUMBER("bucket", bucket, KNEE_UNIT_BYTES, 1, 1e12, "Exchange", "a quarter of the gradient",
-           "bytes of gradient that go together"),
-    NUMBER("pace", pace, KNEE_UNIT_BYTES_PER_S, 1, 1e15, "Exchange", "as fast as it goes",
-           "hold sending back to this rate, to stand in for a slow link"),
+           "bucket size of the gradient exchange"),
+    NUMBER("pace", pace, KNEE_UNIT_BYTES_PER_S, 1, 1e15, "Exchange", "no limit",
+           "limit the sending rate, to emulate a slow link"),
     NUMBER("pace-latency", pace_latency, KNEE_UNIT_SECONDS, 0, 10, "Exchange", "0",
-           "and each message for this long"),
+           "delay of each message, to emulate a slow link"),
 
     OTHER("synthetic-compute", KNEE_KEY_SWITCH, synthetic, "Compute and input", "",
-          "a timed wait instead of the arithmetic: more ranks than cores still show the network"),
+          "wait instead of computing, so that more ranks than cores can run"),
     NUMBER("compute-time", compute_time, KNEE_UNIT_SECONDS, 1e-6, 3600, "Compute and input", "60ms",
-           "with --synthetic-compute: the wait for the batch on one worker"),
+           "with --synthetic-compute: compute time of the batch on one rank"),
     NUMBER("params", params, KNEE_UNIT_COUNT, 64, 1e9, "Compute and input", "250k",
-           "with --synthetic-compute: values that are exchanged"),
+           "with --synthetic-compute: number of gradient values"),
     NUMBER("loader-threads", loader_threads, KNEE_UNIT_COUNT, 1, LAB_LOADER_THREADS,
-           "Compute and input", "2", "threads that read ahead"),
+           "Compute and input", "2", "data loader threads"),
     NUMBER("decode-time", decode_time, KNEE_UNIT_SECONDS, 0, 10, "Compute and input", "0",
-           "extra time a loader thread takes per example"),
-    NUMBER("host-time", host_time, KNEE_UNIT_SECONDS, 0, 10, "Compute and input",
-           "what it really takes", "extra time the host takes to hand over an operation"),
+           "extra data loader time per example"),
+    NUMBER("host-time", host_time, KNEE_UNIT_SECONDS, 0, 10, "Compute and input", "as measured",
+           "extra host time per operation"),
 };
 
 static const struct knee_keys lab_keys = KNEE_KEY_TABLE(rows, struct lab_options);
@@ -255,15 +257,15 @@ static knee_status check_workers(const double *list, size_t count, int ranks, st
 {
     size_t wanted = count + (count > 0 && list[0] > 1);
     if (wanted > KNEE_LAB_ROWS) {
-        knee_fail(err, KNEE_USAGE, "--workers",
-                  "%zu worker counts, but knee lab measures at most %d", wanted, KNEE_LAB_ROWS);
+        knee_fail(err, KNEE_USAGE, "--ranks", "%zu rank counts, but knee lab measures at most %d",
+                  wanted, KNEE_LAB_ROWS);
         knee_hint(err, "take fewer: %.0f..%.0fx2", list[0], list[count - 1]);
         return KNEE_USAGE;
     }
     for (size_t i = 0; i < count; i++)
         if (list[i] > ranks) {
-            knee_fail(err, KNEE_USAGE, "--workers", "%.0f workers, but %d rank%s", list[i], ranks,
-                      ranks == 1 ? "" : "s");
+            knee_fail(err, KNEE_USAGE, "--ranks", "%.0f ranks, but mpirun started %d", list[i],
+                      ranks);
             knee_hint(err, "start more: mpirun -n %.0f knee lab ...", list[i]);
             return KNEE_USAGE;
         }
@@ -449,9 +451,9 @@ static knee_status work(struct cli_run *run, struct knee_runtime *rt, struct lab
             style.width = 0;
         }
         add_notes(lab, rt, lab->row_count > 1);
-        knee_write_lab(lab, cli_format(run), &style, &run->text);
+        knee_answer_write(&knee_lab_answer, lab, cli_format(run), &style, &run->text);
         if (run->common.html)
-            knee_write_lab(lab, KNEE_JSON, &style, &run->answer);
+            knee_answer_write(&knee_lab_answer, lab, KNEE_JSON, &style, &run->answer);
     }
     if (s.text_fd >= 0)
         close(s.text_fd);
@@ -459,8 +461,8 @@ static knee_status work(struct cli_run *run, struct knee_runtime *rt, struct lab
     return status;
 }
 
-/* The exchange has a thread of its own. Every rank comes to this: it is said once, as wrong use is.
- */
+/* The exchange runs in its own thread. Every rank gets here; one of them prints it, as for wrong
+ * use. */
 static knee_status too_few_threads(struct knee_err *err)
 {
     knee_fail(err, KNEE_USAGE, "",
@@ -500,12 +502,11 @@ static knee_status lab_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_lab = {
     .name = "lab",
     .operands = "",
-    .summary = "a real data-parallel training job: E(K) and the knee, measured beside predicted",
+    .summary = "run a small data-parallel job and compare with the model",
+    .common = {"ranks", "steps", "global-batch", "wire", "sync", "hunt", "push", "record"},
     .about =
-        "Trains a small language model on the ranks of mpirun (or on one process), at every "
-        "worker\n"
-        "count of a sweep, and sets what the closed forms predict from the measured link and one\n"
-        "worker's compute beside what was measured.",
+        "Trains a small language model on 1, 2, 4 ... ranks of mpirun and compares the measured "
+        "step times with the predicted ones.",
     .examples = "  knee lab\n"
                 "  mpirun -n 4 knee lab --local-batch 16\n"
                 "  mpirun -n 8 knee lab --synthetic-compute --params 1M --json\n"

@@ -4,13 +4,11 @@
 
 const struct cli_command cli_list = {
     .name = "list",
-    .operands = "[gpus|links|transports|clusters|models|algorithms|collectives|shapes|profiles]",
-    .summary = "the presets, with where their figures come from",
-    .about =
-        "Lists the presets of GPUs, links, transports, clusters and models, the algorithms of\n"
-        "collectives, the collectives, and the transformer shapes and software profiles of\n"
-        "knee plan.",
-    .examples = "  knee list gpus\n",
+    .operands = "[LIST]",
+    .summary = "known GPUs, models, clusters and links, with sources",
+    .about = "Lists GPUs, links, transports, clusters, models, algorithms, collectives and "
+             "software profiles, each with its source.",
+    .examples = "  knee list gpus\n  knee list models\n",
     .ask = &knee_ask_list,
 };
 
@@ -26,8 +24,8 @@ static knee_status version_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_version = {
     .name = "version",
     .operands = "",
-    .summary = "the version",
-    .about = "Writes the version.",
+    .summary = "print the version",
+    .about = "Prints the version.",
     .examples = "",
     .main = version_main,
 };

@@ -4,10 +4,10 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/ranks.h"
+#include "reach/stop.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,22 +15,13 @@
 
 /* ---- The search, in threads ---- */
 
-/* Set by Ctrl-C: the search ends and what was found so far is printed. */
-static volatile sig_atomic_t stopped;
-
-static void stop(int number)
-{
-    (void)number;
-    stopped = 1;
-}
-
 struct work {
     const struct knee_search *search;
-    atomic_size_t next; /* piece that nobody has taken yet */
+    atomic_size_t next; /* first piece that no thread has taken yet */
     size_t pieces;
     bool progress;
     pthread_mutex_t speaking;
-    size_t told; /* the piece that was said last: progress never goes back */
+    size_t told; /* the piece printed last: progress never goes back */
 };
 
 struct worker {
@@ -59,7 +50,8 @@ static void *search_some(void *argument)
     struct worker *worker = argument;
     struct work *work = worker->work;
     size_t from;
-    while (!stopped && (from = atomic_fetch_add(&work->next, PIECES_AT_ONCE)) < work->pieces) {
+    while (!knee_stop_signal() &&
+           (from = atomic_fetch_add(&work->next, PIECES_AT_ONCE)) < work->pieces) {
         knee_search_run(work->search, from, from + PIECES_AT_ONCE, &worker->result);
         if (work->progress)
             say_progress(work, from);
@@ -133,7 +125,7 @@ static knee_status search(void *ctx, const struct knee_search *search,
 static bool was_stopped(void *ctx)
 {
     (void)ctx;
-    return stopped != 0;
+    return knee_stop_signal() != 0;
 }
 
 /* Under mpirun: the rows that other ranks searched, at rank 0. Count i is rank i % size's. */
@@ -148,7 +140,7 @@ static void merge_rows(void *ctx, struct knee_plan_answer *a, knee_status own,
     for (size_t i = 0; i < a->row_count && all; i++)
         a->rows[i] = all[i % (size_t)rt->size * a->row_count + i];
     free(all);
-    if (stopped)
+    if (knee_stop_signal())
         fprintf(stderr, "knee: stopped; this is what was found so far\n");
 }
 
@@ -165,9 +157,9 @@ static knee_status search_and_answer(struct cli_run *run)
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     crew.threads =
         (size_t)(isnan(threads) ? fmin(ASK_THREADS_MAX, fmax(1, (double)cores)) : threads);
-    signal(SIGINT, stop);
+    knee_stop_catch(); /* the search ends, and what was found so far is printed */
     knee_status status = cli_answer(run, &crew.work);
-    signal(SIGINT, SIG_DFL);
+    knee_stop_release();
     if (crew.rt)
         crew.rt->finish(crew.rt);
     return status;
@@ -182,18 +174,16 @@ static knee_status plan_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_plan = {
     .name = "plan",
     .operands = "",
-    .summary = "the best way to spread a model over GPUs, and where to stop adding them",
-    .about =
-        "Searches all feasible plans (tensor, pipeline, context, expert and data parallelism,\n"
-        "sharding, recomputation, schedules) at each GPU count and answers with the best few,\n"
-        "why each stands where it does, what binds, memory per GPU, cost, the front of time\n"
-        "against memory, and the count past which more GPUs are not worth it. A degree that\n"
-        "is given is kept; the others are searched.",
-    .examples =
-        "  knee plan --model llama3-70b --gpu h100 --gpus 64\n"
-        "  knee plan --model llama3-8b --gpu h100 --gpus 8..1024x2 --tokens 1T\n"
-        "  knee plan --hf config.json --gpu a100 --tokens 2T --deadline 30d\n"
-        "  knee plan --model qwen3-235b-a22b --gpu gb200 --gpus 256 --precision fp8 --ep 32\n",
+    .summary = "best split of a model over GPUs, and how many are worth it",
+    .common = {"model", "gpu", "gpus", "global-batch", "seq", "tokens", "framework", "emit"},
+    .about = "Searches every way to split a model over GPUs (tensor, pipeline, context, expert and "
+             "data parallelism, sharding, recomputation). Prints the fastest plan that fits, the "
+             "alternatives, memory and cost; with several GPU counts, the last one worth paying "
+             "for. Options that you give are fixed; the others are searched.",
+    .examples = "  knee plan --model llama3-70b --gpu h100 --gpus 64\n"
+                "  knee plan --model llama3-8b --gpu h100 --gpus 8..1024x2 --tokens 1T\n"
+                "  knee plan --hf config.json --gpu a100 --tokens 2T --deadline 30d\n"
+                "  knee plan -m qwen3-235b-a22b -g gb200 -n 256 --precision fp8 --ep 32\n",
     .ask = &knee_ask_plan,
     .main = plan_main,
 };

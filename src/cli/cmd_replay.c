@@ -24,12 +24,11 @@ static knee_status replay_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_replay = {
     .name = "replay",
     .operands = "DIR|FILE...",
-    .summary = "what a recorded job would do with something changed",
-    .about = "Reads profiler traces of all ranks (PyTorch Kineto JSON), finds out what waited for "
-             "what,\n"
-             "and runs the job again with each change and with all of them together. Without "
-             "changes:\n"
-             "the standard table, the best that leaves training as it is first.",
+    .summary = "step time of a recorded job after a change",
+    .common = {"wire", "bucket", "overlap", "even", "batch", "network", "workers", "step-time"},
+    .about =
+        "Reads PyTorch traces of all ranks, rebuilds the dependencies between operations, and "
+        "simulates the job with each change. Without options it tries a standard set of changes.",
     .examples = "  knee replay runs/\n"
                 "  knee replay runs/ --wire bf16 --even --json\n"
                 "  knee replay runs/ --bucket 100MB --network 2x --perfetto after.json\n",

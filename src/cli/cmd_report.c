@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/json_values.h"
 #include "cli/cli.h"
+#include "cli/input_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,32 +13,39 @@
 
 enum { HEAD = 4096 };
 
-/* What a file is, by what stands in its first bytes. */
+/* The command whose page a file becomes, by its kind (read/file_kinds.h). */
 static const struct {
-    const char *sign;
+    const char *kind;
     const struct cli_command *command;
-} signs[] = {
-    {"traceEvents", &cli_trace},
-    {"busbw", &cli_collective},
-    {"algbw", &cli_collective},
-    {"OSU MPI", &cli_collective},
+} pages[] = {
+    {"collectives", &cli_collective}, {"job", &cli_predict}, {"training log", &cli_scale},
+    {"trainer state", &cli_scale},    {"runs", &cli_scale},  {"operations", &cli_replay},
+    {"NCCL log", &cli_doctor},
 };
 
-static bool ends_with(const char *name, const char *end)
+static const struct cli_command *command_of(const char *name)
 {
-    size_t length = strlen(name), wanted = strlen(end);
-    return length >= wanted && strcmp(name + length - wanted, end) == 0;
+    const struct knee_file_kind *kind = cli_file_kind(name);
+    for (size_t i = 0; kind && i < sizeof pages / sizeof *pages; i++)
+        if (strcmp(pages[i].kind, kind->name) == 0)
+            return pages[i].command;
+    return &cli_trace;
 }
 
 /* The first bytes of a file as a string; "" for a folder. */
 static knee_status read_head(const char *name, char *head, struct knee_err *err)
 {
     struct stat info;
-    FILE *file = stat(name, &info) == 0 ? fopen(name, "rb") : NULL;
-    if (!file)
-        return cli_cannot(name, "opened", err);
-    size_t got = fread(head, 1, HEAD, file);
-    fclose(file);
+    int fd = -1;
+    head[0] = '\0';
+    if (stat(name, &info) == 0 && S_ISDIR(info.st_mode))
+        return KNEE_OK;
+    knee_status status = cli_open(name, &fd, err);
+    if (status)
+        return status;
+    ptrdiff_t came = knee_input_read(fd, head, HEAD);
+    size_t got = came > 0 ? (size_t)came : 0;
+    cli_close(fd);
     for (size_t i = 0; i < got; i++)
         if (!head[i])
             head[i] = ' ';
@@ -45,7 +53,7 @@ static knee_status read_head(const char *name, char *head, struct knee_err *err)
     return KNEE_OK;
 }
 
-/* "trace" when the file begins as an answer of knee trace --json does; false: it is no answer. */
+/* "trace" when the file begins as an answer of knee trace --json does; false: not an answer. */
 static bool find_view(const char *head, char *view, size_t size)
 {
     static const char start[] = "{\n  \"schema\": \"knee.";
@@ -57,7 +65,7 @@ static bool find_view(const char *head, char *view, size_t size)
     return true;
 }
 
-/* The page would stand still over what is no JSON. */
+/* The page would stop at text that is not JSON. */
 static knee_status check_json(const char *name, const char *data, size_t length,
                               struct knee_err *err)
 {
@@ -110,6 +118,11 @@ static knee_status run_command(struct cli_run *run, const struct cli_command *co
     knee_status status = (command->main ? command->main : cli_ask)(run, count, arguments);
     free(arguments);
     knee_text_release(&run->text);
+    if (status == KNEE_GATE &&
+        run->answered) { /* findings are an answer, and the page shows them */
+        run->err = (struct knee_err){0};
+        return KNEE_OK;
+    }
     return status;
 }
 
@@ -125,12 +138,7 @@ static knee_status find_answer(struct cli_run *run)
         run->view = view;
         return take_answer(run, name);
     }
-    const struct cli_command *command =
-        ends_with(name, ".yaml") || ends_with(name, ".yml") ? &cli_predict : &cli_trace;
-    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-        if (strstr(head, signs[i].sign))
-            command = signs[i].command;
-    return run_command(run, command);
+    return run_command(run, command_of(name));
 }
 
 static knee_status report_main(struct cli_run *run, int argc, char **argv)
@@ -153,11 +161,10 @@ static knee_status report_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_report = {
     .name = "report",
     .operands = "[TRACE...|LOG|JOB.yaml|ANSWER.json]",
-    .summary = "a page to look at, with sliders: one file that needs no network",
+    .summary = "one HTML page that opens offline",
     .about =
-        "Writes one HTML file that carries the answer and the core that made it: of traces, a\n"
-        "log of nccl-tests, a job file, or what any command printed with --json. Without a\n"
-        "name it is the calculator alone.",
+        "Writes one HTML file that opens offline: for traces, training logs, nccl-tests logs, job "
+        "files, or the --json output of any command. Without a name: the calculator alone.",
     .examples = "  knee report runs/ -o report.html\n"
                 "  knee report job.yaml\n"
                 "  knee validate runs.csv --json | tee runs.json; knee report runs.json\n",

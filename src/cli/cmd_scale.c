@@ -1,35 +1,119 @@
 /* SPDX-License-Identifier: MIT */
 /* knee scale: a job's own curve from what is at hand. Folders and databases of traces are read
- * here, everything else by the question. */
+ * here, folders of logs are replaced by their logs, everything else is read by the question. */
 #include "ask/ask_measured.h"
+#include "base/error.h"
 #include "cli/traces.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* Traces that no stream of bytes can give. */
+/* A folder, or a trace that no stream of bytes can give. */
 static bool is_trace_set(const char *name)
 {
-    static const char *const ends[] = {".sqlite", ".sqlite.gz", ".rpd", ".rpd.gz", ".knee"};
     struct stat about;
+    const struct knee_file_kind *kind = cli_file_kind(name);
+    return (kind && (kind->reader == KNEE_READ_DATABASE || kind->reader == KNEE_READ_IMAGE)) ||
+           (stat(name, &about) == 0 && S_ISDIR(about.st_mode));
+}
+
+static bool ends_with_any(const char *name, const char *const *ends)
+{
     size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (length >= strlen(ends[i]) && strcmp(name + length - strlen(ends[i]), ends[i]) == 0)
+    for (; *ends; ends++)
+        if (length >= strlen(*ends) && strcmp(name + length - strlen(*ends), *ends) == 0)
             return true;
-    return stat(name, &about) == 0 && S_ISDIR(about.st_mode);
+    return false;
+}
+
+static bool is_log(const char *path)
+{
+    static const char *const ends[] = {".log",    ".out",      ".err",    ".txt",
+                                       ".jsonl",  ".log.gz",   ".out.gz", ".err.gz",
+                                       ".txt.gz", ".jsonl.gz", NULL};
+    return ends_with_any(path, ends);
+}
+
+static bool may_be_trace(const char *path)
+{
+    static const char *const ends[] = {".json", ".json.gz", ".sqlite", ".sqlite.gz", ".rpd",
+                                       ".db",   ".pb",      ".et",     ".knee",      NULL};
+    return ends_with_any(path, ends);
+}
+
+static void release(char **names)
+{
+    for (size_t i = 0; names && names[i]; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* The logs of a job's folder, which has no traces; NULL: it is none. */
+static char **logs_of(const char *word)
+{
+    struct stat about;
+    if (stat(word, &about) != 0 || !S_ISDIR(about.st_mode))
+        return NULL;
+    char **traces = cli_find_files(&word, 1, may_be_trace), **logs = NULL;
+    if (traces && !traces[0])
+        logs = cli_find_files(&word, 1, is_log);
+    release(traces);
+    if (logs && logs[0])
+        return logs;
+    release(logs);
+    return NULL;
+}
+
+/* Replaces a folder by its logs, each with the count given for the folder. */
+static bool put_logs(struct cli_run *run, size_t at, char **logs, size_t prefix)
+{
+    size_t count = 0;
+    while (logs[count])
+        count++;
+    const char **words = malloc((run->word_count + count) * sizeof *words);
+    if (!words)
+        return false;
+    memcpy(words, run->words, at * sizeof *words);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(logs[i]);
+        char *named = realloc(logs[i], prefix + length + 1);
+        if (!named) {
+            free(words);
+            return false;
+        }
+        memmove(named + prefix, named, length + 1);
+        memcpy(named, run->words[at], prefix);
+        words[at + i] = logs[i] = named;
+    }
+    memcpy(words + at + count, run->words + at + 1, (run->word_count - at - 1) * sizeof *words);
+    free(run->words);
+    run->words = words;
+    run->word_count += count - 1;
+    return true;
 }
 
 static knee_status read_and_answer(struct cli_run *run)
 {
     knee_status status = KNEE_OK;
+    char **kept = NULL; /* the logs of one folder: names that the words point to */
     for (size_t i = 0; i < run->word_count && !status; i++) {
         struct knee_trace_options reading = {0};
         const char *name = run->words[i];
         knee_ask_said_workers(&name);
-        if (is_trace_set(name))
+        char **logs = kept ? NULL : logs_of(name);
+        if (logs) {
+            kept = logs;
+            if (!put_logs(run, i, logs, (size_t)(name - run->words[i])))
+                status = knee_fail(&run->err, KNEE_SYSTEM, name, "out of memory");
+        } else if (is_trace_set(name)) {
             status = cli_traces_to_ask(run, &name, 1, &reading, (int)i);
+        }
     }
-    return status ? status : cli_answer(run, NULL);
+    status = status ? status : cli_answer(run, NULL);
+    run->word_count = kept ? 0 : run->word_count;
+    release(kept);
+    return status;
 }
 
 static knee_status scale_main(struct cli_run *run, int argc, char **argv)
@@ -40,14 +124,18 @@ static knee_status scale_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_scale = {
     .name = "scale",
     .operands = "[COUNT=]FILE...",
-    .summary = "your own curve from training logs: is it normal, where is the knee, what next",
+    .summary = "is my run normal, and are more GPUs worth it: from training logs",
+    .common = {"model", "gpu", "at", "tokens", "price", "tolerance"},
     .about =
-        "Reads training logs (Megatron-LM, DeepSpeed, torchtitan, NeMo, MaxText, Hugging Face and\n"
-        "others), tables of runs and traces, in any mix, of one job at one worker count or\n"
-        "several. One count is held against the model of knee plan, and what is left of the five\n"
-        "suspects is named; several counts make a curve with its knee and a forecast with a\n"
-        "band; runs at several batch sizes give the critical batch.",
+        "Reads training logs of any framework, folders of logs, tables of runs, traces or "
+        "sacct output. From "
+        "one log: is the step time normal for this model and GPU, and where did the time go? "
+        "From several GPU counts: efficiency, the last count worth paying for, and a forecast. "
+        "From several batch sizes: the critical batch.",
     .examples = "  knee scale train.log\n"
+                "  knee scale JOBDIR\n"
+                "  knee scale sacct.txt\n"
+                "  knee scale one.log two.log --gpus-per-node 8 --params 1.5B --shard zero3\n"
                 "  knee scale 8=a.log 16=b.log 32=c.log --at 64,128\n"
                 "  knee scale runs.csv --curve night --at 512 --tokens 1T --price 2.5\n"
                 "  knee scale --gpu-util 35% --cpu-util 100%\n",

@@ -5,10 +5,11 @@
 const struct cli_command cli_tax = {
     .name = "tax",
     .operands = "",
-    .summary = "what DP, FSDP, TP, PP and EP each pay, and which one binds",
+    .summary = "communication cost of each parallel axis of a given split",
+    .common = {"model", "gpu", "dp", "fsdp", "tp", "pp", "ep", "global-batch"},
     .about =
-        "For a transformer and its degrees of parallelism: each axis' collective, how often and\n"
-        "over which link, against the compute that it can hide behind.",
+        "For a transformer and a given split: the collectives of each parallel axis, how often "
+        "they run, over which link, and how much of them compute can overlap.",
     .examples = "  knee tax --model llama3-70b --gpu h100 --fsdp 64 --tp 8\n"
                 "  knee tax --hidden 8192 --gpu h100 --tp 16 --pp 4 --micro-batches 32\n",
     .ask = &knee_ask_tax,

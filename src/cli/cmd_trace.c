@@ -32,20 +32,25 @@ static void pack_for_page(struct cli_run *run)
     knee_pack_end(packer);
 }
 
-/* What the host did is kept for levers that come from a replay: nowhere where none are shown, or
- * where the files are too large to be replayed unasked. Rank 0 decides. */
-static bool keeps_host(const struct cli_run *run, struct knee_runtime *rt)
+/* Keeps what the host did for changes that are priced by a replay: not where none are shown, where
+ * the files are too large to be replayed unasked, or where ranks are missing. Rank 0 decides. */
+static void keep_host(const struct cli_run *run, struct knee_runtime *rt,
+                      const struct cli_files *files, struct knee_trace_options *reading)
 {
     const struct knee_ask_trace_options *options = run->objects[0];
-    int64_t keeps = 0;
-    if (options->levers == KNEE_ASK_CLOSED || (run->common.csv && !run->common.html))
-        return false;
-    if (!rt || rt->rank == 0)
-        keeps = options->levers == KNEE_ASK_REPLAY ||
-                cli_traces_size(run->words, run->word_count) <= KNEE_LEVERS_MOST_BYTES;
-    if (rt && !rt->all_reduce(rt, &keeps, 1, KNEE_RUNTIME_I64, KNEE_RUNTIME_MAX))
+    bool replays = options->levers == KNEE_ASK_REPLAY;
+    int64_t kept[2] = {cli_files_bytes(files) <= KNEE_LEVERS_MOST_BYTES, (int64_t)files->count};
+    reading->detail = options->where;
+    reading->host = options->where || options->chakra || replays;
+    if (reading->host || options->levers == KNEE_ASK_CLOSED ||
+        (run->common.csv && !run->common.html))
+        return;
+    if (rt && rt->rank > 0)
+        kept[0] = kept[1] = 0;
+    if (rt && !rt->all_reduce(rt, kept, 2, KNEE_RUNTIME_I64, KNEE_RUNTIME_MAX))
         rt->abort(rt, rt->fault);
-    return keeps != 0;
+    reading->host = kept[0] != 0;
+    reading->host_ranks = (size_t)kept[1];
 }
 
 static knee_status answer(struct cli_run *run, struct cli_traces *traces, struct knee_runtime *rt)
@@ -55,8 +60,8 @@ static knee_status answer(struct cli_run *run, struct cli_traces *traces, struct
     struct knee_ask_work work = {.silent = run->quiet,
                                  .refused = refused,
                                  .refused_count = traces->refused_count,
-                                 .left_out =
-                                     traces->refused_count + traces->again + traces->unsearched,
+                                 .left_out = traces->refused_count + traces->again +
+                                             traces->unsearched + traces->unfollowed,
                                  .interrupted = traces->interrupted,
                                  .account = traces->holders ? account_over : NULL,
                                  .ctx = rt};
@@ -82,7 +87,8 @@ static knee_status answer(struct cli_run *run, struct cli_traces *traces, struct
     return status;
 }
 
-static knee_status read_and_answer(struct cli_run *run, struct knee_runtime *rt)
+static knee_status read_and_answer(struct cli_run *run, struct knee_runtime *rt,
+                                   struct cli_files *files)
 {
     const struct knee_ask_trace_options *options = run->objects[0];
     const struct knee_ask_patterns *patterns = &knee_ask_pushed_of(run->ask)->patterns;
@@ -91,16 +97,14 @@ static knee_status read_and_answer(struct cli_run *run, struct knee_runtime *rt)
         cli_agree(run, rt, knee_push_patterns(run->ask, options->patterns, &run->err));
     if (status)
         return status;
-    struct knee_trace_options reading = {.patterns = patterns->rows,
-                                         .pattern_count = patterns->count,
-                                         .host = keeps_host(run, rt) || options->chakra};
-    reading.host = reading.host || options->where;
-    reading.detail = options->where;
+    struct cli_reading how = {
+        .options = {.patterns = patterns->rows, .pattern_count = patterns->count},
+        .rt = rt,
+        .where = run->words[0]};
+    keep_host(run, rt, files, &how.options);
     /* what shows or replays the spans themselves needs them all in one place */
-    bool whole = options->perfetto || options->names || run->common.html || reading.host;
-    status = cli_agree(
-        run, rt,
-        cli_traces_read(run->words, run->word_count, &reading, rt, whole, &traces, &run->err));
+    how.whole = options->perfetto || options->names || run->common.html || how.options.host;
+    status = cli_agree(run, rt, cli_traces_read(files, &how, &traces, &run->err));
     if (status)
         return status;
     cli_traces_complain(&traces);
@@ -111,7 +115,7 @@ static knee_status read_and_answer(struct cli_run *run, struct knee_runtime *rt)
 }
 
 /* Flight Recorder dumps and Inspector files have no timeline: what needs one is refused. */
-static knee_status answer_rollcall(struct cli_run *run)
+static knee_status answer_rollcall(struct cli_run *run, const struct cli_files *files)
 {
     const struct knee_ask_trace_options *options = run->objects[0];
     const struct knee_job *job = run->objects[1];
@@ -119,11 +123,11 @@ static knee_status answer_rollcall(struct cli_run *run)
     if (run->quiet)
         return KNEE_OK;
     if (!gate && !options->perfetto && !options->chakra && !options->names)
-        return cli_rollcall(run, &job->hw.cluster, options->strict);
+        return cli_rollcall(run, files, &job->hw.cluster, options->strict);
     knee_fail(&run->err, gate ? KNEE_GATE : KNEE_INPUT, run->words[0],
               "who entered which collective, without a timeline: %s",
-              gate ? "R and overlap cannot be told" : "there is nothing to draw");
-    knee_hint(&run->err, "record a trace: docs/record.md");
+              gate ? "R and overlap are unknown" : "there is nothing to draw");
+    knee_hint(&run->err, "record a trace: docs/guide/record.md");
     return run->err.status;
 }
 
@@ -139,10 +143,17 @@ static knee_status join_and_answer(struct cli_run *run)
     if (status)
         return status;
     run->quiet = rt && rt->rank > 0;
-    if (cli_rollcall_named(run))
-        status = answer_rollcall(run);
+    struct cli_files files = {0};
+    if (!run->quiet) /* a thousand ranks would look into every file */
+        cli_files_find(&files, run->words, run->word_count, "trace");
+    int64_t rollcall = cli_has_rollcall(&files);
+    if (rt && !rt->all_reduce(rt, &rollcall, 1, KNEE_RUNTIME_I64, KNEE_RUNTIME_MAX))
+        rt->abort(rt, rt->fault);
+    if (rollcall)
+        status = answer_rollcall(run, &files);
     else
-        status = read_and_answer(run, rt);
+        status = read_and_answer(run, rt, &files);
+    cli_files_release(&files);
     if (rt)
         rt->finish(rt);
     return status;
@@ -157,12 +168,11 @@ static knee_status trace_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_trace = {
     .name = "trace",
     .operands = "DIR|FILE...",
-    .summary = "what a recorded step says: R, the cause, the late rank, the lever",
-    .about =
-        "Reads profiler traces of one or many ranks (PyTorch Kineto JSON, Nsight Systems sqlite\n"
-        "exports, JAX trace.json.gz; damaged ones too), labels every nanosecond, and names the "
-        "cause.\n"
-        "Flight Recorder dumps and NCCL Inspector files are joined by communicator and number.",
+    .summary = "why a recorded step is slow, and what to change",
+    .common = {"where", "cluster", "gpu", "perfetto", "max-ratio", "min-overlap"},
+    .about = "Reads profiler traces (PyTorch, Nsight Systems, JAX, ROCm) of one or more ranks and "
+             "says what the step time is spent on, which rank is late, and which change helps "
+             "most. Damaged files, Flight Recorder dumps and NCCL Inspector files are read too.",
     .examples = "  knee trace runs/\n"
                 "  knee trace rank0.json.gz rank1.json.gz --json\n"
                 "  knee trace runs/ --max-ratio 0.5 --perfetto all.json\n"

@@ -97,11 +97,11 @@ static knee_status validate_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_validate = {
     .name = "validate",
     .operands = "RUNS.csv|LOG...",
-    .summary = "how well measured runs are predicted, and profiles fitted to them",
-    .about = "Predicts every run of a table, or of training logs, and compares step times: per "
-             "row, source, GPU and in\n"
-             "all; for jobs at several GPU counts the error of E(K) given one of them. A row that\n"
-             "cannot be expressed is counted and named, never guessed.",
+    .common = {"gpu", "rates", "calibrate", "cross-validate", "tolerance"},
+    .summary = "compare predictions with measured runs",
+    .about = "Predicts every run of a table or of training logs and compares step times by run, "
+             "source and GPU. Jobs at several GPU counts are compared as efficiency curves too. "
+             "Runs that cannot be predicted are counted and named.",
     .examples = "  knee validate runs.csv\n"
                 "  knee validate runs.csv --calibrate mine.yaml\n"
                 "  knee validate train_*.log --gpu h100 --calibrate mine.yaml\n"

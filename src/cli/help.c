@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Help, man page and shell completion, all written from the command and key tables. */
 #include "base/error.h"
+#include "base/keys.h"
 #include "cli/cli.h"
+#include "out/words.h"
 
 #include <string.h>
 
@@ -29,48 +31,173 @@ static void each_key(const struct cli_command *command,
 
 /* ---- Help ---- */
 
-static void help_heading(const char *group, struct knee_text *text)
-{
-    knee_text_printf(text, "\n%s:\n", group);
-}
+enum { NAME_WIDTH = 24 };
 
-static void help_row(const struct knee_key *key, struct knee_text *text)
+/* "  -n, --gpus LIST", what it means and its default, wrapped behind it. */
+static void help_row(const struct knee_key *key, int width, struct knee_text *text)
 {
+    struct knee_text words = {.alloc = text->alloc}, lines = {.alloc = text->alloc};
     size_t start = text->length;
-    const char *metavar = cli_metavar(key);
-    knee_text_printf(text, "  --%s%s%s", key->name, *metavar ? " " : "", metavar);
-    size_t width = text->length - start;
-    if (width < 29)
-        knee_text_repeat(text, " ", 29 - width);
-    knee_text_printf(text, " %s", key->help);
-    if (key->otherwise[0])
-        knee_text_printf(text, " [%s]", key->otherwise);
-    knee_text_puts(text, "\n");
+    const char *metavar = cli_metavar(key), *letter = cli_short_flag(key);
+    knee_text_printf(text, "  %s%s--%s%s%s", letter, *letter ? ", " : "", cli_option(key),
+                     *metavar ? " " : "", metavar);
+    size_t used = text->length - start;
+    bool default_known = key->otherwise[0] && strcmp(key->otherwise, "none") != 0;
+    knee_text_printf(&words, "%s%s%s%s", key->help, default_known ? " [" : "",
+                     default_known ? key->otherwise : "", default_known ? "]" : "");
+    if (used > NAME_WIDTH)
+        knee_text_puts(text, "\n");
+    knee_text_repeat(text, " ", used > NAME_WIDTH ? NAME_WIDTH + 2 : NAME_WIDTH + 2 - used);
+    knee_wrap(words.data ? words.data : "", width - NAME_WIDTH - 2, "", &lines);
+    for (const char *line = lines.data; line && *line;) {
+        size_t length = strcspn(line, "\n");
+        if (line != lines.data)
+            knee_text_repeat(text, " ", NAME_WIDTH + 2);
+        knee_text_add(text, line, length);
+        knee_text_puts(text, "\n");
+        line += length + (line[length] != '\0');
+    }
+    text->failed = text->failed || words.failed || lines.failed;
+    knee_text_release(&words);
+    knee_text_release(&lines);
 }
 
-void cli_help(const struct cli_command *command, struct knee_text *text)
+static bool is_common(const struct cli_command *command, const char *name)
 {
-    knee_text_printf(text, "usage: knee %s %s%s[OPTION ...]\n\n%s\n", command->name,
-                     command->operands, *command->operands ? " " : "", command->about);
+    for (size_t i = 0; i < sizeof command->common / sizeof *command->common; i++)
+        if (command->common[i] && strcmp(command->common[i], name) == 0)
+            return true;
+    return false;
+}
+
+static size_t count_rare(const struct cli_command *command)
+{
+    size_t rare = 0;
+    for (size_t t = 0; t < CLI_TABLES && cli_keys(command)[t]; t++)
+        for (size_t i = 0; i < cli_keys(command)[t]->count; i++)
+            rare +=
+                cli_takes(command, t, i) && !is_common(command, cli_keys(command)[t]->rows[i].name);
+    return rare;
+}
+
+/* A group with its heading; `common`: only those options, in the command's order. */
+static void help_common(const struct cli_command *command, int width, struct knee_text *text)
+{
+    knee_text_puts(text, "\nOptions:\n");
+    for (size_t c = 0; c < sizeof command->common / sizeof *command->common; c++)
+        for (size_t t = 0; command->common[c] && t < CLI_TABLES && cli_keys(command)[t]; t++) {
+            size_t row = knee_keys_find(cli_keys(command)[t], command->common[c]);
+            if (row < cli_keys(command)[t]->count && cli_takes(command, t, row))
+                help_row(&cli_keys(command)[t]->rows[row], width, text);
+        }
+}
+
+enum { HELP_ROWS = 256 };
+
+/* Every option under its group; a group that several tables share is printed once. */
+static void help_all(const struct cli_command *command, int width, struct knee_text *text)
+{
+    const struct knee_key *rows[HELP_ROWS];
+    size_t count = 0;
+    for (size_t t = 0; t <= CLI_TABLES; t++) {
+        const struct knee_keys *keys = t < CLI_TABLES ? cli_keys(command)[t] : &cli_common_keys;
+        for (size_t i = 0; keys && i < keys->count && count < HELP_ROWS; i++)
+            if (t == CLI_TABLES || cli_takes(command, t, i))
+                rows[count++] = &keys->rows[i];
+    }
+    for (size_t first = 0; first < count; first++) {
+        const char *group = rows[first]->group;
+        size_t before = 0;
+        while (before < first && strcmp(rows[before]->group, group) != 0)
+            before++;
+        if (before < first)
+            continue;
+        knee_text_printf(text, "\n%s:\n", group);
+        for (size_t i = first; i < count; i++)
+            if (strcmp(rows[i]->group, group) == 0)
+                help_row(rows[i], width, text);
+    }
+}
+
+/* Paragraphs, wrapped. */
+static void put_about(const char *about, int width, struct knee_text *text)
+{
+    for (size_t length; *about; about += length + (about[length] != '\0')) {
+        struct knee_text one = {.alloc = text->alloc};
+        length = strcspn(about, "\n");
+        knee_text_add(&one, about, length);
+        knee_wrap(one.data ? one.data : "", width, "", text);
+        text->failed = text->failed || one.failed;
+        knee_text_release(&one);
+    }
+}
+
+void cli_help(const struct cli_command *command, bool all, int width, struct knee_text *text)
+{
+    size_t rare = count_rare(command);
+    bool own = cli_keys(command)[0] != NULL;
+    bool options_first = strncmp(command->operands, "--", 2) == 0;
+    knee_text_printf(
+        text, "usage: knee %s %s%s%s%s\n\n", command->name, options_first ? "" : command->operands,
+        *command->operands && !options_first ? " " : "",
+        options_first ? "[OPTION ...] " : "[OPTION ...]", options_first ? command->operands : "");
+    put_about(command->about, width, text);
     if (*command->examples)
         knee_text_printf(text, "\nExamples:\n%s", command->examples);
-    each_key(command, help_heading, help_row, text);
+    if (all || (own && !command->common[0])) {
+        help_all(command, width, text);
+        return;
+    }
+    help_common(command, width, text);
+    knee_text_puts(text, "  -q, -v                  print three lines only; print everything\n"
+                         "  --json, --csv, -o FILE  output for programs; write to a file\n");
+    knee_text_printf(text, "\n[Defaults] are in brackets. All %zu options: knee %s --help-all\n",
+                     rare + cli_common_keys.count, command->name);
 }
 
-void cli_overview(struct knee_text *text)
+/* The commands that a newcomer needs, by the question they answer. */
+static const struct {
+    const char *question, *commands[6];
+} questions[] = {
+    {"Before launch", {"plan", "predict"}},
+    {"A recorded run", {"trace", "replay", "scale", "diff", "hang"}},
+    {"A running job", {"run", "record", "watch"}},
+    {"A cluster", {"doctor", "bench"}},
+    {"Any answer", {"report"}},
+};
+
+static const struct cli_command *command_of(const char *name)
 {
-    knee_text_puts(text,
-                   "usage: knee COMMAND [OPTION ...]\n\n"
-                   "Where does the next worker stop paying, why, and what should be changed.\n\n");
-    for (size_t i = 0; cli_commands[i]; i++)
-        knee_text_printf(text, "  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    knee_text_puts(text,
-                   "\nStart with one of these:\n"
-                   "  knee predict --model llama3-8b --gpu h100    before launch: where to stop\n"
-                   "  knee plan --model llama3-8b --gpu h100 --gpus 64    which split\n"
-                   "  knee trace runs/    a recorded job: what is wrong, and what to do\n"
-                   "  knee scale run.log    is my tokens/s normal?\n\n"
-                   "knee COMMAND --help lists the options of a command, with examples.\n");
+    for (size_t i = 0; name && cli_commands[i]; i++)
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return cli_commands[i];
+    return NULL;
+}
+
+static void put_command(const struct cli_command *command, struct knee_text *text)
+{
+    if (command)
+        knee_text_printf(text, "  %-12s %s\n", command->name, command->summary);
+}
+
+void cli_overview(bool all, struct knee_text *text)
+{
+    knee_text_puts(text, "usage: knee COMMAND [OPTION ...]\n\n"
+                         "Find out why distributed training does not scale, and what to change.\n");
+    if (all) {
+        knee_text_puts(text, "\n");
+        for (size_t i = 0; cli_commands[i]; i++)
+            put_command(cli_commands[i], text);
+    }
+    for (size_t i = 0; !all && i < sizeof questions / sizeof *questions; i++) {
+        knee_text_printf(text, "%s%s\n", i ? "" : "\n", questions[i].question);
+        for (size_t c = 0; c < sizeof questions[i].commands / sizeof *questions[i].commands; c++)
+            put_command(command_of(questions[i].commands[c]), text);
+    }
+    knee_text_printf(text,
+                     "\nTry: knee plan -m llama3-8b -g h100 -n 64\n"
+                     "knee COMMAND --help explains a command%s\n",
+                     all ? "." : "; knee help --all lists all commands.");
 }
 
 /* ---- Man page ---- */
@@ -96,8 +223,14 @@ static void man_heading(const char *group, struct knee_text *text)
 static void man_row(const struct knee_key *key, struct knee_text *text)
 {
     const char *metavar = cli_metavar(key);
-    knee_text_puts(text, ".TP\n.B \\-\\-");
-    roff(key->name, text);
+    const char *letter = cli_short_flag(key);
+    knee_text_puts(text, ".TP\n.B ");
+    if (*letter) {
+        roff(letter, text);
+        knee_text_puts(text, ", ");
+    }
+    knee_text_puts(text, "\\-\\-");
+    roff(cli_option(key), text);
     if (*metavar) {
         knee_text_puts(text, " ");
         roff(metavar, text);
@@ -110,6 +243,33 @@ static void man_row(const struct knee_key *key, struct knee_text *text)
         knee_text_puts(text, "]");
     }
     knee_text_puts(text, "\n");
+}
+
+static const char man_status[] =
+    ".SH EXIT STATUS\n"
+    "0 success; 1 a check the user asked for failed; 2 wrong option or value; "
+    "3 input cannot be used; 4 system error.\n";
+
+/* knee-plan(1): one command's page. */
+static void man_page(const struct cli_command *command, struct knee_text *text)
+{
+    knee_text_printf(text,
+                     ".TH KNEE-%s 1 \"\" \"knee " KNEE_VERSION "\" \"User Commands\"\n"
+                     ".SH NAME\nknee-%s \\- ",
+                     command->name, command->name);
+    roff(command->summary, text);
+    knee_text_printf(text, "\n.SH SYNOPSIS\n.B knee %s\n", command->name);
+    roff(command->operands, text);
+    knee_text_puts(text, "\n[\\fIOPTION\\fR ...]\n.SH DESCRIPTION\n");
+    roff(command->about, text);
+    if (*command->examples) {
+        knee_text_puts(text, "\n.SH EXAMPLES\n.nf\n");
+        roff(command->examples, text);
+        knee_text_puts(text, ".fi");
+    }
+    knee_text_puts(text, "\n.SH OPTIONS\n");
+    each_key(command, man_heading, man_row, text);
+    knee_text_printf(text, "%s.SH SEE ALSO\n.BR knee (1)\n", man_status);
 }
 
 static void man_command(const struct cli_command *command, struct knee_text *text)
@@ -131,25 +291,34 @@ static knee_status man_main(struct cli_run *run, int argc, char **argv)
     if (status || run->common.help)
         return status;
     struct knee_text *text = &run->text;
+    const struct cli_command *one = run->word_count ? command_of(run->words[0]) : NULL;
+    if (run->word_count && !one) {
+        knee_fail(&run->err, KNEE_USAGE, "", "no command '%.60s'", run->words[0]);
+        knee_hint(&run->err, "knee help --all lists all commands");
+        return KNEE_USAGE;
+    }
+    if (one) {
+        man_page(one, text);
+        return KNEE_OK;
+    }
     knee_text_puts(text,
                    ".TH KNEE 1 \"\" \"knee " KNEE_VERSION "\" \"User Commands\"\n"
-                   ".SH NAME\nknee \\- where does the next worker stop paying, why, and what "
-                   "should be changed\n.SH SYNOPSIS\n.B knee\n.I COMMAND\n[\\fIOPTION\\fR ...]\n"
+                   ".SH NAME\nknee \\- find out why distributed training does not scale, and what "
+                   "to change\n.SH SYNOPSIS\n.B knee\n.I COMMAND\n[\\fIOPTION\\fR ...]\n"
                    ".SH COMMANDS\n");
     for (size_t i = 0; cli_commands[i]; i++)
         man_command(cli_commands[i], text);
-    knee_text_puts(text, ".SH EXIT STATUS\n"
-                         "0 fine; 1 a limit that was set is not kept; 2 an option or a value is "
-                         "wrong; 3 a file cannot be used; 4 the system refused.\n");
+    knee_text_puts(text, man_status);
     return KNEE_OK;
 }
 
 const struct cli_command cli_man = {
     .name = "man",
-    .operands = "",
-    .summary = "the manual page, in roff",
-    .about = "Writes the manual page. Read it with: knee man | man -l -",
-    .examples = "",
+    .operands = "[COMMAND]",
+    .summary = "print the manual page",
+    .about = "Prints the manual page of knee or of one command as roff.",
+    .examples = "  knee man plan | man -l -\n",
+    .most_words = 1,
     .main = man_main,
 };
 
@@ -157,14 +326,14 @@ const struct cli_command cli_man = {
 
 static void bash_row(const struct knee_key *key, struct knee_text *text)
 {
-    knee_text_printf(text, " --%s", key->name);
+    knee_text_printf(text, " --%s", cli_option(key));
 }
 
 static void bash_choices(const struct knee_key *key, struct knee_text *text)
 {
     if (!key->choices)
         return;
-    knee_text_printf(text, "    --%s) words=\"", key->name);
+    knee_text_printf(text, "    --%s) words=\"", cli_option(key));
     for (size_t i = 0; i < key->choices->count(); i++)
         knee_text_printf(text, "%s%s", i ? " " : "", key->choices->name(i));
     knee_text_puts(text, "\" ;;\n");
@@ -195,7 +364,7 @@ static void write_bash(struct knee_text *text)
 
 static void zsh_row(const struct knee_key *key, struct knee_text *text)
 {
-    knee_text_printf(text, " \\\n        '--%s[", key->name);
+    knee_text_printf(text, " \\\n        '--%s[", cli_option(key));
     for (const char *c = key->help; *c; c++) {
         if (strchr("[]:'\\", *c))
             knee_text_puts(text, *c == '\'' ? "'\\'" : "\\");
@@ -208,8 +377,10 @@ static void zsh_row(const struct knee_key *key, struct knee_text *text)
             knee_text_printf(text, "%s%s", i ? " " : "", key->choices->name(i));
         knee_text_puts(text, ")");
     } else if (key->kind != KNEE_KEY_SWITCH) {
-        knee_text_printf(text, ":%s:%s", cli_metavar(key),
-                         strcmp(cli_metavar(key), "FILE") == 0 ? "_files" : "");
+        knee_text_printf(
+            text, ":%s:%s", cli_metavar(key),
+            strcmp(cli_metavar(key), "FILE") == 0 || strcmp(cli_metavar(key), "DIR") == 0 ? "_files"
+                                                                                          : "");
     }
     knee_text_puts(text, "'");
 }
@@ -247,7 +418,7 @@ static const struct cli_command *fish_command; /* the row writers take no contex
 static void fish_row(const struct knee_key *key, struct knee_text *text)
 {
     knee_text_printf(text, "complete -c knee -n '__fish_seen_subcommand_from %s' -l %s",
-                     fish_command->name, key->name);
+                     fish_command->name, cli_option(key));
     if (key->choices) {
         knee_text_puts(text, " -x -a '");
         for (size_t i = 0; i < key->choices->count(); i++)
@@ -289,7 +460,7 @@ static knee_status completion_main(struct cli_run *run, int argc, char **argv)
             shells[i].write(&run->text);
             return KNEE_OK;
         }
-    knee_fail(&run->err, KNEE_USAGE, "", "no shell that there is completion for");
+    knee_fail(&run->err, KNEE_USAGE, "", "unknown shell");
     knee_hint(&run->err, "bash, zsh or fish");
     return KNEE_USAGE;
 }
@@ -297,8 +468,8 @@ static knee_status completion_main(struct cli_run *run, int argc, char **argv)
 const struct cli_command cli_completion = {
     .name = "completion",
     .operands = "SHELL",
-    .summary = "completion for bash, zsh or fish",
-    .about = "Writes a completion script for bash, zsh or fish.",
+    .summary = "print a completion script for bash, zsh or fish",
+    .about = "Prints a completion script for bash, zsh or fish.",
     .examples = "  . <(knee completion bash)\n",
     .most_words = 1,
     .main = completion_main,

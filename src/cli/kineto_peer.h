@@ -6,14 +6,13 @@
 
 #include "knee.h"
 
-#include <signal.h>
-
 enum { CLI_KINETO_MOST = 1024 }; /* processes of a host */
 
 struct cli_kineto {
     int fd;
-    char path[108];                /* of the socket, where it is a file; "": it has none */
-    int32_t pids[CLI_KINETO_MOST]; /* those that were told to record */
+    char path[108];                   /* of the socket, where it is a file; "": it has none */
+    int32_t pids[CLI_KINETO_MOST];    /* processes asked to record */
+    int32_t senders[CLI_KINETO_MOST]; /* the same as the kernel reports them; 0: unknown */
     size_t count;
     size_t late; /* processes that asked when it was too late */
 };
@@ -22,9 +21,8 @@ struct cli_kineto {
 knee_status cli_kineto_open(struct cli_kineto *kineto, struct knee_err *err);
 void cli_kineto_close(struct cli_kineto *kineto);
 
-/* Answers who asks until `until_ns` (since 1970), each process once with `config`; with NULL nobody
- * is told to record. Sooner when *stop is set. */
-void cli_kineto_answer(struct cli_kineto *kineto, const char *config, int64_t until_ns,
-                       const volatile sig_atomic_t *stop);
+/* Answers requests until `until_ns` (since 1970), each process once with `config`; with NULL no
+ * process is asked to record. Returns earlier when a stop is requested. */
+void cli_kineto_answer(struct cli_kineto *kineto, const char *config, int64_t until_ns);
 
 #endif

@@ -4,6 +4,8 @@
 #include "base/hash.h"
 #include "base/spell.h"
 #include "cli/cli.h"
+#include "cli/input_files.h"
+#include "reach/stop.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +13,11 @@
 #include <unistd.h>
 
 const struct cli_command *const cli_commands[] = {
-    &cli_predict, &cli_plan,    &cli_scale,      &cli_validate,   &cli_trace,   &cli_replay,
-    &cli_diff,    &cli_tax,     &cli_collective, &cli_fit,        &cli_cluster, &cli_report,
-    &cli_bench,   &cli_lab,     &cli_doctor,     &cli_live,       &cli_watch,   &cli_capture,
-    &cli_list,    &cli_example, &cli_man,        &cli_completion, &cli_version, NULL,
+    &cli_predict, &cli_plan,    &cli_scale,      &cli_validate, &cli_trace,   &cli_replay,
+    &cli_diff,    &cli_tax,     &cli_collective, &cli_fit,      &cli_cluster, &cli_report,
+    &cli_bench,   &cli_lab,     &cli_doctor,     &cli_record,   &cli_watch,   &cli_live,
+    &cli_capture, &cli_list,    &cli_schema,     &cli_example,  &cli_man,     &cli_completion,
+    &cli_hang,    &cli_run_job, &cli_mcp,        &cli_version,  NULL,
 };
 
 static const struct cli_command *find_command(const char *name)
@@ -49,14 +52,18 @@ static knee_status dispatch(struct cli_run *run, int argc, char **argv)
         run->common.help = true;
         name = argv[2];
     } else if (help) {
-        cli_overview(&run->text);
+        cli_overview(false, &run->text);
         return argc > 1 ? KNEE_OK : KNEE_USAGE;
+    }
+    if (help && (strcmp(name, "--all") == 0 || strcmp(name, "-a") == 0)) {
+        cli_overview(true, &run->text);
+        return KNEE_OK;
     }
     run->command = find_command(name);
     if (!run->command)
         return no_such_command(run, name);
     if (run->common.help) {
-        cli_help(run->command, &run->text);
+        cli_help(run->command, false, cli_width(), &run->text);
         return KNEE_OK;
     }
     return (run->command->main ? run->command->main : cli_ask)(run, argc - 2, argv + 2);
@@ -82,7 +89,7 @@ int main(int argc, char **argv)
         run.asked = knee_hash_add(run.asked ^ KNEE_HASH_START, argv[i], strlen(argv[i]) + 1);
     knee_status status = dispatch(&run, argc, argv);
     if (run.common.help && !status && run.command && !run.text.length)
-        cli_help(run.command, &run.text);
+        cli_help(run.command, run.common.help_all, cli_width(), &run.text);
     if (!run.quiet && (!run.err.what[0] || status == KNEE_GATE || run.answered)) {
         knee_status printed = cli_print(&run);
         status = printed ? printed : status;
@@ -91,6 +98,8 @@ int main(int argc, char **argv)
         knee_status written = cli_write_page(&run);
         status = written ? written : status;
     }
+    if ((status == KNEE_INPUT || status == KNEE_USAGE) && !run.quiet && !run.answered)
+        cli_name_right_command(&run, &run.err);
     if (run.err.what[0] && !run.quiet)
         print_error(&run.err);
     if (run.quiet && status)
@@ -100,5 +109,5 @@ int main(int argc, char **argv)
     knee_text_release(&run.answer);
     knee_text_release(&run.trace);
     free(run.words);
-    return (int)status;
+    return knee_stop_signal() ? 128 + knee_stop_signal() : (int)status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Flags: --name value, --name=value, --switch. The tables know what there is. */
 #include "base/error.h"
+#include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
 #include "base/spell.h"
@@ -21,32 +22,33 @@
     }
 
 static const struct knee_key rows[] = {
-    SWITCH("json", json, "machine-readable, with a versioned schema"),
-    SWITCH("csv", csv, "the table alone, exact numbers"),
-    SWITCH("markdown", markdown, "for a document"),
-    SWITCH("brief", brief, "verdict and table only"),
-    SWITCH("wide", wide, "tables as wide as they come, also where the terminal is narrower"),
-    SWITCH("color", color,
-           "emphasis also where there is no terminal; NO_COLOR=1 has none anywhere"),
-    SWITCH("ascii", ascii, "no characters beyond ASCII"),
+    SWITCH("json", json, "print JSON with a versioned schema"),
+    SWITCH("csv", csv, "print the table as CSV with exact numbers"),
+    SWITCH("markdown", markdown, "print Markdown"),
+    SWITCH("brief", brief, "print at most three lines: headline, reason, effect"),
+    SWITCH("full", full, "print everything"),
+    SWITCH("wide", wide, "do not wrap tables"),
+    SWITCH("color", color, "always use colour (NO_COLOR=1 turns it off)"),
+    SWITCH("ascii", ascii, "use ASCII characters only"),
     {.name = "output",
      .kind = KNEE_KEY_WORD,
      .offset = offsetof(struct cli_common, output),
      .group = "Output",
      .otherwise = "standard output",
-     .help = "file to write to; -o FILE is the same"},
+     .help = "write to this file"},
     {.name = "html",
      .kind = KNEE_KEY_WORD,
      .offset = offsetof(struct cli_common, html),
      .group = "Output",
      .otherwise = "none",
-     .help = "also write a page to look at, with sliders: one file that needs no network"},
-    SWITCH("help", help, "this text"),
+     .help = "also write an HTML page that opens offline"},
+    SWITCH("help", help, "show the common options"),
+    SWITCH("help-all", help_all, "show all options"),
 };
 
 const struct knee_keys cli_common_keys = KNEE_KEY_TABLE(rows, struct cli_common);
 
-/* What a word stands for; a file where nothing is said here. */
+/* What help prints for the value of an option; those not listed here take a FILE. */
 static const struct {
     const char *key, *metavar;
 } word_metavars[] = {
@@ -54,13 +56,19 @@ static const struct {
     {"cluster", "CLUSTER"},  {"wire", "FORMAT"},   {"network", "FACTOR|free"},
     {"algorithm", "NAME"},   {"without", "RANKS"}, {"scale", "PATTERN=F"},
     {"when", "CONDITION"},   {"run", "COMMAND"},   {"listen", "[HOST:]PORT"},
-    {"ras", "HOST[:PORT]"},
+    {"ras", "HOST[:PORT]"},  {"dir", "DIR"},       {"from", "DIR"},
+    {"root", "DIR"},         {"save", "DIR"},      {"record", "DIR"},
+    {"nccl", "VERSION"},     {"gpu", "NAME"},      {"on", "NAME"},
+    {"curve", "NAME"},
 };
 
 const char *cli_metavar(const struct knee_key *key)
 {
     switch (key->kind) {
-    case KNEE_KEY_NUMBER: return knee_unit_metavar(key->unit);
+    case KNEE_KEY_NUMBER:
+        return key->unit == KNEE_UNIT_COUNT && key->min == 0 && key->max == 1
+                   ? "0|1"
+                   : knee_unit_metavar(key->unit);
     case KNEE_KEY_CHOICE: return "NAME";
     case KNEE_KEY_WORKERS: return "LIST";
     case KNEE_KEY_WORD:
@@ -71,6 +79,25 @@ const char *cli_metavar(const struct knee_key *key)
     case KNEE_KEY_PARSED: return "CLUSTER";
     case KNEE_KEY_SWITCH: break;
     }
+    return "";
+}
+
+/* Short flags, each with the option that it stands for. */
+static const struct {
+    const char *flag, *name;
+} short_flags[] = {{"-o", "output"}, {"-q", "brief"}, {"-v", "full"}, {"-m", "model"},
+                   {"-g", "gpu"},    {"-n", "gpus"},  {"-h", "help"}, {"-?", "help"}};
+
+const char *cli_option(const struct knee_key *key)
+{
+    return strcmp(key->name, "workers") == 0 ? "gpus" : key->name;
+}
+
+const char *cli_short_flag(const struct knee_key *key)
+{
+    for (size_t i = 0; i < sizeof short_flags / sizeof *short_flags; i++)
+        if (strcmp(short_flags[i].name, cli_option(key)) == 0)
+            return short_flags[i].flag;
     return "";
 }
 
@@ -103,6 +130,26 @@ static const struct knee_keys *find_table(struct cli_run *run, const char *name,
     return NULL;
 }
 
+/* Options that people know from other tools. */
+static const char *instead_of(struct cli_run *run, const char *name)
+{
+    static const struct {
+        const char *name, *needs, *hint;
+    } others[] = {
+        {"nodes", "workers", "count GPUs: 8 nodes of 8 are --gpus 64"},
+        {"params", "model", "name the model: --model llama3-8b, or --hf config.json"},
+        {"size", "bytes", "use --bytes, for example --bytes 1M"},
+        {"batch", "global-batch", "use --global-batch (sequences) or --global-tokens"},
+        {"batch-size", "global-batch", "use --global-batch (sequences) or --global-tokens"},
+        {"batch-tokens", "global-tokens", "use --global-tokens"},
+    };
+    void *object;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(name, others[i].name) == 0 && find_table(run, others[i].needs, &object))
+            return others[i].hint;
+    return NULL;
+}
+
 static knee_status unknown_option(struct cli_run *run, const char *name)
 {
     struct knee_nearest nearest = {.wanted = name};
@@ -114,19 +161,29 @@ static knee_status unknown_option(struct cli_run *run, const char *name)
     for (size_t row = 0; row < cli_common_keys.count; row++)
         knee_nearest_offer(&nearest, cli_common_keys.rows[row].name);
     knee_fail(&run->err, KNEE_USAGE, "", "there is no option --%.60s", name);
-    if (nearest.name)
+    const char *instead = instead_of(run, name);
+    if (instead)
+        knee_hint(&run->err, "%s", instead);
+    else if (nearest.name)
         knee_hint(&run->err, "did you mean --%s?", nearest.name);
     else
         knee_hint(&run->err, "knee %s --help lists them", run->command->name);
     return KNEE_USAGE;
 }
 
+static const char *long_name(const char *flag)
+{
+    for (size_t i = 0; i < sizeof short_flags / sizeof *short_flags; i++)
+        if (strcmp(flag, short_flags[i].flag) == 0)
+            return short_flags[i].name;
+    return strncmp(flag, "--", 2) == 0 ? flag + 2 : NULL;
+}
+
 /* One flag at argv[*at]; moves *at past a value that stands apart. */
 static knee_status parse_flag(struct cli_run *run, int argc, char **argv, int *at)
 {
     char name[64];
-    bool output = strcmp(argv[*at], "-o") == 0;
-    const char *flag = output ? "output" : argv[*at] + 2, *value = strchr(flag, '=');
+    const char *flag = long_name(argv[*at]), *value = strchr(flag, '=');
     size_t length = value ? (size_t)(value - flag) : strlen(flag);
     snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), flag);
     void *object = NULL;
@@ -146,6 +203,14 @@ static knee_status parse_flag(struct cli_run *run, int argc, char **argv, int *a
             knee_hint(&run->err, "for example %s", knee_unit_example(key->unit));
         return KNEE_USAGE;
     }
+    if (key->kind == KNEE_KEY_NUMBER && key->unit == KNEE_UNIT_BYTES_PER_S &&
+        strspn(value, "0123456789.eE+-") == strlen(value)) {
+        char where[80];
+        knee_format(where, sizeof where, "--%s", key->name);
+        knee_fail(&run->err, KNEE_USAGE, where, "'%.60s' needs a unit", value);
+        knee_hint(&run->err, "for example 400Gb/s or 50GB/s");
+        return KNEE_USAGE;
+    }
     return knee_ask_set(run->ask, keys, object, knee_keys_find(keys, name), value, &run->err);
 }
 
@@ -159,13 +224,12 @@ knee_status cli_parse(struct cli_run *run, int argc, char **argv)
         knee_status status = KNEE_OK;
         if (flags && strcmp(arg, "--") == 0) {
             flags = false;
-        } else if (flags && (strcmp(arg, "-h") == 0 || strcmp(arg, "-?") == 0)) {
-            run->common.help = true;
-        } else if (flags && (strncmp(arg, "--", 2) == 0 || strcmp(arg, "-o") == 0)) {
+        } else if (flags && long_name(arg)) {
             status = parse_flag(run, argc, argv, &i);
         } else if (flags && arg[0] == '-' && arg[1]) {
             status = knee_fail(&run->err, KNEE_USAGE, "", "there is no option %.60s", arg);
-            knee_hint(&run->err, "options are spelled out, as in --params 7B");
+            knee_hint(&run->err,
+                      "short flags are -m -g -n -q -v -o -h; the others are spelled out");
         } else if (run->word_count == most_words) {
             status = knee_fail(&run->err, KNEE_USAGE, "", "unexpected argument '%.60s'", arg);
             knee_hint(&run->err, "knee %s %s", run->command->name, run->command->operands);
@@ -175,6 +239,7 @@ knee_status cli_parse(struct cli_run *run, int argc, char **argv)
         if (status)
             return status;
     }
+    run->common.help = run->common.help || run->common.help_all;
     if (run->common.json + run->common.csv + run->common.markdown > 1) {
         knee_fail(&run->err, KNEE_USAGE, "", "more than one of --json, --csv and --markdown");
         knee_hint(&run->err, "keep one");
@@ -214,9 +279,23 @@ bool cli_progress(void)
     return terminal;
 }
 
+/* $COLUMNS where it is set and makes sense; 0: not. */
+static int columns_asked(void)
+{
+    const char *columns = getenv("COLUMNS");
+    int asked = columns ? atoi(columns) : 0;
+    return asked >= 20 && asked <= 1000 ? asked : 0;
+}
+
+static int columns_of_terminal(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 struct knee_style cli_style(const struct cli_run *run)
 {
-    /* mpirun gives its ranks terminals of its own; where they end is not known. */
+    /* mpirun gives each rank a pseudo-terminal; where its output goes is unknown. */
     bool terminal = isatty(STDOUT_FILENO) && !run->common.output && !knee_runtime_launched();
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     struct knee_style style = {
@@ -224,11 +303,25 @@ struct knee_style cli_style(const struct cli_run *run)
         .color = !(no_color && *no_color) &&
                  (run->common.color || (terminal && term && strcmp(term, "dumb") != 0)),
         .brief = run->common.brief,
+        .screen = !run->common.brief && !run->common.full,
+        .tier = run->common.brief  ? KNEE_TIER_BRIEF
+                : run->common.full ? KNEE_TIER_FULL
+                                   : KNEE_TIER_SCREEN,
     };
-    struct winsize size;
-    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
-        style.width = size.ws_col < 120 ? size.ws_col : 120;
-        style.table_width = run->common.wide ? 0 : size.ws_col;
-    }
+    int columns = columns_asked();
+    if (columns == 0 && terminal)
+        columns = columns_of_terminal();
+    style.width = columns < 120 ? columns : 120;
+    style.table_width = run->common.wide ? 0 : columns;
+    if (run->common.brief)
+        style.width = 1 << 16; /* one line each, for scripts */
     return style;
+}
+
+int cli_width(void)
+{
+    int columns = columns_asked();
+    if (columns == 0 && isatty(STDOUT_FILENO))
+        columns = columns_of_terminal();
+    return columns ? columns : 80;
 }

@@ -25,7 +25,7 @@ extern const char knee_page[];
 static const char knee_page[] = "";
 #endif
 
-static const char place[] = "/*REPORT*/";
+static const char place[] = "/*REPORT*/", static_place[] = "<!--STATIC-->";
 
 /* What was typed, as a shell would take it. */
 static void add_word(const char *word, struct knee_text *out)
@@ -91,6 +91,25 @@ static void add_escaped(struct knee_text *out, const struct knee_text *json)
     }
 }
 
+/* What the command printed, for whoever runs no script: a mail's preview, a printer, a viewer of
+ * build results. The page's script takes its place. */
+static void add_static(struct knee_text *out, const struct cli_run *run)
+{
+    static const char special[] = "<>&";
+    static const char *const escapes[] = {"&lt;", "&gt;", "&amp;"};
+    if (!run->text.length || cli_format(run) != KNEE_TEXT)
+        return;
+    knee_text_puts(out, "<pre id=\"static\">");
+    for (const char *c = run->text.data; *c; c++) {
+        const char *found = strchr(special, *c);
+        if (found)
+            knee_text_puts(out, escapes[found - special]);
+        else if (*c == '\n' || (unsigned char)*c >= ' ') /* no colours of a terminal */
+            knee_text_add(out, c, 1);
+    }
+    knee_text_puts(out, "</pre>");
+}
+
 knee_status cli_write_page(struct cli_run *run)
 {
     if (!run->answer.length && run->command != &cli_report)
@@ -105,10 +124,15 @@ knee_status cli_write_page(struct cli_run *run)
     struct knee_text report = {0}, page = {0};
     if (run->answer.length)
         put_report(run, &report);
-    knee_text_add(&page, knee_page, (size_t)(split - knee_page));
+    const char *before = strstr(knee_page, static_place);
+    before = before && before < split ? before : split;
+    knee_text_add(&page, knee_page, (size_t)(before - knee_page));
+    add_static(&page, run);
+    knee_text_add(&page, before, (size_t)(split - before));
     add_escaped(&page, &report);
     knee_text_puts(&page, split + sizeof place - 1);
-    page.failed = page.failed || report.failed || run->answer.failed || run->trace.failed;
+    page.failed =
+        page.failed || report.failed || run->answer.failed || run->trace.failed || run->text.failed;
     knee_status status = cli_write_file(run->common.html, &page, &run->err);
     knee_text_release(&report);
     knee_text_release(&page);

@@ -10,8 +10,7 @@ struct cli_run;
 /* Under mpirun: joins the other ranks, and only the first one speaks. Alone *rt stays NULL. */
 knee_status cli_join(struct cli_run *run, struct knee_runtime **rt);
 
-/* Ranks with other options would wait for each other for ever: ends all, with a line that says so.
- */
+/* Ranks with different options would deadlock: ends all of them with one error line. */
 void cli_same_question(struct cli_run *run, struct knee_runtime *rt);
 
 /* All ranks go on, or none does: the worst status of all. The first rank that failed speaks. `rt`

@@ -5,10 +5,12 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "reach/clock.h"
+#include "reach/start.h"
+#include "reach/stop.h"
 
 #include <errno.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +19,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LARGEST ((size_t)64 << 20)
+#define LARGEST ((size_t)16 << 20) /* 300 bytes a rank: 50,000 ranks */
 
 enum { PAUSE_MS = 50, LIMIT_S = 10, LINE = 256 };
 
 /* So many answers quickly; then, until the counts have moved often enough, slowly. */
 enum { QUICK = 40, SLOW_PAUSE_MS = 200, MOVES = 16 };
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+/* Rows of all answers that are kept, 160 bytes each. 20,000 ranks fill it in 26 answers. */
+enum { MOST_ROWS = 1 << 19 };
 
 static knee_status connect_to(const char *where, int *fd, struct knee_err *err)
 {
@@ -67,21 +65,34 @@ static knee_status connect_to(const char *where, int *fd, struct knee_err *err)
     return KNEE_OK;
 }
 
+struct talk {
+    const char *where;
+    int fd;
+    double until_s;
+};
+
 static bool send_line(int fd, const char *line)
 {
     size_t length = strlen(line);
     return send(fd, line, length, MSG_NOSIGNAL) == (ssize_t)length;
 }
 
+/* recv() with one limit for the whole answer: a server that sends a byte a second, or a user who
+ * wants to stop, is not waited for. */
+static ssize_t receive(const struct talk *talk, void *data, size_t size)
+{
+    struct pollfd ready = {.fd = talk->fd, .events = POLLIN};
+    double left_s = talk->until_s - knee_clock_s();
+    if (left_s <= 0 || knee_stop_poll(&ready, 1, (int)(1000 * left_s) + 1) <= 0)
+        return -1;
+    return recv(talk->fd, data, size, MSG_DONTWAIT);
+}
+
 /* One line, without its end. */
-static bool read_line(int fd, char *line)
+static bool read_line(const struct talk *talk, char *line)
 {
     for (size_t used = 0; used + 1 < LINE; used++) {
-        ssize_t got;
-        do
-            got = recv(fd, line + used, 1, 0);
-        while (got < 0 && errno == EINTR);
-        if (got != 1)
+        if (receive(talk, line + used, 1) != 1)
             return false;
         line[used + 1] = '\0';
         if (line[used] == '\n') {
@@ -98,53 +109,78 @@ static knee_status broken(const char *where, struct knee_err *err)
 }
 
 /* To the end; the server closes. */
-static knee_status read_rest(const char *where, int fd, struct knee_text *text,
-                             struct knee_err *err)
+static knee_status read_rest(const struct talk *talk, struct knee_text *text, struct knee_err *err)
 {
     char block[65536];
     ssize_t got = 0;
     do {
-        got = recv(fd, block, sizeof block, 0);
+        got = receive(talk, block, sizeof block);
         if (got > 0)
             knee_text_add(text, block, (size_t)got);
-    } while ((got > 0 && text->length < LARGEST) || (got < 0 && errno == EINTR));
+    } while (got > 0 && text->length < LARGEST);
     if (text->failed)
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
-    return got == 0 ? KNEE_OK : broken(where, err);
+    return got == 0 ? KNEE_OK : broken(talk->where, err);
 }
 
-static knee_status talk(const char *where, int fd, struct knee_text *text, struct knee_err *err)
+/* `json`: KNEE_INPUT and *words where the service has none; else as it answers. */
+static knee_status ask_status(const struct talk *talk, bool json, struct knee_text *text,
+                              bool *words, struct knee_err *err)
 {
+    const char *where = talk->where;
+    int fd = talk->fd;
     char line[LINE] = "";
-    if (!send_line(fd, "CLIENT PROTOCOL 2\n") || !read_line(fd, line))
+    if (!send_line(fd, "CLIENT PROTOCOL 2\n") || !read_line(talk, line))
         return broken(where, err);
     if (strncmp(line, "SERVER PROTOCOL", 15) != 0)
         return knee_fail(err, KNEE_INPUT, where, "is not NCCL's RAS service");
-    if (!send_line(fd, "SET FORMAT json\n") || !read_line(fd, line))
+    if (json && (!send_line(fd, "SET FORMAT json\n") || !read_line(talk, line)))
         return broken(where, err);
-    if (strcmp(line, "OK") != 0) {
+    *words = json && strcmp(line, "OK") != 0;
+    if (*words) {
         knee_fail(err, KNEE_INPUT, where, "does not answer in JSON: NCCL is older than 2.28.7");
-        knee_hint(err, "echo STATUS | nc HOST 28028 says in words who is behind");
+        knee_hint(err, "knee hang --ras HOST reads its words");
         return KNEE_INPUT;
     }
     if (!send_line(fd, "VERBOSE STATUS\n"))
         return broken(where, err);
-    return read_rest(where, fd, text, err);
+    return read_rest(talk, text, err);
+}
+
+static knee_status call(const char *where, bool json, struct knee_text *text, bool *words,
+                        struct knee_err *err)
+{
+    int fd = -1;
+    knee_status status = connect_to(where, &fd, err);
+    if (!status)
+        status =
+            ask_status(&(struct talk){where, fd, knee_clock_s() + LIMIT_S}, json, text, words, err);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+knee_status cli_ras_text(const char *where, struct knee_text *text, struct knee_err *err)
+{
+    bool words = false;
+    struct knee_err refused = {.status = KNEE_OK};
+    knee_status status = call(where, true, text, &words, &refused);
+    if (status && words)
+        return call(where, false, text, &words, err);
+    if (status && err)
+        *err = refused;
+    return status;
 }
 
 static knee_status ask_once(const char *where, struct knee_ras *out, struct knee_err *err)
 {
     struct knee_text text = {0};
-    int fd = -1;
-    knee_status status = connect_to(where, &fd, err);
-    if (!status)
-        status = talk(where, fd, &text, err);
-    if (fd >= 0)
-        close(fd);
+    bool words = false;
+    knee_status status = call(where, true, &text, &words, err);
     if (!status)
         status = knee_ras_read(text.data ? text.data : "", text.length, NULL, out, err);
     if (!status)
-        out->at_ns = now_ns();
+        out->at_ns = knee_clock_ns(CLOCK_MONOTONIC);
     knee_text_release(&text);
     return status;
 }
@@ -167,14 +203,17 @@ static size_t count_moves(const struct knee_ras *answers, size_t count)
 knee_status cli_ras_ask(const char *where, struct knee_ras *answers, size_t *count,
                         struct knee_err *err)
 {
+    size_t rows = 0;
     *count = 0;
     for (;;) {
         knee_status status = ask_once(where, &answers[*count], err);
         if (status)
             return status;
+        rows += answers[*count].count;
         size_t moves = ++*count < QUICK ? 1 : count_moves(answers, *count);
-        if (*count == CLI_RAS_ANSWERS || moves == 0 || moves >= MOVES)
+        if (*count == CLI_RAS_ANSWERS || moves == 0 || moves >= MOVES || rows > MOST_ROWS)
             return KNEE_OK;
-        poll(NULL, 0, *count < QUICK ? PAUSE_MS : SLOW_PAUSE_MS);
+        if (!knee_stop_sleep(1e-3 * (*count < QUICK ? PAUSE_MS : SLOW_PAUSE_MS)))
+            return KNEE_OK;
     }
 }

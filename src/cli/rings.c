@@ -7,6 +7,7 @@
 #include "cli/rings.h"
 
 #include "base/error.h"
+#include "base/list.h"
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -53,7 +54,7 @@ static size_t read_at(int fd, char *data, size_t length, off_t from)
 static bool read_tail(int folder, const char *name, size_t most, struct piece *out)
 {
     struct stat info = {0};
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    int fd = knee_open_input(folder, name, KNEE_INPUT_INSIDE);
     *out = (struct piece){0};
     if (fd < 0)
         return true;
@@ -77,7 +78,7 @@ static bool read_tail(int folder, const char *name, size_t most, struct piece *o
 /* The first lines of a file that is longer than what is read of its end. */
 static size_t read_head(int folder, const char *name, char *data, size_t size)
 {
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    int fd = knee_open_input(folder, name, KNEE_INPUT_INSIDE);
     size_t got = fd < 0 ? 0 : read_at(fd, data, size, 0);
     while (got > 0 && data[got - 1] != '\n')
         got--;
@@ -100,12 +101,23 @@ static knee_status take_piece(struct knee_live_rank *rank, take_lines *take, str
     return status;
 }
 
+struct ring_file {
+    const char *newer, *older;
+    bool head;
+    take_lines *take;
+};
+
+static const struct ring_file step_ring = {"steps.jsonl", "steps.jsonl.1", true,
+                                           knee_live_read_steps},
+                              call_ring = {"calls.jsonl", "calls.jsonl.1", false,
+                                           knee_live_read_calls};
+
 /* A ring: the older half and the newer, at most `most` bytes of both; with `head` also its first
  * lines where those are not among them. */
-static knee_status read_ring(int folder, const char *newer, const char *older, size_t most,
-                             bool head, take_lines *take, struct knee_live_rank *rank,
-                             struct knee_err *err)
+static knee_status read_ring(int folder, const struct ring_file *ring, size_t most,
+                             struct knee_live_rank *rank, struct knee_err *err)
 {
+    const char *newer = ring->newer, *older = ring->older;
     struct piece late = {0}, early = {0};
     char first[HEAD_BYTES];
     knee_status status = KNEE_OK;
@@ -113,16 +125,16 @@ static knee_status read_ring(int folder, const char *newer, const char *older, s
     if (good && late.length < most && !late.cut)
         good = read_tail(folder, older, most - late.length, &early);
     bool gap = late.cut || early.cut;
-    if (good && head && gap) {
+    if (good && ring->head && gap) {
         size_t length = read_head(folder, older, first, sizeof first);
         if (!length)
             length = read_head(folder, newer, first, sizeof first);
-        status = take(rank, first, length, err);
+        status = ring->take(rank, first, length, err);
     }
     if (good && !status)
-        status = take_piece(rank, take, &early, err);
+        status = take_piece(rank, ring->take, &early, err);
     if (good && !status)
-        status = take_piece(rank, take, &late, err);
+        status = take_piece(rank, ring->take, &late, err);
     free(early.data);
     free(late.data);
     return good ? status : knee_fail(err, KNEE_SYSTEM, "", "out of memory");
@@ -140,14 +152,16 @@ static int64_t step_of(const char *name)
 
 static void find_traces(int folder, struct cli_ring *ring)
 {
-    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = knee_open_folder(folder, ".", KNEE_INPUT_INSIDE);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
     if (!dir && fd >= 0)
         close(fd);
     while (dir && ring->trace_count < CLI_RING_TRACES && (entry = readdir(dir))) {
+        struct stat info;
         int64_t step = step_of(entry->d_name);
-        if (step >= 0)
+        if (step >= 0 && fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(info.st_mode))
             ring->traces[ring->trace_count++] = step;
     }
     if (dir)
@@ -160,7 +174,7 @@ static knee_status read_folder(int parent, const char *name, size_t bytes,
                                struct knee_err *err)
 {
     struct piece about = {0};
-    int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int folder = knee_open_folder(parent, name, KNEE_INPUT_INSIDE);
     if (folder < 0)
         return KNEE_INPUT;
     knee_status status = KNEE_SYSTEM;
@@ -170,11 +184,9 @@ static knee_status read_folder(int parent, const char *name, size_t bytes,
         status = knee_live_read_about(rank, about.data ? about.data : "", about.length, err);
     free(about.data);
     if (!status)
-        status = read_ring(folder, "steps.jsonl", "steps.jsonl.1", bytes / 3, true,
-                           knee_live_read_steps, rank, err);
+        status = read_ring(folder, &step_ring, bytes / 3, rank, err);
     if (!status)
-        status = read_ring(folder, "calls.jsonl", "calls.jsonl.1", bytes - bytes / 3, false,
-                           knee_live_read_calls, rank, err);
+        status = read_ring(folder, &call_ring, bytes - bytes / 3, rank, err);
     if (!status)
         find_traces(folder, ring);
     close(folder);
@@ -198,14 +210,8 @@ static void free_names(struct names *names)
 
 static bool add_name(struct names *names, const char *name)
 {
-    if (names->count == names->room) {
-        size_t room = names->room ? names->room * 2 : 64;
-        char **rows = realloc(names->rows, room * sizeof *rows);
-        if (!rows)
-            return false;
-        names->rows = rows;
-        names->room = room;
-    }
+    if (!knee_room(NULL, &names->rows, &names->room, names->count + 1, sizeof *names->rows))
+        return false;
     names->rows[names->count] = strdup(name);
     return names->rows[names->count++] != NULL;
 }
@@ -228,7 +234,7 @@ static knee_status list_folders(const char *dir, DIR *folder, struct names *name
     if (names->count)
         return KNEE_OK;
     knee_fail(err, KNEE_INPUT, dir, "no rank has written here");
-    knee_hint(err, "name the folder of knee live env --dir, and start the job with it");
+    knee_hint(err, "name the folder of knee record env --dir, and start the job with it");
     return KNEE_INPUT;
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading roll calls from files: their names have no fixed ending, so each is looked into. */
+/* Reading roll calls from files: their names have no fixed ending, so what they hold tells. */
 #include "cli/rollcalls.h"
 
 #include "base/error.h"
 #include "cli/threads.h"
 #include "cli/traces.h"
+#include "out/answer.h"
 #include "read/trace/reader.h"
+#include "say/answers.h"
 #include "timeline/rollcall.h"
 
 #include <errno.h>
@@ -13,74 +15,34 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define LARGEST ((size_t)4 << 30)
-
-enum { HEAD = 4096 };
-
-/* The first bytes, unpacked; 0: none can be had. */
-static size_t head_of(const char *path, char *head)
+static bool is_rollcall(const struct cli_file *file)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct knee_gunzip *gunzip = fd < 0 ? NULL : knee_gunzip_new(cli_reader(&fd), NULL);
-    size_t used = 0;
-    ptrdiff_t got = gunzip ? 1 : 0;
-    while (used < HEAD && got > 0) {
-        got = knee_gunzip_read(gunzip, head + used, HEAD - used);
-        used += got > 0 ? (size_t)got : 0;
-    }
-    knee_gunzip_free(gunzip);
-    if (fd >= 0)
-        close(fd);
-    return used;
+    return file->kind && file->kind->reader == KNEE_READ_ROLLCALL;
 }
 
-static bool is_rollcall(const char *path)
+bool cli_has_rollcall(const struct cli_files *files)
 {
-    char head[HEAD];
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-           knee_rollcall_recognise(head, head_of(path, head));
-}
-
-static void free_names(char **names)
-{
-    for (size_t i = 0; names && names[i]; i++)
-        free(names[i]);
-    free(names);
-}
-
-/* The first file decides: a folder of traces is not searched to its end. */
-bool cli_rollcall_named(const struct cli_run *run)
-{
-    struct stat info;
-    bool found = false;
-    for (size_t i = 0; i < run->word_count && !found; i++) {
-        if (stat(run->words[i], &info) != 0)
-            continue;
-        if (S_ISREG(info.st_mode)) {
-            found = is_rollcall(run->words[i]);
-        } else if (S_ISDIR(info.st_mode)) {
-            char **names = cli_find_files(&run->words[i], 1, is_rollcall);
-            found = names && names[0];
-            free_names(names);
-        }
-    }
-    return found;
+    for (size_t i = 0; i < files->count; i++)
+        if (is_rollcall(&files->rows[i]))
+            return true;
+    return false;
 }
 
 static knee_status read_one(struct knee_rollcall *roll, const char *name, struct knee_err *err)
 {
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
+    int fd;
     void *data = NULL;
     size_t length = 0;
-    if (fd < 0)
-        return knee_fail(err, KNEE_INPUT, name, "cannot be opened: %s", strerror(errno));
-    knee_status status = knee_gunzip_all(cli_reader(&fd), LARGEST, NULL, &data, &length);
+    knee_status status = cli_open(name, &fd, err);
     if (status)
-        knee_fail(err, KNEE_INPUT, name, "cannot be read, or is larger than %zu MB", LARGEST >> 20);
+        return status;
+    size_t most = cli_unpacked_most(fd);
+    status = knee_gunzip_all(knee_input_reader(&fd), most, NULL, &data, &length);
+    if (status)
+        status = knee_fail(err, KNEE_INPUT, name,
+                           "cannot be read, or is larger than %zu MB when unpacked", most >> 20);
     close(fd);
     if (!status)
         status = knee_rollcall_read(roll, name, data, length, err);
@@ -88,10 +50,10 @@ static knee_status read_one(struct knee_rollcall *roll, const char *name, struct
     return status;
 }
 
-/* Files are read as they come to their turns, and taken in by their order: what is said of them
+/* Threads read files in any order; results are added in the order of the files, so the answer
  * does not depend on threads. */
 struct reading {
-    char **names;
+    const char **names;
     size_t count, taken;
     struct one_file {
         struct knee_rollcall roll;
@@ -145,32 +107,38 @@ static knee_status sum_up(const struct reading *r, size_t *refused, struct knee_
     return r->roll->source_count ? KNEE_OK : first ? first : KNEE_INPUT;
 }
 
-static knee_status read_all(char **names, struct knee_rollcall *roll, size_t *refused,
-                            struct knee_err *err)
+/* Of a folder only what is a roll call; what was named is read whatever it is. */
+static knee_status read_all(const struct cli_files *files, struct knee_rollcall *roll,
+                            size_t *refused, struct knee_err *err)
 {
-    struct reading r = {.names = names, .roll = roll};
-    for (; names[r.count]; r.count++)
-        cli_note_input(names[r.count]);
-    r.files = calloc(r.count + 1, sizeof *r.files);
-    if (!r.files)
+    struct reading r = {.roll = roll};
+    r.names = calloc(files->count + 1, sizeof *r.names);
+    r.files = calloc(files->count + 1, sizeof *r.files);
+    if (files->failed || !r.names || !r.files) {
+        free(r.names);
+        free(r.files);
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory");
+    }
+    for (size_t i = 0; i < files->count; i++)
+        if (files->rows[i].named || is_rollcall(&files->rows[i]))
+            r.names[r.count++] = files->rows[i].name;
     pthread_mutex_init(&r.lock, NULL);
     cli_each(NULL, r.count, read_in_turn, &r);
     pthread_mutex_destroy(&r.lock);
     knee_status status = sum_up(&r, refused, err);
     free(r.files);
+    free(r.names);
     return status;
 }
 
-knee_status cli_rollcall(struct cli_run *run, const struct knee_cluster *cluster, bool strict)
+knee_status cli_rollcall(struct cli_run *run, const struct cli_files *files,
+                         const struct knee_cluster *cluster, bool strict)
 {
     struct knee_rollcall roll = {0};
     struct knee_roll_answer answer = {0};
     struct knee_err refusal = {0};
     size_t refused = 0;
-    char **names = cli_find_files(run->words, run->word_count, is_rollcall);
-    knee_status status = names ? read_all(names, &roll, &refused, &refusal)
-                               : knee_fail(&refusal, KNEE_SYSTEM, "", "out of memory");
+    knee_status status = read_all(files, &roll, &refused, &refusal);
     if (status)
         run->err = refusal;
     if (!status)
@@ -180,9 +148,9 @@ knee_status cli_rollcall(struct cli_run *run, const struct knee_cluster *cluster
         if (cluster->level_count > 0)
             knee_expect_rollcall(&answer, cluster);
         struct knee_roll_report report = {&roll, &answer};
-        knee_write_rollcall(&report, cli_format(run), &style, &run->text);
+        knee_answer_write(&knee_roll_answer_type, &report, cli_format(run), &style, &run->text);
         if (run->common.html) {
-            knee_write_rollcall(&report, KNEE_JSON, &style, &run->answer);
+            knee_answer_write(&knee_roll_answer_type, &report, KNEE_JSON, &style, &run->answer);
             run->view = "rollcall";
         }
         run->answered = true;
@@ -192,6 +160,5 @@ knee_status cli_rollcall(struct cli_run *run, const struct knee_cluster *cluster
     }
     knee_roll_answer_release(&answer);
     knee_rollcall_release(&roll);
-    free_names(names);
     return status;
 }

@@ -4,12 +4,14 @@
 #define KNEE_CLI_ROLLCALLS_H
 
 #include "cli/cli.h"
+#include "cli/input_files.h"
 
-/* Is what was named (files, or folders in which there is one) a roll call? */
-bool cli_rollcall_named(const struct cli_run *run);
+/* Is there a roll call among the files? */
+bool cli_has_rollcall(const struct cli_files *files);
 
-/* Reads all of it and says what follows. Sizes are held against `cluster` if it has links. With
+/* Reads all of them and says what follows. Sizes are held against `cluster` if it has links. With
  * `strict` whatever could not be used gives KNEE_INPUT, after the answer. */
-knee_status cli_rollcall(struct cli_run *run, const struct knee_cluster *cluster, bool strict);
+knee_status cli_rollcall(struct cli_run *run, const struct cli_files *files,
+                         const struct knee_cluster *cluster, bool strict);
 
 #endif

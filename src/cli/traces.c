@@ -8,44 +8,31 @@
 
 #include "base/error.h"
 #include "cli/threads.h"
+#include "reach/child.h"
+#include "reach/stop.h"
 #include "read/trace/reader.h"
 #include "timeline/recordings.h"
 #include "timeline/wire_format.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEEPEST = 6 };
-
 /* A database larger than this is not unpacked; half of what a size_t can say where that is less. */
 #define UNPACKED_MAX (SIZE_MAX / 2 < (uint64_t)8 << 30 ? SIZE_MAX / 2 : (size_t)((uint64_t)8 << 30))
 _Static_assert(UNPACKED_MAX >= (size_t)1 << 30, "also where a size_t has 32 bits");
 
-static volatile int cancelled;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    cancelled = 1;
-    signal(SIGINT, SIG_DFL); /* a second one ends at once */
-}
-
-/* A pipe may never say anything again: who waits for it is told by the signal. */
+/* What was read until the user stopped it is a trace that ends there. */
 static ptrdiff_t read_until_cancelled(void *ctx, void *buffer, size_t size)
 {
-    ptrdiff_t got;
-    do
-        got = cancelled ? 0 : read(*(int *)ctx, buffer, size);
-    while (got < 0 && errno == EINTR);
-    return got;
+    ptrdiff_t got = knee_input_read(*(int *)ctx, buffer, size);
+    return got < 0 && knee_stop_signal() ? 0 : got;
 }
 
 static struct knee_reader reader_of_file(int *fd)
@@ -53,190 +40,10 @@ static struct knee_reader reader_of_file(int *fd)
     return (struct knee_reader){read_until_cancelled, fd};
 }
 
-/* ---- Which files ---- */
-
-struct files {
-    char **names;
-    size_t count, capacity;
-    bool failed;
-    cli_wanted *wanted; /* of a folder's files */
-    struct visit {
-        dev_t device;
-        ino_t file;
-    } * visits; /* a hash table of the files there are so far */
-    size_t visit_count, visit_capacity, again;
-    size_t unsearched; /* folders too deep or not readable, names too long */
-};
-
-static size_t visit_slot(const struct visit *visits, size_t capacity, struct visit wanted)
-{
-    size_t at = (size_t)wanted.file * 0x9e3779b1u & (capacity - 1);
-    while (visits[at].file &&
-           (visits[at].file != wanted.file || visits[at].device != wanted.device))
-        at = (at + 1) & (capacity - 1);
-    return at;
-}
-
-static bool grow_visits(struct files *files)
-{
-    size_t capacity = files->visit_capacity ? files->visit_capacity * 2 : 256;
-    struct visit *visits = calloc(capacity, sizeof *visits);
-    for (size_t i = 0; i < files->visit_capacity && visits; i++)
-        if (files->visits[i].file)
-            visits[visit_slot(visits, capacity, files->visits[i])] = files->visits[i];
-    if (!visits)
-        return false;
-    free(files->visits);
-    files->visits = visits;
-    files->visit_capacity = capacity;
-    return true;
-}
-
-/* True the first time; links and other names that lead to the same file count once. */
-static bool visit(struct files *files, const struct stat *info)
-{
-    struct visit wanted = {info->st_dev, info->st_ino};
-    if (files->visit_count * 2 >= files->visit_capacity && !grow_visits(files)) {
-        files->failed = true;
-        return false;
-    }
-    size_t at = visit_slot(files->visits, files->visit_capacity, wanted);
-    if (files->visits[at].file) {
-        files->again++;
-        return false;
-    }
-    files->visits[at] = wanted;
-    files->visit_count++;
-    return true;
-}
-
-static void add_file(struct files *files, const char *name)
-{
-    if (files->count == files->capacity) {
-        size_t capacity = files->capacity ? files->capacity * 2 : 64;
-        char **names = realloc(files->names, capacity * sizeof *names);
-        if (!names) {
-            files->failed = true;
-            return;
-        }
-        files->names = names;
-        files->capacity = capacity;
-    }
-    char *copy = strdup(name);
-    cli_note_input(name);
-    if (copy)
-        files->names[files->count++] = copy;
-    files->failed = files->failed || !copy;
-}
-
-static bool ends_with(const char *name, const char *end)
-{
-    size_t length = strlen(name), end_length = strlen(end);
-    return length >= end_length && strcmp(name + length - end_length, end) == 0;
-}
-
-static bool looks_like_trace(const char *name)
-{
-    static const char *const ends[] = {".json",
-                                       ".json.gz",
-                                       ".sqlite",
-                                       ".sqlite.gz",
-                                       ".rpd",
-                                       ".rpd.gz",
-                                       ".db",
-                                       ".db.gz",
-                                       ".xplane.pb",
-                                       ".xplane.pb.gz",
-                                       "kernel_trace.csv",
-                                       "kernel_trace.csv.gz",
-                                       ".et",
-                                       ".et.gz",
-                                       ".knee"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (ends_with(name, ends[i]))
-            return true;
-    return false;
-}
-
-static void search_folder(struct files *files, const char *folder, int depth)
-{
-    DIR *dir = depth <= DEEPEST ? opendir(folder) : NULL;
-    struct dirent *entry;
-    files->unsearched += !dir;
-    while (dir && (entry = readdir(dir))) {
-        char path[4096];
-        struct stat info, link;
-        if (entry->d_name[0] == '.')
-            continue;
-        size_t length = (size_t)snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        files->unsearched += length >= sizeof path;
-        if (length >= sizeof path || stat(path, &info) != 0 || lstat(path, &link) != 0)
-            continue;
-        if (S_ISDIR(link.st_mode)) /* not through links: they can go round */
-            search_folder(files, path, depth + 1);
-        else if (S_ISREG(info.st_mode) && files->wanted(path) && visit(files, &info))
-            add_file(files, path);
-    }
-    if (dir)
-        closedir(dir);
-}
-
-/* rank2 before rank10: digits are compared as numbers. */
-static int natural(const void *left, const void *right)
-{
-    const char *a = *(char *const *)left, *b = *(char *const *)right;
-    for (; *a && *b; a++, b++) {
-        if (*a >= '0' && *a <= '9' && *b >= '0' && *b <= '9') {
-            char *a_end, *b_end;
-            unsigned long long x = strtoull(a, &a_end, 10), y = strtoull(b, &b_end, 10);
-            if (x != y)
-                return x < y ? -1 : 1;
-            a = a_end - 1;
-            b = b_end - 1;
-        } else if (*a != *b) {
-            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
-        }
-    }
-    return (*a > *b) - (*a < *b);
-}
-
-static void find_files(struct files *files, cli_wanted *wanted, const char *const *words,
-                       size_t count)
-{
-    files->wanted = wanted;
-    for (size_t i = 0; i < count; i++) {
-        struct stat info;
-        if (stat(words[i], &info) == 0 && S_ISDIR(info.st_mode)) {
-            size_t before = files->count;
-            search_folder(files, words[i], 0);
-            if (files->count - before > 1)
-                qsort(files->names + before, files->count - before, sizeof *files->names, natural);
-        } else if (stat(words[i], &info) != 0 || !S_ISREG(info.st_mode) || visit(files, &info)) {
-            add_file(files, words[i]);
-        }
-    }
-}
-
-char **cli_find_files(const char *const *words, size_t count, cli_wanted *wanted)
-{
-    struct files files = {0};
-    find_files(&files, wanted, words, count);
-    free(files.visits);
-    char **names = realloc(files.names, (files.count + 1) * sizeof *names);
-    if (names)
-        names[files.count] = NULL;
-    if (!files.failed && names)
-        return names;
-    for (size_t i = 0; i < files.count; i++)
-        free((names ? names : files.names)[i]);
-    free(names ? names : files.names);
-    return NULL;
-}
-
 /* ---- Reading ---- */
 
 struct work {
-    const struct files *files;
+    const struct cli_files *files;
     const struct knee_trace_options *options;
     struct knee_trace *traces; /* per file */
     struct knee_err *errors;   /* per file */
@@ -252,7 +59,7 @@ struct work {
 /* Which rank reads a file. Only rank 0 has a standard input. */
 static int reader_of(const struct work *work, size_t i)
 {
-    bool standard = strcmp(work->files->names[i], "-") == 0;
+    bool standard = strcmp(work->files->rows[i].name, "-") == 0;
     return !work->rt || standard ? 0 : (int)(i % (size_t)work->rt->size);
 }
 
@@ -261,36 +68,12 @@ static bool is_mine(const struct work *work, size_t i)
     return !work->rt || reader_of(work, i) == work->rt->rank;
 }
 
-static bool is_sqlite(int fd)
-{
-    char magic[16];
-    bool found =
-        pread(fd, magic, sizeof magic, 0) == 16 && memcmp(magic, "SQLite format 3", 16) == 0;
-    return found;
-}
-
-/* The most that is unpacked of a database: databases shrink to a tenth, not to a hundredth. */
-static size_t unpacked_size(int fd)
+size_t cli_unpacked_most(int fd)
 {
     struct stat info;
     size_t packed = fstat(fd, &info) == 0 && info.st_size > 0 ? (size_t)info.st_size : 0;
     size_t most = packed < UNPACKED_MAX / 100 ? packed * 100 : UNPACKED_MAX;
     return most > ((size_t)64 << 20) ? most : (size_t)64 << 20;
-}
-
-/* Does it begin like a database once it is unpacked? */
-static bool holds_sqlite(int *fd)
-{
-    struct knee_gunzip *gunzip = knee_gunzip_new(reader_of_file(fd), NULL);
-    char magic[16];
-    size_t used = 0;
-    ptrdiff_t got = gunzip ? 1 : 0;
-    while (used < sizeof magic && got > 0) {
-        got = knee_gunzip_read(gunzip, magic + used, sizeof magic - used);
-        used += got > 0 ? (size_t)got : 0;
-    }
-    knee_gunzip_free(gunzip);
-    return used == sizeof magic && memcmp(magic, "SQLite format 3", 16) == 0;
 }
 
 /* A gzipped database has to be unpacked first; a trace is read as it comes. */
@@ -299,73 +82,152 @@ static knee_status read_packed_sqlite(const char *name, int *fd,
                                       struct knee_trace *out, struct knee_err *err)
 {
     void *image = NULL;
-    size_t size = 0, most = unpacked_size(*fd);
-    if (!holds_sqlite(fd) || lseek(*fd, 0, SEEK_SET) != 0)
-        return knee_fail(err, KNEE_INPUT, name, "not a trace: no SQLite database in it");
+    size_t size = 0, most = cli_unpacked_most(*fd);
     if (knee_gunzip_all(reader_of_file(fd), most, NULL, &image, &size))
         return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: damaged, or more than %zu MB",
                          most >> 20);
-    knee_status status = knee_nsys_read(name, image, size, options, NULL, out, err);
+    bool database = size >= 16 && memcmp(image, "SQLite format 3", 16) == 0;
+    knee_status status =
+        database
+            ? knee_nsys_read((struct knee_file_bytes){name, image, size}, options, NULL, out, err)
+            : knee_fail(err, KNEE_INPUT, name, "not a trace: no SQLite database in it");
     free(image);
     return status;
-}
-
-/* Is it in one of the formats that are read as a whole? The file is at its start again. */
-static bool holds_image(const char *name, int *fd)
-{
-    if (lseek(*fd, 0, SEEK_SET) != 0)
-        return false; /* a pipe: what is looked at would be gone */
-    struct knee_gunzip *gunzip = knee_gunzip_new(reader_of_file(fd), NULL);
-    char head[KNEE_IMAGE_HEAD];
-    size_t used = 0;
-    ptrdiff_t got = gunzip ? 1 : 0;
-    while (used < sizeof head && got > 0) {
-        got = knee_gunzip_read(gunzip, head + used, sizeof head - used);
-        used += got > 0 ? (size_t)got : 0;
-    }
-    knee_gunzip_free(gunzip);
-    return lseek(*fd, 0, SEEK_SET) == 0 && knee_image_recognise(name, head, used);
 }
 
 static knee_status read_image(const char *name, int *fd, const struct knee_trace_options *options,
                               struct knee_trace *out, struct knee_err *err)
 {
     void *data = NULL;
-    size_t size = 0;
-    if (knee_gunzip_all(reader_of_file(fd), UNPACKED_MAX, NULL, &data, &size))
-        return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: damaged, or too large");
-    knee_status status = knee_image_read(name, data, size, options, NULL, out, err);
+    size_t size = 0, most = cli_unpacked_most(*fd);
+    if (knee_gunzip_all(reader_of_file(fd), most, NULL, &data, &size))
+        return knee_fail(err, KNEE_INPUT, name, "cannot be unpacked: damaged, or more than %zu MB",
+                         most >> 20);
+    knee_status status =
+        knee_image_read((struct knee_file_bytes){name, data, size}, options, NULL, out, err);
     free(data);
     return status;
 }
 
-static knee_status read_file(const char *name, const struct knee_trace_options *options,
-                             struct knee_trace *out, struct knee_err *err)
+/* The database is opened as it is and never changed: what its writer had not put into it yet, or
+ * was killed before it could, stands in a file beside it and is not seen. */
+static bool has_journal(const char *name)
 {
-    bool standard = strcmp(name, "-") == 0;
-    int fd = standard ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
-    knee_status status;
-    if (fd < 0)
-        return cli_cannot(name, "opened", err);
-    if (!standard && is_sqlite(fd)) {
-        status = knee_nsys_read(name, NULL, 0, options, NULL, out, err);
-    } else if (ends_with(name, ".sqlite.gz") || ends_with(name, ".rpd.gz") ||
-               ends_with(name, ".db.gz")) {
-        status = read_packed_sqlite(name, &fd, options, out, err);
-    } else if (!standard && holds_image(name, &fd)) {
-        status = read_image(name, &fd, options, out, err);
-    } else {
-        status = knee_trace_read(reader_of_file(&fd), name, options, NULL, out, err);
-        if (!status && out->rank_count == 0 && out->cpu_comm && !standard &&
-            lseek(fd, 0, SEEK_SET) == 0) {
-            struct knee_trace_options again = *options;
-            again.cpu = true; /* no GPU, but gloo: the host's operations are the work */
-            knee_trace_release(out);
-            status = knee_trace_read(reader_of_file(&fd), name, &again, NULL, out, err);
+    static const char *const ends[] = {"-wal", "-journal"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char beside[4096];
+        struct stat info;
+        if ((size_t)snprintf(beside, sizeof beside, "%s%s", name, ends[i]) < sizeof beside)
+            found = found || (stat(beside, &info) == 0 && info.st_size > 0);
+    }
+    return found;
+}
+
+/* SQLite opens a file by its name; what is packed has to be unpacked first. */
+static knee_status read_database(const char *name, int *fd,
+                                 const struct knee_trace_options *options, struct knee_trace *out,
+                                 struct knee_err *err)
+{
+    char magic[16] = {0};
+    ssize_t got = pread(*fd, magic, sizeof magic, 0);
+    if (got >= 2 && (unsigned char)magic[0] == 0x1f && (unsigned char)magic[1] == 0x8b)
+        return read_packed_sqlite(name, fd, options, out, err);
+    if (got == sizeof magic && memcmp(magic, "SQLite format 3", sizeof magic) == 0) {
+        knee_status status =
+            knee_nsys_read((struct knee_file_bytes){name, NULL, 0}, options, NULL, out, err);
+        if (!status)
+            out->losses[KNEE_LOSS_JOURNAL].count += has_journal(name);
+        return status;
+    }
+    return knee_fail(err, KNEE_INPUT, name, "not a trace: no SQLite database in it");
+}
+
+/* Runs nsys export, where it is installed. False: it is not, it failed, or a stop was asked for. */
+static bool export_report(const char *report, const char *database)
+{
+    const char *const argv[] = {"nsys", "export",   "--type", "sqlite", "--force-overwrite",
+                                "true", "--output", database, report,   NULL};
+    struct knee_child child;
+    char said[4096];
+    int status = 127;
+    bool stopped = false;
+    if (!knee_child_start(&child, argv, true))
+        return false;
+    while (!stopped && !knee_child_ended(&child, &status)) {
+        struct pollfd out = {.fd = child.fd, .events = POLLIN};
+        int ready = knee_stop_poll(&out, child.fd >= 0, 20);
+        stopped = ready < 0;
+        /* what it prints is of no use, but it must not have to wait */
+        if (ready > 0 && read(child.fd, said, sizeof said) <= 0) {
+            close(child.fd);
+            child.fd = -1;
         }
     }
-    if (!standard)
-        close(fd);
+    if (stopped)
+        knee_child_kill(&child);
+    if (child.fd >= 0)
+        close(child.fd);
+    return !stopped && status == 0;
+}
+
+/* A report of Nsight Systems, which only nsys can read. When it cannot be run, the line that
+ * exports the report is printed. */
+static knee_status read_report(const char *name, const struct knee_trace_options *options,
+                               struct knee_trace *out, struct knee_err *err)
+{
+    const char *room = getenv("TMPDIR");
+    char folder[3072], path[4096];
+    int length = snprintf(folder, sizeof folder, "%s/knee-XXXXXX", room && *room ? room : "/tmp");
+    if (length >= (int)sizeof folder || !mkdtemp(folder))
+        return knee_fail(err, KNEE_SYSTEM, name, "no folder for its export: set TMPDIR");
+    snprintf(path, sizeof path, "%s/report.sqlite", folder);
+    char *file = strdup(name);
+    char *report = malloc(strlen(name) + 3); /* ./-name is not an option of nsys */
+    if (report)
+        sprintf(report, "%s%s", name[0] == '-' ? "./" : "", name);
+    bool exported = file && report && export_report(report, path);
+    free(report);
+    struct knee_file_bytes export = {path, NULL, 0};
+    knee_status status = exported ? knee_nsys_read(export, options, NULL, out, err)
+                                  : knee_fail(err, KNEE_INPUT, name, "cannot be exported");
+    if (!status) {
+        free(out->file);
+        out->file = file;
+        file = NULL;
+    }
+    free(file);
+    knee_scratch_remove(folder, path);
+    return status;
+}
+
+static knee_status read_stream(const char *name, int *fd, const struct knee_trace_options *options,
+                               struct knee_trace *out, struct knee_err *err)
+{
+    knee_status status = knee_trace_read(reader_of_file(fd), name, options, NULL, out, err);
+    bool hosts = !status && out->rank_count == 0 && out->cpu_comm;
+    if (!hosts || lseek(*fd, 0, SEEK_SET) != 0)
+        return status;
+    struct knee_trace_options again = *options;
+    again.cpu = true; /* no GPU, but gloo: the host's operations are the work */
+    knee_trace_release(out);
+    return knee_trace_read(reader_of_file(fd), name, &again, NULL, out, err);
+}
+
+static knee_status read_file(const struct cli_file *file, const struct knee_trace_options *options,
+                             struct knee_trace *out, struct knee_err *err)
+{
+    int fd;
+    knee_status status = cli_open(file->name, &fd, err);
+    if (status)
+        return status;
+    bool report = file->kind && strcmp(file->kind->name, "nsys-rep") == 0;
+    enum knee_kind_reader reader = file->kind ? file->kind->reader : KNEE_READ_STREAM;
+    status = report                         ? read_report(file->name, options, out, err)
+             : reader == KNEE_READ_DATABASE ? read_database(file->name, &fd, options, out, err)
+             : reader == KNEE_READ_IMAGE    ? read_image(file->name, &fd, options, out, err)
+                                            : read_stream(file->name, &fd, options, out, err);
+    cli_close(fd);
     return status;
 }
 
@@ -381,12 +243,12 @@ static void read_in_turn(void *ctx, size_t i)
     struct work *work = ctx;
     if (!is_mine(work, i))
         return;
-    if (cancelled)
+    if (knee_stop_signal())
         work->statuses[i] =
-            knee_fail(&work->errors[i], KNEE_INPUT, work->files->names[i], "not read: stopped");
+            knee_fail(&work->errors[i], KNEE_INPUT, work->files->rows[i].name, "not read: stopped");
     else
         work->statuses[i] =
-            read_file(work->files->names[i], work->options, &work->traces[i], &work->errors[i]);
+            read_file(&work->files->rows[i], work->options, &work->traces[i], &work->errors[i]);
     pthread_mutex_lock(&work->lock);
     work->done++;
     show_progress(work);
@@ -395,32 +257,33 @@ static void read_in_turn(void *ctx, size_t i)
 
 /* ---- Over several processes ---- */
 
-/* Rank 0's list is everyone's: names one after the other, each with its NUL. */
-static bool share_files(struct knee_runtime *rt, struct files *files)
+/* Rank 0's list is everyone's: of each file the row of its kind + 1, and its name with its NUL. */
+static bool share_files(struct knee_runtime *rt, struct cli_files *files)
 {
     int64_t size = 0;
     for (size_t i = 0; rt->rank == 0 && i < files->count; i++)
-        size += (int64_t)strlen(files->names[i]) + 1;
+        size += (int64_t)strlen(files->rows[i].name) + 2;
     if (!rt->all_reduce(rt, &size, 1, KNEE_RUNTIME_I64, KNEE_RUNTIME_MAX))
         return false;
     char *list = calloc((size_t)size + 1, 1), *at = list;
     bool good = list != NULL;
-    for (size_t i = 0; i < files->count; i++) {
-        if (good && rt->rank == 0)
-            at = stpcpy(at, files->names[i]) + 1;
-        else
-            free(files->names[i]);
+    for (size_t i = 0; good && rt->rank == 0 && i < files->count; i++) {
+        *at++ = (char)knee_file_kind_row(files->rows[i].kind);
+        at = stpcpy(at, files->rows[i].name) + 1;
     }
-    files->count = rt->rank == 0 ? files->count : 0;
     /* The others' bytes are 0: the largest is rank 0's. */
     good = good && rt->all_reduce(rt, list, (size_t)size, KNEE_RUNTIME_U8, KNEE_RUNTIME_MAX);
-    for (at = list; good && rt->rank != 0 && at < list + size; at += strlen(at) + 1)
-        add_file(files, at);
+    for (at = list; good && rt->rank != 0 && at < list + size; at += strlen(at + 1) + 2) {
+        cli_files_add(files, at + 1);
+        if (!files->failed)
+            files->rows[files->count - 1].kind =
+                *at ? knee_file_kind_at((size_t)(unsigned char)*at - 1) : NULL;
+    }
     free(list);
     return good;
 }
 
-/* What one rank tells of one file: the trace, or why there is none. */
+/* What one rank sends about one file: the trace, or why there is none. */
 struct parcel {
     uint64_t file, size; /* row; bytes that follow */
     int32_t status;
@@ -489,7 +352,7 @@ static bool gather(struct work *work)
         if (rt->rank != 0 && is_mine(work, i))
             good = pack_file(work, i, &mine, &size);
         else if (rt->rank == 0 && !is_mine(work, i))
-            work->statuses[i] = knee_fail(&work->errors[i], KNEE_SYSTEM, work->files->names[i],
+            work->statuses[i] = knee_fail(&work->errors[i], KNEE_SYSTEM, work->files->rows[i].name,
                                           "did not come from the process that read it");
     }
     if (!good)
@@ -526,6 +389,15 @@ static knee_status keep_own(struct work *work, struct cli_traces *out)
     return KNEE_OK;
 }
 
+/* Files without GPU work are ignored when others have some: they would count as separate runs. */
+static bool any_has_work(const struct work *work)
+{
+    for (size_t i = 0; i < work->files->count; i++)
+        if (work->statuses[i] == KNEE_OK && work->traces[i].rank_count)
+            return true;
+    return false;
+}
+
 /* Tells runs apart, on every process; recordings that repeat others become refused. False: no
  * memory. */
 static bool tell_runs(struct work *work)
@@ -536,8 +408,12 @@ static bool tell_runs(struct work *work)
     struct knee_trace *usable = calloc(count + 1, sizeof *usable);
     size_t *rows = calloc(count + 1, sizeof *rows);
     bool good = repeats && told && usable && rows, leads = !work->rt || work->rt->rank == 0;
+    bool some = good && leads && any_has_work(work);
     for (size_t i = 0; i < count && good && leads; i++)
-        if (work->statuses[i] == KNEE_OK) {
+        if (work->statuses[i] == KNEE_OK && some && !work->traces[i].rank_count) {
+            repeats[i] = 1;
+            knee_fail(&work->errors[i], KNEE_INPUT, work->files->rows[i].name, "no GPU work in it");
+        } else if (work->statuses[i] == KNEE_OK) {
             usable[kept] = work->traces[i];
             rows[kept++] = i;
         }
@@ -548,9 +424,9 @@ static bool tell_runs(struct work *work)
         work->jobs[row] = (int64_t)told[i].job;
         if (told[i].same_as != SIZE_MAX) {
             repeats[row] = 1;
-            knee_fail(&work->errors[row], KNEE_INPUT, work->files->names[row],
+            knee_fail(&work->errors[row], KNEE_INPUT, work->files->rows[row].name,
                       "the same recording as %s: left out",
-                      work->files->names[rows[told[i].same_as]]);
+                      work->files->rows[rows[told[i].same_as]].name);
         }
     }
     good = good && (!work->rt || (work->rt->all_reduce(work->rt, repeats, count, KNEE_RUNTIME_U8,
@@ -607,7 +483,7 @@ static knee_status sort_out(struct work *work, struct cli_traces *out, struct kn
         } else {
             out->refused[out->refused_count].err = work->errors[i];
             out->refused[out->refused_count].repeat = work->repeats && work->repeats[i];
-            out->refused[out->refused_count++].file = strdup(work->files->names[i]);
+            out->refused[out->refused_count++].file = strdup(work->files->rows[i].name);
         }
     }
     out->traces = work->traces;
@@ -627,61 +503,81 @@ knee_status cli_traces_stopped(struct knee_err *err)
     return (knee_status)STOPPED;
 }
 
-knee_status cli_traces_read(const char *const *words, size_t word_count,
-                            struct knee_trace_options *options, struct knee_runtime *rt, bool whole,
+/* Room for what becomes of each file. */
+static bool prepare(struct work *work, struct cli_traces *out)
+{
+    size_t rows = work->files->count + 1;
+    bool shared = work->rt && !work->whole;
+    work->traces = calloc(rows, sizeof *work->traces);
+    work->errors = calloc(rows, sizeof *work->errors);
+    work->statuses = calloc(rows, sizeof *work->statuses);
+    work->jobs = calloc(rows, sizeof *work->jobs);
+    out->jobs = calloc(rows, sizeof *out->jobs);
+    out->holders = shared ? calloc(rows, sizeof *out->holders) : NULL;
+    return !work->files->failed && work->traces && work->errors && work->statuses && work->jobs &&
+           out->jobs && (!shared || out->holders);
+}
+
+/* Ctrl-C ends the reading, not the program. */
+static bool read_all(struct work *work)
+{
+    knee_stop_catch();
+    pthread_mutex_init(&work->lock, NULL);
+    cli_each(work->rt, work->files->count, read_in_turn, work);
+    pthread_mutex_destroy(&work->lock);
+    knee_stop_release();
+    return knee_stop_signal() != 0;
+}
+
+static void no_memory(struct work *work, struct knee_err *err)
+{
+    if (work->rt) /* the others would wait without end */
+        work->rt->abort(work->rt, "out of memory for the list of files");
+    knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of files");
+}
+
+/* Groups the traces by run and hands each run to the process that answers it. */
+static knee_status hand_over(struct work *work, struct cli_traces *out, struct knee_err *err)
+{
+    struct knee_runtime *rt = work->rt;
+    if (rt && !gather(work))
+        rt->abort(rt, rt->fault);
+    if (!tell_runs(work)) {
+        if (rt)
+            rt->abort(rt, "out of memory for the list of traces");
+        return give_up(work, &(struct knee_err){.what = "out of memory for the list of traces"},
+                       err);
+    }
+    out->job_count = (size_t)work->jobs[work->files->count];
+    return !rt || rt->rank == 0 ? sort_out(work, out, err)
+           : work->whole        ? leave_to_rank_0(work)
+                                : keep_own(work, out);
+}
+
+knee_status cli_traces_read(struct cli_files *files, const struct cli_reading *how,
                             struct cli_traces *out, struct knee_err *err)
 {
-    struct files files = {0};
-    struct work work = {.files = &files, .options = options, .rt = rt, .whole = whole};
+    struct knee_trace_options options = how->options;
+    struct work work = {.files = files, .options = &options, .rt = how->rt, .whole = how->whole};
     knee_status status = KNEE_OK;
     memset(out, 0, sizeof *out);
-    find_files(&files, looks_like_trace, words, word_count);
-    if (!rt || rt->rank == 0) { /* one speaks for all */
-        out->again = files.again;
-        out->unsearched = files.unsearched;
-    }
-    if (rt && !share_files(rt, &files))
-        rt->abort(rt, rt->fault[0] ? rt->fault : "out of memory for the list of files");
-    if (!files.failed && files.count == 0) {
-        knee_fail(err, KNEE_INPUT, word_count ? words[0] : "", "there are no traces here");
+    options.cancel = knee_stop_flag();
+    out->again = files->again;
+    out->unsearched = files->unsearched;
+    out->unfollowed = files->unfollowed;
+    if (work.rt && !share_files(work.rt, files))
+        work.rt->abort(work.rt,
+                       work.rt->fault[0] ? work.rt->fault : "out of memory for the list of files");
+    if (!files->failed && files->count == 0) {
+        knee_fail(err, KNEE_INPUT, how->where, "there are no traces here");
         knee_hint(err, "traces end in .json, .json.gz, .sqlite, .rpd, .db, .xplane.pb or .et");
         status = KNEE_INPUT;
-    }
-    work.traces = calloc(files.count + 1, sizeof *work.traces);
-    work.errors = calloc(files.count + 1, sizeof *work.errors);
-    work.statuses = calloc(files.count + 1, sizeof *work.statuses);
-    work.jobs = calloc(files.count + 1, sizeof *work.jobs);
-    out->jobs = calloc(files.count + 1, sizeof *out->jobs);
-    out->holders = rt && !whole ? calloc(files.count + 1, sizeof *out->holders) : NULL;
-    if (files.failed || !work.traces || !work.errors || !work.statuses || !work.jobs ||
-        !out->jobs || (rt && !whole && !out->holders)) {
-        knee_fail(err, KNEE_SYSTEM, "", "out of memory for the list of files");
+    } else if (!prepare(&work, out)) {
+        no_memory(&work, err);
         status = KNEE_SYSTEM;
-    }
-    if (rt && status == KNEE_SYSTEM)
-        rt->abort(rt, "out of memory for the list of files"); /* the others would wait for ever */
-    if (!status) {
-        options->cancel = &cancelled;
-        struct sigaction before, on = {.sa_handler = on_interrupt}; /* reads do not go on */
-        sigaction(SIGINT, &on, &before);
-        pthread_mutex_init(&work.lock, NULL);
-        cli_each(rt, files.count, read_in_turn, &work);
-        pthread_mutex_destroy(&work.lock);
-        sigaction(SIGINT, &before, NULL);
-        out->interrupted = cancelled;
-        if (rt && !gather(&work))
-            rt->abort(rt, rt->fault);
-        if (!tell_runs(&work)) {
-            status = give_up(
-                &work, &(struct knee_err){.what = "out of memory for the list of traces"}, err);
-            if (rt)
-                rt->abort(rt, "out of memory for the list of traces");
-        }
-        out->job_count = (size_t)work.jobs[files.count];
-        if (!status)
-            status = !rt || rt->rank == 0 ? sort_out(&work, out, err)
-                     : whole              ? leave_to_rank_0(&work)
-                                          : keep_own(&work, out);
+    } else {
+        out->interrupted = read_all(&work);
+        status = hand_over(&work, out, err);
     }
     if (status && out->interrupted)
         status = cli_traces_stopped(err);
@@ -690,10 +586,6 @@ knee_status cli_traces_read(const char *const *words, size_t word_count,
         out->traces = NULL;
         cli_traces_release(out);
     }
-    for (size_t i = 0; i < files.count; i++)
-        free(files.names[i]);
-    free(files.names);
-    free(files.visits);
     free(work.repeats);
     free(work.jobs);
     free(work.errors);
@@ -746,52 +638,27 @@ void cli_traces_complain(const struct cli_traces *traces)
                 traces->again, traces->again == 1 ? "" : "s");
     if (traces->unsearched)
         fprintf(stderr, "knee: %zu folder%s not searched: deeper than %d, or cannot be opened\n",
-                traces->unsearched, traces->unsearched == 1 ? "" : "s", DEEPEST);
+                traces->unsearched, traces->unsearched == 1 ? "" : "s", CLI_DEEPEST);
+    if (traces->unfollowed)
+        fprintf(stderr,
+                "knee: %zu name%s not followed: links to folders, links to nothing, or no files\n",
+                traces->unfollowed, traces->unfollowed == 1 ? "" : "s");
     for (size_t i = 0; i < traces->refused_count; i++)
         fprintf(stderr, "knee: %s: %s%s\n", traces->refused[i].err.where,
                 traces->refused[i].err.what,
                 traces->refused[i].repeat ? "" : "; the other files are not affected");
 }
 
-/* The size of what is packed stands in the last four bytes (RFC 1952), modulo 2^32. */
-static uint64_t json_size(const char *name)
-{
-    struct stat info;
-    unsigned char end[4];
-    if (stat(name, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size <= 0)
-        return 0;
-    uint64_t size = (uint64_t)info.st_size;
-    int fd = ends_with(name, ".gz") ? open(name, O_RDONLY | O_CLOEXEC) : -1;
-    if (size > 18 && fd >= 0 && pread(fd, end, sizeof end, (off_t)(size - sizeof end)) == 4) {
-        uint64_t said = (uint64_t)end[0] | (uint64_t)end[1] << 8 | (uint64_t)end[2] << 16 |
-                        (uint64_t)end[3] << 24;
-        size = said > size ? said : size;
-    }
-    if (fd >= 0)
-        close(fd);
-    return size;
-}
-
-uint64_t cli_traces_size(const char *const *words, size_t word_count)
-{
-    struct files files = {0};
-    uint64_t size = 0;
-    find_files(&files, looks_like_trace, words, word_count);
-    for (size_t i = 0; i < files.count; i++) {
-        size += strcmp(files.names[i], "-") == 0 ? 0 : json_size(files.names[i]);
-        free(files.names[i]);
-    }
-    free(files.names);
-    free(files.visits);
-    return size;
-}
-
 knee_status cli_traces_to_ask(struct cli_run *run, const char *const *words, size_t word_count,
-                              struct knee_trace_options *options, int set)
+                              const struct knee_trace_options *options, int set)
 {
     struct cli_traces traces;
-    knee_status status =
-        cli_traces_read(words, word_count, options, NULL, true, &traces, &run->err);
+    struct cli_files files = {0};
+    cli_files_find(&files, words, word_count, "trace");
+    knee_status status = cli_traces_read(
+        &files, &(struct cli_reading){.options = *options, .whole = true, .where = words[0]},
+        &traces, &run->err);
+    cli_files_release(&files);
     if (status)
         return status;
     cli_traces_complain(&traces);

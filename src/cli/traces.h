@@ -5,6 +5,7 @@
 
 #include "ask/pushed.h"
 #include "cli/cli.h"
+#include "cli/input_files.h"
 #include "reach/runtime.h"
 
 /* A file that could not be used, and why. */
@@ -24,32 +25,35 @@ struct cli_traces {
     size_t refused_count;
     size_t again;      /* names that led to files that were there already */
     size_t unsearched; /* folders that were too deep or could not be opened */
+    size_t unfollowed; /* links to folders or to nothing, and names of traces that are no files */
     bool interrupted;  /* the user stopped the reading */
 };
 
-/* The files that are named, and those in folders that are wanted, each once and in natural order;
- * NULL ends. Free each and the list; NULL: no memory. */
-typedef bool cli_wanted(const char *path);
-char **cli_find_files(const char *const *words, size_t count, cli_wanted *wanted);
+/* The most that is unpacked of a file that is read as a whole: what is recorded shrinks to a tenth,
+ * not to a hundredth. */
+size_t cli_unpacked_most(int fd);
 
-/* Reads all files, and all traces in folders, on all cores. What one file suffers does not touch
- * the others. Fails only when not one can be used. SIGINT stops reading; what was read is kept.
- * With `rt` the files are shared out over its ranks, in the order in which rank 0 finds them. Every
- * rank keeps the traces that it read; rank 0 gets the others' outlines and what was refused. With
- * `whole` all traces come to rank 0, as if it had read them itself, and the others keep none. A
- * NULL `rt`: alone. */
-knee_status cli_traces_read(const char *const *words, size_t word_count,
-                            struct knee_trace_options *options, struct knee_runtime *rt, bool whole,
+/* How they are read. */
+struct cli_reading {
+    struct knee_trace_options options;
+    struct knee_runtime *rt; /* NULL: alone */
+    bool whole;              /* all traces come to rank 0 */
+    const char *where;       /* what was named, for errors */
+};
+
+/* Reads all files on all cores. What one file suffers does not touch the others. Fails only when
+ * not one can be used. SIGINT stops reading; what was read is kept. With how->rt the files are
+ * shared out over its ranks; rank 0's list counts, that of the others is empty before. Every rank
+ * keeps the traces that it read; rank 0 gets the others' outlines and what was refused. With
+ * how->whole all traces come to rank 0, as if it had read them itself, and the others keep none. */
+knee_status cli_traces_read(struct cli_files *files, const struct cli_reading *how,
                             struct cli_traces *out, struct knee_err *err);
 void cli_traces_release(struct cli_traces *traces);
-
-/* About how many bytes of JSON there are to read: of a gzipped file what its end says. */
-uint64_t cli_traces_size(const char *const *words, size_t word_count);
 
 /* Reads without processes, complains, and hands the traces to run->ask for word number `set` (see
  * ask/pushed.h). */
 knee_status cli_traces_to_ask(struct cli_run *run, const char *const *words, size_t word_count,
-                              struct knee_trace_options *options, int set);
+                              const struct knee_trace_options *options, int set);
 
 /* The user stopped the reading: the error that says so, and the status that a shell expects. */
 knee_status cli_traces_stopped(struct knee_err *err);

@@ -5,9 +5,8 @@
 
 #include "cli/rings.h"
 #include "cli/traces.h"
-#include "out/show_watch.h"
-
-#include <signal.h>
+#include "reach/child.h"
+#include "say/watch_report.h"
 
 enum { CLI_ALARMS = 8 };
 
@@ -31,6 +30,12 @@ struct cli_watcher {
     uint64_t too_large_bytes;
     struct knee_alarm_state states[CLI_ALARMS];
     const char *word_rows[CLI_ALARMS];
+    size_t command_failures; /* of alarms */
+    size_t failed_looks;
+    /* of a job that stands still: what its logs and dumps say, asked once per standstill */
+    struct knee_said hang;
+    const char *hang_fix;
+    int64_t hang_of_ns; /* newest line at that time; 0: not asked */
 };
 
 /* "A > 1; B < 2 for 5m": the alarms. */
@@ -41,11 +46,38 @@ knee_status cli_watcher_look(struct cli_watcher *watcher, struct knee_err *err);
 struct knee_watch_report cli_watcher_report(struct cli_watcher *watcher);
 void cli_watcher_release(struct cli_watcher *watcher);
 
-/* An HTTP server for one file, on the loopback unless a host is said: *fd. */
-knee_status cli_listen(const char *where, int *fd, struct knee_err *err);
-/* Rests for so many seconds and answers those who ask meanwhile (GET /metrics; fd < 0: nobody);
- * shorter when *stop is set, by a signal that only `resting`, the mask while it rests, lets in. */
-void cli_serve(int fd, const struct knee_text *metrics, double seconds, const sigset_t *resting,
-               const volatile sig_atomic_t *stop);
+/* An HTTP server for one text. A zeroed one serves no client. */
+enum { CLI_CLIENTS = 12 };
+struct cli_server {
+    int fd;     /* 0: none */
+    bool local; /* it listens on the loopback */
+    struct cli_client {
+        int fd;
+        double until_s;
+        char *request;
+        size_t used, sent;
+        struct knee_text answer;
+    } clients[CLI_CLIENTS];
+};
+/* [HOST:]PORT; without HOST it listens on the loopback address. */
+knee_status cli_listen(const char *where, struct cli_server *server, struct knee_err *err);
+void cli_server_close(struct cli_server *server);
+/* Rests for so many seconds and answers those who ask meanwhile: GET and HEAD /metrics. False: a
+ * stop was asked for. */
+bool cli_serve(struct cli_server *server, const struct knee_text *metrics, double seconds);
+
+/* The commands of alarms. Each runs beside the watcher, for at most 30 s. */
+struct cli_alarm_commands {
+    struct {
+        struct knee_child child;
+        double until_s;
+    } rows[CLI_ALARMS];
+    size_t failed; /* could not be started, did not succeed, or took too long */
+};
+void cli_alarm_start(struct cli_alarm_commands *all, size_t alarm, const char *command,
+                     const char *words);
+/* Looks which have ended; ends those that take too long. True: some still run. */
+bool cli_alarm_reap(struct cli_alarm_commands *all);
+void cli_alarm_end(struct cli_alarm_commands *all);
 
 #endif

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* knee capture: has the PyTorch processes of this host record at one moment, then asks knee trace.
+/* knee record now: has the PyTorch processes of this host record at one moment, then asks knee
+ * trace.
  */
 #include "base/error.h"
 #include "base/keys.h"
-#include "cli/cli.h"
 #include "cli/kineto_peer.h"
+#include "cli/record.h"
+#include "reach/clock.h"
+#include "reach/stop.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -20,48 +23,6 @@
 #define LEAD_S    15.0
 #define LENGTH_S  2.0
 #define WARM_UP_S 1.0
-
-struct capture_options {
-    const char *dir;
-    double length_s, lead_s, at_s, limit_s;
-    unsigned char source[KNEE_KEYS_MAX];
-};
-
-#define SECONDS(key_name, field, low, high, absent, words)                                         \
-    KNEE_NUMBER(struct capture_options, key_name, field, KNEE_UNIT_SECONDS, low, high, "Capture",  \
-                absent, words)
-
-static const struct knee_key rows[] = {
-    {.name = "dir",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct capture_options, dir),
-     .group = "Capture",
-     .otherwise = "knee-capture",
-     .help = "folder that the processes write their traces to; it is made"},
-    SECONDS("length", length_s, 0.05, 600, "2s", "how long to record"),
-    SECONDS("lead", lead_s, 0.1, 3600, "15s",
-            "time until then: processes ask every ten seconds, and each has to have asked"),
-    KNEE_NUMBER(struct capture_options, "at", at_s, KNEE_UNIT_COUNT, 0, 3e9, "Capture",
-                "now and --lead", "begin at this second since 1970: the same on all hosts"),
-    SECONDS("limit", limit_s, 0.1, 3600, "120s", "longest time that the traces may take to come"),
-};
-
-static const struct knee_keys capture_keys = KNEE_KEY_TABLE(rows, struct capture_options);
-
-static volatile sig_atomic_t stopped;
-
-static void stop(int signal_number)
-{
-    (void)signal_number;
-    stopped = 1;
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-}
 
 static double or_else(double given, double otherwise)
 {
@@ -104,7 +65,7 @@ static size_t count_whole(const struct cli_kineto *kineto, const char *folder, i
 
 /* ---- What happens ---- */
 
-static knee_status record(const struct capture_options *options, const char *folder,
+static knee_status record(const struct record_options *options, const char *folder,
                           int64_t start_ns, struct cli_kineto *kineto, struct knee_err *err)
 {
     char config[PATH_MAX + 256];
@@ -117,7 +78,9 @@ static knee_status record(const struct capture_options *options, const char *fol
              1e3 * length_s);
     if (strlen(config) >= 4096)
         return knee_fail(err, KNEE_USAGE, "--dir", "the name is too long");
-    cli_kineto_answer(kineto, config, start_ns - (int64_t)(WARM_UP_S * 1e9), &stopped);
+    cli_kineto_answer(kineto, config, start_ns - (int64_t)(WARM_UP_S * 1e9));
+    if (knee_stop_signal())
+        return cli_stopped(err);
     if (!kineto->count) {
         knee_fail(err, KNEE_INPUT, "", "no process on this host asked whether to record");
         knee_hint(err,
@@ -125,11 +88,12 @@ static knee_status record(const struct capture_options *options, const char *fol
                   "at ten seconds or more");
         return KNEE_INPUT;
     }
-    cli_kineto_answer(kineto, NULL, start_ns + (int64_t)(1e9 * length_s), &stopped);
-    int64_t end_ns = now_ns() + (int64_t)(1e9 * or_else(options->limit_s, 120));
-    while (!stopped && now_ns() < end_ns &&
+    cli_kineto_answer(kineto, NULL, start_ns + (int64_t)(1e9 * length_s));
+    int64_t end_ns =
+        knee_clock_ns(CLOCK_REALTIME) + (int64_t)(1e9 * or_else(options->limit_s, 120));
+    while (!knee_stop_signal() && knee_clock_ns(CLOCK_REALTIME) < end_ns &&
            count_whole(kineto, folder, start_ns, sizes) < kineto->count)
-        cli_kineto_answer(kineto, NULL, now_ns() + SECOND_NS, &stopped);
+        cli_kineto_answer(kineto, NULL, knee_clock_ns(CLOCK_REALTIME) + SECOND_NS);
     return KNEE_OK;
 }
 
@@ -174,15 +138,14 @@ static knee_status ask_trace(struct cli_run *run, const struct cli_kineto *kinet
     return status;
 }
 
-static knee_status capture(struct cli_run *run, const struct capture_options *options)
+knee_status record_now(struct cli_run *run, const struct record_options *options)
 {
     char folder[PATH_MAX];
     static struct cli_kineto kineto;
-    struct sigaction action = {.sa_handler = stop};
-    int64_t start_ns = isnan(options->at_s)
-                           ? now_ns() + (int64_t)(1e9 * or_else(options->lead_s, LEAD_S))
-                           : (int64_t)options->at_s * SECOND_NS;
-    if (start_ns <= now_ns())
+    int64_t start_ns = isnan(options->at_s) ? knee_clock_ns(CLOCK_REALTIME) +
+                                                  (int64_t)(1e9 * or_else(options->lead_s, LEAD_S))
+                                            : (int64_t)options->at_s * SECOND_NS;
+    if (start_ns <= knee_clock_ns(CLOCK_REALTIME))
         return knee_fail(&run->err, KNEE_USAGE, "--at", "that moment is over");
     knee_status status =
         make_folder(options->dir ? options->dir : "knee-capture", folder, &run->err);
@@ -190,37 +153,11 @@ static knee_status capture(struct cli_run *run, const struct capture_options *op
         status = cli_kineto_open(&kineto, &run->err);
     if (status)
         return status;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    knee_stop_catch();
     status = record(options, folder, start_ns, &kineto, &run->err);
+    knee_stop_release();
     if (!status)
         status = ask_trace(run, &kineto, folder, start_ns);
     cli_kineto_close(&kineto);
     return status;
 }
-
-static knee_status capture_main(struct cli_run *run, int argc, char **argv)
-{
-    struct capture_options options = {0};
-    knee_keys_clear(&capture_keys, &options);
-    run->objects[0] = &options;
-    knee_status status = cli_parse(run, argc, argv);
-    return status || run->common.help ? status : capture(run, &options);
-}
-
-const struct cli_command cli_capture = {
-    .name = "capture",
-    .operands = "",
-    .summary = "record a running PyTorch job for a moment, and say what the trace says",
-    .about =
-        "Takes the place of dynolog's daemon on this host: processes that were started with\n"
-        "KINETO_USE_DAEMON=1 ask every ten seconds whether to record, and are all told the same\n"
-        "start. Then knee trace reads what they wrote. For many hosts: one per host, one --at.",
-    .examples =
-        "  knee capture\n"
-        "  knee capture --length 500ms --dir /shared/capture --json\n"
-        "  srun --ntasks-per-node=1 knee capture --at $(($(date +%s) + 20)) --dir /shared/c\n",
-    .keys = {&capture_keys},
-    .most_words = 0,
-    .main = capture_main,
-};

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * knee run -- COMMAND: starts a job with everything recorded that costs nothing, and says at its
+ * end what limited it, or where it hung. The job is a child of this process in the same process
+ * group: what a terminal sends reaches both, what is sent to knee alone is handed on, and the exit
+ * status is the job's own.
+ */
+#include "base/error.h"
+#include "base/keys.h"
+#include "cli/cli.h"
+#include "reach/runtime.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct run_options {
+    const char *dir;
+    bool no_agent;
+    unsigned char source[KNEE_KEYS_MAX];
+};
+
+static const struct knee_key rows[] = {
+    {.name = "dir",
+     .kind = KNEE_KEY_WORD,
+     .offset = offsetof(struct run_options, dir),
+     .group = "Recording",
+     .otherwise = "knee-run",
+     .help = "folder for the recordings; with several nodes, one that all of them share"},
+    {.name = "no-agent",
+     .kind = KNEE_KEY_SWITCH,
+     .offset = offsetof(struct run_options, no_agent),
+     .group = "Recording",
+     .otherwise = "",
+     .help = "do not load knee's recorder; the Flight Recorder stays on"},
+};
+static const struct knee_keys run_keys = KNEE_KEY_TABLE(rows, struct run_options);
+
+/* ---- The job's environment ---- */
+
+/* What the user has set stays. */
+static void set_variable(void *ctx, const char *name, const char *value)
+{
+    bool *good = ctx;
+    *good = setenv(name, value, 0) == 0 && *good;
+}
+
+/* PyTorch keeps the last collectives of every rank and writes them when one does not end; its names
+ * up to 2.5 and from then on. */
+static void set_flight_recorder(const char *dir, bool *good)
+{
+    static const char *const fixed[][2] = {{"TORCH_NCCL_TRACE_BUFFER_SIZE", "2000"},
+                                           {"TORCH_FR_BUFFER_SIZE", "2000"},
+                                           {"TORCH_NCCL_ENABLE_TIMING", "1"},
+                                           {"TORCH_NCCL_DUMP_ON_TIMEOUT", "1"}};
+    char file[PATH_MAX + 16];
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        set_variable(good, fixed[i][0], fixed[i][1]);
+    snprintf(file, sizeof file, "%s/flight/rank_", dir);
+    set_variable(good, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", file);
+    set_variable(good, "TORCH_FR_DUMP_TEMP_FILE", file);
+}
+
+static knee_status prepare(struct cli_run *run, const struct run_options *options, char *dir)
+{
+    char inside[PATH_MAX + 8];
+    bool good = true;
+    const char *name = options->dir ? options->dir : "knee-run";
+    knee_status status = KNEE_OK;
+    if ((mkdir(name, 0777) != 0 && errno != EEXIST) || !realpath(name, dir))
+        return knee_fail(&run->err, KNEE_SYSTEM, name, "cannot be made: %s", strerror(errno));
+    snprintf(inside, sizeof inside, "%s/flight", dir);
+    if (mkdir(inside, 0777) != 0 && errno != EEXIST)
+        return knee_fail(&run->err, KNEE_SYSTEM, inside, "cannot be made: %s", strerror(errno));
+    set_flight_recorder(dir, &good);
+    snprintf(inside, sizeof inside, "%s/live", dir);
+    if (!options->no_agent)
+        status = cli_live_environment(inside, set_variable, &good, &run->err);
+    if (status == KNEE_SYSTEM && run->err.where[0]) { /* no agent here: the job runs all the same */
+        fprintf(stderr, "knee run: %s %s: steps are not recorded\n", run->err.where, run->err.what);
+        memset(&run->err, 0, sizeof run->err);
+        status = KNEE_OK;
+    }
+    return good ? status : knee_fail(&run->err, KNEE_SYSTEM, "", "out of memory");
+}
+
+/* ---- The job ---- */
+
+static volatile sig_atomic_t job;
+static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+enum { HANDED_ON = sizeof handed_on / sizeof *handed_on };
+
+/* A terminal has sent it to the job as well. */
+static void hand_on(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code <= 0 && job > 0)
+        kill((pid_t)job, number);
+}
+
+static void catch_signals(struct sigaction *before)
+{
+    struct sigaction act = {.sa_sigaction = hand_on, .sa_flags = SA_SIGINFO | SA_RESTART};
+    for (int i = 0; i < HANDED_ON; i++) {
+        sigaction(handed_on[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) /* nohup knee run ... */
+            sigaction(handed_on[i], &act, NULL);
+    }
+}
+
+static void let_signals_go(const struct sigaction *before)
+{
+    for (int i = 0; i < HANDED_ON; i++)
+        sigaction(handed_on[i], &before[i], NULL);
+}
+
+/* As a shell has it: the status, or 128 and the signal; 127 and 126 where it cannot be started. */
+static int wait_for(pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return KNEE_SYSTEM;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void become(char **command)
+{
+    execvp(command[0], command);
+    fprintf(stderr, "knee run: %s: %s\n", command[0], strerror(errno));
+    _exit(errno == ENOENT ? 127 : 126);
+}
+
+/* A signal that comes before the child is known waits. */
+static knee_status start(char **command, int *status, struct knee_err *err)
+{
+    struct sigaction before[HANDED_ON];
+    sigset_t some, old;
+    sigemptyset(&some);
+    for (int i = 0; i < HANDED_ON; i++)
+        sigaddset(&some, handed_on[i]);
+    sigprocmask(SIG_BLOCK, &some, &old);
+    catch_signals(before);
+    pid_t child = fork();
+    if (child == 0) {
+        let_signals_go(before);
+        sigprocmask(SIG_SETMASK, &old, NULL);
+        become(command);
+    }
+    job = child;
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    if (child > 0)
+        *status = wait_for(child);
+    job = 0;
+    let_signals_go(before);
+    return child > 0
+               ? KNEE_OK
+               : knee_fail(err, KNEE_SYSTEM, command[0], "cannot be started: %s", strerror(errno));
+}
+
+/* ---- What it says ---- */
+
+static bool has_files(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    bool found = false;
+    if (!dir)
+        return false;
+    for (const struct dirent *entry = readdir(dir); entry && !found; entry = readdir(dir))
+        found = entry->d_name[0] != '.';
+    closedir(dir);
+    return found;
+}
+
+static bool knows(const char *name)
+{
+    for (size_t i = 0; cli_commands[i]; i++)
+        if (strcmp(cli_commands[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* This program once more, on standard error, for at most a minute: the job's output stays its own.
+ */
+static void say(const char *command, const char *folder, const char *option)
+{
+    enum { SECONDS = 60 };
+    char self[PATH_MAX];
+    pid_t child = knee_runtime_program(self, sizeof self) ? fork() : -1;
+    if (child == 0) {
+        alarm(SECONDS);
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        execl(self, "knee", command, folder, "--brief", option, (char *)NULL);
+        _exit(KNEE_SYSTEM);
+    }
+    if (child > 0)
+        wait_for(child);
+}
+
+/* A job that failed with a Flight Recorder's files hung; else its steps are what there is to say.
+ */
+static void say_what_was(const char *dir, int status)
+{
+    char flight[PATH_MAX + 8], live[PATH_MAX + 8];
+    snprintf(flight, sizeof flight, "%s/flight", dir);
+    snprintf(live, sizeof live, "%s/live", dir);
+    if (status != 0 && has_files(flight))
+        say(knows("hang") ? "hang" : "trace", flight, NULL);
+    else if (has_files(live))
+        say("watch", live, "--once");
+    else if (status == 0)
+        fprintf(stderr, "knee run: nothing was recorded in %s\n", live);
+}
+
+static knee_status run_main(struct cli_run *run, int argc, char **argv)
+{
+    struct run_options options = {0};
+    char dir[PATH_MAX];
+    int own = 0, status = 0;
+    while (own < argc && strcmp(argv[own], "--") != 0)
+        own++;
+    bool marked = own < argc;
+    if (!marked && argc > 0 && argv[0][0] != '-')
+        own = 0; /* knee run torchrun ... */
+    knee_keys_clear(&run_keys, &options);
+    run->objects[0] = &options;
+    knee_status parsed = cli_parse(run, own, argv);
+    if (parsed || run->common.help)
+        return parsed;
+    char **command = argv + own + marked;
+    if (run->word_count || own + marked >= argc) {
+        knee_fail(&run->err, KNEE_USAGE, "", "no command to run");
+        knee_hint(&run->err, "knee run -- torchrun --nproc-per-node 8 train.py");
+        return KNEE_USAGE;
+    }
+    knee_status prepared = prepare(run, &options, dir);
+    if (!prepared)
+        prepared = start(command, &status, &run->err);
+    if (prepared)
+        return prepared;
+    say_what_was(dir, status);
+    return (knee_status)status;
+}
+
+const struct cli_command cli_run_job = {
+    .name = "run",
+    .operands = "-- COMMAND",
+    .summary = "run a job, record it, and print what limited it or where it hung",
+    .about =
+        "Starts the command with knee's recorder and PyTorch's Flight Recorder switched on, waits "
+        "for it, and prints what limited the job or where it hung to standard error. Signals and "
+        "the exit status are passed through.",
+    .common = {"dir", "no-agent"},
+    .examples = "  knee run -- torchrun --nproc-per-node 8 train.py\n"
+                "  srun knee run --dir /shared/run7 -- python train.py\n",
+    .keys = {&run_keys},
+    .most_words = 0,
+    .main = run_main,
+};
