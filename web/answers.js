@@ -8,7 +8,7 @@ let chartCount = 0;
 const chartFigure = (caption, data, series, options) => {
   const id = `chart-answer-${chartCount++}`;
   charts.push(() => byId(id) && curve(id, data, series, options));
-  return el("figure", { class: options.wide ? "wide" : "" }, el("figcaption", {}, caption), el("div", { class: "chart", id }));
+  return el("figure", { class: options.wide ? "wide" : "" }, el("figcaption", {}, el("h2", {}, caption)), el("div", { class: "chart", id }));
 };
 const tableFigure = (caption, ...rest) => wideFigure(caption, scroll(table(...rest)));
 
@@ -23,39 +23,47 @@ answers.show = (answer, files) => {
 answers.update = () => {
   const { answer, files } = answers;
   if (!answer) return;
-  showVerdict("answer-verdict", answer.schema === "knee.replay/1" ? { do: answer.sentence, formal: answer.trust } : answer.schema === "knee.scale/1" ? scaleWords(answer) : answer);
+  showVerdict("answer-verdict", answer.schema === "knee.replay/1" && !answer.answer ? { do: answer.sentence, formal: answer.trust } : answer.schema === "knee.scale/1" ? scaleWords(answer) : answer);
   fill("answer-files", files?.length ? `Of ${files.map(fileName).join(", ")}.` : "");
   fill("answer-figures", (answers.draw[answer.schema] ?? drawAny)(answer));
   for (const make of charts.splice(0)) make();
 };
 
-// What has no pictures of its own: its numbers in one table, its lists in one each.
+// Answers without charts: the numbers in one table, and one table for each list.
 const plainCell = (value) => (value == null ? "–" : typeof value === "number" ? (Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(5)))) : typeof value === "object" ? Object.entries(value).map(([k, v]) => `${k} ${plainCell(v)}`).join(", ").slice(0, 300) : String(value));
 const plainName = (key) => key.replace(/_bytes_per_s$/, ", bytes/s").replace(/_per_s$/, " per second").replace(/_s$/, ", s").replace(/_bytes$/, ", bytes").replace(/_/g, " ");
 const drawAny = (answer) => {
   const flat = Object.entries(answer).filter(([key, value]) => key !== "schema" && key !== "sentence" && (value === null || typeof value !== "object"));
-  const objects = Object.entries(answer).filter(([key, value]) => key !== "verdict" && value && typeof value === "object" && !Array.isArray(value));
+  const objects = Object.entries(answer).filter(([key, value]) => key !== "verdict" && key !== "answer" && value && typeof value === "object" && !Array.isArray(value));
   const lists = Object.entries(answer).filter(([, value]) => Array.isArray(value) && value.length);
   const columns = (rows) => [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((key) => rows.some((row) => row[key] != null)).slice(0, 14);
   const list = ([key, rows]) => (typeof rows[0] !== "object" ? wideFigure(plainName(key), el("ul", {}, rows.map((row) => el("li", {}, plainCell(row)))))
     : tableFigure(plainName(key), columns(rows).map(plainName), rows.slice(0, 200).map((row) => ({ cells: columns(rows).map((column) => plainCell(row[column])) })), { text: columns(rows).flatMap((column, i) => (rows.some((row) => typeof row[column] === "string" || typeof row[column] === "object") ? [i] : [])) }));
-  return [flat.length ? tableFigure("Answer", ["", ""], flat.map(([key, value]) => ({ cells: [plainName(key), plainCell(value)] }))) : null,
-    ...objects.map(([key, value]) => tableFigure(plainName(key), ["", ""], Object.entries(value).map(([k, v]) => ({ cells: [plainName(k), plainCell(v)] })))), ...lists.map(list)];
+  const said = answer.answer ?? {}, notes = [...(said.after ?? []), said.assumed, ...(Array.isArray(said.next) ? said.next : [said.next])].filter((words) => typeof words === "string" && words);
+  return [notes.length ? wideFigure("Notes", el("ul", {}, notes.map((words) => el("li", {}, words)))) : null,
+    ...lists.filter(([, rows]) => typeof rows[0] === "object").slice(0, 1).map(list), flat.length ? tableFigure("Answer", ["", ""], flat.map(([key, value]) => ({ cells: [plainName(key), plainCell(value)] }))) : null,
+    ...objects.map(([key, value]) => tableFigure(plainName(key), ["", ""], Object.entries(value).map(([k, v]) => ({ cells: [plainName(k), plainCell(v)] })))), ...lists.filter(([, rows], i) => typeof rows[0] !== "object" || lists.findIndex(([, r]) => typeof r[0] === "object") !== i).map(list)];
+};
+
+const binary = (v) => { // sizes of buffers are powers of two
+  let unit = 0;
+  for (; v >= 1024 && v % 1024 === 0; unit++) v /= 1024;
+  return unit ? `${count(v)}${thin}${["", "KiB", "MiB", "GiB", "TiB"][unit]}` : bytes(v);
 };
 
 answers.draw["knee.collective/1"] = (a) => {
-  const names = [...new Set(a.rows.map((r) => r.algorithm))].filter((name) => a.sizes.some((s) => s.winner === name));
-  const sets = [a.sizes.map((s) => ({ x: s.bytes, y: s.measured_s })), a.sizes.map((s) => ({ x: s.bytes, y: s.expected_s })),
-    ...names.map((name) => a.rows.filter((r) => r.algorithm === name).map((r) => ({ x: r.bytes, y: r.time_s })))];
-  const slow = a.sizes.filter((s) => s.reason);
+  const measured = a.sizes.some((s) => s.measured_s != null);
+  const names = measured ? [] : [...new Set(a.sizes.map((s) => s.winner))];
+  const sets = [a.sizes.map((s) => ({ x: s.bytes, y: s.measured_busbw_bytes_per_s })), a.sizes.map((s) => ({ x: s.bytes, y: s.expected_busbw_bytes_per_s })),
+    ...names.map((name) => a.rows.filter((r) => r.algorithm === name).map((r) => ({ x: r.bytes, y: r.busbw_bytes_per_s })))];
   return [
-    chartFigure("Time by size", onOneAxis(sets), [points("measured", "--transfer"), { label: "expected", color: "--ink", width: 3 },
+    chartFigure("Bus bandwidth by size", onOneAxis(sets), [points("measured", "--transfer"), { label: "expected", color: "--ink", width: 3 },
       ...names.map((label, i) => ({ label, color: palette[i % palette.length], width: 1, dash: [2 + 2 * i, 3], points: { show: false } }))],
-    { x: "size", logX: 10, logY: true, formatX: bytes, formatY: seconds, wide: true, height: 340 }),
-    a.findings.length ? tableFigure("Slower than it should be", ["reason", "from", "to", "times", "what shows it", "what to do"],
-      a.findings.map((f) => ({ cells: [f.reason, bytes(f.from_bytes), bytes(f.to_bytes), digits(f.slowdown), f.evidence, f.cure] })), { text: [4, 5] }) : null,
-    tableFigure("Sizes", ["size", "winner", "protocol", "bound by", "NCCL picks", "expected", "measured", "times"],
-      a.sizes.map((s) => ({ marked: slow.includes(s), cells: [bytes(s.bytes), s.winner, s.protocol, s.bound_by, s.nccl_choice ?? "–", seconds(s.expected_s), seconds(s.measured_s), s.slowdown == null ? "–" : digits(s.slowdown)] })), { text: [1, 2, 3, 4] }),
+    { x: "size", logX: 10, logY: true, formatX: bytes, formatY: perSecond, wide: true, height: 340 }),
+    a.findings.length ? tableFigure("Slower than it should be", ["reason", "from", "to", "times", "evidence", "fix"],
+      a.findings.map((f) => ({ cells: [f.reason, binary(f.from_bytes), binary(f.to_bytes), digits(f.slowdown), f.evidence, f.cure] })), { text: [4, 5] }) : null,
+    tableFigure("Sizes", ["size", "measured", "expected", "bus bandwidth", "expected bus bandwidth", "times slower", "limited by", "NCCL picks"],
+      a.sizes.map((s) => ({ marked: Boolean(s.reason), cells: [binary(s.bytes), seconds(s.measured_s), seconds(s.expected_s), perSecond(s.measured_busbw_bytes_per_s), perSecond(s.expected_busbw_bytes_per_s), s.slowdown == null ? "–" : digits(s.slowdown), s.bound_by, s.nccl_choice ?? "–"] })), { text: [6, 7] }),
   ];
 };
 
@@ -74,6 +82,11 @@ answers.draw["knee.fit/1"] = (a) => {
   ];
 };
 
+answers.draw["knee.hang/1"] = (a) => [
+  tableFigure("Ranks", ["ranks", "completed", "is in", "state", "class"], a.states.map((s) => ({ marked: Boolean(s.class), cells: [s.ranks, count(s.completed), s.waiting ?? "–", s.state ?? "–", s.class ?? ""] })), { text: [2, 3, 4] }),
+  a.evidence.length ? tableFigure("Evidence", ["rank", "place", "line"], a.evidence.map((e) => ({ cells: [String(e.rank), e.place, e.text] })), { text: [1, 2] }) : null,
+];
+answers.draw["knee.doctor/1"] = (a) => [tableFigure("Findings", ["severity", "host", "evidence", "fix", "cost"], a.findings.map((f) => ({ marked: f.severity !== "note", cells: [f.severity, f.host, f.evidence, f.cure, f.cost?.words ?? ""] })), { text: [1, 2, 3, 4] })];
 answers.draw["knee.plan/1"] = (a) => planFigures(a);
 answers.draw["knee.scale/1"] = (a) => scaleFigures(a);
 answers.draw["knee.replay/1"] = (a) => [wideFigure("Changes", [{ name: "recorded", step_s: a.measured_step_s }, ...a.changes].map((r, i, all) => bandBar(r, Math.max(...all.map((x) => x.high_s ?? x.step_s))))), wideFigure("Table", replayTable(a))];
@@ -88,17 +101,6 @@ answers.draw["knee.validate/1"] = (a) => {
     groups("source", a.sources), groups("GPU", a.gpus),
     a.curves?.length ? tableFigure("Curves", ["job", "anchor", "points", "E(K) off by", "knee measured", "knee predicted"],
       a.curves.map((c) => ({ cells: [c.name, count(c.anchor_gpus), String(c.points), percent(c.mape), count(c.knee_measured), count(c.knee_predicted)] }))) : null,
-  ];
-};
-
-answers.draw["knee.lab/1"] = (a) => {
-  const x = a.rows.map((r) => r.workers);
-  return [
-    chartFigure("Step", [x, a.rows.map((r) => r.predicted_step_s), a.rows.map((r) => r.measured_step_s)], [{ label: "predicted", color: "--compute" }, points("measured", "--transfer")], { x: "K", formatY: seconds }),
-    chartFigure("Efficiency E(K), measured", [x, a.rows.map((r) => r.efficiency)], [{ label: "E(K)", color: "--compute" }], { x: "K", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, mark: a.knee?.measured?.tolerance_workers, level: a.knee?.tolerance }),
-    tableFigure("Worker counts", ["K", "measured", "predicted", "compute", "comm", "exposed", "R", "gamma", "E(K)", "loss"],
-      a.rows.map((r) => ({ cells: [String(r.workers), seconds(r.measured_step_s), seconds(r.predicted_step_s), seconds(r.compute_s), seconds(r.comm_s), seconds(r.exposed_comm_s), ratio(r.ratio), ratio(r.gamma), percent(r.efficiency), r.loss == null ? "–" : digits(r.loss)] }))),
-    a.hunt?.length ? tableFigure("Induced and named", ["induced", "named", "what shows it"], a.hunt.map((h) => ({ cells: [h.induced, h.named ?? "–", h.evidence] })), { text: [1, 2] }) : null,
   ];
 };
 

@@ -17,8 +17,7 @@ axes.sliders = {
 };
 
 axes.start = () => {
-  axes.form = makeForm({ view: "axes", id: "axes-form", keys: core.keys.tax, chosen: ["model", "gpu", "cluster"], sliders: axes.sliders, state: settings.axes,
-    choices: { model: (list) => list.filter((name) => !notTransformers.includes(name)) }, reset: () => resetView("axes"),
+  axes.form = makeForm({ view: "axes", id: "axes-form", keys: core.keys.tax, chosen: ["cluster"], sliders: axes.sliders, state: settings.axes, left: ["model", "gpu"], reset: () => resetView("axes"),
     change: (name) => { spread("axes", name); axes.update(); saveState(); } });
 };
 
@@ -31,6 +30,7 @@ axes.update = () => {
   axes.answer = answer;
   showVerdict("axes-verdict", answer);
   axes.form.show(answer.inputs);
+  job.show();
   axes.draw(answer);
 };
 
@@ -55,10 +55,10 @@ axes.draw = (answer) => {
     a.degree > 1 ? [["takes", a.comm_s, "l-transfer"], ["can hide", a.window_s, "l-compute"]].map(pair) : null)));
   fill("axes-thresholds",
     el("p", { class: `threshold${few ? " broken" : ""}`, id: "threshold-tokens" }, shard.degree > 1
-      ? `Tokens of a GPU: ${whole(t.local_tokens)} ${few ? "<" : "≥"} ${whole(Math.ceil(t.local_tokens_min))}, where gathering the shards takes as long as compute. ${few ? "It cannot hide" : "The longer it computes, the more of it hides"}: ${seconds(shard.exposed_s)} of a step is exposed.`
-      : "Nothing is sharded (FSDP 1): no gathers."),
+      ? `FSDP: below ${whole(Math.ceil(t.local_tokens_min))} tokens a GPU, gathering the shards takes longer than compute. Here it is ${whole(t.local_tokens)}${few ? ", and the gathers cannot hide" : ""}: ${seconds(shard.exposed_s)} of a step is exposed.`
+      : "FSDP is 1: no gathers."),
     el("p", { class: `threshold${far ? " broken" : ""}`, id: "threshold-tp" },
-      `At the GPU's peak each rank that tensor parallelism adds costs ${percent(t.tp_tax_node)} on the node's link and ${percent(t.tp_tax_network)} on the network: keep it inside a node.`));
+      `Tensor parallel: past ${count(answer.inputs.find((i) => i.name === "gpus-per-node")?.value)} it leaves the node. At the GPU's peak each added rank costs ${percent(t.tp_tax_node)} inside it and ${percent(t.tp_tax_network)} on the network.`));
   axes.plan(answer);
   showCompare("axes");
 };
@@ -66,7 +66,7 @@ axes.draw = (answer) => {
 // Where step and memory go, and more replicas of the same.
 axes.plan = (tax) => {
   const answer = core.ask("axes", settings.axes);
-  for (const id of ["chart-axes", "axes-memory", "axes-step"]) byId(id).closest("figure").hidden = Boolean(answer.error);
+  for (const id of ["axes-memory", "axes-step"]) byId(id).closest("figure").hidden = Boolean(answer.error);
   if (answer.error) return;
   const { memory, parts_s: parts, step_s: step } = answer.found;
   const room = someParts(memory, "_bytes"), work = someParts(parts, "");
@@ -76,10 +76,20 @@ axes.plan = (tax) => {
   partsBar("memory", bytes(memory.total_bytes), room, most, bytes, memory.capacity_bytes), partsLegend([room], bytes));
   fill("axes-step", partsBar("step", seconds(step), work, step, seconds), partsLegend([work], seconds));
   byId("axes-step").dataset.value = step;
-  const rows = answer.rows.filter((r) => r.fits);
-  byId("chart-axes").closest("figure").hidden = rows.length < 2;
-  if (rows.length < 2) return;
-  fill("axes-batch", `${count(rows[0].global_batch)} sequences`);
+  later("replicas", () => axes.replicas(answer.found.plan), 200);
+};
+
+// More replicas of it, as knee plan has them: the same degrees at ever more GPUs, with the batch that plan takes.
+axes.replicas = async (plan) => {
+  const { gpus, "global-batch": batch, vp, ...degrees } = planKeys(plan);
+  const least = plan.tp * plan.pp * plan.cp * Math.max(1, plan.shard_size), many = Array.from({ length: 14 }, (_, i) => least * 2 ** i).filter((n) => n <= 65536);
+  const { model, gpu, cluster, seq, layers, hidden, experts } = settings.axes;
+  const answer = await aside("replicas", { command: "plan", inputs: { model, gpu, cluster, seq, layers, hidden, experts, ...degrees, gpus: many.join(",") } });
+  const rows = (answer?.rows ?? []).filter((r) => r.fits && r.efficiency != null);
+  const figure = byId("chart-axes").closest("figure");
+  figure.hidden = rows.length < 2;
+  if (rows.length < 2 || view !== "axes") return;
+  fill("axes-batch", `${count(rows[0].best[0].plan.global_batch)} sequences`);
   curve("chart-axes", [rows.map((r) => r.gpus), rows.map((r) => r.efficiency)], [{ label: "efficiency", color: "--compute" }],
-    { x: "GPUs", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)} %`, level: 0.8, mark: rows[rows.findIndex((r) => r.efficiency < 0.8) - 1]?.gpus });
+    { x: "GPUs", range: [0, 1.05], formatY: (v) => `${Math.round(100 * v)}%`, level: answer.verdict.tolerance, mark: answer.verdict.knee_gpus });
 };

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The core for the page: questions as in knee.h, with a few rows of the page's own, and the lists
- * that the timeline is drawn from. Strings come in at kw_alloc(); what was said last stands at
- * kw_text() for kw_length() bytes until the next call. There is one ask.
+ * that the timeline is drawn from. Strings come in at kw_alloc(); the last answer stays at
+ * kw_text(), kw_length() bytes, until the next call. There is one ask.
  */
 #include "ask/ask.h"
 #include "ask/pushed.h"
-#include "base/format.h"
 #include "base/keys.h"
-#include "base/number.h"
 #include "base/text.h"
 #include "cluster/hardware.h"
-#include "job/batch.h"
 #include "job/job.h"
+#include "lanes.h"
 #include "out/json.h"
-#include "out/show_plan.h"
-#include "out/show_prediction.h"
 #include "timeline/account.h"
 #include "view.h"
 
@@ -83,68 +79,17 @@ static bool watch(void *ctx, double share)
 
 /* ---- Questions that only the page asks ---- */
 
-/* keys: the tables that the program's flags come from. The page builds its forms from them. */
+static const struct knee_ask_command *const commands[], *const asked[];
 
-static const char *unit_name(enum knee_unit unit)
-{
-    static const char *const names[KNEE_UNITS] = {"count", "factor",  "fraction", "seconds",
-                                                  "bytes", "bytes/s", "flop/s",   "/s",
-                                                  "watts", "dollars", "joules"};
-    return names[unit];
-}
-
-static void put_choices(struct knee_json *json, const struct knee_choices *choices)
-{
-    knee_json_open_flat(json, "choices", '[');
-    for (size_t c = 0; c < choices->count(); c++)
-        knee_json_string(json, NULL, choices->name(c));
-    knee_json_close(json, ']');
-}
-
-static void put_key(struct knee_json *json, const struct knee_key *key)
-{
-    static const char *const kinds[] = {
-        [KNEE_KEY_NUMBER] = "number", [KNEE_KEY_CHOICE] = "choice", [KNEE_KEY_WORKERS] = "workers",
-        [KNEE_KEY_SWITCH] = "switch", [KNEE_KEY_WORD] = "word",     [KNEE_KEY_PARSED] = "choice"};
-    bool number = key->kind == KNEE_KEY_NUMBER;
-    knee_json_open_flat(json, NULL, '{');
-    knee_json_string(json, "name", key->name);
-    knee_json_string(json, "kind", kinds[key->kind]);
-    knee_json_string(json, "unit", number ? unit_name(key->unit) : "");
-    knee_json_string(json, "example", number ? knee_unit_example(key->unit) : "");
-    knee_json_string(json, "group", key->group);
-    knee_json_string(json, "otherwise", key->otherwise);
-    knee_json_string(json, "help", key->help);
-    if (key->choices)
-        put_choices(json, key->choices);
-    knee_json_close(json, '}');
-}
-
-static void put_keys(struct knee_json *json, const struct knee_ask_command *command)
-{
-    knee_json_open(json, command->name, '[');
-    for (size_t t = 0; t < ASK_TABLES && command->keys[t]; t++)
-        for (size_t i = 0; i < command->keys[t]->count; i++)
-            if (knee_ask_takes(command->only[t], &command->keys[t]->rows[i]))
-                put_key(json, &command->keys[t]->rows[i]);
-    knee_json_close(json, ']');
-}
-
-static const struct knee_ask_command *const commands[], levers;
-
+/* keys: what the page builds its forms from. */
 static knee_status answer_keys(struct knee_ask_question *q, struct knee_err *err)
 {
-    struct knee_json json = {.text = q->outs[0].text};
     (void)err;
-    knee_json_open(&json, NULL, '{');
-    knee_json_string(&json, "version", KNEE_VERSION);
-    for (size_t i = 0; commands[i] != &levers; i++) /* the page's own come last */
-        put_keys(&json, commands[i]);
-    knee_json_close(&json, '}');
+    knee_ask_put_options(asked, q->outs[0].text);
     return KNEE_OK;
 }
 
-/* A word is a set of levers, apart by '+'; one that does not apply changes nothing. */
+/* A word is a set of changes joined by '+'; those that do not apply have no effect. */
 struct changed {
     struct knee_job job;
     struct knee_prediction prediction;
@@ -158,7 +103,7 @@ static void init_changed(void *room, void **objects)
     objects[1] = all;
 }
 
-/* levers: the prediction after the first set. */
+/* The prediction after the first set of changes. */
 static knee_status answer_levers(struct knee_ask_question *q, struct knee_err *err)
 {
     struct changed *all = q->objects[1];
@@ -173,7 +118,7 @@ static knee_status answer_levers(struct knee_ask_question *q, struct knee_err *e
     }
     if (status)
         return status;
-    ASK_WRITE(q, knee_write_prediction, p, NULL);
+    ASK_ANSWER(q, &knee_predict_answer, p);
     knee_prediction_release(p);
     return KNEE_OK;
 }
@@ -182,84 +127,35 @@ static knee_status answer_levers(struct knee_ask_question *q, struct knee_err *e
 static knee_status answer_regimes(struct knee_ask_question *q, struct knee_err *err)
 {
     struct changed *all = q->objects[1];
-    struct knee_json json = {.text = q->outs[0].text};
+    struct knee_row rows[64];
+    struct knee_regime_rows result = {rows, q->word_count};
     knee_status status = knee_predict(&all->job, NULL, &all->prediction, err);
     if (status)
         return status;
-    knee_json_open(&json, NULL, '{');
-    knee_json_open(&json, "rows", '[');
     for (size_t i = 0; i < q->word_count; i++) {
         struct knee_terms after;
-        struct knee_row row;
         double workers = knee_levers_pull(&all->prediction, q->words[i], &after);
-        knee_evaluate(&after, workers, &row);
-        knee_row_json(&json, NULL, &row);
+        knee_evaluate(&after, workers, &rows[i]);
     }
-    knee_json_close(&json, ']');
-    knee_json_close(&json, '}');
+    ASK_ANSWER(q, &knee_regimes_answer, &result);
     knee_prediction_release(&all->prediction);
     return KNEE_OK;
 }
 
-/* axes: a tax's degrees priced operation by operation: {"found": a plan as in knee plan --json,
- * "rows": ever more replicas of it at one global batch, 4Mi tokens or more}. */
-
-static knee_status price(const struct knee_shape *shape, const struct knee_machine *machine,
-                         const struct knee_plan *asked, struct knee_found *found,
-                         struct knee_err *err)
-{
-    found->plan = *asked;
-    knee_status status = knee_plan_complete(&found->plan, shape, machine, err);
-    if (!status)
-        knee_plan_price(shape, machine, &found->plan, &found->cost);
-    return status;
-}
-
-/* Ever more replicas of a plan. */
-static void put_replicas(struct knee_json *json, const struct knee_shape *shape,
-                         const struct knee_machine *machine, struct knee_plan *plan)
-{
-    struct knee_found more;
-    double first = 0, smallest = plan->tp * plan->pp * fmax(1, plan->shard_size);
-    plan->dp = plan->vp = NAN; /* searched anew for more replicas */
-    plan->global_batch =
-        fmax(plan->global_batch, knee_batch_usual(shape->seq)); /* as knee plan's */
-    for (double gpus = smallest; gpus <= 65536; gpus *= 2) {
-        plan->gpus = gpus;
-        if (price(shape, machine, plan, &more, NULL))
-            continue;
-        double each = more.cost.tokens_per_s / gpus;
-        first = first > 0 ? first : each;
-        knee_json_open_flat(json, NULL, '{');
-        knee_json_number(json, "gpus", gpus);
-        knee_json_number(json, "global_batch", plan->global_batch);
-        knee_json_number(json, "tokens_per_s", more.cost.tokens_per_s);
-        knee_json_number(json, "efficiency", each / first);
-        knee_json_number(json, "mfu", more.cost.mfu_causal);
-        knee_json_bool(json, "fits", more.cost.fits);
-        knee_json_close(json, '}');
-    }
-}
-
+/* axes: {"found": a tax's degrees as a plan, in the words of knee plan --json}. */
 static knee_status answer_axes(struct knee_ask_question *q, struct knee_err *err)
 {
     struct knee_tax tax;
     struct knee_shape shape;
     struct knee_machine machine;
     struct knee_found found;
-    struct knee_json json = {.text = q->outs[0].text};
     knee_status status = knee_tax_run(q->objects[0], &tax, err);
     if (!status)
         status = knee_tax_plan(&tax.job, &shape, &machine, &found.plan, err);
     if (status)
         return status;
     knee_plan_price(&shape, &machine, &found.plan, &found.cost);
-    knee_json_open(&json, NULL, '{');
-    knee_found_json(&json, "found", &found);
-    knee_json_open(&json, "rows", '[');
-    put_replicas(&json, &shape, &machine, &found.plan);
-    knee_json_close(&json, ']');
-    knee_json_close(&json, '}');
+    ASK_ANSWER(q, &knee_axes_answer, &found);
     return KNEE_OK;
 }
 
@@ -289,19 +185,12 @@ static const struct knee_ask_command axes = {.name = "axes",
                                              .answer = answer_axes};
 
 /* What the rest would take is not worth its bytes in the page. */
-static const struct knee_ask_command *const commands[] = {&knee_ask_predict,
-                                                          &knee_ask_tax,
-                                                          &knee_ask_plan,
-                                                          &knee_ask_diff,
-                                                          &knee_ask_replay,
-                                                          &knee_ask_scale,
-                                                          &knee_ask_collective,
-                                                          &knee_ask_trace,
-                                                          &levers,
-                                                          &regimes,
-                                                          &keys,
-                                                          &axes,
-                                                          NULL};
+#define ASKED                                                                                      \
+    &knee_ask_predict, &knee_ask_tax, &knee_ask_plan, &knee_ask_diff, &knee_ask_replay,            \
+        &knee_ask_scale, &knee_ask_collective, &knee_ask_trace, &knee_ask_hang
+static const struct knee_ask_command *const asked[] = {ASKED, NULL};
+static const struct knee_ask_command *const commands[] = {ASKED, &levers, &regimes,
+                                                          &keys, &axes,   NULL};
 
 static bool make_overviews(const struct knee_account *account);
 
@@ -310,7 +199,8 @@ int EXPORT(kw_ask)(const char *command, const char *lines)
 {
     struct knee_err err = {.status = KNEE_OK};
     knee_text_release(&answer);
-    knee_status status = knee_ask_lines(ask, commands, command, lines, KNEE_JSON, &answer, &err);
+    knee_status status = knee_ask_lines(
+        ask, &(struct knee_ask_asked){commands, command, lines, KNEE_JSON}, &answer, &err);
     if (!status && strcmp(command, "trace") == 0 &&
         !make_overviews(&knee_ask_pushed_of(ask)->last.account))
         status = knee_fail(&err, KNEE_SYSTEM, "", "out of memory");
@@ -324,29 +214,50 @@ int EXPORT(kw_attach)(const char *name, const char *data, size_t length)
     return finish(knee_attach(ask, name, data, length, &err), &err);
 }
 
+/* What a question made beside its answer; empty: nothing of this name. */
+void EXPORT(kw_pull)(const char *name)
+{
+    const struct knee_text *made = knee_pull(ask, name);
+    knee_text_release(&answer);
+    if (made)
+        knee_text_add(&answer, made->data, made->length);
+}
+
 /* ---- Traces, pushed ---- */
 
-enum { BINS = 1 << 15, LANES = 4 };
+enum { BINS = 1 << 15 };
 
-/* Time covered in each of BINS parts of the common window, for drawing from afar. Lane 0 has one
- * value per label; the others are compute, communication and copies. */
+/* Time covered in each of BINS parts of the common window, for drawing from afar, and the spans by
+ * lane, for drawing close up. */
 struct overview {
     float labels[BINS][KNEE_LABELS];
-    float lanes[BINS][LANES - 1];
+    float busy[BINS][LANES];
+    struct lanes lanes;
 };
 static struct overview *overviews; /* per rank */
+static size_t overview_count;
 static double view_start_ns, view_length_ns;
 
 static size_t room_size;
 
-/* A new ask, with nothing attached and pushed. */
-int EXPORT(kw_reset)(void)
+static void drop_overviews(void)
 {
+    for (size_t r = 0; r < overview_count; r++)
+        lanes_release(&overviews[r].lanes);
     free(overviews);
     overviews = NULL;
+    overview_count = 0;
+}
+
+/* A new ask, with nothing attached and pushed. Without memory there is none: the calls that need
+ * one then fail. */
+int EXPORT(kw_reset)(void)
+{
+    drop_overviews();
     knee_ask_end(ask);
     ask = knee_ask_begin(NULL);
-    knee_ask_watch(ask, watch, NULL);
+    if (ask)
+        knee_ask_watch(ask, watch, NULL);
     return ask ? KNEE_OK : KNEE_SYSTEM;
 }
 
@@ -377,6 +288,11 @@ int EXPORT(kw_push_end)(void)
     return finish(knee_push_end(ask, &err), &err);
 }
 
+int EXPORT(kw_push_again)(void)
+{
+    return knee_push_again(ask);
+}
+
 /* ---- Drawing from afar ---- */
 
 static int64_t own_shift(const struct knee_rank_account *rank)
@@ -396,11 +312,6 @@ static void cover(float *bins, size_t stride, double start_ns, double end_ns)
     }
 }
 
-static int lane_of(enum knee_span_kind kind)
-{
-    return kind == KNEE_SPAN_COMM ? 1 : kind == KNEE_SPAN_COPY ? 2 : 0;
-}
-
 static void fill_overview(const struct knee_rank_account *rank, struct overview *view)
 {
     double own = (double)own_shift(rank);
@@ -411,14 +322,15 @@ static void fill_overview(const struct knee_rank_account *rank, struct overview 
     }
     for (size_t i = 0; i < rank->source->span_count; i++) {
         const struct knee_span *span = &rank->source->spans[i];
-        cover(&view->lanes[0][lane_of(span->kind)], LANES - 1, (double)span->start_ns + own,
+        cover(&view->busy[0][lane_of(span->kind)], LANES, (double)span->start_ns + own,
               (double)span->end_ns + own);
     }
 }
 
 static bool make_overviews(const struct knee_account *account)
 {
-    free(overviews);
+    bool good = true;
+    drop_overviews();
     double start = INFINITY, end = -INFINITY;
     for (size_t r = 0; r < account->rank_count; r++) {
         double own = (double)own_shift(&account->ranks[r]);
@@ -428,9 +340,17 @@ static bool make_overviews(const struct knee_account *account)
     view_start_ns = start;
     view_length_ns = fmax(1, end - start);
     overviews = calloc(account->rank_count + 1, sizeof *overviews);
-    for (size_t r = 0; r < account->rank_count && overviews; r++)
+    overview_count = overviews ? account->rank_count : 0;
+    for (size_t r = 0; r < overview_count && good; r++) {
         fill_overview(&account->ranks[r], &overviews[r]);
-    return overviews != NULL;
+        good = lanes_make(&overviews[r].lanes, account->ranks[r].source);
+    }
+    return overviews && good;
+}
+
+const struct lanes *page_lanes(size_t rank)
+{
+    return rank < overview_count ? &overviews[rank].lanes : NULL;
 }
 
 double page_view_start_ns(void)
@@ -491,23 +411,12 @@ static void draw_labels(const struct knee_rank_account *rank, const struct overv
     }
 }
 
-static size_t first_span_from(const struct knee_rank *rank, int64_t ns)
-{
-    size_t low = 0, high = rank->span_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rank->spans[middle].start_ns < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* How much of a column a lane is busy. Close up, spans are drawn one by one. */
-static void draw_lane(const struct knee_rank_account *rank, const struct overview *view, int lane,
-                      double from, double to, size_t width, unsigned char *out)
+static void draw_lane(size_t row, int lane, double from, double to, size_t width,
+                      unsigned char *out)
 {
+    const struct knee_rank_account *rank = &page_account()->ranks[row];
+    const struct overview *view = &overviews[row];
     double per_column = (to - from) / (double)width, per_bin = view_length_ns / BINS;
     memset(out, 0, 2 * width);
     if (per_column >= per_bin) {
@@ -516,23 +425,20 @@ static void draw_lane(const struct knee_rank_account *rank, const struct overvie
             size_t bin = start > 0 ? (size_t)(start / per_bin) : 0;
             size_t last = (size_t)fmax(0, ceil((start + per_column) / per_bin)), first = bin;
             for (; bin < last && bin < BINS; bin++)
-                sum += (double)view->lanes[bin][lane];
+                sum += (double)view->busy[bin][lane];
             out[2 * x] = sum > 0;
             out[2 * x + 1] = (unsigned char)(255 * fmin(1, sum / fmax(1, (double)(last - first))));
         }
         return;
     }
     int64_t own = (int64_t)view_start_ns - own_shift(rank);
-    /* a long span may have started well before: look back a little further than what is shown */
-    size_t i = first_span_from(rank->source, own + (int64_t)from);
-    for (size_t back = 0; back < 512 && i > 0; back++)
-        i--;
-    for (; i < rank->source->span_count; i++) {
-        const struct knee_span *span = &rank->source->spans[i];
+    const struct lane *rows = &view->lanes.lane[lane];
+    for (size_t i = lane_first_open(rows, own + (int64_t)from); i < rows->count; i++) {
+        const struct knee_span *span = &rank->source->spans[rows->rows[i]];
         double start = (double)(span->start_ns - own), end = (double)(span->end_ns - own);
         if (start > to)
             break;
-        if (lane_of(span->kind) != lane || end < from)
+        if (end < from)
             continue;
         size_t x = start > from ? (size_t)((start - from) / per_column) : 0;
         for (; x < width && from + per_column * (double)x < end; x++) {
@@ -547,39 +453,49 @@ void EXPORT(kw_draw)(size_t rank, int lane, double from_ns, double to_ns, size_t
                      unsigned char *out)
 {
     memset(out, 0, 2 * width);
-    const struct knee_account *account = &knee_ask_pushed_of(ask)->last.account;
-    if (!overviews || rank >= account->rank_count || !(to_ns > from_ns))
+    const struct knee_account *account = page_account();
+    if (rank >= overview_count || rank >= account->rank_count || !(to_ns > from_ns))
         return;
     if (lane == 0)
         draw_labels(&account->ranks[rank], &overviews[rank], from_ns, to_ns, width, out);
-    else if (lane < LANES)
-        draw_lane(&account->ranks[rank], &overviews[rank], lane - 1, from_ns, to_ns, width, out);
+    else if (lane <= LANES)
+        draw_lane(rank, lane - 1, from_ns, to_ns, width, out);
+}
+
+/* The span at a moment, in one lane or (lane 0) in any; the one begun last. */
+static const struct knee_span *span_at(const struct knee_rank *rank, const struct lanes *lanes,
+                                       int lane, int64_t ns)
+{
+    const struct knee_span *found = NULL;
+    for (int i = 0; i < LANES; i++) {
+        const struct knee_span *span =
+            lane == 0 || lane == i + 1 ? lane_at(&lanes->lane[i], rank, ns) : NULL;
+        if (span && (!found || span->start_ns > found->start_ns))
+            found = span;
+    }
+    return found;
 }
 
 /* What stands at a place: the span's name, start and duration, and the label there. */
 int EXPORT(kw_look)(size_t rank, int lane, double at_ns)
 {
     struct knee_json json = {.text = &answer};
-    const struct knee_account *account = &knee_ask_pushed_of(ask)->last.account;
+    const struct knee_account *account = page_account();
     knee_text_release(&answer);
     knee_json_open(&json, NULL, '{');
-    if (rank < account->rank_count) {
+    if (rank < account->rank_count && rank < overview_count) {
         const struct knee_rank_account *r = &account->ranks[rank];
         int64_t own = (int64_t)(view_start_ns + at_ns) - own_shift(r);
         size_t run = first_run_after(r, own);
+        const struct knee_span *span = span_at(r->source, &overviews[rank].lanes, lane, own);
         knee_json_number(&json, "rank", (double)r->rank);
         if (run > 0 && own < r->end_ns)
             knee_json_string(&json, "label", knee_label_name(r->runs[run - 1].label));
-        size_t i = first_span_from(r->source, own + 1);
-        for (size_t back = 0; back < 512 && i-- > 0; back++) {
-            const struct knee_span *span = &r->source->spans[i];
-            if (span->end_ns <= own || (lane > 0 && lane_of(span->kind) != lane - 1))
-                continue;
+        if (span) {
             knee_json_string(&json, "name", r->trace->names[span->name]);
             knee_json_number(&json, "start_s", 1e-9 * (double)(span->start_ns - r->start_ns));
             knee_json_number(&json, "duration_s", 1e-9 * (double)(span->end_ns - span->start_ns));
             knee_json_number(&json, "stream", span->stream);
-            break;
         }
     }
     knee_json_close(&json, '}');

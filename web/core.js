@@ -53,13 +53,18 @@ core.askAbout = (command, inputs, files, words = []) => {
   return answer;
 };
 
-// A file (or a Response) into the reader, unpacked on the way when it is gzip.
-core.readTrace = async (name, stream, total, progress) => {
+// A file into the reader. `open` gives its bytes, unpacked, as a stream: a job without GPUs is read twice.
+core.readTrace = async (name, open, total, progress) => {
+  const problem = await core.readOnce(name, open(), total, progress);
+  return problem || !core.x.kw_push_again() ? problem : core.readOnce(name, open(), total, progress);
+};
+
+core.readOnce = async (name, stream, total, progress) => {
   if (core.withText(name, (at) => core.x.kw_push_begin(at))) return core.answer();
   const reader = stream.getReader();
   let done = 0;
   for (;;) {
-    const chunk = await reader.read();
+    const chunk = await reader.read().catch((error) => ({ done: true, error })); // damaged gzip: what came before is kept
     if (chunk.done) break;
     let from = 0;
     while (from < chunk.value.length) {

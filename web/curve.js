@@ -34,7 +34,7 @@ const curve = (id, data, series, options = {}) => {
   const showX = (v) => (options.formatX ? options.formatX(v) : count(Math.round(v * 100) / 100));
   plots[id].plot = new uPlot({
     width, height, legend: { live: true }, cursor: { y: false },
-    scales: { x: { time: false, distr: options.linearX ? 1 : 3, log: options.logX ?? 2 }, y: { range: options.range, distr: options.logY ? 3 : 1 } },
+    scales: { x: { time: false, distr: options.linearX ? 1 : 3, log: options.logX ?? 2, ...(options.span ? { range: options.span } : {}) }, y: { range: options.range, distr: options.logY ? 3 : 1 } },
     axes: [{ ...axis, label: options.x, labelSize: 18, labelFont: "12px system-ui", values: (u, ticks) => ticks.map((v) => (v == null ? "" : showX(v))) },
       { ...axis, size: 76, values: (u, ticks) => ticks.map((v) => (v == null ? "" : options.formatY(v))) }],
     series: [{ label: options.x, value: (u, v) => (v == null ? "–" : showX(v)) },
@@ -42,9 +42,10 @@ const curve = (id, data, series, options = {}) => {
     bands: (options.bands ?? []).map((pair) => ({ series: pair, fill: `${ink("--transfer")}33` })),
     hooks: { draw: [(u) => drawMarks(u, plots[id].options)] },
   }, data, box);
+  plots[id].plot.over.addEventListener("click", () => { const { plot, options: now } = plots[id]; now.pick?.(plot.posToVal(plot.cursor.left, "x")); });
 };
 
-const drawMarks = (u, { mark, level, markName = "knee" }) => {
+const drawMarks = (u, { mark, level, markName = "knee", formatMark }) => {
   const c = u.ctx;
   c.save();
   c.strokeStyle = ink("--warn");
@@ -57,7 +58,7 @@ const drawMarks = (u, { mark, level, markName = "knee" }) => {
   if (mark != null && mark >= u.scales.x.min && mark <= u.scales.x.max) {
     const x = u.valToPos(mark, "x", true);
     line(x, u.bbox.top, x, u.bbox.top + u.bbox.height);
-    const words = `${markName} ${count(mark)}`, room = 6 * devicePixelRatio, wide = c.measureText(words).width;
+    const words = `${markName} ${(formatMark ?? count)(mark)}`, room = 6 * devicePixelRatio, wide = c.measureText(words).width;
     const at = x + room + wide > u.bbox.left + u.bbox.width ? x - room - wide : x + room;
     c.fillText(words, at, u.bbox.top + u.bbox.height - 8 * devicePixelRatio);
   }

@@ -37,26 +37,32 @@ const scaled = (value, steps) => {
   return `${digits(value / factor)}${thin}${unit}`;
 };
 const seconds = (v) => (v === 0 ? `0${thin}s` : scaled(v, [[86400, "d"], [3600, "h"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]));
-// "6.4 s (5.7 s to 7.2 s)": how sure a prediction is.
-const sure = (show, v, low, high) => (low == null || high === low ? show(v) : `${show(v)} (${show(low)} to ${show(high)})`);
+// "6.4 s (5.7-7.2)": a value and its interval; units only where they differ.
+const interval = (show, low, high, of) => {
+  const unit = (text) => text.replace(/^[-\d.,]+/, ""), number = (text) => text.slice(0, text.length - unit(text).length), ends = [show(low), show(high)];
+  return ends.every((text) => unit(text) === unit(show(of ?? high))) ? ends.map(number).join("-") : ends.join(" to ");
+};
+const sure = (show, v, low, high) => (low == null || high === low ? show(v) : `${show(v)} (${interval(show, low, high, v)})`);
 const bytes = (v) => (v == null ? "–" : v === 0 ? `0${thin}B` : scaled(v, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]));
 const perSecond = (v) => (v == null ? "–" : `${bytes(v)}/s`);
 const percent = (v, sign = "") => {
   if (v == null) return "–";
   const text = (100 * v).toFixed(1).replace(/^-0\.0$/, "0.0");
-  return `${sign && v >= 0 ? sign : ""}${text}${thin}%`;
+  return `${sign && v >= 0 ? sign : ""}${text}%`;
 };
 const ratio = (v) => (v == null ? "–" : v < 1 ? v.toFixed(3) : v < 100 ? v.toPrecision(3) : v.toFixed(0));
 const whole = (v) => (v == null ? "none" : Math.round(v).toLocaleString("en"));
 const count = (v) => (v == null ? "–" : Number.isInteger(v) ? v.toLocaleString("en") : v > 100 ? whole(v) : digits(v));
-const dollars = (v) => (v == null ? "–" : `$${Math.abs(v) >= 100 ? Math.round(v) : v.toPrecision(3)}`);
+const dollars = (v) => (v == null ? "–" : `$${Math.abs(v) >= 100 ? Math.round(v).toLocaleString("en") : v.toPrecision(3)}`);
 const large = (v) => (v == null ? "–" : scaled(v, [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"], [1, ""]]));
 
 const tile = (value, name, options = {}) =>
-  el("div", { class: `tile${options.flip ? " flip" : ""}`, id: options.id, "data-value": options.raw ?? "" }, el("b", {}, value), el("span", {}, name));
+  el("div", { class: `tile${options.flip ? " flip" : ""}${options.changed ? " changed" : ""}`, id: options.id, "data-value": options.raw ?? "" }, el("b", {}, value), el("span", {}, name));
 // Tiles of a view, kept for its comparison with A.
 const shownTiles = {};
 const setTiles = (view, ...list) => {
+  const before = shownTiles[view];
+  list.forEach(([value, , options], i) => { if (options) options.changed = before?.[i] && before[i][2]?.id === options.id && before[i][0] !== value; });
   shownTiles[view] = list;
   fill(`${view}-tiles`, list.map(([value, name, options]) => tile(value, name, options)));
 };
@@ -107,6 +113,6 @@ const table = (headers, rows, options = {}) => {
 };
 const fileName = (path) => path.split("/").at(-1);
 
-const figure = (caption, ...children) => el("figure", {}, el("figcaption", {}, caption), ...children);
-const wideFigure = (caption, ...children) => el("figure", { class: "wide" }, el("figcaption", {}, caption), ...children);
+const figure = (caption, ...children) => el("figure", {}, el("figcaption", {}, el("h2", {}, caption)), ...children);
+const wideFigure = (caption, ...children) => el("figure", { class: "wide" }, el("figcaption", {}, el("h2", {}, caption)), ...children);
 const scroll = (...children) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table, scrolls sideways" }, ...children);

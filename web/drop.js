@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Dropped files: what they are, and who reads them. What the page cannot read it says the command for.
-const sqlite = "knee report FILE makes a page of it";
+// Dropped files: their kinds, and what reads them. For files that only the program reads, the page names the command.
+const sqlite = "knee report FILE writes an HTML page";
 const fileKinds = [
   ["answer", (head) => /^\s*\{\s*"schema":\s*"knee\./.test(head)],
   ["sqlite", (head) => head.startsWith("SQLite format 3"), "an Nsight or rocpd database", sqlite],
@@ -12,9 +12,10 @@ const fileKinds = [
   ["deepspeed", (head) => /"(zero_optimization|train_micro_batch_size_per_gpu|train_batch_size)"/.test(head) && /^\s*\{/.test(head)],
   ["operations", (head) => /"cat":\s*"(forward|backward)-compute"/.test(head), "a log of a pipeline's operations", "knee replay FILE names the cause of its slowdown"],
   ["trace", (head) => /"traceEvents"|"ph"\s*:\s*"[XBMi]"|"displayTimeUnit"/.test(head)],
+  ["hang", (head) => /Watchdog caught collective|raised the following async exception|flight recorder dump signal|last_enqueued_collective|"collective_seq_id"/i.test(head) && !/elapsed time per iteration|samples\/sec|tokens\/s|"loss"|global_step|\bloss[:=]/i.test(head)],
   ["log", (head) => /busbw|algbw|OSU MPI|"schema":\s*"nccl/.test(head)],
   ["cluster", (head, name) => /^\s*<system|<\?xml/.test(head) || /\bGPU0\b[^\n]*\bGPU1\b[^\n]*(CPU Affinity|NIC)/.test(head) || (/\.ya?ml$/.test(name) && /^\s*(levels|links|gpus-per-node|node)\s*:/m.test(head)), "a cluster", "knee cluster FILE shows it, --cluster FILE uses it in any command"],
-  ["job", (head, name) => /\.ya?ml$/.test(name), "a job file", "knee report FILE makes a page of it"],
+  ["job", (head, name) => /\.ya?ml$/.test(name), "a job file", "knee report FILE writes an HTML page"],
   ["runs", (head, name) => /\.csv$/.test(name) && /(^|,)(step_time_s|step_s|measured|tokens_per_s|workers|n_gpus|gpus)/.test(head), "a table of runs", "knee scale FILE --html page.html, or knee validate FILE --html page.html"],
   ["csv", (head, name) => /\.csv$/.test(name), "a table", "knee fit FILE reads measured collectives, knee validate FILE reads runs"],
   ["topo", (head) => /NCCL (INFO|WARN|version)/.test(head) && !/iteration|elapsed time per/i.test(head), "a log of NCCL", "knee doctor FILE reads it"],
@@ -48,11 +49,11 @@ const kindOf = async (file) => {
   return fileKinds.find(([, is]) => is(head, file.name.toLowerCase())) ?? ["unknown"];
 };
 
-// Text that nothing tells apart may still be a training log: the core knows.
+// Text of an unknown kind may still be a training log: the core decides.
 const maybeTraining = async (file) => {
   if (!core.keys.scale || file.size > 2e8) return false;
   const answer = core.askAbout("scale", {}, [{ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) }], [file.name]);
-  return !/speaks of a training step/.test(answer.error ?? "");
+  return !/no training steps found/.test(answer.error ?? "");
 };
 
 const saySomething = (lines) => {
@@ -66,10 +67,11 @@ const openFiles = async (files) => {
   const kinds = {}, refused = [];
   for (const file of files) {
     let [kind, , what, command] = await kindOf(file);
+    if (["training", "unknown", "topo"].includes(kind) && files.length > 1 && /\.(err|stderr|exit)$|^(rank|fr_?|std(err|out))\d*/i.test(file.name)) [kind, command] = ["hang", null]; // a rank's output
     if (["topo", "unknown"].includes(kind) && (await maybeTraining(file))) [kind, command] = ["training", null];
     if (command) refused.push(`${file.name} is ${what}: ${command.replaceAll("FILE", file.name)}.`);
     else if (readers[kind] && !readers[kind]()) refused.push(`${file.name}: ${kind === "training" ? `knee scale ${file.name} reads training logs` : "knee plan reads it"}.`);
-    else if (kind === "unknown") refused.push(`${file.name} is nothing that knee reads: traces (.json, .json.gz), logs of nccl-tests or of training, answers of knee --json.`);
+    else if (kind === "unknown") refused.push(`${file.name} is not a file that knee reads: drop traces (.json, .json.gz), training logs, nccl-tests logs, output of a stuck job, or answers of knee --json.`);
     else (kinds[kind] ??= []).push(file);
   }
   saySomething(refused);
@@ -80,6 +82,7 @@ const openFiles = async (files) => {
     return;
   }
   if (kinds.hf || kinds.deepspeed) await openModel([...(kinds.hf ?? []).map((f) => ["hf", f]), ...(kinds.deepspeed ?? []).map((f) => ["deepspeed", f])]);
+  if (kinds.hang) await openHang([...kinds.hang, ...(kinds.exit ?? [])]);
   if (kinds.training) await scale.open(kinds.training);
   if (kinds.log) await openLogs(kinds.log);
   if (kinds.answer) for (const file of kinds.answer) showAnswer(JSON.parse(await file.text()), file.name);
@@ -95,19 +98,41 @@ const openLogs = async (files) => {
   document.body.dataset.ready = "refused";
 };
 
+// What a stuck or crashed job left: all files are one job.
+const openHang = async (files) => {
+  const list = await Promise.all(files.map(async (f) => ({ name: f.name, bytes: new Uint8Array(await f.arrayBuffer()) })));
+  const answer = core.askAbout("hang", {}, list, list.map((f) => f.name));
+  if (!answer.error) return answers.show(answer, list.map((f) => f.name));
+  saySomething([errorWords(answer)]);
+  document.body.dataset.ready = "refused";
+};
+
 const openModel = async (list) => {
   plan.files = await Promise.all(list.map(async ([key, file]) => ({ key, name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) })));
   selectView("plan");
-  saySomething(plan.files.map((f) => `Plan uses ${f.name}; Reset forgets it.`));
+  saySomething(plan.files.map((f) => `Plan uses ${f.name}. Reset removes it.`));
   document.body.dataset.ready = "plan";
 };
 
-// Names of what is loaded, and a way to start anew.
+// What is loaded, as chips: runs as groups, each can be opened and left out.
+const chip = (name, options) => el("span", { class: `chip${options.on ? " on" : ""}`, title: options.title },
+  options.open ? el("button", { type: "button", class: "link", onclick: options.open }, name) : el("span", {}, name),
+  options.remove ? el("button", { type: "button", class: "remove", "aria-label": `Leave out ${name}`, onclick: options.remove }, "×") : null);
+
+const traceChips = () => {
+  const leaveOut = (files) => () => trace.without(files.map(fileName));
+  if (trace.runs.length > 1) return trace.runs.slice(0, 12).map((run) => chip(runName(run), { on: run === trace.run, title: run.files.map(fileName).join(", "), open: () => trace.openRun(run), remove: leaveOut(run.files) }));
+  return trace.files.slice(0, 8).map((f) => chip(f.name, { remove: leaveOut([f.name]) }));
+};
+
 const showFiles = () => {
-  const list = view === "scale" ? scale.files : view === "answer" ? [] : trace.files;
-  fill("files-loaded", list.length ? [el("span", {}, `${list.length} file${list.length === 1 ? "" : "s"}: ${list.slice(0, 4).map((f) => fileName(f.name)).join(", ")}${list.length > 4 ? ` and ${list.length - 4} more` : ""}. More files add to them. `),
-    el("button", { type: "button", id: "files-clear", onclick: () => { (view === "scale" ? scale : trace).clear(); showFiles(); saySomething([]); } }, "Start anew"),
-    view !== "scale" && trace.answer ? el("label", { class: "file" }, "Compare with another run…", el("input", { type: "file", multiple: true, id: "files-other", onchange: (e) => compareRuns([...e.target.files]) })) : null] : []);
+  const mine = view === "scale" ? scale : trace, list = view === "answer" ? [] : mine.files;
+  const chips = mine === trace ? traceChips() : list.slice(0, 8).map((f) => chip(f.name, { remove: () => { scale.files = scale.files.filter((g) => g !== f); if (scale.files.length) scale.ask(); else scale.clear(); showFiles(); } }));
+  const more = (trace.runs.length > 1 && mine === trace ? trace.runs.length : list.length) - chips.length;
+  byId("drop").classList.toggle("compact", list.length > 0);
+  fill("files-loaded", list.length ? [...chips, more > 0 ? el("span", { class: "hint" }, `and ${more} more`) : null,
+    el("button", { type: "button", id: "files-clear", onclick: () => { mine.clear(); showFiles(); saySomething([]); } }, "Start over"),
+    mine === trace && trace.answer && trace.runs.length < 2 ? el("label", { class: "file" }, "Compare with another run…", el("input", { type: "file", multiple: true, id: "files-other", onchange: (e) => compareRuns([...e.target.files]) })) : null] : []);
 };
 
 // Another recording beside the one at hand: knee diff.
@@ -115,9 +140,8 @@ const compareRuns = async (files) => {
   trace.other = true;
   const refused = [];
   for (const file of files) {
-    const stream = (await isGzip(file)) ? file.stream().pipeThrough(new DecompressionStream("gzip")) : file.stream();
-    const problem = await core.readTrace(`other/${file.name}`, stream, file.size);
-    if (problem?.error) refused.push(errorWords({ ...problem, where: file.name }));
+    const problem = await trace.push(file, `other/${file.name}`);
+    if (problem) refused.push(errorWords({ ...problem, where: file.name }));
   }
   saySomething(refused);
   const answer = core.ask("diff", {}, ["run", "other"]);

@@ -18,6 +18,18 @@ const roughly = (text) => { // only to place a slider's thumb
   return Number(number) * (unit === "%" ? 0.01 : unitSizes[unit] ?? 1);
 };
 
+// Long lists by family: llama2-7b and llama3-8b stand under "llama".
+const families = (list) => {
+  const option = (c) => el("option", { value: c }, c), groups = new Map();
+  if (list.length < 13) return list.map(option);
+  for (const name of list) { const family = /^[a-z]+/i.exec(name)?.[0] ?? name; groups.set(family, [...(groups.get(family) ?? []), name]); }
+  const alone = [...groups.values()].filter((names) => names.length < 2).flat();
+  return [...[...groups].filter(([, names]) => names.length > 1).map(([family, names]) => el("optgroup", { label: family }, names.map(option))), alone.length ? el("optgroup", { label: "others" }, alone.map(option)) : null].filter(Boolean);
+};
+
+// On a phone the inputs are a sheet at the bottom of the screen, which this opens.
+const sheetButton = (id, words = "Inputs") => el("button", { type: "button", class: "sheet", "aria-expanded": false, "aria-controls": id, onclick: (e) => e.currentTarget.setAttribute("aria-expanded", String(byId(id).classList.toggle("open"))) }, words);
+
 // `spec`: {view, id, keys, chosen: [names], sliders: {name: [texts] or () => [texts]}, plain: [names], state, change}.
 const makeForm = (spec) => {
   const { view, id, state } = spec;
@@ -40,7 +52,7 @@ const makeForm = (spec) => {
   };
   const choice = (name) => {
     const list = (spec.choices?.[name] ?? ((c) => c))(known[name].choices);
-    const options = [el("option", { value: "" }, `(${otherwiseOf(known[name])})`), ...list.map((c) => el("option", { value: c }, c))];
+    const options = [el("option", { value: "" }, `(${otherwiseOf(known[name])})`), ...families(list)];
     return row(name, el("select", { id: `${id}-${name}`, onchange: (e) => set(name, e.target.value) }, options));
   };
   const toggle = (name) => row(name, el("input", { type: "checkbox", id: `${id}-${name}`, onchange: (e) => set(name, e.target.checked ? "1" : "") }));
@@ -57,7 +69,7 @@ const makeForm = (spec) => {
   const shown = new Set([...spec.chosen, ...Object.keys(spec.sliders), ...(spec.plain ?? []), ...(spec.left ?? [])]);
   const rest = {};
   for (const key of spec.keys) if (!shown.has(key.name)) (rest[key.group] ??= []).push(key);
-  fill(id, spec.reset ? el("div", { class: "buttons spread" }, el("b", {}, "Inputs"), el("button", { type: "button", id: `${id}-reset`, onclick: spec.reset }, "Reset")) : null, spec.chosen.map(choice), (spec.plain ?? []).map((name) => any(known[name])), Object.entries(spec.sliders).map(([name, values]) => slider(name, values)),
+  fill(id, spec.reset ? el("div", { class: "buttons spread" }, sheetButton(id), el("button", { type: "button", id: `${id}-reset`, onclick: spec.reset }, "Reset")) : null, spec.chosen.map(choice), (spec.plain ?? []).map((name) => any(known[name])), Object.entries(spec.sliders).map(([name, values]) => slider(name, values)),
     spec.flat ? [] : Object.entries(rest).map(([group, list]) => el("details", {}, el("summary", {}, `More: ${group.toLowerCase()}`), el("div", {}, list.map(any)))));
   byId(id).addEventListener("submit", (e) => e.preventDefault());
 

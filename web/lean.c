@@ -7,6 +7,12 @@
 #include "knee_plan.h"
 #include "knee_read.h"
 #include "knee_replay.h"
+#include "knee_scale.h"
+#include "predict/plan/published_runs.h"
+#include "read/hang/job_record.h"
+#include "say/answers.h"
+#include "say/scale_fields.h"
+#include "say/trace_fields.h"
 #include "timeline/where.h"
 
 static knee_status not_here(const char *where, const char *what, struct knee_err *err)
@@ -16,12 +22,11 @@ static knee_status not_here(const char *where, const char *what, struct knee_err
     return KNEE_USAGE;
 }
 
-knee_status knee_yaml_read(const char *yaml, size_t length, const char *name,
-                           const struct knee_keys *keys, void *object, size_t object_size,
-                           struct knee_err *err)
+knee_status knee_yaml_read(struct knee_named_text from, const struct knee_keys *keys, void *object,
+                           size_t object_size, struct knee_err *err)
 {
-    (void)yaml, (void)length, (void)keys, (void)object, (void)object_size;
-    return not_here(name, "reads no job files", err);
+    (void)keys, (void)object, (void)object_size;
+    return not_here(from.name, "reads no job files", err);
 }
 
 knee_status knee_cluster_read(const char *text, size_t length, const char *name,
@@ -40,26 +45,18 @@ knee_status knee_torchtitan_read(const char *text, size_t length, const char *na
 }
 
 /* Presets are held against logs as they are; hosts without GPUs have none, and would need a fit. */
-knee_status knee_fit(const struct knee_log *logs, size_t count, const struct knee_cluster *prior,
-                     const struct knee_alloc *alloc, struct knee_cluster *out,
-                     struct knee_fitted *record, struct knee_err *err)
+knee_status knee_fit(const struct knee_log_view *logs, const struct knee_cluster *prior,
+                     struct knee_cluster *out, struct knee_fitted *record, struct knee_err *err)
 {
-    (void)count, (void)prior, (void)alloc, (void)out, (void)record;
-    return not_here(logs[0].file, "fits no links of hosts without GPUs", err);
-}
-
-knee_status knee_ask_perfetto(struct knee_ask *ask, const char *name,
-                              const struct knee_account *account, struct knee_err *err)
-{
-    (void)ask, (void)account;
-    return not_here(name, "writes no traces", err);
+    (void)prior, (void)out, (void)record;
+    return not_here(logs->logs[0].file, "fits no links of hosts without GPUs", err);
 }
 
 knee_status knee_simulate(const struct knee_shape *shape, const struct knee_machine *machine,
                           const struct knee_plan *plan, const struct knee_alloc *alloc,
-                          struct knee_trace *out, double *closed_s, struct knee_err *err)
+                          struct knee_trace *out, struct knee_err *err)
 {
-    (void)shape, (void)machine, (void)plan, (void)alloc, (void)out, (void)closed_s;
+    (void)shape, (void)machine, (void)plan, (void)alloc, (void)out;
     return not_here("--simulate", "simulates no steps", err);
 }
 
@@ -84,11 +81,7 @@ knee_status knee_find_slowdown(const struct knee_op_log *log, const struct knee_
     return not_here(log->file, "reads no logs of operations", err);
 }
 
-void knee_write_slowdown(const struct knee_slowdown *slowdown, enum knee_format format,
-                         const struct knee_style *style, struct knee_text *text)
-{
-    (void)slowdown, (void)format, (void)style, (void)text;
-}
+const struct knee_answer_type knee_slowdown_answer = {.schema = ""};
 
 knee_status knee_find_where(const struct knee_account *account, const struct knee_alloc *alloc,
                             struct knee_where *out, struct knee_err *err)
@@ -116,4 +109,71 @@ knee_status knee_ask_compare_logs(struct knee_ask_question *q, double max_slower
 {
     (void)q, (void)max_slower;
     return not_here("", "compares no training logs", err);
+}
+
+/* --where is not asked for here: nothing has these fields. */
+const struct knee_field knee_where_fields[KNEE_WHERE_FIELDS] = {
+    [0 ... KNEE_WHERE_FIELDS - 1] = {.key = ""}};
+void knee_say_where(const struct knee_where *where, const struct knee_diagnosis *diagnosis,
+                    struct knee_text *text)
+{
+    (void)where, (void)diagnosis, (void)text;
+}
+
+/* Published runs are shown by -v alone. */
+size_t knee_alike_find(const struct knee_shape *shape, const struct knee_platform *platform,
+                       const struct knee_plan *plan, double token_s,
+                       struct knee_alike out[KNEE_ALIKE_MAX])
+{
+    (void)shape, (void)platform, (void)plan, (void)token_s, (void)out;
+    return 0;
+}
+
+bool knee_is_sacct(const char *data, size_t length)
+{
+    (void)data, (void)length;
+    return false;
+}
+
+knee_status knee_sched_read(struct knee_named_text from, struct knee_sched_jobs *out,
+                            struct knee_err *err)
+{
+    (void)from, (void)out, (void)err; /* no file is one, see above */
+    return KNEE_OK;
+}
+
+void knee_sched_release(struct knee_sched_jobs *jobs)
+{
+    (void)jobs;
+}
+
+void knee_sched_join(struct knee_sched_jobs *jobs, struct knee_train_log *log)
+{
+    (void)jobs, (void)log;
+}
+
+knee_status knee_sched_account(const struct knee_sched_jobs *jobs, struct knee_sched_account *out,
+                               struct knee_err *err)
+{
+    (void)jobs, (void)out, (void)err;
+    return KNEE_OK;
+}
+
+void knee_say_jobs(const struct knee_scale_answer *a, struct knee_said *said)
+{
+    (void)a, (void)said;
+}
+
+/* Broken lines and the envelopes of containers stay as they are. */
+size_t knee_job_layout(char *data, size_t length)
+{
+    (void)data;
+    return length;
+}
+
+void knee_list_idle_gaps(const struct knee_account *account, double step_s,
+                         struct knee_idle_gaps *out)
+{
+    (void)account, (void)step_s;
+    out->count = 0;
 }

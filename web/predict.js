@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The prediction: verdict, curves, bars, levers.
+// The prediction: verdict, curves, bars, changes.
 const predict = {};
 
 predict.sliders = {
-  at: counts(1, 65536), "global-batch": counts(8, 4194304), mfu: steps(0.05, 0.8, 0.05), overlap: steps(0, 1, 0.05), compress: powers(1, 64),
+  at: counts(1, 65536), "global-batch": () => counts(8, Math.min(4194304, 1e8 / (predict.answer?.inputs.find((i) => i.name === "seq")?.value ?? 1))), mfu: steps(0.05, 0.8, 0.05), overlap: steps(0, 1, 0.05), compress: powers(1, 64),
   bandwidth: inUnits([0.1, 0.25, 0.5, 1, 2, 2.5, 5, 10, 12.5, 25, 40, 50, 100, 200, 400, 800], "GB/s"),
   latency: [...inUnits([0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500], "us"), "1ms"],
   "local-steps": ["1", "2", "4", "8", "16", "32", "50", "100", "200", "500"], jitter: steps(0, 0.2, 0.01),
@@ -12,8 +12,8 @@ predict.sliders = {
 predict.range = "1..16384x2";
 
 predict.start = () => {
-  predict.form = makeForm({ view: "predict", id: "predict-form", keys: core.keys.predict, chosen: ["model", "gpu", "cluster"], sliders: predict.sliders,
-    left: ["job", "solve", "for", "example"], state: settings.predict, reset: () => resetView("predict"),
+  predict.form = makeForm({ view: "predict", id: "predict-form", keys: core.keys.predict, chosen: ["cluster"], sliders: predict.sliders,
+    left: ["model", "gpu", "job", "solve", "for", "example"], state: settings.predict, reset: () => resetView("predict"),
     change: (name) => { spread("predict", name); predict.update(); saveState(); } });
 };
 
@@ -22,6 +22,7 @@ const rowParts = (row) => ({ compute: row.compute_s, transfer: row.transfer_s, w
 predict.inputs = () => ({ workers: predict.range, ...settings.predict });
 
 predict.update = () => {
+  job.show();
   const answer = core.ask("predict", predict.inputs());
   if (answer.error) {
     predict.form.fail(answer);
@@ -29,7 +30,7 @@ predict.update = () => {
   }
   predict.answer = answer;
   showVerdict("predict-verdict", answer);
-  predict.form.show([...answer.inputs, { name: "at", value: answer.verdict.workers, text: String(answer.verdict.workers), source: "derived" }]);
+  predict.form.show([{ name: "overlap", text: "from the model", source: "model" }, ...answer.inputs, { name: "at", value: answer.verdict.workers, text: String(answer.verdict.workers), source: "derived" }]);
   predict.draw(answer);
 };
 
@@ -45,7 +46,7 @@ predict.draw = (answer) => {
     [dollars(answer.cost.stall_day), `of ${dollars(answer.cost.day)} a day pays for waiting`, { id: "tile-stall", raw: answer.cost.stall_day }],
     [answer.memory.needed_bytes == null ? "–" : bytes(answer.memory.needed_bytes), answer.memory.capacity_bytes == null ? "of states on a GPU, unsharded" : `of states on a GPU of ${bytes(answer.memory.capacity_bytes)}, unsharded`, { id: "tile-states", raw: answer.memory.needed_bytes, flip: !fits }]);
   predict.curves(answer, combined);
-  predict.bars(now);
+  predict.bars(answer);
   predict.band(now.ratio);
   predict.list(answer, combined, now);
   showCompare("predict");
@@ -57,24 +58,27 @@ predict.draw = (answer) => {
 };
 
 predict.curves = (answer, combined) => {
-  const last = answer.knee.limit_workers ?? Infinity; // past it nobody has a whole example
+  const last = answer.knee.limit_workers ?? Infinity; // past it no GPU has a whole example
   const rows = answer.rows.filter((r) => r.workers <= Math.max(last, answer.verdict.workers));
   const x = rows.map((r) => r.workers);
   const after = combined && !combined.error ? combined.rows.filter((r) => x.includes(r.workers)) : null;
-  const series = (name) => [{ label: name, color: "--compute" }, ...(after ? [{ label: "with levers", color: "--transfer", dash: [8, 4] }] : [])];
+  const series = (name) => [{ label: name, color: "--compute" }, ...(after ? [{ label: "with changes", color: "--transfer", dash: [8, 4] }] : [])];
   const data = (key) => [x, rows.map((r) => r[key]), ...(after ? [x.map((w) => after.find((r) => r.workers === w)?.[key] ?? null)] : [])];
-  curve("chart-efficiency", data("efficiency"), series("efficiency E(K)"),
-    { x: "GPUs (K)", range: [0, 1.02], formatY: (v) => `${Math.round(100 * v)} %`, mark: answer.knee.tolerance_workers, level: answer.knee.tolerance });
+  const efficiency = data("efficiency"), sureRows = rows.some((r) => r.low_efficiency != null && r.high_efficiency > r.low_efficiency);
+  if (sureRows) efficiency.splice(1, 0, rows.map((r) => r.high_efficiency), rows.map((r) => r.low_efficiency));
+  const thin = (label) => ({ label, color: "--quiet", width: 1, points: { show: false } });
+  curve("chart-efficiency", efficiency, [...(sureRows ? [thin("high"), thin("low")] : []), ...series("efficiency E(K)")],
+    { bands: sureRows ? [[1, 2]] : [], x: "GPUs (K)", range: [0, 1.02], formatY: (v) => `${Math.round(100 * v)}%`, mark: answer.knee.tolerance_workers, level: answer.knee.tolerance });
   const speed = data("speedup");
   speed.splice(1, 0, x);
   curve("chart-speedup", speed, [{ label: "ideal", color: "--quiet", dash: [3, 5], width: 1 }, ...series("speed-up")],
     { x: "GPUs (K)", logY: true, formatY: (v) => count(v), mark: answer.knee.tolerance_workers });
 };
 
-// The same step under the levers that most people ask about first.
-predict.bars = (now) => {
-  const regimes = [["communication overlapped", ["overlap"]], ["gradients in fp8", ["compress: fp8"]], ["both", ["overlap", "compress: fp8"]]];
-  const found = core.ask("regimes", predict.inputs(), regimes.map(([, levers]) => levers.join("+"))).rows ?? [];
+// The same step with the changes that most people ask about first.
+predict.bars = ({ at: now, levers }) => {
+  const regimes = [["communication overlapped", ["overlap"]], ["gradients in fp8", ["compress: fp8"]], ["both", ["overlap", "compress: fp8"]]].filter(([, names]) => names.every((name) => levers.some((l) => l.name === name)));
+  const found = core.ask("regimes", predict.inputs(), regimes.map(([, names]) => names.join("+"))).rows ?? [];
   const rows = [["as it is", now], ...regimes.map(([name], i) => [name, found[i] ?? now])];
   const longest = Math.max(...rows.map(([, r]) => r.step_s));
   fill("predict-bars", rows.map(([name, r]) => stepBar(name, `${seconds(r.step_s)}, R ${ratio(r.ratio)}`, rowParts(r), longest)), legend(["compute", "transfer", "wait", "starved"]));

@@ -27,7 +27,7 @@ replayed.start = () => {
     return el("div", { class: `row${offered ? "" : " tick"}`, "data-key": name }, el("label", { for: id }, words), control, offered ? el("datalist", { id: `${id}-list` }, offered.map((v) => el("option", { value: v }))) : null,
       el("p", { class: "field-error", id: `${id}-error`, hidden: true }));
   };
-  fill("replay-form", replayed.switches.map(row), el("div", { class: "buttons" }, el("button", { type: "button", id: "replay-reset", onclick: () => { replace(replayed.state, {}); replayed.ask(); } }, "As recorded")));
+  fill("replay-form", el("div", { class: "buttons spread" }, sheetButton("replay-form", "Changes"), el("button", { type: "button", id: "replay-reset", onclick: () => { replace(replayed.state, {}); replayed.ask(); } }, "As recorded")), replayed.switches.map(row));
   byId("replay-form").addEventListener("submit", (e) => e.preventDefault());
 };
 
@@ -44,7 +44,7 @@ replayed.update = () => {
 
 replayed.ask = () => {
   document.body.dataset.replay = "busy";
-  const words = trace.other ? ["run"] : [];
+  const words = trace.words();
   replayed.standard ??= core.ask("replay", {}, words);
   const some = Object.keys(replayed.state).length > 0;
   const answer = some ? core.ask("replay", replayed.state, words) : replayed.standard;
@@ -60,7 +60,7 @@ replayed.ask = () => {
   document.body.dataset.replay = "done";
   if (answer.error) return showError("replay-verdict", answer);
   replayed.answer = answer;
-  showVerdict("replay-verdict", { do: answer.sentence, formal: answer.trust });
+  showVerdict("replay-verdict", answer.answer ? answer : { do: answer.sentence, formal: answer.trust });
   replayed.draw(answer, some);
 };
 
@@ -71,15 +71,15 @@ replayed.draw = (a, some) => {
     [percent(a.gain, "+"), "work per second", { id: "tile-replay-gain", raw: a.gain }],
     [ratio(a.ratio), `R, from ${ratio(a.ratio_before)}`, { id: "tile-replay-ratio", raw: a.ratio }]);
   const rows = [{ name: "recorded", step_s: a.measured_step_s }, ...(some && !a.refused.some((r) => r.name === "all together") && a.changes.length > 1 ? [{ ...a, name: "all that is switched on" }] : []), ...(some ? a : replayed.standard).changes];
-  const most = Math.max(...rows.map((r) => r.high_s ?? r.step_s));
+  const most = Math.min(1.2 * a.measured_step_s, Math.max(...rows.map((r) => r.high_s ?? r.step_s))); // one slow row must not shrink the others
   fill("replay-bars", rows.map((r) => bandBar(r, most)), el("p", { class: "hint" }, "The bar is the step; the line over it is where it would lie."));
   fill("replay-table", replayTable(a));
 };
 
 const bandBar = (r, most) => el("div", {}, el("div", { class: "bar-name" }, el("span", {}, r.name), el("span", {}, `${seconds(r.step_s)}${r.gain != null ? `, ${percent(r.gain, "+")}` : ""}`)),
   el("div", { class: "bar thin", role: "img", "aria-label": `${r.name}: ${seconds(r.step_s)}${r.low_s != null ? `, ${seconds(r.low_s)} to ${seconds(r.high_s)}` : ""}` },
-    el("i", { class: r.training_changes ? "l-copy" : "l-compute", style: `width:${(100 * r.step_s) / most}%` }),
-    r.low_s != null ? el("s", { style: `left:${(100 * r.low_s) / most}%;width:${(100 * (r.high_s - r.low_s)) / most}%` }) : null));
+    el("i", { class: r.training_changes ? "l-copy" : "l-compute", style: `width:${Math.min(100, (100 * r.step_s) / most)}%` }),
+    r.low_s != null && r.high_s <= most ? el("s", { style: `left:${(100 * r.low_s) / most}%;width:${(100 * (r.high_s - r.low_s)) / most}%` }) : null));
 
 const replayTable = (a) => [scroll(table(["change", "step", "from", "to", "work per second", "R", "most of it", "training"],
   a.changes.map((r) => ({ cells: [r.name, seconds(r.step_s), seconds(r.low_s), seconds(r.high_s), percent(r.gain, "+"), ratio(r.ratio), r.binds, r.bound ? "a bound" : r.training_changes ? "changes" : "stays"] })))),

@@ -7,7 +7,7 @@ const given = (answer) => Object.fromEntries((answer.inputs ?? []).filter((input
   .map((input) => [input.name, String(input.value)]));
 
 const titles = { predict: "Prediction", tax: "Cost of parallel axes", plan: "Plan", trace: "Recorded run", replay: "Recorded run, with changes", scale: "Scaling of a job", collective: "Collectives", fit: "Cluster from logs",
-  validate: "Predicted against measured runs", lab: "Training lab", diff: "Two recordings compared", doctor: "Check of a cluster", bench: "Collectives, measured" };
+  validate: "Predicted against measured runs", lab: "Training lab", diff: "Two recordings compared", doctor: "Check of a cluster", hang: "Stuck or crashed job", bench: "Collectives, measured" };
 
 const subjectOf = (answer) => {
   const inputs = Object.fromEntries([...(answer.inputs ?? []), ...(answer.model?.inputs ?? []), ...(answer.platform?.inputs ?? [])].map((i) => [i.name, i]));
@@ -47,7 +47,7 @@ const showAnswer = (answer, name) => {
 // ranks are only drawn from.
 report.open = async () => {
   const text = byId("report").textContent;
-  if (!text.startsWith("{")) return selectView("predict");
+  if (!text.startsWith("{")) return selectView("plan");
   const carried = JSON.parse(text);
   report.head(carried);
   report.answer = carried.answer;

@@ -41,6 +41,7 @@ scale.ask = () => {
     return showError("scale-verdict", answer);
   }
   scale.answer = answer;
+  byId("scale-empty").hidden = true;
   showVerdict("scale-verdict", scaleWords(answer));
   scale.form.show([]);
   scale.draw(answer);
@@ -48,17 +49,20 @@ scale.ask = () => {
 
 // What to do stands first in its sentence.
 const scaleWords = (a) => {
+  if (a.answer || a.headline || a.verdict?.do || !a.sentence) return a;
   const [, first, rest] = /^(.+?[.:])\s+(.*)$/s.exec(a.sentence.replace(/(\d)\. (?=[A-Z0-9])/g, "$1. ")) ?? [null, a.sentence, ""];
   return { do: first.replace(/:$/, "."), why: rest, formal: a.sentence };
 };
 
 scale.draw = (a) => {
   const last = a.points.at(-1), knee = a.knee.measured_workers ?? a.knee.predicted_workers;
-  setTiles("scale", [last ? count(last.workers) : "–", "GPUs, the most that were measured", { id: "tile-scale-workers", raw: last?.workers }],
+  setTiles("scale", ...[[last ? count(last.workers) : "–", "GPUs, the most that were measured", { id: "tile-scale-workers", raw: last?.workers }],
     [seconds(last?.step_s), "a step there", { id: "tile-scale-step", raw: last?.step_s }],
     [percent(last?.efficiency), `efficiency against ${count(a.base_workers)} GPUs`, { id: "tile-scale-efficiency", raw: last?.efficiency }],
     [whole(knee), a.knee.measured_workers ? "GPUs: the knee, measured" : "GPUs: the knee, by the fit", { id: "tile-scale-knee", raw: knee }],
-    [percent(last?.mfu_causal), "of the GPUs' peak (MFU)", { id: "tile-scale-mfu", raw: last?.mfu_causal }]);
+    [percent(last?.mfu_causal), "of the GPUs' peak (MFU)", { id: "tile-scale-mfu", raw: last?.mfu_causal }]].filter(([, , { raw }]) => raw != null));
+  const use = (gpu) => el("button", { type: "button", "data-gpu": gpu, onclick: () => { scale.state.gpu = gpu; scale.ask(); } }, gpu.toUpperCase());
+  if (a.points.some((p) => /--gpu\b/.test(p.missing ?? ""))) byId("scale-tiles").prepend(el("p", { class: "buttons wide", id: "scale-gpus" }, "To compare with published runs, choose the GPU: ", ["a100", "h100", "h200", "b200"].map(use)));
   fill("scale-result", scaleFigures(a));
   for (const make of charts.splice(0)) make();
 };
@@ -71,14 +75,15 @@ const scaleFigures = (a) => {
   const ahead = [...from, ...asked];
   return [
     a.points.length + asked.length > 1 ? chartFigure("Efficiency E(K)", onOneAxis([at(a.points, "efficiency"), at(ahead, "efficiency")]), [{ ...points("measured", "--compute"), paths: undefined, width: 3 }, { label: "forecast", color: "--transfer", dash: [6, 4] }],
-      { x: "GPUs (K)", range: [0, 1.1], formatY: (v) => `${Math.round(100 * v)} %`, mark: a.knee.measured_workers ?? a.knee.predicted_workers, level: a.knee.tolerance }) : null,
+      { x: "GPUs (K)", range: [0, 1.1], formatY: (v) => `${Math.round(100 * v)}%`, mark: a.knee.measured_workers ?? a.knee.predicted_workers, level: a.knee.tolerance }) : null,
     a.points.length + asked.length > 1 ? chartFigure("Step: measured, and forecast with its band", onOneAxis([at(a.points, "step_s"), at(ahead, "high_s"), at(ahead, "low_s"), at(ahead, "step_s"), at(a.points.filter((p) => p.predicted_step_s), "predicted_step_s")]),
       [{ ...points("measured", "--compute"), paths: undefined, width: 3 }, { label: "high", color: "--transfer", width: 1 }, { label: "low", color: "--transfer", width: 1 }, { label: "forecast", color: "--transfer", dash: [6, 4] }, points("model of knee plan", "--quiet")],
       { x: "GPUs (K)", logY: true, formatY: seconds, bands: [[2, 3]] }) : null,
-    a.points.length ? tableFigure("Measured", ["GPUs", "step", "95 % within", "batch", "tokens/s", "E(K)", "speed-up", "model says", "log"],
+    a.account ? tableFigure(`Where the hours went: goodput ${percent(a.account.goodput)} of ${seconds(a.account.wall_s)}`, ["part", "time", "share"], a.account.parts.filter((p) => p.seconds > 0).map((p) => ({ cells: [p.part, seconds(p.seconds), percent(p.share)] }))) : null,
+    a.points.length ? tableFigure("Measured", ["GPUs", "step", "p95", "batch", "tokens/s", "E(K)", "speed-up", "expected", "log"],
       a.points.map((p) => ({ cells: [count(p.workers), seconds(p.step_s), seconds(p.p95_s), count(p.batch), large(p.tokens_per_s), percent(p.efficiency), p.speed_up == null ? "–" : digits(p.speed_up), seconds(p.predicted_step_s), fileName(p.source)] })), { file: [8] }) : null,
     a.forecast.length ? tableFigure("Forecast", ["GPUs", "step", "low", "high", "E(K)", "speed-up", "Amdahl", "USL", "remark"],
       a.forecast.map((f) => ({ cells: [count(f.workers), seconds(f.step_s), seconds(f.low_s), seconds(f.high_s), percent(f.efficiency), f.speed_up == null ? "–" : digits(f.speed_up), seconds(f.amdahl_s), seconds(f.usl_s), f.refused] })), { text: [8] }) : null,
-    tableFigure("Suspects", ["suspect", "is", "because, or what would tell"], a.suspects.map((s) => ({ marked: s.standing === "confirmed", cells: [s.suspect, s.standing, s.rule || s.measure || "–"] })), { text: [1, 2] }),
+    tableFigure("Suspects", ["suspect", "is", "evidence or next test"], a.suspects.map((s) => ({ marked: s.standing === "confirmed", cells: [s.suspect, s.standing === "open" ? "unknown" : s.standing, s.rule || s.measure || "–"] })), { text: [1, 2] }),
   ];
 };

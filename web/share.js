@@ -6,7 +6,8 @@ const copyText = async (text, area) => {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    area?.select();
+    if (area?.select) area.select();
+    else if (area) getSelection().selectAllChildren(area);
     if (!document.execCommand?.("copy")) return false;
   }
   return true;

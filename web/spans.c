@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Spans by name: those wide enough to carry theirs, and those that a search looks for. */
 #include "base/text.h"
+#include "lanes.h"
 #include "out/json.h"
 #include "timeline/account.h"
 #include "view.h"
@@ -8,30 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_BACK = 512, LOOK_MOST = 1 << 16, NAMED_MOST = 2000, NAME_CHARS = 200 };
+enum { LOOK_MOST = 1 << 16, NAMED_MOST = 2000, NAME_CHARS = 200 };
 
 /* A rank's own clock, from that of the view. */
 static int64_t own_zero(const struct knee_rank_account *rank)
 {
     return (int64_t)page_view_start_ns() - rank->trace->base_ns - rank->shift_ns;
-}
-
-static int lane_of(enum knee_span_kind kind)
-{
-    return kind == KNEE_SPAN_COMM ? 2 : kind == KNEE_SPAN_COPY ? 3 : 1;
-}
-
-static size_t first_from(const struct knee_rank *rank, int64_t ns)
-{
-    size_t low = 0, high = rank->span_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rank->spans[middle].start_ns < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 static void put_span(struct knee_json *json, const struct knee_rank_account *rank,
@@ -45,37 +28,65 @@ static void put_span(struct knee_json *json, const struct knee_rank_account *ran
         length--; /* no half characters */
     memcpy(name, full, length);
     name[length] = '\0';
-    knee_json_whole(json, "lane", lane_of(span->kind));
+    knee_json_whole(json, "lane", lane_of(span->kind) + 1);
     knee_json_number(json, "from", (double)(span->start_ns - zero));
     knee_json_number(json, "to", (double)(span->end_ns - zero));
     knee_json_string(json, "name", name);
 }
 
+/* The spans of a lane that are open in [from, to), on the rank's own clock. */
+static void put_lane(struct knee_json *json, const struct knee_rank_account *r,
+                     const struct lane *lane, const int64_t window[2], double least_ns)
+{
+    size_t put = 0, first = lane_first_from(lane, r->source, window[0]);
+    size_t last = lane_first_from(lane, r->source, window[1]);
+    if (last - first >= LOOK_MOST)
+        return;
+    for (size_t i = lane_first_open(lane, window[0]); i < last && put < NAMED_MOST; i++) {
+        const struct knee_span *span = &r->source->spans[lane->rows[i]];
+        if (span->end_ns <= window[0] || (double)(span->end_ns - span->start_ns) < least_ns)
+            continue;
+        knee_json_open_flat(json, NULL, '{');
+        put_span(json, r, span);
+        knee_json_close(json, '}');
+        put++;
+    }
+}
+
 /* {"spans": [{lane, from, to, name}]} of a rank in [from, to), at least `least_ns` long. Where
- * there are very many in view, none is wide enough to be worth the search. */
+ * very many begin in view, none is wide enough to be worth the search. */
 void EXPORT(kw_named)(size_t rank, double from_ns, double to_ns, double least_ns)
 {
     const struct knee_account *account = page_account();
+    const struct lanes *lanes = page_lanes(rank);
     struct knee_json json = {.text = page_answer()};
-    size_t put = 0;
     knee_json_open_flat(&json, NULL, '{');
     knee_json_open_flat(&json, "spans", '[');
-    if (rank < account->rank_count) {
+    if (rank < account->rank_count && lanes) {
         const struct knee_rank_account *r = &account->ranks[rank];
-        int64_t zero = own_zero(r), from = zero + (int64_t)from_ns, to = zero + (int64_t)to_ns;
-        size_t i = first_from(r->source, from), last = first_from(r->source, to);
-        i -= i < LOOK_BACK ? i : LOOK_BACK;
-        for (; i < last && last - i < LOOK_MOST && put < NAMED_MOST; i++) {
-            const struct knee_span *span = &r->source->spans[i];
-            if (span->end_ns <= from || (double)(span->end_ns - span->start_ns) < least_ns)
-                continue;
-            knee_json_open_flat(&json, NULL, '{');
-            put_span(&json, r, span);
-            knee_json_close(&json, '}');
-            put++;
-        }
+        int64_t zero = own_zero(r), window[2] = {zero + (int64_t)from_ns, zero + (int64_t)to_ns};
+        for (int i = 0; i < LANES; i++)
+            put_lane(&json, r, &lanes->lane[i], window, least_ns);
     }
     knee_json_close(&json, ']');
+    knee_json_close(&json, '}');
+}
+
+/* {"compute": ns, ...}: what [from, to) of a rank is, every nanosecond labelled. */
+void EXPORT(kw_sums)(size_t rank, double from_ns, double to_ns)
+{
+    const struct knee_account *account = page_account();
+    struct knee_json json = {.text = page_answer()};
+    int64_t sums[KNEE_LABELS] = {0};
+    size_t at = 0;
+    knee_json_open_flat(&json, NULL, '{');
+    if (rank < account->rank_count) {
+        const struct knee_rank_account *r = &account->ranks[rank];
+        int64_t zero = own_zero(r);
+        knee_sum_labels(r, &at, zero + (int64_t)from_ns, zero + (int64_t)to_ns, sums);
+        for (int label = 0; label < KNEE_LABELS; label++)
+            knee_json_whole(&json, knee_label_name((enum knee_label)label), sums[label]);
+    }
     knee_json_close(&json, '}');
 }
 

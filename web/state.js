@@ -3,7 +3,7 @@
 // shell takes as well as this page does.
 const settings = { predict: {}, axes: {}, plan: {} };
 const defaults = {
-  predict: { model: "llama3-8b", gpu: "h100", "global-batch": "512", overlap: "0.5" },
+  predict: { model: "llama3-8b", gpu: "h100", "global-batch": "512" },
   axes: { model: "llama3-8b", gpu: "h100", fsdp: "16", tp: "4" },
   plan: { model: "llama3-8b", gpu: "h100", gpus: "8..512x2", "global-batch": "512" },
 };
@@ -59,7 +59,7 @@ const fromAddress = () => {
 // One entry of the browser's history for each change that stood for a moment: back undoes it.
 const saveState = () => later("address", () => {
   const address = toAddress();
-  if (address !== (location.hash || "#predict")) history.pushState(null, "", address);
+  if (address !== (location.hash || "#plan")) history.pushState(null, "", address);
 }, 250);
 
 const quoted = (value) => (/^[\w.,:%+/-]+$/.test(value) ? value : `'${value.replace(/'/g, "'\\''")}'`);
@@ -79,14 +79,14 @@ const fromText = (text) => {
     const next = {};
     for (let i = 0; i < words.length; i++) {
       const [, key, value] = /^--([a-z0-9-]+)(?:=(.*))?$/.exec(words[i]) ?? [];
-      if (!key) return `'${words[i]}' is no setting`;
+      if (!key) return `'${words[i]}' is not a setting`;
       next[key] = value ?? (words[i + 1] && !words[i + 1].startsWith("--") ? words[++i] : "1");
     }
     for (const format of ["json", "csv", "markdown", "brief", "ascii"]) delete next[format];
     replace(settings[calculators.find((name) => programs[name] === found[1])], next);
     taken++;
   }
-  if (!taken) return "there is no line that begins with knee predict, knee tax or knee plan";
+  if (!taken) return "no line begins with knee predict, knee tax or knee plan";
   chosenLevers.clear();
   for (const lever of levers) chosenLevers.add(lever);
   return null;

@@ -2,7 +2,7 @@
 // The ranks over time on a canvas. The core says what each column shows, so that a million spans cost
 // no more than a thousand. Label bands differ in height as well as in colour; close up spans carry their
 // names. Keys as in Perfetto: W and S zoom, A and D move.
-const timeline = { from: 0, to: 1, rows: [], pointer: 0.5, all: false };
+const timeline = { from: 0, to: 1, rows: [], pointer: 0.5, all: false, range: null };
 
 const bandHeights = [1, 0.82, 0.62, 0.45, 0.3, 0.3, 0.12];
 const bandColors = ["--compute", "--transfer", "--wait", "--copy", "--starved", "--host", "--idle"];
@@ -50,7 +50,8 @@ timeline.start = (answer) => {
   timeline.length = core.x.kw_view_length_ns();
   timeline.from = 0;
   timeline.to = timeline.length;
-  timeline.found = null;
+  timeline.found = timeline.range = null;
+  fill("timeline-details");
   byId("timeline-search").value = "";
   byId("timeline-hits").textContent = "";
   timeline.hide();
@@ -101,8 +102,21 @@ timeline.draw = () => {
     drawNames(c, left, top, columns, row.row);
   });
   core.x.kw_free(place);
+  later("sums", timeline.sums, 60);
+  drawRange(c, left, columns);
   drawFound(c, left, columns);
   drawTicks(c, left, columns);
+};
+
+const drawRange = (c, left, columns) => {
+  if (!timeline.range) return;
+  const perPixel = (timeline.to - timeline.from) / columns, at = (ns) => left + Math.min(columns, Math.max(0, (ns - timeline.from) / perPixel));
+  const x = at(timeline.range.from), wide = Math.max(1, at(timeline.range.to) - x), high = timeline.rows.length * rowHeight;
+  c.fillStyle = c.strokeStyle = ink("--accent");
+  c.globalAlpha = 0.15;
+  c.fillRect(x, 0, wide, high);
+  c.globalAlpha = 1;
+  c.strokeRect(x, 0, wide, high);
 };
 
 const drawBand = (c, left, top, columns, row, place, colors) => {
@@ -183,9 +197,45 @@ const drawTicks = (c, left, columns) => {
   c.textAlign = "left";
 };
 
+// What the selected or else the shown part is made of, per rank.
+timeline.sums = () => {
+  const { from, to } = timeline.range ?? timeline;
+  byId("timeline-focus").hidden = !timeline.range;
+  const rows = timeline.rows.slice(0, 16).map((row) => {
+    core.x.kw_sums(row.row, from, to);
+    return [row, core.answer()];
+  });
+  const names = [...new Set(rows.flatMap(([, sums]) => Object.entries(sums).filter(([, ns]) => ns > 0).map(([name]) => name)))];
+  timeline.shownSums = rows.map(([row, sums]) => ({ rank: row.rank, ...sums }));
+  fill("timeline-sums", table([`${timeline.range ? "Selected: " : ""}${seconds(from * 1e-9)} to ${seconds(to * 1e-9)}`, ...names], rows.map(([row, sums]) => {
+    const all = Object.values(sums).reduce((a, b) => a + b, 0);
+    return { marked: row.named, cells: [`rank ${row.rank}`, ...names.map((name) => `${seconds(sums[name] * 1e-9)}${all ? ` (${Math.round((100 * sums[name]) / all)}%)` : ""}`)] };
+  })));
+};
+
+// Perfetto's window is opened and asked until it listens, then given the trace. It stays in the browser.
+timeline.perfetto = () => {
+  const answer = core.ask("trace", { ...trace.state, perfetto: "made" }, trace.words());
+  core.withText("made", (at) => core.x.kw_pull(at));
+  const made = core.bytes(core.x.kw_text(), core.x.kw_length()).slice().buffer;
+  if (answer.error || !made.byteLength) return saySomething([answer.error ? errorWords(answer) : "there is nothing to show"]);
+  timeline.made = made.byteLength;
+  const origin = "https://ui.perfetto.dev", other = open(origin);
+  if (!other) return saySomething(["This browser lets no page open a window: allow it, or use knee trace --perfetto FILE."]);
+  const ask = setInterval(() => other.postMessage("PING", origin), 100);
+  setTimeout(() => clearInterval(ask), 60000);
+  addEventListener("message", function heard(e) {
+    if (e.origin !== origin || e.data !== "PONG") return;
+    clearInterval(ask);
+    removeEventListener("message", heard);
+    other.postMessage({ perfetto: { buffer: made, title: "knee: all ranks, labelled", fileName: "knee.json" } }, origin);
+  });
+};
+
 // ---- Moving ----
 
 timeline.zoom = (factor, at = timeline.pointer) => {
+  timeline.hide();
   const span = timeline.to - timeline.from, middle = timeline.from + span * at;
   const wanted = Math.min(timeline.length, Math.max(200, span * factor));
   timeline.from = Math.max(0, Math.min(timeline.length - wanted, middle - wanted * at));
@@ -204,21 +254,72 @@ timeline.move = (share) => {
 
 timeline.hide = () => { byId("timeline-tip").hidden = true; };
 
-timeline.look = (x, y) => {
-  const canvas = byId("timeline"), tip = byId("timeline-tip"), left = leftMargin();
-  const i = Math.floor(y / rowHeight), row = timeline.rows[i];
-  if (x < left || !row) return timeline.hide();
+// -> what the core knows of a place on the canvas, with its time, or null
+timeline.at = (x, y) => {
+  const left = leftMargin(), i = Math.floor(y / rowHeight), row = timeline.rows[i];
+  if (x < left || !row) return null;
   const inside = y - i * rowHeight;
   const lane = inside < laneTop ? 0 : Math.min(3, 1 + Math.floor((inside - laneTop) / laneHeight));
-  const at = timeline.from + ((timeline.to - timeline.from) * (x - left)) / (canvas.clientWidth - left);
+  const at = timeline.from + ((timeline.to - timeline.from) * (x - left)) / (byId("timeline").clientWidth - left);
   core.x.kw_look(row.row, lane, at);
-  const found = core.answer();
-  fill(tip, el("b", {}, `rank ${found.rank}, ${seconds(at * 1e-9)}: ${found.label ?? "nothing recorded"}`),
+  return { ...core.answer(), at };
+};
+
+timeline.look = (x, y) => {
+  const canvas = byId("timeline"), tip = byId("timeline-tip"), found = timeline.at(x, y);
+  if (!found) return timeline.hide();
+  fill(tip, el("b", {}, `rank ${found.rank}, ${seconds(found.at * 1e-9)}: ${found.label ?? "nothing recorded"}`),
     found.name ? el("span", {}, `${found.name.slice(0, 300)}, ${seconds(found.duration_s)} on stream ${found.stream}`) : null);
   tip.hidden = false;
   const box = canvas.getBoundingClientRect();
   tip.style.left = `${Math.max(0, Math.min(x + 14, box.width - tip.offsetWidth - 4))}px`;
   tip.style.top = `${y + 18 + canvas.offsetTop}px`;
+};
+
+// A click keeps what is at the pointer in a panel under the timeline.
+timeline.details = (x, y) => {
+  const found = timeline.at(x, y);
+  if (!found) return fill("timeline-details");
+  let calls = 0;
+  if (found.name) core.withText(found.name, (at) => core.x.kw_find(at, 0)), calls = core.answer().count;
+  const facts = [["Rank", found.rank], ["At", seconds(found.at * 1e-9)], ["Counted as", found.label ?? "nothing recorded"], ...(found.name ? [["Kernel", found.name.slice(0, 500)], ["Starts", seconds(found.start_s)], ["Takes", seconds(found.duration_s)], ["Stream", found.stream],
+    ["Calls in all ranks", el("button", { type: "button", class: "link", onclick: () => { byId("timeline-search").value = found.name; timeline.find(found.name, 0); } }, count(calls))]] : [])];
+  fill("timeline-details", el("dl", {}, facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])));
+};
+
+timeline.select = (range) => {
+  timeline.range = range && range.to > range.from ? range : null;
+  timeline.draw();
+};
+
+timeline.focus = () => {
+  if (!timeline.range) return;
+  const { from, to } = timeline.range, margin = Math.max(100, (to - from) * 0.1);
+  timeline.from = Math.max(0, from - margin);
+  timeline.to = Math.min(timeline.length, to + margin);
+  timeline.draw();
+};
+
+// Where the others wait longest for a rank: that part is selected and shown.
+timeline.showLate = (rank) => {
+  const columns = 4000, place = core.x.kw_alloc(2 * columns), perColumn = timeline.length / columns, wait = 3;
+  let best = null;
+  for (const row of timeline.rows.filter((r) => r.rank !== rank)) {
+    core.x.kw_draw(row.row, 0, 0, timeline.length, columns, place);
+    const band = core.bytes(place, 2 * columns);
+    for (let x = 0; x < columns;) {
+      let end = x + 1;
+      while (end < columns && band[2 * end] === band[2 * x]) end++;
+      if (band[2 * x] === wait && end - x > (best?.wide ?? 0)) best = { wide: end - x, from: x * perColumn, to: end * perColumn };
+      x = end;
+    }
+  }
+  core.x.kw_free(place);
+  timeline.range = best;
+  if (best) timeline.focus();
+  else timeline.whole();
+  byId("timeline").scrollIntoView({ block: "center" });
+  byId("timeline").focus({ preventScroll: true });
 };
 
 // ---- Searching ----
@@ -246,7 +347,8 @@ timeline.find = (text, which) => {
 
 timeline.keys = {
   w: () => timeline.zoom(0.7), s: () => timeline.zoom(1.4), a: () => timeline.move(-0.15), d: () => timeline.move(0.15),
-  "+": () => timeline.zoom(0.7), "=": () => timeline.zoom(0.7), "-": () => timeline.zoom(1.4), ArrowLeft: () => timeline.move(-0.15), ArrowRight: () => timeline.move(0.15), 0: () => timeline.whole(),
+  "+": () => timeline.zoom(0.7), "=": () => timeline.zoom(0.7), "-": () => timeline.zoom(1.4), ArrowLeft: () => timeline.move(-0.15), ArrowRight: () => timeline.move(0.15), 0: () => timeline.whole(), f: () => timeline.focus(),
+  Escape: () => timeline.select(null),
   "/": () => byId("timeline-search").focus(),
 };
 
@@ -261,12 +363,23 @@ timeline.bind = () => {
     if (e.shiftKey) timeline.move((e.deltaX || e.deltaY) / canvas.clientWidth);
     else timeline.zoom(e.deltaY > 0 ? 1.25 : 0.8, share(e));
   }, { passive: false });
-  canvas.addEventListener("pointerdown", (e) => { dragged = e.clientX; canvas.setPointerCapture(e.pointerId); });
-  for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, () => { dragged = null; });
+  let began = null; // where a drag that selects began, in nanoseconds
+  const time = (e) => timeline.from + (timeline.to - timeline.from) * share(e);
+  canvas.addEventListener("pointerdown", (e) => {
+    canvas.setPointerCapture(e.pointerId);
+    if (e.shiftKey || e.pointerType === "touch") dragged = e.clientX;
+    else began = { at: time(e), x: e.clientX };
+  });
+  canvas.addEventListener("pointerup", (e) => {
+    const box = canvas.getBoundingClientRect();
+    if (began && Math.abs(e.clientX - began.x) < 4) timeline.select(null), timeline.details(e.clientX - box.left, e.clientY - box.top);
+  });
+  for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, () => { dragged = began = null; });
   canvas.addEventListener("pointerleave", timeline.hide);
   canvas.addEventListener("pointermove", (e) => {
     const box = canvas.getBoundingClientRect();
     timeline.pointer = share(e);
+    if (began && Math.abs(e.clientX - began.x) >= 4) return timeline.hide(), timeline.select({ from: Math.min(began.at, time(e)), to: Math.max(began.at, time(e)) });
     if (dragged == null) return timeline.look(e.clientX - box.left, e.clientY - box.top);
     timeline.move((dragged - e.clientX) / (box.width - leftMargin()));
     dragged = e.clientX;
@@ -283,6 +396,8 @@ timeline.bind = () => {
   byId("timeline-in").addEventListener("click", () => timeline.zoom(0.5, 0.5));
   byId("timeline-out").addEventListener("click", () => timeline.zoom(2, 0.5));
   byId("timeline-whole").addEventListener("click", timeline.whole);
+  byId("timeline-focus").addEventListener("click", timeline.focus);
+  byId("timeline-perfetto").addEventListener("click", timeline.perfetto);
 };
 
 // As drawn: solid, as high as the band, and what the lanes below are.

@@ -8,8 +8,10 @@
 
 #define EXPORT(name) __attribute__((export_name(#name))) name
 
-const struct knee_account *page_account(void); /* of the trace that was told last */
+const struct knee_account *page_account(void); /* of the trace answered last */
 struct knee_text *page_answer(void);           /* emptied; kw_text() shows it */
-double page_view_start_ns(void);               /* on the common clock */
+struct lanes;
+const struct lanes *page_lanes(size_t rank); /* NULL: there is no such rank */
+double page_view_start_ns(void);             /* on the common clock */
 
 #endif

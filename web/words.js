@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What people call the inputs, and what the symbols mean.
+// Labels of the inputs, and what the symbols mean.
 const human = {
   model: "Model", gpu: "GPU", cluster: "Cluster", at: "GPUs in use", "global-batch": "Global batch (sequences)", mfu: "Compute speed, share of peak (MFU)",
   overlap: "Overlap of communication with compute", compress: "Gradient compression", bandwidth: "Network bandwidth per GPU", latency: "Network latency",
-  "local-steps": "Steps between exchanges", jitter: "Spread between workers", price: "Price of a GPU-hour", link: "Network card",
+  "local-steps": "Steps between exchanges", jitter: "Spread between GPUs", price: "Price of a GPU-hour", link: "Network card",
   "gpus-per-node": "GPUs in a node", "node-bandwidth": "Bandwidth inside a node", "node-latency": "Latency inside a node", "memory-bandwidth": "GPU memory bandwidth",
   power: "Power of a GPU", params: "Parameters", "flops-per-param": "FLOPs per parameter and token", seq: "Sequence length (tokens)", "bytes-per-param": "Bytes sent per parameter",
   "local-batch": "Batch per GPU, fixed (weak scaling)", accumulate: "Micro-batches per exchange", flops: "Compute speed", "compute-time": "Compute time, measured",
@@ -24,9 +24,9 @@ const labelOf = (view, key) => human[`${key}@${view}`] ?? human[key] ?? key.repl
 const otherwiseOf = (key) => key.otherwise.replace(/--([a-z-]+)/g, (_, name) => (human[name] ?? name).toLowerCase()).replace(/^none$/, "not given");
 
 const symbols = [
-  ["K", /\bK\b/, "number of GPUs (workers) that share the work"],
+  ["K", /\bK\b/, "number of GPUs that share the work"],
   ["R", /\bR\b/, "exposed communication divided by compute: 0.25 means a quarter of the compute time is added by waiting for the network"],
-  ["E(K)", /\bE\(/, "efficiency of K GPUs: throughput per GPU against the smallest count; 80 % means a fifth of the money is lost"],
+  ["E(K)", /\bE\(/, "efficiency of K GPUs: throughput per GPU compared with the smallest count; 80% means a fifth of the money is lost"],
   ["E", /\bE\b(?!\()/, "1 / (1 + R): the share of the time that is left for compute"],
   ["gamma", /\bgamma\b/, "all communication, hidden or not, divided by compute"],
   ["eta", /\beta\b/, "share of the communication that hides behind compute, 0 to 1"],
@@ -41,7 +41,7 @@ const symbols = [
   ["micro-batch", /\bmicro-batch/, "sequences that a GPU works on at once"],
   ["recompute", /\brecompute/, "activations are computed again in the backward pass instead of being kept"],
   ["bubble", /\bbubble/, "time in which pipeline stages wait for each other"],
-  ["wait", /\bwait(ing)?\b/, "until the last rank has come"],
-  ["transfer", /\btransfer\b/, "the wire itself, after all ranks have come"],
+  ["wait", /\bwait(ing)?\b/, "time until the last rank arrives"],
+  ["transfer", /\btransfer\b/, "the network itself, after all ranks have arrived"],
 ];
 const explain = (text) => symbols.filter(([, sign]) => sign.test(text)).flatMap(([name, , words]) => [el("dt", {}, name), el("dd", {}, words)]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The other side of aside(): a core of its own, asked one question at a time.
+// The other side of aside(): a separate core that answers one question at a time.
 onmessage = async ({ data }) => {
   if (data.module) {
     await core.start(data.module);
