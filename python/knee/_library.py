@@ -6,19 +6,13 @@ import ctypes
 import ctypes.util
 import gzip
 import os
+import threading
 from pathlib import Path
-from typing import BinaryIO, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterable, List, Optional, Tuple, TypeVar, Union
+
+from ._errors import InputError, KneeError, error_of
 
 PathLike = Union[str, "os.PathLike[str]"]
-
-
-class KneeError(Exception):
-    """What went wrong, where, and what to do: the line that the program prints."""
-
-    def __init__(self, status: int, where: str, what: str, hint: str):
-        line = f"{where}: {what}" if where else what
-        super().__init__(f"{line}; {hint}" if hint else line)
-        self.status, self.where, self.what, self.hint = status, where, what, hint
 
 
 class _Err(ctypes.Structure):
@@ -29,8 +23,9 @@ class _Err(ctypes.Structure):
         ("hint", ctypes.c_char * 256),
     ]
 
-    def error(self) -> KneeError:
-        return KneeError(self.status, *(t.decode("utf-8", "replace") for t in (self.where, self.what, self.hint)))
+    def error(self, status: int) -> KneeError:
+        """A gate may fail without words: the answer has them."""
+        return error_of(status, *(t.decode("utf-8", "replace") for t in (self.where, self.what, self.hint)))
 
 
 class _Text(ctypes.Structure):
@@ -46,17 +41,20 @@ class _Text(ctypes.Structure):
 _OK, _GATE, _INPUT = 0, 1, 3  # knee_status
 _FORMATS = {"text": 0, "json": 1, "csv": 2, "markdown": 3}  # enum knee_format
 _p, _s, _n, _i = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int
+_WATCH = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_double)
 _SIGNATURES = {
     "knee_version": (_s, []),
     "knee_ask_begin": (_p, [_p]),
     "knee_ask_end": (None, [_p]),
     "knee_ask": (_i, [_p, _s, _s, _i, ctypes.POINTER(_Text), ctypes.POINTER(_Err)]),
     "knee_ask_command": (_s, [_n]),
+    "knee_ask_watch": (None, [_p, _WATCH, _p]),
     "knee_attach": (_i, [_p, _s, _s, _n, ctypes.POINTER(_Err)]),
     "knee_push_begin": (_i, [_p, _s, ctypes.POINTER(_Err)]),
     "knee_push_room": (_p, [_p, ctypes.POINTER(_n)]),
     "knee_push_filled": (None, [_p, _n]),
     "knee_push_end": (_i, [_p, ctypes.POINTER(_Err)]),
+    "knee_push_again": (ctypes.c_bool, [_p]),
     "knee_pull": (ctypes.POINTER(_Text), [_p, _s]),
     "knee_text_release": (None, [ctypes.POINTER(_Text)]),
 }
@@ -105,6 +103,44 @@ def commands() -> List[str]:
         names.append(name.decode())
 
 
+_T = TypeVar("_T")
+
+
+def interruptible(work: Callable[[], _T], stop: Callable[[], None], after: Callable[[], None]) -> _T:
+    """Runs `work` so that Ctrl-C ends the wait at once. A call into C keeps Python from its signals, so in the main
+    thread it runs in another one; when it is abandoned, stop() asks it to end and `after` cleans up when it has."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    done, result, lock, left = threading.Event(), [], threading.Lock(), [False]  # type: Any, List[Any], Any, List[bool]
+
+    def run() -> None:
+        try:
+            result.append((work(), None))
+        except BaseException as error:  # raised again in the caller
+            result.append((None, error))
+        with lock:
+            done.set()
+            abandoned = left[0]
+        if abandoned:
+            after()
+
+    threading.Thread(target=run, daemon=True, name="knee").start()
+    try:
+        done.wait()
+    except BaseException:  # KeyboardInterrupt
+        stop()
+        with lock:
+            finished = done.is_set()
+            left[0] = True
+        if finished:
+            after()
+        raise
+    value, error = result[0]
+    if error is not None:
+        raise error
+    return value  # type: ignore[no-any-return]
+
+
 def _open(path: Path) -> BinaryIO:
     with open(path, "rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
@@ -119,29 +155,44 @@ class Question:
         if not self._ask:
             raise MemoryError("knee: no memory")
         self._kept: List[bytes] = []  # the library borrows what is attached
+        self._stopped = False
+        self._watch = _WATCH(lambda _ctx, _share: not self._stopped)
+        _library.knee_ask_watch(self._ask, self._watch, None)
 
     def __enter__(self) -> "Question":
         return self
 
     def __exit__(self, *_: object) -> None:
+        if not self._stopped:  # else what was abandoned still works on it
+            self._end()
+
+    def _end(self) -> None:
         _library.knee_ask_end(self._ask)
         self._ask = None
+
+    def _stop(self) -> None:
+        self._stopped = True
 
     @staticmethod
     def _check(status: int, err: _Err) -> None:
         if status != _OK:
-            raise err.error()
+            raise err.error(status)
 
     def attach(self, name: str, data: bytes) -> None:
         """Bytes that a line may name, as the command line names a file."""
         err = _Err()
         self._kept.append(data)
-        self._check(_library.knee_attach(self._ask, name.encode(), data, len(data), ctypes.byref(err)), err)
+        self._check(_library.knee_attach(self._ask, os.fsencode(name), data, len(data), ctypes.byref(err)), err)
 
     def push(self, path: PathLike, name: Optional[str] = None) -> None:
-        """A trace as JSON or .json.gz, read piece by piece."""
+        """A trace as JSON or .json.gz, read piece by piece; that of a job without GPUs twice."""
+        self._push(path, name)
+        if _library.knee_push_again(self._ask):
+            self._push(path, name)
+
+    def _push(self, path: PathLike, name: Optional[str]) -> None:
         err, size = _Err(), _n()
-        name_bytes = (name or os.fspath(path)).encode()
+        name_bytes = os.fsencode(name or path)
         with _open(Path(path)) as file:
             self._check(_library.knee_push_begin(self._ask, name_bytes, ctypes.byref(err)), err)
             try:
@@ -155,7 +206,7 @@ class Question:
                     _library.knee_push_filled(self._ask, got)
             except (OSError, EOFError) as error:
                 _library.knee_push_end(self._ask, ctypes.byref(err))
-                raise KneeError(_INPUT, os.fspath(path), str(error), "record it again, or leave it out") from None
+                raise InputError(_INPUT, os.fspath(path), str(error), "record it again, or leave it out") from None
             self._check(_library.knee_push_end(self._ask, ctypes.byref(err)), err)
 
     def ask(self, command: str, lines: str, format: str = "json") -> Tuple[str, Optional[KneeError]]:
@@ -163,37 +214,52 @@ class Question:
         if format not in _FORMATS:
             raise ValueError(f"format is one of {', '.join(_FORMATS)}")
         err, answer = _Err(), _Text()
-        status = _library.knee_ask(
-            self._ask, command.encode(), lines.encode(), _FORMATS[format], ctypes.byref(answer), ctypes.byref(err)
-        )
-        try:
-            text = ctypes.string_at(answer.data, answer.length).decode("utf-8", "replace") if answer.data else ""
-        finally:
-            _library.knee_text_release(ctypes.byref(answer))
+
+        def work() -> Tuple[int, str]:
+            status = _library.knee_ask(
+                self._ask, command.encode(), lines.encode("utf-8", "surrogateescape"), _FORMATS[format], ctypes.byref(answer), ctypes.byref(err)
+            )
+            try:
+                return status, ctypes.string_at(answer.data, answer.length).decode("utf-8", "replace") if answer.data else ""
+            finally:
+                _library.knee_text_release(ctypes.byref(answer))
+
+        status, text = interruptible(work, self._stop, self._end)
         if status != _OK and not (text and status in (_GATE, _INPUT)):
-            raise err.error()
-        return text, None if status == _OK else err.error()
+            raise err.error(status)
+        return text, None if status == _OK else err.error(status)
 
     def pull(self, name: str) -> Optional[str]:
         """What the question made beside its answer."""
-        text = _library.knee_pull(self._ask, name.encode())
+        text = _library.knee_pull(self._ask, os.fsencode(name))
         return ctypes.string_at(text.contents.data, text.contents.length).decode() if text else None
+
+
+def text_of(value: Any) -> str:
+    """A value as the command line has it: numbers, ranges, lists, numpy, pathlib."""
+    if hasattr(value, "tolist"):  # numpy, torch: arrays and their scalars
+        value = value.tolist()
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    if isinstance(value, range) and len(value) > 2 and value.step > 0:
+        return f"{value[0]}..{value[-1]}+{value.step}"
+    if isinstance(value, (list, tuple, range, set, frozenset)):
+        items = sorted(value) if isinstance(value, (set, frozenset)) else value
+        return ",".join(text_of(item) for item in items)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
 
 
 def lines_of(words: Iterable[str], keys: Dict[str, object]) -> str:
     """global_batch="4M", simulate=True -> the lines that libknee takes."""
     lines = [f"word = {word}" for word in words]
     for key, value in keys.items():
-        name = key.replace("_", "-")
+        name = key.rstrip("_").replace("_", "-")  # for_ is --for
         if value is None or value is False:
             continue
-        if value is True:
-            lines.append(name)
-        elif isinstance(value, (list, tuple)):
-            lines.append(f"{name} = {','.join(map(str, value))}")
-        else:
-            lines.append(f"{name} = {value}")
+        lines.append(name if value is True else f"{name} = {text_of(value)}")
     for line in lines:
-        if "\n" in line:
-            raise ValueError(f"a value has no line break: {line!r}")
+        if "\n" in line or "\0" in line:
+            raise ValueError(f"a value has no line break and no NUL: {line!r}")
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 if TYPE_CHECKING:
     from ._result import Answer
 
-# As in web/knee.css.
+# The colours of the page (web/style.css).
 _COMPUTE, _TRANSFER, _WAIT, _COPY, _INPUT, _HOST, _IDLE = (
     "#2f6fab", "#d1495b", "#edae49", "#8d6a9f", "#66a182", "#7d8597", "#c9cdd2",
 )
@@ -84,7 +84,7 @@ def _curve(
     if mark and min(x for x, _ in points) <= mark <= max(x for x, _ in points):
         px, _ = place(mark, 0)
         body += f'<line x1="{px:.1f}" y1="8" x2="{px:.1f}" y2="{_HEIGHT - _BOTTOM}" stroke="{_TRANSFER}" stroke-dasharray="4 3"/>'
-        body += _text(px + 4, 18, "knee")
+        body += _text(px + 4, 18, f"knee {_number(mark)}") if px < _WIDTH - 90 else _text(px - 4, 18, f"knee {_number(mark)}", "end")
     body += _text(_LEFT - 6, 16, _number(top), "end") + _text(_LEFT - 6, _HEIGHT - _BOTTOM, "0", "end")
     body += _text(4, _HEIGHT - 4, y_name)
     return _svg(body, title)
@@ -160,13 +160,24 @@ _PICTURES: Dict[str, Callable[[Dict[str, Any]], str]] = {
 }
 
 
-def _table(rows: List[Dict[str, Any]], most: int = 12) -> str:
-    columns = [k for k in (rows[0] if rows else {}) if not isinstance(rows[0][k], (dict, list))][:9]
+# What people look at first, of each command; of others the first columns.
+_COLUMNS = {
+    "predict": ["workers", "step_s", "throughput_per_s", "efficiency", "exposed_comm_s", "ratio"],
+    "plan": ["gpus", "rank", "tp", "pp", "dp", "micro_batch", "shard", "recompute", "step_s", "mfu", "memory_gb"],
+    "trace": ["rank", "window_s", "compute_s", "transfer_s", "wait_s", "host_bound_s", "idle_s"],
+    "replay": ["name", "step_s", "low_s", "high_s", "gain"],
+    "scale": ["workers", "step_s", "tokens_per_s", "speed_up", "efficiency"],
+}
+
+
+def _table(command: str, rows: List[Dict[str, Any]], most: int = 12) -> str:
+    there = [k for k in (rows[0] if rows else {}) if not isinstance(rows[0][k], (dict, list))]
+    columns = [k for k in _COLUMNS.get(command, []) if k in there] or there[:8]
     if not columns:
         return ""
     head = "".join(f"<th>{_esc(c)}</th>" for c in columns)
     lines = "".join("<tr>" + "".join(f"<td>{_esc(_number(r.get(c)))}</td>" for c in columns) + "</tr>" for r in rows[:most])
-    more = f"<div>{most} of {len(rows)} rows; all: .rows()</div>" if len(rows) > most else ""
+    more = f"<div>{most} of {len(rows)} rows; all of them: .to_frame()</div>" if len(rows) > most else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>{more}"
 
 
@@ -174,4 +185,6 @@ def html(answer: "Answer") -> str:
     data = answer.to_dict()
     picture = _PICTURES.get(answer.command, lambda _: "")(data)
     limit = f"<p><b>{_esc(answer.limit)}</b></p>" if answer.limit else ""
-    return f"<div><p>{_esc(answer.sentence)}</p>{limit}{picture}{_table(answer.rows())}</div>"
+    first, *others = answer.lines or [""]
+    said = f"<b>{_esc(first)}</b>" + "".join(f"<br>{_esc(line)}" for line in others)
+    return f"<div><p>{said}</p>{limit}{picture}{_table(answer.command, answer.to_rows())}</div>"
