@@ -80,7 +80,7 @@ int main(int argc, char **argv)
         status = knee_ask(ask, command, lines, KNEE_JSON, &answer, &err);
     if (answer.data)
         fputs(answer.data, stdout);
-    if (status)
+    if (status && err.what[0]) /* a gate may fail without words: the answer has them */
         fprintf(stderr, "knee: %s%s%s%s%s\n", err.where, err.where[0] ? ": " : "", err.what,
                 err.hint[0] ? "; " : "", err.hint);
     knee_text_release(&answer);
