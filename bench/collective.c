@@ -57,7 +57,7 @@ static double fit_s(const struct knee_log *logs, size_t count, const struct knee
     double best = INFINITY;
     for (int run = 0; run < 3; run++) {
         double start = now_s();
-        if (knee_fit(logs, count, prior, NULL, &fitted, &record, NULL))
+        if (knee_fit(&(struct knee_log_view){logs, count, NULL}, prior, &fitted, &record, NULL))
             return NAN;
         best = fmin(best, now_s() - start);
     }

@@ -43,9 +43,10 @@ static struct knee_trace make_rank(int64_t rank, int64_t ranks, int64_t calls)
         facts.bytes = 1 << 20;
         facts.group_size = i % 4 ? 8 : ranks / 8;
         facts.group = knee_builder_name(b, group, strlen(group)) + 1;
-        knee_builder_span(b, 0, start, clock + 100000 * i + 60000,
-                          knee_builder_name(b, kernel, sizeof kernel - 1), 20, KNEE_NO_CORRELATION,
-                          false, &facts);
+        knee_builder_span(b,
+                          &(struct knee_gpu_work){0, start, clock + 100000 * i + 60000,
+                                                  knee_builder_name(b, kernel, sizeof kernel - 1),
+                                                  20, KNEE_NO_CORRELATION, false, &facts});
     }
     trace.file = strdup("made up");
     if (!b || !trace.file || knee_builder_finish(b, &trace, NULL))

@@ -4,6 +4,7 @@
  * search), and how long the full space of a 175B dense model on 4096 GPUs takes on two cores. The
  * best public analytical tool prices about 500 plans a second on one core.
  */
+#include "knee_timeline.h"
 #include "predict/plan/block.h"
 
 #include <math.h>
@@ -99,7 +100,8 @@ static void *work(void *argument)
 static double search_s(bool brute, int threads, double *plans, double *best)
 {
     static struct worker workers[2];
-    struct knee_search search = {&shape, &machine, &fixed, 5, brute};
+    struct knee_search search = {
+        .shape = &shape, .machine = &machine, .fixed = &fixed, .top = 5, .brute = brute};
     atomic_size_t next = 0;
     pthread_t other;
     double start = now_s();
@@ -134,12 +136,12 @@ static double simulate_s(double *spans)
     if (knee_keys_set(&knee_shape_keys, &large, "model", "llama3-405b", KNEE_FLAG, NULL) ||
         knee_shape_complete(&large, NULL))
         return NAN;
-    struct knee_search search = {&large, &machine, &at, 1, false};
+    struct knee_search search = {.shape = &large, .machine = &machine, .fixed = &at, .top = 1};
     knee_search_result_init(&result);
     knee_search_run(&search, 0, knee_search_pieces(&search), &result);
     double start = now_s();
     if (!result.count ||
-        knee_simulate(&large, &machine, &result.best[0].plan, NULL, &trace, NULL, NULL) ||
+        knee_simulate(&large, &machine, &result.best[0].plan, NULL, &trace, NULL) ||
         knee_account(&trace, 1, NULL, &account, NULL))
         return NAN;
     double taken = now_s() - start;

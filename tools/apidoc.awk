@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# include/knee.h -> docs/api.md: sections, comments as prose, declarations as code.
+# include/knee.h -> docs/reference/api.md: sections, comments as prose, declarations as code.
 BEGIN { print "# The library\n\nMade from `include/knee.h` by `make docs`. `examples/predict.c` is a whole program; [library.md](library.md) says how to build against it and what holds there.\n" }
 function code_end() { if (in_code) { print "```\n"; in_code = 0 } }
 /^#|^extern "C"|^}$/ && !in_struct { next }

@@ -1,20 +1,36 @@
 # SPDX-License-Identifier: MIT
 # data/*.csv -> C tables. Usage: awk -v header=cluster/presets.h -f tools/presets.awk data/gpus.csv ...
 # A column named *_tflops, *_gb, *_gbps, gbytes_per_s or *_us is scaled to the base unit of the
-# field it fills; a column without digits only is a string; an empty number is NaN.
+# field it fills; a column without digits only is a string; an empty number is NaN. A cell in double
+# quotes may hold commas.
 BEGIN {
-    FS = ","
     scale["bf16_tflops"] = "e12"; scale["fp8_tflops"] = "e12"; scale["fp4_tflops"] = "e12"; scale["memory_gb"] = "e9"
     scale["memory_gbps"] = "e9"; scale["gbytes_per_s"] = "e9"
-    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning", words, " ")
+    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning id title key test limit says cure also word", words, " ")
     for (i in words) text[words[i]] = 1
     field["bf16_tflops"] = "bf16_flops"; field["fp8_tflops"] = "fp8_flops"; field["fp4_tflops"] = "fp4_flops"
     field["memory_gb"] = "memory_bytes"; field["memory_gbps"] = "memory_bytes_per_s"
     field["gbytes_per_s"] = "bytes_per_s"
+    split("title key test limit says also", words, " ")
+    for (i in words) optional[words[i]] = 1 # empty: NULL
+    enum["severity"] = "KNEE_"; enum["hurts"] = "KNEE_HURTS_"; enum["where"] = "KNEE_IN_"
     print "/* Made by tools/presets.awk from data/: edit those files. */"
-    print "#include \"" header "\"\n#include <math.h>"
+    print "#include \"" header "\"\n#include \"base/keys.h\"\n#include <math.h>"
 }
 function finish() { if (table) printf "};\nconst size_t knee_%s_count = sizeof knee_%s / sizeof *knee_%s;\n", table, table, table }
+# The cells of a line: cell[1..cells].
+function cut(line,    at, quoted, c) {
+    cells = 1; cell[1] = ""
+    if (index(line, "\"") == 0) { cells = split(line, cell, ","); return }
+    for (at = 1; at <= length(line); at++) {
+        c = substr(line, at, 1)
+        if (quoted && c == "\"" && substr(line, at + 1, 1) == "\"") { cell[cells] = cell[cells] c; at++ }
+        else if (c == "\"") quoted = !quoted
+        else if (c == "," && !quoted) cell[++cells] = ""
+        else cell[cells] = cell[cells] c
+    }
+}
+function string(value) { gsub(/\\/, "\\\\", value); gsub(/"/, "\\\"", value); return "\"" value "\"" }
 FNR == 1 {
     finish()
     table = FILENAME; sub(/.*\//, "", table); sub(/\.csv$/, "", table)
@@ -22,27 +38,32 @@ FNR == 1 {
     columns = 0
 }
 /^#/ || /^$/ { next }
+{ cut($0) }
 !columns {
-    columns = NF
-    for (i = 1; i <= NF; i++) {
-        head[i] = $i
-        if ($i ~ /_us$/) { scale[$i] = "e-6"; field[$i] = $i; sub(/_us$/, "_s", field[$i]) }
+    columns = cells
+    for (i = 1; i <= cells; i++) {
+        key = head[i] = cell[i]
+        if (key ~ /_us$/) { scale[key] = "e-6"; field[key] = key; sub(/_us$/, "_s", field[key]) }
     }
     printf "const struct knee_%s knee_%s[] = {\n", type, table
     next
 }
-NF != columns {
-    printf "%s:%d: %d columns, %d wanted\n", FILENAME, FNR, NF, columns > "/dev/stderr"
+cells != columns {
+    printf "%s:%d: %d columns, %d wanted\n", FILENAME, FNR, cells, columns > "/dev/stderr"
     exit bad = 1
 }
 {
     printf "    {"
-    for (i = 1; i <= NF; i++) {
+    for (i = 1; i <= cells; i++) {
         key = head[i]
+        is = cell[i]
         name = key in field ? field[key] : key
-        if (key in text) value = "\"" $i "\""
-        else if ($i == "") value = "NAN"
-        else value = $i (key in scale ? ($i ~ /e/ ? "*1" : "") scale[key] : "")
+        if (key in optional && is == "") value = "NULL"
+        else if (key == "origin" || key == "meaning" || key == "summary") value = "KNEE_OFF_PAGE(" string(is) ")"
+        else if (key in text) value = string(is)
+        else if (key in enum) value = enum[key] toupper(is)
+        else if (is == "") value = "NAN"
+        else value = is (key in scale ? (is ~ /e/ ? "*1" : "") scale[key] : "")
         printf("%s.%s = %s", (i > 1) ? ", " : "", name, value)
     }
     print "},"

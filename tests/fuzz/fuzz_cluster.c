@@ -2,6 +2,8 @@
 /* A cluster from any bytes: as a file, as one line, as words; and a sweep on what comes out. */
 #include "knee_out.h"
 #include "knee_read.h"
+#include "out/answer.h"
+#include "say/answers.h"
 #include "seldom.h"
 
 #include <math.h>
@@ -24,7 +26,8 @@ static void sweep(const struct knee_cluster *cluster)
         for (size_t i = 0; i < collective.row_count; i++)
             if (isnan(collective.rows[i].time_s) || collective.rows[i].time_s < 0)
                 abort();
-        knee_write_collective(&collective, op % 2 ? KNEE_JSON : KNEE_TEXT, &style, &text);
+        knee_answer_write(&knee_collective_answer, &collective, op % 2 ? KNEE_JSON : KNEE_TEXT,
+                          &style, &text);
         knee_text_release(&text);
         knee_collective_release(&collective);
     }
@@ -36,7 +39,7 @@ static void round_trip(const struct knee_cluster *cluster)
     struct knee_cluster again;
     static struct knee_fitted record;
     struct knee_text text = {0};
-    knee_write_cluster(cluster, KNEE_TEXT, &text);
+    knee_write_cluster(cluster, &text);
     if (knee_cluster_read(text.data, text.length, "again", &again, &record, NULL) == KNEE_INPUT)
         abort();
     knee_text_release(&text);

@@ -47,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     memset(object, 0, tables[row].size);
     memcpy(before, object, tables[row].size);
-    if (knee_yaml_read(text, size - 1, "fuzz", tables[row].keys, object, tables[row].size, &err)) {
+    if (knee_yaml_read((struct knee_named_text){text, size - 1, "fuzz"}, tables[row].keys, object,
+                       tables[row].size, &err)) {
         if (memcmp(object, before, tables[row].size) != 0 || !err.what[0])
             abort();
     } else {

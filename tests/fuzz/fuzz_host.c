@@ -2,7 +2,9 @@
 /* Anything as a file of a host: every reader of it, by name, by path and by content, then all
  * rules. */
 #include "knee_doctor.h"
+#include "out/answer.h"
 #include "read/host/host_read.h"
+#include "say/answers.h"
 #include "seldom.h"
 
 #include <stdio.h>
@@ -33,7 +35,7 @@ static void judge(struct knee_facts *facts, bool shown)
     if (knee_doctor_examine(facts, 1, NULL, NULL, &checkup, &err))
         abort(); /* nothing asks for a job, and there is memory */
     for (int format = KNEE_TEXT; shown && format <= KNEE_MARKDOWN; format++)
-        knee_write_checkup(&checkup, (enum knee_format)format, &style, &text);
+        knee_answer_write(&knee_doctor_answer, &checkup, (enum knee_format)format, &style, &text);
     knee_text_release(&text);
     knee_checkup_release(&checkup);
 }

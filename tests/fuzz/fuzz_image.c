@@ -18,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!copy)
         return 0;
     memcpy(copy, data + 1, size - 1);
-    if (knee_image_read(names[data[0] & 3], copy, size - 1, NULL, NULL, &trace, &err) == KNEE_OK) {
+    if (knee_image_read((struct knee_file_bytes){names[data[0] & 3], copy, size - 1}, NULL, NULL,
+                        &trace, &err) == KNEE_OK) {
         if (knee_account(&trace, 1, NULL, &account, &err) == KNEE_OK)
             knee_account_release(&account);
         knee_trace_release(&trace);

@@ -2,6 +2,8 @@
 /* A job file from any bytes, and what follows from it: read, complete, predict, solve, print. */
 #include "knee_out.h"
 #include "knee_read.h"
+#include "out/answer.h"
+#include "say/answers.h"
 #include "seldom.h"
 
 #include <math.h>
@@ -21,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct knee_style style = {0};
     knee_job_init(&job);
     before = job;
-    if (knee_yaml_read((const char *)data, size, "fuzz", &knee_job_keys, &job, sizeof job, &err)) {
+    if (knee_yaml_read((struct knee_named_text){(const char *)data, size, "fuzz"}, &knee_job_keys,
+                       &job, sizeof job, &err)) {
         if (memcmp(&job, &before, sizeof job))
             abort();
         return 0;
@@ -38,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         knee_solve(&prediction.job, "bandwidth", "efficiency=0.9", &solution, &err);
     if (prediction.row_count < 100 && seldom(data, size, 8))
         for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
-            knee_write_prediction(&prediction, NULL, (enum knee_format)format, &style, &text);
+            knee_answer_write(&knee_predict_answer, &prediction, (enum knee_format)format, &style,
+                              &text);
     knee_text_release(&text);
     knee_prediction_release(&prediction);
     return 0;

@@ -24,8 +24,8 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     }
     if (knee_live_join(ranks, 2, NULL, &joined, &err) == KNEE_OK) {
         struct knee_watch watch;
-        struct knee_watch_given given = {INT64_C(1794770000000000000), NAN};
-        if (knee_watch(ranks, 2, &joined, &given, NULL, &watch, &err) == KNEE_OK)
+        struct knee_watch_given given = {INT64_C(1794770000000000000), NAN, 0, NULL};
+        if (knee_watch(ranks, 2, &joined, &given, &watch, &err) == KNEE_OK)
             knee_watch_release(&watch);
         knee_live_joined_release(&joined);
     }

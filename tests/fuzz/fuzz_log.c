@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A log from any bytes: read, fit what can be fitted, check, print. */
 #include "knee_out.h"
+#include "knee_read.h"
+#include "out/answer.h"
+#include "say/answers.h"
 #include "seldom.h"
 
 #include <math.h>
@@ -38,7 +41,8 @@ static void check(const struct knee_logs *logs)
         rows += logs->logs[i].sample_count;
     if (rows > 400 || logs->count > 8) /* longer only costs time */
         return;
-    if (knee_check_logs(logs->logs, NULL, logs->count, NULL, NULL, &result, &err))
+    if (knee_check_logs(&(struct knee_log_view){logs->logs, logs->count, NULL}, NULL, NULL, &result,
+                        &err))
         return;
     for (size_t i = 0; i < result.cluster_count; i++)
         for (size_t n = 0; n < result.clusters[i].record.curve_count; n++) {
@@ -49,7 +53,7 @@ static void check(const struct knee_logs *logs)
                     abort();
         }
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
-        knee_write_check(&result, (enum knee_format)format, &style, &text);
+        knee_answer_write(&knee_fit_answer, &result, (enum knee_format)format, &style, &text);
     knee_text_release(&text);
     knee_check_release(&result);
 }

@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     knee_shape_init(&shape);
     knee_plan_init(&plan);
     before = shape;
-    if (knee_megatron_read((const char *)data, size, "fuzz", &shape, &plan, &step_s, &err)) {
+    if (knee_megatron_read((struct knee_named_text){(const char *)data, size, "fuzz"}, &shape,
+                           &plan, &step_s, &err)) {
         if (memcmp(&shape, &before, sizeof shape) || step_s != -1)
             abort();
         return 0;

@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!copy)
         return 0;
     memcpy(copy, data, size);
-    if (knee_nsys_read("fuzz", copy, size, NULL, NULL, &trace, &err) == KNEE_OK) {
+    if (knee_nsys_read((struct knee_file_bytes){"fuzz", copy, size}, NULL, NULL, &trace, &err) ==
+        KNEE_OK) {
         if (knee_account(&trace, 1, NULL, &account, &err) == KNEE_OK)
             knee_account_release(&account);
         knee_trace_release(&trace);

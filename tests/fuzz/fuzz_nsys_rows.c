@@ -222,7 +222,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct knee_trace trace;
     struct knee_account account;
     struct knee_err err;
-    if (image && !knee_nsys_read("fuzz", image, (size_t)length, NULL, NULL, &trace, &err)) {
+    if (image && !knee_nsys_read((struct knee_file_bytes){"fuzz", image, (size_t)length}, NULL,
+                                 NULL, &trace, &err)) {
         if (!knee_account(&trace, 1, NULL, &account, &err))
             knee_account_release(&account);
         knee_trace_release(&trace);

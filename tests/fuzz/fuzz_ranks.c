@@ -2,6 +2,8 @@
 /* Up to four ranks whose spans, calls, launches and marks come from any bytes, at times of any
  * size: accounted, diagnosed, compared and shown; what is written for Perfetto reads back. */
 #include "knee_out.h"
+#include "out/answer.h"
+#include "say/answers.h"
 #include "seldom.h"
 
 #include "timeline/builder.h"
@@ -44,8 +46,9 @@ static void add_call(struct knee_builder *b, const uint8_t *p, int64_t start, in
         facts.group = name(b, group) + 1;
         facts.members = name(b, members[p[7] >> 6]) + 1;
     }
-    knee_builder_span(b, 0, start, end, name(b, "ncclDevKernel_SendRecv(x)"), p[5] % 3,
-                      p[4] ? p[4] : KNEE_NO_CORRELATION, false, &facts);
+    knee_builder_span(b, &(struct knee_gpu_work){0, start, end,
+                                                 name(b, "ncclDevKernel_SendRecv(x)"), p[5] % 3,
+                                                 p[4] ? p[4] : KNEE_NO_CORRELATION, false, &facts});
 }
 
 static void add_record(struct knee_builder *b, const uint8_t *p)
@@ -54,15 +57,20 @@ static void add_record(struct knee_builder *b, const uint8_t *p)
     if (start < INT64_MAX / 2)
         end += p[3] == 255 ? KNEE_LONGEST_NS + (p[4] & 1) : (int64_t)p[3] * 500;
     switch (p[0] >> 2 & 7) {
-    case 0: knee_builder_span(b, 0, start, end, name(b, "gemm"), 7, p[4], false, NULL); break;
+    case 0:
+        knee_builder_span(
+            b, &(struct knee_gpu_work){0, start, end, name(b, "gemm"), 7, p[4], false, NULL});
+        break;
     case 1:
-        knee_builder_span(b, p[4] & 1, start, end, name(b, "Memcpy"), 7, p[4], true, NULL);
+        knee_builder_span(b, &(struct knee_gpu_work){p[4] & 1, start, end, name(b, "Memcpy"), 7,
+                                                     p[4], true, NULL});
         break;
     case 2: knee_builder_launch(b, start, end, 1, p[4]); break;
     case 3: knee_builder_load(b, p[4] % 3 - 1, start, end); break;
     case 4:
-        knee_builder_step_of(b, p[4] % 3 - 1, (enum knee_step_source)(p[5] % 3), p[5] % 2, start,
-                             end, p[6]);
+        knee_builder_step_of(b, &(struct knee_raw_mark){{start, end, p[6], p[4] % 3 - 1},
+                                                        (enum knee_step_source)(p[5] % 3),
+                                                        p[5] % 2});
         break;
     default: add_call(b, p, start, end); break;
     }
@@ -145,11 +153,13 @@ static void show(const struct knee_trace *traces, size_t count, struct knee_acco
     struct knee_trace_report report = {
         .traces = traces, .trace_count = count, .account = account, .diagnosis = &d};
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
-        knee_write_trace(&report, (enum knee_format)format, &style, &text);
-    if (!knee_compare(account, &d, account, &d, NULL, &c, NULL))
-        knee_write_comparison(&c, account, &d, account, &d, KNEE_TEXT, &style, &text);
+        knee_answer_write(&knee_trace_answer, &report, (enum knee_format)format, &style, &text);
+    if (!knee_compare((struct knee_judged_run){account, &d}, (struct knee_judged_run){account, &d},
+                      NULL, &c, NULL))
+        knee_answer_write(&knee_diff_answer,
+                          &(struct knee_comparison_report){&c, account, account, &d, &d}, KNEE_TEXT,
+                          &style, &text);
     knee_text_release(&text);
-    knee_diagnosis_release(&d);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,6 +2,8 @@
 /* Traces from any bytes, replayed with the standard changes and with many at once; and the same
  * bytes as a log of a pipeline's operations. Both ranks are the same bytes. */
 #include "knee_out.h"
+#include "out/answer.h"
+#include "say/answers.h"
 #include "seldom.h"
 
 #include <stdint.h>
@@ -30,7 +32,7 @@ static void show(const struct knee_replay *replay)
     struct knee_style style = {0};
     struct knee_text text = {0};
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
-        knee_write_replay_answer(replay, (enum knee_format)format, &style, &text);
+        knee_answer_write(&knee_replay_answer, replay, (enum knee_format)format, &style, &text);
     knee_text_release(&text);
 }
 
@@ -82,7 +84,7 @@ static void read_log(const uint8_t *data, size_t size)
         return;
     if ((int64_t)log.replicas * log.stages * log.parts < 1000 &&
         !knee_find_slowdown(&log, NULL, &slowdown, &err))
-        knee_write_slowdown(&slowdown, KNEE_JSON, &style, &text);
+        knee_answer_write(&knee_slowdown_answer, &slowdown, KNEE_JSON, &style, &text);
     knee_text_release(&text);
     knee_op_log_release(&log);
 }

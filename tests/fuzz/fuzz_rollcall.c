@@ -2,6 +2,8 @@
 /* Flight Recorder dumps (pickle, JSON) and Inspector lines from any bytes: two files, cut at the
  * first byte 0xff. */
 #include "knee_out.h"
+#include "out/answer.h"
+#include "say/answers.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,8 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_part(&roll, "_dump_1", cut + 1, size - first - 1);
     if (roll.source_count && knee_rollcall_join(&roll, NULL, &answer, &err) == KNEE_OK) {
         struct knee_roll_report report = {&roll, &answer};
-        knee_write_rollcall(&report, KNEE_TEXT, &style, &text);
-        knee_write_rollcall(&report, KNEE_JSON, &style, &text);
+        knee_answer_write(&knee_roll_answer_type, &report, KNEE_TEXT, &style, &text);
+        knee_answer_write(&knee_roll_answer_type, &report, KNEE_JSON, &style, &text);
         knee_roll_answer_release(&answer);
     }
     knee_text_release(&text);

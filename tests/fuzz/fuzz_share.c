@@ -22,11 +22,13 @@ static struct knee_trace made_up(int rank)
         abort();
     for (int c = 0; c < CALLS; c++) {
         int64_t at = 1000 * c;
-        knee_builder_span(b, 0, at, at + 300 + 100 * rank, knee_builder_name(b, "gemm", 4), 7,
-                          KNEE_NO_CORRELATION, false, NULL);
-        knee_builder_span(b, 0, at + 300 + 100 * rank, at + 700,
-                          knee_builder_name(b, all_reduce, sizeof all_reduce - 1), 20,
-                          KNEE_NO_CORRELATION, false, NULL);
+        knee_builder_span(b, &(struct knee_gpu_work){0, at, at + 300 + 100 * rank,
+                                                     knee_builder_name(b, "gemm", 4), 7,
+                                                     KNEE_NO_CORRELATION, false, NULL});
+        knee_builder_span(
+            b, &(struct knee_gpu_work){0, at + 300 + 100 * rank, at + 700,
+                                       knee_builder_name(b, all_reduce, sizeof all_reduce - 1), 20,
+                                       KNEE_NO_CORRELATION, false, NULL});
     }
     trace.file = strdup("fuzz");
     if (knee_builder_finish(b, &trace, NULL))

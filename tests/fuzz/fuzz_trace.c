@@ -2,6 +2,8 @@
 /* A trace from any bytes, plain or gzip: read, accounted, diagnosed, printed. Labels sum up or it
  * fails. */
 #include "knee_out.h"
+#include "out/answer.h"
+#include "say/answers.h"
 #include "seldom.h"
 #include "timeline/where.h"
 
@@ -56,15 +58,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             struct knee_where where;
             if (knee_find_where(&account, NULL, &where, &err))
                 abort(); /* memory went */
-            struct knee_trace_report report = {&trace, 1, &account, &d, detail ? &where : NULL,
-                                               NULL,   0};
+            struct knee_trace_report report = {.traces = &trace,
+                                               .trace_count = 1,
+                                               .account = &account,
+                                               .diagnosis = &d,
+                                               .where = detail ? &where : NULL};
             struct knee_style style = {0};
             struct knee_text text = {0};
             for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
-                knee_write_trace(&report, (enum knee_format)format, &style, &text);
+                knee_answer_write(&knee_trace_answer, &report, (enum knee_format)format, &style,
+                                  &text);
             knee_text_release(&text);
             knee_where_release(&where);
-            knee_diagnosis_release(&d);
         }
         if (seldom(data, size, 4))
             knee_write_perfetto(&account, (struct knee_sink){swallow, NULL}, NULL);

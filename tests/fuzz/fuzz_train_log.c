@@ -37,7 +37,8 @@ static void read_table(const char *text, size_t size, bool judged)
     struct knee_err err;
     size_t count, refused;
     if (!knee_scale_is_table(text, size) ||
-        knee_scale_table_read(text, size, "fuzz", NULL, rows, 32, &count, &refused, &err))
+        knee_scale_table_read((struct knee_named_text){text, size, "fuzz"}, NULL,
+                              &(struct knee_scale_table){rows, 32, &count, &refused}, &err))
         return;
     struct knee_scale_answer a = {
         .question = {.tolerance = 0.8, .at_batch = NAN, .symptoms = {NAN, NAN, NAN, NAN, false}},
@@ -52,10 +53,28 @@ static void read_table(const char *text, size_t size, bool judged)
             abort();
 }
 
+/* Outputs of sacct: what is read is accounted for, and no host has more failures than jobs. */
+static void read_jobs(const char *text, size_t size)
+{
+    struct knee_sched_jobs jobs = {.row = NULL};
+    struct knee_sched_account account;
+    struct knee_err err;
+    if (!knee_is_sacct(text, size))
+        return;
+    if (!knee_sched_read((struct knee_named_text){text, size, "fuzz"}, &jobs, &err) &&
+        !knee_sched_account(&jobs, &account, &err))
+        for (size_t i = 0; i < account.listed; i++)
+            if (account.host[i].failed > account.host[i].jobs ||
+                !(account.host[i].chance >= 0 && account.host[i].chance <= 1))
+                abort();
+    knee_sched_release(&jobs);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct knee_train_log whole, pieces;
     const char *text = (const char *)data;
+    read_jobs(text, size);
     read_table(text, size, seldom(data, size, 16));
     knee_status first = read_in(text, size, size ? size : 1, &whole);
     knee_status second = read_in(text, size, 7, &pieces);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Speaks the protocol of NCCL's RAS service for a job that never ran: ras.py RANKS [late=R] [hang=R|all] [dead=R] [old=1]
-[noise=1] [ends=N] [other=1] [damaged=1]. ends: it breaks off after N lines; other: it is another service; damaged: what it says is no JSON. Prints its port. Every rank enqueues 4 collectives a step of 100 ms; a late one 60 ms after the others; from the
+[noise=1] [ends=N] [other=1] [damaged=1]. ends: it breaks off after N lines; other: it is another service; damaged: what it says is no JSON; many=N: N further rows of rank 1. Prints its port. Every rank enqueues 4 collectives a step of 100 ms; a late one 60 ms after the others; from the
 start on nothing moves with hang (rank R has not enqueued the last step's)."""
 import json
 import random
@@ -31,6 +31,7 @@ def status():
     gone = [dict(row(r), status={"unresponsive": True, "considered_dead": True}) for r in missing]
     comm = {"hash": "0x1f2e3d4c5b6a7988", "secondary_hash": "0xca531c9cdbb89992:0x22faab754609c2e8", "size": ranks, "ranks_count": len(there),
             "missing_ranks_count": len(gone), "ranks": there, "missing_ranks": gone}
+    there += [{"rank": 1}] * int(p.get("many", 0))
     return {"nccl_version": "2.28.9", "cuda_runtime_version": 13000, "cuda_driver_version": 13000, "timestamp": "2026-11-15 22:40:23",
             "communicators_count": 1, "communicators": [comm], "ras": {"collection_time_sec": 0.003, "timeouts_count": 0}}
 
@@ -57,7 +58,7 @@ while True:
             elif words == "SET FORMAT JSON":
                 lines.write("ERROR: unknown command\n" if "old" in p else "OK\n")
             elif words == "VERBOSE STATUS":
-                lines.write(json.dumps(status(), indent=2) + "\n")
+                lines.write(json.dumps(status(), indent=None if "many" in p else 2) + "\n")
                 lines.flush()
                 break
             lines.flush()

@@ -4,6 +4,8 @@
 #include "trace_help.h"
 
 #include "knee_out.h"
+#include "out/answer.h"
+#include "say/answers.h"
 
 #include "timeline/builder.h"
 #include "timeline/recordings.h"
@@ -20,9 +22,10 @@ static void add(struct knee_builder *b, const char *name, int64_t start, int64_t
 {
     static uint64_t correlation;
     correlation++;
-    knee_builder_span(b, 0, start, end, knee_builder_name(b, name, strlen(name)), stream,
-                      launch_end == KNEE_NO_TIME ? KNEE_NO_CORRELATION : correlation,
-                      strncmp(name, "Mem", 3) == 0, NULL);
+    knee_builder_span(
+        b, &(struct knee_gpu_work){0, start, end, knee_builder_name(b, name, strlen(name)), stream,
+                                   launch_end == KNEE_NO_TIME ? KNEE_NO_CORRELATION : correlation,
+                                   strncmp(name, "Mem", 3) == 0, NULL});
     if (launch_end != KNEE_NO_TIME)
         knee_builder_launch(b, launch_end - 2, launch_end, 1, correlation);
 }
@@ -106,9 +109,8 @@ static void map_labels(const struct knee_account *account, size_t r, const int64
     }
 }
 
-static void every_nanosecond_against_a_map(void **state)
+TEST(every_nanosecond_against_a_map)
 {
-    (void)state;
     uint64_t seed = 4711;
     static const char *const names[] = {"gemm", "softmax", "Memcpy HtoD", NCCL};
     for (int round = 0; round < 400; round++) {
@@ -180,9 +182,8 @@ static struct knee_trace late_rank(int64_t rank, int64_t clock)
     return finish(b, rank, 2);
 }
 
-static void a_late_rank_is_named_with_its_cause(void **state)
+TEST(a_late_rank_is_named_with_its_cause)
 {
-    (void)state;
     struct knee_trace traces[] = {late_rank(0, 0), late_rank(1, 0)};
     struct knee_account account = account_of(traces, 2);
     assert_int_equal(account.instances, 5);
@@ -201,7 +202,6 @@ static void a_late_rank_is_named_with_its_cause(void **state)
     assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
     assert_int_equal(d.suspect, KNEE_SUSPECT_STRAGGLER);
     assert_int_equal(d.late_ranks, 1);
-    knee_diagnosis_release(&d);
     knee_account_release(&account);
     knee_trace_release(&traces[0]);
     knee_trace_release(&traces[1]);
@@ -209,9 +209,8 @@ static void a_late_rank_is_named_with_its_cause(void **state)
 
 /* The same with rank 1's clock three milliseconds ahead: its collectives would start after the
  * others' had ended, so the clocks are moved together, and the answer is the same. */
-static void clocks_that_contradict_are_moved_together(void **state)
+TEST(clocks_that_contradict_are_moved_together)
 {
-    (void)state;
     struct knee_trace traces[] = {late_rank(0, 0), late_rank(1, 3000000)};
     struct knee_account account = account_of(traces, 2);
     assert_int_equal(account.largest_shift_ns, -3000000);
@@ -240,9 +239,8 @@ static struct knee_diagnosis diagnosis_of(const struct knee_account *account)
     return d;
 }
 
-static void one_rank_cannot_be_split_and_missing_ranks_give_bounds(void **state)
+TEST(one_rank_cannot_be_split_and_missing_ranks_give_bounds)
 {
-    (void)state;
     struct knee_trace one = late_rank(0, 0);
     struct knee_account account = account_of(&one, 1);
     assert_false(account.ranks[0].split);
@@ -262,7 +260,6 @@ static void one_rank_cannot_be_split_and_missing_ranks_give_bounds(void **state)
     assert_true(d.bounded);
     assert_true(d.gaps & KNEE_GAP_BOUNDS);
     assert_int_equal(d.suspect, KNEE_SUSPECT_STRAGGLER);
-    knee_diagnosis_release(&d);
     knee_account_release(&account);
     knee_trace_release(&one);
     knee_trace_release(&two[0]);
@@ -293,8 +290,9 @@ static void add_made(struct knee_builder *b, const struct made_call *c, int64_t 
         facts.group = knee_builder_name(b, c->group, strlen(c->group)) + 1;
         facts.members = knee_builder_name(b, c->members, strlen(c->members)) + 1;
     }
-    knee_builder_span(b, 0, c->start, c->end, knee_builder_name(b, name, strlen(name)), c->stream,
-                      KNEE_NO_CORRELATION, false, &facts);
+    knee_builder_span(b, &(struct knee_gpu_work){0, c->start, c->end,
+                                                 knee_builder_name(b, name, strlen(name)),
+                                                 c->stream, KNEE_NO_CORRELATION, false, &facts});
 }
 
 static void release_all(struct knee_account *account, struct knee_trace *traces, size_t count)
@@ -306,9 +304,8 @@ static void release_all(struct knee_account *account, struct knee_trace *traces,
 
 /* Four ranks, all-to-alls of sizes that differ; rank 2's host is 500 us away before each. Ends
  * differ by up to 200 us, as when processes share a GPU. */
-static void all_to_alls_match_and_name_the_late_rank(void **state)
+TEST(all_to_alls_match_and_name_the_late_rank)
 {
-    (void)state;
     struct knee_trace traces[4];
     for (int64_t r = 0; r < 4; r++) {
         struct knee_builder *b = builder();
@@ -342,15 +339,13 @@ static void all_to_alls_match_and_name_the_late_rank(void **state)
     assert_int_equal(account.stragglers[0].rank, 2);
     assert_int_equal(account.stragglers[0].cause, KNEE_HOST);
     assert_float_equal((double)account.stragglers[0].held_ns, 8 * 490000, 8 * 490000 * 0.05);
-    knee_diagnosis_release(&d);
     release_all(&account, traces, 4);
 }
 
 /* A pipeline of ranks 4, 6 and 9: peers count inside the group. Rank 6 is late with what it sends;
  * what rank 4 sends is taken before it comes. */
-static void sends_meet_their_receives(void **state)
+TEST(sends_meet_their_receives)
 {
-    (void)state;
     static const int64_t ranks[] = {4, 6, 9};
     struct knee_trace traces[3];
     for (int64_t p = 0; p < 3; p++) {
@@ -399,14 +394,12 @@ static void sends_meet_their_receives(void **state)
     assert_int_equal(d.late_ranks, 1);
     assert_int_equal(account.stragglers[0].rank, 1);
     assert_int_equal(account.stragglers[0].cause, KNEE_COMPUTE);
-    knee_diagnosis_release(&d);
     release_all(&account, traces, 3);
 }
 
 /* A broadcast is a rendezvous only where it ended as one. */
-static void a_rendezvous_is_what_ends_together(void **state)
+TEST(a_rendezvous_is_what_ends_together)
 {
-    (void)state;
     for (int together = 0; together < 2; together++) {
         struct knee_trace traces[2];
         for (int64_t r = 0; r < 2; r++) {
@@ -431,15 +424,13 @@ static void a_rendezvous_is_what_ends_together(void **state)
         assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], together ? 5 * 400000 : 0);
         assert_int_equal(d.gaps & (KNEE_GAP_LOOSE | KNEE_GAP_UNMATCHED),
                          together ? 0 : KNEE_GAP_LOOSE);
-        knee_diagnosis_release(&d);
         release_all(&account, traces, 2);
     }
 }
 
 /* gloo: any thread of the pool takes a call. In the order of their starts all of them match. */
-static void calls_on_a_pool_of_threads_match(void **state)
+TEST(calls_on_a_pool_of_threads_match)
 {
-    (void)state;
     struct knee_trace traces[3];
     uint64_t seed = 99;
     for (int64_t r = 0; r < 3; r++) {
@@ -461,14 +452,12 @@ static void calls_on_a_pool_of_threads_match(void **state)
     assert_int_equal(account.residual_ns, 0);
     struct knee_diagnosis d = diagnosis_of(&account);
     assert_int_equal(d.late_ranks, 0); /* each comes last in turn */
-    knee_diagnosis_release(&d);
     release_all(&account, traces, 3);
 }
 
 /* One profiler began two calls later. All calls look alike; their ends tell. */
-static void a_later_start_is_found_by_the_ends(void **state)
+TEST(a_later_start_is_found_by_the_ends)
 {
-    (void)state;
     struct knee_trace traces[2];
     for (int64_t r = 0; r < 2; r++) {
         struct knee_builder *b = builder();
@@ -486,9 +475,8 @@ static void a_later_start_is_found_by_the_ends(void **state)
 }
 
 /* Rank 2 never meets rank 0, only rank 1, whose clock is off: the shift is found through it. */
-static void clocks_are_found_over_other_ranks(void **state)
+TEST(clocks_are_found_over_other_ranks)
 {
-    (void)state;
     static const int64_t off[] = {0, 7000000, -4000000};
     struct knee_trace traces[3];
     for (int64_t r = 0; r < 3; r++) {
@@ -519,9 +507,8 @@ static void clocks_are_found_over_other_ranks(void **state)
 }
 
 /* Ends agree within 300 us only: rank 1's 50 us are nobody's lateness. */
-static void lateness_within_what_clocks_leave_is_nobodys(void **state)
+TEST(lateness_within_what_clocks_leave_is_nobodys)
 {
-    (void)state;
     struct knee_trace traces[2];
     for (int64_t r = 0; r < 2; r++) {
         struct knee_builder *b = builder();
@@ -538,15 +525,13 @@ static void lateness_within_what_clocks_leave_is_nobodys(void **state)
     struct knee_diagnosis d = diagnosis_of(&account);
     assert_int_equal(account.stragglers[0].lateness_ns, 0);
     assert_int_equal(d.late_ranks, 0);
-    knee_diagnosis_release(&d);
     release_all(&account, traces, 2);
 }
 
 /* A kernel that starts after its step has ended on the host still belongs to the step that launched
  * it. */
-static void a_kernel_belongs_to_the_step_of_its_launch(void **state)
+TEST(a_kernel_belongs_to_the_step_of_its_launch)
 {
-    (void)state;
     struct knee_builder *b = builder();
     knee_builder_step(b, 100, 200, 7);
     knee_builder_step(b, 200, 300, 8);
@@ -583,16 +568,14 @@ static void check_steps(struct knee_trace trace, size_t complete, double step_s)
     for (int label = 0; label < KNEE_LABELS; label++)
         sum += d.step.label_s[label];
     assert_float_equal(sum, step_s, 1e-12);
-    knee_diagnosis_release(&d);
     knee_account_release(&account);
     knee_trace_release(&trace);
 }
 
 /* The host works for 600 of 1000 before the first kernel: the step is 1000, the gap is its own, in
  * the first step and in the last. */
-static void a_gap_before_the_first_kernel_is_in_the_step(void **state)
+TEST(a_gap_before_the_first_kernel_is_in_the_step)
 {
-    (void)state;
     struct knee_builder *b = builder();
     for (int64_t i = 0; i < 3; i++) {
         int64_t t = 5000 + 1000 * i;
@@ -617,9 +600,8 @@ static void a_gap_before_the_first_kernel_is_in_the_step(void **state)
 
 /* The GPU lags two steps behind the host, and runs at first what was launched before the recording
  * began: steps of 1000 are neither longer nor shorter for it. */
-static void a_lagging_gpu_does_not_change_the_step(void **state)
+TEST(a_lagging_gpu_does_not_change_the_step)
 {
-    (void)state;
     for (int recorded = 0; recorded < 2; recorded++) {
         struct knee_builder *b = builder();
         for (int64_t i = 0; i < 4; i++) {
@@ -638,9 +620,8 @@ static void a_lagging_gpu_does_not_change_the_step(void **state)
 /* Handed over long before it runs, the first kernel waits: for work that is not in the trace, and
  * the step begins with it; or, where what its stream had before is there, for somebody else on the
  * GPU, and that is the step's own time. */
-static void what_the_first_kernel_waits_for(void **state)
+TEST(what_the_first_kernel_waits_for)
 {
-    (void)state;
     for (int known = 0; known < 2; known++) {
         struct knee_builder *b = builder();
         knee_builder_step(b, 1000, 2000, 4);
@@ -652,14 +633,18 @@ static void what_the_first_kernel_waits_for(void **state)
 }
 
 /* Loops annotated without the loading between their steps: the last one's end is not known. */
-static void annotated_steps_run_from_start_to_start(void **state)
+TEST(annotated_steps_run_from_start_to_start)
 {
-    (void)state;
     struct knee_builder *b = builder();
     for (int64_t i = 0; i < 4; i++) {
-        knee_builder_step_of(b, -1, KNEE_STEPS_ANNOTATION, 0, 1000 * i, 1000 * i + 700, i);
-        knee_builder_step_of(b, -1, KNEE_STEPS_ANNOTATION, 0, 1000 * i + 10, 1000 * i + 300, i);
-        knee_builder_step_of(b, -1, KNEE_STEPS_OPTIMIZER, 1, 1000 * i + 600, 1000 * i + 650, 0);
+        knee_builder_step_of(b, &(struct knee_raw_mark){
+                                    {1000 * i, 1000 * i + 700, i, -1}, KNEE_STEPS_ANNOTATION, 0});
+        knee_builder_step_of(b, &(struct knee_raw_mark){{1000 * i + 10, 1000 * i + 300, i, -1},
+                                                        KNEE_STEPS_ANNOTATION,
+                                                        0});
+        knee_builder_step_of(b, &(struct knee_raw_mark){{1000 * i + 600, 1000 * i + 650, 0, -1},
+                                                        KNEE_STEPS_OPTIMIZER,
+                                                        1});
         add(b, "gemm", 1000 * i + 100, 1000 * i + 600, 7, 1000 * i + 90);
     }
     struct knee_trace trace = finish(b, 0, 1);
@@ -667,8 +652,12 @@ static void annotated_steps_run_from_start_to_start(void **state)
     check_steps(trace, 3, 1000e-9);
     b = builder(); /* optimizers alone; the second one of each step is where it ends */
     for (int64_t i = 0; i < 4; i++) {
-        knee_builder_step_of(b, -1, KNEE_STEPS_OPTIMIZER, 1, 1000 * i + 500, 1000 * i + 550, 0);
-        knee_builder_step_of(b, -1, KNEE_STEPS_OPTIMIZER, 2, 1000 * i + 600, 1000 * i + 650, 0);
+        knee_builder_step_of(b, &(struct knee_raw_mark){{1000 * i + 500, 1000 * i + 550, 0, -1},
+                                                        KNEE_STEPS_OPTIMIZER,
+                                                        1});
+        knee_builder_step_of(b, &(struct knee_raw_mark){{1000 * i + 600, 1000 * i + 650, 0, -1},
+                                                        KNEE_STEPS_OPTIMIZER,
+                                                        2});
         add(b, "gemm", 1000 * i + 100, 1000 * i + 600, 7, 1000 * i + 90);
     }
     trace = finish(b, 0, 1);
@@ -677,9 +666,8 @@ static void annotated_steps_run_from_start_to_start(void **state)
 }
 
 /* One step of 200 is twice as long, because rank 1's host was away. */
-static void the_worst_step_is_named(void **state)
+TEST(the_worst_step_is_named)
 {
-    (void)state;
     struct knee_trace traces[2];
     for (int64_t r = 0; r < 2; r++) {
         struct knee_builder *b = builder();
@@ -703,15 +691,13 @@ static void the_worst_step_is_named(void **state)
     assert_int_equal(d.spread.label, KNEE_HOST);
     assert_int_equal(account.ranks[d.spread.rank].rank, 1);
     assert_float_equal(d.spread.excess_s, 1e-3, 2e-6);
-    knee_diagnosis_release(&d);
     knee_account_release(&account);
     knee_trace_release(&traces[0]);
     knee_trace_release(&traces[1]);
 }
 
-static void steps_from_the_repeating_collectives(void **state)
+TEST(steps_from_the_repeating_collectives)
 {
-    (void)state;
     struct knee_builder *b = builder();
     add(b, "ncclDevKernel_Broadcast", -1200, -1000, 20, KNEE_NO_TIME); /* weights, once */
     for (int64_t step = 0; step < 4; step++) { /* 3.7 steps: the fourth is cut */
@@ -741,9 +727,8 @@ static bool append(void *ctx, const char *data, size_t size)
     return true;
 }
 
-static void a_written_trace_reads_back_the_same(void **state)
+TEST(a_written_trace_reads_back_the_same)
 {
-    (void)state;
     struct knee_trace traces[] = {late_rank(0, 5000000), late_rank(1, 5000000)}, back;
     struct knee_account first = account_of(traces, 2);
     struct source text = {0};
@@ -770,9 +755,8 @@ static void a_written_trace_reads_back_the_same(void **state)
 }
 
 /* Ranks whose steps lie at other times keep them, and their loads, in one file. */
-static void steps_of_ranks_read_back_the_same(void **state)
+TEST(steps_of_ranks_read_back_the_same)
 {
-    (void)state;
     struct knee_trace traces[2], back;
     for (int64_t r = 0; r < 2; r++) {
         struct knee_builder *b = builder();
@@ -823,9 +807,8 @@ static struct knee_trace recording(int64_t rank, int64_t world, int64_t start, i
     return trace;
 }
 
-static void runs_are_told_apart(void **state)
+TEST(runs_are_told_apart)
 {
-    (void)state;
     struct knee_trace traces[] = {
         recording(0, 2, 0, 5),        recording(1, 2, 300, 5), /* a run of two ranks ... */
         recording(0, 2, 90000000, 9), recording(0, 2, 0, 5),   /* its second cycle; a file twice */
@@ -847,9 +830,8 @@ static void runs_are_told_apart(void **state)
 }
 
 /* Rank 0 at steps 2 to 4 and rank 1 at steps 5 to 7: no clock is moved, nothing is matched. */
-static void other_steps_are_not_matched(void **state)
+TEST(other_steps_are_not_matched)
 {
-    (void)state;
     struct knee_trace traces[] = {recording(0, 2, 0, 2), recording(1, 2, 3000000, 5)};
     struct knee_account account = account_of(traces, 2);
     struct knee_diagnosis d = diagnosis_of(&account);
@@ -858,7 +840,6 @@ static void other_steps_are_not_matched(void **state)
     assert_int_equal(account.largest_shift_ns, 0);
     assert_false(account.ranks[0].split);
     assert_true(d.gaps & KNEE_GAP_OTHER_STEPS);
-    knee_diagnosis_release(&d);
     release_all(&account, traces, 2);
 }
 
@@ -866,9 +847,8 @@ static void other_steps_are_not_matched(void **state)
 
 /* Three kernels of 4e18 ns each would sum to more than 64 bits: no event is that long. And a
  * thousand of the longest that are let through: sums are held, labels still add up. */
-static void sums_stay_in_64_bits(void **state)
+TEST(sums_stay_in_64_bits)
 {
-    (void)state;
     struct knee_trace trace =
         trace_of("{\"traceEvents\": [" K("ncclAllReduce", "0", "4000000000000000") ", " K(
             "ncclAllReduce", "1", "4000000000000000") ", " K("gemm", "2", "5") "]}");
@@ -889,17 +869,15 @@ static void sums_stay_in_64_bits(void **state)
         assert_int_equal(two[r].losses[KNEE_LOSS_TIME].count, 1);
     }
     struct knee_account account = account_of(two, 2);
-    struct knee_diagnosis d = diagnosis_of(&account);
+    diagnosis_of(&account);
     assert_true(account.transfer_ns >= 0 && account.ranks[0].load_ns > 0);
     for (size_t i = 0; i < account.collective_count; i++)
         assert_true(account.collectives[i].duration_s > 0);
-    knee_diagnosis_release(&d);
     release_all(&account, two, 2);
 }
 
-static void names_are_found_again(void **state)
+TEST(names_are_found_again)
 {
-    (void)state;
     struct knee_builder *b = builder();
     uint32_t nul = knee_builder_name(b, "a\0b", 3), word = knee_builder_name(b, "gemm", 4);
     assert_int_equal(knee_builder_name(b, "a\0b", 3), nul);
@@ -911,13 +889,13 @@ static void names_are_found_again(void **state)
 }
 
 /* A number of its own for every event: found by hash, and past 65536 counted as lost. */
-static void devices_are_many_but_not_any_number(void **state)
+TEST(devices_are_many_but_not_any_number)
 {
-    (void)state;
     struct knee_builder *b = builder();
     uint32_t name = knee_builder_name(b, "gemm", 4);
     for (int64_t i = 0; i < 70000; i++)
-        knee_builder_span(b, i * 7919, i, i + 1, name, 7, KNEE_NO_CORRELATION, false, NULL);
+        knee_builder_span(b, &(struct knee_gpu_work){i * 7919, i, i + 1, name, 7,
+                                                     KNEE_NO_CORRELATION, false, NULL});
     struct knee_trace trace = finish(b, 0, 1);
     assert_int_equal(trace.rank_count, 65536);
     assert_int_equal(trace.losses[KNEE_LOSS_DEVICE].count, 70000 - 65536);
@@ -940,9 +918,8 @@ static void devices_are_many_but_not_any_number(void **state)
              "\"ProfilerStep#3\", \"pid\": 1, \"tid\": 1, \"ts\": 0, \"dur\": 10}]}"
 
 /* Every allocation fails once in turn: no crash, no leak, outputs untouched. */
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-    (void)state;
     for (size_t fail_at = 1;; fail_at++) {
         struct failing f = {.fail_at = fail_at};
         struct knee_alloc alloc = {failing_resize, &f};
@@ -965,17 +942,18 @@ static void every_allocation_may_fail(void **state)
         } else if (knee_diagnose(&account, &job, &alloc, &d, &err)) {
             assert_int_equal(err.status, KNEE_SYSTEM);
         } else {
-            struct knee_trace_report report = {&trace, 1, &account, &d, NULL, NULL, 0};
+            struct knee_trace_report report = {
+                .traces = &trace, .trace_count = 1, .account = &account, .diagnosis = &d};
             struct knee_style style = {0};
             failed = false;
             for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
                 struct knee_text text = {.alloc = &alloc};
-                knee_write_trace(&report, (enum knee_format)format, &style, &text);
+                knee_answer_write(&knee_trace_answer, &report, (enum knee_format)format, &style,
+                                  &text);
                 failed = failed || text.failed;
                 knee_text_release(&text);
             }
         }
-        knee_diagnosis_release(&d);
         knee_account_release(&account);
         knee_trace_release(&trace);
         if (f.live != 0)
@@ -1013,9 +991,8 @@ static void make_side(struct knee_rank_account *ranks, const struct knee_trace *
     d->step.label_s[KNEE_COMPUTE] = wall_s - d->step.label_s[KNEE_HOST];
 }
 
-static void a_comparison_says_what_moved(void **state)
+TEST(a_comparison_says_what_moved)
 {
-    (void)state;
     static struct knee_rank_account ranks[2][4];
     static struct knee_account before, after;
     static struct knee_diagnosis b, a;
@@ -1023,19 +1000,27 @@ static void a_comparison_says_what_moved(void **state)
     static struct knee_trace trace;
     make_side(ranks[0], &trace, 1, 0.1, 0.1, &before, &b);
     make_side(ranks[1], &trace, 1.2, 0.1, 0.9, &after, &a);
-    assert_int_equal(knee_compare(&before, &b, &after, &a, NULL, &c, NULL), KNEE_OK);
+    assert_int_equal(knee_compare((struct knee_judged_run){&before, &b},
+                                  (struct knee_judged_run){&after, &a}, NULL, &c, NULL),
+                     KNEE_OK);
     assert_int_equal(c.label, KNEE_HOST);
     assert_near(c.change, 0.2, 1e-12);
     assert_near(c.share_of_before, 0.2, 1e-12);
     assert_true(!c.as_before && c.significant && c.largest_rank == 2);
     assert_near(c.largest_s, 0.9, 1e-9);
-    assert_int_equal(knee_compare(&after, &a, &before, &b, NULL, &c, NULL), KNEE_OK);
+    assert_int_equal(knee_compare((struct knee_judged_run){&after, &a},
+                                  (struct knee_judged_run){&before, &b}, NULL, &c, NULL),
+                     KNEE_OK);
     assert_true(c.change < 0 && c.largest_rank == 2); /* of the longer side */
     make_side(ranks[1], &trace, 1.004, 0.104, 0.104, &after, &a);
-    assert_int_equal(knee_compare(&before, &b, &after, &a, NULL, &c, NULL), KNEE_OK);
+    assert_int_equal(knee_compare((struct knee_judged_run){&before, &b},
+                                  (struct knee_judged_run){&after, &a}, NULL, &c, NULL),
+                     KNEE_OK);
     assert_true(c.as_before && c.largest_rank == SIZE_MAX);
     a.spread.error_s = b.spread.error_s = 0.003; /* twice the root of both squares: 8.5 ms */
-    assert_int_equal(knee_compare(&before, &b, &after, &a, NULL, &c, NULL), KNEE_OK);
+    assert_int_equal(knee_compare((struct knee_judged_run){&before, &b},
+                                  (struct knee_judged_run){&after, &a}, NULL, &c, NULL),
+                     KNEE_OK);
     assert_near(c.chance_s, 2 * 0.003 * sqrt(2), 1e-12);
     assert_true(!c.significant);
 }

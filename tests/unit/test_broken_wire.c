@@ -191,9 +191,8 @@ static bool do_exchange(struct knee_runtime *rt, const void *what)
     return exchange->run(rt, data, scratch, 37);
 }
 
-static void exchanges_end(void **state)
+TEST(exchanges_end)
 {
-    (void)state;
     for (size_t i = 0; i < knee_exchange_count; i++)
         for (int size = 1; size <= 8; size++)
             for (int rank = 0; rank < size; rank++)
@@ -208,9 +207,8 @@ static bool do_start(struct knee_runtime *rt, const void *what)
     return knee_start_measure(rt, &start) && knee_start_together(rt, &start, &at_s);
 }
 
-static void starts_end(void **state)
+TEST(starts_end)
 {
-    (void)state;
     for (int size = 1; size <= 5; size++)
         for (int rank = 0; rank < size; rank++)
             break_all(do_start, NULL, rank, size, 100);
@@ -238,9 +236,8 @@ static bool do_bench(struct knee_runtime *rt, const void *what)
     return !status;
 }
 
-static void benches_end(void **state)
+TEST(benches_end)
 {
-    (void)state;
     for (int algorithm = 0; algorithm < 2; algorithm++)
         for (int rank = 0; rank < 3; rank++)
             break_all(do_bench, &algorithm, rank, 3, BENCH_CALLS);
@@ -289,9 +286,8 @@ static bool do_training(struct knee_runtime *rt, const void *what)
     return !status;
 }
 
-static void trainings_end(void **state)
+TEST(trainings_end)
 {
-    (void)state;
     for (int wire = 0; lab_wire_names.count() > (size_t)wire; wire++)
         for (int rank = 0; rank < 2; rank++) {
             struct training t = {wire, LAB_EVERY_STEP, wire == 0 && rank, rank == 0};
@@ -304,14 +300,13 @@ static void trainings_end(void **state)
 }
 
 /* Why the link cannot be measured is said as it is: no memory on a rank, or a wire that broke. */
-static void link_says_why(void **state)
+TEST(link_says_why)
 {
     struct peers peers;
     struct training plain = {0, LAB_EVERY_STEP, true, true};
     struct lab_setup setup = set_up(&plain);
     struct lab_link link;
     struct knee_err err = {0};
-    (void)state;
     assert_int_equal(lab_sweep_link(begin(&peers, 0, 2, 9), &setup, &link, &err), KNEE_SYSTEM);
     assert_non_null(strstr(err.what, reason));
 #if !UNIT_SANITIZED /* which end a program that asks for so much */

@@ -3,11 +3,16 @@
  * Every change that a replay can be asked for, on a small recording of DDP and one of FSDP: what is
  * answered lies in its band, what is refused or misspelt says why, and memory may run out anywhere.
  */
+#include "judge/work_names.h"
+#include "out/answer.h"
+#include "say/answers.h"
 #include "shown.h"
 #include "trace_help.h"
 
 #include "judge/judge.h"
 #include "knee_replay.h"
+#include "out/answer.h"
+#include "say/answers.h"
 #include "timeline/where.h"
 
 struct recording {
@@ -106,14 +111,16 @@ static const struct {
     {"no-host-gaps on", "", ""},
     {"pinned on", "", "no copy from pageable memory is recorded"},
     {"overlap on", "", "the recording does not tell the backward pass apart"},
-    {"keep-params on", "this is no FSDP job", "parameters are not gathered again"},
-    {"prefetch 2", "this is no FSDP job", "no gather is seen to wait"},
-    {"hsdp 1", "this is no FSDP job", "name a --cluster"},
+    {"keep-params on", "no FSDP annotations", "parameters are not gathered again"},
+    {"prefetch 2", "no FSDP annotations", "no gather is seen to wait"},
+    {"hsdp 1", "no FSDP annotations", "name a --cluster"},
     {"hsdp 1 cluster x", "", ""},
     {"hsdp 2 cluster x", "", ""},
     {"hsdp 3 cluster x", "", ""},
-    {"bucket 1KB", "", "FSDP sends the gradients of a module at once"},
-    {"bucket 1GB", "", "FSDP sends the gradients of a module at once"},
+    {"bucket 1KB", "travel in such buckets already",
+     "FSDP sends the gradients of a module at once"},
+    {"bucket 1GB", "travel in such buckets already",
+     "FSDP sends the gradients of a module at once"},
     {"cluster x", "", ""},
     {"cluster x algorithm ring", "", ""},
     {"cluster x algorithm rnig", NULL, NULL},
@@ -162,10 +169,9 @@ static void check_answer(const char *words, const char *want, const struct knee_
         fail_msg("%s: refused: '%s', not '%s'", words, a->rows[0].refused, want);
 }
 
-static void changes_are_answered_or_refused(void **state)
+TEST(changes_are_answered_or_refused)
 {
     struct knee_cluster cluster = dgx();
-    (void)state;
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         struct recording all;
         record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
@@ -189,10 +195,9 @@ static void changes_are_answered_or_refused(void **state)
 
 /* The timeline of every change: it accounts for the step that the answer tells, or it is refused.
  */
-static void changed_timelines_have_the_step(void **state)
+TEST(changed_timelines_have_the_step)
 {
     struct knee_cluster cluster = dgx();
-    (void)state;
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         struct recording all;
         record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
@@ -220,10 +225,9 @@ static void changed_timelines_have_the_step(void **state)
 }
 
 /* One allocation after the other fails: no answer, and nothing is left behind. */
-static void memory_may_run_out(void **state)
+TEST(memory_may_run_out)
 {
     struct knee_cluster cluster = dgx();
-    (void)state;
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         struct recording all;
         record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
@@ -270,25 +274,33 @@ struct told {
 static void write_trace(const void *thing, enum knee_format format, const struct knee_style *style,
                         struct knee_text *text)
 {
-    knee_write_trace(&((const struct told *)thing)->report[0], format, style, text);
+    knee_answer_write(&knee_trace_answer, &((const struct told *)thing)->report[0], format, style,
+                      text);
 }
 
 static void write_names(const void *thing, enum knee_format format, const struct knee_style *style,
                         struct knee_text *text)
 {
-    knee_write_names(&((const struct told *)thing)->report[0], format, style, text);
+    const struct knee_trace_report *report = &((const struct told *)thing)->report[0];
+    struct knee_work_names names;
+    if (!knee_work_names_sum(report->traces, report->trace_count, text->alloc, &names)) {
+        text->failed = true;
+        return;
+    }
+    knee_answer_write(&knee_names_answer, &names, format, style, text);
+    knee_resize(text->alloc, names.rows, 0);
 }
 
 static void write_runs(const void *thing, enum knee_format format, const struct knee_style *style,
                        struct knee_text *text)
 {
-    knee_write_runs(((const struct told *)thing)->report, 2, NULL, format, style, text);
+    struct knee_runs_report runs = {.runs = ((const struct told *)thing)->report, .count = 2};
+    knee_answer_write(&knee_runs_answer, &runs, format, style, text);
 }
 
 /* Both recordings as knee trace tells them, with everything that it can tell. */
-static void recordings_are_told(void **state)
+TEST(recordings_are_told)
 {
-    (void)state;
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         struct told t = {.where = {0}};
         struct knee_job job;
@@ -305,13 +317,10 @@ static void recordings_are_told(void **state)
                                                  .diagnosis = &t.diagnosis,
                                                  .where = &t.where};
         t.report[1] = t.report[0];
-        assert_shown(write_trace, &t, SAYS("R = ", "compute"));
+        assert_shown(write_trace, &t, SAYS("2 ranks, 1 step.", "compute"));
         assert_shown(write_names, &t, SAYS("comm"));
-        assert_shown(
-            write_runs, &t,
-            SAYS("These are 2 runs of the same ranks, told apart by what their files say"));
+        assert_shown(write_runs, &t, SAYS("Found 2 runs; name the files of one"));
         knee_where_release(&t.where);
-        knee_diagnosis_release(&t.diagnosis);
         release(&t.all);
     }
 }
@@ -348,9 +357,8 @@ static bool as_chakra(const struct knee_account *account, const struct knee_allo
     return good;
 }
 
-static void execution_traces_are_whole_or_fail(void **state)
+TEST(execution_traces_are_whole_or_fail)
 {
-    (void)state;
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         struct recording all;
         struct counted whole = {0};

@@ -35,9 +35,8 @@ static double all_reduce_s(const struct knee_cluster *cluster, double ranks, dou
 }
 
 /* alpha = 1 s, B = 1 byte/s, S = 12 bytes: counted on paper. */
-static void hand_computed_values(void **state)
+TEST(hand_computed_values)
 {
-    (void)state;
     static const struct {
         const struct knee_algorithm *algorithm;
         double workers, seconds;
@@ -62,9 +61,8 @@ static void hand_computed_values(void **state)
 }
 
 /* No all-reduce can move less than 2 (K-1)/K S per worker, nor take fewer than log2 K hops. */
-static void never_below_the_lower_bounds(void **state)
+TEST(never_below_the_lower_bounds)
 {
-    (void)state;
     struct knee_cluster bytes = textbook(0, 1), hops = textbook(1, 1e30);
     for (double k = 2; k <= 1024; k++)
         for (size_t row = 0; knee_algorithm_at(row); row++) {
@@ -78,9 +76,8 @@ static void never_below_the_lower_bounds(void **state)
         }
 }
 
-static void two_levels_by_hand(void **state)
+TEST(two_levels_by_hand)
 {
-    (void)state;
     /* 2 nodes of 4; in the node 1 us and 100 B/s, each worker's NIC 10 us and 10 B/s. */
     struct knee_cluster f = textbook(1e-5, 10);
     f.levels[0].count = f.levels[1].ports = 4;
@@ -103,9 +100,8 @@ static void two_levels_by_hand(void **state)
 }
 
 /* Groups that do not divide a node: one of them straddles its end and pays the network. */
-static void what_straddles_a_node_pays_the_network(void **state)
+TEST(what_straddles_a_node_pays_the_network)
 {
-    (void)state;
     struct knee_cluster c = preset("dgx-h100");
     for (double size = 2; size <= 8; size++) {
         struct knee_group group = {size, 1, false}, alone = {size, 1, true};
@@ -124,9 +120,8 @@ static void what_straddles_a_node_pays_the_network(void **state)
 
 /* A pipeline pays the network as soon as one of its hops leaves a node; less bandwidth is never
  * free. */
-static void hops_between_stages(void **state)
+TEST(hops_between_stages)
 {
-    (void)state;
     struct knee_cluster c = preset("dgx-h100"), slow = c;
     slow.levels[1].bytes_per_s /= 1000;
     for (double stride = 1; stride <= 16; stride *= 2)
@@ -145,9 +140,8 @@ static void hops_between_stages(void **state)
 }
 
 /* The price of a group that fills nodes is what knee collective expects, for every collective. */
-static void a_price_is_what_a_sweep_expects(void **state)
+TEST(a_price_is_what_a_sweep_expects)
 {
-    (void)state;
     for (size_t row = 0; knee_cluster_preset_at(row); row++) {
         struct knee_cluster c = preset(knee_cluster_preset_at(row)->name);
         for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++)
@@ -169,9 +163,8 @@ static void a_price_is_what_a_sweep_expects(void **state)
 }
 
 /* More bytes, more ranks in whole nodes, less bandwidth, more latency: never cheaper. */
-static void prices_are_monotone(void **state)
+TEST(prices_are_monotone)
 {
-    (void)state;
     uint64_t dice = 5;
     for (int i = 0; i < 4000; i++) {
         size_t rows = 0;

@@ -33,9 +33,8 @@ static size_t sizes(struct knee_curve_point *points, double noise, uint64_t seed
     return count;
 }
 
-static void pieces_are_found(void **state)
+TEST(pieces_are_found)
 {
-    (void)state;
     struct knee_curve_point points[64];
     size_t count = sizes(points, 0, 1);
     struct knee_curve curve = fit(points, count);
@@ -44,9 +43,8 @@ static void pieces_are_found(void **state)
     assert_true(curve.knots <= 9);
 }
 
-static void a_line_needs_two_knots(void **state)
+TEST(a_line_needs_two_knots)
 {
-    (void)state;
     struct knee_curve_point points[40];
     size_t count = 0;
     for (double bytes = 1024; bytes <= 1e9; bytes *= 2)
@@ -57,9 +55,8 @@ static void a_line_needs_two_knots(void **state)
 }
 
 /* Two rows in five are half as slow again: the fit stays with the other three. */
-static void disturbed_rows_do_not_pull(void **state)
+TEST(disturbed_rows_do_not_pull)
 {
-    (void)state;
     struct knee_curve_point points[64];
     size_t count = sizes(points, 0.01, 7), far = 0;
     for (size_t i = 0; i < count; i++)
@@ -72,9 +69,8 @@ static void disturbed_rows_do_not_pull(void **state)
 }
 
 /* What falls with size is noise or another algorithm; a curve does not follow it down. */
-static void it_never_falls(void **state)
+TEST(it_never_falls)
 {
-    (void)state;
     uint64_t seed = 3;
     for (int round = 0; round < 200; round++) {
         struct knee_curve_point points[50];
@@ -88,9 +84,8 @@ static void it_never_falls(void **state)
     }
 }
 
-static void few_points_are_enough(void **state)
+TEST(few_points_are_enough)
 {
-    (void)state;
     struct knee_curve_point one[] = {{100, 1e-5}}, two[] = {{100, 1e-5}, {200, 2e-5}};
     struct knee_curve curve = fit(one, 1);
     assert_relative(knee_curve_time_s(&curve, 5000), 1e-5, 1e-6);

@@ -32,7 +32,8 @@ static knee_status read_database(const struct database *d, const struct knee_tra
                                  const struct knee_alloc *alloc, struct knee_trace *out,
                                  struct knee_err *err)
 {
-    return knee_nsys_read("run.sqlite", d->bytes, (size_t)d->size, options, alloc, out, err);
+    return knee_nsys_read((struct knee_file_bytes){"run.sqlite", d->bytes, (size_t)d->size},
+                          options, alloc, out, err);
 }
 
 static struct knee_trace trace_from(const char *sql)
@@ -109,9 +110,8 @@ static const char nsight[] = STRINGS KERNELS
     "CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs);"
     "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1700000000000000000);";
 
-static void an_export_says_what_it_says(void **state)
+TEST(an_export_says_what_it_says)
 {
-    (void)state;
     struct knee_trace trace = trace_from(nsight);
     assert_string_equal(trace.format, "nsys");
     assert_string_equal(trace.gpu_name, "NVIDIA H200");
@@ -141,9 +141,8 @@ static void an_export_says_what_it_says(void **state)
     "(50, 500, (1 << 24), 'ProfilerStep#1', 0, 59), (0, 60, (2 << 24), 'ProfilerStep#0', 0, "      \
     "59), (60, 500, (2 << 24), 'ProfilerStep#1', 0, 59);"
 
-static void processes_may_share_a_device(void **state)
+TEST(processes_may_share_a_device)
 {
-    (void)state;
     static const struct {
         const char *what, *rows;
         size_t devices;
@@ -183,9 +182,8 @@ static const char rpd[] =
     "CREATE TABLE rocpd_api_ops(api_id, op_id);"
     "INSERT INTO rocpd_api_ops VALUES (1, 1), (2, 2), (3, 3);";
 
-static void rpd_says_what_it_says(void **state)
+TEST(rpd_says_what_it_says)
 {
-    (void)state;
     struct knee_trace trace = trace_from(rpd);
     assert_string_equal(trace.format, "rpd");
     assert_work(&trace, 0,
@@ -235,9 +233,8 @@ static void rpd_says_what_it_says(void **state)
     "INSERT INTO rocpd_region" s " VALUES (50, 60, 5, 1, 1), (40, 1000, 5, 2, 2), "                \
     "(61, 62, 5, 4, 2), (63, 64, 5, 77, 2), (66, 65, 5, 1, 2), (-66, 65, 5, 1, 2);"
 
-static void rocpd_says_what_it_says(void **state)
+TEST(rocpd_says_what_it_says)
 {
-    (void)state;
     static const char work[] = "gemm 3 100 200; unnamed kernel 8 300 300; "
                                "MEMORY_COPY_HOST_TO_DEVICE 3 400 410; Memcpy 8 500 500; "
                                "Memcpy PtoP 3 600 610";
@@ -268,9 +265,8 @@ static void rocpd_says_what_it_says(void **state)
 #define ONE_KERNEL                                                                                 \
     KERNELS "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 9, 0, 7, 1, (1 << 24), 3, 0);"
 
-static void what_is_missing_is_counted(void **state)
+TEST(what_is_missing_is_counted)
 {
-    (void)state;
     static const struct {
         const char *what, *sql;
         size_t spans;
@@ -331,9 +327,8 @@ static void what_is_missing_is_counted(void **state)
     }
 }
 
-static void what_is_no_trace_is_refused(void **state)
+TEST(what_is_no_trace_is_refused)
 {
-    (void)state;
     static const struct {
         const char *sql, *what;
     } cases[] = {
@@ -352,20 +347,21 @@ static void what_is_no_trace_is_refused(void **state)
         assert_string_equal(err.hint, "export Nsight's report with: nsys export --type sqlite");
         sqlite3_free(d.bytes);
     }
-    assert_int_equal(knee_nsys_read("/nowhere/a?b#c%d.sqlite", NULL, 0, NULL, NULL, &trace, &err),
+    assert_int_equal(knee_nsys_read((struct knee_file_bytes){"/nowhere/a?b#c%d.sqlite", NULL, 0},
+                                    NULL, NULL, &trace, &err),
                      KNEE_INPUT);
     assert_string_equal(err.what, "cannot be opened: unable to open database file");
     char noise[4096];
     memset(noise, 'x', sizeof noise);
-    assert_int_equal(knee_nsys_read("noise", noise, sizeof noise, NULL, NULL, &trace, &err),
+    assert_int_equal(knee_nsys_read((struct knee_file_bytes){"noise", noise, sizeof noise}, NULL,
+                                    NULL, &trace, &err),
                      KNEE_INPUT);
     assert_string_equal(err.what, "cannot be read: file is not a database");
 }
 
 /* Cut off or overwritten anywhere: read, or refused in words, and nothing is left behind. */
-static void damage_is_counted(void **state)
+TEST(damage_is_counted)
 {
-    (void)state;
     struct database d = database_of(nsight);
     size_t step = UNIT_SANITIZED ? 997 : 101, counted = 0;
     for (size_t at = 100; at < (size_t)d.size; at += step) {
@@ -390,10 +386,9 @@ static void damage_is_counted(void **state)
 }
 
 /* Stopped before the first row: what was read is kept, that it was stopped is said. */
-static void a_stop_is_counted(void **state)
+TEST(a_stop_is_counted)
 {
-    (void)state;
-    static const volatile int stop = 1, go = 0;
+    static const _Atomic int stop = 1, go = 0;
     struct database d = database_of(nsight);
     struct knee_trace trace;
     struct knee_err err;
@@ -412,9 +407,8 @@ static void a_stop_is_counted(void **state)
     sqlite3_free(d.bytes);
 }
 
-static void no_memory_is_said(void **state)
+TEST(no_memory_is_said)
 {
-    (void)state;
     const char *const all[] = {nsight, rpd, SET("_a") SET("_b")};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct database d = database_of(all[i]);
@@ -442,9 +436,8 @@ static void no_memory_is_said(void **state)
 }
 
 /* SQLite's own memory, capped at more and more bytes: whatever comes of it, a reason is given. */
-static void sqlite_without_memory_is_said(void **state)
+TEST(sqlite_without_memory_is_said)
 {
-    (void)state;
     struct database d = database_of(nsight);
     sqlite3_int64 before = sqlite3_memory_used();
     size_t refused = 0;
@@ -487,12 +480,13 @@ int main(void)
 #else
 
 /* A build without SQLite says so, and what to do. */
-static void databases_are_refused(void **state)
+TEST(databases_are_refused)
 {
-    (void)state;
     struct knee_trace trace;
     struct knee_err err;
-    assert_int_equal(knee_nsys_read("a.sqlite", NULL, 0, NULL, NULL, &trace, &err), KNEE_SYSTEM);
+    assert_int_equal(
+        knee_nsys_read((struct knee_file_bytes){"a.sqlite", NULL, 0}, NULL, NULL, &trace, &err),
+        KNEE_SYSTEM);
     assert_string_equal(err.what, "this knee was built without SQLite");
 }
 

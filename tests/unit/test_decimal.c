@@ -188,6 +188,8 @@ static void test_words_and_whole_numbers(void **unused)
 {
     (void)unused;
     SAME("%d %i %5d|%-5d|%05d|%+d|% d|%.3d|%8.3d", 1, -2, 3, 4, -5, 6, 7, 8, -9);
+    SAME("%#X %#x %#X", 255u, 0u, 0u);
+    SAME("%E %G %F %E", (double)NAN, (double)INFINITY, -(double)INFINITY, 1.5);
     SAME("%u %x %X %#x %04x %hhu %hu", 4000000000u, 255u, 255u, 255u, 10u, (unsigned char)200,
          (unsigned short)65535);
     SAME("%lld %llu %zu %ld %jd %td", INT64_MIN + 0LL, 18446744073709551615ull, (size_t)7, -8L,

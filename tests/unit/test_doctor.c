@@ -5,15 +5,16 @@
  * itself printed.
  */
 #include "machines.h"
+#include "out/answer.h"
+#include "say/answers.h"
 
 #include "base/json_values.h"
 #include "base/text.h"
 
 /* ---- Healthy machines ---- */
 
-static void healthy_machines_are_healthy(void **state)
+TEST(healthy_machines_are_healthy)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
         struct knee_facts facts = {0};
         machines[i].make(&facts);
@@ -187,9 +188,8 @@ static const struct fault {
      "clock_unsynchronised", "", "chronyd"},
 };
 
-static void planted_faults_are_found(void **state)
+TEST(planted_faults_are_found)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         struct knee_facts facts = {0};
         const struct fault *f = &faults[i];
@@ -212,7 +212,7 @@ static void planted_faults_are_found(void **state)
 }
 
 /* Values as people write them: what is said of each on a healthy machine, or nothing (""). */
-static void values_of_the_environment(void **state)
+TEST(values_of_the_environment)
 {
     static const struct {
         const char *line, *rule;
@@ -252,7 +252,6 @@ static void values_of_the_environment(void **state)
         {"NCCL_IB_TIMEOUTT=20\n", "env_misspelt"},
         {"NCCL_NOTHING_LIKE_IT_AT_ALL=1\n", "env_unknown"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct knee_facts facts = {0};
         dgx_h100(&facts);
@@ -329,9 +328,8 @@ static void facts_of_a_host(void **state)
 }
 
 /* The same for values of one GPU of eight. */
-static void sick_gpus_are_found(void **state)
+TEST(sick_gpus_are_found)
 {
-    (void)state;
     struct {
         struct gpu_values values;
         const char *rule;
@@ -386,9 +384,8 @@ static void bus(struct knee_facts *facts, const char *width, const char *speed)
     }
 }
 
-static void devices_of_the_bus(void **state)
+TEST(devices_of_the_bus)
 {
-    (void)state;
     struct knee_facts facts = {0};
     bus(&facts, "8\n", "16.0 GT/s PCIe\n");
     give(&facts, "env", "SLURM_LOCALID=6\n");
@@ -412,9 +409,8 @@ static void devices_of_the_bus(void **state)
 }
 
 /* cgroup 1 has the quota and its period in two files; -1 is no quota. */
-static void quota_of_cgroup_1(void **state)
+TEST(quota_of_cgroup_1)
 {
-    (void)state;
     for (int limited = 0; limited < 2; limited++) {
         struct knee_facts facts = {0};
         container(&facts);
@@ -428,9 +424,8 @@ static void quota_of_cgroup_1(void **state)
 }
 
 /* GPUs that the bus has and the driver does not. */
-static void a_gpu_is_missing(void **state)
+TEST(a_gpu_is_missing)
 {
-    (void)state;
     struct knee_facts facts = {0};
     gpus(&facts, 7, "NVIDIA H100 80GB HBM3", &good_gpu);
     bus(&facts, "16\n", "32.0 GT/s PCIe\n");
@@ -441,9 +436,8 @@ static void a_gpu_is_missing(void **state)
 }
 
 /* The first of a row of interfaces is often another network's: a remark. */
-static void fellows_of_an_interface(void **state)
+TEST(fellows_of_an_interface)
 {
-    (void)state;
     for (int odd = 0; odd < 2; odd++) {
         struct knee_facts facts = {0};
         for (int i = 0; i < 5; i++) {
@@ -490,9 +484,8 @@ static const struct {
     {"NCCL_SOCKET_IFNAME", "^docker0,veth", "^docker0,veth"},
 };
 
-static void values_are_read_as_nccl_reads_them(void **state)
+TEST(values_are_read_as_nccl_reads_them)
 {
-    (void)state;
     struct knee_facts facts = {0};
     char text[2048] = "";
     size_t used = 0;
@@ -513,9 +506,8 @@ static void values_are_read_as_nccl_reads_them(void **state)
     knee_facts_release(&facts);
 }
 
-static void integers(void **state)
+TEST(integers)
 {
-    (void)state;
     long long n = -7;
     bool clean = false;
     assert_false(knee_nccl_integer("", &n, &clean));
@@ -534,9 +526,8 @@ static struct knee_checkup with_env(struct knee_facts *facts, const char *env, c
     return examine(facts, 1, &options);
 }
 
-static void releases(void **state)
+TEST(releases)
 {
-    (void)state;
     struct {
         const char *env, *nccl, *rule;
     } cases[] = {
@@ -565,9 +556,8 @@ static void releases(void **state)
 }
 
 /* Words that people write, and what must be said of them; "" is nothing above a note. */
-static void spellings(void **state)
+TEST(spellings)
 {
-    (void)state;
     static const struct {
         const char *env, *nccl, *rule;
     } cases[] = {
@@ -611,9 +601,8 @@ static void spellings(void **state)
 }
 
 /* NCCL does not trim: a blank before a name or a port that is not there take nothing. */
-static void names_are_taken_as_they_are(void **state)
+TEST(names_are_taken_as_they_are)
 {
-    (void)state;
     static const char *const envs[] = {"NCCL_IB_HCA=mlx5_2, mlx5_3\n", "NCCL_IB_HCA=mlx5_2:2\n",
                                        "NCCL_IB_HCA==mlx5_2:1,mlx5_3:1\n"};
     for (size_t i = 0; i < 3; i++) {
@@ -627,9 +616,8 @@ static void names_are_taken_as_they_are(void **state)
 }
 
 /* A machine made for a fabric with all its ports down. */
-static void all_rails_down(void **state)
+TEST(all_rails_down)
 {
-    (void)state;
     struct knee_facts facts = {0};
     dgx_a100(&facts);
     for (int i = 0; i < 10; i++) {
@@ -644,9 +632,8 @@ static void all_rails_down(void **state)
     knee_facts_release(&facts);
 }
 
-static void environment_beats_files(void **state)
+TEST(environment_beats_files)
 {
-    (void)state;
     struct knee_facts facts = {0};
     give(&facts, "etc/nccl.conf", "# site\nNCCL_IB_TIMEOUT=18\nNCCL_CROSS_NIC=2\nNCCL_IB_SL=1\n");
     give(&facts, "home/.nccl.conf", "NCCL_IB_TIMEOUT=19\nNCCL_CROSS_NIC=2\n");
@@ -667,9 +654,8 @@ static void environment_beats_files(void **state)
 /* With NCCL_CONF_FILE the file in the home folder is not read, whether the named one is there or
  * not.
  */
-static void the_file_that_is_named(void **state)
+TEST(the_file_that_is_named)
 {
-    (void)state;
     for (int there = 0; there < 2; there++) {
         struct knee_facts facts = {0};
         give(&facts, "env", "NCCL_CONF_FILE=/opt/nccl.conf\n");
@@ -688,9 +674,8 @@ static void the_file_that_is_named(void **state)
 }
 
 /* mlx5_1 takes mlx5_10 too; with = it does not. */
-static void names_are_prefixes(void **state)
+TEST(names_are_prefixes)
 {
-    (void)state;
     for (int exact = 0; exact < 2; exact++) {
         struct knee_facts facts = {0};
         rails(&facts, 12, "400 Gb/sec (4X NDR)\n", "InfiniBand\n");
@@ -772,9 +757,8 @@ static const struct {
      "", "shm.bytes", "67108864"},
 };
 
-static void outputs_are_understood(void **state)
+TEST(outputs_are_understood)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
         struct knee_facts facts = {0};
         give(&facts, "output", outputs[i].text);
@@ -940,9 +924,8 @@ static const struct {
      "peer_unreachable", KNEE_NOTE},
 };
 
-static void lines_of_nccl(void **state)
+TEST(lines_of_nccl)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct knee_facts facts = {0};
         give(&facts, "train.log", lines[i].log);
@@ -956,9 +939,8 @@ static void lines_of_nccl(void **state)
 }
 
 /* What a healthy run prints and what looks like trouble in it: no finding above a note. */
-static void a_healthy_log(void **state)
+TEST(a_healthy_log)
 {
-    (void)state;
     static const char log[] =
         N "NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal net plugin.\n" N
           "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_7:1/RoCE [RO]; OOB "
@@ -994,9 +976,8 @@ static void eight_hosts(struct knee_facts *hosts)
     }
 }
 
-static void the_minority_is_named(void **state)
+TEST(the_minority_is_named)
 {
-    (void)state;
     static const struct {
         const char *path, *text, *where, *rule;
     } planted[] = {
@@ -1026,9 +1007,8 @@ static void the_minority_is_named(void **state)
     }
 }
 
-static void equal_hosts_do_not_differ(void **state)
+TEST(equal_hosts_do_not_differ)
 {
-    (void)state;
     struct knee_facts hosts[HOSTS];
     eight_hosts(hosts);
     struct knee_checkup c = examine(hosts, HOSTS, NULL);
@@ -1055,18 +1035,16 @@ static double share_at(const char *rate)
     return share;
 }
 
-static void slower_rails_cost_more(void **state)
+TEST(slower_rails_cost_more)
 {
-    (void)state;
     double half = share_at("200 Gb/sec (2X NDR)\n"), quarter = share_at("100 Gb/sec (1X NDR)\n");
     assert_true(quarter < half && half < 1);
     /* One level at half its rate makes the whole at most twice as slow. */
     assert_true(half >= 0.5 && quarter >= 0.25);
 }
 
-static void a_job_pays_what_predict_says(void **state)
+TEST(a_job_pays_what_predict_says)
 {
-    (void)state;
     struct knee_facts facts = {0};
     struct knee_job job =
         job_of("model llama2-7b cluster dgx-h100 global-batch 512 workers 64 price 3");
@@ -1097,9 +1075,8 @@ static void a_job_pays_what_predict_says(void **state)
 
 /* A lower limit costs more; without a limit there is no cost; what nobody would notice is not told
  * as a loss. */
-static void lower_limits_cost_more(void **state)
+TEST(lower_limits_cost_more)
 {
-    (void)state;
     static const char *const limits[] = {"690.00 W", "500.00 W", "350.00 W"};
     double before = 0;
     for (size_t i = 0; i < 3; i++) {
@@ -1122,9 +1099,8 @@ static void lower_limits_cost_more(void **state)
 
 /* ---- Forms ---- */
 
-static void facts_go_and_come_back(void **state)
+TEST(facts_go_and_come_back)
 {
-    (void)state;
     struct knee_facts facts = {0}, again = {0};
     struct knee_text text = {0}, second = {0};
     dgx_h100(&facts);
@@ -1139,9 +1115,8 @@ static void facts_go_and_come_back(void **state)
     knee_facts_release(&again);
 }
 
-static void json_is_json(void **state)
+TEST(json_is_json)
 {
-    (void)state;
     struct knee_facts facts = {0};
     struct knee_text text = {0};
     struct knee_style style = {0};
@@ -1150,7 +1125,7 @@ static void json_is_json(void **state)
     dgx_h100(&facts);
     give(&facts, "env", "NCCL_IB_DISABLE=\"\x01\\x\nNCCL_P2P_DISABLE=1\n");
     struct knee_checkup c = examine(&facts, 1, NULL);
-    knee_write_checkup(&c, KNEE_JSON, &style, &text);
+    knee_answer_write(&knee_doctor_answer, &c, KNEE_JSON, &style, &text);
     knee_json_values_init(&values, text.data, text.length);
     while (knee_json_values_next(&values))
         ids += strcmp(values.path, "findings[].id") == 0;
@@ -1161,9 +1136,8 @@ static void json_is_json(void **state)
     knee_facts_release(&facts);
 }
 
-static void site_rules(void **state)
+TEST(site_rules)
 {
-    (void)state;
     static const char csv[] =
         "id,severity,key,test,limit,says,cure\n"
         "old_firmware,warning,ib.firmware,not,28.44.1036|,\"firmware {value}, not ours\",mlxup\n";
@@ -1188,10 +1162,52 @@ static void site_rules(void **state)
 }
 
 /* Every id is unique, every cure there, every "looks the same" a rule. */
-static void the_table_is_sound(void **state)
+/* Law: whatever rule fires, on whatever host, the headline is one plain line of 80 characters. */
+TEST(every_headline_fits_a_line)
 {
-    (void)state;
-    const struct knee_rule *rule;
+    static const struct {
+        const char *host, *where;
+        size_t hosts;
+    } places[] = {{"n7", "", 1},
+                  {"n7", "GPU 3", 1},
+                  {"ip-10-0-255-255.eu-central-1.compute.internal", "mlx5_bond_0:1", 1},
+                  {"n7", "enp226s0f0np0 and a device name that is much longer than usual", 1},
+                  {"n7", "GPU 3", 1024}};
+    for (size_t row = 0; knee_rule_at(row); row++)
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            const struct knee_doctor_rule *rule = knee_rule_at(row);
+            struct knee_ailment f = {.rule = rule,
+                                     .severity = KNEE_ERROR,
+                                     .hosts = places[i].hosts,
+                                     .parts = 1,
+                                     .left = NAN};
+            snprintf(f.host, sizeof f.host, "%s", places[i].host);
+            snprintf(f.where, sizeof f.where, "%s", places[i].where);
+            snprintf(f.evidence, sizeof f.evidence,
+                     "an evidence without a stop that goes on and on, longer than any line of any "
+                     "terminal of eighty columns is");
+            snprintf(f.cure, sizeof f.cure, "replace it");
+            struct knee_checkup c = {.hosts = 2000, .findings = &f, .count = 1};
+            struct knee_said said = {0};
+            knee_doctor_answer.say(&c, &said);
+            const char *line = said.headline.data;
+            if (strlen(line) > 80 || strpbrk(line, "()[]{}") || strchr(line, '\n') ||
+                strstr(line, "--") || strchr(line, '.') == line)
+                fail_msg("%s: %s", rule->id, line);
+            if (rule->title && (strlen(rule->title) > 56 || strstr(line, rule->title) != line))
+                fail_msg("%s: %s is not the title", rule->id, line);
+            knee_text_release(&said.title);
+            knee_text_release(&said.headline);
+            knee_text_release(&said.reason);
+            knee_text_release(&said.effect);
+            knee_text_release(&said.after);
+            knee_text_release(&said.assumed);
+        }
+}
+
+TEST(the_table_is_sound)
+{
+    const struct knee_doctor_rule *rule;
     for (size_t i = 0; (rule = knee_rule_at(i)); i++) {
         assert_ptr_equal(knee_rule_of(rule->id), rule);
         assert_true(rule->cure && rule->cure[0]);
@@ -1208,9 +1224,8 @@ static void the_table_is_sound(void **state)
 }
 
 /* Memory that runs out at any call leaves nothing behind. */
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
-    (void)state;
     for (size_t fail_at = 1; fail_at < 40; fail_at++) {
         struct failing memory = {.fail_at = fail_at};
         struct knee_alloc alloc = {failing_resize, &memory};
@@ -1258,6 +1273,7 @@ int main(void)
         cmocka_unit_test(facts_go_and_come_back),
         cmocka_unit_test(json_is_json),
         cmocka_unit_test(site_rules),
+        cmocka_unit_test(every_headline_fits_a_line),
         cmocka_unit_test(the_table_is_sound),
         cmocka_unit_test(memory_runs_out),
     };

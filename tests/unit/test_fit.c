@@ -7,6 +7,8 @@
 #include "cluster/cluster.h"
 #include "knee_out.h"
 #include "knee_read.h"
+#include "out/answer.h"
+#include "say/answers.h"
 #include "unit.h"
 
 #include "collective/collective.h"
@@ -56,7 +58,7 @@ static struct knee_cluster fit(const struct knee_log *logs, size_t count,
 {
     struct knee_cluster fitted;
     struct knee_err err;
-    if (knee_fit(logs, count, prior, NULL, &fitted, &record, &err))
+    if (knee_fit(&(struct knee_log_view){logs, count, NULL}, prior, &fitted, &record, &err))
         fail_msg("%s", err.what);
     return fitted;
 }
@@ -70,9 +72,8 @@ static const struct knee_parameter *parameter(const struct knee_cluster *t, cons
     return NULL;
 }
 
-static void numbers_come_back(void **state)
+TEST(numbers_come_back)
 {
-    (void)state;
     struct knee_cluster prior = parse("8xh100 * 0 @ ib400x8"), truth = prior;
     truth.levels[0].bytes_per_s *= 0.85;
     truth.levels[1].latency_s *= 2.5;
@@ -122,9 +123,8 @@ static struct knee_log own_log(enum knee_op op, double ranks, double hops, doubl
 }
 
 /* From a LAN of milliseconds to links of a microsecond: no preset is near all of them. */
-static void a_wire_comes_back_from_its_messages(void **state)
+TEST(a_wire_comes_back_from_its_messages)
 {
-    (void)state;
     static const struct wire wires[] = {
         {5e-3, 1e6}, {2e-3, 12.5e6}, {80e-6, 1.2e9}, {1.3e-6, 24e9}};
     for (size_t i = 0; i < sizeof wires / sizeof *wires; i++) {
@@ -144,9 +144,8 @@ static void a_wire_comes_back_from_its_messages(void **state)
 }
 
 /* The library may choose any algorithm of the table; the quickest is taken to have run. */
-static void a_wire_comes_back_from_the_library(void **state)
+TEST(a_wire_comes_back_from_the_library)
 {
-    (void)state;
     struct knee_cluster truth, fitted;
     knee_cluster_plain(&truth);
     truth.levels[1].latency_s = 300e-6;
@@ -166,9 +165,8 @@ static void a_wire_comes_back_from_the_library(void **state)
 }
 
 /* Fitted on one all-reduce: another rank count and another collective. */
-static void other_runs_follow(void **state)
+TEST(other_runs_follow)
 {
-    (void)state;
     struct knee_cluster prior = parse("8xa100 * 0 @ ib200x8"), truth = prior;
     truth.levels[1].latency_s *= 1.8;
     truth.levels[1].bytes_per_s *= 0.8;
@@ -197,9 +195,8 @@ static void other_runs_follow(void **state)
 }
 
 /* What no log speaks of stays where the preset has it, and says so. */
-static void silence_leaves_the_preset(void **state)
+TEST(silence_leaves_the_preset)
 {
-    (void)state;
     struct knee_cluster prior = parse("8xh100 * 0 @ ib400x8");
     struct knee_sample a[64];
     struct knee_log log = made_log(&prior, KNEE_OP_ALL_REDUCE, 8, 1, 0.02, a);
@@ -209,9 +206,8 @@ static void silence_leaves_the_preset(void **state)
 }
 
 /* One thread that serves eight GPUs issues no faster than every 35 us. */
-static void a_floor_is_a_floor(void **state)
+TEST(a_floor_is_a_floor)
 {
-    (void)state;
     struct knee_cluster prior = parse("8xa100"), truth = prior;
     truth.floor_s = 35e-6;
     struct knee_sample a[64];
@@ -225,9 +221,8 @@ static void a_floor_is_a_floor(void **state)
     assert_relative(knee_expected_time_s(&fitted, &layout, KNEE_OP_ALL_GATHER, 256), 35e-6, 0.05);
 }
 
-static void checks_leave_sizes_out(void **state)
+TEST(checks_leave_sizes_out)
 {
-    (void)state;
     struct knee_cluster truth = parse("8xh100 * 0 @ ib400x8{latency=9us,bandwidth=40GB/s}");
     struct knee_sample samples[3][64];
     struct knee_log logs[3] = {made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.03, samples[0]),
@@ -238,7 +233,9 @@ static void checks_leave_sizes_out(void **state)
                                       {"8x H100, IB 8x400 Gb/s", "b"}};
     struct knee_check check;
     struct knee_err err;
-    assert_int_equal(knee_check_logs(logs, about, 3, NULL, NULL, &check, &err), KNEE_OK);
+    assert_int_equal(
+        knee_check_logs(&(struct knee_log_view){logs, 3, NULL}, about, NULL, &check, &err),
+        KNEE_OK);
     assert_int_equal(check.left_out.rows, 12 * 3);
     assert_true(check.left_out.median < 0.03 && check.left_out.p90 < 0.15);
     assert_int_equal(check.preset_logs, 2);
@@ -255,23 +252,23 @@ static void checks_leave_sizes_out(void **state)
     knee_check_release(&check);
     /* A log without ranks is listed, and not fitted. */
     logs[0].ranks = NAN;
-    assert_int_equal(knee_check_logs(logs, NULL, 1, NULL, NULL, &check, &err), KNEE_OK);
+    assert_int_equal(
+        knee_check_logs(&(struct knee_log_view){logs, 1, NULL}, NULL, NULL, &check, &err), KNEE_OK);
     assert_int_equal(check.checks[0].left_out.rows, 0);
     assert_true(isnan(check.checks[0].left_out.median));
     knee_check_release(&check);
 }
 
 #if KNEE_HAVE_YAML
-static void a_file_keeps_the_fit(void **state)
+TEST(a_file_keeps_the_fit)
 {
-    (void)state;
     struct knee_cluster truth = parse("8xh100 * 0 @ ib400x8{latency=9us}"), again;
     struct knee_sample a[64];
     struct knee_log log = made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.03, a);
     struct knee_cluster fitted = fit(&log, 1, &truth);
     struct knee_text text = {0};
     struct knee_err err;
-    knee_write_cluster(&fitted, KNEE_TEXT, &text);
+    knee_write_cluster(&fitted, &text);
     assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &record, &err),
                      KNEE_OK);
     struct knee_placement placement = {16, NAN, 1, 1};
@@ -283,15 +280,14 @@ static void a_file_keeps_the_fit(void **state)
     knee_text_release(&text);
 }
 
-static void a_file_keeps_plain_hosts(void **state)
+TEST(a_file_keeps_plain_hosts)
 {
-    (void)state;
     struct knee_cluster plain, again;
     struct knee_text text = {0};
     struct knee_err err;
     knee_cluster_plain(&plain);
     plain.levels[1].latency_s = 3e-3;
-    knee_write_cluster(&plain, KNEE_TEXT, &text);
+    knee_write_cluster(&plain, &text);
     assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &record, &err),
                      KNEE_OK);
     assert_memory_equal(&plain, &again, sizeof plain);
@@ -304,9 +300,8 @@ static void a_file_keeps_plain_hosts(void **state)
 }
 
 /* A mapping has no order: whichever key stands first, nothing that the file says is lost. */
-static void order_of_keys_does_not_matter(void **state)
+TEST(order_of_keys_does_not_matter)
 {
-    (void)state;
     static const char *const files[][4] = {
         {"from: dgx-h100\n", "launch: 20us\n", "name: mine\n",
          "levels:\n  - {count: 4, latency: 2us}\n  - {ports: 3, link: ib200}\n"},
@@ -336,9 +331,8 @@ static void order_of_keys_does_not_matter(void **state)
 #endif
 
 /* What fails changes nothing. */
-static void a_failed_layout_leaves_the_cluster(void **state)
+TEST(a_failed_layout_leaves_the_cluster)
 {
-    (void)state;
     struct knee_sample samples[64];
     struct knee_cluster truth = parse("8xh100 * 4 @ ib400x8"), cluster = truth;
     struct knee_log log = made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0, samples);
@@ -366,9 +360,8 @@ static struct knee_collective sweep(const char *cluster, enum knee_op op, double
     return c;
 }
 
-static void winners_are_quickest(void **state)
+TEST(winners_are_quickest)
 {
-    (void)state;
     for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++) {
         struct knee_collective c =
             sweep("8xh100 * 0 @ ib400x8", (enum knee_op)op, op % 2 ? 64 : 24);
@@ -390,9 +383,8 @@ static void winners_are_quickest(void **state)
 }
 
 /* Just below a crossover the one wins, just above the other. */
-static void crossovers_are_where_times_meet(void **state)
+TEST(crossovers_are_where_times_meet)
 {
-    (void)state;
     struct knee_collective c = sweep("8xh100 * 0 @ ib400x8", KNEE_OP_ALL_REDUCE, 64);
     assert_true(c.crossover_count >= 2);
     for (size_t i = 0; i < c.crossover_count; i++) {
@@ -415,9 +407,8 @@ static void crossovers_are_where_times_meet(void **state)
 }
 
 /* A run on one of eight rails, one over TCP, one whose GPU has no RDMA, one that is fine. */
-static void slow_runs_get_a_reason(void **state)
+TEST(slow_runs_get_a_reason)
 {
-    (void)state;
     static const struct {
         const char *ran_on, *reason;
         unsigned seen;
@@ -457,9 +448,8 @@ static void slow_runs_get_a_reason(void **state)
 }
 
 /* NCCL says it took the ring where the tree is much quicker. */
-static void the_wrong_algorithm_is_named(void **state)
+TEST(the_wrong_algorithm_is_named)
 {
-    (void)state;
     struct knee_cluster t = parse("8xa100 * 0 @ efa100x4");
     double bytes[] = {4194304, 67108864, 1073741824};
     struct knee_collective_query query = {KNEE_OP_ALL_REDUCE, {128, NAN, 1, 1}, bytes, 3};
@@ -500,9 +490,8 @@ static void *limited(void *ctx, void *ptr, size_t size)
     return budget->left-- > 0 ? realloc(ptr, size) : NULL;
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
-    (void)state;
     struct knee_cluster truth = parse("8xh100 * 0 @ ib400x8");
     struct knee_sample samples[2][64];
     struct knee_log logs[2] = {made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.03, samples[0]),
@@ -513,7 +502,8 @@ static void memory_runs_out(void **state)
         struct knee_alloc alloc = {limited, &budget};
         struct knee_check check;
         struct knee_err err = {0};
-        knee_status status = knee_check_logs(logs, NULL, 2, NULL, &alloc, &check, &err);
+        knee_status status =
+            knee_check_logs(&(struct knee_log_view){logs, 2, &alloc}, NULL, NULL, &check, &err);
         assert_true(status == KNEE_OK || status == KNEE_SYSTEM);
         done = status == KNEE_OK;
         if (done)

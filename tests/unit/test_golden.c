@@ -4,9 +4,8 @@
 
 #include "knee_plan.h"
 
-static void hiding_and_compressing_raise_efficiency(void **state)
+TEST(hiding_and_compressing_raise_efficiency)
 {
-    (void)state;
     static const struct {
         const char *words;
         double ratio, efficiency;
@@ -25,9 +24,8 @@ static void hiding_and_compressing_raise_efficiency(void **state)
     }
 }
 
-static void ninety_percent_needs_four_tenths_hidden(void **state)
+TEST(ninety_percent_needs_four_tenths_hidden)
 {
-    (void)state;
     int first = -1;
     for (int tenths = 0; tenths <= 10 && first < 0; tenths++) {
         char words[96];
@@ -41,9 +39,8 @@ static void ninety_percent_needs_four_tenths_hidden(void **state)
 
 #define SEVEN_B "global-batch 2048 flops 312TFLOP/s bandwidth 600GB/s bytes-per-param 2 "
 
-static void gamma_explodes_when_the_batch_is_split(void **state)
+TEST(gamma_explodes_when_the_batch_is_split)
 {
-    (void)state;
     static const double table[][4] = {
         {1, 0.000, 275.69, 0},     {4, 0.508, 68.92, 35.00},   {16, 2.539, 17.23, 43.75},
         {64, 10.664, 4.31, 45.94}, {256, 43.164, 1.08, 46.48}, {1024, 173.164, 0.27, 46.62},
@@ -56,9 +53,8 @@ static void gamma_explodes_when_the_batch_is_split(void **state)
     }
 }
 
-static void gamma_does_not_depend_on_the_model_size(void **state)
+TEST(gamma_does_not_depend_on_the_model_size)
 {
-    (void)state;
     static const char *const sizes[] = {"1e8", "1e9", "7e9", "7e10"};
     for (size_t i = 0; i < 4; i++) {
         char words[160];
@@ -74,9 +70,8 @@ static void gamma_does_not_depend_on_the_model_size(void **state)
 
 #define LOADER "params 1e9 flops 60TFLOP/s bandwidth 25GB/s loader-rate 12000 overlap 1 "
 
-static void full_overlap_is_compute_bound_then_communication_bound(void **state)
+TEST(full_overlap_is_compute_bound_then_communication_bound)
 {
-    (void)state;
     static const double steps[] = {819.2, 409.6, 204.8, 140.0, 150.0, 155.0, 157.5, 158.8, 159.4};
     static const double percent[] = {100, 100, 100, 73, 34, 17, 8, 4, 2};
     for (int i = 0; i < 9; i++) {
@@ -87,9 +82,8 @@ static void full_overlap_is_compute_bound_then_communication_bound(void **state)
     }
 }
 
-static void half_the_bytes_or_twice_the_batch_move_the_knee_alike(void **state)
+TEST(half_the_bytes_or_twice_the_batch_move_the_knee_alike)
 {
-    (void)state;
     static const struct {
         const char *words;
         double first_below;
@@ -105,9 +99,8 @@ static void half_the_bytes_or_twice_the_batch_move_the_knee_alike(void **state)
     }
 }
 
-static void latency_and_bandwidth_together(void **state)
+TEST(latency_and_bandwidth_together)
 {
-    (void)state;
 #define ALPHA "params 1e9 bytes-per-param 2 latency 5us bandwidth 50GB/s compute-time 4s"
     static const double table[][2] = {{8, 0.140}, {32, 0.6225}, {128, 2.581}, {512, 10.874}};
     for (size_t i = 0; i < 4; i++)
@@ -125,9 +118,8 @@ static void latency_and_bandwidth_together(void **state)
     knee_prediction_release(&p);
 }
 
-static void step_formula_at_three_overlaps(void **state)
+TEST(step_formula_at_three_overlaps)
 {
-    (void)state;
     /* compute 100 ms, communication 60 ms; then 100 and 150. */
     static const double table[][3] = {{0, 160, 250}, {0.5, 130, 200}, {1, 100, 150}};
     for (size_t i = 0; i < 3; i++) {
@@ -153,9 +145,8 @@ static struct knee_tax tax_of(const char *const *words)
     return tax;
 }
 
-static void two_thresholds_of_the_axes(void **state)
+TEST(two_thresholds_of_the_axes)
 {
-    (void)state;
     const char *const words[] = {"hidden", "8192",      "flops",  "989TFLOP/s",     "mfu",
                                  "0.4",    "bandwidth", "50GB/s", "node-bandwidth", "900GB/s",
                                  NULL};
@@ -165,9 +156,8 @@ static void two_thresholds_of_the_axes(void **state)
     assert_near(tax.tp_tax_out, 0.80, 5e-3);
 }
 
-static void gathers_hide_exactly_at_the_token_threshold(void **state)
+TEST(gathers_hide_exactly_at_the_token_threshold)
 {
-    (void)state;
     /* Short sequences and a small vocabulary, so that parameters are all the FLOPs there are, and
      * so many workers that (k-1)/k is 1: t_comm / window crosses 1 at peak MFU / BW. */
     const char *words[] = {
@@ -184,9 +174,8 @@ static void gathers_hide_exactly_at_the_token_threshold(void **state)
     assert_true(tax.axes[KNEE_AXIS_FSDP].exposed_s == 0);
 }
 
-static void tensor_parallel_past_a_node_takes_the_slow_link(void **state)
+TEST(tensor_parallel_past_a_node_takes_the_slow_link)
 {
-    (void)state;
     const char *words[] = {"hidden", "8192", "gpu", "h100", "tp", "8", NULL};
     struct knee_tax inside = tax_of(words);
     words[5] = "16";
@@ -197,9 +186,8 @@ static void tensor_parallel_past_a_node_takes_the_slow_link(void **state)
     assert_int_equal(outside.binding, KNEE_AXIS_TP);
 }
 
-static void pipeline_bubble(void **state)
+TEST(pipeline_bubble)
 {
-    (void)state;
     const char *const words[] = {"hidden", "4096",          "gpu", "h100", "pp",
                                  "4",      "micro-batches", "8",   NULL};
     struct knee_tax tax = tax_of(words);
@@ -221,9 +209,8 @@ static double integrated_maximum(double n)
     return sum * width / 3;
 }
 
-static void expected_maximum_of_normal_workers(void **state)
+TEST(expected_maximum_of_normal_workers)
 {
-    (void)state;
     for (double n = 1; n <= KNEE_WORKERS_MAX; n *= 1.37)
         if (!(fabs(knee_expected_maximum(n) - integrated_maximum(n)) < 1e-12))
             fail_msg("of %g: %.17g, not %.17g", n, knee_expected_maximum(n), integrated_maximum(n));
@@ -235,9 +222,8 @@ static void expected_maximum_of_normal_workers(void **state)
     assert_near(knee_expected_maximum(100), 2.50759, 5e-6);
 }
 
-static void stragglers_against_dice(void **state)
+TEST(stragglers_against_dice)
 {
-    (void)state;
     uint64_t seed = 12345;
     double sum = 0;
     enum { WORKERS = 64, ROUNDS = 20000 };
@@ -254,9 +240,8 @@ static void stragglers_against_dice(void **state)
     assert_relative(row.step.label_s[KNEE_WAIT], 0.1 * sum / ROUNDS, 0.01);
 }
 
-static void critical_batch_doubles_the_examples(void **state)
+TEST(critical_batch_doubles_the_examples)
 {
-    (void)state;
     struct knee_prediction p = predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s local-batch 32 "
                                        "critical-batch 2048 min-steps 1000 workers 1..256x2 at 64");
     assert_near(p.walls.statistical_workers, 64, 1e-9);
@@ -266,9 +251,8 @@ static void critical_batch_doubles_the_examples(void **state)
 }
 
 /* $3600 an hour is $1 a second: 8 workers, 180 ms of compute, 120 ms of stall. */
-static void what_a_stall_costs(void **state)
+TEST(what_a_stall_costs)
 {
-    (void)state;
     struct knee_prediction p = predict("compute-time 180ms comm-time 120ms price 3600 power 1000 "
                                        "idle-power 100 steps 10");
     assert_near(p.cost.step, 8 * 0.3, 1e-12);
@@ -281,9 +265,8 @@ static void what_a_stall_costs(void **state)
     knee_prediction_release(&p);
 }
 
-static void the_wall_that_comes_first(void **state)
+TEST(the_wall_that_comes_first)
 {
-    (void)state;
 #define WALLS "params 1e9 flops 60TFLOP/s local-batch 2048 latency 1ms bandwidth 25GB/s overlap 1 "
     static const struct {
         const char *words;
@@ -302,9 +285,8 @@ static void the_wall_that_comes_first(void **state)
 }
 
 /* Workers that meet every 4th step wait for the sum of 4 deviations: twice one, over 4 steps. */
-static void meeting_rarely_halves_the_wait(void **state)
+TEST(meeting_rarely_halves_the_wait)
 {
-    (void)state;
 #define JITTER "compute-time 1s comm-time 1us measured-workers 64 jitter 0.1 "
     double often = row_of(JITTER, 64).step.label_s[KNEE_WAIT];
     double rarely = row_of(JITTER "local-steps 4", 64).step.label_s[KNEE_WAIT];
@@ -312,9 +294,8 @@ static void meeting_rarely_halves_the_wait(void **state)
 }
 
 /* h = 1024, 8 layers, ffn 4 h, vocabulary and sequence of 1, peak 1e12 at MFU 1, 100 MB/s. */
-static void the_price_of_data_parallel_by_hand(void **state)
+TEST(the_price_of_data_parallel_by_hand)
 {
-    (void)state;
     const char *const words[] = {
         "hidden",        "1024", "layers", "8",    "vocab",         "1", "seq",       "1",
         "micro-batch",   "1000", "flops",  "1e12", "mfu",           "1", "bandwidth", "100MB/s",

@@ -4,6 +4,8 @@
  * once, under another locale. All of its main calls are made and their answers written down as text
  * and JSON; wherever that happens, the bytes are the same.
  */
+#include "out/answer.h"
+#include "say/answers.h"
 #include "unit.h"
 
 #include "base/number.h"
@@ -11,6 +13,8 @@
 #include "knee_logs.h"
 #include "knee_out.h"
 #include "knee_read.h"
+#include "out/answer.h"
+#include "say/answers.h"
 
 #include <locale.h>
 #include <pthread.h>
@@ -66,7 +70,8 @@ static void ask_predict(struct knee_text *text)
     check(status, &err, text);
     if (!status)
         for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
-            knee_write_prediction(prediction, NULL, (enum knee_format)format, &plain, text);
+            knee_answer_write(&knee_predict_answer, prediction, (enum knee_format)format, &plain,
+                              text);
     knee_prediction_release(prediction);
     free(prediction);
 }
@@ -85,7 +90,7 @@ static void ask_tax(struct knee_text *text)
     knee_status status = knee_tax_run(&job, &tax, &err);
     check(status, &err, text);
     if (!status)
-        knee_write_tax(&tax, KNEE_JSON, &plain, text);
+        knee_answer_write(&knee_tax_answer, &tax, KNEE_JSON, &plain, text);
 }
 
 static void ask_plan(struct knee_text *text)
@@ -134,10 +139,10 @@ static void ask_collective(struct knee_text *text)
     knee_status status = knee_collective_run(cluster, &query, NULL, collective, &err);
     check(status, &err, text);
     if (!status) {
-        knee_write_collective(collective, KNEE_TEXT, &plain, text);
-        knee_write_collective(collective, KNEE_JSON, &plain, text);
+        knee_answer_write(&knee_collective_answer, collective, KNEE_TEXT, &plain, text);
+        knee_answer_write(&knee_collective_answer, collective, KNEE_JSON, &plain, text);
     }
-    knee_write_cluster(cluster, KNEE_TEXT, text);
+    knee_write_cluster(cluster, text);
     knee_collective_release(collective);
     free(collective);
     free(cluster);
@@ -151,10 +156,11 @@ static void ask_fit(struct knee_text *text)
     struct knee_check *found = room(sizeof *found);
     char *log = contents("examples/all_gather_16.log", &length);
     check(knee_logs_read(&logs, log, length, "all_gather_16.log", NULL, &err), &err, text);
-    knee_status status = knee_check_logs(logs.logs, NULL, logs.count, NULL, NULL, found, &err);
+    knee_status status = knee_check_logs(&(struct knee_log_view){logs.logs, logs.count, NULL}, NULL,
+                                         NULL, found, &err);
     check(status, &err, text);
     if (!status)
-        knee_write_check(found, KNEE_JSON, &plain, text);
+        knee_answer_write(&knee_fit_answer, found, KNEE_JSON, &plain, text);
     knee_check_release(found);
     knee_logs_release(&logs);
     free(found);
@@ -192,8 +198,7 @@ static void ask_trace(struct knee_text *text)
         .traces = traces, .trace_count = 2, .account = &account, .diagnosis = diagnosis};
     if (!status)
         for (int format = KNEE_TEXT; format <= KNEE_JSON; format++)
-            knee_write_trace(&report, (enum knee_format)format, &plain, text);
-    knee_diagnosis_release(diagnosis);
+            knee_answer_write(&knee_trace_answer, &report, (enum knee_format)format, &plain, text);
     knee_account_release(&account);
     for (size_t i = 0; i < 2; i++)
         knee_trace_release(&traces[i]);
@@ -209,7 +214,8 @@ static void ask_yaml(struct knee_text *text)
     struct knee_err err;
     char number[32];
     knee_job_init(&job);
-    if (!knee_yaml_read(yaml, strlen(yaml), "x", &knee_job_keys, &job, sizeof job, &err)) {
+    if (!knee_yaml_read((struct knee_named_text){yaml, strlen(yaml), "x"}, &knee_job_keys, &job,
+                        sizeof job, &err)) {
         knee_number_exact(number, sizeof number, job.params);
         knee_text_puts(text, number);
     }
@@ -272,15 +278,13 @@ static void in_threads(size_t count, size_t stack_bytes)
     pthread_attr_destroy(&attributes);
 }
 
-static void a_small_stack_is_enough(void **state)
+TEST(a_small_stack_is_enough)
 {
-    (void)state;
     in_threads(1, STACK_BYTES);
 }
 
-static void several_threads_at_once(void **state)
+TEST(several_threads_at_once)
 {
-    (void)state;
     in_threads(4, STACK_BYTES);
 }
 
@@ -298,9 +302,8 @@ static bool german(char *folder)
     return setlocale(LC_ALL, "de_DE.UTF-8") != NULL;
 }
 
-static void the_locale_changes_nothing(void **state)
+TEST(the_locale_changes_nothing)
 {
-    (void)state;
     char folder[] = "/tmp/knee-locale-XXXXXX", command[64], number[32];
     struct knee_text text = {0};
     struct knee_job job = {0};

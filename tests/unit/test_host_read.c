@@ -5,7 +5,9 @@
  * says no; facts that are written and read again are the same; what no memory is left for is said.
  */
 #include "base/text.h"
+#include "out/answer.h"
 #include "read/host/host_read.h"
+#include "say/answers.h"
 #include "unit.h"
 
 struct sample {
@@ -390,7 +392,7 @@ static const struct sample samples[] = {
     {X(nccl_log), "nothing\n", NULL},
     {X(nccl_log),
      "a:1:2 [0] NCCL INFO RCCL_X set by environment to 1.\n"
-     "a:1:2 [0] NCCL INFO RCCL_X set by environment to 2.\n"
+     "a:9:2 [0] NCCL INFO RCCL_X set by environment to 2.\n"
      "a:1:2 [0] NCCL INFO RCCL_X set by environment to 1.\n"
      "a:1:2 [0] NCCL INFO RCCL_X set by env to 3\na:1:2 [0] NCCL INFO OTHER_X set to 5\n"
      "a:1:2 [0] NCCL INFO NCCL_Y set to \n",
@@ -447,9 +449,8 @@ static bool read_sample(const struct sample *s, knee_host_reader *reader, struct
     return read;
 }
 
-static void outputs_say_what_they_say(void **state)
+TEST(outputs_say_what_they_say)
 {
-    (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
         struct knee_facts facts = {0};
         struct knee_text seen = {0};
@@ -465,9 +466,8 @@ static void outputs_say_what_they_say(void **state)
 }
 
 /* Every reader on every output, whole and cut in half: one that says no has added nothing. */
-static void who_says_no_adds_nothing(void **state)
+TEST(who_says_no_adds_nothing)
 {
-    (void)state;
     for (size_t r = 0; r < SAMPLES; r++)
         for (size_t i = 0; i < 2 * SAMPLES; i++) {
             struct knee_facts facts = {0};
@@ -486,9 +486,8 @@ static void who_says_no_adds_nothing(void **state)
 }
 
 /* By its content alone a file finds its reader, or one that says the same. */
-static void files_find_their_reader(void **state)
+TEST(files_find_their_reader)
 {
-    (void)state;
     static const struct {
         const char *path, *text, *facts;
     } cases[] = {
@@ -546,9 +545,8 @@ static void files_find_their_reader(void **state)
 }
 
 /* Sections and tags deeper, and names longer, than any that nvidia-smi prints are passed over. */
-static void deep_outputs_are_passed_over(void **state)
+TEST(deep_outputs_are_passed_over)
 {
-    (void)state;
     static const char word[] = "a_name_that_is_longer_than_thirty_bytes";
     struct knee_text text = {0}, xml = {0};
     struct knee_facts facts = {0};
@@ -581,9 +579,8 @@ static void deep_outputs_are_passed_over(void **state)
     knee_text_release(&xml);
 }
 
-static void addresses_of_one_gpu(void **state)
+TEST(addresses_of_one_gpu)
 {
-    (void)state;
     static const char *const cases[][2] = {{"00000000:19:00.0", "GPU 0000:19:00.0"},
                                            {"0000:19:00.0", "GPU 0000:19:00.0"},
                                            {" 19:00.0 ", "GPU 0000:19:00.0"},
@@ -601,9 +598,8 @@ static void addresses_of_one_gpu(void **state)
 
 /* More variables and devices than NCCL has: the first ones are kept, the rest is counted. What the
  * environment said holds against the log. */
-static void many_settings_are_counted(void **state)
+TEST(many_settings_are_counted)
 {
-    (void)state;
     struct knee_text text = {0};
     struct knee_facts facts = {0};
     static const char env[] = "NCCL_DEBUG=INFO\n";
@@ -622,9 +618,9 @@ static void many_settings_are_counted(void **state)
     struct knee_style style = {0};
     struct knee_err err;
     assert_int_equal(knee_doctor_examine(&facts, 1, NULL, NULL, &checkup, &err), KNEE_OK);
-    knee_write_checkup(&checkup, KNEE_TEXT, &style, &said);
-    knee_write_checkup(&checkup, KNEE_JSON, &style, &said);
-    assert_non_null(strstr(said.data, "45 facts were left out"));
+    knee_answer_write(&knee_doctor_answer, &checkup, KNEE_TEXT, &style, &said);
+    knee_answer_write(&knee_doctor_answer, &checkup, KNEE_JSON, &style, &said);
+    assert_non_null(strstr(said.data, "Skipped 45 facts"));
     assert_non_null(strstr(said.data, "\"facts_left_out\": 45"));
     knee_text_release(&said);
     knee_checkup_release(&checkup);
@@ -646,9 +642,8 @@ static size_t rows_of(const struct knee_facts *facts, const char *key)
 }
 
 /* More of one thing than there is room for is counted, and numbers come back as they were. */
-static void facts_come_back(void **state)
+TEST(facts_come_back)
 {
-    (void)state;
     struct knee_facts facts = {0}, again = {0};
     struct knee_text text = {0};
     for (size_t i = 0; i < KNEE_FACTS_MAX + 5; i++) {
@@ -686,9 +681,8 @@ static void facts_come_back(void **state)
 }
 
 /* What many hosts say in turn is counted for each of them, and does not fill the table. */
-static void counts_go_on_whatever_comes_between(void **state)
+TEST(counts_go_on_whatever_comes_between)
 {
-    (void)state;
     enum { HOSTS = 3000, TURNS = 50 };
     struct knee_facts facts = {0};
     for (int turn = 0; turn < TURNS; turn++)
@@ -707,9 +701,8 @@ static void counts_go_on_whatever_comes_between(void **state)
     knee_facts_release(&facts);
 }
 
-static void lines_that_are_no_facts_are_left_out(void **state)
+TEST(lines_that_are_no_facts_are_left_out)
 {
-    (void)state;
     static const char text[] = "no tab\nsubject\t\nsubject\tkey\nsubject\tkey\tnan\tvalue\n"
                                "subject\tother\t-5\t-5 mV\n";
     struct knee_facts facts = {0};
@@ -723,9 +716,8 @@ static void lines_that_are_no_facts_are_left_out(void **state)
 }
 
 /* Two gigabytes of pages are not needed: the second page is a new one. */
-static void no_memory_is_said(void **state)
+TEST(no_memory_is_said)
 {
-    (void)state;
     char value[1200];
     memset(value, 'v', sizeof value);
     bool enough = false;

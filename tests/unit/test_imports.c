@@ -93,9 +93,8 @@ static const struct {
 
 /* ---- torchtitan ---- */
 
-static void torchtitan_says(void **state)
+TEST(torchtitan_says)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof titans / sizeof *titans; i++) {
         struct knee_plan plan;
         struct knee_err err;
@@ -121,9 +120,8 @@ static void torchtitan_says(void **state)
 
 #define BASE "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 "
 
-static void megatron_says(void **state)
+TEST(megatron_says)
 {
-    (void)state;
     static const struct {
         const char *text, *shape, *plan;
     } cases[] = {
@@ -173,8 +171,9 @@ static void megatron_says(void **state)
         struct knee_err err;
         knee_shape_init(&shape);
         knee_plan_init(&plan);
-        if (knee_megatron_read(cases[i].text, strlen(cases[i].text), "run.sh", &shape, &plan, NULL,
-                               &err))
+        if (knee_megatron_read(
+                (struct knee_named_text){cases[i].text, strlen(cases[i].text), "run.sh"}, &shape,
+                &plan, NULL, &err))
             fail_msg("%s: %s", cases[i].text, err.what);
         assert_says(&knee_shape_keys, &shape, cases[i].shape, cases[i].text);
         assert_says(&knee_plan_keys, &plan, cases[i].plan, cases[i].text);
@@ -183,9 +182,8 @@ static void megatron_says(void **state)
 
 /* A log with more iterations than are kept: those at its end count too. Times that are none are
  * left out. */
-static void megatron_times_are_the_median(void **state)
+TEST(megatron_times_are_the_median)
 {
-    (void)state;
     static char log[1 << 18];
     struct knee_shape shape;
     struct knee_plan plan;
@@ -200,13 +198,14 @@ static void megatron_times_are_the_median(void **state)
                                 i < 1100 ? 900 : 250);
     knee_shape_init(&shape);
     knee_plan_init(&plan);
-    assert_int_equal(knee_megatron_read(log, used, "log", &shape, &plan, &step_s, &err), KNEE_OK);
+    assert_int_equal(knee_megatron_read((struct knee_named_text){log, used, "log"}, &shape, &plan,
+                                        &step_s, &err),
+                     KNEE_OK);
     assert_near(step_s, 0.25, 1e-12);
 }
 
-static void nemo_says(void **state)
+TEST(nemo_says)
 {
-    (void)state;
     static const struct {
         const char *text, *shape, *plan;
     } cases[] = {
@@ -255,9 +254,8 @@ static void nemo_says(void **state)
     "\"vocab_size\": 1000, \"intermediate_size\": 2048" more "}"
 #define STATE ", \"mamba_num_heads\": 16, \"mamba_head_dim\": 64, \"ssm_state_size\": 128"
 
-static void configs_say(void **state)
+TEST(configs_say)
 {
-    (void)state;
     static const struct {
         const char *json, *shape;
     } cases[] = {
@@ -285,9 +283,8 @@ static void configs_say(void **state)
 
 /* ---- DeepSpeed ---- */
 
-static void deepspeed_says(void **state)
+TEST(deepspeed_says)
 {
-    (void)state;
     static const struct {
         const char *json, *plan;
     } cases[] = {
@@ -324,9 +321,8 @@ static void deepspeed_says(void **state)
     "id,gpu,n_gpus,gpus_per_node,model,precision,global_batch,tp,pp,zero,recompute,overlap,notes," \
     "step_time_s,hidden,dp,profile,net_Gbps_per_gpu,nvlink_GBps,n_experts\n"
 
-static void a_row_says(void **state)
+TEST(a_row_says)
 {
-    (void)state;
     static const struct {
         const char *row, *plan, *skipped; /* skipped: what its reason begins with; "" used */
     } cases[] = {
@@ -360,7 +356,7 @@ static void a_row_says(void **state)
         {"a,h100,16,8,llama3-8b,int7,64,1,1,zero2,none,,,1.5,,,,,,", "",
          "precision int7 is not modelled"},
         {"a,h100,16,8,llama3-8b,bf16,64,1,1,zero2,none,,,1.5,,,nobody,,,", "",
-         "there is no profile 'nobody'"},
+         "unknown profile 'nobody'"},
         {"a,quantum,16,8,llama3-8b,bf16,64,1,1,zero2,none,,,1.5,,,,,,", "",
          "there are no constants for quantum"},
         {"a,,16,8,llama3-8b,bf16,64,1,1,zero2,none,,,1.5,,,,,,", "", "the GPU is not named"},
@@ -376,7 +372,8 @@ static void a_row_says(void **state)
         struct knee_err err;
         char text[2048];
         int length = snprintf(text, sizeof text, "%s%s\n", COLUMNS, cases[i].row);
-        if (knee_runs_read(text, (size_t)length, "runs.csv", NULL, NULL, &runs, &err))
+        if (knee_runs_read((struct knee_named_text){text, (size_t)length, "runs.csv"}, NULL, NULL,
+                           &runs, &err))
             fail_msg("%s: %s", cases[i].row, err.what);
         assert_int_equal(runs.count, 1);
         if (strncmp(runs.run[0].skipped, cases[i].skipped, strlen(cases[i].skipped)) != 0 ||

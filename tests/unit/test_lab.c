@@ -11,9 +11,8 @@
 
 /* ---- Arithmetic ---- */
 
-static void products_agree(void **state)
+TEST(products_agree)
 {
-    (void)state;
     uint64_t seed = 3;
     float a[7 * 9], b[9 * 9], c[7 * 9];
     for (int blas = 0; blas < 2; blas++) {
@@ -45,9 +44,8 @@ static const struct lab_format *const formats[] = {&lab_f32, &lab_bf16, &lab_fp8
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 /* Encoding writes exactly the bytes that are counted, for lengths around the block sizes. */
-static void bytes_are_counted(void **state)
+TEST(bytes_are_counted)
 {
-    (void)state;
     static const size_t lengths[] = {1, 7, 8, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 3001};
     for (size_t f = 0; f < FORMATS; f++)
         for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
@@ -64,9 +62,8 @@ static void bytes_are_counted(void **state)
         }
 }
 
-static void formats_round(void **state)
+TEST(formats_round)
 {
-    (void)state;
     static const double worst[FORMATS] = {0, 1.0 / 256, 1.0 / 16, 0.5 / 127, 1};
     uint64_t seed = 11;
     for (size_t f = 0; f < FORMATS; f++) {
@@ -88,9 +85,8 @@ static void formats_round(void **state)
 
 /* Every fp8 code is the nearest one to its own value, and to values a third of the way around it.
  */
-static void fp8_is_nearest(void **state)
+TEST(fp8_is_nearest)
 {
-    (void)state;
     float table[127], values[128] = {448};
     unsigned char code[4 + 128];
     for (int i = 0; i < 127; i++) { /* by the definition of e4m3 */
@@ -143,8 +139,9 @@ static void sum_on_rank(struct knee_runtime *rt, void *ctx)
     for (int round = 0; round < test->rounds; round++) {
         for (size_t i = 0; i < VALUES; i++)
             test->results[rt->rank][i] = value_at(rt->rank, i);
-        if (!lab_ring_sum(&group, test->format, test->results[rt->rank], VALUES, memory, owner,
-                          room))
+        if (!lab_ring_sum(
+                &group, test->format,
+                &(struct lab_vector){test->results[rt->rank], VALUES, memory, owner, room}))
             abort();
         for (size_t i = 0; i < VALUES; i++)
             test->totals[rt->rank][i] += (double)test->results[rt->rank][i];
@@ -156,9 +153,8 @@ static void sum_on_rank(struct knee_runtime *rt, void *ctx)
 }
 
 /* All ranks get the same bits; f32 is the sum; with error feedback the mean over many rounds is. */
-static void sums_are_sums(void **state)
+TEST(sums_are_sums)
 {
-    (void)state;
     static const double worst[FORMATS] = {1e-5, 0.05, 0.01, 0.002, 0.3};
     static struct sum_test test;
     for (int size = 1; size <= 5; size++)
@@ -216,9 +212,8 @@ static void wire_on_rank(struct knee_runtime *rt, void *ctx)
 
 /* Every wire gives all ranks the same, sends what its formula says, and with its memory is right in
  * the long run: what is left out now comes later. */
-static void wires_are_right_in_the_long_run(void **state)
+TEST(wires_are_right_in_the_long_run)
 {
-    (void)state;
     static struct wire_test test;
     for (int wire = 0; lab_wire_at(wire); wire++)
         for (int size = 1; size <= 4; size++) {
@@ -265,9 +260,8 @@ static int optimizer_row(const char *name)
     return -1;
 }
 
-static void optimizers_step_by_hand(void **state)
+TEST(optimizers_step_by_hand)
 {
-    (void)state;
     float p[4], q[4];
     step_once(optimizer_row("sgd"), 0.1, 1, p);
     assert_near(p[0], 1 - 0.1, 1e-6);
@@ -291,9 +285,8 @@ static void optimizers_step_by_hand(void **state)
         assert_near(p[i], q[i], 1e-3);
 }
 
-static void rates_go_up_and_down(void **state)
+TEST(rates_go_up_and_down)
 {
-    (void)state;
     struct lab_optimizer o = {.rate = 2, .warmup = 4, .steps = 20};
     assert_near(lab_optimizer_rate(&o), 0.5, 1e-12);
     o.step = 3;
@@ -317,9 +310,8 @@ static int text_file(size_t *bytes)
 }
 
 /* Shares of a batch read by several loaders, with any number of threads, are the whole batch. */
-static void shares_make_the_batch(void **state)
+TEST(shares_make_the_batch)
 {
-    (void)state;
     struct lab_loader_plan plan = {.context = 16,
                                    .guesses = 16,
                                    .global_batch = 10,
@@ -349,9 +341,8 @@ static void shares_make_the_batch(void **state)
 }
 
 /* The text is the same from every compiler and on every machine. */
-static void text_is_always_the_same(void **state)
+TEST(text_is_always_the_same)
 {
-    (void)state;
     size_t bytes;
     int fd = text_file(&bytes);
     uint64_t hash = 1469598103934665603u;
@@ -364,9 +355,8 @@ static void text_is_always_the_same(void **state)
     close(fd);
 }
 
-static void a_folder_that_cannot_be_is_refused(void **state)
+TEST(a_folder_that_cannot_be_is_refused)
 {
-    (void)state;
     struct knee_err err = {0};
     size_t bytes;
     int fd = -1;
@@ -386,9 +376,8 @@ static void a_folder_that_cannot_be_is_refused(void **state)
     free(kept);
 }
 
-static void a_file_that_ends_is_told_of(void **state)
+TEST(a_file_that_ends_is_told_of)
 {
-    (void)state;
     struct lab_loader_plan plan = {.context = 16,
                                    .guesses = 16,
                                    .global_batch = 4,
@@ -471,9 +460,8 @@ static double largest_gap(const float *a, const float *b, size_t count)
 /* Gradient averaging is exact: 1, 2, 3 and 4 workers end with the same parameters, to rounding
  * (SGD: Adam divides by the square root of what may be rounding itself), whatever the buckets, the
  * overlap and the micro-steps are; and all workers with the same bits. */
-static void workers_equal_one(void **state)
+TEST(workers_equal_one)
 {
-    (void)state;
     static struct run_test test;
     test.setup = small_setup();
     test.setup.optimizer = optimizer_row("sgd");
@@ -505,9 +493,8 @@ static void workers_equal_one(void **state)
 
 /* Meeting after every step with plain SGD steps is summing gradients: a second way to the same
  * parameters. (Momentum is kept by each worker, so that only the first step is compared.) */
-static void local_sgd_of_one_step_is_sgd(void **state)
+TEST(local_sgd_of_one_step_is_sgd)
 {
-    (void)state;
     static struct run_test test;
     test.setup = small_setup();
     test.setup.optimizer = optimizer_row("sgd");
@@ -529,9 +516,8 @@ static void local_sgd_of_one_step_is_sgd(void **state)
 
 /* All strategies and wires learn: the loss falls well below ln 256, that of knowing nothing; with 1
  * % of the values in 64 steps, less so. */
-static void everything_learns(void **state)
+TEST(everything_learns)
 {
-    (void)state;
     static struct run_test test;
     for (int sync = LAB_EVERY_STEP; sync <= LAB_STREAMING; sync++)
         for (int wire = 0; lab_wire_at(wire); wire++) {
@@ -575,9 +561,8 @@ static double paced_step_s(bool overlap)
 
 /* Overlap hides what the schedule says it hides: 60 + 20 against 60 + 5 ms. A busy machine adds to
  * either, so three tries. */
-static void overlap_is_real(void **state)
+TEST(overlap_is_real)
 {
-    (void)state;
     bool hidden = false;
     for (int try = 0; try < 3 && !hidden; try++) {
         double apart_s = paced_step_s(false), together_s = paced_step_s(true);
@@ -587,18 +572,16 @@ static void overlap_is_real(void **state)
     assert_true(hidden);
 }
 
-static void schedule_by_hand(void **state)
+TEST(schedule_by_hand)
 {
-    (void)state;
     const double ready[] = {2, 4, 6}, quick[] = {1, 1, 1}, slow[] = {3, 3, 3};
     assert_near(lab_exposed_s(ready, quick, 3, 6), 1, 1e-12);
     assert_near(lab_exposed_s(ready, slow, 3, 6), 5, 1e-12);
     assert_near(lab_exposed_s(ready, quick, 3, 9), 0, 1e-12);
 }
 
-static void buckets_cover_everything_once(void **state)
+TEST(buckets_cover_everything_once)
 {
-    (void)state;
     static struct lab_layout layout;
     static struct lab_net net;
     struct lab_setup setup = small_setup();
@@ -622,20 +605,22 @@ static void buckets_cover_everything_once(void **state)
 /* ---- Timelines ---- */
 
 /* What was recorded reads back to the nanosecond; cut off anywhere after a step, it still reads. */
-static void timelines_read_back(void **state)
+TEST(timelines_read_back)
 {
-    (void)state;
     struct lab_record record;
     struct knee_err err;
-    assert_int_equal(lab_record_start(&record, NULL, true, 1, 2, true, &err), KNEE_OK);
+    assert_int_equal(
+        lab_record_start(&record, &(struct lab_record_of){NULL, true, 1, 2, true}, &err), KNEE_OK);
     int64_t t = record.base_ns + 1000000;
     for (size_t step = 0; step < 3; step++, t += 1000000) {
         lab_record_load(&record, t, t + 10000);
         lab_record_launch(&record, t + 10000, t + 12000, (int64_t)(2 * step + 1));
         lab_record_work(&record, "linear", t + 13001, t + 500002, (int64_t)(2 * step + 1));
         lab_record_launch(&record, t + 12000, t + 12500, (int64_t)(2 * step + 2));
-        lab_record_collective(&record, "lab_all_reduce_kernel_RING_f32", KNEE_OP_ALL_REDUCE, 1000,
-                              (int64_t)step, t + 400000, t + 900003, (int64_t)(2 * step + 2));
+        lab_record_collective(&record,
+                              &(struct lab_collective){"lab_all_reduce_kernel_RING_f32",
+                                                       KNEE_OP_ALL_REDUCE, 1000, (int64_t)step},
+                              t + 400000, t + 900003, (int64_t)(2 * step + 2));
         lab_record_step(&record, step, t, t + 950000);
     }
     size_t whole = record.text.length;
@@ -664,9 +649,8 @@ static void timelines_read_back(void **state)
 }
 
 /* What is in the file leaves memory: a long run does not end because of its timeline. */
-static void timelines_in_files_do_not_stay_in_memory(void **state)
+TEST(timelines_in_files_do_not_stay_in_memory)
 {
-    (void)state;
     struct lab_record record;
     struct knee_err err;
     size_t step_bytes = 0, events = 0;
@@ -674,7 +658,9 @@ static void timelines_in_files_do_not_stay_in_memory(void **state)
     int fd = mkstemp(name);
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(lab_record_start(&record, name, false, 0, 1, false, &err), KNEE_OK);
+    assert_int_equal(
+        lab_record_start(&record, &(struct lab_record_of){name, false, 0, 1, false}, &err),
+        KNEE_OK);
     for (size_t step = 0; step < 5000; step++) {
         int64_t t = record.base_ns + 1000 * (int64_t)step;
         lab_record_work(&record, "linear", t, t + 500, (int64_t)step);
@@ -693,14 +679,15 @@ static void timelines_in_files_do_not_stay_in_memory(void **state)
     assert_int_equal(events, 5000);
 }
 
-static void a_timeline_on_a_full_disk_is_told_of(void **state)
+TEST(a_timeline_on_a_full_disk_is_told_of)
 {
-    (void)state;
     struct lab_record record;
     struct knee_err err = {0};
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_int_equal(lab_record_start(&record, "/dev/full", false, 0, 1, false, &err), KNEE_SYSTEM);
+    assert_int_equal(
+        lab_record_start(&record, &(struct lab_record_of){"/dev/full", false, 0, 1, false}, &err),
+        KNEE_SYSTEM);
     lab_record_step(&record, 0, record.base_ns, record.base_ns + 900);
     lab_record_end(&record);
     assert_int_equal(lab_record_check(&record, "/dev/full", &err), KNEE_SYSTEM);
@@ -712,9 +699,8 @@ static void a_timeline_on_a_full_disk_is_told_of(void **state)
 
 /* A ring by hand: K = 4, 1000 values, alpha 1 ms, 1 MB/s, no overlap: 6 (1 ms + 1 kB / (1 MB/s)).
  */
-static void prediction_by_hand(void **state)
+TEST(prediction_by_hand)
 {
-    (void)state;
     struct lab_setup setup = small_setup();
     struct lab_link link = {1e-3, 1e6};
     static struct lab_outcome one;
@@ -725,20 +711,22 @@ static void prediction_by_hand(void **state)
     setup.bucket_bytes = 1e9;
     setup.overlap = false;
     one = (struct lab_outcome){.step_s = 0.11, .compute_s = 0.1, .ready_share = {1}};
-    assert_int_equal(lab_predict(&setup, &one, &link, 0, 4, &row, &err), KNEE_OK);
+    assert_int_equal(lab_predict(&setup, &one, &(struct lab_wire_cost){&link, 0}, 4, &row, &err),
+                     KNEE_OK);
     assert_near(row.step.wall_s, 0.1 / 4 + 0.01 + 6 * (1e-3 + 1e-3), 1e-9);
     one.ready_share[0] = 0.5; /* half of compute may hide it */
-    assert_int_equal(lab_predict(&setup, &one, &link, 0, 4, &row, &err), KNEE_OK);
+    assert_int_equal(lab_predict(&setup, &one, &(struct lab_wire_cost){&link, 0}, 4, &row, &err),
+                     KNEE_OK);
     assert_near(row.step.wall_s, 0.1 / 4 + 0.01, 1e-9);
     setup.weak = true;
     one.ready_share[0] = 1;
-    assert_int_equal(lab_predict(&setup, &one, &link, 2e-3, 4, &row, &err), KNEE_OK);
+    assert_int_equal(lab_predict(&setup, &one, &(struct lab_wire_cost){&link, 2e-3}, 4, &row, &err),
+                     KNEE_OK);
     assert_near(row.step.wall_s, 0.11 + 14e-3, 1e-9);
 }
 
-static void knee_of_a_curve(void **state)
+TEST(knee_of_a_curve)
 {
-    (void)state;
     struct knee_lab_row rows[3] = {
         {.workers = 1, .efficiency = 1, .predicted_efficiency = 1},
         {.workers = 2, .efficiency = 0.85, .predicted_efficiency = 0.79},

@@ -24,9 +24,8 @@ static void fill(struct lab_net *net, const struct lab_shape *shape, unsigned ch
     net->count = BATCH * (double)lab_net_guesses(net);
 }
 
-static void gradients_are_slopes(void **state)
+TEST(gradients_are_slopes)
 {
-    (void)state;
     for (int mlp = 0; mlp < 2; mlp++) {
         static struct lab_net net;
         unsigned char tokens[BATCH * CONTEXT], targets[BATCH * CONTEXT];
@@ -47,9 +46,8 @@ static void gradients_are_slopes(void **state)
 }
 
 /* Gradients of two halves add up to those of the whole: what data parallelism rests on. */
-static void halves_add_up(void **state)
+TEST(halves_add_up)
 {
-    (void)state;
     static struct lab_net net;
     unsigned char tokens[BATCH * CONTEXT], targets[BATCH * CONTEXT];
     struct lab_shape shape = {false, 8, 1, 2, CONTEXT};
@@ -72,9 +70,8 @@ static void halves_add_up(void **state)
 }
 
 /* No byte sees what follows it: the first guess does not change with the last byte. */
-static void attention_is_causal(void **state)
+TEST(attention_is_causal)
 {
-    (void)state;
     static struct lab_net net;
     unsigned char tokens[BATCH * CONTEXT], targets[BATCH * CONTEXT];
     struct lab_shape shape = {false, 8, 2, 2, CONTEXT};

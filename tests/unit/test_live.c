@@ -48,9 +48,8 @@ static void ddp_step(struct feed *f)
         feed_one(f, "AllReduce", 1000000 + i, 0);
 }
 
-static void test_steps_of_ddp(void **state)
+TEST(test_steps_of_ddp)
 {
-    (void)state;
     struct feed f = feed_new();
     for (int i = 0; i < 50; i++)
         ddp_step(&f);
@@ -62,9 +61,8 @@ static void test_steps_of_ddp(void **state)
 }
 
 /* Sixty layers gather alike: the period is at first one gather, and mended by the first break. */
-static void test_steps_of_fsdp(void **state)
+TEST(test_steps_of_fsdp)
 {
-    (void)state;
     struct feed f = feed_new();
     size_t late = 0;
     for (int step = 0; step < 40; step++) {
@@ -81,9 +79,8 @@ static void test_steps_of_fsdp(void **state)
 }
 
 /* Losses, norms and barriers come when they like; steps stay. */
-static void test_small_collectives_do_not_matter(void **state)
+TEST(test_small_collectives_do_not_matter)
 {
-    (void)state;
     struct feed f = feed_new();
     size_t before = 0;
     for (int step = 0; step < 100; step++) {
@@ -98,9 +95,8 @@ static void test_small_collectives_do_not_matter(void **state)
 }
 
 /* Two ranks of one communicator, of which one also has another: their numbers agree. */
-static void test_ranks_agree_on_numbers(void **state)
+TEST(test_ranks_agree_on_numbers)
 {
-    (void)state;
     struct feed a = feed_new(), b = feed_new();
     for (int step = 0; step < 60; step++) {
         ddp_step(&a);
@@ -112,9 +108,8 @@ static void test_ranks_agree_on_numbers(void **state)
     live_period_free(b.period);
 }
 
-static void test_another_phase_of_the_job(void **state)
+TEST(test_another_phase_of_the_job)
 {
-    (void)state;
     struct feed f = feed_new();
     for (int step = 0; step < 40; step++)
         ddp_step(&f);
@@ -163,9 +158,8 @@ static struct knee_text sample_of(int rank, int64_t work_ns, size_t known)
 
 /* The ring's labels are those of knee trace on the file; they sum to the window; and all ranks
  * together show the wait that a rank alone cannot. */
-static void test_ring_and_trace_give_one_step(void **state)
+TEST(test_ring_and_trace_give_one_step)
 {
-    (void)state;
     struct knee_text texts[2] = {sample_of(0, 1000000, 6), sample_of(1, 2500000, 6)};
     struct knee_trace traces[2];
     struct knee_account account;
@@ -209,9 +203,8 @@ static void test_ring_and_trace_give_one_step(void **state)
 
 /* A rank that waits in the call that ends its step has not told of it when the step is written: its
  * work before that call counts all the same. */
-static void test_work_before_a_call_that_still_runs(void **state)
+TEST(test_work_before_a_call_that_still_runs)
 {
-    (void)state;
     struct knee_text texts[2] = {sample_of(0, 1000000, 6), sample_of(0, 1000000, 4)};
     struct live_labels labels[2] = {{0}};
     for (int i = 0; i < 2; i++) {
@@ -287,9 +280,8 @@ static struct knee_text graph_sample(double late_us, size_t before)
     return text;
 }
 
-static void test_collectives_of_graphs_meet_by_order(void **state)
+TEST(test_collectives_of_graphs_meet_by_order)
 {
-    (void)state;
     for (size_t before = 0; before < 2; before++) {
         struct knee_text text = graph_sample(0, before);
         struct live_labels labels = {0};
@@ -308,9 +300,8 @@ static void test_collectives_of_graphs_meet_by_order(void **state)
 }
 
 /* No order holds: by time, and a kernel whose call nobody knows has none. */
-static void test_calls_without_an_order_meet_by_time(void **state)
+TEST(test_calls_without_an_order_meet_by_time)
 {
-    (void)state;
     struct knee_text text = graph_sample(40000, 0);
     int named = 0;
     for (const char *at = text.data; (at = strstr(at, "\"Seq\": ")); at++)
@@ -328,9 +319,8 @@ static const char step_line[] = "{\"t_ns\": 1794769847345814268, \"step\": 136, 
                                 "\"idle_s\": 0.5, \"throttle\": 18446744073709551615, \"new\": [1, "
                                 "2], \"newer\": \"x\\\"y\"}\n";
 
-static void test_lines_are_read(void **state)
+TEST(test_lines_are_read)
 {
-    (void)state;
     struct knee_live_rank rank;
     struct knee_err err;
     char text[4096];
@@ -367,9 +357,8 @@ static void add_call(struct knee_live_rank *rank, int n, int r, int64_t seq, int
 
 /* Truth: each rank comes at its own time, all end together. The join sees only how long each was in
  * it, and says who came last and how long the others waited. */
-static void test_join_finds_the_truth(void **state)
+TEST(test_join_finds_the_truth)
 {
-    (void)state;
     enum { RANKS = 5, CALLS = 200 };
     struct knee_live_rank ranks[RANKS];
     struct knee_live_joined joined;

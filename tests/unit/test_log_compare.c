@@ -92,7 +92,7 @@ static void test_work_and_settings(void **unused)
     assert_true(fabs(c.slower) < 1e-12);
     assert_false(c.significant);
     assert_int_equal(c.change_count, 2);
-    assert_string_equal(c.changes[0].what, "workers");
+    assert_string_equal(c.changes[0].what, "GPUs");
     assert_string_equal(c.changes[0].before, "16");
     assert_string_equal(c.changes[1].what, "tp");
     assert_string_equal(c.changes[1].after, "4");

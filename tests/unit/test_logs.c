@@ -46,9 +46,8 @@ static void assert_all_lines_counted(const struct knee_logs *logs, const char *t
     "  1073741824     268435456     float     sum      -1  5368.71  200.00  375.00      0  "       \
     "5400.00  198.84  372.83      0\n"
 
-static void a_plain_table(void **state)
+TEST(a_plain_table)
 {
-    (void)state;
     static const char text[] = "# nThread 1 nGpus 1 minBytes 8\n" HEADER ROW_1M ROW_1G
                                "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1\n";
     struct knee_logs logs = read_logs(text, "x.log");
@@ -67,9 +66,8 @@ static void a_plain_table(void **state)
 }
 
 /* The same rows behind every launcher's prefix. */
-static void prefixes_are_cut_off(void **state)
+TEST(prefixes_are_cut_off)
 {
-    (void)state;
     static const char *const prefixes[] = {"0: ",
                                            "[1,0]<stdout>:",
                                            "(head, rank=0, pid=3808) [1,0]<stdout>:",
@@ -97,9 +95,8 @@ static void prefixes_are_cut_off(void **state)
 }
 
 /* NCCL's own lines come between, and into the middle of a row. */
-static void nccl_lines_interleave(void **state)
+TEST(nccl_lines_interleave)
 {
-    (void)state;
     static const char text[] = HEADER
         "[0]     1048576        262144     float     sum      -1[0] n1:49:49 [0] NCCL INFO 1048576 "
         "Bytes -> Algo 0 proto 1 time 25.87\n"
@@ -204,9 +201,8 @@ static const struct {
      KNEE_OP_ALL_REDUCE, 8, 53687.1e-6},
 };
 
-static void every_era(void **state)
+TEST(every_era)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof eras / sizeof *eras; i++) {
         struct knee_logs logs = read_logs(eras[i].text, "x.log");
         const struct knee_log *log = &logs.logs[0];
@@ -219,9 +215,8 @@ static void every_era(void **state)
     }
 }
 
-static void damaged_rows_are_refused_with_a_reason(void **state)
+TEST(damaged_rows_are_refused_with_a_reason)
 {
-    (void)state;
     static const struct {
         const char *row, *reason;
     } cases[] = {
@@ -254,9 +249,8 @@ static void damaged_rows_are_refused_with_a_reason(void **state)
     }
 }
 
-static void foreign_files_are_refused(void **state)
+TEST(foreign_files_are_refused)
 {
-    (void)state;
     static const char *const files[] = {"",
                                         "\n\n",
                                         "hello\nworld\n",
@@ -277,9 +271,8 @@ static void foreign_files_are_refused(void **state)
     }
 }
 
-static void contradictions_are_reported(void **state)
+TEST(contradictions_are_reported)
 {
-    (void)state;
     static const char text[] =
         "# Rank  0 Group 0 Pid 1 on a device 0 [0x1] H100\n"
         "# Rank 63 Group 0 Pid 1 on b device 7 [0x1] H100\n" HEADER ROW_1M ROW_1G;
@@ -299,9 +292,8 @@ static void contradictions_are_reported(void **state)
 }
 
 /* Ranks from the ratio alone, up to the limit that two decimals set. */
-static void ranks_from_the_ratio(void **state)
+TEST(ranks_from_the_ratio)
 {
-    (void)state;
     static const double counts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 72, 96, 128, 256, 512};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         double n = counts[i], algbw = 215.37;
@@ -316,9 +308,8 @@ static void ranks_from_the_ratio(void **state)
     }
 }
 
-static void several_runs_in_one_file(void **state)
+TEST(several_runs_in_one_file)
 {
-    (void)state;
     static const char text[] = "# Collective test starting: all_reduce_perf\n" HEADER ROW_1M ROW_1G
                                "CASE 2\n# Collective test starting: all_gather_perf\n" HEADER
                                "  1073741824 16777216 float none -1 53687.1 20.00 18.75 0 53687.1 "
@@ -332,9 +323,8 @@ static void several_runs_in_one_file(void **state)
     knee_logs_release(&logs);
 }
 
-static void nccl_tests_json(void **state)
+TEST(nccl_tests_json)
 {
-    (void)state;
     static const char text[] =
         "{\"version\": 3, \"args\": [\"./build/all_reduce_perf\", \"-b\", \"8\"],\n"
         "\"nccl_version\": \"2.28.9\", \"config\": {\"ngpus\": 1, \"devices\": [\n"
@@ -374,9 +364,8 @@ static void nccl_tests_json(void **state)
     knee_logs_release(&logs);
 }
 
-static void knee_bench_rows(void **state)
+TEST(knee_bench_rows)
 {
-    (void)state;
     struct knee_logs logs = read_logs("{\"schema\": \"knee.bench/1\", \"rows\": [\n"
                                       "{\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": "
                                       "1, \"bytes\": 1024, \"time_s\": 1e-5},\n"
@@ -401,9 +390,8 @@ static void knee_bench_rows(void **state)
 }
 
 /* One bench in its three formats: on plain hosts the quickest run of each size. */
-static void benches(void **state)
+TEST(benches)
 {
-    (void)state;
     static const struct {
         const char *name, *text;
     } formats[] = {
@@ -457,9 +445,8 @@ static void benches(void **state)
     }
 }
 
-static void osu_tables(void **state)
+TEST(osu_tables)
 {
-    (void)state;
     static const char text[] = "$ mpirun -np 4 osu_allgather -d cuda\n"
                                "# OSU MPI-CUDA Allgather Latency Test v7.0\n"
                                "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)\n"
@@ -489,9 +476,8 @@ static void osu_tables(void **state)
 }
 
 /* Rows of one kind are one table, in whatever order they stand. */
-static void csv_rows_may_alternate(void **state)
+TEST(csv_rows_may_alternate)
 {
-    (void)state;
     enum { ROWS = 6000 };
     static const char *const ops[] = {"all_reduce", "all_gather", "\"broadcast\""};
     struct knee_text text = {0};
@@ -514,9 +500,8 @@ static void csv_rows_may_alternate(void **state)
 }
 
 /* Too many tables are said to be that, not a lack of memory. */
-static void too_many_tables(void **state)
+TEST(too_many_tables)
 {
-    (void)state;
     struct knee_text text = {0};
     struct knee_logs logs = {0};
     struct knee_err err;
@@ -532,9 +517,8 @@ static void too_many_tables(void **state)
 
 /* Twenty thousand rows, a line for each value: seconds if lines were counted from the start each
  * time (1e12 steps), else nothing. */
-static void long_json_is_read_once(void **state)
+TEST(long_json_is_read_once)
 {
-    (void)state;
     struct knee_text text = {0};
     knee_text_puts(&text, "{\"results\": [\n");
     for (int i = 0; i < 20000; i++)
@@ -552,9 +536,8 @@ static void long_json_is_read_once(void **state)
     knee_text_release(&text);
 }
 
-static void ops_in_any_spelling(void **state)
+TEST(ops_in_any_spelling)
 {
-    (void)state;
     static const struct {
         const char *word;
         enum knee_op op;
@@ -582,9 +565,8 @@ static void ops_in_any_spelling(void **state)
             knee_op_of(knee_op_name((enum knee_op)op), strlen(knee_op_name((enum knee_op)op))), op);
 }
 
-static void sizes_as_nccl_tests_writes_them(void **state)
+TEST(sizes_as_nccl_tests_writes_them)
 {
-    (void)state;
     double sizes[KNEE_SIZES_MAX];
     size_t count = 0;
     struct knee_err err;
@@ -622,9 +604,8 @@ static struct knee_logs with_line(const char *line)
     return read_logs(text, "x.log");
 }
 
-static void lines_of_nccl_say(void **state)
+TEST(lines_of_nccl_say)
 {
-    (void)state;
     static const struct {
         const char *line;
         unsigned seen;
@@ -665,9 +646,8 @@ static void lines_of_nccl_say(void **state)
     }
 }
 
-static void tuning_is_kept_by_size(void **state)
+TEST(tuning_is_kept_by_size)
 {
-    (void)state;
     static const struct {
         const char *words, *algorithm, *protocol;
     } cases[] = {
@@ -702,9 +682,8 @@ static void tuning_is_kept_by_size(void **state)
 }
 
 /* Each is one element of "rows" or "results". */
-static void elements_are_refused_with_a_reason(void **state)
+TEST(elements_are_refused_with_a_reason)
 {
-    (void)state;
     static const struct {
         const char *element, *reason; /* NULL: it is used */
     } cases[] = {
@@ -746,9 +725,8 @@ static void elements_are_refused_with_a_reason(void **state)
 }
 
 /* What differs makes another table: in JSON and in CSV. */
-static void what_differs_is_another_table(void **state)
+TEST(what_differs_is_another_table)
 {
-    (void)state;
     static const char *const json[] = {
         "\"collective\": \"all_gather\", \"ranks\": 4, \"nodes\": 2",
         "\"collective\": \"all_reduce\", \"ranks\": 8, \"nodes\": 2",
@@ -791,9 +769,8 @@ static void what_differs_is_another_table(void **state)
 }
 
 /* Sizes of one rank: the table of which collectives has them is OSU's. */
-static void osu_counts_the_whole_buffer(void **state)
+TEST(osu_counts_the_whole_buffer)
 {
-    (void)state;
     static const struct {
         const char *title;
         enum knee_op op;
@@ -826,9 +803,8 @@ static void osu_counts_the_whole_buffer(void **state)
 }
 
 /* Not prefixes, though they begin like one: nothing of a row is cut off with them. */
-static void what_looks_like_a_prefix(void **state)
+TEST(what_looks_like_a_prefix)
 {
-    (void)state;
     static const char *const lines[] = {"2024-05-01X12:00:00.123 ",
                                         "2024-05-01T12.00:00.123 ",
                                         "2024/05-01T12:00:00.123 ",
@@ -859,9 +835,8 @@ static void what_looks_like_a_prefix(void **state)
 }
 
 /* The words that tell the machine: a name and a description of any length. */
-static void long_descriptions_fit(void **state)
+TEST(long_descriptions_fit)
 {
-    (void)state;
     char about[4096], name[4096];
     memset(about, 'x', sizeof about - 1);
     memset(name, 'y', sizeof name - 1);
@@ -880,9 +855,8 @@ static void long_descriptions_fit(void **state)
 }
 
 /* Caps: what is beyond them is counted or said. */
-static void caps_are_kept(void **state)
+TEST(caps_are_kept)
 {
-    (void)state;
     struct knee_text text = {0};
     struct knee_logs logs = {0};
     struct knee_err err;

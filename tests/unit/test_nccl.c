@@ -15,9 +15,8 @@ static struct knee_nccl_choice choose(const char *cluster, double ranks, double 
     return knee_nccl_choose(&t, &layout, op, bytes);
 }
 
-static void estimates_by_hand(void **state)
+TEST(estimates_by_hand)
 {
-    (void)state;
     /* 8 A100, 1 KiB: ring LL 6.6 + 14 x 0.6 us = tree LL 6.8 + 2 x 7 x 0.6 - 0.2 us; 1 KiB at
      * min(87.7, 240/2) x 8/14 GB/s. */
     struct knee_nccl_choice c = choose("8xa100", 8, NAN, KNEE_OP_ALL_REDUCE, 1024);
@@ -38,9 +37,8 @@ static void estimates_by_hand(void **state)
     assert_near(c.time_s, (8.4 + 14 * 3.4 + 1e9 / (1e3 * 240 * 8 / 14)) * 1e-6, 1e-9);
 }
 
-static void regimes(void **state)
+TEST(regimes)
 {
-    (void)state;
     static const struct {
         const char *cluster;
         double ranks, per_node;
@@ -77,9 +75,8 @@ static void regimes(void **state)
 }
 
 /* Larger never takes a quicker estimate: the least of lines that rise. */
-static void estimates_rise(void **state)
+TEST(estimates_rise)
 {
-    (void)state;
     static const char *const clusters[] = {"8xh100 * 0", "8xb200 * 0", "8xa100 * 0", "8xv100 * 0"};
     for (size_t i = 0; i < 4; i++)
         for (double ranks = 8; ranks <= 1024; ranks *= 2) {

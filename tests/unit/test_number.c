@@ -8,9 +8,8 @@
 #include "base/spell.h"
 #include "base/text.h"
 
-static void units_are_read(void **state)
+TEST(units_are_read)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum knee_unit unit;
@@ -48,9 +47,8 @@ static void units_are_read(void **state)
     }
 }
 
-static void nonsense_is_refused_and_leaves_the_output_alone(void **state)
+TEST(nonsense_is_refused_and_leaves_the_output_alone)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum knee_unit unit;
@@ -87,9 +85,8 @@ static void nonsense_is_refused_and_leaves_the_output_alone(void **state)
     }
 }
 
-static void exact_numbers_read_back(void **state)
+TEST(exact_numbers_read_back)
 {
-    (void)state;
     uint64_t seed = 7;
     for (int i = 0; i < UNIT_SOME(100000); i++) {
         char text[40];
@@ -105,9 +102,8 @@ static void exact_numbers_read_back(void **state)
 }
 
 /* What people read back is what was meant, to the digits shown. */
-static void human_numbers_read_back(void **state)
+TEST(human_numbers_read_back)
 {
-    (void)state;
     uint64_t seed = 11;
     static const enum knee_unit units[] = {
         KNEE_UNIT_COUNT, KNEE_UNIT_SECONDS, KNEE_UNIT_BYTES, KNEE_UNIT_BYTES_PER_S,
@@ -135,9 +131,8 @@ static size_t list(const char *text, double *out)
     return knee_workers_list(&workers, out, KNEE_ROWS_MAX);
 }
 
-static void worker_lists_are_read(void **state)
+TEST(worker_lists_are_read)
 {
-    (void)state;
     static double out[KNEE_ROWS_MAX];
     assert_int_equal(list("8", out), 1);
     assert_int_equal(list("4,1,2,4", out), 3);
@@ -160,9 +155,8 @@ static void worker_lists_are_read(void **state)
     assert_int_equal(knee_workers_list(&three, out, 3), 3);
 }
 
-static void bad_worker_lists_are_refused(void **state)
+TEST(bad_worker_lists_are_refused)
 {
-    (void)state;
     static const char *const bad[] = {
         "",       "0",      "-4", "1.5",           "1..",      "..8", "8..4",  "1,,2", "1..8x1",
         "1..8x0", "1..8+0", "x2", "1..1000000000", "16777217", "nan", "1..8x", "1;2",  "1,2,"};
@@ -180,9 +174,8 @@ static void bad_worker_lists_are_refused(void **state)
     assert_int_equal(knee_workers_parse(many, "", &workers, NULL), KNEE_USAGE);
 }
 
-static void too_many_rows_are_refused(void **state)
+TEST(too_many_rows_are_refused)
 {
-    (void)state;
     struct knee_job job =
         job_of("params 1e9 flops 1e12 bandwidth 1e9 workers 1..10000,10001..10002");
     struct knee_prediction p;
@@ -190,9 +183,8 @@ static void too_many_rows_are_refused(void **state)
     assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_USAGE);
 }
 
-static void spelling_is_guessed(void **state)
+TEST(spelling_is_guessed)
 {
-    (void)state;
     static const char *const names[] = {"bandwidth", "latency", "params", "local-batch", "price"};
     static const char *const wrong[][2] = {
         {"bandwith", "bandwidth"}, {"band", "bandwidth"},          {"latncy", "latency"},
@@ -211,7 +203,7 @@ static void spelling_is_guessed(void **state)
 
 /* ---- Text as it comes ---- */
 
-static void characters_are_whole_or_none(void **state)
+TEST(characters_are_whole_or_none)
 {
     static const struct {
         const char *text;
@@ -233,13 +225,12 @@ static void characters_are_whole_or_none(void **state)
         {"\xf5\x80\x80\x80", 0},
         {"\xe2\x82", 0}, /* cut */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (knee_utf8_length(rows[i].text) != rows[i].length)
             fail_msg("row %zu: %zu", i, knee_utf8_length(rows[i].text));
 }
 
-static void strings_of_json(void **state)
+TEST(strings_of_json)
 {
     static const struct {
         const char *json, *text; /* NULL: refused */
@@ -250,7 +241,6 @@ static void strings_of_json(void **state)
         {"\"\\", NULL},
         {"\"a", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct knee_json_values v;
         knee_json_values_init(&v, rows[i].json, strlen(rows[i].json));
@@ -263,7 +253,7 @@ static void strings_of_json(void **state)
     }
 }
 
-static void numbers_at_their_ends(void **state)
+TEST(numbers_at_their_ends)
 {
     static const struct {
         const char *text;
@@ -274,7 +264,6 @@ static void numbers_at_their_ends(void **state)
         {"nan", NAN}, {"inf", NAN}, {"1e999", NAN}, {"1e-999", 0},
     };
     char out[32];
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct knee_err err;
         double value = 77;

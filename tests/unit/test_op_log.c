@@ -36,9 +36,8 @@ static struct knee_op_log log_of(const char *events)
 }
 
 /* By step, start, end and kind, whatever the file's order was, threads named first or last. */
-static void operations_come_in_order(void **state)
+TEST(operations_come_in_order)
 {
-    (void)state;
     static const char *const events[] = {
         OP("optimizer", "0", "1", "50", "5", "1"),
         OP("forward-compute", "0", "1", "10", "5", "0"),
@@ -77,9 +76,8 @@ static void operations_come_in_order(void **state)
 
 #define GOOD OP("forward-compute", "0", "1", "10", "5", "0") ", " STAGES
 
-static void what_is_no_operation_is_counted(void **state)
+TEST(what_is_no_operation_is_counted)
 {
-    (void)state;
     static const struct {
         const char *what, *events;
         size_t kept, skipped;
@@ -110,9 +108,8 @@ static void what_is_no_operation_is_counted(void **state)
 }
 
 /* 2^20 replicas x 2^22 stages x 2^22 parts are 2^64, which is 0 in 64 bits. */
-static void what_is_no_pipeline_is_refused(void **state)
+TEST(what_is_no_pipeline_is_refused)
 {
-    (void)state;
     static const char *const cases[] = {
         "",
         STAGES,
@@ -131,9 +128,8 @@ static void what_is_no_pipeline_is_refused(void **state)
     }
 }
 
-static void kinds_have_names(void **state)
+TEST(kinds_have_names)
 {
-    (void)state;
     for (int kind = 0; kind < KNEE_LOGGED_KINDS; kind++) {
         char text[1024];
         snprintf(text, sizeof text,
@@ -147,9 +143,8 @@ static void kinds_have_names(void **state)
     assert_string_equal(knee_logged_name(KNEE_LOGGED_KINDS), "?");
 }
 
-static void no_memory_is_said(void **state)
+TEST(no_memory_is_said)
 {
-    (void)state;
     bool enough = false;
     for (size_t at = 1; !enough; at++) {
         struct failing memory = {.fail_at = at};

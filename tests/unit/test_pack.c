@@ -51,9 +51,8 @@ static void assert_same_rank(const struct knee_rank *a, const struct knee_rank *
     }
 }
 
-static void what_comes_back_is_the_same(void **state)
+TEST(what_comes_back_is_the_same)
 {
-    (void)state;
     struct knee_trace trace = trace_of(text), back;
     struct knee_err err;
     struct packed packed = pack(&trace);
@@ -82,9 +81,8 @@ static void what_comes_back_is_the_same(void **state)
     knee_trace_release(&back);
 }
 
-static void every_shortening_is_refused(void **state)
+TEST(every_shortening_is_refused)
 {
-    (void)state;
     struct knee_trace trace = trace_of(text), back;
     struct knee_err err;
     struct packed packed = pack(&trace);
@@ -99,9 +97,8 @@ static void every_shortening_is_refused(void **state)
 }
 
 /* Whatever byte changes: refused, or a trace that can be accounted. */
-static void every_change_is_survived(void **state)
+TEST(every_change_is_survived)
 {
-    (void)state;
     struct knee_trace trace = trace_of(text), back;
     struct knee_account account;
     struct knee_err err;
@@ -136,9 +133,8 @@ static void *resize(void *ctx, void *ptr, size_t size)
     return left-- > 0 ? realloc(ptr, size) : NULL;
 }
 
-static void no_memory_is_said(void **state)
+TEST(no_memory_is_said)
 {
-    (void)state;
     struct knee_trace trace = trace_of(text), back;
     struct knee_alloc alloc = {resize, NULL};
     struct knee_err err;
@@ -158,9 +154,8 @@ static void no_memory_is_said(void **state)
 /* ---- Outlines, tasks and outcomes ---- */
 
 /* The outline begins the same account. */
-static void an_outline_has_the_calls(void **state)
+TEST(an_outline_has_the_calls)
 {
-    (void)state;
     struct knee_trace trace = trace_of(text), outline;
     assert_int_equal(knee_trace_outline(&trace, NULL, &outline, NULL), KNEE_OK);
     assert_int_equal(outline.ranks[0].work, 4);
@@ -281,9 +276,8 @@ static void end_halfway(struct halfway *h)
     release_timelines(&h->set);
 }
 
-static void messages_cut_short_are_refused(void **state)
+TEST(messages_cut_short_are_refused)
 {
-    (void)state;
     struct halfway h;
     go_halfway(&h);
     struct packed tasks = pack_tasks(&h), outcomes = pack_outcomes(&h);
@@ -309,9 +303,8 @@ static void messages_cut_short_are_refused(void **state)
 }
 
 /* Whatever bit changes: refused, or something that can be worked with. */
-static void changed_tasks_are_survived(void **state)
+TEST(changed_tasks_are_survived)
 {
-    (void)state;
     struct halfway h;
     go_halfway(&h);
     struct packed packed = pack_tasks(&h);
@@ -332,9 +325,8 @@ static void changed_tasks_are_survived(void **state)
     end_halfway(&h);
 }
 
-static void changed_outcomes_are_survived(void **state)
+TEST(changed_outcomes_are_survived)
 {
-    (void)state;
     struct halfway h;
     go_halfway(&h);
     struct packed packed = pack_outcomes(&h);
@@ -360,9 +352,8 @@ static void changed_outcomes_are_survived(void **state)
 }
 
 /* Every allocation of the other side fails once. */
-static void no_memory_for_messages_is_said(void **state)
+TEST(no_memory_for_messages_is_said)
 {
-    (void)state;
     struct knee_alloc alloc = {resize, NULL};
     struct halfway h;
     go_halfway(&h);

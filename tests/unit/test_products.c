@@ -34,11 +34,10 @@ static void time_products(const struct knee_machine *machine, double noise,
     }
 }
 
-static void a_known_machine_is_found(void **state)
+TEST(a_known_machine_is_found)
 {
     static const char *const gpus[] = {"a100", "h200", "b200", "v100"};
     struct knee_timed_product products[SHAPES];
-    (void)state;
     for (size_t g = 0; g < 4; g++)
         for (int noisy = 0; noisy < 2; noisy++) {
             struct knee_machine shipped = machine_of(gpus[g]), truth = shipped;
@@ -65,13 +64,12 @@ static void a_known_machine_is_found(void **state)
 }
 
 /* Everything a tenth slower is a share a tenth lower, where starts and memory do not count. */
-static void slower_products_are_slower_in_plans(void **state)
+TEST(slower_products_are_slower_in_plans)
 {
     struct knee_machine shipped = machine_of("h100"), alone = shipped, mine = shipped;
     struct knee_timed_product products[SHAPES];
     struct knee_products_fit fit;
     struct knee_err err;
-    (void)state;
     alone.rates.gemm = 1;
     alone.rates.gemm_16bit = alone.rates.gemm_alone;
     time_products(&alone, 0, products);
@@ -86,14 +84,13 @@ static void slower_products_are_slower_in_plans(void **state)
 }
 
 /* Where the share of training was itself taken from products timed alone, both are one. */
-static void alone_and_training_differ_where_runs_told(void **state)
+TEST(alone_and_training_differ_where_runs_told)
 {
     static const struct {
         const char *gpu;
         double quicker; /* alone than in training */
     } cases[] = {{"l40s", 1},    {"mi300x", 1},  {"mi355x", 1},  {"gaudi3", 1}, {"v100", 1},
                  {"a100", 1.06}, {"h100", 1.23}, {"h200", 1.23}, {"b200", 1.52}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct knee_machine machine = machine_of(cases[i].gpu);
         assert_relative(machine.rates.gemm_alone / machine.rates.gemm_16bit, cases[i].quicker,
@@ -101,13 +98,12 @@ static void alone_and_training_differ_where_runs_told(void **state)
     }
 }
 
-static void few_products_are_no_fit(void **state)
+TEST(few_products_are_no_fit)
 {
     struct knee_machine machine = machine_of("h100");
     struct knee_timed_product products[SHAPES];
     struct knee_products_fit fit;
     struct knee_err err;
-    (void)state;
     time_products(&machine, 0, products);
     assert_int_equal(knee_products_fit(products, 7, &machine, &fit, &err), KNEE_INPUT);
     assert_string_equal(err.what, "7 products are too few for a fit");
@@ -119,7 +115,7 @@ static void few_products_are_no_fit(void **state)
     assert_true(fit.count == 8 && fit.of[KNEE_4BIT] == 0 && isfinite(fit.fitted));
 }
 
-static void tables_are_read(void **state)
+TEST(tables_are_read)
 {
     static const char table[] = "# a remark\ngpu,dtype,m,n,k,seconds\n"
                                 "\"NVIDIA H200\",bf16,1,2,3,4e-6\nh200,fp8,1,2,3,-4\n"
@@ -128,11 +124,10 @@ static void tables_are_read(void **state)
     static const struct {
         const char *text, *said;
     } refused[] = {{"", "is empty"},
-                   {"m,n,k,seconds\n1,2,3,4\n", "this is no table of products"},
-                   {"m,n,k,dtype\n", "this is no table of products"}};
+                   {"m,n,k,seconds\n1,2,3,4\n", "not a table of products"},
+                   {"m,n,k,dtype\n", "not a table of products"}};
     struct knee_timed_products got;
     struct knee_err err;
-    (void)state;
     assert_int_equal(knee_timed_products_read("t", table, sizeof table - 1, NULL, &got, &err),
                      KNEE_OK);
     assert_int_equal(got.count, 2);

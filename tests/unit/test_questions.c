@@ -117,7 +117,7 @@ static const struct question {
     {"list", "word = collectives", NONE, KNEE_OK, "all_to_all"},
     {"list", "word = shapes", NONE, KNEE_OK, "qwen3-30b-a3b"},
     {"list", "word = profiles", NONE, KNEE_OK, "megatron-core"},
-    {"list", "word = gpsu", NONE, KNEE_USAGE, "there is no list 'gpsu'"},
+    {"list", "word = gpsu", NONE, KNEE_USAGE, "no list 'gpsu'"},
 
     {"trace", "noise = noise.csv\nglobal-batch = 64", JOB, KNEE_OK, "knee.trace/"},
     {"trace", "noise = one.csv", JOB, KNEE_INPUT, "fewer than two batch sizes"},
@@ -167,9 +167,10 @@ static const struct question {
     {"scale", "", NONE, KNEE_USAGE, "which logs?"},
     {"scale", "word = 8=a.log\nword = 16=b.log\nat = 32,64", NONE, KNEE_OK, "knee.scale/1"},
     {"scale", "word = 8=a.log\nword = 16=b.log\nat = 1..1000", NONE, KNEE_USAGE, "more than"},
-    {"scale", "word = a.log", NONE, KNEE_INPUT, "does not say how many workers it is of"},
-    {"scale", "word = a.log\nword = b.log", NONE, KNEE_INPUT, "none of the 2 files can be used"},
-    {"scale", "word = 8=a.log\nword = b.log\nstrict", NONE, KNEE_INPUT, "1 files or rows were"},
+    {"scale", "word = a.log", NONE, KNEE_OK, "give the GPU count"},
+    {"scale", "word = empty.log\nword = nothing.log", NONE, KNEE_INPUT,
+     "none of the 2 files can be used"},
+    {"scale", "word = 8=a.log\nword = empty.log\nstrict", NONE, KNEE_INPUT, "1 files or rows were"},
     {"scale", "word = 8=a.log\nword = loss.log", NONE, KNEE_OK, "nothing says how long a step"},
     {"scale", "word = table.csv\nstrict", NONE, KNEE_INPUT, "1 files or rows were refused"},
     {"scale", "word = table.csv\ngpu = h100\ntokens = 1T", NONE, KNEE_OK, "knee.scale/1"},
@@ -189,7 +190,7 @@ static const struct question {
     {"scale", "loss-behind", NONE, KNEE_OK, "knee.scale/1"},
 
     {"fit", "word = nccl.log\nindex = index.csv", NONE, KNEE_OK, "knee.fit/"},
-    {"fit", "word = nccl.log\nindex = noindex.csv", NONE, KNEE_INPUT, "this is no index"},
+    {"fit", "word = nccl.log\nindex = noindex.csv", NONE, KNEE_INPUT, "not an index"},
     {"fit", "word = nccl.log\nword = a.log", NONE, KNEE_OK, "1 log, 2 rows used"},
     {"fit", "word = nccl.log\nword = a.log\nstrict", NONE, KNEE_INPUT, ""},
     {"fit", "word = nccl.log\ncheck", NONE, KNEE_OK, "knee.fit/"},
@@ -223,12 +224,13 @@ static const struct question {
     {"plan",
      "model=deepseek-v3\ngpu=h100\ngpus=256\ntp=1\npp=8\nep=32\ncp=1\nmicro-batch=1\n"
      "schedule=1f1b\nemit=megatron",
-     NONE, KNEE_USAGE, "Megatron-LM cannot be told: stages of unlike length"},
+     NONE, KNEE_OK, "--decoder-last-pipeline-num-layers 5"},
     {"predict",
      "params=7B\ngpu=h100\nglobal-batch=4M\nsolve=bandwidth\nfor=efficiency=0.9\n"
      "workers=4096",
      NONE, KNEE_OK, "knee.predict/"},
-    {"predict", "params=7B\ngpu=h100\nlocal-batch=4\nworkers=1", NONE, KNEE_OK, "weak"},
+    {"predict", "params=7B\ngpu=h100\nlocal-batch=4\nworkers=2", NONE, KNEE_OK, "weak"},
+    {"predict", "params=7B\ngpu=h100\nlocal-batch=4\nworkers=1", NONE, KNEE_GATE, "does not fit"},
     {"tax", "layers=12\nhidden=768\nbandwidth=10GB/s\npeak=100TFLOP/s\ntp=16\npp=2", NONE,
      KNEE_USAGE, ""},
     {"tax", "model=llama3-8b\ngpu=h100\ntp=16\nfsdp=4\nbytes-per-value=4", NONE, KNEE_OK,
@@ -255,9 +257,8 @@ static knee_status ask_one(const struct question *q, const struct knee_alloc *al
     return status;
 }
 
-static void questions_are_answered(void **state)
+TEST(questions_are_answered)
 {
-    (void)state;
     for (size_t i = 0; i < QUESTIONS; i++) {
         const struct question *q = &questions[i];
         for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
@@ -283,9 +284,8 @@ static void questions_are_answered(void **state)
 }
 
 /* The same answer, or none at all and the system's fault; nothing is left behind. */
-static void memory_may_run_out(void **state)
+TEST(memory_may_run_out)
 {
-    (void)state;
     for (size_t i = 0; i < QUESTIONS; i++) {
         const struct question *q = &questions[i];
         enum knee_format format = (enum knee_format)(i % 4);
@@ -314,23 +314,22 @@ static void memory_may_run_out(void **state)
 
 /* ---- Names of communication ---- */
 
-static void patterns_are_checked(void **state)
+TEST(patterns_are_checked)
 {
     static char many[257 * 10];
     const struct {
         const char *text, *what, *hint;
     } cases[] = {
         {"# a remark\n\ngemm comm all_reduce\nrelu compute\nx fused\ny copy\n", "", ""},
-        {"gemm kom\n", "'kom' is no kind of work", "write WORD and"},
-        {"gemm\n", "'' is no kind of work", "write WORD and"},
+        {"gemm kom\n", "'kom' is not a kind of work", "write WORD and"},
+        {"gemm\n", "'' is not a kind of work", "write WORD and"},
         {"gemm comm all_redcue\n", "there is no collective 'all_redcue'", "mean 'all_reduce'?"},
         {"gemm comm qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq\n",
          "there is no collective 'qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq'", "or leave it out"},
         {"gemm qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq\n",
-         "'qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq' is no kind of work", ""},
+         "'qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq' is not a kind of work", ""},
         {many, "more than 256 patterns", ""},
     };
-    (void)state;
     for (size_t i = 0; i < 257; i++)
         memcpy(many + 10 * i, "gemm comm\n", 10);
     many[sizeof many - 1] = '\0';
@@ -350,17 +349,65 @@ static void patterns_are_checked(void **state)
 }
 
 /* Bytes without a beginning go nowhere. */
-static void what_was_not_begun_cannot_end(void **state)
+TEST(what_was_not_begun_cannot_end)
 {
     struct knee_ask *ask = knee_ask_begin(NULL);
     struct knee_err err = {0};
     size_t size = 7;
-    (void)state;
     assert_null(knee_push_room(ask, &size));
     assert_int_equal(size, 0);
     knee_push_filled(ask, 0);
     assert_int_equal(knee_push_end(ask, &err), KNEE_USAGE);
     assert_string_equal(err.what, "no trace was begun");
+    knee_ask_end(ask);
+}
+
+/* Beside a trace with GPU work, files without any and repeated ones are named and not judged. */
+TEST(files_that_say_nothing_are_named)
+{
+    struct knee_ask *ask = knee_ask_begin(NULL);
+    struct knee_text answer = {0};
+    struct knee_err err = {0};
+    assert_int_equal(push_text(ask, "a.json", plain_trace, strlen(plain_trace)), KNEE_OK);
+    assert_int_equal(push_text(ask, "idle.json", idle_trace, strlen(idle_trace)), KNEE_OK);
+    assert_int_equal(push_text(ask, "again.json", plain_trace, strlen(plain_trace)), KNEE_OK);
+    assert_int_equal(knee_ask(ask, "trace", NULL, KNEE_JSON, &answer, &err), KNEE_OK);
+    assert_non_null(strstr(answer.data, "knee.trace/"));
+    const char *refused = strstr(answer.data, "\"refused\"");
+    assert_non_null(refused);
+    assert_non_null(strstr(refused, "idle.json"));
+    assert_non_null(strstr(refused, "again.json"));
+    assert_null(strstr(refused, "\"a.json\""));
+    knee_text_release(&answer);
+    assert_int_equal(knee_ask(ask, "trace", "strict\n", KNEE_JSON, &answer, &err), KNEE_INPUT);
+    knee_text_release(&answer);
+    knee_ask_end(ask);
+}
+
+/* A job without GPUs is pushed twice under one name, and is then there once. */
+TEST(a_job_of_hosts_is_read_again)
+{
+    static const char hosts[] =
+        "{\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":10,"
+        "\"dur\":50},"
+        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"gloo:all_reduce\",\"pid\":1,\"tid\":"
+        "2,"
+        "\"ts\":70,\"dur\":20}]}";
+    struct knee_ask *ask = knee_ask_begin(NULL);
+    struct knee_text answer = {0};
+    struct knee_err err = {0};
+    assert_false(knee_push_again(ask));
+    assert_int_equal(push_text(ask, "plain.json", plain_trace, strlen(plain_trace)), KNEE_OK);
+    assert_false(knee_push_again(ask));
+    knee_push_clear(ask);
+    assert_int_equal(push_text(ask, "hosts.json", hosts, strlen(hosts)), KNEE_OK);
+    assert_true(knee_push_again(ask));
+    assert_int_equal(push_text(ask, "hosts.json", hosts, strlen(hosts)), KNEE_OK);
+    assert_false(knee_push_again(ask));
+    assert_int_equal(knee_ask(ask, "trace", NULL, KNEE_JSON, &answer, &err), KNEE_OK);
+    assert_non_null(strstr(answer.data, "\"format\": \"cpu\""));
+    knee_text_release(&answer);
     knee_ask_end(ask);
 }
 
@@ -383,6 +430,8 @@ int main(void)
         cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(patterns_are_checked),
         cmocka_unit_test(what_was_not_begun_cannot_end),
+        cmocka_unit_test(files_that_say_nothing_are_named),
+        cmocka_unit_test(a_job_of_hosts_is_read_again),
     };
     return cmocka_run_group_tests(tests, read_events, NULL);
 }

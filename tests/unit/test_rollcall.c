@@ -60,9 +60,8 @@ static void inspector(struct knee_rollcall *roll, int late, int by_us, int wire_
     }
 }
 
-static void the_late_rank_is_named(void **state)
+TEST(the_late_rank_is_named)
 {
-    (void)state;
     struct knee_rollcall roll = {0};
     inspector(&roll, 2, 500, 100);
     struct knee_roll_answer a = join(&roll);
@@ -83,9 +82,8 @@ static void the_late_rank_is_named(void **state)
     knee_rollcall_release(&roll);
 }
 
-static void ranks_in_turn_are_nobody(void **state)
+TEST(ranks_in_turn_are_nobody)
 {
-    (void)state;
     struct knee_rollcall roll = {0};
     inspector(&roll, -1, 500, 100);
     struct knee_roll_answer a = join(&roll);
@@ -97,9 +95,8 @@ static void ranks_in_turn_are_nobody(void **state)
 }
 
 /* Also one that is last always, by a time that is nothing beside the wire's. */
-static void what_is_small_is_nobody(void **state)
+TEST(what_is_small_is_nobody)
 {
-    (void)state;
     struct knee_rollcall roll = {0};
     inspector(&roll, 1, 2, 1000);
     struct knee_roll_answer a = join(&roll);
@@ -111,9 +108,8 @@ static void what_is_small_is_nobody(void **state)
 
 /* Two communicators, three kinds; all-to-all may have other sizes on other ranks. Rank 1 is late in
  * both, rank 3 in the second: most time first, ranks by communicator. */
-static void several_groups_and_kinds(void **state)
+TEST(several_groups_and_kinds)
 {
-    (void)state;
     static const struct {
         const char *op, *group;
         int bytes, us;
@@ -154,9 +150,8 @@ static void several_groups_and_kinds(void **state)
 }
 
 /* A header that stands alone is carried over; sizes of parts become those of the whole. */
-static void headers_are_carried_over(void **state)
+TEST(headers_are_carried_over)
 {
-    (void)state;
     static const char *const text =
         "{\"dump_stats\":{\"header\":{\"id\":\"0x1\",\"rank\":0,\"n_ranks\":8}},\"metadata\":{}}\n"
         "{\"coll_perf\":{\"coll\":\"ReduceScatter\",\"coll_sn\":3,\"coll_msg_size_bytes\":1000,"
@@ -202,9 +197,8 @@ static void any_line(struct maker *m, uint64_t *seed, const char *mark)
 
 /* Lines are read by their bytes where they are plain, and by a tree where anything is not, an
  * escape for one: both say the same. */
-static void bytes_say_what_a_tree_says(void **state)
+TEST(bytes_say_what_a_tree_says)
 {
-    (void)state;
     size_t read = 0;
     for (uint64_t seed = 1; seed < 300; seed++) {
         struct maker plain = {.used = 0}, escaped = {.used = 0};
@@ -322,9 +316,8 @@ static void timed_dumps(struct knee_rollcall *roll, bool pickle)
     }
 }
 
-static void a_pickle_says_what_json_says(void **state)
+TEST(a_pickle_says_what_json_says)
 {
-    (void)state;
     for (int pickle = 0; pickle < 2; pickle++) {
         struct knee_rollcall roll = {0};
         timed_dumps(&roll, pickle);
@@ -341,9 +334,8 @@ static void a_pickle_says_what_json_says(void **state)
 }
 
 /* Whose dump it is stands in the name of the file, or in the dump. */
-static void ranks_of_dumps(void **state)
+TEST(ranks_of_dumps)
 {
-    (void)state;
     static const struct {
         const char *file, *more;
         int rank; /* -1: refused */
@@ -379,9 +371,8 @@ static void ranks_of_dumps(void **state)
     }
 }
 
-static void entries_say(void **state)
+TEST(entries_say)
 {
-    (void)state;
     static const struct {
         const char *entry;
         size_t kept, skipped, untimed;
@@ -433,9 +424,8 @@ static void entries_say(void **state)
 }
 
 /* A trace of Kineto lists process groups too: it is none of these. */
-static void roll_calls_are_told_from_traces(void **state)
+TEST(roll_calls_are_told_from_traces)
 {
-    (void)state;
     static const struct {
         const char *head;
         bool is;
@@ -502,9 +492,8 @@ static const struct {
 };
 
 /* Odd spacing and odd values of Inspector's lines: a line is taken, or counted as skipped. */
-static void lines_of_inspector_say(void **state)
+TEST(lines_of_inspector_say)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof inspected / sizeof *inspected; i++) {
         struct maker m = {.used = 0};
         struct knee_rollcall roll = {0};
@@ -539,9 +528,8 @@ static void dump(struct knee_rollcall *roll, int rank, int oldest_pending, int n
     add(roll, file, m.text, m.used);
 }
 
-static void who_stays_away_is_named(void **state)
+TEST(who_stays_away_is_named)
 {
-    (void)state;
     struct knee_rollcall roll = {0};
     dump(&roll, 0, 8, 9);
     dump(&roll, 1, 8, 8);
@@ -562,9 +550,8 @@ static void who_stays_away_is_named(void **state)
 }
 
 /* Two process groups stand still: rank 2 stays away from both, rank 1 from the second. */
-static void who_holds_up_most_groups_comes_first(void **state)
+TEST(who_holds_up_most_groups_comes_first)
 {
-    (void)state;
     static const char *const groups[] = {"7", "8"};
     struct knee_rollcall roll = {0};
     for (int rank = 0; rank < 4; rank++) {
@@ -597,9 +584,8 @@ static void who_holds_up_most_groups_comes_first(void **state)
     knee_rollcall_release(&roll);
 }
 
-static void who_is_behind_is_named(void **state)
+TEST(who_is_behind_is_named)
 {
-    (void)state;
     struct knee_rollcall roll = {0};
     dump(&roll, 0, 8, 9);
     dump(&roll, 1, 5, 9);
@@ -613,9 +599,8 @@ static void who_is_behind_is_named(void **state)
     knee_rollcall_release(&roll);
 }
 
-static void another_operation_is_a_mismatch(void **state)
+TEST(another_operation_is_a_mismatch)
 {
-    (void)state;
     struct knee_rollcall roll = {0};
     for (int rank = 0; rank < 2; rank++) {
         struct maker m = {.used = 0};
@@ -632,9 +617,8 @@ static void another_operation_is_a_mismatch(void **state)
     knee_rollcall_release(&roll);
 }
 
-static void a_rank_is_taken_once(void **state)
+TEST(a_rank_is_taken_once)
 {
-    (void)state;
     struct knee_rollcall roll = {0};
     struct knee_err err = {0};
     char again[] = DUMP "]}";
@@ -647,9 +631,8 @@ static void a_rank_is_taken_once(void **state)
 
 /* ---- What must not be read ---- */
 
-static void nothing_in_a_pickle_is_run(void **state)
+TEST(nothing_in_a_pickle_is_run)
 {
-    (void)state;
     static const char attack[] = "\x80\x02"
                                  "cos\nsystem\nX\x02\x00\x00\x00ls\x85R.";
     struct knee_rollcall roll = {0};
@@ -663,9 +646,8 @@ static void nothing_in_a_pickle_is_run(void **state)
     knee_rollcall_release(&roll);
 }
 
-static void a_cut_is_refused_or_counted(void **state)
+TEST(a_cut_is_refused_or_counted)
 {
-    (void)state;
     struct maker m = {.used = 0}, packed;
     put(&m, DUMP);
     dump_entry(&m, 1, "all_reduce", "completed", 1.25);
@@ -685,9 +667,8 @@ static void a_cut_is_refused_or_counted(void **state)
 }
 
 /* Any byte of a pickle may be any other. */
-static void damage_does_no_harm(void **state)
+TEST(damage_does_no_harm)
 {
-    (void)state;
     struct maker m = {.used = 0}, packed;
     put(&m, DUMP);
     dump_entry(&m, 1, "all_reduce", "completed", 1.25);
@@ -711,9 +692,8 @@ static void damage_does_no_harm(void **state)
 
 /* ---- When memory runs out ---- */
 
-static void no_memory_is_said(void **state)
+TEST(no_memory_is_said)
 {
-    (void)state;
     for (size_t at = 1; at < 400; at++) {
         struct failing memory = {.fail_at = at};
         struct knee_alloc alloc = {failing_resize, &memory};
@@ -735,9 +715,8 @@ static void no_memory_is_said(void **state)
     fail_msg("never enough memory");
 }
 
-static void folders_of_traces_are_no_roll_calls(void **state)
+TEST(folders_of_traces_are_no_roll_calls)
 {
-    (void)state;
     static const char kineto[] = "{\"schemaVersion\": 1, \"distributedInfo\": {\"rank\": 0, "
                                  "\"pg_config\": [{\"pg_name\": \"0\"}]}, \"traceEvents\": [";
     assert_false(knee_rollcall_recognise(kineto, strlen(kineto)));

@@ -28,18 +28,16 @@ static int close_runtime(void **state)
     return 0;
 }
 
-static void names_and_hosts_are_consistent(void **state)
+TEST(names_and_hosts_are_consistent)
 {
-    (void)state;
     assert_true(rt->size >= 1 && rt->rank >= 0 && rt->rank < rt->size);
     assert_true(rt->host_count >= 1 && rt->host_of[rt->rank] == rt->host);
     assert_int_equal(rt->host_of[0], 0);
     assert_true(strlen(rt->host_name) > 0);
 }
 
-static void all_reduce_is_the_same_everywhere(void **state)
+TEST(all_reduce_is_the_same_everywhere)
 {
-    (void)state;
     enum { N = 1000 };
     double sum[N];
     float most[N];
@@ -67,9 +65,8 @@ static void all_reduce_is_the_same_everywhere(void **state)
     assert_int_equal(bytes[2], 7);
 }
 
-static void messages_arrive_in_order_and_by_tag(void **state)
+TEST(messages_arrive_in_order_and_by_tag)
 {
-    (void)state;
     int next = (rt->rank + 1) % rt->size, before = (rt->rank + rt->size - 1) % rt->size;
     char sent[3][8], got[3][8];
     struct knee_request *send[3] = {0}, *receive[3] = {0};
@@ -95,9 +92,8 @@ static void messages_arrive_in_order_and_by_tag(void **state)
     assert_true(rt->barrier(rt));
 }
 
-static void gather_brings_every_byte_to_rank_0(void **state)
+TEST(gather_brings_every_byte_to_rank_0)
 {
-    (void)state;
     size_t mine = (size_t)rt->rank * 1000, *sizes = calloc((size_t)rt->size, sizeof *sizes);
     char *data = malloc(mine + 1);
     void *all = NULL;
@@ -116,9 +112,8 @@ static void gather_brings_every_byte_to_rank_0(void **state)
     free(sizes);
 }
 
-static void an_unknown_runtime_is_refused(void **state)
+TEST(an_unknown_runtime_is_refused)
 {
-    (void)state;
     struct knee_err err;
     struct knee_runtime *other = NULL;
     assert_int_equal(knee_runtime_open("pigeons", &other, &err), KNEE_USAGE);
@@ -151,9 +146,8 @@ static int told_by(const char *const *words)
     return WEXITSTATUS(how);
 }
 
-static void a_rank_without_a_size_says_nothing(void **state)
+TEST(a_rank_without_a_size_says_nothing)
 {
-    (void)state;
     static const struct {
         const char *words[9];
         int wanted; /* 100 + rank: one of several */
@@ -177,9 +171,8 @@ static void a_rank_without_a_size_says_nothing(void **state)
         assert_int_equal(told_by(cases[i].words), cases[i].wanted);
 }
 
-static void alone_waiting_for_nobody_is_an_error(void **state)
+TEST(alone_waiting_for_nobody_is_an_error)
 {
-    (void)state;
     if (strcmp(rt->name, "self") != 0)
         return;
     char byte = 0;

@@ -20,9 +20,8 @@ static struct window window_of(const char *text, size_t length)
     return w;
 }
 
-static void times_are_exact(void **state)
+TEST(times_are_exact)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t ns;
@@ -76,9 +75,8 @@ static void times_are_exact(void **state)
     }
 }
 
-static void what_is_no_time_is_refused(void **state)
+TEST(what_is_no_time_is_refused)
 {
-    (void)state;
     static const char *const bad[] = {"inf,",
                                       "nan,",
                                       "-,",
@@ -108,9 +106,8 @@ static void what_is_no_time_is_refused(void **state)
 }
 
 /* Cut anywhere, a number asks for more, and never reads past the sentinel. */
-static void a_cut_number_asks_for_more(void **state)
+TEST(a_cut_number_asks_for_more)
 {
-    (void)state;
     static const char *const texts[] = {"1712195495519806.264", "15e3", "1.5e-3", "2E+10", "7.5"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (size_t cut = 0; cut <= strlen(texts[i]); cut++) {
@@ -128,9 +125,8 @@ static void a_cut_number_asks_for_more(void **state)
     free(w.data);
 }
 
-static void whole_numbers(void **state)
+TEST(whole_numbers)
 {
-    (void)state;
     static const struct {
         const char *text;
         int64_t value;
@@ -157,9 +153,8 @@ static void whole_numbers(void **state)
     free(w.data);
 }
 
-static void random_digits_agree_with_the_library(void **state)
+TEST(random_digits_agree_with_the_library)
 {
-    (void)state;
     uint64_t seed = 3;
     for (int i = 0; i < 200000; i++) {
         char text[64];
@@ -174,9 +169,8 @@ static void random_digits_agree_with_the_library(void **state)
     }
 }
 
-static void strings_end_where_json_goes_on(void **state)
+TEST(strings_end_where_json_goes_on)
 {
-    (void)state;
     static const struct {
         const char *text;
         enum knee_string_role role;
@@ -244,9 +238,8 @@ static size_t random_value(uint64_t *seed, char *out, int depth)
     return used;
 }
 
-static void values_end_where_they_end(void **state)
+TEST(values_end_where_they_end)
 {
-    (void)state;
     uint64_t seed = 99;
     static char text[1 << 18];
     for (int i = 0; i < 20000; i++) {
@@ -269,9 +262,8 @@ static void values_end_where_they_end(void **state)
 
 #ifdef __SSE2__
 /* 16 and 32 bytes at a time say the same: where the brackets end, or that it is not known. */
-static void narrow_and_wide_skip_alike(void **state)
+TEST(narrow_and_wide_skip_alike)
 {
-    (void)state;
     uint64_t seed = 5;
     static char text[1 << 18];
     size_t known = 0;

@@ -737,9 +737,8 @@ static bool exact_for(const struct schedule *s, int per_node, int ranks)
     return false;
 }
 
-static void formulas_count_what_schedules_send(void **state)
+TEST(formulas_count_what_schedules_send)
 {
-    (void)state;
     int compared = 0;
     for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
         for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++)
@@ -755,9 +754,8 @@ static void formulas_count_what_schedules_send(void **state)
 
 /* Every algorithm that counts is in the list above, or is one of those whose switch does the work.
  */
-static void no_algorithm_is_left_out(void **state)
+TEST(no_algorithm_is_left_out)
 {
-    (void)state;
     const struct knee_algorithm *row;
     for (size_t i = 0; (row = knee_scheme_at(i)); i++) {
         bool found = row->needs != KNEE_NEEDS_NOTHING;
@@ -789,9 +787,8 @@ static void nvls_schedule(int n, struct port *ports)
     }
 }
 
-static void switches_that_reduce(void **state)
+TEST(switches_that_reduce)
 {
-    (void)state;
     struct port ports[MOST];
     for (int n = 4; n <= MOST; n++) {
         struct knee_counts counts = {0};
@@ -823,9 +820,8 @@ static void switches_that_reduce(void **state)
 
 /* ---- Lower bounds (Chan et al. 2007), and values counted on paper ---- */
 
-static void never_below_the_bounds(void **state)
+TEST(never_below_the_bounds)
 {
-    (void)state;
     const struct knee_algorithm *row;
     for (size_t i = 0; (row = knee_scheme_at(i)); i++)
         for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++)
@@ -848,9 +844,8 @@ static void never_below_the_bounds(void **state)
             }
 }
 
-static void by_hand(void **state)
+TEST(by_hand)
 {
-    (void)state;
     static const struct {
         const struct knee_algorithm *algorithm;
         enum knee_op op;

@@ -38,9 +38,8 @@ static double params_of(const struct knee_shape *shape)
 
 /* ---- Parameters and FLOPs ---- */
 
-static void presets_have_the_published_parameters(void **state)
+TEST(presets_have_the_published_parameters)
 {
-    (void)state;
     for (size_t i = 0; i < knee_models_count; i++) {
         struct knee_shape shape = shape_of("hidden 8");
         knee_shape_init(&shape);
@@ -58,9 +57,8 @@ static void presets_have_the_published_parameters(void **state)
 }
 
 /* Counted by hand from the configuration files. */
-static void parameters_to_the_last_one(void **state)
+TEST(parameters_to_the_last_one)
 {
-    (void)state;
     struct knee_shape gpt2 = shape_of("model gpt2");
     assert_near(params_of(&gpt2), 124439808, 0);
     struct knee_shape llama = shape_of("model llama2-7b");
@@ -75,9 +73,8 @@ static void parameters_to_the_last_one(void **state)
 
 /* 6 N per token, and the attention term of Narayanan et al. 2021: their
  * F = 72 B s l h^2 (1 + s/6h + V/12lh) without recomputation. */
-static void flops_agree_with_the_megatron_formula(void **state)
+TEST(flops_agree_with_the_megatron_formula)
 {
-    (void)state;
     struct knee_shape s = shape_of("model gpt3-175b vocab 51200");
     struct knee_flops flops;
     knee_shape_flops(&s, &flops);
@@ -88,9 +85,8 @@ static void flops_agree_with_the_megatron_formula(void **state)
 }
 
 /* Second method: the FLOPs of the operations, times layers. */
-static void flops_of_the_operations_add_up(void **state)
+TEST(flops_of_the_operations_add_up)
 {
-    (void)state;
     static const char *const models[] = {
         "model llama3-8b",
         "model gpt3-175b",
@@ -144,9 +140,8 @@ static void flops_of_the_operations_add_up(void **state)
     }
 }
 
-static void a_split_layer_has_the_same_flops_in_all(void **state)
+TEST(a_split_layer_has_the_same_flops_in_all)
 {
-    (void)state;
     struct knee_shape s = shape_of("model llama3-70b");
     struct knee_rates rates = {.cast = 1, .fp8_block = 1, .fp8_row = 1};
     double whole = 0;
@@ -171,9 +166,8 @@ static void a_split_layer_has_the_same_flops_in_all(void **state)
 }
 
 /* Mean pairs over explicit masks. */
-static void pairs_are_those_of_the_mask(void **state)
+TEST(pairs_are_those_of_the_mask)
 {
-    (void)state;
     struct knee_shape s = shape_of("hidden 64 heads 1 layers 6 seq 50 window 12 global-every 3");
     double windowed = 0, all = 0;
     for (int q = 0; q < 50; q++)
@@ -182,13 +176,14 @@ static void pairs_are_those_of_the_mask(void **state)
             windowed += q - k < 12;
         }
     assert_relative(knee_shape_pairs(&s, true), (all / 3 + windowed * 2 / 3) / 50, 1e-12);
+    assert_relative(knee_shape_pairs(&s, false), 50.0 / 3 + 2 * 12 * 2.0 / 3,
+                    1e-12); /* both ways */
 }
 
 /* Korthikanti et al. 2022, eq. 1: s b h (34 + 5 a s / h) with dropout masks; knee keeps none of
  * the three masks (1 byte each) that newer models do not have. */
-static void activations_follow_korthikanti(void **state)
+TEST(activations_follow_korthikanti)
 {
-    (void)state;
     struct knee_shape s = shape_of("model gpt3-175b");
     struct knee_rates rates = {.logits_bytes = 8};
     struct knee_footprint f;
@@ -212,9 +207,8 @@ static void activations_follow_korthikanti(void **state)
     assert_relative(f.kept_bytes[0][KNEE_SELECTIVE], sbh * 32 / 8, 1e-9);
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
-    (void)state;
     static const char *const bad[][2] = {{"heads", "10"}, {"topk", "4"}, {"dense-layers", "99"}};
     for (size_t i = 0; i < 3; i++) {
         struct knee_shape shape;
@@ -291,9 +285,8 @@ static const struct {
      "\"vocab_size\": 32000, \"max_position_embeddings\": 4096}}"},
 };
 
-static void configs_give_the_presets(void **state)
+TEST(configs_give_the_presets)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
         struct knee_shape shape;
         struct knee_err err;
@@ -360,9 +353,8 @@ static const struct {
      "\"vocab_size\": 65536}"},
 };
 
-static void configs_of_mixed_layers(void **state)
+TEST(configs_of_mixed_layers)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++) {
         struct knee_shape shape;
         struct knee_err err;
@@ -381,9 +373,8 @@ static void configs_of_mixed_layers(void **state)
 }
 
 /* As PEFT prints them for r = 16 on all linear layers of Llama 3 8B; the model itself is frozen. */
-static void adapters_are_counted(void **state)
+TEST(adapters_are_counted)
 {
-    (void)state;
     struct knee_params with, without;
     struct knee_shape tuned = shape_of("model llama3-8b lora-rank 16");
     struct knee_shape shape = shape_of("model llama3-8b");
@@ -394,9 +385,8 @@ static void adapters_are_counted(void **state)
     assert_near(without.trained, without.total, 0);
 }
 
-static void flags_win_over_a_config(void **state)
+TEST(flags_win_over_a_config)
 {
-    (void)state;
     struct knee_shape shape;
     struct knee_err err;
     knee_shape_init(&shape);
@@ -414,9 +404,8 @@ static void flags_win_over_a_config(void **state)
     "{\"hidden_size\": 512, \"num_hidden_layers\": 4, \"num_attention_heads\": 4, "                \
     "\"vocab_size\": 99"
 
-static void damaged_configs_are_refused(void **state)
+TEST(damaged_configs_are_refused)
 {
-    (void)state;
     static const char *const bad[] = {"",
                                       "{",
                                       "[1, 2",
@@ -444,9 +433,8 @@ static void damaged_configs_are_refused(void **state)
 
 /* ---- DeepSpeed and Megatron ---- */
 
-static void deepspeed_gives_the_plan(void **state)
+TEST(deepspeed_gives_the_plan)
 {
-    (void)state;
     static const char json[] =
         "{\"train_batch_size\": 256, \"train_micro_batch_size_per_gpu\": 4, \"bf16\": {\"enabled\":"
         "true}, \"zero_optimization\": {\"stage\": 3, \"overlap_comm\": true,"
@@ -526,9 +514,8 @@ static const char megatron_script[] =
     "  --use-distributed-optimizer --overlap-grad-reduce --recompute-granularity full \\\n"
     "  --recompute-num-layers $LAYERS --world-size 64 --context-parallel-size 1\n";
 
-static void megatron_log_and_script_agree(void **state)
+TEST(megatron_log_and_script_agree)
 {
-    (void)state;
     struct knee_shape a, b;
     struct knee_plan p, q;
     struct knee_err err;
@@ -538,11 +525,14 @@ static void megatron_log_and_script_agree(void **state)
     knee_plan_init(&p);
     knee_plan_init(&q);
     assert_int_equal(
-        knee_megatron_read(megatron_log, sizeof megatron_log - 1, "log", &a, &p, &step_s, &err),
+        knee_megatron_read((struct knee_named_text){megatron_log, sizeof megatron_log - 1, "log"},
+                           &a, &p, &step_s, &err),
         KNEE_OK);
-    assert_int_equal(knee_megatron_read(megatron_script, sizeof megatron_script - 1, "run.sh", &b,
-                                        &q, &none, &err),
-                     KNEE_OK);
+    assert_int_equal(
+        knee_megatron_read(
+            (struct knee_named_text){megatron_script, sizeof megatron_script - 1, "run.sh"}, &b, &q,
+            &none, &err),
+        KNEE_OK);
     assert_near(step_s, 10.1005, 1e-9);
     assert_true(isnan(none));
     assert_near(p.gpus, 64, 0);
@@ -558,9 +548,8 @@ static void megatron_log_and_script_agree(void **state)
     assert_memory_equal(&p, &q, sizeof p);
 }
 
-static void other_text_is_no_megatron_log(void **state)
+TEST(other_text_is_no_megatron_log)
 {
-    (void)state;
     static const char *const bad[] = {"", "hello", "--hidden-size", "a ... b\n", "--hidden-size x"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct knee_shape shape;
@@ -568,17 +557,16 @@ static void other_text_is_no_megatron_log(void **state)
         struct knee_err err;
         knee_shape_init(&shape);
         knee_plan_init(&plan);
-        assert_int_equal(
-            knee_megatron_read(bad[i], strlen(bad[i]), "log", &shape, &plan, NULL, &err),
-            KNEE_INPUT);
+        assert_int_equal(knee_megatron_read((struct knee_named_text){bad[i], strlen(bad[i]), "log"},
+                                            &shape, &plan, NULL, &err),
+                         KNEE_INPUT);
     }
 }
 
 /* ---- JSON ---- */
 
-static void json_values_have_paths(void **state)
+TEST(json_values_have_paths)
 {
-    (void)state;
     static const char json[] = " {\"a\": {\"b\": [1, {\"c\": \"x\\\"y\"}, true]}, \"d\": null, }";
     static const struct {
         const char *path;

@@ -196,7 +196,7 @@ static struct knee_slowdown slowdown_of(const struct pipe *p)
 
 static const struct pipe plain = {1, 1, -1, -1, 1, false, false};
 
-static void what_was_put_in_is_named(void **state)
+TEST(what_was_put_in_is_named)
 {
     static const struct {
         const char *what;
@@ -211,7 +211,6 @@ static void what_was_put_in_is_named(void **state)
         {"sequences", {1, 1, -1, -1, 1, true, false}, KNEE_SLOW_SEQUENCE},
         {"the wire", {1, 1, -1, -1, 1, false, true}, KNEE_SLOW_WIRE},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct knee_slowdown s = slowdown_of(&cases[i].pipe);
         if (s.cause != cases[i].cause)
@@ -226,9 +225,8 @@ static void what_was_put_in_is_named(void **state)
 }
 
 /* Seconds are seconds: a job twice as slow in all has the same slowdown. */
-static void units_do_not_matter(void **state)
+TEST(units_do_not_matter)
 {
-    (void)state;
     struct pipe pipe = {1, 1, 1, -1, 1.7, true, false};
     struct knee_op_log log = log_of(&pipe, &made);
     struct knee_slowdown once, twice;
@@ -246,9 +244,8 @@ static void units_do_not_matter(void **state)
     assert_int_equal(twice.cause, once.cause);
 }
 
-static void memory_may_run_out(void **state)
+TEST(memory_may_run_out)
 {
-    (void)state;
     struct knee_op_log log = log_of(&plain, &made);
     knee_status status = KNEE_SYSTEM;
     for (size_t fail_at = 1; status; fail_at++) {
@@ -267,7 +264,7 @@ static void memory_may_run_out(void **state)
 }
 
 /* Two ranks that meet in two things, each in another order: they would wait for ever. */
-static void what_waits_for_itself_is_said(void **state)
+TEST(what_waits_for_itself_is_said)
 {
     static struct knee_logged_op ops[] = {
         {.end_ns = 10, .kind = KNEE_LOGGED_CLIP, .sequence = 1},
@@ -280,7 +277,6 @@ static void what_waits_for_itself_is_said(void **state)
         .file = name, .ops = ops, .count = 4, .replicas = 1, .stages = 2, .parts = 1};
     struct knee_slowdown s;
     struct knee_err err;
-    (void)state;
     assert_int_equal(knee_find_slowdown(&log, NULL, &s, &err), KNEE_INPUT);
     assert_string_equal(err.what,
                         "the operations cannot be put in an order: some wait for each other");

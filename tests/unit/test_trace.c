@@ -2,9 +2,8 @@
 /* Reading traces: layouts, eras, damage of every kind, and what is kept. */
 #include "trace_help.h"
 
-static void forms_and_orders(void **state)
+TEST(forms_and_orders)
 {
-    (void)state;
     static const char *const texts[] = {
         "{\"traceEvents\": [" K("a", "1", "2") ", " K("b", "5", "2") "]}",
         "[" K("a", "1", "2") ", " K("b", "5", "2") "]",
@@ -40,9 +39,8 @@ static void forms_and_orders(void **state)
     }
 }
 
-static void metadata_before_and_after(void **state)
+TEST(metadata_before_and_after)
 {
-    (void)state;
     struct knee_trace trace = trace_of(
         "{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H200\"}], \"traceEvents\": [" K(
             "a", "1",
@@ -57,9 +55,8 @@ static void metadata_before_and_after(void **state)
     knee_trace_release(&trace);
 }
 
-static void ranks_from_names(void **state)
+TEST(ranks_from_names)
 {
-    (void)state;
     static const struct {
         const char *name;
         int64_t rank;
@@ -82,9 +79,8 @@ static void ranks_from_names(void **state)
     }
 }
 
-static void names_of_communication(void **state)
+TEST(names_of_communication)
 {
-    (void)state;
     static const struct {
         const char *name;
         enum knee_span_kind kind;
@@ -153,9 +149,8 @@ static void names_of_communication(void **state)
     }
 }
 
-static void collectives_describe_themselves(void **state)
+TEST(collectives_describe_themselves)
 {
-    (void)state;
     struct knee_trace trace =
         trace_of("[{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_Generic(x)\", "
                  "\"pid\": 0, \"tid\": 20, \"ts\": 1,"
@@ -178,9 +173,8 @@ static void collectives_describe_themselves(void **state)
 
 /* ROCm kernels carry no description: it is found through the launch in the host operation around
  * it. */
-static void collectives_described_by_their_host_operation(void **state)
+TEST(collectives_described_by_their_host_operation)
 {
-    (void)state;
     struct knee_trace trace =
         trace_of("[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"record_param_comms\", \"pid\": "
                  "9, \"tid\": 9, \"ts\": 10, \"dur\":"
@@ -201,9 +195,8 @@ static void collectives_described_by_their_host_operation(void **state)
     knee_trace_release(&trace);
 }
 
-static void what_is_not_work_is_left_out(void **state)
+TEST(what_is_not_work_is_left_out)
 {
-    (void)state;
     struct knee_trace trace = trace_of(
         "[" K("a", "1", "2") ", {\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": "
                              "\"nccl:all_reduce\", \"pid\": 0, \"tid\": 7, \"ts\": 1, \"dur\": 9},"
@@ -219,9 +212,8 @@ static void what_is_not_work_is_left_out(void **state)
 }
 
 /* Damage: what is whole is kept, what is lost is counted at its place. */
-static void damage_is_counted_and_passed(void **state)
+TEST(damage_is_counted_and_passed)
 {
-    (void)state;
     static const struct {
         const char *middle;
         size_t kept; /* of the three events, the damaged one in the middle */
@@ -292,9 +284,8 @@ static void damage_is_counted_and_passed(void **state)
     }
 }
 
-static void two_documents_and_doubles(void **state)
+TEST(two_documents_and_doubles)
 {
-    (void)state;
     struct knee_trace trace = trace_of(
         "{\"traceEvents\": [" K("a", "1", "2") "]}\n{\"traceEvents\": [" K("b", "5", "2") "]}");
     assert_int_equal(spans_of(&trace), 2);
@@ -314,9 +305,8 @@ static void two_documents_and_doubles(void **state)
     knee_trace_release(&trace);
 }
 
-static void what_is_no_trace_says_what_it_is(void **state)
+TEST(what_is_no_trace_says_what_it_is)
 {
-    (void)state;
     static const char *const cases[][2] = {{"", "empty file"},
                                            {"\x89PNG\r\n\x1a\n\x01\x02", "PNG"},
                                            {"hello world", "no trace events"},
@@ -347,9 +337,8 @@ static void what_is_no_trace_says_what_it_is(void **state)
              "\"name\": \"ac2g\"},\n" K("three", "9", "2") "\n], \"traceName\": \"x\"}"
 
 /* Cut at every byte, a trace gives the events of its prefix. */
-static void every_prefix_gives_its_events(void **state)
+TEST(every_prefix_gives_its_events)
 {
-    (void)state;
     const char *text = SMALL;
     static const char *const ends[] = {"\"dur\": 2.5, \"args\": {\"stream\": 7}}",
                                        "\"dur\": 2, \"args\": {\"stream\": 7}}",
@@ -378,9 +367,8 @@ static void every_prefix_gives_its_events(void **state)
 }
 
 /* The same events whatever the size of the pieces that come in. */
-static void pieces_do_not_matter(void **state)
+TEST(pieces_do_not_matter)
 {
-    (void)state;
     for (size_t piece = 1; piece <= 80; piece++) {
         struct source source = {.data = SMALL, .length = strlen(SMALL), .piece = piece};
         struct knee_trace trace;
@@ -395,9 +383,8 @@ static void pieces_do_not_matter(void **state)
 }
 
 /* Reads fail in turn: what came before is kept, and the failure is counted. */
-static void every_read_may_fail(void **state)
+TEST(every_read_may_fail)
 {
-    (void)state;
     for (size_t fail_at = 1; fail_at < 200; fail_at++) {
         struct source source = {
             .data = SMALL, .length = strlen(SMALL), .piece = 7, .fail_at = fail_at};
@@ -411,9 +398,8 @@ static void every_read_may_fail(void **state)
     }
 }
 
-static void large_events_pass_through_a_small_window(void **state)
+TEST(large_events_pass_through_a_small_window)
 {
-    (void)state;
     size_t size = 3 << 20;
     char *text = malloc(size + 1024);
     assert_non_null(text);
@@ -430,10 +416,9 @@ static void large_events_pass_through_a_small_window(void **state)
     free(text);
 }
 
-static void an_interrupt_keeps_what_was_read(void **state)
+TEST(an_interrupt_keeps_what_was_read)
 {
-    (void)state;
-    volatile int cancel = 1;
+    _Atomic int cancel = 1;
     struct knee_trace_options options = {.cancel = &cancel};
     struct source source = {.data = SMALL, .length = strlen(SMALL)};
     struct knee_trace trace;
@@ -442,9 +427,8 @@ static void an_interrupt_keeps_what_was_read(void **state)
                      KNEE_INPUT);
 }
 
-static void xprof_counts_streams_once(void **state)
+TEST(xprof_counts_streams_once)
 {
-    (void)state;
     struct knee_trace trace = trace_of(
         "{\"displayTimeUnit\":\"ns\",\"metadata\":{},\"traceEvents\":["
         "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"/device:GPU:0\"}},"
@@ -481,9 +465,8 @@ static void xprof_counts_streams_once(void **state)
     knee_trace_release(&trace);
 }
 
-static void cpu_jobs_are_read_from_the_host(void **state)
+TEST(cpu_jobs_are_read_from_the_host)
 {
-    (void)state;
     const char *text = "[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"pid\": 5, "
                        "\"tid\": 5, \"ts\": 1, \"dur\": 4},"
                        "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": "
@@ -503,9 +486,8 @@ static void cpu_jobs_are_read_from_the_host(void **state)
     knee_trace_release(&trace);
 }
 
-static void users_patterns_come_first(void **state)
+TEST(users_patterns_come_first)
 {
-    (void)state;
     static const struct knee_pattern patterns[] = {
         {"my_exchange", KNEE_SPAN_COMM, KNEE_OP_ALL_TO_ALL},
         {"ncclDevKernel_Bogus", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN}};

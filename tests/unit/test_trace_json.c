@@ -12,9 +12,8 @@
 
 #define WITH(member) "{" member ", \"traceEvents\": [" K("gemm", "1", "2") "]}"
 
-static void members_are_read(void **state)
+TEST(members_are_read)
 {
-    (void)state;
     static const struct {
         const char *member;
         int64_t rank, world, base_ns;
@@ -58,9 +57,8 @@ static void members_are_read(void **state)
     }
 }
 
-static void every_kind_of_document_is_read(void **state)
+TEST(every_kind_of_document_is_read)
 {
-    (void)state;
     static const struct {
         const char *what, *text;
         size_t spans;
@@ -108,9 +106,8 @@ static void every_kind_of_document_is_read(void **state)
     }
 }
 
-static void what_is_no_trace_says_what_it_is(void **state)
+TEST(what_is_no_trace_says_what_it_is)
 {
-    (void)state;
     static const struct {
         const char *text, *what;
     } cases[] = {
@@ -136,9 +133,8 @@ static void what_is_no_trace_says_what_it_is(void **state)
 }
 
 /* Pushed in pieces of any size a trace is the same. */
-static void pieces_of_any_size(void **state)
+TEST(pieces_of_any_size)
 {
-    (void)state;
     static const char text[] =
         "{\"schemaVersion\": 1, \"distributedInfo\": {\"rank\": 3, \"world_size\": 8}, "
         "\"traceEvents\": [" K(
@@ -181,9 +177,8 @@ static void pieces_of_any_size(void **state)
 
 /* Events inside events, each of them damaged: all of them looked at from each start would take as
  * long as the square of their number. Past a budget they are left out together. */
-static void nested_damage_is_given_up(void **state)
+TEST(nested_damage_is_given_up)
 {
-    (void)state;
     enum { DEEP = 4000 };
     static const char open[] = "{\"ph\":\"X\",\"a\":", shut[] = "1 @}";
     char *text = malloc(DEEP * (sizeof open + sizeof shut) + 1024);
@@ -201,9 +196,8 @@ static void nested_damage_is_given_up(void **state)
 }
 
 /* Larger than the window may grow (64 MiB): counted, and reading goes on behind it. */
-static void what_is_too_large_is_counted(void **state)
+TEST(what_is_too_large_is_counted)
 {
-    (void)state;
     size_t large = (size_t)70 << 20, used = 0;
     if (UNIT_SANITIZED)
         return;
@@ -222,12 +216,11 @@ static void what_is_too_large_is_counted(void **state)
     free(text);
 }
 
-static void a_stop_is_counted(void **state)
+TEST(a_stop_is_counted)
 {
-    (void)state;
     static const char text[] = "[" K("a", "1", "2") ", " K("b", "4", "2") "]";
     for (size_t after = 0; after < 4; after++) {
-        volatile int stop = after == 0;
+        _Atomic int stop = after == 0;
         struct knee_trace_options options = {.cancel = &stop};
         struct knee_trace_reader *r = knee_trace_begin("a.json", &options, NULL);
         struct knee_trace trace;
@@ -250,7 +243,7 @@ static void a_stop_is_counted(void **state)
         }
     }
     struct source source = {.data = text, .length = strlen(text)};
-    volatile int stop = 1;
+    _Atomic int stop = 1;
     struct knee_trace_options options = {.cancel = &stop};
     struct knee_trace trace;
     struct knee_err err;
@@ -262,9 +255,8 @@ static void a_stop_is_counted(void **state)
 }
 
 /* Also where the window has to grow. */
-static void no_memory_is_said(void **state)
+TEST(no_memory_is_said)
 {
-    (void)state;
     enum { LARGE = 3 << 20 };
     char *text = malloc(LARGE + 1024);
     int used = sprintf(text, "[%s, {\"ph\": \"X\", \"args\": \"", K("a", "1", "2"));
@@ -300,9 +292,8 @@ static const char hello[] = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xcb\x48\xc
                             "\x00\x20\x30\x3a\x36\x06\x00\x00\x00";
 enum { HELLO = sizeof hello - 1 };
 
-static void members_follow_each_other(void **state)
+TEST(members_follow_each_other)
 {
-    (void)state;
     static const struct {
         const char *what, *text, *trouble;
         size_t members, zeros, cut, fail_at;
@@ -341,9 +332,8 @@ static void members_follow_each_other(void **state)
 }
 
 /* The system refuses: before the first byte, in a member, behind one. */
-static void reads_that_fail_are_said(void **state)
+TEST(reads_that_fail_are_said)
 {
-    (void)state;
     for (size_t fail_at = 1; fail_at <= HELLO + 1; fail_at++) {
         struct source source = {.data = hello, .length = HELLO, .piece = 1, .fail_at = fail_at};
         struct knee_gunzip *g = knee_gunzip_new((struct knee_reader){source_read, &source}, NULL);
@@ -362,9 +352,8 @@ static void reads_that_fail_are_said(void **state)
     }
 }
 
-static void damaged_members_are_said(void **state)
+TEST(damaged_members_are_said)
 {
-    (void)state;
     char data[HELLO];
     memcpy(data, hello, HELLO);
     data[12] ^= 0x55;
@@ -381,9 +370,8 @@ static void damaged_members_are_said(void **state)
 }
 #endif
 
-static void all_of_a_file_up_to_a_cap(void **state)
+TEST(all_of_a_file_up_to_a_cap)
 {
-    (void)state;
     static char text[3 << 20];
     memset(text, 'x', sizeof text);
     bool enough = false;
@@ -429,9 +417,8 @@ static void all_of_a_file_up_to_a_cap(void **state)
     "{\"ph\": \"X\", \"pid\": " pid ", \"tid\": " tid ", \"name\": \"" name "\", \"ts\": " ts      \
     ", \"dur\": " dur "}"
 
-static void rows_of_devices_are_told_apart(void **state)
+TEST(rows_of_devices_are_told_apart)
 {
-    (void)state;
     /* clang-format off */
     static const char text[] =
         "["
@@ -568,9 +555,8 @@ static const struct {
 
 /* ---- Shapes of products ---- */
 
-static void shapes_are_read(void **state)
+TEST(shapes_are_read)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct knee_event e = {.name = knee_slice_of(shapes[i].name), .has_args = true};
         struct knee_product p = {0}, want = shapes[i].product;
@@ -587,6 +573,75 @@ static void shapes_are_read(void **state)
     struct knee_event without = {.name = knee_slice_of("aten::mm")};
     struct knee_product p;
     assert_false(knee_product_from(&without, &p));
+}
+
+/* ---- What the host did ---- */
+
+#define CALL(name, ts)                                                                             \
+    "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"" name                                 \
+    "\", \"pid\": 9, \"tid\": 9, \"ts\": " ts ", \"dur\": 30, \"args\": {\"correlation\": 1}}"
+
+static struct knee_trace host_of(const char *events, size_t host_ranks)
+{
+    char text[4096];
+    snprintf(text, sizeof text,
+             "{\"distributedInfo\": {\"rank\": 0, \"world_size\": 8}, \"traceEvents\": [%s]}",
+             events);
+    struct source source = {.data = text, .length = strlen(text)};
+    struct knee_trace_options options = {.host = true, .host_ranks = host_ranks};
+    struct knee_trace trace;
+    struct knee_err err;
+    assert_int_equal(knee_trace_read((struct knee_reader){source_read, &source}, "test.json",
+                                     &options, NULL, &trace, &err),
+                     KNEE_OK);
+    return trace;
+}
+
+TEST(test_host_is_kept_where_all_ranks_are_there)
+{
+    static const struct {
+        size_t given, kept;
+    } cases[] = {{0, 1}, {1, 0}, {7, 0}, {8, 1}, {9, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct knee_trace trace =
+            host_of(CALL("cudaLaunchKernel", "10") "," K("gemm", "20", "5"), cases[i].given);
+        assert_int_equal(trace.host_event_count, cases[i].kept);
+        assert_int_equal(spans_of(&trace), 1);
+        knee_trace_release(&trace);
+    }
+}
+
+TEST(test_kinds_of_calls)
+{
+    static const struct {
+        const char *name;
+        int kind; /* -1: of no use */
+    } calls[] = {{"cudaLaunchKernel", KNEE_HOST_LAUNCH},
+                 {"cuLaunchKernelEx", KNEE_HOST_LAUNCH},
+                 {"cudaGraphLaunch", KNEE_HOST_LAUNCH},
+                 {"hipExtModuleLaunchKernel", KNEE_HOST_LAUNCH},
+                 {"hipMemcpyWithStream", KNEE_HOST_LAUNCH},
+                 {"cudaMemsetAsync", KNEE_HOST_LAUNCH},
+                 {"cudaMemGetInfo", KNEE_HOST_CALL},
+                 {"cudaDeviceSynchronize", KNEE_HOST_SYNC},
+                 {"cudaStreamWaitEvent", KNEE_HOST_WAIT},
+                 {"cudaEventRecordWithFlags", KNEE_HOST_RECORD},
+                 {"cudaEventQuery", -1},
+                 {"cudaFuncGetAttributes", -1},
+                 {"cudaStreamIsCapturing", -1},
+                 {"cudaThreadExchangeStreamCaptureMode", -1},
+                 {"INVALID", -1},
+                 {"cudaStreamGetCaptureInfo", KNEE_HOST_CALL},
+                 {"cudaMalloc", KNEE_HOST_CALL}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char text[512];
+        snprintf(text, sizeof text, CALL("%s", "10"), calls[i].name);
+        struct knee_trace trace = host_of(text, 0);
+        assert_int_equal(trace.host_event_count, calls[i].kind >= 0);
+        if (calls[i].kind >= 0)
+            assert_int_equal(trace.host_events[0].kind, calls[i].kind);
+        knee_trace_release(&trace);
+    }
 }
 
 int main(void)
@@ -608,6 +663,8 @@ int main(void)
         cmocka_unit_test(all_of_a_file_up_to_a_cap),
         cmocka_unit_test(rows_of_devices_are_told_apart),
         cmocka_unit_test(shapes_are_read),
+        cmocka_unit_test(test_host_is_kept_where_all_ranks_are_there),
+        cmocka_unit_test(test_kinds_of_calls),
     };
     return RUN(tests);
 }

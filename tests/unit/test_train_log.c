@@ -79,7 +79,7 @@ static const struct {
      "interval_samples_per_second: 64.0, interval_tokens_per_second_per_device: 8192, "
      "interval_steps_per_second: 0.5, progress_or_epoch: 0.1\n",
      2, KNEE_TIMED_RATE},
-    {"PaddleNLP",
+    {"key-value lines",
      "total step: 500, epoch: 0, batch: 499, loss: 10.813432, avg_reader_cost: 0.00009 sec, "
      "avg_batch_cost: 0.14414 sec, avg_samples: 96.00000, ips: 665.59229 sequences/sec\n",
      0.14414, KNEE_TIMED_PRINTED},
@@ -117,7 +117,7 @@ static const struct {
      "{\"epoch_count\": 5000, \"first_epoch_num\": 0}}\n"
      ":::MLLOG {\"time_ms\": 11000, \"key\": \"block_stop\", \"value\": null, \"metadata\": "
      "{\"first_epoch_num\": 0}}\n",
-     2, KNEE_TIMED_PRINTED},
+     2, KNEE_TIMED_BLOCK},
     {"modded-nanogpt",
      "step:100/6200 train_loss:3.4 train_time:10000ms step_avg:110ms\n"
      "step:101/6200 train_loss:3.4 train_time:10214ms step_avg:110ms\n",
@@ -140,7 +140,8 @@ static const struct {
      "step   61/74 | loss 4.213133 (+nanz)| norm 1.2 (+nanz)| lr 5.9e-04 | 44.57 ms | 40.1% bf16 "
      "MFU | 91886 tok/s\n",
      0.04457, KNEE_TIMED_PRINTED},
-    {"nanoGPT", "iter 10: loss 9.2019, time 250.12ms, mfu 30.10%\n", 0.25012, KNEE_TIMED_PRINTED},
+    {"key-value lines", "iter 10: loss 9.2019, time 250.12ms, mfu 30.10%\n", 0.25012,
+     KNEE_TIMED_PRINTED},
     {"Composer", "\t Train throughput/batches_per_sec: 0.2500\n", 4, KNEE_TIMED_RATE},
     {"DeepSpeed",
      "[2023-04-18 01:46:59,000] [INFO] [timer.py:199:stop] epoch=0/micro_step=10/global_step=10, "
@@ -313,13 +314,13 @@ static const struct {
      "{\"first_epoch_num\": 1, \"epoch_count\": 4}}\n"
      ":::MLLOG {\"time_ms\": 101000, \"key\": \"block_stop\", \"value\": null, \"metadata\": "
      "{\"first_epoch_num\": 1}}\n",
-     0.5, KNEE_TIMED_PRINTED},
+     0.5, KNEE_TIMED_BLOCK},
     {"LitGPT", /* 2023 */
      "iter 1 step 0: loss 1.6460, iter time: 820.31ms\n"
      "iter 2 step 1: loss 1.6600, iter time: 548.72ms (optimizer.step) remaining time: 0.3 hours. "
      "\n",
      1.36903, KNEE_TIMED_PRINTED},
-    {"nanoGPT", "iter 10: loss 2.2019, time: 250.12ms\n", 0.25012, KNEE_TIMED_PRINTED},
+    {"key-value lines", "iter 10: loss 2.2019, time: 250.12ms\n", 0.25012, KNEE_TIMED_PRINTED},
     {"llm.c", "step    1/74: train loss 5.325531 (acc 5.325) (128.40 ms, 31875 tok/s)\n", 0.1284,
      KNEE_TIMED_PRINTED},
     {"llm.c",
@@ -341,7 +342,7 @@ static const struct {
      "step:10 - actor/pg_loss:0.01 - timing_s/gen:20.1 - timing_s/step:45.3 - "
      "perf/total_num_tokens:123456 - perf/time_per_step:45.3 - perf/throughput:1234.5\n",
      45.3, KNEE_TIMED_PRINTED},
-    {"FSDP example", /* whole seconds: from the first to the last */
+    {"key-value lines", /* whole seconds: from the first to the last */
      "0: 2024-05-15 02:37:59 I [train.py:110] Batch 20 Loss: 8.42184, Speed: 47.06 samples/sec, "
      "lr: "
      "0.000100\n"
@@ -423,9 +424,228 @@ static const struct {
      1.25, KNEE_TIMED_PRINTED},
 };
 
-static void every_format(void **state)
+/* Lines of frameworks that have no row of their own: counters, times, means, bars, stamps. */
+static const struct {
+    const char *what, *text;
+    double median_s, data_s;
+    enum knee_train_timing timing;
+} mechanisms[] = {
+    {"OpenMMLab 2",
+     "2022-03-17 11:56:00,123 - mmdet - INFO - Epoch [1][250/7674]    lr: 9.970e-03, eta: "
+     "10:43:36, "
+     "time: 0.441, data_time: 0.089, memory: 5023, loss: 0.5\n"
+     "2022-03-17 11:56:21,294 - mmdet - INFO - Epoch [1][300/7674]    lr: 1.197e-02, eta: "
+     "10:44:01, "
+     "time: 0.424, data_time: 0.059, memory: 5210, loss: 0.4\n",
+     0.4325, 0.074, KNEE_TIMED_PRINTED},
+    {"mmengine",
+     "2024/01/24 02:50:32 - mmengine - INFO - Epoch(train)  [83][ 350/2693]  lr: 3.9620e-04  eta: "
+     "8:51:35  time: 0.5674  data_time: 0.0034  memory: 11750  loss: 1913.7995\n",
+     0.5674, 0.0034, KNEE_TIMED_PRINTED},
+    {"detectron2",
+     "[06/06 22:50:20] d2.utils.events INFO:  eta: 6:22:05  iter: 99  total_loss: 0.9931    time: "
+     "0.2535  last_time: 0.2326  data_time: 0.0599  last_data_time: 0.0033   lr: 0.000999\n",
+     0.2535, 0.0599, KNEE_TIMED_PRINTED},
+    {"MetricLogger",
+     "Epoch: [0/100]  [2250/2502]  eta: 0:02:38  loss: 5.450140 (7.536839)  lr: 0.000090 "
+     "(0.000045) "
+     " time: 0.612473  data: 0.000167  max mem: 13871\n",
+     0.612473, 0.000167, KNEE_TIMED_PRINTED},
+    {"AverageMeter",
+     "Epoch: [34][10/53]      Time 0.410 (0.784)      Loss 1.1066 (1.0946)    Acc@1 73.478 "
+     "(73.752)   Data 0.034 (0.310)\n",
+     0.41, 0.034, KNEE_TIMED_PRINTED},
+    {"AverageMeter whose stamps say otherwise",
+     "[2021-11-22 22:33:16,000 INFO] Epoch: [1/120][180/3368] Data 0.002 (0.574) Batch 0.818 "
+     "(3.887) Remain 436:08:39 Loss 11.8\n"
+     "[2021-11-22 22:33:56,000 INFO] Epoch: [1/120][190/3368] Data 0.001 (0.555) Batch 0.720 "
+     "(3.896) Remain 437:11:12 Loss 12.8\n"
+     "[2021-11-22 22:34:36,000 INFO] Epoch: [1/120][200/3368] Data 0.001 (0.554) Batch 0.622 "
+     "(3.915) Remain 439:19:47 Loss 10.0\n",
+     4, 0.555, KNEE_TIMED_STAMP},
+    {"PaddleDetection",
+     "[05/13 10:00:01] ppdet.engine.callbacks INFO: Epoch: [0] [2087/7312] learning_rate: 0.01 "
+     "loss: "
+     "2.5 eta: 1 day, 2:00:00 batch_cost: 0.1664 data_cost: 0.0034 ips: 96.1758 images/s\n",
+     0.1664, 0.0034, KNEE_TIMED_PRINTED},
+    {"Keras", "1000/1000 [====] - 115s 115ms/step - loss: 66.3670 - accuracy: 0.0\n", 0.115, NAN,
+     KNEE_TIMED_PRINTED},
+    {"MindSpore", "Train epoch time: 4353877.791 ms, per step time: 10830.542 ms\n", 10.830542, NAN,
+     KNEE_TIMED_PRINTED},
+    {"Caffe",
+     "I0914 09:36:00.000000  6584 solver.cpp:228] Iteration 1853400, loss = 0.667568\n"
+     "I0914 09:36:06.500000  6584 solver.cpp:228] Iteration 1853500, loss = 0.609652\n"
+     "I0914 09:36:13.000000  6584 solver.cpp:228] Iteration 1853600, loss = 0.749501\n",
+     0.065, NAN, KNEE_TIMED_STAMP},
+    {"icefall",
+     "2023-05-01 10:00:00,000 INFO [train.py:1011] (0/3) Epoch 0, batch 0, loss[loss=7.9, over "
+     "5000 "
+     "frames.], batch size: 48, lr: 1e-3\n"
+     "2023-05-01 10:00:20,000 INFO [train.py:1011] (0/3) Epoch 0, batch 50, loss[loss=6.9, over "
+     "5000 frames.], batch size: 48, lr: 1e-3\n",
+     0.4, NAN, KNEE_TIMED_STAMP},
+    {"RETURNN", "Trained 904 steps, 0:10:02 elapsed (92.1% computing time)\n", 602. / 904, NAN,
+     KNEE_TIMED_PRINTED},
+    {"DeepSpeed timers",
+     "[2023-06-03 00:10:23,345] [INFO] [Rank 0] rank=0 time (ms) | forward_microstep: 1330.05 | "
+     "backward_microstep: 4766.88 | backward_inner_microstep: 4410.89 | "
+     "backward_allreduce_microstep: 355.95 | step_microstep: 0.05\n",
+     6.09698, NAN, KNEE_TIMED_PRINTED},
+    {"tinygrad", "   4 4.32 s run, 11.8750 loss, 0.000042 LR\n", 4.32, NAN, KNEE_TIMED_PRINTED},
+    {"mlx-lm",
+     "Iter 2: Train loss 3.729, Learning Rate 1.000e-05, It/sec 0.576, Tokens/sec 98.498\n",
+     1 / 0.576, NAN, KNEE_TIMED_RATE},
+    {"fairseq 0.5", "| epoch 010  2000 / 8223 loss=1.27 (1.50), wps=962, wpb=908, bsz=32\n",
+     908. / 962, NAN, KNEE_TIMED_RATE},
+    {"a bar behind a logger",
+     "07/02/2025 22:49:32 - INFO - __main__ - Steps:   0%|  | 1/3000 [04:26<221:54:49, 266.39s/it, "
+     "loss=0.1]\n",
+     266.39, NAN, KNEE_TIMED_MEAN},
+    {"a bar behind numbers",
+     "d: 1.0220; g: 2.3909; r1: 0.0001; :   0%|  | 4/40000 [19:27<9:00:00, 1124.30s/it]\n", 1124.3,
+     NAN, KNEE_TIMED_MEAN},
+    {"a bar that says how far it is",
+     "Training Progress:   0%|   | 1/540 [11:50<106:20:42, 710.28s/it]\n", 710.28, NAN,
+     KNEE_TIMED_MEAN},
+    {"ms-swift",
+     "{'loss': 0.4, 'train_speed(iter/s)': 0.19, 'global_step/max_steps': '295/4491', "
+     "'elapsed_time': '25m 15s'}\n"
+     "{'loss': 0.4, 'train_speed(iter/s)': 0.19, 'global_step/max_steps': '300/4491', "
+     "'elapsed_time': '25m 40s'}\n",
+     5, NAN, KNEE_TIMED_ELAPSED},
+    {"preparing data before the training",
+     "498383it [00:12, 59276.95it/s]\n  0%|  | 0/20 [00:00<?, ?it/s]\r 50%|## | 10/20 "
+     "[00:01<00:01, 9.0it/s]\r100%|####| 20/20 [00:02<00:00, 9.0it/s]\n"
+     " 10%|#  | 10/97 [01:00<08:42, 6.0s/it]\n{'loss': 2.1, 'epoch': 0.1}\n"
+     " 20%|#  | 20/97 [02:00<07:42, 6.0s/it]\n{'loss': 2.0, 'epoch': 0.2}\n",
+     6, NAN, KNEE_TIMED_ELAPSED},
+    {"a list whose last but one number counts",
+     "2023-12-07 17:29:50,000\tModel\tINFO\t[6.10, 1.58, 198.7, 0, 0.0002]\n"
+     "2023-12-07 17:35:30,000\tModel\tINFO\t[2.79, 1.55, 1.8, 200, 0.00019]\n"
+     "2023-12-07 17:41:10,000\tModel\tINFO\t[2.26, 1.73, 1.6, 400, 0.00019]\n",
+     1.7, NAN, KNEE_TIMED_STAMP},
+    {"a counter of each epoch, times since the start, names of two words",
+     "Epoch 1, Step 25, total used time 10.0 (s), avg loss so far is 0.5\n"
+     "Epoch 1, Step 50, total used time 20.0 (s), avg loss so far is 0.4\n"
+     "Epoch 1, val loss is 0.5\n"
+     "Epoch 2, Step 25, total used time 95.0 (s), avg loss so far is 0.4\n"
+     "Epoch 2, Step 50, total used time 105.0 (s), avg loss so far is 0.3\n",
+     0.4, NAN, KNEE_TIMED_ELAPSED},
+    {"a counter with a name and its total, of each epoch",
+     "2021-09-03 20:35:29.300 - epoch: 1/300, iter: 10/25, iter_time: 0.086s, data_time: 0.001s\n"
+     "2021-09-03 20:35:30.200 - epoch: 1/300, iter: 20/25, iter_time: 0.088s, data_time: 0.001s\n"
+     "2021-09-03 20:35:32.000 - epoch: 2/300, iter: 10/25, iter_time: 0.087s, data_time: 0.001s\n",
+     0.087, 0.001, KNEE_TIMED_PRINTED},
+    {"steps of an epoch, and the epoch summed up",
+     "2022-05-06 11:00:00,000 Epoch[001/100], Step[0000/0196], Avg Loss: 0.27\n"
+     "2022-05-06 11:01:30,000 Epoch[001/100], Step[0100/0196], Avg Loss: 0.40\n"
+     "2022-05-06 11:02:56,400 ----- Epoch[001/100], Train Loss: 0.4016, time: 176.4\n"
+     "2022-05-06 11:02:56,400 Epoch[002/100], Step[0000/0196], Avg Loss: 0.32\n",
+     0.9, NAN, KNEE_TIMED_STAMP},
+    {"MXNet: a range in brackets and a rate without the batch",
+     "2018-10-11 09:16:49,000 INFO - Epoch[5] Batch [0-20]\tSpeed: 25.77 samples/sec\tAcc=0.99\n"
+     "2018-10-11 09:17:01,000 INFO - Epoch[5] Batch [20-40]\tSpeed: 25.69 samples/sec\tAcc=0.99\n"
+     "2018-10-11 09:17:13,000 INFO - Epoch[5] Batch [40-60]\tSpeed: 25.64 samples/sec\tAcc=0.99\n",
+     0.6, NAN, KNEE_TIMED_STAMP},
+    {"a bar of epochs around a bar of steps",
+     "Epoch:   0%|  | 0/3 [00:00<?, ?it/s]\rIteration:  50%|## | 200/400 [03:20<03:20, 1.00s/it]\r"
+     "Iteration: 100%|## | 400/400 [06:40<00:00, 1.00s/it]\r"
+     "Epoch:  33%|# | 1/3 [06:40<13:20, 400.0s/it]\r"
+     "Iteration:  50%|## | 200/400 [03:20<03:20, 1.00s/it]\r"
+     "Iteration: 100%|## | 400/400 [06:40<00:00, 1.00s/it]\r"
+     "Epoch:  67%|# | 2/3 [13:20<06:40, 400.0s/it]\n",
+     1, NAN, KNEE_TIMED_ELAPSED},
+    {"columns without names, beside an evaluation with a time",
+     "2021-01-28 14:44:00 [INFO]:    Epoch       Batch       box      time\n"
+     "2021-01-28 14:44:40 [INFO]:     1/29       0/165    0.0126      8.75\n"
+     "2021-01-28 14:46:00 [INFO]:     1/29      40/165    0.0119      -1.5\n"
+     "2021-01-28 14:47:20 [INFO]:     1/29      80/165     0.012       1.6\n"
+     "2021-01-28 14:48:40 [INFO]:     1/29     120/165    0.0119       1.5\n"
+     "2021-01-28 14:50:00 [INFO]:     1/29     160/165    0.0121       1.5\n"
+     "2021-01-28 14:50:10 [INFO]:     2/29       0/165    0.0119      10.5\n"
+     "Extracting 0/438, # of instances 106, time 0.78 sec.\n"
+     "Extracting 30/438, # of instances 106, time 0.58 sec.\n",
+     2, NAN, KNEE_TIMED_STAMP},
+    {"both losses in one line are of the training",
+     "[200/300] Train loss: 4.71737, Valid loss: 4.31139, Elapsed_time: 400.0\n"
+     "[250/300] Train loss: 3.56731, Valid loss: 3.24884, Elapsed_time: 500.0\n",
+     2, NAN, KNEE_TIMED_ELAPSED},
+    {"a short year first, no name of a loss",
+     "23-05-05 21:26:52.000 - INFO: [epoch:  0, iter:     100, lr:(2.000e-04,)] l_pix: 2.9e+05\n"
+     "23-05-05 21:28:02.000 - INFO: [epoch:  0, iter:     200, lr:(2.000e-04,)] l_pix: 1.1e+05\n"
+     "23-05-05 21:29:12.000 - INFO: [epoch:  0, iter:     300, lr:(2.000e-04,)] l_pix: 6.1e+04\n"
+     "[                              ] 0/117, elapsed: 0s, ETA:\n"
+     "[>>>>>>>-----------------------] 31/117, 2.2 task/s, elapsed: 14s, ETA:    39s\n",
+     0.7, NAN, KNEE_TIMED_STAMP},
+    {"a time without a date, past midnight",
+     "23:59:40 [I] Step 100: loss=0.5\n23:59:55 [I] Step 110: loss=0.4\n"
+     "00:00:10 [I] Step 120: loss=0.4\n",
+     1.5, NAN, KNEE_TIMED_STAMP},
+    {"single steps now and then, where most wait: the stamps",
+     "[12/25 14:00:00] epoch:[  1/25 ] train step:0    loss: 4.9 batch_cost: 7.4 sec\n"
+     "[12/25 14:01:40] epoch:[  1/25 ] train step:100  loss: 4.0 batch_cost: 0.2 sec\n"
+     "[12/25 14:03:20] epoch:[  1/25 ] train step:200  loss: 3.9 batch_cost: 6.4 sec\n"
+     "[12/25 14:05:00] epoch:[  1/25 ] train step:300  loss: 3.6 batch_cost: 0.2 sec\n"
+     "[12/25 14:06:40] epoch:[  1/25 ] train step:400  loss: 3.6 batch_cost: 3.2 sec\n",
+     1, NAN, KNEE_TIMED_STAMP},
+    {"a time that grows with the steps is the time since the start",
+     "step 10 time: 20.0 loss: 3\nstep 20 time: 40.0 loss: 3\nstep 30 time: 60.0 loss: 3\n"
+     "step 40 time: 80.0 loss: 3\nstep 50 time: 100.0 loss: 3\nstep 60 time: 120.0 loss: 3\n"
+     "step 70 time: 140.0 loss: 3\nstep 80 time: 160.0 loss: 3\nstep 90 time: 180.0 loss: 3\n",
+     2, NAN, KNEE_TIMED_ELAPSED},
+    {"a time since the line before, by the stamps",
+     "2024-01-01 00:00:00 step 100 time: 50.0 loss: 3\n"
+     "2024-01-01 00:00:50 step 200 time: 50.0 loss: 3\n"
+     "2024-01-01 00:01:40 step 300 time: 50.0 loss: 3\n",
+     0.5, NAN, KNEE_TIMED_STAMP},
+    {"the time since the start, beside the time that is left",
+     "2023-10-17 08:50:40 INFO: Iters: 10/200 || Task Loss: 2.5 || Cost Time: 0:00:09 || Estimated "
+     "Time: 4:55:31\n"
+     "2023-10-17 08:52:20 INFO: Iters: 20/200 || Task Loss: 2.3 || Cost Time: 0:01:49 || Estimated "
+     "Time: 4:42:52\n"
+     "2023-10-17 08:54:00 INFO: Iters: 30/200 || Task Loss: 2.6 || Cost Time: 0:03:29 || Estimated "
+     "Time: 4:18:13\n",
+     10, NAN, KNEE_TIMED_ELAPSED},
+    {"the loss of the validation after that of the training",
+     "iter 10: loss 4.2, val loss 4.5, time 300ms\niter 20: loss 4.1, val loss 4.4, time 300ms\n",
+     0.3, NAN, KNEE_TIMED_PRINTED},
+    {"Keras without a bar",
+     "Epoch 1/3\n1000/1000 - 115s - loss: 2.1 - val_loss: 2.0\nEpoch 2/3\n1000/1000 - 110s - loss: "
+     "2.0 - val_loss: 1.9\n",
+     0.1125, NAN, KNEE_TIMED_PRINTED},
+    {"a time on another line than the counter",
+     "Timer: 0.60\nepoch:17 || iter:10 || Loss:5.2\nTimer: 0.62\nepoch:17 || iter:20 || Loss:5.1\n"
+     "Timer: 0.64\nepoch:17 || iter:30 || Loss:5.1\n",
+     0.62, NAN, KNEE_TIMED_PRINTED},
+    {"a clock that begins again with each line",
+     "[epoch:1/1200] [loss:0.2] [total time:0:02:28]\n[epoch:2/1200] [loss:0.1] [total "
+     "time:0:02:26]\n[epoch:3/1200] [loss:0.1] [total time:0:02:26]\n[epoch:4/1200] [loss:0.1] "
+     "[total time:0:02:26]\n",
+     146, NAN, KNEE_TIMED_PRINTED},
+    {"a table with dates",
+     "loss,global_step,epoch,created_at\n2.0,10,1,2024-01-01T00:00:00\n"
+     "1.9,20,1,2024-01-01T00:00:50\n1.8,30,1,2024-01-01T00:01:40\n",
+     5, NAN, KNEE_TIMED_STAMP},
+};
+
+TEST(lines_of_any_framework)
 {
-    (void)state;
+    for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms; i++) {
+        struct knee_train_log log = log_of(mechanisms[i].text);
+        bool data = isnan(mechanisms[i].data_s)
+                        ? isnan(log.data_s)
+                        : fabs(log.data_s / mechanisms[i].data_s - 1) < 1e-6;
+        if (log.timing != mechanisms[i].timing || !data ||
+            !(fabs(log.median_s / mechanisms[i].median_s - 1) < 1e-6))
+            fail_msg("%s: %s, %s %.9g instead of %.9g, data %g", mechanisms[i].what, log.format,
+                     knee_train_timing_name(log.timing), log.median_s, mechanisms[i].median_s,
+                     log.data_s);
+        knee_train_log_release(&log);
+    }
+}
+
+TEST(every_format)
+{
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         struct knee_train_log log = log_of(formats[i].text);
         if (strcmp(log.format, formats[i].format) != 0 || log.timing != formats[i].timing ||
@@ -436,7 +656,7 @@ static void every_format(void **state)
     }
 }
 
-static void prefixes_and_line_ends_change_nothing(void **state)
+TEST(prefixes_and_line_ends_change_nothing)
 {
     static const char *const prefixes[] = {"[1,0]<stdout>:",
                                            "Thu Jun  9 09:15:17 2022[1,0]<stdout>:",
@@ -446,7 +666,6 @@ static void prefixes_and_line_ends_change_nothing(void **state)
                                            "(main, pid=77) ",
                                            "2024-01-01T00:00:00.000000Z stdout F ",
                                            "\x1b[32m"};
-    (void)state;
     for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++)
         for (int ending = 0; ending < 2; ending++) {
             char text[2048] = "";
@@ -481,9 +700,8 @@ static char *megatron_log(size_t steps, double seconds, size_t *length)
     return text;
 }
 
-static void pieces_of_any_size(void **state)
+TEST(pieces_of_any_size)
 {
-    (void)state;
     size_t length;
     char *text = megatron_log(200, 0.5, &length);
     const size_t pieces[] = {1, 7, 64, 1000, 100000};
@@ -500,9 +718,8 @@ static void pieces_of_any_size(void **state)
 }
 
 /* Cut anywhere, the log is still read, and never says another step. */
-static void damage_loses_no_more_than_it_must(void **state)
+TEST(damage_loses_no_more_than_it_must)
 {
-    (void)state;
     size_t length;
     char *text = megatron_log(60, 0.5, &length);
     uint64_t seed = 7;
@@ -523,9 +740,8 @@ static void damage_loses_no_more_than_it_must(void **state)
     free(text);
 }
 
-static void too_many_rows_are_thinned_and_counted(void **state)
+TEST(too_many_rows_are_thinned_and_counted)
 {
-    (void)state;
     size_t length, steps = 300000;
     char *text = megatron_log(steps, 0.25, &length);
     struct knee_train_log log;
@@ -538,9 +754,8 @@ static void too_many_rows_are_thinned_and_counted(void **state)
     free(text);
 }
 
-static void memory_that_runs_out(void **state)
+TEST(memory_that_runs_out)
 {
-    (void)state;
     size_t length;
     char *text = megatron_log(400, 0.5, &length);
     for (size_t fail_at = 1; fail_at < 40; fail_at++) {
@@ -566,9 +781,8 @@ static void memory_that_runs_out(void **state)
 #define LINE(step, ms)                                                                             \
     " iteration " step "/ 99 | elapsed time per iteration (ms): " ms " | global batch size: 4 |\n"
 
-static void restarts_are_one_job(void **state)
+TEST(restarts_are_one_job)
 {
-    (void)state;
     struct knee_train_log log = log_of(LINE("1", "100.0") LINE("2", "101.0") LINE("3", "99.0") LINE(
         "2", "100.0") LINE("3", "100.0") LINE("4", "100.0"));
     assert_int_equal(log.counts.runs, 2);
@@ -577,9 +791,8 @@ static void restarts_are_one_job(void **state)
     knee_train_log_release(&log);
 }
 
-static void another_job_in_the_file_is_left_out(void **state)
+TEST(another_job_in_the_file_is_left_out)
 {
-    (void)state;
     struct knee_train_log log = log_of(LINE("1", "100.0") LINE("2", "100.0") LINE("3", "100.0")
                                            LINE("1", "9000.0") LINE("2", "9000.0"));
     assert_int_equal(log.counts.runs, 2);
@@ -588,9 +801,8 @@ static void another_job_in_the_file_is_left_out(void **state)
     knee_train_log_release(&log);
 }
 
-static void other_ranks_and_second_writers(void **state)
+TEST(other_ranks_and_second_writers)
 {
-    (void)state;
     struct knee_train_log log = log_of("[rank0]:" LINE("1", "100.0") "[rank1]:" LINE(
         "1", "100.0") "[rank0]:" LINE("2", "100.0") "[rank1]:" LINE("2", "100.0"));
     assert_int_equal(log.row_count, 2);
@@ -602,9 +814,8 @@ static void other_ranks_and_second_writers(void **state)
     knee_train_log_release(&log);
 }
 
-static void one_step_in_two_formats_counts_once(void **state)
+TEST(one_step_in_two_formats_counts_once)
 {
-    (void)state;
     struct knee_train_log log =
         log_of("steps: 2 loss: 12.8004 iter time (s): 145.206 samples/sec: 7.052\n"
                " iteration 2/ 9 | elapsed time per iteration (ms): 145207.0 |\n");
@@ -613,9 +824,8 @@ static void one_step_in_two_formats_counts_once(void **state)
     knee_train_log_release(&log);
 }
 
-static void warm_up_and_rhythm(void **state)
+TEST(warm_up_and_rhythm)
 {
-    (void)state;
     char text[16384] = "";
     for (int i = 1; i <= 100; i++) {
         size_t used = strlen(text);
@@ -633,9 +843,8 @@ static void warm_up_and_rhythm(void **state)
 }
 
 /* Odd steps 30 ms, even ones 40 ms: the job takes 35 ms a step. */
-static void long_and_short_steps_in_turn(void **state)
+TEST(long_and_short_steps_in_turn)
 {
-    (void)state;
     char text[16384] = "";
     double now_ms = 1000;
     for (int i = 1; i <= 200; i++) {
@@ -662,9 +871,8 @@ static void long_and_short_steps_in_turn(void **state)
 }
 
 /* modded-nanogpt writes its own source before its steps. */
-static void a_listing_before_the_log_says_nothing(void **state)
+TEST(a_listing_before_the_log_says_nothing)
 {
-    (void)state;
     struct knee_train_log log = log_of(
         "import os\nwith open(sys.argv[0]) as f:\n    code = f.read()\n"
         "    print0(f\"step:{step}/{train_steps} val_loss:{val_loss:.4f} "
@@ -679,9 +887,8 @@ static void a_listing_before_the_log_says_nothing(void **state)
     knee_train_log_release(&log);
 }
 
-static void validation_of_torchtitan(void **state)
+TEST(validation_of_torchtitan)
 {
-    (void)state;
     struct knee_train_log log = log_of(
         "[titan] 2025-07-21 15:57:40,000 - root - INFO - step: 10  loss:  4.9  tps: 30,768\n"
         "[titan] 2025-07-21 15:57:45,000 - root - INFO - validate step: 10  loss:  5.5  "
@@ -695,17 +902,19 @@ static void validation_of_torchtitan(void **state)
 }
 
 /* Lines that have a word of some format and are none of it. */
-static void look_alikes_are_no_steps(void **state)
+TEST(look_alikes_are_no_steps)
 {
     static const char *const texts[] = {
-        "Epoch 1, step 10, loss: 2.0, speed: 12.3 samples/s\n",
+        "498383it [00:12, 40276.95it/s]\n",
+        "Running tokenizer on dataset: 50%|##  | 20/40 [00:10<00:10,  2.0it/s]\n",
+        "Epoch(val)  [1][50/500]    eta: 0:00:20  time: 0.0505  data_time: 0.0023\n",
+        "Test:  [ 0/79]  eta: 0:02:10  loss: 6.9 (6.9)  time: 1.6  data: 0.9\n",
         "backup finished, time: 350 s\n",
         "Validation DataLoader 0: 100%|####| 20/20 [00:10<00:00,  2.0it/s]\n",
         "Loading checkpoint shards: 100%|####| 20/20 [00:10<00:00,  2.0s/it]\n",
         "Fetching 8 files: 100%|####| 8/8 [00:09<00:00,  1.33s/it]\n",
         "generated 512 tokens (35.2 tok/s)\n",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct knee_train_log log;
         struct knee_err err;
@@ -716,9 +925,8 @@ static void look_alikes_are_no_steps(void **state)
 
 /* ---- What is not there ---- */
 
-static void losses_without_times_are_said_to_be_that(void **state)
+TEST(losses_without_times_are_said_to_be_that)
 {
-    (void)state;
     struct knee_train_log log =
         log_of("s:0 tel:11.0092\ns:0 trl:11.0091 lr:0.000001 norm:15.37\ns:1 trl:10.9598 lr:0.0\n");
     assert_int_equal(log.timing, KNEE_TIMED_NOT);
@@ -726,10 +934,9 @@ static void losses_without_times_are_said_to_be_that(void **state)
     knee_train_log_release(&log);
 }
 
-static void no_log_is_refused(void **state)
+TEST(no_log_is_refused)
 {
     static const char *const texts[] = {"", "\n", "hello\nworld\n", "{\n}\n", "a,b\n1,2\n"};
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct knee_train_log log = {.median_s = -1};
         struct knee_err err = {0};
@@ -758,7 +965,8 @@ static size_t put_scalar(char *out, double wall, int step, const char *tag, floa
     message[used++] = 1 << 3 | 1;
     memcpy(message + used, &wall, 8), used += 8;
     message[used++] = 2 << 3;
-    message[used++] = (char)step;
+    message[used++] = (char)(step | 128); /* two bytes: the low seven bits first */
+    message[used++] = (char)(step >> 7);
     message[used++] = 5 << 3 | 2;
     message[used++] = (char)(2 + inner);
     message[used++] = 1 << 3 | 2;
@@ -771,16 +979,15 @@ static size_t put_scalar(char *out, double wall, int step, const char *tag, floa
     return put_record(out, message, used);
 }
 
-static void tensorboard_scalars(void **state)
+TEST(tensorboard_scalars)
 {
     static const char version[] = "\x09\0\0\0\0\0\0\xf0\x3f\x1a\x0d"
                                   "brain.Event:2";
     char file[8192];
     struct knee_err err;
     struct knee_train_log log;
-    (void)state;
     size_t used = put_record(file, version, sizeof version - 1), whole;
-    for (int step = 1; step <= 20; step++) {
+    for (int step = 1001; step <= 1020; step++) {
         used += put_scalar(file + used, 1000 + 0.5 * step, step, "lm loss", 3.5F);
         used += put_scalar(file + used, 1000 + 0.5 * step, step, "iteration-time", 0.25F);
         used += put_scalar(file + used, 1000 + 0.5 * step, step, "gradients/layer 1", 7);
@@ -792,6 +999,7 @@ static void tensorboard_scalars(void **state)
         assert_int_equal(log.row_count, 20);
         assert_near(log.median_s, 0.25, 1e-9);
         assert_near(log.rows[3].loss, 3.5, 1e-9);
+        assert_int_equal(log.rows[3].step, 1004);
         knee_train_log_release(&log);
     }
     for (size_t cut = whole; cut > 60; cut -= 7) { /* cut anywhere: what is whole is read */
@@ -820,16 +1028,16 @@ static const char dump[] = "------------------------ arguments -----------------
                            "-------------------- end of arguments ---------------------\n";
 
 /* The plan is the one that the importer makes of the arguments alone. */
-static void argument_dump_is_the_importers(void **state)
+TEST(argument_dump_is_the_importers)
 {
-    (void)state;
     struct knee_shape shape;
     struct knee_plan plan;
     struct knee_err err;
     char text[4096];
     knee_shape_init(&shape);
     knee_plan_init(&plan);
-    assert_int_equal(knee_megatron_read(dump, strlen(dump), "", &shape, &plan, NULL, &err),
+    assert_int_equal(knee_megatron_read((struct knee_named_text){dump, strlen(dump), ""}, &shape,
+                                        &plan, NULL, &err),
                      KNEE_OK);
     snprintf(text, sizeof text, "noise\n%s%s", dump, LINE("1", "100.0"));
     struct knee_train_log log = log_of(text);
@@ -929,11 +1137,10 @@ static void assert_same_values(const struct knee_keys *keys, const void *a, cons
     }
 }
 
-static void twenty_dumps_are_what_their_scripts_say(void **state)
+TEST(twenty_dumps_are_what_their_scripts_say)
 {
     static const char *const prefixes[] = {"", "[rank0]: ", "0: ", "2024-03-07 15:27:02,646 INFO ",
                                            "\x1b[34m[default0]:\x1b[0m "};
-    (void)state;
     for (size_t i = 0; i < 20; i++) {
         static struct both both;
         static char text[16384];
@@ -943,8 +1150,8 @@ static void twenty_dumps_are_what_their_scripts_say(void **state)
         make_job(i, prefixes[i % 5], &both);
         knee_shape_init(&shape);
         knee_plan_init(&plan);
-        if (knee_megatron_read(both.script, strlen(both.script), "script", &shape, &plan, NULL,
-                               &err))
+        if (knee_megatron_read((struct knee_named_text){both.script, strlen(both.script), "script"},
+                               &shape, &plan, NULL, &err))
             fail_msg("%s", err.what);
         snprintf(text, sizeof text, "noise\n%s%s", both.dump, LINE("1", "100.0"));
         struct knee_train_log log = log_of(text);
@@ -956,9 +1163,8 @@ static void twenty_dumps_are_what_their_scripts_say(void **state)
     }
 }
 
-static void mesh_of_torchtitan(void **state)
+TEST(mesh_of_torchtitan)
 {
-    (void)state;
     struct knee_train_log log = log_of(
         "[rank0]:[titan] 2026-04-23 22:49:06,423 - root - INFO - Building device mesh with "
         "parallelism: pp=2, dp_replicate=1, dp_shard=4, cp=1, tp=8, ep=1, etp=1\n"
@@ -983,9 +1189,8 @@ static void mesh_of_torchtitan(void **state)
 }
 
 #define NANOTRON "08/31/2024 14:37:22 [INFO|DP=0|PP=1|TP=0]: "
-static void configuration_of_nanotron(void **state)
+TEST(configuration_of_nanotron)
 {
-    (void)state;
     struct knee_train_log log = log_of(
         NANOTRON
         "Config:\n" NANOTRON "Config(general=GeneralArgs(project='debug',\n" NANOTRON
@@ -1029,9 +1234,8 @@ static void configuration_of_nanotron(void **state)
     knee_train_log_release(&log);
 }
 
-static void model_of_torchtitan(void **state)
+TEST(model_of_torchtitan)
 {
-    (void)state;
     struct knee_train_log log =
         log_of("[rank0]:2025-02-13 11:33:12,140 - root - INFO - Building 2-D device mesh with "
                "['dp_shard', "
@@ -1059,9 +1263,8 @@ static void model_of_torchtitan(void **state)
 }
 
 /* Rates of three digits: 3.14M / 12.3K is 255.3. */
-static void workers_of_rounded_rates(void **state)
+TEST(workers_of_rounded_rates)
 {
-    (void)state;
     struct knee_train_log log = log_of(
         "iteration: 10 / 100 | elapsed_time_per_iteration_ms: 2.5K | tokens_per_sec: 3.14M | "
         "tokens_per_sec_per_gpu: 12.3K | global_batch_size: 512 | lm_loss: 8.1\n");
@@ -1070,7 +1273,7 @@ static void workers_of_rounded_rates(void **state)
     knee_train_log_release(&log);
 }
 
-static void workers_from_many_places(void **state)
+TEST(workers_from_many_places)
 {
     static const struct {
         const char *line;
@@ -1087,6 +1290,9 @@ static void workers_from_many_places(void **state)
         {"accelerate launch --num_processes 16 train.py\n", 16},
         {"WORLD_SIZE=32 RANK=0\ntensor group: world_size=4\n", 32},
         {"Num_devices: 4, shape (1, 1, 4)\n", 4},
+        {"I1209 10:37:15 nccl_context.cc:74] init nccl context nranks: 4 local rank: 0\n", 4},
+        {"+ main_ppo trainer.n_gpus_per_node=8 trainer.nnodes=2 data.seed=1\n", 16},
+        {"Namespace(config_file='a.yaml', num_gpus=4, num_machines=2, machine_rank=0)\n", 8},
         {"Distributed world size: 8\n", 8},
         {"Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/16\n", 16},
         {"All distributed processes registered. Starting with 32 processes\n", 32},
@@ -1101,7 +1307,6 @@ static void workers_from_many_places(void **state)
         {"launch -- data parallel size: 4, pipeline parallel size: 2, tensor parallel size: 2\n",
          16},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
         char text[1024];
         snprintf(text, sizeof text, "%s%s", said[i].line,
@@ -1117,6 +1322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_format),
+        cmocka_unit_test(lines_of_any_framework),
         cmocka_unit_test(prefixes_and_line_ends_change_nothing),
         cmocka_unit_test(pieces_of_any_size),
         cmocka_unit_test(damage_loses_no_more_than_it_must),

@@ -74,9 +74,8 @@ static void check(const struct document *documents, size_t count, bool pickle)
     }
 }
 
-static void json_says(void **state)
+TEST(json_says)
 {
-    (void)state;
     static const struct document documents[] = {
         GOOD("{\"a\": [1, -2.5, true], \"b\": null}", "{'a':[1 -2.5f true] 'b':null}"),
         GOOD(" \t\r\n[ ] behind it", "[]"),
@@ -93,10 +92,10 @@ static void json_says(void **state)
         BAD("[1,", "not JSON at byte 3: it ends early"),
         BAD("{\"a\" 1}", "not JSON at byte 5: a colon is missing"),
         BAD("{a: 1}", "not JSON at byte 1: a name is missing"),
-        BAD("{\"a\": }", "not JSON at byte 6: something that is no value"),
-        BAD("[1+2]", "not JSON at byte 4: something that is no value"),
+        BAD("{\"a\": }", "not JSON at byte 6: something that is not a value"),
+        BAD("[1+2]", "not JSON at byte 4: something that is not a value"),
         BAD("[1.5\0]", "not JSON at byte 4: a comma is missing"),
-        BAD("[-]", "not JSON at byte 2: something that is no value"),
+        BAD("[-]", "not JSON at byte 2: something that is not a value"),
         BAD("\"abc", "not JSON at byte 4: it ends inside of a text"),
         BAD("\"a\\", "not JSON at byte 3: an escape that is none"),
         BAD("\"a\\x\"", "not JSON at byte 4: an escape that is none"),
@@ -159,11 +158,11 @@ static const struct document pickles[] = {
     BAD("h\x00", "a damaged pickle at byte 0: it recalls what was not remembered"),
     BAD("Nu", "a damaged pickle at byte 1: a mark is missing"),
     BAD("Nt", "a damaged pickle at byte 1: a mark is missing"),
-    BAD("(Ne", "a damaged pickle at byte 2: it adds to something that is no container"),
-    BAD("((Ne", "a damaged pickle at byte 3: it adds to something that is no container"),
-    BAD("N(Ne", "a damaged pickle at byte 3: it adds to something that is no container"),
-    BAD("}(Nu", "a damaged pickle at byte 3: it adds to something that is no container"),
-    BAD("NNa", "a damaged pickle at byte 2: it adds to something that is no container"),
+    BAD("(Ne", "a damaged pickle at byte 2: it adds to something that is not a container"),
+    BAD("((Ne", "a damaged pickle at byte 3: it adds to something that is not a container"),
+    BAD("N(Ne", "a damaged pickle at byte 3: it adds to something that is not a container"),
+    BAD("}(Nu", "a damaged pickle at byte 3: it adds to something that is not a container"),
+    BAD("NNa", "a damaged pickle at byte 2: it adds to something that is not a container"),
     BAD("Na", "a damaged pickle at byte 1: it takes from an empty stack"),
     BAD("}Ns", "a damaged pickle at byte 2: it takes from an empty stack"),
     BAD("](a", "a damaged pickle at byte 2: a mark is too much"),
@@ -177,16 +176,14 @@ static const struct document pickles[] = {
     BAD("\0", "a pickle with opcode 0x00 at byte 0, which dumps do not have"),
 };
 
-static void pickles_say(void **state)
+TEST(pickles_say)
 {
-    (void)state;
     check(pickles, sizeof pickles / sizeof *pickles, true);
 }
 
 /* Deep stacks and long memos, on which memory runs out everywhere in turn. */
-static void no_memory_is_said(void **state)
+TEST(no_memory_is_said)
 {
-    (void)state;
     struct document d = {NULL, 0, "", true};
     struct knee_text pickle = {0}, json = {0};
     knee_text_puts(&pickle, "](");
@@ -219,9 +216,8 @@ static void no_memory_is_said(void **state)
     knee_text_release(&json);
 }
 
-static void wrong_questions_are_answered(void **state)
+TEST(wrong_questions_are_answered)
 {
-    (void)state;
     char json[] = "{\"list\": [7], \"text\": \"12.5\", \"word\": \"x\", \"real\": 2.75, \"yes\": "
                   "true, \"big\": 1e30}";
     struct knee_tree tree = {0};

@@ -53,9 +53,9 @@ static void begin(struct made *made)
 static struct knee_watch watch_of(const struct made *made, size_t ranks)
 {
     struct knee_watch watch;
-    struct knee_watch_given given = {INT64_C(100000000000), NAN};
+    struct knee_watch_given given = {INT64_C(100000000000), NAN, 0, NULL};
     struct knee_err err;
-    if (knee_watch(made->ranks, ranks, &made->joined, &given, NULL, &watch, &err))
+    if (knee_watch(made->ranks, ranks, &made->joined, &given, &watch, &err))
         fail_msg("%s", err.what);
     return watch;
 }
@@ -87,7 +87,7 @@ static void late_job(struct made *made, size_t late, int label, int64_t sm_mhz, 
     }
 }
 
-static void every_cause(void **state)
+TEST(every_cause)
 {
     static const struct {
         int label; /* that takes longer; -1: nothing was sampled */
@@ -104,7 +104,6 @@ static void every_cause(void **state)
         {-1, 1980, 0x40, KNEE_WATCH_UNKNOWN},         {-1, -1, 0, KNEE_WATCH_UNKNOWN},
     };
     static struct made made;
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         late_job(&made, i % RANKS, rows[i].label, rows[i].sm_mhz, rows[i].throttle);
         struct knee_watch w = watch_of(&made, RANKS);
@@ -120,10 +119,9 @@ static void every_cause(void **state)
 
 /* Of two that are late the later one is named, wherever it stands; one that is late in six points
  * of ten is not. */
-static void the_later_of_two(void **state)
+TEST(the_later_of_two)
 {
     static struct made made;
-    (void)state;
     for (size_t other = 0; other < RANKS; other++) {
         late_job(&made, 2, -1, 1980, 0);
         for (int s = 0; s < STEPS && other != 2; s++)
@@ -141,10 +139,9 @@ static void the_later_of_two(void **state)
 }
 
 /* Two ranks become later, one less so: the largest step up is told, with its rank. */
-static void the_change_that_counts(void **state)
+TEST(the_change_that_counts)
 {
     static struct made made;
-    (void)state;
     late_job(&made, RANKS, -1, 1980, 0); /* nobody */
     for (int s = 0; s < STEPS; s++) {
         made.calls[0][s].late_ns = s < 20 ? 0 : 100000000;
@@ -163,12 +160,11 @@ static void the_change_that_counts(void **state)
 }
 
 /* A change that is beyond chance, and too small to be worth a word. */
-static void a_change_that_is_too_small(void **state)
+TEST(a_change_that_is_too_small)
 {
     double values[40];
     struct knee_change change;
     struct knee_err err;
-    (void)state;
     for (int i = 0; i < 40; i++)
         values[i] = i < 20 ? 1 : 2;
     for (int worth = 0; worth < 2; worth++) {
@@ -181,10 +177,9 @@ static void a_change_that_is_too_small(void **state)
 
 /* ---- What lines may lack ---- */
 
-static void steps_that_nothing_is_known_of(void **state)
+TEST(steps_that_nothing_is_known_of)
 {
     static struct made made;
-    (void)state;
     begin(&made);
     for (int s = 0; s < 12; s++) {
         made.steps[0][s] = blank_line();
@@ -207,10 +202,9 @@ static void steps_that_nothing_is_known_of(void **state)
 }
 
 /* NVML's figures: the newest of each; joules by the mean power; nothing before a rank's start. */
-static void figures_of_the_gpu(void **state)
+TEST(figures_of_the_gpu)
 {
     static struct made made;
-    (void)state;
     begin(&made);
     for (int s = 0; s < 4; s++) {
         made.steps[0][s] = blank_line();
@@ -244,9 +238,9 @@ static void figures_of_the_gpu(void **state)
     assert_near(w.rank_s, 0, 0);
     assert_near(w.age_s, 100 - 4.000001, 1e-9);
     knee_watch_release(&w);
-    struct knee_watch_given before = {5, 3};
+    struct knee_watch_given before = {5, 3, 0, NULL};
     struct knee_err err;
-    assert_int_equal(knee_watch(made.ranks, 1, &made.joined, &before, NULL, &w, &err), KNEE_OK);
+    assert_int_equal(knee_watch(made.ranks, 1, &made.joined, &before, &w, &err), KNEE_OK);
     assert_near(w.age_s, 0, 0);
     assert_near(w.price_per_hour, 3, 0);
     assert_false(w.price_assumed);
@@ -254,10 +248,9 @@ static void figures_of_the_gpu(void **state)
 }
 
 /* Waiting is that of the last steps whose calls are all there. */
-static void recent_waiting(void **state)
+TEST(recent_waiting)
 {
     static struct made made;
-    (void)state;
     begin(&made);
     for (int s = 0; s < STEPS; s++)
         made.calls[0][s] = (struct knee_live_call){.step = s / 2, .wait_ns = s < 4 ? 99 : 7};
@@ -282,10 +275,9 @@ static void recent_waiting(void **state)
 
 /* Four communicators do the same; one takes three times as long, and one of another size does not
  * count. */
-static void a_wire_that_is_slow(void **state)
+TEST(a_wire_that_is_slow)
 {
     static struct made made;
-    (void)state;
     begin(&made);
     for (size_t i = 0; i < 4; i++)
         snprintf(made.calls[i][0].op, sizeof made.calls[i][0].op, "AllReduce");
@@ -320,10 +312,9 @@ static void a_wire_that_is_slow(void **state)
 }
 
 /* Two are slow: the one that loses more is named. */
-static void two_slow_wires(void **state)
+TEST(two_slow_wires)
 {
     static struct made made;
-    (void)state;
     begin(&made);
     static const int64_t wire_ns[] = {1000, 1500, 1000, 1000, 2000, 1000, 0, 0, 0, 0};
     for (uint32_t i = 0; i < 10; i++)
@@ -407,11 +398,10 @@ static double mean_step(const struct made *made, int64_t step)
     return sum / count;
 }
 
-static void laws_of_lines(void **state)
+TEST(laws_of_lines)
 {
     static struct made made;
     uint64_t seed = 3;
-    (void)state;
     for (int round = 0; round < (UNIT_SANITIZED ? 100 : 1000); round++) {
         any_job(&seed, &made);
         struct knee_watch w = watch_of(&made, RANKS);
@@ -441,20 +431,19 @@ static void laws_of_lines(void **state)
 }
 
 /* Memory that runs out at any call says so and leaves nothing behind. */
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     static struct made made;
-    (void)state;
     late_job(&made, 2, KNEE_COMPUTE, 1200, 0x40);
     size_t failed = 0;
     for (bool enough = false; !enough;) {
         failed++;
         struct failing memory = {.fail_at = failed};
         struct knee_alloc alloc = {failing_resize, &memory};
-        struct knee_watch_given given = {0, NAN};
+        struct knee_watch_given given = {0, NAN, 0, &alloc};
         struct knee_watch w;
         struct knee_err err;
-        knee_status status = knee_watch(made.ranks, RANKS, &made.joined, &given, &alloc, &w, &err);
+        knee_status status = knee_watch(made.ranks, RANKS, &made.joined, &given, &w, &err);
         enough = memory.calls < failed;
         assert_int_equal(status, enough ? KNEE_OK : KNEE_SYSTEM);
         if (enough)
@@ -470,7 +459,7 @@ static void memory_runs_out(void **state)
 
 #define TOO_LONG "R > 1111111111111111111111111111111111111111111111111111111111111111111111111111"
 
-static void alarms(void **state)
+TEST(alarms)
 {
     static struct made made;
     static const struct {
@@ -494,7 +483,6 @@ static void alarms(void **state)
     };
     struct knee_alarm alarm;
     struct knee_err err;
-    (void)state;
     late_job(&made, 2, KNEE_TRANSFER, 1980, 0);
     for (size_t r = 0; r < RANKS; r++)
         for (int s = 0; s < STEPS; s++)
@@ -530,18 +518,17 @@ static struct knee_ras_rank member(const char *comm, int64_t rank, int64_t calls
     return out;
 }
 
-/* Ranks in another order, gone, new, dead; two communicators with the same ranks. */
-static void ranks_come_and_go(void **state)
+/* Ranks gone, new, dead; two communicators with the same ranks. */
+TEST(ranks_come_and_go)
 {
-    struct knee_ras_rank then[] = {member("b", 1, 10), member("b", 0, 10), member("b", 7, 10),
-                                   member("a", 0, 5), member("a", 1, 5)};
+    struct knee_ras_rank then[] = {member("a", 0, 5), member("a", 1, 5), member("b", 0, 10),
+                                   member("b", 1, 10), member("b", 7, 10)};
     struct knee_ras_rank now[] = {member("a", 0, 5), member("a", 1, 4), member("a", 2, 0),
                                   member("b", 0, 30), member("b", 1, 20)};
     struct knee_ras answers[] = {{.ranks = then, .count = 5, .at_ns = 0},
                                  {.ranks = now, .count = 5, .at_ns = 2000000000}};
     struct knee_ras_answer a;
     struct knee_err err;
-    (void)state;
     now[2].missing = now[2].unresponsive = now[2].dead = true;
     now[1].failed = true;
     now[4].unresponsive = true;
@@ -571,14 +558,13 @@ static void ranks_come_and_go(void **state)
 }
 
 /* Behind in turn: all of them, and so none. */
-static void everybody_behind_is_nobody(void **state)
+TEST(everybody_behind_is_nobody)
 {
     enum { ANSWERS = 40, MEMBERS = 3 };
     static struct knee_ras_rank ranks[ANSWERS][MEMBERS];
     static struct knee_ras answers[ANSWERS];
     struct knee_ras_answer a;
     struct knee_err err;
-    (void)state;
     for (size_t i = 0; i < ANSWERS; i++) {
         for (int64_t r = 0; r < MEMBERS; r++) /* one of them is ahead, seldom the same */
             ranks[i][r] = member("a", r, 10 * (int64_t)i + (i % 9 == (size_t)r));

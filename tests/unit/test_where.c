@@ -23,9 +23,8 @@
     "\", \"pid\": 0, \"tid\": 7, \"ts\": " ts ", \"dur\": " dur                                    \
     ", \"args\": {\"stream\": 7, \"correlation\": " id "}}"
 
-static void shapes_become_products(void **state)
+TEST(shapes_become_products)
 {
-    (void)state;
     /* clang-format off */
     struct knee_trace trace = trace_of(
         "["
@@ -80,9 +79,8 @@ static void h200(struct knee_machine *machine)
 }
 
 /* What a shape can reach is the same model as knee plan's, which was fitted to other tables. */
-static void the_model_knows_small_products(void **state)
+TEST(the_model_knows_small_products)
 {
-    (void)state;
     struct knee_machine machine;
     h200(&machine);
     double log_sum = 0;
@@ -123,13 +121,16 @@ static struct knee_trace layer_step(double rows, double wide, int64_t kernel_ns,
                                      .element_bytes = 2};
             knee_builder_product(b, &p);
             knee_builder_launch(b, at + 1, at + 2, 1, id);
-            knee_builder_span(b, 0, at + 3, at + 3 + kernel_ns, timelines_name(b, "gemm"), 7, id,
-                              false, NULL);
+            knee_builder_span(b, &(struct knee_gpu_work){0, at + 3, at + 3 + kernel_ns,
+                                                         timelines_name(b, "gemm"), 7, id, false,
+                                                         NULL});
         }
         knee_builder_launch(b, at + 11, at + 12, 1, (uint64_t)(4 * step + 4));
-        knee_builder_span(b, 0, at + 3, at + 3 + other_ns, timelines_name(b, "adam"), 7,
-                          (uint64_t)(4 * step + 4), false, NULL);
-        knee_builder_step_of(b, -1, KNEE_STEPS_OPTIMIZER, 1, at + 11, at + 20, 0);
+        knee_builder_span(b, &(struct knee_gpu_work){0, at + 3, at + 3 + other_ns,
+                                                     timelines_name(b, "adam"), 7,
+                                                     (uint64_t)(4 * step + 4), false, NULL});
+        knee_builder_step_of(
+            b, &(struct knee_raw_mark){{at + 11, at + 20, 0, -1}, KNEE_STEPS_OPTIMIZER, 1});
         at += other_ns;
         knee_builder_step(b, begin, at, step);
     }
@@ -151,9 +152,8 @@ static struct knee_diagnosis diagnosed(struct knee_trace *trace, struct knee_acc
     return d;
 }
 
-static void a_small_batch_is_named_with_the_one_that_mends_it(void **state)
+TEST(a_small_batch_is_named_with_the_one_that_mends_it)
 {
-    (void)state;
     struct knee_account account;
     struct knee_trace trace = layer_step(128, 4096, 15000, 60000);
     struct knee_diagnosis d = diagnosed(&trace, &account);
@@ -167,7 +167,6 @@ static void a_small_batch_is_named_with_the_one_that_mends_it(void **state)
     for (int i = 1; i < KNEE_BATCH_FACTORS; i++) /* a larger batch never costs its examples more */
         assert_true(knee_batch_step_s(&d, i) <= knee_batch_step_s(&d, i - 1) * (1 + 1e-12));
     assert_true(knee_batch_step_s(&d, 0) <= d.step.wall_s * (1 + 1e-12));
-    knee_diagnosis_release(&d);
     knee_account_release(&account);
     knee_trace_release(&trace);
     trace = layer_step(16384, 4096, 800000, 60000); /* the same layer with enough to do */
@@ -175,7 +174,6 @@ static void a_small_batch_is_named_with_the_one_that_mends_it(void **state)
     assert_int_equal(d.suspect, KNEE_SUSPECT_NONE);
     assert_near(d.small_shapes, 0, 1e-12);
     assert_near(d.roofline.mend, 1, 1e-12);
-    knee_diagnosis_release(&d);
     knee_account_release(&account);
     knee_trace_release(&trace);
 }
@@ -252,9 +250,8 @@ static void check_sums(const struct knee_account *account, const struct knee_whe
     assert_near(copy, label_s(account, KNEE_COPY), 1e-15);
 }
 
-static void every_nanosecond_has_one_owner(void **state)
+TEST(every_nanosecond_has_one_owner)
 {
-    (void)state;
     uint64_t seed = 13;
     size_t summed = 0;
     for (int round = 0; round < 200; round++) {
@@ -283,13 +280,14 @@ static struct knee_trace late_rank(int64_t rank, int64_t compute_ns)
     struct knee_call_facts facts = KNEE_CALL_UNKNOWN;
     facts.group_size = 2;
     facts.bytes = 1 << 20;
-    knee_builder_span(b, 0, 0, compute_ns, timelines_name(b, "gemm"), 7, KNEE_NO_CORRELATION, false,
-                      NULL);
-    knee_builder_span(b, 0, compute_ns, 350000,
-                      timelines_name(b, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"), 20,
-                      KNEE_NO_CORRELATION, false, &facts);
-    knee_builder_span(b, 0, 350000, 400000, timelines_name(b, "adam"), 7, KNEE_NO_CORRELATION,
-                      false, NULL);
+    knee_builder_span(b, &(struct knee_gpu_work){0, 0, compute_ns, timelines_name(b, "gemm"), 7,
+                                                 KNEE_NO_CORRELATION, false, NULL});
+    knee_builder_span(
+        b, &(struct knee_gpu_work){0, compute_ns, 350000,
+                                   timelines_name(b, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"),
+                                   20, KNEE_NO_CORRELATION, false, &facts});
+    knee_builder_span(b, &(struct knee_gpu_work){0, 350000, 400000, timelines_name(b, "adam"), 7,
+                                                 KNEE_NO_CORRELATION, false, NULL});
     struct knee_trace trace = {.rank = rank, .world_size = 2, .format = "test"};
     trace.file = strdup(rank ? "rank1" : "rank0");
     assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
@@ -297,9 +295,8 @@ static struct knee_trace late_rank(int64_t rank, int64_t compute_ns)
     return trace;
 }
 
-static void the_chain_goes_through_the_late_rank(void **state)
+TEST(the_chain_goes_through_the_late_rank)
 {
-    (void)state;
     struct knee_trace traces[2] = {late_rank(0, 100000), late_rank(1, 300000)};
     struct knee_account account;
     struct knee_where w;
@@ -333,7 +330,8 @@ static void kernel(struct knee_builder *b, int64_t launch, int64_t thread, int64
 {
     host(b, launch, launch + 1000, thread, KNEE_HOST_LAUNCH, "cudaLaunchKernel");
     knee_builder_launch(b, launch, launch + 1000, thread, id);
-    knee_builder_span(b, 0, from, to, timelines_name(b, "gemm"), 7, id, false, NULL);
+    knee_builder_span(
+        b, &(struct knee_gpu_work){0, from, to, timelines_name(b, "gemm"), 7, id, false, NULL});
 }
 
 /* Forward in a module, .item(), backward of the same operation in another thread. */
@@ -367,9 +365,8 @@ static const struct knee_place *place(const struct knee_where *w, int kind, cons
     return NULL;
 }
 
-static void work_finds_its_module_and_gaps_their_reason(void **state)
+TEST(work_finds_its_module_and_gaps_their_reason)
 {
-    (void)state;
     struct knee_trace trace = host_story();
     struct knee_account account;
     struct knee_where w;
@@ -381,6 +378,16 @@ static void work_finds_its_module_and_gaps_their_reason(void **state)
     assert_near(linear->label_s[KNEE_HOST], 21e-6, 1e-15);    /* 20 to 41 us */
     assert_near(place(&w, KNEE_PLACE_PASS, "forward")->label_s[KNEE_COMPUTE], 10e-6, 1e-15);
     assert_near(place(&w, KNEE_PLACE_PASS, "backward")->label_s[KNEE_COMPUTE], 10e-6, 1e-15);
+    double modules = 0, classes = 0; /* the same time, module by module and class by class */
+    for (size_t i = 0; i < w.place_count[KNEE_PLACE_MODULE]; i++)
+        modules += w.places[KNEE_PLACE_MODULE][i].total_s;
+    for (size_t i = 0; i < w.place_count[KNEE_PLACE_CLASS]; i++) {
+        const struct knee_place *row = &w.places[KNEE_PLACE_CLASS][i];
+        classes += row->total_s;
+        if (strncmp(row->name, "nn.Module: Linear", 17) == 0)
+            assert_true(row->class_length == 17 && row->members == 1);
+    }
+    assert_near(modules, classes, 1e-15);
     assert_near(place(&w, KNEE_PLACE_RANGE, "my loop")->label_s[KNEE_COMPUTE], 10e-6, 1e-15);
     assert_near(w.gaps_s, 21e-6, 1e-15);
     assert_near(w.gaps[KNEE_ACT_ITEM].total_s, 21e-6, 1e-15);
@@ -396,9 +403,8 @@ static void work_finds_its_module_and_gaps_their_reason(void **state)
 
 /* .item() for 302 us, after which the host has so much less of a lead: when it is ahead again, the
  * next 302 us of gaps are still the .item()'s, the rest is Python's. */
-static void a_wait_is_blamed_for_what_it_took(void **state)
+TEST(a_wait_is_blamed_for_what_it_took)
 {
-    (void)state;
     struct knee_builder *b = knee_builder_new(NULL, NULL);
     struct knee_account account;
     struct knee_where w;
@@ -427,16 +433,16 @@ static void a_wait_is_blamed_for_what_it_took(void **state)
 }
 
 /* More names than any table begins with: each kernel has its row, the longest first. */
-static void many_kernels_are_told_apart(void **state)
+TEST(many_kernels_are_told_apart)
 {
-    (void)state;
     enum { KERNELS = 3000 };
     struct knee_builder *b = knee_builder_new(NULL, NULL);
     for (int64_t i = 0; i < KERNELS; i++) {
         char name[32];
         snprintf(name, sizeof name, "kernel_%lld", (long long)i);
-        knee_builder_span(b, 0, 1000 * i, 1000 * i + 100 + i / 4, timelines_name(b, name), 7,
-                          KNEE_NO_CORRELATION, false, NULL);
+        knee_builder_span(b, &(struct knee_gpu_work){0, 1000 * i, 1000 * i + 100 + i / 4,
+                                                     timelines_name(b, name), 7,
+                                                     KNEE_NO_CORRELATION, false, NULL});
     }
     struct knee_trace trace = {.rank = 0, .world_size = 1, .format = "test"};
     trace.file = strdup("many");
@@ -479,9 +485,8 @@ static void memory_may_run_out(const struct knee_account *account)
     fail_msg("never enough memory");
 }
 
-static void no_memory_is_said(void **state)
+TEST(no_memory_is_said)
 {
-    (void)state;
     struct knee_trace story = host_story();
     struct knee_trace late[2] = {late_rank(0, 100000), late_rank(1, 300000)};
     struct knee_account account;

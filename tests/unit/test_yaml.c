@@ -5,12 +5,12 @@
 
 static knee_status read_yaml(const char *yaml, struct knee_job *job, struct knee_err *err)
 {
-    return knee_yaml_read(yaml, strlen(yaml), "job.yaml", &knee_job_keys, job, sizeof *job, err);
+    return knee_yaml_read((struct knee_named_text){yaml, strlen(yaml), "job.yaml"}, &knee_job_keys,
+                          job, sizeof *job, err);
 }
 
-static void keys_are_read(void **state)
+TEST(keys_are_read)
 {
-    (void)state;
     struct knee_job job;
     struct knee_err err;
     knee_job_init(&job);
@@ -23,9 +23,8 @@ static void keys_are_read(void **state)
     assert_true(job.workers.ranges == 3 && job.overlap == 0.7);
 }
 
-static void gpus_by_any_name(void **state)
+TEST(gpus_by_any_name)
 {
-    (void)state;
     struct knee_job job, plain;
     struct knee_err err;
     knee_job_init(&job);
@@ -35,9 +34,8 @@ static void gpus_by_any_name(void **state)
     assert_int_equal(job.hw.gpu, plain.hw.gpu);
 }
 
-static void json_is_read_too(void **state)
+TEST(json_is_read_too)
 {
-    (void)state;
     struct knee_job job;
     struct knee_err err;
     knee_job_init(&job);
@@ -46,18 +44,16 @@ static void json_is_read_too(void **state)
     assert_true(job.params == 7e9 && job.global_batch == 2048);
 }
 
-static void flags_are_kept(void **state)
+TEST(flags_are_kept)
 {
-    (void)state;
     struct knee_job job = job_of("params 1B");
     struct knee_err err;
     assert_int_equal(read_yaml("params: 7B\nmfu: 0.5\n", &job, &err), KNEE_OK);
     assert_true(job.params == 1e9 && job.mfu == 0.5);
 }
 
-static void trouble_names_its_line_and_changes_nothing(void **state)
+TEST(trouble_names_its_line_and_changes_nothing)
 {
-    (void)state;
     static const struct {
         const char *yaml, *where, *what;
     } cases[] = {
@@ -75,13 +71,13 @@ static void trouble_names_its_line_and_changes_nothing(void **state)
         {"params: \"7\\0B\"\n", "job.yaml:1", "zero byte"},
         {"? [complex]\n: 1\n", "job.yaml:1", "a key is not a word"},
         {"params:\n", "job.yaml:1", "is not a number"},
-        {"workers: []\n", "job.yaml:1", "is not a worker count"},
+        {"workers: []\n", "job.yaml:1", "is not a count"},
         {"params: {}\n", "job.yaml:1", "is not a number"},
         {"workers: [1]\nworkers: [2]\n", "job.yaml:2", "given twice"},
         {"workers: [1, 2\nparams: 7B\n", "job.yaml:2", "not YAML"},
         {"\x01\x02\x03", "job.yaml:1", "not YAML"},
         {"params: 7B\ngpu: h10\n", "job.yaml:2", "no GPU preset"},
-        {"workers: [1, x]\nparams: [7B]\n", "job.yaml:1", "is not a worker count"},
+        {"workers: [1, x]\nparams: [7B]\n", "job.yaml:1", "is not a count"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct knee_job job, before;
@@ -97,9 +93,8 @@ static void trouble_names_its_line_and_changes_nothing(void **state)
 }
 
 /* Billion laughs: aliases are refused before anything grows. */
-static void bombs_do_not_go_off(void **state)
+TEST(bombs_do_not_go_off)
 {
-    (void)state;
     struct knee_job job;
     struct knee_err err;
     knee_job_init(&job);
@@ -117,16 +112,15 @@ static void bombs_do_not_go_off(void **state)
     free(deep);
     char *large = calloc(1, (2u << 20) + 1);
     assert_non_null(large);
-    assert_int_equal(
-        knee_yaml_read(large, 2u << 20, "job.yaml", &knee_job_keys, &job, sizeof job, &err),
-        KNEE_INPUT);
+    assert_int_equal(knee_yaml_read((struct knee_named_text){large, 2u << 20, "job.yaml"},
+                                    &knee_job_keys, &job, sizeof job, &err),
+                     KNEE_INPUT);
     free(large);
 }
 
 /* Names and lists longer than any key's. */
-static void long_paths_are_refused(void **state)
+TEST(long_paths_are_refused)
 {
-    (void)state;
     struct knee_job job;
     struct knee_err err;
     char yaml[16384] = "";
@@ -145,15 +139,15 @@ static void long_paths_are_refused(void **state)
 }
 
 /* Cut anywhere, a job file is read or refused, never half applied. */
-static void every_prefix_is_read_or_refused(void **state)
+TEST(every_prefix_is_read_or_refused)
 {
-    (void)state;
     const char *yaml = "params: 7B\ngpu: h100\nworkers: [1, 2, 4]\nhidden: 70%\n\"mfu\": '0.5'\n";
     for (size_t cut = 0; cut <= strlen(yaml); cut++) {
         struct knee_job job, before;
         knee_job_init(&job);
         before = job;
-        if (knee_yaml_read(yaml, cut, "job.yaml", &knee_job_keys, &job, sizeof job, NULL))
+        if (knee_yaml_read((struct knee_named_text){yaml, cut, "job.yaml"}, &knee_job_keys, &job,
+                           sizeof job, NULL))
             assert_memory_equal(&job, &before, sizeof job);
     }
 }

@@ -4,6 +4,8 @@
 #define KNEE_TESTS_TIMELINES_H
 
 #include "knee_out.h"
+#include "out/answer.h"
+#include "say/answers.h"
 #include "trace_help.h"
 
 #include "timeline/builder.h"
@@ -35,8 +37,9 @@ static inline void add_work(struct knee_builder *b, int64_t device, uint64_t *se
         const char *name = names[upto(seed, 20) ? upto(seed, 2) : 3];
         int64_t start = upto(seed, 3000);
         correlation++;
-        knee_builder_span(b, device, start, start + upto(seed, 60), timelines_name(b, name), 7,
-                          correlation, strncmp(name, "Mem", 3) == 0, NULL);
+        knee_builder_span(b, &(struct knee_gpu_work){device, start, start + upto(seed, 60),
+                                                     timelines_name(b, name), 7, correlation,
+                                                     strncmp(name, "Mem", 3) == 0, NULL});
         if (upto(seed, 9))
             knee_builder_launch(b, start - 9, start - upto(seed, 8), 1, correlation);
     }
@@ -66,9 +69,10 @@ static inline void add_calls(struct knee_builder *b, int64_t device, uint64_t *s
             facts.members = timelines_name(b, "[0, 1, 2]") + 1;
         }
         if (upto(seed, 60))
-            knee_builder_span(b, device, at + upto(seed, 40), at + 40 + upto(&shared, 20),
-                              timelines_name(b, names[kind]), 20 + kind, KNEE_NO_CORRELATION, false,
-                              &facts);
+            knee_builder_span(b, &(struct knee_gpu_work){device, at + upto(seed, 40),
+                                                         at + 40 + upto(&shared, 20),
+                                                         timelines_name(b, names[kind]), 20 + kind,
+                                                         KNEE_NO_CORRELATION, false, &facts});
     }
 }
 
@@ -124,8 +128,7 @@ static inline char *all_words(const struct knee_trace *traces, size_t count,
     struct knee_trace_report report = {
         .traces = traces, .trace_count = count, .account = account, .diagnosis = &d};
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++)
-        knee_write_trace(&report, (enum knee_format)format, &style, &text);
-    knee_diagnosis_release(&d);
+        knee_answer_write(&knee_trace_answer, &report, (enum knee_format)format, &style, &text);
     return text.data;
 }
 

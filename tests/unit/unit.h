@@ -18,6 +18,9 @@
 
 #include "knee_judge.h"
 
+/* A test that needs no state. */
+#define TEST(name) static void name(void **state __attribute__((unused)))
+
 /* A job from "key value key value ..."; fails the test on a bad one. */
 static inline struct knee_job job_of(const char *words)
 {

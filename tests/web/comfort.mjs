@@ -2,7 +2,7 @@
 // For everybody: phone, dark, paper, keyboard, screen reader, contrast.
 import { createServer } from "node:http";
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
-import { address, check, drop, fits, open, out, pageFile, settled, text, url } from "./browser.mjs";
+import { address, check, drop, fits, open, out, pageFile, show, settled, text, url } from "./browser.mjs";
 
 const straggler = ["examples/straggler/rank0.json.gz", "examples/straggler/rank1.json.gz"];
 const views = ["predict", "axes", "plan", "trace", "replay", "scale"];
@@ -29,7 +29,7 @@ for (const scheme of ["light", "dark"]) {
   const page = await open(url, { colorScheme: scheme });
   for (const view of views) {
     if (view === "trace") { await page.click("#tab-trace"); await drop(page, straggler); }
-    await page.click(`#tab-${view}`);
+    await show(page, view);
     if (view === "plan") await page.waitForSelector('body[data-plan="done"]');
     await settled(page);
     const found = await faint(page);
@@ -43,15 +43,18 @@ for (const scheme of ["light", "dark"]) {
 const phone = await open(url, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
 for (const view of views) {
   if (view === "trace") { await phone.click("#tab-trace"); await drop(phone, straggler); }
-  await phone.click(`#tab-${view}`);
+  await show(phone, view);
   if (view === "plan") await phone.waitForSelector('body[data-plan="done"]');
   await settled(phone);
   await fits(phone, `${view} on a phone`);
   await phone.screenshot({ path: `${out}/${view}-phone.png`, fullPage: true });
 }
-await phone.click("#tab-predict");
+await show(phone, "predict");
+await phone.click("#predict-form .sheet");
 const [chart, slider] = await phone.evaluate(() => ["chart-efficiency", "predict-form-at-slider"].map((id) => document.getElementById(id).getBoundingClientRect().top));
-check("on a phone a chart is near its sliders", slider > chart && slider - chart < 1100, `${chart} ${slider}`);
+check("on a phone the inputs are a sheet over the answer", slider > 200 && slider < 844 && chart < 844 && await phone.isVisible("#predict-form-at-slider"), `${chart} ${slider}`);
+await phone.click("#predict-form .sheet");
+check("and it closes", !(await phone.isVisible("#predict-form-at-slider")));
 check("a finger can scroll over the timeline", (await phone.$eval("#timeline", (c) => getComputedStyle(c).touchAction)) === "pan-y");
 await phone.context().close();
 
@@ -83,7 +86,7 @@ for (const name of ["scale", "lab"]) if (existsSync(`${out}/report-${name}.html`
 // ---- Names and keys for people who do not look ----
 const reader = await open(url);
 for (const view of views) {
-  await reader.click(`#tab-${view}`);
+  await show(reader, view);
   const unnamed = await reader.evaluate(() => [...document.querySelectorAll("input, select, textarea, button, canvas, [role=img], [role=region], progress, dialog")].filter((e) =>
     !(e.labels?.length || e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.textContent.trim() || e.closest("label, .chart[aria-label], .uplot"))).map((e) => e.id || e.outerHTML.slice(0, 80)));
   check(`${view}: everything has a name`, unnamed.length === 0, unnamed.join(" "));
@@ -92,14 +95,15 @@ const twice = await reader.evaluate(() => { const ids = [...document.querySelect
 check("names of elements are unique", twice.length === 0, twice.join(" "));
 await reader.focus("#tab-scale");
 await reader.keyboard.press("ArrowRight");
-check("arrow keys change the view", await reader.isVisible("#view-predict"));
+check("arrow keys change the view", await reader.isVisible("#view-plan"));
+await show(reader, "predict");
 await reader.keyboard.press("Tab");
 const reached = [];
 for (let i = 0; i < 40; i++) {
   reached.push(await reader.evaluate(() => document.activeElement.id));
   await reader.keyboard.press("Tab");
 }
-check("boxes and sliders are reached by Tab", reached.includes("predict-form-model") && reached.includes("predict-form-at-slider"), reached.join(" "));
+check("boxes and sliders are reached by Tab", reached.includes("job-model") && reached.includes("predict-form-at-slider"), reached.join(" "));
 await reader.focus("#predict-form-overlap-slider");
 const before = await text(reader, "predict-tiles");
 await reader.keyboard.press("ArrowRight");
@@ -111,7 +115,7 @@ await reader.context().close();
 // ---- Served over http there is a link that others can open ----
 const server = createServer((request, response) => { response.writeHead(200, { "content-type": "text/html" }); response.end(readFileSync(pageFile)); }).listen(0, "127.0.0.1");
 await new Promise((good) => server.once("listening", good));
-const served = await open(`http://127.0.0.1:${server.address().port}/`);
+const served = await open(`http://127.0.0.1:${server.address().port}/#predict`);
 await served.fill("#predict-form-overlap", "0.8");
 await served.press("#predict-form-overlap", "Enter");
 await settled(served);

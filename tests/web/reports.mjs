@@ -9,7 +9,8 @@ import { address, check, fits, knee, open, out, same } from "./browser.mjs";
 const logs = ["examples/scale/gpt_8.log", "examples/scale/gpt_16.log", "examples/scale/gpt_32.log"];
 const commands = [["predict", "--example"], ["tax", "--model", "llama3-70b", "--gpu", "h100", "--fsdp", "64", "--tp", "8"], ["trace", "examples/straggler"], ["replay", "examples/straggler"],
   ["lab", "--steps", "4", "--synthetic-compute", "--compute-time", "20ms"], ["plan", "--model", "llama3-8b", "--gpu", "h100", "--gpus", "8..256x2"], ["validate", "examples/runs.csv"], ["scale", ...logs, "--gpu", "h100"],
-  ["collective", "--against", "examples/one_rail_32.log", "--cluster", "8xh100 * 4 @ ib400x8"], ["fit", "examples/all_reduce_16.log", "examples/all_gather_16.log"], ["diff", "examples/straggler/rank0.json.gz", "examples/straggler/rank1.json.gz"]];
+  ["collective", "--against", "examples/one_rail_32.log", "--cluster", "8xh100 * 4 @ ib400x8"], ["fit", "examples/all_reduce_16.log", "examples/all_gather_16.log"], ["diff", "examples/straggler/rank0.json.gz", "examples/straggler/rank1.json.gz"],
+  ["doctor", "examples/nccl.log", "--gate", "error"], ["hang", "examples/hang/skip"]];
 export const files = {};
 for (const args of commands) {
   const file = files[args[0]] = resolve(out, `report-${args[0]}.html`);

@@ -13,6 +13,7 @@ check("an empty view says how to record", /torch\.profiler/.test(await text(page
 // The page's answer is the program's, and so are its tiles.
 const asProgram = async (what, files, told) => {
   same(`${what}: all of the answer`, await answer(page), told);
+  check(`${what}: no folder of the core is named`, !/\b(run|other)\//.test(await text(page, "trace-verdict")), await text(page, "trace-verdict"));
   const v = told.verdict;
   for (const [id, number] of [["ratio", v.ratio], ["step", v.step_s], ["efficiency", v.efficiency], ["overlap", v.overlap], ["stall", v.stall_cost_per_day]]) near(`${what}: ${id}`, await value(page, `tile-trace-${id}`), number ?? 0);
   check(`${what}: its lines`, JSON.stringify(await lines(page, "trace")) === JSON.stringify([v.do, v.why, v.buys].filter(Boolean)), (await lines(page, "trace")).join("|"));
@@ -191,7 +192,7 @@ await clear();
 await drop(page, [`${out}/cut.json.gz`]);
 check("a gzip file cut off: what came is used, the loss is said", !(await page.isHidden("#trace-losses-figure")));
 writeFileSync(`${out}/foreign.txt`, "nothing of the kind\n".repeat(50));
-const foreign = [["foreign.txt", /nothing that knee reads/], ["examples/job.yaml", /knee report job\.yaml/], ["examples/runs.csv", /knee (scale|validate) runs\.csv/]];
+const foreign = [["foreign.txt", /not a file that knee reads/], ["examples/job.yaml", /knee report job\.yaml/], ["examples/runs.csv", /knee (scale|validate) runs\.csv/]];
 for (const [file, words] of foreign) {
   await drop(page, [file.includes("/") ? file : `${out}/${file}`], "refused");
   check(`${file}: the page says which command reads it`, words.test(await text(page, "drop-said")), await text(page, "drop-said"));

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* A job's files, read one after the other and judged. */
+#ifndef KNEE_TEST_HANG_JOB_H
+#define KNEE_TEST_HANG_JOB_H
+
+#include "judge/hang/hang.h"
+
+#include "unit.h"
+
+struct read {
+    struct knee_job_record record;
+    struct knee_hang_answer answer;
+};
+
+static inline void add(struct read *read, const char *name, const char *text, size_t length)
+{
+    struct knee_err err = {0};
+    char *copy = malloc(length + 1);
+    assert_non_null(copy);
+    memcpy(copy, text, length);
+    assert_int_equal(knee_job_read(&read->record, name, copy, length, &err), KNEE_OK);
+    free(copy);
+}
+
+static inline void judge(struct read *read)
+{
+    struct knee_err err = {0};
+    assert_int_equal(knee_hang_judge(&read->record, NULL, &read->answer, &err), KNEE_OK);
+}
+
+static inline void release(struct read *read)
+{
+    knee_hang_answer_release(&read->answer);
+    knee_job_record_release(&read->record);
+}
+
+#endif

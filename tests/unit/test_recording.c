@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a recording is, and what one rank alone shows: the answer must not depend on what a reader
+ * kept of the host, nor promise what the recording does not show.
+ */
+#include "trace_help.h"
+
+#include "timeline/recordings.h"
+
+struct made {
+    char text[400000];
+    size_t length;
+};
+
+static void put(struct made *m, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    m->length += (size_t)vsnprintf(m->text + m->length, sizeof m->text - m->length, format, list);
+    va_end(list);
+    assert_true(m->length < sizeof m->text);
+}
+
+static void begin(struct made *m, int world)
+{
+    m->length = 0;
+    put(m,
+        "{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H200\"}], \"distributedInfo\": "
+        "{\"backend\": \"nccl\", \"rank\": 0, \"world_size\": %d}, \"traceEvents\": [\n",
+        world);
+}
+
+static void event(struct made *m, const char *cat, const char *name, double ts, double dur,
+                  int stream, const char *args)
+{
+    put(m,
+        "{\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": 0, \"tid\": %d, \"ts\": %.3f, "
+        "\"dur\": %.3f, \"args\": {%s}},\n",
+        cat, name, stream, ts, dur, args);
+}
+
+static void kernel(struct made *m, int id, double ts, double dur)
+{
+    char args[96];
+    snprintf(args, sizeof args, "\"correlation\": %d", id);
+    event(m, "cuda_runtime", "cudaLaunchKernel", ts - 10, 5, 1, args);
+    snprintf(args, sizeof args, "\"stream\": 7, \"correlation\": %d", id);
+    event(m, "kernel", "ampere_sgemm_128x64", ts, dur, 7, args);
+}
+
+static void all_reduce(struct made *m, int id, double ts, double dur, long elements)
+{
+    char args[320];
+    snprintf(args, sizeof args,
+             "\"stream\": 20, \"correlation\": %d, \"Collective name\": \"allreduce\", \"In msg "
+             "nelems\": %ld, \"Out msg nelems\": %ld, \"Group size\": 2, \"dtype\": \"Float\", "
+             "\"Process Group Name\": \"0\"",
+             id, elements, elements);
+    event(m, "kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", ts, dur, 20, args);
+}
+
+static void step(struct made *m, int number, double ts, double dur)
+{
+    char name[32];
+    snprintf(name, sizeof name, "ProfilerStep#%d", number);
+    event(m, "user_annotation", name, ts, dur, 1, "");
+}
+
+static struct knee_trace end(struct made *m, bool host)
+{
+    struct knee_trace trace;
+    struct knee_err err;
+    struct knee_trace_options options = {.host = host};
+    struct source source = {.data = m->text};
+    put(m, "{\"ph\": \"M\", \"name\": \"x\", \"pid\": 0, \"tid\": 0, \"args\": {}}\n]}\n");
+    source.length = m->length;
+    if (knee_trace_read((struct knee_reader){source_read, &source}, "rank0.json", &options, NULL,
+                        &trace, &err))
+        fail_msg("%s; %s", err.what, err.hint);
+    return trace;
+}
+
+static struct knee_diagnosis diagnosis_of(struct knee_trace *trace)
+{
+    struct knee_account account;
+    struct knee_job job;
+    struct knee_diagnosis d;
+    struct knee_err err;
+    knee_job_init(&job);
+    assert_int_equal(knee_account(trace, 1, NULL, &account, &err), KNEE_OK);
+    knee_expect_of_gpus(&account);
+    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, &err), KNEE_OK);
+    knee_account_release(&account);
+    return d;
+}
+
+/* Three steps of 100 kernels with a product each, and one more operation of the host. */
+static void steps_with(struct made *m, const char *category, const char *operation)
+{
+    begin(m, 1);
+    for (int s = 0; s < 3; s++) {
+        step(m, s, 100000.0 * s, 100000);
+        event(m, "cpu_op", "aten::mm", 100000.0 * s + 5, 10, 1, "");
+        event(m, category, operation, 100000.0 * s + 20, 10, 1, "");
+        for (int i = 0; i < 100; i++)
+            kernel(m, 1 + 100 * s + i, 100000.0 * s + 100 + 900 * i, 880);
+    }
+}
+
+static void backward_is_known_without_the_host(void **state)
+{
+    (void)state;
+    static struct made m;
+    static const struct {
+        const char *category, *operation;
+        enum knee_recorded recorded;
+    } cases[] = {
+        {"cpu_op", "aten::add", KNEE_RECORDED_FORWARD},
+        {"cpu_op", "MmBackward0", KNEE_RECORDED_TRAINING},
+        {"cpu_op", "autograd::engine::evaluate_function: AddBackward", KNEE_RECORDED_TRAINING},
+        {"user_annotation", "Optimizer.step#SGD.step", KNEE_RECORDED_TRAINING},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int host = 0; host < 2; host++) {
+            steps_with(&m, cases[i].category, cases[i].operation);
+            struct knee_trace trace = end(&m, host);
+            assert_int_equal(trace.host_event_count > 0, host);
+            assert_int_equal(diagnosis_of(&trace).recording, cases[i].recorded);
+            knee_trace_release(&trace);
+        }
+}
+
+static void captures_and_long_calls_are_known_without_the_host(void **state)
+{
+    (void)state;
+    static struct made m;
+    for (int host = 0; host < 2; host++) {
+        begin(&m, 1);
+        kernel(&m, 1, 100, 50);
+        event(&m, "cuda_runtime", "cudaStreamBeginCapture", 200, 5, 1, "\"correlation\": 2");
+        event(&m, "cuda_runtime", "cudaStreamSynchronize", 300, 80000, 1, "\"correlation\": 3");
+        event(&m, "cuda_runtime", "cudaStreamSynchronize", 90000, 10, 1, "\"correlation\": 4");
+        kernel(&m, 5, 91000, 50);
+        struct knee_trace trace = end(&m, host);
+        assert_int_equal(trace.captures, 1);
+        assert_int_equal(trace.long_call_count, 1);
+        assert_int_equal(trace.long_calls[0].end_ns - trace.long_calls[0].start_ns, 80000000);
+        assert_int_equal(diagnosis_of(&trace).recording, KNEE_RECORDED_CAPTURE);
+        knee_trace_release(&trace);
+    }
+}
+
+/* One rank of two: 33.6 MB takes 20 ms, once 1 ms (the data was there) and once 60 ms in each step.
+ * 40 ms of that is waiting; the one quick call is not what the wire can do. */
+static void one_rank_waits_for_what_is_longer_than_usual(void **state)
+{
+    (void)state;
+    static struct made m;
+    begin(&m, 2);
+    for (int s = 0; s < 3; s++) {
+        double at = 200000.0 * s;
+        step(&m, s, at, 200000);
+        kernel(&m, 1 + 10 * s, at + 100, 20000);
+        for (int i = 0; i < 5; i++, at += 21000)
+            all_reduce(&m, 2 + 10 * s + i, at + 21000, s == 1 && i == 2 ? 1000 : 20000, 8388608);
+        all_reduce(&m, 9 + 10 * s, at + 21000, 60000, 8388608);
+    }
+    struct knee_trace trace = end(&m, false);
+    struct knee_diagnosis d = diagnosis_of(&trace);
+    assert_true(d.lone.least_s > 0.039 && d.lone.least_s < 0.041);
+    assert_true(d.slow_wire != SIZE_MAX);                               /* 1.7 GB/s */
+    assert_true(d.wired_step_s > d.step.label_s[KNEE_COMPUTE] + 0.039); /* waiting stays */
+    knee_trace_release(&trace);
+}
+
+/* A small message cannot take longer than a much larger one: it waits, and the link is not slow. */
+static void small_messages_are_held_against_large_ones(void **state)
+{
+    (void)state;
+    static struct made m;
+    begin(&m, 2);
+    for (int s = 0; s < 3; s++) {
+        double at = 100000.0 * s;
+        step(&m, s, at, 100000);
+        for (int i = 0; i < 10; i++) /* fewer are too few for a verdict */
+            kernel(&m, 1 + 20 * s + i, at + 100 + 4000 * i, 3999);
+        all_reduce(&m, 12 + 20 * s, at + 41000, 300, 8388608);
+        all_reduce(&m, 13 + 20 * s, at + 42000, 50000, 65536);
+    }
+    struct knee_trace trace = end(&m, false);
+    struct knee_diagnosis d = diagnosis_of(&trace);
+    assert_true(d.lone.least_s > 0.049 && d.lone.least_s < 0.0501);
+    assert_int_equal(d.lone.bytes, 262144);
+    assert_int_equal(d.lone.short_bytes, 33554432);
+    assert_true(d.slow_wire == SIZE_MAX);
+    assert_int_equal(d.headline, KNEE_SAYS_CHANGE);
+    assert_string_equal(d.levers[d.lever].name, "even workers");
+    knee_trace_release(&trace);
+}
+
+/* A step that sleeps for 40 of 100 ms in one place is not launch-bound; with the same time between
+ * its kernels it is. */
+static void long_gaps_are_not_launches(void **state)
+{
+    (void)state;
+    static struct made m;
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        begin(&m, 1);
+        for (int s = 0; s < 3; s++) {
+            step(&m, s, 100000.0 * s, 100000);
+            for (int i = 0; i < 100; i++)
+                kernel(&m, 1 + 100 * s + i,
+                       100000.0 * s + 20 +
+                           (sleeps ? 600.0 * i + (i >= 50 ? 39900 : 0) : 1000.0 * i),
+                       595);
+        }
+        struct knee_trace trace = end(&m, false);
+        struct knee_diagnosis d = diagnosis_of(&trace);
+        assert_true(d.step.label_s[KNEE_HOST] > 0.03);
+        assert_int_equal(d.profiled_host, !sleeps);
+        bool launches =
+            d.headline == KNEE_SAYS_CHANGE && strcmp(d.levers[d.lever].name, "fewer launches") == 0;
+        assert_int_equal(launches, !sleeps);
+        knee_trace_release(&trace);
+    }
+}
+
+/* Work before the first step is not work of a step: 3 kernels each, whatever comes before. */
+static void comparisons_count_complete_steps(void **state)
+{
+    (void)state;
+    static struct made m;
+    struct knee_trace traces[2];
+    struct knee_account accounts[2];
+    struct knee_diagnosis d[2];
+    struct knee_comparison c;
+    struct knee_job job;
+    knee_job_init(&job);
+    for (int side = 0; side < 2; side++) {
+        begin(&m, 1);
+        for (int i = 0; i < 30 * side; i++)
+            kernel(&m, 500 + i, 100 + 1000 * i, 500);
+        for (int s = 1; s < 4; s++) {
+            step(&m, s, 100000.0 * s, 100000);
+            for (int i = 0; i < 3; i++)
+                kernel(&m, 10 * s + i, 100000.0 * s + 100 + 30000 * i, 29000);
+        }
+        traces[side] = end(&m, false);
+        assert_int_equal(knee_account(&traces[side], 1, NULL, &accounts[side], NULL), KNEE_OK);
+        assert_int_equal(knee_diagnose(&accounts[side], &job, NULL, &d[side], NULL), KNEE_OK);
+    }
+    assert_int_equal(knee_compare((struct knee_judged_run){&accounts[0], &d[0]},
+                                  (struct knee_judged_run){&accounts[1], &d[1]}, NULL, &c, NULL),
+                     KNEE_OK);
+    assert_true(c.movers[0].before_calls == 3 && c.movers[0].after_calls == 3);
+    assert_false(c.differs & KNEE_DIFFER_KERNELS);
+    for (int side = 0; side < 2; side++) {
+        knee_account_release(&accounts[side]);
+        knee_trace_release(&traces[side]);
+    }
+}
+
+/* Two files without collectives whose names say rank 0 are two runs, not two ranks. */
+static void files_of_one_rank_without_collectives_are_runs(void **state)
+{
+    (void)state;
+    static struct made m;
+    struct knee_trace traces[2];
+    struct knee_recording told[2];
+    size_t jobs = 0;
+    for (int i = 0; i < 2; i++) {
+        m.length = 0;
+        put(&m, "{\"traceEvents\": [\n");
+        kernel(&m, 1, 1000 * (i + 1), 50);
+        traces[i] = end(&m, false);
+        assert_false(traces[i].rank_stated);
+    }
+    assert_int_equal(knee_tell_recordings(traces, 2, NULL, told, &jobs, NULL), KNEE_OK);
+    assert_int_equal(jobs, 2);
+    knee_trace_release(&traces[0]);
+    knee_trace_release(&traces[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(backward_is_known_without_the_host),
+        cmocka_unit_test(captures_and_long_calls_are_known_without_the_host),
+        cmocka_unit_test(one_rank_waits_for_what_is_longer_than_usual),
+        cmocka_unit_test(small_messages_are_held_against_large_ones),
+        cmocka_unit_test(long_gaps_are_not_launches),
+        cmocka_unit_test(comparisons_count_complete_steps),
+        cmocka_unit_test(files_of_one_rank_without_collectives_are_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
