@@ -11,6 +11,7 @@
 struct knee_gpu {
     const char *name, *full_name;
     double bf16_flops, fp8_flops; /* dense peak; NaN where it has none */
+    double fp32_flops;            /* without tensor cores; NaN where they do not take TF32 */
     double memory_bytes, memory_bytes_per_s;
     const char *node_link;        /* link preset inside the node */
     double gpus_per_node;         /* GPUs that share it */

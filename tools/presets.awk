@@ -4,11 +4,11 @@
 # field it fills; a column without digits only is a string; an empty number is NaN. A cell in double
 # quotes may hold commas.
 BEGIN {
-    scale["bf16_tflops"] = "e12"; scale["fp8_tflops"] = "e12"; scale["fp4_tflops"] = "e12"; scale["memory_gb"] = "e9"
+    scale["bf16_tflops"] = "e12"; scale["fp8_tflops"] = "e12"; scale["fp32_tflops"] = "e12"; scale["fp4_tflops"] = "e12"; scale["memory_gb"] = "e9"
     scale["memory_gbps"] = "e9"; scale["gbytes_per_s"] = "e9"
     split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning id title key test limit says cure also word", words, " ")
     for (i in words) text[words[i]] = 1
-    field["bf16_tflops"] = "bf16_flops"; field["fp8_tflops"] = "fp8_flops"; field["fp4_tflops"] = "fp4_flops"
+    field["bf16_tflops"] = "bf16_flops"; field["fp8_tflops"] = "fp8_flops"; field["fp32_tflops"] = "fp32_flops"; field["fp4_tflops"] = "fp4_flops"
     field["memory_gb"] = "memory_bytes"; field["memory_gbps"] = "memory_bytes_per_s"
     field["gbytes_per_s"] = "bytes_per_s"
     split("title key test limit says also", words, " ")

@@ -280,14 +280,13 @@ static knee_status add_account(struct knee_ask_measured *m, struct knee_account 
                                const char *word, double workers, struct knee_err *err)
 {
     struct knee_diagnosis d;
-    struct knee_job job;
     bool steps = false;
-    knee_job_init(&job);
+    knee_job_init(&d.inputs);
     for (size_t i = 0; i < account->step_count; i++)
         steps = steps || account->steps[i].number >= 0;
     if (!steps)
         return knee_fail(err, KNEE_INPUT, word, "the trace has no steps to time");
-    knee_status status = knee_diagnose(account, &job, m->alloc, &d, err);
+    knee_status status = knee_diagnose(account, &d.inputs, m->alloc, &d, err);
     if (status)
         return status;
     struct knee_scale_row *row = new_row(m, "");

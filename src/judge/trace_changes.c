@@ -30,6 +30,10 @@ enum { PAUSE_NS = 500000 }; /* of the host, between two launches */
 #define MUCH_UNFUSED 0.4
 #define MOST_UNFUSED 0.6 /* of a job that nothing else holds back: this is an estimate */
 #define MOSTLY_FUSED 0.5 /* of elementwise time: a compiler is at work already */
+/* Of the peak, as large products reach it: plain cores, and tensor cores with TF32. */
+#define PLAIN_REACHED 0.9
+#define TF32_REACHED  0.7
+#define TF32_AT_WORST 0.5
 
 static size_t find(const struct knee_diagnosis *d, const char *name)
 {
@@ -208,16 +212,65 @@ static void add_copies(const struct knee_account *account, struct knee_diagnosis
                  wall - fmin(hosted, fmax(0, compute - (total - hosted))), NAN, NAN);
 }
 
+/* How much of the step a second of kernels is: streams run beside each other. */
+static double part_of_step(const struct knee_diagnosis *d)
+{
+    double kernels = 0;
+    for (int w = 0; w < KNEE_KERNEL_KINDS; w++)
+        kernels += d->works[w].total_s;
+    return kernels > 0 ? fmin(1, d->step.label_s[KNEE_COMPUTE] / kernels) : 0;
+}
+
+/* Products of 32-bit numbers on tensor cores, which take them as TF32 at half the rate of 16 bits.
+ * Large products reach nearly the whole peak of plain cores, but between half and nearly all of
+ * that of tensor cores. Returns what they save; 0 too where the GPU is not known. */
+static double tf32_saves(const struct knee_diagnosis *d, double plain_s, double reached)
+{
+    const struct knee_gpu *gpu = knee_hardware_gpu(&d->inputs.hw);
+    double left =
+        gpu ? PLAIN_REACHED * gpu->fp32_flops / (reached * gpu->bf16_flops / 2) : (double)NAN;
+    return left < 1 ? plain_s * (1 - left) : 0;
+}
+
+/* Attention that is not fused writes its scores to memory: softmax reads them, and so do the masks,
+ * the dropout and the scaling around it, about as often again. Where the other products are of 16
+ * bits, those of 32 are attention's own: PyTorch's math path converts what it is given. */
+static bool attention_is_unfused(const struct knee_diagnosis *d)
+{
+    return d->softmax_s * part_of_step(d) >= KNEE_WORTH_A_CHANGE * d->step.wall_s &&
+           d->works[KNEE_KERNEL_ATTENTION].total_s < d->softmax_s;
+}
+
+static bool is_of_16_bits(const struct knee_diagnosis *d)
+{
+    return d->works[KNEE_KERNEL_PRODUCT].total_s - d->plain_s > 0.1 * d->plain_s;
+}
+
+static void add_attention(struct knee_diagnosis *d)
+{
+    double part = part_of_step(d), softmax = d->softmax_s * part, wall = d->step.wall_s;
+    double around = d->works[KNEE_KERNEL_ELEMENTWISE].total_s * part; /* softmax among them */
+    double plain = is_of_16_bits(d) ? d->plain_s * part : 0;
+    if (attention_is_unfused(d))
+        put_step(d, "fused attention",
+                 wall - fmin(around, 2 * softmax) - tf32_saves(d, plain, TF32_REACHED),
+                 wall - fmin(around, 4 * softmax) - plain,
+                 wall - softmax - tf32_saves(d, plain, TF32_AT_WORST));
+}
+
+static void add_tensor_cores(struct knee_diagnosis *d)
+{
+    double plain = d->plain_s * part_of_step(d), wall = d->step.wall_s;
+    if (!(attention_is_unfused(d) && is_of_16_bits(d)))
+        put_step(d, "tensor cores", wall - tf32_saves(d, plain, TF32_REACHED),
+                 wall - tf32_saves(d, plain, 1), wall - tf32_saves(d, plain, TF32_AT_WORST));
+}
+
 static void add_fusion(struct knee_diagnosis *d)
 {
     double least = is_healthy(d) ? MOST_UNFUSED : MUCH_UNFUSED;
     double unfused = d->works[KNEE_KERNEL_ELEMENTWISE].total_s + d->works[KNEE_KERNEL_NORM].total_s;
-    double kernels = unfused;
-    for (int w = 0; w < KNEE_KERNEL_KINDS; w++)
-        if (w != KNEE_KERNEL_ELEMENTWISE && w != KNEE_KERNEL_NORM)
-            kernels += d->works[w].total_s;
-    /* streams beside each other: no more than compute's share of the step */
-    unfused *= kernels > 0 ? fmin(1, d->step.label_s[KNEE_COMPUTE] / kernels) : 0;
+    unfused *= part_of_step(d);
     if (unfused < least * d->step.label_s[KNEE_COMPUTE] ||
         d->step.label_s[KNEE_COMPUTE] < 0.5 * d->step.wall_s ||
         d->generated_s > MOSTLY_FUSED * unfused)
@@ -234,6 +287,8 @@ static void add_recorded(const struct knee_account *account, struct knee_diagnos
         put_step(d, "even workers", d->step.wall_s - d->lone.least_s, NAN, NAN);
     add_copies(account, d);
     add_fusion(d);
+    add_attention(d);
+    add_tensor_cores(d);
 }
 
 void knee_diagnosis_levers(const struct knee_account *account, const struct knee_job *given,
@@ -307,7 +362,7 @@ static bool launches_explain(const struct knee_diagnosis *d)
 
 /* What the headline does not advise: hardware; what one rank alone cannot show to be transfer and
  * not waiting; evening out where no rank waits for another; fewer launches where launches are not
- * what takes the time. */
+ * what takes the time; faster kernels where the GPU computes for less than half of the step. */
 static unsigned never_first(const struct knee_diagnosis *d)
 {
     unsigned kinds = KNEE_LEVER_HARDWARE;
@@ -315,6 +370,8 @@ static unsigned never_first(const struct knee_diagnosis *d)
         kinds |= KNEE_LEVER_OVERLAP | KNEE_LEVER_COMPRESS;
     if (d->share[KNEE_SUSPECT_STRAGGLER] < KNEE_WORTH_IT && !(d->lone.least_s > 0))
         kinds |= KNEE_LEVER_STRAGGLER;
+    if (2 * d->step.label_s[KNEE_COMPUTE] < d->step.wall_s)
+        kinds |= KNEE_LEVER_FUSE;
     return launches_explain(d) ? kinds : kinds | KNEE_LEVER_HOST;
 }
 

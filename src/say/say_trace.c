@@ -100,6 +100,18 @@ static void head_fused(const struct speech *s, struct knee_text *text)
                      SAY_SHARE(s->f.unfused_share));
 }
 
+static void head_tensor_cores(const struct speech *s, struct knee_text *text)
+{
+    knee_text_printf(text, "Use TF32: %s of GPU time is 32-bit products off the tensor cores.",
+                     SAY_SHARE(s->f.plain_share));
+}
+
+static void head_attention(const struct speech *s, struct knee_text *text)
+{
+    knee_text_printf(text, "Use fused attention: softmax over all scores is %s of GPU time.",
+                     SAY_SHARE(s->f.softmax_share));
+}
+
 static void head_batch(const struct speech *s, struct knee_text *text)
 {
     knee_text_printf(text, "Give each GPU a batch %.0f times as large, if memory allows.",
@@ -248,6 +260,8 @@ static const struct {
     {"copies beside compute", NULL, why_copies,
      "Copy less between host and GPU, or copy while the GPU computes."},
     {"fused kernels", head_fused, why_fused, NULL},
+    {"tensor cores", head_tensor_cores, why_fused, NULL},
+    {"fused attention", head_attention, why_fused, NULL},
     {"bigger local batch", head_batch, why_batch, NULL},
 };
 

@@ -396,6 +396,25 @@ enum knee_kernel_kind knee_kernel_kind_of(const char *name)
     return KNEE_KERNEL_OTHER;
 }
 
+/* cuBLAS, CUTLASS and cuDNN name their 32-bit kernels sgemm, scudnn or, in cuBLAS 12, by the
+ * instruction (ffma); those that use tensor cores have tf32 or tensorop in the name instead. */
+bool knee_kernel_is_plain(const char *name)
+{
+    bool plain = strstr(name, "sgemm") || strstr(name, "scudnn") || strstr(name, "_ffma");
+    return plain && !strstr(name, "tf32") && !strstr(name, "tensorop");
+}
+
+/* PyTorch's softmax_warp_forward<in, out, sum, log2, is_log, is_masked> and cunn_SoftMaxForward,
+ * and the scaled, masked ones of Megatron and Apex. The logarithm is a loss, not attention. */
+bool knee_kernel_is_softmax(const char *name)
+{
+    char folded[KNEE_FOLDED];
+    knee_fold(name, folded, sizeof folded);
+    const char *warp = strstr(name, "softmax_warp_");
+    bool attention = warp || strstr(folded, "cunn_softmax");
+    return attention && !strstr(folded, "logsoftmax") && !(warp && strstr(warp, ", true, "));
+}
+
 const char *knee_kernel_kind_name(enum knee_kernel_kind kind)
 {
     static const char *const names[KNEE_KERNEL_KINDS] = {

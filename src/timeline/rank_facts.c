@@ -98,6 +98,7 @@ static bool in_complete(struct steps *steps, int64_t ns)
 struct name_kind {
     unsigned char work, copy;
     bool generated; /* by a compiler that fuses already */
+    bool plain, softmax;
     bool known;
 };
 
@@ -113,9 +114,14 @@ static const struct name_kind *kind_of(const struct knee_trace *trace, uint32_t 
 {
     const char *text = trace->names[name];
     if (!kinds[name].known)
-        kinds[name] =
-            (struct name_kind){(unsigned char)knee_kernel_kind_of(text),
-                               (unsigned char)knee_copy_kind_of(text), is_generated(text), true};
+        kinds[name] = (struct name_kind){
+            .work = (unsigned char)knee_kernel_kind_of(text),
+            .copy = (unsigned char)knee_copy_kind_of(text),
+            .generated = is_generated(text),
+            .plain = knee_kernel_is_plain(text),
+            .softmax = knee_kernel_is_softmax(text),
+            .known = true,
+        };
     return &kinds[name];
 }
 
@@ -151,6 +157,8 @@ static void add_span(const struct knee_rank_account *rank, const struct knee_spa
         if (ns < KNEE_SHORT_KERNEL_NS)
             facts->kernels[kind->work].short_ns += ns;
         facts->generated_ns = knee_add_ns(facts->generated_ns, kind->generated ? ns : 0);
+        facts->plain_ns = knee_add_ns(facts->plain_ns, kind->plain ? ns : 0);
+        facts->softmax_ns = knee_add_ns(facts->softmax_ns, kind->softmax ? ns : 0);
     }
 }
 

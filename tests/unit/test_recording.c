@@ -39,13 +39,18 @@ static void event(struct made *m, const char *cat, const char *name, double ts, 
         cat, name, stream, ts, dur, args);
 }
 
-static void kernel(struct made *m, int id, double ts, double dur)
+static void kernel_named(struct made *m, const char *name, int id, double ts, double dur)
 {
     char args[96];
     snprintf(args, sizeof args, "\"correlation\": %d", id);
     event(m, "cuda_runtime", "cudaLaunchKernel", ts - 10, 5, 1, args);
     snprintf(args, sizeof args, "\"stream\": 7, \"correlation\": %d", id);
-    event(m, "kernel", "ampere_sgemm_128x64", ts, dur, 7, args);
+    event(m, "kernel", name, ts, dur, 7, args);
+}
+
+static void kernel(struct made *m, int id, double ts, double dur)
+{
+    kernel_named(m, "nvjet_sm90_tst_128x256_64x4", id, ts, dur);
 }
 
 static void all_reduce(struct made *m, int id, double ts, double dur, long elements)
@@ -225,6 +230,59 @@ static void long_gaps_are_not_launches(void **state)
     }
 }
 
+/* Ten kernels of 10 ms fill a step: the first `special` of them have the name that is asked about,
+ * the rest are 16-bit products. Is the change advised, and what is left of the 100 ms? 32-bit
+ * products take 0.9 * 67 / (0.7 * 494.75) of their time as TF32 on an H200; softmax goes, and as
+ * much again around it. */
+static void slow_kernels_have_a_faster_kind(void **state)
+{
+    (void)state;
+    static struct made m;
+    static const struct {
+        const char *kernel, *others, *change; /* change NULL: none */
+        int special;
+        double step_ms;
+    } cases[] = {
+        {"sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_ffma_aligna4", "nvjet_sm90_tst", "tensor cores", 9,
+         10 + 90 * 0.9 * 67 / (0.7 * 494.75)},
+        {"cutlass_80_simt_sgemm_128x256_8x4_nt_align1", "nvjet_sm90_tst", "tensor cores", 9,
+         10 + 90 * 0.9 * 67 / (0.7 * 494.75)},
+        {"sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n", "nvjet_sm90_tst", NULL, 9, 100},
+        {"cutlass_80_tensorop_s1688gemm_128x256", "nvjet_sm90_tst", NULL, 9, 100},
+        {"softmax_warp_forward<float, float, float, 10, false, false>", "nvjet_sm90_tst",
+         "fused attention", 2, 80},
+        {"softmax_warp_forward<float, float, float, 10, true, false>", "nvjet_sm90_tst", NULL, 2,
+         100},
+        {"softmax_warp_forward<float, float, float, 10, false, true>", "nvjet_sm90_tst",
+         "fused attention", 2, 80},
+        {"cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>", "nvjet_sm90_tst", NULL, 2,
+         100},
+        {"cunn_SoftMaxForward<4, float, SoftMaxForwardEpilogue>", "flash_fwd_kernel", NULL, 2, 100},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin(&m, 1);
+        for (int s = 0; s < 3; s++) {
+            step(&m, s, 100000.0 * s, 100000);
+            event(&m, "cpu_op", "MmBackward0", 100000.0 * s + 5, 10, 1, "");
+            for (int k = 0; k < 10; k++)
+                kernel_named(&m, k < cases[i].special ? cases[i].kernel : cases[i].others,
+                             1 + 10 * s + k, 100000.0 * s + 10000 * k, 10000);
+        }
+        struct knee_trace trace = end(&m, false);
+        struct knee_diagnosis d = diagnosis_of(&trace);
+        if (cases[i].change) {
+            assert_int_equal(d.headline, KNEE_SAYS_CHANGE);
+            assert_string_equal(d.levers[d.lever].name, cases[i].change);
+            assert_true(fabs(1e3 * d.levers[d.lever].row.step.wall_s - cases[i].step_ms) < 1);
+            assert_true(d.levers[d.lever].low_s <= d.levers[d.lever].row.step.wall_s);
+            assert_true(d.levers[d.lever].high_s >= d.levers[d.lever].row.step.wall_s);
+        } else {
+            assert_int_equal(d.headline, KNEE_SAYS_HEALTHY);
+        }
+        knee_trace_release(&trace);
+    }
+}
+
 /* Work before the first step is not work of a step: 3 kernels each, whatever comes before. */
 static void comparisons_count_complete_steps(void **state)
 {
@@ -289,6 +347,7 @@ int main(void)
         cmocka_unit_test(one_rank_waits_for_what_is_longer_than_usual),
         cmocka_unit_test(small_messages_are_held_against_large_ones),
         cmocka_unit_test(long_gaps_are_not_launches),
+        cmocka_unit_test(slow_kernels_have_a_faster_kind),
         cmocka_unit_test(comparisons_count_complete_steps),
         cmocka_unit_test(files_of_one_rank_without_collectives_are_runs),
     };
