@@ -342,6 +342,7 @@ struct knee_scale_change {
 };
 
 /* One measured run. */
+#define KNEE_SLOW_REPEAT 1.25
 struct knee_scale_row {
     char source[KNEE_TRAIN_TEXT];
     double workers, step_s, p95_s, batch, replica, error;
@@ -351,8 +352,11 @@ struct knee_scale_row {
     double work_s;                       /* as in a point */
     const struct knee_train_log *log;    /* NULL: from a table or a trace. Borrowed */
     /* set by knee_scale_judge() */
-    double efficiency, speed_up; /* against the smallest count */
-    double rate_per_s;           /* units of work per second */
+    const struct knee_scale_row *faster; /* the fastest run of the same count and batch, where this
+                                            one takes KNEE_SLOW_REPEAT times as long and is left
+                                            out of the curve; NULL: it is part of it */
+    double efficiency, speed_up;         /* against the smallest count */
+    double rate_per_s;                   /* units of work per second */
     struct knee_scale_model model;
     struct knee_scale_change change;
 };

@@ -42,10 +42,12 @@ void knee_scale_row_of_run(const struct knee_account *account, const struct knee
         row->compute_s / sharing; /* ranks that take turns compute for each other's time */
 }
 
-/* By worker count; rows of unknown counts come last. */
+/* By worker count, the fastest of a count last; rows of unknown counts come last. */
 static bool before(const struct knee_scale_row *a, const struct knee_scale_row *b)
 {
-    return isnan(b->workers) ? !isnan(a->workers) : a->workers < b->workers;
+    return isnan(b->workers)          ? !isnan(a->workers)
+           : a->workers == b->workers ? a->step_s > b->step_s
+                                      : a->workers < b->workers;
 }
 
 static void sort_rows(struct knee_scale_answer *a)
@@ -72,21 +74,40 @@ static double work_of(const struct knee_scale_answer *a, const struct knee_scale
     return batches ? row->batch : tokens ? row->tokens_per_s * row->step_s : NAN;
 }
 
+/* A run that takes much longer than another of the same count and batch shows a fault, not how the
+ * job scales: the curve is made of the others. */
+static void find_slow_repeats(struct knee_scale_answer *a)
+{
+    for (size_t i = 0; i < a->counted; i++) {
+        struct knee_scale_row *row = &a->rows[i];
+        row->faster = NULL;
+        for (size_t k = i + 1; k < a->counted && a->rows[k].workers == row->workers; k++) {
+            double same = work_of(a, &a->rows[k]) / work_of(a, row) - 1;
+            if (row->step_s > KNEE_SLOW_REPEAT * a->rows[k].step_s &&
+                (isnan(same) || fabs(same) < 0.01))
+                row->faster = &a->rows[k];
+        }
+    }
+}
+
 static knee_status fit_rows(struct knee_scale_answer *a, struct knee_err *err)
 {
     struct knee_scale_point points[KNEE_SCALE_ROWS];
+    size_t count = 0;
     if (a->row_count > KNEE_SCALE_ROWS)
         return knee_fail(err, KNEE_USAGE, "", "more than %d runs", KNEE_SCALE_ROWS);
+    find_slow_repeats(a);
     for (size_t i = 0; i < a->counted; i++) {
         const struct knee_scale_row *row = &a->rows[i];
-        points[i] = (struct knee_scale_point){.workers = row->workers,
-                                              .step_s = row->step_s,
-                                              .batch = work_of(a, row),
-                                              .error = row->error,
-                                              .replica = row->replica,
-                                              .work_s = row->work_s};
+        if (!row->faster)
+            points[count++] = (struct knee_scale_point){.workers = row->workers,
+                                                        .step_s = row->step_s,
+                                                        .batch = work_of(a, row),
+                                                        .error = row->error,
+                                                        .replica = row->replica,
+                                                        .work_s = row->work_s};
     }
-    return knee_scale_fit(points, a->counted, &a->fit, err);
+    return knee_scale_fit(points, count, &a->fit, err);
 }
 
 /* The two largest counts of which it is known what a step is made of; rows are sorted. */
@@ -97,7 +118,7 @@ static void look_inside(struct knee_scale_answer *a)
         size_t k = a->fit.count - 1; /* the last point of as many workers: every row has one */
         while (k > 0 && a->fit.points[k].workers != row->workers)
             k--;
-        if (!(row->workers > 1 && row->compute_s > 0 && row->comm_s > 0))
+        if (row->faster || !(row->workers > 1 && row->compute_s > 0 && row->comm_s > 0))
             continue;
         if (row->workers > a->fit.inside.workers)
             a->fit.inside_before = a->fit.inside;

@@ -244,6 +244,17 @@ static void say_several(const ANSWER *a, struct knee_said *said)
         knee_text_printf(&said->next, "for the expected step: %s", last->model.missing);
 }
 
+/* Runs that the curve leaves out. */
+static void say_slow_repeats(const ANSWER *a, struct knee_text *text)
+{
+    for (size_t i = 0; i < a->counted; i++)
+        if (a->rows[i].faster)
+            knee_text_printf(
+                text, "%s takes %s as long as %s on %s: not part of the curve.\n",
+                a->rows[i].source, SAY_TIMES(a->rows[i].step_s / a->rows[i].faster->step_s),
+                a->rows[i].faster->source, knee_say_count(a->rows[i].workers, "GPU").s);
+}
+
 /* "latency 17%, exchanges per micro-batch 9%": beside compute, what shows. */
 static void say_lost(const ANSWER *a, struct knee_text *text)
 {
@@ -479,8 +490,10 @@ static void say(const void *result, struct knee_said *said)
         say_one(a, said);
     if (a->advice == KNEE_ADVICE_BATCH && a->row_count)
         say_step(last_row(a), &said->reason);
-    if (a->several)
+    if (a->several) {
+        say_slow_repeats(a, &said->after);
         say_lost(a, &said->after);
+    }
     say_unhidden(a, said);
     for (size_t i = 0; i < a->row_count; i++)
         if (a->rows[i].log)

@@ -394,6 +394,24 @@ TEST(stop_and_grow)
     assert_true(a.advice_share > 0.5 && a.predicted_knee < 64);
 }
 
+/* A slow run of a count that has a normal one too does not move the curve; other batches are other
+ * points, not repeats. */
+TEST(slow_repeats_are_left_out)
+{
+    struct knee_scale_row clean[] = {row(8, 5, 512), row(16, 2.6, 512), row(32, 1.5, 512)};
+    struct knee_scale_answer a = judge(clean, 3, plain);
+    for (int other = 0; other < 2; other++) {
+        struct knee_scale_row rows[] = {row(16, 4.4, other ? 1024 : 512), row(8, 5, 512),
+                                        row(16, 2.6, 512), row(32, 1.5, 512)};
+        struct knee_scale_answer b = judge(rows, 4, plain);
+        assert_near(rows[1].step_s, 4.4, 0);
+        assert_true(other ? !rows[1].faster : rows[1].faster == &rows[2]);
+        assert_int_equal(b.fit.count, other ? 4 : 3);
+        if (!other)
+            assert_near(b.predicted_knee, a.predicted_knee, 0);
+    }
+}
+
 TEST(tokens_and_dollars)
 {
     struct knee_scale_row rows[] = {row(8, 1, 64), row(16, 1, 128)};
@@ -1042,6 +1060,7 @@ int main(void)
         cmocka_unit_test(efficiency_does_not_depend_on_the_range),
         cmocka_unit_test(the_smallest_count_is_the_baseline),
         cmocka_unit_test(stop_and_grow),
+        cmocka_unit_test(slow_repeats_are_left_out),
         cmocka_unit_test(tokens_and_dollars),
         cmocka_unit_test(symptoms_name_the_suspect),
         cmocka_unit_test(critical_batch_comes_back),
