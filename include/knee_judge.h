@@ -340,7 +340,7 @@ struct knee_diagnosis {
     double host_bytes_per_s;  /* of the link to the host, by the GPU's preset; NaN: not known */
     double generated_s;       /* kernels that a compiler has made, per step */
     double plain_s;           /* 32-bit products that do not use tensor cores, per step */
-    double softmax_s;         /* of attention that is not fused, per step */
+    double scores_s;          /* what attention that is not fused does to its scores, per step */
     struct knee_idle_gap gap; /* the longest */
     double long_host_s;       /* of waiting for the host: gaps that are longer than launches make */
     struct knee_lone_wait lone;
@@ -367,8 +367,8 @@ struct knee_trace_facts {
     enum knee_label remainder; /* the largest label but compute ... */
     double remainder_share;    /* ... and its share of the step, as those that follow */
     double compute_share, exposed_share, busy_share, busy_s;
-    double kernels, unfused_share;     /* a step; of GPU time: elementwise and norm kernels */
-    double plain_share, softmax_share; /* of GPU time, see knee_diagnosis */
+    double kernels, unfused_share;    /* a step; of GPU time: elementwise and norm kernels */
+    double plain_share, scores_share; /* of GPU time, see knee_diagnosis */
     double kind_share[KNEE_KERNEL_KINDS];
     bool compiled;                 /* torch.compile made a good part of the kernels */
     double device_share;           /* device-to-device copies, exposed */

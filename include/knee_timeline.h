@@ -381,9 +381,9 @@ struct knee_rank_facts {
     struct {
         int64_t count, total_ns, short_ns; /* short: in kernels too short to fill the GPU */
     } kernels[KNEE_KERNEL_KINDS];
-    int64_t generated_ns;         /* kernels that a compiler has made */
-    int64_t plain_ns;             /* 32-bit products that do not use tensor cores */
-    int64_t softmax_ns;           /* of whole rows of scores, outside fused attention */
+    int64_t generated_ns; /* kernels that a compiler has made */
+    int64_t plain_ns;     /* large 32-bit products that do not use tensor cores */
+    int64_t scores_ns;    /* softmax of unfused attention, and what else is done to scores */
     int64_t gap_start_ns, gap_ns; /* the longest stretch in which nothing runs */
     enum knee_label gap_label;
     char gap_next[64];    /* what runs after it; empty: nothing */

@@ -31,9 +31,10 @@ enum { PAUSE_NS = 500000 }; /* of the host, between two launches */
 #define MOST_UNFUSED 0.6 /* of a job that nothing else holds back: this is an estimate */
 #define MOSTLY_FUSED 0.5 /* of elementwise time: a compiler is at work already */
 /* Of the peak, as large products reach it: plain cores, and tensor cores with TF32. */
-#define PLAIN_REACHED 0.9
-#define TF32_REACHED  0.7
-#define TF32_AT_WORST 0.5
+#define PLAIN_REACHED   0.9
+#define TF32_REACHED    0.7
+#define TF32_AT_WORST   0.5
+#define SCORES_AT_WORST 0.7
 
 static size_t find(const struct knee_diagnosis *d, const char *name)
 {
@@ -232,13 +233,12 @@ static double tf32_saves(const struct knee_diagnosis *d, double plain_s, double 
     return left < 1 ? plain_s * (1 - left) : 0;
 }
 
-/* Attention that is not fused writes its scores to memory: softmax reads them, and so do the masks,
- * the dropout and the scaling around it, about as often again. Where the other products are of 16
- * bits, those of 32 are attention's own: PyTorch's math path converts what it is given. */
+/* Without fused attention. Where the other products are of 16 bits, those of 32 are attention's
+ * own: PyTorch's math path converts what it is given. */
 static bool attention_is_unfused(const struct knee_diagnosis *d)
 {
-    return d->softmax_s * part_of_step(d) >= KNEE_WORTH_A_CHANGE * d->step.wall_s &&
-           d->works[KNEE_KERNEL_ATTENTION].total_s < d->softmax_s;
+    return d->scores_s * part_of_step(d) >= KNEE_WORTH_A_CHANGE * d->step.wall_s &&
+           d->works[KNEE_KERNEL_ATTENTION].total_s < d->scores_s;
 }
 
 static bool is_of_16_bits(const struct knee_diagnosis *d)
@@ -246,16 +246,17 @@ static bool is_of_16_bits(const struct knee_diagnosis *d)
     return d->works[KNEE_KERNEL_PRODUCT].total_s - d->plain_s > 0.1 * d->plain_s;
 }
 
+/* Fused, scores never reach memory. At best its products also take half their time; at worst some
+ * of what was counted is not attention's. */
 static void add_attention(struct knee_diagnosis *d)
 {
-    double part = part_of_step(d), softmax = d->softmax_s * part, wall = d->step.wall_s;
-    double around = d->works[KNEE_KERNEL_ELEMENTWISE].total_s * part; /* softmax among them */
+    double part = part_of_step(d), scores = d->scores_s * part, wall = d->step.wall_s;
     double plain = is_of_16_bits(d) ? d->plain_s * part : 0;
+    double products = (d->works[KNEE_KERNEL_PRODUCT].total_s - d->plain_s) * part;
+    double step = wall - scores - tf32_saves(d, plain, TF32_REACHED);
     if (attention_is_unfused(d))
-        put_step(d, "fused attention",
-                 wall - fmin(around, 2 * softmax) - tf32_saves(d, plain, TF32_REACHED),
-                 wall - fmin(around, 4 * softmax) - plain,
-                 wall - softmax - tf32_saves(d, plain, TF32_AT_WORST));
+        put_step(d, "fused attention", step, wall - scores - plain - products / 2,
+                 wall - SCORES_AT_WORST * scores - tf32_saves(d, plain, TF32_AT_WORST));
 }
 
 static void add_tensor_cores(struct knee_diagnosis *d)

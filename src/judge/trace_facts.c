@@ -32,7 +32,7 @@ static void share_kernels(const struct knee_diagnosis *d, struct knee_trace_fact
     for (int w = 0; w < KNEE_KERNEL_KINDS; w++)
         f->kind_share[w] = all > 0 ? d->works[w].total_s / all : 0;
     f->plain_share = all > 0 ? d->plain_s / all : 0;
-    f->softmax_share = all > 0 ? d->softmax_s / all : 0;
+    f->scores_share = all > 0 ? d->scores_s / all : 0;
     f->compiled = d->generated_s >= COMPILED_SHARE * all && d->generated_s > 0;
     f->unfused_share = f->kind_share[KNEE_KERNEL_ELEMENTWISE] + f->kind_share[KNEE_KERNEL_NORM];
 }

@@ -22,7 +22,7 @@ static void add_rank(const struct knee_account *account, size_t r, struct knee_d
     }
     d->generated_s += each * 1e-9 * (double)facts->generated_ns;
     d->plain_s += each * 1e-9 * (double)facts->plain_ns;
-    d->softmax_s += each * 1e-9 * (double)facts->softmax_ns;
+    d->scores_s += each * 1e-9 * (double)facts->scores_ns;
     d->long_host_s += each * 1e-9 * (double)facts->long_host_ns;
 }
 

@@ -108,8 +108,8 @@ static void head_tensor_cores(const struct speech *s, struct knee_text *text)
 
 static void head_attention(const struct speech *s, struct knee_text *text)
 {
-    knee_text_printf(text, "Use fused attention: softmax over all scores is %s of GPU time.",
-                     SAY_SHARE(s->f.softmax_share));
+    knee_text_printf(text, "Use fused attention: scores in memory take %s of GPU time.",
+                     SAY_SHARE(s->f.scores_share));
 }
 
 static void head_batch(const struct speech *s, struct knee_text *text)

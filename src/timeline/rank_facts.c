@@ -94,6 +94,11 @@ static bool in_complete(struct steps *steps, int64_t ns)
 
 /* ---- What work is made of ---- */
 
+/* Shorter 32-bit products do not fill the tensor cores of a large GPU, and gain nothing. */
+#define LARGE_PRODUCT_NS 100000
+#define LEAST_SOFTMAX    0.03 /* of the kernels */
+#define SCORES_TAKE      3    /* a third of softmax' time at least */
+
 /* What is to be known of a name, looked up when it is first met: most are the host's. */
 struct name_kind {
     unsigned char work, copy;
@@ -157,9 +162,24 @@ static void add_span(const struct knee_rank_account *rank, const struct knee_spa
         if (ns < KNEE_SHORT_KERNEL_NS)
             facts->kernels[kind->work].short_ns += ns;
         facts->generated_ns = knee_add_ns(facts->generated_ns, kind->generated ? ns : 0);
-        facts->plain_ns = knee_add_ns(facts->plain_ns, kind->plain ? ns : 0);
-        facts->softmax_ns = knee_add_ns(facts->softmax_ns, kind->softmax ? ns : 0);
+        if (kind->plain && ns >= LARGE_PRODUCT_NS)
+            facts->plain_ns = knee_add_ns(facts->plain_ns, ns);
     }
+}
+
+/* Softmax, of kernels in complete steps. */
+struct softmax {
+    int64_t count, ns, all_ns;
+};
+
+/* Attention that is not fused writes its scores to memory and masks, scales, drops and converts
+ * them there: elementwise kernels that take about as long as softmax does, since activations are
+ * smaller than scores. Little softmax is a router or a loss. */
+static bool is_of_scores(const struct softmax *softmax, const struct name_kind *kind, int64_t ns)
+{
+    return (double)softmax->ns >= LEAST_SOFTMAX * (double)softmax->all_ns &&
+           (kind->softmax || (kind->work == KNEE_KERNEL_ELEMENTWISE &&
+                              ns > softmax->ns / softmax->count / SCORES_TAKE));
 }
 
 static bool share_work(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
@@ -168,13 +188,28 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
     size_t size = (rank->trace->name_count + 1) * sizeof(struct name_kind), run = 0;
     struct name_kind *kinds = knee_resize(alloc, NULL, size);
     struct steps steps = steps_of(outcome);
+    struct softmax softmax = {0};
     if (!kinds)
         return false;
     memset(kinds, 0, size);
     for (size_t i = 0; i < rank->source->span_count; i++) {
         const struct knee_span *span = &rank->source->spans[i];
-        if (span->kind != KNEE_SPAN_COMM && in_complete(&steps, span->start_ns))
-            add_span(rank, span, kind_of(rank->trace, span->name, kinds), &run, facts);
+        if (span->kind == KNEE_SPAN_COMM || !in_complete(&steps, span->start_ns))
+            continue;
+        const struct name_kind *kind = kind_of(rank->trace, span->name, kinds);
+        int64_t ns = span->kind == KNEE_SPAN_COPY ? 0 : span->end_ns - span->start_ns;
+        add_span(rank, span, kind, &run, facts);
+        softmax.all_ns = knee_add_ns(softmax.all_ns, ns);
+        softmax.ns = knee_add_ns(softmax.ns, kind->softmax ? ns : 0);
+        softmax.count += kind->softmax;
+    }
+    steps = steps_of(outcome);
+    for (size_t i = 0; i < rank->source->span_count && softmax.count; i++) {
+        const struct knee_span *span = &rank->source->spans[i];
+        int64_t ns = span->end_ns - span->start_ns;
+        if (span->kind != KNEE_SPAN_COMM && span->kind != KNEE_SPAN_COPY &&
+            in_complete(&steps, span->start_ns) && is_of_scores(&softmax, &kinds[span->name], ns))
+            facts->scores_ns = knee_add_ns(facts->scores_ns, ns);
     }
     knee_resize(alloc, kinds, 0);
     return true;

@@ -232,8 +232,8 @@ static void long_gaps_are_not_launches(void **state)
 
 /* Ten kernels of 10 ms fill a step: the first `special` of them have the name that is asked about,
  * the rest are 16-bit products. Is the change advised, and what is left of the 100 ms? 32-bit
- * products take 0.9 * 67 / (0.7 * 494.75) of their time as TF32 on an H200; softmax goes, and as
- * much again around it. */
+ * products take 0.9 * 67 / (0.7 * 494.75) of their time as TF32 on an H200; attention
+ * that is fused has no kernels for its scores. */
 static void slow_kernels_have_a_faster_kind(void **state)
 {
     (void)state;
