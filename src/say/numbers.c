@@ -21,11 +21,15 @@ static void three(char *out, size_t size, double value)
         out[--length] = '\0';
 }
 
-/* 4680 as 4,680. */
+/* 4680 as 4,680. What a double does not hold to the digit, 1e16 and more, is not counted. */
 static void thousands(char *out, size_t size, double value)
 {
     char digits[32];
     size_t used = 0;
+    if (fabs(value) >= 1e16) {
+        knee_format(out, size, "%.3g", value);
+        return;
+    }
     int length = knee_format(digits, sizeof digits, "%.0f", fabs(value));
     if (value <= -0.5)
         out[used++] = '-';
