@@ -37,6 +37,28 @@ const native = (...args) => {
 let checks = 0, failures = 0;
 const fail = (what, why) => { failures++; console.log(`${what}: ${why}`); };
 
+// The heap (web/heap.c): blocks of all sizes that come and go keep what was written at both ends, and what is freed is used again.
+{
+  const held = [];
+  let seed = 1;
+  const random = (n) => (seed = (seed * 48271) % 2147483647) % n;
+  for (let i = 0; i < 20000; i++) {
+    if (held.length > 200 || (held.length && random(2))) {
+      const [at, size, mark] = held.splice(random(held.length), 1)[0];
+      if (at % 16 || bytes(at, size)[0] !== mark || bytes(at, size)[size - 1] !== mark) { fail("heap", `a block of ${size} bytes was overwritten`); break; }
+      x.kw_free(at);
+    } else {
+      const size = 1 + random(2 ** (1 + random(18))), at = x.kw_alloc(size), mark = random(256);
+      bytes(at, size)[0] = bytes(at, size)[size - 1] = mark;
+      held.push([at, size, mark]);
+    }
+  }
+  for (const [at] of held) x.kw_free(at);
+  checks += 2;
+  if (x.memory.buffer.byteLength > 32e6) fail("heap", `${x.memory.buffer.byteLength} bytes for 200 blocks of at most 256 KiB`);
+  if (x.kw_alloc(4e9 >>> 0) !== 0) fail("heap", "4 GB were given");
+}
+
 // Numbers may differ in the last digits of functions like pow and log; everything else not at all.
 // Lists that web/lean.c leaves to the program: empty there.
 const leftOut = new Set(["published_runs", "gaps"]);
