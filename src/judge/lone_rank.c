@@ -30,6 +30,8 @@ static bool same_kind(const struct knee_call *a, const struct knee_call *b)
            a->group_size == b->group_size;
 }
 
+#define MOST_SENT 2 /* the largest bus factor: all-reduce, in the limit of many ranks */
+
 /* What each member of a group sends at least, whatever the algorithm. */
 static double traffic(enum knee_op op, int32_t group_size, int64_t bytes)
 {
@@ -55,12 +57,16 @@ static struct bound bound_of(const struct knee_account *account, const char *gro
 {
     struct bound least = {INFINITY, bytes};
     double sent = traffic(op, group_size, bytes);
-    for (size_t i = 0; i < account->collective_count; i++) {
+    /* From the end, where the short ones are: the long ones need no second look. */
+    for (size_t i = account->collective_count; i-- > 0;) {
         const struct knee_collective_account *c = &account->collectives[i];
+        /* Its time in proportion is never less, and its traffic at most MOST_SENT times its size. */
+        if (!(c->quick_s <= least.time_s) || MOST_SENT * (double)c->bytes < COMPARABLE * sent)
+            continue;
         double other = traffic(c->op, c->group_size, c->bytes);
-        double time = c->quick_s * fmax(1, sent / other);
+        double time = c->quick_s * (sent > other ? sent / other : 1);
         if (c->bytes > 0 && other >= (c->op == op ? COMPARABLE : MUCH_MORE) * sent &&
-            time < least.time_s && strcmp(c->group, group) == 0)
+            time <= least.time_s && strcmp(c->group, group) == 0)
             least = (struct bound){time, c->bytes};
     }
     return least;

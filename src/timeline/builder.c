@@ -116,9 +116,8 @@ static uint32_t name_with_nul(struct knee_builder *b, const char *text, size_t l
     return row;
 }
 
-uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t length)
+static uint32_t find_or_add_name(struct knee_builder *b, const char *text, size_t length)
 {
-    text = text ? text : ""; /* an event without a name */
     uint64_t hash = knee_keyed(knee_hash_key_for(b), text, length);
     if (b->failed || (b->names.count * 2 >= b->slot_count && !grow_slots(b)))
         return KNEE_NO_NAME;
@@ -144,6 +143,35 @@ uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t leng
         .offset = (size_t)(copy - (char *)b->text.data), .length = length, .hash = hash};
     b->slots[at] = (uint32_t)b->names.count;
     return (uint32_t)b->names.count - 1;
+}
+
+/* Where a name of eight bytes or more stands among the recent ones. A cheap sum of its words: names
+ * that share a place only push each other out. */
+static size_t recent_place(const char *text, size_t length)
+{
+    uint64_t mark = length, word;
+    for (size_t i = 0; i + 8 <= length; i += 8) {
+        memcpy(&word, text + i, sizeof word);
+        mark = knee_rotate(mark, 11) + word;
+    }
+    memcpy(&word, text + length - 8, sizeof word);
+    return (size_t)((mark ^ knee_rotate(word, 29)) * 0x9e3779b97f4a7c15u >>
+                    (64 - KNEE_RECENT_NAME_BITS));
+}
+
+/* A file says few names, and each of them often: most are known without their keyed hash. */
+uint32_t knee_builder_name(struct knee_builder *b, const char *text, size_t length)
+{
+    if (!text || length < 8)
+        return find_or_add_name(b, text ? text : "", length); /* NULL: an event without a name */
+    uint32_t *recent = &b->recent[recent_place(text, length)];
+    if (*recent && ((const struct knee_text_row *)b->names.data)[*recent - 1].length == length &&
+        memcmp(name_text(b, *recent - 1), text, length) == 0)
+        return *recent - 1;
+    uint32_t row = find_or_add_name(b, text, length);
+    if (row != KNEE_NO_NAME)
+        *recent = row + 1;
+    return row;
 }
 
 const struct knee_kernel_facts *knee_builder_facts(struct knee_builder *b, uint32_t row)

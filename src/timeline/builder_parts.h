@@ -49,6 +49,8 @@ struct knee_raw_device {
 
 enum { MOST_DEVICES = 1 << 16 }; /* in one file; as many ranks as knee writes into one */
 
+enum { KNEE_RECENT_NAME_BITS = 12, KNEE_RECENT_NAMES = 1 << KNEE_RECENT_NAME_BITS };
+
 struct knee_builder {
     const struct knee_trace_options *options;
     const struct knee_alloc *alloc;
@@ -56,6 +58,7 @@ struct knee_builder {
     struct knee_list text, names; /* char, struct knee_text_row */
     uint32_t *slots;              /* hash table of names: row + 1 */
     size_t slot_count;
+    uint32_t recent[KNEE_RECENT_NAMES]; /* names met of late, by a cheap mark: row + 1 */
     struct knee_list devices, launches, comm_ops, steps, loads; /* marks are raw until the end */
     struct knee_list host, copies, products, grids, long_calls;
     uint32_t *device_slots; /* hash table of devices: row + 1 */

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
 static uint64_t text_number(struct knee_slice s)
 {
     uint64_t hash = 1469598103934665603u;
@@ -227,39 +229,69 @@ static const char *scan_arg(const char *p, const char *end, struct knee_slice ke
     return knee_scan_value(p, end, repaired);
 }
 
-const struct knee_event_args knee_no_event_args = {.stream = -1,
-                                                   .correlation = KNEE_NO_CORRELATION,
-                                                   .in_elements = -1,
-                                                   .out_elements = -1,
-                                                   .group_size = -1,
-                                                   .sequence = -1,
-                                                   .autograd = -1,
-                                                   .from = -1,
-                                                   .to = -1,
-                                                   .bytes = -1};
+/* One by one for the same reason as clear_event(). */
+void knee_clear_args(struct knee_event_args *a)
+{
+    const struct knee_slice none = {NULL, 0};
+    a->correlation = KNEE_NO_CORRELATION;
+    a->collective = a->dtype = a->group = a->description = a->members = a->label = none;
+    a->dims = a->types = a->inputs = a->grid = none;
+    a->stream = a->autograd = a->in_elements = a->out_elements = a->group_size = -1;
+    a->sequence = a->from = a->to = a->bytes = -1;
+}
+
+/* Keys of args before the two that are wanted, as Kineto writes them and in its order, with the
+ * quotes, the colon and the space: eight bytes at least, sixteen at most. */
+enum { STREAM_KEY = 5, CORRELATION_KEY = 6 };
+static const struct {
+    char text[23]; /* with room to read eight bytes from anywhere in it */
+    unsigned char length;
+} usual_keys[] = {
+    {"\"External id\": ", 15}, {"\"cbid\": ", 8},     {"\"queued\": ", 10},
+    {"\"device\": ", 10},      {"\"context\": ", 11}, {"\"stream\": ", 10},
+    {"\"correlation\": ", 15},
+};
+
+/* Which of them stands at p, looked for from `row` on. */
+static inline size_t usual_key_at(const char *p, size_t row)
+{
+    uint64_t word, first, last;
+    memcpy(&word, p, sizeof word);
+    for (; row < COUNT(usual_keys); row++) {
+        memcpy(&first, usual_keys[row].text, sizeof first);
+        if (first != word)
+            continue;
+        size_t tail = usual_keys[row].length - 8u;
+        memcpy(&first, p + tail, sizeof first);
+        memcpy(&last, usual_keys[row].text + tail, sizeof last);
+        if (first == last)
+            break;
+    }
+    return row;
+}
 
 /* Members of args as Kineto writes them, whole numbers of at most seven digits, until the stream
  * and the correlation are known. Returns where the general way goes on. */
 static const char *scan_ids(const char *p, struct knee_event_args *a, bool runtime)
 {
-    for (;;) {
+    for (size_t row = 0;; row++) {
         const char *key = knee_scan_space(p);
-        if (*key != '"')
-            return p;
-        const char *close = knee_scan_quote(key + 1);
         unsigned digits = 0;
-        uint32_t number = 0;
-        if (close[0] == '"' && close[1] == ':' && close[2] == ' ')
-            number = knee_scan_eight(close + 3, &digits);
-        if (digits == 0 || digits == 8 || close[3 + digits] != ',')
+        row = usual_key_at(key, row);
+        if (row == COUNT(usual_keys))
             return p;
-        struct knee_slice name = {key + 1, (size_t)(close - key - 1)};
-        if (SLICE_IS(name, "stream"))
+        key += usual_keys[row].length;
+        uint32_t number = knee_scan_eight(key, &digits);
+        key += digits;
+        if (digits == 0 || digits == 8 || (*key != ',' && *key != '\n'))
+            return p;
+        if (row == STREAM_KEY)
             a->stream = number;
-        else if (SLICE_IS(name, "correlation") && number > 0)
+        else if (row == CORRELATION_KEY && number > 0)
             a->correlation = number;
-        p = close + 3 + digits + 1;
-        if (a->correlation != KNEE_NO_CORRELATION && (runtime || a->stream >= 0))
+        p = key + (*key == ',');
+        if (*key == '\n' ||
+            (a->correlation != KNEE_NO_CORRELATION && (runtime || a->stream >= 0)))
             return p;
     }
 }
@@ -268,7 +300,7 @@ static const char *scan_ids(const char *p, struct knee_event_args *a, bool runti
 const char *knee_scan_args(const char *p, const char *end, struct knee_event *e, uint64_t *repaired)
 {
     e->has_args = true;
-    e->args = knee_no_event_args;
+    knee_clear_args(&e->args);
     bool more = knee_event_wants_more(e), runtime = e->category == KNEE_CAT_RUNTIME;
     if (!more)
         p = scan_ids(p, &e->args, runtime);
@@ -411,14 +443,58 @@ static inline bool is_good(const char *after)
     return after && after != KNEE_SCAN_BAD;
 }
 
-/* What follows it in the same layout: ids and times. Returns the comma after them, or p. */
-static inline const char *scan_usual_times(const char *p, const char *end, struct knee_event *e)
+/* Process and thread behind the name, in the same layout; NULL: it is another. */
+static const char *scan_usual_ids(const char *p, const char *end, struct knee_event *e,
+                                  struct knee_event_ids *ids)
 {
     const char *q = AFTER(p, ", \"pid\": ");
     if (!q || !is_good(q = knee_scan_int(q, end, &e->pid)) || !(q = AFTER(q, ", \"tid\": ")) ||
-        !is_good(q = knee_scan_int(q, end, &e->tid)) || !(q = AFTER(q, ",\n    \"ts\": ")) ||
-        !is_good(q = knee_scan_us(q, end, &e->start_ns)) || !(q = AFTER(q, ", \"dur\": ")) ||
-        !is_good(q = knee_scan_us(q, end, &e->duration_ns)))
+        !is_good(q = knee_scan_int(q, end, &e->tid)) || !(q = AFTER(q, ",\n    \"ts\": ")))
+        return NULL;
+    size_t length = (size_t)(q - p);
+    if (length <= sizeof ids->text) {
+        memcpy(ids->text, p, length);
+        ids->length = length;
+        ids->pid = e->pid;
+        ids->tid = e->tid;
+    }
+    return q;
+}
+
+/* Microseconds with three decimals, as Kineto writes them, and the byte behind them; NULL: it looks
+ * otherwise, or the window ends here. */
+static inline const char *scan_usual_us(const char *p, int64_t *ns)
+{
+    unsigned count, more = 0;
+    uint64_t whole = knee_scan_eight(p, &count);
+    p += count;
+    if (count == 8) {
+        uint32_t rest = knee_scan_eight(p, &more);
+        if (more > 7)
+            return NULL;
+        whole = whole * knee_scan_powers[more] + rest;
+        p += more;
+    }
+    unsigned a = (unsigned)(p[1] - '0'), b = (unsigned)(p[2] - '0'), c = (unsigned)(p[3] - '0');
+    if (count == 0 || p[0] != '.' || a > 9 || b > 9 || c > 9 || (p[4] != ',' && p[4] != '\n'))
+        return NULL;
+    *ns = (int64_t)(whole * 1000 + a * 100 + b * 10 + c);
+    return p + 4;
+}
+
+/* What follows the name in the same layout: ids and times. Returns what is behind them, or p. */
+static inline const char *scan_usual_times(const char *p, const char *end, struct knee_event *e,
+                                           struct knee_event_ids *ids)
+{
+    const char *q = p + ids->length;
+    if (ids->length && memcmp(p, ids->text, ids->length) == 0) {
+        e->pid = ids->pid;
+        e->tid = ids->tid;
+    } else if (!(q = scan_usual_ids(p, end, e, ids))) {
+        return p;
+    }
+    if (!(q = scan_usual_us(q, &e->start_ns)) || !(q = AFTER(q, ", \"dur\": ")) ||
+        !(q = scan_usual_us(q, &e->duration_ns)))
         return p; /* members that were taken are taken again */
     e->has_start = e->has_duration = true;
     return q;
@@ -432,6 +508,20 @@ static inline bool is_arrow(const char *p)
            p[8] == '"';
 }
 
+/* All but args, one by one: gcc clears a struct of this size by "rep stos", which takes as long as
+ * all the rest of an event that is stepped over. */
+static inline void clear_event(struct knee_event *e)
+{
+    const struct knee_slice none = {NULL, 0};
+    e->phase = '\0';
+    e->category = KNEE_CAT_NONE;
+    e->has_start = e->has_duration = e->bad_time = e->has_args = e->annotates = e->named = false;
+    e->seen = 0;
+    e->host_kind = 0;
+    e->name = e->raw_args = none;
+    e->pid = e->tid = e->start_ns = e->duration_ns = 0;
+}
+
 /* Remembers how far the event was looked at. */
 static __attribute__((noinline)) const char *bad_at(struct knee_event *e, const char *p)
 {
@@ -439,13 +529,16 @@ static __attribute__((noinline)) const char *bad_at(struct knee_event *e, const 
     return KNEE_SCAN_BAD;
 }
 
-const char *knee_scan_event(const char *p, const char *end, struct knee_event *e, unsigned keep,
-                            uint64_t *repaired, uint64_t *commas)
+const char *knee_scan_event(const char *p, const char *end, struct knee_event *e,
+                            struct knee_event_scan *scan)
 {
     bool comma = true; /* or the opening brace */
-    memset(e, 0, offsetof(struct knee_event, args));
+    unsigned keep = scan->keep;
+    uint64_t *repaired = &scan->repaired;
+    clear_event(e);
     e->keep = keep;
-    p = knee_scan_space(p + 1);
+    scan->repaired = scan->commas = 0;
+    p = memcmp(p + 1, "\n    \"", 6) == 0 ? p + 6 : knee_scan_space(p + 1);
     if (is_arrow(p)) {
         e->phase = p[7];
         e->category = KNEE_CAT_SKIP;
@@ -460,7 +553,13 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
             e->category = KNEE_CAT_SKIP;
             return knee_scan_rest(p, end, 1, repaired);
         }
-        p = scan_usual_times(p, end, e);
+        p = scan_usual_times(p, end, e, &scan->ids[e->category == KNEE_CAT_KERNEL]);
+        const char *args = AFTER(p, ",\n    \"args\": {");
+        if (args && knee_event_wants_args(e)) {
+            p = knee_scan_args(args, end, e, repaired);
+            if (!is_good(p))
+                return p ? bad_at(e, args) : NULL;
+        }
     }
     for (;;) {
         p = knee_scan_space(p);
@@ -474,7 +573,7 @@ const char *knee_scan_event(const char *p, const char *end, struct knee_event *e
             return p + 1;
         if (*p != '"')
             return bad_at(e, p);
-        *commas += !comma;
+        scan->commas += !comma;
         comma = false;
         enum key key = key_of(p + 1);
         const char *close = p + 1 + key_length[key];

@@ -322,7 +322,7 @@ const char *knee_scan_value(const char *p, const char *end, uint64_t *repaired)
     return scan_word(p, end);
 }
 
-static const uint32_t powers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+const uint32_t knee_scan_powers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
 /* All digits at p; false when there are none, or more than 16. */
 static inline bool scan_digits(const char **p, uint64_t *value)
@@ -333,7 +333,7 @@ static inline bool scan_digits(const char **p, uint64_t *value)
     if (count < 8)
         return count > 0;
     uint32_t rest = knee_scan_eight(*p, &more);
-    *value = *value * powers[more] + rest;
+    *value = *value * knee_scan_powers[more] + rest;
     *p += more;
     return more < 8 || !knee_scan_is_digit(**p);
 }
@@ -413,7 +413,7 @@ const char *knee_scan_us(const char *p, const char *end, int64_t *ns)
         unsigned count;
         uint32_t decimals = knee_scan_eight(++p, &count);
         if (count <= 3) {
-            value += decimals * powers[3 - count];
+            value += decimals * knee_scan_powers[3 - count];
             p += count;
         } else {
             value += (p[0] - '0') * 100 + (p[1] - '0') * 10 + (p[2] - '0');

@@ -188,6 +188,8 @@ static inline uint32_t knee_scan_eight(const char *p, unsigned *count)
 #endif
 }
 
+extern const uint32_t knee_scan_powers[9]; /* of ten */
+
 /* A decimal number of microseconds at p as nanoseconds, exactly, rounded half to even past the
  * third decimal; returns what follows it. A number in quotes is taken too. */
 const char *knee_scan_us(const char *p, const char *end, int64_t *ns);

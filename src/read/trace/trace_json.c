@@ -37,6 +37,7 @@ struct knee_trace_reader {
     uint64_t documents;
     uint64_t rescanned; /* bytes looked at in vain, which may be looked at again */
     const char *look;   /* what the file looks like by its first bytes */
+    struct knee_event_scan scan;
     struct knee_event_sink sink;
     struct knee_trace_options options;
     struct knee_trace trace;
@@ -155,7 +156,7 @@ static void take_event(struct knee_trace_reader *r, struct knee_event *e, const 
     if (e->raw_args.at && *e->raw_args.at == '{' && knee_event_wants_args(e))
         knee_scan_args(e->raw_args.at + 1, r->end, e, &ignored);
     else if (!e->has_args)
-        e->args = knee_no_event_args;
+        knee_clear_args(&e->args);
     uint64_t negative = r->sink.negative;
     bool good = e->category == KNEE_CAT_NONE || e->phase == 'M' ? knee_xprof_event(&r->sink, e)
                                                                 : knee_kineto_event(&r->sink, e);
@@ -180,19 +181,17 @@ static __attribute__((noinline)) void leave_event(struct knee_trace_reader *r, c
 static bool read_event(struct knee_trace_reader *r)
 {
     struct knee_event event;
-    uint64_t repaired = 0, commas = 0;
     const char *start = r->p;
-    const char *after =
-        knee_scan_event(start, r->end, &event, knee_keep_of(&r->options), &repaired, &commas);
+    const char *after = knee_scan_event(start, r->end, &event, &r->scan);
     if (!after && !r->full)
         return false;
-    if (!after || after == KNEE_SCAN_BAD || (repaired && swallowed_event(r, start, after))) {
+    if (!after || after == KNEE_SCAN_BAD || (r->scan.repaired && swallowed_event(r, start, after))) {
         leave_event(r, after, event.reached);
         return true;
     }
-    if (repaired)
+    if (r->scan.repaired)
         lose(r, KNEE_REPAIR_STRING, start);
-    if (commas)
+    if (r->scan.commas)
         lose(r, KNEE_REPAIR_COMMA, start);
     if (event.phase)
         remember_first_key(r, start, r->end);
@@ -313,6 +312,7 @@ static void leave_host(struct knee_trace_reader *r)
     struct knee_trace_options *o = &r->options;
     if (o->host_ranks && r->trace.world_size > 0 && (uint64_t)r->trace.world_size > o->host_ranks)
         o->host = o->detail = false;
+    r->scan.keep = knee_keep_of(o);
 }
 
 /* One "key": value of the outer object. False: more bytes are needed. */
@@ -416,6 +416,12 @@ static bool read_between(struct knee_trace_reader *r, char next)
 /* Takes one piece. False: more bytes are needed. */
 static bool take_piece(struct knee_trace_reader *r)
 {
+    /* As Kineto parts its events. No quote is in it: it stands inside the window. */
+    if (r->place == IN_EVENTS && memcmp(r->p, ",\n  {", 5) == 0) {
+        r->p += 4;
+        r->comma = true;
+        return read_event(r);
+    }
     if (r->place == AT_START)
         return read_start(r);
     if (r->place == SEEKING)
@@ -476,6 +482,7 @@ struct knee_trace_reader *knee_trace_begin(const char *file,
     memset(r, 0, sizeof *r);
     r->alloc = alloc;
     r->options = options ? *options : (struct knee_trace_options){0};
+    r->scan.keep = knee_keep_of(&r->options);
     r->trace = (struct knee_trace){.rank = -1, .world_size = -1, .alloc = alloc};
     r->trace.file = copy_string(file, alloc);
     r->sink = (struct knee_event_sink){.options = &r->options, .trace = &r->trace};

@@ -64,12 +64,25 @@ static inline unsigned knee_keep_of(const struct knee_trace_options *options)
            (options->detail ? KNEE_KEEP_ALL : 0u);
 }
 
-/* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. `keep`: of
- * enum knee_keep. *repaired and *commas count the repairs. */
-const char *knee_scan_event(const char *p, const char *end, struct knee_event *event, unsigned keep,
-                            uint64_t *repaired, uint64_t *commas);
+/* Process and thread as they stood in an event, from behind its name to its time. */
+struct knee_event_ids {
+    char text[56];
+    size_t length; /* 0: none yet */
+    int64_t pid, tid;
+};
 
-extern const struct knee_event_args knee_no_event_args; /* all members empty */
+/* What lasts from one event of a file to the next. */
+struct knee_event_scan {
+    unsigned keep;                /* of enum knee_keep */
+    uint64_t repaired, commas;    /* counts of the last event's repairs */
+    struct knee_event_ids ids[2]; /* of the host and of the GPU: mostly those of the event before */
+};
+
+/* The event at p (its opening brace); returns what follows it, NULL or KNEE_SCAN_BAD. */
+const char *knee_scan_event(const char *p, const char *end, struct knee_event *event,
+                            struct knee_event_scan *scan);
+
+void knee_clear_args(struct knee_event_args *args); /* all members empty */
 
 /* The members of args, from after the brace to after the end, into event->args. */
 const char *knee_scan_args(const char *p, const char *end, struct knee_event *event,
