@@ -427,8 +427,10 @@ void knee_expect_rollcall(struct knee_roll_answer *answer, const struct knee_clu
 
 /* Two recordings of the same job, per step and rank. */
 enum { KNEE_MOVERS = 16 };
-struct knee_mover { /* a kernel name whose time changed */
+struct knee_mover { /* a kernel name, or an operation and its shapes, whose time changed */
     const char *name;
+    size_t length;     /* of what counts in it: the kernel's name or the operation's ... */
+    const char *shape; /* ... and what follows an operation: "[8,512]x[512,64]"; "": not recorded */
     enum knee_span_kind kind;
     double before_s, after_s; /* per step and rank */
     double before_calls, after_calls;
@@ -483,6 +485,8 @@ struct knee_comparison {
     double largest_s;
     struct knee_mover movers[KNEE_MOVERS]; /* most change first */
     size_t mover_count;
+    struct knee_mover operations[KNEE_MOVERS]; /* likewise; none where the host is not recorded */
+    size_t operation_count;
     struct knee_collective_mover collectives[KNEE_MOVERS]; /* most change first */
     size_t collective_count;
     const char *before_dtype, *after_dtype; /* what most bytes travel as; "": not known */

@@ -297,6 +297,7 @@ struct knee_trace_options {
     size_t host_ranks; /* with host: not where the file says that its job has more ranks than this,
                           which cannot be replayed; 0: always */
     bool detail;       /* with host: all that it did, and grids; for --where */
+    bool shapes;       /* with detail: names of operations end in the shapes of their inputs */
     const _Atomic int *cancel; /* stops reading when it becomes nonzero; may be NULL */
 };
 

@@ -12,7 +12,7 @@ static knee_status read_and_answer(struct cli_run *run)
     if (logs)
         return cli_answer(run, NULL);
     for (size_t side = 0; side < run->word_count && run->word_count == 2 && !status; side++) {
-        struct knee_trace_options reading = {0};
+        struct knee_trace_options reading = {.host = true, .detail = true, .shapes = true};
         status = cli_traces_to_ask(run, &run->words[side], 1, &reading, (int)side);
     }
     return status ? status : cli_answer(run, NULL);

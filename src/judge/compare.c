@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Two recordings side by side: which label moved, and which kernels moved with it. */
+/* Two recordings side by side: which label moved, and which kernels and operations moved with it.
+ */
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "judge/judge.h"
 #include "timeline/account.h"
+#include "timeline/where.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -22,11 +24,11 @@ struct names {
 };
 
 /* Open addressing; `capacity` is a power of two and never full. */
-static struct knee_mover *slot_of(struct names *names, const char *name)
+static struct knee_mover *slot_of(struct names *names, const char *name, size_t length)
 {
-    size_t at =
-        knee_keyed(knee_hash_key_for(names->list), name, strlen(name)) & (names->capacity - 1);
-    while (names->list[at].name && strcmp(names->list[at].name, name) != 0)
+    size_t at = knee_keyed(knee_hash_key_for(names->list), name, length) & (names->capacity - 1);
+    while (names->list[at].name &&
+           (names->list[at].length != length || memcmp(names->list[at].name, name, length) != 0))
         at = (at + 1) & (names->capacity - 1);
     return &names->list[at];
 }
@@ -43,37 +45,71 @@ static void grow(struct names *names)
     memset(larger.list, 0, larger.capacity * sizeof *larger.list);
     for (size_t i = 0; i < names->capacity; i++)
         if (names->list[i].name)
-            *slot_of(&larger, names->list[i].name) = names->list[i];
+            *slot_of(&larger, names->list[i].name, names->list[i].length) = names->list[i];
     larger.count = names->count;
     knee_resize(names->alloc, names->list, 0);
     *names = larger;
 }
 
-/* Adds an account's time per step and rank, name by name: work of complete steps only. */
-static void add_account(struct names *names, const struct knee_account *account, double steps,
-                        bool after)
+/* One recording of the two, and by what its work is summed. */
+struct side {
+    struct knee_judged_run run;
+    bool after;
+    bool operations; /* by operation of the framework, else by kernel */
+    bool shapes;     /* and by the shapes of its inputs */
+};
+
+/* Where the shapes begin that a name ends in, at the space before them; its end: it has none. */
+static size_t shapes_at(const char *name)
 {
-    double scale = 1 / (steps * (double)account->rank_count);
-    for (size_t r = 0; r < account->rank_count; r++) {
+    size_t length = strlen(name), at = length;
+    for (size_t i = 0; i + 2 < length && at == length; i++)
+        if (name[i] == ' ' && name[i + 1] == '[' && name[i + 2] >= '0' && name[i + 2] <= '9')
+            at = i;
+    return at;
+}
+
+static void add_span(struct names *names, const struct side *side, const char *name,
+                     const struct knee_span *span)
+{
+    double each = 1 / (side->run.diagnosis->steps * (double)side->run.account->rank_count);
+    size_t length = side->operations && !side->shapes ? shapes_at(name) : strlen(name);
+    if (names->count * 2 >= names->capacity)
+        grow(names);
+    if (names->failed)
+        return;
+    struct knee_mover *mover = slot_of(names, name, length);
+    if (!mover->name) {
+        *mover =
+            (struct knee_mover){.name = name, .length = length, .shape = "", .kind = span->kind};
+        names->count++;
+    }
+    if (mover->kind == KNEE_SPAN_COPY) /* products clear memory before they write to it */
+        mover->kind = span->kind;
+    *(side->after ? &mover->after_s : &mover->before_s) +=
+        1e-9 * (double)(span->end_ns - span->start_ns) * each;
+    *(side->after ? &mover->after_calls : &mover->before_calls) += each;
+}
+
+/* Adds a recording's time per step and rank, name by name: work of complete steps only. Work whose
+ * operation is not known stands under its kernel's name; collectives are compared by themselves. */
+static void add_side(struct names *names, const struct side *side)
+{
+    const struct knee_account *account = side->run.account;
+    for (size_t r = 0; r < account->rank_count && !names->failed; r++) {
         const struct knee_rank_account *rank = &account->ranks[r];
+        uint32_t *operations =
+            side->operations ? knee_operations_of(rank->trace, names->alloc) : NULL;
+        names->failed = side->operations && !operations;
         for (size_t i = 0; i < rank->source->span_count && !names->failed; i++) {
             const struct knee_span *span = &rank->source->spans[i];
-            const char *name = rank->trace->names[span->name];
-            if (!knee_in_complete_step(account, r, span->start_ns))
+            uint32_t row = operations && span->launch ? operations[span->launch - 1] : 0;
+            if (!knee_in_complete_step(account, r, span->start_ns) ||
+                (side->operations && span->kind == KNEE_SPAN_COMM))
                 continue;
-            if (names->count * 2 >= names->capacity)
-                grow(names);
-            if (names->failed)
-                return;
-            struct knee_mover *mover = slot_of(names, name);
-            if (!mover->name) {
-                *mover = (struct knee_mover){.name = name, .kind = span->kind};
-                names->count++;
-            }
-            *(after ? &mover->after_s : &mover->before_s) +=
-                1e-9 * (double)(span->end_ns - span->start_ns) * scale;
-            *(after ? &mover->after_calls : &mover->before_calls) += scale;
+            add_span(names, side, rank->trace->names[row ? row - 1 : span->name], span);
         }
+        knee_resize(names->alloc, operations, 0);
     }
 }
 
@@ -86,7 +122,8 @@ static int most_change_first(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-static void take_movers(struct names *names, struct knee_comparison *out)
+/* The largest changes into `out`, KNEE_MOVERS at most; returns how many. */
+static size_t take_movers(struct names *names, struct knee_mover *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < names->capacity; i++)
@@ -94,9 +131,60 @@ static void take_movers(struct names *names, struct knee_comparison *out)
             names->list[kept++] = names->list[i];
     if (kept > 1)
         qsort(names->list, kept, sizeof *names->list, most_change_first);
-    out->mover_count = kept < KNEE_MOVERS ? kept : KNEE_MOVERS;
+    kept = kept < KNEE_MOVERS ? kept : KNEE_MOVERS;
     if (kept)
-        memcpy(out->movers, names->list, out->mover_count * sizeof *names->list);
+        memcpy(out, names->list, kept * sizeof *out);
+    return kept;
+}
+
+/* False: no memory. */
+static bool compare_kernels(struct side before, struct side after, const struct knee_alloc *alloc,
+                            struct knee_comparison *out)
+{
+    struct names names = {.alloc = alloc};
+    add_side(&names, &before);
+    add_side(&names, &after);
+    if (before.operations)
+        out->operation_count = names.failed ? 0 : take_movers(&names, out->operations);
+    else
+        out->mover_count = names.failed ? 0 : take_movers(&names, out->movers);
+    knee_resize(alloc, names.list, 0);
+    return !names.failed;
+}
+
+/* Are operations of the framework recorded, and, with `shapes`, the shapes of their inputs? */
+static bool has_operations(const struct knee_account *account, bool shapes)
+{
+    for (size_t r = 0; r < account->rank_count; r++) {
+        const struct knee_trace *trace = account->ranks[r].trace;
+        for (size_t i = 0; i < trace->host_event_count; i++) {
+            const char *name = trace->names[trace->host_events[i].name];
+            if (trace->host_events[i].kind == KNEE_HOST_OPERATION &&
+                (!shapes || name[shapes_at(name)]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* By operation where both recordings have them, and by shape where both have those. */
+static bool compare_operations(struct side before, struct side after,
+                               const struct knee_alloc *alloc, struct knee_comparison *out)
+{
+    const struct knee_account *b = before.run.account, *a = after.run.account;
+    if (!has_operations(b, false) || !has_operations(a, false))
+        return true;
+    before.operations = after.operations = true;
+    before.shapes = after.shapes = has_operations(b, true) && has_operations(a, true);
+    if (!compare_kernels(before, after, alloc, out))
+        return false;
+    for (size_t i = 0; i < out->operation_count && before.shapes; i++) {
+        struct knee_mover *m = &out->operations[i];
+        size_t at = shapes_at(m->name);
+        m->shape = m->name[at] ? m->name + at + 1 : "";
+        m->length = at;
+    }
+    return true;
 }
 
 /* What the late ranks do longer than the others by themselves, in a step. */
@@ -323,18 +411,13 @@ knee_status knee_compare(struct knee_judged_run before, struct knee_judged_run a
                          struct knee_err *err)
 {
     struct knee_comparison c = {.before = before.diagnosis->step, .after = after.diagnosis->step};
-    struct names names = {.alloc = alloc};
-    add_account(&names, before.account, before.diagnosis->steps, false);
-    add_account(&names, after.account, after.diagnosis->steps, true);
-    names.failed = names.failed || !compare_collectives(before, after, alloc, &c);
+    struct side first = {.run = before}, second = {.run = after, .after = true};
+    if (!compare_kernels(first, second, alloc, &c) ||
+        !compare_operations(first, second, alloc, &c) ||
+        !compare_collectives(before, after, alloc, &c))
+        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the comparison");
     c.before_dtype = main_dtype(before.account);
     c.after_dtype = main_dtype(after.account);
-    if (names.failed) {
-        knee_resize(alloc, names.list, 0);
-        return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the comparison");
-    }
-    take_movers(&names, &c);
-    knee_resize(alloc, names.list, 0);
     weigh_change(before.account, before.diagnosis, after.account, after.diagnosis, &c);
     find_label(&c);
     list_parts(&c);

@@ -60,7 +60,8 @@ static struct bound bound_of(const struct knee_account *account, const char *gro
     /* From the end, where the short ones are: the long ones need no second look. */
     for (size_t i = account->collective_count; i-- > 0;) {
         const struct knee_collective_account *c = &account->collectives[i];
-        /* Its time in proportion is never less, and its traffic at most MOST_SENT times its size. */
+        /* Its time in proportion is never less, and its traffic at most MOST_SENT times its size.
+         */
         if (!(c->quick_s <= least.time_s) || MOST_SENT * (double)c->bytes < COMPARABLE * sent)
             continue;
         double other = traffic(c->op, c->group_size, c->bytes);

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #define REPORT     struct knee_comparison_report
 #define COMPARISON struct knee_comparison
@@ -128,6 +129,24 @@ static const struct knee_field mover_fields[] = {
     OF_MOVER(MOVER, after_calls, "after_calls", "calls after", KNEE_AS_NUMBER),
 };
 
+/* The same work by the operation that launched it and the shapes of its inputs. */
+static void operation_name(const struct knee_at *at, struct knee_value *out)
+{
+    const MOVER *m = at->row;
+    knee_value_printf(out, "%.*s", (int)m->length, m->name);
+}
+static const struct knee_field operation_fields[] = {
+    KNEE_GET(operation_name, "name", "operation", KNEE_AS_TEXT, FULL,
+             "of the framework, or the kernel where that is not known"),
+    KNEE_FIELD(MOVER, shape, "shape", "shape", KNEE_AS_TEXT, FULL,
+               "of its inputs; \"\": not recorded"),
+    KNEE_GET(kind_name, "kind", NULL, KNEE_AS_TEXT, DATA, "compute, fused or copy"),
+    OF_MOVER(MOVER, before_s, "before_s", "before", KNEE_AS_SECONDS),
+    OF_MOVER(MOVER, after_s, "after_s", "after", KNEE_AS_SECONDS),
+    OF_MOVER(MOVER, before_calls, "before_kernels", "kernels before", KNEE_AS_NUMBER),
+    OF_MOVER(MOVER, after_calls, "after_kernels", "kernels after", KNEE_AS_NUMBER),
+};
+
 /* Kernels by what they compute: GPUs of different makers have no kernel name in common. */
 #define WORK struct knee_kernel_share
 static const void *work_row(const struct knee_at *at, size_t index)
@@ -210,6 +229,7 @@ static const void *part_row(const struct knee_at *at, size_t index)
     return NULL;
 }
 ROWS_OF(mover_row, movers, mover_count)
+ROWS_OF(operation_row, operations, operation_count)
 ROWS_OF(collective_row, collectives, collective_count)
 
 static const struct knee_field fields[] = {
@@ -219,6 +239,8 @@ static const struct knee_field fields[] = {
     KNEE_INSIDE(REPORT, after_diagnosis, "after", side_fields, "the second", .pointer = true),
     KNEE_ROWS_BY(part_row, "parts", part_fields, "the step part by part"),
     KNEE_ROWS_BY(work_row, "work", work_fields, "kernels by what they compute"),
+    KNEE_ROWS_BY(operation_row, "operations", operation_fields,
+                 "operations that changed most, by the shapes of their inputs"),
     KNEE_ROWS_BY(mover_row, "kernels", mover_fields, "kernels that changed most"),
     KNEE_ROWS_BY(collective_row, "collectives", collective_fields, "likewise"),
 };
@@ -226,6 +248,7 @@ static const struct knee_field fields[] = {
 static const struct knee_view views[] = {
     {.list = "parts"},
     {.list = "work", .tier = FULL, .title = "Work by kind"},
+    {.list = "operations", .tier = FULL, .title = "Operations that changed most"},
     {.list = "kernels", .tier = FULL, .title = "Kernels that changed most"},
     {.list = "collectives", .tier = FULL, .title = "Collectives that changed most"},
 };
@@ -253,24 +276,40 @@ static void say_headline(const COMPARISON *c, struct knee_text *text)
                          SAY_TIME(c->before.wall_s), SAY_TIME(c->after.wall_s));
 }
 
-/* The kernel or copy that changed most; one that is gone or new comes with its replacement. */
+/* An operation without the shapes that the other recording lacks. */
+static struct knee_word operation_word(const MOVER *m)
+{
+    char name[256];
+    size_t length = m->length + (*m->shape ? 1 + strlen(m->shape) : 0);
+    length = length < sizeof name ? length : sizeof name - 1;
+    memcpy(name, m->name, length);
+    name[length] = '\0';
+    return knee_safe(name, 60);
+}
+
+/* The operation, kernel or copy that changed most; one that is gone or new comes with its
+ * replacement. */
 static void say_kernel(const COMPARISON *c, enum knee_span_kind kind, struct knee_text *text)
 {
     const MOVER *first = NULL;
-    for (size_t i = 0; i < c->mover_count; i++) {
-        const MOVER *m = &c->movers[i];
+    bool operations = c->operation_count > 0;
+    const MOVER *movers = operations ? c->operations : c->movers;
+    size_t count = operations ? c->operation_count : c->mover_count;
+    for (size_t i = 0; i < count; i++) {
+        const MOVER *m = &movers[i];
         bool gone = m->after_calls <= 0, added = m->before_calls <= 0;
+        struct knee_word name = operations ? operation_word(m) : knee_safe(m->name, 40);
         if (m->kind != kind)
             continue;
         if (!first && !gone && !added) {
-            knee_text_printf(text, " Most: %s, %s -> %s in %s -> %s calls.",
-                             knee_safe(m->name, 40).s, SAY_TIME(m->before_s), SAY_TIME(m->after_s),
+            knee_text_printf(text, " Most: %s, %s -> %s in %s -> %s %s.", name.s,
+                             SAY_TIME(m->before_s), SAY_TIME(m->after_s),
                              SAY(KNEE_AS_NUMBER, m->before_calls),
-                             SAY(KNEE_AS_NUMBER, m->after_calls));
+                             SAY(KNEE_AS_NUMBER, m->after_calls), operations ? "kernels" : "calls");
             return;
         }
         if (first ? (first->after_calls <= 0 ? added : gone) : true) {
-            knee_text_printf(text, " %s: %s, %s.", gone ? "Gone" : "New", knee_safe(m->name, 40).s,
+            knee_text_printf(text, " %s: %s, %s.", gone ? "Gone" : "New", name.s,
                              SAY_TIME(gone ? m->before_s : m->after_s));
             if (first)
                 return;

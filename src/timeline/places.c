@@ -35,7 +35,7 @@ static const struct {
 /* What holds at a moment on a thread, and, per launch, at its call. Names are rows + 1; 0: none. */
 struct scope {
     int64_t end_ns;
-    uint32_t module, range;
+    uint32_t module, range, operation;
     unsigned char pass;
 };
 
@@ -105,6 +105,8 @@ static void open_scope(struct sweep *s, struct thread *t, const struct knee_host
             scope.pass = (unsigned char)passes[i].pass;
             break;
         }
+    if (event->kind == KNEE_HOST_OPERATION)
+        scope.operation = event->name + 1;
     if (event->kind == KNEE_HOST_MODULE)
         scope.module = event->name + 1;
     if (event->kind == KNEE_HOST_RANGE || strncmp(name, "Optimizer.", 10) == 0)
@@ -158,6 +160,17 @@ static struct scope *scopes_of(const struct knee_trace *trace, const struct knee
     if (!good)
         knee_resize(alloc, at, 0);
     return good ? at : NULL;
+}
+
+uint32_t *knee_operations_of(const struct knee_trace *trace, const struct knee_alloc *alloc)
+{
+    struct scope *at = scopes_of(trace, alloc);
+    uint32_t *operations =
+        at ? knee_resize(alloc, NULL, (trace->host_event_count + 1) * sizeof *operations) : NULL;
+    for (size_t i = 0; operations && i < trace->host_event_count; i++)
+        operations[i] = at[i].operation;
+    knee_resize(alloc, at, 0);
+    return operations;
 }
 
 /* ---- Sums by place ---- */

@@ -132,6 +132,10 @@ bool knee_find_places(const struct knee_account *account, knee_own_row *const *o
                       struct knee_where *out);
 bool knee_find_host_gaps(const struct knee_account *account, struct knee_where *out);
 
+/* For every event of the host the innermost operation of the framework that it runs in: row of
+ * names + 1; 0: none. To be released with knee_resize(); NULL: no memory. */
+uint32_t *knee_operations_of(const struct knee_trace *trace, const struct knee_alloc *alloc);
+
 /* The step of a moment of a rank; NULL: none. */
 const struct knee_step_account *knee_step_at(const struct knee_account *account, size_t rank,
                                              int64_t own_ns);

@@ -71,11 +71,10 @@ static void step(struct made *m, int number, double ts, double dur)
     event(m, "user_annotation", name, ts, dur, 1, "");
 }
 
-static struct knee_trace end(struct made *m, bool host)
+static struct knee_trace end_with(struct made *m, struct knee_trace_options options)
 {
     struct knee_trace trace;
     struct knee_err err;
-    struct knee_trace_options options = {.host = host};
     struct source source = {.data = m->text};
     put(m, "{\"ph\": \"M\", \"name\": \"x\", \"pid\": 0, \"tid\": 0, \"args\": {}}\n]}\n");
     source.length = m->length;
@@ -83,6 +82,11 @@ static struct knee_trace end(struct made *m, bool host)
                         &trace, &err))
         fail_msg("%s; %s", err.what, err.hint);
     return trace;
+}
+
+static struct knee_trace end(struct made *m, bool host)
+{
+    return end_with(m, (struct knee_trace_options){.host = host});
 }
 
 static struct knee_diagnosis diagnosis_of(struct knee_trace *trace)
@@ -318,6 +322,132 @@ static void comparisons_count_complete_steps(void **state)
     }
 }
 
+/* Three steps of two products, the second of which takes `mm_us`, and an update; with `shapes` as
+ * record_shapes writes them. */
+static struct knee_trace products(struct made *m, bool shapes, double mm_us)
+{
+    static const char *const dims[] = {"[[8, 512], [512, 64], []]", "[[8, 512], [512, 128]]",
+                                       "[[[4], [5]], [6], [7, 7]]"};
+    static const char *const names[] = {"aten::mm", "aten::mm", "aten::_foreach_add_"};
+    begin(m, 1);
+    for (int s = 1; s < 4; s++) {
+        step(m, s, 100000.0 * s, 100000);
+        for (int i = 0; i < 3; i++) {
+            double ts = 100000.0 * s + 100 + 30000 * i;
+            char args[96] = "";
+            if (shapes)
+                snprintf(args, sizeof args, "\"Input Dims\": %s", dims[i]);
+            event(m, "cpu_op", "aten::linear", ts - 40, 50, 1, "");
+            event(m, "cpu_op", names[i], ts - 30, 30, 1, args);
+            kernel(m, 10 * s + i, ts, i == 1 ? mm_us : 9000);
+        }
+        event(m, "kernel", "unlaunched", 100000.0 * s + 95000, 1000, 7,
+              "\"stream\": 7, \"correlation\": 9999");
+    }
+    return end_with(m, (struct knee_trace_options){.host = true, .detail = true, .shapes = true});
+}
+
+static knee_status compared(struct knee_trace *before, struct knee_trace *after,
+                            const struct knee_alloc *alloc, struct knee_comparison *c)
+{
+    struct knee_trace *traces[] = {before, after};
+    struct knee_account accounts[2];
+    struct knee_diagnosis d[2];
+    struct knee_job job;
+    knee_job_init(&job);
+    for (int side = 0; side < 2; side++) {
+        assert_int_equal(knee_account(traces[side], 1, NULL, &accounts[side], NULL), KNEE_OK);
+        assert_int_equal(knee_diagnose(&accounts[side], &job, NULL, &d[side], NULL), KNEE_OK);
+    }
+    knee_status status =
+        knee_compare((struct knee_judged_run){&accounts[0], &d[0]},
+                     (struct knee_judged_run){&accounts[1], &d[1]}, alloc, c, NULL);
+    for (int side = 0; side < 2; side++)
+        knee_account_release(&accounts[side]);
+    return status;
+}
+
+static const struct knee_mover *operation(const struct knee_comparison *c, const char *name,
+                                          const char *shape)
+{
+    for (size_t i = 0; i < c->operation_count; i++) {
+        const struct knee_mover *m = &c->operations[i];
+        if (m->length == strlen(name) && memcmp(m->name, name, m->length) == 0 &&
+            strcmp(m->shape, shape) == 0)
+            return m;
+    }
+    return NULL;
+}
+
+/* The same kernel twice: the shape tells which product is slower. The innermost operation counts;
+ * work that nothing launched stands under its kernel's name. */
+static void operations_are_compared_by_shape(void **state)
+{
+    (void)state;
+    static struct made m;
+    struct knee_trace before = products(&m, true, 10000), after = products(&m, true, 15000);
+    struct knee_comparison c;
+    assert_int_equal(compared(&before, &after, NULL, &c), KNEE_OK);
+    assert_int_equal(c.operation_count, 4);
+    const struct knee_mover *moved = operation(&c, "aten::mm", "[8,512]x[512,128]");
+    assert_ptr_equal(moved, &c.operations[0]);
+    assert_near(moved->before_s, 0.010, 1e-12);
+    assert_near(moved->after_s, 0.015, 1e-12);
+    assert_near(moved->after_calls, 1, 1e-12);
+    const struct knee_mover *same = operation(&c, "aten::mm", "[8,512]x[512,64]");
+    assert_true(same && same->before_s == same->after_s);
+    assert_non_null(operation(&c, "aten::_foreach_add_", "[4]x[5]x[6]..."));
+    assert_non_null(operation(&c, "unlaunched", ""));
+    assert_int_equal(c.mover_count, 2); /* by kernel both products are one row */
+    knee_trace_release(&before);
+    knee_trace_release(&after);
+}
+
+/* Shapes on one side only: by operation. No host on one side: by kernel. */
+static void operations_without_shapes_are_compared_by_name(void **state)
+{
+    (void)state;
+    static struct made m;
+    for (int host = 0; host < 2; host++) {
+        struct knee_trace before = products(&m, true, 10000);
+        struct knee_trace after = products(&m, false, 15000);
+        size_t events = after.host_event_count;
+        after.host_event_count = host ? events : 0;
+        struct knee_comparison c;
+        assert_int_equal(compared(&before, &after, NULL, &c), KNEE_OK);
+        after.host_event_count = events;
+        assert_int_equal(c.operation_count, host ? 3 : 0);
+        assert_int_equal(c.mover_count, 2);
+        const struct knee_mover *moved = operation(&c, "aten::mm", "");
+        assert_true(!host == !moved);
+        if (moved) {
+            assert_near(moved->before_s, 0.019, 1e-12);
+            assert_near(moved->after_s, 0.024, 1e-12);
+            assert_near(moved->before_calls, 2, 1e-12);
+        }
+        knee_trace_release(&before);
+        knee_trace_release(&after);
+    }
+}
+
+static void operations_are_compared_without_memory(void **state)
+{
+    (void)state;
+    static struct made m;
+    struct knee_trace before = products(&m, true, 10000), after = products(&m, true, 15000);
+    size_t fail_at = 0;
+    for (knee_status status = KNEE_SYSTEM; status;) {
+        struct failing memory = {.fail_at = ++fail_at};
+        struct knee_alloc alloc = {failing_resize, &memory};
+        struct knee_comparison c;
+        status = compared(&before, &after, &alloc, &c);
+        assert_true(status == KNEE_SYSTEM || (status == KNEE_OK && c.operation_count == 4));
+    }
+    assert_true(fail_at > 8);
+    knee_trace_release(&before);
+    knee_trace_release(&after);
+}
+
 /* Two files without collectives whose names say rank 0 are two runs, not two ranks. */
 static void files_of_one_rank_without_collectives_are_runs(void **state)
 {
@@ -349,6 +479,9 @@ int main(void)
         cmocka_unit_test(long_gaps_are_not_launches),
         cmocka_unit_test(slow_kernels_have_a_faster_kind),
         cmocka_unit_test(comparisons_count_complete_steps),
+        cmocka_unit_test(operations_are_compared_by_shape),
+        cmocka_unit_test(operations_without_shapes_are_compared_by_name),
+        cmocka_unit_test(operations_are_compared_without_memory),
         cmocka_unit_test(files_of_one_rank_without_collectives_are_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -290,8 +290,7 @@ static const char *scan_ids(const char *p, struct knee_event_args *a, bool runti
         else if (row == CORRELATION_KEY && number > 0)
             a->correlation = number;
         p = key + (*key == ',');
-        if (*key == '\n' ||
-            (a->correlation != KNEE_NO_CORRELATION && (runtime || a->stream >= 0)))
+        if (*key == '\n' || (a->correlation != KNEE_NO_CORRELATION && (runtime || a->stream >= 0)))
             return p;
     }
 }

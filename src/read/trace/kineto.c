@@ -311,6 +311,21 @@ static int host_kind(const struct knee_event *e, bool detail)
     return e->annotates ? KNEE_HOST_RANGE : KNEE_HOST_OPERATION;
 }
 
+enum { SHAPED_NAME = 256, SHAPES = 96 };
+
+/* "aten::mm [4096,4096]x[4096,11008]": an operation with the shapes of its inputs. */
+static uint32_t shaped_name(struct knee_event_sink *sink, const struct knee_event *e)
+{
+    char text[SHAPED_NAME];
+    size_t length = e->name.length, shapes = 0;
+    if (e->has_args && e->args.dims.at && length + SHAPES <= sizeof text) {
+        memcpy(text, e->name.at, length);
+        shapes = knee_shapes_text(e->args.dims, text + length, SHAPES);
+    }
+    return shapes ? knee_builder_name(sink->builder, text, length + shapes)
+                  : knee_builder_name(sink->builder, e->name.at, length);
+}
+
 static void keep_host(struct knee_event_sink *sink, const struct knee_event *e, int64_t end_ns)
 {
     bool detail = sink->options->detail;
@@ -320,8 +335,10 @@ static void keep_host(struct knee_event_sink *sink, const struct knee_event *e, 
         return;
     if (brief) /* replay shall not see it */
         kind = KNEE_HOST_OPERATION;
-    knee_builder_host(sink->builder, e->start_ns, end_ns, e->tid, (enum knee_host_kind)kind,
-                      knee_builder_name(sink->builder, e->name.at, e->name.length));
+    uint32_t name = sink->options->shapes && kind == KNEE_HOST_OPERATION
+                        ? shaped_name(sink, e)
+                        : knee_builder_name(sink->builder, e->name.at, e->name.length);
+    knee_builder_host(sink->builder, e->start_ns, end_ns, e->tid, (enum knee_host_kind)kind, name);
     if (detail && e->category == KNEE_CAT_HOST && e->has_args)
         knee_builder_sequence(sink->builder, e->args.autograd);
 }

@@ -86,6 +86,52 @@ static bool take_dims(struct knee_slice text, size_t which, struct dims *out)
     return false;
 }
 
+/* One list of lengths, from its bracket on, without spaces. False: it has other things in it, or
+ * there is no room. */
+static bool copy_shape(struct knee_slice text, size_t at, char *out, size_t size)
+{
+    size_t used = 0;
+    for (; at < text.length && used < size; at++) {
+        char c = text.at[at];
+        if (c == ' ')
+            continue;
+        if (used && c != ',' && c != ']' && (c < '0' || c > '9'))
+            return false;
+        out[used++] = c;
+        if (c == ']')
+            return true;
+    }
+    return false;
+}
+
+static size_t shape_length(const char *shape)
+{
+    size_t length = 1;
+    while (shape[length - 1] != ']')
+        length++;
+    return length;
+}
+
+enum { MOST_SHAPES = 3 };
+
+size_t knee_shapes_text(struct knee_slice dims, char *out, size_t size)
+{
+    static const char more[] = "...";
+    size_t used = 0, shapes = 0;
+    for (size_t i = 0; i + 1 < dims.length; i++) {
+        if (dims.at[i] != '[' || dims.at[i + 1] < '0' || dims.at[i + 1] > '9')
+            continue; /* a list of lists, or of nothing: a number or None */
+        if (used + 1 + sizeof more > size || shapes == MOST_SHAPES ||
+            !copy_shape(dims, i, out + used + 1, size - used - sizeof more)) {
+            memcpy(out + used, more, used ? sizeof more - 1 : 0);
+            return used ? used + sizeof more - 1 : 0;
+        }
+        out[used] = shapes++ ? 'x' : ' ';
+        used += 1 + shape_length(out + used + 1);
+    }
+    return used;
+}
+
 /* The text `which` of a list of texts: ["", "", "True"]. */
 static struct knee_slice take_word(struct knee_slice text, size_t which)
 {

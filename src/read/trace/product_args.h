@@ -6,6 +6,10 @@
 #include "read/trace/trace_json.h"
 
 /* Is this an operation that multiplies matrices, and none that only calls such a one? */
+/* The shapes of an operation's inputs, "[8,512]x[512,64]", behind a space; at most `size` bytes,
+ * without a NUL. Returns how many: 0 where there is none. */
+size_t knee_shapes_text(struct knee_slice dims, char *out, size_t size);
+
 bool knee_names_product(struct knee_slice name);
 
 /* What it multiplies, from "Input Dims", "Input type" and "Concrete Inputs" of its args; host times

@@ -322,7 +322,8 @@ const char *knee_scan_value(const char *p, const char *end, uint64_t *repaired)
     return scan_word(p, end);
 }
 
-const uint32_t knee_scan_powers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+const uint32_t knee_scan_powers[9] = {1,      10,      100,      1000,     10000,
+                                      100000, 1000000, 10000000, 100000000};
 
 /* All digits at p; false when there are none, or more than 16. */
 static inline bool scan_digits(const char **p, uint64_t *value)

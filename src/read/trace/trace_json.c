@@ -185,7 +185,8 @@ static bool read_event(struct knee_trace_reader *r)
     const char *after = knee_scan_event(start, r->end, &event, &r->scan);
     if (!after && !r->full)
         return false;
-    if (!after || after == KNEE_SCAN_BAD || (r->scan.repaired && swallowed_event(r, start, after))) {
+    if (!after || after == KNEE_SCAN_BAD ||
+        (r->scan.repaired && swallowed_event(r, start, after))) {
         leave_event(r, after, event.reached);
         return true;
     }
