@@ -657,8 +657,14 @@ static void movers_init(struct pair_case *p)
     static const enum knee_span_kind kinds[] = {KNEE_SPAN_COMM, KNEE_SPAN_FUSED, KNEE_SPAN_COPY,
                                                 KNEE_SPAN_COMPUTE};
     for (size_t i = 0; i < KNEE_MOVERS; i++) {
-        p->c.movers[i] = (struct knee_mover){
-            i % 4 == 2 ? "Memcpy" : "gemm", kinds[i % 4], 1, i % 2 ? 0.5 : 1.5, 4, 4};
+        p->c.movers[i] = (struct knee_mover){.name = i % 4 == 2 ? "Memcpy" : "gemm",
+                                             .length = i % 4 == 2 ? 6 : 4,
+                                             .shape = "",
+                                             .kind = kinds[i % 4],
+                                             .before_s = 1,
+                                             .after_s = i % 2 ? 0.5 : 1.5,
+                                             .before_calls = 4,
+                                             .after_calls = 4};
         p->c.collectives[i] = (struct knee_collective_mover){.op = KNEE_OP_ALL_REDUCE,
                                                              .description = "",
                                                              .bytes = i % 2 ? -1 : 4096,
@@ -694,6 +700,20 @@ TEST(comparisons_say_why)
         p.c.label = labels[i].label;
         assert_shown(write_pair, &p, SAYS("The step is", labels[i].words));
     }
+    p.c.label = KNEE_COMPUTE;
+    p.c.operation_count = 1;
+    p.c.operations[0] = (struct knee_mover){.name = "aten::mm [8,512]x[512,64]",
+                                            .length = 8,
+                                            .shape = "[8,512]x[512,64]",
+                                            .before_s = 1,
+                                            .after_s = 2,
+                                            .before_calls = 2,
+                                            .after_calls = 2};
+    assert_shown(write_pair, &p,
+                 SAYS(" Most: aten::mm [8,512]x[512,64], 1 s -> 2 s in 2 -> 2 kernels."));
+    p.c.operations[0].shape = ""; /* the other recording has none */
+    assert_shown(write_pair, &p, SAYS(" Most: aten::mm, 1 s -> 2 s in 2 -> 2 kernels."));
+    p.c.operation_count = 0;
     p.c.label = KNEE_HOST;
     p.c.largest_rank = 0;
     p.c.largest_s = 0.3;
