@@ -234,8 +234,16 @@ void knee_clear_args(struct knee_event_args *a)
 {
     const struct knee_slice none = {NULL, 0};
     a->correlation = KNEE_NO_CORRELATION;
-    a->collective = a->dtype = a->group = a->description = a->members = a->label = none;
-    a->dims = a->types = a->inputs = a->grid = none;
+    a->collective = none;
+    a->dtype = none;
+    a->group = none;
+    a->description = none;
+    a->members = none;
+    a->label = none;
+    a->dims = none;
+    a->types = none;
+    a->inputs = none;
+    a->grid = none;
     a->stream = a->autograd = a->in_elements = a->out_elements = a->group_size = -1;
     a->sequence = a->from = a->to = a->bytes = -1;
 }
@@ -517,7 +525,8 @@ static inline void clear_event(struct knee_event *e)
     e->has_start = e->has_duration = e->bad_time = e->has_args = e->annotates = e->named = false;
     e->seen = 0;
     e->host_kind = 0;
-    e->name = e->raw_args = none;
+    e->name = none; /* each by itself: of a chain gcc reads back what it wrote, and waits for it */
+    e->raw_args = none;
     e->pid = e->tid = e->start_ns = e->duration_ns = 0;
 }
 
