@@ -308,6 +308,13 @@ struct knee_lone_wait {
     int64_t short_bytes;    /* ... as a message of this size shows */
 };
 
+/* Whose words advice is given in. */
+enum knee_program {
+    KNEE_PROGRAM_TORCH,
+    KNEE_PROGRAM_CUDA, /* recorded with nsys, without a kernel of PyTorch's */
+    KNEE_PROGRAM_OTHER,
+};
+
 struct knee_diagnosis {
     struct knee_step step; /* mean over ranks and complete steps */
     double steps;          /* complete ones, per rank */
@@ -335,6 +342,9 @@ struct knee_diagnosis {
     bool decodes, prefills;     /* of a server */
     double cold_s, recording_s; /* of a first step: what loads code, and of how much */
     bool cold_compiles;         /* it is Python that takes so long, not a launch */
+    bool cold_loads;            /* ... or the first batch */
+    bool loads_ahead;           /* batches come from worker processes, and still too late */
+    enum knee_program program;
     struct knee_copy_share copies[KNEE_COPY_KINDS];
     struct knee_kernel_share works[KNEE_KERNEL_KINDS];
     double host_bytes_per_s;  /* of the link to the host, by the GPU's preset; NaN: not known */

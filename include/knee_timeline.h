@@ -54,6 +54,10 @@ enum knee_span_kind {
     KNEE_SPAN_COPY,  /* memcpy, memset */
 };
 
+/* The stream of pages of unified memory: nobody hands them over, they move when they are touched.
+ */
+#define KNEE_NO_STREAM (-1)
+
 /* One piece of GPU work. Times are the trace's own clock. */
 struct knee_span {
     int64_t start_ns, end_ns;
@@ -188,7 +192,7 @@ enum knee_step_source {
 struct knee_rank {
     int64_t rank, device;
     int64_t start_ns, end_ns; /* first start and last end of its work */
-    size_t work, launched;    /* pieces of GPU work; of them with a known launch */
+    size_t work, launched;    /* pieces of GPU work that were handed over; with a known launch */
     struct knee_span *spans;  /* by start */
     size_t span_count;
     struct knee_call *calls; /* by start */
@@ -236,7 +240,8 @@ struct knee_trace {
     struct knee_mark *steps; /* by device, then start; not nested */
     size_t step_count;
     enum knee_step_source step_source; /* who marked them; KNEE_STEPS_NONE: there are none */
-    struct knee_mark *loads;           /* waiting for a batch, by device, then start */
+    struct knee_mark *loads; /* waiting for a batch, by device, then start; number 1: processes of
+                                the loader worked on it during the step, 0: they did not */
     size_t load_count;
     struct knee_mark *optimizers; /* in an optimizer's step, by start; all devices of the file */
     size_t optimizer_count;
@@ -258,9 +263,8 @@ struct knee_trace {
     size_t long_call_count;
     size_t launch_calls; /* of the host, with a correlation */
     uint64_t captures;   /* CUDA graphs whose capture is recorded */
-    uint64_t operations; /* matrix products among the framework's operations: the host's side of the
-                            model is recorded */
-    bool backward;       /* an operation of a backward pass is recorded */
+    bool operations;     /* PyTorch's operations on the host are recorded ... */
+    bool backward;       /* ... one of a backward pass among them */
     char **names;
     size_t name_count;
     int64_t rank, world_size;      /* as the file says; -1: it does not */
@@ -391,6 +395,9 @@ struct knee_rank_facts {
     int64_t long_host_ns; /* waiting for the host in gaps that are longer than launches make */
     int64_t cold_ns, cold_window_ns; /* loading or compiling code, and of how much; 0: none seen */
     bool cold_compiles;              /* on the host, not in one launch */
+    bool cold_loads;                 /* it is the first batch, which loads no code */
+    bool loads_ahead; /* most of the waiting for batches is for a loader with worker processes */
+    bool torch;       /* PyTorch, by the format or by the names of kernels */
     bool trains, serves, decodes, prefills; /* by the names in its file */
 };
 

@@ -40,6 +40,7 @@ static bool is_first_step(const struct knee_account *account, struct knee_diagno
     d->cold_s = 1e-9 * (double)facts->cold_ns;
     d->recording_s = 1e-9 * (double)facts->cold_window_ns;
     d->cold_compiles = facts->cold_compiles;
+    d->cold_loads = facts->cold_loads;
     return facts->cold_ns > 0;
 }
 
@@ -55,11 +56,20 @@ static bool is_serving(const struct knee_account *account, struct knee_diagnosis
 static bool is_forward(const struct knee_account *account)
 {
     const struct knee_trace *trace = account->ranks[0].trace;
-    return trace->operations > 0 && !account->ranks[0].facts.trains;
+    return trace->operations && !account->ranks[0].facts.trains;
+}
+
+static enum knee_program program_of(const struct knee_rank_account *rank)
+{
+    if (rank->facts.torch)
+        return KNEE_PROGRAM_TORCH;
+    return strcmp(rank->trace->format, "nsys") == 0 ? KNEE_PROGRAM_CUDA : KNEE_PROGRAM_OTHER;
 }
 
 void knee_recognise_recording(const struct knee_account *account, struct knee_diagnosis *d)
 {
+    d->program = program_of(&account->ranks[0]);
+    d->loads_ahead = account->ranks[0].facts.loads_ahead;
     d->recording = KNEE_RECORDED_TRAINING;
     if (is_capture(account, d))
         d->recording = KNEE_RECORDED_CAPTURE;

@@ -312,6 +312,8 @@ void knee_diagnosis_levers(const struct knee_account *account, const struct knee
 static void hold_floor(const struct knee_diagnosis *d, struct knee_lever *lever)
 {
     double floor_s = d->step.label_s[KNEE_COMPUTE];
+    if (lever->kind & KNEE_LEVER_INPUT) /* and batches by what is waited for them, and for others */
+        floor_s = d->step.wall_s - d->step.label_s[KNEE_STARVED] - d->step.label_s[KNEE_WAIT];
     if ((lever->kind & KNEE_LEVER_HOST) && lever->by != KNEE_BY_REPLAY)
         floor_s = d->step.wall_s - d->step.label_s[KNEE_HOST] - d->step.label_s[KNEE_IDLE];
     if (lever->kind & (KNEE_LEVER_BATCH | KNEE_LEVER_FUSE) || !(lever->row.step.wall_s < floor_s))
@@ -322,6 +324,25 @@ static void hold_floor(const struct knee_diagnosis *d, struct knee_lever *lever)
     lever->high_s = fmax(lever->high_s, floor_s);
 }
 
+/* What to try in a program that is not PyTorch's; nothing where it is not a CUDA program either. */
+static const char *how_of(const struct knee_diagnosis *d, const struct knee_lever *lever)
+{
+    static const struct {
+        const char *name, *how;
+    } of_cuda[] = {
+        {"fewer launches", "cudaStreamBeginCapture(), cudaGraphLaunch()"},
+        {"hidden copies", "cudaMallocHost(), cudaMemcpyAsync()"},
+        {"copies beside compute", "cudaMemcpyAsync() on another stream"},
+        {"no device copies", ""},
+        {"faster loader", ""},
+        {"fused kernels", ""},
+    };
+    for (size_t i = 0; i < sizeof of_cuda / sizeof *of_cuda; i++)
+        if (d->program != KNEE_PROGRAM_TORCH && strcmp(lever->name, of_cuda[i].name) == 0)
+            return d->program == KNEE_PROGRAM_CUDA ? of_cuda[i].how : "";
+    return lever->how;
+}
+
 /* Leaves out what cannot be promised. */
 static void keep_sober(struct knee_diagnosis *d)
 {
@@ -329,6 +350,7 @@ static void keep_sober(struct knee_diagnosis *d)
     for (size_t i = 0; i < d->lever_count; i++) {
         struct knee_lever lever = d->levers[i];
         hold_floor(d, &lever);
+        lever.how = how_of(d, &lever);
         lever.cost_ratio = knee_lever_cost(&lever, d->workers);
         lever.saved_per_day = (1 - lever.cost_ratio) * d->cost.day;
         if (!(lever.gain + 1 > KNEE_MOST_TIMES))

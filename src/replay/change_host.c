@@ -21,7 +21,10 @@ bool knee_scale_loads(struct knee_graph *g, size_t rank, double factor, int64_t 
     g->failed = g->failed || !pauses;
     for (size_t i = 0; pauses && i < count; i++) {
         const struct knee_mark *load = &account->trace->loads[i];
-        int64_t took = load->end_ns - load->start_ns, then = (int64_t)(factor * (double)took);
+        /* what was loaded before the GPU had work is not part of the recording */
+        int64_t from = load->start_ns > account->from_ns ? load->start_ns : account->from_ns;
+        int64_t took = load->end_ns > from ? load->end_ns - from : 0;
+        int64_t then = (int64_t)(factor * (double)took);
         then = then > least_ns ? then : took < least_ns ? took : least_ns;
         pauses[i] = (struct knee_host_pause){load->end_ns + clock, took - then};
     }
@@ -32,6 +35,20 @@ bool knee_scale_loads(struct knee_graph *g, size_t rank, double factor, int64_t 
     return !g->failed;
 }
 
+/* What a rank's own process loaded while its recording ran. What worker processes loaded was
+ * loaded during the step already: more of them can take all of it away. */
+static int64_t loaded_ns(const struct knee_rank_account *rank)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < rank->trace->load_count; i++) {
+        const struct knee_mark *load = &rank->trace->loads[i];
+        int64_t from = load->start_ns > rank->from_ns ? load->start_ns : rank->from_ns;
+        int64_t to = load->end_ns < rank->to_ns ? load->end_ns : rank->to_ns;
+        sum += to > from && load->number == 0 ? to - from : 0;
+    }
+    return sum;
+}
+
 /* Loading continues during the step, which cannot be shorter than the load. */
 bool knee_apply_loader_ahead(struct knee_change_run *run)
 {
@@ -40,13 +57,10 @@ bool knee_apply_loader_ahead(struct knee_change_run *run)
     bool any = false;
     for (size_t r = 0; r < g->rank_count; r++) {
         const struct knee_rank_account *rank = &g->account->ranks[r];
-        int64_t all_ns = 0;
-        for (size_t i = 0; i < rank->trace->load_count; i++)
-            all_ns += rank->trace->loads[i].end_ns - rank->trace->loads[i].start_ns;
         if (!knee_scale_loads(g, r, 0, NEXT_NS))
             return false;
         any = any || rank->trace->load_count > 0;
-        longest_s = fmax(longest_s, 1e-9 * (double)all_ns / g->ranks[r].steps);
+        longest_s = fmax(longest_s, 1e-9 * (double)loaded_ns(rank) / g->ranks[r].steps);
     }
     if (!any)
         return knee_refuse(run, "no waiting for a DataLoader is recorded");

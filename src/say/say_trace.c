@@ -83,9 +83,14 @@ static void head_even(const struct speech *s, struct knee_text *text)
 
 static void head_launches(const struct speech *s, struct knee_text *text)
 {
+    bool torch = s->d->program == KNEE_PROGRAM_TORCH;
     knee_text_printf(text, "Launch-bound: capture the %s as a CUDA graph%s.",
-                     s->d->recording == KNEE_RECORDED_FORWARD ? "forward pass" : "step",
-                     s->f.compiled ? "" : ", or use torch.compile");
+                     s->d->recording == KNEE_RECORDED_FORWARD ? "forward pass"
+                     : torch                                  ? "step"
+                                                              : "work",
+                     s->f.compiled ? ""
+                     : torch       ? ", or use torch.compile"
+                                   : ", or launch fewer kernels");
 }
 
 static void head_device(const struct speech *s, struct knee_text *text)
@@ -96,7 +101,8 @@ static void head_device(const struct speech *s, struct knee_text *text)
 
 static void head_fused(const struct speech *s, struct knee_text *text)
 {
-    knee_text_printf(text, "Use torch.compile: %s of GPU time is unfused elementwise kernels.",
+    knee_text_printf(text, "%s: %s of GPU time is unfused elementwise kernels.",
+                     s->d->program == KNEE_PROGRAM_TORCH ? "Use torch.compile" : "Fuse kernels",
                      SAY_SHARE(s->f.unfused_share));
 }
 
@@ -110,6 +116,14 @@ static void head_attention(const struct speech *s, struct knee_text *text)
 {
     knee_text_printf(text, "Use fused attention: scores in memory take %s of GPU time.",
                      SAY_SHARE(s->f.scores_share));
+}
+
+/* Worker processes load ahead already: then more of them are needed. */
+static void head_loader(const struct speech *s, struct knee_text *text)
+{
+    knee_text_puts(text, s->d->loads_ahead
+                             ? "Input-bound: the loader's workers are too slow, use more of them."
+                             : "Input-bound: load batches ahead of the step.");
 }
 
 static void head_batch(const struct speech *s, struct knee_text *text)
@@ -199,7 +213,7 @@ static void why_copies(const struct speech *s, struct knee_text *text)
                      SAY_TIME(s->d->step.wall_s), s->window);
     if (s->f.copy_at_link)
         knee_text_puts(text, ". That is the full rate of the link");
-    else if (s->f.copy == KNEE_COPY_DEVICE)
+    else if (s->f.copy == KNEE_COPY_DEVICE && s->d->program == KNEE_PROGRAM_TORCH)
         knee_text_puts(text, ". They come from clone, contiguous, cat or copy_");
     knee_text_puts(text, ".");
 }
@@ -253,7 +267,7 @@ static const struct {
     {"expected link rate", head_link, why_link, NULL},
     {"even workers", head_even, why_even, NULL},
     {"fewer launches", head_launches, why_launches, NULL},
-    {"faster loader", NULL, why_loader, "Input-bound: load batches ahead of the step."},
+    {"faster loader", head_loader, why_loader, NULL},
     {"hidden copies", NULL, why_copies,
      "Pin host memory: copies from pageable memory hold up the GPU."},
     {"no device copies", head_device, why_copies, NULL},
@@ -329,8 +343,10 @@ static void head_healthy(const struct speech *s, struct knee_text *text)
 static void why_healthy(const struct speech *s, struct knee_text *text)
 {
     say_forward(s, text);
-    knee_text_printf(text, "No change that keeps the result gains 5%%. Largest remainder: %s of %s",
-                     SAY_TIME(s->d->step.label_s[s->f.remainder]), plain_label(s));
+    knee_text_puts(text, "No change that keeps the result gains 5%");
+    if (s->f.remainder_share > 0)
+        knee_text_printf(text, ". Largest remainder: %s of %s",
+                         SAY_TIME(s->d->step.label_s[s->f.remainder]), plain_label(s));
     if (s->f.unfused_share >= KNEE_UNFUSED_SHOWN)
         knee_text_printf(text, "; %s of GPU time is elementwise and norm kernels",
                          SAY_SHARE(s->f.unfused_share));
@@ -344,6 +360,8 @@ static void say_gap(const struct speech *s, struct knee_text *text)
     const char *next = in ? in + 12 : gap->next;
     next = next && strncmp(next, "void ", 5) == 0 ? next + 5 : next;
     size_t name = next ? strcspn(next, "(<") : 0;
+    while (name > 0 && next[name - 1] == ' ')
+        name--;
     knee_text_printf(text, "The longest gap is %s", SAY_TIME(gap->length_s));
     if (gap->call)
         knee_text_printf(text, ", the host is in %s", knee_safe(gap->call, 40).s);
@@ -372,6 +390,9 @@ static void head_remainder(const struct speech *s, struct knee_text *text)
                          knee_safe(d->gap.call, 24).s);
     else if (left == KNEE_IDLE)
         knee_text_printf(text, "The GPU is idle for %s of the %s with work queued.", share, step);
+    else if (left == KNEE_HOST && d->gap.call && 2 * d->gap.length_s >= d->step.label_s[KNEE_HOST])
+        knee_text_printf(text, "The GPU waits for its host for %s of the %s: it is in %s.", share,
+                         step, knee_safe(d->gap.call, 24).s);
     else if (left == KNEE_HOST)
         knee_text_printf(text, "The GPU waits for its host for %s of the %s.", share, step);
     else if (left == KNEE_COPY)
@@ -428,9 +449,11 @@ static void head_recording(const struct speech *s, struct knee_text *text)
         knee_text_puts(text, "This records the capture of a CUDA graph, not its execution.");
         break;
     case KNEE_RECORDED_FIRST_STEP:
-        knee_text_printf(
-            text, "First step: %s of %s is %s.", SAY_TIME(d->cold_s), SAY_TIME(d->recording_s),
-            d->cold_compiles ? "the host loading or compiling code" : "one launch that loads code");
+        knee_text_printf(text, "First step: %s of %s is %s.", SAY_TIME(d->cold_s),
+                         SAY_TIME(d->recording_s),
+                         d->cold_loads      ? "the loader's first batch"
+                         : d->cold_compiles ? "the host loading or compiling code"
+                                            : "one launch that loads code");
         break;
     default:
         knee_text_printf(text, "Serving%s: the GPU is busy for %s of the %s.",
@@ -453,7 +476,12 @@ static void why_recording(const struct speech *s, struct knee_text *text)
         knee_text_puts(text, "Record the steps that replay the graph.");
         break;
     case KNEE_RECORDED_FIRST_STEP:
-        knee_text_puts(text, "Record after a warm-up: schedule(wait=1, warmup=3, active=3).");
+        knee_text_printf(text, "Record after a warm-up%s.",
+                         s->d->program == KNEE_PROGRAM_TORCH
+                             ? ": schedule(wait=1, warmup=3, active=3)"
+                         : s->d->program == KNEE_PROGRAM_CUDA
+                             ? ": cudaProfilerStart(), nsys profile -c cudaProfilerApi"
+                             : "");
         break;
     default:
         knee_text_printf(text,
@@ -483,14 +511,16 @@ static void say_gain(const struct speech *s, struct knee_text *text)
                          SAY_TIME(d->roofline.mended_s), SAY_TIME(s->f.before_s),
                          SAY_TIMES(1 + s->f.batch_gain));
     } else {
-        bool bound = (lever->kind & KNEE_LEVER_NETWORK) && (!d->split || d->bounded);
+        bool bound = ((lever->kind & KNEE_LEVER_NETWORK) && (!d->split || d->bounded)) ||
+                     ((lever->kind & KNEE_LEVER_INPUT) && d->loads_ahead);
         bool rough = knee_rough(lever->low_s, lever->high_s);
         double step_s = lever->row.step.wall_s;
         knee_text_printf(
             text, "The %s goes from %s to %s %s%s, %s throughput.", s->window,
             SAY_TIME(s->f.before_s), bound ? "at best" : "about",
-            rough ? SAY_TIME(step_s)
-                  : knee_say_interval(step_s, lever->low_s, lever->high_s, KNEE_AS_SECONDS).s,
+            rough || bound
+                ? SAY_TIME(step_s)
+                : knee_say_interval(step_s, lever->low_s, lever->high_s, KNEE_AS_SECONDS).s,
             rough ? " (rough)" : "", SAY_TIMES(1 + lever->gain));
         if (*lever->how)
             knee_text_printf(text, " Try: %s.", lever->how);
@@ -627,43 +657,6 @@ static void say_next(const struct speech *s, const struct knee_trace_report *rep
 }
 
 /* ---- -v ---- */
-
-const char *knee_gap_sentence(unsigned gaps, size_t which)
-{
-    static const struct {
-        unsigned gap;
-        const char *sentence;
-    } sentences[] = {
-        {KNEE_GAP_ONE_RANK, "One rank only: most waiting counts as transfer. Record all ranks."},
-        {KNEE_GAP_RANKS_MISSING,
-         "Ranks are missing: wait and transfer cannot be separated. Give all ranks."},
-        {KNEE_GAP_BOUNDS, "Ranks are missing: the wait shown is a lower bound. Give all ranks."},
-        {KNEE_GAP_ONE_WORKER, "One GPU: how the job scales is not in this trace (knee predict)."},
-        {KNEE_GAP_NO_COMPUTE,
-         "Almost no compute is recorded. Record whole steps with ProfilerActivity.CUDA."},
-        {KNEE_GAP_NO_COLLECTIVES, "No collectives are recorded."},
-        {KNEE_GAP_UNMATCHED, "The ranks' collectives do not match: record the same steps on all."},
-        {KNEE_GAP_OTHER_STEPS, "The ranks recorded different steps, so nothing can be matched. "
-                               "Record the same steps on all."},
-        {KNEE_GAP_LOOSE, "Many collectives end apart: wait and transfer cannot be separated."},
-        {KNEE_GAP_NO_STEPS,
-         "No steps are marked: the whole recording counts as one. Call prof.step() after each."},
-        {KNEE_GAP_LOSSES, "The file is damaged or cut: losses are listed with -v."},
-        {KNEE_GAP_WHOLE_GRAPHS, "CUDA graphs are whole: record with --cuda-graph-trace=node."},
-        {KNEE_GAP_LAID_OUT,
-         "No start times are recorded: work starts as early as possible, without gaps."},
-        {KNEE_GAP_SHARED_GPU,
-         "Ranks that share one GPU take turns: their compute looks longer than it is."},
-        {KNEE_GAP_NO_LAUNCHES, "Launches are missing: record CPU activities too."},
-        {KNEE_GAP_GPU,
-         "No preset for this GPU: price and links are unknown. Give --gpu or --cluster."},
-        {KNEE_GAP_LARGE_BATCH, "Large-batch breakdown is not in a trace: give --noise."},
-    };
-    for (size_t i = 0; i < KNEE_COUNT_OF(sentences); i++)
-        if ((gaps & sentences[i].gap) && which-- == 0)
-            return sentences[i].sentence;
-    return NULL;
-}
 
 void knee_say_formal(const struct knee_trace_report *report, struct knee_text *text)
 {

@@ -9,6 +9,45 @@
 #include <stdint.h>
 #include <string.h>
 
+/* ---- What the data cannot answer ---- */
+
+const char *knee_gap_sentence(unsigned gaps, size_t which)
+{
+    static const struct {
+        unsigned gap;
+        const char *sentence;
+    } sentences[] = {
+        {KNEE_GAP_ONE_RANK, "One rank only: most waiting counts as transfer. Record all ranks."},
+        {KNEE_GAP_RANKS_MISSING,
+         "Ranks are missing: wait and transfer cannot be separated. Give all ranks."},
+        {KNEE_GAP_BOUNDS, "Ranks are missing: the wait shown is a lower bound. Give all ranks."},
+        {KNEE_GAP_ONE_WORKER, "One GPU: how the job scales is not in this trace (knee predict)."},
+        {KNEE_GAP_NO_COMPUTE,
+         "Almost no compute is recorded. Record whole steps with ProfilerActivity.CUDA."},
+        {KNEE_GAP_NO_COLLECTIVES, "No collectives are recorded."},
+        {KNEE_GAP_UNMATCHED, "The ranks' collectives do not match: record the same steps on all."},
+        {KNEE_GAP_OTHER_STEPS, "The ranks recorded different steps, so nothing can be matched. "
+                               "Record the same steps on all."},
+        {KNEE_GAP_LOOSE, "Many collectives end apart: wait and transfer cannot be separated."},
+        {KNEE_GAP_NO_STEPS,
+         "No steps are marked: the whole recording counts as one. Call prof.step() after each."},
+        {KNEE_GAP_LOSSES, "The file is damaged or cut: losses are listed with -v."},
+        {KNEE_GAP_WHOLE_GRAPHS, "CUDA graphs are whole: record with --cuda-graph-trace=node."},
+        {KNEE_GAP_LAID_OUT,
+         "No start times are recorded: work starts as early as possible, without gaps."},
+        {KNEE_GAP_SHARED_GPU,
+         "Ranks that share one GPU take turns: their compute looks longer than it is."},
+        {KNEE_GAP_NO_LAUNCHES, "Launches are missing: record CPU activities too."},
+        {KNEE_GAP_GPU,
+         "No preset for this GPU: price and links are unknown. Give --gpu or --cluster."},
+        {KNEE_GAP_LARGE_BATCH, "Large-batch breakdown is not in a trace: give --noise."},
+    };
+    for (size_t i = 0; i < KNEE_COUNT_OF(sentences); i++)
+        if ((gaps & sentences[i].gap) && which-- == 0)
+            return sentences[i].sentence;
+    return NULL;
+}
+
 /* ---- Why a rank is late ---- */
 
 static const struct {

@@ -286,16 +286,21 @@ knee_status knee_account_begin(const struct knee_trace *traces, size_t count,
     if (good && account->rank_count == 0) {
         knee_account_release(account);
         bool nsys = count > 0 && traces[0].format && strcmp(traces[0].format, "nsys") == 0;
-        bool lost = !nsys && count > 0 && traces[0].launch_calls > 0;
+        bool lost = count > 0 && traces[0].launch_calls > 0;
+        bool torch = count > 0 && traces[0].operations;
         knee_fail(err, KNEE_INPUT, "", "no GPU work in %s%s",
                   count == 1 ? traces[0].file : "these traces",
-                  nsys   ? ""
-                  : lost ? ": kernels were launched, but their records are missing"
-                         : ": only the CPU is recorded");
+                  lost    ? ": kernels were launched, but their records are missing"
+                  : nsys  ? ""
+                  : torch ? ": only the CPU is recorded"
+                          : ": no event in it is a kernel or a copy on a GPU");
         knee_hint(err, "%s",
-                  nsys   ? "record with nsys profile -t cuda,nvtx"
-                  : lost ? "call torch.cuda.synchronize() before the profiler stops"
-                         : "record with ProfilerActivity.CUDA");
+                  nsys && lost
+                      ? "let the program end by itself, or record with another nsys version"
+                  : nsys  ? "record with nsys profile -t cuda,nvtx"
+                  : lost  ? "call torch.cuda.synchronize() before the profiler stops"
+                  : torch ? "record with ProfilerActivity.CUDA"
+                          : "record with torch.profiler, nsys, rocprofv3 or XProf");
         return KNEE_INPUT;
     }
     if (good && match_and_align(account, between))

@@ -314,7 +314,7 @@ void knee_builder_capture(struct knee_builder *b)
 
 void knee_builder_operation(struct knee_builder *b)
 {
-    b->operations++;
+    b->operations = true;
 }
 
 void knee_builder_backward(struct knee_builder *b)
@@ -401,7 +401,8 @@ void knee_builder_step_of(struct knee_builder *b, const struct knee_raw_mark *st
     add_mark(b, &b->steps, step);
 }
 
-void knee_builder_load(struct knee_builder *b, int64_t process, int64_t start_ns, int64_t end_ns)
+void knee_builder_load(struct knee_builder *b, int64_t process, int64_t start_ns, int64_t end_ns,
+                       bool ahead)
 {
-    add_mark(b, &b->loads, &(struct knee_raw_mark){.mark = {start_ns, end_ns, 0, process}});
+    add_mark(b, &b->loads, &(struct knee_raw_mark){.mark = {start_ns, end_ns, ahead, process}});
 }

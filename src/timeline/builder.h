@@ -91,9 +91,9 @@ void knee_builder_backward(struct knee_builder *builder);
 void knee_builder_step(struct knee_builder *builder, int64_t start_ns, int64_t end_ns,
                        int64_t number);
 void knee_builder_step_of(struct knee_builder *builder, const struct knee_raw_mark *step);
-/* Waiting for a batch. */
+/* Waiting for a batch; `ahead`: other processes were loading it during the step. */
 void knee_builder_load(struct knee_builder *builder, int64_t process, int64_t start_ns,
-                       int64_t end_ns);
+                       int64_t end_ns, bool ahead);
 
 /* Fills ranks, steps, loads and names of *out and counts duplicates. Device keys become rank
  * numbers when there are several. The builder is empty afterwards. */

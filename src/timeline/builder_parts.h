@@ -68,8 +68,8 @@ struct knee_builder {
     uint64_t bad_times, lost_devices; /* events that were not taken, and why */
     struct knee_copied copied[KNEE_COPY_KINDS];
     int64_t long_launch_start_ns, long_launch_end_ns;
-    uint64_t captures, operations;
-    bool backward;
+    uint64_t captures;
+    bool operations, backward;
 };
 
 /* One more row; NULL once memory is out, which stays so. Inline: every event comes through here. */

@@ -180,6 +180,8 @@ static void add_gap(struct walk *w, int64_t from_ns, int64_t to_ns)
     for (size_t i = w->next_span; i < source->span_count && source->spans[i].start_ns == to_ns;
          i++) {
         int64_t launch = source->spans[i].launch_ns;
+        if (source->spans[i].stream == KNEE_NO_STREAM)
+            launch = to_ns; /* nothing waited for its turn */
         if (launch != KNEE_NO_TIME && (handed_over == KNEE_NO_TIME || launch < handed_over))
             handed_over = launch;
     }

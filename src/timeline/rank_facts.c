@@ -51,12 +51,15 @@ static bool read_names(const struct knee_trace *trace, const struct knee_alloc *
         for (size_t i = 0; i < trace->ranks[r].span_count; i++)
             used[trace->ranks[r].spans[i].name] = true;
     facts->trains = trace->optimizer_count > 0 || trace->backward;
+    facts->torch = trace->operations || strcmp(trace->format, "kineto") == 0 ||
+                   strcmp(trace->format, "cpu") == 0 || strcmp(trace->format, "chakra") == 0;
     for (size_t n = 0; n < trace->name_count; n++) {
         char folded[KNEE_FOLDED];
         if (!used[n])
             continue;
         knee_fold(trace->names[n], folded, sizeof folded);
         facts->trains = facts->trains || ANY(folded, training_words);
+        facts->torch = facts->torch || strstr(folded, "at::native");
         facts->serves = facts->serves || ANY(folded, serving_words);
         facts->decodes = facts->decodes || ANY(folded, decode_words);
         facts->prefills = facts->prefills || ANY(folded, prefill_words);
@@ -238,10 +241,30 @@ static void name_next(const struct knee_rank_account *rank, struct knee_rank_fac
  * that the host does: sleep, read, compute, collect garbage. */
 #define LONGEST_LAUNCH_NS 2000000
 
+/* What the host spends of [from, to) in calls that neither launch, copy nor wait: it allocates,
+ * frees, creates streams. *at moves on with time; of calls beside each other a few are looked at.
+ */
+static int64_t in_other_calls(const struct knee_trace *trace, size_t *at, int64_t from, int64_t to)
+{
+    enum { BESIDE = 64 };
+    const struct knee_host_event *calls = trace->long_calls;
+    int64_t sum = 0;
+    while (*at < trace->long_call_count && calls[*at].end_ns <= from)
+        ++*at;
+    for (size_t i = *at; i < trace->long_call_count && i < *at + BESIDE; i++) {
+        int64_t start = calls[i].start_ns > from ? calls[i].start_ns : from;
+        int64_t end = calls[i].end_ns < to ? calls[i].end_ns : to;
+        if (calls[i].kind == KNEE_HOST_CALL && end > start)
+            sum = knee_add_ns(sum, end - start);
+    }
+    return sum < to - from ? sum : to - from;
+}
+
 static void find_gaps(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
                       struct knee_rank_facts *facts)
 {
     struct steps steps = steps_of(outcome);
+    size_t call = 0;
     for (size_t i = 0; i < rank->run_count; i++) {
         int64_t from = rank->runs[i].start_ns, to = knee_run_end(rank, i);
         if (rank->runs[i].label < KNEE_STARVED || !in_complete(&steps, from))
@@ -249,8 +272,11 @@ static void find_gaps(const struct knee_rank_account *rank, const struct knee_ou
         const struct knee_step_account *step = steps.any ? &steps.list[steps.at] : NULL;
         if (step && to - step->start_ns > step->ledger.window_ns)
             to = step->start_ns + step->ledger.window_ns;
-        if (rank->runs[i].label == KNEE_HOST && to - from > LONGEST_LAUNCH_NS)
-            facts->long_host_ns = knee_add_ns(facts->long_host_ns, to - from);
+        if (rank->runs[i].label == KNEE_HOST)
+            facts->long_host_ns = knee_add_ns(facts->long_host_ns,
+                                              to - from > LONGEST_LAUNCH_NS
+                                                  ? to - from
+                                                  : in_other_calls(rank->trace, &call, from, to));
         if (to - from <= facts->gap_ns)
             continue;
         facts->gap_start_ns = from;
@@ -371,6 +397,31 @@ static void see_compiling(const struct knee_rank_account *rank, const struct kne
     facts->cold_compiles = true;
 }
 
+/* Or the recording begins with the only batch, for which the loader starts its processes. */
+static void see_first_batch(const struct knee_rank_account *rank, struct knee_rank_facts *facts)
+{
+    const struct knee_mark *load = rank->trace->loads;
+    if (rank->trace->load_count != 1 || load->end_ns > rank->from_ns)
+        return;
+    int64_t took = load->end_ns - load->start_ns;
+    if (took < VERY_LONG_NS || took < window_ns(rank))
+        return;
+    facts->cold_ns = took;
+    facts->cold_window_ns = rank->to_ns - load->start_ns;
+    facts->cold_loads = true;
+}
+
+static bool loads_ahead(const struct knee_trace *trace)
+{
+    int64_t ahead = 0, all = 0;
+    for (size_t i = 0; i < trace->load_count; i++) {
+        int64_t took = trace->loads[i].end_ns - trace->loads[i].start_ns;
+        all = knee_add_ns(all, took);
+        ahead = knee_add_ns(ahead, trace->loads[i].number == 1 ? took : 0);
+    }
+    return ahead > all / 2;
+}
+
 bool knee_find_rank_facts(struct knee_rank_account *rank, const struct knee_outcome *outcome,
                           const struct knee_alloc *alloc)
 {
@@ -380,8 +431,11 @@ bool knee_find_rank_facts(struct knee_rank_account *rank, const struct knee_outc
     if (rank->source == rank->trace->ranks && !read_names(rank->trace, alloc, &facts))
         return false; /* names are those of the file */
     find_gaps(rank, outcome, &facts);
+    facts.loads_ahead = loads_ahead(rank->trace);
     if (!launch_loads(rank, &facts))
         see_compiling(rank, outcome, &facts);
+    if (facts.cold_ns == 0)
+        see_first_batch(rank, &facts);
     rank->facts = facts;
     return true;
 }

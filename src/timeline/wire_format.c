@@ -341,7 +341,7 @@ static void walk_facts(struct knee_cursor *c, struct knee_trace *trace, struct w
     KNEE_FIELD(c, trace->long_launch_end_ns);
     knee_cursor_check(c, knee_time_is_good(trace->long_launch_start_ns, trace->long_launch_end_ns));
     KNEE_FIELD(c, trace->captures);
-    KNEE_FIELD(c, trace->operations);
+    trace->operations = knee_cursor_small(c, trace->operations, 2) != 0;
     trace->backward = knee_cursor_small(c, trace->backward, 2) != 0;
     KNEE_FIELD(c, trace->first_step);
     KNEE_FIELD(c, trace->last_step);

@@ -66,7 +66,7 @@ static void add_record(struct knee_builder *b, const uint8_t *p)
                                                      p[4], true, NULL});
         break;
     case 2: knee_builder_launch(b, start, end, 1, p[4]); break;
-    case 3: knee_builder_load(b, p[4] % 3 - 1, start, end); break;
+    case 3: knee_builder_load(b, p[4] % 3 - 1, start, end, false); break;
     case 4:
         knee_builder_step_of(b, &(struct knee_raw_mark){{start, end, p[6], p[4] % 3 - 1},
                                                         (enum knee_step_source)(p[5] % 3),

@@ -140,7 +140,7 @@ TEST(every_nanosecond_against_a_map)
                     starts[r][c] - (int64_t)(chance(&seed) * 10));
             for (int i = 0; i < 3; i++) {
                 int64_t start = (int64_t)(chance(&seed) * 500);
-                knee_builder_load(b, -1, start, start + (int64_t)(chance(&seed) * 60));
+                knee_builder_load(b, -1, start, start + (int64_t)(chance(&seed) * 60), false);
             }
             traces[r] = finish(b, (int64_t)r, (int64_t)ranks);
         }
@@ -580,7 +580,7 @@ TEST(a_gap_before_the_first_kernel_is_in_the_step)
     for (int64_t i = 0; i < 3; i++) {
         int64_t t = 5000 + 1000 * i;
         knee_builder_step(b, t, t + 1000, i);
-        knee_builder_load(b, -1, t, t + 500);
+        knee_builder_load(b, -1, t, t + 500, false);
         add(b, "gemm", t + 600, t + 900, 7, t + 590);
     }
     struct knee_trace trace = finish(b, 0, 1);
@@ -763,7 +763,7 @@ TEST(steps_of_ranks_read_back_the_same)
         for (int64_t i = 0; i < 3; i++) {
             int64_t t = 7000000 + 1000000 * i + 400000 * r;
             knee_builder_step(b, t, t + 1000000, 5 + i);
-            knee_builder_load(b, -1, t, t + 50000 * (r + 1));
+            knee_builder_load(b, -1, t, t + 50000 * (r + 1), false);
             add(b, "gemm", t + 200000, t + 500000, 7, t + 190000);
             add(b, "late", t + 900000, t + 1100000, 7, t + 890000);
         }
@@ -861,7 +861,7 @@ TEST(sums_stay_in_64_bits)
         for (int64_t i = 0; i < 1000; i++) {
             int64_t at = r ? KNEE_LAST_NS - KNEE_LONGEST_NS - i : KNEE_FIRST_NS + i;
             knee_builder_step(b, at, at + KNEE_LONGEST_NS, i);
-            knee_builder_load(b, -1, at, at + KNEE_LONGEST_NS);
+            knee_builder_load(b, -1, at, at + KNEE_LONGEST_NS, false);
             add(b, NCCL, at, at + KNEE_LONGEST_NS, 20, at + 2);
         }
         add(b, "gemm", KNEE_LAST_NS - 5, KNEE_LAST_NS + 5, 20, KNEE_NO_TIME); /* too late */

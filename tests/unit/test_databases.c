@@ -120,7 +120,7 @@ TEST(an_export_says_what_it_says)
     assert_int_equal(trace.rank_count, 1);
     assert_work(&trace, 0,
                 "Memcpy HtoD 7 100 110; Memcpy DtoH 7 200 210; Memcpy DtoD 7 300 310; "
-                "Memcpy PtoP 7 400 410; Memcpy 7 500 510; Memset 7 600 610; CUDA graph 7 700 710; "
+                "Memcpy PtoP 7 400 410; Memcpy -1 500 510; Memset 7 600 610; CUDA graph 7 700 710; "
                 "gemm 7 1000 2000; ncclDevKernel_AllReduce_Sum_f32_RING_LL 20 2500 4000; "
                 "gemm 7 5000 5500; unnamed kernel 7 6000 6100; gemm 7 7000 7000");
     assert_int_equal(trace.ranks[0].launched, 3); /* what only synchronises launches nothing */
@@ -132,6 +132,97 @@ TEST(an_export_says_what_it_says)
     assert_int_equal(trace.losses[KNEE_LOSS_TIME].count, 3); /* a kernel, a call, a range */
     assert_int_equal(trace.losses[KNEE_LOSS_COLUMN].count, 0);
     knee_trace_release(&trace);
+}
+
+#define COPIES                                                                                     \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start, \"end\", deviceId, streamId, "                 \
+    "correlationId, globalPid, copyKind, bytes, srcKind, dstKind);"
+#define CALLS                                                                                      \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start, \"end\", globalTid, correlationId, nameId);"
+
+/* Pages of unified memory have no launch, though the host is recorded: nothing was queued. */
+TEST(pages_move_when_they_are_touched)
+{
+    char sql[16384];
+    size_t used = (size_t)snprintf(sql, sizeof sql, "%s", STRINGS KERNELS COPIES CALLS);
+    for (int i = 0; i < 30; i++)
+        used += (size_t)snprintf(
+            sql + used, sizeof sql - used,
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%d, %d, 0, 7, %d, 0, 3, 0);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (%d, %d, 1, %d, 2);"
+            "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (%d, %d, 0, 0, 0, 0, 11, 9, 7, 7),"
+            "(%d, %d, 0, 0, 0, 0, 12, 9, 7, 7);",
+            1000 * i + 500, 1000 * i + 700, i + 1, 1000 * i + 480, 1000 * i + 490, i + 1,
+            1000 * i + 300, 1000 * i + 350, 1000 * i + 800, 1000 * i + 850);
+    struct knee_trace trace = trace_from(sql);
+    struct knee_account account;
+    assert_int_equal(trace.ranks[0].span_count, 90);
+    assert_int_equal(trace.ranks[0].work, 30);
+    assert_int_equal(trace.ranks[0].launched, 30);
+    assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
+    assert_true(account.ranks[0].ledger.label_ns[KNEE_HOST] > 15000);
+    assert_true(account.ranks[0].ledger.label_ns[KNEE_IDLE] < 500); /* from launch to start */
+    knee_account_release(&account);
+    knee_trace_release(&trace);
+}
+
+/* Calls that take long are kept under their names without a version, for the gaps they explain. */
+TEST(long_calls_are_named)
+{
+    struct knee_trace trace = trace_from(
+        STRINGS KERNELS CALLS
+        "INSERT INTO StringIds VALUES (11, 'cudaMalloc_v3020'), (12, 'cu_vector');"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 9, 0, 7, 1, 0, 3, 0);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100, 80100, 1, 2, 11),"
+        "(90000, 99000, 1, 3, 11), (100000, 200000, 1, 4, 12), (300000, 400000, 1, 5, 9);");
+    assert_int_equal(trace.long_call_count, 3);
+    assert_string_equal(trace.names[trace.long_calls[0].name], "cudaMalloc");
+    assert_int_equal(trace.long_calls[0].kind, KNEE_HOST_CALL);
+    assert_string_equal(trace.names[trace.long_calls[1].name], "cu_vector");
+    assert_int_equal(trace.long_calls[2].kind, KNEE_HOST_LAUNCH);
+    knee_trace_release(&trace);
+}
+
+static struct knee_diagnosis diagnosis_of(const char *sql)
+{
+    struct knee_trace trace = trace_from(sql);
+    struct knee_account account;
+    struct knee_diagnosis d;
+    struct knee_job job;
+    knee_job_init(&job);
+    assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
+    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
+    knee_account_release(&account);
+    knee_trace_release(&trace);
+    return d;
+}
+
+/* Half of the time goes into copies from pageable memory: what to try depends on the program. */
+TEST(advice_is_in_the_program_s_words)
+{
+    static const char *const kernels[] = {"dag_kernel", "void at::native::elementwise_kernel"};
+    static const char *const tries[] = {
+        "cudaMallocHost(), cudaMemcpyAsync()",
+        "DataLoader(pin_memory=True), .to(device, non_blocking=True)"};
+    for (size_t torch = 0; torch < 2; torch++) {
+        char sql[16384];
+        size_t used = (size_t)snprintf(sql, sizeof sql,
+                                       "%sUPDATE StringIds SET value = '%s' WHERE "
+                                       "id = 3;",
+                                       STRINGS KERNELS COPIES, kernels[torch]);
+        for (int i = 0; i < 30; i++)
+            used += (size_t)snprintf(
+                sql + used, sizeof sql - used,
+                "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%d, %d, 0, 7, %d, 0, 3, 0);"
+                "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES "
+                "(%d, %d, 0, 7, %d, 0, 1, 100000, 0, 2);",
+                1000000 * i, 1000000 * i + 500000, i + 1, 1000000 * i + 500000,
+                1000000 * i + 1000000, i + 100);
+        struct knee_diagnosis d = diagnosis_of(sql);
+        assert_int_equal(d.headline, KNEE_SAYS_CHANGE);
+        assert_string_equal(d.levers[d.lever].name, "hidden copies");
+        assert_string_equal(d.levers[d.lever].how, tries[torch]);
+    }
 }
 
 /* Ranges of a process with one device are that device's. */
@@ -330,13 +421,21 @@ TEST(what_is_missing_is_counted)
 TEST(what_is_no_trace_is_refused)
 {
     static const struct {
-        const char *sql, *what;
+        const char *sql, *what, *hint;
     } cases[] = {
         {"CREATE TABLE bookmarks(url);",
-         "an SQLite database without CUPTI_ACTIVITY, rocpd_op or rocpd_kernel_dispatch tables"},
+         "an SQLite database without CUPTI_ACTIVITY, rocpd_op or rocpd_kernel_dispatch tables",
+         "export Nsight's report with: nsys export --type sqlite"},
         {"CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS SELECT 1;",
-         "an SQLite database whose tables cannot be read"},
-        {"CREATE TABLE rocpd_op(id);", "an SQLite database whose tables cannot be read"},
+         "an SQLite database whose tables cannot be read",
+         "export Nsight's report with: nsys export --type sqlite"},
+        {"CREATE TABLE rocpd_op(id);", "an SQLite database whose tables cannot be read",
+         "export Nsight's report with: nsys export --type sqlite"},
+        {"CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs);" STRINGS
+         "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start, \"end\", globalTid, correlationId, "
+         "nameId); INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 9, 0, 1, 8);",
+         "an export of Nsight Systems without any CUDA work",
+         "record with nsys profile -t cuda,nvtx"},
     };
     struct knee_trace trace;
     struct knee_err err;
@@ -344,7 +443,7 @@ TEST(what_is_no_trace_is_refused)
         struct database d = database_of(cases[i].sql);
         assert_int_equal(read_database(&d, NULL, NULL, &trace, &err), KNEE_INPUT);
         assert_string_equal(err.what, cases[i].what);
-        assert_string_equal(err.hint, "export Nsight's report with: nsys export --type sqlite");
+        assert_string_equal(err.hint, cases[i].hint);
         sqlite3_free(d.bytes);
     }
     assert_int_equal(knee_nsys_read((struct knee_file_bytes){"/nowhere/a?b#c%d.sqlite", NULL, 0},
@@ -464,6 +563,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_export_says_what_it_says),
+        cmocka_unit_test(pages_move_when_they_are_touched),
+        cmocka_unit_test(long_calls_are_named),
+        cmocka_unit_test(advice_is_in_the_program_s_words),
         cmocka_unit_test(processes_may_share_a_device),
         cmocka_unit_test(rpd_says_what_it_says),
         cmocka_unit_test(rocpd_says_what_it_says),

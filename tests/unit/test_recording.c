@@ -139,6 +139,49 @@ static void backward_is_known_without_the_host(void **state)
         }
 }
 
+/* Networks without a matrix product: convolutions only. */
+static void any_operation_shows_a_forward_pass(void **state)
+{
+    (void)state;
+    static struct made m;
+    static const char *const operations[] = {"aten::conv2d", "my scope"};
+    for (int named = 0; named < 2; named++)
+        for (int host = 0; host < 2; host++) {
+            begin(&m, 1);
+            event(&m, "cpu_op", operations[named], 5, 10, 1, "");
+            for (int i = 0; i < 100; i++)
+                kernel(&m, 1 + i, 100 + 900 * i, 880);
+            struct knee_trace trace = end(&m, host);
+            assert_int_equal(diagnosis_of(&trace).recording,
+                             named == 0 ? KNEE_RECORDED_FORWARD : KNEE_RECORDED_TRAINING);
+            knee_trace_release(&trace);
+        }
+}
+
+/* A loader that starts its processes before the first kernel; with a second batch it is a job. */
+static void the_first_batch_is_a_first_step(void **state)
+{
+    (void)state;
+    static struct made m;
+    for (int batches = 1; batches <= 2; batches++) {
+        begin(&m, 1);
+        for (int b = 0; b < batches; b++) {
+            event(&m, "user_annotation",
+                  "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 900000.0 * b,
+                  700000, 1, "");
+            for (int i = 0; i < 100; i++)
+                kernel(&m, 1 + 100 * b + i, 900000.0 * b + 750000 + 900 * i, 880);
+        }
+        struct knee_trace trace = end(&m, false);
+        struct knee_diagnosis d = diagnosis_of(&trace);
+        assert_int_equal(d.recording == KNEE_RECORDED_FIRST_STEP, batches == 1);
+        assert_int_equal(d.cold_loads, batches == 1);
+        assert_true(batches == 2 || fabs(d.cold_s - 0.7) < 1e-9);
+        assert_true(d.loads_ahead);
+        knee_trace_release(&trace);
+    }
+}
+
 static void captures_and_long_calls_are_known_without_the_host(void **state)
 {
     (void)state;
@@ -285,6 +328,64 @@ static void slow_kernels_have_a_faster_kind(void **state)
         }
         knee_trace_release(&trace);
     }
+}
+
+/* Each kernel waits 400 us for its launch; or for memory, which no graph saves. */
+static void calls_that_allocate_are_not_launches(void **state)
+{
+    (void)state;
+    static struct made m;
+    for (int allocates = 0; allocates < 2; allocates++) {
+        begin(&m, 1);
+        for (int i = 0; i < 100; i++) {
+            kernel(&m, 1 + i, 20 + 1000.0 * i, 595);
+            if (allocates)
+                event(&m, "cuda_runtime", "cudaMalloc", 20 + 1000.0 * i + 600, 380, 1, "");
+        }
+        struct knee_trace trace = end(&m, false);
+        struct knee_diagnosis d = diagnosis_of(&trace);
+        assert_true(d.step.label_s[KNEE_HOST] > 0.03);
+        assert_int_equal(2 * d.long_host_s > d.step.label_s[KNEE_HOST], allocates);
+        assert_int_equal(d.headline == KNEE_SAYS_CHANGE, !allocates);
+        knee_trace_release(&trace);
+    }
+}
+
+/* What a change leaves of the recording, by its replay; the recording's length without it. */
+static double replayed_s(struct knee_trace *trace, const char *name)
+{
+    struct knee_account account;
+    struct knee_job job;
+    struct knee_diagnosis d;
+    knee_job_init(&job);
+    assert_int_equal(knee_account(trace, 1, NULL, &account, NULL), KNEE_OK);
+    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
+    assert_int_equal(knee_replay_levers(&account, false, NULL, &d, NULL), KNEE_OK);
+    double step_s = d.step.wall_s;
+    for (size_t i = 0; i < d.lever_count; i++)
+        if (strcmp(d.levers[i].name, name) == 0) {
+            assert_int_equal(d.levers[i].by, KNEE_BY_REPLAY);
+            step_s = d.levers[i].row.step.wall_s;
+        }
+    knee_account_release(&account);
+    return step_s;
+}
+
+/* A batch that was loaded before the GPU had work is not part of what is replayed. */
+static void loads_before_the_recording_do_not_count(void **state)
+{
+    (void)state;
+    static struct made m;
+    static const char load[] = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+    begin(&m, 1);
+    event(&m, "user_annotation", load, 0, 200000, 1, "");
+    for (int i = 0; i < 100; i++)
+        kernel(&m, 1 + i, 201000 + 900 * i, 300);
+    event(&m, "user_annotation", load, 201000 + 900 * 50 + 320, 400, 1, "");
+    struct knee_trace trace = end(&m, true);
+    double step_s = replayed_s(&trace, "faster loader");
+    assert_true(step_s > 0.08 && step_s < 0.091);
+    knee_trace_release(&trace);
 }
 
 /* Work before the first step is not work of a step: 3 kernels each, whatever comes before. */
@@ -473,11 +574,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(backward_is_known_without_the_host),
+        cmocka_unit_test(any_operation_shows_a_forward_pass),
+        cmocka_unit_test(the_first_batch_is_a_first_step),
         cmocka_unit_test(captures_and_long_calls_are_known_without_the_host),
         cmocka_unit_test(one_rank_waits_for_what_is_longer_than_usual),
         cmocka_unit_test(small_messages_are_held_against_large_ones),
         cmocka_unit_test(long_gaps_are_not_launches),
         cmocka_unit_test(slow_kernels_have_a_faster_kind),
+        cmocka_unit_test(calls_that_allocate_are_not_launches),
+        cmocka_unit_test(loads_before_the_recording_do_not_count),
         cmocka_unit_test(comparisons_count_complete_steps),
         cmocka_unit_test(operations_are_compared_by_shape),
         cmocka_unit_test(operations_without_shapes_are_compared_by_name),

@@ -27,6 +27,7 @@ struct job {
     int64_t mb;             /* of a layer's gradients */
     int64_t sleep[RANKS];   /* before the backward pass */
     int64_t load;           /* before the forward pass */
+    bool ahead;             /* worker processes load meanwhile, and more of them could */
     int64_t starved[RANKS]; /* longer than that */
     bool never_waits;       /* the host runs ahead and waits for nothing */
     double slow[RANKS];     /* kernels of this rank */
@@ -92,7 +93,7 @@ static void forward(struct rank *r, const struct job *job, int rank)
 {
     int64_t load = job->load + job->starved[rank];
     if (load) {
-        knee_builder_load(r->builder, -1, r->host, r->host + load);
+        knee_builder_load(r->builder, -1, r->host, r->host + load, job->ahead);
         r->host += load;
     }
     for (int l = 0; l < LAYERS; l++)
@@ -377,7 +378,8 @@ TEST(changes_come_true)
         after = job;
         job.load = 3000000 + upto(&seed, 3000000);
         after.load = 100000;
-        if (step_of(&after) > 1e-9 * (double)job.load) /* else loading takes the step */
+        job.ahead = i % 2;
+        if (job.ahead || step_of(&after) > 1e-9 * (double)job.load) /* else loading takes it */
             follows_the_model("loader-ahead on", &job, &after, 1e-9);
     }
 }

@@ -45,7 +45,7 @@ static inline void add_work(struct knee_builder *b, int64_t device, uint64_t *se
     }
     for (int i = upto(seed, 4); i > 0; i--) {
         int64_t start = upto(seed, 3000);
-        knee_builder_load(b, -1, start, start + upto(seed, 200));
+        knee_builder_load(b, -1, start, start + upto(seed, 200), false);
     }
 }
 

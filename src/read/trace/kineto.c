@@ -110,6 +110,9 @@ static void see(struct knee_event *e)
 {
     if (e->category == KNEE_CAT_HOST && names_backward(e->name))
         e->seen |= KNEE_SEEN_BACKWARD;
+    else if (e->category == KNEE_CAT_HOST && e->name.length > 6 &&
+             memcmp(e->name.at, "aten::", 6) == 0)
+        e->seen |= KNEE_SEEN_OPERATION;
     else if (e->host_kind == KNEE_HOST_CALL && (begins(e->name, "cudaStreamBeginCapture") ||
                                                 begins(e->name, "hipStreamBeginCapture")))
         e->seen |= KNEE_SEEN_CAPTURE;
@@ -276,14 +279,13 @@ static void take_host(struct knee_event_sink *sink, const struct knee_event *e, 
 {
     bool is_operation = e->name.length && e->name.at[0] == 'a'; /* aten::, autograd:: */
     if (is_operation && !sink->options->cpu) {
-        if (knee_names_product(e->name)) {
-            knee_builder_operation(sink->builder);
+        if (knee_names_product(e->name))
             take_product(sink, e, end_ns);
-        }
     } else if (take_step(sink, e, end_ns)) {
         return;
     } else if (begins(e->name, "enumerate(DataLoader)")) {
-        knee_builder_load(sink->builder, e->pid, e->start_ns, end_ns);
+        knee_builder_load(sink->builder, e->pid, e->start_ns, end_ns,
+                          begins(e->name, "enumerate(DataLoader)#_MultiProcessing"));
     } else if (sink->options->cpu) {
         take_cpu_work(sink, e, end_ns);
     } else if (describes_collective(e->name)) {

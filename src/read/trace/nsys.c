@@ -157,6 +157,14 @@ static bool hands_over_work(const char *name)
     return strstr(name, "Launch") || strstr(name, "Memcpy") || strstr(name, "Memset");
 }
 
+/* The name of a call without its version: "cudaMalloc" of "cudaMalloc_v3020". */
+static size_t call_length(const char *name)
+{
+    const char *version = strstr(name, "_v");
+    bool call = strncmp(name, "cu", 2) == 0 && version && version[2] >= '0' && version[2] <= '9';
+    return call ? (size_t)(version - name) : strlen(name);
+}
+
 void knee_nsys_take_string(struct knee_nsys *n, sqlite3_stmt *row)
 {
     const char *text = (const char *)sqlite3_column_text(row, 1);
@@ -171,16 +179,17 @@ void knee_nsys_take_string(struct knee_nsys *n, sqlite3_stmt *row)
         n->string_capacity = capacity;
     }
     text = text ? text : "";
-    struct knee_nsys_string string = {.id = sqlite3_column_int64(row, 0),
-                                      .name = knee_builder_name(n->builder, text, strlen(text)),
-                                      .launches = hands_over_work(text),
-                                      .runs = strstr(text, "Launch") != NULL,
-                                      .captures = strstr(text, "StreamBeginCapture") != NULL,
-                                      .step = -1,
-                                      .empty = !*text,
-                                      .copies = strncmp(text, "Copy", 4) == 0 ||
-                                                strcmp(text, "FillBuffer") == 0,
-                                      .loads = knee_has_word(text, "dataloader")};
+    struct knee_nsys_string string = {
+        .id = sqlite3_column_int64(row, 0),
+        .name = knee_builder_name(n->builder, text, strlen(text)),
+        .call = knee_builder_name(n->builder, text, call_length(text)),
+        .launches = hands_over_work(text),
+        .runs = strstr(text, "Launch") != NULL,
+        .captures = strstr(text, "StreamBeginCapture") != NULL,
+        .step = -1,
+        .empty = !*text,
+        .copies = strncmp(text, "Copy", 4) == 0 || strcmp(text, "FillBuffer") == 0,
+        .loads = knee_has_word(text, "dataloader")};
     if (!knee_names_step(text, strlen(text), &string.step))
         string.step = -1;
     n->strings[n->string_count++] = string;
@@ -291,8 +300,10 @@ bool knee_nsys_usable(struct knee_nsys *n, int64_t start, int64_t end)
     return good;
 }
 
+enum work_kind { KERNEL, COPY, PAGES };
+
 /* start, end, deviceId, streamId, correlationId, globalPid, name, copy kind */
-static void take_work(struct knee_nsys *n, sqlite3_stmt *row, uint32_t name, bool copy)
+static void take_work(struct knee_nsys *n, sqlite3_stmt *row, uint32_t name, enum work_kind kind)
 {
     int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
     int64_t process = process_of(sqlite3_column_int64(row, 5));
@@ -303,11 +314,12 @@ static void take_work(struct knee_nsys *n, sqlite3_stmt *row, uint32_t name, boo
         end = start;
     }
     n->trace->events++;
-    knee_builder_span(n->builder, &(struct knee_gpu_work){
-                                      device_key(n, process, sqlite3_column_int64(row, 2)), start,
-                                      end, name, (int32_t)sqlite3_column_int64(row, 3),
-                                      knee_nsys_correlation(process, sqlite3_column_int64(row, 4)),
-                                      copy, NULL});
+    knee_builder_span(
+        n->builder,
+        &(struct knee_gpu_work){
+            device_key(n, process, sqlite3_column_int64(row, 2)), start, end, name,
+            kind == PAGES ? KNEE_NO_STREAM : (int32_t)(sqlite3_column_int64(row, 3) & INT32_MAX),
+            knee_nsys_correlation(process, sqlite3_column_int64(row, 4)), kind != KERNEL, NULL});
 }
 
 static void take_kernel(struct knee_nsys *n, sqlite3_stmt *row)
@@ -316,7 +328,7 @@ static void take_kernel(struct knee_nsys *n, sqlite3_stmt *row)
     if (!string) /* a minimal export has the short name only */
         string = knee_nsys_string_of(n, sqlite3_column_int64(row, 7));
     take_work(n, row, string ? string->name : knee_builder_name(n->builder, "unnamed kernel", 14),
-              false);
+              KERNEL);
 }
 
 static void take_copy(struct knee_nsys *n, sqlite3_stmt *row)
@@ -326,10 +338,12 @@ static void take_copy(struct knee_nsys *n, sqlite3_stmt *row)
         const char *name;
     } kinds[] = {{1, "Memcpy HtoD"}, {2, "Memcpy DtoH"}, {8, "Memcpy DtoD"}, {10, "Memcpy PtoP"}};
     static const char *const memories[] = {"Pageable", "Pinned", "Device"};
+    enum { FIRST_OF_PAGES = 11, LAST_OF_PAGES = 13 }; /* of ENUM_CUDA_MEMCPY_OPER: unified memory */
     char text[64];
     const char *name = "Memcpy";
+    int copied = sqlite3_column_int(row, 6);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (sqlite3_column_int(row, 6) == kinds[i].kind)
+        if (copied == kinds[i].kind)
             name = kinds[i].name;
     int64_t from = sqlite3_column_int64(row, 8), to = sqlite3_column_int64(row, 9);
     bool known = sqlite3_column_type(row, 8) == SQLITE_INTEGER && from >= 0 && from < 3 &&
@@ -342,34 +356,38 @@ static void take_copy(struct knee_nsys *n, sqlite3_stmt *row)
     if (sqlite3_column_type(row, 7) == SQLITE_INTEGER)
         knee_builder_copied(n->builder, row_name, sqlite3_column_int64(row, 7),
                             sqlite3_column_int64(row, 1) - sqlite3_column_int64(row, 0));
-    take_work(n, row, row_name, true);
+    bool pages = copied >= FIRST_OF_PAGES && copied <= LAST_OF_PAGES;
+    take_work(n, row, row_name, pages ? PAGES : COPY);
 }
 
 static void take_memset(struct knee_nsys *n, sqlite3_stmt *row)
 {
-    take_work(n, row, knee_builder_name(n->builder, "Memset", 6), true);
+    take_work(n, row, knee_builder_name(n->builder, "Memset", 6), COPY);
 }
 
 static void take_graph(struct knee_nsys *n, sqlite3_stmt *row)
 {
     n->trace->whole_graphs = true;
-    take_work(n, row, knee_builder_name(n->builder, "CUDA graph", 10), false);
+    take_work(n, row, knee_builder_name(n->builder, "CUDA graph", 10), KERNEL);
 }
 
 /* start, end, globalTid, correlationId, nameId */
 static void take_call(struct knee_nsys *n, sqlite3_stmt *row)
 {
     const struct knee_nsys_string *string = knee_nsys_string_of(n, sqlite3_column_int64(row, 4));
-    if (string && string->captures)
-        knee_builder_capture(n->builder);
-    if (!string || !string->launches)
-        return;
     int64_t thread = sqlite3_column_int64(row, 2);
     int64_t start = sqlite3_column_int64(row, 0), end = sqlite3_column_int64(row, 1);
-    n->trace->events++;
-    if (!knee_nsys_usable(n, start, end))
+    if (!string || !knee_nsys_usable(n, start, end))
         return;
     end = end > start ? end : start;
+    n->trace->events += string->launches;
+    if (string->captures)
+        knee_builder_capture(n->builder);
+    if (end - start >= KNEE_LONG_CALL_NS)
+        knee_builder_long_call(n->builder, start, end, thread,
+                               string->launches ? KNEE_HOST_LAUNCH : KNEE_HOST_CALL, string->call);
+    if (!string->launches)
+        return;
     if (string->runs && end - start >= KNEE_LONG_LAUNCH_NS)
         knee_builder_long_launch(n->builder, start, end);
     knee_builder_launch(n->builder, start, end, thread,
@@ -406,7 +424,7 @@ static void take_range(struct knee_nsys *n, sqlite3_stmt *row)
             n->builder,
             &(struct knee_raw_mark){{start, end, number, device}, KNEE_STEPS_ANNOTATION, 0});
     else
-        knee_builder_load(n->builder, device, start, end);
+        knee_builder_load(n->builder, device, start, end, false);
 }
 
 /* ---- RPD ---- */
@@ -543,12 +561,15 @@ static knee_status read_open(struct knee_nsys *n, struct knee_err *err)
     if (n->trace->losses[KNEE_LOSS_INTERRUPTED].count)
         return knee_fail(err, KNEE_INPUT, n->trace->file, "not read: stopped");
     bool broken = n->trace->losses[KNEE_LOSS_COLUMN].count > 0;
+    bool export = !broken && knee_nsys_has_table(n, "TARGET_INFO_SESSION_START_TIME");
     knee_fail(err, KNEE_INPUT, n->trace->file,
-              broken
-                  ? "an SQLite database whose tables cannot be read"
-                  : "an SQLite database without CUPTI_ACTIVITY, rocpd_op or rocpd_kernel_dispatch "
-                    "tables");
-    knee_hint(err, "export Nsight's report with: nsys export --type sqlite");
+              broken   ? "an SQLite database whose tables cannot be read"
+              : export ? "an export of Nsight Systems without any CUDA work"
+                       : "an SQLite database without CUPTI_ACTIVITY, rocpd_op or "
+                         "rocpd_kernel_dispatch tables");
+    knee_hint(err, "%s",
+              export ? "record with nsys profile -t cuda,nvtx"
+                     : "export Nsight's report with: nsys export --type sqlite");
     return KNEE_INPUT;
 }
 

@@ -16,6 +16,7 @@ struct knee_nsys {
     struct knee_nsys_string {
         int64_t id;
         uint32_t name;
+        uint32_t call; /* the same without the version of a call */
         bool launches; /* the name of a call that hands over work */
         bool runs;     /* ... a kernel or a graph */
         bool captures; /* ... that begins the capture of a graph */

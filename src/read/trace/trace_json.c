@@ -559,6 +559,8 @@ static knee_status finish(struct knee_trace_reader *r, struct knee_err *err)
     read_tail(r);
     if (r->sink.seen & KNEE_SEEN_BACKWARD)
         knee_builder_backward(r->sink.builder);
+    if ((r->sink.seen & KNEE_SEEN_OPERATION) && !r->options.cpu)
+        knee_builder_operation(r->sink.builder);
     if (r->sink.seen & KNEE_SEEN_CAPTURE)
         knee_builder_capture(r->sink.builder);
     knee_status status = knee_builder_finish(r->sink.builder, trace, err);

@@ -48,8 +48,9 @@ struct knee_event {
 
 /* What one event shows of the recording. */
 enum knee_seen {
-    KNEE_SEEN_BACKWARD = 1, /* it belongs to a backward pass */
-    KNEE_SEEN_CAPTURE = 2,  /* a CUDA graph is captured */
+    KNEE_SEEN_BACKWARD = 1,  /* it belongs to a backward pass */
+    KNEE_SEEN_CAPTURE = 2,   /* a CUDA graph is captured */
+    KNEE_SEEN_OPERATION = 4, /* an operation of PyTorch on the host */
 };
 
 /* What is kept beside GPU work. */
