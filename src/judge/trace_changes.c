@@ -68,15 +68,14 @@ static unsigned barred_by_axis(const struct knee_account *account)
 }
 
 /* Without an optimizer the job has no batch to grow and no gradients to exchange; without steps it
- * has no batch either. More GPUs is never offered: one recording does not show how the job scales.
+ * has no batch either, and what is exchanged need not be gradients. More GPUs is never offered: one
+ * recording does not show how the job scales.
  */
 static unsigned barred_by_recording(const struct knee_diagnosis *d)
 {
     unsigned kinds = KNEE_LEVER_WORKERS | KNEE_LEVER_FEWER;
-    if (d->recording != KNEE_RECORDED_TRAINING)
+    if (d->recording != KNEE_RECORDED_TRAINING || (d->gaps & KNEE_GAP_NO_STEPS))
         kinds |= KNEE_LEVER_BATCH | KNEE_LEVER_COMPRESS | KNEE_LEVER_SYNC;
-    if (d->gaps & KNEE_GAP_NO_STEPS)
-        kinds |= KNEE_LEVER_BATCH | KNEE_LEVER_SYNC;
     return kinds;
 }
 

@@ -28,6 +28,9 @@ static const struct knee_pattern patterns[] = {
     {"triton_red_fused", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
     {"triton_per_fused", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
     {"triton_tem_fused", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
+    {"triton_for_fused", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN}, /* foreach */
+    {"triton_spl_fused", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN}, /* split scan */
+    {"triton_unk_fused", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
     {"get_dispatch_layout", KNEE_SPAN_COMPUTE, KNEE_OP_UNKNOWN},
     /* NCCL, RCCL, HCCL of every era */
     {"nccl", KNEE_SPAN_COMM, KNEE_OP_UNKNOWN},

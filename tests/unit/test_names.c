@@ -470,6 +470,27 @@ TEST(words_are_whole)
     }
 }
 
+/* Libraries of expert parallelism communicate; what inductor fuses only mentions it. */
+TEST(kernels_are_what_they_do)
+{
+    static const struct {
+        const char *name;
+        enum knee_span_kind kind;
+    } cases[] = {
+        {"void deep_ep::internode::notify_dispatch<false, 8>", KNEE_SPAN_COMM},
+        {"MORI_EpCombine_kernel", KNEE_SPAN_COMM},
+        {"iris::all_scatter", KNEE_SPAN_COMM},
+        {"gemm_ag_kernel", KNEE_SPAN_FUSED},
+        {"triton_poi_fused_all_gather_into_tensor_0", KNEE_SPAN_COMPUTE},
+        {"triton_for_fused_all_reduce_1", KNEE_SPAN_COMPUTE},
+        {"triton_spl_fused_reduce_scatter_tensor_2", KNEE_SPAN_COMPUTE},
+        {"triton_unk_fused_all_to_all_single_3", KNEE_SPAN_COMPUTE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (knee_kernel_facts(cases[i].name, NULL).kind != cases[i].kind)
+            fail_msg("%s", cases[i].name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,6 +503,7 @@ int main(void)
         cmocka_unit_test(pci_ids_name_gpus),
         cmocka_unit_test(every_collective_is_one),
         cmocka_unit_test(words_are_whole),
+        cmocka_unit_test(kernels_are_what_they_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -388,6 +388,31 @@ static void loads_before_the_recording_do_not_count(void **state)
     knee_trace_release(&trace);
 }
 
+/* In a window without steps what is exchanged need not be gradients: nothing to compress. */
+static void windows_without_steps_compress_nothing(void **state)
+{
+    (void)state;
+    static struct made m;
+    for (int marked = 0; marked < 2; marked++) {
+        size_t compressed = 0;
+        begin(&m, 2);
+        for (int s = 0; s < 3; s++) {
+            if (marked)
+                step(&m, s, 100000.0 * s, 100000);
+            for (int i = 0; i < 50; i++)
+                kernel(&m, 1 + 50 * s + i, 100000.0 * s + 100 + 900 * i, 880);
+            all_reduce(&m, 1000 + s, 100000.0 * s + 46000, 50000, 25000000L * (marked + s));
+        }
+        struct knee_trace trace = end(&m, false);
+        struct knee_diagnosis d = diagnosis_of(&trace);
+        assert_int_equal((d.gaps & KNEE_GAP_NO_STEPS) != 0, !marked);
+        for (size_t i = 0; i < d.lever_count; i++)
+            compressed += d.levers[i].numerics == KNEE_NUMERICS_TRAINING;
+        assert_int_equal(compressed > 0, marked);
+        knee_trace_release(&trace);
+    }
+}
+
 /* Work before the first step is not work of a step: 3 kernels each, whatever comes before. */
 static void comparisons_count_complete_steps(void **state)
 {
@@ -583,6 +608,7 @@ int main(void)
         cmocka_unit_test(slow_kernels_have_a_faster_kind),
         cmocka_unit_test(calls_that_allocate_are_not_launches),
         cmocka_unit_test(loads_before_the_recording_do_not_count),
+        cmocka_unit_test(windows_without_steps_compress_nothing),
         cmocka_unit_test(comparisons_count_complete_steps),
         cmocka_unit_test(operations_are_compared_by_shape),
         cmocka_unit_test(operations_without_shapes_are_compared_by_name),
