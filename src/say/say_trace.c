@@ -607,8 +607,9 @@ static void say_others(const struct speech *s, struct knee_text *text)
 
 static void say_after(const struct speech *s, struct knee_text *text)
 {
+    bool ranges = (s->d->gaps & KNEE_GAP_NO_STEPS) && s->d->program != KNEE_PROGRAM_TORCH;
     const unsigned said = KNEE_GAP_LARGE_BATCH | KNEE_GAP_SHARED_GPU | KNEE_GAP_LOSSES |
-                          KNEE_GAP_NO_COLLECTIVES |
+                          KNEE_GAP_NO_COLLECTIVES | (ranges ? (unsigned)KNEE_GAP_NO_STEPS : 0) |
                           (s->d->headline == KNEE_SAYS_HEALTHY ? 0 : (unsigned)KNEE_GAP_ONE_WORKER);
     const struct knee_step_spread *spread = &s->d->spread;
     const char *gap = knee_gap_sentence(s->d->gaps & ~said, 0);
@@ -622,6 +623,9 @@ static void say_after(const struct speech *s, struct knee_text *text)
                          SAY_TIME(spread->median_s), knee_label_name(spread->label),
                          (long long)s->account->ranks[spread->rank].rank,
                          SAY_TIME(spread->excess_s));
+    if (!gap && ranges)
+        gap =
+            "No steps are marked: the whole recording counts as one. Mark them with NVTX (step 1).";
     if (gap)
         knee_text_printf(text, "Note: %s\n", gap);
 }
