@@ -54,7 +54,7 @@ enum knee_span_kind {
     KNEE_SPAN_COPY,  /* memcpy, memset */
 };
 
-/* The stream of pages of unified memory: nobody hands them over, they move when they are touched.
+/* The stream of pages of unified memory: they are not handed over, they move when touched.
  */
 #define KNEE_NO_STREAM (-1)
 
