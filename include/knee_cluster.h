@@ -52,6 +52,8 @@ struct knee_transport {
     double host_s;     /* what proxy thread, doorbell, flush or kernel stack add to it */
     double launch_s;   /* GPU links: a collective that moves nothing; NaN for networks */
     double nvls_share; /* of the link's rate that in-switch reduction reaches; 0: it has none */
+    bool ll128;        /* networks: NCCL's LL128 runs over it */
+    bool one_port;     /* GPU links: what leaves the node passes the same port */
     const char *origin;
 };
 const struct knee_transport *knee_transport_at(size_t row); /* NULL past the end */

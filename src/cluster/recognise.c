@@ -41,15 +41,13 @@ static const struct {
     const char *word, *transport;
     double gbit;
 } networks[] = {
-    {"tcpx", "tcpx", 200},   {"slingshot", "slingshot", 200},
-    {"efa", "efa", 100},     {"omni-path", "opa", 100},
-    {"roce", "roce", 0},     {"gib", "roce", 400},
-    {"xdr", "ib", 800},      {"ndr", "ib", 400},
-    {"hdr", "ib", 200},      {"edr", "ib", 100},
-    {"infiniband", "ib", 0}, {" ib ", "ib", 0},
-    {"_ib_", "ib", 0},       {"net/ib", "ib", 0},
-    {"socket", "eth", 0},    {"ethernet", "eth", 0},
-    {"rdma", "roce", 0},     {"tcp", "eth", 0},
+    {"tcpxo", "tcpxo", 200}, {"tcpx", "tcpx", 200},     {"slingshot", "slingshot", 200},
+    {"efa", "efa", 100},     {"omni-path", "opa", 100}, {"roce", "roce", 0},
+    {"gib", "roce", 400},    {"xdr", "ib", 800},        {"ndr", "ib", 400},
+    {"hdr", "ib", 200},      {"edr", "ib", 100},        {"infiniband", "ib", 0},
+    {" ib ", "ib", 0},       {"_ib_", "ib", 0},         {"net/ib", "ib", 0},
+    {"socket", "eth", 0},    {"ethernet", "eth", 0},    {"rdma", "roce", 0},
+    {"tcp", "eth", 0},
 };
 
 static const struct {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collective/collective.h"
 
+#include "cluster/presets.h"
+
 #include <math.h>
 
 /* Those that knee predict offers come first, but for the one that only it offers, which is last. */
@@ -83,6 +85,30 @@ bool knee_layout_joins_racks(const struct knee_cluster *cluster, const struct kn
     return cluster->levels[0].count > HOST_MOST && knee_layout_crosses(layout);
 }
 
+bool knee_protocol_runs(const struct knee_cluster *cluster, const struct knee_layout *layout,
+                        const struct knee_algorithm *algorithm, enum knee_protocol_name protocol)
+{
+    if (protocol == KNEE_SIMPLE)
+        return true;
+    if (cluster->plain || algorithm->simple_only) /* the others are NCCL's */
+        return false;
+    if (protocol == KNEE_LL || !knee_layout_crosses(layout))
+        return true;
+    const struct knee_transport *network = knee_transport_of(cluster->levels[1].name);
+    return !network || network->ll128;
+}
+
+/* A GPU on PCIe has one port: what it sends to other nodes passes it too, beside what it sends to
+ * its neighbours. In a ring each rank has one successor, so only all-to-all shows it. */
+static void share_port(const struct knee_cluster *cluster, const struct knee_layout *layout,
+                       double bytes, struct knee_counts *counts)
+{
+    const struct knee_transport *link = knee_transport_of(cluster->levels[0].name);
+    double inside = knee_layout_group(layout, 0);
+    if (link && link->one_port && knee_layout_crosses(layout))
+        counts->bytes[0] += layout->skew * (layout->ranks - inside) / layout->ranks * bytes;
+}
+
 bool knee_scheme_count(const struct knee_cluster *cluster, const struct knee_layout *layout,
                        enum knee_op op, double bytes, const struct knee_algorithm *algorithm,
                        struct knee_counts *out)
@@ -94,6 +120,8 @@ bool knee_scheme_count(const struct knee_cluster *cluster, const struct knee_lay
     if (!knee_scheme_runs(cluster, algorithm) || !algorithm->count(layout, op, bytes, &counts) ||
         (counts.pipelined && cluster->whole))
         return false;
+    if (op == KNEE_OP_ALL_TO_ALL || op == KNEE_OP_ALL_TO_ALLV)
+        share_port(cluster, layout, bytes, &counts);
     *out = counts;
     return true;
 }

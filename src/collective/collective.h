@@ -69,6 +69,11 @@ double knee_best_protocol_s(const struct knee_cluster *cluster, const struct kne
 /* Whether the hardware has what an algorithm needs. */
 bool knee_scheme_runs(const struct knee_cluster *cluster, const struct knee_algorithm *algorithm);
 
+/* Whether NCCL may choose this protocol for it there. LL128 needs a network that delivers 128 bytes
+ * in order. */
+bool knee_protocol_runs(const struct knee_cluster *cluster, const struct knee_layout *layout,
+                        const struct knee_algorithm *algorithm, enum knee_protocol_name protocol);
+
 /* Its counts, where it runs: false where the hardware lacks what it needs, where it does not do
  * this collective, or where it cuts the buffer into pieces and the library does not. */
 bool knee_scheme_count(const struct knee_cluster *cluster, const struct knee_layout *layout,

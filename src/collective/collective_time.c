@@ -61,11 +61,12 @@ double knee_best_protocol_s(const struct knee_cluster *cluster, const struct kne
                             const struct knee_algorithm *algorithm,
                             enum knee_protocol_name *protocol)
 {
-    bool simple_only = cluster->plain || algorithm->simple_only; /* the others are NCCL's */
     double best_s = INFINITY;
     if (protocol)
         *protocol = KNEE_SIMPLE;
-    for (int p = simple_only ? KNEE_SIMPLE : KNEE_LL; p < KNEE_PROTOCOLS; p++) {
+    for (int p = KNEE_LL; p < KNEE_PROTOCOLS; p++) {
+        if (!knee_protocol_runs(cluster, layout, algorithm, (enum knee_protocol_name)p))
+            continue;
         double time_s =
             knee_counts_time_s(cluster, layout, counts, algorithm, (enum knee_protocol_name)p);
         if (time_s < best_s) {

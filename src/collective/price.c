@@ -140,9 +140,10 @@ static bool add_algorithm(struct knee_price *price, const struct knee_cluster *c
     if (!knee_scheme_count(cluster, layout, op, 0, algorithm, &none) ||
         !knee_scheme_count(cluster, layout, op, MANY_BYTES, algorithm, &many))
         return false;
-    bool simple_only = cluster->plain || algorithm->simple_only; /* the others are NCCL's */
-    for (int p = simple_only ? KNEE_SIMPLE : KNEE_LL; p < KNEE_PROTOCOLS; p++) {
+    for (int p = KNEE_LL; p < KNEE_PROTOCOLS; p++) {
         enum knee_protocol_name protocol = (enum knee_protocol_name)p;
+        if (!knee_protocol_runs(cluster, layout, algorithm, protocol))
+            continue;
         double fixed_s = knee_line_s(cluster, layout, &none, algorithm, protocol);
         double large_s = knee_line_s(cluster, layout, &many, algorithm, protocol);
         add_line(price, fixed_s, (large_s - fixed_s) / MANY_BYTES);

@@ -300,7 +300,7 @@ TEST(what_people_write)
         {"12_dgxa100x2_hdr_allreduce.log", "a100", "ib200", 8},
         {"2 nodes x 4 GH200 (Alps), Slingshot-11 4x200 Gb/s", "gh200", "slingshot200", 4},
         {"GB200 NVL72, 1 rack", "gb200", "ib400", 72},
-        {"2x GCP a3-megagpu-8g (16x H100), GPUDirect-TCPXO 8x200 Gb/s", "h100", "tcpx200", 8},
+        {"2x GCP a3-megagpu-8g (16x H100), GPUDirect-TCPXO 8x200 Gb/s", "h100", "tcpxo200", 8},
         {"2 nodes x 1 B200, RoCE 1x400 Gb/s", "b200", "roce400", 1},
         {"8x RTX 6000D (PCIe), 8x CX-8 RoCE", "rtx", "roce400", 8},
         {"16 MI300X, 8x400G RoCE", "mi300x", "roce400", 8},

@@ -2,6 +2,7 @@
 /* The one price: hand-computed values, lower bounds, groups on two levels, lines against counts. */
 #include "unit.h"
 
+#include "base/format.h"
 #include "cluster/hardware.h"
 #include "collective/collective.h"
 
@@ -192,6 +193,34 @@ TEST(prices_are_monotone)
     }
 }
 
+/* On PCIe a GPU sends to neighbours and to other nodes through one port, on NVLink through two. */
+TEST(pcie_has_one_port_for_both)
+{
+    struct knee_group group = {16, 1, true};
+    double bytes = 8e9, sent = 15.0 / 16 * bytes * (1 / 0.83);
+    struct knee_cluster c = preset("pcie-rtx-pro-6000");
+    c.levels[1].ports = 8; /* faster than the port */
+    c.levels[1].bytes_per_s = 1e12;
+    double time_s = knee_collective_s(&c, KNEE_OP_ALL_TO_ALL, group, bytes, NULL);
+    assert_relative(time_s, sent / c.levels[0].bytes_per_s, 0.01);
+    knee_format(c.levels[0].name, sizeof c.levels[0].name, "nvlink4");
+    double apart_s = knee_collective_s(&c, KNEE_OP_ALL_TO_ALL, group, bytes, NULL);
+    assert_relative(apart_s, 7.0 / 15 * time_s, 0.01);
+}
+
+/* Over Slingshot NCCL runs LL and Simple only. Inside a node LL128 stays. */
+TEST(ll128_needs_an_ordered_network)
+{
+    struct knee_cluster c = preset("alps"), other = c;
+    knee_format(other.levels[1].name, sizeof other.levels[1].name, "ib200");
+    struct knee_group two_nodes = {8, 1, true}, one_node = {4, 1, true};
+    double bytes = 512 * 1024;
+    assert_true(knee_collective_s(&c, KNEE_OP_ALL_REDUCE, two_nodes, bytes, NULL) >
+                1.2 * knee_collective_s(&other, KNEE_OP_ALL_REDUCE, two_nodes, bytes, NULL));
+    assert_near(knee_collective_s(&c, KNEE_OP_ALL_REDUCE, one_node, bytes, NULL),
+                knee_collective_s(&other, KNEE_OP_ALL_REDUCE, one_node, bytes, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +231,8 @@ int main(void)
         cmocka_unit_test(hops_between_stages),
         cmocka_unit_test(a_price_is_what_a_sweep_expects),
         cmocka_unit_test(prices_are_monotone),
+        cmocka_unit_test(pcie_has_one_port_for_both),
+        cmocka_unit_test(ll128_needs_an_ordered_network),
     };
     return RUN(tests);
 }
