@@ -20,12 +20,24 @@ static const char *model_name(size_t row)
 /* ---- Names as Hugging Face and people write them ---- */
 
 /* The start of a name in letters and digits, and the preset's where that differs: releases of one
- * shape. Source: the models' public configuration files. */
+ * shape, and sizes. Source: the models' public configuration files. */
 static const struct {
     const char *written, *preset;
 } releases[] = {
-    {"metallama", "llama"},       {"llama31", "llama3"},  {"llama33", "llama3"},
-    {"deepseekr1", "deepseekv3"}, {"grok1", "grok1314b"}, {"bloom", "bloom176b"},
+    {"metallama", "llama"},
+    {"llama31", "llama3"},
+    {"llama33", "llama3"},
+    {"deepseekr1", "deepseekv3"},
+    {"grok1", "grok1314b"},
+    {"bloom", "bloom176b"},
+    /* A size alone is the model that most people mean by it; titles say which. */
+    {"7b", "llama27b"},
+    {"8b", "llama38b"},
+    {"13b", "llama213b"},
+    {"70b", "llama370b"},
+    {"175b", "gpt3175b"},
+    {"405b", "llama3405b"},
+    {"671b", "deepseekv3"},
 };
 
 /* What may follow a name and does not change the shape; v and date of a release likewise. */
