@@ -9,6 +9,7 @@
 #include "knee_plan.h"
 
 #include "base/error.h"
+#include "base/fold.h"
 #include "base/keys.h"
 #include "job/batch.h"
 
@@ -24,8 +25,43 @@ static const char *const offload_words[] = {"none", "optimizer"};
 KNEE_WORDS(knee_shard_names, "way to shard", shard_words);
 KNEE_WORDS(knee_recompute_names, "recomputation", recompute_words);
 KNEE_WORDS(knee_schedule_names, "pipeline schedule", schedule_words);
-KNEE_WORDS(knee_precision_names, "precision", precision_words);
 KNEE_WORDS(knee_offload_names, "way to offload", offload_words);
+
+/* ---- Precision, and how recipes and data sheets write it ---- */
+
+static const struct {
+    const char *written;
+    enum knee_precision precision;
+} precision_spellings[] = {
+    {"bfloat16", KNEE_BF16},    {"float16", KNEE_FP16}, {"half", KNEE_FP16},
+    {"fp8-delayed", KNEE_FP8},  {"fp8-cs", KNEE_FP8},   {"mxfp8", KNEE_FP8_BLOCK},
+    {"fp8-mx", KNEE_FP8_BLOCK}, {"nvfp4", KNEE_FP4},    {"mxfp4", KNEE_FP4},
+};
+
+static size_t precision_count(void)
+{
+    return KNEE_PRECISIONS;
+}
+
+static const char *precision_name(size_t row)
+{
+    return row < KNEE_PRECISIONS ? precision_words[row] : NULL;
+}
+
+static int precision_spelt(const char *text)
+{
+    char low[24];
+    knee_fold(text, low, sizeof low);
+    for (size_t i = 0; i < sizeof precision_spellings / sizeof *precision_spellings; i++)
+        if (knee_same_name(low, precision_spellings[i].written))
+            return (int)precision_spellings[i].precision;
+    return -1;
+}
+
+const struct knee_choices knee_precision_names = {.what = "precision",
+                                                  .count = precision_count,
+                                                  .name = precision_name,
+                                                  .spelt = precision_spelt};
 
 /* ---- Recomputation by module ---- */
 
@@ -136,7 +172,7 @@ static const struct knee_key rows[] = {
     CHOICE("schedule", schedule, knee_schedule_names, "searched",
            "pipeline schedule: 1f1b, interleaved, gpipe or zero-bubble"),
     CHOICE("precision", precision, knee_precision_names, "bf16",
-           "precision of the matrix products"),
+           "precision of the matrix products; mxfp8 is fp8-block, nvfp4 is fp4"),
     CHOICE("offload", offload, knee_offload_names, "searched",
            "none, or optimizer states in host memory"),
     SWITCH("sequence-parallel", seq_par, "1 with --tp above 1",

@@ -29,9 +29,10 @@ static knee_status search_plans(struct knee_counts_search *s, const struct knee_
     return s->search(s, &search, out, err);
 }
 
-/* What E(K) is against: the first of a fixed list of counts at which a plan fits, with the
- * optimizer on the GPU unless an option moves it. A plan that only just fits would be a poor
- * baseline. */
+/* What E(K) is against: the best plan on the first of a fixed list of counts at which one fits with
+ * the optimizer on the GPU, unless an option moves it: where only a plan with the optimizer on the
+ * host fits, that is a poor baseline. On the count found such a plan may be the best, as it may in
+ * the rows that are compared with it. */
 static knee_status find_baseline(struct knee_counts_search *s, struct knee_err *err)
 {
     struct knee_plan_answer *a = s->answer;
@@ -52,6 +53,13 @@ static knee_status find_baseline(struct knee_counts_search *s, struct knee_err *
             continue;
         a->baseline_gpus = fixed.gpus;
         a->baseline_tokens_per_s = found->best[0].cost.tokens_per_s;
+    }
+    if (!status && !s->stopped && !isnan(a->baseline_gpus) && fixed.offload != a->fixed.offload) {
+        fixed.offload = a->fixed.offload;
+        status = search_plans(s, &fixed, 1, found, err);
+        if (!status && found->count)
+            a->baseline_tokens_per_s =
+                fmax(a->baseline_tokens_per_s, found->best[0].cost.tokens_per_s);
     }
     knee_resize(s->alloc, found, 0);
     return status;
