@@ -168,10 +168,100 @@ static void test_errors(void **state)
          KNEE_HANG_EXCEPTION, "1"},
         {"step 1\nstep 2\nstep 3\nRuntimeError: CUDA out of memory. Tried to allocate 2 GiB\n",
          KNEE_HANG_OOM, ""},
+        /* a module with a digit in its name is not a host */
+        {"Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\n"
+         "sqlite3.OperationalError: no such table: runs\n",
+         KNEE_HANG_EXCEPTION, ""},
+        /* exceptions by what stands at the end of a traceback */
+        {"Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\n"
+         "socket.gaierror: [Errno -2] Name or service not known\n",
+         KNEE_HANG_EXCEPTION, ""},
+        {"[rank1]: Traceback (most recent call last):\n[rank0]: step 3\n"
+         "[rank1]:   File \"a.py\", line 3, in f\n[rank1]:     g()\n[rank1]: queue.Empty\n",
+         KNEE_HANG_EXCEPTION, "1"},
+        {"Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    g()\n"
+         "ray.exceptions.RayTaskError(OSError): [36mray::f()\n",
+         KNEE_HANG_EXCEPTION, ""},
+        {"usage: train.py [-h]\ntrain.py: error: unrecognized arguments: --fp16\n",
+         KNEE_HANG_EXCEPTION, ""},
+        {"[launch.py:3:sigkill_handler] Main process received SIGINT, exiting\n",
+         KNEE_HANG_CANCELLED, ""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect(rows[i].text, rows[i].kind, rows[i].ranks);
+}
+
+/* A thread's error explains less than the process's own, whichever comes first. */
+static void test_threads(void **state)
+{
+    static const char thread[] = "Exception in thread Thread-3:\nTraceback (most recent call last):\n"
+                                 "OSError: handle is closed\n",
+                      own[] = "Traceback (most recent call last):\nValueError: wrong shape\n";
+    char both[400];
+    struct read read;
+    (void)state;
+    expect(thread, KNEE_HANG_EXCEPTION, "");
+    for (int own_first = 0; own_first < 2; own_first++)
+        for (int named = 0; named < 2; named++) {
+            snprintf(both, sizeof both, "%s%s", own_first ? own : thread, own_first ? thread : own);
+            knee_job_record_init(&read.record, NULL);
+            add(&read, named ? "rank1.err" : "job.log", both, strlen(both));
+            judge(&read);
+            uint32_t mark = named ? read.record.ranks[1].failure_mark : read.record.failed_mark;
+            assert_string_equal(read.record.marks[mark].text, "ValueError: wrong shape");
+            release(&read);
+        }
+}
+
+/* Progress in the forms of many programs. An error before it was survived. */
+static void test_progress(void **state)
+{
+    static const char *const forms[] = {
+        "[Step %d/100] Loss: 5.1\n",
+        "Epoch[2] Batch [%d]\tSpeed: 25.0 samples/sec\n",
+        "[epoch: 4/200, iter: %d/489] total: 1.5\n",
+        "2026-01-02 03:04:05,678 - INFO - Iters: %d/20000 || Lr: 0.01\n",
+        "Epoch 3: 41%%|###  | %d/41 [05:56<03:01, 12.96s/batch]\n",
+        "[INFO] [logging.py:107:log_dist] [Rank 0] step=%d, skipped=0\n",
+        "{'loss': 0.%d, 'epoch': 0.1}\n",
+    };
+    char text[1000];
+    (void)state;
+    for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+        for (int same = 0; same < 2; same++) {
+            snprintf(text, sizeof text, "CondaError: Run 'conda init' before 'conda deactivate'\n");
+            for (int i = 0; i < 4; i++)
+                snprintf(text + strlen(text), sizeof text - strlen(text), forms[f],
+                         same ? 10 : 10 + i);
+            /* one step that four ranks print is not progress; losses have no number */
+            bool goes_on = !same || strncmp(forms[f], "{'loss'", 7) == 0;
+            expect(text, goes_on ? KNEE_HANG_NOT : KNEE_HANG_EXCEPTION, "");
+            
+        }
+    expect("ValueError: bad\nwandb: step 1\nwandb: step 2\nwandb: epoch 3\n", KNEE_HANG_EXCEPTION,
+           "");
+}
+
+/* Runs that were appended to one file: the last one counts. */
+static void test_appended(void **state)
+{
+    static const char first[] = BLOCK("05", "1", "1") ROOT BLOCK("04", "0", "1"),
+                      second[] = ROOT BLOCK("50", "0", "-9");
+    char text[2000];
+    (void)state;
+    snprintf(text, sizeof text, "%s%s", first, second);
+    expect(text, KNEE_HANG_KILLED, "0");
+    snprintf(text, sizeof text,
+             "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n%s"
+             "slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-01-02T00:00:00 ***\n",
+             first);
+    expect(text, KNEE_HANG_EXCEPTION, "0");
+    snprintf(text, sizeof text,
+             "%sslurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 ***\n"
+             "slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-01-02T00:00:00 ***\n",
+             first);
+    expect(text, KNEE_HANG_CANCELLED, "");
 }
 
 /* ---- One job, kept in many ways ---- */
@@ -348,7 +438,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launchers),    cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_errors),       cmocka_unit_test(test_escapes),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_appended),       cmocka_unit_test(test_escapes),
         cmocka_unit_test(test_layouts),      cmocka_unit_test(test_line_numbers),
         cmocka_unit_test(test_run_together), cmocka_unit_test(test_times),
     };

@@ -39,7 +39,7 @@ static bool look_at(struct knee_hang_view *view, size_t first, size_t end, struc
     for (size_t i = 0; i < size; i++) {
         int32_t rank = knee_hang_group_rank(view, group, i);
         const struct knee_job_rank *row = rank < view->world ? &view->record->ranks[rank] : NULL;
-        if (!row || row->talked || row->dump || knee_hang_call_of(view, group, rank) ||
+        if (!row || row->talked || row->dump || row->unread || knee_hang_call_of(view, group, rank) ||
             (view->flags[rank] & (KNEE_HANG_WAITS | KNEE_HANG_SILENT)))
             continue;
         view->flags[rank] |= KNEE_HANG_SILENT;
@@ -185,13 +185,21 @@ static void fill_waits(struct knee_hang_view *view, const struct absence *a)
 }
 
 /* Does their silence mean something? The files hold all ranks; or they hold lines of these ranks
- * from before, and go on to where the others ended. */
+ * from before, and go on to where the others ended. Where each rank has a file, one that has none
+ * was not given: it is not silent. Nor does silence say much next to a dump that cannot be read. */
 static bool silence_counts(const struct knee_hang_view *view, const struct absence *a)
 {
-    bool heard = view->record->gave_up;
-    for (int64_t r = 0; r < view->world; r++)
-        heard = heard && (!(view->flags[r] & KNEE_HANG_SILENT) || view->record->ranks[r].text);
-    return (view->world_sure || heard) && 2 * a->silent <= (size_t)view->world;
+    const struct knee_job_rank *ranks = view->record->ranks;
+    bool heard = view->record->gave_up, files = false, given = true, unread = false;
+    for (int64_t r = 0; r < view->world; r++) {
+        bool silent = view->flags[r] & KNEE_HANG_SILENT;
+        heard = heard && (!silent || ranks[r].text);
+        given = given && (!silent || ranks[r].text || ranks[r].own_file);
+        files = files || ranks[r].own_file;
+        unread = unread || (ranks[r].unread && !ranks[r].talked);
+    }
+    return (view->world_sure || heard) && (given || !files) && !unread &&
+           2 * a->silent <= (size_t)view->world;
 }
 
 static bool name_silent(struct knee_hang_view *view, const struct absence *a)
@@ -272,6 +280,11 @@ bool knee_hang_by_absence(struct knee_hang_view *view)
     }
     if (a.number < 0)
         return false;
+    /* what dumps and lines show comes before what is missing */
+    if (a.silent && !a.alive && knee_hang_by_order(view)) {
+        view->out->certainty = KNEE_LIKELY;
+        return true;
+    }
     bool named = a.silent && silence_counts(view, &a);
     if (a.silent && (!a.alive || (named && !alive_is_free(view))))
         return name_silent(view, &a);

@@ -51,6 +51,7 @@ void knee_hang_show(struct knee_hang_view *view, uint32_t mark);
 bool knee_hang_by_failure(struct knee_hang_view *view);  /* a rank that failed */
 bool knee_hang_by_mismatch(struct knee_hang_view *view); /* ranks in different calls */
 bool knee_hang_by_absence(struct knee_hang_view *view);  /* ranks that did not come */
+bool knee_hang_by_order(struct knee_hang_view *view); /* two groups, or a GPU that did not start */
 bool knee_hang_by_progress(struct knee_hang_view *view); /* all came: order, GPU, wire */
 
 /* What a rank that did not come does instead. */

@@ -123,6 +123,9 @@ static const struct knee_hang_kind kinds[KNEE_HANG_CLASSES] = {
 
 /* Where no rank is known; NULL: made of what the class does. */
 static const char *const sentences[KNEE_HANG_CLASSES] = {
+    [KNEE_HANG_LEFT_OUT] = "A rank skipped a collective; too few ranks are here to tell which.",
+    [KNEE_HANG_OTHER_OP] = "Ranks called different collectives; too few are here to tell which.",
+    [KNEE_HANG_OTHER_SIZE] = "Ranks used different sizes; too few are here to tell which is wrong.",
     [KNEE_HANG_NODE] = "The job lost a node.",
     [KNEE_HANG_NETWORK] = "The network between nodes failed; no line says which rank.",
     [KNEE_HANG_VERSION] = "Versions or environments differ between ranks.",

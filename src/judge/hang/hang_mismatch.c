@@ -157,6 +157,10 @@ static void fill(struct knee_hang_view *view, const struct split *s)
                                           : KNEE_HANG_OTHER_SIZE;
     for (size_t i = s->first; i < s->end; i++)
         told = told || view->record->ranks[out->calls[i].rank].fingerprint;
+    /* as many on either side, and ranks of which nothing is known: they would decide it */
+    bool open = tie && !told &&
+                s->few_count + s->many_count + s->other <
+                    knee_hang_group_size(view, out->calls[s->first].group);
     for (size_t i = s->first; i < s->end; i++) {
         const struct knee_hang_call *c = &out->calls[i];
         if (!what_of(view, c, s->number, &w))
@@ -164,7 +168,7 @@ static void fill(struct knee_hang_view *view, const struct split *s)
         bool few = !alike(w, s->many);
         if (told)
             few = view->record->ranks[c->rank].fingerprint;
-        if (few || (tie && !told))
+        if ((few || (tie && !told)) && !open)
             knee_hang_name(view, c->rank);
         if (few)
             out->instead = out->instead ? out->instead : c;
@@ -173,7 +177,7 @@ static void fill(struct knee_hang_view *view, const struct split *s)
         out->waiting += !few;
     }
     out->tie = tie && !told;
-    out->certainty = tie && !told ? KNEE_LIKELY : KNEE_CERTAIN;
+    out->certainty = open ? KNEE_CANNOT_TELL : out->tie ? KNEE_LIKELY : KNEE_CERTAIN;
 }
 
 bool knee_hang_by_mismatch(struct knee_hang_view *view)

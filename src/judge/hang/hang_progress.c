@@ -93,20 +93,33 @@ static bool crossed(struct knee_hang_view *view)
 
 /* ---- A GPU ---- */
 
+/* Has this rank's GPU started a call of another group? Then that one is in the way. */
+static bool is_elsewhere(const struct knee_hang_view *view, const struct knee_hang_call *call)
+{
+    for (size_t i = 0; i < view->out->call_count; i++) {
+        const struct knee_hang_call *c = &view->out->calls[i];
+        if (c->rank == call->rank && c->group != call->group && c->waits >= 0 && c->started)
+            return true;
+    }
+    return false;
+}
+
 /* In one group: some GPUs have started the call and fewer have not. */
 static bool late_gpu(struct knee_hang_view *view, size_t first, size_t end)
 {
     struct knee_hang_answer *out = view->out;
     int64_t number = knee_hang_lowest(view, first, end);
     size_t started = 0, not = 0;
+    bool elsewhere = false;
     for (size_t i = first; i < end; i++) {
         const struct knee_hang_call *c = &out->calls[i];
         if (!c->dump || c->waits != number || number < 0)
             continue;
         started += c->started;
         not += !c->started;
+        elsewhere = elsewhere || (!c->started && is_elsewhere(view, c));
     }
-    if (!started || !not || not >= started)
+    if (!started || !not || not >= started || elsewhere)
         return false;
     for (size_t i = first; i < end; i++) {
         const struct knee_hang_call *c = &out->calls[i];
@@ -117,9 +130,10 @@ static bool late_gpu(struct knee_hang_view *view, size_t first, size_t end)
             out->waits = c;
         }
     }
+    bool all = started + not >= knee_hang_group_size(view, out->calls[first].group);
     out->waiting = started;
     out->kind = KNEE_HANG_GPU_LATE;
-    out->certainty = KNEE_CERTAIN;
+    out->certainty = all ? KNEE_CERTAIN : KNEE_LIKELY;
     return true;
 }
 
@@ -239,15 +253,27 @@ static void nobody(struct knee_hang_view *view)
     out->certainty = KNEE_CANNOT_TELL;
 }
 
+bool knee_hang_by_order(struct knee_hang_view *view)
+{
+    if (crossed(view))
+        return true;
+    for (size_t first = 0, end; first < view->out->call_count; first = end) {
+        end = knee_hang_group(view, first);
+        if (late_gpu(view, first, end))
+            return true;
+    }
+    return false;
+}
+
 bool knee_hang_by_progress(struct knee_hang_view *view)
 {
     struct knee_hang_answer *out = view->out;
     bool waits = false, stuck = false;
-    if (crossed(view))
+    if (knee_hang_by_order(view))
         return true;
     for (size_t first = 0, end; first < out->call_count; first = end) {
         end = knee_hang_group(view, first);
-        if (late_gpu(view, first, end) || fewer_outstanding(view, first, end))
+        if (fewer_outstanding(view, first, end))
             return true;
         waits = waits || knee_hang_lowest(view, first, end) >= 0;
     }

@@ -65,6 +65,7 @@ static const struct failure_row failures[] = {
     {"KeyboardInterrupt", "", KNEE_FAILED_CANCEL},
     {"death signal, shutting down workers", "", KNEE_FAILED_CANCEL},
     {"SignalException", "got signal: ", KNEE_FAILED_CANCEL},
+    {"Main process received SIG", "", KNEE_FAILED_CANCEL}, /* DeepSpeed's launcher */
     {"DataLoader worker", "is killed by signal: Terminated", KNEE_FAILED_CANCEL},
     {"SignalException", "", KNEE_FAILED_LATER},
     {"RendezvousConnectionError", "", KNEE_FAILED_NO_START},
@@ -125,6 +126,7 @@ static const struct failure_row failures[] = {
     {"NCCL error in", "internal error", KNEE_FAILED_NCCL},
     {"NCCL error in", "invalid usage", KNEE_FAILED_NCCL},
     {"ncclInvalidUsage", "", KNEE_FAILED_LATER},
+    {".py: error: ", "", KNEE_FAILED_EXCEPTION}, /* argparse */
     /* a launcher without a table: a rank of its node only, so none is named */
     {"terminated with signal SIGKILL", "", KNEE_FAILED_KILLED},
     {"terminated with signal", "", KNEE_FAILED_SIGNAL},
@@ -135,7 +137,7 @@ static const struct failure_row failures[] = {
 
 /* "torch.OutOfMemoryError: ...", "RuntimeError: ...", "StopIteration": the last line of a
  * traceback. Names of exceptions begin with a capital and end in one of these. */
-static bool is_exception(struct knee_slice text)
+bool knee_job_is_exception(struct knee_slice text)
 {
     static const char *const ends[] = {"Error",     "Exception", "StopIteration", "Exit",
                                        "Interrupt", "Timeout",   "Failure"};
@@ -203,10 +205,11 @@ void knee_job_fail(struct knee_job_place *place, const struct knee_job_line *lin
         uint32_t mark =
             mark_last(place, line, failure, record->failed_mark, record->failed_last.mark);
         record->failed_last = (struct knee_job_failure){failure, mark, place->time_s};
-        if (rank_of(failure) <= rank_of(record->failed))
+        if (rank_of(failure) <= rank_of(record->failed) && (place->aside || !record->failed_aside))
             return;
         record->failed = failure;
         record->failed_mark = mark;
+        record->failed_aside = place->aside;
         record->failed_warned = false;
         return;
     }
@@ -214,11 +217,12 @@ void knee_job_fail(struct knee_job_place *place, const struct knee_job_line *lin
     uint32_t mark = mark_last(place, line, failure, row->failure_mark, row->last.mark);
     row->last = (struct knee_job_failure){failure, mark, place->time_s};
     /* the first one counts; a specific class replaces "an exception" */
-    if (row->failure != KNEE_FAILED_NOT &&
+    if (row->failure != KNEE_FAILED_NOT && (place->aside || !row->aside) &&
         !(row->failure == KNEE_FAILED_EXCEPTION && failure != KNEE_FAILED_EXCEPTION &&
           failure != KNEE_FAILED_NCCL))
         return;
     row->failure = failure;
+    row->aside = place->aside;
     row->failure_s = place->time_s;
     row->failure_mark = mark;
 }
@@ -277,7 +281,7 @@ static bool is_logged_exception(const struct knee_job_place *place, struct knee_
         return false;
     for (size_t i = 1; i + 1 < text.length && i < 200; i++)
         if (text.at[i] == ' ' && strchr("]|:-", text.at[i - 1]) &&
-            is_exception(knee_slice_from(text, i + 1)))
+            knee_job_is_exception(knee_slice_from(text, i + 1)))
             return true;
     return false;
 }
@@ -301,20 +305,69 @@ static void note_later(struct knee_job_place *place, const struct knee_job_line 
         place->record->later_mark = knee_job_mark_line(place, line, KNEE_FAILED_NOT);
 }
 
+/* A thread that raises ends alone, and often because the program is ending: another error of the
+ * process explains more. Several threads' tracebacks may stand between each other's lines. */
+static void note_thread(struct knee_job_place *place, struct knee_slice text, bool exception)
+{
+    place->aside = false;
+    if (knee_slice_starts(text, "Exception in thread ")) {
+        place->thread = place->line;
+        place->threads++;
+    } else if (exception && place->threads) {
+        place->threads--;
+        place->aside = place->line - place->thread < BACK;
+    }
+}
+
+/* "queue.Empty", "socket.gaierror: ...", "ray.exceptions.RayTaskError(OSError): ...": what ends a
+ * traceback and has no name that exceptions usually have. */
+static bool is_raised(struct knee_slice text)
+{
+    size_t length = 0, dots = 0;
+    while (length < text.length &&
+           (knee_is_word_char(text.at[length]) || strchr("._", text.at[length])))
+        dots += text.at[length++] == '.';
+    return dots && length && !knee_is_digit(text.at[0]) &&
+           (length == text.length || strchr(":(", text.at[length]));
+}
+
+/* A traceback whose last line no other rule would take. Its last line is the first one of the same
+ * rank that is not indented more than its first one. */
+static void end_traceback(struct knee_job_place *place, const struct knee_job_line *line)
+{
+    struct knee_slice rest = place->after, next;
+    uint32_t first = place->line;
+    for (uint32_t i = 1; i <= 4 * BACK && knee_slice_line(&rest, &next); i++) {
+        struct knee_job_line one = knee_job_line_of(next);
+        if (!one.text.length || one.named != line->named || one.rank != line->rank ||
+            one.indent > line->indent || knee_slice_starts(one.text, "File \""))
+            continue;
+        if (is_raised(one.text) && !knee_job_is_exception(one.text) && !failure_of(one.text)) {
+            place->line = first + i;
+            knee_job_fail(place, &one, KNEE_FAILED_EXCEPTION);
+            place->line = first;
+        }
+        return;
+    }
+}
+
 bool knee_job_failure_line(struct knee_job_place *place, const struct knee_job_line *line)
 {
     const struct failure_row *row = failure_of(line->text);
     enum knee_failure failure = row ? row->failure : KNEE_FAILED_NOT;
     static const char *const message = "\"message\": \""; /* torchelastic's error file */
-    bool exception = is_exception(line->text) ||
+    bool exception = knee_job_is_exception(line->text) ||
                      (!row && !line->level && is_logged_exception(place, line->text)) ||
                      (knee_slice_starts(line->text, message) &&
-                      is_exception(knee_slice_from(line->text, strlen(message))));
+                      knee_job_is_exception(knee_slice_from(line->text, strlen(message))));
+    note_thread(place, line->text, exception);
     if (knee_slice_starts(line->text, "Exception ignored in"))
         place->ignored = place->line;
     if (!line->level && (knee_slice_starts(line->text, "Traceback (most recent") ||
                          knee_slice_has(line->text, " Traceback (most recent")))
         place->traceback = place->line;
+    if (place->traceback == place->line && !place->ignored)
+        end_traceback(place, line);
     if ((row || exception || knee_slice_has(line->text, "Error")) && is_code(place, line))
         return true;
     if (exception && place->ignored && place->line - place->ignored < BACK) {

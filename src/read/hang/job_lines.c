@@ -10,7 +10,7 @@
 #include "base/fold.h"
 #include "base/text.h"
 
-enum { LONGEST = 16384, STEPS_HEAD = 400 };
+enum { LONGEST = 16384 };
 
 /* Five bytes or more each, and few of them with a beginning that is common in logs:
  * read/hang/line_finder.c. */
@@ -83,6 +83,7 @@ static const char *const triggers[] = {
     "slurmstepd",
     "terminated with",
     "crashed with",
+    "received SIG",
 };
 
 /* ---- Small things ---- */
@@ -358,21 +359,6 @@ static bool read_lines(struct knee_job_place *place, struct knee_slice text)
 
 /* ---- Steps that a rank printed ---- */
 
-/* "step 11 loss ...", "iteration 5/100": the number of a line that begins with the word. */
-static int64_t step_of(struct knee_slice line)
-{
-    static const char *const words[] = {"step", "iteration", "iter"};
-    struct knee_job_line one = knee_job_line_of(line);
-    char head[16];
-    knee_slice_copy(one.text, head, sizeof head);
-    for (size_t i = 0; head[i]; i++)
-        head[i] = knee_lower(head[i]);
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (strncmp(head, words[w], strlen(words[w])) == 0)
-            return knee_job_number(knee_slice_from(one.text, strlen(words[w])), "");
-    return -1;
-}
-
 /* Only a file of one rank tells whose steps they are. */
 static void count_steps(struct knee_job_place *place, struct knee_slice text)
 {
@@ -381,13 +367,13 @@ static void count_steps(struct knee_job_place *place, struct knee_slice text)
     int64_t first = -1, second = -1, last = -1;
     if (!row)
         return;
-    for (int i = 0; i < STEPS_HEAD && second < 0 && knee_slice_line(&rest, &line); i++) {
-        int64_t step = step_of(line);
+    for (int i = 0; i < KNEE_JOB_TAIL && second < 0 && knee_slice_line(&rest, &line); i++) {
+        int64_t step = knee_job_step_of(line);
         second = first >= 0 ? step : -1;
         first = first < 0 ? step : first;
     }
-    for (int i = 0; i < STEPS_HEAD && last < 0 && text.length > 0; i++)
-        last = step_of(knee_job_line_above(&text));
+    for (int i = 0; i < KNEE_JOB_TAIL && last < 0 && text.length > 0; i++)
+        last = knee_job_step_of(knee_job_line_above(&text));
     if (last < 0)
         return;
     row->last_step = last > row->last_step ? last : row->last_step;
@@ -395,40 +381,6 @@ static void count_steps(struct knee_job_place *place, struct knee_slice text)
 }
 
 /* ---- Failures that the program survived ---- */
-
-/* "[40/124]" */
-static bool has_count(struct knee_slice line)
-{
-    for (size_t i = 0; i + 4 < line.length && i < 200; i++) {
-        size_t j = i + 1;
-        if (line.at[i] != '[')
-            continue;
-        while (j < line.length && knee_is_digit(line.at[j]))
-            j++;
-        if (j > i + 1 && j + 1 < line.length && line.at[j] == '/' && knee_is_digit(line.at[j + 1]))
-            return true;
-    }
-    return false;
-}
-
-static bool is_progress(struct knee_slice line)
-{
-    return step_of(line) >= 0 || has_count(line) ||
-           knee_slice_starts(knee_slice_trim(line), "{'loss'") ||
-           knee_slice_starts(line, "Epoch ") || knee_slice_starts(line, "epoch ");
-}
-
-/* The line from which on the file has three lines of progress; 0: it has not. */
-static uint32_t goes_on_until(struct knee_slice text, uint32_t last)
-{
-    int seen = 0;
-    for (uint32_t i = 0; i < STEPS_HEAD && text.length && i < last; i++) {
-        seen += is_progress(knee_job_line_above(&text));
-        if (seen == 3)
-            return last - i;
-    }
-    return 0;
-}
 
 static bool survived(const struct knee_job_place *place, uint32_t mark, uint32_t until)
 {
@@ -458,6 +410,25 @@ static void drop_survived(struct knee_job_place *place, uint32_t until)
         rank->failure_s = rank->last.time_s;
         rank->absent = KNEE_ABSENT_NOT;
     }
+}
+
+void knee_job_forget(struct knee_job_place *place, uint32_t until)
+{
+    struct knee_job_record *record = place->record;
+    drop_survived(place, until);
+    for (size_t r = 0; r < record->rank_count; r++) {
+        struct knee_job_rank *rank = &record->ranks[r];
+        if (!survived(place, rank->exit_mark, until))
+            continue;
+        rank->exit = -1;
+        rank->exit_mark = KNEE_JOB_NO_MARK;
+        rank->root = false;
+    }
+    for (size_t m = 0; m < record->member_count; m++)
+        if (survived(place, record->members[m].mark, until)) {
+            record->members[m].waits = -1;
+            record->members[m].known = record->members[m].timed_out = false;
+        }
 }
 
 /* ---- The file ---- */
@@ -583,7 +554,7 @@ bool knee_job_text(struct knee_job_record *record, uint32_t file, struct knee_sl
     bool known = !record->no_memory && each_line(&place, text, buffer);
     if (!record->no_memory) {
         count_steps(&place, text);
-        uint32_t until = goes_on_until(text, place.line);
+        uint32_t until = knee_job_goes_on_until(text, place.line);
         known = known || until;
         drop_survived(&place, until);
         keep_last(&place, text);

@@ -29,8 +29,13 @@ struct knee_job_place {
     bool disordered;          /* stamps go back: the ranks' lines do not stand in time's order */
     uint32_t traceback;       /* the line of the last one; 0: none */
     uint32_t ignored;         /* the line of "Exception ignored in"; 0: none */
+    uint32_t thread;          /* the line of the last "Exception in thread"; 0: none */
+    uint32_t threads;         /* of them, how many have not shown their exception yet */
+    bool aside;               /* this line's error is one of those */
     int64_t table_rank;       /* torchrun's table: the rank of the block we are in */
     double table_s;           /* its time */
+    int64_t job;              /* Slurm's number in the last notice; 0: none */
+    uint32_t job_line;        /* its line */
     bool table_root;          /* it is the first observed failure */
     char table_host[64];
     bool starting; /* JAX: the barrier that timed out is the first one */
@@ -47,6 +52,15 @@ struct knee_slice knee_job_line_above(struct knee_slice *text);
 
 /* The number behind `before`; -1: none. Signs and quotes may stand between. */
 int64_t knee_job_number(struct knee_slice text, const char *before);
+
+/* "step 11 loss ...", "iteration 5/100": the number of a line that begins with the word; -1. */
+int64_t knee_job_step_of(struct knee_slice line);
+#define KNEE_JOB_TAIL 400 /* lines that are looked at for steps, at either end */
+/* The line, of `last`, from which on the text shows progress to its end; 0: it does not. */
+uint32_t knee_job_goes_on_until(struct knee_slice text, uint32_t last);
+
+/* What the file says before line `until` is of an earlier run, to which this one was appended. */
+void knee_job_forget(struct knee_job_place *place, uint32_t until);
 
 /* PyTorch's process groups: timeouts, numbers, dump signals, fingerprints. */
 bool knee_job_group_line(struct knee_job_place *place, const struct knee_job_line *line);

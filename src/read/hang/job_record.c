@@ -271,6 +271,9 @@ static knee_status read_dump(struct knee_job_record *record, uint32_t file, char
         return status;
     }
     if (status) {
+        struct knee_job_rank *row = knee_job_rank_at(record, knee_rollcall_rank_of_name(name));
+        if (row)
+            row->unread = true;
         knee_job_refuse(record, &refusal);
         return KNEE_OK;
     }

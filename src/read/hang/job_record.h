@@ -94,6 +94,7 @@ struct knee_job_member {
 struct knee_job_rank {
     bool text, dump;     /* some line or file is this rank's; a dump is */
     bool own_file;       /* a file of this rank alone */
+    bool unread;         /* its dump is here and cannot be read */
     bool talked;         /* its process group printed something: it was alive at the timeout */
     bool barrier;        /* it went into a barrier */
     bool p2p;            /* it sent or received outside a batch, and then printed nothing */
@@ -103,6 +104,7 @@ struct knee_job_rank {
     bool ras_missing;    /* RAS cannot reach it */
     bool ran_out;        /* the loop of its process ended: "training finished" */
     bool root;           /* the launcher saw it end first */
+    bool aside;          /* its failure is a thread's: any other replaces it */
     bool watchdog_stuck; /* the watchdog itself made no progress */
     int32_t exit;        /* 0 to 255, 128 + signal; -1: not known */
     int64_t ras_calls;   /* collectives enqueued, by RAS; -1: not known */
@@ -144,6 +146,7 @@ struct knee_job_record {
     uint32_t failed_mark;
     struct knee_job_failure failed_last; /* the last one of them */
     bool timed_out;                      /* a watchdog says so, and not in which call */
+    bool failed_aside;                   /* a thread's: any other replaces it */
     bool failed_warned;                  /* only NCCL's warning says so: the ranks may go on */
     size_t later_errors;                 /* lines that only follow from another rank's failure */
     uint32_t later_mark;                 /* the first of them */
@@ -211,6 +214,8 @@ struct knee_job_line {
     double front_s;           /* a launcher's or logger's stamp in front of PyTorch's */
 };
 struct knee_job_line knee_job_line_of(struct knee_slice line);
+/* Does an exception's name begin the text, as in the last line of a traceback? */
+bool knee_job_is_exception(struct knee_slice text);
 /* Where the next rank's line begins in what should be one line; text.length: nowhere. */
 size_t knee_job_line_end(struct knee_slice text);
 /* The rank that a file's name or folder gives; KNEE_JOB_NO_RANK: none. */

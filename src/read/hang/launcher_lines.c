@@ -68,6 +68,28 @@ static int64_t signed_after(struct knee_slice text, const char *word)
     return negative && value >= 0 ? -value : value;
 }
 
+/* A rank fails once in a run. When it fails again later, the file has two runs in it. */
+static void note_again(struct knee_job_place *place, const struct knee_job_rank *row)
+{
+    const struct knee_job_record *record = place->record;
+    if (row->exit < 0 || row->exit_s < 0 || place->table_s <= row->exit_s + 1 ||
+        row->exit_mark == KNEE_JOB_NO_MARK || record->marks[row->exit_mark].file != place->file)
+        return;
+    knee_job_forget(place, record->marks[row->exit_mark].line + 1);
+}
+
+/* "slurmstepd: error: *** JOB 815 ON n7 CANCELLED AT ...": one file may hold several jobs. */
+static void note_job(struct knee_job_place *place, struct knee_slice text)
+{
+    int64_t job = knee_job_number(text, "*** JOB ");
+    if (job <= 0)
+        return;
+    if (place->job && job != place->job)
+        knee_job_forget(place, place->job_line + 1);
+    place->job = job;
+    place->job_line = place->line;
+}
+
 /* A block of torchrun's table. */
 static bool table_line(struct knee_job_place *place, const struct knee_job_line *line)
 {
@@ -83,6 +105,8 @@ static bool table_line(struct knee_job_place *place, const struct knee_job_line 
         struct knee_job_rank *row = knee_job_rank_at(place->record, place->table_rank);
         if (row && place->table_host[0])
             memcpy(row->host, place->table_host, sizeof row->host);
+        if (row)
+            note_again(place, row);
         if (row)
             row->exit_s = place->table_s;
     } else if (knee_slice_starts(t, "exitcode  :")) {
@@ -233,6 +257,7 @@ static bool shell_line(struct knee_job_place *place, const struct knee_job_line 
 
 bool knee_job_launcher_line(struct knee_job_place *place, const struct knee_job_line *line)
 {
+    note_job(place, line->text);
     return table_line(place, line) || srun_line(place, line) || mpi_line(place, line) ||
            said_line(place, line) || local_line(place, line) || shell_line(place, line);
 }

@@ -146,8 +146,8 @@ static size_t host_at(struct knee_slice text, char *host)
         dots += text.at[i] == '.';
     }
     if (i < 2 || !digit || (!knee_is_letter(text.at[0]) && dots != 3) || i + 1 >= text.length ||
-        text.at[i] != ':' || text.at[i + 1] != ' ')
-        return 0;
+        text.at[i] != ':' || text.at[i + 1] != ' ' || knee_job_is_exception(text))
+        return 0; /* "sqlite3.OperationalError: " is not a host */
     knee_slice_copy((struct knee_slice){text.at, i}, host, 64);
     return i + 1;
 }

@@ -136,6 +136,13 @@ static bool is_inside(char c)
     return !strchr(" \t|+-=*[]", c);
 }
 
+/* Steps are often printed in lines of one length, one after the other. */
+static bool is_alike(struct knee_slice line, struct knee_slice next)
+{
+    enum { SAME = 8 };
+    return line.length >= SAME && next.length >= SAME && memcmp(line.at, next.at, SAME) == 0;
+}
+
 struct width {
     size_t longest, count, inside; /* lines of that length; those that end inside a word */
 };
@@ -143,8 +150,9 @@ struct width {
 static void look_at(struct width *w, struct knee_slice line, struct knee_slice next)
 {
     size_t wide = line.length < w->longest ? line.length : columns(line);
-    bool inside =
-        line.length && next.length && is_inside(line.at[line.length - 1]) && is_inside(next.at[0]);
+    bool inside = wide >= w->longest && line.length && next.length &&
+                  is_inside(line.at[line.length - 1]) && is_inside(next.at[0]) &&
+                  !is_alike(line, next);
     /* PyTorch's line would have an end of line before the next one begins */
     inside = inside || (next.length && next.at[0] != '[' && knee_slice_has(line, "ProcessGroup"));
     if (wide > w->longest) {

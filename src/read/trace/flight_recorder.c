@@ -16,8 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-/* "_dump_12", "nccl_trace_rank_3", "rank3.json": what the name says, else the digits it ends in. */
-static int64_t rank_of_file(const char *file)
+int64_t knee_rollcall_rank_of_name(const char *file)
 {
     const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
     const char *end = strchr(base, '.'), *at;
@@ -226,7 +225,7 @@ bool knee_is_flight_recorder(const struct knee_tree *tree)
 knee_status knee_flight_recorder_read(struct knee_rollcall *roll, const char *file,
                                       const struct knee_tree *tree, struct knee_err *err)
 {
-    int64_t rank = knee_tree_whole(tree, knee_tree_get(tree, 0, "rank"), rank_of_file(file));
+    int64_t rank = knee_tree_whole(tree, knee_tree_get(tree, 0, "rank"), knee_rollcall_rank_of_name(file));
     size_t first = roll->entry_count;
     if (rank < 0 || rank >= KNEE_ROLL_RANKS) {
         knee_fail(err, KNEE_INPUT, file, "no rank in the name of this Flight Recorder dump");
