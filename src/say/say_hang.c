@@ -498,6 +498,19 @@ static const char *unexplained(const REPORT *r)
                : "Cannot tell: an error that no rule explains.";
 }
 
+/* Some wait, and no rule says for whom. */
+static void headline_waits(const struct knee_hang_answer *a, struct knee_text *text)
+{
+    if (a->silent_count == 1)
+        knee_text_printf(text, "Cannot tell: nothing of rank %d is here, and the others wait.",
+                         a->silent[0]);
+    else if (a->silent_count)
+        knee_text_printf(text, "Cannot tell: nothing of %zu ranks is here, and the others wait.",
+                         a->silent_count);
+    else
+        knee_text_puts(text, "Cannot tell which rank: no line says who keeps the others waiting.");
+}
+
 static void say_headline(const REPORT *r, struct knee_text *text)
 {
     const struct knee_hang_answer *a = r->answer;
@@ -514,7 +527,7 @@ static void say_headline(const REPORT *r, struct knee_text *text)
     else if (a->kind == KNEE_HANG_WIRE)
         knee_text_puts(text, "All ranks are in the same call: a GPU or the network is stuck.");
     else if (a->kind == KNEE_HANG_UNKNOWN && a->waits)
-        knee_text_puts(text, "Cannot tell which rank: it left no line and no dump here.");
+        headline_waits(a, text);
     else if (a->kind == KNEE_HANG_UNKNOWN)
         knee_text_puts(text, unexplained(r));
     else if (knee_hang_sentence(a->kind))
@@ -608,7 +621,7 @@ static void say_reason(const REPORT *r, struct knee_text *text)
         say_first_error(r->record->marks[a->evidence[0]].text, text);
     if (a->named_count && a->evidence_count)
         say_place(r, a->named[0], text);
-    if (a->silent_count && !a->named_count) {
+    if (a->silent_count > 1 && !a->named_count) {
         knee_text_puts(text, "No line of ");
         struct knee_text ranks = {.alloc = text->alloc};
         say_ranks(a->silent, a->silent_count, &ranks);

@@ -694,6 +694,18 @@ TEST(test_dumps)
           {3, "7", 4, 8, "started"}},
          KNEE_HANG_GPU_LATE,
          2},
+        /* the same, and the fourth rank's dump is missing: what is there counts more */
+        {{{0, "7", 4, 8, "started"}, {1, "7", 4, 8, "started"}, {2, "7", 4, 8, "scheduled"}},
+         KNEE_HANG_GPU_LATE,
+         2},
+        /* its GPU is in a call of another group */
+        {{{0, "7", 4, 8, "scheduled"},
+          {0, "8", 2, 8, "started"},
+          {1, "7", 4, 8, "started"},
+          {2, "7", 4, 8, "started"},
+          {3, "7", 4, 8, "started"}},
+         KNEE_HANG_WIRE,
+         -1},
         /* ranks 0 and 1 have begun two groups in opposite order */
         {{{0, "7", 4, 8, "started"},
           {0, "8", 2, 8, "scheduled"},
@@ -753,6 +765,37 @@ TEST(test_dumps)
 }
 
 /* A dump that cannot be read is counted; the rest of the files is judged. */
+/* Files of some ranks only. What the others show is used; a rank that has no file is not named. */
+TEST(test_missing_files)
+{
+    static const struct {
+        void (*make)(struct job *, int rank, int number);
+        enum knee_hang_class kind;
+    } rows[] = {{make_behind, KNEE_HANG_UNKNOWN},
+                {make_frozen, KNEE_HANG_UNKNOWN},
+                {make_size, KNEE_HANG_OTHER_SIZE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct job *job = new_job();
+        struct read read;
+        rows[i].make(job, 1, 30);
+        knee_job_record_init(&read.record, NULL);
+        add(&read, "launch.log", "world_size=4\n", 13);
+        for (int r = 0; r < WORLD; r++) {
+            char name[32];
+            snprintf(name, sizeof name, "rank%d.err", r);
+            /* of two sizes one rank each is here: the others would decide */
+            if (rows[i].kind == KNEE_HANG_OTHER_SIZE ? r < 2 : r != 1)
+                add(&read, name, job->text[r], strlen(job->text[r]));
+        }
+        judge(&read);
+        assert_int_equal(read.answer.kind, rows[i].kind);
+        assert_int_equal(read.answer.certainty, KNEE_CANNOT_TELL);
+        assert_int_equal(read.answer.named_count, 0);
+        release(&read);
+        free(job);
+    }
+}
+
 TEST(test_damaged_dump)
 {
     struct job *job = new_job();
@@ -855,7 +898,7 @@ int main(void)
         cmocka_unit_test(test_marks_end),   cmocka_unit_test(test_others_words),
         cmocka_unit_test(test_more_causes), cmocka_unit_test(test_busy_with),
         cmocka_unit_test(test_exits),       cmocka_unit_test(test_two_attempts),
-        cmocka_unit_test(test_dumps),       cmocka_unit_test(test_damaged_dump),
+        cmocka_unit_test(test_dumps),       cmocka_unit_test(test_damaged_dump), cmocka_unit_test(test_missing_files),
         cmocka_unit_test(test_finder),      cmocka_unit_test(test_every_headline_fits_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

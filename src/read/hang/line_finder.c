@@ -16,12 +16,23 @@ struct knee_line_finder {
     unsigned char first[BLOCKS]; /* a word whose window ends in this block, + 1; 0: none */
     unsigned char next[WORDS];   /* the next word with the same block, + 1 */
     const char *words[WORDS];
+    uint32_t heads[WORDS]; /* their first four bytes */
     size_t lengths[WORDS];
 };
 
+/* Two bytes as a number, the same one wherever they stand; and four. */
 static size_t block_at(const char *at)
 {
-    return (size_t)(unsigned char)at[0] << 8 | (unsigned char)at[1];
+    uint16_t block;
+    memcpy(&block, at, sizeof block);
+    return block;
+}
+
+static uint32_t head_at(const char *at)
+{
+    uint32_t head;
+    memcpy(&head, at, sizeof head);
+    return head;
 }
 
 struct knee_line_finder *knee_line_finder_new(const char *const *words, size_t count,
@@ -34,6 +45,7 @@ struct knee_line_finder *knee_line_finder_new(const char *const *words, size_t c
     memset(f->step, SHORTEST - BLOCK + 1, sizeof f->step);
     for (size_t w = 0; w < count && w < WORDS; w++) {
         f->words[w] = words[w];
+        f->heads[w] = head_at(words[w]);
         f->lengths[w] = strlen(words[w]);
         for (size_t i = 0; i + BLOCK <= SHORTEST; i++) {
             size_t block = block_at(words[w] + i);
@@ -47,26 +59,27 @@ struct knee_line_finder *knee_line_finder_new(const char *const *words, size_t c
     return f;
 }
 
-static bool word_at(const struct knee_line_finder *f, struct knee_slice text, size_t at)
+static bool word_at(const struct knee_line_finder *f, const char *at, const char *end)
 {
-    size_t block = block_at(text.at + at + SHORTEST - BLOCK);
-    for (size_t w = f->first[block]; w; w = f->next[w - 1])
-        if (f->lengths[w - 1] <= text.length - at &&
-            memcmp(text.at + at, f->words[w - 1], f->lengths[w - 1]) == 0)
+    uint32_t head = head_at(at);
+    for (size_t w = f->first[block_at(at + SHORTEST - BLOCK)]; w; w = f->next[w - 1])
+        if (f->heads[w - 1] == head && f->lengths[w - 1] <= (size_t)(end - at) &&
+            memcmp(at, f->words[w - 1], f->lengths[w - 1]) == 0)
             return true;
     return false;
 }
 
 size_t knee_line_find(const struct knee_line_finder *f, struct knee_slice text, size_t from)
 {
-    while (from + SHORTEST <= text.length) {
-        size_t step = f->step[block_at(text.at + from + SHORTEST - BLOCK)];
+    const char *end = text.at + text.length, *at = text.at + from;
+    while (end - at >= SHORTEST) {
+        size_t step = f->step[block_at(at + SHORTEST - BLOCK)];
         if (step == 0) {
-            if (word_at(f, text, from))
-                return from;
+            if (word_at(f, at, end))
+                return (size_t)(at - text.at);
             step = 1;
         }
-        from += step;
+        at += step;
     }
     return text.length;
 }
