@@ -462,6 +462,58 @@ TEST(tensors_of_tensorboard)
     }
 }
 
+/* A line of a job every 200 steps, 100 s apart; an epoch has 1200. */
+static int job_line(int form, int n, char *out, size_t size)
+{
+    int step = 200 * (n + 1), now = 100 * n, epoch = (step - 1) / 1200;
+    char stamp[32];
+    snprintf(stamp, sizeof stamp, "2026-01-02 %02d:%02d:%02d,000", 3 + now / 3600, now / 60 % 60,
+             now % 60);
+    switch (form) {
+    case 0: /* wide numbers leave no blank in the bracket */
+        return snprintf(out, size, "%s Epoch: [%2d/20] Iter [%4d/1200] Loss: 2.3\n", stamp, epoch,
+                        (step - 1) % 1200 + 1);
+    case 1: /* a counter that goes on from epoch to epoch */
+        return snprintf(out, size, "Epoch %d/20:: %s STEP %d loss: 2.1\n", epoch, stamp, step);
+    case 2: /* each line ends an epoch, and its number is elsewhere */
+        return snprintf(out, size, "100s - loss: 1.12 - acc: 0.7\n");
+    default: /* nothing else is counted */
+        return snprintf(out, size, "%s Epoch %d: train loss 0.013\n", stamp, n);
+    }
+}
+
+TEST(epochs_and_steps_on_one_line)
+{
+    for (int form = 0; form < 4; form++) {
+        char text[8000];
+        size_t used = 0;
+        for (int n = 0; n < 48; n++)
+            used += (size_t)job_line(form, n, text + used, sizeof text - used);
+        struct knee_train_log log = log_of(text);
+        assert_near(log.median_s, form < 2 ? 0.5 : 100, 1e-6);
+        assert_int_equal(log.epochs, form >= 2);
+        assert_int_equal(log.run_count, 1);
+        knee_train_log_release(&log);
+    }
+}
+
+/* Bars count in units of their own. */
+TEST(bars_of_batches)
+{
+    static const char *const units[] = {"s/batch]", "s/batch, loss=2]", "s/iter]", "s/step]"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        char text[2000];
+        size_t used = 0;
+        for (int n = 1; n <= 20; n++)
+            used += (size_t)snprintf(text + used, sizeof text - used,
+                                     "Epoch 3/9:: 41%%|###  | %d/41 [%02d:%02d<03:01, 13.00%s\r", n,
+                                     13 * n / 60, 13 * n % 60, units[i]);
+        struct knee_train_log log = log_of(text);
+        assert_near(log.median_s, 13, 1e-6);
+        knee_train_log_release(&log);
+    }
+}
+
 TEST(formats_have_names)
 {
     size_t count = 0;
@@ -486,6 +538,8 @@ int main(void)
         cmocka_unit_test(long_tables_are_thinned),
         cmocka_unit_test(documents_say),
         cmocka_unit_test(tensors_of_tensorboard),
+        cmocka_unit_test(epochs_and_steps_on_one_line),
+        cmocka_unit_test(bars_of_batches),
         cmocka_unit_test(formats_have_names),
     };
     return RUN(tests);

@@ -255,6 +255,7 @@ struct knee_train_reader {
     unsigned stride, skip; /* every stride-th row is kept */
     int rank;              /* that speaks; -1: none has said */
     double part_s;         /* micro-batches of the step so far */
+    double keras_epochs;   /* lines that end one */
     double day_s, clock_s; /* of lines without a date: midnights that passed, last time */
     char *buffer;          /* bytes whose line is not complete yet */
     size_t used;
@@ -322,6 +323,7 @@ struct train_work {
     size_t runs;
     size_t mixed;  /* rows of several ranks' bars that came between each other */
     size_t clocks; /* times that a bar's clock began again */
+    bool counts_on; /* the counter goes on from one epoch to the next */
     unsigned flags;
     bool lines; /* of any shape */
     double workers;

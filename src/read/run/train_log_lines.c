@@ -219,6 +219,22 @@ static double bar_seconds(struct knee_slice line, double total)
     return unit ? seconds / total : NAN;
 }
 
+/* "7s - loss: 1.12", " - 12s - loss: 0.40": an epoch of Keras, whose number is on the line before.
+ */
+static void set_keras_epoch(struct knee_train_reader *r, struct knee_slice line,
+                            struct train_raw *raw)
+{
+    struct knee_slice text = knee_slice_trim(line);
+    text = knee_slice_from(text, knee_slice_starts(text, "- ") ? 2 : 0);
+    const char *p = text.at, *end = p + text.length;
+    double seconds = p < end && knee_is_digit(*p) ? knee_train_number(&p, end) : NAN;
+    struct knee_slice rest = {p, (size_t)(end - p)};
+    if (!knee_slice_starts(rest, "s - loss: "))
+        return;
+    raw->value[TRAIN_SECONDS] = seconds;
+    raw->value[TRAIN_STEP] = raw->value[TRAIN_EPOCH] = ++r->keras_epochs;
+}
+
 /* "Trained 904 steps, 0:10:02 elapsed": an epoch in one line. */
 static double epoch_seconds(struct knee_slice line)
 {
@@ -272,6 +288,8 @@ bool knee_train_read_line(struct knee_train_reader *r, struct train_line line,
         raw->value[TRAIN_STEP] = NAN;
     if (!set_counter(line.text, raw))
         return false;
+    if (isnan(raw->value[TRAIN_STEP]) && isnan(raw->value[TRAIN_EPOCH]))
+        set_keras_epoch(r, line.text, raw);
     double elapsed_s = elapsed_said(line.text);
     if (!isnan(elapsed_s)) /* as a pair it was "5" of "5:10:34" */
         raw->value[TRAIN_ELAPSED] = elapsed_s;
@@ -283,7 +301,8 @@ bool knee_train_read_line(struct knee_train_reader *r, struct train_line line,
     if (counts && isnan(raw->value[TRAIN_SECONDS]))
         raw->value[TRAIN_SECONDS] = raw->value[TRAIN_TIME];
     bool known = knee_train_formats[raw->format].keys != NULL;
-    return counts || known || !isnan(raw->value[TRAIN_SECONDS]) ||
+    bool epoch = !isnan(raw->value[TRAIN_EPOCH]) && !isnan(raw->value[TRAIN_LOSS]);
+    return counts || known || epoch || !isnan(raw->value[TRAIN_SECONDS]) ||
            !isnan(raw->value[TRAIN_STEPS_PER_S]);
 }
 

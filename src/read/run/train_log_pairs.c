@@ -326,6 +326,14 @@ double knee_train_value(const struct train_key *key, const struct train_pair *pa
     return pair->value * (time && !isnan(pair->unit_s) ? pair->unit_s : key->scale);
 }
 
+/* A column is as wide as its largest number. */
+static bool padded_digit(const char *p, const char *end)
+{
+    while (p < end && *p == ' ')
+        p++;
+    return p < end && knee_is_digit(*p);
+}
+
 bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out)
 {
     const char *p = pairs->at, *end = pairs->end, *name = p;
@@ -340,8 +348,8 @@ bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out)
                 p++;
             continue;
         }
-        if (kind(c) == ENDS) { /* "Batch [20]": the bracket is around the number only */
-            bool around = c == '[' && p > name && p + 1 < end && knee_is_digit(p[1]);
+        if (kind(c) == ENDS) { /* "Batch [ 20]": the bracket is around the number only */
+            bool around = c == '[' && p > name && padded_digit(p + 1, end);
             p++;
             name = around ? name : p;
             continue;

@@ -103,7 +103,7 @@ double knee_train_tick(const struct train_work *w, enum train_what clock)
 bool knee_train_unknown_steps(const struct train_work *w, size_t from, size_t to)
 {
     double epoch = knee_train_get(w, to, TRAIN_EPOCH);
-    return isnan(knee_train_get(w, to, TRAIN_TOTAL)) &&
+    return !w->counts_on && isnan(knee_train_get(w, to, TRAIN_TOTAL)) &&
            epoch > knee_train_get(w, from, TRAIN_EPOCH) &&
            epoch != knee_train_get(w, to, TRAIN_STEP);
 }

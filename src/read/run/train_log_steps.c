@@ -127,8 +127,7 @@ static double training_total(const struct knee_train_reader *r, unsigned format)
 static bool is_summary(const struct train_raw *raw)
 {
     double step = raw->value[TRAIN_STEP];
-    return isnan(step) ? isnan(raw->value[TRAIN_EVAL])
-                       : step == raw->value[TRAIN_EPOCH] && !isnan(raw->value[TRAIN_TOTAL]);
+    return isnan(step) ? isnan(raw->value[TRAIN_EVAL]) : step == raw->value[TRAIN_EPOCH];
 }
 
 /* Lines of any shape with a time, most of which count steps: the others sum up an epoch. */
@@ -160,10 +159,23 @@ static bool counts_epochs(const struct knee_train_reader *r, unsigned format)
     return epochs > 0;
 }
 
+/* "Epoch 167: train loss 0.01": where no row has a step, epochs are what is counted. */
+static void count_by_epochs(struct knee_train_reader *r, unsigned format)
+{
+    for (size_t i = 0; i < r->raw_count; i++)
+        if (r->raw[i].format == format && !isnan(r->raw[i].value[TRAIN_STEP]))
+            return;
+    for (size_t i = 0; i < r->raw_count; i++)
+        if (r->raw[i].format == format && isnan(r->raw[i].value[TRAIN_EVAL]))
+            r->raw[i].value[TRAIN_STEP] = r->raw[i].value[TRAIN_EPOCH];
+}
+
 /* Rows of other formats say the same steps again; only their evaluations are news. */
 static size_t keep_format(struct knee_train_reader *r, unsigned format, struct knee_train_log *log)
 {
     size_t kept = 0;
+    if (knee_train_formats[format].read == knee_train_read_line && !knee_train_formats[format].keys)
+        count_by_epochs(r, format);
     double total = training_total(r, format);
     bool steps = counts_steps(r, format);
     log->epochs = !steps && counts_epochs(r, format);
@@ -219,10 +231,33 @@ static void swap_counters(struct train_work *w)
     }
 }
 
+/* Does the counter go on from one epoch to the next? A step that is printed twice changes nothing.
+ */
+static bool counts_on(const struct train_work *w)
+{
+    size_t up = 0, same = 0;
+    double last = NAN, last_epoch = NAN;
+    for (size_t i = 0; i < w->count; i++) {
+        double step = knee_train_get(w, i, TRAIN_STEP), epoch = knee_train_get(w, i, TRAIN_EPOCH);
+        if (isnan(step) || isnan(epoch) || epoch == step)
+            continue;
+        if (epoch > last_epoch && step < last)
+            return false;
+        up += epoch > last_epoch && step > last;
+        same += epoch > last_epoch && step == last;
+        last = step;
+        last_epoch = epoch;
+    }
+    return up > same;
+}
+
 /* Counters that begin again with each epoch go on counting. Where no total is printed an epoch
  * ends with its last row. */
 static void join_epochs(struct train_work *w)
 {
+    w->counts_on = counts_on(w);
+    if (w->counts_on)
+        return;
     double before = 0, last = NAN, stride = NAN, last_epoch = NAN;
     for (size_t i = 0; i < w->count; i++) {
         double step = knee_train_get(w, i, TRAIN_STEP), total = knee_train_get(w, i, TRAIN_TOTAL);
