@@ -70,6 +70,14 @@ static void test_launchers(void **state)
         {"CalledProcessError: Command '[]' died with <Signals.SIGSEGV: 11>.\n", KNEE_HANG_SIGNAL,
          ""},
         {"  Reason:       OOMKilled\n", KNEE_HANG_HOST_OOM, ""},
+        {"(raylet) A worker died or was killed while executing a task by an unexpected system error\n",
+         KNEE_HANG_SIGNAL, ""},
+        {"ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.\n"
+         "The actor is dead because its node has died. Node Id: 677d\n",
+         KNEE_HANG_NODE, ""},
+        {"n1:7:8 [5] ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed "
+         "out\n",
+         KNEE_HANG_NETWORK, ""},
         {"agent/server/api.py:7] Received 15 death signal, shutting down workers\n",
          KNEE_HANG_CANCELLED, ""},
     };

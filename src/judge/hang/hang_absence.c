@@ -184,21 +184,28 @@ static void fill_waits(struct knee_hang_view *view, const struct absence *a)
         out->waiting += out->calls[i].group == a->group && out->calls[i].waits == a->number;
 }
 
+bool knee_hang_own_files(const struct knee_hang_view *view)
+{
+    size_t files = 0;
+    for (size_t r = 0; r < view->record->rank_count; r++)
+        files += view->record->ranks[r].own_file;
+    return files > 1; /* the name of one alone may have a rank in it by chance */
+}
+
 /* Does their silence mean something? The files hold all ranks; or they hold lines of these ranks
  * from before, and go on to where the others ended. Where each rank has a file, one that has none
  * was not given: it is not silent. Nor does silence say much next to a dump that cannot be read. */
 static bool silence_counts(const struct knee_hang_view *view, const struct absence *a)
 {
     const struct knee_job_rank *ranks = view->record->ranks;
-    bool heard = view->record->gave_up, files = false, given = true, unread = false;
+    bool heard = view->record->gave_up, given = true, unread = false;
     for (int64_t r = 0; r < view->world; r++) {
         bool silent = view->flags[r] & KNEE_HANG_SILENT;
         heard = heard && (!silent || ranks[r].text);
         given = given && (!silent || ranks[r].text || ranks[r].own_file);
-        files = files || ranks[r].own_file;
         unread = unread || (ranks[r].unread && !ranks[r].talked);
     }
-    return (view->world_sure || heard) && (given || !files) && !unread &&
+    return (view->world_sure || heard) && (given || !knee_hang_own_files(view)) && !unread &&
            2 * a->silent <= (size_t)view->world;
 }
 

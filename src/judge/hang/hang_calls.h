@@ -40,6 +40,8 @@ int64_t knee_hang_lowest(const struct knee_hang_view *view, size_t first, size_t
 /* Ranks of a group: members as a dump lists them, or all of the job; 0: they are not known. */
 size_t knee_hang_group_size(const struct knee_hang_view *view, uint32_t group);
 int32_t knee_hang_group_rank(const struct knee_hang_view *view, uint32_t group, size_t row);
+/* Was a file given for each rank, and not one for all? */
+bool knee_hang_own_files(const struct knee_hang_view *view);
 /* Did a rank see a connection close before any timeout expired? */
 bool knee_hang_peer_left(const struct knee_hang_view *view);
 

@@ -157,8 +157,8 @@ static void fill(struct knee_hang_view *view, const struct split *s)
                                           : KNEE_HANG_OTHER_SIZE;
     for (size_t i = s->first; i < s->end; i++)
         told = told || view->record->ranks[out->calls[i].rank].fingerprint;
-    /* as many on either side, and ranks of which nothing is known: they would decide it */
-    bool open = tie && !told &&
+    /* as many on either side, and ranks whose files are missing: they would decide it */
+    bool open = tie && !told && (knee_hang_own_files(view) || view->record->roll.source_count) &&
                 s->few_count + s->many_count + s->other <
                     knee_hang_group_size(view, out->calls[s->first].group);
     for (size_t i = s->first; i < s->end; i++) {

@@ -61,6 +61,7 @@ static const struct failure_row failures[] = {
     {"CANCELLED", "NODE FAIL", KNEE_FAILED_NODE},
     {"NODE_FAIL", "", KNEE_FAILED_NODE},
     {"ode failure on", "", KNEE_FAILED_NODE},
+    {"its node has died", "", KNEE_FAILED_NODE}, /* Ray's actor */
     {"CANCELLED AT", "", KNEE_FAILED_CANCEL},
     {"KeyboardInterrupt", "", KNEE_FAILED_CANCEL},
     {"death signal, shutting down workers", "", KNEE_FAILED_CANCEL},
@@ -111,6 +112,7 @@ static const struct failure_row failures[] = {
     {"Got completion", "error", KNEE_FAILED_NETWORK},
     {"Got completion", "status=", KNEE_FAILED_NETWORK},
     {"NET/IB", "Got async event : port error", KNEE_FAILED_NETWORK},
+    {"Call to ibv_modify_qp failed", "", KNEE_FAILED_NETWORK},
     {"Link is Down", "", KNEE_FAILED_NETWORK},
     {"mlx5", "Link down", KNEE_FAILED_NETWORK},
     {"Mismatched NCCL version", "", KNEE_FAILED_VERSION},
@@ -133,6 +135,8 @@ static const struct failure_row failures[] = {
     {"died with <Signals.SIGKILL", "", KNEE_FAILED_KILLED},
     {"died with <Signals.", "", KNEE_FAILED_SIGNAL},
     {"*** SIG", "received by PID", KNEE_FAILED_SIGNAL},
+    {"worker died or was killed while executing", "", KNEE_FAILED_SIGNAL}, /* Ray */
+    {"The actor died unexpectedly", "", KNEE_FAILED_SIGNAL},
 };
 
 /* "torch.OutOfMemoryError: ...", "RuntimeError: ...", "StopIteration": the last line of a

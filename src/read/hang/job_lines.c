@@ -84,6 +84,7 @@ static const char *const triggers[] = {
     "terminated with",
     "crashed with",
     "received SIG",
+    "has died",
 };
 
 /* ---- Small things ---- */
