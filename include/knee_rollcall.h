@@ -65,8 +65,8 @@ void knee_rollcall_release(struct knee_rollcall *roll);
 
 /* Does a file that begins with these bytes hold a roll call? 4 KB are enough. */
 bool knee_rollcall_recognise(const char *head, size_t length);
-/* The rank of a dump by its file: "_dump_12", "nccl_trace_rank_3", "rank3.json"; what the name says,
- * else the digits it ends in; -1: none. */
+/* The rank of a dump by its file: "_dump_12", "nccl_trace_rank_3", "rank3.json"; what the name
+ * says, else the digits it ends in; -1: none. */
 int64_t knee_rollcall_rank_of_name(const char *file);
 
 /* One rank of one group, over the collectives that could be joined. */

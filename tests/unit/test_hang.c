@@ -891,15 +891,25 @@ static void test_every_headline_fits_a_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),     cmocka_unit_test(test_behind),
-        cmocka_unit_test(test_crossed),     cmocka_unit_test(test_all_in_the_same_call),
-        cmocka_unit_test(test_ended_well),  cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_wrapped),     cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_marks_end),   cmocka_unit_test(test_others_words),
-        cmocka_unit_test(test_more_causes), cmocka_unit_test(test_busy_with),
-        cmocka_unit_test(test_exits),       cmocka_unit_test(test_two_attempts),
-        cmocka_unit_test(test_dumps),       cmocka_unit_test(test_damaged_dump), cmocka_unit_test(test_missing_files),
-        cmocka_unit_test(test_finder),      cmocka_unit_test(test_every_headline_fits_a_line),
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_behind),
+        cmocka_unit_test(test_crossed),
+        cmocka_unit_test(test_all_in_the_same_call),
+        cmocka_unit_test(test_ended_well),
+        cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_wrapped),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_marks_end),
+        cmocka_unit_test(test_others_words),
+        cmocka_unit_test(test_more_causes),
+        cmocka_unit_test(test_busy_with),
+        cmocka_unit_test(test_exits),
+        cmocka_unit_test(test_two_attempts),
+        cmocka_unit_test(test_dumps),
+        cmocka_unit_test(test_damaged_dump),
+        cmocka_unit_test(test_missing_files),
+        cmocka_unit_test(test_finder),
+        cmocka_unit_test(test_every_headline_fits_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,12 +70,14 @@ static void test_launchers(void **state)
         {"CalledProcessError: Command '[]' died with <Signals.SIGSEGV: 11>.\n", KNEE_HANG_SIGNAL,
          ""},
         {"  Reason:       OOMKilled\n", KNEE_HANG_HOST_OOM, ""},
-        {"(raylet) A worker died or was killed while executing a task by an unexpected system error\n",
+        {"(raylet) A worker died or was killed while executing a task by an unexpected system "
+         "error\n",
          KNEE_HANG_SIGNAL, ""},
         {"ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.\n"
          "The actor is dead because its node has died. Node Id: 677d\n",
          KNEE_HANG_NODE, ""},
-        {"n1:7:8 [5] ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed "
+        {"n1:7:8 [5] ibvwrap.c:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection "
+         "timed "
          "out\n",
          KNEE_HANG_NETWORK, ""},
         {"agent/server/api.py:7] Received 15 death signal, shutting down workers\n",
@@ -203,8 +205,9 @@ static void test_errors(void **state)
 /* A thread's error explains less than the process's own, whichever comes first. */
 static void test_threads(void **state)
 {
-    static const char thread[] = "Exception in thread Thread-3:\nTraceback (most recent call last):\n"
-                                 "OSError: handle is closed\n",
+    static const char thread[] =
+        "Exception in thread Thread-3:\nTraceback (most recent call last):\n"
+        "OSError: handle is closed\n",
                       own[] = "Traceback (most recent call last):\nValueError: wrong shape\n";
     char both[400];
     struct read read;
@@ -245,7 +248,6 @@ static void test_progress(void **state)
             /* one step that four ranks print is not progress; losses have no number */
             bool goes_on = !same || strncmp(forms[f], "{'loss'", 7) == 0;
             expect(text, goes_on ? KNEE_HANG_NOT : KNEE_HANG_EXCEPTION, "");
-            
         }
     expect("ValueError: bad\nwandb: step 1\nwandb: step 2\nwandb: epoch 3\n", KNEE_HANG_EXCEPTION,
            "");
@@ -446,12 +448,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launchers),    cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_progress),
-        cmocka_unit_test(test_appended),       cmocka_unit_test(test_escapes),
-        cmocka_unit_test(test_layouts),      cmocka_unit_test(test_line_numbers),
-        cmocka_unit_test(test_run_together), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_errors),       cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_progress),     cmocka_unit_test(test_appended),
+        cmocka_unit_test(test_escapes),      cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_line_numbers), cmocka_unit_test(test_run_together),
+        cmocka_unit_test(test_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

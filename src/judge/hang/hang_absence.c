@@ -39,7 +39,8 @@ static bool look_at(struct knee_hang_view *view, size_t first, size_t end, struc
     for (size_t i = 0; i < size; i++) {
         int32_t rank = knee_hang_group_rank(view, group, i);
         const struct knee_job_rank *row = rank < view->world ? &view->record->ranks[rank] : NULL;
-        if (!row || row->talked || row->dump || row->unread || knee_hang_call_of(view, group, rank) ||
+        if (!row || row->talked || row->dump || row->unread ||
+            knee_hang_call_of(view, group, rank) ||
             (view->flags[rank] & (KNEE_HANG_WAITS | KNEE_HANG_SILENT)))
             continue;
         view->flags[rank] |= KNEE_HANG_SILENT;
@@ -194,19 +195,22 @@ bool knee_hang_own_files(const struct knee_hang_view *view)
 
 /* Does their silence mean something? The files hold all ranks; or they hold lines of these ranks
  * from before, and go on to where the others ended. Where each rank has a file, one that has none
- * was not given: it is not silent. Nor does silence say much next to a dump that cannot be read. */
+ * was not given: it is not silent, unless a connection closed and all others are there. Nor does
+ * silence say much next to a dump that cannot be read. */
 static bool silence_counts(const struct knee_hang_view *view, const struct absence *a)
 {
     const struct knee_job_rank *ranks = view->record->ranks;
-    bool heard = view->record->gave_up, given = true, unread = false;
+    bool heard = view->record->gave_up, unread = false;
+    size_t missing = 0;
     for (int64_t r = 0; r < view->world; r++) {
         bool silent = view->flags[r] & KNEE_HANG_SILENT;
         heard = heard && (!silent || ranks[r].text);
-        given = given && (!silent || ranks[r].text || ranks[r].own_file);
+        missing += silent && !ranks[r].text && !ranks[r].own_file;
         unread = unread || (ranks[r].unread && !ranks[r].talked);
     }
-    return (view->world_sure || heard) && (given || !knee_hang_own_files(view)) && !unread &&
-           2 * a->silent <= (size_t)view->world;
+    bool given = !missing || !knee_hang_own_files(view) ||
+                 (missing == a->silent && knee_hang_peer_left(view));
+    return (view->world_sure || heard) && given && !unread && 2 * a->silent <= (size_t)view->world;
 }
 
 static bool name_silent(struct knee_hang_view *view, const struct absence *a)

@@ -25,7 +25,6 @@ int64_t knee_job_step_of(struct knee_slice line)
     return -1;
 }
 
-
 /* "40/124", as many digits as it has; 0: not that. */
 static size_t count_at(struct knee_slice text, uint64_t *value)
 {

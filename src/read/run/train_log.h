@@ -321,8 +321,8 @@ struct train_work {
     unsigned *run;
     double *scratch; /* room for as many numbers as there are rows */
     size_t runs;
-    size_t mixed;  /* rows of several ranks' bars that came between each other */
-    size_t clocks; /* times that a bar's clock began again */
+    size_t mixed;   /* rows of several ranks' bars that came between each other */
+    size_t clocks;  /* times that a bar's clock began again */
     bool counts_on; /* the counter goes on from one epoch to the next */
     unsigned flags;
     bool lines; /* of any shape */

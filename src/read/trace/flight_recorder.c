@@ -225,7 +225,8 @@ bool knee_is_flight_recorder(const struct knee_tree *tree)
 knee_status knee_flight_recorder_read(struct knee_rollcall *roll, const char *file,
                                       const struct knee_tree *tree, struct knee_err *err)
 {
-    int64_t rank = knee_tree_whole(tree, knee_tree_get(tree, 0, "rank"), knee_rollcall_rank_of_name(file));
+    int64_t rank =
+        knee_tree_whole(tree, knee_tree_get(tree, 0, "rank"), knee_rollcall_rank_of_name(file));
     size_t first = roll->entry_count;
     if (rank < 0 || rank >= KNEE_ROLL_RANKS) {
         knee_fail(err, KNEE_INPUT, file, "no rank in the name of this Flight Recorder dump");
