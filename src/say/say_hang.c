@@ -555,6 +555,7 @@ static void say_first_error(const char *line, struct knee_text *text)
     line = point_of(line);
     const char *end = strstr(line, ". ");
     size_t length = end ? (size_t)(end - line) : strlen(line);
+    length -= !end && length && line[length - 1] == '.';
     knee_text_printf(text, "First error: %.*s%s", (int)(length < 90 ? length : 90), line,
                      length < 90 ? "." : "...");
 }
@@ -636,7 +637,11 @@ static void say_effect(const REPORT *r, struct knee_text *text)
     const char *host = a->named_count == 1 ? a->ranks[a->named[0]].host : "";
     if (a->kind == KNEE_HANG_NOT || r->record->mixed[1])
         return;
-    knee_text_printf(text, "Fix: %s.", knee_hang_fix(r));
+    if (a->kind == KNEE_HANG_CANCELLED && r->record->slurm_job)
+        knee_text_printf(text, "Fix: see who or what cancelled it: sacct -j %lld -o State,Reason.",
+                         (long long)r->record->slurm_job);
+    else
+        knee_text_printf(text, "Fix: %s.", knee_hang_fix(r));
     if (host[0])
         knee_text_printf(text, " Its node: %s.", host);
     if (a->lost_s > 0)

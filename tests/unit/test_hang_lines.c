@@ -274,6 +274,28 @@ static void test_appended(void **state)
     expect(text, KNEE_HANG_CANCELLED, "");
 }
 
+/* One line about several ranks is shown once; an exception of the job comes before it. */
+static void test_one_line_of_many(void **state)
+{
+    static const char text[] = "ValueError: bad argument\n"
+                               "srun: error: n1: tasks 2-7: Exited with exit code 1\n"
+                               "slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-01-02 ***\n";
+    struct read read;
+    (void)state;
+    knee_job_record_init(&read.record, NULL);
+    add(&read, "job.log", text, strlen(text) - 64);
+    judge(&read);
+    assert_int_equal(read.answer.named_count, 6);
+    assert_int_equal(read.answer.evidence_count, 2);
+    assert_int_equal(read.record.marks[read.answer.evidence[0]].line, 1);
+    release(&read);
+    knee_job_record_init(&read.record, NULL);
+    add(&read, "job.log", text, strlen(text));
+    assert_int_equal(read.record.slurm_job, 8);
+    judge(&read);
+    release(&read);
+}
+
 /* ---- One job, kept in many ways ---- */
 
 /* Rank 2 is behind and alive, the others wait. */
@@ -447,12 +469,12 @@ static void test_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launchers),    cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_errors),       cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_progress),     cmocka_unit_test(test_appended),
-        cmocka_unit_test(test_escapes),      cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_line_numbers), cmocka_unit_test(test_run_together),
-        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_launchers),        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_errors),           cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_progress),         cmocka_unit_test(test_appended),
+        cmocka_unit_test(test_one_line_of_many), cmocka_unit_test(test_escapes),
+        cmocka_unit_test(test_layouts),          cmocka_unit_test(test_line_numbers),
+        cmocka_unit_test(test_run_together),     cmocka_unit_test(test_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

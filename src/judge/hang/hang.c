@@ -22,11 +22,15 @@ void knee_hang_name(struct knee_hang_view *view, int32_t rank)
 void knee_hang_show(struct knee_hang_view *view, uint32_t mark)
 {
     struct knee_hang_answer *out = view->out;
+    const struct knee_job_mark *marks = view->record->marks;
     if (mark == KNEE_JOB_NO_MARK || mark >= view->record->mark_count ||
         out->evidence_count == sizeof out->evidence / sizeof *out->evidence)
         return;
+    /* one line may be about several ranks: "tasks 2-7: Exited with exit code 1" */
     for (size_t i = 0; i < out->evidence_count; i++)
-        if (out->evidence[i] == mark)
+        if (out->evidence[i] == mark ||
+            (marks[mark].line && marks[mark].line == marks[out->evidence[i]].line &&
+             marks[mark].file == marks[out->evidence[i]].file))
             return;
     out->evidence[out->evidence_count++] = mark;
 }

@@ -145,6 +145,8 @@ static bool by_exit(struct knee_hang_view *view)
     if (!e.crashed && !kill && !root && !one)
         return false;
     bool sigkill = kill;
+    if (!e.crashed && !root && !kill && view->record->failed == KNEE_FAILED_EXCEPTION)
+        knee_hang_show(view, view->record->failed_mark); /* some rank's, and the only error */
     for (size_t r = 0; r < record->rank_count; r++) {
         const struct knee_job_rank *rank = &record->ranks[r];
         bool early = rank->exit_s < 0 || e.first_s < 0 || rank->exit_s <= e.first_s;

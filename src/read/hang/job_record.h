@@ -148,6 +148,7 @@ struct knee_job_record {
     bool timed_out;                      /* a watchdog says so, and not in which call */
     bool failed_aside;                   /* a thread's: any other replaces it */
     bool failed_warned;                  /* only NCCL's warning says so: the ranks may go on */
+    int64_t slurm_job;                   /* the last job that a notice of Slurm names; 0 */
     size_t later_errors;                 /* lines that only follow from another rank's failure */
     uint32_t later_mark;                 /* the first of them */
     size_t unknown_files, refused_files;

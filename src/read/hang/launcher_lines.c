@@ -86,7 +86,7 @@ static void note_job(struct knee_job_place *place, struct knee_slice text)
         return;
     if (place->job && job != place->job)
         knee_job_forget(place, place->job_line + 1);
-    place->job = job;
+    place->job = place->record->slurm_job = job;
     place->job_line = place->line;
 }
 
