@@ -477,6 +477,8 @@ static int job_line(int form, int n, char *out, size_t size)
         return snprintf(out, size, "Epoch %d/20:: %s STEP %d loss: 2.1\n", epoch, stamp, step);
     case 2: /* each line ends an epoch, and its number is elsewhere */
         return snprintf(out, size, "100s - loss: 1.12 - acc: 0.7\n");
+    case 4: /* the first counter stands still */
+        return snprintf(out, size, "%s epoch_out: 0, epoch_in: %d, loss: -0.7\n", stamp, n);
     default: /* nothing else is counted */
         return snprintf(out, size, "%s Epoch %d: train loss 0.013\n", stamp, n);
     }
@@ -484,14 +486,14 @@ static int job_line(int form, int n, char *out, size_t size)
 
 TEST(epochs_and_steps_on_one_line)
 {
-    for (int form = 0; form < 4; form++) {
+    for (int form = 0; form < 5; form++) {
         char text[8000];
         size_t used = 0;
         for (int n = 0; n < 48; n++)
             used += (size_t)job_line(form, n, text + used, sizeof text - used);
         struct knee_train_log log = log_of(text);
         assert_near(log.median_s, form < 2 ? 0.5 : 100, 1e-6);
-        assert_int_equal(log.epochs, form >= 2);
+        assert_int_equal(log.epochs, form == 2 || form == 3);
         assert_int_equal(log.run_count, 1);
         knee_train_log_release(&log);
     }

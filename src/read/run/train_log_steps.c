@@ -40,6 +40,31 @@ bool knee_train_has_time(const struct train_raw *raw)
     return false;
 }
 
+/* A row of a line that says an epoch and a loss, and nothing that could time a step. */
+static bool says_epoch_only(const struct train_raw *raw)
+{
+    const struct train_format *format = &knee_train_formats[raw->format];
+    return format->read == knee_train_read_line && !format->keys && isnan(raw->value[TRAIN_STEP]) &&
+           isnan(raw->value[TRAIN_TOTAL]) && isnan(raw->value[TRAIN_SECONDS]) &&
+           isnan(raw->value[TRAIN_STEPS_PER_S]) && !isnan(raw->value[TRAIN_EPOCH]);
+}
+
+/* Lines whose epoch stays the same count something else: "epoch_out: 0, epoch_in: 5". */
+static void drop_still_epochs(struct knee_train_reader *r)
+{
+    size_t grows = 0, kept = 0;
+    double last = NAN;
+    for (size_t i = 0; i < r->raw_count; i++)
+        if (says_epoch_only(&r->raw[i])) {
+            grows += r->raw[i].value[TRAIN_EPOCH] > last;
+            last = r->raw[i].value[TRAIN_EPOCH];
+        }
+    for (size_t i = 0; i < r->raw_count && grows < 2; i++)
+        if (!says_epoch_only(&r->raw[i]))
+            r->raw[kept++] = r->raw[i];
+    r->raw_count = grows < 2 ? kept : r->raw_count;
+}
+
 /* The first format of the table with times, else the first with anything. */
 static unsigned main_format(const struct knee_train_reader *r)
 {
@@ -726,6 +751,7 @@ knee_status knee_train_steps_finish(struct knee_train_reader *r, struct knee_tra
     if (r->failed || r->arguments.failed || r->deepspeed.failed || r->document.failed ||
         r->kept.failed)
         return knee_fail(err, KNEE_SYSTEM, r->name, "out of memory");
+    drop_still_epochs(r);
     if (r->raw_count == 0)
         return nothing_found(r, err);
     unsigned format = main_format(r);
