@@ -235,6 +235,7 @@ static void test_progress(void **state)
         "2026-01-02 03:04:05,678 - INFO - Iters: %d/20000 || Lr: 0.01\n",
         "Epoch 3: 41%%|###  | %d/41 [05:56<03:01, 12.96s/batch]\n",
         "[INFO] [logging.py:107:log_dist] [Rank 0] step=%d, skipped=0\n",
+        "[12/25 15:48:20] epoch:[ 25/25 ] train step:%d loss: 2.6\n",
         "{'loss': 0.%d, 'epoch': 0.1}\n",
     };
     char text[1000];

@@ -34,7 +34,7 @@ static size_t count_at(struct knee_slice text, uint64_t *value)
     return i && i + 1 < text.length && text.at[i] == '/' && knee_is_digit(text.at[i + 1]) ? i : 0;
 }
 
-/* "[40/124]", and a bar's "27/41 [05:56<03:01". */
+/* "[40/124]", and a bar's "27/41 [05:56<03:01"; not the date of "[12/25 15:48:20]". */
 static bool has_count(struct knee_slice line, uint64_t *value)
 {
     for (size_t i = 0; i + 4 < line.length && i < HEAD; i++) {
@@ -42,7 +42,10 @@ static bool has_count(struct knee_slice line, uint64_t *value)
         size_t digits = strchr("[| ", line.at[i]) ? count_at(rest, value) : 0, end = digits + 1;
         while (digits && end < rest.length && knee_is_digit(rest.at[end]))
             end++;
-        if (digits && (line.at[i] == '[' || knee_slice_starts(knee_slice_from(rest, end), " [")))
+        struct knee_slice next = knee_slice_from(rest, end);
+        if (digits &&
+            (line.at[i] == '[' ? knee_slice_starts(next, "]") || knee_slice_starts(next, ",")
+                               : knee_slice_starts(next, " [")))
             return true;
     }
     return false;
