@@ -175,6 +175,21 @@ TEST(test_ends)
     }
 }
 
+/* Only its beginning is printed; the steps that follow show that it ended. */
+TEST(test_followed_checkpoint)
+{
+    struct writer *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    steps(w, 1, 30);
+    stamped(w, "Saving model checkpoint to: /run/model-0030.pth\n");
+    steps(w, 31, 40);
+    struct knee_train_log log = read_log(w);
+    assert_near(log.account.saved_step, 30, 0);
+    assert_near(log.account.unsaved_steps, 10, 0);
+    knee_train_log_release(&log);
+    free(w);
+}
+
 /* Its only checkpoint was not complete: all of it is unsaved. Names past the last are "?". */
 TEST(test_unfinished_checkpoint)
 {
@@ -200,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_restarts),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_unfinished_checkpoint),
+        cmocka_unit_test(test_followed_checkpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

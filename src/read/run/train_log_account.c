@@ -305,6 +305,24 @@ static void take_events(struct clock *c)
     }
 }
 
+/* Many programs say only that a save begins. It has ended where steps follow: then it holds the
+ * last step before it. */
+static void take_followed_saves(struct clock *c, const struct train_point *points, size_t count)
+{
+    const struct train_events *events = &c->reader->events;
+    if (!isnan(c->a->saved_step))
+        return;
+    for (size_t i = 0, p = 0; i < events->count; i++) {
+        const struct train_event *e = &events->row[i];
+        if (e->kind != TRAIN_SAVE_BEGINS || !(e->stamp_s < points[count - 1].stamp_s))
+            continue;
+        while (p + 1 < count && points[p + 1].stamp_s <= e->stamp_s)
+            p++;
+        if (points[p].stamp_s <= e->stamp_s)
+            c->a->saved_step = points[p].step;
+    }
+}
+
 /* After the last row: a hang until its timeout, a last checkpoint, and the end. */
 static void take_end(struct clock *c, const struct train_point *last)
 {
@@ -374,6 +392,7 @@ void knee_train_account(const struct knee_train_reader *r, const struct train_po
     a->end_s = end >= points[count - 1].stamp_s ? end : points[count - 1].stamp_s;
     a->first_step = points[0].step;
     a->last_step = points[count - 1].step;
+    take_followed_saves(&c, points, count);
     walk(&c, points, count);
     balance(a);
     a->wall_s = a->end_s - a->begin_s;
