@@ -9,12 +9,13 @@ import struct
 import sys
 import time
 
-pid, trace, limit = int(sys.argv[1]), sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else 20
+pid, trace, limit = int(sys.argv[1]), sys.argv[2], float(sys.argv[3]) if len(sys.argv) > 3 else 60
 folder = os.environ.get("KINETO_IPC_SOCKET_DIR")
 name = lambda n: f"{folder}/{n}" if folder else f"\0{n}\0"
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 s.bind(name(f"dynoconfigclient{pid}"))
-s.settimeout(0.09)
+s.settimeout(10)  # who is there answers; where nobody is, sending fails at once
+print("ready", file=sys.stderr, flush=True)
 
 
 def ask(kind, payload):
@@ -38,7 +39,7 @@ while not config:
         config = ask(b"req", struct.pack("=iiqiii", 3, 3, 0, pid, 1, 2))
     except OSError:
         pass
-    time.sleep(0.2)
+    time.sleep(0.1)
 said = dict(line.split("=", 1) for line in config.decode().split())
 assert ask(b"req", struct.pack("=iiqi", 3, 1, 0, pid)) == b""  # told once
 start = int(said["PROFILE_START_TIME"])

@@ -14,19 +14,20 @@ p = dict(a.split("=") for a in sys.argv[2:])
 began = time.time() - 60
 
 
-def calls(rank):
-    step = int((time.time() - began) / 0.1)
+def calls(rank, now):
+    step = int((now - began) / 0.1)
     late = 0.06 if str(rank) == p.get("late") else 0.05 * random.Random(rank * 100003 + step).random() if "noise" in p else 0
     if "hang" in p:
         return 400 - (4 if str(rank) == p["hang"] else 0)
-    return 4 * int((time.time() - began - late) / 0.1)
+    return 4 * int((now - began - late) / 0.1)
 
 
 def status():
+    now = time.time()  # of all ranks: a machine that is busy between two of them makes nobody late
     missing = [r for r in range(ranks) if str(r) == p.get("dead")]
     row = lambda r: {"rank": r, "host": f"node{r // 8}", "pid": 4000 + r, "cuda_dev": r % 8, "nvml_dev": r % 8}
     there = [dict(row(r), status={"init_state": 0, "async_error": 0, "finalize_called": False, "destroy_flag": False, "abort_flag": False},
-                  collective_counts={"Broadcast": 1, "Reduce": 0, "AllGather": 0, "ReduceScatter": 0, "AllReduce": calls(r)})
+                  collective_counts={"Broadcast": 1, "Reduce": 0, "AllGather": 0, "ReduceScatter": 0, "AllReduce": calls(r, now)})
              for r in range(ranks) if r not in missing]
     gone = [dict(row(r), status={"unresponsive": True, "considered_dead": True}) for r in missing]
     comm = {"hash": "0x1f2e3d4c5b6a7988", "secondary_hash": "0xca531c9cdbb89992:0x22faab754609c2e8", "size": ranks, "ranks_count": len(there),
