@@ -528,6 +528,7 @@ TEST(test_frameworks_do_what_they_can)
     static const char *const frameworks[] = {"megatron", "deepspeed", "torchtitan", "nemo"};
     static const char *const models[] = {"llama3-8b", "mixtral-8x7b", "llama3-70b", "gpt2-xl"};
     static const int counts[] = {8, 24, 256};
+    double best = NAN; /* of a model and a count: the same for all four frameworks */
     for (size_t i = 0; i < UNIT_SOME(4 * 4 * 3); i++) {
         struct knee_ask *ask = knee_ask_begin(NULL);
         struct knee_text emitted = {0};
@@ -539,7 +540,9 @@ TEST(test_frameworks_do_what_they_can)
         snprintf(free_lines, sizeof free_lines,
                  "model=%s\ngpu=h100\ngpus=%d\nprofile=nemo\nframework=any\n", models[i / 4 % 4],
                  counts[i / 16]);
-        double own = best_step_s(lines), best = best_step_s(free_lines);
+        double own = best_step_s(lines);
+        if (i % 4 == 0)
+            best = best_step_s(free_lines);
         if (!isnan(own))
             assert_true(own >= best * (1 - 1e-12));
         strcat(lines, "emit=");

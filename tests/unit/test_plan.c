@@ -615,7 +615,10 @@ static void brute_ways(struct brute *brute, const struct knee_plan *degrees)
         plan.recompute = (int[]){0, 1, 3}[rest % 3], rest /= 3;
         plan.offload = rest % 2, rest /= 2;
         plan.seq_par = rest % 2, rest /= 2;
-        plan.schedule = (int[]){0, 2, 3}[rest % 3], rest /= 3;
+        plan.schedule = (int[]){0, 2, 3}[rest % 3];
+        if ((plan.vp > 1 && rest % 3) || (plan.tp == 1 && rest / 3 % 2))
+            continue; /* the same plan as another way */
+        rest /= 3;
         plan.etp = rest % 2 ? plan.tp : 1, rest /= 2;
         bool in_node = rest % 2;
         if (plan.vp > 1)
