@@ -527,7 +527,7 @@ TEST(long_json_is_read_once)
                          "\"nwrong\": 0},\n\"in_place\":\n{\"time\": 100,\n\"nwrong\": 0}\n}\n",
                          i ? "," : "", 8 * (i + 1));
     knee_text_puts(&text, "]}\n");
-    alarm(20);
+    alarm(60);
     struct knee_logs logs = read_logs(text.data, "all_reduce.json");
     alarm(0);
     assert_int_equal(logs.logs[0].sample_count, 20000);

@@ -70,6 +70,7 @@ const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/
 export const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 export const open = async (where, { expectErrors = false, ...options } = {}) => {
   const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, ...options });
+  context.setDefaultTimeout(120000); // for what never comes: a busy machine is slow, not wrong
   const page = await context.newPage();
   page.on("console", (m) => { if (["error", "warning"].includes(m.type())) check("console", false, m.text()); });
   page.on("pageerror", (e) => check("script error", expectErrors, `${e.message} ${e.stack}`));
@@ -108,7 +109,7 @@ export const fits = async (page, what) => {
 export const drop = async (page, files, ready = "trace") => {
   await page.evaluate(() => { delete document.body.dataset.ready; });
   await page.setInputFiles("#files", files);
-  await page.waitForSelector(`body[data-ready="${ready}"]`, { timeout: 30000 });
+  await page.waitForSelector(`body[data-ready="${ready}"]`);
 };
 // The settings of a calculator as arguments of the program, as a person would copy them.
 export const command = async (page, name) => {

@@ -151,7 +151,7 @@ await axes("reset");
 
 // ---- Plan ----
 const plan = async (what, waitFor = true) => {
-  if (waitFor) await page.waitForSelector('body[data-plan="done"][data-settled="true"]', { timeout: 60000 });
+  if (waitFor) await page.waitForSelector('body[data-plan="done"][data-settled="true"]');
   const want = native(...(await command(page, "plan")), "--threads", "1"); // how many plans are passed by depends on threads
   same(`${what}: all of plan's answer`, await answer(page), want);
   const row = want.rows.find((r) => r.gpus === want.verdict.gpus);
@@ -179,7 +179,7 @@ await ask("gpus", "512");
 await plan("512 GPUs");
 const began = Date.now();
 await ask("model", "llama3-70b");
-await page.waitForSelector('body[data-plan="done"]', { timeout: 60000 });
+await page.waitForSelector('body[data-plan="done"]');
 figure("plan of 512 GPUs", Date.now() - began, 2000, "ms");
 await plan("70B on 512");
 await ask("gpus", "8");

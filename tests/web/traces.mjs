@@ -46,7 +46,7 @@ await page.evaluate(() => scrollTo(0, 200));
 await page.keyboard.down("Control");
 await page.mouse.wheel(0, -200);
 await page.keyboard.up("Control");
-await page.waitForTimeout(50);
+for (let tries = 0; tries < 300 && first === (await picture()); tries++) await page.waitForTimeout(100); // a wheel's event comes later
 check("Ctrl and wheel zoom", first !== (await picture()));
 await page.keyboard.press("0");
 await page.fill("#timeline-search", "allreduce");
