@@ -691,6 +691,7 @@ TEST(the_worst_step_is_named)
     assert_int_equal(d.spread.label, KNEE_HOST);
     assert_int_equal(account.ranks[d.spread.rank].rank, 1);
     assert_float_equal(d.spread.excess_s, 1e-3, 2e-6);
+    assert_float_equal(d.spread.error_s, 1e-3 / 200, 1e-9); /* one of n steps longer by d: d / n */
     knee_account_release(&account);
     knee_trace_release(&traces[0]);
     knee_trace_release(&traces[1]);

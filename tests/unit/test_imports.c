@@ -68,6 +68,9 @@ static const struct {
      "4\npipeline_parallel_first_stage_less_layers = "
      "0\npipeline_parallel_last_stage_less_layers = 0",
      NAN, "vp=2"},
+    {"pipeline_parallel_degree = 11\npipeline_parallel_layers_per_stage = "
+     "3\npipeline_parallel_first_stage_less_layers = 0",
+     NAN, "vp=1"}, /* 32 layers and the head */
     {"pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"", NAN,
      "vp=2 schedule=interleaved"},
     {"pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"GPipe", NAN,

@@ -1000,7 +1000,7 @@ TEST(gaps_of_a_recording)
     record(&job);
     struct knee_diagnosis d = diagnosed(&job, "");
     unsigned usual = d.gaps;
-    assert_true((usual & KNEE_GAP_LARGE_BATCH) && !(usual & KNEE_GAP_GPU));
+    assert_true((usual & KNEE_GAP_LARGE_BATCH) && !(usual & (KNEE_GAP_GPU | KNEE_GAP_LOSSES)));
     assert_near(1e3 * d.step.wall_s, 10, 4.1);
     static const struct {
         const char *words, *gpu;
@@ -1031,7 +1031,30 @@ TEST(gaps_of_a_recording)
     release(&job);
 }
 
-/* Ranks that end apart by milliseconds on one device of one host take turns on it. */
+/* The call that covers at least half of a gap is named, wherever it stands in the list. */
+TEST(a_gap_is_spent_in_a_call)
+{
+    char *names[] = {"cudaMalloc", "cudaFree"};
+    struct knee_host_event calls[] = {{.start_ns = 0, .end_ns = 50, .name = 0},
+                                      {.start_ns = 60, .end_ns = 100, .name = 1}};
+    struct knee_trace trace = {.names = names, .long_calls = calls, .long_call_count = 2};
+    static const struct {
+        int64_t from, to;
+        const char *call;
+        double call_ns;
+    } rows[] = {{10, 40, "cudaMalloc", 30},
+                {55, 95, "cudaFree", 35},
+                {0, 100, "cudaMalloc", 50},
+                {45, 65, NULL, 5},
+                {101, 200, NULL, 0}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct knee_idle_gap gap = {0};
+        knee_find_gap_call(&trace, rows[i].from, rows[i].to, &gap);
+        assert_true(rows[i].call ? gap.call && strcmp(gap.call, rows[i].call) == 0 : !gap.call);
+        assert_near(1e9 * gap.call_s, rows[i].call_ns, 1e-6);
+    }
+}
+
 /* Nothing runs from 6 to 10 ms of each step, until the next product. */
 TEST(gaps_are_rows)
 {
@@ -1061,6 +1084,7 @@ TEST(gaps_are_rows)
     release(&job);
 }
 
+/* Ranks that end apart by milliseconds on one device of one host take turns on it. */
 TEST(ranks_on_one_gpu)
 {
     struct recorded job;
@@ -1355,6 +1379,7 @@ int main(void)
         cmocka_unit_test(settings_of_logs),
         cmocka_unit_test(why_it_is_slow),
         cmocka_unit_test(gaps_of_a_recording),
+        cmocka_unit_test(a_gap_is_spent_in_a_call),
         cmocka_unit_test(gaps_are_rows),
         cmocka_unit_test(ranks_on_one_gpu),
         cmocka_unit_test(a_diagnosis_without_memory),

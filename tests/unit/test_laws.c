@@ -357,8 +357,15 @@ static void levers_are_what_the_closed_forms_say(void **state)
                 assert_true(knee_lever_gain(lever) <= knee_lever_gain(&p.levers[i - 1]));
             if (strcmp(lever->name, "overlap") == 0 && isnan(job.hidden))
                 assert_true(lever->gain >= -1e-12);
-            if (strcmp(lever->name, "faster link") == 0)
+            if (strcmp(lever->name, "faster link") == 0) { /* the job on a link twice as fast */
+                struct knee_job then = job;
+                bool inside = job.hw.gpus_per_node > 1 && job.at <= job.hw.gpus_per_node;
+                *(inside ? &then.hw.node_bandwidth_bytes_per_s : &then.hw.bandwidth_bytes_per_s) *=
+                    2;
+                assert_relative(lever->row.throughput_per_s,
+                                row_at(&then, lever->row.workers).throughput_per_s, 1e-9);
                 assert_true(lever->gain >= -1e-12);
+            }
         }
         knee_prediction_release(&p);
     }

@@ -132,6 +132,7 @@ TEST(flops_of_the_operations_add_up)
         knee_shape_flops(&s, &flops);
         struct knee_params params; /* routers only count as traffic among the operations */
         knee_shape_params(&s, &params);
+        assert_true((s.experts > 1) == (params.expert > 0));
         double routers =
             s.experts > 1 ? (s.lora_rank > 0 ? 4 : 6) * (s.layers - s.dense_layers) * params.router
                           : 0;
@@ -417,6 +418,7 @@ TEST(damaged_configs_are_refused)
                                       HYBRID ", \"hybrid_override_pattern\": \"M-*\"}",
                                       HYBRID ", \"hybrid_override_pattern\": \"M-M-\"}",
                                       HYBRID ", \"hybrid_override_pattern\": \"M*-?\"}",
+                                      HYBRID ", \"hybrid_override_pattern\": \"*-EE\"}",
                                       HYBRID ", \"moe_latent_size\": 64}",
                                       "{\"hidden_size\": \"4096",
                                       "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]"};
