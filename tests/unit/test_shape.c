@@ -418,7 +418,6 @@ TEST(damaged_configs_are_refused)
                                       HYBRID ", \"hybrid_override_pattern\": \"M-*\"}",
                                       HYBRID ", \"hybrid_override_pattern\": \"M-M-\"}",
                                       HYBRID ", \"hybrid_override_pattern\": \"M*-?\"}",
-                                      HYBRID ", \"hybrid_override_pattern\": \"*-EE\"}",
                                       HYBRID ", \"moe_latent_size\": 64}",
                                       "{\"hidden_size\": \"4096",
                                       "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]"};
@@ -431,6 +430,12 @@ TEST(damaged_configs_are_refused)
         assert_memory_equal(&shape, &before, sizeof shape);
         assert_true(strlen(err.what) > 0);
     }
+    static const char crowded[] = HYBRID ", \"hybrid_override_pattern\": \"*-EE\"}";
+    struct knee_shape shape;
+    struct knee_err err;
+    knee_shape_init(&shape);
+    assert_int_equal(knee_hf_read(crowded, strlen(crowded), "c.json", &shape, &err), KNEE_INPUT);
+    assert_non_null(strstr(err.what, "more feed-forward parts than others"));
 }
 
 /* ---- DeepSpeed and Megatron ---- */

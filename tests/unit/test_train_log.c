@@ -577,6 +577,10 @@ static const struct {
      "[                              ] 0/117, elapsed: 0s, ETA:\n"
      "[>>>>>>>-----------------------] 31/117, 2.2 task/s, elapsed: 14s, ETA:    39s\n",
      0.7, NAN, KNEE_TIMED_STAMP},
+    {"a date without a year, and something else where it would be",
+     "Dec 31 23:59:10 [100/900] loss: 4.5\nJan 01 00:00:00 [200/900] loss: 4.1\n"
+     "Jan 01 00:00:50 [300/900] loss: 4.0\nJan 01 00:01:40 [400/900] loss: 3.9\n",
+     0.5, NAN, KNEE_TIMED_STAMP},
     {"a time without a date, past midnight",
      "23:59:40 [I] Step 100: loss=0.5\n23:59:55 [I] Step 110: loss=0.4\n"
      "00:00:10 [I] Step 120: loss=0.4\n",
