@@ -524,6 +524,7 @@ TEST(test_more_causes)
         /* heartbeats: who holds fewer calls has enqueued fewer */
         {NRANKS(4) STUCK(0, 3) STUCK(1, 3) STUCK(2, 1) STUCK(3, 3), KNEE_HANG_BUSY, 2},
         {NRANKS(4) STUCK(0, 3) STUCK(1, 3) STUCK(2, 3) STUCK(3, 3), KNEE_HANG_UNKNOWN, -1},
+        {NRANKS(4) STUCK(0, 3) STUCK(1, 3) STUCK(2, 1) STUCK(3, 1), KNEE_HANG_UNKNOWN, -1},
         /* all-reduce ends for all together: who is in an earlier one has a GPU that is late */
         {NRANKS(4) WATCHDOG(0, 8, ALLREDUCE, 64, 64) WATCHDOG(1, 7, ALLREDUCE, 64, 64)
              WATCHDOG(2, 8, ALLREDUCE, 64, 64) WATCHDOG(3, 8, ALLREDUCE, 64, 64),

@@ -857,6 +857,8 @@ static void a_host_in_most_failures_is_named(void **state)
     assert_near(a.host[0].chance, p, 1e-9);
     assert_int_equal(a.suspects, 1);
     assert_int_equal(account_of_jobs(1).suspects, 0);
+    /* (C(5,2) C(35,2) + C(5,3) C(35,1) + C(5,4)) / C(40,4) */
+    assert_near(account_of_jobs(2).host[0].chance, (10 * 595 + 10 * 35 + 5) / 91390.0, 1e-9);
 }
 
 static void node_lists(void **state)
