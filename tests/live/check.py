@@ -12,6 +12,11 @@ def fail(words):
     sys.exit(1)
 
 
+def slack():
+    """What is promised of a quiet machine is held there; one with twice the work it has cores for gets three times as much room."""
+    return 1 if os.getloadavg()[0] < 2 * (os.cpu_count() or 1) else 3
+
+
 def folders(directory):
     found = sorted(glob.glob(directory + "/*/"))
     if not found:
@@ -160,11 +165,11 @@ def stuck(directory):
 
 
 def soon(directory, changed_at, budget):
-    """A job that changes is sampled within 20 steps, though its samples are far apart: the second waits until it can be paid too."""
+    """A job that changes is sampled within 20 steps (of a quiet machine), though its samples are far apart: the second waits until it can be paid too."""
     (folder,) = folders(directory)
     rows = lines(folder, "steps.jsonl")
     at, numbers = int(changed_at), [s["step"] for s in rows if s["sampled"]]
-    if not any(at < n <= at + 20 for n in numbers) or rows[-1]["every"] < 64:
+    if not any(at < n <= at + 20 * slack() for n in numbers) or rows[-1]["every"] < 64:
         fail(f"steps became longer at {at}; sampled: {numbers}, one in {rows[-1]['every']}")
     second = next(s for s in rows if s["step"] == numbers[1])
     before = max((s for s in rows if s["t_ns"] < second["t_ns"]), key=lambda s: s["t_ns"])
@@ -338,7 +343,7 @@ def mpi(directory, late, truth_file, knee):
         if max(last, key=last.get) != late:
             fail(f"rank {late} is late, the join says {last}")
         for r in range(4):
-            if r != late and abs(waits[r] / truth[r] - 1) > 0.05:
+            if r != late and abs(waits[r] / truth[r] - 1) > 0.05 * slack():
                 fail(f"rank {r} waits {waits[r]:.6f} s a step, in truth {truth[r]:.6f}")
         trace = sorted(glob.glob(found[0] + "step-*.json"))
         together = [p for p in trace if all(os.path.exists(f + os.path.basename(p)) for f in found)]
