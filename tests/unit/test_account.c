@@ -1025,37 +1025,3 @@ TEST(a_comparison_says_what_moved)
     assert_near(c.chance_s, 2 * 0.003 * sqrt(2), 1e-12);
     assert_true(!c.significant);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_nanosecond_against_a_map),
-        cmocka_unit_test(a_late_rank_is_named_with_its_cause),
-        cmocka_unit_test(clocks_that_contradict_are_moved_together),
-        cmocka_unit_test(one_rank_cannot_be_split_and_missing_ranks_give_bounds),
-        cmocka_unit_test(all_to_alls_match_and_name_the_late_rank),
-        cmocka_unit_test(sends_meet_their_receives),
-        cmocka_unit_test(a_rendezvous_is_what_ends_together),
-        cmocka_unit_test(calls_on_a_pool_of_threads_match),
-        cmocka_unit_test(a_later_start_is_found_by_the_ends),
-        cmocka_unit_test(clocks_are_found_over_other_ranks),
-        cmocka_unit_test(lateness_within_what_clocks_leave_is_nobodys),
-        cmocka_unit_test(a_kernel_belongs_to_the_step_of_its_launch),
-        cmocka_unit_test(a_gap_before_the_first_kernel_is_in_the_step),
-        cmocka_unit_test(a_lagging_gpu_does_not_change_the_step),
-        cmocka_unit_test(what_the_first_kernel_waits_for),
-        cmocka_unit_test(annotated_steps_run_from_start_to_start),
-        cmocka_unit_test(the_worst_step_is_named),
-        cmocka_unit_test(steps_from_the_repeating_collectives),
-        cmocka_unit_test(a_written_trace_reads_back_the_same),
-        cmocka_unit_test(steps_of_ranks_read_back_the_same),
-        cmocka_unit_test(sums_stay_in_64_bits),
-        cmocka_unit_test(names_are_found_again),
-        cmocka_unit_test(devices_are_many_but_not_any_number),
-        cmocka_unit_test(runs_are_told_apart),
-        cmocka_unit_test(other_steps_are_not_matched),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(a_comparison_says_what_moved),
-    };
-    return RUN(tests);
-}

@@ -333,24 +333,3 @@ TEST(test_out_of_memory_is_noticed)
         }
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_brief_is_three_lines),
-        cmocka_unit_test(test_full_has_more),
-        cmocka_unit_test(test_json_has_every_field_exactly),
-        cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_markdown),
-        cmocka_unit_test(test_prometheus),
-        cmocka_unit_test(test_schema_and_document_have_every_key),
-        cmocka_unit_test(test_a_screen_has_24_lines),
-        cmocka_unit_test(test_a_column_without_a_value_is_not_shown),
-        cmocka_unit_test(test_an_empty_list_has_no_table),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_out_of_memory_is_noticed),
-    };
-    return RUN(tests);
-}

@@ -600,25 +600,3 @@ TEST(test_what_does_not_fit)
     knee_text_release(&answer);
     knee_ask_end(ask);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_what_is_wrong_is_said),
-        cmocka_unit_test(test_commands_are_listed),
-#if KNEE_HAVE_YAML
-        cmocka_unit_test(test_pulled_is_attached),
-#endif
-        cmocka_unit_test(test_gate),
-        cmocka_unit_test(test_watched_and_stopped),
-        cmocka_unit_test(test_emitted_plans_are_read_back),
-        cmocka_unit_test(test_frameworks_do_what_they_can),
-        cmocka_unit_test(test_too_many_gpus_stay_idle),
-        cmocka_unit_test(test_what_does_not_fit),
-        cmocka_unit_test(test_memory_runs_out),
-        cmocka_unit_test(test_memory_runs_out_for_a_job),
-        cmocka_unit_test(test_two_small_threads),
-    };
-    return RUN(tests);
-}

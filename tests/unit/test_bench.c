@@ -371,26 +371,3 @@ TEST(parts_cover_everything_once)
             }
         }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantiles_and_median),
-        cmocka_unit_test(two_modes_are_seen_and_one_is_not),
-        cmocka_unit_test(a_line_is_recovered),
-        cmocka_unit_test(expected_output_is_what_the_collective_means),
-        cmocka_unit_test(inputs_tell_ranks_and_places_apart),
-        cmocka_unit_test(costs_are_those_of_the_table),
-        cmocka_unit_test(costs_are_those_of_the_messages),
-        cmocka_unit_test(the_best_known_is_expected_of_the_engine),
-        cmocka_unit_test(the_engine_is_not_expected_to_pipeline),
-        cmocka_unit_test(everyone_meets_everyone_once),
-        cmocka_unit_test(neighbours_meet_once),
-        cmocka_unit_test(a_healthy_map_names_nobody),
-        cmocka_unit_test(the_slow_host_and_the_bad_link_are_named),
-        cmocka_unit_test(slow_and_two_timed_rows_are_named),
-        cmocka_unit_test(rows_of_an_algorithm_give_back_its_line),
-        cmocka_unit_test(parts_cover_everything_once),
-    };
-    return RUN(tests);
-}

@@ -316,13 +316,3 @@ TEST(link_says_why)
     assert_string_equal(peers.runtime.fault, "out of memory");
 #endif
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exchanges_end), cmocka_unit_test(starts_end),
-        cmocka_unit_test(benches_end),   cmocka_unit_test(trainings_end),
-        cmocka_unit_test(link_says_why),
-    };
-    return RUN(tests);
-}

@@ -386,15 +386,3 @@ TEST(execution_traces_are_whole_or_fail)
     }
     knee_chakra_end(NULL);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes_are_answered_or_refused),
-        cmocka_unit_test(changed_timelines_have_the_step),
-        cmocka_unit_test(memory_may_run_out),
-        cmocka_unit_test(execution_traces_are_whole_or_fail),
-        cmocka_unit_test(recordings_are_told),
-    };
-    return RUN(tests);
-}

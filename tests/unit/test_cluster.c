@@ -375,24 +375,3 @@ TEST(presets_have_transports)
         assert_true(t.launch_s > 0 && t.levels[0].latency_s > 0 && t.levels[1].bytes_per_s > 0);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_is_a_preset),
-        cmocka_unit_test(a_line_says_everything),
-        cmocka_unit_test(bad_lines_are_refused),
-#if KNEE_HAVE_YAML
-        cmocka_unit_test(yaml_reads_back),
-        cmocka_unit_test(a_file_may_be_short),
-        cmocka_unit_test(bad_files_are_refused),
-#endif
-        cmocka_unit_test(nvidia_smi_matrix),
-        cmocka_unit_test(nccl_xml),
-        cmocka_unit_test(what_people_write),
-        cmocka_unit_test(ports_are_shared_or_striped),
-        cmocka_unit_test(levels_above_leaves),
-        cmocka_unit_test(presets_have_transports),
-    };
-    return RUN(tests);
-}

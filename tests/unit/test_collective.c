@@ -220,19 +220,3 @@ TEST(ll128_needs_an_ordered_network)
     assert_near(knee_collective_s(&c, KNEE_OP_ALL_REDUCE, one_node, bytes, NULL),
                 knee_collective_s(&other, KNEE_OP_ALL_REDUCE, one_node, bytes, NULL), 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hand_computed_values),
-        cmocka_unit_test(never_below_the_lower_bounds),
-        cmocka_unit_test(two_levels_by_hand),
-        cmocka_unit_test(what_straddles_a_node_pays_the_network),
-        cmocka_unit_test(hops_between_stages),
-        cmocka_unit_test(a_price_is_what_a_sweep_expects),
-        cmocka_unit_test(prices_are_monotone),
-        cmocka_unit_test(pcie_has_one_port_for_both),
-        cmocka_unit_test(ll128_needs_an_ordered_network),
-    };
-    return RUN(tests);
-}

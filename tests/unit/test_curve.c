@@ -97,13 +97,3 @@ TEST(few_points_are_enough)
     struct knee_err err;
     assert_int_equal(knee_curve_fit(one, 0, NULL, &curve, &err), KNEE_INPUT);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_found),           cmocka_unit_test(a_line_needs_two_knots),
-        cmocka_unit_test(disturbed_rows_do_not_pull), cmocka_unit_test(it_never_falls),
-        cmocka_unit_test(few_points_are_enough),
-    };
-    return RUN(tests);
-}

@@ -559,25 +559,6 @@ TEST(sqlite_without_memory_is_said)
     sqlite3_free(d.bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_export_says_what_it_says),
-        cmocka_unit_test(pages_move_when_they_are_touched),
-        cmocka_unit_test(long_calls_are_named),
-        cmocka_unit_test(advice_is_in_the_program_s_words),
-        cmocka_unit_test(processes_may_share_a_device),
-        cmocka_unit_test(rpd_says_what_it_says),
-        cmocka_unit_test(rocpd_says_what_it_says),
-        cmocka_unit_test(what_is_missing_is_counted),
-        cmocka_unit_test(what_is_no_trace_is_refused),
-        cmocka_unit_test(damage_is_counted),
-        cmocka_unit_test(a_stop_is_counted),
-        cmocka_unit_test(no_memory_is_said),
-        cmocka_unit_test(sqlite_without_memory_is_said),
-    };
-    return RUN(tests);
-}
 
 #else
 

@@ -47,7 +47,7 @@ static void agrees(const char *text)
                  end - text);
 }
 
-static void test_hard_texts(void **unused)
+TEST(test_hard_texts)
 {
     static const char *const texts[] = {"0",
                                         "-0",
@@ -99,16 +99,14 @@ static void test_hard_texts(void **unused)
                                         "1.00000000000000011102230246251565404236316680908203126",
                                         "0.7",
                                         "0,7"};
-    (void)unused;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         agrees(texts[i]);
 }
 
 /* The exact midpoint between two doubles, and one digit at its far end more or less. */
-static void test_midpoints(void **unused)
+TEST(test_midpoints)
 {
     char text[1600];
-    (void)unused;
     for (size_t i = 0; i < draws(150000) / 50; i++) {
         double low = fabs(any_double());
         if (i % 3 == 0)
@@ -124,10 +122,9 @@ static void test_midpoints(void **unused)
     }
 }
 
-static void test_random_texts(void **unused)
+TEST(test_random_texts)
 {
     char text[96];
-    (void)unused;
     for (size_t i = 0; i < draws(200000); i++) {
         int length = snprintf(text, sizeof text, "%llu%s%0*llu",
                               (unsigned long long)(draw() >> draw() % 64), draw() % 2 ? "." : "",
@@ -154,14 +151,13 @@ static const char *const number_formats[] = {"%*.*f",   "%*.*e",  "%*.*g",  "%+*
                                              "%-*.*g|", "%0*.*f", "% *.*e", "%0+*.*g",
                                              "%*.*G",   "%*.*E",  "%#*.*f"};
 
-static void test_numbers_as_printf_writes_them(void **unused)
+TEST(test_numbers_as_printf_writes_them)
 {
     static const double values[] = {
         0,     -0.0,   1,        -1,        0.5, 1.5,     2.5,  0.125,     0.375, 9.995,
         99.5,  0.05,   1e5,      999999,    1e6, 1e-4,    1e-5, 123456789, 1e22,  1e23,
         1e308, 5e-324, INFINITY, -INFINITY, 0.1, 2.0 / 3, 1e15, 1e16,      9.5,   0.95};
     size_t formats = sizeof number_formats / sizeof *number_formats;
-    (void)unused;
     for (size_t f = 0; f < formats; f++)
         for (size_t v = 0; v < sizeof values / sizeof *values; v++)
             for (int precision = -1; precision < 22; precision++)
@@ -184,9 +180,8 @@ static void test_numbers_as_printf_writes_them(void **unused)
         assert_string_equal(ours, theirs);                                                         \
     } while (0)
 
-static void test_words_and_whole_numbers(void **unused)
+TEST(test_words_and_whole_numbers)
 {
-    (void)unused;
     SAME("%d %i %5d|%-5d|%05d|%+d|% d|%.3d|%8.3d", 1, -2, 3, 4, -5, 6, 7, 8, -9);
     SAME("%#X %#x %#X", 255u, 0u, 0u);
     SAME("%E %G %F %E", (double)NAN, (double)INFINITY, -(double)INFINITY, 1.5);
@@ -201,16 +196,4 @@ static void test_words_and_whole_numbers(void **unused)
     assert_int_equal(knee_format(small, sizeof small, "%s", "abcdef"), 6);
     assert_string_equal(small, "abc");
     assert_int_equal(knee_format(NULL, 0, "%d%%", 50), 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hard_texts),
-        cmocka_unit_test(test_midpoints),
-        cmocka_unit_test(test_random_texts),
-        cmocka_unit_test(test_numbers_as_printf_writes_them),
-        cmocka_unit_test(test_words_and_whole_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

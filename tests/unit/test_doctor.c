@@ -268,7 +268,7 @@ TEST(values_of_the_environment)
 }
 
 /* Facts of a host, and the rule that must or must not say so. */
-static void facts_of_a_host(void **state)
+TEST(facts_of_a_host)
 {
 #define NIC  "\tib.rate\t400\t400 Gb/sec\n\tmodule.list\t1\t1\n"
 #define OPEN "\tdriver.version_text\tnan\tNVIDIA UNIX Open Kernel Module for x86_64  560\n"
@@ -308,7 +308,6 @@ static void facts_of_a_host(void **state)
         {"host3\tbench.slow_host\t61\t61 % of the others\n", "slow_host", true},
         {"host3\tbench.slow_link\t50\t50 % of the others\n", "slow_link", true},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct knee_facts facts = {0};
         knee_facts_read(&facts, rows[i].lines, strlen(rows[i].lines));
@@ -1239,43 +1238,4 @@ TEST(memory_runs_out)
         knee_facts_release(&facts);
         assert_int_equal(memory.live, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(healthy_machines_are_healthy),
-        cmocka_unit_test(planted_faults_are_found),
-        cmocka_unit_test(values_of_the_environment),
-        cmocka_unit_test(facts_of_a_host),
-        cmocka_unit_test(sick_gpus_are_found),
-        cmocka_unit_test(devices_of_the_bus),
-        cmocka_unit_test(quota_of_cgroup_1),
-        cmocka_unit_test(a_gpu_is_missing),
-        cmocka_unit_test(fellows_of_an_interface),
-        cmocka_unit_test(the_file_that_is_named),
-        cmocka_unit_test(values_are_read_as_nccl_reads_them),
-        cmocka_unit_test(integers),
-        cmocka_unit_test(releases),
-        cmocka_unit_test(spellings),
-        cmocka_unit_test(names_are_taken_as_they_are),
-        cmocka_unit_test(all_rails_down),
-        cmocka_unit_test(environment_beats_files),
-        cmocka_unit_test(names_are_prefixes),
-        cmocka_unit_test(outputs_are_understood),
-        cmocka_unit_test(lines_of_nccl),
-        cmocka_unit_test(a_healthy_log),
-        cmocka_unit_test(the_minority_is_named),
-        cmocka_unit_test(equal_hosts_do_not_differ),
-        cmocka_unit_test(slower_rails_cost_more),
-        cmocka_unit_test(a_job_pays_what_predict_says),
-        cmocka_unit_test(lower_limits_cost_more),
-        cmocka_unit_test(facts_go_and_come_back),
-        cmocka_unit_test(json_is_json),
-        cmocka_unit_test(site_rules),
-        cmocka_unit_test(every_headline_fits_a_line),
-        cmocka_unit_test(the_table_is_sound),
-        cmocka_unit_test(memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

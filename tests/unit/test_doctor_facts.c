@@ -1543,34 +1543,3 @@ TEST(memory_runs_out)
         assert_true(fail_at > 8);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_asked_first),
-        cmocka_unit_test(versions),
-        cmocka_unit_test(lists_of_cpus),
-        cmocka_unit_test(too_many_ports),
-        cmocka_unit_test(ports_and_their_addresses),
-        cmocka_unit_test(names_of_devices),
-        cmocka_unit_test(gpus_bus_and_kernel),
-        cmocka_unit_test(the_host_itself),
-        cmocka_unit_test(the_environment),
-        cmocka_unit_test(a_log_of_nccl),
-        cmocka_unit_test(held_against_a_cluster),
-        cmocka_unit_test(hosts_that_differ),
-        cmocka_unit_test(more_than_can_be_named),
-        cmocka_unit_test(parts_of_one_finding),
-        cmocka_unit_test(too_much_is_told),
-        cmocka_unit_test(settings_as_they_are_read),
-        cmocka_unit_test(rules_of_a_site),
-        cmocka_unit_test(tests_of_a_row),
-        cmocka_unit_test(long_words_are_cut),
-        cmocka_unit_test(every_hurt_has_its_price),
-        cmocka_unit_test(slower_is_dearer),
-        cmocka_unit_test(what_has_no_price),
-        cmocka_unit_test(laws_of_findings),
-        cmocka_unit_test(memory_runs_out),
-    };
-    return RUN(tests);
-}

@@ -216,18 +216,3 @@ TEST(a_child_is_killed_with_its_group)
     assert_int_equal(status, 3);
     knee_child_kill(&child);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(colour_codes_are_whole_or_text),
-        cmocka_unit_test(a_request_is_read_at_its_empty_line),
-        cmocka_unit_test(a_datagram_holds_together_or_is_none),
-        cmocka_unit_test(names_are_text),
-        cmocka_unit_test(names_made_to_meet_do_not),
-        cmocka_unit_test(what_comes_in_is_a_file),
-        cmocka_unit_test(what_goes_out_is_whole_and_removed_only_when_ours),
-        cmocka_unit_test(a_child_is_killed_with_its_group),
-    };
-    return RUN(tests);
-}

@@ -81,13 +81,3 @@ TEST(commands_take_whole_words)
     assert_true(knee_file_ends_like_trace("a.rpd.gz"));
     assert_false(knee_file_ends_like_trace("a.yaml"));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_have_kinds),
-        cmocka_unit_test(every_kind_is_tested),
-        cmocka_unit_test(commands_take_whole_words),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

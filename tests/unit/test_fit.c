@@ -524,28 +524,3 @@ TEST(memory_runs_out)
     }
     assert_true(done);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_failed_layout_leaves_the_cluster),
-        cmocka_unit_test(numbers_come_back),
-        cmocka_unit_test(a_wire_comes_back_from_its_messages),
-        cmocka_unit_test(a_wire_comes_back_from_the_library),
-        cmocka_unit_test(other_runs_follow),
-        cmocka_unit_test(silence_leaves_the_preset),
-        cmocka_unit_test(a_floor_is_a_floor),
-        cmocka_unit_test(checks_leave_sizes_out),
-#if KNEE_HAVE_YAML
-        cmocka_unit_test(a_file_keeps_the_fit),
-        cmocka_unit_test(a_file_keeps_plain_hosts),
-        cmocka_unit_test(order_of_keys_does_not_matter),
-#endif
-        cmocka_unit_test(winners_are_quickest),
-        cmocka_unit_test(crossovers_are_where_times_meet),
-        cmocka_unit_test(slow_runs_get_a_reason),
-        cmocka_unit_test(the_wrong_algorithm_is_named),
-        cmocka_unit_test(memory_runs_out),
-    };
-    return RUN(tests);
-}

@@ -62,9 +62,8 @@ static double step_of(const struct knee_shape *shape, const struct knee_machine 
 }
 
 /* One source cannot tell its software from its cluster. */
-static void known_software_has_two_sources(void **state)
+TEST(known_software_has_two_sources)
 {
-    (void)state;
     struct knee_machine machine;
     platform_of("h100", "nemo", &machine);
     assert_int_equal(machine.basis, KNEE_BASIS_KNOWN);
@@ -74,9 +73,8 @@ static void known_software_has_two_sources(void **state)
     assert_int_equal(machine.basis, KNEE_BASIS_ASSUMED);
 }
 
-static void unusual_plans_are_not_known(void **state)
+TEST(unusual_plans_are_not_known)
 {
-    (void)state;
     struct knee_machine machine;
     platform_of("h100", "nemo", &machine);
     struct knee_shape shape = shape_of("llama3-8b");
@@ -90,9 +88,8 @@ static void unusual_plans_are_not_known(void **state)
 }
 
 /* A graph of layers leaves the experts' launches, one of the whole step takes them. */
-static void graphs_of_layers_leave_experts(void **state)
+TEST(graphs_of_layers_leave_experts)
 {
-    (void)state;
     struct knee_machine machine;
     platform_of("b200", "megatron-bridge", &machine);
     struct knee_shape shape = shape_of("qwen3-30b-a3b");
@@ -108,9 +105,8 @@ static void graphs_of_layers_leave_experts(void **state)
     assert_true(cost[2].part_s[KNEE_PART_HOST] < 0.1 * cost[1].part_s[KNEE_PART_HOST]);
 }
 
-static void graphs_take_the_launches_of_rings(void **state)
+TEST(graphs_take_the_launches_of_rings)
 {
-    (void)state;
     struct knee_machine machine;
     platform_of("gb200", "nemo", &machine);
     struct knee_shape shape = shape_of("llama3-8b");
@@ -124,9 +120,8 @@ static void graphs_take_the_launches_of_rings(void **state)
 
 /* Attention with sinks is fused: twice the sequence costs the same per token, nearly; biases of
  * experts cost what they move. */
-static void biases_of_experts_cost(void **state)
+TEST(biases_of_experts_cost)
 {
-    (void)state;
     struct knee_machine machine;
     platform_of("gb200", "megatron-bridge", &machine);
     struct knee_shape shape = shape_of("gpt-oss-120b"), plain = shape, longer = shape;
@@ -141,9 +136,8 @@ static void biases_of_experts_cost(void **state)
 }
 
 /* 20 racks of GB200, 1 GiB: 9.8 ms was measured, and a tree of hosts would be four times faster. */
-static void racks_are_joined_by_rings(void **state)
+TEST(racks_are_joined_by_rings)
 {
-    (void)state;
     struct knee_machine machine;
     platform_of("gb200", "nemo", &machine);
     struct knee_group racks = {1440, 1, false};
@@ -152,9 +146,8 @@ static void racks_are_joined_by_rings(void **state)
     assert_true(s > 7e-3 && s < 13e-3);
 }
 
-static void published_runs_are_put_beside(void **state)
+TEST(published_runs_are_put_beside)
 {
-    (void)state;
     struct knee_machine machine;
     struct knee_platform platform = platform_of("h100", "nemo", &machine);
     const char *models[] = {"llama3-70b", "qwen3-235b-a22b"};
@@ -171,18 +164,4 @@ static void published_runs_are_put_beside(void **state)
         assert_relative(1 + alike[0].difference, 2 * (1 + difference), 1e-9);
         assert_int_equal(knee_alike_find(&shape, &platform, &plan, NAN, alike), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_software_has_two_sources),
-        cmocka_unit_test(unusual_plans_are_not_known),
-        cmocka_unit_test(graphs_of_layers_leave_experts),
-        cmocka_unit_test(graphs_take_the_launches_of_rings),
-        cmocka_unit_test(biases_of_experts_cost),
-        cmocka_unit_test(racks_are_joined_by_rings),
-        cmocka_unit_test(published_runs_are_put_beside),
-    };
-    return RUN(tests);
 }

@@ -309,29 +309,3 @@ TEST(the_price_of_data_parallel_by_hand)
     assert_relative(dp->window_s, 2 * forward / 1e12, 1e-12); /* backward of the last micro-step */
     assert_relative(dp->tax, (dp->comm_s - dp->window_s) / tax.compute_s, 1e-12);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hiding_and_compressing_raise_efficiency),
-        cmocka_unit_test(ninety_percent_needs_four_tenths_hidden),
-        cmocka_unit_test(gamma_explodes_when_the_batch_is_split),
-        cmocka_unit_test(gamma_does_not_depend_on_the_model_size),
-        cmocka_unit_test(full_overlap_is_compute_bound_then_communication_bound),
-        cmocka_unit_test(half_the_bytes_or_twice_the_batch_move_the_knee_alike),
-        cmocka_unit_test(latency_and_bandwidth_together),
-        cmocka_unit_test(step_formula_at_three_overlaps),
-        cmocka_unit_test(two_thresholds_of_the_axes),
-        cmocka_unit_test(gathers_hide_exactly_at_the_token_threshold),
-        cmocka_unit_test(tensor_parallel_past_a_node_takes_the_slow_link),
-        cmocka_unit_test(pipeline_bubble),
-        cmocka_unit_test(expected_maximum_of_normal_workers),
-        cmocka_unit_test(stragglers_against_dice),
-        cmocka_unit_test(critical_batch_doubles_the_examples),
-        cmocka_unit_test(what_a_stall_costs),
-        cmocka_unit_test(the_wall_that_comes_first),
-        cmocka_unit_test(meeting_rarely_halves_the_wait),
-        cmocka_unit_test(the_price_of_data_parallel_by_hand),
-    };
-    return RUN(tests);
-}

@@ -475,25 +475,3 @@ TEST(test_every_power_row_is_whole)
         assert_true(p->low <= p->watts && p->watts <= p->high);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_law_agrees_with_a_simulation),
-        cmocka_unit_test(test_shares_sum_to_one),
-        cmocka_unit_test(test_known_laws_are_limits),
-        cmocka_unit_test(test_no_interval_beats_the_best),
-        cmocka_unit_test(test_an_interval_is_not_shorter_than_the_write),
-        cmocka_unit_test(test_published_examples),
-        cmocka_unit_test(test_published_runs_are_inside),
-        cmocka_unit_test(test_checkpoints_of_mlperf_storage),
-        cmocka_unit_test(test_a_run_with_failures),
-        cmocka_unit_test(test_an_interval_in_use_is_judged),
-        cmocka_unit_test(test_input_that_cannot_be),
-        cmocka_unit_test(test_the_slowest_link_sets_a_checkpoint),
-        cmocka_unit_test(test_measured_watts_come_back),
-        cmocka_unit_test(test_a_cap_and_a_stranger),
-        cmocka_unit_test(test_every_power_row_is_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -331,12 +331,4 @@ TEST(the_locale_changes_nothing)
     same(&text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_stack_is_enough),
-        cmocka_unit_test(several_threads_at_once),
-        cmocka_unit_test(the_locale_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, ask_here, forget);
-}
+FIXTURE(ask_here, forget)

@@ -849,9 +849,8 @@ TEST(test_finder)
 }
 
 /* Law: whatever happened to however many ranks, the headline is one plain line of 80 characters. */
-static void test_every_headline_fits_a_line(void **state)
+TEST(test_every_headline_fits_a_line)
 {
-    (void)state;
     enum { RANKS = 40 };
     int32_t named[RANKS];
     struct knee_hang_rank ranks[RANKS] = {{0}};
@@ -887,30 +886,4 @@ static void test_every_headline_fits_a_line(void **state)
             knee_text_release(&said.effect);
             knee_text_release(&said.after);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_behind),
-        cmocka_unit_test(test_crossed),
-        cmocka_unit_test(test_all_in_the_same_call),
-        cmocka_unit_test(test_ended_well),
-        cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_wrapped),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_marks_end),
-        cmocka_unit_test(test_others_words),
-        cmocka_unit_test(test_more_causes),
-        cmocka_unit_test(test_busy_with),
-        cmocka_unit_test(test_exits),
-        cmocka_unit_test(test_two_attempts),
-        cmocka_unit_test(test_dumps),
-        cmocka_unit_test(test_damaged_dump),
-        cmocka_unit_test(test_missing_files),
-        cmocka_unit_test(test_finder),
-        cmocka_unit_test(test_every_headline_fits_a_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ struct row {
 #define ROOT "Root Cause (first observed failure):\n[0]:\n"
 
 /* Who ended how. What a launcher does to the other ranks is no cause. */
-static void test_launchers(void **state)
+TEST(test_launchers)
 {
     static const struct row rows[] = {
         {ROOT BLOCK("05", "5", "-9"), KNEE_HANG_KILLED, "5"},
@@ -83,13 +83,12 @@ static void test_launchers(void **state)
         {"agent/server/api.py:7] Received 15 death signal, shutting down workers\n",
          KNEE_HANG_CANCELLED, ""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect(rows[i].text, rows[i].kind, rows[i].ranks);
 }
 
 /* Ranks that never joined, or that others wait for. */
-static void test_absent(void **state)
+TEST(test_absent)
 {
     static const struct row rows[] = {
         {"RuntimeError: [Rank 0]: Ranks 4, 5, 7 failed to pass monitoredBarrier in 2000 ms\n",
@@ -114,13 +113,12 @@ static void test_absent(void **state)
          "connection to the C10d store has failed.\n",
          KNEE_HANG_UNKNOWN, ""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect(rows[i].text, rows[i].kind, rows[i].ranks);
 }
 
 /* The cause, what only follows from one, and what is no error. */
-static void test_errors(void **state)
+TEST(test_errors)
 {
     static const struct row rows[] = {
         {"[rank2]: RuntimeError: CUDA error: device-side assert triggered\n", KNEE_HANG_GPU_FAULT,
@@ -197,13 +195,12 @@ static void test_errors(void **state)
         {"[launch.py:3:sigkill_handler] Main process received SIGINT, exiting\n",
          KNEE_HANG_CANCELLED, ""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         expect(rows[i].text, rows[i].kind, rows[i].ranks);
 }
 
 /* A thread's error explains less than the process's own, whichever comes first. */
-static void test_threads(void **state)
+TEST(test_threads)
 {
     static const char thread[] =
         "Exception in thread Thread-3:\nTraceback (most recent call last):\n"
@@ -211,7 +208,6 @@ static void test_threads(void **state)
                       own[] = "Traceback (most recent call last):\nValueError: wrong shape\n";
     char both[400];
     struct read read;
-    (void)state;
     expect(thread, KNEE_HANG_EXCEPTION, "");
     for (int own_first = 0; own_first < 2; own_first++)
         for (int named = 0; named < 2; named++) {
@@ -226,7 +222,7 @@ static void test_threads(void **state)
 }
 
 /* Progress in the forms of many programs. An error before it was survived. */
-static void test_progress(void **state)
+TEST(test_progress)
 {
     static const char *const forms[] = {
         "[Step %d/100] Loss: 5.1\n",
@@ -239,7 +235,6 @@ static void test_progress(void **state)
         "{'loss': 0.%d, 'epoch': 0.1}\n",
     };
     char text[1000];
-    (void)state;
     for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
         for (int same = 0; same < 2; same++) {
             snprintf(text, sizeof text, "CondaError: Run 'conda init' before 'conda deactivate'\n");
@@ -255,12 +250,11 @@ static void test_progress(void **state)
 }
 
 /* Runs that were appended to one file: the last one counts. */
-static void test_appended(void **state)
+TEST(test_appended)
 {
     static const char first[] = BLOCK("05", "1", "1") ROOT BLOCK("04", "0", "1"),
                       second[] = ROOT BLOCK("50", "0", "-9");
     char text[2000];
-    (void)state;
     snprintf(text, sizeof text, "%s%s", first, second);
     expect(text, KNEE_HANG_KILLED, "0");
     snprintf(text, sizeof text,
@@ -276,13 +270,12 @@ static void test_appended(void **state)
 }
 
 /* One line about several ranks is shown once; an exception of the job comes before it. */
-static void test_one_line_of_many(void **state)
+TEST(test_one_line_of_many)
 {
     static const char text[] = "ValueError: bad argument\n"
                                "srun: error: n1: tasks 2-7: Exited with exit code 1\n"
                                "slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-01-02 ***\n";
     struct read read;
-    (void)state;
     knee_job_record_init(&read.record, NULL);
     add(&read, "job.log", text, strlen(text) - 64);
     judge(&read);
@@ -383,9 +376,8 @@ static const struct layout layouts[] = {
 
 /* Docker writes characters beyond ASCII, and some within it, as \\u and four digits; a line that
  * is no JSON stays. */
-static void test_escapes(void **state)
+TEST(test_escapes)
 {
-    (void)state;
     char text[] =
         "{\"log\":\"[rank1]: a\\u003cb\\u00e9\\u20AC\\tc\\\"\\r\\n\",\"stream\":\"stderr\"}\n"
         "plain\n{\"log\":\"cut\\";
@@ -396,10 +388,9 @@ static void test_escapes(void **state)
 }
 
 /* In a file per rank, and in one file. */
-static void test_layouts(void **state)
+TEST(test_layouts)
 {
     static char text[RANKS][ROOM], all[RANKS * ROOM];
-    (void)state;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         for (int files = 0; files < 2; files++) {
             struct read read;
@@ -428,11 +419,10 @@ static void test_layouts(void **state)
 }
 
 /* The evidence has the line of the file, also where lines were broken inside words. */
-static void test_line_numbers(void **state)
+TEST(test_line_numbers)
 {
     static char text[ROOM];
     struct read read;
-    (void)state;
     knee_job_record_init(&read.record, NULL);
     write_rank(1, text, ROOM);
     wrap(text, 80, false);
@@ -444,9 +434,8 @@ static void test_line_numbers(void **state)
 }
 
 /* Two ranks wrote into one line; a bar stands before an error. */
-static void test_run_together(void **state)
+TEST(test_run_together)
 {
-    (void)state;
     expect(" 0%|    | 0/247 [00:00<?, ?it/s][rank2]: Traceback (most recent call last):\n"
            "[rank2]: torch.OutOfMemoryError: CUDA out of memory\n",
            KNEE_HANG_OOM, "2");
@@ -456,26 +445,12 @@ static void test_run_together(void **state)
 }
 
 /* Ranks one after the other in one file: an error without a stamp is as old as its own rank's. */
-static void test_times(void **state)
+TEST(test_times)
 {
-    (void)state;
     expect("[rank1]:[E1116 12:10:00.0 ProcessGroupNCCL.cpp:6] [Rank 1] Watchdog caught collective "
            "operation timeout: WorkNCCL(SeqNum=4, OpType=ALLREDUCE, NumelIn=6, NumelOut=6, "
            "Timeout(ms)=600000) ran for 600003 milliseconds before timing out.\n"
            "[rank2]:[W1116 12:00:00.0 Utils.hpp:137] Warning: is deprecated; use TORCH_X\n"
            "[rank2]: ValueError: bad shard\n",
            KNEE_HANG_EXCEPTION, "2");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_launchers),        cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_errors),           cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_progress),         cmocka_unit_test(test_appended),
-        cmocka_unit_test(test_one_line_of_many), cmocka_unit_test(test_escapes),
-        cmocka_unit_test(test_layouts),          cmocka_unit_test(test_line_numbers),
-        cmocka_unit_test(test_run_together),     cmocka_unit_test(test_times),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -737,20 +737,3 @@ TEST(no_memory_is_said)
         assert_int_equal(memory.live, 0);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outputs_say_what_they_say),
-        cmocka_unit_test(who_says_no_adds_nothing),
-        cmocka_unit_test(files_find_their_reader),
-        cmocka_unit_test(deep_outputs_are_passed_over),
-        cmocka_unit_test(addresses_of_one_gpu),
-        cmocka_unit_test(many_settings_are_counted),
-        cmocka_unit_test(facts_come_back),
-        cmocka_unit_test(counts_go_on_whatever_comes_between),
-        cmocka_unit_test(lines_that_are_no_facts_are_left_out),
-        cmocka_unit_test(no_memory_is_said),
-    };
-    return RUN(tests);
-}

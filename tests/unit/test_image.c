@@ -628,27 +628,3 @@ TEST(a_shared_gpu_is_told)
         knee_trace_release(&pair[1]);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serving_is_told_from_training),
-        cmocka_unit_test(a_shared_gpu_is_told),
-        cmocka_unit_test(a_barrier_is_waiting),
-        cmocka_unit_test(a_gpu_is_its_streams),
-        cmocka_unit_test(a_file_saved_as_text_is_refused),
-        cmocka_unit_test(rocprof_says_what_it_says),
-        cmocka_unit_test(columns_are_found_by_name),
-        cmocka_unit_test(chakra_comes_back),
-        cmocka_unit_test(work_is_laid_out),
-        cmocka_unit_test(dependencies_in_any_form),
-        cmocka_unit_test(starts_and_calls_are_taken),
-        cmocka_unit_test(files_are_named_by_their_rank),
-        cmocka_unit_test(many_streams_are_laid_out),
-        cmocka_unit_test(what_is_no_execution_trace_is_refused),
-        cmocka_unit_test(damage_does_no_harm),
-        cmocka_unit_test(no_memory_is_said),
-        cmocka_unit_test(families_are_known),
-    };
-    return RUN(tests);
-}

@@ -386,17 +386,3 @@ TEST(a_row_says)
         knee_runs_release(&runs);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(torchtitan_says),
-        cmocka_unit_test(megatron_says),
-        cmocka_unit_test(megatron_times_are_the_median),
-        cmocka_unit_test(nemo_says),
-        cmocka_unit_test(configs_say),
-        cmocka_unit_test(deepspeed_says),
-        cmocka_unit_test(a_row_says),
-    };
-    return RUN(tests);
-}

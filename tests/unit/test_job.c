@@ -236,22 +236,3 @@ TEST(test_sets_of_modules)
     assert_int_equal(sets->spelt("core_attn+nonsense"), -1);
     assert_int_equal(sets->spelt(""), -1);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sets_of_modules),
-        cmocka_unit_test(what_is_given_beats_a_preset_and_a_preset_a_default),
-        cmocka_unit_test(numbers_change_links_of_the_cluster),
-        cmocka_unit_test(gaps_and_contradictions_are_refused),
-        cmocka_unit_test(a_flag_beats_the_rival_key_of_a_file),
-        cmocka_unit_test(keys_out_of_range_name_the_range),
-        cmocka_unit_test(unknown_names_suggest_the_nearest),
-        cmocka_unit_test(presets_hang_together),
-        cmocka_unit_test(every_preset_predicts),
-        cmocka_unit_test(default_row_of_the_verdict),
-        cmocka_unit_test(each_suspect_is_named),
-        cmocka_unit_test(rule_on_r),
-    };
-    return RUN(tests);
-}

@@ -738,33 +738,3 @@ TEST(knee_of_a_curve)
     assert_near(knee.gamma_one_workers, 3, 1e-12);
     assert_near(lab_find_knee(rows, 3, 0.8, true, gammas).tolerance_workers, 1, 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_agree),
-        cmocka_unit_test(bytes_are_counted),
-        cmocka_unit_test(formats_round),
-        cmocka_unit_test(fp8_is_nearest),
-        cmocka_unit_test(sums_are_sums),
-        cmocka_unit_test(wires_are_right_in_the_long_run),
-        cmocka_unit_test(optimizers_step_by_hand),
-        cmocka_unit_test(rates_go_up_and_down),
-        cmocka_unit_test(shares_make_the_batch),
-        cmocka_unit_test(text_is_always_the_same),
-        cmocka_unit_test(a_folder_that_cannot_be_is_refused),
-        cmocka_unit_test(a_file_that_ends_is_told_of),
-        cmocka_unit_test(workers_equal_one),
-        cmocka_unit_test(local_sgd_of_one_step_is_sgd),
-        cmocka_unit_test(everything_learns),
-        cmocka_unit_test(overlap_is_real),
-        cmocka_unit_test(schedule_by_hand),
-        cmocka_unit_test(buckets_cover_everything_once),
-        cmocka_unit_test(timelines_read_back),
-        cmocka_unit_test(timelines_in_files_do_not_stay_in_memory),
-        cmocka_unit_test(a_timeline_on_a_full_disk_is_told_of),
-        cmocka_unit_test(prediction_by_hand),
-        cmocka_unit_test(knee_of_a_curve),
-    };
-    return RUN(tests);
-}

@@ -86,13 +86,3 @@ TEST(attention_is_causal)
     assert_true(net.activations[last->at + (CONTEXT - 1) * LAB_BYTES] != before[1]);
     lab_net_release(&net);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_are_slopes),
-        cmocka_unit_test(halves_add_up),
-        cmocka_unit_test(attention_is_causal),
-    };
-    return RUN(tests);
-}

@@ -57,10 +57,9 @@ static struct knee_row row_at(const struct knee_job *job, double workers)
 
 #define FOR_RANDOM_JOBS                                                                            \
     uint64_t seed = 20261115;                                                                      \
-    (void)state;                                                                                   \
     for (int n = 0; n < JOBS; n++)
 
-static void labels_sum_to_the_step(void **state)
+TEST(labels_sum_to_the_step)
 {
     FOR_RANDOM_JOBS
     {
@@ -88,7 +87,7 @@ static double width(struct knee_sure sure)
 /* Every prediction lies in its band, which is none at one worker, as wide at other counts unless
  * little is lost, and narrower where the exchange was measured; a share of the peak that is told
  * narrows the step. */
-static void bands_hold_what_they_are_about(void **state)
+TEST(bands_hold_what_they_are_about)
 {
     FOR_RANDOM_JOBS
     {
@@ -119,7 +118,7 @@ static void bands_hold_what_they_are_about(void **state)
     }
 }
 
-static void step_is_never_below_its_floors(void **state)
+TEST(step_is_never_below_its_floors)
 {
     FOR_RANDOM_JOBS
     {
@@ -135,7 +134,7 @@ static void step_is_never_below_its_floors(void **state)
     }
 }
 
-static void more_bandwidth_never_slows(void **state)
+TEST(more_bandwidth_never_slows)
 {
     FOR_RANDOM_JOBS
     {
@@ -147,7 +146,7 @@ static void more_bandwidth_never_slows(void **state)
     }
 }
 
-static void full_overlap_is_the_maximum(void **state)
+TEST(full_overlap_is_the_maximum)
 {
     FOR_RANDOM_JOBS
     {
@@ -160,7 +159,7 @@ static void full_overlap_is_the_maximum(void **state)
     }
 }
 
-static void gamma_is_the_same_for_every_model_size(void **state)
+TEST(gamma_is_the_same_for_every_model_size)
 {
     FOR_RANDOM_JOBS
     {
@@ -174,7 +173,7 @@ static void gamma_is_the_same_for_every_model_size(void **state)
     }
 }
 
-static void strong_and_weak_agree_at_the_same_local_batch(void **state)
+TEST(strong_and_weak_agree_at_the_same_local_batch)
 {
     FOR_RANDOM_JOBS
     {
@@ -193,7 +192,7 @@ static void strong_and_weak_agree_at_the_same_local_batch(void **state)
 }
 
 /* Second method: speed each part up by a little and see which shortens the step most. */
-static void what_binds_is_what_helps_most(void **state)
+TEST(what_binds_is_what_helps_most)
 {
     const double little = 1e-6;
     int tried = 0;
@@ -232,7 +231,7 @@ static void what_binds_is_what_helps_most(void **state)
     assert_true(tried > JOBS / 2);
 }
 
-static void solving_then_predicting_gives_what_was_asked(void **state)
+TEST(solving_then_predicting_gives_what_was_asked)
 {
     static const char *const variables[] = {"bandwidth", "latency", "local-batch", "overlap",
                                             "compress"};
@@ -277,7 +276,7 @@ static void solving_then_predicting_gives_what_was_asked(void **state)
 }
 
 /* Second method: try every whole count. */
-static void knees_are_those_of_brute_force(void **state)
+TEST(knees_are_those_of_brute_force)
 {
     enum { MOST = 3000 };
     int found = 0;
@@ -324,7 +323,7 @@ static void knees_are_those_of_brute_force(void **state)
     assert_true(found > 50);
 }
 
-static void completing_twice_changes_nothing(void **state)
+TEST(completing_twice_changes_nothing)
 {
     FOR_RANDOM_JOBS
     {
@@ -337,7 +336,7 @@ static void completing_twice_changes_nothing(void **state)
     }
 }
 
-static void levers_are_what_the_closed_forms_say(void **state)
+TEST(levers_are_what_the_closed_forms_say)
 {
     FOR_RANDOM_JOBS
     {
@@ -373,7 +372,7 @@ static void levers_are_what_the_closed_forms_say(void **state)
 
 /* What trains otherwise, or costs money for hardware, is advised only where no safe change is worth
  * it; among safe ones the best is. */
-static void the_best_safe_lever_is_advised(void **state)
+TEST(the_best_safe_lever_is_advised)
 {
     FOR_RANDOM_JOBS
     {
@@ -399,7 +398,7 @@ static void the_best_safe_lever_is_advised(void **state)
 }
 
 /* Strong or weak, four micro-steps are four times the batch, each as large as one was. */
-static void batch_levers_say_how_large_the_batch_is(void **state)
+TEST(batch_levers_say_how_large_the_batch_is)
 {
     FOR_RANDOM_JOBS
     {
@@ -424,7 +423,7 @@ static void batch_levers_say_how_large_the_batch_is(void **state)
 
 /* A lever that is pulled gives the row that was promised; pulled or not, the judge says the same of
  * the same terms. */
-static void levers_do_what_they_promise(void **state)
+TEST(levers_do_what_they_promise)
 {
     FOR_RANDOM_JOBS
     {
@@ -451,26 +450,4 @@ static void levers_do_what_they_promise(void **state)
         assert_true(p.verdict.lever == lever);
         knee_prediction_release(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_sum_to_the_step),
-        cmocka_unit_test(step_is_never_below_its_floors),
-        cmocka_unit_test(bands_hold_what_they_are_about),
-        cmocka_unit_test(more_bandwidth_never_slows),
-        cmocka_unit_test(full_overlap_is_the_maximum),
-        cmocka_unit_test(gamma_is_the_same_for_every_model_size),
-        cmocka_unit_test(strong_and_weak_agree_at_the_same_local_batch),
-        cmocka_unit_test(what_binds_is_what_helps_most),
-        cmocka_unit_test(solving_then_predicting_gives_what_was_asked),
-        cmocka_unit_test(knees_are_those_of_brute_force),
-        cmocka_unit_test(completing_twice_changes_nothing),
-        cmocka_unit_test(levers_are_what_the_closed_forms_say),
-        cmocka_unit_test(the_best_safe_lever_is_advised),
-        cmocka_unit_test(batch_levers_say_how_large_the_batch_is),
-        cmocka_unit_test(levers_do_what_they_promise),
-    };
-    return RUN(tests);
 }

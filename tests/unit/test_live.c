@@ -396,21 +396,3 @@ TEST(test_join_finds_the_truth)
     for (int r = 0; r < RANKS; r++)
         knee_live_release(&ranks[r]);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps_of_ddp),
-        cmocka_unit_test(test_steps_of_fsdp),
-        cmocka_unit_test(test_small_collectives_do_not_matter),
-        cmocka_unit_test(test_ranks_agree_on_numbers),
-        cmocka_unit_test(test_another_phase_of_the_job),
-        cmocka_unit_test(test_ring_and_trace_give_one_step),
-        cmocka_unit_test(test_work_before_a_call_that_still_runs),
-        cmocka_unit_test(test_collectives_of_graphs_meet_by_order),
-        cmocka_unit_test(test_calls_without_an_order_meet_by_time),
-        cmocka_unit_test(test_lines_are_read),
-        cmocka_unit_test(test_join_finds_the_truth),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -199,15 +199,3 @@ TEST(calls_that_are_one)
         knee_live_release(&ranks[1]);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_of_ras),
-        cmocka_unit_test(ranks_of_ras_are_sorted),
-        cmocka_unit_test(what_is_no_answer_is_refused),
-        cmocka_unit_test(lines_of_the_agent),
-        cmocka_unit_test(calls_that_are_one),
-    };
-    return RUN(tests);
-}

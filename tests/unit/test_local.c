@@ -239,14 +239,3 @@ TEST(alone)
     rt->finish(rt);
     assert_int_equal(knee_runtime_open("nothing", &rt, &err), KNEE_USAGE);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reductions),
-        cmocka_unit_test(messages),
-        cmocka_unit_test(ends),
-        cmocka_unit_test(alone),
-    };
-    return RUN(tests);
-}

@@ -67,16 +67,15 @@ static double found(double mean, double like)
     return count / PAIRS;
 }
 
-static void test_chance(void **unused)
+TEST(test_chance)
 {
-    (void)unused;
     assert_true(found(1, 0) <= 0.05);
     assert_true(found(1, 0.9) <= 0.06); /* one error of single steps would say so in half of them */
     assert_true(found(1.03, 0) >= 0.99);
     assert_true(found(1.03, 0.9) >= 0.9);
 }
 
-static void test_work_and_settings(void **unused)
+TEST(test_work_and_settings)
 {
     static struct knee_train_row a[STEPS], b[STEPS];
     struct knee_train_log before, after;
@@ -96,10 +95,9 @@ static void test_work_and_settings(void **unused)
     assert_string_equal(c.changes[0].before, "16");
     assert_string_equal(c.changes[1].what, "tp");
     assert_string_equal(c.changes[1].after, "4");
-    (void)unused;
 }
 
-static void test_few_steps(void **unused)
+TEST(test_few_steps)
 {
     static struct knee_train_row a[STEPS], b[STEPS];
     struct knee_train_log before, after;
@@ -109,15 +107,4 @@ static void test_few_steps(void **unused)
     after.row_count = 1;
     knee_compare_logs(&before, &after, &c);
     assert_true(isnan(c.noise) && c.significant);
-    (void)unused;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chance),
-        cmocka_unit_test(test_work_and_settings),
-        cmocka_unit_test(test_few_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -880,36 +880,3 @@ TEST(caps_are_kept)
     assert_string_equal(err.what, "more than 262144 rows in one table");
     knee_text_release(&text);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_nccl_say),
-        cmocka_unit_test(tuning_is_kept_by_size),
-        cmocka_unit_test(elements_are_refused_with_a_reason),
-        cmocka_unit_test(what_differs_is_another_table),
-        cmocka_unit_test(osu_counts_the_whole_buffer),
-        cmocka_unit_test(what_looks_like_a_prefix),
-        cmocka_unit_test(long_descriptions_fit),
-        cmocka_unit_test(caps_are_kept),
-        cmocka_unit_test(a_plain_table),
-        cmocka_unit_test(prefixes_are_cut_off),
-        cmocka_unit_test(nccl_lines_interleave),
-        cmocka_unit_test(every_era),
-        cmocka_unit_test(damaged_rows_are_refused_with_a_reason),
-        cmocka_unit_test(foreign_files_are_refused),
-        cmocka_unit_test(contradictions_are_reported),
-        cmocka_unit_test(ranks_from_the_ratio),
-        cmocka_unit_test(several_runs_in_one_file),
-        cmocka_unit_test(nccl_tests_json),
-        cmocka_unit_test(knee_bench_rows),
-        cmocka_unit_test(benches),
-        cmocka_unit_test(osu_tables),
-        cmocka_unit_test(csv_rows_may_alternate),
-        cmocka_unit_test(too_many_tables),
-        cmocka_unit_test(long_json_is_read_once),
-        cmocka_unit_test(ops_in_any_spelling),
-        cmocka_unit_test(sizes_as_nccl_tests_writes_them),
-    };
-    return RUN(tests);
-}

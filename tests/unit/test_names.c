@@ -490,20 +490,3 @@ TEST(kernels_are_what_they_do)
         if (knee_kernel_facts(cases[i].name, NULL).kind != cases[i].kind)
             fail_msg("%s", cases[i].name);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_name_is_one_gpu),
-        cmocka_unit_test(every_preset_is_itself),
-        cmocka_unit_test(hard_names),
-        cmocka_unit_test(flags_are_strict),
-        cmocka_unit_test(export_parts_have_their_own_links),
-        cmocka_unit_test(matrices_tell_links),
-        cmocka_unit_test(pci_ids_name_gpus),
-        cmocka_unit_test(every_collective_is_one),
-        cmocka_unit_test(words_are_whole),
-        cmocka_unit_test(kernels_are_what_they_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

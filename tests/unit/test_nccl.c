@@ -89,13 +89,3 @@ TEST(estimates_rise)
             }
         }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(estimates_by_hand),
-        cmocka_unit_test(regimes),
-        cmocka_unit_test(estimates_rise),
-    };
-    return RUN(tests);
-}

@@ -284,21 +284,3 @@ TEST(numbers_at_their_ends)
     knee_number_ns(out, sizeof out, 1000000000);
     assert_string_equal(out, "1.0");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(units_are_read),
-        cmocka_unit_test(nonsense_is_refused_and_leaves_the_output_alone),
-        cmocka_unit_test(exact_numbers_read_back),
-        cmocka_unit_test(human_numbers_read_back),
-        cmocka_unit_test(worker_lists_are_read),
-        cmocka_unit_test(bad_worker_lists_are_refused),
-        cmocka_unit_test(too_many_rows_are_refused),
-        cmocka_unit_test(characters_are_whole_or_none),
-        cmocka_unit_test(strings_of_json),
-        cmocka_unit_test(numbers_at_their_ends),
-        cmocka_unit_test(spelling_is_guessed),
-    };
-    return RUN(tests);
-}

@@ -450,25 +450,3 @@ TEST(parameters_have_a_usual_shape)
     assert_false(bare.terms.forecast.known);
     knee_prediction_release(&bare);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everybody_prices_an_all_reduce_alike),
-        cmocka_unit_test(one_forecast),
-        cmocka_unit_test(parameters_have_a_usual_shape),
-        cmocka_unit_test(no_level_is_dropped),
-        cmocka_unit_test(bare_numbers_are_the_textbook),
-        cmocka_unit_test(one_price_for_a_gpu),
-        cmocka_unit_test(a_row_does_not_depend_on_the_range),
-        cmocka_unit_test(baselines_ascend),
-        cmocka_unit_test(a_slower_network_never_helps),
-        cmocka_unit_test(what_does_not_fit_is_said),
-        cmocka_unit_test(nobody_works_on_half_an_example),
-        cmocka_unit_test(training_is_not_changed_first),
-        cmocka_unit_test(a_batch_is_sequences_or_tokens_by_one_rule),
-        cmocka_unit_test(the_usual_batch_is_one_in_all_commands),
-        cmocka_unit_test(what_does_not_fit_comes_first),
-    };
-    return RUN(tests);
-}

@@ -161,15 +161,3 @@ TEST(no_memory_is_said)
         assert_int_equal(memory.live, 0);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations_come_in_order),
-        cmocka_unit_test(what_is_no_operation_is_counted),
-        cmocka_unit_test(what_is_no_pipeline_is_refused),
-        cmocka_unit_test(kinds_have_names),
-        cmocka_unit_test(no_memory_is_said),
-    };
-    return RUN(tests);
-}

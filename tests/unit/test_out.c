@@ -273,20 +273,3 @@ TEST(cells_are_not_cut)
         knee_table_release(&table);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#if KNEE_HAVE_YAML
-        cmocka_unit_test(json_reads_back_exactly),
-        cmocka_unit_test(json_strings_are_escaped),
-#endif
-        cmocka_unit_test(csv_has_a_value_in_every_column),
-        cmocka_unit_test(csv_and_markdown_escape),
-        cmocka_unit_test(cells_are_not_cut),
-        cmocka_unit_test(ascii_style_is_ascii),
-        cmocka_unit_test(sentences_wrap_at_the_width),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return RUN(tests);
-}

@@ -381,19 +381,3 @@ TEST(no_memory_for_messages_is_said)
     free(outcomes.bytes);
     end_halfway(&h);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_comes_back_is_the_same),
-        cmocka_unit_test(every_shortening_is_refused),
-        cmocka_unit_test(every_change_is_survived),
-        cmocka_unit_test(no_memory_is_said),
-        cmocka_unit_test(an_outline_has_the_calls),
-        cmocka_unit_test(messages_cut_short_are_refused),
-        cmocka_unit_test(changed_tasks_are_survived),
-        cmocka_unit_test(changed_outcomes_are_survived),
-        cmocka_unit_test(no_memory_for_messages_is_said),
-    };
-    return RUN(tests);
-}

@@ -950,11 +950,10 @@ static knee_status search_in_turn(struct knee_counts_search *s, const struct kne
     return KNEE_OK;
 }
 
-static void counts_end_when_told(void **state)
+TEST(counts_end_when_told)
 {
     static const double counts[] = {12, 24, 48, 100};
     enum { ROWS = sizeof counts / sizeof *counts };
-    (void)state;
     struct knee_plan_row *rows = calloc(ROWS, sizeof *rows);
     struct knee_plan_answer *a = calloc(1, sizeof *a);
     assert_non_null(rows);
@@ -999,35 +998,4 @@ static void counts_end_when_told(void **state)
     }
     free(rows);
     free(a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_end_when_told),
-        cmocka_unit_test(parts_and_memory_sum),
-        cmocka_unit_test(nothing_is_faster_than_its_floors),
-        cmocka_unit_test(axes_by_hand),
-        cmocka_unit_test(more_of_a_resource_never_hurts),
-        cmocka_unit_test(graphs_and_fewer_recomputed_layers_help),
-        cmocka_unit_test(frozen_weights_cost_less),
-        cmocka_unit_test(state_space_is_linear),
-        cmocka_unit_test(tokens_sent_once_never_hurt),
-        cmocka_unit_test(hosts_wait_for_each_other),
-        cmocka_unit_test(fitting_is_a_probability),
-        cmocka_unit_test(recomputing_and_sharding_save_memory),
-        cmocka_unit_test(bytes_per_parameter_by_hand),
-        cmocka_unit_test(pipeline_formula_is_the_schedule),
-        cmocka_unit_test(bubble_of_equal_stages),
-        cmocka_unit_test(layers_of_stages),
-        cmocka_unit_test(traffic_adds_up),
-        cmocka_unit_test(search_finds_what_brute_force_finds),
-        cmocka_unit_test(pruning_and_dividing_change_nothing),
-        cmocka_unit_test(what_is_fixed_stays),
-        cmocka_unit_test(remedies_fit_and_are_sorted),
-        cmocka_unit_test(remedies_can_be_run),
-        cmocka_unit_test(budget_and_deadline_choose),
-        cmocka_unit_test(advantage_is_the_largest_difference),
-    };
-    return RUN(tests);
 }

@@ -151,15 +151,3 @@ TEST(tables_are_read)
     assert_int_equal(knee_timed_products_read("t", table, sizeof table - 1, &alloc, &got, &err),
                      KNEE_SYSTEM);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_known_machine_is_found),
-        cmocka_unit_test(slower_products_are_slower_in_plans),
-        cmocka_unit_test(alone_and_training_differ_where_runs_told),
-        cmocka_unit_test(few_products_are_no_fit),
-        cmocka_unit_test(tables_are_read),
-    };
-    return RUN(tests);
-}

@@ -423,15 +423,4 @@ static int read_events(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(questions_are_answered),
-        cmocka_unit_test(memory_may_run_out),
-        cmocka_unit_test(patterns_are_checked),
-        cmocka_unit_test(what_was_not_begun_cannot_end),
-        cmocka_unit_test(files_that_say_nothing_are_named),
-        cmocka_unit_test(a_job_of_hosts_is_read_again),
-    };
-    return cmocka_run_group_tests(tests, read_events, NULL);
-}
+FIXTURE(read_events, NULL)

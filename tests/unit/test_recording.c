@@ -116,9 +116,8 @@ static void steps_with(struct made *m, const char *category, const char *operati
     }
 }
 
-static void backward_is_known_without_the_host(void **state)
+TEST(backward_is_known_without_the_host)
 {
-    (void)state;
     static struct made m;
     static const struct {
         const char *category, *operation;
@@ -140,9 +139,8 @@ static void backward_is_known_without_the_host(void **state)
 }
 
 /* Networks without a matrix product: convolutions only. */
-static void any_operation_shows_a_forward_pass(void **state)
+TEST(any_operation_shows_a_forward_pass)
 {
-    (void)state;
     static struct made m;
     static const char *const operations[] = {"aten::conv2d", "my scope"};
     for (int named = 0; named < 2; named++)
@@ -159,9 +157,8 @@ static void any_operation_shows_a_forward_pass(void **state)
 }
 
 /* A loader that starts its processes before the first kernel; with a second batch it is a job. */
-static void the_first_batch_is_a_first_step(void **state)
+TEST(the_first_batch_is_a_first_step)
 {
-    (void)state;
     static struct made m;
     for (int batches = 1; batches <= 2; batches++) {
         begin(&m, 1);
@@ -182,9 +179,8 @@ static void the_first_batch_is_a_first_step(void **state)
     }
 }
 
-static void captures_and_long_calls_are_known_without_the_host(void **state)
+TEST(captures_and_long_calls_are_known_without_the_host)
 {
-    (void)state;
     static struct made m;
     for (int host = 0; host < 2; host++) {
         begin(&m, 1);
@@ -204,9 +200,8 @@ static void captures_and_long_calls_are_known_without_the_host(void **state)
 
 /* One rank of two: 33.6 MB takes 20 ms, once 1 ms (the data was there) and once 60 ms in each step.
  * 40 ms of that is waiting; the one quick call is not what the wire can do. */
-static void one_rank_waits_for_what_is_longer_than_usual(void **state)
+TEST(one_rank_waits_for_what_is_longer_than_usual)
 {
-    (void)state;
     static struct made m;
     begin(&m, 2);
     for (int s = 0; s < 3; s++) {
@@ -226,9 +221,8 @@ static void one_rank_waits_for_what_is_longer_than_usual(void **state)
 }
 
 /* A small message cannot take longer than a much larger one: it waits, and the link is not slow. */
-static void small_messages_are_held_against_large_ones(void **state)
+TEST(small_messages_are_held_against_large_ones)
 {
-    (void)state;
     static struct made m;
     begin(&m, 2);
     for (int s = 0; s < 3; s++) {
@@ -252,9 +246,8 @@ static void small_messages_are_held_against_large_ones(void **state)
 
 /* A step that sleeps for 40 of 100 ms in one place is not launch-bound; with the same time between
  * its kernels it is. */
-static void long_gaps_are_not_launches(void **state)
+TEST(long_gaps_are_not_launches)
 {
-    (void)state;
     static struct made m;
     for (int sleeps = 0; sleeps < 2; sleeps++) {
         begin(&m, 1);
@@ -281,9 +274,8 @@ static void long_gaps_are_not_launches(void **state)
  * the rest are 16-bit products. Is the change advised, and what is left of the 100 ms? 32-bit
  * products take 0.9 * 67 / (0.7 * 494.75) of their time as TF32 on an H200; attention
  * that is fused has no kernels for its scores. */
-static void slow_kernels_have_a_faster_kind(void **state)
+TEST(slow_kernels_have_a_faster_kind)
 {
-    (void)state;
     static struct made m;
     static const struct {
         const char *kernel, *others, *change; /* change NULL: none */
@@ -331,9 +323,8 @@ static void slow_kernels_have_a_faster_kind(void **state)
 }
 
 /* Each kernel waits 400 us for its launch; or for memory, which no graph saves. */
-static void calls_that_allocate_are_not_launches(void **state)
+TEST(calls_that_allocate_are_not_launches)
 {
-    (void)state;
     static struct made m;
     for (int allocates = 0; allocates < 2; allocates++) {
         begin(&m, 1);
@@ -372,9 +363,8 @@ static double replayed_s(struct knee_trace *trace, const char *name)
 }
 
 /* A batch that was loaded before the GPU had work is not part of what is replayed. */
-static void loads_before_the_recording_do_not_count(void **state)
+TEST(loads_before_the_recording_do_not_count)
 {
-    (void)state;
     static struct made m;
     static const char load[] = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
     begin(&m, 1);
@@ -389,9 +379,8 @@ static void loads_before_the_recording_do_not_count(void **state)
 }
 
 /* In a window without steps what is exchanged need not be gradients: nothing to compress. */
-static void windows_without_steps_compress_nothing(void **state)
+TEST(windows_without_steps_compress_nothing)
 {
-    (void)state;
     static struct made m;
     for (int marked = 0; marked < 2; marked++) {
         size_t compressed = 0;
@@ -414,9 +403,8 @@ static void windows_without_steps_compress_nothing(void **state)
 }
 
 /* Work before the first step is not work of a step: 3 kernels each, whatever comes before. */
-static void comparisons_count_complete_steps(void **state)
+TEST(comparisons_count_complete_steps)
 {
-    (void)state;
     static struct made m;
     struct knee_trace traces[2];
     struct knee_account accounts[2];
@@ -507,9 +495,8 @@ static const struct knee_mover *operation(const struct knee_comparison *c, const
 
 /* The same kernel twice: the shape tells which product is slower. The innermost operation counts;
  * work that nothing launched stands under its kernel's name. */
-static void operations_are_compared_by_shape(void **state)
+TEST(operations_are_compared_by_shape)
 {
-    (void)state;
     static struct made m;
     struct knee_trace before = products(&m, true, 10000), after = products(&m, true, 15000);
     struct knee_comparison c;
@@ -530,9 +517,8 @@ static void operations_are_compared_by_shape(void **state)
 }
 
 /* Shapes on one side only: by operation. No host on one side: by kernel. */
-static void operations_without_shapes_are_compared_by_name(void **state)
+TEST(operations_without_shapes_are_compared_by_name)
 {
-    (void)state;
     static struct made m;
     for (int host = 0; host < 2; host++) {
         struct knee_trace before = products(&m, true, 10000);
@@ -556,9 +542,8 @@ static void operations_without_shapes_are_compared_by_name(void **state)
     }
 }
 
-static void operations_are_compared_without_memory(void **state)
+TEST(operations_are_compared_without_memory)
 {
-    (void)state;
     static struct made m;
     struct knee_trace before = products(&m, true, 10000), after = products(&m, true, 15000);
     size_t fail_at = 0;
@@ -575,9 +560,8 @@ static void operations_are_compared_without_memory(void **state)
 }
 
 /* Two files without collectives whose names say rank 0 are two runs, not two ranks. */
-static void files_of_one_rank_without_collectives_are_runs(void **state)
+TEST(files_of_one_rank_without_collectives_are_runs)
 {
-    (void)state;
     static struct made m;
     struct knee_trace traces[2];
     struct knee_recording told[2];
@@ -593,27 +577,4 @@ static void files_of_one_rank_without_collectives_are_runs(void **state)
     assert_int_equal(jobs, 2);
     knee_trace_release(&traces[0]);
     knee_trace_release(&traces[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(backward_is_known_without_the_host),
-        cmocka_unit_test(any_operation_shows_a_forward_pass),
-        cmocka_unit_test(the_first_batch_is_a_first_step),
-        cmocka_unit_test(captures_and_long_calls_are_known_without_the_host),
-        cmocka_unit_test(one_rank_waits_for_what_is_longer_than_usual),
-        cmocka_unit_test(small_messages_are_held_against_large_ones),
-        cmocka_unit_test(long_gaps_are_not_launches),
-        cmocka_unit_test(slow_kernels_have_a_faster_kind),
-        cmocka_unit_test(calls_that_allocate_are_not_launches),
-        cmocka_unit_test(loads_before_the_recording_do_not_count),
-        cmocka_unit_test(windows_without_steps_compress_nothing),
-        cmocka_unit_test(comparisons_count_complete_steps),
-        cmocka_unit_test(operations_are_compared_by_shape),
-        cmocka_unit_test(operations_without_shapes_are_compared_by_name),
-        cmocka_unit_test(operations_are_compared_without_memory),
-        cmocka_unit_test(files_of_one_rank_without_collectives_are_runs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

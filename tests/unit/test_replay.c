@@ -617,9 +617,8 @@ TEST(buckets_keep_bytes)
 
 /* One large bucket in smaller ones, where neither the passes nor a latency are recorded: backward
  * takes two thirds of the compute, a hop 50 us. */
-static void large_buckets_are_parted(void **state)
+TEST(large_buckets_are_parted)
 {
-    (void)state;
     uint64_t seed = 33;
     for (int i = 0; i < 40; i++) {
         struct job one = job_like(&seed), parted;
@@ -774,20 +773,4 @@ TEST(memory_may_run_out)
         assert_int_equal(status, KNEE_SYSTEM);
     }
     release(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unchanged_is_measured),    cmocka_unit_test(nothing_changes_nothing),
-        cmocka_unit_test(changes_come_true),        cmocka_unit_test(late_ranks_are_found),
-        cmocka_unit_test(sizes_are_priced),         cmocka_unit_test(never_slower),
-        cmocka_unit_test(changes_commute),          cmocka_unit_test(buckets_keep_bytes),
-        cmocka_unit_test(large_buckets_are_parted), cmocka_unit_test(written_and_read_back),
-        cmocka_unit_test(any_timeline_replays),     cmocka_unit_test(refusals_have_reasons),
-        cmocka_unit_test(memory_may_run_out),       cmocka_unit_test(starved_ranks_are_late),
-        cmocka_unit_test(hosts_that_never_wait),    cmocka_unit_test(measured_steps_set_the_pace),
-        cmocka_unit_test(levers_are_rows),          cmocka_unit_test(pauses_are_waits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

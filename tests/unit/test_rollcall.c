@@ -724,31 +724,3 @@ TEST(folders_of_traces_are_no_roll_calls)
     assert_true(knee_rollcall_recognise("\x80\x02}q", 4));
     assert_false(knee_rollcall_recognise("", 0));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_of_dumps),
-        cmocka_unit_test(entries_say),
-        cmocka_unit_test(roll_calls_are_told_from_traces),
-        cmocka_unit_test(lines_of_inspector_say),
-        cmocka_unit_test(the_late_rank_is_named),
-        cmocka_unit_test(ranks_in_turn_are_nobody),
-        cmocka_unit_test(what_is_small_is_nobody),
-        cmocka_unit_test(several_groups_and_kinds),
-        cmocka_unit_test(headers_are_carried_over),
-        cmocka_unit_test(bytes_say_what_a_tree_says),
-        cmocka_unit_test(a_pickle_says_what_json_says),
-        cmocka_unit_test(who_stays_away_is_named),
-        cmocka_unit_test(who_holds_up_most_groups_comes_first),
-        cmocka_unit_test(who_is_behind_is_named),
-        cmocka_unit_test(another_operation_is_a_mismatch),
-        cmocka_unit_test(a_rank_is_taken_once),
-        cmocka_unit_test(nothing_in_a_pickle_is_run),
-        cmocka_unit_test(a_cut_is_refused_or_counted),
-        cmocka_unit_test(damage_does_no_harm),
-        cmocka_unit_test(no_memory_is_said),
-        cmocka_unit_test(folders_of_traces_are_no_roll_calls),
-    };
-    return RUN(tests);
-}

@@ -185,13 +185,3 @@ TEST(test_names)
     assert_string_equal(knee_network_cause_name(KNEE_NETWORK_SLOW), "network");
     assert_string_equal(knee_network_cause_name((enum knee_network_cause)99), "?");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_run_of_several_jobs), cmocka_unit_test(test_checkpoints_and_gaps),
-        cmocka_unit_test(test_what_the_network_gave), cmocka_unit_test(test_causes),
-        cmocka_unit_test(test_facts_of_the_logs),     cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

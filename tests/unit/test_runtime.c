@@ -186,16 +186,4 @@ TEST(alone_waiting_for_nobody_is_an_error)
     assert_int_equal(byte, 'x');
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_hosts_are_consistent),
-        cmocka_unit_test(all_reduce_is_the_same_everywhere),
-        cmocka_unit_test(messages_arrive_in_order_and_by_tag),
-        cmocka_unit_test(gather_brings_every_byte_to_rank_0),
-        cmocka_unit_test(an_unknown_runtime_is_refused),
-        cmocka_unit_test(a_rank_without_a_size_says_nothing),
-        cmocka_unit_test(alone_waiting_for_nobody_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, open_runtime, close_runtime);
-}
+FIXTURE(open_runtime, close_runtime)

@@ -839,9 +839,8 @@ static struct knee_sched_account account_of_jobs(int bad)
 }
 
 /* The chance is counted by hand: the hypergeometric tail, as h05 alone has several jobs. */
-static void a_host_in_most_failures_is_named(void **state)
+TEST(a_host_in_most_failures_is_named)
 {
-    (void)state;
     struct knee_sched_account a = account_of_jobs(4);
     assert_int_equal(a.jobs, 40);
     assert_int_equal(a.failed, 5);
@@ -861,9 +860,8 @@ static void a_host_in_most_failures_is_named(void **state)
     assert_near(account_of_jobs(2).host[0].chance, (10 * 595 + 10 * 35 + 5) / 91390.0, 1e-9);
 }
 
-static void node_lists(void **state)
+TEST(node_lists)
 {
-    (void)state;
     static const char *const hosts[] = {"node01", "node02", "node03", "node07", "big1", "x9-ib0"};
     const char *list = "node[01-03,07],big1,x[9]-ib0";
     struct knee_sched_hosts walk;
@@ -879,9 +877,8 @@ static void node_lists(void **state)
 }
 
 /* Aligned columns: a list that was cut is not counted, and days are read. */
-static void columns_of_sacct(void **state)
+TEST(columns_of_sacct)
 {
-    (void)state;
     static const char text[] = "JobID             State    Elapsed   NNodes        NodeList\n"
                                "------------ ---------- ---------- -------- ---------------\n"
                                "2001          COMPLETED   02:00:00        2     node[01-02]\n"
@@ -992,9 +989,8 @@ TEST(slow_jobs_fall_on_a_host)
 }
 
 /* The scheduler's start, end and GPUs go to the log with the job's number in its name. */
-static void a_log_and_its_job(void **state)
+TEST(a_log_and_its_job)
 {
-    (void)state;
     struct knee_sched_job row = {.id = "103",
                                  .state = KNEE_SCHED_TIMEOUT,
                                  .begin_s = 900,
@@ -1035,46 +1031,4 @@ static void a_log_and_its_job(void **state)
     own.account = (struct knee_train_account){.wall_s = 1e4, .begin_s = 1000, .end_s = 9000};
     knee_sched_join(&jobs, &own);
     assert_near(own.account.wall_s, 1e4, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_hides_comes_to_light),
-        cmocka_unit_test(hops_and_buckets_are_carried_on),
-        cmocka_unit_test(known_terms_come_back),
-        cmocka_unit_test(perfect_scaling_stays_perfect),
-        cmocka_unit_test(amdahl_and_usl_find_themselves),
-        cmocka_unit_test(order_and_units_do_not_matter),
-        cmocka_unit_test(more_rows_do_not_widen),
-        cmocka_unit_test(bands_widen_with_the_distance),
-        cmocka_unit_test(a_curve_that_no_terms_describe),
-        cmocka_unit_test(strong_weak_and_mixed),
-        cmocka_unit_test(repeats_give_the_noise),
-        cmocka_unit_test(less_than_one_sequence_each_is_refused),
-        cmocka_unit_test(bad_points_are_refused),
-        cmocka_unit_test(counts_and_batches_are_kept_apart),
-        cmocka_unit_test(extremes_are_carried_on),
-        cmocka_unit_test(numbers_past_the_last_have_no_name),
-        cmocka_unit_test(what_says_nothing_changes_nothing),
-        cmocka_unit_test(runs_that_contradict_say_nothing),
-        cmocka_unit_test(what_a_model_lacks_is_asked_for),
-        cmocka_unit_test(efficiency_does_not_depend_on_the_range),
-        cmocka_unit_test(the_smallest_count_is_the_baseline),
-        cmocka_unit_test(stop_and_grow),
-        cmocka_unit_test(slow_repeats_are_left_out),
-        cmocka_unit_test(tokens_and_dollars),
-        cmocka_unit_test(symptoms_name_the_suspect),
-        cmocka_unit_test(critical_batch_comes_back),
-        cmocka_unit_test(one_batch_size_says_nothing),
-        cmocka_unit_test(tables_of_runs),
-        cmocka_unit_test(every_format_of_output),
-        cmocka_unit_test(a_host_in_most_failures_is_named),
-        cmocka_unit_test(node_lists),
-        cmocka_unit_test(columns_of_sacct),
-        cmocka_unit_test(slow_jobs_fall_on_a_host),
-        cmocka_unit_test(fields_of_sacct),
-        cmocka_unit_test(a_log_and_its_job),
-    };
-    return RUN(tests);
 }

@@ -290,20 +290,3 @@ TEST(narrow_and_wide_skip_alike)
     free(w.data);
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(times_are_exact),
-        cmocka_unit_test(what_is_no_time_is_refused),
-        cmocka_unit_test(a_cut_number_asks_for_more),
-        cmocka_unit_test(whole_numbers),
-        cmocka_unit_test(random_digits_agree_with_the_library),
-        cmocka_unit_test(strings_end_where_json_goes_on),
-        cmocka_unit_test(values_end_where_they_end),
-#ifdef __SSE2__
-        cmocka_unit_test(narrow_and_wide_skip_alike),
-#endif
-    };
-    return RUN(tests);
-}

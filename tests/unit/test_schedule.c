@@ -886,15 +886,3 @@ TEST(by_hand)
         }
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formulas_count_what_schedules_send),
-        cmocka_unit_test(no_algorithm_is_left_out),
-        cmocka_unit_test(switches_that_reduce),
-        cmocka_unit_test(never_below_the_bounds),
-        cmocka_unit_test(by_hand),
-    };
-    return RUN(tests);
-}

@@ -594,27 +594,3 @@ TEST(json_values_have_paths)
     assert_false(knee_json_values_next(&v));
     assert_null(v.error);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(presets_have_the_published_parameters),
-        cmocka_unit_test(parameters_to_the_last_one),
-        cmocka_unit_test(flops_agree_with_the_megatron_formula),
-        cmocka_unit_test(flops_of_the_operations_add_up),
-        cmocka_unit_test(a_split_layer_has_the_same_flops_in_all),
-        cmocka_unit_test(pairs_are_those_of_the_mask),
-        cmocka_unit_test(activations_follow_korthikanti),
-        cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(configs_give_the_presets),
-        cmocka_unit_test(configs_of_mixed_layers),
-        cmocka_unit_test(adapters_are_counted),
-        cmocka_unit_test(flags_win_over_a_config),
-        cmocka_unit_test(damaged_configs_are_refused),
-        cmocka_unit_test(deepspeed_gives_the_plan),
-        cmocka_unit_test(megatron_log_and_script_agree),
-        cmocka_unit_test(other_text_is_no_megatron_log),
-        cmocka_unit_test(json_values_have_paths),
-    };
-    return RUN(tests);
-}

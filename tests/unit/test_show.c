@@ -178,10 +178,9 @@ TEST(watch_says_why)
     }
 }
 
-static void watch_says_what_changed_and_what_it_costs(void **state)
+TEST(watch_says_what_changed_and_what_it_costs)
 {
     static struct watch_case c;
-    (void)state;
     watch_init(&c, 3);
     c.watch.step_change = (struct knee_change){true, 2, 1, 1.3, 1e-6};
     c.watch.late_change = (struct knee_change){true, 1, 0, 0.2, 1e-6};
@@ -841,26 +840,4 @@ TEST(base64_by_its_vectors)
         knee_text_release(&text);
         assert_int_equal(f.live, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ras_says_who),
-        cmocka_unit_test(watch_says_why),
-        cmocka_unit_test(watch_says_what_changed_and_what_it_costs),
-        cmocka_unit_test(watch_says_what_is_wrong),
-        cmocka_unit_test(lab_says_where_the_knee_is),
-        cmocka_unit_test(lab_says_what_was_hunted_and_pushed),
-        cmocka_unit_test(roll_calls_say_who_is_missing),
-        cmocka_unit_test(roll_calls_say_who_is_late),
-        cmocka_unit_test(every_cause_of_a_slowdown_has_words),
-        cmocka_unit_test(logs_say_what_changed),
-        cmocka_unit_test(comparisons_say_why),
-        cmocka_unit_test(comparisons_say_what_else_differs),
-        cmocka_unit_test(names_are_made_safe),
-        cmocka_unit_test(every_cause_has_a_fix),
-        cmocka_unit_test(base64_by_its_vectors),
-    };
-    return RUN(tests);
 }

@@ -515,22 +515,3 @@ TEST(endless_work_is_refused)
     int64_t end_ns;
     assert_false(knee_tasks_run(&all, &end_ns));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_are_shared_and_compute_is_slowed),
-        cmocka_unit_test(tasks_wait_for_other_stages),
-        cmocka_unit_test(tasks_meet),
-        cmocka_unit_test(stages_share_a_gpu),
-        cmocka_unit_test(every_run_keeps_its_order),
-        cmocka_unit_test(simulation_agrees_with_the_closed_path),
-        cmocka_unit_test(an_equal_pipeline_is_exact),
-        cmocka_unit_test(written_and_read_back_it_is_the_same),
-        cmocka_unit_test(too_large_is_said),
-        cmocka_unit_test(constants_at_their_ends_have_an_end),
-        cmocka_unit_test(endless_work_is_refused),
-        cmocka_unit_test(memory_may_run_out),
-    };
-    return RUN(tests);
-}

@@ -282,14 +282,3 @@ TEST(what_waits_for_itself_is_said)
                         "the operations cannot be put in an order: some wait for each other");
     assert_string_equal(err.where, "made");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_put_in_is_named),
-        cmocka_unit_test(units_do_not_matter),
-        cmocka_unit_test(memory_may_run_out),
-        cmocka_unit_test(what_waits_for_itself_is_said),
-    };
-    return RUN(tests);
-}

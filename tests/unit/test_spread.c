@@ -118,11 +118,3 @@ TEST(any_number_of_processes_says_the_same)
     assert_true(seen.split > some && seen.late > some);
     assert_true(spans_at_0 < spans / 2); /* half of them are calls here */
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_processes_says_the_same),
-    };
-    return RUN(tests);
-}

@@ -95,12 +95,3 @@ TEST(an_end_that_has_begun_is_not_disarmed)
 {
     run_child(true);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_being_written_is_not_freed),
-        cmocka_unit_test(an_end_that_has_begun_is_not_disarmed),
-    };
-    return RUN(tests);
-}

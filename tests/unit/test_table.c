@@ -169,15 +169,3 @@ TEST(memory_may_run_out)
             assert_int_equal(f.live, 0);
         }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(narrow_tables_fit_and_lose_nothing),
-        cmocka_unit_test(a_pipe_gets_all_columns_in_one_line),
-        cmocka_unit_test(formulas_are_defused_and_numbers_kept),
-        cmocka_unit_test(stacked_rows_can_be_told_apart),
-        cmocka_unit_test(memory_may_run_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -503,28 +503,3 @@ TEST(users_patterns_come_first)
     assert_int_equal(trace.ranks[0].spans[1].kind, KNEE_SPAN_COMPUTE);
     knee_trace_release(&trace);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms_and_orders),
-        cmocka_unit_test(metadata_before_and_after),
-        cmocka_unit_test(ranks_from_names),
-        cmocka_unit_test(names_of_communication),
-        cmocka_unit_test(collectives_describe_themselves),
-        cmocka_unit_test(collectives_described_by_their_host_operation),
-        cmocka_unit_test(what_is_not_work_is_left_out),
-        cmocka_unit_test(damage_is_counted_and_passed),
-        cmocka_unit_test(two_documents_and_doubles),
-        cmocka_unit_test(what_is_no_trace_says_what_it_is),
-        cmocka_unit_test(every_prefix_gives_its_events),
-        cmocka_unit_test(pieces_do_not_matter),
-        cmocka_unit_test(every_read_may_fail),
-        cmocka_unit_test(large_events_pass_through_a_small_window),
-        cmocka_unit_test(an_interrupt_keeps_what_was_read),
-        cmocka_unit_test(xprof_counts_streams_once),
-        cmocka_unit_test(cpu_jobs_are_read_from_the_host),
-        cmocka_unit_test(users_patterns_come_first),
-    };
-    return RUN(tests);
-}

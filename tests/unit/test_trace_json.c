@@ -643,28 +643,3 @@ TEST(test_kinds_of_calls)
         knee_trace_release(&trace);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_read),
-        cmocka_unit_test(every_kind_of_document_is_read),
-        cmocka_unit_test(what_is_no_trace_says_what_it_is),
-        cmocka_unit_test(pieces_of_any_size),
-        cmocka_unit_test(nested_damage_is_given_up),
-        cmocka_unit_test(what_is_too_large_is_counted),
-        cmocka_unit_test(a_stop_is_counted),
-        cmocka_unit_test(no_memory_is_said),
-#if KNEE_HAVE_ISAL || KNEE_HAVE_ZLIB
-        cmocka_unit_test(members_follow_each_other),
-        cmocka_unit_test(reads_that_fail_are_said),
-        cmocka_unit_test(damaged_members_are_said),
-#endif
-        cmocka_unit_test(all_of_a_file_up_to_a_cap),
-        cmocka_unit_test(rows_of_devices_are_told_apart),
-        cmocka_unit_test(shapes_are_read),
-        cmocka_unit_test(test_host_is_kept_where_all_ranks_are_there),
-        cmocka_unit_test(test_kinds_of_calls),
-    };
-    return RUN(tests);
-}

@@ -207,15 +207,3 @@ TEST(test_unfinished_checkpoint)
     assert_string_equal(knee_train_end_name(KNEE_ENDED_HANG), "hang");
     assert_string_equal(knee_train_end_name((enum knee_train_end_kind)99), "?");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_restarts),
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_unfinished_checkpoint),
-        cmocka_unit_test(test_followed_checkpoint),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

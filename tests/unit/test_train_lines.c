@@ -525,24 +525,3 @@ TEST(formats_have_names)
     assert_string_equal(knee_train_timing_name(KNEE_TRAIN_TIMINGS), "?");
     knee_train_abandon(NULL);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_every_kind),
-        cmocka_unit_test(clocks_and_stamps),
-        cmocka_unit_test(ranks_stand_before_lines),
-        cmocka_unit_test(names_and_values),
-        cmocka_unit_test(lines_say),
-        cmocka_unit_test(models_and_plans_are_found),
-        cmocka_unit_test(blocks_end_at_their_caps),
-        cmocka_unit_test(what_is_too_long_is_cut_and_counted),
-        cmocka_unit_test(long_tables_are_thinned),
-        cmocka_unit_test(documents_say),
-        cmocka_unit_test(tensors_of_tensorboard),
-        cmocka_unit_test(epochs_and_steps_on_one_line),
-        cmocka_unit_test(bars_of_batches),
-        cmocka_unit_test(formats_have_names),
-    };
-    return RUN(tests);
-}

@@ -1321,36 +1321,3 @@ TEST(workers_from_many_places)
         knee_train_log_release(&log);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_format),
-        cmocka_unit_test(lines_of_any_framework),
-        cmocka_unit_test(prefixes_and_line_ends_change_nothing),
-        cmocka_unit_test(pieces_of_any_size),
-        cmocka_unit_test(damage_loses_no_more_than_it_must),
-        cmocka_unit_test(too_many_rows_are_thinned_and_counted),
-        cmocka_unit_test(memory_that_runs_out),
-        cmocka_unit_test(restarts_are_one_job),
-        cmocka_unit_test(another_job_in_the_file_is_left_out),
-        cmocka_unit_test(other_ranks_and_second_writers),
-        cmocka_unit_test(one_step_in_two_formats_counts_once),
-        cmocka_unit_test(warm_up_and_rhythm),
-        cmocka_unit_test(long_and_short_steps_in_turn),
-        cmocka_unit_test(a_listing_before_the_log_says_nothing),
-        cmocka_unit_test(validation_of_torchtitan),
-        cmocka_unit_test(look_alikes_are_no_steps),
-        cmocka_unit_test(losses_without_times_are_said_to_be_that),
-        cmocka_unit_test(no_log_is_refused),
-        cmocka_unit_test(tensorboard_scalars),
-        cmocka_unit_test(argument_dump_is_the_importers),
-        cmocka_unit_test(twenty_dumps_are_what_their_scripts_say),
-        cmocka_unit_test(mesh_of_torchtitan),
-        cmocka_unit_test(model_of_torchtitan),
-        cmocka_unit_test(configuration_of_nanotron),
-        cmocka_unit_test(workers_of_rounded_rates),
-        cmocka_unit_test(workers_from_many_places),
-    };
-    return RUN(tests);
-}

@@ -728,31 +728,3 @@ TEST(phases_of_steps)
     assert_near(step - all, machine.rates.step_s + machine.rates.micro_batch_s, 1e-12);
     knee_runs_release(&runs);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(csv_as_spreadsheets_write_it),
-        cmocka_unit_test(tables_that_are_none_are_refused),
-        cmocka_unit_test(words_of_a_row_are_understood),
-        cmocka_unit_test(profiles_by_description),
-        cmocka_unit_test(tables_are_whole),
-        cmocka_unit_test(constants_are_inherited),
-        cmocka_unit_test(statistics_by_hand),
-        cmocka_unit_test(decisions_by_hand),
-        cmocka_unit_test(bands_by_hand),
-        cmocka_unit_test(bands_that_are_borrowed),
-        cmocka_unit_test(named_software_is_surer),
-        cmocka_unit_test(curve_bands_by_hand),
-        cmocka_unit_test(what_a_fit_leaves_open),
-        cmocka_unit_test(far_sources_have_reasons),
-        cmocka_unit_test(layers_that_columns_do_not_have),
-        cmocka_unit_test(calibration_finds_what_was_put_in),
-        cmocka_unit_test(nothing_to_fit_is_said),
-        cmocka_unit_test(held_out_means_held_out),
-        cmocka_unit_test(parts_make_the_whole),
-        cmocka_unit_test(out_of_memory_leaves_no_half),
-        cmocka_unit_test(phases_of_steps),
-    };
-    return RUN(tests);
-}

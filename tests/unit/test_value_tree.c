@@ -245,14 +245,3 @@ TEST(wrong_questions_are_answered)
     knee_tree_release(&tree);
     knee_tree_release(&tree);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_says),
-        cmocka_unit_test(pickles_say),
-        cmocka_unit_test(no_memory_is_said),
-        cmocka_unit_test(wrong_questions_are_answered),
-    };
-    return RUN(tests);
-}

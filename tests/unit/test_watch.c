@@ -592,29 +592,3 @@ TEST(test_what_is_no_answer)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(knee_ras_read(bad[i], strlen(bad[i]), NULL, &ras, &err), KNEE_INPUT);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_change_is_found_where_it_is),
-        cmocka_unit_test(test_noise_does_not_change),
-        cmocka_unit_test(test_the_newest_change_counts),
-        cmocka_unit_test(test_the_late_rank_is_named),
-        cmocka_unit_test(test_nobody_is_named_in_a_healthy_job),
-        cmocka_unit_test(test_a_hot_rank_is_called_that),
-        cmocka_unit_test(test_a_silent_rank_and_a_slow_communicator),
-        cmocka_unit_test(test_dollars_and_joules),
-        cmocka_unit_test(test_joules_without_nvml),
-        cmocka_unit_test(test_nothing_was_read),
-        cmocka_unit_test(test_alarms),
-        cmocka_unit_test(test_conditions_that_are_none),
-        cmocka_unit_test(test_metrics),
-        cmocka_unit_test(test_the_sleeper_is_never_ahead),
-        cmocka_unit_test(test_a_real_answer),
-        cmocka_unit_test(test_chance_names_nobody),
-        cmocka_unit_test(test_one_occasion_is_not_many),
-        cmocka_unit_test(test_what_stands_still),
-        cmocka_unit_test(test_what_is_no_answer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

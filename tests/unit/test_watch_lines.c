@@ -581,24 +581,3 @@ TEST(everybody_behind_is_nobody)
     assert_true(a.rows[0].behind >= 30 && a.rows[2].behind == 0);
     knee_ras_answer_release(&a);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_cause),
-        cmocka_unit_test(the_later_of_two),
-        cmocka_unit_test(the_change_that_counts),
-        cmocka_unit_test(a_change_that_is_too_small),
-        cmocka_unit_test(steps_that_nothing_is_known_of),
-        cmocka_unit_test(figures_of_the_gpu),
-        cmocka_unit_test(recent_waiting),
-        cmocka_unit_test(a_wire_that_is_slow),
-        cmocka_unit_test(two_slow_wires),
-        cmocka_unit_test(laws_of_lines),
-        cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(alarms),
-        cmocka_unit_test(ranks_come_and_go),
-        cmocka_unit_test(everybody_behind_is_nobody),
-    };
-    return RUN(tests);
-}

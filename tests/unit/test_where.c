@@ -500,19 +500,3 @@ TEST(no_memory_is_said)
     knee_trace_release(&late[0]);
     knee_trace_release(&late[1]);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_become_products),
-        cmocka_unit_test(the_model_knows_small_products),
-        cmocka_unit_test(a_small_batch_is_named_with_the_one_that_mends_it),
-        cmocka_unit_test(every_nanosecond_has_one_owner),
-        cmocka_unit_test(the_chain_goes_through_the_late_rank),
-        cmocka_unit_test(work_finds_its_module_and_gaps_their_reason),
-        cmocka_unit_test(a_wait_is_blamed_for_what_it_took),
-        cmocka_unit_test(many_kernels_are_told_apart),
-        cmocka_unit_test(no_memory_is_said),
-    };
-    return RUN(tests);
-}

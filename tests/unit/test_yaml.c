@@ -151,18 +151,3 @@ TEST(every_prefix_is_read_or_refused)
             assert_memory_equal(&job, &before, sizeof job);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_are_read),
-        cmocka_unit_test(gpus_by_any_name),
-        cmocka_unit_test(json_is_read_too),
-        cmocka_unit_test(flags_are_kept),
-        cmocka_unit_test(trouble_names_its_line_and_changes_nothing),
-        cmocka_unit_test(bombs_do_not_go_off),
-        cmocka_unit_test(long_paths_are_refused),
-        cmocka_unit_test(every_prefix_is_read_or_refused),
-    };
-    return RUN(tests);
-}

@@ -18,8 +18,43 @@
 
 #include "knee_judge.h"
 
-/* A test that needs no state. */
-#define TEST(name) static void name(void **state __attribute__((unused)))
+/* The tests of this program. Each registers itself before main() starts, in the order in which they
+ * stand in the file; FIXTURE(before, after) adds what runs before the first and after the last. */
+static struct {
+    struct CMUnitTest tests[64];
+    size_t count;
+    CMFixtureFunction before, after;
+} unit_all;
+
+static inline void unit_add(const char *name, CMUnitTestFunction test)
+{
+    if (unit_all.count == sizeof unit_all.tests / sizeof *unit_all.tests)
+        abort();
+    unit_all.tests[unit_all.count++] = (struct CMUnitTest){.name = name, .test_func = test};
+}
+
+#define TEST(name)                                                                                 \
+    static void name(void **unit_state);                                                           \
+    __attribute__((constructor)) static void add_##name(void)                                      \
+    {                                                                                              \
+        unit_add(#name, name);                                                                     \
+    }                                                                                              \
+    static void name(void **unit_state __attribute__((unused)))
+#define FIXTURE(first, last)                                                                       \
+    __attribute__((constructor)) static void add_fixture(void)                                     \
+    {                                                                                              \
+        unit_all.before = first;                                                                   \
+        unit_all.after = last;                                                                     \
+    }
+
+/* test_x [NAME]: all tests, or those whose names match a pattern with * and ?. */
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return _cmocka_run_group_tests("tests", unit_all.tests, unit_all.count, unit_all.before,
+                                   unit_all.after);
+}
 
 /* A job from "key value key value ..."; fails the test on a bad one. */
 static inline struct knee_job job_of(const char *words)
@@ -138,7 +173,5 @@ static inline void *failing_resize(void *ctx, void *ptr, size_t size)
 
 /* How many of so many. */
 #define UNIT_SOME(all) (UNIT_SANITIZED ? ((all) + 4) / 5 : (all))
-
-#define RUN(tests) cmocka_run_group_tests(tests, NULL, NULL)
 
 #endif
