@@ -16,11 +16,8 @@ struct collective_options {
 };
 
 #define WORD(key_name, field, absent, words)                                                       \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_WORD,                                                   \
-        .offset = offsetof(struct collective_options, field), .group = "Question",                 \
-        .otherwise = absent, .help = KNEE_OFF_PAGE(words)                                          \
-    }
+    KNEE_OPTION(struct collective_options, key_name, KNEE_KEY_WORD, field, "Question", absent,     \
+                KNEE_OFF_PAGE(words))
 #define NUMBER(key_name, field, unit, low, high, absent, words)                                    \
     KNEE_NUMBER(struct collective_options, key_name, field, unit, low, high, "Question", absent,   \
                 KNEE_OFF_PAGE(words))
@@ -39,12 +36,8 @@ static const struct knee_key rows[] = {
            "communicators that share the links at the same time"),
     NUMBER("skew", skew, KNEE_UNIT_FACTOR, 1, 1e6, "1",
            "all_to_allv: largest message divided by the mean"),
-    {.name = "sharp",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct collective_options, sharp),
-     .group = "Question",
-     .otherwise = "",
-     .help = KNEE_OFF_PAGE("reduce in the network switches (SHARP)")},
+    KNEE_OPTION(struct collective_options, "sharp", KNEE_KEY_SWITCH, sharp, "Question", "",
+                KNEE_OFF_PAGE("reduce in the network switches (SHARP)")),
     WORD("against", against, "none", "compare with this nccl-tests log"),
 };
 

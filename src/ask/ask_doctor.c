@@ -21,11 +21,8 @@
 #define LARGEST_TEXT ((size_t)1 << 20) /* of rules and job files */
 
 #define WORD(key_name, field, heading, absent, words)                                              \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_WORD,                                                   \
-        .offset = offsetof(struct knee_ask_doctor_options, field), .group = heading,               \
-        .otherwise = absent, .help = words                                                         \
-    }
+    KNEE_OPTION(struct knee_ask_doctor_options, key_name, KNEE_KEY_WORD, field, heading, absent,   \
+                words)
 
 static const struct knee_key rows[] = {
     WORD("from", from, "What to check", "this host",
@@ -41,20 +38,12 @@ static const struct knee_key rows[] = {
     KNEE_NUMBER(struct knee_ask_doctor_options, "window", window_s, KNEE_UNIT_SECONDS, 0, 3600,
                 "What to check", "counters are not checked",
                 "read the ports' error counters twice, this far apart"),
-    {.name = "bench",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct knee_ask_doctor_options, bench),
-     .group = "What to check",
-     .otherwise = "",
-     .help = "under mpirun: also measure every pair of hosts briefly and report slow ones"},
+    KNEE_OPTION(struct knee_ask_doctor_options, "bench", KNEE_KEY_SWITCH, bench, "What to check",
+                "", "under mpirun: also measure every pair of hosts briefly and report slow ones"),
     WORD("rules-file", rules_file, "Rules", "none",
          "CSV with your own rules; columns id,severity,key,test,limit,says,cure"),
-    {.name = "rules",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct knee_ask_doctor_options, rules),
-     .group = "Rules",
-     .otherwise = "",
-     .help = "list all rules"},
+    KNEE_OPTION(struct knee_ask_doctor_options, "rules", KNEE_KEY_SWITCH, rules, "Rules", "",
+                "list all rules"),
     KNEE_CHOICE(struct knee_ask_doctor_options, "gate", gate, knee_severity_names, "Rules",
                 "warning",
                 "exit with status 1 if a finding is at least this bad: note, warning or error"),

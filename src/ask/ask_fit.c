@@ -13,24 +13,13 @@ struct fit_options {
 };
 
 static const struct knee_key rows[] = {
-    {.name = "cluster",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct fit_options, cluster),
-     .group = "Fit",
-     .otherwise = "recognised from the logs",
-     .help = "cluster to start from: preset name, file or one line: '8xh100 * 16 @ ib400x8'"},
-    {.name = "check",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct fit_options, check),
-     .group = "Fit",
-     .otherwise = "",
-     .help = "only check how well the logs are predicted"},
-    {.name = "strict",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct fit_options, strict),
-     .group = "Fit",
-     .otherwise = "",
-     .help = "exit with status 3 if any file or row cannot be used"},
+    KNEE_OPTION(struct fit_options, "cluster", KNEE_KEY_WORD, cluster, "Fit",
+                "recognised from the logs",
+                "cluster to start from: preset name, file or one line: '8xh100 * 16 @ ib400x8'"),
+    KNEE_OPTION(struct fit_options, "check", KNEE_KEY_SWITCH, check, "Fit", "",
+                "only check how well the logs are predicted"),
+    KNEE_OPTION(struct fit_options, "strict", KNEE_KEY_SWITCH, strict, "Fit", "",
+                "exit with status 3 if any file or row cannot be used"),
 };
 
 static const struct knee_keys fit_keys = KNEE_KEY_TABLE(rows, struct fit_options);

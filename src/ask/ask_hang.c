@@ -13,18 +13,10 @@
 #define LARGEST ((size_t)1 << 30)
 
 static const struct knee_key rows[] = {
-    {.name = "gate",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct knee_ask_hang_options, gate),
-     .group = "Hang",
-     .otherwise = "off",
-     .help = KNEE_OFF_PAGE("exit with status 1 if the job hung or failed")},
-    {.name = "ras",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct knee_ask_hang_options, ras),
-     .group = "Hang",
-     .otherwise = "none",
-     .help = KNEE_OFF_PAGE("job that still hangs: ask NCCL's RAS service on this host")},
+    KNEE_OPTION(struct knee_ask_hang_options, "gate", KNEE_KEY_SWITCH, gate, "Hang", "off",
+                KNEE_OFF_PAGE("exit with status 1 if the job hung or failed")),
+    KNEE_OPTION(struct knee_ask_hang_options, "ras", KNEE_KEY_WORD, ras, "Hang", "none",
+                KNEE_OFF_PAGE("job that still hangs: ask NCCL's RAS service on this host")),
 };
 static const struct knee_keys hang_keys = KNEE_KEY_TABLE(rows, struct knee_ask_hang_options);
 

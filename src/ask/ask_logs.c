@@ -16,12 +16,9 @@ static const struct knee_key rows[] = {
                 "Logs", "from the log, else 8 GPUs per node", KNEE_OFF_PAGE("nodes of the run")),
     KNEE_CHOICE(struct knee_ask_log_options, "collective", op, knee_op_names, "Logs",
                 "from the log", KNEE_OFF_PAGE("collective that was timed")),
-    {.name = "index",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct knee_ask_log_options, index),
-     .group = "Logs",
-     .otherwise = "index.csv in the folder of the log",
-     .help = KNEE_OFF_PAGE("CSV with columns file and hardware that describes the logs")},
+    KNEE_OPTION(struct knee_ask_log_options, "index", KNEE_KEY_WORD, index, "Logs",
+                "index.csv in the folder of the log",
+                KNEE_OFF_PAGE("CSV with columns file and hardware that describes the logs")),
 };
 
 const struct knee_keys knee_ask_log_keys = KNEE_KEY_TABLE(rows, struct knee_ask_log_options);

@@ -36,18 +36,13 @@ struct plan_options {
 #define NUMBER(name, field, unit, low, high, absent, words)                                        \
     KNEE_NUMBER(struct plan_options, name, field, unit, low, high, "Question", absent, words)
 #define WORD(key_name, field, words)                                                               \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_WORD, .offset = offsetof(struct plan_options, field),   \
-        .group = "Question", .otherwise = "none", .help = KNEE_OFF_PAGE(words)                     \
-    }
+    KNEE_OPTION(struct plan_options, key_name, KNEE_KEY_WORD, field, "Question", "none",           \
+                KNEE_OFF_PAGE(words))
 
 static const struct knee_key rows[] = {
-    {.name = "gpus",
-     .kind = KNEE_KEY_WORKERS,
-     .offset = offsetof(struct plan_options, gpus),
-     .group = "Question",
-     .otherwise = "one node to 4096, doubling",
-     .help = "GPU counts: 64, a list 64,128, or a range 64..4096x2 (doubling)"},
+    KNEE_OPTION(struct plan_options, "gpus", KNEE_KEY_WORKERS, gpus, "Question",
+                "one node to 4096, doubling",
+                "GPU counts: 64, a list 64,128, or a range 64..4096x2 (doubling)"),
     NUMBER("tokens", tokens, KNEE_UNIT_COUNT, 1, 1e18, "none",
            "tokens to train on: adds days and cost of the run"),
     NUMBER("budget", budget, KNEE_UNIT_DOLLARS, 0, 1e15, "none",
@@ -71,32 +66,17 @@ static const struct knee_key rows[] = {
     WORD("rates", rates, "YAML file with calibrated constants (knee validate --calibrate)"),
     NUMBER("memory-risk", memory_risk, KNEE_UNIT_FRACTION, 0, 0.5, "5%",
            "highest accepted risk of running out of memory"),
-    {.name = "force",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct plan_options, force),
-     .group = "Question",
-     .otherwise = "",
-     .help = KNEE_OFF_PAGE("accept values that no real machine has")},
-    {.name = "at-any-price",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct plan_options, at_any_price),
-     .group = "Question",
-     .otherwise = "",
-     .help = KNEE_OFF_PAGE("the fastest plan, even if it is unusual or nearly fills the memory")},
-    {.name = "simulate",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct plan_options, simulate),
-     .group = "Question",
-     .otherwise = "",
-     .help = KNEE_OFF_PAGE("also simulate one step of the best plan, event by event")},
+    KNEE_OPTION(struct plan_options, "force", KNEE_KEY_SWITCH, force, "Question", "",
+                KNEE_OFF_PAGE("accept values that no real machine has")),
+    KNEE_OPTION(
+        struct plan_options, "at-any-price", KNEE_KEY_SWITCH, at_any_price, "Question", "",
+        KNEE_OFF_PAGE("the fastest plan, even if it is unusual or nearly fills the memory")),
+    KNEE_OPTION(struct plan_options, "simulate", KNEE_KEY_SWITCH, simulate, "Question", "",
+                KNEE_OFF_PAGE("also simulate one step of the best plan, event by event")),
     WORD("perfetto", perfetto,
          "write the simulated step as a trace for ui.perfetto.dev or knee trace"),
-    {.name = "ops",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct plan_options, ops),
-     .group = "Question",
-     .otherwise = "",
-     .help = KNEE_OFF_PAGE("print the operations of one layer under the best plan")},
+    KNEE_OPTION(struct plan_options, "ops", KNEE_KEY_SWITCH, ops, "Question", "",
+                KNEE_OFF_PAGE("print the operations of one layer under the best plan")),
     KNEE_CHOICE(struct plan_options, "emit", emit, knee_launch_frameworks, "Question", "none",
                 KNEE_OFF_PAGE("print the best plan as launch flags or configuration for megatron, "
                               "deepspeed, torchtitan or nemo")),

@@ -18,11 +18,8 @@ struct predict_options {
 };
 
 #define WORD(key_name, field, absent, words)                                                       \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_WORD,                                                   \
-        .offset = offsetof(struct predict_options, field), .group = "Question",                    \
-        .otherwise = absent, .help = KNEE_OFF_PAGE(words)                                          \
-    }
+    KNEE_OPTION(struct predict_options, key_name, KNEE_KEY_WORD, field, "Question", absent,        \
+                KNEE_OFF_PAGE(words))
 
 static const struct knee_key rows[] = {
     WORD("job", job, "none",
@@ -32,18 +29,10 @@ static const struct knee_key rows[] = {
          "overlap, hidden, compress, local-steps, loader-rate or gpus"),
     WORD("for", target, "",
          "target of --solve: efficiency=0.9, step=150ms, throughput=1000, ratio=0.1 or gamma=1"),
-    {.name = "example",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct predict_options, example),
-     .group = "Question",
-     .otherwise = "",
-     .help = KNEE_OFF_PAGE("use the built-in example job ('knee example' prints it)")},
-    {.name = "force",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct predict_options, force),
-     .group = "Question",
-     .otherwise = "",
-     .help = KNEE_OFF_PAGE("accept values that no real machine has")},
+    KNEE_OPTION(struct predict_options, "example", KNEE_KEY_SWITCH, example, "Question", "",
+                KNEE_OFF_PAGE("use the built-in example job ('knee example' prints it)")),
+    KNEE_OPTION(struct predict_options, "force", KNEE_KEY_SWITCH, force, "Question", "",
+                KNEE_OFF_PAGE("accept values that no real machine has")),
 };
 
 static const struct knee_keys predict_keys = KNEE_KEY_TABLE(rows, struct predict_options);

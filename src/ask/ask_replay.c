@@ -17,12 +17,8 @@ struct replay_options {
 };
 
 static const struct knee_key rows[] = {
-    {.name = "perfetto",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct replay_options, perfetto),
-     .group = "Replay",
-     .otherwise = "none",
-     .help = KNEE_OFF_PAGE("write the changed timeline for ui.perfetto.dev or knee trace")},
+    KNEE_OPTION(struct replay_options, "perfetto", KNEE_KEY_WORD, perfetto, "Replay", "none",
+                KNEE_OFF_PAGE("write the changed timeline for ui.perfetto.dev or knee trace")),
 };
 
 static const struct knee_keys replay_keys = KNEE_KEY_TABLE(rows, struct replay_options);

@@ -20,11 +20,8 @@ static const char *const levers_words[] = {"auto", "replay", "closed"};
 KNEE_WORDS(knee_ask_levers_names, "way to price changes", levers_words);
 
 #define OPTION(key_name, key_kind, field, absent, words)                                           \
-    {                                                                                              \
-        .name = key_name, .kind = key_kind,                                                        \
-        .offset = offsetof(struct knee_ask_trace_options, field), .group = "Trace",                \
-        .otherwise = absent, .help = KNEE_OFF_PAGE(words)                                          \
-    }
+    KNEE_OPTION(struct knee_ask_trace_options, key_name, key_kind, field, "Trace", absent,         \
+                KNEE_OFF_PAGE(words))
 #define GATE(name, field, unit, high, words)                                                       \
     KNEE_NUMBER(struct knee_ask_trace_options, name, field, unit, 0, high, "Trace", "off",         \
                 KNEE_OFF_PAGE(words))

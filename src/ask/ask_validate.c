@@ -18,11 +18,7 @@ struct validate_options {
 };
 
 #define WORD(key_name, field, absent, words)                                                       \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_WORD,                                                   \
-        .offset = offsetof(struct validate_options, field), .group = "Question",                   \
-        .otherwise = absent, .help = words                                                         \
-    }
+    KNEE_OPTION(struct validate_options, key_name, KNEE_KEY_WORD, field, "Question", absent, words)
 
 static const struct knee_key rows[] = {
     WORD("gpu", gpu, "none", "GPU for rows without one, such as h200"),
@@ -30,12 +26,8 @@ static const struct knee_key rows[] = {
          "YAML file with calibrated constants, instead of the built-in ones"),
     WORD("calibrate", calibrate, "none",
          "fit constants to these rows and write them as YAML, for --rates"),
-    {.name = "cross-validate",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct validate_options, cross_validate),
-     .group = "Question",
-     .otherwise = "",
-     .help = "also predict each source from constants fitted to the others"},
+    KNEE_OPTION(struct validate_options, "cross-validate", KNEE_KEY_SWITCH, cross_validate,
+                "Question", "", "also predict each source from constants fitted to the others"),
     {.name = "tolerance",
      .kind = KNEE_KEY_NUMBER,
      .unit = KNEE_UNIT_FRACTION,

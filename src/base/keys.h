@@ -7,7 +7,6 @@
 
 #define KNEE_HUGE 1e30 /* "no upper limit", still finite after any product of a few */
 
-/* One row of a key table: a number, a choice or a switch in a field of `type`. */
 /* Help of options for which the page has no field: it would only make the page larger. */
 #if KNEE_JSON_ONLY
 #define KNEE_OFF_PAGE(words) ""
@@ -15,6 +14,8 @@
 #define KNEE_OFF_PAGE(words) words
 #endif
 
+/* One row of a key table: a number, a choice, or what needs no more than its kind (a word, a
+ * switch, counts) in a field of `type`. */
 #define KNEE_NUMBER(type, key_name, field, key_unit, low, high, heading, absent, words)            \
     {                                                                                              \
         .name = key_name, .kind = KNEE_KEY_NUMBER, .unit = key_unit, .min = low, .max = high,      \
@@ -24,6 +25,11 @@
     {                                                                                              \
         .name = key_name, .kind = KNEE_KEY_CHOICE, .choices = &list,                               \
         .offset = offsetof(type, field), .group = heading, .otherwise = absent, .help = words      \
+    }
+#define KNEE_OPTION(type, key_name, key_kind, field, heading, absent, words)                       \
+    {                                                                                              \
+        .name = key_name, .kind = key_kind, .offset = offsetof(type, field), .group = heading,     \
+        .otherwise = absent, .help = words                                                         \
     }
 
 /* The table itself. An object keeps one byte for each row, so there may not be more rows than

@@ -39,18 +39,12 @@ const struct knee_choices knee_bench_algorithms = {
 #define NUMBER(name, field, unit, low, high, absent, words)                                        \
     KNEE_NUMBER(struct knee_bench_options, name, field, unit, low, high, "Bench", absent, words)
 #define SWITCH(key_name, field_name, words)                                                        \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_SWITCH,                                                 \
-        .offset = offsetof(struct knee_bench_options, field_name), .group = "Bench",               \
-        .otherwise = "", .help = words                                                             \
-    }
+    KNEE_OPTION(struct knee_bench_options, key_name, KNEE_KEY_SWITCH, field_name, "Bench", "",     \
+                words)
 
 #define WORD(key_name, field_name, absent, words)                                                  \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_WORD,                                                   \
-        .offset = offsetof(struct knee_bench_options, field_name), .group = "Bench",               \
-        .otherwise = absent, .help = words                                                         \
-    }
+    KNEE_OPTION(struct knee_bench_options, key_name, KNEE_KEY_WORD, field_name, "Bench", absent,   \
+                words)
 
 static const struct knee_key rows[] = {
     KNEE_CHOICE(struct knee_bench_options, "collective", collective, knee_bench_collectives,

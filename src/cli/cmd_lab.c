@@ -50,10 +50,7 @@ static const struct knee_choices model_names = {
 #define CHOICE(name, field, list, heading, absent, words)                                          \
     KNEE_CHOICE(struct lab_options, name, field, list, heading, absent, words)
 #define OTHER(key_name, key_kind, field, heading, absent, words)                                   \
-    {                                                                                              \
-        .name = key_name, .kind = key_kind, .offset = offsetof(struct lab_options, field),         \
-        .group = heading, .otherwise = absent, .help = words                                       \
-    }
+    KNEE_OPTION(struct lab_options, key_name, key_kind, field, heading, absent, words)
 
 static const struct knee_key rows[] = {
     OTHER("hunt", KNEE_KEY_SWITCH, hunt, "Question", "",

@@ -8,22 +8,14 @@
 #include <string.h>
 
 #define SWITCH(key_name, field, words)                                                             \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_SWITCH,                                                 \
-        .offset = offsetof(struct record_options, field), .group = "record env", .otherwise = "",  \
-        .help = words                                                                              \
-    }
+    KNEE_OPTION(struct record_options, key_name, KNEE_KEY_SWITCH, field, "record env", "", words)
 #define SECONDS(key_name, field, low, high, absent, words)                                         \
     KNEE_NUMBER(struct record_options, key_name, field, KNEE_UNIT_SECONDS, low, high,              \
                 "record now", absent, words)
 
 static const struct knee_key rows[] = {
-    {.name = "dir",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct record_options, dir),
-     .group = "Recording",
-     .otherwise = "knee-live or knee-capture",
-     .help = "folder for the files; use one that all nodes see"},
+    KNEE_OPTION(struct record_options, "dir", KNEE_KEY_WORD, dir, "Recording",
+                "knee-live or knee-capture", "folder for the files; use one that all nodes see"),
     SWITCH("always", always, "record every step instead of samples below 0.1% of the job's time"),
     SWITCH("mpi", mpi, "for a job without GPUs that communicates with MPI"),
     SECONDS("length", length_s, 0.05, 600, "2s", "how long to record"),

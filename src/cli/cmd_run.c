@@ -27,18 +27,10 @@ struct run_options {
 };
 
 static const struct knee_key rows[] = {
-    {.name = "dir",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct run_options, dir),
-     .group = "Recording",
-     .otherwise = "knee-run",
-     .help = "folder for the recordings; with several nodes, one that all of them share"},
-    {.name = "no-agent",
-     .kind = KNEE_KEY_SWITCH,
-     .offset = offsetof(struct run_options, no_agent),
-     .group = "Recording",
-     .otherwise = "",
-     .help = "do not load knee's recorder; the Flight Recorder stays on"},
+    KNEE_OPTION(struct run_options, "dir", KNEE_KEY_WORD, dir, "Recording", "knee-run",
+                "folder for the recordings; with several nodes, one that all of them share"),
+    KNEE_OPTION(struct run_options, "no-agent", KNEE_KEY_SWITCH, no_agent, "Recording", "",
+                "do not load knee's recorder; the Flight Recorder stays on"),
 };
 static const struct knee_keys run_keys = KNEE_KEY_TABLE(rows, struct run_options);
 

@@ -23,10 +23,7 @@ struct watch_options {
 };
 
 #define OPTION(key_name, key_kind, field, heading, absent, words)                                  \
-    {                                                                                              \
-        .name = key_name, .kind = key_kind, .offset = offsetof(struct watch_options, field),       \
-        .group = heading, .otherwise = absent, .help = words                                       \
-    }
+    KNEE_OPTION(struct watch_options, key_name, key_kind, field, heading, absent, words)
 
 static const struct knee_key rows[] = {
     OPTION("once", KNEE_KEY_SWITCH, once, "Watching", "", "print the state once and exit"),

@@ -16,10 +16,7 @@
 #include <unistd.h>
 
 #define SWITCH(key_name, field, words)                                                             \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_SWITCH, .offset = offsetof(struct cli_common, field),   \
-        .group = "Output", .otherwise = "", .help = words                                          \
-    }
+    KNEE_OPTION(struct cli_common, key_name, KNEE_KEY_SWITCH, field, "Output", "", words)
 
 static const struct knee_key rows[] = {
     SWITCH("json", json, "print JSON with a versioned schema"),
@@ -30,18 +27,10 @@ static const struct knee_key rows[] = {
     SWITCH("wide", wide, "do not wrap tables"),
     SWITCH("color", color, "always use colour (NO_COLOR=1 turns it off)"),
     SWITCH("ascii", ascii, "use ASCII characters only"),
-    {.name = "output",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct cli_common, output),
-     .group = "Output",
-     .otherwise = "standard output",
-     .help = "write to this file"},
-    {.name = "html",
-     .kind = KNEE_KEY_WORD,
-     .offset = offsetof(struct cli_common, html),
-     .group = "Output",
-     .otherwise = "none",
-     .help = "also write an HTML page that opens offline"},
+    KNEE_OPTION(struct cli_common, "output", KNEE_KEY_WORD, output, "Output", "standard output",
+                "write to this file"),
+    KNEE_OPTION(struct cli_common, "html", KNEE_KEY_WORD, html, "Output", "none",
+                "also write an HTML page that opens offline"),
     SWITCH("help", help, "show the common options"),
     SWITCH("help-all", help_all, "show all options"),
 };
@@ -302,8 +291,6 @@ struct knee_style cli_style(const struct cli_run *run)
         .ascii = run->common.ascii || !speaks_utf8(),
         .color = !(no_color && *no_color) &&
                  (run->common.color || (terminal && term && strcmp(term, "dumb") != 0)),
-        .brief = run->common.brief,
-        .screen = !run->common.brief && !run->common.full,
         .tier = run->common.brief  ? KNEE_TIER_BRIEF
                 : run->common.full ? KNEE_TIER_FULL
                                    : KNEE_TIER_SCREEN,

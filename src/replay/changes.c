@@ -20,15 +20,11 @@
     KNEE_NUMBER(struct knee_changes, name, field, unit, low, high, "Changes", absent,              \
                 KNEE_OFF_PAGE(words))
 #define WORD(key_name, field, absent, words)                                                       \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_WORD, .offset = offsetof(struct knee_changes, field),   \
-        .group = "Changes", .otherwise = absent, .help = KNEE_OFF_PAGE(words)                      \
-    }
+    KNEE_OPTION(struct knee_changes, key_name, KNEE_KEY_WORD, field, "Changes", absent,            \
+                KNEE_OFF_PAGE(words))
 #define SWITCH(key_name, field, words)                                                             \
-    {                                                                                              \
-        .name = key_name, .kind = KNEE_KEY_SWITCH, .offset = offsetof(struct knee_changes, field), \
-        .group = "Changes", .otherwise = "", .help = KNEE_OFF_PAGE(words)                          \
-    }
+    KNEE_OPTION(struct knee_changes, key_name, KNEE_KEY_SWITCH, field, "Changes", "",              \
+                KNEE_OFF_PAGE(words))
 
 static const struct knee_key keys[] = {
     WORD("wire", wire, "as recorded",
