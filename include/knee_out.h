@@ -17,8 +17,6 @@ struct knee_style {
     bool color;          /* ANSI emphasis */
     int width;           /* columns for sentences and pictures; 0: 100 */
     int table_width;     /* columns for tables: what is wider is stacked; 0: as wide as they come */
-    bool brief;          /* tier is KNEE_TIER_BRIEF */
-    bool screen;         /* text: one screen, as the program prints without -q and -v */
     enum knee_tier tier; /* how much of an answer: -q, the default, -v */
 };
 

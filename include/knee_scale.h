@@ -172,9 +172,6 @@ knee_status knee_train_end(struct knee_train_reader *reader, struct knee_train_l
 void knee_train_abandon(struct knee_train_reader *reader);
 void knee_train_log_release(struct knee_train_log *log);
 
-/* The formats that are read, for help and lists; NULL past the last. */
-const char *knee_train_format_name(size_t row);
-
 /* ---- The curve: steps at several worker counts ---------------------------------------------- */
 
 #define KNEE_SCALE_POINTS 16 /* distinct counts that a fit takes */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Spans by name: those wide enough to carry theirs, and those that a search looks for. */
-#include "base/text.h"
 #include "lanes.h"
 #include "out/json.h"
 #include "timeline/account.h"

@@ -179,8 +179,7 @@ knee_status knee_ask_lines(struct knee_ask *ask, const struct knee_ask_asked *sa
     if (!all.command)
         return KNEE_USAGE;
     const char *lines = said->lines ? said->lines : "";
-    all.question = (struct knee_ask_question){
-        .ask = ask, .style = {.screen = true}, .outs = {{said->format, text}}};
+    all.question = (struct knee_ask_question){.ask = ask, .outs = {{said->format, text}}};
     size_t length = strlen(lines) + 1;
     char *copy = knee_resize(alloc, NULL, length);
     void *room = knee_resize(alloc, NULL, all.command->size ? all.command->size : 1);

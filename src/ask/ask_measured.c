@@ -9,7 +9,6 @@
 #include "base/decimal.h"
 #include "base/error.h"
 #include "base/format.h"
-#include "base/slice.h"
 #include "base/text.h"
 #include "read/file_kinds.h"
 #include "read/trace/reader.h"

@@ -5,7 +5,6 @@
  */
 #include "ask/ask.h"
 
-#include "base/format.h"
 #include "base/number.h"
 #include "out/json.h"
 

@@ -4,7 +4,6 @@
 #include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
-#include "base/order.h"
 
 #include <math.h>
 #include <string.h>

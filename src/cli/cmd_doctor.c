@@ -6,8 +6,8 @@
 #include "cli/cli.h"
 #include "cli/ranks.h"
 #include "doctor/doctor.h"
-#include "judge/hang/hang.h"
 #include "reach/stop.h"
+#include "read/hang/job_record.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -88,11 +88,6 @@ const char *cli_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-const char *cli_input_name(const char *path)
-{
-    return strcmp(path, "-") == 0 ? "standard input" : cli_base_name(path);
-}
-
 /* ---- Writing ---- */
 
 static bool write_bytes(void *ctx, const char *data, size_t size)

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/list.h"
-#include "base/text.h"
 #include "cli/cli.h"
 
 #include <dirent.h>

@@ -6,7 +6,6 @@
 #include "cli/threads.h"
 #include "cli/traces.h"
 #include "out/answer.h"
-#include "read/trace/reader.h"
 #include "say/answers.h"
 #include "timeline/rollcall.h"
 

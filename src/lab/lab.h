@@ -61,9 +61,7 @@ struct lab_outcome {
     double compute_s;   /* device busy, mean over ranks */
     double comm_s;      /* in collectives */
     double exposed_s;   /* device waiting for them */
-    double starved_s;   /* host waiting for batches */
     double loss;        /* held-out, at the end; NaN: synthetic */
-    double train_loss;  /* mean over the last tenth of the steps */
     double sent_bytes;  /* by one rank, counted; mean over ranks */
     double model_bytes; /* the same by the wire's formula */
     double buckets;

@@ -127,7 +127,6 @@ static bool run_step(struct lab_worker *w, size_t step, double share)
     w->step_compute_ns = w->compute_ns;
     w->batch = lab_loader_take(&w->loader);
     int64_t loaded = lab_now_ns();
-    w->load_ns += loaded - start;
     /* The first batch is waited for while the loader starts: that happens before the recording, as
      * a profiler's warm-up does, and does not count as part of a step. */
     bool first = step == 0;
@@ -264,7 +263,7 @@ static void tear_down(struct lab_worker *w)
 struct meter {
     double *step_s, *losses;
     /* when it began to count */
-    int64_t compute_ns, comm_ns, exposed_ns, load_ns, sent_bytes, fixed_ns;
+    int64_t compute_ns, comm_ns, exposed_ns, sent_bytes, fixed_ns;
 };
 
 static void begin_to_count(struct lab_worker *w, struct meter *m)
@@ -273,7 +272,6 @@ static void begin_to_count(struct lab_worker *w, struct meter *m)
     m->compute_ns = w->compute_ns;
     m->comm_ns = w->comm_ns;
     m->exposed_ns = w->exposed_ns;
-    m->load_ns = w->load_ns;
     m->sent_bytes = w->group.sent_bytes;
     m->fixed_ns = w->fixed_ns;
     pthread_mutex_unlock(&w->lock);
@@ -302,21 +300,14 @@ static void fill_figures(struct lab_worker *w, struct meter *m, double *figures)
 {
     const struct lab_setup *s = w->setup;
     double steps = (double)(s->steps - s->untimed), bytes = 0, hops = 0;
-    size_t tail = s->steps / 10 + 1;
-    bool alone = !lab_strategy_of(s)->every_step;
-    double sum = 0;
-    for (size_t i = s->steps - tail; i < s->steps; i++)
-        sum += m->losses[i] / (double)tail / (alone ? (double)w->group.size : 1);
     lab_layout_traffic(&w->layout, lab_wire_at(s->wire), w->group.size, &bytes, &hops);
     const double all[] = {
         median_step_s(s, m->step_s),
         1e-9 * (double)(w->compute_ns - m->compute_ns) / steps,
         1e-9 * (double)(w->comm_ns - m->comm_ns) / steps,
         1e-9 * (double)(w->exposed_ns - m->exposed_ns) / steps,
-        1e-9 * (double)(w->load_ns - m->load_ns) / steps,
         (double)(w->group.sent_bytes - m->sent_bytes) / steps,
         bytes * lab_sync_per_step(s),
-        sum * (double)w->group.size, /* the mean below takes it off again */
         1e-9 * (double)(w->fixed_ns - m->fixed_ns) / steps,
     };
     memcpy(figures, all, sizeof all);
@@ -393,7 +384,7 @@ static knee_status keep_results(struct lab_worker *w, struct lab_outcome *out, s
     return written;
 }
 
-enum { FIGURES = 9 };
+enum { FIGURES = 7 };
 
 /* Called before the median sorts them. With rare synchronisation each rank reports the loss of its
  * own examples. */
@@ -513,11 +504,9 @@ knee_status lab_run(struct knee_runtime *runtime, const struct lab_setup *setup,
     out->compute_s = figures[1];
     out->comm_s = figures[2];
     out->exposed_s = figures[3];
-    out->starved_s = figures[4];
-    out->sent_bytes = figures[5];
-    out->model_bytes = figures[6];
-    out->train_loss = setup->synthetic ? NAN : figures[7];
-    out->fixed_s = figures[8];
+    out->sent_bytes = figures[4];
+    out->model_bytes = figures[5];
+    out->fixed_s = figures[6];
     out->loss = figures[FIGURES];
     out->buckets = figures[FIGURES + 1];
     return setup->record ? write_steps(runtime, setup, workers, out, err) : KNEE_OK;

@@ -304,7 +304,6 @@ bool lab_bucket_init(struct lab_bucket *b, const struct lab_wire *wire, int work
     b->factors = calloc(right + 1, sizeof *b->factors);
     b->work = calloc(b->count + left + 1, sizeof *b->work);
     b->room = calloc(room > top ? room : top, 1);
-    b->factor_count = right;
     uint64_t state = 88172645463325252u;
     for (size_t i = 0; b->factors && i < right; i++)
         b->factors[i] = (float)lab_normal(&state);

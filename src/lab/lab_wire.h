@@ -17,7 +17,6 @@ struct lab_bucket {
      * factors; room to encode. */
     float *memory, *owner_memory, *factors, *work;
     unsigned char *room;
-    size_t factor_count; /* of `factors`: Q of all matrices */
 };
 
 struct lab_wire {

@@ -63,7 +63,7 @@ struct lab_worker {
     size_t post_put, post_done;
     int64_t correlation, running;         /* last handed over; on the device now */
     int64_t device_debt_ns, host_debt_ns; /* overslept; the next wait is shorter by it */
-    int64_t compute_ns, comm_ns, exposed_ns, load_ns;
+    int64_t compute_ns, comm_ns, exposed_ns;
     int64_t fixed_ns, step_compute_ns; /* optimizer; compute_ns when the step began */
     int64_t ready_ns[LAB_BUCKETS_MAX]; /* compute of a step until the bucket was ready, summed */
 };

@@ -5,7 +5,6 @@
  * own format, launches and collectives included, so that reading it back gives the same account.
  */
 #include "base/format.h"
-#include "base/number.h"
 #include "knee_out.h"
 #include "out/json.h"
 

@@ -12,7 +12,7 @@ struct knee_request {
     void *data;
     size_t bytes;
     int tag;
-    bool is_receive, done;
+    bool done;
     struct knee_request *next;
 };
 
@@ -76,7 +76,7 @@ static bool self_receive_start(struct knee_runtime *rt, void *data, size_t bytes
     struct knee_request *receive = from == 0 ? calloc(1, sizeof *receive) : NULL;
     if (!receive)
         return refuse(rt, from == 0 ? "out of memory" : "there is only rank 0");
-    *receive = (struct knee_request){.data = data, .bytes = bytes, .tag = tag, .is_receive = true};
+    *receive = (struct knee_request){.data = data, .bytes = bytes, .tag = tag};
     *out = receive;
     return true;
 }

@@ -2,7 +2,6 @@
 /* Values of an answer, wherever they are kept. */
 #include "say/fields.h"
 
-#include "base/format.h"
 #include "say/numbers.h"
 
 #include <math.h>

@@ -78,8 +78,6 @@ struct knee_value {
     struct knee_text words;
 };
 
-struct knee_rows_of; /* a list: see KNEE_ROWS */
-
 struct knee_field {
     const char *key;     /* JSON and CSV; NULL: a bare value in a list, or one of text alone */
     const char *heading; /* text and Markdown; NULL: not shown there */

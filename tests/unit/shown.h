@@ -154,8 +154,10 @@ static inline void shown_without_memory(shown_write *write, const void *thing,
 /* All formats and styles; `words` (up to a NULL) are in the text, in this order. */
 static inline void assert_shown(shown_write *write, const void *thing, const char *const *words)
 {
-    static const struct knee_style styles[] = {
-        {0}, {.ascii = true, .width = 40, .table_width = 40}, {.color = true}, {.brief = true}};
+    static const struct knee_style styles[] = {{0},
+                                               {.ascii = true, .width = 40, .table_width = 40},
+                                               {.color = true},
+                                               {.tier = KNEE_TIER_BRIEF}};
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
         for (size_t s = 0; s < sizeof styles / sizeof *styles; s++)
             shown_in(write, thing, (enum knee_format)format, &styles[s]);

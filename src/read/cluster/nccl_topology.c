@@ -18,9 +18,9 @@
 struct node {
     double gpus, sm, links; /* links: NVLinks of all GPUs */
     double nics, slowest_mbit;
-    bool switched;             /* NVLinks end at a switch */
-    double gpu_gts, gpu_lanes; /* PCIe of the last device seen before a GPU */
-    const char *named;         /* the GPU, by its PCI ids */
+    bool switched;     /* NVLinks end at a switch */
+    double gpu_gts;    /* PCIe of the last device seen before a GPU */
+    const char *named; /* the GPU, by its PCI ids */
     char adapter[24];
     bool no_gdr;
 };
@@ -100,7 +100,6 @@ static void see_pci(struct node *n, struct knee_slice tag)
         n->named = knee_gpu_name_in(words);
     }
     n->gpu_gts = number_of(tag, "link_speed");
-    n->gpu_lanes = number_of(tag, "link_width");
 }
 
 static const struct {

@@ -3,7 +3,6 @@
  * digit: nanoseconds since 1970 do not fit into a double. */
 #include "read/live/live_read.h"
 
-#include "base/decimal.h"
 #include "base/error.h"
 #include "base/list.h"
 #include "base/slice.h"

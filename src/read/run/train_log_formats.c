@@ -390,11 +390,6 @@ const struct train_format knee_train_formats[] = {
 };
 const size_t knee_train_format_count = sizeof knee_train_formats / sizeof *knee_train_formats;
 
-const char *knee_train_format_name(size_t row)
-{
-    return row < knee_train_format_count ? knee_train_formats[row].name : NULL;
-}
-
 const struct train_key *knee_train_key_find(const struct train_key *keys, const char *name,
                                             size_t length)
 {
