@@ -7,6 +7,7 @@
 #include "ask/ask.h"
 #include "ask/pushed.h"
 #include "base/keys.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "cluster/hardware.h"
 #include "job/job.h"
@@ -368,14 +369,8 @@ double EXPORT(kw_view_length_ns)(void)
 /* First row whose start is after `ns`. */
 static size_t first_run_after(const struct knee_rank_account *rank, int64_t ns)
 {
-    size_t low = 0, high = rank->run_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rank->runs[middle].start_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, rank->run_count, rank->runs[low].start_ns <= ns);
     return low;
 }
 

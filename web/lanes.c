@@ -7,6 +7,7 @@
  * in another lane than they are, and a step or two away.
  */
 #include "lanes.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,27 +56,15 @@ bool lanes_make(struct lanes *lanes, const struct knee_rank *rank)
 
 size_t lane_first_open(const struct lane *lane, int64_t ns)
 {
-    size_t low = 0, high = lane->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (lane->latest[middle] <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, lane->count, lane->latest[low] <= ns);
     return low;
 }
 
 size_t lane_first_from(const struct lane *lane, const struct knee_rank *rank, int64_t ns)
 {
-    size_t low = 0, high = lane->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rank->spans[lane->rows[middle]].start_ns < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, lane->count, rank->spans[lane->rows[low]].start_ns < ns);
     return low;
 }
 

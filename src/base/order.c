@@ -2,12 +2,19 @@
 #include "base/order.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 int knee_ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return KNEE_COMPARE(x, y);
+}
+
+int knee_ascending_whole(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return KNEE_COMPARE(x, y);
 }
 
 double knee_quantile(const double *sorted, size_t count, double share)

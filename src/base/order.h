@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers in order: what stands in the middle of them, or at any share. */
+/* Numbers in order: what stands in the middle of them, or at any share; rows in order: where one
+ * begins. */
 #ifndef KNEE_BASE_ORDER_H
 #define KNEE_BASE_ORDER_H
 
 #include <stddef.h>
 
-/* For qsort() of doubles, smallest first. */
+/* For qsort() of doubles and of int64_t, smallest first. */
 int knee_ascending(const void *a, const void *b);
+int knee_ascending_whole(const void *a, const void *b);
 
 /* Of values in ascending order, `count` at least 1: between order statistics, as spreadsheets do
  * it. */
@@ -14,5 +16,37 @@ double knee_quantile(const double *sorted, size_t count, double share);
 
 /* The median of values[count], which are sorted by it; NaN when there is none. */
 double knee_median(double *values, size_t count);
+
+/* A function for qsort(): rows of `type`, the smallest `member` first; of equal ones the smallest
+ * `second` first. */
+#define KNEE_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+#define KNEE_BY(name, type, member)                                                                \
+    static int name(const void *left, const void *right)                                           \
+    {                                                                                              \
+        const type *a = left, *b = right;                                                          \
+        return KNEE_COMPARE(a->member, b->member);                                                 \
+    }
+#define KNEE_BY_TWO(name, type, member, second)                                                    \
+    static int name(const void *left, const void *right)                                           \
+    {                                                                                              \
+        const type *a = left, *b = right;                                                          \
+        int order = KNEE_COMPARE(a->member, b->member);                                            \
+        return order ? order : KNEE_COMPARE(a->second, b->second);                                 \
+    }
+
+/* Binary search: sets `at`, a size_t, to the first row of `count` for which `before`, an expression
+ * of `at`, is false; to `count` where there is none. `before` holds for no row after that one. */
+#define KNEE_BISECT(at, count, before)                                                             \
+    do {                                                                                           \
+        size_t low_ = 0, high_ = (count);                                                          \
+        while (low_ < high_) {                                                                     \
+            (at) = low_ + (high_ - low_) / 2;                                                      \
+            if (before)                                                                            \
+                low_ = (at) + 1;                                                                   \
+            else                                                                                   \
+                high_ = (at);                                                                      \
+        }                                                                                          \
+        (at) = low_;                                                                               \
+    } while (0)
 
 #endif

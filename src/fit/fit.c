@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/linear.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "collective/collective.h"
 #include "collective/curve.h"
@@ -426,11 +427,7 @@ static bool same_curve(const struct table *a, const struct table *b)
            a->layout.units[1] == b->layout.units[1];
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const struct knee_curve_point *x = a, *y = b;
-    return (x->bytes > y->bytes) - (x->bytes < y->bytes);
-}
+KNEE_BY(by_size, struct knee_curve_point, bytes)
 
 /* The rows of all logs that belong to the curve of table `first`. */
 static struct knee_curve_point *gather(const struct problem *p, size_t first,

@@ -27,11 +27,7 @@ struct placed {
     size_t at;
 };
 
-static int by_value(const void *left, const void *right)
-{
-    const struct placed *a = left, *b = right;
-    return (a->value > b->value) - (a->value < b->value);
-}
+KNEE_BY(by_value, struct placed, value)
 
 /* Ranks from 1, equal values share the mean of theirs. */
 static void rank_values(const double *values, size_t n, struct placed *sorted, double *ranks)

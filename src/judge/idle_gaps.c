@@ -7,6 +7,7 @@
  */
 #include "judge/judge.h"
 
+#include "base/order.h"
 #include "timeline/account.h"
 #include <string.h>
 
@@ -28,14 +29,8 @@ static const struct knee_step_account *step_at(const struct knee_account *accoun
 /* The first work at or after ns; NULL: none. */
 static const struct knee_span *first_after(const struct knee_rank *rank, int64_t ns)
 {
-    size_t low = 0, high = rank->span_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rank->spans[middle].start_ns < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, rank->span_count, rank->spans[low].start_ns < ns);
     return low < rank->span_count ? &rank->spans[low] : NULL;
 }
 

@@ -78,13 +78,7 @@ struct numbered {
     size_t row;
 };
 
-static int by_number(const void *left, const void *right)
-{
-    const struct numbered *a = left, *b = right;
-    if (a->number != b->number)
-        return a->number < b->number ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row);
-}
+KNEE_BY_TWO(by_number, struct numbered, number, row)
 
 /* Fills values[] with the mean wall time of each number, and out->worst. Returns how many. */
 static size_t walls_of(const struct knee_account *account, const struct numbered *list,

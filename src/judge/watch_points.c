@@ -19,12 +19,6 @@ struct heap {
     size_t lines, sampled, waiting;
 };
 
-static int by_number(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* The numbers of all steps that have lines, each once. NULL: no memory. */
 static int64_t *numbers_of(const struct knee_live_rank *ranks, const struct knee_watch *w,
                            size_t *count)
@@ -39,7 +33,7 @@ static int64_t *numbers_of(const struct knee_live_rank *ranks, const struct knee
         for (size_t i = 0; i < ranks[r].step_count; i++)
             if (ranks[r].steps[i].step >= 0)
                 numbers[n++] = ranks[r].steps[i].step;
-    qsort(numbers, n, sizeof *numbers, by_number);
+    qsort(numbers, n, sizeof *numbers, knee_ascending_whole);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || numbers[i] != numbers[i - 1])
             numbers[kept++] = numbers[i];

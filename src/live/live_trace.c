@@ -11,6 +11,7 @@
 #include "live/live_agent.h"
 
 #include "base/format.h"
+#include "base/order.h"
 #include "knee_timeline.h"
 
 #include <inttypes.h>
@@ -234,11 +235,7 @@ struct run {
     uint64_t bytes;
 };
 
-static int by_start(const void *a, const void *b)
-{
-    const struct host_call *x = a, *y = b;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
+KNEE_BY(by_start, struct host_call, start_ns)
 
 static void count_inputs(const struct writing *w, uint64_t *bytes)
 {

@@ -11,6 +11,7 @@
  */
 #include "live/live_agent.h"
 
+#include "base/order.h"
 #include "live/live_slots.h"
 
 #include <inttypes.h>
@@ -100,19 +101,13 @@ struct live_writer {
 
 /* ---- Medians ---- */
 
-static int compare(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static int64_t median(const int64_t *values, size_t count)
 {
     int64_t sorted[PLAIN_STEPS];
     if (!count)
         return 0;
     memcpy(sorted, values, count * sizeof *values);
-    qsort(sorted, count, sizeof *sorted, compare);
+    qsort(sorted, count, sizeof *sorted, knee_ascending_whole);
     return sorted[count / 2];
 }
 
@@ -123,7 +118,7 @@ static int64_t spread(const int64_t *values, size_t count)
     if (count < 4)
         return 0;
     memcpy(sorted, values, count * sizeof *values);
-    qsort(sorted, count, sizeof *sorted, compare);
+    qsort(sorted, count, sizeof *sorted, knee_ascending_whole);
     return (sorted[count * 3 / 4] - sorted[count / 4]) / 2;
 }
 

@@ -135,14 +135,8 @@ static struct following *followings_new(const struct knee_graph *g)
 static void wait_for_exchange(struct knee_graph *g, const struct following *f, int32_t comm)
 {
     const struct knee_node *c = &g->nodes[comm];
-    size_t low = 0, high = f->count;
-    while (low < high) { /* the first that is called after it */
-        size_t middle = low + (high - low) / 2;
-        if (g->nodes[f->rows[middle]].call_ns > c->call_ns)
-            high = middle;
-        else
-            low = middle + 1;
-    }
+    size_t low; /* the first that is called after it */
+    KNEE_BISECT(low, f->count, g->nodes[f->rows[low]].call_ns <= c->call_ns);
     if (low < f->count && g->nodes[f->rows[low]].lane == c->lane)
         low = (size_t)f->other[low];
     if (low < f->count)

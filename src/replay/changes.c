@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/keys.h"
 #include "base/number.h"
+#include "base/order.h"
 #include "base/sort.h"
 #include "base/text.h"
 
@@ -271,14 +272,8 @@ int32_t *knee_nodes_by_call(const struct knee_graph *g, int32_t rank, size_t *co
 /* The pauses up to `ns`. */
 static size_t pauses_until(const struct knee_host_pause *pauses, size_t count, int64_t ns)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (pauses[middle].at_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, count, pauses[low].at_ns <= ns);
     return low;
 }
 

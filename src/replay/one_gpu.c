@@ -5,6 +5,7 @@
  * do is seen in their collectives, whose members end milliseconds apart instead of together, on
  * devices of one number. Then what a kernel needs alone is the part of its time that was its own.
  */
+#include "base/order.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "replay/own_price.h"
@@ -100,14 +101,8 @@ static bool put_in_order(const struct knee_graph *g, struct change *changes, siz
 /* What one rank had of the GPU up to `ns`. */
 static double own_until(const struct change *changes, size_t count, int64_t ns)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (changes[middle].at_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, count, changes[low].at_ns <= ns);
     if (low == 0)
         return 0;
     const struct change *last = &changes[low - 1];

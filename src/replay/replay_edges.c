@@ -16,6 +16,7 @@
  * the end: work that starts as soon as work of another lane has ended depends on it.
  */
 #include "base/error.h"
+#include "base/order.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "replay/replay_graph.h"
@@ -301,14 +302,8 @@ struct gap_search {
 static int32_t ended_before(struct sweep *s, const struct gap_search *search, int32_t lane,
                             int64_t ns)
 {
-    size_t low = 0, high = search->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (node_at(s, search->by_end[middle])->end_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, search->count, node_at(s, search->by_end[low])->end_ns <= ns);
     for (size_t back = 0; back < 8 && low > 0; back++) {
         int32_t node = search->by_end[--low];
         if (ns - node_at(s, node)->end_ns > EXPLAINS_NS)

@@ -7,6 +7,7 @@
  */
 #include "base/error.h"
 #include "base/list.h"
+#include "base/order.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "replay/replay_graph.h"
@@ -121,14 +122,8 @@ static bool is_block(const struct maker *m, size_t row)
 /* The last block that had ended at `ns`. Blocks are in order of their ends. */
 static const struct block *block_before(const struct maker *m, int64_t ns)
 {
-    size_t low = 0, high = m->block_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (m->blocks[middle].end_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, m->block_count, m->blocks[low].end_ns <= ns);
     return &m->blocks[low - 1]; /* the root is before everything */
 }
 
@@ -338,14 +333,8 @@ static unsigned char shard_role(const struct maker *m, const struct knee_host_no
 /* How much the copy handed over by a call moves; 0 when the trace does not say. */
 static int64_t copy_bytes(const struct knee_trace *trace, uint32_t launch)
 {
-    size_t low = 0, high = trace->copy_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (trace->copies[middle].launch < launch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, trace->copy_count, trace->copies[low].launch < launch);
     bool found = low < trace->copy_count && trace->copies[low].launch == launch;
     return found ? trace->copies[low].bytes : 0;
 }

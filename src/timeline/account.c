@@ -7,6 +7,7 @@
 #include "timeline/account.h"
 
 #include "base/error.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -54,13 +55,7 @@ static int by_rank(const void *left, const void *right)
     return strcmp(one ? one : "", other ? other : "");
 }
 
-static int by_place(const void *left, const void *right)
-{
-    const struct knee_rank_account *a = left, *b = right;
-    if (a->trace != b->trace)
-        return a->trace < b->trace ? -1 : 1;
-    return (a->source > b->source) - (a->source < b->source);
-}
+KNEE_BY_TWO(by_place, struct knee_rank_account, trace, source)
 
 /* A file of one device is the rank that the file says; of several, each device is one. Files that
  * claim the same rank, or none, are numbered as they come. */

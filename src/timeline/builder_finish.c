@@ -4,6 +4,7 @@
 #include "timeline/builder_parts.h"
 
 #include "base/error.h"
+#include "base/order.h"
 #include "base/sort.h"
 #include "timeline/account.h"
 
@@ -12,25 +13,9 @@
 
 /* ---- Finishing: sort, drop doubles, join, number ---- */
 
-#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-
-static int by_comm_op(const void *left, const void *right)
-{
-    const struct knee_raw_comm_op *a = left, *b = right;
-    return COMPARE(a->start_ns, b->start_ns);
-}
-
-static int by_product(const void *left, const void *right)
-{
-    const struct knee_product *a = left, *b = right;
-    return COMPARE(a->start_ns, b->start_ns);
-}
-
-static int by_device(const void *left, const void *right)
-{
-    const struct knee_raw_device *a = left, *b = right;
-    return COMPARE(a->key, b->key);
-}
+KNEE_BY(by_comm_op, struct knee_raw_comm_op, start_ns)
+KNEE_BY(by_product, struct knee_product, start_ns)
+KNEE_BY(by_device, struct knee_raw_device, key)
 
 /* The order of `count` rows by a key of theirs: keys to free, or NULL without memory. */
 static struct knee_sort_key *order_of(struct knee_builder *b, const void *rows, size_t count,
@@ -126,14 +111,8 @@ static const struct knee_raw_comm_op *find_comm_op(const struct knee_builder *b,
                                                    const struct knee_raw_launch *launch)
 {
     const struct knee_raw_comm_op *ops = b->comm_ops.data;
-    size_t low = 0, high = b->comm_ops.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ops[middle].start_ns <= launch->start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, b->comm_ops.count, ops[low].start_ns <= launch->start_ns);
     for (size_t back = 0; back < 16 && low > 0; back++) {
         const struct knee_raw_comm_op *op = &ops[--low];
         if (op->thread == launch->thread && launch->start_ns < op->end_ns)
@@ -148,14 +127,8 @@ static void add_to_product(struct knee_builder *b, const struct knee_raw_launch 
                            int64_t device, const struct knee_span *span)
 {
     struct knee_product *products = b->products.data;
-    size_t low = 0, high = b->products.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (products[middle].start_ns <= launch->start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, b->products.count, products[low].start_ns <= launch->start_ns);
     for (size_t back = 0; back < 8 && low > 0; back++) {
         struct knee_product *product = &products[--low];
         if (product->thread != launch->thread || launch->start_ns >= product->end_ns)
@@ -315,11 +288,7 @@ static bool finish_names(struct knee_builder *b, struct knee_trace *out)
     return true;
 }
 
-static int by_launch(const void *left, const void *right)
-{
-    const struct knee_copy_size *a = left, *b = right;
-    return COMPARE(a->launch, b->launch);
-}
+KNEE_BY(by_launch, struct knee_copy_size, launch)
 
 /* The sizes of copies, by the calls that handed them over. */
 static bool finish_copies(struct knee_builder *b, struct launch_index *index,
@@ -340,11 +309,7 @@ static bool finish_copies(struct knee_builder *b, struct launch_index *index,
     return out->copies != NULL;
 }
 
-static int by_grid(const void *left, const void *right)
-{
-    const struct knee_grid *a = left, *b = right;
-    return COMPARE(a->launch, b->launch);
-}
+KNEE_BY(by_grid, struct knee_grid, launch)
 
 static bool finish_grids(struct knee_builder *b, struct launch_index *index, struct knee_trace *out)
 {
@@ -424,13 +389,7 @@ static bool sort_host(struct knee_builder *b)
     return good;
 }
 
-static int by_host_start(const void *left, const void *right)
-{
-    const struct knee_host_event *a = left, *b = right;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
-}
+KNEE_BY_TWO(by_host_start, struct knee_host_event, start_ns, end_ns)
 
 /* qsort() must not be given a null pointer, even for nothing. */
 static void sort_list(struct knee_list *list, size_t size,
@@ -459,11 +418,7 @@ static bool finish_marks(struct knee_builder *b, struct knee_list *list, const i
     return true;
 }
 
-static int by_mark(const void *left, const void *right)
-{
-    const struct knee_mark *a = left, *b = right;
-    return COMPARE(a->start_ns, b->start_ns);
-}
+KNEE_BY(by_mark, struct knee_mark, start_ns)
 
 /* Optimizer steps are kept beside the steps, whoever marks those. */
 static bool keep_optimizers(struct knee_builder *b, struct knee_trace *out)

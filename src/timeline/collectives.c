@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Collectives by kind: how many, how large, how long on the wire, how long waiting, which axis. */
 #include "base/hash.h"
+#include "base/order.h"
 #include "timeline/account.h"
 
 #include "base/sort.h"
@@ -177,15 +178,7 @@ static void take_means(struct table *t)
     }
 }
 
-#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-
-static int by_row_and_duration(const void *left, const void *right)
-{
-    const struct timed *a = left, *b = right;
-    if (a->row != b->row)
-        return COMPARE(a->row, b->row);
-    return COMPARE(a->duration_ns, b->duration_ns);
-}
+KNEE_BY_TWO(by_row_and_duration, struct timed, row, duration_ns)
 
 /* One rank alone: its fastest call may have found the data of the other ranks already there, and be
  * shorter than the wire allows. So the lower quartile is used. */

@@ -9,6 +9,7 @@
  */
 #include "timeline/where.h"
 
+#include "base/order.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -29,14 +30,8 @@ static int64_t own_time(const struct knee_rank_account *rank, int64_t common_ns)
 /* The run that holds the nanosecond before `own_ns`. */
 static size_t run_before(const struct knee_rank_account *rank, int64_t own_ns)
 {
-    size_t low = 0, high = rank->run_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rank->runs[middle].start_ns < own_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, rank->run_count, rank->runs[low].start_ns < own_ns);
     return low ? low - 1 : SIZE_MAX;
 }
 
@@ -60,14 +55,8 @@ static size_t waited_for(const struct chain *chain, int64_t own_ns)
     enum { LOOK_BACK = 64 };
     const struct knee_rank_account *rank = &chain->account->ranks[chain->rank];
     const struct knee_rank *source = rank->source;
-    size_t low = 0, high = source->call_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (source->spans[source->calls[middle].span].start_ns < own_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, source->call_count, source->spans[source->calls[low].span].start_ns < own_ns);
     for (size_t back = 0; back < LOOK_BACK && low > 0; back++) {
         size_t c = --low;
         uint32_t found = chain->matches->instance_of[chain->rank][c];

@@ -10,6 +10,7 @@
 #include "timeline/where.h"
 
 #include "base/list.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -191,14 +192,8 @@ static void find_launching(struct lines *lines, const struct knee_rank_account *
 
 static size_t moment_at(const struct line *line, int64_t ns)
 {
-    size_t low = 0, high = line->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (line->moments[middle].at_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, line->count, line->moments[low].at_ns <= ns);
     return low; /* row + 1 */
 }
 

@@ -7,6 +7,7 @@
 #include "timeline/where.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -116,14 +117,8 @@ static int64_t beside_ns(const struct knee_span *span, const struct interval *co
 
 static int64_t blocks_of(const struct knee_trace *trace, uint32_t launch)
 {
-    size_t low = 0, high = trace->grid_count;
-    while (low < high && launch) {
-        size_t middle = low + (high - low) / 2;
-        if (trace->grids[middle].launch < launch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, trace->grid_count, trace->grids[low].launch < launch);
     bool found = launch && low < trace->grid_count && trace->grids[low].launch == launch;
     bool several = found && low + 1 < trace->grid_count && trace->grids[low + 1].launch == launch;
     return found && !several ? trace->grids[low].blocks : -1;
@@ -131,14 +126,8 @@ static int64_t blocks_of(const struct knee_trace *trace, uint32_t launch)
 
 static double bytes_of(const struct knee_trace *trace, uint32_t launch)
 {
-    size_t low = 0, high = trace->copy_count;
-    while (low < high && launch) {
-        size_t middle = low + (high - low) / 2;
-        if (trace->copies[middle].launch < launch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, trace->copy_count, trace->copies[low].launch < launch);
     bool found = launch && low < trace->copy_count && trace->copies[low].launch == launch;
     return found ? (double)trace->copies[low].bytes : NAN;
 }
@@ -226,13 +215,7 @@ static void add_rank(struct table *t, const struct knee_account *account, size_t
     knee_resize(t->alloc, comm, 0);
 }
 
-static int by_place(const void *left, const void *right)
-{
-    const struct sample *a = left, *b = right;
-    if (a->row != b->row)
-        return a->row < b->row ? -1 : 1;
-    return (a->order > b->order) - (a->order < b->order);
-}
+KNEE_BY_TWO(by_place, struct sample, row, order)
 
 /* The same work in other steps and on other ranks, sometimes with communication beside it and
  * sometimes without: means over the places where both were seen. */

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "timeline/marks.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 static int by_device_and_time(const void *left, const void *right)
 {
     const struct knee_mark *a = &((const struct knee_raw_mark *)left)->mark;
     const struct knee_mark *b = &((const struct knee_raw_mark *)right)->mark;
     if (a->device != b->device)
-        return COMPARE(a->device, b->device);
+        return KNEE_COMPARE(a->device, b->device);
     if (a->start_ns != b->start_ns)
-        return COMPARE(a->start_ns, b->start_ns);
-    return COMPARE(b->end_ns, a->end_ns); /* the outer one first */
+        return KNEE_COMPARE(a->start_ns, b->start_ns);
+    return KNEE_COMPARE(b->end_ns, a->end_ns); /* the outer one first */
 }
 
 static int by_device_and_end(const void *left, const void *right)
 {
     const struct knee_mark *a = &((const struct knee_raw_mark *)left)->mark;
     const struct knee_mark *b = &((const struct knee_raw_mark *)right)->mark;
-    return a->device != b->device ? COMPARE(a->device, b->device) : COMPARE(a->end_ns, b->end_ns);
+    return a->device != b->device ? KNEE_COMPARE(a->device, b->device)
+                                  : KNEE_COMPARE(a->end_ns, b->end_ns);
 }
 
 static void sort(struct knee_raw_mark *raw, size_t count,
@@ -67,14 +68,8 @@ static size_t between_optimizers(struct knee_raw_mark *raw, size_t count)
 
 static bool has_device(const int64_t *devices, size_t count, int64_t key)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (devices[middle] < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, count, devices[low] < key);
     return low < count && devices[low] == key;
 }
 
@@ -122,32 +117,19 @@ size_t knee_marks_settle(struct knee_raw_mark *raw, size_t count, const int64_t 
 
 struct knee_marks knee_marks_of(const struct knee_mark *list, size_t count, int64_t device)
 {
-    size_t low = 0, high = count;
+    size_t low, end;
     if (count == 0 || list[0].device == -1)
         return (struct knee_marks){list, count};
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list[middle].device < device)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    size_t end = low;
-    while (end < count && list[end].device == device)
-        end++;
+    KNEE_BISECT(low, count, list[low].device < device);
+    for (end = low; end < count && list[end].device == device; end++)
+        ;
     return (struct knee_marks){list + low, end - low};
 }
 
 size_t knee_marks_before(struct knee_marks marks, int64_t ns)
 {
-    size_t low = 0, high = marks.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (marks.list[middle].start_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, marks.count, marks.list[low].start_ns <= ns);
     return low;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "timeline/where.h"
 
+#include "base/order.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -80,11 +81,7 @@ static struct scope current(struct thread *t, int64_t now_ns)
     return t->depth ? t->stack[t->depth - 1] : (struct scope){.pass = FORWARD};
 }
 
-static int by_sequence(const void *left, const void *right)
-{
-    const struct origin *a = left, *b = right;
-    return (a->sequence > b->sequence) - (a->sequence < b->sequence);
-}
+KNEE_BY(by_sequence, struct origin, sequence)
 
 static uint32_t origin_of(const struct sweep *s, int64_t sequence)
 {

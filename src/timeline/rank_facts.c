@@ -7,6 +7,7 @@
  */
 #include "base/fold.h"
 #include "base/format.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "timeline/account.h"
 #include "timeline/kinds.h"
@@ -224,14 +225,8 @@ static void name_next(const struct knee_rank_account *rank, struct knee_rank_fac
 {
     const struct knee_rank *source = rank->source;
     int64_t end_ns = facts->gap_start_ns + facts->gap_ns;
-    size_t low = 0, high = source->span_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (source->spans[middle].start_ns < end_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, source->span_count, source->spans[low].start_ns < end_ns);
     if (facts->gap_ns > 0 && low < source->span_count)
         knee_format(facts->gap_next, sizeof facts->gap_next, "%.63s",
                     rank->trace->names[source->spans[low].name]);

@@ -8,6 +8,7 @@
 #include "timeline/recordings.h"
 
 #include "base/error.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -42,19 +43,17 @@ static struct stub stub_of(const struct knee_trace *trace, size_t row)
     return stub;
 }
 
-#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-
 /* Those of one rank together, by time, the one with most work first. */
 static int by_rank(const void *left, const void *right)
 {
     const struct stub *a = left, *b = right;
     if (a->world != b->world)
-        return COMPARE(a->world, b->world);
+        return KNEE_COMPARE(a->world, b->world);
     if (a->rank != b->rank)
-        return COMPARE(a->rank, b->rank);
+        return KNEE_COMPARE(a->rank, b->rank);
     if (a->start_ns != b->start_ns)
-        return COMPARE(a->start_ns, b->start_ns);
-    return a->work != b->work ? COMPARE(b->work, a->work) : COMPARE(a->row, b->row);
+        return KNEE_COMPARE(a->start_ns, b->start_ns);
+    return a->work != b->work ? KNEE_COMPARE(b->work, a->work) : KNEE_COMPARE(a->row, b->row);
 }
 
 /* Files that do not say their rank are the same only if everything is. */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/list.h"
+#include "base/order.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "timeline/rollcall.h"
@@ -95,12 +96,6 @@ static size_t kind_row(struct join *j, const struct knee_entry *e)
     return i;
 }
 
-static int by_stay(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* Members of one collective: entries[first .. end), each rank once, of which `timed` are timed. */
 struct together {
     const struct knee_entry *first;
@@ -178,7 +173,7 @@ static bool join_one(struct join *j, const struct knee_entry *e, size_t count)
     }
     if (!agree(j, e, count) || t.timed < 2 || !ends_together(e->op))
         return true;
-    qsort(j->stays, t.timed, sizeof *j->stays, by_stay);
+    qsort(j->stays, t.timed, sizeof *j->stays, knee_ascending_whole);
     t.shortest_ns = j->stays[0];
     t.median_ns = j->stays[t.timed / 2];
     t.complete = size > 0 && t.timed == (size_t)size;
@@ -413,13 +408,7 @@ static bool join_all(struct join *j)
     return true;
 }
 
-static int by_group_and_rank(const void *left, const void *right)
-{
-    const struct knee_roll_rank *a = left, *b = right;
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
+KNEE_BY_TWO(by_group_and_rank, struct knee_roll_rank, group, rank)
 
 /* Collectives from which a rank is absent come first. */
 static int absent_first(const void *left, const void *right)

@@ -2,27 +2,15 @@
 /* Which moments of a rank lie in complete steps: figures per step are the mean over those. */
 #include "timeline/where.h"
 
+#include "base/order.h"
+
 /* The first step of a rank, and how many it has; they stand together, in order of time. */
 static size_t steps_of(const struct knee_account *account, size_t rank, size_t *count)
 {
-    size_t low = 0, high = account->step_count, first;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (account->steps[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    first = low;
-    high = account->step_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (account->steps[middle].rank <= rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *count = low - first;
+    size_t first, end;
+    KNEE_BISECT(first, account->step_count, account->steps[first].rank < rank);
+    KNEE_BISECT(end, account->step_count, account->steps[end].rank <= rank);
+    *count = end - first;
     return first;
 }
 
@@ -45,15 +33,9 @@ static bool any_complete(const struct knee_step_account *steps, size_t count)
 const struct knee_step_account *knee_step_at(const struct knee_account *account, size_t rank,
                                              int64_t own_ns)
 {
-    size_t count, first = steps_of(account, rank, &count), low = 0, high = count;
+    size_t count, first = steps_of(account, rank, &count), low;
     const struct knee_step_account *steps = count ? &account->steps[first] : NULL;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (steps[middle].start_ns <= own_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    KNEE_BISECT(low, count, steps[low].start_ns <= own_ns);
     bool inside = low > 0 && own_ns - steps[low - 1].start_ns < steps[low - 1].ledger.window_ns;
     return inside ? &steps[low - 1] : NULL;
 }

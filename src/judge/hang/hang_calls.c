@@ -3,6 +3,7 @@
  * know more than text and go before it. */
 #include "judge/hang/hang_calls.h"
 
+#include "base/order.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -133,13 +134,7 @@ static void take_member(struct knee_hang_call *call, const struct knee_job_membe
     call->frame = m->frame;
 }
 
-static int by_group_and_rank(const void *left, const void *right)
-{
-    const struct knee_hang_call *a = left, *b = right;
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
+KNEE_BY_TWO(by_group_and_rank, struct knee_hang_call, group, rank)
 
 /* The row of a dump, or the row that text has made for this rank: those stand at the end. */
 static struct knee_hang_call *row_of(struct knee_hang_view *view, size_t dumps, uint32_t group,

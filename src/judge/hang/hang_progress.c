@@ -3,6 +3,7 @@
  * or the wire. */
 #include "judge/hang/hang_calls.h"
 
+#include "base/order.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -23,13 +24,7 @@ static bool comes_before(const struct knee_hang_call *a, const struct knee_hang_
     return a->mark != KNEE_JOB_NO_MARK && b->mark != KNEE_JOB_NO_MARK && a->mark < b->mark;
 }
 
-static int by_groups(const void *left, const void *right)
-{
-    const struct held *a = left, *b = right;
-    if (a->first != b->first)
-        return a->first < b->first ? -1 : 1;
-    return (a->second > b->second) - (a->second < b->second);
-}
+KNEE_BY_TWO(by_groups, struct held, first, second)
 
 /* Each rank's first call, then all others of it that wait. Rows in *out, its number returned. */
 static size_t hold(const struct knee_hang_view *view, size_t *first_of, struct held *out)

@@ -5,6 +5,7 @@
 #include "read/live/live_read.h"
 
 #include "base/error.h"
+#include "base/order.h"
 #include "base/sort.h"
 #include "base/text.h"
 
@@ -61,12 +62,6 @@ static bool together(const struct knee_live_call *a, const struct knee_live_call
     return a->comm == b->comm && a->seq == b->seq && strcmp(a->op, b->op) == 0;
 }
 
-static int shorter_first(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* What the member in the middle ran, the later half's first where there are two: of two ranks the
  * one that waited. One that came early does not make the others late. */
 static int64_t usual_of(const struct knee_live_rank *ranks, const struct place *places, size_t n,
@@ -74,7 +69,7 @@ static int64_t usual_of(const struct knee_live_rank *ranks, const struct place *
 {
     for (size_t i = 0; i < n; i++)
         room[i] = call_at(ranks, places[i])->dur_ns;
-    qsort(room, n, sizeof *room, shorter_first);
+    qsort(room, n, sizeof *room, knee_ascending_whole);
     return room[n / 2];
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -169,13 +170,7 @@ static void begin(struct knee_log_reader *r, bool same_run)
     run->in_place_not_checked = run->root_is_zero = false;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const struct knee_sample *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? -1 : 1;
-    return (x->line > y->line) - (x->line < y->line);
-}
+KNEE_BY_TWO(by_size, struct knee_sample, bytes, line)
 
 static void keep(struct knee_log_reader *r)
 {

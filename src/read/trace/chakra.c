@@ -9,6 +9,7 @@
 #include "read/trace/chakra.h"
 #include "base/error.h"
 #include "base/format.h"
+#include "base/order.h"
 #include "base/protobuf.h"
 #include "base/text.h"
 #include "read/trace/image.h"
@@ -164,22 +165,12 @@ static bool take_node(struct graph *g, struct knee_slice bytes)
 
 /* ---- Laying out ---- */
 
-static int by_id(const void *left, const void *right)
-{
-    const struct item *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
-}
+KNEE_BY(by_id, struct item, id)
 
 static size_t row_of(const struct graph *g, uint64_t id)
 {
-    size_t low = 0, high = g->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (g->items[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, g->count, g->items[low].id < id);
     return low < g->count && g->items[low].id == id ? low : SIZE_MAX;
 }
 

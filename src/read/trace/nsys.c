@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "base/format.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "read/trace/reader.h"
 #include "read/trace/trace_json.h"
@@ -195,22 +196,12 @@ void knee_nsys_take_string(struct knee_nsys *n, sqlite3_stmt *row)
     n->strings[n->string_count++] = string;
 }
 
-static int by_id(const void *left, const void *right)
-{
-    const struct knee_nsys_string *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
-}
+KNEE_BY(by_id, struct knee_nsys_string, id)
 
 const struct knee_nsys_string *knee_nsys_string_of(const struct knee_nsys *n, int64_t id)
 {
-    size_t low = 0, high = n->string_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (n->strings[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, n->string_count, n->strings[low].id < id);
     return low < n->string_count && n->strings[low].id == id ? &n->strings[low] : NULL;
 }
 
@@ -272,14 +263,8 @@ static size_t pair_at(struct knee_nsys *n, int64_t process, int64_t device)
 {
     struct knee_nsys_pair wanted = {process, device};
     settle_pairs(n);
-    size_t low = 0, high = n->pair_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_process(&n->pairs[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, n->pair_count, by_process(&n->pairs[low], &wanted) < 0);
     return low;
 }
 

@@ -7,6 +7,7 @@
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/fold.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "read/trace/image.h"
 #include "read/value_tree.h"
@@ -52,11 +53,7 @@ static int64_t handle(const struct process *p, uint32_t map, const char *key)
     return whole(p, get(p, map, key), "handle");
 }
 
-static int by_id(const void *left, const void *right)
-{
-    const struct symbol *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
-}
+KNEE_BY(by_id, struct symbol, id)
 
 /* "name.kd" is a kernel descriptor's symbol: the kernel is what stands before. */
 static struct knee_slice without_suffix(struct knee_slice name)
@@ -89,14 +86,8 @@ static bool read_symbols(struct process *p, uint32_t list)
 
 static struct knee_slice name_of(const struct process *p, int64_t id)
 {
-    size_t low = 0, high = p->symbol_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->symbols[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, p->symbol_count, p->symbols[low].id < id);
     bool found = low < p->symbol_count && p->symbols[low].id == id;
     return found ? p->symbols[low].name : (struct knee_slice){"", 0};
 }

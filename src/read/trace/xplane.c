@@ -10,6 +10,7 @@
  */
 #include "base/error.h"
 #include "base/fold.h"
+#include "base/order.h"
 #include "base/protobuf.h"
 #include "base/text.h"
 #include "read/trace/image.h"
@@ -94,22 +95,12 @@ static void take_name(struct plane *p, struct knee_slice entry)
     }
 }
 
-static int by_id(const void *left, const void *right)
-{
-    const struct named *a = left, *b = right;
-    return (a->id > b->id) - (a->id < b->id);
-}
+KNEE_BY(by_id, struct named, id)
 
 static struct knee_slice name_of(const struct plane *p, uint64_t id)
 {
-    size_t low = 0, high = p->name_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->names[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, p->name_count, p->names[low].id < id);
     bool found = low < p->name_count && p->names[low].id == id;
     return found ? p->names[low].name : (struct knee_slice){"", 0};
 }
@@ -196,23 +187,13 @@ static void add_barrier(struct plane *p, struct interval barrier)
     }
 }
 
-static int by_end(const void *left, const void *right)
-{
-    const struct interval *a = left, *b = right;
-    return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
-}
+KNEE_BY(by_end, struct interval, end_ns)
 
 /* The start of the barrier that ends where a collective begins, else the collective's own. */
 static int64_t with_barrier(const struct plane *p, int64_t start_ns)
 {
-    size_t low = 0, high = p->barrier_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->barriers[middle].end_ns <= start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low;
+    KNEE_BISECT(low, p->barrier_count, p->barriers[low].end_ns <= start_ns);
     bool near = low > 0 && start_ns - p->barriers[low - 1].end_ns <= NEXT_TO_NS;
     return near ? p->barriers[low - 1].start_ns : start_ns;
 }
