@@ -6,10 +6,8 @@
 #define KNEE_TESTS_SHOWN_H
 
 #include "knee_out.h"
+#include "out/answer.h"
 #include "unit.h"
-
-typedef void shown_write(const void *thing, enum knee_format format, const struct knee_style *style,
-                         struct knee_text *text);
 
 /* ---- JSON, by its grammar ---- */
 
@@ -109,11 +107,11 @@ static inline void same_columns(const char *csv)
     }
 }
 
-static inline void shown_in(shown_write *write, const void *thing, enum knee_format format,
-                            const struct knee_style *style)
+static inline void shown_in(const struct knee_answer_type *type, const void *result,
+                            enum knee_format format, const struct knee_style *style)
 {
     struct knee_text text = {0};
-    write(thing, format, style, &text);
+    knee_answer_write(type, result, format, style, &text);
     assert_false(text.failed);
     assert_true(text.length > 0);
     if (format == KNEE_JSON) {
@@ -131,28 +129,25 @@ static inline void shown_in(shown_write *write, const void *thing, enum knee_for
 }
 
 /* Memory runs out at one place after the other. */
-static inline void shown_without_memory(shown_write *write, const void *thing,
+static inline void shown_without_memory(const struct knee_answer_type *type, const void *result,
                                         enum knee_format format)
 {
     struct knee_style style = {.table_width = 60};
     struct knee_text whole = {0};
-    write(thing, format, &style, &whole);
-    for (size_t fail_at = 1, more = 1; more; fail_at++) {
-        struct failing f = {.fail_at = fail_at};
-        struct knee_alloc alloc = {failing_resize, &f};
-        struct knee_text text = {.alloc = &alloc};
-        write(thing, format, &style, &text);
-        more = f.calls >= fail_at;
+    knee_answer_write(type, result, format, &style, &whole);
+    FOR_EACH_FAILURE(f) {
+        struct knee_text text = {.alloc = &f.alloc};
+        knee_answer_write(type, result, format, &style, &text);
         if (!text.failed && (text.length != whole.length || strcmp(text.data, whole.data) != 0))
-            fail_msg("allocation %zu fails, and this is said: %s", fail_at, text.data);
+            fail_msg("allocation %zu fails, and this is said: %s", f.fail_at, text.data);
         knee_text_release(&text);
-        assert_int_equal(f.live, 0);
     }
     knee_text_release(&whole);
 }
 
 /* All formats and styles; `words` (up to a NULL) are in the text, in this order. */
-static inline void assert_shown(shown_write *write, const void *thing, const char *const *words)
+static inline void assert_shown(const struct knee_answer_type *type, const void *result,
+                                const char *const *words)
 {
     static const struct knee_style styles[] = {{0},
                                                {.ascii = true, .width = 40, .table_width = 40},
@@ -160,11 +155,11 @@ static inline void assert_shown(shown_write *write, const void *thing, const cha
                                                {.tier = KNEE_TIER_BRIEF}};
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
         for (size_t s = 0; s < sizeof styles / sizeof *styles; s++)
-            shown_in(write, thing, (enum knee_format)format, &styles[s]);
-        shown_without_memory(write, thing, (enum knee_format)format);
+            shown_in(type, result, (enum knee_format)format, &styles[s]);
+        shown_without_memory(type, result, (enum knee_format)format);
     }
     struct knee_text text = {0};
-    write(thing, KNEE_TEXT, &styles[0], &text);
+    knee_answer_write(type, result, KNEE_TEXT, &styles[0], &text);
     unwrap(text.data);
     for (const char *at = text.data; *words; words++) {
         const char *found = strstr(at, *words);

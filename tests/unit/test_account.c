@@ -540,8 +540,8 @@ TEST(a_kernel_belongs_to_the_step_of_its_launch)
     add(b, "b", 265, 400, 7, 190);    /* step 7, starts in the host's step 8 */
     add(b, "c", 420, 500, 7, 290);    /* step 8 */
     add(b, "d", 600, 610, 7, 350);    /* after the last step */
-    struct knee_trace trace = finish(b, 0, 1);
-    struct knee_account account = account_of(&trace, 1);
+    OWNED(knee_trace) trace = finish(b, 0, 1);
+    OWNED(knee_account) account = account_of(&trace, 1);
     static const int64_t numbers[] = {-1, 7, 8, -1}, starts[] = {90, 120, 400, 500},
                          windows[] = {30, 280, 100, 110};
     assert_int_equal(account.step_count, 4);
@@ -554,13 +554,11 @@ TEST(a_kernel_belongs_to_the_step_of_its_launch)
     }
     assert_int_equal(sum, account.ranks[0].ledger.window_ns);
     assert_int_equal(account.steps[1].ledger.label_ns[KNEE_COMPUTE], 110 + 135);
-    knee_account_release(&account);
-    knee_trace_release(&trace);
 }
 
 static void check_steps(struct knee_trace trace, size_t complete, double step_s)
 {
-    struct knee_account account = account_of(&trace, 1);
+    OWNED(knee_account) account = account_of(&trace, 1);
     struct knee_diagnosis d = diagnosis_of(&account);
     assert_float_equal(d.steps, complete, 0);
     assert_float_equal(d.step.wall_s, step_s, 1e-12);
@@ -568,7 +566,6 @@ static void check_steps(struct knee_trace trace, size_t complete, double step_s)
     for (int label = 0; label < KNEE_LABELS; label++)
         sum += d.step.label_s[label];
     assert_float_equal(sum, step_s, 1e-12);
-    knee_account_release(&account);
     knee_trace_release(&trace);
 }
 
@@ -897,10 +894,9 @@ TEST(devices_are_many_but_not_any_number)
     for (int64_t i = 0; i < 70000; i++)
         knee_builder_span(b, &(struct knee_gpu_work){i * 7919, i, i + 1, name, 7,
                                                      KNEE_NO_CORRELATION, false, NULL});
-    struct knee_trace trace = finish(b, 0, 1);
+    OWNED(knee_trace) trace = finish(b, 0, 1);
     assert_int_equal(trace.rank_count, 65536);
     assert_int_equal(trace.losses[KNEE_LOSS_DEVICE].count, 70000 - 65536);
-    knee_trace_release(&trace);
 }
 
 /* ---- Faults ---- */
@@ -921,9 +917,7 @@ TEST(devices_are_many_but_not_any_number)
 /* Every allocation fails once in turn: no crash, no leak, outputs untouched. */
 TEST(every_allocation_may_fail)
 {
-    for (size_t fail_at = 1;; fail_at++) {
-        struct failing f = {.fail_at = fail_at};
-        struct knee_alloc alloc = {failing_resize, &f};
+    FOR_EACH_FAILURE(f) {
         struct source source = {.data = FAULTY, .length = strlen(FAULTY)};
         struct knee_trace trace = {0}, no_trace = {0};
         struct knee_account account = {0}, no_account = {0};
@@ -933,14 +927,14 @@ TEST(every_allocation_may_fail)
         bool failed = true;
         memset(&d, 0, sizeof d);
         knee_job_init(&job);
-        if (knee_trace_read((struct knee_reader){source_read, &source}, "x", NULL, &alloc, &trace,
+        if (knee_trace_read((struct knee_reader){source_read, &source}, "x", NULL, &f.alloc, &trace,
                             &err)) {
             assert_int_equal(err.status, KNEE_SYSTEM);
             assert_memory_equal(&trace, &no_trace, sizeof trace);
-        } else if (knee_account(&trace, 1, &alloc, &account, &err)) {
+        } else if (knee_account(&trace, 1, &f.alloc, &account, &err)) {
             assert_int_equal(err.status, KNEE_SYSTEM);
             assert_memory_equal(&account, &no_account, sizeof account);
-        } else if (knee_diagnose(&account, &job, &alloc, &d, &err)) {
+        } else if (knee_diagnose(&account, &job, &f.alloc, &d, &err)) {
             assert_int_equal(err.status, KNEE_SYSTEM);
         } else {
             struct knee_trace_report report = {
@@ -948,21 +942,15 @@ TEST(every_allocation_may_fail)
             struct knee_style style = {0};
             failed = false;
             for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
-                struct knee_text text = {.alloc = &alloc};
+                OWNED(knee_text) text = {.alloc = &f.alloc};
                 knee_answer_write(&knee_trace_answer, &report, (enum knee_format)format, &style,
                                   &text);
                 failed = failed || text.failed;
-                knee_text_release(&text);
             }
         }
         knee_account_release(&account);
         knee_trace_release(&trace);
-        if (f.live != 0)
-            fail_msg("allocation %zu: %zu left", fail_at, f.live);
-        if (f.calls < fail_at) { /* nothing failed any more */
-            assert_false(failed);
-            return;
-        }
+        assert_true(!failed || failing_met(&f));
     }
 }
 

@@ -155,12 +155,11 @@ static knee_status ask_one(const struct knee_alloc *alloc, const struct question
 TEST(test_answers)
 {
     for (size_t i = 0; i < QUESTIONS; i++) {
-        struct knee_text answer = {0};
+        OWNED(knee_text) answer = {0};
         struct knee_err err = {0};
         if (ask_one(NULL, &questions[i], &answer, &err))
             fail_msg("%s: %s %s; %s", questions[i].command, err.where, err.what, err.hint);
         assert_true(answer.length > 100);
-        knee_text_release(&answer);
     }
 }
 
@@ -238,7 +237,7 @@ TEST(test_pulled_is_attached)
 /* A budget that cannot be met: the answer is there, and the status says so. */
 TEST(test_gate)
 {
-    struct knee_text answer = {0};
+    OWNED(knee_text) answer = {0};
     struct knee_err err = {0};
     assert_int_equal(knee_ask(NULL, "plan",
                               "model=gpt2\ngpu=h100\ngpus=8\ntp=1\npp=1\ntokens=1e15\ndeadline=1s",
@@ -246,7 +245,6 @@ TEST(test_gate)
                      KNEE_GATE);
     assert_true(answer.length > 100);
     assert_string_equal(err.where, "--deadline");
-    knee_text_release(&answer);
 }
 
 static bool stop_at_once(void *ctx, double share)
@@ -276,7 +274,7 @@ TEST(test_watched_and_stopped)
 TEST(test_memory_runs_out)
 {
     for (size_t i = 0; i < QUESTIONS; i++) {
-        struct knee_text whole = {0};
+        OWNED(knee_text) whole = {0};
         struct knee_err err = {0};
         assert_int_equal(ask_one(NULL, &questions[i], &whole, &err), KNEE_OK);
         for (size_t fail_at = 1, done = 0; !done; fail_at += 1 + fail_at / 8) {
@@ -294,7 +292,6 @@ TEST(test_memory_runs_out)
             knee_text_release(&answer);
             assert_int_equal(failing.live, 0);
         }
-        knee_text_release(&whole);
     }
 }
 
@@ -347,7 +344,7 @@ static knee_status ask_of_job(const struct knee_alloc *alloc, const struct quest
 
 static void fail_in_turn(const struct question *question, enum knee_format format)
 {
-    struct knee_text whole = {0};
+    OWNED(knee_text) whole = {0};
     struct knee_err err = {0};
     if (ask_of_job(NULL, question, format, &whole, &err))
         fail_msg("%s %s: %s %s; %s", question->command, question->lines, err.where, err.what,
@@ -368,7 +365,6 @@ static void fail_in_turn(const struct question *question, enum knee_format forma
         knee_text_release(&answer);
         assert_int_equal(failing.live, 0);
     }
-    knee_text_release(&whole);
 }
 
 TEST(test_memory_runs_out_for_a_job)

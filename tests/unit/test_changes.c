@@ -54,17 +54,9 @@ static void release(struct recording *all)
  * there. */
 static struct knee_changes changes_of(const char *words, const struct knee_cluster *on)
 {
-    static char copy[200];
     struct knee_changes changes;
-    struct knee_err err;
-    char *rest = NULL;
     knee_changes_init(&changes);
-    snprintf(copy, sizeof copy, "%s", words);
-    for (char *key = strtok_r(copy, " ", &rest); key; key = strtok_r(NULL, " ", &rest)) {
-        char *value = strtok_r(NULL, " ", &rest);
-        if (knee_keys_set(&knee_change_keys, &changes, key, value, KNEE_FLAG, &err))
-            fail_msg("%s %s: %s", key, value, err.what);
-    }
+    set_words(&knee_change_keys, &changes, words);
     changes.on = changes.cluster ? on : NULL;
     return changes;
 }
@@ -236,26 +228,24 @@ TEST(memory_may_run_out)
             struct knee_changes changes = changes_of(cases[i].words, &cluster);
             struct knee_replay whole;
             knee_status whole_status = knee_replay(&all.account, &changes, NULL, &whole, NULL);
-            for (size_t fail_at = 1, more = 1; more; fail_at++) {
-                struct failing f = {.fail_at = fail_at};
-                struct knee_alloc alloc = {failing_resize, &f};
+            FOR_EACH_FAILURE(f) {
                 struct knee_replay answer;
                 struct knee_replayed replayed;
                 struct knee_err err = {0};
                 bool timeline = (i + (size_t)fsdp) % 2;
                 knee_status status =
-                    timeline ? knee_replay_timeline(&all.account, &changes, &alloc, &replayed, &err)
-                             : knee_replay(&all.account, &changes, &alloc, &answer, &err);
-                more = f.calls >= fail_at;
+                    timeline
+                        ? knee_replay_timeline(&all.account, &changes, &f.alloc, &replayed, &err)
+                        : knee_replay(&all.account, &changes, &f.alloc, &answer, &err);
                 bool told = timeline ? status != KNEE_GATE : status == whole_status;
                 if (!told && status != KNEE_SYSTEM)
                     fail_msg("%s: %d without allocation %zu: %s", cases[i].words, (int)status,
-                             fail_at, err.what);
+                             f.fail_at, err.what);
                 if (!status && !timeline && answer.all.step_s != whole.all.step_s)
-                    fail_msg("%s: another answer without allocation %zu", cases[i].words, fail_at);
+                    fail_msg("%s: another answer without allocation %zu", cases[i].words,
+                             f.fail_at);
                 if (!status && timeline)
                     knee_replayed_release(&replayed);
-                assert_int_equal(f.live, 0);
             }
         }
         release(&all);
@@ -270,33 +260,6 @@ struct told {
     struct knee_where where;
     struct knee_trace_report report[2];
 };
-
-static void write_trace(const void *thing, enum knee_format format, const struct knee_style *style,
-                        struct knee_text *text)
-{
-    knee_answer_write(&knee_trace_answer, &((const struct told *)thing)->report[0], format, style,
-                      text);
-}
-
-static void write_names(const void *thing, enum knee_format format, const struct knee_style *style,
-                        struct knee_text *text)
-{
-    const struct knee_trace_report *report = &((const struct told *)thing)->report[0];
-    struct knee_work_names names;
-    if (!knee_work_names_sum(report->traces, report->trace_count, text->alloc, &names)) {
-        text->failed = true;
-        return;
-    }
-    knee_answer_write(&knee_names_answer, &names, format, style, text);
-    knee_resize(text->alloc, names.rows, 0);
-}
-
-static void write_runs(const void *thing, enum knee_format format, const struct knee_style *style,
-                       struct knee_text *text)
-{
-    struct knee_runs_report runs = {.runs = ((const struct told *)thing)->report, .count = 2};
-    knee_answer_write(&knee_runs_answer, &runs, format, style, text);
-}
 
 /* Both recordings as knee trace tells them, with everything that it can tell. */
 TEST(recordings_are_told)
@@ -317,9 +280,13 @@ TEST(recordings_are_told)
                                                  .diagnosis = &t.diagnosis,
                                                  .where = &t.where};
         t.report[1] = t.report[0];
-        assert_shown(write_trace, &t, SAYS("2 ranks, 1 step.", "compute"));
-        assert_shown(write_names, &t, SAYS("comm"));
-        assert_shown(write_runs, &t, SAYS("Found 2 runs; name the files of one"));
+        struct knee_runs_report runs = {.runs = t.report, .count = 2};
+        struct knee_work_names names;
+        assert_true(knee_work_names_sum(t.all.traces, 2, NULL, &names));
+        assert_shown(&knee_trace_answer, &t.report[0], SAYS("2 ranks, 1 step.", "compute"));
+        assert_shown(&knee_names_answer, &names, SAYS("comm"));
+        assert_shown(&knee_runs_answer, &runs, SAYS("Found 2 runs; name the files of one"));
+        knee_resize(NULL, names.rows, 0);
         knee_where_release(&t.where);
         release(&t.all);
     }
@@ -371,16 +338,12 @@ TEST(execution_traces_are_whole_or_fail)
             assert_false(as_chakra(&all.account, NULL, &some));
             assert_int_equal(some.writes, fail_at); /* nothing more is written */
         }
-        for (size_t fail_at = 1, more = 1; more; fail_at++) {
-            struct failing f = {.fail_at = fail_at};
-            struct knee_alloc alloc = {failing_resize, &f};
+        FOR_EACH_FAILURE(f) {
             struct counted some = {0};
-            bool good = as_chakra(&all.account, &alloc, &some);
-            more = f.calls >= fail_at;
+            bool good = as_chakra(&all.account, &f.alloc, &some);
             if (good && some.bytes != whole.bytes)
                 fail_msg("%zu bytes, not %zu, without allocation %zu", some.bytes, whole.bytes,
-                         fail_at);
-            assert_int_equal(f.live, 0);
+                         f.fail_at);
         }
         release(&all);
     }

@@ -77,11 +77,10 @@ TEST(a_line_says_everything)
     assert_near(t.levels[2].latency_s, 9e-6, 1e-18);
     assert_near(t.levels[2].bytes_per_s, 1e9, 0);
     assert_near(knee_cluster_ranks(&t), 4 * 32 * 16, 0);
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     knee_cluster_line(&t, &text);
     struct knee_cluster again = parse(text.data);
     assert_same_levels(&t, &again);
-    knee_text_release(&text);
 }
 
 TEST(bad_lines_are_refused)
@@ -117,7 +116,7 @@ TEST(yaml_reads_back)
 {
     for (int format = KNEE_TEXT; format <= KNEE_JSON; format++) {
         struct knee_cluster t = parse("8xa100 * 32 @ roce200x8/2 * 4 @ spine/2");
-        struct knee_text text = {0};
+        OWNED(knee_text) text = {0};
         snprintf(t.name, sizeof t.name, "a \"name\": with #everything");
         t.floor_s = 3.5e-5;
         t.sharp = true;
@@ -157,7 +156,6 @@ TEST(yaml_reads_back)
         assert_int_equal(again.fitted->parameter_count, 1);
         assert_near(again.fitted->parameters[0].high, 2, 0);
         assert_true(again.fitted->parameters[0].fitted);
-        knee_text_release(&text);
     }
 }
 

@@ -35,16 +35,14 @@ static void check_rows(const struct said *rows, size_t count,
                        const struct knee_doctor_options *options)
 {
     for (size_t i = 0; i < count; i++) {
-        struct knee_facts facts = facts_of(rows[i].facts);
-        struct knee_checkup c = examine(&facts, 1, options);
+        OWNED(knee_facts) facts = facts_of(rows[i].facts);
+        OWNED(knee_checkup) c = examine(&facts, 1, options);
         const struct knee_ailment *a = found(&c, rows[i].rule);
         if ((a ? (int)a->severity : SILENT) != rows[i].severity)
             fail_msg("%s is %d, not %d:\n%s", rows[i].rule, a ? (int)a->severity : SILENT,
                      rows[i].severity, rows[i].facts);
         if (a && rows[i].words && !strstr(a->evidence, rows[i].words))
             fail_msg("%s: '%s' is not in '%s'", rows[i].rule, rows[i].words, a->evidence);
-        knee_checkup_release(&c);
-        knee_facts_release(&facts);
     }
 }
 #define CHECK(rows, options) check_rows(rows, sizeof(rows) / sizeof *(rows), options)
@@ -177,18 +175,15 @@ TEST(too_many_ports)
     static const char *const keys[] = {"ib.state\tnan\t4: ACTIVE", "ib.gid.0\tnan\tfe80:: v2"};
     for (size_t kind = 0; kind < 2; kind++)
         for (size_t count = 96; count <= 97; count++) {
-            struct knee_text text = {0};
+            OWNED(knee_text) text = {0};
             for (size_t i = 0; i < count; i++)
                 knee_text_printf(&text, "mlx5_%zu:1\t%s\n", i, keys[kind]);
-            struct knee_facts facts = facts_of(text.data);
-            struct knee_checkup c = examine(&facts, 1, NULL);
+            OWNED(knee_facts) facts = facts_of(text.data);
+            OWNED(knee_checkup) c = examine(&facts, 1, NULL);
             const struct knee_ailment *a = found(&c, "ports_many");
             assert_int_equal(a != NULL, count > 96);
             if (a)
                 assert_non_null(strstr(a->evidence, kind ? "1 GIDs of further" : "1 further port"));
-            knee_checkup_release(&c);
-            knee_facts_release(&facts);
-            knee_text_release(&text);
         }
 }
 
@@ -1048,7 +1043,7 @@ TEST(more_than_can_be_named)
     knee_checkup_release(&c);
     for (size_t i = 0; i < HOSTS; i++)
         knee_facts_release(&hosts[i]);
-    struct knee_facts facts = {0};
+    OWNED(knee_facts) facts = {0};
     for (int i = 0; i < PORTS; i++) { /* more than are looked at */
         char name[24];
         snprintf(name, sizeof name, "mlx5_%03d:1", i);
@@ -1062,20 +1057,19 @@ TEST(more_than_can_be_named)
     assert_string_equal(a->where + strlen(a->where) - 4, " ...");
     assert_near(a->left, 1.0 / 96, 1e-12);
     knee_checkup_release(&c);
-    knee_facts_release(&facts);
 }
 
 /* A name inside of another is a part of its own; a part without a load says nothing of one with. */
 TEST(parts_of_one_finding)
 {
-    struct knee_facts facts = facts_of(
+    OWNED(knee_facts) facts = facts_of(
         HAS("br-eth1", "net.speed_max", "9") HAS("br-eth1", "net.speed", "5")
             HAS("eth1", "net.speed_max", "9") HAS("eth1", "net.speed", "5") /* and GPUs: */
         LINK("0", "active", "12") LINK("1", "active", "18") HAS("GPU 0", "topo.least_nvlinks", "6")
             HAS("GPU 0", "topo.most_nvlinks", "18") G("0", "event.sw_thermal", "Active")
                 G("1", "event.sw_thermal", "Active") GN("1", "util", "99") GN("1", "clock", "500")
                     GN("1", "clock_max", "1000"));
-    struct knee_checkup c = examine(&facts, 1, NULL);
+    OWNED(knee_checkup) c = examine(&facts, 1, NULL);
     const struct knee_ailment *a = found(&c, "net_below_mode");
     assert_int_equal(a->parts, 2);
     assert_string_equal(a->where, "br-eth1, eth1");
@@ -1085,8 +1079,6 @@ TEST(parts_of_one_finding)
     a = found(&c, "sw_thermal");
     assert_int_equal(a->parts, 2);
     assert_near(a->left, 0.5, 1e-12);
-    knee_checkup_release(&c);
-    knee_facts_release(&facts);
 }
 
 static bool has_gap(const struct knee_checkup *c, const char *what)
@@ -1222,12 +1214,12 @@ TEST(tests_of_a_row)
     struct knee_doctor_options options = {.site = &rules};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         for (int holds = 0; holds < 2; holds++) {
-            struct knee_facts facts = {0};
+            OWNED(knee_facts) facts = {0};
             knee_fact_put(&facts, "part", "x", knee_slice_of(holds ? "5" : no[i]));
             knee_fact_put(&facts, "part", "y", knee_slice_of("4"));
             knee_fact_put(&facts, "part", "z", knee_slice_of("6"));
             knee_fact_put(&facts, "other", "x", knee_slice_of(""));
-            struct knee_checkup c = examine(&facts, 1, &options);
+            OWNED(knee_checkup) c = examine(&facts, 1, &options);
             const struct knee_ailment *a = found(&c, ids[i]);
             if ((a && strstr(a->where, "part")) != holds)
                 fail_msg("%s of %s", ids[i], holds ? "5" : no[i]);
@@ -1237,8 +1229,6 @@ TEST(tests_of_a_row)
                 assert_string_equal(a->evidence, "5 over 4");
             if (holds && i == 8)
                 assert_string_equal(a->evidence, "5 under 6{other");
-            knee_checkup_release(&c);
-            knee_facts_release(&facts);
         }
     knee_site_rules_release(&rules);
     assert_null(knee_rule_of("nothing of the kind"));
@@ -1256,20 +1246,17 @@ TEST(long_words_are_cut)
                  way == 0   ? "{value}"
                  : way == 1 ? value
                             : "is {other}.");
-        struct knee_site_rules rules;
+        OWNED(knee_site_rules) rules;
         struct knee_err err;
         assert_int_equal(knee_site_rules_read(csv, strlen(csv), "site.csv", &rules, &err), KNEE_OK);
         struct knee_doctor_options options = {.site = &rules};
-        struct knee_facts facts = {0};
+        OWNED(knee_facts) facts = {0};
         knee_fact_put(&facts, "", "x", knee_slice_of(value));
-        struct knee_checkup c = examine(&facts, 1, &options);
+        OWNED(knee_checkup) c = examine(&facts, 1, &options);
         if (way < 2)
             assert_memory_equal(found(&c, "a")->evidence, value, sizeof c.findings->evidence - 1);
         else
             assert_string_equal(found(&c, "a")->evidence, "is .");
-        knee_checkup_release(&c);
-        knee_facts_release(&facts);
-        knee_site_rules_release(&rules);
     }
 }
 
@@ -1310,8 +1297,8 @@ static const struct priced {
 static void check_price(const struct priced *row, const struct knee_job *job)
 {
     struct knee_doctor_options options = {.job = job};
-    struct knee_facts facts = facts_of(row->facts);
-    struct knee_checkup c = examine(&facts, 1, &options);
+    OWNED(knee_facts) facts = facts_of(row->facts);
+    OWNED(knee_checkup) c = examine(&facts, 1, &options);
     const struct knee_toll *p = &found(&c, row->rule)->price;
     if (!isnan(p->share) != row->wire || (job && !isnan(p->lost) != row->job))
         fail_msg("%s: %g of the wire, %g of the job", row->rule, p->share, p->lost);
@@ -1323,8 +1310,6 @@ static void check_price(const struct priced *row, const struct knee_job *job)
     }
     if (!job)
         assert_true(isnan(p->lost) && isnan(p->ratio_before) && !p->slows_job);
-    knee_checkup_release(&c);
-    knee_facts_release(&facts);
 }
 
 TEST(every_hurt_has_its_price)
@@ -1354,12 +1339,10 @@ TEST(slower_is_dearer)
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         double hurt_s[2];
         for (size_t k = 0; k < 2; k++) {
-            struct knee_facts facts = facts_of(pairs[i][k]);
-            struct knee_checkup c = examine(&facts, 1, NULL);
+            OWNED(knee_facts) facts = facts_of(pairs[i][k]);
+            OWNED(knee_checkup) c = examine(&facts, 1, NULL);
             hurt_s[k] = found(&c, i ? "ib_disabled" : "p2p_disabled")->price.hurt_s;
             assert_true(c.ethernet_assumed == (i == 2 && k == 1));
-            knee_checkup_release(&c);
-            knee_facts_release(&facts);
         }
         assert_true(hurt_s[0] > hurt_s[1]);
     }
@@ -1369,7 +1352,7 @@ TEST(slower_is_dearer)
  * it needs. */
 TEST(what_has_no_price)
 {
-    struct knee_facts facts = facts_of(ENV("NCCL_IB_DISABLE", "1") ENV("NCCL_NET_GDR_LEVEL", "0"));
+    OWNED(knee_facts) facts = facts_of(ENV("NCCL_IB_DISABLE", "1") ENV("NCCL_NET_GDR_LEVEL", "0"));
     struct knee_cluster cluster;
     struct knee_doctor_options options = {.cluster = &cluster};
     struct knee_checkup c = examine(&facts, 1, NULL);
@@ -1393,7 +1376,6 @@ TEST(what_has_no_price)
     c = examine(&facts, 1, &options);
     assert_true(c.cluster_from[0] && c.ranks >= 8);
     knee_checkup_release(&c);
-    knee_facts_release(&facts);
 }
 
 /* ---- Laws ---- */

@@ -266,7 +266,7 @@ TEST(a_file_keeps_the_fit)
     struct knee_sample a[64];
     struct knee_log log = made_log(&truth, KNEE_OP_ALL_REDUCE, 16, 2, 0.03, a);
     struct knee_cluster fitted = fit(&log, 1, &truth);
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     struct knee_err err;
     knee_write_cluster(&fitted, &text);
     assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &record, &err),
@@ -277,7 +277,6 @@ TEST(a_file_keeps_the_fit)
     for (double bytes = 8; bytes < 1e11; bytes *= 3)
         assert_near(knee_expected_time_s(&again, &layout, KNEE_OP_ALL_REDUCE, bytes),
                     knee_expected_time_s(&fitted, &layout, KNEE_OP_ALL_REDUCE, bytes), 0);
-    knee_text_release(&text);
 }
 
 TEST(a_file_keeps_plain_hosts)
@@ -385,7 +384,7 @@ TEST(winners_are_quickest)
 /* Just below a crossover the one wins, just above the other. */
 TEST(crossovers_are_where_times_meet)
 {
-    struct knee_collective c = sweep("8xh100 * 0 @ ib400x8", KNEE_OP_ALL_REDUCE, 64);
+    OWNED(knee_collective) c = sweep("8xh100 * 0 @ ib400x8", KNEE_OP_ALL_REDUCE, 64);
     assert_true(c.crossover_count >= 2);
     for (size_t i = 0; i < c.crossover_count; i++) {
         const struct knee_crossover *x = &c.crossovers[i];
@@ -398,12 +397,10 @@ TEST(crossovers_are_where_times_meet)
     }
     struct knee_collective_query query = {
         KNEE_OP_ALL_REDUCE, {64, NAN, 1, 1}, &c.half_bandwidth_bytes, 1};
-    struct knee_collective half;
+    OWNED(knee_collective) half;
     assert_int_equal(knee_collective_run(&c.cluster, &query, NULL, &half, NULL), KNEE_OK);
     assert_relative(half.rows[half.sizes[0].winner].busbw_bytes_per_s, c.peak_bytes_per_s / 2,
                     0.01);
-    knee_collective_release(&half);
-    knee_collective_release(&c);
 }
 
 /* A run on one of eight rails, one over TCP, one whose GPU has no RDMA, one that is fine. */
@@ -434,7 +431,7 @@ TEST(slow_runs_get_a_reason)
         struct knee_cluster t = parse("8xh100 * 0 @ ib400x8");
         struct knee_collective_query query = {
             KNEE_OP_ALL_REDUCE, {64, NAN, 1, 1}, bytes, log.sample_count};
-        struct knee_collective c;
+        OWNED(knee_collective) c;
         assert_int_equal(knee_collective_run(&t, &query, NULL, &c, NULL), KNEE_OK);
         knee_collective_against(&c, &log);
         if (!cases[i].reason && (c.slow_count || c.finding_count))
@@ -443,7 +440,6 @@ TEST(slow_runs_get_a_reason)
             (!c.finding_count || strcmp(c.findings[0].name, cases[i].reason) != 0))
             fail_msg("%s: %zu slow, %s", cases[i].ran_on, c.slow_count,
                      c.finding_count ? c.findings[0].name : "no reason");
-        knee_collective_release(&c);
     }
 }
 
@@ -453,7 +449,7 @@ TEST(the_wrong_algorithm_is_named)
     struct knee_cluster t = parse("8xa100 * 0 @ efa100x4");
     double bytes[] = {4194304, 67108864, 1073741824};
     struct knee_collective_query query = {KNEE_OP_ALL_REDUCE, {128, NAN, 1, 1}, bytes, 3};
-    struct knee_collective c;
+    OWNED(knee_collective) c;
     struct knee_sample samples[3];
     struct knee_log log = {.op = KNEE_OP_ALL_REDUCE,
                            .ranks = 128,
@@ -472,7 +468,6 @@ TEST(the_wrong_algorithm_is_named)
     knee_collective_against(&c, &log);
     assert_true(c.finding_count >= 1);
     assert_string_equal(c.findings[0].name, "wrong algorithm");
-    knee_collective_release(&c);
 }
 
 /* Memory may run out at any allocation: an error, nothing lost, outputs untouched. */
@@ -516,11 +511,10 @@ TEST(memory_runs_out)
     for (int n = 0; n < 50 && !done; n++) {
         struct budget budget = {n};
         struct knee_alloc alloc = {limited, &budget};
-        struct knee_logs read = {.alloc = &alloc};
+        OWNED(knee_logs) read = {.alloc = &alloc};
         knee_status status = knee_logs_read(&read, text, strlen(text), "x", NULL, NULL);
         assert_true(status == KNEE_OK || status == KNEE_SYSTEM);
         done = status == KNEE_OK;
-        knee_logs_release(&read);
     }
     assert_true(done);
 }

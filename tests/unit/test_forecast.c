@@ -24,17 +24,6 @@ static struct knee_platform platform_of(const char *gpu, const char *profile,
     return platform;
 }
 
-static struct knee_shape shape_of(const char *model)
-{
-    struct knee_shape shape;
-    struct knee_err err;
-    knee_shape_init(&shape);
-    if (knee_keys_set(&knee_shape_keys, &shape, "model", model, KNEE_FLAG, &err) ||
-        knee_shape_complete(&shape, &err))
-        fail_msg("%s: %s", model, err.what);
-    return shape;
-}
-
 static struct knee_plan plan_of(const struct knee_shape *shape, const struct knee_machine *machine,
                                 double gpus, double cp, double ep)
 {
@@ -77,7 +66,7 @@ TEST(unusual_plans_are_not_known)
 {
     struct knee_machine machine;
     platform_of("h100", "nemo", &machine);
-    struct knee_shape shape = shape_of("llama3-8b");
+    struct knee_shape shape = shape_named("llama3-8b");
     struct knee_plan plan = plan_of(&shape, &machine, 8, 1, 1);
     struct knee_plan_cost known, host;
     knee_plan_price(&shape, &machine, &plan, &known);
@@ -92,7 +81,7 @@ TEST(graphs_of_layers_leave_experts)
 {
     struct knee_machine machine;
     platform_of("b200", "megatron-bridge", &machine);
-    struct knee_shape shape = shape_of("qwen3-30b-a3b");
+    struct knee_shape shape = shape_named("qwen3-30b-a3b");
     struct knee_plan plan = plan_of(&shape, &machine, 8, 1, 8);
     struct knee_plan_cost cost[3];
     double graphs[] = {0, 0.9, 0.98};
@@ -109,7 +98,7 @@ TEST(graphs_take_the_launches_of_rings)
 {
     struct knee_machine machine;
     platform_of("gb200", "nemo", &machine);
-    struct knee_shape shape = shape_of("llama3-8b");
+    struct knee_shape shape = shape_named("llama3-8b");
     struct knee_plan plan = plan_of(&shape, &machine, 8, 8, 1);
     struct knee_plan_cost plain, graphs;
     knee_plan_price(&shape, &machine, &plan, &plain);
@@ -124,7 +113,7 @@ TEST(biases_of_experts_cost)
 {
     struct knee_machine machine;
     platform_of("gb200", "megatron-bridge", &machine);
-    struct knee_shape shape = shape_of("gpt-oss-120b"), plain = shape, longer = shape;
+    struct knee_shape shape = shape_named("gpt-oss-120b"), plain = shape, longer = shape;
     struct knee_plan plan = plan_of(&shape, &machine, 64, 1, 64);
     double step = step_of(&shape, &machine, &plan);
     plain.bias = 1;
@@ -152,7 +141,7 @@ TEST(published_runs_are_put_beside)
     struct knee_platform platform = platform_of("h100", "nemo", &machine);
     const char *models[] = {"llama3-70b", "qwen3-235b-a22b"};
     for (size_t i = 0; i < 2; i++) {
-        struct knee_shape shape = shape_of(models[i]);
+        struct knee_shape shape = shape_named(models[i]);
         struct knee_plan plan = plan_of(&shape, &machine, 64, 1, i ? 8 : 1);
         struct knee_alike alike[KNEE_ALIKE_MAX];
         plan.precision = i ? KNEE_FP8 : plan.precision;

@@ -15,12 +15,11 @@ TEST(hiding_and_compressing_raise_efficiency)
         {"compute-time 180ms comm-time 120ms hidden 0.7 compress 4", 0.050, 0.952},
     };
     for (size_t i = 0; i < 3; i++) {
-        struct knee_prediction p = predict(cases[i].words);
+        OWNED(knee_prediction) p = predict(cases[i].words);
         assert_int_equal(p.row_count, 1);
         assert_near(p.rows[0].ratio, cases[i].ratio, 5e-4);
         assert_near(p.rows[0].efficiency, cases[i].efficiency, 5e-4);
         assert_near(knee_step_efficiency(&p.rows[0].step), cases[i].efficiency, 5e-4);
-        knee_prediction_release(&p);
     }
 }
 
@@ -93,9 +92,8 @@ TEST(half_the_bytes_or_twice_the_batch_move_the_knee_alike)
         {LOADER "bytes-per-param 2 global-batch 16384", 14},
     };
     for (size_t i = 0; i < 3; i++) {
-        struct knee_prediction p = predict(cases[i].words);
+        OWNED(knee_prediction) p = predict(cases[i].words);
         assert_near(p.knee.tolerance_workers + 1, cases[i].first_below, 0);
-        knee_prediction_release(&p);
     }
 }
 
@@ -242,18 +240,17 @@ TEST(stragglers_against_dice)
 
 TEST(critical_batch_doubles_the_examples)
 {
-    struct knee_prediction p = predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s local-batch 32 "
+    OWNED(knee_prediction) p = predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s local-batch 32 "
                                        "critical-batch 2048 min-steps 1000 workers 1..256x2 at 64");
     assert_near(p.walls.statistical_workers, 64, 1e-9);
     assert_near(p.walls.examples_ratio, 2, 1e-12);
     assert_near(p.at.steps_to_quality, 2000, 1e-9);
-    knee_prediction_release(&p);
 }
 
 /* $3600 an hour is $1 a second: 8 workers, 180 ms of compute, 120 ms of stall. */
 TEST(what_a_stall_costs)
 {
-    struct knee_prediction p = predict("compute-time 180ms comm-time 120ms price 3600 power 1000 "
+    OWNED(knee_prediction) p = predict("compute-time 180ms comm-time 120ms price 3600 power 1000 "
                                        "idle-power 100 steps 10");
     assert_near(p.cost.step, 8 * 0.3, 1e-12);
     assert_near(p.cost.stall_step, 8 * 0.12, 1e-12);
@@ -262,7 +259,6 @@ TEST(what_a_stall_costs)
     assert_near(p.cost.run, 24, 1e-12);
     assert_near(p.cost.joules_step, 8 * (0.18 * 1000 + 0.12 * 100), 1e-9);
     assert_near(p.cost.stall_joules_step, 8 * 0.12 * 100, 1e-9);
-    knee_prediction_release(&p);
 }
 
 TEST(the_wall_that_comes_first)
@@ -278,9 +274,8 @@ TEST(the_wall_that_comes_first)
         {"compute-time 1s comm-time 1us local-batch 4 workers 8", KNEE_WALL_NONE},
     };
     for (size_t i = 0; i < 4; i++) {
-        struct knee_prediction p = predict(cases[i].words);
+        OWNED(knee_prediction) p = predict(cases[i].words);
         assert_int_equal(p.walls.first, cases[i].first);
-        knee_prediction_release(&p);
     }
 }
 

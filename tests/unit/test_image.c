@@ -107,11 +107,11 @@ static void tpu(struct bytes *space, int chip, uint64_t wait_us)
 TEST(a_barrier_is_waiting)
 {
     struct bytes space = {.used = 0};
-    struct knee_account account;
+    OWNED(knee_account) account;
     struct knee_err err;
     tpu(&space, 0, 0);
     tpu(&space, 1, 300);
-    struct knee_trace trace = image_of("host.xplane.pb", space.data, space.used);
+    OWNED(knee_trace) trace = image_of("host.xplane.pb", space.data, space.used);
     assert_string_equal(trace.format, "xplane");
     assert_int_equal(trace.rank_count, 2);
     assert_int_equal(trace.ranks[0].spans[0].kind, KNEE_SPAN_COMPUTE); /* by its own name */
@@ -120,8 +120,6 @@ TEST(a_barrier_is_waiting)
     assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], 0);
     assert_int_equal(account.ranks[1].ledger.label_ns[KNEE_WAIT], 300000);
     assert_int_equal(account.ranks[1].ledger.label_ns[KNEE_TRANSFER], 100000);
-    knee_account_release(&account);
-    knee_trace_release(&trace);
 }
 
 /* Rows that repeat the streams' work are not added to it. */
@@ -140,12 +138,11 @@ TEST(a_gpu_is_its_streams)
     message(&plane, 3, &repeated);
     name(&plane, 1, "gemm");
     message(&space, 1, &plane);
-    struct knee_trace trace = image_of("host.xplane.pb.gz", space.data, space.used);
+    OWNED(knee_trace) trace = image_of("host.xplane.pb.gz", space.data, space.used);
     assert_int_equal(spans_of(&trace), 1);
     assert_int_equal(trace.ranks[0].device, 3);
     assert_int_equal(trace.ranks[0].spans[0].start_ns, 1005);
     assert_int_equal(trace.ranks[0].spans[0].end_ns, 3005);
-    knee_trace_release(&trace);
 }
 
 TEST(a_file_saved_as_text_is_refused)
@@ -176,9 +173,9 @@ static const char rocprof[] =
 
 TEST(rocprof_says_what_it_says)
 {
-    struct knee_account account;
+    OWNED(knee_account) account;
     struct knee_err err;
-    struct knee_trace trace = image_of("12_results.json", rocprof, strlen(rocprof));
+    OWNED(knee_trace) trace = image_of("12_results.json", rocprof, strlen(rocprof));
     assert_string_equal(trace.gpu_name, "AMD Instinct MI300X");
     assert_int_equal(trace.ranks[0].launched, 1);
     assert_int_equal(knee_account(&trace, 1, NULL, &account, &err), KNEE_OK);
@@ -187,8 +184,6 @@ TEST(rocprof_says_what_it_says)
     assert_int_equal(ledger->label_ns[KNEE_COMPUTE], 2000);
     assert_int_equal(knee_ledger_exposed_ns(ledger), 3000);
     assert_int_equal(ledger->label_ns[KNEE_COPY], 500);
-    knee_account_release(&account);
-    knee_trace_release(&trace);
 }
 
 TEST(columns_are_found_by_name)
@@ -200,12 +195,11 @@ TEST(columns_are_found_by_name)
         "\"Start_Timestamp\",\"End_Timestamp\"\n\"KERNEL_DISPATCH\",\"Agent 1\",\"4\",\"4\",\"7\","
         "\"f(int, int)\",\"100\",\"250\"\n"};
     for (size_t i = 0; i < 2; i++) {
-        struct knee_trace trace = image_of("1_kernel_trace.csv", files[i], strlen(files[i]));
+        OWNED(knee_trace) trace = image_of("1_kernel_trace.csv", files[i], strlen(files[i]));
         assert_int_equal(spans_of(&trace), 1);
         assert_string_equal(trace.names[trace.ranks[0].spans[0].name], "f(int, int)");
         assert_int_equal(trace.ranks[0].spans[0].stream, 4);
         assert_int_equal(trace.ranks[0].spans[0].end_ns - trace.ranks[0].spans[0].start_ns, 150);
-        knee_trace_release(&trace);
     }
 }
 
@@ -234,7 +228,7 @@ TEST(chakra_comes_back)
               "\"dur\": 90.5, \"args\": {\"stream\": 20, \"Collective name\": \"allreduce\", "
               "\"In msg nelems\": 1000, \"Out msg nelems\": 1000, \"dtype\": \"Float\", "
               "\"Group size\": 2}}]";
-    struct knee_trace trace = trace_of(recorded);
+    OWNED(knee_trace) trace = trace_of(recorded);
     struct knee_chakra_graph *graph = NULL;
     struct knee_account account, again;
     struct bytes written = {.used = 0};
@@ -243,7 +237,7 @@ TEST(chakra_comes_back)
     assert_int_equal(knee_chakra_begin(&account, NULL, &graph, &err), KNEE_OK);
     assert_true(knee_chakra_write(graph, 0, (struct knee_sink){keep, &written}));
     knee_chakra_end(graph);
-    struct knee_trace back = image_of("x.0.et", written.data, written.used);
+    OWNED(knee_trace) back = image_of("x.0.et", written.data, written.used);
     assert_false(back.laid_out);
     assert_int_equal(knee_account(&back, 1, NULL, &again, &err), KNEE_OK);
     const struct knee_ledger *a = &account.ranks[0].ledger, *b = &again.ranks[0].ledger;
@@ -255,8 +249,6 @@ TEST(chakra_comes_back)
     assert_int_equal(again.collectives[0].op, KNEE_OP_ALL_REDUCE);
     knee_account_release(&account);
     knee_account_release(&again);
-    knee_trace_release(&back);
-    knee_trace_release(&trace);
 }
 
 /* A before B on one stream, C beside them waits for A through the host; D and E wait for each
@@ -272,9 +264,9 @@ TEST(work_is_laid_out)
         "\"is_cpu_op\": false}, {\"Id\": 5, \"Name\": \"d\", \"NodeType\": 4, \"runtime\": 1, "
         "\"data_deps\": [6], \"is_cpu_op\": false}, {\"Id\": 6, \"Name\": \"e\", \"NodeType\": 4, "
         "\"runtime\": 2, \"data_deps\": [5, 4], \"is_cpu_op\": false}]}";
-    struct knee_account account;
+    OWNED(knee_account) account;
     struct knee_err err;
-    struct knee_trace trace = image_of("chakra.0.json", graph, strlen(graph));
+    OWNED(knee_trace) trace = image_of("chakra.0.json", graph, strlen(graph));
     assert_true(trace.laid_out);
     assert_int_equal(trace.losses[KNEE_REPAIR_CIRCLE].count, 1);
     assert_int_equal(knee_account(&trace, 1, NULL, &account, &err), KNEE_OK);
@@ -282,8 +274,6 @@ TEST(work_is_laid_out)
     assert_int_equal(ledger->comm_ns, 40000);
     assert_int_equal(ledger->label_ns[KNEE_COMPUTE], 33000);
     assert_int_equal(knee_ledger_exposed_ns(ledger), 40000 - 20000 - 1000);
-    knee_account_release(&account);
-    knee_trace_release(&trace);
 }
 
 /* Nodes of an execution trace, message by message; the first one is metadata. */
@@ -332,13 +322,12 @@ TEST(dependencies_in_any_form)
             attribute(&node, "is_cpu_op", 0);
             add_node(&file, &node);
         }
-        struct knee_trace trace = image_of("run.3.et", file.data, file.used);
+        OWNED(knee_trace) trace = image_of("run.3.et", file.data, file.used);
         assert_int_equal(trace.rank, 3);
         assert_true(trace.laid_out);
         assert_int_equal(spans_of(&trace), 3);
         for (size_t i = 0; i < 3; i++)
             assert_int_equal(trace.ranks[0].spans[i].start_ns, 10000 * (int64_t)i);
-        knee_trace_release(&trace);
     }
 }
 
@@ -402,10 +391,9 @@ TEST(files_are_named_by_their_rank)
         struct bytes file = {.used = 0}, metadata = {.used = 0}, node = begun_node(1, "a", 4, 5);
         add_node(&file, &metadata);
         add_node(&file, &node);
-        struct knee_trace trace = image_of(cases[i].file, file.data, file.used);
+        OWNED(knee_trace) trace = image_of(cases[i].file, file.data, file.used);
         if (trace.rank != cases[i].rank)
             fail_msg("%s: %d", cases[i].file, (int)trace.rank);
-        knee_trace_release(&trace);
     }
 }
 
@@ -419,10 +407,9 @@ TEST(many_streams_are_laid_out)
         attribute(&node, "tid", id);
         add_node(&file, &node);
     }
-    struct knee_trace trace = image_of("a.et", file.data, file.used);
+    OWNED(knee_trace) trace = image_of("a.et", file.data, file.used);
     assert_int_equal(spans_of(&trace), 300);
     assert_int_equal(trace.ranks[0].end_ns, 45000); /* 255 alone, 45 on the last one */
-    knee_trace_release(&trace);
 }
 
 TEST(what_is_no_execution_trace_is_refused)
@@ -589,15 +576,13 @@ static struct knee_diagnosis diagnosis_of(const struct knee_trace *traces, size_
 /* A served model gets no advice on training; one that is trained with the same kernels does. */
 TEST(serving_is_told_from_training)
 {
-    struct knee_trace served = trace_of("[" MANY "]");
-    struct knee_trace trained = trace_of("[" MANY ", " K("gelu_backward", "2060", "50") "]");
+    OWNED(knee_trace) served = trace_of("[" MANY "]");
+    OWNED(knee_trace) trained = trace_of("[" MANY ", " K("gelu_backward", "2060", "50") "]");
     struct knee_diagnosis d = diagnosis_of(&served, 1);
     assert_int_equal(d.recording, KNEE_RECORDED_SERVING);
     assert_int_equal(d.headline, KNEE_SAYS_RECORDING);
     d = diagnosis_of(&trained, 1);
     assert_int_equal(d.recording, KNEE_RECORDED_TRAINING);
-    knee_trace_release(&served);
-    knee_trace_release(&trained);
 }
 
 #define CALL(device, start, took)                                                                  \

@@ -371,7 +371,7 @@ TEST(a_row_says)
         {"a,h100,16,8,llama3-8b,bf16,many,1,1,zero2,none,,,1.5,,,,,,", "", "many is not a number"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_runs runs;
+        OWNED(knee_runs) runs;
         struct knee_err err;
         char text[2048];
         int length = snprintf(text, sizeof text, "%s%s\n", COLUMNS, cases[i].row);
@@ -383,6 +383,5 @@ TEST(a_row_says)
             !runs.run[0].skipped[0] != !cases[i].skipped[0])
             fail_msg("%s: '%s'", cases[i].row, runs.run[0].skipped);
         assert_says(&knee_plan_keys, &runs.run[0].plan, cases[i].plan, cases[i].row);
-        knee_runs_release(&runs);
     }
 }

@@ -164,9 +164,8 @@ TEST(every_preset_predicts)
             char words[128];
             snprintf(words, sizeof words, "gpu %s model %s", knee_gpu_at(g)->name,
                      knee_model_at(m)->name);
-            struct knee_prediction p = predict(words);
+            OWNED(knee_prediction) p = predict(words);
             assert_true(p.row_count == 11 && isfinite(p.rows[10].step.wall_s));
-            knee_prediction_release(&p);
         }
 }
 
@@ -201,11 +200,10 @@ TEST(each_suspect_is_named)
          KNEE_SUSPECT_LARGE_BATCH, KNEE_WALL_STATISTICAL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_prediction p = predict(cases[i].words);
+        OWNED(knee_prediction) p = predict(cases[i].words);
         assert_string_equal(knee_suspect_name(p.verdict.suspect),
                             knee_suspect_name(cases[i].suspect));
         assert_int_equal(p.verdict.wall, cases[i].wall);
-        knee_prediction_release(&p);
     }
 }
 

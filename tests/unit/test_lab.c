@@ -627,7 +627,7 @@ TEST(timelines_read_back)
     lab_record_end(&record);
     for (int cut = 0; cut < 2; cut++) {
         size_t length = cut ? whole : record.text.length;
-        struct knee_trace trace;
+        OWNED(knee_trace) trace;
         assert_int_equal(read_bytes(record.text.data, length, "rank1.json", &trace, &err), KNEE_OK);
         assert_int_equal(trace.rank, 1);
         assert_int_equal(trace.step_count, 3);
@@ -637,13 +637,11 @@ TEST(timelines_read_back)
         assert_int_equal(trace.ranks[0].calls[0].bytes, 4000);
         assert_int_equal(trace.ranks[0].calls[2].sequence, 2);
         assert_int_equal(trace.ranks[0].calls[0].op, KNEE_OP_ALL_REDUCE);
-        struct knee_account account;
+        OWNED(knee_account) account;
         assert_int_equal(knee_account(&trace, 1, NULL, &account, &err), KNEE_OK);
         assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_COMPUTE], 3 * 487001);
         assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_TRANSFER], 3 * 400001);
         assert_int_equal(trace.losses[KNEE_LOSS_TRUNCATED].count > 0, cut);
-        knee_account_release(&account);
-        knee_trace_release(&trace);
     }
     lab_record_release(&record);
 }

@@ -343,7 +343,7 @@ TEST(levers_are_what_the_closed_forms_say)
         if (n % 20)
             continue;
         struct knee_job job = random_job(&seed);
-        struct knee_prediction p;
+        OWNED(knee_prediction) p;
         struct knee_err err;
         job.at = random_workers(&seed);
         assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_OK);
@@ -366,7 +366,6 @@ TEST(levers_are_what_the_closed_forms_say)
                 assert_true(lever->gain >= -1e-12);
             }
         }
-        knee_prediction_release(&p);
     }
 }
 
@@ -430,7 +429,7 @@ TEST(levers_do_what_they_promise)
         if (n % 20)
             continue;
         struct knee_job job = random_job(&seed);
-        struct knee_prediction p;
+        OWNED(knee_prediction) p;
         struct knee_terms terms;
         struct knee_row row;
         struct knee_err err;
@@ -448,6 +447,5 @@ TEST(levers_do_what_they_promise)
         assert_int_equal(knee_predict_changed(&p, &terms, workers, &p, &err), KNEE_OK);
         assert_memory_equal(&at.step, &p.at.step, sizeof at.step);
         assert_true(p.verdict.lever == lever);
-        knee_prediction_release(&p);
     }
 }

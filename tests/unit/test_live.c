@@ -283,7 +283,7 @@ static struct knee_text graph_sample(double late_us, size_t before)
 TEST(test_collectives_of_graphs_meet_by_order)
 {
     for (size_t before = 0; before < 2; before++) {
-        struct knee_text text = graph_sample(0, before);
+        OWNED(knee_text) text = graph_sample(0, before);
         struct live_labels labels = {0};
         const char *at = text.data;
         for (size_t seq = 899 + before; seq <= 904; seq++) {
@@ -295,19 +295,17 @@ TEST(test_collectives_of_graphs_meet_by_order)
         live_trace_label(&text, 600, &labels);
         assert_true(labels.known);
         assert_near((double)labels.window_ns, (28286.0 + 360.5) * 1e3, 10);
-        knee_text_release(&text);
     }
 }
 
 /* No order holds: by time, and a kernel whose call nobody knows has none. */
 TEST(test_calls_without_an_order_meet_by_time)
 {
-    struct knee_text text = graph_sample(40000, 0);
+    OWNED(knee_text) text = graph_sample(40000, 0);
     int named = 0;
     for (const char *at = text.data; (at = strstr(at, "\"Seq\": ")); at++)
         named++;
     assert_in_range(named, 3, GRAPH_KERNELS - 1);
-    knee_text_release(&text);
 }
 
 /* ---- Lines ---- */

@@ -11,13 +11,12 @@ TEST(ranks_of_ras_are_sorted)
     const char *text = "{\"communicators_count\": 2, \"communicators\": ["
                        "{\"hash\": \"0xb\", \"ranks\": [{\"rank\": 9}, {\"rank\": 1}]}, "
                        "{\"hash\": \"0xa\", \"ranks\": [{\"rank\": 3}]}]}";
-    struct knee_ras ras;
+    OWNED(knee_ras) ras;
     struct knee_err err;
     assert_int_equal(knee_ras_read(text, strlen(text), NULL, &ras, &err), KNEE_OK);
     assert_int_equal(ras.count, 3);
     assert_string_equal(ras.ranks[0].comm, "0xa");
     assert_true(ras.ranks[0].rank == 3 && ras.ranks[1].rank == 1 && ras.ranks[2].rank == 9);
-    knee_ras_release(&ras);
 }
 
 TEST(answers_of_ras)
@@ -46,7 +45,7 @@ TEST(answers_of_ras)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[1024];
-        struct knee_ras ras;
+        OWNED(knee_ras) ras;
         struct knee_err err;
         snprintf(text, sizeof text,
                  "OK\n{\"nccl_version\": \"2.28\", \"communicators_count\": 1, \"communicators\": "
@@ -65,7 +64,6 @@ TEST(answers_of_ras)
             r->dead != cases[i].dead || r->unresponsive != cases[i].unresponsive)
             fail_msg("%s: pid %d, %d calls, %d %d %d", cases[i].members, (int)r->pid, (int)r->calls,
                      r->failed, r->dead, r->unresponsive);
-        knee_ras_release(&ras);
     }
 }
 
@@ -89,18 +87,14 @@ TEST(what_is_no_answer_is_refused)
     for (size_t i = 0, used = strlen(text); i < 200; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s{\"rank\": %zu}%s",
                                  i ? ", " : "", i, i == 199 ? "]}]}" : "");
-    bool enough = false;
-    for (size_t at = 1; !enough; at++) {
-        struct failing memory = {.fail_at = at};
-        struct knee_alloc alloc = {failing_resize, &memory};
-        knee_status status = knee_ras_read(text, strlen(text), &alloc, &ras, &err);
-        enough = memory.calls < at;
+    FOR_EACH_FAILURE(memory) {
+        knee_status status = knee_ras_read(text, strlen(text), &memory.alloc, &ras, &err);
+        bool enough = !failing_met(&memory);
         assert_int_equal(status, enough ? KNEE_OK : KNEE_SYSTEM);
         if (enough) {
             assert_int_equal(ras.count, 200);
             knee_ras_release(&ras);
         }
-        assert_int_equal(memory.live, 0);
     }
 }
 

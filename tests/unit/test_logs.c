@@ -50,7 +50,7 @@ TEST(a_plain_table)
 {
     static const char text[] = "# nThread 1 nGpus 1 minBytes 8\n" HEADER ROW_1M ROW_1G
                                "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1\n";
-    struct knee_logs logs = read_logs(text, "x.log");
+    OWNED(knee_logs) logs = read_logs(text, "x.log");
     const struct knee_log *log = &logs.logs[0];
     assert_int_equal(logs.count, 1);
     assert_int_equal(log->sample_count, 2);
@@ -62,7 +62,6 @@ TEST(a_plain_table)
     assert_near(log->samples[0].time_s, 99e-6, 1e-12); /* the faster half */
     assert_near(log->samples[0].out_of_place_s, 100e-6, 1e-12);
     assert_all_lines_counted(&logs, text);
-    knee_logs_release(&logs);
 }
 
 /* The same rows behind every launcher's prefix. */
@@ -87,10 +86,9 @@ TEST(prefixes_are_cut_off)
                 snprintf(text + used, sizeof text - used, "%s%.*s", prefixes[i], (int)length, at);
                 at += length;
             }
-        struct knee_logs logs = read_logs(text, "x.log");
+        OWNED(knee_logs) logs = read_logs(text, "x.log");
         if (logs.logs[0].sample_count != 2 || logs.logs[0].ranks != 16)
             fail_msg("prefix '%s': %zu rows", prefixes[i], logs.logs[0].sample_count);
-        knee_logs_release(&logs);
     }
 }
 
@@ -106,7 +104,7 @@ TEST(nccl_lines_interleave)
         "n1:49:49 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB ; OOB ib0\n"
         "n1:49:49 [0] NCCL INFO Channel 01/0 : 6[6] -> 14[6] [send] via NET/IB/3/GDRDMA\n"
         "[0]    99.00   10.59   19.86      0\n" ROW_1G;
-    struct knee_logs logs = read_logs(text, "x.log");
+    OWNED(knee_logs) logs = read_logs(text, "x.log");
     const struct knee_log *log = &logs.logs[0];
     assert_int_equal(log->sample_count, 2);
     assert_near(log->samples[0].time_s, 99e-6, 1e-12);
@@ -118,7 +116,6 @@ TEST(nccl_lines_interleave)
     assert_int_equal(log->tuning_count, 1);
     assert_string_equal(log->tunings[0].algorithm, "TREE");
     assert_string_equal(log->tunings[0].protocol, "LL128");
-    knee_logs_release(&logs);
 }
 
 /* One row of 1 GiB as each version wrote it. */
@@ -204,14 +201,13 @@ static const struct {
 TEST(every_era)
 {
     for (size_t i = 0; i < sizeof eras / sizeof *eras; i++) {
-        struct knee_logs logs = read_logs(eras[i].text, "x.log");
+        OWNED(knee_logs) logs = read_logs(eras[i].text, "x.log");
         const struct knee_log *log = &logs.logs[0];
         if (log->sample_count != 1 || log->op != eras[i].op || log->ranks != eras[i].ranks ||
             fabs(log->samples[0].time_s / eras[i].time_s - 1) > 1e-12)
             fail_msg("%s: %zu rows, %s, %g ranks, %g s", eras[i].what, log->sample_count,
                      knee_op_name(log->op), log->ranks,
                      log->sample_count ? log->samples[0].time_s : NAN);
-        knee_logs_release(&logs);
     }
 }
 
@@ -237,7 +233,7 @@ TEST(damaged_rows_are_refused_with_a_reason)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[2048];
         snprintf(text, sizeof text, HEADER ROW_1G "%s\n" ROW_1M, cases[i].row);
-        struct knee_logs logs = read_logs(text, "x.log");
+        OWNED(knee_logs) logs = read_logs(text, "x.log");
         const struct knee_log *log = &logs.logs[0];
         if (log->sample_count != 2 || log->refused != 1 ||
             strcmp(log->refusals[0].reason, cases[i].reason) != 0)
@@ -245,7 +241,6 @@ TEST(damaged_rows_are_refused_with_a_reason)
                      log->refused, log->refused ? log->refusals[0].reason : "");
         assert_int_equal(log->refusals[0].line, 4);
         assert_all_lines_counted(&logs, text);
-        knee_logs_release(&logs);
     }
 }
 
@@ -261,13 +256,12 @@ TEST(foreign_files_are_refused)
                                         "{\"results\": [",
                                         "# OSU MPI Allreduce Latency Test\n"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        struct knee_logs logs = {0};
+        OWNED(knee_logs) logs = {0};
         struct knee_err err;
         if (knee_logs_read(&logs, files[i], strlen(files[i]), "x", NULL, &err) != KNEE_INPUT)
             fail_msg("'%s' was taken", files[i]);
         assert_int_equal(logs.count, 0);
         assert_true(err.hint[0] != '\0');
-        knee_logs_release(&logs);
     }
 }
 
@@ -302,9 +296,8 @@ TEST(ranks_from_the_ratio)
                  HEADER "  8589934592 2147483648 float sum -1 %.1f %.2f %.2f 0 %.1f %.2f %.2f 0\n",
                  8589934592 / algbw * 1e-3, algbw, 2 * (n - 1) / n * algbw,
                  8589934592 / algbw * 1e-3, algbw, 2 * (n - 1) / n * algbw);
-        struct knee_logs logs = read_logs(text, "x.log");
+        OWNED(knee_logs) logs = read_logs(text, "x.log");
         assert_near(logs.logs[0].ranks, n, n > 300 ? n / 8 : 0);
-        knee_logs_release(&logs);
     }
 }
 
@@ -314,13 +307,12 @@ TEST(several_runs_in_one_file)
                                "CASE 2\n# Collective test starting: all_gather_perf\n" HEADER
                                "  1073741824 16777216 float none -1 53687.1 20.00 18.75 0 53687.1 "
                                "20.00 18.75 0\n";
-    struct knee_logs logs = read_logs(text, "x.log");
+    OWNED(knee_logs) logs = read_logs(text, "x.log");
     assert_int_equal(logs.count, 2);
     assert_int_equal(logs.logs[0].op, KNEE_OP_ALL_REDUCE);
     assert_int_equal(logs.logs[1].op, KNEE_OP_ALL_GATHER);
     assert_int_equal(logs.logs[1].table, 2);
     assert_all_lines_counted(&logs, text);
-    knee_logs_release(&logs);
 }
 
 TEST(nccl_tests_json)
@@ -425,7 +417,7 @@ TEST(benches)
                       "all_reduce,mpi,2,2,1024,20e-6,16e-6,,,CPU\n"},
     };
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        struct knee_logs logs = read_logs(formats[i].text, formats[i].name);
+        OWNED(knee_logs) logs = read_logs(formats[i].text, formats[i].name);
         assert_int_equal(logs.count, 2);
         const struct knee_log *own = &logs.logs[0], *library = &logs.logs[1];
         assert_string_equal(own->algorithm, "ring");
@@ -441,7 +433,6 @@ TEST(benches)
             assert_string_equal(logs.logs[n].gpu, "CPU");
             assert_near(logs.logs[n].nodes, 2, 0);
         }
-        knee_logs_release(&logs);
     }
 }
 
@@ -480,12 +471,12 @@ TEST(csv_rows_may_alternate)
 {
     enum { ROWS = 6000 };
     static const char *const ops[] = {"all_reduce", "all_gather", "\"broadcast\""};
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     knee_text_printf(&text,
                      "# made up, \"with a quote\nop,bytes,time_us,ranks\nall_reduce,x,1,8\n");
     for (int i = 0; i < ROWS; i++)
         knee_text_printf(&text, "%s,%d,%d,8\n", ops[i % 3], 8 * (i + 1), i + 1);
-    struct knee_logs logs = read_logs(text.data, "x.csv");
+    OWNED(knee_logs) logs = read_logs(text.data, "x.csv");
     assert_int_equal(logs.count, 3);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(logs.logs[i].sample_count, ROWS / 3);
@@ -495,14 +486,12 @@ TEST(csv_rows_may_alternate)
     }
     assert_int_equal(logs.logs[2].op, KNEE_OP_BROADCAST);
     assert_all_lines_counted(&logs, text.data);
-    knee_logs_release(&logs);
-    knee_text_release(&text);
 }
 
 /* Too many tables are said to be that, not a lack of memory. */
 TEST(too_many_tables)
 {
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     struct knee_logs logs = {0};
     struct knee_err err;
     knee_text_puts(&text, "op,bytes,time_us,ranks\n");
@@ -512,14 +501,13 @@ TEST(too_many_tables)
                      KNEE_INPUT);
     assert_non_null(strstr(err.what, "tables"));
     assert_int_equal(logs.count, 0);
-    knee_text_release(&text);
 }
 
 /* Twenty thousand rows, a line for each value: seconds if lines were counted from the start each
  * time (1e12 steps), else nothing. */
 TEST(long_json_is_read_once)
 {
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     knee_text_puts(&text, "{\"results\": [\n");
     for (int i = 0; i < 20000; i++)
         knee_text_printf(&text,
@@ -528,12 +516,10 @@ TEST(long_json_is_read_once)
                          i ? "," : "", 8 * (i + 1));
     knee_text_puts(&text, "]}\n");
     alarm(60);
-    struct knee_logs logs = read_logs(text.data, "all_reduce.json");
+    OWNED(knee_logs) logs = read_logs(text.data, "all_reduce.json");
     alarm(0);
     assert_int_equal(logs.logs[0].sample_count, 20000);
     assert_true(logs.logs[0].samples[19999].line > 19999 * 8);
-    knee_logs_release(&logs);
-    knee_text_release(&text);
 }
 
 TEST(ops_in_any_spelling)
@@ -633,7 +619,7 @@ TEST(lines_of_nccl_say)
         {"x] n1:1:2 [0] NCCL INFO something before", 0, NAN, 16, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_logs logs = with_line(cases[i].line);
+        OWNED(knee_logs) logs = with_line(cases[i].line);
         const struct knee_log *log = &logs.logs[0];
         bool adapters = log->adapters == cases[i].adapters ||
                         (isnan(log->adapters) && isnan(cases[i].adapters));
@@ -642,7 +628,6 @@ TEST(lines_of_nccl_say)
             log->ranks != cases[i].ranks || log->nodes != cases[i].nodes)
             fail_msg("%s: %zu rows, seen %x, %g adapters, %g ranks on %g nodes", cases[i].line,
                      log->sample_count, log->seen, log->adapters, log->ranks, log->nodes);
-        knee_logs_release(&logs);
     }
 }
 
@@ -662,23 +647,20 @@ TEST(tuning_is_kept_by_size)
         char line[256];
         snprintf(line, sizeof line, "n1:1:2 [0] NCCL INFO %s\nn1:1:2 [0] NCCL INFO %s",
                  cases[i].words, cases[i].words);
-        struct knee_logs logs = with_line(line);
+        OWNED(knee_logs) logs = with_line(line);
         const struct knee_log *log = &logs.logs[0];
         assert_int_equal(log->tuning_count, cases[i].algorithm != NULL);
         if (log->tuning_count) {
             assert_string_equal(log->tunings[0].algorithm, cases[i].algorithm);
             assert_string_equal(log->tunings[0].protocol, cases[i].protocol);
         }
-        knee_logs_release(&logs);
     }
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     knee_text_printf(&text, "%s%s", HEADER, ROW_1M);
     for (int i = 0; i < 2 * KNEE_TUNINGS_KEPT; i++)
         knee_text_printf(&text, "n1:1:2 [0] NCCL INFO %d Bytes -> Algo 1 proto 2\n", 8 * i + 8);
-    struct knee_logs logs = read_logs(text.data, "x.log");
+    OWNED(knee_logs) logs = read_logs(text.data, "x.log");
     assert_int_equal(logs.logs[0].tuning_count, KNEE_TUNINGS_KEPT);
-    knee_logs_release(&logs);
-    knee_text_release(&text);
 }
 
 /* Each is one element of "rows" or "results". */
@@ -712,7 +694,7 @@ TEST(elements_are_refused_with_a_reason)
                  "\"device_info\": \"A\"}, {\"rank\": 0, \"device\": 0, \"device_info\": \"B\"}], "
                  "\"rows\": [{\"bytes\": 1, \"time_s\": 1e-6}, %s]}",
                  cases[i].element);
-        struct knee_logs logs = read_logs(text, "x.json");
+        OWNED(knee_logs) logs = read_logs(text, "x.json");
         const struct knee_log *log = &logs.logs[0];
         assert_int_equal(log->sample_count, cases[i].reason ? 1 : 2);
         assert_int_equal(log->refused, cases[i].reason != NULL);
@@ -720,7 +702,6 @@ TEST(elements_are_refused_with_a_reason)
             assert_string_equal(log->refusals[0].reason, cases[i].reason);
         assert_string_equal(log->gpu, "A");
         assert_near(log->ranks, 2, 0);
-        knee_logs_release(&logs);
     }
 }
 
@@ -741,11 +722,10 @@ TEST(what_differs_is_another_table)
                  "{\"rows\": [{\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": 2, "
                  "\"bytes\": 8, \"time_s\": 1e-5}, {%s, \"bytes\": 8, \"time_s\": 1e-5}]}",
                  json[i]);
-        struct knee_logs logs = read_logs(text, "x.json");
+        OWNED(knee_logs) logs = read_logs(text, "x.json");
         if (logs.count != 2)
             fail_msg("%s: %zu tables", json[i], logs.count);
         assert_near(logs.logs[1].hops, i == 3 ? 6 : 0, 0);
-        knee_logs_release(&logs);
     }
     static const char *const csv[] = {
         "all_gather,a,x,ring,4,2,6,1.5", "all_reduce,b,x,ring,4,2,6,1.5",
@@ -755,17 +735,15 @@ TEST(what_differs_is_another_table)
         "all_reduce,a,x,ring,4,,6,1.5",  "all_reduce,,x,ring,4,2,6,1.5",
         "all_reduce,a,x,ring,4,2,6,1.5"};
     enum { KINDS = sizeof csv / sizeof *csv };
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     knee_text_puts(&text, "op,gpu,dtype,algorithm,ranks,nodes,hops,share,bytes,time_us\n");
     for (int turn = 0; turn < 3; turn++)
         for (size_t i = 0; i < KINDS; i++)
             knee_text_printf(&text, "%s,%d,%d\n", csv[i], 8 << turn, turn + 1);
-    struct knee_logs logs = read_logs(text.data, "x.csv");
+    OWNED(knee_logs) logs = read_logs(text.data, "x.csv");
     assert_int_equal(logs.count, KINDS);
     for (size_t i = 0; i < logs.count; i++)
         assert_int_equal(logs.logs[i].sample_count, 3);
-    knee_logs_release(&logs);
-    knee_text_release(&text);
 }
 
 /* Sizes of one rank: the table of which collectives has them is OSU's. */
@@ -817,9 +795,8 @@ TEST(what_looks_like_a_prefix)
                                         "[never closed",
                                         "12:x"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        struct knee_logs logs = with_line(lines[i]);
+        OWNED(knee_logs) logs = with_line(lines[i]);
         assert_int_equal(logs.logs[0].sample_count, 2);
-        knee_logs_release(&logs);
     }
     struct knee_logs logs =
         with_line("NCCL_PROTO=LL ./all_reduce_perf -b 8\n./all_gather_perf\n"
@@ -857,7 +834,7 @@ TEST(long_descriptions_fit)
 /* Caps: what is beyond them is counted or said. */
 TEST(caps_are_kept)
 {
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     struct knee_logs logs = {0};
     struct knee_err err;
     knee_text_printf(&text, "%s%s", HEADER, ROW_1M);
@@ -878,5 +855,4 @@ TEST(caps_are_kept)
     assert_int_equal(knee_logs_read(&logs, text.data, text.length, "x.csv", NULL, &err),
                      KNEE_INPUT);
     assert_string_equal(err.what, "more than 262144 rows in one table");
-    knee_text_release(&text);
 }

@@ -141,7 +141,7 @@ TEST(one_price_for_a_gpu)
         struct knee_machine machine;
         struct knee_err err;
         snprintf(words, sizeof words, "params 1e9 global-batch 1e6 gpu %s", knee_gpu_at(row)->name);
-        struct knee_prediction p = predict(words);
+        OWNED(knee_prediction) p = predict(words);
         knee_platform_init(&platform);
         platform.hw.gpu = (int)row;
         if (knee_machine_init(&platform, NULL, &machine, &err))
@@ -151,7 +151,6 @@ TEST(one_price_for_a_gpu)
                           : isnan(p.job.hw.price_per_hour));
         assert_near(machine.power_w, p.job.hw.power_w, 0);
         assert_near(machine.node_size, p.job.hw.gpus_per_node, 0);
-        knee_prediction_release(&p);
     }
 }
 
@@ -164,13 +163,12 @@ TEST(a_row_does_not_depend_on_the_range)
     for (size_t i = 0; i < 4; i++) {
         char words[160];
         snprintf(words, sizeof words, "model llama3-8b cluster p5 workers %s", ranges[i]);
-        struct knee_prediction p = predict(words);
+        OWNED(knee_prediction) p = predict(words);
         for (size_t r = 0; r < p.row_count; r++)
             if (p.rows[r].workers == 64) {
                 first = i == 0 ? p.rows[r].efficiency : first;
                 assert_near(p.rows[r].efficiency, first, 0);
             }
-        knee_prediction_release(&p);
     }
 }
 
@@ -240,12 +238,11 @@ TEST(what_does_not_fit_is_said)
                  {"params 1e10 gpu h100 global-batch 1e6", false, 3, 2}, /* 40 + 120 of 80 GB */
                  {"params 1e11 gpu h100 global-batch 1e6", false, NAN, 20}};
     for (size_t i = 0; i < 3; i++) {
-        struct knee_prediction p = predict(cases[i].words);
+        OWNED(knee_prediction) p = predict(cases[i].words);
         assert_int_equal(p.memory.fits, cases[i].fits);
         assert_near(p.memory.zero3_workers, cases[i].zero3, 0);
         assert_true(isnan(cases[i].zero1) ? isnan(p.memory.zero1_workers)
                                           : p.memory.zero1_workers == cases[i].zero1);
-        knee_prediction_release(&p);
     }
 }
 
@@ -265,11 +262,10 @@ TEST(nobody_works_on_half_an_example)
 /* PowerSGD promises most here; bf16 is worth it and leaves training as it is. */
 TEST(training_is_not_changed_first)
 {
-    struct knee_prediction p = predict("params 7B gpu a100 bytes-per-param 4 compute-time 100ms "
+    OWNED(knee_prediction) p = predict("params 7B gpu a100 bytes-per-param 4 compute-time 100ms "
                                        "comm-time 300ms measured-workers 64 overlap 1");
     assert_true(p.levers[0].numerics == KNEE_NUMERICS_TRAINING && p.verdict.lever != SIZE_MAX);
     assert_true(p.levers[p.verdict.lever].numerics != KNEE_NUMERICS_TRAINING);
-    knee_prediction_release(&p);
 }
 
 /* ---- One rule for a batch ---- */
@@ -340,7 +336,7 @@ TEST(what_does_not_fit_comes_first)
     for (double tp = 1; tp <= 8; tp *= 2)
         for (double fsdp = 1; fsdp <= 64; fsdp *= 4) {
             char lines[96];
-            struct knee_text answer = {0};
+            OWNED(knee_text) answer = {0};
             snprintf(lines, sizeof lines, "model=llama3-70b\ngpu=h100\ntp=%g\nfsdp=%g\n", tp, fsdp);
             knee_status status = knee_ask(NULL, "tax", lines, KNEE_JSON, &answer, NULL);
             bool fits = strstr(answer.data, "\"fits\": true") != NULL;
@@ -349,7 +345,6 @@ TEST(what_does_not_fit_comes_first)
             assert_true(fits == !strstr(answer.data, "\"sentence\": \"Does not fit: "));
             fitting += fits;
             not_fitting += !fits;
-            knee_text_release(&answer);
         }
     assert_true(fitting > 3 && not_fitting > 3);
 }
@@ -380,7 +375,7 @@ static void one_forecast_of(const char *model, const char *gpu, double workers, 
     snprintf(batch, sizeof batch, "%.17g", workers * examples);
     snprintf(words, sizeof words, "model %s gpu %s workers %.17g global-batch %s", model, gpu,
              workers, batch);
-    struct knee_prediction p = predict(words);
+    OWNED(knee_prediction) p = predict(words);
     const struct knee_row *row = &p.rows[0];
     knee_tax_job_init(&tax_job);
     set(&knee_tax_keys, &tax_job, "model", model);
@@ -408,7 +403,6 @@ static void one_forecast_of(const char *model, const char *gpu, double workers, 
     assert_relative(measured.model.high_s, cost.high_s, 1e-9);
     for (size_t i = 0; i < p.lever_count; i++) /* every framework does that already */
         assert_string_not_equal(p.levers[i].name, "overlap");
-    knee_prediction_release(&p);
 }
 
 TEST(one_forecast)
@@ -442,11 +436,9 @@ TEST(parameters_have_a_usual_shape)
         knee_shape_params(&shape, &counted);
         assert_relative(counted.total, params, 0.01);
         snprintf(words, sizeof words, "params %.17g gpu h100", params);
-        struct knee_prediction p = predict(words);
+        OWNED(knee_prediction) p = predict(words);
         assert_true(p.terms.forecast.known);
-        knee_prediction_release(&p);
     }
-    struct knee_prediction bare = predict("params 7B gpu h100 mfu 0.4");
+    OWNED(knee_prediction) bare = predict("params 7B gpu h100 mfu 0.4");
     assert_false(bare.terms.forecast.known);
-    knee_prediction_release(&bare);
 }

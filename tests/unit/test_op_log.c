@@ -55,7 +55,7 @@ TEST(operations_come_in_order)
         for (size_t i = 0, used = 0; i < COUNT; i++)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "",
                                      events[(first + i) % COUNT]);
-        struct knee_op_log log = log_of(text);
+        OWNED(knee_op_log) log = log_of(text);
         assert_int_equal(log.count, 5);
         assert_int_equal(log.skipped, 0);
         assert_int_equal(log.replicas, 1);
@@ -70,7 +70,6 @@ TEST(operations_come_in_order)
         assert_int_equal(log.ops[1].stage, 1);
         assert_int_equal(log.ops[0].chunk, 1);
         assert_int_equal(log.ops[0].sequence, 5);
-        knee_op_log_release(&log);
     }
 }
 
@@ -100,10 +99,9 @@ TEST(what_is_no_operation_is_counted)
         {"a step that no number is", GOOD ", " OP("gc", "0", "1", "20", "5", "-1e300"), 2, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_op_log log = log_of(cases[i].events);
+        OWNED(knee_op_log) log = log_of(cases[i].events);
         if (log.count != cases[i].kept || log.skipped != cases[i].skipped)
             fail_msg("%s: %zu kept, %zu skipped", cases[i].what, log.count, (size_t)log.skipped);
-        knee_op_log_release(&log);
     }
 }
 
@@ -136,28 +134,8 @@ TEST(kinds_have_names)
                  "{\"ph\": \"X\", \"cat\": \"%s\", \"pid\": 0, \"tid\": 1, \"ts\": 1, \"dur\": 1}, "
                  "%s",
                  knee_logged_name((enum knee_logged_kind)kind), STAGES);
-        struct knee_op_log log = log_of(text);
+        OWNED(knee_op_log) log = log_of(text);
         assert_int_equal(log.ops[0].kind, kind);
-        knee_op_log_release(&log);
     }
     assert_string_equal(knee_logged_name(KNEE_LOGGED_KINDS), "?");
-}
-
-TEST(no_memory_is_said)
-{
-    bool enough = false;
-    for (size_t at = 1; !enough; at++) {
-        struct failing memory = {.fail_at = at};
-        struct knee_alloc alloc = {failing_resize, &memory};
-        struct knee_op_log log;
-        struct knee_err err = {0};
-        knee_status status = read_log(GOOD, &alloc, &log, &err);
-        enough = memory.calls < at;
-        assert_int_equal(status, enough ? KNEE_OK : KNEE_SYSTEM);
-        if (enough)
-            knee_op_log_release(&log);
-        else
-            assert_string_equal(err.what, "out of memory");
-        assert_int_equal(memory.live, 0);
-    }
 }

@@ -13,19 +13,6 @@
 #include "predict/plan/block.h"
 #include "predict/plan/op_time.h"
 
-static struct knee_machine machine_of(const char *gpu, const char *profile)
-{
-    struct knee_platform platform;
-    struct knee_machine machine = {0};
-    struct knee_err err;
-    knee_platform_init(&platform);
-    if (knee_keys_set(&knee_platform_keys, &platform, "gpu", gpu, KNEE_FLAG, &err) ||
-        knee_keys_set(&knee_platform_keys, &platform, "profile", profile, KNEE_FLAG, &err) ||
-        knee_machine_init(&platform, NULL, &machine, &err))
-        fail_msg("%s: %s", gpu, err.what);
-    return machine;
-}
-
 static struct knee_plan plan_of(const struct knee_shape *shape, const struct knee_machine *machine,
                                 double gpus, double batch, double tp, double pp, double vp)
 {

@@ -8,18 +8,6 @@
 
 #define SHAPES 100
 
-static struct knee_machine machine_of(const char *gpu)
-{
-    struct knee_platform platform;
-    struct knee_machine machine;
-    struct knee_err err;
-    knee_platform_init(&platform);
-    assert_int_equal(knee_keys_set(&knee_platform_keys, &platform, "gpu", gpu, KNEE_FLAG, &err),
-                     KNEE_OK);
-    assert_int_equal(knee_machine_init(&platform, NULL, &machine, &err), KNEE_OK);
-    return machine;
-}
-
 /* What this machine would be timed at, `noise` to either side. */
 static void time_products(const struct knee_machine *machine, double noise,
                           struct knee_timed_product *out)
@@ -40,7 +28,7 @@ TEST(a_known_machine_is_found)
     struct knee_timed_product products[SHAPES];
     for (size_t g = 0; g < 4; g++)
         for (int noisy = 0; noisy < 2; noisy++) {
-            struct knee_machine shipped = machine_of(gpus[g]), truth = shipped;
+            struct knee_machine shipped = machine_of(gpus[g], NULL), truth = shipped;
             struct knee_products_fit fit;
             struct knee_err err;
             truth.rates.gemm = 1;
@@ -66,7 +54,7 @@ TEST(a_known_machine_is_found)
 /* Everything a tenth slower is a share a tenth lower, where starts and memory do not count. */
 TEST(slower_products_are_slower_in_plans)
 {
-    struct knee_machine shipped = machine_of("h100"), alone = shipped, mine = shipped;
+    struct knee_machine shipped = machine_of("h100", NULL), alone = shipped, mine = shipped;
     struct knee_timed_product products[SHAPES];
     struct knee_products_fit fit;
     struct knee_err err;
@@ -92,7 +80,7 @@ TEST(alone_and_training_differ_where_runs_told)
     } cases[] = {{"l40s", 1},    {"mi300x", 1},  {"mi355x", 1},  {"gaudi3", 1}, {"v100", 1},
                  {"a100", 1.06}, {"h100", 1.23}, {"h200", 1.23}, {"b200", 1.52}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_machine machine = machine_of(cases[i].gpu);
+        struct knee_machine machine = machine_of(cases[i].gpu, NULL);
         assert_relative(machine.rates.gemm_alone / machine.rates.gemm_16bit, cases[i].quicker,
                         cases[i].quicker > 1 ? 0.05 : 1e-9);
     }
@@ -100,7 +88,7 @@ TEST(alone_and_training_differ_where_runs_told)
 
 TEST(few_products_are_no_fit)
 {
-    struct knee_machine machine = machine_of("h100");
+    struct knee_machine machine = machine_of("h100", NULL);
     struct knee_timed_product products[SHAPES];
     struct knee_products_fit fit;
     struct knee_err err;

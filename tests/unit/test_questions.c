@@ -262,7 +262,7 @@ TEST(questions_are_answered)
     for (size_t i = 0; i < QUESTIONS; i++) {
         const struct question *q = &questions[i];
         for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
-            struct knee_text answer = {0};
+            OWNED(knee_text) answer = {0};
             struct knee_err err = {0};
             bool json = format == KNEE_JSON;
             knee_status status = ask_one(q, NULL, (enum knee_format)format, &answer, &err);
@@ -278,7 +278,6 @@ TEST(questions_are_answered)
             const char *end = json && answer.length ? json_value(answer.data) : "";
             if (!end || *end)
                 fail_msg("%s %s: not JSON: %s", q->command, q->lines, answer.data);
-            knee_text_release(&answer);
         }
     }
 }
@@ -289,7 +288,7 @@ TEST(memory_may_run_out)
     for (size_t i = 0; i < QUESTIONS; i++) {
         const struct question *q = &questions[i];
         enum knee_format format = (enum knee_format)(i % 4);
-        struct knee_text whole = {0};
+        OWNED(knee_text) whole = {0};
         struct knee_err err = {0};
         ask_one(q, NULL, format, &whole, &err);
         for (size_t fail_at = 1, more = 1; more;
@@ -308,7 +307,6 @@ TEST(memory_may_run_out)
             knee_text_release(&answer);
             assert_int_equal(f.live, 0);
         }
-        knee_text_release(&whole);
     }
 }
 

@@ -131,10 +131,9 @@ TEST(backward_is_known_without_the_host)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int host = 0; host < 2; host++) {
             steps_with(&m, cases[i].category, cases[i].operation);
-            struct knee_trace trace = end(&m, host);
+            OWNED(knee_trace) trace = end(&m, host);
             assert_int_equal(trace.host_event_count > 0, host);
             assert_int_equal(diagnosis_of(&trace).recording, cases[i].recorded);
-            knee_trace_release(&trace);
         }
 }
 
@@ -189,12 +188,11 @@ TEST(captures_and_long_calls_are_known_without_the_host)
         event(&m, "cuda_runtime", "cudaStreamSynchronize", 300, 80000, 1, "\"correlation\": 3");
         event(&m, "cuda_runtime", "cudaStreamSynchronize", 90000, 10, 1, "\"correlation\": 4");
         kernel(&m, 5, 91000, 50);
-        struct knee_trace trace = end(&m, host);
+        OWNED(knee_trace) trace = end(&m, host);
         assert_int_equal(trace.captures, 1);
         assert_int_equal(trace.long_call_count, 1);
         assert_int_equal(trace.long_calls[0].end_ns - trace.long_calls[0].start_ns, 80000000);
         assert_int_equal(diagnosis_of(&trace).recording, KNEE_RECORDED_CAPTURE);
-        knee_trace_release(&trace);
     }
 }
 
@@ -212,12 +210,11 @@ TEST(one_rank_waits_for_what_is_longer_than_usual)
             all_reduce(&m, 2 + 10 * s + i, at + 21000, s == 1 && i == 2 ? 1000 : 20000, 8388608);
         all_reduce(&m, 9 + 10 * s, at + 21000, 60000, 8388608);
     }
-    struct knee_trace trace = end(&m, false);
+    OWNED(knee_trace) trace = end(&m, false);
     struct knee_diagnosis d = diagnosis_of(&trace);
     assert_true(d.lone.least_s > 0.039 && d.lone.least_s < 0.041);
     assert_true(d.slow_wire != SIZE_MAX);                               /* 1.7 GB/s */
     assert_true(d.wired_step_s > d.step.label_s[KNEE_COMPUTE] + 0.039); /* waiting stays */
-    knee_trace_release(&trace);
 }
 
 /* A small message cannot take longer than a much larger one: it waits, and the link is not slow. */
@@ -233,7 +230,7 @@ TEST(small_messages_are_held_against_large_ones)
         all_reduce(&m, 12 + 20 * s, at + 41000, 300, 8388608);
         all_reduce(&m, 13 + 20 * s, at + 42000, 50000, 65536);
     }
-    struct knee_trace trace = end(&m, false);
+    OWNED(knee_trace) trace = end(&m, false);
     struct knee_diagnosis d = diagnosis_of(&trace);
     assert_true(d.lone.least_s > 0.049 && d.lone.least_s < 0.0501);
     assert_int_equal(d.lone.bytes, 262144);
@@ -241,7 +238,6 @@ TEST(small_messages_are_held_against_large_ones)
     assert_true(d.slow_wire == SIZE_MAX);
     assert_int_equal(d.headline, KNEE_SAYS_CHANGE);
     assert_string_equal(d.levers[d.lever].name, "even workers");
-    knee_trace_release(&trace);
 }
 
 /* A step that sleeps for 40 of 100 ms in one place is not launch-bound; with the same time between
@@ -259,14 +255,13 @@ TEST(long_gaps_are_not_launches)
                            (sleeps ? 600.0 * i + (i >= 50 ? 39900 : 0) : 1000.0 * i),
                        595);
         }
-        struct knee_trace trace = end(&m, false);
+        OWNED(knee_trace) trace = end(&m, false);
         struct knee_diagnosis d = diagnosis_of(&trace);
         assert_true(d.step.label_s[KNEE_HOST] > 0.03);
         assert_int_equal(d.profiled_host, !sleeps);
         bool launches =
             d.headline == KNEE_SAYS_CHANGE && strcmp(d.levers[d.lever].name, "fewer launches") == 0;
         assert_int_equal(launches, !sleeps);
-        knee_trace_release(&trace);
     }
 }
 

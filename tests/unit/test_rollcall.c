@@ -62,9 +62,9 @@ static void inspector(struct knee_rollcall *roll, int late, int by_us, int wire_
 
 TEST(the_late_rank_is_named)
 {
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     inspector(&roll, 2, 500, 100);
-    struct knee_roll_answer a = join(&roll);
+    OWNED(knee_roll_answer) a = join(&roll);
     assert_int_equal(a.joined, 20);
     assert_int_equal(a.rank_count, 4);
     for (size_t i = 0; i < 4; i++) {
@@ -78,32 +78,26 @@ TEST(the_late_rank_is_named)
     /* bus bandwidth: 2 (n - 1) / n S over the wire's time, not over the stay's */
     assert_near(a.collectives[0].bus_bytes_per_s, 1.5 * 1048576 / 100e-6, 1);
     assert_near(a.collectives[0].transfer_s, 100e-6, 1e-12);
-    knee_roll_answer_release(&a);
-    knee_rollcall_release(&roll);
 }
 
 TEST(ranks_in_turn_are_nobody)
 {
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     inspector(&roll, -1, 500, 100);
-    struct knee_roll_answer a = join(&roll);
+    OWNED(knee_roll_answer) a = join(&roll);
     for (size_t i = 0; i < a.rank_count; i++)
         assert_false(a.ranks[i].late);
     assert_int_equal(a.wait_ns, 20 * 3 * 500000);
-    knee_roll_answer_release(&a);
-    knee_rollcall_release(&roll);
 }
 
 /* Also one that is last always, by a time that is nothing beside the wire's. */
 TEST(what_is_small_is_nobody)
 {
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     inspector(&roll, 1, 2, 1000);
-    struct knee_roll_answer a = join(&roll);
+    OWNED(knee_roll_answer) a = join(&roll);
     for (size_t i = 0; i < a.rank_count; i++)
         assert_false(a.ranks[i].late);
-    knee_roll_answer_release(&a);
-    knee_rollcall_release(&roll);
 }
 
 /* Two communicators, three kinds; all-to-all may have other sizes on other ranks. Rank 1 is late in
@@ -116,7 +110,7 @@ TEST(several_groups_and_kinds)
     } kinds[] = {{"AllReduce", "0xa", 1 << 20, 100},
                  {"AllReduce", "0xb", 1 << 22, 900},
                  {"AlltoAll", "0xb", 1 << 16, 300}};
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     for (int rank = 0; rank < 4; rank++)
         for (size_t k = 0; k < 3; k++) {
             struct maker m = {.used = 0};
@@ -132,7 +126,7 @@ TEST(several_groups_and_kinds)
             snprintf(file, sizeof file, "host-pid%d-%zu.log", rank, k);
             add(&roll, file, m.text, m.used);
         }
-    struct knee_roll_answer a = join(&roll);
+    OWNED(knee_roll_answer) a = join(&roll);
     assert_int_equal(a.joined, 36);
     assert_int_equal(a.rank_count, 8);
     for (size_t i = 1; i < a.rank_count; i++)
@@ -145,8 +139,6 @@ TEST(several_groups_and_kinds)
         assert_true(a.collectives[i - 1].duration_s * (double)a.collectives[i - 1].calls >=
                     a.collectives[i].duration_s * (double)a.collectives[i].calls);
     assert_int_equal(a.mismatched, 0);
-    knee_roll_answer_release(&a);
-    knee_rollcall_release(&roll);
 }
 
 /* A header that stands alone is carried over; sizes of parts become those of the whole. */
@@ -157,13 +149,12 @@ TEST(headers_are_carried_over)
         "{\"coll_perf\":{\"coll\":\"ReduceScatter\",\"coll_sn\":3,\"coll_msg_size_bytes\":1000,"
         "\"coll_exec_time_us\":5663.5}}\n"
         "not a line of it\n";
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     add(&roll, "x.jsonl", text, strlen(text));
     assert_int_equal(roll.entry_count, 1);
     assert_int_equal(roll.entries[0].bytes, 8000);
     assert_int_equal(roll.entries[0].duration_ns, 5663500);
     assert_int_equal(roll.skipped, 1);
-    knee_rollcall_release(&roll);
 }
 
 static const char *any_of(uint64_t *seed, const char *const *words, size_t count)
@@ -319,17 +310,15 @@ static void timed_dumps(struct knee_rollcall *roll, bool pickle)
 TEST(a_pickle_says_what_json_says)
 {
     for (int pickle = 0; pickle < 2; pickle++) {
-        struct knee_rollcall roll = {0};
+        OWNED(knee_rollcall) roll = {0};
         timed_dumps(&roll, pickle);
-        struct knee_roll_answer a = join(&roll);
+        OWNED(knee_roll_answer) a = join(&roll);
         assert_int_equal(a.joined, 10);
         assert_int_equal(a.stuck_count, 0);
         assert_true(a.ranks[3].late && a.ranks[3].rank == 3);
         assert_int_equal(a.ranks[0].wait_ns, 10 * 2000000);
         assert_int_equal(a.collectives[0].bytes, 1024 * 4 * 2);
         assert_int_equal(a.collectives[0].group_size, 4);
-        knee_roll_answer_release(&a);
-        knee_rollcall_release(&roll);
     }
 }
 
@@ -355,7 +344,7 @@ TEST(ranks_of_dumps)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct maker m = {.used = 0};
-        struct knee_rollcall roll = {0};
+        OWNED(knee_rollcall) roll = {0};
         struct knee_err err = {0};
         put(&m, "{%s%s", cases[i].more, &DUMP[1]);
         dump_entry(&m, 1, "all_reduce", "completed", 1);
@@ -367,7 +356,6 @@ TEST(ranks_of_dumps)
             assert_string_equal(err.what, "no rank in the name of this Flight Recorder dump");
         else
             assert_int_equal(roll.entries[0].rank, cases[i].rank);
-        knee_rollcall_release(&roll);
     }
 }
 
@@ -403,7 +391,7 @@ TEST(entries_say)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct maker m = {.used = 0};
-        struct knee_rollcall roll = {0};
+        OWNED(knee_rollcall) roll = {0};
         put(&m,
             "{\"pg_status\": {}, \"pg_config\": {\"7\": {\"name\": \"7\", \"ranks\": \"[0, x, "
             "99999999999, 1]\"}, \"again\": {\"name\": \"7\", \"ranks\": \"[5]\"}, \"8\": {}}, "
@@ -419,7 +407,6 @@ TEST(entries_say)
             assert_int_equal(roll.entries[0].duration_ns, cases[i].duration_ns);
             assert_int_equal(roll.groups[roll.entries[0].group].member_count, 2);
         }
-        knee_rollcall_release(&roll);
     }
 }
 
@@ -496,7 +483,7 @@ TEST(lines_of_inspector_say)
 {
     for (size_t i = 0; i < sizeof inspected / sizeof *inspected; i++) {
         struct maker m = {.used = 0};
-        struct knee_rollcall roll = {0};
+        OWNED(knee_rollcall) roll = {0};
         put(&m,
             "{\"header\":{\"id\":\"0xb\",\"rank\":0,\"n_ranks\":2},\"metadata\":{"
             "\"inspector_output_format_version\":\"v4.0\"},\"coll_perf\":{\"coll\":\"AllReduce\""
@@ -512,7 +499,6 @@ TEST(lines_of_inspector_say)
                 fail_msg("%s: rank %d, %lld bytes, %lld ns", inspected[i].line, (int)e->rank,
                          (long long)e->bytes, (long long)e->duration_ns);
         }
-        knee_rollcall_release(&roll);
     }
 }
 
@@ -530,11 +516,11 @@ static void dump(struct knee_rollcall *roll, int rank, int oldest_pending, int n
 
 TEST(who_stays_away_is_named)
 {
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     dump(&roll, 0, 8, 9);
     dump(&roll, 1, 8, 8);
     dump(&roll, 2, 8, 7); /* nothing is under way there */
-    struct knee_roll_answer a = join(&roll);
+    OWNED(knee_roll_answer) a = join(&roll);
     assert_int_equal(a.stuck_count, 1);
     assert_int_equal(a.stuck[0].sequence, 8);
     assert_int_equal(a.stuck[0].entered, 2);
@@ -545,15 +531,13 @@ TEST(who_stays_away_is_named)
     assert_int_equal(a.blamed[0].blame, KNEE_BLAME_SILENT);
     assert_int_equal(a.missing_count, 1); /* a member whose dump was not given */
     assert_int_equal(a.missing[0], 3);
-    knee_roll_answer_release(&a);
-    knee_rollcall_release(&roll);
 }
 
 /* Two process groups stand still: rank 2 stays away from both, rank 1 from the second. */
 TEST(who_holds_up_most_groups_comes_first)
 {
     static const char *const groups[] = {"7", "8"};
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     for (int rank = 0; rank < 4; rank++) {
         struct maker m = {.used = 0};
         char file[32];
@@ -574,34 +558,30 @@ TEST(who_holds_up_most_groups_comes_first)
         snprintf(file, sizeof file, "_dump_%d", rank);
         add(&roll, file, m.text, m.used);
     }
-    struct knee_roll_answer a = join(&roll);
+    OWNED(knee_roll_answer) a = join(&roll);
     assert_int_equal(a.stuck_count, 2);
     assert_int_equal(a.stuck[0].absent_count, 2);
     assert_int_equal(a.stuck[1].absent_count, 1);
     assert_int_equal(a.blamed[0].rank, 2);
     assert_int_equal(a.blamed[0].groups, 2);
-    knee_roll_answer_release(&a);
-    knee_rollcall_release(&roll);
 }
 
 TEST(who_is_behind_is_named)
 {
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     dump(&roll, 0, 8, 9);
     dump(&roll, 1, 5, 9);
     dump(&roll, 2, 8, 9);
     dump(&roll, 3, 8, 9);
-    struct knee_roll_answer a = join(&roll);
+    OWNED(knee_roll_answer) a = join(&roll);
     assert_int_equal(a.blamed_count, 1);
     assert_int_equal(a.blamed[0].rank, 1);
     assert_int_equal(a.blamed[0].blame, KNEE_BLAME_BEHIND);
-    knee_roll_answer_release(&a);
-    knee_rollcall_release(&roll);
 }
 
 TEST(another_operation_is_a_mismatch)
 {
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     for (int rank = 0; rank < 2; rank++) {
         struct maker m = {.used = 0};
         put(&m, DUMP);
@@ -609,24 +589,21 @@ TEST(another_operation_is_a_mismatch)
         put(&m, "]}");
         add(&roll, rank ? "rank1" : "rank0", m.text, m.used);
     }
-    struct knee_roll_answer a = join(&roll);
+    OWNED(knee_roll_answer) a = join(&roll);
     assert_int_equal(a.mismatched, 1);
     assert_int_equal(a.mismatch_sequence, 4);
     assert_int_equal(a.joined + a.partial, 0);
-    knee_roll_answer_release(&a);
-    knee_rollcall_release(&roll);
 }
 
 TEST(a_rank_is_taken_once)
 {
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     struct knee_err err = {0};
     char again[] = DUMP "]}";
     dump(&roll, 0, 1, 2);
     assert_int_equal(knee_rollcall_read(&roll, "copy/_dump_0", again, strlen(again), &err),
                      KNEE_INPUT);
     assert_string_equal(err.what, "rank 0 was there already, from _dump_0: left out");
-    knee_rollcall_release(&roll);
 }
 
 /* ---- What must not be read ---- */
@@ -635,7 +612,7 @@ TEST(nothing_in_a_pickle_is_run)
 {
     static const char attack[] = "\x80\x02"
                                  "cos\nsystem\nX\x02\x00\x00\x00ls\x85R.";
-    struct knee_rollcall roll = {0};
+    OWNED(knee_rollcall) roll = {0};
     struct knee_err err = {0};
     char data[sizeof attack];
     memcpy(data, attack, sizeof attack);
@@ -643,7 +620,6 @@ TEST(nothing_in_a_pickle_is_run)
                      KNEE_INPUT);
     assert_string_equal(err.what,
                         "a pickle with opcode 0x63 at byte 2, which would run code: not read");
-    knee_rollcall_release(&roll);
 }
 
 TEST(a_cut_is_refused_or_counted)
@@ -655,14 +631,13 @@ TEST(a_cut_is_refused_or_counted)
     to_pickle(m.text, &packed);
     for (int pickle = 0; pickle < 2; pickle++)
         for (size_t cut = 0; cut < (pickle ? packed.used : m.used); cut++) {
-            struct knee_rollcall roll = {0};
+            OWNED(knee_rollcall) roll = {0};
             struct knee_err err = {0};
             char *data = malloc(cut + 1); /* exactly: a byte too many is seen by ASan */
             memcpy(data, pickle ? packed.text : m.text, cut);
             assert_int_equal(knee_rollcall_read(&roll, "_dump_0", data, cut, &err), KNEE_INPUT);
             assert_true(err.what[0]);
             free(data);
-            knee_rollcall_release(&roll);
         }
 }
 
@@ -676,7 +651,7 @@ TEST(damage_does_no_harm)
     to_pickle(m.text, &packed);
     for (size_t at = 0; at < packed.used; at++)
         for (int byte = 0; byte < 256; byte += 5) {
-            struct knee_rollcall roll = {0};
+            OWNED(knee_rollcall) roll = {0};
             struct knee_err err = {0};
             char *data = malloc(packed.used);
             memcpy(data, packed.text, packed.used);
@@ -686,7 +661,6 @@ TEST(damage_does_no_harm)
                 knee_roll_answer_release(&a);
             }
             free(data);
-            knee_rollcall_release(&roll);
         }
 }
 

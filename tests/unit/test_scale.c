@@ -700,13 +700,12 @@ TEST(every_format_of_output)
     struct knee_scale_answer a = judge(rows, 2, plain);
     struct knee_style style = {.ascii = true};
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
-        struct knee_text text = {0};
+        OWNED(knee_text) text = {0};
         knee_answer_write(&knee_scale_answer_type, &a, (enum knee_format)format, &style, &text);
         assert_false(text.failed);
         assert_true(text.length > 200);
         if (format == KNEE_JSON)
             assert_non_null(strstr(text.data, "\"schema\": \"knee.scale/1\""));
-        knee_text_release(&text);
     }
 }
 

@@ -23,14 +23,8 @@ struct ras_case {
     struct knee_ras_rank ranks[RAS_RANKS];
     struct knee_ras_row rows[RAS_RANKS];
     struct knee_ras_answer answer;
+    struct knee_ras_report report;
 };
-
-static void write_ras(const void *thing, enum knee_format format, const struct knee_style *style,
-                      struct knee_text *text)
-{
-    struct knee_ras_report report = {&((const struct ras_case *)thing)->answer, "2.28.9"};
-    knee_answer_write(&knee_ras_answer_type, &report, format, style, text);
-}
 
 static void ras_init(struct ras_case *c, size_t count)
 {
@@ -42,17 +36,19 @@ static void ras_init(struct ras_case *c, size_t count)
     }
     c->answer = (struct knee_ras_answer){
         .rows = c->rows, .count = count, .answers = 3, .comms = 2, .seconds = 1.5};
+    c->report = (struct knee_ras_report){&c->answer, "2.28.9"};
 }
 
 TEST(ras_says_who)
 {
     static struct ras_case c;
     ras_init(&c, 4);
-    assert_shown(write_ras, &c, SAYS("All ranks respond; none is consistently behind."));
+    assert_shown(&knee_ras_answer_type, &c.report,
+                 SAYS("All ranks respond; none is consistently behind."));
     c.ranks[0].dead = c.ranks[0].unresponsive = c.ranks[1].unresponsive = c.ranks[2].failed = true;
     c.rows[3].late = true;
     c.answer.dead = c.answer.unresponsive = c.answer.failed = c.answer.late = 1;
-    assert_shown(write_ras, &c,
+    assert_shown(&knee_ras_answer_type, &c.report,
                  SAYS("Rank 0 on node0 is dead.", "Rank 1 on node1 does not respond.",
                       "Rank 2 on node2 reports an error.", "Rank 3 on node3 is always behind.",
                       "dead", "unresponsive", "error", "late"));
@@ -60,16 +56,17 @@ TEST(ras_says_who)
     c.answer.still_comms = 1;
     c.ranks[2].missing = true;
     c.rows[1].still = true;
-    assert_shown(write_ras, &c,
+    assert_shown(&knee_ras_answer_type, &c.report,
                  SAYS("1 of 2 communicators enqueued nothing for 1.5 s.",
                       "All ranks have enqueued as many calls", "still", "missing"));
     c.rows[1].lag = 4;
-    assert_shown(write_ras, &c, SAYS("Rank 1 on node1 is behind: the others wait for it."));
+    assert_shown(&knee_ras_answer_type, &c.report,
+                 SAYS("Rank 1 on node1 is behind: the others wait for it."));
     ras_init(&c, RAS_RANKS); /* more than are listed: those with something to say */
     for (size_t i = 0; i < RAS_RANKS - 2; i++)
         c.rows[i].late = true;
     c.answer.late = RAS_RANKS - 2;
-    assert_shown(write_ras, &c,
+    assert_shown(&knee_ras_answer_type, &c.report,
                  SAYS("Ranks 0 on node0, 1 on node1,", "5 on node5 and 32 more are always"));
 }
 
@@ -92,13 +89,6 @@ struct watch_case {
     struct knee_diagnosis diagnosis;
     struct knee_watch_report report;
 };
-
-static void write_watch(const void *thing, enum knee_format format, const struct knee_style *style,
-                        struct knee_text *text)
-{
-    knee_answer_write(&knee_watch_answer, &((const struct watch_case *)thing)->report, format,
-                      style, text);
-}
 
 static const struct knee_step some_step = {
     .wall_s = 1,
@@ -159,12 +149,13 @@ TEST(watch_says_why)
     };
     static struct watch_case c;
     watch_init(&c, 3);
-    assert_shown(write_watch, &c,
+    assert_shown(&knee_watch_answer, &c.report,
                  SAYS("RUNNING: run, 3 ranks, step 400", "Cannot tell whether a rank is late.",
                       "Efficiency unknown"));
     c.watch.meetings = 5;
     c.watch.world = 8;
-    assert_shown(write_watch, &c, SAYS("3 of 8 ranks", "No rank is holding up the others."));
+    assert_shown(&knee_watch_answer, &c.report,
+                 SAYS("3 of 8 ranks", "No rank is holding up the others."));
     c.watch.step = -1;
     c.watch.late_rank = 2;
     c.watch.late_s = 0.11;
@@ -172,7 +163,7 @@ TEST(watch_says_why)
     c.watch.label_s = 0.2;
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         c.watch.cause = causes[i].cause;
-        assert_shown(write_watch, &c,
+        assert_shown(&knee_watch_answer, &c.report,
                      SAYS("Rank 2 on n\"1 is the straggler: the others wait 110 ms of every 1.1 s.",
                           causes[i].words));
     }
@@ -203,7 +194,7 @@ TEST(watch_says_what_changed_and_what_it_costs)
     c.watch.sampled_step = 250;
     c.watch.wait_s = 0.2;
     c.ranks[0].step_sampled = some_step;
-    assert_shown(write_watch, &c,
+    assert_shown(&knee_watch_answer, &c.report,
                  SAYS("HUNG: no update from rank 1 while others go on.",
                       "Steps went from 1 s to 1.3 s", "Efficiency 60% at step 250, before steps",
                       "Cost so far $1,234 at list price.", "Energy so far 5 MJ.",
@@ -211,10 +202,11 @@ TEST(watch_says_what_changed_and_what_it_costs)
     c.watch.state = KNEE_WATCH_STALE;
     c.watch.silent = 0;
     c.watch.age_s = 7200;
-    assert_shown(write_watch, &c, SAYS("STALE: run", "STALE: no update for 2 h"));
+    assert_shown(&knee_watch_answer, &c.report, SAYS("STALE: run", "STALE: no update for 2 h"));
     c.report.hang = "Rank 1 ran out of memory.";
     c.report.hang_fix = "lower the batch";
-    assert_shown(write_watch, &c, SAYS("Rank 1 ran out of memory.", "Fix: lower the batch."));
+    assert_shown(&knee_watch_answer, &c.report,
+                 SAYS("Rank 1 ran out of memory.", "Fix: lower the batch."));
 }
 
 /* Alarms, slow communicators, an account, and more ranks than a screen has lines. */
@@ -260,23 +252,17 @@ TEST(watch_says_what_is_wrong)
     c.report.account = &c.account;
     c.report.diagnosis = &c.diagnosis;
     c.report.trace_step = 390;
-    assert_shown(write_watch, &c,
+    assert_shown(&knee_watch_answer, &c.report,
                  SAYS("ALARM: R > 0.5 for 5m: R is 0.7 since step 300.",
                       "HUNG: no update from ranks 0, 1", "7 and more while others go on.",
                       "Rank 39", "Slow link: AllReduce of 1 MiB", "6x as long",
                       "Efficiency 60% at step 390."));
     c.diagnosis.split = false;
     c.diagnosis.late_ranks = 0;
-    assert_shown(write_watch, &c, SAYS("Efficiency 60% at step 390."));
+    assert_shown(&knee_watch_answer, &c.report, SAYS("Efficiency 60% at step 390."));
 }
 
 /* ---- The lab ---- */
-
-static void write_lab(const void *thing, enum knee_format format, const struct knee_style *style,
-                      struct knee_text *text)
-{
-    knee_answer_write(&knee_lab_answer, thing, format, style, text);
-}
 
 static struct knee_lab lab_of(size_t rows)
 {
@@ -322,7 +308,7 @@ TEST(lab_says_where_the_knee_is)
 {
     struct knee_lab lab = lab_of(1);
     assert_shown(
-        write_lab, &lab,
+        &knee_lab_answer, &lab,
         SAYS("mlp, 1M values as f32, all-reduce, after backward; strong scaling, batch 64; "
              "1 rank on 1 node (local)",
              "One rank takes 1 s per step."));
@@ -339,13 +325,13 @@ TEST(lab_says_where_the_knee_is)
     snprintf(lab.notes[0], sizeof lab.notes[0], "a note");
     snprintf(lab.notes[1], sizeof lab.notes[1], "another");
     lab.note_count = 2;
-    assert_shown(write_lab, &lab,
+    assert_shown(&knee_lab_answer, &lab,
                  SAYS("overlapping backward; weak scaling, batch 64; 2 ranks on 2 nodes",
                       "All 4 ranks are worth it: efficiency 90% with 4 ranks.",
                       "The prediction says 4 ranks.", "off by 5% (median), 10% at most",
                       "a note another", "synthetic"));
     lab.measured.tolerance_workers = 2;
-    assert_shown(write_lab, &lab, SAYS("Stop at 2 ranks: more fall below 80% efficiency."));
+    assert_shown(&knee_lab_answer, &lab, SAYS("Stop at 2 ranks: more fall below 80% efficiency."));
 }
 
 TEST(lab_says_what_was_hunted_and_pushed)
@@ -354,7 +340,7 @@ TEST(lab_says_what_was_hunted_and_pushed)
     lab.hunt_count = 2;
     lab.hunts[0] = (struct knee_lab_hunt){"straggler", "slept", "straggler", 3, 0.1, 0.6, "waits"};
     lab.hunts[1] = (struct knee_lab_hunt){"none", "nothing", "starved input", 4, NAN, NAN, ""};
-    assert_shown(write_lab, &lab,
+    assert_shown(&knee_lab_answer, &lab,
                  SAYS("knee named the trouble in 1 of 2 runs.", "straggler", "yes", "10%", "60%",
                       "starved input", "NO"));
     lab.synthetic = true;
@@ -362,7 +348,7 @@ TEST(lab_says_what_was_hunted_and_pushed)
     lab.push_count = 2;
     lab.pushes[0] = (struct knee_lab_push){.lever = "compress", .part = "communication"};
     lab.pushes[1] = (struct knee_lab_push){.lever = "batch", .part = "statistics", .loss = 2};
-    assert_shown(write_lab, &lab,
+    assert_shown(&knee_lab_answer, &lab,
                  SAYS("knee named the trouble in 1 of 2 runs.", "compress", "batch", "synthetic"));
 }
 
@@ -381,13 +367,6 @@ struct roll_case {
     struct knee_roll_answer answer;
     struct knee_roll_report report;
 };
-
-static void write_roll(const void *thing, enum knee_format format, const struct knee_style *style,
-                       struct knee_text *text)
-{
-    knee_answer_write(&knee_roll_answer_type, &((const struct roll_case *)thing)->report, format,
-                      style, text);
-}
 
 static void roll_init(struct roll_case *c)
 {
@@ -442,13 +421,13 @@ TEST(roll_calls_say_who_is_missing)
     roll_init(&c);
     c.answer.blamed_count = 1;
     c.answer.stuck_count = 3;
-    assert_shown(write_roll, &c,
+    assert_shown(&knee_roll_answer_type, &c.report,
                  SAYS("1 Flight Recorder dump, 1 group", "Look at rank 0: it has fallen behind",
                       "all_gather"));
     c.blamed[0].groups = 2;
     c.answer.blamed_count = 20;
     c.answer.stuck_count = ROLL;
-    assert_shown(write_roll, &c,
+    assert_shown(&knee_roll_answer_type, &c.report,
                  SAYS("Look at ranks 0, 1, 2, 3, 4, 5 and 14 more: they have fallen behind",
                       "0 and 1", "more rows with -v"));
     c.blamed[0].blame = KNEE_BLAME_SILENT;
@@ -456,37 +435,38 @@ TEST(roll_calls_say_who_is_missing)
     c.answer.missing_count = 3;
     c.answer.mismatched = 2;
     c.answer.mismatch_sequence = 17;
-    assert_shown(write_roll, &c,
+    assert_shown(&knee_roll_answer_type, &c.report,
                  SAYS("No dump of ranks 0, 1 and 2.",
                       "Look at ranks 0 and 1: they have not entered what the others wait in.",
                       "Ranks disagree on operation or size in 2 collectives",
                       "number 17 of group dp"));
     c.groups[0].members = c.absent; /* a group with a member that gave no dump waits */
     c.groups[0].member_count = 1;
-    assert_shown(write_roll, &c,
+    assert_shown(&knee_roll_answer_type, &c.report,
                  SAYS("Check ranks 0, 1 and 2 first: no dump, and other ranks wait."));
     c.answer.blamed_count = c.answer.missing_count = 0; /* "all" when all gave a dump */
-    assert_shown(write_roll, &c, SAYS("All ranks are in the same collectives"));
+    assert_shown(&knee_roll_answer_type, &c.report, SAYS("All ranks are in the same collectives"));
 }
 
 TEST(roll_calls_say_who_is_late)
 {
     static struct roll_case c;
     roll_init(&c);
-    assert_shown(write_roll, &c, SAYS("No collective was found on two or more ranks."));
+    assert_shown(&knee_roll_answer_type, &c.report,
+                 SAYS("No collective was found on two or more ranks."));
     c.roll.untimed = 1;
     c.roll.format = "nccl inspector";
     c.roll.source_count = c.roll.group_count = 2;
     c.roll.skipped = 5;
     assert_shown(
-        write_roll, &c,
+        &knee_roll_answer_type, &c.report,
         SAYS("2 NCCL Inspector files, 2 groups", "set TORCH_NCCL_ENABLE_TIMING=1", "Skipped: 5"));
     c.answer.joined = 7;
     c.answer.rank_count = ROLL;
     c.answer.collective_count = ROLL;
     c.answer.wait_ns = 3000;
     c.answer.transfer_ns = 1000;
-    assert_shown(write_roll, &c,
+    assert_shown(&knee_roll_answer_type, &c.report,
                  SAYS("No rank is late more often than by chance.",
                       "Waiting is 75% of the time in collectives"));
     c.ranks[5].late = c.ranks[7].late = c.ranks[9].late = true;
@@ -495,19 +475,13 @@ TEST(roll_calls_say_who_is_late)
     c.answer.partial = 1;
     c.answer.slow_wire = 1;
     snprintf(c.answer.machine, sizeof c.answer.machine, "dgx-h100");
-    assert_shown(write_roll, &c,
+    assert_shown(&knee_roll_answer_type, &c.report,
                  SAYS("Rank 7 is late: it comes last at 7 of 9 collectives.",
                       "The others waited 5 s for it.", "at least 75%",
                       "Slow link: all_reduce of 1 MiB at 1 GB/s; dgx-h100 reaches 5 GB/s."));
 }
 
 /* ---- Who slows a pipeline down ---- */
-
-static void write_slowdown(const void *thing, enum knee_format format,
-                           const struct knee_style *style, struct knee_text *text)
-{
-    knee_answer_write(&knee_slowdown_answer, thing, format, style, text);
-}
 
 TEST(every_cause_of_a_slowdown_has_words)
 {
@@ -540,17 +514,11 @@ TEST(every_cause_of_a_slowdown_has_words)
         s.by_stage[i] = s.by_replica[i] = 1.2;
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
         s.cause = causes[i].cause;
-        assert_shown(write_slowdown, &s, SAYS(causes[i].words));
+        assert_shown(&knee_slowdown_answer, &s, SAYS(causes[i].words));
     }
 }
 
 /* ---- Two training logs ---- */
-
-static void write_logs(const void *thing, enum knee_format format, const struct knee_style *style,
-                       struct knee_text *text)
-{
-    knee_answer_write(&knee_diff_logs_answer, thing, format, style, text);
-}
 
 TEST(logs_say_what_changed)
 {
@@ -567,7 +535,7 @@ TEST(logs_say_what_changed)
                                     .slower = 0.2,
                                     .noise = NAN,
                                     .significant = true};
-    assert_shown(write_logs, &c,
+    assert_shown(&knee_diff_logs_answer, &c,
                  SAYS("The step is 20% slower; too few steps to rule out noise.",
                       "Step: 1 s before, 1.2 s after.", "Same configuration in both logs",
                       "median step"));
@@ -579,7 +547,7 @@ TEST(logs_say_what_changed)
     c.changes[1] = (struct knee_log_change){"GPU", "h100", "a100"};
     c.change_count = 2;
     c.more_changes = 3;
-    assert_shown(write_logs, &c,
+    assert_shown(&knee_diff_logs_answer, &c,
                  SAYS("The step is 20% slower; noise is 3%.",
                       "Changed: batch 64 -> 128, GPU h100 -> a100 and more (-v).", "tokens/s",
                       "in outliers"));
@@ -588,10 +556,10 @@ TEST(logs_say_what_changed)
     c.significant = false;
     c.change_count = c.more_changes = 0;
     assert_shown(
-        write_logs, &c,
+        &knee_diff_logs_answer, &c,
         SAYS("No significant change: -40%, noise is 3%.", "Each GPU does 2x the work per step."));
     c.work = 1;
-    assert_shown(write_logs, &c, SAYS("No significant change: -40%, noise is 3%."));
+    assert_shown(&knee_diff_logs_answer, &c, SAYS("No significant change: -40%, noise is 3%."));
 }
 
 /* ---- Two recordings ---- */
@@ -603,17 +571,8 @@ struct pair_case {
     struct knee_straggler straggler;
     struct knee_account before, after;
     struct knee_diagnosis before_diagnosis, after_diagnosis;
+    struct knee_comparison_report report;
 };
-
-static void write_pair(const void *thing, enum knee_format format, const struct knee_style *style,
-                       struct knee_text *text)
-{
-    const struct pair_case *p = thing;
-    knee_answer_write(&knee_diff_answer,
-                      &(struct knee_comparison_report){&p->c, &p->before, &p->after,
-                                                       &p->before_diagnosis, &p->after_diagnosis},
-                      format, style, text);
-}
 
 static void pair_init(struct pair_case *p)
 {
@@ -649,6 +608,8 @@ static void pair_init(struct pair_case *p)
                                     .after_dtype = "bf16"};
     p->c.after.wall_s = 1.5;
     p->c.after.label_s[KNEE_COMPUTE] = 1.1;
+    p->report = (struct knee_comparison_report){&p->c, &p->before, &p->after, &p->before_diagnosis,
+                                                &p->after_diagnosis};
 }
 
 static void movers_init(struct pair_case *p)
@@ -692,12 +653,12 @@ TEST(comparisons_say_why)
     static struct pair_case p;
     pair_init(&p);
     assert_shown(
-        write_pair, &p,
+        &knee_diff_answer, &p.report,
         SAYS("The step is 50% longer: 1 s before, 1.5 s after.", "80% of the change is compute"));
     movers_init(&p);
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
         p.c.label = labels[i].label;
-        assert_shown(write_pair, &p, SAYS("The step is", labels[i].words));
+        assert_shown(&knee_diff_answer, &p.report, SAYS("The step is", labels[i].words));
     }
     p.c.label = KNEE_COMPUTE;
     p.c.operation_count = 1;
@@ -716,14 +677,14 @@ TEST(comparisons_say_why)
     p.c.label = KNEE_HOST;
     p.c.largest_rank = 0;
     p.c.largest_s = 0.3;
-    assert_shown(write_pair, &p, SAYS(" Largest on rank 6: 300 ms per step."));
+    assert_shown(&knee_diff_answer, &p.report, SAYS(" Largest on rank 6: 300 ms per step."));
     p.c.change = -0.5;
-    assert_shown(write_pair, &p, SAYS(" Largest on rank 5: 300 ms per step."));
+    assert_shown(&knee_diff_answer, &p.report, SAYS(" Largest on rank 5: 300 ms per step."));
     p.c.label = KNEE_WAIT;
     p.before_diagnosis.late_ranks = 1;
-    assert_shown(write_pair, &p, SAYS(" Rank 5 is no longer late (starved input)."));
+    assert_shown(&knee_diff_answer, &p.report, SAYS(" Rank 5 is no longer late (starved input)."));
     p.after_diagnosis.late_ranks = 1;
-    assert_shown(write_pair, &p, SAYS(" Rank 6 is now late (starved input)."));
+    assert_shown(&knee_diff_answer, &p.report, SAYS(" Rank 6 is now late (starved input)."));
 }
 
 TEST(comparisons_say_what_else_differs)
@@ -735,7 +696,7 @@ TEST(comparisons_say_what_else_differs)
     p.c.differs = KNEE_DIFFER_WORLD | KNEE_DIFFER_GPU | KNEE_DIFFER_TRAFFIC | KNEE_DIFFER_KERNELS |
                   KNEE_DIFFER_DTYPE | KNEE_DIFFER_STEPS;
     p.c.late_s = -0.2;
-    assert_shown(write_pair, &p,
+    assert_shown(&knee_diff_answer, &p.report,
                  SAYS("Not the same GPU: A100 before, H100 after. Not the same job: 1 rank before,",
                       "Rank 5 is the cause: before it is starved input for 200 ms longer",
                       "Also different: type on the wire (f32, bf16)", "(2, 4)",
@@ -746,12 +707,13 @@ TEST(comparisons_say_what_else_differs)
     p.c.significant = false;
     p.before.world_size = 8;
     p.after.world_size = -1;
-    assert_shown(write_pair, &p,
+    assert_shown(&knee_diff_answer, &p.report,
                  SAYS("8 ranks before, 1 after",
                       "No significant change: 1 s before, 1.5 s after, noise 20 ms.",
                       "Rank 6 is the cause: now it is starved input for 200 ms"));
     p.c.as_before = true;
-    assert_shown(write_pair, &p, SAYS("No change: the step takes 1 s before and 1.5 s after."));
+    assert_shown(&knee_diff_answer, &p.report,
+                 SAYS("No change: the step takes 1 s before and 1.5 s after."));
 }
 
 TEST(names_are_made_safe)
@@ -793,10 +755,9 @@ TEST(names_are_made_safe)
         assert_string_equal(knee_safe(cases[i].name, 60).s, cases[i].safe);
     assert_string_equal(knee_safe("caf\xc3\xa9s", 4).s, "caf\xc3\xa9"); /* characters, not bytes */
     for (size_t i = 0; i < sizeof markdown / sizeof *markdown; i++) {
-        struct knee_text text = {0};
+        OWNED(knee_text) text = {0};
         knee_markdown_add(&text, markdown[i].name, strlen(markdown[i].name));
         assert_string_equal(text.data, markdown[i].safe);
-        knee_text_release(&text);
     }
 }
 
@@ -817,15 +778,12 @@ TEST(base64_by_its_vectors)
                                              {"fooba", "Zm9vYmE="},
                                              {"foobar", "Zm9vYmFy"}};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-        struct knee_text text = {0};
+        OWNED(knee_text) text = {0};
         knee_put_base64(&text, vectors[i][0], strlen(vectors[i][0]));
         assert_string_equal(text.data ? text.data : "", vectors[i][1]);
-        knee_text_release(&text);
     }
-    for (size_t fail_at = 1, more = 1; more; fail_at++) {
-        struct failing f = {.fail_at = fail_at};
-        struct knee_alloc alloc = {failing_resize, &f};
-        struct knee_text text = {.alloc = &alloc};
+    FOR_EACH_FAILURE(f) {
+        struct knee_text text = {.alloc = &f.alloc};
         struct knee_packer *packer = knee_pack_begin(&text);
         uint64_t dice = 3;
         for (int i = 0; packer && i < 40; i++) {
@@ -835,9 +793,7 @@ TEST(base64_by_its_vectors)
             knee_pack_add(packer, bytes, sizeof bytes);
         }
         knee_pack_end(packer);
-        more = f.calls >= fail_at;
-        assert_true(text.failed == (more != 0));
+        assert_int_equal(text.failed, failing_met(&f));
         knee_text_release(&text);
-        assert_int_equal(f.live, 0);
     }
 }

@@ -11,18 +11,6 @@
 #include "job/profile.h"
 #include "predict/simulate/tasks.h"
 
-static struct knee_machine machine_of(const char *gpu)
-{
-    struct knee_platform platform;
-    struct knee_machine machine = {0};
-    struct knee_err err;
-    knee_platform_init(&platform);
-    if (knee_keys_set(&knee_platform_keys, &platform, "gpu", gpu, KNEE_FLAG, &err) ||
-        knee_machine_init(&platform, NULL, &machine, &err))
-        fail_msg("%s: %s", gpu, err.what);
-    return machine;
-}
-
 /* ---- The engine ---- */
 
 static struct knee_task task_of(int32_t stage, enum knee_stream stream, enum knee_lane lane,
@@ -259,7 +247,7 @@ static void assert_in_order(struct knee_tasks *t, const struct knee_shape *shape
 TEST(every_run_keeps_its_order)
 {
     uint64_t dice = 23;
-    struct knee_machine usual = machine_of("h100");
+    struct knee_machine usual = machine_of("h100", NULL);
     int done = 0;
     for (int i = 0; i < (UNIT_SANITIZED ? 90 : 130); i++) {
         struct knee_shape shape = shape_named(models[i % 4]);
@@ -284,7 +272,7 @@ TEST(every_run_keeps_its_order)
  * comes out in the end is the one with all the memory there is. */
 TEST(memory_may_run_out)
 {
-    struct knee_machine machine = machine_of("h100");
+    struct knee_machine machine = machine_of("h100", NULL);
     struct knee_shape shape = shape_named("gpt2");
     for (int pipeline = 0; pipeline < 2; pipeline++) {
         struct knee_plan plan;
@@ -301,11 +289,8 @@ TEST(memory_may_run_out)
             pipeline && !UNIT_SANITIZED ? 48 : 8; /* more tasks than one piece has */
         assert_int_equal(knee_plan_complete(&plan, &shape, &machine, &err), KNEE_OK);
         assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &whole, &err), KNEE_OK);
-        for (size_t fail_at = 1, more = 1; more; fail_at++) {
-            struct failing f = {.fail_at = fail_at};
-            struct knee_alloc alloc = {failing_resize, &f};
-            status = knee_simulate(&shape, &machine, &plan, &alloc, &trace, &err);
-            more = f.calls >= fail_at;
+        FOR_EACH_FAILURE(f) {
+            status = knee_simulate(&shape, &machine, &plan, &f.alloc, &trace, &err);
             if (status) {
                 assert_int_equal(status, KNEE_SYSTEM);
                 assert_true(strlen(err.what) > 10);
@@ -313,7 +298,6 @@ TEST(memory_may_run_out)
                 assert_true(trace.steps[0].end_ns == whole.steps[0].end_ns);
                 knee_trace_release(&trace);
             }
-            assert_int_equal(f.live, 0);
         }
         assert_int_equal(status, KNEE_OK);
         knee_trace_release(&whole);
@@ -327,7 +311,7 @@ TEST(memory_may_run_out)
 TEST(simulation_agrees_with_the_closed_path)
 {
     uint64_t dice = 29;
-    struct knee_machine machines[2] = {machine_of("h100"), machine_of("h100")};
+    struct knee_machine machines[2] = {machine_of("h100", NULL), machine_of("h100", NULL)};
     machines[1].rates.tp_wait_s = 2e-3; /* hosts that wait for each other */
     machines[1].rates.tp_wait_rank_s = 7e-4;
     machines[1].rates.tp_hop_s = 1e-4;
@@ -372,7 +356,7 @@ TEST(simulation_agrees_with_the_closed_path)
 TEST(an_equal_pipeline_is_exact)
 {
     struct knee_shape shape = shape_named("llama3-8b");
-    struct knee_machine machine = machine_of("h100");
+    struct knee_machine machine = machine_of("h100", NULL);
     shape.vocab = 1;
     machine.rates.micro_batch_s = machine.rates.step_s = machine.rates.pp_exposed = 0;
     knee_cluster_free_latency(&machine.cluster);
@@ -380,7 +364,7 @@ TEST(an_equal_pipeline_is_exact)
     for (double pp = 2; pp <= 8; pp *= 2)
         for (double batch = 8; batch <= 64; batch *= 2) {
             struct knee_plan plan;
-            struct knee_trace trace;
+            OWNED(knee_trace) trace;
             struct knee_err err;
             struct knee_plan_cost cost;
             knee_plan_init(&plan);
@@ -393,7 +377,6 @@ TEST(an_equal_pipeline_is_exact)
             assert_relative((double)trace.steps[0].end_ns, knee_plan_simulated_s(&cost) * 1e9,
                             5e-4);
             assert_int_equal(trace.rank_count, (size_t)pp);
-            knee_trace_release(&trace);
         }
 }
 
@@ -420,7 +403,7 @@ static bool put(void *ctx, const char *data, size_t size)
 TEST(written_and_read_back_it_is_the_same)
 {
     uint64_t dice = 31;
-    struct knee_machine machine = machine_of("h100");
+    struct knee_machine machine = machine_of("h100", NULL);
     int done = 0;
     for (int i = 0; i < 24; i++) {
         struct knee_shape shape = shape_named(models[i % 4]);
@@ -466,7 +449,7 @@ TEST(written_and_read_back_it_is_the_same)
 TEST(too_large_is_said)
 {
     struct knee_shape shape = shape_named("llama3-8b");
-    struct knee_machine machine = machine_of("h100");
+    struct knee_machine machine = machine_of("h100", NULL);
     struct knee_plan plan;
     struct knee_trace trace;
     struct knee_err err;
@@ -486,7 +469,7 @@ TEST(constants_at_their_ends_have_an_end)
     for (size_t row = 0; row < knee_rates_keys.count; row++)
         for (int end = 0; end < 2; end++) {
             const struct knee_key *key = &knee_rates_keys.rows[row];
-            struct knee_machine machine = machine_of("h100");
+            struct knee_machine machine = machine_of("h100", NULL);
             struct knee_plan_cost cost;
             struct knee_plan plan;
             struct knee_trace trace;

@@ -24,7 +24,7 @@ TEST(forms_and_orders)
         K("a", "1", "2") "\n" K("b", "5", "2") "\n", /* one event a line */
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        struct knee_trace trace = trace_of(texts[i]);
+        OWNED(knee_trace) trace = trace_of(texts[i]);
         if (spans_of(&trace) != 2)
             fail_msg("%zu: %zu spans", i, spans_of(&trace));
         const struct knee_span *spans = trace.ranks[0].spans;
@@ -35,13 +35,12 @@ TEST(forms_and_orders)
         for (int k = 0; k < KNEE_LOSSES; k++)
             if (knee_loss_is_lost((enum knee_loss_kind)k))
                 assert_int_equal(trace.losses[k].count, 0);
-        knee_trace_release(&trace);
     }
 }
 
 TEST(metadata_before_and_after)
 {
-    struct knee_trace trace = trace_of(
+    OWNED(knee_trace) trace = trace_of(
         "{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H200\"}], \"traceEvents\": [" K(
             "a", "1",
             "2") "], \"distributedInfo\": {\"backend\":\"nccl\",\"rank\":3,\"world_size\":8}, "
@@ -52,7 +51,6 @@ TEST(metadata_before_and_after)
     assert_true(trace.base_ns == 1790857026000000000);
     assert_string_equal(trace.gpu_name, "NVIDIA H200");
     assert_string_equal(trace.host, "node7");
-    knee_trace_release(&trace);
 }
 
 TEST(ranks_from_names)
@@ -70,12 +68,11 @@ TEST(ranks_from_names)
                  {"frank5.json", -1},
                  {"gpu2.json", 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_trace trace;
+        OWNED(knee_trace) trace;
         const char *text = "[" K("a", "1", "2") "]";
         assert_int_equal(read_bytes(text, strlen(text), cases[i].name, &trace, NULL), KNEE_OK);
         if (trace.rank != cases[i].rank)
             fail_msg("%s: %lld", cases[i].name, (long long)trace.rank);
-        knee_trace_release(&trace);
     }
 }
 
@@ -132,7 +129,7 @@ TEST(names_of_communication)
                  "[{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%s\", \"pid\": 0, \"tid\": 7, "
                  "\"ts\": 1, \"dur\": 2}]",
                  cases[i].name);
-        struct knee_trace trace = trace_of(text);
+        OWNED(knee_trace) trace = trace_of(text);
         const struct knee_rank *rank = &trace.ranks[0];
         if (rank->spans[0].kind != cases[i].kind)
             fail_msg("%s is of kind %d", cases[i].name, (int)rank->spans[0].kind);
@@ -145,7 +142,6 @@ TEST(names_of_communication)
             assert_string_equal(rank->calls[0].protocol, cases[i].protocol);
             assert_string_equal(rank->calls[0].dtype, cases[i].dtype);
         }
-        knee_trace_release(&trace);
     }
 }
 
@@ -197,7 +193,7 @@ TEST(collectives_described_by_their_host_operation)
 
 TEST(what_is_not_work_is_left_out)
 {
-    struct knee_trace trace = trace_of(
+    OWNED(knee_trace) trace = trace_of(
         "[" K("a", "1", "2") ", {\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"name\": "
                              "\"nccl:all_reduce\", \"pid\": 0, \"tid\": 7, \"ts\": 1, \"dur\": 9},"
                              "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", "
@@ -208,7 +204,6 @@ TEST(what_is_not_work_is_left_out)
                              "\"tid\": 7, \"ts\": 1, \"dur\": 9}]");
     assert_int_equal(spans_of(&trace), 1);
     assert_int_equal(trace.events, 5);
-    knee_trace_release(&trace);
 }
 
 /* Damage: what is whole is kept, what is lost is counted at its place. */
@@ -266,7 +261,7 @@ TEST(damage_is_counted_and_passed)
         char text[2048];
         snprintf(text, sizeof text, "{\"traceEvents\": [\n%s,\n%s,\n%s\n]}", K("first", "1", "2"),
                  cases[i].middle, K("last", "9", "2"));
-        struct knee_trace trace = trace_of(text);
+        OWNED(knee_trace) trace = trace_of(text);
         if (spans_of(&trace) != cases[i].kept)
             fail_msg("%zu: %zu kept of %s", i, spans_of(&trace), cases[i].middle);
         assert_string_equal(trace.names[trace.ranks[0].spans[0].name], "first");
@@ -280,7 +275,6 @@ TEST(damage_is_counted_and_passed)
                             trace.losses[k].first_byte <=
                                 strlen(text) - strlen(K("last", "9", "2")));
         }
-        knee_trace_release(&trace);
     }
 }
 
@@ -371,14 +365,13 @@ TEST(pieces_do_not_matter)
 {
     for (size_t piece = 1; piece <= 80; piece++) {
         struct source source = {.data = SMALL, .length = strlen(SMALL), .piece = piece};
-        struct knee_trace trace;
+        OWNED(knee_trace) trace;
         assert_int_equal(knee_trace_read((struct knee_reader){source_read, &source}, "x", NULL,
                                          NULL, &trace, NULL),
                          KNEE_OK);
         assert_int_equal(spans_of(&trace), 3);
         assert_int_equal(trace.events, 5);
         assert_int_equal(trace.rank, 1);
-        knee_trace_release(&trace);
     }
 }
 
@@ -429,7 +422,7 @@ TEST(an_interrupt_keeps_what_was_read)
 
 TEST(xprof_counts_streams_once)
 {
-    struct knee_trace trace = trace_of(
+    OWNED(knee_trace) trace = trace_of(
         "{\"displayTimeUnit\":\"ns\",\"metadata\":{},\"traceEvents\":["
         "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"/device:GPU:0\"}},"
         "{\"ph\":\"M\",\"pid\":2,\"name\":\"process_name\",\"args\":{\"name\":\"/device:TPU:0\"}},"
@@ -462,7 +455,6 @@ TEST(xprof_counts_streams_once)
     assert_int_equal(trace.ranks[1].span_count, 3); /* what goes on beside the operations counts */
     assert_int_equal(trace.ranks[1].spans[1].kind, KNEE_SPAN_COPY);
     assert_int_equal(trace.ranks[1].spans[2].kind, KNEE_SPAN_COMM);
-    knee_trace_release(&trace);
 }
 
 TEST(cpu_jobs_are_read_from_the_host)
@@ -495,11 +487,10 @@ TEST(users_patterns_come_first)
     const char *text =
         "[" K("My_Exchange<3>", "1", "2") ", " K("ncclDevKernel_Bogus", "5", "2") "]";
     struct source source = {.data = text, .length = strlen(text)};
-    struct knee_trace trace;
+    OWNED(knee_trace) trace;
     assert_int_equal(knee_trace_read((struct knee_reader){source_read, &source}, "x", &options,
                                      NULL, &trace, NULL),
                      KNEE_OK);
     assert_int_equal(trace.ranks[0].spans[0].kind, KNEE_SPAN_COMM);
     assert_int_equal(trace.ranks[0].spans[1].kind, KNEE_SPAN_COMPUTE);
-    knee_trace_release(&trace);
 }

@@ -46,14 +46,13 @@ TEST(members_are_read)
         char text[2048];
         snprintf(text, sizeof text, "{%s, \"traceEvents\": [%s]}", cases[i].member,
                  K("gemm", "1", "2"));
-        struct knee_trace t = trace_of(text);
+        OWNED(knee_trace) t = trace_of(text);
         if (t.rank != cases[i].rank || t.world_size != cases[i].world ||
             t.base_ns != cases[i].base_ns || strcmp(t.backend, cases[i].backend) ||
             strcmp(t.gpu_name, cases[i].gpu) || strcmp(t.host, cases[i].host))
             fail_msg("%s: rank %d of %d, %s, %s, %s", cases[i].member, (int)t.rank,
                      (int)t.world_size, t.backend, t.gpu_name, t.host);
         assert_int_equal(spans_of(&t), 1);
-        knee_trace_release(&t);
     }
 }
 
@@ -98,11 +97,10 @@ TEST(every_kind_of_document_is_read)
          1, KNEE_LOSS_EVENT, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_trace t = trace_of(cases[i].text);
+        OWNED(knee_trace) t = trace_of(cases[i].text);
         if (spans_of(&t) != cases[i].spans || t.losses[cases[i].loss].count != cases[i].count)
             fail_msg("%s: %zu pieces, %d of %s", cases[i].what, spans_of(&t),
                      (int)t.losses[cases[i].loss].count, knee_loss_name(cases[i].loss));
-        knee_trace_release(&t);
     }
 }
 
@@ -147,12 +145,12 @@ TEST(pieces_of_any_size)
                  "\"tid\": [7], "
                  "\"ts\": 1, \"dur\": 1}, {\"ph\": \"X\", \"cat\": \"\", \"name\": \"none\", "
                  "\"ts\": 1}, " K("relu", "8", "2") "], \"hostname\": \"n1\"}";
-    struct knee_trace whole = trace_of(text);
+    OWNED(knee_trace) whole = trace_of(text);
     assert_int_equal(whole.rank, 3);
     assert_string_equal(whole.host, "n1");
     for (size_t piece = 1; piece < sizeof text; piece += piece < 80 ? 1 : 37) {
         struct knee_trace_reader *r = knee_trace_begin("test.json", NULL, NULL);
-        struct knee_trace trace;
+        OWNED(knee_trace) trace;
         struct knee_err err;
         for (size_t at = 0, size; at < strlen(text); at += size) {
             char *room = knee_trace_room(r, &size);
@@ -168,9 +166,7 @@ TEST(pieces_of_any_size)
         assert_string_equal(trace.host, "n1");
         for (size_t loss = 0; loss < KNEE_LOSSES; loss++)
             assert_int_equal(trace.losses[loss].count, whole.losses[loss].count);
-        knee_trace_release(&trace);
     }
-    knee_trace_release(&whole);
 }
 
 /* ---- Damage, and what it costs ---- */
@@ -208,10 +204,9 @@ TEST(what_is_too_large_is_counted)
         memset(text + used, 'x', large);
         used += large;
         sprintf(text + used, "\"}, %s]", K("gemm", "1", "2"));
-        struct knee_trace t = trace_of(text);
+        OWNED(knee_trace) t = trace_of(text);
         assert_int_equal(spans_of(&t), 1);
         assert_int_equal(t.losses[KNEE_LOSS_OVERLONG].count + t.losses[KNEE_LOSS_EVENT].count, 1);
-        knee_trace_release(&t);
     }
     free(text);
 }
@@ -262,16 +257,12 @@ TEST(no_memory_is_said)
     int used = sprintf(text, "[%s, {\"ph\": \"X\", \"args\": \"", K("a", "1", "2"));
     memset(text + used, 'x', LARGE);
     sprintf(text + used + LARGE, "\"}, %s]", K("b", "4", "2"));
-    bool enough = false;
-    for (size_t at = 1; !enough; at++) {
-        struct failing memory = {.fail_at = at};
-        struct knee_alloc alloc = {failing_resize, &memory};
+    FOR_EACH_FAILURE(memory) {
         struct source source = {.data = text, .length = strlen(text)};
         struct knee_trace trace;
         struct knee_err err = {0};
         knee_status status = knee_trace_read((struct knee_reader){source_read, &source}, "a.json",
-                                             NULL, &alloc, &trace, &err);
-        enough = memory.calls < at;
+                                             NULL, &memory.alloc, &trace, &err);
         if (status) {
             assert_int_equal(status, KNEE_SYSTEM);
             assert_string_equal(err.what, "out of memory");
@@ -279,7 +270,6 @@ TEST(no_memory_is_said)
             assert_int_equal(spans_of(&trace), 2);
             knee_trace_release(&trace);
         }
-        assert_int_equal(memory.live, 0);
     }
     free(text);
 }
@@ -374,23 +364,19 @@ TEST(all_of_a_file_up_to_a_cap)
 {
     static char text[3 << 20];
     memset(text, 'x', sizeof text);
-    bool enough = false;
-    for (size_t at = 1; !enough; at++) {
-        struct failing memory = {.fail_at = at};
-        struct knee_alloc alloc = {failing_resize, &memory};
+    FOR_EACH_FAILURE(memory) {
         struct source source = {.data = text, .length = sizeof text};
         void *data = NULL;
         size_t length = 0;
         knee_status status = knee_gunzip_all((struct knee_reader){source_read, &source}, SIZE_MAX,
-                                             &alloc, &data, &length);
-        enough = memory.calls < at;
+                                             &memory.alloc, &data, &length);
+        bool enough = !failing_met(&memory);
         assert_int_equal(status, enough ? KNEE_OK : KNEE_SYSTEM);
         if (enough) {
             assert_int_equal(length, sizeof text);
             assert_memory_equal(data, text, sizeof text);
             failing_resize(&memory, data, 0);
         }
-        assert_int_equal(memory.live, 0);
     }
     struct source source = {.data = text, .length = sizeof text};
     void *data = NULL;
@@ -450,7 +436,7 @@ TEST(rows_of_devices_are_told_apart)
         "{\"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"name\": \"nan\", \"ts\": nan, "
         "\"dur\": 70}]";
     /* clang-format on */
-    struct knee_trace t = trace_of(text);
+    OWNED(knee_trace) t = trace_of(text);
     static const enum knee_span_kind kinds[] = {KNEE_SPAN_COMPUTE, KNEE_SPAN_COPY, KNEE_SPAN_COPY,
                                                 KNEE_SPAN_COMM,    KNEE_SPAN_COMM, KNEE_SPAN_COPY};
     assert_string_equal(t.format, "xprof");
@@ -461,7 +447,6 @@ TEST(rows_of_devices_are_told_apart)
     assert_int_equal(t.step_count, 1);
     assert_int_equal(t.losses[KNEE_LOSS_TIME].count, 4);
     assert_int_equal(t.losses[KNEE_REPAIR_DURATION].count, 1);
-    knee_trace_release(&t);
 }
 
 static const struct {
@@ -636,10 +621,9 @@ TEST(test_kinds_of_calls)
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         char text[512];
         snprintf(text, sizeof text, CALL("%s", "10"), calls[i].name);
-        struct knee_trace trace = host_of(text, 0);
+        OWNED(knee_trace) trace = host_of(text, 0);
         assert_int_equal(trace.host_event_count, calls[i].kind >= 0);
         if (calls[i].kind >= 0)
             assert_int_equal(trace.host_events[0].kind, calls[i].kind);
-        knee_trace_release(&trace);
     }
 }

@@ -223,12 +223,11 @@ TEST(lines_say)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[1024];
         snprintf(text, sizeof text, "%s\n%s", cases[i].line, STEPS);
-        struct knee_train_log log = log_of(text);
+        OWNED(knee_train_log) log = log_of(text);
         if (!same(log.workers, cases[i].workers) || !same(log.batch, cases[i].batch) ||
             !same(log.seq, cases[i].seq))
             fail_msg("%s: %g workers, batch %g, sequence %g", cases[i].line, log.workers, log.batch,
                      log.seq);
-        knee_train_log_release(&log);
     }
 }
 
@@ -279,15 +278,13 @@ TEST(blocks_end_at_their_caps)
          15000},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_text text = {0};
+        OWNED(knee_text) text = {0};
         knee_text_puts(&text, cases[i].begin);
         knee_text_repeat(&text, cases[i].line, cases[i].lines);
         knee_text_puts(&text, STEPS);
-        struct knee_train_log log = log_of(text.data);
+        OWNED(knee_train_log) log = log_of(text.data);
         if (log.row_count != 2)
             fail_msg("%s: %zu rows", cases[i].begin, log.row_count);
-        knee_train_log_release(&log);
-        knee_text_release(&text);
     }
 }
 
@@ -387,10 +384,9 @@ TEST(documents_say)
          2, NAN},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_train_log log = log_of(cases[i].text);
+        OWNED(knee_train_log) log = log_of(cases[i].text);
         if (log.row_count != cases[i].rows || !same(log.median_s, cases[i].median_s))
             fail_msg("%s: %zu rows, %g s", cases[i].what, log.row_count, log.median_s);
-        knee_train_log_release(&log);
     }
 }
 
@@ -452,13 +448,12 @@ TEST(tensors_of_tensorboard)
             put_field(&event, 5, 2, summary.data, summary.used);
             put_record(&file, &event);
         }
-        struct knee_train_log log;
+        OWNED(knee_train_log) log;
         struct knee_err err;
         assert_int_equal(read_log(file.data, file.used, &log, &err), KNEE_OK);
         assert_int_equal(log.row_count, 4);
         if (same(log.median_s, 0.25) != cases[i].read)
             fail_msg("field %u, wire %u: %g s", cases[i].field, cases[i].wire, log.median_s);
-        knee_train_log_release(&log);
     }
 }
 

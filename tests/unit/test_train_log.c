@@ -635,7 +635,7 @@ static const struct {
 TEST(lines_of_any_framework)
 {
     for (size_t i = 0; i < sizeof mechanisms / sizeof *mechanisms; i++) {
-        struct knee_train_log log = log_of(mechanisms[i].text);
+        OWNED(knee_train_log) log = log_of(mechanisms[i].text);
         bool data = isnan(mechanisms[i].data_s)
                         ? isnan(log.data_s)
                         : fabs(log.data_s / mechanisms[i].data_s - 1) < 1e-6;
@@ -644,19 +644,17 @@ TEST(lines_of_any_framework)
             fail_msg("%s: %s, %s %.9g instead of %.9g, data %g", mechanisms[i].what, log.format,
                      knee_train_timing_name(log.timing), log.median_s, mechanisms[i].median_s,
                      log.data_s);
-        knee_train_log_release(&log);
     }
 }
 
 TEST(every_format)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        struct knee_train_log log = log_of(formats[i].text);
+        OWNED(knee_train_log) log = log_of(formats[i].text);
         if (strcmp(log.format, formats[i].format) != 0 || log.timing != formats[i].timing ||
             !(fabs(log.median_s / formats[i].median_s - 1) < 1e-6))
             fail_msg("%s: %s %s %.9g instead of %.9g", formats[i].format, log.format,
                      knee_train_timing_name(log.timing), log.median_s, formats[i].median_s);
-        knee_train_log_release(&log);
     }
 }
 
@@ -680,12 +678,11 @@ TEST(prefixes_and_line_ends_change_nothing)
                          "batch size: 8 |%s",
                          prefixes[p], i, i, ending ? "\r\n" : "\n");
             }
-            struct knee_train_log log = log_of(text);
+            OWNED(knee_train_log) log = log_of(text);
             assert_near(log.median_s, 0.2525, 1e-9);
             assert_int_equal(log.counts.runs, 1);
             assert_int_equal(log.counts.used, 4);
             assert_near(log.batch, 8, 0);
-            knee_train_log_release(&log);
         }
 }
 
@@ -710,13 +707,12 @@ TEST(pieces_of_any_size)
     char *text = megatron_log(200, 0.5, &length);
     const size_t pieces[] = {1, 7, 64, 1000, 100000};
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        struct knee_train_log log;
+        OWNED(knee_train_log) log;
         struct knee_err err;
         assert_int_equal(read_in(text, length, pieces[i], NULL, &log, &err), KNEE_OK);
         assert_near(log.median_s, 0.502, 1e-9);
         assert_int_equal(log.row_count, 200);
         assert_int_equal(log.counts.lines, 200);
-        knee_train_log_release(&log);
     }
     free(text);
 }
@@ -758,28 +754,6 @@ TEST(too_many_rows_are_thinned_and_counted)
     free(text);
 }
 
-TEST(memory_that_runs_out)
-{
-    size_t length;
-    char *text = megatron_log(400, 0.5, &length);
-    for (size_t fail_at = 1; fail_at < 40; fail_at++) {
-        struct failing failing = {.fail_at = fail_at};
-        struct knee_alloc alloc = {failing_resize, &failing};
-        struct knee_train_log log;
-        struct knee_err err;
-        knee_status status = read_in(text, length, 4096, &alloc, &log, &err);
-        if (!status)
-            knee_train_log_release(&log);
-        assert_int_equal(failing.live, 0);
-        if (failing.calls < fail_at) {
-            free(text);
-            return;
-        }
-        assert_int_equal(status, KNEE_SYSTEM);
-    }
-    fail_msg("never enough memory");
-}
-
 /* ---- Runs, ranks, writers ---- */
 
 #define LINE(step, ms)                                                                             \
@@ -787,22 +761,20 @@ TEST(memory_that_runs_out)
 
 TEST(restarts_are_one_job)
 {
-    struct knee_train_log log = log_of(LINE("1", "100.0") LINE("2", "101.0") LINE("3", "99.0") LINE(
+    OWNED(knee_train_log) log = log_of(LINE("1", "100.0") LINE("2", "101.0") LINE("3", "99.0") LINE(
         "2", "100.0") LINE("3", "100.0") LINE("4", "100.0"));
     assert_int_equal(log.counts.runs, 2);
     assert_int_equal(log.counts.left_out, 0);
     assert_near(log.median_s, 0.1, 1e-9);
-    knee_train_log_release(&log);
 }
 
 TEST(another_job_in_the_file_is_left_out)
 {
-    struct knee_train_log log = log_of(LINE("1", "100.0") LINE("2", "100.0") LINE("3", "100.0")
+    OWNED(knee_train_log) log = log_of(LINE("1", "100.0") LINE("2", "100.0") LINE("3", "100.0")
                                            LINE("1", "9000.0") LINE("2", "9000.0"));
     assert_int_equal(log.counts.runs, 2);
     assert_int_equal(log.counts.left_out, 2);
     assert_near(log.median_s, 0.1, 1e-9);
-    knee_train_log_release(&log);
 }
 
 TEST(other_ranks_and_second_writers)
@@ -837,13 +809,12 @@ TEST(warm_up_and_rhythm)
         snprintf(text + used, sizeof text - used,
                  " iteration %d/ 100 | elapsed time per iteration (ms): %.1f |\n", i, ms);
     }
-    struct knee_train_log log = log_of(text);
+    OWNED(knee_train_log) log = log_of(text);
     assert_int_equal(log.counts.warm_up, 1);
     assert_int_equal(log.counts.outliers, 5);
     assert_near(log.outlier_every, 20, 0);
     assert_near(log.outlier_s, 0.4, 1e-9);
     assert_near(log.median_s, 0.1, 1e-9);
-    knee_train_log_release(&log);
 }
 
 /* Odd steps 30 ms, even ones 40 ms: the job takes 35 ms a step. */
@@ -877,7 +848,7 @@ TEST(long_and_short_steps_in_turn)
 /* modded-nanogpt writes its own source before its steps. */
 TEST(a_listing_before_the_log_says_nothing)
 {
-    struct knee_train_log log = log_of(
+    OWNED(knee_train_log) log = log_of(
         "import os\nwith open(sys.argv[0]) as f:\n    code = f.read()\n"
         "    print0(f\"step:{step}/{train_steps} val_loss:{val_loss:.4f} "
         "train_time:{training_time_ms:.0f}ms step_avg:{training_time_ms/max(step, 1):.2f}ms\")\n"
@@ -888,12 +859,11 @@ TEST(a_listing_before_the_log_says_nothing)
     assert_near(log.median_s, 0.25, 1e-9);
     assert_int_equal(log.row_count, 3);
     assert_near(log.rows[0].eval_loss, 10.8, 1e-9);
-    knee_train_log_release(&log);
 }
 
 TEST(validation_of_torchtitan)
 {
-    struct knee_train_log log = log_of(
+    OWNED(knee_train_log) log = log_of(
         "[titan] 2025-07-21 15:57:40,000 - root - INFO - step: 10  loss:  4.9  tps: 30,768\n"
         "[titan] 2025-07-21 15:57:45,000 - root - INFO - validate step: 10  loss:  5.5  "
         "memory:  0.50GiB(0.50%)  tps: 90,768\n"
@@ -902,7 +872,6 @@ TEST(validation_of_torchtitan)
     assert_near(log.rows[1].eval_loss, 5.5, 1e-9);
     assert_true(isnan(log.rows[1].loss));
     assert_near(log.rows[2].loss, 4.8, 1e-9);
-    knee_train_log_release(&log);
 }
 
 /* Lines that have a word of some format and are none of it. */
@@ -1044,12 +1013,11 @@ TEST(argument_dump_is_the_importers)
                                         &plan, NULL, &err),
                      KNEE_OK);
     snprintf(text, sizeof text, "noise\n%s%s", dump, LINE("1", "100.0"));
-    struct knee_train_log log = log_of(text);
+    OWNED(knee_train_log) log = log_of(text);
     assert_memory_equal(&log.shape, &shape, sizeof shape);
     assert_memory_equal(&log.plan, &plan, sizeof plan);
     assert_near(log.workers, 64, 0);
     assert_string_equal(log.workers_from, "argument dump");
-    knee_train_log_release(&log);
 }
 
 /* One argument of a job as a launch script has it ("--num-layers 24", "--swiglu") and as the log's
@@ -1158,18 +1126,17 @@ TEST(twenty_dumps_are_what_their_scripts_say)
                                &shape, &plan, NULL, &err))
             fail_msg("%s", err.what);
         snprintf(text, sizeof text, "noise\n%s%s", both.dump, LINE("1", "100.0"));
-        struct knee_train_log log = log_of(text);
+        OWNED(knee_train_log) log = log_of(text);
         assert_true(log.has_shape && log.has_plan);
         assert_near(log.workers, (double)(64 << i % 4), 0);
         assert_same_values(&knee_shape_keys, &shape, &log.shape, i);
         assert_same_values(&knee_plan_keys, &plan, &log.plan, i);
-        knee_train_log_release(&log);
     }
 }
 
 TEST(mesh_of_torchtitan)
 {
-    struct knee_train_log log = log_of(
+    OWNED(knee_train_log) log = log_of(
         "[rank0]:[titan] 2026-04-23 22:49:06,423 - root - INFO - Building device mesh with "
         "parallelism: pp=2, dp_replicate=1, dp_shard=4, cp=1, tp=8, ep=1, etp=1\n"
         "[rank0]:[titan] 2026-04-23 22:49:10,371 - root - INFO - CUDA capacity: NVIDIA H100 80GB "
@@ -1189,13 +1156,12 @@ TEST(mesh_of_torchtitan)
     assert_near(log.plan.pp, 2, 0);
     assert_true(log.has_shape && log.shape.model >= 0);
     assert_non_null(strstr(log.gpu, "H100"));
-    knee_train_log_release(&log);
 }
 
 #define NANOTRON "08/31/2024 14:37:22 [INFO|DP=0|PP=1|TP=0]: "
 TEST(configuration_of_nanotron)
 {
-    struct knee_train_log log = log_of(
+    OWNED(knee_train_log) log = log_of(
         NANOTRON
         "Config:\n" NANOTRON "Config(general=GeneralArgs(project='debug',\n" NANOTRON
         "                           seed=42,\n" NANOTRON
@@ -1235,7 +1201,6 @@ TEST(configuration_of_nanotron)
     assert_near(log.batch, 128, 0); /* dp x micro-batch x accumulation */
     assert_int_equal(log.plan.shard, KNEE_ZERO1);
     assert_true(log.has_shape && log.has_plan);
-    knee_train_log_release(&log);
 }
 
 TEST(model_of_torchtitan)
@@ -1269,12 +1234,11 @@ TEST(model_of_torchtitan)
 /* Rates of three digits: 3.14M / 12.3K is 255.3. */
 TEST(workers_of_rounded_rates)
 {
-    struct knee_train_log log = log_of(
+    OWNED(knee_train_log) log = log_of(
         "iteration: 10 / 100 | elapsed_time_per_iteration_ms: 2.5K | tokens_per_sec: 3.14M | "
         "tokens_per_sec_per_gpu: 12.3K | global_batch_size: 512 | lm_loss: 8.1\n");
     assert_near(log.workers, 256, 0);
     assert_near(log.batch, 512, 0); /* sequences: a step has 7.85M tokens */
-    knee_train_log_release(&log);
 }
 
 TEST(workers_from_many_places)
@@ -1315,9 +1279,8 @@ TEST(workers_from_many_places)
         char text[1024];
         snprintf(text, sizeof text, "%s%s", said[i].line,
                  " iteration 1/ 9 | elapsed time per iteration (ms): 100.0 |\n");
-        struct knee_train_log log = log_of(text);
+        OWNED(knee_train_log) log = log_of(text);
         if (log.workers != said[i].workers)
             fail_msg("%s: %g workers", said[i].line, log.workers);
-        knee_train_log_release(&log);
     }
 }

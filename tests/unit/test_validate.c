@@ -82,7 +82,7 @@ TEST(tables_that_are_none_are_refused)
 
 TEST(words_of_a_row_are_understood)
 {
-    struct knee_runs runs = runs_of(
+    OWNED(knee_runs) runs = runs_of(
         "a,s,NeMo 24.07 summary,,H100-SXM5-80GB,8,64,llama3-70b,fp8-cs,128,1,4,8,1,1,none,"
         "DP+TP,10,,Y\n"
         "b,s,torchtitan,FSDP eager,H100-96GB-HBM2e-500W,8,8,llama3-8b,bf16,16,2,1,1,fsdp(zero3),0,"
@@ -120,7 +120,6 @@ TEST(words_of_a_row_are_understood)
     for (size_t i = 0; i < 6; i++)
         if (!strstr(r[3 + i].skipped, why[i]))
             fail_msg("row %zu: '%s' does not say %s", 3 + i, r[3 + i].skipped, why[i]);
-    knee_runs_release(&runs);
     knee_runs_release(&runs);
 }
 
@@ -245,8 +244,8 @@ static struct knee_runs known_errors(const double *error, size_t count)
 TEST(statistics_by_hand)
 {
     static const double error[] = {0.02, -0.04, 0.08, 0.3};
-    struct knee_runs runs = known_errors(error, 4);
-    struct knee_validation v;
+    OWNED(knee_runs) runs = known_errors(error, 4);
+    OWNED(knee_validation) v;
     struct knee_err err;
     assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
     assert_int_equal(v.all.rows, 4);
@@ -273,8 +272,6 @@ TEST(statistics_by_hand)
     assert_near(v.result[2].curve_error, e32, 1e-12);
     assert_near(v.curve_mape, (fabs(e16) + fabs(e32)) / 2, 1e-12);
     knee_validation_release(&v);
-    knee_validation_release(&v);
-    knee_runs_release(&runs);
 }
 
 /* Five plans of one job, measured so that the one predicted fastest is the third, the best of the
@@ -282,7 +279,7 @@ TEST(statistics_by_hand)
 TEST(decisions_by_hand)
 {
     static const double measured[] = {1.5, 1.02, 1.2, 1, 2}; /* in the order predicted */
-    struct knee_runs runs = runs_of("a,s,x,,h100,8,8,llama3-8b,bf16,128,1,8,1,1,1,none,DP,1,,Y\n"
+    OWNED(knee_runs) runs = runs_of("a,s,x,,h100,8,8,llama3-8b,bf16,128,1,8,1,1,1,none,DP,1,,Y\n"
                                     "b,s,x,,h100,8,8,llama3-8b,bf16,128,1,4,1,1,1,none,DP,1,,Y\n"
                                     "c,s,x,,h100,8,8,llama3-8b,bf16,128,1,2,1,1,1,none,DP,1,,Y\n"
                                     "d,s,x,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
@@ -309,7 +306,6 @@ TEST(decisions_by_hand)
     assert_int_equal(v.room.ran, 6);
     assert_int_equal(v.room.measured, 0);
     knee_validation_release(&v);
-    knee_runs_release(&runs);
 }
 
 /* Twenty runs of two sources: the band of the first holds what its quantiles say, and nothing of
@@ -323,8 +319,8 @@ TEST(bands_by_hand)
                  i, i < 20 ? "near" : "far", 8);
         strcat(rows, row);
     }
-    struct knee_runs runs = runs_of(rows);
-    struct knee_validation v;
+    OWNED(knee_runs) runs = runs_of(rows);
+    OWNED(knee_validation) v;
     struct knee_err err;
     double room[22];
     assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
@@ -345,8 +341,6 @@ TEST(bands_by_hand)
         v.result[i].held_out_error = 1 / (0.91 + 0.01 * (i % 11)) - 1;
     knee_judge_bands(&v, room);
     assert_near(band->covered_left_out, 2.0 / 22 + 2.0 / 22, 1e-12);
-    knee_validation_release(&v);
-    knee_runs_release(&runs);
 }
 
 /* A class of one source has nobody to be judged by: it takes the others' residuals in units of
@@ -361,8 +355,8 @@ TEST(bands_that_are_borrowed)
                  i < 40 ? "llama3-8b" : "mixtral-8x7b");
         strcat(rows, row);
     }
-    struct knee_runs runs = runs_of(rows);
-    struct knee_validation v;
+    OWNED(knee_runs) runs = runs_of(rows);
+    OWNED(knee_validation) v;
     struct knee_err err;
     double room[42];
     assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
@@ -382,8 +376,6 @@ TEST(bands_that_are_borrowed)
         v.result[i].held_out_error = expm1(0.5); /* further off than its spread says */
     knee_judge_bands(&v, room);
     assert_near(moe->covered_left_out, 0, 0);
-    knee_validation_release(&v);
-    knee_runs_release(&runs);
 }
 
 /* Naming the software narrows the interval, with experts and without. */
@@ -409,7 +401,7 @@ TEST(far_sources_have_reasons)
                 "d,z,megatron-lm,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n");
     static const double error[] = {0.1, -0.6, 0.3, 0.02};
     char why[2 * KNEE_RUN_TEXT];
-    struct knee_validation v;
+    OWNED(knee_validation) v;
     struct knee_err err;
     assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
     assert_false(knee_held_out_reason(&v, 0, why)); /* not asked */
@@ -424,7 +416,6 @@ TEST(far_sources_have_reasons)
     assert_true(knee_held_out_reason(&v, 1, why));
     assert_non_null(strstr(why, "no reason known"));
     assert_false(knee_held_out_reason(&v, 2, why));
-    knee_validation_release(&v);
     knee_runs_release(&runs);
 }
 
@@ -450,11 +441,11 @@ TEST(layers_that_columns_do_not_have)
  * the priors say. */
 TEST(what_a_fit_leaves_open)
 {
-    struct knee_runs runs = runs_of("a,s,x,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
+    OWNED(knee_runs) runs = runs_of("a,s,x,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
                                     "b,s,x,,h100,8,8,llama3-8b,bf16,64,1,1,1,1,0,none,DP,1,,Y\n"
                                     "c,s,x,,a100,8,8,llama3-8b,bf16,64,1,1,1,1,0,none,DP,1,,Y\n"
                                     "d,s,x,,h100,8,8,llama3-8b,bf16,32,1,1,1,1,0,none,DP,1,,Y\n");
-    struct knee_fit fit;
+    OWNED(knee_fit) fit;
     struct knee_err err;
     double spread[4], before = INFINITY;
     assert_int_equal(knee_fit_init(&fit, &runs, KNEE_FIT_SHIPPED, NULL, &err), KNEE_OK);
@@ -472,8 +463,6 @@ TEST(what_a_fit_leaves_open)
             assert_true(spread[3] < 0.7 * before); /* nearly the same run */
         before = spread[3];
     }
-    knee_fit_release(&fit);
-    knee_runs_release(&runs);
 }
 
 /* Two sources of one curve each, at 2, 4, ... times their anchor; residuals put in by hand are
@@ -488,8 +477,8 @@ TEST(curve_bands_by_hand)
                  i < 6 ? "near" : "far", 8 << i % 6, i < 6 ? "a" : "b");
         strcat(rows, row);
     }
-    struct knee_runs runs = runs_of(rows);
-    struct knee_validation v;
+    OWNED(knee_runs) runs = runs_of(rows);
+    OWNED(knee_validation) v;
     struct knee_err err;
     double room[12];
     for (int i = 0; i < 12; i++)
@@ -514,8 +503,6 @@ TEST(curve_bands_by_hand)
     double first = one.high / v.result[1].predicted_efficiency;
     assert_near(four.high / v.result[4].predicted_efficiency, first, 1e-9);
     assert_true(v.result[1].bytes.low < v.result[1].predicted_bytes);
-    knee_validation_release(&v);
-    knee_runs_release(&runs);
 }
 
 /* ---- Fits ---- */
@@ -548,7 +535,7 @@ static struct knee_runs synthetic(double gemm, double elementwise)
 
 TEST(calibration_finds_what_was_put_in)
 {
-    struct knee_runs runs = synthetic(0.8, 1.5);
+    OWNED(knee_runs) runs = synthetic(0.8, 1.5);
     struct knee_rates rates;
     struct knee_platform platform;
     struct knee_machine machine;
@@ -566,7 +553,7 @@ TEST(calibration_finds_what_was_put_in)
     knee_validation_release(&before);
     knee_validation_release(&after);
     /* as YAML and back */
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     knee_write_rates(&rates, &platform, &text);
     struct knee_rates back;
     memset(&back, 0, sizeof back);
@@ -580,8 +567,6 @@ TEST(calibration_finds_what_was_put_in)
         assert_near(back.gemm, rates.gemm, 0);
         assert_near(back.gap_s, rates.gap_s, 0);
     }
-    knee_text_release(&text);
-    knee_runs_release(&runs);
 }
 
 TEST(nothing_to_fit_is_said)
@@ -599,7 +584,7 @@ TEST(nothing_to_fit_is_said)
  * nothing but the others' figures. */
 TEST(held_out_means_held_out)
 {
-    struct knee_runs runs = synthetic(0.9, 1);
+    OWNED(knee_runs) runs = synthetic(0.9, 1);
     struct knee_validation a, b;
     struct knee_err err;
     assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &a, &err), KNEE_OK);
@@ -616,7 +601,6 @@ TEST(held_out_means_held_out)
             assert_near(a.result[i].held_out_s, b.result[i].held_out_s, 0);
     knee_validation_release(&a);
     knee_validation_release(&b);
-    knee_runs_release(&runs);
 }
 
 /* Whichever allocation fails: it is the system's failure, and what was there before is as it was.
@@ -703,7 +687,7 @@ TEST(phases_of_steps)
         "32000,"
         "\"mb\": 2, \"seq\": 2048, \"compiled\": 1, \"fwd_ms\": 3.0, \"bwd_ms\": 5.0, \"opt_ms\":"
         "1.0, \"peak_bytes\": 2500000000}";
-    struct knee_runs runs;
+    OWNED(knee_runs) runs;
     struct knee_err err;
     assert_int_equal(knee_runs_read((struct knee_named_text){text, sizeof text - 1, "steps"},
                                     "h200", NULL, &runs, &err),
@@ -726,5 +710,4 @@ TEST(phases_of_steps)
     step = knee_plan_phase_s(&runs.run[0].shape, &machine, &runs.run[0].plan, KNEE_PHASE_STEP);
     /* the phases are the step but for what is fixed per micro-batch and step */
     assert_near(step - all, machine.rates.step_s + machine.rates.micro_batch_s, 1e-12);
-    knee_runs_release(&runs);
 }

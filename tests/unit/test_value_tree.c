@@ -197,18 +197,14 @@ TEST(no_memory_is_said)
     for (int form = 0; form < 2; form++) {
         d.bytes = form ? pickle.data : json.data;
         d.length = form ? pickle.length : json.length;
-        bool enough = false;
-        for (size_t at = 1; !enough; at++) {
-            struct failing memory = {.fail_at = at};
-            struct knee_alloc alloc = {failing_resize, &memory};
-            struct knee_tree tree = {.alloc = &alloc};
+        FOR_EACH_FAILURE(memory) {
+            struct knee_tree tree = {.alloc = &memory.alloc};
             struct knee_err err = {0};
             char *copy;
             knee_status status = read_document(&d, form, &tree, &copy, &err);
-            enough = memory.calls < at;
+            bool enough = !failing_met(&memory);
             assert_int_equal(status, enough ? KNEE_OK : KNEE_SYSTEM);
             knee_tree_release(&tree);
-            assert_int_equal(memory.live, 0);
             free(copy);
         }
     }
@@ -220,7 +216,7 @@ TEST(wrong_questions_are_answered)
 {
     char json[] = "{\"list\": [7], \"text\": \"12.5\", \"word\": \"x\", \"real\": 2.75, \"yes\": "
                   "true, \"big\": 1e30}";
-    struct knee_tree tree = {0};
+    OWNED(knee_tree) tree = {0};
     struct knee_err err;
     assert_int_equal(knee_tree_json(&tree, json, strlen(json), "d", &err), KNEE_OK);
     uint32_t list = knee_tree_get(&tree, 0, "list"), text = knee_tree_get(&tree, 0, "text");
@@ -242,6 +238,5 @@ TEST(wrong_questions_are_answered)
     assert_int_equal(knee_tree_text(&tree, list).length, 0);
     assert_true(knee_tree_true(&tree, knee_tree_get(&tree, 0, "yes")));
     assert_false(knee_tree_true(&tree, list));
-    knee_tree_release(&tree);
     knee_tree_release(&tree);
 }

@@ -288,8 +288,8 @@ TEST(test_joules_without_nvml)
 TEST(test_nothing_was_read)
 {
     struct knee_live_rank rank;
-    struct knee_live_joined joined;
-    struct knee_watch watch;
+    OWNED(knee_live_joined) joined;
+    OWNED(knee_watch) watch;
     struct knee_err err;
     struct knee_watch_given given = {start_ns, NAN, 0, NULL};
     knee_live_init(&rank, NULL);
@@ -297,8 +297,6 @@ TEST(test_nothing_was_read)
     assert_int_equal(knee_watch(&rank, 1, &joined, &given, &watch, &err), KNEE_OK);
     assert_int_equal(watch.step, -1);
     assert_int_equal(watch.point_count, 0);
-    knee_watch_release(&watch);
-    knee_live_joined_release(&joined);
     knee_live_release(&rank);
 }
 
@@ -446,7 +444,7 @@ static struct knee_ras_answer judged(const int64_t (*counts)[2], size_t count)
 TEST(test_the_sleeper_is_never_ahead)
 {
     enum { ANSWERS = sizeof sleeper / sizeof *sleeper };
-    struct knee_ras_answer answer = judged(sleeper, ANSWERS);
+    OWNED(knee_ras_answer) answer = judged(sleeper, ANSWERS);
     assert_false(answer.rows[0].late);
     assert_true(answer.rows[1].late);
     assert_int_equal(answer.rows[1].uneven, 11);
@@ -456,7 +454,6 @@ TEST(test_the_sleeper_is_never_ahead)
     assert_int_equal(answer.unresponsive, 1);
     assert_int_equal(answer.dead, 0);
     assert_int_equal(answer.still_comms, 0);
-    knee_ras_answer_release(&answer);
 }
 
 /* Behind three times of three: chance does that once in four times, and did on a healthy job. */
@@ -465,10 +462,9 @@ TEST(test_chance_names_nobody)
     static const int64_t counts[][2] = {{455, 455}, {455, 456}, {456, 456}, {456, 457}, {457, 457},
                                         {457, 458}, {458, 458}, {459, 459}, {459, 459}, {460, 460},
                                         {461, 461}, {461, 461}, {462, 462}};
-    struct knee_ras_answer answer = judged(counts, sizeof counts / sizeof *counts);
+    OWNED(knee_ras_answer) answer = judged(counts, sizeof counts / sizeof *counts);
     assert_int_equal(answer.rows[0].behind, 3);
     assert_int_equal(answer.late, 0);
-    knee_ras_answer_release(&answer);
 }
 
 /* A long step: the other rank is behind for nine answers, once. */
@@ -476,10 +472,9 @@ TEST(test_one_occasion_is_not_many)
 {
     static const int64_t counts[][2] = {{10, 10}, {14, 10}, {14, 10}, {14, 10}, {14, 10}, {14, 10},
                                         {14, 10}, {14, 10}, {14, 10}, {14, 10}, {14, 14}, {18, 18}};
-    struct knee_ras_answer answer = judged(counts, sizeof counts / sizeof *counts);
+    OWNED(knee_ras_answer) answer = judged(counts, sizeof counts / sizeof *counts);
     assert_int_equal(answer.rows[1].uneven, 1);
     assert_int_equal(answer.late, 0);
-    knee_ras_answer_release(&answer);
 }
 
 TEST(test_what_stands_still)
@@ -487,10 +482,9 @@ TEST(test_what_stands_still)
     static const int64_t counts[][2] = {{401, 397}, {401, 397}, {401, 397}, {401, 397},
                                         {401, 397}, {401, 397}, {401, 397}, {401, 397},
                                         {401, 397}, {401, 397}, {401, 397}, {401, 397}};
-    struct knee_ras_answer answer = judged(counts, sizeof counts / sizeof *counts);
+    OWNED(knee_ras_answer) answer = judged(counts, sizeof counts / sizeof *counts);
     assert_int_equal(answer.still_comms, 1);
     assert_true(answer.rows[1].still && answer.rows[1].lag == 4);
-    knee_ras_answer_release(&answer);
 }
 
 /* What NCCL 2.28.9 answered on an H200, letter for letter. */
@@ -567,7 +561,7 @@ static const char real_answer[] =
 
 TEST(test_a_real_answer)
 {
-    struct knee_ras ras;
+    OWNED(knee_ras) ras;
     struct knee_err err;
     assert_int_equal(knee_ras_read(real_answer, strlen(real_answer), NULL, &ras, &err), KNEE_OK);
     assert_string_equal(ras.nccl, "2.28.9");
@@ -580,7 +574,6 @@ TEST(test_a_real_answer)
         assert_int_equal(r->calls, 4 + 1 + (i ? 50 : 53));
         assert_false(r->missing || r->unresponsive || r->dead || r->failed);
     }
-    knee_ras_release(&ras);
 }
 
 TEST(test_what_is_no_answer)

@@ -106,14 +106,13 @@ TEST(every_cause)
     static struct made made;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         late_job(&made, i % RANKS, rows[i].label, rows[i].sm_mhz, rows[i].throttle);
-        struct knee_watch w = watch_of(&made, RANKS);
+        OWNED(knee_watch) w = watch_of(&made, RANKS);
         assert_int_equal(w.late_rank, i % RANKS);
         assert_near(w.late_s, 0.2, 1e-9);
         if (w.cause != rows[i].cause)
             fail_msg("row %zu: cause %d", i, (int)w.cause);
         if (w.cause == KNEE_WATCH_LABEL)
             assert_int_equal(w.label, rows[i].label);
-        knee_watch_release(&w);
     }
 }
 
@@ -126,16 +125,14 @@ TEST(the_later_of_two)
         late_job(&made, 2, -1, 1980, 0);
         for (int s = 0; s < STEPS && other != 2; s++)
             made.calls[other][s].late_ns = 300000000;
-        struct knee_watch w = watch_of(&made, RANKS);
+        OWNED(knee_watch) w = watch_of(&made, RANKS);
         assert_int_equal(w.late_rank, other);
-        knee_watch_release(&w);
     }
     late_job(&made, 2, -1, 1980, 0);
     for (int s = 0; s < STEPS; s++)
         made.calls[2][s].late_ns = s % 5 < 3 ? 200000000 : 0;
-    struct knee_watch w = watch_of(&made, RANKS);
+    OWNED(knee_watch) w = watch_of(&made, RANKS);
     assert_int_equal(w.late_rank, SIZE_MAX);
-    knee_watch_release(&w);
 }
 
 /* Two ranks become later, one less so: the largest step up is told, with its rank. */
@@ -150,13 +147,12 @@ TEST(the_change_that_counts)
         made.calls[4][s].late_ns = s < 20 ? 900000000 : 0;
         made.steps[0][s].step_s = made.steps[1][s].step_s = s < 10 ? NAN : 1;
     }
-    struct knee_watch w = watch_of(&made, RANKS);
+    OWNED(knee_watch) w = watch_of(&made, RANKS);
     assert_true(w.late_change.found);
     assert_int_equal(w.late_change_rank, 1);
     assert_near(w.late_change.after - w.late_change.before, 0.4, 0.11);
     assert_int_equal(w.points[w.late_change.at].step, 20);
     assert_false(w.step_change.found);
-    knee_watch_release(&w);
 }
 
 /* A change that is beyond chance, and too small to be worth a word. */
@@ -295,7 +291,7 @@ TEST(a_wire_that_is_slow)
     made.meetings[10] = (struct knee_live_meeting){.comm = 10, .bytes = 64, .members = 8};
     made.meetings[11] = (struct knee_live_meeting){.comm = 10, .bytes = 0, .wire_ns = 5};
     made.joined.count = 12;
-    struct knee_watch w = watch_of(&made, RANKS);
+    OWNED(knee_watch) w = watch_of(&made, RANKS);
     assert_int_equal(w.wire_count, 8);
     assert_int_equal(w.slow_wire, 0); /* most time first */
     assert_int_equal(w.wires[0].comm, 2);
@@ -308,7 +304,6 @@ TEST(a_wire_that_is_slow)
         assert_true(isnan(wire->bus_bytes_per_s) == !known);
         assert_true(isnan(wire->slowdown) == (wire->bytes < 1 << 20));
     }
-    knee_watch_release(&w);
 }
 
 /* Two are slow: the one that loses more is named. */
@@ -321,10 +316,9 @@ TEST(two_slow_wires)
         made.meetings[i] = (struct knee_live_meeting){
             .comm = i, .bytes = i < 6 ? 64 : 8, .wire_ns = wire_ns[i], .members = 2};
     made.joined.count = 10;
-    struct knee_watch w = watch_of(&made, 1);
+    OWNED(knee_watch) w = watch_of(&made, 1);
     assert_int_equal(w.wires[w.slow_wire].comm, 4);
     assert_true(isnan(w.wires[9].slowdown)); /* of nothing */
-    knee_watch_release(&w);
 }
 
 /* ---- Laws ---- */
@@ -404,7 +398,7 @@ TEST(laws_of_lines)
     uint64_t seed = 3;
     for (int round = 0; round < (UNIT_SANITIZED ? 100 : 1000); round++) {
         any_job(&seed, &made);
-        struct knee_watch w = watch_of(&made, RANKS);
+        OWNED(knee_watch) w = watch_of(&made, RANKS);
         for (size_t p = 0; p < w.point_count; p++) {
             double mean = mean_step(&made, w.points[p].step);
             assert_true(p == 0 || w.points[p].step > w.points[p - 1].step);
@@ -426,7 +420,6 @@ TEST(laws_of_lines)
         assert_int_equal(calls, made.joined.count);
         assert_near(total_s, wanted_s, 1e-12);
         assert_true(!(w.joules < 0) && w.rank_s >= 0 && !(w.sampled.wall_s < 0));
-        knee_watch_release(&w);
     }
 }
 

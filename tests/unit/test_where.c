@@ -26,7 +26,7 @@
 TEST(shapes_become_products)
 {
     /* clang-format off */
-    struct knee_trace trace = trace_of(
+    OWNED(knee_trace) trace = trace_of(
         "["
         OP("aten::linear", "0", "50", "[\"\"]", "[\"c10::Half\"]", "[[2, 3, 64], [8, 64]]") ","
         OP("aten::addmm", "1", "40", "[\"\", \"\", \"\", \"1\"]",
@@ -56,7 +56,6 @@ TEST(shapes_become_products)
     assert_int_equal(p[1].kernel_ns, 0);
     assert_true(p[2].attention && p[2].causal && !p[2].backward);
     assert_near(knee_product_flops(&p[2]), 0.5 * 4 * (2 * 3) * 16 * 16 * 8, 1e-12);
-    knee_trace_release(&trace);
 }
 
 /* Bare products on an H200, bf16, measured 2026-11-15 over 20 launches of a graph. */
@@ -367,9 +366,9 @@ static const struct knee_place *place(const struct knee_where *w, int kind, cons
 
 TEST(work_finds_its_module_and_gaps_their_reason)
 {
-    struct knee_trace trace = host_story();
-    struct knee_account account;
-    struct knee_where w;
+    OWNED(knee_trace) trace = host_story();
+    OWNED(knee_account) account;
+    OWNED(knee_where) w;
     assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
     assert_int_equal(knee_find_where(&account, NULL, &w, NULL), KNEE_OK);
     assert_true(w.host);
@@ -396,9 +395,6 @@ TEST(work_finds_its_module_and_gaps_their_reason)
     assert_near(w.gaps[KNEE_ACT_ITEM].act_s[KNEE_ACT_LAUNCH], 1e-6, 1e-15);
     assert_near(w.launches.kernels, 2, 1e-12);
     assert_near(w.launches.launch_s, 2e-6, 1e-15);
-    knee_where_release(&w);
-    knee_account_release(&account);
-    knee_trace_release(&trace);
 }
 
 /* .item() for 302 us, after which the host has so much less of a lead: when it is ahead again, the
@@ -406,8 +402,8 @@ TEST(work_finds_its_module_and_gaps_their_reason)
 TEST(a_wait_is_blamed_for_what_it_took)
 {
     struct knee_builder *b = knee_builder_new(NULL, NULL);
-    struct knee_account account;
-    struct knee_where w;
+    OWNED(knee_account) account;
+    OWNED(knee_where) w;
     kernel(b, 0, 1, 2000, 310000, 1);
     host(b, 10000, 312000, 1, KNEE_HOST_OPERATION, "aten::item");
     host(b, 20000, 21000, 1, KNEE_HOST_SYNC, "cudaEventQuery");
@@ -417,7 +413,7 @@ TEST(a_wait_is_blamed_for_what_it_took)
     kernel(b, 599000, 1, 602000, 900000, 4);
     kernel(b, 610000, 1, 900000, 910000, 5);
     kernel(b, 1310000, 1, 1312000, 1400000, 6);
-    struct knee_trace trace = {.rank = 0, .world_size = 1, .format = "kineto"};
+    OWNED(knee_trace) trace = {.rank = 0, .world_size = 1, .format = "kineto"};
     trace.file = strdup("story");
     assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
     knee_builder_free(b);
@@ -427,9 +423,6 @@ TEST(a_wait_is_blamed_for_what_it_took)
     assert_near(w.gaps[KNEE_ACT_ITEM].total_s, 302e-6, 1e-12);
     assert_near(w.gaps[KNEE_ACT_PYTHON].total_s, 494.5e-6 - 302e-6, 1e-12);
     assert_near(w.gaps[KNEE_ACT_SYNC].total_s, 0, 1e-15);
-    knee_where_release(&w);
-    knee_account_release(&account);
-    knee_trace_release(&trace);
 }
 
 /* More names than any table begins with: each kernel has its row, the longest first. */
@@ -444,12 +437,12 @@ TEST(many_kernels_are_told_apart)
                                                      timelines_name(b, name), 7,
                                                      KNEE_NO_CORRELATION, false, NULL});
     }
-    struct knee_trace trace = {.rank = 0, .world_size = 1, .format = "test"};
+    OWNED(knee_trace) trace = {.rank = 0, .world_size = 1, .format = "test"};
     trace.file = strdup("many");
     assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
     knee_builder_free(b);
-    struct knee_account account;
-    struct knee_where w;
+    OWNED(knee_account) account;
+    OWNED(knee_where) w;
     assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
     assert_int_equal(knee_find_where(&account, NULL, &w, NULL), KNEE_OK);
     assert_int_equal(w.kernel_count, KERNELS);
@@ -459,9 +452,6 @@ TEST(many_kernels_are_told_apart)
         assert_true(i == 0 || w.kernels[i].total_s <= w.kernels[i - 1].total_s);
     }
     assert_near(total_s, 1e-9 * (double)account.ranks[0].ledger.label_ns[KNEE_COMPUTE], 1e-12);
-    knee_where_release(&w);
-    knee_account_release(&account);
-    knee_trace_release(&trace);
 }
 
 /* Memory runs out at one place after the other: said each time, and nothing is lost. */

@@ -56,20 +56,47 @@ int main(int argc, char **argv)
                                    unit_all.after);
 }
 
-/* A job from "key value key value ..."; fails the test on a bad one. */
+/* OWNED(knee_text) text = {0}: a struct knee_text that its release function is called for at the
+ * end of the block. */
+#define OWNED(type) __attribute__((cleanup(type##_release))) struct type
+
+/* Sets "key value key value ..." in an object; fails the test on a bad one. The object may point to
+ * the words: they stay until eight more objects were made. */
+static inline void set_words(const struct knee_keys *keys, void *object, const char *words)
+{
+    static char copies[8][1024];
+    static size_t next;
+    struct knee_err err;
+    char *copy = copies[next++ % 8], *rest = NULL;
+    snprintf(copy, sizeof *copies, "%s", words);
+    for (char *key = strtok_r(copy, " ", &rest); key; key = strtok_r(NULL, " ", &rest)) {
+        char *value = strtok_r(NULL, " ", &rest);
+        if (knee_keys_set(keys, object, key, value, KNEE_FLAG, &err))
+            fail_msg("%s %s: %s", key, value, err.what);
+    }
+}
+
 static inline struct knee_job job_of(const char *words)
 {
     struct knee_job job;
-    struct knee_err err;
-    char copy[1024], *rest = NULL;
     knee_job_init(&job);
-    snprintf(copy, sizeof copy, "%s", words);
-    for (char *key = strtok_r(copy, " ", &rest); key; key = strtok_r(NULL, " ", &rest)) {
-        char *value = strtok_r(NULL, " ", &rest);
-        if (knee_keys_set(&knee_job_keys, &job, key, value, KNEE_FLAG, &err))
-            fail_msg("%s %s: %s", key, value, err.what);
-    }
+    set_words(&knee_job_keys, &job, words);
     return job;
+}
+
+/* What a GPU is priced as, under a software profile; NULL: the usual one. */
+static inline struct knee_machine machine_of(const char *gpu, const char *profile)
+{
+    struct knee_platform platform;
+    struct knee_machine machine = {0};
+    struct knee_err err;
+    knee_platform_init(&platform);
+    if (knee_keys_set(&knee_platform_keys, &platform, "gpu", gpu, KNEE_FLAG, &err) ||
+        (profile &&
+         knee_keys_set(&knee_platform_keys, &platform, "profile", profile, KNEE_FLAG, &err)) ||
+        knee_machine_init(&platform, NULL, &machine, &err))
+        fail_msg("%s: %s", gpu, err.what);
+    return machine;
 }
 
 static inline struct knee_terms terms_of(const struct knee_job *given)
@@ -139,6 +166,7 @@ static inline double between(uint64_t *state, double low, double high) /* geomet
 /* An allocator whose call number fail_at fails; `live` blocks are not freed yet. */
 struct failing {
     size_t calls, fail_at, live;
+    struct knee_alloc alloc; /* of FOR_EACH_FAILURE */
 };
 
 static inline void *failing_resize(void *ctx, void *ptr, size_t size)
@@ -156,6 +184,26 @@ static inline void *failing_resize(void *ctx, void *ptr, size_t size)
     f->live += ptr == NULL && now != NULL;
     return now;
 }
+
+/* Did the allocation that was to fail happen? */
+static inline bool failing_met(const struct failing *f)
+{
+    return f->calls >= f->fail_at;
+}
+
+static inline bool failing_next(struct failing *f)
+{
+    assert_int_equal(f->live, 0); /* nothing is left behind */
+    bool more = failing_met(f);
+    f->fail_at++;
+    f->calls = 0;
+    return more;
+}
+
+/* The block that follows runs with f.alloc, whose first allocation fails, then the second, and so
+ * on; the last time none does. */
+#define FOR_EACH_FAILURE(f)                                                                        \
+    for (struct failing f = {.alloc = {failing_resize, &(f)}}; failing_next(&(f));)
 
 /* Under a sanitizer the same code runs 5 to 20 times slower: brute force gets smaller there. */
 #if defined(UNIT_SANITIZED)
