@@ -145,3 +145,19 @@ void knee_slice_copy(struct knee_slice text, char *out, size_t size)
     knee_printable(out, length);
     out[length] = '\0';
 }
+
+static bool separates(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\\' || c == '"' || c == '\'';
+}
+
+const char *knee_shell_word(const char *at, const char *end, const char **stop)
+{
+    while (at < end && separates(*at))
+        at++;
+    const char *last = at;
+    while (last < end && !separates(*last))
+        last++;
+    *stop = last;
+    return at;
+}

@@ -43,4 +43,8 @@ bool knee_slice_number_after(struct knee_slice text, const char *before, double 
 /* Copies as much as fits, NUL-terminated, what may not be shown (base/printable.h) as '?'. */
 void knee_slice_copy(struct knee_slice text, char *out, size_t size);
 
+/* The next word of a script or a command line from `at` on, *stop behind it; `end`: none. Blanks,
+ * line ends, quotes and backslashes separate words. */
+const char *knee_shell_word(const char *at, const char *end, const char **stop);
+
 #endif

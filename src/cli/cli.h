@@ -128,7 +128,6 @@ knee_status cli_print(struct cli_run *run);
 /* Writes the page with run->answer and run->trace in it to the file of --html. */
 knee_status cli_write_page(struct cli_run *run);
 
-/* Help of one command, and of all. */
 /* The options that most people need, or all of them, in `width` columns. */
 void cli_help(const struct cli_command *command, bool all, int width, struct knee_text *text);
 /* The commands by question; or all of them. */

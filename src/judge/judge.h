@@ -22,7 +22,6 @@ enum knee_lever_kind {
     KNEE_LEVER_FUSE = 1 << 12,
 };
 
-/* Every knee of a job, and the whole worker count with the shortest time to quality. */
 /* The last count at the tolerance or better; NaN: none up to KNEE_SEARCH_MAX. */
 double knee_tolerance_workers(const struct knee_terms *terms, double tolerance);
 

@@ -27,8 +27,6 @@ void knee_answer_prometheus(const struct knee_answer_type *type, const void *res
 void knee_answer_document(const struct knee_answer_type *type, struct knee_text *text);
 void knee_answer_schema(const struct knee_answer_type *type, struct knee_text *text);
 
-/* Fields of a part of an answer: as an object of JSON; as a table of names and values. */
-
 /* ---- For the renderers ---- */
 
 /* The sentences about a result, and the result as the first row. */

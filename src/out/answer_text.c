@@ -226,14 +226,6 @@ static void grid_index(struct grid *grid)
         grid->at[i] = cell;
 }
 
-static size_t wide(const char *cell)
-{
-    size_t width = 0;
-    for (; *cell; cell++)
-        width += ((unsigned char)*cell & 0xc0) != 0x80;
-    return width;
-}
-
 /* Columns that are kept, and how wide they are together. */
 static size_t grid_kept(const struct grid *grid, size_t *width)
 {
@@ -242,7 +234,7 @@ static size_t grid_kept(const struct grid *grid, size_t *width)
     for (size_t i = 0; i < grid->columns; i++) {
         size_t widest = 0;
         for (size_t row = 0; row < grid->rows; row++) {
-            size_t cell = wide(grid->at[row * grid->columns + i]);
+            size_t cell = knee_display_width(grid->at[row * grid->columns + i]);
             widest = cell > widest ? cell : widest;
         }
         *width += grid->kept[i] ? 2 + widest : 0;

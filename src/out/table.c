@@ -54,8 +54,7 @@ void knee_table_exact(struct knee_table *table, double value)
     knee_table_cell(table, "%s", strcmp(text, "null") ? text : "");
 }
 
-/* Columns on a terminal: code points. */
-static size_t display_width(const char *text)
+size_t knee_display_width(const char *text)
 {
     size_t width = 0;
     for (; *text; text++)
@@ -65,7 +64,7 @@ static size_t display_width(const char *text)
 
 static void write_padded(const char *cell, char align, size_t width, struct knee_text *text)
 {
-    size_t pad = width - display_width(cell);
+    size_t pad = width - knee_display_width(cell);
     if (align == 'r')
         knee_text_repeat(text, " ", pad);
     knee_text_puts(text, cell);
@@ -104,7 +103,7 @@ static void layout_measure(struct layout *layout)
 {
     const char *cell = layout->table->cells.data;
     for (size_t i = 0; i < layout->table->cell_count; i++, cell += strlen(cell) + 1) {
-        size_t width = display_width(cell), column = i % layout->table->columns;
+        size_t width = knee_display_width(cell), column = i % layout->table->columns;
         layout->cells[i] = cell;
         layout->widths[column] = width > layout->widths[column] ? width : layout->widths[column];
     }

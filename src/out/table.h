@@ -35,4 +35,7 @@ void knee_table_json(const struct knee_table *table, const char *key, struct kne
 void knee_table_write(const struct knee_table *table, enum knee_format format,
                       const struct knee_style *style, struct knee_text *text);
 
+/* Columns of a text on a terminal: code points. */
+size_t knee_display_width(const char *text);
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/format.h"
 #include "base/keys.h"
 #include "base/order.h"
+#include "base/slice.h"
 #include "job/raw.h"
 #include "knee_read.h"
 
@@ -204,22 +205,6 @@ static void read_time(struct raw *raw, const char *line, const char *end)
 
 /* ---- Options of a script: --name value, --name=value, --name ---- */
 
-static bool separates(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\\' || c == '"' || c == '\'';
-}
-
-static const char *next_word(const char *at, const char *end, const char **stop)
-{
-    while (at < end && separates(*at))
-        at++;
-    const char *last = at;
-    while (last < end && !separates(*last))
-        last++;
-    *stop = last;
-    return at;
-}
-
 static void copy_key(const char *start, const char *end, char *out)
 {
     size_t used = 0;
@@ -232,7 +217,7 @@ static void read_options(struct raw *raw, const char *text, const char *end)
 {
     char key[KEY_MAX] = "", value[VALUE_MAX];
     const char *stop = text;
-    for (const char *at; (at = next_word(stop, end, &stop)) < end;) {
+    for (const char *at; (at = knee_shell_word(stop, end, &stop)) < end;) {
         bool option = stop - at > 2 && at[0] == '-' && at[1] == '-';
         if (!option) {
             copy_word(at, stop, value, sizeof value, false);
@@ -452,7 +437,7 @@ knee_status knee_nemo_read(const char *text, size_t length, const char *name,
         line = stop + 1;
     }
     const char *stop = text;
-    for (const char *at; (at = next_word(stop, end, &stop)) < end;)
+    for (const char *at; (at = knee_shell_word(stop, end, &stop)) < end;)
         if (is_override(at, stop))
             read_setting(&raw, at, stop);
     read_options(&raw, text, end); /* torchrun's counts */

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/keys.h"
+#include "base/slice.h"
 #include "job/raw.h"
 #include "knee_read.h"
 
@@ -133,27 +134,11 @@ static void read_line(struct raw *raw, const char *line, const char *end, char *
 
 /* ---- Words of a command line: --table.key value, --table.key=value ---- */
 
-static bool separates(char c)
-{
-    return blank(c) || c == '\n' || c == '\\' || c == '"' || c == '\'';
-}
-
-static const char *word_after(const char *at, const char *end, const char **stop)
-{
-    while (at < end && separates(*at))
-        at++;
-    const char *last = at;
-    while (last < end && !separates(*last))
-        last++;
-    *stop = last;
-    return at;
-}
-
 static void read_words(struct raw *raw, const char *text, const char *end)
 {
     char path[KEY_MAX] = "", value[VALUE_MAX];
     const char *stop = text;
-    for (const char *at; (at = word_after(stop, end, &stop)) < end;) {
+    for (const char *at; (at = knee_shell_word(stop, end, &stop)) < end;) {
         bool option = stop - at > 2 && at[0] == '-' && at[1] == '-';
         if (!option) {
             copy(at, stop, value, sizeof value);

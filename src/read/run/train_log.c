@@ -364,21 +364,13 @@ static bool begin_table(struct knee_train_reader *r, struct knee_slice line)
     return step && more;
 }
 
-static unsigned format_named(const char *name)
-{
-    unsigned f = 0;
-    while (f + 1 < knee_train_format_count && strcmp(knee_train_formats[f].name, name) != 0)
-        f++;
-    return f;
-}
-
 static void table_line(struct knee_train_reader *r, struct knee_slice line)
 {
     struct knee_csv csv;
     struct train_raw raw;
     if (r->stride > 1 && passed_over(r))
         return;
-    knee_train_raw_init(&raw, format_named("table"));
+    knee_train_raw_init(&raw, knee_train_format_named("table"));
     knee_csv_init(&csv, line.at, line.length);
     if (!knee_csv_row(&csv))
         return;
@@ -651,9 +643,9 @@ knee_status knee_train_end(struct knee_train_reader *r, struct knee_train_log *o
     if (r->state == TRAIN_DOCUMENT)
         knee_train_document_read(r);
     if (r->state == TRAIN_TEXT && r->timed_rows < ENOUGH_ROWS)
-        knee_train_read_unknown(r, format_named("lines with time stamps"));
+        knee_train_read_unknown(r, knee_train_format_named("lines with time stamps"));
     if (r->state == TRAIN_EVENTS && r->document.data)
-        knee_train_events_read(r, format_named("TensorBoard"));
+        knee_train_events_read(r, knee_train_format_named("TensorBoard"));
     memcpy(log.name, r->name, sizeof log.name);
     knee_status status = knee_train_steps_finish(r, &log, err);
     knee_train_abandon(r);

@@ -90,6 +90,7 @@ struct train_format {
 };
 extern const struct train_format knee_train_formats[];
 extern const size_t knee_train_format_count;
+unsigned knee_train_format_named(const char *name); /* its row */
 
 /* ---- Marks: train_log_find.c ---- */
 

@@ -11,14 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned format_named(const char *name)
-{
-    unsigned f = 0;
-    while (f + 1 < knee_train_format_count && strcmp(knee_train_formats[f].name, name) != 0)
-        f++;
-    return f;
-}
-
 /* ---- trainer_state.json ---- */
 
 static void trainer_state(struct knee_train_reader *r)
@@ -32,7 +24,7 @@ static void trainer_state(struct knee_train_reader *r)
     struct train_raw raw;
     size_t element = 0;
     double steps = NAN;
-    unsigned format = format_named("Hugging Face metrics");
+    unsigned format = knee_train_format_named("Hugging Face metrics");
     knee_train_raw_init(&raw, format);
     knee_json_values_init(&v, r->document.data, r->document.length);
     while (knee_json_values_next(&v)) {
@@ -64,7 +56,7 @@ static void results(struct knee_train_reader *r)
                                             {NULL, TRAIN_NOTHING, 0}};
     struct knee_json_values v;
     struct train_raw raw;
-    knee_train_raw_init(&raw, format_named("Hugging Face metrics"));
+    knee_train_raw_init(&raw, knee_train_format_named("Hugging Face metrics"));
     knee_json_values_init(&v, r->document.data, r->document.length);
     while (knee_json_values_next(&v)) {
         const struct train_key *key = knee_train_key_find(keys, v.path, strlen(v.path));
@@ -94,7 +86,7 @@ static void golden_list(struct knee_train_reader *r, const char *name, enum trai
         else if (strcmp(field, ".step_interval") == 0 && v.number >= 1)
             interval = v.number;
         else if (strcmp(field, ".values[]") == 0) {
-            knee_train_raw_init(&raw, format_named("JSON lines"));
+            knee_train_raw_init(&raw, knee_train_format_named("JSON lines"));
             raw.value[TRAIN_STEP] = step;
             raw.value[what] = v.number;
             knee_train_row_add(r, &raw);
@@ -113,7 +105,7 @@ static void golden(struct knee_train_reader *r, const char *table, enum train_wh
         if (v.kind != KNEE_JSON_NUMBER || strncmp(v.path, table, length) != 0)
             continue;
         const char *p = v.path + length;
-        knee_train_raw_init(&raw, format_named("JSON lines"));
+        knee_train_raw_init(&raw, knee_train_format_named("JSON lines"));
         raw.value[TRAIN_STEP] = knee_train_number(&p, v.path + strlen(v.path));
         raw.value[what] = v.number;
         knee_train_row_add(r, &raw);

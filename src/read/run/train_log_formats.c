@@ -390,6 +390,14 @@ const struct train_format knee_train_formats[] = {
 };
 const size_t knee_train_format_count = sizeof knee_train_formats / sizeof *knee_train_formats;
 
+unsigned knee_train_format_named(const char *name)
+{
+    unsigned f = 0;
+    while (f + 1 < knee_train_format_count && strcmp(knee_train_formats[f].name, name) != 0)
+        f++;
+    return f;
+}
+
 const struct train_key *knee_train_key_find(const struct train_key *keys, const char *name,
                                             size_t length)
 {
