@@ -220,7 +220,7 @@ static bool join(struct knee_builder *b, struct knee_raw_span *raw, size_t row,
 static void settle_unlaunched(struct knee_rank *rank)
 {
     int32_t step = -1;
-    if (rank->launched * 2 < rank->work)
+    if (rank->launched * 2 < rank->span_count)
         return;
     for (size_t i = 0; i < rank->span_count; i++) {
         if (rank->spans[i].launch_ns == KNEE_NO_TIME)
@@ -233,12 +233,12 @@ static void settle_unlaunched(struct knee_rank *rank)
 /* Totals of a rank that stay known without its spans. */
 static void sum_up(struct knee_rank *rank)
 {
+    rank->work = rank->span_count;
     rank->start_ns = rank->end_ns = rank->span_count ? rank->spans[0].start_ns : 0;
     for (size_t i = 0; i < rank->span_count; i++) {
         const struct knee_span *span = &rank->spans[i];
         rank->end_ns = span->end_ns > rank->end_ns ? span->end_ns : rank->end_ns;
         rank->launched += span->launch_ns != KNEE_NO_TIME;
-        rank->work += span->stream != KNEE_NO_STREAM;
     }
 }
 

@@ -267,7 +267,7 @@ static void find_gaps(const struct knee_rank_account *rank, const struct knee_ou
         const struct knee_step_account *step = steps.any ? &steps.list[steps.at] : NULL;
         if (step && to - step->start_ns > step->ledger.window_ns)
             to = step->start_ns + step->ledger.window_ns;
-        if (rank->runs[i].label == KNEE_HOST)
+        if (rank->runs[i].label == KNEE_HOST && to - from >= KNEE_LONG_CALL_NS)
             facts->long_host_ns = knee_add_ns(facts->long_host_ns,
                                               to - from > LONGEST_LAUNCH_NS
                                                   ? to - from

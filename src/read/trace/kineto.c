@@ -110,9 +110,6 @@ static void see(struct knee_event *e)
 {
     if (e->category == KNEE_CAT_HOST && names_backward(e->name))
         e->seen |= KNEE_SEEN_BACKWARD;
-    else if (e->category == KNEE_CAT_HOST && e->name.length > 6 &&
-             memcmp(e->name.at, "aten::", 6) == 0)
-        e->seen |= KNEE_SEEN_OPERATION;
     else if (e->host_kind == KNEE_HOST_CALL && (begins(e->name, "cudaStreamBeginCapture") ||
                                                 begins(e->name, "hipStreamBeginCapture")))
         e->seen |= KNEE_SEEN_CAPTURE;
@@ -125,8 +122,11 @@ bool knee_kineto_wants(struct knee_event *e, unsigned keep)
     if (e->category == KNEE_CAT_RUNTIME || (keep & KNEE_KEEP_HOST))
         e->host_kind = knee_kineto_host_kind(e);
     see(e);
-    if (e->category == KNEE_CAT_PYTHON || (keep & KNEE_KEEP_ALL))
+    if (e->category == KNEE_CAT_PYTHON || (keep & KNEE_KEEP_ALL)) {
+        if ((keep & KNEE_KEEP_ALL) && e->category == KNEE_CAT_HOST && begins(e->name, "aten::"))
+            e->seen |= KNEE_SEEN_OPERATION;
         return (keep & KNEE_KEEP_ALL) && (e->category != KNEE_CAT_PYTHON || names_module(e->name));
+    }
     if ((keep & KNEE_KEEP_HOST) && e->host_kind != KNEE_HOST_UNUSED)
         return true;
     if (e->category == KNEE_CAT_RUNTIME)
@@ -139,7 +139,9 @@ bool knee_kineto_wants(struct knee_event *e, unsigned keep)
     if (!first_letters[(unsigned char)e->name.at[0]])
         return false; /* most of them */
     switch (e->name.at[0]) {
-    case 'a': return knee_names_product(e->name);
+    case 'a': /* aten::, autograd:: */
+        e->seen |= KNEE_SEEN_OPERATION;
+        return knee_names_product(e->name);
     case 'P': return begins(e->name, "ProfilerStep#");
     case 'O': return begins(e->name, "Optimizer.step#");
     case 'e': return begins(e->name, "enumerate(DataLoader)");

@@ -522,6 +522,14 @@ static void read_rpd(struct knee_nsys *n)
             take_api);
 }
 
+/* Pages that move by themselves are not work that was handed over. */
+static void leave_out_pages(struct knee_trace *trace)
+{
+    for (size_t r = 0; r < trace->rank_count; r++)
+        for (size_t i = 0; i < trace->ranks[r].span_count; i++)
+            trace->ranks[r].work -= trace->ranks[r].spans[i].stream == KNEE_NO_STREAM;
+}
+
 static knee_status read_open(struct knee_nsys *n, struct knee_err *err)
 {
     guard(n);
@@ -541,6 +549,7 @@ static knee_status read_open(struct knee_nsys *n, struct knee_err *err)
     if (status)
         return status;
     n->trace->format = rpd ? "rpd" : rocpd ? "rocpd" : "nsys";
+    leave_out_pages(n->trace);
     if (n->trace->events)
         return KNEE_OK;
     if (n->trace->losses[KNEE_LOSS_INTERRUPTED].count)
