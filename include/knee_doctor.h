@@ -13,7 +13,7 @@
  * one, and for outputs of commands. */
 struct knee_fact {
     const char *subject; /* which part: a port, a GPU, a variable; "" is the host itself */
-    const char *key;     /* what: docs/guide/doctor.md lists them */
+    const char *key;     /* what: docs/reference/doctor.md lists them */
     const char *value;   /* as it was written, without blanks at its ends */
     double number;       /* the number that the value begins with; NaN: none */
     size_t order;        /* in which it came */
@@ -110,7 +110,7 @@ struct knee_ailment { /* a finding */
     struct knee_toll price;
 };
 
-/* A variable of NCCL that is set, and what NCCL makes of it. */
+/* A variable of NCCL that is set, and the value that NCCL uses. */
 struct knee_setting {
     char name[64], value[128];
     char from[32]; /* environment, ~/.nccl.conf, /etc/nccl.conf, the log */

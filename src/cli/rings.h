@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The folders that the live agent writes (docs/guide/watch.md), for knee watch. */
+/* The folders that the live agent writes (docs/reference/watch.md), for knee watch. */
 #ifndef KNEE_CLI_RINGS_H
 #define KNEE_CLI_RINGS_H
 

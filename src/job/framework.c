@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frameworks, as their documents describe them (2025-26; docs/guide/plan.md lists the
+ * The frameworks, as their documents describe them (2025-26; docs/reference/plan.md lists the
  * addresses). Where a document says nothing a thing is taken not to be there.
  *
  *   Megatron-LM  docs.nvidia.com/megatron-core: schedules 1F1B and interleaved, whose micro-batches

@@ -8,7 +8,7 @@
  *   the writer, the agent's only one   empties the queue, finds steps, samples, writes files
  *
  * Whatever fails turns the agent off with one line on standard error (live_off()), and the job goes
- * on. docs/guide/watch.md describes the files.
+ * on. docs/reference/watch.md describes the files.
  */
 #ifndef KNEE_LIVE_AGENT_H
 #define KNEE_LIVE_AGENT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Being CUPTI's one client, for the time of a sample. Attached, CUPTI makes every launch of the job
- * 2 to 5 us longer, whether it records or not (docs/guide/watch.md): so it leaves the process after
- * each sample and comes again for the next.
+ * 2 to 5 us longer, whether it records or not (docs/reference/watch.md): so it leaves the process
+ * after each sample and comes again for the next.
  *
  * CUPTI can be finalised safely only when a call into CUDA returns: the first job thread to return
  * from such a call does it. It must stay when a CUDA graph was launched meanwhile: what CUPTI put

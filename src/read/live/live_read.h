@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lines that the live agent writes (docs/guide/watch.md): about.json, steps.jsonl and
+ * The lines that the live agent writes (docs/reference/watch.md): about.json, steps.jsonl and
  * calls.jsonl of a rank, from text in memory; and the calls of several ranks joined. A line that is
  * damaged or has no end (the writer was killed) is counted and left out.
  */

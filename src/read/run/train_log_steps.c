@@ -725,7 +725,7 @@ static knee_status nothing_found(const struct knee_train_reader *r, struct knee_
     knee_fail(err, KNEE_INPUT, r->name, "no training steps found");
     knee_hint(
         err,
-        "docs/guide/scale.md lists the formats; any table with columns step and step_s will do");
+        "docs/reference/scale.md lists the formats; any table with columns step and step_s will do");
     return KNEE_INPUT;
 }
 
