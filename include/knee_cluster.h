@@ -72,7 +72,7 @@ const char *knee_protocol_name(enum knee_protocol_name protocol); /* "LL" */
 
 /* What joins units of the level below: GPUs, then nodes, then leaves. */
 struct knee_level {
-    char name[24];           /* link preset, or a name of one's own */
+    char name[24];           /* link preset, or your own name */
     double count;            /* units that one group of this level joins; 0: any number */
     double latency_s;        /* one hop of a small message, host included */
     double bytes_per_s;      /* of one port, one direction, as a large collective reaches it */

@@ -56,7 +56,7 @@ enum knee_key_kind {
     KNEE_KEY_WORKERS, /* struct knee_workers */
     KNEE_KEY_SWITCH,  /* bool; takes no value on the command line */
     KNEE_KEY_WORD,    /* const char *, borrowed from the caller */
-    KNEE_KEY_PARSED,  /* what `parse` makes of it: `size` bytes that begin with its name as text */
+    KNEE_KEY_PARSED,  /* the result of `parse`: `size` bytes that begin with its name as text */
 };
 
 /* A named list, such as the GPU presets. */

@@ -59,7 +59,7 @@ struct knee_tax {
     double bubble;    /* (pp-1)/(M+pp-1) of the step */
     double bubble_s;  /* what it costs */
     double step_s, mfu;
-    struct knee_sure step_sure; /* NaN with bare numbers: nothing was ever held against those */
+    struct knee_sure step_sure; /* NaN with bare numbers: those were never compared with runs */
     struct knee_memory memory;  /* of one GPU; total 0: not known */
     enum knee_axis binding;
     bool bubble_binds;            /* the bubble costs more than any axis */

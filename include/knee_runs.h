@@ -162,7 +162,7 @@ knee_status knee_cross_validate_merge(struct knee_validation *validation,
 bool knee_held_out_reason(const struct knee_validation *validation, size_t source,
                           char out[2 * KNEE_RUN_TEXT]);
 
-/* Fits a profile of one's own: factors on a few constants that move the predictions of all runs
+/* Fits your own profile: factors on a few constants that move the predictions of all runs
  * onto what was measured, drawn towards the shipped ones where the rows do not tell. *out gets
  * those constants for the GPU and profile that most runs have, which go to *platform; its other
  * fields are NaN. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One's own curve, from training logs: where it bends, and what more GPUs would bring.
+// The user's own curve, from training logs: where it bends, and what more GPUs would bring.
 const scale = { files: [], state: {} };
 
 scale.start = () => {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * knee bench: times collectives and messages over a sweep of sizes, checks what they return, and
- * holds the times against what pairs of hosts reach.
+ * compares the times with what pairs of hosts reach.
  *
  * How it times: warm up, then for each iteration a barrier, the clock, the operation, the clock.
  * The time of an iteration is that of its slowest rank; the time of a row is the median over the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Alarms: "R > 0.5 for 5m", held against the history of a job that is watched. */
+/* Alarms: "R > 0.5 for 5m", checked against the history of a job that is watched. */
 #ifndef KNEE_JUDGE_ALARM_H
 #define KNEE_JUDGE_ALARM_H
 

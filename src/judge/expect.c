@@ -45,7 +45,7 @@ void knee_expect_rollcall(struct knee_roll_answer *answer, const struct knee_clu
     }
 }
 
-/* Between nodes nothing is known of the network: only what fits into a node is held against it. */
+/* Between nodes nothing is known of the network: only what fits into a node is compared. */
 void knee_expect_of_gpus(struct knee_account *account)
 {
     struct knee_cluster cluster;

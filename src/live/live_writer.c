@@ -32,7 +32,7 @@ enum {
     SOON = 2,        /* samples then: ranks may see it a step apart, and miss one */
     KNOWN_FROM = 16, /* steps, before that can be said */
     LINES_A_SECOND = 2000,
-    AROUND = 3, /* steps that are held against the others where all are recorded */
+    AROUND = 3, /* steps that are compared with the others where all are recorded */
 };
 #define REGULAR     0.75 /* of the budget; the rest is for changes */
 #define LINE_NS     INT64_C(50000000)

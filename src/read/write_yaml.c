@@ -149,7 +149,7 @@ void knee_write_cluster(const struct knee_cluster *t, struct knee_text *text)
         yaml_fitted(t->fitted, text);
 }
 
-/* ---- A profile of one's own ---- */
+/* ---- The user's profile ---- */
 
 void knee_write_constants(const struct knee_rates *rates, struct knee_text *text)
 {

@@ -2,7 +2,7 @@
 /*
  * What the steps of a run are made of, straight from its nodes, for every row of an answer: the
  * same sets as an account has (compute C, communication M; exposed = M without C; wait before
- * transfer), without writing a timeline first. The tests hold both against each other.
+ * transfer), without writing a timeline first. The tests compare both.
  */
 #include "base/sort.h"
 #include "base/text.h"

@@ -189,7 +189,7 @@ A_TEXT(setting_reads, struct knee_setting, it->read[0] ? it->read : it->value)
 static const struct knee_field setting_fields[] = {
     SETTING(name, "name", "variable", "NCCL variable"),
     SETTING(value, "value", "value", "as it is set"),
-    KNEE_GET(setting_reads, "reads", "NCCL reads", TEXT, FULL, "what NCCL makes of it"),
+    KNEE_GET(setting_reads, "reads", "NCCL reads", TEXT, FULL, "the value that NCCL uses"),
     SETTING(from, "from", "from", "where it is set"),
 };
 

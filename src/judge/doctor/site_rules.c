@@ -14,7 +14,7 @@
 #define SITE_RULES_MAX 1024
 #define COLUMNS        7
 
-/* What each test holds a fact against. */
+/* What each test compares a fact with. */
 static const struct test {
     const char *name;
     bool number, key;

@@ -2,7 +2,7 @@
 /*
  * Intervals of E(K), memory and closed forms, by the method that bands.c uses for step times:
  * residuals log(measured / predicted) of runs that nothing was fitted to; the band holds the middle
- * 90 of 100 of them, and is held against each source in turn by what the other sources say.
+ * 90 of 100 of them, and is checked on each source in turn by what the other sources say.
  *
  *   E(K)    one job at several counts, against its smallest; both predicted without their source.
  *           Errors do not grow with the doublings between the two. Where something is assumed, or

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Constants of matrix products from products that were timed alone, on one's own GPU.
+ * Constants of matrix products from products that were timed alone, on the user's GPU.
  *
  * A GPU that runs only products is faster than in training: it is cooler, and nothing else uses its
  * memory. The rate of large products alone is therefore a separate constant (gemm-alone). A GPU

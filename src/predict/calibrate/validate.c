@@ -521,7 +521,7 @@ bool knee_held_out_reason(const struct knee_validation *v, size_t source,
     return true;
 }
 
-/* ---- A profile of one's own ---- */
+/* ---- The user's profile ---- */
 
 /* The platform that most runs have: the fitted factors are applied to its constants. */
 static size_t most_common(const struct knee_runs *runs)

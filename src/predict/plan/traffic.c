@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a plan sends, call by call: the same collectives that block.c and gradient_exchange.c price,
- * listed so that they can be shown, and held against what the parts of the step add up to.
+ * listed so that they can be shown, and compared with what the parts of the step add up to.
  */
 #include "predict/plan/block.h"
 #include "predict/plan/gradient_exchange.h"

@@ -588,7 +588,7 @@ static bool parts_explain(const struct knee_scale_fit *fit)
     return fabs(other) <= EXPLAINED * p->step_s && fabs(p->compute_s / compute_s - 1) <= EXPLAINED;
 }
 
-/* Steps alone cannot show communication that hides behind compute; it comes to light where compute
+/* Steps alone cannot show communication that hides behind compute; it becomes exposed where compute
  * shrinks below it. Where figures of a count tell what a step is made of, what is then not hidden
  * is added if the terms say less; where two counts tell, and agree, the parts are the forecast. */
 static double unhidden(const struct knee_scale_fit *fit, double workers, double units,

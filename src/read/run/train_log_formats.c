@@ -47,7 +47,7 @@ static const struct train_key hf[] = {{"train_runtime", TRAIN_RUNTIME, 1},
                                       {"global_step", TRAIN_RUN_STEPS, 1},
                                       END};
 
-/* Tables and lines of JSON of any origin: wandb, CSV loggers, Automodel, one's own. */
+/* Tables and lines of JSON of any origin: wandb, CSV loggers, Automodel, the user's. */
 const struct train_key knee_train_table_keys[] = {
     {"runtime", TRAIN_ELAPSED, 1}, /* wandb: _runtime */
     {"timestamp", TRAIN_STAMP, 1},
