@@ -492,8 +492,8 @@ struct knee_scale_table {
     size_t room, *count, *refused;
 };
 
-/* Reads such a table (docs/reference/scale.md lists the columns). `curve` chooses among several jobs
- * of a column `curve`; NULL: there must be one. */
+/* Reads such a table (docs/reference/scale.md lists the columns). `curve` chooses among several
+ * jobs of a column `curve`; NULL: there must be one. */
 knee_status knee_scale_table_read(struct knee_named_text from, const char *curve,
                                   const struct knee_scale_table *out, struct knee_err *err);
 

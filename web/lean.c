@@ -44,7 +44,7 @@ knee_status knee_torchtitan_read(const char *text, size_t length, const char *na
     return not_here(name, "reads no torchtitan files", err);
 }
 
-/* Presets are compared with logs as they are; hosts without GPUs have none, and would need a fit. */
+/* Presets are compared with logs as they are; hosts without GPUs have none and would need a fit. */
 knee_status knee_fit(const struct knee_log_view *logs, const struct knee_cluster *prior,
                      struct knee_cluster *out, struct knee_fitted *record, struct knee_err *err)
 {

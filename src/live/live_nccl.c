@@ -2,8 +2,8 @@
 /*
  * NCCL's profiler interface, versions 1 to 6, from one object: NCCL takes the newest it knows.
  * Where a member of a descriptor lies in which version is a table (layouts); offsets are those of
- * the public headers on 64-bit machines (docs/reference/watch.md). NCCL never waits for anything here:
- * events go into slots and a queue.
+ * the public headers on 64-bit machines (docs/reference/watch.md). NCCL never waits for anything
+ * here: events go into slots and a queue.
  */
 #include "live/live_slots.h"
 

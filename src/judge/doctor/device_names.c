@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of devices and interfaces (NCCL_IB_HCA, NCCL_SOCKET_IFNAME) compared with those of the host,
- * the way NCCL matches them: '^' takes all others, '=' whole names, else a name is a prefix: mlx5_1
- * takes mlx5_10.
+ * Lists of devices and interfaces (NCCL_IB_HCA, NCCL_SOCKET_IFNAME) compared with those of the
+ * host, the way NCCL matches them: '^' takes all others, '=' whole names, else a name is a prefix:
+ * mlx5_1 takes mlx5_10.
  */
 #include "judge/doctor/doctor_judge.h"
 
