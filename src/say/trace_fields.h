@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of knee trace's answer: sentences (say_trace.c), fields (say_trace_fields.c) and those
- * of --where (say_where.c). */
+/* The parts of knee trace's answer: sentences (say_trace.c, with -v say_trace_notes.c), fields
+ * (say_trace_fields.c) and those of --where (say_where.c). */
 #ifndef KNEE_SAY_TRACE_FIELDS_H
 #define KNEE_SAY_TRACE_FIELDS_H
 
@@ -11,6 +11,9 @@
 void knee_say_trace(const void *report, struct knee_said *said);
 /* R, efficiency and overlap in one sentence. */
 void knee_say_formal(const struct knee_trace_report *report, struct knee_text *text);
+/* The account in sentences, and products against the GPU's peak; for -v. */
+void knee_say_account(const struct knee_trace_report *report, struct knee_text *text);
+void knee_say_products(const struct knee_roofline *roofline, struct knee_text *text);
 /* What the data cannot answer and how to record it, one sentence each; NULL past the last. */
 const char *knee_gap_sentence(unsigned gaps, size_t which);
 /* What to do about a rank that is late for this reason. */
