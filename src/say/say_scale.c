@@ -314,9 +314,14 @@ static void say_network_help(const NETWORK *n, struct knee_text *text)
 static void say_network(const NETWORK *n, struct knee_said *said)
 {
     if (n->cause == KNEE_NETWORK_SLOW) {
-        knee_text_printf(&said->headline, "%s nodes run at %s: the link gave %s of %s Gb/s needed.",
-                         SAY_COUNT(n->nodes), SAY_SHARE(n->efficiency), gbps(n->have).s,
-                         gbps(n->need_hidden).s);
+        knee_text_printf(&said->headline, "%s nodes run at %s: ", SAY_COUNT(n->nodes),
+                         SAY_SHARE(n->efficiency));
+        if (n->have >= n->need_hidden) /* fast enough, if compute hid it */
+            knee_text_printf(&said->headline, "%s Gb/s, and compute does not hide it.",
+                             gbps(n->have).s);
+        else
+            knee_text_printf(&said->headline, "the link gave %s of %s Gb/s needed.",
+                             gbps(n->have).s, gbps(n->need_hidden).s);
         knee_text_printf(&said->reason,
                          "A step sends %s over each node's link; it became %s longer.",
                          SAY_BYTES(n->bytes), SAY_TIME(n->added_s));
