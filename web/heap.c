@@ -85,9 +85,9 @@ static int is_last(const struct block *block)
 
 void free(void *pointer)
 {
-    struct block *block = (struct block *)pointer - 1;
     if (!pointer)
         return;
+    struct block *block = (struct block *)pointer - 1;
     if (is_last(block)) {
         end = (unsigned char *)block;
         return;
@@ -98,12 +98,12 @@ void free(void *pointer)
 
 void *realloc(void *pointer, size_t size)
 {
-    struct block *block = (struct block *)pointer - 1;
     uint32_t capacity, class;
     if (!pointer)
         return malloc(size);
     if (size > LARGEST)
         return NULL;
+    struct block *block = (struct block *)pointer - 1;
     class = class_of(size, &capacity);
     if (is_last(block)) {
         if (!set_end(block + 1, capacity))

@@ -27,7 +27,7 @@ static double power_of_two(int k)
     return value;
 }
 
-/* value 2^k; in two steps where 2^k itself is no normal number. */
+/* value 2^k; in two steps, since 2^k may be too large or too small for a double. */
 static double scaled(double value, int k)
 {
     int half = k / 2;

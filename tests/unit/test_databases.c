@@ -551,7 +551,6 @@ TEST(sqlite_without_memory_is_said)
     sqlite3_free(d.bytes);
 }
 
-
 #else
 
 /* A build without SQLite says so, and what to do. */
