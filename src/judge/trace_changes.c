@@ -183,6 +183,16 @@ static double handing_over_s(const struct knee_account *account, const struct kn
     return d->steps > 0 ? sum / d->steps : 0;
 }
 
+/* A change of what the GPU does: the host must still hand over as many launches, at its pace
+ * without a profiler. */
+static void put_above_host(const struct knee_account *account, struct knee_diagnosis *d,
+                           const char *name, double step_s, double low_s, double high_s)
+{
+    double host = handing_over_s(account, d);
+    put_step(d, name, fmax(step_s, host / KNEE_SLOWED_HOST), fmax(low_s, host / KNEE_SLOWEST_HOST),
+             fmin(d->step.wall_s, fmax(high_s, host)));
+}
+
 /* Copies from pinned memory run at the rate of the link. On a separate stream they cost only the
  * part that is longer than compute. */
 static void add_copies(const struct knee_account *account, struct knee_diagnosis *d)
@@ -201,12 +211,10 @@ static void add_copies(const struct knee_account *account, struct knee_diagnosis
         put_step(d, "hidden copies",
                  wall - pageable + (isnan(pinned) ? pageable / PAGEABLE_FACTOR : pinned),
                  wall - pageable, wall - pageable / 2);
-    if (c[KNEE_COPY_DEVICE].exposed_s > 0) { /* at worst its user reads what the copy read */
-        double without = wall - c[KNEE_COPY_DEVICE].exposed_s, host = handing_over_s(account, d);
-        put_step(d, "no device copies", fmax(without, host / KNEE_SLOWED_HOST),
-                 fmax(without, host / KNEE_SLOWEST_HOST),
-                 fmax(wall - c[KNEE_COPY_DEVICE].exposed_s / 2, host));
-    }
+    double device = c[KNEE_COPY_DEVICE].exposed_s;
+    if (device > 0) /* at worst its user reads what the copy read */
+        put_above_host(account, d, "no device copies", wall - device, wall - device,
+                       wall - device / 2);
     if (hosted > 0)
         put_step(d, "copies beside compute",
                  wall - fmin(hosted, fmax(0, compute - (total - hosted))), NAN, NAN);
@@ -258,12 +266,12 @@ static void add_attention(struct knee_diagnosis *d)
                  wall - SCORES_AT_WORST * scores - tf32_saves(d, plain, TF32_AT_WORST));
 }
 
-static void add_tensor_cores(struct knee_diagnosis *d)
+static void add_tensor_cores(const struct knee_account *account, struct knee_diagnosis *d)
 {
     double plain = d->plain_s * part_of_step(d), wall = d->step.wall_s;
     if (!(attention_is_unfused(d) && is_of_16_bits(d)))
-        put_step(d, "tensor cores", wall - tf32_saves(d, plain, TF32_REACHED),
-                 wall - tf32_saves(d, plain, 1), wall - tf32_saves(d, plain, TF32_AT_WORST));
+        put_above_host(account, d, "tensor cores", wall - tf32_saves(d, plain, TF32_REACHED),
+                       wall - tf32_saves(d, plain, 1), wall - tf32_saves(d, plain, TF32_AT_WORST));
 }
 
 static void add_fusion(struct knee_diagnosis *d)
@@ -288,7 +296,7 @@ static void add_recorded(const struct knee_account *account, struct knee_diagnos
     add_copies(account, d);
     add_fusion(d);
     add_attention(d);
-    add_tensor_cores(d);
+    add_tensor_cores(account, d);
 }
 
 void knee_diagnosis_levers(const struct knee_account *account, const struct knee_job *given,

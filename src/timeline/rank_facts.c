@@ -74,21 +74,21 @@ static bool read_names(const struct knee_trace *trace, const struct knee_alloc *
 struct steps {
     const struct knee_step_account *list;
     size_t count, at; /* moves on with time */
-    bool any;         /* complete one */
+    size_t complete;
 };
 
 static struct steps steps_of(const struct knee_outcome *outcome)
 {
     struct steps steps = {.list = outcome->steps, .count = outcome->step_count};
     for (size_t i = 0; i < steps.count; i++)
-        steps.any = steps.any || steps.list[i].complete;
+        steps.complete += steps.list[i].complete;
     return steps;
 }
 
 /* Calls must go forward in time. */
 static bool in_complete(struct steps *steps, int64_t ns)
 {
-    if (!steps->any)
+    if (!steps->complete)
         return true;
     while (steps->at + 1 < steps->count && steps->list[steps->at + 1].start_ns <= ns)
         steps->at++;
@@ -106,8 +106,8 @@ static bool in_complete(struct steps *steps, int64_t ns)
 /* What is to be known of a name, looked up when it is first met: most are the host's. */
 struct name_kind {
     unsigned char work, copy;
-    bool generated; /* by a compiler that fuses already */
-    bool plain, softmax;
+    bool generated;               /* by a compiler that fuses already */
+    bool plain, softmax, forward; /* forward: of softmax */
     bool known;
 };
 
@@ -129,6 +129,7 @@ static const struct name_kind *kind_of(const struct knee_trace *trace, uint32_t 
             .generated = is_generated(text),
             .plain = knee_kernel_is_plain(text),
             .softmax = knee_kernel_is_softmax(text),
+            .forward = knee_kernel_is_softmax(text) && strstr(text, "orward"),
             .known = true,
         };
     return &kinds[name];
@@ -173,17 +174,43 @@ static void add_span(const struct knee_rank_account *rank, const struct knee_spa
 
 /* Softmax, of kernels in complete steps. */
 struct softmax {
-    int64_t count, ns, all_ns;
+    int64_t calls, forward, ns, all_ns;
 };
+
+static void add_softmax(const struct knee_span *span, const struct name_kind *kind,
+                        struct softmax *softmax)
+{
+    int64_t ns = span->kind == KNEE_SPAN_COPY ? 0 : span->end_ns - span->start_ns;
+    softmax->all_ns = knee_add_ns(softmax->all_ns, ns);
+    softmax->ns = knee_add_ns(softmax->ns, kind->softmax ? ns : 0);
+    softmax->calls += kind->softmax;
+    softmax->forward += kind->forward;
+}
 
 /* Attention that is not fused writes its scores to memory and masks, scales, drops and converts
  * them there: elementwise kernels that take about as long as softmax does, since activations are
- * smaller than scores. Little softmax is a router or a loss. */
-static bool is_of_scores(const struct softmax *softmax, const struct name_kind *kind, int64_t ns)
+ * smaller than scores. Softmax that is called once per step is a loss, and little of it a router.
+ */
+static void share_scores(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
+                         const struct name_kind *kinds, const struct softmax *softmax,
+                         struct knee_rank_facts *facts)
 {
-    return (double)softmax->ns >= LEAST_SOFTMAX * (double)softmax->all_ns &&
-           (kind->softmax || (kind->work == KNEE_KERNEL_ELEMENTWISE &&
-                              ns > softmax->ns / softmax->count / SCORES_TAKE));
+    struct steps steps = steps_of(outcome);
+    int64_t passes = steps.complete ? (int64_t)steps.complete : 1;
+    if (softmax->forward < 2 * passes ||
+        (double)softmax->ns < LEAST_SOFTMAX * (double)softmax->all_ns)
+        return;
+    int64_t least_ns = softmax->ns / softmax->calls / SCORES_TAKE;
+    for (size_t i = 0; i < rank->source->span_count; i++) {
+        const struct knee_span *span = &rank->source->spans[i];
+        int64_t ns = span->end_ns - span->start_ns;
+        if (span->kind == KNEE_SPAN_COMM || span->kind == KNEE_SPAN_COPY ||
+            !in_complete(&steps, span->start_ns))
+            continue;
+        const struct name_kind *kind = &kinds[span->name];
+        if (kind->softmax || (kind->work == KNEE_KERNEL_ELEMENTWISE && ns > least_ns))
+            facts->scores_ns = knee_add_ns(facts->scores_ns, ns);
+    }
 }
 
 static bool share_work(const struct knee_rank_account *rank, const struct knee_outcome *outcome,
@@ -201,20 +228,10 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
         if (span->kind == KNEE_SPAN_COMM || !in_complete(&steps, span->start_ns))
             continue;
         const struct name_kind *kind = kind_of(rank->trace, span->name, kinds);
-        int64_t ns = span->kind == KNEE_SPAN_COPY ? 0 : span->end_ns - span->start_ns;
         add_span(rank, span, kind, &run, facts);
-        softmax.all_ns = knee_add_ns(softmax.all_ns, ns);
-        softmax.ns = knee_add_ns(softmax.ns, kind->softmax ? ns : 0);
-        softmax.count += kind->softmax;
+        add_softmax(span, kind, &softmax);
     }
-    steps = steps_of(outcome);
-    for (size_t i = 0; i < rank->source->span_count && softmax.count; i++) {
-        const struct knee_span *span = &rank->source->spans[i];
-        int64_t ns = span->end_ns - span->start_ns;
-        if (span->kind != KNEE_SPAN_COMM && span->kind != KNEE_SPAN_COPY &&
-            in_complete(&steps, span->start_ns) && is_of_scores(&softmax, &kinds[span->name], ns))
-            facts->scores_ns = knee_add_ns(facts->scores_ns, ns);
-    }
+    share_scores(rank, outcome, kinds, &softmax, facts);
     knee_resize(alloc, kinds, 0);
     return true;
 }
@@ -264,7 +281,7 @@ static void find_gaps(const struct knee_rank_account *rank, const struct knee_ou
         int64_t from = rank->runs[i].start_ns, to = knee_run_end(rank, i);
         if (rank->runs[i].label < KNEE_STARVED || !in_complete(&steps, from))
             continue;
-        const struct knee_step_account *step = steps.any ? &steps.list[steps.at] : NULL;
+        const struct knee_step_account *step = steps.complete ? &steps.list[steps.at] : NULL;
         if (step && to - step->start_ns > step->ledger.window_ns)
             to = step->start_ns + step->ledger.window_ns;
         if (rank->runs[i].label == KNEE_HOST && to - from >= KNEE_LONG_CALL_NS)
