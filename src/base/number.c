@@ -108,6 +108,9 @@ static const struct spelling spellings[] = {
     {KNEE_UNIT_WATTS, "kW", 1e3},
     {KNEE_UNIT_DOLLARS, "", 1},
     {KNEE_UNIT_DOLLARS, "$", 1},
+    {KNEE_UNIT_DOLLARS, "k", 1e3},
+    {KNEE_UNIT_DOLLARS, "M", 1e6},
+    {KNEE_UNIT_DOLLARS, "B", 1e9},
     {KNEE_UNIT_DOLLARS, "/h", 1},
     {KNEE_UNIT_DOLLARS, "$/h", 1},
     {KNEE_UNIT_DOLLARS, "USD", 1},
@@ -130,7 +133,7 @@ static const struct {
     [KNEE_UNIT_FLOPS] = {"FLOP/S", "60TFLOP/s, 1PFLOP/s"},
     [KNEE_UNIT_PER_S] = {"RATE", "12000/s, 12k/s"},
     [KNEE_UNIT_WATTS] = {"WATTS", "700W, 0.7kW"},
-    [KNEE_UNIT_DOLLARS] = {"DOLLARS", "2.50, $2.50"},
+    [KNEE_UNIT_DOLLARS] = {"DOLLARS", "2.50, $2.50, $1M"},
     [KNEE_UNIT_JOULES] = {"JOULES", "5J, 5kJ"},
 };
 

@@ -217,8 +217,9 @@ static void say_stop(const A *a, const ROW *row, struct knee_text *text)
         knee_text_printf(text, "Efficiency is %s against %s. ",
                          SAY_SHARE(row->kept * row->efficiency), GPUS(a->baseline_gpus));
     else if (at && next)
-        knee_text_printf(text, "More than %s are not worth it: %s run at %s. ", GPUS(at->gpus),
-                         SAY_COUNT(next->gpus), SAY_SHARE(next->kept * next->efficiency));
+        knee_text_printf(text, "More than %s are not worth it: %s run at %s%s. ", GPUS(at->gpus),
+                         SAY_COUNT(next->gpus), SAY_SHARE(next->kept * next->efficiency),
+                         next->kept < 1 ? ", failures counted" : "");
     else if (at && a->row_count > 1)
         knee_text_printf(text, "All counts tried are worth it; efficiency is against %s. ",
                          GPUS(a->baseline_gpus));

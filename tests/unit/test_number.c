@@ -35,6 +35,7 @@ TEST(units_are_read)
         {"4x", KNEE_UNIT_FACTOR, 4},
         {"12k/s", KNEE_UNIT_PER_S, 12000},
         {"$2.50", KNEE_UNIT_DOLLARS, 2.5},
+        {"$1.5M", KNEE_UNIT_DOLLARS, 1.5e6},
         {"700W", KNEE_UNIT_WATTS, 700},
         {"4KiB", KNEE_UNIT_BYTES, 4096},
     };
