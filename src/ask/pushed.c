@@ -2,6 +2,7 @@
 #include "ask/pushed.h"
 
 #include "base/error.h"
+#include "base/keys.h"
 #include "base/text.h"
 #include "timeline/recordings.h"
 
@@ -70,6 +71,8 @@ knee_status knee_push_begin(struct knee_ask *ask, const char *name, struct knee_
     struct knee_ask_pushed *pushed = knee_ask_pushed_of(ask);
     struct knee_trace_options options = {.cpu = begins_again(pushed, name),
                                          .host = true, /* for replay */
+                                         .detail = !KNEE_ON_PAGE,
+                                         .shapes = !KNEE_ON_PAGE, /* operations of diff */
                                          .patterns = pushed->patterns.rows,
                                          .pattern_count = pushed->patterns.count};
     knee_trace_abandon(pushed->reader);

@@ -7,10 +7,13 @@
 
 #define KNEE_HUGE 1e30 /* "no upper limit", still finite after any product of a few */
 
-/* Help of options for which the page has no field: it would only make the page larger. */
+/* Whether this is the core of the page, and help of options for which the page has no field: it
+ * would only make the page larger. */
 #if KNEE_JSON_ONLY
+#define KNEE_ON_PAGE         true
 #define KNEE_OFF_PAGE(words) ""
 #else
+#define KNEE_ON_PAGE         false
 #define KNEE_OFF_PAGE(words) words
 #endif
 

@@ -564,10 +564,4 @@ TEST(databases_are_refused)
     assert_string_equal(err.what, "this knee was built without SQLite");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(databases_are_refused)};
-    return RUN(tests);
-}
-
 #endif
