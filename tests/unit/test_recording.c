@@ -5,6 +5,7 @@
  */
 #include "trace_help.h"
 
+#include "read/trace/product_args.h"
 #include "timeline/recordings.h"
 
 struct made {
@@ -511,6 +512,35 @@ TEST(operations_are_compared_by_shape)
     assert_int_equal(c.mover_count, 2); /* by kernel both products are one row */
     knee_trace_release(&before);
     knee_trace_release(&after);
+}
+
+/* Three shapes, as far as there is room; what is no list of lengths is left out or ends them. */
+TEST(shapes_as_text)
+{
+    static const struct {
+        const char *dims;
+        size_t size;
+        const char *text;
+    } cases[] = {
+        {"[[8, 512], [], [512, 64]]", 64, " [8,512]x[512,64]"},
+        {"[[1], [2], [3], [4]]", 64, " [1]x[2]x[3]..."},
+        {"[[1, 2, 3], [1, 2, 3]]", 14, " [1,2,3]..."},
+        {"[[1, 2, 3, 4, 5, 6, 7, 8]]", 12, ""},
+        {"[[1]]", 4, ""},
+        {"[[8, x]]", 64, ""},
+        {"[[8, [2]], [3]]", 64, ""},
+        {"[[8, 512", 64, ""},
+        {"[8", 64, ""},
+        {"[]", 64, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char out[64];
+        struct knee_slice dims = {cases[i].dims, strlen(cases[i].dims)};
+        size_t length = knee_shapes_text(dims, out, cases[i].size);
+        assert_true(length < cases[i].size || length == 0);
+        assert_int_equal(length, strlen(cases[i].text));
+        assert_memory_equal(out, cases[i].text, length);
+    }
 }
 
 /* Shapes on one side only: by operation. No host on one side: by kernel. */
