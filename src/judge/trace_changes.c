@@ -319,9 +319,11 @@ void knee_diagnosis_levers(const struct knee_account *account, const struct knee
 static void hold_floor(const struct knee_diagnosis *d, struct knee_lever *lever)
 {
     double floor_s = d->step.label_s[KNEE_COMPUTE];
-    if (lever->kind & KNEE_LEVER_INPUT) /* and batches by what is waited for them, and for others */
+    unsigned kind =
+        lever->by == KNEE_BY_REPLAY ? 0 : lever->kind; /* the replay has its own bounds */
+    if (kind & KNEE_LEVER_INPUT) /* and batches by what is waited for them, and for others */
         floor_s = d->step.wall_s - d->step.label_s[KNEE_STARVED] - d->step.label_s[KNEE_WAIT];
-    if ((lever->kind & KNEE_LEVER_HOST) && lever->by != KNEE_BY_REPLAY)
+    if (kind & KNEE_LEVER_HOST)
         floor_s = d->step.wall_s - d->step.label_s[KNEE_HOST] - d->step.label_s[KNEE_IDLE];
     if (lever->kind & (KNEE_LEVER_BATCH | KNEE_LEVER_FUSE) || !(lever->row.step.wall_s < floor_s))
         return;
