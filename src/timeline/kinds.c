@@ -411,11 +411,9 @@ bool knee_kernel_is_plain(const char *name)
  * and the scaled, masked ones of Megatron and Apex. The logarithm is a loss, not attention. */
 bool knee_kernel_is_softmax(const char *name)
 {
-    char folded[KNEE_FOLDED];
-    knee_fold(name, folded, sizeof folded);
     const char *warp = strstr(name, "softmax_warp_");
-    bool attention = warp || strstr(folded, "cunn_softmax");
-    return attention && !strstr(folded, "logsoftmax") && !(warp && strstr(warp, ", true, "));
+    return warp ? !strstr(warp, ", true, ")
+                : strstr(name, "cunn_SoftMax") && !strstr(name, "LogSoftMax");
 }
 
 const char *knee_kernel_kind_name(enum knee_kernel_kind kind)

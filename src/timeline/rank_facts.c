@@ -122,16 +122,19 @@ static const struct name_kind *kind_of(const struct knee_trace *trace, uint32_t 
                                        struct name_kind *kinds)
 {
     const char *text = trace->names[name];
-    if (!kinds[name].known)
-        kinds[name] = (struct name_kind){
-            .work = (unsigned char)knee_kernel_kind_of(text),
-            .copy = (unsigned char)knee_copy_kind_of(text),
-            .generated = is_generated(text),
-            .plain = knee_kernel_is_plain(text),
-            .softmax = knee_kernel_is_softmax(text),
-            .forward = knee_kernel_is_softmax(text) && strstr(text, "orward"),
-            .known = true,
-        };
+    if (kinds[name].known)
+        return &kinds[name];
+    enum knee_kernel_kind work = knee_kernel_kind_of(text);
+    bool softmax = work == KNEE_KERNEL_ELEMENTWISE && knee_kernel_is_softmax(text);
+    kinds[name] = (struct name_kind){
+        .work = (unsigned char)work,
+        .copy = (unsigned char)knee_copy_kind_of(text),
+        .generated = is_generated(text),
+        .plain = work == KNEE_KERNEL_PRODUCT && knee_kernel_is_plain(text),
+        .softmax = softmax,
+        .forward = softmax && strstr(text, "orward"),
+        .known = true,
+    };
     return &kinds[name];
 }
 
@@ -174,18 +177,8 @@ static void add_span(const struct knee_rank_account *rank, const struct knee_spa
 
 /* Softmax, of kernels in complete steps. */
 struct softmax {
-    int64_t calls, forward, ns, all_ns;
+    int64_t forward, backward, ns;
 };
-
-static void add_softmax(const struct knee_span *span, const struct name_kind *kind,
-                        struct softmax *softmax)
-{
-    int64_t ns = span->kind == KNEE_SPAN_COPY ? 0 : span->end_ns - span->start_ns;
-    softmax->all_ns = knee_add_ns(softmax->all_ns, ns);
-    softmax->ns = knee_add_ns(softmax->ns, kind->softmax ? ns : 0);
-    softmax->calls += kind->softmax;
-    softmax->forward += kind->forward;
-}
 
 /* Attention that is not fused writes its scores to memory and masks, scales, drops and converts
  * them there: elementwise kernels that take about as long as softmax does, since activations are
@@ -196,11 +189,12 @@ static void share_scores(const struct knee_rank_account *rank, const struct knee
                          struct knee_rank_facts *facts)
 {
     struct steps steps = steps_of(outcome);
-    int64_t passes = steps.complete ? (int64_t)steps.complete : 1;
-    if (softmax->forward < 2 * passes ||
-        (double)softmax->ns < LEAST_SOFTMAX * (double)softmax->all_ns)
+    int64_t passes = steps.complete ? (int64_t)steps.complete : 1, all_ns = 0;
+    for (int k = 0; k < KNEE_KERNEL_KINDS; k++)
+        all_ns = knee_add_ns(all_ns, facts->kernels[k].total_ns);
+    if (softmax->forward < 2 * passes || (double)softmax->ns < LEAST_SOFTMAX * (double)all_ns)
         return;
-    int64_t least_ns = softmax->ns / softmax->calls / SCORES_TAKE;
+    int64_t least_ns = softmax->ns / SCORES_TAKE / (1 + softmax->forward + softmax->backward);
     for (size_t i = 0; i < rank->source->span_count; i++) {
         const struct knee_span *span = &rank->source->spans[i];
         int64_t ns = span->end_ns - span->start_ns;
@@ -229,7 +223,11 @@ static bool share_work(const struct knee_rank_account *rank, const struct knee_o
             continue;
         const struct name_kind *kind = kind_of(rank->trace, span->name, kinds);
         add_span(rank, span, kind, &run, facts);
-        add_softmax(span, kind, &softmax);
+        if (kind->softmax) {
+            softmax.ns = knee_add_ns(softmax.ns, span->end_ns - span->start_ns);
+            softmax.forward += kind->forward;
+            softmax.backward += !kind->forward;
+        }
     }
     share_scores(rank, outcome, kinds, &softmax, facts);
     knee_resize(alloc, kinds, 0);
