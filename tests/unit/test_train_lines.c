@@ -516,3 +516,34 @@ TEST(names_past_the_last)
     assert_string_equal(knee_train_timing_name(KNEE_TRAIN_TIMINGS), "?");
     knee_train_abandon(NULL);
 }
+
+/* A job that is still running, or was killed: its last line ends anywhere. The steps before it
+ * count as they do without it. */
+TEST(the_last_line_is_cut_anywhere)
+{
+    static const char *const lines[] = {
+        " iteration %d/ 1000 | elapsed time per iteration (ms): 500.0 | loss: 2.0E+00 |",
+        "step: %d, step_time: 0.500s, loss: 2.1, 'lr': 1e-3",
+        "Epoch: [0][%d/100]  Time  0.500 ( 0.500)  Data  0.010 ( 0.010)  Loss 2.1",
+        "Epoch 1:  41%%|###   | %d/41 [00:05<00:03,  2.00it/s, loss=2.1]",
+        "{'loss': 2.0, 'step': %d, 'step_time': 0.5, 'epoch': 0.1}",
+        "%d/100 [====>......] - ETA: 5s - 500ms/step - loss: 2.0",
+        "12/25 15:48:20 train step %d / 1000 0.50 sec/step loss 2.0",
+        "Iter(train) [%d/1000]  time: 0.5000  data_time: 0.0100  eta: 0:03:01  loss: 2.0",
+        "eta: 0:03:01  iter: %d  total_loss: 2.1  time: 0.5000  data_time: 0.0100",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char text[4000], last[200];
+        size_t used = 0;
+        for (int n = 1; n <= 24; n++) {
+            used += (size_t)snprintf(text + used, sizeof text - used, lines[i], n);
+            used += (size_t)snprintf(text + used, sizeof text - used, "\n");
+        }
+        int length = snprintf(last, sizeof last, lines[i], 25);
+        for (int cut = 0; cut <= length; cut++) {
+            snprintf(text + used, sizeof text - used, "%.*s", cut, last);
+            OWNED(knee_train_log) log = log_of(text);
+            assert_relative(log.median_s, 0.5, 1e-6);
+        }
+    }
+}

@@ -123,6 +123,60 @@ TEST(words_of_a_row_are_understood)
     knee_runs_release(&runs);
 }
 
+/* The switches of a recipe: as words, as 0 and 1, and in the words of older tables. NaN: not said.
+ */
+TEST(switches_of_a_recipe_are_understood)
+{
+    static const struct {
+        const char *cells; /* graphs, scope, ep_overlap, dispatcher, modules, fp8, layout, ... */
+        double graphs, overlap_ep, dedup, fp8_attention, vp;
+        bool modules, assumed;
+    } cases[] = {
+        {",,,,,,,,", NAN, NAN, NAN, NAN, NAN, false, false},
+        {"0,,0,0,0,0,,,", 0, 0, 0, 0, NAN, false, false},
+        {"1,,1,1,,1,,,", 0.9, 1, 1, 1, NAN, false, false},
+        {"0.25,,true,deepep,layernorm+moe_act,yes,,,", 0.25, 1, 1, 1, NAN, true, false},
+        {"none,,false,alltoall,none,no,,,", 0, 0, 0, 0, NAN, false, false},
+        {"full_iteration,,,hybridep,,,,,", 0.98, NAN, 1, NAN, NAN, false, false},
+        {"transformer_engine,attn moe_router,,,nonsense,,,,3", 0.7, NAN, 0, NAN, NAN, false, true},
+        {"transformer_engine,mlp,,,,,,,0", 0.7, NAN, NAN, NAN, NAN, false, false},
+        {"transformer_engine,moe_router,,,,,,,", 0.4, NAN, NAN, NAN, NAN, false, false},
+        {"transformer_engine,,,,,,Et*4|(t*4|)*14tmL,,", 0.9, NAN, NAN, NAN, 8, false, false},
+        {",,,,,,t|(t|t|)t(t|)t,,", NAN, NAN, NAN, NAN, 2, false, false},
+        {",,,,,,,cuda graph; moe 1f1b overlap; hybrid_ep; fp8 attention,", 0.9, 1, 1, 1, NAN, false,
+         false},
+        {",,,,,,,no cuda graph,", 0, NAN, NAN, NAN, NAN, false, false},
+        {",,,,,,,full-iteration cuda graph,", 0.98, NAN, NAN, NAN, NAN, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        struct knee_err err;
+        OWNED(knee_runs) runs = {0};
+        int length = snprintf(
+            text, sizeof text,
+            "id,set,source,gpu,gpus_per_node,n_gpus,model,precision,global_batch,micro_batch,tp,pp,"
+            "zero,recompute,step_time_s,config_full,cuda_graphs,graph_scope,ep_overlap,dispatcher,"
+            "recompute_modules,fp8_attention,pipeline_layout,switches,match\n"
+            "a,s,Megatron-Bridge,h100,8,16,llama3-8b,bf16,64,1,1,2,1,none,1,Y,%s\n",
+            cases[i].cells);
+        assert_int_equal(knee_runs_read((struct knee_named_text){text, (size_t)length, "r.csv"},
+                                        NULL, NULL, &runs, &err),
+                         KNEE_OK);
+        const struct knee_plan *plan = &runs.run[0].plan;
+        const double found[] = {plan->graphs, plan->overlap_ep, plan->dedup, plan->fp8_attention},
+                     wanted[] = {cases[i].graphs, cases[i].overlap_ep, cases[i].dedup,
+                                 cases[i].fp8_attention};
+        for (size_t k = 0; k < 4; k++)
+            if (!(isnan(wanted[k]) || found[k] == wanted[k]))
+                fail_msg("%s: switch %zu is %g, not %g", cases[i].cells, k, found[k], wanted[k]);
+        if (!isnan(cases[i].vp))
+            assert_near(plan->vp, cases[i].vp, 0);
+        assert_int_equal(plan->modules > 0, cases[i].modules);
+        assert_int_equal(strstr(runs.run[0].assumed, "recompute_modules") != NULL,
+                         cases[i].assumed);
+    }
+}
+
 TEST(profiles_by_description)
 {
     static const struct {
