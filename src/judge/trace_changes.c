@@ -3,8 +3,8 @@
  * What could be changed about a recorded job, and what that would buy. Three sources, each better
  * than the one before where it answers: closed forms of the mean step, what the recording itself
  * shows (a link as fast as it should be, copies by kind, kernels that a compiler would fuse), and a
- * replay of the timeline. Rows of the one table of changes (changes.c); the best safe one is what
- * the headline advises.
+ * replay of the timeline. They are rows of the one table of changes (change_table.c); the best safe
+ * one is what the headline advises.
  */
 #include "base/error.h"
 #include "base/format.h"
@@ -240,14 +240,14 @@ static double tf32_saves(const struct knee_diagnosis *d, double plain_s, double 
     return left < 1 ? plain_s * (1 - left) : 0;
 }
 
-/* Without fused attention. Where the other products are of 16 bits, those of 32 are attention's
- * own: PyTorch's math path converts what it is given. */
 static bool attention_is_unfused(const struct knee_diagnosis *d)
 {
     return d->scores_s * part_of_step(d) >= KNEE_WORTH_A_CHANGE * d->step.wall_s &&
            d->works[KNEE_KERNEL_ATTENTION].total_s < d->scores_s;
 }
 
+/* Most products use 16 bits. The 32-bit ones are then attention's: PyTorch's math path converts
+ * what it is given. */
 static bool is_of_16_bits(const struct knee_diagnosis *d)
 {
     return d->works[KNEE_KERNEL_PRODUCT].total_s - d->plain_s > 0.1 * d->plain_s;
@@ -345,6 +345,8 @@ static const char *how_of(const struct knee_diagnosis *d, const struct knee_leve
         {"no device copies", ""},
         {"faster loader", ""},
         {"fused kernels", ""},
+        {"fused attention", ""},
+        {"tensor cores", "cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH)"},
     };
     for (size_t i = 0; i < sizeof of_cuda / sizeof *of_cuda; i++)
         if (d->program != KNEE_PROGRAM_TORCH && strcmp(lever->name, of_cuda[i].name) == 0)

@@ -399,12 +399,14 @@ enum knee_kernel_kind knee_kernel_kind_of(const char *name)
     return KNEE_KERNEL_OTHER;
 }
 
-/* cuBLAS, CUTLASS and cuDNN name their 32-bit kernels sgemm, scudnn or, in cuBLAS 12, by the
- * instruction (ffma); those that use tensor cores have tf32 or tensorop in the name instead. */
+/* cuBLAS and CUTLASS name their 32-bit products NAME_sgemm_128x64 or, since cuBLAS 12, by the
+ * instruction (ffma). Kernels that were written by hand and convolutions, for which cuDNN uses
+ * TF32 unless told otherwise, do not count: the advice does not concern them. */
 bool knee_kernel_is_plain(const char *name)
 {
-    bool plain = strstr(name, "sgemm") || strstr(name, "scudnn") || strstr(name, "_ffma");
-    return plain && !strstr(name, "tf32") && !strstr(name, "tensorop");
+    const char *product = strstr(name, "_sgemm_");
+    return (product && knee_is_digit(product[7])) ||
+           (strstr(name, "xmma_gemm") && strstr(name, "_ffma"));
 }
 
 /* PyTorch's softmax_warp_forward<in, out, sum, log2, is_log, is_masked> and cunn_SoftMaxForward,
