@@ -15,6 +15,11 @@ static bool is_pickle(const char *head, size_t length)
     return length > 2 && (unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
 }
 
+static bool is_text(const char *head, size_t length)
+{
+    return memchr(head, '\n', length) && !memchr(head, '\0', length);
+}
+
 /* ---- The table ---- */
 
 #define TIMELINE    "trace replay scale diff report"
@@ -62,8 +67,8 @@ static const struct knee_file_kind kinds[] = {
     {.name = "flight recorder",
      .what = "a Flight Recorder dump",
      .reader = KNEE_READ_ROLLCALL,
-     .commands = "trace",
-     .run = "knee trace FILE",
+     .commands = "trace hang",
+     .run = "knee hang FILE",
      .test = is_pickle},
     {.name = "inspector",
      .what = "a file of NCCL Inspector",
@@ -74,8 +79,8 @@ static const struct knee_file_kind kinds[] = {
     {.name = "flight recorder",
      .what = "a Flight Recorder dump",
      .reader = KNEE_READ_ROLLCALL,
-     .commands = "trace",
-     .run = "knee trace FILE",
+     .commands = "trace hang",
+     .run = "knee hang FILE",
      .magic = "{",
      .any = "\"pg_config\"|\"pg_status\"|\"collective_seq_id\"",
      .none = NOT_A_TRACE},
@@ -165,6 +170,11 @@ static const struct knee_file_kind kinds[] = {
      .run = "knee scale FILE",
      .any = "iteration |elapsed time per| loss|loss:|\"loss\"|tokens/s|it/s]|samples/sec|"
             "global_step"},
+    {.name = "error output",
+     .what = "the error output of a rank",
+     .commands = "hang doctor",
+     .run = "knee hang FILE",
+     .any = "ProcessGroupNCCL|WorkNCCL(|Traceback (most recent call last)|ChildFailedError"},
     {.name = "NCCL log",
      .what = "a log of NCCL",
      .commands = "doctor hang",
@@ -189,6 +199,11 @@ static const struct knee_file_kind kinds[] = {
      .commands = TIMELINE,
      .run = "knee trace FILE",
      .ends = "kernel_trace.csv"},
+    {.name = "text",
+     .what = "a text without a trace's events",
+     .commands = "scale diff hang report validate calibrate doctor fit collective cluster",
+     .run = "knee scale FILE for a training log, knee hang for error output",
+     .test = is_text},
 };
 
 const struct knee_file_kind *knee_file_kind_at(size_t row)

@@ -40,7 +40,12 @@ static const struct {
     {"cut.json", "", "trace"}, /* by its name alone */
     {"empty.sqlite", "", "database"},
     {"kernel_trace.csv.gz", "", "rocprofv3"},
-    {"notes.txt", "buy milk\n", NULL},
+    {"rank0.err", "[rank0]:[E1117 ProcessGroupNCCL.cpp:685] Watchdog caught\n", "error output"},
+    {"notes.txt", "buy milk\n", "text"},
+    {"core",
+     "\x7f"
+     "ELF",
+     NULL},
 };
 
 TEST(files_have_kinds)

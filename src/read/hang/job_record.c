@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/list.h"
 #include "base/text.h"
+#include "read/file_kinds.h"
 #include "read/trace/trace_json.h"
 #include "timeline/rollcall.h"
 
@@ -299,6 +300,13 @@ static bool is_binary(struct knee_slice text)
     return odd * 20 > looked;
 }
 
+/* A profile of a step is no output of a job: rank0.json would count as a rank without a word. */
+static bool is_timeline(struct knee_slice text)
+{
+    const struct knee_file_kind *kind = knee_file_kind_of("", text.at, text.length);
+    return kind && kind->reader != KNEE_READ_OTHERWISE && kind->reader != KNEE_READ_ROLLCALL;
+}
+
 knee_status knee_job_read(struct knee_job_record *record, const char *name, char *data,
                           size_t length, struct knee_err *err)
 {
@@ -312,7 +320,7 @@ knee_status knee_job_read(struct knee_job_record *record, const char *name, char
         return read_dump(record, file, data, length, err);
     if (read_exit(record, file, text))
         *kind = "exit status";
-    else if (is_binary(text))
+    else if (is_binary(text) || is_timeline(text))
         record->unknown_files++;
     else if (knee_is_ras_text(text)) {
         knee_job_ras_text(record, file, text);
