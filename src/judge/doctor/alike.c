@@ -119,12 +119,6 @@ static void report(struct knee_checkup *out, struct knee_facts *hosts, const str
         out->findings[before].hosts = strange;
 }
 
-static bool looked(const struct knee_facts *facts, const char *key)
-{
-    size_t first;
-    return knee_facts_range(facts, key, &first) > first;
-}
-
 /* Has an earlier host, from which the subject was compared already? */
 static bool seen_before(struct knee_facts *hosts, size_t host, size_t row, const char *subject)
 {
@@ -151,7 +145,7 @@ static void compare_row(struct knee_checkup *out, struct knee_facts *hosts, size
                     knee_fact_find(&hosts[k], alike[row].merged ? NULL : subject, alike[row].key);
             report(out, hosts, v, row, alike[row].merged ? "" : subject);
         }
-        if (alike[row].merged && looked(&hosts[h], alike[row].key))
+        if (alike[row].merged && knee_facts_count(&hosts[h], alike[row].key))
             break;
     }
 }

@@ -41,22 +41,20 @@ static bool cluster_named(const char *description, struct knee_cluster *out)
 /* "8 x NVIDIA H100 80GB HBM3, 8x400 Gb/s InfiniBand" of the host's own words. */
 static bool describe(const struct knee_facts *facts, char *out, size_t size)
 {
-    size_t first, end = knee_facts_range(facts, "gpu.name", &first), ports, last, active = 0;
-    double rate = 0;
-    if (end == first)
+    const struct knee_fact *gpu = knee_fact_find(facts, NULL, "gpu.name");
+    size_t gpus = knee_facts_count(facts, "gpu.name"), active = 0;
+    double rate = knee_facts_most(facts, "ib.rate");
+    if (!gpu)
         return false;
-    last = knee_facts_range(facts, "ib.rate", &ports);
-    for (size_t i = ports; i < last; i++)
-        rate = fmax(rate, facts->rows[i].number);
-    for (size_t i = ports; i < last; i++)
-        active += facts->rows[i].number >= 0.4 * rate;
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, "ib.rate", &row);)
+        active += row->number >= 0.4 * rate;
     const struct knee_fact *layer = knee_fact_find(facts, NULL, "ib.layer");
     bool roce = layer && strcmp(layer->value, "Ethernet") == 0;
-    if (last > ports)
-        knee_format(out, size, "%zux %.80s, %zux%.0f Gb/s %s", end - first,
-                    facts->rows[first].value, active, rate, roce ? "RoCE" : "InfiniBand");
+    if (knee_facts_count(facts, "ib.rate"))
+        knee_format(out, size, "%zux %.80s, %zux%.0f Gb/s %s", gpus, gpu->value, active, rate,
+                    roce ? "RoCE" : "InfiniBand");
     else
-        knee_format(out, size, "%zux %.80s", end - first, facts->rows[first].value);
+        knee_format(out, size, "%zux %.80s", gpus, gpu->value);
     return true;
 }
 
@@ -71,8 +69,7 @@ static void choose_cluster(struct knee_checkup *out, const struct knee_facts *ho
     }
     for (size_t i = 0; i < count; i++)
         if (describe(&hosts[i], text, sizeof text) && cluster_named(text, &out->cluster)) {
-            size_t first, end = knee_facts_range(&hosts[i], "gpu.name", &first);
-            out->cluster.levels[0].count = (double)(end - first);
+            out->cluster.levels[0].count = (double)knee_facts_count(&hosts[i], "gpu.name");
             knee_format(out->cluster_from, sizeof out->cluster_from, "%.90s", text);
             return;
         }
@@ -84,11 +81,8 @@ static void choose_cluster(struct knee_checkup *out, const struct knee_facts *ho
 static double ethernet_bytes_per_s(const struct knee_facts *hosts, size_t count)
 {
     double best = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t first, end = knee_facts_range(&hosts[i], "net.speed", &first);
-        for (size_t k = first; k < end; k++)
-            best = fmax(best, hosts[i].rows[k].number * 1e6 / 8);
-    }
+    for (size_t i = 0; i < count; i++)
+        best = fmax(best, knee_facts_most(&hosts[i], "net.speed") * 1e6 / 8);
     return best;
 }
 

@@ -324,9 +324,8 @@ static bool other_release(struct knee_exam *exam, const struct knee_fact *fact,
 
 void knee_env_retire(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "env.NCCL_*", &first);
-    for (size_t i = first; i < end; i++) {
-        struct knee_fact *fact = &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "env.NCCL_*", &row);) {
+        struct knee_fact *fact = &exam->facts->rows[row - exam->facts->rows];
         const struct knee_nccl_variable *v = knee_nccl_variable_of(fact->key + 4);
         if (v && (exam->nccl < knee_version_number(v->since) ||
                   (v->last[0] && !(exam->nccl <= knee_version_number(v->last))))) {
@@ -697,9 +696,7 @@ static void debugging(struct knee_exam *exam)
 /* What a file of settings says and the environment overrides. */
 static void overridden(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "conf.*", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *conf = &exam->facts->rows[i];
+    for (const struct knee_fact *conf = NULL; knee_fact_next(exam->facts, "conf.*", &conf);) {
         const struct knee_fact *env = knee_fact_find(exam->facts, conf->subject, "env");
         const struct knee_fact *from = knee_fact_find(exam->facts, conf->subject, "env.from");
         if (env && from && strcmp(env->value, conf->value) != 0)

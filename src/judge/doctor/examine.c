@@ -161,29 +161,24 @@ void knee_soften(struct knee_exam *exam, const char *id)
 
 /* ---- What the checks ask first ---- */
 
-static bool any(const struct knee_facts *facts, const char *key)
-{
-    size_t first, end = knee_facts_range(facts, key, &first);
-    return end > first;
-}
-
 static enum knee_presence rdma_of(const struct knee_facts *facts)
 {
-    if (any(facts, "ib.rate") || any(facts, "ib.state") || any(facts, "ib.type") ||
-        any(facts, "log.device"))
+    if (knee_facts_count(facts, "ib.rate") || knee_facts_count(facts, "ib.state") ||
+        knee_facts_count(facts, "ib.type") || knee_facts_count(facts, "log.device"))
         return KNEE_PRESENT;
     /* A host whose interfaces are known and that has no adapter has none. */
-    return any(facts, "net.mtu") ? KNEE_ABSENT : KNEE_UNKNOWN;
+    return knee_facts_count(facts, "net.mtu") ? KNEE_ABSENT : KNEE_UNKNOWN;
 }
 
 static enum knee_presence nodes_of(const struct knee_facts *facts, size_t hosts)
 {
-    size_t first, seen = knee_facts_range(facts, "log.host", &first) - first;
+    size_t seen = knee_facts_count(facts, "log.host");
     double ranks = knee_fact_value(facts, "", "log.ranks"),
            nodes = knee_fact_value(facts, "", "log.nodes");
     double local = knee_fact_value(facts, "", "log.local_ranks");
     if (hosts > 1 || seen > 1 || nodes > 1 || (local > 0 && ranks > local) ||
-        any(facts, "log.via.socket") || any(facts, "log.via.plain") || any(facts, "log.via.gdr"))
+        knee_facts_count(facts, "log.via.socket") || knee_facts_count(facts, "log.via.plain") ||
+        knee_facts_count(facts, "log.via.gdr"))
         return KNEE_PRESENT;
     if (ranks > 0 && seen == 1)
         return KNEE_ABSENT;
@@ -192,22 +187,21 @@ static enum knee_presence nodes_of(const struct knee_facts *facts, size_t hosts)
 
 static bool named(const struct knee_facts *facts, const char *key, const char *const *words)
 {
-    size_t first, end = knee_facts_range(facts, key, &first);
-    for (size_t i = first; i < end; i++)
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, key, &row);)
         for (const char *const *w = words; *w; w++)
-            if (strstr(facts->rows[i].value, *w))
+            if (strstr(row->value, *w))
                 return true;
     return false;
 }
 
 static double version_of(const struct knee_facts *facts, const char *given)
 {
-    size_t first, end = knee_facts_range(facts, "log.version", &first);
+    const struct knee_fact *line = knee_fact_find(facts, NULL, "log.version");
     const struct knee_fact *library = knee_fact_find(facts, "", "nccl.version");
     if (given)
         return knee_version_number(given);
-    if (end > first)
-        return knee_version_number(facts->rows[first].subject);
+    if (line)
+        return knee_version_number(line->subject);
     return library ? knee_version_number(library->value) : NAN;
 }
 
@@ -217,12 +211,6 @@ static double port_of(const struct knee_cluster *cluster)
     const struct knee_link *link =
         cluster && cluster->level_count > 1 ? knee_link_named(cluster->levels[1].name) : NULL;
     return link ? link->bytes_per_s : NAN;
-}
-
-static double gpus_of(const struct knee_facts *facts)
-{
-    size_t first, end = knee_facts_range(facts, "gpu.name", &first);
-    return (double)(end - first);
 }
 
 /* ---- Gaps: what could not be looked at ---- */
@@ -256,7 +244,7 @@ static void note_gaps(struct knee_checkup *out, struct knee_facts *hosts, size_t
     for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++) {
         bool seen = false;
         for (size_t i = 0; i < count && !seen; i++)
-            seen = any(&hosts[i], gaps[g].key);
+            seen = knee_facts_count(&hosts[i], gaps[g].key);
         if (!seen)
             note_gap(out, &gaps[g]);
     }
@@ -286,7 +274,7 @@ static void examine_host(struct knee_facts *facts, size_t hosts,
     exam.nodes = nodes_of(facts, hosts);
     exam.geforce = named(facts, "gpu.name", geforce);
     exam.virtual_machine = named(facts, "machine.*", machines);
-    exam.gpus = gpus_of(facts);
+    exam.gpus = (double)knee_facts_count(facts, "gpu.name");
     exam.expected_bytes_per_s = port_of(options->cluster);
     static void (*const checks[])(struct knee_exam *) = {
         knee_check_table, knee_check_env, knee_check_names,  knee_check_ports, knee_check_gids,
@@ -359,8 +347,8 @@ static int worst_first(const void *a, const void *b)
 /* Hosts that a log has lines of, beside the one whose facts these are. */
 static size_t other_hosts(const struct knee_facts *facts)
 {
-    size_t first, end = knee_facts_range(facts, "log.host", &first);
-    return end > first + 1 ? end - first - 1 : 0;
+    size_t all = knee_facts_count(facts, "log.host");
+    return all > 1 ? all - 1 : 0;
 }
 
 /* ---- How the job ended ---- */

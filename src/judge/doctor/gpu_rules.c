@@ -11,12 +11,10 @@
 static double gpus_on_bus(const struct knee_facts *facts)
 {
     double listed = 0, found = 0;
-    size_t first, end = knee_facts_range(facts, "pci.what", &first);
-    for (size_t i = first; i < end; i++)
-        listed += strcmp(facts->rows[i].value, "gpu") == 0;
-    end = knee_facts_range(facts, "pcidev.class", &first);
-    for (size_t i = first; i < end; i++)
-        found += knee_pci_is_gpu(facts, facts->rows[i].subject);
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, "pci.what", &row);)
+        listed += strcmp(row->value, "gpu") == 0;
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, "pcidev.class", &row);)
+        found += knee_pci_is_gpu(facts, row->subject);
     return fmax(listed, found);
 }
 
@@ -37,12 +35,8 @@ static void missing(struct knee_exam *exam)
  * is a remark. */
 static void pcie_width(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "gpu.pcie_width", &first);
-    double widest = 0;
-    for (size_t i = first; i < end; i++)
-        widest = fmax(widest, exam->facts->rows[i].number);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    double widest = knee_facts_most(exam->facts, "gpu.pcie_width");
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "gpu.pcie_width", &row);) {
         double most = knee_fact_value(exam->facts, row->subject, "gpu.pcie_width_max");
         if (row->number < most)
             knee_blame_at(exam, row->number < widest ? KNEE_WARNING : KNEE_NOTE, "gpu_pcie_narrow",
@@ -57,9 +51,8 @@ static void pcie_width(struct knee_exam *exam)
  * goes with the cube root of the power. */
 static void power(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "gpu.power_limit", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL;
+         knee_fact_next(exam->facts, "gpu.power_limit", &row);) {
         double usual = knee_fact_value(exam->facts, row->subject, "gpu.power_default");
         if (row->number < 0.99 * usual)
             knee_blame_at(exam, exam->geforce ? KNEE_NOTE : KNEE_WARNING, "power_limit_low",
@@ -71,9 +64,7 @@ static void power(struct knee_exam *exam)
 /* Idle GPUs lower the speed of their link: only busy ones are judged. */
 static void pcie_speed(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "gpu.pcie_gen", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *gen = &exam->facts->rows[i];
+    for (const struct knee_fact *gen = NULL; knee_fact_next(exam->facts, "gpu.pcie_gen", &gen);) {
         double most = knee_fact_value(exam->facts, gen->subject, "gpu.pcie_gen_max");
         double util = knee_fact_value(exam->facts, gen->subject, "gpu.util");
         if (gen->number < most && util >= 50)
@@ -85,9 +76,7 @@ static void pcie_speed(struct knee_exam *exam)
 /* A GPU at work runs at half its clock and less only when something holds it down. */
 static void clocks(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "gpu.clock", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "gpu.clock", &row);) {
         double most = knee_fact_value(exam->facts, row->subject, "gpu.clock_max");
         double util = knee_fact_value(exam->facts, row->subject, "gpu.util");
         if (row->number < 0.5 * most && util >= 50)
@@ -99,13 +88,13 @@ static void clocks(struct knee_exam *exam)
 /* What is left of a clock that heat lowers shows under load only. */
 static void heat(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "gpu.event.sw_thermal", &first);
-    for (size_t i = first; i < end; i++) {
-        const char *gpu = exam->facts->rows[i].subject;
+    for (const struct knee_fact *row = NULL;
+         knee_fact_next(exam->facts, "gpu.event.sw_thermal", &row);) {
+        const char *gpu = row->subject;
         double util = knee_fact_value(exam->facts, gpu, "gpu.util");
         double left = knee_fact_value(exam->facts, gpu, "gpu.clock") /
                       knee_fact_value(exam->facts, gpu, "gpu.clock_max");
-        if (strcmp(exam->facts->rows[i].value, "Active") == 0)
+        if (strcmp(row->value, "Active") == 0)
             knee_blame(exam, "sw_thermal", gpu, util >= 50 ? left : NAN,
                        "the driver lowers the clock because of heat");
     }
@@ -115,23 +104,22 @@ static void heat(struct knee_exam *exam)
  */
 static void without_ecc(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "gpu.ecc", &first), on = 0;
-    for (size_t i = first; i < end; i++)
-        on += strcmp(exam->facts->rows[i].value, "Enabled") == 0;
-    for (size_t i = first; i < end && !exam->geforce; i++)
-        if (strcmp(exam->facts->rows[i].value, "Disabled") == 0)
-            knee_blame_at(
-                exam, on ? KNEE_WARNING : KNEE_NOTE, "ecc_off", exam->facts->rows[i].subject, NAN,
-                "ECC is off%s: memory errors go undetected", on ? " here, on for other GPUs" : "");
+    size_t on = 0;
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "gpu.ecc", &row);)
+        on += strcmp(row->value, "Enabled") == 0;
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "gpu.ecc", &row);)
+        if (strcmp(row->value, "Disabled") == 0 && !exam->geforce)
+            knee_blame_at(exam, on ? KNEE_WARNING : KNEE_NOTE, "ecc_off", row->subject, NAN,
+                          "ECC is off%s: memory errors go undetected",
+                          on ? " here, on for other GPUs" : "");
 }
 
 /* What was asked for and waits for a reset. */
 static void ecc_to_come(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "gpu.ecc_pending", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i],
-                               *now = knee_fact_find(exam->facts, row->subject, "gpu.ecc");
+    for (const struct knee_fact *row = NULL;
+         knee_fact_next(exam->facts, "gpu.ecc_pending", &row);) {
+        const struct knee_fact *now = knee_fact_find(exam->facts, row->subject, "gpu.ecc");
         if (now && strcmp(now->value, row->value) != 0)
             knee_blame(exam, "ecc_mode_pending", row->subject, NAN,
                        "ECC is %s, and %s after a reset", now->value, row->value);
@@ -141,9 +129,8 @@ static void ecc_to_come(struct knee_exam *exam)
 /* Memory in use on an idle GPU although no visible process holds it. */
 static void held_memory(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "gpu.memory_used", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL;
+         knee_fact_next(exam->facts, "gpu.memory_used", &row);) {
         if (row->number > 1024 && knee_fact_value(exam->facts, row->subject, "gpu.util") == 0 &&
             !knee_fact_find(exam->facts, row->subject, "gpu.process") && !exam->geforce)
             knee_blame(exam, "gpu_memory_held", row->subject, NAN,
@@ -156,15 +143,11 @@ static void failures(struct knee_exam *exam)
 {
     const struct knee_fact *failed = knee_fact_find(exam->facts, "", "smi.failed"),
                            *mixed = knee_fact_find(exam->facts, NULL, "kernel.driver_mismatch");
-    size_t first, end = knee_facts_range(exam->facts, "gpu.lost", &first);
-    for (size_t i = first; i < end; i++)
-        knee_blame(exam, "gpu_lost", exam->facts->rows[i].subject, NAN, "%s",
-                   exam->facts->rows[i].value);
-    end = knee_facts_range(exam->facts, "kernel.off_bus", &first);
-    size_t xid, told = knee_facts_range(exam->facts, "xid.79", &xid) - xid;
-    for (size_t i = first; i < end && !told; i++)
-        knee_blame(exam, "gpu_lost", exam->facts->rows[i].subject, NAN, "%s",
-                   exam->facts->rows[i].value);
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "gpu.lost", &row);)
+        knee_blame(exam, "gpu_lost", row->subject, NAN, "%s", row->value);
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "kernel.off_bus", &row);)
+        if (!knee_fact_find(exam->facts, NULL, "xid.79"))
+            knee_blame(exam, "gpu_lost", row->subject, NAN, "%s", row->value);
     if (failed && strstr(failed->value, "version mismatch"))
         mixed = failed;
     if (mixed)
@@ -177,25 +160,22 @@ static void failures(struct knee_exam *exam)
 static void no_switches(struct knee_exam *exam)
 {
     static const char *const words[] = {"SXM", "HBM3", "H200", "H800", "H20", "B200", "B300"};
-    size_t first, end = knee_facts_range(exam->facts, "gpu.name", &first);
     bool switched = false;
-    for (size_t i = first; i < end; i++)
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "gpu.name", &row);)
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-            switched = switched || (strstr(exam->facts->rows[i].value, words[k]) &&
-                                    !strstr(exam->facts->rows[i].value, "NVL"));
-    if (end > first && !switched)
+            switched = switched || (strstr(row->value, words[k]) && !strstr(row->value, "NVL"));
+    if (knee_facts_count(exam->facts, "gpu.name") && !switched)
         knee_soften(exam, "fabric_manager_down");
 }
 
 /* All links of all GPUs down is a card without a bridge; some of them is a fault. */
 static void links(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "nvlink.inactive", &first);
     double active = 0;
-    for (size_t i = first; i < end; i++)
-        active += knee_fact_value(exam->facts, exam->facts->rows[i].subject, "nvlink.active");
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "nvlink.inactive", &row);)
+        active += knee_fact_value(exam->facts, row->subject, "nvlink.active");
+    for (const struct knee_fact *row = NULL;
+         knee_fact_next(exam->facts, "nvlink.inactive", &row);) {
         double all = knee_fact_value(exam->facts, row->subject, "nvlink.links");
         if (row->number > 0 && active > 0)
             knee_blame(exam, "nvlink_inactive", row->subject, (all - row->number) / all,
@@ -208,12 +188,8 @@ static void links(struct knee_exam *exam)
 /* GPUs with fewer active links than the other GPUs of the node. */
 static void uneven_links(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "nvlink.active", &first);
-    double most = 0;
-    for (size_t i = first; i < end; i++)
-        most = fmax(most, exam->facts->rows[i].number);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    double most = knee_facts_most(exam->facts, "nvlink.active");
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "nvlink.active", &row);) {
         if (row->number < most &&
             !(knee_fact_value(exam->facts, row->subject, "nvlink.inactive") > 0))
             knee_blame(exam, "nvlink_pair_short", row->subject, row->number / most,
@@ -224,10 +200,9 @@ static void uneven_links(struct knee_exam *exam)
 /* Behind switches all pairs have the same, 12 and more; meshes (NV1, NV2, NV6) differ by design. */
 static void pairs(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "topo.least_nvlinks", &first);
-    bool none = end > first;
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    bool none = knee_facts_count(exam->facts, "topo.least_nvlinks") > 0;
+    for (const struct knee_fact *row = NULL;
+         knee_fact_next(exam->facts, "topo.least_nvlinks", &row);) {
         double most = knee_fact_value(exam->facts, row->subject, "topo.most_nvlinks");
         none = none && most == 0;
         if (most >= 12 && row->number < most)
@@ -243,10 +218,10 @@ static void pairs(struct knee_exam *exam)
 /* Of all GPUs far from all NICs it is the machine; of some, it is where the NICs are. */
 static void near_nics(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "topo.nearest_nic", &first), far = 0;
-    for (size_t i = first; i < end; i++)
-        far += strcmp(exam->facts->rows[i].value, "SYS") == 0;
-    if (far > 0 && far == end - first)
+    size_t far = 0;
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "topo.nearest_nic", &row);)
+        far += strcmp(row->value, "SYS") == 0;
+    if (far > 0 && far == knee_facts_count(exam->facts, "topo.nearest_nic"))
         knee_soften(exam, "gpu_far_from_nic");
 }
 

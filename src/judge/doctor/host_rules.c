@@ -68,16 +68,16 @@ static void processors(struct knee_exam *exam)
 static void iommu(struct knee_exam *exam)
 {
     const struct knee_fact *line = knee_fact_find(exam->facts, "", "kernel.cmdline");
-    size_t first, end = knee_facts_range(exam->facts, "iommu.group", &first), translated = 0;
-    for (size_t i = first; i < end; i++)
-        translated += strncmp(exam->facts->rows[i].value, "DMA", 3) == 0;
+    size_t groups = knee_facts_count(exam->facts, "iommu.group"), translated = 0;
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "iommu.group", &row);)
+        translated += strncmp(row->value, "DMA", 3) == 0;
     if (exam->virtual_machine ||
         (line && (strstr(line->value, "iommu=pt") || strstr(line->value, "iommu.passthrough=1"))))
         return;
     /* Kernels since 5.15 translate by default; the fix is the same, the harm is smaller. */
     if (translated > 0 && (exam->gpus > 1 || exam->rdma == KNEE_PRESENT))
         knee_blame_at(exam, KNEE_NOTE, "iommu_translates", "", NAN,
-                      "%zu of %zu IOMMU groups are translated (type DMA)", translated, end - first);
+                      "%zu of %zu IOMMU groups are translated (type DMA)", translated, groups);
     if (!line)
         return;
     if (strstr(line->value, "intel_iommu=on") || strstr(line->value, "amd_iommu=on") ||
@@ -87,18 +87,11 @@ static void iommu(struct knee_exam *exam)
                       "the kernel was booted with the IOMMU on and without iommu=pt");
 }
 
-static bool any(const struct knee_facts *facts, const char *key)
-{
-    size_t first;
-    return knee_facts_range(facts, key, &first) > first;
-}
-
 static bool of_amd(const struct knee_facts *facts)
 {
-    size_t first, end = knee_facts_range(facts, "gpu.name", &first);
-    for (size_t i = first; i < end; i++)
-        if (strstr(facts->rows[i].value, "AMD") || strstr(facts->rows[i].value, "Instinct") ||
-            strstr(facts->rows[i].value, "Radeon"))
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, "gpu.name", &row);)
+        if (strstr(row->value, "AMD") || strstr(row->value, "Instinct") ||
+            strstr(row->value, "Radeon"))
             return true;
     return false;
 }
@@ -109,14 +102,13 @@ static void gpudirect(struct knee_exam *exam)
 {
     const struct knee_fact *driver = knee_fact_find(exam->facts, "", "driver.version_text");
     double rate = 0;
-    size_t first, end = knee_facts_range(exam->facts, "ib.rate", &first);
-    for (size_t i = first; i < end; i++)
-        rate = fmax(rate, exam->facts->rows[i].number);
-    if (exam->gpus == 0 || exam->geforce || rate < 100 || !any(exam->facts, "module.list") ||
-        of_amd(exam->facts))
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "ib.rate", &row);)
+        rate = fmax(rate, row->number);
+    if (exam->gpus == 0 || exam->geforce || rate < 100 ||
+        !knee_facts_count(exam->facts, "module.list") || of_amd(exam->facts))
         return;
-    bool module =
-        any(exam->facts, "module.nvidia_peermem") || any(exam->facts, "module.nv_peer_mem");
+    bool module = knee_facts_count(exam->facts, "module.nvidia_peermem") ||
+                  knee_facts_count(exam->facts, "module.nv_peer_mem");
     bool open = driver && strstr(driver->value, "Open Kernel Module") &&
                 knee_version_number(knee_fact_find(exam->facts, "", "kernel.release")
                                         ? knee_fact_find(exam->facts, "", "kernel.release")->value
@@ -125,8 +117,8 @@ static void gpudirect(struct knee_exam *exam)
         knee_blame(
             exam, "gdr_off", "", NAN,
             "nvidia_peermem is not loaded and DMA-BUF needs the open driver: no GPUDirect RDMA");
-    else if (module && !any(exam->facts, "peer_memory") && exam->nccl <= 22203 &&
-             any(exam->facts, "net.mtu"))
+    else if (module && !knee_facts_count(exam->facts, "peer_memory") && exam->nccl <= 22203 &&
+             knee_facts_count(exam->facts, "net.mtu"))
         knee_blame(exam, "gdr_peermem_name", "", NAN,
                    "nvidia_peermem is loaded, but nothing is under /sys/kernel/mm/memory_peers, "
                    "where this NCCL looks");
@@ -135,9 +127,7 @@ static void gpudirect(struct knee_exam *exam)
 /* Interfaces behind RoCE ports with small frames. */
 static void frames(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "net.mtu", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "net.mtu", &row);) {
         double speed = knee_fact_value(exam->facts, row->subject, "net.speed");
         if (row->number < 4200 && speed >= 100000 &&
             knee_fact_is(exam->facts, row->subject, "net.state", "up"))
@@ -228,9 +218,8 @@ static void odd_interfaces(struct knee_exam *exam)
 /* Slower than what the adapter says that it can do. */
 static void below_mode(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "net.speed_max", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *most = &exam->facts->rows[i];
+    for (const struct knee_fact *most = NULL;
+         knee_fact_next(exam->facts, "net.speed_max", &most);) {
         double speed = knee_fact_value(exam->facts, most->subject, "net.speed");
         if (speed > 0 && speed < most->number)
             knee_blame(exam, "net_below_mode", most->subject, NAN,
@@ -302,13 +291,11 @@ static double gpu_of_rank(const struct knee_facts *facts, double rank)
 /* The CPUs near a GPU, counted in the order of the bus. */
 static const struct knee_fact *cpus_of_gpu(const struct knee_facts *facts, double gpu)
 {
-    size_t first, end = knee_facts_range(facts, "gpupci.cpus", &first);
-    bool driver = end > first;
-    if (!driver)
-        end = knee_facts_range(facts, "pcidev.cpus", &first);
-    for (size_t i = first; i < end; i++)
-        if ((driver || knee_pci_is_gpu(facts, facts->rows[i].subject)) && gpu-- == 0)
-            return &facts->rows[i];
+    bool driver = knee_fact_find(facts, NULL, "gpupci.cpus");
+    const char *key = driver ? "gpupci.cpus" : "pcidev.cpus";
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, key, &row);)
+        if ((driver || knee_pci_is_gpu(facts, row->subject)) && gpu-- == 0)
+            return row;
     return NULL;
 }
 
@@ -335,10 +322,8 @@ static void measured(struct knee_exam *exam)
     static const char *const keys[][2] = {{"bench.slow_host", "slow_host"},
                                           {"bench.slow_link", "slow_link"}};
     for (size_t k = 0; k < 2; k++) {
-        size_t first, end = knee_facts_range(exam->facts, keys[k][0], &first);
-        for (size_t i = first; i < end; i++)
-            knee_blame(exam, keys[k][1], exam->facts->rows[i].subject,
-                       exam->facts->rows[i].number / 100, "%s", exam->facts->rows[i].value);
+        for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, keys[k][0], &row);)
+            knee_blame(exam, keys[k][1], row->subject, row->number / 100, "%s", row->value);
     }
 }
 

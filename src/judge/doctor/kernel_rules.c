@@ -77,14 +77,14 @@ static const char *message(const char *line)
 
 static void check_xids(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "xid.*", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    const char *last = "";
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "xid.*", &row);) {
         int number = (int)strtoll(row->key + 4, NULL, 10);
         const struct xid *xid = xid_of(number);
         const char *rule = xid ? xid->rule : "xid_other";
         /* Every number is a separate finding, with all devices that reported it. */
-        exam->apart = i == first || strcmp(row->key, exam->facts->rows[i - 1].key) != 0;
+        exam->apart = strcmp(row->key, last) != 0;
+        last = row->key;
         bool mild = number >= 144 && number <= 150 && !strstr(row->key, ".fatal") &&
                     strstr(row->value, "Nonfatal");
         knee_blame_at(exam, mild ? KNEE_WARNING : knee_rule_of(rule)->severity, rule, row->subject,
@@ -98,26 +98,23 @@ static void check_xids(struct knee_exam *exam)
  * fault. */
 static void check_sxids(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "sxid.nonfatal", &first);
     double sum = 0;
-    for (size_t i = first; i < end; i++)
-        sum += exam->facts->rows[i].number;
-    for (size_t i = first; i < end; i++)
-        knee_blame(exam, sum >= 10 ? "sxid_nonfatal" : "sxid_few", exam->facts->rows[i].subject,
-                   NAN, "%.0f errors of NVSwitches that are not fatal: %.200s", sum,
-                   message(exam->facts->rows[i].value));
-    end = knee_facts_range(exam->facts, "sxid.fatal", &first);
-    for (size_t i = first; i < end; i++)
-        knee_blame(exam, "sxid_fatal", exam->facts->rows[i].subject, NAN, "%.0fx: %.250s",
-                   exam->facts->rows[i].number, message(exam->facts->rows[i].value));
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "sxid.nonfatal", &row);)
+        sum += row->number;
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "sxid.nonfatal", &row);)
+        knee_blame(exam, sum >= 10 ? "sxid_nonfatal" : "sxid_few", row->subject, NAN,
+                   "%.0f errors of NVSwitches that are not fatal: %.200s", sum,
+                   message(row->value));
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "sxid.fatal", &row);)
+        knee_blame(exam, "sxid_fatal", row->subject, NAN, "%.0fx: %.250s", row->number,
+                   message(row->value));
 }
 
 /* Once or twice comes with booting; three times is a link that flaps (gpud counts so, too). */
 static void check_links(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "kernel.link_down", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL;
+         knee_fact_next(exam->facts, "kernel.link_down", &row);) {
         knee_blame_at(exam, row->number >= 3 ? KNEE_WARNING : KNEE_NOTE, "link_flaps", row->subject,
                       NAN, "the link went down %.0fx: %.200s", row->number, row->value);
     }

@@ -13,8 +13,7 @@
 
 static const struct knee_fact *log_fact(const struct knee_exam *exam, const char *key)
 {
-    size_t first, end = knee_facts_range(exam->facts, key, &first);
-    return end > first ? &exam->facts->rows[first] : NULL;
+    return knee_fact_find(exam->facts, NULL, key);
 }
 
 static double count_of(const struct knee_exam *exam, const char *key)
@@ -34,9 +33,8 @@ static const char *env(const struct knee_exam *exam, const char *name)
 /* A socket on IPoIB: InfiniBand is there, and could be used as such. */
 static bool over_ipoib(const struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "log.socket", &first);
-    for (size_t i = first; i < end; i++)
-        if (strncmp(exam->facts->rows[i].subject, "ib", 2) == 0)
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "log.socket", &row);)
+        if (strncmp(row->subject, "ib", 2) == 0)
             return true;
     return false;
 }
@@ -72,11 +70,9 @@ static void without_verbs(struct knee_exam *exam)
 
 static void networks(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "log.network.*", &first);
     const struct knee_fact *socket = NULL, *other = NULL;
-    for (size_t i = first; i < end; i++)
-        *(strcmp(exam->facts->rows[i].key, "log.network.Socket") == 0 ? &socket : &other) =
-            &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "log.network.*", &row);)
+        *(strcmp(row->key, "log.network.Socket") == 0 ? &socket : &other) = row;
     if (socket && other && strcmp(socket->subject, other->subject) != 0)
         knee_blame(exam, "network_mismatch", socket->subject, NAN, "%s says Socket, %s says %s",
                    socket->subject[0] ? socket->subject : "one node",
@@ -117,18 +113,15 @@ static void channels(struct knee_exam *exam)
  * it. */
 static void devices(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "log.device", &first), layer[2] = {0, 0},
-                  used = 0;
-    if (end < first + 2)
-        return;
-    for (size_t i = first; i < end; i++) {
-        layer[strcmp(exam->facts->rows[i].value, "RoCE") == 0]++;
-        used +=
-            knee_fact_find(exam->facts, exam->facts->rows[i].subject, "log.device_used") != NULL;
+    size_t layer[2] = {0, 0}, used = 0;
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "log.device", &row);) {
+        layer[strcmp(row->value, "RoCE") == 0]++;
+        used += knee_fact_find(exam->facts, row->subject, "log.device_used") != NULL;
     }
     bool few_are_roce = layer[1] <= layer[0];
-    for (size_t i = first; i < end && layer[0] && layer[1]; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    if (!layer[0] || !layer[1])
+        return;
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "log.device", &row);) {
         bool odd = (strcmp(row->value, "RoCE") == 0) == few_are_roce;
         bool taken = used == 0 || knee_fact_find(exam->facts, row->subject, "log.device_used");
         if (odd && taken)
@@ -141,12 +134,9 @@ static void devices(struct knee_exam *exam)
 /* Hosts that found fewer adapters than the others. */
 static void fewer_devices(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "log.device_count", &first);
-    double most = 0;
-    for (size_t i = first; i < end; i++)
-        most = fmax(most, exam->facts->rows[i].number);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    double most = knee_facts_most(exam->facts, "log.device_count");
+    for (const struct knee_fact *row = NULL;
+         knee_fact_next(exam->facts, "log.device_count", &row);) {
         if (row->number < most)
             knee_blame_at(exam, KNEE_WARNING, "rails_differ", row->subject, row->number / most,
                           "%s uses %.0f adapters, others %.0f", row->subject, row->number, most);
@@ -183,12 +173,9 @@ static void interfaces(struct knee_exam *exam)
     const struct knee_fact *failed = log_fact(exam, "log.peer_unreachable"), *bad = NULL;
     if (!failed && !log_fact(exam, "log.complete")) /* retries are usual while others still start */
         failed = log_fact(exam, "log.peer_retried");
-    if (!exam->facts->rows) /* unreachable: the caller saw log.lines, a row; the analyzer did not */
-        return;
-    for (size_t k = 0; k < 2 && !bad; k++) {
-        size_t first, end = knee_facts_range(exam->facts, keys[k], &first);
-        for (size_t i = first; i < end && !bad; i++) {
-            const struct knee_fact *row = &exam->facts->rows[i];
+    for (size_t k = 0; k < 2; k++) {
+        for (const struct knee_fact *row = NULL;
+             !bad && knee_fact_next(exam->facts, keys[k], &row);) {
             if (unreachable(row) || knee_interface_is_virtual(row->subject) ||
                 (failed && strncmp(row->value, "fe80", 4) == 0))
                 bad = row;
@@ -228,7 +215,7 @@ static void completions(struct knee_exam *exam)
     };
     bool flap = log_fact(exam, "log.port_flap") || log_fact(exam, "log.gid_changed"),
          old = log_fact(exam, "log.completion_old") != NULL;
-    size_t first, kinds = knee_facts_range(exam->facts, "log.completion.*", &first) - first;
+    size_t kinds = knee_facts_count(exam->facts, "log.completion.*");
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         char key[40];
         knee_format(key, sizeof key, "log.completion.%s", table[i].status);
@@ -302,10 +289,10 @@ static void told_outright(struct knee_exam *exam)
 
 static void versions(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "log.version", &first);
-    if (end > first + 1)
-        knee_blame(exam, "version_mismatch", "", NAN, "NCCL %s and %s in one log",
-                   exam->facts->rows[first].subject, exam->facts->rows[first + 1].subject);
+    const struct knee_fact *row = log_fact(exam, "log.version");
+    if (knee_facts_count(exam->facts, "log.version") > 1)
+        knee_blame(exam, "version_mismatch", "", NAN, "NCCL %s and %s in one log", row->subject,
+                   row[1].subject);
 }
 
 static void settings(struct knee_exam *exam)
@@ -313,9 +300,7 @@ static void settings(struct knee_exam *exam)
     static const char *const own[] = {"NCCL_DEBUG_FILE",     "NCCL_HOSTID",
                                       "NCCL_TOPO_DUMP_FILE", "NCCL_COMM_ID",
                                       "NCCL_SOCKET_IFNAME",  "NCCL_IB_HCA"};
-    size_t first, end = knee_facts_range(exam->facts, "env.other", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "env.other", &row);) {
         bool differs = true;
         for (size_t k = 0; k < sizeof own / sizeof *own; k++)
             differs = differs && strcmp(own[k], row->subject) != 0;

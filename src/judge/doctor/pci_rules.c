@@ -21,9 +21,7 @@ static bool above(const struct knee_facts *facts, const char *bridge)
     double from = knee_fact_value(facts, bridge, "pci.bus_from"),
            to = knee_fact_value(facts, bridge, "pci.bus_to");
     long long domain = bus_of(bridge) / 256 * 256;
-    size_t first, end = knee_facts_range(facts, "pci.what", &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &facts->rows[i];
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, "pci.what", &row);) {
         double bus = (double)(bus_of(row->subject) - domain);
         if ((strcmp(row->value, "gpu") == 0 || strcmp(row->value, "nic") == 0) && bus >= from &&
             bus <= to)
@@ -34,19 +32,16 @@ static bool above(const struct knee_facts *facts, const char *bridge)
 
 static bool lists_devices(const struct knee_facts *facts)
 {
-    size_t first, end = knee_facts_range(facts, "pci.what", &first);
-    for (size_t i = first; i < end; i++)
-        if (strcmp(facts->rows[i].value, "gpu") == 0 || strcmp(facts->rows[i].value, "nic") == 0)
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, "pci.what", &row);)
+        if (strcmp(row->value, "gpu") == 0 || strcmp(row->value, "nic") == 0)
             return true;
     return false;
 }
 
 static void check_acs(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "pci.acs", &first);
     bool whole = lists_devices(exam->facts);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "pci.acs", &row);) {
         if (!strstr(row->value, "ReqRedir+") && !strstr(row->value, "SrcValid+"))
             continue;
         if (!knee_fact_is(exam->facts, row->subject, "pci.what", "bridge"))
@@ -66,20 +61,17 @@ static void check_acs(struct knee_exam *exam)
  */
 static bool a_gpu_is_whole(const struct knee_facts *facts)
 {
-    size_t first, end = knee_facts_range(facts, "pci.lnk_width", &first);
-    for (size_t i = first; i < end; i++)
-        if (knee_fact_is(facts, facts->rows[i].subject, "pci.what", "gpu") &&
-            !strstr(facts->rows[i].value, "downgraded"))
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, "pci.lnk_width", &row);)
+        if (knee_fact_is(facts, row->subject, "pci.what", "gpu") &&
+            !strstr(row->value, "downgraded"))
             return true;
     return false;
 }
 
 static void check_links(struct knee_exam *exam)
 {
-    size_t first, end = knee_facts_range(exam->facts, "pci.lnk_width", &first);
     enum knee_severity narrow = a_gpu_is_whole(exam->facts) ? KNEE_WARNING : KNEE_NOTE;
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i];
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, "pci.lnk_width", &row);) {
         const struct knee_fact *what = knee_fact_find(exam->facts, row->subject, "pci.what");
         const struct knee_fact *speed = knee_fact_find(exam->facts, row->subject, "pci.lnk_speed");
         bool nic = what && strcmp(what->value, "nic") == 0,
@@ -127,14 +119,12 @@ static void check_others(struct knee_exam *exam, const char *key, const char *mo
                          bool (*kind)(const struct knee_facts *, const char *), const char *rule,
                          const char *what)
 {
-    size_t first, end = knee_facts_range(exam->facts, key, &first);
     double best = 0;
-    for (size_t i = first; i < end; i++)
-        if (kind(exam->facts, exam->facts->rows[i].subject))
-            best = fmax(best, exam->facts->rows[i].number);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *row = &exam->facts->rows[i],
-                               *most = knee_fact_find(exam->facts, row->subject, most_key);
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, key, &row);)
+        if (kind(exam->facts, row->subject))
+            best = fmax(best, row->number);
+    for (const struct knee_fact *row = NULL; knee_fact_next(exam->facts, key, &row);) {
+        const struct knee_fact *most = knee_fact_find(exam->facts, row->subject, most_key);
         if (!most || !(row->number > 0 && row->number < most->number) ||
             !kind(exam->facts, row->subject))
             continue;
@@ -145,19 +135,13 @@ static void check_others(struct knee_exam *exam, const char *key, const char *mo
     }
 }
 
-static bool any(const struct knee_facts *facts, const char *key)
-{
-    size_t first;
-    return knee_facts_range(facts, key, &first) > first;
-}
-
 /* What nvidia-smi and the adapters' own folders say of the same links comes first. */
 static void check_sysfs(struct knee_exam *exam)
 {
-    if (!any(exam->facts, "gpu.pcie_width"))
+    if (!knee_facts_count(exam->facts, "gpu.pcie_width"))
         check_others(exam, "pcidev.width", "pcidev.width_max", knee_pci_is_gpu, "gpu_pcie_narrow",
                      "width");
-    if (any(exam->facts, "ib.pcie_width"))
+    if (knee_facts_count(exam->facts, "ib.pcie_width"))
         return;
     check_others(exam, "pcidev.width", "pcidev.width_max", is_nic, "nic_pcie_narrow", "width");
     check_others(exam, "pcidev.speed", "pcidev.speed_max", is_nic, "nic_pcie_slow", "speed");

@@ -183,12 +183,11 @@ static enum gid gid_at(const struct knee_facts *facts, const char *port, const c
 /* The best row of a port's table; NULL: it has none at all. */
 static const char *best_gid(const struct knee_facts *facts, const char *port, enum gid *best)
 {
-    size_t first, end = knee_facts_range(facts, "ib.gid.*", &first);
     const char *index = NULL;
     *best = GID_NONE;
-    for (size_t i = first; i < end; i++) {
-        const char *at = facts->rows[i].key + strlen("ib.gid.");
-        if (strcmp(facts->rows[i].subject, port) != 0)
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, "ib.gid.*", &row);) {
+        const char *at = row->key + strlen("ib.gid.");
+        if (strcmp(row->subject, port) != 0)
             continue;
         enum gid gid = gid_at(facts, port, at);
         if (gid > *best) {

@@ -95,9 +95,8 @@ static const char *fill(const struct knee_doctor_rule *rule, const struct knee_f
 
 static void check_row(struct knee_exam *exam, const struct knee_doctor_rule *rule)
 {
-    size_t first, end = knee_facts_range(exam->facts, rule->key, &first);
-    for (size_t i = first; i < end; i++) {
-        const struct knee_fact *fact = &exam->facts->rows[i], *other = NULL;
+    for (const struct knee_fact *fact = NULL; knee_fact_next(exam->facts, rule->key, &fact);) {
+        const struct knee_fact *other = NULL;
         char evidence[320];
         if (!holds(exam->facts, rule, fact, &other))
             continue;

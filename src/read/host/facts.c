@@ -219,17 +219,41 @@ static size_t lower(const struct knee_facts *facts, const char *key, size_t key_
     return low;
 }
 
-size_t knee_facts_range(const struct knee_facts *facts, const char *key, size_t *first)
+bool knee_fact_next(const struct knee_facts *facts, const char *key, const struct knee_fact **row)
 {
     size_t length = strlen(key);
     bool open = length > 0 && key[length - 1] == '*';
     length -= open;
-    size_t at = lower(facts, key, length, NULL);
-    *first = at;
-    while (at < facts->count && strncmp(facts->rows[at].key, key, length) == 0 &&
-           (open || !facts->rows[at].key[length]))
-        at++;
-    return at;
+    size_t at = *row ? (size_t)(*row - facts->rows) + 1 : lower(facts, key, length, NULL);
+    if (at == facts->count || strncmp(facts->rows[at].key, key, length) != 0 ||
+        (!open && facts->rows[at].key[length]))
+        return false;
+    *row = &facts->rows[at];
+    return true;
+}
+
+size_t knee_facts_range(const struct knee_facts *facts, const char *key, size_t *first)
+{
+    const struct knee_fact *row = NULL;
+    size_t count = 0;
+    for (*first = 0; knee_fact_next(facts, key, &row); count++)
+        if (count == 0)
+            *first = (size_t)(row - facts->rows);
+    return *first + count;
+}
+
+size_t knee_facts_count(const struct knee_facts *facts, const char *key)
+{
+    size_t first;
+    return knee_facts_range(facts, key, &first) - first;
+}
+
+double knee_facts_most(const struct knee_facts *facts, const char *key)
+{
+    double most = 0;
+    for (const struct knee_fact *row = NULL; knee_fact_next(facts, key, &row);)
+        most = fmax(most, row->number);
+    return most;
 }
 
 const struct knee_fact *knee_fact_find(const struct knee_facts *facts, const char *subject,

@@ -24,6 +24,13 @@ void knee_facts_sort(struct knee_facts *facts);
 
 /* The rows of a key: [*first, return). With a '*' at its end: of all keys that begin so. */
 size_t knee_facts_range(const struct knee_facts *facts, const char *key, size_t *first);
+size_t knee_facts_count(const struct knee_facts *facts, const char *key);
+
+/* The next row of a key after *row (NULL: the first one); false: there are no more. */
+bool knee_fact_next(const struct knee_facts *facts, const char *key, const struct knee_fact **row);
+
+/* The largest number of a key's rows; 0: none. */
+double knee_facts_most(const struct knee_facts *facts, const char *key);
 
 /* The fact of a subject (NULL: any); NULL: there is none. */
 const struct knee_fact *knee_fact_find(const struct knee_facts *facts, const char *subject,
