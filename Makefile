@@ -94,7 +94,7 @@ live_src := $(filter-out src/live/live_pmpi.c,$(call room_src,live))
 live_obj := $(live_src:%.c=$(B)/%.o)
 agents   := $(B)/libknee_live.so $(if $(filter 1,$(use_mpi)),$(B)/libknee_live_mpi.so)
 measure_src := $(filter-out $(load_src),$(call room_src,reach bench lab doctor))
-gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/profiles.c $(B)/gen/published_runs.c $(B)/gen/power.c $(B)/gen/doctor_tables.c $(B)/gen/nccl_log_patterns.c
+gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/profiles.c $(B)/gen/published_runs.c $(B)/gen/power.c $(B)/gen/doctor_tables.c $(B)/gen/host_tables.c $(B)/gen/hang_kinds.c $(B)/gen/job_words.c $(B)/gen/train_keys.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
 cli_obj  := $(cli_src:%.c=$(B)/%.o)
 measure_obj := $(measure_src:%.c=$(B)/%.o)
@@ -123,11 +123,23 @@ $(B)/gen/power.c: tools/presets.awk data/power.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=predict/goodput/energy.h -f $^ > $@.tmp && mv $@.tmp $@
 
-$(B)/gen/doctor_tables.c: tools/presets.awk data/nccl_variables.csv data/doctor_rules.csv
+$(B)/gen/doctor_tables.c: tools/presets.awk data/nccl_variables.csv data/other_variables.csv data/doctor_rules.csv data/xids.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=judge/doctor/doctor_judge.h -f $^ > $@.tmp && mv $@.tmp $@
 
-$(B)/gen/nccl_log_patterns.c: tools/presets.awk data/nccl_log_patterns.csv
+$(B)/gen/hang_kinds.c: tools/presets.awk data/hang_kinds.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=judge/hang/hang.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/job_words.c: tools/presets.awk data/job_triggers.csv data/failure_lines.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=read/hang/job_lines.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/train_keys.c: tools/presets.awk data/train_keys.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=read/run/train_log.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/host_tables.c: tools/presets.awk data/nccl_log_patterns.csv data/smi_fields.csv data/host_paths.csv data/kernel_lines.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=read/host/host_read.h -f $^ > $@.tmp && mv $@.tmp $@
 

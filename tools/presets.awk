@@ -2,22 +2,28 @@
 # data/*.csv -> C tables. Usage: awk -v header=cluster/presets.h -f tools/presets.awk data/gpus.csv ...
 # A column named *_tflops, *_gb, *_gbps, gbytes_per_s or *_us is scaled to the base unit of the
 # field it fills; a column without digits only is a string; an empty number is NaN. A cell in double
-# quotes may hold commas.
+# quotes may hold commas. A file of one column is a list of words. KNEE_TABLE_MAX of the header, where it is
+# defined, bounds the rows.
 BEGIN {
     scale["bf16_tflops"] = "e12"; scale["fp8_tflops"] = "e12"; scale["fp32_tflops"] = "e12"; scale["fp4_tflops"] = "e12"; scale["memory_gb"] = "e9"
     scale["memory_gbps"] = "e9"; scale["gbytes_per_s"] = "e9"
-    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning id title key test limit says cure also word", words, " ")
+    split("name full_name node_link net_link gpu cluster origin base family summary scope owner constant op architecture profile words without precision since last kind standard meaning id title key test limit says cure also word and path xml text query rule needs does fix sentence", words, " ")
     for (i in words) text[words[i]] = 1
     field["bf16_tflops"] = "bf16_flops"; field["fp8_tflops"] = "fp8_flops"; field["fp32_tflops"] = "fp32_flops"; field["fp4_tflops"] = "fp4_flops"
     field["memory_gb"] = "memory_bytes"; field["memory_gbps"] = "memory_bytes_per_s"
     field["gbytes_per_s"] = "bytes_per_s"
-    split("title key test limit says also", words, " ")
+    split("title key test limit says also sentence", words, " ")
     for (i in words) optional[words[i]] = 1 # empty: NULL
-    enum["severity"] = "KNEE_"; enum["hurts"] = "KNEE_HURTS_"; enum["where"] = "KNEE_IN_"
+    enum["severity"] = "KNEE_"; enum["hurts"] = "KNEE_HURTS_"; enum["where"] = "KNEE_IN_"; enum["failure"] = "KNEE_FAILED_"; enum["what"] = "TRAIN_"; enum["role"] = "KNEE_ROLE_"
+    place["class"] = "KNEE_HANG_" # the row stands at this index
     print "/* Made by tools/presets.awk from data/: edit those files. */"
     print "#include \"" header "\"\n#include \"base/keys.h\"\n#include <math.h>"
 }
-function finish() { if (table) printf "};\nconst size_t knee_%s_count = sizeof knee_%s / sizeof *knee_%s;\n", table, table, table }
+function finish() {
+    if (!table) return
+    printf "};\nconst size_t knee_%s_count = sizeof knee_%s / sizeof *knee_%s;\n", table, table, table
+    printf "#ifdef KNEE_%s_MAX\n_Static_assert(sizeof knee_%s / sizeof *knee_%s <= KNEE_%s_MAX, \"too many rows\");\n#endif\n", toupper(table), table, table, toupper(table)
+}
 # The cells of a line: cell[1..cells].
 function cut(line,    at, quoted, c) {
     cells = 1; cell[1] = ""
@@ -45,16 +51,20 @@ FNR == 1 {
         key = head[i] = cell[i]
         if (key ~ /_us$/) { scale[key] = "e-6"; field[key] = key; sub(/_us$/, "_s", field[key]) }
     }
-    printf "const struct knee_%s knee_%s[] = {\n", type, table
+    if (columns > 1) printf "const struct knee_%s knee_%s[] = {\n", type, table
+    else printf "const char *const knee_%s[] = {\n", table # a list of words
     next
 }
 cells != columns {
     printf "%s:%d: %d columns, %d wanted\n", FILENAME, FNR, cells, columns > "/dev/stderr"
     exit bad = 1
 }
+columns == 1 { print "    " string(cell[1]) ","; next }
 {
-    printf "    {"
-    for (i = 1; i <= cells; i++) {
+    first = (head[1] in place) ? 2 : 1
+    if (first == 2) printf "    [%s%s] = {", place[head[1]], toupper(cell[1])
+    else printf "    {"
+    for (i = first; i <= cells; i++) {
         key = head[i]
         is = cell[i]
         name = key in field ? field[key] : key
@@ -64,7 +74,7 @@ cells != columns {
         else if (key in enum) value = enum[key] toupper(is)
         else if (is == "") value = "NAN"
         else value = is (key in scale ? (is ~ /e/ ? "*1" : "") scale[key] : "")
-        printf("%s.%s = %s", (i > 1) ? ", " : "", name, value)
+        printf("%s.%s = %s", (i > first) ? ", " : "", name, value)
     }
     print "},"
 }

@@ -530,8 +530,8 @@ static void say_headline(const REPORT *r, struct knee_text *text)
         headline_waits(a, text);
     else if (a->kind == KNEE_HANG_UNKNOWN)
         knee_text_puts(text, unexplained(r));
-    else if (knee_hang_sentence(a->kind))
-        knee_text_puts(text, knee_hang_sentence(a->kind));
+    else if (knee_hang_kind(a->kind)->sentence)
+        knee_text_puts(text, knee_hang_kind(a->kind)->sentence);
     else
         knee_text_printf(text, "The job %s; no line says which rank.",
                          knee_hang_kind(a->kind)->does);

@@ -9,6 +9,20 @@
 
 extern const struct knee_nccl_variable knee_nccl_variables[];
 extern const size_t knee_nccl_variables_count;
+/* Rows of data/other_variables.csv and data/xids.csv. */
+enum knee_variable_role { KNEE_ROLE_OTHER, KNEE_ROLE_RENAMED, KNEE_ROLE_NEAR };
+struct knee_other_variable {
+    const char *name;
+    enum knee_variable_role role;
+};
+extern const struct knee_other_variable knee_other_variables[];
+extern const size_t knee_other_variables_count;
+struct knee_xid {
+    int number;
+    const char *rule, *says;
+};
+extern const struct knee_xid knee_xids[];
+extern const size_t knee_xids_count;
 extern const struct knee_doctor_rule knee_doctor_rules[];
 extern const size_t knee_doctor_rules_count;
 

@@ -137,49 +137,13 @@ size_t knee_env_list(const struct knee_facts *facts, struct knee_setting *settin
 
 /* ---- Names ---- */
 
-/* Names that begin with NCCL_ and belong to others: plugins, PyTorch, builds. */
-static const char *const foreign[] = {
-    "NCCL_OFI_",
-    "NCCL_SHARP_",
-    "NCCL_IBEXT_",
-    "NCCL_FASTRAK_",
-    "NCCL_GPUDIRECTTCPX_",
-    "NCCL_SHIMNET_",
-    "NCCL_GIB_",
-    "NCCL_UCX_",
-    "NCCL_PLUGIN_",
-    "NCCL_INSPECTOR_",
-    "NCCL_HOME",
-    "NCCL_ROOT",
-    "NCCL_LIB",
-    "NCCL_INCLUDE",
-    "NCCL_VERSION",
-    "NCCL_TESTS_",
-    "NCCL_PROFILE_",
-    "NCCL_TUNER_CONFIG",
-    "NCCL_FLOW_",
-    "NCCL_RCCL_",
-    "NCCL_BUILD_",
-    "NCCL_EXT_",
-    "NCCL_LIBRARY",
-    "NCCL_SRC",
-    "NCCL_ENABLE_MONITORING",
-    "NCCL_DYNAMIC",
-    "NCCL_SET_DEFAULT",
-    "NCCL_COLLTRACE",
-    "NCCL_CTRAN",
-    "NCCL_CVARS",
-};
-
-/* What PyTorch called them before 2.2. */
-static const char *const renamed[] = {"NCCL_ASYNC_ERROR_HANDLING", "NCCL_BLOCKING_WAIT",
-                                      "NCCL_DESYNC_DEBUG", "NCCL_ENABLE_TIMING"};
-
-static bool begins(const char *name, const char *const *list, size_t count)
+static bool begins(const char *name, enum knee_variable_role role)
 {
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(name, list[i], strlen(list[i])) == 0)
+    for (size_t i = 0; i < knee_other_variables_count; i++) {
+        const struct knee_other_variable *row = &knee_other_variables[i];
+        if (row->role == role && strncmp(name, row->name, strlen(row->name)) == 0)
             return true;
+    }
     return false;
 }
 
@@ -232,11 +196,11 @@ static void unknown_name(struct knee_exam *exam, const struct knee_fact *fact)
                    "'%s=%s' sets a variable with a blank in its name", name, fact->value);
         return;
     }
-    if (begins(name, renamed, sizeof renamed / sizeof *renamed)) {
+    if (begins(name, KNEE_ROLE_RENAMED)) {
         knee_blame(exam, "env_renamed", name, NAN, "%s is an old name of PyTorch's", name);
         return;
     }
-    if (begins(name, foreign, sizeof foreign / sizeof *foreign))
+    if (begins(name, KNEE_ROLE_OTHER))
         return;
     if (nearest) {
         knee_blame(exam, "env_misspelt", name, NAN,
@@ -250,37 +214,6 @@ static void unknown_name(struct knee_exam *exam, const struct knee_fact *fact)
     }
 }
 
-/* Variables around NCCL that do nothing when they are misspelt, either. */
-static const char *const around[] = {
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_LAUNCH_BLOCKING",
-    "CUDA_DEVICE_MAX_CONNECTIONS",
-    "CUDA_DEVICE_ORDER",
-    "TORCH_DISTRIBUTED_DEBUG",
-    "TORCH_NCCL_BLOCKING_WAIT",
-    "TORCH_NCCL_ASYNC_ERROR_HANDLING",
-    "TORCH_NCCL_TRACE_BUFFER_SIZE",
-    "TORCH_NCCL_DUMP_ON_TIMEOUT",
-    "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC",
-    "TORCH_NCCL_ENABLE_MONITORING",
-    "TORCH_NCCL_AVOID_RECORD_STREAMS",
-    "TORCH_NCCL_HIGH_PRIORITY",
-    "TORCH_NCCL_DESYNC_DEBUG",
-    "TORCH_NCCL_ENABLE_TIMING",
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "GLOO_SOCKET_IFNAME",
-    "FI_PROVIDER",
-    "FI_EFA_USE_DEVICE_RDMA",
-    "FI_EFA_FORK_SAFE",
-    "UCX_NET_DEVICES",
-    "NVIDIA_VISIBLE_DEVICES",
-    "HIP_VISIBLE_DEVICES",
-    "ROCR_VISIBLE_DEVICES",
-    "HSA_FORCE_FINE_GRAIN_PCIE",
-};
-
 /* Not NCCL's own prefix: NCCL's after all (NCLL_DEBUG, nccl_debug), or one of those around it. */
 static void other_prefix(struct knee_exam *exam, const struct knee_fact *fact)
 {
@@ -289,8 +222,9 @@ static void other_prefix(struct knee_exam *exam, const struct knee_fact *fact)
         if (strncmp(fact->subject, "NVIDIA_", 7) != 0 && strncmp(fact->subject, "TORCH_", 6) != 0)
             unknown_name(exam, fact);
     }
-    for (size_t i = 0; i < sizeof around / sizeof *around; i++)
-        knee_nearest_offer(&nearest, around[i]);
+    for (size_t i = 0; i < knee_other_variables_count; i++)
+        if (knee_other_variables[i].role == KNEE_ROLE_NEAR)
+            knee_nearest_offer(&nearest, knee_other_variables[i].name);
     size_t length = strlen(fact->subject), other = nearest.name ? strlen(nearest.name) : 0;
     /* A name that only begins another (CUDA_VISIBLE) counts as near for questions, not here. */
     if (nearest.name && nearest.distance > 0 && nearest.distance <= 2 && length + 2 >= other)

@@ -45,16 +45,18 @@ enum knee_hang_class {
     KNEE_HANG_CLASSES
 };
 
-/* A row of the table of classes: what it is called, what it needs, what to do about it. */
+/* A row of data/hang_kinds.csv: what it is called, what it needs, what to do about it. */
 struct knee_hang_kind {
     const char *name;  /* as JSON has it */
     const char *needs; /* the evidence */
     const char *does;  /* "Rank 3 ..." */
     const char *fix;
+    const char *sentence; /* where no rank is known; NULL: "The job ", and what the class does */
 };
+extern const struct knee_hang_kind knee_hang_kinds[];
+extern const size_t knee_hang_kinds_count;
+#define KNEE_HANG_KINDS_MAX KNEE_HANG_CLASSES
 const struct knee_hang_kind *knee_hang_kind(enum knee_hang_class kind);
-/* The answer where no rank is known; NULL: "The job ", and what the class does. */
-const char *knee_hang_sentence(enum knee_hang_class kind);
 
 enum knee_certainty { KNEE_CERTAIN, KNEE_LIKELY, KNEE_CANNOT_TELL };
 

@@ -9,136 +9,6 @@
 
 enum { BACK = 80 };
 
-/* Both words are in the line. */
-struct failure_row {
-    const char *word, *and;
-    enum knee_failure failure; /* KNEE_FAILED_NOT: known, and no failure */
-};
-static const struct failure_row failures[] = {
-    /* no failures */
-    {"frame #", "", KNEE_FAILED_NOT},
-    {"Exception raised from", "(most recent call first)", KNEE_FAILED_NOT},
-    {"CUDA kernel errors might be asynchronously reported", "", KNEE_FAILED_NOT},
-    {"NET/Socket : Using", "", KNEE_FAILED_NOT},
-    {"Killing subprocess", "", KNEE_FAILED_NOT},
-    {"Error in cpuinfo", "", KNEE_FAILED_NOT},
-    {"flag on TCPStore, (maybe", "", KNEE_FAILED_NOT}, /* also where the ranks end one by one */
-    {"nthreads cannot be larger than", "NUMEXPR", KNEE_FAILED_NOT},
-    {"pip's dependency resolver", "", KNEE_FAILED_NOT},
-    {"when one has already been registered", "", KNEE_FAILED_NOT},
-    {"closing signal", "", KNEE_FAILED_NOT},
-    {"If the shutdown was caused by an exception", "", KNEE_FAILED_LATER},
-    /* what follows from another rank's failure */
-    {"Watchdog caught collective operation timeout", "", KNEE_FAILED_LATER},
-    {"NCCL watchdog thread terminated with exception: [", "", KNEE_FAILED_NOT},
-    {"remote process exited", "", KNEE_FAILED_LATER},
-    {"ncclRemoteError", "", KNEE_FAILED_LATER},
-    {"Connection closed by", "peer", KNEE_FAILED_LATER},
-    {"Connection reset by peer", "", KNEE_FAILED_LATER},
-    {"communicator was aborted", "", KNEE_FAILED_LATER},
-    {"message truncated", "", KNEE_FAILED_LATER},
-    {"retrieving ncclUniqueId", "", KNEE_FAILED_LATER},
-    {"ChildFailedError", "", KNEE_FAILED_LATER},
-    {"BrokenPipeError", "", KNEE_FAILED_LATER},
-    {"Broken pipe", "", KNEE_FAILED_LATER},
-    {"terminate called", "", KNEE_FAILED_LATER},
-    {"checkForNCCLErrors", "", KNEE_FAILED_LATER},
-    {"Timed out waiting", "ms for", KNEE_FAILED_LATER},
-    {"RuntimeError: Socket Timeout", "", KNEE_FAILED_LATER},
-    {"wait timeout after", "keys:", KNEE_FAILED_LATER},
-    {"successfully reached monitoredBarrier", "", KNEE_FAILED_LATER},
-    {"JAX distributed service detected fatal errors", "", KNEE_FAILED_LATER},
-    {"Polled an error from coordination service", "", KNEE_FAILED_LATER},
-    {"Failed to send RPC to coordination service", "", KNEE_FAILED_LATER},
-    {"ProcessRaisedException", "", KNEE_FAILED_LATER},
-    {"failed to pass monitoredBarrier", "", KNEE_FAILED_LATER},
-    {"DEADLINE_EXCEEDED: Barrier timed out", "", KNEE_FAILED_LATER},
-    /* the job as a whole */
-    {"CANCELLED", "DUE TO TIME LIMIT", KNEE_FAILED_TIME},
-    {"DUE TO TIME LIMIT", "", KNEE_FAILED_TIME},
-    {"TERM_RUNLIMIT", "", KNEE_FAILED_TIME},
-    {"job killed: walltime", "", KNEE_FAILED_TIME},
-    {"CANCELLED", "NODE FAIL", KNEE_FAILED_NODE},
-    {"NODE_FAIL", "", KNEE_FAILED_NODE},
-    {"ode failure on", "", KNEE_FAILED_NODE},
-    {"its node has died", "", KNEE_FAILED_NODE}, /* Ray's actor */
-    {"CANCELLED AT", "", KNEE_FAILED_CANCEL},
-    {"KeyboardInterrupt", "", KNEE_FAILED_CANCEL},
-    {"death signal, shutting down workers", "", KNEE_FAILED_CANCEL},
-    {"SignalException", "got signal: ", KNEE_FAILED_CANCEL},
-    {"Main process received SIG", "", KNEE_FAILED_CANCEL}, /* DeepSpeed's launcher */
-    {"DataLoader worker", "is killed by signal: Terminated", KNEE_FAILED_CANCEL},
-    {"SignalException", "", KNEE_FAILED_LATER},
-    {"RendezvousConnectionError", "", KNEE_FAILED_NO_START},
-    {"RendezvousTimeoutError", "", KNEE_FAILED_NO_START},
-    {"client socket has timed out", "", KNEE_FAILED_NO_START},
-    {"connect() timed out", "", KNEE_FAILED_NO_START},
-    {"seconds waiting for", "joined", KNEE_FAILED_NO_START},
-    {"coordination service", "cluster registration failed", KNEE_FAILED_NO_START},
-    /* one rank's own */
-    {"OutOfMemoryError: Task was killed", "", KNEE_FAILED_HOST_OOM},
-    {"killed due to memory pressure", "", KNEE_FAILED_HOST_OOM},
-    {"OutOfMemoryError", "", KNEE_FAILED_OOM},
-    {"out of memory. Tried to allocate", "", KNEE_FAILED_OOM},
-    {"CUDA out of memory", "", KNEE_FAILED_OOM},
-    {"CUDA error: out of memory", "", KNEE_FAILED_OOM},
-    {"CUDA_ERROR_OUT_OF_MEMORY", "", KNEE_FAILED_OOM},
-    {"HIP out of memory", "", KNEE_FAILED_OOM},
-    {"RESOURCE_EXHAUSTED", "llocat", KNEE_FAILED_OOM},
-    {"RESOURCE_EXHAUSTED", "emory", KNEE_FAILED_OOM},
-    {"OOM when allocating tensor", "", KNEE_FAILED_OOM},
-    {"Cuda failure", "'out of memory'", KNEE_FAILED_OOM},
-    {"oom-kill", "", KNEE_FAILED_HOST_OOM},
-    {"oom_kill", "", KNEE_FAILED_HOST_OOM},
-    {"OOMKilled", "", KNEE_FAILED_HOST_OOM},
-    {"ut of memory: Kill", "", KNEE_FAILED_HOST_OOM},
-    {"out-of-memory handler", "", KNEE_FAILED_HOST_OOM},
-    {"xceeded", "memory limit", KNEE_FAILED_HOST_OOM},
-    {"TERM_MEMLIMIT", "", KNEE_FAILED_HOST_OOM},
-    {"job killed: mem", "", KNEE_FAILED_HOST_OOM},
-    {"DataLoader worker", "is killed by signal: Killed", KNEE_FAILED_HOST_OOM},
-    {"DefaultCPUAllocator", "allocate memory", KNEE_FAILED_HOST_OOM},
-    {"MemoryError", "", KNEE_FAILED_HOST_OOM},
-    {"[Errno 12] Cannot allocate memory", "", KNEE_FAILED_HOST_OOM},
-    {"uncorrectable ECC", "", KNEE_FAILED_GPU},
-    {"NVRM: Xid", "", KNEE_FAILED_GPU},
-    {"fallen off the bus", "", KNEE_FAILED_GPU},
-    {"ore halted unexpectedly", "", KNEE_FAILED_GPU},
-    {"device halted prematurely", "", KNEE_FAILED_GPU},
-    {"Memory access fault by GPU", "", KNEE_FAILED_FAULT},
-    {"illegal memory access", "", KNEE_FAILED_FAULT},
-    {"device-side assert", "", KNEE_FAILED_FAULT},
-    {"unspecified launch failure", "", KNEE_FAILED_FAULT},
-    {"Got completion", "error", KNEE_FAILED_NETWORK},
-    {"Got completion", "status=", KNEE_FAILED_NETWORK},
-    {"NET/IB", "Got async event : port error", KNEE_FAILED_NETWORK},
-    {"Call to ibv_modify_qp failed", "", KNEE_FAILED_NETWORK},
-    {"Link is Down", "", KNEE_FAILED_NETWORK},
-    {"mlx5", "Link down", KNEE_FAILED_NETWORK},
-    {"Mismatched NCCL version", "", KNEE_FAILED_VERSION},
-    {"NCCL version mismatch", "", KNEE_FAILED_VERSION},
-    {"mismatch: ", "NCCL", KNEE_FAILED_VERSION},
-    {"StopIteration", "", KNEE_FAILED_DATA_END},
-    {"Duplicate GPU detected", "", KNEE_FAILED_NCCL},
-    {"ncclInternalError", "", KNEE_FAILED_NCCL},
-    {"ncclSystemError", "", KNEE_FAILED_NCCL},
-    {"ncclUnhandledCudaError", "", KNEE_FAILED_NCCL},
-    {"unhandled cuda error", "", KNEE_FAILED_NCCL},
-    {"unhandled system error", "", KNEE_FAILED_NCCL},
-    {"NCCL error in", "internal error", KNEE_FAILED_NCCL},
-    {"NCCL error in", "invalid usage", KNEE_FAILED_NCCL},
-    {"ncclInvalidUsage", "", KNEE_FAILED_LATER},
-    {".py: error: ", "", KNEE_FAILED_EXCEPTION}, /* argparse */
-    /* a launcher without a table: a rank of its node only, so none is named */
-    {"terminated with signal SIGKILL", "", KNEE_FAILED_KILLED},
-    {"terminated with signal", "", KNEE_FAILED_SIGNAL},
-    {"died with <Signals.SIGKILL", "", KNEE_FAILED_KILLED},
-    {"died with <Signals.", "", KNEE_FAILED_SIGNAL},
-    {"*** SIG", "received by PID", KNEE_FAILED_SIGNAL},
-    {"worker died or was killed while executing", "", KNEE_FAILED_SIGNAL}, /* Ray */
-    {"The actor died unexpectedly", "", KNEE_FAILED_SIGNAL},
-};
-
 /* "torch.OutOfMemoryError: ...", "RuntimeError: ...", "StopIteration": the last line of a
  * traceback. Names of exceptions begin with a capital and end in one of these. */
 bool knee_job_is_exception(struct knee_slice text)
@@ -162,16 +32,16 @@ bool knee_job_is_exception(struct knee_slice text)
     return false;
 }
 
-static bool matches(const struct failure_row *row, struct knee_slice text)
+static bool matches(const struct knee_failure_line *row, struct knee_slice text)
 {
     return knee_slice_has(text, row->word) && (!row->and[0] || knee_slice_has(text, row->and));
 }
 
-static const struct failure_row *failure_of(struct knee_slice text)
+static const struct knee_failure_line *failure_of(struct knee_slice text)
 {
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
-        if (matches(&failures[i], text))
-            return &failures[i];
+    for (size_t i = 0; i < knee_failure_lines_count; i++)
+        if (matches(&knee_failure_lines[i], text))
+            return &knee_failure_lines[i];
     return NULL;
 }
 
@@ -357,7 +227,7 @@ static void end_traceback(struct knee_job_place *place, const struct knee_job_li
 
 bool knee_job_failure_line(struct knee_job_place *place, const struct knee_job_line *line)
 {
-    const struct failure_row *row = failure_of(line->text);
+    const struct knee_failure_line *row = failure_of(line->text);
     enum knee_failure failure = row ? row->failure : KNEE_FAILED_NOT;
     static const char *const message = "\"message\": \""; /* torchelastic's error file */
     bool exception = knee_job_is_exception(line->text) ||

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A text of a job: standard error or output of a rank, of a node, of all ranks mixed; a scheduler's
- * or the kernel's log. Lines with one of `triggers` in them are looked at, by the readers of
- * process groups and launchers first, then by the table of failures. Error lines that none of them
- * knows are counted, so that a job with unknown errors does not look healthy.
+ * or the kernel's log. Lines with a word of data/job_triggers.csv in them are looked at, by the
+ * readers of process groups and launchers first, then by the table of failures. Error lines that
+ * none of them knows are counted, so that a job with unknown errors does not look healthy.
  */
 #include "read/hang/job_lines.h"
 
@@ -11,81 +11,6 @@
 #include "base/text.h"
 
 enum { LONGEST = 16384 };
-
-/* Five bytes or more each, and few of them with a beginning that is common in logs:
- * read/hang/line_finder.c. */
-static const char *const triggers[] = {
-    "ProcessGroup",
-    "Watchdog",
-    "watchdog",
-    "Traceback",
-    "Error",
-    "error",
-    "ERROR",
-    "xception",
-    "FATAL",
-    "Fatal",
-    "WARN ",
-    "WARN:",
-    "CANCELLED",
-    "Killed",
-    "killed",
-    "MISMATCH",
-    "INCOMPLETE",
-    "ismatch",
-    "Xid (",
-    "rank      ",
-    "exitcode ",
-    "host      ",
-    "egmentation",
-    "StopIteration",
-    "ollective",
-    "barrier",
-    "P2P op",
-    "nranks ",
-    "world_size",
-    " DUE TO",
-    "NODE_FAIL",
-    "f memory",
-    "oom-kill",
-    "oom_kill",
-    "core dumped",
-    "Aborted",
-    "srun: ",
-    "on signal ",
-    "from /",
-    "Trainer.fit",
-    "train_runtime",
-    "ode failure",
-    "Interrupt",
-    "Link is Down",
-    "Link down",
-    "Speicherzug",
-    "terminate called",
-    "[rank",
-    "Root Cause",
-    "MPI_ABORT",
-    "Process name: ",
-    "Exit code:",
-    "RUNNING AT",
-    "BY SIGNAL",
-    "missing ranks",
-    "/replica:",
-    "NVRM: ",
-    "return code",
-    "shutting down wor",
-    "socket has timed",
-    "completion from",
-    "halted",
-    "received by PID",
-    "fault by GPU",
-    "job killed",
-    "slurmstepd",
-    "terminated with",
-    "crashed with",
-    "received SIG",
-    "has died",
-};
 
 /* ---- Small things ---- */
 
@@ -549,7 +474,7 @@ bool knee_job_text(struct knee_job_record *record, uint32_t file, struct knee_sl
                                    .table_rank = KNEE_JOB_NO_RANK};
     if (!record->finder)
         record->finder =
-            knee_line_finder_new(triggers, sizeof triggers / sizeof *triggers, record->alloc);
+            knee_line_finder_new(knee_job_triggers, knee_job_triggers_count, record->alloc);
     char *buffer = knee_resize(record->alloc, NULL, LONGEST);
     record->no_memory = record->no_memory || !buffer || !record->finder;
     bool known = !record->no_memory && each_line(&place, text, buffer);

@@ -7,6 +7,19 @@
 
 #include <string.h>
 
+/* The words of lines that are looked at: data/job_triggers.csv. */
+extern const char *const knee_job_triggers[];
+extern const size_t knee_job_triggers_count;
+#define KNEE_JOB_TRIGGERS_MAX 96 /* words of a knee_line_finder */
+
+/* A row of data/failure_lines.csv: both words are in the line. */
+struct knee_failure_line {
+    const char *word, *and;
+    enum knee_failure failure; /* KNEE_FAILED_NOT: known, and no failure */
+};
+extern const struct knee_failure_line knee_failure_lines[];
+extern const size_t knee_failure_lines_count;
+
 /* Lines with one launcher's prefix, "(Worker pid=7, ip=10.0.0.1)", are one process's. */
 struct knee_job_stream {
     uint32_t hash; /* 0: free */

@@ -35,4 +35,23 @@ struct knee_nccl_log_pattern {
 extern const struct knee_nccl_log_pattern knee_nccl_log_patterns[];
 extern const size_t knee_nccl_log_patterns_count;
 
+/* Rows of data/smi_fields.csv, data/host_paths.csv and data/kernel_lines.csv. */
+struct knee_smi_field {
+    const char *key, *xml, *text, *query; /* "": not there */
+};
+extern const struct knee_smi_field knee_smi_fields[];
+extern const size_t knee_smi_fields_count;
+struct knee_host_path {
+    const char *path, *key;
+    char join;                /* 0: only the first star is the subject */
+    knee_host_reader *reader; /* NULL: the text is the value */
+};
+extern const struct knee_host_path knee_host_paths[];
+extern const size_t knee_host_paths_count;
+struct knee_kernel_line {
+    const char *key, *word, *and; /* both words are in the line */
+};
+extern const struct knee_kernel_line knee_kernel_lines[];
+extern const size_t knee_kernel_lines_count;
+
 #endif

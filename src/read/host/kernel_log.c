@@ -10,44 +10,6 @@
 
 #include <string.h>
 
-/* All words must stand in the line. */
-static const struct {
-    const char *key, *word, *and;
-} lines[] = {
-    {"kernel.oom", "ut of memory: Kill", ""}, /* of the host, or "Memory cgroup out of memory" */
-    {"kernel.oom", "oom-kill:constraint", ""},
-    {"kernel.nccl_segfault", "segfault at", "libnccl"},
-    {"kernel.panic", "Kernel panic", ""},
-    {"kernel.peermem_context", "nvidia-peermem", "invalid context"},
-    {"kernel.mkey", "CREATE_MKEY", "failed"},
-    {"kernel.mkey", "async reg mr failed", ""},
-    {"kernel.pcie_limited", "available PCIe bandwidth, limited by", ""},
-    {"kernel.cable", "Cable unplugged", ""},
-    {"kernel.cable", "cable unplugged", ""},
-    {"kernel.aer_uncorrected", "PCIe Bus Error: severity=Uncorrect", ""},
-    {"kernel.aer_uncorrected", "AER: ", "ncorrect"},
-    {"kernel.aer_corrected", "PCIe Bus Error: severity=Corrected", ""},
-    {"kernel.aer_corrected", "AER: Corrected error", ""},
-    {"kernel.link_down", "mlx5_core", ": Link down"},
-    {"kernel.link_down", "NIC Link is Down", ""},
-    {"kernel.gpu_init", "RmInitAdapter failed", ""},
-    {"kernel.off_bus", "fallen off the bus", "NVRM"},
-    {"kernel.driver_mismatch", "NVRM: API mismatch", ""},
-    {"kernel.amd_reset", "amdgpu", "GPU reset begin"},
-    {"kernel.amd_reset", "amdgpu", "GPU recovery failed"},
-    {"kernel.amd_ras", "amdgpu", "uncorrectable hardware errors"},
-    {"kernel.cpu_hot", "cpu clock throttled", ""},
-    {"kernel.mce", "Machine Check", "Hardware Error"},
-    {"kernel.mce", "Machine check events logged", "Hardware Error"},
-    {"kernel.mce", "EDAC ", " UE "},
-    {"kernel.module", "mlx5_core", "Port module event[error]"},
-    {"kernel.nic_hot", "mlx5_core", "High temperature"},
-    {"kernel.hung_task", "blocked for more than", "seconds"},
-    {"kernel.nic_health", "mlx5_core", "health compromised"},
-    {"kernel.nic_health", "mlx5_core", "device's health"},
-    {"kernel.soft_lockup", "soft lockup", "CPU#"},
-};
-
 /* What makes a text a kernel's log although nothing in it is wrong. */
 static const char *const signs[] = {"kern  :",        "NVRM:",    "[    0.000000]",
                                     "Linux version ", "kernel: ", "nvidia-nvswitch",
@@ -151,11 +113,11 @@ static bool known_line(struct knee_facts *facts, struct knee_slice line)
     char device[32];
     if (xid_line(facts, line) || sxid_line(facts, line))
         return true;
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (knee_slice_has(line, lines[i].word) &&
-            (!lines[i].and[0] || knee_slice_has(line, lines[i].and))) {
+    for (size_t i = 0; i < knee_kernel_lines_count; i++)
+        if (knee_slice_has(line, knee_kernel_lines[i].word) &&
+            (!knee_kernel_lines[i].and[0] || knee_slice_has(line, knee_kernel_lines[i].and))) {
             device_in(line, device, sizeof device);
-            knee_fact_count(facts, device, lines[i].key, line);
+            knee_fact_count(facts, device, knee_kernel_lines[i].key, line);
             return true;
         }
     return false;

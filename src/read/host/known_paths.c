@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of a host that are worth reading: a table of paths with what each gives. The same table
- * tells the program what to open, on a live host and in a saved one.
+ * The files of a host that are worth reading: data/host_paths.csv says what each gives. The same
+ * table tells the program what to open, on a live host and in a saved one.
  */
 #include "read/host/host_read.h"
 
@@ -10,91 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The first two * of a path, joined by `join`, are the subject. */
-static const struct known {
-    const char *path, *key;
-    char join;                /* 0: only the first star */
-    knee_host_reader *reader; /* NULL: the text is the value */
-} known[] = {
-    {"sys/class/infiniband/*/ports/*/state", "ib.state", ':', NULL},
-    {"sys/class/infiniband/*/ports/*/phys_state", "ib.phys", ':', NULL},
-    {"sys/class/infiniband/*/ports/*/rate", "ib.rate", ':', NULL},
-    {"sys/class/infiniband/*/ports/*/link_layer", "ib.layer", ':', NULL},
-    {"sys/class/infiniband/*/ports/*/lid", "ib.lid", ':', NULL},
-    {"sys/class/infiniband/*/ports/*/gids/*", "ib.gid.", ':', NULL},
-    {"sys/class/infiniband/*/ports/*/gid_attrs/types/*", "ib.gidtype.", ':', NULL},
-    {"sys/class/infiniband/*/ports/*/gid_attrs/ndevs/*", "ib.gidnet.", ':', NULL},
-    {"sys/class/infiniband/*/ports/*/counters/*", "ib.counter.", ':', NULL},
-    {"sys/class/infiniband/*/ports/*/hw_counters/*", "ib.counter.", ':', NULL},
-    {"sys/class/infiniband/*/hca_type", "ib.type", 0, NULL},
-    {"sys/class/infiniband/*/fw_ver", "ib.firmware", 0, NULL},
-    {"sys/class/infiniband/*/board_id", "ib.board", 0, NULL},
-    {"sys/class/infiniband/*/device/numa_node", "ib.numa", 0, NULL},
-    {"sys/class/infiniband/*/device/current_link_width", "ib.pcie_width", 0, NULL},
-    {"sys/class/infiniband/*/device/max_link_width", "ib.pcie_width_max", 0, NULL},
-    {"sys/class/infiniband/*/device/current_link_speed", "ib.pcie_speed", 0, NULL},
-    {"sys/class/infiniband/*/device/max_link_speed", "ib.pcie_speed_max", 0, NULL},
-    {"sys/class/net/*/mtu", "net.mtu", 0, NULL},
-    {"sys/class/net/*/speed", "net.speed", 0, NULL},
-    {"sys/class/net/*/operstate", "net.state", 0, NULL},
-    {"sys/class/net/*/type", "net.type", 0, NULL},
-    {"sys/class/net/*/carrier_changes", "net.carrier_changes", 0, NULL},
-    {"sys/class/net/*/device/numa_node", "net.numa", 0, NULL},
-    {"sys/bus/pci/drivers/nvidia/*/current_link_width", "gpupci.width", 0, NULL},
-    {"sys/bus/pci/drivers/nvidia/*/max_link_width", "gpupci.width_max", 0, NULL},
-    {"sys/bus/pci/drivers/nvidia/*/current_link_speed", "gpupci.speed", 0, NULL},
-    {"sys/bus/pci/drivers/nvidia/*/max_link_speed", "gpupci.speed_max", 0, NULL},
-    {"sys/bus/pci/drivers/nvidia/*/numa_node", "gpupci.numa", 0, NULL},
-    {"sys/bus/pci/drivers/nvidia/*/local_cpulist", "gpupci.cpus", 0, NULL},
-    {"sys/bus/pci/devices/*/class", "pcidev.class", 0, NULL},
-    {"sys/bus/pci/devices/*/vendor", "pcidev.vendor", 0, NULL},
-    {"sys/bus/pci/devices/*/current_link_width", "pcidev.width", 0, NULL},
-    {"sys/bus/pci/devices/*/max_link_width", "pcidev.width_max", 0, NULL},
-    {"sys/bus/pci/devices/*/current_link_speed", "pcidev.speed", 0, NULL},
-    {"sys/bus/pci/devices/*/max_link_speed", "pcidev.speed_max", 0, NULL},
-    {"sys/bus/pci/devices/*/local_cpulist", "pcidev.cpus", 0, NULL},
-    {"sys/module/nvidia_peermem/version", "module.nvidia_peermem", 0, NULL},
-    {"sys/module/nv_peer_mem/version", "module.nv_peer_mem", 0, NULL},
-    {"sys/kernel/mm/memory_peers/*/version", "peer_memory", 0, NULL},
-    {"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "cpu.governor", 0, NULL},
-    {"sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "cpu.governor", 0, NULL},
-    {"sys/devices/system/cpu/online", "cpu.online", 0, NULL},
-    {"sys/kernel/mm/transparent_hugepage/enabled", "kernel.hugepages", 0, NULL},
-    {"sys/fs/cgroup/cpu.max", "cgroup.cpu_max", 0, NULL},
-    {"sys/fs/cgroup/cpu/cpu.cfs_quota_us", "cgroup.quota_us", 0, NULL},
-    {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "cgroup.period_us", 0, NULL},
-    {"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "cgroup.quota_us", 0, NULL},
-    {"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "cgroup.period_us", 0, NULL},
-    {"sys/fs/cgroup/cpuset.cpus.effective", "cgroup.cpuset", 0, NULL},
-    {"sys/fs/cgroup/cpuset/cpuset.effective_cpus", "cgroup.cpuset", 0, NULL},
-    {"sys/fs/cgroup/cpu.stat", "cgroup.cpu_stat", 0, NULL},
-    {"sys/fs/cgroup/cpu/cpu.stat", "cgroup.cpu_stat", 0, NULL},
-    {"sys/fs/cgroup/cpu,cpuacct/cpu.stat", "cgroup.cpu_stat", 0, NULL},
-    {"sys/kernel/iommu_groups/*/type", "iommu.group", 0, NULL},
-    {"sys/class/dmi/id/sys_vendor", "machine.vendor", 0, NULL},
-    {"sys/class/dmi/id/product_name", "machine.name", 0, NULL},
-    {"sys/hypervisor/type", "machine.hypervisor", 0, NULL},
-    {"proc/sys/kernel/osrelease", "kernel.release", 0, NULL},
-    {"proc/sys/kernel/hostname", "host.name", 0, NULL},
-    {"proc/sys/kernel/numa_balancing", "kernel.numa_balancing", 0, NULL},
-    {"proc/cmdline", "kernel.cmdline", 0, NULL},
-    {"proc/driver/nvidia/version", "driver.version_text", 0, NULL},
-    {"proc/pressure/cpu", "pressure.cpu", 0, NULL},
-    {"sys/fs/cgroup/cpu.pressure", "pressure.cpu", 0, NULL},
-    {"proc/stat", "cpu.stat", 0, NULL},
-    {"proc/mounts", "", 0, knee_read_mounts},
-    {"proc/self/mounts", "", 0, knee_read_mounts},
-    {"proc/self/mountinfo", "", 0, knee_read_mounts},
-    {"proc/modules", "", 0, knee_read_lsmod},
-    {"proc/self/limits", "", 0, knee_read_ulimit},
-    {"proc/self/environ", "", 0, knee_read_env},
-    {"proc/self/status", "process.cpus", 0, NULL},
-    {"etc/nccl.conf", "", 0, knee_read_nccl_conf},
-};
-
 const char *knee_host_path(size_t row)
 {
-    return row < sizeof known / sizeof *known ? known[row].path : NULL;
+    return row < knee_host_paths_count ? knee_host_paths[row].path : NULL;
 }
 
 /* Matches a path against a row; the stars' names come out. */
@@ -200,10 +118,10 @@ static bool read_inside(struct knee_facts *facts, const char *key, struct knee_s
 
 bool knee_read_known_path(struct knee_facts *facts, const char *path, struct knee_slice text)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < knee_host_paths_count; i++) {
         struct knee_slice star[3] = {{"", 0}, {"", 0}, {"", 0}}, line;
         char subject[96], key[96];
-        const struct known *row = &known[i];
+        const struct knee_host_path *row = &knee_host_paths[i];
         if (!matches(row->path, path, star))
             continue;
         if (row->reader)

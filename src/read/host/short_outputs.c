@@ -10,45 +10,6 @@
 
 /* ---- nvidia-smi --query-gpu=... --format=csv ---- */
 
-static const struct {
-    const char *name, *key;
-} columns[] = {
-    {"name", "gpu.name"},
-    {"driver_version", "driver"},
-    {"persistence_mode", "gpu.persistence"},
-    {"pcie.link.gen.current", "gpu.pcie_gen"},
-    {"pcie.link.gen.max", "gpu.pcie_gen_max"},
-    {"pcie.link.width.current", "gpu.pcie_width"},
-    {"pcie.link.width.max", "gpu.pcie_width_max"},
-    {"utilization.gpu", "gpu.util"},
-    {"clocks.sm", "gpu.clock"},
-    {"clocks.current.sm", "gpu.clock"},
-    {"clocks.max.sm", "gpu.clock_max"},
-    {"clocks.applications.graphics", "gpu.app_clock"},
-    {"clocks.default_applications.graphics", "gpu.app_default"},
-    {"memory.used", "gpu.memory_used"},
-    {"temperature.gpu", "gpu.temperature"},
-    {"compute_mode", "gpu.compute_mode"},
-    {"mig.mode.current", "gpu.mig"},
-    {"ecc.mode.current", "gpu.ecc"},
-    {"vbios_version", "gpu.vbios"},
-    {"power.limit", "gpu.power_limit"},
-    {"power.default_limit", "gpu.power_default"},
-    {"ecc.errors.uncorrected.volatile.total", "gpu.ecc.uncorrected.total"},
-    {"remapped_rows.pending", "gpu.remap.pending"},
-    {"remapped_rows.failure", "gpu.remap.failure"},
-    {"retired_pages.pending", "gpu.retired_pending"},
-    {"clocks_event_reasons.hw_slowdown", "gpu.event.hw_slowdown"},
-    {"clocks_event_reasons.hw_thermal_slowdown", "gpu.event.hw_thermal"},
-    {"clocks_event_reasons.hw_power_brake_slowdown", "gpu.event.hw_power_brake"},
-    {"clocks_event_reasons.sw_thermal_slowdown", "gpu.event.sw_thermal"},
-    {"clocks_throttle_reasons.hw_slowdown", "gpu.event.hw_slowdown"},
-    {"clocks_throttle_reasons.hw_thermal_slowdown", "gpu.event.hw_thermal"},
-    {"clocks_throttle_reasons.sw_thermal_slowdown", "gpu.event.sw_thermal"},
-    {"fabric.state", "gpu.fabric.state"},
-    {"fabric.status", "gpu.fabric.status"},
-};
-
 /* clocks_event_reasons.active: bits. */
 static const struct {
     unsigned long long bit;
@@ -71,10 +32,11 @@ static void cell(struct knee_facts *facts, const char *gpu, struct knee_slice na
                  struct knee_slice value)
 {
     name.length = knee_slice_find(name, " ["); /* "power.limit [W]" */
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        if (knee_slice_is(name, columns[i].name))
-            knee_fact_put(facts, strcmp(columns[i].key, "driver") == 0 ? "" : gpu, columns[i].key,
-                          yes(columns[i].key, value));
+    for (size_t i = 0; i < knee_smi_fields_count; i++) {
+        const char *key = knee_smi_fields[i].key;
+        if (name.length && knee_slice_is(name, knee_smi_fields[i].query))
+            knee_fact_put(facts, strcmp(key, "driver") == 0 ? "" : gpu, key, yes(key, value));
+    }
     if (!knee_slice_is(name, "clocks_event_reasons.active") &&
         !knee_slice_is(name, "clocks_throttle_reasons.active"))
         return;
@@ -114,8 +76,8 @@ bool knee_read_smi_csv(struct knee_facts *facts, struct knee_slice text)
     for (size_t i = 0; i < header.fields; i++) {
         struct knee_slice name = knee_csv_slice(&header, i);
         name.length = knee_slice_find(name, " [");
-        for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
-            known += knee_slice_is(name, columns[k].name);
+        for (size_t k = 0; k < knee_smi_fields_count; k++)
+            known += name.length && knee_slice_is(name, knee_smi_fields[k].query);
         known += knee_slice_has(name, "_reasons.active");
     }
     while (known > 0 && knee_csv_row(&csv) && rows < 1024) {

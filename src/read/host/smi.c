@@ -14,106 +14,10 @@
 #define PATH_BYTES 256
 #define DEPTH_MAX  16
 
-static const struct field {
-    const char *key, *xml, *text;
-} fields[] = {
-    {"gpu.name", "product_name", "Product Name"},
-    {"gpu.persistence", "persistence_mode", "Persistence Mode"},
-    {"gpu.mig", "mig_mode/current_mig", "MIG Mode/Current"},
-    {"gpu.vbios", "vbios_version", "VBIOS Version"},
-    {"gpu.pstate", "performance_state", "Performance State"},
-    {"gpu.recovery", "gpu_recovery_action", "GPU Recovery Action"},
-    {"gpu.reset_required", "gpu_reset_status/reset_required", "GPU Reset Status/Reset Required"},
-    {"gpu.drain", "gpu_reset_status/drain_and_reset_recommended",
-     "GPU Reset Status/Drain and Reset Recommended"},
-    {"gpu.pcie_gen", "pci/pci_gpu_link_info/pcie_gen/current_link_gen",
-     "PCI/GPU Link Info/PCIe Generation/Current"},
-    {"gpu.pcie_gen_max", "pci/pci_gpu_link_info/pcie_gen/max_link_gen",
-     "PCI/GPU Link Info/PCIe Generation/Max"},
-    {"gpu.pcie_width", "pci/pci_gpu_link_info/link_widths/current_link_width",
-     "PCI/GPU Link Info/Link Width/Current"},
-    {"gpu.pcie_width_max", "pci/pci_gpu_link_info/link_widths/max_link_width",
-     "PCI/GPU Link Info/Link Width/Max"},
-    {"gpu.event.idle", "clocks_event_reasons/clocks_event_reason_gpu_idle",
-     "Clocks Event Reasons/Idle"},
-    {"gpu.event.sw_power_cap", "clocks_event_reasons/clocks_event_reason_sw_power_cap",
-     "Clocks Event Reasons/SW Power Cap"},
-    {"gpu.event.hw_slowdown", "clocks_event_reasons/clocks_event_reason_hw_slowdown",
-     "Clocks Event Reasons/HW Slowdown"},
-    {"gpu.event.hw_thermal", "clocks_event_reasons/clocks_event_reason_hw_thermal_slowdown",
-     "Clocks Event Reasons/HW Thermal Slowdown"},
-    {"gpu.event.hw_power_brake", "clocks_event_reasons/clocks_event_reason_hw_power_brake_slowdown",
-     "Clocks Event Reasons/HW Power Brake Slowdown"},
-    {"gpu.event.sw_thermal", "clocks_event_reasons/clocks_event_reason_sw_thermal_slowdown",
-     "Clocks Event Reasons/SW Thermal Slowdown"},
-    {"gpu.memory_used", "fb_memory_usage/used", "FB Memory Usage/Used"},
-    {"gpu.memory_total", "fb_memory_usage/total", "FB Memory Usage/Total"},
-    {"gpu.util", "utilization/gpu_util", "Utilization/Gpu"},
-    {"gpu.util", "utilization/gpu_util", "Utilization/GPU"},
-    {"gpu.ecc", "ecc_mode/current_ecc", "ECC Mode/Current"},
-    {"gpu.ecc", "ecc_mode/current_ecc", "Ecc Mode/Current"},
-    {"gpu.ecc_pending", "ecc_mode/pending_ecc", "ECC Mode/Pending"},
-    {"gpu.ecc.uncorrected.sram", "ecc_errors/volatile/sram_uncorrectable",
-     "ECC Errors/Volatile/SRAM Uncorrectable"},
-    {"gpu.ecc.uncorrected.parity", "ecc_errors/volatile/sram_uncorrectable_parity",
-     "ECC Errors/Volatile/SRAM Uncorrectable Parity"},
-    {"gpu.ecc.uncorrected.secded", "ecc_errors/volatile/sram_uncorrectable_secded",
-     "ECC Errors/Volatile/SRAM Uncorrectable SEC-DED"},
-    {"gpu.ecc.uncorrected.dram", "ecc_errors/volatile/dram_uncorrectable",
-     "ECC Errors/Volatile/DRAM Uncorrectable"},
-    {"gpu.ecc.uncorrected.double_bit", "ecc_errors/volatile/double_bit/total",
-     "ECC Errors/Volatile/Double Bit/Total"},
-    {"gpu.ecc.corrected.dram", "ecc_errors/volatile/dram_correctable",
-     "ECC Errors/Volatile/DRAM Correctable"},
-    {"gpu.ecc.threshold", "ecc_errors/aggregate/sram_threshold_exceeded",
-     "ECC Errors/Aggregate/SRAM Threshold Exceeded"},
-    {"gpu.ecc.repair.channel", "ecc_errors/channel_repair_pending",
-     "ECC Errors/Channel Repair Pending"},
-    {"gpu.ecc.repair.tpc", "ecc_errors/tpc_repair_pending", "ECC Errors/TPC Repair Pending"},
-    {"gpu.ecc.unrepairable", "ecc_errors/unrepairable_memory", "ECC Errors/Unrepairable Memory"},
-    {"gpu.retired.single", "retired_pages/multiple_single_bit_retirement/retired_count",
-     "Retired Pages/Single Bit ECC"},
-    {"gpu.retired.double", "retired_pages/double_bit_retirement/retired_count",
-     "Retired Pages/Double Bit ECC"},
-    {"gpu.retired_pending", "retired_pages/pending_retirement",
-     "Retired Pages/Pending Page Blacklist"},
-    {"gpu.retired_pending", "retired_pages/pending_blacklist",
-     "Retired Pages/Pending Page Retirement"},
-    {"gpu.remap.uncorrectable", "remapped_rows/remapped_row_unc",
-     "Remapped Rows/Uncorrectable Error"},
-    {"gpu.remap.pending", "remapped_rows/remapped_row_pending", "Remapped Rows/Pending"},
-    {"gpu.remap.failure", "remapped_rows/remapped_row_failure",
-     "Remapped Rows/Remapping Failure Occurred"},
-    {"gpu.remap.exhausted", "remapped_rows/row_remapper_histogram/row_remapper_histogram_none",
-     "Remapped Rows/Bank Remap Availability Histogram/None"},
-    {"gpu.pcie_replays", "pci/replay_counter", "PCI/Replays Since Reset"},
-    {"gpu.temperature_slow", "temperature/gpu_temp_slow_threshold",
-     "Temperature/GPU Slowdown Temp"},
-    {"gpu.temperature", "temperature/gpu_temp", "Temperature/GPU Current Temp"},
-    {"gpu.power_limit", "gpu_power_readings/current_power_limit",
-     "GPU Power Readings/Current Power Limit"},
-    {"gpu.power_limit", "power_readings/enforced_power_limit",
-     "Power Readings/Enforced Power Limit"},
-    {"gpu.power_default", "gpu_power_readings/default_power_limit",
-     "GPU Power Readings/Default Power Limit"},
-    {"gpu.power_default", "power_readings/default_power_limit",
-     "Power Readings/Default Power Limit"},
-    {"gpu.clock", "clocks/sm_clock", "Clocks/SM"},
-    {"gpu.clock_max", "max_clocks/sm_clock", "Max Clocks/SM"},
-    {"gpu.app_clock", "applications_clocks/graphics_clock", "Applications Clocks/Graphics"},
-    {"gpu.app_default", "default_applications_clocks/graphics_clock",
-     "Default Applications Clocks/Graphics"},
-    {"gpu.compute_mode", "compute_mode", "Compute Mode"},
-    {"gpu.fabric.state", "fabric/state", "Fabric/State"},
-    {"gpu.fabric.status", "fabric/status", "Fabric/Status"},
-    {"gpu.fabric.health", "fabric/health/summary", "Fabric/Health/Summary"},
-    {"gpu.process", "processes/process_info/process_name", "Processes/Name"},
-};
-
-static const struct field host_fields[] = {
-    {"driver", "driver_version", "Driver Version"},
-    {"cuda", "cuda_version", "CUDA Version"},
-    {"gpus.attached", "attached_gpus", "Attached GPUs"},
+static const struct knee_smi_field host_fields[] = {
+    {"driver", "driver_version", "Driver Version", ""},
+    {"cuda", "cuda_version", "CUDA Version", ""},
+    {"gpus.attached", "attached_gpus", "Attached GPUs", ""},
 };
 
 void knee_gpu_subject(struct knee_slice address, char *out, size_t size)
@@ -159,11 +63,10 @@ static void begin_gpu(struct smi *smi, struct knee_slice address)
 
 static void take(struct smi *smi, const char *path, struct knee_slice value, bool xml)
 {
-    const struct field *table = smi->gpu[0] ? fields : host_fields;
-    size_t count =
-        smi->gpu[0] ? sizeof fields / sizeof *fields : sizeof host_fields / sizeof *host_fields;
+    const struct knee_smi_field *table = smi->gpu[0] ? knee_smi_fields : host_fields;
+    size_t count = smi->gpu[0] ? knee_smi_fields_count : sizeof host_fields / sizeof *host_fields;
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(xml ? table[i].xml : table[i].text, path) != 0)
+        if (!path[0] || strcmp(xml ? table[i].xml : table[i].text, path) != 0)
             continue;
         size_t before = smi->facts->count;
         knee_fact_put(smi->facts, smi->gpu, table[i].key, value);

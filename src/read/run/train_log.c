@@ -340,7 +340,7 @@ enum train_what knee_train_column(const char *text, double *scale)
         name[used++] = c;
     }
     name[used] = '\0';
-    const struct train_key *key = used ? knee_train_table_key(name, used) : NULL;
+    const struct knee_train_key *key = used ? knee_train_table_key(name, used) : NULL;
     *scale = key ? key->scale : 1;
     return key ? key->what == TRAIN_TIME ? TRAIN_NOTHING : key->what : TRAIN_NOTHING;
 }

@@ -59,7 +59,7 @@ struct train_raw {
     unsigned format;
 };
 
-struct train_key {
+struct knee_train_key {
     const char *name; /* as train_pairs() writes it */
     enum train_what what;
     double scale;
@@ -83,7 +83,7 @@ enum train_flags {
 struct train_format {
     const char *name;
     const char *mark[TRAIN_MARKS];
-    const struct train_key *keys; /* name NULL ends */
+    const struct knee_train_key *keys; /* name NULL ends */
     unsigned flags;
     /* Reads the line another way; NULL: pairs. False: nothing in it to use. */
     bool (*read)(struct knee_train_reader *reader, struct train_line line, struct train_raw *raw);
@@ -133,7 +133,7 @@ struct train_pairs {
 };
 bool knee_train_pairs_next(struct train_pairs *pairs, struct train_pair *out);
 /* The pair's number as the key wants it. A unit of time beside the number goes before the key's. */
-double knee_train_value(const struct train_key *key, const struct train_pair *pair);
+double knee_train_value(const struct knee_train_key *key, const struct train_pair *pair);
 /* The number at `*at`, which moves past it; NaN: there is none. Commas between thousands are
  * skipped. */
 double knee_train_number(const char **at, const char *end);
@@ -161,12 +161,12 @@ static inline unsigned knee_train_hash(unsigned hash, char c)
 }
 void knee_train_words_init(struct train_words *words);
 /* What a name means in any log; NULL: nothing. */
-const struct train_key *knee_train_word(const struct train_words *words,
-                                        const struct train_pair *pair);
-const struct train_key *knee_train_table_key(const char *name, size_t length);
+const struct knee_train_key *knee_train_word(const struct train_words *words,
+                                             const struct train_pair *pair);
+const struct knee_train_key *knee_train_table_key(const char *name, size_t length);
 /* What a name that is not in the table means by the words in it: "total used time", "avg loss so
  * far is"; NULL: nothing. */
-const struct train_key *knee_train_guess(const struct train_pair *pair);
+const struct knee_train_key *knee_train_guess(const struct train_pair *pair);
 /* What a unit behind a number says it is: "tokens" "s", "s" "it", "batch" of "200batch"; *seconds
  * where it is a time. */
 enum train_what knee_train_unit(struct knee_slice of, struct knee_slice per, double *seconds);
@@ -283,9 +283,12 @@ struct knee_train_reader {
 };
 
 /* The row of a table with this name, as train_pairs() writes it; NULL. */
-const struct train_key *knee_train_key_find(const struct train_key *keys, const char *name,
-                                            size_t length);
-extern const struct train_key
+const struct knee_train_key *knee_train_key_find(const struct knee_train_key *keys,
+                                                 const char *name, size_t length);
+extern const struct knee_train_key knee_train_keys[]; /* data/train_keys.csv */
+extern const size_t knee_train_keys_count;
+#define KNEE_TRAIN_KEYS_MAX 254 /* a row's number and one more fit into a byte */
+extern const struct knee_train_key
     knee_train_table_keys[]; /* for tables and lines of JSON of any origin */
 
 /* ---- Lines of any format: train_log_lines.c ---- */

@@ -15,11 +15,11 @@
 
 static void trainer_state(struct knee_train_reader *r)
 {
-    static const struct train_key keys[] = {{"log_history[].step", TRAIN_STEP, 1},
-                                            {"log_history[].loss", TRAIN_LOSS, 1},
-                                            {"log_history[].eval_loss", TRAIN_EVAL, 1},
-                                            {"log_history[].train_runtime", TRAIN_RUNTIME, 1},
-                                            {NULL, TRAIN_NOTHING, 0}};
+    static const struct knee_train_key keys[] = {{"log_history[].step", TRAIN_STEP, 1},
+                                                 {"log_history[].loss", TRAIN_LOSS, 1},
+                                                 {"log_history[].eval_loss", TRAIN_EVAL, 1},
+                                                 {"log_history[].train_runtime", TRAIN_RUNTIME, 1},
+                                                 {NULL, TRAIN_NOTHING, 0}};
     struct knee_json_values v;
     struct train_raw raw;
     size_t element = 0;
@@ -30,7 +30,7 @@ static void trainer_state(struct knee_train_reader *r)
     while (knee_json_values_next(&v)) {
         if (strcmp(v.path, "global_step") == 0 && v.kind == KNEE_JSON_NUMBER)
             steps = v.number;
-        const struct train_key *key = knee_train_key_find(keys, v.path, strlen(v.path));
+        const struct knee_train_key *key = knee_train_key_find(keys, v.path, strlen(v.path));
         if (!key || v.kind != KNEE_JSON_NUMBER)
             continue;
         if (v.elements != element && element > 0) {
@@ -49,17 +49,17 @@ static void trainer_state(struct knee_train_reader *r)
 
 static void results(struct knee_train_reader *r)
 {
-    static const struct train_key keys[] = {{"train_runtime", TRAIN_RUNTIME, 1},
-                                            {"train_steps_per_second", TRAIN_STEPS_PER_S, 1},
-                                            {"train_loss", TRAIN_LOSS, 1},
-                                            {"eval_loss", TRAIN_EVAL, 1},
-                                            {NULL, TRAIN_NOTHING, 0}};
+    static const struct knee_train_key keys[] = {{"train_runtime", TRAIN_RUNTIME, 1},
+                                                 {"train_steps_per_second", TRAIN_STEPS_PER_S, 1},
+                                                 {"train_loss", TRAIN_LOSS, 1},
+                                                 {"eval_loss", TRAIN_EVAL, 1},
+                                                 {NULL, TRAIN_NOTHING, 0}};
     struct knee_json_values v;
     struct train_raw raw;
     knee_train_raw_init(&raw, knee_train_format_named("Hugging Face metrics"));
     knee_json_values_init(&v, r->document.data, r->document.length);
     while (knee_json_values_next(&v)) {
-        const struct train_key *key = knee_train_key_find(keys, v.path, strlen(v.path));
+        const struct knee_train_key *key = knee_train_key_find(keys, v.path, strlen(v.path));
         if (key && v.kind == KNEE_JSON_NUMBER)
             raw.value[key->what] = v.number;
     }

@@ -15,40 +15,40 @@
         NULL, TRAIN_NOTHING, 0                                                                     \
     }
 
-static const struct train_key megatron[] = {{"approx_flops_per_gpu", TRAIN_TFLOPS, 1}, END};
-static const struct train_key bridge[] = {{"gpu_utilization", TRAIN_TFLOPS, 1}, END};
-static const struct train_key nanotron[] = {{"global_batch_size", TRAIN_BATCH_TOKENS, 1}, END};
-static const struct train_key pipeline[] = {{"steps", TRAIN_STEP, 1}, END};
-static const struct train_key torchtitan[] = {
+static const struct knee_train_key megatron[] = {{"approx_flops_per_gpu", TRAIN_TFLOPS, 1}, END};
+static const struct knee_train_key bridge[] = {{"gpu_utilization", TRAIN_TFLOPS, 1}, END};
+static const struct knee_train_key nanotron[] = {{"global_batch_size", TRAIN_BATCH_TOKENS, 1}, END};
+static const struct knee_train_key pipeline[] = {{"steps", TRAIN_STEP, 1}, END};
+static const struct knee_train_key torchtitan[] = {
     {"tps", TRAIN_WORKER_TOKENS, 1}, {"wps", TRAIN_WORKER_TOKENS, 1}, END};
 /* Its validation says "validate step: 20  loss: 3.1". */
-static const struct train_key torchtitan_eval[] = {
+static const struct knee_train_key torchtitan_eval[] = {
     {"validate_step", TRAIN_STEP, 1}, {"loss", TRAIN_EVAL, 1}, END};
-static const struct train_key lsai[] = {{"tokens_per_second", TRAIN_WORKER_TOKENS, 1}, END};
-static const struct train_key maxtext[] = {
+static const struct knee_train_key lsai[] = {{"tokens_per_second", TRAIN_WORKER_TOKENS, 1}, END};
+static const struct knee_train_key maxtext[] = {
     {"seconds", TRAIN_SECONDS, 1}, {"lm_loss", TRAIN_NOTHING, 1}, END};
-static const struct train_key paddle[] = {
+static const struct knee_train_key paddle[] = {
     {"speed", TRAIN_STEPS_PER_S, 1}, {"ips", TRAIN_WORKER_TOKENS, 1}, END};
-static const struct train_key dllogger[] = {
+static const struct knee_train_key dllogger[] = {
     {"took", TRAIN_SECONDS, 1}, {"throughput_train", TRAIN_SAMPLES_PER_S, 1}, END};
-static const struct train_key fairseq[] = {{"avg_tokens", TRAIN_TOKENS, 1}, END};
-static const struct train_key fairseq_train[] = {{"bsz", TRAIN_BATCH, 1}, END};
-static const struct train_key modded[] = {
+static const struct knee_train_key fairseq[] = {{"avg_tokens", TRAIN_TOKENS, 1}, END};
+static const struct knee_train_key fairseq_train[] = {{"bsz", TRAIN_BATCH, 1}, END};
+static const struct knee_train_key modded[] = {
     {"train_time", TRAIN_ELAPSED, 1e-3}, {"step_time", TRAIN_SECONDS, 1e-3}, END};
-static const struct train_key llmc_main[] = {
+static const struct knee_train_key llmc_main[] = {
     {"s", TRAIN_STEP, 1}, {"trl", TRAIN_LOSS, 1}, {"tel", TRAIN_EVAL, 1}, END};
-static const struct train_key litgpt[] = {{"iter_time", TRAIN_PART, 1e-3}, END};
-static const struct train_key nanochat[] = {{"dt", TRAIN_SECONDS, 1e-3}, END};
-static const struct train_key picotron[] = {{"global_batch_size", TRAIN_TOKENS, 1}, END};
-static const struct train_key automodel[] = {{"tps", TRAIN_TOKENS_PER_S, 1}, END};
-static const struct train_key trainer_log[] = {{"throughput", TRAIN_TOKENS_PER_S, 1}, END};
-static const struct train_key hf[] = {{"train_runtime", TRAIN_RUNTIME, 1},
-                                      {"train_steps_per_second", TRAIN_STEPS_PER_S, 1},
-                                      {"global_step", TRAIN_RUN_STEPS, 1},
-                                      END};
+static const struct knee_train_key litgpt[] = {{"iter_time", TRAIN_PART, 1e-3}, END};
+static const struct knee_train_key nanochat[] = {{"dt", TRAIN_SECONDS, 1e-3}, END};
+static const struct knee_train_key picotron[] = {{"global_batch_size", TRAIN_TOKENS, 1}, END};
+static const struct knee_train_key automodel[] = {{"tps", TRAIN_TOKENS_PER_S, 1}, END};
+static const struct knee_train_key trainer_log[] = {{"throughput", TRAIN_TOKENS_PER_S, 1}, END};
+static const struct knee_train_key hf[] = {{"train_runtime", TRAIN_RUNTIME, 1},
+                                           {"train_steps_per_second", TRAIN_STEPS_PER_S, 1},
+                                           {"global_step", TRAIN_RUN_STEPS, 1},
+                                           END};
 
 /* Tables and lines of JSON of any origin: wandb, CSV loggers, Automodel, the user's. */
-const struct train_key knee_train_table_keys[] = {
+const struct knee_train_key knee_train_table_keys[] = {
     {"runtime", TRAIN_ELAPSED, 1}, /* wandb: _runtime */
     {"timestamp", TRAIN_STAMP, 1},
     {"created_at", TRAIN_STAMP, 1},
@@ -88,7 +88,7 @@ static double number_after(struct knee_slice line, const char *name)
 }
 
 static void take_pairs(struct knee_train_reader *reader, struct train_line line,
-                       const struct train_key *keys, struct train_raw *raw)
+                       const struct knee_train_key *keys, struct train_raw *raw)
 {
     const struct train_format format = {.keys = keys, .flags = TRAIN_COUNT_LAST};
     knee_train_read_pairs(reader, &format, line.text, raw);
@@ -254,11 +254,11 @@ static void tokens_or_samples(const struct train_facts *facts, struct train_raw 
 static bool read_mllog(struct knee_train_reader *reader, struct train_line line,
                        struct train_raw *raw)
 {
-    static const struct train_key stats[] = {{"time", TRAIN_SECONDS, 1},
-                                             {"throughput", TRAIN_SAMPLES_PER_S, 1},
-                                             {"imgs_sec", TRAIN_SAMPLES_PER_S, 1},
-                                             {"step", TRAIN_SAMPLES, 1},
-                                             END};
+    static const struct knee_train_key stats[] = {{"time", TRAIN_SECONDS, 1},
+                                                  {"throughput", TRAIN_SAMPLES_PER_S, 1},
+                                                  {"imgs_sec", TRAIN_SAMPLES_PER_S, 1},
+                                                  {"step", TRAIN_SAMPLES, 1},
+                                                  END};
     struct train_facts *facts = &reader->facts;
     struct knee_slice key = quoted(line.text, "\"key\":");
     double now_s = 1e-3 * number_after(line.text, "\"time_ms\":");
@@ -398,8 +398,8 @@ unsigned knee_train_format_named(const char *name)
     return f;
 }
 
-const struct train_key *knee_train_key_find(const struct train_key *keys, const char *name,
-                                            size_t length)
+const struct knee_train_key *knee_train_key_find(const struct knee_train_key *keys,
+                                                 const char *name, size_t length)
 {
     for (; keys && keys->name; keys++)
         if (keys->name[0] == name[0] && strncmp(keys->name, name, length) == 0 &&

@@ -27,7 +27,7 @@ static void set_unit(struct train_raw *raw, const struct train_pair *pair)
 }
 
 /* "Time 0.6 (3.9)": what one step took, and the mean of all. "Batch 0.6 (3.9)" is a time too. */
-static void set_value(struct train_raw *raw, const struct train_key *key,
+static void set_value(struct train_raw *raw, const struct knee_train_key *key,
                       const struct train_pair *pair, bool last)
 {
     enum train_what what = key->what;
@@ -58,7 +58,8 @@ void knee_train_read_pairs(struct knee_train_reader *r, const struct train_forma
     struct train_pair pair;
     bool last = format->flags & TRAIN_COUNT_LAST;
     while (knee_train_pairs_next(&pairs, &pair)) {
-        const struct train_key *key = knee_train_key_find(format->keys, pair.name, pair.length);
+        const struct knee_train_key *key =
+            knee_train_key_find(format->keys, pair.name, pair.length);
         if (!key)
             key = knee_train_word(&r->words, &pair);
         if (!key && format->read == knee_train_read_line)

@@ -318,7 +318,7 @@ static bool print_format(const char *p, const char *begin)
     return *p == '.' && p > begin && p[-1] == ':';
 }
 
-double knee_train_value(const struct train_key *key, const struct train_pair *pair)
+double knee_train_value(const struct knee_train_key *key, const struct train_pair *pair)
 {
     bool time = key->what == TRAIN_SECONDS || key->what == TRAIN_TIME ||
                 key->what == TRAIN_ELAPSED || key->what == TRAIN_PART ||
