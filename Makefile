@@ -94,7 +94,7 @@ live_src := $(filter-out src/live/live_pmpi.c,$(call room_src,live))
 live_obj := $(live_src:%.c=$(B)/%.o)
 agents   := $(B)/libknee_live.so $(if $(filter 1,$(use_mpi)),$(B)/libknee_live_mpi.so)
 measure_src := $(filter-out $(load_src),$(call room_src,reach bench lab doctor))
-gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/profiles.c $(B)/gen/published_runs.c $(B)/gen/power.c $(B)/gen/doctor_tables.c $(B)/gen/host_tables.c $(B)/gen/hang_kinds.c $(B)/gen/job_words.c $(B)/gen/train_keys.c
+gen_src  := $(B)/gen/cluster_presets.c $(B)/gen/models.c $(B)/gen/profiles.c $(B)/gen/published_runs.c $(B)/gen/power.c $(B)/gen/doctor_tables.c $(B)/gen/host_tables.c $(B)/gen/hang_kinds.c $(B)/gen/job_words.c $(B)/gen/train_tables.c $(B)/gen/run_columns.c $(B)/gen/import_names.c
 lib_obj  := $(lib_src:%.c=$(B)/%.o) $(gen_src:.c=.o)
 cli_obj  := $(cli_src:%.c=$(B)/%.o)
 measure_obj := $(measure_src:%.c=$(B)/%.o)
@@ -135,9 +135,17 @@ $(B)/gen/job_words.c: tools/presets.awk data/job_triggers.csv data/failure_lines
 	@mkdir -p $(@D)
 	$(Q)awk -v header=read/hang/job_lines.h -f $^ > $@.tmp && mv $@.tmp $@
 
-$(B)/gen/train_keys.c: tools/presets.awk data/train_keys.csv
+$(B)/gen/train_tables.c: tools/presets.awk data/train_keys.csv data/train_facts.csv data/train_fields.csv
 	@mkdir -p $(@D)
 	$(Q)awk -v header=read/run/train_log.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/run_columns.c: tools/presets.awk data/run_columns.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=read/run/runs_row.h -f $^ > $@.tmp && mv $@.tmp $@
+
+$(B)/gen/import_names.c: tools/presets.awk data/import_names.csv
+	@mkdir -p $(@D)
+	$(Q)awk -v header=read/run/import.h -f $^ > $@.tmp && mv $@.tmp $@
 
 $(B)/gen/host_tables.c: tools/presets.awk data/nccl_log_patterns.csv data/smi_fields.csv data/host_paths.csv data/kernel_lines.csv
 	@mkdir -p $(@D)

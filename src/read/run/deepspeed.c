@@ -5,32 +5,12 @@
  */
 #include "base/error.h"
 #include "base/format.h"
-#include "base/json_values.h"
-#include "base/keys.h"
-#include "job/raw.h"
-#include "knee_read.h"
+#include "read/run/import.h"
 
 #include <math.h>
 #include <string.h>
 
-struct raw {
-    double batch, micro, accumulate, stage, hpz, mics, overlap, tp;
-    bool offload, offload_params, bf16, fp16, zero_on;
-};
-
-static const struct knee_raw_name names[] = {
-    KNEE_RAW("train_batch_size", batch),
-    KNEE_RAW("train_micro_batch_size_per_gpu", micro),
-    KNEE_RAW("gradient_accumulation_steps", accumulate),
-    KNEE_RAW("zero_optimization.stage", stage),
-    KNEE_RAW("zero_optimization.zero_hpz_partition_size", hpz),
-    KNEE_RAW("zero_optimization.mics_shard_size", mics),
-    KNEE_RAW("zero_optimization.overlap_comm", overlap),
-    KNEE_RAW("tensor_parallel.autotp_size", tp),
-};
-#define NAMES (sizeof names / sizeof *names)
-
-static void take(struct raw *raw, const struct knee_json_values *v)
+static void take(struct knee_import *raw, const struct knee_json_values *v)
 {
     bool on = v->kind == KNEE_JSON_TRUE;
     bool host = strcmp(v->text, "cpu") == 0 || strcmp(v->text, "nvme") == 0;
@@ -46,9 +26,7 @@ static void take(struct raw *raw, const struct knee_json_values *v)
         raw->offload_params = host;
     if (v->kind == KNEE_JSON_STRING || v->kind == KNEE_JSON_NULL)
         return;
-    double *field = knee_raw_find(names, NAMES, v->path, raw);
-    if (field)
-        *field = v->number;
+    knee_import_number(raw, KNEE_FROM_DEEPSPEED, v->path, v->number);
 }
 
 /* Sets an input unless a flag did. */
@@ -73,9 +51,9 @@ knee_status knee_deepspeed_read(const char *json, size_t length, const char *nam
                                 struct knee_plan *plan, struct knee_err *err)
 {
     struct knee_json_values v;
-    struct raw raw = {0};
+    struct knee_import raw;
     size_t values = 0;
-    knee_raw_clear(names, NAMES, &raw);
+    knee_import_init(&raw, KNEE_FROM_DEEPSPEED);
     knee_json_values_init(&v, json, length);
     for (; knee_json_values_next(&v); values++)
         take(&raw, &v);
@@ -103,9 +81,9 @@ knee_status knee_deepspeed_read(const char *json, size_t length, const char *nam
     set(&p, "shard-size", &p.shard_size, stage >= KNEE_ZERO3 ? group : NAN);
     set(&p, "tp", &p.tp, whole(raw.tp, 1, 1e7));
     set(&p, "overlap-dp", &p.overlap_dp, raw.overlap);
-    set(&p, "offload", &p.offload, raw.offload ? KNEE_OFFLOAD_OPTIMIZER : KNEE_ON_GPU);
-    if (raw.bf16 || raw.fp16)
-        set(&p, "precision", &p.precision, raw.bf16 ? KNEE_BF16 : KNEE_FP16);
+    set(&p, "offload", &p.offload, raw.offload > 0 ? KNEE_OFFLOAD_OPTIMIZER : KNEE_ON_GPU);
+    if (raw.bf16 > 0 || raw.fp16 > 0)
+        set(&p, "precision", &p.precision, raw.bf16 > 0 ? KNEE_BF16 : KNEE_FP16);
     double replicas = p.gpus / (isnan(p.tp) ? 1 : p.tp);
     if (isnan(p.global_batch) && !isnan(replicas))
         set(&p, "global-batch", &p.global_batch,

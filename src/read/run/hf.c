@@ -11,92 +11,12 @@
  */
 #include "base/error.h"
 #include "base/format.h"
-#include "base/json_values.h"
-#include "base/keys.h"
-#include "job/raw.h"
-#include "knee_read.h"
+#include "read/run/import.h"
 
 #include <math.h>
 #include <string.h>
 
 #define LONGEST_SEQ 8192 /* models can do more than they are trained with */
-
-/* As in the file; NaN: not there. */
-struct raw {
-    double hidden, layers, heads, kv_heads, head_dim, ffn, vocab, positions, tied;
-    double experts, topk, expert_ffn, shared, shared_ffn, first_dense, sparse_step, mlp_only;
-    double q_rank, kv_rank, unrotated, rope, value, extra_layers;
-    double dense_ffn, latent, attention_every, linear_heads, linear_key_heads, linear_dim, state;
-    double expand, linear_listed, other_listed, attention_listed;
-    double window, use_window, window_pattern, sliding_layers, full_layers, attention_bias;
-    char type[64];
-    char pattern[KNEE_JSON_TEXT]; /* a letter per part; empty: none */
-};
-
-static const struct knee_raw_name names[] = {
-    KNEE_RAW("hidden_size", hidden),
-    KNEE_RAW("n_embd", hidden),
-    KNEE_RAW("d_model", hidden),
-    KNEE_RAW("num_hidden_layers", layers),
-    KNEE_RAW("n_layer", layers),
-    KNEE_RAW("n_layers", layers),
-    KNEE_RAW("num_attention_heads", heads),
-    KNEE_RAW("n_head", heads),
-    KNEE_RAW("n_heads", heads),
-    KNEE_RAW("num_key_value_heads", kv_heads),
-    KNEE_RAW("head_dim", head_dim),
-    KNEE_RAW("intermediate_size", ffn),
-    KNEE_RAW("n_inner", ffn),
-    KNEE_RAW("ffn_dim", ffn),
-    KNEE_RAW("vocab_size", vocab),
-    KNEE_RAW("max_position_embeddings", positions),
-    KNEE_RAW("n_positions", positions),
-    KNEE_RAW("max_seq_len", positions),
-    KNEE_RAW("tie_word_embeddings", tied),
-    KNEE_RAW("num_local_experts", experts),
-    KNEE_RAW("num_experts", experts),
-    KNEE_RAW("n_routed_experts", experts),
-    KNEE_RAW("num_experts_per_tok", topk),
-    KNEE_RAW("moe_intermediate_size", expert_ffn),
-    KNEE_RAW("n_shared_experts", shared),
-    KNEE_RAW("shared_expert_intermediate_size", shared_ffn),
-    KNEE_RAW("first_k_dense_replace", first_dense),
-    KNEE_RAW("decoder_sparse_step", sparse_step),
-    KNEE_RAW("interleave_moe_layer_step", sparse_step),
-    KNEE_RAW("expert_layer_period", sparse_step),
-    KNEE_RAW("intermediate_size_mlp", dense_ffn),
-    KNEE_RAW("moe_shared_expert_intermediate_size", shared_ffn),
-    KNEE_RAW("shared_intermediate_size", shared_ffn),
-    KNEE_RAW("moe_latent_size", latent),
-    KNEE_RAW("full_attention_interval", attention_every),
-    KNEE_RAW("attn_layer_period", attention_every),
-    KNEE_RAW("linear_num_value_heads", linear_heads),
-    KNEE_RAW("mamba_num_heads", linear_heads),
-    KNEE_RAW("mamba_n_heads", linear_heads),
-    KNEE_RAW("linear_num_key_heads", linear_key_heads),
-    KNEE_RAW("n_groups", linear_key_heads),
-    KNEE_RAW("mamba_n_groups", linear_key_heads),
-    KNEE_RAW("linear_value_head_dim", linear_dim),
-    KNEE_RAW("mamba_head_dim", linear_dim),
-    KNEE_RAW("mamba_d_head", linear_dim),
-    KNEE_RAW("linear_key_head_dim", state),
-    KNEE_RAW("ssm_state_size", state),
-    KNEE_RAW("mamba_d_state", state),
-    KNEE_RAW("mamba_expand", expand),
-    KNEE_RAW("attention_head_dim", head_dim),
-    KNEE_RAW("q_lora_rank", q_rank),
-    KNEE_RAW("kv_lora_rank", kv_rank),
-    KNEE_RAW("qk_nope_head_dim", unrotated),
-    KNEE_RAW("qk_rope_head_dim", rope),
-    KNEE_RAW("v_head_dim", value),
-    KNEE_RAW("num_nextn_predict_layers", extra_layers),
-    KNEE_RAW("sliding_window", window),
-    KNEE_RAW("use_sliding_window", use_window),
-    KNEE_RAW("sliding_window_pattern", window_pattern),
-    KNEE_RAW("attention_bias", attention_bias),
-    KNEE_RAW("qkv_bias", attention_bias),
-};
-#define NAMES (sizeof names / sizeof *names)
 
 /* What a family has by itself. NaN: the file says it, or the usual. */
 static const struct {
@@ -132,7 +52,7 @@ static const char *own_key(const char *path)
     return path;
 }
 
-static void take(struct raw *raw, const struct knee_json_values *v)
+static void take(struct knee_import *raw, const struct knee_json_values *v)
 {
     const char *key = own_key(v->path);
     if (strcmp(key, "model_type") == 0 && v->kind == KNEE_JSON_STRING)
@@ -154,19 +74,14 @@ static void take(struct raw *raw, const struct knee_json_values *v)
     }
     if (v->kind == KNEE_JSON_STRING || v->kind == KNEE_JSON_NULL)
         return;
-    double *field = knee_raw_find(names, NAMES, key, raw);
-    if (field)
-        *field = v->number;
+    knee_import_number(raw, KNEE_FROM_HF, key, v->number);
 }
 
-static knee_status read_raw(const char *json, size_t length, const char *name, struct raw *raw,
-                            struct knee_err *err)
+static knee_status read_raw(const char *json, size_t length, const char *name,
+                            struct knee_import *raw, struct knee_err *err)
 {
     struct knee_json_values v;
-    knee_raw_clear(names, NAMES, raw);
-    raw->sliding_layers = raw->full_layers = raw->mlp_only = 0;
-    raw->linear_listed = raw->other_listed = raw->attention_listed = 0;
-    raw->type[0] = raw->pattern[0] = '\0';
+    knee_import_init(raw, KNEE_FROM_HF);
     knee_json_values_init(&v, json, length);
     while (knee_json_values_next(&v))
         take(raw, &v);
@@ -191,7 +106,7 @@ static void set(struct knee_shape *shape, double *field, double value)
     }
 }
 
-static void set_family(struct knee_shape *shape, const struct raw *raw)
+static void set_family(struct knee_shape *shape, const struct knee_import *raw)
 {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         if (strncmp(raw->type, families[i].type, strlen(families[i].type)) != 0)
@@ -212,7 +127,7 @@ static void set_family(struct knee_shape *shape, const struct raw *raw)
 /* ---- Layers of several kinds ---- */
 
 /* How often a letter stands in the pattern. */
-static double letters(const struct raw *raw, char letter)
+static double letters(const struct knee_import *raw, char letter)
 {
     double count = 0;
     for (const char *at = raw->pattern; *at; at++)
@@ -221,7 +136,7 @@ static double letters(const struct raw *raw, char letter)
 }
 
 /* The pattern as layers of one mixer each. NULL, or why it cannot be. */
-static const char *set_pattern(struct knee_shape *shape, const struct raw *raw)
+static const char *set_pattern(struct knee_shape *shape, const struct knee_import *raw)
 {
     double state = letters(raw, 'M'), attention = letters(raw, '*');
     double dense = letters(raw, '-'), experts = letters(raw, 'E');
@@ -239,7 +154,7 @@ static const char *set_pattern(struct knee_shape *shape, const struct raw *raw)
 }
 
 /* Layers with state space or linear attention; NaN: the file does not say which. */
-static double linear_layers(const struct raw *raw)
+static double linear_layers(const struct knee_import *raw)
 {
     if (raw->linear_listed > 0)
         return raw->linear_listed * raw->layers / (raw->linear_listed + raw->other_listed);
@@ -248,7 +163,7 @@ static double linear_layers(const struct raw *raw)
     return raw->layers - floor(raw->layers / raw->attention_every);
 }
 
-static const char *set_hybrid(struct knee_shape *shape, const struct raw *raw)
+static const char *set_hybrid(struct knee_shape *shape, const struct knee_import *raw)
 {
     bool any = raw->linear_heads > 0 || raw->expand > 0 || raw->linear_listed > 0;
     if (raw->latent > 0)
@@ -270,7 +185,7 @@ static const char *set_hybrid(struct knee_shape *shape, const struct raw *raw)
     return NULL;
 }
 
-static void set_experts(struct knee_shape *shape, const struct raw *raw)
+static void set_experts(struct knee_shape *shape, const struct knee_import *raw)
 {
     if (!(raw->experts > 1))
         return;
@@ -290,7 +205,7 @@ static void set_experts(struct knee_shape *shape, const struct raw *raw)
         set(shape, &shape->dense_layers, dense);
 }
 
-static void set_attention(struct knee_shape *shape, const struct raw *raw)
+static void set_attention(struct knee_shape *shape, const struct knee_import *raw)
 {
     if (raw->kv_rank > 0) {
         set(shape, &shape->q_rank, isnan(raw->q_rank) ? 0 : raw->q_rank);
@@ -316,7 +231,7 @@ static void set_attention(struct knee_shape *shape, const struct raw *raw)
 knee_status knee_hf_read(const char *json, size_t length, const char *name,
                          struct knee_shape *shape, struct knee_err *err)
 {
-    struct raw raw;
+    struct knee_import raw;
     struct knee_shape full = *shape;
     knee_status status = read_raw(json, length, name, &raw, err);
     if (status)

@@ -27,8 +27,6 @@
 
 #define ROWS_MAX   100000
 #define USUAL_RANK 16 /* of adapters where a run only says that it has some */
-#define GB         1e9
-#define GBIT       (1e9 / 8)
 
 void knee_runs_release(struct knee_runs *runs)
 {
@@ -36,56 +34,6 @@ void knee_runs_release(struct knee_runs *runs)
     runs->run = NULL;
     runs->count = 0;
 }
-
-/* ---- Columns that are numbers ---- */
-
-#define INTO(part, field) offsetof(struct knee_measured_run, part.field)
-static const struct {
-    const char *name;
-    size_t offset;
-    double scale;
-} numbers[] = {
-    {"layers", INTO(shape, layers), 1},
-    {"hidden", INTO(shape, hidden), 1},
-    {"heads", INTO(shape, heads), 1},
-    {"kv_heads", INTO(shape, kv_heads), 1},
-    {"head_dim", INTO(shape, head_dim), 1},
-    {"ffn", INTO(shape, ffn), 1},
-    {"glu", INTO(shape, glu), 1},
-    {"vocab", INTO(shape, vocab), 1},
-    {"seq", INTO(shape, seq), 1},
-    {"n_experts", INTO(shape, experts), 1},
-    {"topk", INTO(shape, topk), 1},
-    {"expert_ffn", INTO(shape, expert_ffn), 1},
-    {"shared_ffn", INTO(shape, shared_ffn), 1},
-    {"dense_layers", INTO(shape, dense_layers), 1},
-    {"n_gpus", INTO(plan, gpus), 1},
-    {"global_batch", INTO(plan, global_batch), 1},
-    {"micro_batch", INTO(plan, micro_batch), 1},
-    {"tp", INTO(plan, tp), 1},
-    {"pp", INTO(plan, pp), 1},
-    {"vp", INTO(plan, vp), 1},
-    {"cp", INTO(plan, cp), 1},
-    {"ep", INTO(plan, ep), 1},
-    {"etp", INTO(plan, etp), 1},
-    {"dp", INTO(plan, dp), 1},
-    {"shard_size", INTO(plan, shard_size), 1},
-    {"seq_par", INTO(plan, seq_par), 1},
-    {"gradient_bytes", INTO(plan, gradient_bytes), 1},
-    {"imbalance", INTO(plan, imbalance), 1},
-    {"recompute_share", INTO(plan, recompute_share), 1},
-    {"extra_layers", INTO(shape, extra_layers), 1},
-    {"linear_layers", INTO(shape, linear_layers), 1},
-    {"lora_rank", INTO(shape, lora_rank), 1},
-    {"lora_attention", INTO(shape, lora_attention), 1},
-    {"gpus_per_node", INTO(platform, hw.gpus_per_node), 1},
-    {"nvlink_GBps", INTO(platform, hw.node_bandwidth_bytes_per_s), GB},
-    {"peak_tflops", INTO(platform, peak_flops), 1e12},
-    {"net_Gbps_per_gpu", INTO(platform, hw.bandwidth_bytes_per_s), GBIT},
-    {"step_time_s", offsetof(struct knee_measured_run, step_s), 1},
-    {"mem_GB", offsetof(struct knee_measured_run, memory_bytes), GB},
-};
-#define NUMBERS (sizeof numbers / sizeof *numbers)
 
 /* ---- Columns that are words ---- */
 
@@ -518,7 +466,8 @@ static void read_row(struct knee_run_row *row)
 /* ---- The table ---- */
 
 struct columns {
-    size_t number[NUMBERS], word[WORDS]; /* KNEE_CSV_FIELDS: the table has no such column */
+    size_t number[KNEE_RUN_COLUMNS_MAX],
+        word[WORDS]; /* KNEE_CSV_FIELDS: the table has no such column */
 };
 
 static size_t column_of(const struct knee_csv *csv, const char *name)
@@ -535,8 +484,8 @@ static size_t column_of(const struct knee_csv *csv, const char *name)
 static knee_status find_columns(const struct knee_csv *csv, const char *name,
                                 struct columns *columns, struct knee_err *err)
 {
-    for (size_t i = 0; i < NUMBERS; i++)
-        columns->number[i] = column_of(csv, numbers[i].name);
+    for (size_t i = 0; i < knee_run_columns_count; i++)
+        columns->number[i] = column_of(csv, knee_run_columns[i].name);
     for (size_t i = 0; i < WORDS; i++)
         columns->word[i] = column_of(csv, words[i]);
     static const char *const needed[] = {"n_gpus", "step_time_s"};
@@ -567,14 +516,15 @@ static void take_row(const struct knee_csv *csv, const struct columns *columns,
     clear_run(run);
     for (size_t i = 0; i < WORDS; i++)
         knee_csv_text(csv, columns->word[i], row->word[i], sizeof row->word[i]);
-    for (size_t i = 0; i < NUMBERS; i++) {
+    for (size_t i = 0; i < knee_run_columns_count; i++) {
         double value = NAN;
         knee_csv_text(csv, columns->number[i], text, sizeof text);
         if (*text && knee_number_parse(text, KNEE_UNIT_COUNT, "", &value, NULL)) {
             value = NAN;
             knee_run_skip(row, "%.40s is not a number", text);
         }
-        *(double *)(void *)((char *)run + numbers[i].offset) = value * numbers[i].scale;
+        *(double *)(void *)((char *)run + knee_run_columns[i].into) =
+            value * knee_run_columns[i].scale;
     }
     read_row(row);
 }
@@ -621,21 +571,6 @@ static knee_status read_table(const char *data, size_t length, const char *name,
 /* ---- JSON lines: the phases of steps on one GPU ---- */
 
 static const struct {
-    const char *name;
-    size_t offset;
-} step_keys[] = {
-    {"hidden", INTO(shape, hidden)},
-    {"heads", INTO(shape, heads)},
-    {"kv", INTO(shape, kv_heads)},
-    {"ffn", INTO(shape, ffn)},
-    {"layers", INTO(shape, layers)},
-    {"vocab", INTO(shape, vocab)},
-    {"seq", INTO(shape, seq)},
-    {"mb", INTO(plan, micro_batch)},
-    {"peak_bytes", offsetof(struct knee_measured_run, memory_bytes)},
-};
-
-static const struct {
     const char *name, *phase;
     enum knee_phase value;
 } phases[] = {
@@ -654,9 +589,9 @@ static const char *read_step(const char *line, size_t length, struct knee_measur
         seconds[i] = NAN;
     knee_json_values_init(&v, line, length);
     while (knee_json_values_next(&v)) {
-        for (size_t i = 0; i < sizeof step_keys / sizeof *step_keys; i++)
-            if (strcmp(v.path, step_keys[i].name) == 0)
-                *(double *)(void *)((char *)run + step_keys[i].offset) = v.number;
+        for (size_t i = 0; i < knee_run_columns_count; i++)
+            if (v.path[0] && strcmp(v.path, knee_run_columns[i].step) == 0)
+                *(double *)(void *)((char *)run + knee_run_columns[i].into) = v.number;
         for (size_t i = 0; i < PHASES; i++)
             if (strcmp(v.path, phases[i].name) == 0)
                 seconds[i] = v.number / 1e3;

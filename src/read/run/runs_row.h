@@ -32,6 +32,17 @@ enum word {
     WORDS
 };
 
+/* A row of data/run_columns.csv: a column that is a number. */
+struct knee_run_column {
+    const char *name;
+    size_t into;      /* offset in struct knee_measured_run */
+    double scale;     /* to the base unit */
+    const char *step; /* its name in lines of JSON, in the base unit; "": none */
+};
+extern const struct knee_run_column knee_run_columns[];
+extern const size_t knee_run_columns_count;
+#define KNEE_RUN_COLUMNS_MAX 64
+
 struct knee_run_row {
     const char *gpu; /* of rows that do not name one */
     char word[WORDS][KNEE_CSV_TEXT];

@@ -183,6 +183,37 @@ struct train_facts {
     char gpu[KNEE_TRAIN_TEXT], model[KNEE_TRAIN_TEXT];
     const char *workers_from;
 };
+enum fact_kind {
+    FACT_NUMBER,  /* the number after the mark */
+    FACT_LIST,    /* how many numbers follow: 0,1,2,3 */
+    FACT_TEXT,    /* words up to " with", " size:" or the end */
+    FACT_PARTS,   /* several pairs: a mesh */
+    FACT_AFTER,   /* the number after a stroke: 1/8 */
+    FACT_DEGREES, /* "['pp', 'dp'], [2, 4]" */
+    FACT_FIELDS,  /* several "name=value," in parentheses: a model */
+    FACT_BEFORE,  /* the number before the mark */
+    FACT_TASKS,   /* "--ntasks=64 --ntasks-per-node=8": tasks, where a node has several */
+    FACT_GPU,     /* words that name a GPU */
+};
+
+/* Rows of data/train_facts.csv and data/train_fields.csv; `into`: an offset in struct train_facts.
+ */
+struct knee_train_fact {
+    const char *mark;
+    size_t into;
+    enum fact_kind reads;
+    const char *source; /* where a worker count comes from; NULL: it is none */
+};
+extern const struct knee_train_fact knee_train_facts[];
+extern const size_t knee_train_facts_count;
+struct knee_train_field {
+    const char *name;
+    size_t into;
+    enum fact_kind reads;
+};
+extern const struct knee_train_field knee_train_fields[];
+extern const size_t knee_train_fields_count;
+
 void knee_train_facts_init(struct train_facts *facts);
 void knee_train_facts_marks(struct train_finder *finder, unsigned first_id);
 size_t knee_train_fact_count(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a log says about its job beside its steps: how many workers, batch, sequence, mesh, GPU,
- * model. One table of marks; Megatron's block of arguments and DeepSpeed's configuration go through
- * the importers that knee plan has for them.
+ * model. The marks are rows of data/train_facts.csv; Megatron's block of arguments and DeepSpeed's
+ * configuration go through the importers that knee plan has for them.
  */
 #include "read/run/train_log.h"
 
@@ -15,119 +15,15 @@
 #include <math.h>
 #include <string.h>
 
-enum fact_kind {
-    FACT_NUMBER,  /* the number after the mark */
-    FACT_PER_ALL, /* likewise, the batch of one worker */
-    FACT_LIST,    /* how many numbers follow: 0,1,2,3 */
-    FACT_TEXT,    /* words up to " with", " size:" or the end */
-    FACT_PARTS,   /* several pairs: a mesh */
-    FACT_AFTER,   /* the number after a stroke: 1/8 */
-    FACT_DEGREES, /* "['pp', 'dp'], [2, 4]" */
-    FACT_FIELDS,  /* several "name=value," in parentheses: a model */
-    FACT_BEFORE,  /* the number before the mark */
-    FACT_TASKS,   /* "--ntasks=64 --ntasks-per-node=8": tasks, where a node has several */
-    FACT_GPU,     /* words that name a GPU */
-};
-
-#define FACT(text, field, kind, from)                                                              \
-    {                                                                                              \
-        text, offsetof(struct train_facts, field), kind, from                                      \
-    }
-static const struct {
-    const char *mark;
-    size_t offset;
-    enum fact_kind kind;
-    const char *from; /* where a worker count comes from; NULL: it is none */
-} facts_table[] = {
-    FACT("global_num_gpus ", workers, FACT_NUMBER, "argument dump"),
-    FACT("world size: ", workers, FACT_NUMBER, "world size"),
-    FACT("GLOBAL_RANK: 0, MEMBER: ", workers, FACT_AFTER, "world size"),
-    FACT("distributed processes registered. Starting with ", workers, FACT_NUMBER, "world size"),
-    FACT("World size: ", workers, FACT_NUMBER, "world size"),
-    FACT("WORLD_SIZE: ", workers, FACT_NUMBER, "world size"),
-    FACT("WORLD_SIZE=", workers, FACT_NUMBER, "world size"),
-    FACT("world_size: ", workers, FACT_NUMBER, "world size"),
-    FACT("world_size\": ", workers, FACT_NUMBER, "world size"),
-    FACT("world_size': ", workers, FACT_NUMBER, "world size"),
-    FACT(" world_size ..", workers, FACT_NUMBER, "world size"),
-    FACT(" nranks ", workers, FACT_NUMBER, "NCCL's nranks"),
-    FACT(" nranks: ", workers, FACT_NUMBER, "NCCL's nranks"),
-    FACT(" devices (GPUs", workers, FACT_BEFORE, "device line"),
-    FACT("Num GPUs = ", workers, FACT_NUMBER, "device line"),
-    FACT("Num GPUs used = ", workers, FACT_NUMBER, "device line"),
-    FACT("GPU number: ", workers, FACT_NUMBER, "device line"),
-    FACT("Num processes: ", workers, FACT_NUMBER, "world size"),
-    FACT("--ntasks-per-node=", workers, FACT_TASKS, "launch command"),
-    FACT("dist_world_size=", workers, FACT_NUMBER, "world size"),
-    FACT("world_size=", workers, FACT_NUMBER, "world size"),
-    FACT("Num_devices: ", workers, FACT_NUMBER, "world size"),
-    FACT("Number of devices: ", workers, FACT_NUMBER, "world size"),
-    FACT("NGPU=", workers, FACT_NUMBER, "launch command"),
-    FACT("+ num_gpus=", workers, FACT_NUMBER, "launch command"),
-    FACT("--gpus=", workers, FACT_LIST, "launch command"),
-    FACT("SLURM_NTASKS=", workers, FACT_NUMBER, "launch command"),
-    FACT("--num_processes", workers, FACT_NUMBER, "launch command"),
-    FACT("--nproc_per_node", per_node, FACT_NUMBER, NULL),
-    FACT("--nproc-per-node", per_node, FACT_NUMBER, NULL),
-    FACT("--num_gpus", per_node, FACT_NUMBER, NULL),
-    FACT(", num_gpus=", per_node, FACT_NUMBER, NULL),
-    FACT("trainer.n_gpus_per_node=", per_node, FACT_NUMBER, NULL),
-    FACT("trainer.nnodes=", nodes, FACT_NUMBER, NULL),
-    FACT(", num_machines=", nodes, FACT_NUMBER, NULL),
-    FACT("--nnodes", nodes, FACT_NUMBER, NULL),
-    FACT("--num_nodes", nodes, FACT_NUMBER, NULL),
-    FACT("device mesh with parallelism:", mesh, FACT_PARTS, "mesh"),
-    FACT("-D device mesh with [", mesh, FACT_DEGREES, "mesh"),
-    FACT("-D device mesh with (", mesh, FACT_DEGREES, "mesh"),
-    FACT("ModelArgs(", hidden, FACT_FIELDS, NULL),
-    FACT("[Start training] datetime:", batch, FACT_PARTS, NULL),
-    FACT("Training starts at step ", batch, FACT_PARTS, NULL),
-    FACT("Total optimization steps = ", run_steps, FACT_NUMBER, NULL),
-    FACT("\"seq_len\": ", seq, FACT_NUMBER, NULL),
-    FACT("\"local_batch_size\": ", local_batch, FACT_NUMBER, NULL),
-    FACT("data parallel size: ", mesh, FACT_PARTS, "mesh"),
-    FACT("Trainer is initialized with", batch, FACT_PARTS, NULL),
-    FACT("Global batch size: ", batch, FACT_NUMBER, NULL),
-    FACT("Total train batch size (w. parallel", batch, FACT_NUMBER, NULL),
-    FACT("Instantaneous batch size per device", local_batch, FACT_NUMBER, NULL),
-    FACT("Gradient Accumulation steps", accumulate, FACT_NUMBER, NULL),
-    FACT("per_device_train_batch_size ", local_batch, FACT_NUMBER, NULL),
-    FACT("gradient_accumulation_steps ", accumulate, FACT_NUMBER, NULL),
-    FACT("train_batch_size = ", batch, FACT_NUMBER, NULL),
-    FACT("train_batch_size ..", batch, FACT_NUMBER, NULL),
-    FACT("globalBatchSize", batch, FACT_NUMBER, NULL),
-    FACT("sequence_length=", seq, FACT_NUMBER, NULL),
-    FACT("max_seq_len ", seq, FACT_NUMBER, NULL),
-    FACT("param per_device_batch_size: ", local_batch, FACT_NUMBER, NULL),
-    FACT("param max_target_length: ", seq, FACT_NUMBER, NULL),
-    FACT("param base_emb_dim: ", hidden, FACT_NUMBER, NULL),
-    FACT("param base_num_decoder_layers: ", layers, FACT_NUMBER, NULL),
-    FACT("param base_num_query_heads: ", heads, FACT_NUMBER, NULL),
-    FACT("param base_num_kv_heads: ", kv_heads, FACT_NUMBER, NULL),
-    FACT("param base_mlp_dim: ", ffn, FACT_NUMBER, NULL),
-    FACT("param head_dim: ", head_dim, FACT_NUMBER, NULL),
-    FACT("param vocab_size: ", vocab, FACT_NUMBER, NULL),
-    FACT("capacity: ", gpu, FACT_TEXT, NULL),
-    FACT("NVIDIA ", gpu, FACT_GPU, NULL),
-    FACT("Tesla ", gpu, FACT_GPU, NULL),
-    FACT("GeForce ", gpu, FACT_GPU, NULL),
-    FACT("mModel ", model, FACT_TEXT, NULL),
-    FACT(" - Model ", model, FACT_TEXT, NULL),
-    FACT("Number of parameters: ", params, FACT_NUMBER, NULL),
-    FACT("num. model params: ", params, FACT_NUMBER, NULL),
-    FACT("Number of trainable parameters = ", params, FACT_NUMBER, NULL),
-    FACT("number of parameters: ", params, FACT_NUMBER, NULL),
-};
-
 size_t knee_train_fact_count(void)
 {
-    return sizeof facts_table / sizeof *facts_table;
+    return knee_train_facts_count;
 }
 
 void knee_train_facts_marks(struct train_finder *finder, unsigned first_id)
 {
     for (size_t i = 0; i < knee_train_fact_count(); i++)
-        knee_train_finder_add(finder, facts_table[i].mark, first_id + (unsigned)i);
+        knee_train_finder_add(finder, knee_train_facts[i].mark, first_id + (unsigned)i);
 }
 
 void knee_train_facts_init(struct train_facts *facts)
@@ -164,36 +60,25 @@ static void take_text(struct knee_slice rest, char *out)
 
 static void take_parts(struct train_facts *facts, struct knee_slice rest)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } parts[] = {
-        {"pp", offsetof(struct train_facts, pp)},
-        {"dp_replicate", offsetof(struct train_facts, dp)},
-        {"dp_shard", offsetof(struct train_facts, shard)},
-        {"cp", offsetof(struct train_facts, cp)},
-        {"tp", offsetof(struct train_facts, tp)},
-        {"ep", offsetof(struct train_facts, ep)},
-        {"data_parallel_size", offsetof(struct train_facts, dp)},
-        {"pipeline_parallel_size", offsetof(struct train_facts, pp)},
-        {"tensor_parallel_size", offsetof(struct train_facts, tp)},
-        {"local_batch_size", offsetof(struct train_facts, local_batch)},
-        {"global_batch_size", offsetof(struct train_facts, batch)},
-        {"gradient_accumulation_steps", offsetof(struct train_facts, accumulate)},
-        {"sequence_length", offsetof(struct train_facts, seq)},
-        {"mbs", offsetof(struct train_facts, local_batch)},
-        {"grad_accum", offsetof(struct train_facts, accumulate)},
-    };
     struct train_pairs pairs = {rest.at, rest.at + rest.length, false};
     struct train_pair pair;
     while (knee_train_pairs_next(&pairs, &pair))
-        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-            size_t length = strlen(parts[i].name);
-            if (pair.length >= length && pair.value >= 1 && pair.value < 1e12 &&
-                strcmp(pair.name + pair.length - length, parts[i].name) == 0 &&
+        for (size_t i = 0; i < knee_train_fields_count; i++) {
+            const struct knee_train_field *row = &knee_train_fields[i];
+            size_t length = strlen(row->name);
+            if (row->reads == FACT_PARTS && pair.length >= length && pair.value >= 1 &&
+                pair.value < 1e12 && strcmp(pair.name + pair.length - length, row->name) == 0 &&
                 (pair.length == length || pair.name[pair.length - length - 1] == '_'))
-                *(double *)(void *)((char *)facts + parts[i].offset) = pair.value;
+                *(double *)(void *)((char *)facts + row->into) = pair.value;
         }
+}
+
+static void take_named(struct train_facts *facts, enum fact_kind reads, struct knee_slice name,
+                       double value)
+{
+    for (size_t i = 0; i < knee_train_fields_count; i++)
+        if (knee_train_fields[i].reads == reads && knee_slice_is(name, knee_train_fields[i].name))
+            *(double *)(void *)((char *)facts + knee_train_fields[i].into) = value;
 }
 
 /* dp_replicate x dp_shard x cp x tp x pp, of those that the log prints. */
@@ -209,17 +94,6 @@ static double mesh_size(const struct train_facts *f)
 /* "['dp_shard', 'tp'], [4, 2]": names and their degrees, in one order. */
 static bool take_degrees(struct train_facts *facts, struct knee_slice rest)
 {
-    static const struct {
-        const char *name;
-        size_t offset;
-    } axes[] = {
-        {"pp", offsetof(struct train_facts, pp)},
-        {"dp", offsetof(struct train_facts, dp)},
-        {"dp_replicate", offsetof(struct train_facts, dp)},
-        {"dp_shard", offsetof(struct train_facts, shard)},
-        {"cp", offsetof(struct train_facts, cp)},
-        {"tp", offsetof(struct train_facts, tp)},
-    };
     struct knee_slice names, degrees, name;
     size_t open = knee_slice_find(rest, ", [");
     double size = 1;
@@ -232,9 +106,7 @@ static bool take_degrees(struct train_facts *facts, struct knee_slice rest)
         if (!(degree >= 1 && degree <= KNEE_WORKERS_MAX))
             return false;
         size *= degree;
-        for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
-            if (knee_slice_is(name, axes[i].name))
-                *(double *)(void *)((char *)facts + axes[i].offset) = degree;
+        take_named(facts, FACT_DEGREES, name, degree);
         while (p < end && (*p == ',' || *p == ' '))
             p++;
         knee_slice_until(&names, '\'', &name); /* to the next */
@@ -243,32 +115,6 @@ static bool take_degrees(struct train_facts *facts, struct knee_slice rest)
         facts->mesh = size;
     return open < rest.length;
 }
-
-/* Fields of the models and configurations that torchtitan and nanotron print. */
-static const struct {
-    const char *name;
-    size_t offset;
-} fields[] = {
-    {"dim", offsetof(struct train_facts, hidden)},
-    {"n_layers", offsetof(struct train_facts, layers)},
-    {"n_heads", offsetof(struct train_facts, heads)},
-    {"n_kv_heads", offsetof(struct train_facts, kv_heads)},
-    {"hidden_size", offsetof(struct train_facts, hidden)},
-    {"num_hidden_layers", offsetof(struct train_facts, layers)},
-    {"num_attention_heads", offsetof(struct train_facts, heads)},
-    {"num_key_value_heads", offsetof(struct train_facts, kv_heads)},
-    {"intermediate_size", offsetof(struct train_facts, ffn)},
-    {"vocab_size", offsetof(struct train_facts, vocab)},
-    {"dp", offsetof(struct train_facts, dp)},
-    {"pp", offsetof(struct train_facts, pp)},
-    {"tp", offsetof(struct train_facts, tp)},
-    {"context_parallel_size", offsetof(struct train_facts, cp)},
-    {"expert_parallel_size", offsetof(struct train_facts, ep)},
-    {"sequence_length", offsetof(struct train_facts, seq)},
-    {"micro_batch_size", offsetof(struct train_facts, local_batch)},
-    {"batch_accumulation_per_replica", offsetof(struct train_facts, accumulate)},
-    {"zero_stage", offsetof(struct train_facts, zero_stage)},
-};
 
 void knee_train_fact_field(struct train_facts *facts, struct knee_slice line)
 {
@@ -284,9 +130,8 @@ void knee_train_fact_field(struct train_facts *facts, struct knee_slice line)
     struct knee_slice name = {line.at + start, equals - start};
     const char *p = line.at + equals + 1;
     double value = knee_train_number(&p, line.at + line.length);
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (knee_slice_is(name, fields[i].name) && value >= 1 && value < 1e12)
-            *(double *)(void *)((char *)facts + fields[i].offset) = value;
+    if (value >= 1 && value < 1e12)
+        take_named(facts, FACT_FIELDS, name, value);
     if (facts->dp >= 1 && facts->pp >= 1 && facts->tp >= 1)
         facts->mesh = mesh_size(facts);
 }
@@ -339,34 +184,35 @@ static bool take_gpu(struct knee_slice line, size_t mark, char *out)
 bool knee_train_fact_read(struct train_facts *facts, size_t row, struct knee_slice line,
                           size_t mark)
 {
-    struct knee_slice rest = knee_slice_from(line, mark + strlen(facts_table[row].mark));
+    const struct knee_train_fact *fact = &knee_train_facts[row];
+    struct knee_slice rest = knee_slice_from(line, mark + strlen(fact->mark));
     const char *p = rest.at, *end = p + rest.length;
-    double *field = (double *)(void *)((char *)facts + facts_table[row].offset), value;
-    if (facts_table[row].kind == FACT_TEXT) {
-        take_text(rest, (char *)facts + facts_table[row].offset);
+    double *field = (double *)(void *)((char *)facts + fact->into), value;
+    if (fact->reads == FACT_TEXT) {
+        take_text(rest, (char *)facts + fact->into);
         return true;
     }
-    if (facts_table[row].kind == FACT_PARTS) {
-        bool mesh = facts_table[row].from != NULL;
+    if (fact->reads == FACT_PARTS) {
+        bool mesh = fact->source != NULL;
         take_parts(facts, mesh ? knee_slice_from(line, mark) : rest);
         if (mesh)
             facts->mesh = mesh_size(facts);
         return true;
     }
-    if (facts_table[row].kind == FACT_DEGREES)
+    if (fact->reads == FACT_DEGREES)
         return take_degrees(facts, rest);
-    if (facts_table[row].kind == FACT_GPU)
+    if (fact->reads == FACT_GPU)
         return take_gpu(line, mark, facts->gpu);
-    if (facts_table[row].kind == FACT_FIELDS) {
+    if (fact->reads == FACT_FIELDS) {
         take_fields(facts, rest);
         return true;
     }
     while (p < end && (*p == ' ' || *p == '=' || *p == ':' || *p == '.' || *p == '-'))
         p++;
-    if (facts_table[row].kind == FACT_AFTER)
+    if (fact->reads == FACT_AFTER)
         p = memchr(p, '/', (size_t)(end - p)) ? (const char *)memchr(p, '/', (size_t)(end - p)) + 1
                                               : end;
-    if (facts_table[row].kind == FACT_LIST)
+    if (fact->reads == FACT_LIST)
         value = count_list(p, end);
     else {
         while (p < end && *p == ',') /* "(w. parallel, distributed & accumulation) = 64" */
@@ -377,17 +223,17 @@ bool knee_train_fact_read(struct train_facts *facts, size_t row, struct knee_sli
             p++;
         value = knee_train_number(&p, end);
     }
-    if (facts_table[row].kind == FACT_BEFORE)
+    if (fact->reads == FACT_BEFORE)
         value = number_before(line, mark);
-    if (facts_table[row].kind == FACT_TASKS)
+    if (fact->reads == FACT_TASKS)
         value = tasks(line, value);
     if (!(value >= 1 && value < 1e15))
         return false;
-    if (facts_table[row].from && *field >= value)
+    if (fact->source && *field >= value)
         return true; /* groups of ranks have world sizes too: the largest is the job's */
     *field = value;
-    if (facts_table[row].from)
-        facts->workers_from = facts_table[row].from;
+    if (fact->source)
+        facts->workers_from = fact->source;
     return true;
 }
 
