@@ -45,7 +45,7 @@ static void json_row(struct knee_json *json, const struct knee_field *list,
         json_value(json, list->fields, row);
         return;
     }
-    if (list->flat)
+    if (!list->tall)
         knee_json_open_flat(json, NULL, '{');
     else
         knee_json_open(json, NULL, '{');
@@ -57,7 +57,7 @@ static void json_list(struct knee_json *json, const struct knee_field *list,
                       const struct knee_at *at)
 {
     struct knee_at row = {.up = at, .said = at->said};
-    if (list->flat && list->field_count == 1 && !list->fields[0].key)
+    if (!list->tall && list->field_count == 1 && !list->fields[0].key)
         knee_json_open_flat(json, list->key, '[');
     else
         knee_json_open(json, list->key, '[');

@@ -117,7 +117,8 @@ struct knee_field {
 
     /* Is it there at all? NULL: always. A field that is not there has no key in JSON. */
     bool (*when)(const struct knee_at *at);
-    bool flat; /* LIST: each row on one line of JSON; OBJECT: likewise */
+    bool flat; /* OBJECT: on one line of JSON */
+    bool tall; /* LIST: each value of a row on a line of JSON; else each row */
 };
 
 /* The page renders JSON alone: headings and explanations would only make it larger. */
@@ -144,81 +145,74 @@ struct knee_field {
         const char *const *: KNEE_IS_STRING,                                                       \
         default: KNEE_IS_CHARS)
 
+/* The parts of a row that macros share. */
+#define KNEE_LOOKS(name, head, look, from, words)                                                  \
+    .key = name, .heading = KNEE_SHOWN(head), .kind = look, .tier = from, .about = KNEE_ABOUT(words)
+#define KNEE_STORED_AT(type, member)                                                               \
+    .offset = offsetof(type, member), .is = KNEE_STORED(((type *)0)->member)
+#define KNEE_HOLDS(name, look, table, words)                                                       \
+    .key = name, .kind = look, .about = KNEE_ABOUT(words), .fields = table,                        \
+    .field_count = KNEE_COUNT_OF(table)
+#define KNEE_COUNTED(type, member, count)                                                          \
+    .offset = offsetof(type, member), .count_offset = offsetof(type, count),                       \
+    .row_size = sizeof *((type *)0)->member
+
 /* A member of the row's struct, also one inside another: step.label_s[KNEE_COMPUTE]. Further fields
  * of the row (metric, when, ...) may follow as designated initialisers. */
 #define KNEE_FIELD(type, member, name, head, look, from, words, ...)                               \
     {                                                                                              \
-        .key = name, .heading = KNEE_SHOWN(head), .kind = look, .tier = from,                      \
-        .about = KNEE_ABOUT(words), .offset = offsetof(type, member),                              \
-        .is = KNEE_STORED(((type *)0)->member), __VA_ARGS__                                        \
+        KNEE_LOOKS(name, head, look, from, words), KNEE_STORED_AT(type, member), __VA_ARGS__       \
     }
 /* The same with its interval, a struct knee_sure. */
 #define KNEE_BETWEEN(type, member, sure, name, head, look, from, words, ...)                       \
-    {                                                                                              \
-        .key = name, .heading = KNEE_SHOWN(head), .kind = look, .tier = from,                      \
-        .about = KNEE_ABOUT(words), .offset = offsetof(type, member),                              \
-        .is = KNEE_STORED(((type *)0)->member), .interval = true,                                  \
-        .interval_offset = offsetof(type, sure), __VA_ARGS__                                       \
-    }
+    KNEE_FIELD(type, member, name, head, look, from, words, .interval = true,                      \
+               .interval_offset = offsetof(type, sure), __VA_ARGS__)
 /* int64_t nanoseconds, exact in JSON. */
 #define KNEE_NS(type, member, name, head, look, from, words, ...)                                  \
-    {                                                                                              \
-        .key = name, .heading = KNEE_SHOWN(head), .kind = look, .tier = from,                      \
-        .about = KNEE_ABOUT(words), .offset = offsetof(type, member), .is = KNEE_IS_I64,           \
-        .nanoseconds = true, __VA_ARGS__                                                           \
-    }
+    KNEE_FIELD(type, member, name, head, look, from, words, .nanoseconds = true, __VA_ARGS__)
 /* What a function says. */
 #define KNEE_GET(function, name, head, look, from, words, ...)                                     \
     {                                                                                              \
-        .key = name, .heading = KNEE_SHOWN(head), .kind = look, .tier = from,                      \
-        .about = KNEE_ABOUT(words), .get = function, __VA_ARGS__                                   \
+        KNEE_LOOKS(name, head, look, from, words), .get = function, __VA_ARGS__                    \
     }
 /* A value that only Prometheus has: another unit, or another word for "none". */
 #define KNEE_METRIC(function, name, words)                                                         \
-    {                                                                                              \
-        .kind = KNEE_AS_NUMBER, .tier = KNEE_TIER_DATA, .metric = name,                            \
-        .about = KNEE_ABOUT(words), .get = function                                                \
-    }
-/* A struct inside the row; with .pointer = true a pointer to one, NULL where there is none. */
+    KNEE_GET(function, NULL, NULL, KNEE_AS_NUMBER, KNEE_TIER_DATA, words, .metric = name)
+/* A struct inside the row; with .pointer = true a pointer to one, NULL where there is none; one
+ * that a function finds; and a key with fields of the row itself. */
 #define KNEE_INSIDE(type, member, name, table, words, ...)                                         \
     {                                                                                              \
-        .key = name, .kind = KNEE_AS_OBJECT, .about = KNEE_ABOUT(words),                           \
-        .offset = offsetof(type, member), .fields = table, .field_count = KNEE_COUNT_OF(table),    \
-        __VA_ARGS__                                                                                \
+        KNEE_HOLDS(name, KNEE_AS_OBJECT, table, words), .offset = offsetof(type, member),          \
+                                                        __VA_ARGS__                                \
     }
-/* A key with fields of the row itself. */
-#define KNEE_GROUP(name, table, words, ...)                                                        \
+#define KNEE_OBJECT(function, name, table, words, ...)                                             \
     {                                                                                              \
-        .key = name, .kind = KNEE_AS_OBJECT, .about = KNEE_ABOUT(words), .object = knee_same_row,  \
-        .fields = table, .field_count = KNEE_COUNT_OF(table), __VA_ARGS__                          \
+        KNEE_HOLDS(name, KNEE_AS_OBJECT, table, words), .object = function, __VA_ARGS__            \
     }
-/* The fields of a struct inside the row, without a key around them. */
+#define KNEE_GROUP(name, table, words, ...)                                                        \
+    KNEE_OBJECT(knee_same_row, name, table, words, __VA_ARGS__)
+/* The fields of a struct inside the row, or of one that a function finds, without a key. */
 #define KNEE_AMONG(type, member, table, ...)                                                       \
     {                                                                                              \
-        .kind = KNEE_AS_INLINE, .offset = offsetof(type, member), .fields = table,                 \
-        .field_count = KNEE_COUNT_OF(table), __VA_ARGS__                                           \
+        KNEE_HOLDS(NULL, KNEE_AS_INLINE, table, NULL), .offset = offsetof(type, member),           \
+                                                       __VA_ARGS__                                 \
     }
-/* An array: a pointer and a count in the row. */
-#define KNEE_ROWS(type, member, count, name, table, words, ...)                                    \
+#define KNEE_AMONG_BY(function, table)                                                             \
     {                                                                                              \
-        .key = name, .kind = KNEE_AS_LIST, .about = KNEE_ABOUT(words),                             \
-        .offset = offsetof(type, member), .pointer = true, .count_offset = offsetof(type, count),  \
-        .row_size = sizeof *((type *)0)->member, .fields = table,                                  \
-        .field_count = KNEE_COUNT_OF(table), .flat = true, __VA_ARGS__                             \
+        KNEE_HOLDS(NULL, KNEE_AS_INLINE, table, NULL), .object = function                          \
     }
-/* An array inside the row, and a count. */
+/* A list: a pointer and a count in the row; an array inside the row and a count; rows that a
+ * function finds. */
+#define KNEE_ROWS(type, member, count, name, table, words, ...)                                    \
+    KNEE_ARRAY(type, member, count, name, table, words, .pointer = true, __VA_ARGS__)
 #define KNEE_ARRAY(type, member, count, name, table, words, ...)                                   \
     {                                                                                              \
-        .key = name, .kind = KNEE_AS_LIST, .about = KNEE_ABOUT(words),                             \
-        .offset = offsetof(type, member), .count_offset = offsetof(type, count),                   \
-        .row_size = sizeof *((type *)0)->member, .fields = table,                                  \
-        .field_count = KNEE_COUNT_OF(table), .flat = true, __VA_ARGS__                             \
+        KNEE_HOLDS(name, KNEE_AS_LIST, table, words), KNEE_COUNTED(type, member, count),           \
+            __VA_ARGS__                                                                            \
     }
-/* Rows that a function finds. */
 #define KNEE_ROWS_BY(function, name, table, words, ...)                                            \
     {                                                                                              \
-        .key = name, .kind = KNEE_AS_LIST, .about = KNEE_ABOUT(words), .row = function,            \
-        .fields = table, .field_count = KNEE_COUNT_OF(table), .flat = true, __VA_ARGS__            \
+        KNEE_HOLDS(name, KNEE_AS_LIST, table, words), .row = function, __VA_ARGS__                 \
     }
 /* inputs[]: what was used of a key table. */
 #define KNEE_USED(type, member, table_of_keys, ...)                                                \

@@ -56,15 +56,13 @@ static double factor(const struct knee_at *at)
     const ROW *winner = &c->rows[((const SIZE *)at->row)->winner];
     return winner->busbw_bytes_per_s / winner->algbw_bytes_per_s;
 }
-A_TEXT(winner_name, SIZE, ((const C *)at->up->row)->rows[it->winner].algorithm->name)
-A_TEXT(winner_protocol, SIZE,
-       knee_protocol_name(((const C *)at->up->row)->rows[it->winner].protocol))
+A_TEXT(winner_name, SIZE, UP(C)->rows[it->winner].algorithm->name)
+A_TEXT(winner_protocol, SIZE, knee_protocol_name(UP(C)->rows[it->winner].protocol))
 A_TEXT(bound_by, SIZE, it->latency_bound ? "latency" : "bandwidth")
 GETTER(nccl_choice, SIZE, nccl_words(&it->nccl, out))
 A_NUMBER(expected_busbw, SIZE, factor(at) * it->bytes / it->expected_s)
 A_NUMBER(measured_busbw, SIZE, factor(at) * it->bytes / it->measured_s)
-A_TEXT(finding_name, SIZE,
-       it->finding == SIZE_MAX ? NULL : ((const C *)at->up->row)->findings[it->finding].name)
+A_TEXT(finding_name, SIZE, it->finding == SIZE_MAX ? NULL : UP(C)->findings[it->finding].name)
 A_TEXT(mark, SIZE, it->slow ? "<- slow" : "")
 static const struct knee_field size_fields[] = {
     KNEE_FIELD(SIZE, bytes, "bytes", "size", MSG, SCREEN, "the whole buffer"),
@@ -85,11 +83,7 @@ static const struct knee_field size_fields[] = {
     KNEE_GET(finding_name, "reason", "likely reason", TEXT, FULL, "why it is slow"),
     KNEE_GET(mark, "mark", "", TEXT, SCREEN, "slow sizes"),
 };
-static const void *size_row(const struct knee_at *at, size_t i)
-{
-    const C *c = at->row;
-    return i < c->query.size_count ? &c->sizes[i] : NULL;
-}
+ROW_OF(size_row, C, index < it->query.size_count ? &it->sizes[index] : NULL)
 /* Eight sizes over the whole range; slow ones are large as a rule, so the last is always one. */
 static bool spread(const struct knee_at *row)
 {

@@ -11,9 +11,6 @@
 
 #define REPORT     struct knee_comparison_report
 #define COMPARISON struct knee_comparison
-#define DATA       KNEE_TIER_DATA
-#define SCREEN     KNEE_TIER_SCREEN
-#define FULL       KNEE_TIER_FULL
 
 /* ---- Fields ---- */
 
@@ -29,20 +26,20 @@ SAME(same_traffic, KNEE_DIFFER_TRAFFIC)
 SAME(same_kernels, KNEE_DIFFER_KERNELS)
 SAME(same_dtype, KNEE_DIFFER_DTYPE)
 SAME(same_steps, KNEE_DIFFER_STEPS)
-#define IS_SAME(get, name, words) KNEE_GET(get, name, NULL, KNEE_AS_YES_NO, DATA, words)
+#define IS_SAME(get, name, words) KNEE_GET(get, name, NULL, YES_NO, DATA, words)
 
 static const struct knee_field change_fields[] = {
-    KNEE_GET(get_label, "label", NULL, KNEE_AS_TEXT, DATA, "the part that changed most"),
-    KNEE_FIELD(COMPARISON, share, "share", NULL, KNEE_AS_SHARE, DATA, "of all that changed"),
-    KNEE_FIELD(COMPARISON, share_of_before, "change", NULL, KNEE_AS_CHANGE, DATA,
+    KNEE_GET(get_label, "label", NULL, TEXT, DATA, "the part that changed most"),
+    KNEE_FIELD(COMPARISON, share, "share", NULL, SHARE, DATA, "of all that changed"),
+    KNEE_FIELD(COMPARISON, share_of_before, "change", NULL, CHANGE, DATA,
                "of the step: after / before - 1"),
-    KNEE_FIELD(COMPARISON, noise_s, "noise_s", NULL, KNEE_AS_SECONDS, DATA,
+    KNEE_FIELD(COMPARISON, noise_s, "noise_s", NULL, TIME, DATA,
                "standard error of the difference"),
-    KNEE_FIELD(COMPARISON, significant, "significant", NULL, KNEE_AS_YES_NO, DATA,
+    KNEE_FIELD(COMPARISON, significant, "significant", NULL, YES_NO, DATA,
                "more than twice the noise"),
-    KNEE_FIELD(COMPARISON, late_s, "late_ranks_s", NULL, KNEE_AS_SECONDS, DATA,
+    KNEE_FIELD(COMPARISON, late_s, "late_ranks_s", NULL, TIME, DATA,
                "what late ranks do longer, after - before"),
-    KNEE_FIELD(COMPARISON, late_makes_it, "late_ranks_make_it", NULL, KNEE_AS_YES_NO, DATA,
+    KNEE_FIELD(COMPARISON, late_makes_it, "late_ranks_make_it", NULL, YES_NO, DATA,
                "that is half of the change or more"),
     IS_SAME(same_world, "same_world", "as many ranks"),
     IS_SAME(same_gpu, "same_gpu", "the same GPU"),
@@ -57,9 +54,9 @@ static const struct knee_field verdict_fields[] = {
 };
 
 #define IN_STEP(label, name)                                                                       \
-    KNEE_FIELD(struct knee_step, label_s[label], name, NULL, KNEE_AS_SECONDS, DATA, "per step")
+    KNEE_FIELD(struct knee_step, label_s[label], name, NULL, TIME, DATA, "per step")
 static const struct knee_field step_fields[] = {
-    KNEE_FIELD(struct knee_step, wall_s, "step_s", NULL, KNEE_AS_SECONDS, DATA, "mean step"),
+    KNEE_FIELD(struct knee_step, wall_s, "step_s", NULL, TIME, DATA, "mean step"),
     IN_STEP(KNEE_COMPUTE, "compute"),
     IN_STEP(KNEE_TRANSFER, "exposed transfer"),
     IN_STEP(KNEE_WAIT, "exposed wait"),
@@ -67,14 +64,13 @@ static const struct knee_field step_fields[] = {
     IN_STEP(KNEE_STARVED, "starved input"),
     IN_STEP(KNEE_HOST, "host-bound"),
     IN_STEP(KNEE_IDLE, "idle"),
-    KNEE_FIELD(struct knee_step, comm_s, "comm_s", NULL, KNEE_AS_SECONDS, DATA,
-               "all communication"),
+    KNEE_FIELD(struct knee_step, comm_s, "comm_s", NULL, TIME, DATA, "all communication"),
 };
 A_TEXT(get_suspect, struct knee_diagnosis, knee_suspect_name(it->suspect))
 static const struct knee_field side_fields[] = {
     KNEE_AMONG(struct knee_diagnosis, step, step_fields),
-    KNEE_FIELD(struct knee_diagnosis, ratio, "ratio", NULL, KNEE_AS_NUMBER, DATA, "R"),
-    KNEE_GET(get_suspect, "suspect", NULL, KNEE_AS_TEXT, DATA, "main cause of lost time"),
+    KNEE_FIELD(struct knee_diagnosis, ratio, "ratio", NULL, NUMBER, DATA, "R"),
+    KNEE_GET(get_suspect, "suspect", NULL, TEXT, DATA, "main cause of lost time"),
 };
 
 #define PART struct knee_part_change
@@ -87,26 +83,18 @@ static const char *const plain[KNEE_LABELS] = {
     [KNEE_HOST] = "waiting for launches",
     [KNEE_IDLE] = "idle time",
 };
-static void part_words(const struct knee_at *at, struct knee_value *out)
-{
-    const PART *part = at->row;
-    ptrdiff_t label = part - ((const REPORT *)at->up->row)->c->parts;
-    knee_value_text(out, label < KNEE_LABELS ? plain[label] : part->name);
-}
-static void part_mark(const struct knee_at *at, struct knee_value *out)
-{
-    const COMPARISON *c = ((const REPORT *)at->up->row)->c;
-    knee_value_text(out, ((const PART *)at->row)->most && !c->as_before ? "<- most" : "");
-}
+GETTER(part_words, PART, ptrdiff_t label = it - UP(REPORT)->c->parts;
+       knee_value_text(out, label < KNEE_LABELS ? plain[label] : it->name))
+A_TEXT(part_mark, PART, it->most && !UP(REPORT)->c->as_before ? "<- most" : "")
 static const struct knee_field part_fields[] = {
-    KNEE_FIELD(PART, name, "label", NULL, KNEE_AS_TEXT, DATA, "part of the step"),
-    KNEE_GET(part_words, "words", "per step, ms", KNEE_AS_TEXT, SCREEN, "the same in words"),
-    KNEE_FIELD(PART, before_s, "before", "before", KNEE_AS_MS, SCREEN, "seconds"),
-    KNEE_FIELD(PART, after_s, "after", "after", KNEE_AS_MS, SCREEN, "seconds"),
-    KNEE_FIELD(PART, change_s, "change", "change", KNEE_AS_MS, SCREEN, "seconds"),
-    KNEE_FIELD(PART, share, "share", "share of change", KNEE_AS_SHARE, SCREEN,
+    KNEE_FIELD(PART, name, "label", NULL, TEXT, DATA, "part of the step"),
+    KNEE_GET(part_words, "words", "per step, ms", TEXT, SCREEN, "the same in words"),
+    KNEE_FIELD(PART, before_s, "before", "before", MS, SCREEN, "seconds"),
+    KNEE_FIELD(PART, after_s, "after", "after", MS, SCREEN, "seconds"),
+    KNEE_FIELD(PART, change_s, "change", "change", MS, SCREEN, "seconds"),
+    KNEE_FIELD(PART, share, "share", "share of change", SHARE, SCREEN,
                "of all that changed, up or down"),
-    KNEE_GET(part_mark, "mark", "", KNEE_AS_TEXT, SCREEN, "the largest"),
+    KNEE_GET(part_mark, "mark", "", TEXT, SCREEN, "the largest"),
 };
 
 #define MOVER struct knee_mover
@@ -121,30 +109,25 @@ static void kind_name(const struct knee_at *at, struct knee_value *out)
 #define OF_MOVER(type, member, name, head, kind)                                                   \
     KNEE_FIELD(type, member, name, head, kind, FULL, "per step")
 static const struct knee_field mover_fields[] = {
-    KNEE_FIELD(MOVER, name, "name", "kernel", KNEE_AS_TEXT, FULL, "as recorded"),
-    KNEE_GET(kind_name, "kind", "kind", KNEE_AS_TEXT, FULL, "compute, comm, fused or copy"),
-    OF_MOVER(MOVER, before_s, "before_s", "before", KNEE_AS_SECONDS),
-    OF_MOVER(MOVER, after_s, "after_s", "after", KNEE_AS_SECONDS),
-    OF_MOVER(MOVER, before_calls, "before_calls", "calls before", KNEE_AS_NUMBER),
-    OF_MOVER(MOVER, after_calls, "after_calls", "calls after", KNEE_AS_NUMBER),
+    KNEE_FIELD(MOVER, name, "name", "kernel", TEXT, FULL, "as recorded"),
+    KNEE_GET(kind_name, "kind", "kind", TEXT, FULL, "compute, comm, fused or copy"),
+    OF_MOVER(MOVER, before_s, "before_s", "before", TIME),
+    OF_MOVER(MOVER, after_s, "after_s", "after", TIME),
+    OF_MOVER(MOVER, before_calls, "before_calls", "calls before", NUMBER),
+    OF_MOVER(MOVER, after_calls, "after_calls", "calls after", NUMBER),
 };
 
 /* The same work by the operation that launched it and the shapes of its inputs. */
-static void operation_name(const struct knee_at *at, struct knee_value *out)
-{
-    const MOVER *m = at->row;
-    knee_value_printf(out, "%.*s", (int)m->length, m->name);
-}
+GETTER(operation_name, MOVER, knee_value_printf(out, "%.*s", (int)it->length, it->name))
 static const struct knee_field operation_fields[] = {
-    KNEE_GET(operation_name, "name", "operation", KNEE_AS_TEXT, FULL,
+    KNEE_GET(operation_name, "name", "operation", TEXT, FULL,
              "of the framework, or the kernel where that is not known"),
-    KNEE_FIELD(MOVER, shape, "shape", "shape", KNEE_AS_TEXT, FULL,
-               "of its inputs; \"\": not recorded"),
-    KNEE_GET(kind_name, "kind", NULL, KNEE_AS_TEXT, DATA, "compute, fused or copy"),
-    OF_MOVER(MOVER, before_s, "before_s", "before", KNEE_AS_SECONDS),
-    OF_MOVER(MOVER, after_s, "after_s", "after", KNEE_AS_SECONDS),
-    OF_MOVER(MOVER, before_calls, "before_kernels", "kernels before", KNEE_AS_NUMBER),
-    OF_MOVER(MOVER, after_calls, "after_kernels", "kernels after", KNEE_AS_NUMBER),
+    KNEE_FIELD(MOVER, shape, "shape", "shape", TEXT, FULL, "of its inputs; \"\": not recorded"),
+    KNEE_GET(kind_name, "kind", NULL, TEXT, DATA, "compute, fused or copy"),
+    OF_MOVER(MOVER, before_s, "before_s", "before", TIME),
+    OF_MOVER(MOVER, after_s, "after_s", "after", TIME),
+    OF_MOVER(MOVER, before_calls, "before_kernels", "kernels before", NUMBER),
+    OF_MOVER(MOVER, after_calls, "after_kernels", "kernels after", NUMBER),
 };
 
 /* Kernels by what they compute: GPUs of different makers have no kernel name in common. */
@@ -181,36 +164,30 @@ static void work_after_calls(const struct knee_at *at, struct knee_value *out)
     knee_value_number(out, after_of(at, &kind)->count);
 }
 static const struct knee_field work_fields[] = {
-    KNEE_GET(work_name, "kind", "work", KNEE_AS_TEXT, FULL, "GEMM, attention, elementwise ..."),
-    OF_MOVER(WORK, total_s, "before_s", "before", KNEE_AS_SECONDS),
-    KNEE_GET(work_after_s, "after_s", "after", KNEE_AS_SECONDS, FULL, "per step"),
-    OF_MOVER(WORK, count, "before_calls", "calls before", KNEE_AS_NUMBER),
-    KNEE_GET(work_after_calls, "after_calls", "calls after", KNEE_AS_NUMBER, FULL, "per step"),
+    KNEE_GET(work_name, "kind", "work", TEXT, FULL, "GEMM, attention, elementwise ..."),
+    OF_MOVER(WORK, total_s, "before_s", "before", TIME),
+    KNEE_GET(work_after_s, "after_s", "after", TIME, FULL, "per step"),
+    OF_MOVER(WORK, count, "before_calls", "calls before", NUMBER),
+    KNEE_GET(work_after_calls, "after_calls", "calls after", NUMBER, FULL, "per step"),
 };
 
 #define COLL struct knee_collective_mover
 A_TEXT(coll_name, COLL, knee_op_name(it->op))
-static void coll_bytes(const struct knee_at *at, struct knee_value *out)
-{
-    int64_t bytes = ((const COLL *)at->row)->bytes;
-    knee_value_number(out, bytes >= 0 ? (double)bytes : NAN);
-}
-static void coll_ranks(const struct knee_at *at, struct knee_value *out)
-{
-    int32_t size = ((const COLL *)at->row)->group_size;
-    knee_value_number(out, size > 0 ? (double)size : NAN);
-}
+GETTER(coll_bytes, COLL, int64_t bytes = it->bytes;
+       knee_value_number(out, bytes >= 0 ? (double)bytes : NAN))
+GETTER(coll_ranks, COLL, int32_t size = it->group_size;
+       knee_value_number(out, size > 0 ? (double)size : NAN))
 static const struct knee_field collective_fields[] = {
-    KNEE_GET(coll_name, "name", "collective", KNEE_AS_TEXT, FULL, "operation"),
-    KNEE_GET(coll_bytes, "bytes", "size", KNEE_AS_BYTES, FULL, "message size"),
-    KNEE_GET(coll_ranks, "group_size", "ranks", KNEE_AS_COUNT, FULL, ""),
-    KNEE_FIELD(COLL, description, "description", NULL, KNEE_AS_TEXT, DATA, "of the communicator"),
-    OF_MOVER(COLL, before_s, "before_s", "before", KNEE_AS_SECONDS),
-    OF_MOVER(COLL, after_s, "after_s", "after", KNEE_AS_SECONDS),
-    OF_MOVER(COLL, before_wait_s, "before_wait_s", "wait before", KNEE_AS_SECONDS),
-    OF_MOVER(COLL, after_wait_s, "after_wait_s", "wait after", KNEE_AS_SECONDS),
-    OF_MOVER(COLL, before_calls, "before_calls", "calls before", KNEE_AS_NUMBER),
-    OF_MOVER(COLL, after_calls, "after_calls", "calls after", KNEE_AS_NUMBER),
+    KNEE_GET(coll_name, "name", "collective", TEXT, FULL, "operation"),
+    KNEE_GET(coll_bytes, "bytes", "size", BYTES, FULL, "message size"),
+    KNEE_GET(coll_ranks, "group_size", "ranks", COUNT, FULL, ""),
+    KNEE_FIELD(COLL, description, "description", NULL, TEXT, DATA, "of the communicator"),
+    OF_MOVER(COLL, before_s, "before_s", "before", TIME),
+    OF_MOVER(COLL, after_s, "after_s", "after", TIME),
+    OF_MOVER(COLL, before_wait_s, "before_wait_s", "wait before", TIME),
+    OF_MOVER(COLL, after_wait_s, "after_wait_s", "wait after", TIME),
+    OF_MOVER(COLL, before_calls, "before_calls", "calls before", NUMBER),
+    OF_MOVER(COLL, after_calls, "after_calls", "calls after", NUMBER),
 };
 
 #define ROWS_OF(function, list, count)                                                             \
@@ -304,8 +281,8 @@ static void say_kernel(const COMPARISON *c, enum knee_span_kind kind, struct kne
         if (!first && !gone && !added) {
             knee_text_printf(text, " Most: %s, %s -> %s in %s -> %s %s.", name.s,
                              SAY_TIME(m->before_s), SAY_TIME(m->after_s),
-                             SAY(KNEE_AS_NUMBER, m->before_calls),
-                             SAY(KNEE_AS_NUMBER, m->after_calls), operations ? "kernels" : "calls");
+                             SAY(NUMBER, m->before_calls), SAY(NUMBER, m->after_calls),
+                             operations ? "kernels" : "calls");
             return;
         }
         if (first ? (first->after_calls <= 0 ? added : gone) : true) {

@@ -3,15 +3,12 @@
  * Schema knee.diff-logs/1. */
 #include "judge/judge.h"
 #include "knee_scale.h"
-#include "say/answers.h"
-#include "say/numbers.h"
+#include "say/short.h"
 
 #include <math.h>
 
 #define COMPARISON struct knee_log_comparison
 #define SIDE       struct knee_log_side
-#define DATA       KNEE_TIER_DATA
-#define SCREEN     KNEE_TIER_SCREEN
 
 /* ---- Fields ---- */
 
@@ -28,54 +25,45 @@ OF_LOG(log_outliers, knee_value_number, outlier_share)
 OF_LOG(log_tflops, knee_value_number, tflops)
 
 static const struct knee_field side_fields[] = {
-    KNEE_GET(log_source, "source", "log", KNEE_AS_TEXT, SCREEN, "the log"),
-    KNEE_GET(log_format, "format", NULL, KNEE_AS_TEXT, DATA, "who wrote it"),
-    KNEE_FIELD(SIDE, step_s, "step_s", "median step", KNEE_AS_SECONDS, SCREEN, "median step"),
-    KNEE_FIELD(SIDE, error_s, "error_s", NULL, KNEE_AS_SECONDS, DATA, "its standard error"),
-    KNEE_GET(log_p95, "p95_s", "95th percentile", KNEE_AS_SECONDS, SCREEN, "95th percentile"),
-    KNEE_GET(log_tokens, "tokens_per_s", "tokens/s", KNEE_AS_LARGE, SCREEN, "throughput"),
-    KNEE_GET(log_outliers, "outlier_share", "in outliers", KNEE_AS_SHARE, SCREEN,
+    KNEE_GET(log_source, "source", "log", TEXT, SCREEN, "the log"),
+    KNEE_GET(log_format, "format", NULL, TEXT, DATA, "who wrote it"),
+    KNEE_FIELD(SIDE, step_s, "step_s", "median step", TIME, SCREEN, "median step"),
+    KNEE_FIELD(SIDE, error_s, "error_s", NULL, TIME, DATA, "its standard error"),
+    KNEE_GET(log_p95, "p95_s", "95th percentile", TIME, SCREEN, "95th percentile"),
+    KNEE_GET(log_tokens, "tokens_per_s", "tokens/s", LARGE, SCREEN, "throughput"),
+    KNEE_GET(log_outliers, "outlier_share", "in outliers", SHARE, SCREEN,
              "of the time, in steps far above the median"),
-    KNEE_GET(log_tflops, "tflops", "TFLOP/s printed", KNEE_AS_NUMBER, KNEE_TIER_FULL,
-             "as the log prints"),
-    KNEE_FIELD(SIDE, steps, "steps", "steps", KNEE_AS_COUNT, SCREEN, "steps compared"),
+    KNEE_GET(log_tflops, "tflops", "TFLOP/s printed", NUMBER, FULL, "as the log prints"),
+    KNEE_FIELD(SIDE, steps, "steps", "steps", COUNT, SCREEN, "steps compared"),
 };
 static const struct knee_field change_fields[] = {
-    KNEE_FIELD(struct knee_log_change, what, "what", "changed", KNEE_AS_TEXT, KNEE_TIER_FULL,
-               "a setting"),
-    KNEE_FIELD(struct knee_log_change, before, "before", "before", KNEE_AS_TEXT, KNEE_TIER_FULL,
-               ""),
-    KNEE_FIELD(struct knee_log_change, after, "after", "after", KNEE_AS_TEXT, KNEE_TIER_FULL, ""),
+    KNEE_FIELD(struct knee_log_change, what, "what", "changed", TEXT, FULL, "a setting"),
+    KNEE_FIELD(struct knee_log_change, before, "before", "before", TEXT, FULL, ""),
+    KNEE_FIELD(struct knee_log_change, after, "after", "after", TEXT, FULL, ""),
 };
 
-static const void *side_row(const struct knee_at *at, size_t index)
-{
-    const COMPARISON *c = at->row;
-    return index == 0 ? &c->before : index == 1 ? &c->after : NULL;
-}
+ROW_OF(side_row, COMPARISON, index == 0 ? &it->before : index == 1 ? &it->after : NULL)
 
 static const struct knee_field fields[] = {
     KNEE_SENTENCE,
-    KNEE_FIELD(COMPARISON, longer, "longer", NULL, KNEE_AS_CHANGE, DATA,
-               "step: after / before - 1"),
-    KNEE_FIELD(COMPARISON, slower, "slower_at_equal_work", NULL, KNEE_AS_CHANGE, DATA,
+    KNEE_FIELD(COMPARISON, longer, "longer", NULL, CHANGE, DATA, "step: after / before - 1"),
+    KNEE_FIELD(COMPARISON, slower, "slower_at_equal_work", NULL, CHANGE, DATA,
                "the same per unit of work"),
-    KNEE_FIELD(COMPARISON, work, "work", NULL, KNEE_AS_TIMES, DATA,
+    KNEE_FIELD(COMPARISON, work, "work", NULL, TIMES, DATA,
                "work of a GPU per step, after / before"),
-    KNEE_FIELD(COMPARISON, noise, "noise", NULL, KNEE_AS_SHARE, DATA, "standard error"),
-    KNEE_FIELD(COMPARISON, chance, "chance", NULL, KNEE_AS_SHARE, DATA, "what counts as noise"),
-    KNEE_FIELD(COMPARISON, significant, "significant", NULL, KNEE_AS_YES_NO, DATA,
-               "more than noise"),
+    KNEE_FIELD(COMPARISON, noise, "noise", NULL, SHARE, DATA, "standard error"),
+    KNEE_FIELD(COMPARISON, chance, "chance", NULL, SHARE, DATA, "what counts as noise"),
+    KNEE_FIELD(COMPARISON, significant, "significant", NULL, YES_NO, DATA, "more than noise"),
     KNEE_INSIDE(COMPARISON, before, "before", side_fields, "the first log", .flat = true),
     KNEE_INSIDE(COMPARISON, after, "after", side_fields, "the second", .flat = true),
     KNEE_ROWS_BY(side_row, "logs", side_fields, "both, as rows"),
     KNEE_ARRAY(COMPARISON, changes, change_count, "changes", change_fields,
                "what the logs say of their jobs that differs"),
-    KNEE_FIELD(COMPARISON, more_changes, "more_changes", NULL, KNEE_AS_COUNT, DATA, "not listed"),
+    KNEE_FIELD(COMPARISON, more_changes, "more_changes", NULL, COUNT, DATA, "not listed"),
 };
 static const struct knee_view views[] = {
     {.list = "logs"},
-    {.list = "changes", .tier = KNEE_TIER_FULL, .title = "Settings that changed"},
+    {.list = "changes", .tier = FULL, .title = "Settings that changed"},
 };
 
 /* ---- Sentences ---- */
@@ -107,7 +95,7 @@ static void say(const void *result, struct knee_said *said)
                          SAY_SHARE(fabs(c->slower)), way);
     else if (!c->significant)
         knee_text_printf(&said->headline, "No significant change: %s, noise is %s.",
-                         SAY(KNEE_AS_CHANGE, c->slower), SAY_SHARE(c->chance));
+                         SAY(CHANGE, c->slower), SAY_SHARE(c->chance));
     else
         knee_text_printf(&said->headline, "The step is %s %s%s; noise is %s.",
                          SAY_SHARE(fabs(c->slower)), way, same_work ? "" : " at equal work",

@@ -156,11 +156,8 @@ static void title(const struct knee_at *at, struct knee_value *out)
     say_problem(finding_at(at), HEADLINE, &out->words);
 }
 
-static void also(const struct knee_at *at, struct knee_value *out)
-{
-    const char *same = finding_at(at)->rule->also;
-    knee_value_text(out, same ? same : "");
-}
+GETTER(also, void, const char *same = finding_at(at)->rule->also;
+       knee_value_text(out, same ? same : ""))
 
 #define OF_FINDING(member, name, look, words)                                                      \
     KNEE_FIELD(FINDING, member, name, NULL, look, DATA, words)
@@ -197,11 +194,7 @@ struct gap {
     const char *what, *why;
 };
 
-static const void *gap_row(const struct knee_at *at, size_t index)
-{
-    const CHECKUP *c = checkup_of(at);
-    return index < c->gap_count ? &c->gaps[index] : NULL;
-}
+ROW_OF(gap_row, void, index < checkup_of(at)->gap_count ? &checkup_of(at)->gaps[index] : NULL)
 
 static const struct knee_field gap_fields[] = {
     KNEE_FIELD(struct gap, what, "what", "not checked", TEXT, FULL, "subject"),
@@ -218,12 +211,7 @@ static size_t count_of(const CHECKUP *c, enum knee_severity severity)
 A_NUMBER(errors, void, (double)count_of(checkup_of(at), KNEE_ERROR))
 A_NUMBER(warnings, void, (double)count_of(checkup_of(at), KNEE_WARNING))
 A_NUMBER(notes, void, (double)count_of(checkup_of(at), KNEE_NOTE))
-
-static void cluster(const struct knee_at *at, struct knee_value *out)
-{
-    const CHECKUP *c = checkup_of(at);
-    knee_value_text(out, c->cluster.level_count ? c->cluster_from : "");
-}
+A_TEXT(cluster, void, checkup_of(at)->cluster.level_count ? checkup_of(at)->cluster_from : "")
 
 #define ONLY(function, name, look, words) KNEE_GET(function, name, NULL, look, DATA, words)
 #define COUNTED(member, name, words)      KNEE_FIELD(CHECKUP, member, name, NULL, COUNT, DATA, words)
@@ -238,15 +226,7 @@ static const struct knee_field fields[] = {
     ONLY(errors, "errors", COUNT, "findings that stop or halve a job"),
     ONLY(warnings, "warnings", COUNT, "findings that cost time"),
     ONLY(notes, "notes", COUNT, "findings that may matter"),
-    {.key = "findings",
-     .kind = KNEE_AS_LIST,
-     .about = "worst first",
-     .offset = offsetof(CHECKUP, findings),
-     .pointer = true,
-     .count_offset = offsetof(CHECKUP, count),
-     .row_size = sizeof(FINDING),
-     .fields = finding_fields,
-     .field_count = KNEE_COUNT_OF(finding_fields)},
+    KNEE_ROWS(CHECKUP, findings, count, "findings", finding_fields, "worst first", .tall = true),
     KNEE_ROWS(CHECKUP, settings, setting_count, "settings", setting_fields,
               "NCCL variables that are set"),
     KNEE_ROWS_BY(gap_row, "not_looked_at", gap_fields, "what could not be checked"),

@@ -26,11 +26,7 @@ static const struct knee_field refusal_fields[] = {
     KNEE_FIELD(REFUSAL, reason, "reason", "reason", TEXT, FULL, "why it was not used"),
     KNEE_FIELD(REFUSAL, text, "text", "text", TEXT, FULL, "its beginning"),
 };
-static const void *note_row(const struct knee_at *at, size_t i)
-{
-    const LOG *log = at->row;
-    return i < log->note_count ? log->notes[i] : NULL;
-}
+ROW_OF(note_row, LOG, index < it->note_count ? it->notes[index] : NULL)
 A_TEXT(note_text, void, it)
 static const struct knee_field note_fields[] = {
     KNEE_GET(note_text, NULL, NULL, TEXT, DATA, "a sentence")};
@@ -63,8 +59,8 @@ static const struct knee_field log_facts[] = {
     KNEE_ROWS_BY(note_row, "notes", note_fields, "contradictions and assumptions"),
 };
 #define SAMPLE struct knee_sample
-A_NUMBER(fitted_s, void, ((const LOGGED *)at->up->row)->fitted_s[at->index])
-A_NUMBER(fit_error, SAMPLE, ((const LOGGED *)at->up->row)->fitted_s[at->index] / it->time_s - 1)
+A_NUMBER(fitted_s, void, UP(LOGGED)->fitted_s[at->index])
+A_NUMBER(fit_error, SAMPLE, UP(LOGGED)->fitted_s[at->index] / it->time_s - 1)
 static const struct knee_field sample_fields[] = {
     KNEE_FIELD(SAMPLE, bytes, "bytes", NULL, BYTES, DATA, "message size"),
     KNEE_FIELD(SAMPLE, time_s, "measured_s", NULL, TIME, DATA, "of the log"),
@@ -81,10 +77,7 @@ A_TEXT(recognised, LOGGED, it->recognised ? it->cluster.name : NULL)
 #define K(member, key, head, kind, tier, words)                                                    \
     KNEE_FIELD(LOGGED, member, key, head, kind, tier, words)
 static const struct knee_field logged_fields[] = {
-    {.kind = KNEE_AS_INLINE,
-     .offset = offsetof(LOGGED, log),
-     .pointer = true,
-     FIELDS_OF(log_facts, KNEE_COUNT_OF(log_facts))},
+    KNEE_AMONG(LOGGED, log, log_facts, .pointer = true),
     K(left_out.median, "median_error", "error", SHARE, SCREEN,
       "median, at every second size, fitted to the others"),
     K(left_out.p90, "p90_error", "90th percentile", SHARE, FULL, "likewise"),
@@ -109,15 +102,11 @@ static struct flat flat_at(const CHECK *check, size_t index)
             return (struct flat){&check->checks[i], index};
     return (struct flat){NULL, 0};
 }
-static const void *flat_row(const struct knee_at *at, size_t i)
-{
-    struct flat flat = flat_at(at->row, i);
-    return flat.log ? &flat.log->log->samples[flat.sample] : NULL;
-}
-static const void *flat_log(const struct knee_at *at)
-{
-    return flat_at(at->up->row, at->index).log->log;
-}
+ROW_OF(flat_row, void,
+       (flat_at(at->row, index)).log
+           ? &(flat_at(at->row, index)).log->log->samples[(flat_at(at->row, index)).sample]
+           : NULL)
+OBJECT(flat_log, void, flat_at(at->up->row, at->index).log->log)
 static void flat_fit(const struct knee_at *at, struct knee_value *out)
 {
     struct flat flat = flat_at(at->up->row, at->index);
@@ -137,7 +126,7 @@ static const struct knee_field flat_facts[] = {
     L(nodes, "nodes", NULL, COUNT, DATA, "they are on"),
 };
 static const struct knee_field flat_fields[] = {
-    {.kind = KNEE_AS_INLINE, .object = flat_log, FIELDS_OF(flat_facts, KNEE_COUNT_OF(flat_facts))},
+    KNEE_AMONG_BY(flat_log, flat_facts),
     KNEE_FIELD(SAMPLE, bytes, "bytes", NULL, BYTES, DATA, "message size"),
     KNEE_FIELD(SAMPLE, time_s, "measured_s", NULL, TIME, DATA, "of the log"),
     KNEE_GET(flat_fit, "fitted_s", NULL, TIME, DATA, "of the fit"),
@@ -155,8 +144,8 @@ static const struct knee_field error_fields[] = {
 #define POOLED(member, key, words)                                                                 \
     KNEE_INSIDE(CHECK, member, key, error_fields, words, .flat = true)
 #define TRANSFER struct knee_transfer
-A_TEXT(from_file, TRANSFER, ((const CHECK *)at->up->row)->checks[it->from].log->file)
-A_TEXT(to_file, TRANSFER, ((const CHECK *)at->up->row)->checks[it->to].log->file)
+A_TEXT(from_file, TRANSFER, UP(CHECK)->checks[it->from].log->file)
+A_TEXT(to_file, TRANSFER, UP(CHECK)->checks[it->to].log->file)
 static const struct knee_field transfer_fields[] = {
     KNEE_GET(from_file, "from", "fitted on", TEXT, FULL, "a log"),
     KNEE_GET(to_file, "to", "predicts", TEXT, FULL, "another of the same cluster"),
@@ -322,10 +311,7 @@ static const struct knee_field protocol_fields[] = {
     T(net_share, "net-share"),
     T(net_more, "net-more"),
 };
-static const void *protocol_row(const struct knee_at *at, size_t i)
-{
-    return i < KNEE_PROTOCOLS ? &((const CLUSTER *)at->row)->protocols[i] : NULL;
-}
+ROW_OF(protocol_row, CLUSTER, index < KNEE_PROTOCOLS ? &it->protocols[index] : NULL)
 static const void *own_parameter(const struct knee_at *at, size_t i)
 {
     const struct knee_fitted *fitted = ((const CLUSTER *)at->row)->fitted;

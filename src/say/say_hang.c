@@ -32,31 +32,12 @@ static const char *certainty_name(enum knee_certainty certainty)
 
 /* ---- Fields of a call ---- */
 
-static const struct knee_hang_call *call_at(const struct knee_at *at)
-{
-    return at->row;
-}
-
-A_TEXT(call_group, void, record_of(at)->roll.groups[call_at(at)->group].name)
-A_TEXT(call_description, void, record_of(at)->roll.groups[call_at(at)->group].description)
-
-static void call_number(const struct knee_at *at, struct knee_value *out)
-{
-    if (call_at(at)->waits >= 0)
-        knee_value_number(out, (double)call_at(at)->waits);
-}
-
-static void call_operation(const struct knee_at *at, struct knee_value *out)
-{
-    if (call_at(at)->waits >= 0)
-        knee_value_text(out, knee_op_name(call_at(at)->op));
-}
-
-static void call_elements(const struct knee_at *at, struct knee_value *out)
-{
-    if (call_at(at)->waits >= 0 && call_at(at)->elements >= 0)
-        knee_value_number(out, (double)call_at(at)->elements);
-}
+A_TEXT(call_group, struct knee_hang_call, record_of(at)->roll.groups[it->group].name)
+A_TEXT(call_description, struct knee_hang_call, record_of(at)->roll.groups[it->group].description)
+A_NUMBER(call_number, struct knee_hang_call, it->waits >= 0 ? (double)it->waits : (double)NAN)
+A_TEXT(call_operation, struct knee_hang_call, it->waits >= 0 ? knee_op_name(it->op) : NULL)
+A_NUMBER(call_elements, struct knee_hang_call,
+         it->waits >= 0 && it->elements >= 0 ? (double)it->elements : (double)NAN)
 
 static const struct knee_field call_fields[] = {
     KNEE_GET(call_group, "group", NULL, TEXT, DATA, "process group"),
@@ -70,22 +51,9 @@ static const struct knee_field call_fields[] = {
 
 /* ---- Ranks ---- */
 
-static const struct knee_hang_rank *rank_at(const struct knee_at *at)
-{
-    return at->row;
-}
-
-static void rank_class(const struct knee_at *at, struct knee_value *out)
-{
-    if (rank_at(at)->kind != KNEE_HANG_NOT)
-        knee_value_text(out, knee_hang_kind(rank_at(at)->kind)->name);
-}
-
-static void rank_exit(const struct knee_at *at, struct knee_value *out)
-{
-    if (rank_at(at)->exit >= 0)
-        knee_value_number(out, rank_at(at)->exit);
-}
+A_TEXT(rank_class, struct knee_hang_rank,
+       it->kind != KNEE_HANG_NOT ? knee_hang_kind(it->kind)->name : NULL)
+A_NUMBER(rank_exit, struct knee_hang_rank, it->exit >= 0 ? it->exit : (double)NAN)
 
 static const char *state_of(const struct knee_hang_rank *rank)
 {
@@ -102,13 +70,8 @@ static const char *state_of(const struct knee_hang_rank *rank)
     return rank->dump ? "nothing recorded" : rank->text ? "no collective line" : "no line";
 }
 
-A_TEXT(rank_state, void, state_of(rank_at(at)))
-
-static const void *rank_call(const struct knee_at *at)
-{
-    const struct knee_hang_call *call = rank_at(at)->call;
-    return call && call->waits >= 0 ? call : NULL;
-}
+A_TEXT(rank_state, struct knee_hang_rank, state_of(it))
+OBJECT(rank_call, struct knee_hang_rank, it->call && it->call->waits >= 0 ? it->call : NULL)
 
 static void number_or_none(struct knee_value *out, const struct knee_hang_call *call, bool entered)
 {
@@ -117,21 +80,15 @@ static void number_or_none(struct knee_value *out, const struct knee_hang_call *
         knee_value_number(out, (double)number);
 }
 
-GETTER(rank_completed, void, number_or_none(out, rank_at(at)->call, false))
-GETTER(rank_entered, void, number_or_none(out, rank_at(at)->call, true))
+GETTER(rank_completed, struct knee_hang_rank, number_or_none(out, it->call, false))
+GETTER(rank_entered, struct knee_hang_rank, number_or_none(out, it->call, true))
 
 static const struct knee_field rank_fields[] = {
     KNEE_FIELD(struct knee_hang_rank, rank, "rank", NULL, COUNT, DATA, "rank"),
     KNEE_FIELD(struct knee_hang_rank, host, "host", NULL, TEXT, DATA, "its node"),
     KNEE_GET(rank_completed, "completed", NULL, COUNT, DATA, "last call that it finished"),
     KNEE_GET(rank_entered, "enqueued", NULL, COUNT, DATA, "last call that it enqueued"),
-    {.key = "waiting",
-     .kind = KNEE_AS_OBJECT,
-     .about = "the call it waits in",
-     .object = rank_call,
-     .fields = call_fields,
-     .field_count = KNEE_COUNT_OF(call_fields),
-     .flat = true},
+    KNEE_OBJECT(rank_call, "waiting", call_fields, "the call it waits in", .flat = true),
     KNEE_GET(rank_state, "state", NULL, TEXT, DATA, "what it does"),
     KNEE_GET(rank_class, "class", NULL, TEXT, DATA, "of the ranks named: the verdict's class"),
     KNEE_GET(rank_exit, "exit", NULL, COUNT, DATA, "exit status, 128 + signal"),
@@ -173,8 +130,8 @@ static void state_ranks(const struct knee_at *at, struct knee_value *out)
     list_ranks(answer_of(at), state_at(at)->like->state, &out->words);
 }
 
-A_TEXT(state_node, void, state_at(at)->count == 1 ? state_at(at)->like->host : "")
-GETTER(state_completed, void, number_or_none(out, state_at(at)->like->call, false))
+A_TEXT(state_node, struct knee_hang_state, it->count == 1 ? it->like->host : "")
+GETTER(state_completed, struct knee_hang_state, number_or_none(out, it->like->call, false))
 
 static void state_waits(const struct knee_at *at, struct knee_value *out)
 {
@@ -186,14 +143,9 @@ static void state_waits(const struct knee_at *at, struct knee_value *out)
         knee_text_printf(&out->words, ", %s", SAY_COUNT((double)call->elements));
 }
 
-A_TEXT(state_word, void, state_of(state_at(at)->like))
-
-static void state_class(const struct knee_at *at, struct knee_value *out)
-{
-    enum knee_hang_class kind = state_at(at)->like->kind;
-    if (kind != KNEE_HANG_NOT)
-        knee_value_text(out, knee_hang_kind(kind)->name);
-}
+A_TEXT(state_word, struct knee_hang_state, state_of(it->like))
+GETTER(state_class, struct knee_hang_state, enum knee_hang_class kind = it->like->kind;
+       knee_value_text(out, kind != KNEE_HANG_NOT ? knee_hang_kind(kind)->name : NULL))
 
 static const struct knee_field state_fields[] = {
     KNEE_GET(state_ranks, "ranks", "ranks", TEXT, SCREEN, "ranks in this state"),
@@ -208,18 +160,16 @@ static const struct knee_field state_fields[] = {
 
 /* ---- Evidence ---- */
 
-static const void *evidence_row(const struct knee_at *at, size_t index)
-{
-    const struct knee_hang_answer *a = answer_of(at);
-    return index < a->evidence_count ? &record_of(at)->marks[a->evidence[index]] : NULL;
-}
+ROW_OF(evidence_row, void,
+       index < answer_of(at)->evidence_count ? &record_of(at)->marks[answer_of(at)->evidence[index]]
+                                             : NULL)
 
 static const struct knee_job_mark *mark_at(const struct knee_at *at)
 {
     return at->row;
 }
 
-A_TEXT(mark_file, void, record_of(at)->files[mark_at(at)->file].name)
+A_TEXT(mark_file, struct knee_job_mark, record_of(at)->files[it->file].name)
 
 static const char *base_name(const char *path)
 {
@@ -227,17 +177,9 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void mark_place(const struct knee_at *at, struct knee_value *out)
-{
-    knee_value_printf(out, "%.40s:%u", base_name(record_of(at)->files[mark_at(at)->file].name),
-                      mark_at(at)->line);
-}
-
-static void mark_rank(const struct knee_at *at, struct knee_value *out)
-{
-    if (mark_at(at)->rank >= 0)
-        knee_value_number(out, mark_at(at)->rank);
-}
+GETTER(mark_place, struct knee_job_mark,
+       knee_value_printf(out, "%.40s:%u", base_name(record_of(at)->files[it->file].name), it->line))
+A_NUMBER(mark_rank, struct knee_job_mark, it->rank >= 0 ? it->rank : (double)NAN)
 
 static void mark_short(const struct knee_at *at, struct knee_value *out)
 {
@@ -260,35 +202,18 @@ static const struct knee_field evidence_fields[] = {
 
 A_TEXT(verdict_class, void, knee_hang_kind(answer_of(at)->kind)->name)
 A_TEXT(verdict_certainty, void, certainty_name(answer_of(at)->certainty))
-
-static const void *named_row(const struct knee_at *at, size_t index)
-{
-    const struct knee_hang_answer *a = answer_of(at);
-    return index < a->named_count ? &a->named[index] : NULL;
-}
-
+ROW_OF(named_row, void, index < answer_of(at)->named_count ? &answer_of(at)->named[index] : NULL)
 A_NUMBER(bare_rank, void, *(const int32_t *)at->row)
 
 static const struct knee_field bare_rank_fields[] = {
     {.kind = COUNT, .tier = DATA, .get = bare_rank, .about = "rank"},
 };
 
-static const void *verdict_collective(const struct knee_at *at)
-{
-    return answer_of(at)->waits;
-}
-
-static const void *verdict_instead(const struct knee_at *at)
-{
-    const struct knee_hang_call *call = answer_of(at)->instead;
-    return call && call->waits >= 0 ? call : NULL;
-}
-
-static void verdict_fix(const struct knee_at *at, struct knee_value *out)
-{
-    const struct knee_hang_report report = {record_of(at), answer_of(at)};
-    knee_value_text(out, knee_hang_fix(&report));
-}
+OBJECT(verdict_collective, void, answer_of(at)->waits)
+OBJECT(verdict_instead, void,
+       answer_of(at)->instead != NULL && answer_of(at)->instead->waits >= 0 ? answer_of(at)->instead
+                                                                            : NULL)
+A_TEXT(verdict_fix, void, knee_hang_fix(&(REPORT){record_of(at), answer_of(at)}))
 
 static const struct knee_field verdict_fields[] = {
     KNEE_GET(verdict_class, "class", NULL, TEXT, DATA,
@@ -296,47 +221,23 @@ static const struct knee_field verdict_fields[] = {
     KNEE_ROWS_BY(named_row, "ranks", bare_rank_fields, "the ranks to look at"),
     KNEE_GET(verdict_certainty, "certainty", NULL, TEXT, DATA,
              "`certain`, `likely` or `cannot tell`"),
-    {.key = "collective",
-     .kind = KNEE_AS_OBJECT,
-     .about = "what the others wait in",
-     .object = verdict_collective,
-     .fields = call_fields,
-     .field_count = KNEE_COUNT_OF(call_fields),
-     .flat = true},
-    {.key = "instead",
-     .kind = KNEE_AS_OBJECT,
-     .about = "the call that a rank named is in",
-     .object = verdict_instead,
-     .fields = call_fields,
-     .field_count = KNEE_COUNT_OF(call_fields),
-     .flat = true},
+    KNEE_OBJECT(verdict_collective, "collective", call_fields, "what the others wait in",
+                .flat = true),
+    KNEE_OBJECT(verdict_instead, "instead", call_fields, "the call that a rank named is in",
+                .flat = true),
     KNEE_SENTENCE,
     KNEE_GET(verdict_fix, "fix", NULL, TEXT, DATA, "what to do"),
 };
 
 A_NUMBER(unknown_errors, void, (double)record_of(at)->unknown_errors)
-
-static void first_unknown(const struct knee_at *at, struct knee_value *out)
-{
-    const struct knee_job_record *r = record_of(at);
-    if (r->unknown_mark != KNEE_JOB_NO_MARK)
-        knee_value_text(out, r->marks[r->unknown_mark].text);
-}
-
+A_TEXT(first_unknown, void,
+       record_of(at)->unknown_mark != KNEE_JOB_NO_MARK
+           ? record_of(at)->marks[record_of(at)->unknown_mark].text
+           : NULL)
 A_NUMBER(file_count, void, (double)record_of(at)->file_count)
 A_NUMBER(files_unknown, void, (double)(record_of(at)->unknown_files + record_of(at)->refused_files))
-
-static const void *states_row(const struct knee_at *at, size_t index)
-{
-    const struct knee_hang_answer *a = answer_of(at);
-    return index < a->state_count ? &a->states[index] : NULL;
-}
-
-static const void *ranks_row(const struct knee_at *at, size_t index)
-{
-    const struct knee_hang_answer *a = answer_of(at);
-    return index < a->rank_count ? &a->ranks[index] : NULL;
-}
+ROW_OF(states_row, void, index < answer_of(at)->state_count ? &answer_of(at)->states[index] : NULL)
+ROW_OF(ranks_row, void, index < answer_of(at)->rank_count ? &answer_of(at)->ranks[index] : NULL)
 
 static const struct knee_field fields[] = {
     KNEE_GROUP("verdict", verdict_fields, "the answer"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* knee scale: jobs of a scheduler, as sacct lists them. */
-#include "say/numbers.h"
 #include "say/scale_fields.h"
+#include "say/short.h"
 
 #include <math.h>
 

@@ -15,7 +15,7 @@
 /* ---- Fields ---- */
 
 A_NUMBER(step_error, ROW, it->predicted_step_s / it->measured_step_s - 1)
-A_BOOL(synthetic, void, ((const LAB *)at->up->row)->synthetic)
+A_BOOL(synthetic, void, UP(LAB)->synthetic)
 
 static const struct knee_field row_fields[] = {
     KNEE_FIELD(ROW, workers, "workers", "ranks", COUNT, SCREEN, "ranks"),
@@ -123,14 +123,8 @@ static const struct knee_field fields[] = {
     KNEE_GROUP("knee", knee_fields, "the last rank count worth paying for"),
     KNEE_ARRAY(LAB, hunts, hunt_count, "hunt", hunt_fields, "one row per induced trouble"),
     KNEE_ARRAY(LAB, pushes, push_count, "push", push_fields, "one row per change tried"),
-    {.key = "notes",
-     .kind = KNEE_AS_LIST,
-     .about = "what to know about the run",
-     .offset = offsetof(LAB, notes),
-     .count_offset = offsetof(LAB, note_count),
-     .row_size = sizeof *((LAB *)0)->notes,
-     .fields = note_fields,
-     .field_count = KNEE_COUNT_OF(note_fields)},
+    KNEE_ARRAY(LAB, notes, note_count, "notes", note_fields, "what to know about the run",
+               .tall = true),
 };
 static const struct knee_view views[] = {
     {.list = "rows"},

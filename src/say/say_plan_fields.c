@@ -113,12 +113,7 @@ static const struct knee_field cost_fields[] = {
     KNEE_GET(binding, "binding", NULL, TEXT, DATA, "largest overhead; products: none above 2%"),
     KNEE_GET(ratio, "ratio", NULL, NUMBER, DATA, "exposed communication / compute"),
     KNEE_GROUP("parts_s", part_fields, "where the step goes", .flat = true),
-    {.key = "memory",
-     .kind = KNEE_AS_OBJECT,
-     .about = KNEE_ABOUT("of one GPU"),
-     .offset = offsetof(COST, memory),
-     FIELDS_OF(knee_memory_fields, KNEE_MEMORY_FIELDS),
-     .flat = true},
+    KNEE_INSIDE(COST, memory, "memory", knee_memory_fields, "of one GPU", .flat = true),
     KNEE_FIELD(COST, fits, "fits", NULL, YES_NO, DATA, "into the GPU's memory"),
 };
 static const struct knee_field found_fields[] = {
@@ -174,22 +169,12 @@ const struct knee_plan_run *knee_plan_run_at(const A *a, const ROW *row)
 {
     return a->runs && row && row->fits ? &a->runs[row - a->rows] : NULL;
 }
-static const void *run_object(const struct knee_at *at)
-{
-    return knee_plan_run_at(at->up->row, at->row);
-}
-static bool has_run(const struct knee_at *at)
-{
-    return run_object(at) != NULL;
-}
+OBJECT(run_object, void, knee_plan_run_at(at->up->row, at->row))
+WHEN(has_run, void, run_object(at) != NULL)
 
 /* ---- One GPU count ---- */
 
-static const void *best_row(const struct knee_at *at, size_t i)
-{
-    const ROW *row = at->row;
-    return i < row->found.count ? &row->found.best[i] : NULL;
-}
+ROW_OF(best_row, ROW, index < it->found.count ? &it->found.best[index] : NULL)
 /* Places of the front that add something to the one before. */
 static const void *front_row(const struct knee_at *at, size_t index)
 {
@@ -202,10 +187,7 @@ static const void *front_row(const struct knee_at *at, size_t index)
     }
     return NULL;
 }
-static const void *nearest_row(const struct knee_at *at, size_t i)
-{
-    return i == 0 ? &((const ROW *)at->row)->found.nearest : NULL;
-}
+ROW_OF(nearest_row, ROW, index == 0 ? &it->found.nearest : NULL)
 WHEN(has_nearest, ROW, !it->fits && it->found.nearest_valid)
 A_NUMBER(idle, ROW, it->fits ? it->gpus - it->found.best[0].plan.gpus : NAN)
 #define BEST(name, field)                                                                          \
@@ -223,11 +205,7 @@ static void best_plan(const struct knee_at *at, struct knee_value *out)
     else
         knee_value_text(out, "does not fit");
 }
-static void row_mark(const struct knee_at *at, struct knee_value *out)
-{
-    const A *a = at->up->row;
-    knee_value_text(out, a->chosen == at->index && a->row_count > 1 ? "<- use" : "");
-}
+A_TEXT(row_mark, void, UP(A)->chosen == at->index && UP(A)->row_count > 1 ? "<- use" : "")
 static const struct knee_field search_fields[] = {
     KNEE_FIELD(ROW, found.plans, "plans", NULL, COUNT, DATA, "looked at"),
     KNEE_FIELD(ROW, found.priced, "priced", NULL, COUNT, DATA, "in full"),
@@ -249,13 +227,8 @@ static const struct knee_field row_fields[] = {
     KNEE_BETWEEN(ROW, time_s, time_sure, "time_s", "time", TIME, FULL, "for all --tokens"),
     KNEE_BETWEEN(ROW, cost, cost_sure, "cost", "cost", DOLLARS, FULL, "for all --tokens"),
     KNEE_GET(best_plan, "best_plan", "best plan", TEXT, FULL, "in words"),
-    {.key = "run",
-     .heading = KNEE_SHOWN("the run"),
-     .kind = KNEE_AS_OBJECT,
-     .about = KNEE_ABOUT("with failures and energy"),
-     .object = run_object,
-     .when = has_run,
-     FIELDS_OF(run_fields, KNEE_COUNT_OF(run_fields))},
+    KNEE_OBJECT(run_object, "run", run_fields, "with failures and energy",
+                .heading = KNEE_SHOWN("the run"), .when = has_run),
     KNEE_ROWS_BY(best_row, "best", found_fields, "best plans, fastest first"),
     KNEE_ROWS_BY(front_row, "front", found_fields, "less memory for more time"),
     KNEE_ROWS_BY(nearest_row, "nearest", found_fields, "the plan that lacks the least memory",
@@ -403,10 +376,7 @@ static const struct knee_field axis_fields[] = {
     KNEE_FIELD(AXIS, inside, "in_node", "in a node", COUNT, FULL, "of its ranks"),
     KNEE_GET(over, "over", "over", TEXT, FULL, "node link, network, or both"),
 };
-static bool some_plan(const struct knee_at *at)
-{
-    return knee_plan_shown(at->row) != NULL;
-}
+WHEN(some_plan, void, knee_plan_shown(at->row) != NULL)
 
 #define RANK                 struct knee_rank_account
 #define NS(label, key, head) KNEE_NS(RANK, ledger.label, key, head, TIME, FULL, "per step")
@@ -486,20 +456,11 @@ static const struct knee_field run_inputs[] = {KNEE_USED(A, run, knee_run_keys, 
 WHEN(run_asked, A, it->run != NULL)
 
 /* The shown plan's parts, memory and run, for -v. */
-static const void *shown_cost(const struct knee_at *at)
-{
-    const ROW *row = knee_plan_shown(at->row);
-    return row ? &row->found.best[0].cost : NULL;
-}
-static const void *shown_memory(const struct knee_at *at)
-{
-    const COST *cost = shown_cost(at);
-    return cost ? &cost->memory : NULL;
-}
-static const void *shown_run(const struct knee_at *at)
-{
-    return knee_plan_run_at(at->row, knee_plan_shown(at->row));
-}
+OBJECT(shown_cost, void,
+       knee_plan_shown(at->row) ? &knee_plan_shown(at->row)->found.best[0].cost : NULL)
+OBJECT(shown_memory, void,
+       knee_plan_shown(at->row) ? &knee_plan_shown(at->row)->found.best[0].cost.memory : NULL)
+OBJECT(shown_run, void, knee_plan_run_at(at->row, knee_plan_shown(at->row)))
 static const void *shown_front(const struct knee_at *at, size_t index)
 {
     const ROW *row = knee_plan_shown(at->row);
@@ -529,11 +490,7 @@ const struct knee_field knee_alike_fields[KNEE_ALIKE_FIELDS] = {
                "this job over it - 1, in time per FLOP of the model"),
 };
 
-static const void *alike_row(const struct knee_at *at, size_t index)
-{
-    const A *a = at->row;
-    return index < a->alike_count ? &a->alike[index] : NULL;
-}
+LIST_OF(alike_row, A, alike, alike_count)
 
 const struct knee_field knee_plan_fields[KNEE_PLAN_FIELDS] = {
     KNEE_FIELD(A, baseline_gpus, "baseline_gpus", NULL, COUNT, DATA, "what efficiency is against"),
@@ -553,11 +510,8 @@ const struct knee_field knee_plan_fields[KNEE_PLAN_FIELDS] = {
     SHOWN("memory", "memory of one GPU", shown_memory, knee_memory_fields, KNEE_MEMORY_FIELDS),
     SHOWN("run", "the run", shown_run, run_fields, KNEE_COUNT_OF(run_fields)),
     KNEE_ROWS_BY(shown_front, "tradeoff", front_fields, "less memory for more time"),
-    {.key = "published_runs",
-     .kind = KNEE_AS_LIST,
-     .about = KNEE_ABOUT("measured runs like it"),
-     .row = alike_row,
-     FIELDS_OF(knee_alike_fields, KNEE_ALIKE_FIELDS)},
+    KNEE_ROWS_BY(alike_row, "published_runs", knee_alike_fields, "measured runs like it",
+                 .tall = true),
     KNEE_GROUP("model", model_inputs, "inputs of the model"),
     KNEE_GROUP("platform", platform_inputs, "inputs of the platform"),
     KNEE_GROUP("failures", run_inputs, "inputs of the run", .when = run_asked),
@@ -600,12 +554,7 @@ const struct knee_field knee_ops_fields[1] = {
     KNEE_ROWS(A, ops, op_count, "operations", op_fields, "of one layer, on one GPU")};
 
 /* For the page: a tax's degrees as a plan. */
-static const struct knee_field axes_fields[] = {
-    {.key = "found",
-     .kind = KNEE_AS_OBJECT,
-     .about = KNEE_ABOUT("the plan"),
-     .object = knee_same_row,
-     FIELDS_OF(found_fields, KNEE_COUNT_OF(found_fields))}};
+static const struct knee_field axes_fields[] = {KNEE_GROUP("found", found_fields, "the plan")};
 const struct knee_answer_type knee_axes_answer = {.schema = "knee.axes/1",
                                                   KNEE_FIELDS(axes_fields)};
 

@@ -110,19 +110,10 @@ static const struct knee_field regime_fields[] = {
     KNEE_FIELD(struct knee_regime, name, "regime", NULL, TEXT, DATA, "how it trains"),
     KNEE_FIELD(struct knee_regime, rule, "rule", NULL, TEXT, DATA, "the rule for it"),
 };
-static const void *regime_of(const struct knee_at *at)
-{
-    return ((const P *)at->row)->verdict.regime;
-}
+OBJECT(regime_of, P, it->verdict.regime)
 static const struct knee_field whole_verdict[] = {
-    {.kind = KNEE_AS_INLINE,
-     .object = knee_same_row,
-     .fields = verdict_fields,
-     .field_count = KNEE_COUNT_OF(verdict_fields)},
-    {.kind = KNEE_AS_INLINE,
-     .object = regime_of,
-     .fields = regime_fields,
-     .field_count = KNEE_COUNT_OF(regime_fields)},
+    KNEE_AMONG_BY(knee_same_row, verdict_fields),
+    KNEE_AMONG_BY(regime_of, regime_fields),
 };
 
 static const struct knee_field solve_fields[] = {
@@ -231,23 +222,8 @@ static const struct knee_field fields[] = {
     KNEE_INSIDE(P, memory, "memory", memory_fields, "does it fit?"),
     KNEE_INSIDE(P, walls, "walls", wall_fields, "systems and statistics"),
     KNEE_GET(scaling, "scaling", NULL, TEXT, DATA, "strong or weak"),
-    {.key = "rows",
-     .kind = KNEE_AS_LIST,
-     .about = KNEE_ABOUT("one row per GPU count"),
-     .offset = offsetof(P, rows),
-     .pointer = true,
-     .count_offset = offsetof(P, row_count),
-     .row_size = sizeof(ROW),
-     .fields = knee_row_fields,
-     .field_count = KNEE_ROW_FIELDS,
-     .flat = true},
-    {.key = "at",
-     .kind = KNEE_AS_OBJECT,
-     .about = KNEE_ABOUT("the row that the answer is about"),
-     .offset = offsetof(P, at),
-     .fields = knee_row_fields,
-     .field_count = KNEE_ROW_FIELDS,
-     .flat = true},
+    KNEE_ROWS(P, rows, row_count, "rows", knee_row_fields, "one row per GPU count"),
+    KNEE_INSIDE(P, at, "at", knee_row_fields, "the row that the answer is about", .flat = true),
     KNEE_ARRAY(P, levers, lever_count, "levers", lever_fields, "changes, largest gain first"),
     KNEE_INSIDE(P, cost, "cost", cost_fields, "dollars and energy"),
     KNEE_USED(P, job, knee_job_keys),
@@ -542,16 +518,8 @@ const struct knee_answer_type knee_predict_answer = {.schema = "knee.predict/1",
 
 /* For the page: one count under several sets of changes. */
 static const struct knee_field regimes_fields[] = {
-    {.key = "rows",
-     .kind = KNEE_AS_LIST,
-     .about = KNEE_ABOUT("one row per set of changes"),
-     .offset = offsetof(struct knee_regime_rows, rows),
-     .pointer = true,
-     .count_offset = offsetof(struct knee_regime_rows, count),
-     .row_size = sizeof(ROW),
-     .fields = knee_row_fields,
-     .field_count = KNEE_ROW_FIELDS,
-     .flat = true},
+    KNEE_ROWS(struct knee_regime_rows, rows, count, "rows", knee_row_fields,
+              "one row per set of changes"),
 };
 const struct knee_answer_type knee_regimes_answer = {.schema = "knee.regimes/1",
                                                      KNEE_FIELDS(regimes_fields)};

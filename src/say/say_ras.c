@@ -28,17 +28,9 @@ static const char *state_of(const ROW *row)
                                      : "";
 }
 
-A_TEXT(state, void, state_of(row_at(at)))
-
-static const void *rank_object(const struct knee_at *at)
-{
-    return row_at(at)->rank;
-}
-
-static const void *answer_object(const struct knee_at *at)
-{
-    return ((const REPORT *)at->row)->answer;
-}
+A_TEXT(state, ROW, state_of(it))
+OBJECT(rank_object, ROW, it->rank)
+OBJECT(answer_object, REPORT, it->answer)
 
 #define OF_RANK(member, name, head, look, tier, words)                                             \
     KNEE_FIELD(struct knee_ras_rank, member, name, head, look, tier, words)
@@ -50,10 +42,7 @@ static const struct knee_field rank_fields[] = {
     OF_RANK(calls, "calls", "calls", COUNT, SCREEN, "collectives enqueued"),
 };
 static const struct knee_field row_fields[] = {
-    {.kind = KNEE_AS_INLINE,
-     .object = rank_object,
-     .fields = rank_fields,
-     .field_count = KNEE_COUNT_OF(rank_fields)},
+    KNEE_AMONG_BY(rank_object, rank_fields),
     KNEE_FIELD(ROW, calls_per_s, "calls_per_s", "calls/s", NUMBER, FULL, "rate while it was asked"),
     KNEE_FIELD(ROW, lag, "lag", "calls behind", COUNT, SCREEN,
                "calls behind the first rank, at the last answer"),
@@ -74,10 +63,7 @@ static const struct knee_field answer_fields[] = {
 static const struct knee_field fields[] = {
     KNEE_SENTENCE,
     KNEE_FIELD(REPORT, nccl, "nccl", NULL, TEXT, DATA, "release of NCCL"),
-    {.kind = KNEE_AS_INLINE,
-     .object = answer_object,
-     .fields = answer_fields,
-     .field_count = KNEE_COUNT_OF(answer_fields)},
+    KNEE_AMONG_BY(answer_object, answer_fields),
 };
 
 static bool stands_out(const struct knee_at *row)

@@ -30,36 +30,29 @@ static const char *group(const struct knee_at *at)
 #define ROW struct knee_replay_row
 /* What is known of a changed step; of one row, and of all changes together. */
 static const struct knee_field step_fields[] = {
-    KNEE_FIELD(ROW, step_s, "step_s", "step", KNEE_AS_SECONDS, KNEE_TIER_SCREEN,
+    KNEE_FIELD(ROW, step_s, "step_s", "step", TIME, SCREEN,
                "step with the change; `low_s` and `high_s` are its interval", .interval = true,
                .interval_offset = offsetof(ROW, low_s)),
-    KNEE_FIELD(ROW, gain, "gain", NULL, KNEE_AS_CHANGE, KNEE_TIER_DATA,
-               "work per second after / before - 1"),
-    KNEE_FIELD(ROW, ratio, "ratio", "R", KNEE_AS_NUMBER, KNEE_TIER_FULL,
-               "exposed communication / compute"),
-    KNEE_GET(binds, "binds", "limited by", KNEE_AS_TEXT, KNEE_TIER_FULL,
-             "largest part of the step"),
-    KNEE_FIELD(ROW, training_changes, "training_changes", NULL, KNEE_AS_YES_NO, KNEE_TIER_DATA,
+    KNEE_FIELD(ROW, gain, "gain", NULL, CHANGE, DATA, "work per second after / before - 1"),
+    KNEE_FIELD(ROW, ratio, "ratio", "R", NUMBER, FULL, "exposed communication / compute"),
+    KNEE_GET(binds, "binds", "limited by", TEXT, FULL, "largest part of the step"),
+    KNEE_FIELD(ROW, training_changes, "training_changes", NULL, YES_NO, DATA,
                "changes what is learned in a step"),
 };
 static const struct knee_field change_fields[] = {
-    KNEE_GET(words, "words", "change", KNEE_AS_TEXT, KNEE_TIER_SCREEN, "the change in words"),
-    KNEE_FIELD(ROW, name, "name", "option", KNEE_AS_TEXT, KNEE_TIER_FULL, "the change"),
-    {.kind = KNEE_AS_INLINE,
-     .object = knee_same_row,
-     .fields = step_fields,
-     .field_count = KNEE_COUNT_OF(step_fields)},
-    KNEE_FIELD(ROW, bound, "bound", NULL, KNEE_AS_YES_NO, KNEE_TIER_DATA,
+    KNEE_GET(words, "words", "change", TEXT, SCREEN, "the change in words"),
+    KNEE_FIELD(ROW, name, "name", "option", TEXT, FULL, "the change"),
+    KNEE_AMONG_BY(knee_same_row, step_fields),
+    KNEE_FIELD(ROW, bound, "bound", NULL, YES_NO, DATA,
                "shows what something costs; not a change that can be made"),
-    KNEE_GET(throughput, "throughput", "throughput", KNEE_AS_TIMES, KNEE_TIER_SCREEN,
+    KNEE_GET(throughput, "throughput", "throughput", TIMES, SCREEN,
              "work per second after / before"),
-    KNEE_GET(numerics, "side_effect", "numerics", KNEE_AS_TEXT, KNEE_TIER_SCREEN,
+    KNEE_GET(numerics, "side_effect", "numerics", TEXT, SCREEN,
              "same, rounding, changes the optimizer; or an upper bound"),
 };
 static const struct knee_field refused_fields[] = {
-    KNEE_FIELD(ROW, name, "name", "not answered", KNEE_AS_TEXT, KNEE_TIER_FULL, "the change"),
-    KNEE_FIELD(ROW, refused, "reason", "reason", KNEE_AS_TEXT, KNEE_TIER_FULL,
-               "why the recording cannot answer it"),
+    KNEE_FIELD(ROW, name, "name", "not answered", TEXT, FULL, "the change"),
+    KNEE_FIELD(ROW, refused, "reason", "reason", TEXT, FULL, "why the recording cannot answer it"),
 };
 
 /* The rows that were answered, or not; of what was asked for also all of it together. */
@@ -71,60 +64,46 @@ static const void *nth(const struct knee_replay *r, size_t index, bool refused)
     return refused && index == 0 && r->all.refused[0] ? &r->all : NULL;
 }
 
-static const void *answered_row(const struct knee_at *at, size_t index)
-{
-    return nth(at->row, index, false);
-}
-
-static const void *refused_row(const struct knee_at *at, size_t index)
-{
-    return nth(at->row, index, true);
-}
-
-static void trust(const struct knee_at *at, struct knee_value *out)
-{
-    const struct knee_replay *r = at->row;
-    knee_value_printf(out,
-                      "Measured step %s, replayed %s. Dependencies: %zu recorded, %zu inferred, "
-                      "%zu guessed; %s of the step unexplained.",
-                      SAY_TIME(r->measured_step_s), SAY_TIME(r->replayed_step_s), r->real, r->ruled,
-                      r->guessed, SAY_SHARE(r->unexplained));
-}
+ROW_OF(answered_row, void, nth(at->row, index, false))
+ROW_OF(refused_row, void, nth(at->row, index, true))
+GETTER(trust, struct knee_replay,
+       knee_value_printf(out,
+                         "Measured step %s, replayed %s. Dependencies: %zu recorded, %zu inferred, "
+                         "%zu guessed; %s of the step unexplained.",
+                         SAY_TIME(it->measured_step_s), SAY_TIME(it->replayed_step_s), it->real,
+                         it->ruled, it->guessed, SAY_SHARE(it->unexplained)))
 
 #define REPLAY struct knee_replay
 static const struct knee_field edge_fields[] = {
-    KNEE_FIELD(REPLAY, real, "real", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA, "recorded"),
-    KNEE_FIELD(REPLAY, ruled, "ruled", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
-               "follow from what the framework does"),
-    KNEE_FIELD(REPLAY, guessed, "guessed", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
-               "guessed from gaps"),
+    KNEE_FIELD(REPLAY, real, "real", NULL, COUNT, DATA, "recorded"),
+    KNEE_FIELD(REPLAY, ruled, "ruled", NULL, COUNT, DATA, "follow from what the framework does"),
+    KNEE_FIELD(REPLAY, guessed, "guessed", NULL, COUNT, DATA, "guessed from gaps"),
 };
 static const struct knee_field fields[] = {
     KNEE_SENTENCE,
-    KNEE_GET(trust, "trust", NULL, KNEE_AS_TEXT, KNEE_TIER_DATA, "how far to trust the graph"),
-    KNEE_FIELD(REPLAY, measured_step_s, "measured_step_s", NULL, KNEE_AS_SECONDS, KNEE_TIER_DATA,
-               "step as recorded"),
-    KNEE_FIELD(REPLAY, replayed_step_s, "replayed_step_s", NULL, KNEE_AS_SECONDS, KNEE_TIER_DATA,
+    KNEE_GET(trust, "trust", NULL, TEXT, DATA, "how far to trust the graph"),
+    KNEE_FIELD(REPLAY, measured_step_s, "measured_step_s", NULL, TIME, DATA, "step as recorded"),
+    KNEE_FIELD(REPLAY, replayed_step_s, "replayed_step_s", NULL, TIME, DATA,
                "step replayed without a change"),
     KNEE_AMONG(REPLAY, all, step_fields),
-    KNEE_FIELD(REPLAY, ratio, "ratio_before", NULL, KNEE_AS_NUMBER, KNEE_TIER_DATA,
+    KNEE_FIELD(REPLAY, ratio, "ratio_before", NULL, NUMBER, DATA,
                "exposed communication / compute as recorded"),
-    KNEE_FIELD(REPLAY, ranks, "ranks", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA, "ranks recorded"),
-    KNEE_FIELD(REPLAY, steps, "steps", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA, "steps per rank"),
-    KNEE_FIELD(REPLAY, unexplained, "unexplained", NULL, KNEE_AS_SHARE, KNEE_TIER_DATA,
+    KNEE_FIELD(REPLAY, ranks, "ranks", NULL, COUNT, DATA, "ranks recorded"),
+    KNEE_FIELD(REPLAY, steps, "steps", NULL, COUNT, DATA, "steps per rank"),
+    KNEE_FIELD(REPLAY, unexplained, "unexplained", NULL, SHARE, DATA,
                "share of the step that no dependency explains; kept as it was"),
     KNEE_GROUP("edges", edge_fields, "dependencies between streams and to the host", .flat = true),
-    KNEE_FIELD(REPLAY, collectives, "collectives", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
+    KNEE_FIELD(REPLAY, collectives, "collectives", NULL, COUNT, DATA,
                "collectives matched over ranks"),
-    KNEE_FIELD(REPLAY, unmet, "unmet", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
+    KNEE_FIELD(REPLAY, unmet, "unmet", NULL, COUNT, DATA,
                "calls without their partners; they keep their measured time"),
-    KNEE_FIELD(REPLAY, host_share, "host_share", NULL, KNEE_AS_SHARE, KNEE_TIER_DATA,
+    KNEE_FIELD(REPLAY, host_share, "host_share", NULL, SHARE, DATA,
                "share of the replayed step in which the GPU waits for the host"),
-    KNEE_FIELD(REPLAY, host_pace, "host_pace", NULL, KNEE_AS_NUMBER, KNEE_TIER_DATA,
+    KNEE_FIELD(REPLAY, host_pace, "host_pace", NULL, NUMBER, DATA,
                "host time against the recording, set by --step-time; 1: as recorded"),
-    KNEE_FIELD(REPLAY, turn_s, "turn_s", NULL, KNEE_AS_SECONDS, KNEE_TIER_DATA,
+    KNEE_FIELD(REPLAY, turn_s, "turn_s", NULL, TIME, DATA,
                "ranks share a GPU in turns of this length; 0: they do not"),
-    KNEE_FIELD(REPLAY, standard, "standard", NULL, KNEE_AS_YES_NO, KNEE_TIER_DATA,
+    KNEE_FIELD(REPLAY, standard, "standard", NULL, YES_NO, DATA,
                "no change was asked for: `changes` is the standard table"),
     KNEE_ROWS_BY(answered_row, "changes", change_fields, "one row per change"),
     KNEE_ROWS_BY(refused_row, "refused", refused_fields, "changes the recording cannot answer"),
@@ -132,7 +111,7 @@ static const struct knee_field fields[] = {
 
 static const struct knee_view views[] = {
     {.list = "changes", .group = group},
-    {.list = "refused", .tier = KNEE_TIER_FULL},
+    {.list = "refused", .tier = FULL},
 };
 
 /* ---- Sentences ---- */
@@ -167,7 +146,7 @@ static void say_best(const struct knee_replay *r, const struct knee_replay_row *
     said->headline.failed = said->headline.failed || name.failed;
     knee_text_release(&name);
     knee_text_printf(&said->reason, "The step goes from %s to %s.", SAY_TIME(r->replayed_step_s),
-                     knee_say_interval(best->step_s, best->low_s, best->high_s, KNEE_AS_SECONDS).s);
+                     knee_say_interval(best->step_s, best->low_s, best->high_s, TIME).s);
     if (best->training_changes)
         knee_text_puts(&said->reason, " It changes training: check the loss.");
     if (r->standard && knee_change_replayed(r->rows[0].name, &lever) && *lever.how)

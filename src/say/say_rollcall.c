@@ -51,11 +51,8 @@ static const struct knee_field bare_fields[] = {
     {.kind = COUNT, .tier = DATA, .get = bare_rank, .about = "rank"},
 };
 
-static void why(const struct knee_at *at, struct knee_value *out)
-{
-    bool silent = ((const struct knee_blamed *)at->row)->blame == KNEE_BLAME_SILENT;
-    knee_value_text(out, silent ? "silent" : "behind");
-}
+GETTER(why, struct knee_blamed, bool silent = it->blame == KNEE_BLAME_SILENT;
+       knee_value_text(out, silent ? "silent" : "behind"))
 
 static const struct knee_field blamed_fields[] = {
     KNEE_FIELD(struct knee_blamed, rank, "rank", NULL, COUNT, DATA, "rank"),
@@ -68,7 +65,7 @@ static const STUCK *stuck_at(const struct knee_at *at)
     return at->row;
 }
 
-A_TEXT(stuck_group, void, group_of(at, stuck_at(at)->group)->name)
+A_TEXT(stuck_group, STUCK, group_of(at, it->group)->name)
 
 static void stuck_for(const struct knee_at *at, struct knee_value *out)
 {
@@ -76,8 +73,8 @@ static void stuck_for(const struct knee_at *at, struct knee_value *out)
     knee_value_text(out, words ? words : "");
 }
 
-A_TEXT(stuck_op, void, knee_op_name(stuck_at(at)->op))
-GETTER(stuck_bytes, void, known(out, stuck_at(at)->bytes))
+A_TEXT(stuck_op, STUCK, knee_op_name(it->op))
+GETTER(stuck_bytes, STUCK, known(out, it->bytes))
 
 static void stuck_absent(const struct knee_at *at, struct knee_value *out)
 {
@@ -96,12 +93,7 @@ static const struct knee_field stuck_fields[] = {
     KNEE_ROWS(STUCK, absent, absent_count, "not_in_it", bare_fields, "members that did not enter"),
 };
 
-static void kind_size(const struct knee_at *at, struct knee_value *out)
-{
-    if (((const KIND *)at->row)->group_size > 0)
-        knee_value_number(out, ((const KIND *)at->row)->group_size);
-}
-
+A_NUMBER(kind_size, KIND, it->group_size > 0 ? it->group_size : (double)NAN)
 A_TEXT(kind_op, KIND, knee_op_name(it->op))
 GETTER(kind_bytes, KIND, known(out, it->bytes))
 
@@ -122,13 +114,8 @@ static const struct knee_field kind_fields[] = {
     OF_KIND(expected_s, "expected_s", "expected", TIME, "transfer on the cluster given"),
 };
 
-static const RANK *rank_at(const struct knee_at *at)
-{
-    return at->row;
-}
-
-A_TEXT(rank_group, void, group_of(at, rank_at(at)->group)->name)
-A_TEXT(rank_mark, void, rank_at(at)->late ? "<- late" : "")
+A_TEXT(rank_group, RANK, group_of(at, it->group)->name)
+A_TEXT(rank_mark, RANK, it->late ? "<- late" : "")
 
 #define OF_RANK(member, name, head, look, tier, words)                                             \
     KNEE_FIELD(RANK, member, name, head, look, tier, words)
@@ -148,23 +135,11 @@ static const struct knee_field rank_fields[] = {
 
 /* ---- The answer ---- */
 
-static const void *roll_object(const struct knee_at *at)
-{
-    return report_of(at)->roll;
-}
-
-static const void *answer_object(const struct knee_at *at)
-{
-    return report_of(at)->answer;
-}
-
+OBJECT(roll_object, void, report_of(at)->roll)
+OBJECT(answer_object, void, report_of(at)->answer)
 A_NUMBER(skipped, void, (double)report_of(at)->roll->skipped)
-
-static void machine(const struct knee_at *at, struct knee_value *out)
-{
-    const char *name = report_of(at)->answer->machine;
-    knee_value_text(out, *name ? name : NULL);
-}
+GETTER(machine, void, const char *name = report_of(at)->answer->machine;
+       knee_value_text(out, *name ? name : NULL))
 
 #define ONLY(type, member, name, look, words)                                                      \
     KNEE_FIELD(type, member, name, NULL, look, DATA, words)
@@ -191,14 +166,8 @@ static const struct knee_field answer_fields[] = {
 static const struct knee_field verdict_fields[] = {KNEE_SENTENCE};
 static const struct knee_field fields[] = {
     KNEE_GROUP("verdict", verdict_fields, "the answer"),
-    {.kind = KNEE_AS_INLINE,
-     .object = roll_object,
-     .fields = roll_fields,
-     .field_count = KNEE_COUNT_OF(roll_fields)},
-    {.kind = KNEE_AS_INLINE,
-     .object = answer_object,
-     .fields = answer_fields,
-     .field_count = KNEE_COUNT_OF(answer_fields)},
+    KNEE_AMONG_BY(roll_object, roll_fields),
+    KNEE_AMONG_BY(answer_object, answer_fields),
 };
 
 /* One table on a screen: what is stuck, or else who is late and who waits. */

@@ -31,13 +31,10 @@ A_NUMBER(get_step, RUN, it->diagnosis->step.wall_s)
 A_NUMBER(get_steps, RUN, rint(it->diagnosis->steps))
 A_NUMBER(get_compute, RUN, it->diagnosis->step.label_s[KNEE_COMPUTE])
 A_NUMBER(get_exposed, RUN, knee_step_exposed_s(&it->diagnosis->step))
-static void get_limit(const struct knee_at *at, struct knee_value *out)
-{
-    const struct knee_diagnosis *d = ((const RUN *)at->row)->diagnosis;
-    knee_value_text(out, d->headline == KNEE_SAYS_HEALTHY     ? "healthy"
-                         : d->headline == KNEE_SAYS_RECORDING ? knee_recorded_name(d->recording)
-                                                              : knee_suspect_name(d->suspect));
-}
+GETTER(get_limit, RUN, const struct knee_diagnosis *d = it->diagnosis;
+       knee_value_text(out, d->headline == KNEE_SAYS_HEALTHY     ? "healthy"
+                            : d->headline == KNEE_SAYS_RECORDING ? knee_recorded_name(d->recording)
+                                                                 : knee_suspect_name(d->suspect)))
 static void get_late(const struct knee_at *at, struct knee_value *out)
 {
     const RUN *run = at->row;

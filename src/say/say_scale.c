@@ -4,9 +4,8 @@
 #include "base/slice.h"
 #include "judge/judge.h"
 #include "knee_scale.h"
-#include "say/answers.h"
-#include "say/numbers.h"
 #include "say/scale_fields.h"
+#include "say/short.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,7 +78,7 @@ static void say_expected(const ROW *row, struct knee_text *text)
     const struct knee_scale_model *m = &row->model;
     if (!isnan(m->step_s))
         knee_text_printf(text, " Expected: %s.",
-                         knee_say_interval(m->step_s, m->low_s, m->high_s, KNEE_AS_SECONDS).s);
+                         knee_say_interval(m->step_s, m->low_s, m->high_s, TIME).s);
 }
 
 /* A step that changed for good inside the log: at least a tenth slower. */
@@ -200,7 +199,7 @@ static void say_forecast(const ANSWER *a, const ASK *ask, struct knee_text *text
     }
     knee_text_printf(text, " %s would run at %s", SAY_COUNT(ask->at.workers),
                      knee_say_interval(ask->efficiency, ask->efficiency_sure.low,
-                                       ask->efficiency_sure.high, KNEE_AS_SHARE)
+                                       ask->efficiency_sure.high, SHARE)
                          .s);
     knee_text_printf(text, ": %s as fast as %s%s.", SAY_TIMES(ask->speed_up / last->speed_up),
                      SAY_COUNT(last->workers),
@@ -278,7 +277,7 @@ static void say_lost(const ANSWER *a, struct knee_text *text)
 
 static struct knee_word gbps(double bytes_per_s)
 {
-    struct knee_word word = knee_say_number(bytes_per_s * 8e-9, KNEE_AS_NUMBER);
+    struct knee_word word = knee_say_number(bytes_per_s * 8e-9, NUMBER);
     return word;
 }
 
@@ -404,7 +403,7 @@ static void say_batch(const struct knee_batch_fit *b, struct knee_said *said)
                          SAY_LARGE(b->small_batch), b->small_loss);
     if (!isnan(b->critical))
         knee_text_printf(&said->after, "Critical batch: %s.\n",
-                         knee_say_interval(b->critical, b->low, b->high, KNEE_AS_LARGE).s);
+                         knee_say_interval(b->critical, b->low, b->high, LARGE).s);
 }
 
 /* A rule as a sentence. */
@@ -551,7 +550,7 @@ static void curve(const void *result, struct knee_plot_line *line)
     line->count = count;
 }
 
-static const struct knee_picture pictures[] = {{.tier = KNEE_TIER_FULL, .curve = curve}};
+static const struct knee_picture pictures[] = {{.tier = FULL, .curve = curve}};
 
 const struct knee_answer_type knee_scale_answer_type = {.schema = "knee.scale/1",
                                                         .fields = knee_scale_fields,

@@ -23,14 +23,7 @@
 /* ---- Logs ---- */
 
 A_TEXT(timed_by, LOG, knee_train_timing_name(it->timing))
-
-static void other_source(const struct knee_at *at, struct knee_value *out)
-{
-    const LOG *log = at->row;
-    if (!isnan(log->other_s))
-        knee_value_text(out, knee_train_timing_name(log->other_timing));
-}
-
+A_TEXT(other_source, LOG, !isnan(it->other_s) ? knee_train_timing_name(it->other_timing) : NULL)
 A_TEXT(ended, LOG, knee_train_end_name(it->account.ended))
 
 #define COUNTED(field, words) KNEE_FIELD(LOG, counts.field, #field, NULL, COUNT, DATA, words)
@@ -97,12 +90,7 @@ static const struct knee_field job_fields[] = {
 /* ---- Measured counts ---- */
 
 WHEN(has_log, ROW, it->log != NULL)
-
-static const void *log_of(const struct knee_at *at)
-{
-    return ((const ROW *)at->row)->log;
-}
-
+OBJECT(log_of, ROW, it->log)
 WHEN(has_change, ROW, it->change.found)
 WHEN(has_runs, ROW, has_log(at) && it->log->run_count > 1)
 
@@ -140,22 +128,9 @@ static const struct knee_field point_fields[] = {
     KNEE_FIELD(ROW, model.mfu_causal, "mfu_causal", NULL, NUMBER, DATA, "causal attention counted"),
     KNEE_FIELD(ROW, model.missing, "missing", NULL, TEXT, DATA, "what the model still needs"),
     KNEE_FIELD(ROW, source, "source", NULL, TEXT, DATA, "file"),
-    {.key = "log",
-     .kind = KNEE_AS_OBJECT,
-     .about = "what was read of a log",
-     .object = log_of,
-     .when = has_log,
-     .fields = log_fields,
-     .field_count = KNEE_COUNT_OF(log_fields),
-     .flat = true},
-    {.key = "job",
-     .kind = KNEE_AS_OBJECT,
-     .about = "what the log says about its job",
-     .object = log_of,
-     .when = has_log,
-     .fields = job_fields,
-     .field_count = KNEE_COUNT_OF(job_fields),
-     .flat = true},
+    KNEE_OBJECT(log_of, "log", log_fields, "what was read of a log", .when = has_log, .flat = true),
+    KNEE_OBJECT(log_of, "job", job_fields, "what the log says about its job", .when = has_log,
+                .flat = true),
     KNEE_INSIDE(ROW, change, "change", change_fields, "where the step changed for good",
                 .when = has_change, .flat = true),
     KNEE_ROWS_BY(run_of, "runs", run_fields, "runs of a log that has several", .when = has_runs),
@@ -165,10 +140,7 @@ LIST_OF(point_row, ANSWER, rows, row_count)
 
 /* ---- The curve: measured counts, then forecasts ---- */
 
-static bool is_measured(const struct knee_at *at)
-{
-    return at->index < ((const ANSWER *)at->up->row)->row_count;
-}
+WHEN(is_measured, void, at->index < UP(ANSWER)->row_count)
 
 static const void *curve_row(const struct knee_at *at, size_t index)
 {
@@ -213,7 +185,7 @@ A_NUMBER(curve_speed_up, void,
 static void curve_efficiency(const struct knee_at *at, struct knee_value *out)
 {
     const ASK *ask = at->row;
-    if (!((const ANSWER *)at->up->row)->several) /* against itself: says nothing */
+    if (!UP(ANSWER)->several) /* against itself: says nothing */
         knee_value_number(out, NAN);
     else if (is_measured(at))
         knee_value_number(out, ((const ROW *)at->row)->efficiency);
@@ -222,21 +194,13 @@ static void curve_efficiency(const struct knee_at *at, struct knee_value *out)
                            ask->efficiency_sure.high);
 }
 
-static void curve_model(const struct knee_at *at, struct knee_value *out)
-{
-    const ROW *row = at->row;
-    if (is_measured(at) && !isnan(row->model.step_s))
-        knee_value_between(out, row->model.step_s, row->model.low_s, row->model.high_s);
-}
-
-static void curve_source(const struct knee_at *at, struct knee_value *out)
-{
-    const ASK *ask = at->row;
-    if (is_measured(at))
-        knee_value_text(out, ((const ROW *)at->row)->source);
-    else
-        knee_value_text(out, ask->refused[0] ? ask->refused : "forecast");
-}
+GETTER(curve_model, ROW,
+       if (is_measured(at) && !isnan(it->model.step_s))
+           knee_value_between(out, it->model.step_s, it->model.low_s, it->model.high_s))
+A_TEXT(curve_source, ASK,
+       is_measured(at)  ? ((const ROW *)at->row)->source
+       : it->refused[0] ? it->refused
+                        : "forecast")
 
 static const struct knee_field curve_fields[] = {
     KNEE_GET(curve_kind, "kind", NULL, TEXT, DATA, "measured or forecast"),
@@ -306,12 +270,7 @@ static const struct knee_field fit_fields[] = {
 
 /* Terms as rows of a table: the term's number is the row's index. */
 WHEN(several, ANSWER, it->several)
-
-static const void *term_row(const struct knee_at *at, size_t index)
-{
-    const ANSWER *a = at->row;
-    return a->several && index < KNEE_SCALE_TERMS ? &a->fit.term_s[index] : NULL;
-}
+ROW_OF(term_row, ANSWER, it->several && (index < KNEE_SCALE_TERMS) ? &it->fit.term_s[index] : NULL)
 
 double knee_scale_term_sum(const struct knee_scale_fit *fit)
 {
@@ -323,12 +282,7 @@ double knee_scale_term_sum(const struct knee_scale_fit *fit)
 
 A_TEXT(term_name, void, knee_scale_term_name((enum knee_scale_term)at->index))
 A_NUMBER(term_seconds, void, *(const double *)at->row)
-
-static void term_share(const struct knee_at *at, struct knee_value *out)
-{
-    const ANSWER *a = at->up->row;
-    knee_value_number(out, *(const double *)at->row / knee_scale_term_sum(&a->fit));
-}
+A_NUMBER(term_share, void, *(const double *)at->row / knee_scale_term_sum(&UP(ANSWER)->fit))
 
 static const struct knee_field term_fields[] = {
     KNEE_GET(term_name, "term", "the fit's terms at the largest count", TEXT, FULL,
@@ -339,11 +293,7 @@ static const struct knee_field term_fields[] = {
 
 /* ---- Suspects ---- */
 
-static const void *suspect_row(const struct knee_at *at, size_t index)
-{
-    return index < KNEE_SCALE_SUSPECTS ? &((const ANSWER *)at->row)->suspects[index] : NULL;
-}
-
+ROW_OF(suspect_row, ANSWER, index < KNEE_SCALE_SUSPECTS ? &it->suspects[index] : NULL)
 A_TEXT(suspect_name, struct knee_scale_suspect, knee_suspect_name(it->suspect))
 A_TEXT(suspect_standing, struct knee_scale_suspect, knee_standing_name(it->standing))
 A_TEXT(suspect_because, struct knee_scale_suspect,
@@ -393,20 +343,9 @@ static const struct knee_field rule_fields[] = {
 /* ---- Where the hours went ---- */
 
 WHEN(has_account, ANSWER, it->joined && !isnan(it->account.all.wall_s))
-
-static const void *part_row(const struct knee_at *at, size_t index)
-{
-    const ACCOUNT *account = at->row;
-    return index < KNEE_TIME_PARTS ? &account->all.part_s[index] : NULL;
-}
-
+ROW_OF(part_row, ACCOUNT, index < KNEE_TIME_PARTS ? &it->all.part_s[index] : NULL)
 A_TEXT(part_name, void, knee_time_part_name((enum knee_time_part)at->index))
-
-static void part_share(const struct knee_at *at, struct knee_value *out)
-{
-    const ACCOUNT *account = at->up->row;
-    knee_value_number(out, *(const double *)at->row / account->all.wall_s);
-}
+A_NUMBER(part_share, void, *(const double *)at->row / UP(ACCOUNT)->all.wall_s)
 
 static bool part_shows(const struct knee_at *row)
 {
@@ -451,10 +390,7 @@ static const struct knee_field account_fields[] = {
 
 /* ---- Jobs of a scheduler ---- */
 
-static bool has_jobs(const struct knee_at *at)
-{
-    return ((const ANSWER *)at->row)->sched.jobs > 0;
-}
+WHEN(has_jobs, ANSWER, it->sched.jobs > 0)
 
 #define HOURS(member)                                                                              \
     static void member##_hours(const struct knee_at *at, struct knee_value *out)                   \
@@ -464,32 +400,26 @@ static bool has_jobs(const struct knee_at *at)
 HOURS(node)
 HOURS(gpu)
 
-static void lost_share(const struct knee_at *at, struct knee_value *out)
-{
-    const SCHED *s = at->row;
-    knee_value_number(out, s->failed_node_s / s->node_s);
-}
+A_NUMBER(lost_share, SCHED, it->failed_node_s / it->node_s)
 
 static const struct knee_field host_fields[] = {
-    KNEE_FIELD(HOST, name, "host", "host", KNEE_AS_TEXT, KNEE_TIER_SCREEN, ""),
-    KNEE_FIELD(HOST, failed, "failed", "failed jobs", KNEE_AS_COUNT, KNEE_TIER_SCREEN, ""),
-    KNEE_FIELD(HOST, slow, "slow", "slow jobs", KNEE_AS_COUNT, KNEE_TIER_SCREEN,
-               "jobs of the slowest quarter"),
-    KNEE_FIELD(HOST, jobs, "jobs", "all jobs", KNEE_AS_COUNT, KNEE_TIER_SCREEN, ""),
-    KNEE_FIELD(HOST, chance, "chance", "by chance", KNEE_AS_SHARE, KNEE_TIER_SCREEN,
+    KNEE_FIELD(HOST, name, "host", "host", TEXT, SCREEN, ""),
+    KNEE_FIELD(HOST, failed, "failed", "failed jobs", COUNT, SCREEN, ""),
+    KNEE_FIELD(HOST, slow, "slow", "slow jobs", COUNT, SCREEN, "jobs of the slowest quarter"),
+    KNEE_FIELD(HOST, jobs, "jobs", "all jobs", COUNT, SCREEN, ""),
+    KNEE_FIELD(HOST, chance, "chance", "by chance", SHARE, SCREEN,
                "how often some host would have as many by chance"),
 };
 
 static const struct knee_field sched_fields[] = {
-    KNEE_FIELD(SCHED, jobs, "jobs", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA, "that ran"),
-    KNEE_FIELD(SCHED, failed, "failed", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
-               "FAILED, NODE_FAIL, OUT_OF_MEMORY"),
-    KNEE_GET(node_hours, "node_hours", NULL, KNEE_AS_NUMBER, KNEE_TIER_DATA, ""),
-    KNEE_GET(gpu_hours, "gpu_hours", NULL, KNEE_AS_NUMBER, KNEE_TIER_DATA, ""),
-    KNEE_GET(lost_share, "failed_share", NULL, KNEE_AS_SHARE, KNEE_TIER_DATA,
+    KNEE_FIELD(SCHED, jobs, "jobs", NULL, COUNT, DATA, "that ran"),
+    KNEE_FIELD(SCHED, failed, "failed", NULL, COUNT, DATA, "FAILED, NODE_FAIL, OUT_OF_MEMORY"),
+    KNEE_GET(node_hours, "node_hours", NULL, NUMBER, DATA, ""),
+    KNEE_GET(gpu_hours, "gpu_hours", NULL, NUMBER, DATA, ""),
+    KNEE_GET(lost_share, "failed_share", NULL, SHARE, DATA,
              "of the node-hours: in jobs that failed"),
-    KNEE_FIELD(SCHED, host_count, "hosts", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA, "different ones"),
-    KNEE_FIELD(SCHED, suspects, "suspects", NULL, KNEE_AS_COUNT, KNEE_TIER_DATA,
+    KNEE_FIELD(SCHED, host_count, "hosts", NULL, COUNT, DATA, "different ones"),
+    KNEE_FIELD(SCHED, suspects, "suspects", NULL, COUNT, DATA,
                "hosts with more failures or slow jobs than chance allows"),
     KNEE_ARRAY(SCHED, host, listed, "by_host", host_fields, "least likely by chance first"),
 };
@@ -564,7 +494,7 @@ GETTER(batch_critical, struct knee_batch_fit, batch_value(at, it->critical, out)
 GETTER(batch_low, struct knee_batch_fit, batch_value(at, it->low, out))
 GETTER(batch_high, struct knee_batch_fit, batch_value(at, it->high, out))
 LIST_OF(loss_row, struct knee_batch_fit, at_loss, losses)
-A_NUMBER(loss_critical, void, ((const struct knee_batch_fit *)at->up->row)->critical_at[at->index])
+A_NUMBER(loss_critical, void, UP(struct knee_batch_fit)->critical_at[at->index])
 
 static const struct knee_field loss_fields[] = {
     KNEE_GET(term_seconds, "loss", NULL, NUMBER, DATA, "loss that all runs reach"),
@@ -616,12 +546,7 @@ const struct knee_field knee_scale_fields[] = {
     KNEE_GROUP("verdict", verdict_fields, "what to do", .flat = true),
     KNEE_FIELD(ANSWER, base_workers, "base_workers", NULL, COUNT, DATA,
                "the smallest count measured"),
-    {.key = "points",
-     .kind = KNEE_AS_LIST,
-     .about = "what was measured",
-     .row = point_row,
-     .fields = point_fields,
-     .field_count = KNEE_COUNT_OF(point_fields)},
+    KNEE_ROWS_BY(point_row, "points", point_fields, "what was measured", .tall = true),
     KNEE_GROUP("knee", knee_fields, "the last count worth paying for", .flat = true),
     KNEE_INSIDE(ANSWER, batch, "batch", batch_fields, "the statistical wall", .flat = true),
     KNEE_ROWS_BY(suspect_row, "suspects", suspect_fields, "the five suspects"),
@@ -636,12 +561,8 @@ const struct knee_field knee_scale_fields[] = {
     KNEE_ROWS_BY(term_row, "terms", term_fields, "the fit's terms as a table"),
     KNEE_ROWS_BY(rule_row, "rules", rule_fields, "which symptom says what"),
     KNEE_ROWS_BY(left_out_row, "left_out", left_out_fields, "what could not be used"),
-    {.key = "published_runs",
-     .kind = KNEE_AS_LIST,
-     .about = "measured runs like it",
-     .row = alike_row,
-     .fields = knee_alike_fields,
-     .field_count = KNEE_ALIKE_FIELDS},
+    KNEE_ROWS_BY(alike_row, "published_runs", knee_alike_fields, "measured runs like it",
+                 .tall = true),
 };
 
 _Static_assert(KNEE_COUNT_OF(knee_scale_fields) == KNEE_SCALE_FIELDS, "see scale_fields.h");

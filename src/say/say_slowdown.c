@@ -31,18 +31,10 @@ static const double *known(const double *list, size_t count, size_t index)
             return &list[i];
     return NULL;
 }
-static const void *stage_row(const struct knee_at *at, size_t index)
-{
-    const SLOW *s = at->row;
-    bool there = index < KNEE_SLOW_PARTS && (int32_t)index < s->stages;
-    return there ? &s->by_stage[index] : NULL;
-}
-static const void *replica_row(const struct knee_at *at, size_t index)
-{
-    const SLOW *s = at->row;
-    bool there = index < KNEE_SLOW_PARTS && (int32_t)index < s->replicas;
-    return there ? &s->by_replica[index] : NULL;
-}
+ROW_OF(stage_row, SLOW,
+       (index < KNEE_SLOW_PARTS && (int32_t)index < it->stages) ? &it->by_stage[index] : NULL)
+ROW_OF(replica_row, SLOW,
+       (index < KNEE_SLOW_PARTS && (int32_t)index < it->replicas) ? &it->by_replica[index] : NULL)
 /* Operations, then stages, then the slowest ranks. */
 static const void *part_row(const struct knee_at *at, size_t index)
 {
@@ -84,10 +76,7 @@ static const struct knee_field even_fields[] = {
     KNEE_GET(get_gain, "gain", NULL, CHANGE, DATA, "of throughput"),
     KNEE_GET(get_false, "training_changes", NULL, YES_NO, DATA, ""),
 };
-static const void *even_row(const struct knee_at *at, size_t index)
-{
-    return index == 0 ? at->row : NULL;
-}
+ROW_OF(even_row, void, index == 0 ? at->row : NULL)
 #define BY(kind, name) KNEE_FIELD(SLOW, by_kind[kind], name, NULL, TIMES, DATA, "null: none logged")
 static const struct knee_field kind_fields[] = {
     BY(KNEE_LOGGED_FORWARD, "forward-compute"),

@@ -24,7 +24,7 @@ static bool fits(const TAX *tax)
 
 A_TEXT(axis_name, AXIS, knee_axis_name(it->axis))
 A_TEXT(link_name, AXIS, it->crosses_nodes ? "network" : "node")
-A_NUMBER(step_share, AXIS, it->exposed_s / ((const TAX *)at->up->row)->step_s)
+A_NUMBER(step_share, AXIS, it->exposed_s / UP(TAX)->step_s)
 A_BOOL(binds, AXIS, worst_of(at->up->row) == it)
 A_TEXT(mark, AXIS, worst_of(at->up->row) == it ? "<- costs most" : "")
 static const struct knee_field axis_fields[] = {
@@ -42,20 +42,12 @@ static const struct knee_field axis_fields[] = {
     KNEE_GET(binds, "binds", NULL, YES_NO, DATA, "it costs most"),
     KNEE_GET(mark, "mark", "", TEXT, SCREEN, "the axis that costs most"),
 };
-static const void *axis_row(const struct knee_at *at, size_t i)
-{
-    return i < KNEE_AXES ? &((const TAX *)at->row)->axes[i] : NULL;
-}
+ROW_OF(axis_row, TAX, index < KNEE_AXES ? &it->axes[index] : NULL)
 WHEN(used, AXIS, it->degree > 1)
-
-static void binding(const struct knee_at *at, struct knee_value *out)
-{
-    const TAX *tax = at->row;
-    const AXIS *worst = worst_of(tax);
-    knee_value_text(out, tax->bubble_binds ? "bubble"
-                         : worst           ? knee_axis_name(worst->axis)
-                                           : "none");
-}
+A_TEXT(binding, TAX,
+       it->bubble_binds ? "bubble"
+       : worst_of(it)   ? knee_axis_name(worst_of(it)->axis)
+                        : "none")
 static const struct knee_field verdict_fields[] = {
     KNEE_SENTENCE,
     KNEE_DO_WHY_BUYS,
@@ -84,14 +76,8 @@ static const struct knee_field fields[] = {
     KNEE_FIELD(TAX, bubble, "bubble", NULL, SHARE, DATA, "(pp-1)/(micro-batches+pp-1)"),
     KNEE_BETWEEN(TAX, step_s, step_sure, "step_s", NULL, TIME, DATA, "one step"),
     KNEE_FIELD(TAX, mfu, "mfu", NULL, SHARE, DATA, "model FLOPs utilisation"),
-    {.key = "memory",
-     .heading = KNEE_SHOWN("memory of one GPU"),
-     .kind = KNEE_AS_OBJECT,
-     .about = KNEE_ABOUT("of one GPU"),
-     .offset = offsetof(TAX, memory),
-     FIELDS_OF(knee_memory_fields, KNEE_MEMORY_FIELDS),
-     .flat = true,
-     .when = memory_known},
+    KNEE_INSIDE(TAX, memory, "memory", knee_memory_fields, "of one GPU",
+                .heading = KNEE_SHOWN("memory of one GPU"), .when = memory_known, .flat = true),
     KNEE_GET(tax_fits, "fits", NULL, YES_NO, DATA, "into the GPU's memory", .when = memory_known),
     KNEE_USED(TAX, job, knee_tax_keys),
 };

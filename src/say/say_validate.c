@@ -54,15 +54,12 @@ static const void *summary_row(const struct knee_at *at, size_t index)
             return all[i];
     return NULL;
 }
-static void summary_name(const struct knee_at *at, struct knee_value *out)
-{
-    const V *v = at->up->row;
-    const ERRORS *it = at->row;
-    knee_value_printf(out, "%s%s", it->name,
-                      it == &v->held_out_all || it == &v->held_out_dense || it == &v->held_out_moe
-                          ? ", source left out"
-                          : "");
-}
+GETTER(summary_name, ERRORS, const V *v = at->up->row;
+       knee_value_printf(out, "%s%s", it->name,
+                         it == &v->held_out_all || it == &v->held_out_dense ||
+                                 it == &v->held_out_moe
+                             ? ", source left out"
+                             : ""))
 static const struct knee_field summary_fields[] = {
     KNEE_GET(summary_name, "name", "step time of", TEXT, SCREEN, "the group"), ERROR_FIELDS};
 
@@ -124,10 +121,7 @@ static const BAND *left_out(const struct knee_at *at)
         return &v->left_out_doubt[band - v->doubt];
     return NULL;
 }
-static bool has_left_out(const struct knee_at *at)
-{
-    return when_crossed(at) && left_out(at);
-}
+WHEN(has_left_out, void, when_crossed(at) && left_out(at))
 #define LEFT(name, member)                                                                         \
     static void name(const struct knee_at *at, struct knee_value *out)                             \
     {                                                                                              \
@@ -151,15 +145,11 @@ static const struct knee_field band_fields[] = {
     KNEE_GET(left_covered, "covered_left_out", "inside, left out", SHARE, FULL, "likewise",
              .when = has_left_out),
 };
-static const void *band_row(const struct knee_at *at, size_t i)
-{
-    return i < KNEE_RUN_BANDS ? &((const V *)at->row)->band[i] : NULL;
-}
-static const void *doubt_row(const struct knee_at *at, size_t i)
-{
-    const V *v = at->row;
-    return i < KNEE_RUN_DOUBTS ? &v->doubt[i] : i == KNEE_RUN_DOUBTS ? &v->memory_band : NULL;
-}
+ROW_OF(band_row, V, index < KNEE_RUN_BANDS ? &it->band[index] : NULL)
+ROW_OF(doubt_row, V,
+       index < KNEE_RUN_DOUBTS    ? &it->doubt[index]
+       : index == KNEE_RUN_DOUBTS ? &it->memory_band
+                                  : NULL)
 
 /* Sources that are far off when left out. */
 static const void *far_row(const struct knee_at *at, size_t index)
@@ -178,11 +168,7 @@ static void far_why(const struct knee_at *at, struct knee_value *out)
     knee_held_out_reason(v, (size_t)((const ERRORS *)at->row - v->held_out), why);
     knee_value_printf(out, "%s", why);
 }
-static void far_name(const struct knee_at *at, struct knee_value *out)
-{
-    const V *v = at->up->row;
-    knee_value_text(out, v->source[(const ERRORS *)at->row - v->held_out].name);
-}
+A_TEXT(far_name, void, UP(V)->source[(const ERRORS *)at->row - UP(V)->held_out].name)
 static const struct knee_field far_fields[] = {
     KNEE_GET(far_name, "name", "far off when left out", TEXT, FULL, "the source"),
     KNEE_FIELD(ERRORS, mape, "mape", "mean error", SHARE, FULL, "of its rows"),
@@ -201,17 +187,10 @@ static const struct knee_field curve_fields[] = {
 /* One row per run: what was measured, and beside it what was predicted. */
 static const RESULT *result_of(const struct knee_at *at)
 {
-    return &((const V *)at->up->row)->result[at->index];
+    return &UP(V)->result[at->index];
 }
-static const void *result_object(const struct knee_at *at)
-{
-    return result_of(at);
-}
-static const void *run_row(const struct knee_at *at, size_t i)
-{
-    const V *v = at->row;
-    return i < v->runs->count ? &v->runs->run[i] : NULL;
-}
+OBJECT(result_object, void, result_of(at))
+ROW_OF(run_row, V, index < it->runs->count ? &it->runs->run[index] : NULL)
 GETTER(profile, RUN,
        const struct knee_profile *profile = it->platform.profile >= 0
                                                 ? knee_profile_at((size_t)it->platform.profile)
@@ -245,9 +224,7 @@ static const struct knee_field run_fields[] = {
     KNEE_GET(profile, "profile", "profile", TEXT, FULL, "the software, as knee knows it"),
     KNEE_FIELD(RUN, step_s, "measured_s", "measured", TIME, FULL, "step"),
     KNEE_FIELD(RUN, memory_bytes, "measured_bytes", "memory", BYTES, FULL, "of one GPU"),
-    {.kind = KNEE_AS_INLINE,
-     .object = result_object,
-     FIELDS_OF(result_fields, KNEE_COUNT_OF(result_fields))},
+    KNEE_AMONG_BY(result_object, result_fields),
     KNEE_FIELD(RUN, assumed, "assumed", "assumed", TEXT, FULL, "what was missing"),
     KNEE_GET(skipped, "skipped_reason", "skipped", TEXT, FULL, "why it cannot be expressed"),
 };

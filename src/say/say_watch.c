@@ -26,10 +26,7 @@ static const WATCH *watch_of(const struct knee_at *at)
     return report_of(at)->watch;
 }
 
-static const void *watch_object(const struct knee_at *at)
-{
-    return watch_of(at);
-}
+OBJECT(watch_object, void, watch_of(at))
 
 /* The step that R, E, exposed and wait are of: accounted where it was, else of the ranks' own
  * lines; NULL: nothing was sampled. */
@@ -41,15 +38,8 @@ static const STEP *sampled_of(const REPORT *r)
 
 /* ---- The sampled step ---- */
 
-static const void *sampled_object(const struct knee_at *at)
-{
-    return sampled_of(report_of(at));
-}
-
-static bool is_sampled(const struct knee_at *at)
-{
-    return sampled_object(at) != NULL;
-}
+OBJECT(sampled_object, void, sampled_of(report_of(at)))
+WHEN(is_sampled, void, sampled_object(at) != NULL)
 
 static int64_t sampled_number(const REPORT *r)
 {
@@ -58,13 +48,7 @@ static int64_t sampled_number(const REPORT *r)
 
 A_NUMBER(sampled_step, void, (double)sampled_number(report_of(at)))
 A_BOOL(joined, void, report_of(at)->diagnosis != NULL)
-
-static void split(const struct knee_at *at, struct knee_value *out)
-{
-    const REPORT *r = report_of(at);
-    knee_value_bool(out, r->diagnosis && r->diagnosis->split);
-}
-
+A_BOOL(split, void, report_of(at)->diagnosis != NULL && report_of(at)->diagnosis->split)
 A_NUMBER(ratio, void, knee_step_ratio(it))
 A_NUMBER(efficiency, void, knee_step_efficiency(it))
 A_NUMBER(exposed, void, knee_step_exposed_s(it))
@@ -75,11 +59,7 @@ static const struct knee_straggler *straggler_of(const struct knee_at *at)
     return r->diagnosis && r->diagnosis->late_ranks ? &r->account->stragglers[0] : NULL;
 }
 
-static bool has_straggler(const struct knee_at *at)
-{
-    return straggler_of(at) != NULL;
-}
-
+WHEN(has_straggler, void, straggler_of(at) != NULL)
 A_NUMBER(straggler_rank, void, (double)report_of(at)->account->ranks[straggler_of(at)->rank].rank)
 A_TEXT(straggler_cause, void, knee_label_name(straggler_of(at)->cause))
 
@@ -109,10 +89,7 @@ static const struct knee_field sampled_fields[] = {
 
 /* ---- The late rank, and changes ---- */
 
-static bool has_late(const struct knee_at *at)
-{
-    return watch_of(at)->late_rank != SIZE_MAX;
-}
+WHEN(has_late, void, watch_of(at)->late_rank != SIZE_MAX)
 
 static const RANK *late_of(const WATCH *w)
 {
@@ -142,25 +119,11 @@ static const struct knee_field late_fields[] = {
     ONLY(late_cause, "cause", TEXT, "hot, power, clock, a label of the step, or unknown"),
 };
 
-static const struct knee_change *change_of(const struct knee_at *at)
-{
-    return at->row;
-}
-
-A_NUMBER(since_step, void, (double)watch_of(at)->points[change_of(at)->at].step)
-A_BOOL(or_before, void, knee_watch_gap(watch_of(at), change_of(at)->at))
-
-static bool of_a_rank(const struct knee_at *at)
-{
-    const WATCH *w = watch_of(at);
-    return at->row == &w->late_change && w->late_change_rank != SIZE_MAX;
-}
-
-static void change_rank(const struct knee_at *at, struct knee_value *out)
-{
-    const WATCH *w = watch_of(at);
-    knee_value_number(out, (double)w->ranks[w->late_change_rank].about->rank);
-}
+A_NUMBER(since_step, struct knee_change, (double)watch_of(at)->points[it->at].step)
+A_BOOL(or_before, struct knee_change, knee_watch_gap(watch_of(at), it->at))
+WHEN(of_a_rank, void,
+     at->row == &watch_of(at)->late_change && watch_of(at)->late_change_rank != SIZE_MAX)
+A_NUMBER(change_rank, void, (double)watch_of(at)->ranks[watch_of(at)->late_change_rank].about->rank)
 
 #define CHANGED(member, name, look, words)                                                         \
     KNEE_FIELD(struct knee_change, member, name, NULL, look, DATA, words)
@@ -173,31 +136,16 @@ static const struct knee_field change_fields[] = {
     CHANGED(chance, "chance", NUMBER, "probability of such a change by chance"),
 };
 
-static bool step_changed(const struct knee_at *at)
-{
-    return watch_of(at)->step_change.found;
-}
-
-static bool late_changed(const struct knee_at *at)
-{
-    return watch_of(at)->late_change.found;
-}
-
-static void change_step(const struct knee_at *at, struct knee_value *out)
-{
-    const WATCH *w = watch_of(at);
-    if (w->step_change.found)
-        knee_value_number(out, (double)w->points[w->step_change.at].step);
-}
+WHEN(step_changed, void, watch_of(at)->step_change.found)
+WHEN(late_changed, void, watch_of(at)->late_change.found)
+A_NUMBER(change_step, void,
+         watch_of(at)->step_change.found
+             ? (double)watch_of(at)->points[watch_of(at)->step_change.at].step
+             : (double)NAN)
 
 /* ---- Lists ---- */
 
-static const void *alarm_row(const struct knee_at *at, size_t index)
-{
-    const REPORT *r = report_of(at);
-    return index < r->alarm_count ? &r->states[index] : NULL;
-}
-
+ROW_OF(alarm_row, void, index < report_of(at)->alarm_count ? &report_of(at)->states[index] : NULL)
 A_TEXT(alarm_when, void, report_of(at)->alarm_words[at->index])
 
 #define ALARM(member, name, look, words)                                                           \
@@ -230,12 +178,8 @@ static const struct knee_field loss_fields[] = {
     ONLY(partial, "collectives_partial", COUNT, "not found on all their ranks"),
 };
 
-static const void *wire_row(const struct knee_at *at, size_t index)
-{
-    const WATCH *w = watch_of(at);
-    return index < w->wire_count && index < JSON_WIRES ? &w->wires[index] : NULL;
-}
-
+ROW_OF(wire_row, void,
+       index < watch_of(at)->wire_count && index < JSON_WIRES ? &watch_of(at)->wires[index] : NULL)
 A_NUMBER(wire_bytes, WIRE, (double)it->bytes)
 A_NUMBER(wire_rank, WIRE, (double)watch_of(at)->ranks[it->a_rank].about->rank)
 
@@ -257,35 +201,19 @@ static const RANK *rank_at(const struct knee_at *at)
     return at->row;
 }
 
-static const void *rank_row(const struct knee_at *at, size_t index)
-{
-    const WATCH *w = watch_of(at);
-    return index < w->rank_count ? &w->ranks[index] : NULL;
-}
-
-A_NUMBER(rank_number, void, (double)rank_at(at)->about->rank)
-A_TEXT(rank_host, void, rank_at(at)->about->host)
-
-static void rank_compute(const struct knee_at *at, struct knee_value *out)
-{
-    const STEP *step = &rank_at(at)->step_sampled;
-    knee_value_number(out, step->wall_s > 0 ? step->label_s[KNEE_COMPUTE] : (double)NAN);
-}
-
-static void rank_exposed(const struct knee_at *at, struct knee_value *out)
-{
-    const STEP *step = &rank_at(at)->step_sampled;
-    knee_value_number(out, step->wall_s > 0 ? knee_step_exposed_s(step) : (double)NAN);
-}
-
-A_NUMBER(rank_clock, void, 1e6 * rank_at(at)->sm_mhz)
-A_NUMBER(rank_last, void, rank_at(at)->step < 0 ? (double)NAN : (double)rank_at(at)->step)
-
-static void rank_mark(const struct knee_at *at, struct knee_value *out)
-{
-    bool late = watch_of(at)->late_rank == at->index;
-    knee_value_text(out, rank_at(at)->silent ? "<- silent" : late ? "<- straggler" : "");
-}
+ROW_OF(rank_row, void, index < watch_of(at)->rank_count ? &watch_of(at)->ranks[index] : NULL)
+A_NUMBER(rank_number, RANK, (double)it->about->rank)
+A_TEXT(rank_host, RANK, it->about->host)
+GETTER(rank_compute, RANK, const STEP *step = &it->step_sampled;
+       knee_value_number(out, step->wall_s > 0 ? step->label_s[KNEE_COMPUTE] : (double)NAN))
+GETTER(rank_exposed, RANK, const STEP *step = &it->step_sampled;
+       knee_value_number(out, step->wall_s > 0 ? knee_step_exposed_s(step) : (double)NAN))
+A_NUMBER(rank_clock, RANK, 1e6 * it->sm_mhz)
+A_NUMBER(rank_last, RANK, it->step < 0 ? (double)NAN : (double)it->step)
+A_TEXT(rank_mark, RANK,
+       it->silent                               ? "<- silent"
+       : (watch_of(at)->late_rank == at->index) ? "<- straggler"
+                                                : "")
 
 static const struct knee_field rank_fields[] = {
     KNEE_GET(rank_number, "rank", "rank", COUNT, SCREEN, "rank", .label = true),
@@ -341,13 +269,8 @@ static const struct knee_field job_fields[] = {
            .metric = "knee_silent_ranks"),
     OF_JOB(rank_count, "rank_count", COUNT, "Ranks that write.", .metric = "knee_ranks"),
     OF_JOB(meetings, "joined", COUNT, "collectives found on all their ranks"),
-    {.key = "sampled",
-     .kind = KNEE_AS_OBJECT,
-     .about = "the newest sampled step",
-     .object = sampled_object,
-     .when = is_sampled,
-     .fields = sampled_fields,
-     .field_count = KNEE_COUNT_OF(sampled_fields)},
+    KNEE_OBJECT(sampled_object, "sampled", sampled_fields, "the newest sampled step",
+                .when = is_sampled),
     KNEE_METRIC(late_or_none, "knee_late_rank",
                 "The rank that keeps the others waiting; -1: none does."),
     KNEE_GROUP("late", late_fields, "the rank that the others wait for", .when = has_late),
@@ -376,10 +299,7 @@ static const struct knee_field fields[] = {
     ONLY(state_word, "state", TEXT, "`RUNNING`, `STALE` or `HUNG`"),
     KNEE_FIELD(REPORT, hang, "hang", NULL, TEXT, DATA,
                "of a job that stands still: what knee hang says"),
-    {.kind = KNEE_AS_INLINE,
-     .object = watch_object,
-     .fields = job_fields,
-     .field_count = KNEE_COUNT_OF(job_fields)},
+    KNEE_AMONG_BY(watch_object, job_fields),
     KNEE_FIELD(REPORT, command_failures, NULL, NULL, COUNT, DATA,
                "Commands of --run that failed or took over 30 s.",
                .metric = "knee_alarm_command_failures"),
@@ -425,9 +345,9 @@ static void say_alarm(const REPORT *r, size_t row, struct knee_text *text)
 {
     enum knee_unit unit;
     const char *metric = knee_alarm_metric(&r->alarms[row], &unit);
-    enum knee_kind kind = unit == KNEE_UNIT_SECONDS    ? KNEE_AS_SECONDS
-                          : unit == KNEE_UNIT_FRACTION ? KNEE_AS_SHARE
-                                                       : KNEE_AS_NUMBER;
+    enum knee_kind kind = unit == KNEE_UNIT_SECONDS    ? TIME
+                          : unit == KNEE_UNIT_FRACTION ? SHARE
+                                                       : NUMBER;
     knee_text_printf(text, "ALARM: %.60s: %s is %s since step %lld. ", r->alarm_words[row], metric,
                      SAY(kind, r->states[row].value), (long long)r->states[row].since_step);
 }

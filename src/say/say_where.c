@@ -23,11 +23,8 @@ WHEN(host_known, struct knee_where, it->host)
 #define BUCKET struct knee_bucket
 A_NUMBER(bucket_order, BUCKET, (double)it->order + 1)
 A_TEXT(bucket_name, BUCKET, knee_op_name(it->op))
-static void bucket_bytes(const struct knee_at *at, struct knee_value *out)
-{
-    int64_t bytes = ((const BUCKET *)at->row)->bytes;
-    knee_value_number(out, bytes >= 0 ? (double)bytes : NAN);
-}
+GETTER(bucket_bytes, BUCKET, int64_t bytes = it->bytes;
+       knee_value_number(out, bytes >= 0 ? (double)bytes : NAN))
 static const struct knee_field bucket_fields[] = {
     KNEE_GET(bucket_order, "order", "#", COUNT, SCREEN, "place in the step"),
     KNEE_GET(bucket_name, "name", "collective", TEXT, SCREEN, "operation"),
@@ -81,10 +78,7 @@ static void path_rank(const struct knee_at *at, struct knee_value *out)
 }
 static const struct knee_field path_fields[] = {
     KNEE_GET(path_rank, "rank", "rank", COUNT, FULL, "global rank"),
-    {.kind = KNEE_AS_INLINE,
-     .object = knee_same_row,
-     .fields = label_fields,
-     .field_count = KNEE_COUNT_OF(label_fields)},
+    KNEE_AMONG_BY(knee_same_row, label_fields),
 };
 
 /* ---- Kernels and copies ---- */
@@ -97,19 +91,10 @@ static const void *use_row(const struct knee_where *w, size_t index, bool copies
             return &w->kernels[i];
     return NULL;
 }
-static const void *kernel_row(const struct knee_at *at, size_t index)
-{
-    return use_row(at->row, index, false);
-}
-static const void *copy_row(const struct knee_at *at, size_t index)
-{
-    return use_row(at->row, index, true);
-}
-static void use_blocks(const struct knee_at *at, struct knee_value *out)
-{
-    int64_t blocks = ((const USE *)at->row)->blocks;
-    knee_value_number(out, blocks >= 0 ? (double)blocks : NAN);
-}
+ROW_OF(kernel_row, void, use_row(at->row, index, false))
+ROW_OF(copy_row, void, use_row(at->row, index, true))
+GETTER(use_blocks, USE, int64_t blocks = it->blocks;
+       knee_value_number(out, blocks >= 0 ? (double)blocks : NAN))
 A_NUMBER(use_rate, USE, it->flops_s > 0 ? it->flops / it->flops_s : NAN)
 #define USED                                                                                       \
     KNEE_FIELD(USE, name, "name", "name", TEXT, SCREEN, "as recorded"),                            \
@@ -161,11 +146,7 @@ static const void *gap_row(const struct knee_at *at, size_t index)
             return &w->gaps[act];
     return NULL;
 }
-static void gap_began(const struct knee_at *at, struct knee_value *out)
-{
-    const struct knee_where *w = at->up->row;
-    knee_value_text(out, act_names[(const struct knee_host_gap *)at->row - w->gaps]);
-}
+A_TEXT(gap_began, struct knee_host_gap, act_names[it - UP(struct knee_where)->gaps])
 #define ACT(act, name)                                                                             \
     KNEE_FIELD(struct knee_host_gap, act_s[act], name, name, TIME, FULL, "seconds")
 static const struct knee_field act_fields[] = {

@@ -27,6 +27,9 @@
 #define FULL    KNEE_TIER_FULL
 #define DATA    KNEE_TIER_DATA
 
+/* In a getter: what the row is inside. */
+#define UP(type) ((const type *)at->up->row)
+
 /* A getter: `it` is the row, `out` takes the value. */
 #define GETTER(name, type, call)                                                                   \
     static void name(const struct knee_at *at, struct knee_value *out)                             \
@@ -44,15 +47,26 @@
     static bool name(const struct knee_at *at)                                                     \
     {                                                                                              \
         const type *it = at->row;                                                                  \
+        (void)it;                                                                                  \
         return is;                                                                                 \
     }
-/* The rows of a list in the row. */
-#define LIST_OF(name, type, list, count)                                                           \
+/* The struct that an object is about, NULL: none; row `index` of a list, NULL after the last. */
+#define OBJECT(name, type, found)                                                                  \
+    static const void *name(const struct knee_at *at)                                              \
+    {                                                                                              \
+        const type *it = at->row;                                                                  \
+        (void)it;                                                                                  \
+        return found;                                                                              \
+    }
+#define ROW_OF(name, type, found)                                                                  \
     static const void *name(const struct knee_at *at, size_t index)                                \
     {                                                                                              \
         const type *it = at->row;                                                                  \
-        return index < it->count ? &it->list[index] : NULL;                                        \
+        (void)it;                                                                                  \
+        return found;                                                                              \
     }
+#define LIST_OF(name, type, list, count)                                                           \
+    ROW_OF(name, type, index < it->count ? &it->list[index] : NULL)
 /* A list or an object whose table of fields is elsewhere, with its count. */
 #define FIELDS_OF(table, number) .fields = table, .field_count = number
 /* "1 GPU", "64 GPUs" */
