@@ -5,6 +5,7 @@
 #include "base/printable.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Three significant digits, without zeros at the end of a fraction: 118, 12.6, 6.94, 0.67. */
@@ -259,4 +260,88 @@ struct knee_word knee_safe(const char *name, size_t width)
     }
     word.s[used] = '\0';
     return word;
+}
+
+/* ---- Sentences ---- */
+
+struct arg {
+    const char *text; /* NULL: a number */
+    struct knee_with_ends span;
+};
+
+static struct arg next_arg(unsigned type, va_list *args)
+{
+    struct arg arg = {.text = NULL};
+    double *number = &arg.span.number;
+    switch (type & 7) {
+    case KNEE_T_TEXT:
+        arg.text = va_arg(*args, const char *);
+        arg.text = arg.text ? arg.text : "";
+        break;
+    case KNEE_T_DOUBLE: *number = va_arg(*args, double); break;
+    case KNEE_T_INT: *number = va_arg(*args, int); break;
+    case KNEE_T_LONG: *number = (double)va_arg(*args, long); break;
+    case KNEE_T_LONGEST: *number = (double)va_arg(*args, long long); break;
+    case KNEE_T_SPAN: arg.span = va_arg(*args, struct knee_with_ends); break;
+    default: arg.text = "?";
+    }
+    return arg;
+}
+
+/* What stands between braces: a kind of number, else a noun in the plural. */
+static struct knee_word said_as(const char *word, int length, const struct knee_with_ends *span)
+{
+    static const char *const kinds[] = {
+        [KNEE_AS_COUNT] = "count",   [KNEE_AS_LARGE] = "large", [KNEE_AS_NUMBER] = "number",
+        [KNEE_AS_SECONDS] = "time",  [KNEE_AS_BYTES] = "bytes", [KNEE_AS_MESSAGE] = "message",
+        [KNEE_AS_RATE] = "rate",     [KNEE_AS_FLOPS] = "flops", [KNEE_AS_SHARE] = "share",
+        [KNEE_AS_CHANGE] = "change", [KNEE_AS_TIMES] = "times", [KNEE_AS_DOLLARS] = "dollars",
+        [KNEE_AS_JOULES] = "joules", [KNEE_AS_WATTS] = "watts"};
+    char noun[64];
+    for (size_t i = 0; i < KNEE_COUNT_OF(kinds); i++)
+        if (kinds[i] && (int)strlen(kinds[i]) == length && !strncmp(kinds[i], word, (size_t)length))
+            return knee_say_interval(span->number, span->low, span->high, (enum knee_kind)i);
+    knee_format(noun, sizeof noun, "%.*s", length - 1, word);
+    return knee_say_count(span->number, noun);
+}
+
+static void put_arg(struct knee_text *text, const char *word, int length, const struct arg *arg)
+{
+    if (arg->text && *word == '.')
+        knee_text_printf(text, "%.*s", atoi(word + 1), arg->text);
+    else if (arg->text)
+        knee_text_puts(text, arg->text);
+    else if (length == 0)
+        knee_text_printf(text, "%.0f", arg->span.number);
+    else
+        knee_text_puts(text, said_as(word, length, &arg->span).s);
+}
+
+void knee_say(struct knee_text *text, unsigned types, const char *fmt, ...)
+{
+    size_t clause = 0; /* where it began */
+    bool missing = false;
+    va_list args;
+    va_start(args, fmt);
+    while (*fmt) {
+        size_t plain = strcspn(fmt, "{[]");
+        knee_text_add(text, fmt, plain);
+        fmt += plain;
+        if (*fmt && fmt[0] == fmt[1]) {
+            knee_text_add(text, fmt++, 1);
+        } else if (*fmt == '{') {
+            size_t length = strcspn(fmt + 1, "}");
+            struct arg arg = next_arg(types >>= 3, &args);
+            put_arg(text, fmt + 1, (int)length, &arg);
+            missing = missing || !(arg.text ? *arg.text != '\0' : arg.span.number > 0);
+            fmt += length + 1;
+        } else if (*fmt == '[') {
+            clause = text->length;
+            missing = false;
+        } else if (*fmt == ']' && missing && !text->failed) {
+            text->data[text->length = clause] = '\0';
+        }
+        fmt += *fmt != '\0';
+    }
+    va_end(args);
 }

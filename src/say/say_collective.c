@@ -168,40 +168,37 @@ static void say_measured(const C *c, size_t known, struct knee_said *said)
 {
     const SIZE *large = largest(c, true);
     if (c->slow_count == 0)
-        knee_text_printf(&said->headline,
-                         "Healthy: all %zu measured sizes run as fast as expected.", known);
+        PUT(&said->headline, "Healthy: all {} measured sizes run as fast as expected.", known);
     else
-        knee_text_printf(&said->headline, "Slow: %zu of %zu sizes take longer than expected.",
-                         c->slow_count, known);
-    knee_text_printf(&said->reason, "%s reaches %s of bus bandwidth; expected: %s.",
-                     SAY_MESSAGE(large->bytes), SAY_RATE(busbw(c, large, large->measured_s)),
-                     SAY_RATE(busbw(c, large, large->expected_s)));
+        PUT(&said->headline, "Slow: {} of {} sizes take longer than expected.", c->slow_count,
+            known);
+    PUT(&said->reason, "{message} reaches {rate} of bus bandwidth; expected: {rate}.", large->bytes,
+        busbw(c, large, large->measured_s), busbw(c, large, large->expected_s));
     if (c->finding_count)
-        knee_text_printf(&said->effect, "Likely reason: %s (%s). Fix: %s.", c->findings[0].name,
-                         c->findings[0].evidence, c->findings[0].cure);
+        PUT(&said->effect, "Likely reason: {} ({}). Fix: {}.", c->findings[0].name,
+            c->findings[0].evidence, c->findings[0].cure);
     else if (c->slow_count)
-        knee_text_puts(&said->effect, "Reason unknown. To find out: NCCL_DEBUG=INFO "
-                                      "NCCL_DEBUG_SUBSYS=INIT,NET,TUNING.");
+        PUT(&said->effect,
+            "Reason unknown. To find out: NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,TUNING.");
 }
 
 static void say_expected(const C *c, struct knee_said *said)
 {
     const SIZE *large = largest(c, false), *small = &c->sizes[0];
     if (isnan(large->expected_s)) {
-        knee_text_puts(&said->headline, "NCCL has no algorithm for this collective here.");
+        PUT(&said->headline, "NCCL has no algorithm for this collective here.");
         return;
     }
-    knee_text_printf(&said->headline, "%s should reach %s of bus bandwidth.",
-                     SAY_MESSAGE(large->bytes), SAY_RATE(busbw(c, large, large->expected_s)));
-    knee_text_printf(&said->reason, "It takes %s", SAY_TIME(large->expected_s));
+    PUT(&said->headline, "{message} should reach {rate} of bus bandwidth.", large->bytes,
+        busbw(c, large, large->expected_s));
+    PUT(&said->reason, "It takes {time}", large->expected_s);
     if (small != large)
-        knee_text_printf(&said->reason, "; %s takes %s", SAY_MESSAGE(small->bytes),
-                         SAY_TIME(small->expected_s));
-    knee_text_puts(&said->reason, ".");
+        PUT(&said->reason, "; {message} takes {time}", small->bytes, small->expected_s);
+    PUT(&said->reason, ".");
     for (size_t i = 0; small != large && i < c->query.size_count; i++)
         if (!c->sizes[i].latency_bound) {
-            knee_text_printf(&said->effect, "Messages below %s are limited by latency.",
-                             SAY_MESSAGE(c->sizes[i].bytes));
+            PUT(&said->effect, "Messages below {message} are limited by latency.",
+                c->sizes[i].bytes);
             break;
         }
 }
@@ -211,9 +208,8 @@ static void say(const void *result, struct knee_said *said)
     const C *c = result;
     size_t known = measured(c);
     double nodes = c->layout.levels > 1 ? c->layout.units[1] : 1;
-    knee_text_printf(&said->title, "%s on %s, %s, %s", knee_op_name(c->query.op),
-                     knee_say_count(c->layout.ranks, "rank").s, knee_say_count(nodes, "node").s,
-                     c->cluster.name);
+    PUT(&said->title, "{} on {ranks}, {nodes}, {}", knee_op_name(c->query.op), c->layout.ranks,
+        nodes, c->cluster.name);
     if (known)
         say_measured(c, known, said);
     else
@@ -223,9 +219,9 @@ static void say(const void *result, struct knee_said *said)
                                                       : "the fastest of NCCL's own algorithms, by "
                                                         "the cost model");
     if (!known)
-        knee_text_puts(&said->next, "--against LOG compares a run of nccl-tests");
+        PUT(&said->next, "--against LOG compares a run of nccl-tests");
     else if (c->slow_count)
-        knee_text_puts(&said->next, "knee doctor on the nodes");
+        PUT(&said->next, "knee doctor on the nodes");
 }
 
 const struct knee_answer_type knee_collective_answer = {

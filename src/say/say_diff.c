@@ -236,21 +236,18 @@ static void say_headline(const COMPARISON *c, struct knee_text *text)
 {
     double times = c->after.wall_s / c->before.wall_s;
     if (c->as_before)
-        knee_text_printf(text, "No change: the step takes %s before and %s after.",
-                         SAY_TIME(c->before.wall_s), SAY_TIME(c->after.wall_s));
+        PUT(text, "No change: the step takes {time} before and {time} after.", c->before.wall_s,
+            c->after.wall_s);
     else if (!c->significant)
-        knee_text_printf(text, "No significant change: %s before, %s after, noise %s.",
-                         SAY_TIME(c->before.wall_s), SAY_TIME(c->after.wall_s),
-                         SAY_TIME(c->chance_s));
+        PUT(text, "No significant change: {time} before, {time} after, noise {time}.",
+            c->before.wall_s, c->after.wall_s, c->chance_s);
     else if (times >= 2 || times <= 0.5)
-        knee_text_printf(text, "The step is %s %s: %s before, %s after.",
-                         SAY_TIMES(times > 1 ? times : 1 / times),
-                         times > 1 ? "as long" : "shorter", SAY_TIME(c->before.wall_s),
-                         SAY_TIME(c->after.wall_s));
+        PUT(text, "The step is {times} {}: {time} before, {time} after.",
+            times > 1 ? times : 1 / times, times > 1 ? "as long" : "shorter", c->before.wall_s,
+            c->after.wall_s);
     else
-        knee_text_printf(text, "The step is %s %s: %s before, %s after.",
-                         SAY_SHARE(fabs(c->share_of_before)), times > 1 ? "longer" : "shorter",
-                         SAY_TIME(c->before.wall_s), SAY_TIME(c->after.wall_s));
+        PUT(text, "The step is {share} {}: {time} before, {time} after.", fabs(c->share_of_before),
+            times > 1 ? "longer" : "shorter", c->before.wall_s, c->after.wall_s);
 }
 
 /* An operation without the shapes that the other recording lacks. */
@@ -279,15 +276,14 @@ static void say_kernel(const COMPARISON *c, enum knee_span_kind kind, struct kne
         if (m->kind != kind)
             continue;
         if (!first && !gone && !added) {
-            knee_text_printf(text, " Most: %s, %s -> %s in %s -> %s %s.", name.s,
-                             SAY_TIME(m->before_s), SAY_TIME(m->after_s),
-                             SAY(NUMBER, m->before_calls), SAY(NUMBER, m->after_calls),
-                             operations ? "kernels" : "calls");
+            PUT(text, " Most: {}, {time} -> {time} in {number} -> {number} {}.", name.s,
+                m->before_s, m->after_s, m->before_calls, m->after_calls,
+                operations ? "kernels" : "calls");
             return;
         }
         if (first ? (first->after_calls <= 0 ? added : gone) : true) {
-            knee_text_printf(text, " %s: %s, %s.", gone ? "Gone" : "New", name.s,
-                             SAY_TIME(gone ? m->before_s : m->after_s));
+            PUT(text, " {}: {}, {time}.", gone ? "Gone" : "New", name.s,
+                gone ? m->before_s : m->after_s);
             if (first)
                 return;
             first = m;
@@ -306,32 +302,28 @@ static void say_why(const REPORT *r, struct knee_text *text)
     case KNEE_COPY: say_kernel(c, KNEE_SPAN_COPY, text); break;
     case KNEE_WAIT:
         if (now || r->before_diagnosis->late_ranks)
-            knee_text_printf(text, " Rank %lld is %s late (%s).",
-                             (long long)late->ranks[late->stragglers[0].rank].rank,
-                             now ? "now" : "no longer", knee_label_name(late->stragglers[0].cause));
+            PUT(text, " Rank {} is {} late ({}).", late->ranks[late->stragglers[0].rank].rank,
+                now ? "now" : "no longer", knee_label_name(late->stragglers[0].cause));
         break;
     case KNEE_STARVED:
-        knee_text_printf(text, " The loader takes %s of the host's step, %s before.",
-                         SAY_SHARE(r->after_diagnosis->load_share),
-                         SAY_SHARE(r->before_diagnosis->load_share));
+        PUT(text, " The loader takes {share} of the host's step, {share} before.",
+            r->after_diagnosis->load_share, r->before_diagnosis->load_share);
         break;
     case KNEE_HOST:
-        knee_text_printf(text, " Kernels per step: %s before, %s after.",
-                         SAY_COUNT(rint(c->before_kernels)), SAY_COUNT(rint(c->after_kernels)));
+        PUT(text, " Kernels per step: {count} before, {count} after.", rint(c->before_kernels),
+            rint(c->after_kernels));
         break;
     case KNEE_TRANSFER:
-        knee_text_printf(text, " All communication: %s before, %s after; overlap %s -> %s.",
-                         SAY_TIME(c->before.comm_s), SAY_TIME(c->after.comm_s),
-                         SAY_SHARE(r->before_diagnosis->overlap),
-                         SAY_SHARE(r->after_diagnosis->overlap));
+        PUT(text, " All communication: {time} before, {time} after; overlap {share} -> {share}.",
+            c->before.comm_s, c->after.comm_s, r->before_diagnosis->overlap,
+            r->after_diagnosis->overlap);
         break;
     default: break;
     }
     if (c->largest_rank != SIZE_MAX && c->label != KNEE_WAIT)
-        knee_text_printf(
-            text, " Largest on rank %lld: %s per step.",
+        PUT(text, " Largest on rank {}: {time} per step.",
             (long long)(c->change > 0 ? r->after : r->before)->ranks[c->largest_rank].rank,
-            SAY_TIME(c->largest_s));
+            c->largest_s);
 }
 
 /* A rank that is late explains what the others' labels only show. */
@@ -340,9 +332,9 @@ static void say_late(const REPORT *r, struct knee_text *text)
     bool now = r->c->late_s > 0;
     const struct knee_account *account = now ? r->after : r->before;
     const struct knee_straggler *late = &account->stragglers[0];
-    knee_text_printf(text, "Rank %lld is the cause: %s it is %s for %s longer than the others.",
-                     (long long)account->ranks[late->rank].rank, now ? "now" : "before",
-                     knee_label_name(late->cause), SAY_TIME(r->c->late_excess_s));
+    PUT(text, "Rank {} is the cause: {} it is {} for {time} longer than the others.",
+        account->ranks[late->rank].rank, now ? "now" : "before", knee_label_name(late->cause),
+        r->c->late_excess_s);
 }
 
 /* Another GPU or GPU count is not a slower job: that comes before the comparison. */
@@ -350,15 +342,12 @@ static void say_void(const REPORT *r, struct knee_text *text)
 {
     const struct knee_account *b = r->before, *a = r->after;
     if (r->c->differs & KNEE_DIFFER_GPU)
-        knee_text_printf(text, "Not the same GPU: %s before, %s after.",
-                         knee_safe(b->ranks[0].trace->gpu_name, 24).s,
-                         knee_safe(a->ranks[0].trace->gpu_name, 24).s);
+        PUT(text, "Not the same GPU: {} before, {} after.",
+            knee_safe(b->ranks[0].trace->gpu_name, 24).s,
+            knee_safe(a->ranks[0].trace->gpu_name, 24).s);
     if (r->c->differs & KNEE_DIFFER_WORLD)
-        knee_text_printf(
-            text, "%sNot the same job: %s before, %lld after.", text->length ? " " : "",
-            knee_say_count((double)(b->world_size > 0 ? b->world_size : (int64_t)b->rank_count),
-                           "rank")
-                .s,
+        PUT(text, "{}Not the same job: {ranks} before, {} after.", text->length ? " " : "",
+            (double)(b->world_size > 0 ? b->world_size : (int64_t)b->rank_count),
             (long long)(a->world_size > 0 ? a->world_size : (int64_t)a->rank_count));
 }
 
@@ -368,47 +357,41 @@ static void say_differences(const REPORT *r, struct knee_text *text)
     unsigned differs = r->c->differs & ~(unsigned)(KNEE_DIFFER_GPU | KNEE_DIFFER_WORLD);
     if (!differs)
         return;
-    knee_text_puts(text, "Also different:");
+    PUT(text, "Also different:");
     if (differs & KNEE_DIFFER_DTYPE)
-        knee_text_printf(text, " type on the wire (%s, %s),", r->c->before_dtype,
-                         r->c->after_dtype);
+        PUT(text, " type on the wire ({}, {}),", r->c->before_dtype, r->c->after_dtype);
     if (differs & KNEE_DIFFER_STEPS)
-        knee_text_printf(text, " steps recorded (%s, %s),", SAY_COUNT(r->before_diagnosis->steps),
-                         SAY_COUNT(r->after_diagnosis->steps));
+        PUT(text, " steps recorded ({count}, {count}),", r->before_diagnosis->steps,
+            r->after_diagnosis->steps);
     if (differs & KNEE_DIFFER_TRAFFIC)
-        knee_text_puts(text, " bytes in collectives,");
+        PUT(text, " bytes in collectives,");
     if (differs & KNEE_DIFFER_KERNELS)
-        knee_text_printf(text, " kernels per step (%s, %s),", SAY_COUNT(rint(r->c->before_kernels)),
-                         SAY_COUNT(rint(r->c->after_kernels)));
+        PUT(text, " kernels per step ({count}, {count}),", rint(r->c->before_kernels),
+            rint(r->c->after_kernels));
     if (!text->failed)
         text->data[text->length - 1] = '.';
     if (differs & KNEE_DIFFER_TRAFFIC)
-        knee_text_puts(text, " These may be different jobs.");
+        PUT(text, " These may be different jobs.");
 }
 
 static void say(const void *result, struct knee_said *said)
 {
     const REPORT *r = result;
     const COMPARISON *c = r->c;
-    knee_text_printf(&said->title, "before: %s, %s; after: %s, %s",
-                     knee_say_count((double)r->before->rank_count, "rank").s,
-                     knee_say_count(rint(r->before_diagnosis->steps), "step").s,
-                     knee_say_count((double)r->after->rank_count, "rank").s,
-                     knee_say_count(rint(r->after_diagnosis->steps), "step").s);
+    PUT(&said->title, "before: {ranks}, {steps}; after: {ranks}, {steps}", r->before->rank_count,
+        rint(r->before_diagnosis->steps), r->after->rank_count, rint(r->after_diagnosis->steps));
     say_void(r, &said->voids);
     say_headline(c, &said->headline);
     if (!c->as_before && c->late_makes_it) {
         say_late(r, &said->reason);
     } else if (!c->as_before && c->significant) {
-        knee_text_printf(&said->reason, "%s of the change is %s: %s before, %s after.",
-                         SAY_SHARE(c->share), plain[c->label],
-                         SAY_TIME(c->before.label_s[c->label]),
-                         SAY_TIME(c->after.label_s[c->label]));
+        PUT(&said->reason, "{share} of the change is {}: {time} before, {time} after.", c->share,
+            plain[c->label], c->before.label_s[c->label], c->after.label_s[c->label]);
         say_why(r, &said->reason);
     }
     say_differences(r, &said->effect);
     if (isnan(c->noise_s))
-        knee_text_puts(&said->assumed, "steps vary little; one side has a single step");
+        PUT(&said->assumed, "steps vary little; one side has a single step");
 }
 
 const struct knee_answer_type knee_diff_answer = {

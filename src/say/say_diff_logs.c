@@ -71,16 +71,15 @@ static const struct knee_view views[] = {
 static void say_changes(const COMPARISON *c, struct knee_text *text)
 {
     for (size_t i = 0; i < c->change_count && i < 3; i++)
-        knee_text_printf(text, "%s%s %s -> %s", i ? ", " : "Changed: ", c->changes[i].what,
-                         knee_safe(c->changes[i].before, 24).s,
-                         knee_safe(c->changes[i].after, 24).s);
+        PUT(text, "{}{} {} -> {}", i ? ", " : "Changed: ", c->changes[i].what,
+            knee_safe(c->changes[i].before, 24).s, knee_safe(c->changes[i].after, 24).s);
     if (c->change_count > 3 || c->more_changes)
-        knee_text_puts(text, " and more (-v)");
+        PUT(text, " and more (-v)");
     if (c->change_count)
-        knee_text_puts(text, ".");
+        PUT(text, ".");
     else if (c->significant)
-        knee_text_puts(text, "Same configuration in both logs: suspect the machine (knee doctor), "
-                             "or record both and compare the traces.");
+        PUT(text, "Same configuration in both logs: suspect the machine (knee doctor), or record "
+                  "both and compare the traces.");
 }
 
 static void say(const void *result, struct knee_said *said)
@@ -88,22 +87,20 @@ static void say(const void *result, struct knee_said *said)
     const COMPARISON *c = result;
     bool same_work = fabs(c->work - 1) < KNEE_WORTH_A_WORD;
     const char *way = c->slower < 0 ? "faster" : "slower";
-    knee_text_printf(&said->title, "%s against %s", knee_safe(c->after.log->name, 30).s,
-                     knee_safe(c->before.log->name, 30).s);
+    PUT(&said->title, "{} against {}", knee_safe(c->after.log->name, 30).s,
+        knee_safe(c->before.log->name, 30).s);
     if (isnan(c->noise))
-        knee_text_printf(&said->headline, "The step is %s %s; too few steps to rule out noise.",
-                         SAY_SHARE(fabs(c->slower)), way);
+        PUT(&said->headline, "The step is {share} {}; too few steps to rule out noise.",
+            fabs(c->slower), way);
     else if (!c->significant)
-        knee_text_printf(&said->headline, "No significant change: %s, noise is %s.",
-                         SAY(CHANGE, c->slower), SAY_SHARE(c->chance));
+        PUT(&said->headline, "No significant change: {change}, noise is {share}.", c->slower,
+            c->chance);
     else
-        knee_text_printf(&said->headline, "The step is %s %s%s; noise is %s.",
-                         SAY_SHARE(fabs(c->slower)), way, same_work ? "" : " at equal work",
-                         SAY_SHARE(c->chance));
-    knee_text_printf(&said->reason, "Step: %s before, %s after.", SAY_TIME(c->before.step_s),
-                     SAY_TIME(c->after.step_s));
+        PUT(&said->headline, "The step is {share} {}{}; noise is {share}.", fabs(c->slower), way,
+            same_work ? "" : " at equal work", c->chance);
+    PUT(&said->reason, "Step: {time} before, {time} after.", c->before.step_s, c->after.step_s);
     if (!same_work)
-        knee_text_printf(&said->reason, " Each GPU does %s the work per step.", SAY_TIMES(c->work));
+        PUT(&said->reason, " Each GPU does {times} the work per step.", c->work);
     say_changes(c, &said->effect);
 }
 

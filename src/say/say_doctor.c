@@ -32,19 +32,16 @@ static void cost_sentence(const CHECKUP *c, const FINDING *f, struct knee_text *
 {
     const TOLL *p = &f->price;
     if (p->lost == 1 && isnan(p->ratio_after))
-        knee_text_puts(text, "the job does not run");
+        PUT(text, "the job does not run");
     else if (p->slows_job)
-        knee_text_printf(text, "step %s -> %s", SAY_TIME(p->step_before_s),
-                         SAY_TIME(p->step_after_s));
+        PUT(text, "step {time} -> {time}", p->step_before_s, p->step_after_s);
     if (p->slows_job && p->dollars_per_day > 0)
-        knee_text_printf(text, ", %s per day", SAY_DOLLARS(p->dollars_per_day));
+        PUT(text, ", {dollars} per day", p->dollars_per_day);
     if (p->slows_wire)
-        knee_text_printf(text, "%sall-reduce of %s on %s runs at %s of its rate",
-                         p->slows_job ? "; " : "", SAY_MESSAGE(c->bytes),
-                         knee_say_count(c->ranks, "GPU").s, SAY_SHARE(p->share));
+        PUT(text, "{}all-reduce of {message} on {GPUs} runs at {share} of its rate",
+            p->slows_job ? "; " : "", c->bytes, c->ranks, p->share);
     if (!p->slows_job && !p->slows_wire && !isnan(p->share))
-        knee_text_printf(text, "no effect on an all-reduce of %s on %s", SAY_MESSAGE(c->bytes),
-                         knee_say_count(c->ranks, "GPU").s);
+        PUT(text, "no effect on an all-reduce of {message} on {GPUs}", c->bytes, c->ranks);
 }
 
 static void cost_words(const struct knee_at *at, struct knee_value *out)
@@ -85,11 +82,11 @@ enum { HEADLINE = 80 };
 static void say_evidence(const CHECKUP *c, const FINDING *f, size_t skip, struct knee_text *text)
 {
     if (f->hosts > 1)
-        knee_text_printf(text, "%zu hosts, first %.60s: ", f->hosts, f->host);
+        PUT(text, "{} hosts, first {.60}: ", f->hosts, f->host);
     else if (f->host[0] && c->hosts > 1)
-        knee_text_printf(text, "%.60s: ", f->host);
+        PUT(text, "{.60}: ", f->host);
     if (f->where[0] && !strstr(f->evidence, f->where))
-        knee_text_printf(text, "%.90s: ", f->where);
+        PUT(text, "{.90}: ", f->where);
     knee_text_puts(text, f->evidence + skip);
 }
 
@@ -124,15 +121,15 @@ static void say_headline(const CHECKUP *c, const FINDING *f, struct knee_text *t
     const char *where = f->rule->title && f->parts == 1 ? f->where : "";
     const char *before = ": ";
     if (f->hosts > 1 && used + 20 < HEADLINE)
-        knee_text_printf(text, ": %zu hosts", f->hosts);
+        PUT(text, ": {} hosts", f->hosts);
     else if (*host && used + 2 + strlen(host) <= HEADLINE)
-        knee_text_printf(text, ": %s", host);
+        PUT(text, ": {}", host);
     if (text->length - start + 1 > used)
         before = ", ";
     used = text->length - start + 1;
     if (*where && used + 2 + strlen(where) <= HEADLINE)
-        knee_text_printf(text, "%s%s", before, where);
-    knee_text_puts(text, ".");
+        PUT(text, "{}{}", before, where);
+    PUT(text, ".");
 }
 
 /* "WARN  NVLinks are inactive [nvlink_inactive]: node7: GPU 3: 2 of 6 NVLinks are inactive" */
@@ -142,9 +139,9 @@ static void first_line(const struct knee_at *at, struct knee_value *out)
     out->is = KNEE_A_TEXT;
     knee_text_printf(&out->words, "%-5s ", word_of(f));
     if (f->rule->title)
-        knee_text_printf(&out->words, "%s [%s]: ", f->rule->title, f->rule->id);
+        PUT(&out->words, "{} [[{}]]: ", f->rule->title, f->rule->id);
     else
-        knee_text_printf(&out->words, "[%s] ", f->rule->id);
+        PUT(&out->words, "[[{}]] ", f->rule->id);
     say_evidence(checkup_of(at), f, 0, &out->words);
 }
 
@@ -257,15 +254,14 @@ static void say_title(const CHECKUP *c, struct knee_text *text)
     const char *before = ": ";
     knee_text_puts(text, knee_say_count((double)c->hosts, "host").s);
     if (c->files)
-        knee_text_printf(text, ", %s", knee_say_count((double)c->files, "file").s);
+        PUT(text, ", {files}", c->files);
     for (size_t i = 0; i < KNEE_COUNT_OF(parts); i++)
         if (parts[i].count) {
-            knee_text_printf(text, "%s%s", before,
-                             knee_say_count((double)parts[i].count, parts[i].noun).s);
+            PUT(text, "{}{}", before, knee_say_count((double)parts[i].count, parts[i].noun).s);
             before = ", ";
         }
     if (c->strange)
-        knee_text_printf(text, "; %s not recognised", knee_say_count((double)c->strange, "file").s);
+        PUT(text, "; {files} not recognised", c->strange);
 }
 
 static bool ends_sentence(const char *words)
@@ -278,18 +274,15 @@ static void say_first(const CHECKUP *c, struct knee_said *said)
 {
     const FINDING *first = c->count ? &c->findings[0] : NULL;
     if (!first || first->severity == KNEE_NOTE) {
-        knee_text_printf(&said->headline, "No problems found on %s, in %s.",
-                         knee_say_count((double)c->hosts, "host").s,
-                         knee_say_count((double)c->facts, "fact").s);
+        PUT(&said->headline, "No problems found on {hosts}, in {facts}.", c->hosts, c->facts);
         if (first)
-            knee_text_printf(&said->reason, "%s with -v.",
-                             knee_say_count((double)c->count, "note").s);
+            PUT(&said->reason, "{notes} with -v.", c->count);
         return;
     }
     say_headline(c, first, &said->headline);
     struct knee_text cost = {.alloc = said->reason.alloc};
     cost_sentence(c, first, &cost);
-    knee_text_printf(&said->reason, "%s [%s]: ", word_of(first), first->rule->id);
+    PUT(&said->reason, "{} [[{}]]: ", word_of(first), first->rule->id);
     size_t said_already = first->rule->title ? 0 : first_sentence(first->evidence, HEADLINE - 1);
     while (said_already && strchr(". ", first->evidence[said_already]) &&
            first->evidence[said_already])
@@ -298,12 +291,10 @@ static void say_first(const CHECKUP *c, struct knee_said *said)
         said_already = 0;
     say_evidence(c, first, said_already, &said->reason);
     if (cost.length)
-        knee_text_printf(&said->reason, "%s Cost: %s.", ends_sentence(first->evidence) ? "" : ".",
-                         cost.data);
+        PUT(&said->reason, "{} Cost: {}.", ends_sentence(first->evidence) ? "" : ".", cost.data);
     said->reason.failed = said->reason.failed || cost.failed;
     knee_text_release(&cost);
-    knee_text_printf(&said->effect, "Fix: %s%s", first->cure,
-                     ends_sentence(first->cure) ? "" : ".");
+    PUT(&said->effect, "Fix: {}{}", first->cure, ends_sentence(first->cure) ? "" : ".");
 }
 
 /* The first three files that are not recognised. */
@@ -314,11 +305,11 @@ static void say_strange(const CHECKUP *c, struct knee_text *text)
     size_t named = 0;
     for (; named < NAMED && *end; named++)
         end += strcspn(end + (named > 0), ",") + (named > 0);
-    knee_text_puts(text, "Not recognised: ");
+    PUT(text, "Not recognised: ");
     knee_text_add(text, c->strange_names, (size_t)(end - c->strange_names));
     if (c->strange > named)
-        knee_text_printf(text, " and %zu more", c->strange - named);
-    knee_text_puts(text, ".\n");
+        PUT(text, " and {} more", c->strange - named);
+    PUT(text, ".\n");
 }
 
 /* Is there a finding that a cluster would give a price to? */
@@ -336,18 +327,16 @@ static bool slows_something(const CHECKUP *c)
 static void say_limits(const CHECKUP *c, struct knee_text *text)
 {
     for (size_t i = 0; i < c->gap_count; i++)
-        knee_text_printf(text, "%s%s", i ? ", " : "Not checked: ", c->gaps[i].what);
+        PUT(text, "{}{}", i ? ", " : "Not checked: ", c->gaps[i].what);
     knee_text_puts(text, c->gap_count ? ".\n" : "");
     if (c->strange_names[0])
         say_strange(c, text);
     if (c->unread)
-        knee_text_printf(text, "Cannot read %s: no permission, too large, or not a file.\n",
-                         knee_say_count((double)c->unread, "file").s);
+        PUT(text, "Cannot read {files}: no permission, too large, or not a file.\n", c->unread);
     if (c->dropped)
-        knee_text_printf(text, "Skipped %s: too many.\n",
-                         knee_say_count((double)c->dropped, "fact").s);
+        PUT(text, "Skipped {facts}: too many.\n", c->dropped);
     if (!c->cluster.level_count && slows_something(c))
-        knee_text_puts(text, "Cost unknown: add --cluster.\n");
+        PUT(text, "Cost unknown: add --cluster.\n");
 }
 
 static void say(const void *result, struct knee_said *said)
@@ -358,9 +347,9 @@ static void say(const void *result, struct knee_said *said)
     say_first(c, said);
     say_limits(c, &said->after);
     if (priced)
-        knee_text_printf(&said->assumed, "costs are for %.90s", c->cluster_from);
+        PUT(&said->assumed, "costs are for {.90}", c->cluster_from);
     if (c->ethernet_assumed)
-        knee_text_printf(&said->assumed, "%sTCP runs over 100 Gb/s Ethernet", priced ? "; " : "");
+        PUT(&said->assumed, "{}TCP runs over 100 Gb/s Ethernet", priced ? "; " : "");
 }
 
 const struct knee_answer_type knee_doctor_answer = {
@@ -408,7 +397,7 @@ static void say_rules(const void *result, struct knee_said *said)
     (void)result;
     while (knee_rule_at(count))
         count++;
-    knee_text_printf(&said->headline, "knee doctor has %zu rules.", count);
+    PUT(&said->headline, "knee doctor has {} rules.", count);
 }
 
 const struct knee_answer_type knee_rules_answer = {.schema = "knee.doctor.rules/1",

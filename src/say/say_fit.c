@@ -236,9 +236,9 @@ static void say_links(const struct knee_cluster *cluster, struct knee_text *text
     for (size_t i = 0; i < 2 && i < cluster->level_count; i++) {
         const PARAM *latency = named(cluster, links[i].latency),
                     *rate = named(cluster, links[i].rate);
-        knee_text_printf(text, "%s%s: %s per hop, %s", i ? " " : "", links[i].where,
-                         SAY_TIME(latency ? latency->value : cluster->levels[i].latency_s),
-                         SAY_RATE(rate ? rate->value : cluster->levels[i].bytes_per_s));
+        PUT(text, "{}{}: {time} per hop, {rate}", i ? " " : "", links[i].where,
+            latency ? latency->value : cluster->levels[i].latency_s,
+            rate ? rate->value : cluster->levels[i].bytes_per_s);
         knee_text_printf(text, i && cluster->levels[i].ports > 1 ? " x %.0f." : ".",
                          cluster->levels[i].ports);
     }
@@ -253,33 +253,29 @@ static void say(const void *result, struct knee_said *said)
         used += log->sample_count;
         refused += log->refused;
         for (size_t n = 0; n < log->note_count; n++)
-            knee_text_printf(&said->notes, "%s: %s\n", log->file, log->notes[n]);
+            PUT(&said->notes, "{}: {}\n", log->file, log->notes[n]);
         for (size_t n = 0; n < log->refusal_count && n < 3; n++)
-            knee_text_printf(&said->notes, "%s:%zu refused: %s\n", log->file, log->refusals[n].line,
-                             log->refusals[n].reason);
+            PUT(&said->notes, "{}:{} refused: {}\n", log->file, log->refusals[n].line,
+                log->refusals[n].reason);
     }
-    knee_text_printf(&said->title, "%s, %s used, %zu refused",
-                     knee_say_count((double)check->count, "log").s,
-                     knee_say_count((double)used, "row").s, refused);
+    PUT(&said->title, "{logs}, {rows} used, {} refused", check->count, used, refused);
     if (check->left_out.rows) {
         bool kept = !(check->left_out.median > check->left_out.promised_median);
-        knee_text_printf(&said->headline, "%s: it predicts sizes left out within %s.",
-                         kept ? "The fit holds" : "Do not trust this fit",
-                         SAY_SHARE(check->left_out.median));
-        knee_text_printf(&said->reason, "Median error %s, 90th percentile %s over %s.",
-                         SAY_SHARE(check->left_out.median), SAY_SHARE(check->left_out.p90),
-                         knee_say_count((double)check->left_out.rows, "row").s);
+        PUT(&said->headline, "{}: it predicts sizes left out within {share}.",
+            kept ? "The fit holds" : "Do not trust this fit", check->left_out.median);
+        PUT(&said->reason, "Median error {share}, 90th percentile {share} over {rows}.",
+            check->left_out.median, check->left_out.p90, check->left_out.rows);
     } else
-        knee_text_puts(&said->headline, "Too few sizes to check the fit.");
+        PUT(&said->headline, "Too few sizes to check the fit.");
     if (check->cluster_count == 1)
         say_links(&check->clusters[0].cluster, &said->effect);
     if (check->preset.rows)
-        knee_text_printf(&said->after, "Presets without a fit: median error %s, two-node logs.\n",
-                         SAY_SHARE(check->preset.median));
+        PUT(&said->after, "Presets without a fit: median error {share}, two-node logs.\n",
+            check->preset.median);
     if (check->transfer.rows)
-        knee_text_printf(&said->after, "One log predicted from another: median error %s.\n",
-                         SAY_SHARE(check->transfer.median));
-    knee_text_puts(&said->next, "knee fit LOGS -o cluster.yaml, then --cluster cluster.yaml");
+        PUT(&said->after, "One log predicted from another: median error {share}.\n",
+            check->transfer.median);
+    PUT(&said->next, "knee fit LOGS -o cluster.yaml, then --cluster cluster.yaml");
 }
 
 const struct knee_answer_type knee_fit_answer = {

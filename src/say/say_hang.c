@@ -107,13 +107,13 @@ static void list_ranks(const struct knee_hang_answer *a, uint32_t state, struct 
         while (end + 1 < a->rank_count && a->ranks[end + 1].state == state)
             end++;
         if (pieces == LISTED)
-            knee_text_puts(text, " ...");
+            PUT(text, " ...");
         else if (end > r + 1)
-            knee_text_printf(text, "%s%zu-%zu", pieces ? ", " : "", r, end);
+            PUT(text, "{}{}-{}", pieces ? ", " : "", r, end);
         else if (end > r)
-            knee_text_printf(text, "%s%zu, %zu", pieces ? ", " : "", r, end);
+            PUT(text, "{}{}, {}", pieces ? ", " : "", r, end);
         else
-            knee_text_printf(text, "%s%zu", pieces ? ", " : "", r);
+            PUT(text, "{}{}", pieces ? ", " : "", r);
         pieces++;
         r = end;
     }
@@ -140,7 +140,7 @@ static void state_waits(const struct knee_at *at, struct knee_value *out)
         return;
     knee_value_printf(out, "%s %lld", knee_op_name(call->op), (long long)call->waits);
     if (call->elements >= 0)
-        knee_text_printf(&out->words, ", %s", SAY_COUNT((double)call->elements));
+        PUT(&out->words, ", {count}", call->elements);
 }
 
 A_TEXT(state_word, struct knee_hang_state, state_of(it->like))
@@ -263,31 +263,30 @@ static const struct knee_view views[] = {
 static void say_ranks(const int32_t *ranks, size_t count, struct knee_text *text)
 {
     size_t shown = count > 6 ? 5 : count;
-    knee_text_printf(text, "Rank%s ", count == 1 ? "" : "s");
+    PUT(text, "Rank{} ", count == 1 ? "" : "s");
     for (size_t i = 0; i < shown; i++)
-        knee_text_printf(text, "%s%d", i == 0 ? "" : i + 1 == count ? " and " : ", ", ranks[i]);
+        PUT(text, "{}{}", i == 0 ? "" : i + 1 == count ? " and " : ", ", ranks[i]);
     if (count > shown)
-        knee_text_printf(text, " and %zu more", count - shown);
+        PUT(text, " and {} more", count - shown);
 }
 
 static void say_call(const REPORT *r, const struct knee_hang_call *call, struct knee_text *text)
 {
     const struct knee_comm_group *group = &r->record->roll.groups[call->group];
-    knee_text_printf(text, "%s %lld", knee_op_name(call->op), (long long)call->waits);
+    PUT(text, "{} {}", knee_op_name(call->op), call->waits);
     if (call->elements >= 0)
-        knee_text_printf(text, " of %s element%s", SAY_COUNT((double)call->elements),
-                         call->elements == 1 ? "" : "s");
+        PUT(text, " of {count} element{}", call->elements, call->elements == 1 ? "" : "s");
     const char *about = group->description ? group->description : "";
     about = strcmp(about, "undefined") == 0 ? "" : about;
     if (strcmp(group->name, "?") != 0 && strcmp(about, "default_pg") != 0)
-        knee_text_printf(text, " in group %.40s%s%.40s%s", group->name, about[0] ? " (" : "", about,
-                         about[0] ? ")" : "");
+        PUT(text, " in group {.40}{}{.40}{}", group->name, about[0] ? " (" : "", about,
+            about[0] ? ")" : "");
 }
 
 static void say_frame(const struct knee_hang_call *call, struct knee_text *text)
 {
     if (call->frame[0])
-        knee_text_printf(text, ", at %s", base_name(call->frame));
+        PUT(text, ", at {}", base_name(call->frame));
 }
 
 static bool is_busy(enum knee_hang_class kind)
@@ -309,7 +308,7 @@ static bool say_signal(const struct knee_hang_answer *a, struct knee_text *text)
     int signal = a->named_count == 1 ? a->ranks[a->named[0]].exit - 128 : 0;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         if (a->kind == KNEE_HANG_SIGNAL && signals[i].signal == signal) {
-            knee_text_printf(text, " was killed by signal %d, %s.", signal, signals[i].name);
+            PUT(text, " was killed by signal {}, {}.", signal, signals[i].name);
             return true;
         }
     return false;
@@ -321,9 +320,8 @@ static bool say_other(const struct knee_hang_answer *a, struct knee_text *text)
     if (a->kind != KNEE_HANG_OTHER_OP || !a->waits || !a->instead || a->named_count != 1 ||
         a->instead->op == a->waits->op)
         return false;
-    knee_text_printf(text, " called %s where the others called %s: number %lld.",
-                     knee_op_name(a->instead->op), knee_op_name(a->waits->op),
-                     (long long)a->waits->waits);
+    PUT(text, " called {} where the others called {}: number {}.", knee_op_name(a->instead->op),
+        knee_op_name(a->waits->op), a->waits->waits);
     return true;
 }
 
@@ -336,20 +334,19 @@ static void say_deed(const struct knee_hang_answer *a, const struct knee_hang_ca
     if (say_signal(a, text) || (call && say_other(a, text)))
         return;
     if (a->tie)
-        knee_text_printf(text, " are in different calls under one number, %lld.",
-                         (long long)(a->waits ? a->waits->waits : -1));
+        PUT(text, " are in different calls under one number, {}.",
+            (long long)(a->waits ? a->waits->waits : -1));
     else if (a->kind == KNEE_HANG_BUSY && call)
-        knee_text_printf(text, " did not enter %s %lld.", knee_op_name(call->op),
-                         (long long)call->waits);
+        PUT(text, " did not enter {} {}.", knee_op_name(call->op), call->waits);
     else if (is_busy(a->kind) && call)
-        knee_text_printf(text, " probably %s and did not enter %s %lld.", does,
-                         knee_op_name(call->op), (long long)call->waits);
+        PUT(text, " probably {} and did not enter {} {}.", does, knee_op_name(call->op),
+            call->waits);
     else if (call && ((a->kind >= KNEE_HANG_LEFT_OUT && a->kind <= KNEE_HANG_OTHER_SIZE) ||
                       a->kind == KNEE_HANG_GPU_LATE || a->kind == KNEE_HANG_ALONE))
-        knee_text_printf(text, " %s%s: %s %lld.", guess ? "probably " : "", does,
-                         knee_op_name(call->op), (long long)call->waits);
+        PUT(text, " {}{}: {} {}.", guess ? "probably " : "", does, knee_op_name(call->op),
+            call->waits);
     else
-        knee_text_printf(text, " %s%s.", guess ? "probably " : "", does);
+        PUT(text, " {}{}.", guess ? "probably " : "", does);
 }
 
 enum { HEADLINE = 80 };
@@ -403,30 +400,28 @@ static const char *unexplained(const REPORT *r)
 static void headline_waits(const struct knee_hang_answer *a, struct knee_text *text)
 {
     if (a->silent_count == 1)
-        knee_text_printf(text, "Cannot tell: nothing of rank %d is here, and the others wait.",
-                         a->silent[0]);
+        PUT(text, "Cannot tell: nothing of rank {} is here, and the others wait.", a->silent[0]);
     else if (a->silent_count)
-        knee_text_printf(text, "Cannot tell: nothing of %zu ranks is here, and the others wait.",
-                         a->silent_count);
+        PUT(text, "Cannot tell: nothing of {} ranks is here, and the others wait.",
+            a->silent_count);
     else
-        knee_text_puts(text, "Cannot tell which rank: no line says who keeps the others waiting.");
+        PUT(text, "Cannot tell which rank: no line says who keeps the others waiting.");
 }
 
 static void say_headline(const REPORT *r, struct knee_text *text)
 {
     const struct knee_hang_answer *a = r->answer;
     if (a->kind == KNEE_HANG_NOT && a->certainty == KNEE_CERTAIN)
-        knee_text_printf(text, "Not hung: all %zu ranks ended well.", a->rank_count);
+        PUT(text, "Not hung: all {} ranks ended well.", a->rank_count);
     else if (a->kind == KNEE_HANG_NOT)
-        knee_text_puts(text, "Not hung: no timeout, error or bad exit status in these files.");
+        PUT(text, "Not hung: no timeout, error or bad exit status in these files.");
     else if (a->behind && a->named_count)
-        knee_text_printf(text, "%zu of %zu ranks are %lld collective%s behind the others.",
-                         a->named_count, a->rank_count, (long long)a->behind,
-                         a->behind == 1 ? "" : "s");
+        PUT(text, "{} of {} ranks are {} collective{} behind the others.", a->named_count,
+            a->rank_count, a->behind, a->behind == 1 ? "" : "s");
     else if (a->named_count)
         headline_ranks(r, text);
     else if (a->kind == KNEE_HANG_WIRE)
-        knee_text_puts(text, "All ranks are in the same call: a GPU or the network is stuck.");
+        PUT(text, "All ranks are in the same call: a GPU or the network is stuck.");
     else if (a->kind == KNEE_HANG_UNKNOWN && a->waits)
         headline_waits(a, text);
     else if (a->kind == KNEE_HANG_UNKNOWN)
@@ -434,8 +429,7 @@ static void say_headline(const REPORT *r, struct knee_text *text)
     else if (knee_hang_kind(a->kind)->sentence)
         knee_text_puts(text, knee_hang_kind(a->kind)->sentence);
     else
-        knee_text_printf(text, "The job %s; no line says which rank.",
-                         knee_hang_kind(a->kind)->does);
+        PUT(text, "The job {}; no line says which rank.", knee_hang_kind(a->kind)->does);
 }
 
 /* Where a line begins to say something: behind hosts, places and commands. */
@@ -487,36 +481,34 @@ static void say_reason(const REPORT *r, struct knee_text *text)
         return;
     if (a->waits && a->waits->waits >= 0) {
         if (a->waiting)
-            knee_text_printf(text, "%s wait%s in ", knee_say_count((double)a->waiting, "rank").s,
-                             a->waiting == 1 ? "s" : "");
+            PUT(text, "{ranks} wait{} in ", a->waiting, a->waiting == 1 ? "s" : "");
         else
-            knee_text_puts(text, "The others wait in ");
+            PUT(text, "The others wait in ");
         say_call(r, a->waits, text);
         say_frame(a->waits, text);
-        knee_text_puts(text, ". ");
+        PUT(text, ". ");
     }
     if (a->kind == KNEE_HANG_GPU_LATE) {
-        knee_text_puts(text, "Its GPU has not started it. ");
+        PUT(text, "Its GPU has not started it. ");
     } else if (a->instead && a->instead->waits >= 0 && a->instead != a->waits) {
         bool alike = a->waits && a->instead->op == a->waits->op &&
                      a->instead->waits == a->waits->waits && a->instead->elements >= 0;
         bool same = alike && a->instead->elements == a->waits->elements;
-        knee_text_printf(text, "Rank %d is in ", a->instead->rank);
+        PUT(text, "Rank {} is in ", a->instead->rank);
         if (same)
-            knee_text_puts(text, "the same call");
+            PUT(text, "the same call");
         else if (alike)
-            knee_text_printf(text, "one of %s elements", SAY_COUNT((double)a->instead->elements));
+            PUT(text, "one of {count} elements", a->instead->elements);
         else
             say_call(r, a->instead, text);
         say_frame(a->instead, text);
-        knee_text_puts(text, ". ");
+        PUT(text, ". ");
     } else if (a->instead && a->instead->waits < 0 && a->instead->completed >= 0) {
         bool barrier = r->record->ranks[a->instead->rank].barrier;
-        knee_text_printf(text, "Rank %d finished call %lld and %s. ", a->instead->rank,
-                         (long long)a->instead->completed,
-                         barrier ? "went into a barrier" : "entered none after it");
+        PUT(text, "Rank {} finished call {} and {}. ", a->instead->rank, a->instead->completed,
+            barrier ? "went into a barrier" : "entered none after it");
         if (a->guess)
-            knee_text_puts(text, "No line says what it does: rank 0 usually saves, others load. ");
+            PUT(text, "No line says what it does: rank 0 usually saves, others load. ");
     }
     bool later = a->kind == KNEE_HANG_UNKNOWN && !a->waits && r->record->later_errors;
     if (a->evidence_count && (later || r->record->marks[a->evidence[0]].failure != KNEE_FAILED_NOT))
@@ -524,10 +516,10 @@ static void say_reason(const REPORT *r, struct knee_text *text)
     if (a->named_count && a->evidence_count)
         say_place(r, a->named[0], text);
     if (a->silent_count > 1 && !a->named_count) {
-        knee_text_puts(text, "No line of ");
+        PUT(text, "No line of ");
         struct knee_text ranks = {.alloc = text->alloc};
         say_ranks(a->silent, a->silent_count, &ranks);
-        knee_text_printf(text, "r%s.", ranks.data ? ranks.data + 1 : "");
+        PUT(text, "r{}.", ranks.data ? ranks.data + 1 : "");
         knee_text_release(&ranks);
     }
 }
@@ -539,14 +531,14 @@ static void say_effect(const REPORT *r, struct knee_text *text)
     if (a->kind == KNEE_HANG_NOT || r->record->mixed[1])
         return;
     if (a->kind == KNEE_HANG_CANCELLED && r->record->slurm_job)
-        knee_text_printf(text, "Fix: see who or what cancelled it: sacct -j %lld -o State,Reason.",
-                         (long long)r->record->slurm_job);
+        PUT(text, "Fix: see who or what cancelled it: sacct -j {} -o State,Reason.",
+            r->record->slurm_job);
     else
-        knee_text_printf(text, "Fix: %s.", knee_hang_fix(r));
+        PUT(text, "Fix: {}.", knee_hang_fix(r));
     if (host[0])
-        knee_text_printf(text, " Its node: %s.", host);
+        PUT(text, " Its node: {}.", host);
     if (a->lost_s > 0)
-        knee_text_printf(text, " The others waited %s.", SAY_TIME(a->lost_s));
+        PUT(text, " The others waited {time}.", a->lost_s);
 }
 
 static void say_voids(const REPORT *r, struct knee_text *text)
@@ -554,19 +546,17 @@ static void say_voids(const REPORT *r, struct knee_text *text)
     const struct knee_job_record *record = r->record;
     enum knee_hang_class kind = r->answer->kind;
     if (record->mixed[1]) {
-        knee_text_printf(text, "Files of several jobs or attempts are mixed: %.15s, %.15s.",
-                         base_name(record->files[record->mixed[0] - 1].name),
-                         base_name(record->files[record->mixed[1] - 1].name));
+        PUT(text, "Files of several jobs or attempts are mixed: {.15}, {.15}.",
+            base_name(record->files[record->mixed[0] - 1].name),
+            base_name(record->files[record->mixed[1] - 1].name));
         return;
     }
     if (record->refused_files)
-        knee_text_printf(text, "%s cannot be read, first: %s. ",
-                         knee_say_count((double)record->refused_files, "file").s, record->refused);
+        PUT(text, "{files} cannot be read, first: {}. ", record->refused_files, record->refused);
     if (record->unknown_errors && (kind == KNEE_HANG_NOT || kind == KNEE_HANG_UNKNOWN) &&
         record->unknown_mark != KNEE_JOB_NO_MARK)
-        knee_text_printf(text, "%s knee does not know, first: %.80s",
-                         knee_say_count((double)record->unknown_errors, "error line").s,
-                         record->marks[record->unknown_mark].text);
+        PUT(text, "{error lines} knee does not know, first: {.80}", record->unknown_errors,
+            record->marks[record->unknown_mark].text);
 }
 
 static size_t count_kind(const struct knee_job_record *record, const char *kind)
@@ -593,12 +583,12 @@ static void say_title(const REPORT *r, struct knee_text *text)
         size_t count = count_kind(r->record, kinds[i].kind);
         if (!count)
             continue;
-        knee_text_printf(text, "%s%s", before, knee_say_count((double)count, kinds[i].noun).s);
+        PUT(text, "{}{}", before, knee_say_count((double)count, kinds[i].noun).s);
         before = ", ";
     }
     size_t lost = r->record->unknown_files + r->record->refused_files;
     if (lost)
-        knee_text_printf(text, "; %s not used", knee_say_count((double)lost, "file").s);
+        PUT(text, "; {files} not used", lost);
 }
 
 /* The lines behind it: file, number, beginning. */
@@ -606,7 +596,7 @@ static void say_evidence(const REPORT *r, struct knee_text *text)
 {
     const struct knee_hang_answer *a = r->answer;
     if (a->evidence_count)
-        knee_text_puts(text, "Evidence:\n");
+        PUT(text, "Evidence:\n");
     for (size_t i = 0; i < a->evidence_count && i < 4; i++) {
         const struct knee_job_mark *mark = &r->record->marks[a->evidence[i]];
         const char *base = base_name(r->record->files[mark->file].name);
@@ -630,15 +620,14 @@ static void say(const void *result, struct knee_said *said)
     say_effect(r, &said->effect);
     say_evidence(r, &said->after);
     if (a->kind != KNEE_HANG_NOT)
-        knee_text_printf(&said->after, "Certainty: %s.%s\n", certainty_name(a->certainty),
-                         a->dumps || a->certainty == KNEE_CERTAIN || !a->call_count ||
-                                 a->kind == KNEE_HANG_UNKNOWN
-                             ? ""
-                             : " Record dumps next time: TORCH_FR_BUFFER_SIZE=2000 "
-                               "TORCH_NCCL_DUMP_ON_TIMEOUT=1 TORCH_FR_DUMP_TEMP_FILE=/shared/fr_");
+        PUT(&said->after, "Certainty: {}.{}\n", certainty_name(a->certainty),
+            a->dumps || a->certainty == KNEE_CERTAIN || !a->call_count ||
+                    a->kind == KNEE_HANG_UNKNOWN
+                ? ""
+                : " Record dumps next time: TORCH_FR_BUFFER_SIZE=2000 "
+                  "TORCH_NCCL_DUMP_ON_TIMEOUT=1 TORCH_FR_DUMP_TEMP_FILE=/shared/fr_");
     if (a->followed)
-        knee_text_printf(&said->after, "%s failed after it.\n",
-                         knee_say_count((double)a->followed, "rank").s);
+        PUT(&said->after, "{ranks} failed after it.\n", a->followed);
 }
 
 const struct knee_answer_type knee_hang_answer_type = {

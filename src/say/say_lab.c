@@ -139,17 +139,15 @@ static void say_knee(const LAB *lab, struct knee_said *said)
     const ROW *last = &lab->rows[lab->row_count - 1];
     double at = lab->measured.tolerance_workers;
     if (isnan(at) || at >= last->workers)
-        knee_text_printf(&said->headline, "All %s are worth it: efficiency %s with %s.",
-                         knee_say_count(last->workers, "rank").s, SAY_SHARE(last->efficiency),
-                         knee_say_count(last->workers, "rank").s);
+        PUT(&said->headline, "All {ranks} are worth it: efficiency {share} with {ranks}.",
+            last->workers, last->efficiency, last->workers);
     else
-        knee_text_printf(&said->headline, "Stop at %s: more fall below %s efficiency.",
-                         knee_say_count(at, "rank").s, SAY_SHARE(lab->tolerance));
-    knee_text_printf(&said->reason, "The prediction says %s.",
-                     knee_say_count(lab->predicted.tolerance_workers, "rank").s);
+        PUT(&said->headline, "Stop at {ranks}: more fall below {share} efficiency.", at,
+            lab->tolerance);
+    PUT(&said->reason, "The prediction says {ranks}.", lab->predicted.tolerance_workers);
     if (!isnan(lab->median_error))
-        knee_text_printf(&said->effect, "Predicted steps are off by %s (median), %s at most.",
-                         SAY_SHARE(lab->median_error), SAY_SHARE(lab->worst_error));
+        PUT(&said->effect, "Predicted steps are off by {share} (median), {share} at most.",
+            lab->median_error, lab->worst_error);
 }
 
 static void say_hunt(const LAB *lab, struct knee_said *said)
@@ -157,8 +155,7 @@ static void say_hunt(const LAB *lab, struct knee_said *said)
     size_t named = 0;
     for (size_t i = 0; i < lab->hunt_count; i++)
         named += strcmp(lab->hunts[i].induced, lab->hunts[i].named) == 0;
-    knee_text_printf(&said->headline, "knee named the trouble in %zu of %zu runs.", named,
-                     lab->hunt_count);
+    PUT(&said->headline, "knee named the trouble in {} of {} runs.", named, lab->hunt_count);
 }
 
 static void say_title(const LAB *lab, struct knee_said *said)
@@ -174,14 +171,14 @@ static void say_title(const LAB *lab, struct knee_said *said)
 static void say_notes(const LAB *lab, struct knee_said *said)
 {
     for (size_t i = 0; i < lab->note_count; i++)
-        knee_text_printf(&said->after, "%s%s", i ? " " : "", lab->notes[i]);
+        PUT(&said->after, "{}{}", i ? " " : "", lab->notes[i]);
     if (!isnan(lab->latency_s))
-        knee_text_printf(&said->notes, "measured before the run: %s latency, %s each way%s\n",
-                         SAY_TIME(lab->latency_s), SAY_RATE(lab->bandwidth_bytes_per_s),
-                         lab->paced ? ", held back to stand in for a slow link" : "");
+        PUT(&said->notes, "measured before the run: {time} latency, {rate} each way{}\n",
+            lab->latency_s, lab->bandwidth_bytes_per_s,
+            lab->paced ? ", held back to stand in for a slow link" : "");
     if (!isnan(lab->critical_batch))
-        knee_text_printf(&said->notes, "critical batch, measured as gradient noise scale: %s\n",
-                         SAY_LARGE(lab->critical_batch));
+        PUT(&said->notes, "critical batch, measured as gradient noise scale: {large}\n",
+            lab->critical_batch);
 }
 
 static void say(const void *result, struct knee_said *said)
@@ -189,15 +186,14 @@ static void say(const void *result, struct knee_said *said)
     const LAB *lab = result;
     say_title(lab, said);
     if (lab->synthetic)
-        knee_text_puts(&said->assumed, "compute is a timed wait (synthetic): nothing is learned, "
-                                       "and there is no loss");
+        PUT(&said->assumed,
+            "compute is a timed wait (synthetic): nothing is learned, and there is no loss");
     if (lab->hunt_count)
         say_hunt(lab, said);
     else if (lab->row_count > 1)
         say_knee(lab, said);
     else if (lab->row_count)
-        knee_text_printf(&said->headline, "One rank takes %s per step.",
-                         SAY_TIME(lab->rows[0].measured_step_s));
+        PUT(&said->headline, "One rank takes {time} per step.", lab->rows[0].measured_step_s);
     say_notes(lab, said);
 }
 

@@ -31,9 +31,8 @@ static void say(const void *result, struct knee_said *said)
     size_t comm = 0;
     for (size_t i = 0; i < names->count; i++)
         comm += names->rows[i].kind == KNEE_SPAN_COMM || names->rows[i].kind == KNEE_SPAN_FUSED;
-    knee_text_printf(&said->headline, "%s in these traces, %zu of them communication.",
-                     knee_say_count((double)names->count, "name").s, comm);
-    knee_text_puts(&said->next, "wrong? --patterns FILE with lines of WORD KIND [OPERATION]");
+    PUT(&said->headline, "{names} in these traces, {} of them communication.", names->count, comm);
+    PUT(&said->next, "wrong? --patterns FILE with lines of WORD KIND [[OPERATION]]");
 }
 
 const struct knee_answer_type knee_names_answer = {

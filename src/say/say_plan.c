@@ -43,17 +43,17 @@ static void say_options(const struct knee_plan *p, struct knee_text *text)
                                          [KNEE_ZERO2] = "ZeRO-2",
                                          [KNEE_ZERO3] = "ZeRO-3"};
     const char *recompute = knee_recompute_names.name((size_t)p->recompute);
-    knee_text_printf(text, "icro-batch %.0f", p->micro_batch);
+    PUT(text, "icro-batch {}", p->micro_batch);
     if (p->dp * p->cp > 1 && p->shard >= 0 && p->shard <= KNEE_ZERO3)
-        knee_text_printf(text, ", %s", shards[p->shard]);
+        PUT(text, ", {}", shards[p->shard]);
     if (p->shard == KNEE_ZERO3 && p->shard_size < p->dp * p->cp)
-        knee_text_printf(text, " in groups of %.0f", p->shard_size);
+        PUT(text, " in groups of {}", p->shard_size);
     if (p->recompute == KNEE_KEEP)
-        knee_text_puts(text, ", no recompute");
+        PUT(text, ", no recompute");
     else
-        knee_text_printf(text, ", %s recompute", recompute);
+        PUT(text, ", {} recompute", recompute);
     if (p->offload == KNEE_OFFLOAD_OPTIMIZER)
-        knee_text_puts(text, ", optimizer on the host");
+        PUT(text, ", optimizer on the host");
 }
 
 void knee_say_plan(const struct knee_plan *p, struct knee_text *text)
@@ -81,14 +81,14 @@ static void say_title(const A *a, struct knee_text *text)
     knee_text_puts(text, a->shape.model >= 0 ? knee_model_names.name((size_t)a->shape.model)
                                              : "Your model");
     if (a->row_count > 1)
-        knee_text_printf(text, " on %.0f-%.0f %s", a->rows[0].gpus, last->gpus, gpu_name(a));
+        PUT(text, " on {}-{} {}", a->rows[0].gpus, last->gpus, gpu_name(a));
     else
-        knee_text_printf(text, " on %.0f %s", last->gpus, gpu_name(a));
+        PUT(text, " on {} {}", last->gpus, gpu_name(a));
     if (a->machine.node_size > 0 && last->gpus > a->machine.node_size && a->row_count == 1)
-        knee_text_printf(text, " (%.0f nodes)", ceil(last->gpus / a->machine.node_size));
+        PUT(text, " ({} nodes)", ceil(last->gpus / a->machine.node_size));
     if (plan)
-        knee_text_printf(text, ", batch %.0f x %.0f tokens, %s", plan->global_batch, a->shape.seq,
-                         knee_precision_names.name((size_t)plan->precision));
+        PUT(text, ", batch {} x {} tokens, {}", plan->global_batch, a->shape.seq,
+            knee_precision_names.name((size_t)plan->precision));
 }
 
 static struct knee_word step_words(const COST *c)
@@ -101,52 +101,49 @@ static void no_plan(const A *a, struct knee_said *said)
     const ROW *row = &a->rows[a->row_count - 1];
     double tp = a->fixed.tp, heads = a->shape.heads;
     if (!row->found.nearest_valid && tp > 1 && (fmod(heads, tp) != 0 || fmod(row->gpus, tp) != 0)) {
-        knee_text_printf(&said->headline, "TP %.0f does not divide %.0f heads and %s.", tp, heads,
-                         GPUS(row->gpus));
+        PUT(&said->headline, "TP {} does not divide {} heads and {GPUs}.", tp, heads, row->gpus);
         for (double t = 1; t <= 16; t *= 2)
             if (fmod(heads, t) == 0 && fmod(row->gpus, t) == 0)
-                knee_text_printf(&said->reason, "%s%.0f", t > 1 ? ", " : "Try --tp ", t);
-        knee_text_puts(&said->reason, ".");
+                PUT(&said->reason, "{}{}", t > 1 ? ", " : "Try --tp ", t);
+        PUT(&said->reason, ".");
         return;
     }
     if (!row->found.nearest_valid) {
-        knee_text_printf(&said->headline, "No plan exists on %s.", GPUS(row->gpus));
-        knee_text_puts(&said->reason, "No degrees divide the GPUs, heads, layers and batch at "
-                                      "once. Change --gpus or --global-batch.");
+        PUT(&said->headline, "No plan exists on {GPUs}.", row->gpus);
+        PUT(&said->reason, "No degrees divide the GPUs, heads, layers and batch at once. Change "
+                           "--gpus or --global-batch.");
         return;
     }
     const struct knee_memory *m = &row->found.nearest.cost.memory;
-    knee_text_printf(&said->voids, "Does not fit on %.0f %s: the smallest plan needs %s of %s.",
-                     row->gpus, gpu_name(a), SAY_BYTES(m->total), SAY_BYTES(m->capacity));
+    PUT(&said->voids, "Does not fit on {} {}: the smallest plan needs {bytes} of {bytes}.",
+        row->gpus, gpu_name(a), m->total, m->capacity);
     if (a->remedy_count)
-        knee_text_printf(&said->headline, "This makes it fit: %s.", a->remedies[0].what);
+        PUT(&said->headline, "This makes it fit: {}.", a->remedies[0].what);
     else if (isnan(a->smallest_gpus))
-        knee_text_puts(&said->headline, "Use more GPUs: no single change makes it fit.");
+        PUT(&said->headline, "Use more GPUs: no single change makes it fit.");
     if (!isnan(a->smallest_gpus))
         knee_text_printf(a->remedy_count ? &said->reason : &said->headline,
                          a->remedy_count ? "Or use %.0f GPUs or more. " : "Use %.0f GPUs or more.",
                          a->smallest_gpus);
     if (a->remedy_count)
-        knee_text_printf(&said->reason, "With the change a step takes %s.",
-                         step_words(&a->remedies[0].cost).s);
+        PUT(&said->reason, "With the change a step takes {}.", step_words(&a->remedies[0].cost).s);
     else {
-        knee_text_puts(&said->reason, "The smallest plan is ");
+        PUT(&said->reason, "The smallest plan is ");
         knee_say_plan(&row->found.nearest.plan, &said->reason);
-        knee_text_puts(&said->reason, ".");
+        PUT(&said->reason, ".");
     }
 }
 
 static void not_met(const A *a, struct knee_said *said)
 {
     const struct knee_plan_question *q = &a->question;
-    knee_text_printf(&said->headline, "No GPU count meets the %s%s%s.",
-                     isnan(q->budget) ? "" : "budget",
-                     isnan(q->budget) || isnan(q->deadline_s) ? "" : " and the ",
-                     isnan(q->deadline_s) ? "" : "deadline");
-    knee_text_printf(&said->reason, "The fastest takes %s", SAY_TIME(a->fastest_s));
+    PUT(&said->headline, "No GPU count meets the {}{}{}.", isnan(q->budget) ? "" : "budget",
+        isnan(q->budget) || isnan(q->deadline_s) ? "" : " and the ",
+        isnan(q->deadline_s) ? "" : "deadline");
+    PUT(&said->reason, "The fastest takes {time}", a->fastest_s);
     if (!isnan(a->cheapest))
-        knee_text_printf(&said->reason, "; the cheapest costs %s", SAY_DOLLARS(a->cheapest));
-    knee_text_puts(&said->reason, ".");
+        PUT(&said->reason, "; the cheapest costs {dollars}", a->cheapest);
+    PUT(&said->reason, ".");
 }
 
 enum { HEADLINE = 80 };
@@ -157,25 +154,25 @@ static void say_use(const A *a, const ROW *row, struct knee_said *said)
     const struct knee_plan *plan = &row->found.best[0].plan;
     struct knee_text *text = &said->headline, whole = {.alloc = text->alloc};
     if (a->chosen == SIZE_MAX) {
-        knee_text_printf(text, "Use fewer than %s.", GPUS(row->gpus));
+        PUT(text, "Use fewer than {GPUs}.", row->gpus);
         return;
     }
     bool open = a->counts_assumed && isnan(a->question.budget) && isnan(a->question.deadline_s);
     knee_text_puts(text, open ? "Worth up to " : "Use ");
     if (plan->gpus < row->gpus)
-        knee_text_printf(text, "%s of the %s GPUs: ", SAY_COUNT(plan->gpus), SAY_COUNT(row->gpus));
+        PUT(text, "{count} of the {count} GPUs: ", plan->gpus, row->gpus);
     else if (a->row_count > 1)
-        knee_text_printf(text, "%s: ", GPUS(row->gpus));
+        PUT(text, "{GPUs}: ", row->gpus);
     knee_say_plan(plan, &whole);
     if (text->length + whole.length < HEADLINE) {
         knee_text_add(text, whole.data ? whole.data : "", whole.length);
     } else {
         say_degrees(plan, text);
-        knee_text_puts(&said->reason, "M");
+        PUT(&said->reason, "M");
         say_options(plan, &said->reason);
-        knee_text_puts(&said->reason, ". ");
+        PUT(&said->reason, ". ");
     }
-    knee_text_puts(text, ".");
+    PUT(text, ".");
     text->failed = text->failed || whole.failed;
     knee_text_release(&whole);
 }
@@ -183,24 +180,22 @@ static void say_use(const A *a, const ROW *row, struct knee_said *said)
 static void say_speed(const A *a, const ROW *row, struct knee_text *text)
 {
     const COST *c = &row->found.best[0].cost;
-    knee_text_printf(text, "%s per step, %s tokens/s, %s MFU", step_words(c).s,
-                     SAY_LARGE(c->tokens_per_s), SAY_SHARE(c->mfu_causal));
+    PUT(text, "{} per step, {large} tokens/s, {share} MFU", step_words(c).s, c->tokens_per_s,
+        c->mfu_causal);
     if (isnan(row->time_s) && !isnan(row->cost_per_billion))
-        knee_text_printf(text, ", %s per billion tokens", SAY_DOLLARS(row->cost_per_billion));
-    knee_text_puts(text, ".");
+        PUT(text, ", {dollars} per billion tokens", row->cost_per_billion);
+    PUT(text, ".");
     if (!isnan(row->time_s))
-        knee_text_printf(text, " %s tokens take %s", SAY_LARGE(a->question.tokens),
-                         SAY_TIME(row->time_s));
+        PUT(text, " {large} tokens take {time}", a->question.tokens, row->time_s);
     if (!isnan(row->cost))
-        knee_text_printf(text, " and cost %s", SAY_DOLLARS(row->cost));
+        PUT(text, " and cost {dollars}", row->cost);
     knee_text_puts(text, isnan(row->time_s) ? "" : ".");
 }
 
 static void say_memory(const COST *c, struct knee_text *text)
 {
-    knee_text_printf(text, "%s of %s: %s risk of running out of memory.",
-                     SAY_BYTES(c->memory.total), SAY_BYTES(c->memory.capacity),
-                     SAY_SHARE(1 - knee_memory_fit(&c->memory)));
+    PUT(text, "{bytes} of {bytes}: {share} risk of running out of memory.", c->memory.total,
+        c->memory.capacity, 1 - knee_memory_fit(&c->memory));
 }
 
 /* Where to stop, against what. */
@@ -214,15 +209,14 @@ static void say_stop(const A *a, const ROW *row, struct knee_text *text)
             next = &a->rows[i];
     }
     if (a->chosen == SIZE_MAX)
-        knee_text_printf(text, "Efficiency is %s against %s. ",
-                         SAY_SHARE(row->kept * row->efficiency), GPUS(a->baseline_gpus));
+        PUT(text, "Efficiency is {share} against {GPUs}. ", row->kept * row->efficiency,
+            a->baseline_gpus);
     else if (at && next)
-        knee_text_printf(text, "More than %s are not worth it: %s run at %s%s. ", GPUS(at->gpus),
-                         SAY_COUNT(next->gpus), SAY_SHARE(next->kept * next->efficiency),
-                         next->kept < 1 ? ", failures counted" : "");
+        PUT(text, "More than {GPUs} are not worth it: {count} run at {share}{}. ", at->gpus,
+            next->gpus, next->kept * next->efficiency, next->kept < 1 ? ", failures counted" : "");
     else if (at && a->row_count > 1)
-        knee_text_printf(text, "All counts tried are worth it; efficiency is against %s. ",
-                         GPUS(a->baseline_gpus));
+        PUT(text, "All counts tried are worth it; efficiency is against {GPUs}. ",
+            a->baseline_gpus);
 }
 
 static void say_run(const A *a, const ROW *row, struct knee_text *text)
@@ -231,14 +225,13 @@ static void say_run(const A *a, const ROW *row, struct knee_text *text)
     if (!run)
         return;
     const struct knee_run_cost *c = &run->cost;
-    knee_text_printf(text, "Goodput %s: a failure every %s",
-                     knee_say_interval(c->goodput.kept, c->sure.low, c->sure.high, SHARE).s,
-                     SAY_TIME(c->stops.mean_s));
+    PUT(text, "Goodput {share}: a failure every {time}",
+        SPAN(c->goodput.kept, c->sure.low, c->sure.high), c->stops.mean_s);
     if (c->stops.every_s == c->best_every_s)
-        knee_text_printf(text, "; take a checkpoint every %s.\n", SAY_TIME(c->best_every_s));
+        PUT(text, "; take a checkpoint every {time}.\n", c->best_every_s);
     else
-        knee_text_printf(text, "; best with a checkpoint every %s: %s.\n",
-                         SAY_TIME(c->best_every_s), SAY_SHARE(c->best_kept));
+        PUT(text, "; best with a checkpoint every {time}: {share}.\n", c->best_every_s,
+            c->best_kept);
 }
 
 /* "Step: products 62%, attention 18%, ..." */
@@ -253,11 +246,10 @@ static void say_parts(const COST *c, struct knee_text *text)
         if (!(c->part_s[most] / c->step_s > 0.01))
             break;
         used[most] = true;
-        knee_text_printf(text, "%s %s %s",
-                         shown ? "," : "Step:", knee_part_name((enum knee_part)most),
-                         SAY_SHARE(c->part_s[most] / c->step_s));
+        PUT(text, "{} {} {share}", shown ? "," : "Step:", knee_part_name((enum knee_part)most),
+            c->part_s[most] / c->step_s);
     }
-    knee_text_puts(text, "\n");
+    PUT(text, "\n");
 }
 
 static void say_free(const A *a, const ROW *row, struct knee_text *text)
@@ -265,50 +257,48 @@ static void say_free(const A *a, const ROW *row, struct knee_text *text)
     double gain = row->found.best[0].cost.step_s / a->free.cost.step_s - 1;
     if (!a->framework || !a->free_known || !(gain > 0.005))
         return;
-    knee_text_printf(text, "Without --framework %s, %s faster: ", knee_framework_word(a->framework),
-                     SAY_SHARE(gain));
+    PUT(text, "Without --framework {}, {share} faster: ", knee_framework_word(a->framework), gain);
     knee_say_plan(&a->free.plan, text);
-    knee_text_puts(text, "\n");
+    PUT(text, "\n");
 }
 
 static void say_after(const A *a, const ROW *row, struct knee_text *text)
 {
     const COST *c = &row->found.best[0].cost;
     if (a->ties > 1 && row == &a->rows[a->chosen])
-        knee_text_printf(text, "Plans 1-%zu are within knee's error (%s): time two or three.\n",
-                         a->ties, SAY_SHARE(a->apart));
+        PUT(text, "Plans 1-{} are within knee's error ({share}): time two or three.\n", a->ties,
+            a->apart);
     say_parts(c, text);
     say_run(a, row, text);
     say_free(a, row, text);
     if (a->simulated)
-        knee_text_printf(text, "Simulated event by event: %s per step; the closed form gives %s.\n",
-                         SAY_TIME(a->simulated_s), SAY_TIME(a->closed_s));
+        PUT(text, "Simulated event by event: {time} per step; the closed form gives {time}.\n",
+            a->simulated_s, a->closed_s);
     if (knee_rough(c->low_s, c->high_s))
-        knee_text_puts(text, "Rough: time one step and pass it to knee validate --calibrate.\n");
+        PUT(text, "Rough: time one step and pass it to knee validate --calibrate.\n");
 }
 
 static void say_assumed(const A *a, struct knee_text *text)
 {
     if (a->machine.cluster.name[0])
-        knee_text_printf(text, "cluster %s", a->machine.cluster.name);
+        PUT(text, "cluster {}", a->machine.cluster.name);
     const char *why = a->machine.why_assumed ? a->machine.why_assumed
                       : a->shape.experts > 1 ? "wider interval: few measured runs have experts"
                                              : NULL;
     if (why)
-        knee_text_printf(text, "%s%s", text->length ? "; " : "", why);
+        PUT(text, "{}{}", text->length ? "; " : "", why);
 }
 
 static void say_notes(const A *a, const ROW *row, struct knee_text *text)
 {
     if (!isnan(a->smallest_gpus))
-        knee_text_printf(text, "fits on %s or more\n", GPUS(a->smallest_gpus));
+        PUT(text, "fits on {GPUs} or more\n", a->smallest_gpus);
     if (row && !isnan(a->baseline_gpus))
-        knee_text_printf(text, "efficiency is against the best plan on %s%s\n",
-                         GPUS(a->baseline_gpus), a->runs ? ", goodput included" : "");
+        PUT(text, "efficiency is against the best plan on {GPUs}{}\n", a->baseline_gpus,
+            a->runs ? ", goodput included" : "");
     if (!isnan(a->replicas_knee) && a->row_count > 1)
-        knee_text_printf(text, "plain data parallel would stop at %s%s\n", GPUS(a->replicas_knee),
-                         a->replicas_needed_bytes > a->machine.memory_bytes ? " and does not fit"
-                                                                            : "");
+        PUT(text, "plain data parallel would stop at {GPUs}{}\n", a->replicas_knee,
+            a->replicas_needed_bytes > a->machine.memory_bytes ? " and does not fit" : "");
 }
 
 static void say(const void *result, struct knee_said *said)
@@ -395,7 +385,7 @@ static void say_ops(const void *result, struct knee_said *said)
         no_plan(a, said);
         return;
     }
-    knee_text_puts(&said->reason, "Operations of one layer on one GPU, for one micro-batch.");
+    PUT(&said->reason, "Operations of one layer on one GPU, for one micro-batch.");
 }
 static const struct knee_view ops_views[] = {{.list = "operations"}};
 const struct knee_answer_type knee_ops_answer = {.schema = "knee.ops/1",

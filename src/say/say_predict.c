@@ -279,16 +279,16 @@ static void say_title(const P *p, struct knee_text *text)
     if (model)
         knee_text_puts(text, model);
     else if (!isnan(p->job.params))
-        knee_text_printf(text, "%s parameters", SAY_LARGE(p->job.params));
+        PUT(text, "{large} parameters", p->job.params);
     else
-        knee_text_puts(text, "Measured job");
-    knee_text_printf(text, "%s%s, data parallel", gpu ? " on " : "", gpu ? gpu->name : "");
+        PUT(text, "Measured job");
+    PUT(text, "{}{}, data parallel", gpu ? " on " : "", gpu ? gpu->name : "");
     if (p->at.global_batch >= 1 && p->job.scaling == KNEE_STRONG && p->job.seq > 1)
-        knee_text_printf(text, ", batch %.0f x %.0f tokens", p->at.global_batch, p->job.seq);
+        PUT(text, ", batch {} x {} tokens", p->at.global_batch, p->job.seq);
     else if (p->job.scaling == KNEE_STRONG && p->at.global_batch >= 1)
-        knee_text_printf(text, ", batch %s", SAY_COUNT(p->at.global_batch));
+        PUT(text, ", batch {count}", p->at.global_batch);
     else if (p->at.local_batch >= 1)
-        knee_text_printf(text, ", batch %s per GPU", SAY_COUNT(p->at.local_batch));
+        PUT(text, ", batch {count} per GPU", p->at.local_batch);
 }
 
 static void say_memory(const P *p, struct knee_text *text)
@@ -296,12 +296,12 @@ static void say_memory(const P *p, struct knee_text *text)
     const struct knee_feasibility *m = &p->memory;
     if (m->fits)
         return;
-    knee_text_printf(text, "Too big for one GPU: needs %s, has %s. ", SAY_BYTES(m->needed_bytes),
-                     SAY_BYTES(m->capacity_bytes));
+    PUT(text, "Too big for one GPU: needs {bytes}, has {bytes}. ", m->needed_bytes,
+        m->capacity_bytes);
     if (isnan(m->zero3_workers))
-        knee_text_puts(text, "Add TP or PP: knee plan.");
+        PUT(text, "Add TP or PP: knee plan.");
     else
-        knee_text_printf(text, "Use FSDP on %s or more.", GPUS(m->zero3_workers));
+        PUT(text, "Use FSDP on {GPUs} or more.", m->zero3_workers);
 }
 
 static void say_knee(const P *p, struct knee_text *text)
@@ -309,20 +309,17 @@ static void say_knee(const P *p, struct knee_text *text)
     const struct knee_knee *knee = &p->knee;
     double stop = knee->tolerance_workers;
     if (isnan(stop))
-        knee_text_printf(text, "Add GPUs: efficiency never falls below %s.",
-                         SAY_SHARE(p->job.tolerance));
+        PUT(text, "Add GPUs: efficiency never falls below {share}.", p->job.tolerance);
     else if (stop <= 1)
-        knee_text_printf(text, "Use one GPU: two run below %s efficiency.",
-                         SAY_SHARE(p->job.tolerance));
+        PUT(text, "Use one GPU: two run below {share} efficiency.", p->job.tolerance);
     else if (stop == knee->limit_workers)
-        knee_text_printf(text, "Scales to %s, where each has one %s left%s%s.", GPUS(stop),
-                         example_word(p), p->at.workers == stop ? "" : ": efficiency ",
-                         p->at.workers == stop ? "" : SAY_SHARE(knee->tolerance_efficiency));
+        PUT(text, "Scales to {GPUs}, where each has one {} left{}{}.", stop, example_word(p),
+            p->at.workers == stop ? "" : ": efficiency ",
+            p->at.workers == stop ? "" : SAY_SHARE(knee->tolerance_efficiency));
     else
-        knee_text_printf(text, "%s %s%s, the last count with %s efficiency.",
-                         p->at.workers > stop ? "Stop at" : "Scales to",
-                         knee_rough(knee->sure.low, knee->sure.high) ? "roughly " : "", GPUS(stop),
-                         SAY_SHARE(p->job.tolerance));
+        PUT(text, "{} {}{GPUs}, the last count with {share} efficiency.",
+            p->at.workers > stop ? "Stop at" : "Scales to",
+            knee_rough(knee->sure.low, knee->sure.high) ? "roughly " : "", stop, p->job.tolerance);
 }
 
 static const char *suspect_words(enum knee_suspect suspect)
@@ -345,25 +342,21 @@ static void say_reason(const P *p, struct knee_text *text)
 {
     const struct knee_verdict *v = &p->verdict;
     const struct knee_row *at = &p->at;
-    knee_text_printf(
-        text, "%s: %s efficiency", GPUS(at->workers),
-        knee_say_interval(at->efficiency, at->efficiency_sure.low, at->efficiency_sure.high, SHARE)
-            .s);
+    PUT(text, "{GPUs}: {share} efficiency", at->workers,
+        SPAN(at->efficiency, at->efficiency_sure.low, at->efficiency_sure.high));
     if (v->suspect == KNEE_SUSPECT_NONE && at->efficiency < HEALTHY && at->local_batch >= 1)
-        knee_text_printf(text, ", %s per step: too little work, %s per GPU.",
-                         SAY_TIME(at->step.wall_s),
-                         knee_say_count(at->local_batch, example_word(p)).s);
+        PUT(text, ", {time} per step: too little work, {} per GPU.", at->step.wall_s,
+            knee_say_count(at->local_batch, example_word(p)).s);
     else if (v->suspect == KNEE_SUSPECT_NONE)
-        knee_text_printf(text, ", %s per step, no overhead above 2%%.", SAY_TIME(at->step.wall_s));
+        PUT(text, ", {time} per step, no overhead above 2%.", at->step.wall_s);
     else if (v->suspect == KNEE_SUSPECT_LARGE_BATCH)
-        knee_text_printf(text, "; %s of the batch is above the critical %s.",
-                         SAY_SHARE(v->suspect_share), SAY_LARGE(p->job.critical_batch));
+        PUT(text, "; {share} of the batch is above the critical {large}.", v->suspect_share,
+            p->job.critical_batch);
     else
-        knee_text_printf(text, "; %s of each %s step is %s.",
-                         SAY_SHARE(v->suspect == KNEE_SUSPECT_COMM
-                                       ? knee_step_exposed_s(&at->step) / at->step.wall_s
-                                       : v->suspect_share),
-                         SAY_TIME(at->step.wall_s), suspect_words(v->suspect));
+        PUT(text, "; {share} of each {time} step is {}.",
+            v->suspect == KNEE_SUSPECT_COMM ? knee_step_exposed_s(&at->step) / at->step.wall_s
+                                            : v->suspect_share,
+            at->step.wall_s, suspect_words(v->suspect));
 }
 
 /* The best safe change at this GPU count; NULL: none. Changes come with the largest gain first. */
@@ -383,16 +376,15 @@ static void say_change(const P *p, struct knee_text *text)
     if (grow)
         lever = best_here(p);
     if (!lever || !(lever->gain >= WORTHWHILE)) {
-        knee_text_printf(text, "%so change gains %s or more.",
-                         p->at.efficiency >= HEALTHY ? "Healthy: n" : "N", SAY_SHARE(WORTHWHILE));
+        PUT(text, "{}o change gains {share} or more.",
+            p->at.efficiency >= HEALTHY ? "Healthy: n" : "N", WORTHWHILE);
         if (grow && p->at.efficiency >= p->job.tolerance)
-            knee_text_printf(text, " Twice the GPUs: %s throughput.", SAY_TIMES(1 + grow->gain));
+            PUT(text, " Twice the GPUs: {times} throughput.", 1 + grow->gain);
         return;
     }
-    knee_text_printf(text, "Best change: %s, %s throughput", lever->action,
-                     SAY(CHANGE, lever->gain));
+    PUT(text, "Best change: {}, {change} throughput", lever->action, lever->gain);
     if (lever->saved_per_day > 0)
-        knee_text_printf(text, ", saves %s per day", SAY_DOLLARS(lever->saved_per_day));
+        PUT(text, ", saves {dollars} per day", lever->saved_per_day);
     knee_text_puts(text, lever->numerics == KNEE_NUMERICS_TRAINING ? "; changes training." : ".");
 }
 
@@ -404,28 +396,27 @@ static bool is_default(const P *p, const char *key)
 static void say_assumed(const P *p, struct knee_text *text)
 {
     if (!p->job.forecast)
-        knee_text_puts(text, "textbook formulas");
+        PUT(text, "textbook formulas");
     if (is_default(p, "mfu") && p->job.mfu > 0)
-        knee_text_printf(text, "%s%s MFU (--mfu)", text->length ? ", " : "", SAY_SHARE(p->job.mfu));
+        PUT(text, "{}{share} MFU (--mfu)", text->length ? ", " : "", p->job.mfu);
     if (is_default(p, "overlap") && p->at.ratio > 0.05)
-        knee_text_printf(text, "%sno overlap (--overlap)", text->length ? ", " : "");
+        PUT(text, "{}no overlap (--overlap)", text->length ? ", " : "");
     if (p->terms.cluster.name[0] &&
         p->job.source[knee_keys_find(&knee_job_keys, "cluster")] == KNEE_DEFAULT &&
         knee_hardware_has_cluster(&p->job.hw))
-        knee_text_printf(text, "%scluster %s (--cluster)", text->length ? ", " : "",
-                         p->terms.cluster.name);
+        PUT(text, "{}cluster {} (--cluster)", text->length ? ", " : "", p->terms.cluster.name);
 }
 
 static void say_next(const P *p, struct knee_text *text)
 {
     const struct knee_gpu *gpu = knee_hardware_gpu(&p->job.hw);
     if (p->job.model >= 0 && gpu)
-        knee_text_printf(text, "knee plan --model %s --gpu %s --gpus %.0f finds the split",
-                         knee_model_names.name((size_t)p->job.model), gpu->name, p->at.workers);
+        PUT(text, "knee plan --model {} --gpu {} --gpus {} finds the split",
+            knee_model_names.name((size_t)p->job.model), gpu->name, p->at.workers);
     else if (!gpu)
-        knee_text_puts(text, "add --gpu for memory, prices and intervals");
+        PUT(text, "add --gpu for memory, prices and intervals");
     else
-        knee_text_puts(text, "add --model to let knee plan find the split");
+        PUT(text, "add --model to let knee plan find the split");
 }
 
 /* A value of an input or of a target, in its unit. */
@@ -446,42 +437,38 @@ static void say_solution(const SOLVED *s, struct knee_said *said)
     bool gpus = strcmp(s->variable, "workers") == 0;
     const char *variable = gpus ? "number of GPUs" : s->variable;
     if (s->any)
-        knee_text_printf(text, "Any %s gives %s %s", variable, s->target, wanted.s);
+        PUT(text, "Any {} gives {} {}", variable, s->target, wanted.s);
     else if (isnan(s->value))
-        knee_text_printf(text, "No value of %s gives %s %s", variable, s->target, wanted.s);
+        PUT(text, "No value of {} gives {} {}", variable, s->target, wanted.s);
     else if (gpus)
-        knee_text_printf(text, "Use at %s %s: %s is then %s", s->at_most ? "most" : "least",
-                         GPUS(s->value), s->target, wanted.s);
+        PUT(text, "Use at {} {GPUs}: {} is then {}", s->at_most ? "most" : "least", s->value,
+            s->target, wanted.s);
     else
-        knee_text_printf(text, "Set %s to at %s %s: %s is then %s", variable,
-                         s->at_most ? "most" : "least", in_unit(s->value, s->unit).s, s->target,
-                         wanted.s);
+        PUT(text, "Set {} to at {} {}: {} is then {}", variable, s->at_most ? "most" : "least",
+            in_unit(s->value, s->unit).s, s->target, wanted.s);
     if (!isnan(s->workers))
-        knee_text_printf(text, " on %s", GPUS(s->workers));
-    knee_text_puts(text, ".");
+        PUT(text, " on {GPUs}", s->workers);
+    PUT(text, ".");
     if (isnan(s->value) && !s->any)
-        knee_text_printf(&said->reason, "The best, %s, gives %s. ",
-                         in_unit(s->best_value, s->unit).s,
-                         in_unit(s->best_target, s->target_unit).s);
+        PUT(&said->reason, "The best, {}, gives {}. ", in_unit(s->best_value, s->unit).s,
+            in_unit(s->best_target, s->target_unit).s);
     if (!isnan(s->now_target) && !isnan(s->now_value))
-        knee_text_printf(&said->reason, "Now %s gives %s.", in_unit(s->now_value, s->unit).s,
-                         in_unit(s->now_target, s->target_unit).s);
+        PUT(&said->reason, "Now {} gives {}.", in_unit(s->now_value, s->unit).s,
+            in_unit(s->now_target, s->target_unit).s);
 }
 
 static void say_notes(const P *p, struct knee_text *text)
 {
     const struct knee_knee *knee = &p->knee;
     if (!isnan(knee->next_efficiency) && knee->tolerance_workers != knee->limit_workers)
-        knee_text_printf(text, "efficiency crosses %s between %.0f and %.0f GPUs\n",
-                         SAY_SHARE(p->job.tolerance), knee->tolerance_workers,
-                         knee->tolerance_workers + 1);
-    knee_text_printf(text, "rule for %s: %s\n", p->verdict.regime->name, p->verdict.regime->rule);
+        PUT(text, "efficiency crosses {share} between {} and {} GPUs\n", p->job.tolerance,
+            knee->tolerance_workers, knee->tolerance_workers + 1);
+    PUT(text, "rule for {}: {}\n", p->verdict.regime->name, p->verdict.regime->rule);
     if (p->cost.stall_day > 0)
-        knee_text_printf(text, "stalls cost %s of %s per day\n", SAY_DOLLARS(p->cost.stall_day),
-                         SAY_DOLLARS(p->cost.day));
+        PUT(text, "stalls cost {dollars} of {dollars} per day\n", p->cost.stall_day, p->cost.day);
     for (size_t i = 0; i < p->note_count; i++) {
         note_words(&p->notes[i], text);
-        knee_text_puts(text, "\n");
+        PUT(text, "\n");
     }
 }
 
@@ -499,9 +486,9 @@ static void say(const void *result, struct knee_said *said)
         say_reason(p, &said->reason);
     }
     if (rough)
-        knee_text_printf(&said->effect,
-                         "Rough: a step takes %s to %s. Give --mfu or a measured --compute-time.",
-                         SAY_TIME(step.low), SAY_TIME(step.high));
+        PUT(&said->effect,
+            "Rough: a step takes {time} to {time}. Give --mfu or a measured --compute-time.",
+            step.low, step.high);
     if (!p->solution)
         say_change(p, rough ? &said->after : &said->effect);
     say_assumed(p, &said->assumed);

@@ -111,37 +111,34 @@ static bool say_ranks(const ANSWER *a, bool (*is)(const ROW *), const char *one,
         count += is(&a->rows[i]);
     if (!count)
         return false;
-    knee_text_printf(text, "%sRank%s ", text->length ? " " : "", count == 1 ? "" : "s");
+    PUT(text, "{}Rank{} ", text->length ? " " : "", count == 1 ? "" : "s");
     for (size_t i = 0; i < a->count && shown < NAMED; i++)
         if (is(&a->rows[i]))
-            knee_text_printf(text, "%s%lld on %.40s", shown++ ? ", " : "",
-                             (long long)a->rows[i].rank->rank, a->rows[i].rank->host);
+            PUT(text, "{}{} on {.40}", shown++ ? ", " : "", a->rows[i].rank->rank,
+                a->rows[i].rank->host);
     if (count > shown)
-        knee_text_printf(text, " and %zu more", count - shown);
-    knee_text_printf(text, " %s.", count == 1 ? one : many);
+        PUT(text, " and {} more", count - shown);
+    PUT(text, " {}.", count == 1 ? one : many);
     return true;
 }
 
 static void say_still(const ANSWER *a, struct knee_said *said)
 {
-    knee_text_printf(said->headline.length ? &said->reason : &said->headline,
-                     "HUNG or idle: %zu of %zu communicators enqueued nothing for %s.",
-                     a->still_comms, a->comms, SAY_TIME(a->seconds));
+    PUT(said->headline.length ? &said->reason : &said->headline,
+        "HUNG or idle: {} of {} communicators enqueued nothing for {time}.", a->still_comms,
+        a->comms, a->seconds);
     if (!say_ranks(a, is_waited_for, "is behind: the others wait for it",
                    "are behind: the others wait for them", &said->effect))
-        knee_text_puts(&said->effect,
-                       "All ranks have enqueued as many calls: they wait on a GPU or "
-                       "outside NCCL, or run CUDA graphs.");
+        PUT(&said->effect, "All ranks have enqueued as many calls: they wait on a GPU or outside "
+                           "NCCL, or run CUDA graphs.");
 }
 
 static void say(const void *result, struct knee_said *said)
 {
     const REPORT *r = result;
     const ANSWER *a = r->answer;
-    knee_text_printf(&said->title, "%s in %s, NCCL %.20s, %s in %s",
-                     knee_say_count((double)a->count, "rank").s,
-                     knee_say_count((double)a->comms, "communicator").s, r->nccl,
-                     knee_say_count((double)a->answers, "answer").s, SAY_TIME(a->seconds));
+    PUT(&said->title, "{ranks} in {communicators}, NCCL {.20}, {answers} in {time}", a->count,
+        a->comms, r->nccl, a->answers, a->seconds);
     say_ranks(a, is_dead, "is dead", "are dead", &said->headline);
     say_ranks(a, is_unresponsive, "does not respond", "do not respond", &said->headline);
     say_ranks(a, is_failed, "reports an error", "report errors", &said->headline);
@@ -150,9 +147,9 @@ static void say(const void *result, struct knee_said *said)
     if (a->still_comms)
         say_still(a, said);
     if (!said->headline.length)
-        knee_text_puts(&said->headline, "All ranks respond; none is consistently behind.");
+        PUT(&said->headline, "All ranks respond; none is consistently behind.");
     else
-        knee_text_puts(&said->next, "knee doctor on that node | knee hang --ras HOST");
+        PUT(&said->next, "knee doctor on that node | knee hang --ras HOST");
 }
 
 const struct knee_answer_type knee_ras_answer_type = {

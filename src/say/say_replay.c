@@ -133,11 +133,11 @@ static void say_best(const struct knee_replay *r, const struct knee_replay_row *
     struct knee_lever lever;
     bool one = r->standard || r->row_count == 1;
     if (!one)
-        knee_text_puts(&name, "all changes together");
+        PUT(&name, "all changes together");
     else if (best->gain > 0)
         say_action(r->rows[0].name, &name);
     else {
-        knee_text_puts(&name, "no gain from ");
+        PUT(&name, "no gain from ");
         knee_change_words(r->rows[0].name, &name);
     }
     if (name.data)
@@ -145,52 +145,49 @@ static void say_best(const struct knee_replay *r, const struct knee_replay_row *
                          name.data + 1, SAY_TIMES(1 + best->gain));
     said->headline.failed = said->headline.failed || name.failed;
     knee_text_release(&name);
-    knee_text_printf(&said->reason, "The step goes from %s to %s.", SAY_TIME(r->replayed_step_s),
-                     knee_say_interval(best->step_s, best->low_s, best->high_s, TIME).s);
+    PUT(&said->reason, "The step goes from {time} to {time}.", r->replayed_step_s,
+        SPAN(best->step_s, best->low_s, best->high_s));
     if (best->training_changes)
-        knee_text_puts(&said->reason, " It changes training: check the loss.");
+        PUT(&said->reason, " It changes training: check the loss.");
     if (r->standard && knee_change_replayed(r->rows[0].name, &lever) && *lever.how)
-        knee_text_printf(&said->effect, "Try: %s.", lever.how);
+        PUT(&said->effect, "Try: {}.", lever.how);
 }
 
 static void say_headline(const struct knee_replay *r, struct knee_said *said)
 {
     const struct knee_replay_row *best = r->standard && r->row_count ? &r->rows[0] : &r->all;
     if (!nth(r, 0, false))
-        knee_text_puts(&said->headline, "This recording cannot answer any of these changes.");
+        PUT(&said->headline, "This recording cannot answer any of these changes.");
     else if (best->refused[0] || isnan(best->step_s))
-        knee_text_puts(&said->headline, "These changes cannot be combined in one replay.");
+        PUT(&said->headline, "These changes cannot be combined in one replay.");
     else if (r->standard && best->gain < KNEE_WORTH_IT)
-        knee_text_puts(&said->headline,
-                       "No change that keeps training as it is shortens the step by 5%.");
+        PUT(&said->headline, "No change that keeps training as it is shortens the step by 5%.");
     else
         say_best(r, best, said);
 }
 
 static void say_notes(const struct knee_replay *r, struct knee_said *said)
 {
-    knee_text_printf(&said->notes,
-                     "dependencies: %zu recorded, %zu inferred, %zu guessed; %s of the step "
-                     "unexplained\n",
-                     r->real, r->ruled, r->guessed, SAY_SHARE(r->unexplained));
+    PUT(&said->notes,
+        "dependencies: {} recorded, {} inferred, {} guessed; {share} of the step unexplained\n",
+        r->real, r->ruled, r->guessed, r->unexplained);
     if (r->unmet)
-        knee_text_printf(&said->notes,
-                         "%zu communication calls lack partners and keep their measured time\n",
-                         r->unmet);
+        PUT(&said->notes, "{} communication calls lack partners and keep their measured time\n",
+            r->unmet);
     if (r->turn_s > 0)
-        knee_text_printf(&said->notes, "ranks share a GPU in turns of %s\n", SAY_TIME(r->turn_s));
+        PUT(&said->notes, "ranks share a GPU in turns of {time}\n", r->turn_s);
 }
 
 /* Profilers slow the host, not the GPU: 1.7 to 2.5 times on five jobs measured with and without. */
 static void say_profiler(const struct knee_replay *r, struct knee_said *said)
 {
     if (r->host_pace != 1)
-        knee_text_printf(&said->assumed, "host time is %s of the recorded one, by --step-time",
-                         SAY_SHARE(r->host_pace));
+        PUT(&said->assumed, "host time is {share} of the recorded one, by --step-time",
+            r->host_pace);
     else if (r->host_share > KNEE_HOST_BOUND)
-        knee_text_puts(&said->assumed,
-                       "the host is as slow as recorded. Profilers slow it: such steps ran 1.7 to "
-                       "2.5 times faster without one. Pass the measured step with --step-time");
+        PUT(&said->assumed,
+            "the host is as slow as recorded. Profilers slow it: such steps ran 1.7 to 2.5 times "
+            "faster without one. Pass the measured step with --step-time");
 }
 
 enum { NAMED = 4 }; /* changes that do not apply */
@@ -199,12 +196,10 @@ static void say(const void *result, struct knee_said *said)
 {
     const struct knee_replay *r = result;
     size_t refused = 0;
-    knee_text_printf(&said->title, "%s, %s, %s per step; replayed unchanged: %s",
-                     knee_say_count((double)r->ranks, "rank").s, knee_say_count(r->steps, "step").s,
-                     SAY_TIME(r->measured_step_s), SAY_TIME(r->replayed_step_s));
+    PUT(&said->title, "{ranks}, {steps}, {time} per step; replayed unchanged: {time}", r->ranks,
+        r->steps, r->measured_step_s, r->replayed_step_s);
     if (r->turn_s > 0)
-        knee_text_puts(&said->voids,
-                       "The ranks share one GPU: give each its own with CUDA_VISIBLE_DEVICES.");
+        PUT(&said->voids, "The ranks share one GPU: give each its own with CUDA_VISIBLE_DEVICES.");
     say_headline(r, said);
     while (nth(r, refused, true))
         refused++;
@@ -213,7 +208,7 @@ static void say(const void *result, struct knee_said *said)
         knee_change_words(((const struct knee_replay_row *)nth(r, i, true))->name, &said->after);
     }
     if (refused > NAMED)
-        knee_text_printf(&said->after, " and %zu more", refused - NAMED);
+        PUT(&said->after, " and {} more", refused - NAMED);
     say_profiler(r, said);
     say_notes(r, said);
 }

@@ -38,9 +38,9 @@ static void say_ranks(const int32_t *ranks, size_t count, struct knee_text *text
 {
     size_t shown = count > NAMED ? NAMED : count;
     for (size_t i = 0; i < shown; i++)
-        knee_text_printf(text, "%s%d", i == 0 ? "" : i + 1 == count ? " and " : ", ", ranks[i]);
+        PUT(text, "{}{}", i == 0 ? "" : i + 1 == count ? " and " : ", ", ranks[i]);
     if (count > shown)
-        knee_text_printf(text, " and %zu more", count - shown);
+        PUT(text, " and {} more", count - shown);
 }
 
 /* ---- Lists ---- */
@@ -206,7 +206,7 @@ static void say_blamed(const ANSWER *a, struct knee_text *text)
     bool one = a->blamed_count == 1, silent = a->blamed[0].blame == KNEE_BLAME_SILENT;
     for (size_t i = 0; i < a->blamed_count && i < NAMED; i++)
         ranks[i] = a->blamed[i].rank;
-    knee_text_printf(text, "Look at rank%s ", one ? "" : "s");
+    PUT(text, "Look at rank{} ", one ? "" : "s");
     say_ranks(ranks, a->blamed_count, text);
     knee_text_printf(text,
                      silent ? ": %s not entered what the others wait in. "
@@ -221,28 +221,25 @@ static void say_stuck(const REPORT *r, struct knee_said *said)
     size_t groups = groups_that_wait(r);
     if (a->missing_count) {
         bool one = a->missing_count == 1;
-        knee_text_printf(&said->headline, "%s rank%s ", groups ? "Check" : "No dump of",
-                         one ? "" : "s");
+        PUT(&said->headline, "{} rank{} ", groups ? "Check" : "No dump of", one ? "" : "s");
         say_ranks(a->missing, a->missing_count, &said->headline);
         knee_text_puts(&said->headline, groups ? " first: no dump, and other ranks wait." : ".");
         if (groups)
-            knee_text_printf(&said->reason, "%s with %s wait%s. ",
-                             knee_say_count((double)groups, "group").s, one ? "it" : "them",
-                             groups == 1 ? "s" : "");
+            PUT(&said->reason, "{groups} with {} wait{}. ", groups, one ? "it" : "them",
+                groups == 1 ? "s" : "");
     }
     if (a->blamed_count)
         say_blamed(a, a->missing_count ? &said->reason : &said->headline);
     else if (a->stuck_count && !a->missing_count)
-        knee_text_puts(&said->headline,
-                       "All ranks are in the same collectives: a GPU or the network is stuck.");
+        PUT(&said->headline,
+            "All ranks are in the same collectives: a GPU or the network is stuck.");
     if (a->mismatched)
-        knee_text_printf(&said->reason,
-                         "Ranks disagree on operation or size in %s, first number %lld of group "
-                         "%.40s. ",
-                         knee_say_count((double)a->mismatched, "collective").s,
-                         (long long)a->mismatch_sequence, r->roll->groups[a->mismatch_group].name);
+        PUT(&said->reason,
+            "Ranks disagree on operation or size in {collectives}, first number {} of group "
+            "{.40}. ",
+            a->mismatched, a->mismatch_sequence, r->roll->groups[a->mismatch_group].name);
     if (said->headline.length)
-        knee_text_puts(&said->next, "knee hang with the same files and the ranks' logs");
+        PUT(&said->next, "knee hang with the same files and the ranks' logs");
 }
 
 static void say_late(const REPORT *r, struct knee_said *said)
@@ -254,29 +251,26 @@ static void say_late(const REPORT *r, struct knee_said *said)
             late = &a->ranks[i];
     struct knee_text *text = said->headline.length ? &said->effect : &said->headline;
     if (late) {
-        knee_text_printf(text, "Rank %d is late: it comes last at %zu of %zu collectives.",
-                         late->rank, late->last, late->joined);
-        knee_text_printf(&said->reason, "The others waited %s for it. ",
-                         SAY_TIME(1e-9 * (double)late->held_ns));
+        PUT(text, "Rank {} is late: it comes last at {} of {} collectives.", late->rank, late->last,
+            late->joined);
+        PUT(&said->reason, "The others waited {time} for it. ", 1e-9 * (double)late->held_ns);
         if (!said->next.length)
-            knee_text_printf(&said->next, "knee doctor on the node of rank %d, then record a trace",
-                             late->rank);
+            PUT(&said->next, "knee doctor on the node of rank {}, then record a trace", late->rank);
     } else if (a->joined) {
-        knee_text_puts(text, "No rank is late more often than by chance.");
+        PUT(text, "No rank is late more often than by chance.");
     }
     if (a->wait_ns + a->transfer_ns > 0)
-        knee_text_printf(&said->reason,
-                         "Waiting is %s%s of the time in collectives, the rest is transfer. ",
-                         a->partial ? "at least " : "",
-                         SAY_SHARE((double)a->wait_ns / (double)(a->wait_ns + a->transfer_ns)));
+        PUT(&said->reason,
+            "Waiting is {}{share} of the time in collectives, the rest is transfer. ",
+            a->partial ? "at least " : "",
+            (double)a->wait_ns / (double)(a->wait_ns + a->transfer_ns));
     if (a->slow_wire != SIZE_MAX) {
         const KIND *c = &a->collectives[a->slow_wire];
-        knee_text_printf(&said->effect,
-                         "Slow link: %s of %s at %s; %s reaches %s. Check the transport: "
-                         "NCCL_DEBUG=INFO.",
-                         knee_op_name(c->op), SAY_MESSAGE((double)c->bytes),
-                         SAY_RATE(c->bus_bytes_per_s), a->machine,
-                         SAY_RATE(c->bus_bytes_per_s * c->transfer_s / c->expected_s));
+        PUT(&said->effect,
+            "Slow link: {} of {message} at {rate}; {} reaches {rate}. Check the transport: "
+            "NCCL_DEBUG=INFO.",
+            knee_op_name(c->op), c->bytes, c->bus_bytes_per_s, a->machine,
+            c->bus_bytes_per_s * c->transfer_s / c->expected_s);
     }
 }
 
@@ -287,15 +281,15 @@ static void say_title(const REPORT *r, struct knee_text *text)
     bool dumps = strcmp(r->roll->format, "flight recorder") == 0;
     for (size_t i = 0; r->roll->sources && i < r->roll->source_count; i++)
         pending += r->roll->sources[i].pending;
-    knee_text_printf(text, "%s, %s, ",
-                     knee_say_count((double)r->roll->source_count,
-                                    dumps ? "Flight Recorder dump" : "NCCL Inspector file")
-                         .s,
-                     knee_say_count((double)r->roll->group_count, "group").s);
+    PUT(text, "{}, {groups}, ",
+        knee_say_count((double)r->roll->source_count,
+                       dumps ? "Flight Recorder dump" : "NCCL Inspector file")
+            .s,
+        r->roll->group_count);
     if (a->joined + a->partial == 0 && pending)
-        knee_text_printf(text, "%s compared", knee_say_count((double)pending, "unfinished call").s);
+        PUT(text, "{unfinished calls} compared", pending);
     else
-        knee_text_printf(text, "%s matched", knee_say_count((double)a->joined, "collective").s);
+        PUT(text, "{collectives} matched", a->joined);
 }
 
 static void say(const void *result, struct knee_said *said)
@@ -306,19 +300,18 @@ static void say(const void *result, struct knee_said *said)
     say_stuck(r, said);
     say_late(r, said);
     if (!said->headline.length)
-        knee_text_puts(&said->headline, "No collective was found on two or more ranks.");
+        PUT(&said->headline, "No collective was found on two or more ranks.");
     if (!a->joined && !a->partial && !a->stuck_count)
         knee_text_puts(&said->reason, r->roll->untimed
                                           ? "No times recorded: set TORCH_NCCL_ENABLE_TIMING=1."
                                           : "Give the files of all ranks.");
     if (r->roll->skipped)
-        knee_text_printf(&said->after, "Skipped: %s.\n",
-                         knee_say_count((double)r->roll->skipped, "unreadable record").s);
-    knee_text_printf(&said->notes, "%s had only some of their ranks; %s only counted.\n",
-                     knee_say_count((double)a->partial, "collective").s,
-                     knee_say_count((double)a->p2p, "point-to-point call").s);
-    knee_text_puts(&said->notes, "No clocks were compared. These files hold no compute; efficiency "
-                                 "needs a trace: docs/guide/record.md.\n");
+        PUT(&said->after, "Skipped: {unreadable records}.\n", r->roll->skipped);
+    PUT(&said->notes,
+        "{collectives} had only some of their ranks; {point-to-point calls} only counted.\n",
+        a->partial, a->p2p);
+    PUT(&said->notes, "No clocks were compared. These files hold no compute; efficiency needs a "
+                      "trace: docs/guide/record.md.\n");
 }
 
 const struct knee_answer_type knee_roll_answer_type = {

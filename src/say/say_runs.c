@@ -64,16 +64,14 @@ static const struct knee_view views[] = {{.list = "runs", .most = 8}};
 static void say(const void *result, struct knee_said *said)
 {
     const struct knee_runs_report *r = result;
-    knee_text_printf(&said->title, "%zu runs in these files", r->count);
-    knee_text_printf(&said->headline, "Found %zu runs; name the files of one for its full report.",
-                     r->count);
+    PUT(&said->title, "{} runs in these files", r->count);
+    PUT(&said->headline, "Found {} runs; name the files of one for its full report.", r->count);
     if (r->curve)
-        knee_text_puts(&said->reason,
-                       "They are one job at several GPU counts: the curve is above.");
+        PUT(&said->reason, "They are one job at several GPU counts: the curve is above.");
     else if (r->worlds)
-        knee_text_puts(&said->reason, "They are different jobs, GPUs or recordings without steps, "
-                                      "so there is no scaling curve.");
-    knee_text_puts(&said->next, "knee trace FILES OF ONE RUN  |  knee diff BEFORE AFTER");
+        PUT(&said->reason, "They are different jobs, GPUs or recordings without steps, so there is "
+                           "no scaling curve.");
+    PUT(&said->next, "knee trace FILES OF ONE RUN  |  knee diff BEFORE AFTER");
 }
 
 const struct knee_answer_type knee_runs_answer = {

@@ -37,19 +37,18 @@ static void say_title(const ANSWER *a, struct knee_said *said)
         return;
     if (a->row_count > 1) {
         if (same == a->row_count)
-            knee_text_printf(&said->title, "%s: ", row->log->format);
+            PUT(&said->title, "{}: ", row->log->format);
         knee_text_puts(
             &said->title,
             knee_say_count((double)a->row_count, logs == a->row_count ? "log" : "run").s);
         if (a->several)
-            knee_text_printf(&said->title, ", %s scaling%s", knee_scale_kind_name(a->fit.kind),
-                             a->fit.kind_assumed ? " assumed (no batch sizes)" : "");
+            PUT(&said->title, ", {} scaling{}", knee_scale_kind_name(a->fit.kind),
+                a->fit.kind_assumed ? " assumed (no batch sizes)" : "");
     } else if (row->log)
-        knee_text_printf(&said->title, "%s: %s, %s timed (%s)", row->source, row->log->format,
-                         knee_say_count((double)row->log->timed, "row").s,
-                         knee_train_timing_name(row->log->timing));
+        PUT(&said->title, "{}: {}, {rows} timed ({})", row->source, row->log->format,
+            row->log->timed, knee_train_timing_name(row->log->timing));
     else
-        knee_text_printf(&said->title, "%s", row->source);
+        PUT(&said->title, "{}", row->source);
 }
 
 /* What the log's rows are of. */
@@ -62,23 +61,22 @@ static const char *unit_of(const ROW *row)
 static void say_step(const ROW *row, struct knee_text *text)
 {
     if (row->workers >= 1)
-        knee_text_printf(text, "%s: ", knee_say_count(row->workers, "GPU").s);
-    knee_text_printf(text, "%s per %s", SAY_TIME(row->step_s), unit_of(row));
+        PUT(text, "{GPUs}: ", row->workers);
+    PUT(text, "{time} per {}", row->step_s, unit_of(row));
     if (row->p95_s > 0)
-        knee_text_printf(text, ", p95 %s", SAY_TIME(row->p95_s));
+        PUT(text, ", p95 {time}", row->p95_s);
     if (row->tokens_per_s > 0)
-        knee_text_printf(text, ", %s tokens/s", SAY_LARGE(row->tokens_per_s));
+        PUT(text, ", {large} tokens/s", row->tokens_per_s);
     if (!isnan(row->model.mfu_causal))
-        knee_text_printf(text, ", %s MFU", SAY_SHARE(row->model.mfu_causal));
-    knee_text_puts(text, ".");
+        PUT(text, ", {share} MFU", row->model.mfu_causal);
+    PUT(text, ".");
 }
 
 static void say_expected(const ROW *row, struct knee_text *text)
 {
     const struct knee_scale_model *m = &row->model;
     if (!isnan(m->step_s))
-        knee_text_printf(text, " Expected: %s.",
-                         knee_say_interval(m->step_s, m->low_s, m->high_s, TIME).s);
+        PUT(text, " Expected: {time}.", SPAN(m->step_s, m->low_s, m->high_s));
 }
 
 /* A step that changed for good inside the log: at least a tenth slower. */
@@ -92,16 +90,13 @@ static void say_change(const ROW *row, struct knee_said *said)
     const struct knee_scale_change *c = &row->change;
     const char *what = unit_of(row);
     if (c->after_s < 2 * c->before_s)
-        knee_text_printf(&said->headline, "The %s became %s slower", what,
-                         SAY_SHARE(c->after_s / c->before_s - 1));
+        PUT(&said->headline, "The {} became {share} slower", what, c->after_s / c->before_s - 1);
     else
-        knee_text_printf(&said->headline, "The %s became %s as long", what,
-                         SAY_TIMES(c->after_s / c->before_s));
+        PUT(&said->headline, "The {} became {times} as long", what, c->after_s / c->before_s);
     if (!isnan(c->step))
-        knee_text_printf(&said->headline, " at %s %s", what, SAY_COUNT(c->step));
+        PUT(&said->headline, " at {} {count}", what, c->step);
     knee_text_puts(&said->headline, c->restart ? ", where it was restarted." : ".");
-    knee_text_printf(&said->reason, "%s per %s before, %s since. ", SAY_TIME(c->before_s), what,
-                     SAY_TIME(c->after_s));
+    PUT(&said->reason, "{time} per {} before, {time} since. ", c->before_s, what, c->after_s);
 }
 
 static double data_share(const ROW *row)
@@ -115,28 +110,23 @@ static void say_one_headline(const ANSWER *a, const ROW *row, struct knee_said *
     if (slowed(row))
         say_change(row, said);
     else if (data_share(row) > 0.1)
-        knee_text_printf(&said->headline, "Input-bound: %s of the step waits for data.",
-                         SAY_SHARE(data_share(row)));
+        PUT(&said->headline, "Input-bound: {share} of the step waits for data.", data_share(row));
     else if (a->advice == KNEE_ADVICE_SLOW)
-        knee_text_printf(&said->headline,
-                         "The step is %s as long as expected: find the cause first.",
-                         SAY_TIMES(over));
+        PUT(&said->headline, "The step is {times} as long as expected: find the cause first.",
+            over);
     else if (a->advice == KNEE_ADVICE_FAST)
-        knee_text_puts(&said->headline,
-                       "The step is faster than the model allows: check model, batch and GPU.");
+        PUT(&said->headline,
+            "The step is faster than the model allows: check model, batch and GPU.");
     else if (a->advice == KNEE_ADVICE_FINE)
-        knee_text_printf(&said->headline, "Healthy: the step takes %s of the expected time.",
-                         SAY_SHARE(over));
+        PUT(&said->headline, "Healthy: the step takes {share} of the expected time.", over);
     else if (row->log && row->log->epochs)
-        knee_text_printf(&said->headline, "An epoch takes %s; the log does not time single steps.",
-                         SAY_TIME(row->step_s));
+        PUT(&said->headline, "An epoch takes {time}; the log does not time single steps.",
+            row->step_s);
     else if (row->log && row->log->unpriced[0])
-        knee_text_printf(&said->headline, "A step takes %s; knee has no expected time for it.",
-                         SAY_TIME(row->step_s));
+        PUT(&said->headline, "A step takes {time}; knee has no expected time for it.", row->step_s);
     else
-        knee_text_printf(&said->headline,
-                         "A step takes %s: give model and GPU to see whether that is normal.",
-                         SAY_TIME(row->step_s));
+        PUT(&said->headline,
+            "A step takes {time}: give model and GPU to see whether that is normal.", row->step_s);
     say_step(row, &said->reason);
     say_expected(row, &said->reason);
 }
@@ -152,20 +142,17 @@ static void say_hours(const ACCOUNT *account, struct knee_text *text)
     const struct knee_train_account *all = &account->all;
     double kept = all->part_s[KNEE_TIME_STEPS] / all->wall_s;
     double worst = all->part_s[account->worst];
-    knee_text_printf(text, "%s of %s", SAY_SHARE(kept), SAY_TIME(all->wall_s));
+    PUT(text, "{share} of {time}", kept, all->wall_s);
     if (account->jobs > 1)
-        knee_text_printf(text, " in %s", knee_say_count((double)account->jobs, "job").s);
-    knee_text_puts(text, " were steps.");
+        PUT(text, " in {jobs}", account->jobs);
+    PUT(text, " were steps.");
     if (worst >= 0.02 * all->wall_s && account->worst == KNEE_TIME_GAP)
-        knee_text_printf(text, " Largest loss: a gap of %s%s%s.", SAY_TIME(all->gap_s),
-                         gap_words(account),
-                         isnan(all->gap_after) ? "" : SAY_COUNT(all->gap_after));
+        PUT(text, " Largest loss: a gap of {time}{}{}.", all->gap_s, gap_words(account),
+            isnan(all->gap_after) ? "" : SAY_COUNT(all->gap_after));
     else if (worst >= 0.02 * all->wall_s)
-        knee_text_printf(text, " Largest loss: %s, %s.", knee_time_part_name(account->worst),
-                         SAY_TIME(worst));
+        PUT(text, " Largest loss: {}, {time}.", knee_time_part_name(account->worst), worst);
     if (all->unsaved_steps > 0)
-        knee_text_printf(text, " The last %s are not in a checkpoint.",
-                         knee_say_count(all->unsaved_steps, "step").s);
+        PUT(text, " The last {steps} are not in a checkpoint.", all->unsaved_steps);
 }
 
 static void say_one(const ANSWER *a, struct knee_said *said)
@@ -175,16 +162,15 @@ static void say_one(const ANSWER *a, struct knee_said *said)
     if (a->joined && !isnan(a->account.all.wall_s))
         say_hours(&a->account, &said->effect);
     if (!(row->workers >= 1))
-        knee_text_printf(&said->next, "give the GPU count: knee scale 8=%s", row->source);
+        PUT(&said->next, "give the GPU count: knee scale 8={}", row->source);
     else if (row->log && row->log->unpriced[0])
-        knee_text_printf(&said->after, "No expected step: knee does not model %s.\n",
-                         row->log->unpriced);
+        PUT(&said->after, "No expected step: knee does not model {}.\n", row->log->unpriced);
     else if (isnan(row->model.step_s) && row->model.missing[0])
-        knee_text_printf(&said->next, "for the expected step: %s", row->model.missing);
+        PUT(&said->next, "for the expected step: {}", row->model.missing);
     else if (a->advice == KNEE_ADVICE_SLOW)
-        knee_text_puts(&said->next, "knee trace on a profiled step of all ranks");
+        PUT(&said->next, "knee trace on a profiled step of all ranks");
     else
-        knee_text_puts(&said->next, "add a log with half or twice as many GPUs to see the curve");
+        PUT(&said->next, "add a log with half or twice as many GPUs to see the curve");
 }
 
 /* ---- Several counts ---- */
@@ -193,17 +179,13 @@ static void say_forecast(const ANSWER *a, const ASK *ask, struct knee_text *text
 {
     const ROW *last = last_row(a);
     if (ask->refused[0]) {
-        knee_text_printf(text, " No forecast for %s: %s.", SAY_COUNT(ask->at.workers),
-                         ask->refused);
+        PUT(text, " No forecast for {count}: {}.", ask->at.workers, ask->refused);
         return;
     }
-    knee_text_printf(text, " %s would run at %s", SAY_COUNT(ask->at.workers),
-                     knee_say_interval(ask->efficiency, ask->efficiency_sure.low,
-                                       ask->efficiency_sure.high, SHARE)
-                         .s);
-    knee_text_printf(text, ": %s as fast as %s%s.", SAY_TIMES(ask->speed_up / last->speed_up),
-                     SAY_COUNT(last->workers),
-                     knee_rough(ask->at.low_s, ask->at.high_s) ? " (rough)" : "");
+    PUT(text, " {count} would run at {share}", ask->at.workers,
+        SPAN(ask->efficiency, ask->efficiency_sure.low, ask->efficiency_sure.high));
+    PUT(text, ": {times} as fast as {count}{}.", ask->speed_up / last->speed_up, last->workers,
+        knee_rough(ask->at.low_s, ask->at.high_s) ? " (rough)" : "");
 }
 
 static void say_several(const ANSWER *a, struct knee_said *said)
@@ -212,35 +194,31 @@ static void say_several(const ANSWER *a, struct knee_said *said)
     const ASK *ask = a->advice_ask < a->ask_count ? &a->asks[a->advice_ask] : NULL;
     double knee = !isnan(a->measured_knee) ? a->measured_knee : a->predicted_knee;
     if (ask && ask->refused[0])
-        knee_text_printf(&said->headline, "Stop at %s GPUs: the batch feeds no more.",
-                         SAY_COUNT(last->workers));
+        PUT(&said->headline, "Stop at {count} GPUs: the batch feeds no more.", last->workers);
     else if (!isnan(a->measured_knee))
-        knee_text_printf(&said->headline, "Stop at %s, the last with %s efficiency or more.",
-                         knee_say_count(knee, "GPU").s, SAY_SHARE(a->question.tolerance));
+        PUT(&said->headline, "Stop at {GPUs}, the last with {share} efficiency or more.", knee,
+            a->question.tolerance);
     else if (ask && a->advice == KNEE_ADVICE_STOP && ask->efficiency < a->question.tolerance &&
              a->advice_share < 0.9)
-        knee_text_printf(&said->headline, "Do not ask for %s GPUs: efficiency would be below %s.",
-                         SAY_COUNT(ask->at.workers), SAY_SHARE(a->question.tolerance));
+        PUT(&said->headline, "Do not ask for {count} GPUs: efficiency would be below {share}.",
+            ask->at.workers, a->question.tolerance);
     else if (ask && a->advice == KNEE_ADVICE_STOP)
-        knee_text_printf(&said->headline,
-                         "Do not ask for %s GPUs: %s of their speed is there at %s.",
-                         SAY_COUNT(ask->at.workers), SAY_SHARE(fmin(1, a->advice_share)),
-                         SAY_COUNT(a->advice_workers));
+        PUT(&said->headline,
+            "Do not ask for {count} GPUs: {share} of their speed is there at {count}.",
+            ask->at.workers, fmin(1, a->advice_share), a->advice_workers);
     else if (ask)
-        knee_text_printf(&said->headline, "%s GPUs still pay: %s the speed of %s.",
-                         SAY_COUNT(ask->at.workers), SAY_TIMES(1 / a->advice_share),
-                         SAY_COUNT(a->advice_workers));
+        PUT(&said->headline, "{count} GPUs still pay: {times} the speed of {count}.",
+            ask->at.workers, 1 / a->advice_share, a->advice_workers);
     else
-        knee_text_printf(&said->headline, "No knee up to %s GPUs.", SAY_COUNT(last->workers));
-    knee_text_printf(&said->reason, "%s run at %s (%s scaling).",
-                     knee_say_count(last->workers, "GPU").s, SAY_SHARE(last->efficiency),
-                     knee_scale_kind_name(a->fit.kind));
+        PUT(&said->headline, "No knee up to {count} GPUs.", last->workers);
+    PUT(&said->reason, "{GPUs} run at {share} ({} scaling).", last->workers, last->efficiency,
+        knee_scale_kind_name(a->fit.kind));
     if (ask)
         say_forecast(a, ask, &said->reason);
     if (isnan(a->measured_knee) && !isnan(a->predicted_knee))
-        knee_text_printf(&said->effect, "Knee by the fit: %s GPUs.", SAY_COUNT(a->predicted_knee));
+        PUT(&said->effect, "Knee by the fit: {count} GPUs.", a->predicted_knee);
     if (isnan(last->model.step_s) && last->model.missing[0])
-        knee_text_printf(&said->next, "for the expected step: %s", last->model.missing);
+        PUT(&said->next, "for the expected step: {}", last->model.missing);
 }
 
 /* Runs that the curve leaves out. */
@@ -248,10 +226,9 @@ static void say_slow_repeats(const ANSWER *a, struct knee_text *text)
 {
     for (size_t i = 0; i < a->counted; i++)
         if (a->rows[i].faster)
-            knee_text_printf(
-                text, "%s takes %s as long as %s on %s: not part of the curve.\n",
-                a->rows[i].source, SAY_TIMES(a->rows[i].step_s / a->rows[i].faster->step_s),
-                a->rows[i].faster->source, knee_say_count(a->rows[i].workers, "GPU").s);
+            PUT(text, "{} takes {times} as long as {} on {GPUs}: not part of the curve.\n",
+                a->rows[i].source, a->rows[i].step_s / a->rows[i].faster->step_s,
+                a->rows[i].faster->source, a->rows[i].workers);
 }
 
 /* "latency 17%, exchanges per micro-batch 9%": beside compute, what shows. */
@@ -264,13 +241,12 @@ static void say_lost(const ANSWER *a, struct knee_text *text)
     for (int t = KNEE_SCALE_FIXED; t < KNEE_SCALE_TERMS; t++)
         if (a->fit.term_s[t] >= 0.02 * sum) {
             if (said++ == 0)
-                knee_text_printf(text, "Lost at %s:", SAY_COUNT(last_row(a)->workers));
-            knee_text_printf(text, "%s %s %s", said > 1 ? "," : "",
-                             knee_scale_term_name((enum knee_scale_term)t),
-                             SAY_SHARE(a->fit.term_s[t] / sum));
+                PUT(text, "Lost at {count}:", last_row(a)->workers);
+            PUT(text, "{} {} {share}", said > 1 ? "," : "",
+                knee_scale_term_name((enum knee_scale_term)t), a->fit.term_s[t] / sum);
         }
     if (said)
-        knee_text_puts(text, "\n");
+        PUT(text, "\n");
 }
 
 /* ---- Two nodes ---- */
@@ -293,57 +269,51 @@ static void say_networks(const NETWORK *n, struct knee_text *text)
             enough = name;
     }
     if (slow)
-        knee_text_printf(text, " %s cannot do it%s", slow, enough ? ";" : ".");
+        PUT(text, " {} cannot do it{}", slow, enough ? ";" : ".");
     if (enough)
-        knee_text_printf(text, " %s can where the exchange hides behind compute.", enough);
+        PUT(text, " {} can where the exchange hides behind compute.", enough);
 }
 
 static void say_network_help(const NETWORK *n, struct knee_text *text)
 {
     if (n->shard == KNEE_ZERO3)
-        knee_text_printf(text,
-                         "Without a new network: ZeRO-1 or DDP sends %s; accumulate gradients over "
-                         "4 micro-batches and exchange once.\n",
-                         SAY_BYTES(n->bytes * 2 / 3));
+        PUT(text,
+            "Without a new network: ZeRO-1 or DDP sends {bytes}; accumulate gradients over 4 "
+            "micro-batches and exchange once.\n",
+            n->bytes * 2 / 3);
     else
-        knee_text_puts(text, "Without a new network: accumulate gradients over 4 micro-batches and "
-                             "exchange once; send bf16 gradients.\n");
+        PUT(text, "Without a new network: accumulate gradients over 4 micro-batches and exchange "
+                  "once; send bf16 gradients.\n");
 }
 
 static void say_network(const NETWORK *n, struct knee_said *said)
 {
     if (n->cause == KNEE_NETWORK_SLOW) {
-        knee_text_printf(&said->headline, "%s nodes run at %s: ", SAY_COUNT(n->nodes),
-                         SAY_SHARE(n->efficiency));
+        PUT(&said->headline, "{count} nodes run at {share}: ", n->nodes, n->efficiency);
         if (n->have >= n->need_hidden) /* fast enough, if compute hid it */
-            knee_text_printf(&said->headline, "%s Gb/s, and compute does not hide it.",
-                             gbps(n->have).s);
+            PUT(&said->headline, "{} Gb/s, and compute does not hide it.", gbps(n->have).s);
         else
-            knee_text_printf(&said->headline, "the link gave %s of %s Gb/s needed.",
-                             gbps(n->have).s, gbps(n->need_hidden).s);
-        knee_text_printf(&said->reason,
-                         "A step sends %s over each node's link; it became %s longer.",
-                         SAY_BYTES(n->bytes), SAY_TIME(n->added_s));
-        knee_text_printf(&said->effect, "For 90%%: %s Gb/s if all of it hides, %s if none does.",
-                         gbps(n->need_hidden).s, gbps(n->need_exposed).s);
+            PUT(&said->headline, "the link gave {} of {} Gb/s needed.", gbps(n->have).s,
+                gbps(n->need_hidden).s);
+        PUT(&said->reason, "A step sends {bytes} over each node's link; it became {time} longer.",
+            n->bytes, n->added_s);
+        PUT(&said->effect, "For 90%: {} Gb/s if all of it hides, {} if none does.",
+            gbps(n->need_hidden).s, gbps(n->need_exposed).s);
         say_networks(n, &said->effect);
         say_network_help(n, &said->after);
     } else if (n->cause == KNEE_NETWORK_NOT_IT) {
-        knee_text_printf(&said->headline, "%s nodes run at %s, and the network is not the cause.",
-                         SAY_COUNT(n->nodes), SAY_SHARE(n->efficiency));
-        knee_text_printf(&said->reason, "%s in the %s that were added is %s Gb/s: look elsewhere.",
-                         SAY_BYTES(n->bytes), SAY_TIME(n->added_s), gbps(n->have).s);
-        knee_text_puts(&said->next, "knee trace on a profiled step of all ranks");
+        PUT(&said->headline, "{count} nodes run at {share}, and the network is not the cause.",
+            n->nodes, n->efficiency);
+        PUT(&said->reason, "{bytes} in the {time} that were added is {} Gb/s: look elsewhere.",
+            n->bytes, n->added_s, gbps(n->have).s);
+        PUT(&said->next, "knee trace on a profiled step of all ranks");
     } else {
-        knee_text_printf(&said->headline, "%s nodes run at %s.", SAY_COUNT(n->nodes),
-                         SAY_SHARE(n->efficiency));
-        knee_text_printf(&said->reason,
-                         "Unknown: what the network has to do with it. To find out: "
-                         "%s.",
-                         n->missing);
+        PUT(&said->headline, "{count} nodes run at {share}.", n->nodes, n->efficiency);
+        PUT(&said->reason, "Unknown: what the network has to do with it. To find out: {}.",
+            n->missing);
     }
     if (n->shard < 0 && n->cause == KNEE_NETWORK_SLOW)
-        knee_text_puts(&said->assumed, "fp32 gradients, all-reduced (DDP): else --shard zero3");
+        PUT(&said->assumed, "fp32 gradients, all-reduced (DDP): else --shard zero3");
 }
 
 /* ---- After the table ---- */
@@ -353,31 +323,27 @@ static void say_log_notes(const ROW *row, struct knee_said *said)
     const LOG *log = row->log;
     const struct knee_train_counts *c = &log->counts;
     if (!isnan(log->other_s))
-        knee_text_printf(&said->after,
-                         "By the time stamps a step takes %s: evaluation or "
-                         "checkpoints are in it.\n",
-                         SAY_TIME(log->other_s));
+        PUT(&said->after,
+            "By the time stamps a step takes {time}: evaluation or checkpoints are in it.\n",
+            log->other_s);
     if (c->outliers && !isnan(log->outlier_every) && log->outlier_share >= KNEE_WORTH_IT)
-        knee_text_printf(&said->after,
-                         "Every %s steps one takes %s longer, %s of the time: "
-                         "checkpoint, evaluation or collection.\n",
-                         SAY_COUNT(log->outlier_every), SAY_TIME(log->outlier_s),
-                         SAY_SHARE(log->outlier_share));
+        PUT(&said->after,
+            "Every {count} steps one takes {time} longer, {share} of the time: checkpoint, "
+            "evaluation or collection.\n",
+            log->outlier_every, log->outlier_s, log->outlier_share);
     if (log->skipped)
-        knee_text_printf(&said->after, "The optimiser skipped %s.\n",
-                         knee_say_count((double)log->skipped, "step").s);
+        PUT(&said->after, "The optimiser skipped {steps}.\n", log->skipped);
     if (log->run_count > 1) {
         size_t used = 0;
         for (size_t k = 0; k < log->run_count; k++)
             used += log->runs[k].used;
-        knee_text_printf(&said->after, "%zu runs in %s, %zu of them like the last long one.\n",
-                         log->run_count, row->source, used);
+        PUT(&said->after, "{} runs in {}, {} of them like the last long one.\n", log->run_count,
+            row->source, used);
     }
-    knee_text_printf(&said->notes, "%s: %s, %zu rows timed (%s), of %zu lines %zu used, %zu facts",
-                     row->source, log->format, log->timed, knee_train_timing_name(log->timing),
-                     c->lines, c->used, c->facts);
+    PUT(&said->notes, "{}: {}, {} rows timed ({}), of {} lines {} used, {} facts", row->source,
+        log->format, log->timed, knee_train_timing_name(log->timing), c->lines, c->used, c->facts);
     if (log->workers_from[0])
-        knee_text_printf(&said->notes, "; GPUs by %s", log->workers_from);
+        PUT(&said->notes, "; GPUs by {}", log->workers_from);
     const struct {
         size_t count;
         const char *what;
@@ -387,7 +353,7 @@ static void say_log_notes(const ROW *row, struct knee_said *said)
                   {c->thinned, "thinned out"},         {c->outliers, "outliers"}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (counts[i].count)
-            knee_text_printf(&said->notes, ", %zu %s", counts[i].count, counts[i].what);
+            PUT(&said->notes, ", {} {}", counts[i].count, counts[i].what);
     knee_text_puts(&said->notes,
                    log->alternates ? ", long and short steps take turns: their mean\n" : "\n");
 }
@@ -402,8 +368,7 @@ static void say_batch(const struct knee_batch_fit *b, struct knee_said *said)
                          SAY_LARGE(b->equal_samples), SAY_LARGE(b->large_batch), b->large_loss,
                          SAY_LARGE(b->small_batch), b->small_loss);
     if (!isnan(b->critical))
-        knee_text_printf(&said->after, "Critical batch: %s.\n",
-                         knee_say_interval(b->critical, b->low, b->high, LARGE).s);
+        PUT(&said->after, "Critical batch: {large}.\n", SPAN(b->critical, b->low, b->high));
 }
 
 /* A rule as a sentence. */
@@ -411,7 +376,7 @@ static void say_rule(const char *rule, struct knee_text *text)
 {
     char first = rule[0] >= 'a' && rule[0] <= 'z' ? (char)(rule[0] - 32) : rule[0];
     knee_text_add(text, &first, 1);
-    knee_text_printf(text, "%s.", rule + 1);
+    PUT(text, "{}.", rule + 1);
 }
 
 /* The first of the files or rows that could not be used. */
@@ -426,7 +391,7 @@ static void say_left_out(const ANSWER *a, struct knee_said *said)
         return;
     knee_text_printf(&said->voids, "Not used: %.*s", (int)first.length, first.at);
     if (count > 1)
-        knee_text_printf(&said->voids, " (%zu more with -v)", count - 1);
+        PUT(&said->voids, " ({} more with -v)", count - 1);
 }
 
 static bool any_symptom(const struct knee_symptoms *s)
@@ -442,13 +407,12 @@ static void say_suspects(const ANSWER *a, struct knee_said *said)
         const struct knee_scale_suspect *s = &a->suspects[i];
         if (s->standing == KNEE_CONFIRMED && a->row_count == 0) {
             if (!said->headline.length)
-                knee_text_printf(&said->headline, "Suspect: %s.", knee_suspect_name(s->suspect));
+                PUT(&said->headline, "Suspect: {}.", knee_suspect_name(s->suspect));
             else
-                knee_text_printf(&said->reason, " Also: %s. ", knee_suspect_name(s->suspect));
+                PUT(&said->reason, " Also: {}. ", knee_suspect_name(s->suspect));
             say_rule(s->rule, &said->reason);
         } else if (s->standing == KNEE_CONFIRMED) {
-            knee_text_printf(&said->after, "Suspect: %s (%s).\n", knee_suspect_name(s->suspect),
-                             s->rule);
+            PUT(&said->after, "Suspect: {} ({}).\n", knee_suspect_name(s->suspect), s->rule);
         }
         if (!measure && s->standing != KNEE_EXCLUDED)
             measure = s->measure;
@@ -460,9 +424,9 @@ static void say_suspects(const ANSWER *a, struct knee_said *said)
         knee_text_puts(&said->headline, logs ? "Nothing in the log says how long a step takes."
                                              : "These symptoms confirm no suspect yet.");
     if (logs)
-        knee_text_puts(&said->next, "log the step's number with its seconds, or a time stamp");
+        PUT(&said->next, "log the step's number with its seconds, or a time stamp");
     else if (measure)
-        knee_text_printf(&said->next, "%s", measure);
+        PUT(&said->next, "{}", measure);
 }
 
 static void say_unhidden(const ANSWER *a, struct knee_said *said)
@@ -470,12 +434,11 @@ static void say_unhidden(const ANSWER *a, struct knee_said *said)
     for (size_t i = 0; i < a->ask_count; i++) {
         const ASK *ask = &a->asks[i];
         if (ask->refused[0] && i != a->advice_ask)
-            knee_text_printf(&said->after, "No forecast for %s: %s.\n", SAY_COUNT(ask->at.workers),
-                             ask->refused);
+            PUT(&said->after, "No forecast for {count}: {}.\n", ask->at.workers, ask->refused);
         else if (ask->at.unhidden_s >= 0.01 * ask->at.step_s)
-            knee_text_printf(&said->after,
-                             "At %s GPUs %s of communication no longer hides behind compute.\n",
-                             SAY_COUNT(ask->at.workers), SAY_TIME(ask->at.unhidden_s));
+            PUT(&said->after,
+                "At {count} GPUs {time} of communication no longer hides behind compute.\n",
+                ask->at.workers, ask->at.unhidden_s);
     }
 }
 
@@ -486,8 +449,7 @@ static void say(const void *result, struct knee_said *said)
     if (a->network.asked && a->network.cause != KNEE_NETWORK_FINE)
         say_network(&a->network, said);
     else if (a->advice == KNEE_ADVICE_BATCH && a->row_count)
-        knee_text_puts(&said->headline,
-                       "Watch the loss before adding GPUs: the batch is near its limit.");
+        PUT(&said->headline, "Watch the loss before adding GPUs: the batch is near its limit.");
     else if (a->several)
         say_several(a, said);
     else if (a->row_count)
@@ -507,9 +469,8 @@ static void say(const void *result, struct knee_said *said)
         knee_say_jobs(a, said);
     say_suspects(a, said);
     if (a->several)
-        knee_text_printf(&said->notes, "the terms are off by %s (root mean square)%s\n",
-                         SAY_SHARE(a->fit.misfit),
-                         a->fit.strange ? ": the curve is carried on as it went" : "");
+        PUT(&said->notes, "the terms are off by {share} (root mean square){}\n", a->fit.misfit,
+            a->fit.strange ? ": the curve is carried on as it went" : "");
     say_left_out(a, said);
     if (a->left_out)
         knee_text_puts(&said->notes, a->left_out);

@@ -127,23 +127,22 @@ static void say_cause(const SLOW *s, struct knee_text *text)
     switch (s->cause) {
     case KNEE_SLOW_NONE: break;
     case KNEE_SLOW_STAGE:
-        knee_text_printf(text,
-                         "Stage %d does more work than the others: alone it costs %s. Move layers "
-                         "to other stages.",
-                         (int)s->stage, SAY_TIMES(s->by_stage[s->stage]));
+        PUT(text,
+            "Stage {} does more work than the others: alone it costs {times}. Move layers to other "
+            "stages.",
+            (int)s->stage, s->by_stage[s->stage]);
         break;
     case KNEE_SLOW_SEQUENCE:
-        knee_text_printf(text,
-                         "Micro-batches differ by %s, forward and backward alike: sequences of "
-                         "unequal length. Balance tokens over micro-batches and replicas.",
-                         SAY_SHARE(s->variation));
+        PUT(text,
+            "Micro-batches differ by {share}, forward and backward alike: sequences of unequal "
+            "length. Balance tokens over micro-batches and replicas.",
+            s->variation);
         break;
     case KNEE_SLOW_WORKER:
-        knee_text_printf(text, "The slowest 3%% of ranks alone make the step %s as long.",
-                         SAY_TIMES(s->worst_workers));
+        PUT(text, "The slowest 3% of ranks alone make the step {times} as long.", s->worst_workers);
         break;
-    case KNEE_SLOW_WIRE: knee_text_puts(text, "Communication time varies."); break;
-    default: knee_text_puts(text, "No single part explains it."); break;
+    case KNEE_SLOW_WIRE: PUT(text, "Communication time varies."); break;
+    default: PUT(text, "No single part explains it."); break;
     }
 }
 
@@ -158,15 +157,14 @@ static void say(const void *result, struct knee_said *said)
         [KNEE_SLOW_MIXED] = "The pipeline is uneven; no single part explains it.",
     };
     const SLOW *s = result;
-    knee_text_printf(&said->title, "%zu ranks (%d replicas of %d stages), %s, %s operations",
-                     s->ranks, (int)s->replicas, (int)s->stages,
-                     knee_say_count((double)s->steps, "step").s, SAY_COUNT((double)s->ops));
+    PUT(&said->title, "{} ranks ({} replicas of {} stages), {steps}, {count} operations", s->ranks,
+        (int)s->replicas, (int)s->stages, s->steps, s->ops);
     knee_text_puts(&said->headline, heads[s->cause]);
     say_cause(s, &said->reason);
-    knee_text_printf(&said->effect, "Slowdown %s: the step takes %s, %s if all parts were even.",
-                     SAY_TIMES(s->slowdown), SAY_TIME(s->plain_step_s), SAY_TIME(s->even_step_s));
-    knee_text_printf(&said->notes, "measured step %s, without launch delays %s\n",
-                     SAY_TIME(s->measured_step_s), SAY_TIME(s->plain_step_s));
+    PUT(&said->effect, "Slowdown {times}: the step takes {time}, {time} if all parts were even.",
+        s->slowdown, s->plain_step_s, s->even_step_s);
+    PUT(&said->notes, "measured step {time}, without launch delays {time}\n", s->measured_step_s,
+        s->plain_step_s);
 }
 
 const struct knee_answer_type knee_slowdown_answer = {

@@ -97,10 +97,9 @@ static void say_title(const TAX *tax, struct knee_text *text)
     if (job->model >= 0)
         knee_text_puts(text, knee_model_names.name((size_t)job->model));
     else
-        knee_text_printf(text, "%s parameters", SAY_LARGE(tax->params));
-    knee_text_printf(text, " on %.0f %s, micro-batch %.0f x %.0f tokens x %s", tax->gpus,
-                     gpu ? gpu->name : "GPUs", job->micro_batch, job->seq,
-                     SAY_COUNT(job->micro_batches));
+        PUT(text, "{large} parameters", tax->params);
+    PUT(text, " on {} {}, micro-batch {} x {} tokens x {count}", tax->gpus,
+        gpu ? gpu->name : "GPUs", job->micro_batch, job->seq, job->micro_batches);
 }
 
 static void say_do(const TAX *tax, const AXIS *worst, struct knee_text *text)
@@ -113,13 +112,12 @@ static void say_do(const TAX *tax, const AXIS *worst, struct knee_text *text)
         [KNEE_AXIS_EP] = "Spread experts over fewer GPUs, best inside a node.",
     };
     if (!fits(tax))
-        knee_text_puts(text, "Split further with FSDP, TP or PP, or use smaller micro-batches.");
+        PUT(text, "Split further with FSDP, TP or PP, or use smaller micro-batches.");
     else if (tax->bubble_binds)
-        knee_text_puts(text, "Use more micro-batches, or fewer pipeline stages.");
+        PUT(text, "Use more micro-batches, or fewer pipeline stages.");
     else if (worst && worst->axis == KNEE_AXIS_TP && worst->crosses_nodes)
-        knee_text_printf(text, "Keep tensor parallelism inside a node: TP %.0f%s.",
-                         tax->job.hw.gpus_per_node,
-                         tax->job.hw.gpus_per_node > 1 ? " or less" : "");
+        PUT(text, "Keep tensor parallelism inside a node: TP {}{}.", tax->job.hw.gpus_per_node,
+            tax->job.hw.gpus_per_node > 1 ? " or less" : "");
     else
         knee_text_puts(text, worst ? fixes[worst->axis] : "Keep this split: no axis costs time.");
 }
@@ -127,19 +125,19 @@ static void say_do(const TAX *tax, const AXIS *worst, struct knee_text *text)
 static void say_why(const TAX *tax, const AXIS *worst, struct knee_text *text)
 {
     if (tax->bubble_binds)
-        knee_text_printf(text, "GPUs wait for other pipeline stages in %s of the step.",
-                         SAY_SHARE(tax->bubble_s / tax->step_s));
+        PUT(text, "GPUs wait for other pipeline stages in {share} of the step.",
+            tax->bubble_s / tax->step_s);
     else if (worst && worst->exposed_s >= worst->comm_s)
-        knee_text_printf(text, "%s costs most: %s over the %s, %s per step, all exposed.",
-                         knee_axis_name(worst->axis), worst->collective,
-                         worst->crosses_nodes ? "network" : "node link", SAY_TIME(worst->comm_s));
+        PUT(text, "{} costs most: {} over the {}, {time} per step, all exposed.",
+            knee_axis_name(worst->axis), worst->collective,
+            worst->crosses_nodes ? "network" : "node link", worst->comm_s);
     else if (worst)
-        knee_text_printf(text, "%s costs most: %s over the %s, %s per step; compute hides %s.",
-                         knee_axis_name(worst->axis), worst->collective,
-                         worst->crosses_nodes ? "network" : "node link", SAY_TIME(worst->comm_s),
-                         SAY_TIME(worst->comm_s - worst->exposed_s));
+        PUT(text, "{} costs most: {} over the {}, {time} per step; compute hides {time}.",
+            knee_axis_name(worst->axis), worst->collective,
+            worst->crosses_nodes ? "network" : "node link", worst->comm_s,
+            worst->comm_s - worst->exposed_s);
     else
-        knee_text_puts(text, "Compute hides all communication.");
+        PUT(text, "Compute hides all communication.");
 }
 
 static void say(const void *result, struct knee_said *said)
@@ -149,26 +147,23 @@ static void say(const void *result, struct knee_said *said)
     double lost = worst ? worst->exposed_s : tax->bubble_binds ? tax->bubble_s : 0;
     say_title(tax, &said->title);
     if (!fits(tax))
-        knee_text_printf(&said->voids, "Does not fit: %s needed, %s available.",
-                         SAY_BYTES(tax->memory.total), SAY_BYTES(tax->memory.capacity));
+        PUT(&said->voids, "Does not fit: {bytes} needed, {bytes} available.", tax->memory.total,
+            tax->memory.capacity);
     say_do(tax, worst, &said->headline);
     say_why(tax, worst, &said->reason);
-    knee_text_printf(
-        &said->effect, "%s per step, %s MFU",
-        knee_say_interval(tax->step_s, tax->step_sure.low, tax->step_sure.high, TIME).s,
-        SAY_SHARE(tax->mfu));
+    PUT(&said->effect, "{time} per step, {share} MFU",
+        SPAN(tax->step_s, tax->step_sure.low, tax->step_sure.high), tax->mfu);
     if (lost > 0)
-        knee_text_printf(&said->effect, "; at most %s of the step can be saved",
-                         SAY_SHARE(lost / tax->step_s));
-    knee_text_puts(&said->effect, ".");
+        PUT(&said->effect, "; at most {share} of the step can be saved", lost / tax->step_s);
+    PUT(&said->effect, ".");
     if (tax->textbook)
-        knee_text_printf(&said->assumed, "%s MFU while computing; no error interval without --gpu",
-                         SAY_SHARE(tax->job.mfu));
+        PUT(&said->assumed, "{share} MFU while computing; no error interval without --gpu",
+            tax->job.mfu);
     knee_text_puts(&said->next, tax->job.model >= 0 ? "knee plan finds the best split"
                                                     : "knee plan --model finds the best split");
     if (tax->job.degree[KNEE_AXIS_FSDP] > 1)
-        knee_text_printf(&said->notes, "%s tokens per GPU; %s hide the gathers\n",
-                         SAY_COUNT(tax->tokens_per_gpu), SAY_COUNT(ceil(tax->local_tokens_min)));
+        PUT(&said->notes, "{count} tokens per GPU; {count} hide the gathers\n", tax->tokens_per_gpu,
+            ceil(tax->local_tokens_min));
 }
 
 const struct knee_answer_type knee_tax_answer = {

@@ -269,34 +269,29 @@ static void say(const void *result, struct knee_said *said)
 {
     const V *v = result;
     size_t rows = v->runs->count;
-    knee_text_printf(&said->title, "%zu of %s predicted", rows - v->skipped,
-                     knee_say_count((double)rows, "measured run").s);
+    PUT(&said->title, "{} of {measured runs} predicted", rows - v->skipped, rows);
     if (v->all.rows == 0) {
-        knee_text_puts(&said->headline, "No run could be predicted; -v shows why.");
+        PUT(&said->headline, "No run could be predicted; -v shows why.");
         return;
     }
-    knee_text_printf(&said->headline, "Step times are off by %s on average, %s in the median.",
-                     SAY_SHARE(v->all.mape), SAY_SHARE(v->all.median));
-    knee_text_printf(&said->reason, "Bias %s; %s of the runs are within 5%%, %s within 10%%.",
-                     SAY(CHANGE, v->all.bias), SAY_SHARE(v->all.within_5),
-                     SAY_SHARE(v->all.within_10));
+    PUT(&said->headline, "Step times are off by {share} on average, {share} in the median.",
+        v->all.mape, v->all.median);
+    PUT(&said->reason, "Bias {change}; {share} of the runs are within 5%, {share} within 10%.",
+        v->all.bias, v->all.within_5, v->all.within_10);
     if (crossed(v))
-        knee_text_printf(&said->effect,
-                         "With each source left out: %s on average, %s in the median.",
-                         SAY_SHARE(v->held_out_all.mape), SAY_SHARE(v->held_out_all.median));
+        PUT(&said->effect, "With each source left out: {share} on average, {share} in the median.",
+            v->held_out_all.mape, v->held_out_all.median);
     if (v->curve_rows > 0)
-        knee_text_printf(&said->after, "Efficiency from one anchor: off by %s over %s of %s.\n",
-                         SAY_SHARE(v->curve_mape), knee_say_count((double)v->curve_rows, "point").s,
-                         knee_say_count((double)v->curve_count, "curve").s);
+        PUT(&said->after, "Efficiency from one anchor: off by {share} over {points} of {curves}.\n",
+            v->curve_mape, v->curve_rows, v->curve_count);
     if (v->memory.rows > 0)
-        knee_text_printf(&said->after, "Memory: off by %s in the median over %s.\n",
-                         SAY_SHARE(v->memory.median),
-                         knee_say_count((double)v->memory.rows, "run").s);
+        PUT(&said->after, "Memory: off by {share} in the median over {runs}.\n", v->memory.median,
+            v->memory.rows);
     if (v->skipped > 0)
-        knee_text_printf(&said->after, "Skipped: %zu of %zu runs, %zu of %zu fully configured.\n",
-                         v->skipped, rows, v->skipped_full, v->full);
+        PUT(&said->after, "Skipped: {} of {} runs, {} of {} fully configured.\n", v->skipped, rows,
+            v->skipped_full, v->full);
     if (!crossed(v))
-        knee_text_puts(&said->next, "--cross-validate predicts each source from the others");
+        PUT(&said->next, "--cross-validate predicts each source from the others");
 }
 
 const struct knee_answer_type knee_validate_answer = {

@@ -330,14 +330,13 @@ static const struct knee_view views[] = {
 static void say_title(const REPORT *r, struct knee_text *text)
 {
     const WATCH *w = r->watch;
-    knee_text_printf(text, "%s: %.60s, %zu", states[w->state], r->name ? r->name : "job",
-                     w->rank_count);
+    PUT(text, "{}: {.60}, {}", states[w->state], r->name ? r->name : "job", w->rank_count);
     if (w->world > (int64_t)w->rank_count)
-        knee_text_printf(text, " of %lld", (long long)w->world);
-    knee_text_printf(text, " rank%s", w->rank_count == 1 ? "" : "s");
+        PUT(text, " of {}", w->world);
+    PUT(text, " rank{}", w->rank_count == 1 ? "" : "s");
     if (w->step >= 0)
-        knee_text_printf(text, ", step %lld, %s per step", (long long)w->step, SAY_TIME(w->step_s));
-    knee_text_printf(text, ", updated %s ago", SAY_TIME(w->age_s));
+        PUT(text, ", step {}, {time} per step", w->step, w->step_s);
+    PUT(text, ", updated {time} ago", w->age_s);
 }
 
 /* "ALARM: late > 20ms: late is 39.9 ms since step 89." */
@@ -348,8 +347,8 @@ static void say_alarm(const REPORT *r, size_t row, struct knee_text *text)
     enum knee_kind kind = unit == KNEE_UNIT_SECONDS    ? TIME
                           : unit == KNEE_UNIT_FRACTION ? SHARE
                                                        : NUMBER;
-    knee_text_printf(text, "ALARM: %.60s: %s is %s since step %lld. ", r->alarm_words[row], metric,
-                     SAY(kind, r->states[row].value), (long long)r->states[row].since_step);
+    PUT(text, "ALARM: {.60}: {} is {} since step {}. ", r->alarm_words[row], metric,
+        SAY(kind, r->states[row].value), r->states[row].since_step);
 }
 
 /* What makes the rest old or urgent: alarms, a job that stands still. */
@@ -362,18 +361,15 @@ static void say_voids(const REPORT *r, struct knee_text *text)
             say_alarm(r, i, text);
     }
     if (w->silent) {
-        knee_text_printf(text, "HUNG: no update from rank%s ", w->silent == 1 ? "" : "s");
+        PUT(text, "HUNG: no update from rank{} ", w->silent == 1 ? "" : "s");
         for (size_t i = 0; i < w->rank_count && named < NAMED; i++)
             if (w->ranks[i].silent)
-                knee_text_printf(text, "%s%lld", named++ ? ", " : "",
-                                 (long long)w->ranks[i].about->rank);
-        knee_text_printf(text, "%s while others go on.", named < w->silent ? " and more" : "");
+                PUT(text, "{}{}", named++ ? ", " : "", w->ranks[i].about->rank);
+        PUT(text, "{} while others go on.", named < w->silent ? " and more" : "");
     } else if (w->state == KNEE_WATCH_HUNG) {
-        knee_text_printf(text, "HUNG: its processes live and no step ended for %s.",
-                         SAY_TIME(w->age_s));
+        PUT(text, "HUNG: its processes live and no step ended for {time}.", w->age_s);
     } else if (w->state == KNEE_WATCH_STALE) {
-        knee_text_printf(text, "STALE: no update for %s; this was its last state.",
-                         SAY_TIME(w->age_s));
+        PUT(text, "STALE: no update for {time}; this was its last state.", w->age_s);
     }
 }
 
@@ -383,20 +379,19 @@ static void say_cause(const WATCH *w, struct knee_text *text)
     const char *is = w->state == KNEE_WATCH_STALE ? "was" : "is";
     switch (w->cause) {
     case KNEE_WATCH_HOT:
-        knee_text_printf(text, "Its GPU %s hot: %.0f C, clock %.0f MHz. ", is, rank->temp_c,
-                         rank->sm_mhz);
+        PUT(text, "Its GPU {} hot: {} C, clock {} MHz. ", is, rank->temp_c, rank->sm_mhz);
         break;
     case KNEE_WATCH_POWER:
-        knee_text_printf(text, "The power limit holds its clock at %.0f MHz. ", rank->sm_mhz);
+        PUT(text, "The power limit holds its clock at {} MHz. ", rank->sm_mhz);
         break;
     case KNEE_WATCH_CLOCK:
-        knee_text_printf(text, "Its clock %s %.0f MHz, lower than elsewhere. ", is, rank->sm_mhz);
+        PUT(text, "Its clock {} {} MHz, lower than elsewhere. ", is, rank->sm_mhz);
         break;
     case KNEE_WATCH_LABEL:
-        knee_text_printf(text, "Its %s takes %s longer than elsewhere. ", knee_label_name(w->label),
-                         SAY_TIME(w->label_s));
+        PUT(text, "Its {} takes {time} longer than elsewhere. ", knee_label_name(w->label),
+            w->label_s);
         break;
-    case KNEE_WATCH_UNKNOWN: knee_text_puts(text, "Cause unknown: no step sampled yet. "); break;
+    case KNEE_WATCH_UNKNOWN: PUT(text, "Cause unknown: no step sampled yet. "); break;
     }
 }
 
@@ -404,25 +399,22 @@ static void say_since(const WATCH *w, const struct knee_change *change, struct k
 {
     long long step = (long long)w->points[change->at].step;
     if (knee_watch_gap(w, change->at))
-        knee_text_printf(text, "between steps %lld and %lld",
-                         (long long)w->points[change->at - 1].step, step);
+        PUT(text, "between steps {} and {}", (long long)w->points[change->at - 1].step, step);
     else
-        knee_text_printf(text, "at step %lld", step);
+        PUT(text, "at step {}", step);
 }
 
 static void say_changes(const WATCH *w, struct knee_text *text)
 {
     if (w->step_change.found) {
-        knee_text_printf(text, "Steps went from %s to %s ", SAY_TIME(w->step_change.before),
-                         SAY_TIME(w->step_change.after));
+        PUT(text, "Steps went from {time} to {time} ", w->step_change.before, w->step_change.after);
         say_since(w, &w->step_change, text);
-        knee_text_puts(text, ". ");
+        PUT(text, ". ");
     } else if (w->late_change_rank != SIZE_MAX && w->late_change.found) {
-        knee_text_printf(text, "Rank %lld became %s later ",
-                         (long long)w->ranks[w->late_change_rank].about->rank,
-                         SAY_TIME(w->late_change.after - w->late_change.before));
+        PUT(text, "Rank {} became {time} later ", w->ranks[w->late_change_rank].about->rank,
+            w->late_change.after - w->late_change.before);
         say_since(w, &w->late_change, text);
-        knee_text_puts(text, ". ");
+        PUT(text, ". ");
     }
 }
 
@@ -431,11 +423,10 @@ static void say_wire(const WATCH *w, struct knee_text *text)
     if (w->slow_wire == SIZE_MAX)
         return;
     const WIRE *wire = &w->wires[w->slow_wire];
-    knee_text_printf(text,
-                     "Slow link: %s of %s on rank %lld's communicator takes %s as long as "
-                     "on others like it. ",
-                     wire->op_name, SAY_MESSAGE((double)wire->bytes),
-                     (long long)w->ranks[wire->a_rank].about->rank, SAY_TIMES(wire->slowdown));
+    PUT(text,
+        "Slow link: {} of {message} on rank {}'s communicator takes {times} as long as on others "
+        "like it. ",
+        wire->op_name, wire->bytes, w->ranks[wire->a_rank].about->rank, wire->slowdown);
 }
 
 static void say_headline(const REPORT *r, struct knee_said *said)
@@ -446,29 +437,28 @@ static void say_headline(const REPORT *r, struct knee_said *said)
     if (past && r->hang) {
         knee_text_puts(&said->headline, r->hang);
         if (r->hang_fix)
-            knee_text_printf(&said->reason, "Fix: %s.", r->hang_fix);
+            PUT(&said->reason, "Fix: {}.", r->hang_fix);
         return;
     }
     if (w->late_rank != SIZE_MAX) {
         const RANK *late = late_of(w);
-        knee_text_printf(&said->headline,
-                         "Rank %lld on %.40s %s the straggler: the others wait%s %s of every %s.",
-                         (long long)late->about->rank, late->about->host, past ? "was" : "is",
-                         past ? "ed" : "", SAY_TIME(w->late_s), SAY_TIME(w->step_s));
+        PUT(&said->headline,
+            "Rank {} on {.40} {} the straggler: the others wait{} {time} of every {time}.",
+            late->about->rank, late->about->host, past ? "was" : "is", past ? "ed" : "", w->late_s,
+            w->step_s);
         say_cause(w, &said->reason);
-        knee_text_printf(&said->next, "run knee doctor on %.40s", late->about->host);
+        PUT(&said->next, "run knee doctor on {.40}", late->about->host);
     } else if (w->step < 0) {
-        knee_text_puts(&said->headline,
-                       "No steps found yet: nothing repeats in what ranks enqueue.");
+        PUT(&said->headline, "No steps found yet: nothing repeats in what ranks enqueue.");
     } else if (!w->meetings) {
-        knee_text_puts(&said->headline, "Cannot tell whether a rank is late.");
-        knee_text_puts(&said->reason, "No collective was found on all its ranks. ");
+        PUT(&said->headline, "Cannot tell whether a rank is late.");
+        PUT(&said->reason, "No collective was found on all its ranks. ");
     } else if (step && w->slow_wire == SIZE_MAX) {
-        knee_text_printf(&said->headline, "%s: %s efficiency; no rank is holding up the others.",
-                         knee_step_efficiency(step) >= 0.9 ? "Healthy" : "No straggler",
-                         SAY_SHARE(knee_step_efficiency(step)));
+        PUT(&said->headline, "{}: {share} efficiency; no rank is holding up the others.",
+            knee_step_efficiency(step) >= 0.9 ? "Healthy" : "No straggler",
+            knee_step_efficiency(step));
     } else {
-        knee_text_puts(&said->headline, "No rank is holding up the others.");
+        PUT(&said->headline, "No rank is holding up the others.");
     }
     say_wire(w, &said->reason);
     say_changes(w, &said->effect);
@@ -480,20 +470,19 @@ static void say_rates(const REPORT *r, struct knee_text *text)
     const STEP *step = sampled_of(r);
     if (step) {
         bool older = w->step_change.found && sampled_number(r) < w->points[w->step_change.at].step;
-        knee_text_printf(text, "Efficiency %s at step %lld%s. ",
-                         SAY_SHARE(knee_step_efficiency(step)), (long long)sampled_number(r),
-                         older ? ", before steps changed" : "");
+        PUT(text, "Efficiency {share} at step {}{}. ", knee_step_efficiency(step),
+            sampled_number(r), older ? ", before steps changed" : "");
     } else {
-        knee_text_puts(text, "Efficiency unknown: no step sampled yet. ");
+        PUT(text, "Efficiency unknown: no step sampled yet. ");
     }
     if (!isnan(w->dollars))
-        knee_text_printf(text, "Cost so far %s%s. ", SAY_DOLLARS(w->dollars),
-                         w->price_assumed ? " at list price" : "");
+        PUT(text, "Cost so far {dollars}{}. ", w->dollars,
+            w->price_assumed ? " at list price" : "");
     if (!isnan(w->joules))
-        knee_text_printf(text, "Energy so far %s. ", SAY(JOULES, w->joules));
+        PUT(text, "Energy so far {joules}. ", w->joules);
     if (!isnan(w->overhead))
-        knee_text_printf(text, "Recorder overhead %s.", SAY_SHARE(w->overhead));
-    knee_text_puts(text, "\n");
+        PUT(text, "Recorder overhead {share}.", w->overhead);
+    PUT(text, "\n");
 }
 
 /* What was left out, repaired or capped; alarms that cannot be judged yet. */
@@ -504,20 +493,18 @@ static void say_notes(const REPORT *r, struct knee_text *text)
     for (size_t i = 0; i < r->alarm_count; i++) {
         enum knee_unit unit;
         if (!r->states[i].goes && !r->states[i].known)
-            knee_text_printf(text, "Unknown yet: %s.\n", knee_alarm_metric(&r->alarms[i], &unit));
+            PUT(text, "Unknown yet: {}.\n", knee_alarm_metric(&r->alarms[i], &unit));
     }
     if (step)
-        knee_text_printf(text, "R = %s: %s of %s is exposed communication.\n",
-                         SAY(NUMBER, knee_step_ratio(step)), SAY_TIME(knee_step_exposed_s(step)),
-                         SAY_TIME(step->wall_s));
+        PUT(text, "R = {number}: {time} of {time} is exposed communication.\n",
+            knee_step_ratio(step), knee_step_exposed_s(step), step->wall_s);
     if (!isnan(w->stall_dollars))
-        knee_text_printf(text, "Exposed communication cost %s of it.\n",
-                         SAY_DOLLARS(w->stall_dollars));
+        PUT(text, "Exposed communication cost {dollars} of it.\n", w->stall_dollars);
     if (w->joules_by_table)
-        knee_text_puts(text, "Energy is from the power of such GPUs: NVML gave none.\n");
+        PUT(text, "Energy is from the power of such GPUs: NVML gave none.\n");
     if (r->trace_bytes)
-        knee_text_printf(text, "Traces of step %lld (%s) were not read; use knee trace.\n",
-                         (long long)r->trace_step, SAY_BYTES((double)r->trace_bytes));
+        PUT(text, "Traces of step {} ({bytes}) were not read; use knee trace.\n", r->trace_step,
+            r->trace_bytes);
     const struct {
         double count;
         const char *noun, *does;
@@ -528,8 +515,8 @@ static void say_notes(const REPORT *r, struct knee_text *text)
                   {(double)w->partial, "collective", "were not found on all their ranks"}};
     for (size_t i = 0; i < KNEE_COUNT_OF(losses); i++)
         if (losses[i].count > 0)
-            knee_text_printf(text, "Skipped: %s that %s.\n",
-                             knee_say_count(losses[i].count, losses[i].noun).s, losses[i].does);
+            PUT(text, "Skipped: {} that {}.\n", knee_say_count(losses[i].count, losses[i].noun).s,
+                losses[i].does);
 }
 
 static void say(const void *result, struct knee_said *said)
@@ -540,7 +527,7 @@ static void say(const void *result, struct knee_said *said)
     say_headline(r, said);
     say_rates(r, &said->after);
     if (r->watch->state != KNEE_WATCH_RUNNING && !said->next.length)
-        knee_text_puts(&said->next, "knee hang with the job's logs and Flight Recorder dumps");
+        PUT(&said->next, "knee hang with the job's logs and Flight Recorder dumps");
     say_notes(r, &said->notes);
 }
 

@@ -207,9 +207,8 @@ static void say_gap_reason(const struct knee_where *w, struct knee_text *text)
     };
     if (w->main_act == KNEE_ACTS)
         return;
-    knee_text_printf(text, "%s of the %s in which the GPU waits for its host begins with %s; %s\n",
-                     SAY_TIME(w->gaps[w->main_act].total_s), SAY_TIME(w->gaps_s),
-                     act_names[w->main_act], fixes[w->main_act]);
+    PUT(text, "{time} of the {time} in which the GPU waits for its host begins with {}; {}\n",
+        w->gaps[w->main_act].total_s, w->gaps_s, act_names[w->main_act], fixes[w->main_act]);
 }
 
 void knee_say_where(const struct knee_where *w, const struct knee_diagnosis *d,
@@ -218,13 +217,13 @@ void knee_say_where(const struct knee_where *w, const struct knee_diagnosis *d,
     const struct knee_launches *l = &w->launches;
     (void)d;
     if (w->host)
-        knee_text_printf(text, "%s kernels per step in %s launches; these take %s of host time%s\n",
-                         SAY_COUNT(rint(l->kernels)), SAY_COUNT(rint(l->launches)),
-                         SAY_TIME(l->launch_s),
-                         w->graphs_help ? ". Try CUDA graphs or torch.compile" : "");
+        PUT(text,
+            "{count} kernels per step in {count} launches; these take {time} of host time{}\n",
+            rint(l->kernels), rint(l->launches), l->launch_s,
+            w->graphs_help ? ". Try CUDA graphs or torch.compile" : "");
     if (w->host)
         say_gap_reason(w, text);
     if (w->half_empty_s > 0)
-        knee_text_printf(text, "%s of compute is in kernels too small for half of the GPU\n",
-                         SAY_TIME(w->half_empty_s));
+        PUT(text, "{time} of compute is in kernels too small for half of the GPU\n",
+            w->half_empty_s);
 }
