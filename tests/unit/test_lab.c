@@ -136,9 +136,11 @@ static void sum_on_rank(struct knee_runtime *rt, void *ctx)
     float *memory = exact ? NULL : calloc(VALUES, sizeof *memory);
     float *owner = exact ? NULL : calloc(VALUES, sizeof *owner);
     unsigned char *room = malloc(lab_ring_room(test->format, VALUES, rt->size));
+    float start[VALUES];
+    for (size_t i = 0; i < VALUES; i++)
+        start[i] = value_at(rt->rank, i);
     for (int round = 0; round < test->rounds; round++) {
-        for (size_t i = 0; i < VALUES; i++)
-            test->results[rt->rank][i] = value_at(rt->rank, i);
+        memcpy(test->results[rt->rank], start, sizeof start);
         if (!lab_ring_sum(
                 &group, test->format,
                 &(struct lab_vector){test->results[rt->rank], VALUES, memory, owner, room}))
@@ -195,9 +197,11 @@ static void wire_on_rank(struct knee_runtime *rt, void *ctx)
     float *values = test->results[rt->rank];
     if (!lab_bucket_init(&bucket, wire, rt->size))
         abort();
+    float start[4096];
+    for (size_t i = 0; i < bucket.count; i++)
+        start[i] = value_at(rt->rank, i);
     for (int round = 0; round < test->rounds; round++) {
-        for (size_t i = 0; i < bucket.count; i++)
-            values[i] = value_at(rt->rank, i);
+        memcpy(values, start, bucket.count * sizeof *values);
         if (!wire->exchange(wire, &group, &bucket, values))
             abort();
         for (size_t i = 0; rt->rank == 0 && i < bucket.count; i++)
