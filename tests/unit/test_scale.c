@@ -873,6 +873,9 @@ TEST(node_lists)
     assert_false(knee_sched_host(&walk, name, sizeof name));
     knee_sched_hosts_init(&walk, "n[3-1],", 7);
     assert_false(knee_sched_host(&walk, name, sizeof name));
+    knee_sched_hosts_init(&walk, "n[05-ib", 4); /* cut: nothing behind its end is read */
+    assert_true(knee_sched_host(&walk, name, sizeof name));
+    assert_string_equal(name, "n05");
 }
 
 /* Aligned columns: a list that was cut is not counted, and days are read. */

@@ -294,9 +294,10 @@ bool knee_sched_host(struct knee_sched_hosts *walk, char *out, size_t size)
             walk->group = piece.at + open + 1;
         struct knee_slice group = {walk->group, (size_t)(piece.at + close - walk->group)};
         if (group.length && next_number(&group, &walk->last, number, sizeof number)) {
+            struct knee_slice after = knee_slice_from(piece, close + 1); /* none: no ] */
             walk->group = group.at;
-            knee_format(out, size, "%.*s%s%.*s", (int)open, piece.at, number,
-                        (int)(piece.length - close - 1), piece.at + close + 1);
+            knee_format(out, size, "%.*s%s%.*s", (int)open, piece.at, number, (int)after.length,
+                        after.at);
             return true;
         }
         walk->piece_length = 0;
