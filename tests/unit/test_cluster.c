@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Clusters from presets, one line, YAML, nvidia-smi and NCCL's XML: the same object; and layouts.
  */
+#include "cluster/gpu_words.h"
 #include "cluster/presets.h"
 #include "knee_out.h"
 #include "knee_read.h"
@@ -81,6 +82,16 @@ TEST(a_line_says_everything)
     knee_cluster_line(&t, &text);
     struct knee_cluster again = parse(text.data);
     assert_same_levels(&t, &again);
+    struct knee_cluster spine = parse("8xh100 * 4 @ ib400 * 2 @ ib200/1000000");
+    assert_near(spine.levels[2].oversubscription, 1e6, 0);
+}
+
+TEST(accelerators_that_people_name_are_known)
+{
+    static const char *const known[] = {"TPU v5e", "Trainium2", "trn1.32xlarge", "H100"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        assert_true(knee_gpu_is_known(known[i]));
+    assert_false(knee_gpu_is_known("tape"));
 }
 
 TEST(bad_lines_are_refused)
@@ -94,6 +105,7 @@ TEST(bad_lines_are_refused)
                                         "8xh100 * 4 @ ib400x",
                                         "8xh100 * 4 @ ib400x0",
                                         "8xh100 * 4 @ ib400/0.5",
+                                        "8xh100 * 4 @ ib400/1000001",
                                         "8xh100 * 4 @ ib400{latency}",
                                         "8xh100 * 4 @ ib400{latency=5parsec}",
                                         "8xh100 * 4 @ ib400{colour=red}",

@@ -191,6 +191,7 @@ TEST(test_words_and_whole_numbers)
          (intmax_t)9, (ptrdiff_t)-10);
     SAME("%s|%10s|%-10s|%.2s|%*s|%-*s|%.*s", "a", "bc", "def", "ghij", 5, "k", 5, "l", 3, "mnopq");
     SAME("%c%3c%-3c|%%|%03llu %09llu", 'x', 'y', 'z', 5ull, 123ull);
+    SAME("%#g %#.3g %#.2g %g", 0.5, 12.0, 1e-3, 1e-3);
     SAME("%d %.0d|%.0f|%g %g", 0, 0, 0.5, NAN, 100000.0);
     char small[4] = "zzz";
     assert_int_equal(knee_format(small, sizeof small, "%s", "abcdef"), 6);

@@ -199,6 +199,7 @@ TEST(columns_are_found_by_name)
         assert_int_equal(spans_of(&trace), 1);
         assert_string_equal(trace.names[trace.ranks[0].spans[0].name], "f(int, int)");
         assert_int_equal(trace.ranks[0].spans[0].stream, 4);
+        assert_int_equal(trace.ranks[0].device, 1);
         assert_int_equal(trace.ranks[0].spans[0].end_ns - trace.ranks[0].spans[0].start_ns, 150);
     }
 }

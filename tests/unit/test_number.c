@@ -186,14 +186,21 @@ TEST(too_many_rows_are_refused)
 
 TEST(spelling_is_guessed)
 {
-    static const char *const names[] = {"bandwidth", "latency", "params", "local-batch", "price"};
+    static const char *const names[] = {"bandwidth", "latency", "params", "local-batch",
+                                        "price",     "tp",      "k"};
     static const char *const wrong[][2] = {
-        {"bandwith", "bandwidth"}, {"band", "bandwidth"},          {"latncy", "latency"},
-        {"parms", "params"},       {"local_batch", "local-batch"}, {"zzzzzz", NULL},
+        {"bandwith", "bandwidth"},
+        {"band", "bandwidth"},
+        {"latncy", "latency"},
+        {"parms", "params"},
+        {"local_batch", "local-batch"},
+        {"zzzzzz", NULL},
+        {"t", "tp"},
+        {"", NULL},
     };
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct knee_nearest nearest = {.wanted = wrong[i][0]};
-        for (size_t n = 0; n < 5; n++)
+        for (size_t n = 0; n < sizeof names / sizeof *names; n++)
             knee_nearest_offer(&nearest, names[n]);
         if (wrong[i][1])
             assert_string_equal(nearest.name, wrong[i][1]);

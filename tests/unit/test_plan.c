@@ -545,7 +545,13 @@ TEST(traffic_adds_up)
         if (!random_plan(&shape, &machine, &dice, &plan) || shape.extra_layers > 0)
             continue;
         if (plan.pp > 1 && fmod(shape.layers, plan.pp * plan.vp) != 0)
-            continue; /* the busiest stage may be one with fewer layers */
+            continue;                          /* the busiest stage may be one with fewer layers */
+        if (i % 3 == 0 && shape.experts > 1) { /* experts divided as tensors are, unequal loads */
+            plan.etp = plan.tp;
+            plan.imbalance = 1.3;
+            if (knee_plan_complete(&plan, &shape, &machine, NULL))
+                continue;
+        }
         knee_plan_price(&shape, &machine, &plan, &cost);
         size_t count = knee_plan_traffic(&shape, &machine, &plan, rows, KNEE_TRAFFIC_MAX);
         assert_true(count <= KNEE_TRAFFIC_MAX);

@@ -476,6 +476,9 @@ static const struct {
     {"{\"header\":", 0, 0, 0, 0},
     {"{\"header\":5,\"coll_perf\":{}}", 0, 0, 0, 0},
     {"{\"coll_perf\":{\"coll_sn\":1}}", 1, 0, -1, -1}, /* of the header before */
+    {HEAD ",\"coll_perf\":{\"coll\":\"AllReduce\",\"coll_sn\":1,\"coll_msg_size_bytes\":true,"
+          "\"coll_exec_time_us\":5}}",
+     1, 1, -1, 5000},
 };
 
 /* Odd spacing and odd values of Inspector's lines: a line is taken, or counted as skipped. */
@@ -533,27 +536,30 @@ TEST(who_stays_away_is_named)
     assert_int_equal(a.missing[0], 3);
 }
 
-/* Two process groups stand still: rank 2 stays away from both, rank 1 from the second. */
+/* Two process groups stand still: rank 2 stays away from both, rank 1 from the second. What the
+ * ranks that wait are in is the oldest call, whatever was queued behind it. */
 TEST(who_holds_up_most_groups_comes_first)
 {
     static const char *const groups[] = {"7", "8"};
     OWNED(knee_rollcall) roll = {0};
-    for (int rank = 0; rank < 4; rank++) {
+    for (int rank = 0; rank < 3; rank++) {
         struct maker m = {.used = 0};
         char file[32];
-        put(&m,
-            "{\"version\": \"2.9\", \"pg_config\": {\"7\": {\"name\": \"7\", \"desc\": \"dp\", "
-            "\"ranks\": \"[0, 1, 2, 3]\"}, \"8\": {\"name\": \"8\", \"desc\": \"tp\", \"ranks\": "
-            "\"[0, 1, 2, 3]\"}}, \"entries\": [");
+        put(&m, "{\"version\": \"2.9\", \"pg_config\": {\"7\": {\"name\": \"7\", \"desc\": \"dp\", "
+                "\"ranks\": \"[0, 1, 2]\"}, \"8\": {\"name\": \"8\", \"desc\": \"tp\", \"ranks\": "
+                "\"[0, 1, 2]\"}}, \"entries\": [");
         for (int g = 0; g < 2; g++)
             if (rank != 2 && !(rank == 1 && g == 1))
-                put(&m,
-                    "%s{\"process_group\": [\"%s\", \"x\"], \"collective_seq_id\": 4, "
-                    "\"p2p_seq_id\": 0, \"is_p2p\": false, \"profiling_name\": "
-                    "\"nccl:all_reduce\", \"input_sizes\": [[8]], \"input_dtypes\": [\"Float\"], "
-                    "\"output_sizes\": [[8]], \"output_dtypes\": [\"Float\"], \"state\": "
-                    "\"scheduled\", \"time_created_ns\": 1758610505592849034}",
-                    m.text[m.used - 1] == '[' ? "" : ", ", groups[g]);
+                for (int n = 4; n < 6 - rank; n++)
+                    put(&m,
+                        "%s{\"process_group\": [\"%s\", \"x\"], \"collective_seq_id\": %d, "
+                        "\"p2p_seq_id\": 0, \"is_p2p\": false, \"profiling_name\": \"nccl:%s\", "
+                        "\"input_sizes\": [[8]], \"input_dtypes\": [\"Float\"], "
+                        "\"output_sizes\": [[8]], \"output_dtypes\": [\"Float\"], \"state\": "
+                        "\"%s\", \"time_created_ns\": 1758610505592849034}",
+                        m.text[m.used - 1] == '[' ? "" : ", ", groups[g], n,
+                        n == 4 ? "all_reduce" : "all_gather",
+                        rank == 1 ? "completed" : "scheduled");
         put(&m, "]}");
         snprintf(file, sizeof file, "_dump_%d", rank);
         add(&roll, file, m.text, m.used);
@@ -562,8 +568,11 @@ TEST(who_holds_up_most_groups_comes_first)
     assert_int_equal(a.stuck_count, 2);
     assert_int_equal(a.stuck[0].absent_count, 2);
     assert_int_equal(a.stuck[1].absent_count, 1);
+    assert_int_equal(a.stuck[0].op, KNEE_OP_ALL_REDUCE);
+    assert_int_equal(a.blamed_count, 2);
     assert_int_equal(a.blamed[0].rank, 2);
     assert_int_equal(a.blamed[0].groups, 2);
+    assert_int_equal(a.blamed[1].rank, 1);
 }
 
 TEST(who_is_behind_is_named)

@@ -630,6 +630,16 @@ static const struct {
      "loss,global_step,epoch,created_at\n2.0,10,1,2024-01-01T00:00:00\n"
      "1.9,20,1,2024-01-01T00:00:50\n1.8,30,1,2024-01-01T00:01:40\n",
      5, NAN, KNEE_TIMED_STAMP},
+    {"the same, and a thousand steps that are not in it",
+     "loss,global_step,epoch,created_at\n2.0,10,1,2024-01-01T00:00:00\n"
+     "1.9,20,1,2024-01-01T00:00:50\n1.8,30,1,2024-01-01T00:01:40\n1.7,1030,1,2024-01-01T00:02:00\n"
+     "1.6,1040,1,2024-01-01T00:02:50\n",
+     5, NAN, KNEE_TIMED_STAMP},
+    {"seconds since the start, in as few lines as show it",
+     "step 100 loss 2.0 time: 50.0\nstep 200 loss 2.0 time: 100.0\nstep 300 loss 2.0 time: 150.0\n"
+     "step 400 loss 2.0 time: 200.0\nstep 500 loss 2.0 time: 250.0\nstep 600 loss 2.0 time: 300.0\n"
+     "step 700 loss 2.0 time: 350.0\nstep 800 loss 2.0 time: 400.0\n",
+     0.5, NAN, KNEE_TIMED_ELAPSED},
 };
 
 TEST(lines_of_any_framework)
