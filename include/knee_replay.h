@@ -72,6 +72,12 @@ knee_status knee_replay(const struct knee_account *account, const struct knee_ch
                         const struct knee_alloc *alloc, struct knee_replay *out,
                         struct knee_err *err);
 
+/* The rows of the standard table that are wanted, by their names; the others are not run. */
+knee_status knee_replay_standard(const struct knee_account *account,
+                                 bool (*wanted)(const char *row, const void *context),
+                                 const void *context, const struct knee_alloc *alloc,
+                                 struct knee_replay *out, struct knee_err *err);
+
 /* The timeline after the changes, as separate traces. Their names belong to the
  * account, which must outlive them. Free with knee_replayed_release(). */
 struct knee_replayed {

@@ -463,12 +463,18 @@ static void take_row(struct knee_diagnosis *d, const struct knee_replay_row *row
     d->lever_count += at == d->lever_count;
 }
 
+/* A row of the replay that is one of the changes offered. */
+static bool is_offered(const char *row, const void *diagnosis)
+{
+    struct knee_lever lever;
+    return knee_change_replayed(row, &lever) && !(lever.kind & barred_by_recording(diagnosis));
+}
+
 /* Closed forms do not know what hides behind what: where a replay was made, rows that it could have
  * answered and did not are left out. */
 static void take_replay(const struct knee_replay *replay, struct knee_diagnosis *d)
 {
     struct knee_lever lever, forms[KNEE_LEVERS_MAX];
-    unsigned never = barred_by_recording(d);
     size_t kept = 0, form_count = 0;
     for (size_t i = 0; i < d->lever_count; i++)
         if (d->levers[i].by != KNEE_BY_FORM)
@@ -478,7 +484,7 @@ static void take_replay(const struct knee_replay *replay, struct knee_diagnosis 
     d->lever_count = kept;
     for (size_t i = 0; i < replay->row_count; i++) {
         const struct knee_replay_row *row = &replay->rows[i];
-        if (!row->refused[0] && knee_change_replayed(row->name, &lever) && !(lever.kind & never))
+        if (!row->refused[0] && knee_change_replayed(row->name, &lever))
             take_row(d, row, lever, examples_of(forms, form_count, lever.name));
     }
 }
@@ -526,7 +532,6 @@ knee_status knee_replay_levers(const struct knee_account *account, bool also_lar
                                struct knee_err *err)
 {
     struct knee_replay *replay = NULL;
-    struct knee_changes none;
     struct knee_err why = {.status = KNEE_OK};
     const char *reason = unsuited(account, d);
     if (!reason && !also_large && is_large(account))
@@ -536,8 +541,7 @@ knee_status knee_replay_levers(const struct knee_account *account, bool also_lar
         return KNEE_OK;
     if (!(replay = knee_resize(alloc, NULL, sizeof *replay)))
         return knee_fail(err, KNEE_SYSTEM, "", "out of memory for the changes");
-    knee_changes_init(&none);
-    knee_status status = knee_replay(account, &none, alloc, replay, &why);
+    knee_status status = knee_replay_standard(account, is_offered, d, alloc, replay, &why);
     if (!status) {
         take_replay(replay, d);
         take_punctual(d);

@@ -232,8 +232,9 @@ static void fill_buckets(struct filler *f, double size, double *sent)
 static void retire_old(struct filler *f, int32_t lane)
 {
     for (size_t o = 0; o < f->b->old_count; o++) {
-        f->g->nodes[f->b->old[o]].gone = true;
-        f->g->nodes[f->b->old[o]].lane = lane;
+        struct knee_node *old = knee_graph_edit(f->g, (size_t)f->b->old[o]);
+        old->gone = true;
+        old->lane = lane;
     }
 }
 
@@ -471,10 +472,11 @@ static void move_exchange(struct calls *c, int32_t place, double share)
     knee_graph_add_edge(g, before, row, 0, KNEE_EDGE_RULED);
     if (c->next[place] != KNEE_NO_NODE)
         knee_graph_add_edge(g, row, c->next[place], 0, KNEE_EDGE_RULED);
-    g->nodes[row].lane = c->lane;
-    g->nodes[row].host = g->nodes[before].host;
-    g->nodes[row].host_lag_ns = g->nodes[before].host_lag_ns;
-    g->nodes[row].order = g->nodes[before].order;
+    struct knee_node *moved = knee_graph_edit(g, (size_t)row);
+    moved->lane = c->lane;
+    moved->host = g->nodes[before].host;
+    moved->host_lag_ns = g->nodes[before].host_lag_ns;
+    moved->order = g->nodes[before].order;
 }
 
 /* Exchange that is called after the last work of the backward pass is spread over it; its bytes. */

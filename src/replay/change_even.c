@@ -137,7 +137,7 @@ static void compare(struct knee_graph *g, const struct program *late, const stru
         if (late->calls[i].name != other->calls[j].name)
             come_together(late, &i, other, &j);
         for (; before < i; before++) { /* only the late rank has these */
-            struct knee_node *n = &g->nodes[late->calls[before].node];
+            struct knee_node *n = knee_graph_edit(g, (size_t)late->calls[before].node);
             n->gone = n->gone || (n->kind != KNEE_NODE_COMM && n->kind != KNEE_NODE_HOST);
             x->host_ns[before] = late->calls[before].since_ns;
         }
@@ -164,13 +164,16 @@ static void take_away(struct knee_graph *g, const struct program *late, struct e
         slower = x->ratio[x->ratio_count / 2];
     }
     for (size_t i = 0; i < late->count; i++) {
-        struct knee_node *n = &g->nodes[late->calls[i].node];
+        size_t row = (size_t)late->calls[i].node;
+        const struct knee_node *n = &g->nodes[row];
         earlier = n->host == host ? earlier : 0;
         host = n->host;
         earlier += x->host_ns[i];
-        n->host_lag_ns -= earlier < n->host_lag_ns ? earlier : n->host_lag_ns;
+        int64_t by = earlier < n->host_lag_ns ? earlier : n->host_lag_ns;
+        if (by != 0)
+            knee_graph_edit(g, row)->host_lag_ns -= by;
         if (slower > SLOWER && n->kind == KNEE_NODE_COMPUTE && !n->meet)
-            n->work_ns /= slower;
+            knee_graph_edit(g, row)->work_ns /= slower;
     }
 }
 
@@ -300,8 +303,8 @@ bool knee_apply_without(struct knee_change_run *run)
     if (left == 0)
         return knee_refuse(run, "no rank would be left");
     for (size_t i = 0; i < g->count; i++) {
-        struct knee_node *n = &g->nodes[i];
-        n->gone = n->gone || names_rank(run->ask->without, g->account->ranks[n->rank].rank);
+        if (names_rank(run->ask->without, g->account->ranks[g->nodes[i].rank].rank))
+            knee_graph_edit(g, i)->gone = true;
     }
     run->work *= (double)left / (double)g->rank_count;
     return true;

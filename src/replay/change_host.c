@@ -127,9 +127,9 @@ static int64_t least(int64_t a, int64_t b)
 
 /* Hands a node over earlier. Kernels then follow each other as the nodes of a CUDA graph do: where
  * it was the host that they waited for, a gap of the graph takes the place of that wait. */
-static void hand_over_at(struct knee_graph *g, struct knee_node *n, int64_t lag_ns,
-                         int64_t lane_end_ns)
+static void hand_over_at(struct knee_graph *g, size_t row, int64_t lag_ns, int64_t lane_end_ns)
 {
+    struct knee_node *n = knee_graph_edit(g, row);
     int64_t earlier = n->host_lag_ns > lag_ns ? n->host_lag_ns - lag_ns : 0;
     int64_t gap = n->start_ns > lane_end_ns ? n->start_ns - lane_end_ns : 0;
     bool by_host = g->nodes[n->host].end_ns + n->host_lag_ns + n->delay_ns >= n->start_ns;
@@ -149,12 +149,12 @@ bool knee_apply_no_host_gaps(struct knee_change_run *run)
     int64_t *lane_ends = list_lane_ends(g);
     bool good = first && lane_ends;
     for (size_t i = 0; good && i < g->count; i++) {
-        struct knee_node *n = &g->nodes[i];
+        const struct knee_node *n = &g->nodes[i];
         int32_t row = n->host == KNEE_NO_NODE ? KNEE_NO_NODE : first[n->host];
         if (row == KNEE_NO_NODE)
             continue;
         int64_t loading = loading_between(g, (size_t)n->rank, g->nodes[row].call_ns, n->call_ns);
-        hand_over_at(g, n, g->nodes[row].host_lag_ns + loading, lane_ends[i]);
+        hand_over_at(g, i, g->nodes[row].host_lag_ns + loading, lane_ends[i]);
     }
     knee_resize(g->alloc, first, 0);
     knee_resize(g->alloc, lane_ends, 0);
@@ -178,12 +178,14 @@ bool knee_apply_pinned(struct knee_change_run *run)
     struct knee_graph *g = run->g;
     size_t found = 0;
     for (size_t i = 0; i < g->count; i++) {
-        struct knee_node *n = &g->nodes[i];
+        const struct knee_node *n = &g->nodes[i];
+        if (n->kind != KNEE_NODE_COPY)
+            continue;
         const struct knee_rank_account *rank = &g->account->ranks[n->rank];
         const char *name = n->span ? rank->trace->names[rank->source->spans[n->span - 1].name] : "";
-        if (n->kind != KNEE_NODE_COPY || !knee_has_word(name, "pageable"))
+        if (!knee_has_word(name, "pageable"))
             continue;
-        n->work_ns = pinned_ns(run, n);
+        knee_graph_edit(g, i)->work_ns = pinned_ns(run, n);
         found++;
     }
     for (size_t i = 0; i < g->edge_count; i++) {

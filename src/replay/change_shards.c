@@ -9,10 +9,10 @@ bool knee_apply_keep_params(struct knee_change_run *run)
     if (!run->g->fsdp)
         return knee_refuse(run, "no FSDP annotations in this recording");
     for (size_t i = 0; i < run->g->count; i++) {
-        struct knee_node *n = &run->g->nodes[i];
+        const struct knee_node *n = &run->g->nodes[i];
         if (!n->backward || (n->shard != KNEE_SHARD_GATHER && n->shard != KNEE_SHARD_COPY_OUT))
             continue;
-        n->gone = true;
+        knee_graph_edit(run->g, i)->gone = true;
         gathers += n->kind == KNEE_NODE_COMM;
     }
     return gathers || knee_refuse(run, "parameters are not gathered again for the backward pass");
@@ -35,6 +35,7 @@ bool knee_apply_prefetch(struct knee_change_run *run)
             back -= g->nodes[from - 1].shard == KNEE_SHARD_COPY_OUT &&
                     g->nodes[from].shard != KNEE_SHARD_COPY_OUT;
         edge->from = from;
+        g->reordered = true;
         gates++;
     }
     return gates || knee_refuse(run, "no gather is seen to wait for its buffer");

@@ -163,7 +163,7 @@ static void recode(struct knee_change_run *run, uint32_t row, const struct forma
     for (int32_t i = meet->first; i != KNEE_NO_NODE; i = g->next_member[i]) {
         if (following)
             wait_for_exchange(g, &following[g->nodes[i].rank], i);
-        g->nodes[i].delay_ns += (int64_t)(format->encode * pass + launch);
+        knee_graph_edit(g, (size_t)i)->delay_ns += (int64_t)(format->encode * pass + launch);
         after_ns[i] += (int64_t)(format->decode * pass + launch);
     }
 }
@@ -338,9 +338,9 @@ static double on_ranks(const struct knee_change_run *run, const struct knee_grap
 static void scale_compute(struct knee_graph *g, double factor)
 {
     for (size_t i = 0; i < g->count; i++) {
-        struct knee_node *n = &g->nodes[i];
+        const struct knee_node *n = &g->nodes[i];
         if (n->kind == KNEE_NODE_COMPUTE && !n->meet && n->phase <= KNEE_WORK_BACKWARD)
-            n->work_ns *= factor;
+            knee_graph_edit(g, i)->work_ns *= factor;
     }
 }
 

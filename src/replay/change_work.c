@@ -3,7 +3,6 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "replay/changes.h"
-#include "replay/replayed_timeline.h"
 #include "timeline/kinds.h"
 
 #include <math.h>
@@ -31,12 +30,12 @@ bool knee_apply_scale(struct knee_change_run *run)
     memcpy(pattern, text, length);
     pattern[length] = '\0';
     for (size_t i = 0; i < run->g->count; i++) {
-        struct knee_node *n = &run->g->nodes[i];
+        const struct knee_node *n = &run->g->nodes[i];
         if (n->kind == KNEE_NODE_HOST || !knee_has_word(name_of(run->g, n), pattern))
             continue;
         found++;
         if (!n->meet)
-            n->work_ns *= factor;
+            knee_graph_edit(run->g, i)->work_ns *= factor;
         else if (run->g->meets[n->meet - 1].first == (int32_t)i)
             knee_set_pure(run->g, n->meet, factor * run->g->meets[n->meet - 1].pure_ns);
     }
@@ -53,13 +52,13 @@ bool knee_apply_batch(struct knee_change_run *run)
     static const double bends[] = {-0.04, 0, 0.02};
     double bent = factor * pow(factor, (factor > 1 ? 1 : -1) * bends[run->lean + 1]);
     for (size_t i = 0; i < run->g->count; i++) {
-        struct knee_node *n = &run->g->nodes[i];
+        const struct knee_node *n = &run->g->nodes[i];
         bool passes = n->phase == KNEE_WORK_FORWARD || n->phase == KNEE_WORK_BACKWARD ||
                       n->phase == KNEE_WORK_INPUT;
         if (n->kind == KNEE_NODE_HOST || n->meet || n->kind == KNEE_NODE_COMM || !passes)
             continue;
         double still = fmin(n->work_ns, SHORTEST_NS);
-        n->work_ns = still + bent * (n->work_ns - still);
+        knee_graph_edit(run->g, i)->work_ns = still + bent * (n->work_ns - still);
     }
     for (size_t m = 0; m < run->g->meet_count; m++) /* activations grow with the batch */
         if (!run->g->meets[m].gradients && run->g->meets[m].bytes > 0)
@@ -83,34 +82,46 @@ static bool is_exchange(const struct knee_graph *g, const struct knee_node *n)
            (n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_EXCHANGE);
 }
 
+static bool is_left_out(const struct knee_graph *g, const struct knee_node *n, bool optimizer)
+{
+    return is_exchange(g, n) ||
+           (!optimizer && n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_OPTIMIZER);
+}
+
 /* A step in which no gradients are exchanged; without `optimizer` nothing is applied either, and
- * the host does not wait at its end. */
+ * the host does not wait at its end. The graph is changed for it and set back. */
 static bool quiet_step(struct knee_change_run *run, bool optimizer, struct knee_step *out)
 {
-    struct knee_graph quiet;
-    struct knee_replay_times times;
-    if (!knee_graph_copy(run->g, &quiet)) {
-        run->g->failed = true;
-        return false;
+    struct knee_graph *g = run->g;
+    size_t edited = g->edited_count, count = 0;
+    double step_s = 0;
+    int64_t *lags = knee_resize(g->alloc, NULL, (g->edge_count + 1) * sizeof *lags);
+    int32_t *left_out = knee_resize(g->alloc, NULL, (g->count + 1) * sizeof *left_out);
+    bool good = lags && left_out;
+    for (size_t i = 0; good && i < g->count; i++)
+        if (!g->nodes[i].gone && is_left_out(g, &g->nodes[i], optimizer)) {
+            knee_graph_edit(g, i)->gone = true;
+            left_out[count++] = (int32_t)i;
+        }
+    for (size_t i = 0; good && i < g->edge_count; i++) {
+        lags[i] = g->edges[i].lag_ns;
+        if (!optimizer && g->nodes[g->edges[i].to].kind == KNEE_NODE_HOST && lags[i] >= 0)
+            g->edges[i].lag_ns = KNEE_EDGE_CUT; /* the host does not wait for the device */
     }
-    for (size_t i = 0; i < quiet.count; i++) {
-        struct knee_node *n = &quiet.nodes[i];
-        n->gone = n->gone || is_exchange(&quiet, n) ||
-                  (!optimizer && n->kind != KNEE_NODE_HOST && n->phase == KNEE_WORK_OPTIMIZER);
-    }
-    for (size_t i = 0; !optimizer && i < quiet.edge_count; i++)
-        if (quiet.nodes[quiet.edges[i].to].kind == KNEE_NODE_HOST && quiet.edges[i].lag_ns >= 0)
-            quiet.edges[i].lag_ns = KNEE_EDGE_CUT; /* the host does not wait for the device */
-    knee_graph_count_lanes(&quiet);
-    bool ran = knee_graph_run(&quiet, &times, NULL) == KNEE_OK;
-    bool good = ran && knee_label_replay(&quiet, &times, out);
-    if (ran) {
-        out->wall_s = times.step_s;
-        knee_replay_times_release(&times, quiet.alloc);
-    }
-    run->g->failed = run->g->failed || !good;
-    knee_graph_release(&quiet);
-    return good;
+    knee_graph_count_lanes(g);
+    bool ran = good && knee_runner_run(run->runner, g, &step_s) == KNEE_OK &&
+               knee_runner_label(run->runner, out);
+    out->wall_s = step_s;
+    for (size_t i = 0; good && i < count; i++)
+        g->nodes[left_out[i]].gone = false;
+    for (size_t i = 0; good && i < g->edge_count; i++)
+        g->edges[i].lag_ns = lags[i];
+    for (; g->edited_count > edited; g->edited_count--)
+        g->is_edited[g->edited[g->edited_count - 1]] = false;
+    knee_resize(g->alloc, lags, 0);
+    knee_resize(g->alloc, left_out, 0);
+    g->failed = g->failed || !ran;
+    return ran;
 }
 
 static void add_step(struct knee_step *sum, const struct knee_step *step, double times)

@@ -219,7 +219,7 @@ void knee_set_pure(struct knee_graph *g, uint32_t row, double pure_ns)
         double early = before - g->nodes[i].work_ns;
         bool fits = early >= 0 && early < pure_ns / 2;
         double share = before > 0 ? g->nodes[i].work_ns / before : 0;
-        g->nodes[i].work_ns = fits ? pure_ns - early : pure_ns * share;
+        knee_graph_edit(g, (size_t)i)->work_ns = fits ? pure_ns - early : pure_ns * share;
     }
     meet->pure_ns = pure_ns;
 }
@@ -284,14 +284,17 @@ void knee_host_earlier(struct knee_graph *g, int32_t rank, const struct knee_hos
     size_t end = (size_t)own->first + (size_t)own->count,
            added = (size_t)last->first + (size_t)last->count;
     for (size_t i = (size_t)own->first; i < g->count; i = i + 1 == end ? added : i + 1) {
-        struct knee_node *n = &g->nodes[i];
+        const struct knee_node *n = &g->nodes[i];
         if (n->rank != rank || n->host == KNEE_NO_NODE)
             continue;
         bool root = n->host == g->ranks[rank].root;
         size_t to = pauses_until(pauses, count, n->call_ns);
         size_t from = root ? 0 : pauses_until(pauses, count, g->nodes[n->host].end_ns - 1);
+        int64_t lag = n->host_lag_ns;
         for (size_t k = from; k < to; k++)
-            n->host_lag_ns -= pauses[k].by_ns;
-        n->host_lag_ns = n->host_lag_ns > 0 ? n->host_lag_ns : 0;
+            lag -= pauses[k].by_ns;
+        lag = lag > 0 ? lag : 0;
+        if (lag != n->host_lag_ns)
+            knee_graph_edit(g, i)->host_lag_ns = lag;
     }
 }

@@ -9,11 +9,12 @@
 #include "base/error.h"
 #include "knee_replay.h"
 #include "replay/own_price.h"
-#include "replay/replay_graph.h"
+#include "replay/replay_plan.h"
 
 /* What a change works on. */
 struct knee_change_run {
     struct knee_graph *g; /* a copy, to be changed */
+    struct knee_runner *runner;
     const struct knee_changes *ask;
     const struct knee_own_prices *prices;
     enum knee_lean lean;

@@ -52,6 +52,11 @@ enum { PAUSE_NS = 500000 };
 struct replayer {
     const struct knee_account *account;
     struct knee_graph graph, scratch; /* as recorded; to be changed */
+    struct knee_runner runner;
+    struct knee_step recorded; /* the step without a change, */
+    double busiest_s;          /* and what its busiest stream has to do */
+    bool (*wanted)(const char *row, const void *context); /* of the standard table; NULL: all */
+    const void *context;
     struct knee_own_prices prices;
     struct rates rates;
     double call_ns;
@@ -111,6 +116,40 @@ static double busiest_s(const struct knee_graph *g)
     return most;
 }
 
+static double load_of(const struct knee_graph_rank *rank, const struct knee_node *n)
+{
+    double window = (double)(rank->to_ns - rank->from_ns);
+    bool counts = n->kind != KNEE_NODE_HOST && !n->gone && window > 0;
+    return counts ? rank->measured_step_s / window * (n->share > 0 ? n->share : 1) * n->work_ns : 0;
+}
+
+/* The same for a changed graph, but at least `least_s`: if all that was added were on the busiest
+ * stream, and that is not more, it need not be found out. */
+static double busiest_changed_s(const struct replayer *r, double least_s)
+{
+    const struct knee_graph *g = &r->scratch, *of = &r->graph;
+    double most = r->busiest_s;
+    if (g->count != of->count || g->edge_count != of->edge_count)
+        return busiest_s(g);
+    for (size_t i = 0; i < g->edited_count; i++) {
+        const struct knee_node *n = &g->nodes[g->edited[i]];
+        const struct knee_graph_rank *rank = &g->ranks[n->rank];
+        most += fmax(0, load_of(rank, n) - load_of(rank, &of->nodes[g->edited[i]]));
+    }
+    return 1.000001 * most < least_s ? least_s : busiest_s(g);
+}
+
+/* Nothing that a run depends on was changed. */
+static bool is_unchanged(const struct knee_graph *g, const struct knee_graph *of)
+{
+    if (g->edited_count || g->count != of->count || g->edge_count != of->edge_count || g->reordered)
+        return false;
+    for (size_t i = 0; i < g->edge_count; i++)
+        if (g->edges[i].lag_ns != of->edges[i].lag_ns)
+            return false;
+    return true;
+}
+
 /* Applies all requested changes, in the table's order. False: out of memory; a refused change is
  * not a failure. */
 static bool apply_all(struct knee_change_run *run)
@@ -146,6 +185,7 @@ static struct knee_change_run run_of(struct replayer *r, const struct knee_chang
                                      enum knee_lean lean)
 {
     return (struct knee_change_run){.g = &r->scratch,
+                                    .runner = &r->runner,
                                     .ask = ask,
                                     .prices = &r->prices,
                                     .lean = lean,
@@ -156,47 +196,52 @@ static struct knee_change_run run_of(struct replayer *r, const struct knee_chang
                                     .share = 1};
 }
 
+/* Runs the changed graph: its step, at least what its busiest stream has to do, and its labels. */
+static knee_status run_scratch(struct replayer *r, bool labels, struct outcome *out)
+{
+    if (is_unchanged(&r->scratch, &r->graph)) {
+        out->step_s = fmax(r->busiest_s, r->out->replayed_step_s);
+        out->step = r->recorded;
+        return KNEE_OK;
+    }
+    knee_status status = knee_runner_run(&r->runner, &r->scratch, &out->step_s);
+    if (!status)
+        out->step_s = fmax(out->step_s, busiest_changed_s(r, out->step_s));
+    if (!status && (isnan(out->step_s) || (labels && !knee_runner_label(&r->runner, &out->step))))
+        status = KNEE_SYSTEM;
+    return status;
+}
+
 /* The changed graph's run. A refusal gives KNEE_OK and a reason. */
 static knee_status run_changed(struct replayer *r, const struct knee_changes *ask,
                                enum knee_lean lean, bool labels, struct outcome *out)
 {
-    struct knee_replay_times times = {0};
-    struct knee_err run_err = {.status = KNEE_OK};
-    struct knee_graph *g = &r->scratch;
     struct knee_change_run run = run_of(r, ask, lean);
     memset(out, 0, sizeof *out);
-    if (!knee_graph_copy_again(&r->graph, g))
+    if (!knee_graph_copy(&r->graph, &r->scratch))
         return out_of_memory(r->err);
-    knee_status status = KNEE_OK;
     bool applied = apply_all(&run);
-    if (g->failed)
-        status = out_of_memory(r->err);
-    else if (run.misspelt)
-        status = knee_fail(r->err, KNEE_USAGE, "", "%s", run.reason);
-    else if (!applied)
+    if (r->scratch.failed)
+        return out_of_memory(r->err);
+    if (run.misspelt)
+        return knee_fail(r->err, KNEE_USAGE, "", "%s", run.reason);
+    if (!applied) {
         memcpy(out->reason, run.reason, sizeof out->reason);
-    else if ((status = knee_graph_run(g, &times, &run_err)) == KNEE_SYSTEM && r->err)
-        *r->err = run_err;
-    if (status == KNEE_INPUT) { /* the change and a guess contradict each other */
+        return KNEE_OK;
+    }
+    knee_status status = run_scratch(r, labels, out);
+    if (status == KNEE_SYSTEM)
+        return out_of_memory(r->err);
+    if (status) { /* the change and a guess contradict each other */
         knee_format(out->reason, sizeof out->reason, "work would wait for itself");
-        status = KNEE_OK;
-        applied = false;
+        return KNEE_OK;
     }
-    if (!status && applied) {
-        double busy = busiest_s(g);
-        if (isnan(busy))
-            status = out_of_memory(r->err);
-        out->work = run.work;
-        out->step_s = fmax(run.floor_s, run.share * fmax(busy, times.step_s) + run.extra.wall_s);
-        out->step_s = fmax(out->step_s, run.work * r->out->replayed_step_s / MOST_GAIN);
-        if (!status && labels && !knee_label_replay(g, &times, &out->step))
-            status = out_of_memory(r->err);
-        for (int label = 0; label < KNEE_LABELS; label++)
-            out->step.label_s[label] =
-                run.share * out->step.label_s[label] + run.extra.label_s[label];
-        knee_replay_times_release(&times, g->alloc);
-    }
-    return status;
+    out->work = run.work;
+    out->step_s = fmax(run.floor_s, run.share * out->step_s + run.extra.wall_s);
+    out->step_s = fmax(out->step_s, run.work * r->out->replayed_step_s / MOST_GAIN);
+    for (int label = 0; label < KNEE_LABELS; label++)
+        out->step.label_s[label] = run.share * out->step.label_s[label] + run.extra.label_s[label];
+    return KNEE_OK;
 }
 
 /* ---- Rows ---- */
@@ -266,6 +311,8 @@ static knee_status add_row(struct replayer *r, const struct knee_change_kind *ki
         return KNEE_OK;
     memset(row, 0, sizeof *row);
     knee_change_name(kind, ask, row->name, sizeof row->name);
+    if (r->wanted && !r->wanted(row->name, r->context))
+        return KNEE_OK;
     row->training_changes = changes_training(kind, ask);
     row->bound = strcmp(kind->key, "network") == 0 || strcmp(kind->key, "scale") == 0;
     out->row_count++;
@@ -365,26 +412,31 @@ static knee_status answer_standard(struct replayer *r)
 static void scale_host(struct knee_graph *g, double pace)
 {
     for (size_t i = 0; i < g->count; i++) {
-        struct knee_node *n = &g->nodes[i];
+        const struct knee_node *n = &g->nodes[i];
         const struct knee_graph_rank *rank = &g->ranks[n->rank];
         int64_t from = n->host == rank->root ? rank->from_ns : 0; /* before that: no step */
         if (n->host != KNEE_NO_NODE && n->host_lag_ns > from)
-            n->host_lag_ns = from + (int64_t)(pace * (double)(n->host_lag_ns - from));
+            knee_graph_edit(g, i)->host_lag_ns =
+                from + (int64_t)(pace * (double)(n->host_lag_ns - from));
     }
+}
+
+/* With the words of what goes wrong. */
+static knee_status run_graph(struct replayer *r, const struct knee_graph *g, double *step_s)
+{
+    knee_status status = knee_runner_run(&r->runner, g, step_s);
+    if (status == KNEE_INPUT)
+        return knee_fail(r->err, KNEE_INPUT, "",
+                         "the replay cannot be run to its end: work waits for itself");
+    return status ? out_of_memory(r->err) : KNEE_OK;
 }
 
 static knee_status step_at(struct replayer *r, double pace, double *step_s)
 {
-    struct knee_replay_times times;
-    if (!knee_graph_copy_again(&r->graph, &r->scratch))
+    if (!knee_graph_copy(&r->graph, &r->scratch))
         return out_of_memory(r->err);
     scale_host(&r->scratch, pace);
-    knee_status status = knee_graph_run(&r->scratch, &times, r->err);
-    if (!status) {
-        *step_s = times.step_s;
-        knee_replay_times_release(&times, r->alloc);
-    }
-    return status;
+    return run_graph(r, &r->scratch, step_s);
 }
 
 /* Finds the host's pace at which the recording has the step that was measured. */
@@ -410,7 +462,9 @@ static knee_status set_pace(struct replayer *r, double wanted_s)
     }
     r->out->host_pace = pace;
     scale_host(&r->graph, pace);
-    return KNEE_OK;
+    r->scratch.copy_of = NULL; /* of another graph now */
+    knee_runner_release(&r->runner);
+    return knee_runner_init(&r->runner, &r->graph) ? out_of_memory(r->err) : KNEE_OK;
 }
 
 /* ---- The whole ---- */
@@ -438,12 +492,12 @@ static double noise_of(const struct knee_account *account)
     return mean > 0 && variance > 0 ? fmin(0.2, sqrt(variance) / mean) : 0;
 }
 
-static void describe(struct replayer *r, const struct knee_replay_times *times)
+static void describe(struct replayer *r, double step_s)
 {
     struct knee_replay *out = r->out;
     const struct knee_graph *g = &r->graph;
     out->measured_step_s = measured_step_s(g);
-    out->replayed_step_s = times->step_s;
+    out->replayed_step_s = step_s;
     out->ranks = g->rank_count;
     out->tasks = g->count;
     out->steps = g->ranks[0].steps;
@@ -478,6 +532,7 @@ static bool nothing_asked(const struct knee_changes *ask)
 
 static void release(struct replayer *r)
 {
+    knee_runner_release(&r->runner);
     knee_graph_release(&r->graph);
     r->scratch.alloc = r->alloc;
     knee_graph_release(&r->scratch);
@@ -503,7 +558,8 @@ static knee_status begin(const struct knee_account *account, const struct knee_c
     r->noise = noise_of(account);
     knee_status status = knee_graph_init(&r->graph, account, alloc, err);
     if (!status &&
-        (isnan(r->call_ns = pace_of(&r->graph)) || !knee_own_prices_init(&r->prices, &r->graph)))
+        (isnan(r->call_ns = pace_of(&r->graph)) || !knee_own_prices_init(&r->prices, &r->graph) ||
+         knee_runner_init(&r->runner, &r->graph)))
         status = out_of_memory(err);
     if (!status && !isnan(changes->step_s))
         status = set_pace(r, changes->step_s);
@@ -514,30 +570,57 @@ static knee_status begin(const struct knee_account *account, const struct knee_c
     return status;
 }
 
+/* The unchanged run: with it come what all changes are compared with. */
+static knee_status run_recorded(struct replayer *r)
+{
+    double step_s = 0;
+    knee_status status = run_graph(r, &r->graph, &step_s);
+    if (status)
+        return status;
+    describe(r, step_s);
+    r->busiest_s = busiest_s(&r->graph);
+    if (isnan(r->busiest_s) || !knee_runner_label(&r->runner, &r->recorded))
+        return out_of_memory(r->err);
+    r->out->ratio = knee_step_ratio(&r->recorded);
+    r->out->host_share = r->recorded.label_s[KNEE_HOST] / r->recorded.wall_s;
+    return check_explained(r->out, r->err);
+}
+
 knee_status knee_replay(const struct knee_account *account, const struct knee_changes *changes,
                         const struct knee_alloc *alloc, struct knee_replay *out,
                         struct knee_err *err)
 {
     struct knee_replay answered = {.host_pace = 1};
     struct replayer *r = NULL;
-    struct knee_replay_times times;
     knee_status status = begin(account, changes, alloc, &answered, err, &r);
     if (status)
         return status;
-    status = knee_graph_run(&r->graph, &times, err);
-    if (!status) {
-        struct knee_step step;
-        describe(r, &times);
-        if (!knee_label_replay(&r->graph, &times, &step))
-            status = out_of_memory(err);
-        answered.ratio = knee_step_ratio(&step);
-        answered.host_share = step.label_s[KNEE_HOST] / step.wall_s;
-        knee_replay_times_release(&times, alloc);
-    }
-    if (!status)
-        status = check_explained(&answered, err);
+    status = run_recorded(r);
     if (!status)
         status = nothing_asked(changes) ? answer_standard(r) : answer(r, changes);
+    release(r);
+    if (!status)
+        *out = answered;
+    return status;
+}
+
+knee_status knee_replay_standard(const struct knee_account *account,
+                                 bool (*wanted)(const char *row, const void *context),
+                                 const void *context, const struct knee_alloc *alloc,
+                                 struct knee_replay *out, struct knee_err *err)
+{
+    struct knee_replay answered = {.host_pace = 1};
+    struct knee_changes none;
+    struct replayer *r = NULL;
+    knee_changes_init(&none);
+    knee_status status = begin(account, &none, alloc, &answered, err, &r);
+    if (status)
+        return status;
+    r->wanted = wanted;
+    r->context = context;
+    status = run_recorded(r);
+    if (!status)
+        status = answer_standard(r);
     release(r);
     if (!status)
         *out = answered;
@@ -555,7 +638,7 @@ knee_status knee_replay_timeline(const struct knee_account *account,
     if (status)
         return status;
     struct knee_change_run run = run_of(r, changes, KNEE_LEAN_MIDDLE);
-    if (!knee_graph_copy_again(&r->graph, &r->scratch))
+    if (!knee_graph_copy(&r->graph, &r->scratch))
         status = out_of_memory(err);
     if (!status && !apply_all(&run))
         status =

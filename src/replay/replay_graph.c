@@ -216,33 +216,6 @@ void knee_graph_count_lanes(struct knee_graph *g)
     }
 }
 
-static void *copy_of(const struct knee_alloc *alloc, const void *data, size_t count, size_t size)
-{
-    void *copy = knee_resize(alloc, NULL, (count + 1) * size);
-    if (copy && count)
-        memcpy(copy, data, count * size);
-    return copy;
-}
-
-bool knee_graph_copy(const struct knee_graph *g, struct knee_graph *out)
-{
-    struct knee_graph copy = *g;
-    copy.nodes = copy_of(g->alloc, g->nodes, g->count, sizeof *g->nodes);
-    copy.next_member = copy_of(g->alloc, g->next_member, g->count, sizeof *g->next_member);
-    copy.edges = copy_of(g->alloc, g->edges, g->edge_count, sizeof *g->edges);
-    copy.meets = copy_of(g->alloc, g->meets, g->meet_count, sizeof *g->meets);
-    copy.ranks = copy_of(g->alloc, g->ranks, g->rank_count, sizeof *g->ranks);
-    copy.capacity = g->count + 1;
-    copy.edge_capacity = g->edge_count + 1;
-    copy.meet_capacity = g->meet_count + 1;
-    if (!copy.nodes || !copy.next_member || !copy.edges || !copy.meets || !copy.ranks) {
-        knee_graph_release(&copy);
-        return false;
-    }
-    *out = copy;
-    return true;
-}
-
 /* `rows`, which have `capacity`, as a copy of `count` rows, one to spare. NULL: no memory; they
  * stay as they are. */
 static void *refill(const struct knee_alloc *alloc, void *rows, size_t capacity, const void *from,
@@ -259,16 +232,50 @@ static void *refill(const struct knee_alloc *alloc, void *rows, size_t capacity,
     ((copy.field = refill(g->alloc, out->field, capacity, g->field, rows, sizeof *g->field)) &&    \
      (out->field = copy.field))
 
-bool knee_graph_copy_again(const struct knee_graph *g, struct knee_graph *out)
+static bool copy_nodes(const struct knee_graph *g, struct knee_graph *out)
+{
+    struct knee_graph copy;
+    void *rows, *marks;
+    if (!REFILL(nodes, out->capacity, g->count) || !REFILL(next_member, out->capacity, g->count))
+        return false;
+    out->capacity = out->capacity > g->count + 1 ? out->capacity : g->count + 1;
+    if ((rows = knee_resize(g->alloc, out->edited, (g->count + 1) * sizeof *out->edited)))
+        out->edited = rows;
+    if ((marks = knee_resize(g->alloc, out->is_edited, (g->count + 1) * sizeof *out->is_edited)))
+        out->is_edited = marks;
+    if (!rows || !marks)
+        return false;
+    memset(out->is_edited, 0, (g->count + 1) * sizeof *out->is_edited);
+    return true;
+}
+
+static void set_back(const struct knee_graph *g, struct knee_graph *out)
+{
+    for (size_t i = 0; i < out->edited_count; i++) {
+        out->nodes[out->edited[i]] = g->nodes[out->edited[i]];
+        out->is_edited[out->edited[i]] = false;
+    }
+}
+
+bool knee_graph_copy(const struct knee_graph *g, struct knee_graph *out)
 {
     struct knee_graph copy = *g;
-    size_t nodes = out->capacity, edges = out->edge_capacity, meets = out->meet_capacity;
+    size_t edges = out->edge_capacity, meets = out->meet_capacity;
     out->alloc = g->alloc;
-    if (!REFILL(nodes, nodes, g->count) || !REFILL(next_member, nodes, g->count) ||
-        !REFILL(edges, edges, g->edge_count) || !REFILL(meets, meets, g->meet_count) ||
+    if (out->copy_of == g)
+        set_back(g, out);
+    else if (!copy_nodes(g, out))
+        return false;
+    out->edited_count = 0;
+    if (!REFILL(edges, edges, g->edge_count) || !REFILL(meets, meets, g->meet_count) ||
         !REFILL(ranks, out->rank_count + 1, g->rank_count))
         return false;
-    copy.capacity = nodes > g->count + 1 ? nodes : g->count + 1;
+    copy.nodes = out->nodes;
+    copy.next_member = out->next_member;
+    copy.edited = out->edited;
+    copy.is_edited = out->is_edited;
+    copy.copy_of = g;
+    copy.capacity = out->capacity;
     copy.edge_capacity = edges > g->edge_count + 1 ? edges : g->edge_count + 1;
     copy.meet_capacity = meets > g->meet_count + 1 ? meets : g->meet_count + 1;
     *out = copy;
@@ -277,7 +284,8 @@ bool knee_graph_copy_again(const struct knee_graph *g, struct knee_graph *out)
 
 void knee_graph_release(struct knee_graph *g)
 {
-    void *const all[] = {g->nodes, g->next_member, g->edges, g->meets, g->ranks};
+    void *const all[] = {g->nodes, g->next_member, g->edges,    g->meets,
+                         g->ranks, g->edited,      g->is_edited};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         knee_resize(g->alloc, all[i], 0);
     memset(g, 0, sizeof *g);

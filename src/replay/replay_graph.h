@@ -120,17 +120,34 @@ struct knee_graph {
     bool fsdp;    /* parameters are gathered by FSDP, which says so */
     const struct knee_alloc *alloc;
     bool failed;
+    /* Of a copy: the graph that it is of, the rows of the nodes that were edited, and which they
+     * are; and whether the order of work differs although there are as many nodes and edges. */
+    const struct knee_graph *copy_of;
+    int32_t *edited;
+    bool *is_edited;
+    size_t edited_count;
+    bool reordered;
 };
 
 /* ---- Making it ---- */
 
 knee_status knee_graph_init(struct knee_graph *graph, const struct knee_account *account,
                             const struct knee_alloc *alloc, struct knee_err *err);
-/* A copy that may be changed. False: no memory. The second one copies into a graph that was copied
- * before (or is zeroed), whose memory is used again; it can be released either way. */
+/* A copy that may be changed, into a graph that is zeroed or is a copy already: of the same graph,
+ * only what was edited is copied again. False: no memory; it can be released either way. */
 bool knee_graph_copy(const struct knee_graph *graph, struct knee_graph *out);
-bool knee_graph_copy_again(const struct knee_graph *graph, struct knee_graph *out);
 void knee_graph_release(struct knee_graph *graph);
+
+/* A node to be changed. Changes write through no other pointer: what is not edited here is not set
+ * back for the next change. */
+static inline struct knee_node *knee_graph_edit(struct knee_graph *graph, size_t node)
+{
+    if (graph->copy_of && node < graph->copy_of->count && !graph->is_edited[node]) {
+        graph->is_edited[node] = true;
+        graph->edited[graph->edited_count++] = (int32_t)node;
+    }
+    return &graph->nodes[node];
+}
 
 /* After a change has made lanes. */
 void knee_graph_count_lanes(struct knee_graph *graph);

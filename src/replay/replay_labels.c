@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the steps of a run are made of, straight from its nodes, for every row of an answer: the
+ * What the steps of a run are made of, straight from its tasks, for every row of an answer: the
  * same sets as an account has (compute C, communication M; exposed = M without C; wait before
  * transfer), without writing a timeline first. The tests compare both.
  */
+#include "base/order.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "replay/replayed_timeline.h"
+#include "replay/replay_plan.h"
 
 #include <string.h>
 
-/* A set of nanoseconds as intervals in order, none touching. */
+/* A set of nanoseconds as intervals; settled they are in order, none touching. */
 struct set {
     int64_t (*list)[2];
     size_t count;
@@ -20,18 +21,22 @@ struct set {
 enum kind { COMPUTE, TRANSFER, WAIT, COPY, SETS };
 
 struct labeller {
-    const struct knee_graph *g;
-    const struct knee_replay_times *times;
+    const struct knee_runner *runner;
     const int64_t *last_start; /* per meet */
     struct set sets[SETS];
+    int64_t first, last; /* of the rank's work */
 };
 
 static void add(struct set *set, int64_t from, int64_t to)
 {
+    int64_t *last = (int64_t *)(set->list + set->count) - 2; /* one before the first is there */
     if (to <= from)
         return;
-    if (set->count && from < set->list[set->count - 1][0])
-        set->in_order = false;
+    if (from >= last[0] && from <= last[1]) {
+        last[1] = to > last[1] ? to : last[1];
+        return;
+    }
+    set->in_order = set->in_order && from > last[0];
     set->list[set->count][0] = from;
     set->list[set->count++][1] = to;
 }
@@ -40,34 +45,30 @@ static void add(struct set *set, int64_t from, int64_t to)
 static bool settle(struct set *set, const struct knee_alloc *alloc)
 {
     size_t kept = 0;
-    if (!set->in_order) {
-        struct knee_sort_key *keys = knee_resize(alloc, NULL, 2 * set->count * sizeof *keys);
-        int64_t(*sorted)[2] = knee_resize(alloc, NULL, set->count * sizeof *sorted);
-        bool good = keys && sorted;
-        for (size_t i = 0; good && i < set->count; i++)
-            keys[i] = (struct knee_sort_key){knee_sort_signed(set->list[i][0]), i};
-        if (good)
-            knee_sort(keys, keys + set->count, set->count);
-        for (size_t i = 0; good && i < set->count; i++)
-            memcpy(sorted[i], set->list[keys[i].row], sizeof *sorted);
-        if (good)
-            memcpy(set->list, sorted, set->count * sizeof *sorted);
-        knee_resize(alloc, keys, 0);
-        knee_resize(alloc, sorted, 0);
-        if (!good)
-            return false;
-    }
-    for (size_t i = 0; i < set->count; i++) {
-        if (kept && set->list[i][0] <= set->list[kept - 1][1]) {
-            if (set->list[i][1] > set->list[kept - 1][1])
-                set->list[kept - 1][1] = set->list[i][1];
+    if (set->in_order)
+        return true;
+    struct knee_sort_key *keys = knee_resize(alloc, NULL, 2 * set->count * sizeof *keys);
+    int64_t(*sorted)[2] = knee_resize(alloc, NULL, set->count * sizeof *sorted);
+    bool good = keys && sorted;
+    for (size_t i = 0; good && i < set->count; i++)
+        keys[i] = (struct knee_sort_key){knee_sort_signed(set->list[i][0]), i};
+    if (good)
+        knee_sort(keys, keys + set->count, set->count);
+    for (size_t i = 0; good && i < set->count; i++)
+        memcpy(sorted[i], set->list[keys[i].row], sizeof *sorted);
+    for (size_t i = 0; good && i < set->count; i++) {
+        if (kept && sorted[i][0] <= set->list[kept - 1][1]) {
+            if (sorted[i][1] > set->list[kept - 1][1])
+                set->list[kept - 1][1] = sorted[i][1];
         } else {
-            memmove(set->list[kept++], set->list[i], sizeof *set->list);
+            memcpy(set->list[kept++], sorted[i], sizeof *sorted);
         }
     }
+    knee_resize(alloc, keys, 0);
+    knee_resize(alloc, sorted, 0);
     set->count = kept;
     set->in_order = true;
-    return true;
+    return good;
 }
 
 static int64_t size_of(const struct set *set)
@@ -78,118 +79,132 @@ static int64_t size_of(const struct set *set)
     return sum;
 }
 
-/* The union of two settled sets, merged from their ends. */
+/* How much of a set is outside another one; both are settled. */
+static int64_t size_outside(const struct set *set, const struct set *other)
+{
+    int64_t sum = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        int64_t from = set->list[i][0], to = set->list[i][1];
+        size_t low, left = other->count - at;
+        KNEE_BISECT(low, left, other->list[at + low][1] <= from);
+        at += low;
+        sum += to - from;
+        for (size_t k = at; k < other->count && other->list[k][0] < to; k++) {
+            int64_t begin = other->list[k][0] > from ? other->list[k][0] : from;
+            int64_t end = other->list[k][1] < to ? other->list[k][1] : to;
+            sum -= end - begin;
+        }
+    }
+    return sum;
+}
+
+/* The union, not settled. */
 static bool join(struct set *into, const struct set *with, const struct knee_alloc *alloc)
 {
-    size_t i = into->count, j = with->count;
-    into->count += with->count;
-    for (size_t k = into->count; j > 0; k--) {
-        bool own = i > 0 && into->list[i - 1][0] > with->list[j - 1][0];
-        memcpy(into->list[k - 1], own ? into->list[--i] : with->list[--j], sizeof *into->list);
-    }
+    for (size_t i = 0; i < with->count; i++)
+        add(into, with->list[i][0], with->list[i][1]);
     return settle(into, alloc);
 }
 
-static void sort_node(struct labeller *l, size_t node)
+static void label_task(struct labeller *l, size_t task)
 {
-    const struct knee_node *n = &l->g->nodes[node];
-    int64_t start = l->times->start_ns[node], end = l->times->end_ns[node], come = start;
-    switch (n->kind) {
-    case KNEE_NODE_COMPUTE: add(&l->sets[COMPUTE], start, end); break;
-    case KNEE_NODE_COPY: add(&l->sets[COPY], start, end); break;
-    case KNEE_NODE_COMM:
-        if (n->meet)
-            come = l->last_start[n->meet - 1] < end ? l->last_start[n->meet - 1] : end;
-        add(&l->sets[WAIT], start, come);
-        add(&l->sets[TRANSFER], come > start ? come : start, end);
-        if (n->both)
-            add(&l->sets[COMPUTE], start, end);
-        break;
-    default: break;
+    const struct knee_runner *runner = l->runner;
+    struct knee_walk w = knee_walk_task(runner, task);
+    uint32_t meet = runner->tasks.task[task].meet;
+    while (knee_walk_next(&w)) {
+        const struct knee_beat *beat = &w.beats[w.at - 1];
+        int64_t come = w.start_ns;
+        l->first = w.start_ns < l->first ? w.start_ns : l->first;
+        l->last = w.end_ns > l->last ? w.end_ns : l->last;
+        if (beat->kind == KNEE_NODE_COMPUTE || beat->both)
+            add(&l->sets[COMPUTE], w.start_ns, w.end_ns);
+        if (beat->kind == KNEE_NODE_COPY)
+            add(&l->sets[COPY], w.start_ns, w.end_ns);
+        if (beat->kind != KNEE_NODE_COMM)
+            continue;
+        if (meet)
+            come = l->last_start[meet - 1] < w.end_ns ? l->last_start[meet - 1] : w.end_ns;
+        add(&l->sets[WAIT], w.start_ns, come);
+        add(&l->sets[TRANSFER], come > w.start_ns ? come : w.start_ns, w.end_ns);
     }
 }
 
 /* The labels of one rank: each set gets what those before it have left. */
-static bool label_rank(struct labeller *l, const int32_t *nodes, size_t count, int64_t *label_ns)
+static bool label_rank(struct labeller *l, size_t rank, int64_t *label_ns)
 {
-    const struct knee_alloc *alloc = l->g->alloc;
     static const enum knee_label labels[SETS] = {KNEE_COMPUTE, KNEE_TRANSFER, KNEE_WAIT, KNEE_COPY};
-    int64_t first = INT64_MAX, last = INT64_MIN, before = 0;
+    const struct knee_run_plan *p = l->runner->used;
+    const struct knee_graph *g = l->runner->ran;
+    size_t lane = (size_t)g->ranks[rank].first_lane, lanes = (size_t)g->ranks[rank].lanes;
+    struct set *compute = &l->sets[COMPUTE], *others = &l->sets[TRANSFER];
+    int64_t before = 0;
+    l->first = INT64_MAX, l->last = INT64_MIN;
     for (int k = 0; k < SETS; k++) {
         l->sets[k].count = 0;
         l->sets[k].in_order = true;
     }
-    for (size_t i = 0; i < count; i++) {
-        size_t node = (size_t)nodes[i];
-        if (l->g->nodes[node].kind == KNEE_NODE_HOST || l->g->nodes[node].gone)
-            continue;
-        first = l->times->start_ns[node] < first ? l->times->start_ns[node] : first;
-        last = l->times->end_ns[node] > last ? l->times->end_ns[node] : last;
-        sort_node(l, node);
-    }
-    for (int k = 0; k < SETS; k++) {
-        if (!settle(&l->sets[k], alloc) || (k > 0 && !join(&l->sets[COMPUTE], &l->sets[k], alloc)))
+    for (int32_t i = p->lane_first[lane]; i < p->lane_first[lane + lanes]; i++)
+        if (l->runner->tasks.task[p->by_lane[i]].kind != KNEE_TASK_HOST)
+            label_task(l, (size_t)p->by_lane[i]);
+    if (!settle(compute, g->alloc) || !settle(others, g->alloc))
+        return false;
+    int64_t computed = size_of(compute);
+    label_ns[KNEE_COMPUTE] += computed;
+    for (int k = TRANSFER; k < SETS; k++) {
+        if (k > TRANSFER && !join(others, &l->sets[k], g->alloc))
             return false;
-        int64_t all = size_of(&l->sets[COMPUTE]); /* the union so far */
+        int64_t all = size_outside(others, compute);
         label_ns[labels[k]] += all - before;
         before = all;
     }
-    if (last > first)
-        label_ns[KNEE_HOST] += last - first - before; /* or idle: the GPU had nothing to do */
+    if (l->last > l->first) /* or idle: the GPU had nothing to do */
+        label_ns[KNEE_HOST] += l->last - l->first - computed - before;
     return true;
 }
 
-static int64_t *find_last_starts(const struct knee_graph *g, const struct knee_replay_times *times)
+static void find_last_starts(const struct knee_runner *runner, int64_t *last)
 {
-    int64_t *last = knee_resize(g->alloc, NULL, (g->meet_count + 1) * sizeof *last);
-    for (size_t i = 0; last && i < g->meet_count; i++)
+    for (size_t i = 0; i < runner->ran->meet_count; i++)
         last[i] = INT64_MIN;
-    for (size_t i = 0; last && i < g->count; i++) {
-        const struct knee_node *n = &g->nodes[i];
-        if (n->meet && !n->gone && times->start_ns[i] > last[n->meet - 1])
-            last[n->meet - 1] = times->start_ns[i];
+    for (size_t t = 0; t < runner->tasks.count; t++) {
+        uint32_t meet = runner->tasks.task[t].meet;
+        if (!meet)
+            continue;
+        struct knee_walk w = knee_walk_task(runner, t); /* of one node */
+        if (w.start_ns > last[meet - 1])
+            last[meet - 1] = w.start_ns;
     }
-    return last;
 }
 
-/* Nodes rank by rank: *at[r] is where rank r's begin. */
-static int32_t *list_by_rank(const struct knee_graph *g, size_t *at)
+bool knee_runner_label(struct knee_runner *runner, struct knee_step *out)
 {
-    int32_t *nodes = knee_resize(g->alloc, NULL, (g->count + 1) * sizeof *nodes);
-    memset(at, 0, (g->rank_count + 2) * sizeof *at);
-    for (size_t i = 0; i < g->count; i++)
-        at[g->nodes[i].rank + 2]++;
-    for (size_t r = 2; r < g->rank_count + 2; r++)
-        at[r] += at[r - 1];
-    for (size_t i = 0; nodes && i < g->count; i++)
-        nodes[at[g->nodes[i].rank + 1]++] = (int32_t)i;
-    return nodes;
-}
-
-bool knee_label_replay(const struct knee_graph *g, const struct knee_replay_times *times,
-                       struct knee_step *out)
-{
-    struct labeller l = {.g = g, .times = times};
-    size_t *at = knee_resize(g->alloc, NULL, (g->rank_count + 2) * sizeof *at);
-    int32_t *nodes = at ? list_by_rank(g, at) : NULL;
-    int64_t *last_start = find_last_starts(g, times), label_ns[KNEE_LABELS] = {0};
-    bool good = at && nodes && last_start;
+    const struct knee_graph *g = runner->ran;
+    size_t n = g->count + 2, meets = g->meet_count + 1;
+    int64_t label_ns[KNEE_LABELS] = {0};
+    struct labeller l = {.runner = runner};
+    /* all but compute join the first of them in the end */
+    char *memory = knee_run_reserve(&runner->labels, g->alloc,
+                                    meets * sizeof(int64_t) + 6 * n * sizeof *l.sets[0].list);
+    if (!memory)
+        return false;
+    int64_t(*lists)[2] = (int64_t(*)[2])memory;
+    static const size_t sizes[SETS] = {1, 3, 1, 1};
+    for (int k = 0; k < SETS; k++) {
+        lists[0][0] = lists[0][1] = INT64_MIN; /* touches nothing */
+        l.sets[k].list = lists + 1;
+        lists += sizes[k] * n;
+    }
+    int64_t *last_start = (int64_t *)lists;
+    find_last_starts(runner, last_start);
     l.last_start = last_start;
-    for (int k = 0; k < SETS; k++) { /* all join the first in the end */
-        l.sets[k].list =
-            knee_resize(g->alloc, NULL, (k ? 2 : 8) * (g->count + 1) * sizeof *l.sets[k].list);
-        good = good && l.sets[k].list;
-    }
+    bool good = true;
     for (size_t r = 0; good && r < g->rank_count; r++)
-        good = label_rank(&l, nodes + at[r], at[r + 1] - at[r], label_ns);
+        good = label_rank(&l, r, label_ns);
     memset(out, 0, sizeof *out);
     for (int k = 0; k < KNEE_LABELS; k++) {
         out->label_s[k] = 1e-9 * (double)label_ns[k] / g->ranks[0].steps / (double)g->rank_count;
         out->wall_s += out->label_s[k];
     }
-    void *const all[] = {
-        at, nodes, last_start, l.sets[0].list, l.sets[1].list, l.sets[2].list, l.sets[3].list};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        knee_resize(g->alloc, all[i], 0);
     return good;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A run of a graph as a timeline again, and what its steps are made of. */
+/* A run of a graph as a timeline again. */
 #ifndef KNEE_REPLAY_REPLAYED_TIMELINE_H
 #define KNEE_REPLAY_REPLAYED_TIMELINE_H
 
@@ -10,10 +10,5 @@
 knee_status knee_write_replay(const struct knee_graph *before, const struct knee_graph *after,
                               const struct knee_replay_times *times, struct knee_replayed *out,
                               struct knee_err *err);
-
-/* The mean step over ranks, labelled; what is left is KNEE_HOST. False: no memory.
- * (replay_labels.c) */
-bool knee_label_replay(const struct knee_graph *graph, const struct knee_replay_times *times,
-                       struct knee_step *out);
 
 #endif
