@@ -28,12 +28,12 @@ enum {
 /* One call of the host, in order. */
 struct call {
     int32_t node;
-    uint64_t name;
     int64_t since_ns; /* the call before it, or the end of a wait */
 };
 
 struct program {
     struct call *calls;
+    uint64_t *names; /* of the calls: apart, for they are searched */
     size_t count;
     double load_ns; /* what the host and the GPU have to do */
 };
@@ -69,10 +69,11 @@ static bool list_program(const struct knee_graph *g, int32_t rank, struct progra
     size_t loads = 0;
     int32_t *rows = knee_nodes_by_call(g, rank, &out->count);
     out->calls = knee_resize(g->alloc, NULL, (out->count + 1) * sizeof *out->calls);
+    out->names = knee_resize(g->alloc, NULL, (out->count + 1) * sizeof *out->names);
     size_t size = (g->account->ranks[rank].trace->name_count + 1) * sizeof(uint64_t);
     uint64_t *known = knee_resize(g->alloc, NULL, size);
     int64_t since = 0;
-    bool good = rows && out->calls && known;
+    bool good = rows && out->calls && out->names && known;
     if (known)
         memset(known, 0, size);
     for (size_t i = 0; good && i < out->count; i++) {
@@ -80,8 +81,8 @@ static bool list_program(const struct knee_graph *g, int32_t rank, struct progra
         int64_t wait_end = n->host == KNEE_NO_NODE ? 0 : g->nodes[n->host].end_ns;
         since = wait_end > since ? wait_end : since;
         int64_t loading = loaded_until(g, rank, &loads, n->call_ns), took = n->call_ns - since;
-        out->calls[i] =
-            (struct call){rows[i], name_hash(g, n, known), took > loading ? took - loading : 0};
+        out->calls[i] = (struct call){rows[i], took > loading ? took - loading : 0};
+        out->names[i] = name_hash(g, n, known);
         since = n->call_ns;
         out->load_ns += (double)out->calls[i].since_ns;
         out->load_ns += n->kind == KNEE_NODE_COMPUTE || n->kind == KNEE_NODE_COPY ? n->work_ns : 0;
@@ -94,29 +95,53 @@ static bool list_program(const struct knee_graph *g, int32_t rank, struct progra
 static bool agree(const struct program *a, size_t i, const struct program *b, size_t j)
 {
     size_t k = 0;
-    while (k < AGREE && i + k < a->count && j + k < b->count &&
-           a->calls[i + k].name == b->calls[j + k].name)
+    while (k < AGREE && i + k < a->count && j + k < b->count && a->names[i + k] == b->names[j + k])
         k++;
     return k == AGREE || i + k == a->count || j + k == b->count;
 }
 
-/* Steps over calls that only one of them has. */
+/* The next place of a name from `at` on, before `end`. Blocks of names are looked at together: most
+ * do not have it. */
+static size_t next_place(const struct program *p, size_t at, size_t end, uint64_t name)
+{
+    enum { BLOCK = 8 };
+    for (; end - at >= BLOCK; at += BLOCK) {
+        unsigned found = 0;
+        for (size_t k = 0; k < BLOCK; k++)
+            found |= p->names[at + k] == name;
+        if (found)
+            break;
+    }
+    while (at < end && p->names[at] != name)
+        at++;
+    return at < end ? at : SIZE_MAX;
+}
+
+/* How many calls further, and fewer than `most`, a program goes on as another does at `j`; `most`:
+ * it does not. */
+static size_t next_agreeing(const struct program *a, size_t i, const struct program *b, size_t j,
+                            size_t most)
+{
+    size_t end = a->count - i > most ? i + most : a->count;
+    size_t at = next_place(a, i, end, b->names[j]);
+    while (at != SIZE_MAX && !agree(a, at, b, j))
+        at = next_place(a, at + 1, end, b->names[j]);
+    return at == SIZE_MAX ? most : at - i;
+}
+
+/* Steps over calls that only one of them has, as few as possible. */
 static void come_together(const struct program *a, size_t *i, const struct program *b, size_t *j)
 {
-    for (size_t more = 0; more < AHEAD; more++) {
-        if (*i + more < a->count && a->calls[*i + more].name == b->calls[*j].name &&
-            agree(a, *i + more, b, *j)) {
-            *i += more;
-            return;
-        }
-        if (*j + more < b->count && b->calls[*j + more].name == a->calls[*i].name &&
-            agree(a, *i, b, *j + more)) {
-            *j += more;
-            return;
-        }
+    size_t more_i = next_agreeing(a, *i, b, *j, AHEAD);
+    size_t more_j = next_agreeing(b, *j, a, *i, more_i);
+    if (more_j < more_i) {
+        *j += more_j;
+    } else if (more_i < AHEAD) {
+        *i += more_i;
+    } else {
+        ++*i;
+        ++*j;
     }
-    ++*i;
-    ++*j;
 }
 
 /* What the late rank's host takes longer for, per call of it; and its kernels' times against the
@@ -134,7 +159,7 @@ static void compare(struct knee_graph *g, const struct program *late, const stru
     memset(x->host_ns, 0, (late->count + 1) * sizeof *x->host_ns);
     while (i < late->count && j < other->count) {
         size_t before = i;
-        if (late->calls[i].name != other->calls[j].name)
+        if (late->names[i] != other->names[j])
             come_together(late, &i, other, &j);
         for (; before < i; before++) { /* only the late rank has these */
             struct knee_node *n = knee_graph_edit(g, (size_t)late->calls[before].node);
@@ -252,8 +277,10 @@ bool knee_apply_even(struct knee_change_run *run)
     for (size_t r = 0; good && r < g->rank_count; r++)
         if (r != middle && programs[r].load_ns > programs[middle].load_ns)
             good = even_out(g, &programs[r], &programs[middle]);
-    for (size_t r = 0; programs && r < g->rank_count; r++)
+    for (size_t r = 0; programs && r < g->rank_count; r++) {
         knee_resize(g->alloc, programs[r].calls, 0);
+        knee_resize(g->alloc, programs[r].names, 0);
+    }
     knee_resize(g->alloc, programs, 0);
     g->failed = g->failed || !good;
     return good;

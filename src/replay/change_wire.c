@@ -145,7 +145,7 @@ static void wait_for_exchange(struct knee_graph *g, const struct following *f, i
 
 /* ---- The wire ---- */
 
-/* What comes after a node is put down in after_ns[node]. */
+/* What comes after its members is put down in after_ns[row - 1]. */
 static void recode(struct knee_change_run *run, uint32_t row, const struct format *format,
                    double bytes, const struct following *following, int64_t *after_ns)
 {
@@ -164,8 +164,8 @@ static void recode(struct knee_change_run *run, uint32_t row, const struct forma
         if (following)
             wait_for_exchange(g, &following[g->nodes[i].rank], i);
         knee_graph_edit(g, (size_t)i)->delay_ns += (int64_t)(format->encode * pass + launch);
-        after_ns[i] += (int64_t)(format->decode * pass + launch);
     }
+    after_ns[row - 1] = (int64_t)(format->decode * pass + launch);
 }
 
 bool knee_apply_wire(struct knee_change_run *run)
@@ -178,7 +178,7 @@ bool knee_apply_wire(struct knee_change_run *run)
                              "'%.40s': not a wire format; use f32, bf16, fp16, fp8, int8, "
                              "powersgd:R or topk:P",
                              run->ask->wire);
-    size_t size = (run->g->count + 1) * sizeof(int64_t);
+    size_t size = (run->g->meet_count + 1) * sizeof(int64_t);
     int64_t *after_ns = knee_resize(run->g->alloc, NULL, size);
     struct following *following = format->waits ? followings_new(run->g) : NULL;
     if (!after_ns || (format->waits && !following)) {

@@ -240,12 +240,15 @@ bool knee_resize_meet(struct knee_change_run *run, uint32_t row, double bytes)
 
 void knee_delay_after(struct knee_graph *g, const int64_t *after_ns)
 {
-    for (size_t i = 0; i < g->edge_count; i++)
-        g->edges[i].lag_ns += after_ns[g->edges[i].from];
+    for (size_t i = 0; i < g->edge_count; i++) {
+        uint32_t meet = g->nodes[g->edges[i].from].meet;
+        if (meet && g->edges[i].lag_ns != KNEE_EDGE_CUT)
+            g->edges[i].lag_ns += after_ns[meet - 1];
+    }
 }
 
 /* A rank's own nodes stand together, those that changes added come after all ranks'. */
-int32_t *knee_nodes_by_call(const struct knee_graph *g, int32_t rank, size_t *count)
+static int32_t *sort_by_call(const struct knee_graph *g, int32_t rank, size_t *count)
 {
     const struct knee_graph_rank *own = &g->ranks[rank], *last = &g->ranks[g->rank_count - 1];
     size_t added = (size_t)last->first + (size_t)last->count;
@@ -267,6 +270,37 @@ int32_t *knee_nodes_by_call(const struct knee_graph *g, int32_t rank, size_t *co
         rows[i] = (int32_t)sort[i].row;
     knee_resize(g->alloc, sort, 0);
     return rows;
+}
+
+/* No change moves a call: unless nodes were added, the order is that of the recording, which is
+ * sorted once. */
+int32_t *knee_nodes_by_call(const struct knee_graph *g, int32_t rank, size_t *count)
+{
+    const struct knee_graph *of = g->copy_of ? g->copy_of : g;
+    if (!of->by_call || g->count != of->count)
+        return sort_by_call(g, rank, count);
+    const struct knee_graph_rank *own = &g->ranks[rank];
+    int32_t *rows = knee_resize(g->alloc, NULL, ((size_t)own->count + 1) * sizeof *rows);
+    *count = (size_t)own->count;
+    if (rows)
+        memcpy(rows, of->by_call + own->first, *count * sizeof *rows);
+    return rows;
+}
+
+bool knee_graph_sort_calls(struct knee_graph *g)
+{
+    int32_t *all = knee_resize(g->alloc, NULL, (g->count + 1) * sizeof *all);
+    for (size_t r = 0; all && r < g->rank_count; r++) {
+        size_t count;
+        int32_t *rows = sort_by_call(g, (int32_t)r, &count);
+        if (rows)
+            memcpy(all + g->ranks[r].first, rows, count * sizeof *rows);
+        else
+            all = knee_resize(g->alloc, all, 0);
+        knee_resize(g->alloc, rows, 0);
+    }
+    g->by_call = all;
+    return all != NULL;
 }
 
 /* The pauses up to `ns`. */

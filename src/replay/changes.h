@@ -62,7 +62,8 @@ void knee_change_leave_out(struct knee_changes *ask, const struct knee_change_ki
 void knee_set_pure(struct knee_graph *g, uint32_t meet, double pure_ns);
 /* The meet at another size: its time by the recording's own prices. False: no prices. */
 bool knee_resize_meet(struct knee_change_run *run, uint32_t meet, double bytes);
-/* What waits for a node waits longer by after_ns[node]; one pass over all edges. */
+/* What waits for a member of a meet waits longer by after_ns[row of the meet]; one pass over all
+ * edges. */
 void knee_delay_after(struct knee_graph *g, const int64_t *after_ns);
 /* The host of a rank is earlier by by_ns for what it does after at_ns (measured), until it next
  * waits. Sorted by at_ns. */
@@ -77,6 +78,8 @@ bool knee_scale_loads(struct knee_graph *g, size_t rank, double factor, int64_t 
 /* The rows of a rank's nodes in order of the host's calls; free with knee_resize(). NULL: no
  * memory. */
 int32_t *knee_nodes_by_call(const struct knee_graph *g, int32_t rank, size_t *count);
+/* Finds that order of a recorded graph once for all its copies. False: no memory. */
+bool knee_graph_sort_calls(struct knee_graph *g);
 
 /* ---- The changes, by file ---- */
 

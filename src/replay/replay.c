@@ -128,15 +128,15 @@ static double load_of(const struct knee_graph_rank *rank, const struct knee_node
 static double busiest_changed_s(const struct replayer *r, double least_s)
 {
     const struct knee_graph *g = &r->scratch, *of = &r->graph;
-    double most = r->busiest_s;
+    double most = 1.000001 * r->busiest_s;
     if (g->count != of->count || g->edge_count != of->edge_count)
         return busiest_s(g);
-    for (size_t i = 0; i < g->edited_count; i++) {
+    for (size_t i = 0; i < g->edited_count && most < least_s; i++) {
         const struct knee_node *n = &g->nodes[g->edited[i]];
         const struct knee_graph_rank *rank = &g->ranks[n->rank];
         most += fmax(0, load_of(rank, n) - load_of(rank, &of->nodes[g->edited[i]]));
     }
-    return 1.000001 * most < least_s ? least_s : busiest_s(g);
+    return most < least_s ? least_s : busiest_s(g);
 }
 
 /* Nothing that a run depends on was changed. */
@@ -558,8 +558,8 @@ static knee_status begin(const struct knee_account *account, const struct knee_c
     r->noise = noise_of(account);
     knee_status status = knee_graph_init(&r->graph, account, alloc, err);
     if (!status &&
-        (isnan(r->call_ns = pace_of(&r->graph)) || !knee_own_prices_init(&r->prices, &r->graph) ||
-         knee_runner_init(&r->runner, &r->graph)))
+        (!knee_graph_sort_calls(&r->graph) || isnan(r->call_ns = pace_of(&r->graph)) ||
+         !knee_own_prices_init(&r->prices, &r->graph) || knee_runner_init(&r->runner, &r->graph)))
         status = out_of_memory(err);
     if (!status && !isnan(changes->step_s))
         status = set_pace(r, changes->step_s);

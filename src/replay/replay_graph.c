@@ -274,6 +274,7 @@ bool knee_graph_copy(const struct knee_graph *g, struct knee_graph *out)
     copy.next_member = out->next_member;
     copy.edited = out->edited;
     copy.is_edited = out->is_edited;
+    copy.by_call = NULL;
     copy.copy_of = g;
     copy.capacity = out->capacity;
     copy.edge_capacity = edges > g->edge_count + 1 ? edges : g->edge_count + 1;
@@ -284,8 +285,8 @@ bool knee_graph_copy(const struct knee_graph *g, struct knee_graph *out)
 
 void knee_graph_release(struct knee_graph *g)
 {
-    void *const all[] = {g->nodes, g->next_member, g->edges,    g->meets,
-                         g->ranks, g->edited,      g->is_edited};
+    void *const all[] = {g->nodes, g->next_member, g->edges,     g->meets,
+                         g->ranks, g->edited,      g->is_edited, g->by_call};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         knee_resize(g->alloc, all[i], 0);
     memset(g, 0, sizeof *g);

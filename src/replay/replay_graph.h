@@ -120,6 +120,7 @@ struct knee_graph {
     bool fsdp;    /* parameters are gathered by FSDP, which says so */
     const struct knee_alloc *alloc;
     bool failed;
+    int32_t *by_call; /* nodes of each rank by their calls, or NULL; of no copy */
     /* Of a copy: the graph that it is of, the rows of the nodes that were edited, and which they
      * are; and whether the order of work differs although there are as many nodes and edges. */
     const struct knee_graph *copy_of;

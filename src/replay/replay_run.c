@@ -103,9 +103,12 @@ static bool goes_on(const struct knee_graph *g, const unsigned char *flags, int3
 
 static double work_of(const struct knee_node *n)
 {
-    return n->gone                            ? 0
-           : n->share == 1 || !(n->share > 0) ? rint(n->work_ns)
-                                              : n->share * n->work_ns;
+    if (n->gone)
+        return 0;
+    if (n->share != 1 && n->share > 0)
+        return n->share * n->work_ns;
+    bool whole = fabs(n->work_ns) < 1e15 && (double)(int64_t)n->work_ns == n->work_ns;
+    return whole ? n->work_ns : rint(n->work_ns); /* a call, where it is not an instruction */
 }
 
 /* Makes a task of its nodes as they are now: of the first, with lag and work as above by the
