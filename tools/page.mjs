@@ -26,19 +26,37 @@ const lzma = (data) => {
   if (done.status !== 0) throw new Error(`xz is needed to pack the page: ${done.error ?? done.stderr}`);
   return done.stdout.subarray(13);
 };
-// Two of 91 letters for 13 bits, after the lengths before and after packing; < would end what it stands in.
-const letter = (i) => String.fromCharCode(i + (i < 25 ? 35 : 36));
+// How the loader reads it is said there. What is left of the last bits is filled up with zeros.
+const letter = (i) => String.fromCharCode(i + 1 + (i > 11) + (i > 57));
 const packed = (data) => {
   const bytes = lzma(data);
   let text = `${Buffer.byteLength(data)}:${bytes.length}:`, bits = 0, held = 0;
-  const put13 = () => { const v = (bits >>> Math.max(0, held - 13)) & 8191; text += letter(v % 91) + letter(Math.floor(v / 91)); held -= 13; };
-  for (const byte of bytes) {
-    bits = ((bits << 8) | byte) & 0xfffff;
-    held += 8;
-    if (held >= 13) put13();
+  for (let at = 0; at < bytes.length || held > 0;) {
+    while (held < 7) { bits = ((bits << 8) | (bytes[at++] ?? 0)) & 0xffff; held += 8; }
+    const seven = (bits >>> (held - 7)) & 127;
+    text += letter(seven < 122 ? seven : 61 + (seven >> 1));
+    held -= seven < 122 ? 7 : 6;
+    if (at >= bytes.length && 8 * (at - bytes.length) >= held) break;
   }
-  if (held > 0) { bits = (bits << (13 - held)) & 0xfffff; held = 13; put13(); }
   return text;
+};
+// The core with its functions as streams, for kneeCore.
+const { kneeBody, kneeCore } = new Function(`${read("web/loader.js").split("// After the first paint")[0]}; return { kneeBody, kneeCore };`)();
+const streamed = (wasm) => {
+  const leb = (at) => { let v = 0, shift = 0; do { v += (wasm[at] & 127) << shift; shift += 7; } while (wasm[at++] > 127); return [v, at]; };
+  const streams = Array.from({ length: 8 }, () => []);
+  let at = 8, length;
+  for (; wasm[at] !== 10; at += length) [length, at] = leb(at + 1);
+  let [count, from] = leb(leb(at + 1)[1]);
+  const before = from;
+  for (let i = 0; i < count; i++) {
+    from = leb(from)[1];
+    kneeBody((stream) => { streams[stream].push(wasm[from]); return wasm[from++]; });
+  }
+  const head = new Uint32Array([before, wasm.length - from, count, wasm.length, ...streams.map((stream) => stream.length)]);
+  const bytes = Buffer.concat([Buffer.from(head.buffer), wasm.subarray(0, before), wasm.subarray(from), ...streams.map((stream) => Buffer.from(stream))]);
+  if (Buffer.compare(kneeCore(new Uint8Array(bytes)), wasm)) throw new Error("the core does not come back from its streams");
+  return bytes;
 };
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
@@ -59,6 +77,6 @@ page = put(page, "/*POLICY*/", policy);
 page = put(page, "/*STYLE*/", style);
 page = put(page, "<!--LICENCES-->", "Curves by uPlot (MIT licence).");
 page = put(page, "/*APP*/", packed(app));
-page = put(page, "/*CORE*/", packed(readFileSync(coreFile)));
+page = put(page, "/*CORE*/", packed(streamed(readFileSync(coreFile))));
 page = put(page, "/*LOADER*/", loader);
 writeFileSync(out, page);

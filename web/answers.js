@@ -32,6 +32,10 @@ answers.update = () => {
 // Answers without charts: the numbers in one table, and one table for each list.
 const plainCell = (value) => (value == null ? "–" : typeof value === "number" ? (Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(5)))) : typeof value === "object" ? Object.entries(value).map(([k, v]) => `${k} ${plainCell(v)}`).join(", ").slice(0, 300) : String(value));
 const plainName = (key) => key.replace(/_bytes_per_s$/, ", bytes/s").replace(/_per_s$/, " per second").replace(/_s$/, ", s").replace(/_bytes$/, ", bytes").replace(/_/g, " ");
+const notesOf = ({ answer: said = {} }) => {
+  const notes = [...(said.after ?? []), said.assumed, ...(Array.isArray(said.next) ? said.next : [said.next])].filter((words) => typeof words === "string" && words).map(asFields);
+  return notes.length ? wideFigure("Notes", el("ul", {}, notes.map((words) => el("li", {}, words)))) : null;
+};
 const drawAny = (answer) => {
   const flat = Object.entries(answer).filter(([key, value]) => key !== "schema" && key !== "sentence" && (value === null || typeof value !== "object"));
   const objects = Object.entries(answer).filter(([key, value]) => key !== "verdict" && key !== "answer" && value && typeof value === "object" && !Array.isArray(value));
@@ -39,8 +43,7 @@ const drawAny = (answer) => {
   const columns = (rows) => [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((key) => rows.some((row) => row[key] != null)).slice(0, 14);
   const list = ([key, rows]) => (typeof rows[0] !== "object" ? wideFigure(plainName(key), el("ul", {}, rows.map((row) => el("li", {}, plainCell(row)))))
     : tableFigure(plainName(key), columns(rows).map(plainName), rows.slice(0, 200).map((row) => ({ cells: columns(rows).map((column) => plainCell(row[column])) })), { text: columns(rows).flatMap((column, i) => (rows.some((row) => typeof row[column] === "string" || typeof row[column] === "object") ? [i] : [])) }));
-  const said = answer.answer ?? {}, notes = [...(said.after ?? []), said.assumed, ...(Array.isArray(said.next) ? said.next : [said.next])].filter((words) => typeof words === "string" && words);
-  return [notes.length ? wideFigure("Notes", el("ul", {}, notes.map((words) => el("li", {}, words)))) : null,
+  return [notesOf(answer),
     ...lists.filter(([, rows]) => typeof rows[0] === "object").slice(0, 1).map(list), flat.length ? tableFigure("Answer", ["", ""], flat.map(([key, value]) => ({ cells: [plainName(key), plainCell(value)] }))) : null,
     ...objects.map(([key, value]) => tableFigure(plainName(key), ["", ""], Object.entries(value).map(([k, v]) => ({ cells: [plainName(k), plainCell(v)] })))), ...lists.filter(([, rows], i) => typeof rows[0] !== "object" || lists.findIndex(([, r]) => typeof r[0] === "object") !== i).map(list)];
 };
@@ -86,7 +89,13 @@ answers.draw["knee.hang/1"] = (a) => [
   tableFigure("Ranks", ["ranks", "completed", "is in", "state", "class"], a.states.map((s) => ({ marked: Boolean(s.class), cells: [s.ranks, count(s.completed), s.waiting ?? "–", s.state ?? "–", s.class ?? ""] })), { text: [2, 3, 4] }),
   a.evidence.length ? tableFigure("Evidence", ["rank", "place", "line"], a.evidence.map((e) => ({ cells: [String(e.rank), e.place, e.text] })), { text: [1, 2] }) : null,
 ];
-answers.draw["knee.doctor/1"] = (a) => [tableFigure("Findings", ["severity", "host", "evidence", "fix", "cost"], a.findings.map((f) => ({ marked: f.severity !== "note", cells: [f.severity, f.host, f.evidence, f.cure, f.cost?.words ?? ""] })), { text: [1, 2, 3, 4] })];
+answers.draw["knee.doctor/1"] = (a) => {
+  const costs = a.findings.some((f) => f.cost?.words); // priced on a cluster, which the program takes
+  return [
+    a.findings.length ? tableFigure("Findings", ["severity", "problem", "host", "evidence", "fix", ...(costs ? ["cost"] : [])], a.findings.map((f) => ({ marked: f.severity !== "note", cells: [f.severity, f.title, f.host, f.evidence, f.cure, ...(costs ? [f.cost?.words ?? ""] : [])] })), { text: [1, 2, 3, 4, 5] }) : null,
+    notesOf({ answer: { ...a.answer, after: a.answer?.after?.filter((words) => !words.startsWith("Cost unknown")) } }),
+  ];
+};
 answers.draw["knee.plan/1"] = (a) => planFigures(a);
 answers.draw["knee.scale/1"] = (a) => scaleFigures(a);
 answers.draw["knee.replay/1"] = (a) => [wideFigure("Changes", [{ name: "recorded", step_s: a.measured_step_s }, ...a.changes].map((r, i, all) => bandBar(r, Math.max(...all.map((x) => x.high_s ?? x.step_s))))), wideFigure("Table", replayTable(a))];

@@ -80,7 +80,7 @@ const main = async () => {
   startErrors();
   byId("static")?.remove();
   startTheme();
-  await core.start(kneeBytes(byId("core").textContent));
+  await core.start(kneeCore(kneeBytes(byId("core").textContent)));
   const options = core.ask("keys");
   core.keys = { version: options.version, ...Object.fromEntries(options.commands.map((c) => [c.name, c.options])) };
   for (const name of calculators) replace(settings[name], defaults[name]);

@@ -188,7 +188,7 @@ static const struct knee_ask_command axes = {.name = "axes",
 /* What the rest would take is not worth its bytes in the page. */
 #define ASKED                                                                                      \
     &knee_ask_predict, &knee_ask_tax, &knee_ask_plan, &knee_ask_diff, &knee_ask_replay,            \
-        &knee_ask_scale, &knee_ask_collective, &knee_ask_trace, &knee_ask_hang
+        &knee_ask_scale, &knee_ask_collective, &knee_ask_trace, &knee_ask_hang, &knee_ask_doctor
 static const struct knee_ask_command *const asked[] = {ASKED, NULL};
 static const struct knee_ask_command *const commands[] = {ASKED, &levers, &regimes,
                                                           &keys, &axes,   NULL};

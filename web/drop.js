@@ -14,12 +14,12 @@ const fileKinds = [
   ["trace", (head) => /"traceEvents"|"ph"\s*:\s*"[XBMi]"|"displayTimeUnit"/.test(head)],
   ["hang", (head) => /Watchdog caught collective|raised the following async exception|flight recorder dump signal|last_enqueued_collective|"collective_seq_id"/i.test(head) && !/elapsed time per iteration|samples\/sec|tokens\/s|"loss"|global_step|\bloss[:=]/i.test(head)],
   ["log", (head) => /busbw|algbw|OSU MPI|"schema":\s*"nccl/.test(head)],
-  ["cluster", (head, name) => /^\s*<system|<\?xml/.test(head) || /\bGPU0\b[^\n]*\bGPU1\b[^\n]*(CPU Affinity|NIC)/.test(head) || (/\.ya?ml$/.test(name) && /^\s*(levels|links|gpus-per-node|node)\s*:/m.test(head)), "a cluster", "knee cluster FILE shows it, --cluster FILE uses it in any command"],
+  ["cluster", (head, name) => /^\s*<system|<\?xml/.test(head) || (/\.ya?ml$/.test(name) && /^\s*(levels|links|gpus-per-node|node)\s*:/m.test(head)), "a cluster", "knee cluster FILE shows it, --cluster FILE uses it in any command"],
   ["job", (head, name) => /\.ya?ml$/.test(name), "a job file", "knee report FILE writes an HTML page"],
   ["runs", (head, name) => /\.csv$/.test(name) && /(^|,)(step_time_s|step_s|measured|tokens_per_s|workers|n_gpus|gpus)/.test(head), "a table of runs", "knee scale FILE --html page.html, or knee validate FILE --html page.html"],
   ["csv", (head, name) => /\.csv$/.test(name), "a table", "knee fit FILE reads measured collectives, knee validate FILE reads runs"],
-  ["topo", (head) => /NCCL (INFO|WARN|version)/.test(head) && !/iteration|elapsed time per/i.test(head), "a log of NCCL", "knee doctor FILE reads it"],
-  ["training", (head) => /(iteration|step|loss|it\/s|tokens|throughput|samples|epoch|global_step)/i.test(head)],
+  ["host", (head) => /NCCL (INFO|WARN|version)|\bGPU0\b[^\n]*\bGPU1\b[^\n]*(CPU Affinity|NIC)/.test(head) && !/iteration|elapsed time per/i.test(head)],
+  ["maybe", (head) => /(iteration|step|loss|it\/s|tokens|throughput|samples|epoch|global_step)/i.test(head)],
   ["trace", (head, name) => /\.json(\.gz)?$/.test(name)],
 ];
 // Of what is not there: a build of the page may leave a reader to the program.
@@ -49,11 +49,12 @@ const kindOf = async (file) => {
   return fileKinds.find(([, is]) => is(head, file.name.toLowerCase())) ?? ["unknown"];
 };
 
-// Text of an unknown kind may still be a training log: the core decides.
-const maybeTraining = async (file) => {
-  if (!core.keys.scale || file.size > 2e8) return false;
-  const answer = core.askAbout("scale", {}, [{ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) }], [file.name]);
-  return !/no training steps found/.test(answer.error ?? "");
+// What a text is that no mark names: the core decides, by what it reads of it. Of neither kind: where its words led.
+const kindByCore = async (file, kind) => {
+  if (file.size > 2e8) return kind;
+  const list = [{ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) }];
+  if (core.keys.scale && !/no training steps found/.test(core.askAbout("scale", {}, list, [file.name]).error ?? "")) return "training";
+  return !core.askAbout("doctor", {}, list, [file.name]).error ? "host" : kind === "maybe" ? "training" : kind;
 };
 
 const saySomething = (lines) => {
@@ -67,11 +68,11 @@ const openFiles = async (files) => {
   const kinds = {}, refused = [];
   for (const file of files) {
     let [kind, , what, command] = await kindOf(file);
-    if (["training", "unknown", "topo"].includes(kind) && files.length > 1 && /\.(err|stderr|exit)$|^(rank|fr_?|std(err|out))\d*/i.test(file.name)) [kind, command] = ["hang", null]; // a rank's output
-    if (["topo", "unknown"].includes(kind) && (await maybeTraining(file))) [kind, command] = ["training", null];
+    if (["maybe", "unknown", "host"].includes(kind) && files.length > 1 && /\.(err|stderr|exit)$|^(rank|fr_?|std(err|out))\d*/i.test(file.name)) [kind, command] = ["hang", null]; // a rank's output
+    if (["host", "unknown", "maybe"].includes(kind)) kind = await kindByCore(file, kind);
     if (command) refused.push(`${file.name} is ${what}: ${command.replaceAll("FILE", file.name)}.`);
     else if (readers[kind] && !readers[kind]()) refused.push(`${file.name}: ${kind === "training" ? `knee scale ${file.name} reads training logs` : "knee plan reads it"}.`);
-    else if (kind === "unknown") refused.push(`${file.name} is not a file that knee reads: drop traces (.json, .json.gz), training logs, nccl-tests logs, output of a stuck job, or answers of knee --json.`);
+    else if (kind === "unknown") refused.push(`${file.name} is not a file that knee reads: drop traces (.json, .json.gz), training logs, nccl-tests logs, output of a stuck job, output of nvidia-smi -q, ibstat, lspci -vvv or dmesg, NCCL logs, or answers of knee --json.`);
     else (kinds[kind] ??= []).push(file);
   }
   saySomething(refused);
@@ -82,7 +83,8 @@ const openFiles = async (files) => {
     return;
   }
   if (kinds.hf || kinds.deepspeed) await openModel([...(kinds.hf ?? []).map((f) => ["hf", f]), ...(kinds.deepspeed ?? []).map((f) => ["deepspeed", f])]);
-  if (kinds.hang) await openHang([...kinds.hang, ...(kinds.exit ?? [])]);
+  if (kinds.hang) await openTogether("hang", [...kinds.hang, ...(kinds.exit ?? [])]);
+  if (kinds.host) await openTogether("doctor", kinds.host);
   if (kinds.training) await scale.open(kinds.training);
   if (kinds.log) await openLogs(kinds.log);
   if (kinds.answer) for (const file of kinds.answer) showAnswer(JSON.parse(await file.text()), file.name);
@@ -98,10 +100,10 @@ const openLogs = async (files) => {
   document.body.dataset.ready = "refused";
 };
 
-// What a stuck or crashed job left: all files are one job.
-const openHang = async (files) => {
+// What a stuck or crashed job left, or what commands print on a host: all files are one question.
+const openTogether = async (command, files) => {
   const list = await Promise.all(files.map(async (f) => ({ name: f.name, bytes: new Uint8Array(await f.arrayBuffer()) })));
-  const answer = core.askAbout("hang", {}, list, list.map((f) => f.name));
+  const answer = core.askAbout(command, {}, list, list.map((f) => f.name));
   if (!answer.error) return answers.show(answer, list.map((f) => f.name));
   saySomething([errorWords(answer)]);
   document.body.dataset.ready = "refused";

@@ -1,12 +1,56 @@
-// Scripts and core are packed with LZMA, 13 bits in two letters, after both lengths: the page is sent around as one file.
+// Scripts and core are packed with LZMA and written in 125 of the 128 characters of ASCII, all but NUL, CR and <, after both
+// lengths: the page is sent around as one file. 122 of them stand for seven bits, the last three for six that all begin 1111.
 const kneeBytes = (packed) => {
-  const [, size, length] = /^(\d+):(\d+):/.exec(packed), start = size.length + length.length + 2, bytes = new Uint8Array(Number(length));
-  const value = (i) => { const c = packed.charCodeAt(i); return c > 60 ? c - 36 : c - 35; };
-  for (let i = start, at = 0, bits = 0, held = 0; i < packed.length; i += 2) {
-    bits = ((bits << 13) | (value(i) + 91 * value(i + 1))) & 0xfffff;
-    for (held += 13; held >= 8 && at < bytes.length; held -= 8) bytes[at++] = bits >>> (held - 8);
+  const [start, size, length] = /^(\d+):(\d+):/.exec(packed), bytes = new Uint8Array(Number(length));
+  for (let i = start.length, at = 0, bits = 0, held = 0; at < bytes.length; i++) {
+    const c = packed.charCodeAt(i), v = c - 1 - (c > 13) - (c > 60);
+    if (v < 122) { bits = (bits << 7) | v; held += 7; } else { bits = (bits << 6) | (v - 61); held += 6; }
+    if (held >= 8) bytes[at++] = bits >>> (held -= 8);
   }
   return kneeUnpack(bytes, Number(size));
+};
+// One function of the core: operations and what belongs to them come from streams of their own, in which they repeat better
+// than mixed. take(stream) moves a byte to its place and returns it: streams to code here, code to streams in tools/page.mjs.
+// 0 operations with types, alignments and calls; 1 locals; 2 and 3 integers; 4 fractions; 5 offsets; 6 branches; 7 the rest.
+const kneeBody = (take) => {
+  const leb = (stream) => { let v = 0, shift = 0, b; do { b = take(stream); v |= (b & 127) << shift; shift += 7; } while (b > 127); return v; };
+  for (let n = 2 * leb(7); n > 0; n--) leb(7);
+  for (let depth = 0; depth >= 0;) {
+    const op = take(0);
+    if (op === 11) depth--;
+    else if (op > 1 && op < 5) { depth++; take(0); }
+    else if (op === 12 || op === 13) leb(6);
+    else if (op === 14) for (let n = leb(7); n >= 0; n--) leb(7);
+    else if (op === 16 || op === 63 || op === 64) leb(0);
+    else if (op === 17) { leb(7); leb(7); }
+    else if (op > 31 && op < 35) leb(1);
+    else if (op === 35 || op === 36) leb(7);
+    else if (op > 39 && op < 63) { leb(0); leb(5); }
+    else if (op === 65) leb(2);
+    else if (op === 66) leb(3);
+    else if (op === 67 || op === 68) for (let n = 4 * (op - 66); n > 0; n--) take(4);
+    else if (op === 252) for (let n = leb(7) - 8; n > 0 && n < 4; n = n === 2 ? 1 : 0) leb(7);
+  }
+};
+// The core from its streams. Twelve numbers come first: the length of what is before the functions, of what is after them, their
+// number, the length of the whole, and that of each stream.
+const kneeCore = (bytes) => {
+  const head = new Uint32Array(bytes.slice(0, 48).buffer), out = new Uint8Array(head[3]);
+  let at = 48 + head[0] + head[1], done = head[0];
+  const places = Array.from(head.subarray(4), (length) => (at += length) - length);
+  out.set(bytes.subarray(48, 48 + done));
+  const take = (stream) => (out[done++] = bytes[places[stream]++]);
+  for (let i = head[2]; i > 0; i--) {
+    const from = done += 5;
+    kneeBody(take);
+    let size = done - from, to = from - 5;
+    for (; size > 127; size >>>= 7) out[to++] = (size & 127) | 128;
+    out[to++] = size;
+    out.copyWithin(to, from, done);
+    done += to - from;
+  }
+  out.set(bytes.subarray(48 + head[0], 48 + head[0] + head[1]), done);
+  return out;
 };
 // A decoder of LZMA (7-Zip's lzma-specification.txt) for lc = 3, lp = 0, pb = 0 and a dictionary as large as what comes out.
 // All probabilities lie in one array; the names below are where each table begins in it.

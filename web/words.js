@@ -20,6 +20,9 @@ const human = {
 human["hidden@axes"] = human["hidden@plan"] = "Width of the model";
 const labelOf = (view, key) => human[`${key}@${view}`] ?? human[key] ?? key.replace(/-/g, " ").replace(/^./, (c) => c.toUpperCase());
 
+// A sentence of the core names flags; on the page the same input is a field. A report is of a command, whose flags it keeps.
+const asFields = (words) => (document.body.classList.contains("report") ? words : words.replace(/--([a-z][a-z-]*)/g, (flag, key) => (human[key] ? `“${human[key].replace(/ \(.*/, "")}”` : flag)));
+
 // What stands for a value that was not given, in words of the page rather than of the command line.
 const otherwiseOf = (key) => key.otherwise.replace(/--([a-z-]+)/g, (_, name) => (human[name] ?? name).toLowerCase()).replace(/^none$/, "not given");
 

@@ -3,7 +3,7 @@
 // points, paper, and a report that is read without scripts.
 import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { address, answer, browser, check, drop, fits, knee, native, near, open, out, settled, text, url, value } from "./browser.mjs";
+import { address, answer, browser, check, drop, fits, knee, native, near, open, out, same, settled, text, url, value } from "./browser.mjs";
 
 const page = await open(`${url}#trace`);
 
@@ -96,6 +96,18 @@ await drop(stuck, left, "answer");
 const hang = native("hang", ...left);
 check("the page names the rank that a stuck job waits for", (await text(stuck, "answer-verdict")).includes(hang.answer.headline), await text(stuck, "answer-verdict"));
 check("and shows all ranks", (await stuck.$$("#answer-figures tbody tr")).length >= hang.states.length);
+
+// ---- What commands print on a host, and logs of NCCL: the answer of knee doctor ----
+const host = ["examples/host/env", "examples/nccl.log"];
+for (const files of [[host[1]], host]) {
+  await drop(stuck, files, "answer");
+  same(`doctor of ${files.length} files`, await answer(stuck), native("doctor", ...files));
+}
+const checkup = native("doctor", ...host);
+check("the page says what is wrong with a host, and the fix", (await text(stuck, "answer-verdict")).includes(checkup.answer.headline) && (await text(stuck, "answer-figures")).includes(checkup.findings[0].cure), await text(stuck, "answer-verdict"));
+check("and what it did not check", (await text(stuck, "answer-figures")).includes(checkup.answer.after[0].slice(0, 40)), checkup.answer.after[0]);
+check("inputs are named as fields, not as flags; flags of other programs stay", !/--cluster/.test(await text(stuck, "answer-figures")) && (await text(stuck, "answer-figures")).includes("--device=/dev/infiniband"));
+await stuck.screenshot({ path: `${out}/doctor.png`, fullPage: true });
 await stuck.context().close();
 
 // ---- At first ----
