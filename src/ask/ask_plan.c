@@ -218,7 +218,7 @@ static knee_status gather(struct knee_ask *ask, const struct plan_options *optio
     if ((status = knee_batch_settle(&knee_plan_keys, &a->fixed, a->shape.seq, err)))
         return status;
     if (isnan(a->fixed.global_batch))
-        a->fixed.global_batch = knee_batch_usual(a->shape.seq);
+        a->fixed.global_batch = knee_batch_usual_of(&a->shape);
     return KNEE_OK;
 }
 

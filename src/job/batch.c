@@ -6,16 +6,24 @@
 
 #include <math.h>
 
-#define USUAL_TOKENS 4194304 /* 4Mi, what models of this size are trained with */
+#define USUAL_TOKENS 4194304 /* 4Mi: Llama 2 and 3, BLOOM */
+#define TUNING_BATCH 128
 
 double knee_batch_of_tokens(double tokens, double seq)
 {
     return fmax(1, rint(tokens / seq));
 }
 
-double knee_batch_usual(double seq)
+double knee_batch_usual(int model, double seq)
 {
-    return knee_batch_of_tokens(USUAL_TOKENS, seq);
+    const struct knee_model *named = model >= 0 ? knee_model_at((size_t)model) : NULL;
+    bool published = named && !isnan(named->global_batch);
+    return knee_batch_of_tokens(published ? named->global_batch * named->seq : USUAL_TOKENS, seq);
+}
+
+double knee_batch_usual_of(const struct knee_shape *shape)
+{
+    return shape->lora_rank > 0 ? TUNING_BATCH : knee_batch_usual(shape->model, shape->seq);
 }
 
 knee_status knee_claim_check(const struct knee_claim *claim, struct knee_err *err)

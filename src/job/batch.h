@@ -8,6 +8,7 @@
 #define KNEE_JOB_BATCH_H
 
 #include "base/keys.h"
+#include "knee_job.h"
 
 /* The two rows of an object with the fields global_batch and global_tokens. */
 #define KNEE_BATCH_ROWS(type, least, most, heading, absent)                                        \
@@ -19,8 +20,11 @@
 /* Sequences that hold so many tokens: the nearest whole number, at least 1. */
 double knee_batch_of_tokens(double tokens, double seq);
 
-/* The default global batch: 4Mi tokens. */
-double knee_batch_usual(double seq);
+/* The default global batch: the tokens that the model's authors trained it with (data/models.csv),
+ * or 4Mi tokens; of a shape with adapters 128 sequences (Stanford Alpaca; QLoRA's authors take 16).
+ */
+double knee_batch_usual(int model, double seq);
+double knee_batch_usual_of(const struct knee_shape *shape);
 
 /* A step as it comes out; NaN: not known. */
 struct knee_claim {

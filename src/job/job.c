@@ -124,8 +124,8 @@ static void fill_model(struct knee_job *job)
     fill(job, &job->params, 1e9 * model->params_billion, KNEE_PRESET);
     fill(job, &job->flops_per_param, knee_model_flops_per_param(model), KNEE_PRESET);
     fill(job, &job->seq, model->seq, KNEE_PRESET);
-    if (!given(job->local_batch))
-        fill(job, &job->global_batch, model->global_batch, KNEE_PRESET);
+    if (!given(job->local_batch) && given(model->global_batch))
+        fill(job, &job->global_batch, knee_batch_usual(job->model, job->seq), KNEE_PRESET);
 }
 
 /* Given by a person: neither a preset nor computed. */
@@ -187,7 +187,7 @@ static void fill_defaults(struct knee_job *job)
     if (!job->forecast) /* else as the software does */
         fill(job, &job->bytes_per_param, 2, KNEE_DEFAULT);
     if (!given(job->local_batch) && !measured)
-        fill(job, &job->global_batch, knee_batch_usual(job->seq), KNEE_DEFAULT);
+        fill(job, &job->global_batch, knee_batch_usual(job->model, job->seq), KNEE_DEFAULT);
     fill(job, &job->accumulate, 1, KNEE_DEFAULT);
     fill(job, &job->local_steps, 1, KNEE_DEFAULT);
     if (!given(job->hidden) && !job->forecast)

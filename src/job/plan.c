@@ -152,7 +152,7 @@ const struct knee_choices knee_modules_names = {.what = "set of modules",
     NUMBER(name, field, KNEE_UNIT_COUNT, 0, 1, "Plan", absent, words)
 
 static const struct knee_key rows[] = {
-    KNEE_BATCH_ROWS(struct knee_plan, 1, 1e12, "Batch", "4Mi tokens"),
+    KNEE_BATCH_ROWS(struct knee_plan, 1, 1e12, "Batch", "the model's own, else 4Mi tokens"),
     DEGREE("micro-batch", micro_batch, "sequences per micro-batch and replica"),
     DEGREE("tp", tp, "tensor-parallel degree"),
     DEGREE("pp", pp, "pipeline stages"),
@@ -427,7 +427,7 @@ static void fill_degrees(struct knee_plan *p, const struct knee_shape *shape,
     fill(p, &p->etp, 1);
     if (isnan(p->dp))
         p->dp = p->gpus / (p->tp * p->pp * p->cp);
-    fill(p, &p->global_batch, p->dp * fmax(1, ceil(knee_batch_usual(shape->seq) / p->dp)));
+    fill(p, &p->global_batch, p->dp * fmax(1, ceil(knee_batch_usual_of(shape) / p->dp)));
     fill(p, &p->micro_batch, usual_micro_batch(p));
     choose(&p->shard, KNEE_REPLICATE);
     double group = p->dp * p->cp;

@@ -327,6 +327,21 @@ TEST(the_usual_batch_is_one_in_all_commands)
     knee_text_release(&b);
     knee_text_release(&c);
     knee_text_release(&d);
+    /* A model's own batch, in tokens: 2048 sequences of 8192 are 4096 of 4096. */
+    static const char *const own = "model = llama3-405b\ngpu = h100\nseq = 4096\n";
+    static const char *const split =
+        "model = llama3-405b\ngpu = h100\ngpus = 512\ntp = 8\npp = 16\n"
+        "seq = 4096\n";
+    answer_of("plan", split, "global-batch", 4096, &a);
+    answer_of("plan", split, "pp", 16, &b);
+    answer_of("predict", own, "global-batch", 4096, &c);
+    answer_of("predict", own, "jitter", 0, &d);
+    assert_string_equal(a.data, b.data);
+    assert_string_equal(c.data, d.data);
+    knee_text_release(&a);
+    knee_text_release(&b);
+    knee_text_release(&c);
+    knee_text_release(&d);
 }
 
 /* The plain lines and the sentence agree on what fits, and say it before all else. */
