@@ -59,6 +59,7 @@ struct knee_shape {
     double bare_layers;    /* of dense_layers: those without a feed-forward part */
     double attention_gate; /* 1: queries carry a gate as large as themselves */
     double lora_rank;      /* adapters are trained and the rest is frozen; 0: all is trained */
+    double qlora_rank;     /* the same with the frozen weights in 4 bits; 0: in 16 */
     double lora_attention; /* 1: adapters on the maps of attention only */
     unsigned char source[KNEE_KEYS_MAX];
 };

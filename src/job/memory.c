@@ -3,8 +3,8 @@
  * Memory of one GPU, on the stage that needs most: the first, which has most micro-batches in
  * flight, or the last, which has the logits.
  *
- *   parameters   2 bytes each; a share of them with zero3, beside the layers gathered ahead and
- *                their gradients
+ *   parameters   2 bytes each, 4 bits where QLoRA froze them; a share of them with zero3, beside
+ *                the layers gathered ahead and their gradients
  *   gradients    as the profile keeps them; a share with zero2
  *   optimizer    master weights and moments; a share with zero1
  *   activations  what a layer keeps for its backward pass, per micro-batch in flight
@@ -184,13 +184,13 @@ struct states {
     double parameters, gradients, optimizer, gathered;
 };
 
-/* Parameters of the stage: common ones, experts'. */
+/* Parameters of the stage: common ones, experts'. Of all, one of 4 bits counts as a quarter. */
 struct held {
     double common, experts;
 };
 
 static struct states states_of(const struct held *all, const struct held *trained,
-                               const struct knee_footprint *f, const struct knee_machine *machine,
+                               double gathered_bytes, const struct knee_machine *machine,
                                const struct knee_plan *plan)
 {
     double group = plan->shard == KNEE_REPLICATE ? 1 : plan->shard_size;
@@ -204,7 +204,7 @@ static struct states states_of(const struct held *all, const struct held *traine
         each[i] =
             split ? of->common / group + of->experts / expert_group : of->common + of->experts;
     }
-    double layer = fmax(f->common[0], f->common[1] + f->experts[1]), kept = 0;
+    double kept = 0;
     bool once = knee_plan_gathers_once(plan) && group > 1;
     if (once) { /* gathered parameters and gradients of the whole stage stay for all micro-batches
                  */
@@ -216,9 +216,30 @@ static struct states states_of(const struct held *all, const struct held *traine
         .gradients = plan->gradient_bytes * each[1],
         .optimizer =
             plan->offload == KNEE_OFFLOAD_OPTIMIZER ? 0 : machine->rates.state_bytes * each[2],
-        .gathered =
-            plan->shard == KNEE_ZERO3 && group > 1 && !once ? 4 * (1 + plan->prefetch) * layer : 0,
+        .gathered = plan->shard == KNEE_ZERO3 && group > 1 && !once
+                        ? (1 + plan->prefetch) * gathered_bytes
+                        : 0,
     };
+}
+
+/* Weights of a layer beside their gradients, if they are trained. */
+static double gathered_bytes(const struct knee_footprint *f, const struct knee_shape *shape)
+{
+    double layer = fmax(f->common[0], f->common[1] + f->experts[1]);
+    return (knee_shape_weight_bytes(shape) + (shape->lora_rank > 0 ? 0 : 2)) * layer;
+}
+
+/* Frozen weights beside adapters: those of layers perhaps in 4 bits, and then one matrix at a time
+ * in 16. Returns the bytes of that one. */
+static double freeze(const struct knee_footprint *f, const struct knee_shape *shape,
+                     const struct knee_plan *plan, const struct held *trained, struct held *all)
+{
+    double ends = end_params(f, shape, plan->pp), share = knee_shape_weight_bytes(shape) / 2;
+    if (shape->lora_rank <= 0)
+        return 0;
+    all->common = share * (all->common - ends) + ends + trained->common;
+    all->experts *= share;
+    return share < 1 ? 2 * shape->hidden * fmax(shape->ffn, shape->shared_ffn) / plan->tp : 0;
 }
 
 void knee_memory_of(const struct knee_footprint *f, const struct knee_shape *shape,
@@ -231,9 +252,8 @@ void knee_memory_of(const struct knee_footprint *f, const struct knee_shape *sha
     struct held all, trained;
     knee_stage_params(f, shape, plan, &all.common, &all.experts);
     knee_stage_trained(f, shape, plan, &trained.common, &trained.experts);
-    if (shape->lora_rank > 0)
-        all.common += trained.common;
-    struct states states = states_of(&all, &trained, f, machine, plan);
+    double thawed = freeze(f, shape, plan, &trained, &all);
+    struct states states = states_of(&all, &trained, gathered_bytes(f, shape), machine, plan);
     double whole[2] = {f->kept_bytes[0][KNEE_KEEP], f->kept_bytes[1][KNEE_KEEP]}, layer[2];
     for (int kind = 0; kind < 2; kind++)
         layer[kind] = plan->recompute_share * f->kept_bytes[kind][plan->recompute] +
@@ -244,7 +264,8 @@ void knee_memory_of(const struct knee_footprint *f, const struct knee_shape *sha
     if (plan->pp <= 1)
         first = last;
     double activations = rates->activation_memory * fmax(first, last);
-    double buffers = rates->activation_memory * (again + f->permuted_bytes) + states.gathered;
+    double buffers =
+        rates->activation_memory * (again + f->permuted_bytes) + states.gathered + thawed;
     /* Gradients that come and go take the room that activations leave. */
     double gradients = states.gradients;
     if (rates->gradients_stay <= 0 && !knee_plan_gathers_once(plan))

@@ -61,8 +61,10 @@ static const struct knee_key rows[] = {
     NUMBER("state", state, 1, 1e5, "128", "state size of the linear layers"),
     NUMBER("bare-layers", bare_layers, 0, 1e5, "0", "dense layers without a feed-forward block"),
     NUMBER("attention-gate", attention_gate, 0, 1, "0", "1: output gate on attention"),
-    NUMBER("lora-rank", lora_rank, 0, 1e5, "0: full fine-tuning",
+    NUMBER("lora", lora_rank, 0, 1e5, "0: all weights are trained",
            "LoRA: rank of the adapters; the base model is frozen"),
+    NUMBER("qlora", qlora_rank, 0, 1e5, "0: 16 bits",
+           "QLoRA: rank of the adapters; the base model is frozen in 4 bits"),
     NUMBER("lora-attention", lora_attention, 0, 1, "0: on all linear layers",
            "LoRA: 1 for adapters on attention only"),
 };
@@ -159,9 +161,10 @@ void knee_shape_fill(struct knee_shape *shape, const struct knee_model *preset)
 static void fill_linear(struct knee_shape *shape)
 {
     double *none[] = {&shape->linear_layers, &shape->bare_layers, &shape->attention_gate,
-                      &shape->lora_rank, &shape->lora_attention};
+                      &shape->qlora_rank, &shape->lora_attention};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
         fill(shape, none[i], 0, KNEE_DEFAULT);
+    fill(shape, &shape->lora_rank, shape->qlora_rank, KNEE_DERIVED);
     fill(shape, &shape->linear_dim, 64, KNEE_DEFAULT);
     fill(shape, &shape->linear_heads, fmax(1, rint(2 * shape->hidden / shape->linear_dim)),
          KNEE_DEFAULT);
@@ -236,6 +239,11 @@ static bool many_bare(const struct knee_shape *s)
     return s->bare_layers > s->dense_layers;
 }
 
+static bool two_ranks(const struct knee_shape *s)
+{
+    return s->qlora_rank > 0 && s->lora_rank != s->qlora_rank;
+}
+
 static const struct {
     bool (*broken)(const struct knee_shape *);
     const char *what, *hint;
@@ -248,6 +256,7 @@ static const struct {
     {many_dense, "there are more dense-layers than layers", "lower --dense-layers"},
     {many_linear, "there are more linear-layers than layers", "lower --linear-layers"},
     {many_bare, "there are more bare-layers than dense-layers", "lower --bare-layers"},
+    {two_ranks, "both lora and qlora are given", "keep one of them"},
     {wide_rope, "rope-dim leaves nothing of head-dim",
      "with latent attention head-dim is the sum of the rotated and the unrotated part"},
 };
@@ -394,6 +403,11 @@ void knee_shape_params(const struct knee_shape *s, struct knee_params *out)
     p.trained = s->lora_rank > 0 ? (layers - moe_layers) * p.adapter[0] + moe_layers * p.adapter[1]
                                  : p.total;
     *out = p;
+}
+
+double knee_shape_weight_bytes(const struct knee_shape *s)
+{
+    return s->qlora_rank > 0 ? (4 + 0.127) / 8 : 2;
 }
 
 /* ---- FLOPs ---- */

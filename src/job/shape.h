@@ -25,6 +25,10 @@ double knee_linear_scan_flops(const struct knee_shape *shape);
  * P / 12 h^2 (published models from 1 to 540 billion), the feed-forward width that makes up P. */
 void knee_shape_canonical(double params, struct knee_shape *out);
 
+/* Bytes of a layer's weight in memory: 2, or with QLoRA 4 bits and its part of scales that are
+ * quantised themselves (Dettmers et al. 2023). Embedding and head have 2 always. */
+double knee_shape_weight_bytes(const struct knee_shape *shape);
+
 /* FLOPs of the model per token, forward and backward, recomputation not counted. Two conventions
  * are in use: attention over all pairs of positions, or over those a causal mask leaves. */
 struct knee_flops {

@@ -262,6 +262,72 @@ TEST(frozen_weights_cost_less)
     assert_true(seen > 500);
 }
 
+/* Frozen weights in 4 bits take less room and more time than in 16, and fewer bytes are gathered.
+ */
+TEST(four_bits_take_less_room_and_more_time)
+{
+    uint64_t dice = 43;
+    size_t seen = 0, gathered = 0;
+    struct knee_machine machine = machine_of("a100", "fsdp");
+    for (int i = 0; i < 1000; i++) {
+        struct knee_shape half = shape_named(models[i % MODELS]), quarter;
+        struct knee_plan plan;
+        struct knee_plan_cost wide, narrow;
+        half.lora_rank = 16;
+        quarter = half;
+        quarter.qlora_rank = 16;
+        if (!random_plan(&half, &machine, &dice, &plan))
+            continue;
+        knee_plan_price(&half, &machine, &plan, &wide);
+        knee_plan_price(&quarter, &machine, &plan, &narrow);
+        bool shards = plan.shard == KNEE_ZERO3 && plan.shard_size > 1;
+        double *sent = wide.wire_s, *less = narrow.wire_s;
+        assert_true(narrow.memory.parameters < wide.memory.parameters);
+        assert_true(narrow.memory.parameters > wide.memory.parameters / 4);
+        assert_relative(narrow.memory.optimizer, wide.memory.optimizer, 1e-12);
+        if (shards)
+            assert_true(less[KNEE_PART_SHARD - KNEE_PART_TP] <
+                        sent[KNEE_PART_SHARD - KNEE_PART_TP]);
+        else
+            assert_true(narrow.step_s > wide.step_s);
+        gathered += shards;
+        seen++;
+    }
+    assert_true(seen > 250 && gathered > 20);
+}
+
+/* torchtune's README: tokens/s of fine-tuning Llama 3.1 with batches of 2 x 2048 tokens on each GPU
+ * and full recomputation. No row was fitted. */
+TEST(fine_tuning_is_as_published)
+{
+    static const struct {
+        const char *model, *gpu, *profile;
+        double gpus, rank, qlora, measured, within;
+    } runs[] = {
+        {"llama3-70b", "a100", "fsdp", 8, 16, 0, 3497, 0.08},
+        {"llama3-405b", "a100", "fsdp", 8, 16, 16, 653, 0.05},
+        {"llama3-8b", "rtx-4090", "pytorch-compile", 1, 8, 8, 2413, 0.08},
+        {"llama3-8b", "rtx-4090", "pytorch-compile", 1, 8, 0, 3083, 0.2},
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct knee_shape shape = shape_named(runs[i].model);
+        struct knee_machine machine = machine_of(runs[i].gpu, runs[i].profile);
+        struct knee_plan_cost cost;
+        shape.seq = 2048;
+        shape.lora_rank = runs[i].rank;
+        shape.qlora_rank = runs[i].qlora;
+        struct knee_plan plan = plan_of(&shape, &machine, runs[i].gpus, 2 * runs[i].gpus, 1, 1, 1);
+        plan.micro_batch = 2;
+        plan.recompute = KNEE_FULL;
+        plan.shard = runs[i].gpus > 1 ? KNEE_ZERO3 : KNEE_REPLICATE;
+        plan.shard_size = runs[i].gpus;
+        knee_plan_price(&shape, &machine, &plan, &cost);
+        if (fabs(cost.tokens_per_s / runs[i].measured - 1) > runs[i].within)
+            fail_msg("%s on %s: %.0f tokens/s, measured %.0f", runs[i].model, runs[i].gpu,
+                     cost.tokens_per_s, runs[i].measured);
+    }
+}
+
 /* State space in every layer takes as long per token however long the sequence is; attention does
  * not, and with half of the layers it is in between. */
 TEST(state_space_is_linear)

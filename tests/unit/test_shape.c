@@ -95,9 +95,9 @@ TEST(flops_of_the_operations_add_up)
         "model mixtral-8x7b",
         "model deepseek-v3",
         "model qwen3-235b-a22b",
-        "model llama3-8b lora-rank 64",
+        "model llama3-8b lora 64",
         "model llama3-8b linear-layers 24 bare-layers 8",
-        "model mixtral-8x7b linear-layers 8 attention-gate 1 lora-rank 16"};
+        "model mixtral-8x7b linear-layers 8 attention-gate 1 lora 16"};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         struct knee_shape s = shape_of(models[i]);
         struct knee_recipe recipe;
@@ -377,13 +377,18 @@ TEST(configs_of_mixed_layers)
 TEST(adapters_are_counted)
 {
     struct knee_params with, without;
-    struct knee_shape tuned = shape_of("model llama3-8b lora-rank 16");
+    struct knee_shape tuned = shape_of("model llama3-8b lora 16");
     struct knee_shape shape = shape_of("model llama3-8b");
     knee_shape_params(&tuned, &with);
     knee_shape_params(&shape, &without);
     assert_near(with.trained, 41943040, 0);
     assert_near(with.total, without.total, 0);
     assert_near(without.trained, without.total, 0);
+    struct knee_shape quantised = shape_of("model llama3-8b qlora 16");
+    knee_shape_params(&quantised, &with);
+    assert_near(with.trained, 41943040, 0);
+    quantised.lora_rank = 8;
+    assert_int_equal(knee_shape_complete(&quantised, NULL), KNEE_USAGE);
 }
 
 TEST(flags_win_over_a_config)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "predict/plan/gradient_exchange.h"
 
+#include "job/shape.h"
+
 #include <math.h>
 
 static double moe_share(const struct knee_shape *shape)
@@ -12,7 +14,8 @@ double knee_shard_wire_s(const struct knee_block *block, const struct knee_shape
                          const struct knee_machine *machine, const struct knee_plan *plan,
                          enum knee_op op, struct knee_prices *prices)
 {
-    double bytes_per_param = op == KNEE_OP_REDUCE_SCATTER ? plan->gradient_bytes : 2;
+    double bytes_per_param =
+        op == KNEE_OP_REDUCE_SCATTER ? plan->gradient_bytes : knee_shape_weight_bytes(shape);
     const struct knee_footprint *f = &block->footprint;
     double share = moe_share(shape);
     double common = f->common[0] + share * (f->common[1] - f->common[0]);
