@@ -52,6 +52,8 @@ static void say_options(const struct knee_plan *p, struct knee_text *text)
         PUT(text, ", no recompute");
     else
         PUT(text, ", {} recompute", recompute);
+    if (p->schedule == KNEE_ZERO_BUBBLE)
+        PUT(text, ", zero-bubble");
     if (p->offload == KNEE_OFFLOAD_OPTIMIZER)
         PUT(text, ", optimizer on the host");
 }

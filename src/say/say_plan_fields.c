@@ -293,6 +293,8 @@ static void plan_words(const struct knee_at *at, struct knee_value *out)
         knee_value_printf(out, " sel.");
     else if (p->recompute != KNEE_KEEP)
         knee_value_printf(out, " %s", word(&knee_recompute_names, p->recompute));
+    if (p->schedule == KNEE_ZERO_BUBBLE)
+        knee_value_printf(out, " ZB");
     if (p->offload == KNEE_OFFLOAD_OPTIMIZER)
         knee_value_printf(out, " offload");
 }
