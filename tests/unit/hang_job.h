@@ -18,14 +18,14 @@ static inline void add(struct read *read, const char *name, const char *text, si
     char *copy = malloc(length + 1);
     assert_non_null(copy);
     memcpy(copy, text, length);
-    assert_int_equal(knee_job_read(&read->record, name, copy, length, &err), KNEE_OK);
+    assert_ok(knee_job_read(&read->record, name, copy, length, &err));
     free(copy);
 }
 
 static inline void judge(struct read *read)
 {
     struct knee_err err = {0};
-    assert_int_equal(knee_hang_judge(&read->record, NULL, &read->answer, &err), KNEE_OK);
+    assert_ok(knee_hang_judge(&read->record, NULL, &read->answer, &err));
 }
 
 static inline void release(struct read *read)

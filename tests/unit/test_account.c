@@ -36,7 +36,7 @@ static struct knee_trace finish(struct knee_builder *b, int64_t rank, int64_t wo
     char name[32];
     snprintf(name, sizeof name, "rank%lld", (long long)rank);
     trace.file = strdup(name);
-    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    assert_ok(knee_builder_finish(b, &trace, NULL));
     knee_builder_free(b);
     return trace;
 }
@@ -199,7 +199,7 @@ TEST(a_late_rank_is_named_with_its_cause)
     struct knee_job job;
     struct knee_diagnosis d;
     knee_job_init(&job);
-    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
+    assert_ok(knee_diagnose(&account, &job, NULL, &d, NULL));
     assert_int_equal(d.suspect, KNEE_SUSPECT_STRAGGLER);
     assert_int_equal(d.late_ranks, 1);
     knee_account_release(&account);
@@ -256,7 +256,7 @@ TEST(one_rank_cannot_be_split_and_missing_ranks_give_bounds)
     struct knee_job job;
     struct knee_diagnosis d;
     knee_job_init(&job);
-    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
+    assert_ok(knee_diagnose(&account, &job, NULL, &d, NULL));
     assert_true(d.bounded);
     assert_true(d.gaps & KNEE_GAP_BOUNDS);
     assert_int_equal(d.suspect, KNEE_SUSPECT_STRAGGLER);
@@ -731,9 +731,8 @@ TEST(a_written_trace_reads_back_the_same)
     struct knee_account first = account_of(traces, 2);
     struct source text = {0};
     assert_true(knee_write_perfetto(&first, (struct knee_sink){append, &text}, NULL));
-    assert_int_equal(knee_trace_read((struct knee_reader){source_read, &text}, "back.json", NULL,
-                                     NULL, &back, NULL),
-                     KNEE_OK);
+    assert_ok(knee_trace_read((struct knee_reader){source_read, &text}, "back.json", NULL, NULL,
+                              &back, NULL));
     for (int k = 0; k < KNEE_LOSSES; k++)
         assert_int_equal(back.losses[k].count, 0);
     struct knee_account second = account_of(&back, 1);
@@ -770,9 +769,8 @@ TEST(steps_of_ranks_read_back_the_same)
     struct knee_account first = account_of(traces, 2);
     struct source text = {0};
     assert_true(knee_write_perfetto(&first, (struct knee_sink){append, &text}, NULL));
-    assert_int_equal(knee_trace_read((struct knee_reader){source_read, &text}, "back.json", NULL,
-                                     NULL, &back, NULL),
-                     KNEE_OK);
+    assert_ok(knee_trace_read((struct knee_reader){source_read, &text}, "back.json", NULL, NULL,
+                              &back, NULL));
     struct knee_account second = account_of(&back, 1);
     assert_int_equal(first.step_count, second.step_count);
     for (size_t i = 0; i < first.step_count; i++) {
@@ -817,7 +815,7 @@ TEST(runs_are_told_apart)
     struct knee_recording told[COUNT];
     size_t jobs = 0;
     static const size_t expected[COUNT] = {0, 0, 1, 0, 1, 2};
-    assert_int_equal(knee_tell_recordings(traces, COUNT, NULL, told, &jobs, NULL), KNEE_OK);
+    assert_ok(knee_tell_recordings(traces, COUNT, NULL, told, &jobs, NULL));
     assert_int_equal(jobs, 3);
     for (size_t i = 0; i < COUNT; i++) {
         assert_int_equal(told[i].job, expected[i]);
@@ -989,27 +987,23 @@ TEST(a_comparison_says_what_moved)
     static struct knee_trace trace;
     make_side(ranks[0], &trace, 1, 0.1, 0.1, &before, &b);
     make_side(ranks[1], &trace, 1.2, 0.1, 0.9, &after, &a);
-    assert_int_equal(knee_compare((struct knee_judged_run){&before, &b},
-                                  (struct knee_judged_run){&after, &a}, NULL, &c, NULL),
-                     KNEE_OK);
+    assert_ok(knee_compare((struct knee_judged_run){&before, &b},
+                           (struct knee_judged_run){&after, &a}, NULL, &c, NULL));
     assert_int_equal(c.label, KNEE_HOST);
     assert_near(c.change, 0.2, 1e-12);
     assert_near(c.share_of_before, 0.2, 1e-12);
     assert_true(!c.as_before && c.significant && c.largest_rank == 2);
     assert_near(c.largest_s, 0.9, 1e-9);
-    assert_int_equal(knee_compare((struct knee_judged_run){&after, &a},
-                                  (struct knee_judged_run){&before, &b}, NULL, &c, NULL),
-                     KNEE_OK);
+    assert_ok(knee_compare((struct knee_judged_run){&after, &a},
+                           (struct knee_judged_run){&before, &b}, NULL, &c, NULL));
     assert_true(c.change < 0 && c.largest_rank == 2); /* of the longer side */
     make_side(ranks[1], &trace, 1.004, 0.104, 0.104, &after, &a);
-    assert_int_equal(knee_compare((struct knee_judged_run){&before, &b},
-                                  (struct knee_judged_run){&after, &a}, NULL, &c, NULL),
-                     KNEE_OK);
+    assert_ok(knee_compare((struct knee_judged_run){&before, &b},
+                           (struct knee_judged_run){&after, &a}, NULL, &c, NULL));
     assert_true(c.as_before && c.largest_rank == SIZE_MAX);
     a.spread.error_s = b.spread.error_s = 0.003; /* twice the root of both squares: 8.5 ms */
-    assert_int_equal(knee_compare((struct knee_judged_run){&before, &b},
-                                  (struct knee_judged_run){&after, &a}, NULL, &c, NULL),
-                     KNEE_OK);
+    assert_ok(knee_compare((struct knee_judged_run){&before, &b},
+                           (struct knee_judged_run){&after, &a}, NULL, &c, NULL));
     assert_near(c.chance_s, 2 * 0.003 * sqrt(2), 1e-12);
     assert_true(!c.significant);
 }

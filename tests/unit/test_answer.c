@@ -179,7 +179,7 @@ TEST(test_markdown)
 
 TEST(test_prometheus)
 {
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     struct dog odd[] = {{"a\"b", NAN, 0, 0, 0, 0, false, 0}, {"c", 2, 0, 0, 0, 0, false, 0}};
     struct kennel one = {odd, 2, INFINITY, ""};
     knee_answer_prometheus(&kennel_answer, &kennel, &text);
@@ -192,19 +192,16 @@ TEST(test_prometheus)
     assert_null(strstr(text.data, "rent_dollars i")); /* what is not finite has no line */
     assert_null(strstr(text.data, "a\\\"b"));
     assert_non_null(strstr(text.data, "{name=\"c\"} 2\n"));
-    knee_text_release(&text);
 }
 
 TEST(test_schema_and_document_have_every_key)
 {
-    struct knee_text schema = {0}, document = {0};
+    OWNED(knee_text) schema = {0}, document = {0};
     knee_answer_schema(&kennel_answer, &schema);
     knee_answer_document(&kennel_answer, &document);
     assert_non_null(strstr(schema.data, "\"key\": \"weight_kg\""));
     assert_non_null(strstr(document.data, "| `dogs[].weight_kg` | number | on the scale"));
     assert_non_null(strstr(document.data, "| `dogs[].sleep.nap_s` | seconds | one nap |"));
-    knee_text_release(&schema);
-    knee_text_release(&document);
 }
 
 /* ---- A screen stays a screen ---- */
@@ -320,12 +317,11 @@ TEST(test_out_of_memory_is_noticed)
 {
     for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
         FOR_EACH_FAILURE(failing) {
-            struct knee_text text = {.alloc = &failing.alloc};
+            OWNED(knee_text) text = {.alloc = &failing.alloc};
             knee_answer_write(&kennel_answer, &kennel, (enum knee_format)format,
                               &(struct knee_style){0}, &text);
             bool failed = failing_met(&failing);
             assert_int_equal(text.failed, failed);
-            knee_text_release(&text);
         }
     }
 }

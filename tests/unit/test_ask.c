@@ -166,7 +166,7 @@ TEST(test_answers)
 static void refused(const char *command, const char *lines, knee_status want, const char *what,
                     const char *hint)
 {
-    struct knee_text answer = {0};
+    OWNED(knee_text) answer = {0};
     struct knee_err err = {0};
     assert_int_equal(knee_ask(NULL, command, lines, KNEE_JSON, &answer, &err), want);
     if (!strstr(err.what, what) || !strstr(err.hint, hint))
@@ -175,7 +175,6 @@ static void refused(const char *command, const char *lines, knee_status want, co
     assert_int_equal(answer.length, 0);
     knee_text_release(&answer);
     assert_int_equal(knee_ask(NULL, command, lines, KNEE_JSON, &answer, NULL), want);
-    knee_text_release(&answer);
 }
 
 TEST(test_what_is_wrong_is_said)
@@ -220,15 +219,13 @@ TEST(test_pulled_is_attached)
     knee_status status = KNEE_OK;
     attach_all(ask, &status);
     assert_null(knee_pull(ask, "fitted.yaml"));
-    assert_int_equal(knee_ask(ask, "fit", "word=a.log\ncluster=dgx-h100\noutput=fitted.yaml",
-                              KNEE_JSON, &answer, &err),
-                     KNEE_OK);
+    assert_ok(knee_ask(ask, "fit", "word=a.log\ncluster=dgx-h100\noutput=fitted.yaml", KNEE_JSON,
+                       &answer, &err));
     const struct knee_text *yaml = knee_pull(ask, "fitted.yaml");
     assert_non_null(yaml);
-    assert_int_equal(knee_attach(ask, "fitted.yaml", yaml->data, yaml->length, &err), KNEE_OK);
-    assert_int_equal(
-        knee_ask(ask, "predict", "word=job.yaml\ncluster=fitted.yaml", KNEE_TEXT, &answer, &err),
-        KNEE_OK);
+    assert_ok(knee_attach(ask, "fitted.yaml", yaml->data, yaml->length, &err));
+    assert_ok(
+        knee_ask(ask, "predict", "word=job.yaml\ncluster=fitted.yaml", KNEE_TEXT, &answer, &err));
     knee_text_release(&answer);
     knee_ask_end(ask);
 }
@@ -260,9 +257,8 @@ TEST(test_watched_and_stopped)
     struct knee_err err = {0};
     double share = -1;
     knee_ask_watch(ask, stop_at_once, &share);
-    assert_int_equal(knee_ask(ask, "plan", "model=llama3-8b\ngpu=h100\ngpus=8..4096x2", KNEE_JSON,
-                              &answer, &err),
-                     KNEE_OK);
+    assert_ok(knee_ask(ask, "plan", "model=llama3-8b\ngpu=h100\ngpus=8..4096x2", KNEE_JSON, &answer,
+                       &err));
     assert_true(share >= 0 && share < 0.5);
     assert_non_null(strstr(answer.data, "knee.plan/"));
     knee_text_release(&answer);
@@ -276,7 +272,7 @@ TEST(test_memory_runs_out)
     for (size_t i = 0; i < QUESTIONS; i++) {
         OWNED(knee_text) whole = {0};
         struct knee_err err = {0};
-        assert_int_equal(ask_one(NULL, &questions[i], &whole, &err), KNEE_OK);
+        assert_ok(ask_one(NULL, &questions[i], &whole, &err));
         for (size_t fail_at = 1, done = 0; !done; fail_at += 1 + fail_at / 8) {
             struct failing failing = {.fail_at = fail_at};
             struct knee_alloc alloc = {failing_resize, &failing};
@@ -469,9 +465,8 @@ TEST(test_emitted_plans_are_read_back)
             best_plan(ask, lines, &plan);
             snprintf(lines + strlen(lines), sizeof lines - strlen(lines), "emit=%s\n",
                      frameworks[f].name);
-            assert_int_equal(knee_ask(ask, "plan", lines, KNEE_TEXT, &emitted, &err), KNEE_OK);
-            assert_int_equal(knee_attach(ask, "emitted", emitted.data, emitted.length, &err),
-                             KNEE_OK);
+            assert_ok(knee_ask(ask, "plan", lines, KNEE_TEXT, &emitted, &err));
+            assert_ok(knee_attach(ask, "emitted", emitted.data, emitted.length, &err));
             snprintf(lines, sizeof lines, "model=%s\ngpu=h200\ngpus=128\ntop=1\n%s=emitted\n%s",
                      models[m], frameworks[f].name, frameworks[f].again);
             best_plan(ask, lines, &again);

@@ -228,7 +228,7 @@ static bool do_bench(struct knee_runtime *rt, const void *what)
     options.min_bytes = options.max_bytes = 16;
     options.iterations = 1;
     options.warmup = 1;
-    assert_int_equal(knee_bench_options_complete(&options, &err), KNEE_OK);
+    assert_ok(knee_bench_options_complete(&options, &err));
     knee_status status = knee_bench_run(rt, &options, NULL, NULL, &bench, &err);
     if (status)
         assert_string_equal(err.what, reason);
@@ -278,7 +278,7 @@ static bool do_training(struct knee_runtime *rt, const void *what)
     struct lab_setup setup = set_up(what);
     struct lab_outcome outcome = {0};
     struct knee_err err = {0};
-    assert_int_equal(lab_open_text(NULL, &setup.text_fd, &setup.text_bytes, &err), KNEE_OK);
+    assert_ok(lab_open_text(NULL, &setup.text_fd, &setup.text_bytes, &err));
     knee_status status = lab_run(rt, &setup, 2, &outcome, &err);
     lab_outcome_release(&outcome);
     if (setup.text_fd >= 0)

@@ -40,7 +40,7 @@ static void record(const char *file, struct recording *out)
                             &out->traces[rank], &err))
             fail_msg("%s", err.what);
     }
-    assert_int_equal(knee_account(out->traces, 2, NULL, &out->account, &err), KNEE_OK);
+    assert_ok(knee_account(out->traces, 2, NULL, &out->account, &err));
 }
 
 static void release(struct recording *all)
@@ -206,8 +206,7 @@ TEST(changed_timelines_have_the_step)
                 assert_true(strlen(err.what) > 10);
                 continue;
             }
-            assert_int_equal(knee_account(replayed.traces, replayed.count, NULL, &account, &err),
-                             KNEE_OK);
+            assert_ok(knee_account(replayed.traces, replayed.count, NULL, &account, &err));
             assert_true(account.rank_count >= 1 && account.rank_count <= 2);
             knee_account_release(&account);
             knee_replayed_release(&replayed);
@@ -271,8 +270,8 @@ TEST(recordings_are_told)
         record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
                &t.all);
         knee_job_init(&job);
-        assert_int_equal(knee_diagnose(&t.all.account, &job, NULL, &t.diagnosis, &err), KNEE_OK);
-        assert_int_equal(knee_find_where(&t.all.account, NULL, &t.where, &err), KNEE_OK);
+        assert_ok(knee_diagnose(&t.all.account, &job, NULL, &t.diagnosis, &err));
+        assert_ok(knee_find_where(&t.all.account, NULL, &t.where, &err));
         knee_judge_where(&t.diagnosis, &t.where);
         t.report[0] = (struct knee_trace_report){.traces = t.all.traces,
                                                  .trace_count = 2,

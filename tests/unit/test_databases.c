@@ -153,22 +153,20 @@ TEST(pages_move_when_they_are_touched)
             "(%d, %d, 0, 0, 0, 0, 12, 9, 7, 7);",
             1000 * i + 500, 1000 * i + 700, i + 1, 1000 * i + 480, 1000 * i + 490, i + 1,
             1000 * i + 300, 1000 * i + 350, 1000 * i + 800, 1000 * i + 850);
-    struct knee_trace trace = trace_from(sql);
-    struct knee_account account;
+    OWNED(knee_trace) trace = trace_from(sql);
+    OWNED(knee_account) account;
     assert_int_equal(trace.ranks[0].span_count, 90);
     assert_int_equal(trace.ranks[0].work, 30);
     assert_int_equal(trace.ranks[0].launched, 30);
-    assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
+    assert_ok(knee_account(&trace, 1, NULL, &account, NULL));
     assert_true(account.ranks[0].ledger.label_ns[KNEE_HOST] > 15000);
     assert_true(account.ranks[0].ledger.label_ns[KNEE_IDLE] < 500); /* from launch to start */
-    knee_account_release(&account);
-    knee_trace_release(&trace);
 }
 
 /* Calls that take long are kept under their names without a version, for the gaps they explain. */
 TEST(long_calls_are_named)
 {
-    struct knee_trace trace = trace_from(
+    OWNED(knee_trace) trace = trace_from(
         STRINGS KERNELS CALLS
         "INSERT INTO StringIds VALUES (11, 'cudaMalloc_v3020'), (12, 'cu_vector');"
         "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 9, 0, 7, 1, 0, 3, 0);"
@@ -179,7 +177,6 @@ TEST(long_calls_are_named)
     assert_int_equal(trace.long_calls[0].kind, KNEE_HOST_CALL);
     assert_string_equal(trace.names[trace.long_calls[1].name], "cu_vector");
     assert_int_equal(trace.long_calls[2].kind, KNEE_HOST_LAUNCH);
-    knee_trace_release(&trace);
 }
 
 static struct knee_diagnosis diagnosis_of(const char *sql)
@@ -189,8 +186,8 @@ static struct knee_diagnosis diagnosis_of(const char *sql)
     struct knee_diagnosis d;
     struct knee_job job;
     knee_job_init(&job);
-    assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
-    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
+    assert_ok(knee_account(&trace, 1, NULL, &account, NULL));
+    assert_ok(knee_diagnose(&account, &job, NULL, &d, NULL));
     knee_account_release(&account);
     knee_trace_release(&trace);
     return d;
@@ -273,7 +270,7 @@ static const char rpd[] =
 
 TEST(rpd_says_what_it_says)
 {
-    struct knee_trace trace = trace_from(rpd);
+    OWNED(knee_trace) trace = trace_from(rpd);
     assert_string_equal(trace.format, "rpd");
     assert_work(&trace, 0,
                 "gemm 1 10 20; CopyHostToDevice 1 30 40; FillBuffer 1 50 60; unnamed kernel 1 70 "
@@ -290,7 +287,6 @@ TEST(rpd_says_what_it_says)
                        "1, 3); CREATE TABLE rocpd_api(id INTEGER, start, \"end\", tid);");
     assert_int_equal(spans_of(&trace), 1);
     assert_int_equal(trace.ranks[0].launched, 0);
-    knee_trace_release(&trace);
 }
 
 /* ---- rocprofv3 ---- */
@@ -327,7 +323,7 @@ TEST(rocpd_says_what_it_says)
     static const char work[] = "gemm 3 100 200; unnamed kernel 8 300 300; "
                                "MEMORY_COPY_HOST_TO_DEVICE 3 400 410; Memcpy 8 500 500; "
                                "Memcpy PtoP 3 600 610";
-    struct knee_trace trace = trace_from(SET("_00ab"));
+    OWNED(knee_trace) trace = trace_from(SET("_00ab"));
     assert_string_equal(trace.format, "rocpd");
     assert_string_equal(trace.host, "node_00ab");
     assert_string_equal(trace.gpu_name, "MI300X");
@@ -343,7 +339,6 @@ TEST(rocpd_says_what_it_says)
     assert_string_equal(trace.host, "node_00ab");
     assert_work(&trace, 0, work);
     assert_work(&trace, 1, work);
-    knee_trace_release(&trace);
 }
 
 /* ---- What is not as it should be ---- */
@@ -489,7 +484,7 @@ TEST(a_stop_is_counted)
     struct knee_trace trace;
     struct knee_err err;
     struct knee_trace_options options = {.cancel = &go};
-    assert_int_equal(read_database(&d, &options, NULL, &trace, &err), KNEE_OK);
+    assert_ok(read_database(&d, &options, NULL, &trace, &err));
     assert_int_equal(trace.losses[KNEE_LOSS_INTERRUPTED].count, 0);
     knee_trace_release(&trace);
     struct database none = database_of(STRINGS);
@@ -497,7 +492,7 @@ TEST(a_stop_is_counted)
     assert_int_equal(read_database(&none, &options, NULL, &trace, &err), KNEE_INPUT);
     assert_string_equal(err.what, "not read: stopped");
     sqlite3_free(none.bytes);
-    assert_int_equal(read_database(&d, &options, NULL, &trace, &err), KNEE_OK);
+    assert_ok(read_database(&d, &options, NULL, &trace, &err));
     assert_int_equal(trace.losses[KNEE_LOSS_INTERRUPTED].count, 1);
     knee_trace_release(&trace);
     sqlite3_free(d.bytes);

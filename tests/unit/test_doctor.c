@@ -379,11 +379,11 @@ static void bus(struct knee_facts *facts, const char *width, const char *speed)
 
 TEST(devices_of_the_bus)
 {
-    struct knee_facts facts = {0};
+    OWNED(knee_facts) facts = {0};
     bus(&facts, "8\n", "16.0 GT/s PCIe\n");
     give(&facts, "env", "SLURM_LOCALID=6\n");
     give(&facts, "proc/self/status", "Name:\tpython\nCpus_allowed_list:\t0-7\n");
-    struct knee_checkup c = examine(&facts, 1, NULL);
+    OWNED(knee_checkup) c = examine(&facts, 1, NULL);
     assert_string_equal(found(&c, "gpu_pcie_narrow")->where, "0000:15:00.0");
     assert_string_equal(found(&c, "nic_pcie_narrow")->where, "0000:1d:00.0");
     assert_string_equal(found(&c, "nic_pcie_slow")->where, "0000:1d:00.0");
@@ -397,8 +397,6 @@ TEST(devices_of_the_bus)
     give(&facts, "proc/self/status", "Cpus_allowed_list:\t0-7\n");
     c = examine(&facts, 1, NULL);
     assert_int_equal(c.count, 0);
-    knee_checkup_release(&c);
-    knee_facts_release(&facts);
 }
 
 /* cgroup 1 has the quota and its period in two files; -1 is no quota. */
@@ -986,7 +984,7 @@ TEST(a_job_pays_what_predict_says)
     struct knee_job job =
         job_of("model llama2-7b cluster dgx-h100 global-batch 512 workers 64 price 3");
     struct knee_doctor_options options = {.job = &job};
-    struct knee_prediction before =
+    OWNED(knee_prediction) before =
         predict("model llama2-7b cluster dgx-h100 global-batch 512 workers 64 price 3");
     dgx_h100(&facts);
     give(&facts, "sys/class/infiniband/mlx5_5/ports/1/rate", "200 Gb/sec (2X NDR)\n");
@@ -1002,9 +1000,8 @@ TEST(a_job_pays_what_predict_says)
     half.hw.bandwidth_bytes_per_s /= 2;
     half.at = 64;
     OWNED(knee_prediction) after;
-    assert_int_equal(knee_predict(&half, NULL, &after, NULL), KNEE_OK);
+    assert_ok(knee_predict(&half, NULL, &after, NULL));
     assert_relative(p->step_after_s, after.at.step.wall_s, 1e-9);
-    knee_prediction_release(&before);
 }
 
 /* A lower limit costs more; without a limit there is no cost; what nobody would notice is not told
@@ -1033,18 +1030,14 @@ TEST(lower_limits_cost_more)
 
 TEST(facts_go_and_come_back)
 {
-    struct knee_facts facts = {0}, again = {0};
-    struct knee_text text = {0}, second = {0};
+    OWNED(knee_facts) facts = {0}, again = {0};
+    OWNED(knee_text) text = {0}, second = {0};
     dgx_h100(&facts);
     knee_facts_write(&facts, &text);
     knee_facts_read(&again, text.data, text.length);
     knee_facts_write(&again, &second);
     assert_string_equal(text.data, second.data);
     assert_int_equal(facts.count, again.count);
-    knee_text_release(&text);
-    knee_text_release(&second);
-    knee_facts_release(&facts);
-    knee_facts_release(&again);
 }
 
 TEST(json_is_json)
@@ -1072,7 +1065,7 @@ TEST(site_rules)
         "old_firmware,warning,ib.firmware,not,28.44.1036|,\"firmware {value}, not ours\",mlxup\n";
     struct knee_site_rules rules;
     struct knee_err err;
-    assert_int_equal(knee_site_rules_read(csv, strlen(csv), "site.csv", &rules, &err), KNEE_OK);
+    assert_ok(knee_site_rules_read(csv, strlen(csv), "site.csv", &rules, &err));
     struct knee_facts facts = {0};
     struct knee_doctor_options options = {.site = &rules};
     dgx_h100(&facts);

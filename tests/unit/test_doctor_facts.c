@@ -1034,7 +1034,7 @@ TEST(more_than_can_be_named)
         hosts[i] = facts_of(i % 2 ? NCCL("2.21.5") : NCCL("2.20.5"));
         snprintf(hosts[i].host, sizeof hosts[i].host, "a-host-with-a-name-%zu", i);
     }
-    struct knee_checkup c = examine(hosts, HOSTS, NULL);
+    OWNED(knee_checkup) c = examine(hosts, HOSTS, NULL);
     const struct knee_ailment *a = found(&c, "hosts_differ");
     assert_int_equal(a->hosts, HOSTS / 2);
     assert_non_null(strstr(a->evidence, "a-host-with-a-name-1, a-host-with-a-name-3"));
@@ -1056,7 +1056,6 @@ TEST(more_than_can_be_named)
     assert_true(a->parts >= 90 && a->parts < PORTS);
     assert_string_equal(a->where + strlen(a->where) - 4, " ...");
     assert_near(a->left, 1.0 / 96, 1e-12);
-    knee_checkup_release(&c);
 }
 
 /* A name inside of another is a part of its own; a part without a load says nothing of one with. */
@@ -1092,13 +1091,13 @@ static bool has_gap(const struct knee_checkup *c, const char *what)
 /* What is too much is said to be: findings, facts, variables. */
 TEST(too_much_is_told)
 {
-    struct knee_facts facts = {0};
+    OWNED(knee_facts) facts = {0};
     for (int i = 0; i < 5000; i++) {
         char key[24];
         snprintf(key, sizeof key, "xid.%d", 1000 + i);
         knee_fact_put(&facts, "0000:3b:00", key, knee_slice_of("Xid (x): y"));
     }
-    struct knee_checkup c = examine(&facts, 1, NULL);
+    OWNED(knee_checkup) c = examine(&facts, 1, NULL);
     assert_int_equal(c.count, 4096);
     assert_int_equal(c.unlisted, 5000 - 4096);
     assert_true(has_gap(&c, "further findings") && c.dropped == 0);
@@ -1120,8 +1119,6 @@ TEST(too_much_is_told)
     c = examine(&facts, 1, NULL);
     assert_string_equal(found(&c, "env_unknown")->evidence,
                         "6 further variables were not looked at");
-    knee_checkup_release(&c);
-    knee_facts_release(&facts);
 }
 
 /* ---- What NCCL makes of it ---- */
@@ -1210,7 +1207,7 @@ TEST(tests_of_a_row)
     static const char *const no[] = {"5.01", "6", "4", "6", "", "4", "6", "4.01", "6.01"};
     struct knee_site_rules rules;
     struct knee_err err;
-    assert_int_equal(knee_site_rules_read(csv, strlen(csv), "site.csv", &rules, &err), KNEE_OK);
+    assert_ok(knee_site_rules_read(csv, strlen(csv), "site.csv", &rules, &err));
     struct knee_doctor_options options = {.site = &rules};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         for (int holds = 0; holds < 2; holds++) {
@@ -1248,7 +1245,7 @@ TEST(long_words_are_cut)
                             : "is {other}.");
         OWNED(knee_site_rules) rules;
         struct knee_err err;
-        assert_int_equal(knee_site_rules_read(csv, strlen(csv), "site.csv", &rules, &err), KNEE_OK);
+        assert_ok(knee_site_rules_read(csv, strlen(csv), "site.csv", &rules, &err));
         struct knee_doctor_options options = {.site = &rules};
         OWNED(knee_facts) facts = {0};
         knee_fact_put(&facts, "", "x", knee_slice_of(value));
@@ -1355,7 +1352,7 @@ TEST(what_has_no_price)
     OWNED(knee_facts) facts = facts_of(ENV("NCCL_IB_DISABLE", "1") ENV("NCCL_NET_GDR_LEVEL", "0"));
     struct knee_cluster cluster;
     struct knee_doctor_options options = {.cluster = &cluster};
-    struct knee_checkup c = examine(&facts, 1, NULL);
+    OWNED(knee_checkup) c = examine(&facts, 1, NULL);
     assert_int_equal(c.cluster.level_count, 0);
     assert_true(isnan(found(&c, "ib_disabled")->price.share) && !c.ethernet_assumed);
     knee_checkup_release(&c);
@@ -1375,7 +1372,6 @@ TEST(what_has_no_price)
     options.job = &small; /* fewer than a node: the collective is that of eight nodes */
     c = examine(&facts, 1, &options);
     assert_true(c.cluster_from[0] && c.ranks >= 8);
-    knee_checkup_release(&c);
 }
 
 /* ---- Laws ---- */

@@ -186,13 +186,13 @@ TEST(what_goes_out_is_whole_and_removed_only_when_ours)
     write_mine("theirs", "old");
     knee_output_remove("theirs");
     assert_int_equal(stat("theirs", &info), 0);
-    assert_int_equal(knee_output_write("ours", 0600, &text, &err), KNEE_OK);
+    assert_ok(knee_output_write("ours", 0600, &text, &err));
     assert_int_equal(stat("ours", &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
     close(knee_open_input(AT_FDCWD, "theirs", KNEE_INPUT_NAMED));
     assert_int_equal(knee_output_write("theirs", 0600, &text, &err), KNEE_USAGE);
     knee_forget_inputs();
-    assert_int_equal(knee_output_write("theirs", 0600, &text, &err), KNEE_OK);
+    assert_ok(knee_output_write("theirs", 0600, &text, &err));
     knee_output_remove("theirs");
     knee_output_remove("ours");
     assert_int_equal(stat("ours", &info), -1);

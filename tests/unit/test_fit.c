@@ -185,7 +185,7 @@ TEST(other_runs_follow)
         struct knee_cluster t = fitted;
         struct knee_layout layout;
         size_t far = 0;
-        assert_int_equal(knee_log_layout(&other, &t, &layout, NULL), KNEE_OK);
+        assert_ok(knee_log_layout(&other, &t, &layout, NULL));
         for (size_t n = 0; n < other.sample_count; n++) {
             double guess = knee_expected_time_s(&t, &layout, other.op, other.samples[n].bytes);
             far += fabs(guess / other.samples[n].time_s - 1) > 0.2;
@@ -217,7 +217,7 @@ TEST(a_floor_is_a_floor)
     assert_relative(fitted.floor_s, 35e-6, 0.05);
     struct knee_placement placement = {8, NAN, 1, 1};
     struct knee_layout layout;
-    assert_int_equal(knee_layout_init(&fitted, &placement, &layout, NULL), KNEE_OK);
+    assert_ok(knee_layout_init(&fitted, &placement, &layout, NULL));
     assert_relative(knee_expected_time_s(&fitted, &layout, KNEE_OP_ALL_GATHER, 256), 35e-6, 0.05);
 }
 
@@ -231,11 +231,9 @@ TEST(checks_leave_sizes_out)
     struct knee_log_about about[3] = {{"8x H100, IB 8x400 Gb/s", "a"},
                                       {"8x H100, IB 8x400 Gb/s", "a"},
                                       {"8x H100, IB 8x400 Gb/s", "b"}};
-    struct knee_check check;
+    OWNED(knee_check) check;
     struct knee_err err;
-    assert_int_equal(
-        knee_check_logs(&(struct knee_log_view){logs, 3, NULL}, about, NULL, &check, &err),
-        KNEE_OK);
+    assert_ok(knee_check_logs(&(struct knee_log_view){logs, 3, NULL}, about, NULL, &check, &err));
     assert_int_equal(check.left_out.rows, 12 * 3);
     assert_true(check.left_out.median < 0.03 && check.left_out.p90 < 0.15);
     assert_int_equal(check.preset_logs, 2);
@@ -252,11 +250,9 @@ TEST(checks_leave_sizes_out)
     knee_check_release(&check);
     /* A log without ranks is listed, and not fitted. */
     logs[0].ranks = NAN;
-    assert_int_equal(
-        knee_check_logs(&(struct knee_log_view){logs, 1, NULL}, NULL, NULL, &check, &err), KNEE_OK);
+    assert_ok(knee_check_logs(&(struct knee_log_view){logs, 1, NULL}, NULL, NULL, &check, &err));
     assert_int_equal(check.checks[0].left_out.rows, 0);
     assert_true(isnan(check.checks[0].left_out.median));
-    knee_check_release(&check);
 }
 
 #if KNEE_HAVE_YAML
@@ -269,11 +265,10 @@ TEST(a_file_keeps_the_fit)
     OWNED(knee_text) text = {0};
     struct knee_err err;
     knee_write_cluster(&fitted, &text);
-    assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &record, &err),
-                     KNEE_OK);
+    assert_ok(knee_cluster_read(text.data, text.length, "x", &again, &record, &err));
     struct knee_placement placement = {16, NAN, 1, 1};
     struct knee_layout layout;
-    assert_int_equal(knee_layout_init(&fitted, &placement, &layout, NULL), KNEE_OK);
+    assert_ok(knee_layout_init(&fitted, &placement, &layout, NULL));
     for (double bytes = 8; bytes < 1e11; bytes *= 3)
         assert_near(knee_expected_time_s(&again, &layout, KNEE_OP_ALL_REDUCE, bytes),
                     knee_expected_time_s(&fitted, &layout, KNEE_OP_ALL_REDUCE, bytes), 0);
@@ -287,12 +282,11 @@ TEST(a_file_keeps_plain_hosts)
     knee_cluster_plain(&plain);
     plain.levels[1].latency_s = 3e-3;
     knee_write_cluster(&plain, &text);
-    assert_int_equal(knee_cluster_read(text.data, text.length, "x", &again, &record, &err),
-                     KNEE_OK);
+    assert_ok(knee_cluster_read(text.data, text.length, "x", &again, &record, &err));
     assert_memory_equal(&plain, &again, sizeof plain);
     knee_text_release(&text);
     static const char own[] = "plain: true\nlevels:\n  - {count: 2}\n  - {latency: 1ms}\n";
-    assert_int_equal(knee_cluster_read(own, strlen(own), "x", &again, &record, &err), KNEE_OK);
+    assert_ok(knee_cluster_read(own, strlen(own), "x", &again, &record, &err));
     assert_near(again.levels[0].count, 2, 0);
     assert_near(again.levels[1].latency_s, 1e-3, 0);
     assert_near(again.levels[1].bytes_per_s, 1e9, 0);
@@ -362,7 +356,7 @@ static struct knee_collective sweep(const char *cluster, enum knee_op op, double
 TEST(winners_are_quickest)
 {
     for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++) {
-        struct knee_collective c =
+        OWNED(knee_collective) c =
             sweep("8xh100 * 0 @ ib400x8", (enum knee_op)op, op % 2 ? 64 : 24);
         for (size_t i = 0; i < c.query.size_count; i++) {
             const struct knee_collective_size *size = &c.sizes[i];
@@ -377,7 +371,6 @@ TEST(winners_are_quickest)
         }
         assert_true(c.rows[c.sizes[c.query.size_count - 1].winner].busbw_bytes_per_s <
                     c.peak_bytes_per_s);
-        knee_collective_release(&c);
     }
 }
 
@@ -398,7 +391,7 @@ TEST(crossovers_are_where_times_meet)
     struct knee_collective_query query = {
         KNEE_OP_ALL_REDUCE, {64, NAN, 1, 1}, &c.half_bandwidth_bytes, 1};
     OWNED(knee_collective) half;
-    assert_int_equal(knee_collective_run(&c.cluster, &query, NULL, &half, NULL), KNEE_OK);
+    assert_ok(knee_collective_run(&c.cluster, &query, NULL, &half, NULL));
     assert_relative(half.rows[half.sizes[0].winner].busbw_bytes_per_s, c.peak_bytes_per_s / 2,
                     0.01);
 }
@@ -432,7 +425,7 @@ TEST(slow_runs_get_a_reason)
         struct knee_collective_query query = {
             KNEE_OP_ALL_REDUCE, {64, NAN, 1, 1}, bytes, log.sample_count};
         OWNED(knee_collective) c;
-        assert_int_equal(knee_collective_run(&t, &query, NULL, &c, NULL), KNEE_OK);
+        assert_ok(knee_collective_run(&t, &query, NULL, &c, NULL));
         knee_collective_against(&c, &log);
         if (!cases[i].reason && (c.slow_count || c.finding_count))
             fail_msg("%s: %zu slow", cases[i].ran_on, c.slow_count);
@@ -458,7 +451,7 @@ TEST(the_wrong_algorithm_is_named)
                            .sample_count = 3,
                            .adapters = NAN,
                            .gpus_per_process = 1};
-    assert_int_equal(knee_collective_run(&t, &query, NULL, &c, NULL), KNEE_OK);
+    assert_ok(knee_collective_run(&t, &query, NULL, &c, NULL));
     for (size_t i = 0; i < 3; i++) {
         samples[i] = (struct knee_sample){bytes[i], 2 * c.sizes[i].expected_s, NAN, NAN, 1};
         log.tunings[i].bytes = bytes[i];

@@ -107,13 +107,12 @@ TEST(latency_and_bandwidth_together)
     assert_near(
         row_of("params 1e9 latency 5us bandwidth 50GB/s flops 6e12 global-batch 4000", 128).ratio,
         2.581, 5e-4);
-    struct knee_prediction p = predict(ALPHA);
+    OWNED(knee_prediction) p = predict(ALPHA);
     assert_near(p.knee.ratio_one_workers, 50.69, 5e-3);
     assert_near(p.knee.gamma_one_workers, 50.69, 5e-3);
     knee_prediction_release(&p);
     p = predict(ALPHA " hidden 0.7");
     assert_near(p.knee.ratio_one_workers, 164.3, 5e-2);
-    knee_prediction_release(&p);
 }
 
 TEST(step_formula_at_three_overlaps)

@@ -315,8 +315,7 @@ TEST(the_locale_changes_nothing)
         snprintf(number, sizeof number, "%g", 0.5);
         comma = strcmp(number, "0,5") == 0; /* what the C library now writes */
         knee_job_init(&job);
-        assert_int_equal(knee_keys_set(&knee_job_keys, &job, "overlap", "0.7", KNEE_FLAG, &err),
-                         KNEE_OK);
+        assert_ok(knee_keys_set(&knee_job_keys, &job, "overlap", "0.7", KNEE_FLAG, &err));
         assert_true(job.overlap == 0.7);
         ask_all(&text);
     }

@@ -544,8 +544,8 @@ TEST(files_find_their_reader)
 TEST(deep_outputs_are_passed_over)
 {
     static const char word[] = "a_name_that_is_longer_than_thirty_bytes";
-    struct knee_text text = {0}, xml = {0};
-    struct knee_facts facts = {0};
+    OWNED(knee_text) text = {0}, xml = {0};
+    OWNED(knee_facts) facts = {0};
     knee_text_puts(&text, "NVSMI LOG\n");
     knee_text_puts(&xml, "<nvidia_smi_log>");
     for (size_t depth = 1; depth <= 24; depth++) {
@@ -570,9 +570,6 @@ TEST(deep_outputs_are_passed_over)
     knee_facts_sort(&facts);
     assert_true(knee_fact_is(&facts, "", "driver", "551.00"));
     assert_true(knee_fact_is(&facts, "", "gpus.listed", "0"));
-    knee_facts_release(&facts);
-    knee_text_release(&text);
-    knee_text_release(&xml);
 }
 
 TEST(addresses_of_one_gpu)
@@ -613,7 +610,7 @@ TEST(many_settings_are_counted)
     struct knee_text said = {0};
     struct knee_style style = {0};
     struct knee_err err;
-    assert_int_equal(knee_doctor_examine(&facts, 1, NULL, NULL, &checkup, &err), KNEE_OK);
+    assert_ok(knee_doctor_examine(&facts, 1, NULL, NULL, &checkup, &err));
     knee_answer_write(&knee_doctor_answer, &checkup, KNEE_TEXT, &style, &said);
     knee_answer_write(&knee_doctor_answer, &checkup, KNEE_JSON, &style, &said);
     assert_non_null(strstr(said.data, "Skipped 45 facts"));
@@ -638,7 +635,7 @@ static size_t rows_of(const struct knee_facts *facts, const char *key)
 /* More of one thing than there is room for is counted, and numbers come back as they were. */
 TEST(facts_come_back)
 {
-    struct knee_facts facts = {0}, again = {0};
+    OWNED(knee_facts) facts = {0}, again = {0};
     OWNED(knee_text) text = {0};
     for (size_t i = 0; i < KNEE_FACTS_MAX + 5; i++) {
         char subject[32];
@@ -669,8 +666,6 @@ TEST(facts_come_back)
     assert_null(knee_fact_find(&facts, NULL, "ke"));
     assert_false(knee_fact_is(&facts, NULL, "nothing", ""));
     assert_true(isnan(knee_fact_value(&facts, NULL, "nothing")));
-    knee_facts_release(&facts);
-    knee_facts_release(&again);
 }
 
 /* What many hosts say in turn is counted for each of them, and does not fill the table. */
@@ -712,7 +707,7 @@ TEST(no_memory_is_said)
     char value[1200];
     memset(value, 'v', sizeof value);
     FOR_EACH_FAILURE(memory) {
-        struct knee_facts facts = {.alloc = &memory.alloc};
+        OWNED(knee_facts) facts = {.alloc = &memory.alloc};
         for (int i = 0; i < 300; i++) {
             knee_fact_add(&facts, knee_slice_of("subject"), "key",
                           (struct knee_slice){value, sizeof value});
@@ -721,6 +716,5 @@ TEST(no_memory_is_said)
         }
         bool enough = !failing_met(&memory);
         assert_int_equal(facts.no_memory, !enough);
-        knee_facts_release(&facts);
     }
 }

@@ -115,7 +115,7 @@ TEST(a_barrier_is_waiting)
     assert_string_equal(trace.format, "xplane");
     assert_int_equal(trace.rank_count, 2);
     assert_int_equal(trace.ranks[0].spans[0].kind, KNEE_SPAN_COMPUTE); /* by its own name */
-    assert_int_equal(knee_account(&trace, 1, NULL, &account, &err), KNEE_OK);
+    assert_ok(knee_account(&trace, 1, NULL, &account, &err));
     assert_int_equal(account.instances, 1);
     assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], 0);
     assert_int_equal(account.ranks[1].ledger.label_ns[KNEE_WAIT], 300000);
@@ -178,7 +178,7 @@ TEST(rocprof_says_what_it_says)
     OWNED(knee_trace) trace = image_of("12_results.json", rocprof, strlen(rocprof));
     assert_string_equal(trace.gpu_name, "AMD Instinct MI300X");
     assert_int_equal(trace.ranks[0].launched, 1);
-    assert_int_equal(knee_account(&trace, 1, NULL, &account, &err), KNEE_OK);
+    assert_ok(knee_account(&trace, 1, NULL, &account, &err));
     const struct knee_ledger *ledger = &account.ranks[0].ledger;
     assert_int_equal(ledger->window_ns, 5500);
     assert_int_equal(ledger->label_ns[KNEE_COMPUTE], 2000);
@@ -231,16 +231,16 @@ TEST(chakra_comes_back)
               "\"Group size\": 2}}]";
     OWNED(knee_trace) trace = trace_of(recorded);
     struct knee_chakra_graph *graph = NULL;
-    struct knee_account account, again;
+    OWNED(knee_account) account, again;
     struct bytes written = {.used = 0};
     struct knee_err err;
-    assert_int_equal(knee_account(&trace, 1, NULL, &account, &err), KNEE_OK);
-    assert_int_equal(knee_chakra_begin(&account, NULL, &graph, &err), KNEE_OK);
+    assert_ok(knee_account(&trace, 1, NULL, &account, &err));
+    assert_ok(knee_chakra_begin(&account, NULL, &graph, &err));
     assert_true(knee_chakra_write(graph, 0, (struct knee_sink){keep, &written}));
     knee_chakra_end(graph);
     OWNED(knee_trace) back = image_of("x.0.et", written.data, written.used);
     assert_false(back.laid_out);
-    assert_int_equal(knee_account(&back, 1, NULL, &again, &err), KNEE_OK);
+    assert_ok(knee_account(&back, 1, NULL, &again, &err));
     const struct knee_ledger *a = &account.ranks[0].ledger, *b = &again.ranks[0].ledger;
     assert_int_equal(a->window_ns, b->window_ns);
     assert_int_equal(a->comm_ns, b->comm_ns);
@@ -248,8 +248,6 @@ TEST(chakra_comes_back)
         assert_int_equal(a->label_ns[label], b->label_ns[label]);
     assert_int_equal(again.collectives[0].bytes, 4000);
     assert_int_equal(again.collectives[0].op, KNEE_OP_ALL_REDUCE);
-    knee_account_release(&account);
-    knee_account_release(&again);
 }
 
 /* A before B on one stream, C beside them waits for A through the host; D and E wait for each
@@ -270,7 +268,7 @@ TEST(work_is_laid_out)
     OWNED(knee_trace) trace = image_of("chakra.0.json", graph, strlen(graph));
     assert_true(trace.laid_out);
     assert_int_equal(trace.losses[KNEE_REPAIR_CIRCLE].count, 1);
-    assert_int_equal(knee_account(&trace, 1, NULL, &account, &err), KNEE_OK);
+    assert_ok(knee_account(&trace, 1, NULL, &account, &err));
     const struct knee_ledger *ledger = &account.ranks[0].ledger;
     assert_int_equal(ledger->comm_ns, 40000);
     assert_int_equal(ledger->label_ns[KNEE_COMPUTE], 33000);
@@ -358,7 +356,7 @@ TEST(starts_and_calls_are_taken)
     const struct bytes *all[] = {&metadata, &field, &own, &late, &call, &sent, &odd, &endless};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         add_node(&file, all[i]);
-    struct knee_trace trace = image_of("run.et", file.data, file.used);
+    OWNED(knee_trace) trace = image_of("run.et", file.data, file.used);
     assert_int_equal(trace.rank, -1);
     assert_false(trace.laid_out);
     assert_int_equal(trace.losses[KNEE_LOSS_TIME].count, 1);
@@ -378,7 +376,6 @@ TEST(starts_and_calls_are_taken)
     trace = image_of("run.et", file.data, file.used - 3);
     assert_int_equal(trace.losses[KNEE_LOSS_TRUNCATED].count, 1);
     assert_int_equal(spans_of(&trace), 5);
-    knee_trace_release(&trace);
 }
 
 TEST(files_are_named_by_their_rank)
@@ -559,8 +556,8 @@ static struct knee_diagnosis diagnosis_of(const struct knee_trace *traces, size_
     struct knee_err err;
     struct knee_job job;
     knee_job_init(&job);
-    assert_int_equal(knee_account(traces, count, NULL, &account, &err), KNEE_OK);
-    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, &err), KNEE_OK);
+    assert_ok(knee_account(traces, count, NULL, &account, &err));
+    assert_ok(knee_diagnose(&account, &job, NULL, &d, &err));
     knee_account_release(&account);
     return d;
 }

@@ -114,8 +114,7 @@ TEST(torchtitan_says)
     assert_string_equal(err.what, "no torchtitan settings: no key of it is known");
     static const char stages[] =
         "pipeline_parallel_degree = 4\npipeline_parallel_layers_per_stage = 4";
-    assert_int_equal(knee_torchtitan_read(stages, strlen(stages), "t.toml", NAN, &plan, &err),
-                     KNEE_OK);
+    assert_ok(knee_torchtitan_read(stages, strlen(stages), "t.toml", NAN, &plan, &err));
     assert_says(&knee_plan_keys, &plan, "vp=1", "stages of a model that is not known");
 }
 
@@ -201,9 +200,8 @@ TEST(megatron_times_are_the_median)
                                 i < 1100 ? 900 : 250);
     knee_shape_init(&shape);
     knee_plan_init(&plan);
-    assert_int_equal(knee_megatron_read((struct knee_named_text){log, used, "log"}, &shape, &plan,
-                                        &step_s, &err),
-                     KNEE_OK);
+    assert_ok(knee_megatron_read((struct knee_named_text){log, used, "log"}, &shape, &plan, &step_s,
+                                 &err));
     assert_near(step_s, 0.25, 1e-12);
 }
 
@@ -311,10 +309,8 @@ TEST(deepspeed_says)
     struct knee_plan plan; /* a flag holds against the file */
     struct knee_err err;
     knee_plan_init(&plan);
-    assert_int_equal(knee_keys_set(&knee_plan_keys, &plan, "global-batch", "32", KNEE_FLAG, &err),
-                     KNEE_OK);
-    assert_int_equal(
-        knee_deepspeed_read(cases[0].json, strlen(cases[0].json), "ds.json", &plan, &err), KNEE_OK);
+    assert_ok(knee_keys_set(&knee_plan_keys, &plan, "global-batch", "32", KNEE_FLAG, &err));
+    assert_ok(knee_deepspeed_read(cases[0].json, strlen(cases[0].json), "ds.json", &plan, &err));
     assert_says(&knee_plan_keys, &plan, "global-batch=32", "a flag");
 }
 

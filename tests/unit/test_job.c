@@ -88,7 +88,7 @@ TEST(a_flag_beats_the_rival_key_of_a_file)
     struct knee_job job = job_of("params 7B gpu h100 local-batch 4");
     struct knee_err err;
     assert_int_equal(knee_keys_set(&knee_job_keys, &job, "global-batch", "64", KNEE_FILE, &err), 0);
-    assert_int_equal(knee_job_complete(&job, &err), KNEE_OK);
+    assert_ok(knee_job_complete(&job, &err));
     assert_true(isnan(job.global_batch) && job.scaling == KNEE_WEAK);
 }
 
@@ -171,7 +171,7 @@ TEST(every_preset_predicts)
 
 TEST(default_row_of_the_verdict)
 {
-    struct knee_prediction p = predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s overlap 1 "
+    OWNED(knee_prediction) p = predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s overlap 1 "
                                        "global-batch 8192 workers 1..256x2");
     assert_true(p.at.workers == 8); /* the first below tolerance */
     assert_true(p.verdict.suspect == KNEE_SUSPECT_TINY_BATCH);
@@ -179,7 +179,6 @@ TEST(default_row_of_the_verdict)
     p = predict(
         "params 1e9 flops 60TFLOP/s bandwidth 25GB/s overlap 1 global-batch 8192 workers 1..4");
     assert_true(p.at.workers == 4); /* none is below: the last */
-    knee_prediction_release(&p);
 }
 
 TEST(each_suspect_is_named)

@@ -84,9 +84,8 @@ static void some_work(struct side *s, uint64_t *seed)
 static struct knee_comparison compare(const struct side *b, const struct side *a)
 {
     struct knee_comparison c;
-    assert_int_equal(knee_compare((struct knee_judged_run){&b->account, &b->d},
-                                  (struct knee_judged_run){&a->account, &a->d}, NULL, &c, NULL),
-                     KNEE_OK);
+    assert_ok(knee_compare((struct knee_judged_run){&b->account, &b->d},
+                           (struct knee_judged_run){&a->account, &a->d}, NULL, &c, NULL));
     return c;
 }
 
@@ -500,11 +499,11 @@ TEST(advice_on_a_curve)
     a->question.tolerance = 0.01;
     a->rows[5].step_s = 1.1;
     struct knee_err err;
-    assert_int_equal(knee_scale_judge(a, &err), KNEE_OK);
+    assert_ok(knee_scale_judge(a, &err));
     assert_int_equal(a->advice, a->advice_share >= 0.9 ? KNEE_ADVICE_STOP : KNEE_ADVICE_GROW);
     a = judged(rows, curve(rows, 5, 1e-4), 0);
     a->question.at[0] = 32, a->question.at[1] = 128, a->question.at_count = 2;
-    assert_int_equal(knee_scale_judge(a, &err), KNEE_OK); /* the first is worth it, none can have
+    assert_ok(knee_scale_judge(a, &err)); /* the first is worth it, none can have
                                                              the second */
     assert_true(a->advice == KNEE_ADVICE_GROW && a->advice_ask == 0 && a->asks[1].refused[0]);
     a = judged(rows, curve(rows, 6, 1e-4), 16); /* a count that was measured already */
@@ -545,7 +544,7 @@ TEST(the_batch_is_past_its_wall)
         a->batch.behind = way == 0;
         a->batch.high = 10;
         a->batch.large_batch = way == 1 ? 20 : 5;
-        assert_int_equal(knee_scale_judge(a, &err), KNEE_OK);
+        assert_ok(knee_scale_judge(a, &err));
         assert_int_equal(a->advice, way < 2 ? KNEE_ADVICE_BATCH : KNEE_ADVICE_GROW);
         assert_int_equal(a->wall, way < 2 ? KNEE_WALL_STATISTICAL : KNEE_WALL_NONE);
     }
@@ -582,7 +581,7 @@ TEST(more_runs_than_fit)
     assert_int_equal(knee_scale_judge(&a, &err), KNEE_USAGE);
     assert_string_equal(err.what, "more than 256 runs");
     a.row_count = 0;
-    assert_int_equal(knee_scale_judge(&a, &err), KNEE_OK);
+    assert_ok(knee_scale_judge(&a, &err));
     assert_true(isnan(a.measured_knee) && a.ask_count == 0);
 }
 
@@ -799,7 +798,7 @@ TEST(looks_like_another)
 TEST(predictions)
 {
     struct knee_job job = job_of("params 1e9 gpu h100 workers 1..64+1 global-batch 1e7");
-    struct knee_prediction p, q;
+    OWNED(knee_prediction) p, q;
     struct knee_terms terms;
     struct knee_err err;
     job.workers.range[0].to = 1e6;
@@ -820,11 +819,9 @@ TEST(predictions)
         assert_int_equal(knee_predict_changed(&before, &terms, workers, &q, &err), KNEE_SYSTEM);
         assert_int_equal(memory.live, 0);
     }
-    assert_int_equal(knee_predict_changed(&p, &terms, workers, &q, &err), KNEE_OK);
-    assert_int_equal(knee_predict_changed(&p, &terms, workers, &p, &err), KNEE_OK);
+    assert_ok(knee_predict_changed(&p, &terms, workers, &q, &err));
+    assert_ok(knee_predict_changed(&p, &terms, workers, &p, &err));
     assert_near(p.at.step.wall_s, q.at.step.wall_s, 0);
-    knee_prediction_release(&p);
-    knee_prediction_release(&q);
 }
 
 /* Another algorithm is offered where one was named that is not the quickest, and workers exchange
@@ -870,7 +867,7 @@ static struct knee_plan_answer *plan_answer(const double *rates, size_t count, d
     a.shape = shape_named("gpt2");
     knee_platform_init(&a.platform);
     a.platform.hw.gpu = job_of("gpu h100").hw.gpu;
-    assert_int_equal(knee_machine_init(&a.platform, NULL, &a.machine, &err), KNEE_OK);
+    assert_ok(knee_machine_init(&a.platform, NULL, &a.machine, &err));
     a.machine.price_per_hour = price;
     knee_plan_init(&a.fixed);
     a.fixed.global_batch = 64;
@@ -967,10 +964,10 @@ static void record(struct recorded *job)
             }
         job->traces[r] = (struct knee_trace){.rank = r, .world_size = JOB_RANKS, .format = "test"};
         job->traces[r].file = strdup("test");
-        assert_int_equal(knee_builder_finish(b, &job->traces[r], NULL), KNEE_OK);
+        assert_ok(knee_builder_finish(b, &job->traces[r], NULL));
         knee_builder_free(b);
     }
-    assert_int_equal(knee_account(job->traces, JOB_RANKS, NULL, &job->account, &err), KNEE_OK);
+    assert_ok(knee_account(job->traces, JOB_RANKS, NULL, &job->account, &err));
 }
 
 static void release(struct recorded *job)
@@ -1131,7 +1128,7 @@ TEST(levers_of_a_recording)
         size_t work = job.traces[1].ranks[0].span_count;
         if (rows[i].bytes == 1)
             job.traces[1].ranks[0].span_count = KNEE_LEVERS_MOST_WORK;
-        assert_int_equal(knee_replay_levers(&job.account, rows[i].large, NULL, &d, &err), KNEE_OK);
+        assert_ok(knee_replay_levers(&job.account, rows[i].large, NULL, &d, &err));
         if (strncmp(d.closed_because, rows[i].because, strlen(rows[i].because)) != 0 ||
             !rows[i].because[0] != !d.closed_because[0])
             fail_msg("row %zu: %s", i, d.closed_because);
@@ -1144,13 +1141,13 @@ TEST(levers_of_a_recording)
     struct knee_job given = job_of("global-batch 64 critical-batch 100 min-steps 1000");
     d.recording = KNEE_RECORDED_TRAINING; /* little as it is */
     knee_diagnosis_levers(&job.account, &given, &d);
-    assert_int_equal(knee_replay_levers(&job.account, true, NULL, &d, &err), KNEE_OK);
+    assert_ok(knee_replay_levers(&job.account, true, NULL, &d, &err));
     assert_true(d.lever_count > 5);
     for (size_t k = 0; k < d.lever_count; k++)
         assert_true(!isnan(d.levers[k].quality_gain));
     job.traces[0].bytes = job.traces[1].bytes = KNEE_LEVERS_MOST_BYTES + 1;
     job.account.ranks[1].trace = job.account.ranks[0].trace; /* both of one file */
-    assert_int_equal(knee_replay_levers(&job.account, false, NULL, &d, &err), KNEE_OK);
+    assert_ok(knee_replay_levers(&job.account, false, NULL, &d, &err));
     assert_non_null(strstr(d.closed_because, "the recording is large"));
     job.account.ranks[1].trace = &job.traces[1];
     d = diagnosed(&job, "");

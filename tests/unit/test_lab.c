@@ -309,7 +309,7 @@ static int text_file(size_t *bytes)
 {
     int fd = -1;
     struct knee_err err;
-    assert_int_equal(lab_open_text(NULL, &fd, bytes, &err), KNEE_OK);
+    assert_ok(lab_open_text(NULL, &fd, bytes, &err));
     return fd;
 }
 
@@ -613,8 +613,7 @@ TEST(timelines_read_back)
 {
     struct lab_record record;
     struct knee_err err;
-    assert_int_equal(
-        lab_record_start(&record, &(struct lab_record_of){NULL, true, 1, 2, true}, &err), KNEE_OK);
+    assert_ok(lab_record_start(&record, &(struct lab_record_of){NULL, true, 1, 2, true}, &err));
     int64_t t = record.base_ns + 1000000;
     for (size_t step = 0; step < 3; step++, t += 1000000) {
         lab_record_load(&record, t, t + 10000);
@@ -632,7 +631,7 @@ TEST(timelines_read_back)
     for (int cut = 0; cut < 2; cut++) {
         size_t length = cut ? whole : record.text.length;
         OWNED(knee_trace) trace;
-        assert_int_equal(read_bytes(record.text.data, length, "rank1.json", &trace, &err), KNEE_OK);
+        assert_ok(read_bytes(record.text.data, length, "rank1.json", &trace, &err));
         assert_int_equal(trace.rank, 1);
         assert_int_equal(trace.step_count, 3);
         assert_int_equal(trace.load_count, 3);
@@ -642,7 +641,7 @@ TEST(timelines_read_back)
         assert_int_equal(trace.ranks[0].calls[2].sequence, 2);
         assert_int_equal(trace.ranks[0].calls[0].op, KNEE_OP_ALL_REDUCE);
         OWNED(knee_account) account;
-        assert_int_equal(knee_account(&trace, 1, NULL, &account, &err), KNEE_OK);
+        assert_ok(knee_account(&trace, 1, NULL, &account, &err));
         assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_COMPUTE], 3 * 487001);
         assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_TRANSFER], 3 * 400001);
         assert_int_equal(trace.losses[KNEE_LOSS_TRUNCATED].count > 0, cut);
@@ -660,9 +659,7 @@ TEST(timelines_in_files_do_not_stay_in_memory)
     int fd = mkstemp(name);
     assert_true(fd >= 0);
     close(fd);
-    assert_int_equal(
-        lab_record_start(&record, &(struct lab_record_of){name, false, 0, 1, false}, &err),
-        KNEE_OK);
+    assert_ok(lab_record_start(&record, &(struct lab_record_of){name, false, 0, 1, false}, &err));
     for (size_t step = 0; step < 5000; step++) {
         int64_t t = record.base_ns + 1000 * (int64_t)step;
         lab_record_work(&record, "linear", t, t + 500, (int64_t)step);
@@ -671,7 +668,7 @@ TEST(timelines_in_files_do_not_stay_in_memory)
     }
     assert_true(step_bytes < 1000 && record.text.capacity <= 4096);
     lab_record_end(&record);
-    assert_int_equal(lab_record_check(&record, name, &err), KNEE_OK);
+    assert_ok(lab_record_check(&record, name, &err));
     lab_record_release(&record);
     FILE *file = fopen(name, "rb");
     while (fgets(line, sizeof line, file))
@@ -713,17 +710,14 @@ TEST(prediction_by_hand)
     setup.bucket_bytes = 1e9;
     setup.overlap = false;
     one = (struct lab_outcome){.step_s = 0.11, .compute_s = 0.1, .ready_share = {1}};
-    assert_int_equal(lab_predict(&setup, &one, &(struct lab_wire_cost){&link, 0}, 4, &row, &err),
-                     KNEE_OK);
+    assert_ok(lab_predict(&setup, &one, &(struct lab_wire_cost){&link, 0}, 4, &row, &err));
     assert_near(row.step.wall_s, 0.1 / 4 + 0.01 + 6 * (1e-3 + 1e-3), 1e-9);
     one.ready_share[0] = 0.5; /* half of compute may hide it */
-    assert_int_equal(lab_predict(&setup, &one, &(struct lab_wire_cost){&link, 0}, 4, &row, &err),
-                     KNEE_OK);
+    assert_ok(lab_predict(&setup, &one, &(struct lab_wire_cost){&link, 0}, 4, &row, &err));
     assert_near(row.step.wall_s, 0.1 / 4 + 0.01, 1e-9);
     setup.weak = true;
     one.ready_share[0] = 1;
-    assert_int_equal(lab_predict(&setup, &one, &(struct lab_wire_cost){&link, 2e-3}, 4, &row, &err),
-                     KNEE_OK);
+    assert_ok(lab_predict(&setup, &one, &(struct lab_wire_cost){&link, 2e-3}, 4, &row, &err));
     assert_near(row.step.wall_s, 0.11 + 14e-3, 1e-9);
 }
 

@@ -248,8 +248,8 @@ TEST(solving_then_predicting_gives_what_was_asked)
         job.at = random_workers(&seed);
         double efficiency = 0.05 + 0.9 * chance(&seed);
         snprintf(wanted, sizeof wanted, "efficiency=%.17g", efficiency);
-        assert_int_equal(knee_job_complete(&job, &err), KNEE_OK);
-        assert_int_equal(knee_solve(&job, variable, wanted, &solution, &err), KNEE_OK);
+        assert_ok(knee_job_complete(&job, &err));
+        assert_ok(knee_solve(&job, variable, wanted, &solution, &err));
         if (isnan(solution.value) || solution.any)
             continue;
         solved++;
@@ -329,9 +329,9 @@ TEST(completing_twice_changes_nothing)
     {
         struct knee_job job = random_job(&seed), again;
         struct knee_err err;
-        assert_int_equal(knee_job_complete(&job, &err), KNEE_OK);
+        assert_ok(knee_job_complete(&job, &err));
         again = job;
-        assert_int_equal(knee_job_complete(&again, &err), KNEE_OK);
+        assert_ok(knee_job_complete(&again, &err));
         assert_memory_equal(&job, &again, sizeof job);
     }
 }
@@ -346,7 +346,7 @@ TEST(levers_are_what_the_closed_forms_say)
         OWNED(knee_prediction) p;
         struct knee_err err;
         job.at = random_workers(&seed);
-        assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_OK);
+        assert_ok(knee_predict(&job, NULL, &p, &err));
         for (size_t i = 0; i < p.lever_count; i++) {
             const struct knee_lever *lever = &p.levers[i];
             assert_relative(1 + lever->gain, lever->row.throughput_per_s / p.at.throughput_per_s,
@@ -376,10 +376,10 @@ TEST(the_best_safe_lever_is_advised)
     FOR_RANDOM_JOBS
     {
         struct knee_job job = random_job(&seed);
-        struct knee_prediction p;
+        OWNED(knee_prediction) p;
         struct knee_err err;
         job.at = random_workers(&seed);
-        assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_OK);
+        assert_ok(knee_predict(&job, NULL, &p, &err));
         const unsigned apart = KNEE_LEVER_WORKERS | KNEE_LEVER_FEWER | KNEE_LEVER_HARDWARE;
         const struct knee_lever *first =
             p.verdict.lever == SIZE_MAX ? NULL : &p.levers[p.verdict.lever];
@@ -392,7 +392,6 @@ TEST(the_best_safe_lever_is_advised)
             assert_true(first->numerics != KNEE_NUMERICS_TRAINING);
             assert_true(knee_lever_gain(first) >= knee_lever_gain(other));
         }
-        knee_prediction_release(&p);
     }
 }
 
@@ -404,9 +403,9 @@ TEST(batch_levers_say_how_large_the_batch_is)
         if (n % 20)
             continue;
         struct knee_job job = random_job(&seed);
-        struct knee_prediction p;
+        OWNED(knee_prediction) p;
         struct knee_err err;
-        assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_OK);
+        assert_ok(knee_predict(&job, NULL, &p, &err));
         for (size_t i = 0; i < p.lever_count && !isnan(p.at.global_batch); i++) {
             const struct knee_lever *lever = &p.levers[i];
             bool twice = strcmp(lever->name, "bigger local batch") == 0;
@@ -416,7 +415,6 @@ TEST(batch_levers_say_how_large_the_batch_is)
             assert_relative(lever->row.global_batch, (twice ? 2 : 4) * p.at.global_batch, 1e-12);
             assert_relative(lever->row.local_batch, (twice ? 2 : 1) * p.at.local_batch, 1e-12);
         }
-        knee_prediction_release(&p);
     }
 }
 
@@ -434,7 +432,7 @@ TEST(levers_do_what_they_promise)
         struct knee_row row;
         struct knee_err err;
         job.at = random_workers(&seed);
-        assert_int_equal(knee_predict(&job, NULL, &p, &err), KNEE_OK);
+        assert_ok(knee_predict(&job, NULL, &p, &err));
         for (size_t i = 0; i < p.lever_count; i++) {
             double workers = knee_levers_pull(&p, p.levers[i].name, &terms);
             knee_evaluate(&terms, workers, &row);
@@ -444,7 +442,7 @@ TEST(levers_do_what_they_promise)
         struct knee_row at = p.at;
         size_t lever = p.verdict.lever;
         double workers = knee_levers_pull(&p, "no such lever+", &terms);
-        assert_int_equal(knee_predict_changed(&p, &terms, workers, &p, &err), KNEE_OK);
+        assert_ok(knee_predict_changed(&p, &terms, workers, &p, &err));
         assert_memory_equal(&at.step, &p.at.step, sizeof at.step);
         assert_true(p.verdict.lever == lever);
     }

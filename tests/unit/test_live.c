@@ -172,10 +172,9 @@ TEST(test_ring_and_trace_give_one_step)
         for (int i = 0; i < KNEE_LABELS; i++)
             sum += labels.label_ns[i];
         assert_int_equal(sum, labels.window_ns);
-        assert_int_equal(read_bytes(texts[r].data, texts[r].length, "step.json", &traces[r], &err),
-                         KNEE_OK);
+        assert_ok(read_bytes(texts[r].data, texts[r].length, "step.json", &traces[r], &err));
         assert_int_equal(traces[r].rank, r);
-        assert_int_equal(knee_account(&traces[r], 1, NULL, &account, &err), KNEE_OK);
+        assert_ok(knee_account(&traces[r], 1, NULL, &account, &err));
         bool found = false;
         for (size_t i = 0; i < account.step_count; i++) {
             if (account.steps[i].number != 7)
@@ -188,7 +187,7 @@ TEST(test_ring_and_trace_give_one_step)
         assert_true(found);
         knee_account_release(&account);
     }
-    assert_int_equal(knee_account(traces, 2, NULL, &account, &err), KNEE_OK);
+    assert_ok(knee_account(traces, 2, NULL, &account, &err));
     assert_true(account.instances >= 2);
     assert_int_equal(account.stragglers[0].rank, 1);
     for (size_t i = 0; i < account.step_count; i++)
@@ -324,7 +323,7 @@ TEST(test_lines_are_read)
     char text[4096];
     knee_live_init(&rank, NULL);
     snprintf(text, sizeof text, "%s{\"t_ns\": 12x}\n\n%s{\"t_ns\": 17947", step_line, step_line);
-    assert_int_equal(knee_live_read_steps(&rank, text, strlen(text), &err), KNEE_OK);
+    assert_ok(knee_live_read_steps(&rank, text, strlen(text), &err));
     assert_int_equal(rank.step_count, 2);
     assert_int_equal(rank.damaged, 3);
     const struct knee_live_step *s = &rank.steps[1];
@@ -350,7 +349,7 @@ static void add_call(struct knee_live_rank *rank, int n, int r, int64_t seq, int
              ", \"op\": \"AllReduce\", \"bytes\": 4, \"start_ns\": 5, \"dur_ns\": %" PRId64
              ", \"step\": %" PRId64 ", \"rank\": %d, \"n\": %d}\n",
              seq, dur_ns, seq / 2, r, n);
-    assert_int_equal(knee_live_read_calls(rank, line, strlen(line), &err), KNEE_OK);
+    assert_ok(knee_live_read_calls(rank, line, strlen(line), &err));
 }
 
 /* Truth: each rank comes at its own time, all end together. The join sees only how long each was in
@@ -382,7 +381,7 @@ TEST(test_join_finds_the_truth)
     }
     add_call(&ranks[0], RANKS, 0, CALLS, 5); /* the others died in it */
     add_call(&ranks[1], RANKS, 1, CALLS, -1);
-    assert_int_equal(knee_live_join(ranks, RANKS, NULL, &joined, &err), KNEE_OK);
+    assert_ok(knee_live_join(ranks, RANKS, NULL, &joined, &err));
     assert_int_equal(joined.count, CALLS);
     assert_int_equal(joined.partial, 1);
     for (int r = 0; r < RANKS; r++) {

@@ -13,7 +13,7 @@ TEST(ranks_of_ras_are_sorted)
                        "{\"hash\": \"0xa\", \"ranks\": [{\"rank\": 3}]}]}";
     OWNED(knee_ras) ras;
     struct knee_err err;
-    assert_int_equal(knee_ras_read(text, strlen(text), NULL, &ras, &err), KNEE_OK);
+    assert_ok(knee_ras_read(text, strlen(text), NULL, &ras, &err));
     assert_int_equal(ras.count, 3);
     assert_string_equal(ras.ranks[0].comm, "0xa");
     assert_true(ras.ranks[0].rank == 3 && ras.ranks[1].rank == 1 && ras.ranks[2].rank == 9);
@@ -137,7 +137,7 @@ TEST(lines_of_the_agent)
         char text[256];
         snprintf(text, sizeof text, "%s\nno end", cases[i].line);
         knee_live_init(&rank, NULL);
-        assert_int_equal(knee_live_read_steps(&rank, text, strlen(text), &err), KNEE_OK);
+        assert_ok(knee_live_read_steps(&rank, text, strlen(text), &err));
         if (rank.step_count != cases[i].taken || rank.damaged != 1u + !cases[i].taken)
             fail_msg("%s: %zu taken, %d damaged", cases[i].line, rank.step_count,
                      (int)rank.damaged);
@@ -179,12 +179,11 @@ TEST(calls_that_are_one)
         struct knee_err err;
         for (size_t r = 0; r < 2; r++) {
             knee_live_init(&ranks[r], NULL);
-            assert_int_equal(
-                knee_live_read_calls(&ranks[r], cases[i].lines[r], strlen(cases[i].lines[r]), &err),
-                KNEE_OK);
+            assert_ok(knee_live_read_calls(&ranks[r], cases[i].lines[r], strlen(cases[i].lines[r]),
+                                           &err));
             assert_int_equal(ranks[r].damaged, 0);
         }
-        assert_int_equal(knee_live_join(ranks, 2, NULL, &joined, &err), KNEE_OK);
+        assert_ok(knee_live_join(ranks, 2, NULL, &joined, &err));
         if (joined.count != cases[i].met || joined.partial != cases[i].partial)
             fail_msg("%s: %zu met, %zu in part", cases[i].what, joined.count, joined.partial);
         assert_true(joined.wait_ns[0] >= 0 && joined.wait_ns[1] == 0);

@@ -225,7 +225,7 @@ TEST(alone)
 {
     struct knee_runtime *rt = NULL;
     struct knee_err err = {0};
-    assert_int_equal(knee_runtime_open("self", &rt, &err), KNEE_OK);
+    assert_ok(knee_runtime_open("self", &rt, &err));
     assert_true(reduces(rt));
     assert_true(to_oneself(rt));
     assert_true(other_sizes(rt));

@@ -270,7 +270,7 @@ TEST(contradictions_are_reported)
     static const char text[] =
         "# Rank  0 Group 0 Pid 1 on a device 0 [0x1] H100\n"
         "# Rank 63 Group 0 Pid 1 on b device 7 [0x1] H100\n" HEADER ROW_1M ROW_1G;
-    struct knee_logs logs = read_logs(text, "x.log");
+    OWNED(knee_logs) logs = read_logs(text, "x.log");
     assert_near(logs.logs[0].ranks, 16, 0); /* the ratio is measured, the list is not */
     assert_int_equal(logs.logs[0].note_count, 1);
     assert_non_null(strstr(logs.logs[0].notes[0], "64 ranks"));
@@ -278,11 +278,10 @@ TEST(contradictions_are_reported)
     struct knee_log_hints hints = {32, 4, KNEE_OP_ALL_GATHER, NULL};
     struct knee_err err;
     memset(&logs, 0, sizeof logs);
-    assert_int_equal(knee_logs_read(&logs, text, strlen(text), "x", &hints, &err), KNEE_OK);
+    assert_ok(knee_logs_read(&logs, text, strlen(text), "x", &hints, &err));
     assert_near(logs.logs[0].ranks, 32, 0); /* the caller knows best */
     assert_near(logs.logs[0].nodes, 4, 0);
     assert_int_equal(logs.logs[0].op, KNEE_OP_ALL_GATHER);
-    knee_logs_release(&logs);
 }
 
 /* Ranks from the ratio alone, up to the limit that two decimals set. */
@@ -333,7 +332,7 @@ TEST(nccl_tests_json)
         "{\"size\": 4194304, \"out_of_place\": {\"time\": \"400.0\"}, \"in_place\": {\"time\": "
         "null}}],\n"
         "\"out_of_bounds\": {\"count\": 0, \"okay\": \"true\"}}\n";
-    struct knee_logs logs = read_logs(text, "x.json");
+    OWNED(knee_logs) logs = read_logs(text, "x.json");
     const struct knee_log *log = &logs.logs[0];
     assert_int_equal(log->sample_count, 2);
     assert_int_equal(log->refused, 2);
@@ -349,16 +348,15 @@ TEST(nccl_tests_json)
     struct knee_err err;
     size_t cut = (size_t)(strstr(text, "{\"size\": 2097152") - text) + 30;
     memset(&logs, 0, sizeof logs);
-    assert_int_equal(knee_logs_read(&logs, text, cut, "x", NULL, &err), KNEE_OK);
+    assert_ok(knee_logs_read(&logs, text, cut, "x", NULL, &err));
     assert_int_equal(logs.logs[0].sample_count, 1);
     assert_int_equal(logs.logs[0].refused, 1);
     assert_string_equal(logs.logs[0].refusals[0].reason, "the JSON is damaged here");
-    knee_logs_release(&logs);
 }
 
 TEST(knee_bench_rows)
 {
-    struct knee_logs logs = read_logs("{\"schema\": \"knee.bench/1\", \"rows\": [\n"
+    OWNED(knee_logs) logs = read_logs("{\"schema\": \"knee.bench/1\", \"rows\": [\n"
                                       "{\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": "
                                       "1, \"bytes\": 1024, \"time_s\": 1e-5},\n"
                                       "{\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": "
@@ -378,7 +376,6 @@ TEST(knee_bench_rows)
     assert_near(logs.logs[0].nodes, 2, 0);
     assert_int_equal(logs.logs[0].refused, 1);
     assert_near(logs.logs[1].ranks, 8, 0);
-    knee_logs_release(&logs);
 }
 
 /* One bench in its three formats: on plain hosts the quickest run of each size. */
@@ -445,7 +442,7 @@ TEST(osu_tables)
                                "[host:mpi_rank_0] a warning\n"
                                "1048576               100.00     99.0    101.0\n"
                                "2097152                    ?\n";
-    struct knee_logs logs = read_logs(text, "osu.txt");
+    OWNED(knee_logs) logs = read_logs(text, "osu.txt");
     const struct knee_log *log = &logs.logs[0];
     assert_int_equal(log->op, KNEE_OP_ALL_GATHER);
     assert_near(log->ranks, 4, 0);
@@ -463,7 +460,6 @@ TEST(osu_tables)
     knee_logs_release(&logs);
     logs = read_logs("# OSU MPI Latency Test v7.0\n# Size Latency (us)\n1024 20\n", "osu.txt");
     assert_string_equal(logs.logs[0].gpu, "CPU"); /* no -CUDA: the host's buffers */
-    knee_logs_release(&logs);
 }
 
 /* Rows of one kind are one table, in whatever order they stand. */
@@ -556,21 +552,19 @@ TEST(sizes_as_nccl_tests_writes_them)
     double sizes[KNEE_SIZES_MAX];
     size_t count = 0;
     struct knee_err err;
-    assert_int_equal(knee_sizes_parse("4K..8G", "", sizes, KNEE_SIZES_MAX, &count, &err), KNEE_OK);
+    assert_ok(knee_sizes_parse("4K..8G", "", sizes, KNEE_SIZES_MAX, &count, &err));
     assert_int_equal(count, 22);
     assert_near(sizes[0], 4096, 0);
     assert_near(sizes[21], 8589934592, 0);
-    assert_int_equal(knee_sizes_parse("1M..4M+1M,8,8", "", sizes, KNEE_SIZES_MAX, &count, &err),
-                     KNEE_OK);
+    assert_ok(knee_sizes_parse("1M..4M+1M,8,8", "", sizes, KNEE_SIZES_MAX, &count, &err));
     assert_int_equal(count, 5);
     assert_near(sizes[0], 8, 0);
     sizes[3] = -1;
     assert_int_equal(knee_sizes_parse("1..4+1", "", sizes, 3, &count, &err), KNEE_USAGE);
     assert_string_equal(err.what, "'1..4+1' makes more than 3 sizes");
-    assert_int_equal(knee_sizes_parse("4,3,2", "", sizes, 3, &count, &err), KNEE_OK);
+    assert_ok(knee_sizes_parse("4,3,2", "", sizes, 3, &count, &err));
     assert_true(count == 3 && sizes[0] == 2 && sizes[3] == -1);
-    assert_int_equal(knee_sizes_parse("1K..64Kx4,1.5GB", "", sizes, KNEE_SIZES_MAX, &count, &err),
-                     KNEE_OK);
+    assert_ok(knee_sizes_parse("1K..64Kx4,1.5GB", "", sizes, KNEE_SIZES_MAX, &count, &err));
     assert_int_equal(count, 5);
     assert_near(sizes[4], 1.5e9, 0);
     static const char *const bad[] = {"",      "x",       "0",  "8G..4K", "1..8x1",
@@ -765,18 +759,17 @@ TEST(osu_counts_the_whole_buffer)
                  "noise before\n# OSU MPI-CUDA %s Latency Test v7.0\n# Size Avg\n0 5\n8 -1\n9\n8 "
                  "10\n\n",
                  cases[i].title);
-        struct knee_logs logs = {0};
+        OWNED(knee_logs) logs = {0};
         struct knee_err err;
         knee_status status = knee_logs_read(&logs, text, strlen(text), "x", NULL, &err);
         assert_int_equal(status, cases[i].per_rank ? KNEE_INPUT : KNEE_OK); /* how many ranks? */
         knee_logs_release(&logs);
         struct knee_log_hints hints = {.ranks = 4, .nodes = NAN, .op = KNEE_OP_UNKNOWN};
         memset(&logs, 0, sizeof logs);
-        assert_int_equal(knee_logs_read(&logs, text, strlen(text), "x", &hints, &err), KNEE_OK);
+        assert_ok(knee_logs_read(&logs, text, strlen(text), "x", &hints, &err));
         assert_int_equal(logs.logs[0].op, cases[i].op);
         assert_near(logs.logs[0].samples[0].bytes, cases[i].per_rank ? 32 : 8, 0);
         assert_int_equal(logs.logs[0].refused, 3);
-        knee_logs_release(&logs);
     }
 }
 
@@ -798,7 +791,7 @@ TEST(what_looks_like_a_prefix)
         OWNED(knee_logs) logs = with_line(lines[i]);
         assert_int_equal(logs.logs[0].sample_count, 2);
     }
-    struct knee_logs logs =
+    OWNED(knee_logs) logs =
         with_line("NCCL_PROTO=LL ./all_reduce_perf -b 8\n./all_gather_perf\n"
                   "# algorithm: ring hops 6 share 1.5\n"
                   "# algorithm: the library's\n# algorithm: ring hops 6 share x\n"
@@ -808,7 +801,6 @@ TEST(what_looks_like_a_prefix)
     assert_true(logs.logs[0].seen & KNEE_SEEN_FORCED_ALGO);
     assert_near(logs.logs[0].hops, 6, 0);
     assert_near(logs.logs[0].share, 1.5, 0);
-    knee_logs_release(&logs);
 }
 
 /* The words that tell the machine: a name and a description of any length. */
@@ -822,9 +814,7 @@ TEST(long_descriptions_fit)
         struct knee_logs logs = {0};
         struct knee_err err;
         about[length] = name[length] = '\0';
-        assert_int_equal(
-            knee_logs_read(&logs, HEADER ROW_1M, strlen(HEADER ROW_1M), name, &hints, &err),
-            KNEE_OK);
+        assert_ok(knee_logs_read(&logs, HEADER ROW_1M, strlen(HEADER ROW_1M), name, &hints, &err));
         assert_near(logs.logs[0].nodes, 2, 0);
         knee_logs_release(&logs);
         about[length] = 'x', name[length] = 'y';

@@ -36,9 +36,8 @@ static const char *by_table_of_runs(const char *name)
     struct knee_runs runs;
     struct knee_err err;
     int length = snprintf(csv, sizeof csv, "gpu,n_gpus,step_time_s\n%s,8,1\n", name);
-    assert_int_equal(knee_runs_read((struct knee_named_text){csv, (size_t)length, "runs.csv"}, NULL,
-                                    NULL, &runs, &err),
-                     KNEE_OK);
+    assert_ok(knee_runs_read((struct knee_named_text){csv, (size_t)length, "runs.csv"}, NULL, NULL,
+                             &runs, &err));
     int row = runs.run[0].platform.hw.gpu;
     if (row < 0)
         assert_non_null(strstr(runs.run[0].skipped, "no constants for"));
@@ -58,7 +57,7 @@ static const char *by_trace(const char *name)
     snprintf(trace.gpu_name, sizeof trace.gpu_name, "%s", name);
     rank.ledger.window_ns = rank.ledger.label_ns[KNEE_COMPUTE] = 1000000;
     knee_job_init(&job);
-    assert_int_equal(knee_diagnose(&account, &job, NULL, &diagnosis, &err), KNEE_OK);
+    assert_ok(knee_diagnose(&account, &job, NULL, &diagnosis, &err));
     int row = diagnosis.inputs.hw.gpu;
     assert_int_equal((diagnosis.gaps & KNEE_GAP_GPU) != 0, row < 0); /* and it is said */
     return row < 0 ? "" : knee_gpu_at((size_t)row)->name;
@@ -73,7 +72,7 @@ static const char *by_list_of_smi(const char *name)
                           "GPU 0: %s (UUID: GPU-1)\nGPU 1: %s (UUID: GPU-2)\n\n"
                           "\tGPU0\tGPU1\nGPU0\t X \tNV18\nGPU1\tNV18\t X \n",
                           name, name);
-    assert_int_equal(knee_cluster_read(text, (size_t)length, "topo", &t, &record, &err), KNEE_OK);
+    assert_ok(knee_cluster_read(text, (size_t)length, "topo", &t, &record, &err));
     return knee_gpu_named(t.gpu) ? t.gpu : "";
 }
 

@@ -150,7 +150,7 @@ TEST(worker_lists_are_read)
     assert_true(out[0] == 2 && out[1] == 4 && out[5] == 8);
     struct knee_workers three;
     out[2] = -1;
-    assert_int_equal(knee_workers_parse("3,2,1,2", "", &three, NULL), KNEE_OK);
+    assert_ok(knee_workers_parse("3,2,1,2", "", &three, NULL));
     assert_int_equal(knee_workers_list(&three, out, 2), 0);
     assert_true(out[2] == -1);
     assert_int_equal(knee_workers_list(&three, out, 3), 3);

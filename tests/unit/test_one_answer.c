@@ -248,7 +248,7 @@ TEST(what_does_not_fit_is_said)
 
 TEST(nobody_works_on_half_an_example)
 {
-    struct knee_prediction p =
+    OWNED(knee_prediction) p =
         predict("model llama3-8b gpu h100 global-batch 512 workers 1..8192x2");
     assert_near(p.knee.limit_workers, 512, 0);
     assert_near(p.knee.tolerance_workers, 512, 0);
@@ -256,7 +256,6 @@ TEST(nobody_works_on_half_an_example)
     assert_true(p.at.workers <= 512);
     for (size_t i = 0; i < p.lever_count; i++)
         assert_string_not_equal(p.levers[i].name, "more workers");
-    knee_prediction_release(&p);
 }
 
 /* PowerSGD promises most here; bf16 is worth it and leaves training as it is. */
@@ -298,7 +297,7 @@ TEST(a_batch_is_sequences_or_tokens_by_one_rule)
     };
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
         for (double batch = 256; batch <= 1024; batch *= 2) {
-            struct knee_text a = {0}, b = {0}, c = {0};
+            OWNED(knee_text) a = {0}, b = {0}, c = {0};
             double seq = asked[i].seq;
             answer_of(asked[i].command, asked[i].lines, "global-batch", batch, &a);
             answer_of(asked[i].command, asked[i].lines, "global-tokens", batch * seq, &b);
@@ -306,9 +305,6 @@ TEST(a_batch_is_sequences_or_tokens_by_one_rule)
             assert_string_equal(a.data, b.data);
             if (seq > 1)
                 assert_string_equal(a.data, c.data);
-            knee_text_release(&a);
-            knee_text_release(&b);
-            knee_text_release(&c);
         }
 }
 
@@ -316,32 +312,25 @@ TEST(the_usual_batch_is_one_in_all_commands)
 {
     static const char *const plan = "model = llama3-8b\ngpu = h100\ngpus = 8\ntp = 8\n";
     static const char *const job = "params = 7B\nseq = 512\ngpu = h100\nworkers = 8\n";
-    struct knee_text a = {0}, b = {0}, c = {0}, d = {0};
+    OWNED(knee_text) a = {0}, b = {0}, c = {0}, d = {0};
     answer_of("plan", plan, "global-tokens", 4194304, &a);
     answer_of("plan", plan, "pp", 1, &b); /* nothing about the batch */
     answer_of("predict", job, "global-tokens", 4194304, &c);
     answer_of("predict", job, "jitter", 0, &d);
     assert_string_equal(a.data, b.data);
     assert_string_equal(c.data, d.data);
-    knee_text_release(&a);
-    knee_text_release(&b);
-    knee_text_release(&c);
-    knee_text_release(&d);
     /* A model's own batch, in tokens: 2048 sequences of 8192 are 4096 of 4096. */
     static const char *const own = "model = llama3-405b\ngpu = h100\nseq = 4096\n";
     static const char *const split =
         "model = llama3-405b\ngpu = h100\ngpus = 512\ntp = 8\npp = 16\n"
         "seq = 4096\n";
-    answer_of("plan", split, "global-batch", 4096, &a);
-    answer_of("plan", split, "pp", 16, &b);
-    answer_of("predict", own, "global-batch", 4096, &c);
-    answer_of("predict", own, "jitter", 0, &d);
-    assert_string_equal(a.data, b.data);
-    assert_string_equal(c.data, d.data);
-    knee_text_release(&a);
-    knee_text_release(&b);
-    knee_text_release(&c);
-    knee_text_release(&d);
+    OWNED(knee_text) e = {0}, f = {0}, g = {0}, h = {0};
+    answer_of("plan", split, "global-batch", 4096, &e);
+    answer_of("plan", split, "pp", 16, &f);
+    answer_of("predict", own, "global-batch", 4096, &g);
+    answer_of("predict", own, "jitter", 0, &h);
+    assert_string_equal(e.data, f.data);
+    assert_string_equal(g.data, h.data);
 }
 
 /* The plain lines and the sentence agree on what fits, and say it before all else. */
@@ -447,7 +436,7 @@ TEST(parameters_have_a_usual_shape)
         struct knee_params counted;
         char words[96];
         knee_shape_canonical(params, &shape);
-        assert_int_equal(knee_shape_complete(&shape, NULL), KNEE_OK);
+        assert_ok(knee_shape_complete(&shape, NULL));
         knee_shape_params(&shape, &counted);
         assert_relative(counted.total, params, 0.01);
         snprintf(words, sizeof words, "params %.17g gpu h100", params);

@@ -96,7 +96,7 @@ static void free_paths(struct paths *paths)
 
 TEST(json_reads_back_exactly)
 {
-    struct knee_prediction p =
+    OWNED(knee_prediction) p =
         predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s loader-rate 12000 "
                 "overlap 0.3 global-batch 8192 workers 1..256x2 price 2");
     OWNED(knee_text) text = {0};
@@ -133,7 +133,6 @@ TEST(json_reads_back_exactly)
     assert_true(strlen(at(json, "verdict.sentence")) > 80);
     assert_true(strtod(at(json, "cost.step"), NULL) == p.at.cost);
     free_paths(json);
-    knee_prediction_release(&p);
 }
 
 TEST(json_strings_are_escaped)
@@ -154,9 +153,9 @@ TEST(json_strings_are_escaped)
 
 TEST(csv_has_a_value_in_every_column)
 {
-    struct knee_prediction p =
+    OWNED(knee_prediction) p =
         predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s workers 1..8x2");
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     struct knee_style style = {0};
     knee_answer_write(&knee_predict_answer, &p, KNEE_CSV, &style, &text);
     size_t commas = 0, lines = 0, expected = 0;
@@ -171,14 +170,12 @@ TEST(csv_has_a_value_in_every_column)
     }
     assert_int_equal(lines, 1 + p.row_count);
     assert_int_equal(strncmp(text.data, "workers,step_s,low_s,", 21), 0);
-    knee_text_release(&text);
-    knee_prediction_release(&p);
 }
 
 TEST(csv_and_markdown_escape)
 {
     OWNED(knee_table) table;
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     struct knee_style style = {0};
     knee_table_init(&table, "ll", NULL);
     knee_table_cell(&table, "a,b");
@@ -188,14 +185,13 @@ TEST(csv_and_markdown_escape)
     knee_text_release(&text);
     knee_table_write(&table, KNEE_MARKDOWN, &style, &text);
     assert_string_equal(text.data, "| a,b | say \"x\"\\|y |\n|---|---|\n");
-    knee_text_release(&text);
 }
 
 TEST(ascii_style_is_ascii)
 {
-    struct knee_prediction p =
+    OWNED(knee_prediction) p =
         predict("gpu h100 model llama2-7b jitter 1% critical-batch 5000 min-steps 9k");
-    struct knee_text text = {0};
+    OWNED(knee_text) text = {0};
     struct knee_style style = {.ascii = true, .tier = KNEE_TIER_FULL};
     knee_answer_write(&knee_predict_answer, &p, KNEE_TEXT, &style, &text);
     for (const char *c = text.data; *c; c++)
@@ -205,8 +201,6 @@ TEST(ascii_style_is_ascii)
     style.ascii = false;
     knee_answer_write(&knee_predict_answer, &p, KNEE_TEXT, &style, &text);
     assert_non_null(strstr(text.data, "●"));
-    knee_text_release(&text);
-    knee_prediction_release(&p);
 }
 
 TEST(sentences_wrap_at_the_width)

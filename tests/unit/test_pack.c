@@ -53,10 +53,10 @@ static void assert_same_rank(const struct knee_rank *a, const struct knee_rank *
 
 TEST(what_comes_back_is_the_same)
 {
-    struct knee_trace trace = trace_of(text), back;
+    OWNED(knee_trace) trace = trace_of(text), back;
     struct knee_err err;
     struct packed packed = pack(&trace);
-    assert_int_equal(knee_trace_unpack(packed.bytes, packed.size, NULL, &back, &err), KNEE_OK);
+    assert_ok(knee_trace_unpack(packed.bytes, packed.size, NULL, &back, &err));
     assert_true(trace.ranks[0].call_count == 2 && trace.step_count == 1);
     assert_string_equal(trace.ranks[0].calls[0].algorithm, "RING");
     assert_string_equal(back.format, trace.format);
@@ -77,8 +77,6 @@ TEST(what_comes_back_is_the_same)
     assert_memory_equal(again.bytes, packed.bytes, packed.size);
     free(again.bytes);
     free(packed.bytes);
-    knee_trace_release(&trace);
-    knee_trace_release(&back);
 }
 
 TEST(every_shortening_is_refused)
@@ -156,8 +154,8 @@ TEST(no_memory_is_said)
 /* The outline begins the same account. */
 TEST(an_outline_has_the_calls)
 {
-    struct knee_trace trace = trace_of(text), outline;
-    assert_int_equal(knee_trace_outline(&trace, NULL, &outline, NULL), KNEE_OK);
+    OWNED(knee_trace) trace = trace_of(text), outline;
+    assert_ok(knee_trace_outline(&trace, NULL, &outline, NULL));
     assert_int_equal(outline.ranks[0].work, 4);
     assert_int_equal(outline.ranks[0].span_count, 2);
     assert_int_equal(outline.ranks[0].start_ns, trace.ranks[0].start_ns);
@@ -169,8 +167,6 @@ TEST(an_outline_has_the_calls)
         assert_true(x->start_ns == y->start_ns && x->end_ns == y->end_ns);
         assert_string_equal(trace.names[x->name], outline.names[y->name]);
     }
-    knee_trace_release(&outline);
-    knee_trace_release(&trace);
 }
 
 /* A set between the begin and the end of its account, as two processes see it. */
@@ -188,9 +184,8 @@ struct halfway {
 
 static void begin_again(struct halfway *h)
 {
-    assert_int_equal(
-        knee_account_begin(h->set.traces, h->set.count, NULL, &h->account, &h->between, NULL),
-        KNEE_OK);
+    assert_ok(
+        knee_account_begin(h->set.traces, h->set.count, NULL, &h->account, &h->between, NULL));
     h->count = h->account.rank_count;
     assert_true(h->count <= 2 * TRACES_MAX);
     for (size_t i = 0; i < h->count; i++) {
@@ -254,7 +249,7 @@ static knee_status take_tasks(struct halfway *h, const unsigned char *bytes, siz
 static struct packed pack_outcomes(struct halfway *h)
 {
     struct packed tasks = pack_tasks(h), packed;
-    assert_int_equal(take_tasks(h, tasks.bytes, tasks.size), KNEE_OK);
+    assert_ok(take_tasks(h, tasks.bytes, tasks.size));
     free(tasks.bytes);
     work(h);
     packed.size = knee_outcomes_pack(h->other, h->count, NULL);
@@ -296,7 +291,7 @@ TEST(messages_cut_short_are_refused)
             knee_outcome_release(&h.between.outcomes[i], NULL);
         free(less);
     }
-    assert_int_equal(take_outcomes(&h, outcomes.bytes, outcomes.size), KNEE_OK);
+    assert_ok(take_outcomes(&h, outcomes.bytes, outcomes.size));
     free(tasks.bytes);
     free(outcomes.bytes);
     end_halfway(&h);
@@ -335,7 +330,7 @@ TEST(changed_outcomes_are_survived)
         unsigned char bit = (unsigned char)(1 << at % 8);
         packed.bytes[at] ^= bit;
         if (take_outcomes(&h, packed.bytes, packed.size) == KNEE_OK) {
-            assert_int_equal(knee_account_end(&h.account, &h.between, NULL), KNEE_OK);
+            assert_ok(knee_account_end(&h.account, &h.between, NULL));
             free(all_words(h.set.traces, h.set.count, &h.account));
         } else {
             refused++;

@@ -362,7 +362,7 @@ TEST(tokens_sent_once_never_hurt)
         plan.gpus = 64;
         plan.global_batch = 256;
         plan.ep = ep;
-        assert_int_equal(knee_plan_complete(&plan, &shape, &machine, NULL), KNEE_OK);
+        assert_ok(knee_plan_complete(&plan, &shape, &machine, NULL));
         assert_near(plan.dedup, 0, 0);
         knee_plan_price(&shape, &machine, &plan, &all);
         plan.dedup = 1;
@@ -649,7 +649,7 @@ static struct knee_shape small_shape(bool experts)
     shape.seq = 2048;
     shape.experts = experts ? 6 : 1;
     shape.topk = experts ? 2 : 1;
-    assert_int_equal(knee_shape_complete(&shape, &err), KNEE_OK);
+    assert_ok(knee_shape_complete(&shape, &err));
     return shape;
 }
 
@@ -1057,7 +1057,7 @@ TEST(counts_end_when_told)
             knee_status status = knee_plan_search_counts(&s, &err);
             if (at == 0) { /* nothing goes wrong: the smallest count that fits is 20, at a risk */
                 calls = turn.calls;
-                assert_int_equal(status, KNEE_OK);
+                assert_ok(status);
                 assert_near(a->smallest_gpus, 20, 0);
                 assert_near(a->baseline_tokens_per_s, 1000 * a->baseline_gpus, 1e-9);
             } else {

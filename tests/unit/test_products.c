@@ -38,7 +38,7 @@ TEST(a_known_machine_is_found)
             truth.rates.gemm_start_s *= 1.3;
             truth.rates.gemm_memory *= 0.9;
             time_products(&truth, noisy ? 0.05 : 0, products);
-            assert_int_equal(knee_products_fit(products, SHAPES, &shipped, &fit, &err), KNEE_OK);
+            assert_ok(knee_products_fit(products, SHAPES, &shipped, &fit, &err));
             assert_relative(fit.machine.rates.gemm_16bit, truth.rates.gemm_16bit,
                             noisy ? 0.03 : 0.015);
             assert_true(fit.fitted < (noisy ? 0.03 : 0.004) && fit.fitted < fit.shipped);
@@ -63,7 +63,7 @@ TEST(slower_products_are_slower_in_plans)
     time_products(&alone, 0, products);
     for (size_t i = 0; i < SHAPES; i++)
         products[i].seconds *= 1.1;
-    assert_int_equal(knee_products_fit(products, SHAPES, &shipped, &fit, &err), KNEE_OK);
+    assert_ok(knee_products_fit(products, SHAPES, &shipped, &fit, &err));
     assert_relative(fit.speed, 1 / 1.1, 1e-9);
     mine.rates.gemm_16bit = fit.rates.gemm_16bit;
     struct knee_timed_product large = {KNEE_16BIT, 16384, 16384, 16384, 0};
@@ -95,11 +95,11 @@ TEST(few_products_are_no_fit)
     time_products(&machine, 0, products);
     assert_int_equal(knee_products_fit(products, 7, &machine, &fit, &err), KNEE_INPUT);
     assert_string_equal(err.what, "7 products are too few for a fit");
-    assert_int_equal(knee_products_fit(products, 8, &machine, &fit, &err), KNEE_OK);
+    assert_ok(knee_products_fit(products, 8, &machine, &fit, &err));
     assert_true(isnan(fit.left_out));
     products[0].dtype = KNEE_4BIT; /* which no H100 has */
     assert_int_equal(knee_products_fit(products, 8, &machine, &fit, &err), KNEE_INPUT);
-    assert_int_equal(knee_products_fit(products, 9, &machine, &fit, &err), KNEE_OK);
+    assert_ok(knee_products_fit(products, 9, &machine, &fit, &err));
     assert_true(fit.count == 8 && fit.of[KNEE_4BIT] == 0 && isfinite(fit.fitted));
 }
 
@@ -116,16 +116,14 @@ TEST(tables_are_read)
                    {"m,n,k,dtype\n", "not a table of products"}};
     struct knee_timed_products got;
     struct knee_err err;
-    assert_int_equal(knee_timed_products_read("t", table, sizeof table - 1, NULL, &got, &err),
-                     KNEE_OK);
+    assert_ok(knee_timed_products_read("t", table, sizeof table - 1, NULL, &got, &err));
     assert_int_equal(got.count, 2);
     assert_string_equal(got.gpu, "NVIDIA H200");
     assert_true(got.rows[0].seconds == 4e-6 && got.rows[1].dtype == KNEE_4BIT);
     assert_true(got.damaged == 1 && got.first_line == 4);
     assert_true(got.others == 1 && strcmp(got.other, "sq") == 0);
     knee_timed_products_release(&got);
-    assert_int_equal(knee_timed_products_read("t", other, sizeof other - 1, NULL, &got, &err),
-                     KNEE_OK);
+    assert_ok(knee_timed_products_read("t", other, sizeof other - 1, NULL, &got, &err));
     assert_true(got.count == 1 && got.rows[0].seconds == 2e-3 && !got.gpu[0]);
     knee_timed_products_release(&got);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {

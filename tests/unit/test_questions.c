@@ -334,13 +334,12 @@ TEST(patterns_are_checked)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct knee_err err = {0};
         struct knee_ask *ask = knee_ask_begin(NULL);
-        assert_int_equal(knee_attach(ask, "p", cases[i].text, strlen(cases[i].text), &err),
-                         KNEE_OK);
+        assert_ok(knee_attach(ask, "p", cases[i].text, strlen(cases[i].text), &err));
         knee_status status = knee_push_patterns(ask, "p", &err);
         assert_int_equal(status, cases[i].what[0] ? KNEE_INPUT : KNEE_OK);
         if (strcmp(err.what, cases[i].what) != 0 || !strstr(err.hint, cases[i].hint))
             fail_msg("says '%s; %s', not '%s'", err.what, err.hint, cases[i].what);
-        assert_int_equal(knee_push_patterns(ask, NULL, &err), KNEE_OK);
+        assert_ok(knee_push_patterns(ask, NULL, &err));
         assert_int_equal(knee_push_patterns(ask, "none", &err), KNEE_INPUT);
         knee_ask_end(ask);
     }
@@ -366,10 +365,10 @@ TEST(files_that_say_nothing_are_named)
     struct knee_ask *ask = knee_ask_begin(NULL);
     struct knee_text answer = {0};
     struct knee_err err = {0};
-    assert_int_equal(push_text(ask, "a.json", plain_trace, strlen(plain_trace)), KNEE_OK);
-    assert_int_equal(push_text(ask, "idle.json", idle_trace, strlen(idle_trace)), KNEE_OK);
-    assert_int_equal(push_text(ask, "again.json", plain_trace, strlen(plain_trace)), KNEE_OK);
-    assert_int_equal(knee_ask(ask, "trace", NULL, KNEE_JSON, &answer, &err), KNEE_OK);
+    assert_ok(push_text(ask, "a.json", plain_trace, strlen(plain_trace)));
+    assert_ok(push_text(ask, "idle.json", idle_trace, strlen(idle_trace)));
+    assert_ok(push_text(ask, "again.json", plain_trace, strlen(plain_trace)));
+    assert_ok(knee_ask(ask, "trace", NULL, KNEE_JSON, &answer, &err));
     assert_non_null(strstr(answer.data, "knee.trace/"));
     const char *refused = strstr(answer.data, "\"refused\"");
     assert_non_null(refused);
@@ -396,14 +395,14 @@ TEST(a_job_of_hosts_is_read_again)
     struct knee_text answer = {0};
     struct knee_err err = {0};
     assert_false(knee_push_again(ask));
-    assert_int_equal(push_text(ask, "plain.json", plain_trace, strlen(plain_trace)), KNEE_OK);
+    assert_ok(push_text(ask, "plain.json", plain_trace, strlen(plain_trace)));
     assert_false(knee_push_again(ask));
     knee_push_clear(ask);
-    assert_int_equal(push_text(ask, "hosts.json", hosts, strlen(hosts)), KNEE_OK);
+    assert_ok(push_text(ask, "hosts.json", hosts, strlen(hosts)));
     assert_true(knee_push_again(ask));
-    assert_int_equal(push_text(ask, "hosts.json", hosts, strlen(hosts)), KNEE_OK);
+    assert_ok(push_text(ask, "hosts.json", hosts, strlen(hosts)));
     assert_false(knee_push_again(ask));
-    assert_int_equal(knee_ask(ask, "trace", NULL, KNEE_JSON, &answer, &err), KNEE_OK);
+    assert_ok(knee_ask(ask, "trace", NULL, KNEE_JSON, &answer, &err));
     assert_non_null(strstr(answer.data, "\"format\": \"cpu\""));
     knee_text_release(&answer);
     knee_ask_end(ask);

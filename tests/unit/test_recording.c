@@ -97,9 +97,9 @@ static struct knee_diagnosis diagnosis_of(struct knee_trace *trace)
     struct knee_diagnosis d;
     struct knee_err err;
     knee_job_init(&job);
-    assert_int_equal(knee_account(trace, 1, NULL, &account, &err), KNEE_OK);
+    assert_ok(knee_account(trace, 1, NULL, &account, &err));
     knee_expect_of_gpus(&account);
-    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, &err), KNEE_OK);
+    assert_ok(knee_diagnose(&account, &job, NULL, &d, &err));
     knee_account_release(&account);
     return d;
 }
@@ -149,10 +149,9 @@ TEST(any_operation_shows_a_forward_pass)
             event(&m, "cpu_op", operations[named], 5, 10, 1, "");
             for (int i = 0; i < 100; i++)
                 kernel(&m, 1 + i, 100 + 900 * i, 880);
-            struct knee_trace trace = end(&m, host);
+            OWNED(knee_trace) trace = end(&m, host);
             assert_int_equal(diagnosis_of(&trace).recording,
                              named == 0 ? KNEE_RECORDED_FORWARD : KNEE_RECORDED_TRAINING);
-            knee_trace_release(&trace);
         }
 }
 
@@ -169,13 +168,12 @@ TEST(the_first_batch_is_a_first_step)
             for (int i = 0; i < 100; i++)
                 kernel(&m, 1 + 100 * b + i, 900000.0 * b + 750000 + 900 * i, 880);
         }
-        struct knee_trace trace = end(&m, false);
+        OWNED(knee_trace) trace = end(&m, false);
         struct knee_diagnosis d = diagnosis_of(&trace);
         assert_int_equal(d.recording == KNEE_RECORDED_FIRST_STEP, batches == 1);
         assert_int_equal(d.cold_loads, batches == 1);
         assert_true(batches == 2 || fabs(d.cold_s - 0.7) < 1e-9);
         assert_true(d.loads_ahead);
-        knee_trace_release(&trace);
     }
 }
 
@@ -308,7 +306,7 @@ TEST(slow_kernels_have_a_faster_kind)
                 kernel_named(&m, k < cases[i].special ? cases[i].kernel : cases[i].others,
                              1 + 10 * s + k, 100000.0 * s + 10000 * k, 10000);
         }
-        struct knee_trace trace = end(&m, false);
+        OWNED(knee_trace) trace = end(&m, false);
         struct knee_diagnosis d = diagnosis_of(&trace);
         if (cases[i].change) {
             assert_int_equal(d.headline, KNEE_SAYS_CHANGE);
@@ -319,7 +317,6 @@ TEST(slow_kernels_have_a_faster_kind)
         } else {
             assert_int_equal(d.headline, KNEE_SAYS_HEALTHY);
         }
-        knee_trace_release(&trace);
     }
 }
 
@@ -334,12 +331,11 @@ TEST(calls_that_allocate_are_not_launches)
             if (allocates)
                 event(&m, "cuda_runtime", "cudaMalloc", 20 + 1000.0 * i + 600, 380, 1, "");
         }
-        struct knee_trace trace = end(&m, false);
+        OWNED(knee_trace) trace = end(&m, false);
         struct knee_diagnosis d = diagnosis_of(&trace);
         assert_true(d.step.label_s[KNEE_HOST] > 0.03);
         assert_int_equal(2 * d.long_host_s > d.step.label_s[KNEE_HOST], allocates);
         assert_int_equal(d.headline == KNEE_SAYS_CHANGE, !allocates);
-        knee_trace_release(&trace);
     }
 }
 
@@ -350,9 +346,9 @@ static double replayed_s(struct knee_trace *trace, const char *name)
     struct knee_job job;
     struct knee_diagnosis d;
     knee_job_init(&job);
-    assert_int_equal(knee_account(trace, 1, NULL, &account, NULL), KNEE_OK);
-    assert_int_equal(knee_diagnose(&account, &job, NULL, &d, NULL), KNEE_OK);
-    assert_int_equal(knee_replay_levers(&account, false, NULL, &d, NULL), KNEE_OK);
+    assert_ok(knee_account(trace, 1, NULL, &account, NULL));
+    assert_ok(knee_diagnose(&account, &job, NULL, &d, NULL));
+    assert_ok(knee_replay_levers(&account, false, NULL, &d, NULL));
     double step_s = d.step.wall_s;
     for (size_t i = 0; i < d.lever_count; i++)
         if (strcmp(d.levers[i].name, name) == 0) {
@@ -373,10 +369,9 @@ TEST(loads_before_the_recording_do_not_count)
     for (int i = 0; i < 100; i++)
         kernel(&m, 1 + i, 201000 + 900 * i, 300);
     event(&m, "user_annotation", load, 201000 + 900 * 50 + 320, 400, 1, "");
-    struct knee_trace trace = end(&m, true);
+    OWNED(knee_trace) trace = end(&m, true);
     double step_s = replayed_s(&trace, "faster loader");
     assert_true(step_s > 0.08 && step_s < 0.091);
-    knee_trace_release(&trace);
 }
 
 /* In a window without steps what is exchanged need not be gradients: nothing to compress. */
@@ -393,13 +388,12 @@ TEST(windows_without_steps_compress_nothing)
                 kernel(&m, 1 + 50 * s + i, 100000.0 * s + 100 + 900 * i, 880);
             all_reduce(&m, 1000 + s, 100000.0 * s + 46000, 50000, 25000000L * (marked + s));
         }
-        struct knee_trace trace = end(&m, false);
+        OWNED(knee_trace) trace = end(&m, false);
         struct knee_diagnosis d = diagnosis_of(&trace);
         assert_int_equal((d.gaps & KNEE_GAP_NO_STEPS) != 0, !marked);
         for (size_t i = 0; i < d.lever_count; i++)
             compressed += d.levers[i].numerics == KNEE_NUMERICS_TRAINING;
         assert_int_equal(compressed > 0, marked);
-        knee_trace_release(&trace);
     }
 }
 
@@ -423,12 +417,11 @@ TEST(comparisons_count_complete_steps)
                 kernel(&m, 10 * s + i, 100000.0 * s + 100 + 30000 * i, 29000);
         }
         traces[side] = end(&m, false);
-        assert_int_equal(knee_account(&traces[side], 1, NULL, &accounts[side], NULL), KNEE_OK);
-        assert_int_equal(knee_diagnose(&accounts[side], &job, NULL, &d[side], NULL), KNEE_OK);
+        assert_ok(knee_account(&traces[side], 1, NULL, &accounts[side], NULL));
+        assert_ok(knee_diagnose(&accounts[side], &job, NULL, &d[side], NULL));
     }
-    assert_int_equal(knee_compare((struct knee_judged_run){&accounts[0], &d[0]},
-                                  (struct knee_judged_run){&accounts[1], &d[1]}, NULL, &c, NULL),
-                     KNEE_OK);
+    assert_ok(knee_compare((struct knee_judged_run){&accounts[0], &d[0]},
+                           (struct knee_judged_run){&accounts[1], &d[1]}, NULL, &c, NULL));
     assert_true(c.movers[0].before_calls == 3 && c.movers[0].after_calls == 3);
     assert_false(c.differs & KNEE_DIFFER_KERNELS);
     for (int side = 0; side < 2; side++) {
@@ -471,8 +464,8 @@ static knee_status compared(struct knee_trace *before, struct knee_trace *after,
     struct knee_job job;
     knee_job_init(&job);
     for (int side = 0; side < 2; side++) {
-        assert_int_equal(knee_account(traces[side], 1, NULL, &accounts[side], NULL), KNEE_OK);
-        assert_int_equal(knee_diagnose(&accounts[side], &job, NULL, &d[side], NULL), KNEE_OK);
+        assert_ok(knee_account(traces[side], 1, NULL, &accounts[side], NULL));
+        assert_ok(knee_diagnose(&accounts[side], &job, NULL, &d[side], NULL));
     }
     knee_status status =
         knee_compare((struct knee_judged_run){&accounts[0], &d[0]},
@@ -499,9 +492,9 @@ static const struct knee_mover *operation(const struct knee_comparison *c, const
 TEST(operations_are_compared_by_shape)
 {
     static struct made m;
-    struct knee_trace before = products(&m, true, 10000), after = products(&m, true, 15000);
+    OWNED(knee_trace) before = products(&m, true, 10000), after = products(&m, true, 15000);
     struct knee_comparison c;
-    assert_int_equal(compared(&before, &after, NULL, &c), KNEE_OK);
+    assert_ok(compared(&before, &after, NULL, &c));
     assert_int_equal(c.operation_count, 4);
     const struct knee_mover *moved = operation(&c, "aten::mm", "[8,512]x[512,128]");
     assert_ptr_equal(moved, &c.operations[0]);
@@ -513,8 +506,6 @@ TEST(operations_are_compared_by_shape)
     assert_non_null(operation(&c, "aten::_foreach_add_", "[4]x[5]x[6]..."));
     assert_non_null(operation(&c, "unlaunched", ""));
     assert_int_equal(c.mover_count, 2); /* by kernel both products are one row */
-    knee_trace_release(&before);
-    knee_trace_release(&after);
 }
 
 /* Three shapes, as far as there is room; what is no list of lengths is left out or ends them. */
@@ -551,12 +542,12 @@ TEST(operations_without_shapes_are_compared_by_name)
 {
     static struct made m;
     for (int host = 0; host < 2; host++) {
-        struct knee_trace before = products(&m, true, 10000);
-        struct knee_trace after = products(&m, false, 15000);
+        OWNED(knee_trace) before = products(&m, true, 10000);
+        OWNED(knee_trace) after = products(&m, false, 15000);
         size_t events = after.host_event_count;
         after.host_event_count = host ? events : 0;
         struct knee_comparison c;
-        assert_int_equal(compared(&before, &after, NULL, &c), KNEE_OK);
+        assert_ok(compared(&before, &after, NULL, &c));
         after.host_event_count = events;
         assert_int_equal(c.operation_count, host ? 3 : 0);
         assert_int_equal(c.mover_count, 2);
@@ -567,15 +558,13 @@ TEST(operations_without_shapes_are_compared_by_name)
             assert_near(moved->after_s, 0.024, 1e-12);
             assert_near(moved->before_calls, 2, 1e-12);
         }
-        knee_trace_release(&before);
-        knee_trace_release(&after);
     }
 }
 
 TEST(operations_are_compared_without_memory)
 {
     static struct made m;
-    struct knee_trace before = products(&m, true, 10000), after = products(&m, true, 15000);
+    OWNED(knee_trace) before = products(&m, true, 10000), after = products(&m, true, 15000);
     size_t fail_at = 0;
     for (knee_status status = KNEE_SYSTEM; status;) {
         struct failing memory = {.fail_at = ++fail_at};
@@ -585,8 +574,6 @@ TEST(operations_are_compared_without_memory)
         assert_true(status == KNEE_SYSTEM || (status == KNEE_OK && c.operation_count == 4));
     }
     assert_true(fail_at > 8);
-    knee_trace_release(&before);
-    knee_trace_release(&after);
 }
 
 /* Two files without collectives whose names say rank 0 are two runs, not two ranks. */
@@ -603,7 +590,7 @@ TEST(files_of_one_rank_without_collectives_are_runs)
         traces[i] = end(&m, false);
         assert_false(traces[i].rank_stated);
     }
-    assert_int_equal(knee_tell_recordings(traces, 2, NULL, told, &jobs, NULL), KNEE_OK);
+    assert_ok(knee_tell_recordings(traces, 2, NULL, told, &jobs, NULL));
     assert_int_equal(jobs, 2);
     knee_trace_release(&traces[0]);
     knee_trace_release(&traces[1]);

@@ -217,12 +217,11 @@ static void record(const struct job *job, struct recording *out)
         struct knee_trace *trace = &out->traces[k];
         *trace = (struct knee_trace){.format = "kineto", .rank = k, .world_size = job->ranks};
         trace->file = strdup("made");
-        assert_int_equal(knee_builder_finish(ranks[k].builder, trace, &err), KNEE_OK);
+        assert_ok(knee_builder_finish(ranks[k].builder, trace, &err));
         trace->ranks[0].device = k;
         knee_builder_free(ranks[k].builder);
     }
-    assert_int_equal(knee_account(out->traces, (size_t)job->ranks, NULL, &out->account, &err),
-                     KNEE_OK);
+    assert_ok(knee_account(out->traces, (size_t)job->ranks, NULL, &out->account, &err));
 }
 
 /* "key value key value ..."; a switch has the value on. */
@@ -285,8 +284,8 @@ TEST(unchanged_is_measured)
         struct knee_graph graph;
         struct knee_replay_times times;
         struct knee_err err;
-        assert_int_equal(knee_graph_init(&graph, &all.account, NULL, &err), KNEE_OK);
-        assert_int_equal(knee_graph_run(&graph, &times, &err), KNEE_OK);
+        assert_ok(knee_graph_init(&graph, &all.account, NULL, &err));
+        assert_ok(knee_graph_run(&graph, &times, &err));
         for (size_t n = 0; n < graph.count; n++) {
             assert_int_equal(times.start_ns[n], graph.nodes[n].start_ns);
             assert_int_equal(times.end_ns[n], graph.nodes[n].end_ns);
@@ -536,8 +535,8 @@ TEST(levers_are_rows)
         job.sleep[0] = upto(&seed, 5000000);
         record(&job, &all);
         knee_job_init(&given);
-        assert_int_equal(knee_diagnose(&all.account, &given, NULL, &d, NULL), KNEE_OK);
-        assert_int_equal(knee_replay_levers(&all.account, false, NULL, &d, NULL), KNEE_OK);
+        assert_ok(knee_diagnose(&all.account, &given, NULL, &d, NULL));
+        assert_ok(knee_replay_levers(&all.account, false, NULL, &d, NULL));
         assert_string_equal(d.closed_because, "");
         struct knee_replay answer = replay(&all, "");
         for (size_t r = 0; r < answer.row_count; r++) {
@@ -591,8 +590,7 @@ TEST(buckets_keep_bytes)
         struct knee_changes changes = changes_of("bucket 1TB");
         struct knee_replayed replayed;
         struct knee_err err;
-        assert_int_equal(knee_replay_timeline(&all.account, &changes, NULL, &replayed, &err),
-                         KNEE_OK);
+        assert_ok(knee_replay_timeline(&all.account, &changes, NULL, &replayed, &err));
         int64_t before = 0, after = 0;
         const struct knee_rank *old = all.account.ranks[0].source, *new = replayed.traces[0].ranks;
         for (size_t c = 0; c < old->call_count; c++)
@@ -672,15 +670,12 @@ TEST(written_and_read_back)
         struct knee_trace read;
         struct knee_err err;
         struct bytes bytes = {0};
-        assert_int_equal(knee_replay_timeline(&all.account, &changes, NULL, &replayed, &err),
-                         KNEE_OK);
-        assert_int_equal(knee_account(replayed.traces, replayed.count, NULL, &account, &err),
-                         KNEE_OK);
+        assert_ok(knee_replay_timeline(&all.account, &changes, NULL, &replayed, &err));
+        assert_ok(knee_account(replayed.traces, replayed.count, NULL, &account, &err));
         assert_true(knee_write_perfetto(&account, (struct knee_sink){keep, &bytes}, NULL));
-        assert_int_equal(
-            knee_trace_read((struct knee_reader){give, &bytes}, "round", NULL, NULL, &read, &err),
-            KNEE_OK);
-        assert_int_equal(knee_account(&read, 1, NULL, &again, &err), KNEE_OK);
+        assert_ok(
+            knee_trace_read((struct knee_reader){give, &bytes}, "round", NULL, NULL, &read, &err));
+        assert_ok(knee_account(&read, 1, NULL, &again, &err));
         double step = mean_step(&again), ratio = 0, exposed = 0, busy = 0;
         for (size_t r = 0; r < again.rank_count; r++) {
             exposed += (double)knee_ledger_exposed_ns(&again.ranks[r].ledger);
@@ -713,8 +708,8 @@ TEST(any_timeline_replays)
             OWNED(knee_graph) graph;
             struct knee_replay_times times;
             double measured_s = 0;
-            assert_int_equal(knee_graph_init(&graph, &account, NULL, &err), KNEE_OK);
-            assert_int_equal(knee_graph_run(&graph, &times, &err), KNEE_OK);
+            assert_ok(knee_graph_init(&graph, &account, NULL, &err));
+            assert_ok(knee_graph_run(&graph, &times, &err));
             for (size_t r = 0; r < graph.rank_count; r++)
                 measured_s += graph.ranks[r].measured_step_s / (double)graph.rank_count;
             assert_near(times.step_s, measured_s, 0.03 * measured_s + 1e-9);

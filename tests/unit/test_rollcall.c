@@ -35,7 +35,7 @@ static struct knee_roll_answer join(struct knee_rollcall *roll)
 {
     struct knee_roll_answer answer;
     struct knee_err err;
-    assert_int_equal(knee_rollcall_join(roll, NULL, &answer, &err), KNEE_OK);
+    assert_ok(knee_rollcall_join(roll, NULL, &answer, &err));
     return answer;
 }
 
@@ -193,7 +193,7 @@ TEST(bytes_say_what_a_tree_says)
     size_t read = 0;
     for (uint64_t seed = 1; seed < 300; seed++) {
         struct maker plain = {.used = 0}, escaped = {.used = 0};
-        struct knee_rollcall by_bytes = {0}, by_tree = {0};
+        OWNED(knee_rollcall) by_bytes = {0}, by_tree = {0};
         for (int i = 0; i < 40; i++) {
             uint64_t line = seed * 1000 + (uint64_t)i, again = line;
             any_line(&plain, &line, "A");
@@ -217,8 +217,6 @@ TEST(bytes_say_what_a_tree_says)
             assert_true(a->op == b->op && a->p2p == b->p2p);
         }
         read += by_tree.entry_count;
-        knee_rollcall_release(&by_bytes);
-        knee_rollcall_release(&by_tree);
     }
     assert_true(read > 1000);
 }
@@ -282,7 +280,7 @@ static void to_pickle(const char *json, struct maker *m)
     struct knee_err err;
     char *copy = strdup(json);
     m->used = 0;
-    assert_int_equal(knee_tree_json(&tree, copy, strlen(copy), "t", &err), KNEE_OK);
+    assert_ok(knee_tree_json(&tree, copy, strlen(copy), "t", &err));
     put(m, "\x80\x02");
     pickled(&tree, 0, m);
     put(m, ".");
@@ -666,8 +664,7 @@ TEST(damage_does_no_harm)
             memcpy(data, packed.text, packed.used);
             data[at] = (char)byte;
             if (!knee_rollcall_read(&roll, "_dump_0", data, packed.used, &err)) {
-                struct knee_roll_answer a = join(&roll);
-                knee_roll_answer_release(&a);
+                OWNED(knee_roll_answer) a = join(&roll);
             }
             free(data);
         }

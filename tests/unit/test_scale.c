@@ -223,20 +223,20 @@ TEST(less_than_one_sequence_each_is_refused)
     for (size_t i = 0; i < 3; i++)
         p[i] = point((double)(8 << i), 4.0 / (1 << i), 64);
     struct knee_scale_fit fit = fit_of(p, 3);
-    assert_int_equal(knee_scale_predict(&fit, 64, NAN, &f, &err), KNEE_OK);
+    assert_ok(knee_scale_predict(&fit, 64, NAN, &f, &err));
     /* whether GPUs share a copy of the model is not known: no reason to refuse */
-    assert_int_equal(knee_scale_predict(&fit, 128, NAN, &f, &err), KNEE_OK);
+    assert_ok(knee_scale_predict(&fit, 128, NAN, &f, &err));
     for (size_t i = 0; i < 3; i++)
         p[i].replica = 1;
     fit = fit_of(p, 3);
     f.step_s = -1;
     assert_int_equal(knee_scale_predict(&fit, 128, NAN, &f, &err), KNEE_USAGE);
     assert_true(f.step_s == -1 && err.hint[0]);
-    assert_int_equal(knee_scale_predict(&fit, 128, 128, &f, &err), KNEE_OK);
+    assert_ok(knee_scale_predict(&fit, 128, 128, &f, &err));
     for (size_t i = 0; i < 3; i++)
         p[i].replica = 4; /* four workers share a copy of the model: 256 are fed */
     fit = fit_of(p, 3);
-    assert_int_equal(knee_scale_predict(&fit, 256, NAN, &f, &err), KNEE_OK);
+    assert_ok(knee_scale_predict(&fit, 256, NAN, &f, &err));
     assert_int_equal(knee_scale_predict(&fit, 257, NAN, &f, &err), KNEE_USAGE);
     assert_int_equal(knee_scale_predict(&fit, 0, NAN, &f, &err), KNEE_USAGE);
 }
@@ -257,7 +257,7 @@ TEST(bad_points_are_refused)
     assert_int_equal(knee_scale_fit(many, KNEE_SCALE_POINTS + 1, &fit, &err), KNEE_USAGE);
     assert_string_equal(err.what, "more than 16 GPU counts");
     assert_int_equal(fit.count, 77);
-    assert_int_equal(knee_scale_fit(many, KNEE_SCALE_POINTS, &fit, &err), KNEE_OK);
+    assert_ok(knee_scale_fit(many, KNEE_SCALE_POINTS, &fit, &err));
     assert_int_equal(fit.count, KNEE_SCALE_POINTS);
 }
 
@@ -294,7 +294,7 @@ TEST(extremes_are_carried_on)
     struct knee_scale_fit fit = fit_of(apart, 3);
     struct knee_scale_forecast f;
     struct knee_err err;
-    assert_int_equal(knee_scale_predict(&fit, 32, 1e3, &f, &err), KNEE_OK);
+    assert_ok(knee_scale_predict(&fit, 32, 1e3, &f, &err));
     if (!isfinite(f.step_s) || !(f.low_s <= f.step_s && f.step_s <= f.high_s))
         fail_msg("%g, from %g to %g", f.step_s, f.low_s, f.high_s);
 }
@@ -671,10 +671,8 @@ TEST(tables_of_runs)
     size_t count = 0, refused = 0;
     assert_true(knee_scale_is_table(text, sizeof text - 1));
     assert_false(knee_scale_is_table("step,loss\n1,2\n", 14));
-    assert_int_equal(
-        knee_scale_table_read((struct knee_named_text){text, sizeof text - 1, "t.csv"}, NULL,
-                              &(struct knee_scale_table){rows, 8, &count, &refused}, &err),
-        KNEE_OK);
+    assert_ok(knee_scale_table_read((struct knee_named_text){text, sizeof text - 1, "t.csv"}, NULL,
+                                    &(struct knee_scale_table){rows, 8, &count, &refused}, &err));
     assert_int_equal(count, 2);
     assert_int_equal(refused, 2);
     assert_near(rows[1].step_s, 0.52, 1e-12);
@@ -685,10 +683,8 @@ TEST(tables_of_runs)
         knee_scale_table_read((struct knee_named_text){two, sizeof two - 1, "t.csv"}, NULL,
                               &(struct knee_scale_table){rows, 8, &count, &refused}, &err),
         KNEE_INPUT);
-    assert_int_equal(
-        knee_scale_table_read((struct knee_named_text){two, sizeof two - 1, "t.csv"}, "b",
-                              &(struct knee_scale_table){rows, 8, &count, &refused}, &err),
-        KNEE_OK);
+    assert_ok(knee_scale_table_read((struct knee_named_text){two, sizeof two - 1, "t.csv"}, "b",
+                                    &(struct knee_scale_table){rows, 8, &count, &refused}, &err));
     assert_int_equal(count, 1);
 }
 
@@ -729,7 +725,7 @@ static void fit_overlapped(double comm, bool inside, struct knee_scale_fit *fit)
                                               .batch = 64,
                                               .error = NAN,
                                               .replica = 1};
-    assert_int_equal(knee_scale_fit(points, 3, fit, NULL), KNEE_OK);
+    assert_ok(knee_scale_fit(points, 3, fit, NULL));
     double compute = COMPUTE_S / 4, step = points[2].step_s;
     if (inside)
         fit->inside = (struct knee_scale_inside){4, 64, step, compute, comm * 0.75, step - compute};
@@ -744,8 +740,8 @@ TEST(what_hides_comes_to_light)
             double truth = overlapped(workers, comm);
             fit_overlapped(comm, true, &seen);
             fit_overlapped(comm, false, &blind);
-            assert_int_equal(knee_scale_predict(&seen, workers, NAN, &f, NULL), KNEE_OK);
-            assert_int_equal(knee_scale_predict(&blind, workers, NAN, &g, NULL), KNEE_OK);
+            assert_ok(knee_scale_predict(&seen, workers, NAN, &f, NULL));
+            assert_ok(knee_scale_predict(&blind, workers, NAN, &g, NULL));
             assert_true(f.step_s >= truth * 0.999);
             assert_true(fabs(f.step_s - truth) <= fabs(g.step_s - truth) + 1e-12);
             assert_near(f.step_s - f.unhidden_s, g.step_s, 1e-12);
@@ -756,7 +752,7 @@ TEST(what_hides_comes_to_light)
         }
     /* what never comes to light changes nothing */
     fit_overlapped(0.001, true, &seen);
-    assert_int_equal(knee_scale_predict(&seen, 8, NAN, &f, NULL), KNEE_OK);
+    assert_ok(knee_scale_predict(&seen, 8, NAN, &f, NULL));
     assert_true(f.unhidden_s == 0);
 }
 
@@ -790,10 +786,10 @@ TEST(hops_and_buckets_are_carried_on)
                                                           .step_s = at[i].step_s,
                                                           .batch = 64,
                                                           .error = NAN};
-                assert_int_equal(knee_scale_fit(points, 3, &fit, NULL), KNEE_OK);
+                assert_ok(knee_scale_fit(points, 3, &fit, NULL));
                 fit.inside_before = at[1];
                 fit.inside = at[2];
-                assert_int_equal(knee_scale_predict(&fit, 8, NAN, &f, NULL), KNEE_OK);
+                assert_ok(knee_scale_predict(&fit, 8, NAN, &f, NULL));
                 if (!(fabs(f.step_s / at[3].step_s - 1) <= 0.05))
                     fail_msg("wire %g hop %g how %d: %g instead of %g", wire, hop, how, f.step_s,
                              at[3].step_s);
@@ -828,10 +824,8 @@ static struct knee_sched_account account_of_jobs(int bad)
     struct knee_err err;
     write_jobs(&text, bad);
     assert_true(knee_is_sacct(text.data, text.length));
-    assert_int_equal(
-        knee_sched_read((struct knee_named_text){text.data, text.length, "t"}, &jobs, &err),
-        KNEE_OK);
-    assert_int_equal(knee_sched_account(&jobs, &account, &err), KNEE_OK);
+    assert_ok(knee_sched_read((struct knee_named_text){text.data, text.length, "t"}, &jobs, &err));
+    assert_ok(knee_sched_account(&jobs, &account, &err));
     knee_sched_release(&jobs);
     knee_text_release(&text);
     return account;
@@ -889,9 +883,7 @@ TEST(columns_of_sacct)
                                "2003         CANCELLED+   01:00:00        1          node07\n";
     struct knee_sched_jobs jobs = {.row = NULL};
     struct knee_err err;
-    assert_int_equal(
-        knee_sched_read((struct knee_named_text){text, sizeof text - 1, "t"}, &jobs, &err),
-        KNEE_OK);
+    assert_ok(knee_sched_read((struct knee_named_text){text, sizeof text - 1, "t"}, &jobs, &err));
     assert_int_equal(jobs.count, 3);
     assert_int_equal(jobs.cut, 1);
     assert_int_equal(jobs.row[1].state, KNEE_SCHED_FAILED);
@@ -920,9 +912,7 @@ TEST(fields_of_sacct)
     struct knee_sched_jobs jobs = {.row = NULL};
     struct knee_sched_account account;
     struct knee_err err;
-    assert_int_equal(
-        knee_sched_read((struct knee_named_text){text, sizeof text - 1, "t"}, &jobs, &err),
-        KNEE_OK);
+    assert_ok(knee_sched_read((struct knee_named_text){text, sizeof text - 1, "t"}, &jobs, &err));
     assert_int_equal(jobs.count, 5);
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(jobs.row[i].state, states[i]);
@@ -930,7 +920,7 @@ TEST(fields_of_sacct)
                                       : fabs(jobs.row[i].elapsed_s - elapsed[i]) < 1e-6);
     }
     assert_int_equal(jobs.row[1].hosts_length, 0);
-    assert_int_equal(knee_sched_account(&jobs, &account, &err), KNEE_OK);
+    assert_ok(knee_sched_account(&jobs, &account, &err));
     assert_int_equal(account.jobs, 3); /* one never ran, one has no time */
     assert_string_equal(knee_sched_state_name(KNEE_SCHED_STATES), "?");
     knee_sched_release(&jobs);
@@ -971,7 +961,7 @@ TEST(slow_jobs_fall_on_a_host)
         rows[jobs.count].hosts_length = jobs.text.length - rows[jobs.count].hosts;
         jobs.count++;
     }
-    assert_int_equal(knee_sched_account(&jobs, &a, &err), KNEE_OK);
+    assert_ok(knee_sched_account(&jobs, &a, &err));
     assert_int_equal(a.jobs, 25);
     assert_int_equal(a.timed, 13);
     assert_int_equal(a.slow, 3);
@@ -986,7 +976,7 @@ TEST(slow_jobs_fall_on_a_host)
     knee_text_release(&jobs.text);
     jobs.count = 1;
     rows[0].hosts_length = 0; /* no list at all */
-    assert_int_equal(knee_sched_account(&jobs, &a, &err), KNEE_OK);
+    assert_ok(knee_sched_account(&jobs, &a, &err));
     assert_int_equal(a.host_count, 0);
 }
 

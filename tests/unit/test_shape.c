@@ -48,7 +48,7 @@ TEST(presets_have_the_published_parameters)
             assert_int_equal(knee_shape_complete(&shape, NULL), KNEE_USAGE);
             continue;
         }
-        assert_int_equal(knee_shape_complete(&shape, NULL), KNEE_OK);
+        assert_ok(knee_shape_complete(&shape, NULL));
         double published = knee_models[i].params_billion * 1e9;
         double share = fabs(params_of(&shape) / published - 1);
         if (share > 0.004)
@@ -221,9 +221,7 @@ TEST(what_cannot_be_is_refused)
         shape.kv_heads = 4;
         shape.layers = 12;
         shape.experts = i == 2 ? 8 : NAN;
-        assert_int_equal(
-            knee_keys_set(&knee_shape_keys, &shape, bad[i][0], bad[i][1], KNEE_FLAG, &err),
-            KNEE_OK);
+        assert_ok(knee_keys_set(&knee_shape_keys, &shape, bad[i][0], bad[i][1], KNEE_FLAG, &err));
         assert_int_equal(knee_shape_complete(&shape, &err), KNEE_USAGE);
     }
 }
@@ -295,7 +293,7 @@ TEST(configs_give_the_presets)
         knee_shape_init(&shape);
         if (knee_hf_read(configs[i].json, strlen(configs[i].json), "config.json", &shape, &err))
             fail_msg("%s: %s", configs[i].preset, err.what);
-        assert_int_equal(knee_shape_complete(&shape, &err), KNEE_OK);
+        assert_ok(knee_shape_complete(&shape, &err));
         snprintf(words, sizeof words, "model %s", configs[i].preset);
         struct knee_shape preset = shape_of(words);
         if (params_of(&shape) != params_of(&preset))
@@ -362,7 +360,7 @@ TEST(configs_of_mixed_layers)
         knee_shape_init(&shape);
         if (knee_hf_read(mixed[i].json, strlen(mixed[i].json), "config.json", &shape, &err))
             fail_msg("%s: %s", mixed[i].name, err.what);
-        assert_int_equal(knee_shape_complete(&shape, &err), KNEE_OK);
+        assert_ok(knee_shape_complete(&shape, &err));
         assert_near(shape.layers, mixed[i].layers, 0);
         assert_near(shape.linear_layers, mixed[i].linear, 0);
         assert_near(shape.dense_layers, mixed[i].dense, 0);
@@ -397,8 +395,7 @@ TEST(flags_win_over_a_config)
     struct knee_err err;
     knee_shape_init(&shape);
     knee_keys_set(&knee_shape_keys, &shape, "layers", "4", KNEE_FLAG, &err);
-    assert_int_equal(knee_hf_read(configs[0].json, strlen(configs[0].json), "x", &shape, &err),
-                     KNEE_OK);
+    assert_ok(knee_hf_read(configs[0].json, strlen(configs[0].json), "x", &shape, &err));
     assert_near(shape.layers, 4, 0);
     assert_near(shape.hidden, 4096, 0);
     assert_near(shape.seq, 8192, 0); /* what the model could do is not what it is trained with */
@@ -455,7 +452,7 @@ TEST(deepspeed_gives_the_plan)
     struct knee_plan plan;
     struct knee_err err;
     knee_plan_init(&plan);
-    assert_int_equal(knee_deepspeed_read(json, sizeof json - 1, "ds.json", &plan, &err), KNEE_OK);
+    assert_ok(knee_deepspeed_read(json, sizeof json - 1, "ds.json", &plan, &err));
     assert_near(plan.global_batch, 256, 0);
     assert_near(plan.micro_batch, 4, 0);
     assert_int_equal(plan.shard, KNEE_ZERO3);
@@ -469,7 +466,7 @@ TEST(deepspeed_gives_the_plan)
         "\"gradient_accumulation_steps\": 3}";
     knee_plan_init(&plan);
     plan.gpus = 16;
-    assert_int_equal(knee_deepspeed_read(bare, sizeof bare - 1, "ds.json", &plan, &err), KNEE_OK);
+    assert_ok(knee_deepspeed_read(bare, sizeof bare - 1, "ds.json", &plan, &err));
     assert_int_equal(plan.shard, KNEE_ZERO1);
     assert_near(plan.global_batch, 96, 0);
     static const char wrong[] = "{\"zero_optimization\": {\"stage\": 7}}";
@@ -536,15 +533,12 @@ TEST(megatron_log_and_script_agree)
     knee_shape_init(&b);
     knee_plan_init(&p);
     knee_plan_init(&q);
-    assert_int_equal(
+    assert_ok(
         knee_megatron_read((struct knee_named_text){megatron_log, sizeof megatron_log - 1, "log"},
-                           &a, &p, &step_s, &err),
-        KNEE_OK);
-    assert_int_equal(
-        knee_megatron_read(
-            (struct knee_named_text){megatron_script, sizeof megatron_script - 1, "run.sh"}, &b, &q,
-            &none, &err),
-        KNEE_OK);
+                           &a, &p, &step_s, &err));
+    assert_ok(knee_megatron_read(
+        (struct knee_named_text){megatron_script, sizeof megatron_script - 1, "run.sh"}, &b, &q,
+        &none, &err));
     assert_near(step_s, 10.1005, 1e-9);
     assert_true(isnan(none));
     assert_near(p.gpus, 64, 0);

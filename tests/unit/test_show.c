@@ -218,7 +218,7 @@ TEST(watch_says_what_is_wrong)
     c.words[0] = "R > 0.5 for 5m";
     c.words[1] = "step > 2s";
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(knee_alarm_parse(c.words[i], &c.alarms[i], &err), KNEE_OK);
+        assert_ok(knee_alarm_parse(c.words[i], &c.alarms[i], &err));
     c.states[0] = (struct knee_alarm_state){true, true, 0.7, 300, 400};
     c.states[1] = (struct knee_alarm_state){false, false, NAN, -1, 0};
     c.report.alarms = c.alarms;
@@ -784,7 +784,7 @@ TEST(base64_by_its_vectors)
         assert_string_equal(text.data ? text.data : "", vectors[i][1]);
     }
     FOR_EACH_FAILURE(f) {
-        struct knee_text text = {.alloc = &f.alloc};
+        OWNED(knee_text) text = {.alloc = &f.alloc};
         struct knee_packer *packer = knee_pack_begin(&text);
         uint64_t dice = 3;
         for (int i = 0; packer && i < 40; i++) {
@@ -795,6 +795,5 @@ TEST(base64_by_its_vectors)
         }
         knee_pack_end(packer);
         assert_int_equal(text.failed, failing_met(&f));
-        knee_text_release(&text);
     }
 }

@@ -287,8 +287,8 @@ TEST(memory_may_run_out)
         plan.micro_batch = 1;
         plan.global_batch =
             pipeline && !UNIT_SANITIZED ? 48 : 8; /* more tasks than one piece has */
-        assert_int_equal(knee_plan_complete(&plan, &shape, &machine, &err), KNEE_OK);
-        assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &whole, &err), KNEE_OK);
+        assert_ok(knee_plan_complete(&plan, &shape, &machine, &err));
+        assert_ok(knee_simulate(&shape, &machine, &plan, NULL, &whole, &err));
         FOR_EACH_FAILURE(f) {
             status = knee_simulate(&shape, &machine, &plan, &f.alloc, &trace, &err);
             if (status) {
@@ -299,7 +299,7 @@ TEST(memory_may_run_out)
                 knee_trace_release(&trace);
             }
         }
-        assert_int_equal(status, KNEE_OK);
+        assert_ok(status);
         knee_trace_release(&whole);
     }
 }
@@ -371,8 +371,8 @@ TEST(an_equal_pipeline_is_exact)
             plan.gpus = plan.pp = pp;
             plan.global_batch = batch;
             plan.micro_batch = 1;
-            assert_int_equal(knee_plan_complete(&plan, &shape, &machine, &err), KNEE_OK);
-            assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &trace, &err), KNEE_OK);
+            assert_ok(knee_plan_complete(&plan, &shape, &machine, &err));
+            assert_ok(knee_simulate(&shape, &machine, &plan, NULL, &trace, &err));
             knee_plan_price(&shape, &machine, &plan, &cost);
             assert_relative((double)trace.steps[0].end_ns, knee_plan_simulated_s(&cost) * 1e9,
                             5e-4);
@@ -414,13 +414,13 @@ TEST(written_and_read_back_it_is_the_same)
         struct memory memory = {0};
         if (!random_plan(&shape, &machine, &dice, &plan))
             continue;
-        assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &first, &err), KNEE_OK);
-        assert_int_equal(knee_account(&first, 1, NULL, &before, &err), KNEE_OK);
+        assert_ok(knee_simulate(&shape, &machine, &plan, NULL, &first, &err));
+        assert_ok(knee_account(&first, 1, NULL, &before, &err));
         assert_int_equal(before.largest_shift_ns, 0);
         assert_true(knee_write_perfetto(&before, (struct knee_sink){put, &memory}, NULL));
         if (read_bytes(memory.data, memory.length, "back", &second, &err))
             fail_msg("%s", err.what);
-        assert_int_equal(knee_account(&second, 1, NULL, &after, &err), KNEE_OK);
+        assert_ok(knee_account(&second, 1, NULL, &after, &err));
         assert_int_equal(before.rank_count, after.rank_count);
         assert_int_equal(before.rank_count, (size_t)plan.pp);
         for (size_t r = 0; r < before.rank_count; r++) {
@@ -458,7 +458,7 @@ TEST(too_large_is_said)
     plan.pp = 8;
     plan.global_batch = 1 << 24;
     plan.micro_batch = 1;
-    assert_int_equal(knee_plan_complete(&plan, &shape, &machine, &err), KNEE_OK);
+    assert_ok(knee_plan_complete(&plan, &shape, &machine, &err));
     assert_int_equal(knee_simulate(&shape, &machine, &plan, NULL, &trace, &err), KNEE_USAGE);
 }
 
@@ -480,7 +480,7 @@ TEST(constants_at_their_ends_have_an_end)
             plan.gpus = plan.pp = 2;
             plan.tp = 1;
             plan.global_batch = 4;
-            assert_int_equal(knee_plan_complete(&plan, &shape, &machine, &err), KNEE_OK);
+            assert_ok(knee_plan_complete(&plan, &shape, &machine, &err));
             knee_plan_price(&shape, &machine, &plan, &cost);
             if (!isfinite(cost.step_s) || !(cost.step_s > 0))
                 fail_msg("%s = %g: a step of %g s", key->name, value, cost.step_s);

@@ -231,12 +231,12 @@ TEST(units_do_not_matter)
     struct knee_op_log log = log_of(&pipe, &made);
     struct knee_slowdown once, twice;
     struct knee_err err;
-    assert_int_equal(knee_find_slowdown(&log, NULL, &once, &err), KNEE_OK);
+    assert_ok(knee_find_slowdown(&log, NULL, &once, &err));
     for (size_t i = 0; i < made.count; i++) {
         made.ops[i].start_ns *= 2;
         made.ops[i].end_ns *= 2;
     }
-    assert_int_equal(knee_find_slowdown(&log, NULL, &twice, &err), KNEE_OK);
+    assert_ok(knee_find_slowdown(&log, NULL, &twice, &err));
     assert_relative(twice.even_step_s, 2 * once.even_step_s, 1e-6);
     assert_relative(twice.slowdown, once.slowdown, 1e-6);
     assert_relative(twice.worst_workers, once.worst_workers, 1e-6);

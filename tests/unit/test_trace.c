@@ -70,7 +70,7 @@ TEST(ranks_from_names)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         OWNED(knee_trace) trace;
         const char *text = "[" K("a", "1", "2") "]";
-        assert_int_equal(read_bytes(text, strlen(text), cases[i].name, &trace, NULL), KNEE_OK);
+        assert_ok(read_bytes(text, strlen(text), cases[i].name, &trace, NULL));
         if (trace.rank != cases[i].rank)
             fail_msg("%s: %lld", cases[i].name, (long long)trace.rank);
     }
@@ -147,7 +147,7 @@ TEST(names_of_communication)
 
 TEST(collectives_describe_themselves)
 {
-    struct knee_trace trace =
+    OWNED(knee_trace) trace =
         trace_of("[{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_Generic(x)\", "
                  "\"pid\": 0, \"tid\": 20, \"ts\": 1,"
                  " \"dur\": 2, \"args\": {\"stream\": 20, \"correlation\": 5, \"Collective name\": "
@@ -164,14 +164,13 @@ TEST(collectives_describe_themselves)
     assert_int_equal(call->sequence, 42);
     assert_string_equal(trace.names[call->group - 1], "3");
     assert_string_equal(trace.names[call->description - 1], "mesh_fsdp");
-    knee_trace_release(&trace);
 }
 
 /* ROCm kernels carry no description: it is found through the launch in the host operation around
  * it. */
 TEST(collectives_described_by_their_host_operation)
 {
-    struct knee_trace trace =
+    OWNED(knee_trace) trace =
         trace_of("[{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"record_param_comms\", \"pid\": "
                  "9, \"tid\": 9, \"ts\": 10, \"dur\":"
                  " 20, \"args\": {\"Collective name\": \"allreduce\", \"In msg nelems\": 1000, "
@@ -188,7 +187,6 @@ TEST(collectives_described_by_their_host_operation)
     assert_int_equal(call->group_size, 4);
     assert_int_equal(trace.ranks[0].spans[0].launch_ns, 17000);
     assert_int_equal(trace.ranks[0].device, 2);
-    knee_trace_release(&trace);
 }
 
 TEST(what_is_not_work_is_left_out)
@@ -280,7 +278,7 @@ TEST(damage_is_counted_and_passed)
 
 TEST(two_documents_and_doubles)
 {
-    struct knee_trace trace = trace_of(
+    OWNED(knee_trace) trace = trace_of(
         "{\"traceEvents\": [" K("a", "1", "2") "]}\n{\"traceEvents\": [" K("b", "5", "2") "]}");
     assert_int_equal(spans_of(&trace), 2);
     assert_int_equal(trace.losses[KNEE_REPAIR_DOCUMENT].count, 1);
@@ -296,7 +294,6 @@ TEST(two_documents_and_doubles)
     trace = trace_of(
         "[" K("a", "1", "2") ", " K("a", "1", "2") "]"); /* without a correlation both stay */
     assert_int_equal(spans_of(&trace), 2);
-    knee_trace_release(&trace);
 }
 
 TEST(what_is_no_trace_says_what_it_is)
@@ -366,9 +363,8 @@ TEST(pieces_do_not_matter)
     for (size_t piece = 1; piece <= 80; piece++) {
         struct source source = {.data = SMALL, .length = strlen(SMALL), .piece = piece};
         OWNED(knee_trace) trace;
-        assert_int_equal(knee_trace_read((struct knee_reader){source_read, &source}, "x", NULL,
-                                         NULL, &trace, NULL),
-                         KNEE_OK);
+        assert_ok(knee_trace_read((struct knee_reader){source_read, &source}, "x", NULL, NULL,
+                                  &trace, NULL));
         assert_int_equal(spans_of(&trace), 3);
         assert_int_equal(trace.events, 5);
         assert_int_equal(trace.rank, 1);
@@ -463,19 +459,17 @@ TEST(cpu_jobs_are_read_from_the_host)
                        "\"tid\": 5, \"ts\": 1, \"dur\": 4},"
                        "{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": "
                        "\"gloo:all_reduce\", \"pid\": 5, \"tid\": 6, \"ts\": 3, \"dur\": 6}]";
-    struct knee_trace trace = trace_of(text);
+    OWNED(knee_trace) trace = trace_of(text);
     assert_int_equal(trace.rank_count, 0);
     assert_int_equal(trace.cpu_comm, 1);
     knee_trace_release(&trace);
     struct knee_trace_options options = {.cpu = true};
     struct source source = {.data = text, .length = strlen(text)};
-    assert_int_equal(knee_trace_read((struct knee_reader){source_read, &source}, "x", &options,
-                                     NULL, &trace, NULL),
-                     KNEE_OK);
+    assert_ok(knee_trace_read((struct knee_reader){source_read, &source}, "x", &options, NULL,
+                              &trace, NULL));
     assert_int_equal(trace.ranks[0].span_count, 2);
     assert_int_equal(trace.ranks[0].spans[1].kind, KNEE_SPAN_COMM);
     assert_int_equal(trace.ranks[0].calls[0].op, KNEE_OP_ALL_REDUCE);
-    knee_trace_release(&trace);
 }
 
 TEST(users_patterns_come_first)
@@ -488,9 +482,8 @@ TEST(users_patterns_come_first)
         "[" K("My_Exchange<3>", "1", "2") ", " K("ncclDevKernel_Bogus", "5", "2") "]";
     struct source source = {.data = text, .length = strlen(text)};
     OWNED(knee_trace) trace;
-    assert_int_equal(knee_trace_read((struct knee_reader){source_read, &source}, "x", &options,
-                                     NULL, &trace, NULL),
-                     KNEE_OK);
+    assert_ok(knee_trace_read((struct knee_reader){source_read, &source}, "x", &options, NULL,
+                              &trace, NULL));
     assert_int_equal(trace.ranks[0].spans[0].kind, KNEE_SPAN_COMM);
     assert_int_equal(trace.ranks[0].spans[1].kind, KNEE_SPAN_COMPUTE);
 }

@@ -159,7 +159,7 @@ TEST(pieces_of_any_size)
             memcpy(room, text + at, size);
             knee_trace_filled(r, size);
         }
-        assert_int_equal(knee_trace_end(r, &trace, &err), KNEE_OK);
+        assert_ok(knee_trace_end(r, &trace, &err));
         assert_int_equal(spans_of(&trace), spans_of(&whole));
         assert_int_equal(trace.events, whole.events);
         assert_int_equal(trace.rank, 3);
@@ -576,9 +576,8 @@ static struct knee_trace host_of(const char *events, size_t host_ranks)
     struct knee_trace_options options = {.host = true, .host_ranks = host_ranks};
     struct knee_trace trace;
     struct knee_err err;
-    assert_int_equal(knee_trace_read((struct knee_reader){source_read, &source}, "test.json",
-                                     &options, NULL, &trace, &err),
-                     KNEE_OK);
+    assert_ok(knee_trace_read((struct knee_reader){source_read, &source}, "test.json", &options,
+                              NULL, &trace, &err));
     return trace;
 }
 
@@ -588,11 +587,10 @@ TEST(test_host_is_kept_where_all_ranks_are_there)
         size_t given, kept;
     } cases[] = {{0, 1}, {1, 0}, {7, 0}, {8, 1}, {9, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_trace trace =
+        OWNED(knee_trace) trace =
             host_of(CALL("cudaLaunchKernel", "10") "," K("gemm", "20", "5"), cases[i].given);
         assert_int_equal(trace.host_event_count, cases[i].kept);
         assert_int_equal(spans_of(&trace), 1);
-        knee_trace_release(&trace);
     }
 }
 

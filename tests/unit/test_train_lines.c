@@ -233,7 +233,7 @@ TEST(lines_say)
 
 TEST(models_and_plans_are_found)
 {
-    struct knee_train_log log =
+    OWNED(knee_train_log) log =
         log_of("x ModelArgs(dim=4096, n_layers=32, n_heads=0, n_kv_heads=9000000000000, odd)\n"
                "CUDA capacity: NVIDIA H100 80GB HBM3 with 79 GiB\n - Model llama3 8B size: 8B\n"
                "Building device mesh with parallelism: pp=1, dp_shard=8, tp=1\n" STEPS);
@@ -257,7 +257,6 @@ TEST(models_and_plans_are_found)
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n"
         "param base_emb_dim: 4096\n" STEPS);
     assert_false(log.has_shape);
-    knee_train_log_release(&log);
 }
 
 /* ---- Caps ---- */
@@ -450,7 +449,7 @@ TEST(tensors_of_tensorboard)
         }
         OWNED(knee_train_log) log;
         struct knee_err err;
-        assert_int_equal(read_log(file.data, file.used, &log, &err), KNEE_OK);
+        assert_ok(read_log(file.data, file.used, &log, &err));
         assert_int_equal(log.row_count, 4);
         if (same(log.median_s, 0.25) != cases[i].read)
             fail_msg("field %u, wire %u: %g s", cases[i].field, cases[i].wire, log.median_s);
@@ -486,11 +485,10 @@ TEST(epochs_and_steps_on_one_line)
         size_t used = 0;
         for (int n = 0; n < 48; n++)
             used += (size_t)job_line(form, n, text + used, sizeof text - used);
-        struct knee_train_log log = log_of(text);
+        OWNED(knee_train_log) log = log_of(text);
         assert_near(log.median_s, form < 2 ? 0.5 : 100, 1e-6);
         assert_int_equal(log.epochs, form == 2 || form == 3);
         assert_int_equal(log.run_count, 1);
-        knee_train_log_release(&log);
     }
 }
 
@@ -505,9 +503,8 @@ TEST(bars_of_batches)
             used += (size_t)snprintf(text + used, sizeof text - used,
                                      "Epoch 3/9:: 41%%|###  | %d/41 [%02d:%02d<03:01, 13.00%s\r", n,
                                      13 * n / 60, 13 * n % 60, units[i]);
-        struct knee_train_log log = log_of(text);
+        OWNED(knee_train_log) log = log_of(text);
         assert_near(log.median_s, 13, 1e-6);
-        knee_train_log_release(&log);
     }
 }
 

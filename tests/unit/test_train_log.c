@@ -719,7 +719,7 @@ TEST(pieces_of_any_size)
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         OWNED(knee_train_log) log;
         struct knee_err err;
-        assert_int_equal(read_in(text, length, pieces[i], NULL, &log, &err), KNEE_OK);
+        assert_ok(read_in(text, length, pieces[i], NULL, &log, &err));
         assert_near(log.median_s, 0.502, 1e-9);
         assert_int_equal(log.row_count, 200);
         assert_int_equal(log.counts.lines, 200);
@@ -741,7 +741,7 @@ TEST(damage_loses_no_more_than_it_must)
         memcpy(copy, text, length);
         for (size_t i = from; i < length && i < from + span; i++)
             copy[i] = (char)(unsigned char)(256 * chance(&seed));
-        assert_int_equal(read_in(copy, length, 333, NULL, &log, &err), KNEE_OK);
+        assert_ok(read_in(copy, length, 333, NULL, &log, &err));
         assert_relative(log.median_s, 0.502, 0.02);
         assert_true(log.row_count >= 55);
         knee_train_log_release(&log);
@@ -756,7 +756,7 @@ TEST(too_many_rows_are_thinned_and_counted)
     char *text = megatron_log(steps, 0.25, &length);
     struct knee_train_log log;
     struct knee_err err;
-    assert_int_equal(read_in(text, length, 65536, NULL, &log, &err), KNEE_OK);
+    assert_ok(read_in(text, length, 65536, NULL, &log, &err));
     assert_near(log.median_s, 0.252, 0.002);
     assert_int_equal(log.counts.used, steps);
     assert_true(log.counts.thinned + log.row_count == steps);
@@ -789,7 +789,7 @@ TEST(another_job_in_the_file_is_left_out)
 
 TEST(other_ranks_and_second_writers)
 {
-    struct knee_train_log log = log_of("[rank0]:" LINE("1", "100.0") "[rank1]:" LINE(
+    OWNED(knee_train_log) log = log_of("[rank0]:" LINE("1", "100.0") "[rank1]:" LINE(
         "1", "100.0") "[rank0]:" LINE("2", "100.0") "[rank1]:" LINE("2", "100.0"));
     assert_int_equal(log.row_count, 2);
     assert_int_equal(log.counts.other_ranks, 2);
@@ -797,17 +797,15 @@ TEST(other_ranks_and_second_writers)
     log = log_of(LINE("1", "100.0") LINE("1", "100.0") LINE("2", "100.0") LINE("2", "100.0"));
     assert_int_equal(log.row_count, 2);
     assert_int_equal(log.counts.duplicates, 2);
-    knee_train_log_release(&log);
 }
 
 TEST(one_step_in_two_formats_counts_once)
 {
-    struct knee_train_log log =
+    OWNED(knee_train_log) log =
         log_of("steps: 2 loss: 12.8004 iter time (s): 145.206 samples/sec: 7.052\n"
                " iteration 2/ 9 | elapsed time per iteration (ms): 145207.0 |\n");
     assert_int_equal(log.row_count, 1);
     assert_near(log.median_s, 145.207, 1e-9);
-    knee_train_log_release(&log);
 }
 
 TEST(warm_up_and_rhythm)
@@ -838,7 +836,7 @@ TEST(long_and_short_steps_in_turn)
         snprintf(text + used, sizeof text - used, "step:%d/1300 train_time:%.0fms step_avg:1ms\n",
                  i, now_ms);
     }
-    struct knee_train_log log = log_of(text);
+    OWNED(knee_train_log) log = log_of(text);
     assert_true(log.alternates || log.median_s == 0.035);
     assert_near(log.median_s, 0.035, 1e-9);
     knee_train_log_release(&log);
@@ -852,7 +850,6 @@ TEST(long_and_short_steps_in_turn)
     log = log_of(text);
     assert_true(log.alternates);
     assert_near(log.median_s, 0.351, 1e-9);
-    knee_train_log_release(&log);
 }
 
 /* modded-nanogpt writes its own source before its steps. */
@@ -910,11 +907,10 @@ TEST(look_alikes_are_no_steps)
 
 TEST(losses_without_times_are_said_to_be_that)
 {
-    struct knee_train_log log =
+    OWNED(knee_train_log) log =
         log_of("s:0 tel:11.0092\ns:0 trl:11.0091 lr:0.000001 norm:15.37\ns:1 trl:10.9598 lr:0.0\n");
     assert_int_equal(log.timing, KNEE_TIMED_NOT);
     assert_true(isnan(log.median_s));
-    knee_train_log_release(&log);
 }
 
 TEST(no_log_is_refused)
@@ -977,7 +973,7 @@ TEST(tensorboard_scalars)
     }
     whole = used;
     for (size_t piece = 1; piece < 10000; piece *= 9) {
-        assert_int_equal(read_in(file, whole, piece, NULL, &log, &err), KNEE_OK);
+        assert_ok(read_in(file, whole, piece, NULL, &log, &err));
         assert_string_equal(log.format, "TensorBoard");
         assert_int_equal(log.row_count, 20);
         assert_near(log.median_s, 0.25, 1e-9);
@@ -1019,9 +1015,8 @@ TEST(argument_dump_is_the_importers)
     char text[4096];
     knee_shape_init(&shape);
     knee_plan_init(&plan);
-    assert_int_equal(knee_megatron_read((struct knee_named_text){dump, strlen(dump), ""}, &shape,
-                                        &plan, NULL, &err),
-                     KNEE_OK);
+    assert_ok(knee_megatron_read((struct knee_named_text){dump, strlen(dump), ""}, &shape, &plan,
+                                 NULL, &err));
     snprintf(text, sizeof text, "noise\n%s%s", dump, LINE("1", "100.0"));
     OWNED(knee_train_log) log = log_of(text);
     assert_memory_equal(&log.shape, &shape, sizeof shape);
@@ -1215,7 +1210,7 @@ TEST(configuration_of_nanotron)
 
 TEST(model_of_torchtitan)
 {
-    struct knee_train_log log =
+    OWNED(knee_train_log) log =
         log_of("[rank0]:2025-02-13 11:33:12,140 - root - INFO - Building 2-D device mesh with "
                "['dp_shard', "
                "'tp'], [4, 2]\n"
@@ -1238,7 +1233,6 @@ TEST(model_of_torchtitan)
     assert_near(log.batch, 8, 0);
     assert_near(log.micro_batch, 2, 0);
     assert_near(log.seq, 8192, 0);
-    knee_train_log_release(&log);
 }
 
 /* Rates of three digits: 3.14M / 12.3K is 255.3. */

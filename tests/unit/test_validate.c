@@ -159,9 +159,8 @@ TEST(switches_of_a_recipe_are_understood)
             "recompute_modules,fp8_attention,pipeline_layout,switches,match\n"
             "a,s,Megatron-Bridge,h100,8,16,llama3-8b,bf16,64,1,1,2,1,none,1,Y,%s\n",
             cases[i].cells);
-        assert_int_equal(knee_runs_read((struct knee_named_text){text, (size_t)length, "r.csv"},
-                                        NULL, NULL, &runs, &err),
-                         KNEE_OK);
+        assert_ok(knee_runs_read((struct knee_named_text){text, (size_t)length, "r.csv"}, NULL,
+                                 NULL, &runs, &err));
         const struct knee_plan *plan = &runs.run[0].plan;
         const double found[] = {plan->graphs, plan->overlap_ep, plan->dedup, plan->fp8_attention},
                      wanted[] = {cases[i].graphs, cases[i].overlap_ep, cases[i].dedup,
@@ -287,7 +286,7 @@ static struct knee_runs known_errors(const double *error, size_t count)
                 "m1,b,x,,h100,8,32,qwen3-30b-a3b,bf16,128,1,1,1,1,0,none,DP,1,modelscale:z,N\n");
     struct knee_validation v;
     struct knee_err err;
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &v, &err));
     for (size_t i = 0, k = 0; i < runs.count; i++)
         if (!runs.run[i].skipped[0] && k < count)
             runs.run[i].step_s = v.result[i].predicted_s / (1 + error[k++]);
@@ -301,7 +300,7 @@ TEST(statistics_by_hand)
     OWNED(knee_runs) runs = known_errors(error, 4);
     OWNED(knee_validation) v;
     struct knee_err err;
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &v, &err));
     assert_int_equal(v.all.rows, 4);
     assert_int_equal(v.skipped, 1);
     assert_int_equal(v.full, 4);
@@ -339,9 +338,9 @@ TEST(decisions_by_hand)
                                     "d,s,x,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
                                     "e,s,x,,h100,8,8,llama3-8b,bf16,128,1,1,8,1,0,full,DP,1,,Y\n"
                                     "f,s,x,,h100,8,16,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n");
-    struct knee_validation v;
+    OWNED(knee_validation) v;
     struct knee_err err;
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &v, &err));
     for (size_t i = 0; i < 5; i++) {
         size_t faster = 0;
         for (size_t k = 0; k < 5; k++)
@@ -349,7 +348,7 @@ TEST(decisions_by_hand)
         runs.run[i].step_s = measured[faster];
     }
     knee_validation_release(&v);
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &v, &err));
     assert_int_equal(v.decisions.jobs, 1); /* the sixth row is alone in its job */
     assert_near(v.decisions.regret, 0.5, 1e-12);
     assert_near(v.decisions.regret_of_three, 0.02, 1e-12);
@@ -359,7 +358,6 @@ TEST(decisions_by_hand)
     assert_near(v.decisions.pairs_right, 5.0 / 9, 1e-12);
     assert_int_equal(v.room.ran, 6);
     assert_int_equal(v.room.measured, 0);
-    knee_validation_release(&v);
 }
 
 /* Twenty runs of two sources: the band of the first holds what its quantiles say, and nothing of
@@ -377,7 +375,7 @@ TEST(bands_by_hand)
     OWNED(knee_validation) v;
     struct knee_err err;
     double room[22];
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &v, &err));
     for (int i = 0; i < 22; i++) { /* measured over predicted: 0.91 ... 1.10, and 3 */
         v.result[i].held_out_error = 1 / (i < 20 ? 0.91 + 0.01 * i : 3) - 1;
         v.result[i].held_out_spread = 0.1;
@@ -413,7 +411,7 @@ TEST(bands_that_are_borrowed)
     OWNED(knee_validation) v;
     struct knee_err err;
     double room[42];
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &v, &err));
     for (int i = 0; i < 42; i++) { /* two spreads away from what is predicted, on either side */
         v.result[i].held_out_spread = i < 40 ? 0.05 : 0.2;
         v.result[i].held_out_error = expm1((i % 2 ? 2 : -2) * v.result[i].held_out_spread);
@@ -448,7 +446,7 @@ TEST(named_software_is_surer)
 /* A source that is far off says what it alone has; one that is near needs no reason. */
 TEST(far_sources_have_reasons)
 {
-    struct knee_runs runs =
+    OWNED(knee_runs) runs =
         runs_of("a,x,megatron-lm,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
                 "b,x,megatron-lm,,h100,8,8,llama3-8b,fp8,128,1,1,1,1,0,none,DP,1,,Y\n"
                 "c,y,megatron-lm,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
@@ -457,7 +455,7 @@ TEST(far_sources_have_reasons)
     char why[2 * KNEE_RUN_TEXT];
     OWNED(knee_validation) v;
     struct knee_err err;
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &v, &err));
     assert_false(knee_held_out_reason(&v, 0, why)); /* not asked */
     for (size_t i = 0; i < 4; i++)
         v.result[i].held_out_error = error[i];
@@ -470,14 +468,13 @@ TEST(far_sources_have_reasons)
     assert_true(knee_held_out_reason(&v, 1, why));
     assert_non_null(strstr(why, "no reason known"));
     assert_false(knee_held_out_reason(&v, 2, why));
-    knee_runs_release(&runs);
 }
 
 /* Adapters and hybrids that a table names: the first are taken with a usual rank, which is said;
  * the second only where their layers are known. */
 TEST(layers_that_columns_do_not_have)
 {
-    struct knee_runs runs =
+    OWNED(knee_runs) runs =
         runs_of("a,x,sft with LoRA,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
                 "b,x,an exploration,,h100,8,8,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
                 "c,x,z,,h100,8,8,nemotron-h-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n"
@@ -488,7 +485,6 @@ TEST(layers_that_columns_do_not_have)
     assert_near(runs.run[2].shape.linear_layers, 24, 0);
     assert_string_equal(runs.run[2].skipped, "");
     assert_true(runs.run[3].skipped[0] != '\0');
-    knee_runs_release(&runs);
 }
 
 /* What is left open of a prediction shrinks with every run that counts, and without any it is what
@@ -502,7 +498,7 @@ TEST(what_a_fit_leaves_open)
     OWNED(knee_fit) fit;
     struct knee_err err;
     double spread[4], before = INFINITY;
-    assert_int_equal(knee_fit_init(&fit, &runs, KNEE_FIT_SHIPPED, NULL, &err), KNEE_OK);
+    assert_ok(knee_fit_init(&fit, &runs, KNEE_FIT_SHIPPED, NULL, &err));
     for (size_t known = 0; known < 4; known++) {
         for (size_t i = 0; i < 4; i++)
             fit.use[i] = i < known;
@@ -537,7 +533,7 @@ TEST(curve_bands_by_hand)
     double room[12];
     for (int i = 0; i < 12; i++)
         runs.run[i].same_job = true;
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &v, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &v, &err));
     assert_int_equal(v.result[0].anchor, SIZE_MAX);
     for (int i = 0; i < 12; i++) { /* log(E measured / E predicted) = +-0.1 wherever it is */
         double off = i % 6 == 0 ? 0 : i < 6 ? 0.1 : -0.1;
@@ -578,7 +574,7 @@ static struct knee_runs synthetic(double gemm, double elementwise)
         struct knee_machine machine;
         struct knee_plan_cost cost;
         assert_string_equal(run->skipped, "");
-        assert_int_equal(knee_machine_init(&run->platform, NULL, &machine, NULL), KNEE_OK);
+        assert_ok(knee_machine_init(&run->platform, NULL, &machine, NULL));
         machine.rates.gemm *= gemm;
         machine.rates.elementwise *= elementwise;
         knee_plan_price(&run->shape, &machine, &run->plan, &cost);
@@ -595,13 +591,13 @@ TEST(calibration_finds_what_was_put_in)
     struct knee_machine machine;
     struct knee_validation before, after;
     struct knee_err err;
-    assert_int_equal(knee_calibrate(&runs, NULL, &rates, &platform, &err), KNEE_OK);
-    assert_int_equal(knee_machine_init(&platform, NULL, &machine, &err), KNEE_OK);
+    assert_ok(knee_calibrate(&runs, NULL, &rates, &platform, &err));
+    assert_ok(knee_machine_init(&platform, NULL, &machine, &err));
     assert_relative(rates.gemm, 0.8 * machine.rates.gemm, 0.03);
     assert_true(rates.elementwise > 1.1 * machine.rates.elementwise); /* gaps tell much the same */
     assert_true(isnan(rates.gemm_16bit)); /* not one of those that are fitted */
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &before, &err), KNEE_OK);
-    assert_int_equal(knee_validate(&runs, &rates, 0.8, NULL, &after, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &before, &err));
+    assert_ok(knee_validate(&runs, &rates, 0.8, NULL, &after, &err));
     assert_true(before.all.mape > 0.1);
     assert_true(after.all.mape < 0.01);
     knee_validation_release(&before);
@@ -617,7 +613,7 @@ TEST(calibration_finds_what_was_put_in)
         knee_yaml_read((struct knee_named_text){text.data, text.length, "mine.yaml"},
                        &knee_rates_keys, &back, sizeof back, &err);
     if (status != KNEE_SYSTEM) { /* built without libyaml */
-        assert_int_equal(status, KNEE_OK);
+        assert_ok(status);
         assert_near(back.gemm, rates.gemm, 0);
         assert_near(back.gap_s, rates.gap_s, 0);
     }
@@ -625,13 +621,12 @@ TEST(calibration_finds_what_was_put_in)
 
 TEST(nothing_to_fit_is_said)
 {
-    struct knee_runs runs =
+    OWNED(knee_runs) runs =
         runs_of("t,b,x,,TPU-v4,8,32,llama3-8b,bf16,128,1,1,1,1,0,none,DP,1,,Y\n");
     struct knee_rates rates;
     struct knee_platform platform;
     struct knee_err err;
     assert_int_equal(knee_calibrate(&runs, NULL, &rates, &platform, &err), KNEE_INPUT);
-    knee_runs_release(&runs);
 }
 
 /* A source that is held out does not influence its own prediction: spoiling its rows changes
@@ -639,22 +634,20 @@ TEST(nothing_to_fit_is_said)
 TEST(held_out_means_held_out)
 {
     OWNED(knee_runs) runs = synthetic(0.9, 1);
-    struct knee_validation a, b;
+    OWNED(knee_validation) a, b;
     struct knee_err err;
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &a, &err), KNEE_OK);
-    assert_int_equal(knee_cross_validate(&a, 0, 1, NULL, NULL, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &a, &err));
+    assert_ok(knee_cross_validate(&a, 0, 1, NULL, NULL, &err));
     assert_true(a.held_out_all.rows == runs.count);
     assert_true(a.held_out_all.mape < a.all.mape); /* the others tell that products are slower */
     for (size_t i = 0; i < runs.count; i++)
         if (strcmp(runs.run[i].source, "s2") == 0)
             runs.run[i].step_s *= 3;
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &b, &err), KNEE_OK);
-    assert_int_equal(knee_cross_validate(&b, 0, 1, NULL, NULL, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &b, &err));
+    assert_ok(knee_cross_validate(&b, 0, 1, NULL, NULL, &err));
     for (size_t i = 0; i < runs.count; i++)
         if (strcmp(runs.run[i].source, "s2") == 0)
             assert_near(a.result[i].held_out_s, b.result[i].held_out_s, 0);
-    knee_validation_release(&a);
-    knee_validation_release(&b);
 }
 
 /* Whichever allocation fails: it is the system's failure, and what was there before is as it was.
@@ -677,12 +670,12 @@ TEST(out_of_memory_leaves_no_half)
                 knee_runs_release(&runs);
             assert_int_equal(f.live, 0);
         }
-    struct knee_runs runs = synthetic(0.9, 1);
+    OWNED(knee_runs) runs = synthetic(0.9, 1);
     for (size_t at = 1;; at++) {
         struct failing f = {0};
         struct knee_alloc alloc = {failing_resize, &f};
         struct knee_validation v;
-        assert_int_equal(knee_validate(&runs, NULL, 0.8, &alloc, &v, &err), KNEE_OK);
+        assert_ok(knee_validate(&runs, NULL, 0.8, &alloc, &v, &err));
         f.calls = 0;
         f.fail_at = at;
         knee_status status = knee_cross_validate(&v, 0, 1, NULL, NULL, &err);
@@ -694,7 +687,6 @@ TEST(out_of_memory_leaves_no_half)
         if (!status)
             break;
     }
-    knee_runs_release(&runs);
 }
 
 /* Parts put together are what one alone finds, to the last bit. */
@@ -707,18 +699,18 @@ TEST(parts_make_the_whole)
     size_t size = runs.count * sizeof *whole.result, done = 0;
     struct knee_run_result *results = malloc(PARTS * size);
     assert_non_null(results);
-    assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &whole, &err), KNEE_OK);
-    assert_int_equal(knee_cross_validate(&whole, 0, 1, NULL, NULL, &err), KNEE_OK);
+    assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &whole, &err));
+    assert_ok(knee_cross_validate(&whole, 0, 1, NULL, NULL, &err));
     for (size_t i = 0; i < PARTS; i++) {
-        assert_int_equal(knee_validate(&runs, NULL, 0.8, NULL, &part, &err), KNEE_OK);
-        assert_int_equal(knee_cross_validate(&part, i, PARTS, NULL, NULL, &err), KNEE_OK);
+        assert_ok(knee_validate(&runs, NULL, 0.8, NULL, &part, &err));
+        assert_ok(knee_cross_validate(&part, i, PARTS, NULL, NULL, &err));
         memcpy(results + i * runs.count, part.result, size);
         done += part.held_out_all.rows;
         if (i + 1 < PARTS)
             knee_validation_release(&part);
     }
     assert_true(done == runs.count); /* each source in one part */
-    assert_int_equal(knee_cross_validate_merge(&part, results, PARTS, &err), KNEE_OK);
+    assert_ok(knee_cross_validate_merge(&part, results, PARTS, &err));
     assert_memory_equal(part.result, whole.result, size);
     assert_memory_equal(&part.held_out_all, &whole.held_out_all, sizeof part.held_out_all);
     assert_memory_equal(part.held_out, whole.held_out, sizeof part.held_out);
@@ -743,9 +735,8 @@ TEST(phases_of_steps)
         "1.0, \"peak_bytes\": 2500000000}";
     OWNED(knee_runs) runs;
     struct knee_err err;
-    assert_int_equal(knee_runs_read((struct knee_named_text){text, sizeof text - 1, "steps"},
-                                    "h200", NULL, &runs, &err),
-                     KNEE_OK);
+    assert_ok(knee_runs_read((struct knee_named_text){text, sizeof text - 1, "steps"}, "h200", NULL,
+                             &runs, &err));
     assert_int_equal(runs.count, 6);
     assert_int_equal(runs.run[1].phase, KNEE_PHASE_BACKWARD);
     assert_near(runs.run[1].step_s, 5e-3, 1e-15);
@@ -757,7 +748,7 @@ TEST(phases_of_steps)
                         "pytorch-compile");
     double all = 0, step = 0;
     struct knee_machine machine;
-    assert_int_equal(knee_machine_init(&runs.run[0].platform, NULL, &machine, &err), KNEE_OK);
+    assert_ok(knee_machine_init(&runs.run[0].platform, NULL, &machine, &err));
     for (size_t i = 0; i < 3; i++)
         all +=
             knee_plan_phase_s(&runs.run[i].shape, &machine, &runs.run[i].plan, runs.run[i].phase);

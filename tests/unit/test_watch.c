@@ -28,7 +28,7 @@ static struct knee_change change_of(const double *values, size_t count, double l
 {
     struct knee_change change = {0};
     struct knee_err err;
-    assert_int_equal(knee_change_point(values, count, least, NULL, &change, &err), KNEE_OK);
+    assert_ok(knee_change_point(values, count, least, NULL, &change, &err));
     return change;
 }
 
@@ -103,7 +103,7 @@ static const int64_t step_ns = 1000000000; /* so that a rank's silence is notice
 static void write_rank(const struct job *job, int rank, double waits[STEPS], int64_t wire_ns,
                        struct knee_live_rank *out)
 {
-    struct knee_text steps = {0}, calls = {0}, about = {0};
+    OWNED(knee_text) steps = {0}, calls = {0}, about = {0};
     struct knee_err err;
     int end = job->stops_at && rank == RANKS - 1 ? job->stops_at : STEPS;
     knee_text_printf(
@@ -133,12 +133,9 @@ static void write_rank(const struct job *job, int rank, double waits[STEPS], int
             (long long)(wire_ns + (int64_t)(1e6 * waits[s])), s, rank % job->group, job->group);
     }
     knee_live_init(out, NULL);
-    assert_int_equal(knee_live_read_about(out, about.data, about.length, &err), KNEE_OK);
-    assert_int_equal(knee_live_read_steps(out, steps.data, steps.length, &err), KNEE_OK);
-    assert_int_equal(knee_live_read_calls(out, calls.data, calls.length, &err), KNEE_OK);
-    knee_text_release(&about);
-    knee_text_release(&steps);
-    knee_text_release(&calls);
+    assert_ok(knee_live_read_about(out, about.data, about.length, &err));
+    assert_ok(knee_live_read_steps(out, steps.data, steps.length, &err));
+    assert_ok(knee_live_read_calls(out, calls.data, calls.length, &err));
 }
 
 /* Ranks come with a noise of up to 5 ms; the last one of a communicator waits for nobody. */
@@ -162,9 +159,8 @@ static void make(const struct job *job, struct made *out)
                    &out->ranks[r]);
     }
     struct knee_watch_given given = {start_ns + (STEPS + 5) * step_ns, NAN, 0, NULL};
-    assert_int_equal(knee_live_join(out->ranks, RANKS, NULL, &out->joined, &err), KNEE_OK);
-    assert_int_equal(knee_watch(out->ranks, RANKS, &out->joined, &given, &out->watch, &err),
-                     KNEE_OK);
+    assert_ok(knee_live_join(out->ranks, RANKS, NULL, &out->joined, &err));
+    assert_ok(knee_watch(out->ranks, RANKS, &out->joined, &given, &out->watch, &err));
 }
 
 static void release(struct made *made)
@@ -293,8 +289,8 @@ TEST(test_nothing_was_read)
     struct knee_err err;
     struct knee_watch_given given = {start_ns, NAN, 0, NULL};
     knee_live_init(&rank, NULL);
-    assert_int_equal(knee_live_join(&rank, 1, NULL, &joined, &err), KNEE_OK);
-    assert_int_equal(knee_watch(&rank, 1, &joined, &given, &watch, &err), KNEE_OK);
+    assert_ok(knee_live_join(&rank, 1, NULL, &joined, &err));
+    assert_ok(knee_watch(&rank, 1, &joined, &given, &watch, &err));
     assert_int_equal(watch.step, -1);
     assert_int_equal(watch.point_count, 0);
     knee_live_release(&rank);
@@ -306,7 +302,7 @@ static struct knee_alarm_state check(const char *words, const struct knee_watch 
 {
     struct knee_alarm alarm;
     struct knee_err err;
-    assert_int_equal(knee_alarm_parse(words, &alarm, &err), KNEE_OK);
+    assert_ok(knee_alarm_parse(words, &alarm, &err));
     return knee_alarm_check(&alarm, watch);
 }
 
@@ -408,7 +404,7 @@ static struct knee_ras ras_of(const int64_t *calls, size_t count, int64_t at_ns)
                          r ? ", " : "", r, (long long)calls[r]);
     knee_text_puts(&text, "], \"missing_ranks\": [{\"rank\": 9, \"host\": \"b\", \"status\": "
                           "{\"unresponsive\": true, \"considered_dead\": false}}]}]}\n");
-    assert_int_equal(knee_ras_read(text.data, text.length, NULL, &ras, &err), KNEE_OK);
+    assert_ok(knee_ras_read(text.data, text.length, NULL, &ras, &err));
     knee_text_release(&text);
     ras.at_ns = at_ns;
     return ras;
@@ -431,7 +427,7 @@ static struct knee_ras_answer judged(const int64_t (*counts)[2], size_t count)
     struct knee_err err;
     for (size_t i = 0; i < count; i++)
         answers[i] = ras_of(counts[i], 2, (int64_t)i * 50700000);
-    assert_int_equal(knee_ras_judge(answers, count, NULL, &answer, &err), KNEE_OK);
+    assert_ok(knee_ras_judge(answers, count, NULL, &answer, &err));
     assert_int_equal(answer.count, 3);
     assert_string_equal(answer.rows[0].rank->host, "a");
     assert_int_equal(answer.rows[0].rank->calls, counts[count - 1][0] + 1); /* all operations */
@@ -563,7 +559,7 @@ TEST(test_a_real_answer)
 {
     OWNED(knee_ras) ras;
     struct knee_err err;
-    assert_int_equal(knee_ras_read(real_answer, strlen(real_answer), NULL, &ras, &err), KNEE_OK);
+    assert_ok(knee_ras_read(real_answer, strlen(real_answer), NULL, &ras, &err));
     assert_string_equal(ras.nccl, "2.28.9");
     assert_int_equal(ras.count, 2);
     for (size_t i = 0; i < ras.count; i++) {

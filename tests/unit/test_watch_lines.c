@@ -164,8 +164,7 @@ TEST(a_change_that_is_too_small)
     for (int i = 0; i < 40; i++)
         values[i] = i < 20 ? 1 : 2;
     for (int worth = 0; worth < 2; worth++) {
-        assert_int_equal(knee_change_point(values, 40, worth ? 0.5 : 1.5, NULL, &change, &err),
-                         KNEE_OK);
+        assert_ok(knee_change_point(values, 40, worth ? 0.5 : 1.5, NULL, &change, &err));
         assert_int_equal(change.found, worth);
         assert_int_equal(change.at, worth ? 20 : 0);
     }
@@ -183,7 +182,7 @@ TEST(steps_that_nothing_is_known_of)
         made.steps[0][s].step_s = 1;
     }
     made.ranks[0].step_count = 12;
-    struct knee_watch w = watch_of(&made, 1);
+    OWNED(knee_watch) w = watch_of(&made, 1);
     assert_int_equal(w.point_count, 12);
     for (size_t p = 0; p < 12; p++)
         assert_int_equal(knee_watch_gap(&w, p), p == 6);
@@ -194,7 +193,6 @@ TEST(steps_that_nothing_is_known_of)
     assert_int_equal(w.point_count, 0);
     assert_int_equal(w.world, -1);
     assert_true(isnan(w.step_s) && isnan(w.price_per_hour));
-    knee_watch_release(&w);
 }
 
 /* NVML's figures: the newest of each; joules by the mean power; nothing before a rank's start. */
@@ -215,7 +213,7 @@ TEST(figures_of_the_gpu)
     made.steps[0][1].power_w = 400, made.steps[0][3].power_w = 410;
     made.steps[0][0].sm_mhz = 1980;
     made.ranks[0].step_count = 4;
-    struct knee_watch w = watch_of(&made, 1);
+    OWNED(knee_watch) w = watch_of(&made, 1);
     assert_near(w.ranks[0].joules, 400 * 4, 1e-9);
     assert_near(w.joules, 1600, 1e-9);
     assert_near(w.ranks[0].temp_c, 61, 0);
@@ -236,11 +234,10 @@ TEST(figures_of_the_gpu)
     knee_watch_release(&w);
     struct knee_watch_given before = {5, 3, 0, NULL};
     struct knee_err err;
-    assert_int_equal(knee_watch(made.ranks, 1, &made.joined, &before, &w, &err), KNEE_OK);
+    assert_ok(knee_watch(made.ranks, 1, &made.joined, &before, &w, &err));
     assert_near(w.age_s, 0, 0);
     assert_near(w.price_per_hour, 3, 0);
     assert_false(w.price_assumed);
-    knee_watch_release(&w);
 }
 
 /* Waiting is that of the last steps whose calls are all there. */
@@ -251,7 +248,7 @@ TEST(recent_waiting)
     for (int s = 0; s < STEPS; s++)
         made.calls[0][s] = (struct knee_live_call){.step = s / 2, .wait_ns = s < 4 ? 99 : 7};
     made.ranks[0].call_count = STEPS;
-    struct knee_watch w = watch_of(&made, 1);
+    OWNED(knee_watch) w = watch_of(&made, 1);
     assert_near(w.ranks[0].wait_s, 14e-9, 1e-15); /* two calls a step; the oldest are not recent */
     knee_watch_release(&w);
     for (int s = 0; s < STEPS; s++)
@@ -264,7 +261,6 @@ TEST(recent_waiting)
         made.calls[0][s].step = -1;
     w = watch_of(&made, 1);
     assert_true(isnan(w.ranks[0].wait_s));
-    knee_watch_release(&w);
 }
 
 /* ---- Wires ---- */
@@ -480,9 +476,9 @@ TEST(alarms)
     for (size_t r = 0; r < RANKS; r++)
         for (int s = 0; s < STEPS; s++)
             made.steps[r][s].label_s[KNEE_COMPUTE] = 0.5;
-    struct knee_watch w = watch_of(&made, RANKS);
+    OWNED(knee_watch) w = watch_of(&made, RANKS);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(knee_alarm_parse(rows[i].words, &alarm, &err), KNEE_OK);
+        assert_ok(knee_alarm_parse(rows[i].words, &alarm, &err));
         if (knee_alarm_check(&alarm, &w).goes != rows[i].goes)
             fail_msg("%s", rows[i].words);
     }
@@ -492,14 +488,13 @@ TEST(alarms)
         assert_non_null(strstr(err.what, "is not NAME > VALUE [for TIME]"));
     }
     w = watch_of(&made, 0);
-    assert_int_equal(knee_alarm_parse("exposed > 0", &alarm, &err), KNEE_OK);
+    assert_ok(knee_alarm_parse("exposed > 0", &alarm, &err));
     assert_false(knee_alarm_check(&alarm, &w).known);
     knee_watch_release(&w);
     for (int s = 0; s < STEPS; s++)
         made.steps[0][s].sampled = 0;
     w = watch_of(&made, 1); /* steps, and none of them sampled */
     assert_false(knee_alarm_check(&alarm, &w).known);
-    knee_watch_release(&w);
 }
 
 /* ---- RAS ---- */
@@ -525,7 +520,7 @@ TEST(ranks_come_and_go)
     now[2].missing = now[2].unresponsive = now[2].dead = true;
     now[1].failed = true;
     now[4].unresponsive = true;
-    assert_int_equal(knee_ras_judge(answers, 2, NULL, &a, &err), KNEE_OK);
+    assert_ok(knee_ras_judge(answers, 2, NULL, &a, &err));
     assert_int_equal(a.comms, 2);
     assert_int_equal(a.still_comms, 1);
     assert_int_equal(a.dead, 1);
@@ -538,10 +533,10 @@ TEST(ranks_come_and_go)
     assert_true(isnan(a.rows[2].calls_per_s)); /* it was not there */
     knee_ras_answer_release(&a);
     answers[0].count = 0; /* nothing yet */
-    assert_int_equal(knee_ras_judge(answers, 2, NULL, &a, &err), KNEE_OK);
+    assert_ok(knee_ras_judge(answers, 2, NULL, &a, &err));
     assert_true(isnan(a.rows[0].calls_per_s));
     knee_ras_answer_release(&a);
-    assert_int_equal(knee_ras_judge(answers + 1, 1, NULL, &a, &err), KNEE_OK);
+    assert_ok(knee_ras_judge(answers + 1, 1, NULL, &a, &err));
     assert_true(isnan(a.rows[0].calls_per_s) && a.still_comms == 0); /* one answer says nothing */
     knee_ras_answer_release(&a);
     struct failing memory = {.fail_at = 1};
@@ -556,7 +551,7 @@ TEST(everybody_behind_is_nobody)
     enum { ANSWERS = 40, MEMBERS = 3 };
     static struct knee_ras_rank ranks[ANSWERS][MEMBERS];
     static struct knee_ras answers[ANSWERS];
-    struct knee_ras_answer a;
+    OWNED(knee_ras_answer) a;
     struct knee_err err;
     for (size_t i = 0; i < ANSWERS; i++) {
         for (int64_t r = 0; r < MEMBERS; r++) /* one of them is ahead, seldom the same */
@@ -564,13 +559,12 @@ TEST(everybody_behind_is_nobody)
         answers[i] =
             (struct knee_ras){.ranks = ranks[i], .count = MEMBERS, .at_ns = (int64_t)i * 100000000};
     }
-    assert_int_equal(knee_ras_judge(answers, ANSWERS, NULL, &a, &err), KNEE_OK);
+    assert_ok(knee_ras_judge(answers, ANSWERS, NULL, &a, &err));
     assert_int_equal(a.late, 0);
     for (size_t i = 0; i < ANSWERS; i++) /* and one of them always is not */
         ranks[i][2].calls = 10 * (int64_t)i + 2;
     knee_ras_answer_release(&a);
-    assert_int_equal(knee_ras_judge(answers, ANSWERS, NULL, &a, &err), KNEE_OK);
+    assert_ok(knee_ras_judge(answers, ANSWERS, NULL, &a, &err));
     assert_int_equal(a.late, 0); /* two of three are behind: most of them */
     assert_true(a.rows[0].behind >= 30 && a.rows[2].behind == 0);
-    knee_ras_answer_release(&a);
 }

@@ -72,9 +72,8 @@ static void h200(struct knee_machine *machine)
 {
     struct knee_platform platform;
     knee_platform_init(&platform);
-    assert_int_equal(knee_keys_set(&knee_platform_keys, &platform, "gpu", "h200", KNEE_FLAG, NULL),
-                     KNEE_OK);
-    assert_int_equal(knee_machine_init(&platform, NULL, machine, NULL), KNEE_OK);
+    assert_ok(knee_keys_set(&knee_platform_keys, &platform, "gpu", "h200", KNEE_FLAG, NULL));
+    assert_ok(knee_machine_init(&platform, NULL, machine, NULL));
 }
 
 /* What a shape can reach is the same model as knee plan's, which was fitted to other tables. */
@@ -136,7 +135,7 @@ static struct knee_trace layer_step(double rows, double wide, int64_t kernel_ns,
     struct knee_trace trace = {.rank = 0, .world_size = 1, .format = "kineto"};
     strcpy(trace.gpu_name, "NVIDIA H200");
     trace.file = strdup("layer");
-    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    assert_ok(knee_builder_finish(b, &trace, NULL));
     knee_builder_free(b);
     return trace;
 }
@@ -146,15 +145,15 @@ static struct knee_diagnosis diagnosed(struct knee_trace *trace, struct knee_acc
     struct knee_diagnosis d;
     struct knee_job job;
     knee_job_init(&job);
-    assert_int_equal(knee_account(trace, 1, NULL, account, NULL), KNEE_OK);
-    assert_int_equal(knee_diagnose(account, &job, NULL, &d, NULL), KNEE_OK);
+    assert_ok(knee_account(trace, 1, NULL, account, NULL));
+    assert_ok(knee_diagnose(account, &job, NULL, &d, NULL));
     return d;
 }
 
 TEST(a_small_batch_is_named_with_the_one_that_mends_it)
 {
-    struct knee_account account;
-    struct knee_trace trace = layer_step(128, 4096, 15000, 60000);
+    OWNED(knee_account) account;
+    OWNED(knee_trace) trace = layer_step(128, 4096, 15000, 60000);
     struct knee_diagnosis d = diagnosed(&trace, &account);
     assert_near(d.roofline.rows, 128, 1e-12);
     assert_near(d.roofline.flops, 3 * 2.0 * 128 * 4096 * 4096, 1e-12);
@@ -173,8 +172,6 @@ TEST(a_small_batch_is_named_with_the_one_that_mends_it)
     assert_int_equal(d.suspect, KNEE_SUSPECT_NONE);
     assert_near(d.small_shapes, 0, 1e-12);
     assert_near(d.roofline.mend, 1, 1e-12);
-    knee_account_release(&account);
-    knee_trace_release(&trace);
 }
 
 /* ---- Whose nanosecond ---- */
@@ -260,7 +257,7 @@ TEST(every_nanosecond_has_one_owner)
         if (knee_account(set.traces, set.count, NULL, &account, NULL) == KNEE_OK) {
             for (size_t r = 0; r < account.rank_count; r++)
                 check_owners(&account.ranks[r]);
-            assert_int_equal(knee_find_where(&account, NULL, &where, NULL), KNEE_OK);
+            assert_ok(knee_find_where(&account, NULL, &where, NULL));
             check_sums(&account, &where);
             summed += account.step_source == KNEE_STEPS_NONE;
             knee_where_release(&where);
@@ -289,7 +286,7 @@ static struct knee_trace late_rank(int64_t rank, int64_t compute_ns)
                                                  KNEE_NO_CORRELATION, false, NULL});
     struct knee_trace trace = {.rank = rank, .world_size = 2, .format = "test"};
     trace.file = strdup(rank ? "rank1" : "rank0");
-    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    assert_ok(knee_builder_finish(b, &trace, NULL));
     knee_builder_free(b);
     return trace;
 }
@@ -299,8 +296,8 @@ TEST(the_chain_goes_through_the_late_rank)
     struct knee_trace traces[2] = {late_rank(0, 100000), late_rank(1, 300000)};
     struct knee_account account;
     struct knee_where w;
-    assert_int_equal(knee_account(traces, 2, NULL, &account, NULL), KNEE_OK);
-    assert_int_equal(knee_find_where(&account, NULL, &w, NULL), KNEE_OK);
+    assert_ok(knee_account(traces, 2, NULL, &account, NULL));
+    assert_ok(knee_find_where(&account, NULL, &w, NULL));
     const double *path = w.path_s;
     assert_near(w.path_step_s, 400e-6, 1e-12);
     assert_near(path[KNEE_COMPUTE] + path[KNEE_LABELS + KNEE_COMPUTE], 350e-6, 1e-12);
@@ -350,7 +347,7 @@ static struct knee_trace host_story(void)
     kernel(b, 40000, 2, 42000, 52000, 2);
     struct knee_trace trace = {.rank = 0, .world_size = 1, .format = "kineto"};
     trace.file = strdup("story");
-    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    assert_ok(knee_builder_finish(b, &trace, NULL));
     knee_builder_free(b);
     return trace;
 }
@@ -369,8 +366,8 @@ TEST(work_finds_its_module_and_gaps_their_reason)
     OWNED(knee_trace) trace = host_story();
     OWNED(knee_account) account;
     OWNED(knee_where) w;
-    assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
-    assert_int_equal(knee_find_where(&account, NULL, &w, NULL), KNEE_OK);
+    assert_ok(knee_account(&trace, 1, NULL, &account, NULL));
+    assert_ok(knee_find_where(&account, NULL, &w, NULL));
     assert_true(w.host);
     const struct knee_place *linear = place(&w, KNEE_PLACE_MODULE, "nn.Module: Linear_0");
     assert_near(linear->label_s[KNEE_COMPUTE], 20e-6, 1e-15); /* forward and backward */
@@ -415,10 +412,10 @@ TEST(a_wait_is_blamed_for_what_it_took)
     kernel(b, 1310000, 1, 1312000, 1400000, 6);
     OWNED(knee_trace) trace = {.rank = 0, .world_size = 1, .format = "kineto"};
     trace.file = strdup("story");
-    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    assert_ok(knee_builder_finish(b, &trace, NULL));
     knee_builder_free(b);
-    assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
-    assert_int_equal(knee_find_where(&account, NULL, &w, NULL), KNEE_OK);
+    assert_ok(knee_account(&trace, 1, NULL, &account, NULL));
+    assert_ok(knee_find_where(&account, NULL, &w, NULL));
     assert_near(w.gaps_s, 3.5e-6 + 90e-6 + 401e-6, 1e-12);
     assert_near(w.gaps[KNEE_ACT_ITEM].total_s, 302e-6, 1e-12);
     assert_near(w.gaps[KNEE_ACT_PYTHON].total_s, 494.5e-6 - 302e-6, 1e-12);
@@ -439,12 +436,12 @@ TEST(many_kernels_are_told_apart)
     }
     OWNED(knee_trace) trace = {.rank = 0, .world_size = 1, .format = "test"};
     trace.file = strdup("many");
-    assert_int_equal(knee_builder_finish(b, &trace, NULL), KNEE_OK);
+    assert_ok(knee_builder_finish(b, &trace, NULL));
     knee_builder_free(b);
     OWNED(knee_account) account;
     OWNED(knee_where) w;
-    assert_int_equal(knee_account(&trace, 1, NULL, &account, NULL), KNEE_OK);
-    assert_int_equal(knee_find_where(&account, NULL, &w, NULL), KNEE_OK);
+    assert_ok(knee_account(&trace, 1, NULL, &account, NULL));
+    assert_ok(knee_find_where(&account, NULL, &w, NULL));
     assert_int_equal(w.kernel_count, KERNELS);
     double total_s = 0;
     for (size_t i = 0; i < w.kernel_count; i++) {
@@ -467,7 +464,7 @@ static void memory_may_run_out(const struct knee_account *account)
             knee_where_release(&w);
         assert_int_equal(memory.live, 0);
         if (memory.calls < at) {
-            assert_int_equal(status, KNEE_OK);
+            assert_ok(status);
             return;
         }
         assert_int_equal(status, KNEE_SYSTEM);
@@ -480,10 +477,10 @@ TEST(no_memory_is_said)
     struct knee_trace story = host_story();
     struct knee_trace late[2] = {late_rank(0, 100000), late_rank(1, 300000)};
     struct knee_account account;
-    assert_int_equal(knee_account(&story, 1, NULL, &account, NULL), KNEE_OK);
+    assert_ok(knee_account(&story, 1, NULL, &account, NULL));
     memory_may_run_out(&account);
     knee_account_release(&account);
-    assert_int_equal(knee_account(late, 2, NULL, &account, NULL), KNEE_OK);
+    assert_ok(knee_account(late, 2, NULL, &account, NULL));
     memory_may_run_out(&account);
     knee_account_release(&account);
     knee_trace_release(&story);

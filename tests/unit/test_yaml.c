@@ -14,10 +14,9 @@ TEST(keys_are_read)
     struct knee_job job;
     struct knee_err err;
     knee_job_init(&job);
-    assert_int_equal(read_yaml("# a job\nparams: 7B\nglobal_batch: 2048\nbandwidth: 25 GB/s\n"
-                               "workers: [1, 2, '8..64x2']\ngpu: h100\noverlap: 70%\n",
-                               &job, &err),
-                     KNEE_OK);
+    assert_ok(read_yaml("# a job\nparams: 7B\nglobal_batch: 2048\nbandwidth: 25 GB/s\n"
+                        "workers: [1, 2, '8..64x2']\ngpu: h100\noverlap: 70%\n",
+                        &job, &err));
     assert_true(job.params == 7e9 && job.global_batch == 2048 &&
                 job.hw.bandwidth_bytes_per_s == 25e9);
     assert_true(job.workers.ranges == 3 && job.overlap == 0.7);
@@ -29,8 +28,8 @@ TEST(gpus_by_any_name)
     struct knee_err err;
     knee_job_init(&job);
     knee_job_init(&plain);
-    assert_int_equal(read_yaml("gpu: NVIDIA H100 80GB HBM3\n", &job, &err), KNEE_OK);
-    assert_int_equal(read_yaml("gpu: h100\n", &plain, &err), KNEE_OK);
+    assert_ok(read_yaml("gpu: NVIDIA H100 80GB HBM3\n", &job, &err));
+    assert_ok(read_yaml("gpu: h100\n", &plain, &err));
     assert_int_equal(job.hw.gpu, plain.hw.gpu);
 }
 
@@ -39,8 +38,7 @@ TEST(json_is_read_too)
     struct knee_job job;
     struct knee_err err;
     knee_job_init(&job);
-    assert_int_equal(read_yaml("{\"params\": \"7B\", \"global-batch\": 2048}", &job, &err),
-                     KNEE_OK);
+    assert_ok(read_yaml("{\"params\": \"7B\", \"global-batch\": 2048}", &job, &err));
     assert_true(job.params == 7e9 && job.global_batch == 2048);
 }
 
@@ -48,7 +46,7 @@ TEST(flags_are_kept)
 {
     struct knee_job job = job_of("params 1B");
     struct knee_err err;
-    assert_int_equal(read_yaml("params: 7B\nmfu: 0.5\n", &job, &err), KNEE_OK);
+    assert_ok(read_yaml("params: 7B\nmfu: 0.5\n", &job, &err));
     assert_true(job.params == 1e9 && job.mfu == 0.5);
 }
 

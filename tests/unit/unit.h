@@ -141,6 +141,8 @@ static inline struct knee_shape shape_named(const char *name)
     return shape;
 }
 
+#define assert_ok(call) assert_int_equal(call, KNEE_OK)
+
 static inline void near_at(double got, double want, double tolerance, const char *what, int line)
 {
     if (!(fabs(got - want) <= tolerance))
