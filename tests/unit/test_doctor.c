@@ -211,118 +211,7 @@ TEST(planted_faults_are_found)
     assert_true(sizeof faults / sizeof *faults >= 30);
 }
 
-/* Values as people write them: what is said of each on a healthy machine, or nothing (""). */
-TEST(values_of_the_environment)
-{
-    static const struct {
-        const char *line, *rule;
-    } rows[] = {
-        {"NCCL_IB_TIMEOUT=40\n", "ib_timeout_short"},
-        {"NCCL_IB_TIMEOUT=0\n", "ib_timeout_short"},
-        {"NCCL_IB_TIMEOUT=10\n", "ib_timeout_short"},
-        {"NCCL_IB_TIMEOUT=22\n", ""},
-        {"NCCL_SOCKET_NTHREADS=32\n", "socket_threads"},
-        {"NCCL_SOCKET_NTHREADS=8\nNCCL_NSOCKS_PERTHREAD=16\n", "socket_threads"},
-        {"NCCL_IB_AR_THRESHOLD=8388608\n", "ar_threshold"},
-        {"NCCL_IB_AR_THRESHOLD=2097152\nNCCL_BUFFSIZE=1048576\n", "ar_threshold"},
-        {"NCCL_P2P_LEVEL=LOC\n", "p2p_disabled"},
-        {"NCCL_P2P_LEVEL=0\n", "p2p_disabled"},
-        {"NCCL_P2P_LEVEL=NVL\n", ""},
-        {"NCCL_P2P_LEVEL=-1\n", "env_bad_level"},
-        {"NCCL_P2P_LEVEL=3x\n", "env_bad_level"},
-        {"NCCL_P2P_LEVEL=99999999999999999999\n", "env_bad_level"},
-        {"NCCL_NET_GDR_LEVEL=0\n", "gdr_level_off"},
-        {"NCCL_NET_GDR_LEVEL=LOC\n", "gdr_level_off"},
-        {"NCCL_CROSS_NIC=1\n", "cross_nic_set"},
-        {"NCCL_NET=Socket\n", "ib_disabled"},
-        {"NCCL_IB_ROCE_VERSION_NUM=2\n", "roce_version_crash"},
-        {"NCCL_ALGO=^Tree\n", ""},
-        {"NCCL_ALGO=allreduce:ring;allgather:pat\n", ""},
-        {"NCCL_ALGO=Ring,,Tree\n", ""},
-        {"NCCL_ALGO=Rign\n", "env_bad_word"},
-        {"NCCL_ALGO=abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz\n", "env_bad_word"},
-        {"NCCL_IB_TIMEOUT=99999999999999999999\n", "env_not_a_number"},
-        {"NCCL_IB_TIMEOUT=-99999999999999999999\n", "env_not_a_number"},
-        {"NCCL_IB_TIMEOUT=20 \n", ""},
-        {"NCCL_IB_TIMEOUT=20ms\n", "env_not_a_number"},
-        {"NCCL_IB_TIMEOUT=024\n", "env_octal"},
-        {"NCCL_IB_TIMEOUT=\n", ""},
-        {"NCCL_DEBUG_FILE=~/nccl.log\n", "env_tilde"},
-        {"NCCL_CONF_FILE=~/nccl.conf\n", "env_tilde"},
-        {"NCCL_IB_TIMEOUTT=20\n", "env_misspelt"},
-        {"NCCL_NOTHING_LIKE_IT_AT_ALL=1\n", "env_unknown"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        OWNED(knee_facts) facts = {0};
-        dgx_h100(&facts);
-        give(&facts, "env", rows[i].line);
-        OWNED(knee_checkup) c = examine(&facts, 1, NULL);
-        if (rows[i].rule[0] && !found(&c, rows[i].rule))
-            fail_msg("%s: %s is not found", rows[i].line, rows[i].rule);
-        for (size_t k = 0; k < c.count && !rows[i].rule[0]; k++)
-            if (c.findings[k].severity > KNEE_NOTE)
-                fail_msg("%s: %s", rows[i].line, c.findings[k].rule->id);
-    }
-}
-
-/* Facts of a host, and the rule that must or must not say so. */
-TEST(facts_of_a_host)
-{
-#define NIC  "\tib.rate\t400\t400 Gb/sec\n\tmodule.list\t1\t1\n"
-#define OPEN "\tdriver.version_text\tnan\tNVIDIA UNIX Open Kernel Module for x86_64  560\n"
-    static const struct {
-        const char *lines, *rule;
-        bool holds;
-    } rows[] = {
-        {"mlx5_0:1" NIC, "gdr_off", true},
-        {"mlx5_0:1" NIC "\tmodule.nvidia_peermem\t1\t1\n", "gdr_off", false},
-        {"mlx5_0:1" NIC "\tmodule.nv_peer_mem\t1\t1\n", "gdr_off", false},
-        {"mlx5_0:1" NIC OPEN "\tkernel.release\tnan\t6.8.0-31-generic\n", "gdr_off", false},
-        {"mlx5_0:1" NIC OPEN "\tkernel.release\tnan\t5.4.0\n", "gdr_off", true},
-        {"mlx5_0:1" NIC OPEN, "gdr_off", true},
-        {"eth9\tnet.mtu\t1500\t1500\neth9\tnet.speed\t200000\t200000\neth9\tnet.state\tnan\tup\n",
-         "mtu_small", true},
-        {"eth9\tnet.mtu\t1500\t1500\neth9\tnet.speed\t200000\t200000\neth9\tnet.state\tnan\tdown\n",
-         "mtu_small", false},
-        {"eth9\tnet.mtu\t9000\t9000\neth9\tnet.speed\t200000\t200000\neth9\tnet.state\tnan\tup\n",
-         "mtu_small", false},
-        {"\tprocess.cpus\tnan\t0-3,x,8\nLOCAL_RANK\tenv\t0\t0\n0000:01:00.0\tgpupci.cpus\tnan\t64-"
-         "79\n",
-         "affinity_far", true},
-        {"\tprocess.cpus\tnan\t0-3,70\nLOCAL_RANK\tenv\t0\t0\n0000:01:00.0\tgpupci.cpus\tnan\t64-"
-         "79\n",
-         "affinity_far", false},
-        {"\tprocess.cpus\tnan\t0-3\nLOCAL_RANK\tenv\t-1\t-1\n0000:01:00.0\tgpupci.cpus\tnan\t64-"
-         "79\n",
-         "affinity_far", false},
-        {"\tprocess.cpus\tnan\t0-3\nLOCAL_RANK\tenv\t900\t900\n0000:01:00.0\tgpupci.cpus\tnan\t64-"
-         "79\n",
-         "affinity_far", false},
-        {"\tkernel.cmdline\tnan\tquiet iommu=force\n", "iommu_translates", true},
-        {"\tkernel.cmdline\tnan\tquiet intel_iommu=on\n", "iommu_translates", true},
-        {"\tkernel.cmdline\tnan\tintel_iommu=on iommu=pt\n", "iommu_translates", false},
-        {"\tkernel.cmdline\tnan\tarm64 iommu.passthrough=1\n", "iommu_translates", false},
-        {"\tcgroup.cpus\t4\t4\n", "cpu_quota", true},
-        {"host3\tbench.slow_host\t61\t61 % of the others\n", "slow_host", true},
-        {"host3\tbench.slow_link\t50\t50 % of the others\n", "slow_link", true},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        OWNED(knee_facts) facts = {0};
-        knee_facts_read(&facts, rows[i].lines, strlen(rows[i].lines));
-        for (int gpu = 0; gpu < 8; gpu++) {
-            char name[32];
-            snprintf(name, sizeof name, "GPU%d", gpu);
-            knee_fact_put(&facts, name, "gpu.name", knee_slice_of("NVIDIA H100 80GB HBM3"));
-        }
-        OWNED(knee_checkup) c = examine(&facts, 1, NULL);
-        if ((found(&c, rows[i].rule) != NULL) != rows[i].holds)
-            fail_msg("row %zu, %s", i, rows[i].rule);
-    }
-#undef NIC
-#undef OPEN
-}
-
-/* The same for values of one GPU of eight. */
+/* Values of one GPU of eight, and the rule that must say so. */
 TEST(sick_gpus_are_found)
 {
     struct {
@@ -534,7 +423,8 @@ TEST(releases)
     assert_int_equal(c.count, 0);
 }
 
-/* Words that people write, and what must be said of them; "" is nothing above a note. */
+/* What people write into the environment of a healthy machine, and what must be said of it; "" is
+ * nothing above a note. */
 TEST(spellings)
 {
     static const struct {
@@ -546,15 +436,31 @@ TEST(spellings)
         {"NCCLIB_TIMEOUT=22\n", NULL, "env_misspelt"},
         {"NCCL-IB-TIMEOUT=22\n", NULL, "env_misspelt"},
         {"NCCL_BI_TIMEOUT=22\n", NULL, "env_misspelt"},
+        {"NCCL_IB_TIMEOUTT=20\n", NULL, "env_misspelt"},
         {"CUDA_VISIBLE_DEVICE=0\n", NULL, "env_misspelt"},
         {"TORCH_NCCL_BLOKING_WAIT=1\n", NULL, "env_misspelt"},
         {"CUDA_VISIBLE_DEVICES=0,1\nOMP_NUM_THREADS=4\nTORCH_NCCL_USE_COMM_NONBLOCKING=1\n", NULL,
          ""},
+        {"NCCL_ALGO=^Tree\n", NULL, ""},
+        {"NCCL_ALGO=Ring,,Tree\n", NULL, ""},
         {"NCCL_ALGO=allreduce:tree,ring;broadcast:ring\n", "2.24.3", ""},
         {"NCCL_ALGO=allreduce:tree\n", "2.18.5", "env_bad_word"},
         {"NCCL_ALGO=allreduce:treee\n", "2.24.3", "env_bad_word"},
+        {"NCCL_ALGO=abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz\n", NULL, "env_bad_word"},
         {"NCCL_DEBUG_SUBSYS=init,NET,^tuning\n", NULL, "env_bad_word"},
         {"NCCL_DEBUG_SUBSYS=^init,NET\n", NULL, ""},
+        {"NCCL_P2P_LEVEL=LOC\n", NULL, "p2p_disabled"},
+        {"NCCL_P2P_LEVEL=0\n", NULL, "p2p_disabled"},
+        {"NCCL_P2P_LEVEL=NVL\n", NULL, ""},
+        {"NCCL_P2P_LEVEL=-1\n", NULL, "env_bad_level"},
+        {"NCCL_P2P_LEVEL=3x\n", NULL, "env_bad_level"},
+        {"NCCL_P2P_LEVEL=99999999999999999999\n", NULL, "env_bad_level"},
+        {"NCCL_NET_GDR_LEVEL=0\n", NULL, "gdr_level_off"},
+        {"NCCL_IB_TIMEOUT=-99999999999999999999\n", NULL, "env_not_a_number"},
+        {"NCCL_IB_TIMEOUT=20 \n", NULL, ""},
+        {"NCCL_IB_TIMEOUT=20ms\n", NULL, "env_not_a_number"},
+        {"NCCL_IB_TIMEOUT=\n", NULL, ""},
+        {"NCCL_DEBUG_FILE=~/nccl.log\n", NULL, "env_tilde"},
         {"NCCL_NET=socket\n", NULL, "ib_disabled"},
         {"NCCL_NET=IB\nNCCL_IB_DISABLE=1\n", NULL, "net_contradict"},
         {"NCCL_ALGO=NVLSTree\nNCCL_NVLS_ENABLE=0\n", NULL, "algo_contradict"},
@@ -568,6 +474,7 @@ TEST(spellings)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         OWNED(knee_facts) facts = {0};
+        dgx_h100(&facts);
         OWNED(knee_checkup) c = with_env(&facts, cases[i].env, cases[i].nccl);
         const struct knee_ailment *a = found(&c, cases[i].rule);
         if (cases[i].rule[0] ? !a || a->severity < KNEE_WARNING
@@ -624,89 +531,6 @@ TEST(the_file_that_is_named)
             assert_string_equal(c.settings[1].value, "2");
             assert_string_equal(c.settings[1].from, "NCCL_CONF_FILE");
         }
-    }
-}
-
-/* ---- Outputs: one fact of each that must come out ---- */
-
-static const struct {
-    const char *text, *subject, *key, *value;
-} outputs[] = {
-    {"| NVIDIA-SMI 550.90.07   Driver Version: 550.90.07   CUDA Version: 12.4 |\n"
-     "|   3  NVIDIA H100 80GB HBM3          Off |   00000000:5D:00.0 Off |                    7 "
-     "|\n",
-     "GPU 0000:5d:00.0", "gpu.ecc.uncorrected.table", "7"},
-    {"# HELP x\nnvidia_smi_remapped_rows_pending{uuid=\"u-1\"} 1\n", "GPU u-1", "gpu.remap.pending",
-     "Yes"},
-    {"Infiniband device 'mlx5_2' port 1 status:\n\tstate:\t\t 4: ACTIVE\n\trate:\t\t 200 Gb/sec "
-     "(4X HDR)\n",
-     "mlx5_2:1", "ib.rate", "200 Gb/sec (4X HDR)"},
-    {"hca_id:\tmlx5_4\n\t\tport:\t1\n\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n\t\t\tGID[  "
-     "3]:\t\t::ffff:10.1.2.3, RoCE v2\n",
-     "mlx5_4:1", "ib.gid.3", "::ffff:10.1.2.3 RoCE v2"},
-    {"DEV\tPORT\tINDEX\tGID\t\tIPv4\tVER\tDEV\nmlx5_1\t1\t5\t0000:0000:0000:0000:0000:ffff:0a01:"
-     "0203\t10.1.2.3\tv2\tens1\n",
-     "mlx5_1:1", "ib.gid.5", "0000:0000:0000:0000:0000:ffff:0a01:0203 RoCE v2"},
-    {"{\"card0\": {\"Card series\": \"AMD Instinct MI300X\", \"GPU use (%)\": \"3\"}}", "GPU card0",
-     "gpu.name", "AMD Instinct MI300X"},
-    {"Settings for eth7:\n\tSpeed: 25000Mb/s\n\tDuplex: Full\n", "eth7", "net.speed", "25000Mb/s"},
-    {"Module                  Size  Used by\nnvidia_peermem         16384  0\n", "",
-     "module.nvidia_peermem", "loaded"},
-    {"1a:00.0 Infiniband controller: Mellanox Technologies MT2910\n\t\tLnkSta:\tSpeed 32GT/s (ok), "
-     "Width x8 (downgraded)\n",
-     "0000:1a:00.0", "pci.lnk_width", "x8 (downgraded)"},
-    {"\t\033[4mGPU0\tNIC0\tCPU Affinity\033[0m\nGPU0\t X \tNODE\t0-15\n", "GPU 0",
-     "topo.nearest_nic", "NODE"},
-    {"[Dec 19] [ERROR] [tid 1] detected NVSwitch fatal error 19084 on fid 0 on NVSwitch pci bus id "
-     "00000000:83:00.0 port 3\n",
-     "NVSwitch 0000:83:00.0", "sxid.fatal",
-     "[Dec 19] [ERROR] [tid 1] detected NVSwitch fatal error 19084 on fid 0 on NVSwitch pci bus id "
-     "00000000:83:00.0 port 3"},
-    {"index, name, clocks_event_reasons.active, remapped_rows.pending\n0, NVIDIA H100, "
-     "0x0000000000000001, 0\n1, NVIDIA H100, "
-     "0x0000000000000080, 1\n",
-     "GPU 1", "gpu.event.hw_power_brake", "Active"},
-    {"index, power.limit [W]\n0, 500.00 W\n", "GPU 0", "gpu.power_limit", "500.00 W"},
-    {"GPU 2: NVIDIA H100 (UUID: x)\n\t Link 0: Replay Errors: 0\n\t Link 0: Recovery Errors: 4\n",
-     "GPU 2", "nvlink.recovered", "Link 0: Recovery Errors: 4"},
-    {"link mlx5_0/1 state DOWN physical_state POLLING netdev ens1\n", "mlx5_0:1", "ib.state",
-     "DOWN"},
-    {"hca_id:\tmlx5_1\n\t\tport:\t1\n\t\t\tactive_width:\t\t2X (16)\n\t\t\tactive_speed:\t\t"
-     "100.0 Gbps (128)\n",
-     "mlx5_1:1", "ib.rate", "200 Gb/sec (2X)"},
-    {"Settings for eth1:\n\tSupported link modes:   25000baseCR/Full\n\t\t\t100000baseCR4/Full\n\t"
-     "Advertised link modes: 200000baseCR4/Full\n\tSpeed: 25000Mb/s\n",
-     "eth1", "net.speed_max", "100000"},
-    {"| NVIDIA-SMI 550.90.07   Driver Version: 550.90.07   CUDA Version: 12.4 |\n| Processes:      "
-     "          |\n|    3   N/A  N/A      4242      C   python3             61000MiB |\n",
-     "", "gpu.process", "python3"},
-    {"\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir-\n\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+\n", "",
-     "pci.acs", "SrcValid+ TransBlk- ReqRedir+"},
-    {"/sys/bus/pci/devices/0000:1a:00.0/max_link_width:16\n/sys/class/infiniband/mlx5_3/ports/1/"
-     "state:4: ACTIVE\n",
-     "0000:1a:00.0", "pcidev.width_max", "16"},
-    {"pid, process_name, used_gpu_memory [MiB]\n4242, python, 61000 MiB\n", "", "gpu.process",
-     "python"},
-    {"# job\nexport NCCL_NTHREADS=256   # as measured\nexport NCCL_DEBUG=\"WARN\"\n",
-     "NCCL_NTHREADS", "env", "256"},
-    {"eth0: flags=4163<UP,BROADCAST,RUNNING,MULTICAST>  mtu 8900\n        inet 10.0.0.1\n", "eth0",
-     "net.mtu", "8900"},
-    {"[    1.250000] virtio_net virtio0 ens3: renamed from eth0\n", "", "kernel.log", "read"},
-    {"Filesystem      Size  Used Avail Use% Mounted on\nshm              64M     0   64M   0% "
-     "/dev/shm\n",
-     "", "shm.bytes", "67108864"},
-};
-
-TEST(outputs_are_understood)
-{
-    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        OWNED(knee_facts) facts = {0};
-        give(&facts, "output", outputs[i].text);
-        knee_facts_sort(&facts);
-        const struct knee_fact *fact = knee_fact_find(&facts, outputs[i].subject, outputs[i].key);
-        if (!fact || strcmp(fact->value, outputs[i].value) != 0)
-            fail_msg("%s of '%s' is '%s'", outputs[i].key, outputs[i].subject,
-                     fact ? fact->value : "not there");
     }
 }
 

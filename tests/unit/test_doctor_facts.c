@@ -526,6 +526,7 @@ static const struct said host_rows[] = {
      SILENT, NULL},
     {AT_H100 HAS("", "cgroup.quota_us", "100000"), "cpu_quota", SILENT, NULL},
     {AT_H100 HOST("cgroup.cpuset", "0"), "cpu_quota", KNEE_WARNING, NULL},
+    {AT_H100 HAS("", "cgroup.cpus", "1"), "cpu_quota", KNEE_WARNING, NULL},
     {AT_H100 HOST("cgroup.cpuset", "all"), "cpu_quota", SILENT, NULL},
     {HOST("cgroup.cpuset", "0"), "cpu_quota", SILENT, NULL},
     {AT_H100 GPU1 HOST("iommu.group", "DMA"), "iommu_translates", KNEE_NOTE, "1 of 1"},
@@ -534,6 +535,10 @@ static const struct said host_rows[] = {
     {AT_H100 HOST("iommu.group", "DMA"), "iommu_translates", SILENT, NULL},
     {AT_H100 GPU1 HOST("iommu.group", "identity"), "iommu_translates", SILENT, NULL},
     {AT_H100 GPU1 HOST("kernel.cmdline", "quiet"), "iommu_translates", SILENT, NULL},
+    {AT_H100 GPU1 HOST("kernel.cmdline", "iommu=force"), "iommu_translates", KNEE_WARNING, NULL},
+    {AT_H100 GPU1 HOST("kernel.cmdline", "intel_iommu=on iommu=pt"), "iommu_translates", SILENT,
+     NULL},
+    {AT_H100 GPU1 HOST("kernel.cmdline", "iommu.passthrough=1"), "iommu_translates", SILENT, NULL},
     {WIRED, "gdr_off", KNEE_WARNING, "not loaded"},
     {WIRED GAMER, "gdr_off", SILENT, NULL},
     {WIRED HAS("", "log.lines", "9") HAS("", "log.via.plain", "4"), "gdr_off", KNEE_WARNING,
@@ -550,6 +555,10 @@ static const struct said host_rows[] = {
     {WIRED HOST("driver.version_text", "Open Kernel Module"), "gdr_off", KNEE_WARNING, NULL},
     {WIRED HOST("driver.version_text", "Open Kernel Module") HOST("kernel.release", "6.8.0"),
      "gdr_off", SILENT, NULL},
+    {WIRED HOST("driver.version_text", "Open Kernel Module") HOST("kernel.release", "5.4.0"),
+     "gdr_off", KNEE_WARNING, NULL},
+    {WIRED PEER("module.nvidia_peermem"), "gdr_off", SILENT, NULL},
+    {WIRED PEER("module.nv_peer_mem"), "gdr_off", SILENT, NULL},
     {WIRED PEER("module.nvidia_peermem") MTU HOST("nccl.version", "2.20.5"), "gdr_peermem_name",
      KNEE_WARNING, "memory_peers"},
     {WIRED PEER("module.nvidia_peermem") MTU HOST("nccl.version", "2.28.9"), "gdr_peermem_name",
@@ -559,6 +568,9 @@ static const struct said host_rows[] = {
     {WIRED PEER("module.nvidia_peermem") HOST("nccl.version", "2.20.5"), "gdr_peermem_name", SILENT,
      NULL},
     {HAS("eth0", "net.mtu", "1500") HAS("eth0", "net.speed", "10000"), "mtu_small", SILENT, NULL},
+    {UP("eth9", "1500", "200000"), "mtu_small", KNEE_NOTE, NULL},
+    {UP("eth9", "9000", "200000"), "mtu_small", SILENT, NULL},
+    {UP("eth9", "1500", "200000") SAYS("eth9", "net.state", "down"), "mtu_small", SILENT, NULL},
     {UP("eth0", "9000", "10000") UP("eth1", "1500", "10000") UP("eth2", "9000", "10000")
          UP("eth3", "9000", "10000"),
      "mtu_differs", KNEE_WARNING, "1500 bytes a frame; others have 9000"},
@@ -588,6 +600,10 @@ static const struct said host_rows[] = {
      KNEE_WARNING, "0.5 s off"},
     {HAS("", "clock.offset", "0.01"), "clock_unsynchronised", SILENT, NULL},
     {CPUS("0-3") RANK("0") BESIDE("a", "8-15"), "affinity_far", KNEE_WARNING, "rank 0"},
+    {CPUS("0-3,x,7") RANK("0") BESIDE("a", "8-15"), "affinity_far", KNEE_WARNING, NULL},
+    {CPUS("0-3,9") RANK("0") BESIDE("a", "8-15"), "affinity_far", SILENT, NULL},
+    {CPUS("0-3") RANK("-1") BESIDE("a", "8-15"), "affinity_far", SILENT, NULL},
+    {CPUS("0-3") RANK("900") BESIDE("a", "8-15"), "affinity_far", SILENT, NULL},
     {CPUS("0-3") BESIDE("a", "8-15"), "affinity_far", SILENT, NULL},
     {RANK("0") BESIDE("a", "8-15"), "affinity_far", SILENT, NULL},
     {CPUS("0-3") ENV_NUMBER("PMI_LOCAL_RANK", "0") BESIDE("a", "8-15"), "affinity_far",
@@ -637,6 +653,8 @@ static const struct said env_rows[] = {
     {ENV("NCCL_IB_AR_THRESHOLD", "8000000"), "ar_threshold", KNEE_NOTE, NULL},
     {ENV("NCCL_IB_AR_THRESHOLD", "8000000") ENV("NCCL_BUFFSIZE", "16777216"), "ar_threshold",
      SILENT, NULL},
+    {ENV("NCCL_IB_AR_THRESHOLD", "2097152") ENV("NCCL_BUFFSIZE", "1048576"), "ar_threshold",
+     KNEE_NOTE, NULL},
     {ENV("NCCL_IB_QPS_PER_CONNECTION", "1") ROCE, "qps_one_on_roce", KNEE_NOTE, NULL},
     {ENV("NCCL_IB_QPS_PER_CONNECTION", "1") IB("0"), "qps_one_on_roce", SILENT, NULL},
     {ENV("NCCL_IB_QPS_PER_CONNECTION", "1"), "qps_one_on_roce", SILENT, NULL},
@@ -698,6 +716,7 @@ static const struct said env_rows[] = {
     {ENV("NCCL_IB_DISABLE", "(set)"), "env_not_a_number", SILENT, NULL},
     {ENV("NCCL_IB_TIMEOUT", "20\t"), "env_not_a_number", SILENT, NULL},
     {ENV("NCCL_IB_TIMEOUT", "0"), "env_octal", SILENT, NULL},
+    {ENV("NCCL_IB_TIMEOUT", "024"), "env_octal", KNEE_NOTE, NULL},
     {ENV("NCCL_IB_TIMEOUT", "0x14"), "env_octal", SILENT, NULL},
     {ENV("NCCL_IB_TIMEOUT", "0-"), "env_octal", SILENT, NULL},
     {ENV("NCCL_P2P_LEVEL", "5"), "env_bad_level", SILENT, NULL},
@@ -907,99 +926,48 @@ TEST(held_against_a_cluster)
 /* ---- Hosts against each other ---- */
 
 enum { MOST_HOSTS = 5 };
+#define AND "|" /* the next host */
 
 static const struct {
-    const char *host[MOST_HOSTS], *rule;
+    const char *hosts, *rule;
     int severity;
     const char *name, *where, *words; /* of the first odd host */
     double left;
 } several[] = {
-    {{GOOD("0"), GOOD("0"), RATE("0", "200", "200 Gb/sec")},
-     "rails_differ",
-     KNEE_ERROR,
-     "h2",
-     "mlx5_0:1 rate",
-     "h2: 200 Gb/sec; 2 of 3 hosts have 400",
-     0.5},
-    {{GOOD("0"), GOOD("0"), MTU},
-     "rails_differ",
-     KNEE_ERROR,
-     "h2",
-     "mlx5_0:1 rate",
-     "h2: does not have it; 2 of 3",
+    {GOOD("0") AND GOOD("0") AND RATE("0", "200", "200 Gb/sec"), "rails_differ", KNEE_ERROR, "h2",
+     "mlx5_0:1 rate", "h2: 200 Gb/sec; 2 of 3 hosts have 400", 0.5},
+    {GOOD("0") AND GOOD("0") AND MTU, "rails_differ", KNEE_ERROR, "h2", "mlx5_0:1 rate",
+     "h2: does not have it; 2 of 3", NAN},
+    {MTU AND MTU AND GOOD("0"), "rails_differ", KNEE_ERROR, "h2", "mlx5_0:1 rate",
+     "h2: 400 Gb/sec (4X NDR); 2 of 3 hosts have none", NAN},
+    {ENV("NCCL_ALGO", "Ring") AND ENV("NCCL_ALGO", "Tree") AND ENV("NCCL_ALGO", "Tree") AND MTU,
+     "hosts_differ", KNEE_WARNING, "h0", "NCCL_ALGO", "h0, h3: Ring; 2 of 4 hosts have Tree", NAN},
+    {ENV("LOCAL_RANK", "0") AND ENV("LOCAL_RANK", "1"), "hosts_differ", SILENT, "", "", "", NAN},
+    {HAS("lo", "net.mtu", "1") AND HAS("lo", "net.mtu", "2"), "hosts_differ", SILENT, "", "", "",
      NAN},
-    {{MTU, MTU, GOOD("0")},
-     "rails_differ",
-     KNEE_ERROR,
-     "h2",
-     "mlx5_0:1 rate",
-     "h2: 400 Gb/sec (4X NDR); 2 of 3 hosts have none",
-     NAN},
-    {{ENV("NCCL_ALGO", "Ring"), ENV("NCCL_ALGO", "Tree"), ENV("NCCL_ALGO", "Tree"), MTU},
-     "hosts_differ",
-     KNEE_WARNING,
-     "h0",
-     "NCCL_ALGO",
-     "h0, h3: Ring; 2 of 4 hosts have Tree",
-     NAN},
-    {{ENV("LOCAL_RANK", "0"), ENV("LOCAL_RANK", "1")}, "hosts_differ", SILENT, "", "", "", NAN},
-    {{HAS("lo", "net.mtu", "1"), HAS("lo", "net.mtu", "2")},
-     "hosts_differ",
-     SILENT,
-     "",
-     "",
-     "",
-     NAN},
-    {{HAS("veth1", "net.mtu", "1"), HAS("veth1", "net.mtu", "2")},
-     "hosts_differ",
-     SILENT,
-     "",
-     "",
-     "",
-     NAN},
-    {{MTU, AT_H100, AT_H100 GPU1, NAMED("0", "NVIDIA A100")},
-     "hosts_differ",
-     KNEE_WARNING,
-     "h3",
-     "GPU",
-     "h3: NVIDIA A100; 2 of 4",
-     NAN},
-    {{NCCL("2.20.5"), MTU, NCCL("2.20.5")}, "hosts_differ", SILENT, "", "", "", NAN},
-    {{NCCL("2.20.5"), NCCL("2.21.5")},
-     "hosts_differ",
-     KNEE_WARNING,
-     "h1",
-     "NCCL",
-     "h1: 2.21.5; 1 of 2 hosts have 2.20.5",
-     NAN},
-    {{HAS("", "clock.ahead_s", "0"), MTU, HAS("", "clock.ahead_s", "2.5")},
-     "clock_skew",
-     KNEE_WARNING,
-     "h2",
-     "",
-     "2.5 s ahead of h0",
-     NAN},
-    {{BOTH("h0", "bench.slow_host", "60", "60 %"), LOOP},
-     "slow_host",
-     KNEE_WARNING,
-     "h0",
-     "h0",
-     "60 %",
-     0.6},
-    {{HAS("", "clock.ahead_s", "0.01"), HAS("", "clock.ahead_s", "0")},
-     "clock_skew",
-     SILENT,
-     "",
-     "",
-     "",
-     NAN},
+    {HAS("veth1", "net.mtu", "1") AND HAS("veth1", "net.mtu", "2"), "hosts_differ", SILENT, "", "",
+     "", NAN},
+    {MTU AND AT_H100 AND AT_H100 GPU1 AND NAMED("0", "NVIDIA A100"), "hosts_differ", KNEE_WARNING,
+     "h3", "GPU", "h3: NVIDIA A100; 2 of 4", NAN},
+    {NCCL("2.20.5") AND MTU AND NCCL("2.20.5"), "hosts_differ", SILENT, "", "", "", NAN},
+    {NCCL("2.20.5") AND NCCL("2.21.5"), "hosts_differ", KNEE_WARNING, "h1", "NCCL",
+     "h1: 2.21.5; 1 of 2 hosts have 2.20.5", NAN},
+    {HAS("", "clock.ahead_s", "0") AND MTU AND HAS("", "clock.ahead_s", "2.5"), "clock_skew",
+     KNEE_WARNING, "h2", "", "2.5 s ahead of h0", NAN},
+    {BOTH("h0", "bench.slow_host", "60", "60 %") AND LOOP, "slow_host", KNEE_WARNING, "h0", "h0",
+     "60 %", 0.6},
+    {HAS("", "clock.ahead_s", "0.01") AND HAS("", "clock.ahead_s", "0"), "clock_skew", SILENT, "",
+     "", "", NAN},
 };
 
-static size_t make_hosts(const char *const *lines, struct knee_facts *hosts)
+static size_t make_hosts(const char *lines, struct knee_facts *hosts)
 {
     size_t count = 0;
-    for (; count < MOST_HOSTS && lines[count]; count++) {
-        hosts[count] = facts_of(lines[count]);
+    for (const char *end = lines; end; lines = end + 1, count++) {
+        assert_true(count < MOST_HOSTS);
+        end = strchr(lines, '|');
+        hosts[count] = (struct knee_facts){0};
+        knee_facts_read(&hosts[count], lines, end ? (size_t)(end - lines) : strlen(lines));
         snprintf(hosts[count].host, sizeof hosts[count].host, "h%zu", count);
     }
     return count;
@@ -1009,7 +977,7 @@ TEST(hosts_that_differ)
 {
     for (size_t i = 0; i < sizeof several / sizeof *several; i++) {
         struct knee_facts hosts[MOST_HOSTS];
-        size_t count = make_hosts(several[i].host, hosts);
+        size_t count = make_hosts(several[i].hosts, hosts);
         struct knee_checkup c = examine(hosts, count, NULL);
         const struct knee_ailment *a = found(&c, several[i].rule);
         if ((a ? (int)a->severity : SILENT) != several[i].severity)
