@@ -21,15 +21,11 @@ struct recording {
 };
 
 /* The seed's events as two ranks of one job. */
-static void record(const char *file, struct recording *out)
+static void record(const char *seed, struct recording *out)
 {
-    static char text[16384], whole[sizeof text + 100];
+    static char whole[16384];
+    const char *text = seed_of(seed) + 1;
     struct knee_err err;
-    FILE *stream = fopen(file, "rb");
-    assert_non_null(stream);
-    fseek(stream, 1, SEEK_SET);
-    text[fread(text, 1, sizeof text - 1, stream)] = '\0';
-    fclose(stream);
     for (int rank = 0; rank < 2; rank++) {
         int length =
             snprintf(whole, sizeof whole,
@@ -166,8 +162,7 @@ TEST(changes_are_answered_or_refused)
     struct knee_cluster cluster = dgx();
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         struct recording all;
-        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
-               &all);
+        record(fsdp ? "replay/fsdp.json" : "replay/ddp.json", &all);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             struct knee_changes changes = changes_of(cases[i].words, &cluster);
             const char *want = fsdp ? cases[i].fsdp : cases[i].ddp;
@@ -192,8 +187,7 @@ TEST(changed_timelines_have_the_step)
     struct knee_cluster cluster = dgx();
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         struct recording all;
-        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
-               &all);
+        record(fsdp ? "replay/fsdp.json" : "replay/ddp.json", &all);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             struct knee_changes changes = changes_of(cases[i].words, &cluster);
             struct knee_replayed replayed;
@@ -221,8 +215,7 @@ TEST(memory_may_run_out)
     struct knee_cluster cluster = dgx();
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         struct recording all;
-        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
-               &all);
+        record(fsdp ? "replay/fsdp.json" : "replay/ddp.json", &all);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i += UNIT_SANITIZED ? 5 : 1) {
             struct knee_changes changes = changes_of(cases[i].words, &cluster);
             struct knee_replay whole;
@@ -267,8 +260,7 @@ TEST(recordings_are_told)
         struct told t = {.where = {0}};
         struct knee_job job;
         struct knee_err err;
-        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
-               &t.all);
+        record(fsdp ? "replay/fsdp.json" : "replay/ddp.json", &t.all);
         knee_job_init(&job);
         assert_ok(knee_diagnose(&t.all.account, &job, NULL, &t.diagnosis, &err));
         assert_ok(knee_find_where(&t.all.account, NULL, &t.where, &err));
@@ -328,8 +320,7 @@ TEST(execution_traces_are_whole_or_fail)
     for (int fsdp = 0; fsdp < 2; fsdp++) {
         struct recording all;
         struct counted whole = {0};
-        record(fsdp ? "tests/fuzz/seeds/replay/fsdp.json" : "tests/fuzz/seeds/replay/ddp.json",
-               &all);
+        record(fsdp ? "replay/fsdp.json" : "replay/ddp.json", &all);
         assert_true(as_chakra(&all.account, NULL, &whole));
         assert_true(whole.bytes > 500);
         for (size_t fail_at = 1; fail_at <= whole.writes; fail_at++) {

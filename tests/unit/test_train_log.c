@@ -31,397 +31,104 @@ static struct knee_train_log log_of(const char *text)
 
 /* ---- Every format ---- */
 
+/* Seeds of the fuzz target train_log. */
 static const struct {
-    const char *format, *text;
+    const char *seed, *format;
     double median_s;
     enum knee_train_timing timing;
 } formats[] = {
-    {"Megatron-LM",
-     " iteration        1/     100 | consumed samples:           32 | elapsed time per iteration "
-     "(ms): 1500.0 | learning rate: 1.0E-04 | global batch size:    32 | lm loss: 1.0E+01 |\n"
-     " iteration        2/     100 | consumed samples:           64 | elapsed time per iteration "
-     "(ms): 1400.0 | throughput per GPU (TFLOP/s/GPU): 301.5 | global batch size:    32 |\n",
-     1.45, KNEE_TIMED_PRINTED},
-    {"Megatron-LM", /* GPT-NeoX */
-     " samples/sec: 6.154 | iteration      270/   11000 | elapsed time per iteration (ms): 162.5 | "
-     "learning rate: 2.996E-04 | approx flops per GPU: 19.8TFLOPS | lm_loss: 7.1E+00 |\n",
-     0.1625, KNEE_TIMED_PRINTED},
-    {"NeMo",
-     "(pretraining, pid=4112) Training epoch 1, iteration 0/999 | lr: 2.999e-06 | "
-     "global_batch_size: 512 | global_step: 19 | reduced_train_loss: 11.03 | train_step_timing in "
-     "s: 46.86 | consumed_samples: 10240\n",
-     46.86, KNEE_TIMED_PRINTED},
-    {"nanotron",
-     "04/01/2025 10:00:00 [INFO|DP=0|PP=0|TP=0|host]: iteration: 10 / 100 | consumed_tokens: 1.31M "
-     "| time_per_iteration_ms: 1.25K | tokens_per_sec: 105K | tokens_per_sec_per_gpu: 13.1K | "
-     "global_batch_size: 131K | lm_loss: 8.1 | model_tflops_per_gpu: 120\n",
-     1.25, KNEE_TIMED_PRINTED},
-    {"Megatron-Bridge", "Step Time : 1.23s GPU utilization: 412.5MODEL_TFLOP/s/GPU\n", 1.23,
-     KNEE_TIMED_PRINTED},
-    {"DeepSpeed pipeline", "steps: 2 loss: 12.8004 iter time (s): 145.206 samples/sec: 7.052\n",
-     145.206, KNEE_TIMED_PRINTED},
-    {"DeepSpeed-Chat",
-     "|E2E latency=3.73s |Gather latency=0.00s (0.00%) |Generate time=2.78s (74.61%) |Training "
-     "time=0.74s (19.84%) |Others=0.21 (5.55%)|CurSamplesPerSec=17.17 |AvgSamplesPerSec=10.92\n",
-     3.73, KNEE_TIMED_PRINTED},
-    {"torchtitan",
-     "[rank0]:[titan] 2026-04-18 22:15:40,200 - root - INFO - \x1b[31mstep:  1  \x1b[32mloss: "
-     "12.26907  \x1b[34mtps: 7,718  \x1b[36mtflops: 5.24  \x1b[35mmfu: 1.68%\x1b[39m\n"
-     "[rank0]:[titan] 2026-04-18 22:15:44,200 - root - INFO - \x1b[31mstep: 11  \x1b[32mloss: "
-     "11.78140  \x1b[34mtps: 70,593  \x1b[36mtflops: 47.97  \x1b[35mmfu: 15.38%\x1b[39m\n",
-     0.4, KNEE_TIMED_STAMP},
-    {"MaxText",
-     "completed step: 5, seconds: 5.668, TFLOP/s/device: 134.909, Tokens/s/device: 8671.794, "
-     "total_weights: 196608, loss: 10.879\n",
-     5.668, KNEE_TIMED_PRINTED},
-    {"PaddleNLP trainer",
-     "loss: 3.2, learning_rate: 1e-4, global_step: 20, interval_runtime: 2.0, "
-     "interval_samples_per_second: 64.0, interval_tokens_per_second_per_device: 8192, "
-     "interval_steps_per_second: 0.5, progress_or_epoch: 0.1\n",
-     2, KNEE_TIMED_RATE},
-    {"key-value lines",
-     "total step: 500, epoch: 0, batch: 499, loss: 10.813432, avg_reader_cost: 0.00009 sec, "
-     "avg_batch_cost: 0.14414 sec, avg_samples: 96.00000, ips: 665.59229 sequences/sec\n",
-     0.14414, KNEE_TIMED_PRINTED},
-    {"PaddleNLP words",
-     "2021-05-08 17:19:01,188-INFO: step_idx: 10, epoch: 0, batch: 10, avg loss: 11.170180, "
-     "avg_speed: 4.61 step/s, batch_cost: 0.21690 sec, reader_cost: 0.00009 sec, tokens: 46643, "
-     "ips: 21503.88913 words/sec\n",
-     0.2169, KNEE_TIMED_PRINTED},
-    {"DLLogger",
-     "DLL 2023-07-28 14:21:24.402209 - Training Epoch: 0 Training Iteration: 0  average_loss : "
-     "11.18  learning_rate : 0.001  skipped_steps : 1 \n"
-     "DLL 2023-07-28 14:21:34.402209 - Training Epoch: 0 Training Iteration: 0  average_loss : "
-     "11.18  learning_rate : 0.001  skipped_steps : 2 \n",
-     10, KNEE_TIMED_STAMP},
-    {"fairseq (NVIDIA)",
-     "Transformer | epoch 0 | step 3920 |avg loss 5.176 |avg tokens 36005.800 |tokens/s 201032.310 "
-     "|walltime 688.984 |\n"
-     "Transformer | epoch 0 | step 3930 |avg loss 5.088 |avg tokens 35078.800 |tokens/s 203096.674 "
-     "|walltime 690.712 |\n",
-     0.1728, KNEE_TIMED_ELAPSED},
-    {"MLPerf",
-     ":::MLLOG {\"namespace\": \"\", \"time_ms\": 1000, \"event_type\": \"POINT_IN_TIME\", "
-     "\"key\": "
-     "\"global_batch_size\", \"value\": 448, \"metadata\": {\"lineno\": 3}}\n"
-     ":::MLLOG {\"namespace\": \"\", \"time_ms\": 2000, \"event_type\": \"POINT_IN_TIME\", "
-     "\"key\": "
-     "\"tracked_stats\", \"value\": {\"train_step_time\": 19.5, \"reduced_train_loss\": 7.7}, "
-     "\"metadata\": {\"lineno\": 245, \"step\": 448.0}}\n",
-     19.5, KNEE_TIMED_PRINTED},
-    {"MLPerf", /* blocks of tokens only */
-     ":::MLLOG {\"time_ms\": 0, \"key\": \"global_batch_size\", \"value\": 10, \"metadata\": {}}\n"
-     ":::MLLOG {\"time_ms\": 0, \"key\": \"max_sequence_length\", \"value\": 100, \"metadata\": "
-     "{}}\n"
-     ":::MLLOG {\"time_ms\": 1000, \"key\": \"block_start\", \"value\": null, \"metadata\": "
-     "{\"epoch_count\": 5000, \"first_epoch_num\": 0}}\n"
-     ":::MLLOG {\"time_ms\": 11000, \"key\": \"block_stop\", \"value\": null, \"metadata\": "
-     "{\"first_epoch_num\": 0}}\n",
-     2, KNEE_TIMED_BLOCK},
-    {"modded-nanogpt",
-     "step:100/6200 train_loss:3.4 train_time:10000ms step_avg:110ms\n"
-     "step:101/6200 train_loss:3.4 train_time:10214ms step_avg:110ms\n",
-     0.214, KNEE_TIMED_ELAPSED},
-    {"InternLM",
-     "2023-07-07 12:29:13,147\tINFO train.py:323 in record -- tflops=189.31,step=4,loss=9.8,tgs "
-     "(tokens/gpu/second)=4262.67,lr=1.4e-06,grad_norm=47.1\n"
-     "2023-07-07 12:29:16,994\tINFO train.py:323 in record -- tflops=189.31,step=5,loss=9.8,tgs "
-     "(tokens/gpu/second)=4262.67,lr=1.4e-06,grad_norm=47.1\n",
-     3.847, KNEE_TIMED_STAMP},
-    {"LitGPT",
-     "Epoch 1 | iter 1 step 0 | loss train: 1.646, val: n/a | iter time: 820.31 ms\n"
-     "Epoch 1 | iter 2 step 1 | loss train: 1.660, val: n/a | iter time: 548.72 ms (step)\n",
-     1.36903, KNEE_TIMED_PRINTED},
-    {"nanochat",
-     "step 00010/21400 (0.05%) | loss: 7.1 | lrm: 1.00 | dt: 996.81ms | tok/sec: 525,967 | mfu: "
-     "73.58 | total time: 0.1m\n",
-     0.99681, KNEE_TIMED_PRINTED},
-    {"llm.c",
-     "step   61/74 | loss 4.213133 (+nanz)| norm 1.2 (+nanz)| lr 5.9e-04 | 44.57 ms | 40.1% bf16 "
-     "MFU | 91886 tok/s\n",
-     0.04457, KNEE_TIMED_PRINTED},
-    {"key-value lines", "iter 10: loss 9.2019, time 250.12ms, mfu 30.10%\n", 0.25012,
-     KNEE_TIMED_PRINTED},
-    {"Composer", "\t Train throughput/batches_per_sec: 0.2500\n", 4, KNEE_TIMED_RATE},
-    {"DeepSpeed",
-     "[2023-04-18 01:46:59,000] [INFO] [timer.py:199:stop] epoch=0/micro_step=10/global_step=10, "
-     "RunningAvgSamplesPerSec=173.4, CurrSamplesPerSec=171.9, MemAllocated=3.96GB\n"
-     "[2023-04-18 01:47:06,500] [INFO] [timer.py:199:stop] epoch=0/micro_step=20/global_step=20, "
-     "RunningAvgSamplesPerSec=172.6, CurrSamplesPerSec=171.4, MemAllocated=3.96GB\n",
-     0.75, KNEE_TIMED_STAMP},
-    {"LLaMA-Factory",
-     "{\"current_steps\": 5, \"total_steps\": 2178, \"loss\": 2.3, \"elapsed_time\": \"0:32:48\", "
-     "\"remaining_time\": \"9 days, 21:39:23\"}\n"
-     "{\"current_steps\": 10, \"total_steps\": 2178, \"loss\": 2.2, \"elapsed_time\": \"1:05:36\", "
-     "\"remaining_time\": \"9 days, 21:03:44\"}\n",
-     393.6, KNEE_TIMED_ELAPSED},
-    {"JSON lines", /* NeMo Automodel */
-     "{\"step\": 0, \"timestamp\": \"2026-04-01T16:06:12.572Z\", \"loss\": 0.96, \"tps\": 2000.0, "
-     "\"tps_per_gpu\": 250.0, \"num_tokens_per_step\": 4000}\n",
-     2, KNEE_TIMED_RATE},
+    {"01_megatron_lm", "Megatron-LM", 1.45, KNEE_TIMED_PRINTED},
+    {"02_megatron_lm", "Megatron-LM", 0.1625, KNEE_TIMED_PRINTED}, /* GPT-NeoX */
+    {"03_nemo", "NeMo", 46.86, KNEE_TIMED_PRINTED},
+    {"04_nanotron", "nanotron", 1.25, KNEE_TIMED_PRINTED},
+    {"32_megatron_bridge", "Megatron-Bridge", 1.23, KNEE_TIMED_PRINTED},
+    {"05_deepspeed_pipeline", "DeepSpeed pipeline", 145.206, KNEE_TIMED_PRINTED},
+    {"06_deepspeed_chat", "DeepSpeed-Chat", 3.73, KNEE_TIMED_PRINTED},
+    {"07_torchtitan", "torchtitan", 0.4, KNEE_TIMED_STAMP},
+    {"08_maxtext", "MaxText", 5.668, KNEE_TIMED_PRINTED},
+    {"09_paddlenlp_trainer", "PaddleNLP trainer", 2, KNEE_TIMED_RATE},
+    {"10_paddlenlp", "key-value lines", 0.14414, KNEE_TIMED_PRINTED},
+    {"11_paddlenlp_words", "PaddleNLP words", 0.2169, KNEE_TIMED_PRINTED},
+    {"12_dllogger", "DLLogger", 10, KNEE_TIMED_STAMP},
+    {"13_fairseq_nvidia", "fairseq (NVIDIA)", 0.1728, KNEE_TIMED_ELAPSED},
+    {"14_mlperf", "MLPerf", 19.5, KNEE_TIMED_PRINTED},
+    {"15_mlperf", "MLPerf", 2, KNEE_TIMED_BLOCK}, /* blocks of tokens only */
+    {"16_modded_nanogpt", "modded-nanogpt", 0.214, KNEE_TIMED_ELAPSED},
+    {"17_internlm", "InternLM", 3.847, KNEE_TIMED_STAMP},
+    {"18_litgpt", "LitGPT", 1.36903, KNEE_TIMED_PRINTED},
+    {"19_nanochat", "nanochat", 0.99681, KNEE_TIMED_PRINTED},
+    {"20_llm_c", "llm.c", 0.04457, KNEE_TIMED_PRINTED},
+    {"21_nanogpt", "key-value lines", 0.25012, KNEE_TIMED_PRINTED},
+    {"22_composer", "Composer", 4, KNEE_TIMED_RATE},
+    {"23_deepspeed", "DeepSpeed", 0.75, KNEE_TIMED_STAMP},
+    {"24_llama_factory", "LLaMA-Factory", 393.6, KNEE_TIMED_ELAPSED},
+    {"25_json_lines", "JSON lines", 2, KNEE_TIMED_RATE}, /* NeMo Automodel */
     /* ---- Other vintages and frameworks: after the format strings of their sources and logs ----
      */
-    {"modded-nanogpt", /* seconds, and the step's own time */
-     "step:1/3500 train_time:11.161s step_avg:11160.96ms step_time:11160.96ms mfu:3.06%\n"
-     "step:2/3500 train_time:12.411s step_avg:6205.50ms step_time:1250.00ms mfu:9.06%\n"
-     "step:3/3500 train_time:13.661s step_avg:4553.67ms step_time:1250.00ms mfu:9.06%\n",
-     1.25, KNEE_TIMED_PRINTED},
-    {"modded-nanogpt",
-     "step:1/3500 train_time:1.000s step_avg:1000.00ms\n"
-     "step:2/3500 train_time:2.500s step_avg:1250.00ms\n"
-     "step:3/3500 train_time:4.000s step_avg:1333.33ms\n",
-     1.5, KNEE_TIMED_ELAPSED},
-    {"Megatron-LM", /* Primus: now / average, as read through its colours */
-     "[\x1b[32m20250620 15:31:09\x1b[0m][\x1b[36mrank-7/8\x1b[0m][\x1b[1mINFO \x1b[0m] "
-     "[--------trainer.py:2560] : iteration       12/      50 | consumed samples: 1536 | elapsed "
-     "time per iteration (ms): 5852.0/5889.1 | hip mem usage/free/total/usage_ratio: "
-     "153.81GB/102.17GB/255.98GB/60.09% | throughput per GPU (TFLOP/s/GPU): 501.6/498.0 | tokens "
-     "per GPU (tokens/s/GPU): 9801.4/9807.3 | global batch size: 128 | lm loss: 6.5E+00 |\n",
-     5.852, KNEE_TIMED_PRINTED},
-    {"Megatron-LM", /* Argonne's Megatron-DeepSpeed */
-     "[2024-06-21 10:50:42][INFO][training:1609] -  iteration=       2/  317892 | "
-     "consumed_samples=  "
-     "       768 | consumed_tokens=     3145728 | elapsed_time_per_iteration_ms=18893.0 | "
-     "learning_rate=1.88743e-08 | global_batch_size=  768 | lm loss=11.133188 | loss_scale=1.0 | "
-     "samples_per_second=7.053 | tokens_per_gpu_per_second_tgs=1203.674 | [LM]-TFLOPs=49.66 |\n",
-     18.893, KNEE_TIMED_PRINTED},
-    {"PaddleNLP", /* 2021 */
-     "[2021-07-27 12:42:47,102] [    INFO] - global step 20, epoch: 0, batch: 19, loss: "
-     "11.030861855, "
-     "speed: 6.40 step/s, ips: 52429 tokens/s, learning rate: 8.33333e-09\n",
-     0.15625, KNEE_TIMED_RATE},
-    {"Megatron-LM", /* 2019 */
-     " iteration      100/  500000 | elapsed time per iteration (ms): 613.0 | learning rate "
-     "1.500E-04 | lm loss 7.79E+00 | loss scale 131072.0 |\n",
-     0.613, KNEE_TIMED_PRINTED},
-    {"NeMo",
-     "[2025-10-17T11:32:59+08:00] Training epoch 0, iteration 527/999 | lr: 0.0001758 | "
-     "global_batch_size: 32 | global_step: 527 | max_memory_reserved: 127785762816 | "
-     "reduced_train_loss: 2.792 | train_step_timing in s: 2.389 | TFLOPS_per_GPU: 1.249e+03 | "
-     "tokens_per_sec_per_gpu: 6.859e+03 | consumed_samples: 16896 | val_loss: 3.624\n",
-     2.389, KNEE_TIMED_PRINTED},
-    {"Hugging Face Trainer", /* NeMo 1, Lightning: epochs begin again */
-     "Epoch 0:   1%|          | 100/77225 [1:00:00<878:01:48, 36.00s/it, loss=3.1, v_num=, "
-     "reduced_train_loss=3.090, global_step=99.0, consumed_samples=1.63e+6]\r"
-     "Validation DataLoader 0:  50%|##   | 51/102 [00:20<00:20,  2.53it/s]\r"
-     "Epoch 0:   1%|          | 110/77225 [1:05:00<878:01:48, 30.00s/it, loss=3.1, v_num=]\n",
-     30, KNEE_TIMED_ELAPSED},
-    {"Hugging Face Trainer", /* no total */
-     "Epoch 1: : 10it [00:40,  4.36s/it, v_num=d3c7, reduced_train_loss=0.674]\r"
-     "Epoch 1: : 20it [01:20,  4.36s/it, v_num=d3c7, reduced_train_loss=0.674]\n",
-     4, KNEE_TIMED_ELAPSED},
-    {"Hugging Face Trainer",
-     "Epoch 0: :   0%|          | 10/? [00:25<00:00,  0.40it/s, v_num=0]\r"
-     "Epoch 0: :   0%|          | 20/? [00:50<00:00,  0.40it/s, v_num=0]\n",
-     2.5, KNEE_TIMED_ELAPSED},
-    {"Hugging Face Trainer", /* torchtune */
-     "1|20|Loss: 1.5123:   2%|#    | 20/1000 [00:40<32:40,  2.00s/it]\r"
-     "1|40|Loss: 1.4123:   4%|#    | 40/1000 [01:20<32:00,  2.00s/it]\n",
-     2, KNEE_TIMED_ELAPSED},
-    {"Lightning",
-     "Epoch 0: :  60%|###  | 6024/10000 [4:26:54<2:56:09, v_num=0, reduced_train_loss=0.0252, "
-     "global_step=6023.0, consumed_samples=96384.0, train_step_timing in s=2.590, val_loss=0.1]\n",
-     2.59, KNEE_TIMED_PRINTED},
-    {"nanotron", /* 2024: sequences, not tokens, in the batch */
-     "10/17/2025 16:31:56 [INFO|DP=0|PP=0|TP=0]: iteration: 81 / 95 | consumed_tokens: 85.8G | "
-     "elapsed_time_per_iteration_ms: 11.5K | tokens_per_sec: 22.8K | tokens_per_sec_per_gpu: 11.4K "
-     "| global_batch_size: 64 | lm_loss: 2.38 | lr: 1e-05 | model_tflops_per_gpu: 38.3\n",
-     11.5, KNEE_TIMED_PRINTED},
-    {"torchtitan", /* 2024 */
-     "[rank0]:2024-10-31 15:01:56,000 - root - INFO - \x1b[36mstep:  1  \x1b[32mloss:  8.2  "
-     "\x1b[33mmemory: 42.08GiB(30.10%)  \x1b[34mwps: 1,478  \x1b[35mmfu: 8.65%\x1b[39m\n"
-     "[rank0]:2024-10-31 15:02:06,000 - root - INFO - \x1b[36mstep: 11  \x1b[32mloss:  7.9  "
-     "\x1b[33mmemory: 42.08GiB(30.10%)  \x1b[34mwps: 7,026  \x1b[35mmfu: 41.15%\x1b[39m\n",
-     1, KNEE_TIMED_STAMP},
-    {"torchtitan", /* as its metrics are named */
-     "[2025-02-03 09:20:14][I][mmm/train:458:__main__] step=10 global_avg_loss=12.269001 "
-     "global_max_loss=12.310555 throughput(tps)=861.019928 mfu(%)=1.330297 "
-     "end_to_end(s)=2.380844 data_loading(s)=0.900774 data_loading(%)=3.783424\n",
-     2.380844, KNEE_TIMED_PRINTED},
-    {"DeepSpeed", /* 2020: the steps stand before the rate */
-     "[INFO 2020-06-08 05:26:19] 0/2650, SamplesPerSec=13.19749106827976\n"
-     "[INFO 2020-06-08 05:26:34] 0/2700, SamplesPerSec=13.198177991591365\n"
-     "[INFO 2020-06-08 05:26:49] 0/2750, SamplesPerSec=13.198177991591365\n",
-     0.3, KNEE_TIMED_STAMP},
-    {"DeepSpeed",
-     "[2022-08-03 03:49:45,502] [INFO] [timer.py:191:stop] 0/40, RunningAvgSamplesPerSec=6293.8, "
-     "CurrSamplesPerSec=6200.1, MemAllocated=27.33GB, MaxMemAllocated=27.33GB\n"
-     "[2022-08-03 03:49:46,502] [INFO] [timer.py:191:stop] 0/50, RunningAvgSamplesPerSec=6293.8, "
-     "CurrSamplesPerSec=6200.1, MemAllocated=27.33GB, MaxMemAllocated=27.33GB\n",
-     0.1, KNEE_TIMED_STAMP},
-    {"PaddleNLP trainer", /* three digits of the rate are too few */
-     "[2024-08-28 18:06:28,193] [    INFO] - loss: 1.6, learning_rate: 5e-06, global_step: 10, "
-     "interval_runtime: 901.1, interval_samples_per_second: 0.198, interval_steps_per_second: "
-     "0.011, epoch: 10.0\n"
-     "[2024-08-28 18:19:56,302] [    INFO] - loss: 1.6, learning_rate: 5e-06, global_step: 20, "
-     "interval_runtime: 808.1, interval_samples_per_second: 0.198, interval_steps_per_second: "
-     "0.012, epoch: 20.0\n",
-     80.81, KNEE_TIMED_PRINTED},
-    {"DLLogger",
-     "DLL 2021-06-14 23:08:53.659718 - epoch    1 | iter   1/48 | loss 40.97 | mel loss 35.04 |    "
-     "5730.98 frames/s | took 24.54 s | lrate 3.16e-06\n"
-     "DLL 2021-06-14 23:09:28.449961 - epoch    1 | iter   2/48 | loss 41.07 | mel loss 35.12 |    "
-     "5730.98 frames/s | took 24.74 s | lrate 6.32e-06\n",
-     24.64, KNEE_TIMED_PRINTED},
-    {"DLLogger JSON",
-     "DLLL {\"timestamp\": \"1593604853.2\", \"datetime\": \"2020-07-01 12:00:53.200000\", "
-     "\"elapsedtime\": \"12.5\", \"type\": \"LOG\", \"step\": [0, 20], \"data\": {\"loss\": 9.1}}\n"
-     "DLLL {\"timestamp\": \"1593604856.2\", \"datetime\": \"2020-07-01 12:00:56.200000\", "
-     "\"elapsedtime\": \"15.5\", \"type\": \"LOG\", \"step\": [0, 30], \"data\": {\"loss\": "
-     "9.0}}\n",
-     0.3, KNEE_TIMED_STAMP},
-    {"fairseq", /* tokens over their rate: steps per second have one digit */
-     "2021-01-12 14:35:05 | INFO | train_inner | {\"epoch\": 3, \"update\": 2.174, \"loss\": "
-     "\"9.368\", \"ppl\": \"460.11\", \"wps\": \"14000\", \"ups\": \"0.5\", \"wpb\": \"29400\", "
-     "\"bsz\": \"1117.8\", \"num_updates\": \"300\", \"lr\": \"3.7e-05\", \"wall\": \"0\"}\n",
-     2.1, KNEE_TIMED_RATE},
-    {"fairseq",
-     "[2023-01-12 14:35:05,100][train_inner][INFO] - {\"epoch\": 3, \"loss\": \"9.368\", \"wps\": "
-     "\"14000\", \"ups\": \"0.5\", \"wpb\": \"29400\", \"num_updates\": \"300\"}\n",
-     2.1, KNEE_TIMED_RATE},
-    {"fairseq",
-     "2021-01-12 14:35:05 | INFO | train_inner | epoch 001:    100 / 1234 loss=9.2, ppl=460.11, "
-     "wps=14000, ups=0.48, wpb=29400, bsz=1117.8, num_updates=100, lr=3.7e-05, train_wall=93\n",
-     2.1, KNEE_TIMED_RATE},
-    {"MLPerf", /* gpt3 of 2023: evaluation has a time too; the throughput is in tokens */
-     ":::MLLOG {\"time_ms\": 0, \"key\": \"global_batch_size\", \"value\": 2688, \"metadata\": "
-     "{}}\n"
-     ":::MLLOG {\"time_ms\": 0, \"key\": \"max_sequence_length\", \"value\": 2048, \"metadata\": "
-     "{}}\n"
-     ":::MLLOG {\"time_ms\": 1, \"key\": \"tracked_stats\", \"value\": {\"train_step_timing\": "
-     "0.9310}, "
-     "\"metadata\": {\"step\": 1205600256}}\n"
-     ":::MLLOG {\"time_ms\": 2, \"key\": \"tracked_stats\", \"value\": "
-     "{\"validation_step_timing\": "
-     "0.2058}, \"metadata\": {\"step\": 1205600256}}\n"
-     ":::MLLOG {\"time_ms\": 3, \"key\": \"tracked_stats\", \"value\": {\"throughput\": "
-     "5152984.4}, "
-     "\"metadata\": {\"step\": 1211105280}}\n",
-     0.931, KNEE_TIMED_PRINTED},
-    {"MLPerf", /* tokens per second only */
-     ":::MLLOG {\"time_ms\": 0, \"key\": \"global_batch_size\", \"value\": 2000, \"metadata\": "
-     "{}}\n"
-     ":::MLLOG {\"time_ms\": 0, \"key\": \"max_sequence_length\", \"value\": 2048, \"metadata\": "
-     "{}}\n"
-     ":::MLLOG {\"time_ms\": 3, \"key\": \"tracked_stats\", \"value\": {\"throughput\": "
-     "4096000.0}, "
-     "\"metadata\": {\"step\": 1211105280}}\n",
-     1, KNEE_TIMED_RATE},
-    {"MLPerf", /* blocks of epochs */
-     ":::MLLOG {\"time_ms\": 0, \"key\": \"global_batch_size\", \"value\": 100, \"metadata\": {}}\n"
-     ":::MLLOG {\"time_ms\": 0, \"key\": \"train_samples\", \"value\": 5000, \"metadata\": {}}\n"
-     ":::MLLOG {\"time_ms\": 1000, \"key\": \"block_start\", \"value\": null, \"metadata\": "
-     "{\"first_epoch_num\": 1, \"epoch_count\": 4}}\n"
-     ":::MLLOG {\"time_ms\": 101000, \"key\": \"block_stop\", \"value\": null, \"metadata\": "
-     "{\"first_epoch_num\": 1}}\n",
-     0.5, KNEE_TIMED_BLOCK},
-    {"LitGPT", /* 2023 */
-     "iter 1 step 0: loss 1.6460, iter time: 820.31ms\n"
-     "iter 2 step 1: loss 1.6600, iter time: 548.72ms (optimizer.step) remaining time: 0.3 hours. "
-     "\n",
-     1.36903, KNEE_TIMED_PRINTED},
-    {"key-value lines", "iter 10: loss 2.2019, time: 250.12ms\n", 0.25012, KNEE_TIMED_PRINTED},
-    {"llm.c", "step    1/74: train loss 5.325531 (acc 5.325) (128.40 ms, 31875 tok/s)\n", 0.1284,
-     KNEE_TIMED_PRINTED},
-    {"llm.c",
-     "step    1/10 | train loss 5.270017 | norm 30.3 | lr 1.00e-04 | (100.25 ms | 40912 tok/s)\n",
-     0.10025, KNEE_TIMED_PRINTED},
-    {"OLMo",
-     "[2024-04-17 09:42:38] INFO     [olmo.train:816, rank=0] [step=2/739328]\n"
-     "    train/CrossEntropyLoss=10.73\n    throughput/total_tokens=8,388,608\n"
-     "    throughput/device/tokens_per_second=45,538\n"
-     "    throughput/device/batches_per_second=0.0800\n",
-     12.5, KNEE_TIMED_RATE},
-    {"fms-fsdp",
-     "step: 100\nloss: 3.2\ntokens seen: 419430400\ncurrent step time: 3.41\n"
-     "overall step time: 3.45\ncurrent token per gpu per sec: 4800\n",
-     3.41, KNEE_TIMED_PRINTED},
-    {"NeMo-RL", "  - Total step time: 12.34s\n  - policy_training: 5.10s (41.3%)\n", 12.34,
-     KNEE_TIMED_PRINTED},
-    {"verl",
-     "step:10 - actor/pg_loss:0.01 - timing_s/gen:20.1 - timing_s/step:45.3 - "
-     "perf/total_num_tokens:123456 - perf/time_per_step:45.3 - perf/throughput:1234.5\n",
-     45.3, KNEE_TIMED_PRINTED},
-    {"key-value lines", /* whole seconds: from the first to the last */
-     "0: 2024-05-15 02:37:59 I [train.py:110] Batch 20 Loss: 8.42184, Speed: 47.06 samples/sec, "
-     "lr: "
-     "0.000100\n"
-     "0: 2024-05-15 02:37:59 I [train.py:110] Batch 21 Loss: 8.26941, Speed: 47.30 samples/sec, "
-     "lr: "
-     "0.000100\n"
-     "0: 2024-05-15 02:38:00 I [train.py:110] Batch 22 Loss: 8.19849, Speed: 47.12 samples/sec, "
-     "lr: "
-     "0.000100\n"
-     "0: 2024-05-15 02:38:00 I [train.py:110] Batch 23 Loss: 7.74492, Speed: 46.86 samples/sec, "
-     "lr: "
-     "0.000100\n"
-     "0: 2024-05-15 02:38:01 I [train.py:110] Batch 24 Loss: 7.74492, Speed: 46.86 samples/sec, "
-     "lr: "
-     "0.000100\n",
-     0.5, KNEE_TIMED_STAMP},
-    {"Automodel",
-     "2025-12-25 19:44:39 | INFO | root | step 34 | epoch 1 | loss 1.1590 | grad_norm 0.8866 | lr "
-     "1.00e-04 | mem 73.51 GiB | tps 39477.49(4934.69/gpu) | num_label_tokens 49473\n"
-     "2025-12-25 19:44:42 | INFO | root | step 35 | epoch 1 | loss 1.1512 | grad_norm 0.8644 | lr "
-     "1.00e-04 | mem 73.51 GiB | tps 44458.20(5557.28/gpu) | num_label_tokens 49368\n",
-     3, KNEE_TIMED_STAMP},
-    {"bar",
-     "Training:   0%|   | 10/5000 [02:30<5:21:42,  3.87s/step, loss=11.413, acc=0.040]\r"
-     "Training:   0%|   | 20/5000 [03:10<5:21:42,  4.00s/step, loss=11.413, acc=0.040]\n",
-     4, KNEE_TIMED_ELAPSED},
-    {"picotron",
-     "[rank 0] Step: 5     | Loss: 3.2000 | Global batch size:  32.77K | Tokens/s:  16.39K | "
-     "Tokens/s/GPU:   4.10K | Tokens: 163.84K | MFU: 30.3% | Memory usage:   5.20GB\n",
-     32.77 / 16.39, KNEE_TIMED_RATE},
-    {"LitGPT", /* a benchmark that marks no steps */
-     "iter 0: loss 10.5000, iter time: 383.11ms, t: 4096\n", 0.38311, KNEE_TIMED_PRINTED},
-    {"OpenCLIP",
-     "2023-01-01,10:00:00 | INFO | Train Epoch: 0 [  12800/1000000 (1%)] Data (t): 0.010 Batch "
-     "(t): 0.456, 280.7/s, 280.7/s/gpu LR: 0.000010 Logit Scale: 14.2 Loss: 4.8 (4.8)\n",
-     0.456, KNEE_TIMED_PRINTED},
-    {"TensorFlow",
-     "INFO:tensorflow:global step 4: loss = 64.2655 (16.926 sec/step)\n"
-     "INFO:tensorflow:global step 4: loss = 64.2655 (16.926 sec/step)\n"
-     "INFO:tensorflow:global_step/sec: 0.0339311\n",
-     16.926, KNEE_TIMED_PRINTED},
-    {"TensorFlow", "INFO:tensorflow:global_step/sec: 4.0\n", 0.25, KNEE_TIMED_RATE},
-    {"Hugging Face metrics", /* strings, as of version 5; the steps make up for the digits */
-     "[INFO|trainer.py:2150] >>   Total optimization steps = 30\n"
-     "{'loss': '2.1', 'grad_norm': '0.5', 'learning_rate': '2e-05', 'epoch': '0.1'}\n"
-     "{'train_runtime': '10000.0', 'train_samples_per_second': '8', 'train_steps_per_second': "
-     "'0.003', 'epoch': '1.0'}\n",
-     10000.0 / 30, KNEE_TIMED_WHOLE_RUN},
-    {"Hugging Face metrics", /* train_results.json */
-     "{\n    \"epoch\": 3.0,\n    \"train_loss\": 0.42,\n    \"train_runtime\": 1234.5,\n    "
-     "\"train_samples_per_second\": 8.0,\n    \"train_steps_per_second\": 0.25\n}\n",
-     4, KNEE_TIMED_WHOLE_RUN},
-    {"JSON lines", /* Megatron's golden values of 2023: lists */
-     "{\n  \"lm loss\": {\"start_step\": 0, \"end_step\": 100, \"step_interval\": 5, \"values\": "
-     "[10.8, 10.7]},\n  \"iteration-time\": {\"start_step\": 0, \"step_interval\": 5, \"values\": "
-     "[1.5, 1.25, 1.25]}\n}\n",
-     1.25, KNEE_TIMED_PRINTED},
-    {"table", "step,step_ms,loss\n1,500,3\n2,510,2.9\n3,520,2.8\n", 0.51, KNEE_TIMED_PRINTED},
-    {"table", /* wandb */
-     "\"Step\",\"run-7 - perf/step_time\",\"run-7 - "
-     "perf/step_time__MIN\"\n10,0.5,0.1\n20,0.7,0.1\n",
-     0.6, KNEE_TIMED_PRINTED},
-    {"Hugging Face Trainer",
-     "  6%|\xe2\x96\x8b         | 1/16 [00:58<14:41, 58.76s/it]\r 12%|# | 2/16 [02:00<13:54, "
-     "59.61s/it]\r 19%|## | 3/16 [03:00<12:56, 59.72s/it]\n",
-     61, KNEE_TIMED_ELAPSED},
-    {"Hugging Face metrics",
-     "{'loss': 2.1, 'grad_norm': 0.5, 'epoch': 0.1}\n"
-     "{'train_runtime': 100.0, 'train_samples_per_second': 8, 'train_steps_per_second': 0.25, "
-     "'epoch': 1.0}\n",
-     4, KNEE_TIMED_WHOLE_RUN},
-    {"Hugging Face metrics",
-     "{\n  \"global_step\": 20,\n  \"log_history\": [\n    {\"loss\": 2.0, \"step\": 10},\n    "
-     "{\"step\": 20, \"train_runtime\": 50.0}\n  ]\n}\n",
-     2.5, KNEE_TIMED_WHOLE_RUN},
-    {"JSON lines", /* Megatron's golden values */
-     "{\n  \"lm loss\": {\"values\": {\"1\": 10.5}},\n  \"iteration-time\": {\"values\": {\"1\": "
-     "\"nan\", \"2\": 1.25}}\n}\n",
-     1.25, KNEE_TIMED_PRINTED},
+    {"v01_modded_nanogpt", "modded-nanogpt", 1.25,
+     KNEE_TIMED_PRINTED}, /* seconds, and the step's own time */
+    {"v02_modded_nanogpt", "modded-nanogpt", 1.5, KNEE_TIMED_ELAPSED},
+    {"v03_megatron_lm", "Megatron-LM", 5.852,
+     KNEE_TIMED_PRINTED}, /* Primus: now / average, as read through its colours */
+    {"v04_megatron_lm", "Megatron-LM", 18.893,
+     KNEE_TIMED_PRINTED},                                     /* Argonne's Megatron-DeepSpeed */
+    {"v05_paddlenlp", "PaddleNLP", 0.15625, KNEE_TIMED_RATE}, /* 2021 */
+    {"v06_megatron_lm", "Megatron-LM", 0.613, KNEE_TIMED_PRINTED}, /* 2019 */
+    {"v07_nemo", "NeMo", 2.389, KNEE_TIMED_PRINTED},
+    {"v08_hugging_face_trainer", "Hugging Face Trainer", 30,
+     KNEE_TIMED_ELAPSED}, /* NeMo 1, Lightning: epochs begin again */
+    {"v09_hugging_face_trainer", "Hugging Face Trainer", 4, KNEE_TIMED_ELAPSED}, /* no total */
+    {"v10_hugging_face_trainer", "Hugging Face Trainer", 2.5, KNEE_TIMED_ELAPSED},
+    {"v11_hugging_face_trainer", "Hugging Face Trainer", 2, KNEE_TIMED_ELAPSED}, /* torchtune */
+    {"v12_lightning", "Lightning", 2.59, KNEE_TIMED_PRINTED},
+    {"v13_nanotron", "nanotron", 11.5,
+     KNEE_TIMED_PRINTED}, /* 2024: sequences, not tokens, in the batch */
+    {"v14_torchtitan", "torchtitan", 1, KNEE_TIMED_STAMP},          /* 2024 */
+    {"v15_torchtitan", "torchtitan", 2.380844, KNEE_TIMED_PRINTED}, /* as its metrics are named */
+    {"v16_deepspeed", "DeepSpeed", 0.3,
+     KNEE_TIMED_STAMP}, /* 2020: the steps stand before the rate */
+    {"v17_deepspeed", "DeepSpeed", 0.1, KNEE_TIMED_STAMP},
+    {"v18_paddlenlp_trainer", "PaddleNLP trainer", 80.81,
+     KNEE_TIMED_PRINTED}, /* three digits of the rate are too few */
+    {"v19_dllogger", "DLLogger", 24.64, KNEE_TIMED_PRINTED},
+    {"v20_dllogger_json", "DLLogger JSON", 0.3, KNEE_TIMED_STAMP},
+    {"v21_fairseq", "fairseq", 2.1,
+     KNEE_TIMED_RATE}, /* tokens over their rate: steps per second have one digit */
+    {"v22_fairseq", "fairseq", 2.1, KNEE_TIMED_RATE},
+    {"v23_fairseq", "fairseq", 2.1, KNEE_TIMED_RATE},
+    {"v24_mlperf", "MLPerf", 0.931,
+     KNEE_TIMED_PRINTED}, /* gpt3 of 2023: evaluation has a time too; the throughput is in tokens */
+    {"v25_mlperf", "MLPerf", 1, KNEE_TIMED_RATE},          /* tokens per second only */
+    {"v26_mlperf", "MLPerf", 0.5, KNEE_TIMED_BLOCK},       /* blocks of epochs */
+    {"v27_litgpt", "LitGPT", 1.36903, KNEE_TIMED_PRINTED}, /* 2023 */
+    {"v28_nanogpt", "key-value lines", 0.25012, KNEE_TIMED_PRINTED},
+    {"v29_llm_c", "llm.c", 0.1284, KNEE_TIMED_PRINTED},
+    {"v30_llm_c", "llm.c", 0.10025, KNEE_TIMED_PRINTED},
+    {"v31_olmo", "OLMo", 12.5, KNEE_TIMED_RATE},
+    {"v32_fms_fsdp", "fms-fsdp", 3.41, KNEE_TIMED_PRINTED},
+    {"v33_nemo_rl", "NeMo-RL", 12.34, KNEE_TIMED_PRINTED},
+    {"v34_verl", "verl", 45.3, KNEE_TIMED_PRINTED},
+    {"v35_fsdp_example", "key-value lines", 0.5,
+     KNEE_TIMED_STAMP}, /* whole seconds: from the first to the last */
+    {"v36_automodel", "Automodel", 3, KNEE_TIMED_STAMP},
+    {"v37_bar", "bar", 4, KNEE_TIMED_ELAPSED},
+    {"v38_picotron", "picotron", 32.77 / 16.39, KNEE_TIMED_RATE},
+    {"v39_litgpt", "LitGPT", 0.38311, KNEE_TIMED_PRINTED}, /* a benchmark that marks no steps */
+    {"v40_openclip", "OpenCLIP", 0.456, KNEE_TIMED_PRINTED},
+    {"v41_tensorflow", "TensorFlow", 16.926, KNEE_TIMED_PRINTED},
+    {"v42_tensorflow", "TensorFlow", 0.25, KNEE_TIMED_RATE},
+    {"v43_hugging_face_metrics", "Hugging Face metrics", 10000.0 / 30,
+     KNEE_TIMED_WHOLE_RUN}, /* strings, as of version 5; the steps make up for the digits */
+    {"v44_hugging_face_metrics", "Hugging Face metrics", 4,
+     KNEE_TIMED_WHOLE_RUN}, /* train_results.json */
+    {"v45_json_lines", "JSON lines", 1.25,
+     KNEE_TIMED_PRINTED}, /* Megatron's golden values of 2023: lists */
+    {"26_table", "table", 0.51, KNEE_TIMED_PRINTED},
+    {"27_table", "table", 0.6, KNEE_TIMED_PRINTED}, /* wandb */
+    {"28_hugging_face_trainer", "Hugging Face Trainer", 61, KNEE_TIMED_ELAPSED},
+    {"29_hugging_face_metrics", "Hugging Face metrics", 4, KNEE_TIMED_WHOLE_RUN},
+    {"30_hugging_face_metrics", "Hugging Face metrics", 2.5, KNEE_TIMED_WHOLE_RUN},
+    {"31_json_lines", "JSON lines", 1.25, KNEE_TIMED_PRINTED}, /* Megatron's golden values */
 };
 
 /* Lines of frameworks that have no row of their own: counters, times, means, bars, stamps. */
@@ -660,10 +367,12 @@ TEST(lines_of_any_framework)
 TEST(every_format)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        OWNED(knee_train_log) log = log_of(formats[i].text);
+        char name[64];
+        snprintf(name, sizeof name, "train_log/%s", formats[i].seed);
+        OWNED(knee_train_log) log = log_of(seed_of(name));
         if (strcmp(log.format, formats[i].format) != 0 || log.timing != formats[i].timing ||
             !(fabs(log.median_s / formats[i].median_s - 1) < 1e-6))
-            fail_msg("%s: %s %s %.9g instead of %.9g", formats[i].format, log.format,
+            fail_msg("%s: %s %s %.9g instead of %.9g", formats[i].seed, log.format,
                      knee_train_timing_name(log.timing), log.median_s, formats[i].median_s);
     }
 }

@@ -76,6 +76,20 @@ static inline void set_words(const struct knee_keys *keys, void *object, const c
     }
 }
 
+/* A seed of the fuzz targets, "train_log/03_nemo"; it stays until the next is read. */
+static inline const char *seed_of(const char *name)
+{
+    static char text[65536];
+    char path[256];
+    snprintf(path, sizeof path, "tests/fuzz/seeds/%s", name);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("%s cannot be read", path);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
 static inline struct knee_job job_of(const char *words)
 {
     struct knee_job job;
