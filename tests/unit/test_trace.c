@@ -38,21 +38,6 @@ TEST(forms_and_orders)
     }
 }
 
-TEST(metadata_before_and_after)
-{
-    OWNED(knee_trace) trace = trace_of(
-        "{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA H200\"}], \"traceEvents\": [" K(
-            "a", "1",
-            "2") "], \"distributedInfo\": {\"backend\":\"nccl\",\"rank\":3,\"world_size\":8}, "
-                 "\"baseTimeNanoseconds\": "
-                 "1790857026000000000, \"host_name\": \"node7\"}");
-    assert_int_equal(trace.rank, 3);
-    assert_int_equal(trace.world_size, 8);
-    assert_true(trace.base_ns == 1790857026000000000);
-    assert_string_equal(trace.gpu_name, "NVIDIA H200");
-    assert_string_equal(trace.host, "node7");
-}
-
 TEST(ranks_from_names)
 {
     static const struct {
@@ -204,6 +189,8 @@ TEST(what_is_not_work_is_left_out)
     assert_int_equal(trace.events, 5);
 }
 
+#define NAMED "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": "
+
 /* Damage: what is whole is kept, what is lost is counted at its place. */
 TEST(damage_is_counted_and_passed)
 {
@@ -212,48 +199,28 @@ TEST(damage_is_counted_and_passed)
         size_t kept; /* of the three events, the damaged one in the middle */
         enum knee_loss_kind loss;
     } cases[] = {
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"pid\": 0, tid\": 7, \"ts\": 5, "
-         "\"dur\": 2}",
-         2, KNEE_LOSS_EVENT},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b, \"pid\": 0, \"tid\": 7, \"ts\": 5, "
-         "\"dur\": 2}",
-         2, KNEE_LOSS_EVENT},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b \"c\": 64\", \"pid\": 0, \"tid\": 7, "
-         "\"ts\": 5, \"dur\": 2}",
-         3, KNEE_REPAIR_STRING},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"\\xff\x80\x01\", \"pid\": 0, \"tid\": "
-         "7, \"ts\": 5, \"dur\": 2}",
-         3, KNEE_LOSSES},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\\b\", \"pid\": 0, \"tid\": 7, \"ts\": "
-         "5, \"dur\": 2}",
-         3, KNEE_LOSSES},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, "
-         "\"dur\": inf}",
-         2, KNEE_LOSS_TIME},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"pid\": 0, \"tid\": 7, \"ts\": "
-         "nan, \"dur\": 2}",
-         2, KNEE_LOSS_TIME},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5}",
-         2, KNEE_LOSS_TIME},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, "
-         "\"dur\": 2, \"args\": {\"bw\": inf}}",
-         3, KNEE_LOSSES},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, "
-         "\"dur\": -2}",
-         3, KNEE_REPAIR_DURATION},
+        {NAMED "\"b\", \"pid\": 0, tid\": 7, \"ts\": 5, \"dur\": 2}", 2, KNEE_LOSS_EVENT},
+        {NAMED "\"b, \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": 2}", 2, KNEE_LOSS_EVENT},
+        {NAMED "\"b \"c\": 64\", \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": 2}", 3,
+         KNEE_REPAIR_STRING},
+        {NAMED "\"\\xff\x80\x01\", \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": 2}", 3, KNEE_LOSSES},
+        {NAMED "\"a\\b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": 2}", 3, KNEE_LOSSES},
+        {NAMED "\"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": inf}", 2, KNEE_LOSS_TIME},
+        {NAMED "\"b\", \"pid\": 0, \"tid\": 7, \"ts\": nan, \"dur\": 2}", 2, KNEE_LOSS_TIME},
+        {NAMED "\"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5}", 2, KNEE_LOSS_TIME},
+        {NAMED "\"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": 2, \"args\": {\"bw\": inf}}", 3,
+         KNEE_LOSSES},
+        {NAMED "\"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": -2}", 3, KNEE_REPAIR_DURATION},
         {"{\"ph\": \"X\", \"cat\": \"kernel\" \"name\": \"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, "
          "\"dur\": 2}",
          3, KNEE_REPAIR_COMMA},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, "
-         "\"dur\": 2, \"args\": {\"bytes: 200}}",
-         2, KNEE_LOSS_EVENT},
+        {NAMED "\"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": 2, \"args\": {\"bytes: 200}}", 2,
+         KNEE_LOSS_EVENT},
         {"{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"pid\": 0, \"args\": {\"stack\": "
          "\"foo \" bar}}",
          2, KNEE_LOSSES}, /* it is of no use: nothing is lost */
         {"garbage", 2, KNEE_LOSS_EVENT},
-        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, "
-         "\"dur\": 2]",
-         2, KNEE_LOSS_EVENT},
+        {NAMED "\"b\", \"pid\": 0, \"tid\": 7, \"ts\": 5, \"dur\": 2]", 2, KNEE_LOSS_EVENT},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[2048];
@@ -294,26 +261,6 @@ TEST(two_documents_and_doubles)
     trace = trace_of(
         "[" K("a", "1", "2") ", " K("a", "1", "2") "]"); /* without a correlation both stay */
     assert_int_equal(spans_of(&trace), 2);
-}
-
-TEST(what_is_no_trace_says_what_it_is)
-{
-    static const char *const cases[][2] = {{"", "empty file"},
-                                           {"\x89PNG\r\n\x1a\n\x01\x02", "PNG"},
-                                           {"hello world", "no trace events"},
-                                           {"{}", "no trace events"},
-                                           {"[]", "no trace events"},
-                                           {"{\"traceEvents\": []}", "no trace events"},
-                                           {"   \n ", "no trace events"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_trace trace = {0}, untouched = {0};
-        struct knee_err err;
-        assert_int_equal(read_bytes(cases[i][0], strlen(cases[i][0]), "x", &trace, &err),
-                         KNEE_INPUT);
-        if (!strstr(err.what, cases[i][1]))
-            fail_msg("'%s': %s", cases[i][0], err.what);
-        assert_memory_equal(&trace, &untouched, sizeof trace);
-    }
 }
 
 #define SMALL                                                                                      \
@@ -357,20 +304,6 @@ TEST(every_prefix_gives_its_events)
     }
 }
 
-/* The same events whatever the size of the pieces that come in. */
-TEST(pieces_do_not_matter)
-{
-    for (size_t piece = 1; piece <= 80; piece++) {
-        struct source source = {.data = SMALL, .length = strlen(SMALL), .piece = piece};
-        OWNED(knee_trace) trace;
-        assert_ok(knee_trace_read((struct knee_reader){source_read, &source}, "x", NULL, NULL,
-                                  &trace, NULL));
-        assert_int_equal(spans_of(&trace), 3);
-        assert_int_equal(trace.events, 5);
-        assert_int_equal(trace.rank, 1);
-    }
-}
-
 /* Reads fail in turn: what came before is kept, and the failure is counted. */
 TEST(every_read_may_fail)
 {
@@ -385,35 +318,6 @@ TEST(every_read_may_fail)
         assert_true(trace.losses[KNEE_LOSS_READ].count == 1 || source.reads < fail_at);
         knee_trace_release(&trace);
     }
-}
-
-TEST(large_events_pass_through_a_small_window)
-{
-    size_t size = 3 << 20;
-    char *text = malloc(size + 1024);
-    assert_non_null(text);
-    int used = sprintf(text,
-                       "[%s, {\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"big\", \"args\": "
-                       "{\"Call stack\": \"",
-                       K("a", "1", "2"));
-    memset(text + used, 'x', size);
-    sprintf(text + used + size, "\"}}, %s]", K("b", "5", "2"));
-    struct knee_trace trace = trace_of(text);
-    assert_int_equal(spans_of(&trace), 2);
-    assert_int_equal(trace.events, 3);
-    knee_trace_release(&trace);
-    free(text);
-}
-
-TEST(an_interrupt_keeps_what_was_read)
-{
-    _Atomic int cancel = 1;
-    struct knee_trace_options options = {.cancel = &cancel};
-    struct source source = {.data = SMALL, .length = strlen(SMALL)};
-    struct knee_trace trace;
-    assert_int_equal(knee_trace_read((struct knee_reader){source_read, &source}, "x", &options,
-                                     NULL, &trace, NULL),
-                     KNEE_INPUT);
 }
 
 TEST(xprof_counts_streams_once)

@@ -111,6 +111,9 @@ TEST(what_is_no_trace_says_what_it_is)
     } cases[] = {
         {"", "not a trace: an empty file"},
         {"{}", "not a trace: no trace events in it"},
+        {"[]", "not a trace: no trace events in it"},
+        {"{\"traceEvents\": []}", "not a trace: no trace events in it"},
+        {"  \n ", "not a trace: no trace events in it"},
         {"hello", "not a trace: no trace events in it"},
         {"\x89PNG\r\n", "not a trace: a PNG picture"},
         {"PK\x03\x04", "not a trace: a zip archive"},
@@ -121,10 +124,11 @@ TEST(what_is_no_trace_says_what_it_is)
         {"SQLite format 3", "not a trace: an SQLite database"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_trace trace;
+        struct knee_trace trace = {0}, untouched = {0};
         struct knee_err err;
         assert_int_equal(read_bytes(cases[i].text, strlen(cases[i].text), "a.json", &trace, &err),
                          KNEE_INPUT);
+        assert_memory_equal(&trace, &untouched, sizeof trace);
         assert_string_equal(err.what, cases[i].what);
         assert_non_null(strstr(err.hint, "Kineto"));
     }
@@ -268,6 +272,7 @@ TEST(no_memory_is_said)
             assert_string_equal(err.what, "out of memory");
         } else {
             assert_int_equal(spans_of(&trace), 2);
+            assert_int_equal(trace.events, 3);
             knee_trace_release(&trace);
         }
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A watched job from lines that are put together by hand: what lines may lack or get wrong, every
- * cause that a late rank can have, wires, gaps, alarms, answers of RAS; and laws over random lines.
+ * cause that a late rank can have, wires, gaps, answers of RAS; and laws over random lines.
  */
 #include "unit.h"
 
-#include "judge/alarm.h"
 #include "judge/ras_judge.h"
+#include "judge/watch.h"
 
 enum { RANKS = 6, STEPS = 40, MEETINGS = 24 };
 
@@ -153,21 +153,6 @@ TEST(the_change_that_counts)
     assert_near(w.late_change.after - w.late_change.before, 0.4, 0.11);
     assert_int_equal(w.points[w.late_change.at].step, 20);
     assert_false(w.step_change.found);
-}
-
-/* A change that is beyond chance, and too small to be worth a word. */
-TEST(a_change_that_is_too_small)
-{
-    double values[40];
-    struct knee_change change;
-    struct knee_err err;
-    for (int i = 0; i < 40; i++)
-        values[i] = i < 20 ? 1 : 2;
-    for (int worth = 0; worth < 2; worth++) {
-        assert_ok(knee_change_point(values, 40, worth ? 0.5 : 1.5, NULL, &change, &err));
-        assert_int_equal(change.found, worth);
-        assert_int_equal(change.at, worth ? 20 : 0);
-    }
 }
 
 /* ---- What lines may lack ---- */
@@ -424,77 +409,18 @@ TEST(memory_runs_out)
 {
     static struct made made;
     late_job(&made, 2, KNEE_COMPUTE, 1200, 0x40);
-    size_t failed = 0;
-    for (bool enough = false; !enough;) {
-        failed++;
-        struct failing memory = {.fail_at = failed};
-        struct knee_alloc alloc = {failing_resize, &memory};
-        struct knee_watch_given given = {0, NAN, 0, &alloc};
+    FOR_EACH_FAILURE(f) {
+        struct knee_watch_given given = {0, NAN, 0, &f.alloc};
         struct knee_watch w;
         struct knee_err err;
         knee_status status = knee_watch(made.ranks, RANKS, &made.joined, &given, &w, &err);
-        enough = memory.calls < failed;
-        assert_int_equal(status, enough ? KNEE_OK : KNEE_SYSTEM);
-        if (enough)
-            knee_watch_release(&w);
-        else
+        assert_int_equal(status, failing_met(&f) ? KNEE_SYSTEM : KNEE_OK);
+        if (status)
             assert_string_equal(err.what, "out of memory");
-        assert_int_equal(memory.live, 0);
+        else
+            knee_watch_release(&w);
+        assert_true(status || f.calls > 9);
     }
-    assert_true(failed > 10);
-}
-
-/* ---- Alarms ---- */
-
-#define TOO_LONG "R > 1111111111111111111111111111111111111111111111111111111111111111111111111111"
-
-TEST(alarms)
-{
-    static struct made made;
-    static const struct {
-        const char *words;
-        bool goes;
-    } rows[] = {
-        {"exposed > 0.4", true},
-        {"exposed > 60%", false},
-        {"step >= 1s for 0.005h", true},
-        {"step >= 1 for 1h", false},
-        {"wait > 1s", false},
-        {"silent < 1", true},
-        {"silent < 1 for 1m", false},
-        {"age > 1m", false},
-        {"E < 0.9 for 10s", true},
-        {"trend <= 0", true},
-        {"late > 0.1 for 0.5m", true},
-    };
-    static const char *const bad[] = {
-        "late > xm", "late > 1 for h", "R ! 1", "R >> 1", TOO_LONG,
-    };
-    struct knee_alarm alarm;
-    struct knee_err err;
-    late_job(&made, 2, KNEE_TRANSFER, 1980, 0);
-    for (size_t r = 0; r < RANKS; r++)
-        for (int s = 0; s < STEPS; s++)
-            made.steps[r][s].label_s[KNEE_COMPUTE] = 0.5;
-    OWNED(knee_watch) w = watch_of(&made, RANKS);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_ok(knee_alarm_parse(rows[i].words, &alarm, &err));
-        if (knee_alarm_check(&alarm, &w).goes != rows[i].goes)
-            fail_msg("%s", rows[i].words);
-    }
-    knee_watch_release(&w);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(knee_alarm_parse(bad[i], &alarm, &err), KNEE_USAGE);
-        assert_non_null(strstr(err.what, "is not NAME > VALUE [for TIME]"));
-    }
-    w = watch_of(&made, 0);
-    assert_ok(knee_alarm_parse("exposed > 0", &alarm, &err));
-    assert_false(knee_alarm_check(&alarm, &w).known);
-    knee_watch_release(&w);
-    for (int s = 0; s < STEPS; s++)
-        made.steps[0][s].sampled = 0;
-    w = watch_of(&made, 1); /* steps, and none of them sampled */
-    assert_false(knee_alarm_check(&alarm, &w).known);
 }
 
 /* ---- RAS ---- */
