@@ -882,31 +882,6 @@ TEST(json_is_json)
     assert_int_equal(ids, c.count);
 }
 
-TEST(site_rules)
-{
-    static const char csv[] =
-        "id,severity,key,test,limit,says,cure\n"
-        "old_firmware,warning,ib.firmware,not,28.44.1036|,\"firmware {value}, not ours\",mlxup\n";
-    struct knee_site_rules rules;
-    struct knee_err err;
-    assert_ok(knee_site_rules_read(csv, strlen(csv), "site.csv", &rules, &err));
-    struct knee_facts facts = {0};
-    struct knee_doctor_options options = {.site = &rules};
-    dgx_h100(&facts);
-    struct knee_checkup c = examine(&facts, 1, &options);
-    const struct knee_ailment *a = found(&c, "old_firmware");
-    assert_non_null(a);
-    assert_string_equal(a->evidence, "firmware 28.43.1014, not ours");
-    assert_int_equal(a->parts, 9);
-    knee_checkup_release(&c);
-    knee_facts_release(&facts);
-    knee_site_rules_release(&rules);
-    static const char wrong[] = "x,warning,ib.rate,abov,1,says,cure\n";
-    assert_int_equal(knee_site_rules_read(wrong, strlen(wrong), "site.csv", &rules, &err),
-                     KNEE_INPUT);
-    assert_non_null(strstr(err.what, "abov"));
-}
-
 /* Every id is unique, every cure there, every "looks the same" a rule. */
 /* Law: whatever rule fires, on whatever host, the headline is one plain line of 80 characters. */
 TEST(every_headline_fits_a_line)

@@ -436,33 +436,6 @@ TEST(slow_runs_get_a_reason)
     }
 }
 
-/* NCCL says it took the ring where the tree is much quicker. */
-TEST(the_wrong_algorithm_is_named)
-{
-    struct knee_cluster t = parse("8xa100 * 0 @ efa100x4");
-    double bytes[] = {4194304, 67108864, 1073741824};
-    struct knee_collective_query query = {KNEE_OP_ALL_REDUCE, {128, NAN, 1, 1}, bytes, 3};
-    OWNED(knee_collective) c;
-    struct knee_sample samples[3];
-    struct knee_log log = {.op = KNEE_OP_ALL_REDUCE,
-                           .ranks = 128,
-                           .nodes = 16,
-                           .samples = samples,
-                           .sample_count = 3,
-                           .adapters = NAN,
-                           .gpus_per_process = 1};
-    assert_ok(knee_collective_run(&t, &query, NULL, &c, NULL));
-    for (size_t i = 0; i < 3; i++) {
-        samples[i] = (struct knee_sample){bytes[i], 2 * c.sizes[i].expected_s, NAN, NAN, 1};
-        log.tunings[i].bytes = bytes[i];
-        snprintf(log.tunings[i].algorithm, sizeof log.tunings[i].algorithm, "RING");
-    }
-    log.tuning_count = 3;
-    knee_collective_against(&c, &log);
-    assert_true(c.finding_count >= 1);
-    assert_string_equal(c.findings[0].name, "wrong algorithm");
-}
-
 /* Memory may run out at any allocation: an error, nothing lost, outputs untouched. */
 struct budget {
     int left;

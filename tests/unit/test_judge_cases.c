@@ -423,6 +423,8 @@ TEST(rules_of_symptoms)
         assert_int_equal(got->suspect, symptoms[i].suspect);
         if (got->standing != symptoms[i].standing || !strstr(got->rule, symptoms[i].words))
             fail_msg("row %zu: %s: %s", i, knee_standing_name(got->standing), got->rule);
+        for (size_t k = 0; got->standing == KNEE_CONFIRMED && k < KNEE_SCALE_SUSPECTS; k++)
+            assert_true(&a.suspects[k] == got || a.suspects[k].standing != KNEE_CONFIRMED);
     }
     bool excluded[KNEE_SUSPECTS] = {false};
     enum knee_suspect suspect;
@@ -649,6 +651,7 @@ TEST(settings_of_logs)
     assert_string_equal(change_of(&c, "shard")->after, knee_shard_names.name(1));
     assert_non_null(change_of(&c, "tp"));
     assert_near(c.work, 0.5, 1e-12); /* the same batch, as far as is known, on twice as many */
+    assert_near(c.slower, 1, 1e-12); /* and still as long */
     for (size_t i = 0; i < knee_shape_keys.count; i++)
         if (knee_shape_keys.rows[i].kind == KNEE_KEY_NUMBER)
             *(double *)(void *)((char *)&a.shape + knee_shape_keys.rows[i].offset) = 7;
@@ -891,8 +894,15 @@ TEST(plans_by_hand)
     assert_int_equal(a->chosen, 2);
     assert_near(a->peak_gpus, 8, 0);
     assert_near(a->rows[4].found.best[0].cost.tokens_per_s, 40,
-                0);                             /* idle GPUs take nothing away */
-    assert_near(a->rows[0].cost, 100, 1e-9);    /* 100 s at a dollar a second */
+                0);                          /* idle GPUs take nothing away */
+    assert_near(a->rows[0].cost, 100, 1e-9); /* 100 s at a dollar a second */
+    assert_near(a->rows[2].efficiency, 0.9, 1e-12);
+    assert_near(a->rows[0].efficiency_sure.low, 1, 1e-12); /* E(1) is 1 by definition */
+    assert_true(a->rows[3].efficiency_sure.low < 0.5 && a->rows[3].efficiency_sure.high > 0.5);
+    assert_true(a->knee_sure.low <= 4 && a->knee_sure.high >= 4);
+    assert_near(a->fastest_s, 25, 1e-9);
+    assert_near(a->cheapest, 100, 1e-9);
+    assert_near(knee_plan_billion_cost(a, 1, &a->rows[0].found.best[0].cost), 1e8, 1e-3);
     a = plan_answer(rising, 5, 106, NAN, 3600); /* the fastest that it pays for */
     assert_int_equal(a->chosen, 1);
     a = plan_answer(rising, 5, NAN, 60, 3600); /* the cheapest in time */

@@ -75,28 +75,6 @@ TEST(test_chance)
     assert_true(found(1.03, 0.9) >= 0.9);
 }
 
-TEST(test_work_and_settings)
-{
-    static struct knee_train_row a[STEPS], b[STEPS];
-    struct knee_train_log before, after;
-    static struct knee_log_comparison c;
-    make(&before, a, 1, 0);
-    make(&after, b, 2, 0);
-    before.workers = 16, after.workers = 8;
-    before.batch = after.batch = 128;
-    before.plan.tp = 2, after.plan.tp = 4;
-    knee_compare_logs(&before, &after, &c);
-    assert_true(fabs(c.work - 2) < 1e-12);
-    assert_true(fabs(c.longer - 1) < 1e-12);
-    assert_true(fabs(c.slower) < 1e-12);
-    assert_false(c.significant);
-    assert_int_equal(c.change_count, 2);
-    assert_string_equal(c.changes[0].what, "GPUs");
-    assert_string_equal(c.changes[0].before, "16");
-    assert_string_equal(c.changes[1].what, "tp");
-    assert_string_equal(c.changes[1].after, "4");
-}
-
 TEST(test_few_steps)
 {
     static struct knee_train_row a[STEPS], b[STEPS];

@@ -936,59 +936,6 @@ TEST(remedies_can_be_run)
 
 /* ---- The judge ---- */
 
-TEST(budget_and_deadline_choose)
-{
-    static struct knee_plan_answer a;
-    static struct knee_plan_row rows[3];
-    memset(&a, 0, sizeof a);
-    memset(rows, 0, sizeof rows);
-    a.rows = rows;
-    a.row_count = 3;
-    a.machine.price_per_hour = 3.6;
-    for (size_t i = 0; i < 3; i++) {
-        static const double rate[] = {1000, 1900, 2600}; /* tokens per second at 1, 2, 4 GPUs */
-        rows[i].gpus = exp2((double)i);
-        rows[i].found.count = 1;
-        rows[i].found.best[0].cost.tokens_per_s = rate[i];
-        rows[i].found.best[0].cost.step_s = 1;
-    }
-    a.baseline_gpus = 1;
-    a.baseline_tokens_per_s = 1000;
-    a.question = (struct knee_plan_question){1e6, NAN, NAN, 0.8};
-    knee_plan_judge(&a);
-    assert_near(a.knee_gpus, 2, 0);
-    assert_near(a.peak_gpus, 4, 0);
-    assert_near(rows[2].efficiency, 0.65, 1e-12);
-    assert_near(rows[0].efficiency_sure.low, 1, 1e-12); /* E(1) is 1 by definition */
-    assert_true(rows[2].efficiency_sure.low < 0.65 && rows[2].efficiency_sure.high > 0.65);
-    assert_true(rows[2].efficiency_sure.high < 0.8); /* so the knee is at 2 at its high end too */
-    assert_near(a.knee_sure.low, 2, 0);
-    assert_near(a.knee_sure.high, 2, 0);
-    assert_near(rows[0].time_s, 1000, 1e-9);
-    assert_near(rows[0].cost, 1, 1e-9);
-    assert_near((double)a.chosen, 1, 0); /* the last that is worth it */
-    a.question.deadline_s = 600;         /* two GPUs take 526 s for $1.05, four 385 s for $1.54 */
-    knee_plan_judge(&a);
-    assert_near((double)a.chosen, 1, 0);
-    a.question = (struct knee_plan_question){1e6, 1.2, NAN, 0.8}; /* fastest that $1.20 pays */
-    knee_plan_judge(&a);
-    assert_near((double)a.chosen, 1, 0);
-    a.question.budget = 2;
-    knee_plan_judge(&a);
-    assert_near((double)a.chosen, 2, 0);
-    a.question.budget = 0.5;
-    knee_plan_judge(&a);
-    assert_true(a.chosen == SIZE_MAX);
-    assert_near(a.fastest_s, 1e6 / 2600, 1e-9);
-    assert_near(a.cheapest, 1, 1e-9);
-    for (size_t i = 0; i < 3; i++) /* a million tokens cost a thousandth of a billion */
-        assert_near(knee_plan_billion_cost(&a, rows[i].gpus, &rows[i].found.best[0].cost),
-                    1000 * rows[i].cost, 1e-9);
-    a.machine.price_per_hour = NAN;
-    knee_plan_judge(&a);
-    assert_true(isnan(a.cheapest) && !isnan(a.fastest_s));
-}
-
 TEST(advantage_is_the_largest_difference)
 {
     struct knee_plan_cost a = {.step_s = 10}, b = {.step_s = 12};

@@ -378,22 +378,6 @@ TEST(the_smallest_count_is_the_baseline)
     }
 }
 
-TEST(stop_and_grow)
-{
-    struct knee_scale_row good[] = {row(8, 4, 64), row(16, 4.02, 128), row(32, 4.03, 256)};
-    struct knee_scale_answer a = judge(good, 3, plain);
-    assert_int_equal(a.advice, KNEE_ADVICE_GROW);
-    assert_true(isnan(a.measured_knee));
-    assert_true(a.asks[0].efficiency > 0.95);
-    struct knee_scale_row bad[] = {row(8, 4, 512), row(16, 2.4, 512), row(32, 1.6, 512),
-                                   row(64, 1.2, 512)};
-    a = judge(bad, 4, plain);
-    assert_int_equal(a.advice, KNEE_ADVICE_STOP);
-    assert_int_equal(a.wall, KNEE_WALL_SYSTEMS);
-    assert_near(a.advice_workers, 64, 0);
-    assert_true(a.advice_share > 0.5 && a.predicted_knee < 64);
-}
-
 /* A slow run of a count that has a normal one too does not move the curve; other batches are other
  * points, not repeats. */
 TEST(slow_repeats_are_left_out)
@@ -424,32 +408,6 @@ TEST(tokens_and_dollars)
     double rate = 1000 * 256; /* tokens/s of 32 workers, as they scale without loss */
     assert_relative(a.asks[0].time_s, 1e9 / rate, 0.02);
     assert_relative(a.asks[0].cost, 1e9 / rate / 3600 * 32 * 2, 0.02);
-}
-
-/* The four cases that people describe. */
-TEST(symptoms_name_the_suspect)
-{
-    static const struct {
-        struct knee_symptoms seen;
-        enum knee_suspect suspect;
-    } cases[] = {
-        {{0.35, 1.0, NAN, NAN, false}, KNEE_SUSPECT_INPUT},
-        {{NAN, NAN, NAN, NAN, true}, KNEE_SUSPECT_LARGE_BATCH},
-        {{NAN, NAN, NAN, 7, false}, KNEE_SUSPECT_STRAGGLER},
-        {{0.95, NAN, 0.2, NAN, false}, KNEE_SUSPECT_TINY_BATCH},
-        {{0.5, 0.3, NAN, NAN, false}, KNEE_SUSPECT_COMM},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct knee_scale_question q = plain;
-        q.symptoms = cases[i].seen;
-        struct knee_scale_answer a = judge(NULL, 0, q);
-        for (size_t k = 0; k < KNEE_SCALE_SUSPECTS; k++) {
-            bool wanted = a.suspects[k].suspect == cases[i].suspect;
-            if ((a.suspects[k].standing == KNEE_CONFIRMED) != wanted)
-                fail_msg("case %zu: %s is %s", i, knee_suspect_name(a.suspects[k].suspect),
-                         knee_standing_name(a.suspects[k].standing));
-        }
-    }
 }
 
 /* ---- Batch sizes ---- */
@@ -689,21 +647,6 @@ TEST(tables_of_runs)
 }
 
 /* ---- Out ---- */
-
-TEST(every_format_of_output)
-{
-    struct knee_scale_row rows[] = {row(8, 4, 64), row(16, 4.2, 128)};
-    struct knee_scale_answer a = judge(rows, 2, plain);
-    struct knee_style style = {.ascii = true};
-    for (int format = KNEE_TEXT; format <= KNEE_MARKDOWN; format++) {
-        OWNED(knee_text) text = {0};
-        knee_answer_write(&knee_scale_answer_type, &a, (enum knee_format)format, &style, &text);
-        assert_false(text.failed);
-        assert_true(text.length > 200);
-        if (format == KNEE_JSON)
-            assert_non_null(strstr(text.data, "\"schema\": \"knee.scale/1\""));
-    }
-}
 
 /* ---- What hides behind compute ---- */
 
