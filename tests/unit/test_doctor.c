@@ -909,7 +909,7 @@ TEST(every_headline_fits_a_line)
                      "terminal of eighty columns is");
             snprintf(f.cure, sizeof f.cure, "replace it");
             struct knee_checkup c = {.hosts = 2000, .findings = &f, .count = 1};
-            struct knee_said said = {0};
+            OWNED(knee_said) said = {0};
             knee_doctor_answer.say(&c, &said);
             const char *line = said.headline.data;
             if (strlen(line) > 80 || strpbrk(line, "()[]{}") || strchr(line, '\n') ||
@@ -917,12 +917,6 @@ TEST(every_headline_fits_a_line)
                 fail_msg("%s: %s", rule->id, line);
             if (rule->title && (strlen(rule->title) > 56 || strstr(line, rule->title) != line))
                 fail_msg("%s: %s is not the title", rule->id, line);
-            knee_text_release(&said.title);
-            knee_text_release(&said.headline);
-            knee_text_release(&said.reason);
-            knee_text_release(&said.effect);
-            knee_text_release(&said.after);
-            knee_text_release(&said.assumed);
         }
 }
 

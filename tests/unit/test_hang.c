@@ -401,7 +401,7 @@ TEST(test_marks_end)
     free(read);
 }
 
-/* ---- Launchers, schedulers, RAS ---- */
+/* ---- Causes, as text ---- */
 
 static void expect_text(const char *text, enum knee_hang_class kind, int rank)
 {
@@ -418,48 +418,6 @@ static void expect_text(const char *text, enum knee_hang_class kind, int rank)
     release(&read);
 }
 
-TEST(test_others_words)
-{
-    expect_text("  host      : node7\n  rank      : 5 (local_rank: 1)\n  exitcode  : -11 (pid: 9)\n"
-                "  host      : node6\n  rank      : 2 (local_rank: 2)\n  exitcode  : -6 (pid: 9)\n",
-                KNEE_HANG_SIGNAL, 5);
-    expect_text("srun: error: n1: tasks 0-2: Aborted (core dumped)\n"
-                "srun: error: n2: task 3: Segmentation fault\n",
-                KNEE_HANG_SIGNAL, 3);
-    expect_text("mpirun noticed that process rank 2 with PID 0 on node n7 exited on signal 11\n",
-                KNEE_HANG_SIGNAL, 2);
-    expect_text("slurmstepd: error: *** STEP 1.0 ON n7 CANCELLED AT 2026-01-01T00:00:00 DUE TO "
-                "TIME LIMIT ***\n",
-                KNEE_HANG_TIME_LIMIT, -1);
-    expect_text("slurmstepd: error: *** JOB 1 ON n7 CANCELLED AT 2026-01-01T00:00:00 DUE TO NODE "
-                "FAILURE ***\n",
-                KNEE_HANG_NODE, -1);
-    expect_text("RuntimeError: Timed out initializing process group in store based barrier on "
-                "rank: 0, for key: store_based_barrier_key:1 (world_size=2, worker_count=1, "
-                "timeout=0:30:00)\n",
-                KNEE_HANG_NO_START, 1);
-    expect_text("2: [rank2]: StopIteration\n3: [rank3]: nothing\n", KNEE_HANG_DATA_END, 2);
-    expect_text("[rank1]: n7:1:2 [1] transport/net_ib.cc:99 NCCL WARN NET/IB : Got completion from "
-                "peer 10.0.0.1 with error 12\n",
-                KNEE_HANG_NETWORK, 1);
-    expect_text("[    5.0] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n",
-                KNEE_HANG_GPU_ERROR, -1);
-    expect_text("something about an Error: that is known to no rule\n", KNEE_HANG_UNKNOWN, -1);
-    expect_text("export TORCH_NCCL_ASYNC_ERROR_HANDLING=1\nstep 1 loss 1\n", KNEE_HANG_NOT, -1);
-    expect_text("Job summary\n===\nCommunicators... (0.00s)\n"
-                "#0-0 (fa93) INCOMPLETE\n  Missing communicator data from 1 rank\n"
-                "  Rank 1 -- GPU 0 managed by process 60004 on node 10.4.109.13\n",
-                KNEE_HANG_FROZEN, 1);
-    expect_text("Job summary\n===\nCommunicators... (0.00s)\n#0-0 (fa93) MISMATCH\n"
-                "  Communicator ranks have different AllGather operation counts\n"
-                "  7 ranks have launched up to operation 641\n"
-                "  1 ranks have launched up to operation 640\n"
-                "  Rank 6 -- GPU 4 managed by process 3 on node n1\n",
-                KNEE_HANG_BUSY, 6);
-}
-
-/* ---- More causes, as text ---- */
-
 #define WATCHDOG(rank, number, op, in, out)                                                        \
     "[rank" #rank "]:[E1116 12:00:20.4 ProcessGroupNCCL.cpp:689] [Rank " #rank                     \
     "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" #number ", OpType=" #op     \
@@ -471,14 +429,49 @@ TEST(test_others_words)
     "progress. workMetaList_.size() = " #count "\n"
 #define NRANKS(count) "n1:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks " #count " - Init COMPLETE\n"
 
-TEST(test_more_causes)
+TEST(test_causes)
 {
     static const struct {
         const char *text;
         enum knee_hang_class kind;
         int rank; /* -1: none is named */
     } rows[] = {
-        /* launchers: the word for a signal in srun's language, exit codes, lists of tasks */
+        /* launchers, schedulers, RAS */
+        {"  host      : node7\n  rank      : 5 (local_rank: 1)\n  exitcode  : -11 (pid: 9)\n"
+         "  host      : node6\n  rank      : 2 (local_rank: 2)\n  exitcode  : -6 (pid: 9)\n",
+         KNEE_HANG_SIGNAL, 5},
+        {"srun: error: n1: tasks 0-2: Aborted (core dumped)\n"
+         "srun: error: n2: task 3: Segmentation fault\n",
+         KNEE_HANG_SIGNAL, 3},
+        {"slurmstepd: error: *** STEP 1.0 ON n7 CANCELLED AT 2026-01-01T00:00:00 DUE TO "
+         "TIME LIMIT ***\n",
+         KNEE_HANG_TIME_LIMIT, -1},
+        {"slurmstepd: error: *** JOB 1 ON n7 CANCELLED AT 2026-01-01T00:00:00 DUE TO NODE "
+         "FAILURE ***\n",
+         KNEE_HANG_NODE, -1},
+        {"RuntimeError: Timed out initializing process group in store based barrier on "
+         "rank: 0, for key: store_based_barrier_key:1 (world_size=2, worker_count=1, "
+         "timeout=0:30:00)\n",
+         KNEE_HANG_NO_START, 1},
+        {"2: [rank2]: StopIteration\n3: [rank3]: nothing\n", KNEE_HANG_DATA_END, 2},
+        {"[rank1]: n7:1:2 [1] transport/net_ib.cc:99 NCCL WARN NET/IB : Got completion from "
+         "peer 10.0.0.1 with error 12\n",
+         KNEE_HANG_NETWORK, 1},
+        {"[    5.0] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n",
+         KNEE_HANG_GPU_ERROR, -1},
+        {"something about an Error: that is known to no rule\n", KNEE_HANG_UNKNOWN, -1},
+        {"export TORCH_NCCL_ASYNC_ERROR_HANDLING=1\nstep 1 loss 1\n", KNEE_HANG_NOT, -1},
+        {"Job summary\n===\nCommunicators... (0.00s)\n"
+         "#0-0 (fa93) INCOMPLETE\n  Missing communicator data from 1 rank\n"
+         "  Rank 1 -- GPU 0 managed by process 60004 on node 10.4.109.13\n",
+         KNEE_HANG_FROZEN, 1},
+        {"Job summary\n===\nCommunicators... (0.00s)\n#0-0 (fa93) MISMATCH\n"
+         "  Communicator ranks have different AllGather operation counts\n"
+         "  7 ranks have launched up to operation 641\n"
+         "  1 ranks have launched up to operation 640\n"
+         "  Rank 6 -- GPU 4 managed by process 3 on node n1\n",
+         KNEE_HANG_BUSY, 6},
+        /* the word for a signal in srun's language, exit codes, lists of tasks */
         {"srun: error: n2: task 1: Speicherzugriffsfehler\n", KNEE_HANG_SIGNAL, 1},
         {"srun: error: n2: task 2: Bus error\n", KNEE_HANG_SIGNAL, 2},
         {"srun: error: n1: tasks 0-1,3: Terminated\nsrun: error: n2: task 2: Exited with exit code "
@@ -633,16 +626,9 @@ TEST(test_two_attempts)
 
 /* ---- Dumps ---- */
 
-/* One call of a rank: group "7" of all ranks or "8" of ranks 0 and 1, its number, elements, state.
- */
-struct dumped {
-    int rank;
-    const char *group;
-    int number, elements;
-    const char *state;
-};
-
-static void expect_dumps(const struct dumped *calls, enum knee_hang_class kind, int named)
+/* Calls of ranks, one after the other: "RANK GROUP NUMBER ELEMENTS STATE; ...". Group 7 has all
+ * ranks, group 8 ranks 0 and 1; a call is scheduled, started or completed. */
+static void expect_dumps(const char *calls, enum knee_hang_class kind, int named)
 {
     struct read read;
     knee_job_record_init(&read.record, NULL);
@@ -654,17 +640,22 @@ static void expect_dumps(const struct dumped *calls, enum knee_hang_class kind, 
             "\"ranks\": \"[0, 1, 2, 3]\"}, \"8\": {\"name\": \"8\", \"desc\": \"tp\", \"ranks\": "
             "\"[0, 1]\"}}, \"entries\": [");
         bool any = false;
-        for (const struct dumped *c = calls; c->group; c++) {
-            if (c->rank != rank)
+        for (const char *c = calls, *next; c; c = next) {
+            int of, group, number, elements;
+            char state[16];
+            next = strchr(c, ';') ? strchr(c, ';') + 1 : NULL;
+            assert_int_equal(
+                sscanf(c, "%d %d %d %d %15[a-z]", &of, &group, &number, &elements, state), 5);
+            if (of != rank)
                 continue;
             used += (size_t)snprintf(
                 text + used, sizeof text - used,
-                "%s{\"process_group\": [\"%s\", \"x\"], \"collective_seq_id\": %d, "
+                "%s{\"process_group\": [\"%d\", \"x\"], \"collective_seq_id\": %d, "
                 "\"p2p_seq_id\": 0, \"is_p2p\": false, \"profiling_name\": \"nccl:all_reduce\", "
                 "\"input_sizes\": [[%d]], \"input_dtypes\": [\"Float\"], \"output_sizes\": [[%d]], "
                 "\"output_dtypes\": [\"Float\"], \"state\": \"%s\", \"time_created_ns\": "
                 "1758610505592849034}",
-                any ? ", " : "", c->group, c->number, c->elements, c->elements, c->state);
+                any ? ", " : "", group, number, elements, elements, state);
             any = true;
         }
         used += (size_t)snprintf(text + used, sizeof text - used, "]}");
@@ -674,7 +665,8 @@ static void expect_dumps(const struct dumped *calls, enum knee_hang_class kind, 
     }
     judge(&read);
     if (read.answer.kind != kind)
-        fail_msg("%s, not %s", knee_hang_kind(read.answer.kind)->name, knee_hang_kind(kind)->name);
+        fail_msg("%s, not %s: %s", knee_hang_kind(read.answer.kind)->name,
+                 knee_hang_kind(kind)->name, calls);
     assert_int_equal(read.answer.named_count > 0, named >= 0);
     if (named >= 0)
         assert_int_equal(read.answer.named[0], named);
@@ -684,81 +676,38 @@ static void expect_dumps(const struct dumped *calls, enum knee_hang_class kind, 
 TEST(test_dumps)
 {
     static const struct {
-        struct dumped calls[12];
+        const char *calls;
         enum knee_hang_class kind;
         int named;
     } rows[] = {
         /* three GPUs have reached the call, the fourth has not */
-        {{{0, "7", 4, 8, "started"},
-          {1, "7", 4, 8, "started"},
-          {2, "7", 4, 8, "scheduled"},
-          {3, "7", 4, 8, "started"}},
-         KNEE_HANG_GPU_LATE,
+        {"0 7 4 8 started; 1 7 4 8 started; 2 7 4 8 scheduled; 3 7 4 8 started", KNEE_HANG_GPU_LATE,
          2},
         /* the same, and the fourth rank's dump is missing: what is there counts more */
-        {{{0, "7", 4, 8, "started"}, {1, "7", 4, 8, "started"}, {2, "7", 4, 8, "scheduled"}},
-         KNEE_HANG_GPU_LATE,
-         2},
+        {"0 7 4 8 started; 1 7 4 8 started; 2 7 4 8 scheduled", KNEE_HANG_GPU_LATE, 2},
         /* its GPU is in a call of another group */
-        {{{0, "7", 4, 8, "scheduled"},
-          {0, "8", 2, 8, "started"},
-          {1, "7", 4, 8, "started"},
-          {2, "7", 4, 8, "started"},
-          {3, "7", 4, 8, "started"}},
-         KNEE_HANG_WIRE,
-         -1},
+        {"0 7 4 8 scheduled; 0 8 2 8 started; 1 7 4 8 started; 2 7 4 8 started; 3 7 4 8 started",
+         KNEE_HANG_WIRE, -1},
         /* ranks 0 and 1 have begun two groups in opposite order */
-        {{{0, "7", 4, 8, "started"},
-          {0, "8", 2, 8, "scheduled"},
-          {1, "8", 2, 8, "started"},
-          {1, "7", 4, 8, "scheduled"},
-          {2, "7", 4, 8, "started"},
-          {3, "7", 4, 8, "started"}},
-         KNEE_HANG_CROSSED,
-         0},
+        {"0 7 4 8 started; 0 8 2 8 scheduled; 1 8 2 8 started; 1 7 4 8 scheduled; 2 7 4 8 started; "
+         "3 7 4 8 started",
+         KNEE_HANG_CROSSED, 0},
         /* another size under one number */
-        {{{0, "7", 4, 8, "started"},
-          {1, "7", 4, 9, "started"},
-          {2, "7", 4, 8, "started"},
-          {3, "7", 4, 8, "started"}},
-         KNEE_HANG_OTHER_SIZE,
+        {"0 7 4 8 started; 1 7 4 9 started; 2 7 4 8 started; 3 7 4 8 started", KNEE_HANG_OTHER_SIZE,
          1},
         /* two against two: all are named, and the first of them is rank 0 */
-        {{{0, "7", 4, 8, "started"},
-          {1, "7", 4, 9, "started"},
-          {2, "7", 4, 8, "started"},
-          {3, "7", 4, 9, "started"}},
-         KNEE_HANG_OTHER_SIZE,
+        {"0 7 4 8 started; 1 7 4 9 started; 2 7 4 8 started; 3 7 4 9 started", KNEE_HANG_OTHER_SIZE,
          0},
         /* the calls of a step have sizes 1, 2, 3: rank 2 is in the third where the second is due */
-        {{{0, "7", 1, 1, "completed"},
-          {0, "7", 2, 2, "completed"},
-          {0, "7", 3, 3, "completed"},
-          {0, "7", 4, 1, "completed"},
-          {0, "7", 5, 2, "started"},
-          {1, "7", 5, 2, "started"},
-          {3, "7", 5, 2, "started"},
-          {2, "7", 4, 1, "completed"},
-          {2, "7", 5, 3, "started"}},
-         KNEE_HANG_LEFT_OUT,
-         2},
+        {"0 7 1 1 completed; 0 7 2 2 completed; 0 7 3 3 completed; 0 7 4 1 completed; "
+         "0 7 5 2 started; 1 7 5 2 started; 3 7 5 2 started; 2 7 4 1 completed; 2 7 5 3 started",
+         KNEE_HANG_LEFT_OUT, 2},
         /* all GPUs are in it: the wire */
-        {{{0, "7", 4, 8, "started"},
-          {1, "7", 4, 8, "started"},
-          {2, "7", 4, 8, "started"},
-          {3, "7", 4, 8, "started"}},
-         KNEE_HANG_WIRE,
-         -1},
+        {"0 7 4 8 started; 1 7 4 8 started; 2 7 4 8 started; 3 7 4 8 started", KNEE_HANG_WIRE, -1},
         /* rank 3 gave no dump */
-        {{{0, "7", 4, 8, "started"}, {1, "7", 4, 8, "started"}, {2, "7", 4, 8, "started"}},
-         KNEE_HANG_FROZEN,
-         3},
+        {"0 7 4 8 started; 1 7 4 8 started; 2 7 4 8 started", KNEE_HANG_FROZEN, 3},
         /* rank 1 has finished all it entered, and did not enter the fourth */
-        {{{0, "7", 4, 8, "started"},
-          {1, "7", 3, 8, "completed"},
-          {2, "7", 4, 8, "started"},
-          {3, "7", 4, 8, "started"}},
-         KNEE_HANG_LOADER,
+        {"0 7 4 8 started; 1 7 3 8 completed; 2 7 4 8 started; 3 7 4 8 started", KNEE_HANG_LOADER,
          1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -874,16 +823,10 @@ TEST(test_every_headline_fits_a_line)
                                          .rank_count = 131072,
                                          .tie = variant == 7};
             struct knee_hang_report report = {&record, &a};
-            struct knee_said said = {0};
+            OWNED(knee_said) said = {0};
             knee_hang_answer_type.say(&report, &said);
             const char *line = said.headline.data;
             if (!line || strlen(line) > 80 || strpbrk(line, "()[]{}\n") || strstr(line, "--"))
                 fail_msg("%s: %s", knee_hang_kind(a.kind)->name, line ? line : "nothing");
-            knee_text_release(&said.title);
-            knee_text_release(&said.voids);
-            knee_text_release(&said.headline);
-            knee_text_release(&said.reason);
-            knee_text_release(&said.effect);
-            knee_text_release(&said.after);
         }
 }
