@@ -354,30 +354,6 @@ TEST(nccl_tests_json)
     assert_string_equal(logs.logs[0].refusals[0].reason, "the JSON is damaged here");
 }
 
-TEST(knee_bench_rows)
-{
-    OWNED(knee_logs) logs = read_logs("{\"schema\": \"knee.bench/1\", \"rows\": [\n"
-                                      "{\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": "
-                                      "1, \"bytes\": 1024, \"time_s\": 1e-5},\n"
-                                      "{\"collective\": \"all_reduce\", \"ranks\": 4, \"nodes\": "
-                                      "1, \"bytes\": 2048, \"time_s\": 2e-5},\n"
-                                      "{\"collective\": \"all_gather\", \"ranks\": 4, \"nodes\": "
-                                      "1, \"bytes\": 1024, \"time_s\": 1e-5}]}",
-                                      "bench.json");
-    assert_int_equal(logs.count, 2);
-    assert_int_equal(logs.logs[0].sample_count, 2);
-    assert_int_equal(logs.logs[1].op, KNEE_OP_ALL_GATHER);
-    assert_near(logs.logs[1].ranks, 4, 0);
-    knee_logs_release(&logs);
-    logs = read_logs("collective,ranks,nodes,bytes,time_s\nall_reduce,4,2,1024,1e-5\n"
-                     "all_reduce,4,2,2048,nonsense\nall_reduce,8,2,1024,1e-5\n",
-                     "bench.csv");
-    assert_int_equal(logs.count, 2);
-    assert_near(logs.logs[0].nodes, 2, 0);
-    assert_int_equal(logs.logs[0].refused, 1);
-    assert_near(logs.logs[1].ranks, 8, 0);
-}
-
 /* One bench in its three formats: on plain hosts the quickest run of each size. */
 TEST(benches)
 {
@@ -516,35 +492,6 @@ TEST(long_json_is_read_once)
     alarm(0);
     assert_int_equal(logs.logs[0].sample_count, 20000);
     assert_true(logs.logs[0].samples[19999].line > 19999 * 8);
-}
-
-TEST(ops_in_any_spelling)
-{
-    static const struct {
-        const char *word;
-        enum knee_op op;
-    } cases[] = {{"all_reduce", KNEE_OP_ALL_REDUCE},
-                 {"AllReduce", KNEE_OP_ALL_REDUCE},
-                 {"all-reduce", KNEE_OP_ALL_REDUCE},
-                 {"all_reduce_perf", KNEE_OP_ALL_REDUCE},
-                 {"all_reduce_perf_mpi", KNEE_OP_ALL_REDUCE},
-                 {"osu_allreduce", KNEE_OP_ALL_REDUCE},
-                 {"ncclAllGather", KNEE_OP_ALL_GATHER},
-                 {"alltoall", KNEE_OP_ALL_TO_ALL},
-                 {"alltoallv", KNEE_OP_ALL_TO_ALLV},
-                 {"bcast", KNEE_OP_BROADCAST},
-                 {"reduce_scatter", KNEE_OP_REDUCE_SCATTER},
-                 {"sendrecv_perf", KNEE_OP_SEND_RECV},
-                 {"reduce", KNEE_OP_REDUCE},
-                 {"", KNEE_OP_UNKNOWN},
-                 {"nccl", KNEE_OP_UNKNOWN},
-                 {"barrier", KNEE_OP_UNKNOWN}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (knee_op_of(cases[i].word, strlen(cases[i].word)) != cases[i].op)
-            fail_msg("%s", cases[i].word);
-    for (int op = KNEE_OP_ALL_REDUCE; op < KNEE_OPS; op++)
-        assert_int_equal(
-            knee_op_of(knee_op_name((enum knee_op)op), strlen(knee_op_name((enum knee_op)op))), op);
 }
 
 TEST(sizes_as_nccl_tests_writes_them)

@@ -866,8 +866,7 @@ TEST(mesh_of_torchtitan)
     assert_string_equal(log.workers_from, "mesh");
     assert_near(log.batch, 12, 0);
     assert_near(log.seq, 8192, 0);
-    assert_near(log.plan.tp, 8, 0);
-    assert_near(log.plan.pp, 2, 0);
+    assert_says(&knee_plan_keys, &log.plan, "tp=8 pp=2", "the mesh");
     assert_true(log.has_shape && log.shape.model >= 0);
     assert_non_null(strstr(log.gpu, "H100"));
 }
@@ -903,17 +902,11 @@ TEST(configuration_of_nanotron)
     assert_near(log.median_s, 2.5, 1e-9);
     assert_near(log.workers, 64, 0);
     assert_string_equal(log.workers_from, "mesh");
-    assert_near(log.shape.hidden, 4096, 0);
-    assert_near(log.shape.layers, 30, 0);
-    assert_near(log.shape.ffn, 11008, 0);
-    assert_near(log.shape.kv_heads, 8, 0);
-    assert_near(log.shape.vocab, 32000, 0);
-    assert_near(log.plan.tp, 8, 0);
-    assert_near(log.plan.pp, 2, 0);
-    assert_near(log.plan.micro_batch, 2, 0);
+    assert_says(&knee_shape_keys, &log.shape,
+                "hidden=4096 layers=30 ffn=11008 kv-heads=8 vocab=32000", "the configuration");
+    assert_says(&knee_plan_keys, &log.plan, "tp=8 pp=2 micro-batch=2 shard=zero1", "the plan");
     assert_near(log.seq, 2048, 0);
     assert_near(log.batch, 128, 0); /* dp x micro-batch x accumulation */
-    assert_int_equal(log.plan.shard, KNEE_ZERO1);
     assert_true(log.has_shape && log.has_plan);
 }
 
@@ -934,11 +927,8 @@ TEST(model_of_torchtitan)
                "42.08GiB(30.10%)  tps: 1,478  mfu: 8.65%\n");
     assert_near(log.workers, 8, 0);
     assert_string_equal(log.workers_from, "mesh");
-    assert_near(log.plan.tp, 2, 0);
-    assert_int_equal(log.plan.shard, KNEE_ZERO3);
-    assert_near(log.shape.hidden, 4096, 0);
-    assert_near(log.shape.layers, 32, 0);
-    assert_near(log.shape.kv_heads, 8, 0);
+    assert_says(&knee_plan_keys, &log.plan, "tp=2 shard=zero3", "the mesh");
+    assert_says(&knee_shape_keys, &log.shape, "hidden=4096 layers=32 kv-heads=8", "the model");
     assert_near(log.batch, 8, 0);
     assert_near(log.micro_batch, 2, 0);
     assert_near(log.seq, 8192, 0);

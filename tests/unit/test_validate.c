@@ -36,28 +36,20 @@ TEST(csv_as_spreadsheets_write_it)
                                "\n"
                                "1,\"two\nlines\",  padded  \n"
                                "last,,\"open";
+    static const char *const rows[][3] = {
+        {"a", "b,c", "say \"hi\""}, {"1", "two lines", "padded"}, {"last", "", "open"}};
     struct knee_csv csv;
     char field[64];
     knee_csv_init(&csv, text, sizeof text - 1);
-    assert_true(knee_csv_row(&csv));
-    assert_int_equal(csv.fields, 3);
-    knee_csv_text(&csv, 0, field, sizeof field);
-    assert_string_equal(field, "a");
-    knee_csv_text(&csv, 1, field, sizeof field);
-    assert_string_equal(field, "b,c");
-    knee_csv_text(&csv, 2, field, sizeof field);
-    assert_string_equal(field, "say \"hi\"");
-    assert_true(knee_csv_row(&csv));
-    assert_int_equal(csv.line, 3);
-    knee_csv_text(&csv, 1, field, sizeof field);
-    assert_string_equal(field, "two lines");
-    knee_csv_text(&csv, 2, field, sizeof field);
-    assert_string_equal(field, "padded");
-    assert_true(knee_csv_row(&csv));
-    knee_csv_text(&csv, 1, field, sizeof field);
-    assert_string_equal(field, "");
-    knee_csv_text(&csv, 2, field, sizeof field);
-    assert_string_equal(field, "open");
+    for (size_t row = 0; row < 3; row++) {
+        assert_true(knee_csv_row(&csv));
+        assert_int_equal(csv.fields, 3);
+        assert_true(row != 1 || csv.line == 3);
+        for (size_t i = 0; i < 3; i++) {
+            knee_csv_text(&csv, i, field, sizeof field);
+            assert_string_equal(field, rows[row][i]);
+        }
+    }
     knee_csv_text(&csv, 9, field, sizeof field);
     assert_string_equal(field, "");
     assert_false(knee_csv_row(&csv));
@@ -120,7 +112,6 @@ TEST(words_of_a_row_are_understood)
     for (size_t i = 0; i < 6; i++)
         if (!strstr(r[3 + i].skipped, why[i]))
             fail_msg("row %zu: '%s' does not say %s", 3 + i, r[3 + i].skipped, why[i]);
-    knee_runs_release(&runs);
 }
 
 /* The switches of a recipe: as words, as 0 and 1, and in the words of older tables. NaN: not said.
@@ -324,7 +315,6 @@ TEST(statistics_by_hand)
     assert_near(v.result[1].curve_error, e16, 1e-12);
     assert_near(v.result[2].curve_error, e32, 1e-12);
     assert_near(v.curve_mape, (fabs(e16) + fabs(e32)) / 2, 1e-12);
-    knee_validation_release(&v);
 }
 
 /* Five plans of one job, measured so that the one predicted fastest is the third, the best of the

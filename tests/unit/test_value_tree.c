@@ -236,5 +236,4 @@ TEST(wrong_questions_are_answered)
     assert_int_equal(knee_tree_text(&tree, list).length, 0);
     assert_true(knee_tree_true(&tree, knee_tree_get(&tree, 0, "yes")));
     assert_false(knee_tree_true(&tree, list));
-    knee_tree_release(&tree);
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keys.h"
 #include "knee_judge.h"
 
 /* The tests of this program. Each registers itself before main() starts, in the order in which they
@@ -96,6 +97,35 @@ static inline struct knee_job job_of(const char *words)
     knee_job_init(&job);
     set_words(&knee_job_keys, &job, words);
     return job;
+}
+
+/* "key=value key=value ..." must hold of the object; "key=" means that it is not given. */
+static inline void assert_says(const struct knee_keys *keys, const void *object,
+                               const char *expected, const char *text)
+{
+    char copy[512], *rest = NULL;
+    snprintf(copy, sizeof copy, "%s", expected);
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '='), seen[64] = "";
+        *value++ = '\0';
+        bool gpus = strcmp(word, "gpus") == 0; /* the one number of a plan that is no key */
+        size_t row = gpus ? 0 : knee_keys_find(keys, word);
+        if (row == keys->count)
+            fail_msg("there is no key %s", word);
+        enum knee_key_kind kind = gpus ? KNEE_KEY_NUMBER : keys->rows[row].kind;
+        const char *field = (const char *)object +
+                            (gpus ? offsetof(struct knee_plan, gpus) : keys->rows[row].offset);
+        double number;
+        int choice;
+        memcpy(&number, field, sizeof number);
+        memcpy(&choice, field, sizeof choice);
+        if (kind == KNEE_KEY_NUMBER && !isnan(number))
+            snprintf(seen, sizeof seen, "%g", number);
+        else if (kind == KNEE_KEY_CHOICE && choice >= 0)
+            snprintf(seen, sizeof seen, "%s", keys->rows[row].choices->name((size_t)choice));
+        if (strcmp(seen, value) != 0)
+            fail_msg("%s\nsays %s '%s', not '%s'", text, word, seen, value);
+    }
 }
 
 /* What a GPU is priced as, under a software profile; NULL: the usual one. */
