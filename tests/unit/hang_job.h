@@ -28,7 +28,7 @@ static inline void judge(struct read *read)
     assert_ok(knee_hang_judge(&read->record, NULL, &read->answer, &err));
 }
 
-static inline void release(struct read *read)
+static inline void read_release(struct read *read)
 {
     knee_hang_answer_release(&read->answer);
     knee_job_record_release(&read->record);

@@ -39,7 +39,7 @@ static void record(const char *seed, struct recording *out)
     assert_ok(knee_account(out->traces, 2, NULL, &out->account, &err));
 }
 
-static void release(struct recording *all)
+static void recording_release(struct recording *all)
 {
     knee_account_release(&all->account);
     for (int rank = 0; rank < 2; rank++)
@@ -176,7 +176,7 @@ TEST(changes_are_answered_or_refused)
             }
             check_answer(cases[i].words, want, &answer);
         }
-        release(&all);
+        recording_release(&all);
     }
 }
 
@@ -205,7 +205,7 @@ TEST(changed_timelines_have_the_step)
             knee_account_release(&account);
             knee_replayed_release(&replayed);
         }
-        release(&all);
+        recording_release(&all);
     }
 }
 
@@ -214,7 +214,7 @@ TEST(memory_may_run_out)
 {
     struct knee_cluster cluster = dgx();
     for (int fsdp = 0; fsdp < 2; fsdp++) {
-        struct recording all;
+        OWNED(recording) all;
         record(fsdp ? "replay/fsdp.json" : "replay/ddp.json", &all);
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i += UNIT_SANITIZED ? 5 : 1) {
             struct knee_changes changes = changes_of(cases[i].words, &cluster);
@@ -240,7 +240,6 @@ TEST(memory_may_run_out)
                     knee_replayed_release(&replayed);
             }
         }
-        release(&all);
     }
 }
 
@@ -279,7 +278,7 @@ TEST(recordings_are_told)
         assert_shown(&knee_runs_answer, &runs, SAYS("Found 2 runs; name the files of one"));
         knee_resize(NULL, names.rows, 0);
         knee_where_release(&t.where);
-        release(&t.all);
+        recording_release(&t.all);
     }
 }
 
@@ -318,7 +317,7 @@ static bool as_chakra(const struct knee_account *account, const struct knee_allo
 TEST(execution_traces_are_whole_or_fail)
 {
     for (int fsdp = 0; fsdp < 2; fsdp++) {
-        struct recording all;
+        OWNED(recording) all;
         struct counted whole = {0};
         record(fsdp ? "replay/fsdp.json" : "replay/ddp.json", &all);
         assert_true(as_chakra(&all.account, NULL, &whole));
@@ -335,7 +334,6 @@ TEST(execution_traces_are_whole_or_fail)
                 fail_msg("%zu bytes, not %zu, without allocation %zu", some.bytes, whole.bytes,
                          f.fail_at);
         }
-        release(&all);
     }
     knee_chakra_end(NULL);
 }

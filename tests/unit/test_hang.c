@@ -93,7 +93,7 @@ static void read_files(struct read *read, const struct job *job, bool backwards)
 static void expect(const struct job *job, enum knee_hang_class kind, int rank)
 {
     for (int backwards = 0; backwards < 2; backwards++) {
-        struct read read;
+        OWNED(read) read;
         read_files(&read, job, backwards);
         if (read.answer.kind != kind)
             fail_msg("%s, not %s", knee_hang_kind(read.answer.kind)->name,
@@ -101,7 +101,6 @@ static void expect(const struct job *job, enum knee_hang_class kind, int rank)
         assert_int_equal(read.answer.named_count, rank >= 0);
         if (rank >= 0)
             assert_int_equal(read.answer.named[0], rank);
-        release(&read);
     }
 }
 
@@ -265,7 +264,7 @@ TEST(test_crossed)
         assert_int_equal(read.answer.named_count, 2);
         assert_int_equal(read.answer.named[0], a);
         assert_int_equal(read.answer.named[1], a + 1);
-        release(&read);
+        read_release(&read);
         free(job);
     }
 }
@@ -336,8 +335,8 @@ TEST(test_prefixes)
             assert_int_equal(mixed.answer.kind, plain.answer.kind);
             assert_int_equal(mixed.answer.named_count, 1);
             assert_int_equal(mixed.answer.named[0], 4);
-            release(&plain);
-            release(&mixed);
+            read_release(&plain);
+            read_release(&mixed);
             free(job);
         }
 }
@@ -378,7 +377,7 @@ TEST(test_cut)
         read_files(&read, less, false);
         for (size_t i = 0; i < read.answer.named_count; i++)
             assert_true(read.answer.certainty != KNEE_CERTAIN || read.answer.named[i] == 3);
-        release(&read);
+        read_release(&read);
         free(less);
     }
     free(job);
@@ -405,7 +404,7 @@ TEST(test_marks_end)
 
 static void expect_text(const char *text, enum knee_hang_class kind, int rank)
 {
-    struct read read;
+    OWNED(read) read;
     knee_job_record_init(&read.record, NULL);
     add(&read, "job.log", text, strlen(text));
     judge(&read);
@@ -415,7 +414,6 @@ static void expect_text(const char *text, enum knee_hang_class kind, int rank)
     assert_int_equal(read.answer.named_count, rank >= 0);
     if (rank >= 0)
         assert_int_equal(read.answer.named[0], rank);
-    release(&read);
 }
 
 #define WATCHDOG(rank, number, op, in, out)                                                        \
@@ -620,7 +618,7 @@ TEST(test_two_attempts)
     assert_int_equal(read.answer.kind, KNEE_HANG_UNKNOWN);
     assert_int_equal(read.answer.certainty, KNEE_CANNOT_TELL);
     assert_int_equal(read.answer.named_count, 0);
-    release(&read);
+    read_release(&read);
     free(job);
 }
 
@@ -630,7 +628,7 @@ TEST(test_two_attempts)
  * ranks, group 8 ranks 0 and 1; a call is scheduled, started or completed. */
 static void expect_dumps(const char *calls, enum knee_hang_class kind, int named)
 {
-    struct read read;
+    OWNED(read) read;
     knee_job_record_init(&read.record, NULL);
     for (int rank = 0; rank < 4; rank++) {
         char text[4096], name[16];
@@ -670,7 +668,6 @@ static void expect_dumps(const char *calls, enum knee_hang_class kind, int named
     assert_int_equal(read.answer.named_count > 0, named >= 0);
     if (named >= 0)
         assert_int_equal(read.answer.named[0], named);
-    release(&read);
 }
 
 TEST(test_dumps)
@@ -741,7 +738,7 @@ TEST(test_missing_files)
         assert_int_equal(read.answer.kind, rows[i].kind);
         assert_int_equal(read.answer.certainty, KNEE_CANNOT_TELL);
         assert_int_equal(read.answer.named_count, 0);
-        release(&read);
+        read_release(&read);
         free(job);
     }
 }
@@ -767,7 +764,7 @@ TEST(test_damaged_dump)
     assert_int_equal(read.record.unknown_files, 1);
     assert_int_equal(read.answer.kind, KNEE_HANG_OTHER_SIZE);
     assert_int_equal(read.answer.named[0], 1);
-    release(&read);
+    read_release(&read);
     free(job);
 }
 

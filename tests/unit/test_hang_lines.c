@@ -7,7 +7,7 @@ enum { RANKS = 4, ROOM = 1 << 15 };
 
 static void expect(const char *text, enum knee_hang_class kind, const char *ranks)
 {
-    struct read read;
+    OWNED(read) read;
     char named[64] = "";
     knee_job_record_init(&read.record, NULL);
     add(&read, "job.log", text, strlen(text));
@@ -19,7 +19,6 @@ static void expect(const char *text, enum knee_hang_class kind, const char *rank
         fail_msg("%s, not %s: %.90s", knee_hang_kind(read.answer.kind)->name,
                  knee_hang_kind(kind)->name, text);
     assert_string_equal(named, ranks);
-    release(&read);
 }
 
 struct row {
@@ -217,7 +216,7 @@ TEST(test_threads)
             judge(&read);
             uint32_t mark = named ? read.record.ranks[1].failure_mark : read.record.failed_mark;
             assert_string_equal(read.record.marks[mark].text, "ValueError: wrong shape");
-            release(&read);
+            read_release(&read);
         }
 }
 
@@ -275,19 +274,18 @@ TEST(test_one_line_of_many)
     static const char text[] = "ValueError: bad argument\n"
                                "srun: error: n1: tasks 2-7: Exited with exit code 1\n"
                                "slurmstepd: error: *** JOB 8 ON n1 CANCELLED AT 2026-01-02 ***\n";
-    struct read read;
+    OWNED(read) read;
     knee_job_record_init(&read.record, NULL);
     add(&read, "job.log", text, strlen(text) - 64);
     judge(&read);
     assert_int_equal(read.answer.named_count, 6);
     assert_int_equal(read.answer.evidence_count, 2);
     assert_int_equal(read.record.marks[read.answer.evidence[0]].line, 1);
-    release(&read);
+    read_release(&read);
     knee_job_record_init(&read.record, NULL);
     add(&read, "job.log", text, strlen(text));
     assert_int_equal(read.record.slurm_job, 8);
     judge(&read);
-    release(&read);
 }
 
 /* ---- One job, kept in many ways ---- */
@@ -393,7 +391,7 @@ TEST(test_layouts)
     static char text[RANKS][ROOM], all[RANKS * ROOM];
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         for (int files = 0; files < 2; files++) {
-            struct read read;
+            OWNED(read) read;
             all[0] = '\0';
             knee_job_record_init(&read.record, NULL);
             for (int r = 0; r < RANKS; r++) {
@@ -414,7 +412,6 @@ TEST(test_layouts)
                 fail_msg("layout %zu: %s", i, knee_hang_kind(read.answer.kind)->name);
             assert_int_equal(read.answer.named_count, 1);
             assert_int_equal(read.answer.named[0], 2);
-            release(&read);
         }
 }
 
@@ -422,7 +419,7 @@ TEST(test_layouts)
 TEST(test_line_numbers)
 {
     static char text[ROOM];
-    struct read read;
+    OWNED(read) read;
     knee_job_record_init(&read.record, NULL);
     write_rank(1, text, ROOM);
     wrap(text, 80, false);
@@ -430,7 +427,6 @@ TEST(test_line_numbers)
     judge(&read);
     assert_true(read.answer.evidence_count > 0);
     assert_int_equal(read.record.marks[read.answer.evidence[0]].line, 3);
-    release(&read);
 }
 
 /* Two ranks wrote into one line; a bar stands before an error. */

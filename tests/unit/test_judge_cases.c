@@ -974,7 +974,7 @@ static void record(struct recorded *job)
     assert_ok(knee_account(job->traces, JOB_RANKS, NULL, &job->account, &err));
 }
 
-static void release(struct recorded *job)
+static void recorded_release(struct recorded *job)
 {
     knee_account_release(&job->account);
     for (int r = 0; r < JOB_RANKS; r++)
@@ -994,7 +994,7 @@ static struct knee_diagnosis diagnosed(const struct recorded *job, const char *w
 /* What the recording or the user says, and the gap or the number that follows. */
 TEST(gaps_of_a_recording)
 {
-    struct recorded job;
+    OWNED(recorded) job;
     record(&job);
     struct knee_diagnosis d = diagnosed(&job, "");
     unsigned usual = d.gaps;
@@ -1026,7 +1026,6 @@ TEST(gaps_of_a_recording)
             fail_msg("row %zu: %x", i, d.gaps);
         assert_true(i != 4 || d.share[KNEE_SUSPECT_LARGE_BATCH] > 0.6);
     }
-    release(&job);
 }
 
 /* The call that covers at least half of a gap is named, wherever it stands in the list. */
@@ -1056,7 +1055,7 @@ TEST(a_gap_is_spent_in_a_call)
 /* Nothing runs from 6 to 10 ms of each step, until the next product. */
 TEST(gaps_are_rows)
 {
-    struct recorded job;
+    OWNED(recorded) job;
     struct knee_idle_gaps gaps;
     record(&job);
     knee_list_idle_gaps(&job.account, 10e-3, &gaps);
@@ -1079,13 +1078,12 @@ TEST(gaps_are_rows)
     knee_list_idle_gaps(&job.account, 10e-3, &gaps);
     assert_true(gaps.count > 0 && gaps.rows[0].step == -1);
     job.account.step_count = steps;
-    release(&job);
 }
 
 /* Ranks that end apart by milliseconds on one device of one host take turns on it. */
 TEST(ranks_on_one_gpu)
 {
-    struct recorded job;
+    OWNED(recorded) job;
     record(&job);
     for (int way = 0; way < 5; way++) {
         job.account.residual_ns = way == 1 ? 0 : 5 * MILLI;
@@ -1096,13 +1094,12 @@ TEST(ranks_on_one_gpu)
         assert_int_equal((d.gaps & KNEE_GAP_SHARED_GPU) != 0, way == 0);
     }
     job.traces[1].ranks[0].device = 0;
-    release(&job);
 }
 
 /* Levers by replaying: when, and why not. */
 TEST(levers_of_a_recording)
 {
-    struct recorded job;
+    OWNED(recorded) job;
     struct knee_err err;
     record(&job);
     static const struct {
@@ -1164,7 +1161,6 @@ TEST(levers_of_a_recording)
         assert_int_equal(status, KNEE_SYSTEM);
         assert_int_equal(memory.live, 0);
     }
-    release(&job);
 }
 
 /* ---- Steps ---- */
@@ -1172,7 +1168,7 @@ TEST(levers_of_a_recording)
 /* Complete steps count; where there are none, the others; without any, the whole window. */
 TEST(which_steps_count)
 {
-    struct recorded job;
+    OWNED(recorded) job;
     struct knee_mean_step means[JOB_RANKS];
     record(&job);
     struct knee_account *account = &job.account;
@@ -1189,7 +1185,6 @@ TEST(which_steps_count)
     knee_mean_steps(account, means);
     assert_near(means[0].steps, 1, 0);
     assert_near(means[0].step.wall_s, 1e-9 * (double)account->ranks[0].ledger.window_ns, 1e-12);
-    release(&job);
 }
 
 /* ---- The roofline ---- */
@@ -1221,7 +1216,7 @@ TEST(what_has_a_roofline)
         {2, "gemm", -1, MILLI, false, false},   {2, "gemm", 1, MILLI, false, false},
         {2, "gemm", 0, 0, false, false},
     };
-    struct recorded job;
+    OWNED(recorded) job;
     record(&job);
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct knee_product p = product(1, 4096, 4096, 4096, rows[i].bytes);
@@ -1248,7 +1243,6 @@ TEST(what_has_a_roofline)
         job.traces[0].products = NULL;
         job.traces[0].product_count = 0;
     }
-    release(&job);
 }
 
 /* Whichever side of a product is the batch, a larger one makes its examples no dearer; products
@@ -1262,7 +1256,7 @@ TEST(sides_of_the_batch)
             product(1, 512, 4096, 4096, 2), product(1, 512, 4096, 4096, 2),
             product(32, 512, 512, 64, 2),   product(1, 7, 7, 7, 2),
         };
-    struct recorded job;
+    OWNED(recorded) job;
     p[6].attention = true;
     record(&job);
     struct knee_diagnosis d = diagnosed(&job, "gpu h100");
@@ -1281,7 +1275,6 @@ TEST(sides_of_the_batch)
     assert_true(isnan(d.roofline.rows) && isnan(d.roofline.large_s) && isnan(d.roofline.mend));
     job.traces[0].products = NULL;
     job.traces[0].product_count = 0;
-    release(&job);
 }
 
 /* Whether graphs would help, and how much of the time fills less than half of the GPU. */

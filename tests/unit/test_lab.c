@@ -191,7 +191,7 @@ static void wire_on_rank(struct knee_runtime *rt, void *ctx)
 {
     struct wire_test *test = ctx;
     static const struct lab_tensor tensors[] = {{0, 60, 50, 0}, {3000, 1, 100, 0}};
-    struct lab_bucket bucket = {.at = 0, .count = 3100, .tensors = tensors, .tensor_count = 2};
+    OWNED(lab_bucket) bucket = {.at = 0, .count = 3100, .tensors = tensors, .tensor_count = 2};
     const struct lab_wire *wire = lab_wire_at(test->wire);
     struct lab_group group = {.runtime = rt, .rank = rt->rank, .size = rt->size};
     float *values = test->results[rt->rank];
@@ -211,7 +211,6 @@ static void wire_on_rank(struct knee_runtime *rt, void *ctx)
         test->sent = (double)group.sent_bytes / test->rounds;
         test->model = wire->bytes(wire, &bucket, rt->size);
     }
-    lab_bucket_release(&bucket);
 }
 
 /* Every wire gives all ranks the same, sends what its formula says, and with its memory is right in
@@ -245,14 +244,13 @@ TEST(wires_are_right_in_the_long_run)
 static void step_once(int row, double rate, float scale, float *params)
 {
     static const struct lab_tensor tensor = {0, 2, 2, 0};
-    struct lab_optimizer o;
+    OWNED(lab_optimizer) o;
     float grads[4] = {1 * scale, -2 * scale, 3 * scale, -4 * scale};
     assert_true(lab_optimizer_init(&o, row, 4));
     o.rate = rate;
     for (int i = 0; i < 4; i++)
         params[i] = (float)(i + 1);
     lab_optimizer_step(&o, &tensor, 1, params, grads);
-    lab_optimizer_release(&o);
 }
 
 static int optimizer_row(const char *name)
@@ -447,7 +445,7 @@ static void run_workers(struct run_test *test, int workers, int ranks)
     on_ranks(ranks, run_on_rank, test);
 }
 
-static void release(struct run_test *test)
+static void run_test_release(struct run_test *test)
 {
     for (int r = 0; r < RANKS_MAX; r++)
         lab_outcome_release(&test->outcomes[r]);
@@ -474,7 +472,7 @@ TEST(workers_equal_one)
     float *one = malloc(count * sizeof *one);
     double loss = test.outcomes[0].loss;
     memcpy(one, test.outcomes[0].params, count * sizeof *one);
-    release(&test);
+    run_test_release(&test);
     for (int workers = 1; workers <= 4; workers++)
         for (int way = 0; way < 3; way++) {
             test.setup.overlap = way != 1;
@@ -489,7 +487,7 @@ TEST(workers_equal_one)
             assert_near(test.outcomes[3].loss, loss, 1e-4);
             assert_near(test.outcomes[0].sent_bytes, test.outcomes[0].model_bytes,
                         0.01 * test.outcomes[0].model_bytes);
-            release(&test);
+            run_test_release(&test);
         }
     free(one);
     close(test.setup.text_fd);
@@ -508,12 +506,12 @@ TEST(local_sgd_of_one_step_is_sgd)
     size_t count = test.outcomes[0].param_count;
     float *every = malloc(count * sizeof *every);
     memcpy(every, test.outcomes[0].params, count * sizeof *every);
-    release(&test);
+    run_test_release(&test);
     test.setup.sync = LAB_LOCAL_SGD;
     test.setup.local_steps = 1;
     run_workers(&test, 3, 3);
     assert_true(largest_gap(test.outcomes[0].params, every, count) < 1e-6);
-    release(&test);
+    run_test_release(&test);
     free(every);
     close(test.setup.text_fd);
 }
@@ -538,7 +536,7 @@ TEST(everything_learns)
             if (!(test.outcomes[0].loss < (wire == 6 ? 5.2 : 4.8)))
                 fail_msg("%s, %s: loss %g", lab_sync_names.name((size_t)sync),
                          lab_wire_at(wire)->name, test.outcomes[0].loss);
-            release(&test);
+            run_test_release(&test);
             close(test.setup.text_fd);
         }
 }
@@ -558,7 +556,7 @@ static double paced_step_s(bool overlap)
     test.setup.steps = 8;
     run_workers(&test, 2, 2);
     double step_s = test.outcomes[0].step_s;
-    release(&test);
+    run_test_release(&test);
     close(test.setup.text_fd);
     return step_s;
 }
@@ -611,7 +609,7 @@ TEST(buckets_cover_everything_once)
 /* What was recorded reads back to the nanosecond; cut off anywhere after a step, it still reads. */
 TEST(timelines_read_back)
 {
-    struct lab_record record;
+    OWNED(lab_record) record;
     struct knee_err err;
     assert_ok(lab_record_start(&record, &(struct lab_record_of){NULL, true, 1, 2, true}, &err));
     int64_t t = record.base_ns + 1000000;
@@ -646,7 +644,6 @@ TEST(timelines_read_back)
         assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_TRANSFER], 3 * 400001);
         assert_int_equal(trace.losses[KNEE_LOSS_TRUNCATED].count > 0, cut);
     }
-    lab_record_release(&record);
 }
 
 /* What is in the file leaves memory: a long run does not end because of its timeline. */
@@ -680,7 +677,7 @@ TEST(timelines_in_files_do_not_stay_in_memory)
 
 TEST(a_timeline_on_a_full_disk_is_told_of)
 {
-    struct lab_record record;
+    OWNED(lab_record) record;
     struct knee_err err = {0};
     if (access("/dev/full", W_OK) != 0)
         skip();
@@ -691,7 +688,6 @@ TEST(a_timeline_on_a_full_disk_is_told_of)
     lab_record_end(&record);
     assert_int_equal(lab_record_check(&record, "/dev/full", &err), KNEE_SYSTEM);
     assert_non_null(strstr(err.what, "cannot be written: No space left"));
-    lab_record_release(&record);
 }
 
 /* ---- Prediction ---- */

@@ -212,7 +212,7 @@ static void go_halfway(struct halfway *h)
                 return;
             }
         }
-        release_timelines(&h->set);
+        timelines_release(&h->set);
     }
 }
 
@@ -268,7 +268,7 @@ static void end_halfway(struct halfway *h)
     drop_other(h);
     knee_between_release(&h->between);
     knee_account_release(&h->account);
-    release_timelines(&h->set);
+    timelines_release(&h->set);
 }
 
 TEST(messages_cut_short_are_refused)

@@ -184,7 +184,7 @@ struct recording {
     struct knee_account account;
 };
 
-static void release(struct recording *all)
+static void recording_release(struct recording *all)
 {
     knee_account_release(&all->account);
     for (int r = 0; r < RANKS; r++)
@@ -267,7 +267,7 @@ static double step_of(const struct job *job)
     struct recording all;
     record(job, &all);
     double step = mean_step(&all.account);
-    release(&all);
+    recording_release(&all);
     return step;
 }
 
@@ -279,9 +279,9 @@ TEST(unchanged_is_measured)
     for (int i = 0; i < 60; i++) {
         struct job job = job_like(&seed);
         job.sleep[upto(&seed, job.ranks - 1)] = upto(&seed, 1) * 2000000;
-        struct recording all;
+        OWNED(recording) all;
         record(&job, &all);
-        struct knee_graph graph;
+        OWNED(knee_graph) graph;
         struct knee_replay_times times;
         struct knee_err err;
         assert_ok(knee_graph_init(&graph, &all.account, NULL, &err));
@@ -293,8 +293,6 @@ TEST(unchanged_is_measured)
         assert_int_equal(graph.unexplained_ns, 0); /* the edges are all found */
         assert_int_equal(graph.unmet, 0);
         knee_replay_times_release(&times, NULL);
-        knee_graph_release(&graph);
-        release(&all);
     }
 }
 
@@ -305,7 +303,7 @@ TEST(nothing_changes_nothing)
     uint64_t seed = 2;
     for (int i = 0; i < 20; i++) {
         struct job job = job_like(&seed);
-        struct recording all;
+        OWNED(recording) all;
         record(&job, &all);
         for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
             struct knee_replay answer = replay(&all, words[w]);
@@ -313,7 +311,6 @@ TEST(nothing_changes_nothing)
             assert_true(answer.all.step_s == answer.replayed_step_s);
             assert_true(answer.replayed_step_s == answer.measured_step_s);
         }
-        release(&all);
     }
 }
 
@@ -322,7 +319,7 @@ TEST(nothing_changes_nothing)
 static void follows_the_model(const char *words, const struct job *before, const struct job *after,
                               double tolerance)
 {
-    struct recording all;
+    OWNED(recording) all;
     record(before, &all);
     struct knee_replay answer = replay(&all, words);
     double truth = step_of(after);
@@ -332,7 +329,6 @@ static void follows_the_model(const char *words, const struct job *before, const
         fail_msg("%s: %.9f, not %.9f (before: %.9f)", words, answer.all.step_s, truth,
                  answer.measured_step_s);
     assert_true(answer.all.low_s <= truth && truth <= answer.all.high_s);
-    release(&all);
 }
 
 /* Waits that are not recorded show as pauses, on a busy machine too, and after the last step. */
@@ -409,7 +405,7 @@ TEST(hosts_that_never_wait)
     uint64_t seed = 32;
     for (int i = 0; i < 40; i++) {
         struct job job = job_like(&seed);
-        struct recording all;
+        OWNED(recording) all;
         job.never_waits = true;
         job.kernel = 2000 + upto(&seed, 3000);
         job.apply = 2000;
@@ -422,7 +418,6 @@ TEST(hosts_that_never_wait)
         double least = fmax(fmax(busy, 1e-9 * (double)job.load), answer.replayed_step_s / 20);
         assert_true(answer.all.step_s >= 0.999 * least);
         assert_true(answer.all.step_s <= 1.5 * (busy + 1e-9 * (double)job.load) + 1e-4);
-        release(&all);
     }
 }
 
@@ -455,7 +450,7 @@ TEST(sizes_are_priced)
         struct job job = job_like(&seed), after = job;
         after.per_mb /= 2;
         job.per_mb = 2 * after.per_mb;
-        struct recording all;
+        OWNED(recording) all;
         record(&job, &all);
         struct knee_replay answer = replay(&all, "wire bf16");
         double truth = step_of(&after);
@@ -463,7 +458,6 @@ TEST(sizes_are_priced)
         double casting = LAYERS * (3e-6 * (double)job.mb + 10e-6);
         assert_true(answer.all.low_s - casting <= truth && truth <= answer.all.high_s);
         assert_false(answer.all.training_changes);
-        release(&all);
     }
 }
 
@@ -479,7 +473,7 @@ TEST(never_slower)
         struct job job = job_like(&seed);
         job.sleep[upto(&seed, job.ranks - 1)] = upto(&seed, 5000000);
         job.slow[upto(&seed, job.ranks - 1)] = 1 + chance(&seed);
-        struct recording all;
+        OWNED(recording) all;
         record(&job, &all);
         for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
             struct knee_replay answer = replay(&all, words[w]);
@@ -487,7 +481,6 @@ TEST(never_slower)
         }
         struct knee_replay rare = replay(&all, "accumulate 4"); /* most passes exchange nothing */
         assert_true(rare.all.ratio <= rare.ratio / 2);
-        release(&all);
     }
 }
 
@@ -553,7 +546,7 @@ TEST(levers_are_rows)
         }
         assert_true(answered > 5);
         the_best_safe_change_is_advised(&d);
-        release(&all);
+        recording_release(&all);
     }
 }
 
@@ -568,14 +561,13 @@ TEST(changes_commute)
     for (int i = 0; i < 20; i++) {
         struct job job = job_like(&seed);
         job.sleep[0] = 3000000;
-        struct recording all;
+        OWNED(recording) all;
         record(&job, &all);
         for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
             double a = replay(&all, pairs[p][0]).all.step_s;
             double b = replay(&all, pairs[p][1]).all.step_s;
             assert_true(a == b);
         }
-        release(&all);
     }
 }
 
@@ -585,10 +577,10 @@ TEST(buckets_keep_bytes)
     uint64_t seed = 8;
     for (int i = 0; i < 20; i++) {
         struct job job = job_like(&seed);
-        struct recording all;
+        OWNED(recording) all;
         record(&job, &all);
         struct knee_changes changes = changes_of("bucket 1TB");
-        struct knee_replayed replayed;
+        OWNED(knee_replayed) replayed;
         struct knee_err err;
         assert_ok(knee_replay_timeline(&all.account, &changes, NULL, &replayed, &err));
         int64_t before = 0, after = 0;
@@ -599,8 +591,6 @@ TEST(buckets_keep_bytes)
             after += new->calls[c].bytes;
         assert_int_equal(new->call_count, STEPS);
         assert_relative((double)after, (double)before, 1e-6);
-        knee_replayed_release(&replayed);
-        release(&all);
     }
 }
 
@@ -661,11 +651,11 @@ TEST(written_and_read_back)
     for (size_t i = 0; i < 12; i++) {
         struct job job = job_like(&seed);
         job.sleep[0] = 4000000;
-        struct recording all;
+        OWNED(recording) all;
         record(&job, &all);
         const char *ask = words[i % (sizeof words / sizeof *words)];
         struct knee_changes changes = changes_of(ask);
-        struct knee_replayed replayed;
+        OWNED(knee_replayed) replayed;
         struct knee_account account, again;
         struct knee_trace read;
         struct knee_err err;
@@ -689,8 +679,6 @@ TEST(written_and_read_back)
         knee_account_release(&again);
         knee_trace_release(&read);
         knee_account_release(&account);
-        knee_replayed_release(&replayed);
-        release(&all);
     }
 }
 
@@ -727,7 +715,7 @@ TEST(refusals_have_reasons)
                                         "hsdp 2",         "algorithm ring",  "scale nothing=2"};
     uint64_t seed = 11;
     struct job job = job_like(&seed);
-    struct recording all;
+    OWNED(recording) all;
     record(&job, &all);
     for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
         struct knee_replay answer = replay(&all, words[w]);
@@ -736,14 +724,13 @@ TEST(refusals_have_reasons)
         if (answer.all.step_s != answer.replayed_step_s) /* what is left: nothing */
             fail_msg("%s: %.12g, not %.12g", words[w], answer.all.step_s, answer.replayed_step_s);
     }
-    release(&all);
 }
 
 TEST(memory_may_run_out)
 {
     uint64_t seed = 12;
     struct job job = job_like(&seed);
-    struct recording all;
+    OWNED(recording) all;
     record(&job, &all);
     struct knee_changes changes = changes_of("wire bf16 even on bucket 40MB overlap on");
     FOR_EACH_FAILURE(f) {
@@ -752,5 +739,4 @@ TEST(memory_may_run_out)
         knee_status status = knee_replay(&all.account, &changes, &f.alloc, &answer, &err);
         assert_true(status == KNEE_OK || (status == KNEE_SYSTEM && failing_met(&f)));
     }
-    release(&all);
 }

@@ -90,7 +90,7 @@ TEST(any_number_of_processes_says_the_same)
     size_t spans = 0, spans_at_0 = 0;
     int rounds = UNIT_SANITIZED ? 100 : 300;
     for (int round = 0; round < rounds; round++) {
-        struct timelines set = random_timelines(&seed);
+        OWNED(timelines) set = random_timelines(&seed);
         struct knee_account account;
         knee_status alone = knee_account(set.traces, set.count, NULL, &account, NULL);
         char *words = alone ? NULL : all_words(set.traces, set.count, &account);
@@ -111,7 +111,6 @@ TEST(any_number_of_processes_says_the_same)
             look(&account, &seen);
             knee_account_release(&account);
         }
-        release_timelines(&set);
     }
     size_t some = (size_t)rounds / 10;
     assert_true(seen.refused && seen.matched > some && seen.shifted > some);

@@ -161,7 +161,7 @@ static void make(const struct job *job, struct made *out)
     assert_ok(knee_watch(out->ranks, RANKS, &out->joined, &given, &out->watch, &err));
 }
 
-static void release(struct made *made)
+static void made_release(struct made *made)
 {
     knee_watch_release(&made->watch);
     knee_live_joined_release(&made->joined);
@@ -174,7 +174,7 @@ TEST(test_the_late_rank_is_named)
 {
     for (int late = 0; late < RANKS; late++) {
         struct job job = healthy;
-        struct made made;
+        OWNED(made) made;
         job.late = late;
         job.late_ms = 100;
         job.from = 20 + 3 * late;
@@ -190,28 +190,26 @@ TEST(test_the_late_rank_is_named)
         assert_true(w->step_change.found);
         assert_int_equal(w->points[w->step_change.at].step, job.from);
         assert_near(knee_watch_trend(w), 0.1, 1e-9);
-        release(&made);
     }
 }
 
 TEST(test_nobody_is_named_in_a_healthy_job)
 {
     for (int round = 0; round < 50; round++) {
-        struct made made;
+        OWNED(made) made;
         make(&healthy, &made);
         assert_int_equal(made.watch.late_rank, SIZE_MAX);
         assert_int_equal(made.watch.late_change_rank, SIZE_MAX);
         assert_false(made.watch.step_change.found);
         assert_int_equal(made.watch.silent, 0);
         assert_int_equal(made.watch.slow_wire, SIZE_MAX);
-        release(&made);
     }
 }
 
 TEST(test_a_silent_rank_and_a_slow_communicator)
 {
     struct job job = healthy;
-    struct made made;
+    OWNED(made) made;
     job.group = 2;
     job.slow_comm = 1;
     job.stops_at = 20;
@@ -224,36 +222,33 @@ TEST(test_a_silent_rank_and_a_slow_communicator)
     assert_near(wire->slowdown, 2, 1e-9);
     /* bus = bytes / time x 2 (n - 1) / n */
     assert_relative(wire->bus_bytes_per_s, 1048576 / 4e-3, 1e-9);
-    release(&made);
 }
 
 /* Every rank has run for as long as its lines say; a GPU of 500 W takes 500 J a second. */
 TEST(test_dollars_and_joules)
 {
-    struct made made;
+    OWNED(made) made;
     make(&healthy, &made);
     assert_near(made.watch.rank_s, RANKS * STEPS, 1e-9);
     assert_near(made.watch.joules, 500.0 * RANKS * STEPS, 1e-9);
     assert_near(made.watch.dollars, RANKS * STEPS / 3600.0 * made.watch.price_per_hour, 1e-9);
     assert_true(made.watch.price_assumed);
     assert_near(made.watch.age_s, 5, 1e-6);
-    release(&made);
 }
 
 /* Without NVML: 80 % products and 20 % waiting on an H200, at its power limit on average. */
 TEST(test_joules_without_nvml)
 {
     struct job quiet = healthy;
-    struct made made;
+    OWNED(made) made;
     quiet.no_energy = quiet.samples = true;
     make(&quiet, &made);
     assert_true(made.watch.joules_by_table);
     assert_near(made.watch.joules, 685.0 * RANKS * STEPS, 1e-6);
-    release(&made);
+    made_release(&made);
     quiet.samples = false; /* then nothing is known */
     make(&quiet, &made);
     assert_true(isnan(made.watch.joules));
-    release(&made);
 }
 
 TEST(test_nothing_was_read)
@@ -314,7 +309,7 @@ TEST(test_alarms)
         {"age > 1m", false},
     };
     struct job job = healthy;
-    struct made made;
+    OWNED(made) made;
     job.late = 3;
     job.late_ms = 100;
     job.from = 40;
@@ -324,12 +319,11 @@ TEST(test_alarms)
         if (check(rows[i].words, &made.watch).goes != rows[i].goes)
             fail_msg("%s", rows[i].words);
     assert_int_equal(check("late > 50ms", &made.watch).since_step, 40);
-    release(&made);
+    made_release(&made);
     make(&healthy, &made);
     assert_false(check("R > 0", &made.watch).known); /* nothing was sampled */
     assert_false(check("R > 0", &made.watch).goes);
     assert_false(check("exposed > 0", &made.watch).known);
-    release(&made);
 }
 
 TEST(test_conditions_that_are_none)
@@ -365,8 +359,8 @@ TEST(test_conditions_that_are_none)
 TEST(test_metrics)
 {
     struct job job = healthy;
-    struct made made;
-    struct knee_text text = {0};
+    OWNED(made) made;
+    OWNED(knee_text) text = {0};
     char family[64] = "";
     size_t lines = 0;
     job.late = 3;
@@ -394,8 +388,6 @@ TEST(test_metrics)
         assert_int_equal(sscanf(strrchr(line, '}') + 1, "%lf", &value), 1);
     }
     assert_true(lines > 40);
-    knee_text_release(&text);
-    release(&made);
 }
 
 /* ---- RAS ---- */

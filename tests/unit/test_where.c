@@ -251,7 +251,7 @@ TEST(every_nanosecond_has_one_owner)
     uint64_t seed = 13;
     size_t summed = 0;
     for (int round = 0; round < 200; round++) {
-        struct timelines set = random_timelines(&seed);
+        OWNED(timelines) set = random_timelines(&seed);
         struct knee_account account;
         struct knee_where where;
         if (knee_account(set.traces, set.count, NULL, &account, NULL) == KNEE_OK) {
@@ -263,7 +263,6 @@ TEST(every_nanosecond_has_one_owner)
             knee_where_release(&where);
             knee_account_release(&account);
         }
-        release_timelines(&set);
     }
     assert_true(summed > 20);
 }

@@ -108,7 +108,7 @@ static inline struct timelines random_timelines(uint64_t *seed)
     return set;
 }
 
-static inline void release_timelines(struct timelines *set)
+static inline void timelines_release(struct timelines *set)
 {
     for (size_t i = 0; i < set->count; i++)
         knee_trace_release(&set->traces[i]);
