@@ -50,6 +50,13 @@ static struct knee_account account_of(const struct knee_trace *traces, size_t co
     return account;
 }
 
+static void release_all(struct knee_account *account, struct knee_trace *traces, size_t count)
+{
+    knee_account_release(account);
+    for (size_t i = 0; i < count; i++)
+        knee_trace_release(&traces[i]);
+}
+
 #define NCCL "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"
 
 /* ---- Second method: a map with one entry per nanosecond ---- */
@@ -163,10 +170,19 @@ TEST(every_nanosecond_against_a_map)
                      t < (i + 1 < rank->run_count ? rank->runs[i + 1].start_ns : rank->end_ns); t++)
                     assert_int_equal(map[t], rank->runs[i].label);
         }
-        knee_account_release(&account);
-        for (size_t r = 0; r < ranks; r++)
-            knee_trace_release(&traces[r]);
+        release_all(&account, traces, ranks);
     }
+}
+
+static struct knee_diagnosis diagnosis_of(const struct knee_account *account)
+{
+    struct knee_job job;
+    struct knee_diagnosis d;
+    struct knee_err err;
+    knee_job_init(&job);
+    if (knee_diagnose(account, &job, NULL, &d, &err))
+        fail_msg("%s", err.what);
+    return d;
 }
 
 /* Two ranks, three all-reduces; rank 1 comes 40 late to each because its host sleeps. */
@@ -196,15 +212,10 @@ TEST(a_late_rank_is_named_with_its_cause)
     assert_int_equal(account.stragglers[0].last_count, 5);
     assert_int_equal(account.stragglers[0].lateness_ns, 5 * 400000);
     assert_int_equal(account.stragglers[0].cause, KNEE_HOST);
-    struct knee_job job;
-    struct knee_diagnosis d;
-    knee_job_init(&job);
-    assert_ok(knee_diagnose(&account, &job, NULL, &d, NULL));
+    struct knee_diagnosis d = diagnosis_of(&account);
     assert_int_equal(d.suspect, KNEE_SUSPECT_STRAGGLER);
     assert_int_equal(d.late_ranks, 1);
-    knee_account_release(&account);
-    knee_trace_release(&traces[0]);
-    knee_trace_release(&traces[1]);
+    release_all(&account, traces, 2);
 }
 
 /* The same with rank 1's clock three milliseconds ahead: its collectives would start after the
@@ -223,20 +234,7 @@ TEST(clocks_that_contradict_are_moved_together)
     account = account_of(traces, 2);
     assert_int_equal(account.largest_shift_ns, 0);
     assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], 5 * 400000);
-    knee_account_release(&account);
-    knee_trace_release(&traces[0]);
-    knee_trace_release(&traces[1]);
-}
-
-static struct knee_diagnosis diagnosis_of(const struct knee_account *account)
-{
-    struct knee_job job;
-    struct knee_diagnosis d;
-    struct knee_err err;
-    knee_job_init(&job);
-    if (knee_diagnose(account, &job, NULL, &d, &err))
-        fail_msg("%s", err.what);
-    return d;
+    release_all(&account, traces, 2);
 }
 
 TEST(one_rank_cannot_be_split_and_missing_ranks_give_bounds)
@@ -253,10 +251,7 @@ TEST(one_rank_cannot_be_split_and_missing_ranks_give_bounds)
     assert_int_equal(account.instances, 0);
     assert_int_equal(account.partial, 5);
     assert_int_equal(account.ranks[0].ledger.label_ns[KNEE_WAIT], 5 * 400000);
-    struct knee_job job;
-    struct knee_diagnosis d;
-    knee_job_init(&job);
-    assert_ok(knee_diagnose(&account, &job, NULL, &d, NULL));
+    struct knee_diagnosis d = diagnosis_of(&account);
     assert_true(d.bounded);
     assert_true(d.gaps & KNEE_GAP_BOUNDS);
     assert_int_equal(d.suspect, KNEE_SUSPECT_STRAGGLER);
@@ -293,13 +288,6 @@ static void add_made(struct knee_builder *b, const struct made_call *c, int64_t 
     knee_builder_span(b, &(struct knee_gpu_work){0, c->start, c->end,
                                                  knee_builder_name(b, name, strlen(name)),
                                                  c->stream, KNEE_NO_CORRELATION, false, &facts});
-}
-
-static void release_all(struct knee_account *account, struct knee_trace *traces, size_t count)
-{
-    knee_account_release(account);
-    for (size_t i = 0; i < count; i++)
-        knee_trace_release(&traces[i]);
 }
 
 /* Four ranks, all-to-alls of sizes that differ; rank 2's host is 500 us away before each. Ends
@@ -689,9 +677,7 @@ TEST(the_worst_step_is_named)
     assert_int_equal(account.ranks[d.spread.rank].rank, 1);
     assert_float_equal(d.spread.excess_s, 1e-3, 2e-6);
     assert_float_equal(d.spread.error_s, 1e-3 / 200, 1e-9); /* one of n steps longer by d: d / n */
-    knee_account_release(&account);
-    knee_trace_release(&traces[0]);
-    knee_trace_release(&traces[1]);
+    release_all(&account, traces, 2);
 }
 
 TEST(steps_from_the_repeating_collectives)

@@ -52,21 +52,6 @@ TEST(gamma_explodes_when_the_batch_is_split)
     }
 }
 
-TEST(gamma_does_not_depend_on_the_model_size)
-{
-    static const char *const sizes[] = {"1e8", "1e9", "7e9", "7e10"};
-    for (size_t i = 0; i < 4; i++) {
-        char words[160];
-        snprintf(words, sizeof words, SEVEN_B "params %s", sizes[i]);
-        struct knee_prediction p = predict(words);
-        assert_near(p.knee.gamma_one_workers, 6.908, 5e-4);
-        knee_prediction_release(&p);
-        snprintf(words, sizeof words, "local-batch 32 flops 312TFLOP/s bandwidth 600GB/s params %s",
-                 sizes[i]);
-        assert_near(row_of(words, 64).gamma, 10.664, 5e-4);
-    }
-}
-
 #define LOADER "params 1e9 flops 60TFLOP/s bandwidth 25GB/s loader-rate 12000 overlap 1 "
 
 TEST(full_overlap_is_compute_bound_then_communication_bound)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Outputs: JSON is read back with libyaml (JSON is YAML) and compared with the structs. */
 #include "knee_read.h"
-#include "out/answer.h"
 #include "say/answers.h"
-#include "unit.h"
+#include "shown.h"
 
 #include "out/json.h"
 #include "out/plot.h"
@@ -151,25 +150,18 @@ TEST(json_strings_are_escaped)
 }
 #endif
 
-TEST(csv_has_a_value_in_every_column)
+/* What holds for everything that is written (shown.h); the plot has its marks in ASCII too. */
+TEST(predictions_are_shown)
 {
     OWNED(knee_prediction) p =
-        predict("params 1e9 flops 60TFLOP/s bandwidth 25GB/s workers 1..8x2");
-    OWNED(knee_text) text = {0};
-    struct knee_style style = {0};
-    knee_answer_write(&knee_predict_answer, &p, KNEE_CSV, &style, &text);
-    size_t commas = 0, lines = 0, expected = 0;
-    for (const char *c = text.data; *c; c++) {
-        commas += *c == ',';
-        if (*c != '\n')
-            continue;
-        expected = lines ? expected : commas;
-        assert_int_equal(commas, expected);
-        commas = 0;
-        lines++;
+        predict("gpu h100 model llama2-7b jitter 1% critical-batch 5000 min-steps 9k");
+    assert_shown(&knee_predict_answer, &p, SAYS("GPUs"));
+    for (int ascii = 0; ascii < 2; ascii++) {
+        OWNED(knee_text) text = {0};
+        struct knee_style style = {.ascii = ascii, .tier = KNEE_TIER_FULL};
+        knee_answer_write(&knee_predict_answer, &p, KNEE_TEXT, &style, &text);
+        assert_non_null(strstr(text.data, ascii ? "| knee" : "●"));
     }
-    assert_int_equal(lines, 1 + p.row_count);
-    assert_int_equal(strncmp(text.data, "workers,step_s,low_s,", 21), 0);
 }
 
 TEST(csv_and_markdown_escape)
@@ -185,22 +177,6 @@ TEST(csv_and_markdown_escape)
     knee_text_release(&text);
     knee_table_write(&table, KNEE_MARKDOWN, &style, &text);
     assert_string_equal(text.data, "| a,b | say \"x\"\\|y |\n|---|---|\n");
-}
-
-TEST(ascii_style_is_ascii)
-{
-    OWNED(knee_prediction) p =
-        predict("gpu h100 model llama2-7b jitter 1% critical-batch 5000 min-steps 9k");
-    OWNED(knee_text) text = {0};
-    struct knee_style style = {.ascii = true, .tier = KNEE_TIER_FULL};
-    knee_answer_write(&knee_predict_answer, &p, KNEE_TEXT, &style, &text);
-    for (const char *c = text.data; *c; c++)
-        assert_true((unsigned char)*c < 0x80);
-    assert_non_null(strstr(text.data, "| knee"));
-    knee_text_release(&text);
-    style.ascii = false;
-    knee_answer_write(&knee_predict_answer, &p, KNEE_TEXT, &style, &text);
-    assert_non_null(strstr(text.data, "●"));
 }
 
 TEST(sentences_wrap_at_the_width)
