@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Plans: laws of the cost (parts sum, nothing is faster than its floors, more of a resource never
- * hurts), the pipeline formula against an event-by-event run of the schedule, collectives by hand,
- * and the search against an enumeration of its own.
+ * hurts), collectives by hand, and the search against an enumeration of its own. The pipeline is
+ * held against its events in test_simulate.c.
  */
 #include "unit.h"
 
@@ -192,8 +192,6 @@ TEST(more_of_a_resource_never_hurts)
     }
 }
 
-/* A token that goes to a node once, and there to a rank once, is never slower than one for each of
- * its experts; eight of them over four nodes are 3.6 copies (4 (1 - 0.75^8)). */
 /* Launching more as graphs is never slower; recomputing fewer layers is never slower and never
  * takes less room, and the ends of the range are what recomputing nothing and everything cost. */
 TEST(graphs_and_fewer_recomputed_layers_help)
@@ -351,6 +349,8 @@ TEST(state_space_is_linear)
                     0.05);
 }
 
+/* A token that goes to a node once, and there to a rank once, is never slower than one for each of
+ * its experts; eight of them over four nodes are 3.6 copies (4 (1 - 0.75^8)). */
 TEST(tokens_sent_once_never_hurt)
 {
     struct knee_shape shape = shape_named("qwen3-235b-a22b");
@@ -476,85 +476,9 @@ TEST(bytes_per_parameter_by_hand)
     assert_relative(cost.memory.gradients, 4 * n / 8, 1e-9);
 }
 
-/* ---- The pipeline, event by event ---- */
+/* ---- The pipeline ---- */
 
-/* 1F1B with given forward and backward times per stage: every stage warms up with pp - 1 - s
- * forwards, then alternates; an operation starts when its stage is free and its input is there. */
-static double run_1f1b(int pp, int m, const double *f, const double *b)
-{
-    static double done_f[16][512], done_b[16][512];
-    int next_f[16] = {0}, next_b[16] = {0};
-    double free_at[16] = {0}, end = 0;
-    for (int left = 2 * pp * m; left > 0;) {
-        bool moved = false;
-        for (int s = 0; s < pp; s++) {
-            int warm = pp - 1 - s < m ? pp - 1 - s : m;
-            bool backward = next_f[s] == m || next_f[s] - next_b[s] > warm;
-            int i = backward ? next_b[s] : next_f[s];
-            double ready;
-            if (backward) {
-                if (next_f[s] <= i || (s < pp - 1 && next_b[s + 1] <= i))
-                    continue;
-                ready = s < pp - 1 ? done_b[s + 1][i] : done_f[s][i];
-            } else {
-                if (s > 0 && next_f[s - 1] <= i)
-                    continue;
-                ready = s > 0 ? done_f[s - 1][i] : 0;
-            }
-            double start = ready > free_at[s] ? ready : free_at[s];
-            free_at[s] = start + (backward ? b[s] : f[s]);
-            (backward ? done_b : done_f)[s][i] = free_at[s];
-            (backward ? next_b : next_f)[s]++;
-            end = free_at[s] > end ? free_at[s] : end;
-            left--;
-            moved = true;
-        }
-        assert_true(moved);
-    }
-    return end;
-}
-
-/* The formula of plan_cost.c. */
-static double formula_1f1b(int pp, int m, const double *f, const double *b)
-{
-    double sum = 0, longest = 0;
-    for (int s = 0; s < pp; s++) {
-        sum += f[s] + b[s];
-        longest = fmax(longest, f[s] + b[s]);
-    }
-    return sum + (m - 1) * longest;
-}
-
-TEST(pipeline_formula_is_the_schedule)
-{
-    uint64_t dice = 17;
-    /* equal stages, and a longer last one as with logits: exact */
-    for (int pp = 1; pp <= 12; pp++)
-        for (int m = 1; m <= 40; m += 3) {
-            double f[16], b[16];
-            for (int s = 0; s < pp; s++) {
-                f[s] = 1;
-                b[s] = 2;
-            }
-            assert_relative(formula_1f1b(pp, m, f, b), run_1f1b(pp, m, f, b), 1e-9);
-        }
-    /* uneven stages: never too slow by more than the difference of stages explains */
-    for (int i = 0; i < 300; i++) {
-        int pp = 2 + (int)(chance(&dice) * 8), m = pp + (int)(chance(&dice) * 60);
-        double f[16], b[16];
-        for (int s = 0; s < pp; s++) {
-            f[s] = 1;
-            b[s] = 2;
-        }
-        f[pp - 1] += chance(&dice);
-        b[pp - 1] = 2 * f[pp - 1];
-        double formula = formula_1f1b(pp, m, f, b), run = run_1f1b(pp, m, f, b);
-        assert_true(formula >= run * (1 - 1e-9));
-        assert_true(formula <= run * 1.06);
-    }
-}
-
-/* In the cost itself: M micro-batches on pp equal stages take (M + pp - 1) times one. */
+/* M micro-batches on pp equal stages take (M + pp - 1) times one. */
 TEST(bubble_of_equal_stages)
 {
     struct knee_shape shape = shape_named("llama3-8b");
