@@ -11,30 +11,17 @@ enum { STEPS = 400, PAIRS = 200 };
 
 static uint64_t state = 88172645463325252u;
 
-/* Roughly normal, standard deviation 1: twelve uniform numbers (Irwin and Hall). */
-static double noise(void)
-{
-    double sum = -6;
-    for (int i = 0; i < 12; i++) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        sum += (double)(state >> 11) * 0x1p-53;
-    }
-    return sum;
-}
-
 /* Steps around `mean` that spread by 1 %, each `like` the one before, with checkpoints. */
 static void make(struct knee_train_log *log, struct knee_train_row *rows, double mean, double like)
 {
-    double off = noise();
+    double off = normal(&state);
     *log = (struct knee_train_log){.rows = rows, .row_count = STEPS, .timed = STEPS, .format = "x"};
     log->workers = log->batch = log->micro_batch = log->seq = log->params = NAN;
     log->median_s = mean;
     knee_shape_init(&log->shape);
     knee_plan_init(&log->plan);
     for (size_t i = 0; i < STEPS; i++) {
-        off = like * off + sqrt(1 - like * like) * noise();
+        off = like * off + sqrt(1 - like * like) * normal(&state);
         rows[i] = (struct knee_train_row){.step_s = mean * (1 + 0.01 * off)};
         rows[i].step_s *= i % 50 == 49 ? 3 : 1;
     }

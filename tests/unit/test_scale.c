@@ -203,10 +203,8 @@ TEST(repeats_give_the_noise)
     size_t count = 0;
     for (size_t i = 0; i < 3; i++)
         for (int r = 0; r < 20; r++) {
-            double k = (double)((size_t)8 << i), normal = 0;
-            for (int n = 0; n < 12; n++)
-                normal += chance(&seed);
-            points[count++] = point(k, 2 * exp(0.02 * (normal - 6)), 4 * k);
+            double k = (double)((size_t)8 << i);
+            points[count++] = point(k, 2 * exp(0.02 * normal(&seed)), 4 * k);
         }
     struct knee_scale_fit fit = fit_of(points, count);
     assert_int_equal(fit.count, 3);

@@ -15,15 +15,6 @@
 
 static uint64_t seed = 1;
 
-/* About normal, standard deviation 1. */
-static double noise(void)
-{
-    double sum = -6;
-    for (int i = 0; i < 12; i++)
-        sum += chance(&seed);
-    return sum;
-}
-
 static struct knee_change change_of(const double *values, size_t count, double least)
 {
     struct knee_change change = {0};
@@ -38,7 +29,8 @@ TEST(test_a_change_is_found_where_it_is)
         double values[100];
         size_t at = 20 + (size_t)(60 * chance(&seed));
         for (size_t i = 0; i < 100; i++)
-            values[i] = noise() + (i >= at ? 8 : 0) + (i % 17 == 3 ? 50 : 0); /* wild ones too */
+            values[i] =
+                normal(&seed) + (i >= at ? 8 : 0) + (i % 17 == 3 ? 50 : 0); /* wild ones too */
         struct knee_change change = change_of(values, 100, 4);
         assert_true(change.found);
         assert_in_range(change.at, at - 2, at + 2); /* a wild one beside it may hide it */
@@ -53,7 +45,7 @@ TEST(test_noise_does_not_change)
     for (int round = 0; round < 3000; round++) {
         double values[60];
         for (size_t i = 0; i < 60; i++)
-            values[i] = noise();
+            values[i] = normal(&seed);
         found += change_of(values, 60, 0).found;
         assert_false(change_of(values, 60, 4).found);
     }
@@ -64,7 +56,7 @@ TEST(test_the_newest_change_counts)
 {
     double values[120];
     for (size_t i = 0; i < 120; i++)
-        values[i] = 0.1 * noise() + (i < 40 ? 1 : i < 80 ? 3 : 2);
+        values[i] = 0.1 * normal(&seed) + (i < 40 ? 1 : i < 80 ? 3 : 2);
     struct knee_change change = change_of(values, 120, 0.5);
     assert_true(change.found);
     assert_int_equal(change.at, 80);

@@ -209,6 +209,15 @@ static inline double between(uint64_t *state, double low, double high) /* geomet
     return low * pow(high / low, chance(state));
 }
 
+/* About normal, standard deviation 1: twelve uniform numbers (Irwin and Hall). */
+static inline double normal(uint64_t *state)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += chance(state);
+    return sum;
+}
+
 /* An allocator whose call number fail_at fails; `live` blocks are not freed yet. */
 struct failing {
     size_t calls, fail_at, live;
