@@ -84,6 +84,8 @@ TEST(a_line_says_everything)
     assert_same_levels(&t, &again);
     struct knee_cluster spine = parse("8xh100 * 4 @ ib400 * 2 @ ib200/1000000");
     assert_near(spine.levels[2].oversubscription, 1e6, 0);
+    assert_near(spine.levels[1].ports, 1, 0);
+    assert_near(spine.levels[2].ports, 0, 0); /* a switch: as many as lead to it */
 }
 
 TEST(accelerators_that_people_name_are_known)

@@ -220,3 +220,22 @@ TEST(ll128_needs_an_ordered_network)
     assert_near(knee_collective_s(&c, KNEE_OP_ALL_REDUCE, one_node, bytes, NULL),
                 knee_collective_s(&other, KNEE_OP_ALL_REDUCE, one_node, bytes, NULL), 0);
 }
+
+/* Up a double tree and down again, over however many levels of switches, it is as many hops as the
+ * tree of nodes is deep. */
+TEST(a_tree_is_as_deep_over_many_levels)
+{
+    struct knee_cluster c;
+    struct knee_err err;
+    assert_int_equal(knee_cluster_parse("8xh100 * 16 @ ib400 * 4 @ spine/2", &c, &err), KNEE_OK);
+    for (double ranks = 16; ranks <= 512; ranks *= 2) {
+        struct knee_layout layout;
+        struct knee_counts counts = {0};
+        double hops = 0;
+        knee_group_layout(&c, (struct knee_group){ranks, 1, true}, &layout);
+        knee_count_double_tree(&layout, 1, &counts);
+        for (size_t l = 1; l < layout.levels; l++)
+            hops += counts.hops[l];
+        assert_near(hops, 2 * log2(ranks / 8), 1e-9);
+    }
+}

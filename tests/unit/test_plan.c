@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include "base/error.h"
+#include "job/memory.h"
 #include "job/plan.h"
 #include "job/profile.h"
 #include "judge/plan_counts.h"
@@ -545,8 +546,12 @@ TEST(traffic_adds_up)
         knee_plan_price(&shape, &machine, &plan, &cost);
         size_t count = knee_plan_traffic(&shape, &machine, &plan, rows, KNEE_TRAFFIC_MAX);
         assert_true(count <= KNEE_TRAFFIC_MAX);
-        for (size_t r = 0; r < count; r++)
+        for (size_t r = 0; r < count; r++) {
             sum[rows[r].part - KNEE_PART_TP] += rows[r].calls * rows[r].each_s;
+            if (rows[r].part == KNEE_PART_SHARD) /* experts are spread over the same GPUs */
+                assert_near(rows[r].group.size * rows[r].group.stride, plan.shard_size * plan.tp,
+                            1e-9);
+        }
         for (int w = 0; w < KNEE_WIRES; w++)
             if (w != KNEE_PART_SHARD - KNEE_PART_TP && cost.wire_s[w] > 0) {
                 assert_relative(sum[w], cost.wire_s[w], 1e-9); /* sharding has a rate of its own */
@@ -947,4 +952,30 @@ TEST(counts_end_when_told)
     }
     free(rows);
     free(a);
+}
+
+/* Adapters train no expert; without them every parameter of a layer is trained. */
+TEST(what_a_layer_trains)
+{
+    struct knee_shape shape = shape_named("qwen3-235b-a22b");
+    struct knee_footprint f = {.common = {1, 2}, .experts = {0, 8}, .adapter = {0.5, 0.25}};
+    double common = 0, experts = 0;
+    knee_layer_trained(&f, &shape, &common, &experts);
+    assert_near(common + experts, 10, 1e-12);
+    shape.lora_rank = 16;
+    knee_layer_trained(&f, &shape, &common, &experts);
+    assert_near(common, 0.25, 1e-12);
+    assert_near(experts, 0, 0);
+}
+
+TEST(unknown_precisions_are_refused)
+{
+    struct knee_plan plan;
+    struct knee_err err;
+    knee_plan_init(&plan);
+    assert_int_equal(knee_keys_set(&knee_plan_keys, &plan, "precision", "fp17", KNEE_FLAG, &err),
+                     KNEE_USAGE);
+    assert_int_equal(knee_keys_set(&knee_plan_keys, &plan, "precision", "FP8", KNEE_FLAG, &err),
+                     KNEE_OK);
+    assert_int_equal(plan.precision, KNEE_FP8);
 }
