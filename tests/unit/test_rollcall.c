@@ -474,8 +474,9 @@ static const struct {
     {"{\"header\":", 0, 0, 0, 0},
     {"{\"header\":5,\"coll_perf\":{}}", 0, 0, 0, 0},
     {"{\"coll_perf\":{\"coll_sn\":1}}", 1, 0, -1, -1}, /* of the header before */
-    {"{\"header\":{\"id\":\"0xa\",\"rank\":true},\"coll_perf\":{\"coll\":\"AllReduce\"}}", 0, 0, 0,
-     0},
+    {"{\"header\":{\"id\":\"0xa\",\"rank\":x},\"coll_perf\":{\"coll\":\"AllReduce\",\"coll_sn\":x}"
+     "}",
+     0, 0, 0, 0},
 };
 
 /* Odd spacing and odd values of Inspector's lines: a line is taken, or counted as skipped. */
