@@ -477,6 +477,7 @@ static void move_exchange(struct calls *c, int32_t place, double share)
     moved->host = g->nodes[before].host;
     moved->host_lag_ns = g->nodes[before].host_lag_ns;
     moved->order = g->nodes[before].order;
+    g->reordered = true;
 }
 
 /* Exchange that is called after the last work of the backward pass is spread over it; its bytes. */

@@ -33,13 +33,13 @@ struct call {
 
 struct program {
     struct call *calls;
-    uint64_t *names; /* of the calls: apart, for they are searched */
+    uint32_t *names; /* of the calls: apart, for they are searched */
     size_t count;
     double load_ns; /* what the host and the GPU have to do */
 };
 
 /* Names of different traces as numbers; each is looked at once. */
-static uint64_t name_hash(const struct knee_graph *g, const struct knee_node *n, uint64_t *known)
+static uint32_t name_hash(const struct knee_graph *g, const struct knee_node *n, uint32_t *known)
 {
     const struct knee_rank_account *rank = &g->account->ranks[n->rank];
     uint64_t hash = 1469598103934665603u;
@@ -50,7 +50,7 @@ static uint64_t name_hash(const struct knee_graph *g, const struct knee_node *n,
         return known[row];
     for (const char *p = rank->trace->names[row]; *p; p++)
         hash = (hash ^ (unsigned char)*p) * 1099511628211u;
-    return known[row] = hash | 2;
+    return known[row] = (uint32_t)(hash ^ hash >> 32) | 2;
 }
 
 /* Loads of a rank that ended by `ns`, from row *at on. */
@@ -70,8 +70,8 @@ static bool list_program(const struct knee_graph *g, int32_t rank, struct progra
     int32_t *rows = knee_nodes_by_call(g, rank, &out->count);
     out->calls = knee_resize(g->alloc, NULL, (out->count + 1) * sizeof *out->calls);
     out->names = knee_resize(g->alloc, NULL, (out->count + 1) * sizeof *out->names);
-    size_t size = (g->account->ranks[rank].trace->name_count + 1) * sizeof(uint64_t);
-    uint64_t *known = knee_resize(g->alloc, NULL, size);
+    size_t size = (g->account->ranks[rank].trace->name_count + 1) * sizeof(uint32_t);
+    uint32_t *known = knee_resize(g->alloc, NULL, size);
     int64_t since = 0;
     bool good = rows && out->calls && out->names && known;
     if (known)
@@ -102,11 +102,11 @@ static bool agree(const struct program *a, size_t i, const struct program *b, si
 
 /* The next place of a name from `at` on, before `end`. Blocks of names are looked at together: most
  * do not have it. */
-static size_t next_place(const struct program *p, size_t at, size_t end, uint64_t name)
+static size_t next_place(const struct program *p, size_t at, size_t end, uint32_t name)
 {
-    enum { BLOCK = 8 };
+    enum { BLOCK = 32 };
     for (; end - at >= BLOCK; at += BLOCK) {
-        unsigned found = 0;
+        uint32_t found = 0;
         for (size_t k = 0; k < BLOCK; k++)
             found |= p->names[at + k] == name;
         if (found)

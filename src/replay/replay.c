@@ -116,11 +116,10 @@ static double busiest_s(const struct knee_graph *g)
     return most;
 }
 
-static double load_of(const struct knee_graph_rank *rank, const struct knee_node *n)
+static double load_of(const struct knee_node *n)
 {
-    double window = (double)(rank->to_ns - rank->from_ns);
-    bool counts = n->kind != KNEE_NODE_HOST && !n->gone && window > 0;
-    return counts ? rank->measured_step_s / window * (n->share > 0 ? n->share : 1) * n->work_ns : 0;
+    bool counts = n->kind != KNEE_NODE_HOST && !n->gone;
+    return counts ? (n->share > 0 ? n->share : 1) * n->work_ns : 0;
 }
 
 /* The same for a changed graph, but at least `least_s`: if all that was added were on the busiest
@@ -128,15 +127,16 @@ static double load_of(const struct knee_graph_rank *rank, const struct knee_node
 static double busiest_changed_s(const struct replayer *r, double least_s)
 {
     const struct knee_graph *g = &r->scratch, *of = &r->graph;
-    double most = 1.000001 * r->busiest_s;
-    if (g->count != of->count || g->edge_count != of->edge_count)
+    double added = 0, part = 0;
+    if (g->count != of->count || g->reordered)
         return busiest_s(g);
-    for (size_t i = 0; i < g->edited_count && most < least_s; i++) {
-        const struct knee_node *n = &g->nodes[g->edited[i]];
-        const struct knee_graph_rank *rank = &g->ranks[n->rank];
-        most += fmax(0, load_of(rank, n) - load_of(rank, &of->nodes[g->edited[i]]));
+    for (size_t k = 0; k < g->rank_count; k++) {
+        double window = (double)(g->ranks[k].to_ns - g->ranks[k].from_ns);
+        part = window > 0 ? fmax(part, g->ranks[k].measured_step_s / window) : part;
     }
-    return most < least_s ? least_s : busiest_s(g);
+    for (size_t i = 0; i < g->edited_count; i++)
+        added += fmax(0, load_of(&g->nodes[g->edited[i]]) - load_of(&of->nodes[g->edited[i]]));
+    return 1.000001 * (r->busiest_s + part * added) < least_s ? least_s : busiest_s(g);
 }
 
 /* Nothing that a run depends on was changed. */

@@ -122,7 +122,7 @@ struct knee_graph {
     bool failed;
     int32_t *by_call; /* nodes of each rank by their calls, or NULL; of no copy */
     /* Of a copy: the graph that it is of, the rows of the nodes that were edited, and which they
-     * are; and whether the order of work differs although there are as many nodes and edges. */
+     * are; and whether lanes, or the edges that there were, differ. */
     const struct knee_graph *copy_of;
     int32_t *edited;
     bool *is_edited;

@@ -107,27 +107,40 @@ static bool join(struct set *into, const struct set *with, const struct knee_all
     return settle(into, alloc);
 }
 
+static void label_comm(struct labeller *l, const struct knee_walk *w, uint32_t meet)
+{
+    int64_t come = w->start_ns;
+    if (meet)
+        come = l->last_start[meet - 1] < w->end_ns ? l->last_start[meet - 1] : w->end_ns;
+    add(&l->sets[WAIT], w->start_ns, come);
+    add(&l->sets[TRANSFER], come > w->start_ns ? come : w->start_ns, w->end_ns);
+}
+
+/* Kernels without a gap between them are added together. */
 static void label_task(struct labeller *l, size_t task)
 {
-    const struct knee_runner *runner = l->runner;
-    struct knee_walk w = knee_walk_task(runner, task);
-    uint32_t meet = runner->tasks.task[task].meet;
+    struct knee_walk w = knee_walk_task(l->runner, task);
+    uint32_t meet = l->runner->tasks.task[task].meet;
+    int64_t from = 0, to = INT64_MIN, first = INT64_MAX, last = INT64_MIN;
     while (knee_walk_next(&w)) {
         const struct knee_beat *beat = &w.beats[w.at - 1];
-        int64_t come = w.start_ns;
-        l->first = w.start_ns < l->first ? w.start_ns : l->first;
-        l->last = w.end_ns > l->last ? w.end_ns : l->last;
-        if (beat->kind == KNEE_NODE_COMPUTE || beat->both)
-            add(&l->sets[COMPUTE], w.start_ns, w.end_ns);
+        first = w.start_ns < first ? w.start_ns : first;
+        last = w.end_ns > last ? w.end_ns : last;
+        if (beat->kind == KNEE_NODE_COMPUTE || beat->both) {
+            if (w.start_ns != to) {
+                add(&l->sets[COMPUTE], from, to);
+                from = w.start_ns;
+            }
+            to = w.end_ns;
+        }
         if (beat->kind == KNEE_NODE_COPY)
             add(&l->sets[COPY], w.start_ns, w.end_ns);
-        if (beat->kind != KNEE_NODE_COMM)
-            continue;
-        if (meet)
-            come = l->last_start[meet - 1] < w.end_ns ? l->last_start[meet - 1] : w.end_ns;
-        add(&l->sets[WAIT], w.start_ns, come);
-        add(&l->sets[TRANSFER], come > w.start_ns ? come : w.start_ns, w.end_ns);
+        else if (beat->kind == KNEE_NODE_COMM)
+            label_comm(l, &w, meet);
     }
+    add(&l->sets[COMPUTE], from, to);
+    l->first = first < l->first ? first : l->first;
+    l->last = last > l->last ? last : l->last;
 }
 
 /* The labels of one rank: each set gets what those before it have left. */

@@ -80,10 +80,9 @@ static bool find_order(const struct knee_graph *g, int32_t *order, int64_t *last
 
 /* ---- Tasks ---- */
 
-static void flag_edges(const struct knee_graph *g, unsigned char *flags)
+static void flag_edges(const struct knee_graph *g, size_t first, unsigned char *flags)
 {
-    memset(flags, 0, g->count + 1);
-    for (size_t i = 0; i < g->edge_count; i++) {
+    for (size_t i = first; i < g->edge_count; i++) {
         const struct knee_graph_edge *e = &g->edges[i];
         if (e->lag_ns == KNEE_EDGE_CUT)
             continue;
@@ -231,7 +230,10 @@ static bool reserve_tasks(struct knee_run_plan *p, const struct knee_graph *g, s
     return true;
 }
 
-static bool plan_graph(struct knee_run_plan *p, const struct knee_graph *g)
+/* Makes the plan of a graph. Tasks are also parted where `more`, a copy of it, has further edges.
+ */
+static bool plan_graph(struct knee_run_plan *p, const struct knee_graph *g,
+                       const struct knee_graph *more)
 {
     int32_t *order;
     int64_t *last;
@@ -251,7 +253,10 @@ static bool plan_graph(struct knee_run_plan *p, const struct knee_graph *g)
     }
     if (!reserve_nodes(p, g, &order, &last, &flags) || !find_order(g, order, last, p->lanes))
         return false;
-    flag_edges(g, flags);
+    memset(flags, 0, g->count + 1);
+    flag_edges(g, 0, flags);
+    if (more)
+        flag_edges(more, g->edge_count, flags);
     size_t count = group_nodes(p, g, order, flags, (int32_t *)last);
     if (!reserve_tasks(p, g, count))
         return false;
@@ -410,6 +415,10 @@ static void find_ends(const struct knee_runner *runner, int64_t (*ends)[2])
         int64_t *last = &ends[all[t].stage][1];
         if (all[t].kind == KNEE_TASK_HOST || all[t].end_ns <= *last)
             continue;
+        if (!p->beats[p->first[t + 1] - 1].gone) {
+            *last = all[t].end_ns;
+            continue;
+        }
         struct knee_walk w = knee_walk_task(runner, t);
         while (knee_walk_next(&w))
             *last = w.end_ns > *last ? w.end_ns : *last;
@@ -443,29 +452,46 @@ knee_status knee_runner_init(struct knee_runner *runner, const struct knee_graph
 {
     memset(runner, 0, sizeof *runner);
     runner->graph = graph;
-    if (plan_graph(&runner->plan, graph))
+    if (plan_graph(&runner->plan, graph, NULL))
         return KNEE_OK;
     knee_runner_release(runner);
     return KNEE_SYSTEM;
 }
 
-/* A copy without other nodes and edges than the graph has. */
-static bool has_the_order(const struct knee_graph *of, const struct knee_graph *g)
+/* No task has an edge to or from its middle that the planned graph does not have. */
+static bool has_edges_at_ends(const struct knee_run_plan *p, const struct knee_graph *of,
+                              const struct knee_graph *g)
 {
-    return of == g || (g->copy_of == of && g->count == of->count &&
-                       g->edge_count == of->edge_count && !g->reordered);
+    for (size_t i = of->edge_count; i < g->edge_count; i++) {
+        const struct knee_graph_edge *e = &g->edges[i];
+        const int32_t *from = &p->first[p->task_of[e->from]];
+        bool late = p->rows[from[1] - 1] == e->from, early = p->rows[from[0]] == e->from;
+        if (p->rows[p->first[p->task_of[e->to]]] != e->to || !late || (e->lag_ns < 0 && !early))
+            return false;
+    }
+    return true;
+}
+
+/* The plan for a run. The graph's own serves all copies that have its nodes in its order. */
+static struct knee_run_plan *find_plan(struct knee_runner *runner, const struct knee_graph *g)
+{
+    const struct knee_graph *of = runner->graph;
+    bool own = of == g || (g->copy_of == of && g->count == of->count && !g->reordered);
+    if (!own)
+        return plan_graph(&runner->other, g, NULL) ? &runner->other : NULL;
+    if (!has_edges_at_ends(&runner->plan, of, g) && !plan_graph(&runner->plan, of, g))
+        return NULL;
+    renew_tasks(&runner->plan, g);
+    return &runner->plan;
 }
 
 knee_status knee_runner_run(struct knee_runner *runner, const struct knee_graph *g, double *step_s)
 {
     int64_t end_ns;
-    bool same = has_the_order(runner->graph, g);
-    struct knee_run_plan *p = same ? &runner->plan : &runner->other;
+    struct knee_run_plan *p = find_plan(runner, g);
     runner->used = p;
     runner->ran = g;
-    if (same)
-        renew_tasks(p, g);
-    else if (!plan_graph(p, g))
+    if (!p)
         return KNEE_SYSTEM;
     if (!link_tasks(p, g, &runner->tasks, &runner->linked))
         return KNEE_SYSTEM;
