@@ -181,10 +181,10 @@ FORCE:
 
 # ---- The page: the same core as WebAssembly, one file ----
 
-wasm_flags = --target=wasm32-wasi -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -Oz -flto -mnontrapping-fptoint -msign-ext -mbulk-memory -DKNEE_JSON_ONLY=1 -Iinclude -Isrc
+wasm_flags = --target=wasm32-wasi -std=c17 -D_DEFAULT_SOURCE -ffp-contract=off -Oz -flto -mnontrapping-fptoint -msign-ext -mbulk-memory -fno-builtin-fmin -fno-builtin-fmax -DKNEE_JSON_ONLY=1 -Iinclude -Isrc
 web_src   := web/core.c web/lanes.c web/spans.c web/lean.c web/heap.c web/math.c
 # What web/lean.c stands in for.
-page_leaves := src/read/run/torchtitan.c src/timeline/where.c src/predict/simulate/simulate.c src/read/trace/op_log.c src/replay/slowdown.c src/say/say_slowdown.c src/say/say_where.c src/read/yaml.c src/read/cluster/cluster_read.c src/fit/fit.c src/ask/ask_commands.c src/ask/ask_diff_logs.c src/read/run/sacct.c src/judge/sched_account.c src/say/say_jobs.c src/predict/plan/published_runs.c src/read/hang/text_layout.c src/judge/idle_gaps.c
+page_leaves := src/read/run/torchtitan.c src/timeline/where.c src/predict/simulate/simulate.c src/read/trace/op_log.c src/replay/slowdown.c src/say/say_slowdown.c src/say/say_where.c src/read/yaml.c src/read/cluster/cluster_read.c src/fit/fit.c src/ask/ask_commands.c src/ask/ask_diff_logs.c src/read/run/sacct.c src/judge/sched_account.c src/say/say_jobs.c src/predict/plan/published_runs.c src/read/hang/text_layout.c src/judge/idle_gaps.c src/judge/doctor/site_rules.c
 # What -Oz runs, less what makes the packed page larger: it cuts zeros out of the data (11 KB) and sorts functions by their use.
 wasm_tidy := $(patsubst %,--%,dce remove-unused-names remove-unused-brs optimize-instructions precompute-propagate simplify-locals-nostructure \
   vacuum remove-unused-brs coalesce-locals simplify-locals vacuum coalesce-locals reorder-locals vacuum merge-blocks remove-unused-brs \

@@ -3,11 +3,31 @@
 // same name ends the one before it.
 const asides = {};
 
-const startAside = () => {
-  const url = URL.createObjectURL(new Blob([workerSource], { type: "text/javascript" }));
-  const worker = new Worker(url);
-  worker.postMessage({ module: core.module });
+const startWorker = (first) => {
+  const worker = new Worker(startWorker.url ??= URL.createObjectURL(new Blob([workerSource], { type: "text/javascript" })));
+  worker.postMessage(first);
   return worker;
+};
+
+// A gzip file unpacked in a worker, while what came before is read here; what core.readOnce takes of a stream.
+const unpacked = (file) => {
+  const queue = [];
+  let worker, wake = () => {};
+  try {
+    worker = startWorker({ unpack: file });
+  } catch {
+    return file.stream().pipeThrough(new DecompressionStream("gzip"));
+  }
+  worker.onmessage = ({ data }) => { queue.push(...data); wake(); };
+  worker.onerror = () => { queue.push(null); wake(); };
+  const read = async () => {
+    while (!queue.length) await new Promise((go) => { wake = go; });
+    const value = queue.shift();
+    if (value) worker.postMessage({ taken: 1 });
+    else worker.terminate();
+    return { value, done: !value };
+  };
+  return { getReader: () => ({ read }) };
 };
 
 // -> the answer, or null when another question took its place
@@ -15,7 +35,7 @@ const aside = (name, question, progress) => new Promise((done) => {
   asides[name]?.end();
   let worker = asides[name]?.spare;
   try {
-    worker ??= startAside();
+    worker ??= startWorker({ module: core.module });
   } catch {
     done(question.files ? core.askAbout(question.command, question.inputs, question.files, question.words) : core.ask(question.command, question.inputs, question.words));
     return;

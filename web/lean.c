@@ -3,6 +3,7 @@
  * files that the Makefile names in `page_leaves`, whose bytes would not fit into the page. */
 #include "ask/ask_measured.h"
 #include "base/error.h"
+#include "knee_doctor.h"
 #include "knee_out.h"
 #include "knee_plan.h"
 #include "knee_read.h"
@@ -176,4 +177,16 @@ void knee_list_idle_gaps(const struct knee_account *account, double step_s,
 {
     (void)account, (void)step_s;
     out->count = 0;
+}
+
+knee_status knee_site_rules_read(const char *csv, size_t length, const char *name,
+                                 struct knee_site_rules *out, struct knee_err *err)
+{
+    (void)csv, (void)length, (void)out;
+    return not_here(name, "takes no rules of a site", err);
+}
+
+void knee_site_rules_release(struct knee_site_rules *rules)
+{
+    (void)rules;
 }

@@ -4,6 +4,7 @@
  * and take 12 KB of it. Series whose coefficients are 1/n: an argument is brought into a range
  * where a dozen terms reach the last bit. Results differ from the library's in the last digits;
  * whole powers of two are exact. tests/web/core.mjs compares answers with the program's to 1e-12.
+ * fmin and fmax are here because the linker puts them in place; the C library's are calls.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -131,4 +132,14 @@ double pow(double x, double y)
         return NAN;
     double size = exp(y * log(fabs(x)));
     return signbit(x) && fabs(fmod(y, 2)) == 1 ? -size : size;
+}
+
+double fmin(double a, double b)
+{
+    return a != a || b < a ? b : a;
+}
+
+double fmax(double a, double b)
+{
+    return a != a || b > a ? b : a;
 }

@@ -32,7 +32,7 @@ const isGzip = async (blob) => {
 // A file under a name of the core's: "run/rank0.json.gz". -> what is wrong with it, or null
 trace.push = async (file, name, progress) => {
   const packed = await isGzip(file);
-  const open = () => (packed ? file.stream().pipeThrough(new DecompressionStream("gzip")) : file.stream());
+  const open = () => (packed ? unpacked(file) : file.stream());
   const problem = await core.readTrace(name, open, file.size * (packed ? 15 : 1), progress); // a guess, for the bar only
   return problem?.error ? problem : null;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exp, log and pow of the page (web/math.c) against the C library's. */
+/* exp, log, pow, fmin and fmax of the page (web/math.c) against the C library's. */
 #include "unit.h"
 
 #include <stdbool.h>
@@ -9,14 +9,18 @@
 #define log  page_log
 #define log2 page_log2
 #define pow  page_pow
+#define fmin page_fmin
+#define fmax page_fmax
 double page_exp(double x), page_exp2(double x), page_log(double x), page_log2(double x),
-    page_pow(double x, double y);
+    page_pow(double x, double y), page_fmin(double a, double b), page_fmax(double a, double b);
 #include "../../web/math.c"
 #undef exp
 #undef exp2
 #undef log
 #undef log2
 #undef pow
+#undef fmin
+#undef fmax
 
 /* Within so many times the distance of two doubles; what is not finite, and 0, is the same. */
 static bool agrees(double found, double wanted, double distances)
@@ -33,6 +37,8 @@ static void assert_agree(double x, double y)
     if (!agrees(page_exp(x), exp(x), 3) || !agrees(page_exp2(x), exp2(x), 3) ||
         !agrees(page_log(x), log(x), 3) || !agrees(page_log2(x), log2(x), 3))
         fail_msg("of %g: %g %g %g %g", x, page_exp(x), page_exp2(x), page_log(x), page_log2(x));
+    if (!agrees(page_fmin(x, y), fmin(x, y), 0) || !agrees(page_fmax(x, y), fmax(x, y), 0))
+        fail_msg("of %g and %g: %g %g", x, y, page_fmin(x, y), page_fmax(x, y));
     if (!agrees(page_pow(x, y), pow(x, y), 1000)) /* 2e-13 */
         fail_msg("%g to the %g: %g, not %g", x, y, page_pow(x, y), pow(x, y));
 }
