@@ -83,6 +83,7 @@ const main = async () => {
   await core.start(kneeCore(kneeBytes(byId("core").textContent)));
   const options = core.ask("keys");
   core.keys = { version: options.version, ...Object.fromEntries(options.commands.map((c) => [c.name, c.options])) };
+  core.clusters = core.ask("clusters");
   for (const name of calculators) replace(settings[name], defaults[name]);
   for (const part of [job, predict, axes, plan, trace, replayed]) part.start();
   if (core.keys.scale) scale.start();

@@ -10,6 +10,7 @@
 #include "base/order.h"
 #include "base/text.h"
 #include "cluster/hardware.h"
+#include "cluster/presets.h"
 #include "job/job.h"
 #include "lanes.h"
 #include "out/json.h"
@@ -87,6 +88,18 @@ static knee_status answer_keys(struct knee_ask_question *q, struct knee_err *err
 {
     (void)err;
     knee_ask_put_options(asked, q->outs[0].text);
+    return KNEE_OK;
+}
+
+/* clusters: {"dgx-h100": "h100", ...}, the GPU of each preset. */
+static knee_status answer_clusters(struct knee_ask_question *q, struct knee_err *err)
+{
+    struct knee_json json = {.text = q->outs[0].text};
+    (void)err;
+    knee_json_open(&json, NULL, '{');
+    for (size_t i = 0; i < knee_cluster_presets_count; i++)
+        knee_json_string(&json, knee_cluster_presets[i].name, knee_cluster_presets[i].gpu);
+    knee_json_close(&json, '}');
     return KNEE_OK;
 }
 
@@ -179,6 +192,7 @@ static void init_axes(void *room, void **objects)
 OWN(levers, "levers", 1, init_changed, answer_levers);
 OWN(regimes, "regimes", 64, init_changed, answer_regimes);
 static const struct knee_ask_command keys = {.name = "keys", .answer = answer_keys};
+static const struct knee_ask_command clusters = {.name = "clusters", .answer = answer_clusters};
 static const struct knee_ask_command axes = {.name = "axes",
                                              .keys = {&knee_tax_keys},
                                              .size = sizeof(struct knee_tax_job),
@@ -190,8 +204,8 @@ static const struct knee_ask_command axes = {.name = "axes",
     &knee_ask_predict, &knee_ask_tax, &knee_ask_plan, &knee_ask_diff, &knee_ask_replay,            \
         &knee_ask_scale, &knee_ask_collective, &knee_ask_trace, &knee_ask_hang, &knee_ask_doctor
 static const struct knee_ask_command *const asked[] = {ASKED, NULL};
-static const struct knee_ask_command *const commands[] = {ASKED, &levers, &regimes,
-                                                          &keys, &axes,   NULL};
+static const struct knee_ask_command *const commands[] = {ASKED,     &levers, &regimes, &keys,
+                                                          &clusters, &axes,   NULL};
 
 static bool make_overviews(const struct knee_account *account);
 

@@ -57,14 +57,21 @@ const dollars = (v) => (v == null ? "–" : `$${Math.abs(v) >= 100 ? Math.round(
 const large = (v) => (v == null ? "–" : scaled(v, [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "k"], [1, ""]]));
 
 const tile = (value, name, options = {}) =>
-  el("div", { class: `tile${options.flip ? " flip" : ""}${options.changed ? " changed" : ""}`, id: options.id, "data-value": options.raw ?? "" }, el("b", {}, value), el("span", {}, name));
-// Tiles of a view, kept for its comparison with A.
+  el("div", { class: `tile${options.flip ? " flip" : ""}${options.changed ? " changed" : ""}`, id: options.id, hidden: options.said, "data-value": options.raw ?? "" }, el("b", {}, value), el("span", {}, name));
+// Tiles of a view, kept for its comparison with A. What the verdict says already is not shown again. What changed stands in
+// a line of its own, with the difference.
 const shownTiles = {};
 const setTiles = (view, ...list) => {
-  const before = shownTiles[view];
-  list.forEach(([value, , options], i) => { if (options) options.changed = before?.[i] && before[i][2]?.id === options.id && before[i][0] !== value; });
+  const before = shownTiles[view], moved = [], said = [...byId(`${view}-verdict`).querySelectorAll(":scope > p")].map((p) => p.textContent).join(" ");
+  const says = (words) => words.length > 1 && said.split(words).slice(1).some((rest, i, all) => !/^\d|^\.\d/.test(rest) && !/[\d.]$/.test(i ? all[i - 1] : said.split(words)[0]));
+  list.forEach(([value, name, options], i) => {
+    const old = before?.[i]?.[2]?.id === options.id && before[i];
+    options.said = says(value.replaceAll(thin, " ")) || (/%$/.test(value) && says(`${Math.round(100 * options.raw)}%`));
+    options.changed = old && old[0] !== value;
+    if (options.changed && old[2].raw > 0 && options.raw > 0) moved[/^a step/.test(name) ? "unshift" : "push"](`${name.split(/[:(,]/)[0].trim()} ${old[0]} → ${value} (${percent(options.raw / old[2].raw - 1, "+")})`);
+  });
   shownTiles[view] = list;
-  fill(`${view}-tiles`, list.map(([value, name, options]) => tile(value, name, options)));
+  fill(`${view}-tiles`, list.map(([value, name, options]) => tile(value, name, options)), moved.length ? el("p", { class: "wide hint", id: `${view}-moved` }, `Changed: ${moved.slice(0, 3).join("; ")}.`) : null);
 };
 
 const labels = [["compute_s", "compute", "compute"], ["transfer_s", "transfer", "exposed transfer"], ["wait_s", "wait", "exposed wait"],

@@ -19,12 +19,12 @@ const roughly = (text) => { // only to place a slider's thumb
 };
 
 // Long lists by family: llama2-7b and llama3-8b stand under "llama".
-const families = (list) => {
-  const option = (c) => el("option", { value: c }, c), groups = new Map();
+const families = (list, name) => {
+  const option = (c) => el("option", { value: c }, name === "model" || name === "gpu" ? niceName(c, list) : c), groups = new Map();
   if (list.length < 13) return list.map(option);
   for (const name of list) { const family = /^[a-z]+/i.exec(name)?.[0] ?? name; groups.set(family, [...(groups.get(family) ?? []), name]); }
   const alone = [...groups.values()].filter((names) => names.length < 2).flat();
-  return [...[...groups].filter(([, names]) => names.length > 1).map(([family, names]) => el("optgroup", { label: family }, names.map(option))), alone.length ? el("optgroup", { label: "others" }, alone.map(option)) : null].filter(Boolean);
+  return [...[...groups].filter(([, names]) => names.length > 1).map(([family, names]) => el("optgroup", { label: name === "model" ? niceName(family) : family.toUpperCase() }, names.map(option))), alone.length ? el("optgroup", { label: "others" }, alone.map(option)) : null].filter(Boolean);
 };
 
 // On a phone the inputs are a sheet at the bottom of the screen, which this opens.
@@ -52,7 +52,7 @@ const makeForm = (spec) => {
   };
   const choice = (name) => {
     const list = (spec.choices?.[name] ?? ((c) => c))(known[name].choices);
-    const options = [el("option", { value: "" }, `(${otherwiseOf(known[name])})`), ...families(list)];
+    const options = [el("option", { value: "" }, `(${otherwiseOf(known[name])})`), ...families(list, name)];
     return row(name, el("select", { id: `${id}-${name}`, onchange: (e) => set(name, e.target.value) }, options));
   };
   const toggle = (name) => row(name, el("input", { type: "checkbox", id: `${id}-${name}`, onchange: (e) => set(name, e.target.checked ? "1" : "") }));
@@ -89,6 +89,11 @@ const makeForm = (spec) => {
         if (!error.hidden) {
           error.hidden = true;
           control.removeAttribute("aria-invalid");
+        }
+        if (name === "cluster") { // those that have the GPU
+          const gpu = state.gpu ?? used.gpu?.text;
+          for (const option of control.options) option.hidden = Boolean(gpu && core.clusters[option.value] && core.clusters[option.value] !== gpu);
+          for (const group of control.querySelectorAll("optgroup")) group.hidden = [...group.children].every((option) => option.hidden);
         }
         const from = value && value.source !== "given" && !(name in state) ? value.source : "";
         if (source.textContent !== from) source.textContent = from;

@@ -6,7 +6,7 @@ job.start = () => {
   const known = Object.fromEntries(core.keys.predict.map((key) => [key.name, key.choices]));
   job.known = { model: known.model, gpu: known.gpu };
   const box = ([key, label]) => el("label", {}, label, el("input", { type: "text", id: `job-${key}`, list: job.known[key] && `job-${key}-names`, autocomplete: "off", spellcheck: "false" }));
-  fill("job", Object.entries(job.boxes).map(box), Object.entries(job.known).map(([key, names]) => el("datalist", { id: `job-${key}-names` }, names.map((value) => el("option", { value })))));
+  fill("job", Object.entries(job.boxes).map(box), Object.entries(job.known).map(([key, names]) => el("datalist", { id: `job-${key}-names` }, names.map((value) => el("option", { value }, niceName(value, names))))));
   byId("job").addEventListener("submit", (e) => e.preventDefault());
   byId("job").addEventListener("input", (e) => { e.target.dataset.typing = 1; }); // not to be written over
   byId("job").addEventListener("change", (e) => {
@@ -20,9 +20,9 @@ job.start = () => {
 
 // "llama3-70b on 512 h200, batch 1024" as keys and values. A word that is neither a GPU nor a number is the model.
 job.read = (line) => {
-  const found = [];
+  const found = [], names = [job.known.model, job.known.gpu].flatMap((all) => all.map((name) => [niceName(name, all).toLowerCase(), name])).sort(([a], [b]) => b.length - a.length);
   let batch = false;
-  for (const word of line.toLowerCase().split(/[\s,]+/)) {
+  for (const word of names.reduce((words, [said, name]) => words.replace(new RegExp(`(?<![\\w.-])${said}(?![\\w.-])`), name), line.toLowerCase()).split(/[\s,]+/)) {
     if (/^(on|x|gpus?|with|batch|of)?$/.test(word)) { batch = word === "batch"; continue; }
     found.push([/^\d/.test(word) && !job.known.gpu.includes(word) ? (batch ? "global-batch" : "gpus") : job.known.gpu.includes(word) ? "gpu" : "model", word]);
     batch = false;

@@ -51,8 +51,8 @@ plan.search = async () => {
   if (view === "plan") plan.draw(answer);
 };
 
-const planWords = (p) => ["tp", "pp", "vp", "cp", "ep", "dp"].filter((key) => p[key] > 1).map((key) => `${key} ${p[key]}`)
-  .concat(`micro-batch ${p.micro_batch}`, p.shard === "zero3" && p.shard_size < p.dp * p.cp ? `zero3 in ${p.shard_size}` : p.shard, p.recompute === "none" ? [] : `recompute ${p.recompute}`, p.pp > 1 ? p.schedule : [], p.offload === "none" ? [] : "optimizer on the host").flat().join(", ");
+const planWords = (p) => ["tp", "pp", "vp", "cp", "ep", "dp"].filter((key) => p[key] > 1).map((key) => `${key.toUpperCase()} ${p[key]}`)
+  .concat(`micro-batch ${p.micro_batch}`, p.shard === "none" ? [] : p.shard.replace("zero", "ZeRO-") + (p.shard === "zero3" && p.shard_size < p.dp * p.cp ? ` in groups of ${p.shard_size}` : ""), p.recompute === "none" ? [] : `${p.recompute} recompute`, p.pp > 1 ? p.schedule : [], p.offload === "none" ? [] : "optimizer on the host").flat().join(", ");
 
 plan.chosenRow = (a) => a.rows.find((r) => r.gpus === a.verdict.gpus) ?? a.rows.filter((r) => r.fits).at(-1) ?? a.rows[0];
 

@@ -116,10 +116,11 @@ const leverRow = (lever, most) => el("label", { class: "lever" },
 
 predict.list = (answer, combined, now) => {
   const most = Math.max(0.01, ...answer.levers.map((l) => Math.abs(l.gain)));
-  const rows = (training) => answer.levers.filter((l) => l.changes_training === training).sort((a, b) => (b.name === answer.verdict.lever) - (a.name === answer.verdict.lever)).map((lever) => leverRow(lever, most));
+  const titles = { same: "Numerics stay the same", rounding: "Rounding: sums lose digits", "changes optimizer": "The optimizer changes: the loss may follow another path" };
+  const group = (numerics) => { const rows = answer.levers.filter((l) => l.numerics === numerics).sort((a, b) => (b.name === answer.verdict.lever) - (a.name === answer.verdict.lever)).map((lever) => leverRow(lever, most)); return rows.length ? [el("h3", {}, titles[numerics] ?? numerics), rows] : []; };
   const after = combined && !combined.error ? combined.at : null;
   const result = combined && (combined.error ? errorWords(combined)
     : `Together, with ${whole(after.workers)} GPUs: R ${ratio(now.ratio)} → ${ratio(after.ratio)}, E(K) ${percent(now.efficiency)} → ${percent(after.efficiency)}, step ${seconds(now.step_s)} → ${seconds(after.step_s)}, knee ${whole(answer.knee.tolerance_workers)} → ${whole(combined.knee.tolerance_workers)} GPUs.`);
   fill("predict-levers", result ? el("p", { id: "levers-together", role: "status", "data-ratio": after?.ratio ?? "", "data-step": after?.step_s ?? "" }, result) : null,
-    el("h3", {}, "Training stays as it is"), rows(false), el("h3", {}, "Training changes: the loss may follow another path"), rows(true));
+    [...new Set([...Object.keys(titles), ...answer.levers.map((l) => l.numerics)])].flatMap(group));
 };

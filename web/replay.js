@@ -56,6 +56,7 @@ replayed.ask = () => {
     const refused = answer.refused?.find((r) => r.name.split(" ")[0] === name)?.reason ?? (answer.error && `${answer.where} ${answer.error}`.includes(name) ? errorWords({ ...answer, where: "" }) : "");
     error.hidden = !refused;
     error.textContent = refused;
+    error.className = name in replayed.state ? "field-error" : "hint"; // asked for, or only not to be had
   }
   document.body.dataset.replay = "done";
   if (answer.error) return showError("replay-verdict", answer);
@@ -65,6 +66,7 @@ replayed.ask = () => {
 };
 
 replayed.draw = (a, some) => {
+  byId("replay-tiles").hidden = !some; // nothing is switched on: nothing to say
   setTiles("replay", [seconds(a.measured_step_s), "a step, recorded", { id: "tile-replay-measured", raw: a.measured_step_s }],
     [seconds(a.step_s), some ? "with all that is switched on" : "run again unchanged", { id: "tile-replay-step", raw: a.step_s }],
     [`${seconds(a.low_s)} to ${seconds(a.high_s)}`, "is where it would lie", { id: "tile-replay-band", raw: a.low_s }],
@@ -76,11 +78,11 @@ replayed.draw = (a, some) => {
   fill("replay-table", replayTable(a));
 };
 
-const bandBar = (r, most) => el("div", {}, el("div", { class: "bar-name" }, el("span", {}, r.name), el("span", {}, `${seconds(r.step_s)}${r.gain != null ? `, ${percent(r.gain, "+")}` : ""}`)),
-  el("div", { class: "bar thin", role: "img", "aria-label": `${r.name}: ${seconds(r.step_s)}${r.low_s != null ? `, ${seconds(r.low_s)} to ${seconds(r.high_s)}` : ""}` },
+const bandBar = (r, most) => el("div", {}, el("div", { class: "bar-name" }, el("span", {}, r.words ?? r.name), el("span", {}, `${seconds(r.step_s)}${r.gain != null ? `, ${percent(r.gain, "+")}` : ""}`)),
+  el("div", { class: "bar thin", role: "img", "aria-label": `${r.words ?? r.name}: ${seconds(r.step_s)}${r.low_s != null ? `, ${seconds(r.low_s)} to ${seconds(r.high_s)}` : ""}` },
     el("i", { class: r.training_changes ? "l-copy" : "l-compute", style: `width:${Math.min(100, (100 * r.step_s) / most)}%` }),
     r.low_s != null && r.high_s <= most ? el("s", { style: `left:${(100 * r.low_s) / most}%;width:${(100 * (r.high_s - r.low_s)) / most}%` }) : null));
 
-const replayTable = (a) => [scroll(table(["change", "step", "from", "to", "work per second", "R", "most of it", "training"],
-  a.changes.map((r) => ({ cells: [r.name, seconds(r.step_s), seconds(r.low_s), seconds(r.high_s), percent(r.gain, "+"), ratio(r.ratio), r.binds, r.bound ? "a bound" : r.training_changes ? "changes" : "stays"] })))),
+const replayTable = (a) => [scroll(table(["change", "step", "from", "to", "work per second", "R", "most of it", "numerics"],
+  a.changes.map((r) => ({ cells: [r.words ?? r.name, seconds(r.step_s), seconds(r.low_s), seconds(r.high_s), percent(r.gain, "+"), ratio(r.ratio), r.binds, r.bound ? "a bound" : r.training_changes ? "changes optimizer" : r.side_effect === "rounding" ? "rounding" : "same"] })), { text: [0] })),
 a.refused.length ? el("ul", { class: "gaps" }, a.refused.map((r) => el("li", {}, `${r.name}: ${r.reason}`))) : null];

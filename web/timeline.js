@@ -2,7 +2,7 @@
 // The ranks over time on a canvas. The core says what each column shows, so that a million spans cost
 // no more than a thousand. Label bands differ in height as well as in colour; close up spans carry their
 // names. Keys as in Perfetto: W and S zoom, A and D move.
-const timeline = { from: 0, to: 1, rows: [], pointer: 0.5, all: false, range: null };
+const timeline = { from: 0, to: 1, rows: [], pointer: 0.5, all: false, range: null, pins: new Set() };
 
 const bandHeights = [1, 0.82, 0.62, 0.45, 0.3, 0.3, 0.12];
 const bandColors = ["--compute", "--transfer", "--wait", "--copy", "--starved", "--host", "--idle"];
@@ -33,9 +33,9 @@ const namedRanks = (answer) => {
 };
 
 timeline.choose = () => {
-  const { ranks } = timeline, named = timeline.named;
+  const { ranks, pins } = timeline, named = [...pins, ...timeline.named];
   const rows = timeline.all || ranks.length <= aloneUpTo ? ranks.map((rank, row) => ({ row, rank: rank.rank, others: 0, named: named.includes(rank.rank) })) : groupRanks(ranks, named);
-  rows.sort((a, b) => b.named - a.named || a.row - b.row);
+  rows.sort((a, b) => pins.has(b.rank) - pins.has(a.rank) || b.named - a.named || a.row - b.row);
   timeline.rows = rows.slice(0, mostRows);
   const shown = timeline.rows.reduce((sum, r) => sum + 1 + r.others, 0);
   const words = timeline.rows.length < ranks.length ? `${timeline.rows.length} of ${ranks.length} ranks drawn${shown > timeline.rows.length ? `, ${shown - timeline.rows.length} are like one of them` : ""}.` : `${ranks.length} rank${ranks.length === 1 ? "" : "s"}.`;
@@ -46,6 +46,7 @@ timeline.choose = () => {
 
 timeline.start = (answer) => {
   timeline.ranks = answer.ranks;
+  timeline.pins.clear();
   timeline.named = namedRanks(answer);
   timeline.length = core.x.kw_view_length_ns();
   timeline.from = 0;
@@ -209,7 +210,8 @@ timeline.sums = () => {
   timeline.shownSums = rows.map(([row, sums]) => ({ rank: row.rank, ...sums }));
   fill("timeline-sums", table([`${timeline.range ? "Selected: " : ""}${seconds(from * 1e-9)} to ${seconds(to * 1e-9)}`, ...names], rows.map(([row, sums]) => {
     const all = Object.values(sums).reduce((a, b) => a + b, 0);
-    return { marked: row.named, cells: [`rank ${row.rank}`, ...names.map((name) => `${seconds(sums[name] * 1e-9)}${all ? ` (${Math.round((100 * sums[name]) / all)}%)` : ""}`)] };
+    const pinned = timeline.pins.has(row.rank);
+    return { marked: row.named, cells: [timeline.rows.length > 1 ? el("button", { type: "button", class: "link", "aria-pressed": pinned, "data-pin": row.rank, title: pinned ? "Back to its place" : "Pin to the top", onclick: () => { timeline.pins[pinned ? "delete" : "add"](row.rank); timeline.choose(); timeline.draw(); } }, `${pinned ? "▲ " : ""}rank ${row.rank}`) : `rank ${row.rank}`, ...names.map((name) => `${seconds(sums[name] * 1e-9)}${all ? ` (${Math.round((100 * sums[name]) / all)}%)` : ""}`)] };
   })));
 };
 

@@ -153,7 +153,7 @@ trace.show = (answer, live) => {
   byId("trace-runs").hidden = trace.runs.length < 2;
   selectView("trace");
   showVerdict("trace-verdict", answer);
-  const gaps = (answer.verdict.cannot_tell ?? []).filter((words) => !/^Large-batch breakdown cannot/.test(words)).map((words) => words.replace(/--([a-z-]+)/g, (_, key) => (human[key] ?? key).toLowerCase()));
+  const gaps = (answer.verdict.cannot_tell ?? []).filter((words) => !/^Large-batch breakdown/.test(words)).map(asFields);
   fill("trace-gaps", gaps.map((words) => el("li", {}, words)));
   byId("trace-result").hidden = false;
   for (const id of ["timeline", "trace-form"]) byId(id).closest("figure").hidden = !live;

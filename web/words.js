@@ -18,13 +18,19 @@ const human = {
   "power-cap": "Power limit of a GPU", "kv-heads": "Key and value heads", "head-dim": "Size of a head", "bytes-per-value": "Bytes per value",
 };
 human["hidden@axes"] = human["hidden@plan"] = "Width of the model";
+// Names as people say them: Llama 3 8B, H100 PCIe. `all` tells which GPUs come in several forms.
+const spelt = { gpt: "GPT", gpt2: "GPT-2", gpt3: "GPT-3", oss: "OSS", bert: "BERT", vgg16: "VGG-16", resnet50: "ResNet-50", deepseek: "DeepSeek", xl: "XL", pcie: "PCIe", nvl: "NVL", rtx: "RTX", ada: "Ada", pro: "PRO" };
+const niceName = (name, all = []) => {
+  const words = name.split("-").map((w, i) => spelt[w] ?? (/^\d\d$/.test(w) ? `${w} GB` : /^[a-z]{0,2}\d+[a-z]?$|^\d/.test(w) && !/^v\d\d?$|^k\d$/.test(w) ? w.toUpperCase().replace("X", /^\d/.test(w) ? "x" : "X") : w.replace(/^./, (c) => c.toUpperCase()).replace(/([a-z]{2})(\d)/, "$1 $2"))).join(" ");
+  return all.includes(`${name}-pcie`) || all.includes(`${name}-nvl`) ? `${words} SXM` : words;
+};
 const labelOf = (view, key) => human[`${key}@${view}`] ?? human[key] ?? key.replace(/-/g, " ").replace(/^./, (c) => c.toUpperCase());
 
 // A sentence of the core names flags; on the page the same input is a field. A report is of a command, whose flags it keeps.
 const asFields = (words) => (document.body.classList.contains("report") ? words : words.replace(/--([a-z][a-z-]*)/g, (flag, key) => (human[key] ? `“${human[key].replace(/ \(.*/, "")}”` : flag)));
 
 // What stands for a value that was not given, in words of the page rather than of the command line.
-const otherwiseOf = (key) => key.otherwise.replace(/--([a-z-]+)/g, (_, name) => (human[name] ?? name).toLowerCase()).replace(/^none$/, "not given");
+const otherwiseOf = (key) => key.otherwise.replace(/--([a-z-]+)/g, (_, name) => /^[A-Z]+$/.test(human[name]) ? `the ${human[name]}` : (human[name] ?? name).toLowerCase()).replace(/^none$/, "not given");
 
 const symbols = [
   ["K", /\bK\b/, "number of GPUs that share the work"],

@@ -33,6 +33,10 @@ await equal("at first");
 await page.screenshot({ path: `${out}/predict.png`, fullPage: true });
 await page.screenshot({ path: `${out}/predict-top.png` });
 await fits(page, "predict");
+check("tiles do not repeat the verdict", await page.$$eval("#predict-tiles .tile", (list) => list.filter((e) => !e.hidden).map((e) => e.id).join(" ")) === "tile-gamma tile-ratio tile-stall", await page.innerText("#predict-tiles"));
+check("changes are grouped by what they do to numerics", (await page.$$eval("#predict-levers h3", (list) => list.map((e) => e.textContent.split(/[ :]/)[0]).join())) === "Numerics,Rounding,The");
+check("clusters are those of the GPU", await page.$$eval("#predict-form-cluster option", (list) => { const shown = list.filter((o) => !o.hidden).map((o) => o.value); return shown.includes("dgx-h100") && !shown.includes("dgx-a100"); }));
+check("models and GPUs are named as people say them", (await page.$$eval("datalist option", (list) => list.map((o) => o.textContent))).join().match(/Llama 3 8B.*DeepSeek V3.*H100 SXM.*H100 PCIe.*RTX 4090/s));
 const slides = [["bandwidth", 0.6], ["overlap", 0.15], ["at", 0.6], ["latency", 0.4], ["compress", 0.3], ["global-batch", 0.7], ["mfu", 0.6], ["local-steps", 0.2], ["jitter", 0.1], ["price", 0.9]];
 for (const [key, place] of slides) {
   await slide(page, `predict-form-${key}`, place);
@@ -70,6 +74,7 @@ const before = await stepAt();
 await type(page, "predict-form-overlap", "0.9");
 await settled(page);
 check("a change changes the step", (await stepAt()) !== before);
+check("and says by how much", /Changed: a step .* → .* \([+-][\d.]+%\)/.test(await text(page, "predict-moved")), await text(page, "predict-moved"));
 await page.goBack();
 await page.waitForFunction((was) => Number(document.getElementById("tile-step").dataset.value) === was, before);
 check("back undoes it", (await stepAt()) === before && (await page.inputValue("#predict-form-overlap")) === "");

@@ -77,9 +77,9 @@ const paper = async (what, file, most, prepare) => {
   check(`${what} on paper: ${pages} pages <= ${most}`, pages <= most);
   await page.context().close();
 };
-await paper("predict", url, 3);
-await paper("plan", `${url}#plan`, 3, (page) => page.waitForSelector('body[data-plan="done"]'));
-await paper("trace", url, 3, async (page) => { await page.click("#tab-trace"); await drop(page, straggler); });
+await paper("predict", url, 2);
+await paper("plan", `${url}#plan`, 2, (page) => page.waitForSelector('body[data-plan="done"]'));
+await paper("trace", url, 2, async (page) => { await page.click("#tab-trace"); await drop(page, straggler); });
 if (existsSync(`${out}/report-megatron.html`)) await paper("megatron", address(`${out}/report-megatron.html`), 3);
 for (const name of ["scale", "lab"]) if (existsSync(`${out}/report-${name}.html`)) await paper(name, address(`${out}/report-${name}.html`), 3);
 

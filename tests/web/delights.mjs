@@ -47,6 +47,13 @@ await settled(page);
 check("and again for the part that is shown", window0 !== (await text(page, "timeline-sums")));
 await page.keyboard.press("0");
 
+// ---- A pinned rank stands first ----
+await page.click("[data-pin='0']");
+await settled(page);
+check("a pinned rank stands first", (await page.$$eval("#timeline-sums tbody tr", (rows) => rows.map((r) => r.cells[0].textContent).join())) === "▲ rank 0,rank 1");
+await page.click("[data-pin='0']");
+await settled(page);
+
 // ---- A range that is selected, details of a kernel, and the way to a late rank ----
 const box = await (await page.$("#timeline")).boundingBox();
 const wholeRange = await text(page, "timeline-sums");
