@@ -12,6 +12,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -43,23 +44,57 @@ static void set_variable(void *ctx, const char *name, const char *value)
     *good = setenv(name, value, 0) == 0 && *good;
 }
 
-/* PyTorch keeps the last collectives of every rank and writes them when one does not end; its names
- * up to 2.5 and from then on. */
-static void set_flight_recorder(const char *dir, bool *good)
+/* Does the Python beside `folder`/program have PyTorch 2.9 or newer? By the name of the package's
+ * folder: to start Python and ask it takes seconds. *found: it has some PyTorch. */
+static bool has_new_torch(const char *folder, size_t length, bool *found)
 {
-    static const char *const fixed[][2] = {{"TORCH_NCCL_TRACE_BUFFER_SIZE", "2000"},
-                                           {"TORCH_FR_BUFFER_SIZE", "2000"},
-                                           {"TORCH_NCCL_ENABLE_TIMING", "1"},
-                                           {"TORCH_NCCL_DUMP_ON_TIMEOUT", "1"}};
-    char file[PATH_MAX + 16];
-    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        set_variable(good, fixed[i][0], fixed[i][1]);
-    snprintf(file, sizeof file, "%s/flight/rank_", dir);
-    set_variable(good, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", file);
-    set_variable(good, "TORCH_FR_DUMP_TEMP_FILE", file);
+    char pattern[PATH_MAX];
+    glob_t names;
+    unsigned major = 0, minor = 0;
+    int used =
+        snprintf(pattern, sizeof pattern, "%.*s/../lib*/python3*/{site,dist}-packages/torch-[0-9]*",
+                 (int)length, folder);
+    *found =
+        used > 0 && (size_t)used < sizeof pattern && glob(pattern, GLOB_BRACE, NULL, &names) == 0;
+    if (!*found)
+        return false;
+    const char *release = strstr(names.gl_pathv[0], "/torch-") + strlen("/torch-");
+    bool known = sscanf(release, "%u.%u", &major, &minor) == 2;
+    globfree(&names);
+    return known && (major > 2 || (major == 2 && minor >= 9));
 }
 
-static knee_status prepare(struct cli_run *run, const struct run_options *options, char *dir)
+/* The first PyTorch beside the program, or beside the programs of the path. */
+static bool is_torch_new(const char *program)
+{
+    const char *slash = strrchr(program, '/'), *at = getenv("PATH");
+    bool found = false, is_new = false;
+    if (slash)
+        is_new = has_new_torch(program, (size_t)(slash - program), &found);
+    for (; at && !found; at = strchr(at, ':'), at = at ? at + 1 : NULL)
+        if (*at == '/')
+            is_new = has_new_torch(at, strcspn(at, ":"), &found);
+    return is_new;
+}
+
+/* PyTorch keeps the last collectives of every rank and writes them when one does not end. Releases
+ * up to 2.7 know only the first of two names, those from 2.9 on warn about it. */
+static void set_flight_recorder(const char *dir, const char *program, bool *good)
+{
+    char file[PATH_MAX + 16];
+    snprintf(file, sizeof file, "%s/flight/rank_", dir);
+    if (!is_torch_new(program)) {
+        set_variable(good, "TORCH_NCCL_TRACE_BUFFER_SIZE", "2000");
+        set_variable(good, "TORCH_NCCL_DEBUG_INFO_TEMP_FILE", file);
+    }
+    set_variable(good, "TORCH_FR_BUFFER_SIZE", "2000");
+    set_variable(good, "TORCH_FR_DUMP_TEMP_FILE", file);
+    set_variable(good, "TORCH_NCCL_ENABLE_TIMING", "1");
+    set_variable(good, "TORCH_NCCL_DUMP_ON_TIMEOUT", "1");
+}
+
+static knee_status prepare(struct cli_run *run, const struct run_options *options,
+                           const char *program, char *dir)
 {
     char inside[PATH_MAX + 8];
     bool good = true;
@@ -70,7 +105,7 @@ static knee_status prepare(struct cli_run *run, const struct run_options *option
     snprintf(inside, sizeof inside, "%s/flight", dir);
     if (mkdir(inside, 0777) != 0 && errno != EEXIST)
         return knee_fail(&run->err, KNEE_SYSTEM, inside, "cannot be made: %s", strerror(errno));
-    set_flight_recorder(dir, &good);
+    set_flight_recorder(dir, program, &good);
     snprintf(inside, sizeof inside, "%s/live", dir);
     if (!options->no_agent)
         status = cli_live_environment(inside, set_variable, &good, &run->err);
@@ -231,7 +266,7 @@ static knee_status run_main(struct cli_run *run, int argc, char **argv)
         knee_hint(&run->err, "knee run -- torchrun --nproc-per-node 8 train.py");
         return KNEE_USAGE;
     }
-    knee_status prepared = prepare(run, &options, dir);
+    knee_status prepared = prepare(run, &options, command[0], dir);
     if (!prepared)
         prepared = start(command, &status, &run->err);
     if (prepared)

@@ -155,7 +155,8 @@ static void miss(struct cli_run *run, struct watching *w)
 {
     const struct watch_options *options = run->objects[0];
     if (strcmp(w->missed, run->err.what) != 0)
-        fprintf(stderr, "knee: %s: %s; waiting\n", run->err.where, run->err.what);
+        fprintf(stderr, "knee: %s: %s; looking again every %g s (Ctrl-C stops)\n", run->err.where,
+                run->err.what, every(options));
     snprintf(w->missed, sizeof w->missed, "%s", run->err.what);
     w->watcher.failed_looks++;
     run->err = (struct knee_err){0};

@@ -145,6 +145,12 @@ await plans.evaluate(() => dispatchEvent(new Event("beforeprint")));
 check("paper says what was asked, and when", /mixtral/.test(await text(plans, "print-head")) && /20\d\d-\d\d-\d\d/.test(await text(plans, "print-head")) && await plans.isVisible("#print-head"));
 await plans.context().close();
 
+const third = await open(`${url}#plan?plan.gpus=64&plan.tp=3`);
+await third.waitForSelector('body[data-plan="done"]');
+await settled(third);
+check("a verdict names the field, not the flag", /“Tensor parallel”/.test(await text(third, "plan-verdict")) && !/--tp/.test(await text(third, "plan-verdict")), await text(third, "plan-verdict"));
+await third.context().close();
+
 // ---- A report without scripts ----
 const file = `${out}/static.html`;
 const printed = execFileSync(knee, ["trace", ...recorded, "--html", file], { encoding: "utf8" });
