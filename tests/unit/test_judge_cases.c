@@ -667,49 +667,47 @@ TEST(settings_of_logs)
 
 enum { LADDER = 8 }; /* 1 KiB to 16 GiB, eightfold and more */
 
-struct measured {
+/* Rows name what they have beside a cluster and its sizes. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+static const struct measured {
     const char *cluster;
     double ranks, slower; /* than expected, from size `from` to `to` */
     size_t from, to;
+    const char *name, *words; /* of the first finding; NULL: none */
     unsigned seen;
     double adapters, per_process;
-    const char *tuned;        /* algorithm of NCCL's tuning lines; NULL: none */
-    double uneven;            /* in place over out of place */
-    const char *name, *words; /* of the first finding; NULL: none */
-};
-
-static const struct measured measured[] = {
-    {"dgx-h100", 16, 1, 0, 8, KNEE_SEEN_SOCKET, NAN, NAN, NULL, 1, NULL, NULL},
-    {"dgx-h100", 16, 3, 0, 8, 0, NAN, NAN, NULL, 1, NULL, NULL},
-    {"dgx-h100", 16, 3, 0, 8, KNEE_SEEN_SAME_GPU, NAN, NAN, NULL, 1, "several ranks on one GPU",
-     "same device"},
-    {"dgx-h100", 16, 3, 0, 8, KNEE_SEEN_SOCKET, NAN, NAN, NULL, 1, "TCP instead of RDMA",
-     "NET/Socket, the cluster has ib400"},
-    {"dgx-h100", 16, 3, 0, 8, KNEE_SEEN_SOCKET | KNEE_SEEN_RDMA, NAN, NAN, NULL, 1, NULL, NULL},
-    {"h100 ethernet 100 Gb/s", 16, 3, 0, 8, KNEE_SEEN_SOCKET, NAN, NAN, NULL, 1, NULL, NULL},
-    {"dgx-h100", 8, 3, 0, 8, KNEE_SEEN_SOCKET | KNEE_SEEN_NO_GDR, 1, NAN, NULL, 1, NULL, NULL},
-    {"dgx-h100", 8, 3, 0, 8, KNEE_SEEN_SHM, NAN, NAN, NULL, 1, "GPUs talk through host memory",
-     "says SHM"},
-    {"dgx-h100", 8, 3, 0, 8, KNEE_SEEN_NO_P2P, NAN, NAN, NULL, 1, "GPUs talk through host memory",
-     "P2P is disabled"},
-    {"l40s", 4, 3, 0, 8, KNEE_SEEN_SHM, NAN, NAN, NULL, 1, NULL, NULL},
-    {"dgx-h100", 16, 3, 5, 8, 0, 4, NAN, NULL, 1, "not every rail in use",
-     "lists 4 adapters, a node has 8"},
-    {"dgx-h100", 16, 3, 5, 8, 0, 8, NAN, NULL, 1, NULL, NULL},
-    {"dgx-h100", 16, 3, 5, 8, KNEE_SEEN_NO_GDR, NAN, NAN, NULL, 1, "GPU Direct RDMA is off",
-     "without GDRDMA"},
-    {"dgx-h100", 16, 3, 5, 8, KNEE_SEEN_NO_GDR | KNEE_SEEN_GDR, NAN, NAN, NULL, 1, NULL, NULL},
-    {"dgx-h100", 16, 8, 5, 8, 0, NAN, NAN, NULL, 1, "one rail in use", "8.0 times slower than 8"},
-    {"dgx-h100", 16, 20, 5, 8, 0, NAN, NAN, NULL, 1, NULL, NULL},
-    {"dgx-h100", 16, 3, 0, 8, KNEE_SEEN_FORCED_ALGO, NAN, NAN, NULL, 1, "wrong algorithm",
-     "NCCL_ALGO or NCCL_PROTO"},
-    {"dgx-h100", 16, 3, 0, 3, 0, NAN, 8, NULL, 1, "the host issues too slowly", "serves 8 GPUs"},
-    {"dgx-h100", 16, 3, 0, 3, 0, NAN, 1, NULL, 1, NULL, NULL},
-    {"dgx-h100", 16, 3, 5, 8, 0, NAN, NAN, NULL, 2, "a disturbed measurement", "in-place"},
-    {"dgx-h100", 16, 3, 0, 8, 0, NAN, NAN, "TREE", 1, "wrong algorithm", "tuning lines"},
-    {"dgx-h100", 16, 3, 0, 8, 0, NAN, NAN, "NOTHING", 1, NULL, NULL},
-    {"dgx-h100", 8, 3, 0, 8, 0, NAN, NAN, "NVLS", 1, "wrong algorithm", "tuning lines"},
-    {"h100 1x400 Gb/s InfiniBand", 16, 3, 5, 8, 0, NAN, NAN, NULL, 1, NULL, NULL},
+    const char *tuned; /* algorithm of NCCL's tuning lines; NULL: none */
+    double uneven;     /* in place over out of place; 0: 1 */
+} measured[] = {
+    {"dgx-h100", 16, 1, 0, 8, .seen = KNEE_SEEN_SOCKET},
+    {"dgx-h100", 16, 3, 0, 8},
+    {"dgx-h100", 16, 3, 0, 8, "several ranks on one GPU", "same device",
+     .seen = KNEE_SEEN_SAME_GPU},
+    {"dgx-h100", 16, 3, 0, 8, "TCP instead of RDMA", "NET/Socket, the cluster has ib400",
+     .seen = KNEE_SEEN_SOCKET},
+    {"dgx-h100", 16, 3, 0, 8, .seen = KNEE_SEEN_SOCKET | KNEE_SEEN_RDMA},
+    {"h100 ethernet 100 Gb/s", 16, 3, 0, 8, .seen = KNEE_SEEN_SOCKET},
+    {"dgx-h100", 8, 3, 0, 8, .seen = KNEE_SEEN_SOCKET | KNEE_SEEN_NO_GDR, .adapters = 1},
+    {"dgx-h100", 8, 3, 0, 8, "GPUs talk through host memory", "says SHM", .seen = KNEE_SEEN_SHM},
+    {"dgx-h100", 8, 3, 0, 8, "GPUs talk through host memory", "P2P is disabled",
+     .seen = KNEE_SEEN_NO_P2P},
+    {"l40s", 4, 3, 0, 8, .seen = KNEE_SEEN_SHM},
+    {"dgx-h100", 16, 3, 5, 8, "not every rail in use", "lists 4 adapters, a node has 8",
+     .adapters = 4},
+    {"dgx-h100", 16, 3, 5, 8, .adapters = 8},
+    {"dgx-h100", 16, 3, 5, 8, "GPU Direct RDMA is off", "without GDRDMA", .seen = KNEE_SEEN_NO_GDR},
+    {"dgx-h100", 16, 3, 5, 8, .seen = KNEE_SEEN_NO_GDR | KNEE_SEEN_GDR},
+    {"dgx-h100", 16, 8, 5, 8, "one rail in use", "8.0 times slower than 8"},
+    {"dgx-h100", 16, 20, 5, 8},
+    {"dgx-h100", 16, 3, 0, 8, "wrong algorithm", "NCCL_ALGO or NCCL_PROTO",
+     .seen = KNEE_SEEN_FORCED_ALGO},
+    {"dgx-h100", 16, 3, 0, 3, "the host issues too slowly", "serves 8 GPUs", .per_process = 8},
+    {"dgx-h100", 16, 3, 0, 3, .per_process = 1},
+    {"dgx-h100", 16, 3, 5, 8, "a disturbed measurement", "in-place", .uneven = 2},
+    {"dgx-h100", 16, 3, 0, 8, "wrong algorithm", "tuning lines", .tuned = "TREE"},
+    {"dgx-h100", 16, 3, 0, 8, .tuned = "NOTHING"},
+    {"dgx-h100", 8, 3, 0, 8, "wrong algorithm", "tuning lines", .tuned = "NVLS"},
+    {"h100 1x400 Gb/s InfiniBand", 16, 3, 5, 8},
 };
 
 static struct knee_collective swept(const char *cluster_words, double ranks, const double *bytes)
@@ -738,8 +736,8 @@ TEST(why_it_is_slow)
         for (size_t k = 0; k < LADDER; k++) {
             bool slow = k >= m->from && k < m->to;
             double time_s = c.sizes[k].expected_s * (slow ? m->slower : 1);
-            samples[k] =
-                (struct knee_sample){bytes[k], time_s, time_s, time_s * (slow ? m->uneven : 1), 1};
+            samples[k] = (struct knee_sample){bytes[k], time_s, time_s,
+                                              time_s * (slow && m->uneven > 0 ? m->uneven : 1), 1};
             if (m->tuned) {
                 log.tunings[k].bytes = bytes[k];
                 snprintf(log.tunings[k].algorithm, sizeof log.tunings[k].algorithm, "%s", m->tuned);
@@ -749,8 +747,8 @@ TEST(why_it_is_slow)
         log.samples = samples;
         log.sample_count = LADDER - (i == 1); /* the largest is not in all of them */
         log.seen = m->seen;
-        log.adapters = m->adapters;
-        log.gpus_per_process = m->per_process;
+        log.adapters = said(m->adapters);
+        log.gpus_per_process = said(m->per_process);
         knee_collective_against(&c, &log);
         const char *name = c.finding_count ? c.findings[0].name : NULL;
         if (!name != !m->name ||
