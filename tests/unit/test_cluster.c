@@ -98,28 +98,18 @@ TEST(accelerators_that_people_name_are_known)
 
 TEST(bad_lines_are_refused)
 {
-    static const char *const lines[] = {"",
-                                        "8x",
-                                        "8xzzz",
-                                        "8xh100:ib4000",
-                                        "8xh100 *",
-                                        "8xh100 * 4 @",
-                                        "8xh100 * 4 @ ib400x",
-                                        "8xh100 * 4 @ ib400x0",
-                                        "8xh100 * 4 @ ib400/0.5",
-                                        "8xh100 * 4 @ ib400/1000001",
-                                        "8xh100 * 4 @ ib400{latency}",
-                                        "8xh100 * 4 @ ib400{latency=5parsec}",
-                                        "8xh100 * 4 @ ib400{colour=red}",
-                                        "8xh100 * 4 @ ib400{sharing=maybe}",
-                                        "8xh100 * 4 @ ib400 nonsense",
-                                        "8xh100 * 2 * 2 * 2 * 2",
-                                        "8xh100 * 2 @ ib400 * 2 @ a * 2 @ b * 2 @ c"};
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    static const char lines[] =
+        "|8x|8xzzz|8xh100:ib4000|8xh100 *|8xh100 * 4 @|8xh100 * 4 @ ib400x|"
+        "8xh100 * 4 @ ib400x0|8xh100 * 4 @ ib400/0.5|8xh100 * 4 @ ib400/1000001|"
+        "8xh100 * 4 @ ib400{latency}|"
+        "8xh100 * 4 @ ib400{latency=5parsec}|8xh100 * 4 @ ib400{colour=red}|"
+        "8xh100 * 4 @ ib400{sharing=maybe}|8xh100 * 4 @ ib400 nonsense|"
+        "8xh100 * 2 * 2 * 2 * 2|8xh100 * 2 @ ib400 * 2 @ a * 2 @ b * 2 @ c";
+    for (struct pieces p = {.rest = lines}; next_piece(&p);) {
         struct knee_cluster t = {.launch_s = 42};
         struct knee_err err;
-        if (!knee_cluster_parse(lines[i], &t, &err))
-            fail_msg("'%s' was taken", lines[i]);
+        if (!knee_cluster_parse(p.text, &t, &err))
+            fail_msg("'%s' was taken", p.text);
         assert_true(err.what[0] != '\0');
         assert_near(t.launch_s, 42, 0); /* untouched */
     }

@@ -67,28 +67,21 @@ TEST(a_plain_table)
 /* The same rows behind every launcher's prefix. */
 TEST(prefixes_are_cut_off)
 {
-    static const char *const prefixes[] = {"0: ",
-                                           "[1,0]<stdout>:",
-                                           "(head, rank=0, pid=3808) [1,0]<stdout>:",
-                                           "[0] ",
-                                           "[default0]:",
-                                           "2024-05-01T12:00:00.123456Z ",
-                                           "node-17: ",
-                                           "> ",
-                                           "    ",
-                                           "\033[0m"};
+    static const char prefixes[] =
+        "0: |[1,0]<stdout>:|(head, rank=0, pid=3808) [1,0]<stdout>:|[0] |[default0]:|"
+        "2024-05-01T12:00:00.123456Z |node-17: |> |    |\033[0m";
     static const char *const lines[] = {HEADER, ROW_1M, ROW_1G};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+    for (struct pieces p = {.rest = prefixes}; next_piece(&p);) {
         char text[4096] = "";
         for (size_t l = 0; l < 3; l++)
             for (const char *at = lines[l]; *at;) {
                 size_t length = strcspn(at, "\n") + 1, used = strlen(text);
-                snprintf(text + used, sizeof text - used, "%s%.*s", prefixes[i], (int)length, at);
+                snprintf(text + used, sizeof text - used, "%s%.*s", p.text, (int)length, at);
                 at += length;
             }
         OWNED(knee_logs) logs = read_logs(text, "x.log");
         if (logs.logs[0].sample_count != 2 || logs.logs[0].ranks != 16)
-            fail_msg("prefix '%s': %zu rows", prefixes[i], logs.logs[0].sample_count);
+            fail_msg("prefix '%s': %zu rows", p.text, logs.logs[0].sample_count);
     }
 }
 
@@ -723,19 +716,12 @@ TEST(osu_counts_the_whole_buffer)
 /* Not prefixes, though they begin like one: nothing of a row is cut off with them. */
 TEST(what_looks_like_a_prefix)
 {
-    static const char *const lines[] = {"2024-05-01X12:00:00.123 ",
-                                        "2024-05-01T12.00:00.123 ",
-                                        "2024/05-01T12:00:00.123 ",
-                                        "2024-05/01T12:00:00.123 ",
-                                        "\033[00000000000000000000",
-                                        "1234567: ",
-                                        "node-17: x",
-                                        "node-17:",
-                                        "(never closed",
-                                        "[never closed",
-                                        "12:x"};
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        OWNED(knee_logs) logs = with_line(lines[i]);
+    static const char lines[] =
+        "2024-05-01X12:00:00.123 |2024-05-01T12.00:00.123 |2024/05-01T12:00:00.123 |"
+        "2024-05/01T12:00:00.123 |\033[00000000000000000000|1234567: |node-17: x|node-17:|"
+        "(never closed|[never closed|12:x";
+    for (struct pieces p = {.rest = lines}; next_piece(&p);) {
+        OWNED(knee_logs) logs = with_line(p.text);
         assert_int_equal(logs.logs[0].sample_count, 2);
     }
     OWNED(knee_logs) logs =

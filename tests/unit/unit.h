@@ -77,6 +77,24 @@ static inline void set_words(const struct knee_keys *keys, void *object, const c
     }
 }
 
+/* for (struct pieces p = {"a|b||c"}; next_piece(&p);): p.text is "a", "b", "", "c". */
+struct pieces {
+    const char *rest;
+    char text[256];
+};
+
+static inline bool next_piece(struct pieces *p)
+{
+    if (!p->rest)
+        return false;
+    size_t length = strcspn(p->rest, "|");
+    assert_true(length < sizeof p->text);
+    memcpy(p->text, p->rest, length);
+    p->text[length] = '\0';
+    p->rest = p->rest[length] ? p->rest + length + 1 : NULL;
+    return true;
+}
+
 /* A seed of the fuzz targets, "train_log/03_nemo"; it stays until the next is read. */
 static inline const char *seed_of(const char *name)
 {
