@@ -193,39 +193,6 @@ static const struct {
 };
 #define PUBLISHED (sizeof published / sizeof *published)
 
-TEST(test_published_runs_are_inside)
-{
-    size_t inside = 0;
-    for (size_t i = 0; i < PUBLISHED; i++) {
-        struct knee_run_inputs inputs;
-        struct knee_run_cost cost;
-        double gpus = published[i].gpus;
-        knee_run_init(&inputs);
-        inputs.gpu_hours_per_stop = published[i].gpu_hours_per_stop;
-        inputs.restart_s = published[i].restart_s;
-        inputs.mode = (int)published[i].mode;
-        knee_run_complete(&inputs);
-        struct knee_run_question q = {.inputs = &inputs,
-                                      .job = {.trained_params = published[i].params,
-                                              .bytes_per_param = 14,
-                                              .gpus = gpus,
-                                              .nodes = gpus / 8,
-                                              .writers = gpus,
-                                              .copies = gpus / 128},
-                                      .node_size = 8,
-                                      .productive_s = NAN,
-                                      .dollars_per_s = NAN};
-        knee_run_price(&q, &cost);
-        bool good = cost.sure.low <= published[i].high && published[i].low <= cost.sure.high;
-        print_message("  %-28s goodput %.3f (%.3f-%.3f), reported %.3f%s\n", published[i].name,
-                      cost.goodput.kept, cost.sure.low, cost.sure.high, published[i].low,
-                      good ? "" : "  OUTSIDE");
-        inside += good;
-    }
-    print_message("goodput: %zu of %zu published runs inside the interval\n", inside, PUBLISHED);
-    assert_true(inside >= 6);
-}
-
 static struct knee_run_question question(const struct knee_run_inputs *inputs, double gpus)
 {
     return (struct knee_run_question){
@@ -240,6 +207,31 @@ static struct knee_run_question question(const struct knee_run_inputs *inputs, d
         .productive_s = 50 * 86400.0,
         .dollars_per_s = gpus * 2.5 / 3600,
     };
+}
+
+TEST(test_published_runs_are_inside)
+{
+    size_t inside = 0;
+    for (size_t i = 0; i < PUBLISHED; i++) {
+        struct knee_run_inputs inputs;
+        struct knee_run_cost cost;
+        knee_run_init(&inputs);
+        inputs.gpu_hours_per_stop = published[i].gpu_hours_per_stop;
+        inputs.restart_s = published[i].restart_s;
+        inputs.mode = (int)published[i].mode;
+        knee_run_complete(&inputs);
+        struct knee_run_question q = question(&inputs, published[i].gpus);
+        q.job.trained_params = published[i].params;
+        q.productive_s = q.dollars_per_s = NAN;
+        knee_run_price(&q, &cost);
+        bool good = cost.sure.low <= published[i].high && published[i].low <= cost.sure.high;
+        print_message("  %-28s goodput %.3f (%.3f-%.3f), reported %.3f%s\n", published[i].name,
+                      cost.goodput.kept, cost.sure.low, cost.sure.high, published[i].low,
+                      good ? "" : "  OUTSIDE");
+        inside += good;
+    }
+    print_message("goodput: %zu of %zu published runs inside the interval\n", inside, PUBLISHED);
+    assert_true(inside >= 6);
 }
 
 static struct knee_run_cost priced(const char *key, const char *value, double gpus)

@@ -84,6 +84,21 @@ TEST(flops_agree_with_the_megatron_formula)
     assert_relative(flops.attention_causal, flops.attention_full / 2, 0.001);
 }
 
+/* Tokens on ranks that split a layer by tp and nothing else. */
+static struct knee_split split_of(const struct knee_shape *shape, const struct knee_rates *rates,
+                                  double tokens, double tp)
+{
+    return (struct knee_split){.shape = shape,
+                               .rates = rates,
+                               .tokens = tokens,
+                               .tp = tp,
+                               .etp = 1,
+                               .ep = 1,
+                               .imbalance = 1,
+                               .fused = true,
+                               .context_share = 1};
+}
+
 /* Second method: the FLOPs of the operations, times layers. */
 TEST(flops_of_the_operations_add_up)
 {
@@ -106,15 +121,7 @@ TEST(flops_of_the_operations_add_up)
         struct knee_flops flops;
         knee_recipe_init("h100", knee_profile_row("megatron-core"), &recipe);
         knee_rates_resolve(&recipe, NULL, &rates);
-        struct knee_split split = {.shape = &s,
-                                   .rates = &rates,
-                                   .tokens = s.seq,
-                                   .tp = 1,
-                                   .etp = 1,
-                                   .ep = 1,
-                                   .imbalance = 1,
-                                   .fused = true,
-                                   .context_share = 1};
+        struct knee_split split = split_of(&s, &rates, s.seq, 1);
         double products = 0, scores = 0;
         double times[] = {s.dense_layers, s.experts > 1 ? s.layers - s.dense_layers : 0, 0, 1};
         for (int what = KNEE_OPERATIONS_DENSE; what <= KNEE_OPERATIONS_HEAD; what++) {
@@ -147,15 +154,7 @@ TEST(a_split_layer_has_the_same_flops_in_all)
     struct knee_rates rates = {.cast = 1, .fp8_block = 1, .fp8_row = 1};
     double whole = 0;
     for (double tp = 1; tp <= 8; tp *= 2) {
-        struct knee_split split = {.shape = &s,
-                                   .rates = &rates,
-                                   .tokens = 4096,
-                                   .tp = tp,
-                                   .etp = 1,
-                                   .ep = 1,
-                                   .imbalance = 1,
-                                   .fused = true,
-                                   .context_share = 1};
+        struct knee_split split = split_of(&s, &rates, 4096, tp);
         struct knee_operation ops[KNEE_OPERATIONS_MAX];
         size_t count = knee_ops_list(&split, KNEE_OPERATIONS_DENSE, ops);
         double sum = 0;
@@ -188,15 +187,8 @@ TEST(activations_follow_korthikanti)
     struct knee_shape s = shape_of("model gpt3-175b");
     struct knee_rates rates = {.logits_bytes = 8};
     struct knee_footprint f;
-    struct knee_split split = {.shape = &s,
-                               .rates = &rates,
-                               .tokens = s.seq,
-                               .tp = 1,
-                               .etp = 1,
-                               .ep = 1,
-                               .imbalance = 1,
-                               .fused = false,
-                               .context_share = 1};
+    struct knee_split split = split_of(&s, &rates, s.seq, 1);
+    split.fused = false;
     knee_footprint_of(&split, &f);
     double sbh = s.seq * s.hidden;
     assert_relative(f.kept_bytes[0][KNEE_KEEP], sbh * (32 + 5 * s.heads * s.seq / s.hidden), 1e-9);
